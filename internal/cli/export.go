@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"tuner/export"
+	"tuner/internal/exit"
+	"tuner/internal/words"
 	"tuner/modelconfig"
 )
 
@@ -25,13 +27,13 @@ func newExport(con console) *cobra.Command {
 	cmd := verb(&cobra.Command{
 		Use:   "export TARGET --input OUT -o DIR",
 		Short: "Write deployment files from an analyzed result",
-		Long: `Writes what 'tuner analyze' chose for a target: ` + export.TargetsHelp() + `.
+		Long: `Writes the configuration that 'tuner analyze' chose for a target: ` + export.TargetsHelp() + `.
 
 Each export holds the model repository, a README.md with the commands to run, and export.json.
 
-Cores, memory, concurrency and the autoscaler's target follow from what was measured. --input may be repeated: one server then serves all
-models. Nothing is contacted, and the folder is written whole or not at all. 'tuner export verify DIR' serves an export here and compares
-it with its report.`,
+Cores, memory, concurrency and the autoscaler's target follow from the measurements. Repeat --input to serve several models by one server.
+The command contacts nothing, and writes the folder whole or not at all. 'tuner export verify DIR' serves an export here and compares it
+with its report.`,
 		Example: `  tuner export kubernetes --input out/minilm -o deploy
   tuner export helm --input out/minilm --input out/resnet --name encoders -o deploy
   tuner export kserve --input out/minilm --storage s3://models/minilm -o deploy
@@ -44,7 +46,7 @@ it with its report.`,
 	return cmd
 }
 
-// oneTarget refuses what is no target, and names the one that was probably meant.
+// oneTarget refuses an unknown target, and names the target that was probably meant.
 func oneTarget(_ *cobra.Command, args []string) error {
 	if len(args) != 1 {
 		return fmt.Errorf("one target is needed, of %s (%d given)", strings.Join(export.Targets(), ", "), len(args))
@@ -65,17 +67,17 @@ func (o *exportOptions) flags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.StringArrayVar(&o.Inputs, "input", nil, "output folder of an analyzed campaign; may be repeated")
-	flags.StringVarP(&o.dir, "output-folder", "o", "", "folder to write; must not exist")
-	flags.StringVar(&o.Name, "name", "", "name of what is deployed, a DNS label (default: the model's, with dashes for what a label may not have)")
+	flags.StringVarP(&o.dir, "output-folder", "o", "", "folder to write; it must not exist")
+	flags.StringVar(&o.Name, "name", "", "name of the deployment, a DNS label (default: the model's name, with dashes in place of other characters)")
 	flags.StringVar(&o.Image, "image", export.DefaultImage, "Triton's image with its tag")
 	flags.IntVar(&o.GPUs, "gpus", export.GPUsAsMeasured, "GPUs of each server; -1: as many as were measured")
-	flags.StringVar(&o.GPUResource, "gpu-resource", export.DefaultGPUResource, "what Kubernetes counts GPUs by, such as nvidia.com/mig-1g.5gb")
-	flags.IntVar(&o.Replicas, "replicas", export.DefaultReplicas, "servers; the least where an autoscaler adds some")
-	flags.IntVar(&o.MaxReplicas, "max-replicas", export.DefaultMaxReplicas, "servers at most; no more than --replicas: no autoscaler")
-	flags.StringVar(&o.ControlMode, "model-control-mode", export.ControlNone, "of tritonserver: none, explicit or poll")
-	flags.StringArrayVar(&o.HostPolicies, "host-policy", nil, "POLICY,SETTING=VALUE, as tritonserver has it: gpu_0,numa-node=0; may be repeated")
-	flags.StringVar(&o.Storage, "storage", "", "where a cluster finds the repository: pvc://CLAIM/PATH, s3://BUCKET/PATH … (default: a claim of its own)")
-	flags.StringVar(&o.InstanceType, "instance-type", "", "azureml: size of a machine (default: the smallest with the server's cores and memory, and the GPUs that were measured)")
+	flags.StringVar(&o.GPUResource, "gpu-resource", export.DefaultGPUResource, "Kubernetes resource of a GPU, such as nvidia.com/mig-1g.5gb")
+	flags.IntVar(&o.Replicas, "replicas", export.DefaultReplicas, "servers; with an autoscaler the least number")
+	flags.IntVar(&o.MaxReplicas, "max-replicas", export.DefaultMaxReplicas, "most servers; without an autoscaler if not above --replicas")
+	flags.StringVar(&o.ControlMode, "model-control-mode", export.ControlNone, "tritonserver's --model-control-mode: none, explicit or poll")
+	flags.StringArrayVar(&o.HostPolicies, "host-policy", nil, "POLICY,SETTING=VALUE of tritonserver, such as gpu_0,numa-node=0; may be repeated")
+	flags.StringVar(&o.Storage, "storage", "", "address of the repository for a cluster: pvc://CLAIM/PATH, s3://BUCKET/PATH … (default: a claim of its own)")
+	flags.StringVar(&o.InstanceType, "instance-type", "", "azureml: size of a machine (default: the smallest with the server's cores, memory and GPUs)")
 	flags.StringVar(&o.output, "output", "text", "on stdout: text or json (export.json with the list of files)")
 }
 
@@ -84,7 +86,7 @@ func runExport(con console, target string, o exportOptions) error {
 		return err
 	}
 	if o.dir == "" {
-		return usageErrorf("no folder to write is given: use -o DIR")
+		return exit.Usagef("no folder to write is given: use -o DIR")
 	}
 	e, err := export.Write(target, o.dir, o.Options)
 	if err != nil {
@@ -110,7 +112,7 @@ type exportSummary struct {
 func printExport(out io.Writer, dir string, e export.Export) error {
 	var b strings.Builder
 	d := e.Deployment
-	fmt.Fprintf(&b, "%s for %s: %s", d.Name, d.Target, countText(d.CPUs, "core", "cores"))
+	fmt.Fprintf(&b, "%s for %s: %s", d.Name, d.Target, words.Count(d.CPUs, "core"))
 	if d.Memory > 0 {
 		fmt.Fprintf(&b, ", %d MiB", d.Memory)
 	}
@@ -129,13 +131,13 @@ func printExport(out io.Writer, dir string, e export.Export) error {
 	return err
 }
 
-// deployError gives what the user can mend, and what nothing satisfies, their exit codes.
+// deployError gives their exit codes to errors that the user can mend, and to a result that satisfies no constraints.
 func deployError(err error) error {
 	if infeasible := new(export.InfeasibleError); errors.As(err, &infeasible) {
-		return withExit(exitInfeasible, err)
+		return exit.With(exit.Infeasible, err)
 	}
 	if input := new(export.InputError); errors.As(err, &input) {
-		return withExit(exitUsage, err)
+		return exit.With(exit.Usage, err)
 	}
 	return inputError(err)
 }

@@ -13,12 +13,14 @@ import (
 	"tuner/gate"
 	"tuner/gate/decide"
 	"tuner/gate/flags"
+	"tuner/internal/exit"
+	"tuner/internal/words"
 	"tuner/measure"
 	"tuner/ortlib"
 	"tuner/runner"
 )
 
-// judgeGate finds out everything that can be found out before a measurement, and then measures.
+// judgeGate decides what can be decided without a measurement, and then measures.
 func judgeGate(ctx context.Context, con console, o *flags.Options, s gate.Setup) (gate.Result, error) {
 	now := time.Now()
 	finish := func(outcome gate.Outcome, reference map[measure.Metric]gate.Reference) gate.Result {
@@ -53,7 +55,7 @@ func judgeGate(ctx context.Context, con console, o *flags.Options, s gate.Setup)
 	return result, nil
 }
 
-// revision is what the CI system says is being gated.
+// revision is the commit that the CI system builds.
 func revision() string { return cmp.Or(os.Getenv("GITHUB_SHA"), os.Getenv("CI_COMMIT_SHA")) }
 
 // gateBuilds are the ONNX Runtime builds of the sides.
@@ -64,7 +66,7 @@ func openGateBuilds(ctx context.Context, o *flags.Options, s *gate.Setup) (gateB
 	find := func(field, selector string, subject *gate.Subject) (ortlib.Build, error) {
 		build, err := gateBuild(o, selector)
 		if err != nil {
-			return ortlib.Build{}, withExit(exitUsage, fmt.Errorf("%s: %s.runtime: %w", s.Spec.Path, field, err))
+			return ortlib.Build{}, exit.With(exit.Usage, fmt.Errorf("%s: %s.runtime: %w", s.Spec.Path, field, err))
 		}
 		build, err = openBuild(ctx, build)
 		subject.Runtime, subject.Library = build.Name(), build.Library
@@ -155,5 +157,5 @@ func (p gateProgress) Measured(pair gate.Pair, at gate.Progress) {
 			figures = append(figures, p.metric.Format(v))
 		}
 	}
-	fmt.Fprintf(p.out, "%6s  %d of at most %d: %s %s\n", clockText(at.Elapsed), at.Pairs, at.Most, p.metric, strings.Join(figures, " → "))
+	fmt.Fprintf(p.out, "%6s  %d of at most %d: %s %s\n", words.Clock(at.Elapsed), at.Pairs, at.Most, p.metric, strings.Join(figures, " → "))
 }

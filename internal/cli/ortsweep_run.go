@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"tuner/hostinfo"
+	"tuner/internal/exit"
+	"tuner/internal/words"
 	"tuner/ortlib"
 	"tuner/ortsweep"
 	"tuner/ortsweep/flags"
@@ -18,8 +20,8 @@ import (
 	"tuner/search"
 )
 
-// installedFlavours names one installed build of each flavour, the newest, cpu's first: what a sweep without a space compares.
-// One for GPUs needs a GPU. A build that flag or environment names stands alone.
+// installedFlavours names the newest installed build of each flavour, cpu's first. A sweep without a space compares them. A
+// build for GPUs needs a GPU. A build that flag or environment names stands alone.
 func installedFlavours(o *flags.Options, gpus int) []string {
 	if o.ORTLibrary != "" || os.Getenv("TUNER_ORT_LIBRARY") != "" {
 		return nil
@@ -69,12 +71,12 @@ func observeSweep(con console, o *flags.Options, s ortsweep.Setup) ortsweep.Obse
 	if !whole {
 		more = "more than "
 	}
-	fmt.Fprintf(con.err, "racing %s%s of %s for %s (budget %v), results in %s\n", more, countText(len(list), "setting", "settings"), s.Subject.Name,
+	fmt.Fprintf(con.err, "racing %s%s of %s for %s (budget %v), results in %s\n", more, words.Count(len(list), "setting"), s.Subject.Name,
 		s.Sweep.Measure, s.Sweep.Search.Budget.Time, s.Sweep.Output)
 	return &sweepProgress{out: con.err}
 }
 
-// sweepProgress tells on stderr when a heat begins, and what fails.
+// sweepProgress prints when a heat begins, and which settings fail.
 type sweepProgress struct {
 	out     io.Writer
 	heat    int
@@ -86,10 +88,10 @@ func (p *sweepProgress) Measured(t race.Trial, f ortsweep.Figure, elapsed time.D
 	p.windows++
 	if t.Heat != p.heat {
 		p.heat = t.Heat
-		fmt.Fprintf(p.out, "%6s  after %d windows: heat %d, %s\n", clockText(elapsed), p.windows-1, t.Heat, phaseText(t.Phase))
+		fmt.Fprintf(p.out, "%6s  after %d windows: heat %d, %s\n", words.Clock(elapsed), p.windows-1, t.Heat, phaseText(t.Phase))
 	}
 	if f.Failure != "" {
-		fmt.Fprintf(p.out, "%6s  %s failed: %s\n", clockText(elapsed), describeSweep(t.Candidate), briefly(f.Failure))
+		fmt.Fprintf(p.out, "%6s  %s failed: %s\n", words.Clock(elapsed), describeSweep(t.Candidate), words.Brief(f.Failure))
 	}
 }
 
@@ -110,7 +112,7 @@ func describeSweep(c search.Candidate) string {
 	return c.Key()
 }
 
-// reportSweep writes the files, prints the answer, and makes the exit code. That nothing beats the default is an answer.
+// reportSweep writes the files, prints the answer, and makes the exit code. "Nothing beats the default" is an answer too.
 func reportSweep(con console, o *flags.Options, r ortsweep.Result) error {
 	written, err := ortsweep.WriteAll(r.Setup.Sweep.Output, r)
 	if err != nil {
@@ -129,7 +131,7 @@ func reportSweep(con console, o *flags.Options, r ortsweep.Result) error {
 	}
 	switch {
 	case r.Outcome.Interrupted:
-		return withExit(exitInterrupted, fmt.Errorf("interrupted after %d windows; what they say is in %s", r.Outcome.Windows, r.Setup.Sweep.Output))
+		return exit.With(exit.Interrupted, fmt.Errorf("interrupted after %d windows; what they say is in %s", r.Outcome.Windows, r.Setup.Sweep.Output))
 	case r.Race.Broken != "":
 		return errors.New(r.Race.Why)
 	}

@@ -48,14 +48,14 @@ func newProfile(con console) *cobra.Command {
 	cmd := verb(&cobra.Command{
 		Use:   "profile -f profile.yaml",
 		Short: "Search and measure configurations of a model",
-		Long: `Searches configurations of an ONNX model: launches the bundled engine with one configuration after the other, finds the
-highest load within the constraints for each, and appends every measurement to <output>/journal.jsonl. Another server can be
-measured instead, or confirm the finalists (runner, finals): a tritonserver that is launched, or one that runs already.
+		Long: `Searches configurations of an ONNX model. It launches the bundled engine with one configuration after the other, finds the highest
+load of each within the constraints, and appends every measurement to <output>/journal.jsonl. Another server can be measured in place of
+the engine, or confirm the finalists (fields runner and finals): a tritonserver that is launched, or one that runs already.
 
-The file may be one of Triton Model Analyzer, as it is (docs/reference/model_analyzer.md): its models are profiled one after the other, and the
-results of each are written as its own profile does.
+The file may be one of Triton Model Analyzer, as it is (docs/reference/model_analyzer.md). Its models are then profiled one after the other, and the
+results of each are written as by Model Analyzer's own profile.
 
-Interrupted (Ctrl-C) it keeps what was measured; the same command goes on where it stopped. A second Ctrl-C ends it at once.
+When interrupted (Ctrl-C), it keeps its measurements, and the same command continues. A second Ctrl-C ends it at once.
 Then 'tuner analyze' ranks the configurations and writes the results.`,
 		Example: "  tuner profile -f profile.yaml\n  tuner profile -f profile.yaml --dry-run\n  tuner profile -f profile.yaml --until 2%\n  tuner profile -f larger.yaml --earlier out/minilm",
 		Args:    usageArgs(fileByFlag),
@@ -72,11 +72,11 @@ Then 'tuner analyze' ranks the configurations and writes the results.`,
 	})
 	cmd.Flags().StringVarP(&o.file, "file", "f", "", "the profile (docs/reference/profile.md), or Model Analyzer's file")
 	o.foreign.add(cmd.Flags())
-	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "list the candidates, what was folded and why, and a time estimate; measure nothing")
-	cmd.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "no progress")
+	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "list the candidates, those that were folded and why, and a time estimate; measure nothing")
+	cmd.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "print no progress")
 	cmd.Flags().StringVar(&o.output, "output", "text", "summary on stdout: text or json")
-	cmd.Flags().StringArrayVar(&o.earlier, "earlier", nil, "output folder of an earlier campaign on the same model to learn from, beside those of search.earlier; may be repeated")
-	cmd.Flags().StringVar(&until, "until", "", "end before the budget, once nothing else is likely to be better by more than this `share`, such as 2%, in place of search.until")
+	cmd.Flags().StringArrayVar(&o.earlier, "earlier", nil, "learn from an earlier campaign on the same model, by its output folder, beside those of search.earlier; may be repeated")
+	cmd.Flags().StringVar(&until, "until", "", "end before the budget when nothing else is likely to be better by more than this `share`, such as 2%, in place of search.until")
 	cmd.Flags().StringVar(&o.ortLibrary, "ort-library", "", "ONNX Runtime library, or flavour[@version] of an installed one (default $TUNER_ORT_LIBRARY, then the installed cpu build)")
 	return cmd
 }

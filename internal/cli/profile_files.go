@@ -12,20 +12,22 @@ import (
 	"github.com/spf13/pflag"
 
 	"tuner/hostinfo"
+	"tuner/internal/exit"
 	"tuner/report/csv"
 	"tuner/report/formats"
 	"tuner/spec"
 	"tuner/spec/modelanalyzer"
 )
 
-// profileFile is what -f names: a profile of tuner's own, or what Model Analyzer's file asks for.
+// profileFile is the content of -f: a profile of tuner's own, or the campaigns of Model Analyzer's file.
 type profileFile struct {
 	profiles []spec.Profile
 	analyses []spec.Analyze // of the results of each, which are written when it has ended; none of tuner's own
 	export   string         // folder of the results of several models together; "" for a single one
 }
 
-// readProfiles reads the file that -f names, whichever it is; every mistake is a usage error. What does not apply is said on stderr.
+// readProfiles reads the file of -f, tuner's or Model Analyzer's. Every mistake is a usage error. Settings that do not apply are
+// told on stderr.
 func readProfiles(ctx context.Context, con console, o profileOptions) (profileFile, error) {
 	text, err := readProfileText(o.file)
 	if err != nil {
@@ -37,7 +39,7 @@ func readProfiles(ctx context.Context, con console, o profileOptions) (profileFi
 			return profileFile{}, err
 		}
 		p, err := spec.ParseProfile(path, text)
-		return profileFile{profiles: []spec.Profile{p}}, withExit(exitUsage, err)
+		return profileFile{profiles: []spec.Profile{p}}, exit.With(exit.Usage, err)
 	}
 	machine, err := foreignMachine(ctx)
 	if err != nil {
@@ -46,7 +48,7 @@ func readProfiles(ctx context.Context, con console, o profileOptions) (profileFi
 	f, err := modelanalyzer.ParseProfile(path, text, machine, o.foreign.options())
 	warnAll(con, f.Warnings)
 	if err != nil {
-		return profileFile{}, withExit(exitUsage, err)
+		return profileFile{}, exit.With(exit.Usage, err)
 	}
 	var files profileFile
 	for _, c := range f.Campaigns {
@@ -64,11 +66,11 @@ func readProfiles(ctx context.Context, con console, o profileOptions) (profileFi
 // readProfileText reads the file that -f names.
 func readProfileText(path string) ([]byte, error) {
 	if path == "" {
-		return nil, usageErrorf("no profile given: use -f profile.yaml ('tuner init MODEL' writes one)")
+		return nil, exit.Usagef("no profile given: use -f profile.yaml ('tuner init MODEL' writes one)")
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return nil, usageErrorf("cannot read profile: %v", err)
+		return nil, exit.Usagef("cannot read profile: %v", err)
 	}
 	return text, nil
 }
@@ -91,12 +93,12 @@ func (f foreignFlags) options() modelanalyzer.Options {
 // refuse reports the flags with a file of tuner's own, which names its folders itself.
 func (f foreignFlags) refuse() error {
 	if f.checkpoints != "" || f.export != "" {
-		return usageErrorf("--checkpoint-directory and --export-path are for Model Analyzer's files: this one names its `output:` itself")
+		return exit.Usagef("--checkpoint-directory and --export-path are for Model Analyzer's files: this one names its `output:` itself")
 	}
 	return nil
 }
 
-// foreignMachine is what the meaning of Model Analyzer's files depends on.
+// foreignMachine has the facts on which the meaning of Model Analyzer's files depends.
 func foreignMachine(ctx context.Context) (modelanalyzer.Machine, error) {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -109,7 +111,7 @@ func foreignMachine(ctx context.Context) (modelanalyzer.Machine, error) {
 	return m, nil
 }
 
-// warnAll says what does not apply, on stderr.
+// warnAll prints warnings on stderr.
 func warnAll(con console, warnings []modelanalyzer.Warning) {
 	for _, w := range warnings {
 		fmt.Fprintf(con.err, "warning: %s\n", w)
@@ -132,13 +134,13 @@ func runProfile(ctx context.Context, con console, o profileOptions) error {
 			fmt.Fprintf(con.out, "%s (%d of %d), %s:\n", p.Name, i+1, len(f.profiles), p.Output)
 		}
 		err := runCampaign(ctx, con, o, p)
-		if err != nil && exitCode(err) != exitInfeasible {
-			return leading(err, infeasible)
+		if err != nil && exit.CodeOf(err) != exit.Infeasible {
+			return exit.Leading(err, infeasible)
 		}
 		if len(f.analyses) > 0 && !o.dryRun {
 			ranked := analyzeAfter(con, o, f.analyses[i])
-			if ranked != nil && exitCode(ranked) != exitInfeasible {
-				return leading(ranked, infeasible)
+			if ranked != nil && exit.CodeOf(ranked) != exit.Infeasible {
+				return exit.Leading(ranked, infeasible)
 			}
 			err = cmp.Or(ranked, err) // by the confirmed figures
 		}
