@@ -13,6 +13,7 @@ import (
 	"tuner/gate"
 	"tuner/gate/decide"
 	"tuner/internal/plotstyle"
+	"tuner/internal/words"
 	"tuner/measure"
 )
 

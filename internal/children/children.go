@@ -15,7 +15,6 @@ import (
 	"os/exec"
 	"runtime"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
 )
@@ -121,16 +120,4 @@ func (g *guard) end() {
 	_ = g.shell.Process.Kill()
 	_ = g.shell.Wait() // it was killed
 	_ = g.lifeline.Close()
-}
-
-// LastWords returns the last line that a program printed. If it printed Go's report of a crash, it
-// returns the line of the report that names the cause.
-func LastWords(output string) string {
-	lines := strings.Split(strings.TrimSpace(output), "\n")
-	for _, line := range lines {
-		if strings.HasPrefix(line, "SIG") || strings.HasPrefix(line, "fatal error: ") {
-			return line
-		}
-	}
-	return strings.TrimSpace(lines[len(lines)-1])
 }

@@ -64,17 +64,3 @@ func TestCancelled(t *testing.T) {
 		t.Errorf("%d bytes, %v", n, err)
 	}
 }
-
-func TestLastWords(t *testing.T) {
-	t.Parallel()
-	for output, want := range map[string]string{
-		"":              "",
-		"one\ntwo \n\n": "two",
-		"noise\nSIGSEGV: segmentation violation\ngoroutine 1": "SIGSEGV: segmentation violation",
-		"fatal error: out of memory\n\nruntime stack:":        "fatal error: out of memory",
-	} {
-		if got := children.LastWords(output); got != want {
-			t.Errorf("%q: %q, want %q", output, got, want)
-		}
-	}
-}

@@ -118,7 +118,7 @@ func (s *campaignServer) wireRemote(p spec.Profile) error {
 			return fmt.Errorf("tls: %w", err)
 		}
 	}
-	access := accessOf(over)
+	access := over.Access()
 	s.remote = &runner.Remote{
 		At: api.Announcement{GRPC: address}, Model: p.Name, Place: r.Repository,
 		Connect: func(at api.Announcement) (api.Client, error) { return api.OpenGRPC(at.GRPC, access) },

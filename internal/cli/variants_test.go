@@ -8,7 +8,6 @@ import (
 	"tuner/hostinfo"
 	"tuner/ortlib"
 	"tuner/search"
-	"tuner/spec"
 )
 
 // Figures of another build are not taken over, nor those of another library that calls itself by the same version.

@@ -183,16 +183,7 @@ func (s *server) together(ctx context.Context, m payload.Model, named []meter.Mo
 // control opens the connection for questions about the server.
 func control(w wire.Options) (api.Control, error) {
 	if w.Protocol == wire.HTTP {
-		return api.OpenHTTP(w.Address, accessOf(w)), nil
+		return api.OpenHTTP(w.Address, w.Access()), nil
 	}
-	return api.OpenGRPC(w.Address, accessOf(w))
-}
-
-// accessOf is what a server asks for, as package api takes it.
-func accessOf(w wire.Options) api.Access {
-	access := api.Access{TLS: w.TLS, Headers: map[string][]string{}}
-	for _, h := range w.Headers {
-		access.Headers[h.Name] = append(access.Headers[h.Name], h.Value)
-	}
-	return access
+	return api.OpenGRPC(w.Address, w.Access())
 }

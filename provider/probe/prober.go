@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"tuner/internal/children"
+	"tuner/internal/words"
 	"tuner/modelconfig"
 	"tuner/ortlib"
 )
@@ -124,8 +125,8 @@ func (p Prober) failure(ctx context.Context, err error, stderr string) string {
 		return fmt.Sprintf("failed: %v", err)
 	}
 	text := "failed: " + exit.String()
-	if words := children.LastWords(stderr); words != "" {
-		text += ": " + words
+	if last := words.Last(stderr); last != "" {
+		text += ": " + last
 	}
 	return text
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"tuner/hostinfo"
+	"tuner/internal/words"
 	"tuner/ortlib"
 	"tuner/provider"
 )
@@ -57,11 +58,11 @@ func (a Answer) Verdict(of string) (out, took string) {
 	nodes := a.Assigned[i].Nodes
 	switch {
 	case nodes == 0 && total > 0:
-		return fmt.Sprintf("it takes none of the model's %s; %s", nodesText(total), strings.Join(rest, ", ")), ""
+		return fmt.Sprintf("it takes none of the model's %s; %s", words.Count(total, "node"), strings.Join(rest, ", ")), ""
 	case nodes == total:
-		return "", "all " + nodesText(total)
+		return "", "all " + words.Count(total, "node")
 	}
-	return "", fmt.Sprintf("%d of %s; %s", nodes, nodesText(total), strings.Join(rest, ", "))
+	return "", fmt.Sprintf("%d of %s; %s", nodes, words.Count(total, "node"), strings.Join(rest, ", "))
 }
 
 // Reason is the error, and what the log adds to it.
@@ -81,13 +82,6 @@ func shortened(text string) string {
 		return string(runes[:head]) + " … " + string(runes[len(runes)-tail:])
 	}
 	return string(runes)
-}
-
-func nodesText(n int) string {
-	if n == 1 {
-		return "1 node"
-	}
-	return fmt.Sprintf("%d nodes", n)
 }
 
 // opsText lists the most frequent operators: "MatMul × 36, Add × 12, …".
