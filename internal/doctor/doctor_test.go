@@ -88,7 +88,7 @@ func TestWrite(t *testing.T) {
 // A model that fails where a tiny one runs is itself at fault. It is not where the provider runs neither.
 func TestModelAtFault(t *testing.T) {
 	t.Parallel()
-	probe := Prober(func(_ context.Context, _ ortlib.Build, provider, model string) probe.Answer {
+	tries := Prober(func(_ context.Context, _ ortlib.Build, provider, model string) probe.Answer {
 		switch {
 		case provider == "":
 			return probe.Answer{Version: "1.2", Providers: []string{"cpu", "openvino"}}
@@ -99,7 +99,7 @@ func TestModelAtFault(t *testing.T) {
 		}
 		return probe.Answer{Milliseconds: 1}
 	})
-	fact := probe.try(t.Context(), ortlib.Build{Flavour: "cpu", Version: "1.2"}, "bad.onnx")
+	fact := tries.try(t.Context(), ortlib.Build{Flavour: "cpu", Version: "1.2"}, "bad.onnx")
 	want := []Provider{{Name: "cpu", Error: "it is damaged", Refused: "bad.onnx"}, {Name: "openvino", Error: "it is not there"}}
 	if diff := cmp.Diff(want, fact.Providers); diff != "" {
 		t.Errorf("providers (-want +got):\n%s", diff)
