@@ -11,8 +11,8 @@ import (
 	"strings"
 
 	"tuner/analyze"
-	"tuner/internal/plural"
 	"tuner/internal/terminal"
+	"tuner/internal/words"
 	"tuner/journal"
 	"tuner/modelconfig"
 	"tuner/modelrepo"
@@ -217,7 +217,7 @@ const configMark = "Written by tuner"
 func reasons(r analyze.Result, best analyze.Config, unwarmed string) []string {
 	a := figures.AnswerOf(r)
 	lines := []string{
-		fmt.Sprintf("%s: the best of %s for model %q.", configMark, plural.Count(len(r.Configs), "configuration"), r.Header.Model),
+		fmt.Sprintf("%s: the best of %s for model %q.", configMark, words.Count(len(r.Configs), "configuration"), r.Header.Model),
 		fmt.Sprintf("%s: %s", best.Name, best.Candidate.Describe()),
 		fmt.Sprintf("Goal: %s%s.", figures.ObjectiveText(r.Goal.Objective), figures.Within(r.Goal)),
 	}

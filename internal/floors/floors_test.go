@@ -17,13 +17,13 @@ import (
 var allowed = map[string][]string{
 	"cmd/tuner":        {"internal/cli"},
 	"internal/cli":     {"*"},
-	"report":           {"analyze", "steps", "modelrepo", "modelconfig", "search", "search/verdict", "measure", "journal", "spec", "stats", "onnx", "precision/accuracy", "internal/plotstyle", "internal/terminal", "internal/parallel", "internal/plural"}, // onnx: files and shapes of what is deployed
-	"report/result":    {"analyze", "journal", "measure", "precision/accuracy", "search", "search/verdict", "steps"},                                                                                                                                         // data: what result.json is made of
-	"export":           {"internal/telemetry", "report/result", "journal", "modelrepo", "modelconfig", "measure", "search", "search/verdict", "hostinfo"},                                                                                                    // journal: servers, as result.json has them; search: places
+	"report":           {"analyze", "steps", "modelrepo", "modelconfig", "search", "search/verdict", "measure", "journal", "spec", "stats", "onnx", "precision/accuracy", "internal/plotstyle", "internal/terminal", "internal/parallel"}, // onnx: files and shapes of what is deployed
+	"report/result":    {"analyze", "journal", "measure", "precision/accuracy", "search", "search/verdict", "steps"},                                                                                                                      // data: what result.json is made of
+	"export":           {"internal/telemetry", "report/result", "journal", "modelrepo", "modelconfig", "measure", "search", "search/verdict", "hostinfo"},                                                                                 // journal: servers, as result.json has them; search: places
 	"export/verify":    {"export", "runner", "modelrepo", "modelconfig", "measure", "engine/api", "onnx", "payload", "analyze", "profile", "precision", "spec"},
-	"report/figures":   {"report/result", "analyze", "steps", "search", "search/verdict", "measure", "journal", "spec", "precision/accuracy", "internal/terminal", "internal/plural"}, // words and tables: it knows no format
-	"report/html":      {"report", "report/figures", "analyze", "spec", "measure", "search", "search/verdict", "internal/webpage", "internal/parallel", "internal/plural"},            // search/verdict: the answer under other limits
-	"ortsweep":         {"profile", "profile/campaign", "spec", "search", "runner", "modelrepo", "modelconfig", "journal", "measure", "stats", "onnx", "internal/plotstyle", "internal/terminal", "internal/plural"},
+	"report/figures":   {"report/result", "analyze", "steps", "search", "search/verdict", "measure", "journal", "spec", "precision/accuracy", "internal/terminal"}, // words and tables: it knows no format
+	"report/html":      {"report", "report/figures", "analyze", "spec", "measure", "search", "search/verdict", "internal/webpage", "internal/parallel"},            // search/verdict: the answer under other limits
+	"ortsweep":         {"profile", "profile/campaign", "spec", "search", "runner", "modelrepo", "modelconfig", "journal", "measure", "stats", "onnx", "internal/plotstyle", "internal/terminal"},
 	"ortsweep/race":    {"search", "stats"},
 	"ortsweep/flags":   {"ortsweep/olive", "spec", "search", "onnx", "pytorch"},
 	"ortsweep/olive":   {"onnx", "modelconfig"},
@@ -31,7 +31,7 @@ var allowed = map[string][]string{
 	"gate":             {"spec", "profile", "runner", "modelrepo", "modelconfig", "measure", "stats", "hostinfo", "meter"},
 	"gate/flags":       {"gate/output", "spec", "onnx"},
 	"gate/decide":      {"stats"}, // pure: pairs in, a verdict out
-	"gate/output":      {"gate", "gate/decide", "spec", "measure", "internal/plotstyle", "internal/terminal", "internal/webpage", "internal/plural"},
+	"gate/output":      {"gate", "gate/decide", "spec", "measure", "internal/plotstyle", "internal/terminal", "internal/webpage"},
 	"profile":          {"profile/campaign", "spec", "search", "search/verdict", "runner", "modelrepo", "modelconfig", "journal", "measure", "engine/api", "onnx", "hostinfo", "precision", "dataset", "payload"},
 	"profile/dryrun":   {"profile", "profile/campaign", "spec", "search"},
 	"profile/progress": {"profile", "search", "measure", "internal/terminal"},
@@ -92,7 +92,6 @@ var allowed = map[string][]string{
 	"internal/inside":     {},
 	"internal/parallel":   {},
 	"internal/plotstyle":  {},
-	"internal/plural":     {},
 	"internal/problems":   {},
 	"internal/schema":     {},
 	"internal/telemetry":  {},

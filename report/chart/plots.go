@@ -11,7 +11,7 @@ import (
 
 	"tuner/analyze"
 	"tuner/internal/plotstyle"
-	"tuner/internal/plural"
+	"tuner/internal/words"
 	"tuner/measure"
 	"tuner/report/figures"
 	"tuner/search/verdict"
@@ -103,7 +103,7 @@ func keys(r analyze.Result, prominent []curve, others int) []entry {
 	}
 	var list []entry
 	if others > 0 {
-		label := plural.Count(others, "other configuration")
+		label := words.Count(others, "other configuration")
 		if others > mostOthers {
 			label += fmt.Sprintf(", the best %d drawn", mostOthers)
 		}
@@ -151,7 +151,7 @@ func legendLabel(r analyze.Result, c analyze.Config) string {
 // subtitle names the model, the goal, the number of configurations and the server.
 func subtitle(r analyze.Result) string {
 	parts := []string{r.Header.Model, "goal: " + figures.ObjectiveText(r.Goal.Objective) + figures.Within(r.Goal),
-		plural.Count(len(r.Configs), "configuration")}
+		words.Count(len(r.Configs), "configuration")}
 	if r.Failed == r.Trials {
 		parts = append(parts, "nothing was measured")
 	}

@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"tuner/analyze"
-	"tuner/internal/plural"
+	"tuner/internal/words"
 	"tuner/measure"
 	"tuner/report/result"
 	"tuner/search"
@@ -233,9 +233,9 @@ func basisLine(r analyze.Result) string {
 func againText(r analyze.Result, c analyze.Config) string {
 	switch p := *c.Best; {
 	case p.Confirmed && r.Header.ReloadsFinals():
-		return fmt.Sprintf("measured again with the model loaded anew %s; the remote server itself was not restarted", plural.Count(p.Launches, "time"))
+		return fmt.Sprintf("measured again with the model loaded anew %s; the remote server itself was not restarted", words.Count(p.Launches, "time"))
 	case p.Confirmed:
-		return "measured again on " + plural.Count(p.Launches, "fresh process")
+		return "measured again on " + words.Count(p.Launches, "fresh process")
 	case c.FailedFinals:
 		return "not measured again, since its fresh processes failed: it may not serve"
 	}

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"tuner/analyze"
-	"tuner/internal/plural"
 	"tuner/internal/terminal"
+	"tuner/internal/words"
 	"tuner/measure"
 	"tuner/search"
 	"tuner/search/verdict"
@@ -285,15 +285,15 @@ func curveText(c analyze.ServiceCurve) string {
 func untried(r analyze.Result) Section {
 	u := r.Explanation.Untried
 	s := Section{Title: "What was not tried"}
-	s.Lines = append(s.Lines, fmt.Sprintf("%d of the space's %s were measured.", u.Measured, plural.Count(u.Candidates, "configuration")))
+	s.Lines = append(s.Lines, fmt.Sprintf("%d of the space's %s were measured.", u.Measured, words.Count(u.Candidates, "configuration")))
 	if u.Predicted > 0 {
-		s.Lines = append(s.Lines, fmt.Sprintf("Of %s there are predictions and no window: the service times of the engine process were measured.", plural.Count(u.Predicted, "further configuration")))
+		s.Lines = append(s.Lines, fmt.Sprintf("Of %s there are predictions and no window: the service times of the engine process were measured.", words.Count(u.Predicted, "further configuration")))
 	}
 	if u.Unreached > 0 {
-		s.Lines = append(s.Lines, fmt.Sprintf("Of %s nothing is known: the campaign ended before.", plural.Count(u.Unreached, "further configuration")))
+		s.Lines = append(s.Lines, fmt.Sprintf("Of %s nothing is known: the campaign ended before.", words.Count(u.Unreached, "further configuration")))
 	}
 	for _, f := range u.Skipped {
-		s.Lines = append(s.Lines, fmt.Sprintf("%s: %s.", plural.Count(f.Count, "other"), firstLine(f.Reason)))
+		s.Lines = append(s.Lines, fmt.Sprintf("%s: %s.", words.Count(f.Count, "other"), firstLine(f.Reason)))
 	}
 	return s
 }
@@ -302,7 +302,7 @@ func untried(r analyze.Result) Section {
 func FoldLines(r analyze.Result) []string {
 	var lines []string
 	for _, f := range r.Folds {
-		lines = append(lines, fmt.Sprintf("%s left out or merged beforehand: %s.", plural.Count(f.Count, "combination"), firstLine(f.Reason)))
+		lines = append(lines, fmt.Sprintf("%s left out or merged beforehand: %s.", words.Count(f.Count, "combination"), firstLine(f.Reason)))
 	}
 	return lines
 }

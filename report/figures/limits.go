@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"tuner/analyze"
-	"tuner/internal/plural"
+	"tuner/internal/words"
 	"tuner/measure"
 	"tuner/provider"
 	"tuner/search/verdict"
@@ -84,7 +84,7 @@ func busyText(b analyze.Breakdown, c analyze.Config) string {
 	if b.Instances == 1 {
 		verb = "is"
 	}
-	text := fmt.Sprintf("%.2f of %s %s at work at any time", min(b.Busy, float64(b.Instances)), plural.Count(b.Instances, "instance"), verb)
+	text := fmt.Sprintf("%.2f of %s %s at work at any time", min(b.Busy, float64(b.Instances)), words.Count(b.Instances, "instance"), verb)
 	if b.MeanBatch > 0 && c.Setup.MaxBatchSize > 1 {
 		text += fmt.Sprintf(", in batches of %.1f (%d at most)", b.MeanBatch, c.Setup.MaxBatchSize)
 		text += batchesText(b.Batches)
@@ -171,13 +171,13 @@ func computeAdvice(r analyze.Result, s analyze.Subject, c analyze.Config) string
 	case provider.OnGPU(c.Setup.Provider) || b.EngineCPU == 0 || r.Cores == 0:
 		return "More instances give more where what they share is not full."
 	case idle <= (1-analyze.Saturated)*float64(r.Cores):
-		text := fmt.Sprintf("The %s are full", plural.Count(r.Cores, "core"))
+		text := fmt.Sprintf("The %s are full", words.Count(r.Cores, "core"))
 		if others >= leastWithheld*float64(r.Cores) {
 			text += fmt.Sprintf(", of which other work takes %.2f", others)
 		}
 		return fmt.Sprintf("%s. %s more cores would give more.", text, cheaper)
 	}
-	text := fmt.Sprintf("%.1f of %s are idle, which more instances or threads could use", idle, plural.Count(r.Cores, "core"))
+	text := fmt.Sprintf("%.1f of %s are idle, which more instances or threads could use", idle, words.Count(r.Cores, "core"))
 	if len(r.Explanation.Knobs) > 0 {
 		text += ": the knobs below say what comes of that"
 	}

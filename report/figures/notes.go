@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"tuner/analyze"
-	"tuner/internal/plural"
+	"tuner/internal/words"
 	"tuner/measure"
 	"tuner/search"
 	"tuner/spec"
@@ -17,7 +17,7 @@ import (
 func Notes(r analyze.Result, g Ranking) []string {
 	lines := legendNotes(r, g)
 	if hidden := len(r.Configs) - len(g.Cells); hidden > 0 {
-		lines = append(lines, fmt.Sprintf("%s not shown; all are in result.json.", plural.Count(hidden, "more configuration")))
+		lines = append(lines, fmt.Sprintf("%s not shown; all are in result.json.", words.Count(hidden, "more configuration")))
 	}
 	lines = append(lines, ServerNotes(r)...)
 	lines = append(lines, otherKnobNotes(r)...)
@@ -99,7 +99,7 @@ func ViewNotes(r analyze.Result) []string {
 			}
 		}
 		if absent > 0 {
-			text += fmt.Sprintf(", where %s not measured and so not ranked", plural.Count(absent, "configuration")+" "+wereText(absent))
+			text += fmt.Sprintf(", where %s not measured and so not ranked", words.Count(absent, "configuration")+" "+wereText(absent))
 		}
 		lines = append(lines, text+".")
 	}
@@ -187,7 +187,7 @@ func ReusedNotes(r analyze.Result) []string {
 		if !e.Same {
 			how = "on another machine, ONNX Runtime or protocol, for forecasts alone"
 		}
-		lines = append(lines, fmt.Sprintf("Reused from %s: %s %s; no figure here is theirs.", e.From, plural.Count(e.Trials, "trial"), how))
+		lines = append(lines, fmt.Sprintf("Reused from %s: %s %s; no figure here is theirs.", e.From, words.Count(e.Trials, "trial"), how))
 	}
 	return lines
 }
@@ -204,13 +204,13 @@ func FailureNotes(r analyze.Result) []string {
 	for _, g := range r.FailureGroups() {
 		f, others := g.First, ""
 		if n := g.Count - 1; n > 0 {
-			others = fmt.Sprintf(", and %s", plural.Count(n, "more trial"))
+			others = fmt.Sprintf(", and %s", words.Count(n, "more trial"))
 		}
 		lines = append(lines, fmt.Sprintf(FailedNote+"%s (%s) at %s%s, %s: %s", f.Name, f.Candidate.Describe(), f.Load, others, f.Stage,
 			firstLine(f.Reason)))
 	}
 	if rest := len(lines) - mostFailures; rest > 0 {
-		lines = append(lines[:mostFailures], fmt.Sprintf("%s; all are in result.json.", plural.Count(rest, "more failure")))
+		lines = append(lines[:mostFailures], fmt.Sprintf("%s; all are in result.json.", words.Count(rest, "more failure")))
 	}
 	return lines
 }

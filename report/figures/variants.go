@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"tuner/analyze"
-	"tuner/internal/plural"
+	"tuner/internal/words"
 	"tuner/journal"
 	"tuner/precision/accuracy"
 	"tuner/provider"
@@ -35,9 +35,9 @@ func AccuracyData(r analyze.Result) string {
 	case report == nil:
 		return ""
 	case report.Synthetic:
-		return plural.Count(report.Rows, "row") + " of synthetic (random) inputs: your own data (accuracy.data in the profile) may tell otherwise"
+		return words.Count(report.Rows, "row") + " of synthetic (random) inputs: your own data (accuracy.data in the profile) may tell otherwise"
 	}
-	return fmt.Sprintf("%s of %s", plural.Count(report.Rows, "row"), r.Accuracy.Data)
+	return fmt.Sprintf("%s of %s", words.Count(report.Rows, "row"), r.Accuracy.Data)
 }
 
 // figuresOf finds the output that agrees least, by its mean cosine, then by its largest error.
@@ -239,7 +239,7 @@ func shortAccuracy(r analyze.Result, c analyze.Config) string {
 	} else if l := r.Accuracy.Limit; l != nil {
 		figure = limitedText(*l, report)
 	}
-	text := fmt.Sprintf("%s has %s on %s of %s", variant, figure, plural.Count(report.Rows, "row"), data)
+	text := fmt.Sprintf("%s has %s on %s of %s", variant, figure, words.Count(report.Rows, "row"), data)
 	if limit := AccuracyLimit(r); limit != "" {
 		text += fmt.Sprintf(" (limit %s)", limit)
 	}

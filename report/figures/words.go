@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"tuner/analyze"
-	"tuner/internal/plural"
+	"tuner/internal/words"
 	"tuner/search"
 	"tuner/search/verdict"
 	"tuner/spec"
@@ -118,21 +118,21 @@ func MachineText(facts json.RawMessage) string {
 	if err := json.Unmarshal(facts, &m); err != nil || m.CPU.Model == "" {
 		return "unknown processor" // the facts are for people only: nothing depends on them
 	}
-	return fmt.Sprintf("%s, %s, %.0f GB", m.CPU.Model, plural.Count(m.CPU.Logical, "core"), m.Memory.Total/1e9)
+	return fmt.Sprintf("%s, %s, %.0f GB", m.CPU.Model, words.Count(m.CPU.Logical, "core"), m.Memory.Total/1e9)
 }
 
 // Effort says what the result rests on: "12 configurations, 64 measurements (128 windows) in 3m2s".
 func Effort(r analyze.Result) string {
 	if r.Recorded != "" {
-		return fmt.Sprintf("%s, %s, read from %s", plural.Count(r.Tried, "configuration"), plural.Count(r.Trials, "measurement"), r.Recorded)
+		return fmt.Sprintf("%s, %s, read from %s", words.Count(r.Tried, "configuration"), words.Count(r.Trials, "measurement"), r.Recorded)
 	}
-	text := fmt.Sprintf("%s, %s (%s)", plural.Count(r.Tried, "configuration"), plural.Count(r.Trials-r.Failed, "measurement"), plural.Count(r.Windows, "window"))
+	text := fmt.Sprintf("%s, %s (%s)", words.Count(r.Tried, "configuration"), words.Count(r.Trials-r.Failed, "measurement"), words.Count(r.Windows, "window"))
 	if r.ServiceTrials > 0 {
-		text += " and " + plural.Count(r.ServiceTrials, "service curve")
+		text += " and " + words.Count(r.ServiceTrials, "service curve")
 	}
 	text += fmt.Sprintf(" in %s", r.Account.Elapsed.Round(time.Second))
 	if n := r.Failed; n > 0 {
-		text += fmt.Sprintf("; %d of %s failed", n, plural.Count(r.Trials, "trial"))
+		text += fmt.Sprintf("; %d of %s failed", n, words.Count(r.Trials, "trial"))
 	}
 	if r.Ending.Interrupted {
 		text += "; interrupted"
@@ -178,12 +178,12 @@ func SetupText(s analyze.Setup) string {
 	if s.Instances == 0 {
 		return "settings unknown"
 	}
-	text := plural.Count(s.Instances, "instance")
+	text := words.Count(s.Instances, "instance")
 	switch {
 	case s.IntraOpThreads == 0:
 		text += " × all cores"
 	case s.IntraOpThreads > 0:
-		text += " × " + plural.Count(s.IntraOpThreads, "thread")
+		text += " × " + words.Count(s.IntraOpThreads, "thread")
 	}
 	if s.MaxBatchSize == 0 {
 		return text + ", no batching"

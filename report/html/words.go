@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"tuner/analyze"
-	"tuner/internal/plural"
+	"tuner/internal/words"
 	"tuner/measure"
 	"tuner/report"
 	"tuner/report/figures"
@@ -184,7 +184,7 @@ func trust(r analyze.Result) []Chip {
 		add(r.Verdict.Recommended == nil, "#curve", "limits kept: "+answer.HoldsText(), hint)
 	}
 	if best.Best != nil && best.Best.Confirmed {
-		add(false, "#candidates", "measured again on "+plural.Count(best.Best.Launches, "fresh process"), "The answer was measured again, in turn with the default, on engine processes of its own.")
+		add(false, "#candidates", "measured again on "+words.Count(best.Best.Launches, "fresh process"), "The answer was measured again, in turn with the default, on engine processes of its own.")
 	} else {
 		add(true, "#candidates", "not measured again", "The figures are those of the search. A larger budget leaves time to measure the answer again.")
 	}

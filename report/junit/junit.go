@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"tuner/analyze"
-	"tuner/internal/plural"
+	"tuner/internal/words"
 	"tuner/measure"
 	"tuner/report"
 	"tuner/report/figures"
@@ -169,7 +169,7 @@ func (j *testCase) judge(l verdict.Limit, confidence float64) {
 	case j.Failure != nil:
 		j.Failure.Text = j.Out
 	case l.IsUnknown():
-		j.Skipped = &skipped{Message: fmt.Sprintf("%s is not known: needs %s", text, plural.Count(l.Needs, "more request"))}
+		j.Skipped = &skipped{Message: fmt.Sprintf("%s is not known: needs %s", text, words.Count(l.Needs, "more request"))}
 	case l.Probability < confidence:
 		j.Failure = &failure{Message: fmt.Sprintf("%s is kept with probability %s, and %s was asked for", text, verdict.Percent(l.Probability),
 			verdict.Percent(confidence)), Type: "confidence", Text: j.Out}

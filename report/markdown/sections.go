@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"tuner/analyze"
-	"tuner/internal/plural"
 	"tuner/internal/terminal"
+	"tuner/internal/words"
 	"tuner/measure"
 	"tuner/report"
 	"tuner/report/chart"
@@ -97,7 +97,7 @@ func writeFronts(b *strings.Builder, r analyze.Result, charts bool) {
 	}
 	b.WriteString(table(left(append([]string{"config", "load"}, names...)...), cells))
 	if hidden := len(front.Points) - most; hidden > 0 {
-		fmt.Fprintf(b, "\n%s; all are in result.json.\n", plural.Count(hidden, "more point"))
+		fmt.Fprintf(b, "\n%s; all are in result.json.\n", words.Count(hidden, "more point"))
 	}
 	if charts {
 		fmt.Fprintf(b, "\n![Pareto sets of %s](%s)\n", escape(strings.Join(names, ", ")), chart.ParetoFile)

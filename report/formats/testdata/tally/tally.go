@@ -7,7 +7,7 @@ import (
 	"io"
 
 	"tuner/analyze"
-	"tuner/internal/plural"
+	"tuner/internal/words"
 	"tuner/report"
 	"tuner/report/figures"
 )
@@ -30,7 +30,7 @@ func write(w io.Writer, r analyze.Result) error {
 			n++
 		}
 	}
-	if _, err := fmt.Fprintf(w, "%s of %d. %s\n", plural.Count(n, "configuration"), len(r.Configs), figures.AnswerOf(r).Headline); err != nil {
+	if _, err := fmt.Fprintf(w, "%s of %d. %s\n", words.Count(n, "configuration"), len(r.Configs), figures.AnswerOf(r).Headline); err != nil {
 		return fmt.Errorf("cannot write the tally: %w", err)
 	}
 	return nil
