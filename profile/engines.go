@@ -219,11 +219,6 @@ func (s Subject) build(folder string, f File) (modelrepo.Variant, error) {
 	return v, err
 }
 
-// OriginalDigest names the variant folder of the original model: its last element.
-func (s Subject) OriginalDigest() (string, error) {
-	return modelrepo.Digest(s.Files[0].Source, s.Config)
-}
-
 // memoryLimit is the memory constraint's upper bound in bytes, with room to see by how much it is missed; 0 without one.
 func memoryLimit(goal search.Goal) int64 {
 	for _, c := range goal.Constraints {

@@ -89,10 +89,7 @@ func TestCheckUnchanged(t *testing.T) {
 }
 
 // changing is a server whose model is changed while it starts.
-type changing struct {
-	*fakeServer
-	change func()
-}
+type changing struct{ change func() }
 
 func (c changing) Launch(ctx context.Context, repository, library string) (runner.Engine, error) {
 	c.change()
@@ -113,7 +110,7 @@ func TestChangedModelEndsTheCampaign(t *testing.T) {
 		p, s, path := openedModel(t)
 		p.Output = t.TempDir()
 		launches := 0
-		server := changing{&fakeServer{}, func() { launches++; change(t, path) }}
+		server := changing{func() { launches++; change(t, path) }}
 		e := profile.NewEngines(profile.Setup{Profile: p, Subject: s, Facts: search.Facts{Batching: true}},
 			runner.New(runner.Options{Launcher: server, Log: slog.New(slog.DiscardHandler), Epoch: time.Now()}), nil, runner.Requests{{}})
 		checkChanged(t, "during "+what, path, run(e))

@@ -156,7 +156,7 @@ func (r *Runner) open(ctx context.Context, job Job, others []*Runner) (took meas
 	begin := time.Now()
 	launched, err := r.launch(ctx, job)
 	if err == nil {
-		if _, isOurs := r.pool.engine.(pauser); !isOurs {
+		if _, isOurs := r.pool.engine.(Pauser); !isOurs {
 			return took, &CrowdedError{"the engine cannot be paused"}
 		}
 		err = r.configure(ctx, job)

@@ -78,9 +78,9 @@ func answerFailure(err error, words string) *measure.Failure {
 	case errors.As(err, &refused):
 		return &measure.Failure{Stage: measure.StageErrors, Reason: err.Error()}
 	case errors.As(err, &hung), errors.As(err, &overdue):
-		return &measure.Failure{Stage: measure.StageHang, Reason: withTail(err.Error(), words)}
+		return &measure.Failure{Stage: measure.StageHang, Reason: WithLastWords(err.Error(), words)}
 	}
-	return &measure.Failure{Stage: measure.StageErrors, Reason: withTail(err.Error(), words)}
+	return &measure.Failure{Stage: measure.StageErrors, Reason: WithLastWords(err.Error(), words)}
 }
 
 // hasExited reports whether an engine has ended, and gives one whose connections just broke the time for it.
@@ -99,7 +99,7 @@ func exitFailure(e Engine) *measure.Failure {
 	if exit.OutOfMemory {
 		return &measure.Failure{Stage: measure.StageMemory, Reason: "the system killed the engine for want of memory (" + exit.Text + ")"}
 	}
-	return &measure.Failure{Stage: measure.StageCrash, Reason: withTail("the engine ended by itself ("+exit.Text+")", e.LastWords())}
+	return &measure.Failure{Stage: measure.StageCrash, Reason: WithLastWords("the engine ended by itself ("+exit.Text+")", e.LastWords())}
 }
 
 // refusedAll is the failure of windows in which requests failed and none succeeded. Windows in which none ended are no failure: at a low rate
@@ -119,4 +119,12 @@ func refusedAll(windows []measure.Window) *measure.Failure {
 		return nil
 	}
 	return &measure.Failure{Stage: measure.StageErrors, Reason: fmt.Sprintf("all %d requests failed, the first with: %s", failed, first)}
+}
+
+// WithLastWords adds an engine's last words to a reason.
+func WithLastWords(reason, words string) string {
+	if words == "" {
+		return reason
+	}
+	return reason + "; its last words:\n" + words
 }

@@ -5,8 +5,8 @@ import (
 	"testing/synctest"
 )
 
-func (e *engine) pause()  { e.paused = true }
-func (e *engine) resume() { e.paused = false }
+func (e *engine) Pause()  { e.paused = true }
+func (e *engine) Resume() { e.paused = false }
 
 // A paused engine runs again for the next job, the same one; without an engine there is nothing to pause.
 func TestPauseEndsWithTheNextJob(t *testing.T) {

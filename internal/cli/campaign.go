@@ -3,37 +3,13 @@ package cli
 import (
 	"context"
 	"fmt"
-	"log/slog"
-	"os"
-	"time"
 
 	"tuner/hostinfo"
 	"tuner/internal/checksum"
 	"tuner/journal"
 	"tuner/ortlib"
 	"tuner/provider/probe"
-	"tuner/runner"
 )
-
-// How long an engine may take to serve, and to end after SIGTERM before it is killed.
-const (
-	engineStart = 30 * time.Second
-	engineDrain = 5 * time.Second
-)
-
-// bundled are the options of a runner that launches this program's own engine, asks it over gRPC, and warns on stderr.
-func bundled(con console) (runner.Options, error) {
-	binary, err := os.Executable()
-	if err != nil {
-		return runner.Options{}, fmt.Errorf("cannot find tuner's own program file: %w", err)
-	}
-	return runner.Options{
-		Launcher: runner.Bundled{Binary: binary, Start: engineStart, Drain: engineDrain},
-		Dial:     runner.GRPC,
-		Wire:     runner.Over(runner.OverGRPC),
-		Log:      slog.New(slog.NewTextHandler(con.err, &slog.HandlerOptions{Level: slog.LevelWarn})),
-	}, nil
-}
 
 // openBuild has a child process open a build (probe.Open). A build that does not open is the user's
 // to correct.

@@ -16,6 +16,7 @@ import (
 	"tuner/internal/words"
 	"tuner/ortlib"
 	"tuner/precision"
+	"tuner/runner/target"
 )
 
 // The measurement of throughput takes some seconds, as the finals of a campaign do.
@@ -63,7 +64,7 @@ func runExportVerify(ctx context.Context, con console, dir string, o exportVerif
 	if err != nil {
 		return exit.OrInterrupted(ctx, err)
 	}
-	options, err := bundled(con)
+	options, err := target.Engine("", con.err)
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -18,6 +17,7 @@ import (
 	"tuner/measure"
 	"tuner/ortlib"
 	"tuner/runner"
+	"tuner/runner/target"
 )
 
 // judgeGate decides what can be decided without a measurement, and then measures.
@@ -131,16 +131,7 @@ func newGateSide(con console, s gate.Setup, subject gate.Subject) (gate.Side, er
 
 // gateEngine are the options of a runner that launches a side's engine: this program's own, or another tuner's.
 func gateEngine(con console, subject gate.Subject) (runner.Options, error) {
-	options, err := bundled(con)
-	if err != nil || subject.Engine == "" {
-		return options, err
-	}
-	binary, err := filepath.Abs(subject.Engine)
-	if err != nil {
-		return runner.Options{}, fmt.Errorf("cannot resolve %q: %w", subject.Engine, err)
-	}
-	options.Launcher = runner.Bundled{Binary: binary, Start: engineStart, Drain: engineDrain}
-	return options, nil
+	return target.Engine(subject.Engine, con.err)
 }
 
 // gateProgress tells on stderr of every pair.

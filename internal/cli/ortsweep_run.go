@@ -17,6 +17,7 @@ import (
 	"tuner/ortsweep/race"
 	"tuner/provider"
 	"tuner/runner"
+	"tuner/runner/target"
 	"tuner/search"
 )
 
@@ -49,7 +50,7 @@ const engineShare = 4
 
 // sweepEngines wires the bundled engine for a sweep.
 func sweepEngines(con console, setup ortsweep.Setup, requests runner.Requests, host hostinfo.Host) (*ortsweep.Engines, error) {
-	options, err := bundled(con)
+	options, err := target.Engine("", con.err)
 	if err != nil {
 		return nil, err
 	}

@@ -17,7 +17,6 @@ import (
 	"tuner/internal/terminal"
 	"tuner/journal"
 	"tuner/measure"
-	"tuner/meter"
 	"tuner/ortlib"
 	"tuner/profile"
 	"tuner/profile/campaign"
@@ -25,6 +24,7 @@ import (
 	"tuner/profile/progress"
 	"tuner/provider/probe"
 	"tuner/runner"
+	"tuner/runner/target"
 	"tuner/search"
 	"tuner/search/plan"
 	"tuner/spec"
@@ -92,7 +92,7 @@ func runCampaign(ctx context.Context, con console, o profileOptions, p spec.Prof
 	if o.dryRun {
 		return runDryRun(con, o, c.setup, c.notes)
 	}
-	defer func() { err = errors.Join(err, c.servers.restore(ctx)) }()
+	defer func() { err = errors.Join(err, c.servers.Restore(ctx)) }()
 	variants, err := c.makeVariants(ctx, con, o)
 	if err != nil {
 		return err
@@ -126,13 +126,13 @@ type prepared struct {
 	setup    profile.Setup // without variants
 	requests runner.Requests
 	builds   []ortlib.Build // none in a dry run without ONNX Runtime
-	servers  campaignServers
+	servers  target.Servers
 	notes    []string // of a dry run: what the campaign would do with servers that are not its own
 }
 
 // prepare opens model, builds and servers, and finds everything that would stop the campaign, before minutes of conversions.
 func prepare(ctx context.Context, con console, o profileOptions, p spec.Profile) (c prepared, err error) {
-	if c.servers, err = newServers(con, p); err != nil {
+	if c.servers, err = target.Open(p, con.err); err != nil {
 		return c, err
 	}
 	if !o.dryRun { // what comes now would disturb a campaign that measures the same
@@ -140,7 +140,7 @@ func prepare(ctx context.Context, con console, o profileOptions, p spec.Profile)
 			return c, inputError(err)
 		}
 	}
-	if err := c.servers.checkMetrics(ctx, o.file, p.Goal); err != nil {
+	if err := c.servers.CheckMetrics(ctx, o.file, p.Goal); err != nil {
 		return c, interruptedOr(ctx, err)
 	}
 	host := hostinfo.Read(ctx)
@@ -168,14 +168,14 @@ func prepare(ctx context.Context, con console, o profileOptions, p spec.Profile)
 	}
 	c.builds = builds
 	if o.dryRun {
-		c.notes, err = c.servers.plan(ctx, p, subject)
+		c.notes, err = c.servers.Describe(ctx, p, targetModel(subject))
 	} else {
 		defer func() {
 			if err != nil {
-				err = errors.Join(err, c.servers.restore(ctx))
+				err = errors.Join(err, c.servers.Restore(ctx))
 			}
 		}()
-		facts, err = c.servers.ask(ctx, p, subject, facts)
+		facts, err = c.servers.Ask(ctx, p, targetModel(subject), facts)
 	}
 	if err != nil {
 		return c, err
@@ -183,8 +183,13 @@ func prepare(ctx context.Context, con console, o profileOptions, p spec.Profile)
 	if c.setup, err = newSetup(p, subject, facts, builds, host); err != nil {
 		return c, err
 	}
-	c.setup.Server, c.setup.Finals = c.servers.infos()
+	c.setup.Server, c.setup.Finals = c.servers.Infos()
 	return c, checkCampaign(o, c.setup)
+}
+
+// targetModel is what servers get of a subject first.
+func targetModel(s profile.Subject) target.Model {
+	return target.Model{Name: s.Name, Source: s.Files[0].Source, Config: s.Config}
 }
 
 // makeVariants makes what the campaign measures beside the original model.
@@ -215,30 +220,6 @@ func findBuilds(ctx context.Context, con console, o profileOptions, p spec.Profi
 		return builds, facts, nil
 	}
 	return nil, facts, withExit(exitUsage, missing)
-}
-
-// checkMetrics finds the metrics of a goal that nobody tells where it is measured, before anything is launched.
-func checkMetrics(file string, goal search.Goal, sources meter.Sources, where string) error {
-	var problems []error
-	for _, m := range goal.Metrics() {
-		if lack := sources.Lack(m); lack != "" {
-			problems = append(problems, fmt.Errorf("%s: %s: %s cannot be measured %s: %s", file, goalField(goal, m), m, where, lack))
-		}
-	}
-	return withExit(exitUsage, errors.Join(problems...))
-}
-
-// goalField is the field of a profile that names a metric of its goal.
-func goalField(goal search.Goal, m measure.Metric) string {
-	for _, c := range goal.Constraints {
-		if c.Metric == m {
-			return "constraints." + string(m)
-		}
-	}
-	if len(goal.Objective.Terms) > 1 {
-		return "weights." + string(m)
-	}
-	return "objective"
 }
 
 // newSetup collects what a campaign depends on, but for its variants. Without builds, a dry run's, it names no runtime.
@@ -374,11 +355,9 @@ func (c prepared) run(ctx context.Context, con console, o profileOptions) (outco
 	if err != nil {
 		return profile.Outcome{}, usageErrorf("%s: %v", o.file, err)
 	}
-	engines := c.servers.search.newRunner(log.Past)
+	engines, finals := c.servers.Runners(log.Past)
 	defer engines.Close(context.WithoutCancel(ctx))
-	var finals *runner.Runner
-	if c.servers.finals != nil {
-		finals = c.servers.finals.newRunner(log.Past)
+	if finals != nil {
 		defer finals.Close(context.WithoutCancel(ctx))
 	}
 

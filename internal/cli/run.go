@@ -23,6 +23,7 @@ import (
 	"tuner/report/html"
 	"tuner/report/json"
 	"tuner/report/text"
+	"tuner/runner/target"
 	"tuner/spec"
 	"tuner/steps"
 )
@@ -162,7 +163,7 @@ func checkGoal(w spec.Wish) error {
 	if err != nil {
 		return withExit(exitUsage, err)
 	}
-	return checkMetrics("--objective", p.Goal, meter.ReadSources(), "on this machine")
+	return target.CheckMetrics("--objective", p.Goal, meter.ReadSources(), "on this machine")
 }
 
 // runAll is `tuner run`.
@@ -181,7 +182,7 @@ func runAll(ctx context.Context, con console, o runOptions, args []string) error
 		j, err = newJob(ctx, con, o, args[0])
 	}
 	if err == nil {
-		err = errors.Join(j.run(ctx), j.servers.restore(ctx))
+		err = errors.Join(j.run(ctx), j.servers.Restore(ctx))
 	}
 	return inputError(err)
 }
@@ -257,7 +258,7 @@ func openJob(ctx context.Context, con console, o runOptions) (job, error) {
 		return outcome, nil
 	})
 	if err != nil {
-		err = errors.Join(err, j.servers.restore(ctx))
+		err = errors.Join(err, j.servers.Restore(ctx))
 	}
 	return j, err
 }

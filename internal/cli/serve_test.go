@@ -36,7 +36,7 @@ import (
 	"tuner/engine/api"
 	pb "tuner/engine/api/inferencepb"
 	"tuner/onnx/build"
-	"tuner/runner"
+	"tuner/runner/target"
 )
 
 // child is a server that was started as profile starts it.
@@ -383,7 +383,7 @@ func TestServeAborts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := runner.Bundled{Binary: program}.Launch(t.Context(), t.TempDir(), library)
+	e, err := target.Bundled{Binary: program}.Launch(t.Context(), t.TempDir(), library)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"tuner/ortlib"
 	"tuner/profile"
 	"tuner/runner"
+	"tuner/runner/target"
 	"tuner/search"
 )
 
@@ -82,7 +83,7 @@ func newEnginesOf(t *testing.T, w workplace) *profile.Engines {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := runner.New(runner.Options{Launcher: runner.Bundled{Binary: tuner}, Dial: runner.GRPC, Wire: runner.Over(runner.OverGRPC), Log: slog.New(slog.DiscardHandler), Epoch: time.Now()})
+	r := runner.New(runner.Options{Launcher: target.Bundled{Binary: tuner}, Dial: runner.GRPC, Wire: runner.Over(runner.OverGRPC), Log: slog.New(slog.DiscardHandler), Epoch: time.Now()})
 	t.Cleanup(func() { r.Close(context.WithoutCancel(t.Context())) })
 	return profile.NewEngines(profile.Setup{Profile: p, Subject: subject, Runtime: journal.RuntimeInfo{Library: build.Library}}, r, nil, requests)
 }

@@ -18,6 +18,7 @@ import (
 	"tuner/profile"
 	"tuner/provider"
 	"tuner/provider/probe"
+	"tuner/runner/target"
 	"tuner/search"
 	"tuner/spec"
 )
@@ -115,7 +116,7 @@ type engineOpener struct {
 
 // newOpener makes an engineOpener. serving chooses the build for a place.
 func newOpener(con console, serving func(place string) ortlib.Build) (precision.Opener, error) {
-	options, err := bundled(con)
+	options, err := target.Engine("", con.err)
 	if err != nil {
 		return nil, err
 	}

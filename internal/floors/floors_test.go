@@ -15,99 +15,91 @@ import (
 // allowed lists, for each folder, the folders of this module that it may import directly. A folder stands for itself and
 // all below it, unless a longer entry exists. internal/cli wires concrete types: it may import everything.
 var allowed = map[string][]string{
-	"cmd/tuner":        {"internal/cli"},
-	"internal/cli":     {"*"},
-	"report":           {"analyze", "steps", "modelrepo", "modelconfig", "search", "search/verdict", "measure", "journal", "spec", "stats", "onnx", "precision/accuracy", "internal/plotstyle", "internal/terminal", "internal/parallel"}, // onnx: files and shapes of what is deployed
-	"report/result":    {"analyze", "journal", "measure", "precision/accuracy", "search", "search/verdict", "steps"},                                                                                                                      // data: what result.json is made of
-	"export":           {"internal/telemetry", "report/result", "journal", "modelrepo", "modelconfig", "measure", "search", "search/verdict", "hostinfo"},                                                                                 // journal: servers, as result.json has them; search: places
-	"export/verify":    {"export", "runner", "modelrepo", "modelconfig", "measure", "engine/api", "onnx", "payload", "analyze", "profile", "precision", "spec"},
-	"report/figures":   {"report/result", "analyze", "steps", "search", "search/verdict", "measure", "journal", "spec", "precision/accuracy", "internal/terminal"}, // words and tables: it knows no format
-	"report/html":      {"report", "report/figures", "analyze", "spec", "measure", "search", "search/verdict", "internal/webpage", "internal/parallel"},            // search/verdict: the answer under other limits
-	"ortsweep":         {"profile", "profile/campaign", "spec", "search", "runner", "modelrepo", "modelconfig", "journal", "measure", "stats", "onnx", "internal/plotstyle", "internal/terminal"},
-	"ortsweep/race":    {"search", "stats"},
-	"ortsweep/flags":   {"ortsweep/olive", "spec", "search", "onnx", "pytorch"},
-	"ortsweep/olive":   {"onnx", "modelconfig"},
-	"ortsweep/snippet": {"internal/telemetry", "onnx", "modelconfig"},
-	"gate":             {"spec", "profile", "runner", "modelrepo", "modelconfig", "measure", "stats", "hostinfo", "meter"},
-	"gate/flags":       {"gate/output", "spec", "onnx"},
-	"gate/decide":      {"stats"}, // pure: pairs in, a verdict out
-	"gate/output":      {"gate", "gate/decide", "spec", "measure", "internal/plotstyle", "internal/terminal", "internal/webpage"},
-	"profile":          {"profile/campaign", "spec", "search", "search/verdict", "runner", "modelrepo", "modelconfig", "journal", "measure", "engine/api", "onnx", "hostinfo", "precision", "dataset", "payload"},
-	"profile/dryrun":   {"profile", "profile/campaign", "spec", "search"},
-	"profile/progress": {"profile", "search", "measure", "internal/terminal"},
-	"profile/starter":  {"profile", "spec", "modelconfig", "onnx", "hostinfo"},
-	"profile/campaign": {"spec", "search", "journal", "modelconfig", "internal/parallel"},                                                         // what a journal means; it runs nothing
-	"runner":           {"internal/children", "engine/api", "load", "wire", "meter", "hostinfo", "ortlib", "modelrepo", "modelconfig", "measure"}, // modelconfig: what a remote server serves, to be given back
-	"steps":            {"internal/checksum"},
-	"analyze":          {"profile/campaign", "spec", "search", "search/posterior", "search/verdict", "journal", "steps", "measure", "modelconfig", "stats", "precision/accuracy", "internal/parallel"},
-	"analyze/imported": {"analyze", "spec", "measure", "modelconfig", "search"}, // spec: Model Analyzer's tags
-	"spec":             {"internal/problems", "search", "modelconfig", "measure", "precision/accuracy"},
-	"spec/modelanalyzer": {
-		"spec", "search", "modelconfig", // it writes files of tuner's own, and has package spec read them
-	},
-	"search": {"search/posterior", "search/verdict", "measure", "stats"},
-	"search/searchtest": {
-		"search", "measure",
-	},
-	"search/queuesim":     {"measure", "stats"},                               // a model of the server: it knows no strategy
-	"search/posterior":    {"search", "search/footprint", "measure", "stats"}, // what is known: it decides nothing
-	"search/verdict":      {"search", "search/posterior", "measure"},
-	"modelrepo":           {"modelconfig", "internal/checksum", "internal/inside"},
-	"modelconfig":         {"internal/problems"},
-	"onnx":                {"internal/checksum", "internal/inside", "internal/problems"},
-	"dataset":             {"onnx", "hostinfo", "internal/problems"},
-	"precision":           {"internal/children", "onnx", "dataset", "runner", "engine/api", "modelrepo", "modelconfig", "hostinfo", "payload"},
-	"precision/accuracy":  {"dataset/elements", "onnx", "stats"},
-	"precision/calibrate": {"dataset/elements", "onnx"},
-	"pytorch":             {"internal/children", "dataset/npy", "precision/accuracy", "onnx"},
-	"engine/alarm":        {},
-	"engine/budget":       {},
-	"engine":              {"engine/api", "modelconfig", "modelrepo", "hostinfo"},
-	"engine/api":          {"modelconfig/configpb", "modelconfig"},
-	"engine/flags":        {"engine", "engine/api"},
-	"engine/serve":        {"engine", "engine/api", "engine/flags", "engine/onnxruntime", "modelconfig", "ort", "ortlib", "hostinfo"},
-	"engine/onnxruntime":  {"engine", "ort", "modelconfig", "onnx/extent"}, // onnx/extent: what a file unfolds into, before ONNX Runtime gets it
-	"onnx/extent":         {"onnx"},
-	"ort":                 {"internal/telemetry"},
-	"ortlib":              {"internal/checksum", "internal/children"},
-	"load":                {"measure", "stats"},
-	"wire":                {"engine/api"},
-	"meter":               {"engine/api", "hostinfo", "measure"},
-	"perf":                {"load", "measure", "meter", "stats", "wire"},
-	"perf/paflags":        {"perf", "load", "wire", "meter", "measure", "payload", "onnx", "hostinfo", "internal/problems"},
-	"perf/session":        {"perf", "perf/output", "perf/paflags", "engine/api", "wire", "meter", "payload", "modelconfig", "onnx", "hostinfo"},
-	"perf/output":         {"perf", "load", "measure", "payload", "engine/api", "internal/plotstyle"},
-	"payload":             {"engine/api", "dataset", "onnx", "modelconfig"},
-	"journal":             {"measure", "precision/accuracy", "internal/parallel"},
-	"measure":             {"stats"},
-	"stats":               {},
-	"hostinfo":            {},
-	"internal/alloctest":  {},
-	"internal/checksum":   {},
-	"internal/children":   {},
-	"internal/doctor":     {"provider/probe", "hostinfo", "ortlib", "internal/terminal"},
-	"internal/exit":       {},
-	"internal/durable":    {},
-	"internal/floors":     {},
-	"internal/inside":     {},
-	"internal/parallel":   {},
-	"internal/plotstyle":  {},
-	"internal/problems":   {},
-	"internal/schema":     {},
-	"internal/telemetry":  {},
-	"internal/terminal":   {},
-	"internal/webpage":    {},
-	"internal/words":      {},
-	"internal/orttest":    {"ort", "onnx"},
-	"provider":            {}, // a table: it asks nobody
-	"provider/probe": {
-		"internal/children", "hostinfo", "ortlib",
-		"search", "modelconfig", // the facts of a space; graph levels
-	},
-	"provider/probe/child": {
-		"provider/probe", "ort", "modelconfig", // ort: it runs in a process of its own
-	},
-	"internal/testserver": {"engine/api", "modelconfig"},
+	"cmd/tuner":            {"internal/cli"},
+	"internal/cli":         {"*"},
+	"report":               {"analyze", "steps", "modelrepo", "modelconfig", "search", "search/verdict", "measure", "journal", "spec", "stats", "onnx", "precision/accuracy", "internal/plotstyle", "internal/terminal", "internal/parallel"}, // onnx: files and shapes of what is deployed
+	"report/result":        {"analyze", "journal", "measure", "precision/accuracy", "search", "search/verdict", "steps"},                                                                                                                      // data: what result.json is made of
+	"export":               {"internal/telemetry", "report/result", "journal", "modelrepo", "modelconfig", "measure", "search", "search/verdict", "hostinfo"},                                                                                 // journal: servers, as result.json has them; search: places
+	"export/verify":        {"export", "runner", "modelrepo", "modelconfig", "measure", "engine/api", "onnx", "payload", "analyze", "profile", "precision", "spec"},
+	"report/figures":       {"report/result", "analyze", "steps", "search", "search/verdict", "measure", "journal", "spec", "precision/accuracy", "internal/terminal"}, // words and tables: it knows no format
+	"report/html":          {"report", "report/figures", "analyze", "spec", "measure", "search", "search/verdict", "internal/webpage", "internal/parallel"},            // search/verdict: the answer under other limits
+	"ortsweep":             {"profile", "profile/campaign", "spec", "search", "runner", "modelrepo", "modelconfig", "journal", "measure", "stats", "onnx", "internal/plotstyle", "internal/terminal"},
+	"ortsweep/race":        {"search", "stats"},
+	"ortsweep/flags":       {"ortsweep/olive", "spec", "search", "onnx", "pytorch"},
+	"ortsweep/olive":       {"onnx", "modelconfig"},
+	"ortsweep/snippet":     {"internal/telemetry", "onnx", "modelconfig"},
+	"gate":                 {"spec", "profile", "runner", "modelrepo", "modelconfig", "measure", "stats", "hostinfo", "meter"},
+	"gate/flags":           {"gate/output", "spec", "onnx"},
+	"gate/decide":          {"stats"}, // pure: pairs in, a verdict out
+	"gate/output":          {"gate", "gate/decide", "spec", "measure", "internal/plotstyle", "internal/terminal", "internal/webpage"},
+	"profile":              {"profile/campaign", "spec", "search", "search/verdict", "runner", "modelrepo", "modelconfig", "journal", "measure", "engine/api", "onnx", "hostinfo", "precision", "dataset", "payload"},
+	"profile/dryrun":       {"profile", "profile/campaign", "spec", "search"},
+	"profile/progress":     {"profile", "search", "measure", "internal/terminal"},
+	"profile/starter":      {"profile", "spec", "modelconfig", "onnx", "hostinfo"},
+	"profile/campaign":     {"spec", "search", "journal", "modelconfig", "internal/parallel"}, // what a journal means; it runs nothing
+	"runner":               {"engine/api", "load", "wire", "meter", "hostinfo", "measure"},
+	"runner/target":        {"runner", "internal/children", "internal/exit", "engine/api", "spec", "search", "journal", "wire", "meter", "measure", "hostinfo", "ortlib", "modelrepo", "modelconfig", "provider"}, // modelconfig: what a remote server serves, to be given back
+	"steps":                {"internal/checksum"},
+	"analyze":              {"profile/campaign", "spec", "search", "search/posterior", "search/verdict", "journal", "steps", "measure", "modelconfig", "stats", "precision/accuracy", "internal/parallel"},
+	"analyze/imported":     {"analyze", "spec", "measure", "modelconfig", "search"}, // spec: Model Analyzer's tags
+	"spec":                 {"internal/problems", "search", "modelconfig", "measure", "precision/accuracy"},
+	"spec/modelanalyzer":   {"spec", "search", "modelconfig"}, // it writes files of tuner's own, and has package spec read them
+	"search":               {"search/posterior", "search/verdict", "measure", "stats"},
+	"search/searchtest":    {"search", "measure"},
+	"search/queuesim":      {"measure", "stats"},                               // a model of the server: it knows no strategy
+	"search/posterior":     {"search", "search/footprint", "measure", "stats"}, // what is known: it decides nothing
+	"search/verdict":       {"search", "search/posterior", "measure"},
+	"modelrepo":            {"modelconfig", "internal/checksum", "internal/inside"},
+	"modelconfig":          {"internal/problems"},
+	"onnx":                 {"internal/checksum", "internal/inside", "internal/problems"},
+	"dataset":              {"onnx", "hostinfo", "internal/problems"},
+	"precision":            {"internal/children", "onnx", "dataset", "runner", "engine/api", "modelrepo", "modelconfig", "hostinfo", "payload"},
+	"precision/accuracy":   {"dataset/elements", "onnx", "stats"},
+	"precision/calibrate":  {"dataset/elements", "onnx"},
+	"pytorch":              {"internal/children", "dataset/npy", "precision/accuracy", "onnx"},
+	"engine/alarm":         {},
+	"engine/budget":        {},
+	"engine":               {"engine/api", "modelconfig", "modelrepo", "hostinfo"},
+	"engine/api":           {"modelconfig/configpb", "modelconfig"},
+	"engine/flags":         {"engine", "engine/api"},
+	"engine/serve":         {"engine", "engine/api", "engine/flags", "engine/onnxruntime", "modelconfig", "ort", "ortlib", "hostinfo"},
+	"engine/onnxruntime":   {"engine", "ort", "modelconfig", "onnx/extent"}, // onnx/extent: what a file unfolds into, before ONNX Runtime gets it
+	"onnx/extent":          {"onnx"},
+	"ort":                  {"internal/telemetry"},
+	"ortlib":               {"internal/checksum", "internal/children"},
+	"load":                 {"measure", "stats"},
+	"wire":                 {"engine/api"},
+	"meter":                {"engine/api", "hostinfo", "measure"},
+	"perf":                 {"load", "measure", "meter", "stats", "wire"},
+	"perf/paflags":         {"perf", "load", "wire", "meter", "measure", "payload", "onnx", "hostinfo", "internal/problems"},
+	"perf/session":         {"perf", "perf/output", "perf/paflags", "engine/api", "wire", "meter", "payload", "modelconfig", "onnx", "hostinfo"},
+	"perf/output":          {"perf", "load", "measure", "payload", "engine/api", "internal/plotstyle"},
+	"payload":              {"engine/api", "dataset", "onnx", "modelconfig"},
+	"journal":              {"measure", "precision/accuracy", "internal/parallel"},
+	"measure":              {"stats"},
+	"stats":                {},
+	"hostinfo":             {},
+	"internal/alloctest":   {},
+	"internal/checksum":    {},
+	"internal/children":    {},
+	"internal/doctor":      {"provider/probe", "hostinfo", "ortlib", "internal/terminal"},
+	"internal/exit":        {},
+	"internal/durable":     {},
+	"internal/floors":      {},
+	"internal/inside":      {},
+	"internal/parallel":    {},
+	"internal/plotstyle":   {},
+	"internal/problems":    {},
+	"internal/schema":      {},
+	"internal/telemetry":   {},
+	"internal/terminal":    {},
+	"internal/webpage":     {},
+	"internal/words":       {},
+	"internal/orttest":     {"ort", "onnx"},
+	"provider":             {},                                                                   // a table: it asks nobody
+	"provider/probe":       {"internal/children", "hostinfo", "ortlib", "search", "modelconfig"}, // the facts of a space; graph levels
+	"provider/probe/child": {"provider/probe", "ort", "modelconfig"},                             // ort: it runs in a process of its own
+	"internal/testserver":  {"engine/api", "modelconfig"},
 }
 
 // walls are edges that no refactoring may add, each with its reason. The module's packages are named by folder, others by

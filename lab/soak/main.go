@@ -26,6 +26,7 @@ import (
 	"tuner/lab/program"
 	"tuner/ortlib"
 	"tuner/runner"
+	"tuner/runner/target"
 )
 
 // options are the flags.
@@ -54,7 +55,7 @@ func run(ctx context.Context, o options, out, _ io.Writer) error {
 		if err != nil {
 			return err
 		}
-		engine, err := runner.Bundled{Binary: o.tuner, Start: time.Minute, Drain: time.Minute}.Launch(ctx, repository, library.Library)
+		engine, err := target.Bundled{Binary: o.tuner, Start: time.Minute, Drain: time.Minute}.Launch(ctx, repository, library.Library)
 		if err != nil {
 			return err
 		}

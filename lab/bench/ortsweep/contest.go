@@ -17,6 +17,7 @@ import (
 	"tuner/ortsweep/race"
 	"tuner/profile"
 	"tuner/runner"
+	"tuner/runner/target"
 	"tuner/search"
 	"tuner/spec"
 	"tuner/stats"
@@ -55,7 +56,7 @@ func open(ctx context.Context, o options, dir string, r raceResult) (*contest, e
 		return nil, err
 	}
 	engine := func() ortsweep.Engine {
-		return runner.New(runner.Options{Launcher: runner.Bundled{Binary: o.tuner}, Dial: runner.GRPC, Wire: runner.Over(runner.OverGRPC), Log: slog.New(slog.DiscardHandler),
+		return runner.New(runner.Options{Launcher: target.Bundled{Binary: o.tuner}, Dial: runner.GRPC, Wire: runner.Over(runner.OverGRPC), Log: slog.New(slog.DiscardHandler),
 			Epoch: time.Now(), WarmUp: ortsweep.WarmUp})
 	}
 	return &contest{setup, ortsweep.NewEngines(setup, requests, engine, host.Memory.Usable()/4)}, nil

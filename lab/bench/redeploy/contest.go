@@ -13,6 +13,7 @@ import (
 	"tuner/modelconfig"
 	"tuner/profile"
 	"tuner/runner"
+	"tuner/runner/target"
 	"tuner/search"
 	"tuner/spec"
 )
@@ -114,7 +115,7 @@ func newContest(o options, result analyze.Result, setup profile.Setup, requests 
 	if setup.Profile.Runner.Protocol == spec.ProtocolHTTP {
 		options.Dial, options.Wire = runner.HTTP, runner.Over(runner.OverHTTP)
 	}
-	bundled := runner.Bundled{Binary: binary}
+	bundled := target.Bundled{Binary: binary}
 
 	options.Launcher = bundled
 	a := &side{name: o.against, trial: trial(o, contender), runner: runner.New(options)}

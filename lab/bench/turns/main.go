@@ -19,6 +19,7 @@ import (
 	"tuner/lab/program"
 	"tuner/measure"
 	"tuner/runner"
+	"tuner/runner/target"
 	"tuner/spec"
 )
 
@@ -81,7 +82,7 @@ func run(ctx context.Context, o options, out, messages io.Writer) error {
 // was asked for.
 func measureBlocks(ctx context.Context, o options, job runner.Job, messages io.Writer) ([]block, error) {
 	r := runner.New(runner.Options{
-		Launcher: runner.Bundled{Binary: o.tuner}, Dial: runner.GRPC, Wire: runner.Over(runner.OverGRPC),
+		Launcher: target.Bundled{Binary: o.tuner}, Dial: runner.GRPC, Wire: runner.Over(runner.OverGRPC),
 		Log: slog.New(slog.DiscardHandler), Epoch: time.Now(),
 	})
 	defer r.Close(context.WithoutCancel(ctx))

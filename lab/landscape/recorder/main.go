@@ -32,6 +32,7 @@ import (
 	"tuner/modelconfig"
 	"tuner/profile"
 	"tuner/runner"
+	"tuner/runner/target"
 	"tuner/spec"
 )
 
@@ -94,7 +95,7 @@ func run(ctx context.Context, o options, out, messages io.Writer) (err error) {
 	if err := sameRecording(known.Header, header); err != nil {
 		return fmt.Errorf("cannot go on with %q: %w; choose another -o, or remove the file", o.recording, err)
 	}
-	engine := runner.New(runner.Options{Launcher: runner.Bundled{Binary: o.tuner}, Dial: runner.GRPC, Wire: runner.Over(runner.OverGRPC), Log: slog.New(slog.DiscardHandler),
+	engine := runner.New(runner.Options{Launcher: target.Bundled{Binary: o.tuner}, Dial: runner.GRPC, Wire: runner.Over(runner.OverGRPC), Log: slog.New(slog.DiscardHandler),
 		Epoch: time.Now(), Launches: launches(known)})
 	defer engine.Close(context.WithoutCancel(ctx))
 	r := newRecorder(o, known, log, profile.NewEngines(setup, engine, nil, requests), messages)

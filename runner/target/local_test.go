@@ -1,4 +1,4 @@
-package runner
+package target
 
 import (
 	"context"
@@ -18,12 +18,14 @@ import (
 
 	"tuner/engine/api"
 	"tuner/hostinfo"
+	"tuner/runner"
 )
 
 // goVariable names a file that the fake server waits for before it listens; "" for none.
 const goVariable = "TUNER_TEST_GO"
 
-// playServer is a program that takes tritonserver's options: it is ready as soon as it listens, and ends a while after SIGTERM.
+// playServer is a program that takes tritonserver's options: it is ready as soon as it listens, and
+// ends a while after SIGTERM.
 func playServer() int {
 	option := func(name string) string {
 		for _, arg := range os.Args[1:] {
@@ -62,7 +64,7 @@ func playServer() int {
 
 // fakeServer launches this test's binary in a role.
 func fakeServer(role string) Local {
-	return Local{Program: os.Args[0], Args: []string{"--log-info=1"}, Environment: map[string]string{roleVariable: role}, Dial: HTTP}
+	return Local{Program: os.Args[0], Args: []string{"--log-info=1"}, Environment: map[string]string{roleVariable: role}, Dial: runner.HTTP}
 }
 
 func TestLocalServer(t *testing.T) {
@@ -74,7 +76,7 @@ func TestLocalServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	at := engine.Address()
-	if client, err := HTTP(at); err != nil || !isServing(t, client) || at.GRPC == "" || at.Metrics == "" {
+	if client, err := runner.HTTP(at); err != nil || !isServing(t, client) || at.GRPC == "" || at.Metrics == "" {
 		t.Errorf("at %+v: not ready, %v", at, err)
 	}
 	if words := engine.LastWords(); words != "serving some/repository explicit 1" {
@@ -119,7 +121,8 @@ func isServing(t *testing.T, client api.Client) bool {
 	return isReady && err == nil
 }
 
-// A script that does not replace itself by the server leaves a process behind when it is ended: that one is seen to, and counts.
+// A script that does not replace itself by the server leaves a process behind when it is ended:
+// that one is seen to, and counts.
 func TestLocalServerBehindAScript(t *testing.T) {
 	t.Parallel()
 	script := filepath.Join(t.TempDir(), "tritonserver")
@@ -158,7 +161,7 @@ func TestLocalServersThatDoNotStart(t *testing.T) {
 				l.Start = 300 * time.Millisecond
 			}
 			_, err := l.Launch(t.Context(), "repository", "")
-			var start *StartError
+			var start *runner.StartError
 			if !errors.As(err, &start) || !strings.HasPrefix(start.Reason, want) {
 				t.Errorf("ended with %v, want %q", err, want)
 			}
@@ -166,7 +169,7 @@ func TestLocalServersThatDoNotStart(t *testing.T) {
 	}
 	l := fakeServer("server")
 	l.Program = filepath.Join(t.TempDir(), "tritonserver")
-	if _, err := l.Launch(t.Context(), "repository", ""); !errors.Is(err, os.ErrNotExist) || errors.As(err, new(*StartError)) {
+	if _, err := l.Launch(t.Context(), "repository", ""); !errors.Is(err, os.ErrNotExist) || errors.As(err, new(*runner.StartError)) {
 		t.Errorf("no such program: %v, want the campaign's own error", err)
 	}
 }
@@ -178,14 +181,15 @@ func TestCancelledStartOfALocalServer(t *testing.T) {
 	l := fakeServer("mute")
 	l.Dial = func(at api.Announcement) (api.Client, error) {
 		cancel(stopped)
-		return HTTP(at)
+		return runner.HTTP(at)
 	}
 	if _, err := l.Launch(ctx, "repository", ""); !errors.Is(err, stopped) {
 		t.Errorf("ended with %v, want the context's cause", err)
 	}
 }
 
-// The port was free when it was chosen, and is another program's when the server wants it: it gets other ones.
+// The port was free when it was chosen, and is another program's when the server wants it: it gets
+// other ones.
 func TestPortThatIsTakenMeanwhile(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "go")
@@ -208,7 +212,7 @@ func TestPortThatIsTakenMeanwhile(t *testing.T) {
 				t.Error(err)
 			}
 		})
-		return HTTP(at)
+		return runner.HTTP(at)
 	}
 	engine, err := l.Launch(t.Context(), "repository", "")
 	if err != nil {

@@ -1,4 +1,4 @@
-package runner
+package target
 
 // state is where an engine process stands.
 //
@@ -12,7 +12,8 @@ package runner
 //	exited    exited      exited      exited        exited
 //
 // T: SIGTERM, K: SIGKILL. overdue is the end of the time given for what the state is waiting for: the announcement when
-// starting, the exit when draining. A process that exits in state starting or ready did so by itself.
+// starting, the exit when draining. A process that exits in state starting or ready did so by
+// itself.
 type state int
 
 const (

@@ -1,8 +1,9 @@
-package runner
+package target
 
 import "os"
 
-// output takes what a server writes: its last lines are kept, and all of it is appended to a file. It is for one goroutine.
+// output takes what a server writes: its last lines are kept, and all of it is appended to a file.
+// It is for one goroutine.
 type output struct {
 	tail   *tail
 	log    *os.File    // nil for none
@@ -10,8 +11,8 @@ type output struct {
 	warned bool
 }
 
-// Write never fails, or the pipe to the server would be closed, and the server killed for writing to it. What the file does not take, as on a
-// full disk, is left out of it.
+// Write never fails. Otherwise the pipe to the server would be closed, and the server killed for
+// writing to it. The file lacks what could not be written to it, as on a full disk.
 func (o *output) Write(p []byte) (int, error) {
 	if o.log != nil {
 		if _, err := o.log.Write(p); err != nil && !o.warned && o.warn != nil {

@@ -1,4 +1,4 @@
-package runner
+package target
 
 import (
 	"bufio"
@@ -15,6 +15,7 @@ import (
 	"tuner/engine/api"
 	"tuner/hostinfo"
 	"tuner/internal/children"
+	"tuner/runner"
 )
 
 // The file descriptors of the child contract: ExtraFiles begin at 3.
@@ -23,12 +24,14 @@ const (
 	parentFD   = 4
 )
 
-// outputDelay bounds how long a dead process's output is read, in case something else holds it open.
+// outputDelay bounds how long a dead process's output is read, in case something else holds it
+// open.
 const outputDelay = time.Second
 
-// process is an engine process of our own: started in a process group of its own, ready once it has announced its
-// addresses, and never left behind. It dies with us (internal/children), and at the end of file on parentFD. Another server
-// announces nothing, and knows of no parentFD: it is ready once it answers (startServer).
+// process is a server process that this program started, in a process group of its own. It is never
+// left behind: it dies with this program (internal/children). Tuner's own engine is ready once it
+// has announced its addresses, and also ends at the end of file on parentFD. Another server (Local)
+// announces nothing, and is ready once it answers.
 type process struct {
 	cmd      *exec.Cmd
 	tail     tail
@@ -46,9 +49,9 @@ type process struct {
 	done  chan struct{} // closed when it has exited
 }
 
-// startProcess starts a command that keeps the child contract, and waits until it has announced its addresses, exited, or
-// taken longer than patience. Once ready it has drain to end after SIGTERM. A *StartError says that it did not become
-// ready; it is then gone.
+// startProcess starts a command that keeps the child contract, and waits until it has announced its
+// addresses, exited, or taken longer than patience. Once ready it has the time drain to end after
+// SIGTERM. A *runner.StartError says that it did not become ready; it is then gone.
 func startProcess(ctx context.Context, cmd *exec.Cmd, patience, drain time.Duration) (*process, error) {
 	announce, announceChild, err := os.Pipe()
 	if err != nil {
@@ -142,7 +145,7 @@ func (p *process) awaitReady(ctx context.Context, announce *os.File, patience ti
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	return &StartError{p.startReason(err, patience)}
+	return &runner.StartError{Reason: p.startReason(err, patience)}
 }
 
 func (p *process) startReason(err error, patience time.Duration) string {
@@ -153,14 +156,14 @@ func (p *process) startReason(err error, patience time.Duration) string {
 	case p.died:
 		reason = "it ended before it was ready (" + p.exit + ")"
 	}
-	return withTail(reason, p.tail.String())
+	return runner.WithLastWords(reason, p.tail.String())
 }
 
 // Stop sends SIGTERM, and SIGKILL when the process has not ended in time, to its whole group.
 func (p *process) Stop(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, p.drain)
 	defer cancel()
-	p.resume() // a stopped process takes no SIGTERM
+	p.Resume() // a stopped process takes no SIGTERM
 	p.handle(stopEvent)
 	select {
 	case <-p.done:
@@ -174,7 +177,8 @@ func (p *process) Stop(ctx context.Context) {
 // clearEvery is how often clear looks for what is left of a group.
 const clearEvery = 20 * time.Millisecond
 
-// clear sees to the end of what is left of the process's group: a server whose script ended before it. It is killed when the context ends.
+// clear ends what is left of the process's group, such as a server whose script ended first. It
+// kills the group when the context ends.
 func (p *process) clear(ctx context.Context) {
 	group := p.cmd.Process.Pid
 	if syscall.Kill(-group, syscall.SIGTERM) != nil {
@@ -203,16 +207,24 @@ func (p *process) PID() int                  { return p.cmd.Process.Pid }
 func (p *process) Done() <-chan struct{}     { return p.done }
 func (p *process) LastWords() string         { return p.tail.String() }
 
-func (p *process) Exit() Exit {
+func (p *process) Exit() runner.Exit {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return Exit{Text: p.exit, OutOfMemory: p.oom}
+	return runner.Exit{Text: p.exit, OutOfMemory: p.oom}
 }
 
-// withTail adds the engine's last words to a reason.
-func withTail(reason, words string) string {
-	if words == "" {
-		return reason
+// Pause stops the process's group where it is. When the parent dies, the kernel kills a stopped
+// process, too.
+func (p *process) Pause() { p.signal(syscall.SIGSTOP) }
+
+// Resume lets the group go on. A process that was not stopped does not notice.
+func (p *process) Resume() { p.signal(syscall.SIGCONT) }
+
+// signal sends a signal to the group of a process that is ready; any other is left alone.
+func (p *process) signal(s syscall.Signal) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.state == ready {
+		_ = syscall.Kill(-p.cmd.Process.Pid, s) // fails only when it is already gone
 	}
-	return reason + "; its last words:\n" + words
 }

@@ -1,4 +1,4 @@
-package runner
+package target
 
 import (
 	"cmp"
@@ -14,16 +14,18 @@ import (
 	"time"
 
 	"tuner/engine/api"
+	"tuner/runner"
 )
 
-// Local launches a tritonserver of this machine, or any program that takes its options. Zero durations take the defaults.
+// Local launches a tritonserver of this machine, or any program that takes its options. Zero
+// durations take the defaults.
 type Local struct {
 	Program     string            // a path, or a name that is looked for in PATH
 	Args        []string          // further options
 	Environment map[string]string // beside this process's own
 	Log         string            // file that its output is appended to; "" for none
-	Warn        func(error)       // is told once of each launch that the file takes no more, from another goroutine; nil: nobody is
-	Dial        Dial              // over which it is asked whether it is ready
+	Warn        func(error)       // is called once for each launch whose log cannot be written, from another goroutine; may be nil
+	Dial        runner.Dial       // over which it is asked whether it is ready
 	Start       time.Duration     // how long it may take to be ready, without a model; default 60 s
 	Drain       time.Duration     // how long it may take to end after SIGTERM, before it is killed; default 15 s
 }
@@ -40,9 +42,10 @@ const (
 	portAttempts = 3                     // with other ports each
 )
 
-// Launch starts the program in explicit model control on ports of loopback that were free a moment ago: it announces none. Where another
-// program has taken one meanwhile, it is started once more on others. The library is its own.
-func (l Local) Launch(ctx context.Context, repository, _ string) (Engine, error) {
+// Launch starts the program in explicit model control. The program announces no ports, so it gets
+// ports of loopback that were free a moment ago. If another program has taken one meanwhile, it is
+// started again on other ports. The program has its own ONNX Runtime and ignores the library.
+func (l Local) Launch(ctx context.Context, repository, _ string) (runner.Engine, error) {
 	for attempt := 1; ; attempt++ {
 		at, err := freeAddresses()
 		if err != nil {
@@ -52,7 +55,7 @@ func (l Local) Launch(ctx context.Context, repository, _ string) (Engine, error)
 		if err == nil {
 			return p, nil
 		}
-		if attempt == portAttempts || !errors.As(err, new(*StartError)) || !isTaken(at) {
+		if attempt == portAttempts || !errors.As(err, new(*runner.StartError)) || !isTaken(at) {
 			return nil, err
 		}
 	}
@@ -72,7 +75,8 @@ func (l Local) command(repository string, at api.Announcement) *exec.Cmd {
 	return cmd
 }
 
-// isReady asks over a connection of its own: one that was refused would wait before it tries again.
+// isReady asks over a new connection each time: one that was refused would wait before it tries
+// again.
 func (l Local) isReady(ctx context.Context, at api.Announcement) bool {
 	client, err := l.Dial(at)
 	if err != nil {
@@ -85,8 +89,8 @@ func (l Local) isReady(ctx context.Context, at api.Announcement) bool {
 	return err == nil && isReady
 }
 
-// start starts the program, and waits until it is ready, has exited, or has taken too long. A *StartError says that it did not become
-// ready; it is then gone.
+// start starts the program, and waits until it is ready, has exited, or has taken too long. A
+// *runner.StartError says that it did not become ready; it is then gone.
 func (l Local) start(ctx context.Context, repository string, at api.Announcement) (*process, error) {
 	cmd := l.command(repository, at)
 	p := &process{cmd: cmd, address: at, drain: cmp.Or(l.Drain, defaultLocalDrain), kills: memoryKills(), done: make(chan struct{})}
@@ -120,7 +124,7 @@ func (l Local) start(ctx context.Context, repository string, at api.Announcement
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		return nil, &StartError{p.startReason(context.Cause(waiting), patience)}
+		return nil, &runner.StartError{Reason: p.startReason(context.Cause(waiting), patience)}
 	}
 	p.handle(announcedEvent)
 	return p, nil
@@ -148,7 +152,8 @@ func freeAddresses() (api.Announcement, error) {
 	return api.Announcement{HTTP: at[0], GRPC: at[1], Metrics: at[2]}, nil
 }
 
-// isTaken reports whether some program has one of the addresses, now that the one that should have had it is gone.
+// isTaken reports whether some program listens at one of the addresses, now that the server is
+// gone.
 func isTaken(at api.Announcement) bool {
 	return slices.ContainsFunc([]string{at.HTTP, at.GRPC, at.Metrics}, func(address string) bool {
 		l, err := net.Listen("tcp", address)

@@ -1,7 +1,8 @@
-package runner
+package target
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -13,24 +14,60 @@ import (
 	"tuner/engine/api"
 	"tuner/engine/enginetest"
 	"tuner/measure"
+	"tuner/runner"
 )
 
+// config is a model configuration with batches up to a size.
+func config(maxBatch int) string {
+	tensor := `{ name: "%s%d" data_type: TYPE_INT32 dims: [16] }`
+	return fmt.Sprintf(`name: "fake" backend: "onnxruntime" max_batch_size: %d dynamic_batching {} instance_group { count: 1 kind: KIND_CPU }
+		input [`+tensor+","+tensor+"] output ["+tensor+","+tensor+"]", maxBatch, "INPUT", 0, "INPUT", 1, "OUTPUT", 0, "OUTPUT", 1)
+}
+
+// configJSON is config as it goes over the wire.
+func configJSON(maxBatch int) string {
+	tensor := `{"name":"%s%d","data_type":"TYPE_INT32","dims":[16]}`
+	return fmt.Sprintf(`{"name":"fake","backend":"onnxruntime","max_batch_size":%d,"dynamic_batching":{},"instance_group":[{"count":1,"kind":"KIND_CPU"}],
+		"input":[`+tensor+","+tensor+`],"output":[`+tensor+","+tensor+"]}", maxBatch, "INPUT", 0, "INPUT", 1, "OUTPUT", 0, "OUTPUT", 1)
+}
+
+// simpleRequests are requests of the model "fake".
+func simpleRequests() runner.Requests {
+	requests := make(runner.Requests, 4)
+	for i := range requests {
+		data := []byte(strings.Repeat(string([]byte{byte(i), 0, 0, 0}), 16))
+		requests[i] = api.InferRequest{Model: "fake"}
+		for _, name := range []string{"INPUT0", "INPUT1"} {
+			requests[i].Inputs = append(requests[i].Inputs, api.Tensor{Name: name, Datatype: "INT32", Shape: []int64{1, 16}, Data: data})
+		}
+	}
+	return requests
+}
+
+// protocol is a way to talk to engines.
+type protocol struct {
+	dial runner.Dial
+	wire runner.Wire
+}
+
+var protocols = map[string]protocol{"gRPC": {runner.GRPC, runner.Over(runner.OverGRPC)}, "HTTP": {runner.HTTP, runner.Over(runner.OverHTTP)}}
+
 // remoteAt is a server with the model "fake" as a remote one, and a runner of it.
-func remoteAt(t *testing.T, p protocol, model string, sends bool) (*enginetest.Engine, *Remote, *Runner) {
+func remoteAt(t *testing.T, p protocol, model string, sends bool) (*enginetest.Engine, *Remote, *runner.Runner) {
 	t.Helper()
-	e := enginetest.Start(t, enginetest.Options{Model: "fake", Config: config(4), Backend: &enginetest.Backend{ServiceTime: func(int, int) time.Duration { return ms }}})
+	e := enginetest.Start(t, enginetest.Options{Model: "fake", Config: config(4), Backend: &enginetest.Backend{ServiceTime: func(int, int) time.Duration { return time.Millisecond }}})
 	r := &Remote{At: api.Announcement{HTTP: e.Addresses.HTTP, GRPC: e.Addresses.GRPC}, Connect: p.dial, Model: model, Sends: func(string) bool { return sends }}
-	return e, r, New(Options{Launcher: r, Dial: r.Dial, Wire: p.wire, Log: slog.New(slog.DiscardHandler), Epoch: time.Now()})
+	return e, r, runner.New(runner.Options{Launcher: r, Dial: r.Dial, Wire: p.wire, Log: slog.New(slog.DiscardHandler), Epoch: time.Now()})
 }
 
 // remoteJob is a short job on the model.
-func remoteJob(model, repository, config string) Job {
+func remoteJob(model, repository, config string) runner.Job {
 	requests := simpleRequests()
 	for i := range requests {
 		requests[i].Model = model
 	}
-	return Job{Pool: config, Repository: repository, Model: model, Config: strings.Replace(config, `"name":"fake"`, `"name":"`+model+`"`, 1), Instances: 1, Requests: requests,
-		Load: measure.Load{Concurrency: 2, BatchSize: 1}, Windows: 1, Window: 100 * ms}
+	return runner.Job{Pool: config, Repository: repository, Model: model, Config: strings.Replace(config, `"name":"fake"`, `"name":"`+model+`"`, 1), Instances: 1, Requests: requests,
+		Load: measure.Load{Concurrency: 2, BatchSize: 1}, Windows: 1, Window: 100 * time.Millisecond}
 }
 
 // states are what a server's index says of its models.
@@ -47,7 +84,8 @@ func states(t *testing.T, e *enginetest.Engine) map[string]string {
 	return list
 }
 
-// A model that the server had loaded is measured with other configurations, unloaded in between, and in the end loaded as it was.
+// A model that the server had loaded is measured with other configurations, unloaded in between,
+// and in the end loaded as it was.
 func TestRemoteModelIsGivenBack(t *testing.T) {
 	t.Parallel()
 	for name, p := range protocols {
@@ -60,7 +98,7 @@ func TestRemoteModelIsGivenBack(t *testing.T) {
 			}
 			fresh := remoteJob("fake", "", configJSON(2))
 			fresh.Fresh = true
-			for i, job := range []Job{remoteJob("fake", "", configJSON(2)), remoteJob("fake", "", configJSON(8)), fresh} {
+			for i, job := range []runner.Job{remoteJob("fake", "", configJSON(2)), remoteJob("fake", "", configJSON(8)), fresh} {
 				m, err := r.Measure(t.Context(), job)
 				if err != nil || m.Failure != nil || m.Launch != i+1 || m.Times.Launch == 0 || m.Memory != 0 {
 					t.Fatalf("job %d: %+v, %v", i, m, err)
@@ -90,7 +128,7 @@ func TestRemoteModelIsGivenBack(t *testing.T) {
 func TestRemoteModelWithAnOverrideIsGivenBack(t *testing.T) {
 	t.Parallel()
 	_, remote, r := remoteAt(t, protocols["gRPC"], "fake", false)
-	client, err := GRPC(remote.At)
+	client, err := runner.GRPC(remote.At)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +155,8 @@ func TestRemoteModelWithAnOverrideIsGivenBack(t *testing.T) {
 	}
 }
 
-// Files that the server does not have come with each load, or through its repository; other models are left alone.
+// Files that the server does not have come with each load, or through its repository; other models
+// are left alone.
 func TestFilesOfARemoteModel(t *testing.T) {
 	t.Parallel()
 	variant := t.TempDir()
@@ -183,7 +222,7 @@ func TestRemoteServerThatIsGone(t *testing.T) {
 	t.Parallel()
 	for name, p := range protocols {
 		remote := &Remote{At: api.Announcement{HTTP: "127.0.0.1:1", GRPC: "127.0.0.1:1"}, Connect: p.dial, Model: "m", Sends: func(string) bool { return false }}
-		r := New(Options{Launcher: remote, Dial: remote.Dial, Log: slog.New(slog.DiscardHandler)})
+		r := runner.New(runner.Options{Launcher: remote, Dial: remote.Dial, Log: slog.New(slog.DiscardHandler)})
 		if m, err := r.Measure(t.Context(), remoteJob("m", "", configJSON(2))); err == nil || !strings.Contains(err.Error(), "cannot use the server at 127.0.0.1:1") {
 			t.Errorf("%s: %+v, %v", name, m, err)
 		}
@@ -193,7 +232,7 @@ func TestRemoteServerThatIsGone(t *testing.T) {
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	client, err := GRPC(api.Announcement{GRPC: "127.0.0.1:1"})
+	client, err := runner.GRPC(api.Announcement{GRPC: "127.0.0.1:1"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package runner
+package target
 
 import (
 	"bytes"
@@ -12,8 +12,9 @@ const (
 	crashLines  = 3   // of the report of a crash: what it was, and where
 )
 
-// tail is a writer that keeps the last lines written to it. When a Go program crashes, by a panic or because a library
-// aborted it, hundreds of lines of stacks and registers follow the one that says why: of these only the first are kept.
+// tail is a writer that keeps the last lines written to it. When a Go program crashes, by a panic
+// or because a library aborted it, hundreds of lines of stacks and registers follow the one that
+// says why: of these only the first are kept.
 type tail struct {
 	mu      sync.Mutex
 	lines   []string

@@ -1,4 +1,4 @@
-package runner
+package target
 
 import (
 	"os"
@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// memoryKills is how many processes the kernel has killed for want of memory, in a control group or at large; 0 when the
-// system does not tell.
+// memoryKills is how many processes the kernel has killed for want of memory, in a control group or
+// at large; 0 when the system does not tell.
 func memoryKills() int {
 	text, err := os.ReadFile("/proc/vmstat")
 	if err != nil {

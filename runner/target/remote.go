@@ -1,4 +1,4 @@
-package runner
+package target
 
 import (
 	"context"
@@ -13,18 +13,22 @@ import (
 	"tuner/engine/api"
 	"tuner/modelconfig"
 	"tuner/modelrepo"
+	"tuner/runner"
 )
 
-// Remote stands for a server that runs already, in explicit model control, and that other people use: nothing but one model of it is
-// touched. A launch is that model's next load, after it was unloaded; Options.Dial must be Remote's own, since the model's files may have
-// to travel with a load. It is for one goroutine, but for the clients that Dial makes.
+// Remote is a server that runs already, in explicit model control, and that other people use. It
+// touches one model only. A launch is the next load of that model, after it was unloaded. The
+// runner's Dial must be Remote's own, since the model's files may have to travel with a load.
+// Remote is for one goroutine, but for the clients that Dial makes.
 type Remote struct {
 	At      api.Announcement
-	Connect Dial   // how it is reached
-	Model   string // the name of the model
-	// Sends reports whether the files of the model in a repository folder of this machine travel with each load; else the server has them.
+	Connect runner.Dial // how it is reached
+	Model   string      // the name of the model
+	// Sends reports whether the files of the model in a repository folder of this machine travel
+	// with each load; else the server has them.
 	Sends func(repository string) bool
-	// Place, where it is not "", is the server's model repository as this machine sees it: files that would travel are put there.
+	// Place, where it is not "", is the server's model repository as this machine sees it: files
+	// that would travel are put there.
 	Place string
 
 	repository string // of the last launch
@@ -71,7 +75,8 @@ func (r *Remote) Inspect(ctx context.Context) (RemoteState, error) {
 	return s, err
 }
 
-// Restore gives the server back what it had of the model: it is loaded as it was, or not. Files that were placed are removed.
+// Restore leaves the server as it was: it loads the model again if the model was loaded, and
+// removes files that were placed.
 func (r *Remote) Restore(ctx context.Context, s RemoteState) error {
 	var failed error
 	if r.repository != "" && r.places(r.repository) {
@@ -86,7 +91,8 @@ func (r *Remote) Restore(ctx context.Context, s RemoteState) error {
 	return nil
 }
 
-// reload loads the model from the server's repository, and where that makes another configuration of it than before, with that one.
+// reload loads the model from the server's repository. If that yields another configuration than
+// before, it loads the model once more with the earlier one.
 func (r *Remote) reload(ctx context.Context, was *modelconfig.Config) error {
 	client, err := r.Connect(r.At)
 	if err != nil {
@@ -117,8 +123,9 @@ func (r *Remote) where() string {
 // places reports whether the files of a repository folder are put into the server's.
 func (r *Remote) places(repository string) bool { return r.Place != "" && r.Sends(repository) }
 
-// Launch makes sure that the server answers. No server is no result of a trial, but the end of the campaign. The library is the server's.
-func (r *Remote) Launch(ctx context.Context, repository, _ string) (Engine, error) {
+// Launch makes sure that the server answers. A server that does not answer ends the campaign: it is
+// no result of a trial. The server has its own ONNX Runtime and ignores the library.
+func (r *Remote) Launch(ctx context.Context, repository, _ string) (runner.Engine, error) {
 	client, err := r.Connect(r.At)
 	if err != nil {
 		return nil, err
@@ -149,7 +156,8 @@ type sender struct {
 	remote *Remote
 }
 
-// LoadModel loads the model with the configuration and, where the server needs them, with the files of the last launch's repository.
+// LoadModel loads the model with the configuration and, where the server needs them, with the files
+// of the last launch's repository.
 func (s sender) LoadModel(ctx context.Context, model, config string, files ...api.File) error {
 	r := s.remote
 	if r.Sends(r.repository) && r.Place == "" {
@@ -196,10 +204,11 @@ type visit struct {
 func (v *visit) Address() api.Announcement { return v.remote.At }
 func (v *visit) PID() int                  { return 0 }
 func (v *visit) Done() <-chan struct{}     { return v.done }
-func (v *visit) Exit() Exit                { return Exit{Text: "the model was unloaded"} }
+func (v *visit) Exit() runner.Exit         { return runner.Exit{Text: "the model was unloaded"} }
 func (v *visit) LastWords() string         { return "" }
 
-// Stop unloads the model, and waits until the server has. A server that does not answer any more has nothing that could be unloaded.
+// Stop unloads the model, and waits until the server has done so. A server that does not answer any
+// more is left alone.
 func (v *visit) Stop(ctx context.Context) {
 	v.end.Do(func() {
 		limit := unloadTime
@@ -217,7 +226,8 @@ func (v *visit) Stop(ctx context.Context) {
 	})
 }
 
-// awaitUnloaded waits until the index shows no version of the model that serves, or is about to end: unloading returns before.
+// awaitUnloaded waits until the index shows no version of the model that serves or is about to end:
+// the request to unload returns earlier.
 func (v *visit) awaitUnloaded(ctx context.Context) {
 	isThere := func(e api.IndexEntry) bool {
 		return e.Name == v.remote.Model && (e.State == api.StateReady || e.State == api.StateUnloading)

@@ -1,4 +1,4 @@
-package runner
+package target
 
 import (
 	"testing"
@@ -7,7 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A paused process is stopped by the system, goes on when it is resumed, and ends politely when it is stopped in the middle of a pause.
+// A paused process is stopped by the system, goes on when it is resumed, and ends politely when it
+// is stopped in the middle of a pause.
 func TestPausedProcess(t *testing.T) {
 	t.Parallel()
 	p := begin(t, "good", time.Hour)
@@ -17,14 +18,14 @@ func TestPausedProcess(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	p.pause()
+	p.Pause()
 	await(unix.WSTOPPED)
-	p.resume()
+	p.Resume()
 	await(unix.WCONTINUED)
-	p.pause()
+	p.Pause()
 	p.Stop(t.Context())
 	if exit := p.Exit(); exit.Text != "signal: terminated" {
 		t.Errorf("exit %+v, want by SIGTERM", exit)
 	}
-	p.pause() // of a process that is gone
+	p.Pause() // of a process that is gone
 }

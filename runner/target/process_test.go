@@ -1,4 +1,4 @@
-package runner
+package target
 
 import (
 	"bufio"
@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"tuner/runner"
 )
 
 // roleVariable makes the test binary play an engine process, or a tuner that starts one.
@@ -60,7 +62,8 @@ func play(role string) int {
 	return 0
 }
 
-// playTuner starts an engine that holds stdout open, maybe pauses it, says so, and waits to be killed.
+// playTuner starts an engine that holds stdout open, maybe pauses it, says so, and waits to be
+// killed.
 func playTuner(pauses bool) int {
 	cmd := fake("good")
 	cmd.Stdout = os.Stdout
@@ -70,7 +73,7 @@ func playTuner(pauses bool) int {
 		return 1
 	}
 	if pauses {
-		p.pause()
+		p.Pause()
 	}
 	fmt.Println("started")
 	select {}
@@ -151,7 +154,7 @@ func TestProcessesThatDoNotStart(t *testing.T) {
 				patience = 300 * time.Millisecond
 			}
 			_, err := startProcess(t.Context(), fake(role), patience, time.Minute)
-			var start *StartError
+			var start *runner.StartError
 			if !errors.As(err, &start) || !strings.HasPrefix(start.Reason, want) {
 				t.Errorf("ended with %v, want %q", err, want)
 			}
@@ -162,7 +165,7 @@ func TestProcessesThatDoNotStart(t *testing.T) {
 func TestStartOfNoProgramIsTheCampaignsFault(t *testing.T) {
 	t.Parallel()
 	_, err := startProcess(t.Context(), exec.Command("/nonexistent/tuner"), time.Minute, time.Minute)
-	var start *StartError
+	var start *runner.StartError
 	if err == nil || errors.As(err, &start) || !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("ended with %v", err)
 	}
@@ -182,13 +185,13 @@ func TestDyingProcess(t *testing.T) {
 	t.Parallel()
 	p := begin(t, "dying", time.Minute)
 	<-p.Done()
-	failure := exitFailure(p)
-	if failure.Stage != "crash" || failure.Reason != "the engine ended by itself (exit status 3); its last words:\nabout to die" {
-		t.Errorf("failure %+v", failure)
+	if exit, words := p.Exit(), p.LastWords(); exit.Text != "exit status 3" || exit.OutOfMemory || words != "about to die" {
+		t.Errorf("it ended with %+v, its last words are %q", exit, words)
 	}
 }
 
-// SIGKILL to the tuner must end the engine too, also one that is paused: only then is the output, which both hold open, at its end.
+// SIGKILL to the tuner must end the engine too, also one that is paused: only then is the output,
+// which both hold open, at its end.
 func TestEngineDiesWithTheTuner(t *testing.T) {
 	t.Parallel()
 	for _, role := range []string{"tuner", "pausing tuner"} {

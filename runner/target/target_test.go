@@ -1,0 +1,34 @@
+package target
+
+import (
+	"io"
+	"os"
+	"testing"
+
+	"tuner/spec"
+)
+
+// Only the bundled engine keeps a model's sessions when another configuration of it is loaded.
+func TestServersThatReload(t *testing.T) {
+	t.Parallel()
+	for mode, want := range map[string]bool{spec.RunnerBundled: false, spec.RunnerLocal: true, spec.RunnerRemote: true} {
+		s, err := open(spec.Profile{Name: "m"}, spec.Runner{Mode: mode, Server: os.Args[0], URL: "localhost"}, "runner", io.Discard)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.options.Reloads != want {
+			t.Errorf("%s: reloads %t, want %t", mode, s.options.Reloads, want)
+		}
+	}
+}
+
+// Secrets come from the environment; a variable that is not set is an error that names it.
+func TestExpand(t *testing.T) {
+	t.Setenv("TUNER_TEST_TOKEN", "s3cret")
+	if got, err := expand("Bearer ${TUNER_TEST_TOKEN}"); err != nil || got != "Bearer s3cret" {
+		t.Errorf("%q, %v", got, err)
+	}
+	if _, err := expand("$TUNER_TEST_NOSUCH"); err == nil || err.Error() != "the environment variable TUNER_TEST_NOSUCH is not set" {
+		t.Errorf("error %v", err)
+	}
+}

@@ -1,0 +1,120 @@
+package target
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"tuner/engine/api"
+	"tuner/measure"
+	"tuner/modelconfig"
+	"tuner/modelrepo"
+	"tuner/provider"
+	"tuner/runner"
+	"tuner/search"
+	"tuner/spec"
+)
+
+// try has the server of r load the model with the default configuration, without which there is no
+// campaign, and with each further execution provider of the space. Providers that it does not load
+// are unavailable in the facts that are returned, with the server's words as the reason. The server
+// is stopped again; what it says of itself is returned, too.
+func try(ctx context.Context, p spec.Profile, m Model, facts search.Facts, r *runner.Runner) (search.Facts, api.ServerMetadata, error) {
+	var about api.ServerMetadata
+	defer r.Close(context.WithoutCancel(ctx))
+	folder, err := os.MkdirTemp("", "tuner-try-")
+	if err != nil {
+		return facts, about, fmt.Errorf("cannot make a folder for the model: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(folder) }() // a temporary one
+	if folder, err = filepath.Abs(folder); err != nil {
+		return facts, about, fmt.Errorf("cannot resolve the folder of the model: %w", err)
+	}
+	variant, err := modelrepo.Build(folder, m.Source, m.Config)
+	if err != nil {
+		return facts, about, err
+	}
+	failure, err := load(ctx, r, variant, p, m.Config, search.Candidate{})
+	if err != nil {
+		return facts, about, err
+	}
+	if failure != nil {
+		return facts, about, fmt.Errorf("it does not serve model %q with the default configuration: %s", m.Name, failure.Reason)
+	}
+	if about, err = r.Server(ctx); err != nil {
+		return facts, about, err
+	}
+	if !slices.Contains(about.Extensions, api.ExtensionStatistics) {
+		return facts, about, errors.New("it gives no statistics of its models (extension statistics), which say what the requests waited for")
+	}
+	for _, other := range otherProviders(p.Space(facts)) {
+		candidate := search.NewCandidate(search.Setting{Knob: search.KnobExecutionProvider, Value: other})
+		failure, err := load(ctx, r, variant, p, m.Config, candidate)
+		if err != nil {
+			return facts, about, err
+		}
+		if failure != nil {
+			reason, _, _ := strings.Cut(failure.Reason, "\n")
+			facts = without(facts, string(other), fmt.Sprintf("%s %s does not load the model: %s", about.Name, about.Version, reason))
+		}
+	}
+	return facts, about, nil
+}
+
+// load has a server load a variant with a candidate's configuration.
+func load(ctx context.Context, r *runner.Runner, v modelrepo.Variant, p spec.Profile, base *modelconfig.Config, c search.Candidate) (*measure.Failure, error) {
+	config, err := spec.Apply(base, c)
+	if err != nil {
+		return nil, fmt.Errorf("%s: space: %w", p.Path, err)
+	}
+	text, err := modelconfig.FormatJSON(config)
+	if err != nil {
+		return nil, fmt.Errorf("cannot print configuration: %w", err)
+	}
+	return r.Try(ctx, runner.Job{Repository: v.Dir, Model: v.Model, Config: string(text)})
+}
+
+// otherProviders lists the execution providers of a space that nothing is known against, but for
+// the default's.
+func otherProviders(space search.Space) []search.Value {
+	base := space.Facts.Base[search.KnobExecutionProvider]
+	if base == "" {
+		base = provider.CPU
+	}
+	var others []search.Value
+	for _, k := range space.Knobs {
+		if k.Name != search.KnobExecutionProvider {
+			continue
+		}
+		for _, v := range k.Values {
+			if _, out := space.Facts.Unavailable[string(v)]; !out && v != base {
+				others = append(others, v)
+			}
+		}
+	}
+	return others
+}
+
+// without returns the facts of a machine on which an execution provider does not work.
+func without(facts search.Facts, provider, reason string) search.Facts {
+	add := func(known map[string]string) map[string]string {
+		all := maps.Clone(known)
+		if all == nil {
+			all = map[string]string{}
+		}
+		if _, out := all[provider]; !out {
+			all[provider] = reason
+		}
+		return all
+	}
+	facts.Unavailable, facts.Runtimes = add(facts.Unavailable), slices.Clone(facts.Runtimes)
+	for i := range facts.Runtimes {
+		facts.Runtimes[i].Unavailable = add(facts.Runtimes[i].Unavailable)
+	}
+	return facts
+}
