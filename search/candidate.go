@@ -39,19 +39,6 @@ func (c Candidate) Get(knob string) (Value, bool) {
 	return "", false
 }
 
-// intOr returns the value of an integer knob, or base when the candidate leaves it alone.
-func (c Candidate) intOr(knob string, base int) int {
-	v, ok := c.Get(knob)
-	if !ok {
-		return base
-	}
-	n, err := v.Int()
-	if err != nil {
-		return base
-	}
-	return n
-}
-
 // With returns the candidate with one knob set to another value (appended when it had none).
 func (c Candidate) With(knob string, v Value) Candidate {
 	settings := c.Settings()

@@ -44,40 +44,22 @@ func (s Space) PoolClass(c Candidate) string {
 
 // batcherClass is the part of ClassKey that the batcher's knobs decide.
 func (s Space) batcherClass(c Candidate, load measure.Load) string {
-	batch, delay, preferred := s.MaxBatch(c), s.Value(c, KnobMaxQueueDelay), s.preferredSizes(c)
+	serving, delay := s.Serving(c), s.Value(c, KnobMaxQueueDelay)
+	batch, preferred := max(serving.MaxBatch, 1), slices.Sorted(slices.Values(serving.Preferred))
 	if batch <= 1 { // a batch of one never waits
 		delay, preferred = DurationValue(0), nil
 	}
+	joins := !s.Facts.Batching || serving.Dynamic         // a candidate that does not batch has nothing to join
 	inFlight := load.Concurrency * max(load.BatchSize, 1) // inferences; 0 in an open loop
 	// A preferred size below what is in flight ends a batch that could have grown.
 	isReached := slices.ContainsFunc(preferred, func(size int) bool { return size < inFlight })
 	wait, err := delay.Duration()
-	if inFlight > 0 && batch >= inFlight && s.joins(c) && !isReached && err == nil && wait == 0 {
+	if inFlight > 0 && batch >= inFlight && joins && !isReached && err == nil && wait == 0 {
 		return "all in one batch"
 	}
 	text := string(delay) // of one that is not known, or no duration
 	if err == nil {
 		text = wait.String()
 	}
-	return fmt.Sprintf("batch=%d delay=%s preferred=%v joins=%t", batch, text, preferred, s.joins(c))
-}
-
-// joins reports whether a candidate is known to have the dynamic batcher. It has where
-// its largest batch is a knob's value, its own or the default's, or where the server
-// completes the configuration. A candidate that does not batch has nothing to join.
-func (s Space) joins(c Candidate) bool {
-	return !s.Facts.Batching || s.Facts.BaseMaxBatchSize == 0 || s.Value(c, KnobMaxBatchSize) != ""
-}
-
-// preferredSizes are a candidate's preferred batch sizes: its own, or the default's where
-// it has the default's largest batch, since they are dropped with any other.
-func (s Space) preferredSizes(c Candidate) []int {
-	if _, own := c.Get(KnobPreferredBatchSize); !own && s.MaxBatch(c) != s.MaxBatch(Candidate{}) {
-		return nil
-	}
-	sizes, err := s.Value(c, KnobPreferredBatchSize).Ints()
-	if err != nil {
-		return nil
-	}
-	return slices.Sorted(slices.Values(sizes))
+	return fmt.Sprintf("batch=%d delay=%s preferred=%v joins=%t", batch, text, preferred, joins)
 }

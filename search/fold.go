@@ -152,7 +152,7 @@ func sequential(f folding, values []Value) string {
 func preferredTooLarge(f folding, values []Value) string {
 	batch, ok := f.integer(values, KnobMaxBatchSize)
 	if !ok {
-		batch = cmp.Or(f.space.Facts.BaseMaxBatchSize, completedBatch)
+		batch = f.space.Facts.defaultBatch()
 	}
 	preferred := f.value(values, KnobPreferredBatchSize)
 	if preferred == "" {

@@ -1,12 +1,10 @@
 package search
 
 import (
-	"cmp"
 	"math"
 	"slices"
 
 	"tuner/measure"
-	"tuner/provider"
 )
 
 // Space is what a campaign searches: the knobs, the loads, and the rules that fold illegal or equivalent combinations.
@@ -61,9 +59,6 @@ func (a LoadAxis) AtMost(target float64) float64 {
 func (a LoadAxis) first() float64 { return a.Levels[0] }
 
 func (a LoadAxis) last() float64 { return a.Levels[len(a.Levels)-1] }
-
-// What Triton's auto-completion makes of a model with a batch dimension.
-const completedBatch, completedInstances = 4, 2
 
 // Facts is what the folding rules need to know about model and machine.
 type Facts struct {
@@ -122,50 +117,6 @@ type Rejection struct {
 // axis's client batch.
 func (s Space) Knee(c Candidate) float64 {
 	return float64(2*s.MaxBatch(c)*s.Facts.Instances(c)) / float64(max(s.Load.BatchSize, 1))
-}
-
-// MaxBatch is the largest batch of a candidate's executions, 1 where it does not batch.
-func (s Space) MaxBatch(c Candidate) int {
-	if !s.Facts.Batching {
-		return 1
-	}
-	return max(c.intOr(KnobMaxBatchSize, cmp.Or(s.Facts.BaseMaxBatchSize, completedBatch)), 1)
-}
-
-// grouped is the number of instances of a candidate that says them all in the knob instance_group.
-func (f Facts) grouped(c Candidate) (n int, ok bool) {
-	v, set := c.Get(KnobInstanceGroup)
-	n, known := f.InstanceGroups[v]
-	return n, set && known
-}
-
-// Instances is the number of instances of a candidate, on all its devices, as far as its own settings and those of the default configuration say.
-func (f Facts) Instances(c Candidate) int {
-	n, ok := f.grouped(c)
-	if ok {
-		return max(n, 1)
-	}
-	v, set := c.Get(KnobInstanceCount)
-	if !set {
-		v = f.Base[KnobInstanceCount]
-	}
-	n, err := v.Int()
-	if err != nil {
-		return max(cmp.Or(f.BaseInstances, completedInstances), 1)
-	}
-	return max(n, 1) * f.devices(c)
-}
-
-// devices is how many devices have the instances that a candidate counts.
-func (f Facts) devices(c Candidate) int {
-	of, set := c.Get(KnobExecutionProvider)
-	if !set {
-		of = f.Base[KnobExecutionProvider]
-	}
-	if provider.OnGPU(string(of)) {
-		return max(f.GPUs, 1)
-	}
-	return 1
 }
 
 // Fold says why combinations were left out or merged into others.

@@ -25,6 +25,7 @@ func Apply(base *modelconfig.Config, c search.Candidate) (*modelconfig.Config, e
 	if a.options, err = modelconfig.ORTOptions(a.config); err != nil {
 		return nil, fmt.Errorf("cannot read the session options of model %q: %w", base.GetName(), err)
 	}
+	a.serving = servingOf(a.config, c)
 	steps := []func() error{a.sessionKnobs, a.provider, a.providerOptions, a.instances, a.batching}
 	for _, step := range steps {
 		if err := step(); err != nil {
@@ -43,6 +44,15 @@ type applier struct {
 	candidate search.Candidate
 	config    *modelconfig.Config
 	options   modelconfig.Options
+	serving   search.Serving // what is written of batcher, instances and threads
+}
+
+// servingOf reads a candidate whose knobs are set in a configuration.
+func servingOf(config *modelconfig.Config, c search.Candidate) search.Serving {
+	facts := search.Facts{
+		Batching: true, BaseMaxBatchSize: int(config.GetMaxBatchSize()), BaseInstances: modelconfig.Instances(config, 1), Base: Base(config),
+	}
+	return search.Space{Facts: facts}.Serving(c)
 }
 
 // whole reads a knob that is an integer; set is false when the candidate leaves it alone.
@@ -72,7 +82,8 @@ func (a *applier) sessionKnob(knob string, v search.Value) (err error) {
 	o := &a.options
 	switch knob {
 	case search.KnobIntraOpThreads:
-		o.IntraOpThreads, err = v.Int()
+		_, err = v.Int()
+		o.IntraOpThreads = a.serving.Threads
 	case search.KnobInterOpThreads:
 		o.InterOpThreads, err = v.Int()
 	case search.KnobExecutionMode:
@@ -173,78 +184,66 @@ func (a *applier) groups() []*configpb.ModelInstanceGroup {
 
 // instances sets the count of the instance group, which keeps its kind and host policy.
 func (a *applier) instances() error {
-	n, set, err := a.whole(search.KnobInstanceCount)
-	if err != nil || !set {
+	if _, set, err := a.whole(search.KnobInstanceCount); err != nil || !set {
 		return err
 	}
 	groups := a.groups()
 	if len(groups) > 1 {
 		return fmt.Errorf("the model's configuration has %d instance groups; %s needs a single one", len(groups), search.KnobInstanceCount)
 	}
-	groups[0].Count = int32(n)
+	groups[0].Count = int32(a.serving.Instances / a.serving.Devices)
 	return nil
 }
 
-// batching sets the batch size and the dynamic batcher. With another batch size, the base's preferred sizes no longer fit
-// and are dropped: the server then prefers full batches.
+// batching sets the batch size and the dynamic batcher. With another batch size, the base's
+// preferred sizes no longer fit and are dropped: the server then prefers full batches.
 func (a *applier) batching() error {
-	n, set, err := a.whole(search.KnobMaxBatchSize)
-	if err != nil {
+	if err := a.checkBatcherKnobs(); err != nil {
 		return err
 	}
-	if set {
-		if int32(n) != a.config.MaxBatchSize && a.config.GetDynamicBatching() != nil {
-			a.config.GetDynamicBatching().PreferredBatchSize = nil
+	a.config.MaxBatchSize = int32(a.serving.MaxBatch)
+	if !a.serving.Dynamic {
+		if a.serving.MaxBatch == 0 && a.config.GetDynamicBatching() != nil {
+			a.config.SchedulingChoice = nil
 		}
-		a.config.MaxBatchSize = int32(n)
-	}
-	if set && n == 0 && a.config.GetDynamicBatching() != nil {
-		a.config.SchedulingChoice = nil
-	}
-	if set && n > 0 {
-		if _, err := a.batcher(); err != nil {
-			return err
-		}
-	}
-	return a.batcherKnobs()
-}
-
-// batcherKnobs sets preferred sizes and delay.
-func (a *applier) batcherKnobs() error {
-	if v, set := a.candidate.Get(search.KnobPreferredBatchSize); set {
-		sizes, err := v.Ints()
-		if err != nil {
-			return err
-		}
-		if len(sizes) > 0 || a.config.GetDynamicBatching() != nil {
-			b, err := a.batcher()
-			if err != nil {
-				return err
-			}
-			b.PreferredBatchSize = mapped(sizes, func(n int) int32 { return int32(n) })
-		}
-	}
-	v, set := a.candidate.Get(search.KnobMaxQueueDelay)
-	if !set {
 		return nil
-	}
-	delay, err := v.Duration()
-	if err != nil || delay == 0 && a.config.GetDynamicBatching() == nil {
-		return err
 	}
 	b, err := a.batcher()
 	if err != nil {
 		return err
 	}
-	b.MaxQueueDelayMicroseconds = uint64(delay.Microseconds())
+	b.PreferredBatchSize = nil
+	if sizes := a.serving.Preferred; len(sizes) > 0 {
+		b.PreferredBatchSize = mapped(sizes, func(n int) int32 { return int32(n) })
+	}
+	b.MaxQueueDelayMicroseconds = uint64(a.serving.Delay.Microseconds())
+	return nil
+}
+
+// checkBatcherKnobs refuses values of the batcher's knobs that cannot be read, and what needs a
+// batcher where nothing is batched.
+func (a *applier) checkBatcherKnobs() error {
+	if _, _, err := a.whole(search.KnobMaxBatchSize); err != nil {
+		return err
+	}
+	if v, set := a.candidate.Get(search.KnobPreferredBatchSize); set {
+		if _, err := v.Ints(); err != nil {
+			return err
+		}
+	}
+	if v, set := a.candidate.Get(search.KnobMaxQueueDelay); set {
+		if _, err := v.Duration(); err != nil {
+			return err
+		}
+	}
+	if a.serving.MaxBatch == 0 && a.candidate.NeedsBatcher() {
+		return fmt.Errorf("batching needs a %s above 0", search.KnobMaxBatchSize)
+	}
 	return nil
 }
 
 // batcher returns the dynamic batcher, a new one for a configuration without a scheduler.
 func (a *applier) batcher() (*configpb.ModelDynamicBatching, error) {
-	if a.config.MaxBatchSize == 0 {
-		return nil, fmt.Errorf("batching needs a %s above 0", search.KnobMaxBatchSize)
-	}
 	switch s := a.config.SchedulingChoice.(type) {
 	case *configpb.ModelConfig_DynamicBatching:
 		return s.DynamicBatching, nil

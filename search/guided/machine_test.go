@@ -44,9 +44,18 @@ func (m machine) deviate(name string) float64 {
 	return rand.New(rand.NewPCG(m.seed, h.Sum64())).NormFloat64()
 }
 
+// threadsOf is the number of threads of a candidate's instances, base where nothing says it.
+func threadsOf(g *Guided, c search.Candidate, base int) int {
+	n, err := g.settings.Space.Value(c, search.KnobIntraOpThreads).Int()
+	if err != nil {
+		return base
+	}
+	return n
+}
+
 // time is what a batch takes with so many instances busy, in seconds: threads share the cores.
 func (m machine) time(g *Guided, c search.Candidate, batch, busy int) float64 {
-	threads := g.number(c, search.KnobIntraOpThreads, 1)
+	threads := threadsOf(g, c, 1)
 	t := (0.004 + 0.002*float64(batch)) / math.Pow(float64(threads), cmp.Or(m.power, 0.8)) / cmp.Or(m.quick, 1)
 	if v, _ := c.Get(search.KnobPrecision); v == "int8" {
 		t *= 0.6
@@ -60,7 +69,7 @@ func (m machine) time(g *Guided, c search.Candidate, batch, busy int) float64 {
 }
 
 func (m machine) curve(g *Guided, c search.Candidate) queuesim.Curve {
-	curve := queuesim.Curve{Spread: 0.05, Overhead: 0.0003, Path: m.path, Cores: g.settings.Space.Facts.Cores, Threads: g.number(c, search.KnobIntraOpThreads, 1)}
+	curve := queuesim.Curve{Spread: 0.05, Overhead: 0.0003, Path: m.path, Cores: g.settings.Space.Facts.Cores, Threads: threadsOf(g, c, 1)}
 	instances := g.queue(c).Instances
 	for size := 1; size <= 32; size *= 2 {
 		curve.Sizes = append(curve.Sizes, size)
@@ -175,7 +184,7 @@ func (m machine) addUse(g *Guided, w *measure.Window, trial search.Trial) {
 	w.Server = measure.ServerStats{Requests: w.Requests, Inferences: w.Requests, Executions: max(int(float64(w.Requests)/r.MeanBatch), 1)}
 	w.Server.ComputeInfer = time.Duration(busy * float64(w.Requests) / float64(w.Server.Executions) * 1e9)
 	passing := float64(w.Requests) * m.path
-	threads := g.number(trial.Candidate, search.KnobIntraOpThreads, g.settings.Space.Facts.Cores)
+	threads := threadsOf(g, trial.Candidate, g.settings.Space.Facts.Cores)
 	w.EngineCPU = time.Duration((0.7*passing + busy*float64(threads)) * 1e9)
 	w.ClientCPU = time.Duration(0.3 * passing * 1e9)
 }

@@ -14,9 +14,6 @@ import (
 	"tuner/search/queuesim"
 )
 
-// What Triton's auto-completion makes of a model with a batch dimension (search.Facts).
-const completedBatch = 4
-
 // engine is what serves the model: all settings of a pool but the number of instances.
 type engine struct {
 	index  int
@@ -253,8 +250,7 @@ func (g *Guided) newPool(settings search.Candidate) *pool {
 		held:      g.held.Pool(settings),
 	}
 	if cmp.Or(g.settings.Space.Value(settings, search.KnobExecutionProvider), "cpu") == "cpu" {
-		threads := g.number(settings, search.KnobIntraOpThreads, 0)
-		p.threads = cmp.Or(threads, g.settings.Space.Facts.Cores) // ONNX Runtime takes all cores unless it is told
+		p.threads = cmp.Or(g.settings.Space.Serving(settings).Threads, g.settings.Space.Facts.Cores) // ONNX Runtime takes all cores unless it is told
 	}
 	return p
 }
@@ -277,51 +273,16 @@ func (g *Guided) byWidth(a, b search.Candidate) int {
 	return cmp.Or(cmp.Compare(y.MaxBatch, x.MaxBatch), cmp.Compare(x.Delay, y.Delay), cmp.Compare(len(x.Preferred), len(y.Preferred)))
 }
 
-func (g *Guided) number(c search.Candidate, knob string, base int) int {
-	n, err := g.settings.Space.Value(c, knob).Int()
-	if err != nil {
-		return base
-	}
-	return n
-}
-
-// queue is a candidate's batcher, as spec.Apply makes it of the base.
+// queue is a candidate's batcher as the simulation takes it. A batch of one never waits, and preferred sizes that no batch
+// reaches do nothing.
 func (g *Guided) queue(c search.Candidate) queuesim.Batcher {
-	facts := g.settings.Space.Facts
-	b := queuesim.Batcher{Instances: facts.Instances(c)}
-	if facts.Batching {
-		b.MaxBatch = g.number(c, search.KnobMaxBatchSize, cmp.Or(facts.BaseMaxBatchSize, completedBatch))
-	}
-	b.Dynamic = b.MaxBatch > 1 && g.isDynamic(c)
-	if !b.Dynamic {
-		return b
-	}
-	if sizes, err := g.preferred(c, b.MaxBatch).Ints(); err == nil {
-		b.Preferred = slices.DeleteFunc(sizes, func(n int) bool { return n > b.MaxBatch })
-	}
-	if delay, err := g.settings.Space.Value(c, search.KnobMaxQueueDelay).Duration(); err == nil {
-		b.Delay = delay
+	s := g.settings.Space.Serving(c)
+	b := queuesim.Batcher{MaxBatch: s.MaxBatch, Instances: s.Instances, Dynamic: s.Dynamic && s.MaxBatch > 1}
+	if b.Dynamic {
+		b.Preferred = slices.DeleteFunc(s.Preferred, func(n int) bool { return n > b.MaxBatch })
+		b.Delay = s.Delay
 	}
 	return b
-}
-
-// isDynamic reports whether a candidate that batches has the dynamic batcher: the base's, which tells its size as a knob (spec.Base) or is completed by
-// the server, or a new one for what the candidate sets of it.
-func (g *Guided) isDynamic(c search.Candidate) bool {
-	if g.settings.Space.Value(c, search.KnobMaxBatchSize) != "" || g.settings.Space.Facts.BaseMaxBatchSize == 0 {
-		return true
-	}
-	sizes, hasSizes := c.Get(search.KnobPreferredBatchSize)
-	delay, hasDelay := c.Get(search.KnobMaxQueueDelay)
-	return hasSizes && sizes != search.IntsValue(nil) || hasDelay && delay != search.DurationValue(0)
-}
-
-// preferred is a candidate's preferred batch sizes: its own, or the base's where it has the base's largest batch.
-func (g *Guided) preferred(c search.Candidate, batch int) search.Value {
-	if _, own := c.Get(search.KnobPreferredBatchSize); !own && batch != g.settings.Space.Facts.BaseMaxBatchSize {
-		return ""
-	}
-	return g.settings.Space.Value(c, search.KnobPreferredBatchSize)
 }
 
 // engineKey is the part of a pool's key that is not its number of instances.

@@ -287,31 +287,6 @@ func TestUnexploredIsNotHopeless(t *testing.T) {
 	}
 }
 
-// The simulated batcher is that of the configuration which spec.Apply makes: one without a dynamic batcher gets it with any size or delay that is
-// set, and preferred sizes are those of the base's largest batch alone.
-func TestQueueOfACandidate(t *testing.T) {
-	t.Parallel()
-	plain := newSmall(t, func(s *search.Settings) { delete(s.Space.Facts.Base, search.KnobMaxBatchSize) })
-	check := func(want bool, c search.Candidate) {
-		t.Helper()
-		if got := plain.queue(c); got.Dynamic != want {
-			t.Errorf("of %q the batcher is %+v, dynamic: want %t", c.Key(), got, want)
-		}
-	}
-	size := search.NewCandidate(search.Setting{Knob: search.KnobMaxBatchSize, Value: "8"})
-	check(false, search.Candidate{})
-	check(true, size)
-	check(true, search.NewCandidate(search.Setting{Knob: search.KnobMaxQueueDelay, Value: "100us"}))
-	check(false, search.NewCandidate(search.Setting{Knob: search.KnobMaxQueueDelay, Value: "0us"}))
-	preferring := newSmall(t, func(s *search.Settings) { s.Space.Facts.Base[search.KnobPreferredBatchSize] = "[2,4]" })
-	if got := preferring.queue(search.Candidate{}); !slices.Equal(got.Preferred, []int{2, 4}) {
-		t.Errorf("the base prefers %v", got.Preferred)
-	}
-	if got := preferring.queue(size); len(got.Preferred) > 0 {
-		t.Errorf("with another largest batch it prefers %v", got.Preferred)
-	}
-}
-
 func TestLevels(t *testing.T) {
 	t.Parallel()
 	axis := search.LoadAxis{Levels: []float64{1, 4, 40}, Any: true}
