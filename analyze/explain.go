@@ -7,7 +7,6 @@ import (
 
 	"tuner/measure"
 	"tuner/search"
-	"tuner/search/guided"
 	"tuner/search/plan"
 )
 
@@ -17,7 +16,7 @@ type explainer struct {
 	campaign Campaign
 	result   Result // complete but for the explanation
 	space    search.Space
-	guided   *guided.Guided            // the plan's strategy, where it is one that predicts; else nil
+	strategy plan.Explainer            // the plan's, where it can explain its answer; else nil
 	own      map[string][]search.Event // by the candidate's key, without service trials
 }
 
@@ -25,11 +24,11 @@ type explainer struct {
 // it learns from these, too, and would know their figures.
 type replayed struct {
 	plan     *plan.Plan
-	foreseen map[spot]guided.Prediction
+	foreseen map[cell]search.Prediction
 }
 
-// spot is a configuration at a load.
-type spot struct {
+// cell is a configuration at a load.
+type cell struct {
 	key  string // of the candidate
 	load measure.Load
 }
@@ -45,7 +44,7 @@ func replay(c Campaign, goal search.Goal, confidence float64) (replayed, error) 
 	if err != nil {
 		return replayed{}, err
 	}
-	r := replayed{plan: p, foreseen: map[spot]guided.Prediction{}}
+	r := replayed{plan: p, foreseen: map[cell]search.Prediction{}}
 	first := slices.IndexFunc(c.Events, isFinal)
 	for i, e := range c.Events {
 		if i == first {
@@ -60,16 +59,16 @@ func isFinal(e search.Event) bool { return e.Trial.Phase == search.PhaseFinal }
 
 // foresee predicts what the finals among the events to come measured.
 func (r replayed) foresee(coming []search.Event) {
-	g, ok := r.plan.Explorer().(*guided.Guided)
+	strategy, ok := r.plan.Explainer()
 	if !ok {
 		return
 	}
 	for _, e := range coming {
-		s := spot{e.Trial.Candidate.Key(), e.Trial.Load}
+		s := cell{e.Trial.Candidate.Key(), e.Trial.Load}
 		if _, done := r.foreseen[s]; done || !isFinal(e) {
 			continue
 		}
-		if p, known := g.Predict(e.Trial.Candidate, e.Trial.Load); known {
+		if p, known := strategy.Predict(e.Trial.Candidate, e.Trial.Load); known {
 			r.foreseen[s] = p
 		}
 	}
@@ -78,7 +77,7 @@ func (r replayed) foresee(coming []search.Event) {
 // explain says why the result is what it is, by what the strategy believes in the end.
 func explain(c Campaign, r Result, all replayed) Explanation {
 	x := explainer{replayed: all, campaign: c, result: r, space: c.Profile.Space(c.Facts), own: byCandidate(atLoads(c.Events))}
-	x.guided, _ = x.plan.Explorer().(*guided.Guided)
+	x.strategy, _ = x.plan.Explainer()
 	explanation := Explanation{Subjects: x.subjects(), Untried: x.untried()}
 	if winner, ok := r.Winner(); ok && isScored(winner) {
 		explanation.Knobs, explanation.Barred = x.knobs(winner), x.barred(winner)
@@ -86,8 +85,8 @@ func explain(c Campaign, r Result, all replayed) Explanation {
 			explanation.Subjects[0].Bottleneck = BottleneckMemory
 		}
 	}
-	if x.guided != nil {
-		explanation.Dropped = x.guided.Statement().Dropped
+	if x.strategy != nil {
+		explanation.Dropped = x.strategy.Dropped()
 		if more := r.Verdict.More; r.ByBestLoad() && r.Verdict.Satisfies() && !math.IsInf(more, 1) {
 			explanation.Untried.Gain = &more
 		}
@@ -145,12 +144,12 @@ func (x explainer) measured(c Config) measure.Measurement {
 // predict fills in what the strategy knew of a subject before its figures were measured. These are its own windows': what is known
 // in the end rests on predictions, too. Where they come from the search, its beliefs know them: only the simulation is a prediction.
 func (x explainer) predict(c Config, measured measure.Measurement, s *Subject) {
-	if x.guided == nil {
+	if x.strategy == nil {
 		return
 	}
-	known, ok := x.foreseen[spot{c.Candidate.Key(), s.Load}]
+	known, ok := x.foreseen[cell{c.Candidate.Key(), s.Load}]
 	if isTest := ok && c.Best.Confirmed; !isTest {
-		if known, ok = x.guided.Predict(c.Candidate, s.Load); !ok {
+		if known, ok = x.strategy.Predict(c.Candidate, s.Load); !ok {
 			return
 		}
 		for i := range known.Values {
@@ -163,16 +162,16 @@ func (x explainer) predict(c Config, measured measure.Measurement, s *Subject) {
 			s.Predictions = append(s.Predictions, Prediction{v.Metric, v.Simulated, v.Believed, own})
 		}
 	}
-	curve := known.Curve
-	s.Curve = &ServiceCurve{curve.Sizes, curve.Alone, curve.Crowded, curve.Overhead}
+	curve := ServiceCurve(known.Service)
+	s.Curve = &curve
 }
 
 // knobs says how much each knob matters: by the verdict's choices where a value was measured, else by what the
 // strategy believes.
 func (x explainer) knobs(winner Config) []search.KnobEffect {
 	var believed []search.KnobEffect
-	if x.guided != nil && x.result.ByBestLoad() { // what it believes is of best loads
-		believed = x.guided.Effects(winner.Candidate)
+	if x.strategy != nil && x.result.ByBestLoad() { // what it believes is of best loads
+		believed = x.strategy.Effects(winner.Candidate)
 	}
 	var list []search.KnobEffect
 	for _, k := range x.space.Knobs {
@@ -271,7 +270,7 @@ func (x explainer) untried() Untried {
 		rest -= f.Count
 	}
 	rest = max(rest, 0) // some may be in both
-	if x.guided != nil {
+	if x.strategy != nil {
 		u.Predicted = rest
 	} else {
 		u.Unreached = rest

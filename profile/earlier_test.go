@@ -16,6 +16,7 @@ import (
 	"tuner/modelrepo"
 	"tuner/profile"
 	"tuner/search"
+	"tuner/search/plan"
 	"tuner/spec"
 )
 
@@ -81,7 +82,7 @@ func TestReuseReadsTheNewestFirst(t *testing.T) {
 	if diff := cmp.Diff([][]int{{2, 3}, {1}}, [][]int{loads(list[0]), loads(list[1])}); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
-	s.Profile.Search.Strategy = spec.StrategyGrid
+	s.Profile.Search.Strategy = plan.Grid
 	if list, err := profile.Reuse(s); err != nil || len(list) != 0 {
 		t.Errorf("the grid reuses %+v (%v)", list, err)
 	}

@@ -139,7 +139,7 @@ func Reuse(s Setup) ([]search.Earlier, error) {
 	if err := errors.Join(problems...); err != nil {
 		return nil, &InputError{err}
 	}
-	if !plan.Reuses(s.Profile.Search.Strategy) {
+	if strategy, _ := plan.Find(s.Profile.Search.Strategy); !strategy.Reuses {
 		return nil, nil
 	}
 	return list, nil

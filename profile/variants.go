@@ -12,6 +12,7 @@ import (
 	"tuner/precision"
 	"tuner/provider"
 	"tuner/search"
+	"tuner/search/plan"
 	"tuner/spec"
 )
 
@@ -101,14 +102,15 @@ func (v *Variants) add(j judge, record journal.Variant) error {
 	return nil
 }
 
-// variantNames lists what is compared: the original, the user's files by name, and what is converted. The quick search leaves the
-// precision at that of the space's first candidate (package quick), which is another one when facts reject the first.
+// variantNames lists what is compared: the original, the user's files by name, and what is converted. A strategy
+// that keeps the precision compares that of the space's first candidate, which is another one when facts reject
+// the first.
 func variantNames(p spec.Profile, facts search.Facts) []string {
 	if len(p.Space(facts).Places()) == 0 { // nothing serves but the default
 		return nil
 	}
 	names := append(orderPrecisions(p.Model.Precisions), p.Model.Convert...)
-	if p.Search.Strategy != spec.StrategyQuick {
+	if strategy, _ := plan.Find(p.Search.Strategy); !strategy.KeepsPrecision {
 		return names
 	}
 	first, ok := p.Space(facts).Candidates().First()

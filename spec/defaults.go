@@ -6,6 +6,7 @@ import (
 
 	"tuner/measure"
 	"tuner/search"
+	"tuner/search/plan"
 )
 
 // profileDefaults is the value of every field that a profile.yaml may leave out; docs/reference/profile.md says the same.
@@ -15,7 +16,7 @@ func profileDefaults() Profile {
 		DeployTarget: TargetTriton,
 		Runner:       bundledRunner(),
 		Search: Search{
-			Strategy: StrategyGuided,
+			Strategy: plan.Guided,
 			Budget:   search.Budget{Time: 10 * time.Minute},
 			Seed:     1,
 			Window:   time.Second,

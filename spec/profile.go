@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"tuner/search"
+	"tuner/search/plan"
 )
 
 // Profile is a profile.yaml with its defaults filled in. It is immutable. File names are relative to the working folder, as
@@ -98,7 +99,7 @@ const (
 
 // Search says how the space is searched.
 type Search struct {
-	Strategy string // StrategyGuided, StrategyGrid, StrategyRandom or StrategyQuick
+	Strategy string // a name of plan.Names
 	Budget   search.Budget
 	Seed     uint64
 	Window   time.Duration // length of one measurement window
@@ -110,14 +111,6 @@ type Search struct {
 	// 0 and 1; 0 is none: it goes on while anything is worth a trial.
 	Until float64
 }
-
-// The strategies.
-const (
-	StrategyGuided = "guided"
-	StrategyGrid   = "grid"
-	StrategyRandom = "random"
-	StrategyQuick  = "quick"
-)
 
 // Inputs says what the requests carry.
 type Inputs struct {
@@ -303,9 +296,7 @@ const (
 func (r profileReader) search(v value) {
 	s := &r.p.Search
 	v.mapping([]field{
-		{"strategy", func(v value) {
-			setWord(v, &s.Strategy, []string{StrategyGuided, StrategyGrid, StrategyRandom, StrategyQuick})
-		}},
+		{"strategy", func(v value) { setWord(v, &s.Strategy, plan.Names()) }},
 		{"budget", r.budget},
 		{"seed", func(v value) {
 			if n, ok := v.whole(0, 1<<62); ok {

@@ -18,6 +18,7 @@ import (
 	"tuner/precision/accuracy"
 	"tuner/provider"
 	"tuner/search"
+	"tuner/search/plan"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -108,7 +109,7 @@ accuracy:
 		Model: ModelSource{Path: "models/minilm.onnx", Config: "work/config.pbtxt",
 			Precisions: map[string]string{"fp32": "work/a.onnx", "int8": "work/b.onnx"}},
 		Runner: Runner{Mode: RunnerBundled, Protocol: ProtocolHTTP},
-		Search: Search{StrategyRandom, search.Budget{Time: 90 * time.Second, Trials: 40}, 7, 500 * time.Millisecond, []string{"work/out/first", "/srv/second"}, 0.9, 0.02},
+		Search: Search{plan.Random, search.Budget{Time: 90 * time.Second, Trials: 40}, 7, 500 * time.Millisecond, []string{"work/out/first", "/srv/second"}, 0.9, 0.02},
 		Knobs: []search.Knob{
 			knob("execution_provider", search.ScopeArtifact, "cpu", "openvino"),
 			knob("runtime", search.ScopeArtifact, "cpu", "openvino@1.24.1"),
@@ -157,7 +158,7 @@ func TestParseProfileDefaults(t *testing.T) {
 		Path: "work/profile.yaml", Text: []byte(text), Name: "my_model.v2", Output: "work/out/my_model.v2", DeployTarget: TargetTriton,
 		Model:  ModelSource{Path: "work/models/my model.v2.onnx", Precisions: map[string]string{"fp32": "work/models/my model.v2.onnx"}},
 		Runner: Runner{Mode: RunnerBundled, Protocol: ProtocolGRPC},
-		Search: Search{StrategyGuided, search.Budget{Time: 10 * time.Minute}, 1, time.Second, nil, 0, 0},
+		Search: Search{plan.Guided, search.Budget{Time: 10 * time.Minute}, 1, time.Second, nil, 0, 0},
 		Load:   search.LoadAxis{BatchSize: 1},
 		Goal:   search.Goal{Objective: single(measure.Throughput)},
 

@@ -27,7 +27,7 @@ func earlierOf(list []search.Earlier) []Earlier {
 // EarlierLines tell people from which campaigns a search learns, and which were given although its strategy does not learn.
 func EarlierLines(p spec.Profile, earlier []search.Earlier) []string {
 	var lines []string
-	if !plan.Reuses(p.Search.Strategy) {
+	if strategy, _ := plan.Find(p.Search.Strategy); !strategy.Reuses {
 		for _, path := range p.Search.Earlier {
 			lines = append(lines, fmt.Sprintf("%s is not reused: the strategy %s does not learn from earlier campaigns", path, p.Search.Strategy))
 		}

@@ -11,41 +11,29 @@ import (
 	"tuner/search/queuesim"
 )
 
-// Prediction is what is known of a configuration at a load by all that was told, the finals too once there were any.
-type Prediction struct {
-	Values []Expected
-	Curve  queuesim.Curve // of its engine process
-}
-
-// Expected is what was expected of a metric, in its base unit.
-type Expected struct {
-	Metric    measure.Metric
-	Simulated *float64          // by the queue simulation alone, from service times; nil where it does not tell
-	Believed  *measure.Estimate // corrected by all windows that were told, with a 95 % interval; nil of a metric that the goal has not
-}
-
 // Predict tells what is known of a configuration at a load; false where the service times of its engine process are not.
-func (g *Guided) Predict(c search.Candidate, load measure.Load) (Prediction, bool) {
+func (g *Guided) Predict(c search.Candidate, load measure.Load) (search.Prediction, bool) {
 	if len(g.pools) == 0 {
-		return Prediction{}, false
+		return search.Prediction{}, false
 	}
 	g.decide() // it has learned from all events then
 	known, found := g.cellOf(c, load)
 	if !found {
-		return Prediction{}, false
+		return search.Prediction{}, false
 	}
 	b := g.believe(known)
-	x := Prediction{Curve: b.pool.curve}
+	curve := b.pool.curve
+	x := search.Prediction{Service: search.ServiceTimes{Sizes: curve.Sizes, Alone: curve.Alone, Crowded: curve.Crowded, Overhead: curve.Overhead}}
 	simulated := g.simulate(b.cell)
 	for k, m := range g.models {
 		if m.isKnown {
 			believed := posterior.Normal{Mean: b.means[k], Deviation: math.Sqrt(b.residuals[k].Variance)}.Estimate()
-			x.Values = append(x.Values, Expected{m.metric, g.simulatedValue(m.metric, simulated), &believed})
+			x.Values = append(x.Values, search.Predicted{Metric: m.metric, Simulated: g.simulatedValue(m.metric, simulated), Believed: &believed})
 		}
 	}
 	for _, metric := range []measure.Metric{measure.Throughput, measure.LatencyAvg, measure.LatencyP99} {
-		if !slices.ContainsFunc(x.Values, func(e Expected) bool { return e.Metric == metric }) {
-			x.Values = append(x.Values, Expected{Metric: metric, Simulated: g.simulatedValue(metric, simulated)})
+		if !slices.ContainsFunc(x.Values, func(e search.Predicted) bool { return e.Metric == metric }) {
+			x.Values = append(x.Values, search.Predicted{Metric: metric, Simulated: g.simulatedValue(metric, simulated)})
 		}
 	}
 	return x, true

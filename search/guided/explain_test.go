@@ -88,7 +88,7 @@ func TestPredictTellsWhatIsKnown(t *testing.T) {
 	g, _ := m.run(t, 120)
 	best := g.Ranked()[0]
 	known, ok := g.Predict(best.Candidate, best.Load)
-	if !ok || len(known.Curve.Sizes) == 0 {
+	if !ok || len(known.Service.Sizes) == 0 {
 		t.Fatalf("of the best nothing is known: %+v", known)
 	}
 	x, _, p99 := m.truth(g, best.Candidate, best.Load)

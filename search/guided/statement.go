@@ -27,15 +27,27 @@ func (g *Guided) Statement() Statement {
 	if d.action.Stop && !g.isConfirming {
 		st.Why = d.action.Why
 	}
-	for _, m := range g.models {
-		if m.isDropped {
-			st.Dropped = append(st.Dropped, m.metric)
-		}
-	}
+	st.Dropped = g.dropped()
 	if math.IsInf(d.survey.lead, -1) {
 		st.Shortfall, st.Chance = g.ledger.Shortfall(), g.chance(d)
 	}
 	return st
+}
+
+// Dropped lists the metrics whose predictions turned out wrong, so that the search went on without them.
+func (g *Guided) Dropped() []measure.Metric {
+	g.decide()
+	return g.dropped()
+}
+
+func (g *Guided) dropped() []measure.Metric {
+	var list []measure.Metric
+	for _, m := range g.models {
+		if m.isDropped {
+			list = append(list, m.metric)
+		}
+	}
+	return list
 }
 
 // named is a cell's candidate; the default where that is the same.

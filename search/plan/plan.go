@@ -13,11 +13,7 @@ import (
 
 	"tuner/search"
 	"tuner/search/footprint"
-	"tuner/search/grid"
-	"tuner/search/guided"
 	"tuner/search/posterior"
-	"tuner/search/quick"
-	"tuner/search/random"
 	"tuner/search/verdict"
 )
 
@@ -26,37 +22,6 @@ const (
 	reserved    = 0.20 // at least
 	reservedMax = 0.50 // at most, where one block of finals needs more than the least
 )
-
-// mostUnbounded is how many candidates the grid may have without a budget: at a second for each, two weeks.
-const mostUnbounded = 1_000_000
-
-// Names lists the strategies that New knows.
-func Names() []string { return []string{"guided", "grid", "random", "quick"} }
-
-// Reuses reports whether the named strategy learns from earlier campaigns (search.Settings.Earlier).
-func Reuses(name string) bool { return name == "guided" }
-
-// Explorer is a strategy that Plan frames. It is told the events of the default and search phases, after the plan has entered them
-// in the ledger that the explorer was made with.
-type Explorer interface {
-	search.Strategy
-	Remaining() int         // candidates still to be measured, an estimate
-	Skipped() []search.Fold // candidates passed over, by reason
-}
-
-// Learner is an explorer that learns from the finals, too, and may have more to explore after them.
-type Learner interface {
-	Explorer
-	// Confirm learns the outcome of a final trial.
-	Confirm(search.Event)
-}
-
-// Economist is an explorer that, where the budget is too short for what it asks for, knows of something cheaper.
-type Economist interface {
-	Explorer
-	// AskWithin is Ask among the trials that are affordable; it stops where none is worth its time.
-	AskWithin(affords func(search.Trial) bool) search.Action
-}
 
 // Plan is a campaign's strategy.
 type Plan struct {
@@ -83,30 +48,6 @@ type Plan struct {
 	searched   *decision            // the last one by the search alone
 }
 
-// New returns a campaign with the named strategy inside. It fails for a name or settings that are not usable, all errors
-// at once.
-func New(name string, s search.Settings) (*Plan, error) {
-	if err := errors.Join(checkName(name), check(s)); err != nil {
-		return nil, fmt.Errorf("cannot plan campaign: %w", err)
-	}
-	if name == "grid" && s.Budget == (search.Budget{}) {
-		if n, _ := s.Space.Candidates().Len(); n > mostUnbounded {
-			return nil, fmt.Errorf("cannot plan campaign: the grid has %d candidates and no budget; give it one, list fewer values or knobs, or choose the strategy guided", n)
-		}
-	}
-	return Around(s, func(l *search.Ledger, candidates *search.Candidates) Explorer {
-		switch name {
-		case "grid":
-			return grid.New(s, l, candidates)
-		case "random":
-			return random.New(s, l, candidates)
-		case "quick":
-			return quick.New(s, l, candidates)
-		}
-		return guided.New(s, l, candidates)
-	})
-}
-
 // Around returns a campaign with an explorer inside that is made for the ledger and the space's candidates. It fails for settings
 // that are not usable, all errors at once.
 func Around(s search.Settings, explorer func(*search.Ledger, *search.Candidates) Explorer) (*Plan, error) {
@@ -125,13 +66,6 @@ func Around(s search.Settings, explorer func(*search.Ledger, *search.Candidates)
 
 // Candidates are what the campaign searches.
 func (p *Plan) Candidates() *search.Candidates { return p.candidates }
-
-func checkName(name string) error {
-	if slices.Contains(Names(), name) {
-		return nil
-	}
-	return fmt.Errorf("unknown strategy %q; allowed: %q", name, Names())
-}
 
 func check(s search.Settings) error {
 	var errs []error
@@ -267,8 +201,11 @@ func (p *Plan) whyEnded() string {
 	return "an earlier run, with a smaller budget or a larger until, had ended the search"
 }
 
-// Explorer is the strategy that is framed: what it knows explains what it found.
-func (p *Plan) Explorer() Explorer { return p.inner }
+// Explainer is the strategy that is framed, where it can say why its answer is what it is.
+func (p *Plan) Explainer() (Explainer, bool) {
+	x, ok := p.inner.(Explainer)
+	return x, ok
+}
 
 // Skipped says which candidates were passed over in the search, by reason.
 func (p *Plan) Skipped() []search.Fold { return p.inner.Skipped() }

@@ -94,8 +94,8 @@ func (p *Plan) Statement() []string {
 
 // Notes are sentences about the search itself: what it learned from, what it left out, why it ended.
 func (p *Plan) Notes() []string {
-	if s, ok := p.inner.(interface{ Notes() []string }); ok {
-		return s.Notes()
+	if x, ok := p.inner.(Noter); ok {
+		return x.Notes()
 	}
 	return nil
 }

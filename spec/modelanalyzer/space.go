@@ -12,6 +12,7 @@ import (
 	"tuner/modelconfig"
 	"tuner/provider"
 	"tuner/search"
+	"tuner/search/plan"
 	"tuner/spec"
 )
 
@@ -22,17 +23,17 @@ const unlimited = 1_000_000
 // the file asks for a mode.
 func (r *reader) search(n *native, m model) {
 	at, mode := r.text("run_config_search_mode", "")
-	strategy := spec.StrategyGuided
+	strategy := plan.Guided
 	switch mode {
 	case "":
 		at = m.at
 		if r.isManual(m) {
-			strategy = spec.StrategyGrid
+			strategy = plan.Grid
 		}
 	case "brute":
-		strategy = spec.StrategyGrid
+		strategy = plan.Grid
 	case "quick":
-		strategy = spec.StrategyQuick
+		strategy = plan.Quick
 	case "optuna":
 		r.warn(at, "the sampler is tuner's own (guided), which takes the limits into account")
 	default:

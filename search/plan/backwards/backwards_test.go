@@ -1,0 +1,87 @@
+// Package backwards adds a strategy that nobody needs, and takes it through a campaign: it shows that a new
+// strategy is a folder of its own and a row of the plan's table (docs/how-to/add-a-strategy.md).
+package backwards
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"tuner/search"
+	"tuner/search/plan"
+	"tuner/search/searchtest"
+)
+
+// Backwards is the grid from its end: every candidate at its best load, the last candidate first.
+type Backwards struct{ *search.Tour }
+
+// New returns the strategy.
+func New(s search.Settings, l *search.Ledger, candidates *search.Candidates) Backwards {
+	list := candidates.All()
+	slices.Reverse(list)
+	return Backwards{search.NewTour(s, l, search.PhaseSearch, list)}
+}
+
+// Notes says what a reader of the report should know.
+func (b Backwards) Notes() []string { return []string{"The space was searched from its end."} }
+
+// row is what a strategy adds to plan.Strategies.
+var row = plan.Strategy{Name: "backwards", IsExhaustive: true, New: func(s search.Settings, l *search.Ledger, c *search.Candidates) plan.Explorer {
+	return New(s, l, c)
+}}
+
+func TestBackwardsConforms(t *testing.T) {
+	t.Parallel()
+	searchtest.Conform(t, searchtest.Small(), func(s search.Settings) (search.Strategy, error) { return row.Plan(s) })
+}
+
+// The whole campaign: the default first, the last candidate of the space next, finals on fresh launches, an answer.
+func TestCampaign(t *testing.T) {
+	t.Parallel()
+	l := searchtest.Small()
+	s := searchtest.Settings(l, 50*time.Millisecond)
+	p, err := row.Plan(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := s.Space.Candidates().All()
+	events := l.Run(p, 5000)
+	first := slices.IndexFunc(events, func(e search.Event) bool { return e.Trial.Phase == search.PhaseSearch })
+	if first < 1 || events[first].Trial.Candidate.Key() != all[len(all)-1].Key() {
+		t.Errorf("the first search trial is number %d of %d", first, len(events))
+	}
+	if !slices.ContainsFunc(events, func(e search.Event) bool { return e.Trial.Phase == search.PhaseFinal && e.Trial.Fresh }) {
+		t.Error("there are no finals")
+	}
+	leader, ok := p.Leader()
+	if !ok || leader.Candidate.IsDefault() {
+		t.Errorf("the answer is %+v", leader)
+	}
+	if text := strings.Join(p.Statement(), "\n"); !strings.Contains(text, "searched from its end") {
+		t.Errorf("the statement lacks the strategy's note:\n%s", text)
+	}
+	if _, explains := p.Explainer(); explains {
+		t.Error("a strategy that cannot explain its answer is said to")
+	}
+}
+
+// A strategy that goes through all candidates is refused without a budget in a space that is too large for it.
+func TestLargeSpaceNeedsABudget(t *testing.T) {
+	t.Parallel()
+	s := searchtest.Settings(searchtest.Small(), time.Second)
+	for _, name := range []string{"a", "b", "c", "d", "e", "f", "g", "h"} {
+		s.Space.Knobs = append(s.Space.Knobs, search.Knob{Name: "session." + name, Scope: search.ScopeEngine, Values: []search.Value{"1", "2", "3", "4", "5"}})
+	}
+	made := row
+	made.New = func(s search.Settings, l *search.Ledger, _ *search.Candidates) plan.Explorer {
+		return Backwards{search.NewTour(s, l, search.PhaseSearch, nil)}
+	}
+	if _, err := made.Plan(s); err == nil || !strings.Contains(err.Error(), "the backwards has") {
+		t.Errorf("error %v", err)
+	}
+	s.Budget.Trials = 10
+	if _, err := made.Plan(s); err != nil {
+		t.Errorf("with a budget: %v", err)
+	}
+}
