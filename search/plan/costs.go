@@ -8,17 +8,10 @@ import (
 	"tuner/search/footprint"
 )
 
-// Guesses for parts of a trial that have not happened yet. One trial of each replaces them.
-const (
-	guessedLaunch      = 2 * time.Second
-	guessedReconfigure = 500 * time.Millisecond
-	guessedWarmUp      = 500 * time.Millisecond
-	guessedFill        = 300 * time.Millisecond // of the queue before a turn, with what goes before and after (docs/design/gate.md)
-)
-
 // costs estimates how long a trial takes from how long the parts of earlier ones took.
 type costs struct {
 	settings         search.Settings
+	tuning           Tuning
 	launches         launches
 	finalLaunches    launches // where the final trials are elsewhere
 	reconfigure      mean
@@ -72,10 +65,8 @@ func (m *mean) or(guess time.Duration) time.Duration {
 	return m.sum / time.Duration(m.n)
 }
 
-// near is the mean, shrunk to what is expected otherwise, which counts like a quarter of one that was added: launches of a kind differ by
-// much less than kinds do.
-func (m mean) near(expected time.Duration) time.Duration {
-	const weight = 0.25
+// near is the mean, shrunk to what is expected otherwise, which counts like so many that were added.
+func (m mean) near(expected time.Duration, weight float64) time.Duration {
 	return time.Duration((float64(m.sum) + weight*float64(expected)) / (float64(m.n) + weight))
 }
 
@@ -99,10 +90,10 @@ func (l *launches) add(kinds []string, d time.Duration) {
 
 // expect is what a launch takes by those of its kinds so far, of which the last one says most: from each to the next the mean is shrunk to
 // that of the one before. Before any launch it is the guess.
-func (l *launches) expect(kinds []string, guess time.Duration) time.Duration {
+func (l *launches) expect(kinds []string, guess time.Duration, widerWeight float64) time.Duration {
 	d := l.all.or(guess)
 	for _, kind := range kinds {
-		d = l.like[kind].near(d)
+		d = l.like[kind].near(d, widerWeight)
 	}
 	return d
 }
@@ -145,9 +136,9 @@ func (c *costs) add(e search.Event) {
 // expect is the time that a trial is expected to take after the last one.
 func (c *costs) expect(t search.Trial) time.Duration {
 	s := c.of(t)
-	guessed := guessedWarmUp
+	guessed, wider := search.GuessedWarmUp, c.tuning.WiderWeight
 	if t.Block > 0 {
-		guessed = guessedFill
+		guessed = c.tuning.Fill
 	}
 	d := length(t) + warmUps(t)*s.warmUp.or(guessed) + s.other.or(0)
 	if s.asked > 0 { // windows are longer than asked where a percentile needs more requests, or a batch takes long
@@ -155,11 +146,11 @@ func (c *costs) expect(t search.Trial) time.Duration {
 	}
 	switch kinds := c.kinds(t.Candidate); {
 	case c.isElsewhere(t):
-		d += c.finalLaunches.expect(kinds, max(c.launches.expect(kinds, 0), guessedLaunch))
+		d += c.finalLaunches.expect(kinds, max(c.launches.expect(kinds, 0, wider), search.GuessedLaunch), wider)
 	case c.trials == 0 || c.isFresh(t) || t.Candidate.PoolKey() != c.last.PoolKey():
-		d += c.launches.expect(kinds, guessedLaunch)
+		d += c.launches.expect(kinds, search.GuessedLaunch, wider)
 	case t.Candidate.Key() != c.last.Key():
-		d += c.reconfigure.or(guessedReconfigure)
+		d += c.reconfigure.or(search.GuessedReconfigure)
 	}
 	return d
 }

@@ -89,7 +89,7 @@ func TestCostsOfLaunchesByKind(t *testing.T) {
 		return search.NewCandidate(search.Setting{Knob: search.KnobExecutionProvider, Value: provider},
 			search.Setting{Knob: search.KnobPrecision, Value: precision}, search.Setting{Knob: search.KnobInstanceCount, Value: instances})
 	}
-	c := costs{settings: search.Settings{Space: search.Space{Facts: search.Facts{Base: map[string]search.Value{search.KnobExecutionProvider: "cuda", search.KnobPrecision: "fp32"}}}}}
+	c := costs{tuning: DefaultTuning(), settings: search.Settings{Space: search.Space{Facts: search.Facts{Base: map[string]search.Value{search.KnobExecutionProvider: "cuda", search.KnobPrecision: "fp32"}}}}}
 	launch := func(x search.Candidate, d time.Duration) {
 		c.add(search.Event{Trial: search.Trial{Candidate: x}, Measurement: measure.Measurement{Times: measure.Times{Launch: d}}})
 	}
@@ -100,7 +100,7 @@ func TestCostsOfLaunchesByKind(t *testing.T) {
 	check := func(x search.Candidate, least, most time.Duration) {
 		t.Helper()
 		trial := search.Trial{Candidate: x, Windows: 1, Fresh: true, Phase: search.PhaseFinal}
-		if got := c.expect(trial) - guessedWarmUp; got < least || got > most {
+		if got := c.expect(trial) - search.GuessedWarmUp; got < least || got > most {
 			t.Errorf("%v is expected to launch in %v, want %v to %v", x, got, least, most)
 		}
 	}
@@ -123,7 +123,7 @@ func TestCostsOfFinalsElsewhere(t *testing.T) {
 		c.add(search.Event{Trial: t, Measurement: measure.Measurement{Times: measure.Times{Launch: launch, WarmUp: 500 * ms, Windows: time.Second}}})
 	}
 	for _, elsewhere := range []bool{false, true} {
-		c := costs{settings: search.Settings{Elsewhere: elsewhere}}
+		c := costs{tuning: DefaultTuning(), settings: search.Settings{Elsewhere: elsewhere}}
 		add(&c, trial, 400*ms)
 		// 0.5 s of warm-up and 1 s of window; another server's launch is guessed to take 2 s.
 		want := 1900 * ms

@@ -10,11 +10,6 @@ import (
 	"tuner/search"
 )
 
-const (
-	curveReach = 4    // the curves go up to this multiple of the best load
-	curveShare = 0.08 // of the budget, kept for the curves: three of eight loads take about 40 s
-)
-
 // curve returns the next trial of the load curves: of the best, of the default, and of the first stage between them
 // (search.Space.FirstStage). First come the loads at which the default was measured in the search, and the best one's load,
 // where the first stage was not, so that they can be compared; then the levels of the axis, for each of the three the nearest to its best load first.
@@ -34,7 +29,7 @@ func (p *Plan) curve() (search.Action, bool) {
 		standings = append(standings, first)
 	}
 	for _, s := range standings {
-		if level, ok := p.missing(s, p.settings.Space.Load.Levels, s.Point.Level*curveReach); ok {
+		if level, ok := p.missing(s, p.settings.Space.Load.Levels, s.Point.Level*p.tuning.CurveReach); ok {
 			return p.curveTrial(s.Candidate, level), true
 		}
 	}
@@ -176,8 +171,8 @@ func (p *Plan) missing(s search.Standing, among []float64, limit float64) (float
 
 // curveReserve is what all else leaves to the curves.
 func (p *Plan) curveReserve() budgetPart {
-	b := p.settings.Budget
-	return budgetPart{time: time.Duration(float64(b.Time) * curveShare), trials: int(float64(b.Trials) * curveShare)}
+	b, share := p.settings.Budget, p.tuning.CurveShare
+	return budgetPart{time: time.Duration(float64(b.Time) * share), trials: int(float64(b.Trials) * share)}
 }
 
 // curved are the events of the curve phase, each with what its configuration holds.

@@ -11,9 +11,6 @@ import (
 // Where the finals run on another server, what is known of the search's says little of the figures there. So the best of the
 // search and the default are all measured there, before anything is decided by what they do there.
 
-// mostFinalists is how many configurations go to another server beside the default.
-const mostFinalists = 3
-
 // newcomers are the finalists that were not measured often enough on the finals' own server, those that were measured least
 // first.
 func (p *Plan) newcomers() []posterior.Cell {

@@ -11,18 +11,6 @@ import (
 	"tuner/search/verdict"
 )
 
-const (
-	mostFinals = 10   // final trials without a budget, and as many to confirm what they lead to
-	longer     = 2    // windows of the finals are longer by this factor
-	maxWindows = 3    // of one launch in the finals
-	precise    = 0.02 // half of the interval of the gain over the default that is narrow enough, relative
-	mostBase   = 6    // fresh launches of the default for that: more of them make it narrower by less than a tenth each
-)
-
-// turnsPerBlock is how many windows each seat of a block has on its launch: an even number, so that all are treated alike. A block of three then takes
-// about 20 s, of which 9 s are windows. More of them on one launch would say less of what launches differ by.
-const turnsPerBlock = 6
-
 // takesTurns reports whether finals are measured in blocks of turns. A pause empties a queue, so that at a request rate it would hide that the queue
 // grows. Where a block could not be measured in turns, no other is asked for.
 func (p *Plan) takesTurns() bool {
@@ -33,8 +21,8 @@ func (p *Plan) takesTurns() bool {
 // what may be better, and the default. They follow the decision after each action; nothing else is kept between actions.
 func (p *Plan) final(d *decision, affordable func([]search.Trial) bool) (search.Action, bool) {
 	r := p.round(d)
-	if p.settings.Budget == (search.Budget{}) && p.finals >= mostFinals {
-		if r.may = nil; p.finals >= 2*mostFinals {
+	if p.settings.Budget == (search.Budget{}) && p.finals >= p.tuning.MostFinals {
+		if r.may = nil; p.finals >= 2*p.tuning.MostFinals {
 			return search.Action{}, false
 		}
 	}
@@ -43,7 +31,7 @@ func (p *Plan) final(d *decision, affordable func([]search.Trial) bool) (search.
 		return search.Action{}, false
 	}
 	if len(seats) > 1 && p.takesTurns() {
-		if a := p.settings.Block(seats, turnsPerBlock); affordable(a.Trials()) {
+		if a := p.settings.Block(seats, p.tuning.Turns); affordable(a.Trials()) {
 			a.Why = "finals: fresh launches in turns"
 			return a, true
 		}
@@ -56,7 +44,7 @@ func (p *Plan) final(d *decision, affordable func([]search.Trial) bool) (search.
 func (p *Plan) trials(cells []posterior.Cell) []search.Trial {
 	var list []search.Trial
 	for _, c := range cells {
-		list = append(list, finalTrial(p.settings, c.Candidate, c.Load.Level(), p.finalWindows()))
+		list = append(list, p.finalTrial(c.Candidate, c.Load.Level()))
 	}
 	return list
 }
@@ -95,16 +83,16 @@ func (p *Plan) lastFinal() search.Candidate {
 // finalWindows is how many windows a launch is used for: as many as it takes that three fifths of the time are windows. A
 // dearer launch is worth more of them (Kalibera and Jones, 2013: repeat most where the costs are least).
 func (p *Plan) finalWindows() int {
-	launch := p.costs.launches.all.or(guessedLaunch) + p.costs.serving.warmUp.or(guessedWarmUp)
-	n := math.Round(1.5 * launch.Seconds() / (longer * p.settings.Window).Seconds())
-	return min(max(int(n), 1), maxWindows)
+	launch := p.costs.launches.all.or(search.GuessedLaunch) + p.costs.serving.warmUp.or(search.GuessedWarmUp)
+	n := math.Round(p.tuning.WindowsPerLaunch * launch.Seconds() / (p.tuning.Longer * p.settings.Window).Seconds())
+	return min(max(int(n), 1), search.MostWindows)
 }
 
 // finalTrial is a trial with long windows on a fresh launch.
-func finalTrial(s search.Settings, c search.Candidate, level float64, windows int) search.Trial {
-	t := s.Trial(c, level, search.PhaseFinal)
-	t.Windows = windows
-	t.Window *= longer
+func (p *Plan) finalTrial(c search.Candidate, level float64) search.Trial {
+	t := p.settings.Trial(c, level, search.PhaseFinal)
+	t.Windows = p.finalWindows()
+	t.Window *= p.tuning.Longer
 	t.Fresh = true
 	return t
 }
@@ -166,8 +154,8 @@ func (p *Plan) round(d *decision) round {
 		return round{}
 	}
 	meeting := p.meet(d)
-	r.may = meeting.rivals(worthIt)
-	if base != nil && answer.Gain != nil && isVague(*answer.Gain) && freshOf(v, base.Candidate) < mostBase {
+	r.may = meeting.rivals(p.tuning.WorthIt)
+	if base != nil && answer.Gain != nil && p.isVague(*answer.Gain) && freshOf(v, base.Candidate) < p.tuning.BaseLaunches {
 		r.may = slices.Insert(r.may, min(1, len(r.may)), p.bestOf(d, base))
 	}
 	if meeting.isOpen() {
@@ -176,7 +164,10 @@ func (p *Plan) round(d *decision) round {
 	return r
 }
 
-func isVague(gain measure.Estimate) bool { return (gain.Hi-gain.Lo)/2 > precise*gain.Value }
+// isVague reports whether the gain over the default is known less precisely than a reader wants.
+func (p *Plan) isVague(gain measure.Estimate) bool {
+	return (gain.Hi-gain.Lo)/2 > p.tuning.Precise*gain.Value
+}
 
 // freshOf is on how many fresh launches a configuration was measured, whatever the load: its best load may move.
 func freshOf(v verdict.Verdict, c search.Candidate) int {
@@ -192,7 +183,7 @@ func freshOf(v verdict.Verdict, c search.Candidate) int {
 // bestOf is where a configuration goes on that is to be compared at its best: at another load where that may be better by so much that
 // the comparison is not precise.
 func (p *Plan) bestOf(d *decision, c *verdict.Choice) posterior.Cell {
-	if others := p.meetItself(d, c).rivals(precise); len(others) > 0 {
+	if others := p.meetItself(d, c).rivals(p.tuning.Precise); len(others) > 0 {
 		return others[0]
 	}
 	return c.Cell

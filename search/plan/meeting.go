@@ -11,20 +11,8 @@ import (
 	"tuner/search/verdict"
 )
 
-const (
-	// worthIt is the gain to be expected of a further trial in the finals below which none is made, relative. Twice as
-	// much leaves budgets unused; half as much changes no answer by what a user would see.
-	worthIt = 0.001
-	// mostConsidered is how many configurations have the loads beside theirs considered, and how many cells that were
-	// only predicted are. Each costs a simulation.
-	mostConsidered = 4
-)
-
 // tiny keeps a divisor from being zero.
 const tiny = 1e-18
-
-// besides are the factors of the loads that are considered beside a configuration's best.
-var besides = []float64{1 / 2.0, 1 / 1.3, 1 / 1.1, 1.1, 1.3, 2.0}
 
 // meeting weighs what a choice should meet in the finals, the answer for one. Each cell is worth what a trial of it is
 // expected to gain (the knowledge gradient; Frazier, Powell and Dayanik, INFORMS Journal on Computing 21, 2009): it may
@@ -49,11 +37,11 @@ func (p *Plan) meet(d *decision) *meeting {
 	for _, c := range d.verdict.Choices {
 		m.invite(c.Cell)
 	}
-	for _, c := range d.verdict.Configs[:min(mostConsidered, len(d.verdict.Configs))] {
+	for _, c := range d.verdict.Configs[:min(p.tuning.Considered, len(d.verdict.Configs))] {
 		m.inviteBeside(c.Cell)
 	}
 	if !p.settings.Elsewhere { // what the strategy predicts is of the search's server
-		for _, r := range p.predicted(mostConsidered) {
+		for _, r := range p.predicted(p.tuning.Considered) {
 			m.invite(posterior.Cell{Candidate: r.Candidate, Load: r.Load})
 		}
 	}
@@ -96,7 +84,7 @@ func (m *meeting) invite(c posterior.Cell) {
 // inviteBeside adds a cell's configuration under loads beside its own.
 func (m *meeting) inviteBeside(c posterior.Cell) {
 	axis, level := m.plan.settings.Space.Load, c.Load.Level()
-	for _, factor := range besides {
+	for _, factor := range m.plan.tuning.Besides {
 		if c.Load = axis.At(axis.AtMost(level * factor)); factor > 1 {
 			c.Load = axis.At(axis.AtLeast(level * factor))
 		}

@@ -17,15 +17,10 @@ import (
 	"tuner/search/verdict"
 )
 
-// The shares of the budget that the search phase leaves to the finals.
-const (
-	reserved    = 0.20 // at least
-	reservedMax = 0.50 // at most, where one block of finals needs more than the least
-)
-
 // Plan is a campaign's strategy.
 type Plan struct {
 	settings search.Settings
+	tuning   Tuning
 	ledger   *search.Ledger // default and search phase
 	costs    costs
 	held     *footprint.Model // what configurations hold in memory
@@ -54,8 +49,8 @@ func Around(s search.Settings, explorer func(*search.Ledger, *search.Candidates)
 	if err := check(s); err != nil {
 		return nil, fmt.Errorf("cannot plan campaign: %w", err)
 	}
-	p := &Plan{settings: s, ledger: search.NewLedger(s.Goal), candidates: s.Space.Candidates(), held: footprint.New(s.Space)}
-	p.costs = costs{settings: s, held: p.held}
+	p := &Plan{settings: s, tuning: DefaultTuning(), ledger: search.NewLedger(s.Goal), candidates: s.Space.Candidates(), held: footprint.New(s.Space)}
+	p.costs = costs{settings: s, tuning: p.tuning, held: p.held}
 	if p.finally = p.held; s.Elsewhere {
 		p.finally = footprint.New(s.Space)
 	}
@@ -213,12 +208,9 @@ func (p *Plan) Skipped() []search.Fold { return p.inner.Skipped() }
 // Progress returns the number of trials told, and how many there are expected to be in the end: an estimate from the
 // trials per configuration so far, within the budget.
 func (p *Plan) Progress() (done, expected int) {
-	const (
-		typicalSeek = 2.5  // trials per configuration, as long as none is known
-		mostTrials  = 1e12 // of an estimate
-	)
+	const mostTrials = 1e12 // of an estimate, lest it overflow
 	done = p.costs.trials
-	perCandidate := typicalSeek
+	perCandidate := p.tuning.TrialsPerCandidate
 	if n := p.ledger.Len(); n > 1 {
 		perCandidate = float64(done) / float64(n)
 	}
@@ -242,7 +234,7 @@ func (p *Plan) Progress() (done, expected int) {
 // before the first as long as guessed, within the budget.
 func (p *Plan) Remaining() time.Duration {
 	done, expected := p.Progress()
-	trial := p.settings.Window + guessedWarmUp + guessedReconfigure + p.launchShare()
+	trial := p.settings.Window + search.GuessedWarmUp + search.GuessedReconfigure + p.launchShare()
 	if done > 0 {
 		trial = p.costs.elapsed / time.Duration(done)
 	}
@@ -260,7 +252,7 @@ const longest = 200 * 365 * 24 * float64(time.Hour)
 func (p *Plan) launchShare() time.Duration {
 	pools, _ := p.candidates.PoolCount()
 	size, _ := p.candidates.Len()
-	return time.Duration(float64(guessedLaunch) * float64(pools) / (float64(size) + 1))
+	return time.Duration(float64(search.GuessedLaunch) * float64(pools) / (float64(size) + 1))
 }
 
 // budgetPart is a part of the budget that is set aside.
@@ -299,9 +291,9 @@ func (p *Plan) reserve() budgetPart {
 		return p.curveReserve()
 	}
 	b, n := p.settings.Budget, min(max(p.ledger.Len(), 2), search.MostSeats)
-	trial := finalTrial(p.settings, search.Candidate{}, p.settings.Space.Load.Levels[0], p.finalWindows())
+	trial := p.finalTrial(search.Candidate{}, p.settings.Space.Load.Levels[0])
 	if p.takesTurns() {
-		trial = p.settings.Block([]search.Trial{trial, trial}, turnsPerBlock).Trial
+		trial = p.settings.Block([]search.Trial{trial, trial}, p.tuning.Turns).Trial
 	}
 	round := p.costs.expect(trial)
 	trial.Candidate = leader.Candidate
@@ -309,10 +301,10 @@ func (p *Plan) reserve() budgetPart {
 	if p.ended != "" {
 		return budgetPart{time: round, trials: n}.plus(p.curveReserve())
 	}
-	least := time.Duration(float64(b.Time) * reserved)
-	most := time.Duration(float64(b.Time) * reservedMax)
+	least := time.Duration(float64(b.Time) * p.tuning.Reserved)
+	most := time.Duration(float64(b.Time) * p.tuning.ReservedMost)
 	return budgetPart{
 		time:   min(max(least, round), most),
-		trials: min(max(int(float64(b.Trials)*reserved), n), int(float64(b.Trials)*reservedMax)),
+		trials: min(max(int(float64(b.Trials)*p.tuning.Reserved), n), int(float64(b.Trials)*p.tuning.ReservedMost)),
 	}.plus(p.curveReserve())
 }
