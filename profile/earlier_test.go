@@ -17,7 +17,6 @@ import (
 	"tuner/profile"
 	"tuner/search"
 	"tuner/search/plan"
-	"tuner/spec"
 )
 
 const earlierText = "output: out\nspace: {precision: [fp32, int8], instance_count: [1, 2]}"

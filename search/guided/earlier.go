@@ -2,43 +2,28 @@ package guided
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"time"
 
 	"tuner/measure"
 	"tuner/search"
-	"tuner/search/posterior"
-	"tuner/search/queuesim"
-)
-
-// What the curves of other machines are worth here, as standard deviations of logarithms.
-const (
-	factorSD  = 1.5  // of the factor between the service times of two machines
-	thereSD   = 0.15 // of what a value of an engine knob does on another machine beyond what it does here
-	strangeSD = 0.10 // of an engine's service times on another machine beyond that
+	"tuner/search/guided/pools"
 )
 
 // past is what earlier campaigns tell.
 type past struct {
 	campaigns []*earlier
-	witnesses []witness      // of other machines
-	trials    []search.Event // of cells on this machine, before this campaign's start
-	path      float64        // s, of a request to the server on this machine (Guided.path); 0 unknown
+	path      float64 // s, of a request to the server on this machine (predict.Predictor); 0 unknown
 }
-
-// longAgo is how long before this campaign an earlier one is taken to have been: the machine's speed has nothing left in common with it.
-// What it has more or less of it now is learned as its slow course is.
-const longAgo = 1000 * time.Hour
 
 // earlier is one of those campaigns.
 type earlier struct {
 	from   string
-	isSame bool               // its figures are data
-	tracks map[*pool][]*track // by this search's pools, and what is outside of them
-	pools  []*pool            // of these, in order
-	curves int                // service curves that are used
-	points int                // cells that are used
+	isSame bool                             // its figures are data
+	cells  map[*pools.Pool][]*pools.History // by this search's pools, and what is outside of them
+	pools  []*pools.Pool                    // of these, in order
+	curves int                              // service curves that are used
+	points int                              // cells that are used
 }
 
 // recall takes over what earlier campaigns measured. Each is told to a search of its own with the same pools, and what that then
@@ -54,7 +39,7 @@ func (g *Guided) recall(candidates *search.Candidates) {
 				then.Tell(adopted)
 			}
 		}
-		c := &earlier{from: e.From, isSame: e.Same, tracks: map[*pool][]*track{}}
+		c := &earlier{from: e.From, isSame: e.Same, cells: map[*pools.Pool][]*pools.History{}}
 		g.past.campaigns = append(g.past.campaigns, c)
 		if e.Same {
 			g.inherit(c, then)
@@ -79,42 +64,54 @@ func adopt(space search.Space, e search.Event) (search.Event, bool) {
 
 // inherit takes over service times, memory and cells that a campaign measured on this machine.
 func (g *Guided) inherit(c *earlier, then *Guided) {
-	for _, p := range then.pools {
-		mine, _ := g.poolOf(p.settings)
-		g.inheritCurve(c, &mine.engine.alone, p.engine.alone)
-		g.inheritCurve(c, &mine.crowded, p.crowded)
-		mine.held.Inherit(p.held)
-		if len(p.tracks) > 0 {
-			then.fill(p)
+	for _, p := range then.pools.All() {
+		mine, _ := g.poolOf(p.Settings())
+		g.inheritTimes(c, mine, p)
+		mine.Memory().Inherit(p.Memory())
+		if p.IsMeasured() {
+			then.pools.Fill(p)
 		}
-		tracks := slices.DeleteFunc(slices.Clone(p.tracks), func(t *track) bool {
-			return !slices.ContainsFunc(p.members, func(m search.Candidate) bool { return m.Key() == t.key })
-		})
-		if len(tracks) > 0 {
-			if g.isLarge() {
-				g.join(mine, slices.Values(p.members))
+		isMember := func(h *pools.History) bool {
+			return slices.ContainsFunc(p.Members(), func(m search.Candidate) bool { return m.Key() == h.Key })
+		}
+		cells := slices.DeleteFunc(slices.Clone(p.Histories()), func(h *pools.History) bool { return !isMember(h) })
+		if len(cells) > 0 {
+			if g.pools.IsLarge() {
+				g.pools.AddMembers(mine, slices.Values(p.Members()))
 			}
-			c.pools, c.tracks[mine] = append(c.pools, mine), tracks
-			c.points += len(tracks)
+			c.pools, c.cells[mine] = append(c.pools, mine), cells
+			c.points += len(cells)
 		}
 	}
-	c.pools, c.tracks[&g.outside] = append(c.pools, &g.outside), then.outside.tracks
-	for _, e := range then.entered {
-		g.past.trials = append(g.past.trials, before(e, len(g.past.campaigns)))
+	outside := g.pools.Outside()
+	c.pools, c.cells[outside] = append(c.pools, outside), then.pools.Outside().Histories()
+	for _, e := range then.beliefs.Trials() {
+		g.beliefs.Inherit(before(e, len(g.past.campaigns), g.tuning.Trials.LongAgo))
 	}
-	then.learnPath()
-	if then.path > 0 {
-		g.past.path, g.path = then.path, then.path
+	then.updatePath()
+	if path := then.predictor.Path(); path > 0 {
+		g.past.path = path
+		g.predictor.SetPath(path)
 	}
-	for _, p := range g.pools {
-		g.prepare(p)
+	for _, p := range g.pools.All() {
+		g.open(p)
 	}
-	g.foresee()
-	g.foreseeCompany()
+	g.predictor.ForecastEngines()
+	g.predictor.ForecastContention()
+}
+
+// inheritTimes takes over a pool's service times where there are none.
+func (g *Guided) inheritTimes(c *earlier, mine, then *pools.Pool) {
+	if mine.Engine().Alone().Inherit(*then.Engine().Alone()) {
+		c.curves++
+	}
+	if mine.Together().Inherit(*then.Together()) {
+		c.curves++
+	}
 }
 
 // before is an event of so many campaigns ago, on no process of this one's or another's.
-func before(e search.Event, campaigns int) search.Event {
+func before(e search.Event, campaigns int, longAgo time.Duration) search.Event {
 	const mostLaunches = 1_000_000 // of a campaign
 	by := time.Duration(campaigns) * longAgo
 	e.Elapsed -= by
@@ -126,99 +123,29 @@ func before(e search.Event, campaigns int) search.Event {
 	return e
 }
 
-// inheritCurve takes over service times where there are none.
-func (g *Guided) inheritCurve(c *earlier, mine *service, then service) {
-	if len(mine.sizes) > 0 || len(then.sizes) == 0 {
-		return
-	}
-	*mine, mine.isOld = then, true
-	c.curves++
-}
-
-// tellOutside keeps the figures of a default that no pool stands for: they are measured in every campaign, and tell the pace.
-func (g *Guided) tellOutside(e search.Event) {
-	if e.Measurement.Failure == nil && e.Trial.Phase != search.PhaseService {
-		g.enter(&g.outside, e.Trial.Candidate, e)
-	}
-}
-
 // consult takes over what a campaign learned on another machine that may hold here: how engines' service times compare.
 func (g *Guided) consult(c *earlier, machine int, then *Guided) {
-	for _, e := range then.engines {
-		if e.isOpen() {
-			mine, _ := g.poolOf(e.pools[0].settings)
-			g.past.witnesses = append(g.past.witnesses, witness{mine.engine, e.alone.curve(), machine})
+	for _, e := range then.pools.Engines() {
+		if e.IsOpen() {
+			mine, _ := g.poolOf(e.Pools()[0].Settings())
+			g.predictor.Observe(mine.Engine(), e.Alone().Curve(g.tuning.Service.LeastSpread), machine)
 			c.curves++
 		}
 	}
 }
 
-// witness is a known service curve.
-type witness struct {
-	engine  *engine
-	curve   queuesim.Curve
-	machine int // that it was measured on: 0 this one, others from 1
-}
-
-// witnesses lists the service curves that forecasts are made from, those of this machine first. Others tell nothing without one of
-// these to compare with.
-func (g *Guided) witnesses() []witness {
-	var list []witness
-	for _, e := range g.engines {
-		if e.isOpen() {
-			list = append(list, witness{engine: e, curve: e.alone.curve()})
-		}
-	}
-	if len(list) == 0 {
-		return nil
-	}
-	return append(list, g.past.witnesses...)
-}
-
-// kinship is the covariance of two witnesses' log service times. Those of another machine are what they are here times a factor that
-// is common to all of them, one of each value of a knob, and one of each engine.
-func (a witness) kinship(b witness) float64 {
-	k := kinship(a.engine, b.engine)
-	if a.machine != b.machine || a.machine == 0 {
-		return k
-	}
-	k += factorSD * factorSD
-	for i, v := range a.engine.values {
-		if v == b.engine.values[i] {
-			k += thereSD * thereSD
-		}
-	}
-	if a.engine == b.engine {
-		k += strangeSD * strangeSD
-	}
-	return k
-}
-
-// pace is the throughput of now by that of then, from the cells that both measured, nil without any. Both campaigns saw some minutes
-// of the machine's slow course.
+// pace is the throughput of now by that of then, from the cells that both measured, nil without any.
 func (g *Guided) pace(c *earlier) *measure.Estimate {
 	g.learn()
-	v := g.known.View(measure.Throughput, true)
-	sum, precision := 0.0, 0.0
+	var pairs [][2]*pools.History
 	for _, p := range c.pools {
-		for _, before := range c.tracks[p] {
-			t := p.track(before.key, before.level)
-			if t == nil {
-				continue
-			}
-			a, isNow := t.measurement.Estimate(measure.Throughput)
-			b, wasThen := before.measurement.Estimate(measure.Throughput)
-			if isNow && wasThen && a.Value > 0 && b.Value > 0 {
-				w := 1 / (v.TrialVariance(t.seconds())/float64(t.trials) + v.TrialVariance(before.seconds())/float64(before.trials))
-				sum, precision = sum+w*math.Log(a.Value/b.Value), precision+w
+		for _, then := range c.cells[p] {
+			if now := p.History(then.Key, then.Level); now != nil {
+				pairs = append(pairs, [2]*pools.History{now, then})
 			}
 		}
 	}
-	if precision == 0 {
-		return nil
-	}
-	pace := posterior.Normal{Mean: sum / precision, Deviation: math.Sqrt(1/precision + 2*v.SpeedVariance())}.Estimate()
-	return &pace
+	return g.beliefs.Pace(pairs)
 }
 
 // Reuse is what a search knows from an earlier campaign.

@@ -12,6 +12,8 @@ import (
 
 	"tuner/measure"
 	"tuner/search"
+	"tuner/search/guided/pools"
+	"tuner/search/guided/service"
 )
 
 // launches counts the engine processes that were started.
@@ -169,28 +171,30 @@ func TestForecastsFromAnotherMachine(t *testing.T) {
 	m := typical(1, 0.05)
 	misses := func(reuse bool) (sum, deviation float64) {
 		g := newSmall(t, nil)
-		rest := func(e *engine) float64 { return 0.15 * math.Cos(2*float64(e.index)) }
-		scaled := func(e *engine, factor float64) service {
-			c := m.curve(g, e.pools[0].settings)
+		rest := func(e *pools.Engine) float64 { return 0.15 * math.Cos(2*float64(e.Index())) }
+		scaled := func(e *pools.Engine, factor float64) service.Times {
+			c := m.curve(g, e.Pools()[0].Settings())
 			for i := range c.Alone {
 				c.Alone[i] *= factor * math.Exp(rest(e))
 			}
-			return service{sizes: c.Sizes, times: c.Alone, spreads: []float64{0.05}}
+			return service.New(c.Sizes, c.Alone, []float64{0.05}, 1)
 		}
-		for _, e := range g.engines {
+		for _, e := range g.pools.Engines() {
 			if reuse {
 				there := scaled(e, 3)
-				g.past.witnesses = append(g.past.witnesses, witness{e, there.curve(), 1})
+				g.predictor.Observe(e, there.Curve(0.03), 1)
 			}
 		}
-		for e := g.unexplored(g.experience()); e != nil; e = g.unexplored(g.experience()) {
-			e.alone = scaled(e, 1)
+		for e := g.pools.Unexplored(g.pools.Experience()); e != nil; e = g.pools.Unexplored(g.pools.Experience()) {
+			*e.Alone() = scaled(e, 1)
 		}
-		g.foresee()
-		for _, e := range g.engines {
-			if !e.isOpen() {
-				sum += math.Abs(math.Log(g.forecasts[e.index].curve.Alone[0] / scaled(e, 1).times[0]))
-				deviation += g.forecasts[e.index].deviation
+		g.predictor.ForecastEngines()
+		for _, e := range g.pools.Engines() {
+			if !e.IsOpen() {
+				f, _ := g.predictor.Forecast(e)
+				known := scaled(e, 1)
+				sum += math.Abs(math.Log(f.Curve.Alone[0] / known.Curve(0.03).Alone[0]))
+				deviation += f.Deviation
 			}
 		}
 		return sum, deviation
@@ -205,20 +209,22 @@ func TestForecastsFromAnotherMachine(t *testing.T) {
 // Beyond the batches of an earlier campaign its curve goes on as a line, so that larger ones are not bounded by what smaller ones do.
 func TestInheritedCurves(t *testing.T) {
 	t.Parallel()
-	curve := func(largest int) service {
-		s := service{trials: 1}
+	curve := func(largest int) service.Times {
+		var sizes []int
+		var seconds, spreads []float64
 		for size := 1; size <= largest; size *= 2 {
-			s.sizes, s.times, s.spreads = append(s.sizes, size), append(s.times, 0.004+0.001*float64(size)), append(s.spreads, 0.05)
+			sizes, seconds, spreads = append(sizes, size), append(seconds, 0.004+0.001*float64(size)), append(spreads, 0.05)
 		}
-		return s
+		return service.New(sizes, seconds, spreads, 1)
 	}
 	var most []float64
 	for _, largest := range []int{8, 32} {
 		g := newSmall(t, nil)
-		p := g.pools[0]
-		g.inheritCurve(&earlier{}, &p.engine.alone, curve(largest))
-		g.prepare(p)
-		most = append(most, p.outline.most[p.outline.upTo(32)])
+		p := g.pools.All()[0]
+		p.Engine().Alone().Inherit(curve(largest))
+		g.open(p)
+		o := g.predictor.Outline(p)
+		most = append(most, o.Most[o.UpTo(32)])
 	}
 	if math.Abs(most[0]-most[1]) > 1e-6 || math.Abs(most[1]-32/0.036) > 1e-6 {
 		t.Errorf("batches of 32 do %v inferences/s at most, want %.1f", most, 32/0.036)

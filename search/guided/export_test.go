@@ -5,50 +5,64 @@ import (
 	"slices"
 
 	"tuner/search"
+	"tuner/search/guided/belief"
 )
 
-// Ranked lists the configurations, each at its best load, best first by what is believed of them: those within the constraints, then
-// those that were measured and are not, and last what only the ledger knows.
+// Ranked lists the configurations, each at its best load, best first by what is believed of them: those within the
+// constraints, then those that were measured and are not, and last what only the ledger knows.
 func (g *Guided) Ranked() []search.Standing {
 	s := g.decide().survey
-	best := map[string]belief{}
+	best := map[string]belief.Belief{}
 	var keys []string
-	for _, b := range s.beliefs {
-		if b.feasible < g.trusted && b.trials == 0 {
+	for _, b := range s.cells {
+		if !g.beliefs.IsTrusted(b) && b.Trials == 0 {
 			continue
 		}
-		key := g.named(b.cell).Key()
+		key := g.pools.Named(b.Cell).Key()
 		known, ok := best[key]
 		if !ok {
 			keys = append(keys, key)
 		}
-		if !ok || g.byBelief(b, known) < 0 {
+		if !ok || g.surveyor.byBelief(b, known) < 0 {
 			best[key] = b
 		}
 	}
-	slices.SortStableFunc(keys, func(a, b string) int { return g.byBelief(best[a], best[b]) })
+	slices.SortStableFunc(keys, func(a, b string) int { return g.surveyor.byBelief(best[a], best[b]) })
 	var ranked []search.Standing
 	for _, key := range keys {
 		ranked = append(ranked, g.standing(best[key]))
 	}
 	for _, standing := range g.ledger.Ranked() {
 		key := standing.Candidate.Key()
-		if key == g.twin.Key() {
+		if key == g.pools.Twin().Key() {
 			key = search.Candidate{}.Key()
 		}
 		if _, ok := best[key]; !ok {
-			best[key] = belief{}
+			best[key] = belief.Belief{}
 			ranked = append(ranked, standing)
 		}
 	}
-	if i := g.floorIndex(ranked); i > 0 { // the default, better than all that is believed
+	if i := g.defaultIndex(ranked); i > 0 { // the default, better than all that is believed
 		ranked = slices.Insert(slices.Delete(slices.Clone(ranked), i, i+1), 0, ranked[i])
 	}
 	return ranked
 }
 
-// floorIndex is the place of a default that no pool stands for, where its measured score beats the first's; else 0.
-func (g *Guided) floorIndex(ranked []search.Standing) int {
+// standing is a belief as the ledger would have it.
+func (g *Guided) standing(b belief.Belief) search.Standing {
+	load := g.settings.Space.Load.At(b.Level)
+	s := search.Standing{Candidate: g.pools.Named(b.Cell), Load: load, Point: search.Point{Level: load.Level(), Score: b.Score, Scored: true}}
+	if h := b.Pool.History(b.Batcher().Key, b.Level); h != nil {
+		s.Measurement = h.Measurement
+	}
+	if !g.beliefs.IsTrusted(b) {
+		s.Point.Misses = g.beliefs.Misses(b)
+	}
+	return s
+}
+
+// defaultIndex is the place of a default that no pool stands for, where its measured score beats the first's; else 0.
+func (g *Guided) defaultIndex(ranked []search.Standing) int {
 	score := g.defaultScore()
 	if len(ranked) == 0 || math.IsInf(score, -1) || ranked[0].Point.Passes() && ranked[0].Point.Score >= score {
 		return 0

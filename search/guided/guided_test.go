@@ -11,6 +11,9 @@ import (
 
 	"tuner/measure"
 	"tuner/search"
+	"tuner/search/guided/belief"
+	"tuner/search/guided/pools"
+	"tuner/search/guided/tuning"
 	"tuner/search/posterior"
 )
 
@@ -29,7 +32,7 @@ func TestFindsTheBest(t *testing.T) {
 		m := typical(seed, limit)
 		m.simulated = simulated
 		g, events := m.run(t, 120)
-		served += g.served
+		served += g.schedule.served
 		ranked := g.Ranked()
 		if len(ranked) == 0 || !ranked[0].Point.Passes() {
 			t.Errorf("seed %d: nothing passes after %d trials", seed, len(events))
@@ -168,9 +171,9 @@ func TestStopsWhereNothingCanSatisfy(t *testing.T) {
 			m.settings.Goal.Constraints = constraints
 			g, events := m.run(t, 400)
 			// A percentile that is a quarter below the shortest service time is not as good as impossible before cells were measured.
-			ending, loads, most := "nothing can satisfy the constraints; nearest is", 2, possible
+			ending, loads, most := "nothing can satisfy the constraints; nearest is", 2, tuning.Default().Beliefs.Possible
 			if name == "p99, a little" {
-				ending, loads, most = "nothing is likely to satisfy the constraints; nearest is", 4, 1-g.trusted
+				ending, loads, most = "nothing is likely to satisfy the constraints; nearest is", 4, 1-g.beliefs.Confidence()
 			}
 			next := g.Ask()
 			if !next.Stop || !strings.Contains(next.Why, ending) {
@@ -298,7 +301,7 @@ func TestFailures(t *testing.T) {
 func TestSingleEngineIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	m := typical(1, 0.05)
-	m.settings.Space.Knobs = slices.DeleteFunc(m.settings.Space.Knobs, func(k search.Knob) bool { return isEngineKnob(k.Name) })
+	m.settings.Space.Knobs = slices.DeleteFunc(m.settings.Space.Knobs, func(k search.Knob) bool { return pools.IsEngineKnob(k.Name) })
 	failed := ""
 	m.fail = func(trial search.Trial) *measure.Failure {
 		if trial.Phase == search.PhaseService && (failed == "" || failed == trial.Candidate.PoolKey()) {
@@ -327,7 +330,7 @@ func TestFailedLaunchOfWhatServed(t *testing.T) {
 	e.Measurement.Failure = &measure.Failure{Stage: measure.StageStart, Reason: "no"}
 	for times, isOut := range []bool{false, true} {
 		g.Confirm(e)
-		if got := p.failure != ""; got != isOut {
+		if got := p.HasFailed(); got != isOut {
 			t.Errorf("after %d launches that failed the pool is out: %v", times+1, got)
 		}
 	}
@@ -451,9 +454,9 @@ func TestSkippedCountsWhatWasNotStarted(t *testing.T) {
 	t.Parallel()
 	g, _ := typical(6, 0.05).run(t, 400)
 	started := 0
-	for _, p := range g.pools {
-		if p.isReady() {
-			started += len(p.members)
+	for _, p := range g.pools.All() {
+		if p.IsReady() {
+			started += len(p.Members())
 		}
 	}
 	candidates := g.settings.Space.Candidates().All()
@@ -468,10 +471,10 @@ func TestSkippedCountsWhatWasNotStarted(t *testing.T) {
 
 func TestWindowsGrow(t *testing.T) {
 	t.Parallel()
-	g := &Guided{settings: search.Settings{Window: time.Second}}
+	s := newSchedule(search.Settings{Window: time.Second}, nil, tuning.Default())
 	for served, want := range map[int]time.Duration{0: time.Second, 5: time.Second, 6: 1300 * time.Millisecond, 12: 1690 * time.Millisecond, 600: 4 * time.Second} {
-		if g.served = served; g.window() != want {
-			t.Errorf("after %d windows the next takes %v, want %v", served, g.window(), want)
+		if s.served = served; s.window() != want {
+			t.Errorf("after %d windows the next takes %v, want %v", served, s.window(), want)
 		}
 	}
 }
@@ -480,21 +483,21 @@ func TestWindowsGrow(t *testing.T) {
 func TestADearLaunchIsWorthMoreWindows(t *testing.T) {
 	t.Parallel()
 	g, _ := typical(1, 0.05).run(t, 20)
-	g.served = 0
+	g.schedule.served = 0
 	isRunning := 0
-	for _, p := range g.pools {
-		if !p.isReady() {
+	for _, p := range g.pools.All() {
+		if !p.IsReady() {
 			continue
 		}
-		c := cell{p, setting{0, 1}}
+		c := pools.Cell{Pool: p, Setting: pools.Setting{Level: 1}}
 		for launch, want := range map[time.Duration]int{time.Second: 1, 4 * time.Second: 2, 25 * time.Second: 3} {
-			p.engine.launch = mean{launch, 1}
-			if c.batcher().candidate.PoolKey() == g.costs.process.Pool {
+			g.schedule.launches[p.Engine()] = mean{launch, 1}
+			if c.Batcher().Candidate.PoolKey() == g.schedule.process.Pool {
 				want = 1
 				isRunning++
 			}
-			if got := g.windows(c); got != want {
-				t.Errorf("%s, launched in %v: %d windows, want %d", p.key, launch, got, want)
+			if got := g.schedule.windows(c); got != want {
+				t.Errorf("%s, launched in %v: %d windows, want %d", p.Key(), launch, got, want)
 			}
 		}
 	}
@@ -508,18 +511,15 @@ func TestADearLaunchIsWorthMoreWindows(t *testing.T) {
 func TestLessonKnowsThatSpeedHelpsAllMetrics(t *testing.T) {
 	t.Parallel()
 	g := newSmall(t, nil)
-	for _, m := range g.models {
-		m.isKnown = true
-	}
 	g.learn()
 	const deviation = 0.1
 	lead, limit := 5.1, math.Log(0.05)
-	b := belief{score: 5, variance: deviation * deviation, means: []float64{5, limit + 0.1}, residuals: make([]posterior.Residual, 2)}
-	b.level = 8
-	for k := range b.residuals {
-		b.residuals[k].Variance = deviation * deviation
+	b := belief.Belief{Score: 5, Variance: deviation * deviation, Means: []float64{5, limit + 0.1}, Residuals: make([]posterior.Residual, 2)}
+	b.Level = 8
+	for k := range b.Residuals {
+		b.Residuals[k].Variance = deviation * deviation
 	}
-	moves, shortens := math.Sqrt(g.tells(0, b, 1)), math.Sqrt(g.tells(1, b, 1))
+	moves, shortens := math.Sqrt(g.beliefs.Tells(0, b, 1)), math.Sqrt(g.beliefs.Tells(1, b, 1))
 	room := 1.645 * math.Sqrt(deviation*deviation-shortens*shortens) // it must keep the limit with a probability of 0.95
 	want := 0.0
 	const step = 1e-4
@@ -528,7 +528,7 @@ func TestLessonKnowsThatSpeedHelpsAllMetrics(t *testing.T) {
 			want += gain * math.Exp(-z*z/2) / math.Sqrt(2*math.Pi) * step
 		}
 	}
-	if got := g.lesson(&survey{leader: -1, lead: lead}, b, 1); want == 0 || math.Abs(got-want) > 1e-2*want {
+	if got := g.appraiser.lesson(&survey{leader: -1, lead: lead}, b, 1); want == 0 || math.Abs(got-want) > 1e-2*want {
 		t.Errorf("the expected gain is %g, want %g", got, want)
 	}
 }
@@ -538,15 +538,12 @@ func TestLessonKnowsThatSpeedHelpsAllMetrics(t *testing.T) {
 func TestLessonIsWhatTrialsMayChange(t *testing.T) {
 	t.Parallel()
 	g := newSmall(t, nil)
-	for _, m := range g.models {
-		m.isKnown = true
-	}
 	g.learn()
 	lesson := func(deviation float64, trials int) (got, moves float64) {
-		b := belief{score: 5, variance: deviation * deviation, means: []float64{5, math.Log(0.01)}, residuals: make([]posterior.Residual, 2)}
-		b.residuals[0].Variance = deviation * deviation
-		b.level = 8
-		return g.lesson(&survey{leader: -1, lead: 5}, b, trials), math.Sqrt(g.tells(0, b, trials))
+		b := belief.Belief{Score: 5, Variance: deviation * deviation, Means: []float64{5, math.Log(0.01)}, Residuals: make([]posterior.Residual, 2)}
+		b.Residuals[0].Variance = deviation * deviation
+		b.Level = 8
+		return g.appraiser.lesson(&survey{leader: -1, lead: 5}, b, trials), math.Sqrt(g.beliefs.Tells(0, b, trials))
 	}
 	vague, moves := lesson(0.1, 1)
 	if want := moves / math.Sqrt(2*math.Pi); moves >= 0.1 || math.Abs(vague-want) > 1e-6 {

@@ -71,16 +71,16 @@ func TestLargeSpaces(t *testing.T) {
 			}
 			x, _, _ := m.truth(g, ranked[0].Candidate, ranked[0].Load)
 			best := 0.0 // of the default within the limit
-			for _, level := range g.levels {
+			for _, level := range g.surveyor.levels {
 				if y, _, p99 := m.truth(g, search.Candidate{}, m.settings.Space.Load.At(level)); p99 <= 0.05 {
 					best = max(best, y)
 				}
 			}
-			t.Logf("%d pools, %.2f × the default after %d trials: %v", len(g.pools), x/best, len(events), ranked[0].Candidate)
+			t.Logf("%d pools, %.2f × the default after %d trials: %v", len(g.pools.All()), x/best, len(events), ranked[0].Candidate)
 			if x < 2*best {
 				t.Errorf("%v at %v has %.0f/s, the default %.0f/s", ranked[0].Candidate, ranked[0].Load, x, best)
 			}
-			all, _ := g.candidates.Len()
+			all, _ := g.settings.Space.Candidates().Len()
 			if st := g.Statement(); st.Unseen == 0 || st.Unseen >= all || !strings.Contains(strings.Join(g.Notes(), ""), "never looked at") {
 				t.Errorf("%d of %d candidates are said not to be looked at", st.Unseen, all)
 			}
@@ -117,18 +117,20 @@ func TestLargeSpaceMeetsForeignTrials(t *testing.T) {
 	for _, name := range []string{"a", "b", "c", "d", "e"} {
 		far = far.With("session."+name, "7")
 	}
-	if _, known := g.byKey[far.PoolKey()]; known {
+	if _, known := g.pools.ByKey(far.PoolKey()); known {
 		t.Fatalf("%v is near the default", far)
 	}
 	e := m.answer(g, m.settings.Trial(far, 8, search.PhaseSearch), 1)
 	ledger.Add(e)
 	g.Tell(e)
-	p := g.byKey[far.PoolKey()]
-	if p == nil || len(p.tracks) != 1 || len(p.engine.pools) != 4 {
+	p, ok := g.pools.ByKey(far.PoolKey())
+	if !ok || len(p.Histories()) != 1 || len(p.Engine().Pools()) != 4 {
 		t.Fatalf("the pool of %v is %+v", far, p)
 	}
-	if beside := far.With("session.a", "6").PoolKey(); g.byKey[beside] == nil {
-		t.Errorf("the search does not look beside the best: %s", beside)
+	if beside := far.With("session.a", "6").PoolKey(); true {
+		if _, known := g.pools.ByKey(beside); !known {
+			t.Errorf("the search does not look beside the best: %s", beside)
+		}
 	}
 }
 
@@ -153,9 +155,9 @@ func BenchmarkDecision(b *testing.B) {
 				g.Ask()
 			}
 			b.ReportMetric(float64(heap()-before)/1e6, "MB")
-			n, _ := g.candidates.Len()
+			n, _ := g.settings.Space.Candidates().Len()
 			b.ReportMetric(float64(n), "candidates")
-			b.ReportMetric(float64(len(g.pools)), "pools")
+			b.ReportMetric(float64(len(g.pools.All())), "pools")
 			runtime.KeepAlive(g)
 		})
 	}

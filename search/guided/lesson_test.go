@@ -7,6 +7,7 @@ import (
 
 	"tuner/measure"
 	"tuner/search"
+	"tuner/search/guided/belief"
 	"tuner/search/posterior"
 )
 
@@ -15,30 +16,30 @@ import (
 func TestTrialsTellNoMoreThanIsUnknown(t *testing.T) {
 	t.Parallel()
 	g, _ := typical(7, 0.02).run(t, 25)
-	s := g.survey()
-	if s.leader < 0 || len(s.beliefs) < 50 {
-		t.Fatalf("%d cells, the leader is number %d", len(s.beliefs), s.leader)
+	s := g.surveyor.survey(g.defaultScore())
+	if s.leader < 0 || len(s.cells) < 50 {
+		t.Fatalf("%d cells, the leader is number %d", len(s.cells), s.leader)
 	}
-	leader := s.beliefs[s.leader]
-	for i, b := range s.beliefs {
+	leader := s.cells[s.leader]
+	for i, b := range s.cells {
 		if i == s.leader {
 			continue
 		}
-		unknown, few := g.difference(b, leader), [2]float64{}
-		for _, n := range repeats {
-			for k, of := range []belief{b, leader} {
-				told := g.tellsOf(&s, of, b, n)
+		unknown, few := g.beliefs.Difference(b, leader), [2]float64{}
+		for _, n := range g.tuning.Worth.Repeats {
+			for k, of := range []belief.Belief{b, leader} {
+				told := g.appraiser.moves(&s, of, b, n)
 				if !(told >= few[k]) || told*told > unknown*(1+1e-9)+1e-12 {
 					t.Fatalf("%d trials of cell %d tell %g² of %g, fewer told %g²", n, i, told, unknown, few[k])
 				}
 				few[k] = told
 			}
-			if gain := g.lesson(&s, b, n); !(gain >= 0) {
+			if gain := g.appraiser.lesson(&s, b, n); !(gain >= 0) {
 				t.Fatalf("%d trials of cell %d bring %g", n, i, gain)
 			}
 		}
 	}
-	if gain := g.lessonOfLeader(&s, 1); !(gain >= 0) {
+	if gain := g.appraiser.lessonOfLeader(&s, 1); !(gain >= 0) {
 		t.Errorf("a trial of the leader brings %g", gain)
 	}
 }
@@ -50,28 +51,27 @@ func TestWhatIsNeededIsEnough(t *testing.T) {
 	g := newSmall(t, func(s *search.Settings) {
 		s.Goal.Constraints = []search.Constraint{atMost(measure.LatencyP99, p99), atMost(measure.LatencyAvg, mean), {Metric: measure.Throughput, Min: &least}}
 	})
-	for _, m := range g.models {
-		m.isKnown = true
-	}
 	g.learn()
+	metrics := []measure.Metric{measure.Throughput, measure.LatencyP99, measure.LatencyAvg} // of the goal
+	directions := []float64{1, -1, -1}
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 200 {
-		b := belief{means: make([]float64, len(g.models)), residuals: make([]posterior.Residual, len(g.models))}
-		b.level = 8
-		for k, m := range g.models {
-			limit := map[measure.Metric]float64{measure.LatencyP99: p99, measure.LatencyAvg: mean, measure.Throughput: least}[m.metric]
-			b.means[k] = math.Log(limit) + 0.2*random.NormFloat64()
-			b.residuals[k].Variance = math.Pow(0.02+0.2*random.Float64(), 2)
+		b := belief.Belief{Means: make([]float64, len(metrics)), Residuals: make([]posterior.Residual, len(metrics))}
+		b.Level = 8
+		for k, metric := range metrics {
+			limit := map[measure.Metric]float64{measure.LatencyP99: p99, measure.LatencyAvg: mean, measure.Throughput: least}[metric]
+			b.Means[k] = math.Log(limit) + 0.2*random.NormFloat64()
+			b.Residuals[k].Variance = math.Pow(0.02+0.2*random.Float64(), 2)
 		}
-		z, others := g.needed(b, 2)
-		after := belief{means: make([]float64, len(g.models)), residuals: make([]posterior.Residual, len(g.models))}
-		for k, m := range g.models {
-			told := g.tells(k, b, 2)
-			after.means[k], after.residuals[k].Variance = b.means[k]+m.direction()*z*math.Sqrt(told), b.residuals[k].Variance-told
+		z, others := g.beliefs.Needed(b, 2)
+		after := belief.Belief{Means: make([]float64, len(metrics)), Residuals: make([]posterior.Residual, len(metrics))}
+		for k := range metrics {
+			told := g.beliefs.Tells(k, b, 2)
+			after.Means[k], after.Residuals[k].Variance = b.Means[k]+directions[k]*z*math.Sqrt(told), b.Residuals[k].Variance-told
 		}
-		g.judge(&after)
-		if others != 1 || after.feasible < g.trusted-1e-9 {
-			t.Fatalf("after what is needed the limits are kept with %g, want %g", after.feasible, g.trusted)
+		g.beliefs.Judge(&after)
+		if others != 1 || after.Feasible < g.beliefs.Confidence()-1e-9 {
+			t.Fatalf("after what is needed the limits are kept with %g, want %g", after.Feasible, g.beliefs.Confidence())
 		}
 	}
 }

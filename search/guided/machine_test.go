@@ -12,6 +12,7 @@ import (
 
 	"tuner/measure"
 	"tuner/search"
+	"tuner/search/guided/pools"
 	"tuner/search/queuesim"
 )
 
@@ -70,7 +71,7 @@ func (m machine) time(g *Guided, c search.Candidate, batch, busy int) float64 {
 
 func (m machine) curve(g *Guided, c search.Candidate) queuesim.Curve {
 	curve := queuesim.Curve{Spread: 0.05, Overhead: 0.0003, Path: m.path, Cores: g.settings.Space.Facts.Cores, Threads: threadsOf(g, c, 1)}
-	instances := g.queue(c).Instances
+	instances := g.pools.Queue(c).Instances
 	for size := 1; size <= 32; size *= 2 {
 		curve.Sizes = append(curve.Sizes, size)
 		curve.Alone = append(curve.Alone, m.time(g, c, size, 1))
@@ -84,7 +85,7 @@ func (m machine) curve(g *Guided, c search.Candidate) queuesim.Curve {
 // truth is throughput, mean latency and 99th percentile of a candidate at a load, without noise.
 func (m machine) truth(g *Guided, c search.Candidate, load measure.Load) (x, mean, p99 float64) {
 	key, r := c.Key()+load.String(), m.simulate(g, c, load)
-	off := m.poolError*m.deviate("pool"+engineKey(c)+string(g.settings.Space.Value(c, search.KnobInstanceCount))) + m.cellError*m.deviate(c.Key())
+	off := m.poolError*m.deviate("pool"+pools.EngineKey(c)+string(g.settings.Space.Value(c, search.KnobInstanceCount))) + m.cellError*m.deviate(c.Key())
 	off += m.chaos*m.deviate("chaos"+key) - m.slower
 	tail := m.tail + m.poolError*m.deviate("tail"+c.PoolKey()) + m.cellError*m.deviate("tail"+c.Key())
 	x = r.Throughput * math.Exp(off)
@@ -98,7 +99,7 @@ func (m machine) simulate(g *Guided, c search.Candidate, load measure.Load) queu
 	key := c.Key() + load.String()
 	known, ok := m.simulated.Load(key)
 	if !ok {
-		known = queuesim.Simulate(g.queue(c), m.curve(g, c), load, queuesim.Options{Seed: 99})
+		known = queuesim.Simulate(g.pools.Queue(c), m.curve(g, c), load, queuesim.Options{Seed: 99})
 		m.simulated.Store(key, known)
 	}
 	return known.(queuesim.Result)
@@ -144,11 +145,11 @@ func (m machine) answer(g *Guided, trial search.Trial, ordinal int) search.Event
 		}
 	}
 	hang := &measure.Failure{Stage: measure.StageHang, Reason: "no answer"}
-	if batch := g.queue(trial.Candidate).MaxBatch; m.most > 0 && batch > m.most && trial.Phase != search.PhaseService && trial.Load.Concurrency > m.most {
+	if batch := g.pools.Queue(trial.Candidate).MaxBatch; m.most > 0 && batch > m.most && trial.Phase != search.PhaseService && trial.Load.Concurrency > m.most {
 		e.Measurement.Failure = hang
 		return e
 	}
-	e.Measurement.Launch, e.Measurement.Memory = 1, int64(1e8*(1+g.queue(trial.Candidate).Instances))
+	e.Measurement.Launch, e.Measurement.Memory = 1, int64(1e8*(1+g.pools.Queue(trial.Candidate).Instances))
 	e.Measurement.Times = measure.Times{WarmUp: 300 * time.Millisecond, Windows: time.Duration(trial.Windows) * trial.Window}
 	random := rand.New(rand.NewPCG(m.seed, uint64(ordinal)+m.visit<<32))
 	if trial.Phase == search.PhaseService {
@@ -268,10 +269,10 @@ func (m machine) best(t *testing.T, limit float64) float64 {
 	g := New(m.settings, search.NewLedger(m.settings.Goal), candidates)
 	most := 0.0
 	for _, c := range candidates.All() {
-		if v, _ := c.Get(search.KnobPrecision); v != "int8" || g.queue(c).MaxBatch < 8 {
+		if v, _ := c.Get(search.KnobPrecision); v != "int8" || g.pools.Queue(c).MaxBatch < 8 {
 			continue
 		}
-		for _, level := range g.levels[7:] {
+		for _, level := range g.surveyor.levels[7:] {
 			if x, _, p99 := m.truth(g, c, m.settings.Space.Load.At(level)); p99 <= limit {
 				most = max(most, x)
 			}

@@ -1,21 +1,22 @@
 package guided
 
 import (
-	"cmp"
 	"fmt"
-	"math"
 	"slices"
 
 	"tuner/measure"
 	"tuner/search"
+	"tuner/search/guided/pools"
 )
 
 // Statement is what the search says of itself.
 type Statement struct {
-	Shortfall []string         // where nothing that was measured satisfies the constraints: what misses them least, and what would have to give, in sentences
+	// Shortfall says, where nothing that was measured satisfies the constraints, what misses them least and what would have
+	// to give, in sentences.
+	Shortfall []string
 	Chance    float64          // then also: the highest probability of any configuration to satisfy them
 	Why       string           // why the search is over; "" while it is not
-	Dropped   []measure.Metric // whose predictions turned out wrong, so that the search went on without them
+	Dropped   []measure.Metric // whose predictions turned out wrong, so that the search did without them
 	Unseen    int              // candidates that the search never looked at, in a space that is so large; at most
 	Reused    []Reuse          // earlier campaigns, in the settings' order
 }
@@ -23,41 +24,18 @@ type Statement struct {
 // Statement is what can be said now.
 func (g *Guided) Statement() Statement {
 	d := g.decide()
-	st := Statement{Why: g.over, Reused: g.reuses(), Unseen: g.unseen()}
+	st := Statement{Why: g.over, Reused: g.reuses(), Unseen: g.pools.Unseen(), Dropped: g.beliefs.Dropped()}
 	if d.action.Stop && !g.isConfirming {
 		st.Why = d.action.Why
 	}
-	st.Dropped = g.dropped()
-	if math.IsInf(d.survey.lead, -1) {
-		st.Shortfall, st.Chance = g.ledger.Shortfall(), g.chance(d)
+	if !d.survey.hasLead() {
+		st.Shortfall, st.Chance = g.ledger.Shortfall(), g.opener.chance(&d.survey)
 	}
 	return st
 }
 
-// Dropped lists the metrics whose predictions turned out wrong, so that the search went on without them.
-func (g *Guided) Dropped() []measure.Metric {
-	g.decide()
-	return g.dropped()
-}
-
-func (g *Guided) dropped() []measure.Metric {
-	var list []measure.Metric
-	for _, m := range g.models {
-		if m.isDropped {
-			list = append(list, m.metric)
-		}
-	}
-	return list
-}
-
-// named is a cell's candidate; the default where that is the same.
-func (g *Guided) named(c cell) search.Candidate {
-	b := c.batcher()
-	if b.key == g.twin.Key() {
-		return search.Candidate{}
-	}
-	return b.candidate
-}
+// Dropped lists the metrics whose predictions turned out wrong, so that the search did without them.
+func (g *Guided) Dropped() []measure.Metric { return g.beliefs.Dropped() }
 
 // Notes are sentences about the search itself: what it learned from, what it left out, why it ended.
 func (g *Guided) Notes() []string {
@@ -85,11 +63,11 @@ func (g *Guided) Notes() []string {
 // ending says why nothing is left to do.
 func (g *Guided) ending(d *decision) string {
 	switch {
-	case !slices.ContainsFunc(g.pools, (*pool).isReady) && !slices.ContainsFunc(g.engines, func(e *engine) bool { return e.door() != nil }):
+	case !slices.ContainsFunc(g.pools.All(), (*pools.Pool).IsReady) && !slices.ContainsFunc(g.pools.Engines(), func(e *pools.Engine) bool { return e.EntryPool() != nil }):
 		return "no engine process of the space serves"
-	case math.IsInf(d.survey.lead, -1):
+	case !d.survey.hasLead():
 		why := "nothing can satisfy the constraints"
-		if g.chance(d) > possible { // of what was measured until little was left to learn
+		if g.opener.chance(&d.survey) > g.tuning.Beliefs.Possible { // of what was measured until little was left to learn
 			why = "nothing is likely to satisfy the constraints"
 		}
 		if ranked := g.ledger.Ranked(); len(ranked) > 0 && len(ranked[0].Point.Misses) > 0 {
@@ -101,55 +79,9 @@ func (g *Guided) ending(d *decision) string {
 	return "nothing that is left is likely to be better by what is worth a trial"
 }
 
-// byBelief orders what is trusted to be feasible by its score, before the rest by its feasibility, and last what is out of the question by
-// how little it lacks.
-func (g *Guided) byBelief(a, b belief) int {
-	rank := func(b belief) float64 {
-		if b.feasible < possible {
-			return 0
-		}
-		return min(b.feasible, g.trusted)
-	}
-	x, y := rank(a), rank(b)
-	if x == 0 && y == 0 {
-		return cmp.Or(cmp.Compare(a.lack, b.lack), cmp.Compare(b.score, a.score))
-	}
-	return cmp.Or(cmp.Compare(y, x), cmp.Compare(b.score, a.score))
-}
-
-// standing is a belief as the ledger would have it.
-func (g *Guided) standing(b belief) search.Standing {
-	load := g.settings.Space.Load.At(b.level)
-	s := search.Standing{Candidate: g.named(b.cell), Load: load, Point: search.Point{Level: load.Level(), Score: b.score, Scored: true}}
-	if t := b.pool.track(b.batcher().key, b.level); t != nil {
-		s.Measurement = t.measurement
-	}
-	if b.feasible >= g.trusted {
-		return s
-	}
-	for k, m := range g.models {
-		for _, c := range m.limits {
-			value := math.Exp(b.means[k])
-			if v := c.Violation(value); v > 0 && m.isKnown {
-				s.Point.Misses = append(s.Point.Misses, search.Miss{Constraint: c, Value: value, Violation: v})
-			}
-		}
-	}
-	return s
-}
-
-// Remaining estimates how many configurations are still to be measured.
-func (g *Guided) Remaining() int {
-	const typical, least = 20, 2
-	if g.decide().action.Stop {
-		return 0
-	}
-	return max(typical-g.served, least)
-}
-
 // Skipped says which candidates were not measured, because their pools do not serve or cannot matter.
 func (g *Guided) Skipped() []search.Fold {
-	if len(g.pools) == 0 {
+	if len(g.pools.All()) == 0 {
 		return nil
 	}
 	d := g.decide()
@@ -159,28 +91,28 @@ func (g *Guided) Skipped() []search.Fold {
 		if i < 0 {
 			folds, i = append(folds, search.Fold{Reason: reason}), len(folds)
 		}
-		folds[i].Count += g.candidates.Batchers()
+		folds[i].Count += g.pools.PerPool()
 	}
-	known := g.experience()
-	for _, e := range g.engines {
-		promises := g.promises(e, &d.survey)
-		for _, p := range e.pools {
+	known := g.pools.Experience()
+	for _, e := range g.pools.Engines() {
+		worth := g.opener.worthOpening(e, &d.survey)
+		for _, p := range e.Pools() {
 			switch {
-			case p.failure != "":
-				add(fmt.Sprintf("the engine does not serve with %s: %s", p.key, p.failure))
-			case p.isReady():
-			case isHopeless(e, known):
+			case p.HasFailed():
+				add(fmt.Sprintf("the engine does not serve with %s: %s", p.Key(), p.Failure()))
+			case p.IsReady():
+			case known.IsHopeless(e):
 				add("several engines with the same value of a knob failed, and none works")
-			case slices.ContainsFunc(promises, func(x promise) bool { return x.pool == p }):
+			case slices.ContainsFunc(worth, func(x poolBound) bool { return x.pool == p }):
 				add("not tried yet: its bounds do not rule it out")
-			case e.isOpen():
+			case e.IsOpen():
 				add("so many instances are not expected to be better, by the service times of one")
 			default:
 				add("by service times that are predicted from engines like them, they are not expected to be better")
 			}
 		}
 	}
-	if n := g.unseen(); n > 0 {
+	if n := g.pools.Unseen(); n > 0 {
 		folds = append(folds, search.Fold{Reason: "never looked at (so many at most): the space is so large that the search stays near the default and the best", Count: n})
 	}
 	return folds

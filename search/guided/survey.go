@@ -5,134 +5,166 @@ import (
 	"math"
 	"slices"
 
-	"tuner/search/posterior"
-)
-
-// possible is the probability to keep the constraints below which a cell is out.
-const possible = 0.02
-
-// clearly is by how many standard deviations something must miss what matters for it not to matter.
-const clearly = 3
-
-// The size of a survey.
-const (
-	anchors = 30   // cells of the highest probability to be feasible with which it begins where nothing measured leads; more until something does
-	surveys = 1500 // cells at most
+	"tuner/search"
+	"tuner/search/guided/belief"
+	"tuner/search/guided/pools"
+	"tuner/search/guided/predict"
+	"tuner/search/guided/tuning"
 )
 
 // survey is what is believed of all cells that may matter.
 type survey struct {
-	beliefs []belief
-	leader  int     // index of the best cell that is feasible; -1: there is none, or the default is better
-	lead    float64 // score to beat; -Inf while nothing satisfies the constraints
-	nearest *hope   // of the cells that are not measured, the one that misses the constraints least at best; nil without a ready pool
-	chance  float64 // while nothing satisfies the constraints: the highest probability that a cell does
+	cells   []belief.Belief
+	leader  int               // place of the best cell that is feasible; -1: there is none, or the default is better
+	lead    float64           // score to beat; -Inf while nothing satisfies the constraints
+	nearest *unmeasuredAtBest // of the cells that are not measured, the one that misses the constraints least at best; nil without a ready pool
+	chance  float64           // while nothing satisfies the constraints: the highest probability that a cell does
 }
 
-// hope is a cell at its best.
-type hope struct {
-	cell
+// hasLead reports whether anything satisfies the constraints.
+func (s *survey) hasLead() bool { return !math.IsInf(s.lead, -1) }
+
+// leading is the best cell that is feasible; false where there is none, or the default is better.
+func (s *survey) leading() (belief.Belief, bool) {
+	if s.leader < 0 {
+		return belief.Belief{}, false
+	}
+	return s.cells[s.leader], true
+}
+
+// unmeasuredAtBest is a cell that was not measured, at its best.
+type unmeasuredAtBest struct {
+	pools.Cell
 	most     float64 // score
 	feasible float64
 	lack     float64 // sum of the logarithms by which it misses constraints
 }
 
-// add enters a belief in a survey.
-func (g *Guided) add(s *survey, b belief) {
-	s.beliefs = append(s.beliefs, b)
-	s.chance = max(s.chance, b.feasible)
-	if b.feasible >= g.trusted && b.score > s.lead {
-		s.leader, s.lead = len(s.beliefs)-1, b.score
+// surveyor looks at the cells that were measured, and at those that could be better than the best.
+type surveyor struct {
+	load      search.LoadAxis
+	tuning    tuning.Tuning
+	pools     *pools.Pools
+	predictor *predict.Predictor
+	beliefs   *belief.Beliefs
+	levels    []float64 // the loads of the grid
+
+	answered float64         // the highest throughput of any trial under load, in inferences/s
+	bounded  []belief.Belief // what bounds cells that were not measured; nil until it is asked for
+}
+
+func newSurveyor(s search.Settings, p *pools.Pools, x *predict.Predictor, b *belief.Beliefs, n tuning.Tuning) *surveyor {
+	return &surveyor{load: s.Space.Load, tuning: n, pools: p, predictor: x, beliefs: b, levels: levels(s.Space.Load, n.Loads.Ratio)}
+}
+
+// levels are the loads of the grid: the axis's own, or where any is allowed a geometric series of whole numbers.
+func levels(axis search.LoadAxis, ratio float64) []float64 {
+	first, last := axis.Levels[0], axis.Levels[len(axis.Levels)-1]
+	if !axis.Any {
+		return slices.Compact(slices.Clone(axis.Levels))
+	}
+	return between(axis, first, last, ratio)
+}
+
+// between lists levels from one to another, neighbours in a ratio or one apart.
+func between(axis search.LoadAxis, from, to, ratio float64) []float64 {
+	list := []float64{from}
+	for level := from; level < to; {
+		level = axis.AtLeast(max(math.Floor(level)+1, math.Round(level*ratio)))
+		list = append(list, min(level, to))
+	}
+	return list
+}
+
+// expire forgets what was bounded before an event.
+func (v *surveyor) expire() { v.bounded = nil }
+
+// recordThroughput enters what a trial under load answered, in inferences/s.
+func (v *surveyor) recordThroughput(x float64) { v.answered = max(v.answered, x) }
+
+// enter adds a belief to a survey.
+func (v *surveyor) enter(s *survey, b belief.Belief) {
+	s.cells = append(s.cells, b)
+	s.chance = max(s.chance, b.Feasible)
+	if v.beliefs.IsTrusted(b) && b.Score > s.lead {
+		s.leader, s.lead = len(s.cells)-1, b.Score
 	}
 }
 
-// survey looks at the cells that were measured, and at those that could be better than the best: it simulates none whose bounds
-// say that it is not.
-func (g *Guided) survey() survey {
-	s := survey{leader: -1, lead: g.defaultScore()}
-	for _, p := range g.pools {
-		if !p.isReady() {
+// survey begins with a score to beat. It simulates no cell whose bounds say that it is not better than the best.
+func (v *surveyor) survey(lead float64) survey {
+	s := survey{leader: -1, lead: lead}
+	for _, p := range v.pools.All() {
+		if !p.IsReady() {
 			continue
 		}
-		for _, t := range p.tracks {
-			at, found := p.find(t.key)
-			if c := (cell{p, setting{at, t.level}}); found && !p.isDead(c.setting) && !g.isFar(c) {
-				g.add(&s, g.believe(c))
+		for _, h := range p.Histories() {
+			if c, found := p.Cell(h); found && !p.IsDead(c.Setting) && !v.beliefs.IsFar(c) {
+				v.enter(&s, v.beliefs.Believe(c))
 			}
 		}
 	}
-	hopes := g.hopes(&s)
-	if math.IsInf(s.lead, -1) {
-		slices.SortStableFunc(hopes, g.byFeasibility)
-		for n := 0; len(hopes) > 0 && len(s.beliefs) < surveys && (n < anchors || math.IsInf(s.lead, -1)); n++ {
-			g.add(&s, g.believe(hopes[0].cell))
-			hopes = hopes[1:]
+	rest, n := v.promising(&s), v.tuning.Survey
+	if !s.hasLead() {
+		slices.SortStableFunc(rest, v.byFeasibility)
+		for i := 0; len(rest) > 0 && len(s.cells) < n.Most && (i < n.Anchors || !s.hasLead()); i++ {
+			v.enter(&s, v.beliefs.Believe(rest[0].Cell))
+			rest = rest[1:]
 		}
 	}
-	slices.SortStableFunc(hopes, func(a, b hope) int { return cmp.Compare(b.most, a.most) })
-	for _, h := range hopes {
-		if h.most <= s.lead || len(s.beliefs) >= surveys {
-			s.chance = max(s.chance, h.feasible) // it is the most likely one of the rest
+	slices.SortStableFunc(rest, func(a, b unmeasuredAtBest) int { return cmp.Compare(b.most, a.most) })
+	for _, u := range rest {
+		if u.most <= s.lead || len(s.cells) >= n.Most {
+			s.chance = max(s.chance, u.feasible) // it is the most likely one of the rest
 			break
 		}
-		g.add(&s, g.believe(h.cell))
+		v.enter(&s, v.beliefs.Believe(u.Cell))
 	}
-	g.refine(&s)
+	v.refine(&s)
 	return s
 }
 
-// isFar reports whether so many others are nearer to the best that the posterior keeps a cell apart.
-func (g *Guided) isFar(c cell) bool {
-	return g.known.IsApart(posterior.Cell{Candidate: g.named(c), Load: g.settings.Space.Load.At(c.level)})
-}
-
-// isLeft reports whether all that was measured of a pool is far from the best.
-func (g *Guided) isLeft(p *pool) bool {
-	return len(p.tracks) > 0 && !slices.ContainsFunc(p.tracks, func(t *track) bool {
-		at, found := p.find(t.key)
-		return !found || !g.isFar(cell{p, setting{at, t.level}})
-	})
-}
-
 // byFeasibility orders the most feasible first, all that are as good as certain by their score.
-func (g *Guided) byFeasibility(a, b hope) int {
-	return cmp.Or(cmp.Compare(min(b.feasible, g.trusted), min(a.feasible, g.trusted)), cmp.Compare(b.most, a.most))
+func (v *surveyor) byFeasibility(a, b unmeasuredAtBest) int {
+	trusted := v.beliefs.Confidence()
+	return cmp.Or(cmp.Compare(min(b.feasible, trusted), min(a.feasible, trusted)), cmp.Compare(b.most, a.most))
 }
 
-// hopes lists the cells that are not measured and may be better than the lead. It notes the one that is nearest to the constraints.
-func (g *Guided) hopes(s *survey) []hope {
-	isNone := math.IsInf(s.lead, -1)
-	var list []hope
-	for _, best := range g.imagined() {
-		h := hope{best.cell, g.upside(s, best), best.feasible, best.lack}
-		if s.nearest == nil || isNearer(h, *s.nearest) {
-			s.nearest = &h
+// promising lists the cells that are not measured and may be better than the lead. It notes the one that is nearest to the
+// constraints.
+func (v *surveyor) promising(s *survey) []unmeasuredAtBest {
+	hasLead := s.hasLead()
+	var list []unmeasuredAtBest
+	for _, best := range v.bounds() {
+		u := unmeasuredAtBest{best.Cell, v.upside(s, best), best.Feasible, best.Lack}
+		if s.nearest == nil || isNearer(u, *s.nearest) {
+			s.nearest = &u
 		}
 		switch {
-		case h.feasible >= possible && h.most > s.lead:
-			list = append(list, h)
-		case isNone:
-			s.chance = max(s.chance, h.feasible)
+		case u.feasible >= v.tuning.Beliefs.Possible && u.most > s.lead:
+			list = append(list, u)
+		case !hasLead:
+			s.chance = max(s.chance, u.feasible)
 		}
 	}
 	return list
 }
 
-// isNearer reports whether a cell lacks less than another at best. Where their bounds do not tell them apart the lower load is nearer: beyond its
-// bounds a latency grows with it.
-func isNearer(a, b hope) bool {
-	return cmp.Or(cmp.Compare(a.lack, b.lack), cmp.Compare(a.level, b.level), cmp.Compare(b.most, a.most)) < 0
+// isNearer reports whether a cell lacks less than another at best. Where their bounds do not tell them apart the lower load
+// is nearer: beyond its bounds a latency grows with it.
+func isNearer(a, b unmeasuredAtBest) bool {
+	return cmp.Or(cmp.Compare(a.lack, b.lack), cmp.Compare(a.Level, b.Level), cmp.Compare(b.most, a.most)) < 0
 }
 
 // unmeasured yields the cells of ready pools at the grid's levels that were not measured.
-func (g *Guided) unmeasured(yield func(cell) bool) {
-	for _, p := range g.pools {
-		if !p.isReady() || g.isLeft(p) {
+func (v *surveyor) unmeasured(yield func(pools.Cell) bool) {
+	for _, p := range v.pools.All() {
+		if !p.IsReady() || v.beliefs.IsLeft(p) {
 			continue
 		}
-		for i := range p.batchers {
-			for _, level := range g.levels {
-				if p.track(p.batchers[i].key, level) == nil && !yield(cell{p, setting{i, level}}) {
+		for i, b := range p.Batchers() {
+			for _, level := range v.levels {
+				if p.History(b.Key, level) == nil && !yield(pools.Cell{Pool: p, Setting: pools.Setting{Batcher: i, Level: level}}) {
 					return
 				}
 			}
@@ -140,62 +172,97 @@ func (g *Guided) unmeasured(yield func(cell) bool) {
 	}
 }
 
-// imagined lists what bounds the useful cells that were not measured, once after each event.
-func (g *Guided) imagined() []belief {
-	if g.bounded == nil {
-		g.bounded = []belief{}
-		for c := range g.unmeasured {
-			if g.isUseful(c) {
-				b := belief{means: make([]float64, len(g.models)), residuals: make([]posterior.Residual, len(g.models))}
-				g.imagine(c, &b)
-				g.bounded = append(g.bounded, b)
+// bounds lists what bounds the useful cells that were not measured, once after each event.
+func (v *surveyor) bounds() []belief.Belief {
+	if v.bounded == nil {
+		v.bounded = []belief.Belief{}
+		for c := range v.unmeasured {
+			if v.isUseful(c) {
+				v.bounded = append(v.bounded, v.beliefs.AtBest(c))
 			}
 		}
 	}
-	return g.bounded
+	return v.bounded
 }
 
-// imagine is believe with what bounds the cell instead of its simulation.
-func (g *Guided) imagine(c cell, b *belief) {
-	b.cell = c
-	o := c.pool.outline
-	g.atBest(o, o.upTo(c.batcher().queue.MaxBatch), c.level, b.means)
-	g.expect(g.place(c), max(c.batcher().queue.MaxBatch, 1), c.pool, b)
+// isUseful reports whether a cell is worth a thought: it does not fail, a delay may help at its load, and no smaller batch is
+// the same at it, as when all that is in flight fits into one.
+func (v *surveyor) isUseful(c pools.Cell) bool {
+	if c.Level > v.reach() {
+		return false
+	}
+	b := c.Batcher()
+	if b.Queue.Delay > 0 && v.predictor.IsSaturated(c) {
+		return false
+	}
+	inFlight, _ := v.predictor.Demand(c.Level)
+	return inFlight > float64(b.Below) && !c.Pool.IsDead(c.Setting)
+}
+
+// reach is the highest request rate that is worth a try. What leads to the server may end the rates long before the server
+// would, of which service times know nothing; and far beyond its end an open loop tells nothing but that.
+func (v *surveyor) reach() float64 {
+	if !v.load.Rate || v.answered == 0 {
+		return math.Inf(1)
+	}
+	rate := v.answered / float64(v.pools.ClientBatch())
+	above := slices.IndexFunc(v.levels, func(level float64) bool { return level > rate })
+	if above < 0 {
+		return math.Inf(1)
+	}
+	return max(v.tuning.Loads.Stride*rate, v.levels[above])
 }
 
 // refine looks at the levels between the grid's around the leader, where any level is allowed.
-func (g *Guided) refine(s *survey) {
-	if s.leader < 0 || !g.settings.Space.Load.Any {
+func (v *surveyor) refine(s *survey) {
+	leader, ok := s.leading()
+	if !ok || !v.load.Any {
 		return
 	}
-	c := s.beliefs[s.leader].cell
-	at, onGrid := slices.BinarySearch(g.levels, c.level)
+	c := leader.Cell
+	at, onGrid := slices.BinarySearch(v.levels, c.Level)
 	above := at
 	if onGrid {
 		above++
 	}
-	from, to := g.levels[max(at-1, 0)], g.levels[min(above, len(g.levels)-1)]
-	for _, level := range between(g.settings.Space.Load, from, to, fine) {
-		c.level = level
-		known := slices.ContainsFunc(s.beliefs, func(b belief) bool { return b.cell == c })
-		if !known && g.isUseful(c) {
-			g.add(s, g.believe(c))
+	from, to := v.levels[max(at-1, 0)], v.levels[min(above, len(v.levels)-1)]
+	for _, level := range between(v.load, from, to, v.tuning.Loads.Fine) {
+		c.Level = level
+		known := slices.ContainsFunc(s.cells, func(b belief.Belief) bool { return b.Cell == c })
+		if !known && v.isUseful(c) {
+			v.enter(s, v.beliefs.Believe(c))
 		}
 	}
 }
 
 // upside is the score that a cell may have beside the leader's believed one.
-func (g *Guided) upside(s *survey, b belief) float64 {
-	return b.score + clearly*g.deviation(s, b)
+func (v *surveyor) upside(s *survey, b belief.Belief) float64 {
+	return b.Score + v.tuning.Beliefs.Clearly*v.deviation(s, b)
 }
 
 // deviation is that of a cell's score from the lead: what it has in common with the leader cannot tell them apart.
-func (g *Guided) deviation(s *survey, b belief) float64 {
-	if s.leader < 0 {
-		return b.deviation()
+func (v *surveyor) deviation(s *survey, b belief.Belief) float64 {
+	if leader, ok := s.leading(); ok {
+		return math.Sqrt(v.beliefs.Difference(b, leader))
 	}
-	return math.Sqrt(g.difference(b, s.beliefs[s.leader]))
+	return b.Deviation()
 }
 
 // gap is by how much a cell may be better than the lead.
-func (g *Guided) gap(s *survey, b belief) float64 { return g.upside(s, b) - s.lead }
+func (v *surveyor) gap(s *survey, b belief.Belief) float64 { return v.upside(s, b) - s.lead }
+
+// byBelief orders what is trusted to be feasible by its score, before the rest by its feasibility, and last what is out of
+// the question by how little it lacks.
+func (v *surveyor) byBelief(a, b belief.Belief) int {
+	rank := func(b belief.Belief) float64 {
+		if b.Feasible < v.tuning.Beliefs.Possible {
+			return 0
+		}
+		return min(b.Feasible, v.beliefs.Confidence())
+	}
+	x, y := rank(a), rank(b)
+	if x == 0 && y == 0 {
+		return cmp.Or(cmp.Compare(a.Lack, b.Lack), cmp.Compare(b.Score, a.Score))
+	}
+	return cmp.Or(cmp.Compare(y, x), cmp.Compare(b.Score, a.Score))
+}

@@ -3,62 +3,104 @@ package guided
 import (
 	"math"
 
-	"tuner/measure"
+	"gonum.org/v1/gonum/stat/distuv"
+
 	"tuner/search"
+	"tuner/search/guided/belief"
+	"tuner/search/guided/tuning"
+	"tuner/search/posterior"
+	"tuner/search/verdict"
 )
 
-// worth bounds what a window must show at its look to matter still: the limits, and the lead where the objective is one metric, each with room for what so
-// short a window may err by. There are none while nothing satisfies the constraints: then it is to be known by how much they are missed.
-func (g *Guided) worth(s *survey) []search.Constraint {
-	if math.IsInf(s.lead, -1) {
-		return nil
+// leastDeviation keeps a divisor from being zero.
+const leastDeviation = 1e-9
+
+// appraiser says what trials are worth.
+type appraiser struct {
+	settings search.Settings
+	tuning   tuning.Tuning
+	beliefs  *belief.Beliefs
+	schedule *schedule
+}
+
+// rate is the most that trials of a cell may bring per second, of which the first takes so many seconds; 0 where nothing is
+// worth it.
+func (a appraiser) rate(first float64, gain func(trials int) float64) float64 {
+	again, best, least := a.schedule.again(), 0.0, a.tuning.Worth.WithinBudget
+	if a.settings.Budget == (search.Budget{}) {
+		least = a.tuning.Worth.WithoutBudget
 	}
-	var list []search.Constraint
-	for k, m := range g.models {
-		if !isTold(m.metric) {
-			continue
+	for _, n := range a.tuning.Worth.Repeats {
+		if x := gain(n); x > a.settings.Goal.Objective.Weight()*least {
+			best = max(best, x/(first+float64(n-1)*again))
 		}
-		room := math.Exp(clearly * g.lookDeviation(k))
-		for _, limit := range m.limits {
-			list = append(list, loosened(limit, room))
+	}
+	return best
+}
+
+// gain is what the next trials of a cell are worth: over the lead, what they are expected to bring. Without a lead it is the
+// probability that the cell then leads, where that matters.
+func (a appraiser) gain(s *survey, b belief.Belief, trials int) float64 {
+	if s.hasLead() {
+		return a.lesson(s, b, trials)
+	}
+	if p := a.settles(b, trials); p >= a.tuning.Beliefs.Possible {
+		return p
+	}
+	return 0
+}
+
+// lesson is what the next trials of a cell are expected to bring over the lead: the gain of what will then be thought best
+// (the knowledge gradient of Frazier, Powell and Dayanik, INFORMS Journal on Computing 21, 2009). Of two that are within a
+// percent, and as noisy as ten, a trial teaches little, however likely either is to be the better. What makes a machine
+// faster raises throughput and shortens latencies, so these err together. A cell that was measured in a slow minute may be
+// better and keep its limits.
+func (a appraiser) lesson(s *survey, b belief.Belief, trials int) float64 {
+	moves := max(a.moves(s, b, b, trials), leastDeviation)
+	least, others := a.beliefs.Needed(b, trials)
+	return a.surplus(s, b, moves, least) * others
+}
+
+// lessonOfLeader is what the next trials of the leader are expected to bring: that another turns out to be better. It counts
+// the score of one other at a time, so it is a lower bound.
+func (a appraiser) lessonOfLeader(s *survey, trials int) float64 {
+	leader, most := s.cells[s.leader], 0.0
+	for i, b := range s.cells {
+		if i != s.leader && a.beliefs.IsTrusted(b) {
+			most = max(most, a.surplus(s, b, max(a.moves(s, leader, b, trials), leastDeviation), math.Inf(-1)))
 		}
-		if len(g.settings.Goal.Objective.Terms) == 1 && m.weight != 0 {
-			list = append(list, m.leading(s.lead, room))
-		}
 	}
-	return list
+	return most
 }
 
-// isTold reports whether a load itself tells a metric.
-func isTold(metric measure.Metric) bool {
-	_, isPercentile := metric.Quantile()
-	return isPercentile || metric == measure.Throughput || metric == measure.LatencyAvg
+// moves is the standard deviation by which the next trials of a cell, the leader or another, move the score of a cell over
+// the leader's.
+func (a appraiser) moves(s *survey, of, b belief.Belief, trials int) float64 {
+	if leader, ok := s.leading(); ok {
+		return a.beliefs.MovesOver(of, b, leader, trials)
+	}
+	return a.beliefs.Moves(of, trials)
 }
 
-// lookDeviation is that of the logarithm of what a window shows at its look.
-func (g *Guided) lookDeviation(k int) float64 {
-	v := g.models[k].view
-	return math.Sqrt(v.TrialVariance(measure.Look*g.window().Seconds()) + v.SpeedVariance())
+// surplus is the gain over the lead to be expected of a cell whose score trials move by a deviation, and that counts only
+// where they show it faster than believed by least deviations. Another load of the leader's configuration is another answer
+// only where it is better by more than a tie. In an open loop the throughput cannot exceed the offered rate.
+func (a appraiser) surplus(s *survey, b belief.Belief, moves, least float64) float64 {
+	if leader, ok := s.leading(); ok && leader.SharesCandidate(b.Cell) {
+		least = max(least, (s.lead+math.Log1p(verdict.Tie)*a.settings.Goal.Objective.Weight()-b.Score)/moves)
+	}
+	beyond := func(lead float64) float64 {
+		return posterior.Normal{Mean: b.Score - lead, Deviation: moves}.Surplus(least)
+	}
+	gain := beyond(s.lead)
+	if highest := a.beliefs.HighestScore(b.Level); !math.IsInf(highest, 1) {
+		gain -= beyond(max(s.lead, highest))
+	}
+	return gain
 }
 
-// loosened is a constraint that leaves a factor of room.
-func loosened(c search.Constraint, room float64) search.Constraint {
-	if c.Max != nil {
-		most := *c.Max * room
-		c.Max = &most
-	}
-	if c.Min != nil {
-		least := *c.Min / room
-		c.Min = &least
-	}
-	return c
-}
-
-// leading is what an only metric of the objective must be for a score, with a factor of room.
-func (m *model) leading(score, room float64) search.Constraint {
-	value := math.Exp(score / m.weight)
-	if m.weight > 0 {
-		return loosened(search.Constraint{Metric: m.metric, Min: &value}, room)
-	}
-	return loosened(search.Constraint{Metric: m.metric, Max: &value}, room)
+// settles is the probability that, after the next trials of a cell, it keeps the constraints as surely as a leader must.
+func (a appraiser) settles(b belief.Belief, trials int) float64 {
+	least, others := a.beliefs.Needed(b, trials)
+	return distuv.UnitNormal.CDF(-least) * others
 }

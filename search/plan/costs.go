@@ -76,7 +76,7 @@ type launches struct {
 	like map[string]mean // by kind; only looked up
 }
 
-func (l *launches) add(kinds []string, d time.Duration) {
+func (l *launches) record(kinds []string, d time.Duration) {
 	if l.like == nil {
 		l.like = map[string]mean{}
 	}
@@ -106,15 +106,15 @@ func (c *costs) kinds(x search.Candidate) []string {
 	return []string{provider, file, file + ": " + x.PoolKey()}
 }
 
-// add learns from a trial.
-func (c *costs) add(e search.Event) {
+// record learns from a trial.
+func (c *costs) record(e search.Event) {
 	times := e.Measurement.Times
 	switch kinds := c.kinds(e.Trial.Candidate); {
 	case times.Launch == 0:
 	case c.isElsewhere(e.Trial):
-		c.finalLaunches.add(kinds, times.Launch)
+		c.finalLaunches.record(kinds, times.Launch)
 	default:
-		c.launches.add(kinds, times.Launch)
+		c.launches.record(kinds, times.Launch)
 	}
 	if times.Reconfigure > 0 {
 		c.reconfigure.add(times.Reconfigure)

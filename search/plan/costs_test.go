@@ -21,7 +21,7 @@ func TestCostsOfServiceTrials(t *testing.T) {
 	}
 	elsewhere := service
 	elsewhere.Candidate = pool("2")
-	var c costs
+	c := costs{tuning: DefaultTuning()}
 	check := func(trial search.Trial, want time.Duration) {
 		t.Helper()
 		if got := c.expect(trial); got != want {
@@ -32,12 +32,12 @@ func TestCostsOfServiceTrials(t *testing.T) {
 	check(serving, 3500*ms)
 	check(service, 3300*ms)
 	// A second of launch, 0.3 s of warm-up, 1.5 s of windows where 1 s was asked for, 0.1 s for the rest.
-	c.add(search.Event{Trial: serving, Elapsed: 2900 * ms, Measurement: measure.Measurement{Times: measure.Times{Launch: time.Second, WarmUp: 300 * ms, Windows: 1500 * ms}}})
+	c.record(search.Event{Trial: serving, Elapsed: 2900 * ms, Measurement: measure.Measurement{Times: measure.Times{Launch: time.Second, WarmUp: 300 * ms, Windows: 1500 * ms}}})
 	check(serving, 1900*ms)
 	check(service, 1300*ms)
 	check(elsewhere, 2300*ms)
 	// 0.2 s of warm-up, the windows as asked, 0.4 s for the rest.
-	c.add(search.Event{Trial: service, Elapsed: 4300 * ms, Measurement: measure.Measurement{Times: measure.Times{WarmUp: 200 * ms, Windows: 800 * ms}}})
+	c.record(search.Event{Trial: service, Elapsed: 4300 * ms, Measurement: measure.Measurement{Times: measure.Times{WarmUp: 200 * ms, Windows: 800 * ms}}})
 	check(serving, 1900*ms)
 	check(service, 1400*ms)
 	check(elsewhere, 2400*ms)
@@ -49,7 +49,7 @@ func TestCostsOfTurns(t *testing.T) {
 	const ms = time.Millisecond
 	trial := search.Trial{Load: measure.Load{Concurrency: 8, BatchSize: 1}, Windows: 1, Window: time.Second, Phase: search.PhaseFinal, Fresh: true}
 	seat := search.Settings{}.Block([]search.Trial{trial, trial}, 6).Trial
-	var c costs
+	c := costs{tuning: DefaultTuning()}
 	check := func(trial search.Trial, want time.Duration) {
 		t.Helper()
 		if got := c.expect(trial); got != want {
@@ -59,7 +59,7 @@ func TestCostsOfTurns(t *testing.T) {
 	check(trial, 3500*ms) // guesses: 2 s for the launch and 0.5 s of warm-up
 	check(seat, 6800*ms)  // and 0.3 s before each of six turns of half a second
 	// A second of launch, 0.4 s before each turn, 0.75 s in each, 0.2 s for the rest.
-	c.add(search.Event{Trial: seat, Elapsed: 8100 * ms, Measurement: measure.Measurement{Times: measure.Times{Launch: time.Second, WarmUp: 2400 * ms, Windows: 4500 * ms}}})
+	c.record(search.Event{Trial: seat, Elapsed: 8100 * ms, Measurement: measure.Measurement{Times: measure.Times{Launch: time.Second, WarmUp: 2400 * ms, Windows: 4500 * ms}}})
 	check(seat, 8100*ms)
 	seat.Windows = 2
 	check(seat, 3500*ms)
@@ -70,9 +70,9 @@ func TestCostsOfTurns(t *testing.T) {
 func TestCostsOfCutTrials(t *testing.T) {
 	t.Parallel()
 	trial := search.Trial{Load: measure.Load{Concurrency: 8, BatchSize: 1}, Windows: 1, Window: time.Second, Phase: search.PhaseSearch}
-	var c costs
+	c := costs{tuning: DefaultTuning()}
 	add := func(elapsed, windows time.Duration, cut bool) {
-		c.add(search.Event{Trial: trial, Elapsed: elapsed, Measurement: measure.Measurement{Cut: cut, Times: measure.Times{WarmUp: 500 * time.Millisecond, Windows: windows}}})
+		c.record(search.Event{Trial: trial, Elapsed: elapsed, Measurement: measure.Measurement{Cut: cut, Times: measure.Times{WarmUp: 500 * time.Millisecond, Windows: windows}}})
 	}
 	add(2*time.Second, 1500*time.Millisecond, false)
 	add(2900*time.Millisecond, 400*time.Millisecond, true)
@@ -91,7 +91,7 @@ func TestCostsOfLaunchesByKind(t *testing.T) {
 	}
 	c := costs{tuning: DefaultTuning(), settings: search.Settings{Space: search.Space{Facts: search.Facts{Base: map[string]search.Value{search.KnobExecutionProvider: "cuda", search.KnobPrecision: "fp32"}}}}}
 	launch := func(x search.Candidate, d time.Duration) {
-		c.add(search.Event{Trial: search.Trial{Candidate: x}, Measurement: measure.Measurement{Times: measure.Times{Launch: d}}})
+		c.record(search.Event{Trial: search.Trial{Candidate: x}, Measurement: measure.Measurement{Times: measure.Times{Launch: d}}})
 	}
 	launch(search.Candidate{}, 5*time.Second)
 	launch(candidate("cuda", "fp32", "2"), 5500*time.Millisecond)
@@ -120,7 +120,7 @@ func TestCostsOfFinalsElsewhere(t *testing.T) {
 	final := trial
 	final.Phase = search.PhaseFinal
 	add := func(c *costs, t search.Trial, launch time.Duration) {
-		c.add(search.Event{Trial: t, Measurement: measure.Measurement{Times: measure.Times{Launch: launch, WarmUp: 500 * ms, Windows: time.Second}}})
+		c.record(search.Event{Trial: t, Measurement: measure.Measurement{Times: measure.Times{Launch: launch, WarmUp: 500 * ms, Windows: time.Second}}})
 	}
 	for _, elsewhere := range []bool{false, true} {
 		c := costs{tuning: DefaultTuning(), settings: search.Settings{Elsewhere: elsewhere}}

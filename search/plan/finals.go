@@ -153,12 +153,12 @@ func (p *Plan) round(d *decision) round {
 	if len(r.must) == 0 && p.isEnough(v) {
 		return round{}
 	}
-	meeting := p.meet(d)
-	r.may = meeting.rivals(p.tuning.WorthIt)
+	contest := p.contestOf(d)
+	r.may = contest.rivals(p.tuning.WorthIt)
 	if base != nil && answer.Gain != nil && p.isVague(*answer.Gain) && freshOf(v, base.Candidate) < p.tuning.BaseLaunches {
 		r.may = slices.Insert(r.may, min(1, len(r.may)), p.bestOf(d, base))
 	}
-	if meeting.isOpen() {
+	if contest.isOpen() {
 		r.may = append(r.may, answer.Cell)
 	}
 	return r
@@ -183,7 +183,7 @@ func freshOf(v verdict.Verdict, c search.Candidate) int {
 // bestOf is where a configuration goes on that is to be compared at its best: at another load where that may be better by so much that
 // the comparison is not precise.
 func (p *Plan) bestOf(d *decision, c *verdict.Choice) posterior.Cell {
-	if others := p.meetItself(d, c).rivals(p.tuning.Precise); len(others) > 0 {
+	if others := p.contestOfLoads(d, c).rivals(p.tuning.Precise); len(others) > 0 {
 		return others[0]
 	}
 	return c.Cell

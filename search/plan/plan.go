@@ -165,7 +165,7 @@ func (p *Plan) Tell(e search.Event) {
 	if p.ended == "" && (phase == search.PhaseFinal || phase == search.PhaseCurve) {
 		p.ended = p.whyEnded()
 	}
-	p.costs.add(e)
+	p.costs.record(e)
 	p.events = append(p.events, e)
 	p.blocks = max(p.blocks, e.Trial.Block)
 	switch phase {

@@ -14,10 +14,10 @@ import (
 // tiny keeps a divisor from being zero.
 const tiny = 1e-18
 
-// meeting weighs what a choice should meet in the finals, the answer for one. Each cell is worth what a trial of it is
+// contest weighs what a choice should meet in the finals, the answer for one. Each cell is worth what a trial of it is
 // expected to gain (the knowledge gradient; Frazier, Powell and Dayanik, INFORMS Journal on Computing 21, 2009): it may
 // turn out to be better than the choice, and to keep the limits as surely as is asked.
-type meeting struct {
+type contest struct {
 	plan *Plan
 	*decision
 	isSafe bool             // the choice keeps the limits as surely as is asked
@@ -29,40 +29,40 @@ type meeting struct {
 	safe   []float64          // probability that, after one more trial, it keeps the limits as surely as is asked
 }
 
-// meet lets the answer meet what was measured, the loads beside those of the best configurations, and what the strategy
+// contestOf lets the answer meet what was measured, the loads beside those of the best configurations, and what the strategy
 // predicts to be better.
-func (p *Plan) meet(d *decision) *meeting {
-	m := p.newMeeting(d, d.verdict.Answer())
+func (p *Plan) contestOf(d *decision) *contest {
+	m := p.newContest(d, d.verdict.Answer())
 	m.isSafe = d.verdict.Recommended != nil
 	for _, c := range d.verdict.Choices {
-		m.invite(c.Cell)
+		m.enterCell(c.Cell)
 	}
 	for _, c := range d.verdict.Configs[:min(p.tuning.Considered, len(d.verdict.Configs))] {
-		m.inviteBeside(c.Cell)
+		m.enterLoadsBeside(c.Cell)
 	}
 	if !p.settings.Elsewhere { // what the strategy predicts is of the search's server
 		for _, r := range p.predicted(p.tuning.Considered) {
-			m.invite(posterior.Cell{Candidate: r.Candidate, Load: r.Load})
+			m.enterCell(posterior.Cell{Candidate: r.Candidate, Load: r.Load})
 		}
 	}
 	return m.weigh()
 }
 
-// meetItself lets a configuration meet itself under other loads: each is to be compared at its best.
-func (p *Plan) meetItself(d *decision, choice *verdict.Choice) *meeting {
-	m := p.newMeeting(d, choice)
+// contestOfLoads lets a configuration meet itself under other loads: each is to be compared at its best.
+func (p *Plan) contestOfLoads(d *decision, choice *verdict.Choice) *contest {
+	m := p.newContest(d, choice)
 	m.isSafe = choice.Holds >= d.verdict.Confidence
 	for _, c := range d.verdict.Choices {
 		if c.Candidate.Key() == choice.Candidate.Key() {
-			m.invite(c.Cell)
+			m.enterCell(c.Cell)
 		}
 	}
-	m.inviteBeside(choice.Cell)
+	m.enterLoadsBeside(choice.Cell)
 	return m.weigh()
 }
 
-func (p *Plan) newMeeting(d *decision, choice *verdict.Choice) *meeting {
-	m := &meeting{
+func (p *Plan) newContest(d *decision, choice *verdict.Choice) *contest {
+	m := &contest{
 		plan: p, decision: d, cells: []posterior.Cell{choice.Cell}, in: map[posterior.CellKey]bool{choice.Cell.Key(): true}, out: map[string]bool{},
 	}
 	for _, c := range d.verdict.Choices {
@@ -73,28 +73,28 @@ func (p *Plan) newMeeting(d *decision, choice *verdict.Choice) *meeting {
 	return m
 }
 
-// invite adds a cell that may be measured and is not in yet; the choice stays the last.
-func (m *meeting) invite(c posterior.Cell) {
+// enterCell adds a cell that may be measured and is not in yet; the choice stays the last.
+func (m *contest) enterCell(c posterior.Cell) {
 	if key := c.Key(); !m.in[key] && !m.out[c.Candidate.Key()] {
 		m.in[key] = true
 		m.cells = slices.Insert(m.cells, len(m.cells)-1, c)
 	}
 }
 
-// inviteBeside adds a cell's configuration under loads beside its own.
-func (m *meeting) inviteBeside(c posterior.Cell) {
+// enterLoadsBeside adds a cell's configuration under loads beside its own.
+func (m *contest) enterLoadsBeside(c posterior.Cell) {
 	axis, level := m.plan.settings.Space.Load, c.Load.Level()
 	for _, factor := range m.plan.tuning.Besides {
 		if c.Load = axis.At(axis.AtMost(level * factor)); factor > 1 {
 			c.Load = axis.At(axis.AtLeast(level * factor))
 		}
-		m.invite(c)
+		m.enterCell(c)
 	}
 }
 
-func (m *meeting) weigh() *meeting {
-	m.score()
-	m.foresee()
+func (m *contest) weigh() *contest {
+	m.scoreCells()
+	m.predictSafety()
 	return m
 }
 
@@ -111,8 +111,8 @@ func (p *Plan) predicted(most int) []verdict.Rival {
 	return list[:min(most, len(list))]
 }
 
-// score fills in by how much each is better than the choice.
-func (m *meeting) score() {
+// scoreCells fills in by how much each is better than the choice.
+func (m *contest) scoreCells() {
 	last := len(m.cells) - 1
 	m.scores = make([]posterior.Normal, len(m.cells))
 	deviation := 0.0
@@ -132,9 +132,9 @@ func (m *meeting) score() {
 	m.noise = deviation * deviation
 }
 
-// foresee fills in the probabilities to be safe after one more trial. A normal belief with variance v becomes, after a trial with
+// predictSafety fills in the probabilities to be safe after one more trial. A normal belief with variance v becomes, after a trial with
 // variance n, one with variance v·n/(v+n), whose mean has moved by a deviation of v/√(v+n).
-func (m *meeting) foresee() {
+func (m *contest) predictSafety() {
 	m.safe = make([]float64, len(m.cells))
 	for i := range m.safe {
 		m.safe[i] = 1
@@ -161,7 +161,7 @@ func (m *meeting) foresee() {
 
 // worth is the gain to be expected of a further trial of a cell, and of one of the choice beside it, relative. Where the
 // choice is not safe, whatever turns out to be takes its place.
-func (m *meeting) worth(i int) float64 {
+func (m *contest) worth(i int) float64 {
 	d := m.scores[i]
 	weight := m.plan.settings.Goal.Objective.Weight()
 	if !m.isSafe {
@@ -177,7 +177,7 @@ func (m *meeting) worth(i int) float64 {
 
 // rivals are the cells that are worth more than worth, the one that is worth most first. Where the choice is not safe, it is those of which
 // one is likely enough to be.
-func (m *meeting) rivals(worth float64) []posterior.Cell {
+func (m *contest) rivals(worth float64) []posterior.Cell {
 	if !m.isSafe {
 		worth = m.unlikely()
 	}
@@ -196,7 +196,7 @@ func (m *meeting) rivals(worth float64) []posterior.Cell {
 }
 
 // isOpen reports whether the choice is not safe and may turn out to be.
-func (m *meeting) isOpen() bool { return !m.isSafe && m.worth(len(m.cells)-1) > m.unlikely() }
+func (m *contest) isOpen() bool { return !m.isSafe && m.worth(len(m.cells)-1) > m.unlikely() }
 
 // unlikely is the probability below which nothing is expected to turn out safe.
-func (m *meeting) unlikely() float64 { return 1 - m.verdict.Confidence }
+func (m *contest) unlikely() float64 { return 1 - m.verdict.Confidence }

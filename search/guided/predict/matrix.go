@@ -1,4 +1,4 @@
-package guided
+package predict
 
 import "math"
 

@@ -9,6 +9,7 @@ import (
 
 	"tuner/measure"
 	"tuner/search"
+	"tuner/search/guided/pools"
 )
 
 func TestLongestBatch(t *testing.T) {
@@ -19,7 +20,7 @@ func TestLongestBatch(t *testing.T) {
 	check := func(name string, want, budget time.Duration, limits ...search.Constraint) {
 		t.Helper()
 		g := newSmall(t, func(s *search.Settings) { s.Goal.Constraints, s.Budget.Time = limits, budget })
-		if got := g.longest(); got != want {
+		if got := g.opener.longest(); got != want {
 			t.Errorf("%s: %v, want %v", name, got, want)
 		}
 	}
@@ -30,21 +31,8 @@ func TestLongestBatch(t *testing.T) {
 	check("what is no latency of every batch", 0, 0, at(measure.LatencyP50, 0.010), at(measure.QueueTime, 0.001), at(measure.Memory, 1))
 }
 
-// What is not measured is known the less the farther it is from what was.
-func TestBeyond(t *testing.T) {
-	t.Parallel()
-	last := 0.0
-	for _, batch := range []int{8, 12, 16, 32} {
-		got := beyond(batch, 8)
-		if batch == 8 && got != 0 || batch > 8 && got <= last {
-			t.Errorf("a batch of %d varies by %g", batch, got)
-		}
-		last = got
-	}
-}
-
 // opened tells a search the service trials of some sizes of an engine that it asks for.
-func (m machine) opened(t *testing.T, g *Guided, sizes ...int) *pool {
+func (m machine) opened(t *testing.T, g *Guided, sizes ...int) *pools.Pool {
 	t.Helper()
 	next := g.Ask()
 	if next.Trial.Phase != search.PhaseService {
@@ -67,12 +55,12 @@ func TestPricedCurvesAreCompleted(t *testing.T) {
 		m.settings.Goal.Constraints = []search.Constraint{{Metric: measure.LatencyP99, Max: &limit}}
 		g := New(m.settings, search.NewLedger(m.settings.Goal), m.settings.Space.Candidates())
 		p := m.opened(t, g, asked...)
-		more, ok := g.complete(p)
+		more, ok := g.opener.complete(p)
 		if diff := cmp.Diff(want, more.Trial.Sizes); diff != "" || ok != (want != nil) {
 			t.Errorf("within %g s, after %v (-want +got):\n%s", limit, asked, diff)
 		}
 		if ok {
-			before := g.before(search.Action{Trial: search.Trial{Candidate: p.members[0], Phase: search.PhaseSearch}})
+			before := g.before(search.Action{Trial: search.Trial{Candidate: p.Members()[0], Phase: search.PhaseSearch}})
 			if before.Trial.Phase != search.PhaseService {
 				t.Errorf("a load comes before the rest of the curve: %+v", before)
 			}
@@ -101,21 +89,21 @@ func TestShortCurveOfAnEarlierCampaign(t *testing.T) {
 		m.settings.Earlier = []search.Earlier{{From: "then", Same: true, Events: []search.Event{first}}}
 		g := New(m.settings, search.NewLedger(m.settings.Goal), m.settings.Space.Candidates())
 		p, _ := g.poolOf(trial.Candidate)
-		if largest := p.outline.sizes[len(p.outline.sizes)-1]; largest != 32 {
+		if largest := g.predictor.Outline(p).Sizes[len(g.predictor.Outline(p).Sizes)-1]; largest != 32 {
 			t.Errorf("within %g s batches go up to %d, want 32", limit, largest)
 		}
-		more, ok := g.complete(p)
-		if wants := limit > tight; ok != wants || wants && !slices.Equal(more.Trial.Sizes, g.sizes(p.maxBatch)) {
+		more, ok := g.opener.complete(p)
+		if wants := limit > tight; ok != wants || wants && !slices.Equal(more.Trial.Sizes, g.pools.Sizes(p)) {
 			t.Fatalf("within %g s the curve goes on: %v, with %v", limit, ok, more.Trial.Sizes)
 		}
 		if !ok {
 			continue
 		}
 		g.Tell(m.answer(g, more.Trial, 1))
-		if s := p.service(); s.last() != 32 || s.isOld || s.trials != 1 {
-			t.Errorf("the new curve goes up to %d after %d trials, and is old: %v", s.last(), s.trials, s.isOld)
+		if s := p.ServiceTimes(); s.Largest() != 32 || s.IsInherited() || s.Trials() != 1 {
+			t.Errorf("the new curve goes up to %d after %d trials, and is old: %v", s.Largest(), s.Trials(), s.IsInherited())
 		}
-		if again, ok := g.complete(p); ok {
+		if again, ok := g.opener.complete(p); ok {
 			t.Errorf("the new curve goes on with %v", again.Trial.Sizes)
 		}
 	}
@@ -161,15 +149,15 @@ func TestUnknownPoolsAreRivals(t *testing.T) {
 	m.opened(t, g, 1, 2, 4, 8, 16, 32)
 	rivals, isOpen := g.Rivals()
 	if isOpen {
-		t.Error("engines that are foreseen count as unknown")
+		t.Error("engines that are forecast count as unknown")
 	}
-	for _, p := range g.pools {
+	for _, p := range g.pools.All() {
 		isListed := false
 		for _, r := range rivals {
-			isListed = isListed || r.Candidate.PoolKey() == p.key
+			isListed = isListed || r.Candidate.PoolKey() == p.Key()
 		}
 		if !isListed {
-			t.Errorf("%s is no rival", p.key)
+			t.Errorf("%s is no rival", p.Key())
 		}
 	}
 }

@@ -1,0 +1,232 @@
+package belief
+
+import (
+	"iter"
+	"math"
+	"slices"
+
+	"tuner/measure"
+	"tuner/search/guided/pools"
+	"tuner/search/guided/predict"
+	"tuner/search/guided/service"
+	"tuner/search/posterior"
+)
+
+// Belief is what is believed of a cell.
+type Belief struct {
+	pools.Cell
+	Score     float64   // of the goal, mean
+	Variance  float64   // of the score
+	Feasible  float64   // probability that all constraints are satisfied
+	Lack      float64   // sum of the logarithms by which the means miss constraints
+	Means     []float64 // logarithm, by metric of the goal
+	Residuals []posterior.Residual
+	Trials    int
+}
+
+// Deviation is the standard deviation of the score.
+func (b Belief) Deviation() float64 { return math.Sqrt(b.Variance) }
+
+// empty is a belief that is to be filled in.
+func (x *Beliefs) empty() Belief {
+	return Belief{Means: make([]float64, len(x.metrics)), Residuals: make([]posterior.Residual, len(x.metrics))}
+}
+
+// Believe joins prediction and residuals at a cell of a pool that is ready.
+func (x *Beliefs) Believe(c pools.Cell) Belief {
+	b := x.empty()
+	b.Cell = c
+	for k, m := range x.metrics {
+		if b.Means[k] = m.centre(); m.isPredicted {
+			b.Means[k] = x.prior(c, m.name)
+		}
+	}
+	if h := c.Pool.History(c.Batcher().Key, c.Level); h != nil {
+		b.Trials = h.Trials
+	}
+	x.expect(x.place(c), c.MaxBatch(), &b)
+	return b
+}
+
+// AtBest is Believe with what bounds the cell instead of its simulation.
+func (x *Beliefs) AtBest(c pools.Cell) Belief {
+	b := x.empty()
+	x.FillAtBest(c, &b)
+	return b
+}
+
+// FillAtBest is AtBest in memory that is used again. What the belief had before is lost.
+func (x *Beliefs) FillAtBest(c pools.Cell, b *Belief) {
+	if len(b.Means) != len(x.metrics) {
+		*b = x.empty()
+	}
+	b.Cell = c
+	o := x.predictor.Outline(c.Pool)
+	x.bound(o, o.UpTo(c.Batcher().Queue.MaxBatch), c.Level, b.Means)
+	x.expect(x.place(c), c.MaxBatch(), b)
+}
+
+// bound fills in, for each metric, the logarithm of what no cell surpasses at a load with batches up to the i-th size. A
+// percentile above the median is no less than the mean, but for rare shapes.
+func (x *Beliefs) bound(o predict.Outline, i int, level float64, logs []float64) {
+	best := x.predictor.Bound(o, i, level)
+	for k, m := range x.metrics {
+		switch {
+		case m.isDropped:
+			logs[k] = x.plain(m.name, o, level)
+		case m.isRate():
+			logs[k] = x.ofRate(m.name, best.Throughput)
+		case m.name == measure.QueueTime:
+			logs[k] = posterior.Log(m.name, 0)
+		case m.quantile > 0 && m.quantile <= 0.5:
+			logs[k] = math.Log(best.Lone)
+		case m.isPredicted:
+			logs[k] = math.Log(best.Wait)
+		default:
+			logs[k] = m.centre()
+		}
+	}
+}
+
+// plain is the logarithm of what stands for the prediction of a metric whose predictions have turned out wrong: in each pool
+// the same throughput, as far as the clients ask for it, and the latency that it makes by Little's law.
+func (x *Beliefs) plain(name measure.Metric, o predict.Outline, level float64) float64 {
+	b := x.predictor.Bound(o, o.Largest(), level)
+	if name == measure.Throughput || name == measure.Cost {
+		return x.ofRate(name, b.Throughput)
+	}
+	return math.Log(b.Wait)
+}
+
+// expect adds the residuals at a place of the belief's pool, with batches up to a size, to the means, and judges them.
+func (x *Beliefs) expect(place *posterior.Place, batch int, b *Belief) {
+	for k, m := range x.metrics {
+		b.Residuals[k] = x.residual(m, place, batch, b.Pool)
+		b.Means[k] += b.Residuals[k].Mean
+		switch _, rate := x.predictor.Demand(b.Level); m.name { // an open loop's server answers no more than what comes
+		case measure.Throughput:
+			b.Means[k] = min(b.Means[k], math.Log(rate))
+		case measure.Cost:
+			b.Means[k] = max(b.Means[k], x.ofRate(m.name, rate))
+		}
+	}
+	x.Judge(b)
+}
+
+// residual is what is expected of a metric beyond its prediction at a place of a pool.
+func (x *Beliefs) residual(m *metric, place *posterior.Place, batch int, p *pools.Pool) posterior.Residual {
+	if !m.isMemory() {
+		r := m.view.At(place)
+		if m.name == measure.Cost {
+			r.Mean = -r.Mean
+		}
+		return r
+	}
+	held, ok := p.Memory().Holds(batch)
+	if !ok {
+		return posterior.Residual{}
+	}
+	deviation := held.Deviation()
+	return posterior.Residual{Mean: math.Log(held.Value), Variance: deviation * deviation}
+}
+
+// Outlook yields what is believed of a pool that is not ready: of each size of batches at the load that just makes them, and
+// at the lowest and the highest; what does more than the next smaller size allows takes at least as long as a batch of that.
+// A belief is valid until the next one.
+func (x *Beliefs) Outlook(p *pools.Pool, f predict.Forecast) iter.Seq[Belief] {
+	o := x.predictor.ExpectedOutline(p, f.Curve)
+	unknown := f.Deviation*f.Deviation + x.predictor.Contention(p).Variance
+	axis := x.space.Load
+	return func(yield func(Belief) bool) {
+		b := x.empty()
+		for i, size := range o.Sizes {
+			knee := o.Most[i] / float64(x.pools.ClientBatch()) // requests/s
+			if !axis.Rate {
+				knee *= o.Lone()
+			}
+			levels := [...]float64{axis.Levels[0], axis.AtMost(knee), axis.AtLeast(knee), axis.Levels[len(axis.Levels)-1]}
+			for j, level := range levels {
+				if slices.Contains(levels[:j], level) {
+					continue
+				}
+				x.bound(o, i, level, b.Means)
+				if i > 0 {
+					x.raiseLatencies(b, math.Log(o.Seconds[i-1]+o.Overhead))
+				}
+				b.Pool, b.Level = p, level
+				place := posterior.PlaceBeyond(axis.At(level), size)
+				x.expect(&place, size, &b)
+				x.doubt(&b, unknown+x.varianceBeyond(size, f.Last))
+				if !yield(b) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// raiseLatencies raises the latencies of a belief to those of a batch. The median may be of smaller ones.
+func (x *Beliefs) raiseLatencies(b Belief, log float64) {
+	for k, m := range x.metrics {
+		if m.bindsLatency() && !m.isDropped {
+			b.Means[k] = max(b.Means[k], log)
+		}
+	}
+}
+
+// doubt adds a variance to what is predicted in a belief.
+func (x *Beliefs) doubt(b *Belief, variance float64) {
+	for k, m := range x.metrics {
+		if m.isPredicted {
+			b.Residuals[k].Variance += variance
+		}
+	}
+	x.Judge(b)
+}
+
+// Stated is a belief with what the curve of its open pool leaves unknown of a cell that was not measured. It is for what is
+// stated: in the search every such cell would stay a challenger until it is measured.
+func (x *Beliefs) Stated(b Belief) Belief {
+	batch := float64(b.MaxBatch())
+	if inFlight, _ := x.predictor.Demand(b.Level); inFlight < batch {
+		batch = inFlight
+	}
+	if unknown := x.varianceBeyond(int(batch), b.Pool.ServiceTimes().Largest()); unknown > 0 {
+		b.Residuals = slices.Clone(b.Residuals)
+		x.doubt(&b, unknown)
+	}
+	return b
+}
+
+func (x *Beliefs) varianceBeyond(batch, last int) float64 {
+	return service.VarianceBeyond(batch, last, x.tuning.Service.BeyondDeviation)
+}
+
+// Difference is the variance of the difference of two cells' scores.
+func (x *Beliefs) Difference(a, b Belief) float64 {
+	return x.variances(func(k int) float64 {
+		r, s, m := a.Residuals[k], b.Residuals[k], x.metrics[k]
+		switch {
+		case !m.isMemory():
+			return r.Variance + s.Variance - 2*m.covariance(r, s)
+		case a.Pool == b.Pool:
+			return 0
+		}
+		return r.Variance + s.Variance
+	})
+}
+
+// covariance is that of a metric's logarithms at two cells.
+func (m *metric) covariance(a, b posterior.Residual) float64 {
+	if !m.reference.Is(b) {
+		m.reference = m.view.Against(b)
+	}
+	return m.reference.Covariance(a)
+}
+
+// HighestScore is the score that no cell surpasses at a load: in an open loop the throughput cannot exceed the offered rate.
+// It is infinite otherwise.
+func (x *Beliefs) HighestScore(level float64) float64 {
+	_, rate := x.predictor.Demand(level)
+	return x.scoreOfRate(rate)
+}

@@ -1,0 +1,292 @@
+// Package belief says what is known of cells: the predictions of package predict, corrected by what trials showed, and
+// judged by the goal.
+//
+// The corrections are those of package posterior, whose model of the errors is that of the answer. Beliefs come out as
+// values: a score, a probability to keep the constraints, and what the next trials would tell of them. Which trial is next
+// is not decided here.
+package belief
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"tuner/measure"
+	"tuner/search"
+	"tuner/search/footprint"
+	"tuner/search/guided/pools"
+	"tuner/search/guided/predict"
+	"tuner/search/guided/tuning"
+	"tuner/search/posterior"
+	"tuner/search/verdict"
+)
+
+// Beliefs is what is known of all cells.
+type Beliefs struct {
+	criteria
+	space      search.Space
+	pools      *pools.Pools
+	predictor  *predict.Predictor
+	held       *footprint.Model
+	tuning     tuning.Tuning
+	confidence float64 // probability to keep the constraints from which on a cell may lead
+	sure       float64 // deviations within each of its limits that a leader is, at least
+
+	past      []search.Event       // trials of cells of earlier campaigns
+	trials    []search.Event       // of cells
+	figures   posterior.Figures    // of them
+	known     *posterior.Posterior // what they tell
+	isLearned bool                 // known is of all of them
+	scales    *posterior.Posterior // what was known when scales were learned last
+	scaledAt  int                  // trials then
+	next      Next
+	places    map[*pools.Pool]map[pools.Setting]*posterior.Place
+}
+
+// Next is when and how the next trial would be measured.
+type Next struct {
+	Elapsed       time.Duration // of the campaign so far
+	WarmUp        time.Duration // expected
+	Window        time.Duration
+	Launch        time.Duration // expected, of a process that does not run
+	LaunchWindows int           // windows of a trial after a launch
+	Running       string        // key of the pool whose process runs
+	Launched      int           // ordinal of its launch
+}
+
+// New returns beliefs that rest on no trial.
+func New(s search.Settings, p *pools.Pools, x *predict.Predictor, held *footprint.Model, n tuning.Tuning) *Beliefs {
+	return &Beliefs{
+		criteria: newCriteria(s.Goal), space: s.Space, pools: p, predictor: x, held: held, tuning: n,
+		confidence: cmp.Or(s.Confidence, verdict.Confidence), places: map[*pools.Pool]map[pools.Setting]*posterior.Place{},
+	}
+}
+
+// Confidence is the probability to keep the constraints from which on a cell may lead.
+func (x *Beliefs) Confidence() float64 { return x.confidence }
+
+// IsTrusted reports whether a cell is believed to keep the constraints as surely as a leader must.
+func (x *Beliefs) IsTrusted(b Belief) bool { return b.Feasible >= x.confidence }
+
+// Trials lists those of cells that were recorded in this campaign. The caller must not change the list.
+func (x *Beliefs) Trials() []search.Event { return x.trials }
+
+// Record enters a trial of a cell.
+func (x *Beliefs) Record(e search.Event) { x.trials = append(x.trials, e) }
+
+// Inherit enters a trial of an earlier campaign.
+func (x *Beliefs) Inherit(e search.Event) { x.past = append(x.past, e) }
+
+// Expire says that an event was told since Learn.
+func (x *Beliefs) Expire() { x.isLearned = false }
+
+// UpdateScales learns the posterior's scales when the trials have grown. That is when a trial is told, so that scales follow
+// from the events alone, whenever the search is asked.
+func (x *Beliefs) UpdateScales() {
+	n := len(x.past) + len(x.trials)
+	if n == x.scaledAt || float64(n) < posterior.Growth*float64(x.scaledAt) {
+		return
+	}
+	x.scaledAt = n
+	x.scales = posterior.New(x.options(nil), x.all())
+}
+
+// UpdateDropped finds out whose predictions are wrong. That is when a trial is told: what is predicted must not depend on
+// when it is asked for.
+func (x *Beliefs) UpdateDropped() {
+	for _, m := range x.metrics {
+		m.isDropped = m.isPredicted && x.isWrong(m)
+	}
+}
+
+// Learn conditions what is known of each metric on all that was measured in ready pools.
+func (x *Beliefs) Learn(next Next) {
+	if x.isLearned {
+		return
+	}
+	x.isLearned, x.next = true, next
+	x.known = posterior.New(x.options(x.scales), x.all())
+	for _, m := range x.metrics {
+		if m.isMemory() {
+			m.isKnown = x.held.Any()
+			continue
+		}
+		m.view = x.known.View(m.source(), m.isPredicted)
+		m.reference = posterior.Reference{}
+		m.lookAhead(next)
+		m.isKnown = m.isPredicted || m.view.IsSeen()
+	}
+	x.sure = distuv.UnitNormal.Quantile(math.Pow(x.confidence, 1/float64(max(x.limits(), 1))))
+}
+
+// lookAhead prepares what the next trial may tell of a metric.
+func (m *metric) lookAhead(next Next) {
+	at := next.Elapsed + next.WarmUp + next.Window/2
+	m.running = m.view.Ahead(at.Seconds(), next.Window.Seconds(), next.Launched)
+	m.fresh = m.view.Ahead((at + next.Launch).Seconds(), float64(next.LaunchWindows)*next.Window.Seconds(), 0)
+}
+
+// all lists the trials of cells, earlier campaigns' first.
+func (x *Beliefs) all() []search.Event { return slices.Concat(x.past, x.trials) }
+
+func (x *Beliefs) options(like *posterior.Posterior) posterior.Options {
+	return posterior.Options{Space: x.space, Goal: x.goal, Prior: x, Figures: &x.figures, Like: like, IsSketch: like != nil}
+}
+
+// isWrong reports whether a metric differs more from the simulation within pools than predictions may, beyond what trials
+// differ by themselves: beside a neighbour a p99 scatters by half.
+func (x *Beliefs) isWrong(m *metric) bool {
+	scatter := 0.0
+	if x.scales != nil {
+		scatter = x.scales.Scatter(m.source())
+	}
+	squares, freedom, noise := 0.0, 0.0, 0.0
+	for _, p := range x.pools.All() {
+		if !p.IsReady() {
+			continue
+		}
+		sum, all, own, n := 0.0, 0.0, 0.0, 0.0
+		for _, h := range p.Histories() {
+			c, found := p.Cell(h)
+			e, isTold := h.Measurement.Estimate(m.source())
+			if !found || !isTold {
+				continue
+			}
+			r := min(posterior.Log(m.source(), e.Value), x.endless(m, p)) - x.simulated(c, m.source())
+			sum, all, own, n = sum+r, all+r*r, own+scatter/float64(h.Trials), n+1
+		}
+		if n > 1 {
+			squares, freedom, noise = squares+all-sum*sum/n, freedom+n-1, noise+own*(n-1)/n
+		}
+	}
+	limits := x.tuning.Beliefs
+	most := limits.Wrong*limits.Wrong*freedom + noise
+	return freedom >= limits.Freedom && squares > most+limits.Clearly*most*math.Sqrt(2/freedom) // the deviation of a sum of squares
+}
+
+// Log predicts the natural logarithm of a metric of a configuration under a load from service times: false where the
+// engine's are not known, and for metrics that the simulation does not tell. It makes Beliefs a posterior.Prior.
+func (x *Beliefs) Log(c search.Candidate, load measure.Load, name measure.Metric) (float64, bool) {
+	cell, ok := x.pools.CellOf(c, load.Level())
+	if !ok || !isPredicted(name) {
+		return 0, false
+	}
+	return x.prior(cell, name), true
+}
+
+// prior is the logarithm that the simulation predicts for a metric at a cell, or what stands for it.
+func (x *Beliefs) prior(c pools.Cell, name measure.Metric) float64 {
+	for _, m := range x.metrics {
+		switch {
+		case m.name != name && m.source() != name:
+		case m.isDropped:
+			return x.plain(name, x.predictor.Outline(c.Pool), c.Level)
+		default:
+			return min(x.simulated(c, name), x.endless(m, c.Pool))
+		}
+	}
+	return x.simulated(c, name)
+}
+
+// simulated is the logarithm of a metric of a cell by the simulation alone.
+func (x *Beliefs) simulated(c pools.Cell, name measure.Metric) float64 {
+	r := x.predictor.Simulate(c)
+	if m := newMetric(name); !m.isRate() {
+		return posterior.Log(name, m.predicted(r))
+	}
+	return x.ofRate(name, max(r.Throughput, floor))
+}
+
+// endless is the logarithm of the latency from which on all are alike in an open loop: beyond its capacity a pool's queue
+// grows for as long as it is watched, and how far it got says nothing of lower rates.
+func (x *Beliefs) endless(m *metric, p *pools.Pool) float64 {
+	if !x.space.Load.Rate || !m.isPredicted || m.isRate() {
+		return math.Inf(1)
+	}
+	for _, limit := range m.limits {
+		if limit.Max != nil {
+			return posterior.Log(m.name, x.tuning.Loads.EndlessLimits**limit.Max)
+		}
+	}
+	o := x.predictor.Outline(p)
+	return posterior.Log(m.name, x.tuning.Loads.EndlessBatches*o.Seconds[o.Largest()])
+}
+
+// IsEndless reports whether a trial's latencies are beyond what can be told of a queue that grows: how far they got would
+// tell the posterior of the length of the windows.
+func (x *Beliefs) IsEndless(m measure.Measurement) bool {
+	if !x.space.Load.Rate {
+		return false
+	}
+	return slices.ContainsFunc(x.goal.Constraints, func(limit search.Constraint) bool {
+		e, isTold := m.Estimate(limit.Metric)
+		return isTold && limit.Max != nil && isPredicted(limit.Metric) && limit.Metric != measure.Cost &&
+			e.Value > x.tuning.Loads.EndlessLimits**limit.Max
+	})
+}
+
+// Predict tells what is known of a cell of a pool that is ready.
+func (x *Beliefs) Predict(c pools.Cell) search.Prediction {
+	curve := x.predictor.Curve(c.Pool)
+	return search.Prediction{
+		Values:  x.predictions(x.Believe(c), x.predictor.Simulate(c)),
+		Service: search.ServiceTimes{Sizes: curve.Sizes, Alone: curve.Alone, Crowded: curve.Crowded, Overhead: curve.Overhead},
+	}
+}
+
+// place is where a cell lies for the posterior.
+func (x *Beliefs) place(c pools.Cell) *posterior.Place {
+	known := x.places[c.Pool]
+	if known == nil {
+		known = map[pools.Setting]*posterior.Place{}
+		x.places[c.Pool] = known
+	}
+	place, isKnown := known[c.Setting]
+	if !isKnown {
+		made := posterior.PlaceOf(x.cell(c), x.space)
+		place = &made
+		known[c.Setting] = place
+	}
+	return place
+}
+
+// cell is a cell as the posterior has it.
+func (x *Beliefs) cell(c pools.Cell) posterior.Cell {
+	return posterior.Cell{Candidate: x.pools.Named(c), Load: x.space.Load.At(c.Level)}
+}
+
+// IsFar reports whether so many others are nearer to the best that the posterior keeps a cell apart.
+func (x *Beliefs) IsFar(c pools.Cell) bool { return x.known.IsApart(x.cell(c)) }
+
+// IsLeft reports whether all that was measured of a pool is far from the best.
+func (x *Beliefs) IsLeft(p *pools.Pool) bool {
+	return p.IsMeasured() && !slices.ContainsFunc(p.Histories(), func(h *pools.History) bool {
+		c, found := p.Cell(h)
+		return !found || !x.IsFar(c)
+	})
+}
+
+// Pace is the throughput of now by that of then, from the cells that both measured, nil without any. Both campaigns saw some
+// minutes of the machine's slow course.
+func (x *Beliefs) Pace(pairs [][2]*pools.History) *measure.Estimate {
+	v := x.known.View(measure.Throughput, true)
+	sum, precision := 0.0, 0.0
+	variance := func(h *pools.History) float64 { return v.TrialVariance(h.Seconds()) / float64(h.Trials) }
+	for _, pair := range pairs {
+		now, before := pair[0], pair[1]
+		a, isNow := now.Measurement.Estimate(measure.Throughput)
+		b, wasThen := before.Measurement.Estimate(measure.Throughput)
+		if isNow && wasThen && a.Value > 0 && b.Value > 0 {
+			w := 1 / (variance(now) + variance(before))
+			sum, precision = sum+w*math.Log(a.Value/b.Value), precision+w
+		}
+	}
+	if precision == 0 {
+		return nil
+	}
+	pace := posterior.Normal{Mean: sum / precision, Deviation: math.Sqrt(1/precision + 2*v.SpeedVariance())}.Estimate()
+	return &pace
+}

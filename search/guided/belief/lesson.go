@@ -1,0 +1,109 @@
+package belief
+
+import (
+	"math"
+	"time"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"tuner/measure"
+	"tuner/search"
+)
+
+// What trials that were not made yet would tell.
+
+// Tells is what the next trials of a cell tell of a metric: the variance by which that of its logarithm falls. Memory is
+// seen when the pool is opened, and no trial tells more of it.
+func (x *Beliefs) Tells(k int, b Belief, trials int) float64 {
+	m, variance := x.metrics[k], b.Residuals[k].Variance
+	switch {
+	case !m.isMemory():
+		return min(m.ahead(x.runs(b)).Tells(b.Residuals[k], trials), variance)
+	case b.Pool == nil || b.Pool.IsReady():
+		return 0
+	}
+	return variance
+}
+
+// runs reports whether a trial of a cell would be in the process that runs.
+func (x *Beliefs) runs(b Belief) bool { return b.Pool != nil && b.Pool.Key() == x.next.Running }
+
+// Moves is the standard deviation by which the next trials of a cell move its score.
+func (x *Beliefs) Moves(b Belief, trials int) float64 {
+	return math.Sqrt(x.variances(func(k int) float64 { return x.Tells(k, b, trials) }))
+}
+
+// MovesOver is the standard deviation by which the next trials of a cell, the leader or another, move the score of that
+// other cell over the leader's.
+func (x *Beliefs) MovesOver(of, b, leader Belief, trials int) float64 {
+	return math.Sqrt(x.variances(func(k int) float64 {
+		m := x.metrics[k]
+		if m.isMemory() {
+			return x.Tells(k, of, trials)
+		}
+		r, s, l := of.Residuals[k], b.Residuals[k], leader.Residuals[k]
+		apart := r.Variance - m.covariance(s, l)
+		if of.Cell != leader.Cell {
+			s = l
+		}
+		return m.ahead(x.runs(of)).TellsBetween(r, s, apart, trials)
+	}))
+}
+
+// Needed is how much faster than believed trials must show a cell, in deviations of what they tell. From there on it keeps
+// its limits as surely as a leader must. others is the probability that it keeps those limits that speed does not help. What
+// trials tell moves a mean, and the rest of the variance remains.
+func (x *Beliefs) Needed(b Belief, trials int) (deviations, others float64) {
+	deviations, others = math.Inf(-1), 1
+	for k, m := range x.metrics {
+		if !m.isKnown || len(m.limits) == 0 {
+			continue
+		}
+		variance, told := b.Residuals[k].Variance, x.Tells(k, b, trials)
+		room := x.sure * math.Sqrt(max(variance-told, 0))
+		need := func(way, misses float64) { // way: of the metric, to keep the limit
+			if d := (misses + room) / max(math.Sqrt(told), floor); m.direction()*way > 0 {
+				deviations = max(deviations, d)
+			} else {
+				others *= distuv.UnitNormal.CDF(-d)
+			}
+		}
+		for _, limit := range m.limits {
+			if limit.Max != nil {
+				need(-1, b.Means[k]-math.Log(max(*limit.Max, floor)))
+			}
+			if limit.Min != nil {
+				need(1, math.Log(max(*limit.Min, floor))-b.Means[k])
+			}
+		}
+	}
+	return deviations, others
+}
+
+// MustShow bounds what a window must show at its look to matter still: the limits, and the lead where the objective is one
+// metric, each with room for what so short a window may err by. There are none while nothing satisfies the constraints: then
+// it is to be known by how much they are missed.
+func (x *Beliefs) MustShow(lead float64) []search.Constraint {
+	if math.IsInf(lead, -1) {
+		return nil
+	}
+	var list []search.Constraint
+	for _, m := range x.metrics {
+		if !m.isToldByLoad() {
+			continue
+		}
+		room := math.Exp(x.tuning.Beliefs.Clearly * m.lookDeviation(x.next.Window))
+		for _, limit := range m.limits {
+			list = append(list, loosened(limit, room))
+		}
+		if len(x.goal.Objective.Terms) == 1 && m.weight != 0 {
+			list = append(list, m.leading(lead, room))
+		}
+	}
+	return list
+}
+
+// lookDeviation is that of the logarithm of what a window shows at its look.
+func (m *metric) lookDeviation(window time.Duration) float64 {
+	return math.Sqrt(m.view.TrialVariance(measure.Look*window.Seconds()) + m.view.SpeedVariance())
+}

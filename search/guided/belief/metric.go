@@ -1,0 +1,147 @@
+package belief
+
+import (
+	"math"
+
+	"tuner/measure"
+	"tuner/search"
+	"tuner/search/posterior"
+	"tuner/search/queuesim"
+)
+
+// floor is the least value that a logarithm is taken of, and the least standard deviation.
+const floor = 1e-9
+
+// metric is what is believed of one metric of the goal, on log scale.
+type metric struct {
+	name        measure.Metric
+	quantile    float64 // of a percentile of the latency; else 0
+	weight      float64 // in the objective, negative where lower is better; 0 in none
+	limits      []search.Constraint
+	isPredicted bool // by the simulation of the queue
+	isDropped   bool // its predictions turned out wrong
+	isKnown     bool // it was measured, or is predicted
+	view        *posterior.View
+	reference   posterior.Reference // with which cells were compared last
+	running     posterior.Ahead     // the error of the next trial in the process that runs
+	fresh       posterior.Ahead     // and in one that is launched for it
+}
+
+func newMetric(name measure.Metric) *metric {
+	m := &metric{name: name, isPredicted: isPredicted(name)}
+	m.quantile, _ = name.Quantile()
+	return m
+}
+
+// centre is the mean logarithm of what nothing predicts.
+func (m *metric) centre() float64 {
+	if m.view == nil {
+		return 0
+	}
+	return m.view.Centre()
+}
+
+// isMemory reports whether the metric is memory, which is a matter of the pool and the largest batch.
+func (m *metric) isMemory() bool { return m.name == measure.Memory }
+
+// bindsLatency reports whether the metric is at least the time of the batches that a throughput needs: the median may be
+// that of smaller ones.
+func (m *metric) bindsLatency() bool {
+	return m.name == measure.LatencyAvg || m.quantile > 0.5
+}
+
+// isRate reports whether the metric is the throughput, or the cost, which is its reciprocal but for a factor.
+func (m *metric) isRate() bool { return m.name == measure.Throughput || m.name == measure.Cost }
+
+// isPredicted reports whether the simulation of the queue tells a metric.
+func isPredicted(name measure.Metric) bool {
+	switch name {
+	case measure.Throughput, measure.Cost, measure.LatencyAvg, measure.QueueTime:
+		return true
+	}
+	_, isQuantile := name.Quantile()
+	return isQuantile
+}
+
+// isToldByLoad reports whether a load itself tells a metric.
+func (m *metric) isToldByLoad() bool {
+	return m.quantile > 0 || m.name == measure.Throughput || m.name == measure.LatencyAvg
+}
+
+// predicted is a metric of a simulated queue, not that of a rate.
+func (m *metric) predicted(r queuesim.Result) float64 {
+	switch m.name {
+	case measure.LatencyAvg:
+		return r.Mean
+	case measure.LatencyP50:
+		return r.P50
+	case measure.LatencyP90:
+		return r.P90
+	case measure.LatencyP95:
+		return r.P95
+	case measure.LatencyP99:
+		return r.P99
+	case measure.QueueTime:
+		return r.Queue
+	}
+	return tail(r, m.quantile)
+}
+
+// tail is a percentile of the latency that the simulation does not tell, from those that it does: linear in −ln(1−q), as
+// that of an exponential tail is.
+func tail(r queuesim.Result, q float64) float64 {
+	known := [...]struct{ q, latency float64 }{{0.5, r.P50}, {0.9, r.P90}, {0.95, r.P95}, {0.99, r.P99}}
+	i := 1
+	for i < len(known)-1 && q > known[i].q {
+		i++
+	}
+	a, b := known[i-1], known[i]
+	at := func(q float64) float64 { return -math.Log1p(-q) }
+	return a.latency + (b.latency-a.latency)*(at(q)-at(a.q))/(at(b.q)-at(a.q))
+}
+
+// ahead is the error of the next trial: in the process that runs, or in one of its own.
+func (m *metric) ahead(isRunning bool) posterior.Ahead {
+	if isRunning {
+		return m.running
+	}
+	return m.fresh
+}
+
+// direction is which way the metric goes on a machine that gets faster; 0 for what is no matter of speed.
+func (m *metric) direction() float64 {
+	if m.name == measure.Cost {
+		return -posterior.Direction(m.source())
+	}
+	return posterior.Direction(m.name)
+}
+
+// source is the metric that trials tell of it: the cost is derived from the throughput.
+func (m *metric) source() measure.Metric {
+	if m.name == measure.Cost {
+		return measure.Throughput
+	}
+	return m.name
+}
+
+// leading is what an only metric of the objective must be for a score, with a factor of room.
+func (m *metric) leading(score, room float64) search.Constraint {
+	value := math.Exp(score / m.weight)
+	if m.weight > 0 {
+		return loosened(search.Constraint{Metric: m.name, Min: &value}, room)
+	}
+	return loosened(search.Constraint{Metric: m.name, Max: &value}, room)
+}
+
+// loosened is a constraint that leaves a factor of room.
+func loosened(c search.Constraint, room float64) search.Constraint {
+	if c.Max != nil {
+		most := *c.Max * room
+		c.Max = &most
+	}
+	if c.Min != nil {
+		least := *c.Min / room
+		c.Min = &least
+	}
+	return c
+}

@@ -1,0 +1,225 @@
+package guided
+
+import (
+	"slices"
+	"time"
+
+	"tuner/measure"
+	"tuner/search"
+	"tuner/search/guided/belief"
+	"tuner/search/guided/pools"
+	"tuner/search/guided/predict"
+	"tuner/search/guided/tuning"
+	"tuner/search/queuesim"
+)
+
+// opener makes service trials: it says which pools are worth one, and which sizes are measured.
+type opener struct {
+	settings  search.Settings
+	tuning    tuning.Tuning
+	pools     *pools.Pools
+	predictor *predict.Predictor
+	beliefs   *belief.Beliefs
+	schedule  *schedule
+	appraiser appraiser
+}
+
+// poolBound is what a pool whose service times are not known may do.
+type poolBound struct {
+	pool   *pools.Pool
+	worth  float64 // per second, see appraiser.rate
+	chance float64 // the highest probability that a cell satisfies the constraints
+}
+
+// worthOpening lists the pools of an engine that are not ready and are worth a trial.
+func (o opener) worthOpening(e *pools.Engine, s *survey) []poolBound {
+	return slices.DeleteFunc(o.bounds(e, s), func(x poolBound) bool { return x.worth == 0 })
+}
+
+// bounds lists all pools of an engine that are not ready, as far as its service times are known or forecast.
+func (o opener) bounds(e *pools.Engine, s *survey) []poolBound {
+	f, ok := o.predictor.Forecast(e)
+	if !ok {
+		return nil
+	}
+	var list []poolBound
+	for _, p := range e.Pools() {
+		if !p.HasFailed() && !p.IsReady() {
+			list = append(list, o.bound(p, f, s))
+		}
+	}
+	return list
+}
+
+// bound is the most that a pool may do.
+func (o opener) bound(p *pools.Pool, f predict.Forecast, s *survey) poolBound {
+	x, cost := poolBound{pool: p}, o.cost(p, f)
+	for b := range o.beliefs.Outlook(p, f) {
+		x.chance = max(x.chance, b.Feasible)
+		if b.Feasible >= o.tuning.Beliefs.Possible {
+			x.worth = max(x.worth, o.appraiser.rate(cost, func(trials int) float64 { return o.appraiser.gain(s, b, trials) }))
+		}
+	}
+	return x
+}
+
+// chance is the highest probability that a configuration satisfies the constraints, of cells and of pools that were not
+// started, while none is believed to.
+func (o opener) chance(s *survey) float64 {
+	if len(o.pools.All()) == 0 {
+		return 0
+	}
+	most, known := s.chance, o.pools.Experience()
+	for _, e := range o.pools.Engines() {
+		if known.IsHopeless(e) {
+			continue
+		}
+		for _, x := range o.bounds(e, s) {
+			most = max(most, x.chance)
+		}
+	}
+	return most
+}
+
+// best is the pool that is worth most to be made ready, of those whose service trial is allowed, and false where none is
+// worth a trial.
+func (o opener) best(s *survey, allows func(search.Action) bool) (poolBound, bool) {
+	var best poolBound
+	known := o.pools.Experience()
+	for _, e := range o.pools.Engines() {
+		if known.IsHopeless(e) {
+			continue
+		}
+		for _, x := range o.worthOpening(e, s) {
+			if x.worth > best.worth && allows(o.begin(x.pool)) {
+				best = x
+			}
+		}
+	}
+	return best, best.pool != nil
+}
+
+// cost is what it takes until the first window of a pool, in seconds.
+func (o opener) cost(p *pools.Pool, f predict.Forecast) float64 {
+	trials := 1
+	if !p.Engine().IsOpen() && p.Instances() > 1 {
+		trials = 2
+	}
+	seconds := 0.0
+	for _, size := range o.pools.Sizes(p)[:o.measurable(p, f.Curve)] {
+		takes := max(o.schedule.anySize().Seconds(), o.tuning.Service.Batches*f.Curve.Time(size, p.Instances(), p.Instances()))
+		seconds += float64(trials) * takes
+	}
+	first := o.pools.First(p)
+	return seconds + o.schedule.expect(p.Engine(), first, first.Key(), o.schedule.window()).Seconds()
+}
+
+// begin is the next service trial of a pool that is to be ready: what a batch takes alone, where that is not known of its
+// engine, or with all instances at work.
+func (o opener) begin(p *pools.Pool) search.Action {
+	if !p.Engine().IsOpen() {
+		return o.serviceTrial(p, 1, o.priced(p), "service times of an engine that may be better")
+	}
+	return o.serviceTrial(p, p.Instances(), o.priced(p), "service times of instances together")
+}
+
+// price is the service trial by which an engine shows what its values do.
+func (o opener) price(e *pools.Engine) search.Action {
+	entry := e.EntryPool()
+	return o.serviceTrial(entry, 1, o.priced(entry), "service times of an engine")
+}
+
+// serviceTrial is a service trial in a pool's process, with the candidate that allows the largest batches and waits the least.
+func (o opener) serviceTrial(p *pools.Pool, concurrency int, sizes []int, why string) search.Action {
+	sizes = slices.DeleteFunc(slices.Clone(sizes), p.Refuses)
+	return search.Action{Trial: search.Trial{
+		Candidate: o.pools.Widest(p), Load: measure.Load{Concurrency: concurrency, BatchSize: sizes[0]},
+		Windows: len(sizes), Window: o.tuning.Service.Window, Phase: search.PhaseService, Sizes: sizes, Longest: o.longest(),
+	}, Why: why}
+}
+
+// repeat measures again, once, the sizes of the service trial in the running process whose times cannot be right: they are
+// not smoothed.
+func (o opener) repeat() (search.Action, bool) {
+	p, ok := o.pools.ByKey(o.schedule.process.Pool)
+	if !ok || p.HasFailed() {
+		return search.Action{}, false
+	}
+	const why = "service times again: a larger batch cannot take so much shorter or longer"
+	together := p.Together()
+	if sizes := together.Suspects(o.tuning.Service); len(sizes) > 0 && together.Trials() == 1 {
+		return o.serviceTrial(p, p.Instances(), sizes, why), true
+	}
+	alone := p.Engine().Alone()
+	if sizes := alone.Suspects(o.tuning.Service); len(sizes) > 0 && alone.Trials() == 1 && p == p.Engine().OpenedOn() {
+		return o.serviceTrial(p, 1, sizes, why), true
+	}
+	return search.Action{}, false
+}
+
+// complete is the service trial that continues a ready pool's curve before a load is put on the pool; false where there is
+// nothing to continue with. An engine that was only priced has sizes that no trial asked for. A curve of an earlier campaign
+// may end where a tighter limit or a smaller budget broke it off; it is measured again, since the machine may have another
+// pace today.
+func (o opener) complete(p *pools.Pool) (search.Action, bool) {
+	t, concurrency := p.ServiceTimes(), 1
+	if t == p.Together() {
+		concurrency = p.Instances()
+	}
+	all := o.pools.Sizes(p)
+	sizes := slices.DeleteFunc(slices.Clone(all), func(size int) bool { return size <= t.Largest() || p.Refuses(size) })
+	if len(sizes) == 0 || !t.IsInherited() && sizes[0] <= t.LargestAsked() || !o.isBrief(o.curve(p).Time(sizes[0], 1, 1)) {
+		return search.Action{}, false
+	}
+	if t.IsInherited() {
+		sizes = all
+	}
+	return o.serviceTrial(p, concurrency, sizes, "service times of larger batches"), true
+}
+
+// curve is what was measured of a pool's service times.
+func (o opener) curve(p *pools.Pool) queuesim.Curve {
+	return p.ServiceTimes().Curve(o.tuning.Service.LeastSpread)
+}
+
+func (o opener) longest() time.Duration { return o.schedule.longest(o.beliefs.TightestLatency()) }
+
+// isBrief reports whether a batch that takes so many seconds is measured.
+func (o opener) isBrief(seconds float64) bool {
+	longest := o.longest()
+	return longest == 0 || seconds <= longest.Seconds()
+}
+
+// measurable is how many sizes of a curve, known or forecast, are expected to be measured in a pool.
+func (o opener) measurable(p *pools.Pool, c queuesim.Curve) int {
+	sizes := o.pools.Sizes(p)
+	tooLong := func(size int) bool { return len(c.Sizes) > 0 && !o.isBrief(c.Time(size, 1, 1)) }
+	if i := slices.IndexFunc(sizes, tooLong); i >= 0 {
+		return max(i, 1)
+	}
+	return len(sizes)
+}
+
+// priced are the sizes of a service trial that prices an engine: the smallest two where the time is short, else all.
+func (o opener) priced(p *pools.Pool) []int {
+	sizes := o.pools.Sizes(p)
+	if o.isHurried() {
+		return sizes[:min(2, len(sizes))]
+	}
+	return sizes
+}
+
+// isHurried reports whether there is no time to put a load on an engine before all values of the engine knobs were tried:
+// what these are expected to take is more than what is left for it.
+func (o opener) isHurried() bool {
+	if o.settings.Budget.Time == 0 {
+		return false
+	}
+	untried := o.pools.Untried()
+	if untried == 0 {
+		return false
+	}
+	each := o.schedule.anyLaunch() + time.Duration(len(o.pools.LargestSizes()))*o.schedule.anySize()
+	cost := time.Duration(untried)*each + o.schedule.window() + o.schedule.anyWarmUp()
+	return o.schedule.searched()+o.schedule.share(cost) > o.tuning.Trials.ExploreShare
+}

@@ -1,0 +1,160 @@
+package pools
+
+import (
+	"iter"
+	"slices"
+
+	"tuner/search"
+)
+
+// A space may have more pools, or more settings of the batcher in each, than can be thought about between two trials. Then
+// the search looks at a part: at engines that differ in few knobs from the default's, and at more of them around each new
+// best; and in a pool at settings that are spread over all, and at more of them around each that was measured. What is
+// looked at is a matter of the events alone.
+
+// enterSpace enters the pools of the space, or a part of them.
+func (s *Pools) enterSpace() {
+	if n, _ := s.candidates.PoolCount(); n > s.tuning.Parts.Whole() {
+		s.isPart = true
+		s.enterAround(search.Candidate{}, s.tuning.Parts.First())
+		return
+	}
+	for settings := range s.candidates.Pools() {
+		s.enter(settings)
+	}
+}
+
+// enterAround enters pools whose engines differ from home's in few knobs, the nearest first: about so many.
+func (s *Pools) enterAround(home search.Candidate, most int) {
+	parts := s.tuning.Parts
+	end, left := min(len(s.pools)+most, parts.Pools), parts.Patience*most
+	for distance := range parts.Farthest + 1 {
+		for settings := range s.candidates.Near(home, distance) {
+			_, known := s.byName[EngineKey(settings)]
+			if left--; !known && (len(s.pools) >= end || left <= 0) {
+				return
+			}
+			s.enterNew(settings)
+		}
+	}
+}
+
+// enterNew enters a pool unless it is known.
+func (s *Pools) enterNew(settings search.Candidate) {
+	if s.byKey[settings.PoolKey()] == nil {
+		s.enter(settings)
+	}
+}
+
+// Of is the pool of a candidate. One that was not looked at, of a campaign that went another way before, is entered.
+func (s *Pools) Of(c search.Candidate) (*Pool, bool) {
+	p, known := s.byKey[c.PoolKey()]
+	if known || !s.isPart {
+		return p, known
+	}
+	for settings := range s.candidates.Near(c, 0) {
+		s.enterNew(settings)
+	}
+	p, known = s.byKey[c.PoolKey()]
+	return p, known
+}
+
+// FollowBest looks around the best that was measured where that is another engine's than before. It reports whether it
+// looked.
+func (s *Pools) FollowBest() bool {
+	if !s.isPart {
+		return false
+	}
+	ranked := s.ledger.Ranked()
+	if len(ranked) == 0 || EngineKey(ranked[0].Candidate) == s.home {
+		return false
+	}
+	s.home = EngineKey(ranked[0].Candidate)
+	s.enterAround(ranked[0].Candidate, s.tuning.Parts.Next())
+	return true
+}
+
+// IsLarge reports whether not all members of a pool are looked at.
+func (s *Pools) IsLarge() bool { return s.candidates.Batchers() > s.tuning.Parts.WholePool }
+
+// Fill lists the members of a pool that are looked at: of a large pool's those that are spread over all, that are like the
+// best so far, and that is the same as the default.
+func (s *Pools) Fill(p *Pool) {
+	switch {
+	case len(p.members) > 0 && !s.IsLarge():
+		return
+	case !s.IsLarge():
+		p.members = s.candidates.Members(p.settings)
+	default:
+		if p == s.byKey[search.Candidate{}.PoolKey()] && !p.hosts {
+			p.addMember(s.twin)
+		}
+		if ranked := s.ledger.Ranked(); len(ranked) > 0 {
+			s.AddMembers(p, s.candidates.Beside(withBatcher(p.settings, ranked[0].Candidate)))
+		}
+		s.AddMembers(p, s.candidates.Coarse(p.settings, s.tuning.Parts.FirstMembers))
+	}
+	if p.hosts && !slices.ContainsFunc(p.members, search.Candidate.IsDefault) {
+		p.members = append(p.members, search.Candidate{})
+	}
+}
+
+// withBatcher is a pool's candidate with the batcher of another's.
+func withBatcher(settings, other search.Candidate) search.Candidate {
+	for _, x := range other.Settings() {
+		if scope, known := search.KnobScope(x.Knob); known && scope == search.ScopeBatcher {
+			settings = settings.With(x.Knob, x.Value)
+		}
+	}
+	return settings
+}
+
+// AddMembers adds to the members of a large pool that are looked at, as long as they are not too many.
+func (s *Pools) AddMembers(p *Pool, members iter.Seq[search.Candidate]) {
+	for c := range members {
+		if len(p.members) < s.tuning.Parts.Members {
+			p.addMember(c)
+		}
+	}
+}
+
+// addMember adds a member to those of a large pool that are looked at.
+func (p *Pool) addMember(c search.Candidate) {
+	if p.isMember == nil {
+		p.isMember = map[string]bool{}
+	}
+	if key := c.Key(); !p.isMember[key] {
+		p.isMember[key] = true
+		p.members = append(p.members, c)
+	}
+}
+
+// AddNeighbours looks at what is like a candidate that was measured in a large pool, and at the candidate itself.
+func (s *Pools) AddNeighbours(p *Pool, c search.Candidate) {
+	if !s.IsLarge() || c.IsDefault() {
+		return
+	}
+	p.addMember(c)
+	s.AddMembers(p, s.candidates.Beside(c))
+	if p.IsReady() {
+		s.makeBatchers(p)
+	}
+}
+
+// Unseen is the number of candidates that were not looked at, at most.
+func (s *Pools) Unseen() int {
+	if !s.isPart && !s.IsLarge() {
+		return 0
+	}
+	all, _ := s.candidates.Len()
+	seen := len(s.pools) * s.candidates.Batchers()
+	for _, p := range s.pools {
+		if p.IsReady() && s.IsLarge() {
+			seen -= s.candidates.Batchers() - len(p.members)
+		}
+	}
+	return max(all-seen, 0)
+}
+
+// PerPool is the number of candidates of each pool.
+func (s *Pools) PerPool() int { return s.candidates.Batchers() }

@@ -1,0 +1,68 @@
+package predict
+
+import (
+	"math"
+
+	"tuner/search/guided/pools"
+)
+
+// Contention is what is expected of the instances of a pool beside what they would do undisturbed, as a logarithm.
+type Contention struct{ Mean, Variance float64 }
+
+// Contention is that of a pool.
+func (x *Predictor) Contention(p *pools.Pool) Contention { return x.contention[p] }
+
+// contentionCovariance is that of two pools' logarithms.
+func (x *Predictor) contentionCovariance(a, b *pools.Pool) float64 {
+	n := x.tuning.Contention
+	d := math.Log(float64(a.Instances()) / float64(b.Instances()))
+	all := d + math.Log(float64(max(a.Threads(), 1))/float64(max(b.Threads(), 1)))
+	others := b.Engine().Values()
+	same, values := 0.0, float64(len(others))
+	for i, v := range a.Engine().Values() {
+		if v == others[i] {
+			same++
+		}
+	}
+	alike := 1.0
+	if values > 0 {
+		alike = n.Strangers + (1-n.Strangers)*same/values
+	}
+	k := n.Alike * alike * math.Exp(-(d*d+all*all)/2)
+	if a == b {
+		k += n.Own
+	}
+	return k
+}
+
+// ForecastContention predicts, for all pools of several instances that are not ready, what their instances do to each other,
+// from those that are: memory bandwidth, cores and a GPU are shared in much the same way whatever the engine.
+func (x *Predictor) ForecastContention() {
+	ready := x.ready()
+	factor, weights := make([][]float64, len(ready)), make([]float64, len(ready))
+	for i, p := range ready {
+		factor[i] = make([]float64, i+1)
+		for j := range factor[i] {
+			factor[i][j] = x.contentionCovariance(p, ready[j])
+		}
+		o := x.opened[p].outline
+		last := o.Largest()
+		undisturbed := x.undisturbed(p, p.Engine().Alone().Curve(x.tuning.Service.LeastSpread), o.Sizes[last])
+		weights[i] = math.Log(o.Most[last] / undisturbed)
+	}
+	cholesky(factor)
+	solve(factor, weights)
+	reduced := make([]float64, len(ready))
+	for _, p := range x.pools.All() {
+		if p.IsReady() || p.Instances() == 1 {
+			continue
+		}
+		for i, q := range ready {
+			reduced[i] = x.contentionCovariance(p, q)
+		}
+		c := Contention{Mean: dot(reduced, weights)}
+		forward(factor, reduced)
+		c.Variance = max(x.contentionCovariance(p, p)-dot(reduced, reduced), 0)
+		x.contention[p] = c
+	}
+}

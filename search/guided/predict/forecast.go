@@ -1,0 +1,142 @@
+package predict
+
+import (
+	"math"
+
+	"tuner/search/guided/pools"
+	"tuner/search/queuesim"
+)
+
+// Forecast is what is expected of an engine that has not been opened.
+type Forecast struct {
+	Curve     queuesim.Curve
+	Deviation float64 // standard deviation of its times' logarithm
+	Last      int     // the largest size of the curves that it rests on
+}
+
+// observation is a service curve that was measured.
+type observation struct {
+	engine  *pools.Engine
+	curve   queuesim.Curve
+	machine int // that it was measured on: 0 this one, others from 1
+}
+
+// Observe enters a service curve of an engine that was measured on another machine, the first of which is 1.
+func (x *Predictor) Observe(e *pools.Engine, c queuesim.Curve, machine int) {
+	x.foreign = append(x.foreign, observation{e, c, machine})
+}
+
+// observations lists the service curves that forecasts are made from, those of this machine first. Others tell nothing
+// without one of these to compare with.
+func (x *Predictor) observations() []observation {
+	var list []observation
+	for _, e := range x.pools.Engines() {
+		if e.IsOpen() {
+			list = append(list, observation{engine: e, curve: e.Alone().Curve(x.tuning.Service.LeastSpread)})
+		}
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	return append(list, x.foreign...)
+}
+
+// engineCovariance is that of two engines' log service times: each engine knob has an effect of its own, and each engine a
+// rest.
+func (x *Predictor) engineCovariance(a, b *pools.Engine) float64 {
+	k := x.tuning.Engines.Common
+	others := b.Values()
+	for i, v := range a.Values() {
+		if v == others[i] {
+			k += x.tuning.Engines.Effect
+		}
+	}
+	if a == b {
+		k += x.tuning.Engines.Rest
+	}
+	return k
+}
+
+// covariance is that of two observations. Those of another machine are what they are here times a factor that is common to
+// all of them, one of each value of a knob, and one of each engine.
+func (x *Predictor) covariance(a, b observation) float64 {
+	k := x.engineCovariance(a.engine, b.engine)
+	if a.machine != b.machine || a.machine == 0 {
+		return k
+	}
+	n := x.tuning.Engines
+	k += n.ForeignFactor
+	others := b.engine.Values()
+	for i, v := range a.engine.Values() {
+		if v == others[i] {
+			k += n.ForeignEffect
+		}
+	}
+	if a.engine == b.engine {
+		k += n.ForeignRest
+	}
+	return k
+}
+
+// ForecastEngines predicts the curves of all engines that have not been opened from those that are known: for each size the
+// best linear prediction of the logarithm.
+func (x *Predictor) ForecastEngines() {
+	known := x.observations()
+	x.forecasts = make([]Forecast, len(x.pools.Engines()))
+	if len(known) == 0 {
+		return
+	}
+	factor := make([][]float64, len(known))
+	for i, a := range known {
+		factor[i] = make([]float64, i+1)
+		for j := range factor[i] {
+			factor[i][j] = x.covariance(a, known[j])
+		}
+	}
+	cholesky(factor)
+	for _, e := range x.pools.Engines() {
+		if entry := e.EntryPool(); entry != nil && !e.IsOpen() {
+			x.forecasts[e.Index()] = x.forecast(e, known, factor, x.pools.Sizes(entry))
+		}
+	}
+}
+
+// forecast is that of one engine. The means of what known service times have in common are taken from the first, to which
+// the others are compared.
+func (x *Predictor) forecast(e *pools.Engine, known []observation, factor [][]float64, sizes []int) Forecast {
+	k := make([]float64, len(known))
+	for i, o := range known {
+		k[i] = x.covariance(o, observation{engine: e})
+	}
+	reduced := append([]float64(nil), k...)
+	forward(factor, reduced)
+	f := Forecast{Deviation: math.Sqrt(max(x.engineCovariance(e, e)-dot(reduced, reduced), 0))}
+	weights := solve(factor, k)
+	first := known[0].curve
+	for _, o := range known {
+		f.Last = max(f.Last, o.curve.Sizes[len(o.curve.Sizes)-1])
+	}
+	f.Curve = queuesim.Curve{Sizes: sizes, Alone: make([]float64, len(sizes)), Overhead: first.Overhead, Spread: first.Spread}
+	for i, size := range sizes {
+		base, sum := math.Log(first.Time(size, 1, 1)), 0.0
+		for j, o := range known {
+			if o.machine == 0 {
+				f.Curve.Overhead = min(f.Curve.Overhead, o.curve.Overhead)
+			}
+			sum += weights[j] * (math.Log(o.curve.Time(size, 1, 1)) - base)
+		}
+		f.Curve.Alone[i] = math.Exp(base + sum)
+	}
+	return f
+}
+
+// Forecast is what is known, or else predicted, of an engine's service times; false where nothing is.
+func (x *Predictor) Forecast(e *pools.Engine) (f Forecast, ok bool) {
+	switch {
+	case e.IsOpen():
+		f.Curve, f.Last = e.Alone().Curve(x.tuning.Service.LeastSpread), e.Alone().Largest()
+	case x.forecasts != nil && e.EntryPool() != nil:
+		f = x.forecasts[e.Index()]
+	}
+	return f, len(f.Curve.Sizes) > 0
+}

@@ -1,0 +1,213 @@
+package predict
+
+import (
+	"fmt"
+	"math"
+	"testing"
+	"time"
+
+	"tuner/measure"
+	"tuner/search"
+	"tuner/search/footprint"
+	"tuner/search/guided/pools"
+	"tuner/search/guided/service"
+	"tuner/search/guided/tuning"
+	"tuner/search/queuesim"
+)
+
+// settings is a space of one batcher and of engines with so many threads, each with one to three instances.
+func settings(threads ...search.Value) search.Settings {
+	return search.Settings{Space: search.Space{
+		Knobs: []search.Knob{
+			{Name: search.KnobIntraOpThreads, Scope: search.ScopeEngine, Values: threads},
+			{Name: search.KnobInstanceCount, Scope: search.ScopePool, Values: []search.Value{"1", "2", "3"}},
+			{Name: search.KnobMaxBatchSize, Scope: search.ScopeBatcher, Values: []search.Value{"4"}},
+		},
+		Load:  search.LoadAxis{Levels: []float64{1, 64}, Any: true, BatchSize: 1},
+		Facts: search.Facts{Cores: 16, Batching: true, BaseMaxBatchSize: 4, BaseInstances: 1},
+	}}
+}
+
+func newPredictor(s search.Settings) *Predictor {
+	n := tuning.Default()
+	return New(s, pools.New(s.Space, search.NewLedger(s.Goal), s.Space.Candidates(), footprint.New(s.Space), n), n)
+}
+
+// opens makes a pool ready with one instance's service times, seconds for a batch of 1, 2 and 4. All instances together
+// take as long.
+func (x *Predictor) opens(p *pools.Pool, seconds ...float64) {
+	sizes := []int{1, 2, 4}[:len(seconds)]
+	*p.Engine().Alone() = service.New(sizes, seconds, []float64{0.05}, 1)
+	*p.Together() = service.New(sizes, seconds, []float64{0.05}, 1)
+	x.pools.Open(p)
+	x.Open(p)
+}
+
+// A trial tells of the path what was used beyond the service times of its batches: here one of 2 takes 30 µs.
+func TestPathOfTrials(t *testing.T) {
+	t.Parallel()
+	const ms = time.Millisecond
+	window := func(engine, client time.Duration) measure.Window {
+		return measure.Window{Duration: 100 * ms, Requests: 1000, EngineCPU: engine, ClientCPU: client,
+			Server: measure.ServerStats{Requests: 1000, Inferences: 1000, Executions: 500, ComputeInfer: time.Hour}}
+	}
+	for _, tc := range []struct {
+		name    string
+		threads search.Value // "": a device computes
+		windows []measure.Window
+		want    float64 // s; 0: not told
+	}{
+		{"two windows", "2", []measure.Window{window(50*ms, 20*ms), window(30*ms, 20*ms)}, 30e-6},
+		{"a device computes", "", []measure.Window{window(50*ms, 20*ms)}, 70e-6},
+		{"nearly all is computing", "2", []measure.Window{window(30*ms, 3*ms)}, 0},
+		{"more was computed than used", "4", []measure.Window{window(30*ms, 20*ms)}, 0},
+		{"the server is on another machine", "2", []measure.Window{window(0, 20*ms)}, 0},
+		{"nothing was executed", "2", []measure.Window{{EngineCPU: ms, ClientCPU: ms}}, 0},
+	} {
+		s := settings(tc.threads)
+		if tc.threads == "" {
+			s = settings("1")
+			s.Space.Facts.Base = map[string]search.Value{search.KnobExecutionProvider: "cuda"}
+		}
+		x := newPredictor(s)
+		p := x.pools.All()[0]
+		x.opens(p, 20e-6, 30e-6, 50e-6)
+		rate, path, ok := x.pathOf(p, measure.Measurement{Windows: tc.windows})
+		if ok != (tc.want > 0) || ok && (rate != 10_000 || math.Abs(path/tc.want-1) > 1e-9) {
+			t.Errorf("%s: %v at %v requests/s (%t), want %v", tc.name, path, rate, ok, tc.want)
+		}
+	}
+}
+
+// Threads that spin or switch add to what a trial uses: where two in three trials are disturbed, the path is what the others
+// tell, and what trials with few requests use is no matter.
+func TestPathIsOfUndisturbedTrials(t *testing.T) {
+	t.Parallel()
+	x := newPredictor(settings("1"))
+	p := x.pools.All()[0]
+	x.opens(p, 100e-6, 150e-6)
+	if _, ok := x.MeasuredPath(); ok {
+		t.Error("a path is known without a trial")
+	}
+	enter := func(i, requests int, path time.Duration) {
+		w := measure.Window{Duration: time.Second, Requests: requests, EngineCPU: time.Duration(requests) * (100*time.Microsecond + path), ClientCPU: 1,
+			Server: measure.ServerStats{Requests: requests, Inferences: requests, Executions: requests}}
+		p.Record(fmt.Sprint(i, " ", requests), 1, measure.Measurement{Windows: []measure.Window{w}})
+	}
+	for i := range 5 {
+		enter(i, 1000, 40*time.Microsecond)
+		enter(i, 1100, 70*time.Microsecond)
+		enter(i, 900, 90*time.Microsecond)
+		enter(i, 500, 20*time.Microsecond)
+	}
+	path, ok := x.MeasuredPath()
+	if !ok || math.Abs(path/40e-6-1) > x.tuning.Path.Step {
+		t.Errorf("the path takes %.1f µs, want 40", 1e6*path)
+	}
+	x.SetPath(path)
+	if most := 16 / path; x.Passable() != most || x.Curve(p).Path != path {
+		t.Errorf("%v/s can pass, want %v; the curve's path is %v", x.Passable(), most, x.Curve(p).Path)
+	}
+}
+
+// Little's law and the capacity bound a closed loop, the offered rate an open one.
+func TestBound(t *testing.T) {
+	t.Parallel()
+	o := Outline{Sizes: []int{1, 4}, Seconds: []float64{0.010, 0.020}, Most: []float64{100, 200}, Overhead: 0.002}
+	x := newPredictor(settings("1"))
+	for _, c := range []struct {
+		i     int
+		level float64
+		want  Bound
+	}{
+		{0, 1, Bound{1 / 0.012, 0.012, 0.012}},
+		{0, 3, Bound{100, 0.030, 0.012}},
+		{1, 3, Bound{200, 0.015, 0.012}},
+	} {
+		if got := x.Bound(o, c.i, c.level); got != c.want {
+			t.Errorf("batches up to %d with %v in flight: %+v, want %+v", o.Sizes[c.i], c.level, got, c.want)
+		}
+	}
+	x.load.Rate = true
+	if got, want := x.Bound(o, 1, 50), (Bound{50, 0.012, 0.012}); got != want {
+		t.Errorf("at 50 requests/s: %+v, want %+v", got, want)
+	}
+}
+
+// With one open engine the others are expected to take what that takes, with the effects of the values that differ unknown:
+// the conditional variance of two normal numbers is k(e,e) − k(e,o)²/k(o,o).
+func TestForecastFromOneEngine(t *testing.T) {
+	t.Parallel()
+	x := newPredictor(settings("1", "2"))
+	open, other := x.pools.Engines()[0], x.pools.Engines()[1]
+	if _, ok := x.Forecast(other); ok {
+		t.Error("something is expected of an engine while none is open")
+	}
+	x.opens(open.Pools()[0], 0.010, 0.012, 0.016)
+	x.ForecastEngines()
+	f, ok := x.Forecast(other)
+	n := x.tuning.Engines
+	own, common := n.Common+n.Effect+n.Rest, n.Common
+	want := math.Sqrt(own - common*common/own)
+	if !ok || math.Abs(f.Deviation-want) > 1e-12 || f.Last != 4 {
+		t.Errorf("the forecast is %+v, want a deviation of %v", f, want)
+	}
+	for i, seconds := range []float64{0.010, 0.012, 0.016} {
+		if math.Abs(f.Curve.Alone[i]/seconds-1) > 1e-12 {
+			t.Errorf("a batch of %d is expected to take %v s, want %v", f.Curve.Sizes[i], f.Curve.Alone[i], seconds)
+		}
+	}
+}
+
+// What instances of a like pool do to each other is expected of others the less, the more instances differ: by normal
+// correlation, from one observation, k(p,o)/k(o,o) of its logarithm.
+func TestContentionFromOnePool(t *testing.T) {
+	t.Parallel()
+	x := newPredictor(settings("1"))
+	two, three := x.pools.All()[1], x.pools.All()[2]
+	*two.Engine().Alone() = service.New([]int{1, 4}, []float64{0.010, 0.020}, []float64{0.05}, 1)
+	*two.Together() = service.New([]int{1, 4}, []float64{0.012, 0.025}, []float64{0.05}, 1) // a quarter longer together
+	x.pools.Open(two)
+	x.Open(two)
+	x.ForecastContention()
+	n := x.tuning.Contention
+	d := math.Log(1.5)
+	own, shared := n.Alike+n.Own, n.Alike*math.Exp(-d*d)
+	got := x.Contention(three)
+	if want := shared / own * math.Log(0.8); math.Abs(got.Mean-want) > 1e-12 {
+		t.Errorf("three instances are expected to do e^%v of what they would undisturbed, want e^%v", got.Mean, want)
+	}
+	if want := own - shared*shared/own; math.Abs(got.Variance-want) > 1e-12 {
+		t.Errorf("the variance is %v, want %v", got.Variance, want)
+	}
+}
+
+// The factor of a 2×2 matrix, and what it solves, in closed form.
+func TestMatrix(t *testing.T) {
+	t.Parallel()
+	factor := cholesky([][]float64{{4}, {2, 5}})
+	if factor[0][0] != 2 || factor[1][0] != 1 || factor[1][1] != 2 {
+		t.Errorf("the factor is %v", factor)
+	}
+	v := solve(factor, []float64{8, 9}) // 4a + 2b = 8, 2a + 5b = 9
+	if math.Abs(v[0]-1.375) > 1e-12 || math.Abs(v[1]-1.25) > 1e-12 {
+		t.Errorf("the solution is %v, want 1.375 and 1.25", v)
+	}
+}
+
+// A cell is simulated with its batcher, its pool's curve and the load.
+func TestSimulate(t *testing.T) {
+	t.Parallel()
+	s := settings("1")
+	s.Seed = 7
+	x := newPredictor(s)
+	p := x.pools.All()[1]
+	x.opens(p, 0.010, 0.012, 0.016)
+	c := pools.Cell{Pool: p, Setting: pools.Setting{Level: 8}}
+	want := queuesim.Simulate(p.Batchers()[0].Queue, x.Curve(p), measure.Load{Concurrency: 8, BatchSize: 1}, queuesim.Options{Seed: 7})
+	for range 2 {
+		if got := x.Simulate(c); got != want {
+			t.Errorf("the result is %+v, want %+v", got, want)
+		}
+	}
+}

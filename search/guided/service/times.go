@@ -1,0 +1,183 @@
+// Package service knows what batches take in an engine process, as service trials measured it.
+//
+// It is the first part of the guided search: service trials come in, a service curve goes out to package predict. It
+// chooses no trial and knows no load.
+package service
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"tuner/measure"
+	"tuner/search"
+	"tuner/search/guided/tuning"
+	"tuner/search/queuesim"
+)
+
+// Times is the time of a batch by its size. The zero value knows nothing.
+type Times struct {
+	sizes        []int     // ascending
+	seconds      []float64 // of a batch of each size
+	spreads      []float64 // standard deviation of the logarithm of a batch's time
+	overhead     float64   // s per request of the smallest size, outside of instance and queue
+	largestAsked int       // of all trials
+	trials       int
+	isInherited  bool // an earlier campaign's
+}
+
+// New is what was measured in so many trials of an instance: what batches of ascending sizes take, and the standard
+// deviations of the logarithms of their times.
+func New(sizes []int, seconds, spreads []float64, trials int) Times {
+	return Times{sizes: sizes, seconds: seconds, spreads: spreads, trials: trials}
+}
+
+// IsKnown reports whether any size was measured.
+func (t *Times) IsKnown() bool { return len(t.sizes) > 0 }
+
+// IsInherited reports whether an earlier campaign measured them.
+func (t *Times) IsInherited() bool { return t.isInherited }
+
+// Trials is how many service trials measured them.
+func (t *Times) Trials() int { return t.trials }
+
+// LargestAsked is the largest size that a trial asked for, whether it was measured or not.
+func (t *Times) LargestAsked() int { return t.largestAsked }
+
+// Largest is the largest size that was measured, 0 where none was.
+func (t *Times) Largest() int {
+	if len(t.sizes) == 0 {
+		return 0
+	}
+	return t.sizes[len(t.sizes)-1]
+}
+
+// Record enters a service trial. Where a size was measured before, the shorter time counts: what disturbs a window only
+// makes it longer. Times of an earlier campaign are forgotten where the trial measures them again.
+func (t *Times) Record(e search.Event) {
+	if t.isInherited && e.Trial.Sizes[0] <= t.sizes[0] && slices.Max(e.Trial.Sizes) > t.Largest() {
+		*t = Times{}
+	}
+	t.trials++
+	t.largestAsked = max(t.largestAsked, slices.Max(e.Trial.Sizes))
+	for i, w := range e.Measurement.Windows {
+		if i >= len(e.Trial.Sizes) {
+			break
+		}
+		t.recordWindow(e.Trial.Sizes[i], w)
+	}
+}
+
+func (t *Times) recordWindow(size int, w measure.Window) {
+	seconds, spread, overhead, ok := OfWindow(w, size)
+	if !ok {
+		return
+	}
+	at, known := slices.BinarySearch(t.sizes, size)
+	switch {
+	case !known:
+		t.sizes = slices.Insert(t.sizes, at, size)
+		t.seconds = slices.Insert(t.seconds, at, seconds)
+		t.spreads = slices.Insert(t.spreads, at, spread)
+	case seconds < t.seconds[at]:
+		t.seconds[at], t.spreads[at] = seconds, spread
+	}
+	if at == 0 {
+		t.overhead = overhead
+	}
+}
+
+// Inherit takes over what an earlier campaign measured where nothing is known yet, and reports whether it did.
+func (t *Times) Inherit(then Times) bool {
+	if t.IsKnown() || !then.IsKnown() {
+		return false
+	}
+	*t, t.isInherited = then, true
+	return true
+}
+
+// Suspects lists the sizes whose times cannot both be right with a neighbour's.
+func (t *Times) Suspects(n tuning.Service) []int {
+	var sizes []int
+	for i := 1; i < len(t.sizes); i++ {
+		factor, most := t.seconds[i]/t.seconds[i-1], n.Longer*float64(t.sizes[i])/float64(2*t.sizes[i-1])
+		if factor >= n.Shorter && factor <= max(most, n.Longer/2) {
+			continue
+		}
+		for _, size := range t.sizes[i-1 : i+1] {
+			if !slices.Contains(sizes, size) {
+				sizes = append(sizes, size)
+			}
+		}
+	}
+	return sizes
+}
+
+// Curve is the service curve of one instance, with at least a spread.
+func (t *Times) Curve(leastSpread float64) queuesim.Curve {
+	c := queuesim.Curve{Sizes: t.sizes, Alone: t.seconds, Overhead: t.overhead}
+	spreads := slices.Sorted(slices.Values(t.spreads))
+	c.Spread = max(spreads[len(spreads)/2], leastSpread)
+	return c
+}
+
+// OfWindow is what one window of a service trial tells of batches of a size: seconds in the instance, the spread of their
+// logarithm, and the seconds that a request takes elsewhere. Without the server's statistics all of the latency counts as
+// service.
+func OfWindow(w measure.Window, size int) (seconds, spread, overhead float64, ok bool) {
+	m := measure.Measurement{Windows: []measure.Window{w}}
+	latency, ok := m.Estimate(measure.LatencyAvg)
+	if !ok || latency.Value <= 0 {
+		return 0, 0, 0, false
+	}
+	ratio := m.Std().Seconds() / latency.Value
+	spread = math.Sqrt(math.Log1p(ratio * ratio))
+	s := w.Server
+	if s.Requests == 0 || s.ComputeInfer <= 0 {
+		return latency.Value, spread, 0, true
+	}
+	perRequest := func(d time.Duration) float64 { return d.Seconds() / float64(s.Requests) }
+	infer := perRequest(s.ComputeInfer)
+	for _, b := range s.Batches {
+		if b.Size == size && b.Executions > 0 {
+			infer = b.ComputeInfer.Seconds() / float64(b.Executions)
+		}
+	}
+	seconds = infer + perRequest(s.ComputeInput) + perRequest(s.ComputeOutput)
+	return seconds, spread, max(latency.Value-seconds-perRequest(s.Queue), 0), true
+}
+
+// Refused is the smallest size of a service trial from which on none got an answer; false where the largest did. A smaller
+// one that got none had bad luck, and sizes that were left out without a failure took too long.
+func Refused(e search.Event) (size int, found bool) {
+	windows := e.Measurement.Windows
+	for i := len(e.Trial.Sizes) - 1; i >= 0; i-- {
+		switch {
+		case i >= len(windows) && e.Measurement.Failure == nil:
+			continue
+		case i < len(windows) && windows[i].Requests > 0:
+			return size, found
+		}
+		size, found = e.Trial.Sizes[i], true
+	}
+	return size, found
+}
+
+// Sizes are the client batches of a service trial: from the requests' own in powers of two to the largest batch.
+func Sizes(client, maxBatch int) []int {
+	var sizes []int
+	for size := client; size < maxBatch; size *= 2 {
+		sizes = append(sizes, size)
+	}
+	return append(sizes, max(maxBatch, client))
+}
+
+// VarianceBeyond is the variance of the logarithm of a batch's time where only sizes up to the last one were measured.
+// The standard deviation is one more deviation for each doubling.
+func VarianceBeyond(batch, last int, deviation float64) float64 {
+	if batch <= last || last == 0 {
+		return 0
+	}
+	all := deviation * math.Log2(float64(batch)/float64(last))
+	return all * all
+}
