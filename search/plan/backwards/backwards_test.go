@@ -13,14 +13,17 @@ import (
 	"tuner/search/searchtest"
 )
 
-// Backwards is the grid from its end: every candidate at its best load, the last candidate first.
+// most is how many candidates are tried.
+const most = 8
+
+// Backwards goes through the space from its end: the last candidates, each at its best load, the last one first.
 type Backwards struct{ *search.Tour }
 
 // New returns the strategy.
 func New(s search.Settings, l *search.Ledger, candidates *search.Candidates) Backwards {
 	list := candidates.All()
 	slices.Reverse(list)
-	return Backwards{search.NewTour(s, l, search.PhaseSearch, list)}
+	return Backwards{search.NewTour(s, l, search.PhaseSearch, list[:min(most, len(list))])}
 }
 
 // Notes says what a reader of the report should know.
