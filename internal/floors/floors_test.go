@@ -112,6 +112,7 @@ var walls = []struct {
 }{
 	{nil, []string{"ort"}, "github.com/yalue/onnxruntime_go", "package ort is the only one that touches ONNX Runtime"},
 	{nil, []string{"internal/cli", "engine", "ort", "provider/probe/child", "internal/orttest"}, "ort", "an ONNX Runtime abort must not kill a campaign: the process boundary is the contract"},
+	{nil, []string{"search"}, "search/guided", "what a strategy can tell is asked by the interfaces of search/plan, never of its type"},
 	{[]string{"search"}, nil, "os", "search is pure: replayable and benchmarked in seconds"},
 	{[]string{"search"}, nil, "internal/durable", "search is pure: it writes no files"},
 	{[]string{"search"}, nil, "net", "search is pure: replayable and benchmarked in seconds"},

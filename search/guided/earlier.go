@@ -66,7 +66,7 @@ func adopt(space search.Space, e search.Event) (search.Event, bool) {
 func (g *Guided) inherit(c *earlier, then *Guided) {
 	for _, p := range then.pools.All() {
 		mine, _ := g.poolOf(p.Settings())
-		g.inheritTimes(c, mine, p)
+		c.inheritTimes(mine, p)
 		mine.Memory().Inherit(p.Memory())
 		if p.IsMeasured() {
 			then.pools.Fill(p)
@@ -101,7 +101,7 @@ func (g *Guided) inherit(c *earlier, then *Guided) {
 }
 
 // inheritTimes takes over a pool's service times where there are none.
-func (g *Guided) inheritTimes(c *earlier, mine, then *pools.Pool) {
+func (c *earlier) inheritTimes(mine, then *pools.Pool) {
 	if mine.Engine().Alone().Inherit(*then.Engine().Alone()) {
 		c.curves++
 	}

@@ -369,20 +369,13 @@ func (g *Guided) measure(c pools.Cell, s *survey, why string) search.Action {
 
 // defaultScore is the default's best within the constraints, where no ready pool stands for it; else -Inf.
 func (g *Guided) defaultScore() float64 {
-	if s, ok := g.defaultStanding(); ok {
+	if p, ok := g.pools.Default(); ok && p.IsReady() {
+		return math.Inf(-1)
+	}
+	if s, ok := g.ledger.Best(search.Candidate{}); ok && s.Point.Passes() {
 		return s.Point.Score
 	}
 	return math.Inf(-1)
-}
-
-// defaultStanding is the default at its best load as it was measured, where it is within the constraints and no ready pool
-// stands for it.
-func (g *Guided) defaultStanding() (search.Standing, bool) {
-	if p, ok := g.pools.Default(); ok && p.IsReady() {
-		return search.Standing{}, false
-	}
-	s, ok := g.ledger.Best(search.Candidate{})
-	return s, ok && s.Point.Passes()
 }
 
 // Log predicts a metric of a configuration under a load: the plan's posterior starts from it.

@@ -89,7 +89,7 @@ func (c *schedule) anyLaunch() time.Duration { return c.launch.or(search.Guessed
 
 func (c *schedule) anyWarmUp() time.Duration { return c.warmUp.or(search.GuessedWarmUp) }
 
-func (c *schedule) anySize() time.Duration { return c.size.or(c.tuning.Service.GuessedSize) }
+func (c *schedule) anySize() time.Duration { return c.size.or(c.tuning.Service.GuessedSize()) }
 
 // expect is how long windows of a candidate take with all that goes before them.
 func (c *schedule) expect(e *pools.Engine, candidate search.Candidate, key string, windows time.Duration) time.Duration {

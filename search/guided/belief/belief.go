@@ -28,8 +28,8 @@ type Belief struct {
 func (b Belief) Deviation() float64 { return math.Sqrt(b.Variance) }
 
 // empty is a belief that is to be filled in.
-func (x *Beliefs) empty() Belief {
-	return Belief{Means: make([]float64, len(x.metrics)), Residuals: make([]posterior.Residual, len(x.metrics))}
+func (c criteria) empty() Belief {
+	return Belief{Means: make([]float64, len(c.metrics)), Residuals: make([]posterior.Residual, len(c.metrics))}
 }
 
 // Believe joins prediction and residuals at a cell of a pool that is ready.
@@ -44,7 +44,7 @@ func (x *Beliefs) Believe(c pools.Cell) Belief {
 	if h := c.Pool.History(c.Batcher().Key, c.Level); h != nil {
 		b.Trials = h.Trials
 	}
-	x.expect(x.place(c), c.MaxBatch(), &b)
+	x.expect(x.places.of(c), c.MaxBatch(), &b)
 	return b
 }
 
@@ -63,7 +63,7 @@ func (x *Beliefs) FillAtBest(c pools.Cell, b *Belief) {
 	b.Cell = c
 	o := x.predictor.Outline(c.Pool)
 	x.bound(o, o.UpTo(c.Batcher().Queue.MaxBatch), c.Level, b.Means)
-	x.expect(x.place(c), c.MaxBatch(), b)
+	x.expect(x.places.of(c), c.MaxBatch(), b)
 }
 
 // bound fills in, for each metric, the logarithm of what no cell surpasses at a load with batches up to the i-th size. A

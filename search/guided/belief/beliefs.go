@@ -43,7 +43,7 @@ type Beliefs struct {
 	scales    *posterior.Posterior // what was known when scales were learned last
 	scaledAt  int                  // trials then
 	next      Next
-	places    map[*pools.Pool]map[pools.Setting]*posterior.Place
+	places    places
 }
 
 // Next is when and how the next trial would be measured.
@@ -61,7 +61,7 @@ type Next struct {
 func New(s search.Settings, p *pools.Pools, x *predict.Predictor, held *footprint.Model, n tuning.Tuning) *Beliefs {
 	return &Beliefs{
 		criteria: newCriteria(s.Goal), space: s.Space, pools: p, predictor: x, held: held, tuning: n,
-		confidence: cmp.Or(s.Confidence, verdict.Confidence), places: map[*pools.Pool]map[pools.Setting]*posterior.Place{},
+		confidence: cmp.Or(s.Confidence, verdict.Confidence), places: places{s.Space, p, map[*pools.Pool]map[pools.Setting]*posterior.Place{}},
 	}
 }
 
@@ -91,7 +91,7 @@ func (x *Beliefs) UpdateScales() {
 		return
 	}
 	x.scaledAt = n
-	x.scales = posterior.New(x.options(nil), x.all())
+	x.scales = posterior.New(x.options(nil), slices.Concat(x.past, x.trials))
 }
 
 // UpdateDropped finds out whose predictions are wrong. That is when a trial is told: what is predicted must not depend on
@@ -108,7 +108,7 @@ func (x *Beliefs) Learn(next Next) {
 		return
 	}
 	x.isLearned, x.next = true, next
-	x.known = posterior.New(x.options(x.scales), x.all())
+	x.known = posterior.New(x.options(x.scales), slices.Concat(x.past, x.trials)) // earlier campaigns' first
 	for _, m := range x.metrics {
 		if m.isMemory() {
 			m.isKnown = x.held.Any()
@@ -128,9 +128,6 @@ func (m *metric) lookAhead(next Next) {
 	m.running = m.view.Ahead(at.Seconds(), next.Window.Seconds(), next.Launched)
 	m.fresh = m.view.Ahead((at + next.Launch).Seconds(), float64(next.LaunchWindows)*next.Window.Seconds(), 0)
 }
-
-// all lists the trials of cells, earlier campaigns' first.
-func (x *Beliefs) all() []search.Event { return slices.Concat(x.past, x.trials) }
 
 func (x *Beliefs) options(like *posterior.Posterior) posterior.Options {
 	return posterior.Options{Space: x.space, Goal: x.goal, Prior: x, Figures: &x.figures, Like: like, IsSketch: like != nil}
@@ -237,29 +234,8 @@ func (x *Beliefs) Predict(c pools.Cell) search.Prediction {
 	}
 }
 
-// place is where a cell lies for the posterior.
-func (x *Beliefs) place(c pools.Cell) *posterior.Place {
-	known := x.places[c.Pool]
-	if known == nil {
-		known = map[pools.Setting]*posterior.Place{}
-		x.places[c.Pool] = known
-	}
-	place, isKnown := known[c.Setting]
-	if !isKnown {
-		made := posterior.PlaceOf(x.cell(c), x.space)
-		place = &made
-		known[c.Setting] = place
-	}
-	return place
-}
-
-// cell is a cell as the posterior has it.
-func (x *Beliefs) cell(c pools.Cell) posterior.Cell {
-	return posterior.Cell{Candidate: x.pools.Named(c), Load: x.space.Load.At(c.Level)}
-}
-
 // IsFar reports whether so many others are nearer to the best that the posterior keeps a cell apart.
-func (x *Beliefs) IsFar(c pools.Cell) bool { return x.known.IsApart(x.cell(c)) }
+func (x *Beliefs) IsFar(c pools.Cell) bool { return x.known.IsApart(x.places.cell(c)) }
 
 // IsLeft reports whether all that was measured of a pool is far from the best.
 func (x *Beliefs) IsLeft(p *pools.Pool) bool {

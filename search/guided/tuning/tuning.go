@@ -25,8 +25,6 @@ type Tuning struct {
 type Service struct {
 	// Window is how long a size is measured. Doubled, service trials take most of a short budget.
 	Window time.Duration
-	// GuessedSize is what a size takes, with what goes before its window, until one was measured.
-	GuessedSize time.Duration
 	// Batches is how many batches a size takes at least, with what goes before its window.
 	Batches float64
 	// BudgetParts is the part of the budget that a batch may take to be measured: one of so many. A size takes
@@ -47,6 +45,9 @@ type Service struct {
 	// to 0.3 (mlp).
 	BeyondDeviation float64
 }
+
+// GuessedSize is what a size takes until one was measured: what goes before its window takes as long again.
+func (s Service) GuessedSize() time.Duration { return 2 * s.Window }
 
 // Parts is for spaces that are too large to be looked at as a whole. All of it bounds the time between two trials: a
 // decision takes as much longer as there are more pools and members.
@@ -183,7 +184,7 @@ type Trials struct {
 func Default() Tuning {
 	return Tuning{
 		Service: Service{
-			Window: 200 * time.Millisecond, GuessedSize: 400 * time.Millisecond, Batches: 5, BudgetParts: 200,
+			Window: 200 * time.Millisecond, Batches: 5, BudgetParts: 200,
 			Shorter: 0.95, Longer: 2.4, LeastSpread: 0.03, BeyondDeviation: 0.2,
 		},
 		Parts: Parts{Pools: 4000, Farthest: 3, Patience: 20, Members: 150, FirstMembers: 48, WholePool: 1000},
