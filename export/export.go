@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 
 	"tuner/internal/durable"
+	"tuner/internal/exit"
 	"tuner/modelrepo"
 )
 
@@ -26,6 +27,9 @@ type InputError struct{ Err error }
 func (e *InputError) Error() string { return e.Err.Error() }
 func (e *InputError) Unwrap() error { return e.Err }
 
+// ExitCode implements exit.Coded.
+func (e *InputError) ExitCode() int { return exit.Usage }
+
 func inputErrorf(format string, args ...any) error { return &InputError{fmt.Errorf(format, args...)} }
 
 // InfeasibleError says that a campaign found nothing to deploy. The program ends with exit code 5.
@@ -33,6 +37,9 @@ type InfeasibleError struct{ Err error }
 
 func (e *InfeasibleError) Error() string { return e.Err.Error() }
 func (e *InfeasibleError) Unwrap() error { return e.Err }
+
+// ExitCode implements exit.Coded.
+func (e *InfeasibleError) ExitCode() int { return exit.Infeasible }
 
 // file is one file of an export.
 type file struct {

@@ -17,6 +17,7 @@ import (
 	"tuner/dataset/npy"
 	"tuner/internal/children"
 	"tuner/internal/durable"
+	"tuner/internal/exit"
 	"tuner/onnx/inputs"
 	"tuner/precision/accuracy"
 )
@@ -69,6 +70,9 @@ type CommandError struct{ Command, Problem string }
 func (e *CommandError) Error() string {
 	return fmt.Sprintf("cannot compute the metric with the command %q: %s", e.Command, e.Problem)
 }
+
+// ExitCode implements exit.Coded.
+func (e *CommandError) ExitCode() int { return exit.Usage }
 
 // runCommand runs a command line of the shell with further arguments.
 func runCommand(ctx context.Context, command string, files []string, timeout time.Duration) (float64, error) {

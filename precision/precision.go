@@ -11,6 +11,7 @@ import (
 	"fmt"
 
 	"tuner/dataset"
+	"tuner/internal/exit"
 	"tuner/onnx"
 	"tuner/onnx/inputs"
 	"tuner/onnx/rewrite"
@@ -71,6 +72,9 @@ func (e *SourceError) Error() string {
 }
 
 func (e *SourceError) Unwrap() error { return e.Err }
+
+// ExitCode implements exit.Coded.
+func (e *SourceError) ExitCode() int { return exit.Usage }
 
 // ErrUnmakeable is what every *Unmakeable is.
 var ErrUnmakeable = errors.New("the variant cannot be made")

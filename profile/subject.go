@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"tuner/internal/durable"
+	"tuner/internal/exit"
 	"tuner/modelconfig"
 	"tuner/modelconfig/configpb"
 	"tuner/modelrepo"
@@ -33,11 +34,14 @@ type File struct {
 	stamps    []stamp // of all its files, before they were read
 }
 
-// InputError says that what the user handed in cannot be used; the program ends with exit code 2.
+// InputError says that something of the user's cannot be used. The program ends with exit code 2.
 type InputError struct{ Err error }
 
 func (e *InputError) Error() string { return e.Err.Error() }
 func (e *InputError) Unwrap() error { return e.Err }
+
+// ExitCode implements exit.Coded.
+func (e *InputError) ExitCode() int { return exit.Usage }
 
 // OpenSubject reads a profile's model files and makes the default configuration: the user's config.pbtxt where there is one,
 // completed as Triton would. gpus is the number of GPUs of the machine. Errors are InputErrors.

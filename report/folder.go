@@ -11,6 +11,7 @@ import (
 
 	"tuner/analyze"
 	"tuner/internal/durable"
+	"tuner/internal/exit"
 	"tuner/journal"
 	"tuner/report/result"
 )
@@ -21,6 +22,9 @@ type InputError struct{ Err error }
 
 func (e *InputError) Error() string { return e.Err.Error() }
 func (e *InputError) Unwrap() error { return e.Err }
+
+// ExitCode implements exit.Coded.
+func (e *InputError) ExitCode() int { return exit.Usage }
 
 // checkName refuses a model's name that leads out of the repository: a journal may come from
 // anywhere.

@@ -16,6 +16,7 @@ import (
 	"tuner/analyze"
 	"tuner/internal/exit"
 	"tuner/internal/terminal"
+	"tuner/pipeline"
 	"tuner/report/formats"
 	"tuner/report/text"
 	"tuner/spec"
@@ -128,7 +129,7 @@ func deliver(con console, o analyzeOptions, a spec.Analyze, result analyze.Resul
 		return inputError(err)
 	}
 	listFiles(con.err, a.Output, written)
-	noteOldChart(con.err, a.Output, result)
+	pipeline.NoteOldChart(con.err, a.Output, result)
 	return result.Unmet()
 }
 
@@ -144,7 +145,7 @@ func readAnalyses(ctx context.Context, con console, o analyzeOptions) (list []sp
 		if err := o.foreign.refuse(); err != nil {
 			return nil, "", err
 		}
-		a, err := analysisOfInput(o.input)
+		a, err := spec.AnalyzeOf(o.input, formats.All().Words())
 		return []spec.Analyze{a}, "", err
 	}
 	text, err := readAnalyzeText(o.file)
@@ -167,26 +168,12 @@ func readAnalyses(ctx context.Context, con console, o analyzeOptions) (list []sp
 	return f.Analyses, f.Joint, exit.With(exit.Usage, err)
 }
 
-// readAnalyze reads an analyze file of tuner's own; every mistake is a usage error.
-func readAnalyze(path string) (spec.Analyze, error) {
-	text, err := readAnalyzeText(path)
-	if err != nil {
-		return spec.Analyze{}, err
-	}
-	return parseAnalyze(path, text)
-}
-
 func readAnalyzeText(path string) ([]byte, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, exit.Usagef("cannot read %s: %v", path, err)
 	}
 	return text, nil
-}
-
-// analysisOfInput is the analyze file where only the campaign's output folder is named.
-func analysisOfInput(dir string) (spec.Analyze, error) {
-	return parseAnalyze("--input", []byte(fmt.Sprintf("input: %q\n", dir)))
 }
 
 func parseAnalyze(path string, text []byte) (spec.Analyze, error) {

@@ -3,30 +3,24 @@ package cli
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"tuner/dataset"
-	"tuner/hostinfo"
+	"tuner/internal/exit"
 	"tuner/onnx"
 	"tuner/onnx/inputs"
-	"tuner/ortlib"
 	"tuner/precision"
 	"tuner/precision/accuracy"
 	"tuner/precision/calibrate"
+	"tuner/precision/conversion"
+	"tuner/precision/places"
 	"tuner/provider"
-	"tuner/provider/probe"
+	"tuner/pytorch"
 )
-
-// syntheticSeed makes the same random data in every run, so that the cache serves.
-const syntheticSeed = 1
 
 // convertOptions are the flags of `tuner convert`.
 type convertOptions struct {
@@ -75,7 +69,7 @@ the original is never changed.`,
       --in-names ids,mask --in-shapes '[[-1,256],[-1,256]]' --in-types int64,int64`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usageErrorf("tuner convert takes one model (%d given)", len(args))
+				return exit.Usagef("tuner convert takes one model (%d given)", len(args))
 			}
 			return nil
 		},
@@ -113,51 +107,61 @@ func runConvert(ctx context.Context, con console, o convertOptions, path string)
 	if err != nil {
 		return err
 	}
-	if err := o.checkTargets(path); err != nil {
+	r := conversion.Request{Model: path, Precisions: o.precisions, Providers: o.providers, Dir: o.dir, Force: o.force, Settings: settings}
+	if err := r.CheckTargets(); err != nil {
 		return err
 	}
 	var model *onnx.Model
-	if !isPyTorch(path) { // what the file tells comes before what the machine lacks
-		if model, err = o.source(path, &settings); err != nil {
-			return withExit(exitUsage, err)
+	if !pytorch.IsFile(path) { // what the file tells comes before what the machine lacks
+		if model, err = o.source(&r); err != nil {
+			return exit.With(exit.Usage, err)
 		}
 	}
-	builds, err := openLibraries(ctx, o.ortLibrary, o.providers)
+	builds, err := places.Find(ctx, o.ortLibrary, o.providers)
 	if err != nil {
-		return interruptedOr(ctx, err)
+		return exit.OrInterrupted(ctx, err)
 	}
-	opener, err := newOpener(con, builds.build)
+	opener, err := builds.Opener(con.err)
 	if err != nil {
 		return err
 	}
-	if isPyTorch(path) {
-		if path, err = o.export(ctx, con, path, opener); err != nil {
+	if pytorch.IsFile(path) {
+		if r.Model, err = o.export(ctx, con, path, opener); err != nil {
 			return err
 		}
 		if len(o.precisions) == 0 {
-			_, err := fmt.Fprintln(con.out, path)
+			_, err := fmt.Fprintln(con.out, r.Model)
 			return err
 		}
-		if model, err = o.source(path, &settings); err != nil {
-			return withExit(exitUsage, err)
+		if model, err = o.source(&r); err != nil {
+			return exit.With(exit.Usage, err)
 		}
 	}
-	if settings.Cache, err = precision.UserCache(); err != nil {
-		return err
-	}
-	if settings.Tool, err = variantTool(hostinfo.Read(ctx), o.providers, builds.build); err != nil {
-		return err
-	}
-	settings.Progress = func(text string) { fmt.Fprintln(con.err, text) }
-	maker, err := precision.NewMaker(model, opener, settings)
+	return o.convert(ctx, con, r, model, builds, opener)
+}
+
+// convert makes the variants and tells of them.
+func (o convertOptions) convert(ctx context.Context, con console, r conversion.Request, model *onnx.Model, builds places.Builds, opener precision.Opener) error {
+	r.Settings.Progress = func(text string) { fmt.Fprintln(con.err, text) }
+	maker, err := builds.Maker(ctx, toolVersion(), model, opener, o.providers, r.Settings)
 	if err != nil {
-		return convertError(ctx, err)
+		return conversion.Failed(ctx, err)
 	}
-	prober, err := probe.New()
-	if err != nil {
+	result, failure := r.Make(ctx, maker, builds)
+	if len(result.Variants) == 0 {
+		return failure
+	}
+	write := result.WriteText
+	if o.output == "json" {
+		write = result.WriteJSON
+	}
+	if err := write(con.out); err != nil {
 		return err
 	}
-	return converter{o, maker, prober, builds}.convert(ctx, con, path, settings)
+	if failure != nil {
+		return failure
+	}
+	return result.Verdict()
 }
 
 // export makes the ONNX file of a PyTorch file and returns its path.
@@ -166,23 +170,28 @@ func (o convertOptions) export(ctx context.Context, con console, path string, op
 	if err != nil {
 		return "", err
 	}
-	out, err := exportTarget(path, o.dir, o.force)
+	out, err := conversion.ExportTarget(path, o.dir, o.force)
 	if err != nil {
 		return "", err
 	}
-	return out, exportPyTorch(ctx, con, source, o.pytorch.python, out, opener)
+	return out, conversion.Export(ctx, con.err, source, o.pytorch.python, out, opener)
 }
 
-// source reads the model and, into settings, the data. Every error is the user's to mend.
-func (o convertOptions) source(path string, settings *precision.Options) (*onnx.Model, error) {
-	model, err := onnx.Read(path)
+// source reads the model and, into the request, the data. Every error is the user's to mend.
+func (o convertOptions) source(r *conversion.Request) (*onnx.Model, error) {
+	model, err := onnx.Read(r.Model)
 	if err != nil {
 		return nil, err
 	}
 	if err := precision.CheckSource(model); err != nil {
 		return nil, err
 	}
-	settings.Data, settings.Calibration, err = o.datasets(model)
+	shapes, err := inputs.ParseShapes(o.shapes)
+	if err != nil {
+		return nil, err
+	}
+	data := conversion.Data{Path: o.data, Calibration: o.calibration, Rows: o.rows, Shapes: shapes}
+	r.Settings.Data, r.Settings.Calibration, err = data.Read(model)
 	return model, err
 }
 
@@ -193,19 +202,19 @@ func (o convertOptions) settings(path string) (precision.Options, error) {
 		return s, err
 	}
 	if o.method != "" && !slices.Contains(calibrate.Methods(), o.method) {
-		return s, usageErrorf("--calibration-method %q: allowed are %s", o.method, strings.Join(calibrate.Methods(), ", "))
+		return s, exit.Usagef("--calibration-method %q: allowed are %s", o.method, strings.Join(calibrate.Methods(), ", "))
 	}
 	if o.has("rows") && o.rows < 1 {
-		return s, usageErrorf("--rows %d: at least one row is needed", o.rows)
+		return s, exit.Usagef("--rows %d: at least one row is needed", o.rows)
 	}
 	if err := checkPyTorchFlags(path, o.has); err != nil {
 		return s, err
 	}
-	if len(o.precisions) == 0 && !isPyTorch(path) {
-		return s, usageErrorf("say what to make with --precision: %s", strings.Join(precision.Names(), ", "))
+	if len(o.precisions) == 0 && !pytorch.IsFile(path) {
+		return s, exit.Usagef("say what to make with --precision: %s", strings.Join(precision.Names(), ", "))
 	}
 	if len(o.providers) == 0 {
-		return s, usageErrorf("--ep names no execution provider: allowed are %s", strings.Join(provider.Names(), ", "))
+		return s, exit.Usagef("--ep names no execution provider: allowed are %s", strings.Join(provider.Names(), ", "))
 	}
 	err := cmp.Or(checkNames("--precision", o.precisions, precision.Names()), checkNames("--ep", o.providers, provider.Names()))
 	if err != nil {
@@ -222,10 +231,10 @@ func (o convertOptions) settings(path string) (precision.Options, error) {
 func checkNames(flag string, names, allowed []string) error {
 	for i, name := range names {
 		if !slices.Contains(allowed, name) {
-			return usageErrorf("%s %q: allowed are %s", flag, name, strings.Join(allowed, ", "))
+			return exit.Usagef("%s %q: allowed are %s", flag, name, strings.Join(allowed, ", "))
 		}
 		if slices.Contains(names[:i], name) {
-			return usageErrorf("%s names %q twice", flag, name)
+			return exit.Usagef("%s names %q twice", flag, name)
 		}
 	}
 	return nil
@@ -249,7 +258,7 @@ func (l limitOptions) limit(has func(flag string) bool) (*accuracy.Limit, error)
 		limit.Metric = "cosine"
 	}
 	if err := limit.Validate(); err != nil {
-		return nil, usageErrorf("--metric, --min, --max: %v", err)
+		return nil, exit.Usagef("--metric, --min, --max: %v", err)
 	}
 	return &limit, nil
 }
@@ -262,135 +271,7 @@ func share(flag, text string) (float64, error) {
 		v /= 100
 	}
 	if err != nil || !(v >= 0 && v <= 1) {
-		return 0, usageErrorf("%s %q: a share is given as 25%% or 0.25, from 0 to 1", flag, text)
+		return 0, exit.Usagef("%s %q: a share is given as 25%% or 0.25, from 0 to 1", flag, text)
 	}
 	return v, nil
-}
-
-// datasets returns the data to compare on and that to calibrate on: empty where it is the same, other random rows where all are
-// random, since what was calibrated looks too good on the very rows.
-func (o convertOptions) datasets(m *onnx.Model) (data, calibration dataset.Dataset, err error) {
-	shapes, err := parseShapes(o.shapes)
-	if err != nil {
-		return data, calibration, err
-	}
-	synthetic := func(seed uint64) (dataset.Dataset, error) {
-		return dataset.Synthetic(m, inputs.Options{Shape: shapes}, cmp.Or(o.rows, precision.DefaultRows), seed)
-	}
-	if o.data != "" {
-		data, err = o.read(o.data, m)
-	} else if data, err = synthetic(syntheticSeed); err != nil {
-		err = fmt.Errorf("%w\nhere sizes are given as --shape NAME:1,2; --data takes rows of your own", err)
-	}
-	switch {
-	case err != nil:
-	case o.calibration != "":
-		calibration, err = o.read(o.calibration, m)
-	case data.Synthetic:
-		calibration, err = synthetic(syntheticSeed + 1)
-	}
-	return data, calibration, err
-}
-
-// read reads a data file, of which --rows may use a part.
-func (o convertOptions) read(path string, m *onnx.Model) (dataset.Dataset, error) {
-	data, err := dataset.Read(path, m)
-	if err != nil || o.rows == 0 {
-		return data, err
-	}
-	return data.Head(o.rows), nil
-}
-
-// parseShapes reads shapes such as "ids:1,32".
-func parseShapes(flags []string) (map[string][]int64, error) {
-	shapes := map[string][]int64{}
-	for _, text := range flags {
-		i := strings.LastIndex(text, ":") // names may have colons
-		if i < 1 {
-			return nil, fmt.Errorf("--shape %q: write NAME:SIZES, without the batch dimension, such as input_ids:32 or image:3,224,224", text)
-		}
-		var dims []int64
-		for field := range strings.SplitSeq(text[i+1:], ",") {
-			n, err := strconv.ParseInt(strings.TrimSpace(field), 10, 64)
-			if err != nil || n < 1 {
-				return nil, fmt.Errorf("--shape %q: %q is no size: write whole numbers from 1", text, field)
-			}
-			dims = append(dims, n)
-		}
-		shapes[text[:i]] = dims
-	}
-	return shapes, nil
-}
-
-// libraries are the ONNX Runtime builds that a verb runs models with.
-type libraries struct {
-	byProvider map[string]ortlib.Build
-}
-
-// build returns the build that serves a provider.
-func (l libraries) build(of string) ortlib.Build {
-	if build, ok := l.byProvider[of]; ok {
-		return build
-	}
-	return l.byProvider[provider.CPU]
-}
-
-// openLibraries finds and tries a build for each provider and for cpu, which makes the reference: the one that flag or
-// environment names, else the installed build of the provider's flavour, else the default.
-func openLibraries(ctx context.Context, named string, providers []string) (libraries, error) {
-	base, err := ortlib.Resolve(named)
-	if err != nil {
-		return libraries{}, withExit(exitUsage, err)
-	}
-	if base, err = openBuild(ctx, base); err != nil {
-		return libraries{}, err
-	}
-	l := libraries{byProvider: map[string]ortlib.Build{provider.CPU: base}}
-	for _, name := range providers {
-		if name != provider.CPU {
-			l.byProvider[name] = buildFor(name, named, base)
-		}
-	}
-	return l, nil
-}
-
-// buildFor returns the build that serves a provider: base where flag or environment names it, else the installed one of the provider's
-// flavour, if there is one.
-func buildFor(of, named string, base ortlib.Build) ortlib.Build {
-	flavour := provider.Of(of).Flavour
-	if flavour == "" || named != "" || os.Getenv("TUNER_ORT_LIBRARY") != "" {
-		return base
-	}
-	store, err := ortlib.UserStore()
-	if err != nil {
-		return base
-	}
-	build, err := store.Find(flavour)
-	if err != nil {
-		return base
-	}
-	return build
-}
-
-// checkTargets refuses, before minutes of work, to write where files are that may not be replaced.
-func (o convertOptions) checkTargets(model string) error {
-	if o.force {
-		return nil
-	}
-	var errs []error
-	for _, name := range o.precisions {
-		path := targetPath(o.dir, model, name)
-		for _, file := range []string{path, path + ".data"} {
-			if _, err := os.Lstat(file); err == nil {
-				errs = append(errs, usageErrorf("cannot write %q: it is there already; --force replaces it, -o names another folder", file))
-			}
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// targetPath is where a variant of a model is written.
-func targetPath(dir, model, precision string) string {
-	name := strings.TrimSuffix(filepath.Base(model), filepath.Ext(model))
-	return filepath.Join(dir, name+"."+precision+".onnx")
 }

@@ -19,6 +19,7 @@ import (
 	"tuner/onnx"
 	"tuner/onnx/build"
 	"tuner/onnx/onnxpb"
+	"tuner/precision/conversion"
 )
 
 // bench is a folder to convert models in, with a cache of its own. The test is skipped where there is no ONNX Runtime.
@@ -56,10 +57,10 @@ func (b bench) convert(want int, args ...string) (stdout, stderr string) {
 }
 
 // convertJSON is convert --output json.
-func (b bench) convertJSON(want int, args ...string) document {
+func (b bench) convertJSON(want int, args ...string) conversion.Document {
 	b.t.Helper()
 	stdout, _ := b.convert(want, append(args, "--output", "json")...)
-	var d document
+	var d conversion.Document
 	if err := json.Unmarshal([]byte(stdout), &d); err != nil {
 		b.t.Fatalf("%v in:\n%s", err, stdout)
 	}

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -12,8 +11,6 @@ import (
 	"tuner/hostinfo"
 	"tuner/internal/exit"
 	"tuner/internal/words"
-	"tuner/profile"
-	"tuner/report"
 	"tuner/spec"
 )
 
@@ -40,15 +37,8 @@ func isLocal(host string) bool                           { return hostinfo.IsLoc
 func rankCampaign(a spec.Analyze) (analyze.Result, error) { return analyze.RankFile(a) }
 func infeasible(r analyze.Result) error                   { return r.Unmet() }
 
-// inputError gives exit code 2 to what the user can mend: bad input, and folders that cannot be written.
-func inputError(err error) error {
-	var subject *profile.InputError
-	var output *report.InputError
-	if errors.As(err, &subject) || errors.As(err, &output) {
-		return exit.With(exit.Usage, err)
-	}
-	return exit.OfFiles(err)
-}
+// inputError gives exit code 2 to errors of files and folders that cannot be written.
+func inputError(err error) error { return exit.OfFiles(err) }
 
 // usageArgs makes wrong arguments end the program with exit code 2.
 func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {

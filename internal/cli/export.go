@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -90,7 +89,7 @@ func runExport(con console, target string, o exportOptions) error {
 	}
 	e, err := export.Write(target, o.dir, o.Options)
 	if err != nil {
-		return deployError(err)
+		return exit.OfFiles(err)
 	}
 	for _, note := range e.Deployment.Notes {
 		fmt.Fprintf(con.err, "note: %s\n", note)
@@ -129,15 +128,4 @@ func printExport(out io.Writer, dir string, e export.Export) error {
 	}
 	_, err := io.WriteString(out, b.String())
 	return err
-}
-
-// deployError gives their exit codes to errors that the user can mend, and to a result that satisfies no constraints.
-func deployError(err error) error {
-	if infeasible := new(export.InfeasibleError); errors.As(err, &infeasible) {
-		return exit.With(exit.Infeasible, err)
-	}
-	if input := new(export.InputError); errors.As(err, &input) {
-		return exit.With(exit.Usage, err)
-	}
-	return inputError(err)
 }

@@ -16,6 +16,8 @@ import (
 	"tuner/internal/words"
 	"tuner/ortlib"
 	"tuner/precision"
+	"tuner/precision/places"
+	"tuner/profile/preparation"
 	"tuner/runner/target"
 )
 
@@ -58,7 +60,7 @@ func runExportVerify(ctx context.Context, con console, dir string, o exportVerif
 	}
 	manifest, err := export.ReadManifest(dir) // before ONNX Runtime is looked for
 	if err != nil {
-		return deployError(err)
+		return exit.OfFiles(err)
 	}
 	builds, err := exportBuilds(ctx, o.ortLibrary, manifest.Models)
 	if err != nil {
@@ -72,7 +74,7 @@ func runExportVerify(ctx context.Context, con console, dir string, o exportVerif
 	host := hostinfo.Read(ctx)
 	judge := verify.Judge{Input: o.input, Open: func(m export.ManifestModel) (precision.Opener, string, error) {
 		build := builds[m.Runtime]
-		opener, err := newOpener(con, func(string) ortlib.Build { return build })
+		opener, err := places.Builds(func(string) ortlib.Build { return build }).Opener(con.err)
 		return opener, build.Name(), err
 	}}
 	checks, err := verify.Verify(ctx, dir, verify.Options{
@@ -80,7 +82,7 @@ func runExportVerify(ctx context.Context, con console, dir string, o exportVerif
 		Accuracy: judge.Check,
 	})
 	if err != nil {
-		return exit.OrInterrupted(ctx, deployError(sourceError(err)))
+		return exit.OrInterrupted(ctx, exit.OfFiles(err))
 	}
 	if err := printChecks(con.out, o.output, checks); err != nil {
 		return err
@@ -111,7 +113,7 @@ func exportBuilds(ctx context.Context, named string, models []export.ManifestMod
 		if err != nil {
 			return nil, exit.With(exit.Usage, err)
 		}
-		if builds[m.Runtime], err = openBuild(ctx, build); err != nil {
+		if builds[m.Runtime], err = preparation.OpenBuild(ctx, build); err != nil {
 			return nil, err
 		}
 	}

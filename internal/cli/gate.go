@@ -15,6 +15,7 @@ import (
 	"tuner/hostinfo"
 	"tuner/internal/exit"
 	"tuner/ortlib"
+	"tuner/profile/preparation"
 )
 
 func newGate(con console) *cobra.Command {
@@ -50,7 +51,7 @@ func runGate(ctx context.Context, con console, o *flags.Options) error {
 	}
 	host := hostinfo.Read(ctx)
 	setup, err := gate.Open(g, host, func(runtime string) int {
-		return gpusOf(ctx, host, func() (ortlib.Build, error) { return gateBuild(o, runtime) })
+		return preparation.GPUs(ctx, host, func() (ortlib.Build, error) { return gateBuild(o, runtime) })
 	})
 	if err != nil {
 		return inputError(err)

@@ -13,6 +13,8 @@ import (
 	"tuner/onnx"
 	"tuner/ortlib"
 	"tuner/precision"
+	"tuner/precision/places"
+	"tuner/profile/preparation"
 	"tuner/provider"
 	"tuner/search"
 	"tuner/spec"
@@ -25,7 +27,7 @@ func compareOutputs(ctx context.Context, con console, o *flags.Options, s gate.S
 	if limit == nil {
 		return nil, nil
 	}
-	data, _, err := variantData(s.Spec.Profile("limits.accuracy", s.Spec.Baseline), s.Baseline.Subject)
+	data, _, err := preparation.Data(s.Spec.Profile("limits.accuracy", s.Spec.Baseline), s.Baseline.Subject)
 	if err != nil {
 		return nil, err
 	}
@@ -37,13 +39,13 @@ func compareOutputs(ctx context.Context, con console, o *flags.Options, s gate.S
 	if builds.candidate.Library != builds.baseline.Library || s.Candidate.Engine != s.Baseline.Engine { // not the reference even for the same file
 		place.Runtime = builds.candidate.Name()
 	}
-	serving := func(name string) ortlib.Build {
+	serving := places.Builds(func(name string) ortlib.Build {
 		if name == place.String() {
 			return builds.candidate
 		}
 		return builds.baseline
-	}
-	tool, err := variantTool(hostinfo.Read(ctx), []string{place.String()}, serving)
+	})
+	tool, err := serving.Key("tuner "+toolVersion(), hostinfo.Read(ctx), []string{place.String()})
 	if err != nil {
 		return nil, err
 	}
@@ -58,11 +60,11 @@ func compareOutputs(ctx context.Context, con console, o *flags.Options, s gate.S
 			}
 		}})
 	if err != nil {
-		return nil, sourceError(err)
+		return nil, err
 	}
 	variant, err := maker.Check(ctx, "candidate", s.Candidate.Model, []string{place.String()})
 	if err != nil {
-		return nil, sourceError(err)
+		return nil, err
 	}
 	return newAccuracy(s, variant, place.String(), data.Synthetic), nil
 }
@@ -74,18 +76,18 @@ type gateOpener struct {
 }
 
 // newGateOpener also names the engines that are not this program's, by their content.
-func newGateOpener(con console, s gate.Setup, place search.Place, serving func(place string) ortlib.Build) (o precision.Opener, engines string, err error) {
+func newGateOpener(con console, s gate.Setup, place search.Place, serving places.Builds) (o precision.Opener, engines string, err error) {
 	open := func(side string, subject gate.Subject) (precision.Opener, error) {
 		options, err := gateEngine(con, subject)
 		if err != nil || subject.Engine == "" {
-			return engineOpener{serving: serving, options: precision.ServeOptions{Runner: options}}, err
+			return serving.OpenerOn(options), err
 		}
 		sum, err := checksum.File(subject.Engine)
 		if err != nil {
 			return nil, fmt.Errorf("cannot read the engine %q: %w", subject.Engine, err)
 		}
 		engines += fmt.Sprintf(", the %s's engine %s", side, sum)
-		return engineOpener{serving: serving, options: precision.ServeOptions{Runner: options}}, nil
+		return serving.OpenerOn(options), nil
 	}
 	baseline, err := open("baseline", *s.Baseline)
 	if err != nil {

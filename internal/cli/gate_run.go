@@ -16,6 +16,7 @@ import (
 	"tuner/internal/words"
 	"tuner/measure"
 	"tuner/ortlib"
+	"tuner/profile/preparation"
 	"tuner/runner"
 	"tuner/runner/target"
 )
@@ -68,7 +69,7 @@ func openGateBuilds(ctx context.Context, o *flags.Options, s *gate.Setup) (gateB
 		if err != nil {
 			return ortlib.Build{}, exit.With(exit.Usage, fmt.Errorf("%s: %s.runtime: %w", s.Spec.Path, field, err))
 		}
-		build, err = openBuild(ctx, build)
+		build, err = preparation.OpenBuild(ctx, build)
 		subject.Runtime, subject.Library = build.Name(), build.Library
 		return build, err
 	}

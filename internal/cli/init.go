@@ -10,6 +10,7 @@ import (
 	"tuner/internal/exit"
 	"tuner/ortlib"
 	"tuner/profile"
+	"tuner/profile/preparation"
 	"tuner/profile/starter"
 	"tuner/report/formats"
 	"tuner/spec"
@@ -66,7 +67,7 @@ func machineOf(ctx context.Context) func() starter.Machine {
 	return func() starter.Machine {
 		host := hostinfo.Read(ctx)
 		usual := func() (ortlib.Build, error) { return ortlib.Resolve("") }
-		return starter.Machine{Host: host, GPUs: gpusOf(ctx, host, usual)}
+		return starter.Machine{Host: host, GPUs: preparation.GPUs(ctx, host, usual)}
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"tuner/ortsweep"
 	"tuner/ortsweep/flags"
 	"tuner/profile"
+	"tuner/profile/preparation"
 	"tuner/spec"
 )
 
@@ -83,8 +84,8 @@ func openSweep(ctx context.Context, con console, o *flags.Options, sweep spec.Sw
 	sweep = sweep.WithRuntimes(installedFlavours(o, len(host.GPUs)))
 	p := sweep.Profile
 	p.Load.BatchSize = sweep.Batch
-	asked := profileOptions{file: sweep.Path, quiet: o.Quiet, ortLibrary: o.ORTLibrary}
-	subject, err := profile.OpenSubject(p, gpusOf(ctx, host, defaultBuild(asked, p)))
+	asked := preparation.Options{File: sweep.Path, Library: o.ORTLibrary, Version: toolVersion(), Quiet: o.Quiet, Messages: con.err}
+	subject, err := profile.OpenSubject(p, asked.GPUs(ctx, host, p))
 	if err != nil {
 		return fail(err)
 	}
@@ -96,19 +97,19 @@ func openSweep(ctx context.Context, con console, o *flags.Options, sweep spec.Sw
 	if err != nil {
 		return fail(o.ShapeError(p.Path, err))
 	}
-	builds, err := campaignBuilds(asked, p)
+	builds, err := asked.Builds(p)
 	if err != nil {
 		return fail(exit.With(exit.Usage, err))
 	}
-	builds, facts, err = probeBuilds(ctx, builds, p, subject, facts)
+	builds, facts, err = preparation.Open(ctx, builds, p, subject, facts)
 	if err != nil {
 		return fail(err)
 	}
-	variants, err := makeVariants(ctx, con, asked, p, subject, facts, builds)
+	variants, err := asked.Variants(ctx, p, subject, facts, builds)
 	if err != nil {
 		return fail(err)
 	}
-	all, err := newSetup(p, subject, facts, builds, host)
+	all, err := asked.Setup(p, subject, facts, builds, host)
 	if err != nil {
 		return fail(err)
 	}

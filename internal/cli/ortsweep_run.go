@@ -29,7 +29,7 @@ func installedFlavours(o *flags.Options, gpus int) []string {
 	}
 	store, err := ortlib.UserStore()
 	if err != nil {
-		return nil // campaignBuilds says so
+		return nil // whoever finds the builds says so
 	}
 	builds, err := store.List()
 	if err != nil {

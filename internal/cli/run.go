@@ -4,28 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"path/filepath"
-	"slices"
 	"strings"
-	"time"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
-	"tuner/analyze"
-	"tuner/export"
-	"tuner/internal/terminal"
-	"tuner/meter"
-	"tuner/ortlib"
-	"tuner/profile"
-	"tuner/report/html"
-	"tuner/report/json"
-	"tuner/report/text"
-	"tuner/runner/target"
+	"tuner/internal/exit"
+	"tuner/onnx/inputs"
+	"tuner/pipeline"
+	"tuner/pytorch"
 	"tuner/spec"
-	"tuner/steps"
 )
 
 // runOptions are the flags of `tuner run`.
@@ -34,7 +21,6 @@ type runOptions struct {
 	dir        string
 	wish       spec.Wish
 	shapes     []string
-	given      map[string][]int64 // the shapes, by input
 	output     string
 	ortLibrary string
 	pytorch    pytorchOptions
@@ -91,11 +77,11 @@ func (o *runOptions) addFlags(cmd *cobra.Command) {
 func (o runOptions) check(args []string) error {
 	switch {
 	case o.file == "" && len(args) == 0:
-		return usageErrorf("nothing to run: name a model (an ONNX file, a Triton model folder or a PyTorch file), or a profile with -f")
+		return exit.Usagef("nothing to run: name a model (an ONNX file, a Triton model folder or a PyTorch file), or a profile with -f")
 	case o.file != "" && len(args) > 0:
-		return usageErrorf("-f and the model %q contradict each other: the profile names its own", args[0])
+		return exit.Usagef("-f and the model %q contradict each other: the profile names its own", args[0])
 	case len(args) > 1:
-		return usageErrorf("tuner run takes one model (%d given)", len(args))
+		return exit.Usagef("tuner run takes one model (%d given)", len(args))
 	}
 	if err := checkOutputFormat(o.output); err != nil {
 		return err
@@ -105,7 +91,7 @@ func (o runOptions) check(args []string) error {
 	}
 	for _, flag := range shapingFlags {
 		if o.has(flag) {
-			return usageErrorf("--%s contradicts -f: the profile says it; edit %s", flag, o.file)
+			return exit.Usagef("--%s contradicts -f: the profile says it; edit %s", flag, o.file)
 		}
 	}
 	return nil
@@ -137,7 +123,7 @@ const untilLine = "search: {until: %s}"
 // readFlag has package spec judge a flag's value in a line of a profile, and returns the profile of that line.
 func readFlag(flag, value, line string) (spec.Profile, error) {
 	if strings.TrimSpace(value) == "" || strings.ContainsAny(value, "\n\r[]{}#:\"'&*!|>@`") || flag != "precision" && strings.Contains(value, ",") {
-		return spec.Profile{}, usageErrorf("--%s %q: it is no single value", flag, value)
+		return spec.Profile{}, exit.Usagef("--%s %q: it is no single value", flag, value)
 	}
 	p, err := spec.ParseProfile("--"+flag, []byte("model: model.onnx\n"+fmt.Sprintf(line, value)))
 	var mistakes spec.Errors
@@ -151,19 +137,7 @@ func readFlag(flag, value, line string) (spec.Profile, error) {
 	if mistakes[0].Hint != "" {
 		text += "\n    hint: " + mistakes[0].Hint
 	}
-	return p, usageErrorf("--%s %q: %s", flag, value, text)
-}
-
-// checkGoal finds an objective that the machine does not tell.
-func checkGoal(w spec.Wish) error {
-	if w.Objective == "" {
-		return nil
-	}
-	p, err := spec.ParseProfile("--objective", []byte("model: model.onnx\nobjective: "+w.Objective))
-	if err != nil {
-		return withExit(exitUsage, err)
-	}
-	return target.CheckMetrics("--objective", p.Goal, meter.ReadSources(), "on this machine")
+	return p, exit.Usagef("--%s %q: %s", flag, value, text)
 }
 
 // runAll is `tuner run`.
@@ -171,228 +145,19 @@ func runAll(ctx context.Context, con console, o runOptions, args []string) error
 	if err := o.check(args); err != nil {
 		return err
 	}
-	var j job
-	var err error
-	if o.given, err = parseShapes(o.shapes); err != nil {
-		return withExit(exitUsage, err)
-	}
-	if o.file != "" {
-		j, err = openJob(ctx, con, o)
-	} else {
-		j, err = newJob(ctx, con, o, args[0])
-	}
-	if err == nil {
-		err = errors.Join(j.run(ctx), j.servers.Restore(ctx))
-	}
-	return inputError(err)
-}
-
-// job is a run of all steps after the first, on a profile.
-type job struct {
-	prepared
-	con      console
-	output   string // text or json
-	analysis spec.Analyze
-	campaign profileOptions
-	log      *steps.Log
-}
-
-// newJob converts a model where need be, and writes the files that say what will be done with it.
-func newJob(ctx context.Context, con console, o runOptions, model string) (job, error) {
-	c, err := newConversion(ctx, con, o, model)
-	if err == nil {
-		err = checkGoal(o.wish)
-	}
-	if err == nil {
-		_, err = ortlib.Resolve(o.ortLibrary)
-		err = withExit(exitUsage, err)
-	}
-	if err == nil {
-		err = profile.CheckOutput(spec.Profile{Path: "tuner run", Output: c.dir})
-	}
-	if err != nil { // before anything is written
-		return job{}, err
-	}
-	log, err := steps.Open(c.dir, stepLines{con.err}, time.Now)
+	shapes, err := inputs.ParseShapes(o.shapes)
 	if err != nil {
-		return job{}, withExit(exitUsage, err)
+		return exit.With(exit.Usage, err)
 	}
-	if err := c.checkFiles(log); err != nil {
-		return job{}, err
+	var chart exportOptions
+	chart.flags(&cobra.Command{}) // as `tuner export` has them without flags
+	r := pipeline.Request{
+		Profile: o.file, Dir: o.dir, Wish: o.wish, Shapes: shapes, Python: o.pytorch.python, Library: o.ortLibrary,
+		Chart: chart.Options, Version: toolVersion(), JSON: o.output == "json", Out: con.out, Messages: con.err,
 	}
-	path, err := c.convert(ctx, log)
-	if err != nil {
-		return job{}, leading(err, c.reportFailure(log))
+	if o.file == "" {
+		r.Model = args[0]
+		r.Torch = func() (pytorch.Source, error) { return o.pytorch.source(args[0]) }
 	}
-	if o.file, err = writeRunFiles(ctx, con, o, c.name, path, c.dir); err != nil {
-		return job{}, err
-	}
-	p, err := readProfile(o.file)
-	if err != nil {
-		return job{}, err
-	}
-	return prepareJob(ctx, con, o, p, log)
-}
-
-// openJob goes on with a profile. What an earlier run converted stands, as long as it is as it was.
-func openJob(ctx context.Context, con console, o runOptions) (job, error) {
-	p, err := readProfile(o.file)
-	if err != nil {
-		return job{}, err
-	}
-	log, err := steps.Open(p.Output, stepLines{con.err}, time.Now)
-	if err != nil {
-		return job{}, withExit(exitUsage, err)
-	}
-	j, err := prepareJob(ctx, con, o, p, log) // before anything is written
-	if err != nil {
-		return job{}, err
-	}
-	made, known := log.List().Get(steps.Convert)
-	if made.State == steps.Failed || made.State == steps.Interrupted {
-		made.Key = "" // it is still to be made, by whoever asks for it
-	}
-	err = log.Do(ctx, steps.Convert, made.Key, func() (steps.Outcome, error) {
-		outcome := steps.Skip("%s names the file that is served", o.file)
-		outcome.Before = known && made.State == steps.Skipped
-		return outcome, nil
-	})
-	if err != nil {
-		err = errors.Join(err, j.servers.Restore(ctx))
-	}
-	return j, err
-}
-
-// prepareJob finds what would stop the steps after the first.
-func prepareJob(ctx context.Context, con console, o runOptions, p spec.Profile, log *steps.Log) (job, error) {
-	a, err := analysisOf(con, p)
-	if err != nil {
-		return job{}, err
-	}
-	campaign := profileOptions{file: o.file, output: "text", ortLibrary: o.ortLibrary}
-	c, err := prepare(ctx, con, campaign, p)
-	return job{c, con, o.output, a, campaign, log}, err
-}
-
-// run makes the steps from the second on, writes the reports, also where a step failed, and prints the answer.
-func (j job) run(ctx context.Context) error {
-	result, outcome, err := j.make(ctx)
-	if err != nil {
-		return leading(err, reportFailure(j.analysis, j.setup.Subject.Name, j.log))
-	}
-	result.Steps = j.log.List()
-	if err := writeReports(j.analysis, result, j.log); err != nil {
-		return err
-	}
-	return j.answer(ctx, result, outcome)
-}
-
-// make makes the steps from the second on.
-func (j job) make(ctx context.Context) (analyze.Result, profile.Outcome, error) {
-	setup, err := j.variants(ctx)
-	if err != nil {
-		return analyze.Result{}, profile.Outcome{}, err
-	}
-	outcome, err := j.search(ctx, setup)
-	if err != nil {
-		return analyze.Result{}, outcome, err
-	}
-	result, err := rankCampaign(j.analysis)
-	for _, step := range []func(context.Context, analyze.Result) error{j.optimize, j.repository, j.chart} {
-		if err == nil {
-			err = step(ctx, result)
-		}
-	}
-	return result, outcome, err
-}
-
-// answer prints what was found and what comes next, and makes the exit code.
-func (j job) answer(ctx context.Context, r analyze.Result, outcome profile.Outcome) error {
-	write := j.writeAnswer
-	if j.output == "json" {
-		write = json.Write
-	}
-	if err := write(j.con.out, r); err != nil {
-		return err
-	}
-	if ctx.Err() != nil {
-		return withExit(exitInterrupted, fmt.Errorf("interrupted after %s; the same command goes on", countText(outcome.Status.Trials, "trial", "trials")))
-	}
-	if !r.IsMeasured() {
-		return withExit(exitFailure, errors.New("nothing was measured, so that there is no result"))
-	}
-	return infeasible(r)
-}
-
-// writeAnswer says what was found, where it lies, and what comes next.
-func (j job) writeAnswer(out io.Writer, r analyze.Result) error {
-	if err := text.WriteAnswer(out, r); err != nil {
-		return err
-	}
-	output, formats := j.analysis.Output, j.analysis.Formats
-	lines := []string{"", "report: " + filepath.Join(output, "report.md")}
-	if slices.Contains(formats, html.Name) {
-		lines = append(lines, "page for a browser: "+filepath.Join(output, "report.html"))
-	}
-	var next []string
-	if r.IsMeasured() { // else there is nothing to explain
-		next = []string{"next:", "  tuner analyze --input " + shellWord(j.analysis.Input) + " --explain"}
-	}
-	if _, ok := r.Winner(); ok && slices.Contains(formats, spec.FormatRepository) {
-		repository := filepath.Join(output, "repository")
-		lines = append(lines, "repository: "+filepath.Join(repository, r.Header.Model))
-		next = append(next, "  tuner serve --model-repository "+shellWord(repository),
-			fmt.Sprintf("  tuner export %s --input %s -o %s", export.Triton, shellWord(output), shellWord(freeName(filepath.Join(output, "deploy")))))
-	}
-	if s, _ := r.Steps.Get(steps.Chart); s.State == steps.OK {
-		lines = append(lines, "Helm chart: "+filepath.Join(output, chartDir)+" (README.md there says how to install it)")
-	}
-	_, err := fmt.Fprintln(out, strings.Join(append(lines, next...), "\n"))
-	return err
-}
-
-// shellWord is a text as a word of a command line: between quotes where a shell would read it otherwise.
-func shellWord(text string) string {
-	plain := func(c rune) bool {
-		return c < utf8.RuneSelf && (c == '_' || c == '-' || c == '.' || c == '/' || c == '+' || c == ',' || c == ':' || c == '@' ||
-			'0' <= c && c <= '9' || 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z')
-	}
-	if text != "" && strings.IndexFunc(text, func(c rune) bool { return !plain(c) }) < 0 {
-		return text
-	}
-	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
-}
-
-// freeName is the first of NAME, NAME-2, NAME-3 … that does not exist.
-func freeName(path string) string {
-	name := path
-	for n := 2; ; n++ {
-		if _, err := os.Lstat(name); err != nil {
-			return name
-		}
-		name = fmt.Sprintf("%s-%d", path, n)
-	}
-}
-
-// stepLines tells of the steps on stderr as they are made.
-type stepLines struct{ out io.Writer }
-
-// Begun implements steps.Observer.
-func (l stepLines) Begun(name steps.Name) {
-	fmt.Fprintf(l.out, "%d/%d %s\n", name.Number(), len(steps.Names()), name)
-}
-
-// Ended implements steps.Observer. The error of a step that failed is the program's last word.
-func (l stepLines) Ended(s steps.Step, before bool) {
-	text := "  " + string(s.State)
-	switch {
-	case before && s.State == steps.OK:
-		text += ", done before"
-	case s.Elapsed >= time.Second:
-		text += " after " + clockText(s.Elapsed)
-	}
-	if s.Text != "" && s.State != steps.Failed {
-		text += ": " + strings.Join(strings.Fields(s.Text), " ")
-	}
-	fmt.Fprint(l.out, terminal.Fold(text+"\n", terminal.Width))
+	return pipeline.Run(ctx, r)
 }

@@ -13,6 +13,7 @@ import (
 
 	"tuner/onnx"
 	"tuner/onnx/build"
+	"tuner/pytorch/pytorchtest"
 	"tuner/steps"
 )
 
@@ -151,7 +152,7 @@ func TestRunExportsPyTorch(t *testing.T) {
 	w := newWorkplace(t)
 	w.withoutCharts("made", ".")
 	w.write("net.pt", "TorchScript")
-	python := fakeExport(t, build.Identity(onnx.Float), "INPUT0", "OUTPUT0", `{"status": "ok", "torch": "2.x", "kind": "TorchScript", "exporter": "one exporter", "examples": 1}`)
+	python := pytorchtest.Python(t, build.Identity(onnx.Float), "INPUT0", "OUTPUT0", pytorchtest.Status)
 	args := []string{"run", "net.pt", "--in-names", "INPUT0", "--in-shapes", "[-1,-1]", "--precision", "fp32", "--budget", "2s", "-o", "made", "--python", python}
 	p := w.run(exitOK, args...)
 	expect(t, p.stderr.String(), "net.pt: exporting with PyTorch", "1/7 convert\n", "made/net.onnx was exported from net.pt, and yields what PyTorch does")
@@ -200,7 +201,7 @@ func TestKilledConversionGoesOn(t *testing.T) {
 	expect(t, w.export(exitUsage, "/bin/false"), failed)
 	w.write("net.pt", "another TorchScript")
 	expect(t, w.export(exitUsage, "/bin/false"), failed)
-	python := fakeExport(t, build.Identity(onnx.Float), "INPUT0", "OUTPUT0", `{"status": "ok", "torch": "2.x", "kind": "TorchScript", "exporter": "one exporter", "examples": 1}`)
+	python := pytorchtest.Python(t, build.Identity(onnx.Float), "INPUT0", "OUTPUT0", pytorchtest.Status)
 	expect(t, w.export(exitOK, python), "1/7 convert\n", "made/net.onnx was exported from net.pt, and yields what PyTorch does")
 }
 

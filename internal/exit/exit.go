@@ -38,6 +38,15 @@ type Error struct {
 func (e *Error) Error() string { return e.Err.Error() }
 func (e *Error) Unwrap() error { return e.Err }
 
+// ExitCode implements Coded.
+func (e *Error) ExitCode() int { return e.Code }
+
+// Coded is an error of a package's own type that decides the exit code.
+type Coded interface {
+	error
+	ExitCode() int
+}
+
 // With gives err an exit code. nil stays nil.
 func With(code int, err error) error {
 	if err == nil {
@@ -56,9 +65,9 @@ func CodeOf(err error) int {
 	if err == nil {
 		return OK
 	}
-	var e *Error
+	var e Coded
 	if errors.As(err, &e) {
-		return e.Code
+		return e.ExitCode()
 	}
 	return Failure
 }

@@ -10,6 +10,12 @@ import (
 	"tuner/internal/exit"
 )
 
+// infeasible is an error that has an exit code by its type.
+type infeasible struct{}
+
+func (infeasible) Error() string { return "nothing fits" }
+func (infeasible) ExitCode() int { return exit.Infeasible }
+
 func TestCodeOf(t *testing.T) {
 	t.Parallel()
 	plain, usage := errors.New("broken"), exit.Usagef("no file %q", "a")
@@ -27,6 +33,7 @@ func TestCodeOf(t *testing.T) {
 		"the outer code":       {exit.With(exit.Interrupted, usage), exit.Interrupted},
 		"joined":               {errors.Join(plain, usage), exit.Usage},
 		"the first one's code": {exit.Leading(plain, usage), exit.Failure},
+		"by its type":          {fmt.Errorf("export: %w", infeasible{}), exit.Infeasible},
 		"a file":               {exit.OfFiles(fmt.Errorf("cannot write: %w", full)), exit.Usage},
 		"no file":              {exit.OfFiles(plain), exit.Failure},
 	} {

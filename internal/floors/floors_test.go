@@ -33,12 +33,14 @@ var allowed = map[string][]string{
 	"gate/decide":          {"stats"}, // pure: pairs in, a verdict out
 	"gate/output":          {"gate", "gate/decide", "spec", "measure", "internal/plotstyle", "internal/terminal", "internal/webpage"},
 	"profile":              {"profile/campaign", "spec", "search", "search/verdict", "runner", "modelrepo", "modelconfig", "journal", "measure", "engine/api", "onnx", "hostinfo", "precision", "dataset", "payload"},
+	"profile/preparation":  {"profile", "profile/campaign", "profile/dryrun", "profile/progress", "spec", "search", "journal", "runner", "runner/target", "ortlib", "provider/probe", "precision", "precision/places", "dataset", "hostinfo", "internal/checksum", "internal/exit", "internal/words"}, // what a campaign needs of this machine
 	"profile/dryrun":       {"profile", "profile/campaign", "spec", "search"},
 	"profile/progress":     {"profile", "search", "measure", "internal/terminal"},
 	"profile/starter":      {"profile", "spec", "modelconfig", "onnx", "hostinfo"},
 	"profile/campaign":     {"spec", "search", "journal", "modelconfig", "internal/parallel"}, // what a journal means; it runs nothing
 	"runner":               {"engine/api", "load", "wire", "meter", "hostinfo", "measure"},
-	"runner/target":        {"runner", "internal/children", "internal/exit", "engine/api", "spec", "search", "journal", "wire", "meter", "measure", "hostinfo", "ortlib", "modelrepo", "modelconfig", "provider"}, // modelconfig: what a remote server serves, to be given back
+	"runner/target":        {"runner", "internal/children", "internal/exit", "engine/api", "spec", "search", "journal", "wire", "meter", "measure", "hostinfo", "ortlib", "modelrepo", "modelconfig", "provider"},                                                                                                                                                                                                                                                                                                                                   // modelconfig: what a remote server serves, to be given back
+	"pipeline":             {"analyze", "dataset", "export", "hostinfo", "internal/checksum", "internal/exit", "internal/terminal", "internal/words", "journal", "meter", "modelconfig", "onnx", "ortlib", "precision", "precision/accuracy", "precision/conversion", "precision/places", "profile", "profile/campaign", "profile/preparation", "profile/starter", "provider", "provider/probe", "pytorch", "report", "report/formats", "report/html", "report/json", "report/markdown", "report/text", "runner/target", "search", "spec", "steps"}, // the steps use everything but the command line
 	"steps":                {"internal/checksum"},
 	"analyze":              {"profile/campaign", "spec", "search", "search/posterior", "search/verdict", "journal", "steps", "measure", "modelconfig", "stats", "precision/accuracy", "internal/parallel"},
 	"analyze/imported":     {"analyze", "spec", "measure", "modelconfig", "search"}, // spec: Model Analyzer's tags
@@ -54,6 +56,8 @@ var allowed = map[string][]string{
 	"onnx":                 {"internal/checksum", "internal/inside", "internal/problems"},
 	"dataset":              {"onnx", "hostinfo", "internal/problems"},
 	"precision":            {"internal/children", "onnx", "dataset", "runner", "engine/api", "modelrepo", "modelconfig", "hostinfo", "payload"},
+	"precision/places":     {"precision", "provider", "provider/probe", "ortlib", "hostinfo", "internal/checksum", "internal/exit", "search", "runner", "runner/target", "onnx"}, // search: places
+	"precision/conversion": {"precision", "precision/accuracy", "precision/places", "provider", "provider/probe", "pytorch", "dataset", "onnx", "internal/exit", "internal/terminal", "internal/words"},
 	"precision/accuracy":   {"dataset/elements", "onnx", "stats"},
 	"precision/calibrate":  {"dataset/elements", "onnx"},
 	"pytorch":              {"internal/children", "dataset/npy", "precision/accuracy", "onnx"},

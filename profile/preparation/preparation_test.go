@@ -1,4 +1,4 @@
-package cli
+package preparation
 
 import (
 	"os"
@@ -24,7 +24,7 @@ func TestRuntimesOfTheSetupAreMeasured(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		setup, err := newSetup(p, profile.Subject{}, search.Facts{}, builds, hostinfo.Host{})
+		setup, err := Options{}.Setup(p, profile.Subject{}, search.Facts{}, builds, hostinfo.Host{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -34,7 +34,8 @@ func TestRuntimesOfTheSetupAreMeasured(t *testing.T) {
 	}
 }
 
-// A library that the user named may be replaced by another one of the same name; what tuner installed is what its name says.
+// A library that the user named may be replaced by another one of the same name; what tuner
+// installed is what its name says.
 func TestLibrariesOfTheUserAreToldApart(t *testing.T) {
 	t.Parallel()
 	library := filepath.Join(t.TempDir(), "libonnxruntime.so")

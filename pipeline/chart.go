@@ -1,4 +1,4 @@
-package cli
+package pipeline
 
 import (
 	"context"
@@ -11,11 +11,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"tuner/analyze"
 	"tuner/export"
 	"tuner/internal/durable"
+	"tuner/internal/exit"
+	"tuner/internal/words"
 	"tuner/profile/campaign"
 	"tuner/report/formats"
 	"tuner/spec"
@@ -27,7 +27,8 @@ const chartDir = "helm"
 
 // chart makes the seventh step: the repository as a Helm chart, as far as analyze.yaml asks for it.
 func (j job) chart(ctx context.Context, r analyze.Result) error {
-	options := defaultExport(j.analysis.Output)
+	options := j.Chart // the chart stays beside the repository, and shares its files
+	options.Inputs, options.ShareFiles = []string{j.analysis.Output}, true
 	wanted := slices.Contains(j.analysis.Formats, spec.FormatHelm)
 	key, err := j.chartKey(r, options, wanted)
 	if err != nil {
@@ -46,36 +47,29 @@ func (j job) chart(ctx context.Context, r analyze.Result) error {
 	})
 }
 
-// defaultExport are the options that the flags of `tuner export` have where none is given. The chart stays beside the repository, and shares
-// its files.
-func defaultExport(input string) export.Options {
-	var o exportOptions
-	o.flags(&cobra.Command{})
-	o.Inputs, o.ShareFiles = []string{input}, true
-	return o.Options
-}
-
-// chartKey is the digest of all that the chart depends on: what was measured and chosen, the repository, and the options.
+// chartKey is the digest of all that the chart depends on: trials, goal and views, the repository,
+// and the options.
 func (j job) chartKey(r analyze.Result, o export.Options, wanted bool) (string, error) {
 	trials, err := campaign.Digest(j.analysis.Input)
 	if err != nil {
-		return "", withExit(exitUsage, err)
+		return "", exit.With(exit.Usage, err)
 	}
 	repository, _ := j.log.List().Get(steps.Repository)
-	return digestOf(trials, r.Goal, j.analysis.Mode, j.analysis.Rank, j.analysis.At, repository.Key, repository.Files, o, wanted, toolVersion())
+	return digestOf(trials, r.Goal, j.analysis.Mode, j.analysis.Rank, j.analysis.At, repository.Key, repository.Files, o, wanted, j.Version)
 }
 
-// writeChart exports the result of the output folder, where it is hence written first. The folder appears whole or not at all.
+// writeChart writes the result into the output folder, where the export reads it, and exports it.
+// The chart's folder appears whole or not at all.
 func (j job) writeChart(dir string, r analyze.Result, o export.Options) (steps.Outcome, error) {
 	cannot := func(err error) (steps.Outcome, error) {
-		return steps.Outcome{}, inputError(fmt.Errorf("cannot write the chart %q: %w", dir, durable.Cause(err)))
+		return steps.Outcome{}, exit.OfFiles(fmt.Errorf("cannot write the chart %q: %w", dir, durable.Cause(err)))
 	}
 	if err := checkChart(dir); err != nil {
 		return steps.Outcome{}, err
 	}
 	r.Steps = j.log.List()
 	if _, err := formats.All().WriteReports(j.analysis.Output, r, nil); err != nil {
-		return steps.Outcome{}, inputError(err)
+		return steps.Outcome{}, exit.OfFiles(err)
 	}
 	temp, err := os.MkdirTemp(j.analysis.Output, ".tuner-*")
 	if err != nil {
@@ -85,12 +79,12 @@ func (j job) writeChart(dir string, r analyze.Result, o export.Options) (steps.O
 	fresh := filepath.Join(temp, chartDir)
 	e, err := export.Write(export.Helm, fresh, o)
 	if err != nil {
-		return steps.Outcome{}, deployError(err)
+		return steps.Outcome{}, exit.OfFiles(err)
 	}
 	if err := writeReceipt(fresh); err != nil {
 		return cannot(err)
 	}
-	// The old one goes whole: a crash does not leave a part of it without its receipt.
+	// The old folder goes whole: a crash does not leave a part of it without its receipt.
 	if err := os.Rename(dir, filepath.Join(temp, "old")); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return cannot(err)
 	}
@@ -100,9 +94,9 @@ func (j job) writeChart(dir string, r analyze.Result, o export.Options) (steps.O
 	return steps.Outcome{Text: chartText(dir, e.Deployment), Files: []string{dir}}, durable.SyncDir(j.analysis.Output)
 }
 
-// chartText says what a chart asks a cluster for, and what one should know before it is installed.
+// chartText says what a chart asks a cluster for, with the notes of the export.
 func chartText(dir string, d export.Deployment) string {
-	text := fmt.Sprintf("%s: %s", filepath.Join(dir, "chart"), countText(d.CPUs, "core", "cores"))
+	text := fmt.Sprintf("%s: %s", filepath.Join(dir, "chart"), words.Count(d.CPUs, "core"))
 	if d.Memory > 0 {
 		text += fmt.Sprintf(", %d MiB", d.Memory)
 	}
@@ -112,18 +106,19 @@ func chartText(dir string, d export.Deployment) string {
 	return strings.Join(append([]string{text + " for " + d.Image}, d.Notes...), "; ")
 }
 
-// checkChart refuses to replace a chart that is not a run's own any more: whoever edits one means to keep it.
+// checkChart refuses to replace a chart that somebody has edited since a run wrote it, or that no
+// run wrote.
 func checkChart(dir string) error {
 	why, err := foreignIn(dir)
 	if err != nil || why == "" {
 		return err
 	}
-	return usageErrorf("cannot replace or remove the chart %q: %s; move it away, or leave %s out of the formats in %s", dir, why, spec.FormatHelm, spec.AnalyzeName)
+	return exit.Usagef("cannot replace or remove the chart %q: %s; move it away, or leave %s out of the formats in %s", dir, why, spec.FormatHelm, spec.AnalyzeName)
 }
 
-// noteOldChart says where the chart that the last run left in an output folder is not of this result: whoever asks for another one with
-// `tuner analyze` gets a repository of it, and no chart.
-func noteOldChart(out io.Writer, output string, r analyze.Result) {
+// NoteOldChart says when the chart in an output folder is not of this result. The last run left it
+// there; `tuner analyze` writes another repository and no chart.
+func NoteOldChart(out io.Writer, output string, r analyze.Result) {
 	m, err := export.ReadManifest(filepath.Join(output, chartDir))
 	if err != nil {
 		return // there is none

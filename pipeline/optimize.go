@@ -1,4 +1,4 @@
-package cli
+package pipeline
 
 import (
 	"context"
@@ -9,9 +9,11 @@ import (
 
 	"tuner/analyze"
 	"tuner/internal/durable"
+	"tuner/internal/exit"
 	"tuner/modelconfig"
 	"tuner/onnx"
 	"tuner/ortlib"
+	"tuner/precision/places"
 	"tuner/provider"
 	"tuner/provider/probe"
 	"tuner/search"
@@ -22,9 +24,9 @@ import (
 // optimizedDir is the folder of the optimized model in the output folder.
 const optimizedDir = "optimized"
 
-// optimize makes the fifth step: the graph that ONNX Runtime makes of the winner's model at the winner's graph level, as a model of
-// its own. It comes behind the search, since only then it is known which graph that is. However it ends, what an earlier run wrote is gone:
-// it is of another winner.
+// optimize makes the fifth step: it writes the graph that ONNX Runtime makes of the winner's model
+// at the winner's graph level. It comes after the search, which finds the winner. It always removes
+// what an earlier run wrote, since that may be of another winner.
 func (j job) optimize(ctx context.Context, r analyze.Result) error {
 	o, reason, failure := j.optimizable(r)
 	return j.log.Do(ctx, steps.Optimize, o.key, func() (steps.Outcome, error) {
@@ -43,15 +45,15 @@ func (j job) optimize(ctx context.Context, r analyze.Result) error {
 	})
 }
 
-// removeOptimized takes away the optimized model of an earlier run. One that is somebody else's stays, and is an error: it would be taken for
-// the winner's.
+// removeOptimized removes the optimized model of an earlier run. A folder that is somebody else's
+// stays, and is an error: it would be taken for the winner's.
 func removeOptimized(dir string) error {
 	why, err := foreignIn(dir)
 	if err != nil {
 		return err
 	}
 	if why != "" {
-		return usageErrorf("cannot replace or remove the optimized model %q: %s; move it away", dir, why)
+		return exit.Usagef("cannot replace or remove the optimized model %q: %s; move it away", dir, why)
 	}
 	return removeFolder(dir)
 }
@@ -69,9 +71,10 @@ type optimizedModel struct {
 
 func (o optimizedModel) dir() string { return filepath.Join(o.output, optimizedDir) }
 
-// optimizable finds the winner's model, or the reason why there is no optimized graph of it to write.
+// optimizable finds the winner's model, or the reason why there is no optimized graph of it to
+// write.
 func (j job) optimizable(r analyze.Result) (o optimizedModel, reason string, err error) {
-	o.output = j.setup.Profile.Output
+	o.output = j.profile().Output
 	best, found := r.Winner()
 	switch {
 	case !found:
@@ -86,19 +89,19 @@ func (j job) optimizable(r analyze.Result) (o optimizedModel, reason string, err
 	if options.Graph == modelconfig.GraphDisabled {
 		return o, "the best has graph optimization disabled", nil
 	}
-	i := slices.IndexFunc(j.builds, func(b ortlib.Build) bool { return b.Name() == best.Setup.Runtime })
+	i := slices.IndexFunc(j.campaign.Builds, func(b ortlib.Build) bool { return b.Name() == best.Setup.Runtime })
 	if i < 0 {
 		return o, fmt.Sprintf("the best runs on %s, which is no library of this machine", best.Setup.Runtime), nil
 	}
 	file := fileOf(r, best.Setup.Precision)
 	model, err := onnx.Read(file.Path)
 	if err != nil {
-		return o, "", withExit(exitUsage, err)
+		return o, "", exit.With(exit.Usage, err)
 	}
 	o.path, o.level, o.external = file.Path, options.Graph, len(model.ExternalFiles()) > 0
 	o.name = string(spec.Base(best.Deployed)[search.KnobGraphOptimization])
-	o.build = j.builds[i]
-	library, err := contentName(o.build)
+	o.build = j.campaign.Builds[i]
+	library, err := places.ContentName(o.build)
 	if err != nil {
 		return o, "", err
 	}
@@ -106,8 +109,8 @@ func (j job) optimizable(r analyze.Result) (o optimizedModel, reason string, err
 	return o, "", err
 }
 
-// write has a child process write the optimized graph into its folder, of which there is none. The folder appears whole, with its receipt, or
-// not at all.
+// write has a child process write the optimized graph into its folder, which must not exist. The
+// folder appears whole, with its receipt, or not at all.
 func (o optimizedModel) write(ctx context.Context) (steps.Outcome, error) {
 	p, err := probe.New()
 	if err != nil {
@@ -115,12 +118,12 @@ func (o optimizedModel) write(ctx context.Context) (steps.Outcome, error) {
 	}
 	temp, err := os.MkdirTemp(o.output, ".tuner-*")
 	if err != nil {
-		return steps.Outcome{}, inputError(fmt.Errorf("cannot write into folder %q: %w", o.output, durable.Cause(err)))
+		return steps.Outcome{}, exit.OfFiles(fmt.Errorf("cannot write into folder %q: %w", o.output, durable.Cause(err)))
 	}
 	defer os.RemoveAll(temp) // gone after the renaming
 	fresh := filepath.Join(temp, optimizedDir)
 	if err := os.Mkdir(fresh, 0o755); err != nil {
-		return steps.Outcome{}, inputError(fmt.Errorf("cannot write into folder %q: %w", o.output, durable.Cause(err)))
+		return steps.Outcome{}, exit.OfFiles(fmt.Errorf("cannot write into folder %q: %w", o.output, durable.Cause(err)))
 	}
 	answer := p.Optimize(ctx, o.build, o.path, o.level, filepath.Join(fresh, "model.onnx"), o.external)
 	switch {

@@ -1,4 +1,4 @@
-package cli
+package pipeline
 
 import (
 	"context"
@@ -12,10 +12,12 @@ import (
 	"tuner/onnx/inputs"
 	"tuner/ortlib"
 	"tuner/precision"
+	"tuner/precision/places"
 	"tuner/steps"
 )
 
-// batchOpener answers y with x and m with n, and what the model with a symbolic batch dimension says as alter has it.
+// batchOpener answers y with x and m with n, and what the model with a symbolic batch dimension
+// says as alter has it.
 type batchOpener struct {
 	alter  func(out map[string]inputs.Tensor) // nil: not at all
 	refuse string                             // why that model does not run; "": it does
@@ -40,7 +42,8 @@ func (o batchOpener) Infer(_ context.Context, in map[string]inputs.Tensor) (map[
 
 func (batchOpener) Close(context.Context) {}
 
-// A model none of whose outputs has a cosine gets its symbolic batch dimension all the same. Where it stays as it is, the reason is the right one.
+// A model none of whose outputs has a cosine gets its symbolic batch dimension all the same. Where
+// it stays as it is, the reason is the right one.
 func TestFreeBatch(t *testing.T) {
 	one := onnx.Fixed(1)
 	g := build.NewGraph("scores")
@@ -71,16 +74,16 @@ func TestFreeBatch(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			conversion := modelConversion{con: console{err: io.Discard}, model: path, dir: dir, target: filepath.Join(dir, "scores.fp32.onnx"), source: source}
-			builds := libraries{map[string]ortlib.Build{"cpu": {Flavour: "cpu", Version: "1.2.3"}}}
-			outcome, err := conversion.freeBatch(t.Context(), c.opener, builds)
+			first := modelConversion{Request: Request{Model: path, Messages: io.Discard}, dir: dir, target: filepath.Join(dir, "scores.fp32.onnx"), source: source}
+			builds := places.Builds(func(string) ortlib.Build { return ortlib.Build{Flavour: "cpu", Version: "1.2.3"} })
+			outcome, err := first.freeBatch(t.Context(), c.opener, builds)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if outcome.State != c.state || !strings.Contains(outcome.Text, c.want) {
 				t.Errorf("%q: %s; want %q: … %s", outcome.State, outcome.Text, c.state, c.want)
 			}
-			if _, err := onnx.Read(conversion.target); (err == nil) != (c.state == "") {
+			if _, err := onnx.Read(first.target); (err == nil) != (c.state == "") {
 				t.Errorf("the converted file: %v", err)
 			}
 		})

@@ -1,10 +1,11 @@
-package cli
+package conversion
 
 import (
 	"bytes"
 	"context"
 	"errors"
 	"math"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -13,12 +14,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tuner/dataset"
+	"tuner/ortlib"
 	"tuner/precision"
 	"tuner/precision/accuracy"
 	"tuner/provider/probe"
 )
 
-// A provider that leaves all nodes to cpu is out, whatever its figures say; what the others take is told.
+// A provider that leaves all nodes to cpu is out, whatever its figures say; what the others take is
+// told.
 func TestAssign(t *testing.T) {
 	t.Parallel()
 	script := `#!/bin/sh
@@ -27,31 +30,35 @@ openvino) echo '{"assigned": [{"provider": "openvino", "nodes": 1, "ops": {"Add"
 dnnl) echo '{"assigned": [{"provider": "dnnl", "nodes": 0}, {"provider": "cpu", "nodes": 3, "ops": {"Add": 1, "Loop": 2}}]}' ;;
 esac
 `
+	providers := []string{"cpu", "openvino", "dnnl"}
 	c := converter{
-		options: convertOptions{providers: []string{"cpu", "openvino", "dnnl"}},
-		prober:  probe.Prober{Program: filepath.Join(t.TempDir(), "tuner"), Name: "tuner", Timeout: time.Minute},
+		prober: probe.Prober{Program: filepath.Join(t.TempDir(), "tuner"), Name: "tuner", Timeout: time.Minute},
+		builds: func(string) ortlib.Build { return ortlib.Build{} },
 	}
-	writeText(t, c.prober.Program, script, 0o700)
+	if err := os.WriteFile(c.prober.Program, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
 	report := accuracy.Report{Rows: 1, Outputs: map[string]accuracy.Figures{"y": {CosineMean: 1}}}
-	r := result{Precision: "int8", variant: precision.Variant{
+	v := Variant{Precision: "int8", made: precision.Variant{
 		Path: "m.onnx", Rejected: map[string]string{},
 		Accuracy: map[string]accuracy.Report{"cpu": report, "openvino": report, "dnnl": report},
 	}}
-	if err := c.assign(t.Context(), &r); err != nil {
+	if err := c.assign(t.Context(), &v, providers); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(map[string]string{"openvino": "1 of 3 nodes; cpu runs 2 (Loop × 2)"}, r.Assigned); diff != "" {
+	if diff := cmp.Diff(map[string]string{"openvino": "1 of 3 nodes; cpu runs 2 (Loop × 2)"}, v.Assigned); diff != "" {
 		t.Errorf("assigned (-want +got):\n%s", diff)
 	}
 	const none = "it takes none of the model's 3 nodes; cpu runs 3 (Loop × 2, Add)"
-	if diff := cmp.Diff(map[string]string{"dnnl": none}, r.variant.Rejected); diff != "" {
+	if diff := cmp.Diff(map[string]string{"dnnl": none}, v.made.Rejected); diff != "" {
 		t.Errorf("rejected (-want +got):\n%s", diff)
 	}
 
-	r.Rejected, r.Accuracy = r.variant.Rejected, r.variant.Accuracy // as write does
+	v.Rejected, v.Accuracy = v.made.Rejected, v.made.Accuracy // as export does
 	var out bytes.Buffer
-	made := conversion{Model: "m", Data: dataset.Dataset{Name: "rows.npz", Rows: 1}, Variants: []result{r}}
-	if err := made.print(&out, c.options); err != nil {
+	r := Result{Request: Request{Model: "m", Providers: providers}, Variants: []Variant{v}}
+	r.Settings.Data = dataset.Dataset{Name: "rows.npz", Rows: 1}
+	if err := r.WriteText(&out); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"on 1 row of rows.npz\n", "int8 on openvino runs 1 of 3 nodes", "int8 on dnnl is rejected: " + none} {
@@ -62,7 +69,7 @@ esac
 
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := c.assign(ended, &r); !errors.Is(err, context.Canceled) {
+	if err := c.assign(ended, &v, providers); !errors.Is(err, context.Canceled) {
 		t.Errorf("interrupted: %v", err)
 	}
 }

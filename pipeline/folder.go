@@ -1,4 +1,4 @@
-package cli
+package pipeline
 
 import (
 	"encoding/json"
@@ -13,11 +13,11 @@ import (
 	"tuner/steps"
 )
 
-// receiptName is the file by which a run knows a folder of its own again, the chart or the optimized model: the record of the steps would
-// not do, since it loses those that are of another run.
+// receiptName is the file by which a run recognizes a folder that it wrote: the chart or the
+// optimized model. The record of the steps cannot tell, since it forgets the steps of other runs.
 const receiptName = ".tuner.json"
 
-// writeReceipt notes in a folder what was written into it.
+// writeReceipt lists the files of a folder in its receipt.
 func writeReceipt(dir string) error {
 	files, err := steps.FilesOf(dir, dir)
 	if err != nil {
@@ -30,8 +30,9 @@ func writeReceipt(dir string) error {
 	return durable.WriteFile(filepath.Join(dir, receiptName), durable.Bytes(append(text, '\n')))
 }
 
-// foreignIn says why a folder is not a run's to replace or remove: no run wrote it, or it was changed since. It is "" where it is, and where
-// there is none. What is missing is no change.
+// foreignIn says why a run may not replace or remove a folder: no run wrote it, or somebody has
+// changed it since. It is "" where a run may, and where there is no folder. A missing file is no
+// change.
 func foreignIn(dir string) (why string, err error) {
 	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
 		return "", nil
@@ -56,8 +57,8 @@ func foreignIn(dir string) (why string, err error) {
 	return "", nil
 }
 
-// removeFolder takes away a folder, if there is one. It leaves its place whole: a crash in between does not leave a part of it there, which
-// its receipt may have left already.
+// removeFolder removes a folder, if there is one. It moves the whole folder away first, so that a
+// crash leaves no part of it in its place, perhaps without its receipt.
 func removeFolder(dir string) error {
 	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
 		return nil

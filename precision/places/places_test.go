@@ -1,6 +1,7 @@
-package cli
+package places
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -10,8 +11,9 @@ import (
 	"tuner/search"
 )
 
-// Figures of another build are not taken over, nor those of another library that calls itself by the same version.
-func TestVariantToolNamesEveryBuild(t *testing.T) {
+// Figures of another build are not taken over, nor those of another library that calls itself by
+// the same version.
+func TestKeyNamesEveryBuild(t *testing.T) {
 	t.Parallel()
 	library := filepath.Join(t.TempDir(), "libonnxruntime.so.1.31.1")
 	write := func(content string) {
@@ -25,18 +27,18 @@ func TestVariantToolNamesEveryBuild(t *testing.T) {
 	mine := ortlib.Build{Flavour: ortlib.External, Version: "1.31.1", Library: library}
 	tool := func(base, openvino ortlib.Build, providers ...string) string {
 		t.Helper()
-		text, err := variantTool(host, providers, func(provider string) ortlib.Build {
+		text, err := Builds(func(provider string) ortlib.Build {
 			if provider == "openvino" {
 				return openvino
 			}
 			return base
-		})
+		}).Key("tuner 1.2.3", host, providers)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return text
 	}
-	program := "tuner " + toolVersion() + ", "
+	const program = "tuner 1.2.3, "
 	check := func(got, want string) {
 		t.Helper()
 		want = program + want + ", amd64, AVX2, AVX512VNNI"
@@ -54,17 +56,18 @@ func TestVariantToolNamesEveryBuild(t *testing.T) {
 	write("b")
 	check(tool(mine, mine, "cpu"), "external@1.31.1 ("+b+")")
 	check(tool(cpu, mine, "openvino"), "cpu@1.31.1, openvino on external@1.31.1 ("+b+")")
-	if _, err := variantTool(host, nil, func(string) ortlib.Build { return ortlib.Build{Flavour: ortlib.External, Library: "absent"} }); err == nil {
+	if _, err := Builds(func(string) ortlib.Build { return ortlib.Build{Flavour: ortlib.External, Library: "absent"} }).Key("tuner", host, nil); err == nil {
 		t.Error("no error for a library that is not there")
 	}
 }
 
-// Figures of another machine are not taken over: other instruction sets round otherwise, and so do other GPUs where one computes.
-func TestVariantToolNamesTheMachine(t *testing.T) {
+// Figures of another machine are not taken over: other instruction sets round otherwise, and so do
+// other GPUs where one computes.
+func TestKeyNamesTheMachine(t *testing.T) {
 	t.Parallel()
 	tool := func(host hostinfo.Host, places ...string) string {
 		t.Helper()
-		text, err := variantTool(host, places, func(string) ortlib.Build { return ortlib.Build{Flavour: "cuda", Version: "1.31.1"} })
+		text, err := Builds(func(string) ortlib.Build { return ortlib.Build{Flavour: "cuda", Version: "1.31.1"} }).Key("tuner", host, places)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -88,7 +91,7 @@ func TestVariantToolNamesTheMachine(t *testing.T) {
 func TestBuildOfAPlace(t *testing.T) {
 	t.Parallel()
 	builds := []ortlib.Build{{Flavour: "cpu", Version: "1"}, {Flavour: "openvino", Version: "2"}}
-	serving := byPlace(builds, search.Facts{Runtimes: []search.RuntimeFacts{{Name: "cpu@1"}, {Name: "openvino@2"}}})
+	serving := OfCampaign(builds, search.Facts{Runtimes: []search.RuntimeFacts{{Name: "cpu@1"}, {Name: "openvino@2"}}})
 	for place, want := range map[string]ortlib.Build{
 		"cpu": builds[0], "cpu in cpu@1": builds[0], "cpu in openvino@2": builds[1], "openvino in openvino@2": builds[1],
 	} {
@@ -96,7 +99,31 @@ func TestBuildOfAPlace(t *testing.T) {
 			t.Errorf("%s: %v, want %v", place, got, want)
 		}
 	}
-	if got := byPlace(builds[1:], search.Facts{})("openvino"); got != builds[1] {
+	if got := OfCampaign(builds[1:], search.Facts{})("openvino"); got != builds[1] {
 		t.Errorf("without the knob: %v, want the only build", got)
 	}
+}
+
+// A provider is served by the installed build of its flavour, unless flag or environment names a
+// build: then that serves all.
+func TestBuildFor(t *testing.T) {
+	cache := t.TempDir()
+	library := filepath.Join(cache, "runtimes", "openvino@1.2.3", "onnxruntime", "capi", "libonnxruntime.so.1.2.3")
+	if err := errors.Join(os.MkdirAll(filepath.Dir(library), 0o755), os.WriteFile(library, nil, 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("TUNER_CACHE", cache)
+	base := ortlib.Build{Flavour: ortlib.External, Version: "1.31.1", Library: "mine.so"}
+	check := func(environment, named, provider, want string) {
+		t.Helper()
+		t.Setenv("TUNER_ORT_LIBRARY", environment)
+		if got := buildFor(provider, named, base); got.Library != want {
+			t.Errorf("%s, with %q in the environment and %q as the flag: %q, want %q", provider, environment, named, got.Library, want)
+		}
+	}
+	check("", "", "openvino", library)
+	check("", "", "cuda", base.Library) // not installed
+	check("", "", "xnnpack", base.Library)
+	check("", "mine.so", "openvino", base.Library)
+	check("mine.so", "", "openvino", base.Library)
 }

@@ -1,0 +1,95 @@
+package pipeline
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"tuner/analyze"
+	"tuner/export"
+	"tuner/internal/terminal"
+	"tuner/internal/words"
+	"tuner/report/html"
+	"tuner/report/text"
+	"tuner/spec"
+	"tuner/steps"
+)
+
+// writeAnswer prints the best configuration, where the results are, and the next commands.
+func (j job) writeAnswer(out io.Writer, r analyze.Result) error {
+	if err := text.WriteAnswer(out, r); err != nil {
+		return err
+	}
+	output, names := j.analysis.Output, j.analysis.Formats
+	lines := []string{"", "report: " + filepath.Join(output, "report.md")}
+	if slices.Contains(names, html.Name) {
+		lines = append(lines, "page for a browser: "+filepath.Join(output, "report.html"))
+	}
+	var next []string
+	if r.IsMeasured() { // else there is nothing to explain
+		next = []string{"next:", "  tuner analyze --input " + shellWord(j.analysis.Input) + " --explain"}
+	}
+	if _, ok := r.Winner(); ok && slices.Contains(names, spec.FormatRepository) {
+		repository := filepath.Join(output, "repository")
+		lines = append(lines, "repository: "+filepath.Join(repository, r.Header.Model))
+		next = append(next, "  tuner serve --model-repository "+shellWord(repository),
+			fmt.Sprintf("  tuner export %s --input %s -o %s", export.Triton, shellWord(output), shellWord(freeName(filepath.Join(output, "deploy")))))
+	}
+	if s, _ := r.Steps.Get(steps.Chart); s.State == steps.OK {
+		lines = append(lines, "Helm chart: "+filepath.Join(output, chartDir)+" (README.md there says how to install it)")
+	}
+	_, err := fmt.Fprintln(out, strings.Join(append(lines, next...), "\n"))
+	return err
+}
+
+// shellWord writes a text as one word of a command line. It quotes the text where a shell would
+// read it in another way.
+func shellWord(text string) string {
+	plain := func(c rune) bool {
+		return c < utf8.RuneSelf && (c == '_' || c == '-' || c == '.' || c == '/' || c == '+' || c == ',' || c == ':' || c == '@' ||
+			'0' <= c && c <= '9' || 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z')
+	}
+	if text != "" && strings.IndexFunc(text, func(c rune) bool { return !plain(c) }) < 0 {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}
+
+// freeName is the first of NAME, NAME-2, NAME-3 … that does not exist.
+func freeName(path string) string {
+	name := path
+	for n := 2; ; n++ {
+		if _, err := os.Lstat(name); err != nil {
+			return name
+		}
+		name = fmt.Sprintf("%s-%d", path, n)
+	}
+}
+
+// stepLines writes a line for each step that begins or ends.
+type stepLines struct{ out io.Writer }
+
+// Begun implements steps.Observer.
+func (l stepLines) Begun(name steps.Name) {
+	fmt.Fprintf(l.out, "%d/%d %s\n", name.Number(), len(steps.Names()), name)
+}
+
+// Ended implements steps.Observer. The error of a step that failed is the program's last word.
+func (l stepLines) Ended(s steps.Step, before bool) {
+	text := "  " + string(s.State)
+	switch {
+	case before && s.State == steps.OK:
+		text += ", done before"
+	case s.Elapsed >= time.Second:
+		text += " after " + words.Clock(s.Elapsed)
+	}
+	if s.Text != "" && s.State != steps.Failed {
+		text += ": " + strings.Join(strings.Fields(s.Text), " ")
+	}
+	fmt.Fprint(l.out, terminal.Fold(text+"\n", terminal.Width))
+}

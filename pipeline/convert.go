@@ -1,0 +1,249 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"tuner/dataset"
+	"tuner/internal/checksum"
+	"tuner/internal/durable"
+	"tuner/internal/exit"
+	"tuner/onnx"
+	"tuner/onnx/inputs"
+	"tuner/onnx/rewrite"
+	"tuner/precision"
+	"tuner/precision/accuracy"
+	"tuner/precision/conversion"
+	"tuner/precision/places"
+	"tuner/profile"
+	"tuner/profile/campaign"
+	"tuner/profile/starter"
+	"tuner/provider"
+	"tuner/pytorch"
+	"tuner/spec"
+	"tuner/steps"
+)
+
+// modelConversion is the first step: it makes the model file that is served where the user's is no
+// ONNX file, or cannot be batched. The user's own file is never changed.
+type modelConversion struct {
+	Request
+	name    string // under which it will be served
+	dir     string // the output folder
+	skipped string // why there is nothing to convert; "" where there is
+
+	target string // what is made
+	key    string // digest of all that target depends on
+	torch  pytorch.Source
+	source *onnx.Model        // with a fixed batch dimension; nil for a PyTorch file
+	sizes  map[string][]int64 // of the requests that it is compared on
+}
+
+// newConversion looks at the user's model. The user can mend every error. Nothing is written.
+func newConversion(ctx context.Context, r Request) (modelConversion, error) {
+	info, err := os.Stat(r.Model)
+	if err != nil {
+		return modelConversion{}, exit.Usagef("cannot read the model %q: %v", r.Model, durable.Cause(err))
+	}
+	c := modelConversion{Request: r}
+	if pytorch.IsFile(r.Model) && !info.IsDir() {
+		return c.ofPyTorch()
+	}
+	named, subject, err := starter.Open("run", r.Model, ".", nil, machineOf(ctx))
+	if err == nil && inputs.Batches(subject.Model) { // else the batch dimension may become symbolic, and is not given then
+		_, err = starter.GivenSizes(subject.Model, r.Shapes)
+	}
+	if err != nil {
+		return modelConversion{}, err
+	}
+	c.place(named.Name)
+	if info.IsDir() {
+		c.skipped = r.Model + " is a Triton model folder, which is served as it is"
+		return c, nil
+	}
+	return c.ofONNX(subject)
+}
+
+// place settles name and output folder.
+func (c *modelConversion) place(name string) {
+	c.name, c.dir = name, c.Dir
+	if c.dir == "" {
+		c.dir = filepath.Join("out", name)
+	}
+}
+
+// ofPyTorch prepares the export of a PyTorch file.
+func (c modelConversion) ofPyTorch() (modelConversion, error) {
+	var err error
+	if c.torch, err = c.Torch(); err != nil {
+		return c, err
+	}
+	c.place(spec.NewStarter(conversion.ExportPath(c.Model, "")).Name)
+	c.target = conversion.ExportPath(c.Model, c.dir)
+	sum, err := checksum.File(c.Model)
+	if err != nil {
+		return c, exit.Usagef("cannot read the model %q: %v", c.Model, durable.Cause(err))
+	}
+	c.key, err = digestOf(sum, c.torch.Inputs, c.torch.Outputs, c.torch.Opset)
+	return c, err
+}
+
+// ofONNX prepares the change of a fixed batch dimension, where the graph allows it.
+func (c modelConversion) ofONNX(subject profile.Subject) (modelConversion, error) {
+	if inputs.Batches(subject.Model) {
+		c.skipped = c.Model + " is an ONNX file whose batch dimension is symbolic"
+		return c, nil
+	}
+	if _, err := rewrite.SymbolicBatch(subject.Model); err != nil {
+		c.skipped = fmt.Sprintf("%s is an ONNX file, and is served as it is: %v", c.Model, err)
+		return c, nil
+	}
+	c.source, c.target, c.sizes = subject.Model, conversion.Target(c.dir, c.Model, spec.PrecisionOriginal), map[string][]int64{}
+	shapes, err := starter.ExampleShapes(subject, nil)
+	for _, s := range shapes {
+		c.sizes[s.Input] = s.Dims
+	}
+	if err != nil {
+		return c, err
+	}
+	c.key, err = digestOf(subject.Files[0].Source.Digest, c.sizes)
+	return c, err
+}
+
+// checkFiles runs before any work. It refuses files in the output folder that this run would have
+// to replace and may not, and a folder in which it could not go on.
+func (c modelConversion) checkFiles(log *steps.Log) error {
+	if _, err := os.Lstat(c.target); c.skipped == "" && !log.Owns(steps.Convert, c.target) && !errors.Is(err, fs.ErrNotExist) {
+		return exit.Usagef("cannot convert %q to %q, which exists: 'tuner run %s' goes on from it, and -o names another folder", c.Model, c.target, c.target)
+	}
+	if err := c.checkProfile(); err != nil {
+		return err
+	}
+	made, known := log.List().Get(steps.Convert)
+	if known && made.Key != c.key && campaign.Exists(c.dir) {
+		return exit.Usagef("%q, or how it is to be converted, changed since the campaign in %q began: name another folder with -o, or remove that one to start over", c.Model, c.dir)
+	}
+	return nil
+}
+
+// checkProfile refuses a folder whose profile is of another model, before the record of its steps
+// tells of this one.
+func (c modelConversion) checkProfile() error {
+	path := filepath.Join(c.dir, spec.ProfileName)
+	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	p, err := spec.ReadProfile(path)
+	if err != nil {
+		return err
+	}
+	isServed := isSamePath(p.Model.Path, c.Model) || c.target != "" && isSamePath(p.Model.Path, c.target)
+	if !isServed {
+		return exit.Usagef("%s is there, and is of another model than %q (%q): 'tuner run -f %s' goes on with it, and -o names another folder",
+			path, c.Model, p.Model.Path, path)
+	}
+	return nil
+}
+
+// convert makes the first step, and returns the model file or folder that is served.
+func (c modelConversion) convert(ctx context.Context, log *steps.Log) (path string, err error) {
+	if c.skipped != "" {
+		return c.Model, log.Do(ctx, steps.Convert, "", func() (steps.Outcome, error) { return steps.Skip("%s", c.skipped), nil })
+	}
+	err = log.Do(ctx, steps.Convert, c.key, func() (steps.Outcome, error) {
+		if err := log.Claim(steps.Convert, c.key, c.target); err != nil {
+			return steps.Outcome{}, err
+		}
+		builds, err := places.Find(ctx, c.Library, nil)
+		if err != nil {
+			return steps.Outcome{}, exit.OrInterrupted(ctx, err)
+		}
+		opener, err := builds.Opener(c.Messages)
+		if err != nil {
+			return steps.Outcome{}, err
+		}
+		if c.source == nil {
+			return c.export(ctx, opener)
+		}
+		return c.freeBatch(ctx, opener, builds)
+	})
+	if s, _ := log.List().Get(steps.Convert); s.State == steps.OK {
+		return c.target, err
+	}
+	return c.Model, err
+}
+
+// reportFailure writes the reports on a run that failed in the first step. It has no profile yet,
+// unless an earlier run wrote one.
+func (c modelConversion) reportFailure(log *steps.Log) error {
+	a, err := analysisOf(c.Messages, spec.Profile{Path: filepath.Join(c.dir, spec.ProfileName), Output: c.dir})
+	if err != nil {
+		return err
+	}
+	return reportFailure(a, c.name, c.Version, log)
+}
+
+// export makes an ONNX file of a PyTorch file.
+func (c modelConversion) export(ctx context.Context, opener precision.Opener) (steps.Outcome, error) {
+	if err := conversion.Export(ctx, c.Messages, c.torch, c.Python, c.target, opener); err != nil {
+		return steps.Outcome{}, err
+	}
+	return steps.Outcome{Text: fmt.Sprintf("%s was exported from %s, and yields what PyTorch does", c.target, c.Model), Files: []string{c.target}}, nil
+}
+
+// freeBatch makes the fixed batch dimension of an ONNX file symbolic.
+func (c modelConversion) freeBatch(ctx context.Context, opener precision.Opener, builds places.Builds) (steps.Outcome, error) {
+	data, err := dataset.Synthetic(c.source, inputs.Options{Shape: c.sizes}, precision.DefaultRows, conversion.Seed)
+	if err != nil {
+		return steps.Outcome{}, exit.With(exit.Usage, err)
+	}
+	settings := precision.Options{Data: data, FreeBatch: true, Progress: func(text string) { fmt.Fprintln(c.Messages, text) }}
+	maker, err := builds.Maker(ctx, c.Version, c.source, opener, []string{provider.CPU}, settings)
+	if err != nil {
+		return steps.Outcome{}, conversion.Failed(ctx, err)
+	}
+	v, err := maker.Make(ctx, precision.FP32, []string{provider.CPU})
+	if err != nil {
+		return steps.Outcome{}, conversion.Failed(ctx, err)
+	}
+	if reason := v.Rejected[provider.CPU]; reason != "" {
+		return steps.Skip("%s is served as it is: with a symbolic batch dimension it is refused (%s)", c.Model, reason), nil
+	}
+	if difference := differenceText(v.Accuracy[provider.CPU]); difference != "" {
+		return steps.Skip("%s is served as it is: with a symbolic batch dimension its outputs differ (%s)", c.Model, difference), nil
+	}
+	if err := v.Export(c.target, true); err != nil {
+		return steps.Outcome{}, exit.OfFiles(err)
+	}
+	outcome := steps.Outcome{Text: fmt.Sprintf("%s is %s with a symbolic batch dimension, and yields the same", c.target, c.Model), Files: []string{c.target}}
+	if _, err := os.Lstat(c.target + ".data"); err == nil {
+		outcome.Files = append(outcome.Files, c.target+".data")
+	}
+	return outcome, nil
+}
+
+// differenceText says how the outputs of a model with a symbolic batch dimension differ from the
+// original's; "" when only rounding differs. Numbers are compared by their differences, other
+// outputs by whether they are equal.
+func differenceText(r accuracy.Report) string {
+	for _, name := range slices.Sorted(maps.Keys(r.Outputs)) {
+		f := r.Outputs[name]
+		switch {
+		case f.Agrees():
+		case f.NonFinite > 0:
+			return fmt.Sprintf("%d elements of %q are NaN or infinite where the original's are not", f.NonFinite, name)
+		case math.IsNaN(f.MaxAbs):
+			return fmt.Sprintf("%q is equal in %.3g %% of the rows", name, 100*f.Top1)
+		default:
+			return fmt.Sprintf("%q by up to %.3g, relative %.3g", name, f.MaxAbs, f.MaxRel)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,137 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+
+	"tuner/hostinfo"
+	"tuner/internal/durable"
+	"tuner/internal/exit"
+	"tuner/ortlib"
+	"tuner/profile/campaign"
+	"tuner/profile/preparation"
+	"tuner/profile/starter"
+	"tuner/report/formats"
+	"tuner/spec"
+)
+
+// writeFiles writes the profile.yaml and analyze.yaml of a request, unless they are there, and
+// returns the profile's path.
+func writeFiles(ctx context.Context, r Request, name, model, dir string) (string, error) {
+	first, subject, err := starter.Open("run", model, dir, r.Shapes, machineOf(ctx))
+	if err != nil {
+		return "", err
+	}
+	if len(first.Shapes) > 0 && len(r.Shapes) == 0 {
+		fmt.Fprintf(r.Messages, "sizes of symbolic dimensions are examples, on which the figures depend: %s; --shape says what your requests have\n", shapesText(first.Shapes))
+	}
+	first.Name, first.Config, first.Output, first.Wish = name, "", ".", &r.Wish
+	files, err := starter.Files(dir, first, subject, formats.All().Words())
+	if err != nil {
+		return "", err
+	}
+	path := files[0].Path
+	missing, err := missingFiles(files)
+	if err != nil || len(missing) == 0 {
+		return path, err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", exit.Usagef("cannot make folder %q: %v; -o names another", dir, durable.Cause(err))
+	}
+	return path, exit.OfFiles(starter.Replace(dir, missing))
+}
+
+// shapesText lists shapes: "ids [32], mask [32]".
+func shapesText(shapes []spec.StarterShape) string {
+	parts := make([]string, len(shapes))
+	for i, s := range shapes {
+		parts[i] = fmt.Sprintf("%s %v", s.Input, s.Dims)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// missingFiles leaves out the files that are there, since the user may have edited them. A profile
+// that asks for something else is an error. If only budget or until differ, it is written again.
+func missingFiles(files []starter.File) ([]starter.File, error) {
+	var missing []starter.File
+	for _, f := range files {
+		there, err := os.ReadFile(f.Path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			missing = append(missing, f)
+			continue
+		case err != nil:
+			return nil, exit.Usagef("cannot read %q: %v", f.Path, durable.Cause(err))
+		case filepath.Base(f.Path) != spec.ProfileName:
+			continue
+		}
+		isSame, isOtherEnd, err := compareProfiles(f.Path, there, f.Text)
+		switch {
+		case err != nil:
+			return nil, exit.With(exit.Usage, err)
+		case isOtherEnd:
+			missing = append(missing, f)
+		case !isSame:
+			return nil, exit.Usagef("%s is there, and asks for something else than this command: 'tuner run -f %s' goes on with it, and -o names another folder", f.Path, f.Path)
+		}
+	}
+	return missing, nil
+}
+
+// compareProfiles compares two texts of a profile. isSame says that they ask for the same search of
+// the same model into the same folder; isOtherEnd that they differ in budget or until, and in
+// nothing else that a file can say.
+func compareProfiles(path string, there, asked []byte) (isSame, isOtherEnd bool, err error) {
+	a, err := spec.ParseProfile(path, there)
+	if err != nil {
+		return false, false, err
+	}
+	b, err := spec.ParseProfile(path, asked)
+	if err != nil {
+		return false, false, err
+	}
+	if a.Search.Budget == b.Search.Budget && a.Search.Until == b.Search.Until {
+		return campaign.AskSame(a, b) && a.Model.Path == b.Model.Path && isSamePath(a.Output, b.Output), false, nil
+	}
+	a.Search.Budget, a.Search.Until, a.Text, b.Text = b.Search.Budget, b.Search.Until, nil, nil
+	return false, reflect.DeepEqual(a, b), nil
+}
+
+// analysisOf reads the analyze.yaml beside a profile. It makes one where there is none, or only
+// that of another campaign.
+func analysisOf(messages io.Writer, p spec.Profile) (spec.Analyze, error) {
+	path := filepath.Join(filepath.Dir(p.Path), spec.AnalyzeName)
+	if _, err := os.Lstat(path); err == nil {
+		a, err := spec.ReadAnalyze(path, formats.All().Words())
+		if err != nil || isSamePath(a.Input, p.Output) {
+			return a, err
+		}
+		fmt.Fprintf(messages, "%s is of another campaign (%s): the results are written as without one\n", path, a.Input)
+	}
+	return spec.AnalyzeOf(p.Output, formats.All().Words())
+}
+
+// isSamePath reports whether two paths, relative or absolute, lead to the same place.
+func isSamePath(a, b string) bool {
+	first, err := filepath.Abs(a)
+	if err != nil {
+		return false
+	}
+	second, err := filepath.Abs(b)
+	return err == nil && first == second
+}
+
+// machineOf returns a function that reads the machine for package starter.
+func machineOf(ctx context.Context) func() starter.Machine {
+	return func() starter.Machine {
+		host := hostinfo.Read(ctx)
+		return starter.Machine{Host: host, GPUs: preparation.GPUs(ctx, host, func() (ortlib.Build, error) { return ortlib.Resolve("") })}
+	}
+}

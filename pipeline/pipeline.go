@@ -1,0 +1,215 @@
+// Package pipeline makes the seven steps of `tuner run`: 1 convert, 2 precision, 3 accuracy check,
+// 4 configuration search, 5 optimized model, 6 repository, 7 chart; and the reports that tell of
+// them. It decides what is converted, what each step depends on (its key), which files in the
+// output folder are a run's own, and what of an earlier run does not hold any more. Package steps
+// records what was done; the packages below do the work of each step. It knows no flags.
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"tuner/analyze"
+	"tuner/export"
+	"tuner/internal/exit"
+	"tuner/internal/words"
+	"tuner/meter"
+	"tuner/ortlib"
+	"tuner/profile"
+	"tuner/profile/preparation"
+	"tuner/pytorch"
+	"tuner/report/json"
+	"tuner/runner/target"
+	"tuner/spec"
+	"tuner/steps"
+)
+
+// Request says what is run, and where it is told. Either Model or Profile is given.
+type Request struct {
+	Model  string             // the user's file or folder
+	Dir    string             // the output folder; "": out/NAME
+	Wish   spec.Wish          // what the profile of the model asks for
+	Shapes map[string][]int64 // of a request, by input, without the batch dimension
+	// Torch describes a PyTorch file: inputs, outputs and operator set are not in the file. Other
+	// models do not ask for it.
+	Torch  func() (pytorch.Source, error)
+	Python string // that has PyTorch; "" is python3 of the PATH
+
+	Profile string // path of the profile, instead of a model
+
+	Library  string         // of ONNX Runtime, or a build's name; "" for what environment or installation name
+	Chart    export.Options // of the seventh step, but for its inputs
+	Version  string         // of this program
+	JSON     bool           // the result in place of the answer
+	Out      io.Writer      // takes the answer
+	Messages io.Writer      // take progress and warnings
+}
+
+// Run makes the steps of a request. What an earlier run has done is not done again, unless
+// something that it depends on has changed. An interruption (ctx) still writes the results of what
+// was measured.
+func Run(ctx context.Context, r Request) error {
+	open := newJob
+	if r.Profile != "" {
+		open = openJob
+	}
+	j, err := open(ctx, r)
+	if err == nil {
+		err = errors.Join(j.run(ctx), j.campaign.Restore(ctx))
+	}
+	return exit.OfFiles(err)
+}
+
+// job is a run of all steps after the first, on a profile.
+type job struct {
+	Request
+	analysis spec.Analyze
+	campaign preparation.Campaign
+	log      *steps.Log
+}
+
+func (j job) profile() spec.Profile { return j.campaign.Setup.Profile }
+
+// newJob converts a model where that is needed, and writes the files that say what is done with it.
+func newJob(ctx context.Context, r Request) (job, error) {
+	c, err := newConversion(ctx, r)
+	if err == nil {
+		err = checkGoal(r.Wish)
+	}
+	if err == nil {
+		_, err = ortlib.Resolve(r.Library)
+		err = exit.With(exit.Usage, err)
+	}
+	if err == nil {
+		err = profile.CheckOutput(spec.Profile{Path: "tuner run", Output: c.dir})
+	}
+	if err != nil { // before anything is written
+		return job{}, err
+	}
+	log, err := steps.Open(c.dir, stepLines{r.Messages}, time.Now)
+	if err != nil {
+		return job{}, exit.With(exit.Usage, err)
+	}
+	if err := c.checkFiles(log); err != nil {
+		return job{}, err
+	}
+	path, err := c.convert(ctx, log)
+	if err != nil {
+		return job{}, exit.Leading(err, c.reportFailure(log))
+	}
+	if r.Profile, err = writeFiles(ctx, r, c.name, path, c.dir); err != nil {
+		return job{}, err
+	}
+	p, err := spec.ReadProfile(r.Profile)
+	if err != nil {
+		return job{}, err
+	}
+	return prepareJob(ctx, r, p, log)
+}
+
+// openJob goes on with a profile. The model that an earlier run converted stays in use while it is
+// unchanged.
+func openJob(ctx context.Context, r Request) (job, error) {
+	p, err := spec.ReadProfile(r.Profile)
+	if err != nil {
+		return job{}, err
+	}
+	log, err := steps.Open(p.Output, stepLines{r.Messages}, time.Now)
+	if err != nil {
+		return job{}, exit.With(exit.Usage, err)
+	}
+	j, err := prepareJob(ctx, r, p, log) // before anything is written
+	if err != nil {
+		return job{}, err
+	}
+	made, known := log.List().Get(steps.Convert)
+	if made.State == steps.Failed || made.State == steps.Interrupted {
+		made.Key = "" // it is still to be made, by whoever asks for it
+	}
+	err = log.Do(ctx, steps.Convert, made.Key, func() (steps.Outcome, error) {
+		outcome := steps.Skip("%s names the file that is served", r.Profile)
+		outcome.Before = known && made.State == steps.Skipped
+		return outcome, nil
+	})
+	if err != nil {
+		err = errors.Join(err, j.campaign.Restore(ctx))
+	}
+	return j, err
+}
+
+// prepareJob finds what would stop the steps after the first.
+func prepareJob(ctx context.Context, r Request, p spec.Profile, log *steps.Log) (job, error) {
+	a, err := analysisOf(r.Messages, p)
+	if err != nil {
+		return job{}, err
+	}
+	options := preparation.Options{File: r.Profile, Library: r.Library, Version: r.Version, Messages: r.Messages}
+	c, err := options.Open(ctx, p)
+	return job{r, a, c, log}, err
+}
+
+// run makes the steps from the second on and prints the answer. It writes the reports, also after a
+// step that failed.
+func (j job) run(ctx context.Context) error {
+	result, outcome, err := j.make(ctx)
+	if err != nil {
+		return exit.Leading(err, reportFailure(j.analysis, j.campaign.Setup.Subject.Name, j.Version, j.log))
+	}
+	result.Steps = j.log.List()
+	if err := writeReports(j.analysis, result, j.Version, j.log); err != nil {
+		return err
+	}
+	return j.answer(ctx, result, outcome)
+}
+
+// make makes the steps from the second on.
+func (j job) make(ctx context.Context) (analyze.Result, profile.Outcome, error) {
+	v, err := j.variants(ctx)
+	if err != nil {
+		return analyze.Result{}, profile.Outcome{}, err
+	}
+	outcome, err := j.search(ctx, v)
+	if err != nil {
+		return analyze.Result{}, outcome, err
+	}
+	result, err := analyze.RankFile(j.analysis)
+	for _, step := range []func(context.Context, analyze.Result) error{j.optimize, j.repository, j.chart} {
+		if err == nil {
+			err = step(ctx, result)
+		}
+	}
+	return result, outcome, err
+}
+
+// answer prints the best configuration and the next commands, and makes the exit code.
+func (j job) answer(ctx context.Context, r analyze.Result, outcome profile.Outcome) error {
+	write := j.writeAnswer
+	if j.JSON {
+		write = json.Write
+	}
+	if err := write(j.Out, r); err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return exit.With(exit.Interrupted, fmt.Errorf("interrupted after %s; the same command goes on", words.Count(outcome.Status.Trials, "trial")))
+	}
+	if !r.IsMeasured() {
+		return exit.With(exit.Failure, errors.New("nothing was measured, so that there is no result"))
+	}
+	return r.Unmet()
+}
+
+// checkGoal refuses an objective that this machine cannot measure.
+func checkGoal(w spec.Wish) error {
+	if w.Objective == "" {
+		return nil
+	}
+	p, err := spec.ParseProfile("--objective", []byte("model: model.onnx\nobjective: "+w.Objective))
+	if err != nil {
+		return exit.With(exit.Usage, err)
+	}
+	return target.CheckMetrics("--objective", p.Goal, meter.ReadSources(), "on this machine")
+}

@@ -1,0 +1,108 @@
+package pipeline
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"tuner/analyze"
+	"tuner/internal/exit"
+	"tuner/journal"
+	"tuner/profile/campaign"
+	"tuner/report"
+	"tuner/report/formats"
+	"tuner/report/markdown"
+	"tuner/spec"
+	"tuner/steps"
+)
+
+// repository makes the sixth step: the optimal configuration and the repository, as far as
+// analyze.yaml asks for them.
+func (j job) repository(ctx context.Context, r analyze.Result) error {
+	best, found := r.Winner()
+	var config strings.Builder
+	if found {
+		if err := report.WriteConfig(&config, r); err != nil {
+			return err
+		}
+	}
+	key, err := digestOf(config.String(), fileOf(r, best.Setup.Precision).SHA256, j.analysis.Formats, j.analysis.Output)
+	if err != nil {
+		return err
+	}
+	return j.log.Do(ctx, steps.Repository, key, func() (steps.Outcome, error) {
+		written, err := formats.All().WriteOptimum(j.analysis.Output, r, j.analysis.Formats)
+		switch {
+		case err != nil:
+			return steps.Outcome{}, exit.OfFiles(err)
+		case !found: // an earlier one was removed
+			return steps.Skip("%s", unfoundText(r)), nil
+		case len(written) == 0:
+			return steps.Skip("analyze.yaml leaves it out (formats)"), nil
+		}
+		return steps.Outcome{Text: fmt.Sprintf("%s: %s", written[len(written)-1], best.Candidate.Describe()), Files: written}, nil
+	})
+}
+
+// fileOf is the model file of a precision; zero where there is none.
+func fileOf(r analyze.Result, precision string) journal.ModelFile {
+	i := slices.IndexFunc(r.Header.Models, func(f journal.ModelFile) bool { return f.Precision == precision })
+	if i < 0 {
+		return journal.ModelFile{}
+	}
+	return r.Header.Models[i]
+}
+
+// writeReports writes the charts, tables and reports of a result that has the steps as they are.
+func writeReports(a spec.Analyze, r analyze.Result, version string, log *steps.Log) error {
+	key, err := reportKey(r, a, version)
+	if err != nil {
+		return err
+	}
+	return log.Report(key, func() ([]string, error) {
+		written, err := formats.All().WriteReports(a.Output, r, a.Formats)
+		return written, exit.OfFiles(err)
+	})
+}
+
+// reportFailure writes the reports on a run that failed: of what was measured, or else of the steps
+// alone.
+func reportFailure(a spec.Analyze, model, version string, log *steps.Log) error {
+	if !campaign.Exists(a.Input) {
+		return exit.OfFiles(markdown.WriteSteps(a.Output, model, log.List()))
+	}
+	r, err := analyze.RankFile(a)
+	if err != nil { // that is the failure itself, or follows from it
+		return nil
+	}
+	r.Steps = log.List()
+	return writeReports(a, r, version, log)
+}
+
+// reportKey is the digest of all that reports depend on: the trials, the goal and the views, and
+// the steps.
+func reportKey(r analyze.Result, a spec.Analyze, version string) (string, error) {
+	trials, err := campaign.Digest(a.Input)
+	if err != nil {
+		return "", exit.With(exit.Usage, err)
+	}
+	parts := []any{trials, r.Goal, a, r.Ending, version}
+	for _, s := range r.Steps {
+		parts = append(parts, []string{string(s.Name), string(s.State), s.Text})
+	}
+	return digestOf(parts...)
+}
+
+// digestOf is the digest of values that encode as JSON.
+func digestOf(values ...any) (string, error) {
+	text, err := json.Marshal(values)
+	if err != nil {
+		return "", fmt.Errorf("cannot compute a digest: %w", err)
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:]), nil
+}

@@ -1,0 +1,58 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"tuner/analyze"
+	"tuner/internal/terminal"
+	"tuner/internal/words"
+	"tuner/profile"
+	"tuner/steps"
+)
+
+// search makes the fourth step. After an interruption the later steps still use what was measured.
+func (j job) search(ctx context.Context, v profile.Variants) (outcome profile.Outcome, err error) {
+	err = j.log.Do(ctx, steps.Search, "", func() (steps.Outcome, error) {
+		if outcome, err = j.campaign.Run(ctx, v); err != nil {
+			return steps.Outcome{}, err
+		}
+		status := outcome.Status
+		if status.Failed == status.Trials && status.Trials > 0 && !outcome.End.Interrupted {
+			text, err := j.failureText()
+			return steps.Outcome{State: steps.Failed, Elapsed: outcome.End.Elapsed, Text: text}, err
+		}
+		made := steps.Outcome{Elapsed: outcome.End.Elapsed, Before: status.Trials == outcome.Before && !outcome.End.Interrupted,
+			Text: fmt.Sprintf("%s (%d failed); %s", words.Count(status.Trials, "trial"), status.Failed, outcome.End.Reason)}
+		if outcome.End.Interrupted {
+			made.State = steps.Interrupted
+		}
+		return made, nil
+	})
+	if s, _ := j.log.List().Get(steps.Search); err == nil && s.State == steps.Failed {
+		fmt.Fprint(j.Messages, terminal.Fold("  "+s.Text+"\n", terminal.Width))
+	}
+	return outcome, err
+}
+
+// failureText says why nothing was measured: each reason once, with the number of trials.
+func (j job) failureText() (string, error) {
+	r, err := analyze.RankFile(j.analysis)
+	if err != nil {
+		return "", err
+	}
+	var reasons []string
+	for _, g := range r.FailureGroups() {
+		reasons = append(reasons, fmt.Sprintf("%d × %s: %s", g.Count, g.First.Stage, words.Brief(g.First.Reason)))
+	}
+	return fmt.Sprintf("every trial failed (%s): %s", words.Count(r.Failed, "trial"), strings.Join(reasons, "; ")), nil
+}
+
+// unfoundText says why there is no best configuration for a step to work on.
+func unfoundText(r analyze.Result) string {
+	if !r.IsMeasured() {
+		return "nothing was measured"
+	}
+	return "nothing satisfies the constraints"
+}

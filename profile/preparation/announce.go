@@ -1,0 +1,61 @@
+package preparation
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"tuner/internal/words"
+	"tuner/profile"
+	"tuner/profile/campaign"
+	"tuner/profile/dryrun"
+	"tuner/profile/progress"
+	"tuner/search"
+)
+
+// observe returns the observer of a campaign, and the function that takes its bar off the terminal.
+func (o Options) observe(settings search.Settings, past time.Duration) (profile.Observer, func()) {
+	if o.Quiet {
+		return quiet{}, func() {}
+	}
+	p := progress.New(o.Messages, settings.Goal, settings.Budget, past)
+	return p, p.Close
+}
+
+// announce says what begins, or what goes on.
+func (o Options) announce(setup profile.Setup, log campaign.Log) {
+	o.say(fmt.Sprintf("%s: %s on %s, results in %s", setup.Profile.Search.Strategy, setup.Subject.Name, serverText(setup), setup.Profile.Output))
+	for _, line := range dryrun.EarlierLines(setup.Profile, log.Earlier) {
+		o.say(line)
+	}
+	if !log.Header().HasChecksums() {
+		o.say("warning: the journal is of an earlier version and has no checksums: those of new records cover it as it is now")
+	}
+	if n := len(log.Past); n > 0 {
+		o.say(fmt.Sprintf("going on after %d trials of an earlier run (%s)", n, words.Clock(log.Elapsed())))
+	}
+}
+
+// serverText names what serves the trials: the builds of ONNX Runtime where it is the bundled
+// engine.
+func serverText(setup profile.Setup) string {
+	text := setup.Server.String()
+	if setup.Server == nil {
+		runtimes := []string{fmt.Sprintf("%s (%s)", setup.Runtime.Version, setup.Runtime.Flavour)}
+		for _, r := range setup.Runtimes[min(1, len(setup.Runtimes)):] {
+			runtimes = append(runtimes, fmt.Sprintf("%s (%s)", r.Version, r.Flavour))
+		}
+		text = "ONNX Runtime " + strings.Join(runtimes, " and ")
+	}
+	if setup.Finals != nil {
+		text += ", finals on " + setup.Finals.String()
+	}
+	return text
+}
+
+// quiet is the observer of a campaign without progress.
+type quiet struct{}
+
+func (quiet) Begun(search.Action)                     {}
+func (quiet) BlockRefused(string)                     {}
+func (quiet) TrialEnded(search.Event, profile.Status) {}

@@ -1,0 +1,147 @@
+package preparation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"tuner/hostinfo"
+	"tuner/internal/checksum"
+	"tuner/internal/exit"
+	"tuner/journal"
+	"tuner/ortlib"
+	"tuner/profile"
+	"tuner/provider/probe"
+	"tuner/search"
+	"tuner/spec"
+)
+
+// Builds finds the ONNX Runtime builds of a campaign, the default's first. The knob runtime names
+// them, else flag, environment or installation name one.
+func (o Options) Builds(p spec.Profile) ([]ortlib.Build, error) {
+	selectors := p.Runtimes()
+	if len(selectors) == 0 {
+		build, err := ortlib.Resolve(o.Library)
+		return []ortlib.Build{build}, err
+	}
+	if err := o.checkRuntimes(p); err != nil {
+		return nil, err
+	}
+	builds, err := ortlib.ResolveAll(selectors)
+	if err != nil {
+		return nil, fmt.Errorf("%s: space.runtime: %w", o.File, err)
+	}
+	return builds, nil
+}
+
+// checkRuntimes finds builds that are named in two places.
+func (o Options) checkRuntimes(p spec.Profile) error {
+	if len(p.Runtimes()) > 0 && o.Library != "" {
+		return exit.Usagef("%s: space.runtime: contradicts --ort-library %s: leave one of the two out", o.File, o.Library)
+	}
+	return nil
+}
+
+// GPUs is how many GPUs the default configuration is made for: the machine's, or none where the
+// build that serves it computes on none.
+func (o Options) GPUs(ctx context.Context, host hostinfo.Host, p spec.Profile) int {
+	return GPUs(ctx, host, func() (ortlib.Build, error) {
+		builds, err := o.Builds(p)
+		if err != nil {
+			return ortlib.Build{}, err
+		}
+		return builds[0], nil
+	})
+}
+
+// GPUs is how many GPUs a default configuration is made for that the build of find serves
+// (probe.GPUs).
+func GPUs(ctx context.Context, host hostinfo.Host, find func() (ortlib.Build, error)) int {
+	prober, err := probe.New()
+	if err != nil {
+		return len(host.GPUs) // whoever opens a build says so
+	}
+	return prober.GPUs(ctx, host, find)
+}
+
+// findBuilds finds the builds that a campaign needs, and adds to the facts what those that serve
+// trials can do with the model. There are none where other servers have their own, and nothing is
+// compared here.
+func (o Options) findBuilds(ctx context.Context, p spec.Profile, s profile.Subject, facts search.Facts) ([]ortlib.Build, search.Facts, error) {
+	if !p.UsesBundled() && p.Accuracy.Limit == nil {
+		return nil, facts, nil
+	}
+	builds, missing := o.Builds(p)
+	switch {
+	case missing == nil:
+		opened, facts, err := Open(ctx, builds, p, s, facts)
+		if err != nil {
+			return nil, facts, exit.OrInterrupted(ctx, err)
+		}
+		return opened, facts, nil
+	case o.DryRun && !errors.As(missing, new(*ortlib.SameError)): // needs no ONNX Runtime, only knows more with one
+		fmt.Fprintf(o.Messages, "%v\nthe plan is made without: what does not work here is not left out of it\n", missing)
+		return builds, facts, nil
+	}
+	return nil, facts, exit.With(exit.Usage, missing)
+}
+
+// Open opens the builds of a campaign, and returns them with the versions that they report
+// themselves. It adds to the facts what each build that serves trials can do with the model.
+func Open(ctx context.Context, builds []ortlib.Build, p spec.Profile, s profile.Subject, facts search.Facts) ([]ortlib.Build, search.Facts, error) {
+	prober, err := probe.New()
+	if err != nil {
+		return nil, facts, err
+	}
+	opened := make([]ortlib.Build, len(builds))
+	for i, b := range builds {
+		if opened[i], err = OpenBuild(ctx, b); err != nil {
+			return nil, facts, err
+		}
+	}
+	if selectors := p.Runtimes(); len(selectors) > 0 { // again, by the versions that the libraries themselves report
+		if err := ortlib.CheckDistinct(opened, selectors); err != nil {
+			return nil, facts, exit.Usagef("%s: space.runtime: %v", p.Path, err)
+		}
+	}
+	if !p.UsesBundled() { // they only compare variants
+		return opened, facts, nil
+	}
+	runtimes, err := prober.Facts(ctx, opened, p.Space(facts), s.Files[0].Source.Path)
+	if err != nil {
+		return nil, facts, err
+	}
+	if len(p.Runtimes()) > 0 {
+		facts.Runtimes = runtimes
+	} else {
+		facts.Unavailable, facts.Assigned = runtimes[0].Unavailable, runtimes[0].Assigned
+	}
+	return opened, facts, nil
+}
+
+// OpenBuild opens one build, and returns it with the version that it reports itself.
+func OpenBuild(ctx context.Context, build ortlib.Build) (ortlib.Build, error) {
+	prober, err := probe.New()
+	if err != nil {
+		return ortlib.Build{}, err
+	}
+	opened, err := prober.Open(ctx, build)
+	return opened, exit.With(exit.Usage, err)
+}
+
+// runtimeInfos are builds as the journal has them. Libraries that the user named are told apart by
+// their content, since another library may have taken the place of one that was measured.
+func runtimeInfos(builds []ortlib.Build) ([]journal.RuntimeInfo, error) {
+	var infos []journal.RuntimeInfo
+	for _, b := range builds {
+		info := journal.RuntimeInfo{Flavour: b.Flavour, Version: b.Version, Library: b.Library}
+		if b.Flavour == ortlib.External {
+			var err error
+			if info.SHA256, err = checksum.File(b.Library); err != nil {
+				return nil, fmt.Errorf("cannot read ONNX Runtime library: %w", err)
+			}
+		}
+		infos = append(infos, info)
+	}
+	return infos, nil
+}

@@ -1,0 +1,107 @@
+package preparation
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"tuner/dataset"
+	"tuner/internal/words"
+	"tuner/ortlib"
+	"tuner/precision"
+	"tuner/precision/places"
+	"tuner/profile"
+	"tuner/search"
+	"tuner/spec"
+)
+
+// Variants makes the precisions of a profile, and compares everything that serves with the original
+// model, before the campaign begins. Its progress goes to the messages.
+func (o Options) Variants(ctx context.Context, p spec.Profile, s profile.Subject, facts search.Facts, builds []ortlib.Build) (profile.Variants, error) {
+	if p.Accuracy.Limit == nil {
+		return profile.Variants{}, nil
+	}
+	data, calibration, err := Data(p, s)
+	if err != nil {
+		return profile.Variants{}, err
+	}
+	for _, note := range data.Notes {
+		o.say("accuracy.data: " + note)
+	}
+	if p.Accuracy.Calibration != "" { // else those of the data again
+		for _, note := range calibration.Notes {
+			o.say("accuracy.calibration: " + note)
+		}
+	}
+	serving := places.OfCampaign(builds, facts)
+	opener, err := serving.Opener(o.Messages)
+	if err != nil {
+		return profile.Variants{}, err
+	}
+	settings := precision.Options{
+		Data: data, Calibration: calibration, CalibrationMethod: p.Accuracy.CalibrationMethod, Limit: p.Accuracy.Limit,
+		MaxKept: p.Accuracy.MaxKept, KeepIO: true, Progress: o.say,
+	}
+	var names []string
+	for _, place := range p.Space(facts).Places() {
+		names = append(names, place.String())
+	}
+	maker, err := serving.Maker(ctx, o.Version, s.Model, opener, names, settings)
+	if err != nil {
+		return profile.Variants{}, err
+	}
+	start := time.Now()
+	variants, err := profile.MakeVariants(ctx, p, s, facts, maker, serving.Try)
+	if err != nil {
+		return profile.Variants{}, err
+	}
+	if len(variants.Records) > 0 {
+		variants.Data = data.Digest()
+	}
+	o.announceVariants(variants, time.Since(start))
+	return variants, nil
+}
+
+// Data reads what variants are compared on and calibrated with, and refuses a model that can have
+// no variants. It does nothing without a limit of accuracy.
+func Data(p spec.Profile, s profile.Subject) (data, calibration dataset.Dataset, err error) {
+	if p.Accuracy.Limit == nil {
+		return data, calibration, nil
+	}
+	if err := precision.CheckSource(s.Model); err != nil {
+		return data, calibration, err
+	}
+	return profile.Data(p, s)
+}
+
+// announceVariants says what came of each variant.
+func (o Options) announceVariants(v profile.Variants, took time.Duration) {
+	for _, record := range v.Records {
+		for _, note := range record.Notes {
+			o.say(record.Precision + ": " + note)
+		}
+		for _, place := range slices.Sorted(maps.Keys(record.Rejected)) {
+			name := record.Precision
+			if place != "" {
+				name += " on " + place
+			}
+			o.say(fmt.Sprintf("%s is rejected: %s", name, words.Brief(record.Rejected[place])))
+		}
+		switch n := len(record.Kept); n {
+		case 0:
+		case 1:
+			o.say(record.Precision + ": 1 operator stays in fp32 to keep the limit of accuracy")
+		default:
+			o.say(fmt.Sprintf("%s: %d operators stay in fp32 to keep the limit of accuracy", record.Precision, n))
+		}
+	}
+	o.say("variants are ready after " + words.Clock(took))
+}
+
+func (o Options) say(text string) {
+	if !o.Quiet {
+		fmt.Fprintln(o.Messages, text)
+	}
+}
