@@ -10,6 +10,7 @@ replace tuner => ../
 require (
 	github.com/c-bata/goptuna v0.9.0
 	github.com/google/go-cmp v0.7.0
+	github.com/spf13/pflag v1.0.9
 	golang.org/x/sync v0.24.0
 	golang.org/x/tools v0.51.0
 	gonum.org/v1/gonum v0.17.0
