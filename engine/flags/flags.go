@@ -40,9 +40,8 @@ type Options struct {
 	ORTLibrary string
 	DrainDelay time.Duration
 	TLS        Certificates // of gRPC
-	Slowdown   Slowdown
-	AnnounceFD int // where the server tells its addresses; 0: nowhere
-	ParentFD   int // whose end of file ends the server; 0: none
+	AnnounceFD int          // where the server tells its addresses; 0: nowhere
+	ParentFD   int          // whose end of file ends the server; 0: none
 
 	repositories        []string
 	id                  string
@@ -95,8 +94,6 @@ func (o *Options) Add(flags *pflag.FlagSet) {
 	flags.StringVar(&o.ORTLibrary, "ort-library", "", "ONNX Runtime library to use (default $TUNER_ORT_LIBRARY, then the installed builds: cpu before others)")
 	flags.IntVar(&o.AnnounceFD, "announce-fd", 0, "file descriptor that gets a line of JSON when the models are loaded (used by profile)")
 	flags.IntVar(&o.ParentFD, "parent-fd", 0, "file descriptor whose end of file ends the server (used by profile)")
-	flags.Var(&o.Slowdown, "test-slowdown", "FACTOR[@SHARE] of the time of executions, for tests of tuner gate")
-	_ = flags.MarkHidden("test-slowdown") // fails only for a name that is not defined
 	o.unsupported = unsupportedValues{}
 	o.unsupported.flags(flags)
 }

@@ -174,18 +174,3 @@ func TestMetricsConfig(t *testing.T) {
 		}
 	}
 }
-
-func TestSlowdownReadsValues(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]Slowdown{"1.05": {1.05, 1}, "5@2%": {5, 0.02}, "5@0.02": {5, 0.02}, "1": {1, 1}} {
-		var s Slowdown
-		if err := s.Set(text); err != nil || s != want {
-			t.Errorf("%q: %+v, %v, want %+v", text, s, err, want)
-		}
-	}
-	for _, text := range []string{"", "0.5", "x", "5@", "5@0", "5@200%", "NaN", "1e9"} {
-		if err := new(Slowdown).Set(text); err == nil {
-			t.Errorf("%q was accepted", text)
-		}
-	}
-}

@@ -39,6 +39,11 @@ var errExitTimeout = errors.New("Exit timeout expired. Exiting immediately.")
 
 // Run serves until ctx ends or something fails. messages is for people.
 func Run(ctx context.Context, messages io.Writer, o *flags.Options) error {
+	return RunWith(ctx, messages, o, func(b engine.Backend) engine.Backend { return b })
+}
+
+// RunWith is Run with another backend, which wrap makes of the backend that runs ONNX Runtime.
+func RunWith(ctx context.Context, messages io.Writer, o *flags.Options, wrap func(engine.Backend) engine.Backend) error {
 	if o.ParentFD > 0 {
 		go endWithParent(os.NewFile(uintptr(o.ParentFD), "parent"))
 	}
@@ -79,7 +84,7 @@ func Run(ctx context.Context, messages io.Writer, o *flags.Options) error {
 	if err != nil {
 		return err
 	}
-	models.Backend, models.GPUs = slowed(onnxruntime.New(runtime), o.Slowdown), usableGPUs(runtime)
+	models.Backend, models.GPUs = wrap(onnxruntime.New(runtime)), usableGPUs(runtime)
 	server, err := engine.New(models)
 	if err != nil {
 		return errors.Join(err, runtime.Close())

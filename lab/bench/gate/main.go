@@ -17,6 +17,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"tuner/lab/bench/sidebyside"
@@ -35,13 +36,19 @@ type options struct {
 	budget   time.Duration
 }
 
-// kind is a way in which the candidate differs from the baseline: what serve's hidden option
-// --test-slowdown says, "" for not at all.
-type kind struct{ name, slowdown string }
+// kind is a way in which the candidate's engine differs from the baseline's.
+type kind struct {
+	name string
+	slow slowness // 0: it is the same engine
+}
 
-func kinds() []kind { return []kind{{"same", ""}, {"slow", "1.05"}, {"tail", "5@2%"}} }
+func kinds() []kind {
+	return []kind{{name: "same"}, {"slow", slowness{1.05, 1}}, {"tail", slowness{5, 0.02}}}
+}
 
-func main() { program.Main("gate", program.With(define, run)) }
+func main() {
+	program.Main("gate", program.Or(asSlow, slowEngine, program.With(define, run)))
+}
 
 func define(f *program.Flags, o *options) {
 	names := []string{sidebyside.All}
@@ -121,12 +128,16 @@ instance_group [{ count: 1 kind: KIND_CPU }]
 dynamic_batching {}
 `
 
-// write makes the gate.yaml of a kind, with an engine that is this tuner's, made slower.
+// write makes the gate.yaml of a kind. A slow engine is this program: the runner starts a script that adds its role.
 func write(dir string, o options, k kind) (string, error) {
 	engine := ""
-	if k.slowdown != "" {
+	if k.slow.factor > 0 {
+		self, err := os.Executable()
+		if err != nil {
+			return "", fmt.Errorf("cannot find this program: %w", err)
+		}
 		path := filepath.Join(dir, k.name+"-engine")
-		script := fmt.Sprintf("#!/bin/sh\nexec %q \"$@\" --test-slowdown=%s\n", o.tuner, k.slowdown)
+		script := fmt.Sprintf("#!/bin/sh\nexec %q %s %s \"$@\"\n", self, asSlow, strings.Join(k.slow.args(), " "))
 		if err := os.WriteFile(path, []byte(script), 0o755); err != nil {
 			return "", fmt.Errorf("cannot write the slow engine: %w", err)
 		}

@@ -27,14 +27,14 @@ func TestFilesOfKinds(t *testing.T) {
 			t.Fatal(err)
 		}
 		g, err := spec.ParseGate(file, text)
-		if err != nil || g.Baseline.Model != o.model || g.Candidate.Model != o.model || (g.Candidate.Engine == "") != (k.slowdown == "") {
+		if err != nil || g.Baseline.Model != o.model || g.Candidate.Model != o.model || (g.Candidate.Engine == "") != (k.name == "same") {
 			t.Errorf("%s: %+v, %v", k.name, g, err)
 		}
-		if k.slowdown == "" {
+		if k.name == "same" {
 			continue
 		}
 		script, err := os.ReadFile(g.Candidate.Engine)
-		if err != nil || !strings.Contains(string(script), `"$@" --test-slowdown=`+k.slowdown) {
+		if err != nil || !strings.Contains(string(script), asSlow+" "+strings.Join(k.slow.args(), " ")+` "$@"`) {
 			t.Errorf("%s: the engine is %q, %v", k.name, script, err)
 		}
 	}
