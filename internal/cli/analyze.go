@@ -126,7 +126,7 @@ func deliver(con console, o analyzeOptions, a spec.Analyze, result analyze.Resul
 	}
 	written, err := write(a.Output, result, a.Formats)
 	if err != nil {
-		return inputError(err)
+		return exit.OfFiles(err)
 	}
 	listFiles(con.err, a.Output, written)
 	pipeline.NoteOldChart(con.err, a.Output, result)

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"tuner/internal/exit"
 )
 
 // mount mounts a file system for the time of the test, which is skipped where that is not permitted.
@@ -42,7 +44,7 @@ func TestReadOnlyOutput(t *testing.T) {
 	t.Parallel()
 	w := newWorkplace(t)
 	mount(t, "tmpfs", w.output, "tmpfs", syscall.MS_RDONLY, "")
-	p := w.run(exitUsage, "profile", "-f", "profile.yaml")
+	p := w.run(exit.Usage, "profile", "-f", "profile.yaml")
 	expect(t, p.stderr.String(), "profile.yaml: output: cannot use folder", "read-only file system", "choose another `output:`")
 }
 
@@ -51,7 +53,7 @@ func TestFullDiskAtTheStart(t *testing.T) {
 	t.Parallel()
 	w := newWorkplace(t)
 	mount(t, "tmpfs", w.output, "tmpfs", 0, "size=4k")
-	p := w.run(exitUsage, "profile", "-f", "profile.yaml")
+	p := w.run(exit.Usage, "profile", "-f", "profile.yaml")
 	expect(t, p.stderr.String(), "profile.yaml: output: cannot use folder", "no space left on device", "choose another `output:`")
 	if left, err := filepath.Glob(filepath.Join(w.output, "*.jsonl*")); err != nil || len(left) > 0 {
 		t.Errorf("half a journal was left: %v %v", left, err)
@@ -63,7 +65,7 @@ func TestFullDiskInTheMiddle(t *testing.T) {
 	t.Parallel()
 	w := newWorkplace(t)
 	mount(t, "tmpfs", w.output, "tmpfs", 0, "size=64k")
-	p := w.run(exitUsage, "profile", "-f", "profile.yaml")
+	p := w.run(exit.Usage, "profile", "-f", "profile.yaml")
 	expect(t, p.stderr.String(), "no space left on device", "free some space and run the same command again to go on")
 	if left, err := filepath.Glob(filepath.Join(w.output, "variants", "*", "*", "*", "*.onnx")); err != nil || len(left) > 0 {
 		t.Errorf("half a model was left: %v %v", left, err)
@@ -74,7 +76,7 @@ func TestFullDiskInTheMiddle(t *testing.T) {
 	if err := syscall.Mount("tmpfs", w.output, "tmpfs", syscall.MS_REMOUNT, "size=16m"); err != nil {
 		t.Fatal(err)
 	}
-	w.run(exitOK, "profile", "-f", "profile.yaml")
+	w.run(exit.OK, "profile", "-f", "profile.yaml")
 	if n := len(w.trials()); n != budget {
 		t.Errorf("%d trials, want the %d of the budget", n, budget)
 	}
@@ -86,10 +88,10 @@ func TestOutputInUse(t *testing.T) {
 	w := newWorkplace(t)
 	first := w.start("profile", "-f", "profile.yaml")
 	w.awaitTrials(first, 1)
-	second := w.run(exitUsage, "profile", "-f", "profile.yaml")
+	second := w.run(exit.Usage, "profile", "-f", "profile.yaml")
 	expect(t, second.stderr.String(), "profile.yaml: output: cannot use folder",
 		"another campaign (process "+strconv.Itoa(first.cmd.Process.Pid)+") is writing there")
-	if code := first.exit(); code != exitOK || len(w.trials()) != budget {
+	if code := first.exit(); code != exit.OK || len(w.trials()) != budget {
 		t.Errorf("the first campaign: exit code %d after %d trials, want 0 after %d", code, len(w.trials()), budget)
 	}
 }
@@ -107,7 +109,7 @@ func TestPortInUse(t *testing.T) {
 	if err := os.Mkdir(repository, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	p := w.run(exitUsage, "serve", "--model-repository", repository, "--http-address=127.0.0.1", "--http-port="+port,
+	p := w.run(exit.Usage, "serve", "--model-repository", repository, "--http-address=127.0.0.1", "--http-port="+port,
 		"--grpc-address=127.0.0.1", "--grpc-port=0", "--metrics-address=127.0.0.1", "--metrics-port=0")
 	expect(t, p.stderr.String(), "port "+port+" on 127.0.0.1 is in use", "choose another port with --http-port (0: any free one)")
 }

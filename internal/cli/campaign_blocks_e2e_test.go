@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"tuner/internal/exit"
 	"tuner/journal"
 	"tuner/search"
 )
@@ -59,7 +60,7 @@ func TestCampaignThatEndsInABlock(t *testing.T) {
 			p := w.start("profile", "-f", "profile.yaml")
 			engines := w.awaitBlock(p)
 			p.signal(s)
-			if code, want := p.exit(), map[syscall.Signal]int{syscall.SIGKILL: -1, syscall.SIGINT: exitInterrupted}[s]; code != want {
+			if code, want := p.exit(), map[syscall.Signal]int{syscall.SIGKILL: -1, syscall.SIGINT: exit.Interrupted}[s]; code != want {
 				t.Errorf("exit code %d, want %d; stderr:\n%s", code, want, p.stderr.String())
 			}
 			for _, pid := range engines {
@@ -69,7 +70,7 @@ func TestCampaignThatEndsInABlock(t *testing.T) {
 			if records := w.records(); (records[len(records)-1].Kind == journal.KindEnd) != (s == syscall.SIGINT) {
 				t.Errorf("the journal ends with %s", records[len(records)-1].Kind)
 			}
-			w.run(exitOK, "profile", "-f", "profile.yaml")
+			w.run(exit.OK, "profile", "-f", "profile.yaml")
 			after := w.trials()
 			if len(after) != budget || len(before) >= len(after) {
 				t.Errorf("%d trials after %d, want %d", len(after), len(before), budget)

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"tuner/internal/exit"
 	"tuner/journal"
 	"tuner/search"
 )
@@ -130,7 +131,7 @@ func (w workplace) run(want int, args ...string) *program {
 func (w workplace) analyze() *program {
 	w.t.Helper()
 	w.write("analyze.yaml", fmt.Sprintf("input: %q\nformats: [table, csv, config, repository]\n", w.output))
-	return w.run(exitOK, "analyze", "-f", "analyze.yaml")
+	return w.run(exit.OK, "analyze", "-f", "analyze.yaml")
 }
 
 // eventually waits until a condition of other processes holds, and returns how long that took.

@@ -16,6 +16,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"tuner/internal/exit"
 	"tuner/onnx"
 	"tuner/onnx/build"
 	"tuner/onnx/onnxpb"
@@ -107,7 +108,7 @@ func TestConvertBadModels(t *testing.T) {
 					t.Skipf("needs a file system with holes: %v", err)
 				}
 			}
-			_, stderr := b.convert(exitUsage, file, "--precision", "int8", "-o", "out")
+			_, stderr := b.convert(exit.Usage, file, "--precision", "int8", "-o", "out")
 			expect(t, stderr, c.want...)
 			if _, err := os.Stat(filepath.Join(b.dir, "out", name+".int8.onnx")); err == nil {
 				t.Error("a file was written all the same")
@@ -133,9 +134,9 @@ func TestConvertLimitThatNothingHas(t *testing.T) {
 	if err := g.Model().Write(filepath.Join(b.dir, "regression.onnx"), 0); err != nil {
 		t.Fatal(err)
 	}
-	stdout, _ := b.convert(exitInfeasible, "regression.onnx", "--precision", "int8", "--min", "0.99")
+	stdout, _ := b.convert(exit.Infeasible, "regression.onnx", "--precision", "int8", "--min", "0.99")
 	expect(t, strings.Join(strings.Fields(stdout), " "), "no output has the metric of the limit cosine ≥ 0.99; set a limit on one of max_abs_error, ", "(--metric, or constraints.accuracy in a profile)")
-	d := b.convertJSON(exitOK, "regression.onnx", "--precision", "int8", "--metric", "max_abs_error", "--max", "1")
+	d := b.convertJSON(exit.OK, "regression.onnx", "--precision", "int8", "--metric", "max_abs_error", "--max", "1")
 	if v := d.Variants[0]; v.Path == "" || len(v.Rejected) != 0 {
 		t.Errorf("%+v", v)
 	}
@@ -149,7 +150,7 @@ func TestConvertExternalData(t *testing.T) {
 	if err := build.MLP().Write(path, 1); err != nil {
 		t.Fatal(err)
 	}
-	d := b.convertJSON(exitOK, "mlp.onnx", "--precision", "int8", "--min", "0.99")
+	d := b.convertJSON(exit.OK, "mlp.onnx", "--precision", "int8", "--min", "0.99")
 	if v := d.Variants[0]; v.Path != "mlp.int8.onnx" || v.Converted == 0 || !d.Synthetic || d.Rows != 64 || len(v.Rejected) != 0 {
 		t.Errorf("%+v", d)
 	}
@@ -159,7 +160,7 @@ func TestConvertExternalData(t *testing.T) {
 	if err := os.Remove(path + ".data"); err != nil {
 		t.Fatal(err)
 	}
-	_, stderr := b.convert(exitUsage, "mlp.onnx", "--precision", "int8", "--force")
+	_, stderr := b.convert(exit.Usage, "mlp.onnx", "--precision", "int8", "--force")
 	expect(t, stderr, "mlp.onnx.data", "is missing; put it beside the model")
 }
 
@@ -170,7 +171,7 @@ func TestConvertFixedBatch(t *testing.T) {
 	if err := build.CNN(1).Write(filepath.Join(b.dir, "cnn.onnx"), 0); err != nil {
 		t.Fatal(err)
 	}
-	stdout, _ := b.convert(exitOK, "cnn.onnx", "--precision", "fp32", "--min", "0.9999")
+	stdout, _ := b.convert(exit.OK, "cnn.onnx", "--precision", "fp32", "--min", "0.9999")
 	expect(t, stdout, "synthetic data", "cnn.fp32.onnx", "its batch dimension is symbolic now", "accepted")
 	m, err := onnx.Read(filepath.Join(b.dir, "cnn.fp32.onnx"))
 	if err != nil {
@@ -179,7 +180,7 @@ func TestConvertFixedBatch(t *testing.T) {
 	if m.Inputs()[0].Shape[0].IsFixed() {
 		t.Errorf("the input is %s", m.Inputs()[0])
 	}
-	stdout, _ = b.convert(exitOK, "cnn.fp32.onnx", "--precision", "fp32", "-o", "again")
+	stdout, _ = b.convert(exit.OK, "cnn.fp32.onnx", "--precision", "fp32", "-o", "again")
 	expect(t, stdout, "the original")
 	if _, err := os.Stat(filepath.Join(b.dir, "again")); err == nil {
 		t.Error("the original was written again")
@@ -193,7 +194,7 @@ func TestConvertStatic(t *testing.T) {
 	if err := build.CNN(-1).Write(filepath.Join(b.dir, "cnn.onnx"), 0); err != nil {
 		t.Fatal(err)
 	}
-	d := b.convertJSON(exitOK, "cnn.onnx", "--precision", "int8_static,fp16", "--keep-io", "--min", "0.99", "--calibration-method", "percentile")
+	d := b.convertJSON(exit.OK, "cnn.onnx", "--precision", "int8_static,fp16", "--keep-io", "--min", "0.99", "--calibration-method", "percentile")
 	for _, v := range d.Variants {
 		if v.Converted == 0 || len(v.Rejected) != 0 || v.Path != "cnn."+v.Precision+".onnx" {
 			t.Errorf("%+v", v)
@@ -211,7 +212,7 @@ func TestConvertStatic(t *testing.T) {
 		}
 	}
 	// Without types kept, the data is converted to what the variant takes.
-	d = b.convertJSON(exitOK, "cnn.onnx", "--precision", "fp16", "--min", "0.99", "-o", "half")
+	d = b.convertJSON(exit.OK, "cnn.onnx", "--precision", "fp16", "--min", "0.99", "-o", "half")
 	m, err := onnx.Read(filepath.Join(b.dir, "half", "cnn.fp16.onnx"))
 	if err != nil || m.Inputs()[0].Type != onnx.Float16 {
 		t.Errorf("%+v: %v", d.Variants, err)
@@ -225,9 +226,9 @@ func TestConvertProvider(t *testing.T) {
 	if err := build.MLP().Write(filepath.Join(b.dir, "mlp.onnx"), 0); err != nil {
 		t.Fatal(err)
 	}
-	stdout, _ := b.convert(exitOK, "mlp.onnx", "--precision", "int8", "--ep", "coreml,cpu")
+	stdout, _ := b.convert(exit.OK, "mlp.onnx", "--precision", "int8", "--ep", "coreml,cpu")
 	expect(t, stdout, "int8 on coreml is rejected: ", "int8: mlp.int8.onnx")
-	_, stderr := b.convert(exitInfeasible, "mlp.onnx", "--precision", "int8", "--ep", "coreml", "-o", "none")
+	_, stderr := b.convert(exit.Infeasible, "mlp.onnx", "--precision", "int8", "--ep", "coreml", "-o", "none")
 	expect(t, stderr, "no variant is accepted on coreml; nothing was written")
 }
 
@@ -242,7 +243,7 @@ func TestConvertKeepsFiles(t *testing.T) {
 	if err := os.WriteFile(target, []byte("mine"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	_, stderr := b.convert(exitUsage, "mlp.onnx", "--precision", "fp16,int8")
+	_, stderr := b.convert(exit.Usage, "mlp.onnx", "--precision", "fp16,int8")
 	expect(t, stderr, `cannot write "mlp.int8.onnx": it is there already; --force replaces it`)
 	if text, err := os.ReadFile(target); err != nil || string(text) != "mine" {
 		t.Errorf("the file is now %.20q (%v)", text, err)
@@ -250,12 +251,12 @@ func TestConvertKeepsFiles(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(b.dir, "cache")); err == nil {
 		t.Error("there was work before the file was found")
 	}
-	b.convert(exitOK, "mlp.onnx", "--precision", "int8", "--force")
+	b.convert(exit.OK, "mlp.onnx", "--precision", "int8", "--force")
 	before, err := os.Stat(target)
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := b.convertJSON(exitOK, "mlp.onnx", "--precision", "int8", "--force")
+	d := b.convertJSON(exit.OK, "mlp.onnx", "--precision", "int8", "--force")
 	if after, err := os.Stat(target); err != nil || !os.SameFile(before, after) {
 		t.Errorf("the same content was written again (%v)", err)
 	}
@@ -275,7 +276,7 @@ func TestConvertFails(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(b.dir, "metric.sh"), []byte(once), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	stdout, stderr := b.convert(exitUsage, "mlp.onnx", "--precision", "int8,fp16", "--metric-command", "sh metric.sh", "--min", "0.5")
+	stdout, stderr := b.convert(exit.Usage, "mlp.onnx", "--precision", "int8,fp16", "--metric-command", "sh metric.sh", "--min", "0.5")
 	expect(t, stdout, "int8: mlp.int8.onnx", "int8 on cpu is accepted: command is 0.5 (limit: `sh metric.sh` ≥ 0.5)")
 	expect(t, stderr, `cannot compute the metric with the command "sh metric.sh": exit status 1: no more`)
 	if _, err := onnx.Read(filepath.Join(b.dir, "mlp.int8.onnx")); err != nil {
@@ -301,22 +302,22 @@ func TestConvertMiniLM(t *testing.T) {
 	}
 	few := "--rows=64" // for what measures many variants; the mean cosine is the same to three digits
 
-	first := b.convertJSON(exitOK, args("0.99")...)
+	first := b.convertJSON(exit.OK, args("0.99")...)
 	v := first.Variants[0]
 	if f := v.Accuracy["cpu"].Outputs["embedding"]; v.Path == "" || v.Converted != 36 || len(v.Kept) != 0 || first.Synthetic || first.Rows != 240 {
 		t.Errorf("at 0.99: %+v with %+v", v, f)
 	}
-	again := b.convertJSON(exitOK, args("0.99", "--force")...)
+	again := b.convertJSON(exit.OK, args("0.99", "--force")...)
 	if !again.Variants[0].FromCache || again.Variants[0].Digest != v.Digest {
 		t.Errorf("the second time: %+v", again.Variants[0])
 	}
 
-	rescued := b.convertJSON(exitOK, args("0.995", few, "--force")...).Variants[0]
+	rescued := b.convertJSON(exit.OK, args("0.995", few, "--force")...).Variants[0]
 	if n := len(rescued.Kept); n == 0 || n > 9 || rescued.Converted != 36-n || rescued.Bytes <= v.Bytes {
 		t.Errorf("at 0.995: %d of 36 nodes are kept, %d converted", n, rescued.Converted)
 	}
 
-	stdout, stderr := b.convert(exitInfeasible, args("0.99999", few, "-o", "rejected", "--max-kept", "6%")...)
+	stdout, stderr := b.convert(exit.Infeasible, args("0.99999", few, "-o", "rejected", "--max-kept", "6%")...)
 	unfolded := strings.ReplaceAll(stdout, "\n  ", " ") // long lines are folded
 	expect(t, unfolded, "rejected: cosine is 0.99", "less than 0.99999", "with the 2 most sensitive of 36 nodes in fp32 it is 0.99")
 	expect(t, stderr, "no variant is accepted on cpu")

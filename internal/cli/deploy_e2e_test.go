@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"tuner/engine/api"
+	"tuner/internal/exit"
 	"tuner/modelconfig"
 	"tuner/profile"
 	"tuner/spec"
@@ -23,7 +24,7 @@ import (
 func TestChosenRepositoryIsServed(t *testing.T) {
 	t.Parallel()
 	w := newWorkplace(t)
-	w.run(exitOK, "profile", "-f", "profile.yaml", "--quiet")
+	w.run(exit.OK, "profile", "-f", "profile.yaml", "--quiet")
 	w.analyze()
 	server, at := w.serve(filepath.Join(w.output, "repository"))
 
@@ -45,7 +46,7 @@ func TestChosenRepositoryIsServed(t *testing.T) {
 		}
 	}
 	server.signal(syscall.SIGTERM)
-	if code := server.exit(); code != exitOK {
+	if code := server.exit(); code != exit.OK {
 		t.Errorf("exit code %d after SIGTERM; stderr:\n%s", code, server.stderr.String())
 	}
 }

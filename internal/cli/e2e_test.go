@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"tuner/internal/exit"
 	"tuner/journal"
 	"tuner/measure"
 	"tuner/search"
@@ -35,7 +36,7 @@ func TestKilledCampaignGoesOn(t *testing.T) {
 	}
 	before = before[:bytes.LastIndexByte(before, '\n')+1] // a torn last line was never a record
 
-	w.run(exitOK, "profile", "-f", "profile.yaml")
+	w.run(exit.OK, "profile", "-f", "profile.yaml")
 	after, err := os.ReadFile(filepath.Join(w.output, journal.FileName))
 	if err != nil {
 		t.Fatal(err)
@@ -78,8 +79,8 @@ func TestInterruptedCampaignIsUsable(t *testing.T) {
 			p := w.start("profile", "-f", "profile.yaml")
 			engine := w.awaitTrials(p, 2)
 			p.signal(s)
-			if code := p.exit(); code != exitInterrupted {
-				t.Errorf("exit code %d, want %d; stderr:\n%s", code, exitInterrupted, p.stderr.String())
+			if code := p.exit(); code != exit.Interrupted {
+				t.Errorf("exit code %d, want %d; stderr:\n%s", code, exit.Interrupted, p.stderr.String())
 			}
 			awaitGone(t, engine)
 			records := w.records()
@@ -109,8 +110,8 @@ func TestInterruptedTwiceEndsAtOnce(t *testing.T) {
 	})
 	p.signal(syscall.SIGINT)
 	p.signal(syscall.SIGTERM) // another signal, since two equal ones may become one
-	if code := p.exit(); code != exitInterrupted {
-		t.Errorf("exit code %d, want %d; stderr:\n%s", code, exitInterrupted, p.stderr.String())
+	if code := p.exit(); code != exit.Interrupted {
+		t.Errorf("exit code %d, want %d; stderr:\n%s", code, exit.Interrupted, p.stderr.String())
 	}
 	awaitGone(t, engine)
 	if records := w.records(); records[len(records)-1].Kind == journal.KindEnd {
@@ -133,7 +134,7 @@ func TestKilledEngineIsAFailedTrial(t *testing.T) {
 		_ = syscall.Kill(engine, syscall.SIGKILL) // fails when the campaign has just stopped it itself
 		eventually(t, "the next trial", func() bool { return len(w.trials()) > seen })
 	}
-	if code := p.exit(); code != exitOK {
+	if code := p.exit(); code != exit.OK {
 		t.Fatalf("exit code %d; stderr:\n%s", code, p.stderr.String())
 	}
 	failures := failed(w.trials())

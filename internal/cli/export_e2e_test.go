@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"tuner/export"
+	"tuner/internal/exit"
 )
 
 // reported changes what the export in the folder deploy says of its model, and returns it.
@@ -40,17 +41,17 @@ func throughputOf(v float64) func(*export.ManifestModel) {
 func TestExportIsVerified(t *testing.T) {
 	t.Parallel()
 	w := newWorkplace(t)
-	w.run(exitOK, "profile", "-f", "profile.yaml", "--quiet")
+	w.run(exit.OK, "profile", "-f", "profile.yaml", "--quiet")
 	w.analyze()
-	w.run(exitOK, "export", "triton", "--input", w.output, "-o", "deploy")
+	w.run(exit.OK, "export", "triton", "--input", w.output, "-o", "deploy")
 
 	tuned := w.reported(throughputOf(1)).Runtime
-	p := w.run(exitOK, "export", "verify", "deploy")
+	p := w.run(exit.OK, "export", "verify", "deploy")
 	expect(t, p.stdout.String(), "passed  health: ", "passed  mlp: ready: ", "passed  mlp: metadata: ", "passed  mlp: configuration: ", "passed  mlp: inference: ",
 		"passed  mlp: throughput: ", "passed  mlp: accuracy: the model is the one that was measured, in its original precision")
 
 	w.reported(func(m *export.ManifestModel) { throughputOf(1e9)(m); m.Runtime = "openvino@0.0.1" })
-	p = w.run(exitOK, "export", "verify", "deploy")
+	p = w.run(exit.OK, "export", "verify", "deploy")
 	expect(t, p.stdout.String(), "skipped mlp: throughput: ", "on openvino@0.0.1, and measured on ", ": not judged", "passed  mlp: inference: ")
 
 	w.reported(func(m *export.ManifestModel) { m.Runtime = tuned })
@@ -63,7 +64,7 @@ func TestExportIsVerified(t *testing.T) {
 	if err := os.WriteFile(model, changed, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	p = w.run(exitFailure, "export", "verify", "deploy")
+	p = w.run(exit.Failure, "export", "verify", "deploy")
 	expect(t, p.stdout.String(), "failed  mlp: throughput: ", "more than 10 % below", "failed  mlp: accuracy: the model is not the one that was measured")
 }
 
@@ -82,13 +83,13 @@ space: {precision: [int8], max_queue_delay: 0}
 load: {concurrency: 1}
 constraints: {accuracy: {metric: cosine, min: 0.9}}
 `, filepath.Join(os.Getenv("TUNER_MODELS"), "mlp.onnx")))
-	w.run(exitOK, "profile", "-f", "profile.yaml", "--quiet")
+	w.run(exit.OK, "profile", "-f", "profile.yaml", "--quiet")
 	w.analyze()
-	w.run(exitOK, "export", "triton", "--input", "out", "-o", "deploy")
+	w.run(exit.OK, "export", "triton", "--input", "out", "-o", "deploy")
 	if m := w.reported(throughputOf(1)); m.Precision != "int8" || m.Cosine == nil {
 		t.Fatalf("the winner is %+v, want one in int8", m)
 	}
-	p := w.run(exitOK, "export", "verify", "deploy")
+	p := w.run(exit.OK, "export", "verify", "deploy")
 	same := regexp.MustCompile(`(?m)^passed  mlp: accuracy: cosine (0\.\d+) with the original on 64 rows; reported (0\.\d+)$`)
 	if !same.Match(p.stdout.Bytes()) {
 		t.Errorf("the accuracy did not pass:\n%s", p.stdout.String())
@@ -96,7 +97,7 @@ constraints: {accuracy: {metric: cosine, min: 0.9}}
 
 	// Where the report says something else, or there is nothing to compare with, that is said.
 	w.reported(func(m *export.ManifestModel) { *m.Cosine -= 0.01 })
-	p = w.run(exitFailure, "export", "verify", "deploy")
+	p = w.run(exit.Failure, "export", "verify", "deploy")
 	if differs := regexp.MustCompile(`(?m)^failed  mlp: accuracy: cosine 0\.\d+ with the original on 64 rows; reported 0\.\d+$`); !differs.Match(p.stdout.Bytes()) ||
 		bytes.Count(p.stdout.Bytes(), []byte("failed")) != 1 {
 		t.Errorf("want the accuracy alone to fail:\n%s", p.stdout.String())

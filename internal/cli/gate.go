@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -11,9 +12,12 @@ import (
 	"tuner/gate"
 	"tuner/gate/decide"
 	"tuner/gate/flags"
+	"tuner/gate/judge"
 	"tuner/gate/output"
 	"tuner/hostinfo"
 	"tuner/internal/exit"
+	"tuner/internal/words"
+	"tuner/measure"
 	"tuner/ortlib"
 	"tuner/profile/preparation"
 )
@@ -47,19 +51,24 @@ func runGate(ctx context.Context, con console, o *flags.Options) error {
 		return err
 	}
 	if err := gate.Check(g, o.SaveBaseline); err != nil {
-		return inputError(err)
+		return exit.OfFiles(err)
 	}
 	host := hostinfo.Read(ctx)
 	setup, err := gate.Open(g, host, func(runtime string) int {
-		return preparation.GPUs(ctx, host, func() (ortlib.Build, error) { return gateBuild(o, runtime) })
+		return preparation.GPUs(ctx, host, func() (ortlib.Build, error) { return judge.Build(runtime, o.ORTLibrary) })
 	})
 	if err != nil {
-		return inputError(err)
+		return exit.OfFiles(err)
 	}
 	setup.Tool = toolVersion()
-	result, err := judgeGate(ctx, con, o, setup)
+	options := judge.Options{AllowOtherMachine: o.AllowOtherMachine, ORTLibrary: o.ORTLibrary, Tool: "tuner " + toolVersion(), Warnings: con.err}
+	if !o.Quiet {
+		options.Progress = func(text string) { fmt.Fprintln(con.err, text) }
+		options.Begin = func() gate.Observer { return beginGate(con.err, setup) }
+	}
+	result, err := judge.Run(ctx, setup, options)
 	if err != nil {
-		return interruptedOr(ctx, inputError(err))
+		return exit.OrInterrupted(ctx, exit.OfFiles(err))
 	}
 	return reportGate(con, o, result)
 }
@@ -78,7 +87,7 @@ func reportGate(con console, o *flags.Options, r gate.Result) error {
 		}
 		listFiles(con.err, r.Setup.Spec.Output, written)
 	}
-	return errors.Join(gateExit(r), inputError(notKept), inputError(notWritten), notPrinted, inputError(saveGate(con, o, r)))
+	return errors.Join(gateExit(r), exit.OfFiles(notKept), exit.OfFiles(notWritten), notPrinted, exit.OfFiles(saveGate(con, o, r)))
 }
 
 // printGate writes the result to stdout, and annotations to stderr.
@@ -128,4 +137,27 @@ func gateExit(r gate.Result) error {
 		return exit.With(exit.GateFailed, fmt.Errorf("gate inconclusive, which counts as failed: %s", reasons))
 	}
 	return exit.With(exit.Inconclusive, fmt.Errorf("gate inconclusive: %s", reasons))
+}
+
+// beginGate prints what is gated, and returns the observer that prints a line for every pair.
+func beginGate(out io.Writer, s gate.Setup) gate.Observer {
+	fmt.Fprintf(out, "gating %s at %s (budget %v), results in %s\n", s.Spec.Name, s.Load, s.Spec.Budget, s.Spec.Output)
+	return gateProgress{out, append(s.Spec.AllMetrics(), measure.Throughput)[0]}
+}
+
+// gateProgress prints a line for every pair.
+type gateProgress struct {
+	out    io.Writer
+	metric measure.Metric // whose figures are shown
+}
+
+// Measured implements gate.Observer.
+func (p gateProgress) Measured(pair gate.Pair, at gate.Progress) {
+	var figures []string
+	for _, side := range []measure.Measurement{pair.Baseline, pair.Candidate} {
+		if v, ok := gate.Figure(p.metric, side); ok {
+			figures = append(figures, p.metric.Format(v))
+		}
+	}
+	fmt.Fprintf(p.out, "%6s  %d of at most %d: %s %s\n", words.Clock(at.Elapsed), at.Pairs, at.Most, p.metric, strings.Join(figures, " → "))
 }

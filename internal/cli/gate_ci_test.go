@@ -12,6 +12,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"tuner/internal/exit"
 	"tuner/spec"
 )
 
@@ -118,7 +119,7 @@ func TestCIExamples(t *testing.T) {
 				log += string(out)
 				if err != nil {
 					failed = true
-					if code := cmd.ProcessState.ExitCode(); code != exitInconclusive {
+					if code := cmd.ProcessState.ExitCode(); code != exit.Inconclusive {
 						t.Fatalf("exit code %d of\n%s\n%s", code, s.script, out)
 					}
 				}

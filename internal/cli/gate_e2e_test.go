@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"tuner/internal/exit"
 )
 
 // startGate begins a gate of the small MLP against itself and waits until both engines run: one of them is stopped then, or about to be.
@@ -30,8 +32,8 @@ func TestInterruptedGateLeavesNoEngine(t *testing.T) {
 	t.Parallel()
 	w, p, engines := startGate(t)
 	p.signal(syscall.SIGINT)
-	if code := p.exit(); code != exitInterrupted {
-		t.Errorf("exit code %d, want %d; stderr:\n%s", code, exitInterrupted, p.stderr.String())
+	if code := p.exit(); code != exit.Interrupted {
+		t.Errorf("exit code %d, want %d; stderr:\n%s", code, exit.Interrupted, p.stderr.String())
 	}
 	for _, engine := range engines {
 		awaitGone(t, engine)

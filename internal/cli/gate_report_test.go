@@ -11,6 +11,7 @@ import (
 	"tuner/gate"
 	"tuner/gate/decide"
 	"tuner/gate/flags"
+	"tuner/internal/exit"
 	"tuner/modelrepo"
 	"tuner/profile"
 	"tuner/spec"
@@ -19,7 +20,7 @@ import (
 // A history that can no longer be written takes no verdict away: it is printed, its files are there, and its exit code stays.
 func TestVerdictIsToldWhateverCannotBeWritten(t *testing.T) {
 	t.Parallel()
-	for verdict, code := range map[decide.Verdict]int{decide.Fail: exitGateFailed, decide.Inconclusive: exitInconclusive, decide.Pass: exitUsage} {
+	for verdict, code := range map[decide.Verdict]int{decide.Fail: exit.GateFailed, decide.Inconclusive: exit.Inconclusive, decide.Pass: exit.Usage} {
 		dir := t.TempDir()
 		if err := os.WriteFile(filepath.Join(dir, "file"), nil, 0o644); err != nil {
 			t.Fatal(err)
@@ -34,8 +35,8 @@ func TestVerdictIsToldWhateverCannotBeWritten(t *testing.T) {
 		o := gate.Outcome{Verdict: verdict, Reasons: []string{"memory is 2 GB"}, Pairs: []gate.Pair{{}}}
 		var out, log bytes.Buffer
 		err = reportGate(console{out: &out, err: &log}, &flags.Options{Quiet: true}, gate.NewResult(s, o, nil, time.Now(), ""))
-		if exitCode(err) != code || !strings.Contains(err.Error(), "cannot write the history") {
-			t.Errorf("%s: exit code %d, want %d: %v", verdict, exitCode(err), code, err)
+		if exit.CodeOf(err) != code || !strings.Contains(err.Error(), "cannot write the history") {
+			t.Errorf("%s: exit code %d, want %d: %v", verdict, exit.CodeOf(err), code, err)
 		}
 		if !strings.Contains(out.String(), "new: "+string(verdict)) {
 			t.Errorf("%s is not in\n%s", verdict, out.String())

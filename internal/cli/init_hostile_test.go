@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"tuner/internal/alloctest"
+	"tuner/internal/exit"
 	"tuner/onnx"
 	"tuner/onnx/build"
 )
@@ -22,7 +23,7 @@ func TestInitManyInputs(t *testing.T) {
 		dir := t.TempDir()
 		writeModel(t, filepath.Join(dir, "many.onnx"), g.Model())
 		return float64(alloctest.Bytes(func() {
-			if code, _, message := initModel(t, filepath.Join(dir, "many.onnx"), "-o", dir); code != exitOK {
+			if code, _, message := initModel(t, filepath.Join(dir, "many.onnx"), "-o", dir); code != exit.OK {
 				t.Fatalf("exit code %d: %s", code, message)
 			}
 		}))
@@ -42,7 +43,7 @@ func TestInitImpossibleSize(t *testing.T) {
 		dir := t.TempDir()
 		writeModel(t, filepath.Join(dir, "huge.onnx"), g.Model())
 		code, _, message := initModel(t, filepath.Join(dir, "huge.onnx"), "-o", dir)
-		if code != exitUsage || !strings.Contains(message, fmt.Sprint(size)) {
+		if code != exit.Usage || !strings.Contains(message, fmt.Sprint(size)) {
 			t.Errorf("size %d: exit code %d: %s", size, code, message)
 		}
 	}

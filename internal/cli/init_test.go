@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"tuner/internal/exit"
 	"tuner/modelconfig"
 	"tuner/onnx"
 	"tuner/onnx/build"
@@ -28,7 +29,7 @@ func initModel(t *testing.T, args ...string) (code int, out, message string) {
 	if err != nil {
 		message = err.Error()
 	}
-	return exitCode(err), stdout.String(), message
+	return exit.CodeOf(err), stdout.String(), message
 }
 
 // writeModel puts a model into a file.
@@ -63,7 +64,7 @@ func TestInitFile(t *testing.T) {
 	work := filepath.Join(dir, "work")
 
 	code, out, message := initModel(t, model, "-o", work)
-	if code != exitOK {
+	if code != exit.OK {
 		t.Fatalf("exit %d: %s", code, message)
 	}
 	for _, want := range []string{"INPUT0 FLOAT[batch,length]", "profile.yaml", "analyze.yaml", "config.pbtxt", "next:", "--dry-run"} {
@@ -106,13 +107,13 @@ func TestInitKeepsFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, _, message := initModel(t, model, "-o", dir)
-	if code != exitUsage || !strings.Contains(message, mine) || !strings.Contains(message, "--force") {
+	if code != exit.Usage || !strings.Contains(message, mine) || !strings.Contains(message, "--force") {
 		t.Errorf("exit %d: %s", code, message)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "profile.yaml")); err == nil {
 		t.Error("profile.yaml was written beside a file that may not be replaced")
 	}
-	if code, _, message := initModel(t, model, "-o", dir, "--force"); code != exitOK {
+	if code, _, message := initModel(t, model, "-o", dir, "--force"); code != exit.OK {
 		t.Errorf("exit %d: %s", code, message)
 	}
 	if text, err := os.ReadFile(mine); err != nil || string(text) == "mine" {
@@ -136,7 +137,7 @@ output { name: "OUTPUT0" data_type: TYPE_FP32 dims: [-1] }
 	}
 	work := filepath.Join(dir, "work")
 	code, out, message := initModel(t, folder, "-o", work)
-	if code != exitOK {
+	if code != exit.OK {
 		t.Fatalf("exit %d: %s", code, message)
 	}
 	if text, err := os.ReadFile(config); err != nil || string(text) != own {
@@ -164,7 +165,7 @@ func TestInitRefuses(t *testing.T) {
 			dir := t.TempDir()
 			work := filepath.Join(dir, "work")
 			code, out, message := initModel(t, prepare(dir), "-o", work)
-			if code != exitUsage || out != "" {
+			if code != exit.Usage || out != "" {
 				t.Errorf("exit %d, stdout %q", code, out)
 			}
 			for _, w := range want {
@@ -211,7 +212,7 @@ func TestInitSaysWhichShapesAreExamples(t *testing.T) {
 	path := filepath.Join(dir, "detector.onnx")
 	writeModel(t, path, g.Model())
 	work := filepath.Join(dir, "work")
-	if code, _, message := initModel(t, path, "-o", work); code != exitOK {
+	if code, _, message := initModel(t, path, "-o", work); code != exit.OK {
 		t.Fatalf("exit %d: %s", code, message)
 	}
 	p := readProfileAt(t, filepath.Join(work, "profile.yaml"))

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"tuner/internal/exit"
 	"tuner/journal"
 	"tuner/ortlib"
 	"tuner/search"
@@ -55,7 +56,7 @@ space: {runtime: [cpu, openvino], execution_provider: [cpu, openvino], instance_
 load: {concurrency: [2]}
 constraints: {accuracy: {metric: cosine, min: 0.99}}
 `, filepath.Join(os.Getenv("TUNER_MODELS"), "mlp.onnx"), w.output))
-	w.run(exitOK, "profile", "-f", "openvino.yaml")
+	w.run(exit.OK, "profile", "-f", "openvino.yaml")
 
 	if failures := failed(w.trials()); len(failures) > 0 {
 		t.Errorf("failed: %+v", failures)

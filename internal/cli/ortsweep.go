@@ -54,20 +54,20 @@ func runOrtsweep(ctx context.Context, con console, o *flags.Options) error {
 		return err
 	}
 	if err := ortsweep.CheckOutput(sweep.Output); err != nil {
-		return inputError(err)
+		return exit.OfFiles(err)
 	}
 	setup, engines, err := openSweep(ctx, con, o, sweep)
 	if err != nil {
 		if ctx.Err() != nil {
 			return exit.With(exit.Interrupted, errors.New("interrupted before anything was measured"))
 		}
-		return inputError(err)
+		return exit.OfFiles(err)
 	}
 	defer engines.Close(context.WithoutCancel(ctx))
 	contest, outs := setup.Race()
 	outcome, err := ortsweep.Run(ctx, contest, engines, time.Now, observeSweep(con, o, setup))
 	if err != nil {
-		return inputError(err)
+		return exit.OfFiles(err)
 	}
 	engines.Close(context.WithoutCancel(ctx))
 	models, err := engines.ModelFiles()

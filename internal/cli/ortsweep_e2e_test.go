@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"tuner/internal/exit"
 )
 
 // Ctrl-C ends a sweep at once with what is known, in files that can be used, and leaves none of its engines behind.
@@ -22,8 +24,8 @@ func TestInterruptedSweepIsUsable(t *testing.T) {
 		return len(engines) > 0
 	})
 	p.signal(syscall.SIGINT)
-	if code := p.exit(); code != exitInterrupted {
-		t.Fatalf("exit code %d, want %d; stderr:\n%s", code, exitInterrupted, p.stderr.String())
+	if code := p.exit(); code != exit.Interrupted {
+		t.Fatalf("exit code %d, want %d; stderr:\n%s", code, exit.Interrupted, p.stderr.String())
 	}
 	for _, engine := range engines {
 		awaitGone(t, engine)

@@ -117,7 +117,7 @@ func describeSweep(c search.Candidate) string {
 func reportSweep(con console, o *flags.Options, r ortsweep.Result) error {
 	written, err := ortsweep.WriteAll(r.Setup.Sweep.Output, r)
 	if err != nil {
-		return inputError(err)
+		return exit.OfFiles(err)
 	}
 	if o.Output == "json" {
 		err = ortsweep.WriteJSON(con.out, r)

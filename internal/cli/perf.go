@@ -81,7 +81,7 @@ func runPerf(ctx context.Context, con console, o *paflags.Options) error {
 		view.warn(problem.Error())
 	}
 	if written := errors.Join(view.failed, writePerf(con.out, plan.Reports, report)); written != nil {
-		return errors.Join(err, inputError(written))
+		return errors.Join(err, exit.OfFiles(written))
 	}
 	return perfVerdict(report, err)
 }

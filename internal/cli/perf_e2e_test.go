@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"tuner/engine/api"
+	"tuner/internal/exit"
 )
 
 // serveModel serves a sample model under its name.
@@ -55,7 +56,7 @@ func TestPerfMeasuresTheEngine(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := w
 			w.t = t
-			p := w.run(exitOK, append(short[:len(short):len(short)], options...)...)
+			p := w.run(exit.OK, append(short[:len(short):len(short)], options...)...)
 			for _, line := range []string{`(?m)^Request concurrency: 2$`, `(?m)^    p95 latency: \d+ usec$`, `(?m)^    Throughput: [\d.e+]+ infer/sec$`,
 				`(?m)^    Execution count: [1-9]`, `(?m)^Concurrency: 2, throughput: [\d.e+]+ infer/sec, latency \d+ usec$`} {
 				if !regexp.MustCompile(line).Match(p.stdout.Bytes()) {
@@ -109,8 +110,8 @@ func TestInterruptedPerfPrintsWhatItKnows(t *testing.T) {
 		t.Fatal(err)
 	}
 	var ended *exec.ExitError
-	if err := cmd.Wait(); !errors.As(err, &ended) || ended.ExitCode() != exitInterrupted {
-		t.Errorf("got %v, want exit code %d; stderr:\n%s", err, exitInterrupted, stderr.String())
+	if err := cmd.Wait(); !errors.As(err, &ended) || ended.ExitCode() != exit.Interrupted {
+		t.Errorf("got %v, want exit code %d; stderr:\n%s", err, exit.Interrupted, stderr.String())
 	}
 	if !strings.Contains(string(rest), "\nConcurrency: 1, throughput: ") || !strings.Contains(stderr.String(), "tuner: interrupted; levels measured until then: ") {
 		t.Errorf("stdout ends with\n%s\nstderr:\n%s", rest, stderr.String())

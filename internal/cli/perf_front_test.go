@@ -27,6 +27,7 @@ import (
 	"testing"
 	"time"
 
+	"tuner/internal/exit"
 	"tuner/internal/testserver"
 )
 
@@ -171,25 +172,25 @@ func TestPerfOverTLS(t *testing.T) {
 		code int
 		want string // on stderr; on stdout are figures unless there is an error
 	}{
-		"HTTP":                             {http(ours, ours), exitOK, ""},
-		"gRPC":                             {grpc(ours, ours), exitOK, ""},
-		"gRPC, streaming":                  {grpc(ours, ours, "--streaming"), exitOK, ""},
-		"HTTP, wrong authority":            {http(other, ours), exitFailure, "certificate signed by unknown authority"},
-		"gRPC, wrong authority":            {grpc(other, ours), exitFailure, "certificate signed by unknown authority"},
-		"HTTP, any authority":              {http(other, ours, "--ssl-https-verify-peer", "0"), exitOK, ""},
-		"HTTP, no client certificate":      {http(ours, nil), exitFailure, "certificate required"},
-		"gRPC, no client certificate":      {grpc(ours, nil), exitFailure, "certificate required"},
-		"HTTP, wrong client certificate":   {http(ours, other), exitFailure, "certificate required"}, // the client keeps back what the server would not take
-		"gRPC, wrong client certificate":   {grpc(ours, other), exitFailure, "certificate required"},
-		"HTTP, key of another certificate": {http(ours, ours, "--ssl-https-private-key-type", "DER"), exitUsage, "cannot use the client certificate"},
-		"HTTP, clear text":                 {[]string{"-u", strings.TrimPrefix(web, "https://")}, exitFailure, "cannot be measured"},
-		"gRPC, clear text":                 {[]string{"-i", "grpc", "-u", rpc}, exitFailure, "cannot be measured"},
-		"gRPC, TLS where there is none":    {[]string{"-i", "grpc", "-u", at.GRPC, "--ssl-grpc-use-ssl"}, exitFailure, "TLS"},
+		"HTTP":                             {http(ours, ours), exit.OK, ""},
+		"gRPC":                             {grpc(ours, ours), exit.OK, ""},
+		"gRPC, streaming":                  {grpc(ours, ours, "--streaming"), exit.OK, ""},
+		"HTTP, wrong authority":            {http(other, ours), exit.Failure, "certificate signed by unknown authority"},
+		"gRPC, wrong authority":            {grpc(other, ours), exit.Failure, "certificate signed by unknown authority"},
+		"HTTP, any authority":              {http(other, ours, "--ssl-https-verify-peer", "0"), exit.OK, ""},
+		"HTTP, no client certificate":      {http(ours, nil), exit.Failure, "certificate required"},
+		"gRPC, no client certificate":      {grpc(ours, nil), exit.Failure, "certificate required"},
+		"HTTP, wrong client certificate":   {http(ours, other), exit.Failure, "certificate required"}, // the client keeps back what the server would not take
+		"gRPC, wrong client certificate":   {grpc(ours, other), exit.Failure, "certificate required"},
+		"HTTP, key of another certificate": {http(ours, ours, "--ssl-https-private-key-type", "DER"), exit.Usage, "cannot use the client certificate"},
+		"HTTP, clear text":                 {[]string{"-u", strings.TrimPrefix(web, "https://")}, exit.Failure, "cannot be measured"},
+		"gRPC, clear text":                 {[]string{"-i", "grpc", "-u", rpc}, exit.Failure, "cannot be measured"},
+		"gRPC, TLS where there is none":    {[]string{"-i", "grpc", "-u", at.GRPC, "--ssl-grpc-use-ssl"}, exit.Failure, "TLS"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			code, stdout, stderr := runPerfProgram(t, append(c.args, "--request-count", "20", "--timeout", "5s")...)
-			if code != c.code || !strings.Contains(stderr, c.want) || code == exitOK != strings.Contains(stdout, "    Request count: 20\n") {
+			if code != c.code || !strings.Contains(stderr, c.want) || code == exit.OK != strings.Contains(stdout, "    Request count: 20\n") {
 				t.Errorf("exit code %d, want %d with %q; stderr:\n%s\nstdout:\n%s", code, c.code, c.want, stderr, stdout)
 			}
 		})
@@ -218,7 +219,7 @@ func TestPerfOnAServerThatClosesIdleConnections(t *testing.T) {
 	}
 	code, stdout, stderr := runPerfProgram(t, "-u", front.Listener.Addr().String(), "--request-intervals", intervals, "--request-count", "20")
 	told := regexp.MustCompile("which the server had closed, and were sent once more: [1-9]").MatchString(stderr)
-	if code != exitOK || !told || !regexp.MustCompile(`(?m)^    Request count: 20$`).MatchString(stdout) {
+	if code != exit.OK || !told || !regexp.MustCompile(`(?m)^    Request count: 20$`).MatchString(stdout) {
 		t.Errorf("exit code %d; stderr:\n%s\nstdout:\n%s", code, stderr, stdout)
 	}
 	mu.Lock()

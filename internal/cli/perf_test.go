@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"tuner/internal/exit"
 	"tuner/measure"
 	"tuner/perf"
 )
@@ -24,17 +25,17 @@ func TestPerfVerdict(t *testing.T) {
 		code   int
 		text   string
 	}{
-		"good":          {perf.Report{Levels: []perf.Level{good, short}, Best: -1}, nil, exitOK, ""},
-		"errors":        {perf.Report{Levels: []perf.Level{good, erring}, Best: -1, Settings: limited}, nil, exitFailure, "1 requests failed"},
-		"unstable":      {perf.Report{Levels: []perf.Level{unstable, good}, Best: -1, Settings: limited}, nil, exitFailure, "not stable: 1 of 2"},
-		"none in limit": {perf.Report{Levels: []perf.Level{good}, Best: -1, Settings: limited}, nil, exitInfeasible, "no level is within"},
-		"in the limit":  {perf.Report{Levels: []perf.Level{good}, Best: 0, Settings: limited}, nil, exitOK, ""},
-		"broken":        {perf.Report{Levels: []perf.Level{erring}, Best: -1, Settings: limited}, broken, exitFailure, "the server died"},
-		"interrupted":   {perf.Report{Levels: []perf.Level{erring}, Best: -1, Interrupted: true}, broken, exitInterrupted, "interrupted"},
+		"good":          {perf.Report{Levels: []perf.Level{good, short}, Best: -1}, nil, exit.OK, ""},
+		"errors":        {perf.Report{Levels: []perf.Level{good, erring}, Best: -1, Settings: limited}, nil, exit.Failure, "1 requests failed"},
+		"unstable":      {perf.Report{Levels: []perf.Level{unstable, good}, Best: -1, Settings: limited}, nil, exit.Failure, "not stable: 1 of 2"},
+		"none in limit": {perf.Report{Levels: []perf.Level{good}, Best: -1, Settings: limited}, nil, exit.Infeasible, "no level is within"},
+		"in the limit":  {perf.Report{Levels: []perf.Level{good}, Best: 0, Settings: limited}, nil, exit.OK, ""},
+		"broken":        {perf.Report{Levels: []perf.Level{erring}, Best: -1, Settings: limited}, broken, exit.Failure, "the server died"},
+		"interrupted":   {perf.Report{Levels: []perf.Level{erring}, Best: -1, Interrupted: true}, broken, exit.Interrupted, "interrupted"},
 	} {
 		err := perfVerdict(c.report, c.err)
-		if exitCode(err) != c.code || err != nil && !strings.Contains(err.Error(), c.text) {
-			t.Errorf("%s: %v (%d), want %d and %q", name, err, exitCode(err), c.code, c.text)
+		if exit.CodeOf(err) != c.code || err != nil && !strings.Contains(err.Error(), c.text) {
+			t.Errorf("%s: %v (%d), want %d and %q", name, err, exit.CodeOf(err), c.code, c.text)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"tuner/internal/exit"
 	"tuner/internal/terminal"
+	"tuner/internal/words"
 	"tuner/measure"
 	"tuner/profile"
 	"tuner/profile/dryrun"
@@ -153,20 +154,20 @@ func summarize(con console, o profileOptions, setup profile.Setup, outcome profi
 	}
 	switch {
 	case end.Interrupted && s.Trials == 0:
-		return withExit(exitInterrupted, errors.New("interrupted in the first trial; the same command begins it again"))
+		return exit.With(exit.Interrupted, errors.New("interrupted in the first trial; the same command begins it again"))
 	case end.Interrupted:
-		return withExit(exitInterrupted, fmt.Errorf("interrupted after %d trials; the same command goes on, and 'tuner analyze' uses what there is", s.Trials))
+		return exit.With(exit.Interrupted, fmt.Errorf("interrupted after %d trials; the same command goes on, and 'tuner analyze' uses what there is", s.Trials))
 	case s.Leader == nil && s.Failed == s.Trials:
-		return withExit(exitInfeasible, errors.New("nothing satisfies the constraints: no configuration could be measured; 'tuner analyze' lists the failures"))
+		return exit.With(exit.Infeasible, errors.New("nothing satisfies the constraints: no configuration could be measured; 'tuner analyze' lists the failures"))
 	case s.Leader == nil:
-		return withExit(exitInfeasible, errors.New("nothing satisfies the constraints; 'tuner analyze' tells what is nearest to them"))
+		return exit.With(exit.Infeasible, errors.New("nothing satisfies the constraints; 'tuner analyze' tells what is nearest to them"))
 	}
 	return nil
 }
 
 func printSummary(out io.Writer, s summary, outcome profile.Outcome) {
 	status, end := outcome.Status, outcome.End
-	fmt.Fprintf(out, "%s: %d trials (%d failed) in %s; %s\n", s.Model, s.Trials, s.Failed, clockText(end.Elapsed), s.Reason)
+	fmt.Fprintf(out, "%s: %d trials (%d failed) in %s; %s\n", s.Model, s.Trials, s.Failed, words.Clock(end.Elapsed), s.Reason)
 	if s.Trials == 0 { // interrupted in the first: nothing can be said, nor analyzed
 		return
 	}

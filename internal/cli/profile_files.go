@@ -171,7 +171,7 @@ func joinResults(con console, export string, analyses []spec.Analyze) error {
 	}
 	written, err := csv.Join(export, parts, analyses[0].CSV)
 	if err != nil {
-		return inputError(err)
+		return exit.OfFiles(err)
 	}
 	listFiles(con.err, export, written)
 	return nil

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"tuner/internal/exit"
 	"tuner/journal"
 	"tuner/onnx/build"
 	"tuner/profile"
@@ -42,7 +43,7 @@ func TestFolderInUseIsFoundBeforeTheServerIsTouched(t *testing.T) {
 	if err := other.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if code != exitUsage || !strings.Contains(said, "is writing there") {
+	if code != exit.Usage || !strings.Contains(said, "is writing there") {
 		t.Errorf("exit code %d, stderr %q; want 2, and that the folder is in use", code, said)
 	}
 }
@@ -53,7 +54,7 @@ func TestInterruptedMetricsPage(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	code, said := profileIn(ctx, t, t.TempDir(), "runner: {mode: remote, url: 127.0.0.1:1, metrics_url: \"http://127.0.0.1:1/metrics\"}\n")
-	if code != exitInterrupted {
+	if code != exit.Interrupted {
 		t.Errorf("exit code %d, stderr %q; want 130", code, said)
 	}
 }
@@ -67,13 +68,13 @@ func TestSummaryWithoutFigures(t *testing.T) {
 		code           int
 		says, err      string // the whole summary, and a part of the error
 	}{
-		"interrupted in the first trial": {0, 0, true, exitInterrupted, "m: 0 trials (0 failed) in 40s; the reason\n",
+		"interrupted in the first trial": {0, 0, true, exit.Interrupted, "m: 0 trials (0 failed) in 40s; the reason\n",
 			"interrupted in the first trial; the same command begins it again"},
-		"interrupted later": {3, 3, true, exitInterrupted, "m: 3 trials (3 failed) in 40s; the reason\nnothing could be measured\nnext: tuner analyze --input out\n",
+		"interrupted later": {3, 3, true, exit.Interrupted, "m: 3 trials (3 failed) in 40s; the reason\nnothing could be measured\nnext: tuner analyze --input out\n",
 			"interrupted after 3 trials; the same command goes on, and 'tuner analyze' uses what there is"},
-		"all failed": {3, 3, false, exitInfeasible, "m: 3 trials (3 failed) in 40s; the reason\nnothing could be measured\nnext: tuner analyze --input out\n",
+		"all failed": {3, 3, false, exit.Infeasible, "m: 3 trials (3 failed) in 40s; the reason\nnothing could be measured\nnext: tuner analyze --input out\n",
 			"no configuration could be measured; 'tuner analyze' lists the failures"},
-		"nothing satisfies the constraints": {3, 1, false, exitInfeasible,
+		"nothing satisfies the constraints": {3, 1, false, exit.Infeasible,
 			"m: 3 trials (1 failed) in 40s; the reason\nno configuration satisfied the constraints so far\nnext: tuner analyze --input out\n",
 			"'tuner analyze' tells what is nearest to them"},
 	} {
@@ -86,8 +87,8 @@ func TestSummaryWithoutFigures(t *testing.T) {
 		if out.String() != c.says {
 			t.Errorf("%s: says %q, want %q", name, out.String(), c.says)
 		}
-		if exitCode(err) != c.code || !strings.Contains(err.Error(), c.err) {
-			t.Errorf("%s: exit code %d, error %v; want %d and %q", name, exitCode(err), err, c.code, c.err)
+		if exit.CodeOf(err) != c.code || !strings.Contains(err.Error(), c.err) {
+			t.Errorf("%s: exit code %d, error %v; want %d and %q", name, exit.CodeOf(err), err, c.code, c.err)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"tuner/internal/exit"
 	"tuner/onnx"
 	"tuner/onnx/build"
 	"tuner/pytorch/pytorchtest"
@@ -68,7 +69,7 @@ func TestKilledRunGoesOn(t *testing.T) {
 	}
 	kept := w.trials()
 
-	second := w.run(exitOK, "run", "-f", "profile.yaml")
+	second := w.run(exit.OK, "run", "-f", "profile.yaml")
 	expect(t, second.stderr.String(), "going on after ", "7/7 chart\n  ok")
 	all := w.trials()
 	if got := w.states(w.output); got != allDone || len(all) != budget {
@@ -83,7 +84,7 @@ func TestKilledRunGoesOn(t *testing.T) {
 		t.Error("the chart has a model of its own: a large one is there twice")
 	}
 	result, chart := w.stat("result.json"), w.stat("helm/export.json")
-	third := w.run(exitOK, "run", "-f", "profile.yaml")
+	third := w.run(exit.OK, "run", "-f", "profile.yaml")
 	if n := strings.Count(third.stderr.String(), "  ok, done before"); n != 4 {
 		t.Errorf("%d steps were found done, want 4; stderr:\n%s", n, third.stderr.String())
 	}
@@ -100,8 +101,8 @@ func TestInterruptedRunIsUsable(t *testing.T) {
 	p := w.start("run", "-f", "profile.yaml")
 	engine := w.awaitTrials(p, 2)
 	p.signal(syscall.SIGINT)
-	if code := p.exit(); code != exitInterrupted {
-		t.Errorf("exit code %d, want %d; stderr:\n%s", code, exitInterrupted, p.stderr.String())
+	if code := p.exit(); code != exit.Interrupted {
+		t.Errorf("exit code %d, want %d; stderr:\n%s", code, exit.Interrupted, p.stderr.String())
 	}
 	awaitGone(t, engine)
 	expect(t, strings.Join(strings.Fields(p.stdout.String()), " "), "; interrupted;")
@@ -112,7 +113,7 @@ func TestInterruptedRunIsUsable(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(w.output, "result.json")); err != nil {
 		t.Error(err)
 	}
-	w.run(exitOK, "run", "-f", "profile.yaml")
+	w.run(exit.OK, "run", "-f", "profile.yaml")
 	if got := w.states(w.output); got != allDone || len(w.trials()) != budget {
 		t.Errorf("%s after %d trials, want %s after %d", got, len(w.trials()), allDone, budget)
 	}
@@ -132,7 +133,7 @@ func TestRunFreesTheBatch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := w.run(exitOK, "run", "cnn.onnx", "--precision", "fp32", "--budget", "3s", "-o", "made")
+	p := w.run(exit.OK, "run", "cnn.onnx", "--precision", "fp32", "--budget", "3s", "-o", "made")
 	expect(t, p.stderr.String(), "made/cnn.fp32.onnx is cnn.onnx with a symbolic batch dimension, and yields the same")
 	m, err := onnx.Read(filepath.Join(w.dir, "made", "cnn.fp32.onnx"))
 	if err != nil || m.Inputs()[0].Shape[0].IsFixed() {
@@ -154,7 +155,7 @@ func TestRunExportsPyTorch(t *testing.T) {
 	w.write("net.pt", "TorchScript")
 	python := pytorchtest.Python(t, build.Identity(onnx.Float), "INPUT0", "OUTPUT0", pytorchtest.Status)
 	args := []string{"run", "net.pt", "--in-names", "INPUT0", "--in-shapes", "[-1,-1]", "--precision", "fp32", "--budget", "2s", "-o", "made", "--python", python}
-	p := w.run(exitOK, args...)
+	p := w.run(exit.OK, args...)
 	expect(t, p.stderr.String(), "net.pt: exporting with PyTorch", "1/7 convert\n", "made/net.onnx was exported from net.pt, and yields what PyTorch does")
 	if _, err := os.Stat(filepath.Join(w.dir, "made", "repository", "net", "config.pbtxt")); err != nil {
 		t.Error(err)
@@ -162,12 +163,12 @@ func TestRunExportsPyTorch(t *testing.T) {
 	if err := os.Remove(python); err != nil {
 		t.Fatal(err)
 	}
-	p = w.run(exitOK, args...)
+	p = w.run(exit.OK, args...)
 	expect(t, p.stderr.String(), "1/7 convert\n  ok, done before: made/net.onnx was exported")
-	p = w.run(exitOK, "run", "-f", "made/profile.yaml")
+	p = w.run(exit.OK, "run", "-f", "made/profile.yaml")
 	expect(t, p.stderr.String(), "1/7 convert\n  ok, done before: made/net.onnx was exported")
 	w.write("net.pt", "another TorchScript")
-	p = w.run(exitUsage, args...)
+	p = w.run(exit.Usage, args...)
 	expect(t, p.stderr.String(), `"net.pt", or how it is to be converted, changed since the campaign in "made" began`)
 }
 
@@ -198,11 +199,11 @@ func TestKilledConversionGoesOn(t *testing.T) {
 	w := newWorkplace(t)
 	w.killedExport("half a model")
 	const failed = `cannot make an ONNX model of "net.pt"`
-	expect(t, w.export(exitUsage, "/bin/false"), failed)
+	expect(t, w.export(exit.Usage, "/bin/false"), failed)
 	w.write("net.pt", "another TorchScript")
-	expect(t, w.export(exitUsage, "/bin/false"), failed)
+	expect(t, w.export(exit.Usage, "/bin/false"), failed)
 	python := pytorchtest.Python(t, build.Identity(onnx.Float), "INPUT0", "OUTPUT0", pytorchtest.Status)
-	expect(t, w.export(exitOK, python), "1/7 convert\n", "made/net.onnx was exported from net.pt, and yields what PyTorch does")
+	expect(t, w.export(exit.OK, python), "1/7 convert\n", "made/net.onnx was exported from net.pt, and yields what PyTorch does")
 }
 
 // A profile is gone on with whatever became of the conversion, which does not count as done by that.
@@ -222,9 +223,9 @@ search: {strategy: grid, budget: {time: 1m, trials: 1}, window: 100ms}
 space: {intra_op_threads: [1]}
 load: {concurrency: [1], inputs: {shape: {INPUT0: [4]}}}
 `)
-	p := w.run(exitOK, "run", "-f", "made/profile.yaml")
+	p := w.run(exit.OK, "run", "-f", "made/profile.yaml")
 	expect(t, p.stderr.String(), "1/7 convert\n  skipped: made/profile.yaml names the file that is served")
-	expect(t, w.export(exitUsage, "/bin/false"), `changed since the campaign in "made" began`)
+	expect(t, w.export(exit.Usage, "/bin/false"), `changed since the campaign in "made" began`)
 	if again, err := os.ReadFile(filepath.Join(w.dir, "made", "net.onnx")); err != nil || !bytes.Equal(content, again) {
 		t.Errorf("the model that was measured is not there any more (%v)", err)
 	}

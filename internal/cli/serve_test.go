@@ -35,6 +35,7 @@ import (
 
 	"tuner/engine/api"
 	pb "tuner/engine/api/inferencepb"
+	"tuner/internal/exit"
 	"tuner/onnx/build"
 	"tuner/runner/target"
 )
@@ -166,8 +167,8 @@ func TestServeDiesWithItsParent(t *testing.T) {
 		t.Fatal(err)
 	}
 	var ended *exec.ExitError
-	if err := c.cmd.Wait(); !errors.As(err, &ended) || ended.ExitCode() != exitFailure {
-		t.Errorf("got %v, want exit code %d", err, exitFailure)
+	if err := c.cmd.Wait(); !errors.As(err, &ended) || ended.ExitCode() != exit.Failure {
+		t.Errorf("got %v, want exit code %d", err, exit.Failure)
 	}
 }
 
@@ -334,8 +335,8 @@ func TestServeDrains(t *testing.T) {
 		t.Fatal(err)
 	}
 	var ended *exec.ExitError
-	if err := c.cmd.Wait(); !errors.As(err, &ended) || ended.ExitCode() != exitInterrupted {
-		t.Errorf("after a second signal: %v, want exit code %d", err, exitInterrupted)
+	if err := c.cmd.Wait(); !errors.As(err, &ended) || ended.ExitCode() != exit.Interrupted {
+		t.Errorf("after a second signal: %v, want exit code %d", err, exit.Interrupted)
 	}
 }
 
@@ -415,7 +416,7 @@ func TestServeExitTimeout(t *testing.T) {
 		t.Fatal(err)
 	}
 	var ended *exec.ExitError
-	if err := c.cmd.Wait(); !errors.As(err, &ended) || ended.ExitCode() != exitFailure || !strings.Contains(c.log.String(), "Exit timeout expired. Exiting immediately.") {
-		t.Errorf("got %v, want exit code %d; log:\n%s", err, exitFailure, c.log.String())
+	if err := c.cmd.Wait(); !errors.As(err, &ended) || ended.ExitCode() != exit.Failure || !strings.Contains(c.log.String(), "Exit timeout expired. Exiting immediately.") {
+		t.Errorf("got %v, want exit code %d; log:\n%s", err, exit.Failure, c.log.String())
 	}
 }

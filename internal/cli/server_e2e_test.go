@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"tuner/engine/api"
+	"tuner/internal/exit"
 )
 
 // Ctrl-C in the middle of a campaign on a remote server leaves its model as it was: loaded, with its own configuration.
@@ -24,8 +25,8 @@ func TestInterruptedCampaignGivesTheModelBack(t *testing.T) {
 	p := w.start("profile", "-f", "profile.yaml")
 	eventually(t, "two trials", func() bool { return len(w.trials()) >= 2 })
 	p.signal(syscall.SIGINT)
-	if code := p.exit(); code != exitInterrupted {
-		t.Errorf("exit code %d, want %d; stderr:\n%s", code, exitInterrupted, p.stderr.String())
+	if code := p.exit(); code != exit.Interrupted {
+		t.Errorf("exit code %d, want %d; stderr:\n%s", code, exit.Interrupted, p.stderr.String())
 	}
 	client, err := api.OpenGRPC(at.GRPC, api.Access{})
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"tuner/internal/exit"
 	"tuner/journal"
 )
 
@@ -46,8 +47,8 @@ func TestClosedTerminal(t *testing.T) {
 	if err := terminal.Close(); err != nil { // the kernel sends SIGHUP
 		t.Fatal(err)
 	}
-	if code := p.exit(); code != exitInterrupted {
-		t.Errorf("exit code %d, want %d", code, exitInterrupted)
+	if code := p.exit(); code != exit.Interrupted {
+		t.Errorf("exit code %d, want %d", code, exit.Interrupted)
 	}
 	awaitGone(t, engine)
 	records := w.records()

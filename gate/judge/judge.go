@@ -1,4 +1,9 @@
-package cli
+// Package judge runs one gate on this machine: it reads the saved baseline, opens the ONNX Runtime of each side, compares
+// the outputs of both models, and measures.
+//
+// It stands between the command line and package gate, which owns the turns and the verdict. What can be decided without a
+// measurement, it decides first. It writes no result.
+package judge
 
 import (
 	"cmp"
@@ -6,14 +11,11 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"time"
 
 	"tuner/gate"
 	"tuner/gate/decide"
-	"tuner/gate/flags"
 	"tuner/internal/exit"
-	"tuner/internal/words"
 	"tuner/measure"
 	"tuner/ortlib"
 	"tuner/profile/preparation"
@@ -21,8 +23,18 @@ import (
 	"tuner/runner/target"
 )
 
-// judgeGate decides what can be decided without a measurement, and then measures.
-func judgeGate(ctx context.Context, con console, o *flags.Options, s gate.Setup) (gate.Result, error) {
+// Options say how a gate is run.
+type Options struct {
+	AllowOtherMachine bool   // compare with a baseline that was saved on another machine
+	ORTLibrary        string // of a side that names none
+	Tool              string // name and version of this program
+	Warnings          io.Writer
+	Progress          func(text string)    // gets lines for people while outputs are compared; nil: nobody reads them
+	Begin             func() gate.Observer // is called before the first pair is measured; nil: nobody looks
+}
+
+// Run decides what can be decided without a measurement, and then measures.
+func Run(ctx context.Context, s gate.Setup, o Options) (gate.Result, error) {
 	now := time.Now()
 	finish := func(outcome gate.Outcome, reference map[measure.Metric]gate.Reference) gate.Result {
 		return gate.NewResult(s, outcome, reference, now, revision())
@@ -34,11 +46,11 @@ func judgeGate(ctx context.Context, con console, o *flags.Options, s gate.Setup)
 	if refused != "" {
 		return finish(gate.Outcome{Verdict: decide.Inconclusive, Reasons: []string{refused}}, nil), nil
 	}
-	builds, err := openGateBuilds(ctx, o, &s)
+	builds, err := o.openBuilds(ctx, &s)
 	if err != nil {
 		return gate.Result{}, err
 	}
-	accuracy, err := compareOutputs(ctx, con, o, s, builds)
+	accuracy, err := o.compareOutputs(ctx, s, builds)
 	if err != nil {
 		return gate.Result{}, err
 	}
@@ -47,7 +59,7 @@ func judgeGate(ctx context.Context, con console, o *flags.Options, s gate.Setup)
 		result.Accuracy = accuracy
 		return result, nil
 	}
-	outcome, err := measureGate(ctx, con, o, s, reference)
+	outcome, err := o.measure(ctx, s, reference)
 	if err != nil {
 		return gate.Result{}, err
 	}
@@ -59,13 +71,13 @@ func judgeGate(ctx context.Context, con console, o *flags.Options, s gate.Setup)
 // revision is the commit that the CI system builds.
 func revision() string { return cmp.Or(os.Getenv("GITHUB_SHA"), os.Getenv("CI_COMMIT_SHA")) }
 
-// gateBuilds are the ONNX Runtime builds of the sides.
-type gateBuilds struct{ baseline, candidate ortlib.Build }
+// sideBuilds are the ONNX Runtime builds of the sides.
+type sideBuilds struct{ baseline, candidate ortlib.Build }
 
-// openGateBuilds finds and opens the ONNX Runtime of each side, and notes it in the setup.
-func openGateBuilds(ctx context.Context, o *flags.Options, s *gate.Setup) (gateBuilds, error) {
+// openBuilds finds and opens the ONNX Runtime of each side, and notes it in the setup.
+func (o Options) openBuilds(ctx context.Context, s *gate.Setup) (sideBuilds, error) {
 	find := func(field, selector string, subject *gate.Subject) (ortlib.Build, error) {
-		build, err := gateBuild(o, selector)
+		build, err := Build(selector, o.ORTLibrary)
 		if err != nil {
 			return ortlib.Build{}, exit.With(exit.Usage, fmt.Errorf("%s: %s.runtime: %w", s.Spec.Path, field, err))
 		}
@@ -73,7 +85,7 @@ func openGateBuilds(ctx context.Context, o *flags.Options, s *gate.Setup) (gateB
 		subject.Runtime, subject.Library = build.Name(), build.Library
 		return build, err
 	}
-	var b gateBuilds
+	var b sideBuilds
 	var err error
 	if b.candidate, err = find("candidate", s.Spec.Candidate.Runtime, &s.Candidate); err != nil || s.Baseline == nil {
 		return b, err
@@ -86,10 +98,10 @@ func openGateBuilds(ctx context.Context, o *flags.Options, s *gate.Setup) (gateB
 	return b, err
 }
 
-// gateBuild finds the ONNX Runtime that a side names, or the usual one.
-func gateBuild(o *flags.Options, selector string) (ortlib.Build, error) {
+// Build finds the ONNX Runtime that a side names by a selector; with "" the one of the flag, else the usual one.
+func Build(selector, flag string) (ortlib.Build, error) {
 	if selector == "" {
-		return ortlib.Resolve(o.ORTLibrary)
+		return ortlib.Resolve(flag)
 	}
 	builds, err := ortlib.ResolveAll([]string{selector})
 	if err != nil {
@@ -98,56 +110,33 @@ func gateBuild(o *flags.Options, selector string) (ortlib.Build, error) {
 	return builds[0], nil
 }
 
-// measureGate wires the engines and measures. On stderr it says how it goes.
-func measureGate(ctx context.Context, con console, o *flags.Options, s gate.Setup, reference map[measure.Metric]gate.Reference) (gate.Outcome, error) {
+// measure launches the engines and measures them in turn.
+func (o Options) measure(ctx context.Context, s gate.Setup, reference map[measure.Metric]gate.Reference) (gate.Outcome, error) {
 	g := gate.Gate{Reference: reference, Criteria: gate.Criteria(s.Spec), Budget: s.Spec.Budget, Now: time.Now}
 	var err error
-	if g.Candidate, err = newGateSide(con, s, s.Candidate); err != nil {
+	if g.Candidate, err = o.side(s, s.Candidate); err != nil {
 		return gate.Outcome{}, err
 	}
 	if s.Baseline != nil {
-		baseline, err := newGateSide(con, s, *s.Baseline)
+		baseline, err := o.side(s, *s.Baseline)
 		if err != nil {
 			return gate.Outcome{}, err
 		}
 		g.Baseline = &baseline
 	}
-	if !o.Quiet {
-		g.Observer = gateProgress{con.err, append(s.Spec.AllMetrics(), measure.Throughput)[0]}
-		fmt.Fprintf(con.err, "gating %s at %s (budget %v), results in %s\n", s.Spec.Name, s.Load, s.Spec.Budget, s.Spec.Output)
+	if o.Begin != nil {
+		g.Observer = o.Begin()
 	}
 	return g.Run(ctx)
 }
 
-// newGateSide wires the engine of a side.
-func newGateSide(con console, s gate.Setup, subject gate.Subject) (gate.Side, error) {
-	options, err := gateEngine(con, subject)
+// side prepares the engine of a side: this program's own, or another tuner's.
+func (o Options) side(s gate.Setup, subject gate.Subject) (gate.Side, error) {
+	options, err := target.Engine(subject.Engine, o.Warnings)
 	if err != nil {
 		return gate.Side{}, err
 	}
 	options.Epoch = time.Now()
 	job, err := s.Job(subject)
 	return gate.Side{Engine: runner.New(options), Job: job}, err
-}
-
-// gateEngine are the options of a runner that launches a side's engine: this program's own, or another tuner's.
-func gateEngine(con console, subject gate.Subject) (runner.Options, error) {
-	return target.Engine(subject.Engine, con.err)
-}
-
-// gateProgress tells on stderr of every pair.
-type gateProgress struct {
-	out    io.Writer
-	metric measure.Metric // that is shown
-}
-
-// Measured implements gate.Observer.
-func (p gateProgress) Measured(pair gate.Pair, at gate.Progress) {
-	var figures []string
-	for _, side := range []measure.Measurement{pair.Baseline, pair.Candidate} {
-		if v, ok := gate.Figure(p.metric, side); ok {
-			figures = append(figures, p.metric.Format(v))
-		}
-	}
-	fmt.Fprintf(p.out, "%6s  %d of at most %d: %s %s\n", words.Clock(at.Elapsed), at.Pairs, at.Most, p.metric, strings.Join(figures, " → "))
 }

@@ -1,4 +1,4 @@
-package cli
+package judge
 
 import (
 	"cmp"
@@ -7,7 +7,6 @@ import (
 	"math"
 
 	"tuner/gate"
-	"tuner/gate/flags"
 	"tuner/hostinfo"
 	"tuner/internal/checksum"
 	"tuner/onnx"
@@ -16,13 +15,14 @@ import (
 	"tuner/precision/places"
 	"tuner/profile/preparation"
 	"tuner/provider"
+	"tuner/runner/target"
 	"tuner/search"
 	"tuner/spec"
 )
 
-// compareOutputs compares what the candidate yields, on the execution provider of its configuration, with what the baseline's model yields on
-// cpu; nil where no limit asks for it.
-func compareOutputs(ctx context.Context, con console, o *flags.Options, s gate.Setup, builds gateBuilds) (*gate.Accuracy, error) {
+// compareOutputs compares the candidate's outputs, on the execution provider of its configuration, with the outputs of the
+// baseline's model on cpu. It returns nil where no limit asks for it.
+func (o Options) compareOutputs(ctx context.Context, s gate.Setup, builds sideBuilds) (*gate.Accuracy, error) {
 	limit := s.Spec.Accuracy.Limit
 	if limit == nil {
 		return nil, nil
@@ -36,7 +36,7 @@ func compareOutputs(ctx context.Context, con console, o *flags.Options, s gate.S
 		return nil, err
 	}
 	place := search.Place{Provider: cmp.Or(string(spec.Base(s.Candidate.Config)[search.KnobExecutionProvider]), provider.CPU)}
-	if builds.candidate.Library != builds.baseline.Library || s.Candidate.Engine != s.Baseline.Engine { // not the reference even for the same file
+	if builds.candidate.Library != builds.baseline.Library || s.Candidate.Engine != s.Baseline.Engine { // then it is not the reference, even for the same file
 		place.Runtime = builds.candidate.Name()
 	}
 	serving := places.Builds(func(name string) ortlib.Build {
@@ -45,20 +45,16 @@ func compareOutputs(ctx context.Context, con console, o *flags.Options, s gate.S
 		}
 		return builds.baseline
 	})
-	tool, err := serving.Key("tuner "+toolVersion(), hostinfo.Read(ctx), []string{place.String()})
+	tool, err := serving.Key(o.Tool, hostinfo.Read(ctx), []string{place.String()})
 	if err != nil {
 		return nil, err
 	}
-	opener, engines, err := newGateOpener(con, s, place, serving)
+	opener, engines, err := o.newOpener(s, place, serving)
 	if err != nil {
 		return nil, err
 	}
-	maker, err := precision.NewMaker(s.Baseline.Model, opener, precision.Options{Data: data, Limit: limit, Cache: cache, Tool: tool + engines,
-		Progress: func(text string) {
-			if !o.Quiet {
-				fmt.Fprintln(con.err, text)
-			}
-		}})
+	maker, err := precision.NewMaker(s.Baseline.Model, opener,
+		precision.Options{Data: data, Limit: limit, Cache: cache, Tool: tool + engines, Progress: o.Progress})
 	if err != nil {
 		return nil, err
 	}
@@ -69,16 +65,16 @@ func compareOutputs(ctx context.Context, con console, o *flags.Options, s gate.S
 	return newAccuracy(s, variant, place.String(), data.Synthetic), nil
 }
 
-// gateOpener opens the candidate's sessions on its engine, and all others on the baseline's.
-type gateOpener struct {
+// sidesOpener opens the candidate's sessions on its engine, and all others on the baseline's.
+type sidesOpener struct {
 	place               search.Place // of the candidate
 	baseline, candidate precision.Opener
 }
 
-// newGateOpener also names the engines that are not this program's, by their content.
-func newGateOpener(con console, s gate.Setup, place search.Place, serving places.Builds) (o precision.Opener, engines string, err error) {
+// newOpener makes the opener of both sides. engines names engines other than this program's, by their content.
+func (o Options) newOpener(s gate.Setup, place search.Place, serving places.Builds) (opener precision.Opener, engines string, err error) {
 	open := func(side string, subject gate.Subject) (precision.Opener, error) {
-		options, err := gateEngine(con, subject)
+		options, err := target.Engine(subject.Engine, o.Warnings)
 		if err != nil || subject.Engine == "" {
 			return serving.OpenerOn(options), err
 		}
@@ -94,18 +90,18 @@ func newGateOpener(con console, s gate.Setup, place search.Place, serving places
 		return nil, "", err
 	}
 	candidate, err := open("candidate", s.Candidate)
-	return gateOpener{place: place, baseline: baseline, candidate: candidate}, engines, err
+	return sidesOpener{place: place, baseline: baseline, candidate: candidate}, engines, err
 }
 
 // Open implements precision.Opener.
-func (o gateOpener) Open(ctx context.Context, m *onnx.Model, place string) (precision.Session, error) {
+func (o sidesOpener) Open(ctx context.Context, m *onnx.Model, place string) (precision.Session, error) {
 	if place == o.place.String() {
 		return o.candidate.Open(ctx, m, place)
 	}
 	return o.baseline.Open(ctx, m, place)
 }
 
-// newAccuracy sums up a comparison. One that was not made is that of a file with itself.
+// newAccuracy sums up a comparison. A comparison that was not made is that of a file with itself.
 func newAccuracy(s gate.Setup, v precision.Variant, place string, synthetic bool) *gate.Accuracy {
 	limit := s.Spec.Accuracy.Limit
 	a := &gate.Accuracy{Limit: limit.String(), Value: math.NaN(), Miss: v.Rejected[place]}
