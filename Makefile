@@ -8,6 +8,8 @@ MODELS     := models
 # Makes sample models.
 SAMPLES    := go -C lab run ./samplemodels -o "$(CURDIR)/$(MODELS)"
 STATICCHECK := go tool -modfile=tools/go.mod staticcheck
+# Checks the words of documents, by the rules in tools/vale/Plain.
+VALE       := go tool -modfile=tools/go.mod vale
 
 # Fuzz targets run for this long each under `make fuzz`.
 FUZZTIME ?= 20s
@@ -71,11 +73,12 @@ $(MODELS)/minilm.onnx:
 	$(SAMPLES) minilm
 
 .PHONY: lint
-lint: ## gofmt, go vet and staticcheck, of the laboratory too
-	@echo "==> lint: gofmt, go vet, staticcheck"
+lint: ## gofmt, go vet and staticcheck, of the laboratory too, and Vale for the documents
+	@echo "==> lint: gofmt, go vet, staticcheck, Vale"
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$unformatted" || { echo "not formatted (run gofmt -w): $$unformatted"; exit 1; }
 	go vet ./...
 	$(STATICCHECK) ./...
+	$(VALE) --output=line $$(git ls-files '*.md' | grep -v testdata)
 	@$(MAKE) --no-print-directory -C lab lint
 
 .PHONY: fuzz
