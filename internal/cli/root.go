@@ -30,7 +30,7 @@ func newRoot(con console) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "tuner",
 		Short:         "Find the best way to serve an ONNX model, prove it, and write a deployable Triton repository",
-		Long:          "tuner finds the best way to serve an ONNX model on this machine, proves it with honest statistics,\nand writes a Triton model repository that is ready to deploy.\n\n" + exit.Help,
+		Long:          "tuner finds the best way to serve an ONNX model on this machine, reports every figure with a 95 % interval,\nand writes a Triton model repository that is ready to deploy.\n\n" + exit.Help,
 		Version:       toolVersion(),
 		Args:          unknownVerb,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },

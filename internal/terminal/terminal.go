@@ -17,7 +17,7 @@ import (
 // Width is the number of columns that a terminal is expected to have.
 const Width = 120
 
-// Fold breaks lines that are longer than width at spaces, and drops spaces at their ends. What goes on in the next line is indented.
+// Fold breaks lines that are longer than width at spaces, and drops spaces at their ends. The lines that continue one are indented.
 func Fold(text string, width int) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
@@ -39,8 +39,11 @@ func Fill(text string, width int) string {
 func foldLine(line string, width int, indent string) string {
 	var b strings.Builder
 	for utf8.RuneCountInString(line) > width {
-		head := string([]rune(line)[:width+1])
-		cut := strings.LastIndexByte(head, ' ')
+		head := len(string([]rune(line)[:width+1]))
+		cut := breakBefore(line, head)
+		if cut <= len(indent) {
+			cut = strings.LastIndexByte(line[:head], ' ')
+		}
 		if cut <= len(indent) {
 			break
 		}
@@ -48,6 +51,25 @@ func foldLine(line string, width int, indent string) string {
 		line = indent + line[cut+1:]
 	}
 	return b.String() + line
+}
+
+// units stay on the line of their number.
+var units = []string{"%", "×", "s", "ms", "µs", "infer/s", "MB", "GB", "MiB", "GiB", "MHz"}
+
+// breakBefore returns the last space before end at which a line may break, or -1. A line does not break between a
+// number and its unit, nor between a sign of comparison and what it compares with.
+func breakBefore(line string, end int) int {
+	for cut := strings.LastIndexByte(line[:end], ' '); cut >= 0; cut = strings.LastIndexByte(line[:cut], ' ') {
+		before, after := line[:cut], line[cut+1:]
+		word, _, _ := strings.Cut(after, " ")
+		isUnit := slices.Contains(units, strings.TrimRight(word, ".,;:)]?"))
+		isNumber := before != "" && before[len(before)-1] >= '0' && before[len(before)-1] <= '9'
+		isCompared := strings.HasSuffix(before, "≤") || strings.HasSuffix(before, "≥")
+		if !(isUnit && isNumber) && !isCompared {
+			return cut
+		}
+	}
+	return -1
 }
 
 // Plain replaces the characters with which text that others wrote could steer a terminal: control characters but for line breaks, and

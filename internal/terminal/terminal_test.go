@@ -14,7 +14,10 @@ func TestFold(t *testing.T) {
 		"short  ":                    "short\n",
 		"ten column":                 "ten column\n",
 		"a line of many words\nnext": "a line of\n  many\n  words\nnext\n",
-		"ümlaute ≤ 10":               "ümlaute ≤\n  10\n",
+		"ümlaute ist":                "ümlaute\n  ist\n",
+		"kept ≤ 50 ms":               "kept\n  ≤ 50 ms\n",
+		"holds >99 %.":               "holds\n  >99 %.\n",
+		"123456789 ms":               "123456789\n  ms\n",          // there is no other space
 		"/a/path/without/spaces x":   "/a/path/without/spaces x\n", // there is nowhere to break it
 	} {
 		if diff := cmp.Diff(want, Fold(text, 10)); diff != "" {
