@@ -25,12 +25,15 @@ func run(ctx context.Context, con console, args []string) int {
 // helpWidth is how many columns a line of help has at most.
 const helpWidth = 100
 
+const promise = "tuner finds the best way to serve an ONNX model on this machine, reports every figure with a 95 % interval, " +
+	"and writes a Triton model repository that is ready to deploy."
+
 // newRoot wires the verbs.
 func newRoot(con console) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "tuner",
 		Short:         "Find the best way to serve an ONNX model, prove it, and write a deployable Triton repository",
-		Long:          "tuner finds the best way to serve an ONNX model on this machine, reports every figure with a 95 % interval,\nand writes a Triton model repository that is ready to deploy.\n\n" + exit.Help,
+		Long:          terminal.Fill(promise, helpWidth) + "\n\n" + exit.Help,
 		Version:       toolVersion(),
 		Args:          unknownVerb,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
