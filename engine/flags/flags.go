@@ -101,7 +101,7 @@ func (o *Options) Add(flags *pflag.FlagSet) {
 // serverFlags defines the flags of models.
 func (o *Options) serverFlags(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&o.repositories, "model-repository", nil, "model repository folder; may be repeated")
-	flags.StringArrayVar(&o.repositories, "model-store", nil, "the same as --model-repository")
+	flags.Var(flags.Lookup("model-repository").Value, "model-store", "the same as --model-repository") // one value: both add to it
 	flags.StringVar(&o.id, "id", "triton", "name of the server")
 	flags.StringVar(&o.controlMode, "model-control-mode", "none", "none: all models are loaded at start; explicit: by request")
 	flags.StringArrayVar(&o.loadModels, "load-model", nil, "with --model-control-mode=explicit: model to load at start, or *; may be repeated")

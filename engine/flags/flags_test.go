@@ -52,6 +52,18 @@ func parse(t *testing.T, args ...string) (*Options, *pflag.FlagSet, error) {
 	return o, flags, flags.Parse(args)
 }
 
+// Both names of the option add repositories: neither drops those of the other.
+func TestModelStoreAddsRepositories(t *testing.T) {
+	t.Parallel()
+	o, _, err := parse(t, "--model-repository=a", "--model-store=b", "--model-repository=c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"a", "b", "c"}, o.repositories); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestServeTakesTritonsOptions(t *testing.T) {
 	t.Parallel()
 	_, flags, err := parse(t)
