@@ -46,12 +46,12 @@ func WriteChart(w io.Writer, r Result) error {
 	var bars []bar
 	for _, s := range r.Race.Standings {
 		if s.Verdict != race.Failed && len(bars) < mostBars {
-			bars = append(bars, bar{plotstyle.Shorten(settingText(s.Candidate), mostLabel), r.valueText(s.Value.Value), s})
+			bars = append(bars, bar{words.Shorten(settingText(s.Candidate), mostLabel), r.valueText(s.Value.Value), s})
 		}
 	}
 	height := 132 + barHeight*vg.Length(max(1, len(bars)))
 	return plotstyle.Write(w, height, func(canvas draw.Canvas) {
-		plotstyle.Title(canvas, "Session settings of "+r.Setup.Subject.Name, plotstyle.Shorten(r.headline(), 130))
+		plotstyle.Title(canvas, "Session settings of "+r.Setup.Subject.Name, words.Shorten(r.headline(), 130))
 		drawLegend(canvas, bars)
 		drawBars(draw.Crop(canvas, plotstyle.Margin, -plotstyle.Margin, plotstyle.Margin, -82), bars, r.factor(), r.axisTitle())
 	})

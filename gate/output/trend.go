@@ -10,8 +10,8 @@ import (
 
 	"tuner/gate"
 	"tuner/gate/decide"
-	"tuner/internal/plotstyle"
 	"tuner/internal/webpage"
+	"tuner/internal/words"
 	"tuner/measure"
 )
 
@@ -137,7 +137,7 @@ func label(revision string) string {
 	if isCommit && strings.Trim(revision, "0123456789abcdef") == "" {
 		return revision[:commit]
 	}
-	return plotstyle.Shorten(revision, most)
+	return words.Shorten(revision, most)
 }
 
 func newTrendRow(g trendGate, metrics []trendMetric) trendRow {

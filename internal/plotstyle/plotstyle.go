@@ -95,15 +95,6 @@ func HorizontalLimit(canvas draw.Canvas, y vg.Length, label string) {
 	canvas.FillText(Text(10, LimitColor), vg.Point{X: canvas.Min.X + 5, Y: y + 3}, label)
 }
 
-// Shorten cuts a label to a number of characters.
-func Shorten(label string, most int) string {
-	characters := []rune(label)
-	if len(characters) <= most {
-		return label
-	}
-	return string(characters[:most-1]) + "…"
-}
-
 // Axis gives an axis its title, its ticks and its looks.
 func Axis(to *plot.Axis, title string, ticks []plot.Tick) {
 	to.Label.Text = title

@@ -13,6 +13,7 @@ import (
 
 	"tuner/analyze"
 	"tuner/internal/plotstyle"
+	"tuner/internal/words"
 	"tuner/measure"
 	"tuner/report/figures"
 )
@@ -151,7 +152,7 @@ func drawBars(canvas draw.Canvas, r analyze.Result, c analyze.Config, most float
 	list := barsOf(r, c)
 	style := plotstyle.Text(11, plotstyle.Ink)
 	style.YAlign = text.YTop
-	canvas.FillText(style, vg.Point{X: canvas.Min.X, Y: canvas.Max.Y}, plotstyle.Shorten(panelName(r, c), legendMost+10))
+	canvas.FillText(style, vg.Point{X: canvas.Min.X, Y: canvas.Max.Y}, words.Shorten(panelName(r, c), legendMost+10))
 	p := plot.New()
 	p.BackgroundColor = color.Transparent
 	plotstyle.Axis(&p.X, loadAxis(r).title, list.ticks(canvas.Size().X))

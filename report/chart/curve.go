@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 
 	"tuner/internal/plotstyle"
+	"tuner/internal/words"
 )
 
 // curve is a configuration's measured points, joined in the order of their loads.
@@ -189,4 +190,4 @@ func drawLegend(canvas draw.Canvas, entries []entry) {
 }
 
 // shorten cuts a label that would push the chart aside.
-func shorten(label string) string { return plotstyle.Shorten(label, legendMost) }
+func shorten(label string) string { return words.Shorten(label, legendMost) }

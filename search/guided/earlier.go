@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"tuner/internal/words"
 	"tuner/measure"
 	"tuner/search"
 	"tuner/search/guided/pools"
@@ -176,18 +177,11 @@ func (r Reuse) sentence() string {
 	case r.Curves == 0 && r.Points == 0:
 		return fmt.Sprintf("Nothing that the campaign in %s measured could be used.", r.From)
 	case !r.Same:
-		return fmt.Sprintf("Known from the campaign in %s, on another machine: %s, for forecasts.", r.From, counted(r.Curves, "service curve"))
+		return fmt.Sprintf("Known from the campaign in %s, on another machine: %s, for forecasts.", r.From, words.Count(r.Curves, "service curve"))
 	}
-	text := fmt.Sprintf("Known from the campaign in %s: %s and %s", r.From, counted(r.Curves, "service curve"), counted(r.Points, "point"))
+	text := fmt.Sprintf("Known from the campaign in %s: %s and %s", r.From, words.Count(r.Curves, "service curve"), words.Count(r.Points, "point"))
 	if r.Pace == nil {
 		return text + "."
 	}
 	return fmt.Sprintf("%s; the machine serves %.2f × what it served then (%.2f to %.2f).", text, r.Pace.Value, r.Pace.Lo, r.Pace.Hi)
-}
-
-func counted(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"tuner/internal/words"
 	"tuner/measure"
 	"tuner/search"
 )
@@ -223,7 +224,7 @@ func (w Words) Within() string {
 // HoldsText is the probability that all limits are kept, and what is missing to tell it by measuring alone.
 func (c Choice) HoldsText() string {
 	if l, ok := c.unknown(); ok {
-		return fmt.Sprintf("%s by extrapolation (%s needs %s)", Percent(c.Holds), Label(l.Constraint.Metric), moreRequests(l.Needs))
+		return fmt.Sprintf("%s by extrapolation (%s needs %s)", Percent(c.Holds), Label(l.Constraint.Metric), words.Count(l.Needs, "more request"))
 	}
 	return Percent(c.Holds)
 }
@@ -235,13 +236,6 @@ func (c Choice) unknown() (Limit, bool) {
 		return Limit{}, false
 	}
 	return c.Limits[i], true
-}
-
-func moreRequests(n int) string {
-	if n == 1 {
-		return "1 more request"
-	}
-	return fmt.Sprintf("%d more requests", n)
 }
 
 // Next says what to do, as far as there is something that would change the answer; "" otherwise.
@@ -259,7 +253,7 @@ func (v Verdict) Next() string {
 		return ""
 	}
 	if l, ok := answer.unknown(); ok {
-		return fmt.Sprintf("%s at %s would tell its %s.", moreRequests(l.Needs), answer.Load, Label(l.Constraint.Metric))
+		return fmt.Sprintf("%s at %s would tell its %s.", words.Count(l.Needs, "more request"), answer.Load, Label(l.Constraint.Metric))
 	}
 	text := "a larger --budget looks for something safer"
 	if p := math.Floor(20*answer.Holds) / 20; p > Likely && p < v.Confidence { // in steps of 5 %
