@@ -101,7 +101,7 @@ func (p plan) deploy(dir string) error {
 		if err := writeReceipt(fresh); err != nil {
 			return err
 		}
-		return swap(fresh, target, filepath.Join(temp, "old"))
+		return durable.Swap(fresh, target, filepath.Join(temp, "old"))
 	})
 }
 
@@ -168,26 +168,6 @@ func (r receipt) changed(dir string, files []string) string {
 		}
 	}
 	return ""
-}
-
-// swap moves fresh to target and what was there to old, or leaves target as it
-// was. No file system renames one folder over another, so there is a moment
-// without target.
-func swap(fresh, target, old string) error {
-	moved := false
-	if err := os.Rename(target, old); err == nil {
-		moved = true
-	} else if !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("cannot replace folder %q: %w", target, durable.Cause(err))
-	}
-	err := os.Rename(fresh, target)
-	if err == nil {
-		return nil
-	}
-	if moved {
-		err = errors.Join(err, os.Rename(old, target))
-	}
-	return fmt.Errorf("cannot create folder %q: %w", target, durable.Cause(err))
 }
 
 // checkReplaceable refuses a folder with anything in it that Write did not put

@@ -242,19 +242,6 @@ func put(t *testing.T, dir, path, content string) {
 	}
 }
 
-// TestSwapRollsBack: what was there stays if the new folder cannot take its place.
-func TestSwapRollsBack(t *testing.T) {
-	t.Parallel()
-	dir := makeTree(t, map[string]string{"target/old": "old"})
-	err := swap(filepath.Join(dir, "missing"), filepath.Join(dir, "target"), filepath.Join(dir, "aside"))
-	if err == nil {
-		t.Error("no error")
-	}
-	if diff := cmp.Diff(map[string]string{"target/old": "old"}, tree(t, dir)); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
-}
-
 func TestAddWarmup(t *testing.T) {
 	t.Parallel()
 	inputs := []modelconfig.Tensor{

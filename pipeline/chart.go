@@ -2,11 +2,8 @@ package pipeline
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -61,9 +58,6 @@ func (j job) chartKey(r analyze.Result, o export.Options, wanted bool) (string, 
 // writeChart writes the result into the output folder, where the export reads it, and exports it.
 // The chart's folder appears whole or not at all.
 func (j job) writeChart(dir string, r analyze.Result, o export.Options) (steps.Outcome, error) {
-	cannot := func(err error) (steps.Outcome, error) {
-		return steps.Outcome{}, exit.OfFiles(fmt.Errorf("cannot write the chart %q: %w", dir, durable.Cause(err)))
-	}
 	if err := checkChart(dir); err != nil {
 		return steps.Outcome{}, err
 	}
@@ -71,27 +65,22 @@ func (j job) writeChart(dir string, r analyze.Result, o export.Options) (steps.O
 	if _, err := formats.All().WriteReports(j.analysis.Output, r, nil); err != nil {
 		return steps.Outcome{}, exit.OfFiles(err)
 	}
-	temp, err := os.MkdirTemp(j.analysis.Output, ".tuner-*")
-	if err != nil {
-		return cannot(err)
-	}
-	defer os.RemoveAll(temp) // gone after the renaming
-	fresh := filepath.Join(temp, chartDir)
-	e, err := export.Write(export.Helm, fresh, o)
+	var e export.Export
+	err := durable.InFolder(j.analysis.Output, func(temp string) (err error) {
+		fresh := filepath.Join(temp, chartDir)
+		if e, err = export.Write(export.Helm, fresh, o); err != nil {
+			return err
+		}
+		if err := writeReceipt(fresh); err != nil {
+			return fmt.Errorf("cannot write the chart %q: %w", dir, durable.Cause(err))
+		}
+		// The old folder goes whole: a crash does not leave a part of it without its receipt.
+		return durable.Swap(fresh, dir, filepath.Join(temp, "old"))
+	})
 	if err != nil {
 		return steps.Outcome{}, exit.OfFiles(err)
 	}
-	if err := writeReceipt(fresh); err != nil {
-		return cannot(err)
-	}
-	// The old folder goes whole: a crash does not leave a part of it without its receipt.
-	if err := os.Rename(dir, filepath.Join(temp, "old")); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return cannot(err)
-	}
-	if err := os.Rename(fresh, dir); err != nil {
-		return cannot(err)
-	}
-	return steps.Outcome{Text: chartText(dir, e.Deployment), Files: []string{dir}}, durable.SyncDir(j.analysis.Output)
+	return steps.Outcome{Text: chartText(dir, e.Deployment), Files: []string{dir}}, nil
 }
 
 // chartText says what a chart asks a cluster for, with the notes of the export.

@@ -116,32 +116,35 @@ func (o optimizedModel) write(ctx context.Context) (steps.Outcome, error) {
 	if err != nil {
 		return steps.Outcome{}, err
 	}
-	temp, err := os.MkdirTemp(o.output, ".tuner-*")
+	var outcome steps.Outcome
+	err = durable.InFolder(o.output, func(temp string) error {
+		fresh := filepath.Join(temp, optimizedDir)
+		if err := os.Mkdir(fresh, 0o755); err != nil {
+			return fmt.Errorf("cannot write into folder %q: %w", o.output, durable.Cause(err))
+		}
+		answer := p.Optimize(ctx, o.build, o.path, o.level, filepath.Join(fresh, "model.onnx"), o.external)
+		switch {
+		case ctx.Err() != nil: // nothing else depends on it
+			outcome.State = steps.Interrupted
+			return nil
+		case answer.Error != "":
+			outcome = steps.Skip("ONNX Runtime %s does not write this graph: %s", o.build.Name(), answer.Reason())
+			return nil
+		}
+		err := writeReceipt(fresh)
+		if err == nil {
+			err = os.Rename(fresh, o.dir())
+		}
+		if err != nil {
+			return fmt.Errorf("cannot write %q: %w", o.dir(), durable.Cause(err))
+		}
+		outcome.Text = fmt.Sprintf("%s: the graph that ONNX Runtime %s makes at level %s, for processors like this one",
+			filepath.Join(o.dir(), "model.onnx"), o.build.Version, o.name)
+		outcome.Files = []string{o.dir()}
+		return nil
+	})
 	if err != nil {
-		return steps.Outcome{}, exit.OfFiles(fmt.Errorf("cannot write into folder %q: %w", o.output, durable.Cause(err)))
+		return steps.Outcome{}, exit.OfFiles(err)
 	}
-	defer os.RemoveAll(temp) // gone after the renaming
-	fresh := filepath.Join(temp, optimizedDir)
-	if err := os.Mkdir(fresh, 0o755); err != nil {
-		return steps.Outcome{}, exit.OfFiles(fmt.Errorf("cannot write into folder %q: %w", o.output, durable.Cause(err)))
-	}
-	answer := p.Optimize(ctx, o.build, o.path, o.level, filepath.Join(fresh, "model.onnx"), o.external)
-	switch {
-	case ctx.Err() != nil: // nothing else depends on it
-		return steps.Outcome{State: steps.Interrupted}, nil
-	case answer.Error != "":
-		return steps.Skip("ONNX Runtime %s does not write this graph: %s", o.build.Name(), answer.Reason()), nil
-	}
-	err = writeReceipt(fresh)
-	if err == nil {
-		err = os.Rename(fresh, o.dir())
-	}
-	if err != nil {
-		return steps.Outcome{}, fmt.Errorf("cannot write %q: %w", o.dir(), durable.Cause(err))
-	}
-	return steps.Outcome{
-		Text: fmt.Sprintf("%s: the graph that ONNX Runtime %s makes at level %s, for processors like this one",
-			filepath.Join(o.dir(), "model.onnx"), o.build.Version, o.name),
-		Files: []string{o.dir()},
-	}, durable.SyncDir(o.output)
+	return outcome, nil
 }

@@ -1,7 +1,9 @@
 package durable
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 )
@@ -48,4 +50,23 @@ func WriteFolder(dir string, fill func(temp string) error) error {
 		}
 		return nil
 	})
+}
+
+// Swap moves the folder fresh to target, and the one that was there to old, or leaves target as it was. All lie on one
+// file system. No file system renames one folder over another, so there is a moment without target.
+func Swap(fresh, target, old string) error {
+	moved := false
+	if err := os.Rename(target, old); err == nil {
+		moved = true
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("cannot replace folder %q: %w", target, Cause(err))
+	}
+	err := os.Rename(fresh, target)
+	if err == nil {
+		return nil
+	}
+	if moved {
+		err = errors.Join(err, os.Rename(old, target))
+	}
+	return fmt.Errorf("cannot create folder %q: %w", target, Cause(err))
 }

@@ -65,3 +65,18 @@ func checkNames(t *testing.T, dir string, want ...string) {
 		}
 	}
 }
+
+// What was there stays if the new folder cannot take its place.
+func TestSwapRollsBack(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	target := filepath.Join(dir, "target")
+	if err := os.MkdirAll(filepath.Join(target, "old"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := Swap(filepath.Join(dir, "missing"), target, filepath.Join(dir, "aside")); err == nil {
+		t.Error("no error")
+	}
+	checkNames(t, dir, "target")
+	checkNames(t, target, "old")
+}
