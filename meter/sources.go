@@ -6,6 +6,7 @@ import (
 	"math"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"tuner/hostinfo"
@@ -31,6 +32,14 @@ func ReadSources() Sources {
 
 // pageTime bounds the reading of a metrics page.
 const pageTime = 10 * time.Second
+
+// PageURL is the URL of a metrics page that was given with or without its scheme; "" stays as it is.
+func PageURL(text string) string {
+	if text == "" || strings.Contains(text, "://") {
+		return text
+	}
+	return "http://" + text
+}
 
 // ReadPage looks at the metrics page of a server that was not launched from here; without its URL nothing is known. The error says that
 // the page cannot be read.

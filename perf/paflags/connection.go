@@ -11,6 +11,7 @@ import (
 
 	"tuner/hostinfo"
 	"tuner/internal/problems"
+	"tuner/meter"
 	"tuner/wire"
 )
 
@@ -82,10 +83,7 @@ func (o *Options) checkGauge(plan *Plan) {
 	}
 	plan.Gauge.Metrics = "http://" + net.JoinHostPort(host, "8002") + "/metrics"
 	if o.metricsURL != "" {
-		plan.Gauge.Metrics = o.metricsURL
-		if !strings.Contains(o.metricsURL, "://") {
-			plan.Gauge.Metrics = "http://" + o.metricsURL
-		}
+		plan.Gauge.Metrics = meter.PageURL(o.metricsURL)
 	}
 }
 

@@ -22,7 +22,7 @@ func (s Servers) CheckMetrics(ctx context.Context, file string, goal search.Goal
 	for _, one := range s.all() {
 		sources, where := meter.ReadSources, "on this machine"
 		if one.remote != nil {
-			page, err := meter.ReadPage(ctx, one.metricsURL())
+			page, err := meter.ReadPage(ctx, meter.PageURL(one.runner.MetricsURL))
 			if err != nil {
 				return exit.Usagef("%s: %s.metrics_url: %v", file, one.field, err)
 			}

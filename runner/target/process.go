@@ -114,9 +114,9 @@ func (p *process) handle(e event) {
 	p.state, do = p.state.next(e)
 	switch do {
 	case terminate:
-		_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGTERM) // fails only when it is already gone
+		_ = children.Signal(p.cmd, syscall.SIGTERM) // fails only when it is already gone
 	case kill:
-		_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
+		_ = children.Signal(p.cmd, syscall.SIGKILL)
 	case noAction:
 	}
 }
@@ -181,14 +181,14 @@ const clearEvery = 20 * time.Millisecond
 // kills the group when the context ends.
 func (p *process) clear(ctx context.Context) {
 	group := p.cmd.Process.Pid
-	if syscall.Kill(-group, syscall.SIGTERM) != nil {
+	if children.Signal(p.cmd, syscall.SIGTERM) != nil {
 		return // nothing is left
 	}
 	for len(hostinfo.Group(group)) > 0 {
 		select {
 		case <-time.After(clearEvery):
 		case <-ctx.Done():
-			_ = syscall.Kill(-group, syscall.SIGKILL) // fails only when it is already gone
+			_ = children.Signal(p.cmd, syscall.SIGKILL) // fails only when it is already gone
 			return
 		}
 	}
@@ -225,6 +225,6 @@ func (p *process) signal(s syscall.Signal) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.state == ready {
-		_ = syscall.Kill(-p.cmd.Process.Pid, s) // fails only when it is already gone
+		_ = children.Signal(p.cmd, s) // fails only when it is already gone
 	}
 }

@@ -16,7 +16,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"tuner/engine/api"
@@ -24,6 +23,7 @@ import (
 	"tuner/internal/durable"
 	"tuner/internal/exit"
 	"tuner/journal"
+	"tuner/meter"
 	"tuner/modelconfig"
 	"tuner/modelrepo"
 	"tuner/runner"
@@ -143,16 +143,8 @@ func (s *server) openRemote(model string) error {
 	s.info.Where = address
 	s.options.Launcher, s.options.Dial = s.remote, s.remote.Dial
 	s.options.Wire = runner.Over(func(api.Announcement) wire.Options { return over })
-	s.options.Elsewhere, s.options.Metrics = !hostinfo.IsLocal(host), s.metricsURL()
+	s.options.Elsewhere, s.options.Metrics = !hostinfo.IsLocal(host), meter.PageURL(s.runner.MetricsURL)
 	return nil
-}
-
-// metricsURL is that of the metrics page; "" for none.
-func (s *server) metricsURL() string {
-	if url := s.runner.MetricsURL; url != "" && !strings.Contains(url, "://") {
-		return "http://" + url
-	}
-	return s.runner.MetricsURL
 }
 
 // expand replaces $NAME and ${NAME} by environment variables, so that profiles and journals hold no

@@ -1,6 +1,7 @@
 package target
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -82,10 +83,7 @@ func load(ctx context.Context, r *runner.Runner, v modelrepo.Variant, p spec.Pro
 // otherProviders lists the execution providers of a space that nothing is known against, but for
 // the default's.
 func otherProviders(space search.Space) []search.Value {
-	base := space.Facts.Base[search.KnobExecutionProvider]
-	if base == "" {
-		base = provider.CPU
-	}
+	base := cmp.Or(space.Facts.Base[search.KnobExecutionProvider], provider.CPU)
 	var others []search.Value
 	for _, k := range space.Knobs {
 		if k.Name != search.KnobExecutionProvider {
