@@ -3,7 +3,6 @@ package runner
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -25,7 +24,7 @@ type onLoopback struct {
 
 func (l *onLoopback) Launch(context.Context, string, string) (Engine, error) {
 	l.n++
-	return loopback{enginetest.Start(l.t, enginetest.Options{Backend: l.backend, Model: "fake", Config: config(4)})}, nil
+	return loopback{enginetest.Start(l.t, enginetest.Options{Backend: l.backend, Model: "fake", Config: enginetest.FakeConfig(4)})}, nil
 }
 
 // loopback ends with the test.
@@ -39,32 +38,6 @@ func (l loopback) Done() <-chan struct{} { return nil }
 func (l loopback) Exit() Exit            { return Exit{} }
 func (l loopback) LastWords() string     { return "" }
 func (l loopback) Stop(context.Context)  {}
-
-// config is a model configuration with batches up to a size.
-func config(maxBatch int) string {
-	tensor := `{ name: "%s%d" data_type: TYPE_INT32 dims: [16] }`
-	return fmt.Sprintf(`name: "fake" backend: "onnxruntime" max_batch_size: %d dynamic_batching {} instance_group { count: 1 kind: KIND_CPU }
-		input [`+tensor+","+tensor+"] output ["+tensor+","+tensor+"]", maxBatch, "INPUT", 0, "INPUT", 1, "OUTPUT", 0, "OUTPUT", 1)
-}
-
-// configJSON is config as it goes over the wire.
-func configJSON(maxBatch int) string {
-	tensor := `{"name":"%s%d","data_type":"TYPE_INT32","dims":[16]}`
-	return fmt.Sprintf(`{"name":"fake","backend":"onnxruntime","max_batch_size":%d,"dynamic_batching":{},"instance_group":[{"count":1,"kind":"KIND_CPU"}],
-		"input":[`+tensor+","+tensor+`],"output":[`+tensor+","+tensor+"]}", maxBatch, "INPUT", 0, "INPUT", 1, "OUTPUT", 0, "OUTPUT", 1)
-}
-
-func simpleRequests() Requests {
-	requests := make(Requests, 4)
-	for i := range requests {
-		data := []byte(strings.Repeat(string([]byte{byte(i), 0, 0, 0}), 16))
-		requests[i] = api.InferRequest{Model: "fake"}
-		for _, name := range []string{"INPUT0", "INPUT1"} {
-			requests[i].Inputs = append(requests[i].Inputs, api.Tensor{Name: name, Datatype: "INT32", Shape: []int64{1, 16}, Data: data})
-		}
-	}
-	return requests
-}
 
 // protocol is a way to talk to engines.
 type protocol struct {
@@ -83,10 +56,10 @@ func TestRunnerOverTheWire(t *testing.T) {
 			l := &onLoopback{t: t, backend: &enginetest.Backend{ServiceTime: func(rows, _ int) time.Duration { return 2*ms + time.Duration(rows)*ms/4 }}}
 			r := New(Options{Launcher: l, Dial: p.dial, Wire: p.wire, Log: slog.New(slog.DiscardHandler), Epoch: time.Now()})
 			defer r.Close(t.Context())
-			requests := simpleRequests()
+			requests := enginetest.FakeRequests()
 			for _, maxBatch := range []int{4, 2} {
 				m, err := r.Measure(t.Context(), Job{
-					Pool: "a", Model: "fake", Config: configJSON(maxBatch), Instances: 1, MaxBatch: maxBatch, Requests: requests,
+					Pool: "a", Model: "fake", Config: enginetest.FakeConfigJSON(maxBatch), Instances: 1, MaxBatch: maxBatch, Requests: requests,
 					Load: measure.Load{Concurrency: 8, BatchSize: 1}, Windows: 2, Window: 500 * ms,
 				})
 				if err != nil || m.Failure != nil {
@@ -150,7 +123,7 @@ func TestMetricsPageThatFails(t *testing.T) {
 	var log bytes.Buffer
 	r := New(Options{Launcher: l, Dial: GRPC, Wire: Over(OverGRPC), Log: slog.New(slog.NewTextHandler(&log, nil)), Epoch: time.Now(), Metrics: page.URL})
 	defer r.Close(t.Context())
-	m, err := r.Measure(t.Context(), Job{Pool: "a", Model: "fake", Config: configJSON(2), Instances: 1, MaxBatch: 2, Requests: simpleRequests(),
+	m, err := r.Measure(t.Context(), Job{Pool: "a", Model: "fake", Config: enginetest.FakeConfigJSON(2), Instances: 1, MaxBatch: 2, Requests: enginetest.FakeRequests(),
 		Load: measure.Load{Concurrency: 2, BatchSize: 1}, Windows: 1, Window: 100 * ms})
 	if err != nil || m.Failure != nil || len(m.Windows) != 1 || m.Windows[0].Requests == 0 {
 		t.Errorf("%+v, %v", m, err)

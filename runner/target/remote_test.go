@@ -2,7 +2,6 @@ package target
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -17,33 +16,6 @@ import (
 	"tuner/runner"
 )
 
-// config is a model configuration with batches up to a size.
-func config(maxBatch int) string {
-	tensor := `{ name: "%s%d" data_type: TYPE_INT32 dims: [16] }`
-	return fmt.Sprintf(`name: "fake" backend: "onnxruntime" max_batch_size: %d dynamic_batching {} instance_group { count: 1 kind: KIND_CPU }
-		input [`+tensor+","+tensor+"] output ["+tensor+","+tensor+"]", maxBatch, "INPUT", 0, "INPUT", 1, "OUTPUT", 0, "OUTPUT", 1)
-}
-
-// configJSON is config as it goes over the wire.
-func configJSON(maxBatch int) string {
-	tensor := `{"name":"%s%d","data_type":"TYPE_INT32","dims":[16]}`
-	return fmt.Sprintf(`{"name":"fake","backend":"onnxruntime","max_batch_size":%d,"dynamic_batching":{},"instance_group":[{"count":1,"kind":"KIND_CPU"}],
-		"input":[`+tensor+","+tensor+`],"output":[`+tensor+","+tensor+"]}", maxBatch, "INPUT", 0, "INPUT", 1, "OUTPUT", 0, "OUTPUT", 1)
-}
-
-// simpleRequests are requests of the model "fake".
-func simpleRequests() runner.Requests {
-	requests := make(runner.Requests, 4)
-	for i := range requests {
-		data := []byte(strings.Repeat(string([]byte{byte(i), 0, 0, 0}), 16))
-		requests[i] = api.InferRequest{Model: "fake"}
-		for _, name := range []string{"INPUT0", "INPUT1"} {
-			requests[i].Inputs = append(requests[i].Inputs, api.Tensor{Name: name, Datatype: "INT32", Shape: []int64{1, 16}, Data: data})
-		}
-	}
-	return requests
-}
-
 // protocol is a way to talk to engines.
 type protocol struct {
 	dial runner.Dial
@@ -55,14 +27,14 @@ var protocols = map[string]protocol{"gRPC": {runner.GRPC, runner.Over(runner.Ove
 // remoteAt is a server with the model "fake" as a remote one, and a runner of it.
 func remoteAt(t *testing.T, p protocol, model string, sends bool) (*enginetest.Engine, *Remote, *runner.Runner) {
 	t.Helper()
-	e := enginetest.Start(t, enginetest.Options{Model: "fake", Config: config(4), Backend: &enginetest.Backend{ServiceTime: func(int, int) time.Duration { return time.Millisecond }}})
+	e := enginetest.Start(t, enginetest.Options{Model: "fake", Config: enginetest.FakeConfig(4), Backend: &enginetest.Backend{ServiceTime: func(int, int) time.Duration { return time.Millisecond }}})
 	r := &Remote{At: api.Announcement{HTTP: e.Addresses.HTTP, GRPC: e.Addresses.GRPC}, Connect: p.dial, Model: model, Sends: func(string) bool { return sends }}
 	return e, r, runner.New(runner.Options{Launcher: r, Dial: r.Dial, Wire: p.wire, Log: slog.New(slog.DiscardHandler), Epoch: time.Now()})
 }
 
 // remoteJob is a short job on the model.
 func remoteJob(model, repository, config string) runner.Job {
-	requests := simpleRequests()
+	requests := enginetest.FakeRequests()
 	for i := range requests {
 		requests[i].Model = model
 	}
@@ -96,9 +68,9 @@ func TestRemoteModelIsGivenBack(t *testing.T) {
 			if err != nil || !state.Known || state.Config.GetMaxBatchSize() != 4 || state.Server.Name != "triton" {
 				t.Fatalf("state %+v, %v", state, err)
 			}
-			fresh := remoteJob("fake", "", configJSON(2))
+			fresh := remoteJob("fake", "", enginetest.FakeConfigJSON(2))
 			fresh.Fresh = true
-			for i, job := range []runner.Job{remoteJob("fake", "", configJSON(2)), remoteJob("fake", "", configJSON(8)), fresh} {
+			for i, job := range []runner.Job{remoteJob("fake", "", enginetest.FakeConfigJSON(2)), remoteJob("fake", "", enginetest.FakeConfigJSON(8)), fresh} {
 				m, err := r.Measure(t.Context(), job)
 				if err != nil || m.Failure != nil || m.Launch != i+1 || m.Times.Launch == 0 || m.Memory != 0 {
 					t.Fatalf("job %d: %+v, %v", i, m, err)
@@ -133,14 +105,14 @@ func TestRemoteModelWithAnOverrideIsGivenBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = client.Close() }()
-	if err := client.LoadModel(t.Context(), "fake", configJSON(3)); err != nil {
+	if err := client.LoadModel(t.Context(), "fake", enginetest.FakeConfigJSON(3)); err != nil {
 		t.Fatal(err)
 	}
 	state, err := remote.Inspect(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if failure, err := r.Try(t.Context(), remoteJob("fake", "", configJSON(8))); failure != nil || err != nil {
+	if failure, err := r.Try(t.Context(), remoteJob("fake", "", enginetest.FakeConfigJSON(8))); failure != nil || err != nil {
 		t.Fatalf("%+v, %v", failure, err)
 	}
 	if failure, err := r.Try(t.Context(), remoteJob("fake", "", `{"name":"fake","max_batch_size":-1}`)); err != nil || failure == nil || failure.Stage != measure.StageLoad {
@@ -160,7 +132,7 @@ func TestRemoteModelWithAnOverrideIsGivenBack(t *testing.T) {
 func TestFilesOfARemoteModel(t *testing.T) {
 	t.Parallel()
 	variant := t.TempDir()
-	enginetest.WriteModel(t, variant, "other", strings.Replace(config(4), `"fake"`, `"other"`, 1))
+	enginetest.WriteModel(t, variant, "other", strings.Replace(enginetest.FakeConfig(4), `"fake"`, `"other"`, 1))
 	for name, isPlaced := range map[string]bool{"sent": false, "placed": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -172,7 +144,7 @@ func TestFilesOfARemoteModel(t *testing.T) {
 			if err != nil || state.Known || state.Config != nil {
 				t.Fatalf("state %+v, %v", state, err)
 			}
-			m, err := r.Measure(t.Context(), remoteJob("other", variant, configJSON(2)))
+			m, err := r.Measure(t.Context(), remoteJob("other", variant, enginetest.FakeConfigJSON(2)))
 			if err != nil || m.Failure != nil {
 				t.Fatalf("%+v, %v", m.Failure, err)
 			}
@@ -200,7 +172,7 @@ func TestFilesOfARemoteModel(t *testing.T) {
 func TestModelFiles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	enginetest.WriteModel(t, dir, "m", config(4))
+	enginetest.WriteModel(t, dir, "m", enginetest.FakeConfig(4))
 	if err := os.WriteFile(filepath.Join(dir, "m", "labels.txt"), []byte("a\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -223,7 +195,7 @@ func TestRemoteServerThatIsGone(t *testing.T) {
 	for name, p := range protocols {
 		remote := &Remote{At: api.Announcement{HTTP: "127.0.0.1:1", GRPC: "127.0.0.1:1"}, Connect: p.dial, Model: "m", Sends: func(string) bool { return false }}
 		r := runner.New(runner.Options{Launcher: remote, Dial: remote.Dial, Log: slog.New(slog.DiscardHandler)})
-		if m, err := r.Measure(t.Context(), remoteJob("m", "", configJSON(2))); err == nil || !strings.Contains(err.Error(), "cannot use the server at 127.0.0.1:1") {
+		if m, err := r.Measure(t.Context(), remoteJob("m", "", enginetest.FakeConfigJSON(2))); err == nil || !strings.Contains(err.Error(), "cannot use the server at 127.0.0.1:1") {
 			t.Errorf("%s: %+v, %v", name, m, err)
 		}
 		if state, err := remote.Inspect(t.Context()); err == nil {
