@@ -155,6 +155,17 @@ func (w workplace) records() []journal.Record {
 	return records
 }
 
+// checkInterrupted sees that the journal ends with the end of an interrupted campaign.
+func (w workplace) checkInterrupted() {
+	w.t.Helper()
+	records := w.records()
+	last := records[len(records)-1]
+	var end journal.End
+	if err := last.Decode(&end); err != nil || last.Kind != journal.KindEnd || !end.Interrupted {
+		w.t.Errorf("the journal ends with %s %s, want an interrupted end", last.Kind, last.Data)
+	}
+}
+
 // trials reads the campaign's events.
 func (w workplace) trials() []search.Event {
 	w.t.Helper()

@@ -45,11 +45,7 @@ func writeModel(t *testing.T, path string, m *onnx.Model) {
 
 func readProfileAt(t *testing.T, path string) spec.Profile {
 	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := spec.ParseProfile(path, text)
+	p, err := spec.ReadProfile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
