@@ -189,7 +189,7 @@ function drawFour(view) {
         const [, value, interval] = r.figures.find(([l]) => l === label) || [label, unknown, ""];
         return html("td", { class: "number" }, value, interval ? html("small", {}, interval) : "");
       }),
-      html("td", { class: "number" }, r.gain ? `${r.same ? "= " : ""}${r.gain}` : unknown), html("td", { class: "number" }, r.holds))))),
+      html("td", { class: "number" }, r.gain ? `${r.same ? "= " : ""}${r.gain}` : unknown), html("td", { class: "number holds" }, r.holds))))),
     ...(rows.some((r) => r.same) ? [html("p", { class: "note" }, "= is not shown to be better or worse than the default.")] : []));
 }
 
