@@ -7,7 +7,6 @@ import (
 	"math"
 
 	"tuner/gate"
-	"tuner/hostinfo"
 	"tuner/internal/checksum"
 	"tuner/onnx"
 	"tuner/ortlib"
@@ -31,10 +30,6 @@ func (o Options) compareOutputs(ctx context.Context, s gate.Setup, builds sideBu
 	if err != nil {
 		return nil, err
 	}
-	cache, err := precision.UserCache()
-	if err != nil {
-		return nil, err
-	}
 	place := search.Place{Provider: cmp.Or(string(spec.Base(s.Candidate.Config)[search.KnobExecutionProvider]), provider.CPU)}
 	if builds.candidate.Library != builds.baseline.Library || s.Candidate.Engine != s.Baseline.Engine { // then it is not the reference, even for the same file
 		place.Runtime = builds.candidate.Name()
@@ -45,20 +40,17 @@ func (o Options) compareOutputs(ctx context.Context, s gate.Setup, builds sideBu
 		}
 		return builds.baseline
 	})
-	tool, err := serving.Key(o.Tool, hostinfo.Read(ctx), []string{place.String()})
-	if err != nil {
-		return nil, err
-	}
 	opener, engines, err := o.newOpener(s, place, serving)
 	if err != nil {
 		return nil, err
 	}
-	maker, err := precision.NewMaker(s.Baseline.Model, opener,
-		precision.Options{Data: data, Limit: limit, Cache: cache, Tool: tool + engines, Progress: o.Progress})
+	where := []string{place.String()}
+	maker, err := serving.Maker(ctx, s.Tool+engines, s.Baseline.Model, opener, where,
+		precision.Options{Data: data, Limit: limit, Progress: o.Progress})
 	if err != nil {
 		return nil, err
 	}
-	variant, err := maker.Check(ctx, "candidate", s.Candidate.Model, []string{place.String()})
+	variant, err := maker.Check(ctx, "candidate", s.Candidate.Model, where)
 	if err != nil {
 		return nil, err
 	}

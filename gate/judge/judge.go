@@ -27,7 +27,6 @@ import (
 type Options struct {
 	AllowOtherMachine bool   // compare with a baseline that was saved on another machine
 	ORTLibrary        string // of a side that names none
-	Tool              string // name and version of this program
 	Warnings          io.Writer
 	Progress          func(text string)    // gets lines for people while outputs are compared; nil: nobody reads them
 	Begin             func() gate.Observer // is called before the first pair is measured; nil: nobody looks

@@ -61,7 +61,7 @@ func runGate(ctx context.Context, con console, o *flags.Options) error {
 		return exit.OfFiles(err)
 	}
 	setup.Tool = toolVersion()
-	options := judge.Options{AllowOtherMachine: o.AllowOtherMachine, ORTLibrary: o.ORTLibrary, Tool: "tuner " + toolVersion(), Warnings: con.err}
+	options := judge.Options{AllowOtherMachine: o.AllowOtherMachine, ORTLibrary: o.ORTLibrary, Warnings: con.err}
 	if !o.Quiet {
 		options.Progress = func(text string) { fmt.Fprintln(con.err, text) }
 		options.Begin = func() gate.Observer { return beginGate(con.err, setup) }

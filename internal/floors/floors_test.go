@@ -30,7 +30,7 @@ var allowed = map[string][]string{
 	"ortsweep/snippet":     {"internal/telemetry", "onnx", "modelconfig"},
 	"gate":                 {"spec", "profile", "runner", "modelrepo", "modelconfig", "measure", "stats", "hostinfo", "meter"},
 	"gate/flags":           {"gate/output", "spec", "onnx"},
-	"gate/judge":           {"gate", "gate/decide", "spec", "search", "precision", "precision/places", "profile/preparation", "provider", "runner", "runner/target", "measure", "onnx", "ortlib", "hostinfo", "internal/checksum"},
+	"gate/judge":           {"gate", "gate/decide", "spec", "search", "precision", "precision/places", "profile/preparation", "provider", "runner", "runner/target", "measure", "onnx", "ortlib", "internal/checksum"},
 	"gate/decide":          {"stats"}, // pure: pairs in, a verdict out
 	"gate/output":          {"gate", "gate/decide", "spec", "measure", "internal/plotstyle", "internal/terminal", "internal/webpage"},
 	"profile":              {"profile/campaign", "spec", "search", "search/verdict", "runner", "modelrepo", "modelconfig", "journal", "measure", "engine/api", "onnx", "hostinfo", "precision", "dataset", "payload"},
