@@ -56,7 +56,7 @@ func newConversion(ctx context.Context, r Request) (modelConversion, error) {
 	if pytorch.IsFile(r.Model) && !info.IsDir() {
 		return c.ofPyTorch()
 	}
-	named, subject, err := starter.Open("run", r.Model, ".", nil, machineOf(ctx))
+	named, subject, err := starter.Open(ctx, "run", r.Model, ".", nil)
 	if err == nil && inputs.Batches(subject.Model) { // else the batch dimension may become symbolic, and is not given then
 		_, err = starter.GivenSizes(subject.Model, r.Shapes)
 	}

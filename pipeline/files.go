@@ -11,12 +11,9 @@ import (
 	"reflect"
 	"strings"
 
-	"tuner/hostinfo"
 	"tuner/internal/durable"
 	"tuner/internal/exit"
-	"tuner/ortlib"
 	"tuner/profile/campaign"
-	"tuner/profile/preparation"
 	"tuner/profile/starter"
 	"tuner/report/formats"
 	"tuner/spec"
@@ -25,7 +22,7 @@ import (
 // writeFiles writes the profile.yaml and analyze.yaml of a request, unless they are there, and
 // returns the profile's path.
 func writeFiles(ctx context.Context, r Request, name, model, dir string) (string, error) {
-	first, subject, err := starter.Open("run", model, dir, r.Shapes, machineOf(ctx))
+	first, subject, err := starter.Open(ctx, "run", model, dir, r.Shapes)
 	if err != nil {
 		return "", err
 	}
@@ -126,12 +123,4 @@ func isSamePath(a, b string) bool {
 	}
 	second, err := filepath.Abs(b)
 	return err == nil && first == second
-}
-
-// machineOf returns a function that reads the machine for package starter.
-func machineOf(ctx context.Context) func() starter.Machine {
-	return func() starter.Machine {
-		host := hostinfo.Read(ctx)
-		return starter.Machine{Host: host, GPUs: preparation.GPUs(ctx, host, func() (ortlib.Build, error) { return ortlib.Resolve("") })}
-	}
 }

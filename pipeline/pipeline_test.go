@@ -173,7 +173,7 @@ func TestGivenShapes(t *testing.T) {
 	writeModel(t, model, g.Model())
 	check := func(want, wrong string, given map[string][]int64) {
 		t.Helper()
-		first, _, err := starter.Open("run", model, ".", given, machineOf(t.Context()))
+		first, _, err := starter.Open(t.Context(), "run", model, ".", given)
 		if wrong != "" {
 			if exit.CodeOf(err) != exit.Usage || !strings.Contains(err.Error(), wrong) {
 				t.Errorf("%v: error %v, want %q", given, err, wrong)

@@ -6,11 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tuner/hostinfo"
 	"tuner/internal/exit"
-	"tuner/ortlib"
 	"tuner/profile"
-	"tuner/profile/preparation"
 	"tuner/profile/starter"
 	"tuner/report/formats"
 	"tuner/spec"
@@ -47,7 +44,7 @@ No existing file is replaced without --force.`,
 }
 
 func runInit(ctx context.Context, con console, o initOptions, model string) error {
-	s, subject, err := starter.Open("init", model, o.dir, nil, machineOf(ctx))
+	s, subject, err := starter.Open(ctx, "init", model, o.dir, nil)
 	if err != nil {
 		return err
 	}
@@ -60,15 +57,6 @@ func runInit(ctx context.Context, con console, o initOptions, model string) erro
 	}
 	printInit(con, files, s, subject)
 	return nil
-}
-
-// machineOf returns a function that reads the machine for package starter.
-func machineOf(ctx context.Context) func() starter.Machine {
-	return func() starter.Machine {
-		host := hostinfo.Read(ctx)
-		usual := func() (ortlib.Build, error) { return ortlib.Resolve("") }
-		return starter.Machine{Host: host, GPUs: preparation.GPUs(ctx, host, usual)}
-	}
 }
 
 // printInit tells what was read and written, and the next commands.

@@ -6,6 +6,7 @@
 package starter
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -19,7 +20,9 @@ import (
 	"tuner/internal/exit"
 	"tuner/modelconfig"
 	"tuner/onnx/inputs"
+	"tuner/ortlib"
 	"tuner/profile"
+	"tuner/profile/preparation"
 	"tuner/spec"
 )
 
@@ -33,15 +36,9 @@ type File struct {
 	Note string // for people: what the file is for
 }
 
-// Machine is what the facts of a model depend on.
-type Machine struct {
-	Host hostinfo.Host
-	GPUs int // that a default configuration is made for
-}
-
-// Open reads a model for a verb, and collects what files in dir say about it. given are the shapes of inputs that the user
-// names, without the batch dimension.
-func Open(verb, model, dir string, given map[string][]int64, here func() Machine) (spec.Starter, profile.Subject, error) {
+// Open reads a model for a verb, and collects what files in dir say about it and about this machine. given are the shapes
+// of inputs that the user names, without the batch dimension.
+func Open(ctx context.Context, verb, model, dir string, given map[string][]int64) (spec.Starter, profile.Subject, error) {
 	fail := func(err error) (spec.Starter, profile.Subject, error) { return spec.Starter{}, profile.Subject{}, err }
 	info, err := os.Stat(model)
 	if err != nil {
@@ -51,12 +48,13 @@ func Open(verb, model, dir string, given map[string][]int64, here func() Machine
 	if err != nil {
 		return fail(fmt.Errorf("cannot resolve %q: %w", model, err))
 	}
-	machine := here()
+	host := hostinfo.Read(ctx)
+	usual := func() (ortlib.Build, error) { return ortlib.Resolve("") }
 	source := spec.Profile{
 		Path: verb, Name: spec.NewStarter(absolute).Name, // model may be ".", which has no name of its own
 		Model: spec.ModelSource{Path: model, Precisions: map[string]string{spec.PrecisionOriginal: model}},
 	}
-	subject, err := profile.OpenSubject(source, machine.GPUs)
+	subject, err := profile.OpenSubject(source, preparation.GPUs(ctx, host, usual))
 	if err != nil {
 		return fail(exit.With(exit.Usage, err))
 	}
@@ -67,7 +65,7 @@ func Open(verb, model, dir string, given map[string][]int64, here func() Machine
 	if err != nil {
 		return fail(err)
 	}
-	starter.Cores = max(1, int(machine.Host.CPU.Usable()))
+	starter.Cores = max(1, int(host.CPU.Usable()))
 	return starter, subject, nil
 }
 
