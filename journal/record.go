@@ -3,6 +3,7 @@ package journal
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	jsonv2 "github.com/go-json-experiment/json"
@@ -120,6 +121,15 @@ type Variant struct {
 type KeptNode struct {
 	Node  string  `json:"node"`
 	Error float64 `json:"error"`
+}
+
+// File returns the model file of a precision, and whether there is one.
+func (h Header) File(precision string) (ModelFile, bool) {
+	i := slices.IndexFunc(h.Models, func(f ModelFile) bool { return f.Precision == precision })
+	if i < 0 {
+		return ModelFile{}, false
+	}
+	return h.Models[i], true
 }
 
 // ModelFile is the model file of one precision.

@@ -88,7 +88,7 @@ type Figure struct {
 
 // Measure runs one window. An error means that the sweep cannot go on.
 func (e *Engines) Measure(ctx context.Context, t race.Trial) (Figure, error) {
-	file, ok := e.setup.file(precisionOf(t.Candidate))
+	file, ok := e.setup.Subject.File(precisionOf(t.Candidate))
 	if !ok {
 		return Figure{}, fmt.Errorf("cannot serve precision %q: there is no model file of it", precisionOf(t.Candidate))
 	}

@@ -192,7 +192,7 @@ func (r Result) session() (snippet.Session, error) {
 	if err != nil {
 		return snippet.Session{}, fmt.Errorf("cannot read the session options of %s: %w", win.Candidate, err)
 	}
-	file, ok := r.Setup.file(precisionOf(win.Candidate))
+	file, ok := r.Setup.Subject.File(precisionOf(win.Candidate))
 	if !ok {
 		return snippet.Session{}, fmt.Errorf("cannot name the model of %s: there is no file of its precision", win.Candidate)
 	}

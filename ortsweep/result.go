@@ -13,7 +13,6 @@ import (
 	"tuner/journal"
 	"tuner/measure"
 	"tuner/ortsweep/race"
-	"tuner/profile"
 	"tuner/search"
 	"tuner/spec"
 	"tuner/stats"
@@ -32,15 +31,6 @@ type Result struct {
 func NewResult(s Setup, r *race.Race, outs []race.Out, o Outcome, models map[string]string) Result {
 	result := r.Result()
 	return Result{Setup: s, Outcome: o, Race: result, Outs: append(slices.Clone(outs), result.Outs...), Models: models}
-}
-
-// file returns the model file of a precision.
-func (s Setup) file(precision string) (profile.File, bool) {
-	i := slices.IndexFunc(s.Subject.Files, func(f profile.File) bool { return f.Precision == precision })
-	if i < 0 {
-		return profile.File{}, false
-	}
-	return s.Subject.Files[i], true
 }
 
 // unit is the unit of the sweep's figures.

@@ -93,7 +93,7 @@ func (j job) optimizable(r analyze.Result) (o optimizedModel, reason string, err
 	if i < 0 {
 		return o, fmt.Sprintf("the best runs on %s, which is no library of this machine", best.Setup.Runtime), nil
 	}
-	file := fileOf(r, best.Setup.Precision)
+	file, _ := r.Header.File(best.Setup.Precision)
 	model, err := onnx.Read(file.Path)
 	if err != nil {
 		return o, "", exit.With(exit.Usage, err)

@@ -6,12 +6,10 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 
 	"tuner/analyze"
 	"tuner/internal/exit"
-	"tuner/journal"
 	"tuner/profile/campaign"
 	"tuner/report"
 	"tuner/report/formats"
@@ -30,7 +28,8 @@ func (j job) repository(ctx context.Context, r analyze.Result) error {
 			return err
 		}
 	}
-	key, err := digestOf(config.String(), fileOf(r, best.Setup.Precision).SHA256, j.analysis.Formats, j.analysis.Output)
+	file, _ := r.Header.File(best.Setup.Precision)
+	key, err := digestOf(config.String(), file.SHA256, j.analysis.Formats, j.analysis.Output)
 	if err != nil {
 		return err
 	}
@@ -46,15 +45,6 @@ func (j job) repository(ctx context.Context, r analyze.Result) error {
 		}
 		return steps.Outcome{Text: fmt.Sprintf("%s: %s", written[len(written)-1], best.Candidate.Describe()), Files: written}, nil
 	})
-}
-
-// fileOf is the model file of a precision; zero where there is none.
-func fileOf(r analyze.Result, precision string) journal.ModelFile {
-	i := slices.IndexFunc(r.Header.Models, func(f journal.ModelFile) bool { return f.Precision == precision })
-	if i < 0 {
-		return journal.ModelFile{}
-	}
-	return r.Header.Models[i]
 }
 
 // writeReports writes the charts, tables and reports of a result that has the steps as they are.

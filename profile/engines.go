@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"syscall"
 
 	"tuner/measure"
@@ -181,11 +180,11 @@ func (e *Engines) file(c search.Candidate) (File, error) {
 	if v, ok := c.Get(search.KnobPrecision); ok {
 		precision = string(v)
 	}
-	i := slices.IndexFunc(e.setup.Subject.Files, func(f File) bool { return f.Precision == precision })
-	if i < 0 {
+	f, ok := e.setup.Subject.File(precision)
+	if !ok {
 		return File{}, fmt.Errorf("candidate %s: there is no model file of precision %q", c, precision)
 	}
-	return e.setup.Subject.Files[i], nil
+	return f, nil
 }
 
 // variant returns the folder that serves the candidate's model file; the configuration in it is the default's, since each

@@ -34,6 +34,15 @@ type File struct {
 	stamps    []stamp // of all its files, before they were read
 }
 
+// File returns the model file of a precision, and whether there is one.
+func (s Subject) File(precision string) (File, bool) {
+	i := slices.IndexFunc(s.Files, func(f File) bool { return f.Precision == precision })
+	if i < 0 {
+		return File{}, false
+	}
+	return s.Files[i], true
+}
+
 // InputError says that something of the user's cannot be used. The program ends with exit code 2.
 type InputError struct{ Err error }
 

@@ -185,11 +185,11 @@ func (j judge) record(ctx context.Context, name string, convert bool) (record jo
 
 // checkOwn has the user's own file compared.
 func (j judge) checkOwn(ctx context.Context, name string) (precision.Variant, error) {
-	i := slices.IndexFunc(j.subject.Files, func(f File) bool { return f.Precision == name })
-	if i < 0 {
+	file, ok := j.subject.File(name)
+	if !ok {
 		return precision.Variant{}, fmt.Errorf("there is no file of precision %q", name)
 	}
-	model, err := onnx.Read(j.subject.Files[i].Source.Path)
+	model, err := onnx.Read(file.Source.Path)
 	if err != nil {
 		return precision.Variant{}, err
 	}

@@ -117,11 +117,10 @@ func WriteRepository(dir string, r analyze.Result) error {
 // measuredModel finds the files of a precision's model, and verifies that they are what was
 // measured.
 func measuredModel(r analyze.Result, precision string) (modelrepo.Source, error) {
-	i := slices.IndexFunc(r.Header.Models, func(m journal.ModelFile) bool { return m.Precision == precision })
-	if i < 0 {
+	file, ok := r.Header.File(precision)
+	if !ok {
 		return modelrepo.Source{}, fmt.Errorf("the journal names no model file of precision %q", precision)
 	}
-	file := r.Header.Models[i]
 	model, err := onnx.Read(file.Path)
 	if err != nil {
 		if wasMade(r, precision) {

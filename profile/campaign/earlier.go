@@ -78,7 +78,7 @@ func readEarlier(now Asked, dir string) (search.Earlier, error) {
 	e := search.Earlier{From: dir, Created: then.Header.Created, Same: isComparable(then, now), Events: []search.Event{}}
 	for _, event := range then.Events {
 		isElsewhere := then.Header.Finals != nil && event.Trial.Phase == search.PhaseFinal // on another server than the rest
-		if !isElsewhere && !hasOtherFile(event.Trial.Candidate, then.Header.Models, now.Header.Models) {
+		if !isElsewhere && !hasOtherFile(event.Trial.Candidate, then.Header, now.Header) {
 			e.Events = append(e.Events, event)
 		}
 	}
@@ -143,16 +143,10 @@ func isSameServer(then, now *journal.ServerInfo) bool {
 
 // hasOtherFile reports whether the model file of a candidate's precision has changed between two
 // campaigns, for example because it was made with other data.
-func hasOtherFile(c search.Candidate, then, now []journal.ModelFile) bool {
+func hasOtherFile(c search.Candidate, then, now journal.Header) bool {
 	precision, _ := c.Get(search.KnobPrecision)
 	name := cmp.Or(string(precision), spec.PrecisionOriginal)
-	digest := func(files []journal.ModelFile) string {
-		i := slices.IndexFunc(files, func(f journal.ModelFile) bool { return f.Precision == name })
-		if i < 0 {
-			return ""
-		}
-		return files[i].SHA256
-	}
-	a, b := digest(then), digest(now)
-	return a != "" && b != "" && a != b
+	a, _ := then.File(name)
+	b, _ := now.File(name)
+	return a.SHA256 != "" && b.SHA256 != "" && a.SHA256 != b.SHA256
 }
