@@ -47,6 +47,14 @@ type Options struct {
 	ShareFiles   bool     // the models' files may be hard links to those of the inputs: for an export that stays beside them
 }
 
+// DefaultOptions are the options of a user who gives none.
+func DefaultOptions() Options {
+	return Options{
+		Image: DefaultImage, GPUs: GPUsAsMeasured, GPUResource: DefaultGPUResource, Replicas: DefaultReplicas, MaxReplicas: DefaultMaxReplicas,
+		ControlMode: ControlNone,
+	}
+}
+
 // environment are the variables of a server. They keep the ONNX Runtime of an image from reporting
 // to its maker.
 func environment() map[string]string { return map[string]string{telemetry.Variable: telemetry.Off} }

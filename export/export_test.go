@@ -22,10 +22,11 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// defaults are the options of a user who gives none.
+// defaults are the options of a user who gives nothing but inputs.
 func defaults(inputs ...string) Options {
-	return Options{Inputs: inputs, Image: DefaultImage, GPUs: GPUsAsMeasured, GPUResource: DefaultGPUResource,
-		Replicas: DefaultReplicas, MaxReplicas: DefaultMaxReplicas, ControlMode: ControlNone}
+	o := DefaultOptions()
+	o.Inputs = inputs
+	return o
 }
 
 // analyzed makes a folder as `tuner analyze` leaves it, from package report's golden result with

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tuner/export"
 	"tuner/internal/exit"
 	"tuner/onnx/inputs"
 	"tuner/pipeline"
@@ -149,11 +150,9 @@ func runAll(ctx context.Context, con console, o runOptions, args []string) error
 	if err != nil {
 		return exit.With(exit.Usage, err)
 	}
-	var chart exportOptions
-	chart.flags(&cobra.Command{}) // as `tuner export` has them without flags
 	r := pipeline.Request{
 		Profile: o.file, Dir: o.dir, Wish: o.wish, Shapes: shapes, Python: o.pytorch.python, Library: o.ortLibrary,
-		Chart: chart.Options, Version: toolVersion(), JSON: o.output == "json", Out: con.out, Messages: con.err,
+		Chart: export.DefaultOptions(), Version: toolVersion(), JSON: o.output == "json", Out: con.out, Messages: con.err,
 	}
 	if o.file == "" {
 		r.Model = args[0]
