@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tuner/internal/telemetry"
+	"tuner/internal/words"
 	"tuner/measure"
 	"tuner/provider"
 )
@@ -82,6 +83,18 @@ type Deployment struct {
 	Notes           []string // what a platform engineer should know, in sentences
 
 	target target
+}
+
+// ResourcesText says what a server asks for: "2 cores, 512 MiB, 1 × nvidia.com/gpu".
+func (d Deployment) ResourcesText() string {
+	text := words.Count(d.CPUs, "core")
+	if d.Memory > 0 {
+		text += fmt.Sprintf(", %d MiB", d.Memory)
+	}
+	if d.GPUs > 0 {
+		text += fmt.Sprintf(", %d × %s", d.GPUs, d.GPUResource)
+	}
+	return text
 }
 
 // How resources follow from measurements.

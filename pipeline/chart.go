@@ -12,7 +12,6 @@ import (
 	"tuner/export"
 	"tuner/internal/durable"
 	"tuner/internal/exit"
-	"tuner/internal/words"
 	"tuner/profile/campaign"
 	"tuner/report/formats"
 	"tuner/spec"
@@ -85,14 +84,8 @@ func (j job) writeChart(dir string, r analyze.Result, o export.Options) (steps.O
 
 // chartText says what a chart asks a cluster for, with the notes of the export.
 func chartText(dir string, d export.Deployment) string {
-	text := fmt.Sprintf("%s: %s", filepath.Join(dir, "chart"), words.Count(d.CPUs, "core"))
-	if d.Memory > 0 {
-		text += fmt.Sprintf(", %d MiB", d.Memory)
-	}
-	if d.GPUs > 0 {
-		text += fmt.Sprintf(", %d × %s", d.GPUs, d.GPUResource)
-	}
-	return strings.Join(append([]string{text + " for " + d.Image}, d.Notes...), "; ")
+	text := fmt.Sprintf("%s: %s for %s", filepath.Join(dir, "chart"), d.ResourcesText(), d.Image)
+	return strings.Join(append([]string{text}, d.Notes...), "; ")
 }
 
 // checkChart refuses to replace a chart that somebody has edited since a run wrote it, or that no

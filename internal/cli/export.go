@@ -10,7 +10,6 @@ import (
 
 	"tuner/export"
 	"tuner/internal/exit"
-	"tuner/internal/words"
 	"tuner/modelconfig"
 )
 
@@ -112,14 +111,7 @@ type exportSummary struct {
 func printExport(out io.Writer, dir string, e export.Export) error {
 	var b strings.Builder
 	d := e.Deployment
-	fmt.Fprintf(&b, "%s for %s: %s", d.Name, d.Target, words.Count(d.CPUs, "core"))
-	if d.Memory > 0 {
-		fmt.Fprintf(&b, ", %d MiB", d.Memory)
-	}
-	if d.GPUs > 0 {
-		fmt.Fprintf(&b, ", %d × %s", d.GPUs, d.GPUResource)
-	}
-	fmt.Fprintf(&b, "; %s\nwrote to %s:\n", d.Image, dir)
+	fmt.Fprintf(&b, "%s for %s: %s; %s\nwrote to %s:\n", d.Name, d.Target, d.ResourcesText(), d.Image, dir)
 	for _, f := range e.Files {
 		fmt.Fprintf(&b, "  %s\n", f)
 	}
