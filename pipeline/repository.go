@@ -2,13 +2,11 @@ package pipeline
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"strings"
 
 	"tuner/analyze"
+	"tuner/internal/checksum"
 	"tuner/internal/exit"
 	"tuner/profile/campaign"
 	"tuner/report"
@@ -89,10 +87,9 @@ func reportKey(r analyze.Result, a spec.Analyze, version string) (string, error)
 
 // digestOf is the digest of values that encode as JSON.
 func digestOf(values ...any) (string, error) {
-	text, err := json.Marshal(values)
+	sum, err := checksum.OfJSON(values)
 	if err != nil {
 		return "", fmt.Errorf("cannot compute a digest: %w", err)
 	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:]), nil
+	return sum, nil
 }

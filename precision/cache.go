@@ -1,8 +1,6 @@
 package precision
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"tuner/internal/checksum"
 	"tuner/internal/durable"
 	"tuner/onnx"
 	"tuner/onnx/rewrite"
@@ -24,6 +23,9 @@ const (
 	modelName   = "model.onnx"
 	receiptName = "receipt.json"
 )
+
+// nameLength is the number of the hash's digits in an entry's name.
+const nameLength = 32
 
 // newPattern is the name of a folder in which an entry is made.
 const newPattern = ".new-*"
@@ -87,12 +89,11 @@ type cache struct {
 
 // newCache returns the place of an entry in dir.
 func newCache(dir string, k key) (cache, error) {
-	text, err := json.Marshal(k)
+	sum, err := checksum.OfJSON(k)
 	if err != nil {
 		return cache{}, fmt.Errorf("cannot name the cache entry: %w", err)
 	}
-	sum := sha256.Sum256(text)
-	return cache{k, filepath.Join(dir, hex.EncodeToString(sum[:16]))}, nil
+	return cache{k, filepath.Join(dir, sum[:nameLength])}, nil
 }
 
 // find returns the entry with its model; nil when there is none that is whole. What is torn or was changed is made again, so

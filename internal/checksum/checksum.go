@@ -1,9 +1,10 @@
-// Package checksum tells files apart by what is in them.
+// Package checksum tells files and values apart by what is in them.
 package checksum
 
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"io"
 	"os"
 )
@@ -25,4 +26,14 @@ func Of(r io.Reader) (string, error) {
 		return "", err
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// OfJSON returns the SHA-256 of a value's JSON, as encoding/json writes it, in lower-case hexadecimal.
+func OfJSON(v any) (string, error) {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:]), nil
 }

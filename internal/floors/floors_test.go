@@ -38,9 +38,9 @@ var allowed = map[string][]string{
 	"profile/dryrun":       {"profile", "profile/campaign", "spec", "search"},
 	"profile/progress":     {"profile", "search", "measure", "internal/terminal"},
 	"profile/starter":      {"profile", "profile/preparation", "spec", "modelconfig", "onnx", "ortlib", "hostinfo"},
-	"profile/campaign":     {"spec", "search", "journal", "modelconfig", "internal/parallel"}, // what a journal means; it runs nothing
+	"profile/campaign":     {"spec", "search", "journal", "modelconfig", "internal/checksum", "internal/parallel"}, // what a journal means; it runs nothing
 	"runner":               {"engine/api", "load", "wire", "meter", "hostinfo", "measure"},
-	"runner/target":        {"runner", "internal/children", "internal/exit", "engine/api", "spec", "search", "journal", "wire", "meter", "measure", "hostinfo", "ortlib", "modelrepo", "modelconfig", "provider"},                                                                                                                                                                                                                                                                                                                                   // modelconfig: what a remote server serves, to be given back
+	"runner/target":        {"runner", "internal/children", "internal/exit", "engine/api", "spec", "search", "journal", "wire", "meter", "measure", "hostinfo", "ortlib", "modelrepo", "modelconfig", "provider"},                                                                                                                                                                                                                                                                                                                       // modelconfig: what a remote server serves, to be given back
 	"pipeline":             {"analyze", "dataset", "export", "internal/checksum", "internal/exit", "internal/terminal", "internal/words", "journal", "meter", "modelconfig", "onnx", "ortlib", "precision", "precision/accuracy", "precision/conversion", "precision/places", "profile", "profile/campaign", "profile/preparation", "profile/starter", "provider", "provider/probe", "pytorch", "report", "report/formats", "report/html", "report/json", "report/markdown", "report/text", "runner/target", "search", "spec", "steps"}, // the steps use everything but the command line
 	"steps":                {"internal/checksum"},
 	"analyze":              {"profile/campaign", "spec", "search", "search/posterior", "search/verdict", "journal", "steps", "measure", "modelconfig", "stats", "precision/accuracy", "internal/parallel"},
@@ -56,7 +56,7 @@ var allowed = map[string][]string{
 	"modelconfig":          {"internal/problems"},
 	"onnx":                 {"internal/checksum", "internal/inside", "internal/problems"},
 	"dataset":              {"onnx", "hostinfo", "internal/problems"},
-	"precision":            {"internal/children", "onnx", "dataset", "runner", "engine/api", "modelrepo", "modelconfig", "hostinfo", "payload"},
+	"precision":            {"internal/checksum", "internal/children", "onnx", "dataset", "runner", "engine/api", "modelrepo", "modelconfig", "hostinfo", "payload"},
 	"precision/places":     {"precision", "provider", "provider/probe", "ortlib", "hostinfo", "internal/checksum", "internal/exit", "search", "runner", "runner/target", "onnx"}, // search: places
 	"precision/conversion": {"precision", "precision/accuracy", "precision/places", "provider", "provider/probe", "pytorch", "dataset", "onnx", "internal/exit", "internal/terminal", "internal/words"},
 	"precision/accuracy":   {"dataset/elements", "onnx", "stats"},

@@ -7,13 +7,11 @@
 package campaign
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
 
+	"tuner/internal/checksum"
 	"tuner/internal/parallel"
 	"tuner/journal"
 	"tuner/search"
@@ -76,12 +74,11 @@ func Digest(dir string) (string, error) {
 			parts = append(parts, r.Data)
 		}
 	}
-	text, err := json.Marshal(parts)
+	sum, err := checksum.OfJSON(parts)
 	if err != nil {
 		return "", fmt.Errorf("cannot compute the digest of the campaign in %q: %w", dir, err)
 	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:]), nil
+	return sum, nil
 }
 
 // trials decodes the records of trials, in their order, on all cores: nearly all the time of a
