@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"tuner/analyze"
 	"tuner/internal/exit"
@@ -196,7 +195,7 @@ func printResult(out io.Writer, o analyzeOptions, names []string, r analyze.Resu
 func printTable(out io.Writer, o analyzeOptions, names []string, r analyze.Result) error {
 	if slices.Contains(names, text.Name) {
 		write := text.WriteTable
-		if terminal.ShowsColors(isTerminal(out), os.Getenv) {
+		if _, isTerminal := terminal.File(out); terminal.ShowsColors(isTerminal, os.Getenv) {
 			write = text.WriteColoredTable
 		}
 		if err := write(out, r); err != nil || !o.explain {
@@ -208,12 +207,6 @@ func printTable(out io.Writer, o analyzeOptions, names []string, r analyze.Resul
 		return nil
 	}
 	return text.WriteExplanation(out, r)
-}
-
-// isTerminal reports whether an output is a terminal.
-func isTerminal(out io.Writer) bool {
-	f, ok := out.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 // listFiles lists the files of a result.

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/term"
 
+	"tuner/internal/terminal"
 	"tuner/internal/words"
 	"tuner/perf"
 	"tuner/perf/output"
@@ -26,7 +27,7 @@ type perfView struct {
 
 func newPerfView(con console, s perf.Settings, r paflags.Reports) *perfView {
 	v := &perfView{console: con, settings: s, verbose: r.Verbose, text: r.Output == "text"}
-	if f, ok := con.err.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+	if f, ok := terminal.File(con.err); ok {
 		v.terminal = f
 	}
 	return v

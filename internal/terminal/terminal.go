@@ -1,9 +1,11 @@
-// Package terminal lays out text for terminals: tables, and lines that are no longer than a terminal is wide.
+// Package terminal knows which output is a terminal, and lays out text for it: tables, and lines that are no longer than a
+// terminal is wide.
 package terminal
 
 import (
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 	"unicode"
@@ -12,10 +14,17 @@ import (
 	"github.com/olekukonko/tablewriter"
 	"github.com/olekukonko/tablewriter/renderer"
 	"github.com/olekukonko/tablewriter/tw"
+	"golang.org/x/term"
 )
 
 // Width is the number of columns that a terminal is expected to have.
 const Width = 120
+
+// File returns the file behind an output, and whether it is a terminal.
+func File(out io.Writer) (*os.File, bool) {
+	f, ok := out.(*os.File)
+	return f, ok && term.IsTerminal(int(f.Fd()))
+}
 
 // Fold breaks lines that are longer than width at spaces, and drops spaces at their ends. The lines that continue one are indented.
 func Fold(text string, width int) string {

@@ -1,11 +1,29 @@
 package terminal
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 )
+
+// Neither a buffer nor a file on disk is a terminal.
+func TestFile(t *testing.T) {
+	t.Parallel()
+	if f, ok := File(&strings.Builder{}); f != nil || ok {
+		t.Errorf("a buffer: %v, %t", f, ok)
+	}
+	onDisk, err := os.Create(filepath.Join(t.TempDir(), "out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer onDisk.Close()
+	if f, ok := File(onDisk); f != onDisk || ok {
+		t.Errorf("a file: %v, %t", f, ok)
+	}
+}
 
 func TestFold(t *testing.T) {
 	t.Parallel()

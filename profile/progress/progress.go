@@ -5,7 +5,6 @@ package progress
 import (
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -31,7 +30,7 @@ type Progress struct {
 // New shows a campaign whose earlier runs took past. Close must be called.
 func New(err io.Writer, goal search.Goal, budget search.Budget, past time.Duration) *Progress {
 	p := &Progress{out: err, goal: goal, columns: func() int { return 0 }, failed: map[measure.Failure]int{}}
-	if f, ok := err.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+	if f, ok := terminal.File(err); ok {
 		p.bar = newCampaignBar(f, goal, budget, past)
 		p.out = p.bar.bars
 		p.columns = func() int { // it may be made larger or smaller meanwhile
