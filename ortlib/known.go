@@ -28,7 +28,7 @@ func Known() ([]KnownBuild, error) {
 	}
 	known := []KnownBuild{}
 	selected, selectErr := Resolve("")
-	named := os.Getenv("TUNER_ORT_LIBRARY")
+	named := os.Getenv(buildVariable)
 	switch {
 	case selectErr != nil && named != "": // where it is unset, there is just no build to select
 		known = append(known, KnownBuild{Name: External, Library: named, Error: selectErr.Error()})

@@ -141,7 +141,7 @@ func (s Store) fetch(ctx context.Context, r release, progress io.Writer) error {
 		return err
 	}
 	if err != nil {
-		return fmt.Errorf("%w\n(a library that you have already can be named with --ort-library or TUNER_ORT_LIBRARY)", err)
+		return fmt.Errorf("%w\n(a library that you have already can be named with --ort-library or %s)", err, buildVariable)
 	}
 	if err := s.unpack(file, r.name()); err != nil {
 		return err
@@ -289,18 +289,18 @@ func (s Store) Find(selector string) (Build, error) {
 	}
 	var names []string
 	for _, build := range builds {
-		if isNamed(build.Name(), selector) {
+		if isSelected(build.Name(), selector) {
 			return build, nil
 		}
 		names = append(names, build.Name())
 	}
 	for _, d := range damaged {
-		if isNamed(d.Name, selector) {
+		if isSelected(d.Name, selector) {
 			return Build{}, d.Err
 		}
 	}
 	if selector == "" {
-		return Build{}, errors.New("no ONNX Runtime is installed; run 'tuner runtime install cpu', or name a library with --ort-library or TUNER_ORT_LIBRARY")
+		return Build{}, errors.New("no ONNX Runtime is installed; run 'tuner runtime install cpu', or name a library with --ort-library or " + buildVariable)
 	}
 	if len(names) == 0 {
 		names = []string{"none"}
@@ -312,11 +312,17 @@ func (s Store) Find(selector string) (Build, error) {
 	return Build{}, fmt.Errorf("runtime %q is not installed (installed: %s); %s", selector, strings.Join(names, ", "), remedy)
 }
 
-// isNamed tells whether a selector names a build, flavour@version.
-func isNamed(build, selector string) bool {
+// isSelected tells whether a selector names a build, flavour@version.
+func isSelected(build, selector string) bool {
 	flavour, _, _ := strings.Cut(build, "@")
 	return selector == "" || selector == flavour || selector == build
 }
+
+// buildVariable is the environment variable that names a build where no flag does.
+const buildVariable = "TUNER_ORT_LIBRARY"
+
+// IsNamed reports whether a --ort-library flag or the environment names a build, which then stands alone.
+func IsNamed(flag string) bool { return flag != "" || os.Getenv(buildVariable) != "" }
 
 // Resolve returns the build to use: what a --ort-library flag names, a library file or an installed build (cpu,
 // cpu@1.31.1); else what TUNER_ORT_LIBRARY names in the same way; else the build installed for the user that Find("")
@@ -325,8 +331,8 @@ func Resolve(flag string) (Build, error) {
 	if flag != "" {
 		return named("--ort-library", flag)
 	}
-	if value := os.Getenv("TUNER_ORT_LIBRARY"); value != "" {
-		return named("TUNER_ORT_LIBRARY", value)
+	if value := os.Getenv(buildVariable); value != "" {
+		return named(buildVariable, value)
 	}
 	store, err := UserStore()
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"time"
 
@@ -24,7 +23,7 @@ import (
 // installedFlavours names the newest installed build of each flavour, cpu's first. A sweep without a space compares them. A
 // build for GPUs needs a GPU. A build that flag or environment names stands alone.
 func installedFlavours(o *flags.Options, gpus int) []string {
-	if o.ORTLibrary != "" || os.Getenv("TUNER_ORT_LIBRARY") != "" {
+	if ortlib.IsNamed(o.ORTLibrary) {
 		return nil
 	}
 	store, err := ortlib.UserStore()

@@ -8,7 +8,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
@@ -61,7 +60,7 @@ func Find(ctx context.Context, named string, providers []string) (Builds, error)
 // the installed build of the provider's flavour if there is one.
 func buildFor(name, named string, base ortlib.Build) ortlib.Build {
 	flavour := provider.Of(name).Flavour
-	if flavour == "" || named != "" || os.Getenv("TUNER_ORT_LIBRARY") != "" {
+	if flavour == "" || ortlib.IsNamed(named) {
 		return base
 	}
 	store, err := ortlib.UserStore()
