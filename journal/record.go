@@ -117,6 +117,14 @@ type Variant struct {
 	Rejected  map[string]string          `json:"rejected,omitempty"`  // why it does not serve, by place; "" for every one
 }
 
+// NameIn names the variant in a place: "int8 on cpu in openvino@1.24.1". Without a place it is the precision alone.
+func (v Variant) NameIn(place string) string {
+	if place == "" {
+		return v.Precision
+	}
+	return v.Precision + " on " + place
+}
+
 // KeptNode is an operator of a model and the relative error that it would have in the precision.
 type KeptNode struct {
 	Node  string  `json:"node"`

@@ -86,7 +86,7 @@ func accuracyOutcome(a spec.Accuracy, records []journal.Variant) steps.Outcome {
 
 // verdictText says how a variant compares in a place: "int8 on cpu is accepted: cosine 0.9931".
 func verdictText(limit accuracy.Limit, r journal.Variant, place string) string {
-	name := r.Precision + " on " + place
+	name := r.NameIn(place)
 	for _, rejected := range []string{r.Rejected[place], r.Rejected[""]} {
 		if rejected != "" {
 			return fmt.Sprintf("%s is rejected: %s", name, words.Brief(rejected))

@@ -165,11 +165,7 @@ func rejectedText(variants []journal.Variant) string {
 	var names []string
 	for _, v := range variants {
 		for _, place := range slices.Sorted(maps.Keys(v.Rejected)) {
-			if place == "" {
-				names = append(names, v.Precision)
-			} else {
-				names = append(names, v.Precision+" on "+place)
-			}
+			names = append(names, v.NameIn(place))
 		}
 	}
 	return listText(names)
@@ -182,7 +178,7 @@ func acceptedText(variants []journal.Variant) string {
 	for _, v := range variants {
 		for _, place := range slices.Sorted(maps.Keys(v.Accuracy)) {
 			if v.Rejected[place] == "" && v.Rejected[""] == "" {
-				names = append(names, v.Precision+" on "+place)
+				names = append(names, v.NameIn(place))
 			}
 		}
 	}

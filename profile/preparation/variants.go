@@ -83,11 +83,7 @@ func (o Options) announceVariants(v profile.Variants, took time.Duration) {
 			o.say(record.Precision + ": " + note)
 		}
 		for _, place := range slices.Sorted(maps.Keys(record.Rejected)) {
-			name := record.Precision
-			if place != "" {
-				name += " on " + place
-			}
-			o.say(fmt.Sprintf("%s is rejected: %s", name, words.Brief(record.Rejected[place])))
+			o.say(fmt.Sprintf("%s is rejected: %s", record.NameIn(place), words.Brief(record.Rejected[place])))
 		}
 		switch n := len(record.Kept); n {
 		case 0:

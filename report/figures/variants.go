@@ -125,7 +125,7 @@ func VariantNotes(r analyze.Result) []string {
 	for _, v := range r.Header.Variants {
 		for _, place := range slices.Sorted(maps.Keys(v.Accuracy)) {
 			if v.Rejected[place] == "" && v.Rejected[""] == "" {
-				lines = append(lines, fmt.Sprintf("Accuracy of %s: %s%s.", pairText(v.Precision, place), accuracyText(r, v.Accuracy[place]), keptText(v)))
+				lines = append(lines, fmt.Sprintf("Accuracy of %s: %s%s.", v.NameIn(place), accuracyText(r, v.Accuracy[place]), keptText(v)))
 			}
 		}
 	}
@@ -143,7 +143,7 @@ func Rejections(r analyze.Result) []string {
 	var lines []string
 	for _, v := range r.Header.Variants {
 		for _, place := range slices.Sorted(maps.Keys(v.Rejected)) {
-			lines = append(lines, fmt.Sprintf("%s: %s", pairText(v.Precision, place), firstLine(v.Rejected[place])))
+			lines = append(lines, fmt.Sprintf("%s: %s", v.NameIn(place), firstLine(v.Rejected[place])))
 		}
 	}
 	return lines
@@ -155,14 +155,6 @@ func keptText(v journal.Variant) string {
 		return ""
 	}
 	return fmt.Sprintf("; %d of %d operators stay in fp32", len(v.Kept), len(v.Kept)+v.Converted)
-}
-
-// pairText names a precision in a place: "int8 on cpu in openvino@1.24.1".
-func pairText(precision, place string) string {
-	if place == "" {
-		return precision
-	}
-	return precision + " on " + place
 }
 
 // VariantHeads are the columns of the table of variants.
@@ -206,7 +198,7 @@ func comparisonOf(r analyze.Result, c analyze.Config) (report accuracy.Report, v
 	}
 	for _, v := range r.Header.Variants {
 		if report, ok := v.Accuracy[place.String()]; ok && v.Precision == c.Setup.Precision {
-			return report, pairText(v.Precision, place.String()), true
+			return report, v.NameIn(place.String()), true
 		}
 	}
 	return accuracy.Report{}, "", false
