@@ -88,7 +88,7 @@ func (w view) takesPart(c Config, p Point) bool {
 	case w.verdict.Recommended == nil:
 		return x.Holds >= verdict.Likely
 	}
-	return x.Holds >= w.verdict.Confidence && !x.IsUnknown() && !x.IsDisplaced
+	return x.Keeps(w.verdict.Confidence) && !x.IsDisplaced
 }
 
 // valuesOf is false where a metric is not known.

@@ -64,7 +64,7 @@ func (r Result) surety(c Config) int {
 	switch {
 	case !c.Satisfies() || c.FailedFinals:
 		return 0
-	case c.Choice != nil && (c.Choice.Holds < r.Verdict.Confidence || c.Choice.IsUnknown()):
+	case c.Choice != nil && !c.Choice.Keeps(r.Verdict.Confidence):
 		return 1
 	}
 	return 2

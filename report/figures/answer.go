@@ -114,10 +114,10 @@ func VerdictOf(r analyze.Result) (v verdict.Verdict, isPart bool) {
 		v.Default = &base
 	}
 	isShown := c.Gain == nil || c.Better >= v.Confidence || r.Rank == spec.RankTop3Mean && c.Gain.Lo > 1
-	switch isSafe := c.Holds >= v.Confidence && !c.IsUnknown(); {
+	switch {
 	case !first.Satisfies():
 		v.State, v.Nearest = verdict.Nothing, &c
-	case !isSafe:
+	case !c.Keeps(v.Confidence):
 		v.State, v.Edge = verdict.Close, &c
 	case c.Candidate.IsDefault() || !isShown:
 		v.State, v.Recommended = verdict.NoGain, &c

@@ -95,7 +95,7 @@ func whyNot(r analyze.Result, c analyze.Config, change measure.Estimate) string 
 		return ""
 	case c.FailedFinals:
 		return ", but a fresh process of it failed"
-	case x.Holds < r.Verdict.Confidence || x.IsUnknown():
+	case !x.Keeps(r.Verdict.Confidence):
 		return ", but keeps the limits with a probability of " + x.HoldsText()
 	}
 	return ", which is not shown well enough to give up what is simpler"

@@ -60,8 +60,7 @@ func noBetter(r analyze.Result, one, best analyze.Config) analyze.Config {
 	}
 	most := math.Inf(-1)
 	for _, x := range r.Verdict.Choices {
-		isSafe := x.Holds >= r.Verdict.Confidence && !x.IsUnknown()
-		if x.Candidate.Key() != one.Candidate.Key() || !isSafe || x.Score.Mean > best.Score.Value || x.Score.Mean <= most {
+		if x.Candidate.Key() != one.Candidate.Key() || !x.Keeps(r.Verdict.Confidence) || x.Score.Mean > best.Score.Value || x.Score.Mean <= most {
 			continue
 		}
 		for i := range one.Points {

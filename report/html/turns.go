@@ -98,10 +98,8 @@ func (s standings) best(is func(int) bool) leader {
 	return best
 }
 
-// isSafe reports whether a choice keeps all limits with the asked confidence.
-func isSafe(c verdict.Choice, confidence float64) bool {
-	return c.MayLead() && c.Holds >= confidence && !c.IsUnknown()
-}
+// isSafe reports whether a choice may lead and keeps all limits with the asked confidence.
+func isSafe(c verdict.Choice, confidence float64) bool { return c.MayLead() && c.Keeps(confidence) }
 
 // lightest is the choice that needs the least memory of those that keep all limits with the asked
 // confidence, the better of equals; nil where the memory of none is known.

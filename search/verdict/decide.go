@@ -294,11 +294,8 @@ func (d *decider) holds(k, i int, c search.Constraint) float64 {
 // isRecommendable reports whether a choice may be recommended: it is safe, and no simpler one stands for it.
 func (d *decider) isRecommendable(i int) bool { return d.kept[i] && d.isSafe(i) }
 
-// isSafe reports whether a choice keeps all limits with the asked confidence.
-func (d *decider) isSafe(i int) bool {
-	c := d.choices[i]
-	return d.mayLead(i) && c.Holds >= d.Confidence && !c.IsUnknown()
-}
+// isSafe reports whether a choice may lead and keeps all limits with the asked confidence.
+func (d *decider) isSafe(i int) bool { return d.mayLead(i) && d.choices[i].Keeps(d.Confidence) }
 
 func (d *decider) mayLead(i int) bool { return d.choices[i].MayLead() }
 

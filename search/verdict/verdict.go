@@ -133,6 +133,10 @@ func (c Choice) IsUnknown() bool {
 	return false
 }
 
+// Keeps reports whether it keeps all limits with a confidence. A limit that is unknown is not kept, whatever its
+// probability.
+func (c Choice) Keeps(confidence float64) bool { return c.Holds >= confidence && !c.IsUnknown() }
+
 // Step is what is recommended from a limit on, up to the next step's.
 type Step struct {
 	Limit  float64 // in the metric's base unit
