@@ -284,13 +284,10 @@ func cosine(variants []result.Variant, precision string, place search.Place) *fl
 		if !ok {
 			report = v.Accuracy[place.Provider] // where a single build was measured, places do not name it
 		}
-		var least *float64
-		for _, output := range report.Outputs {
-			if c := output.CosineMean; !math.IsNaN(c) && (least == nil || c < *least) {
-				least = &c
-			}
+		if least, ok := report.LeastCosine(); ok {
+			return &least
 		}
-		return least
+		return nil
 	}
 	return nil
 }

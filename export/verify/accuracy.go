@@ -108,11 +108,9 @@ func sameAccuracy(v precision.Variant, provider string, reported float64) (Statu
 	if !ok {
 		return Skipped, "the model on this provider is what all others are compared with", nil
 	}
-	now := math.Inf(1)
-	for _, output := range report.Outputs {
-		if !math.IsNaN(output.CosineMean) {
-			now = min(now, output.CosineMean)
-		}
+	now, ok := report.LeastCosine()
+	if !ok {
+		now = math.Inf(1) // no cosine fails
 	}
 	text := fmt.Sprintf("cosine %.6g with the original on %s; reported %.6g", now, words.Count(report.Rows, "row"), reported)
 	if math.Abs(now-reported) > sameFigure {

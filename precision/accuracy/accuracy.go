@@ -110,6 +110,16 @@ func (r Report) IsFinite() bool {
 	return true
 }
 
+// LeastCosine returns the least mean cosine of any output; false where no output has one.
+func (r Report) LeastCosine() (least float64, ok bool) {
+	for _, f := range r.Outputs {
+		if c := f.CosineMean; !math.IsNaN(c) && (!ok || c < least) {
+			least, ok = c, true
+		}
+	}
+	return least, ok
+}
+
 // Difference returns the largest absolute error of any output, 0 where all are equal. It is infinite where an element is finite in
 // the original alone, and where an output of another type is not equal.
 func (r Report) Difference() float64 {

@@ -181,6 +181,20 @@ func TestClassesOfFiniteRows(t *testing.T) {
 	}
 }
 
+// TestLeastCosine passes over outputs without a cosine.
+func TestLeastCosine(t *testing.T) {
+	t.Parallel()
+	check := func(want float64, wantOK bool, outputs map[string]accuracy.Figures) {
+		t.Helper()
+		if got, ok := (accuracy.Report{Outputs: outputs}).LeastCosine(); got != want || ok != wantOK {
+			t.Errorf("%v: %v, %t, want %v, %t", outputs, got, ok, want, wantOK)
+		}
+	}
+	check(0, false, nil)
+	check(0, false, map[string]accuracy.Figures{"classes": {CosineMean: nan}})
+	check(-0.5, true, map[string]accuracy.Figures{"classes": {CosineMean: nan}, "a": {CosineMean: 0.9}, "b": {CosineMean: -0.5}, "c": {CosineMean: 1}})
+}
+
 func TestCheckFinite(t *testing.T) {
 	t.Parallel()
 	inf := math.Inf(1)
