@@ -25,7 +25,7 @@ func Apply(base *modelconfig.Config, c search.Candidate) (*modelconfig.Config, e
 	if a.options, err = modelconfig.ORTOptions(a.config); err != nil {
 		return nil, fmt.Errorf("cannot read the session options of model %q: %w", base.GetName(), err)
 	}
-	a.serving = servingOf(a.config, c)
+	a.serving = servingOf(a.config, a.options, c)
 	steps := []func() error{a.sessionKnobs, a.provider, a.providerOptions, a.instances, a.batching}
 	for _, step := range steps {
 		if err := step(); err != nil {
@@ -47,10 +47,11 @@ type applier struct {
 	serving   search.Serving // what is written of batcher, instances and threads
 }
 
-// servingOf reads a candidate whose knobs are set in a configuration.
-func servingOf(config *modelconfig.Config, c search.Candidate) search.Serving {
+// servingOf reads a candidate whose knobs are set in a configuration with these session options.
+func servingOf(config *modelconfig.Config, o modelconfig.Options, c search.Candidate) search.Serving {
 	facts := search.Facts{
-		Batching: true, BaseMaxBatchSize: int(config.GetMaxBatchSize()), BaseInstances: modelconfig.Instances(config, 1), Base: Base(config),
+		Batching: true, BaseMaxBatchSize: int(config.GetMaxBatchSize()), BaseInstances: modelconfig.Instances(config, 1),
+		Base: baseWith(config, o),
 	}
 	return search.Space{Facts: facts}.Serving(c)
 }

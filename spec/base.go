@@ -14,15 +14,28 @@ import (
 // no value does that are missing, such as max_batch_size for a configuration that batches without the dynamic batcher. What is
 // not said counts as what the engine makes of that. Nothing is returned of session options that cannot be read: Apply reports them.
 func Base(config *modelconfig.Config) map[string]search.Value {
-	base := map[string]search.Value{search.KnobPrecision: PrecisionOriginal}
-	if o, err := modelconfig.ORTOptions(config); err == nil {
-		sessionBase(base, o)
-		of := Provider(config, o)
-		base[search.KnobExecutionProvider] = search.Value(of)
-		if on, known := spins(o, of); known {
-			base[search.KnobAllowSpinning] = search.BoolValue(on)
-		}
+	o, err := modelconfig.ORTOptions(config)
+	if err != nil {
+		return fieldsBase(config)
 	}
+	return baseWith(config, o)
+}
+
+// baseWith is Base for a configuration with these session options, which the caller has read.
+func baseWith(config *modelconfig.Config, o modelconfig.Options) map[string]search.Value {
+	base := fieldsBase(config)
+	sessionBase(base, o)
+	of := Provider(config, o)
+	base[search.KnobExecutionProvider] = search.Value(of)
+	if on, known := spins(o, of); known {
+		base[search.KnobAllowSpinning] = search.BoolValue(on)
+	}
+	return base
+}
+
+// fieldsBase returns the values of the knobs that are no session options.
+func fieldsBase(config *modelconfig.Config) map[string]search.Value {
+	base := map[string]search.Value{search.KnobPrecision: PrecisionOriginal}
 	if groups := config.GetInstanceGroup(); len(groups) == 1 {
 		base[search.KnobInstanceCount] = search.IntValue(int(groups[0].GetCount()))
 	}
