@@ -37,10 +37,7 @@ func helmTarget() target {
 // release is removed.
 func (d Deployment) helm() written {
 	var w written
-	if d.Storage.Own {
-		w.add(claimFile, "Where the model repository lies; loader.yaml fills it.", d.claim())
-		w.add("loader.yaml", "A pod to copy the model repository into the claim with; delete it afterwards.", d.loader())
-	}
+	d.addClaim(&w, "")
 	w.add(filepath.Join(chartDir, "Chart.yaml"), "Written by tuner; README.md beside the chart says how to install it.", chart{
 		APIVersion: "v2", Name: d.Name, Description: "Triton Inference Server with tuned models: " + strings.Join(d.modelNames(), ", "),
 		Type: "application", Version: "0.1.0", AppVersion: imageTag(d.Image), KubeVersion: ">=1.30.0-0", // preStop.sleep

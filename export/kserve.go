@@ -33,10 +33,7 @@ func kserveTarget() target {
 // twice.
 func (d Deployment) kserve() written {
 	var w written
-	if d.Storage.Own {
-		w.add(claimFile, "Where the model repository lies; loader.yaml fills it.", d.claim())
-		w.add("loader.yaml", "A pod to copy the model repository into the claim with; delete it afterwards.", d.loader())
-	}
+	d.addClaim(&w, "")
 	w.add("inferenceservice.yaml", "For KServe 0.16 and newer; older ones call the mode Standard RawDeployment.", d.inferenceService())
 	return w
 }

@@ -46,10 +46,7 @@ func kubernetesTarget() target {
 func (d Deployment) kubernetes() written {
 	var w written
 	manifest := func(name, comment string, spec object) { w.add(filepath.Join(manifestsDir, name), comment, spec) }
-	if d.Storage.Own {
-		manifest(claimFile, "Where the model repository lies; loader.yaml fills it.", d.claim())
-		w.add("loader.yaml", "A pod to copy the model repository into the claim with; delete it afterwards.", d.loader())
-	}
+	d.addClaim(&w, manifestsDir)
 	manifest("deployment.yaml", "Triton with the tuned models; requests are limits: exclusive cores need whole ones (see README.md).", d.server())
 	manifest("service.yaml", "HTTP, gRPC and metrics. For gRPC, whose connections live long, balance in the client or by a mesh.", d.service())
 	manifest("disruption-budget.yaml", "Nodes are drained one server at a time.", d.disruptionBudget())

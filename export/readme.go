@@ -52,19 +52,16 @@ func (d Deployment) readme() ([]byte, error) {
 	return nil, fmt.Errorf("cannot write README.md: %w", err)
 }
 
-// claimFile is the export's own claim, for the repository.
-const claimFile = "models-claim.yaml"
-
 // load copies the repository into the export's own claim, whose file is given.
 func (d Deployment) load(claim string) []string {
 	if !d.Storage.Own {
 		return nil
 	}
 	return []string{
-		fmt.Sprintf("kubectl apply -f %s -f loader.yaml", claim),
+		fmt.Sprintf("kubectl apply -f %s -f %s", claim, loaderFile),
 		fmt.Sprintf("kubectl wait --for=condition=Ready --timeout=10m pod/%s-loader", d.Name),
 		fmt.Sprintf("kubectl cp %s/. %s-loader:%s", d.repository(), d.Name, modelsMount),
-		"kubectl delete -f loader.yaml",
+		"kubectl delete -f " + loaderFile,
 	}
 }
 

@@ -2,6 +2,7 @@ package export
 
 import (
 	"fmt"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -9,6 +10,12 @@ import (
 
 // modelsMount is where containers see the repository.
 const modelsMount = "/models"
+
+// The files of an export that brings a claim of its own.
+const (
+	claimFile  = "models-claim.yaml"
+	loaderFile = "loader.yaml" // of the pod that fills the claim
+)
 
 // storage is where a cluster finds the repository: a persistent volume claim, or an object store.
 type storage struct {
@@ -64,4 +71,13 @@ func newStorage(uri, name string) storage {
 		s.Claim, s.Path, _ = strings.Cut(rest, "/")
 	}
 	return s
+}
+
+// addClaim adds the claim to a folder and its loader beside that folder, where the export brings a claim of its own.
+func (d Deployment) addClaim(w *written, folder string) {
+	if !d.Storage.Own {
+		return
+	}
+	w.add(filepath.Join(folder, claimFile), "Where the model repository lies; "+loaderFile+" fills it.", d.claim())
+	w.add(loaderFile, "A pod to copy the model repository into the claim with; delete it afterwards.", d.loader())
 }
