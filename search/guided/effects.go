@@ -160,13 +160,15 @@ func (x effects) bounds() map[search.Setting]scoreBound {
 			if !isForecast || p.HasFailed() || p.IsReady() {
 				continue
 			}
+			settings := slices.DeleteFunc(x.values(p.Settings()), func(s search.Setting) bool {
+				return !pools.IsEngineKnob(s.Knob) && s.Knob != search.KnobInstanceCount
+			})
 			for b := range x.beliefs.Outlook(p, f) {
 				if !x.beliefs.IsTrusted(b) {
 					continue
 				}
-				for _, s := range x.values(p.Settings()) {
-					known, ok := bounds[s]
-					if isPool := pools.IsEngineKnob(s.Knob) || s.Knob == search.KnobInstanceCount; isPool && (!ok || b.Score > known.score) {
+				for _, s := range settings {
+					if known, ok := bounds[s]; !ok || b.Score > known.score {
 						bounds[s] = scoreBound{b.Score, b.Deviation()}
 					}
 				}
