@@ -157,7 +157,7 @@ func (x effects) bounds() map[search.Setting]scoreBound {
 	for _, e := range x.pools.Engines() {
 		f, isForecast := x.predictor.Forecast(e)
 		for _, p := range e.Pools() {
-			if !isForecast || p.HasFailed() || p.IsReady() {
+			if !isForecast || !p.IsUnopened() {
 				continue
 			}
 			settings := slices.DeleteFunc(x.values(p.Settings()), func(s search.Setting) bool {

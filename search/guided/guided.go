@@ -306,7 +306,7 @@ func (g *Guided) explore(*survey) (search.Action, bool) {
 	if g.schedule.searched() > g.tuning.Trials.ExploreShare {
 		return search.Action{}, false
 	}
-	if p, ok := g.pools.Default(); ok && p.Engine().IsOpen() && !p.IsReady() && !p.HasFailed() {
+	if p, ok := g.pools.Default(); ok && p.Engine().IsOpen() && p.IsUnopened() {
 		return g.opener.begin(p), true
 	}
 	e := g.pools.Unexplored(g.pools.Experience())

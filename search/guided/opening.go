@@ -44,7 +44,7 @@ func (o opener) bounds(e *pools.Engine, s *survey) []poolBound {
 	}
 	var list []poolBound
 	for _, p := range e.Pools() {
-		if !p.HasFailed() && !p.IsReady() {
+		if p.IsUnopened() {
 			list = append(list, o.bound(p, f, s))
 		}
 	}

@@ -36,7 +36,7 @@ func (g *Guided) rivals(s *survey) (r rivals) {
 			continue
 		}
 		for _, p := range e.Pools() {
-			if p.HasFailed() || p.IsReady() {
+			if !p.IsUnopened() {
 				continue
 			}
 			for b := range g.beliefs.Outlook(p, f) {

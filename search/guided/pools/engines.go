@@ -99,7 +99,7 @@ func (s *Pools) Untried() int {
 	if !s.base.IsTried() {
 		n++
 	}
-	if p, ok := s.Default(); ok && p.instances > 1 && !p.IsReady() && p.failure == "" {
+	if p, ok := s.Default(); ok && p.instances > 1 && p.IsUnopened() {
 		n++
 	}
 	x := s.Experience()

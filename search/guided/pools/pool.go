@@ -206,6 +206,9 @@ func (p *Pool) RecordService(e search.Event, clientBatch int) {
 // IsReady reports whether all is known that the simulation of the pool's queue needs.
 func (p *Pool) IsReady() bool { return p.failure == "" && p.batchers != nil }
 
+// IsUnopened reports whether the pool may still be opened: it has not failed, and not all is known of it yet.
+func (p *Pool) IsUnopened() bool { return !p.HasFailed() && !p.IsReady() }
+
 // Batchers are those of the members. The caller must not change the list.
 func (p *Pool) Batchers() []Batcher { return p.batchers }
 
