@@ -124,7 +124,7 @@ func (list Formats) files(r analyze.Result, o Output) []File {
 // repository. Those of an earlier run are then removed. A folder with content that is not tuner's
 // is refused. On an error the paths of what was written nevertheless are returned with it.
 func (list Formats) WriteAll(dir string, r analyze.Result, names []string) ([]string, error) {
-	if err := errors.Join(checkName(r.Header.Model), list.checkOutput(dir, r)); err != nil {
+	if err := list.checkOwn(dir, r); err != nil {
 		return nil, err
 	}
 	return list.writeAll(dir, r, names)
@@ -140,6 +140,11 @@ func (list Formats) WriteShared(dir string, r analyze.Result, names []string) ([
 	return list.writeAll(dir, r, names)
 }
 
+// checkOwn refuses a model whose name cannot be a folder, and a folder with content that is not tuner's.
+func (list Formats) checkOwn(dir string, r analyze.Result) error {
+	return errors.Join(checkName(r.Header.Model), list.checkOutput(dir, r))
+}
+
 func (list Formats) writeAll(dir string, r analyze.Result, names []string) ([]string, error) {
 	written, err := list.writeReports(dir, r, names)
 	if err != nil {
@@ -151,7 +156,7 @@ func (list Formats) writeAll(dir string, r analyze.Result, names []string) ([]st
 
 // WriteReports is the part of WriteAll that people and programs read: everything but the optimum.
 func (list Formats) WriteReports(dir string, r analyze.Result, names []string) ([]string, error) {
-	if err := errors.Join(checkName(r.Header.Model), list.checkOutput(dir, r)); err != nil {
+	if err := list.checkOwn(dir, r); err != nil {
 		return nil, err
 	}
 	return list.writeReports(dir, r, names)
@@ -164,7 +169,7 @@ func (list Formats) writeReports(dir string, r analyze.Result, names []string) (
 // WriteOptimum is the part of WriteAll that is deployed: the optimal configuration and the
 // repository.
 func (list Formats) WriteOptimum(dir string, r analyze.Result, names []string) ([]string, error) {
-	if err := errors.Join(checkName(r.Header.Model), list.checkOutput(dir, r)); err != nil {
+	if err := list.checkOwn(dir, r); err != nil {
 		return nil, err
 	}
 	return writeOptimum(dir, r, names)

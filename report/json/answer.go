@@ -8,8 +8,7 @@ import (
 	"tuner/report/result"
 )
 
-func newAnswer(r analyze.Result) result.Answer {
-	a := figures.AnswerOf(r)
+func newAnswer(r analyze.Result, a figures.Answer) result.Answer {
 	j := result.Answer{State: a.State, Headline: a.Headline, Confidence: r.Verdict.Confidence, Lines: []result.Line{}}
 	if x, known := figures.ChoiceOf(r, figures.First(r)); known && r.Recorded == "" {
 		p := math.Round(x.Holds*1e4) / 1e4

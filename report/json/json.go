@@ -109,8 +109,9 @@ func encodeShare(r analyze.Result, configs []analyze.Config) ([]byte, error) {
 
 // newResult is the result without its configurations, see encodeConfigs.
 func newResult(r analyze.Result) result.Result {
+	answer := figures.AnswerOf(r)
 	d := result.Result{
-		Format: result.Format, Status: result.Unmeasured, Summary: figures.AnswerOf(r).Summary(), Answer: newAnswer(r), Model: r.Header.Model,
+		Format: result.Format, Status: result.Unmeasured, Summary: answer.Summary(), Answer: newAnswer(r, answer), Model: r.Header.Model,
 		Goal:        result.Goal{Objective: r.Goal.Objective.Terms, Constraints: notNil(r.Goal.Constraints), Price: r.Goal.Price},
 		Explanation: newExplanation(r.Explanation), FirstStage: r.FirstStage, Variants: []result.Variant{},
 		Configurations: []result.Configuration{}, Failures: []result.Failure{}, LeftOut: []result.Fold{}, Loads: []result.BestAtLoad{}, Pareto: []result.Front{},
@@ -195,15 +196,13 @@ func newSample(s analyze.Sample) result.Sample {
 	j := result.Sample{
 		Satisfies: len(s.Misses) == 0, Values: map[measure.Metric]result.Estimate{},
 		Launch: s.LaunchTime.Round(time.Millisecond).Seconds(), MeanBatch: math.Round(s.MeanBatch*1000) / 1000, Flags: s.Flags, GPUs: s.GPUs,
+		Misses: missTexts(s.Misses),
 	}
 	if s.Windows > 0 {
 		j.Windows, j.Launches, j.Requests, j.Errors = &s.Windows, &s.Launches, &s.Requests, &s.Errors
 	}
 	for metric, e := range s.Values {
 		j.Values[metric] = newEstimate(e)
-	}
-	for _, m := range s.Misses {
-		j.Misses = append(j.Misses, m.String())
 	}
 	for _, c := range s.Chances {
 		j.Chances = append(j.Chances, result.Chance{Constraint: c.Constraint, Probability: math.Round(c.Probability*1e4) / 1e4})
