@@ -78,7 +78,6 @@ func word(words ...string) Form {
 		Holds:    func(value string) bool { return slices.Contains(words, value) },
 		Expected: "one of " + strings.Join(words, ", "),
 		Words:    words,
-		Refusal:  "unsupported precision mode '%s' is requested", // TensorRT has one such option
 	}
 }
 

@@ -139,8 +139,10 @@ func tensorRTOptions() []Option {
 	same := func(to string) func(string) (string, string) {
 		return func(value string) (string, string) { return to, value }
 	}
+	mode := word("FP32", "FP16", "BF16", "INT8")
+	mode.Refusal = "unsupported precision mode '%s' is requested"
 	options := []Option{
-		{Name: "precision_mode", Form: word("FP32", "FP16", "BF16", "INT8"), Lowers: isNot("FP32"), Native: tensorRTPrecision},
+		{Name: "precision_mode", Form: mode, Lowers: isNot("FP32"), Native: tensorRTPrecision},
 		{Name: "max_workspace_size_bytes", Form: size(), Native: same("trt_max_workspace_size")},
 		{
 			Name: "int8_calibration_table_name", Form: text(), Opens: outside,

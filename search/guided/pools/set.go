@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"tuner/provider"
 	"tuner/search"
 	"tuner/search/footprint"
 	"tuner/search/guided/service"
@@ -162,7 +163,7 @@ func (s *Pools) newPool(settings search.Candidate) *Pool {
 		maxBatch:  s.largest,
 		memory:    s.held.Pool(settings),
 	}
-	if cmp.Or(s.space.Value(settings, search.KnobExecutionProvider), "cpu") == "cpu" {
+	if cmp.Or(s.space.Value(settings, search.KnobExecutionProvider), provider.CPU) == provider.CPU {
 		p.threads = cmp.Or(serving.Threads, s.space.Facts.Cores) // ONNX Runtime takes all cores unless it is told
 	}
 	return p
