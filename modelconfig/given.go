@@ -35,16 +35,16 @@ func (o Options) Given(at Place) (Options, []Provider, error) {
 	}
 	var providers []Provider
 	for _, a := range accelerators {
-		if err := CheckAccelerator(a); err != nil {
+		if err := checkAccelerator(a); err != nil {
 			return o, nil, err
 		}
 		if a.Name == provider.CUDA && at.OnGPU {
-			continue // its parameters are part of CUDAOptions
+			continue // its parameters are part of cudaOptions
 		}
 		providers = append(providers, Provider{a.Name, a.given(at)})
 	}
 	if at.OnGPU {
-		cuda, err := o.CUDAOptions()
+		cuda, err := o.cudaOptions()
 		if err != nil {
 			return o, nil, err
 		}

@@ -12,11 +12,6 @@ import (
 	"tuner/provider"
 )
 
-// ProviderOptions lists the options that a configuration may give an execution
-// provider, in alphabetical order. It is nil for a provider without a table of
-// options.
-func ProviderOptions(name string) []string { return provider.Of(name).OptionNames() }
-
 // CheckProviderOption says what is wrong with an option of an execution
 // provider: a name that the provider lacks, or a value that it would refuse.
 func CheckProviderOption(of, name, value string) error {
@@ -34,12 +29,12 @@ func CheckProviderOption(of, name, value string) error {
 	return nil
 }
 
-// CheckAccelerator refuses parameters as Triton's onnxruntime backend does: in
+// checkAccelerator refuses parameters as Triton's onnxruntime backend does: in
 // its words where it parses them (TensorRT). Unknown names that it passes on
 // (CUDA) are left to ONNX Runtime, whose releases add to them. For providers
 // that a stock Triton lacks, or gives no parameters, the errors are
 // CheckProviderOption's.
-func CheckAccelerator(a Accelerator) error {
+func checkAccelerator(a Accelerator) error {
 	row := provider.Of(a.Name)
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(a.Parameters)) {
@@ -121,10 +116,10 @@ func (o *Options) SetProviderOption(of, name, value string) {
 	put(&(*list)[i].Parameters, name, value)
 }
 
-// CUDAOptions are the options of the CUDA provider in ONNX Runtime's names and
+// cudaOptions are the options of the CUDA provider in ONNX Runtime's names and
 // words: those of its accelerator, and over them the four that Triton's
 // onnxruntime backend always sets, from the parameters or by default.
-func (o Options) CUDAOptions() (map[string]string, error) {
+func (o Options) cudaOptions() (map[string]string, error) {
 	cuda := provider.Of(provider.CUDA)
 	out := map[string]string{}
 	for _, option := range cuda.Options {

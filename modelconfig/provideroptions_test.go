@@ -54,11 +54,11 @@ func TestCheckProviderOption(t *testing.T) {
 // value.
 func TestProviderOptions(t *testing.T) {
 	t.Parallel()
-	if got := ProviderOptions("cpu"); got != nil {
+	if got := provider.Of("cpu").OptionNames(); got != nil {
 		t.Errorf("cpu has options %v", got)
 	}
 	for _, row := range provider.All() {
-		names := ProviderOptions(row.Name)
+		names := row.OptionNames()
 		if len(names) != len(row.Options) || !slices.IsSorted(names) {
 			t.Errorf("%s: options %v", row.Name, names)
 		}
@@ -90,7 +90,7 @@ func TestCheckAccelerator(t *testing.T) {
 			`disable_dynamic_shapes, enable_opencl_throttling, enable_qdq_optimizer, layout, load_config, model_priority, num_of_threads, num_streams, ` +
 			`precision, reshape_input; did you mean "num_of_threads"?`},
 	} {
-		err := CheckAccelerator(Accelerator{Name: test.provider, Parameters: map[string]string{test.name: test.value}})
+		err := checkAccelerator(Accelerator{Name: test.provider, Parameters: map[string]string{test.name: test.value}})
 		got := ""
 		if err != nil {
 			got = err.Error()
@@ -128,7 +128,7 @@ func TestSetProviderOption(t *testing.T) {
 	if diff := cmp.Diff(want, read); diff != "" || err != nil {
 		t.Errorf("written and read: %v (-want +got):\n%s", err, diff)
 	}
-	cuda, err := read.CUDAOptions()
+	cuda, err := read.cudaOptions()
 	if diff := cmp.Diff(map[string]string{"prefer_nhwc": "1", "cudnn_conv_algo_search": "HEURISTIC", "gpu_mem_limit": "1024",
 		"arena_extend_strategy": "kNextPowerOfTwo", "do_copy_in_default_stream": "1"}, cuda); diff != "" || err != nil {
 		t.Errorf("CUDA: %v (-want +got):\n%s", err, diff)
@@ -141,11 +141,11 @@ func TestCUDAOptions(t *testing.T) {
 	t.Parallel()
 	defaults := map[string]string{"cudnn_conv_algo_search": "EXHAUSTIVE", "gpu_mem_limit": "18446744073709551615",
 		"arena_extend_strategy": "kNextPowerOfTwo", "do_copy_in_default_stream": "1"}
-	got, err := Options{GPUAccelerators: []Accelerator{{Name: "cuda", Parameters: map[string]string{"gpu_mem_limit": "7"}}}}.CUDAOptions()
+	got, err := Options{GPUAccelerators: []Accelerator{{Name: "cuda", Parameters: map[string]string{"gpu_mem_limit": "7"}}}}.cudaOptions()
 	if diff := cmp.Diff(defaults, got); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
-	_, err = Options{CUDA: map[string]string{"cudnn_conv_algo_search": "3", "arena_extend_strategy": "grow"}}.CUDAOptions()
+	_, err = Options{CUDA: map[string]string{"cudnn_conv_algo_search": "3", "arena_extend_strategy": "grow"}}.cudaOptions()
 	if want := "failed to convert 'grow' to integral number\nunsupported cudnn_conv_algo_search value '3' is requested"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}

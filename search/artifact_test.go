@@ -163,13 +163,14 @@ func TestProviderOption(t *testing.T) {
 	}
 }
 
-func TestHasFirstStage(t *testing.T) {
+// TestFirstStageKnobs: a first stage keeps the settings that say what serves the model, and those alone.
+func TestFirstStageKnobs(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]bool{
 		"precision": true, "intra_op_threads": true, "session.x": true, "instance_count": false, "max_queue_delay": false, "optimization.priority": false,
 	} {
-		space := search.Space{Knobs: []search.Knob{knob("max_batch_size", "1"), knob(name, "1")}}
-		if got := space.HasFirstStage(); got != want {
+		c := search.NewCandidate(search.Setting{Knob: "max_batch_size", Value: "1"}, search.Setting{Knob: name, Value: "1"})
+		if got := !(search.Space{}).FirstStage(c).IsDefault(); got != want {
 			t.Errorf("%s: %t, want %t", name, got, want)
 		}
 	}

@@ -110,9 +110,6 @@ const (
 // NeedsMore reports whether a higher load can satisfy the constraints that the point misses, and no lower one.
 func (p Point) NeedsMore() bool { return direction(p) == higher }
 
-// IsTooHigh reports whether the point misses constraints that no higher load satisfies.
-func (p Point) IsTooHigh() bool { return !p.Passes() && !p.NeedsMore() }
-
 // direction says which loads can satisfy the constraints that a point misses.
 func direction(p Point) towards {
 	if !p.Scored {

@@ -50,11 +50,6 @@ func (s Space) Has(c Candidate) bool {
 	})
 }
 
-// HasFirstStage reports whether the space has a knob that says what serves the model: else the first stage is the default.
-func (s Space) HasFirstStage() bool {
-	return slices.ContainsFunc(s.Knobs, func(k Knob) bool { return isFirstStage(k.Name) })
-}
-
 // isFirstStage reports whether a knob belongs to what serves the model.
 func isFirstStage(knob string) bool {
 	scope, known := KnobScope(knob)

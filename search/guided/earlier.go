@@ -149,8 +149,8 @@ func (g *Guided) pace(c *earlier) *measure.Estimate {
 	return g.beliefs.Pace(pairs)
 }
 
-// Reuse is what a search knows from an earlier campaign.
-type Reuse struct {
+// reuse is what a search knows from an earlier campaign.
+type reuse struct {
 	From   string
 	Same   bool // on this machine
 	Curves int  // service curves
@@ -160,10 +160,10 @@ type Reuse struct {
 }
 
 // reuses says what came of each earlier campaign.
-func (g *Guided) reuses() []Reuse {
-	var list []Reuse
+func (g *Guided) reuses() []reuse {
+	var list []reuse
 	for _, c := range g.past.campaigns {
-		r := Reuse{From: c.from, Same: c.isSame, Curves: c.curves, Points: c.points}
+		r := reuse{From: c.from, Same: c.isSame, Curves: c.curves, Points: c.points}
 		if c.isSame {
 			r.Pace = g.pace(c)
 		}
@@ -172,7 +172,7 @@ func (g *Guided) reuses() []Reuse {
 	return list
 }
 
-func (r Reuse) sentence() string {
+func (r reuse) sentence() string {
 	switch {
 	case r.Curves == 0 && r.Points == 0:
 		return fmt.Sprintf("Nothing that the campaign in %s measured could be used.", r.From)

@@ -95,7 +95,7 @@ func testPace(t *testing.T, metric measure.Metric) {
 	m.visit, m.slower = 1, 0.2
 	m.settings.Earlier = []search.Earlier{{From: "out/first", Same: true, Events: first}}
 	g, _ := m.run(t, 60)
-	reused := g.Statement().Reused
+	reused := g.statement().Reused
 	if len(reused) != 1 || reused[0].Pace == nil || reused[0].Curves == 0 || reused[0].Points == 0 {
 		t.Fatalf("reused is %+v", reused)
 	}
@@ -117,7 +117,7 @@ func TestPaceOfADefaultOutside(t *testing.T) {
 	m.visit, m.slower = 1, 0.2
 	m.settings.Earlier = []search.Earlier{{From: "out/first", Same: true, Events: first}}
 	g, _ := m.run(t, 4) // of the default alone
-	if pace := g.Statement().Reused[0].Pace; pace == nil || math.Abs(math.Log(pace.Value)+0.2) > 0.1 {
+	if pace := g.statement().Reused[0].Pace; pace == nil || math.Abs(math.Log(pace.Value)+0.2) > 0.1 {
 		t.Errorf("pace is %+v, want about e^-0.2 = 0.82", pace)
 	}
 }

@@ -34,7 +34,7 @@ func (g *Guided) Ranked() []search.Standing {
 	}
 	for _, standing := range g.ledger.Ranked() {
 		key := standing.Candidate.Key()
-		if key == g.pools.Twin().Key() {
+		if key == g.pools.InPool(search.Candidate{}).Key() {
 			key = search.Candidate{}.Key()
 		}
 		if _, ok := best[key]; !ok {

@@ -117,7 +117,7 @@ func TestDropsWrongPredictions(t *testing.T) {
 	m := typical(1, 10)
 	m.chaos = 0.7
 	g, _ := m.run(t, 60)
-	st := g.Statement()
+	st := g.statement()
 	if len(st.Dropped) == 0 {
 		t.Error("the predictions of throughput are kept")
 	}
@@ -126,13 +126,13 @@ func TestDropsWrongPredictions(t *testing.T) {
 	}
 	good := typical(1, 10)
 	g, _ = good.run(t, 60)
-	if st := g.Statement(); len(st.Dropped) > 0 {
+	if st := g.statement(); len(st.Dropped) > 0 {
 		t.Errorf("right predictions of %v are dropped", st.Dropped)
 	}
 	noisy := typical(1, 0.05)
 	noisy.noise = 0.35 // as beside a neighbour: what trials of one cell differ by says nothing of the simulation
 	g, _ = noisy.run(t, 60)
-	if st := g.Statement(); len(st.Dropped) > 0 {
+	if st := g.statement(); len(st.Dropped) > 0 {
 		t.Errorf("predictions of %v are dropped, since trials scatter", st.Dropped)
 	}
 }
@@ -193,7 +193,7 @@ func TestStopsWhereNothingCanSatisfy(t *testing.T) {
 					t.Errorf("%d times, although it cannot satisfy the constraints: %s", n, trial)
 				}
 			}
-			st := g.Statement()
+			st := g.statement()
 			sentences := strings.Join(g.Notes(), "\n")
 			for _, want := range []string{"nearest is ", "No configuration satisfies the constraints with a probability above "} {
 				if !strings.Contains(sentences, want) {

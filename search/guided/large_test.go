@@ -81,7 +81,7 @@ func TestLargeSpaces(t *testing.T) {
 				t.Errorf("%v at %v has %.0f/s, the default %.0f/s", ranked[0].Candidate, ranked[0].Load, x, best)
 			}
 			all, _ := g.settings.Space.Candidates().Len()
-			if st := g.Statement(); st.Unseen == 0 || st.Unseen >= all || !strings.Contains(strings.Join(g.Notes(), ""), "never looked at") {
+			if st := g.statement(); st.Unseen == 0 || st.Unseen >= all || !strings.Contains(strings.Join(g.Notes(), ""), "never looked at") {
 				t.Errorf("%d of %d candidates are said not to be looked at", st.Unseen, all)
 			}
 			replay(t, m, events)

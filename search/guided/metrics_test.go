@@ -28,7 +28,7 @@ func TestSearchForTheLeastMemoryEnds(t *testing.T) {
 	m := typical(4, 0.05)
 	m.settings.Goal.Objective.Terms = []search.Term{{Metric: measure.Memory, Weight: 1}}
 	g, events := m.run(t, 200)
-	if g.Statement().Why == "" {
+	if g.statement().Why == "" {
 		t.Errorf("the search goes on after %d trials", len(events))
 	}
 	if best := g.Ranked()[0]; !best.Point.Passes() || best.Measurement.Memory != 2e8 { // of one instance

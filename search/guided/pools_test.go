@@ -51,8 +51,8 @@ func TestGroup(t *testing.T) {
 		t.Errorf("%d of %d candidates are in pools", members, len(candidates))
 	}
 	want := "precision=fp32 intra_op_threads=4 instance_count=2 max_batch_size=4 max_queue_delay=0us"
-	if g.pools.Twin().Key() != want {
-		t.Errorf("the default is the same as %q, want %q", g.pools.Twin().Key(), want)
+	if g.pools.InPool(search.Candidate{}).Key() != want {
+		t.Errorf("the default is the same as %q, want %q", g.pools.InPool(search.Candidate{}).Key(), want)
 	}
 	if p, ok := g.pools.Default(); !ok || p.Instances() != 2 || p.Threads() != 4 {
 		t.Errorf("the default's pool is %+v", p)
@@ -66,7 +66,7 @@ func TestDefaultJoinsItsPool(t *testing.T) {
 	if ok {
 		g.pools.Fill(p)
 	}
-	if !ok || !slices.ContainsFunc(p.Members(), search.Candidate.IsDefault) || !g.pools.Twin().IsDefault() {
+	if !ok || !slices.ContainsFunc(p.Members(), search.Candidate.IsDefault) || !g.pools.InPool(search.Candidate{}).IsDefault() {
 		t.Errorf("a default with a batch of its own is not in the pool that is its process: %+v", p)
 	}
 	g = newSmall(t, func(s *search.Settings) { s.Space.Facts.Base[search.KnobIntraOpThreads] = "3" })

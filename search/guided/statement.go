@@ -9,8 +9,8 @@ import (
 	"tuner/search/guided/pools"
 )
 
-// Statement is what the search says of itself.
-type Statement struct {
+// statement is what the search says of itself.
+type statement struct {
 	// Shortfall says, where nothing that was measured satisfies the constraints, what misses them least and what would have
 	// to give, in sentences.
 	Shortfall []string
@@ -18,13 +18,13 @@ type Statement struct {
 	Why       string           // why the search is over; "" while it is not
 	Dropped   []measure.Metric // whose predictions turned out wrong, so that the search did without them
 	Unseen    int              // candidates that the search never looked at, in a space that is so large; at most
-	Reused    []Reuse          // earlier campaigns, in the settings' order
+	Reused    []reuse          // earlier campaigns, in the settings' order
 }
 
-// Statement is what can be said now.
-func (g *Guided) Statement() Statement {
+// statement is what can be said now.
+func (g *Guided) statement() statement {
 	d := g.decide()
-	st := Statement{Why: g.over, Reused: g.reuses(), Unseen: g.pools.Unseen(), Dropped: g.beliefs.Dropped()}
+	st := statement{Why: g.over, Reused: g.reuses(), Unseen: g.pools.Unseen(), Dropped: g.beliefs.Dropped()}
 	if d.action.Stop && !g.isConfirming {
 		st.Why = d.action.Why
 	}
@@ -39,7 +39,7 @@ func (g *Guided) Dropped() []measure.Metric { return g.beliefs.Dropped() }
 
 // Notes are sentences about the search itself: what it learned from, what it left out, why it ended.
 func (g *Guided) Notes() []string {
-	s := g.Statement()
+	s := g.statement()
 	var list []string
 	if len(s.Shortfall) > 0 && s.Why != "" { // else the budget ended first
 		const least = 0.001 // that is told

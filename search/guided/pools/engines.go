@@ -7,24 +7,24 @@ import (
 	"tuner/search"
 )
 
-// Outcome counts the engines with a value of a knob that are open and that have failed for good.
-type Outcome struct{ Open, Failed int }
+// outcome counts the engines with a value of a knob that are open and that have failed for good.
+type outcome struct{ Open, Failed int }
 
 // Experience is what is known of each value of each engine knob, in the space's order of knobs. A value without an outcome
 // was not tried.
 type Experience struct {
-	byKnob   []map[search.Value]Outcome
+	byKnob   []map[search.Value]outcome
 	hopeless int
 }
 
 // Experience collects it from all engines.
 func (s *Pools) Experience() Experience {
-	x := Experience{make([]map[search.Value]Outcome, len(s.base.values)), s.tuning.Engines.Hopeless}
+	x := Experience{make([]map[search.Value]outcome, len(s.base.values)), s.tuning.Engines.Hopeless}
 	for i := range x.byKnob {
-		x.byKnob[i] = map[search.Value]Outcome{}
+		x.byKnob[i] = map[search.Value]outcome{}
 	}
 	for _, e := range s.engines {
-		if !e.IsTried() {
+		if !e.isTried() {
 			continue
 		}
 		for i, v := range e.values {
@@ -62,13 +62,13 @@ func (x Experience) isTried(knob int, v search.Value) bool {
 // tried, but for those that only come with what always fails. While none is open, one that failed once is tried again, with
 // more instances.
 func (s *Pools) Unexplored(x Experience) *Engine {
-	if !s.base.IsTried() {
+	if !s.base.isTried() {
 		return s.base
 	}
 	var next *Engine
 	least := math.MaxInt
 	for _, e := range s.engines {
-		if e.IsTried() || x.IsHopeless(e) {
+		if e.isTried() || x.IsHopeless(e) {
 			continue
 		}
 		distance, isNew := 0, false
@@ -96,7 +96,7 @@ func (s *Pools) Unexplored(x Experience) *Engine {
 // Untried is how many pools are to be opened until every value of an engine knob was tried, and the default's pool.
 func (s *Pools) Untried() int {
 	n := 0
-	if !s.base.IsTried() {
+	if !s.base.isTried() {
 		n++
 	}
 	if p, ok := s.Default(); ok && p.instances > 1 && p.IsUnopened() {

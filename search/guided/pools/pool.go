@@ -59,8 +59,8 @@ func (e *Engine) EntryPool() *Pool {
 	return entry
 }
 
-// IsTried reports whether the engine is open, or a pool of it has failed.
-func (e *Engine) IsTried() bool {
+// isTried reports whether the engine is open, or a pool of it has failed.
+func (e *Engine) isTried() bool {
 	return e.IsOpen() || slices.ContainsFunc(e.pools, (*Pool).HasFailed)
 }
 

@@ -71,9 +71,6 @@ func (s *Pools) All() []*Pool { return s.pools }
 // Engines are in the order in which they were met. The caller must not change the list.
 func (s *Pools) Engines() []*Engine { return s.engines }
 
-// Base is the default's engine, or else the one most like it; nil without any pool.
-func (s *Pools) Base() *Engine { return s.base }
-
 // Outside keeps what was measured of a default that is not like any candidate.
 func (s *Pools) Outside() *Pool { return &s.outside }
 
@@ -85,9 +82,6 @@ func (s *Pools) ByKey(key string) (*Pool, bool) {
 
 // Default is the pool that is the same as the default's.
 func (s *Pools) Default() (*Pool, bool) { return s.ByKey(search.Candidate{}.PoolKey()) }
-
-// Twin is the candidate that is the same as the default; the default itself where none is.
-func (s *Pools) Twin() search.Candidate { return s.twin }
 
 // Named is a cell's candidate; the default where that is the same.
 func (s *Pools) Named(c Cell) search.Candidate {

@@ -51,7 +51,7 @@ func (x *Predictor) measuredOutline(p *pools.Pool, c queuesim.Curve) Outline {
 		for busy := 1; busy <= p.Instances(); busy++ {
 			o.Most[i] = max(o.Most[i], float64(busy*size)/c.Time(size, busy, p.Instances()))
 		}
-		o.Most[i] = min(o.Most[i], x.Passable())
+		o.Most[i] = min(o.Most[i], x.passable())
 	}
 	return o
 }
@@ -68,7 +68,7 @@ func (x *Predictor) ExpectedOutline(p *pools.Pool, c queuesim.Curve) Outline {
 				most = min(most, part*smaller.Most[smaller.UpTo(size)])
 			}
 		}
-		o.Most[i] = min(max(most, float64(size)/o.Seconds[i]), x.Passable())
+		o.Most[i] = min(max(most, float64(size)/o.Seconds[i]), x.passable())
 		if i > 0 {
 			o.Most[i] = max(o.Most[i], o.Most[i-1])
 		}

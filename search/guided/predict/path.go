@@ -76,8 +76,8 @@ func (x *Predictor) pathOf(p *pools.Pool, m measure.Measurement) (rate, path flo
 	return float64(requests) / duration, (used - computed) / float64(requests), true
 }
 
-// Passable is the most that can pass to the server, in inferences/s.
-func (x *Predictor) Passable() float64 {
+// passable is the most that can pass to the server, in inferences/s.
+func (x *Predictor) passable() float64 {
 	if x.path == 0 || x.cores == 0 {
 		return math.Inf(1)
 	}

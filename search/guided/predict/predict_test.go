@@ -105,8 +105,8 @@ func TestPathIsOfUndisturbedTrials(t *testing.T) {
 		t.Errorf("the path takes %.1f µs, want 40", 1e6*path)
 	}
 	x.SetPath(path)
-	if most := 16 / path; x.Passable() != most || x.Curve(p).Path != path {
-		t.Errorf("%v/s can pass, want %v; the curve's path is %v", x.Passable(), most, x.Curve(p).Path)
+	if most := 16 / path; x.passable() != most || x.Curve(p).Path != path {
+		t.Errorf("%v/s can pass, want %v; the curve's path is %v", x.passable(), most, x.Curve(p).Path)
 	}
 }
 

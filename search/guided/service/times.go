@@ -69,7 +69,7 @@ func (t *Times) Record(e search.Event) {
 }
 
 func (t *Times) recordWindow(size int, w measure.Window) {
-	seconds, spread, overhead, ok := OfWindow(w, size)
+	seconds, spread, overhead, ok := ofWindow(w, size)
 	if !ok {
 		return
 	}
@@ -121,10 +121,10 @@ func (t *Times) Curve(leastSpread float64) queuesim.Curve {
 	return c
 }
 
-// OfWindow is what one window of a service trial tells of batches of a size: seconds in the instance, the spread of their
+// ofWindow is what one window of a service trial tells of batches of a size: seconds in the instance, the spread of their
 // logarithm, and the seconds that a request takes elsewhere. Without the server's statistics all of the latency counts as
 // service.
-func OfWindow(w measure.Window, size int) (seconds, spread, overhead float64, ok bool) {
+func ofWindow(w measure.Window, size int) (seconds, spread, overhead float64, ok bool) {
 	m := measure.Measurement{Windows: []measure.Window{w}}
 	latency, ok := m.Estimate(measure.LatencyAvg)
 	if !ok || latency.Value <= 0 {

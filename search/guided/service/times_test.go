@@ -34,15 +34,15 @@ func TestServiceTimesOfWindows(t *testing.T) {
 		Batches: []measure.BatchStat{{Size: 4, Executions: 96, ComputeInfer: 768 * time.Millisecond}, {Size: 8, Executions: 2, ComputeInfer: 32 * time.Millisecond}},
 	}}
 	// 768 ms / 96 = 8 ms for a batch of 4, and 0.5 ms each of input and output; 12 − 9 − 1 of queue = 2 ms elsewhere.
-	seconds, _, overhead, ok := OfWindow(w, 4)
+	seconds, _, overhead, ok := ofWindow(w, 4)
 	if !ok || math.Abs(seconds-0.009) > 1e-9 || math.Abs(overhead-0.002) > 2e-5 {
 		t.Errorf("a batch takes %v s and %v s elsewhere (%v), want 0.009 and 0.002", seconds, overhead, ok)
 	}
 	w.Server = measure.ServerStats{}
-	if seconds, _, overhead, _ = OfWindow(w, 4); math.Abs(seconds-0.012) > 2e-5 || overhead != 0 {
+	if seconds, _, overhead, _ = ofWindow(w, 4); math.Abs(seconds-0.012) > 2e-5 || overhead != 0 {
 		t.Errorf("without the server's statistics a batch takes %v s and %v s elsewhere, want 0.012 and 0", seconds, overhead)
 	}
-	if _, _, _, ok = OfWindow(measure.Window{}, 4); ok {
+	if _, _, _, ok = ofWindow(measure.Window{}, 4); ok {
 		t.Error("an empty window tells a time")
 	}
 }
