@@ -2,7 +2,6 @@ package analyze_test
 
 import (
 	"errors"
-	"flag"
 	"io/fs"
 	"math"
 	"os"
@@ -17,12 +16,11 @@ import (
 
 	"tuner/analyze"
 	"tuner/analyze/analyzetest"
+	"tuner/internal/golden"
 	"tuner/measure"
 	"tuner/search"
 	"tuner/spec"
 )
-
-var update = flag.Bool("update", false, "write the recorded journal anew")
 
 func mustAnalyze(t *testing.T, b *analyzetest.Builder, o analyze.Options) analyze.Result {
 	t.Helper()
@@ -286,7 +284,7 @@ func TestSetupOfDefaultAndCandidate(t *testing.T) {
 func TestRecordedJournal(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join("..", "testdata", "journals", "minilm")
-	if *update {
+	if golden.Updates() {
 		if err := os.RemoveAll(dir); err != nil {
 			t.Fatal(err)
 		}

@@ -12,6 +12,7 @@ import (
 
 	"tuner/analyze"
 	"tuner/analyze/analyzetest"
+	"tuner/internal/golden"
 	"tuner/measure"
 	"tuner/search"
 )
@@ -271,7 +272,7 @@ func TestNothingToExplain(t *testing.T) {
 func TestRecordedGuidedJournal(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join("..", "testdata", "journals", "guided")
-	if *update {
+	if golden.Updates() {
 		if err := os.RemoveAll(dir); err != nil {
 			t.Fatal(err)
 		}

@@ -2,7 +2,6 @@ package export
 
 import (
 	"errors"
-	"flag"
 	"io/fs"
 	"maps"
 	"os"
@@ -15,12 +14,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
 
+	"tuner/internal/golden"
 	"tuner/modelconfig"
 	"tuner/modelrepo"
 	"tuner/report/result"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 // defaults are the options of a user who gives nothing but inputs.
 func defaults(inputs ...string) Options {
@@ -128,26 +126,6 @@ func tree(t *testing.T, dir string, inputs ...string) map[string]string {
 	return found
 }
 
-// checkGolden compares an export with the one below testdata.
-func checkGolden(t *testing.T, name string, got map[string]string) {
-	t.Helper()
-	root := filepath.Join("testdata", name)
-	if *update {
-		if err := os.RemoveAll(root); err != nil {
-			t.Fatal(err)
-		}
-		for path, text := range got {
-			full := filepath.Join(root, path)
-			if err := errors.Join(os.MkdirAll(filepath.Dir(full), 0o755), os.WriteFile(full, []byte(text), 0o644)); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	if diff := cmp.Diff(tree(t, root), got); diff != "" {
-		t.Errorf("%s (-golden +got):\n%s", name, diff)
-	}
-}
-
 // TestGoldens exports every target. The configuration, which is the same in all, is in the first
 // alone, and the chart's templates and schema are not there: they are files of this package.
 func TestGoldens(t *testing.T) {
@@ -192,7 +170,7 @@ func TestGoldens(t *testing.T) {
 					return strings.HasPrefix(path, "chart/templates") || strings.HasSuffix(path, ".schema.json") || strings.HasSuffix(path, ".pbtxt")
 				})
 			}
-			checkGolden(t, test.name, files)
+			golden.CheckTree(t, filepath.Join("testdata", test.name), files)
 		})
 	}
 }

@@ -1,7 +1,6 @@
 package modelconfig
 
 import (
-	"flag"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,10 +10,9 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/testing/protocmp"
 
+	"tuner/internal/golden"
 	"tuner/modelconfig/configpb"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 // TestFormat prints a configuration written in every notation the text format
 // allows and compares with the canonical form, which must be a fixed point.
@@ -25,15 +23,7 @@ func TestFormat(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden := filepath.Join("testdata", "canonical.pbtxt")
-	if *update {
-		if err := os.WriteFile(golden, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if diff := cmp.Diff(string(readFile(t, "canonical.pbtxt")), string(got)); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	golden.Check(t, filepath.Join("testdata", "canonical.pbtxt"), got)
 	again, err := Format(mustParse(t, got))
 	if err != nil {
 		t.Fatal(err)

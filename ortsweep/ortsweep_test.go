@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"image/png"
 	"math"
 	"os"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"tuner/internal/golden"
 	"tuner/journal"
 	"tuner/measure"
 	"tuner/modelconfig"
@@ -30,8 +30,6 @@ import (
 	"tuner/spec"
 	"tuner/stats"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 // newSetup is a sweep of Triton's example model on a machine of four cores, as a text of ortsweep.yaml asks for it.
 func newSetup(t *testing.T, text string) Setup {
@@ -285,19 +283,7 @@ func TestGoldenFiles(t *testing.T) {
 	for name, text := range texts {
 		// The folder is another one each time, and so is the digest of nothing else.
 		text = strings.ReplaceAll(text, filepath.Dir(s.Sweep.Path), "DIR")
-		path := filepath.Join("testdata", name)
-		if *update {
-			if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(string(want), text); diff != "" {
-			t.Errorf("%s (-want +got; -update rewrites it):\n%s", path, diff)
-		}
+		golden.Check(t, filepath.Join("testdata", name), text)
 	}
 	if len(written) != 7 {
 		t.Errorf("wrote %q", written)

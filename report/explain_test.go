@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"tuner/analyze"
 	"tuner/analyze/analyzetest"
+	"tuner/internal/golden"
 	resultjson "tuner/report/json"
 	"tuner/report/markdown"
 	"tuner/report/reporttest"
@@ -29,7 +31,7 @@ func TestExplanations(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		reporttest.Golden(t, name, b.Bytes())
+		golden.Check(t, filepath.Join("testdata", name), b.Bytes())
 		for line := range strings.Lines(b.String()) {
 			if n := len([]rune(strings.TrimRight(line, "\n"))); n > 120 {
 				t.Errorf("%s: line has %d columns: %s", name, n, line)

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"path/filepath"
 	"testing"
 
 	"tuner/analyze"
 	"tuner/analyze/analyzetest"
+	"tuner/internal/golden"
 	"tuner/measure"
 	"tuner/report"
 	"tuner/report/chart"
@@ -62,7 +64,7 @@ func TestGoldens(t *testing.T) {
 			t.Errorf("%s: %v", test.golden, err)
 			continue
 		}
-		reporttest.Golden(t, test.golden, b.Bytes())
+		golden.Check(t, filepath.Join("testdata", test.golden), b.Bytes())
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tuner/analyze"
+	"tuner/internal/golden"
 	"tuner/measure"
 	"tuner/report/formats"
 	"tuner/report/reporttest"
@@ -26,7 +27,7 @@ func TestViews(t *testing.T) {
 		"each.table.txt": {Top: 3, At: spec.At{Each: true}},
 		"mean.table.txt": {Top: 3, Rank: spec.RankTop3Mean},
 	} {
-		reporttest.Golden(t, name, []byte(reporttest.Written(t, reporttest.Ranked(t, reporttest.Typical(t), o), text.WriteTable)))
+		golden.Check(t, filepath.Join("testdata", name), []byte(reporttest.Written(t, reporttest.Ranked(t, reporttest.Typical(t), o), text.WriteTable)))
 	}
 }
 

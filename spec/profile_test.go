@@ -2,10 +2,8 @@ package spec
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -14,14 +12,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"tuner/internal/golden"
 	"tuner/measure"
 	"tuner/precision/accuracy"
 	"tuner/provider"
 	"tuner/search"
 	"tuner/search/plan"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 func parse(t *testing.T, text string) Profile {
 	t.Helper()
@@ -493,24 +490,7 @@ space:
 constraints:
   speed: {max: 100}
 `))
-	golden(t, "mistakes.txt", err.Error()+"\n")
-}
-
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Error(diff)
-	}
+	golden.Check(t, filepath.Join("testdata", "mistakes.txt"), err.Error()+"\n")
 }
 
 func TestSizes(t *testing.T) {

@@ -1,12 +1,14 @@
 package spec
 
 import (
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"tuner/internal/golden"
 	"tuner/search"
 )
 
@@ -33,8 +35,8 @@ func minilmStarter() Starter {
 func TestStarterText(t *testing.T) {
 	t.Parallel()
 	profile, analyze := starterTexts(t, minilmStarter())
-	golden(t, "starter.profile.yaml", profile)
-	golden(t, "starter.analyze.yaml", analyze)
+	golden.Check(t, filepath.Join("testdata", "starter.profile.yaml"), profile)
+	golden.Check(t, filepath.Join("testdata", "starter.analyze.yaml"), analyze)
 }
 
 // What is written reads back without a mistake and means the same as a profile without a space on that machine.

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"encoding/xml"
 	"errors"
-	"flag"
 	"image/png"
 	"math"
 	"os"
@@ -14,17 +13,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"tuner/gate"
 	"tuner/gate/decide"
+	"tuner/internal/golden"
 	"tuner/measure"
 	"tuner/modelrepo"
 	"tuner/profile"
 	"tuner/spec"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 // side is a measurement of a window with a throughput, and latencies of 8 requests in flight.
 func side(rate float64) measure.Measurement {
@@ -101,19 +97,7 @@ func TestGoldenFiles(t *testing.T) {
 		}
 		texts["table.txt"] = table.Bytes()
 		for file, text := range texts {
-			path := filepath.Join("testdata", name+"."+file)
-			if *update {
-				if err := os.WriteFile(path, text, 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), string(text)); diff != "" {
-				t.Errorf("%s (-want +got; -update rewrites it):\n%s", path, diff)
-			}
+			golden.Check(t, filepath.Join("testdata", name+"."+file), text)
 		}
 	}
 }

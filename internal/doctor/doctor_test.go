@@ -3,8 +3,6 @@ package doctor
 import (
 	"bytes"
 	"context"
-	"flag"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -12,11 +10,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tuner/hostinfo"
+	"tuner/internal/golden"
 	"tuner/ortlib"
 	"tuner/provider/probe"
 )
-
-var update = flag.Bool("update", false, "write golden files")
 
 // machine is a server with two GPUs, a quota, two NUMA nodes, and several faults.
 func machine() Diagnosis {
@@ -68,19 +65,7 @@ func TestWrite(t *testing.T) {
 			if err := Write(&got, d); err != nil {
 				t.Fatal(err)
 			}
-			golden := filepath.Join("testdata", name+".txt")
-			if *update {
-				if err := os.WriteFile(golden, got.Bytes(), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), got.String()); diff != "" {
-				t.Error(diff)
-			}
+			golden.Check(t, filepath.Join("testdata", name+".txt"), got.Bytes())
 		})
 	}
 }

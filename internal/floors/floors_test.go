@@ -91,6 +91,7 @@ var allowed = map[string][]string{
 	"internal/exit":        {},
 	"internal/durable":     {},
 	"internal/floors":      {},
+	"internal/golden":      {},
 	"internal/inside":      {},
 	"internal/parallel":    {},
 	"internal/plotstyle":   {},

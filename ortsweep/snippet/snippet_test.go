@@ -2,25 +2,20 @@ package snippet
 
 import (
 	"bytes"
-	"flag"
 	"go/ast"
 	"go/importer"
 	"go/parser"
 	"go/token"
 	"go/types"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"tuner/internal/golden"
 	"tuner/modelconfig"
 	"tuner/onnx"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 // sessions are one of each kind of provider, with every option somewhere.
 func sessions() map[string]Session {
@@ -55,19 +50,7 @@ func TestGolden(t *testing.T) {
 			if err := write(&b, sessions()[name]); err != nil {
 				t.Fatal(err)
 			}
-			path := filepath.Join("testdata", name+extension)
-			if *update {
-				if err := os.WriteFile(path, b.Bytes(), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), b.String()); diff != "" {
-				t.Errorf("%s (-want +got; -update rewrites it):\n%s", path, diff)
-			}
+			golden.Check(t, filepath.Join("testdata", name+extension), b.Bytes())
 		}
 	}
 }

@@ -3,7 +3,6 @@ package output
 import (
 	"bytes"
 	"errors"
-	"flag"
 	"io"
 	"math"
 	"os"
@@ -14,13 +13,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"tuner/internal/golden"
 	"tuner/measure"
 	"tuner/perf"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 const ms = time.Millisecond
 
@@ -151,26 +147,14 @@ func ensembleReport() perf.Report {
 	return r
 }
 
-// golden compares a text with a file of testdata.
-func golden(t *testing.T, name string, writeTo func(io.Writer) error) {
+// check compares a text with a file of testdata.
+func check(t *testing.T, name string, writeTo func(io.Writer) error) {
 	t.Helper()
 	var b bytes.Buffer
 	if err := writeTo(&b); err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, b.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatalf("%v; make it with -update", err)
-	}
-	if diff := cmp.Diff(string(want), b.String()); diff != "" {
-		t.Errorf("%s differs (-want +got):\n%s", name, diff)
-	}
+	golden.Check(t, filepath.Join("testdata", name), b.Bytes())
 }
 
 func TestGolden(t *testing.T) {
@@ -198,7 +182,7 @@ func TestGolden(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			golden(t, c.name, c.write)
+			check(t, c.name, c.write)
 			limited := &full{room: 10}
 			if err := c.write(limited); !errors.Is(err, errFull) {
 				t.Errorf("a full disk gives %v", err)

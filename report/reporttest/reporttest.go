@@ -5,7 +5,6 @@ package reporttest
 import (
 	"bytes"
 	"errors"
-	"flag"
 	"io"
 	"maps"
 	"math"
@@ -14,8 +13,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"tuner/analyze"
 	"tuner/analyze/analyzetest"
@@ -26,8 +23,6 @@ import (
 	"tuner/precision/accuracy"
 	"tuner/search"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 // Typical is a campaign with a clear winner, a tie, a failure and confirmed finalists.
 func Typical(t *testing.T) *analyzetest.Builder {
@@ -103,25 +98,6 @@ func Tight() *search.Goal {
 	return &search.Goal{
 		Objective:   search.Objective{Terms: []search.Term{{Metric: measure.Throughput, Weight: 1}}},
 		Constraints: []search.Constraint{{Metric: measure.LatencyP99, Max: &limit}},
-	}
-}
-
-// Golden compares a text with a file in the testdata of the test's package. With -update it writes
-// the file.
-func Golden(t *testing.T, name string, got []byte) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatalf("%v; make it with -update", err)
-	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("%s (-golden +got):\n%s", name, diff)
 	}
 }
 

@@ -1,22 +1,17 @@
 package result
 
 import (
-	"flag"
-	"os"
 	"reflect"
 	"regexp"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"tuner/internal/golden"
 	"tuner/internal/schema"
 	"tuner/measure"
 	"tuner/precision/accuracy"
 	"tuner/search"
 )
-
-var update = flag.Bool("update", false, "rewrite docs/reference/result.schema.json")
 
 const schemaPath = "../../docs/reference/result.schema.json"
 
@@ -55,16 +50,5 @@ func TestSchemaIsGenerated(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if *update {
-		if err := os.WriteFile(schemaPath, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(schemaPath)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("%s is not what the types make; write it with -update (-committed +generated):\n%s", schemaPath, diff)
-	}
+	golden.Check(t, schemaPath, got)
 }

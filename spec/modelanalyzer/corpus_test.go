@@ -2,7 +2,6 @@ package modelanalyzer
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,11 +10,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"tuner/internal/golden"
 	"tuner/search"
 	"tuner/spec"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 // machine is a machine without GPUs and with a tritonserver; the first line of a file may say otherwise: "# machine: gpus=2 server=none".
 func machine(t *testing.T, text string) Machine {
@@ -113,7 +111,7 @@ func TestCorpus(t *testing.T) {
 			if !Is(text) {
 				t.Error("is not taken for a file of Model Analyzer")
 			}
-			golden(t, strings.TrimSuffix(file, ".yaml")+".golden", describe(file, text, machine(t, string(text))))
+			golden.Check(t, strings.TrimSuffix(file, ".yaml")+".golden", describe(file, text, machine(t, string(text))))
 		})
 	}
 }
@@ -138,22 +136,6 @@ func TestConfigs(t *testing.T) {
 		if err != nil || len(f.Campaigns)+len(f.Analyses) != 1 {
 			t.Errorf("%s: %v, %d campaigns, %d analyses", file, err, len(f.Campaigns), len(f.Analyses))
 		}
-	}
-}
-
-func golden(t *testing.T, path, got string) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Error(diff)
 	}
 }
 

@@ -2,19 +2,14 @@ package main
 
 import (
 	"bytes"
-	"flag"
-	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"tuner/internal/golden"
 	"tuner/lab/program"
 	"tuner/measure"
 )
-
-var update = flag.Bool("update", false, "write golden files")
 
 // Four pairs in which B is 2 %, 0 %, 4 % and 2 % faster; up to 4 pairs the interval is Student's on
 // the logarithms: mean(ln 1.02, 0, ln 1.04, ln 1.02) = 0.019706, s = 0.016013, t(0.975, 3) =
@@ -40,19 +35,7 @@ func TestComparisonIsPrinted(t *testing.T) {
 	if err := c.write(&got); err != nil {
 		t.Fatal(err)
 	}
-	golden := filepath.Join("testdata", "comparison.txt")
-	if *update {
-		if err := os.WriteFile(golden, got.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got.String()); diff != "" {
-		t.Error(diff)
-	}
+	golden.Check(t, filepath.Join("testdata", "comparison.txt"), got.Bytes())
 }
 
 // window has 1000 requests, with latencies of 1, 2, … 1000 ms: their 99th percentile is 990 ms, at
