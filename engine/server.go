@@ -15,6 +15,7 @@ import (
 	"tuner/engine/api"
 	"tuner/engine/hostpolicy"
 	"tuner/engine/scheduler"
+	"tuner/internal/durable"
 )
 
 // Options say what a server serves. Backend and Log are required.
@@ -101,7 +102,7 @@ func New(o Options) (*Server, error) {
 			return nil, fmt.Errorf("creating server: Internal - failed to stat file %s", root)
 		}
 	}
-	sweepUploads(os.TempDir())
+	durable.SweepScratch(os.TempDir(), uploadsKind)
 	return &Server{options: o, entries: map[string]*entry{}, ending: make(chan struct{}), sweepAt: fewEntries}, nil
 }
 

@@ -63,10 +63,10 @@ func removeFolder(dir string) error {
 	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	temp, err := os.MkdirTemp(filepath.Dir(dir), ".tuner-*")
+	temp, err := durable.NewScratch(filepath.Dir(dir), durable.Hidden)
 	if err == nil {
-		err = os.Rename(dir, filepath.Join(temp, filepath.Base(dir)))
-		err = errors.Join(err, os.RemoveAll(temp))
+		err = os.Rename(dir, filepath.Join(temp.Dir, filepath.Base(dir)))
+		err = errors.Join(err, temp.Close())
 	}
 	if err != nil {
 		return fmt.Errorf("cannot remove the outdated folder %q: %w", dir, durable.Cause(err))

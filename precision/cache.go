@@ -27,8 +27,8 @@ const (
 // nameLength is the number of the hash's digits in an entry's name.
 const nameLength = 32
 
-// newPattern is the name of a folder in which an entry is made.
-const newPattern = ".new-*"
+// newKind begins the name of a folder in which an entry is made.
+const newKind = ".new-"
 
 // key is everything that an entry depends on.
 type key struct {
@@ -155,12 +155,12 @@ func (c cache) write(e *entry) error {
 	if err := os.MkdirAll(root, 0o755); err != nil {
 		return err
 	}
-	temp, err := os.MkdirTemp(root, newPattern)
+	temp, err := durable.NewScratch(root, newKind)
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(temp) // whatever of it is left
-	fresh := filepath.Join(temp, "entry")
+	defer temp.Close() // whatever of it is left
+	fresh := filepath.Join(temp.Dir, "entry")
 	if err := os.Mkdir(fresh, 0o755); err != nil {
 		return err
 	}
@@ -178,7 +178,7 @@ func (c cache) write(e *entry) error {
 	if err := c.writeReceipt(fresh, e); err != nil {
 		return err
 	}
-	if err := os.Rename(c.folder, filepath.Join(temp, "old")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := os.Rename(c.folder, filepath.Join(temp.Dir, "old")); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	if err := os.Rename(fresh, c.folder); err != nil && !errors.Is(err, fs.ErrExist) { // there: another process was faster

@@ -7,7 +7,6 @@ import (
 	"io"
 	"maps"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -31,13 +30,12 @@ const maxWords = 64 << 10
 // runMetric runs the user's command with the names of two .npz files behind its own arguments, the outputs of the original and
 // of the variant, and returns the number on the last line that it prints.
 func runMetric(ctx context.Context, command string, reference, variant accuracy.Outputs) (float64, error) {
-	removeLeftovers(os.TempDir(), time.Now())
-	folder, err := os.MkdirTemp("", metricFolder+"*")
+	folder, err := durable.NewScratch("", metricFolder)
 	if err != nil {
 		return 0, fmt.Errorf("cannot make a folder for the outputs: %w", err)
 	}
-	defer os.RemoveAll(folder)
-	files := []string{filepath.Join(folder, "reference.npz"), filepath.Join(folder, "variant.npz")}
+	defer folder.Close() // what stays is removed by the next one
+	files := []string{filepath.Join(folder.Dir, "reference.npz"), filepath.Join(folder.Dir, "variant.npz")}
 	for i, outputs := range []accuracy.Outputs{reference, variant} {
 		arrays, err := joined(outputs)
 		if err == nil {
@@ -52,17 +50,6 @@ func runMetric(ctx context.Context, command string, reference, variant accuracy.
 
 // metricFolder begins the names of the folders in which a metric finds the outputs.
 const metricFolder = "tuner-metric-"
-
-// removeLeftovers removes the folders of metrics whose tuner was killed: those that are older than any metric may become. What cannot be
-// removed is another user's.
-func removeLeftovers(dir string, now time.Time) {
-	folders, _ := filepath.Glob(filepath.Join(dir, metricFolder+"*")) // it fails for a malformed pattern alone
-	for _, folder := range folders {
-		if info, err := os.Lstat(folder); err == nil && info.IsDir() && now.Sub(info.ModTime()) > 6*commandTimeout {
-			_ = os.RemoveAll(folder)
-		}
-	}
-}
 
 // CommandError says that the command of the user's metric gave no number.
 type CommandError struct{ Command, Problem string }

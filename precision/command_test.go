@@ -7,7 +7,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -145,19 +144,18 @@ func TestCommandEndsWithTuner(t *testing.T) {
 	})
 }
 
-// TestLeftovers: what a killed tuner left behind is removed once no metric can still work on it.
+// TestLeftovers: what a killed tuner left behind is removed by the next metric.
 func TestLeftovers(t *testing.T) {
-	t.Parallel()
-	dir, now := t.TempDir(), time.Now()
-	for name, age := range map[string]time.Duration{"tuner-metric-old": 2 * time.Hour, "tuner-metric-new": time.Minute, "another": 2 * time.Hour} {
-		folder := filepath.Join(dir, name)
-		if err := errors.Join(os.Mkdir(folder, 0o700), os.WriteFile(filepath.Join(folder, "reference.npz"), nil, 0o600), os.Chtimes(folder, now, now.Add(-age))); err != nil {
-			t.Fatal(err)
-		}
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
+	left := filepath.Join(dir, metricFolder+"1")
+	if err := errors.Join(os.Mkdir(left, 0o700), os.WriteFile(filepath.Join(left, "reference.npz"), nil, 0o600)); err != nil {
+		t.Fatal(err)
 	}
-	removeLeftovers(dir, now)
-	left, err := filepath.Glob(filepath.Join(dir, "*"))
-	if want := []string{filepath.Join(dir, "another"), filepath.Join(dir, "tuner-metric-new")}; err != nil || !slices.Equal(left, want) {
-		t.Errorf("left are %v, want %v", left, want)
+	if _, err := runMetric(t.Context(), "echo 1; #", accuracy.Outputs{}, accuracy.Outputs{}); err != nil {
+		t.Fatal(err)
+	}
+	if found, err := os.ReadDir(dir); err != nil || len(found) != 0 {
+		t.Errorf("left are %v, %v; want nothing", found, err)
 	}
 }

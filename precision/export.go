@@ -39,12 +39,12 @@ func (v Variant) export(path string, replace bool) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	temp, err := os.MkdirTemp(dir, ".tuner-*")
+	temp, err := durable.NewScratch(dir, durable.Hidden)
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(temp) // whatever of it is left
-	staged := filepath.Join(temp, filepath.Base(path))
+	defer temp.Close() // whatever of it is left
+	staged := filepath.Join(temp.Dir, filepath.Base(path))
 	if err := m.Write(staged, 0); err != nil {
 		return err
 	}

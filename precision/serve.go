@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"time"
 
 	"tuner/internal/durable"
 	"tuner/modelconfig"
@@ -20,8 +19,8 @@ import (
 	"tuner/runner"
 )
 
-// servingPattern is the name of a session's folder.
-const servingPattern = ".serving-*"
+// servingKind begins the name of a session's folder.
+const servingKind = ".serving-"
 
 // servedName is the model's name in the engines of an opener.
 const servedName = "model"
@@ -54,41 +53,31 @@ func (s server) Open(ctx context.Context, m *onnx.Model, of string) (Session, er
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a folder to serve models from: %w", err)
 	}
-	variant, err := place(folder, m, config)
+	variant, err := place(folder.Dir, m, config)
 	if err != nil {
-		return nil, errors.Join(err, os.RemoveAll(folder))
+		return nil, errors.Join(err, folder.Close())
 	}
 	inference, err := runner.OpenInference(ctx, s.options.Runner, runner.InferenceJob{Repository: variant.Dir, Library: library, Model: servedName})
 	if err != nil {
-		return nil, errors.Join(readable(refusal(err), folder), os.RemoveAll(folder))
+		return nil, errors.Join(readable(refusal(err), folder.Dir), folder.Close())
 	}
 	return &session{inference, folder}, nil
 }
 
-// stale is the age at which a folder is taken for one that a killed process left behind.
-const stale = 7 * 24 * time.Hour
-
-// newFolder makes a folder for one session, and removes those that nobody needs any more.
-func (s server) newFolder() (string, error) {
+// newFolder makes a folder for one session, and removes those that killed processes have left.
+func (s server) newFolder() (*durable.Scratch, error) {
 	root := s.options.Folder
 	if root == "" {
 		var err error
 		if root, err = UserCache(); err != nil {
-			return "", err
+			return nil, err
 		}
 	}
 	if err := os.MkdirAll(root, 0o755); err != nil {
-		return "", err
+		return nil, err
 	}
-	for _, pattern := range []string{servingPattern, newPattern} {
-		found, _ := filepath.Glob(filepath.Join(root, pattern)) // fails only for a malformed pattern
-		for _, path := range found {
-			if info, err := os.Stat(path); err == nil && time.Since(info.ModTime()) > stale {
-				_ = os.RemoveAll(path) // another process may be at it too
-			}
-		}
-	}
-	return os.MkdirTemp(root, servingPattern)
+	durable.SweepScratch(root, newKind)
+	return durable.NewScratch(root, servingKind)
 }
 
 // readable takes out of a refusal what only concerns how the model was served: the server's frame around ONNX Runtime's words,
@@ -155,7 +144,7 @@ func place(folder string, m *onnx.Model, config *modelconfig.Config) (modelrepo.
 // session is an engine process with its folder.
 type session struct {
 	inference *runner.Inference
-	folder    string
+	folder    *durable.Scratch
 }
 
 // Infer implements Session.
@@ -167,10 +156,10 @@ func (s *session) Infer(ctx context.Context, in map[string]inputs.Tensor) (map[s
 	return answer(list)
 }
 
-// Close implements Session. What is left of the folder is in the system's care.
+// Close implements Session. What is left of the folder is removed by the next session.
 func (s *session) Close(ctx context.Context) {
 	s.inference.Close(ctx)
-	_ = os.RemoveAll(s.folder)
+	_ = s.folder.Close()
 }
 
 // UserCache returns the folder of variants in the user's cache: below TUNER_CACHE, else "tuner" in the system's place for

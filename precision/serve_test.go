@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"tuner/internal/durable"
 	"tuner/modelconfig"
 	"tuner/onnx"
 	"tuner/onnx/build"
@@ -144,17 +145,18 @@ func TestReadable(t *testing.T) {
 	}
 }
 
-// TestStaleFolders: what a killed process left is removed some day, and what is in use never.
+// TestStaleFolders: what a killed process left is removed, and what is in use never, whatever the clock says of their age.
 func TestStaleFolders(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
-	for name, age := range map[string]time.Duration{".serving-old": 8 * 24 * time.Hour, ".new-old": 8 * 24 * time.Hour, ".serving-now": time.Hour, "entry": 8 * 24 * time.Hour} {
-		path := filepath.Join(root, name)
-		if err := os.Mkdir(path, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		when := time.Now().Add(-age)
-		if err := os.Chtimes(path, when, when); err != nil {
+	inUse, err := durable.NewScratch(root, servingKind)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := []string{filepath.Base(inUse.Dir), ".serving-1", ".new-2", "entry"}
+	for i, name := range names {
+		path, when := filepath.Join(root, name), time.Now().Add(time.Duration(i-1)*8*24*time.Hour)
+		if err := errors.Join(os.MkdirAll(path, 0o755), os.Chtimes(path, when, when)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -166,12 +168,12 @@ func TestStaleFolders(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var names []string
+	var left []string
 	for _, e := range entries {
-		names = append(names, e.Name())
+		left = append(left, e.Name())
 	}
-	want := []string{".serving-now", filepath.Base(made), "entry"}
-	if diff := cmp.Diff(want, names, cmpopts.SortSlices(strings.Compare)); diff != "" {
+	want := []string{filepath.Base(inUse.Dir), filepath.Base(made.Dir), "entry"}
+	if diff := cmp.Diff(want, left, cmpopts.SortSlices(strings.Compare)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }

@@ -120,11 +120,12 @@ func export(ctx context.Context, s Source, python, out string, run Runner) (Repo
 	if err := os.MkdirAll(filepath.Dir(out), 0o755); err != nil {
 		return Report{}, &WriteError{filepath.Dir(out), err}
 	}
-	folder, err := os.MkdirTemp(filepath.Dir(out), "."+filepath.Base(out)+".*")
+	scratch, err := durable.NewScratch(filepath.Dir(out), "."+filepath.Base(out)+".")
 	if err != nil {
 		return Report{}, &WriteError{filepath.Dir(out), err}
 	}
-	defer os.RemoveAll(folder) // nothing of it is needed after the rename
+	defer scratch.Close() // nothing of it is needed after the rename
+	folder := scratch.Dir
 	made, err := runScript(ctx, python, folder, req)
 	if err != nil {
 		return Report{}, err

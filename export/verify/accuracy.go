@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
-	"os"
 
 	"tuner/analyze"
 	"tuner/export"
+	"tuner/internal/durable"
 	"tuner/internal/exit"
 	"tuner/internal/words"
 	"tuner/modelconfig"
@@ -77,17 +77,17 @@ func (j Judge) compare(ctx context.Context, m export.ManifestModel, c analyze.Ca
 	if err != nil {
 		return "", "", err
 	}
-	cache, err := os.MkdirTemp("", "tuner-verify-*") // the campaign's findings in the user's cache are not asked
+	cache, err := durable.NewScratch("", "tuner-verify-") // the campaign's findings in the user's cache are not asked
 	if err != nil {
 		return "", "", fmt.Errorf("cannot make a folder for the comparison: %w", err)
 	}
-	defer os.RemoveAll(cache)
+	defer cache.Close() // what stays is removed by the next one
 	opener, build, err := j.Open(m)
 	if err != nil {
 		return "", "", err
 	}
 	maker, err := precision.NewMaker(original, opener, precision.Options{
-		Data: data, Calibration: calibration, Limit: c.Profile.Accuracy.Limit, MaxKept: c.Profile.Accuracy.MaxKept, Cache: cache, Tool: build, KeepIO: true,
+		Data: data, Calibration: calibration, Limit: c.Profile.Accuracy.Limit, MaxKept: c.Profile.Accuracy.MaxKept, Cache: cache.Dir, Tool: build, KeepIO: true,
 	})
 	if err != nil {
 		return "", "", err

@@ -73,11 +73,11 @@ func CheckFolder(dir string) error {
 	if err != nil {
 		return err
 	}
-	probe, err := os.MkdirTemp(dir, ".tuner-*")
+	probe, err := NewScratch(dir, Hidden)
 	if err != nil {
 		return err
 	}
-	return os.Remove(probe)
+	return probe.Close()
 }
 
 // CheckFile finds out whether a file can be written, or made where there is none, and changes nothing.

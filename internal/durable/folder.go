@@ -8,19 +8,22 @@ import (
 	"path/filepath"
 )
 
+// Hidden is the kind of the temporary folders beside what they become.
+const Hidden = ".tuner-"
+
 // InFolder calls work with a temporary folder in dir, for it to rename what it made there into dir.
-// The new names in dir are then durable. Of the temporary folder nothing is left. Errors of work
-// are returned as they are.
+// The new names in dir are then durable. Of the temporary folder nothing is left, and nothing of those of
+// processes that were killed. Errors of work are returned as they are.
 func InFolder(dir string, work func(temp string) error) error {
-	temp, err := os.MkdirTemp(dir, ".tuner-*")
+	temp, err := NewScratch(dir, Hidden)
 	if err != nil {
 		return fmt.Errorf("cannot write into folder %q: %w", dir, Cause(err))
 	}
-	defer os.RemoveAll(temp) // what work did not rename
-	if err := os.Chmod(temp, 0o755); err != nil {
+	defer temp.Close() // what work did not rename; what stays is removed the next time
+	if err := os.Chmod(temp.Dir, 0o755); err != nil {
 		return fmt.Errorf("cannot write into folder %q: %w", dir, Cause(err))
 	}
-	if err := work(temp); err != nil {
+	if err := work(temp.Dir); err != nil {
 		return err
 	}
 	if err := SyncDir(dir); err != nil {

@@ -42,7 +42,7 @@ func Lock(path string) (unlock func(), err error) {
 	name := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".lock")
 	for {
 		f, err := openLocked(name, os.O_RDWR|os.O_CREATE, syscall.LOCK_EX)
-		if errors.Is(err, syscall.ENOLCK) || errors.Is(err, syscall.EOPNOTSUPP) || errors.Is(err, syscall.ENOSYS) {
+		if isWithoutLocks(err) {
 			return func() { _ = os.Remove(name) }, nil
 		}
 		if err != nil {

@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"tuner/internal/durable"
 )
 
 // Read returns the content of a file in a wheel.
@@ -49,15 +51,16 @@ func unpack(wheel, dir string, match func(name string) bool) error {
 	if err := os.MkdirAll(parent, 0o755); err != nil {
 		return err
 	}
-	temp, err := os.MkdirTemp(parent, "."+filepath.Base(dir)+"-*")
+	scratch, err := durable.NewScratch(parent, "."+filepath.Base(dir)+"-")
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(temp) // nothing is left of it after the rename
+	defer scratch.Close() // nothing is left of it after the rename
+	temp := scratch.Dir
 	if err := extractAll(&archive.Reader, temp, match); err != nil {
 		return err
 	}
-	if err := os.Chmod(temp, 0o755); err != nil { // MkdirTemp makes it private
+	if err := os.Chmod(temp, 0o755); err != nil { // a scratch folder is private
 		return err
 	}
 	if err := syncTree(temp); err != nil {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"tuner/internal/checksum"
+	"tuner/internal/durable"
 )
 
 // Spec names one wheel file.
@@ -45,11 +46,12 @@ func fetch(ctx context.Context, python string, spec Spec, cacheDir string, progr
 	if err := os.MkdirAll(cacheDir, 0o755); err != nil {
 		return "", fmt.Errorf("cannot create the download folder: %w", err)
 	}
-	dir, err := os.MkdirTemp(cacheDir, "download-*")
+	scratch, err := durable.NewScratch(cacheDir, "download-")
 	if err != nil {
 		return "", fmt.Errorf("cannot create the download folder: %w", err)
 	}
-	defer os.RemoveAll(dir)
+	defer scratch.Close() // what stays is removed by the next download
+	dir := scratch.Dir
 	start := time.Now()
 	if err := pipDownload(ctx, python, spec, dir, progress); err != nil {
 		return "", fmt.Errorf("cannot download %s: %w", spec.Requirement, err)

@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"tuner/engine/api"
+	"tuner/internal/durable"
 	"tuner/measure"
 	"tuner/modelconfig"
 	"tuner/modelrepo"
@@ -28,12 +28,13 @@ import (
 func try(ctx context.Context, p spec.Profile, m Model, facts search.Facts, r *runner.Runner) (search.Facts, api.ServerMetadata, error) {
 	var about api.ServerMetadata
 	defer r.Close(context.WithoutCancel(ctx))
-	folder, err := os.MkdirTemp("", "tuner-try-")
+	scratch, err := durable.NewScratch("", "tuner-try-")
 	if err != nil {
 		return facts, about, fmt.Errorf("cannot make a folder for the model: %w", err)
 	}
-	defer func() { _ = os.RemoveAll(folder) }() // a temporary one
-	if folder, err = filepath.Abs(folder); err != nil {
+	defer scratch.Close() // what stays is removed by the next one
+	folder, err := filepath.Abs(scratch.Dir)
+	if err != nil {
 		return facts, about, fmt.Errorf("cannot resolve the folder of the model: %w", err)
 	}
 	variant, err := modelrepo.Build(folder, m.Source, m.Config)

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"time"
 
+	"tuner/internal/durable"
 	"tuner/modelconfig"
 	"tuner/ort"
 	"tuner/provider"
@@ -120,12 +121,12 @@ func trySession(ctx context.Context, runtime *ort.Runtime, of, model string) (no
 
 // tryTinyModel creates a session for the tiny model and runs it.
 func tryTinyModel(ctx context.Context, runtime *ort.Runtime, options ort.SessionOptions) error {
-	dir, err := os.MkdirTemp("", "tuner-probe-*")
+	scratch, err := durable.NewScratch("", "tuner-probe-")
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
-	path := filepath.Join(dir, "probe.onnx")
+	defer scratch.Close() // what stays is removed by the next probe
+	path := filepath.Join(scratch.Dir, "probe.onnx")
 	if err := os.WriteFile(path, tinyModel, 0o600); err != nil {
 		return err
 	}
