@@ -27,7 +27,7 @@ demo: setup ## Profile the MiniLM sentence encoder for about 3 minutes under p99
 
 # Packages without a goroutine (internal/floors sees to it), tested by simulations: the race detector finds nothing in them and makes
 # them ten times slower.
-SIMULATED := ./gate/decide ./ortsweep/race ./search/... ./stats
+SIMULATED := ./gate/decide ./ortsweep/race ./search/... ./measure/stats
 
 .PHONY: test
 test: setup lint ## All set-up, then all tests: unit and integration, with the race detector where there are goroutines
@@ -45,7 +45,7 @@ test: setup lint ## All set-up, then all tests: unit and integration, with the r
 	@echo "==> test: the laboratory's own tests"
 	@$(MAKE) --no-print-directory -C lab test MODELS="$(CURDIR)/$(MODELS)"
 	@echo "==> test: ONNX Runtime with OpenVINO"
-	library="$$($(TUNER) runtime install openvino)" && LD_LIBRARY_PATH="$${library%/*}" TUNER_ORT_LIBRARY="$$library" TUNER_MODELS="$(CURDIR)/$(MODELS)" go test -race -run OpenVINO ./ort ./engine/onnxruntime ./onnx/rewrite
+	library="$$($(TUNER) runtime install openvino)" && LD_LIBRARY_PATH="$${library%/*}" TUNER_ORT_LIBRARY="$$library" TUNER_MODELS="$(CURDIR)/$(MODELS)" go test -race -run OpenVINO ./ort ./engine/onnxruntime ./model/onnx/rewrite
 
 .PHONY: unit
 unit: ## The fast tests alone: no ONNX Runtime, no network
@@ -60,7 +60,7 @@ setup: check-tools build ## Get what demo and test need: the binary, ONNX Runtim
 
 .PHONY: check-tools
 check-tools: ## Say which tools are missing
-	@scripts/check-tools.sh
+	@tools/check-tools.sh
 
 # The go command itself knows what has changed: also C, headers and embedded files.
 .PHONY: build
@@ -83,16 +83,16 @@ lint: ## gofmt, go vet and staticcheck, of the laboratory too, and Vale for the 
 
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for FUZZTIME (20s)
-	scripts/fuzz.sh $(FUZZTIME)
+	tools/fuzz.sh $(FUZZTIME)
 
 .PHONY: golden
 golden: ## Rewrite the golden files from the present output; the journals first, which reports are made of
-	go test -p 1 ./spec ./spec/modelanalyzer ./modelconfig ./perf/output ./analyze ./report ./report/result ./export ./gate/output ./ortsweep ./ortsweep/snippet ./internal/cli -update
+	go test -p 1 ./spec ./spec/modelanalyzer ./model/modelconfig ./perf/output ./analyze ./report ./report/result ./export ./gate/output ./ortsweep ./ortsweep/snippet ./internal/cli -update
 	@$(MAKE) --no-print-directory -C lab golden
 
 .PHONY: proto
 proto: ## Generate the protocol buffer code again (needs Python 3 with pip)
-	scripts/proto.sh
+	tools/proto.sh
 
 .PHONY: clean
 clean: ## Remove build outputs, generated models and results

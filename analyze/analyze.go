@@ -8,7 +8,7 @@ import (
 
 	"tuner/internal/parallel"
 	"tuner/measure"
-	"tuner/modelconfig"
+	"tuner/model/modelconfig"
 	"tuner/search"
 	"tuner/search/plan"
 	"tuner/search/posterior"

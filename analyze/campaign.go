@@ -9,8 +9,8 @@ package analyze
 import (
 	"fmt"
 
+	"tuner/pipeline/steps"
 	"tuner/profile/campaign"
-	"tuner/steps"
 )
 
 // Campaign is a journal read back, and what `tuner run` did around it.

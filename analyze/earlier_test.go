@@ -9,7 +9,7 @@ import (
 
 	"tuner/analyze"
 	"tuner/analyze/analyzetest"
-	"tuner/journal"
+	"tuner/profile/journal"
 	"tuner/search"
 )
 

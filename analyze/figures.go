@@ -6,10 +6,10 @@ import (
 	"slices"
 	"time"
 
-	"tuner/journal"
 	"tuner/measure"
-	"tuner/modelconfig"
-	"tuner/provider"
+	"tuner/model/modelconfig"
+	"tuner/ort/provider"
+	"tuner/profile/journal"
 	"tuner/search"
 	"tuner/search/posterior"
 	"tuner/search/verdict"

@@ -1,8 +1,8 @@
 package analyze
 
 import (
-	"tuner/journal"
 	"tuner/measure"
+	"tuner/profile/journal"
 	"tuner/search"
 	"tuner/search/footprint"
 )

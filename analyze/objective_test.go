@@ -8,7 +8,7 @@ import (
 	"tuner/analyze"
 	"tuner/analyze/analyzetest"
 	"tuner/measure"
-	"tuner/modelconfig"
+	"tuner/model/modelconfig"
 	"tuner/search"
 )
 

@@ -5,8 +5,8 @@ import (
 	"math"
 	"slices"
 
-	"tuner/journal"
 	"tuner/measure"
+	"tuner/profile/journal"
 	"tuner/search"
 	"tuner/search/posterior"
 	"tuner/search/verdict"

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"tuner/measure"
-	"tuner/modelconfig"
+	"tuner/model/modelconfig"
 	"tuner/search"
 )
 

@@ -4,7 +4,7 @@ import (
 	"maps"
 	"slices"
 
-	"tuner/modelconfig"
+	"tuner/model/modelconfig"
 	"tuner/spec"
 )
 

@@ -4,14 +4,14 @@ import (
 	"slices"
 	"time"
 
-	"tuner/journal"
 	"tuner/measure"
-	"tuner/modelconfig"
+	"tuner/model/modelconfig"
+	"tuner/pipeline/steps"
+	"tuner/profile/journal"
 	"tuner/search"
 	"tuner/search/footprint"
 	"tuner/search/verdict"
 	"tuner/spec"
-	"tuner/steps"
 )
 
 // Result is what a campaign found. It is immutable, and holds all that a report needs.

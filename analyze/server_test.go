@@ -8,8 +8,8 @@ import (
 
 	"tuner/analyze"
 	"tuner/analyze/analyzetest"
-	"tuner/journal"
 	"tuner/measure"
+	"tuner/profile/journal"
 	"tuner/search"
 	"tuner/search/plan"
 	"tuner/search/queuesim"

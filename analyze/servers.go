@@ -3,7 +3,7 @@ package analyze
 import (
 	"slices"
 
-	"tuner/journal"
+	"tuner/profile/journal"
 )
 
 // Where the finals ran on another server than the search (journal.Header.Finals), figures of the two do

@@ -10,8 +10,8 @@ import (
 
 	"tuner/analyze"
 	"tuner/analyze/analyzetest"
-	"tuner/journal"
 	"tuner/measure"
+	"tuner/profile/journal"
 	"tuner/search"
 	"tuner/spec"
 )

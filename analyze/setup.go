@@ -3,8 +3,8 @@ package analyze
 import (
 	"time"
 
-	"tuner/journal"
-	"tuner/modelconfig"
+	"tuner/model/modelconfig"
+	"tuner/profile/journal"
 	"tuner/search"
 	"tuner/spec"
 )

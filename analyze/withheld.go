@@ -4,8 +4,8 @@ import (
 	"math"
 
 	"tuner/measure"
+	"tuner/measure/stats"
 	"tuner/search"
-	"tuner/stats"
 )
 
 // Withheld is what others took of the CPU time that configurations could have used in a campaign's load windows.

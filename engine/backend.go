@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"tuner/engine/hostpolicy"
-	"tuner/modelconfig"
+	"tuner/model/modelconfig"
 )
 
 // Backend runs models. Its methods are safe for concurrent use.

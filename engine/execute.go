@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"tuner/engine/scheduler"
-	"tuner/modelconfig"
-	"tuner/modelconfig/configpb"
+	"tuner/model/modelconfig"
+	"tuner/model/modelconfig/configpb"
 )
 
 // executor runs batches on one session. It keeps its lists from batch to batch, so that a steady load allocates little.

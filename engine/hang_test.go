@@ -16,7 +16,7 @@ import (
 	"tuner/engine/api"
 	"tuner/engine/enginetest"
 	"tuner/engine/scheduler"
-	"tuner/modelconfig"
+	"tuner/model/modelconfig"
 )
 
 // hanging is the max_batch_size of models whose sessions are not made before they are released.

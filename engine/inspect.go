@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"tuner/engine/api"
-	"tuner/modelconfig"
+	"tuner/model/modelconfig"
 )
 
 // Metadata describes the server.

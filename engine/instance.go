@@ -7,8 +7,8 @@ import (
 	"runtime"
 
 	"tuner/engine/hostpolicy"
-	"tuner/modelconfig"
-	"tuner/modelconfig/configpb"
+	"tuner/model/modelconfig"
+	"tuner/model/modelconfig/configpb"
 )
 
 // instance is a session with the policy of the thread that it runs on.

@@ -19,7 +19,7 @@ import (
 	"tuner/engine"
 	"tuner/engine/api"
 	"tuner/engine/enginetest"
-	"tuner/modelconfig"
+	"tuner/model/modelconfig"
 )
 
 // checkEcho sends a request whose answer is known, and checks it: the fake model repeats its inputs.

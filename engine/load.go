@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"tuner/engine/api"
-	"tuner/modelconfig"
-	"tuner/modelrepo"
+	"tuner/model/modelconfig"
+	"tuner/model/modelrepo"
 )
 
 // Load loads a model, or loads it again: what serves now goes on serving until its successor is ready, and finishes what

@@ -7,8 +7,8 @@ import (
 	"tuner/engine"
 	"tuner/engine/budget"
 	"tuner/engine/enginetest"
-	"tuner/modelconfig"
-	"tuner/modelconfig/configpb"
+	"tuner/model/modelconfig"
+	"tuner/model/modelconfig/configpb"
 )
 
 // Outputs are charged to the account of their request until they are released; one that has no room for them is told so, and

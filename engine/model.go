@@ -8,8 +8,8 @@ import (
 
 	"tuner/engine/api"
 	"tuner/engine/scheduler"
-	"tuner/modelconfig"
-	"tuner/modelconfig/configpb"
+	"tuner/model/modelconfig"
+	"tuner/model/modelconfig/configpb"
 )
 
 // model is one version of a model that is, or was, ready to serve. It is immutable but for its counters.

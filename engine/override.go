@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"tuner/modelconfig"
+	"tuner/model/modelconfig"
 )
 
 // Override is what a load request may bring in place of what the repository has.

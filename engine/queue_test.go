@@ -10,8 +10,8 @@ import (
 
 	"tuner/engine"
 	"tuner/engine/enginetest"
-	"tuner/modelconfig"
-	"tuner/modelconfig/configpb"
+	"tuner/model/modelconfig"
+	"tuner/model/modelconfig/configpb"
 )
 
 // unbatched is a model without a batch dimension: its max_batch_size stays 0.

@@ -10,8 +10,8 @@ import (
 	"strconv"
 	"strings"
 
-	"tuner/modelconfig"
-	"tuner/modelrepo"
+	"tuner/model/modelconfig"
+	"tuner/model/modelrepo"
 )
 
 // source is a model as found on disk, or as a load request brought it: its configuration before completion, and its

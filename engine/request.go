@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"tuner/engine/budget"
-	"tuner/modelconfig/configpb"
+	"tuner/model/modelconfig/configpb"
 )
 
 // DataType is the type of a tensor's elements.

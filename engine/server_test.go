@@ -15,8 +15,8 @@ import (
 	"tuner/engine"
 	"tuner/engine/api"
 	"tuner/engine/enginetest"
-	"tuner/modelconfig"
-	"tuner/modelconfig/configpb"
+	"tuner/model/modelconfig"
+	"tuner/model/modelconfig/configpb"
 )
 
 // open starts a server in explicit mode with the model "m", whose sessions are fake.

@@ -2,8 +2,8 @@ package engine
 
 import (
 	"tuner/engine/scheduler"
-	"tuner/modelconfig"
-	"tuner/modelconfig/configpb"
+	"tuner/model/modelconfig"
+	"tuner/model/modelconfig/configpb"
 )
 
 // settings translates the batching part of a configuration. As in Triton (TritonModel::SetConfiguredScheduler) a model that

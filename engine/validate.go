@@ -10,8 +10,8 @@ import (
 	"strconv"
 	"strings"
 
-	"tuner/modelconfig"
-	"tuner/modelconfig/configpb"
+	"tuner/model/modelconfig"
+	"tuner/model/modelconfig/configpb"
 )
 
 // signature is what requests to a model are checked against, prepared once at load.

@@ -8,8 +8,8 @@ import (
 
 	"tuner/engine"
 	"tuner/engine/enginetest"
-	"tuner/modelconfig"
-	"tuner/modelconfig/configpb"
+	"tuner/model/modelconfig"
+	"tuner/model/modelconfig/configpb"
 )
 
 // The texts are those observed on a real Triton. A string that is cut off it finds in the backend, which knows no request.

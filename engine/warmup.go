@@ -13,8 +13,8 @@ import (
 	"strings"
 	"time"
 
-	"tuner/modelconfig"
-	"tuner/modelconfig/configpb"
+	"tuner/model/modelconfig"
+	"tuner/model/modelconfig/configpb"
 )
 
 // What all warm-up samples of a model may have together: bytes of data, and requests. A request is a row, as in Triton, each time

@@ -13,7 +13,7 @@ import (
 	"tuner/internal/telemetry"
 	"tuner/internal/words"
 	"tuner/measure"
-	"tuner/provider"
+	"tuner/ort/provider"
 )
 
 // What the user leaves out.

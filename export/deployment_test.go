@@ -6,10 +6,10 @@ import (
 	"testing"
 	"time"
 
-	"tuner/hostinfo"
-	"tuner/journal"
+	"tuner/internal/hostinfo"
 	"tuner/measure"
-	"tuner/modelconfig"
+	"tuner/model/modelconfig"
+	"tuner/profile/journal"
 	"tuner/report/result"
 )
 

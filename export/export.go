@@ -18,7 +18,7 @@ import (
 
 	"tuner/internal/durable"
 	"tuner/internal/exit"
-	"tuner/modelrepo"
+	"tuner/model/modelrepo"
 )
 
 // InputError says that the user's input cannot be exported. The program ends with exit code 2.

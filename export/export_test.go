@@ -15,8 +15,8 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"tuner/internal/golden"
-	"tuner/modelconfig"
-	"tuner/modelrepo"
+	"tuner/model/modelconfig"
+	"tuner/model/modelrepo"
 	"tuner/report/result"
 )
 

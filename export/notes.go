@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"tuner/modelconfig"
-	"tuner/provider"
+	"tuner/model/modelconfig"
+	"tuner/ort/provider"
 	"tuner/search/verdict"
 )
 

@@ -7,8 +7,8 @@ import (
 
 	"tuner/gate/decide"
 	"tuner/internal/exit"
-	"tuner/meter"
 	"tuner/profile"
+	"tuner/runner/meter"
 	"tuner/spec"
 )
 

@@ -9,8 +9,8 @@ import (
 
 	"tuner/gate/decide"
 	"tuner/measure"
+	"tuner/measure/stats"
 	"tuner/spec"
-	"tuner/stats"
 )
 
 // Result is what a gate found out, and all that its files are made of.

@@ -18,9 +18,9 @@ import (
 	"tuner/gate/decide"
 	"tuner/internal/durable"
 	"tuner/measure"
-	"tuner/modelconfig"
+	"tuner/measure/stats"
+	"tuner/model/modelconfig"
 	"tuner/profile"
-	"tuner/stats"
 )
 
 // savedSchema is the version of saved baselines that this package writes and reads.

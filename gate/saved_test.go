@@ -16,11 +16,11 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"tuner/gate/decide"
-	"tuner/hostinfo"
+	"tuner/internal/hostinfo"
 	"tuner/measure"
-	"tuner/modelconfig"
-	"tuner/modelconfig/configpb"
-	"tuner/onnx/build"
+	"tuner/model/modelconfig"
+	"tuner/model/modelconfig/configpb"
+	"tuner/model/onnx/build"
 	"tuner/profile"
 	"tuner/spec"
 )

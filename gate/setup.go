@@ -8,10 +8,10 @@ import (
 	"slices"
 	"syscall"
 
-	"tuner/hostinfo"
+	"tuner/internal/hostinfo"
 	"tuner/measure"
-	"tuner/modelconfig"
-	"tuner/modelrepo"
+	"tuner/model/modelconfig"
+	"tuner/model/modelrepo"
 	"tuner/profile"
 	"tuner/runner"
 	"tuner/spec"

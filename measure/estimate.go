@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"tuner/stats"
+	"tuner/measure/stats"
 )
 
 // Estimate is a metric's value with its 95 % confidence interval. Lo = Hi = Value when no interval can be computed.

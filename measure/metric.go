@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"tuner/stats"
+	"tuner/measure/stats"
 )
 
 // Metric names a measured quantity. Values are in base units: infer/s, seconds, bytes, ratios.

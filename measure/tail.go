@@ -3,7 +3,7 @@ package measure
 import (
 	"math"
 
-	"tuner/stats"
+	"tuner/measure/stats"
 )
 
 // Tail is a latency percentile and its error, both on log scale.

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"unsafe"
 
-	"tuner/provider"
+	"tuner/ort/provider"
 )
 
 // recordAssignment is the session entry that makes ONNX Runtime keep which provider took which node.

@@ -15,7 +15,7 @@ import (
 
 	binding "github.com/yalue/onnxruntime_go"
 
-	"tuner/provider"
+	"tuner/ort/provider"
 )
 
 // Provider is an execution provider with its options, in ONNX Runtime's own names and values.

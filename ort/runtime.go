@@ -28,7 +28,7 @@ import (
 
 	binding "github.com/yalue/onnxruntime_go"
 
-	"tuner/provider"
+	"tuner/ort/provider"
 )
 
 // table is ONNX Runtime's function table.

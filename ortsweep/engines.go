@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"tuner/measure"
-	"tuner/modelconfig"
-	"tuner/modelrepo"
+	"tuner/model/modelconfig"
+	"tuner/model/modelrepo"
 	"tuner/ortsweep/race"
 	"tuner/profile"
 	"tuner/runner"

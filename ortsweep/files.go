@@ -13,14 +13,14 @@ import (
 	"strings"
 
 	"tuner/internal/durable"
-	"tuner/modelconfig"
-	"tuner/onnx"
-	"tuner/onnx/inputs"
+	"tuner/model/modelconfig"
+	"tuner/model/onnx"
+	"tuner/model/onnx/inputs"
+	"tuner/ort/provider"
 	"tuner/ortsweep/race"
 	"tuner/ortsweep/snippet"
 	"tuner/profile"
 	"tuner/profile/campaign"
-	"tuner/provider"
 	"tuner/search"
 )
 

@@ -18,17 +18,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tuner/internal/golden"
-	"tuner/journal"
 	"tuner/measure"
-	"tuner/modelconfig"
-	"tuner/modelconfig/configpb"
-	"tuner/onnx/build"
+	"tuner/measure/stats"
+	"tuner/model/modelconfig"
+	"tuner/model/modelconfig/configpb"
+	"tuner/model/onnx/build"
+	"tuner/model/precision/accuracy"
 	"tuner/ortsweep/race"
-	"tuner/precision/accuracy"
 	"tuner/profile"
+	"tuner/profile/journal"
 	"tuner/search"
 	"tuner/spec"
-	"tuner/stats"
 )
 
 // newSetup is a sweep of Triton's example model on a machine of four cores, as a text of ortsweep.yaml asks for it.

@@ -10,12 +10,12 @@ import (
 	"strings"
 
 	"tuner/internal/words"
-	"tuner/journal"
 	"tuner/measure"
+	"tuner/measure/stats"
 	"tuner/ortsweep/race"
+	"tuner/profile/journal"
 	"tuner/search"
 	"tuner/spec"
-	"tuner/stats"
 )
 
 // Result is what a sweep found out, and all that its files are made of.

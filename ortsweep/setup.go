@@ -12,12 +12,12 @@ import (
 	"runtime"
 	"slices"
 
-	"tuner/modelconfig"
-	"tuner/modelconfig/configpb"
+	"tuner/model/modelconfig"
+	"tuner/model/modelconfig/configpb"
+	"tuner/ort/provider"
 	"tuner/ortsweep/race"
 	"tuner/ortsweep/snippet"
 	"tuner/profile"
-	"tuner/provider"
 	"tuner/search"
 	"tuner/spec"
 )

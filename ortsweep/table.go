@@ -13,10 +13,10 @@ import (
 	"tuner/internal/terminal"
 	"tuner/internal/words"
 	"tuner/measure"
+	"tuner/measure/stats"
 	"tuner/ortsweep/race"
 	"tuner/search"
 	"tuner/spec"
-	"tuner/stats"
 )
 
 // mostRows is how many candidates the table shows: the answer must stay on the screen.

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"time"
 
-	"tuner/load"
 	"tuner/measure"
+	"tuner/runner/load"
 )
 
 // trial is the measurement of one level while it goes on.

@@ -4,10 +4,10 @@ import (
 	"context"
 	"time"
 
-	"tuner/load"
 	"tuner/measure"
-	"tuner/meter"
-	"tuner/wire"
+	"tuner/runner/load"
+	"tuner/runner/meter"
+	"tuner/runner/wire"
 )
 
 // Options say what to measure.

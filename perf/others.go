@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
-	"tuner/load"
 	"tuner/measure"
+	"tuner/runner/load"
 )
 
 // others are the loads on further models.

@@ -7,7 +7,7 @@ import (
 
 	"tuner/internal/testserver"
 	"tuner/measure"
-	"tuner/meter"
+	"tuner/runner/meter"
 )
 
 // counter is a gauge that tells n² µs of this process's CPU time at the n-th reading, and a clock of n GHz.

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"tuner/measure"
-	"tuner/meter"
+	"tuner/runner/meter"
 )
 
 // readings collects what a gauge says at the edges of a load's windows.

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"time"
 
-	"tuner/load"
 	"tuner/measure"
+	"tuner/runner/load"
 )
 
 // run is one run of levels.

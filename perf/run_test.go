@@ -9,10 +9,10 @@ import (
 
 	"tuner/engine/api"
 	"tuner/internal/testserver"
-	"tuner/load"
 	"tuner/measure"
-	"tuner/meter"
-	"tuner/wire"
+	"tuner/runner/load"
+	"tuner/runner/meter"
+	"tuner/runner/wire"
 )
 
 // blind is a gauge that sees nothing.

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"tuner/load"
 	"tuner/measure"
+	"tuner/runner/load"
 )
 
 // fake is a run whose levels are made up: the latency is a function of the level and of how often it was measured.

@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"tuner/internal/testserver"
-	"tuner/load"
 	"tuner/measure"
-	"tuner/wire"
+	"tuner/runner/load"
+	"tuner/runner/wire"
 )
 
 // overGRPC is target over gRPC.

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"tuner/measure"
-	"tuner/stats"
+	"tuner/measure/stats"
 )
 
 // Bounds of the stop rules (docs/design/measurement.md).

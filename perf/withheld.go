@@ -4,7 +4,7 @@ import (
 	"math"
 
 	"tuner/measure"
-	"tuner/stats"
+	"tuner/measure/stats"
 )
 
 // evened takes what others withheld out of a figure of a level's windows, moved to the mean of it: a control variate. The

@@ -14,10 +14,10 @@ import (
 	"tuner/export"
 	"tuner/internal/terminal"
 	"tuner/internal/words"
+	"tuner/pipeline/steps"
 	"tuner/report/html"
 	"tuner/report/text"
 	"tuner/spec"
-	"tuner/steps"
 )
 
 // writeAnswer prints the best configuration, where the results are, and the next commands.

@@ -12,10 +12,10 @@ import (
 	"tuner/export"
 	"tuner/internal/durable"
 	"tuner/internal/exit"
+	"tuner/pipeline/steps"
 	"tuner/profile/campaign"
 	"tuner/report/formats"
 	"tuner/spec"
-	"tuner/steps"
 )
 
 // chartDir is the folder of the chart's export in the output folder.

@@ -7,13 +7,13 @@ import (
 	"strings"
 	"testing"
 
-	"tuner/onnx"
-	"tuner/onnx/build"
-	"tuner/onnx/inputs"
-	"tuner/ortlib"
-	"tuner/precision"
-	"tuner/precision/places"
-	"tuner/steps"
+	"tuner/model/onnx"
+	"tuner/model/onnx/build"
+	"tuner/model/onnx/inputs"
+	"tuner/model/precision"
+	"tuner/model/precision/places"
+	"tuner/ort/ortlib"
+	"tuner/pipeline/steps"
 )
 
 // batchOpener answers y with x and m with n, and what the model with a symbolic batch dimension

@@ -10,7 +10,7 @@ import (
 	"slices"
 
 	"tuner/internal/durable"
-	"tuner/steps"
+	"tuner/pipeline/steps"
 )
 
 // receiptName is the file by which a run recognizes a folder that it wrote: the chart or the

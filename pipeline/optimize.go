@@ -10,15 +10,15 @@ import (
 	"tuner/analyze"
 	"tuner/internal/durable"
 	"tuner/internal/exit"
-	"tuner/modelconfig"
-	"tuner/onnx"
-	"tuner/ortlib"
-	"tuner/precision/places"
-	"tuner/provider"
-	"tuner/provider/probe"
+	"tuner/model/modelconfig"
+	"tuner/model/onnx"
+	"tuner/model/precision/places"
+	"tuner/ort/ortlib"
+	"tuner/ort/provider"
+	"tuner/ort/provider/probe"
+	"tuner/pipeline/steps"
 	"tuner/search"
 	"tuner/spec"
-	"tuner/steps"
 )
 
 // optimizedDir is the folder of the optimized model in the output folder.

@@ -16,15 +16,15 @@ import (
 	"tuner/export"
 	"tuner/internal/exit"
 	"tuner/internal/words"
-	"tuner/meter"
-	"tuner/ortlib"
+	"tuner/model/pytorch"
+	"tuner/ort/ortlib"
+	"tuner/pipeline/steps"
 	"tuner/profile"
 	"tuner/profile/preparation"
-	"tuner/pytorch"
 	"tuner/report/json"
+	"tuner/runner/meter"
 	"tuner/runner/target"
 	"tuner/spec"
-	"tuner/steps"
 )
 
 // Request says what is run, and where it is told. Either Model or Profile is given.

@@ -18,17 +18,17 @@ import (
 	"tuner/analyze"
 	"tuner/analyze/analyzetest"
 	"tuner/internal/exit"
-	"tuner/journal"
-	"tuner/onnx"
-	"tuner/onnx/build"
-	"tuner/ortlib"
-	"tuner/precision/accuracy"
+	"tuner/model/onnx"
+	"tuner/model/onnx/build"
+	"tuner/model/precision/accuracy"
+	"tuner/ort/ortlib"
+	"tuner/pipeline/steps"
 	"tuner/profile"
+	"tuner/profile/journal"
 	"tuner/profile/preparation"
 	"tuner/profile/starter"
 	"tuner/search"
 	"tuner/spec"
-	"tuner/steps"
 )
 
 // wishOf is the wish that flags of `tuner run` make.

@@ -8,12 +8,12 @@ import (
 	"tuner/analyze"
 	"tuner/internal/checksum"
 	"tuner/internal/exit"
+	"tuner/pipeline/steps"
 	"tuner/profile/campaign"
 	"tuner/report"
 	"tuner/report/formats"
 	"tuner/report/markdown"
 	"tuner/spec"
-	"tuner/steps"
 )
 
 // repository makes the sixth step: the optimal configuration and the repository, as far as

@@ -8,8 +8,8 @@ import (
 	"tuner/analyze"
 	"tuner/internal/terminal"
 	"tuner/internal/words"
+	"tuner/pipeline/steps"
 	"tuner/profile"
-	"tuner/steps"
 )
 
 // search makes the fourth step. After an interruption the later steps still use what was measured.

@@ -8,11 +8,11 @@ import (
 	"strings"
 
 	"tuner/internal/words"
-	"tuner/journal"
-	"tuner/precision/accuracy"
+	"tuner/model/precision/accuracy"
+	"tuner/pipeline/steps"
 	"tuner/profile"
+	"tuner/profile/journal"
 	"tuner/spec"
-	"tuner/steps"
 )
 
 // variants makes the second and the third step, and returns what the campaign measures beside the

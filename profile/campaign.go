@@ -10,8 +10,8 @@ import (
 	"fmt"
 	"time"
 
-	"tuner/journal"
 	"tuner/measure"
+	"tuner/profile/journal"
 	"tuner/runner"
 	"tuner/search"
 	"tuner/search/verdict"

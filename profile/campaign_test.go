@@ -10,9 +10,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"tuner/journal"
 	"tuner/measure"
 	"tuner/profile"
+	"tuner/profile/journal"
 	"tuner/runner"
 	"tuner/search"
 	"tuner/search/posterior"

@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"fmt"
 
-	"tuner/dataset"
-	"tuner/precision"
+	"tuner/model/dataset"
+	"tuner/model/precision"
 	"tuner/spec"
 )
 

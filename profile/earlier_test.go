@@ -11,10 +11,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"tuner/journal"
 	"tuner/measure"
-	"tuner/modelrepo"
+	"tuner/model/modelrepo"
 	"tuner/profile"
+	"tuner/profile/journal"
 	"tuner/search"
 	"tuner/search/plan"
 )

@@ -9,8 +9,8 @@ import (
 	"syscall"
 
 	"tuner/measure"
-	"tuner/modelconfig"
-	"tuner/modelrepo"
+	"tuner/model/modelconfig"
+	"tuner/model/modelrepo"
 	"tuner/runner"
 	"tuner/search"
 	"tuner/spec"

@@ -3,8 +3,8 @@ package profile
 import (
 	"math"
 
-	"tuner/hostinfo"
-	"tuner/modelconfig"
+	"tuner/internal/hostinfo"
+	"tuner/model/modelconfig"
 	"tuner/search"
 	"tuner/spec"
 )

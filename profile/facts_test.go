@@ -3,10 +3,10 @@ package profile_test
 import (
 	"testing"
 
-	"tuner/hostinfo"
-	"tuner/modelconfig"
-	"tuner/modelconfig/configpb"
-	"tuner/onnx/build"
+	"tuner/internal/hostinfo"
+	"tuner/model/modelconfig"
+	"tuner/model/modelconfig/configpb"
+	"tuner/model/onnx/build"
 	"tuner/profile"
 	"tuner/search"
 )

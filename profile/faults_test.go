@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"tuner/internal/durable/faulty"
-	"tuner/journal"
+	"tuner/profile/journal"
 	"tuner/search"
 )
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"tuner/internal/durable"
-	"tuner/onnx"
+	"tuner/model/onnx"
 )
 
 // stamp is by what a file is known again without reading it.

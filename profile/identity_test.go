@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"tuner/measure"
-	"tuner/onnx/build"
+	"tuner/model/onnx/build"
 	"tuner/profile"
 	"tuner/runner"
 	"tuner/search"

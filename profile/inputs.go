@@ -2,10 +2,10 @@ package profile
 
 import (
 	"tuner/engine/api"
-	"tuner/onnx/inputs"
-	"tuner/payload"
+	"tuner/model/onnx/inputs"
 	"tuner/profile/campaign"
 	"tuner/runner"
+	"tuner/runner/payload"
 	"tuner/spec"
 )
 

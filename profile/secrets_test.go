@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"tuner/journal"
 	"tuner/profile"
+	"tuner/profile/journal"
 	"tuner/search"
 	"tuner/spec"
 )

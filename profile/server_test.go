@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"tuner/journal"
 	"tuner/profile"
+	"tuner/profile/journal"
 	"tuner/search"
 )
 

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"tuner/internal/durable"
-	"tuner/journal"
-	"tuner/modelconfig"
+	"tuner/model/modelconfig"
 	"tuner/profile/campaign"
+	"tuner/profile/journal"
 	"tuner/search"
 	"tuner/search/plan"
 	"tuner/spec"

@@ -6,11 +6,11 @@ import (
 	"testing"
 	"time"
 
-	"tuner/journal"
-	"tuner/modelconfig"
-	"tuner/precision/accuracy"
+	"tuner/model/modelconfig"
+	"tuner/model/precision/accuracy"
 	"tuner/profile"
 	"tuner/profile/campaign"
+	"tuner/profile/journal"
 	"tuner/search"
 	"tuner/spec"
 )

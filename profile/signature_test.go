@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tuner/internal/orttest"
-	"tuner/onnx"
-	"tuner/onnx/build"
+	"tuner/model/onnx"
+	"tuner/model/onnx/build"
 	"tuner/ort"
 	"tuner/profile"
 )

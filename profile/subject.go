@@ -10,11 +10,11 @@ import (
 
 	"tuner/internal/durable"
 	"tuner/internal/exit"
-	"tuner/modelconfig"
-	"tuner/modelconfig/configpb"
-	"tuner/modelrepo"
-	"tuner/onnx"
-	"tuner/onnx/shapes"
+	"tuner/model/modelconfig"
+	"tuner/model/modelconfig/configpb"
+	"tuner/model/modelrepo"
+	"tuner/model/onnx"
+	"tuner/model/onnx/shapes"
 	"tuner/spec"
 )
 

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"tuner/modelconfig"
-	"tuner/onnx"
-	"tuner/onnx/build"
+	"tuner/model/modelconfig"
+	"tuner/model/onnx"
+	"tuner/model/onnx/build"
 	"tuner/profile"
 	"tuner/spec"
 )

@@ -11,12 +11,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"tuner/journal"
-	"tuner/onnx"
-	"tuner/onnx/build"
-	"tuner/precision"
-	"tuner/precision/accuracy"
+	"tuner/model/onnx"
+	"tuner/model/onnx/build"
+	"tuner/model/precision"
+	"tuner/model/precision/accuracy"
 	"tuner/profile"
+	"tuner/profile/journal"
 	"tuner/search"
 	"tuner/spec"
 )

@@ -16,7 +16,7 @@ import (
 
 	"tuner/analyze"
 	"tuner/analyze/analyzetest"
-	"tuner/journal"
+	"tuner/profile/journal"
 	"tuner/report/formats"
 	"tuner/search"
 	"tuner/spec"

@@ -12,7 +12,7 @@ import (
 	"tuner/analyze"
 	"tuner/internal/durable"
 	"tuner/internal/exit"
-	"tuner/journal"
+	"tuner/profile/journal"
 	"tuner/report/result"
 )
 

@@ -12,8 +12,8 @@ import (
 
 	"tuner/analyze"
 	"tuner/analyze/analyzetest"
-	"tuner/journal"
 	"tuner/measure"
+	"tuner/profile/journal"
 	"tuner/report"
 	resultcsv "tuner/report/csv"
 	"tuner/report/html"

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tuner/analyze"
-	"tuner/modelconfig"
+	"tuner/model/modelconfig"
 	"tuner/report"
 	"tuner/report/formats"
 	"tuner/report/reporttest"

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"tuner/analyze"
-	"tuner/journal"
+	"tuner/profile/journal"
 	"tuner/report"
 	"tuner/report/html"
 	resultjson "tuner/report/json"

@@ -11,12 +11,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tuner/analyze"
+	"tuner/pipeline/steps"
 	"tuner/report/html"
 	resultjson "tuner/report/json"
 	"tuner/report/markdown"
 	"tuner/report/reporttest"
 	"tuner/report/result"
-	"tuner/steps"
 )
 
 // The steps of `tuner run` are in all reports; a campaign that was run by itself has none.

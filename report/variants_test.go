@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"tuner/analyze"
-	"tuner/journal"
+	"tuner/profile/journal"
 	"tuner/report/figures"
 	resultjson "tuner/report/json"
 	"tuner/report/markdown"

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"tuner/hostinfo"
+	"tuner/internal/hostinfo"
 	"tuner/measure"
 )
 

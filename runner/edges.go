@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"tuner/measure"
-	"tuner/meter"
+	"tuner/runner/meter"
 )
 
 // edges collects the readings of a trial: before the ramp, at the first window's beginning, at each window's end.

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"tuner/engine/api"
-	"tuner/load"
 	"tuner/measure"
+	"tuner/runner/load"
 )
 
 // loadError says that the engine refused to load the model.

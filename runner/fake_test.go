@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"tuner/engine/api"
-	"tuner/load"
 	"tuner/measure"
+	"tuner/runner/load"
 )
 
 const ms = time.Millisecond

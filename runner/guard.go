@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"tuner/hostinfo"
+	"tuner/internal/hostinfo"
 )
 
 // memoryError says that an engine used more memory than it may.

@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"tuner/engine/api"
-	"tuner/load"
 	"tuner/measure"
+	"tuner/runner/load"
 )
 
 // Options say how to measure. Zero durations take the defaults.

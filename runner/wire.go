@@ -6,8 +6,8 @@ import (
 	"fmt"
 
 	"tuner/engine/api"
-	"tuner/load"
-	"tuner/wire"
+	"tuner/runner/load"
+	"tuner/runner/wire"
 )
 
 // Dial makes a client of a launched engine, which controls it and asks. It connects when it is used.

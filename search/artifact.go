@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"tuner/provider"
+	"tuner/ort/provider"
 )
 
 // The folding rules about what serves a model: its file, ONNX Runtime's build, the execution provider and their options.

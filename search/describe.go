@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"tuner/provider"
+	"tuner/ort/provider"
 )
 
 // Describe names the candidate in a few words for people: "2 instances × 1 thread, batch 16, int8". What goes without saying

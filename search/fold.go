@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"tuner/provider"
+	"tuner/ort/provider"
 )
 
 // Combinations is the number of raw combinations of the knobs' values, before folding; at most limit.

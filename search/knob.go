@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"tuner/provider"
+	"tuner/ort/provider"
 )
 
 // Scope says what a change of a knob costs, from dearest to cheapest.

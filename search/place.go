@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"tuner/provider"
+	"tuner/ort/provider"
 )
 
 // Place is where a variant of the model serves: on an execution provider, in one ONNX Runtime build where several are measured.

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"time"
 
-	"tuner/provider"
+	"tuner/ort/provider"
 )
 
 // Serving is how a candidate serves: what it makes of batcher, instances and threads.

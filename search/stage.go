@@ -3,7 +3,7 @@ package search
 import (
 	"slices"
 
-	"tuner/provider"
+	"tuner/ort/provider"
 )
 
 // A campaign's gain has two parts: what serves the model (precision, runtime, execution provider, session options), and how

@@ -4,7 +4,7 @@ import (
 	"cmp"
 
 	"tuner/measure"
-	"tuner/provider"
+	"tuner/ort/provider"
 )
 
 // Withheld is what others took of the CPU time that a candidate could have used in a measurement (measure.Withheld), with so

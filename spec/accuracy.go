@@ -8,8 +8,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"tuner/precision/accuracy"
-	"tuner/provider"
+	"tuner/model/precision/accuracy"
+	"tuner/ort/provider"
 	"tuner/search"
 )
 

@@ -6,8 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"tuner/precision"
-	"tuner/precision/accuracy"
+	"tuner/model/precision"
+	"tuner/model/precision/accuracy"
 	"tuner/search"
 )
 

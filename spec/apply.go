@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"strings"
 
-	"tuner/modelconfig"
-	"tuner/modelconfig/configpb"
+	"tuner/model/modelconfig"
+	"tuner/model/modelconfig/configpb"
 	"tuner/search"
 )
 

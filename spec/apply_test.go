@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"tuner/modelconfig"
+	"tuner/model/modelconfig"
 	"tuner/search"
 )
 

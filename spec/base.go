@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"time"
 
-	"tuner/modelconfig"
-	"tuner/modelconfig/configpb"
-	"tuner/provider"
+	"tuner/model/modelconfig"
+	"tuner/model/modelconfig/configpb"
+	"tuner/ort/provider"
 	"tuner/search"
 )
 

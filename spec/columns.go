@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"tuner/modelconfig"
+	"tuner/model/modelconfig"
 )
 
 // CSVFiles are the CSV files of the results.

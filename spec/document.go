@@ -12,7 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"tuner/internal/words"
-	"tuner/modelconfig"
+	"tuner/model/modelconfig"
 )
 
 // maxNodes is how many values a document may have after its aliases are expanded; more is a mistake or an attack.

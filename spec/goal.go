@@ -8,7 +8,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"tuner/measure"
-	"tuner/modelconfig"
+	"tuner/model/modelconfig"
 	"tuner/search"
 )
 

@@ -9,8 +9,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"tuner/modelconfig"
-	"tuner/provider"
+	"tuner/model/modelconfig"
+	"tuner/ort/provider"
 	"tuner/search"
 )
 

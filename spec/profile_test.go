@@ -14,8 +14,8 @@ import (
 
 	"tuner/internal/golden"
 	"tuner/measure"
-	"tuner/precision/accuracy"
-	"tuner/provider"
+	"tuner/model/precision/accuracy"
+	"tuner/ort/provider"
 	"tuner/search"
 	"tuner/search/plan"
 )

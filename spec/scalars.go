@@ -10,7 +10,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"tuner/modelconfig"
+	"tuner/model/modelconfig"
 )
 
 // text reads a string that is not empty.

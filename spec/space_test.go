@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"tuner/provider"
+	"tuner/ort/provider"
 	"tuner/search"
 )
 

@@ -10,7 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
-	"tuner/modelconfig"
+	"tuner/model/modelconfig"
 	"tuner/search"
 )
 

@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"tuner/analyze"
-	"tuner/journal"
 	"tuner/measure"
-	"tuner/modelconfig"
+	"tuner/model/modelconfig"
 	"tuner/profile/campaign"
+	"tuner/profile/journal"
 	"tuner/search"
 	"tuner/spec"
 )

@@ -8,7 +8,7 @@ import (
 
 	"tuner/analyze"
 	"tuner/measure"
-	"tuner/modelconfig"
+	"tuner/model/modelconfig"
 	"tuner/search"
 	"tuner/spec"
 )

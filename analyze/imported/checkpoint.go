@@ -10,8 +10,8 @@ import (
 
 	"tuner/analyze"
 	"tuner/measure"
-	"tuner/modelconfig"
-	"tuner/modelconfig/configpb"
+	"tuner/model/modelconfig"
+	"tuner/model/modelconfig/configpb"
 )
 
 // checkpoint is what is read of a Model Analyzer checkpoint: models, their variants by name, each a pair of configuration and measurements.

@@ -17,7 +17,7 @@ import (
 	"tuner/analyze"
 	"tuner/internal/durable"
 	"tuner/measure"
-	"tuner/modelconfig"
+	"tuner/model/modelconfig"
 )
 
 // maxBytes is how large a file may be: a checkpoint of 500 measurements has some four megabytes.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"tuner/modelconfig"
+	"tuner/model/modelconfig"
 )
 
 // Tensor is an input or output of a request, in wire form: elements little-endian and row-major; each element of BYTES is

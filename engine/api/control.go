@@ -10,7 +10,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
 
-	"tuner/modelconfig"
+	"tuner/model/modelconfig"
 )
 
 // Control is the part of a Client that asks about a server and its models, and sends no inferences.

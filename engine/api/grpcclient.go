@@ -16,7 +16,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	pb "tuner/engine/api/inferencepb"
-	"tuner/modelconfig"
+	"tuner/model/modelconfig"
 )
 
 // GRPCClient is a Client over gRPC.

@@ -12,7 +12,7 @@ import (
 	"net/url"
 	"strconv"
 
-	"tuner/modelconfig"
+	"tuner/model/modelconfig"
 )
 
 // maxReply bounds what an answer other than an inference may hold, in bytes.

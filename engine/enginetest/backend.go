@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"tuner/engine"
-	"tuner/modelconfig"
-	"tuner/modelconfig/configpb"
+	"tuner/model/modelconfig"
+	"tuner/model/modelconfig/configpb"
 )
 
 // Backend is a fake engine.Backend. An output whose rows have as many bytes as those of the input at the same position

@@ -24,8 +24,8 @@ import (
 	"tuner/engine/enginetest"
 	"tuner/engine/grpcapi"
 	"tuner/internal/alloctest"
-	"tuner/modelconfig"
-	"tuner/modelconfig/configpb"
+	"tuner/model/modelconfig"
+	"tuner/model/modelconfig/configpb"
 )
 
 // patience is how long a test waits for what should happen at once.

@@ -10,7 +10,7 @@ import (
 
 	"tuner/engine"
 	"tuner/engine/budget"
-	"tuner/modelconfig/configpb"
+	"tuner/model/modelconfig/configpb"
 )
 
 // wire is a frame with a payload of zeros.

@@ -8,7 +8,7 @@ import (
 
 	"tuner/engine"
 	pb "tuner/engine/api/inferencepb"
-	"tuner/modelconfig/configpb"
+	"tuner/model/modelconfig/configpb"
 )
 
 // typical is what perf_analyzer sends for two inputs of 16 integers.

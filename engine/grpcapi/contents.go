@@ -7,7 +7,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"tuner/engine"
-	"tuner/modelconfig/configpb"
+	"tuner/model/modelconfig/configpb"
 )
 
 // contents are the typed contents of an input, an InferTensorContents. They stay where they were received: protobuf's own form

@@ -2,8 +2,8 @@ package grpcapi
 
 import (
 	"tuner/engine"
-	"tuner/modelconfig"
-	"tuner/modelconfig/configpb"
+	"tuner/model/modelconfig"
+	"tuner/model/modelconfig/configpb"
 )
 
 // Names of data types on the wire, and back. Both are looked up for each tensor.

@@ -14,8 +14,8 @@ import (
 
 	pb "tuner/engine/api/inferencepb"
 	"tuner/engine/enginetest"
-	"tuner/modelconfig"
-	"tuner/modelconfig/configpb"
+	"tuner/model/modelconfig"
+	"tuner/model/modelconfig/configpb"
 )
 
 func connect(t *testing.T, e *enginetest.Engine) (*grpc.ClientConn, pb.GRPCInferenceServiceClient) {

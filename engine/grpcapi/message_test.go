@@ -13,7 +13,7 @@ import (
 
 	"tuner/engine"
 	pb "tuner/engine/api/inferencepb"
-	"tuner/modelconfig/configpb"
+	"tuner/model/modelconfig/configpb"
 )
 
 // asProto is the message as protobuf has it.

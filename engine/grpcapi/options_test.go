@@ -25,8 +25,8 @@ import (
 	pb "tuner/engine/api/inferencepb"
 	"tuner/engine/enginetest"
 	"tuner/engine/grpcapi"
-	"tuner/modelconfig"
-	"tuner/modelconfig/configpb"
+	"tuner/model/modelconfig"
+	"tuner/model/modelconfig/configpb"
 )
 
 // serve starts another front end of an engine, which ends with the test.

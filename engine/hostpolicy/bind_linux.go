@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"tuner/hostinfo"
+	"tuner/internal/hostinfo"
 )
 
 // mpolBind is MPOL_BIND of set_mempolicy(2): memory comes from the given nodes alone.

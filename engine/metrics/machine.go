@@ -7,7 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"tuner/hostinfo"
+	"tuner/internal/hostinfo"
 )
 
 // sources are where the figures of the machine come from.

@@ -12,7 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"tuner/hostinfo"
+	"tuner/internal/hostinfo"
 )
 
 // bench is a machine with figures that the test sets.

@@ -9,8 +9,8 @@ import (
 	"fmt"
 
 	"tuner/engine"
-	"tuner/modelconfig"
-	"tuner/onnx/extent"
+	"tuner/model/modelconfig"
+	"tuner/model/onnx/extent"
 	"tuner/ort"
 )
 

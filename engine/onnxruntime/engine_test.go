@@ -20,9 +20,9 @@ import (
 	"tuner/engine/enginetest"
 	"tuner/engine/onnxruntime"
 	"tuner/internal/orttest"
-	"tuner/modelconfig"
-	"tuner/onnx"
-	"tuner/onnx/build"
+	"tuner/model/modelconfig"
+	"tuner/model/onnx"
+	"tuner/model/onnx/build"
 )
 
 func TestMain(m *testing.M) { os.Exit(orttest.Main(m)) }

@@ -16,8 +16,8 @@ import (
 	"tuner/engine/hostpolicy"
 	"tuner/engine/onnxruntime"
 	"tuner/internal/orttest"
-	"tuner/modelconfig/configpb"
-	"tuner/onnx/build"
+	"tuner/model/modelconfig/configpb"
+	"tuner/model/onnx/build"
 )
 
 // boundThreads counts the threads of this process that may run on core 0 alone. The first thread of a process cannot end, so

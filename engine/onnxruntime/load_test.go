@@ -12,8 +12,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"tuner/engine/api"
-	"tuner/onnx/build"
-	"tuner/onnx/onnxpb"
+	"tuner/model/onnx/build"
+	"tuner/model/onnx/onnxpb"
 )
 
 // Texts of the refusals, as observed on a real Triton; what served before goes on.

@@ -7,7 +7,7 @@ import (
 
 	"tuner/engine/api"
 	"tuner/internal/orttest"
-	"tuner/onnx/build"
+	"tuner/model/onnx/build"
 )
 
 // openVINO is the configuration of an instance on OpenVINO, with a parameter of its accelerator.

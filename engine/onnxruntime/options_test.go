@@ -7,7 +7,7 @@ import (
 
 	"tuner/engine"
 	"tuner/engine/hostpolicy"
-	"tuner/modelconfig"
+	"tuner/model/modelconfig"
 	"tuner/ort"
 )
 

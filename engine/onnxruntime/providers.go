@@ -5,7 +5,7 @@ import (
 
 	"tuner/engine"
 	"tuner/engine/hostpolicy"
-	"tuner/modelconfig"
+	"tuner/model/modelconfig"
 )
 
 // place is where an instance's session is made, on the calling thread.

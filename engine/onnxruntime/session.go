@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"tuner/engine"
-	"tuner/modelconfig"
+	"tuner/model/modelconfig"
 	"tuner/ort"
 )
 

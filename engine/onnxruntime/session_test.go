@@ -13,8 +13,8 @@ import (
 	"tuner/engine/api"
 	"tuner/engine/onnxruntime"
 	"tuner/internal/orttest"
-	"tuner/modelconfig"
-	"tuner/onnx/build"
+	"tuner/model/modelconfig"
+	"tuner/model/onnx/build"
 )
 
 // Sessions that are merely open have none of Go's processors, and may be closed twice.

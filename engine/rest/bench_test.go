@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"tuner/engine"
-	"tuner/modelconfig/configpb"
+	"tuner/model/modelconfig/configpb"
 )
 
 const (

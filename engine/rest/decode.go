@@ -6,8 +6,8 @@ import (
 	"strconv"
 
 	"tuner/engine"
-	"tuner/modelconfig"
-	"tuner/modelconfig/configpb"
+	"tuner/model/modelconfig"
+	"tuner/model/modelconfig/configpb"
 )
 
 // maxTensors bounds the inputs and the outputs of a request.

@@ -4,8 +4,8 @@ import (
 	"strconv"
 
 	"tuner/engine"
-	"tuner/modelconfig"
-	"tuner/modelconfig/configpb"
+	"tuner/model/modelconfig"
+	"tuner/model/modelconfig/configpb"
 )
 
 // appendResponse appends the JSON part of an answer to dst. The data of the outputs that are wanted in binary form follows

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"tuner/engine"
-	"tuner/modelconfig"
-	"tuner/modelconfig/configpb"
+	"tuner/model/modelconfig"
+	"tuner/model/modelconfig/configpb"
 )
 
 // FuzzInferRequest feeds the reader of infer requests. It must never panic, must not take more memory than the input

@@ -25,7 +25,7 @@ import (
 	"tuner/engine"
 	"tuner/engine/api"
 	"tuner/engine/budget"
-	"tuner/modelconfig"
+	"tuner/model/modelconfig"
 )
 
 // DefaultMaxInput is the default of Options.MaxInput.

@@ -18,7 +18,7 @@ import (
 	"tuner/engine/enginetest"
 	"tuner/engine/rest"
 	"tuner/internal/alloctest"
-	"tuner/modelconfig/configpb"
+	"tuner/model/modelconfig/configpb"
 )
 
 // patience is how long a test waits for what should happen at once.

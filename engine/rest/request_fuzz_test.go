@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"tuner/modelconfig/configpb"
+	"tuner/model/modelconfig/configpb"
 )
 
 // FuzzRequest feeds the whole of what a client sends for an inference: the length of the JSON as a header, and the body. It

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"tuner/engine/enginetest"
-	"tuner/modelconfig"
-	"tuner/modelconfig/configpb"
+	"tuner/model/modelconfig"
+	"tuner/model/modelconfig/configpb"
 )
 
 // answer is what a client sees.

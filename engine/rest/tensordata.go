@@ -7,7 +7,7 @@ import (
 	"strconv"
 
 	"tuner/engine"
-	"tuner/modelconfig/configpb"
+	"tuner/model/modelconfig/configpb"
 )
 
 // elements walks over the elements of a JSON array, flat or nested. The array has been checked, so that brackets, commas

@@ -25,11 +25,11 @@ import (
 	"tuner/engine/flags"
 	"tuner/engine/frontends"
 	"tuner/engine/onnxruntime"
-	"tuner/hostinfo"
 	"tuner/internal/exit"
+	"tuner/internal/hostinfo"
 	"tuner/ort"
-	"tuner/ortlib"
-	"tuner/provider"
+	"tuner/ort/ortlib"
+	"tuner/ort/provider"
 )
 
 // errExitTimeout ends a server that could not end in time.

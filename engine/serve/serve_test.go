@@ -14,7 +14,7 @@ import (
 	"tuner/engine/enginetest"
 	"tuner/engine/flags"
 	"tuner/engine/frontends"
-	"tuner/modelconfig"
+	"tuner/model/modelconfig"
 )
 
 // A server that is asked to end while it loads models ends well: that they are not ready is no failure.

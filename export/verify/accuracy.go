@@ -12,9 +12,9 @@ import (
 	"tuner/internal/durable"
 	"tuner/internal/exit"
 	"tuner/internal/words"
-	"tuner/modelconfig"
-	"tuner/onnx"
-	"tuner/precision"
+	"tuner/model/modelconfig"
+	"tuner/model/onnx"
+	"tuner/model/precision"
 	"tuner/profile"
 	"tuner/spec"
 )

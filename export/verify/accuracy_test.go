@@ -4,8 +4,8 @@ import (
 	"math"
 	"testing"
 
-	"tuner/precision"
-	"tuner/precision/accuracy"
+	"tuner/model/precision"
+	"tuner/model/precision/accuracy"
 )
 
 // The output with the lowest cosine counts; one without a cosine does not. Other builds may round by a thousandth.

@@ -7,12 +7,12 @@ import (
 
 	"tuner/engine/api"
 	"tuner/export"
-	"tuner/modelconfig"
-	"tuner/modelrepo"
-	"tuner/onnx"
-	"tuner/onnx/inputs"
-	"tuner/payload"
+	"tuner/model/modelconfig"
+	"tuner/model/modelrepo"
+	"tuner/model/onnx"
+	"tuner/model/onnx/inputs"
 	"tuner/runner"
+	"tuner/runner/payload"
 )
 
 // subject is an exported model with requests for it.

@@ -15,7 +15,7 @@ import (
 	"tuner/engine/api"
 	"tuner/export"
 	"tuner/measure"
-	"tuner/modelconfig"
+	"tuner/model/modelconfig"
 	"tuner/runner"
 )
 

@@ -10,9 +10,9 @@ import (
 
 	"tuner/export"
 	"tuner/measure"
-	"tuner/modelconfig"
-	"tuner/modelrepo"
-	"tuner/onnx"
+	"tuner/model/modelconfig"
+	"tuner/model/modelrepo"
+	"tuner/model/onnx"
 )
 
 // Requests have the shapes of the warm-up, whether the server batches or the model's batch dimension is a part of the request.

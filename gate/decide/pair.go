@@ -1,6 +1,6 @@
 package decide
 
-import "tuner/stats"
+import "tuner/measure/stats"
 
 // WindowsPerPair is how many windows of each side a pair has, in turn with the other side's: an even number, so that both come first equally often.
 const WindowsPerPair = 12

@@ -8,7 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/stat/distuv"
 
-	"tuner/stats"
+	"tuner/measure/stats"
 )
 
 // The looks of a gate: at most six, every ten pairs. Where the time does not suffice for ten there is one look at what there is, at five or

@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"tuner/stats"
+	"tuner/measure/stats"
 )
 
 // tableRuns is for the table in lab/docs/gate.md: go test ./gate/decide -run Promise -v -gate.runs 20000

@@ -3,7 +3,7 @@ package decide
 import (
 	"slices"
 
-	"tuner/stats"
+	"tuner/measure/stats"
 )
 
 // Value is what a pair says of a criterion.

@@ -19,7 +19,7 @@ import (
 	"tuner/gate/output"
 	"tuner/internal/durable"
 	"tuner/internal/exit"
-	"tuner/onnx/inputs"
+	"tuner/model/onnx/inputs"
 	"tuner/spec"
 )
 

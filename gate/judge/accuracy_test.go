@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"tuner/gate"
-	"tuner/precision"
-	"tuner/precision/accuracy"
+	"tuner/model/precision"
+	"tuner/model/precision/accuracy"
 	"tuner/spec"
 )
 

@@ -17,7 +17,7 @@ import (
 	"tuner/gate/decide"
 	"tuner/internal/exit"
 	"tuner/measure"
-	"tuner/ortlib"
+	"tuner/ort/ortlib"
 	"tuner/profile/preparation"
 	"tuner/runner"
 	"tuner/runner/target"

@@ -17,7 +17,7 @@ import (
 	"tuner/gate/decide"
 	"tuner/internal/golden"
 	"tuner/measure"
-	"tuner/modelrepo"
+	"tuner/model/modelrepo"
 	"tuner/profile"
 	"tuner/spec"
 )

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"tuner/internal/exit"
-	"tuner/journal"
+	"tuner/profile/journal"
 	"tuner/search"
 )
 

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"tuner/internal/exit"
-	"tuner/journal"
+	"tuner/profile/journal"
 	"tuner/search"
 )
 

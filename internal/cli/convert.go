@@ -11,15 +11,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"tuner/internal/exit"
-	"tuner/onnx"
-	"tuner/onnx/inputs"
-	"tuner/precision"
-	"tuner/precision/accuracy"
-	"tuner/precision/calibrate"
-	"tuner/precision/conversion"
-	"tuner/precision/places"
-	"tuner/provider"
-	"tuner/pytorch"
+	"tuner/model/onnx"
+	"tuner/model/onnx/inputs"
+	"tuner/model/precision"
+	"tuner/model/precision/accuracy"
+	"tuner/model/precision/calibrate"
+	"tuner/model/precision/conversion"
+	"tuner/model/precision/places"
+	"tuner/model/pytorch"
+	"tuner/ort/provider"
 )
 
 // convertOptions are the flags of `tuner convert`.

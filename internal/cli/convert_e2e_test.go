@@ -17,10 +17,10 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"tuner/internal/exit"
-	"tuner/onnx"
-	"tuner/onnx/build"
-	"tuner/onnx/onnxpb"
-	"tuner/precision/conversion"
+	"tuner/model/onnx"
+	"tuner/model/onnx/build"
+	"tuner/model/onnx/onnxpb"
+	"tuner/model/precision/conversion"
 )
 
 // bench is a folder to convert models in, with a cache of its own. The test is skipped where there is no ONNX Runtime.

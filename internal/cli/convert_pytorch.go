@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"tuner/internal/exit"
-	"tuner/pytorch"
+	"tuner/model/pytorch"
 )
 
 // pytorchOptions are the flags of `tuner convert` that say what a PyTorch file doesn't tell. Four have OLive's names and forms.

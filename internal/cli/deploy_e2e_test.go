@@ -14,7 +14,7 @@ import (
 
 	"tuner/engine/api"
 	"tuner/internal/exit"
-	"tuner/modelconfig"
+	"tuner/model/modelconfig"
 	"tuner/profile"
 	"tuner/spec"
 )

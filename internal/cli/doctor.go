@@ -8,7 +8,7 @@ import (
 
 	"tuner/internal/doctor"
 	"tuner/internal/exit"
-	"tuner/provider/probe"
+	"tuner/ort/provider/probe"
 )
 
 func newDoctor(con console) *cobra.Command {

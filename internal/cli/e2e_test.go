@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"tuner/internal/exit"
-	"tuner/journal"
 	"tuner/measure"
+	"tuner/profile/journal"
 	"tuner/search"
 )
 

@@ -10,7 +10,7 @@ import (
 
 	"tuner/export"
 	"tuner/internal/exit"
-	"tuner/modelconfig"
+	"tuner/model/modelconfig"
 )
 
 // exportOptions are the flags of `tuner export`.

@@ -11,12 +11,12 @@ import (
 
 	"tuner/export"
 	"tuner/export/verify"
-	"tuner/hostinfo"
 	"tuner/internal/exit"
+	"tuner/internal/hostinfo"
 	"tuner/internal/words"
-	"tuner/ortlib"
-	"tuner/precision"
-	"tuner/precision/places"
+	"tuner/model/precision"
+	"tuner/model/precision/places"
+	"tuner/ort/ortlib"
 	"tuner/profile/preparation"
 	"tuner/runner/target"
 )

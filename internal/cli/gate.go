@@ -14,11 +14,11 @@ import (
 	"tuner/gate/flags"
 	"tuner/gate/judge"
 	"tuner/gate/output"
-	"tuner/hostinfo"
 	"tuner/internal/exit"
+	"tuner/internal/hostinfo"
 	"tuner/internal/words"
 	"tuner/measure"
-	"tuner/ortlib"
+	"tuner/ort/ortlib"
 	"tuner/profile/preparation"
 )
 

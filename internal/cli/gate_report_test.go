@@ -12,7 +12,7 @@ import (
 	"tuner/gate/decide"
 	"tuner/gate/flags"
 	"tuner/internal/exit"
-	"tuner/modelrepo"
+	"tuner/model/modelrepo"
 	"tuner/profile"
 	"tuner/spec"
 )

@@ -8,8 +8,8 @@ import (
 
 	"tuner/internal/alloctest"
 	"tuner/internal/exit"
-	"tuner/onnx"
-	"tuner/onnx/build"
+	"tuner/model/onnx"
+	"tuner/model/onnx/build"
 )
 
 // TestInitManyInputs: ten times the inputs are ten times the work of `tuner init`, not a hundred times.

@@ -10,9 +10,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tuner/internal/exit"
-	"tuner/modelconfig"
-	"tuner/onnx"
-	"tuner/onnx/build"
+	"tuner/model/modelconfig"
+	"tuner/model/onnx"
+	"tuner/model/onnx/build"
 	"tuner/profile"
 	"tuner/profile/starter"
 	"tuner/spec"

@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tuner/internal/exit"
-	"tuner/journal"
-	"tuner/ortlib"
+	"tuner/ort/ortlib"
+	"tuner/profile/journal"
 	"tuner/search"
 )
 

@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tuner/hostinfo"
 	"tuner/internal/exit"
+	"tuner/internal/hostinfo"
 	"tuner/ortsweep"
 	"tuner/ortsweep/flags"
 	"tuner/profile"

@@ -10,11 +10,11 @@ import (
 
 	"tuner/internal/durable"
 	"tuner/internal/exit"
-	"tuner/load"
 	"tuner/perf"
 	"tuner/perf/output"
 	"tuner/perf/paflags"
 	"tuner/perf/session"
+	"tuner/runner/load"
 )
 
 func newPerf(con console) *cobra.Command {

@@ -5,8 +5,8 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
-	"tuner/modelconfig"
-	probing "tuner/provider/probe/child"
+	"tuner/model/modelconfig"
+	probing "tuner/ort/provider/probe/child"
 )
 
 // newProbe is the hidden verb that other verbs start in a child process (package provider/probe). It

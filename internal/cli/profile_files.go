@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"tuner/hostinfo"
 	"tuner/internal/exit"
+	"tuner/internal/hostinfo"
 	"tuner/report/csv"
 	"tuner/report/formats"
 	"tuner/spec"

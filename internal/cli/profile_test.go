@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"tuner/internal/exit"
-	"tuner/journal"
-	"tuner/onnx/build"
+	"tuner/model/onnx/build"
 	"tuner/profile"
+	"tuner/profile/journal"
 	"tuner/spec"
 )
 

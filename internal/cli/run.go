@@ -10,9 +10,9 @@ import (
 
 	"tuner/export"
 	"tuner/internal/exit"
-	"tuner/onnx/inputs"
+	"tuner/model/onnx/inputs"
+	"tuner/model/pytorch"
 	"tuner/pipeline"
-	"tuner/pytorch"
 	"tuner/spec"
 )
 

@@ -12,10 +12,10 @@ import (
 	"testing"
 
 	"tuner/internal/exit"
-	"tuner/onnx"
-	"tuner/onnx/build"
-	"tuner/pytorch/pytorchtest"
-	"tuner/steps"
+	"tuner/model/onnx"
+	"tuner/model/onnx/build"
+	"tuner/model/pytorch/pytorchtest"
+	"tuner/pipeline/steps"
 )
 
 // withoutCharts writes an analyze.yaml for a run: charts take longer than the campaign.

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tuner/internal/exit"
-	"tuner/ortlib"
+	"tuner/ort/ortlib"
 )
 
 func newRuntime(con console) *cobra.Command {

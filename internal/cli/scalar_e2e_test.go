@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"tuner/measure"
-	"tuner/onnx/build"
+	"tuner/model/onnx/build"
 	"tuner/search"
 )
 

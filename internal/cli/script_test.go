@@ -19,9 +19,9 @@ import (
 	"tuner/engine/api"
 	"tuner/internal/testserver"
 	"tuner/measure"
-	"tuner/meter"
-	"tuner/onnx"
-	"tuner/onnx/build"
+	"tuner/model/onnx"
+	"tuner/model/onnx/build"
+	"tuner/runner/meter"
 )
 
 // TestMain makes `tuner` a command of the scripts: this test binary, called by that name, is the program.

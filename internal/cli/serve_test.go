@@ -36,7 +36,7 @@ import (
 	"tuner/engine/api"
 	pb "tuner/engine/api/inferencepb"
 	"tuner/internal/exit"
-	"tuner/onnx/build"
+	"tuner/model/onnx/build"
 	"tuner/runner/target"
 )
 

@@ -11,10 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"tuner/journal"
 	"tuner/measure"
-	"tuner/ortlib"
+	"tuner/ort/ortlib"
 	"tuner/profile"
+	"tuner/profile/journal"
 	"tuner/runner"
 	"tuner/runner/target"
 	"tuner/search"

@@ -7,10 +7,10 @@ import (
 	"context"
 	"time"
 
-	"tuner/hostinfo"
-	"tuner/ortlib"
-	"tuner/ortlib/wheel"
-	"tuner/provider/probe"
+	"tuner/internal/hostinfo"
+	"tuner/ort/ortlib"
+	"tuner/ort/ortlib/wheel"
+	"tuner/ort/provider/probe"
 )
 
 // Diagnosis is the state of the machine. Its JSON form is for programs.

@@ -9,10 +9,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"tuner/hostinfo"
 	"tuner/internal/golden"
-	"tuner/ortlib"
-	"tuner/provider/probe"
+	"tuner/internal/hostinfo"
+	"tuner/ort/ortlib"
+	"tuner/ort/provider/probe"
 )
 
 // machine is a server with two GPUs, a quota, two NUMA nodes, and several faults.

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"tuner/hostinfo"
+	"tuner/internal/hostinfo"
 	"tuner/internal/terminal"
-	"tuner/provider/probe"
+	"tuner/ort/provider/probe"
 )
 
 // Marks of a line: it is well; it is absent, and need not be there; it is broken.

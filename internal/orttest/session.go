@@ -7,8 +7,8 @@ import (
 	"slices"
 	"testing"
 
-	"tuner/onnx"
-	"tuner/onnx/inputs"
+	"tuner/model/onnx"
+	"tuner/model/onnx/inputs"
 	"tuner/ort"
 )
 

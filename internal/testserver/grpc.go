@@ -17,7 +17,7 @@ import (
 
 	"tuner/engine/api"
 	pb "tuner/engine/api/inferencepb"
-	"tuner/modelconfig"
+	"tuner/model/modelconfig"
 )
 
 // Windows of flow control, in bytes: fixed ones need no pings, one per round trip, to measure the

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"tuner/engine/api"
-	"tuner/modelconfig"
+	"tuner/model/modelconfig"
 )
 
 // The one model: 16 floats in, as many zeros out.

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"tuner/engine/api"
-	"tuner/wire"
+	"tuner/runner/wire"
 )
 
 func serve(t *testing.T, o Options) (*Server, Addresses) {

@@ -21,8 +21,8 @@ import (
 	"tuner/engine/api"
 	"tuner/engine/enginetest"
 	"tuner/lab/peers"
-	"tuner/modelconfig"
-	"tuner/modelconfig/configpb"
+	"tuner/model/modelconfig"
+	"tuner/model/modelconfig/configpb"
 )
 
 const (

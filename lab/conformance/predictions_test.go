@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"tuner/engine/api"
-	"tuner/load"
+	"tuner/measure/stats"
+	"tuner/runner/load"
+	"tuner/runner/wire"
 	"tuner/search/queuesim"
-	"tuner/stats"
-	"tuner/wire"
 )
 
 // looks is how often windows are added at most, until the median of all agrees with the prediction:

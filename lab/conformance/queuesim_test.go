@@ -16,12 +16,12 @@ import (
 	"tuner/engine/api"
 	"tuner/engine/enginetest"
 	"tuner/engine/scheduler"
-	"tuner/load"
 	"tuner/measure"
-	"tuner/meter"
-	"tuner/modelconfig/configpb"
+	"tuner/measure/stats"
+	"tuner/model/modelconfig/configpb"
+	"tuner/runner/load"
+	"tuner/runner/meter"
 	"tuner/search/queuesim"
-	"tuner/stats"
 )
 
 // The configurations and loads of which package search/queuesim's predictions are compared with the

@@ -15,8 +15,8 @@ import (
 
 	"tuner/analyze"
 	"tuner/analyze/analyzetest"
-	"tuner/journal"
 	"tuner/measure"
+	"tuner/profile/journal"
 	"tuner/search"
 	decision "tuner/search/verdict"
 	"tuner/spec"

@@ -9,9 +9,9 @@ import (
 	"golang.org/x/tools/txtar"
 	"google.golang.org/protobuf/proto"
 
-	"tuner/onnx"
-	"tuner/onnx/build"
-	"tuner/onnx/onnxpb"
+	"tuner/model/onnx"
+	"tuner/model/onnx/build"
+	"tuner/model/onnx/onnxpb"
 )
 
 // Model is a model of a repository.

@@ -17,7 +17,7 @@ import (
 
 	"tuner/engine/api"
 	"tuner/lab/peers"
-	"tuner/wire"
+	"tuner/runner/wire"
 )
 
 // newTriton starts a real Triton on one of the repositories of testdata.

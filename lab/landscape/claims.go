@@ -5,8 +5,8 @@ import (
 	"math/rand/v2"
 
 	"tuner/measure"
+	"tuner/measure/stats"
 	"tuner/search"
-	"tuner/stats"
 )
 
 // Believer is a strategy that also says what it believes.

@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"tuner/measure"
+	"tuner/measure/stats"
 	"tuner/search"
-	"tuner/stats"
 )
 
 // oracle believes the truth, times a factor of its own, with a standard deviation.

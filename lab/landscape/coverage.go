@@ -4,8 +4,8 @@ import (
 	"math"
 
 	"tuner/measure"
+	"tuner/measure/stats"
 	"tuner/search"
-	"tuner/stats"
 )
 
 // Coverage is whether an interval, or a bound, that was stated holds the truth.

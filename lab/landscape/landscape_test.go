@@ -8,9 +8,9 @@ import (
 
 	"tuner/lab/landscape/record"
 	"tuner/measure"
+	"tuner/measure/stats"
 	"tuner/search"
 	"tuner/search/plan"
-	"tuner/stats"
 )
 
 // small is a landscape of 2 pools × 2 batch sizes × 3 loads in closed form: a batch takes 4 ms + 1

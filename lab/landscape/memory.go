@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"tuner/measure"
-	"tuner/stats"
+	"tuner/measure/stats"
 )
 
 // memory simulates a server in a closed loop whose service times depend on more than the batch:

@@ -8,8 +8,8 @@ import (
 
 	"tuner/lab/landscape/record"
 	"tuner/measure"
+	"tuner/measure/stats"
 	"tuner/search"
-	"tuner/stats"
 )
 
 // Load reads a recorded landscape.

@@ -8,8 +8,8 @@ import (
 
 	"tuner/lab/landscape/record"
 	"tuner/measure"
+	"tuner/measure/stats"
 	"tuner/search"
-	"tuner/stats"
 )
 
 // visited is a point with visits of two windows of a second each, whose rates say which

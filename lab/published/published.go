@@ -11,7 +11,7 @@ import (
 
 	"tuner/internal/checksum"
 	"tuner/internal/durable"
-	"tuner/ortlib/wheel"
+	"tuner/ort/ortlib/wheel"
 )
 
 // Model is a file of a package.

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"tuner/lab/published"
-	"tuner/ortlib/wheel"
+	"tuner/ort/ortlib/wheel"
 )
 
 // Names are files, so no two are alike; a model without a digest could not be told from another.

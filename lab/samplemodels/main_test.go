@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"tuner/onnx"
+	"tuner/model/onnx"
 )
 
 // execute runs the program and returns what it prints.

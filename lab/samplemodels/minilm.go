@@ -7,9 +7,9 @@ import (
 	"os"
 	"path/filepath"
 
-	"tuner/onnx"
-	"tuner/onnx/build"
-	"tuner/ortlib/wheel"
+	"tuner/model/onnx"
+	"tuner/model/onnx/build"
+	"tuner/ort/ortlib/wheel"
 )
 
 const (

@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"tuner/internal/checksum"
-	"tuner/onnx"
-	"tuner/onnx/build"
+	"tuner/model/onnx"
+	"tuner/model/onnx/build"
 )
 
 // options are the flags that change what is written.

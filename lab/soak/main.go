@@ -24,7 +24,7 @@ import (
 
 	"tuner/engine/api"
 	"tuner/lab/program"
-	"tuner/ortlib"
+	"tuner/ort/ortlib"
 	"tuner/runner"
 	"tuner/runner/target"
 )

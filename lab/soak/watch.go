@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"tuner/engine/api"
-	"tuner/hostinfo"
-	"tuner/stats"
+	"tuner/internal/hostinfo"
+	"tuner/measure/stats"
 )
 
 const (

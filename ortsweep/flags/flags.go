@@ -17,8 +17,8 @@ import (
 
 	"tuner/internal/durable"
 	"tuner/internal/exit"
+	"tuner/model/pytorch"
 	"tuner/ortsweep/olive"
-	"tuner/pytorch"
 	"tuner/spec"
 )
 

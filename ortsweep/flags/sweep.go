@@ -10,8 +10,8 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"tuner/internal/exit"
-	"tuner/onnx"
-	"tuner/onnx/inputs"
+	"tuner/model/onnx"
+	"tuner/model/onnx/inputs"
 	"tuner/ortsweep/olive"
 	"tuner/search"
 	"tuner/spec"

@@ -10,8 +10,8 @@ import (
 	"strconv"
 	"strings"
 
-	"tuner/modelconfig"
-	"tuner/provider"
+	"tuner/model/modelconfig"
+	"tuner/ort/provider"
 )
 
 // ParseConfig reads the JSON of OLive's optimization config. file is its name: it appears in errors, and relative paths in the

@@ -13,7 +13,7 @@ import (
 	"slices"
 	"strings"
 
-	"tuner/onnx"
+	"tuner/model/onnx"
 )
 
 // Settings is what OLive's forms ask for.

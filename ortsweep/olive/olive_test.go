@@ -6,8 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"tuner/onnx"
-	"tuner/onnx/build"
+	"tuner/model/onnx"
+	"tuner/model/onnx/build"
 )
 
 // The texts of the blog's example (bertsquad).

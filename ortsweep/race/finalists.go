@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"tuner/measure/stats"
 	"tuner/search"
-	"tuner/stats"
 )
 
 // Who goes into the finals is decided by what was measured of a combination and by what screening promises of its parts, each

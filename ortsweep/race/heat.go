@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"tuner/measure/stats"
 	"tuner/search"
-	"tuner/stats"
 )
 
 // How a heat judges; docs/design/ortsweep.md says why.

@@ -9,8 +9,8 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"tuner/measure/stats"
 	"tuner/search"
-	"tuner/stats"
 )
 
 // Settings is all that a race depends on.

@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"slices"
 
+	"tuner/measure/stats"
 	"tuner/search"
-	"tuner/stats"
 )
 
 // Verdict is what became of a candidate.

@@ -3,7 +3,7 @@ package race
 import (
 	"math"
 
-	"tuner/stats"
+	"tuner/measure/stats"
 )
 
 // correct takes out of all figures what others withheld from their windows: a control variate, on the logarithm. Its slope is

@@ -5,9 +5,9 @@ import (
 	"io"
 
 	"tuner/internal/telemetry"
-	"tuner/modelconfig"
-	"tuner/onnx"
-	"tuner/provider"
+	"tuner/model/modelconfig"
+	"tuner/model/onnx"
+	"tuner/ort/provider"
 )
 
 // WriteCPP writes a program for ONNX Runtime's C++ interface.

@@ -4,8 +4,8 @@ import (
 	"maps"
 	"slices"
 
-	"tuner/modelconfig"
-	"tuner/provider"
+	"tuner/model/modelconfig"
+	"tuner/ort/provider"
 )
 
 // Given returns what the engine gives ONNX Runtime for a configuration's session options (modelconfig.Options.Given), without the

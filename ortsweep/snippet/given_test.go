@@ -5,7 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"tuner/modelconfig"
+	"tuner/model/modelconfig"
 )
 
 // Programs make the session that was measured: what the engine adds to a configuration is in them.

@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"tuner/internal/telemetry"
-	"tuner/modelconfig"
-	"tuner/onnx"
-	"tuner/provider"
+	"tuner/model/modelconfig"
+	"tuner/model/onnx"
+	"tuner/ort/provider"
 )
 
 // WriteGo writes a program for the module github.com/yalue/onnxruntime_go.

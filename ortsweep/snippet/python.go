@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"tuner/internal/telemetry"
-	"tuner/modelconfig"
-	"tuner/onnx"
-	"tuner/provider"
+	"tuner/model/modelconfig"
+	"tuner/model/onnx"
+	"tuner/ort/provider"
 )
 
 // WritePython writes a program for the package onnxruntime.

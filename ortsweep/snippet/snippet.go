@@ -11,8 +11,8 @@ import (
 	"strconv"
 	"strings"
 
-	"tuner/modelconfig"
-	"tuner/onnx"
+	"tuner/model/modelconfig"
+	"tuner/model/onnx"
 )
 
 // Session is what a program shall set up.

@@ -13,8 +13,8 @@ import (
 	"testing"
 
 	"tuner/internal/golden"
-	"tuner/modelconfig"
-	"tuner/onnx"
+	"tuner/model/modelconfig"
+	"tuner/model/onnx"
 )
 
 // sessions are one of each kind of provider, with every option somewhere.

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"time"
 
-	"tuner/load"
 	"tuner/measure"
-	"tuner/payload"
 	"tuner/perf"
+	"tuner/runner/load"
+	"tuner/runner/payload"
 )
 
 // Export writes perf_analyzer's profile export while the run goes on: every request of the windows, with the wall-clock time of its

@@ -13,10 +13,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tuner/engine/api"
-	"tuner/load"
 	"tuner/measure"
-	"tuner/payload"
 	"tuner/perf"
+	"tuner/runner/load"
+	"tuner/runner/payload"
 )
 
 // little encodes numbers of fixed size.

@@ -14,10 +14,10 @@ import (
 	"tuner/internal/exit"
 	"tuner/internal/problems"
 	"tuner/measure"
-	"tuner/meter"
-	"tuner/payload"
 	"tuner/perf"
-	"tuner/wire"
+	"tuner/runner/meter"
+	"tuner/runner/payload"
+	"tuner/runner/wire"
 )
 
 // Plan is what the flags ask for.

@@ -7,7 +7,7 @@ import (
 
 	"tuner/measure"
 	"tuner/perf"
-	"tuner/wire"
+	"tuner/runner/wire"
 )
 
 func TestParseURL(t *testing.T) {

@@ -9,10 +9,10 @@ import (
 	"strconv"
 	"strings"
 
-	"tuner/hostinfo"
+	"tuner/internal/hostinfo"
 	"tuner/internal/problems"
-	"tuner/meter"
-	"tuner/wire"
+	"tuner/runner/meter"
+	"tuner/runner/wire"
 )
 
 // checkConnection reads how the server is reached.

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"tuner/internal/problems"
-	"tuner/onnx/inputs"
+	"tuner/model/onnx/inputs"
 )
 
 // checkData reads where the inputs come from.

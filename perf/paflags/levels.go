@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"tuner/internal/problems"
-	"tuner/load"
 	"tuner/perf"
+	"tuner/runner/load"
 )
 
 // checkLoad reads the mode and the levels.

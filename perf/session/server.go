@@ -12,13 +12,13 @@ import (
 
 	"tuner/engine/api"
 	"tuner/internal/exit"
-	"tuner/meter"
-	"tuner/modelconfig"
-	"tuner/onnx"
-	"tuner/payload"
+	"tuner/model/modelconfig"
+	"tuner/model/onnx"
 	"tuner/perf"
 	"tuner/perf/paflags"
-	"tuner/wire"
+	"tuner/runner/meter"
+	"tuner/runner/payload"
+	"tuner/runner/wire"
 )
 
 // server is the server that is measured. It answers questions; requests go over connections of package wire.

@@ -11,14 +11,14 @@ import (
 	"fmt"
 	"io"
 
-	"tuner/hostinfo"
 	"tuner/internal/durable"
 	"tuner/internal/exit"
-	"tuner/meter"
-	"tuner/payload"
+	"tuner/internal/hostinfo"
 	"tuner/perf"
 	"tuner/perf/output"
 	"tuner/perf/paflags"
+	"tuner/runner/meter"
+	"tuner/runner/payload"
 )
 
 // Session is a run that is ready to begin. Close must be called.

@@ -13,7 +13,7 @@ import (
 
 	"tuner/internal/checksum"
 	"tuner/internal/parallel"
-	"tuner/journal"
+	"tuner/profile/journal"
 	"tuner/search"
 	"tuner/spec"
 )

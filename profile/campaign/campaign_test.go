@@ -9,9 +9,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"tuner/journal"
 	"tuner/measure"
 	"tuner/profile/campaign"
+	"tuner/profile/journal"
 	"tuner/search"
 	"tuner/spec"
 )

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"tuner/journal"
+	"tuner/profile/journal"
 	"tuner/search"
 	"tuner/spec"
 )

@@ -11,8 +11,8 @@ import (
 	"slices"
 	"strings"
 
-	"tuner/journal"
-	"tuner/modelconfig"
+	"tuner/model/modelconfig"
+	"tuner/profile/journal"
 	"tuner/search"
 	"tuner/spec"
 )

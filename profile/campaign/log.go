@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"tuner/journal"
-	"tuner/modelconfig"
+	"tuner/model/modelconfig"
+	"tuner/profile/journal"
 	"tuner/search"
 	"tuner/spec"
 )

@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 
-	"tuner/hostinfo"
 	"tuner/internal/checksum"
 	"tuner/internal/exit"
-	"tuner/journal"
-	"tuner/ortlib"
+	"tuner/internal/hostinfo"
+	"tuner/ort/ortlib"
+	"tuner/ort/provider/probe"
 	"tuner/profile"
-	"tuner/provider/probe"
+	"tuner/profile/journal"
 	"tuner/search"
 	"tuner/spec"
 )

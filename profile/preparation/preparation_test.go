@@ -7,10 +7,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"tuner/hostinfo"
-	"tuner/journal"
-	"tuner/ortlib"
+	"tuner/internal/hostinfo"
+	"tuner/ort/ortlib"
 	"tuner/profile"
+	"tuner/profile/journal"
 	"tuner/search"
 	"tuner/spec"
 )

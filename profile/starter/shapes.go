@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"tuner/internal/exit"
-	"tuner/onnx"
-	"tuner/onnx/inputs"
+	"tuner/model/onnx"
+	"tuner/model/onnx/inputs"
 	"tuner/profile"
 	"tuner/spec"
 )

@@ -15,7 +15,7 @@ import (
 
 	"tuner/analyze"
 	"tuner/measure"
-	"tuner/provider"
+	"tuner/ort/provider"
 	"tuner/report"
 	"tuner/report/figures"
 	"tuner/search"

@@ -9,7 +9,7 @@ import (
 	"tuner/analyze"
 	"tuner/internal/words"
 	"tuner/measure"
-	"tuner/provider"
+	"tuner/ort/provider"
 	"tuner/search/verdict"
 )
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"tuner/analyze"
-	"tuner/journal"
+	"tuner/profile/journal"
 )
 
 // HasServers reports whether another server than the bundled engine was measured.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"tuner/steps"
+	"tuner/pipeline/steps"
 )
 
 // StepHeads are the columns of the table of steps.

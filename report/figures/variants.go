@@ -9,9 +9,9 @@ import (
 
 	"tuner/analyze"
 	"tuner/internal/words"
-	"tuner/journal"
-	"tuner/precision/accuracy"
-	"tuner/provider"
+	"tuner/model/precision/accuracy"
+	"tuner/ort/provider"
+	"tuner/profile/journal"
 	"tuner/search"
 )
 

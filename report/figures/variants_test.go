@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"tuner/analyze"
-	"tuner/journal"
-	"tuner/precision/accuracy"
+	"tuner/model/precision/accuracy"
+	"tuner/profile/journal"
 )
 
 // The figure that the limit bounds is the worst output's by that metric, which need not be the one

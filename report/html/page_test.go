@@ -19,7 +19,7 @@ import (
 	"tuner/analyze/analyzetest"
 	"tuner/internal/webpage/webpagetest"
 	"tuner/measure"
-	"tuner/modelconfig"
+	"tuner/model/modelconfig"
 	"tuner/report/figures"
 	resultjson "tuner/report/json"
 	"tuner/report/reporttest"

@@ -11,12 +11,12 @@ import (
 
 	"tuner/analyze"
 	"tuner/analyze/analyzetest"
-	"tuner/journal"
 	"tuner/measure"
+	"tuner/pipeline/steps"
+	"tuner/profile/journal"
 	"tuner/report/reporttest"
 	"tuner/search"
 	"tuner/spec"
-	"tuner/steps"
 )
 
 const schemaPath = "../../docs/reference/result.schema.json"

@@ -6,10 +6,10 @@ import (
 	"slices"
 
 	"tuner/analyze"
-	"tuner/journal"
+	"tuner/pipeline/steps"
+	"tuner/profile/journal"
 	"tuner/report/result"
 	"tuner/search"
-	"tuner/steps"
 )
 
 func newSteps(list steps.List) []result.Step {

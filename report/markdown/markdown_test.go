@@ -12,12 +12,12 @@ import (
 
 	"tuner/analyze"
 	"tuner/analyze/analyzetest"
-	"tuner/journal"
 	"tuner/measure"
+	"tuner/pipeline/steps"
+	"tuner/profile/journal"
 	"tuner/report/figures"
 	"tuner/report/reporttest"
 	"tuner/search"
-	"tuner/steps"
 )
 
 func TestHostileTextStaysTextInMarkdown(t *testing.T) {

@@ -12,11 +12,11 @@ import (
 	"tuner/internal/terminal"
 	"tuner/internal/words"
 	"tuner/measure"
+	"tuner/pipeline/steps"
 	"tuner/report"
 	"tuner/report/chart"
 	"tuner/report/figures"
 	"tuner/search/verdict"
-	"tuner/steps"
 )
 
 // answer is the head of report.md.

@@ -6,8 +6,8 @@ import (
 
 	"tuner/analyze"
 	"tuner/analyze/analyzetest"
-	"tuner/journal"
 	"tuner/measure"
+	"tuner/profile/journal"
 	"tuner/search"
 	"tuner/spec"
 )

@@ -16,11 +16,11 @@ import (
 
 	"tuner/analyze"
 	"tuner/analyze/analyzetest"
-	"tuner/journal"
 	"tuner/measure"
-	"tuner/modelconfig"
-	"tuner/onnx"
-	"tuner/precision/accuracy"
+	"tuner/model/modelconfig"
+	"tuner/model/onnx"
+	"tuner/model/precision/accuracy"
+	"tuner/profile/journal"
 	"tuner/search"
 )
 

@@ -16,13 +16,13 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"tuner/analyze"
-	"tuner/journal"
 	"tuner/measure"
-	"tuner/precision/accuracy"
+	"tuner/model/precision/accuracy"
+	"tuner/pipeline/steps"
+	"tuner/profile/journal"
 	"tuner/search"
 	"tuner/search/footprint"
 	"tuner/search/verdict"
-	"tuner/steps"
 )
 
 // Format is the version of result.json. It grows when a field changes its meaning or goes away. New

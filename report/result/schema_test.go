@@ -9,7 +9,7 @@ import (
 	"tuner/internal/golden"
 	"tuner/internal/schema"
 	"tuner/measure"
-	"tuner/precision/accuracy"
+	"tuner/model/precision/accuracy"
 	"tuner/search"
 )
 

@@ -9,9 +9,9 @@ import (
 
 	"tuner/internal/exit"
 	"tuner/measure"
-	"tuner/meter"
-	"tuner/modelrepo"
+	"tuner/model/modelrepo"
 	"tuner/runner"
+	"tuner/runner/meter"
 	"tuner/search"
 	"tuner/spec"
 )

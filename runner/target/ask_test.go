@@ -6,7 +6,7 @@ import (
 
 	"tuner/internal/exit"
 	"tuner/measure"
-	"tuner/meter"
+	"tuner/runner/meter"
 	"tuner/search"
 )
 

@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"tuner/ortlib"
+	"tuner/ort/ortlib"
 	"tuner/runner"
 )
 

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"tuner/engine/api"
-	"tuner/hostinfo"
+	"tuner/internal/hostinfo"
 	"tuner/runner"
 )
 

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"tuner/engine/api"
-	"tuner/hostinfo"
 	"tuner/internal/children"
+	"tuner/internal/hostinfo"
 	"tuner/runner"
 )
 

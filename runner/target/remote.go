@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"tuner/engine/api"
-	"tuner/modelconfig"
-	"tuner/modelrepo"
+	"tuner/model/modelconfig"
+	"tuner/model/modelrepo"
 	"tuner/runner"
 )
 

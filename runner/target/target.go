@@ -19,17 +19,17 @@ import (
 	"time"
 
 	"tuner/engine/api"
-	"tuner/hostinfo"
 	"tuner/internal/durable"
 	"tuner/internal/exit"
-	"tuner/journal"
-	"tuner/meter"
-	"tuner/modelconfig"
-	"tuner/modelrepo"
+	"tuner/internal/hostinfo"
+	"tuner/model/modelconfig"
+	"tuner/model/modelrepo"
+	"tuner/profile/journal"
 	"tuner/runner"
+	"tuner/runner/meter"
+	"tuner/runner/wire"
 	"tuner/search"
 	"tuner/spec"
-	"tuner/wire"
 )
 
 // Model is a model as servers get it first: the original file with the default configuration.

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"tuner/engine/api"
-	"tuner/modelconfig"
-	"tuner/modelrepo"
-	"tuner/onnx/build"
+	"tuner/model/modelconfig"
+	"tuner/model/modelrepo"
+	"tuner/model/onnx/build"
 	"tuner/runner"
 	"tuner/search"
 	"tuner/spec"

@@ -14,8 +14,8 @@ import (
 	"strings"
 
 	"tuner/measure"
+	"tuner/measure/stats"
 	"tuner/search"
-	"tuner/stats"
 )
 
 // Basis says what an estimate rests on.

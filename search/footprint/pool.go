@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"tuner/measure"
-	"tuner/stats"
+	"tuner/measure/stats"
 )
 
 // evidence is where a figure of a batch comes from. The first that there is counts.

@@ -5,7 +5,7 @@ import (
 	"sync"
 
 	"tuner/measure"
-	"tuner/stats"
+	"tuner/measure/stats"
 )
 
 // Figures keeps what trials tell, so that it is read from their windows once: a percentile with its error takes longer than

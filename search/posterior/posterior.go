@@ -14,9 +14,9 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"tuner/measure"
+	"tuner/measure/stats"
 	"tuner/search"
 	"tuner/search/footprint"
-	"tuner/stats"
 )
 
 // Prior predicts a metric before it is measured, as the queue simulation does from service times.

@@ -6,7 +6,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"tuner/measure"
-	"tuner/stats"
+	"tuner/measure/stats"
 )
 
 // View is what is known of one metric by the mean of its likely covariances instead of their mixture. A

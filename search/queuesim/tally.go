@@ -3,7 +3,7 @@ package queuesim
 import (
 	"slices"
 
-	"tuner/stats"
+	"tuner/measure/stats"
 )
 
 // tally gathers what counts: whole executions, from the end of the one that ends the warm-up to the end of the last.

@@ -9,8 +9,8 @@ import (
 	"go.yaml.in/yaml/v3"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
-	"tuner/modelconfig"
-	"tuner/provider"
+	"tuner/model/modelconfig"
+	"tuner/ort/provider"
 	"tuner/search"
 	"tuner/search/plan"
 	"tuner/spec"

@@ -11,7 +11,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"tuner/modelconfig"
+	"tuner/model/modelconfig"
 	"tuner/spec"
 )
 

@@ -18,7 +18,7 @@ import (
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
 	sync "sync"
-	configpb "tuner/modelconfig/configpb"
+	configpb "tuner/model/modelconfig/configpb"
 	unsafe "unsafe"
 )
 
@@ -3522,7 +3522,7 @@ var File_engine_api_inferencepb_grpc_service_proto protoreflect.FileDescriptor
 
 const file_engine_api_inferencepb_grpc_service_proto_rawDesc = "" +
 	"\n" +
-	")engine/api/inferencepb/grpc_service.proto\x12\tinference\x1a'modelconfig/configpb/model_config.proto\"\x13\n" +
+	")engine/api/inferencepb/grpc_service.proto\x12\tinference\x1a-model/modelconfig/configpb/model_config.proto\"\x13\n" +
 	"\x11ServerLiveRequest\"(\n" +
 	"\x12ServerLiveResponse\x12\x12\n" +
 	"\x04live\x18\x01 \x01(\bR\x04live\"\x14\n" +

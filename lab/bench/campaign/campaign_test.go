@@ -14,10 +14,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"tuner/journal"
 	"tuner/lab/peers"
 	"tuner/lab/program"
 	"tuner/measure"
+	"tuner/profile/journal"
 	"tuner/search"
 	"tuner/spec"
 )

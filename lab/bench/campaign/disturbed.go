@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"tuner/lab/bench/sidebyside"
-	"tuner/stats"
+	"tuner/measure/stats"
 )
 
 // trust is a part about whether the answers of several campaigns hold on a machine as it is.

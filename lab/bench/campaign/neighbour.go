@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"time"
 
-	"tuner/hostinfo"
+	"tuner/internal/hostinfo"
 )
 
 // asNeighbour is the hidden first argument with which the benchmark is its own neighbour; the

@@ -9,10 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"tuner/hostinfo"
+	"tuner/internal/hostinfo"
 	"tuner/lab/bench/sidebyside"
 	"tuner/lab/peers"
-	"tuner/stats"
+	"tuner/measure/stats"
 )
 
 // figures are what was measured of an answer once.

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"tuner/lab/bench/sidebyside"
-	"tuner/stats"
+	"tuner/measure/stats"
 )
 
 //go:embed published.yaml

@@ -13,7 +13,7 @@ import (
 	"tuner/engine/enginetest"
 	"tuner/engine/frontends"
 	"tuner/engine/rest"
-	"tuner/modelconfig"
+	"tuner/model/modelconfig"
 )
 
 // drainTime is how long requests may take once the server shall end.

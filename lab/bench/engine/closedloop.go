@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"tuner/engine/api"
-	"tuner/load"
 	"tuner/measure"
-	"tuner/wire"
+	"tuner/runner/load"
+	"tuner/runner/wire"
 )
 
 // closedLoop is the client that tuner itself measures with: its load generator over gRPC, a

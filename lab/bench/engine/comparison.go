@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"tuner/lab/bench/sidebyside"
-	"tuner/stats"
+	"tuner/measure/stats"
 )
 
 // comparison is one line of a table: one figure of both sides in every round.

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"tuner/stats"
+	"tuner/measure/stats"
 )
 
 // light is a client that costs as little as it can, so that the server is what limits it: a

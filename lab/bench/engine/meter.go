@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"tuner/hostinfo"
+	"tuner/internal/hostinfo"
 	"tuner/lab/bench/sidebyside"
 )
 

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"time"
 
-	"tuner/hostinfo"
+	"tuner/internal/hostinfo"
 	"tuner/lab/bench/sidebyside"
-	"tuner/stats"
+	"tuner/measure/stats"
 )
 
 // rankingLoads are the requests in flight: few, where delays and instances show in the latency, and

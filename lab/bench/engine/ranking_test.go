@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"tuner/modelconfig"
+	"tuner/model/modelconfig"
 )
 
 func TestRankingSettingsAreTwentyConfigurations(t *testing.T) {

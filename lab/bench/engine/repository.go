@@ -9,9 +9,9 @@ import (
 	"path/filepath"
 
 	"tuner/lab/peers"
-	"tuner/modelconfig"
-	"tuner/modelrepo"
-	"tuner/onnx"
+	"tuner/model/modelconfig"
+	"tuner/model/modelrepo"
+	"tuner/model/onnx"
 )
 
 // repository makes a repository of one ONNX model with a configuration, which names it.

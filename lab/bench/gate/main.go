@@ -22,7 +22,7 @@ import (
 
 	"tuner/lab/bench/sidebyside"
 	"tuner/lab/program"
-	"tuner/stats"
+	"tuner/measure/stats"
 )
 
 // options are the flags.

@@ -13,7 +13,7 @@ import (
 	"tuner/engine"
 	"tuner/engine/flags"
 	"tuner/engine/serve"
-	"tuner/modelconfig"
+	"tuner/model/modelconfig"
 )
 
 // asSlow is the first argument that makes this program a slow engine. The slowness and the arguments of `tuner` follow.

@@ -11,16 +11,16 @@ import (
 	"slices"
 	"time"
 
-	"tuner/hostinfo"
-	"tuner/journal"
+	"tuner/internal/hostinfo"
+	"tuner/measure/stats"
 	"tuner/ortsweep"
 	"tuner/ortsweep/race"
 	"tuner/profile"
+	"tuner/profile/journal"
 	"tuner/runner"
 	"tuner/runner/target"
 	"tuner/search"
 	"tuner/spec"
-	"tuner/stats"
 )
 
 // contest measures candidates as the verb does, but all of them.

@@ -10,8 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 
+	"tuner/measure/stats"
 	"tuner/search"
-	"tuner/stats"
 )
 
 // raceResult is what the benchmark reads of a race's result.json.

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"tuner/lab/program"
+	"tuner/measure/stats"
 	"tuner/search"
 	"tuner/spec"
-	"tuner/stats"
 )
 
 func TestSpaceReads(t *testing.T) {

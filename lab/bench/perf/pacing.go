@@ -11,10 +11,10 @@ import (
 
 	"tuner/engine/api"
 	"tuner/lab/bench/sidebyside"
-	"tuner/load"
 	"tuner/measure"
-	"tuner/stats"
-	"tuner/wire"
+	"tuner/measure/stats"
+	"tuner/runner/load"
+	"tuner/runner/wire"
 )
 
 // pacingRate is the mean rate of the schedule, in requests per second.

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"tuner/engine/api"
-	"tuner/hostinfo"
+	"tuner/internal/hostinfo"
 	"tuner/lab/bench/sidebyside"
 )
 

@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"time"
 
-	"tuner/hostinfo"
+	"tuner/internal/hostinfo"
 	"tuner/internal/testserver"
 	"tuner/lab/bench/sidebyside"
 )

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"tuner/measure"
-	"tuner/stats"
+	"tuner/measure/stats"
 )
 
 // figures are one side's of one pair.

@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"tuner/analyze"
-	"tuner/journal"
 	"tuner/measure"
-	"tuner/modelconfig"
+	"tuner/model/modelconfig"
 	"tuner/profile"
+	"tuner/profile/journal"
 	"tuner/runner"
 	"tuner/runner/target"
 	"tuner/search"

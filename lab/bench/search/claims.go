@@ -6,7 +6,7 @@ import (
 	"math"
 
 	"tuner/lab/landscape"
-	"tuner/stats"
+	"tuner/measure/stats"
 )
 
 // wrong is the regret on the machine as it was from which on an answer is wrong.

@@ -6,7 +6,7 @@ import (
 	"runtime"
 	"time"
 
-	"tuner/hostinfo"
+	"tuner/internal/hostinfo"
 )
 
 // Machine is a line about where the figures come from.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"tuner/hostinfo"
+	"tuner/internal/hostinfo"
 	"tuner/lab/program"
 )
 

@@ -7,7 +7,7 @@ import (
 	"os"
 	"strings"
 
-	"tuner/stats"
+	"tuner/measure/stats"
 )
 
 // Side is one of the two programs that are compared.

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"tuner/measure"
-	"tuner/stats"
+	"tuner/measure/stats"
 )
 
 // trim is the share of the rounds that the trimmed mean leaves out at each end (as

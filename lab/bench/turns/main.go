@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"tuner/gate"
-	"tuner/hostinfo"
+	"tuner/internal/hostinfo"
 	"tuner/lab/program"
 	"tuner/measure"
 	"tuner/runner"

@@ -5,7 +5,7 @@ import (
 	"sort"
 	"time"
 
-	"tuner/stats"
+	"tuner/measure/stats"
 )
 
 // Course is the machine's speed in the course of a recording: over minutes as the

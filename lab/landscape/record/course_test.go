@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"tuner/measure/stats"
 	"tuner/search"
-	"tuner/stats"
 )
 
 // restlessRates are the requests per second of its configurations, by instances.

@@ -7,8 +7,8 @@ import (
 	"strconv"
 
 	"tuner/measure"
+	"tuner/measure/stats"
 	"tuner/search"
-	"tuner/stats"
 )
 
 // Truth is what all trials of a point's class say together, the machine's drift taken

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"tuner/provider"
+	"tuner/ort/provider"
 	"tuner/search"
 	"tuner/search/footprint"
 	"tuner/search/guided/service"

@@ -1,0 +1,200 @@
+// Package npy reads and writes NumPy's array files, .npy, and archives of them, .npz, as tensors. It stands where data of
+// users enters and where arrays are handed to their programs. The format is numpy.lib.format's (versions 1 to 3). It never
+// unpickles: arrays of Python objects are refused. What a file declares is checked against its size before memory is taken.
+//
+// It is our own reader because those at hand make one value at a time through reflection, trust the declared shape, and know
+// neither float16 nor other orders of bytes and dimensions.
+package npy
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"tuner/model/onnx"
+	"tuner/model/onnx/inputs"
+)
+
+// Read reads one array: size is the number of bytes that r holds, as the file system or the archive tells. Numbers become
+// little-endian with the last index fastest, bytes (dtype S) and text (dtype U, as UTF-8) a STRING tensor. NumPy pads both with
+// zero bytes, so those at an element's end are lost.
+func Read(r io.Reader, size int64) (inputs.Tensor, error) {
+	t, err := read(r, size)
+	if err != nil {
+		return inputs.Tensor{}, fmt.Errorf("cannot read the array: %w", err)
+	}
+	return t, nil
+}
+
+func read(r io.Reader, size int64) (inputs.Tensor, error) {
+	h, err := readHeader(r, size)
+	if err != nil {
+		return inputs.Tensor{}, err
+	}
+	data, err := readExactly(r, h.data)
+	if err != nil {
+		return inputs.Tensor{}, err
+	}
+	return h.tensor(data)
+}
+
+// firstRead is how much memory is taken before anything was read. A file system or an archive's directory can lie about sizes: memory
+// grows with what really comes.
+const firstRead = 1 << 20
+
+// readExactly reads the want bytes that r holds.
+func readExactly(r io.Reader, want int64) ([]byte, error) {
+	data := make([]byte, 0, min(want, firstRead))
+	for int64(len(data)) < want {
+		if len(data) == cap(data) {
+			data = append(make([]byte, 0, min(want, 2*int64(cap(data)))), data...)
+		}
+		n, err := io.ReadFull(r, data[len(data):cap(data)])
+		data = data[:len(data)+n]
+		switch {
+		case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
+			return nil, fmt.Errorf("it has not the %d bytes that its header promises: it is torn", want)
+		case err != nil:
+			return nil, err
+		}
+	}
+	switch _, err := io.ReadFull(r, make([]byte, 1)); { // an archive tells at the end whether its checksum is right
+	case err == nil:
+		return nil, fmt.Errorf("it has more than the %d bytes that its header promises", want)
+	case !errors.Is(err, io.EOF):
+		return nil, err
+	}
+	return data, nil
+}
+
+// tensor brings the data into a tensor's form.
+func (h header) tensor(data []byte) (inputs.Tensor, error) {
+	e := h.element
+	if e.big && e.unit > 1 {
+		for unit := range slices.Chunk(data, int(e.unit)) {
+			slices.Reverse(unit)
+		}
+	}
+	if h.fortran && len(h.shape) > 1 {
+		data = lastFastest(data, h.shape, e.width)
+	}
+	t := inputs.Tensor{Type: e.kind, Shape: h.shape, Data: data}
+	switch {
+	case e.kind == onnx.Bool:
+		for i, b := range data { // NumPy takes every other byte for true as well
+			data[i] = min(b, 1)
+		}
+	case e.kind == onnx.String:
+		t.Data, t.Strings = nil, make([][]byte, 0, len(data)/int(e.width))
+		for raw := range slices.Chunk(data, int(e.width)) {
+			text, err := e.text(raw)
+			if err != nil {
+				return inputs.Tensor{}, err
+			}
+			t.Strings = append(t.Strings, slices.Clip(text))
+		}
+	}
+	return t, nil
+}
+
+// text returns the content of an element of text, in the memory of the element: no character takes more bytes in UTF-8 than in UTF-32.
+func (e element) text(raw []byte) ([]byte, error) {
+	if !e.wide {
+		return bytes.TrimRight(raw, "\x00"), nil
+	}
+	text := raw[:0]
+	for ; len(raw) > 0; raw = raw[4:] {
+		r := rune(binary.LittleEndian.Uint32(raw))
+		if !utf8.ValidRune(r) {
+			return nil, fmt.Errorf("it has text with the invalid character %#x", uint32(r))
+		}
+		text = utf8.AppendRune(text, r)
+	}
+	return bytes.TrimRight(text, "\x00"), nil
+}
+
+// lastFastest reorders elements of the given width (in bytes) from first index fastest to last index fastest.
+func lastFastest(data []byte, shape []int64, width int64) []byte {
+	out := make([]byte, 0, len(data))
+	index := make([]int64, len(shape))
+	for len(out) < len(data) {
+		at, stride := int64(0), width
+		for d, i := range index {
+			at += i * stride
+			stride *= shape[d]
+		}
+		out = append(out, data[at:at+width]...)
+		for d := len(index) - 1; d >= 0; d-- {
+			if index[d]++; index[d] < shape[d] {
+				break
+			}
+			index[d] = 0
+		}
+	}
+	return out
+}
+
+// Write writes one array, strings as bytes (dtype S). It refuses what NumPy has no form for: BFLOAT16, and strings that end in
+// a zero byte.
+func Write(w io.Writer, t inputs.Tensor) error {
+	descr, data, err := encode(t)
+	if err != nil {
+		return fmt.Errorf("cannot write the array: %w", err)
+	}
+	sizes := make([]string, len(t.Shape))
+	for i, d := range t.Shape {
+		sizes[i] = fmt.Sprintf("%d,", d) // (3,) is a tuple, (3) is not
+	}
+	text := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", descr, strings.Join(sizes, " "))
+	// The format aligns the data to 64 bytes: spaces, then a line feed.
+	start := len(magic) + 4
+	length := (start+len(text)+1+63)/64*64 - start
+	text += strings.Repeat(" ", length-len(text)-1) + "\n"
+	if length > 1<<16-1 {
+		return fmt.Errorf("cannot write the array: its %d dimensions are too many", len(t.Shape))
+	}
+	head := binary.LittleEndian.AppendUint16([]byte(magic+"\x01\x00"), uint16(length))
+	if _, err := w.Write(append(head, text...)); err != nil {
+		return err
+	}
+	_, err = w.Write(data)
+	return err
+}
+
+// encode returns a tensor's NumPy type and its bytes.
+func encode(t inputs.Tensor) (descr string, data []byte, err error) {
+	if t.Type == onnx.String {
+		return encodeStrings(t.Strings)
+	}
+	for code, kind := range numbers {
+		switch {
+		case kind != t.Type || len(code) != 2:
+			continue
+		case kind.Size() == 1:
+			return "|" + code, t.Data, nil
+		default:
+			return "<" + code, t.Data, nil
+		}
+	}
+	return "", nil, fmt.Errorf("NumPy has no type for %s", t.Type)
+}
+
+func encodeStrings(values [][]byte) (descr string, data []byte, err error) {
+	width := 1
+	for _, v := range values {
+		if len(v) > 0 && v[len(v)-1] == 0 {
+			return "", nil, fmt.Errorf("NumPy would lose the zero byte at the end of %q", v)
+		}
+		width = max(width, len(v))
+	}
+	data = make([]byte, 0, width*len(values))
+	for _, v := range values {
+		data = append(append(data, v...), make([]byte, width-len(v))...)
+	}
+	return fmt.Sprintf("|S%d", width), data, nil
+}

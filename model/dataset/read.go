@@ -1,0 +1,159 @@
+package dataset
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"tuner/internal/durable"
+	"tuner/internal/hostinfo"
+	"tuner/internal/problems"
+	"tuner/model/dataset/npy"
+	"tuner/model/dataset/perfdata"
+	"tuner/model/onnx"
+	"tuner/model/onnx/inputs"
+)
+
+// maxText is the longest JSON file that is read: such a file is some ten times as large in memory.
+const maxText = 1 << 30
+
+// Read reads a dataset for the model: an .npz archive with one array per input, the .npy file of an only input, a folder of
+// NAME.npy files, or the JSON of perf_analyzer, each of whose steps is a row. Arrays named label or labels are the classes.
+//
+// The first dimension of an array is the rows. When the model does not batch, an array has either the model's own dimensions
+// behind the rows, or the model's own dimensions of which the first is repeated (64 images for a model of one are 64 rows).
+//
+// The error tells all that is wrong with the arrays at once.
+func Read(path string, m *onnx.Model) (Dataset, error) {
+	if err := m.CheckServable(); err != nil {
+		return Dataset{}, fmt.Errorf("cannot read a dataset for the model: %w", err)
+	}
+	arrays, err := load(path, m)
+	if err != nil {
+		return Dataset{}, err
+	}
+	labels, err := takeLabels(arrays, m)
+	if err != nil {
+		return Dataset{}, readError(path, err)
+	}
+	d, err := fit(arrays, labels, m)
+	if err != nil {
+		return Dataset{}, readError(path, err)
+	}
+	d.Name = filepath.Base(path)
+	return d, nil
+}
+
+func readError(path string, err error) error {
+	return fmt.Errorf("cannot read the dataset %q: %w", path, err)
+}
+
+// load reads the arrays as they are. Its errors name the file.
+func load(path string, m *onnx.Model) (map[string]inputs.Tensor, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, readError(path, durable.Cause(err))
+	}
+	switch extension := strings.ToLower(filepath.Ext(path)); {
+	case info.IsDir():
+		return readFolder(path, options(path, m))
+	case extension == ".npz":
+		return npy.ReadArchive(path, options(path, m))
+	case extension == ".npy":
+		return readOnly(path, m)
+	case extension == ".json":
+		return readJSON(path, info.Size(), m)
+	default:
+		return nil, readError(path, errors.New("its kind is not known by its name; it may be .npz, .npy, .json (perf_analyzer's), or a folder of NAME.npy files"))
+	}
+}
+
+// options let only such arrays be read that fit the model and the machine: a strange file of some kilobytes may hold gigabytes of others.
+func options(path string, m *onnx.Model) npy.Options {
+	check := func(outlines map[string]npy.Outline) error {
+		if err := checkOutlines(outlines, m); err != nil {
+			return readError(path, err)
+		}
+		return nil
+	}
+	return npy.Options{Check: check, Memory: hostinfo.UsableMemory() / 2}
+}
+
+// readFolder reads the .npy files of a folder; what else lies there is not ours.
+func readFolder(path string, o npy.Options) (map[string]inputs.Tensor, error) {
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return nil, readError(path, durable.Cause(err))
+	}
+	paths := map[string]string{}
+	for _, entry := range entries {
+		name, isArray := strings.CutSuffix(entry.Name(), ".npy")
+		if !isArray || strings.HasPrefix(name, ".") {
+			continue
+		}
+		paths[name] = filepath.Join(path, entry.Name())
+	}
+	if len(paths) == 0 {
+		return nil, readError(path, errors.New("the folder has no .npy files; they are to be named after the inputs: NAME.npy"))
+	}
+	return npy.ReadFiles(paths, o)
+}
+
+// readOnly reads a .npy file as the model's only input.
+func readOnly(path string, m *onnx.Model) (map[string]inputs.Tensor, error) {
+	if in := m.Inputs(); len(in) != 1 {
+		return nil, readError(path, fmt.Errorf("a .npy file is one array, the model has the inputs %s; put all into one .npz: np.savez(path, NAME=array, …)",
+			problems.Quote(names(in))))
+	}
+	return npy.ReadFiles(map[string]string{m.Inputs()[0].Name: path}, options(path, m))
+}
+
+// readJSON reads perf_analyzer's data: all steps of all streams, in order. The outputs that it expects must fit the model but
+// are not kept: accuracy is agreement with the original model.
+func readJSON(path string, size int64, m *onnx.Model) (map[string]inputs.Tensor, error) {
+	if size > maxText {
+		return nil, readError(path, fmt.Errorf("its %d bytes exceed %d GiB; an .npz file is smaller and reads faster", size, maxText>>30))
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, readError(path, durable.Cause(err))
+	}
+	file, err := perfdata.Parse(text, specs(m, m.Inputs()), specs(m, m.Outputs()))
+	if err != nil {
+		return nil, readError(path, err)
+	}
+	var steps []perfdata.Step
+	for _, stream := range file.Streams {
+		steps = append(steps, stream...)
+	}
+	arrays, err := stack(steps)
+	if err != nil {
+		return nil, readError(path, err)
+	}
+	return arrays, nil
+}
+
+// specs says what one step holds: a value's shape, without the batch dimension when the model batches.
+func specs(m *onnx.Model, values []onnx.Value) []perfdata.Spec {
+	list := make([]perfdata.Spec, len(values))
+	for i, v := range values {
+		list[i] = perfdata.Spec{Name: v.Name, Type: v.Type}
+		if v.Ranked {
+			list[i].Dims = v.Dims()
+		}
+		if inputs.Batches(m) {
+			list[i].Dims = list[i].Dims[1:]
+		}
+	}
+	return list
+}
+
+func names(values []onnx.Value) []string {
+	list := make([]string, len(values))
+	for i, v := range values {
+		list[i] = v.Name
+	}
+	return list
+}

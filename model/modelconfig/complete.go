@@ -1,0 +1,249 @@
+package modelconfig
+
+import (
+	"errors"
+	"strings"
+
+	"tuner/model/modelconfig/configpb"
+)
+
+// DefaultMaxBatchSize is the batch size that auto-completion gives a model that
+// can batch, unless the server is told another.
+const DefaultMaxBatchSize = 4
+
+// sequenceIdleDefault is how long a sequence may be silent, in microseconds.
+const sequenceIdleDefault = 1_000_000
+
+// CompleteOptions is what auto-completion has to know besides the configuration.
+type CompleteOptions struct {
+	// DirName is the name of the model's folder.
+	DirName string
+	// HasModelFile says that the first version folder holds a file or folder
+	// named model.onnx. It decides the backend where the configuration does not.
+	HasModelFile bool
+	// IO is the model's signature; nil leaves inputs, outputs, batch size and
+	// scheduler as they are.
+	IO *ModelIO
+	// DefaultMaxBatchSize replaces the default of the same name; 0 keeps it,
+	// negative values mean no batching.
+	DefaultMaxBatchSize int
+	// GPUs is the number of GPUs of the server; their ids count from 0.
+	GPUs int
+	// DisableAutoComplete leaves out what needs the model, as Triton does with
+	// the flag of that name.
+	DisableAutoComplete bool
+}
+
+// A PollError is why a model is refused before it is touched: Triton answers
+// only that it could not poll the repository, and logs the reason.
+type PollError struct{ Reason error }
+
+func (e *PollError) Error() string { return e.Reason.Error() }
+
+// Unwrap gives the reason.
+func (e *PollError) Unwrap() error { return e.Reason }
+
+// Complete returns the configuration that a Triton server would run c with, in
+// the same two steps: the server fills in name, backend and defaults and checks
+// them (failures are a *PollError), then the backend fills in what it learns
+// from the model. Every error text is Triton's, and all of them are invalid
+// arguments in its terms. Complete is idempotent.
+func Complete(c *Config, o CompleteOptions) (*Config, error) {
+	out := Clone(c)
+	if err := fillServerSide(out, o); err != nil {
+		return nil, &PollError{err}
+	}
+	normalize(out)
+	if err := checkPolled(out, o); err != nil {
+		return nil, &PollError{err}
+	}
+	if out.GetBackend() != Backend && out.GetEnsembleScheduling() == nil {
+		return nil, refuse("unable to find backend library for backend '%s', try specifying runtime on the model configuration.", out.GetBackend())
+	}
+	if err := completeInstanceGroups(out, o.GPUs); err != nil {
+		return nil, err
+	}
+	if o.IO != nil && !o.DisableAutoComplete {
+		if err := fillFromModel(out, *o.IO, o.DefaultMaxBatchSize); err != nil {
+			return nil, err
+		}
+		normalize(out)
+	}
+	if err := Validate(out); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// otherBackends are the backends of the platforms, besides ONNX Runtime's, that
+// are older than the backend field.
+var otherBackends = map[string]string{
+	"tensorflow_graphdef":   "tensorflow",
+	"tensorflow_savedmodel": "tensorflow",
+	"tensorrt_plan":         "tensorrt",
+	"pytorch_libtorch":      "pytorch",
+}
+
+// fillServerSide fills in name, backend, platform and file name.
+func fillServerSide(c *Config, o CompleteOptions) error {
+	if c.GetName() == "" {
+		c.Name = o.DirName
+	}
+	unspecified := c.GetBackend() == "" && c.GetPlatform() == "" && c.GetDefaultModelFilename() == ""
+	switch {
+	case c.GetBackend() != "":
+	case otherBackends[c.GetPlatform()] != "":
+		c.Backend = otherBackends[c.GetPlatform()]
+	case c.GetPlatform() == Platform, c.GetDefaultModelFilename() == DefaultModelFilename,
+		unspecified && o.HasModelFile:
+		c.Backend = Backend
+	case unspecified:
+		return fillFromName(c, o.DirName)
+	}
+	if c.GetBackend() == Backend {
+		c.Platform = orDefault(c.GetPlatform(), Platform)
+		c.DefaultModelFilename = orDefault(c.GetDefaultModelFilename(), DefaultModelFilename)
+	}
+	return nil
+}
+
+// fillFromName takes the backend from a model name of the form model.backend,
+// Triton's last resort.
+func fillFromName(c *Config, name string) error {
+	_, backend, found := strings.Cut(name, ".")
+	if !found {
+		return refuse("Invalid model name: Could not determine backend for model '%s' with no backend in model configuration. "+
+			"Expected model name of the form 'model.<backend_name>'.", name)
+	}
+	c.Backend = backend
+	c.DefaultModelFilename = "model." + backend
+	return nil
+}
+
+func orDefault(value, byDefault string) string {
+	if value == "" {
+		return byDefault
+	}
+	return value
+}
+
+// normalize writes out the defaults that the server applies to every model. It
+// runs again after the backend's step, which may have added a batcher.
+func normalize(c *Config) {
+	if c.GetVersionPolicy() == nil {
+		latest := &configpb.ModelVersionPolicy_Latest{NumVersions: 1}
+		c.VersionPolicy = &configpb.ModelVersionPolicy{
+			PolicyChoice: &configpb.ModelVersionPolicy_Latest_{Latest: latest},
+		}
+	}
+	if b := c.GetDynamicBatching(); b != nil && len(b.GetPreferredBatchSize()) == 0 && c.GetMaxBatchSize() > 0 {
+		b.PreferredBatchSize = []int32{c.GetMaxBatchSize()}
+	}
+	if s := c.GetSequenceBatching(); s != nil {
+		normalizeSequence(s, c.GetMaxBatchSize())
+	}
+	if c.GetEnsembleScheduling() != nil {
+		return
+	}
+	if c.GetOptimization() == nil {
+		c.Optimization = &configpb.ModelOptimizationPolicy{}
+	}
+	if c.Optimization.GetInputPinnedMemory() == nil {
+		c.Optimization.InputPinnedMemory = &configpb.ModelOptimizationPolicy_PinnedMemoryBuffer{Enable: true}
+	}
+	if c.Optimization.GetOutputPinnedMemory() == nil {
+		c.Optimization.OutputPinnedMemory = &configpb.ModelOptimizationPolicy_PinnedMemoryBuffer{Enable: true}
+	}
+}
+
+func normalizeSequence(s *configpb.ModelSequenceBatching, maxBatchSize int32) {
+	if s.GetMaxSequenceIdleMicroseconds() == 0 {
+		s.MaxSequenceIdleMicroseconds = sequenceIdleDefault
+	}
+	if o := s.GetOldest(); o != nil && len(o.GetPreferredBatchSize()) == 0 && maxBatchSize > 0 {
+		o.PreferredBatchSize = []int32{maxBatchSize}
+	}
+}
+
+// checkPolled is what the server checks before it looks at the model.
+func checkPolled(c *Config, o CompleteOptions) error {
+	err := checkServerSide(c)
+	if o.DisableAutoComplete {
+		err = errors.Join(err, checkIO(c))
+	}
+	if err == nil && o.DirName != "" && c.GetName() != o.DirName {
+		err = refuse("unexpected directory name '%s' for model '%s', directory name must equal model name",
+			o.DirName, c.GetName())
+	}
+	return err
+}
+
+// fillFromModel is the backend's step: batch size, batcher and the side of the
+// signature that the configuration leaves out. A configuration with both sides
+// is left alone, and so stays without batching unless it asks for it.
+func fillFromModel(c *Config, io ModelIO, defaultMaxBatchSize int) error {
+	hasInputs := len(c.GetInput())+len(c.GetBatchInput()) > 0
+	hasOutputs := len(c.GetOutput()) > 0
+	if hasInputs && hasOutputs {
+		return nil
+	}
+	if err := fillBatching(c, io, defaultMaxBatchSize); err != nil {
+		return err
+	}
+	if !hasInputs {
+		for _, t := range io.Inputs {
+			dims, reshape := configDims(t, c.GetMaxBatchSize())
+			c.Input = append(c.Input, &configpb.ModelInput{
+				Name: t.Name, DataType: t.DataType, Dims: dims, Reshape: reshape,
+			})
+		}
+	}
+	if !hasOutputs {
+		for _, t := range io.Outputs {
+			dims, reshape := configDims(t, c.GetMaxBatchSize())
+			c.Output = append(c.Output, &configpb.ModelOutput{
+				Name: t.Name, DataType: t.DataType, Dims: dims, Reshape: reshape,
+			})
+		}
+	}
+	return nil
+}
+
+func fillBatching(c *Config, io ModelIO, defaultMaxBatchSize int) error {
+	if !io.CanBatch() {
+		if c.GetMaxBatchSize() != 0 {
+			return refuse("autofill failed for model '%s': model does not support batching while non-zero max_batch_size is specified", c.GetName())
+		}
+		return nil
+	}
+	if defaultMaxBatchSize == 0 {
+		defaultMaxBatchSize = DefaultMaxBatchSize
+	}
+	if c.GetMaxBatchSize() == 0 {
+		c.MaxBatchSize = int32(max(defaultMaxBatchSize, 0))
+	}
+	if c.GetMaxBatchSize() > 1 && c.GetSchedulingChoice() == nil {
+		c.SchedulingChoice = &configpb.ModelConfig_DynamicBatching{
+			DynamicBatching: &configpb.ModelDynamicBatching{},
+		}
+	}
+	return nil
+}
+
+// configDims is a model's shape as a configuration writes it: without the batch
+// dimension when batching. Nothing left is written as one element, with a
+// reshape to nothing where the batch dimension remains.
+func configDims(t Tensor, maxBatchSize int32) ([]int64, *configpb.ModelTensorReshape) {
+	dims := t.Dims
+	if maxBatchSize > 0 {
+		dims = dims[1:]
+	}
+	switch {
+	case len(dims) > 0:
+		return append([]int64(nil), dims...), nil
+	case maxBatchSize > 0:
+		return []int64{1}, &configpb.ModelTensorReshape{}
+	default:
+		return []int64{1}, nil
+	}
+}

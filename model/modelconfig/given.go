@@ -1,0 +1,115 @@
+package modelconfig
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strconv"
+
+	"tuner/ort/provider"
+)
+
+// A Place is where a session is made.
+type Place struct {
+	OnGPU bool
+	GPU   int  // its number
+	Cores int  // that the process, or the session by its host policy, may use
+	Bound bool // by a host policy: left to itself what has threads takes all cores of the machine
+}
+
+// A Provider is an execution provider with its options, by ONNX Runtime's own
+// names.
+type Provider struct {
+	Name    string
+	Options map[string]string
+}
+
+// Given returns what ONNX Runtime is given for a session: the options, and the
+// execution providers in Triton's order, which are the accelerators of the
+// place's kind, and on a GPU CUDA behind them, named or not. ONNX Runtime's own
+// CPU provider always comes last. An error is an option that a provider lacks.
+func (o Options) Given(at Place) (Options, []Provider, error) {
+	accelerators := o.CPUAccelerators
+	if at.OnGPU {
+		accelerators = o.GPUAccelerators
+	}
+	var providers []Provider
+	for _, a := range accelerators {
+		if err := checkAccelerator(a); err != nil {
+			return o, nil, err
+		}
+		if a.Name == provider.CUDA && at.OnGPU {
+			continue // its parameters are part of cudaOptions
+		}
+		providers = append(providers, Provider{a.Name, a.given(at)})
+	}
+	if at.OnGPU {
+		cuda, err := o.cudaOptions()
+		if err != nil {
+			return o, nil, err
+		}
+		cuda[provider.Of(provider.CUDA).Device.Option] = strconv.Itoa(at.GPU)
+		providers = append(providers, Provider{provider.CUDA, cuda})
+	}
+	o.GPUAccelerators, o.CPUAccelerators, o.CUDA = nil, nil, nil // they are providers now
+	if at.Bound {
+		o.IntraOpThreads, o.InterOpThreads = cmp.Or(o.IntraOpThreads, at.Cores), cmp.Or(o.InterOpThreads, at.Cores)
+	}
+	o, providers = withOwnPool(o, providers, at.Cores)
+	return o, providers, nil
+}
+
+// given are an accelerator's parameters as ONNX Runtime names them, with what
+// the place adds: the device, as Triton's backend does, and under a host policy
+// the threads of a provider that has its own only.
+func (a Accelerator) given(at Place) map[string]string {
+	row := provider.Of(a.Name)
+	out := map[string]string{}
+	if row.Device.Set {
+		out[row.Device.Option] = row.Device.Usual
+		if row.GPU {
+			out[row.Device.Option] = strconv.Itoa(at.GPU)
+		}
+	}
+	for key, value := range a.Parameters {
+		if option, _ := row.Option(key); option.Native != nil {
+			key, value = option.Native(value)
+		}
+		out[key] = value
+	}
+	if _, set := out[row.Threads.Option]; row.Threads.Only && !set && at.Bound {
+		out[row.Threads.Option] = strconv.Itoa(at.Cores)
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	return out
+}
+
+// withOwnPool gives the threads of a session to the pool of a provider that has
+// one beside ONNX Runtime's (XNNPACK), unless the provider's parameter says how
+// many that has. ONNX Runtime's documentation of XNNPACK advises so: two pools
+// whose threads wait busily take the cores from each other.
+func withOwnPool(o Options, providers []Provider, cores int) (Options, []Provider) {
+	const spinning = "session.intra_op.allow_spinning"
+	i := slices.IndexFunc(providers, func(p Provider) bool { return provider.Of(p.Name).HasPoolBeside() })
+	if i < 0 {
+		return o, providers
+	}
+	threads := provider.Of(providers[i].Name).Threads.Option
+	if _, set := o.Session[spinning]; !set {
+		o.Session = withEntry(o.Session, spinning, "0")
+	}
+	if _, set := providers[i].Options[threads]; !set {
+		providers[i].Options = withEntry(providers[i].Options, threads, strconv.Itoa(cmp.Or(o.IntraOpThreads, cores)))
+		o.IntraOpThreads = 1
+	}
+	return o, providers
+}
+
+// withEntry returns a copy of a map with one more entry.
+func withEntry(m map[string]string, key, value string) map[string]string {
+	out := map[string]string{key: value}
+	maps.Copy(out, m)
+	return out
+}

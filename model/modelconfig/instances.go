@@ -1,0 +1,132 @@
+package modelconfig
+
+import (
+	"slices"
+	"strconv"
+
+	"tuner/model/modelconfig/configpb"
+)
+
+// defaultCPUInstances is how many CPU copies of an onnxruntime model Triton
+// makes when the configuration does not say.
+const defaultCPUInstances = 2
+
+// maxInstances is how many instances a group may have on one device: each is a
+// session with threads and a copy of the model's weights.
+const maxInstances = 1024
+
+// maxModelInstances is how many a model may have in all of its groups, on all devices.
+const maxModelInstances = 8 * maxInstances
+
+// completeInstanceGroups gives every group a name, a kind, a count and its GPUs.
+func completeInstanceGroups(c *Config, gpus int) error {
+	if c.GetEnsembleScheduling() != nil {
+		return nil
+	}
+	if len(c.GetInstanceGroup()) == 0 {
+		c.InstanceGroup = []*configpb.ModelInstanceGroup{{Name: c.GetName()}}
+	}
+	for i, g := range c.GetInstanceGroup() {
+		g.Name = orDefault(g.GetName(), c.GetName()+"_"+strconv.Itoa(i))
+		if g.GetKind() == configpb.ModelInstanceGroup_KIND_AUTO {
+			g.Kind = kindHere(g, gpus)
+		}
+		if g.GetCount() < 1 {
+			g.Count = defaultCount(g.GetKind())
+		}
+		if g.GetKind() == configpb.ModelInstanceGroup_KIND_GPU && len(g.GetGpus()) == 0 {
+			for id := range gpus {
+				g.Gpus = append(g.Gpus, int32(id))
+			}
+		}
+		if err := checkGPUs(c.GetName(), g, gpus); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Instances is the number of instances that a configuration's groups ask for on all their devices; a group on GPUs that lists none is on so many.
+func Instances(c *Config, gpus int) int {
+	n := 0
+	for _, g := range c.GetInstanceGroup() {
+		devices := len(g.GetGpus())
+		if devices == 0 && g.GetKind() == configpb.ModelInstanceGroup_KIND_GPU {
+			devices = gpus
+		}
+		n += int(g.GetCount()) * max(1, devices)
+	}
+	return n
+}
+
+// kindHere resolves KIND_AUTO: GPU if there is one and all those listed exist.
+func kindHere(g *configpb.ModelInstanceGroup, gpus int) configpb.ModelInstanceGroup_Kind {
+	absent := func(id int32) bool { return id < 0 || int(id) >= gpus }
+	if gpus == 0 || slices.ContainsFunc(g.GetGpus(), absent) {
+		return configpb.ModelInstanceGroup_KIND_CPU
+	}
+	return configpb.ModelInstanceGroup_KIND_GPU
+}
+
+func defaultCount(kind configpb.ModelInstanceGroup_Kind) int32 {
+	if kind == configpb.ModelInstanceGroup_KIND_CPU {
+		return defaultCPUInstances
+	}
+	return 1
+}
+
+// checkGPUs refuses GPUs that the server does not have.
+func checkGPUs(model string, g *configpb.ModelInstanceGroup, gpus int) error {
+	if g.GetKind() != configpb.ModelInstanceGroup_KIND_GPU {
+		return nil
+	}
+	if gpus == 0 {
+		return refuse("instance group %s of model %s has kind KIND_GPU but no GPUs are available", g.GetName(), model)
+	}
+	for _, id := range g.GetGpus() {
+		if id < 0 || int(id) >= gpus {
+			return refuse("instance group %s of model %s specifies invalid or unsupported gpu id %d. GPUs of this server are: 0 to %d",
+				g.GetName(), model, id, gpus-1)
+		}
+	}
+	return nil
+}
+
+// checkInstanceGroups checks what does not depend on the server's GPUs.
+func checkInstanceGroups(c *Config) []error {
+	if c.GetEnsembleScheduling() != nil {
+		return nil
+	}
+	if len(c.GetInstanceGroup()) == 0 {
+		return []error{refuse("must specify one or more 'instance group's for %s", c.GetName())}
+	}
+	var errs []error
+	for _, g := range c.GetInstanceGroup() {
+		if err := checkInstanceGroup(c, g); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	if n := Instances(c, 0); len(errs) == 0 && n > maxModelInstances {
+		errs = append(errs, refuse("the instance groups of model %s have %d instances; this engine makes %d at most for a model", c.GetName(), n, maxModelInstances))
+	}
+	return errs
+}
+
+func checkInstanceGroup(c *Config, g *configpb.ModelInstanceGroup) error {
+	switch g.GetKind() {
+	case configpb.ModelInstanceGroup_KIND_CPU, configpb.ModelInstanceGroup_KIND_MODEL:
+		if len(g.GetGpus()) > 0 {
+			return refuse("instance group %s of model %s has kind %s but specifies one or more GPUs", g.GetName(), c.GetName(), g.GetKind())
+		}
+	case configpb.ModelInstanceGroup_KIND_GPU: // see checkGPUs
+	default:
+		return refuse("instance group %s of model %s has unexpected kind %s", g.GetName(), c.GetName(), g.GetKind())
+	}
+	if g.GetCount() > maxInstances {
+		return refuse("instance group %s of model %s has count %d; this engine makes %d instances at most", g.GetName(), c.GetName(), g.GetCount(), maxInstances)
+	}
+	if len(g.GetProfile()) > 0 {
+		return refuse("instance group %s of model %s and platform %sspecifies profile field which is only supported for TensorRT models", g.GetName(), c.GetName(), c.GetPlatform())
+	}
+	return nil
+}

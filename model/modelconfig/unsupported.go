@@ -1,0 +1,139 @@
+package modelconfig
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"tuner/model/modelconfig/configpb"
+	"tuner/ort/provider"
+)
+
+// RefuseUnsupported says which features of a configuration the bundled engine
+// does not have, all of them at once; a real Triton may well serve it.
+func RefuseUnsupported(c *Config) error {
+	var errs []error
+	add := func(field, instead string) {
+		errs = append(errs, fmt.Errorf("model %q uses %s, which this engine does not support; %s", c.GetName(), field, instead))
+	}
+	if c.GetEnsembleScheduling() != nil || c.GetPlatform() == ensemblePlatform {
+		add("ensemble_scheduling", "serve and tune its models one by one")
+	}
+	if c.GetSequenceBatching() != nil {
+		add("sequence_batching", "only stateless models can be served")
+	}
+	if c.GetModelTransactionPolicy().GetDecoupled() {
+		add("model_transaction_policy.decoupled", "an ONNX model gives one response for each request")
+	}
+	if len(c.GetBatchInput()) > 0 {
+		add("batch_input", "give the model these tensors as inputs")
+	}
+	if len(c.GetBatchOutput()) > 0 {
+		add("batch_output", "outputs are split along the batch dimension")
+	}
+	refuseTensors(c, add)
+	for i, g := range c.GetInstanceGroup() {
+		if g.GetRateLimiter() != nil {
+			add(fmt.Sprintf("instance_group[%d].rate_limiter", i), "instances take requests as soon as they are idle")
+		}
+		if len(g.GetSecondaryDevices()) > 0 {
+			add(fmt.Sprintf("instance_group[%d].secondary_devices", i), "an instance has one device")
+		}
+		if g.GetKind() == configpb.ModelInstanceGroup_KIND_GPU && len(c.GetCcModelFilenames()) > 0 {
+			add(fmt.Sprintf("cc_model_filenames for instance_group[%d]", i), "name the file for its GPUs in default_model_filename")
+		}
+	}
+	if len(c.GetModelRepositoryAgents().GetAgents()) > 0 {
+		add("model_repository_agents", "no agent is loaded")
+	}
+	if len(c.GetModelOperations().GetOpLibraryFilename()) > 0 {
+		add("model_operations.op_library_filename", "only ONNX Runtime's own operators can be run")
+	}
+	refuseEntries(c, add)
+	refuseOptions(c, add)
+	return errors.Join(errs...)
+}
+
+// refuseEntries adds the session entries of ONNX Runtime that nobody may set.
+func refuseEntries(c *Config, add func(field, instead string)) {
+	for _, key := range slices.Sorted(maps.Keys(c.GetParameters())) {
+		field := fmt.Sprintf("parameters[%q]", key)
+		if namesFile(key) {
+			add(field, "no file outside of the model's folder is read or written")
+		}
+		if same := fieldOf(key); same != "" {
+			add(field, fmt.Sprintf("set %s, which it would override", same))
+		}
+	}
+}
+
+// refuseOptions adds the options of execution providers that nobody may set.
+func refuseOptions(c *Config, add func(field, instead string)) {
+	accelerators := c.GetOptimization().GetExecutionAccelerators()
+	for _, a := range slices.Concat(accelerators.GetGpuExecutionAccelerator(), accelerators.GetCpuExecutionAccelerator()) {
+		for _, key := range slices.Sorted(maps.Keys(a.GetParameters())) {
+			field := fmt.Sprintf("execution accelerator %q, parameter %q", a.GetName(), key)
+			if provider.OpensFile(key, a.GetParameters()[key]) {
+				add(field, "caches lie below the server's working folder, and no other file is read or written")
+			}
+			if provider.IsAddress(key) {
+				add(field, "no address in the server's memory is taken from a configuration")
+			}
+		}
+	}
+}
+
+// refuseTensors adds what single inputs and outputs ask for.
+func refuseTensors(c *Config, add func(field, instead string)) {
+	for i, in := range c.GetInput() {
+		if in.GetAllowRaggedBatch() {
+			add(fmt.Sprintf("input[%d].allow_ragged_batch (%q)", i, in.GetName()), "pad the requests to one shape")
+		}
+		if in.GetIsShapeTensor() {
+			add(fmt.Sprintf("input[%d].is_shape_tensor (%q)", i, in.GetName()), "only TensorRT models have shape tensors")
+		}
+		if in.GetOptional() {
+			add(fmt.Sprintf("input[%d].optional (%q)", i, in.GetName()), "requests cannot replace the value that the model has of it yet: leave the input out of the configuration, and that value serves")
+		}
+	}
+	for i, out := range c.GetOutput() {
+		if out.GetIsShapeTensor() {
+			add(fmt.Sprintf("output[%d].is_shape_tensor (%q)", i, out.GetName()), "only TensorRT models have shape tensors")
+		}
+	}
+}
+
+// namesFile reports whether a session entry of ONNX Runtime makes it read or write a file of any path. Its releases add such entries,
+// so what is named after a file is one unless it is known to be a switch.
+func namesFile(key string) bool {
+	switch key {
+	case "session.resource_cuda_partitioning_settings", "session.enable_profiling":
+		return true
+	case "session.use_external_initializer_file_buffers_directly":
+		return false
+	}
+	isNamed := func(after string) bool { return strings.Contains(key, after) }
+	return strings.HasPrefix(key, sessionPrefix) && slices.ContainsFunc([]string{"file", "folder", "path"}, isNamed)
+}
+
+// fieldOf names the field for what a session entry of ONNX Runtime sets, too (1.31 has such, 1.24 has not): the entry would win over the
+// field, and over its bounds. It is "" for every other entry.
+func fieldOf(key string) string {
+	switch key {
+	case "session.intra_op_num_threads":
+		return keyIntraOpThreads
+	case "session.inter_op_num_threads":
+		return keyInterOpThreads
+	case "session.execution_mode":
+		return keyExecutionMode
+	case "session.enable_cpu_mem_arena":
+		return keyMemoryArena
+	case "session.enable_mem_pattern":
+		return keyMemoryPattern
+	case "session.graph_optimization_level":
+		return "optimization.graph.level"
+	}
+	return ""
+}

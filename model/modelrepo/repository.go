@@ -1,0 +1,167 @@
+// Package modelrepo reads and writes Triton model repositories: folders of
+// models, each with a config.pbtxt and numbered versions that hold a model file.
+//
+// The tuner reads the user's model through it, builds one small repository for
+// each variant that it measures (Build), and writes the one to deploy (Write).
+// The engine reads repositories through it, under its own rules of containment.
+//
+// It never looks into a model file, never makes a symbolic link when
+// writing, and never changes a folder that it did not write. What a model or its
+// configuration names is taken from inside of its folder alone (internal/inside).
+package modelrepo
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"tuner/internal/durable"
+	"tuner/model/modelconfig"
+	"tuner/model/modelconfig/configpb"
+)
+
+const configName = "config.pbtxt"
+
+// A Repository is a folder of models.
+type Repository struct {
+	Dir    string
+	Models []Model // by name
+}
+
+// A Model is one model's folder as found on disk.
+type Model struct {
+	Name       string // the folder's
+	Dir        string
+	ConfigPath string  // of config.pbtxt; "" where there is none
+	Versions   []int64 // ascending
+}
+
+// Open lists the models of a repository.
+func Open(dir string) (Repository, error) {
+	names, err := Names(dir)
+	if err != nil {
+		return Repository{}, err
+	}
+	r := Repository{Dir: dir}
+	for _, name := range names {
+		m, err := OpenModel(filepath.Join(dir, name))
+		if err != nil {
+			return Repository{}, err
+		}
+		r.Models = append(r.Models, m)
+	}
+	return r, nil
+}
+
+// Names lists the folders of a repository, which are its models, in order. Those whose names begin with a dot are none.
+func Names(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("cannot open model repository %q: %w", dir, durable.Cause(err))
+	}
+	var names []string
+	for _, e := range entries {
+		if info, err := os.Stat(filepath.Join(dir, e.Name())); err == nil && info.IsDir() && e.Name()[0] != '.' {
+			names = append(names, e.Name())
+		}
+	}
+	return names, nil
+}
+
+// OpenModel reads one model's folder: what is there, not what it holds.
+func OpenModel(dir string) (Model, error) {
+	absolute, err := filepath.Abs(dir)
+	if err != nil {
+		return Model{}, fmt.Errorf("cannot open model folder %q: %w", dir, durable.Cause(err))
+	}
+	entries, err := os.ReadDir(absolute)
+	if err != nil {
+		return Model{}, fmt.Errorf("cannot open model folder %q: %w", dir, durable.Cause(err))
+	}
+	m := Model{Name: filepath.Base(absolute), Dir: absolute}
+	for _, e := range entries {
+		path := filepath.Join(absolute, e.Name())
+		info, err := os.Stat(path)
+		if err != nil {
+			continue // a dangling link, or gone since
+		}
+		if version, ok := parseVersion(e.Name()); ok && info.IsDir() {
+			m.Versions = append(m.Versions, version)
+		}
+		if e.Name() == configName && info.Mode().IsRegular() {
+			m.ConfigPath = path
+		}
+	}
+	slices.Sort(m.Versions)
+	return m, nil
+}
+
+// parseVersion reads the name of a version folder: a positive number without
+// leading zeros. Triton ignores all others.
+func parseVersion(name string) (int64, bool) {
+	version, err := strconv.ParseInt(name, 10, 64)
+	return version, err == nil && version > 0 && strconv.FormatInt(version, 10) == name
+}
+
+// Config reads the model's config.pbtxt; without one it is empty.
+func (m Model) Config() (*modelconfig.Config, error) {
+	if m.ConfigPath == "" {
+		return &modelconfig.Config{}, nil
+	}
+	text, err := os.ReadFile(m.ConfigPath)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read configuration %q: %w", m.ConfigPath, durable.Cause(err))
+	}
+	return modelconfig.Parse(m.ConfigPath, text)
+}
+
+// ModelFile is the path of the ONNX file that a Triton server would serve as
+// the newest version: version policy and default_model_filename as configured,
+// and if that names a folder the model.onnx in it.
+func (m Model) ModelFile() (string, error) {
+	c, err := m.Config()
+	if err != nil {
+		return "", err
+	}
+	served := Served(m.Versions, c.GetVersionPolicy())
+	if len(served) == 0 {
+		return "", fmt.Errorf("model folder %q has no version to serve; put the model file into a folder named 1 in it", m.Dir)
+	}
+	name := c.GetDefaultModelFilename()
+	if name == "" {
+		name = modelconfig.DefaultModelFilename
+	}
+	if !filepath.IsLocal(name) {
+		return "", fmt.Errorf("%s: default_model_filename: %q leads out of the version folder", m.ConfigPath, name)
+	}
+	path := filepath.Join(m.Dir, strconv.FormatInt(served[len(served)-1], 10), name)
+	info, err := os.Stat(path)
+	if err == nil && info.IsDir() {
+		path = filepath.Join(path, modelconfig.DefaultModelFilename)
+		_, err = os.Stat(path)
+	}
+	if err != nil {
+		return "", fmt.Errorf("cannot find the model file %q: %w", path, durable.Cause(err))
+	}
+	return path, nil
+}
+
+// Served applies a version policy to the versions at hand, ascending; without a
+// policy the newest one is served, with one that chooses nothing all are.
+func Served(versions []int64, p *configpb.ModelVersionPolicy) []int64 {
+	switch {
+	case p.GetSpecific() != nil:
+		listed := p.GetSpecific().GetVersions()
+		return slices.DeleteFunc(slices.Clone(versions), func(v int64) bool { return !slices.Contains(listed, v) })
+	case p == nil || p.GetLatest() != nil:
+		n := 1
+		if p != nil {
+			n = int(p.GetLatest().GetNumVersions())
+		}
+		return slices.Clone(versions[max(0, len(versions)-n):])
+	default:
+		return slices.Clone(versions)
+	}
+}

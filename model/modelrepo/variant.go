@@ -1,0 +1,98 @@
+package modelrepo
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"tuner/internal/checksum"
+	"tuner/internal/durable"
+	"tuner/internal/inside"
+	"tuner/model/modelconfig"
+)
+
+// A Source is a model outside of any repository that we write.
+type Source struct {
+	// Path is the ONNX file.
+	Path string
+	// Data are the external data files that it refers to, in or below its
+	// folder; they keep their place relative to it.
+	Data []string
+	// Digest identifies the content of Path and Data.
+	Digest string
+	// Folder holds the other files that the configuration names: labels and
+	// warm-up data. "" if it names none.
+	Folder string
+}
+
+// A Variant is a repository that holds one model with one configuration.
+type Variant struct {
+	Dir    string // the repository; the model is in Dir/Model
+	Model  string
+	Digest string // of model and configuration
+}
+
+// Build makes the variant of model m with configuration c as
+// root/<digest>/<model>/{config.pbtxt,1/…}, unless it is there already. The
+// model file is a hard link to m's if the file system allows it, so m must not
+// be written to while the variant is in use. The variant appears whole or not
+// at all; several processes may build it at once.
+func Build(root string, m Source, c *modelconfig.Config) (Variant, error) {
+	p, err := newPlan(m, c)
+	if err != nil {
+		return Variant{}, err
+	}
+	v := Variant{Dir: filepath.Join(root, p.digest), Model: c.GetName(), Digest: p.digest}
+	if _, err := os.Stat(v.Dir); err == nil {
+		return v, p.check(filepath.Join(v.Dir, v.Model))
+	}
+	if err := os.MkdirAll(root, 0o755); err != nil {
+		return Variant{}, fmt.Errorf("cannot create variant folder %q: %w", root, durable.Cause(err))
+	}
+	err = durable.InFolder(root, func(temp string) error {
+		if err := p.write(filepath.Join(temp, v.Model), place); err != nil {
+			return err
+		}
+		if err := os.Rename(temp, v.Dir); err != nil && !errors.Is(err, os.ErrExist) {
+			return fmt.Errorf("cannot create variant folder %q: %w", v.Dir, durable.Cause(err))
+		}
+		return nil // if it exists, another process was faster
+	})
+	if err != nil {
+		return Variant{}, err
+	}
+	return v, p.check(filepath.Join(v.Dir, v.Model))
+}
+
+// Digest is the digest of the variant that Build would make.
+func Digest(m Source, c *modelconfig.Config) (string, error) {
+	p, err := newPlan(m, c)
+	return p.digest, err
+}
+
+// digest identifies a model with its configuration and the files that this
+// names, in 128 bits.
+func digest(m Source, configText []byte, extra []entry) (string, error) {
+	h := sha256.New()
+	fmt.Fprintf(h, "variant 1\n%q\n%q\n", m.Digest, configText)
+	for _, e := range extra {
+		sum, err := contentSum(e.from)
+		if err != nil {
+			return "", fmt.Errorf("cannot read file %q, which the configuration names: %w", e.from.Path(), durable.Cause(err))
+		}
+		fmt.Fprintf(h, "%q\n%s\n", e.to, sum)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16]), nil
+}
+
+func contentSum(f inside.File) (string, error) {
+	opened, err := f.Open()
+	if err != nil {
+		return "", err
+	}
+	defer opened.Close()
+	return checksum.Of(opened)
+}

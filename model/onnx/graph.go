@@ -1,0 +1,155 @@
+package onnx
+
+import "tuner/model/onnx/onnxpb"
+
+// Use is one place where a value of the main graph is consumed.
+type Use struct {
+	Node *onnxpb.NodeProto
+	// Index is the position among the node's inputs; -1 when a subgraph of the node (a Loop's body …) captures the value.
+	Index int
+}
+
+// Inputs returns the model's real inputs in order: those that are not initializers. (Files before IR version 4 list
+// initializers among the inputs too.) Shared: must not be changed.
+func (m *Model) Inputs() []Value { return m.inputs }
+
+// Outputs returns the model's outputs in order. Shared: must not be changed.
+func (m *Model) Outputs() []Value { return m.outputs }
+
+// Nodes returns the nodes of the main graph in topological order. Shared: must not be changed.
+func (m *Model) Nodes() []*onnxpb.NodeProto { return m.Graph().GetNode() }
+
+// Initializers returns the constants of the main graph in file order. Shared: must not be changed.
+func (m *Model) Initializers() []*onnxpb.TensorProto { return m.Graph().GetInitializer() }
+
+// Initializer returns the constant of that name in the main graph, nil when there is none.
+func (m *Model) Initializer(name string) *onnxpb.TensorProto { return m.initializers[name] }
+
+// Producer returns the node that computes a value of the main graph; nil for inputs, initializers and unknown names.
+func (m *Model) Producer(value string) *onnxpb.NodeProto { return m.producers[value] }
+
+// Consumers returns every use of a value of the main graph, in node order.
+func (m *Model) Consumers(value string) []Use { return m.consumers[value] }
+
+// Attribute returns a node's attribute, nil when the node doesn't have it. Its getters accept nil and return the zero value.
+func Attribute(node *onnxpb.NodeProto, name string) *onnxpb.AttributeProto {
+	for _, a := range node.GetAttribute() {
+		if a.GetName() == name {
+			return a
+		}
+	}
+	return nil
+}
+
+// Subgraphs returns the graphs in a node's attributes: the body of a Loop, the branches of an If.
+func Subgraphs(node *onnxpb.NodeProto) []*onnxpb.GraphProto {
+	var graphs []*onnxpb.GraphProto
+	for _, a := range node.GetAttribute() {
+		if a.GetG() != nil {
+			graphs = append(graphs, a.GetG())
+		}
+		graphs = append(graphs, a.GetGraphs()...)
+	}
+	return graphs
+}
+
+// index builds what the graph view answers from.
+func (m *Model) index() {
+	g := m.Graph()
+	m.initializers = make(map[string]*onnxpb.TensorProto, len(g.GetInitializer()))
+	for _, t := range g.GetInitializer() {
+		m.initializers[t.GetName()] = t
+	}
+	sparse := map[string]bool{}
+	for _, t := range g.GetSparseInitializer() {
+		sparse[t.GetValues().GetName()] = true
+	}
+	for _, v := range g.GetInput() {
+		if m.initializers[v.GetName()] == nil && !sparse[v.GetName()] {
+			m.inputs = append(m.inputs, newValue(v))
+		}
+	}
+	for _, v := range g.GetOutput() {
+		m.outputs = append(m.outputs, newValue(v))
+	}
+	m.indexNodes()
+}
+
+func (m *Model) indexNodes() {
+	m.producers = map[string]*onnxpb.NodeProto{}
+	m.consumers = map[string][]Use{}
+	for _, node := range m.Nodes() {
+		for i, name := range node.GetInput() {
+			if name != "" {
+				m.consumers[name] = append(m.consumers[name], Use{node, i})
+			}
+		}
+		for _, name := range captured(node) {
+			m.consumers[name] = append(m.consumers[name], Use{node, -1})
+		}
+		for _, name := range node.GetOutput() {
+			if name != "" {
+				m.producers[name] = node
+			}
+		}
+	}
+}
+
+// captured returns the outer values that a node's subgraphs use, each once, in the order of their first use.
+func captured(node *onnxpb.NodeProto) []string {
+	graphs := Subgraphs(node)
+	if len(graphs) == 0 {
+		return nil
+	}
+	c := capture{defined: map[string]int{"": 1}, seen: map[string]bool{}}
+	for _, g := range graphs {
+		c.graph(g)
+	}
+	return c.names
+}
+
+// capture walks nested graphs once: graphs of a stranger nest deep, and each level may use all names of those around it.
+type capture struct {
+	defined map[string]int // in how many of the graphs around the present place a name is defined
+	seen    map[string]bool
+	names   []string
+}
+
+// graph walks a graph. A value is defined from its node on, and until the graph's end.
+func (c *capture) graph(g *onnxpb.GraphProto) {
+	var own []string
+	define := func(name string) {
+		c.defined[name]++
+		own = append(own, name)
+	}
+	for _, v := range g.GetInput() {
+		define(v.GetName())
+	}
+	for _, t := range g.GetInitializer() {
+		define(t.GetName())
+	}
+	for _, node := range g.GetNode() {
+		for _, name := range node.GetInput() {
+			c.use(name)
+		}
+		for _, inner := range Subgraphs(node) {
+			c.graph(inner)
+		}
+		for _, name := range node.GetOutput() {
+			define(name)
+		}
+	}
+	for _, v := range g.GetOutput() {
+		c.use(v.GetName())
+	}
+	for _, name := range own {
+		c.defined[name]--
+	}
+}
+
+func (c *capture) use(name string) {
+	if c.defined[name] == 0 && !c.seen[name] {
+		c.seen[name] = true
+		c.names = append(c.names, name)
+	}
+}

@@ -1,0 +1,60 @@
+package onnx
+
+import (
+	"fmt"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"tuner/model/onnx/onnxpb"
+)
+
+// What a file's messages (nodes, attributes, tensors …) may take in memory: 64 MiB, or 32 times the file. Small attributes, as
+// graphs without weights have them, take some 16 times their bytes; an empty node takes 100 times its two.
+const (
+	freeGrowth  = 64 << 20
+	maxGrowth   = 32
+	messageSize = 256 // bytes of a message in memory, about
+	maxNesting  = 10000
+)
+
+// checkGrowth counts the messages of a model before they are made. A malformed file is for the decoder to tell.
+func checkGrowth(data []byte) error {
+	c := counter{most: (freeGrowth + maxGrowth*int64(len(data))) / messageSize}
+	c.count(data, (&onnxpb.ModelProto{}).ProtoReflect().Descriptor(), maxNesting)
+	if c.messages <= c.most {
+		return nil
+	}
+	return fmt.Errorf("its %d bytes hold more than %d nodes, attributes and the like, which would take over %d times the file in memory; no exporter writes that",
+		len(data), c.most, maxGrowth)
+}
+
+type counter struct{ messages, most int64 }
+
+// count counts the messages within one, until there are too many.
+func (c *counter) count(data []byte, md protoreflect.MessageDescriptor, depth int) {
+	for len(data) > 0 && depth > 0 && c.messages <= c.most {
+		number, wire, n := protowire.ConsumeTag(data)
+		if n < 0 {
+			return
+		}
+		size := protowire.ConsumeFieldValue(number, wire, data[n:])
+		if size < 0 {
+			return
+		}
+		if inner := messageOf(md, number); inner != nil && wire == protowire.BytesType {
+			content, _ := protowire.ConsumeBytes(data[n:]) // it was just measured
+			c.messages++
+			c.count(content, inner, depth-1)
+		}
+		data = data[n+size:]
+	}
+}
+
+// messageOf returns the type of a field that holds messages, nil of others.
+func messageOf(md protoreflect.MessageDescriptor, number protowire.Number) protoreflect.MessageDescriptor {
+	if fd := md.Fields().ByNumber(number); fd != nil {
+		return fd.Message()
+	}
+	return nil
+}

@@ -1,0 +1,267 @@
+// Package inputs derives from a model's graph what inputs it accepts, and generates random ones: every run with them is valid
+// by construction. An integer that indexes an embedding table is drawn from the table's rows, a mask from {0, 1}, and so on.
+// It stands between the model file and the load generator, for users who bring no data of their own. It refuses to invent
+// sizes: a dimension that the file leaves open must be given.
+package inputs
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"tuner/internal/problems"
+	"tuner/model/onnx"
+)
+
+// Distribution says how the values of an input are drawn.
+type Distribution int
+
+// The distributions.
+const (
+	Normal  Distribution = iota // floating-point numbers of mean 0 and deviation 1
+	Uniform                     // whole numbers of a range, each as likely
+	Mask                        // along the last dimension a run of ones, at least one long, then zeros
+	Text                        // strings of decimal digits, of whole numbers of a range
+)
+
+// String returns the distribution as reports name it.
+func (d Distribution) String() string {
+	return [...]string{"normal", "uniform", "mask", "text"}[d]
+}
+
+// Range is the whole numbers from Lo to Hi, Hi not included.
+type Range struct{ Lo, Hi int64 }
+
+// Input says what a model accepts for one of its inputs.
+type Input struct {
+	Name         string
+	Type         onnx.DataType
+	Dims         []int64 // of one request, without the batch dimension
+	Batched      bool    // the tensor has a leading batch dimension
+	Distribution Distribution
+	Range        Range  // for Uniform and Text
+	Reason       string // why these values are valid, for people: "row of the table \"words\" (30522 rows)"
+}
+
+// Options gives what the file leaves open.
+type Options struct {
+	// Shape gives, by input, the dimensions of one request without the batch dimension. A symbol that gets a size in one input
+	// has that size in all.
+	Shape map[string][]int64
+	// Default is the size of every other dimension that is not fixed; 0: such a dimension is an error.
+	Default int64
+}
+
+// maxRequest is the largest tensor, in bytes, of one request: beyond it the shape is taken for a mistake.
+const maxRequest = 1 << 30
+
+// Batches reports whether the model can batch: the first dimension of every input and output is not fixed. It is the rule by
+// which Triton completes a configuration.
+func Batches(m *onnx.Model) bool {
+	for _, v := range slices.Concat(m.Inputs(), m.Outputs()) {
+		if len(v.Shape) == 0 || v.Shape[0].IsFixed() {
+			return false
+		}
+	}
+	return len(m.Inputs()) > 0
+}
+
+// Derive says for each input of the model, in the model's order, what it accepts. The error lists every input whose shape is
+// not settled, and how to settle it.
+func Derive(m *onnx.Model, o Options) ([]Input, error) {
+	if err := m.CheckServable(); err != nil {
+		return nil, fmt.Errorf("cannot derive the inputs of the model: %w", err)
+	}
+	dims, err := settleShapes(m, o)
+	if err != nil {
+		return nil, fmt.Errorf("cannot derive the inputs of the model: %w", err)
+	}
+	flow := newFlow(m.Graph())
+	batched := Batches(m)
+	list := make([]Input, 0, len(m.Inputs()))
+	for _, v := range m.Inputs() {
+		in := Input{Name: v.Name, Type: v.Type, Dims: dims[v.Name], Batched: batched}
+		list = append(list, withValues(in, flow))
+	}
+	return list, nil
+}
+
+// withValues chooses the values of an input by what its graph does with them.
+func withValues(in Input, flow *flow) Input {
+	found := flow.trace(in)
+	limits := typeRange(in.Type)
+	switch {
+	case in.Type == onnx.String:
+		in.Distribution, in.Range, in.Reason = Text, Range{0, 100}, "any text; digits also parse as numbers"
+	case found.index != nil:
+		in.Distribution, in.Range, in.Reason = Uniform, intersect(*found.index, limits), found.reason
+	case found.mask:
+		in.Distribution, in.Range, in.Reason = Mask, Range{0, 2}, "used as a mask"
+	case strings.Contains(strings.ToLower(in.Name), "mask"):
+		in.Distribution, in.Range, in.Reason = Mask, Range{0, 2}, "a mask by its name"
+	case in.Type.IsFloat():
+		in.Distribution, in.Reason = Normal, "any number"
+	case found.parameter:
+		in.Distribution, in.Range, in.Reason = Uniform, Range{1, 2}, "a size or a count: 1 is always valid"
+	default:
+		in.Distribution, in.Range, in.Reason = Uniform, intersect(Range{0, 256}, limits), "any whole number"
+	}
+	return in
+}
+
+// typeRange returns the values that a type holds, as far as int64 does; floating-point types hold small whole numbers exactly.
+func typeRange(t onnx.DataType) Range {
+	switch t {
+	case onnx.Bool:
+		return Range{0, 2}
+	case onnx.Int8:
+		return Range{math.MinInt8, math.MaxInt8 + 1}
+	case onnx.Uint8:
+		return Range{0, math.MaxUint8 + 1}
+	case onnx.Int16:
+		return Range{math.MinInt16, math.MaxInt16 + 1}
+	case onnx.Uint16:
+		return Range{0, math.MaxUint16 + 1}
+	case onnx.Int32:
+		return Range{math.MinInt32, math.MaxInt32 + 1}
+	case onnx.Uint32, onnx.Uint64:
+		return Range{0, math.MaxInt64}
+	case onnx.Float16:
+		return Range{-1 << 11, 1<<11 + 1}
+	case onnx.BFloat16:
+		return Range{-1 << 8, 1<<8 + 1}
+	default:
+		return Range{math.MinInt64, math.MaxInt64}
+	}
+}
+
+// intersect returns what two ranges share. Of two that share nothing it returns zero, the best guess at a contradiction.
+func intersect(a, b Range) Range {
+	both := Range{max(a.Lo, b.Lo), min(a.Hi, b.Hi)}
+	if both.Lo >= both.Hi {
+		return Range{0, 1}
+	}
+	return both
+}
+
+// settleShapes gives every input the dimensions of one request.
+func settleShapes(m *onnx.Model, o Options) (map[string][]int64, error) {
+	skip := 0
+	if Batches(m) {
+		skip = 1
+	}
+	s := settler{options: o, sizes: map[string]int64{}, unsettled: map[string]bool{}}
+	s.checkNames(m.Inputs())
+	for _, v := range m.Inputs() {
+		s.bind(v, skip)
+	}
+	dims := map[string][]int64{}
+	for _, v := range m.Inputs() {
+		dims[v.Name] = s.settle(v, skip)
+	}
+	return dims, s.errs.Err()
+}
+
+// settler collects the sizes of symbols, and what is wrong.
+type settler struct {
+	options   Options
+	sizes     map[string]int64 // by symbol
+	unsettled map[string]bool  // symbols already reported
+	errs      problems.List
+}
+
+func (s *settler) errorf(format string, args ...any) {
+	s.errs.Addf(format, args...)
+}
+
+func (s *settler) checkNames(values []onnx.Value) {
+	names := make([]string, len(values))
+	for i, v := range values {
+		names[i] = v.Name
+	}
+	given := make([]string, 0, len(s.options.Shape))
+	for name := range s.options.Shape {
+		given = append(given, name)
+	}
+	slices.Sort(given)
+	for _, name := range given {
+		if !slices.Contains(names, name) {
+			s.errorf("a shape is given for %q, which is not an input; the inputs are %s", name, problems.Quote(names))
+		}
+	}
+}
+
+// bind takes the sizes of symbols from the shape that is given for an input, and checks it.
+func (s *settler) bind(v onnx.Value, skip int) {
+	given, ok := s.options.Shape[v.Name]
+	if !ok {
+		return
+	}
+	if !v.Ranked {
+		if slices.ContainsFunc(given, func(d int64) bool { return d <= 0 }) {
+			s.errorf("the shape %v given for %s is not positive", given, v)
+		}
+		return
+	}
+	own := v.Shape[min(skip, len(v.Shape)):]
+	isOne := !slices.ContainsFunc(given, func(d int64) bool { return d != 1 })
+	if len(v.Shape) == 0 && isOne {
+		return // a configuration has no other way to write a scalar
+	}
+	if len(given) != len(own) {
+		s.errorf("the shape %v given for %s has %d dimensions instead of %d (the batch dimension is not given)", given, v, len(given), len(own))
+		return
+	}
+	for i, d := range own {
+		switch size, bound := s.sizes[d.Symbol]; {
+		case given[i] <= 0:
+			s.errorf("the shape %v given for %s is not positive", given, v)
+		case d.IsFixed() && d.Size != given[i]:
+			s.errorf("the shape %v given for %s differs from its fixed dimension %d", given, v, d.Size)
+		case d.Symbol != "" && bound && size != given[i]:
+			s.errorf("the shape %v given for %s gives %q the size %d, another input gives it %d", given, v, d.Symbol, given[i], size)
+		case d.Symbol != "":
+			s.sizes[d.Symbol] = given[i]
+		}
+	}
+}
+
+// settle returns the dimensions of one request for an input.
+func (s *settler) settle(v onnx.Value, skip int) []int64 {
+	given, ok := s.options.Shape[v.Name]
+	if !v.Ranked && !ok {
+		s.errorf("the file does not say the shape of the input %s; give it (load, inputs, shape: {%s: […]})", v, v.Name)
+		return nil
+	}
+	dims := given
+	if v.Ranked {
+		own := v.Shape[min(skip, len(v.Shape)):]
+		dims = make([]int64, len(own))
+		for i, d := range own {
+			dims[i] = s.size(v, d, given, i)
+		}
+	}
+	if n, fits := onnx.Elements(dims); !fits || n > maxRequest/max(v.Type.Size(), 1) {
+		s.errorf("one request for the input %s of shape %v would exceed %d bytes", v, dims, maxRequest)
+	}
+	return dims
+}
+
+func (s *settler) size(v onnx.Value, d onnx.Dim, given []int64, i int) int64 {
+	switch {
+	case d.IsFixed():
+		return d.Size
+	case i < len(given):
+		return given[i]
+	case d.Symbol != "" && s.sizes[d.Symbol] > 0:
+		return s.sizes[d.Symbol]
+	case s.options.Default > 0:
+		return s.options.Default
+	}
+	if d.Symbol == "" || !s.unsettled[d.Symbol] {
+		s.errorf("the dimension %q of the input %s is not fixed; give its size (load, inputs, shape: {%s: […]})", d, v, v.Name)
+	}
+	s.unsettled[d.Symbol] = true
+	return 1
+}

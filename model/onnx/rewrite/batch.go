@@ -1,0 +1,265 @@
+package rewrite
+
+import (
+	"fmt"
+	"slices"
+
+	"tuner/model/onnx"
+	"tuner/model/onnx/onnxpb"
+	"tuner/model/onnx/shapes"
+)
+
+// SymbolicBatch makes the first dimension of all inputs and outputs symbolic, so that a server can join requests: a model that
+// was exported for a fixed batch then takes any. The batch is followed through the graph, and where constants repeat its size
+// (the target of a Reshape) they are adapted. The error wraps ErrNothing when the first dimensions are not fixed, or when the
+// graph does not allow it: an operator joins the rows of a batch, or is not known to keep them apart; the text names it.
+func SymbolicBatch(m *onnx.Model) (*onnx.Model, error) {
+	clean, err := Clean(m)
+	if err != nil {
+		return nil, err
+	}
+	size, symbol, err := batchOf(clean)
+	if err != nil {
+		return nil, err
+	}
+	infos, err := shapes.Infer(clean)
+	if err != nil {
+		return nil, err
+	}
+	b := &batcher{editor: newEditor(clean), infos: infos, size: size, lanes: map[string]lane{}, vectors: map[string]int{}}
+	for _, v := range clean.Inputs() {
+		b.lanes[v.Name] = lane{axis: 0, inner: 1}
+	}
+	for _, node := range clean.Nodes() {
+		if err := b.pass(node); err != nil {
+			return nil, err
+		}
+	}
+	for _, v := range clean.Outputs() {
+		if got, ok := b.lanes[v.Name]; !ok || got != (lane{0, 1}) {
+			return nil, noBatch("its output %s does not have the batch, and it alone, as its first dimension", v)
+		}
+	}
+	b.declare(symbol)
+	return b.finish()
+}
+
+// batchError says why the batch dimension stays as it is. It is ErrNothing, whose text would mislead here.
+type batchError string
+
+func (e batchError) Error() string {
+	return "cannot make the batch dimension of the model symbolic: " + string(e)
+}
+
+func (e batchError) Unwrap() error { return ErrNothing }
+
+func noBatch(format string, a ...any) error { return batchError(fmt.Sprintf(format, a...)) }
+
+// batchOf returns the fixed first dimension that the inputs share, and a name for it: that of inputs whose first dimension is
+// symbolic already, or a new one.
+func batchOf(m *onnx.Model) (size int64, symbol string, err error) {
+	taken := names{}
+	for _, v := range slices.Concat(m.Inputs(), m.Outputs()) {
+		if len(v.Shape) == 0 {
+			return 0, "", noBatch("%s has no first dimension", v)
+		}
+		for _, d := range v.Shape {
+			taken[d.Symbol] = true
+		}
+	}
+	var first onnx.Value
+	for _, v := range m.Inputs() {
+		switch d := v.Shape[0]; {
+		case !d.IsFixed() && symbol == "":
+			symbol = d.Symbol
+		case d.IsFixed() && first.Name == "":
+			first, size = v, d.Size
+		case d.IsFixed() && d.Size != size:
+			return 0, "", noBatch("the first dimensions of its inputs differ: %s, %s", first, v)
+		}
+	}
+	switch {
+	case first.Name == "":
+		return 0, "", noBatch("the first dimensions of its inputs are not fixed")
+	case size == 0:
+		return 0, "", noBatch("%s has no rows", first)
+	case symbol == "":
+		symbol = taken.fresh("batch")
+	}
+	return size, symbol, nil
+}
+
+// lane is where the batch lies in a value: along an axis, whose size is the batch's times inner, one row's elements next to
+// each other.
+type lane struct {
+	axis  int
+	inner int64
+}
+
+// batcher follows the batch through a graph.
+type batcher struct {
+	*editor
+	infos   map[string]shapes.Info
+	size    int64           // of the batch, as the file has it
+	lanes   map[string]lane // of the values that depend on the batch
+	vectors map[string]int  // of the values that hold the shape of such a value: which element is the size of the batch
+}
+
+// declare gives the dimension its name. What the file says of values on the way is of the old batch, and goes.
+func (b *batcher) declare(symbol string) {
+	g := b.proto.Graph
+	for _, list := range [][]*onnxpb.ValueInfoProto{g.Input, g.Output} {
+		for i, v := range list {
+			list[i] = withFirstSymbol(v, symbol)
+		}
+	}
+	g.ValueInfo = slices.DeleteFunc(g.ValueInfo, func(v *onnxpb.ValueInfoProto) bool {
+		_, batched := b.lanes[v.GetName()]
+		return batched
+	})
+}
+
+// withFirstSymbol copies the description of a value with a symbol as the first dimension.
+func withFirstSymbol(v *onnxpb.ValueInfoProto, symbol string) *onnxpb.ValueInfoProto {
+	v = retyped(v, onnx.DataType(v.GetType().GetTensorType().GetElemType()))
+	tensor := v.GetType().GetTensorType()
+	tensor.Shape = shallow(tensor.GetShape())
+	tensor.Shape.Dim = slices.Clone(tensor.Shape.GetDim())
+	tensor.Shape.Dim[0] = &onnxpb.TensorShapeProto_Dimension{Value: &onnxpb.TensorShapeProto_Dimension_DimParam{DimParam: symbol}}
+	return v
+}
+
+// pass writes a node and finds the batch in its outputs.
+func (b *batcher) pass(node *onnxpb.NodeProto) error {
+	if !b.depends(node) {
+		b.keep(node)
+		return nil
+	}
+	if len(onnx.Subgraphs(node)) > 0 {
+		return b.refuse(node, "has a subgraph that depends on the batch")
+	}
+	for _, name := range node.GetInput() {
+		if k, ok := b.vectors[name]; ok {
+			b.keep(node)
+			return b.count(node, k)
+		}
+		if l, ok := b.lanes[name]; ok && l.axis >= len(b.infos[name].Shape) {
+			return b.refuse(node, "takes %q, whose shape is not known", name)
+		}
+	}
+	written := node
+	var out lane
+	var err error
+	switch op := operator(node); op {
+	case "Reshape":
+		written, out, err = b.reshape(node)
+	case "Expand":
+		written, out, err = b.expand(node)
+	case "Shape":
+		b.keep(node)
+		return b.measure(node)
+	case "LSTM", "GRU", "RNN":
+		b.keep(node)
+		return b.recur(node)
+	default:
+		out, err = b.flow(node, op)
+	}
+	if err != nil {
+		return err
+	}
+	b.keep(written)
+	for _, name := range node.GetOutput() {
+		if name != "" {
+			b.lanes[name] = out
+		}
+	}
+	return nil
+}
+
+// depends reports whether a node, or a subgraph of it, uses the batch or its size.
+func (b *batcher) depends(node *onnxpb.NodeProto) bool {
+	found := false
+	eachUsed(node, func(name string) {
+		_, batched := b.lanes[name]
+		_, vector := b.vectors[name]
+		found = found || batched || vector
+	})
+	return found
+}
+
+func (b *batcher) refuse(node *onnxpb.NodeProto, format string, a ...any) error {
+	return noBatch("the node %q (%s) %s", node.GetName(), node.GetOpType(), fmt.Sprintf(format, a...))
+}
+
+// rank returns the number of dimensions of the i-th input, -1 when it is not known.
+func (b *batcher) rank(node *onnxpb.NodeProto, i int) int {
+	if i >= len(node.GetInput()) {
+		return -1
+	}
+	info, ok := b.infos[node.GetInput()[i]]
+	if !ok || !info.Ranked {
+		return -1
+	}
+	return len(info.Shape)
+}
+
+// batched returns the batch in the i-th input.
+func (b *batcher) batched(node *onnxpb.NodeProto, i int) (lane, bool) {
+	if i >= len(node.GetInput()) {
+		return lane{}, false
+	}
+	l, ok := b.lanes[node.GetInput()[i]]
+	return l, ok
+}
+
+// onlyFirst makes sure that no input but the first depends on the batch, and returns where the first has it.
+func (b *batcher) onlyFirst(node *onnxpb.NodeProto) (lane, error) {
+	for i := 1; i < len(node.GetInput()); i++ {
+		if _, ok := b.batched(node, i); ok {
+			return lane{}, b.refuse(node, "takes the batch as input %d (%q)", i, node.GetInput()[i])
+		}
+	}
+	l, _ := b.batched(node, 0)
+	return l, nil
+}
+
+// fixed returns the whole numbers of an attribute, or of an input that is a constant; ok is false when it is neither.
+func (b *batcher) fixed(node *onnxpb.NodeProto, i int, attribute string) (list []int64, ok bool) {
+	if a := onnx.Attribute(node, attribute); a != nil {
+		return a.GetInts(), true
+	}
+	if i >= len(node.GetInput()) {
+		return nil, false
+	}
+	t := b.Initializer(node.GetInput()[i])
+	if t == nil {
+		return nil, false
+	}
+	return b.wholes(t)
+}
+
+// setInput copies a node with another input.
+func setInput(node *onnxpb.NodeProto, i int, value string) *onnxpb.NodeProto {
+	node = shallow(node)
+	node.Input = slices.Clone(node.GetInput())
+	node.Input[i] = value
+	return node
+}
+
+// setSizes copies a node with another constant as its second input, the sizes of a shape.
+func (b *batcher) setSizes(node *onnxpb.NodeProto, sizes []int64) *onnxpb.NodeProto {
+	name := b.constant(node.GetName()+"_shape", onnx.Int64, int64Bytes(sizes), int64(len(sizes)))
+	node = setInput(node, 1, name)
+	node.Attribute = slices.DeleteFunc(slices.Clone(node.GetAttribute()), func(a *onnxpb.AttributeProto) bool {
+		return a.GetName() == "allowzero" // the sizes are written out
+	})
+	return node
+}
+
+// integer returns an attribute, or the value that it has when it is absent.
+func integer(node *onnxpb.NodeProto, name string, absent int64) int64 {
+	if a := onnx.Attribute(node, name); a != nil {
+		return a.GetI()
+	}
+	return absent
+}

@@ -1,0 +1,240 @@
+package rewrite
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"tuner/model/onnx"
+	"tuner/model/onnx/onnxpb"
+)
+
+// Clean returns a model that computes the same and is simpler to work on; every other rewrite starts from it. In the main graph
+// each node has a name of its own (a new one is made of operator and first output), a constant is an initializer rather than a
+// Constant node, and what no output needs is gone. Initializers are no longer inputs with a default, which a server could not
+// set anyway; the format's version is raised to 4, the first that allows it. Subgraphs stay as they are. The tensors are
+// shared with m. Cleaning a clean model changes nothing.
+func Clean(m *onnx.Model) (*onnx.Model, error) {
+	p := draft(m.Proto())
+	dropDefaults(p)
+	liftConstants(p.GetGraph())
+	nameNodes(p.GetGraph())
+	sweep(p.GetGraph())
+	return m.Replace(p)
+}
+
+// draft copies a model so that the lists of its main graph can be changed. Their elements are shared with p: they are replaced,
+// never changed. (A deep copy would double the memory of a large model.)
+func draft(p *onnxpb.ModelProto) *onnxpb.ModelProto {
+	d := shallow(p)
+	g := shallow(p.GetGraph())
+	g.Node = slices.Clone(g.Node)
+	g.Initializer = slices.Clone(g.Initializer)
+	g.SparseInitializer = slices.Clone(g.SparseInitializer)
+	g.Input = slices.Clone(g.Input)
+	g.Output = slices.Clone(g.Output)
+	g.ValueInfo = slices.Clone(g.ValueInfo)
+	d.Graph = g
+	return d
+}
+
+// shallow copies a message; what its fields refer to is shared.
+func shallow[M proto.Message](src M) M {
+	dst := src.ProtoReflect().New()
+	src.ProtoReflect().Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+		dst.Set(f, v)
+		return true
+	})
+	dst.SetUnknown(src.ProtoReflect().GetUnknown())
+	return dst.Interface().(M)
+}
+
+// dropDefaults removes the inputs that are initializers too.
+func dropDefaults(p *onnxpb.ModelProto) {
+	g := p.GetGraph()
+	constant := map[string]bool{}
+	for _, t := range g.GetInitializer() {
+		constant[t.GetName()] = true
+	}
+	for _, t := range g.GetSparseInitializer() {
+		constant[t.GetValues().GetName()] = true
+	}
+	g.Input = slices.DeleteFunc(g.Input, func(v *onnxpb.ValueInfoProto) bool { return constant[v.GetName()] })
+	const separate = 4 // before this version of the format, every initializer had to be an input
+	if p.GetIrVersion() < separate {
+		p.IrVersion = proto.Int64(separate)
+	}
+}
+
+// liftConstants turns Constant nodes into initializers, but for those that are an output of the graph.
+func liftConstants(g *onnxpb.GraphProto) {
+	outputs := map[string]bool{}
+	for _, v := range g.GetOutput() {
+		outputs[v.GetName()] = true
+	}
+	g.Node = slices.DeleteFunc(g.Node, func(node *onnxpb.NodeProto) bool {
+		t := constantTensor(node)
+		if t == nil || outputs[t.GetName()] {
+			return false
+		}
+		g.Initializer = append(g.Initializer, t)
+		return true
+	})
+}
+
+// constantTensor returns the value of a Constant node, named as its output; nil for other nodes and for sparse values.
+func constantTensor(node *onnxpb.NodeProto) *onnxpb.TensorProto {
+	if !isOp(node, "Constant") || len(node.GetOutput()) != 1 || len(node.GetAttribute()) != 1 {
+		return nil
+	}
+	var t *onnxpb.TensorProto
+	switch a := node.GetAttribute()[0]; a.GetName() {
+	case "value":
+		if a.GetT() == nil {
+			return nil
+		}
+		t = shallow(a.GetT())
+	case "value_float":
+		t = newTensor(onnx.Float, floatBytes([]float32{a.GetF()}))
+	case "value_floats":
+		t = newTensor(onnx.Float, floatBytes(a.GetFloats()), int64(len(a.GetFloats())))
+	case "value_int":
+		t = newTensor(onnx.Int64, int64Bytes([]int64{a.GetI()}))
+	case "value_ints":
+		t = newTensor(onnx.Int64, int64Bytes(a.GetInts()), int64(len(a.GetInts())))
+	case "value_string":
+		t = newTensor(onnx.String, nil)
+		t.StringData = [][]byte{a.GetS()}
+	case "value_strings":
+		t = newTensor(onnx.String, nil, int64(len(a.GetStrings())))
+		t.StringData = a.GetStrings()
+	default:
+		return nil
+	}
+	t.Name = proto.String(node.GetOutput()[0])
+	return t
+}
+
+// newTensor makes a constant of raw little-endian bytes, nil for strings.
+func newTensor(t onnx.DataType, raw []byte, dims ...int64) *onnxpb.TensorProto {
+	return &onnxpb.TensorProto{DataType: proto.Int32(int32(t)), Dims: dims, RawData: raw}
+}
+
+func floatBytes(values []float32) []byte {
+	raw := make([]byte, 0, 4*len(values))
+	for _, v := range values {
+		raw = binary.LittleEndian.AppendUint32(raw, math.Float32bits(v))
+	}
+	return raw
+}
+
+func int64Bytes(values []int64) []byte {
+	raw := make([]byte, 0, 8*len(values))
+	for _, v := range values {
+		raw = binary.LittleEndian.AppendUint64(raw, uint64(v))
+	}
+	return raw
+}
+
+// nameNodes gives a name to each node that has none, and a new one to each whose name an earlier node has.
+func nameNodes(g *onnxpb.GraphProto) {
+	used := names{}
+	var nameless []int
+	for i, node := range g.Node {
+		if name := node.GetName(); name == "" || used[name] {
+			nameless = append(nameless, i)
+		} else {
+			used[name] = true
+		}
+	}
+	for _, i := range nameless {
+		node := shallow(g.Node[i])
+		base := node.GetName()
+		if base == "" {
+			base = node.GetOpType() + "_" + firstName(node.GetOutput())
+		}
+		node.Name = proto.String(used.fresh(base))
+		g.Node[i] = node
+	}
+}
+
+func firstName(list []string) string {
+	for _, name := range list {
+		if name != "" {
+			return name
+		}
+	}
+	return ""
+}
+
+// names is a set of names in use.
+type names map[string]bool
+
+// fresh returns the base itself, or the base with the first number that makes it new, and adds it to the set.
+func (n names) fresh(base string) string {
+	name := base
+	for i := 2; n[name]; i++ {
+		name = fmt.Sprintf("%s_%d", base, i)
+	}
+	n[name] = true
+	return name
+}
+
+// sweep removes from a graph what none of its outputs needs. The order of the nodes does not matter.
+func sweep(g *onnxpb.GraphProto) {
+	producers := map[string]*onnxpb.NodeProto{}
+	for _, node := range g.GetNode() {
+		for _, name := range node.GetOutput() {
+			producers[name] = node
+		}
+	}
+	alive := map[string]bool{}
+	running := map[*onnxpb.NodeProto]bool{}
+	var queue []string
+	need := func(name string) {
+		if name != "" && !alive[name] {
+			alive[name] = true
+			queue = append(queue, name)
+		}
+	}
+	for _, v := range g.GetOutput() {
+		need(v.GetName())
+	}
+	for len(queue) > 0 {
+		node := producers[queue[0]]
+		queue = queue[1:]
+		if node == nil || running[node] {
+			continue
+		}
+		running[node] = true
+		eachUsed(node, need)
+		for _, name := range node.GetOutput() { // all that a running node makes may be described
+			alive[name] = true
+		}
+	}
+	g.Node = slices.DeleteFunc(g.Node, func(n *onnxpb.NodeProto) bool { return !running[n] })
+	g.Initializer = slices.DeleteFunc(g.Initializer, func(t *onnxpb.TensorProto) bool { return !alive[t.GetName()] })
+	g.SparseInitializer = slices.DeleteFunc(g.SparseInitializer,
+		func(t *onnxpb.SparseTensorProto) bool { return !alive[t.GetValues().GetName()] })
+	g.ValueInfo = slices.DeleteFunc(g.ValueInfo, func(v *onnxpb.ValueInfoProto) bool { return !alive[v.GetName()] })
+}
+
+// eachUsed calls visit for every value that a node or its subgraphs use. Those that a subgraph makes itself are among them:
+// ONNX gives them names of their own, so they are taken for no other value.
+func eachUsed(node *onnxpb.NodeProto, visit func(string)) {
+	for _, name := range node.GetInput() {
+		visit(name)
+	}
+	for _, g := range onnx.Subgraphs(node) {
+		for _, inner := range g.GetNode() {
+			eachUsed(inner, visit)
+		}
+		for _, v := range g.GetOutput() {
+			visit(v.GetName())
+		}
+	}
+}

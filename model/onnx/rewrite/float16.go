@@ -1,0 +1,328 @@
+package rewrite
+
+import (
+	"fmt"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	"tuner/model/onnx"
+	"tuner/model/onnx/onnxpb"
+	"tuner/model/onnx/shapes"
+)
+
+// Float16Options says what of a model stays in 32 bits.
+type Float16Options struct {
+	// KeepIO leaves the types of inputs and outputs as they are, so that the same requests fit.
+	KeepIO bool
+	// BlockOps names operators that stay in fp32; nil means DefaultBlockOps.
+	BlockOps []string
+	// Keep names nodes that stay in fp32.
+	Keep []string
+}
+
+// float16Target is how messages name what Float16 makes.
+const float16Target = "fp16"
+
+// Float16 makes a model compute in 16-bit floating-point numbers: its FLOAT values become FLOAT16, in subgraphs too. What has
+// no 16-bit form stays in fp32 between Casts, and so does what overflows or loses its meaning in 16 bits: sums and the
+// normalisations around them, and arithmetic on whole numbers (positions, sizes). The error wraps ErrNothing when no node can be
+// converted; other errors name a weight that is not a number, or a node that is to be kept and does not exist.
+//
+// Constants beyond ±65504 (masks of -3.4e38) become ±65504, other than 0 none becomes 0, and values that come from fp32 at run
+// time are cut to ±65504 before the Cast where they could be larger: fp16 would make them infinite, and a sum of them NaN.
+func Float16(m *onnx.Model, o Float16Options) (*onnx.Model, Summary, error) {
+	clean, err := Clean(m)
+	if err != nil {
+		return nil, Summary{}, err
+	}
+	if err := checkKeep(clean, float16Target, o.Keep); err != nil {
+		return nil, Summary{}, err
+	}
+	types, err := shapes.All(clean)
+	if err != nil {
+		return nil, Summary{}, err
+	}
+	if o.BlockOps == nil {
+		o.BlockOps = DefaultBlockOps()
+	}
+	h := &halver{editor: newEditor(clean), options: o, types: types}
+	main := h.newGraph(nil, h.proto.Graph)
+	if err := h.convertMain(main); err != nil {
+		return nil, h.summary, fmt.Errorf("cannot convert the model to %s: %w", float16Target, err)
+	}
+	if h.halved == 0 {
+		return nil, h.summary, nothing(float16Target, h.nothingReason())
+	}
+	converted, err := h.Replace(h.proto)
+	return converted, h.summary, err
+}
+
+// halver converts a model to fp16.
+type halver struct {
+	*editor
+	options Float16Options
+	types   shapes.Graphs
+	low     string // the constants to which values are cut, "" while they are not needed
+	high    string
+	halved  int // nodes that now compute in 16 bits
+	summary Summary
+}
+
+func (h *halver) nothingReason() string {
+	if len(h.summary.Kept) == 0 {
+		return "none of its nodes computes in fp32"
+	}
+	first := h.summary.Kept[0]
+	return fmt.Sprintf("its %d nodes that compute in fp32 have to stay so: the first, %q (%s), because %s",
+		len(h.summary.Kept), first.Node, first.Op, first.Reason)
+}
+
+// convertMain converts the main graph, whose inputs and outputs keep their names.
+func (h *halver) convertMain(g *halfGraph) error {
+	public := onnx.Float16
+	if h.options.KeepIO {
+		public = onnx.Float
+	}
+	for _, v := range g.proto.GetOutput() {
+		g.public[v.GetName()] = public
+	}
+	for i, v := range g.proto.Input {
+		if g.isFloat(v.GetName()) {
+			g.forms[v.GetName()] = &form{cut: true}
+			g.define(v.GetName(), public)
+			g.proto.Input[i] = retyped(v, public)
+		}
+	}
+	if err := g.convert(); err != nil {
+		return err
+	}
+	for i, v := range g.proto.Output {
+		if g.isFloat(v.GetName()) {
+			if _, err := g.as(v.GetName(), public); err != nil {
+				return err
+			}
+			g.proto.Output[i] = retyped(v, public)
+		}
+	}
+	g.finish()
+	return nil
+}
+
+// retyped copies the description of a value with another type of elements.
+func retyped(v *onnxpb.ValueInfoProto, t onnx.DataType) *onnxpb.ValueInfoProto {
+	v = shallow(v)
+	v.Type = shallow(v.GetType())
+	tensor := &onnxpb.TypeProto_Tensor{}
+	if old := v.GetType().GetTensorType(); old != nil {
+		tensor = shallow(old)
+	}
+	tensor.ElemType = proto.Int32(int32(t))
+	v.Type.Value = &onnxpb.TypeProto_TensorType{TensorType: tensor}
+	return v
+}
+
+// halfGraph is a graph on its way to fp16.
+type halfGraph struct {
+	*halver
+	up        *halfGraph // nil for the main graph
+	proto     *onnxpb.GraphProto
+	path      string // of the nodes around it, for the summary
+	types     map[string]shapes.Info
+	stays     map[*onnxpb.NodeProto]stay
+	public    map[string]onnx.DataType       // the types that values must have under their own names
+	constants map[string]*onnxpb.TensorProto // of any type
+	forms     map[string]*form               // of the graph's FLOAT values
+	written   []*onnxpb.NodeProto
+}
+
+// form is what became of a FLOAT value.
+type form struct {
+	half, single string // its names in the two types, "" while it does not exist so
+	cut          bool   // in fp32 it may be larger than fp16 can say
+	tensor       *onnxpb.TensorProto
+	made         []*onnxpb.TensorProto // of a constant: what stands for it now
+}
+
+// newGraph prepares a graph, whose lists may be changed, but not their elements.
+func (h *halver) newGraph(up *halfGraph, g *onnxpb.GraphProto) *halfGraph {
+	original := g
+	if up == nil {
+		original = h.Graph()
+	}
+	half := &halfGraph{halver: h, up: up, proto: g, types: h.types[original], public: map[string]onnx.DataType{},
+		constants: map[string]*onnxpb.TensorProto{}, forms: map[string]*form{}}
+	for _, t := range g.GetInitializer() {
+		half.constants[t.GetName()] = t
+		if half.isFloat(t.GetName()) {
+			half.forms[t.GetName()] = &form{tensor: t}
+		}
+	}
+	for _, t := range g.GetSparseInitializer() {
+		if name := t.GetValues().GetName(); half.isFloat(name) {
+			half.forms[name] = &form{single: name}
+		}
+	}
+	half.stays = half.decide()
+	return half
+}
+
+// isFloat reports whether a value of this graph is FLOAT.
+func (g *halfGraph) isFloat(name string) bool { return g.types[name].Type == onnx.Float }
+
+// typeOf returns the original type of a value of this graph or one around it, 0 when it is not known.
+func (g *halfGraph) typeOf(name string) onnx.DataType {
+	for ; g != nil; g = g.up {
+		if info, ok := g.types[name]; ok {
+			return info.Type
+		}
+	}
+	return 0
+}
+
+// find returns a FLOAT value and the graph that defines it; nil for values of other types.
+func (g *halfGraph) find(name string) (*form, *halfGraph) {
+	for ; g != nil; g = g.up {
+		if f := g.forms[name]; f != nil {
+			return f, g
+		}
+		if _, ok := g.types[name]; ok {
+			return nil, nil
+		}
+	}
+	return nil, nil
+}
+
+// define gives a value that comes in type t its name: its own, unless the graph's surroundings want another type under it.
+func (g *halfGraph) define(name string, t onnx.DataType) string {
+	f := g.forms[name]
+	if f == nil {
+		f = &form{}
+		g.forms[name] = f
+	}
+	written := name
+	if want, ok := g.public[name]; ok && want != t {
+		written = g.used.fresh(name + suffix(t))
+	}
+	f.set(t, written)
+	return written
+}
+
+func suffix(t onnx.DataType) string {
+	if t == onnx.Float16 {
+		return "_fp16"
+	}
+	return "_fp32"
+}
+
+func (f *form) get(t onnx.DataType) string {
+	if t == onnx.Float16 {
+		return f.half
+	}
+	return f.single
+}
+
+func (f *form) set(t onnx.DataType, name string) {
+	if t == onnx.Float16 {
+		f.half = name
+	} else {
+		f.single = name
+	}
+}
+
+// as returns the name of a value in type t, and makes it when it does not exist yet: where the value is defined, so that all
+// who need it share one Cast. A value that was no FLOAT keeps its name.
+func (g *halfGraph) as(name string, t onnx.DataType) (string, error) {
+	f, owner := g.find(name)
+	if f == nil {
+		return name, nil
+	}
+	if f.get(t) != "" {
+		return f.get(t), nil
+	}
+	written := name
+	if want, public := owner.public[name]; public && want != t || !public && (f.half != "" || f.single != "") {
+		written = g.used.fresh(name + suffix(t))
+	}
+	switch {
+	case f.tensor != nil && t == onnx.Float16:
+		tensor, err := g.halve(f.tensor, written)
+		if err != nil {
+			return "", err
+		}
+		f.made = append(f.made, tensor)
+	case f.tensor != nil:
+		tensor := f.tensor
+		if written != name {
+			tensor = shallow(tensor)
+			tensor.Name = proto.String(written)
+		}
+		f.made = append(f.made, tensor)
+	case t == onnx.Float16:
+		owner.narrow(f, written)
+	default:
+		owner.write("Cast", written+"_cast", []string{f.half}, written, intAttribute("to", int64(onnx.Float)))
+	}
+	f.set(t, written)
+	return written, nil
+}
+
+// narrow writes the Cast to fp16, after a Clip when the value could be too large.
+func (g *halfGraph) narrow(f *form, written string) {
+	source := f.single
+	if f.cut {
+		const withInputs = 11 // before this opset, the limits of a Clip are attributes
+		cut := g.used.fresh(written + "_cut")
+		if g.Opset("") >= withInputs {
+			g.limits()
+			g.write("Clip", cut, []string{source, g.low, g.high}, cut)
+		} else {
+			g.write("Clip", cut, []string{source}, cut, floatAttribute("min", -maxHalf), floatAttribute("max", maxHalf))
+		}
+		source = cut
+	}
+	g.write("Cast", written+"_cast", []string{source}, written, intAttribute("to", int64(onnx.Float16)))
+}
+
+// limits makes the constants that Clip cuts to, in the main graph, where subgraphs see them too.
+func (h *halver) limits() {
+	if h.low == "" {
+		h.low = h.constant("fp16_lowest", onnx.Float, floatBytes([]float32{-maxHalf}))
+		h.high = h.constant("fp16_highest", onnx.Float, floatBytes([]float32{maxHalf}))
+	}
+}
+
+// write appends a node of ONNX's own set to the graph.
+func (g *halfGraph) write(op, name string, inputs []string, output string, attributes ...*onnxpb.AttributeProto) {
+	g.written = append(g.written, &onnxpb.NodeProto{
+		Name: proto.String(g.used.fresh(name)), OpType: proto.String(op), Input: inputs, Output: []string{output}, Attribute: attributes,
+	})
+}
+
+func floatAttribute(name string, v float32) *onnxpb.AttributeProto {
+	return &onnxpb.AttributeProto{Name: proto.String(name), Type: onnxpb.AttributeProto_FLOAT.Enum(), F: proto.Float32(v)}
+}
+
+// finish puts what was written into the graph: nodes, constants in their old order, and the types of values.
+func (g *halfGraph) finish() {
+	g.proto.Node = g.written
+	var constants []*onnxpb.TensorProto
+	for _, t := range g.proto.Initializer {
+		if f := g.forms[t.GetName()]; f != nil && f.tensor == t {
+			constants = append(constants, f.made...)
+		} else {
+			constants = append(constants, t)
+		}
+	}
+	g.proto.Initializer = constants
+	var infos []*onnxpb.ValueInfoProto
+	for _, v := range g.proto.ValueInfo {
+		switch f := g.forms[v.GetName()]; {
+		case f == nil || f.single == v.GetName():
+			infos = append(infos, v)
+		case f.half == v.GetName():
+			infos = append(infos, retyped(v, onnx.Float16))
+		}
+	}
+	g.proto.ValueInfo = slices.Clip(infos)
+}

@@ -1,0 +1,55 @@
+package rewrite_test
+
+import (
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"tuner/model/onnx"
+	"tuner/model/onnx/build"
+	"tuner/model/onnx/rewrite"
+)
+
+// FuzzFloat16AndBatch: whatever graph the file holds, the rewrites do not panic, give the same bytes twice, and find nothing more
+// to do in what they made.
+func FuzzFloat16AndBatch(f *testing.F) {
+	moved := rows(func(g *build.Graph, x string) string {
+		x = g.Node("Unsqueeze", []string{x, g.Int64s("one", []int64{1}, 1)})
+		x = g.Node("Transpose", []string{x}, build.IntsAttribute("perm", 1, 0, 2, 3))
+		x = g.Node("Squeeze", []string{x, g.Int64s("zero", []int64{0}, 1)})
+		x = g.Node("Slice", []string{x, g.Int64s("from", []int64{0}, 1), g.Int64s("to", []int64{2}, 1), g.Int64s("axis", []int64{2}, 1)})
+		x = g.Node("Gather", []string{x, g.Int64s("index", []int64{0})}, build.IntAttribute("axis", 1))
+		return g.Node("Softmax", []string{g.Node("Flatten", []string{x})})
+	})
+	for _, m := range []*onnx.Model{build.Simple(), fixedTo(build.Simple(), 3), topOfTwo(), branching(), attention(2), moved} {
+		data, err := proto.Marshal(m.Proto())
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		m, err := onnx.Parse("/nonexistent/model.onnx", data)
+		if err != nil {
+			return
+		}
+		for _, keep := range []bool{false, true} {
+			half, _, err := rewrite.Float16(m, rewrite.Float16Options{KeepIO: keep})
+			if err != nil {
+				continue
+			}
+			again, _ := float16(t, m, rewrite.Float16Options{KeepIO: keep})
+			if digest(t, half) != digest(t, again) {
+				t.Error("two conversions to fp16 differ")
+			}
+			if _, summary, err := rewrite.Float16(half, rewrite.Float16Options{KeepIO: keep}); err == nil {
+				t.Errorf("fp16 converts again: %q", summary.Converted)
+			}
+		}
+		if free, err := rewrite.SymbolicBatch(m); err == nil {
+			if _, err := rewrite.SymbolicBatch(free); err == nil {
+				t.Error("the batch becomes symbolic twice")
+			}
+		}
+	})
+}

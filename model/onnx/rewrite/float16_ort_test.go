@@ -1,0 +1,193 @@
+package rewrite_test
+
+import (
+	"errors"
+	"math"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tuner/internal/orttest"
+	"tuner/model/onnx"
+	"tuner/model/onnx/build"
+	"tuner/model/onnx/inputs"
+	"tuner/model/onnx/onnxpb"
+	"tuner/model/onnx/rewrite"
+	"tuner/ort"
+)
+
+func float16(t *testing.T, m *onnx.Model, o rewrite.Float16Options) (*onnx.Model, rewrite.Summary) {
+	t.Helper()
+	half, summary, err := rewrite.Float16(m, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return half, summary
+}
+
+// Every sample model in fp16 loads, runs, and computes about the same, with inputs and outputs of either type.
+func TestFloat16Runs(t *testing.T) {
+	t.Parallel()
+	orttest.Runtime(t)
+	for name, m := range samples() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			want := infer(t, load(t, m), random(t, m, 3, 1))
+			for _, keep := range []bool{false, true} {
+				half, _, err := rewrite.Float16(m, rewrite.Float16Options{KeepIO: keep})
+				if errors.Is(err, rewrite.ErrNothing) {
+					continue
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				got := infer(t, load(t, half), random(t, half, 3, 1)) // the same numbers, rounded when the input is fp16
+				checkAgreement(t, want, got, 0.999)
+			}
+		})
+	}
+}
+
+// OpenVINO takes fp16 too.
+func TestOpenVINORunsFloat16(t *testing.T) {
+	t.Parallel()
+	orttest.OpenVINO(t)
+	models := samples()
+	delete(models, "constant_time") // OpenVINO has no Loop, in fp32 either
+	for name, m := range models {
+		t.Run(name, func(t *testing.T) {
+			half, _, err := rewrite.Float16(m, rewrite.Float16Options{KeepIO: true})
+			if errors.Is(err, rewrite.ErrNothing) {
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			in := random(t, m, 3, 1)
+			provider := ort.Provider{Name: "openvino", Options: map[string]string{"num_of_threads": "1"}}
+			got := infer(t, orttest.Load(t, half, ort.SessionOptions{Providers: []ort.Provider{provider}}), in)
+			checkAgreement(t, infer(t, load(t, m), in), got, 0.999)
+		})
+	}
+}
+
+// MiniLM's embeddings of real sentences stay as they are, and half the bytes go.
+func TestFloat16OfMiniLM(t *testing.T) {
+	t.Parallel()
+	orttest.Runtime(t)
+	m := minilm(t)
+	in := sentences(t)
+	want := infer(t, load(t, m), in)["embedding"]
+	const width = 384
+	for _, keep := range []bool{false, true} {
+		half, _ := float16(t, m, rewrite.Float16Options{KeepIO: keep})
+		got := infer(t, load(t, half), in)["embedding"]
+		for i := 0; i < len(want); i += width {
+			if c := cosine(want[i:i+width], got[i:i+width]); !(c >= 0.9999) {
+				t.Errorf("keep %v: sentence %d: cosine %v", keep, i/width, c)
+			}
+		}
+	}
+}
+
+// Both branches of an If run in fp16, and with the If kept in fp32.
+func TestFloat16RunsBranches(t *testing.T) {
+	t.Parallel()
+	orttest.Runtime(t)
+	for _, keep := range [][]string{nil, {"node_If_0"}} {
+		half, _ := float16(t, branching(), rewrite.Float16Options{KeepIO: true, Keep: keep})
+		s := load(t, half)
+		for branch, want := range [][]float32{{6, 7, 8, 9}, {1, 3, 6, 10}} { // (1, 2, 3, 4) + 5; its running sum
+			in := map[string]inputs.Tensor{
+				"x":  floatTensor([]float32{1, 1, 1, 1}, 1, 4),
+				"go": {Type: onnx.Bool, Data: []byte{byte(branch)}},
+			}
+			if diff := cmp.Diff(want, infer(t, s, in)["y"]); diff != "" {
+				t.Errorf("kept %q, branch %d (-want +got):\n%s", keep, branch, diff)
+			}
+		}
+	}
+}
+
+// Activations that are fine in fp16 and whose squares are not: a layer normalisation as exporters took it apart, a sum of
+// squares, and a masked softmax with the mask that frameworks use, the most negative FLOAT.
+func TestFloat16DoesNotOverflow(t *testing.T) {
+	t.Parallel()
+	orttest.Runtime(t)
+	const width = 64
+	row := make([]float32, width)
+	for i := range row {
+		row[i] = float32(1000*math.Sin(float64(i))) + 300 // squares of up to 1.7e6
+	}
+	check := func(name string, build func(g *build.Graph, x string) string) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := overflowing(build, width)
+			half, _ := float16(t, m, rewrite.Float16Options{KeepIO: true})
+			in := map[string]inputs.Tensor{"x": floatTensor(row, 1, width)}
+			want, got := infer(t, load(t, m), in)["y"], infer(t, load(t, half), in)["y"]
+			for i := range want {
+				if d := math.Abs(float64(want[i] - got[i])); !(d <= 2e-3*math.Max(1, math.Abs(float64(want[i])))) {
+					t.Fatalf("element %d: %v became %v", i, want[i], got[i])
+				}
+			}
+		})
+	}
+	scaled := func(g *build.Graph, x string) string { // what is left to convert
+		return g.Node("Mul", []string{x, g.Floats("gamma", []float32{0.5}, 1)})
+	}
+	check("layer normalisation", func(g *build.Graph, x string) string {
+		mean := g.Node("ReduceMean", []string{x}, build.IntsAttribute("axes", -1))
+		centred := g.Node("Sub", []string{x, mean})
+		squares := g.Node("Pow", []string{centred, g.Floats("two", []float32{2})})
+		variance := g.Node("ReduceMean", []string{squares}, build.IntsAttribute("axes", -1))
+		deviation := g.Node("Sqrt", []string{g.Node("Add", []string{variance, g.Floats("epsilon", []float32{1e-12})})})
+		return scaled(g, g.Node("Div", []string{centred, deviation}))
+	})
+	check("root mean square", func(g *build.Graph, x string) string {
+		squares := g.Node("Mul", []string{x, x})
+		mean := g.Node("ReduceMean", []string{squares}, build.IntsAttribute("axes", -1))
+		root := g.Node("Sqrt", []string{g.Node("Add", []string{mean, g.Floats("epsilon", []float32{1e-6})})})
+		return scaled(g, g.Node("Mul", []string{x, g.Node("Reciprocal", []string{root})}))
+	})
+	check("unit length", func(g *build.Graph, x string) string {
+		length := g.Node("ReduceL2", []string{x}, build.IntsAttribute("axes", -1))
+		least := g.Node("Clip", []string{length, g.Floats("least", []float32{1e-12})})
+		return scaled(g, g.Node("Div", []string{x, least}))
+	})
+	check("masked softmax", func(g *build.Graph, x string) string {
+		mask := g.Floats("mask", append(make([]float32, width-2), -math.MaxFloat32, -math.MaxFloat32), 1, width)
+		return scaled(g, g.Node("Softmax", []string{g.Node("Add", []string{x, mask})}))
+	})
+	check("sum", func(g *build.Graph, x string) string { // 64·300, and 64·300·10, more than fp16 can say, divided again
+		ten := g.Node("Mul", []string{x, g.Floats("ten", []float32{10}, 1)})
+		sum := g.Node("ReduceSum", []string{ten, g.Int64s("axis", []int64{1}, 1)})
+		return g.Node("Div", []string{sum, g.Floats("count", []float32{width})})
+	})
+}
+
+// overflowing makes a model x FLOAT[batch, width] → y.
+func overflowing(make func(g *build.Graph, x string) string, width int64) *onnx.Model {
+	g := build.NewGraph("overflowing")
+	x := g.Input("x", onnx.Float, onnx.Symbol("batch"), onnx.Fixed(width))
+	g.OutputAs("y", make(g, x), onnx.Float, onnx.Symbol("batch"), onnx.Symbol("width"))
+	return g.Model()
+}
+
+// A request that fp16 cannot say is cut to what it can, not made infinite.
+func TestFloat16CutsInputs(t *testing.T) {
+	t.Parallel()
+	orttest.Runtime(t)
+	for _, opset := range []int64{10, 17} { // limits of Clip were attributes, then inputs
+		m := changed(overflowing(func(g *build.Graph, x string) string {
+			return g.Node("Mul", []string{x, g.Floats("half", []float32{0.5}, 1)})
+		}, 4), func(p *onnxpb.ModelProto) { p.OpsetImport[0].Version = &opset })
+		half, _ := float16(t, m, rewrite.Float16Options{KeepIO: true})
+		got := infer(t, load(t, half), map[string]inputs.Tensor{"x": floatTensor([]float32{1e6, -1e30, 3, float32(math.Inf(1))}, 1, 4)})["y"]
+		for i, want := range []float32{32752, -32752, 1.5, 32752} { // 65504/2
+			if got[i] != want {
+				t.Errorf("opset %d: element %d: got %v, want %v", opset, i, got[i], want)
+			}
+		}
+	}
+}

@@ -1,0 +1,467 @@
+package rewrite_test
+
+import (
+	"encoding/binary"
+	"errors"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
+
+	"tuner/model/onnx"
+	"tuner/model/onnx/build"
+	"tuner/model/onnx/onnxpb"
+	"tuner/model/onnx/rewrite"
+	"tuner/model/onnx/shapes"
+)
+
+// halves returns the bits of an fp16 initializer.
+func halves(t *testing.T, m *onnx.Model, name string) []uint16 {
+	t.Helper()
+	tensor := m.Initializer(name)
+	if onnx.DataType(tensor.GetDataType()) != onnx.Float16 || tensor.RawData == nil {
+		t.Fatalf("%q is no FLOAT16 initializer with raw data", name)
+	}
+	values := make([]uint16, len(tensor.RawData)/2)
+	for i := range values {
+		values[i] = binary.LittleEndian.Uint16(tensor.RawData[2*i:])
+	}
+	return values
+}
+
+// converted gives the bits that weights become.
+func converted(t *testing.T, values []float32) ([]uint16, rewrite.Summary) {
+	t.Helper()
+	m := overflowing(func(g *build.Graph, x string) string {
+		return g.Node("Mul", []string{x, g.Floats("w", values, int64(len(values)))})
+	}, 1)
+	half, summary := float16(t, m, rewrite.Float16Options{})
+	return halves(t, half, "w"), summary
+}
+
+// single reads an fp16 number: sign, 5 bits of exponent with bias 15, 10 bits of fraction.
+func single(h uint16) float32 {
+	fraction, exponent := float64(h&0x3ff), int(h>>10&0x1f)
+	value := math.Ldexp(1+fraction/1024, exponent-15)
+	switch {
+	case exponent == 0:
+		value = math.Ldexp(fraction/1024, -14)
+	case exponent == 31 && fraction == 0:
+		value = math.Inf(1)
+	case exponent == 31:
+		value = math.NaN()
+	}
+	if h&0x8000 != 0 {
+		value = -value
+	}
+	return float32(value)
+}
+
+// Every fp16 number stays itself, and what lies half-way between two goes to the one whose last bit is 0.
+func TestFloat16RoundsToNearestEven(t *testing.T) {
+	t.Parallel()
+	var values []float32
+	var want []uint16
+	for bits := range uint16(0x7c00) { // all finite numbers that are not negative
+		values, want = append(values, single(bits), -single(bits)), append(want, bits, bits|0x8000)
+		if bits == 0 || bits == 0x7bff {
+			continue // half-way from 0 is another test's; beyond the greatest there is none
+		}
+		middle := float32((float64(single(bits)) + float64(single(bits+1))) / 2) // exact: one bit more
+		even := bits + bits&1
+		values, want = append(values, middle, math.Nextafter32(middle, 0), math.Nextafter32(middle, 1e9)), append(want, even, bits, bits+1)
+	}
+	if got, _ := converted(t, values); !slices.Equal(got, want) {
+		for i := range want {
+			if got[i] != want[i] {
+				t.Fatalf("%v became %#04x, want %#04x", values[i], got[i], want[i])
+			}
+		}
+	}
+}
+
+func TestFloat16ExtremeValues(t *testing.T) {
+	t.Parallel()
+	inf := float32(math.Inf(1))
+	got, summary := converted(t, []float32{65504, 65519, 65520, -3.4e38, inf, -inf, 1e-12, -1e-45, 0, float32(math.Copysign(0, -1))})
+	want := []uint16{0x7bff, 0x7bff, 0x7bff, 0xfbff, 0x7c00, 0xfc00, 1, 0x8001, 0, 0x8000}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	// 65519, 65520 and -3.4e38 are beyond 65504; infinity is meant as such.
+	if diff := cmp.Diff([]string{`the constant "w" has 3 values beyond ±65504, fp16's largest, which they became`}, summary.Notes); diff != "" {
+		t.Errorf("notes (-want +got):\n%s", diff)
+	}
+}
+
+func TestFloat16RefusesNaN(t *testing.T) {
+	t.Parallel()
+	m := overflowing(func(g *build.Graph, x string) string {
+		return g.Node("Mul", []string{x, g.Floats("w", []float32{1, float32(math.NaN())}, 2)})
+	}, 2)
+	_, _, err := rewrite.Float16(m, rewrite.Float16Options{})
+	want := `cannot convert the model to fp16: its weight "w" holds NaN (element 1 of 2); export the model again from a sound checkpoint`
+	if err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+// wiring writes the nodes of a graph as "y = Op(a, b)".
+func wiring(m *onnx.Model) []string {
+	var lines []string
+	for _, n := range m.Nodes() {
+		lines = append(lines, strings.Join(n.GetOutput(), ", ")+" = "+n.GetOpType()+"("+strings.Join(n.GetInput(), ", ")+")")
+	}
+	return lines
+}
+
+// interfaces writes inputs and outputs with their types.
+func interfaces(m *onnx.Model) []string {
+	var lines []string
+	for _, v := range slices.Concat(m.Inputs(), m.Outputs()) {
+		lines = append(lines, v.String())
+	}
+	return lines
+}
+
+// topOfTwo has nodes that stay in fp32 by default between others: TopK, and Max, which shares the weight with a Mul.
+func topOfTwo() *onnx.Model {
+	g := build.NewGraph("top")
+	x := g.Input("x", onnx.Float, onnx.Symbol("batch"), onnx.Fixed(4))
+	w := g.Floats("w", []float32{1, 2, 3, 4}, 4)
+	a := g.Node("Mul", []string{x, w})
+	top := g.Nodes("TopK", 2, []string{a, g.Int64s("k", []int64{2}, 1)})
+	most := g.Node("Max", []string{a, w})
+	g.OutputAs("y", g.Node("Add", []string{top[0], top[0]}), onnx.Float, onnx.Symbol("batch"), onnx.Fixed(2))
+	g.OutputAs("z", most, onnx.Float, onnx.Symbol("batch"), onnx.Fixed(4))
+	g.OutputAs("i", top[1], onnx.Int64, onnx.Symbol("batch"), onnx.Fixed(2))
+	return g.Model()
+}
+
+// One Cast serves both nodes that stay in fp32, a weight that both kinds need is there twice, and inputs and outputs have the
+// type that was asked for under their own names.
+func TestFloat16Wiring(t *testing.T) {
+	t.Parallel()
+	m := topOfTwo()
+	before := digest(t, m)
+	check := func(keep bool, wantInterfaces, want []string) {
+		t.Helper()
+		half, summary := float16(t, m, rewrite.Float16Options{KeepIO: keep})
+		if diff := cmp.Diff(want, wiring(half)); diff != "" {
+			t.Errorf("keep %v: nodes (-want +got):\n%s", keep, diff)
+		}
+		if diff := cmp.Diff(wantInterfaces, interfaces(half)); diff != "" {
+			t.Errorf("keep %v: interfaces (-want +got):\n%s", keep, diff)
+		}
+		if diff := cmp.Diff([]float32{1, 2, 3, 4}, floats(t, half, "w_fp32")); diff != "" {
+			t.Errorf("keep %v: the fp32 weight (-want +got):\n%s", keep, diff)
+		}
+		if diff := cmp.Diff([]uint16{0x3c00, 0x4000, 0x4200, 0x4400}, halves(t, half, "w")); diff != "" { // 1, 2, 1.5·2, 4
+			t.Errorf("keep %v: the fp16 weight (-want +got):\n%s", keep, diff)
+		}
+		reason := "fp16 spoils its operator's results, or runtimes do not have it in fp16"
+		wantSummary := rewrite.Summary{
+			Converted: []string{"node_Mul_0", "node_Add_0", "node_Identity_0", "node_Identity_1"},
+			Kept:      []rewrite.Kept{{Node: "node_TopK_0", Op: "TopK", Reason: reason}, {Node: "node_Max_0", Op: "Max", Reason: reason}},
+		}
+		if diff := cmp.Diff(wantSummary, summary); diff != "" {
+			t.Errorf("keep %v: summary (-want +got):\n%s", keep, diff)
+		}
+	}
+	check(false, []string{"x FLOAT16[batch,4]", "y FLOAT16[batch,2]", "z FLOAT16[batch,4]", "i INT64[batch,2]"}, []string{
+		"Mul_0 = Mul(x, w)",
+		"Mul_0_fp32 = Cast(Mul_0)",
+		"TopK_0_0, TopK_0_1 = TopK(Mul_0_fp32, k)",
+		"Max_0 = Max(Mul_0_fp32, w_fp32)",
+		"TopK_0_0_fp16 = Cast(TopK_0_0)",
+		"Add_0 = Add(TopK_0_0_fp16, TopK_0_0_fp16)",
+		"y = Identity(Add_0)",
+		"Max_0_fp16 = Cast(Max_0)",
+		"z = Identity(Max_0_fp16)",
+		"i = Identity(TopK_0_1)",
+	})
+	check(true, []string{"x FLOAT[batch,4]", "y FLOAT[batch,2]", "z FLOAT[batch,4]", "i INT64[batch,2]"}, []string{
+		"x_fp16_cut = Clip(x, fp16_lowest, fp16_highest)",
+		"x_fp16 = Cast(x_fp16_cut)",
+		"Mul_0 = Mul(x_fp16, w)",
+		"Mul_0_fp32 = Cast(Mul_0)",
+		"TopK_0_0, TopK_0_1 = TopK(Mul_0_fp32, k)",
+		"Max_0 = Max(Mul_0_fp32, w_fp32)",
+		"TopK_0_0_fp16 = Cast(TopK_0_0)",
+		"Add_0 = Add(TopK_0_0_fp16, TopK_0_0_fp16)",
+		"y_fp16 = Identity(Add_0)",
+		"Max_0_fp16 = Cast(Max_0)",
+		"z_fp16 = Identity(Max_0_fp16)",
+		"i = Identity(TopK_0_1)",
+		"y = Cast(y_fp16)",
+		"z = Cast(z_fp16)",
+	})
+	if digest(t, m) != before {
+		t.Error("the source was changed")
+	}
+}
+
+// What the caller wants to keep stays, and nothing else does.
+func TestFloat16Keeps(t *testing.T) {
+	t.Parallel()
+	m := topOfTwo()
+	_, summary := float16(t, m, rewrite.Float16Options{BlockOps: []string{"Add"}, Keep: []string{"node_Identity_0"}})
+	var got []string
+	for _, k := range summary.Kept {
+		got = append(got, k.Node)
+	}
+	if diff := cmp.Diff([]string{"node_Add_0", "node_Identity_0"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	_, _, err := rewrite.Float16(m, rewrite.Float16Options{Keep: []string{"misspelt"}})
+	if err == nil || !strings.Contains(err.Error(), `it has no nodes ["misspelt"]`) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Converting twice converts nothing the second time, and the same model gives the same bytes.
+func TestFloat16Twice(t *testing.T) {
+	t.Parallel()
+	for name, m := range samples() {
+		for _, keep := range []bool{false, true} {
+			o := rewrite.Float16Options{KeepIO: keep}
+			half, _, err := rewrite.Float16(m, o)
+			if errors.Is(err, rewrite.ErrNothing) {
+				continue
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			again, _ := float16(t, m, o)
+			if digest(t, half) != digest(t, again) {
+				t.Errorf("%s, keep %v: two conversions differ", name, keep)
+			}
+			for _, keepThen := range []bool{false, true} {
+				if _, summary, err := rewrite.Float16(half, rewrite.Float16Options{KeepIO: keepThen}); !errors.Is(err, rewrite.ErrNothing) {
+					t.Errorf("%s, keep %v, then %v: converted again %q, error %v", name, keep, keepThen, summary.Converted, err)
+				}
+			}
+		}
+	}
+}
+
+func TestFloat16FindsNothing(t *testing.T) {
+	t.Parallel()
+	check := func(m *onnx.Model, want string) {
+		t.Helper()
+		if _, _, err := rewrite.Float16(m, rewrite.Float16Options{}); !errors.Is(err, rewrite.ErrNothing) || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+	check(build.Simple(), "none of its nodes computes in fp32")
+	g := build.NewGraph("ranges")
+	x := g.Input("x", onnx.Float, onnx.Symbol("n"))
+	g.Output(g.Node("CumSum", []string{x, g.Int64s("axis", []int64{0})}), onnx.Float, onnx.Symbol("n"))
+	check(g.Model(), `its 1 nodes that compute in fp32 have to stay so: the first, "node_CumSum_0" (CumSum), because`)
+}
+
+// typesOf returns the types of named values, those of subgraphs behind the name of their graph.
+func typesOf(t *testing.T, m *onnx.Model, names ...string) []string {
+	t.Helper()
+	graphs, err := shapes.All(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	types := make([]string, len(names))
+	for i, name := range names {
+		graph, value, inside := strings.Cut(name, "/")
+		for g, infos := range graphs {
+			if inside == (g.GetName() == graph) {
+				if info, ok := infos[strings.TrimPrefix(name, graph+"/")]; ok && (inside || value == "") {
+					types[i] = info.Type.String()
+				}
+			}
+		}
+	}
+	return types
+}
+
+// A loop computes in fp16 inside; one that stays takes the fp32 form of what it captures.
+func TestFloat16Subgraphs(t *testing.T) {
+	t.Parallel()
+	m := build.ConstantTime(3)
+	half, summary := float16(t, m, rewrite.Float16Options{})
+	want := []string{"FLOAT16", "FLOAT16", "FLOAT16", "FLOAT16"}
+	if diff := cmp.Diff(want, typesOf(t, half, "body/matrix", "body/rotation", "body/matrix_next", "OUTPUT")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if !slices.Contains(summary.Converted, "node_Loop_0/node_MatMul_0") {
+		t.Errorf("the summary does not name the product inside: %q", summary.Converted)
+	}
+	pinned, _ := float16(t, m, rewrite.Float16Options{Keep: []string{"node_Loop_0"}})
+	want = []string{"FLOAT", "FLOAT", "FLOAT", "FLOAT16"}
+	if diff := cmp.Diff(want, typesOf(t, pinned, "body/matrix", "body/rotation", "body/matrix_next", "OUTPUT")); diff != "" {
+		t.Errorf("with the loop kept (-want +got):\n%s", diff)
+	}
+}
+
+// branching captures the product of x and w in both branches of an If, in one of them within a node that stays in fp32.
+func branching() *onnx.Model {
+	g := build.NewGraph("if")
+	x := g.Input("x", onnx.Float, onnx.Symbol("batch"), onnx.Fixed(4))
+	a := g.Node("Mul", []string{x, g.Floats("w", []float32{1, 2, 3, 4}, 4)})
+	one, two := g.Subgraph("one"), g.Subgraph("two")
+	b := one.Node("CumSum", []string{a, one.Int64s("axis", []int64{1})})
+	one.Output(b, onnx.Float, onnx.Symbol("batch"), onnx.Fixed(4))
+	c := two.Node("Add", []string{a, two.Floats("bias", []float32{5}, 1)})
+	two.Output(c, onnx.Float, onnx.Symbol("batch"), onnx.Fixed(4))
+	y := g.Node("If", []string{g.Input("go", onnx.Bool)}, build.GraphAttribute("then_branch", one), build.GraphAttribute("else_branch", two))
+	g.OutputAs("y", y, onnx.Float, onnx.Symbol("batch"), onnx.Fixed(4))
+	return g.Model()
+}
+
+// Within a branch, what stays is surrounded by Casts: the one of a captured value is outside, before the If, so that every
+// branch sees it.
+func TestFloat16Branches(t *testing.T) {
+	t.Parallel()
+	half, _ := float16(t, branching(), rewrite.Float16Options{})
+	want := []string{"Mul_0 = Mul(x, w)", "Mul_0_fp32 = Cast(Mul_0)", "If_0 = If(go)", "y = Identity(If_0)"}
+	if diff := cmp.Diff(want, wiring(half)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	var inside []string
+	for _, g := range onnx.Subgraphs(half.Nodes()[2]) {
+		inside = append(inside, wiring(onnx.New(&onnxpb.ModelProto{Graph: g}))...)
+		inside = append(inside, "return "+g.GetOutput()[0].GetName())
+	}
+	want = []string{
+		"CumSum_0 = CumSum(Mul_0_fp32, axis)",
+		"CumSum_0_fp16_cut = Clip(CumSum_0, fp16_lowest, fp16_highest)",
+		"CumSum_0_fp16 = Cast(CumSum_0_fp16_cut)",
+		"return CumSum_0_fp16",
+		"Add_0 = Add(Mul_0, bias)",
+		"return Add_0",
+	}
+	if diff := cmp.Diff(want, inside); diff != "" {
+		t.Errorf("inside (-want +got):\n%s", diff)
+	}
+	kept, _ := float16(t, branching(), rewrite.Float16Options{Keep: []string{"node_If_0"}})
+	for _, g := range onnx.Subgraphs(kept.Nodes()[2]) {
+		if got := g.GetNode()[0].GetInput()[0]; got != "Mul_0_fp32" || len(g.GetNode()) != 1 {
+			t.Errorf("%s of the kept If takes %q, want the fp32 form, and has %d nodes", g.GetName(), got, len(g.GetNode()))
+		}
+	}
+}
+
+// Inputs that are FLOAT by their operator's schema stay so: the factors of Resize.
+func TestFloat16KeepsWhatSchemasFix(t *testing.T) {
+	t.Parallel()
+	g := build.NewGraph("resize")
+	x := g.Input("x", onnx.Float, onnx.Symbol("batch"), onnx.Fixed(3), onnx.Fixed(4), onnx.Fixed(4))
+	y := g.Node("Resize", []string{x, "", g.Floats("scales", []float32{1, 1, 2, 2}, 4)})
+	g.OutputAs("y", y, onnx.Float, onnx.Symbol("batch"), onnx.Fixed(3), onnx.Fixed(8), onnx.Fixed(8))
+	half, _ := float16(t, g.Model(), rewrite.Float16Options{})
+	if diff := cmp.Diff([]string{"FLOAT", "FLOAT16"}, typesOf(t, half, "scales", "Resize_0")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// Positions, and what sines and cosines make of them, are computed in fp32: fp16 holds no 2049. A mask is not a position.
+func TestFloat16Positions(t *testing.T) {
+	t.Parallel()
+	g := build.NewGraph("positions")
+	x := g.Input("x", onnx.Float, onnx.Symbol("batch"), onnx.Symbol("s"), onnx.Fixed(4))
+	positions := g.Node("Cast", []string{g.Input("positions", onnx.Int64, onnx.Symbol("s"), onnx.Fixed(1))}, build.IntAttribute("to", 1))
+	angles := g.Node("MatMul", []string{positions, g.Floats("frequencies", []float32{1, .1, .01, .001}, 1, 4)})
+	turned := g.Node("Mul", []string{x, g.Node("Cos", []string{angles})})
+	mask := g.Node("Cast", []string{g.Input("mask", onnx.Int64, onnx.Symbol("s"), onnx.Fixed(1))}, build.IntAttribute("to", 1))
+	bias := g.Node("Mul", []string{g.Node("Sub", []string{g.Floats("one", []float32{1}), mask}), g.Floats("lowest", []float32{-1e30})})
+	g.OutputAs("y", g.Node("Add", []string{turned, bias}), onnx.Float, onnx.Symbol("batch"), onnx.Symbol("s"), onnx.Fixed(4))
+	half, summary := float16(t, g.Model(), rewrite.Float16Options{})
+	want := []string{"FLOAT", "FLOAT", "FLOAT", "FLOAT16", "FLOAT16", "FLOAT16"}
+	if diff := cmp.Diff(want, typesOf(t, half, positions, angles, "Cos_0", mask, bias, turned)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	reason := "it computes with whole numbers, of which fp16 holds none but the even ones beyond 2048"
+	wantKept := []rewrite.Kept{{Node: "node_MatMul_0", Op: "MatMul", Reason: reason}, {Node: "node_Cos_0", Op: "Cos", Reason: reason}}
+	if diff := cmp.Diff(wantKept, summary.Kept); diff != "" {
+		t.Errorf("kept (-want +got):\n%s", diff)
+	}
+}
+
+// An operator that nobody knows stays in fp32, and so does what is made of values of unknown type.
+func TestFloat16LeavesTheUnknown(t *testing.T) {
+	t.Parallel()
+	g := build.NewGraph("unknown")
+	x := g.Input("x", onnx.Float, onnx.Symbol("batch"), onnx.Fixed(4))
+	a := g.Node("Mul", []string{x, g.Floats("w", []float32{2}, 1)})
+	strange := g.Node("Strange", []string{a})
+	after := g.Node("Relu", []string{strange})
+	g.Output(after, onnx.Float, onnx.Symbol("batch"), onnx.Fixed(4))
+	m := changed(g.Model(), func(p *onnxpb.ModelProto) { p.Graph.Node[1].Domain = proto.String("com.example") })
+	half, summary := float16(t, m, rewrite.Float16Options{})
+	want := []string{"Mul_0 = Mul(x, w)", "Mul_0_fp32 = Cast(Mul_0)", "Strange_0 = Strange(Mul_0_fp32)", "Relu_0_fp32 = Relu(Strange_0)",
+		"Relu_0_cut = Clip(Relu_0_fp32, fp16_lowest, fp16_highest)", "Relu_0 = Cast(Relu_0_cut)"}
+	if diff := cmp.Diff(want, wiring(half)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	reason := "the types of its values are not known"
+	wantKept := []rewrite.Kept{{Node: "node_Strange_0", Op: "Strange", Reason: reason}, {Node: "node_Relu_0", Op: "Relu", Reason: reason}}
+	if diff := cmp.Diff(wantKept, summary.Kept); diff != "" {
+		t.Errorf("kept (-want +got):\n%s", diff)
+	}
+}
+
+// A Scatter that adds to what is there stays in fp32, one that overwrites it does not.
+func TestFloat16Scatter(t *testing.T) {
+	t.Parallel()
+	check := func(reduction string, want ...string) {
+		t.Helper()
+		m := overflowing(func(g *build.Graph, x string) string {
+			how := &onnxpb.AttributeProto{Name: proto.String("reduction"), Type: onnxpb.AttributeProto_STRING.Enum(), S: []byte(reduction)}
+			index := g.Int64s("index", []int64{0, 0}, 1, 2)
+			x = g.Node("Mul", []string{x, g.Floats("w", []float32{2}, 1)})
+			return g.Node("ScatterND", []string{x, index, g.Floats("update", []float32{1}, 1)}, how)
+		}, 4)
+		_, summary := float16(t, m, rewrite.Float16Options{})
+		var kept []string
+		for _, k := range summary.Kept {
+			kept = append(kept, k.Node)
+		}
+		if diff := cmp.Diff(want, kept); diff != "" {
+			t.Errorf("%s: kept (-want +got):\n%s", reduction, diff)
+		}
+	}
+	check("add", "node_ScatterND_0")
+	check("none")
+}
+
+// Weights beside the model are read, and half as long inside.
+func TestFloat16ReadsExternalData(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "model.onnx")
+	if err := build.MLP().Write(path, 1); err != nil { // a limit of one byte: all larger tensors go outside
+		t.Fatal(err)
+	}
+	m, err := onnx.Read(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	outside, _ := float16(t, m, rewrite.Float16Options{})
+	inside, _ := float16(t, build.MLP(), rewrite.Float16Options{})
+	if digest(t, outside) != digest(t, inside) {
+		t.Error("with external data it becomes another model")
+	}
+}
+
+// ConstantOfShape repeats the FLOAT 0 unless told otherwise: what it makes becomes fp16 by a value.
+func TestFloat16ConstantOfShape(t *testing.T) {
+	t.Parallel()
+	m := overflowing(func(g *build.Graph, x string) string {
+		return g.Node("Add", []string{x, g.Node("ConstantOfShape", []string{g.Node("Shape", []string{x})})})
+	}, 4)
+	half, _ := float16(t, m, rewrite.Float16Options{})
+	value := onnx.Attribute(half.Nodes()[1], "value").GetT()
+	if onnx.DataType(value.GetDataType()) != onnx.Float16 || !slices.Equal(value.GetRawData(), []byte{0, 0}) {
+		t.Errorf("the value is %v", value)
+	}
+}

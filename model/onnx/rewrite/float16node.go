@@ -1,0 +1,225 @@
+package rewrite
+
+import (
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	"tuner/model/onnx"
+	"tuner/model/onnx/onnxpb"
+)
+
+// convert writes all nodes of the graph.
+func (g *halfGraph) convert() error {
+	for _, node := range g.proto.GetNode() {
+		if err := g.convertNode(node); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (g *halfGraph) convertNode(node *onnxpb.NodeProto) error {
+	s, stays := g.stays[node]
+	name := g.path + node.GetName()
+	switch {
+	case stays && s.reason != "":
+		g.summary.Kept = append(g.summary.Kept, Kept{Node: name, Op: node.GetOpType(), Reason: s.reason})
+	case !stays && g.touches(node):
+		g.summary.Converted = append(g.summary.Converted, name)
+		if !isOp(node, "Cast") && !isOp(node, "Clip") { // of these alone no model computes; they are what this rewrite adds
+			g.halved++
+		}
+	}
+	written := shallow(node)
+	var err error
+	if written.Input, err = g.inputs(node, stays); err != nil {
+		return err
+	}
+	if stays {
+		err = g.pinSubgraphs(written)
+	} else {
+		err = g.convertAttributes(written)
+	}
+	if err != nil {
+		return err
+	}
+	written.Output = slices.Clone(node.GetOutput())
+	for i, value := range node.GetOutput() {
+		if !g.isFloat(value) {
+			continue
+		}
+		t := onnx.Float16
+		if stays || slices.Contains(floatOutputs(operator(node)), i) {
+			t = onnx.Float
+		}
+		written.Output[i] = g.define(value, t)
+		g.forms[value].cut = s.large
+	}
+	g.written = append(g.written, written)
+	return nil
+}
+
+// touches reports whether a node works on FLOAT values.
+func (g *halfGraph) touches(node *onnxpb.NodeProto) bool {
+	for _, name := range slices.Concat(node.GetInput(), node.GetOutput()) {
+		if g.typeOf(name) == onnx.Float {
+			return true
+		}
+	}
+	return false
+}
+
+// inputs returns a node's inputs in the types that it takes.
+func (g *halfGraph) inputs(node *onnxpb.NodeProto, stays bool) ([]string, error) {
+	inputs := slices.Clone(node.GetInput())
+	fixed := floatInputs(operator(node), g.Opset(""))
+	for i, name := range inputs {
+		t := onnx.Float16
+		if stays || slices.Contains(fixed, i) {
+			t = onnx.Float
+		}
+		var err error
+		if inputs[i], err = g.as(name, t); err != nil {
+			return nil, err
+		}
+	}
+	return inputs, nil
+}
+
+// convertAttributes turns a copied node's attributes to fp16: constants, the type that a Cast names, subgraphs.
+func (g *halfGraph) convertAttributes(node *onnxpb.NodeProto) error {
+	node.Attribute = slices.Clone(node.GetAttribute())
+	float := len(node.GetOutput()) > 0 && g.isFloat(node.GetOutput()[0])
+	switch {
+	case isOp(node, "Cast") && float:
+		node.Attribute = []*onnxpb.AttributeProto{intAttribute("to", int64(onnx.Float16))}
+	case isOp(node, "Constant") && float, isOp(node, "ConstantOfShape") && float:
+		return g.convertConstant(node)
+	}
+	for i, a := range node.GetAttribute() {
+		if a.GetG() == nil {
+			continue
+		}
+		sub := g.newGraph(g, a.GetG())
+		sub.path = g.path + node.GetName() + "/"
+		sub.proto = draftGraph(a.GetG())
+		if err := sub.convertSubgraph(); err != nil {
+			return err
+		}
+		node.Attribute[i] = shallow(a)
+		node.Attribute[i].G = sub.proto
+	}
+	return nil
+}
+
+// convertConstant gives a Constant or ConstantOfShape an fp16 value; without one, ConstantOfShape repeats the FLOAT 0.
+func (g *halfGraph) convertConstant(node *onnxpb.NodeProto) error {
+	value := constantTensor(node)
+	if isOp(node, "ConstantOfShape") {
+		value = onnx.Attribute(node, "value").GetT()
+		if value == nil {
+			value = newTensor(onnx.Float, floatBytes([]float32{0}), 1)
+		}
+	}
+	t, err := g.halve(value, value.GetName())
+	if err != nil {
+		return err
+	}
+	node.Attribute = []*onnxpb.AttributeProto{{Name: proto.String("value"), Type: onnxpb.AttributeProto_TENSOR.Enum(), T: t}}
+	return nil
+}
+
+// convertSubgraph converts a graph in an attribute: what comes in and goes out is fp16.
+func (g *halfGraph) convertSubgraph() error {
+	for i, v := range g.proto.Input {
+		if g.isFloat(v.GetName()) {
+			g.define(v.GetName(), onnx.Float16)
+			g.proto.Input[i] = retyped(v, onnx.Float16)
+		}
+	}
+	if err := g.convert(); err != nil {
+		return err
+	}
+	for i, v := range g.proto.Output {
+		if g.typeOf(v.GetName()) == onnx.Float {
+			name, err := g.as(v.GetName(), onnx.Float16)
+			if err != nil {
+				return err
+			}
+			g.proto.Output[i] = retyped(v, onnx.Float16)
+			g.proto.Output[i].Name = proto.String(name)
+		}
+	}
+	g.finish()
+	return nil
+}
+
+// pinSubgraphs leaves the subgraphs of a copied node in fp32: what they take from the graphs around them is fp32 too.
+func (g *halfGraph) pinSubgraphs(node *onnxpb.NodeProto) error {
+	node.Attribute = slices.Clone(node.GetAttribute())
+	for i, a := range node.GetAttribute() {
+		if a.GetG() == nil {
+			continue
+		}
+		pinned, err := g.pin(a.GetG(), map[string]bool{})
+		if err != nil {
+			return err
+		}
+		node.Attribute[i] = shallow(a)
+		node.Attribute[i].G = pinned
+	}
+	return nil
+}
+
+// pin copies a graph that takes from those around it the fp32 form of values. inner are the names that graphs between define.
+func (g *halfGraph) pin(original *onnxpb.GraphProto, inner map[string]bool) (*onnxpb.GraphProto, error) {
+	graph := draftGraph(original)
+	own := names{}
+	for name := range inner {
+		own[name] = true
+	}
+	for _, v := range graph.GetInput() {
+		own[v.GetName()] = true
+	}
+	for _, t := range graph.GetInitializer() {
+		own[t.GetName()] = true
+	}
+	for _, node := range graph.GetNode() {
+		for _, name := range node.GetOutput() {
+			own[name] = true
+		}
+	}
+	for i, node := range graph.Node {
+		node = shallow(node)
+		node.Input = slices.Clone(node.GetInput())
+		for k, name := range node.Input {
+			if own[name] {
+				continue
+			}
+			var err error
+			if node.Input[k], err = g.as(name, onnx.Float); err != nil {
+				return nil, err
+			}
+		}
+		node.Attribute = slices.Clone(node.GetAttribute())
+		for k, a := range node.Attribute {
+			if a.GetG() == nil {
+				continue
+			}
+			pinned, err := g.pin(a.GetG(), own)
+			if err != nil {
+				return nil, err
+			}
+			node.Attribute[k] = shallow(a)
+			node.Attribute[k].G = pinned
+		}
+		graph.Node[i] = node
+	}
+	return graph, nil
+}
+
+// draftGraph copies a graph so that its lists can be changed; their elements are shared.
+func draftGraph(g *onnxpb.GraphProto) *onnxpb.GraphProto {
+	return draft(&onnxpb.ModelProto{Graph: g}).Graph
+}

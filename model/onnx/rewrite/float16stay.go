@@ -1,0 +1,280 @@
+package rewrite
+
+import (
+	"slices"
+
+	"tuner/model/onnx"
+	"tuner/model/onnx/onnxpb"
+)
+
+// stay says of a node that it stays in fp32.
+type stay struct {
+	reason string // "" when it is not worth telling: the Cast that makes a FLOAT of a whole number
+	large  bool   // its results may be larger than fp16 can say
+}
+
+const (
+	noHalf   = "its operator has no fp16 form"
+	blocked  = "fp16 spoils its operator's results, or runtimes do not have it in fp16"
+	untyped  = "the types of its values are not known"
+	sums     = "it is part of a sum or a normalisation, whose squares and sums can exceed 65504"
+	counting = "it computes with whole numbers, of which fp16 holds none but the even ones beyond 2048"
+)
+
+// heat tells how far a value is from a sum.
+type heat int
+
+const (
+	cold   heat = iota
+	rooted      // the root or the reciprocal of a sum: it fits into fp16, but its precision is still wanted
+	grown       // a sum: it may not fit
+)
+
+// decision finds the nodes of one graph that stay in fp32.
+type decision struct {
+	*halfGraph
+	nodes     []*onnxpb.NodeProto
+	stays     map[*onnxpb.NodeProto]stay
+	producers map[string]*onnxpb.NodeProto
+	consumers map[string][]*onnxpb.NodeProto
+	heat      map[string]heat
+	counted   map[string]bool // FLOAT values computed from whole numbers and constants alone
+}
+
+func (g *halfGraph) decide() map[*onnxpb.NodeProto]stay {
+	d := &decision{halfGraph: g, nodes: g.proto.GetNode(), stays: map[*onnxpb.NodeProto]stay{}, producers: map[string]*onnxpb.NodeProto{},
+		consumers: map[string][]*onnxpb.NodeProto{}, heat: map[string]heat{}, counted: map[string]bool{}}
+	for _, node := range d.nodes {
+		for _, name := range node.GetInput() {
+			d.consumers[name] = append(d.consumers[name], node)
+		}
+		for _, name := range node.GetOutput() {
+			d.producers[name] = node
+		}
+		if reason := d.ownReason(node); reason != "" {
+			d.stays[node] = stay{reason, !isBounded(operator(node))}
+		}
+	}
+	for _, node := range d.nodes {
+		d.findSum(node)
+	}
+	for _, node := range d.nodes {
+		d.followSum(node)
+		d.followCount(node)
+	}
+	return d.stays
+}
+
+// stayAs keeps a node in fp32; a reason that it has already wins.
+func (d *decision) stayAs(node *onnxpb.NodeProto, reason string, large bool) {
+	if _, ok := d.stays[node]; !ok {
+		d.stays[node] = stay{reason, large}
+	}
+}
+
+// ownReason returns why a node stays for what it is; "" when nothing of the kind keeps it.
+func (d *decision) ownReason(node *onnxpb.NodeProto) string {
+	if d.isUntyped(node) {
+		return untyped
+	}
+	if !d.touches(node) && len(onnx.Subgraphs(node)) == 0 {
+		return ""
+	}
+	switch {
+	case slices.Contains(d.options.Keep, d.path+node.GetName()):
+		return keptOnRequest
+	case slices.Contains(d.options.BlockOps, node.GetOpType()), reduces(node):
+		return blocked
+	case !hasHalf(operator(node), d.Opset("")):
+		return noHalf
+	default:
+		return ""
+	}
+}
+
+// isUntyped reports whether the type of one of a node's values is not known: it could be FLOAT or made of one, so all of them
+// stay what they are. What a subgraph returns is a value of its node.
+func (d *decision) isUntyped(node *onnxpb.NodeProto) bool {
+	for _, name := range slices.Concat(node.GetInput(), node.GetOutput()) {
+		if name != "" && d.typeOf(name) == 0 {
+			return true
+		}
+	}
+	for _, g := range onnx.Subgraphs(node) {
+		for _, v := range g.GetOutput() {
+			if _, inside := d.halver.types[g][v.GetName()]; !inside && d.typeOf(v.GetName()) == 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// isConstant reports whether a value is an initializer, of at most limit elements unless that is 0.
+func (d *decision) isConstant(name string, limit int64) bool {
+	for g := d.halfGraph; g != nil; g = g.up {
+		if t := g.constants[name]; t != nil {
+			n, ok := onnx.Elements(t.GetDims())
+			return ok && (limit == 0 || n <= limit)
+		}
+	}
+	return false
+}
+
+// findSum recognises sums, and means of squares, with what leads to them: the squares, and the subtraction of a mean before.
+// They stay together, so that a runtime still finds the normalisation that an exporter took apart.
+func (d *decision) findSum(node *onnxpb.NodeProto) {
+	if len(node.GetInput()) == 0 || len(node.GetOutput()) == 0 || !d.isFloat(node.GetOutput()[0]) {
+		return
+	}
+	square := d.square(node.GetInput()[0])
+	after := grown
+	switch operator(node) {
+	case "ReduceSum", "ReduceSumSquare", "ReduceL1", "ReduceProd":
+	case "ReduceL2", "ReduceLogSum", "ReduceLogSumExp":
+		after = rooted
+	case "ReduceMean":
+		if square == nil {
+			return
+		}
+	default:
+		return
+	}
+	d.heat[node.GetOutput()[0]] = after
+	d.stays[node] = stay{sums, after == grown}
+	if square == nil {
+		return
+	}
+	d.stayAs(square, sums, true)
+	if centred := d.producers[square.GetInput()[0]]; isOp(centred, "Sub") && len(centred.GetInput()) == 2 {
+		d.stayAs(centred, sums, true)
+		if mean := d.producers[centred.GetInput()[1]]; isOp(mean, "ReduceMean") {
+			d.stayAs(mean, sums, false)
+		}
+	}
+}
+
+// square returns the node that computes a value as a power, a product with itself or an exponential; nil otherwise.
+func (d *decision) square(value string) *onnxpb.NodeProto {
+	node := d.producers[value]
+	switch {
+	case len(node.GetInput()) == 0:
+		return nil
+	case isOp(node, "Pow"), isOp(node, "Exp"):
+		return node
+	case isOp(node, "Mul") && len(node.GetInput()) == 2 && node.GetInput()[0] == node.GetInput()[1]:
+		return node
+	default:
+		return nil
+	}
+}
+
+// followSum keeps in fp32 what is done to a sum until it is divided, or divides: epsilon, root, limits.
+func (d *decision) followSum(node *onnxpb.NodeProto) {
+	warmth := cold
+	pure := true // all numbers come from sums and constants
+	for _, name := range node.GetInput() {
+		warmth = max(warmth, d.heat[name])
+		if d.typeOf(name) == onnx.Float && d.heat[name] == cold && !d.isConstant(name, 0) {
+			pure = false
+		}
+	}
+	if warmth == cold || len(node.GetOutput()) != 1 || !isDefaultDomain(node.GetDomain()) {
+		return
+	}
+	after := warmth
+	switch node.GetOpType() {
+	case "Sqrt", "Reciprocal", "Pow":
+		after = rooted
+	case "Log":
+		after = cold
+	case "Div":
+		if after = cold; d.isConstant(node.GetInput()[0], 0) {
+			after = rooted
+		}
+	case "Mul":
+		switch {
+		case pure:
+		case warmth == rooted:
+			after = cold
+		default:
+			return
+		}
+	case "Add", "Sub", "Max", "Min", "Where":
+		if !pure {
+			return
+		}
+	case "Clip", "Abs", "Neg", "Identity", "Reshape", "Squeeze", "Unsqueeze", "Expand", "Transpose", "Flatten", "ReduceMean",
+		"ReduceSum", "ReduceMax", "ReduceMin":
+	default:
+		return
+	}
+	d.stayAs(node, sums, after == grown)
+	d.heat[node.GetOutput()[0]] = after
+}
+
+// fewWeights is the largest matrix by which numbers are only scaled, as the frequencies of rotary embeddings scale positions,
+// and not yet taken as a network's input.
+const fewWeights = 1024
+
+// followCount keeps in fp32 what is computed from whole numbers and constants alone, until it meets other data or weights.
+func (d *decision) followCount(node *onnxpb.NodeProto) {
+	if len(node.GetOutput()) == 0 {
+		return
+	}
+	output := node.GetOutput()[0]
+	op := operator(node)
+	if op == "Range" && d.isFloat(output) || op == "Cast" && d.isWide(node) && !d.isMask(node) {
+		d.stayAs(node, "", true)
+		d.counted[output] = d.isFloat(output)
+		return
+	}
+	limit := int64(0)
+	switch op {
+	case "MatMul", "Einsum", "Gemm":
+		limit = fewWeights
+	case "Abs", "Add", "Cast", "Ceil", "Clip", "Concat", "Cos", "Div", "Equal", "Exp", "Expand", "Floor", "Gather", "Greater",
+		"GreaterOrEqual", "Identity", "Less", "LessOrEqual", "Log", "Max", "Min", "Mod", "Mul", "Neg", "Pow", "Reciprocal", "Reshape",
+		"Round", "Sin", "Slice", "Sqrt", "Squeeze", "Sub", "Tile", "Transpose", "Unsqueeze":
+	default:
+		return
+	}
+	some := false
+	for _, name := range node.GetInput() {
+		switch {
+		case d.counted[name]:
+			some = true
+		case d.typeOf(name) == onnx.Float && !d.isConstant(name, limit):
+			return
+		}
+	}
+	if some {
+		d.stayAs(node, counting, !isBounded(op))
+		d.counted[output] = d.isFloat(output)
+	}
+}
+
+// isWide reports whether a Cast makes FLOATs of numbers that fp16 may not hold.
+func (d *decision) isWide(node *onnxpb.NodeProto) bool {
+	if len(node.GetInput()) != 1 || len(node.GetOutput()) != 1 || !d.isFloat(node.GetOutput()[0]) {
+		return false
+	}
+	switch d.typeOf(node.GetInput()[0]) {
+	case onnx.Int32, onnx.Int64, onnx.Uint16, onnx.Uint32, onnx.Uint64, onnx.Double:
+		return true
+	default:
+		return false
+	}
+}
+
+// isMask recognises a Cast of a mask, whose numbers are 0 and 1, by what is done to it: 1 - mask. (Runtimes look for the nodes
+// from here to the softmax, to fuse the attention; they must not be torn apart.)
+func (d *decision) isMask(node *onnxpb.NodeProto) bool {
+	consumers := d.consumers[node.GetOutput()[0]]
+	for _, c := range consumers {
+		if !isOp(c, "Sub") || len(c.GetInput()) != 2 || c.GetInput()[1] != node.GetOutput()[0] || !d.isConstant(c.GetInput()[0], 1) {
+			return false
+		}
+	}
+	return len(consumers) > 0
+}

@@ -1,0 +1,148 @@
+package rewrite
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"tuner/model/onnx"
+	"tuner/model/onnx/onnxpb"
+)
+
+// product is a MatMul or a Gemm whose second operand is constant.
+type product struct {
+	node       *onnxpb.NodeProto
+	activation string // the first operand
+	weight     constant
+	bias       string // what a Gemm adds; "" for nothing
+}
+
+// findProducts lists, in graph order, the products of a clean model that can be computed in integers, and the candidates that
+// cannot: those whose weights a person would expect to be quantized.
+func findProducts(m *onnx.Model, keep []string) (found []product, kept []Kept) {
+	for _, node := range m.Nodes() {
+		p, reason, candidate := examine(m, node)
+		if candidate && reason == "" && slices.Contains(keep, node.GetName()) {
+			reason = keptOnRequest
+		}
+		switch {
+		case candidate && reason == "":
+			found = append(found, p)
+		case candidate:
+			kept = append(kept, Kept{node.GetName(), node.GetOpType(), reason})
+		}
+		kept = append(kept, innerProducts(m, node)...)
+	}
+	return found, kept
+}
+
+// innerProducts lists the products with constant weights inside the subgraphs of a node of the main graph of m. Names mean one
+// thing in a whole model, so one set holds the constants of all subgraphs.
+func innerProducts(m *onnx.Model, node *onnxpb.NodeProto) []Kept {
+	var kept []Kept
+	own := map[string]bool{}
+	var search func(path string, g *onnxpb.GraphProto)
+	search = func(path string, g *onnxpb.GraphProto) {
+		for _, t := range g.GetInitializer() {
+			own[t.GetName()] = true
+		}
+		for _, node := range g.GetNode() {
+			name := path + "/" + node.GetName()
+			in := node.GetInput()
+			switch {
+			case isOp(node, "Constant") && len(node.GetOutput()) == 1:
+				own[node.GetOutput()[0]] = true
+			case (isOp(node, "MatMul") || isOp(node, "Gemm")) && len(in) > 1 && (own[in[1]] || m.Initializer(in[1]) != nil):
+				kept = append(kept, Kept{name, node.GetOpType(), "it is inside a subgraph, which is left alone"})
+			}
+			for _, sub := range onnx.Subgraphs(node) {
+				search(name, sub)
+			}
+		}
+	}
+	for _, g := range onnx.Subgraphs(node) {
+		search(node.GetName(), g)
+	}
+	return kept
+}
+
+// examine tells whether a node is a candidate, and if so either what it multiplies or why it cannot be converted.
+func examine(m *onnx.Model, node *onnxpb.NodeProto) (p product, reason string, candidate bool) {
+	if isFused(m, node) {
+		return p, "it is a fused operator of ONNX Runtime; convert the model as it was exported, before such optimisations", true
+	}
+	if !isOp(node, "MatMul") && !isOp(node, "Gemm") || len(node.GetInput()) < 2 || len(node.GetOutput()) != 1 {
+		return p, "", false
+	}
+	p = product{node: node, activation: node.GetInput()[0]}
+	left, leftConstant := findConstant(m, p.activation)
+	weight, rightConstant := findConstant(m, node.GetInput()[1])
+	switch {
+	case leftConstant == rightConstant: // both vary, or both are constant and ONNX Runtime multiplies them once
+		return p, "", false
+	case leftConstant && left.isFloat():
+		return p, "its constant is the first operand; only a constant second operand is converted", true
+	case leftConstant || !onnx.DataType(weight.tensor.GetDataType()).IsFloat():
+		return p, "", false
+	}
+	p.weight = weight
+	if isOp(node, "Gemm") {
+		if reason = p.takeGemm(); reason != "" {
+			return p, reason, true
+		}
+	}
+	return p, p.obstacle(), true
+}
+
+// isFused reports whether a node is one of ONNX Runtime's own products with constant weights.
+func isFused(m *onnx.Model, node *onnxpb.NodeProto) bool {
+	fused := node.GetDomain() == "com.microsoft" && slices.Contains([]string{"Attention", "FusedMatMul", "FusedGemm"}, node.GetOpType())
+	return fused && len(node.GetInput()) > 1 && m.Initializer(node.GetInput()[1]) != nil
+}
+
+// takeGemm reads what a Gemm does beside multiplying, and returns why that is more than a MatMul and an Add can do.
+func (p *product) takeGemm() (reason string) {
+	number := func(name string) float32 {
+		if a := onnx.Attribute(p.node, name); a != nil {
+			return a.GetF()
+		}
+		return 1
+	}
+	if in := p.node.GetInput(); len(in) > 2 {
+		p.bias = in[2]
+	}
+	switch alpha, beta := number("alpha"), number("beta"); {
+	case alpha != 1:
+		return fmt.Sprintf("its alpha is %v; only 1 is converted", alpha)
+	case p.bias != "" && beta != 1:
+		return fmt.Sprintf("its beta is %v; only 1 is converted", beta)
+	case onnx.Attribute(p.node, "transA").GetI() != 0:
+		return "it transposes its first operand (transA)"
+	case len(p.weight.tensor.GetDims()) != 2:
+		return "its weight is not a matrix"
+	}
+	if onnx.Attribute(p.node, "transB").GetI() != 0 {
+		p.weight.transposed = !p.weight.transposed
+	}
+	return ""
+}
+
+// largestRows is the number of products of 8-bit numbers whose sum surely fits into 32 bits: 255·127·66311 < 2^31.
+const largestRows = math.MaxInt32 / (math.MaxUint8 * math.MaxInt8)
+
+// obstacle returns why the weight cannot be quantized; "" when it can.
+func (p *product) obstacle() string {
+	dims := p.weight.dims()
+	elements, _ := onnx.Elements(dims)
+	switch {
+	case !p.weight.isFloat():
+		return fmt.Sprintf("its weight is %s; only FLOAT is converted", onnx.DataType(p.weight.tensor.GetDataType()))
+	case len(dims) < 2:
+		return "its weight is a vector"
+	case elements == 0:
+		return "its weight is empty"
+	case dims[len(dims)-2] > largestRows:
+		return fmt.Sprintf("its weight has %d rows; the sum of more than %d products can exceed 32 bits", dims[len(dims)-2], largestRows)
+	}
+	return ""
+}

@@ -1,0 +1,319 @@
+package rewrite_test
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tuner/internal/orttest"
+	"tuner/model/dataset/elements"
+	"tuner/model/onnx"
+	"tuner/model/onnx/build"
+	"tuner/model/onnx/inputs"
+	"tuner/model/onnx/rewrite"
+	"tuner/ort"
+)
+
+func TestMain(m *testing.M) { os.Exit(orttest.Main(m)) }
+
+// load loads a model in one thread.
+func load(t *testing.T, m *onnx.Model) *ort.Session {
+	t.Helper()
+	return orttest.Load(t, m, ort.SessionOptions{IntraOpThreads: 1})
+}
+
+// infer runs a model and returns its FLOAT and FLOAT16 outputs by name.
+func infer(t *testing.T, s *ort.Session, in map[string]inputs.Tensor) map[string][]float32 {
+	t.Helper()
+	results := map[string][]float32{}
+	for name, out := range orttest.Infer(t, s, in) {
+		if out.Type != onnx.Float && out.Type != onnx.Float16 {
+			continue
+		}
+		for _, v := range elements.Floats(out) {
+			results[name] = append(results[name], float32(v))
+		}
+	}
+	return results
+}
+
+// random are inputs that a model accepts.
+func random(t *testing.T, m *onnx.Model, batch int, seed uint64) map[string]inputs.Tensor {
+	t.Helper()
+	return orttest.Generate(t, m, 7, batch, seed)
+}
+
+// checkAgreement compares the outputs of two models: the cosine of each must reach least.
+func checkAgreement(t *testing.T, want, got map[string][]float32, least float64) {
+	t.Helper()
+	for output := range want {
+		if c := cosine(want[output], got[output]); !(c >= least) {
+			t.Errorf("%s: cosine %v, want %v", output, c, least)
+		}
+	}
+}
+
+func cosine(a, b []float32) float64 {
+	var dot, aa, bb float64
+	for i := range a {
+		dot += float64(a[i]) * float64(b[i])
+		aa += float64(a[i]) * float64(a[i])
+		bb += float64(b[i]) * float64(b[i])
+	}
+	return dot / math.Sqrt(aa*bb)
+}
+
+func floatTensor(values []float32, shape ...int64) inputs.Tensor {
+	var data []byte
+	for _, v := range values {
+		data = binary.LittleEndian.AppendUint32(data, math.Float32bits(v))
+	}
+	return inputs.Tensor{Type: onnx.Float, Shape: shape, Data: data}
+}
+
+// ONNX Runtime computes what the arithmetic says, to the last bit. The input's range is -55 to 200, 255 units, so that
+// DynamicQuantizeLinear's scale is 1 and its zero point 55; it rounds 0.5 to 0 and 1.5 to 2. The weights' columns are
+// (127, 1, 2.5, 3.5), scale 1, rounded to (127, 1, 2, 4), and (-254, 0, 10, 14), scale 2, which makes (-127, 0, 5, 7).
+//
+//	-55·127 + 200·1 + 0·2 + 2·4 = -6777
+//	2·(55·127 + 200·0 + 0·5 + 2·7) = 13998
+func TestInt8DynamicComputesExactly(t *testing.T) {
+	t.Parallel()
+	values := []float32{127, -254, 1, 0, 2.5, 10, 3.5, 14}
+	matMul := times("x", func(g *build.Graph) string { return g.Floats("w", values, 4, 2) })
+	g, x := graph()
+	transposed := g.Floats("w", []float32{127, 1, 2.5, 3.5, -254, 0, 10, 14}, 2, 4)
+	g.OutputAs("y", g.Node("Gemm", []string{x, transposed, g.Floats("b", []float32{0.5, 0.25}, 2)}, build.IntAttribute("transB", 1)),
+		onnx.Float, onnx.Symbol("batch"), onnx.Fixed(2))
+	in := map[string]inputs.Tensor{"x": floatTensor([]float32{-55, 200, 0.5, 1.5}, 1, 4)}
+	check := func(what string, m *onnx.Model, level ort.GraphOptimization, want ...float32) {
+		t.Helper()
+		q, _ := int8Dynamic(t, m, rewrite.Int8Options{})
+		s := orttest.Load(t, q, ort.SessionOptions{IntraOpThreads: 1, GraphOptimization: level})
+		if diff := cmp.Diff(want, infer(t, s, in)["y"]); diff != "" {
+			t.Errorf("%s, optimization %d (-want +got):\n%s", what, level, diff)
+		}
+	}
+	for _, level := range []ort.GraphOptimization{ort.OptimizeNothing, ort.OptimizeAll} {
+		check("MatMul", matMul, level, -6777, 13998)
+		check("Gemm", g.Model(), level, -6776.5, 13998.25)
+	}
+}
+
+// Every matrix of a batched weight has scales of its own, and ONNX Runtime takes them, whether it joins the nodes or not: the
+// same arithmetic as above, with another matrix beside it: (127·2, 0, 0, 0) and (0, 0, 0, 127·3), scales 2 and 3.
+//
+//	2·(-55·127) = -13970 and 3·(2·127) = 762
+func TestInt8DynamicComputesBatchedWeights(t *testing.T) {
+	t.Parallel()
+	g := build.NewGraph("batched")
+	x := g.Input("x", onnx.Float, onnx.Symbol("rows"), onnx.Fixed(4))
+	w := g.Floats("w", []float32{127, -254, 1, 0, 2.5, 10, 3.5, 14, 254, 0, 0, 0, 0, 0, 0, 381}, 2, 4, 2)
+	g.OutputAs("y", g.Node("MatMul", []string{x, w}), onnx.Float, onnx.Fixed(2), onnx.Symbol("rows"), onnx.Fixed(2))
+	q, _ := int8Dynamic(t, g.Model(), rewrite.Int8Options{})
+	for _, level := range []ort.GraphOptimization{ort.OptimizeNothing, ort.OptimizeAll} {
+		s := orttest.Load(t, q, ort.SessionOptions{IntraOpThreads: 1, GraphOptimization: level})
+		got := infer(t, s, map[string]inputs.Tensor{"x": floatTensor([]float32{-55, 200, 0.5, 1.5}, 1, 4)})
+		if diff := cmp.Diff([]float32{-6777, 13998, -13970, 762}, got["y"]); diff != "" {
+			t.Errorf("optimization %d (-want +got):\n%s", level, diff)
+		}
+	}
+}
+
+// Every sample model with products converts, runs, and computes about the same.
+func TestInt8DynamicRuns(t *testing.T) {
+	t.Parallel()
+	orttest.Runtime(t)
+	for name, m := range samples() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			q, _, err := rewrite.Int8Dynamic(m, rewrite.Int8Options{})
+			if errors.Is(err, rewrite.ErrNothing) {
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			in := random(t, m, 3, 1)
+			checkAgreement(t, infer(t, load(t, m), in), infer(t, load(t, q), in), 0.99)
+		})
+	}
+}
+
+// OpenVINO takes what Int8Dynamic makes, and computes about the same as the exact model.
+func TestOpenVINORunsInt8Dynamic(t *testing.T) {
+	t.Parallel()
+	orttest.OpenVINO(t)
+	for name, m := range samples() {
+		t.Run(name, func(t *testing.T) {
+			q, _, err := rewrite.Int8Dynamic(m, rewrite.Int8Options{})
+			if errors.Is(err, rewrite.ErrNothing) {
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			in := random(t, m, 3, 1)
+			provider := ort.Provider{Name: "openvino", Options: map[string]string{"num_of_threads": "1"}}
+			got := infer(t, orttest.Load(t, q, ort.SessionOptions{Providers: []ort.Provider{provider}}), in)
+			checkAgreement(t, infer(t, load(t, m), in), got, 0.99)
+		})
+	}
+}
+
+// Cleaning changes nothing that is computed.
+func TestCleanComputesTheSame(t *testing.T) {
+	t.Parallel()
+	orttest.Runtime(t)
+	for name, m := range samples() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			in := random(t, m, 2, 1)
+			if diff := cmp.Diff(infer(t, load(t, m), in), infer(t, load(t, clean(t, m)), in)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// The probe's error of a product whose numbers are known: exactly y = (-6985+200+0.5·2.5+1.5·3.5, 13970+0.5·10+1.5·14)
+// = (-6778.5, 13996), in int8 (-6777, 13998) as in TestInt8DynamicComputesExactly.
+//
+//	(1.5² + 2²) / (6778.5² + 13996²) = 6.25 / 241836078.25
+func TestInt8SensitivityMeasures(t *testing.T) {
+	t.Parallel()
+	m := times("x", func(g *build.Graph) string { return g.Floats("w", []float32{127, -254, 1, 0, 2.5, 10, 3.5, 14}, 4, 2) })
+	probe, outputs, err := rewrite.Int8Sensitivity(m, rewrite.Int8Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := infer(t, load(t, probe), map[string]inputs.Tensor{"x": floatTensor([]float32{-55, 200, 0.5, 1.5}, 1, 4)})
+	if diff := cmp.Diff([]float32{-6778.5, 13996}, got["y"]); diff != "" {
+		t.Errorf("the exact output (-want +got):\n%s", diff)
+	}
+	e := got[outputs["node_MatMul_0"]]
+	if want := 6.25 / 241836078.25; len(e) != 1 || math.Abs(float64(e[0])/want-1) > 1e-3 { // 32-bit arithmetic
+		t.Errorf("error %v, want %v", e, want)
+	}
+	zero := infer(t, load(t, probe), map[string]inputs.Tensor{"x": floatTensor([]float32{0, 0, 0, 0}, 1, 4)})
+	if diff := cmp.Diff([]float32{0}, zero[outputs["node_MatMul_0"]]); diff != "" {
+		t.Errorf("the error of zeros (-want +got):\n%s", diff)
+	}
+}
+
+// sentences are the token ids of real sentences, as MiniLM's inputs.
+func sentences(t *testing.T) map[string]inputs.Tensor {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("..", "..", "..", "testdata", "minilm", "reference.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ref map[string]json.RawMessage
+	if err := json.Unmarshal(data, &ref); err != nil {
+		t.Fatal(err)
+	}
+	in := map[string]inputs.Tensor{}
+	for _, name := range []string{"input_ids", "attention_mask", "token_type_ids"} {
+		var rows [][]int64
+		if err := json.Unmarshal(ref[name], &rows); err != nil {
+			t.Fatal(err)
+		}
+		var raw []byte
+		for _, v := range slices.Concat(rows...) {
+			raw = binary.LittleEndian.AppendUint64(raw, uint64(v))
+		}
+		in[name] = inputs.Tensor{Type: onnx.Int64, Shape: []int64{int64(len(rows)), int64(len(rows[0]))}, Data: raw}
+	}
+	return in
+}
+
+func minilm(t *testing.T) *onnx.Model {
+	t.Helper()
+	m, err := onnx.Read(orttest.MiniLM(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// int8 of real weights on real sentences stays close to fp32, in 8 bits and, a little less, in 7. (On these six sentences,
+// onnxruntime.quantization 1.31.1 gives 0.98915 and 0.98765 with the same recipe, and the same weights.)
+func TestInt8DynamicOfMiniLM(t *testing.T) {
+	t.Parallel()
+	orttest.Runtime(t)
+	m := minilm(t)
+	in := sentences(t)
+	want := infer(t, load(t, m), in)["embedding"]
+	const width = 384
+	// The same numbers on every processor: those without VNNI would saturate.
+	exact := ort.SessionOptions{IntraOpThreads: 1, Entries: map[string]string{"session.x64quantprecision": "1"}}
+	check := func(o rewrite.Int8Options, least float64) {
+		t.Helper()
+		q, summary := int8Dynamic(t, m, o)
+		if len(summary.Converted) != 36 || len(summary.Kept) != 0 { // 6 layers of query, key, value, output and two more
+			t.Errorf("%d nodes are converted, %v kept", len(summary.Converted), summary.Kept)
+		}
+		if o.Bits == 0 {
+			checkFused(t, q)
+		}
+		got := infer(t, orttest.Load(t, q, exact), in)["embedding"]
+		var sum float64
+		for i := 0; i < len(want); i += width {
+			sum += cosine(want[i:i+width], got[i:i+width])
+		}
+		if mean := sum * width / float64(len(want)); !(mean >= least) {
+			t.Errorf("%+v: mean cosine %v, want %v", o, mean, least)
+		}
+	}
+	check(rewrite.Int8Options{}, 0.988)
+	check(rewrite.Int8Options{Bits: 7}, 0.985)
+}
+
+// The slower and exact products that ONNX Runtime offers to processors without VNNI take the model too.
+func TestInt8DynamicRunsWithQuantPrecision(t *testing.T) {
+	t.Parallel()
+	m := build.MLP()
+	q, _ := int8Dynamic(t, m, rewrite.Int8Options{})
+	in := random(t, m, 3, 1)
+	s := orttest.Load(t, q, ort.SessionOptions{IntraOpThreads: 1, Entries: map[string]string{"session.x64quantprecision": "1"}})
+	if c := cosine(infer(t, load(t, m), in)["OUTPUT"], infer(t, s, in)["OUTPUT"]); !(c >= 0.99) {
+		t.Errorf("cosine %v", c)
+	}
+}
+
+// checkFused makes sure that ONNX Runtime joins each of MiniLM's 36 products, its scales and its bias into one node.
+func checkFused(t *testing.T, q *onnx.Model) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "optimized.onnx")
+	orttest.Load(t, q, ort.SessionOptions{IntraOpThreads: 1, OptimizedModelPath: path})
+	optimized, err := onnx.Read(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := map[string]int{}
+	for _, op := range operators(optimized) {
+		count[op]++
+	}
+	// Per layer: query, key and value share an activation, which makes three MatMulIntegerToFloat; the others are alone.
+	want := map[string]int{"DynamicQuantizeMatMul": 18, "MatMulIntegerToFloat": 18, "DynamicQuantizeLinear": 6, "MatMulInteger": 0}
+	for op, n := range want {
+		if count[op] != n {
+			t.Errorf("%d nodes are %s, want %d (all: %v)", count[op], op, n, count)
+		}
+	}
+	if n := count["MatMul"] + count["FusedMatMul"]; n != 12 { // the two of attention, whose operands both vary
+		t.Errorf("%d products are in fp32, want 12 (all: %v)", n, count)
+	}
+	for _, node := range optimized.Nodes() {
+		if op := node.GetOpType(); op == "DynamicQuantizeMatMul" && len(node.GetInput()) < 5 {
+			t.Errorf("the bias of %q is added by a node of its own", node.GetName())
+		}
+	}
+}

@@ -1,0 +1,56 @@
+package rewrite
+
+import (
+	"tuner/model/onnx"
+)
+
+// Int8Sensitivity returns a model that computes what m computes and, beside each product that Int8Dynamic would convert, its
+// int8 form of the same input. A further output per product, FLOAT[1], is the relative squared error of that form over all
+// elements: sum((y-y8)²)/sum(y²), where a sum of nothing but zeros counts as 1e-30. outputs names it by the product's node.
+// The errors are local: each product gets its exact input, so that one pass tells them all apart. Errors are Int8Dynamic's.
+func Int8Sensitivity(m *onnx.Model, o Int8Options) (probe *onnx.Model, outputs map[string]string, err error) {
+	q, products, err := newDynamic(m, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, node := range q.Nodes() { // all of them first: what follows may consume any
+		q.keep(node)
+	}
+	outputs = map[string]string{}
+	relative := newRelativeError(q.editor)
+	for _, p := range products {
+		exact, name := p.node.GetOutput()[0], p.node.GetName()
+		twin := q.used.fresh(exact + "_int8")
+		if err := q.convert(p, twin); err != nil {
+			return nil, nil, err
+		}
+		outputs[name] = relative.output(name+"_int8_error", exact, twin)
+	}
+	probe, err = q.finish()
+	return probe, outputs, err
+}
+
+// relativeError writes the comparison of two values into a graph.
+type relativeError struct {
+	*editor
+	floor, shape string // constants
+}
+
+func newRelativeError(e *editor) relativeError {
+	return relativeError{e, e.constant("error_floor", onnx.Float, floatBytes([]float32{1e-30})),
+		e.constant("error_shape", onnx.Int64, int64Bytes([]int64{1}), 1)}
+}
+
+// output declares a further output of the graph, FLOAT[1] and named after name: sum((exact-approximate)²)/sum(exact²) over all
+// elements. It returns the output's name.
+func (r relativeError) output(name, exact, approximate string) string {
+	keep := intAttribute("keepdims", 0)
+	difference := r.compute("Sub", name+"_difference", []string{exact, approximate})
+	squares := r.compute("ReduceSumSquare", name+"_sum", []string{difference}, keep)
+	whole := r.compute("ReduceSumSquare", name+"_whole", []string{exact}, keep)
+	ratio := r.compute("Div", name+"_ratio", []string{squares, r.compute("Max", name+"_floor", []string{whole, r.floor})})
+	value := r.used.fresh(name)
+	r.add("Reshape", name+"_reshape", []string{ratio, r.shape}, []string{value})
+	r.editor.output(value, onnx.Float, 1)
+	return value
+}

@@ -1,0 +1,272 @@
+package rewrite
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	"tuner/model/onnx"
+	"tuner/model/onnx/onnxpb"
+)
+
+// Range is what a value lies in.
+type Range struct{ Min, Max float32 }
+
+// Int8StaticOptions says how weights and activations become 8-bit integers.
+type Int8StaticOptions struct {
+	// Ranges gives the range of each value that Activations lists, by name.
+	Ranges map[string]Range
+	// Bits of a weight: 8 (0 means 8), or 7 for processors without VNNI or AMX, whose 16-bit sums of two products saturate.
+	Bits int
+	// Keep names nodes that stay.
+	Keep []string
+}
+
+// staticTarget is how messages name what Int8Static makes.
+const staticTarget = "int8_static"
+
+// staticOpset is the first whose DequantizeLinear takes a scale per channel.
+const staticOpset = 13
+
+// Activations lists the values of m, inputs included, whose ranges Int8Static needs, in the order of the graph. Errors are
+// Int8Static's.
+func Activations(m *onnx.Model) ([]string, error) {
+	s, err := newStatic(m, Int8StaticOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return s.calibrated(), nil
+}
+
+// Int8Static makes convolutions and products with constant weights (Conv, MatMul, Gemm) compute in 8-bit integers, and with
+// them what lies between (sums, pools, concatenations, reshapes), so that numbers stay integers from layer to layer. Weights
+// are signed, with a scale per output channel; activations are unsigned, with one scale and zero point from their given range;
+// biases have 32 bits. Normalisations behind a convolution become part of it. Inputs and outputs of the graph keep their names
+// and types. The error wraps ErrNothing when no node can be converted; other errors say which node, weight or range is unsound,
+// or that the model's operator set is too old.
+//
+// The result has the form that runtimes agree on: the operators as they were, between QuantizeLinear and DequantizeLinear. ONNX
+// Runtime's CPU provider makes QLinearConv, QLinearAdd and so on of it, OpenVINO its own integer operators.
+func Int8Static(m *onnx.Model, o Int8StaticOptions) (*onnx.Model, Summary, error) {
+	s, err := newStatic(m, o)
+	if err == nil {
+		err = s.checkRanges()
+	}
+	if err != nil {
+		return nil, s.summary, err
+	}
+	for _, v := range s.Inputs() {
+		if s.isQuantized(v.Name) {
+			s.pair(v.Name, v.Name)
+		}
+	}
+	for _, node := range s.Nodes() {
+		if err := s.convert(node); err != nil {
+			return nil, s.summary, err
+		}
+	}
+	converted, err := s.finish()
+	return converted, s.summary, err
+}
+
+// static converts a plan.
+type static struct {
+	*editor
+	*plan
+	options     Int8StaticOptions
+	activations map[string]quantized // scale and zero point, by value
+	decoded     map[string]string    // value → its name after DequantizeLinear
+	weights     map[weightKey]string // names after DequantizeLinear
+	probing     bool                 // layers are written beside the original ones
+	summary     Summary
+}
+
+// newStatic cleans a model and plans; the summary is filled even when there is nothing to convert.
+func newStatic(m *onnx.Model, o Int8StaticOptions) (*static, error) {
+	s := &static{options: o, activations: map[string]quantized{}, decoded: map[string]string{}, weights: map[weightKey]string{}}
+	if o.Bits != 0 && o.Bits != 7 && o.Bits != 8 {
+		return s, fmt.Errorf("cannot convert the model to %s: weights of %d bits are asked for; there are 7 and 8", staticTarget, o.Bits)
+	}
+	clean, err := Clean(m)
+	if err != nil {
+		return s, err
+	}
+	if err := checkKeep(clean, staticTarget, o.Keep); err != nil {
+		return s, err
+	}
+	if node := findQuantized(clean.Graph()); node != nil {
+		return s, nothing(staticTarget, fmt.Sprintf("it is quantized already (the node %q is a %s); begin with the model before that", node.GetName(), node.GetOpType()))
+	}
+	prepared, err := foldNormalizations(clean)
+	if err == nil {
+		prepared, err = joinBiases(prepared)
+	}
+	if err == nil {
+		s.plan, err = newPlan(prepared, o.Keep)
+	}
+	if err != nil {
+		return s, fmt.Errorf("cannot convert the model to %s: %w", staticTarget, err)
+	}
+	s.summary.Kept = s.kept
+	if len(s.layers) == 0 {
+		return s, nothing(staticTarget, whyNoLayer(s.kept))
+	}
+	s.editor = newEditor(prepared)
+	return s, checkOpset(prepared, staticTarget, staticOpset)
+}
+
+// whyNoLayer explains that no layer can be converted.
+func whyNoLayer(kept []Kept) string {
+	if len(kept) == 0 {
+		return "it has no Conv, MatMul or Gemm with constant weights"
+	}
+	return fmt.Sprintf("none of its %d layers with constant weights can be converted; the first, %s %q: %s",
+		len(kept), kept[0].Op, kept[0].Node, kept[0].Reason)
+}
+
+// checkRanges reports every value without a sound range.
+func (s *static) checkRanges() error {
+	var errs []error
+	for _, value := range s.calibrated() {
+		r, ok := s.options.Ranges[value]
+		switch width := float64(r.Max) - float64(r.Min); {
+		case !ok:
+			errs = append(errs, fmt.Errorf("the range of the value %q is missing; calibrate all that Activations lists", value))
+		case !(width >= 0) || math.IsInf(width, 0):
+			errs = append(errs, fmt.Errorf("the range of the value %q, from %v to %v, is impossible", value, r.Min, r.Max))
+		}
+	}
+	if len(errs) > 0 {
+		return fmt.Errorf("cannot convert the model to %s: %w", staticTarget, errors.Join(errs...))
+	}
+	return nil
+}
+
+// convert writes a node as the plan has it.
+func (s *static) convert(node *onnxpb.NodeProto) error {
+	l, isLayer := s.layers[node]
+	switch {
+	case isLayer:
+		s.summary.Converted = append(s.summary.Converted, node.GetName())
+		output := s.layerOutput(node)
+		if err := s.writeLayer(l, s.decoded[l.activation], output); err != nil {
+			return err
+		}
+		s.close(node, output)
+	case s.others[node] != none:
+		written := shallow(node)
+		written.Input = slices.Clone(node.GetInput())
+		for i := range numbers(node, s.others[node]) {
+			written.Input[i] = s.decoded[written.Input[i]]
+		}
+		written.Output = []string{s.used.fresh(s.result(node) + "_float")}
+		s.keep(written)
+		s.close(node, written.Output[0])
+	case s.isAbsorbed(node):
+	default:
+		s.keep(node)
+		for _, output := range node.GetOutput() {
+			if output != "" && s.isQuantized(output) {
+				s.pair(output, output)
+			}
+		}
+	}
+	return nil
+}
+
+// isAbsorbed reports whether a node is a limiter that the quantization of its output makes superfluous.
+func (s *static) isAbsorbed(node *onnxpb.NodeProto) bool {
+	output := firstName(node.GetOutput())
+	source := s.source(output)
+	return source != nil && source != node && s.isQuantized(output)
+}
+
+// layerOutput names what a layer computes in float: its own output when that is not quantized.
+func (s *static) layerOutput(node *onnxpb.NodeProto) string {
+	if result := s.result(node); s.isQuantized(result) {
+		return s.used.fresh(result + "_float")
+	}
+	return node.GetOutput()[0]
+}
+
+// close quantizes the result of a node, which it computes in float under the name computed; the decoded value gets the name
+// that the result has in the model, for everyone who uses it.
+func (s *static) close(node *onnxpb.NodeProto, computed string) {
+	if computed != node.GetOutput()[0] {
+		s.pair(s.result(node), computed)
+	}
+}
+
+// pair writes QuantizeLinear and DequantizeLinear for a value, which is computed under the name computed. When that is the
+// value's own, the decoded value gets a new one: who needs no integers goes on with the exact number.
+func (s *static) pair(value, computed string) {
+	a := s.activation(value)
+	integers := s.compute("QuantizeLinear", value+"_QuantizeLinear", []string{computed, a.scale, a.zero})
+	decoded := value
+	if computed == value {
+		decoded = s.used.fresh(value + "_decoded")
+	}
+	s.add("DequantizeLinear", value+"_DequantizeLinear", []string{integers, a.scale, a.zero}, []string{decoded})
+	s.decoded[value] = decoded
+}
+
+// activation returns the scale and the zero point of a value, as constants.
+func (s *static) activation(value string) quantized {
+	root := s.root(value)
+	if a, done := s.activations[root]; done {
+		return a
+	}
+	scale, zero := s.parameters(root)
+	a := quantized{
+		scale: s.constant(root+"_scale", onnx.Float, floatBytes([]float32{scale})),
+		zero:  s.constant(root+"_zero_point", onnx.Uint8, []byte{zero}),
+	}
+	s.activations[root] = a
+	return a
+}
+
+// parameters chooses the scale and the zero point by which 0 to 255 cover the range of a value, with 0.0 among the numbers
+// that are exact. What a limiter computes is not negative, and not above the limit. A range of nothing but zero has the scale 1.
+func (s *static) parameters(value string) (scale float32, zero uint8) {
+	r := s.options.Ranges[value]
+	least, most := min(float64(r.Min), 0), max(float64(r.Max), 0)
+	if node := s.Producer(value); s.isLimiter(node) {
+		least = 0
+		if isOp(node, "Clip") && len(node.GetInput()) > 2 {
+			if limit, ok := s.number(node.GetInput()[2]); ok {
+				most = max(min(most, float64(limit)), 0)
+			}
+		}
+	}
+	scale = float32((most - least) / math.MaxUint8)
+	if scale < smallestNormal {
+		return 1, 0
+	}
+	return scale, uint8(min(math.RoundToEven(-least/float64(scale)), math.MaxUint8))
+}
+
+// writeLayer writes a layer that reads the decoded activation and decoded weights and computes output.
+func (s *static) writeLayer(l layer, activation, output string) error {
+	scale, _ := s.parameters(s.root(l.activation))
+	weight, bias, err := s.weight(l, scale)
+	if err != nil {
+		return fmt.Errorf("cannot convert the node %q to %s: %w", l.node.GetName(), staticTarget, err)
+	}
+	node := shallow(l.node)
+	if isOp(node, "Gemm") {
+		node.Attribute = nil // transB is in the weights, the others are at their defaults
+	}
+	if s.probing {
+		node.Name = proto.String(s.used.fresh(l.node.GetName() + "_int8"))
+	}
+	node.Input = []string{activation, weight}
+	if bias != "" {
+		node.Input = append(node.Input, bias)
+	}
+	node.Output = []string{output}
+	s.keep(node)
+	return nil
+}

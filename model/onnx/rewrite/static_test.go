@@ -1,0 +1,402 @@
+package rewrite_test
+
+import (
+	"encoding/binary"
+	"errors"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
+
+	"tuner/model/onnx"
+	"tuner/model/onnx/build"
+	"tuner/model/onnx/onnxpb"
+	"tuner/model/onnx/rewrite"
+)
+
+func int8Static(t *testing.T, m *onnx.Model, o rewrite.Int8StaticOptions) (*onnx.Model, rewrite.Summary) {
+	t.Helper()
+	q, summary, err := rewrite.Int8Static(m, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return q, summary
+}
+
+func activations(t *testing.T, m *onnx.Model) []string {
+	t.Helper()
+	values, err := rewrite.Activations(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return values
+}
+
+// alike gives all activations of a model the same range.
+func alike(t *testing.T, m *onnx.Model, least, most float32) map[string]rewrite.Range {
+	t.Helper()
+	ranges := map[string]rewrite.Range{}
+	for _, value := range activations(t, m) {
+		ranges[value] = rewrite.Range{Min: least, Max: most}
+	}
+	return ranges
+}
+
+// pixels collects a model with the input x, FLOAT[batch, 1, 2, 2].
+func pixels() (*build.Graph, string) {
+	g := build.NewGraph("test")
+	return g, g.Input("x", onnx.Float, onnx.Symbol("batch"), onnx.Fixed(1), onnx.Fixed(2), onnx.Fixed(2))
+}
+
+// conv1 is a convolution of single pixels, from some channels to as many.
+func conv1(g *build.Graph, x, w string, channels int64) string {
+	values := make([]float32, channels*channels)
+	for i := range values {
+		values[i] = float32(i + 1)
+	}
+	return g.Node("Conv", []string{x, g.Floats(w, values, channels, channels, 1, 1)})
+}
+
+func output(g *build.Graph, value string) *onnx.Model {
+	g.OutputAs("y", value, onnx.Float)
+	return g.Model()
+}
+
+// constants are the single numbers among a model's initializers, by name.
+func constants(t *testing.T, m *onnx.Model) (scales map[string]float32, zeros map[string]uint8) {
+	t.Helper()
+	scales, zeros = map[string]float32{}, map[string]uint8{}
+	for _, tensor := range m.Initializers() {
+		if len(tensor.GetDims()) > 0 {
+			continue
+		}
+		switch onnx.DataType(tensor.GetDataType()) {
+		case onnx.Float:
+			scales[tensor.GetName()] = floats(t, m, tensor.GetName())[0]
+		case onnx.Uint8:
+			zeros[tensor.GetName()] = tensor.GetRawData()[0]
+		}
+	}
+	return scales, zeros
+}
+
+// Between two layers numbers stay integers, and Relu is what the zero point 0 does; the last layer computes in float. Where
+// the product and its bias were two nodes they are one.
+func TestInt8StaticWiring(t *testing.T) {
+	t.Parallel()
+	g, x := graph()
+	dense := func(name, x string) string {
+		product := g.Node("MatMul", []string{x, g.Floats(name, slices.Repeat([]float32{1, 2, 3, 4}, 4), 4, 4)})
+		return g.Node("Add", []string{g.Floats(name+"_bias", []float32{1, 2, 3, 4}, 4), product})
+	}
+	m := output(g, dense("w1", g.Node("Relu", []string{dense("w0", x)})))
+	before := digest(t, m)
+	q, summary := int8Static(t, m, rewrite.Int8StaticOptions{Ranges: alike(t, m, -51, 204)})
+	want := []string{
+		"x_QuantizeLinear_output = QuantizeLinear(x, x_scale, x_zero_point)",
+		"x_decoded = DequantizeLinear(x_QuantizeLinear_output, x_scale, x_zero_point)",
+		"w0_DequantizeLinear_output = DequantizeLinear(w0_quantized, w0_scale, w0_zero_point)",
+		"w0_bias_DequantizeLinear_output = DequantizeLinear(w0_bias_quantized, w0_bias_scale)",
+		"Relu_0_float = Gemm(x_decoded, w0_DequantizeLinear_output, w0_bias_DequantizeLinear_output)",
+		"Relu_0_QuantizeLinear_output = QuantizeLinear(Relu_0_float, Relu_0_scale, Relu_0_zero_point)",
+		"Relu_0 = DequantizeLinear(Relu_0_QuantizeLinear_output, Relu_0_scale, Relu_0_zero_point)",
+		"w1_DequantizeLinear_output = DequantizeLinear(w1_quantized, w1_scale, w1_zero_point)",
+		"w1_bias_DequantizeLinear_output = DequantizeLinear(w1_bias_quantized, w1_bias_scale)",
+		"Add_1 = Gemm(Relu_0, w1_DequantizeLinear_output, w1_bias_DequantizeLinear_output)",
+		"y = Identity(Add_1)",
+	}
+	if diff := cmp.Diff(want, wiring(q)); diff != "" {
+		t.Errorf("nodes (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(rewrite.Summary{Converted: []string{"node_MatMul_0", "node_MatMul_1"}}, summary); diff != "" {
+		t.Errorf("summary (-want +got):\n%s", diff)
+	}
+	// -51 to 204 are 255 units, the zero 51 above the least; what Relu computes is not negative: 0 to 204 in 255 steps.
+	scales, zeros := constants(t, q)
+	if diff := cmp.Diff(map[string]float32{"x_scale": 1, "Relu_0_scale": 204. / 255}, scales); diff != "" {
+		t.Errorf("scales (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(map[string]uint8{"x_zero_point": 51, "Relu_0_zero_point": 0}, zeros); diff != "" {
+		t.Errorf("zero points (-want +got):\n%s", diff)
+	}
+	if digest(t, m) != before {
+		t.Error("the source was changed")
+	}
+}
+
+// Scale and zero point by range. Zero is always among the numbers, so a range that lacks it is widened to it.
+func TestInt8StaticParameters(t *testing.T) {
+	t.Parallel()
+	check := func(least, most, wantScale float32, wantZero uint8) {
+		t.Helper()
+		m := times("x", weights)
+		q, _ := int8Static(t, m, rewrite.Int8StaticOptions{Ranges: alike(t, m, least, most)})
+		scales, zeros := constants(t, q)
+		if scales["x_scale"] != wantScale || zeros["x_zero_point"] != wantZero {
+			t.Errorf("%v to %v: scale %v, zero point %v, want %v and %v", least, most, scales["x_scale"], zeros["x_zero_point"], wantScale, wantZero)
+		}
+	}
+	check(0, 255, 1, 0)
+	check(-510, 0, 2, 255)
+	check(-102, 408, 2, 51)
+	check(3, 255, 1, 0)      // 0 to 255
+	check(-255, -1, 1, 255)  // -255 to 0
+	check(-0.3, 254.7, 1, 0) // 0.3 units are rounded
+	check(0, 0, 1, 0)
+	check(0, 1e-40, 1, 0) // no scale is that small
+	check(-math.MaxFloat32/2, math.MaxFloat32/2, math.MaxFloat32/255, 128)
+}
+
+// Weights are those of Int8Dynamic, and biases are in units of the activation's scale times the weights'.
+func TestInt8StaticWeights(t *testing.T) {
+	t.Parallel()
+	m := gemm() // columns (1, 3, 5, 127) and (2, 4, 6, -254), bias (1, 2)
+	for bits, want := range map[int][]int8{0: {1, 1, 3, 2, 5, 3, 127, -127}, 8: {1, 1, 3, 2, 5, 3, 127, -127}, 7: {1, 1, 2, 1, 3, 2, 64, -64}} {
+		q, _ := int8Static(t, m, rewrite.Int8StaticOptions{Ranges: alike(t, m, 0, 127.5), Bits: bits})
+		if diff := cmp.Diff(want, int8s(t, q, "w_quantized")); diff != "" {
+			t.Errorf("%d bits (-want +got):\n%s", bits, diff)
+		}
+	}
+	q, _ := int8Static(t, m, rewrite.Int8StaticOptions{Ranges: alike(t, m, 0, 127.5)})
+	if diff := cmp.Diff([]float32{1, 2}, floats(t, q, "w_scale")); diff != "" {
+		t.Errorf("scales of the weights (-want +got):\n%s", diff)
+	}
+	// The activation's scale is 0.5: units of 0.5 and 1.
+	if diff := cmp.Diff([]float32{0.5, 1}, floats(t, q, "bias_scale")); diff != "" {
+		t.Errorf("scales of the bias (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]int32{2, 2}, int32s(t, q, "bias_quantized")); diff != "" {
+		t.Errorf("bias (-want +got):\n%s", diff)
+	}
+	for _, node := range q.Nodes() {
+		if node.GetOpType() == "Gemm" && len(node.GetAttribute()) > 0 {
+			t.Errorf("the weights are transposed, and the node has %v", node.GetAttribute())
+		}
+	}
+}
+
+func int32s(t *testing.T, m *onnx.Model, name string) []int32 {
+	t.Helper()
+	tensor := m.Initializer(name)
+	if onnx.DataType(tensor.GetDataType()) != onnx.Int32 {
+		t.Fatalf("%q is no INT32 initializer", name)
+	}
+	raw, err := m.Data(tensor)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var values []int32
+	for ; len(raw) > 0; raw = raw[4:] {
+		values = append(values, int32(binary.LittleEndian.Uint32(raw)))
+	}
+	return values
+}
+
+// A channel whose weights are zeros takes the scale that its bias needs: 3 is 2^24 units of 3/2^24. One whose weights are tiny
+// beside the bias gets the least scale with which the bias fits into 30 bits: 4 is 2^30 units of 2^-28, and its weight of
+// 2^-27 is 2 of them.
+func TestInt8StaticFitsBiases(t *testing.T) {
+	t.Parallel()
+	g, x := graph()
+	w := g.Floats("w", []float32{127, 0, 0x1p-27, 1, 0, 0, 1, 0, 0, 1, 0, 0}, 4, 3)
+	m := output(g, g.Node("Gemm", []string{x, w, g.Floats("bias", []float32{5, 3, 4}, 3)}))
+	q, _ := int8Static(t, m, rewrite.Int8StaticOptions{Ranges: alike(t, m, 0, 255)})
+	if diff := cmp.Diff([]float32{1, 3. / (1 << 24), 0x1p-28}, floats(t, q, "w_scale")); diff != "" {
+		t.Errorf("scales (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]int8{127, 0, 2, 1, 0, 0, 1, 0, 0, 1, 0, 0}, int8s(t, q, "w_quantized")); diff != "" {
+		t.Errorf("weights (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]int32{5, 1 << 24, 1 << 30}, int32s(t, q, "bias_quantized")); diff != "" {
+		t.Errorf("biases (-want +got):\n%s", diff)
+	}
+}
+
+func TestInt8StaticShares(t *testing.T) {
+	t.Parallel()
+	g, x := graph()
+	w := g.Floats("w", slices.Repeat([]float32{1, 2, 3, 4}, 4), 4, 4)
+	a := g.Node("MatMul", []string{x, w})
+	b := g.Node("MatMul", []string{g.Node("Softmax", []string{a}), w})
+	rows := g.Node("Gather", []string{w, g.Int64s("row", []int64{0})})
+	m := output(g, g.Node("Add", []string{b, rows}))
+	q, _ := int8Static(t, m, rewrite.Int8StaticOptions{Ranges: alike(t, m, -1, 1)})
+	var names []string
+	for _, tensor := range q.Initializers() {
+		names = append(names, tensor.GetName())
+	}
+	// The weight that Gather uses too stays as floats; the one that both products share is quantized once.
+	want := []string{"w", "row", "x_scale", "x_zero_point", "w_quantized", "w_scale", "w_zero_point", "Softmax_0_scale", "Softmax_0_zero_point"}
+	if diff := cmp.Diff(want, names); diff != "" {
+		t.Errorf("initializers (-want +got):\n%s", diff)
+	}
+}
+
+func TestInt8StaticTwice(t *testing.T) {
+	t.Parallel()
+	for name, m := range samples() {
+		values, err := rewrite.Activations(m)
+		if errors.Is(err, rewrite.ErrNothing) {
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(values) == 0 {
+			t.Errorf("%s: there is something to convert, but no activation", name)
+		}
+		o := rewrite.Int8StaticOptions{Ranges: alike(t, m, -1, 1)}
+		q, _ := int8Static(t, m, o)
+		if again, _ := int8Static(t, m, o); digest(t, again) != digest(t, q) {
+			t.Errorf("%s: the same model became something else", name)
+		}
+		if _, _, err := rewrite.Int8Static(q, o); !errors.Is(err, rewrite.ErrNothing) {
+			t.Errorf("%s: converting the result gave %v", name, err)
+		}
+	}
+}
+
+func TestInt8StaticKeeps(t *testing.T) {
+	t.Parallel()
+	g, x := pixels()
+	converted := conv1(g, x, "w0", 1)
+	kept := conv1(g, converted, "w1", 1)
+	biased := g.Node("Conv", []string{kept, g.Floats("w2", []float32{1}, 1, 1, 1, 1), g.Input("bias", onnx.Float, onnx.Fixed(1))})
+	varying := g.Node("Conv", []string{biased, g.Input("weight", onnx.Float, onnx.Fixed(1), onnx.Fixed(1), onnx.Fixed(1), onnx.Fixed(1))})
+	batched := g.Node("MatMul", []string{varying, g.Floats("w3", []float32{1, 2, 3, 4}, 1, 2, 2)})
+	scaled := g.Node("Gemm", []string{g.Node("Flatten", []string{batched}), g.Floats("w4", []float32{1, 2, 3, 4}, 4, 1)}, build.FloatAttribute("alpha", 0.5))
+	column := g.Floats("column", []float32{1, 2, 3, 4}, 4, 1)
+	added := g.Node("Gemm", []string{scaled, g.Floats("w5", []float32{1, 2, 3, 4}, 1, 4), column})
+	m := output(g, added)
+	_, summary := int8Static(t, m, rewrite.Int8StaticOptions{Ranges: alike(t, m, -1, 1), Keep: []string{"node_Conv_1"}})
+	want := rewrite.Summary{Converted: []string{"node_Conv_0"}, Kept: []rewrite.Kept{
+		{Node: "node_Conv_1", Op: "Conv", Reason: "kept on request"},
+		{Node: "node_Conv_2", Op: "Conv", Reason: "its bias is computed"},
+		{Node: "node_MatMul_0", Op: "MatMul", Reason: "its weight has 3 dimensions; only matrices are converted"},
+		{Node: "node_Gemm_0", Op: "Gemm", Reason: "its alpha is 0.5; only 1 is converted"},
+		{Node: "node_Gemm_1", Op: "Gemm", Reason: "its bias has the shape [4 1]"},
+	}} // a convolution whose weights vary is no candidate
+	if diff := cmp.Diff(want, summary); diff != "" {
+		t.Errorf("summary (-want +got):\n%s", diff)
+	}
+}
+
+// ErrNothing comes with the reason.
+func TestInt8StaticFindsNothing(t *testing.T) {
+	t.Parallel()
+	check := func(m *onnx.Model, want string, keep ...string) {
+		t.Helper()
+		o := rewrite.Int8StaticOptions{Keep: keep}
+		_, _, err := rewrite.Int8Static(m, o)
+		if !errors.Is(err, rewrite.ErrNothing) || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v does not say %q", err, want)
+		}
+		if _, _, err := rewrite.Int8StaticSensitivity(m, o); !errors.Is(err, rewrite.ErrNothing) {
+			t.Errorf("the probe gave %v", err)
+		}
+	}
+	check(build.Simple(), "it has no Conv, MatMul or Gemm with constant weights")
+	check(build.ConstantTime(1), `MatMul "node_Loop_0/node_MatMul_0": it is inside a subgraph`)
+	check(times("x", weights), `MatMul "node_MatMul_0": kept on request`, "node_MatMul_0")
+	g, _ := pixels() // a convolution of a constant
+	check(output(g, conv1(g, g.Floats("c", []float32{1, 2, 3, 4}, 1, 1, 2, 2), "w", 1)), "it has no Conv")
+	// 33156·127·255 = 1073757060 is the first that does not fit below 2^30 = 1073741824.
+	check(times("x", func(g *build.Graph) string { return g.Floats("w", make([]float32, 33156), 33156, 1) }), "it sums 33156 products")
+	check(changed(times("x", weights), func(p *onnxpb.ModelProto) { p.Graph.Node[1].OpType = proto.String("QLinearConv") }), "it is quantized already")
+}
+
+func TestInt8StaticRefuses(t *testing.T) {
+	t.Parallel()
+	check := func(m *onnx.Model, o rewrite.Int8StaticOptions, want ...string) {
+		t.Helper()
+		_, _, err := rewrite.Int8Static(m, o)
+		_, _, probeErr := rewrite.Int8StaticSensitivity(m, o)
+		for _, w := range want {
+			if err == nil || errors.Is(err, rewrite.ErrNothing) || !strings.Contains(err.Error(), w) {
+				t.Errorf("error %v does not say %q", err, w)
+			}
+			if probeErr == nil || !strings.Contains(probeErr.Error(), w) {
+				t.Errorf("the probe's error %v does not say %q", probeErr, w)
+			}
+		}
+	}
+	m := times("x", weights)
+	inf := float32(math.Inf(1))
+	nan := float32(math.NaN())
+	ranges := func(least, most float32) rewrite.Int8StaticOptions {
+		return rewrite.Int8StaticOptions{Ranges: map[string]rewrite.Range{"x": {Min: least, Max: most}}}
+	}
+	check(m, rewrite.Int8StaticOptions{}, `the range of the value "x" is missing`)
+	check(m, ranges(1, -1), `the range of the value "x", from 1 to -1, is impossible`)
+	check(m, ranges(nan, 1), "from NaN to 1")
+	check(m, ranges(0, nan), "from 0 to NaN")
+	check(m, ranges(0, inf), "from 0 to +Inf")
+	check(m, rewrite.Int8StaticOptions{Bits: 4}, "weights of 4 bits", "there are 7 and 8")
+	check(m, rewrite.Int8StaticOptions{Keep: []string{"nope"}}, `no nodes ["nope"]`)
+	old := changed(m, func(p *onnxpb.ModelProto) { p.OpsetImport[0].Version = proto.Int64(12) })
+	check(old, ranges(0, 1), "it uses version 12 of ONNX's operator set", "int8_static need 13")
+	g, x := graph()
+	bad := g.Node("Gemm", []string{x, g.Floats("w", []float32{1, nan, 3, 4}, 4, 1)})
+	check(output(g, bad), ranges(0, 1), `the node "node_Gemm_0"`, `its weight "w" holds NaN`, "element 1 of 4")
+	g, x = graph()
+	bad = g.Node("Gemm", []string{x, g.Floats("w", []float32{1, 2, 3, 4}, 4, 1), g.Floats("b", []float32{inf}, 1)})
+	check(output(g, bad), ranges(0, 1), `its weight "b" holds +Inf`)
+}
+
+func TestInt8StaticSensitivity(t *testing.T) {
+	t.Parallel()
+	m := build.CNN(0)
+	probe, outputs, err := rewrite.Int8StaticSensitivity(m, rewrite.Int8StaticOptions{Ranges: alike(t, m, -1, 1), Keep: []string{"node_Conv_1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"node_Conv_0", "node_Conv_2", "node_MatMul_0"}, slices.Sorted(maps.Keys(outputs))); diff != "" {
+		t.Errorf("nodes (-want +got):\n%s", diff)
+	}
+	want := []string{"logits FLOAT[batch,10]", "node_Conv_0_int8_error FLOAT[1]", "node_Conv_2_int8_error FLOAT[1]", "node_MatMul_0_int8_error FLOAT[1]"}
+	var got []string
+	for _, v := range probe.Outputs() {
+		got = append(got, v.String())
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("outputs (-want +got):\n%s", diff)
+	}
+}
+
+// FuzzInt8Static: no model makes the conversion panic, and what it makes has nothing left to convert.
+func FuzzInt8Static(f *testing.F) {
+	g, x := pixels()
+	small := output(g, conv1(g, g.Node("Relu", []string{conv1(g, x, "w0", 1)}), "w1", 1))
+	for _, m := range []*onnx.Model{build.Simple(), times("x", weights), gemm(), unfolded(), small, normalized()} {
+		data, err := proto.Marshal(m.Proto())
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		m, err := onnx.Parse("model.onnx", data)
+		if err != nil {
+			return
+		}
+		values, err := rewrite.Activations(m)
+		if err != nil {
+			return
+		}
+		o := rewrite.Int8StaticOptions{Ranges: map[string]rewrite.Range{}}
+		for _, value := range values {
+			o.Ranges[value] = rewrite.Range{Min: -1, Max: 2}
+		}
+		q, _, err := rewrite.Int8Static(m, o)
+		if err != nil {
+			return
+		}
+		if _, _, err := rewrite.Int8Static(q, o); !errors.Is(err, rewrite.ErrNothing) {
+			t.Errorf("converting the result gave %v", err)
+		}
+	})
+}

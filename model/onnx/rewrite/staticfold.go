@@ -1,0 +1,192 @@
+package rewrite
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	"tuner/model/onnx"
+	"tuner/model/onnx/onnxpb"
+	"tuner/model/onnx/shapes"
+)
+
+// foldNormalizations returns a clean model in which each BatchNormalization that alone follows a convolution is part of that
+// convolution's weights and bias, which are computed in 64 bits: with a = scale/sqrt(variance+epsilon) per channel, the weights
+// become a·w and the bias a·(b-mean)+shift (ONNX's definition of BatchNormalization). The convolution keeps its name, the result
+// the name that the normalisation gave it.
+func foldNormalizations(clean *onnx.Model) (*onnx.Model, error) {
+	e := newEditor(clean)
+	folded := map[*onnxpb.NodeProto]bool{}
+	for _, node := range clean.Nodes() {
+		if folded[node] {
+			continue
+		}
+		n, ok := findNormalization(clean, node)
+		if !ok {
+			e.keep(node)
+			continue
+		}
+		folded[n.node] = true
+		if err := n.fold(e); err != nil {
+			return nil, err
+		}
+	}
+	return e.finish()
+}
+
+// normalization is a BatchNormalization behind a convolution, all of whose parameters are constant.
+type normalization struct {
+	convolution, node *onnxpb.NodeProto
+	weight            constant
+	bias              constant // its tensor is nil when the convolution has none
+	parameters        [4]constant
+	epsilon           float64
+}
+
+// findNormalization returns what follows a node, when both can become one convolution.
+func findNormalization(m *onnx.Model, node *onnxpb.NodeProto) (n normalization, ok bool) {
+	if !isOp(node, "Conv") || len(node.GetInput()) < 2 || len(node.GetOutput()) != 1 {
+		return n, false
+	}
+	n.convolution, n.node = node, onlyConsumer(m, node.GetOutput()[0])
+	if !isOp(n.node, "BatchNormalization") || len(n.node.GetInput()) != 5 || len(n.node.GetOutput()) != 1 ||
+		n.node.GetInput()[0] != node.GetOutput()[0] || onnx.Attribute(n.node, "training_mode").GetI() != 0 {
+		return n, false
+	}
+	if n.weight, ok = findConstant(m, node.GetInput()[1]); !ok || !n.weight.isFloat() || len(n.weight.dims()) < 3 {
+		return n, false
+	}
+	channels := n.weight.dims()[0]
+	if len(node.GetInput()) > 2 && node.GetInput()[2] != "" {
+		if n.bias, ok = findConstant(m, node.GetInput()[2]); !ok || !isVector(n.bias, channels) {
+			return n, false
+		}
+	}
+	for i := range n.parameters {
+		if n.parameters[i], ok = findConstant(m, n.node.GetInput()[i+1]); !ok || !isVector(n.parameters[i], channels) {
+			return n, false
+		}
+	}
+	n.epsilon = 1e-5
+	if a := onnx.Attribute(n.node, "epsilon"); a != nil {
+		n.epsilon = float64(a.GetF())
+	}
+	return n, true
+}
+
+func isVector(c constant, size int64) bool {
+	return c.isFloat() && len(c.dims()) == 1 && c.dims()[0] == size
+}
+
+// onlyConsumer returns the one node that uses a value, once and not within a subgraph; nil when there are others, or the value
+// is an output of the graph.
+func onlyConsumer(m *onnx.Model, value string) *onnxpb.NodeProto {
+	uses := m.Consumers(value)
+	isOutput := slices.ContainsFunc(m.Outputs(), func(v onnx.Value) bool { return v.Name == value })
+	if len(uses) != 1 || uses[0].Index < 0 || isOutput {
+		return nil
+	}
+	return uses[0].Node
+}
+
+// fold writes the convolution with the normalisation in it.
+func (n normalization) fold(e *editor) error {
+	fail := func(err error) error {
+		return fmt.Errorf("cannot fold the node %q into %q: %w", n.node.GetName(), n.convolution.GetName(), err)
+	}
+	weights, err := n.weight.floats(e.Model)
+	if err != nil {
+		return fail(err)
+	}
+	var p [4][]float32 // scale, shift, mean, variance
+	for i := range p {
+		if p[i], err = n.parameters[i].floats(e.Model); err != nil {
+			return fail(err)
+		}
+	}
+	bias := make([]float32, len(p[0]))
+	if n.bias.tensor != nil {
+		if bias, err = n.bias.floats(e.Model); err != nil {
+			return fail(err)
+		}
+	}
+	scaled, shifted := make([]float32, len(weights)), make([]float32, len(bias))
+	for c := range bias {
+		a := float64(p[0][c]) / math.Sqrt(float64(p[3][c])+n.epsilon)
+		shifted[c] = float32(a*(float64(bias[c])-float64(p[2][c])) + float64(p[1][c]))
+		size := len(weights) / len(bias)
+		for i := c * size; i < (c+1)*size; i++ {
+			scaled[i] = float32(a * float64(weights[i]))
+		}
+	}
+	name := n.weight.tensor.GetName()
+	node := shallow(n.convolution)
+	node.Input = []string{
+		n.convolution.GetInput()[0],
+		e.constant(name+"_folded", onnx.Float, floatBytes(scaled), n.weight.dims()...),
+		e.constant(name+"_folded_bias", onnx.Float, floatBytes(shifted), int64(len(shifted))),
+	}
+	node.Output = n.node.GetOutput()
+	e.keep(node)
+	return nil
+}
+
+// joinBiases returns a clean model in which each product of matrices with constant weights that is followed by nothing but the
+// sum with a constant row is one Gemm: only there can ONNX Runtime add the bias to the integers. The Gemm keeps the product's
+// name, the result the name of the sum. Products of more dimensions stay, since Gemm does not take them.
+func joinBiases(clean *onnx.Model) (*onnx.Model, error) {
+	infos, err := shapes.Infer(clean)
+	if err != nil {
+		return nil, err
+	}
+	e := newEditor(clean)
+	joined := map[*onnxpb.NodeProto]bool{}
+	for _, node := range clean.Nodes() {
+		if joined[node] {
+			continue
+		}
+		sum, bias := findBias(clean, node)
+		if a := infos[firstName(node.GetInput())]; sum == nil || !a.Ranked || len(a.Shape) != 2 {
+			e.keep(node)
+			continue
+		}
+		joined[sum] = true
+		e.keep(&onnxpb.NodeProto{
+			Name: node.Name, OpType: proto.String("Gemm"), Input: append(slices.Clone(node.GetInput()), bias), Output: sum.GetOutput(),
+		})
+	}
+	return e.finish()
+}
+
+// findBias returns the node that adds a constant row to a MatMul with constant weights, and that row; nil when there is none.
+func findBias(m *onnx.Model, node *onnxpb.NodeProto) (sum *onnxpb.NodeProto, bias string) {
+	if !isOp(node, "MatMul") || len(node.GetInput()) != 2 || len(node.GetOutput()) != 1 {
+		return nil, ""
+	}
+	weight, ok := findConstant(m, node.GetInput()[1])
+	if !ok || !weight.isFloat() || len(weight.dims()) != 2 {
+		return nil, ""
+	}
+	product := node.GetOutput()[0]
+	sum = onlyConsumer(m, product)
+	if !isOp(sum, "Add") || len(sum.GetInput()) != 2 || len(sum.GetOutput()) != 1 {
+		return nil, ""
+	}
+	bias = sum.GetInput()[0]
+	if bias == product {
+		bias = sum.GetInput()[1]
+	}
+	row, ok := findConstant(m, bias)
+	if !ok || !row.isFloat() || !isRow(row.dims(), weight.dims()[1]) {
+		return nil, ""
+	}
+	return sum, bias
+}
+
+// isRow reports whether a constant of that shape adds the same to each row of a matrix of that many columns.
+func isRow(dims []int64, columns int64) bool {
+	elements, ok := onnx.Elements(dims)
+	return ok && len(dims) <= 2 && (elements == 1 || elements == columns && dims[len(dims)-1] == columns)
+}

@@ -1,0 +1,351 @@
+package rewrite
+
+import (
+	"fmt"
+	"slices"
+
+	"tuner/model/onnx"
+	"tuner/model/onnx/onnxpb"
+	"tuner/model/onnx/shapes"
+)
+
+// plan says which nodes of a model compute in 8 bits. ONNX Runtime's CPU provider takes a node together with the
+// DequantizeLinear of each of its inputs and the QuantizeLinear that alone consumes its output (onnxruntime's
+// QDQ::NodeGroupSelector); the plan has nothing that would break such groups up.
+type plan struct {
+	model  *onnx.Model
+	layers map[*onnxpb.NodeProto]layer // with weights
+	others map[*onnxpb.NodeProto]scaling
+	roots  map[string]string // value → the one whose scale it has, for values that others compute with their input's scale
+	kept   []Kept
+}
+
+// layer is a node with constant weights: Conv, MatMul or Gemm.
+type layer struct {
+	product
+	axis int // of the weights' dimensions, the one of the outputs
+}
+
+// scaling says what a node without weights does with the scale of its inputs.
+type scaling int
+
+const (
+	none    scaling = iota
+	own             // the output has a scale of its own
+	carried         // the output has its first input's scale; other inputs are no numbers of the network
+)
+
+// newPlan plans for a clean model whose normalisations and biases are in its layers.
+func newPlan(m *onnx.Model, keep []string) (*plan, error) {
+	infos, err := shapes.Infer(m)
+	if err != nil {
+		return nil, err
+	}
+	p := &plan{model: m, layers: map[*onnxpb.NodeProto]layer{}, others: map[*onnxpb.NodeProto]scaling{}, roots: map[string]string{}}
+	var keepers []*onnxpb.NodeProto
+	for _, node := range m.Nodes() {
+		l, reason, candidate := findLayer(m, node)
+		switch {
+		case candidate && reason == "" && slices.Contains(keep, node.GetName()):
+			keepers, reason = append(keepers, node), keptOnRequest
+			p.layers[node] = l
+		case candidate && reason == "":
+			p.layers[node] = l
+		default:
+			if s := scalingOf(node); s != none && allFloat(infos, node, s) {
+				p.others[node] = s
+			}
+		}
+		if reason != "" {
+			p.kept = append(p.kept, Kept{node.GetName(), node.GetOpType(), reason})
+		}
+		p.kept = append(p.kept, innerProducts(m, node)...)
+	}
+	p.settle()
+	p.findRoots() // before any node is kept: the same ranges serve whatever is kept later
+	for _, node := range keepers {
+		delete(p.layers, node)
+	}
+	p.settle()
+	return p, nil
+}
+
+// findLayer tells whether a node is a candidate, and if so either how it is converted or why it cannot be. A layer of nothing
+// but constants is none: runtimes compute it once.
+func findLayer(m *onnx.Model, node *onnxpb.NodeProto) (l layer, reason string, candidate bool) {
+	if !varies(m, firstInput(node)) {
+		return l, "", false
+	}
+	if isOp(node, "Conv") {
+		return findConvolution(m, node)
+	}
+	p, reason, candidate := examine(m, node)
+	l = layer{product: p, axis: 1}
+	if !candidate || reason != "" {
+		return l, reason, candidate
+	}
+	if rank := len(p.weight.dims()); rank != 2 {
+		return l, fmt.Sprintf("its weight has %d dimensions; only matrices are converted", rank), true
+	}
+	return l, l.obstacle(m, p.weight.dims()[0]), true
+}
+
+func firstInput(node *onnxpb.NodeProto) string {
+	if len(node.GetInput()) == 0 {
+		return ""
+	}
+	return node.GetInput()[0]
+}
+
+// varies reports whether a value is an input of the model or computed.
+func varies(m *onnx.Model, value string) bool {
+	return value != "" && (m.Producer(value) != nil || slices.ContainsFunc(m.Inputs(), func(v onnx.Value) bool { return v.Name == value }))
+}
+
+func findConvolution(m *onnx.Model, node *onnxpb.NodeProto) (l layer, reason string, candidate bool) {
+	in := node.GetInput()
+	if len(in) < 2 || len(node.GetOutput()) != 1 {
+		return l, "", false
+	}
+	l.product = product{node: node, activation: in[0]}
+	var ok bool
+	if l.weight, ok = findConstant(m, in[1]); !ok {
+		return l, "", false
+	}
+	if len(in) > 2 {
+		l.bias = in[2]
+	}
+	dims := l.weight.dims()
+	elements, _ := onnx.Elements(dims)
+	switch {
+	case !l.weight.isFloat():
+		return l, fmt.Sprintf("its weight is %s; only FLOAT is converted", onnx.DataType(l.weight.tensor.GetDataType())), true
+	case len(dims) < 3 || elements == 0:
+		return l, fmt.Sprintf("its weight has the shape %v", dims), true
+	}
+	return l, l.obstacle(m, elements/dims[0]), true
+}
+
+// mostProducts is how many products of 8-bit numbers one output may sum: their sum stays below 2^30, and the bias too, so that
+// both fit into 32 bits.
+const mostProducts = largestRows / 2
+
+// obstacle returns why a layer of that many products per output cannot be converted; "" when it can.
+func (l layer) obstacle(m *onnx.Model, products int64) string {
+	if products > mostProducts {
+		return fmt.Sprintf("it sums %d products; the sum of more than %d can exceed 30 bits", products, mostProducts)
+	}
+	if l.bias == "" {
+		return ""
+	}
+	bias, ok := findConstant(m, l.bias)
+	switch {
+	case !ok:
+		return "its bias is computed"
+	case !bias.isFloat():
+		return fmt.Sprintf("its bias is %s", onnx.DataType(bias.tensor.GetDataType()))
+	case !isRow(bias.dims(), l.channels()):
+		return fmt.Sprintf("its bias has the shape %v", bias.dims())
+	}
+	return ""
+}
+
+// channels is the number of outputs with weights of their own.
+func (l layer) channels() int64 { return l.weight.dims()[l.axis] }
+
+// scalingOf knows the operators that ONNX Runtime's CPU provider computes on 8-bit numbers (rules of onnxruntime's
+// QDQSelectorActionTransformer). Resize only copies pixels when it takes the nearest; AveragePool has no 8-bit form with
+// dilations.
+func scalingOf(node *onnxpb.NodeProto) scaling {
+	if !isDefaultDomain(node.GetDomain()) || len(node.GetOutput()) != 1 || len(node.GetInput()) == 0 {
+		return none
+	}
+	switch node.GetOpType() {
+	case "Add", "Mul", "Concat", "GlobalAveragePool", "LeakyRelu", "Sigmoid":
+		return own
+	case "AveragePool":
+		if onnx.Attribute(node, "dilations") == nil {
+			return own
+		}
+	case "MaxPool", "Reshape", "Flatten", "Transpose", "Squeeze", "Unsqueeze", "Slice":
+		return carried
+	case "Resize":
+		if mode := string(onnx.Attribute(node, "mode").GetS()); mode == "" || mode == "nearest" {
+			return carried
+		}
+	}
+	return none
+}
+
+// numbers returns the inputs of a node that are numbers of the network, not shapes or positions.
+func numbers(node *onnxpb.NodeProto, s scaling) []string {
+	if s == carried {
+		return node.GetInput()[:1]
+	}
+	return node.GetInput()
+}
+
+func allFloat(infos map[string]shapes.Info, node *onnxpb.NodeProto, s scaling) bool {
+	return !slices.ContainsFunc(append(slices.Clone(numbers(node, s)), node.GetOutput()[0]),
+		func(v string) bool { return infos[v].Type != onnx.Float })
+}
+
+// settle takes from the others, until nothing changes, those that are not surrounded by 8-bit numbers: some input comes in
+// float, or the output is needed in float only. There, they would cost more than they save, and accuracy too.
+func (p *plan) settle() {
+	for before := -1; before != len(p.others); {
+		before = len(p.others)
+		for _, node := range p.model.Nodes() {
+			s := p.others[node]
+			if s == none {
+				continue
+			}
+			fed := !slices.ContainsFunc(numbers(node, s), func(v string) bool { return p.source(v) == nil && !p.feedsLayer(v) })
+			if !fed || !p.isWanted(p.result(node)) {
+				delete(p.others, node)
+			}
+		}
+	}
+}
+
+// feedsLayer reports whether a layer takes a value as its activation.
+func (p *plan) feedsLayer(value string) bool {
+	return slices.ContainsFunc(p.model.Consumers(value), func(u onnx.Use) bool {
+		_, ok := p.layers[u.Node]
+		return ok && u.Index == 0
+	})
+}
+
+// isWanted reports whether some node takes a value in 8 bits.
+func (p *plan) isWanted(value string) bool {
+	return p.feedsLayer(value) || slices.ContainsFunc(p.model.Consumers(value), func(u onnx.Use) bool {
+		s := p.others[u.Node]
+		return s != none && u.Index >= 0 && u.Index < len(numbers(u.Node, s))
+	})
+}
+
+// result returns the value that is quantized of what a node in 8 bits computes: its output, or that of the limiter behind it.
+func (p *plan) result(node *onnxpb.NodeProto) string {
+	output := node.GetOutput()[0]
+	if p.others[node] == carried {
+		return output
+	}
+	if next := onlyConsumer(p.model, output); p.isLimiter(next) && next.GetInput()[0] == output {
+		return next.GetOutput()[0]
+	}
+	return output
+}
+
+// isLimiter reports whether a node cuts off what is negative, and perhaps what is large: an 8-bit number whose range is that
+// of the node's output does the same.
+func (p *plan) isLimiter(node *onnxpb.NodeProto) bool {
+	switch {
+	case isOp(node, "Relu"):
+		return true
+	case !isOp(node, "Clip") || len(node.GetInput()) < 2:
+		return false
+	}
+	least, ok := p.number(node.GetInput()[1])
+	if !ok || least != 0 {
+		return false
+	}
+	if len(node.GetInput()) < 3 || node.GetInput()[2] == "" {
+		return true
+	}
+	_, ok = p.number(node.GetInput()[2])
+	return ok
+}
+
+// number returns the value of a FLOAT constant of one element.
+func (p *plan) number(value string) (float32, bool) {
+	c, ok := findConstant(p.model, value)
+	if !ok || !c.isFloat() {
+		return 0, false
+	}
+	values, err := c.floats(p.model)
+	if err != nil || len(values) != 1 {
+		return 0, false
+	}
+	return values[0], true
+}
+
+// source returns the node in 8 bits whose result a value is; nil when there is none.
+func (p *plan) source(value string) *onnxpb.NodeProto {
+	node := p.model.Producer(value)
+	if p.isLimiter(node) && !p.isPlanned(node) {
+		node = p.model.Producer(node.GetInput()[0])
+	}
+	if node != nil && p.isPlanned(node) && p.result(node) == value {
+		return node
+	}
+	return nil
+}
+
+func (p *plan) isPlanned(node *onnxpb.NodeProto) bool {
+	_, ok := p.layers[node]
+	return ok || p.others[node] != none
+}
+
+// isQuantized reports whether a value exists in 8 bits. A convolution's result must, for ONNX Runtime to compute it in integers;
+// those of the other layers only where something takes them in 8 bits, for they are more accurate in float.
+func (p *plan) isQuantized(value string) bool {
+	source := p.source(value)
+	return isOp(source, "Conv") || p.others[source] != none || p.isWanted(value)
+}
+
+// findRoots notes whose scale each value carries.
+func (p *plan) findRoots() {
+	for _, node := range p.model.Nodes() {
+		if p.others[node] == carried {
+			p.roots[node.GetOutput()[0]] = p.root(node.GetInput()[0])
+		}
+	}
+}
+
+// root returns the value whose scale a value has, most often itself.
+func (p *plan) root(value string) string {
+	if root, ok := p.roots[value]; ok {
+		return root
+	}
+	return value
+}
+
+// calibrated lists the values whose ranges are needed, in the order of the graph.
+func (p *plan) calibrated() []string {
+	var values []string
+	seen := map[string]bool{}
+	p.eachQuantized(func(value string) {
+		if root := p.root(value); !seen[root] {
+			seen[root] = true
+			values = append(values, root)
+		}
+	})
+	return values
+}
+
+// eachQuantized calls visit for each value that exists in 8 bits: inputs first, then in the order of the nodes.
+func (p *plan) eachQuantized(visit func(value string)) {
+	for _, v := range p.model.Inputs() {
+		if p.isQuantized(v.Name) {
+			visit(v.Name)
+		}
+	}
+	for _, node := range p.model.Nodes() {
+		for _, name := range node.GetOutput() {
+			if name != "" && p.isQuantized(name) {
+				visit(name)
+			}
+		}
+	}
+}
+
+// sorted lists the planned layers in the order of the graph.
+func (p *plan) sorted() []layer {
+	var list []layer
+	for _, node := range p.model.Nodes() {
+		if l, ok := p.layers[node]; ok {
+			list = append(list, l)
+		}
+	}
+	return list
+}

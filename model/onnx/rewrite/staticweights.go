@@ -1,0 +1,165 @@
+package rewrite
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"tuner/model/onnx"
+)
+
+// weight writes the constants of a layer whose activation has the given scale, each with its DequantizeLinear, and returns the
+// names of the decoded weights and of the decoded bias, "" without one. Weights that several layers share are written once.
+func (s *static) weight(l layer, activation float32) (weight, bias string, err error) {
+	values, err := l.weight.floats(s.Model)
+	if err != nil {
+		return "", "", err
+	}
+	name := l.weight.tensor.GetName()
+	denormal, err := checkFinite(name, values)
+	if err != nil {
+		return "", "", err
+	}
+	addends, err := s.bias(l)
+	if err != nil {
+		return "", "", err
+	}
+	q := quantizeLayer(values, l.axis, l.weight.dims(), s.limit())
+	fitted := q.fit(values, addends, activation)
+	key := weightKey{name, l.weight.transposed}
+	weight, shared := s.weights[key]
+	if !shared || fitted {
+		if denormal > 0 && !shared {
+			s.summary.Notes = append(s.summary.Notes, fmt.Sprintf("the weight %q has %d denormal numbers (below 1.2e-38): "+
+				"they become 0 in %s; in fp32 they can slow its layers down a hundredfold", name, denormal, staticTarget))
+		}
+		weight = s.decode(name, onnx.Int8, q.raw, l.weight.dims(), q.scales, l.axis)
+		if !fitted {
+			s.weights[key] = weight
+		}
+	}
+	if addends == nil {
+		return weight, "", nil
+	}
+	raw, scales := quantizeBias(addends, activation, q.scales)
+	return weight, s.decode(l.bias, onnx.Int32, raw, []int64{l.channels()}, scales, 0), nil
+}
+
+// limit is the largest magnitude of a weight in 8 bits.
+func (s *static) limit() int8 {
+	if s.options.Bits == 7 {
+		return 64
+	}
+	return 127
+}
+
+// bias returns what a layer adds to each channel; nil for nothing.
+func (s *static) bias(l layer) ([]float32, error) {
+	if l.bias == "" {
+		return nil, nil
+	}
+	c, _ := findConstant(s.Model, l.bias)
+	values, err := c.floats(s.Model)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := checkFinite(c.tensor.GetName(), values); err != nil {
+		return nil, err
+	}
+	if len(values) == int(l.channels()) {
+		return values, nil
+	}
+	all := make([]float32, l.channels()) // one number for all
+	for i := range all {
+		all[i] = values[0]
+	}
+	return all, nil
+}
+
+// decode writes a constant of whole numbers with a scale per index along axis, and its DequantizeLinear, whose output it
+// returns. Weights have zero points of their own, although they are 0: without any, ONNX Runtime 1.31 makes no QGemm, and it
+// refuses those that several weights share under session.x64quantprecision=1.
+func (s *static) decode(name string, t onnx.DataType, raw []byte, dims []int64, scales []float32, axis int) string {
+	channels := int64(len(scales))
+	inputs := []string{
+		s.constant(name+"_quantized", t, raw, dims...),
+		s.constant(name+"_scale", onnx.Float, floatBytes(scales), channels),
+	}
+	if t == onnx.Int8 { // of 32 bits, there is no zero point but 0
+		inputs = append(inputs, s.constant(name+"_zero_point", onnx.Int8, make([]byte, channels), channels))
+	}
+	return s.compute("DequantizeLinear", name+"_DequantizeLinear", inputs, intAttribute("axis", int64(axis)))
+}
+
+// layerWeights are the weights of a layer in whole numbers.
+type layerWeights struct {
+	raw       []byte
+	scales    []float32
+	limit     int8
+	channelOf func(element int) int
+}
+
+// quantizeLayer quantizes weights with one scale per index along axis.
+func quantizeLayer(values []float32, axis int, dims []int64, limit int8) layerWeights {
+	inner := 1 // elements between two indices
+	for _, d := range dims[axis+1:] {
+		inner *= int(d)
+	}
+	channels := int(dims[axis])
+	w := layerWeights{limit: limit, channelOf: func(i int) int { return i / inner % channels }}
+	w.raw, w.scales = quantizeSymmetric(values, limit, channels, w.channelOf)
+	return w
+}
+
+// mostBias is the largest bias in units of its scale: with the sum of the products, which stays below 2^30 too, it fits into
+// 32 bits.
+const mostBias = 1 << 30
+
+// fit changes the scales of channels for the sake of their bias, whose scale is their product with the activation's, and
+// reports whether it changed any. A channel whose weights are small beside its bias gets a larger scale, or the bias would
+// not fit into 32 bits; one of zeros gets a scale that keeps 24 bits of the bias, as many as it has in float.
+func (w layerWeights) fit(values, bias []float32, activation float32) bool {
+	empty := make([]bool, len(w.scales))
+	for c := range empty {
+		empty[c] = true
+	}
+	for i, b := range w.raw {
+		if b != 0 {
+			empty[w.channelOf(i)] = false
+		}
+	}
+	changed := make([]bool, len(w.scales))
+	anyChanged := false
+	for c, b := range bias {
+		magnitude := math.Abs(float64(b)) / float64(activation)
+		scale := float64(w.scales[c])
+		switch {
+		case empty[c] && b != 0:
+			scale = magnitude / (1 << 24)
+		case magnitude > scale*mostBias:
+			scale = magnitude / mostBias
+		default:
+			continue
+		}
+		w.scales[c] = max(float32(scale), smallestNormal)
+		changed[c], anyChanged = true, true
+	}
+	for i, v := range values {
+		if c := w.channelOf(i); changed[c] {
+			rounded := math.RoundToEven(float64(v / w.scales[c]))
+			w.raw[i] = byte(int8(min(max(rounded, -float64(w.limit)), float64(w.limit))))
+		}
+	}
+	return anyChanged
+}
+
+// quantizeBias turns biases into 32-bit numbers, with the scales of the sums that they are added to.
+func quantizeBias(bias []float32, activation float32, weights []float32) (raw []byte, scales []float32) {
+	scales = make([]float32, len(bias))
+	for c, b := range bias {
+		scales[c] = max(activation*weights[c], smallestNormal)
+		rounded := math.RoundToEven(float64(b) / float64(scales[c]))
+		raw = binary.LittleEndian.AppendUint32(raw, uint32(int32(min(max(rounded, math.MinInt32), math.MaxInt32))))
+	}
+	return raw, scales
+}

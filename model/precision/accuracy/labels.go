@@ -1,0 +1,67 @@
+package accuracy
+
+import (
+	"errors"
+	"maps"
+	"slices"
+
+	"tuner/model/dataset/elements"
+)
+
+// NeedsLabels reports whether the limit is on a figure that only labelled rows have.
+func (l Limit) NeedsLabels() bool { return l.Metric == lossMetric }
+
+// CheckLabels says why labels cannot be compared with the original's outputs; nil when they fit one.
+func CheckLabels(reference Outputs, labels []int64) error {
+	_, err := judge(reference, reference, labels)
+	return err
+}
+
+// judge compares the predictions with the labels. Of several outputs that could be meant, it is the one of which the original
+// is right most often.
+func judge(reference, variant Outputs, labels []int64) (LabelFigures, error) {
+	best := LabelFigures{Reference: -1}
+	for _, name := range slices.Sorted(maps.Keys(reference[0])) {
+		classes, predicted := predict(reference, name)
+		if len(predicted) != len(labels) || classes > 0 && (slices.Min(labels) < 0 || slices.Max(labels) >= int64(classes)) {
+			continue
+		}
+		if share := agreement(predicted, labels); share > best.Reference {
+			_, others := predict(variant, name)
+			best = LabelFigures{Output: name, Rows: len(labels), Reference: share, Variant: agreement(others, labels)}
+		}
+	}
+	if best.Reference < 0 {
+		return best, errors.New("the labels fit no output: one is needed of rows × classes, as many rows as labels, every label among the classes (counted from 0)")
+	}
+	return best, nil
+}
+
+// predict returns what an output says about the class of each row, and of how many classes; 0: the output is the class itself.
+// An output of another form says nothing.
+func predict(outputs Outputs, name string) (classes int, predicted []int64) {
+	for _, batch := range outputs {
+		t := batch[name]
+		if whole, ok := elements.Integers(t); ok && len(whole) == rowCount(t) {
+			predicted = append(predicted, whole...)
+		}
+		if t.Type.IsFloat() && isMatrix(t.Shape) {
+			classes = int(t.Shape[1])
+			for row := range slices.Chunk(elements.Floats(t), classes) {
+				predicted = append(predicted, int64(greatest(row, 1)[0]))
+			}
+		}
+	}
+	return classes, predicted
+}
+
+// agreement returns the share of equal elements.
+func agreement(a, b []int64) float64 {
+	same := 0
+	for i := range a {
+		if a[i] == b[i] {
+			same++
+		}
+	}
+	return float64(same) / float64(len(a))
+}

@@ -1,0 +1,179 @@
+// Package conversion makes what `tuner convert` yields: variants of one model in several
+// precisions, each judged on several execution providers, and the files of the accepted ones. It
+// also makes the ONNX file of a PyTorch file. Package precision makes and judges a single variant;
+// this package decides what is made, what may be written, and what is told of it.
+package conversion
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"tuner/internal/exit"
+	"tuner/model/onnx/rewrite"
+	"tuner/model/precision"
+	"tuner/model/precision/places"
+	"tuner/ort/provider"
+	"tuner/ort/provider/probe"
+)
+
+// Request says what is made of a model.
+type Request struct {
+	Model      string            // path of the ONNX file
+	Precisions []string          // to make
+	Providers  []string          // to judge each variant on
+	Dir        string            // folder of the files that are written
+	Force      bool              // replace files that are there
+	Settings   precision.Options // how variants are made and judged, the data included
+}
+
+// CheckTargets refuses, before minutes of work, to write where files are that may not be replaced.
+func (r Request) CheckTargets() error {
+	if r.Force {
+		return nil
+	}
+	var errs []error
+	for _, name := range r.Precisions {
+		path := Target(r.Dir, r.Model, name)
+		for _, file := range []string{path, path + ".data"} {
+			if _, err := os.Lstat(file); err == nil {
+				errs = append(errs, exit.Usagef("cannot write %q: it is there already; --force replaces it, -o names another folder", file))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Target is the file in a folder that a variant of a model is written to.
+func Target(dir, model, precision string) string {
+	name := strings.TrimSuffix(filepath.Base(model), filepath.Ext(model))
+	return filepath.Join(dir, name+"."+precision+".onnx")
+}
+
+// Make makes the variants and writes those that some provider accepts. A failure does not lose what
+// was made before it: the result has that, too.
+func (r Request) Make(ctx context.Context, maker *precision.Maker, builds places.Builds) (Result, error) {
+	result := Result{Request: r}
+	prober, err := probe.New()
+	if err != nil {
+		return result, err
+	}
+	if result.Repeats, err = maker.Determinism(ctx, provider.CPU); err != nil {
+		return result, Failed(ctx, err)
+	}
+	failure := result.makeAll(ctx, maker, converter{prober, builds})
+	if failure != nil {
+		failure = Failed(ctx, failure)
+	}
+	return result, errors.Join(failure, result.export())
+}
+
+// Failed gives a failure the exit code of an interruption where that is its cause.
+func Failed(ctx context.Context, err error) error { return exit.OrInterrupted(ctx, exit.OfFiles(err)) }
+
+// makeAll makes every precision. One that cannot be made does not keep the others from it; any
+// other error ends the work.
+func (r *Result) makeAll(ctx context.Context, maker *precision.Maker, c converter) error {
+	for _, name := range r.Precisions {
+		v := Variant{Precision: name}
+		if v.made, v.err = maker.Make(ctx, name, r.Providers); v.err == nil {
+			v.err = c.assign(ctx, &v, r.Providers)
+		}
+		isFailed := v.err != nil && !errors.Is(v.err, precision.ErrUnmakeable)
+		if !isFailed || len(v.made.Accuracy) > 0 {
+			r.Variants = append(r.Variants, v)
+		}
+		if isFailed {
+			return v.err
+		}
+	}
+	return nil
+}
+
+// converter asks the providers about variants.
+type converter struct {
+	prober probe.Prober
+	builds places.Builds
+}
+
+// assign asks which part of a variant each provider takes. ONNX Runtime runs the rest on cpu
+// without saying so. A provider that takes nothing would be cpu by another name, and is rejected.
+func (c converter) assign(ctx context.Context, v *Variant, providers []string) error {
+	v.Assigned = map[string]string{}
+	for _, name := range providers {
+		out, took, err := c.prober.TryAll(ctx, c.builds(name), []string{name}, v.made.Path)
+		if err != nil {
+			return err
+		}
+		if reason := out[name]; reason != "" {
+			v.made.Rejected[name] = reason
+		} else if took[name] != "" {
+			v.Assigned[name] = took[name]
+		}
+	}
+	return nil
+}
+
+// isAccepted reports whether the variant is good for some provider.
+func (v Variant) isAccepted(providers []string) bool {
+	return v.err == nil && slices.ContainsFunc(providers, func(p string) bool { return v.made.Rejected[p] == "" })
+}
+
+// export writes the accepted variants, and fills in what is told of all.
+func (r *Result) export() error {
+	var errs []error
+	for i := range r.Variants {
+		v := &r.Variants[i]
+		m := v.made
+		v.Digest, v.Bytes, v.Converted = m.Digest, m.Bytes, m.Converted
+		v.Kept = slices.Concat([]precision.KeptNode{}, m.Kept)
+		v.Left = slices.Concat([]rewrite.Kept{}, m.Left)
+		v.Notes = slices.Concat([]string{}, m.Notes)
+		v.Accuracy, v.Rejected, v.FromCache = m.Accuracy, m.Rejected, m.FromCache
+		if v.err != nil {
+			v.Error = v.err.Error()
+		}
+		if !v.isAccepted(r.Providers) || m.Path == r.Model { // fp32 that is the original itself
+			continue
+		}
+		path := Target(r.Dir, r.Model, v.Precision)
+		if err := m.Export(path, r.Force); err != nil {
+			errs = append(errs, exportError(err))
+			continue
+		}
+		v.Path = path
+	}
+	return errors.Join(errs...)
+}
+
+// exportError adds the remedy to the error of a file that is there.
+func exportError(err error) error {
+	if errors.As(err, new(*precision.ExistsError)) {
+		return exit.Usagef("%v; --force replaces it, -o names another folder", err)
+	}
+	return exit.OfFiles(err)
+}
+
+// Verdict is the error of a result in which a precision could not be made, or no variant is
+// accepted.
+func (r Result) Verdict() error {
+	var unmakeable []error
+	isAnyAccepted := false
+	for _, v := range r.Variants {
+		if v.err != nil {
+			unmakeable = append(unmakeable, fmt.Errorf("%s: %w", v.Precision, v.err))
+		}
+		isAnyAccepted = isAnyAccepted || v.isAccepted(r.Providers)
+	}
+	switch {
+	case len(unmakeable) > 0:
+		return exit.With(exit.Usage, errors.Join(unmakeable...))
+	case !isAnyAccepted:
+		return exit.With(exit.Infeasible, fmt.Errorf("no variant is accepted on %s; nothing was written", strings.Join(r.Providers, ", ")))
+	}
+	return nil
+}

@@ -1,0 +1,88 @@
+package conversion
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"tuner/internal/exit"
+	"tuner/model/onnx"
+	"tuner/model/onnx/build"
+	"tuner/model/onnx/inputs"
+	"tuner/model/precision"
+	"tuner/model/pytorch"
+	"tuner/model/pytorch/pytorchtest"
+)
+
+// echoOpener is an opener whose sessions answer y with x.
+type echoOpener struct{}
+
+func (echoOpener) Open(_ context.Context, _ *onnx.Model, provider string) (precision.Session, error) {
+	if provider != "cpu" {
+		return nil, errors.New("only the CPU is trusted with the comparison")
+	}
+	return echoOpener{}, nil
+}
+
+func (echoOpener) Infer(_ context.Context, in map[string]inputs.Tensor) (map[string]inputs.Tensor, error) {
+	return map[string]inputs.Tensor{"y": in["x"]}, nil
+}
+
+func (echoOpener) Close(context.Context) {}
+
+func TestExport(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "net.pt")
+	if err := os.WriteFile(path, []byte("TorchScript"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := ExportTarget(path, filepath.Join(dir, "made"), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, err := pytorch.ParseInputs("x", "[-1,1]", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	source := pytorch.Source{Path: path, Inputs: in, Outputs: []string{"y"}}
+	var said bytes.Buffer
+	python := pytorchtest.Python(t, build.Simple(), "x", "y", pytorchtest.Status)
+	if err := Export(t.Context(), &said, source, python, out, echoOpener{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := onnx.Read(out); err != nil {
+		t.Error(err)
+	}
+	if want := "TorchScript, exported by the one exporter of PyTorch 2.x; greatest difference from PyTorch's outputs on 1 random inputs: 0\n"; !strings.HasSuffix(said.String(), want) {
+		t.Errorf("it said %q, want %q", said.String(), want)
+	}
+
+	if _, err := ExportTarget(path, filepath.Join(dir, "made"), false); exit.CodeOf(err) != exit.Usage || !strings.Contains(err.Error(), "--force") {
+		t.Errorf("the file is there: %v", err)
+	}
+	if again, err := ExportTarget(path, filepath.Join(dir, "made"), true); err != nil || again != out {
+		t.Errorf("by force: %q, %v", again, err)
+	}
+	err = Export(t.Context(), &said, source, pytorchtest.Python(t, build.Simple(), "x", "y", `{"status": "pickle"}`), out, echoOpener{})
+	if exit.CodeOf(err) != exit.Usage || !strings.Contains(err.Error(), "here the permission is --allow-pickle") {
+		t.Errorf("pickled: %v", err)
+	}
+}
+
+func TestAgreementText(t *testing.T) {
+	t.Parallel()
+	for want, r := range map[string]pytorch.Report{
+		"outputs equal PyTorch's on 2 random inputs":                             {Examples: 2, MaxAbs: math.NaN()}, // whole numbers
+		"greatest difference from PyTorch's outputs on 3 random inputs: 1.2e-07": {Examples: 3, MaxAbs: 1.19e-7},
+	} {
+		if got := agreementText(r); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

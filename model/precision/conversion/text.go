@@ -1,0 +1,263 @@
+package conversion
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"tuner/internal/terminal"
+	"tuner/internal/words"
+	"tuner/model/onnx/rewrite"
+	"tuner/model/precision"
+	"tuner/model/precision/accuracy"
+)
+
+// Result is what came of a request.
+type Result struct {
+	Request
+	Repeats  accuracy.Report // of the original on cpu, compared with itself in a second run
+	Variants []Variant
+}
+
+// Variant is what came of one precision, as `tuner convert --output json` prints it. Each variant
+// is judged on every provider.
+type Variant struct {
+	Precision string                     `json:"precision"`
+	Path      string                     `json:"path,omitempty"` // of the file that was written; "": none
+	Digest    string                     `json:"digest,omitempty"`
+	Bytes     int64                      `json:"bytes,omitempty"`
+	Converted int                        `json:"converted"` // nodes
+	Kept      []precision.KeptNode       `json:"kept"`      // in fp32 for accuracy's sake
+	Left      []rewrite.Kept             `json:"left"`      // could not be converted
+	Notes     []string                   `json:"notes"`
+	Accuracy  map[string]accuracy.Report `json:"accuracy"` // by provider
+	Rejected  map[string]string          `json:"rejected"` // by provider
+	Assigned  map[string]string          `json:"assigned"` // by provider other than cpu: which nodes it takes
+	Error     string                     `json:"error,omitempty"`
+	FromCache bool                       `json:"from_cache"`
+
+	made precision.Variant
+	err  error // why there is no such variant
+}
+
+// Document is the JSON of a result.
+type Document struct {
+	Model     string          `json:"model"`
+	Data      string          `json:"data"`
+	Rows      int             `json:"rows"`
+	Synthetic bool            `json:"synthetic"`
+	Limit     *accuracy.Limit `json:"limit,omitempty"`
+	Repeats   accuracy.Report `json:"determinism"` // the original compared with itself, on the first rows
+	Variants  []Variant       `json:"variants"`
+}
+
+// WriteJSON writes the result for programs.
+func (r Result) WriteJSON(out io.Writer) error {
+	enc := json.NewEncoder(out)
+	enc.SetIndent("", "  ")
+	err := enc.Encode(Document{r.Model, r.Settings.Data.Name, r.rows(), r.Settings.Data.Synthetic, r.Settings.Limit, r.Repeats, r.Variants})
+	if err != nil {
+		return fmt.Errorf("cannot write JSON: %w", err)
+	}
+	return nil
+}
+
+// WriteText writes the result for people.
+func (r Result) WriteText(out io.Writer) error {
+	var b strings.Builder
+	r.text(&b)
+	if _, err := io.WriteString(out, terminal.Fold(b.String(), terminal.Width)); err != nil {
+		return fmt.Errorf("cannot print the variants: %w", err)
+	}
+	return nil
+}
+
+// text is what is told of the variants to people.
+func (r Result) text(b *strings.Builder) {
+	fmt.Fprintf(b, "variants of %s, compared with it on %s\n", r.Model, r.dataText())
+	for _, note := range r.Settings.Data.Notes {
+		fmt.Fprintf(b, "  %s\n", note)
+	}
+	for _, note := range r.Settings.Calibration.Notes {
+		fmt.Fprintf(b, "  calibration: %s\n", note)
+	}
+	if text := wobbleText(r.Repeats.Difference()); text != "" {
+		fmt.Fprintf(b, "  the original does not repeat itself: from run to run %s\n", text)
+	}
+	table := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "PRECISION\tPROVIDER\tSIZE\tNODES\tKEPT\tCOSINE\tP1\tMIN\tTOP-1\tNEIGHBOURS\tVERDICT")
+	for _, v := range r.Variants {
+		for _, provider := range r.Providers {
+			fmt.Fprintln(table, r.row(v, provider))
+		}
+	}
+	_ = table.Flush() // a strings.Builder takes everything
+	fmt.Fprint(b, "NODES converted, KEPT in fp32 for the limit; COSINE: mean, first percentile and minimum of the rows\n\n")
+	for _, v := range r.Variants {
+		r.printDetails(b, v)
+	}
+}
+
+// rows is how many rows were compared: of a model with a fixed batch, those of all its requests.
+func (r Result) rows() int {
+	for _, v := range r.Variants {
+		for _, report := range v.made.Accuracy {
+			return report.Rows
+		}
+	}
+	return r.Settings.Data.Rows
+}
+
+// wobbleText says by how much an original differs from itself; "" for not at all.
+func wobbleText(difference float64) string {
+	switch {
+	case math.IsInf(difference, 0):
+		return "an output is another whole number, or NaN or infinite in one run alone"
+	case difference > 0:
+		return fmt.Sprintf("its outputs differ by up to %.3g", difference)
+	}
+	return ""
+}
+
+// dataText names the data, and says so when it is random.
+func (r Result) dataText() string {
+	text := fmt.Sprintf("%s of %s", words.Count(r.rows(), "row"), r.Settings.Data.Name)
+	if r.Settings.Data.Synthetic {
+		text = words.Count(r.rows(), "row") + " of synthetic data\n" +
+			"  synthetic data are random inputs: they say less about accuracy than your own (--data)"
+	}
+	return text
+}
+
+// row is a line of the table. Of several outputs it shows the one with the lowest cosine.
+func (r Result) row(v Variant, provider string) string {
+	report, measured := v.Accuracy[provider]
+	verdict := r.verdictOf(v, provider, measured)
+	if v.made.Path == "" { // there is none
+		return fmt.Sprintf("%s\t%s\t\t\t\t\t\t\t\t\t%s", v.Precision, provider, verdict)
+	}
+	text := fmt.Sprintf("%s\t%s\t%s\t%d\t%d", v.Precision, provider, sizeText(v.Bytes), v.Converted, len(v.Kept))
+	if !measured {
+		return text + "\t\t\t\t\t\t" + verdict
+	}
+	f := lowest(report)
+	return fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s\t%s", text, figure(f.CosineMean), figure(f.CosineP1), figure(f.CosineMin),
+		percent(f.Top1), percent(f.Neighbour), verdict)
+}
+
+// verdictOf is the last word of a line of the table.
+func (r Result) verdictOf(v Variant, provider string, measured bool) string {
+	switch {
+	case errors.Is(v.err, precision.ErrUnmakeable):
+		return "cannot be made"
+	case v.Rejected[provider] != "":
+		return "rejected"
+	case measured && r.Settings.Limit != nil:
+		return "accepted"
+	case measured:
+		return "measured"
+	case v.err != nil:
+		return "failed"
+	}
+	return "the original"
+}
+
+// lowest returns the figures of the output with the lowest cosine; where none has one, of the first
+// by name.
+func lowest(r accuracy.Report) accuracy.Figures {
+	var low accuracy.Figures
+	for i, name := range slices.Sorted(maps.Keys(r.Outputs)) {
+		f := r.Outputs[name]
+		if i == 0 || f.CosineMean < low.CosineMean || math.IsNaN(low.CosineMean) {
+			low = f
+		}
+	}
+	return low
+}
+
+// printDetails tells of a variant what does not fit into the table.
+func (r Result) printDetails(out io.Writer, v Variant) {
+	switch {
+	case v.Path != "":
+		fmt.Fprintf(out, "%s: %s\n", v.Precision, v.Path)
+	case v.made.Path == r.Model:
+		fmt.Fprintf(out, "%s: the original itself; there is nothing to write\n", v.Precision)
+	}
+	for _, provider := range r.Providers {
+		name := v.Precision + " on " + provider
+		if took := v.Assigned[provider]; took != "" {
+			fmt.Fprintf(out, "%s runs %s\n", name, took)
+		}
+		if reason := v.Rejected[provider]; reason != "" {
+			fmt.Fprintf(out, "%s is rejected: %s\n", name, reason)
+		} else if report, ok := v.Accuracy[provider]; ok && r.Settings.Limit != nil {
+			value, _ := r.Settings.Limit.Check(report)
+			fmt.Fprintf(out, "%s is accepted: %s is %.6g (limit: %v)\n", name, r.Settings.Limit.Metric, value, r.Settings.Limit)
+		}
+	}
+	for _, note := range v.Notes {
+		fmt.Fprintf(out, "%s: %s\n", v.Precision, note)
+	}
+	if len(v.Kept) > 0 {
+		fmt.Fprintf(out, "%s keeps in fp32, to hold the limit (relative squared error of the node in int8):\n", v.Precision)
+	}
+	for _, n := range v.Kept {
+		fmt.Fprintf(out, "  %-12.3g %s\n", n.Error, n.Node)
+	}
+	if len(v.Left) > 0 {
+		fmt.Fprintf(out, "%s leaves as it was:\n", v.Precision)
+	}
+	printLeft(out, v.Left)
+}
+
+// printLeft prints the nodes that stay for a reason of their own: a line for each reason, in the
+// order of the graph.
+func printLeft(out io.Writer, left []rewrite.Kept) {
+	const most = 3 // names of a reason
+	var reasons []string
+	nodes := map[string][]string{}
+	for _, n := range left {
+		if nodes[n.Reason] == nil {
+			reasons = append(reasons, n.Reason)
+		}
+		nodes[n.Reason] = append(nodes[n.Reason], fmt.Sprintf("%s (%s)", n.Node, n.Op))
+	}
+	for _, reason := range reasons {
+		list := nodes[reason]
+		text := strings.Join(list[:min(len(list), most)], ", ")
+		if more := len(list) - most; more > 0 {
+			text += fmt.Sprintf(" and %d more", more)
+		}
+		fmt.Fprintf(out, "  %s: %s\n", text, reason)
+	}
+}
+
+// figure prints a number of 0 to 1 that is close to 1 as a rule; "-" where there is none.
+func figure(v float64) string {
+	if math.IsNaN(v) {
+		return "-"
+	}
+	return fmt.Sprintf("%.4f", v)
+}
+
+// percent prints a share; "-" where there is none.
+func percent(v float64) string {
+	if math.IsNaN(v) {
+		return "-"
+	}
+	return fmt.Sprintf("%.1f %%", 100*v)
+}
+
+// sizeText prints a number of bytes.
+func sizeText(bytes int64) string {
+	if bytes < 1e6 {
+		return fmt.Sprintf("%.1f kB", float64(bytes)/1e3)
+	}
+	return fmt.Sprintf("%.1f MB", float64(bytes)/1e6)
+}

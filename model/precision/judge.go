@@ -1,0 +1,310 @@
+package precision
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"tuner/model/dataset"
+	"tuner/model/dataset/elements"
+	"tuner/model/onnx"
+	"tuner/model/onnx/inputs"
+	"tuner/model/precision/accuracy"
+)
+
+// batchRows is how many rows of the data go into one inference of a model that batches.
+const batchRows = 8
+
+// judge compares the outputs of a model on a provider with the reference. miss says how it misses the limit; "" when it keeps
+// it, or there is none. A *RefusedError says that the provider does not run it.
+func (k *Maker) judge(ctx context.Context, m *onnx.Model, provider string) (report accuracy.Report, miss string, err error) {
+	reference, err := k.original(ctx)
+	if err != nil {
+		return accuracy.Report{}, "", err
+	}
+	outputs, err := k.outputs(ctx, m, provider)
+	if err != nil {
+		return accuracy.Report{}, "", err
+	}
+	if report, err = k.compare(ctx, reference, outputs); err != nil {
+		return accuracy.Report{}, "", err
+	}
+	switch {
+	case k.unfit != "":
+		miss = k.unfit
+	case k.options.Limit != nil:
+		_, miss = k.options.Limit.Check(report)
+	}
+	return report, miss, nil
+}
+
+// compare is accuracy.Compare, with the user's own metric where there is one. Outputs that are no numbers miss every limit by that: no
+// command is asked what it makes of them.
+func (k *Maker) compare(ctx context.Context, reference, variant accuracy.Outputs) (accuracy.Report, error) {
+	report, err := accuracy.Compare(reference, variant, k.labels)
+	if err != nil {
+		return accuracy.Report{}, &RefusedError{"its outputs cannot be compared with the original's: " + err.Error()}
+	}
+	report.Synthetic = k.options.Data.Synthetic
+	if limit := k.options.Limit; limit != nil && limit.Command != "" && report.IsFinite() {
+		value, err := runMetric(ctx, limit.Command, reference, variant)
+		if err != nil {
+			return accuracy.Report{}, err
+		}
+		report.Command = &value
+	}
+	return report, nil
+}
+
+// original returns the outputs of the source on cpu, which are computed once.
+func (k *Maker) original(ctx context.Context) (accuracy.Outputs, error) {
+	if k.reference != nil {
+		return k.reference, nil
+	}
+	k.progress("running the original on %d rows", k.options.Data.Rows)
+	outputs, err := k.outputs(ctx, k.source, cpu)
+	if err != nil {
+		return nil, k.sourceError(err)
+	}
+	if err := k.checkReference(outputs); err != nil {
+		return nil, &SourceError{k.source.Path(), fmt.Errorf("on the data %q, %w", k.options.Data.Name, err)}
+	}
+	k.reference = outputs
+	return outputs, nil
+}
+
+// checkReference says why variants cannot be compared with the source's outputs, takes over the labels that fit one, and notes why the limit judges none:
+// every variant misses such a limit, which the default one is for an output of one number a row, and none needs a rescue for that.
+func (k *Maker) checkReference(outputs accuracy.Outputs) error {
+	if err := accuracy.CheckFinite(outputs); err != nil {
+		return fmt.Errorf("%w: there is nothing to compare variants with; look for inputs outside what the model was made for", err)
+	}
+	limit := k.options.Limit
+	if labels := k.options.Data.Labels; labels != nil {
+		switch err := accuracy.CheckLabels(outputs, labels); {
+		case err == nil:
+			k.labels = labels
+		case limit != nil && limit.NeedsLabels():
+			return fmt.Errorf("%w; mend the array of labels, or set a limit on another metric", err)
+		}
+	}
+	if limit == nil {
+		return nil
+	}
+	if err := limit.CheckReference(outputs, k.labels); err != nil {
+		k.unfit = fmt.Sprintf("%v (--metric, or constraints.accuracy in a profile)", err)
+	}
+	return nil
+}
+
+// sourceError makes a refusal of the source on cpu a mistake in the source: nothing can be compared with it.
+func (k *Maker) sourceError(err error) error {
+	var refused *RefusedError
+	if !errors.As(err, &refused) {
+		return err
+	}
+	return &SourceError{k.source.Path(), fmt.Errorf("ONNX Runtime does not run it on %s, so that there is nothing to compare variants with: %s", cpu, refused.Reason)}
+}
+
+// outputs runs a model over the data.
+func (k *Maker) outputs(ctx context.Context, m *onnx.Model, provider string) (accuracy.Outputs, error) {
+	var outputs accuracy.Outputs
+	data := k.options.Data
+	err := k.eachBatch(ctx, m, provider, data, func(_, out map[string]inputs.Tensor) error {
+		if m == k.source && outputs == nil {
+			if err := k.checkMemory(out, data, 2); err != nil { // the original's, and a variant's beside them
+				return err
+			}
+		}
+		outputs = append(outputs, k.asRows(out))
+		return nil
+	})
+	return outputs, err
+}
+
+// checkMemory says that so many copies of what the source computes of data would take more than half of the memory that this process can
+// have, going by the outputs of the first batch. The rest is for the engine, and for everything else.
+func (k *Maker) checkMemory(first map[string]inputs.Tensor, data dataset.Dataset, copies int64) error {
+	var size int64
+	for _, t := range first {
+		size += int64(len(t.Data))
+		for _, text := range t.Strings {
+			size += int64(len(text))
+		}
+	}
+	needed := size * int64(batches(data.Rows, data.Batched)) * copies
+	if k.memory == 0 || needed <= k.memory/2 {
+		return nil
+	}
+	const gibibyte = 1 << 30
+	return &SourceError{k.source.Path(), fmt.Errorf("comparing the outputs of %d rows of %q takes some %.3g GiB of memory, more than half of the %.3g GiB that are there; "+
+		"compare fewer rows (--rows N, or accuracy.rows in a profile)", data.Rows, data.Name, float64(needed)/gibibyte, float64(k.memory)/gibibyte)}
+}
+
+// asRows makes each output of a model that does not batch one row, as package accuracy counts them; of a model with a fixed batch,
+// each output with that many rows stays as it is.
+func (k *Maker) asRows(out map[string]inputs.Tensor) map[string]inputs.Tensor {
+	if k.options.Data.Batched {
+		return out
+	}
+	for name, t := range out {
+		if len(t.Shape) > 0 && t.Shape[0] != 1 && t.Shape[0] != k.batch {
+			t.Shape = append([]int64{1}, t.Shape...)
+			out[name] = t
+		}
+	}
+	return out
+}
+
+// fixedBatch returns the fixed first dimension that all inputs of a model share; 1 where there is none.
+func fixedBatch(m *onnx.Model) int64 {
+	var size int64
+	for _, v := range m.Inputs() {
+		if len(v.Shape) == 0 || !v.Shape[0].IsFixed() || size != 0 && v.Shape[0].Size != size {
+			return 1
+		}
+		size = v.Shape[0].Size
+	}
+	return max(1, size)
+}
+
+// visitor looks at the inputs and outputs of an inference.
+type visitor func(in, out map[string]inputs.Tensor) error
+
+// eachBatch runs a model over data, in batches where it batches, and calls visit with each, in order.
+func (k *Maker) eachBatch(ctx context.Context, m *onnx.Model, provider string, data dataset.Dataset, visit visitor) error {
+	session, err := k.open.Open(ctx, m, provider)
+	if err != nil {
+		return err
+	}
+	defer session.Close(context.WithoutCancel(ctx))
+	return inBatches(ctx, session, m, data, batchRows, visit)
+}
+
+// inBatches is eachBatch in a session that is open, with batches of another size.
+func inBatches(ctx context.Context, s Session, m *onnx.Model, data dataset.Dataset, rows int, visit visitor) error {
+	if !data.Batched {
+		rows = 1
+	}
+	for from := 0; from < data.Rows; from += rows {
+		in, err := adapt(m, data.Slice(from, min(from+rows, data.Rows)))
+		if err != nil {
+			return err
+		}
+		out, err := s.Infer(ctx, in)
+		if err != nil {
+			return err
+		}
+		if err := visit(in, out); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// adapt gives inputs the types of a model's: a variant may take half-precision numbers where the original takes single ones.
+func adapt(m *onnx.Model, in map[string]inputs.Tensor) (map[string]inputs.Tensor, error) {
+	adapted := make(map[string]inputs.Tensor, len(in))
+	for _, v := range m.Inputs() {
+		t, ok := in[v.Name]
+		if !ok {
+			return nil, &RefusedError{fmt.Sprintf("it has the input %q, which the original has not", v.Name)}
+		}
+		converted, err := elements.Convert(t, v.Type)
+		if err != nil {
+			return nil, &RefusedError{fmt.Sprintf("its input %q does not take the data: %v", v.Name, err)}
+		}
+		adapted[v.Name] = converted
+	}
+	return adapted, nil
+}
+
+// determinismRuns is how often Determinism runs the source.
+const determinismRuns = 3
+
+// Determinism runs the source on a provider three times, twice in one launch and once in another, on the first rows of the data,
+// and compares the first outputs with the others: the report is that of the larger difference. It is kept in the cache. A
+// *RefusedError says that the provider does not run the source.
+func (k *Maker) Determinism(ctx context.Context, provider string) (accuracy.Report, error) {
+	store, err := newCache(k.options.Cache, key{Format: cacheFormat, Precision: "determinism", Source: k.digest, Data: k.data, Tool: k.options.Tool})
+	if err != nil {
+		return accuracy.Report{}, err
+	}
+	e := store.findReceipt()
+	if e == nil {
+		e = newEntry(k.source)
+	}
+	if report, known := e.Reports[provider]; known {
+		return report, nil
+	}
+	k.progress("running the original on %s several times", provider)
+	report, err := k.repeated(ctx, provider)
+	if provider == cpu {
+		err = k.sourceError(err)
+	}
+	if err != nil {
+		return accuracy.Report{}, err
+	}
+	e.note(provider, report, "")
+	return report, store.update(e)
+}
+
+// repeated is Determinism without the cache.
+func (k *Maker) repeated(ctx context.Context, provider string) (accuracy.Report, error) {
+	runs, err := k.repeat(ctx, provider, determinismRuns-1)
+	if err != nil {
+		return accuracy.Report{}, err
+	}
+	again, err := k.repeat(ctx, provider, 1)
+	if err != nil {
+		return accuracy.Report{}, err
+	}
+	report, err := farthest(runs[0], append(runs[1:], again...))
+	report.Synthetic = k.options.Data.Synthetic
+	return report, err
+}
+
+// repeat runs the source over the first rows of the data several times in one session.
+func (k *Maker) repeat(ctx context.Context, provider string, times int) ([]accuracy.Outputs, error) {
+	session, err := k.open.Open(ctx, k.source, provider)
+	if err != nil {
+		return nil, err
+	}
+	defer session.Close(context.WithoutCancel(ctx))
+	runs := make([]accuracy.Outputs, times)
+	data := k.options.Data.Head(probeRows)
+	for i := range runs {
+		err := inBatches(ctx, session, k.source, data, batchRows, func(_, out map[string]inputs.Tensor) error {
+			if runs[0] == nil {
+				if err := k.checkMemory(out, data, determinismRuns); err != nil {
+					return err
+				}
+			}
+			runs[i] = append(runs[i], k.asRows(out))
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return runs, nil
+}
+
+// farthest compares a run with others and returns the report of the one that differs most. Each comparison is made both ways,
+// since the figures tell of elements that are not finite on the second side alone.
+func farthest(run accuracy.Outputs, others []accuracy.Outputs) (accuracy.Report, error) {
+	var far accuracy.Report
+	largest := -1.0
+	for _, other := range others {
+		for _, sides := range [][2]accuracy.Outputs{{run, other}, {other, run}} {
+			report, err := accuracy.Compare(sides[0], sides[1], nil)
+			if err != nil {
+				return accuracy.Report{}, fmt.Errorf("cannot compare two runs on the same inputs: %w", err)
+			}
+			if difference := report.Difference(); difference > largest {
+				far, largest = report, difference
+			}
+		}
+	}
+	return far, nil
+}

@@ -1,0 +1,117 @@
+package precision
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tuner/internal/hostinfo"
+	"tuner/model/dataset"
+	"tuner/model/onnx"
+	"tuner/model/onnx/build"
+	"tuner/model/onnx/inputs"
+)
+
+func TestMultipliesBytes(t *testing.T) {
+	t.Parallel()
+	for feature, want := range map[string]bool{"AVX512VNNI": true, "AVXVNNI": true, "AMXINT8": true, "AVX2": false, "AVX512F": false} {
+		if got := multipliesBytes(hostinfo.CPU{Features: []string{"FMA3", feature}}); got != want {
+			t.Errorf("%s: %t", feature, got)
+		}
+	}
+}
+
+// TestSettings: the key of a recipe has what changes its result, and nothing else.
+func TestSettings(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, eight())
+	k := l.maker(0, func(o *Options) { o.KeepIO, o.CalibrationMethod, o.Calibration = true, "entropy", rows(3) })
+	for precision, want := range map[string]settings{
+		FP32:       {},
+		FP16:       {KeepIO: true},
+		Int8:       {Bits: 8},
+		Int8Static: {Bits: 8, Method: "entropy", Data: rows(3).Digest()},
+	} {
+		if diff := cmp.Diff(want, k.settingsOf(t.Context(), precision)); diff != "" {
+			t.Errorf("%s: -want +got:\n%s", precision, diff)
+		}
+	}
+	if d := l.maker(0, nil).settingsOf(t.Context(), Int8Static).Data; d != rows(20).Digest() {
+		t.Errorf("without data to calibrate on it is not that of the comparison: %s", d)
+	}
+}
+
+// TestPick: inputs are activations too; what is both is taken from the outputs.
+func TestPick(t *testing.T) {
+	t.Parallel()
+	in := map[string]inputs.Tensor{"x": floats([]float32{1}, 1), "ids": floats([]float32{2}, 1), "y": floats([]float32{3}, 1)}
+	out := map[string]inputs.Tensor{"y": floats([]float32{4}, 1), "z": floats([]float32{5}, 1)}
+	want := map[string]inputs.Tensor{"x": in["x"], "y": out["y"]}
+	if diff := cmp.Diff(want, pick([]string{"x", "y", "missing"}, out, in)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// TestRecipeRemembersNothing: nodes that one conversion keeps are measured by the next probe all the same.
+func TestRecipeRemembersNothing(t *testing.T) {
+	t.Parallel()
+	k, err := NewMaker(build.MLP(), nil, Options{Data: rows(1), Cache: "cache", WeightBits: 8})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := k.newRecipe(t.Context(), Int8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, all, err := r.convert(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := r.convert(all.Converted[:1]); err != nil {
+		t.Fatal(err)
+	}
+	_, outputs, err := r.probe()
+	if err != nil || len(outputs) != len(all.Converted) {
+		t.Errorf("the probe measures %v, %v; want all of %v", outputs, err, all.Converted)
+	}
+}
+
+// narrow opens models of few outputs, and answers for the perceptron of package build.
+type narrow struct{ outputs int }
+
+func (n narrow) Open(_ context.Context, m *onnx.Model, _ string) (Session, error) {
+	if len(m.Outputs()) > n.outputs {
+		return nil, &RefusedError{"too many outputs"}
+	}
+	return n, nil
+}
+
+func (narrow) Infer(context.Context, map[string]inputs.Tensor) (map[string]inputs.Tensor, error) {
+	return map[string]inputs.Tensor{"OUTPUT": floats(make([]float32, 8), 1, 8)}, nil
+}
+
+func (narrow) Close(context.Context) {}
+
+// TestCalibrationIsRefused: a source that does not run with its activations as outputs has no int8_static, and may have others; one
+// that does not run at all has none.
+func TestCalibrationIsRefused(t *testing.T) {
+	t.Parallel()
+	for outputs, want := range map[int]string{1: "with its activations as outputs: too many outputs", 0: "nothing to compare variants with: too many outputs"} {
+		m := build.MLP()
+		data, err := dataset.Synthetic(m, inputs.Options{}, 1, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		k, err := NewMaker(m, narrow{outputs}, Options{Data: data, Cache: "cache", WeightBits: 8})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = k.newRecipe(t.Context(), Int8Static)
+		if err == nil || !strings.Contains(err.Error(), want) || errors.Is(err, ErrUnmakeable) != (outputs == 1) || errors.As(err, new(*SourceError)) != (outputs == 0) {
+			t.Errorf("%d outputs: %v", outputs, err)
+		}
+	}
+}

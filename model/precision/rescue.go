@@ -1,0 +1,207 @@
+package precision
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"tuner/model/dataset/elements"
+	"tuner/model/onnx"
+	"tuner/model/onnx/inputs"
+	"tuner/model/onnx/rewrite"
+	"tuner/model/precision/accuracy"
+)
+
+// probeRows is how many rows of the data are enough where no figure is reported that others decide by: to order nodes by their
+// sensitivity, which differs by much between nodes and by little between rows, and to see whether a model repeats itself.
+const probeRows = 32
+
+// attempt is one model of a precision and what came out of it.
+type attempt struct {
+	model    *onnx.Model
+	summary  rewrite.Summary
+	kept     []KeptNode
+	provider string // where it was judged; "": nowhere
+	report   accuracy.Report
+	miss     string
+	settled  bool // judged, and no refusal had a part in what came out
+}
+
+// left lists the candidates that were not converted for their own sake.
+func (a attempt) left() []rewrite.Kept {
+	return slices.DeleteFunc(slices.Clone(a.summary.Kept), func(n rewrite.Kept) bool {
+		return slices.ContainsFunc(a.kept, func(k KeptNode) bool { return k.Node == n.Node })
+	})
+}
+
+// try converts, with some nodes kept.
+func (k *Maker) try(r recipe, precision string, kept []KeptNode) (attempt, error) {
+	names := make([]string, len(kept))
+	for i, n := range kept {
+		names[i] = n.Node
+	}
+	model, summary, err := r.convert(names)
+	if err != nil {
+		return attempt{}, &Unmakeable{precision, err}
+	}
+	return attempt{model: model, summary: summary, kept: kept}, nil
+}
+
+// judged judges an attempt on a provider.
+func (k *Maker) judged(ctx context.Context, a attempt, provider string) (attempt, error) {
+	var err error
+	a.provider, a.settled = provider, true
+	a.report, a.miss, err = k.judge(ctx, a.model, provider)
+	return a, err
+}
+
+// secure judges a first attempt on the first provider that runs it, and rescues it there when it misses the limit.
+func (k *Maker) secure(ctx context.Context, precision string, r recipe, first attempt, providers []string) (attempt, error) {
+	for _, provider := range providers {
+		k.progress("%s: checking on %s", precision, provider)
+		a, err := k.judged(ctx, first, provider)
+		if errors.As(err, new(*RefusedError)) {
+			continue
+		}
+		if err != nil || a.miss == "" || k.unfit != "" || !k.rescues(precision) {
+			return a, err
+		}
+		return k.rescue(ctx, precision, r, a)
+	}
+	return first, nil
+}
+
+// rescue looks for the fewest of the most sensitive nodes that must stay in fp32 for the limit to hold: their number is
+// doubled until it holds, then halved in between. Without success the attempt comes back as it was, with the reason.
+func (k *Maker) rescue(ctx context.Context, precision string, r recipe, missed attempt) (attempt, error) {
+	nodes, err := k.sensitivities(ctx, precision, r)
+	switch {
+	case isRefusal(err):
+		missed.miss += "; which nodes are to blame could not be measured: " + err.Error()
+		missed.settled = errors.Is(err, ErrUnmakeable)
+		return missed, nil
+	case err != nil:
+		return attempt{}, err
+	}
+	most := max(0, min(int(k.options.MaxKept*float64(len(nodes))), len(nodes)-1)) // with all there would be nothing to convert
+	fewest, last, err := fewestKept(most, func(n int) (attempt, error) {
+		k.progress("%s: keeping %d of %d nodes in fp32", precision, n, len(nodes))
+		a, err := k.try(r, precision, nodes[:n])
+		if err == nil {
+			a, err = k.judged(ctx, a, missed.provider)
+		}
+		if isRefusal(err) {
+			return attempt{miss: err.Error(), settled: errors.Is(err, ErrUnmakeable)}, nil
+		}
+		return a, err
+	})
+	switch {
+	case err != nil:
+		return attempt{}, err
+	case fewest != nil:
+		return *fewest, nil
+	}
+	missed.miss += k.vain(most, len(nodes), last)
+	missed.settled = most == 0 || last.settled
+	return missed, nil
+}
+
+// isRefusal reports whether an error concerns the model that was tried alone: it does not run, or it cannot be made.
+func isRefusal(err error) bool {
+	return errors.As(err, new(*RefusedError)) || errors.Is(err, ErrUnmakeable)
+}
+
+// fewestKept tries numbers of kept nodes up to most and returns the attempt with the fewest that keeps the limit; nil when
+// none does, and the last one, which kept the most.
+func fewestKept(most int, try func(n int) (attempt, error)) (fewest *attempt, last attempt, err error) {
+	missed, kept := 0, 0
+	for missed < most && fewest == nil {
+		n := min(max(1, 2*missed), most)
+		if last, err = try(n); err != nil {
+			return nil, last, err
+		}
+		if last.miss == "" {
+			a := last
+			fewest, kept = &a, n
+		} else {
+			missed = n
+		}
+	}
+	for fewest != nil && kept-missed > 1 {
+		n := (missed + kept) / 2
+		a, err := try(n)
+		if err != nil {
+			return nil, last, err
+		}
+		if a.miss == "" {
+			fewest, kept = &a, n
+		} else {
+			missed = n
+		}
+	}
+	return fewest, last, nil
+}
+
+// vain says that keeping nodes did not help.
+func (k *Maker) vain(most, of int, last attempt) string {
+	switch {
+	case most == 0:
+		return fmt.Sprintf("; of %d nodes none may stay in fp32 (at most %.3g %%, and never all)", of, 100*k.options.MaxKept)
+	case last.provider == "":
+		return fmt.Sprintf("; with the %d most sensitive of %d nodes in fp32 there are no figures: %s", most, of, last.miss)
+	}
+	value, _ := k.options.Limit.Check(last.report)
+	if math.IsNaN(value) {
+		return fmt.Sprintf("; with the %d most sensitive of %d nodes in fp32 %s", most, of, last.miss)
+	}
+	return fmt.Sprintf("; with the %d most sensitive of %d nodes in fp32 it is %.6g", most, of, value)
+}
+
+// sensitivities measures the error of each candidate node's conversion on cpu, and returns the nodes, worst first.
+func (k *Maker) sensitivities(ctx context.Context, precision string, r recipe) ([]KeptNode, error) {
+	probe, outputs, err := r.probe()
+	if err != nil {
+		return nil, &Unmakeable{precision, err}
+	}
+	k.progress("%s: measuring the sensitivity of %d nodes", precision, len(outputs))
+	data := k.options.Data.Head(probeRows)
+	sums := make(map[string]float64, len(outputs))
+	err = k.eachBatch(ctx, probe, cpu, data, func(_, out map[string]inputs.Tensor) error {
+		for node, name := range outputs {
+			for _, v := range elements.Floats(out[name]) {
+				sums[node] += v
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return rank(sums, float64(batches(data.Rows, data.Batched))), nil
+}
+
+// batches is the number of inferences that rows of data take.
+func batches(rows int, batched bool) int {
+	if !batched {
+		return rows
+	}
+	return (rows + batchRows - 1) / batchRows
+}
+
+// rank orders nodes by their mean error, worst first, of equals by name. An error that is not a number is the worst.
+func rank(sums map[string]float64, n float64) []KeptNode {
+	nodes := make([]KeptNode, 0, len(sums))
+	for node, sum := range sums {
+		if math.IsNaN(sum) || math.IsInf(sum, 0) {
+			sum = math.MaxFloat64 // JSON has no infinity
+		}
+		nodes = append(nodes, KeptNode{node, sum / n})
+	}
+	slices.SortFunc(nodes, func(a, b KeptNode) int {
+		return cmp.Or(cmp.Compare(b.Error, a.Error), cmp.Compare(a.Node, b.Node))
+	})
+	return nodes
+}

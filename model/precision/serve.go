@@ -1,0 +1,176 @@
+package precision
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"tuner/internal/durable"
+	"tuner/model/modelconfig"
+	"tuner/model/modelconfig/configpb"
+	"tuner/model/modelrepo"
+	"tuner/model/onnx"
+	"tuner/model/onnx/inputs"
+	"tuner/ort/provider"
+	"tuner/runner"
+)
+
+// servingKind begins the name of a session's folder.
+const servingKind = ".serving-"
+
+// servedName is the model's name in the engines of an opener.
+const servedName = "model"
+
+// ServeOptions say how an opener runs models.
+type ServeOptions struct {
+	Runner runner.Options // launcher, protocol, and how long loading may take
+	// Library returns the ONNX Runtime library for an execution provider. An error says why there is none, and is a refusal.
+	Library func(provider string) (string, error)
+	// Folder is where models are put while an engine serves them; "" is UserCache, where those from the cache cost no space.
+	Folder string
+}
+
+// NewOpener returns an opener whose sessions are engine processes, one each.
+func NewOpener(o ServeOptions) Opener { return server{o} }
+
+type server struct{ options ServeOptions }
+
+// Open implements Opener.
+func (s server) Open(ctx context.Context, m *onnx.Model, of string) (Session, error) {
+	library, err := s.options.Library(of)
+	if err != nil {
+		return nil, &RefusedError{err.Error()}
+	}
+	config, err := configure(m, of)
+	if err != nil {
+		return nil, &RefusedError{err.Error()}
+	}
+	folder, err := s.newFolder()
+	if err != nil {
+		return nil, fmt.Errorf("cannot make a folder to serve models from: %w", err)
+	}
+	variant, err := place(folder.Dir, m, config)
+	if err != nil {
+		return nil, errors.Join(err, folder.Close())
+	}
+	inference, err := runner.OpenInference(ctx, s.options.Runner, runner.InferenceJob{Repository: variant.Dir, Library: library, Model: servedName})
+	if err != nil {
+		return nil, errors.Join(readable(refusal(err), folder.Dir), folder.Close())
+	}
+	return &session{inference, folder}, nil
+}
+
+// newFolder makes a folder for one session, and removes those that killed processes have left.
+func (s server) newFolder() (*durable.Scratch, error) {
+	root := s.options.Folder
+	if root == "" {
+		var err error
+		if root, err = UserCache(); err != nil {
+			return nil, err
+		}
+	}
+	if err := os.MkdirAll(root, 0o755); err != nil {
+		return nil, err
+	}
+	durable.SweepScratch(root, newKind)
+	return durable.NewScratch(root, servingKind)
+}
+
+// readable takes out of a refusal what only concerns how the model was served: the server's frame around ONNX Runtime's words,
+// and the paths of files that are gone when somebody reads it.
+func readable(err error, folder string) error {
+	var refused *RefusedError
+	if !errors.As(err, &refused) {
+		return err
+	}
+	reason := strings.TrimPrefix(refused.Reason, fmt.Sprintf("load failed for model '%s': version 1 is at UNAVAILABLE state: ", servedName))
+	hidden := regexp.MustCompile(regexp.QuoteMeta(folder) + `[^\s:"']*`)
+	return &RefusedError{hidden.ReplaceAllString(reason, "the file")}
+}
+
+// refusal makes a fault of the engine a *RefusedError.
+func refusal(err error) error {
+	var engine *runner.EngineError
+	if errors.As(err, &engine) {
+		return &RefusedError{engine.Error()}
+	}
+	return err
+}
+
+// configure makes the configuration that serves a model as it is: without batching by the server, so that requests have the
+// shapes of the file, on one instance of the provider.
+func configure(m *onnx.Model, of string) (*modelconfig.Config, error) {
+	var options modelconfig.Options
+	group := &configpb.ModelInstanceGroup{Count: 1, Kind: options.UseProvider(of)}
+	gpus := 0
+	if provider.OnGPU(of) {
+		group.Gpus, gpus = []int32{0}, 1
+	}
+	base := &modelconfig.Config{Name: servedName, Backend: modelconfig.Backend, InstanceGroup: []*configpb.ModelInstanceGroup{group}}
+	io := signature(m)
+	return modelconfig.Complete(modelconfig.SetORTOptions(base, options), modelconfig.CompleteOptions{
+		DirName: servedName, HasModelFile: true, IO: &io, GPUs: gpus,
+		DefaultMaxBatchSize: -1, // none
+	})
+}
+
+// place makes a repository of a model in folder: with the model's own file where it has one, else with a new one.
+func place(folder string, m *onnx.Model, config *modelconfig.Config) (modelrepo.Variant, error) {
+	source := modelrepo.Source{Path: m.Path(), Digest: "served once"}
+	for _, f := range m.ExternalFiles() {
+		source.Data = append(source.Data, f.Path)
+	}
+	if source.Path == "" {
+		source.Path, source.Data = filepath.Join(folder, modelName), nil
+		if err := m.Write(source.Path, 0); err != nil {
+			return modelrepo.Variant{}, err
+		}
+		data := source.Path + ".data" // see onnx.Model.Write
+		if _, err := os.Stat(data); err == nil {
+			source.Data = []string{data}
+		}
+	}
+	variant, err := modelrepo.Build(filepath.Join(folder, "repository"), source, config)
+	if err != nil {
+		return modelrepo.Variant{}, fmt.Errorf("cannot serve the model: %w", err)
+	}
+	return variant, nil
+}
+
+// session is an engine process with its folder.
+type session struct {
+	inference *runner.Inference
+	folder    *durable.Scratch
+}
+
+// Infer implements Session.
+func (s *session) Infer(ctx context.Context, in map[string]inputs.Tensor) (map[string]inputs.Tensor, error) {
+	list, err := s.inference.Infer(ctx, request(in))
+	if err != nil {
+		return nil, refusal(err)
+	}
+	return answer(list)
+}
+
+// Close implements Session. What is left of the folder is removed by the next session.
+func (s *session) Close(ctx context.Context) {
+	s.inference.Close(ctx)
+	_ = s.folder.Close()
+}
+
+// UserCache returns the folder of variants in the user's cache: below TUNER_CACHE, else "tuner" in the system's place for
+// caches.
+func UserCache() (string, error) {
+	if dir := os.Getenv("TUNER_CACHE"); dir != "" {
+		return filepath.Join(dir, "precision"), nil
+	}
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("cannot find your cache folder: %w; set TUNER_CACHE", durable.Cause(err))
+	}
+	return filepath.Join(dir, "tuner", "precision"), nil
+}

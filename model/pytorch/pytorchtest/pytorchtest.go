@@ -1,0 +1,46 @@
+// Package pytorchtest has a stand-in for a Python with PyTorch, for tests of what exports models
+// with it.
+package pytorchtest
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"tuner/model/dataset/npy"
+	"tuner/model/onnx"
+	"tuner/model/onnx/inputs"
+)
+
+// Status is what a Python says of an export that succeeds.
+const Status = `{"status": "ok", "torch": "2.x", "kind": "TorchScript", "exporter": "one exporter", "examples": 1}`
+
+// Python makes a shell script in the place of a Python with PyTorch, and returns its path: it
+// exports a model, says status, and tells that the model's output out was its input in.
+func Python(t *testing.T, m *onnx.Model, in, out, status string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := m.Write(filepath.Join(dir, "model.onnx"), 0); err != nil {
+		t.Fatal(err)
+	}
+	tensor := inputs.Tensor{Type: onnx.Float, Shape: []int64{1, 1}, Data: onnx.AppendFloat(nil, onnx.Float, 0.5)}
+	for name, arrays := range map[string]map[string]inputs.Tensor{"example0.in.npz": {in: tensor}, "example0.out.npz": {out: tensor}} {
+		var buffer bytes.Buffer
+		if err := npy.WriteArchive(&buffer, arrays); err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(dir, name), buffer.String(), 0o600)
+	}
+	write(t, filepath.Join(dir, "result.json"), status, 0o600)
+	python := filepath.Join(dir, "python")
+	write(t, python, "#!/bin/sh\ncp '"+dir+"'/*.onnx '"+dir+"'/*.npz '"+dir+"'/*.json \"$2\"\n", 0o700)
+	return python
+}
+
+func write(t *testing.T, path, text string, mode os.FileMode) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), mode); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,72 @@
+package probe
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"tuner/internal/hostinfo"
+	"tuner/ort/ortlib"
+	"tuner/ort/provider"
+	"tuner/search"
+)
+
+// Open has a child process open a build, so that a file that is no library is found before a
+// campaign starts. It returns the build with the version that the library itself reports.
+func (p Prober) Open(ctx context.Context, build ortlib.Build) (ortlib.Build, error) {
+	answer := p.Try(ctx, build, "", "")
+	if answer.Error != "" {
+		return ortlib.Build{}, fmt.Errorf("cannot use the ONNX Runtime %s: %s\nname another with --ort-library, or run 'tuner runtime install cpu'",
+			build.Name(), answer.Error)
+	}
+	build.Version = answer.Version
+	return build, nil
+}
+
+// Facts tries each execution provider of the space, and the default configuration's, with a model
+// on each build. The error is the context's.
+func (p Prober) Facts(ctx context.Context, builds []ortlib.Build, space search.Space, model string) ([]search.RuntimeFacts, error) {
+	var providers []string
+	for _, k := range space.Knobs {
+		for _, v := range k.Values {
+			if k.Name == search.KnobExecutionProvider {
+				providers = append(providers, string(v))
+			}
+		}
+	}
+	if base := string(space.Facts.Base[search.KnobExecutionProvider]); base != "" && !slices.Contains(providers, base) {
+		providers = append(providers, base) // serves the default, and all candidates that leave the knob alone
+	}
+	var facts []search.RuntimeFacts
+	for _, build := range builds {
+		out, took, err := p.TryAll(ctx, build, providers, model)
+		if err != nil {
+			return nil, err
+		}
+		facts = append(facts, search.RuntimeFacts{Name: build.Name(), Unavailable: out, Assigned: took})
+	}
+	return facts, nil
+}
+
+// GPUs is how many GPUs a default configuration is made for: the machine's, or none if the build
+// that find returns has no provider for them. The engine counts GPUs in the same way. A build that
+// is not found or does not open counts as one with a provider: its error is reported where the
+// build is needed.
+func (p Prober) GPUs(ctx context.Context, host hostinfo.Host, find func() (ortlib.Build, error)) int {
+	if len(host.GPUs) == 0 {
+		return 0
+	}
+	build, err := find()
+	if err != nil {
+		return len(host.GPUs)
+	}
+	return usableGPUs(host, p.Try(ctx, build, "", ""))
+}
+
+// usableGPUs counts the GPUs that the build of an answer computes on.
+func usableGPUs(host hostinfo.Host, opened Answer) int {
+	if opened.Error == "" && !slices.Contains(opened.Providers, provider.CUDA) {
+		return 0
+	}
+	return len(host.GPUs)
+}

@@ -1,0 +1,160 @@
+// Package child is the child process's side of package probe: it opens an ONNX Runtime library and
+// tries an execution provider of it. A broken library may crash the process, so only the hidden verb
+// `tuner probe` calls this package.
+package child
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"tuner/internal/durable"
+	"tuner/model/modelconfig"
+	"tuner/ort"
+	"tuner/ort/provider"
+	"tuner/ort/provider/probe"
+)
+
+// tinyModel adds and subtracts two tensors. It is the smallest model that a provider can run.
+//
+//go:embed probe.onnx
+var tinyModel []byte
+
+// Optimization says how the optimized graph of a model is written.
+type Optimization struct {
+	File     string // to write
+	Level    modelconfig.GraphLevel
+	External bool // the weights go into a file of their own
+}
+
+// Optimize writes the graph with which ONNX Runtime serves a model on cpu. It then opens the written
+// file without optimization, because a graph may hold operators that this build cannot read.
+func Optimize(library, model string, o Optimization) probe.Answer {
+	runtime, err := ort.Open(library)
+	if err != nil {
+		return probe.Answer{Error: err.Error()}
+	}
+	defer runtime.Close()
+	options := ort.SessionOptions{IntraOpThreads: 1, LogSeverity: ort.LogFatal, OptimizedModelPath: o.File}
+	switch o.Level {
+	case modelconfig.GraphExtended:
+		options.GraphOptimization = ort.OptimizeExtended
+	case modelconfig.GraphBasic:
+		options.GraphOptimization = ort.OptimizeBasic
+	case modelconfig.GraphDisabled:
+		options.GraphOptimization = ort.OptimizeNothing
+	}
+	if o.External {
+		options.Entries = map[string]string{"session.optimized_model_external_initializers_file_name": filepath.Base(o.File) + ".data",
+			"session.optimized_model_external_initializers_min_size_in_bytes": "1024"}
+	}
+	for _, step := range []struct {
+		path    string
+		options ort.SessionOptions
+	}{{model, options}, {o.File, ort.SessionOptions{IntraOpThreads: 1, LogSeverity: ort.LogFatal, GraphOptimization: ort.OptimizeNothing}}} {
+		session, err := runtime.NewSession(step.path, step.options)
+		if err == nil {
+			err = session.Close()
+		}
+		if err != nil {
+			return probe.Answer{Version: runtime.Version(), Error: err.Error()}
+		}
+	}
+	return probe.Answer{Version: runtime.Version()}
+}
+
+// Try opens the library. Unless the provider is "", it also creates a session with it for the model,
+// and for a tiny one if that is "".
+func Try(ctx context.Context, library, of, model string) probe.Answer {
+	runtime, err := ort.Open(library)
+	if err != nil {
+		return probe.Answer{Error: err.Error()}
+	}
+	defer runtime.Close()
+	providers := slices.DeleteFunc(runtime.Providers(), func(name string) bool { return provider.Of(name).Remote })
+	answer := probe.Answer{Version: runtime.Version(), Providers: providers}
+	if of == "" {
+		return answer
+	}
+	start := time.Now()
+	assigned, unassigned, err := trySession(ctx, runtime, of, model)
+	if err != nil {
+		answer.Error = err.Error()
+		return answer
+	}
+	answer.Milliseconds = float64(time.Since(start).Microseconds()) / 1000
+	answer.Assigned, answer.Unassigned = assigned, unassigned
+	return answer
+}
+
+// trySession creates a session as the engine does. It returns which provider took which nodes, or why
+// that is unknown.
+func trySession(ctx context.Context, runtime *ort.Runtime, of, model string) (nodes []probe.Nodes, unknown string, err error) {
+	options := ort.SessionOptions{IntraOpThreads: 1, LogSeverity: ort.LogFatal, RecordAssignment: true, Providers: []ort.Provider{{Name: of}}}
+	if behind := provider.Of(of).Behind; behind != "" {
+		options.Providers = append(options.Providers, ort.Provider{Name: behind})
+	}
+	if model == "" {
+		return nil, "", tryTinyModel(ctx, runtime, options)
+	}
+	session, err := runtime.NewSession(model, options)
+	if err != nil {
+		return nil, "", err
+	}
+	defer session.Close()
+	assigned, err := session.Assignment()
+	if err != nil {
+		return nil, err.Error(), nil // the provider works all the same
+	}
+	for _, a := range assigned {
+		nodes = append(nodes, probe.Nodes(a))
+	}
+	return nodes, "", nil
+}
+
+// tryTinyModel creates a session for the tiny model and runs it.
+func tryTinyModel(ctx context.Context, runtime *ort.Runtime, options ort.SessionOptions) error {
+	scratch, err := durable.NewScratch("", "tuner-probe-")
+	if err != nil {
+		return err
+	}
+	defer scratch.Close() // what stays is removed by the next probe
+	path := filepath.Join(scratch.Dir, "probe.onnx")
+	if err := os.WriteFile(path, tinyModel, 0o600); err != nil {
+		return err
+	}
+	session, err := runtime.NewSession(path, options)
+	if err != nil {
+		return err
+	}
+	defer session.Close()
+	return runTinyModel(ctx, runtime, session)
+}
+
+// runTinyModel computes 1+1 four times and checks the sums.
+func runTinyModel(ctx context.Context, runtime *ort.Runtime, session *ort.Session) error {
+	numbers := func(v float32) []byte {
+		return bytes.Repeat(binary.LittleEndian.AppendUint32(nil, math.Float32bits(v)), 4)
+	}
+	one, err := runtime.NewTensor(ort.Float32, []int64{1, 4}, numbers(1))
+	if err != nil {
+		return err
+	}
+	defer one.Close()
+	outputs, err := session.Run(ctx, []*ort.Tensor{one, one}, []string{"sum"})
+	if err != nil {
+		return err
+	}
+	defer outputs[0].Close()
+	if !bytes.Equal(outputs[0].Bytes(), numbers(2)) {
+		return fmt.Errorf("it computes 1 + 1 = %v", outputs[0].Bytes())
+	}
+	return nil
+}
