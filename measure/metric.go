@@ -90,6 +90,44 @@ func (m Metric) Info() (Info, bool) {
 	return Info{}, false
 }
 
+// About says in words what the metric's value is, "" for a name that is not a metric.
+func (m Metric) About() string {
+	switch m {
+	case Throughput:
+		return "Inferences per second. A request of batch n counts n."
+	case LatencyAvg:
+		return "Mean latency of a request, as the client sees it."
+	case Memory:
+		return "Peak resident memory of the server process and of all processes that it started."
+	case QueueTime:
+		return "Mean time of a request in the server's queue."
+	case ComputeInput:
+		return "Mean time in which the server gathers the inputs of a request's batch."
+	case ComputeInfer:
+		return "Mean time in which the model computes a request's batch."
+	case ComputeOutput:
+		return "Mean time in which the server hands out the outputs of a request's batch."
+	case CPU:
+		return "Cores that the server process uses, on average."
+	case ErrorRate:
+		return "Share of the requests that failed, were refused, or were dropped."
+	case GPUMemory:
+		return "Memory in use on the machine's GPUs together, by all processes. The most that was seen."
+	case GPUUtilization:
+		return "Share of the time in which a GPU computes, on average over the machine's GPUs."
+	case GPUPower:
+		return "Power of the machine's GPUs together, on average."
+	case Energy:
+		return "Energy of an inference, on the machine's GPUs (NVML) and CPU packages (RAPL), as far as they can be read."
+	case Cost:
+		return "Cost of a million inferences: the price of an hour over the throughput."
+	}
+	if q, ok := m.Quantile(); ok {
+		return fmt.Sprintf("Percentile %g of the latencies of requests, as the client sees them.", q*100)
+	}
+	return ""
+}
+
 // Quantile returns the quantile (0..1) that a latency percentile metric stands for, and false for any other metric.
 func (m Metric) Quantile() (float64, bool) {
 	switch m {

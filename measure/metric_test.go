@@ -43,8 +43,8 @@ func TestPercentilesAreMetrics(t *testing.T) {
 func TestMetricsKnowTheirUnits(t *testing.T) {
 	t.Parallel()
 	for _, m := range append(Metrics(), ErrorRate) {
-		if info, ok := m.Info(); !ok || info.Unit == "" {
-			t.Errorf("%s is described as %+v, %t", m, info, ok)
+		if info, ok := m.Info(); !ok || info.Unit == "" || m.About() == "" {
+			t.Errorf("%s is described as %+v, %t, %q", m, info, ok, m.About())
 		}
 	}
 }

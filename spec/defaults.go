@@ -9,7 +9,7 @@ import (
 	"tuner/search/plan"
 )
 
-// profileDefaults is the value of every field that a profile.yaml may leave out; docs/reference/profile.md says the same.
+// profileDefaults is the value of every field that a profile.yaml may leave out; package spec/reference says the same.
 // Name and Output follow from the model's file name (defaulted), space and load from the machine (Space).
 func profileDefaults() Profile {
 	return Profile{
@@ -27,7 +27,7 @@ func profileDefaults() Profile {
 	}
 }
 
-// analyzeDefaults is the value of every field that an analyze.yaml may leave out; docs/reference/analyze.md says the same.
+// analyzeDefaults is the value of every field that an analyze.yaml may leave out; package spec/reference says the same.
 // Output follows from Input, and Formats are those that there are.
 func analyzeDefaults() Analyze {
 	return Analyze{Top: 3, Rank: RankScore}

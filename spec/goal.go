@@ -12,33 +12,36 @@ import (
 	"tuner/search"
 )
 
+// MetricTag is the name of a metric in Triton Model Analyzer.
+type MetricTag struct {
+	Tag    string
+	Metric measure.Metric
+}
+
+// MetricTags lists the metrics that have another name in Triton Model Analyzer.
+func MetricTags() []MetricTag {
+	return []MetricTag{
+		{"perf_throughput", measure.Throughput},
+		{"perf_latency_avg", measure.LatencyAvg},
+		{"perf_latency_p90", measure.LatencyP90},
+		{"perf_latency_p95", measure.LatencyP95},
+		{"perf_latency_p99", measure.LatencyP99},
+		{"perf_server_queue", measure.QueueTime},
+		{"perf_server_compute_input", measure.ComputeInput},
+		{"perf_server_compute_infer", measure.ComputeInfer},
+		{"perf_server_compute_output", measure.ComputeOutput},
+		{"cpu_used_ram", measure.Memory},
+		{"gpu_used_memory", measure.GPUMemory},
+		{"gpu_power_usage", measure.GPUPower},
+	}
+}
+
 // TagMetric returns the metric behind a tag of Triton Model Analyzer that has another name there, "" for none.
 func TagMetric(tag string) measure.Metric {
-	switch tag {
-	case "perf_throughput":
-		return measure.Throughput
-	case "perf_latency_avg":
-		return measure.LatencyAvg
-	case "perf_latency_p90":
-		return measure.LatencyP90
-	case "perf_latency_p95":
-		return measure.LatencyP95
-	case "perf_latency_p99":
-		return measure.LatencyP99
-	case "perf_server_queue":
-		return measure.QueueTime
-	case "perf_server_compute_input":
-		return measure.ComputeInput
-	case "perf_server_compute_infer":
-		return measure.ComputeInfer
-	case "perf_server_compute_output":
-		return measure.ComputeOutput
-	case "cpu_used_ram":
-		return measure.Memory
-	case "gpu_used_memory":
-		return measure.GPUMemory
-	case "gpu_power_usage":
-		return measure.GPUPower
+	for _, t := range MetricTags() {
+		if t.Tag == tag {
+			return t.Metric
+		}
 	}
 	return ""
 }

@@ -46,7 +46,8 @@ var allowed = map[string][]string{
 	"analyze":                    {"profile/campaign", "spec", "search", "search/posterior", "search/verdict", "profile/journal", "pipeline/steps", "measure", "model/modelconfig", "measure/stats", "model/precision/accuracy", "internal/parallel"},
 	"analyze/imported":           {"analyze", "spec", "measure", "model/modelconfig", "search"}, // spec: Model Analyzer's tags
 	"spec":                       {"internal/problems", "search", "model/modelconfig", "measure", "model/precision/accuracy"},
-	"spec/modelanalyzer":         {"spec", "search", "model/modelconfig"}, // it writes files of tuner's own, and has package spec read them
+	"spec/reference":             {"spec", "search", "measure", "model/modelconfig", "model/precision/accuracy"}, // the words and names that fields may have
+	"spec/modelanalyzer":         {"spec", "search", "model/modelconfig"},                                        // it writes files of tuner's own, and has package spec read them
 	"search":                     {"search/posterior", "search/verdict", "measure", "measure/stats"},
 	"search/searchtest":          {"search", "measure"},
 	"search/queuesim":            {"measure", "measure/stats"},                               // a model of the server: it knows no strategy

@@ -92,61 +92,48 @@ func loadField(r analyze.Result) string {
 	return "concurrency"
 }
 
+// column is a column of a table: Model Analyzer's name of it in YAML, its head, and its meaning.
+type column struct{ name, head, about string }
+
+// columns lists all columns but those of parameters.
+func columns() []column {
+	return []column{
+		{"model_name", "Model", "The name under which the model is served."},
+		{"batch_size", "Batch", "Inferences in one request."},
+		{"concurrency", "Concurrency", "Requests in flight."},
+		{"request_rate", "Request Rate", "Requests per second."},
+		{"model_config_path", "Model Config Path", "The configuration's name."},
+		{"instance_group", "Instance Group", "`N:CPU` or `N:GPU`."},
+		{"max_batch_size", "Max Batch Size", "The largest batch of the configuration."},
+		{"satisfies_constraints", "Satisfies Constraints", "`Yes` or `No`, at this load."},
+		{"gpu_uuid", "GPU UUID", "The GPU of the row."},
+		{"perf_throughput", "Throughput (infer/sec)", "Inferences per second."},
+		{"perf_latency_avg", "Avg Latency (ms)", "Mean latency of a request."},
+		{"perf_latency_p90", "p90 Latency (ms)", "90th percentile of the latency."},
+		{"perf_latency_p95", "p95 Latency (ms)", "95th percentile of the latency."},
+		{"perf_latency_p99", "p99 Latency (ms)", "99th percentile of the latency."},
+		{"perf_server_queue", "Server Queue time (ms)", "Mean time in the queue."},
+		{"perf_server_compute_input", "Server Compute Input time (ms)", "Mean time in which inputs are gathered."},
+		{"perf_server_compute_infer", "Server Compute Infer time (ms)", "Mean time in which the model computes."},
+		{"perf_server_compute_output", "Server Compute Output time (ms)", "Mean time in which outputs are handed out."},
+		{"cpu_used_ram", "RAM Usage (MB)", "Peak resident memory of the server process."},
+		{"gpu_used_memory", "GPU Memory Usage (MB)", "Most memory in use on the GPU, by all processes."},
+		{"gpu_free_memory", "GPU Memory Available (MB)", "Empty: not measured."},
+		{"gpu_total_memory", "GPU Memory Available (MB)", "The GPU's memory."},
+		{"perf_client_send_recv", "Client Send/Recv (ms)", "Empty: not measured."},
+		{"perf_client_response_wait", "Response Wait Time (ms)", "Empty: not measured."},
+		{"cpu_available_ram", "RAM Available (MB)", "Empty: not measured."},
+		{"gpu_utilization", "GPU Utilization (%)", "Share of the time in which the GPU computes, on average."},
+		{"gpu_power_usage", "GPU Power Usage (W)", "The GPU's power, on average."},
+	}
+}
+
 // header is a column's head, as Model Analyzer writes it.
 func header(field string) string {
-	switch field {
-	case "model_name":
-		return "Model"
-	case "batch_size":
-		return "Batch"
-	case "concurrency":
-		return "Concurrency"
-	case "request_rate":
-		return "Request Rate"
-	case "model_config_path":
-		return "Model Config Path"
-	case "instance_group":
-		return "Instance Group"
-	case "max_batch_size":
-		return "Max Batch Size"
-	case "satisfies_constraints":
-		return "Satisfies Constraints"
-	case "gpu_uuid":
-		return "GPU UUID"
-	case "perf_throughput":
-		return "Throughput (infer/sec)"
-	case "perf_latency_avg":
-		return "Avg Latency (ms)"
-	case "perf_latency_p90":
-		return "p90 Latency (ms)"
-	case "perf_latency_p95":
-		return "p95 Latency (ms)"
-	case "perf_latency_p99":
-		return "p99 Latency (ms)"
-	case "perf_server_queue":
-		return "Server Queue time (ms)"
-	case "perf_server_compute_input":
-		return "Server Compute Input time (ms)"
-	case "perf_server_compute_infer":
-		return "Server Compute Infer time (ms)"
-	case "perf_server_compute_output":
-		return "Server Compute Output time (ms)"
-	case "cpu_used_ram":
-		return "RAM Usage (MB)"
-	case "gpu_used_memory":
-		return "GPU Memory Usage (MB)"
-	case "gpu_free_memory", "gpu_total_memory":
-		return "GPU Memory Available (MB)"
-	case "perf_client_send_recv":
-		return "Client Send/Recv (ms)"
-	case "perf_client_response_wait":
-		return "Response Wait Time (ms)"
-	case "cpu_available_ram":
-		return "RAM Available (MB)"
-	case "gpu_utilization":
-		return "GPU Utilization (%)"
-	case "gpu_power_usage":
-		return "GPU Power Usage (W)"
+	for _, c := range columns() {
+		if c.name == field {
+			return c.head
+		}
 	}
 	return textCell(field) // a backend parameter's
 }

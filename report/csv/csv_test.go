@@ -3,6 +3,7 @@ package csv
 import (
 	"bytes"
 	"encoding/csv"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,11 +14,59 @@ import (
 
 	"tuner/analyze"
 	"tuner/analyze/analyzetest"
+	"tuner/internal/golden"
 	"tuner/measure"
 	"tuner/report/reporttest"
 	"tuner/search"
 	"tuner/spec"
 )
+
+// The committed page of the columns is what the table makes.
+func TestColumnsPageIsGenerated(t *testing.T) {
+	t.Parallel()
+	files := []struct {
+		name   string
+		fields []string
+	}{{"inference", spec.InferenceFields()}, {"gpu", spec.GPUFields()}, {"server", spec.ServerFields()}}
+	var b strings.Builder
+	b.WriteString(`<!-- Generated from the code: ` + "`make golden`" + ` writes this page. -->
+# CSV columns
+
+The columns that the files in ` + "`results/`" + ` may have. [analyze.yaml](analyze-fields.md#inference_output_fields)
+chooses among them, and [result files](results.md#csv) explain the rows. A head's unit is that of the
+column. ` + "`inference`, `gpu` and `server` stand for `metrics-model-inference.csv`, `metrics-model-gpu.csv`" + `
+and ` + "`metrics-server-only.csv`" + `.
+
+| name in YAML | head | files | meaning |
+|---|---|---|---|
+`)
+	for _, c := range columns() {
+		var has []string
+		for _, f := range files {
+			if slices.Contains(f.fields, c.name) {
+				has = append(has, f.name)
+			}
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", c.name, c.head, strings.Join(has, ", "), c.about)
+	}
+	fmt.Fprintf(&b, "| `%sNAME` | the name in YAML | inference | A parameter of the configuration. |\n", spec.BackendParameter)
+	golden.Check(t, filepath.Join("..", "..", "docs", "reference", "csv-columns.md"), b.String())
+}
+
+// Every column that a file may have is in the table, with its meaning.
+func TestColumnsAreDescribed(t *testing.T) {
+	t.Parallel()
+	for _, field := range slices.Concat(spec.InferenceFields(), spec.GPUFields(), spec.ServerFields()) {
+		i := slices.IndexFunc(columns(), func(c column) bool { return c.name == field })
+		if i < 0 || columns()[i].head == "" || columns()[i].about == "" {
+			t.Errorf("the column %s is not described", field)
+			continue
+		}
+		if isEmpty := strings.HasPrefix(columns()[i].about, "Empty"); spec.IsUnmeasured(field) && !isEmpty {
+			t.Errorf("the column %s is always empty, and described as %q", field, columns()[i].about)
+		}
+	}
+}
 
 func TestHostileTextIsNoFormula(t *testing.T) {
 	t.Parallel()

@@ -71,13 +71,13 @@ func TestAddAFormat(t *testing.T) {
 // The words of analyze.yaml and of --output stand in the documentation.
 func TestWordsAreDocumented(t *testing.T) {
 	t.Parallel()
-	doc, err := os.ReadFile(filepath.Join(reporttest.Root(t), "docs/reference/analyze.md"))
+	doc, err := os.ReadFile(filepath.Join(reporttest.Root(t), "docs/reference/analyze-fields.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, word := range formats.All().Words() {
 		if !strings.Contains(string(doc), "`"+word+"`") {
-			t.Errorf("docs/reference/analyze.md does not mention the format `%s`", word)
+			t.Errorf("docs/reference/analyze-fields.md does not mention the format `%s`", word)
 		}
 	}
 }

@@ -1,0 +1,89 @@
+package reference
+
+import (
+	"fmt"
+	"strings"
+
+	"tuner/measure"
+	"tuner/model/precision/accuracy"
+	"tuner/spec"
+)
+
+// otherPercentile matches the names of latency percentiles that have no column of their own.
+const otherPercentile = "^latency_p[0-9]+(\\\\.[0-9]+)?$"
+
+// tags are the names that metrics have in Model Analyzer.
+func tags(m measure.Metric) []string {
+	var list []string
+	for _, t := range spec.MetricTags() {
+		if t.Metric == m {
+			list = append(list, t.Tag)
+		}
+	}
+	return list
+}
+
+// metricNames are the names of metrics in a goal, tags of Model Analyzer included.
+func metricNames() []string {
+	var list []string
+	for _, m := range measure.Metrics() {
+		list = append(append(list, string(m)), tags(m)...)
+	}
+	return list
+}
+
+// metric is the name of one.
+func metric() Type {
+	return Type{Name: "[metric](metrics.md)", Schema: fmt.Sprintf(`{"anyOf": [{"enum": %s}, {"type": "string", "pattern": "%s"}]}`, raw(metricNames()), otherPercentile),
+		Good: []string{"throughput", "latency_p99.9", "perf_latency_p95"}, Bad: []string{"speed", "error_rate"}}
+}
+
+// weights are several metrics.
+func weights() Type {
+	return Type{Name: "mapping: metric to number above 0",
+		Schema: fmt.Sprintf(`{"type": "object", "minProperties": 1, "propertyNames": %s, "additionalProperties": %s}`, metric().Schema, positive().Schema),
+		Good:   []string{"{throughput: 10, latency_p99: 5}"}, Bad: []string{"{}", "{speed: 1}", "{throughput: 0}", "throughput"}}
+}
+
+// bound is the schema of a metric's limit: a mapping with min, max, or either.
+func bound(m measure.Metric) string {
+	info, _ := m.Info()
+	value := `{"type": "number", "exclusiveMinimum": 0}`
+	switch info.Unit {
+	case measure.Seconds:
+		value = fmt.Sprintf(`{"anyOf": [%s, {"type": "number", "exclusiveMinimum": 0}]}`, durationText)
+	case measure.Bytes:
+		value = `{"anyOf": [{"type": "string", "pattern": "^[0-9.e+]+ ?(B|kB|KB|MB|GB|TB|KiB|MiB|GiB|TiB)$"}, {"type": "number", "exclusiveMinimum": 0}]}`
+	case measure.Share:
+		value = share(true).Schema
+	}
+	sides := fmt.Sprintf(`"max": %s`, value)
+	switch {
+	case m == measure.GPUUtilization:
+		sides = fmt.Sprintf(`"min": %[1]s, "max": %[1]s`, value)
+	case info.HigherBetter:
+		sides = fmt.Sprintf(`"min": %s`, value)
+	}
+	return fmt.Sprintf(`{"type": "object", "additionalProperties": false, "minProperties": 1, "properties": {%s}}`, sides)
+}
+
+// limits bound metrics, and the accuracy where withAccuracy says so.
+func limits(withAccuracy bool) Type {
+	var properties []string
+	for _, m := range measure.Metrics() {
+		for _, name := range append([]string{string(m)}, tags(m)...) {
+			properties = append(properties, fmt.Sprintf(`"%s": %s`, name, bound(m)))
+		}
+	}
+	t := Type{Name: "mapping: metric to `{max: …}` or `{min: …}`",
+		Good: []string{"{latency_p99: {max: 30ms}, memory: {max: 2GiB}}", "{throughput: {min: 100}}", "{latency_p99.9: {max: 40}}"},
+		Bad:  []string{"{speed: {max: 1}}", "{latency_p99: {min: 30ms}}", "{throughput: {max: 100}}", "{memory: {}}", "{latency_p99: 30ms}"}}
+	if withAccuracy {
+		properties = append(properties, fmt.Sprintf(`"accuracy": {"type": "object", "additionalProperties": false, "required": ["metric"],
+			"properties": {"metric": {"enum": %s}, "min": {"type": "number"}, "max": {"type": "number"}}}`, raw(accuracy.Metrics())))
+		t.Bad = append(t.Bad, "{accuracy: {metric: likeness, min: 1}}")
+	}
+	t.Schema = fmt.Sprintf(`{"type": "object", "additionalProperties": false, "properties": {%s}, "patternProperties": {"%s": %s}}`,
+		strings.Join(properties, ", "), otherPercentile, bound(measure.LatencyP99))
+	return t
+}

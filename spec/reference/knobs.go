@@ -1,0 +1,87 @@
+package reference
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"tuner/model/modelconfig/configpb"
+	"tuner/ort/provider"
+	"tuner/search"
+	"tuner/spec"
+)
+
+// oneOrMore is the schema of a value or a list of them.
+func oneOrMore(schema string) string {
+	return fmt.Sprintf(`{"anyOf": [%[1]s, {"type": "array", "minItems": 1, "items": %[1]s}]}`, schema)
+}
+
+// setting is a knob and where its value stands in config.pbtxt.
+func setting(name string, t Type, meaning, lands string) Field {
+	return Field{Name: name, Type: t, Without: "the default configuration's value", Meaning: strings.TrimSpace(meaning + " In config.pbtxt: " + lands + ".")}
+}
+
+// space has the knobs.
+func space() Field {
+	return Field{Name: "space", Type: words("none"), Without: "[tuner's own choice](profile.md#knobs-space)",
+		Meaning: "The knobs and their values. With `none` only the default is measured. Illegal and equivalent combinations are left out.",
+		Fields:  append(sessionKnobs(), serverKnobs()...), Others: otherKnobs()}
+}
+
+// sessionKnobs are those of sessions and of what they compute with.
+func sessionKnobs() []Field {
+	precisions := list(words(append([]string{spec.PrecisionOriginal}, spec.Convertible()...)...))
+	return []Field{
+		{Name: search.KnobExecutionProvider, Type: list(words(append([]string{spec.Auto}, provider.Names()...)...)), With: "deploy_target: tuner", Without: "the default configuration's",
+			Meaning: fmt.Sprintf("`auto` is each provider that creates a session for this model on this machine. With `deploy_target: triton` the values are `auto`, %s. [Execution providers](../design/providers.md) says how each lands in config.pbtxt.",
+				quoted(provider.OfTriton()))},
+		{Name: search.KnobRuntime, Type: list(text("cpu", "openvino@1.24.1", "./libonnxruntime.so")), Without: "`--ort-library`, or the usual build",
+			Meaning: "ONNX Runtime builds: installed ones, or library files, whose paths have a slash. The first one serves the default. With `deploy_target: triton` only the first is measured, since a stock Triton has one. Contradicts `--ort-library`."},
+		{Name: search.KnobPrecision, Type: Type{Name: precisions.Name + "; or a mapping: name to ONNX file",
+			Schema: fmt.Sprintf(`{"anyOf": [%s, {"type": "object", "minProperties": 1, "additionalProperties": {"type": "string"}}]}`, precisions.Schema),
+			Good:   append(precisions.Good, "{fp32: model.onnx, mine: small.onnx}"), Bad: precisions.Bad}, Without: spec.PrecisionOriginal,
+			Meaning: "`fp32` is the model as given. tuner makes the others from it. A file of your own must have the same inputs and outputs: names, types and numbers of dimensions. `tuner convert --keep-io` makes fp16 such a file."},
+		setting(search.KnobIntraOpThreads, series(whole(0, 0), false), "Threads of one operator; 0 leaves the number to ONNX Runtime. OpenVINO has `openvino.num_of_threads` instead.", "parameter `intra_op_thread_count`"),
+		setting(search.KnobInterOpThreads, series(whole(0, 0), false), "Threads that run operators side by side. It counts with `execution_mode: parallel` only.", "parameter `inter_op_thread_count`"),
+		setting(search.KnobExecutionMode, list(words("sequential", "parallel")), "", "parameter `execution_mode`"),
+		setting(search.KnobGraphOptimization, list(words("disable", "basic", "extended", "all")), "", "`optimization.graph.level` 2, -1, 1, absent"),
+		setting(search.KnobMemoryArena, list(flag()), "", "parameter `enable_mem_arena`"),
+		setting(search.KnobMemoryPattern, list(flag()), "", "parameter `enable_mem_pattern`"),
+		setting(search.KnobAllowSpinning, list(flag()), "Idle threads spin before they sleep. Only the bundled engine honours it.", "session entries `session.intra_op.allow_spinning` and `session.inter_op.allow_spinning`"),
+	}
+}
+
+// serverKnobs are those of instances and batcher.
+func serverKnobs() []Field {
+	batches := series(whole(0, 0), false)
+	batches.Good = []string{"0", "8", "[1, 2, 4]", "{min: 1, max: 32, scale: pow2}"}
+	batches.Bad = append(batches.Bad, "[0, 4]")
+	delays := series(duration(0, time.Minute), true)
+	delays.Name = "series: duration up to `1m`, whole microseconds"
+	delays.Good = []string{"0", "100us", "[0, 1ms]", "{min: 0, max: 1ms, step: 500us}"}
+	delays.Bad = append(delays.Bad, "10ns", "2m")
+	return []Field{
+		setting(search.KnobInstanceCount, series(whole(1, 0), false), "Copies of the model that work at the same time. The default configuration may have one group only.", "`instance_group.count`"),
+		setting(search.KnobMaxBatchSize, batches, "The largest batch of the batcher, or 0 alone for a model without a batch dimension. Another batch size than the default's drops its preferred sizes.", "`max_batch_size`, above 0 with `dynamic_batching`"),
+		setting(search.KnobPreferredBatchSize, Type{Name: "list of whole numbers from 1; or a list of such lists",
+			Schema: `{"anyOf": [{"type": "integer", "minimum": 1}, {"type": "array", "minItems": 1, "items": {"anyOf": [{"type": "integer", "minimum": 1}, {"type": "array", "items": {"type": "integer", "minimum": 1}}]}}]}`,
+			Good:   []string{"[4, 8]", "[[4], [4, 8]]"}, Bad: []string{"[]", "[0]", "some"}}, "A list of sizes is one value, and a list of lists is several.", "`dynamic_batching.preferred_batch_size`"),
+		setting(search.KnobMaxQueueDelay, delays, "The longest time for which a request waits for others to fill the batch.", "`dynamic_batching.max_queue_delay_microseconds`"),
+	}
+}
+
+// otherKnobs are session entries, providers' options and fields of ModelConfig.
+func otherKnobs() []Others {
+	any := Type{Name: "a value or a list, nested as in config.pbtxt", Schema: `true`}
+	texts := Type{Name: "text; or a list", Schema: oneOrMore(anyText)}
+	fields := (&configpb.ModelConfig{}).ProtoReflect().Descriptor().Fields()
+	var known []string
+	for i := range fields.Len() {
+		known = append(known, fields.Get(i).TextName())
+	}
+	return []Others{
+		{Pattern: `^session\..+`, Type: texts},
+		{Pattern: `^(` + strings.Join(provider.Names(), "|") + `)\..+`, Type: texts},
+		{Pattern: `^(` + strings.Join(known, "|") + `)$`, Type: any},
+	}
+}

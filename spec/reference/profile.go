@@ -1,0 +1,161 @@
+package reference
+
+import (
+	"time"
+
+	"tuner/search/plan"
+	"tuner/spec"
+)
+
+// day is the unit in which the longest budget is thought.
+const day = 24 * time.Hour
+
+// Profile describes profile.yaml.
+func Profile() File {
+	return File{
+		Name: "profile.yaml",
+		Intro: "`tuner profile -f profile.yaml` and `tuner run -f profile.yaml` read this file. [profile.yaml](profile.md) explains how its parts work together. " +
+			"`tuner init MODEL` writes one with values for your machine.",
+		Fields: []Field{
+			{Name: "model", Type: path("model.onnx"), Required: true, Meaning: "An ONNX file, or a Triton model folder. A folder's model file and config.pbtxt are used."},
+			{Name: "config", Type: path("config.pbtxt"), Without: "Triton's auto-completion makes the default from the model",
+				Meaning: "The config.pbtxt of the default configuration, for an ONNX file. Auto-completion makes two CPU instances on all cores, and batches up to 4 where the model has a batch dimension."},
+			servedName("the model's file or folder name"),
+			{Name: "output", Type: path("out/minilm"), Without: "`out/NAME`", Meaning: "Folder of the campaign: its journal, later the results."},
+			{Name: "deploy_target", Type: words(spec.TargetTriton, spec.TargetTuner), Default: spec.TargetTriton,
+				Meaning: "`triton` keeps the settings that a stock Triton's onnxruntime backend honours, so that you deploy the server that was measured. `tuner` opens all options of the bundled engine."},
+			{Name: "mode", Type: words(spec.ModeOnline, spec.ModeOffline), Without: "neither",
+				Meaning: "The purpose of serving, in place of an objective. `online`: someone waits for each answer. The objective is the latency: the percentile that the constraints name, else p99. The search begins at the lowest load. " +
+					"`offline`: nobody waits. The objective is the throughput, and `load.concurrency: auto` is the highest level alone."},
+			{Name: "runner", Fields: runner(), Meaning: "The server that is measured. See [Servers](profile.md#servers)."},
+			{Name: "finals", Meaning: "The server of the final trials, if it is another one than the search's.", Fields: []Field{
+				{Name: "runner", Fields: runner(), SameAs: "runner", Required: true, Meaning: "The server."},
+			}},
+			{Name: "search", Fields: searchFields()},
+			space(),
+			{Name: "load", Fields: append([]Field{
+				{Name: "concurrency", Type: series(whole(1, 0), false).or(words("auto")), Default: "auto", Unit: "requests in flight",
+					Meaning: "A closed loop: each answer is followed by the next request. For each configuration the search looks for the best load in this range. In a range or `auto` it may use loads between the levels. " +
+						"`auto` has powers of two up to four full batches for every instance of the largest pool, at least 64, at most 1024."},
+				{Name: "request_rate", Type: series(whole(1, 10_000_000), false), Unit: "requests per second", Without: "a closed loop",
+					Meaning: "An open loop, in place of `concurrency`: requests arrive as those of independent users do (Poisson), whatever the server does. Latencies count from the scheduled instant. " +
+						"A range without `step` and `scale` doubles from `min`, and ends with `max`. While 1,024 requests are unanswered, further ones are dropped and count as failed."},
+				{Name: "client_batch_size", Type: whole(1, 0), Default: "1", Unit: "inferences", Meaning: "Inferences in one request."},
+			}, inputs(true))},
+			{Name: "objective", Type: metric(), Default: "throughput", Meaning: "The metric that the search improves. With `mode: online` the default is the latency."},
+			{Name: "weights", Type: weights(), Without: "`objective` alone",
+				Meaning: "Several metrics in place of `objective`. Scores are on a log scale: with `{throughput: 10, latency_p99: 5}`, twice the throughput outweighs twice the latency by 10 : 5."},
+			{Name: "constraints", Type: limits(true), Without: "none, except `accuracy: {metric: cosine, min: 0.99}` where other precisions are searched",
+				Meaning: "Limits that a configuration must keep. `throughput` takes `min`, `gpu_utilization` takes both, every other metric takes `max`. A bare latency is in milliseconds, and a bare size in megabytes. " +
+					"`accuracy: {metric, min}` or `{metric, max}` limits how far the outputs of a variant may differ from the original's. See [Accuracy](profile.md#accuracy)."},
+			price("none: the metric `cost` is unknown"),
+			accuracySection(),
+		},
+	}
+}
+
+// servedName is the name of a model when served.
+func servedName(without string) Field {
+	return Field{Name: "name", Type: Type{Name: "text: letters, digits, `_`, `.`, `-`", Schema: `{"type": ["string", "number"], "pattern": "^[A-Za-z0-9_][A-Za-z0-9_.-]*$"}`,
+		Good: []string{"minilm", "resnet-50_v1.5"}, Bad: []string{"a/b", "-a", `"a b"`}}, Without: without, Meaning: "The name under which the model is served."}
+}
+
+// price is what the machine costs.
+func price(without string) Field {
+	return Field{Name: "price", Without: without, Meaning: "The metric `cost` needs it. With it, every report tells the cost.", Fields: []Field{
+		{Name: "per_hour", Type: positive(), Unit: "any currency", Required: true, Meaning: "The cost of the machine for an hour."},
+	}}
+}
+
+// inputs is the section of sizes; isProfile adds the inputs whose sizes are examples.
+func inputs(isProfile bool) Field {
+	f := Field{Name: "inputs", Fields: []Field{
+		{Name: "shape", Type: Type{Name: "mapping: input to list of sizes", Schema: `{"type": "object", "additionalProperties": {"type": "array", "items": {"type": "integer", "minimum": 1}}}`,
+			Good: []string{"{input_ids: [32], pixels: [3, 224, 224]}"}, Bad: []string{"{input_ids: 32}", "{input_ids: [0]}", "[32]"}}, Without: "no input has a symbolic dimension",
+			Meaning: "The shape of an input in a request, without the batch dimension. An input with symbolic dimensions needs it."},
+	}}
+	if isProfile {
+		f.Fields = append(f.Fields, Field{Name: "examples", Type: Type{Name: "name of an input; or a list", Schema: oneOrMore(anyText), Good: []string{"[input_ids]", "input_ids"}, Bad: []string{"[]"}},
+			Without: "none", Beside: "shape: {input_ids: [32]}",
+			Meaning: "Inputs whose shape is an example: every report says so. `tuner init` and `tuner run` write it where the model leaves sizes open and you give none. They take 224, or the side that the model fixes, for the sides of an image, and 32 for others."})
+	}
+	return f
+}
+
+// runner has the fields of a server to be measured.
+func runner() []Field {
+	const local, remote = "mode: local", "mode: remote, url: 'gpu-host:8001'"
+	return []Field{
+		{Name: "mode", Type: Type{Name: quoted([]string{spec.RunnerBundled, spec.RunnerLocal, spec.RunnerRemote}), Schema: words(spec.RunnerBundled, spec.RunnerLocal, spec.RunnerRemote).Schema,
+			Good: []string{spec.RunnerLocal}, Bad: []string{"docker"}}, Default: spec.RunnerBundled,
+			Meaning: "`bundled` is the engine that is part of tuner. `local` launches a tritonserver. `remote` measures a server that runs already."},
+		{Name: "protocol", Type: words(spec.ProtocolGRPC, spec.ProtocolHTTP), Default: spec.ProtocolGRPC, Beside: local, Meaning: "The protocol of requests. The scheme of `url` decides where it has one."},
+		{Name: "server", Type: Type{Name: "program", Schema: `{"type": "string", "minLength": 1}`, Good: []string{"tritonserver", "./server.sh"}, Bad: []string{`""`}}, Default: spec.DefaultServer, Beside: local,
+			Meaning: "For `local`: a tritonserver, or a program that takes its options. A name without a slash is looked for in `PATH`."},
+		{Name: "args", Type: Type{Name: "text; or a list", Schema: oneOrMore(anyText), Good: []string{"[--log-verbose=1, --exit-on-error=false]"}, Bad: []string{"[]", "[--http-port=1]"}}, Without: "none", Beside: local,
+			Meaning: "For `local`: further options of the server. tuner itself sets repository, model control, ports and addresses."},
+		{Name: "environment", Type: Type{Name: "mapping: name to text", Schema: `{"type": "object", "additionalProperties": ` + anyText + `}`, Good: []string{`{OMP_NUM_THREADS: 1, DEBUG: ""}`}, Bad: []string{"[A]"}},
+			Without: "none", Beside: local,
+			Meaning: "For `local`: environment variables, beside tuner's own. `\"\"` is a variable without a value. Set `CUDA_VISIBLE_DEVICES` for [tuner itself](../design/providers.md#gpus)."},
+		{Name: "log", Type: path("server.log"), Without: "none", Beside: local, Meaning: "For `local`: the server's output is appended to this file."},
+		{Name: "url", Type: Type{Name: "text: `HOST[:PORT]`, also behind `http://`, `https://`, `grpc://` or `grpcs://`", Schema: `{"type": "string", "minLength": 1}`,
+			Good: []string{"gpu-host:8001"}, Bad: []string{`"me@host"`, `"host:0"`}}, Without: "required for `remote`", Beside: "mode: remote",
+			Meaning: "For `remote`: the server. Triton's ports are the defaults: 8001 for gRPC, 8000 for HTTP."},
+		{Name: "metrics_url", Type: text("http://gpu-host:8002/metrics"), Without: "none", Beside: remote, Meaning: "For `remote`: the server's metrics page. tuner reads the GPUs and the memory of the server's machine from it."},
+		{Name: "model_repository", Type: path("/mnt/models"), Without: "files travel over the wire", Beside: remote,
+			Meaning: "For `remote`: the server's model repository, where this machine sees it. Model files are put there while they are measured."},
+		{Name: "headers", Type: Type{Name: "mapping: name to text", Schema: `{"type": "object", "additionalProperties": ` + anyText + `}`, Good: []string{"{authorization: $TOKEN}"}, Bad: []string{"[A]"}},
+			Without: "none", Beside: remote,
+			Meaning: "For `remote`: header fields of every request (gRPC: metadata). `$NAME` in a text is an environment variable, which keeps secrets out of file and journal. See [what else is kept out](journal.md#secrets)."},
+		{Name: "tls", Beside: remote, Without: "the system's authorities", Meaning: "For `remote`: PEM files for TLS. `https://` and `grpcs://` ask for TLS, too. Without them this section names one file at least.", Fields: []Field{
+			{Name: "ca", Type: path("ca.pem"), Without: "the system's authorities", Meaning: "Certificate authorities to trust."},
+			{Name: "certificate", Type: path("client.pem"), Without: "none", Meaning: "The client's own certificate, with its chain."},
+			{Name: "key", Type: path("client.key"), Without: "none", Meaning: "The key of the client's certificate."},
+		}},
+	}
+}
+
+// searchFields are those of the section search.
+func searchFields() []Field {
+	longest := 30 * day
+	return []Field{
+		{Name: "strategy", Type: words(plan.Names()...), Default: plan.Guided,
+			Meaning: "`guided` learns how long batches take, predicts every configuration at every load, and measures where the best may be. `grid` measures every combination. `random` measures them in random order. " +
+				"`quick` is Model Analyzer's hill climb over `max_batch_size` and `instance_count`, with every other knob at its first value."},
+		{Name: "budget", Type: duration(time.Second, longest), Default: "10m",
+			Meaning: "The search ends after this time. It begins no trial that is expected to end later, and finishes a trial that takes longer. A trial that hangs is ended. The limit is 2 minutes for loading a model, " +
+				"and for the first answers of new sessions. Later it is 10 s without an answer, or 20 times the longest latency.",
+			Fields: []Field{
+				{Name: "time", Type: duration(time.Second, longest), Without: "no limit in time", Beside: "trials: 100", Meaning: "The time, where `trials` is given, too."},
+				{Name: "trials", Type: whole(1, 1_000_000), Unit: "measurements", Without: "no limit", Meaning: "The search ends after this number of measurements."},
+			}},
+		{Name: "seed", Type: whole(0, 0), Default: "1", Meaning: "The same seed, space and measurements give the same search."},
+		{Name: "window", Type: duration(50*time.Millisecond, 5*time.Minute), Default: "1s",
+			Meaning: "The shortest length of a measurement window. Slow models get [longer ones](../design/measurement.md#a-trial)."},
+		{Name: "confidence", Type: probability(), Without: "0.95", Unit: "probability",
+			Meaning: "The probability with which the recommended configuration keeps all constraints. A lower value recommends configurations nearer to a limit."},
+		{Name: "until", Type: share(false), Without: "the search continues while anything is worth a trial",
+			Meaning: "The search ends before its budget once nothing else is likely to be better by more than this share, and the answer is confirmed. `search.confidence` says how likely. " +
+				"`--until` on the command line comes before it. See [Budget or until](profile.md#budget-or-until)."},
+		{Name: "earlier", Type: list(path("out/minilm")), Without: "none",
+			Meaning: "Output folders of earlier campaigns to learn from. `--earlier DIR` on the command line adds one. See [Earlier campaigns](profile.md#earlier-campaigns)."},
+	}
+}
+
+// accuracySection says how variants are compared with the original.
+func accuracySection() Field {
+	const variants = "space: {precision: [fp32, int8]}"
+	return Field{Name: "accuracy", With: variants, Meaning: "How the outputs of variants are compared with the original's. See [Accuracy](profile.md#accuracy).", Fields: []Field{
+		{Name: "data", Type: path("inputs.npz"), With: variants, Without: "synthetic inputs", Meaning: "Inputs to compare on: `.npz`, `.npy`, a folder of `NAME.npy`, or perf_analyzer's JSON. See [data files](data.md)."},
+		{Name: "calibration", Type: path("calibration.npz"), With: variants, Without: "`accuracy.data`, else other synthetic inputs", Meaning: "Inputs from which `int8_static` takes its ranges."},
+		{Name: "calibration_method", Type: words(spec.CalibrationMinMax, spec.CalibrationPercentile, spec.CalibrationEntropy), With: variants, Without: spec.CalibrationMinMax,
+			Meaning: "How `int8_static` takes its ranges from these inputs."},
+		{Name: "rows", Type: whole(1, 1_000_000), With: variants, Unit: "rows", Without: "all of the data, or 64 synthetic ones",
+			Meaning: "The most rows that are compared. The outputs of all rows are held in memory, the original's and one variant's. It is an error if they need more than half of the machine's memory."},
+		{Name: "max_kept", Type: share(true), With: variants, Default: "25%", Meaning: "The largest share of convertible operators that may stay in fp32 to keep the limit."},
+		{Name: "command", Type: text("python3 metric.py"), With: "constraints: {accuracy: {metric: command, min: 0.9}}\n" + variants, Without: "none",
+			Meaning: "A command that computes your own metric, for `constraints: {accuracy: {metric: command, min: …}}`."},
+		{Name: "unchecked_options", Type: flag(), With: variants, Default: "false",
+			Meaning: "Accepts options of execution providers that lower the precision (`precision_mode: FP16`), although nothing compares their outputs."},
+	}}
+}
