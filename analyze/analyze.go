@@ -16,21 +16,24 @@ import (
 	"tuner/spec"
 )
 
-// Options say how to look at a campaign.
+// Options select how a campaign is analyzed: the goal, the ranking and the tables.
 type Options struct {
-	Goal *search.Goal // instead of the profile's; nil keeps it
+	Goal *search.Goal // replaces the profile's goal; nil keeps that
 	Top  int          // see Result.Top
-	// Confidence is the probability with which what is recommended keeps the constraints, between 0.5 and 1, instead of the
-	// profile's; 0 keeps that.
+	// Confidence is the required probability, between 0.5 and 1, that the recommended configuration
+	// keeps the constraints. 0 keeps the profile's value.
 	Confidence float64
-	Rank       string        // spec.RankScore ("" too) or spec.RankTop3Mean
-	At         spec.At       // the load at which configurations are compared; the zero value: each at its best
+	Rank       string        // spec.RankScore (or "") or spec.RankTop3Mean
+	At         spec.At       // the load at which configurations are compared; zero value: each at its best load
 	CSV        spec.CSVFiles // see Result.CSV
 	Plots      []spec.Plot   // see Result.Plots
 }
 
-// Analyze ranks what a campaign measured. The same campaign and options give the same result. The error is a LoadError when Options.At
-// is a load that nothing was measured at, an ObjectiveError when the goal's objective cannot be told of what was measured.
+// Analyze ranks what a campaign measured. It is deterministic: the same campaign and options give
+// the same result.
+//
+// The error is a LoadError if nothing was measured at the load Options.At. It is an ObjectiveError
+// if no measurement has the metrics of the goal's objective.
 func Analyze(c Campaign, o Options) (Result, error) {
 	goal := c.Profile.Goal
 	if o.Goal != nil {
@@ -100,8 +103,9 @@ func analyzed(c Campaign, o Options, goal search.Goal) (Result, error) {
 	return r, nil
 }
 
-// viewOf sees a campaign by what is known of it, compared at one load or each at its best (nil). Figures of
-// other loads, and of the search's server where the finals ran on another one (isTwo), are known too.
+// viewOf makes the view of a campaign from its posterior. Configurations are compared at one load,
+// or each at its best load (nil). The view also has figures of other loads, and of the search's
+// server if the finals ran on another one (isTwo).
 func viewOf(p *plan.Plan, known *posterior.Posterior, at *measure.Load, isTwo bool) view {
 	v := p.DecideAt(known, at)
 	var further []verdict.Verdict
@@ -120,7 +124,7 @@ func viewOf(p *plan.Plan, known *posterior.Posterior, at *measure.Load, isTwo bo
 	return w
 }
 
-// onSearchServer is what is known of the search's server alone.
+// onSearchServer restricts a posterior to the cells of the search's server.
 type onSearchServer struct{ *posterior.Posterior }
 
 // Measured lists the cells that the search's server measured.
@@ -128,7 +132,8 @@ func (s onSearchServer) Measured() []posterior.Measured {
 	return slices.DeleteFunc(s.Posterior.Measured(), func(m posterior.Measured) bool { return m.IsElsewhere })
 }
 
-// assess fills in the figures of all configurations, and meanwhile tells the events to the campaign's strategy once more.
+// assess fills in the figures of all configurations. In parallel it replays the events to the
+// campaign's strategy.
 func assess(c Campaign, configs []Config, memory []held, events []search.Event, goal search.Goal, confidence float64) (strategy replayed, err error) {
 	var telling sync.WaitGroup
 	telling.Go(func() { strategy, err = replay(c, goal, confidence) })
@@ -150,14 +155,14 @@ func byCandidate(events []search.Event) map[string][]search.Event {
 	return own
 }
 
-// assessed fills in the figures of a configuration from its own events.
+// assessed returns a configuration with the figures of its own events.
 func assessed(c Config, own []search.Event, memory held, goal search.Goal) Config {
 	c.Points = points(own, goal, memory)
 	return c
 }
 
-// assigned collects what is known of the nodes that execution providers took, by provider; those of a further runtime only
-// where the runtimes before lack the provider.
+// assigned returns, for each execution provider, the nodes that it took. The nodes of a later
+// runtime count only if no earlier runtime has that provider.
 func assigned(facts search.Facts) map[string]string {
 	all := maps.Clone(facts.Assigned)
 	for _, r := range facts.Runtimes {
@@ -173,15 +178,16 @@ func assigned(facts search.Facts) map[string]string {
 	return all
 }
 
-// atLoads leaves the service trials out, whose figures are of batches and not of a load. Those that failed stay: they say why the
-// configurations of an engine process were not measured.
+// atLoads removes the service trials, since they measure batches and not a load. Failed service
+// trials stay: they are the reason why the configurations of an engine process have no figures.
 func atLoads(events []search.Event) []search.Event {
 	return slices.DeleteFunc(slices.Clone(events), func(e search.Event) bool {
 		return e.Trial.Phase == search.PhaseService && e.Measurement.Failure == nil
 	})
 }
 
-// describe lists the configurations of the events in order of first trial, the default first even when it was not.
+// describe lists the configurations of the events in order of first trial. The default comes first
+// even if its first trial was later.
 func describe(c Campaign, events []search.Event, base *modelconfig.Config) ([]Config, error) {
 	candidates := []search.Candidate{{}}
 	seen := map[string]bool{candidates[0].Key(): true}
@@ -211,7 +217,7 @@ func describe(c Campaign, events []search.Event, base *modelconfig.Config) ([]Co
 	return configs, err
 }
 
-// configName names the configurations as Model Analyzer does; index 0 is the default.
+// configName names configurations as Model Analyzer does. Index 0 is the default.
 func configName(model string, index int) string {
 	if index == 0 {
 		return model + "_config_default"
@@ -219,7 +225,8 @@ func configName(model string, index int) string {
 	return fmt.Sprintf("%s_config_%d", model, index-1)
 }
 
-// points pools a candidate's successful trials by load, the final phase's apart from the search's.
+// points pools a candidate's successful trials by load. It keeps the final phase apart from the
+// search.
 func points(own []search.Event, goal search.Goal, memory held) []Point {
 	type pools struct{ search, final []measure.Measurement }
 	byLoad := map[measure.Load]*pools{}
@@ -246,8 +253,8 @@ func points(own []search.Event, goal search.Goal, memory held) []Point {
 	return list
 }
 
-// newPoint reports the final phase's figures where there are any: those of the search were looked at to choose what to
-// confirm, so that the chosen ones tend to flatter.
+// newPoint reports the figures of the final phase if there are any. The figures of the search
+// decided what the finals measure, so those of chosen configurations are too good on average.
 func newPoint(load measure.Load, searched, final []measure.Measurement, goal search.Goal, memory held) Point {
 	if len(final) == 0 {
 		return Point{Load: load, Sample: newSample(searched, goal, memory.searched), Score: noScore}
@@ -260,7 +267,7 @@ func newPoint(load measure.Load, searched, final []measure.Measurement, goal sea
 	return p
 }
 
-// failures lists the trials without figures in the order in which they happened.
+// failures lists the trials without figures, oldest first.
 func failures(events []search.Event, configs []Config) []Failure {
 	names := map[string]string{}
 	for _, c := range configs {
@@ -284,7 +291,7 @@ func reused(list []search.Earlier) []Reused {
 	return all
 }
 
-// ending reads how the campaign ended, but for what its strategy claims (claims).
+// ending reads how the campaign ended. It leaves the strategy's claims to claims.
 func ending(c Campaign) Ending {
 	if c.End == nil {
 		return Ending{Interrupted: true, Reason: "it was killed, or is still running"}
@@ -292,8 +299,8 @@ func ending(c Campaign) Ending {
 	return Ending{Interrupted: c.End.Interrupted, Reason: c.End.Reason}
 }
 
-// claims are the verdict and what the strategy says of itself, in sentences, and the latter alone. A claim is of each configuration at its best load,
-// so that other views have none.
+// claims returns two lists of sentences: the verdict with the strategy's remarks, and the remarks
+// alone. A claim compares configurations at their best loads, so other views have none.
 func claims(r Result, told replayed) (statement, notes []string) {
 	if !r.ByBestLoad() {
 		return nil, nil
@@ -302,7 +309,8 @@ func claims(r Result, told replayed) (statement, notes []string) {
 	return append(r.Verdict.Sentences(r.Goal), notes...), notes
 }
 
-// account sums up where the time went. Without a record of the end, the last event tells how long it took.
+// account sums up the campaign's time by activity. Without a record of the end, the last event
+// gives the total.
 func account(c Campaign) Account {
 	if e := c.End; e != nil {
 		return Account{e.Elapsed, e.Windows, e.Launches, e.Reconfigurations, e.WarmUps, e.Decisions}

@@ -69,7 +69,7 @@ func TestReplayWithoutJournal(t *testing.T) {
 
 func TestConfigurationsAreNamedInOrderOfFirstTrial(t *testing.T) {
 	t.Parallel()
-	// The better one is tried second, and failed trials count.
+	// The better configuration is tried second. Failed trials count as trials.
 	r := mustAnalyze(t, analyzetest.New(t, analyzetest.Profile).
 		Measure(search.Candidate{}, 8).
 		Fail(analyzetest.Candidate(4, 2, 4), 8, measure.StageStart, "not ready").
@@ -107,7 +107,7 @@ func TestGainIsTheRatioOfBestValues(t *testing.T) {
 	if !ok || best.Gain == nil {
 		t.Fatalf("no winner with a gain: %+v", best)
 	}
-	// The objective is throughput alone, so that the gain is the quotient of the two throughputs.
+	// The objective is throughput alone, so the gain is the quotient of the two throughputs.
 	own, base := best.Best.Values[measure.Throughput].Value, r.Default().Best.Values[measure.Throughput].Value
 	if math.Abs(best.Gain.Value-own/base) > 1e-9 {
 		t.Errorf("gain is %v, want %v / %v = %v", best.Gain.Value, own, base, own/base)
@@ -127,11 +127,11 @@ func TestFinalPhaseTakesPrecedence(t *testing.T) {
 	if !best.Best.Confirmed || best.Best.Load.Concurrency != 16 {
 		t.Fatalf("best point is %v at %v, want the confirmed one at concurrency 16", best.Best.Confirmed, best.Best.Load)
 	}
-	// Two confirming trials of two windows each, on a launch of their own each.
+	// There are two confirming trials. Each has two windows and a launch of its own.
 	if got := [2]int{best.Best.Windows, best.Best.Launches}; got != [2]int{4, 2} {
 		t.Errorf("windows and launches are %v, want [4 2]", got)
 	}
-	if best.Best.LaunchTime != 600*time.Millisecond { // which every launch of the recorder takes
+	if best.Best.LaunchTime != 600*time.Millisecond { // the time of every launch in analyzetest
 		t.Errorf("launch time is %v, want 600ms", best.Best.LaunchTime)
 	}
 	if best.Best.Searched == nil || best.Best.Searched.Windows != 2 {
@@ -139,7 +139,8 @@ func TestFinalPhaseTakesPrecedence(t *testing.T) {
 	}
 }
 
-// The best of the search does not serve on a fresh launch: what was confirmed comes first. One that failed once and served again is confirmed.
+// The best configuration of the search fails on a fresh launch, so a confirmed one comes first. A
+// configuration that failed once and served again counts as confirmed.
 func TestFailedFinals(t *testing.T) {
 	t.Parallel()
 	failing, other := analyzetest.Candidate(2, 1, 16), analyzetest.Candidate(2, 1, 4)
@@ -165,7 +166,7 @@ func TestFailedFinals(t *testing.T) {
 
 func TestGoalOverride(t *testing.T) {
 	t.Parallel()
-	limit := 0.012 // s: of the loads tried, only the smallest keep it
+	limit := 0.012 // s; only the smallest load that was tried keeps it
 	goal := search.Goal{
 		Objective:   search.Objective{Terms: []search.Term{{Metric: measure.Throughput, Weight: 1}}},
 		Constraints: []search.Constraint{{Metric: measure.LatencyP99, Max: &limit}},
@@ -194,7 +195,7 @@ func TestNothingSatisfies(t *testing.T) {
 		t.Fatal("there is a winner")
 	}
 	nearest, ok := r.Nearest()
-	// At concurrency 2 two instances answer in 5 ms, one instance in 8 ms (a batch of two).
+	// At concurrency 2, two instances answer in 5 ms. One instance takes 8 ms for a batch of two.
 	if !ok || nearest.Name != "minilm_config_0" || nearest.Best.Load.Concurrency != 2 {
 		t.Fatalf("nearest is %s at %v, want minilm_config_0 at concurrency 2", nearest.Name, nearest.Best)
 	}
@@ -210,7 +211,8 @@ func TestNothingSatisfies(t *testing.T) {
 
 func TestAccount(t *testing.T) {
 	t.Parallel()
-	// One launch (0.6 s) and one reconfiguration (0.08 s); two warm-ups of 0.4 s; 2 × 2 s of windows; 2 × 20 ms besides.
+	// The parts are: one launch (0.6 s), one reconfiguration (0.08 s), two warm-ups of 0.4 s, 2 × 2
+	// s of windows, and 2 × 20 ms of decisions.
 	want := analyze.Account{
 		Elapsed: 5520 * time.Millisecond, Windows: 4 * time.Second, Launches: 600 * time.Millisecond,
 		Reconfigurations: 80 * time.Millisecond, WarmUps: 800 * time.Millisecond, Decisions: 40 * time.Millisecond,
@@ -235,8 +237,8 @@ func TestAccount(t *testing.T) {
 	}
 }
 
-// Service trials take time, and say what the strategy needs; the figures are the same without them. One that failed is a failed
-// trial like any other.
+// Service trials take time and inform the strategy. They do not change any figure. A failed service
+// trial counts as a failed trial.
 func TestServiceTrialsAreNoFigures(t *testing.T) {
 	t.Parallel()
 	known, other := analyzetest.Candidate(2, 1, 16), analyzetest.Candidate(1, 2, 8)
@@ -253,7 +255,7 @@ func TestServiceTrialsAreNoFigures(t *testing.T) {
 	if with.ServiceTrials != 2 {
 		t.Errorf("%d service trials, want 2", with.ServiceTrials)
 	}
-	// Each has 2 s of windows; the second is on another engine process.
+	// Each has 2 s of windows. The second runs on another engine process.
 	if more := with.Account.Windows - plain.Account.Windows; more != 4*time.Second || with.Account.Launches <= plain.Account.Launches {
 		t.Errorf("account %+v, without service trials %+v", with.Account, plain.Account)
 	}
@@ -280,7 +282,8 @@ func TestSetupOfDefaultAndCandidate(t *testing.T) {
 	}
 }
 
-// The journal in testdata was written by the synthetic campaign below; it keeps the format readable by later versions.
+// The synthetic campaign below wrote the journal in testdata. The test ensures that later versions
+// can still read the format.
 func TestRecordedJournal(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join("..", "testdata", "journals", "minilm")
@@ -312,12 +315,14 @@ func TestRecordedJournal(t *testing.T) {
 		t.Errorf("ranking (-want +got):\n%s", diff)
 	}
 	if best, _ := r.Winner(); !best.Best.Confirmed || best.Gain == nil || math.Abs(best.Gain.Value-1.59) > 0.03 {
-		// The formula gives 2 · 8 / 26 ms = 615/s at concurrency 16, and for the default, whose threads share the cores, 387/s at concurrency 8.
+		// At concurrency 16 the formula gives 2 · 8 / 26 ms = 615/s. The default gets 387/s at
+		// concurrency 8, since its threads share the cores.
 		t.Errorf("winner is %+v, want a confirmed one, 1.59 × the default", best)
 	}
 }
 
-// Batches of 8 and 16 were asked for; that the default's 4 on one thread serve more does not make them the winner.
+// The profile asks for batches of 8 and 16. The default's batches of 4 on one thread serve more,
+// but they are outside the space and must not win.
 func TestCurveNeverWins(t *testing.T) {
 	t.Parallel()
 	chosen := analyzetest.Candidate(2, 2, 16)
@@ -335,14 +340,14 @@ func TestCurveNeverWins(t *testing.T) {
 		if !ok || best.Candidate.Key() != chosen.Key() {
 			t.Fatalf("%s: the winner is %v, want %v", name, best.Candidate, chosen)
 		}
-		// One thread for each of two instances leaves the two cores nothing to share.
+		// Two instances with one thread each use both cores without sharing any.
 		if last := r.Configs[2]; last.Candidate.Key() != curve.Key() || !last.CurveOnly || last.Best.Score.Value <= best.Best.Score.Value || last.Rank != 3 {
 			t.Errorf("%s: the last is %v (rank %d), want %v with a better score", name, last.Candidate, last.Rank, curve)
 		}
 	}
 }
 
-// Nor does it by the mean of three loads.
+// It must not win by the mean of three loads either.
 func TestCurveNeverWinsByTheMean(t *testing.T) {
 	t.Parallel()
 	chosen := analyzetest.Candidate(2, 2, 16)
@@ -356,7 +361,8 @@ func TestCurveNeverWinsByTheMean(t *testing.T) {
 	}
 }
 
-// What failed on a fresh launch cannot be deployed, even where nothing else was measured.
+// A configuration that failed on a fresh launch cannot be deployed, even if nothing else was
+// measured.
 func TestFailedFinalsNeverWin(t *testing.T) {
 	t.Parallel()
 	r := mustAnalyze(t, analyzetest.New(t, analyzetest.Profile).Measure(search.Candidate{}, 8, 8).FailFinal(search.Candidate{}, 8), analyze.Options{})
@@ -366,7 +372,8 @@ func TestFailedFinalsNeverWin(t *testing.T) {
 	}
 }
 
-// The first stage changes what serves the model and leaves the default's 2 instances and batches of 4 alone.
+// The first stage changes only what serves the model. It keeps the default's 2 instances and
+// batches of 4.
 func TestFirstStage(t *testing.T) {
 	t.Parallel()
 	precisions := strings.Replace(analyzetest.Profile, "intra_op_threads: [1, 2]", "intra_op_threads: [1, 2]\n  precision: [fp32, int8]", 1)
@@ -388,18 +395,21 @@ func TestFirstStage(t *testing.T) {
 	check("a winner with nothing of it", begin().Measure(search.NewCandidate(search.Setting{Knob: search.KnobMaxBatchSize, Value: "16"}), 32), "minilm_config_default")
 	check("measured for the curve", begin().Measure(int8(analyzetest.Candidate(2, 1, 16)), 16).Curve(int8(threads(1)), 4, 8), "minilm_config_1")
 	check("seen by the search", begin().Measure(int8(analyzetest.Candidate(2, 1, 4)), 8).Measure(int8(analyzetest.Candidate(2, 1, 16)), 16), "minilm_config_0")
-	// That fp32 is better on one thread says nothing of int8, whose own settings are missing; measured, they are the better ones.
+	// fp32 is better on one thread. That does not tell how int8 does with its own settings, which
+	// are not measured. Once measured, they are better.
 	unrelated := func() *analyzetest.Builder {
 		return begin().Measure(analyzetest.Candidate(2, 1, 4), 8).Measure(int8(analyzetest.Candidate(2, 1, 16)), 16)
 	}
 	check("unrelated to the winner", unrelated(), "")
 	check("the better of two", unrelated().Curve(int8(threads(1)), 4, 8), "minilm_config_2")
-	// All cores, said explicitly, are what the default has; measured at a lower load they are no better.
+	// All cores, set explicitly, are equal to the default. Measured at a lower load they are no
+	// better.
 	check("no better than the default", begin().Curve(threads(2), 4), "minilm_config_default")
 }
 
-// Batches of 8 and one instance were asked for, which is slower than what the default has. So the first stage lies outside of the space and is the
-// better one: the best stands for it.
+// The profile asks for batches of 8 and one instance, which is slower than the default's setting.
+// So the first stage lies outside the space and is better than the best. The result names the best
+// in its place.
 func TestFirstStageIsAtMostTheBest(t *testing.T) {
 	t.Parallel()
 	profile := strings.Replace(analyzetest.Profile, "instance_count: [1, 2]\n  max_batch_size: [4, 8, 16]", "instance_count: [1]\n  max_batch_size: [8]", 1)

@@ -8,18 +8,21 @@ import (
 	"tuner/measure"
 )
 
-// Breakdown is where a request's mean latency goes, and what server and machine do meanwhile.
+// Breakdown splits the mean latency of a request into its parts. It also has what server and
+// machine did meanwhile.
 type Breakdown struct {
-	Latency       float64 // s, mean, as the client sees it; the parts below add up to it, but for counts that were read apart
+	// Latency: s, mean, as the client sees it. The parts below add up to it, except for counters
+	// that were read at different instants.
+	Latency       float64
 	Queue         float64 // s
 	ComputeInput  float64 // s
 	ComputeInfer  float64 // s
 	ComputeOutput float64 // s
-	Outside       float64 // s, the rest: client, wire, front end
+	Outside       float64 // s, the rest: client, wire and front end
 	Instances     int
-	Busy          float64      // instances that execute, mean over the time; 0 unknown
-	MeanBatch     float64      // inferences in an execution; 0 unknown
-	Batches       []BatchShare // the sizes that were executed, ascending; nil unknown
+	Busy          float64      // mean number of instances that execute; 0 unknown
+	MeanBatch     float64      // inferences per execution; 0 unknown
+	Batches       []BatchShare // executed sizes, ascending; nil unknown
 	EngineCPU     float64      // cores that the engine process uses; 0 unknown
 	ClientCPU     float64      // cores that the load generator uses; 0 unknown
 	Foreign       float64      // share of the usable CPU time that other processes use, 0..1
@@ -28,7 +31,7 @@ type Breakdown struct {
 	GPU           float64      // share of the time in which the busiest GPU computes, 0..1; 0 unknown
 }
 
-// BatchShare is how often a batch size was executed.
+// BatchShare is a batch size and how often it was executed.
 type BatchShare struct {
 	Size  int
 	Share float64 // of all executions, 0..1
@@ -55,7 +58,8 @@ func batchShares(windows []measure.Window) []BatchShare {
 // Compute is the part of the latency in which an instance works on the request, in seconds.
 func (b Breakdown) Compute() float64 { return b.ComputeInput + b.ComputeInfer + b.ComputeOutput }
 
-// newBreakdown takes the windows of one load apart; nil where the server tells nothing.
+// newBreakdown splits the mean latency in the windows of one load. It returns nil if the server
+// reports no statistics.
 func newBreakdown(m measure.Measurement, instances int) *Breakdown {
 	latency, ok := m.Estimate(measure.LatencyAvg)
 	var server measure.ServerStats
@@ -85,7 +89,7 @@ func newBreakdown(m measure.Measurement, instances int) *Breakdown {
 	return &b
 }
 
-// plus adds up what a breakdown needs of two windows' statistics.
+// plus adds the fields of two windows' statistics that a breakdown uses.
 func plus(a, b measure.ServerStats) measure.ServerStats {
 	return measure.ServerStats{
 		Requests: a.Requests + b.Requests, Inferences: a.Inferences + b.Inferences, Executions: a.Executions + b.Executions,
@@ -102,24 +106,28 @@ func busiest(gpus []measure.GPUWindow) float64 {
 	return most
 }
 
-// Bottleneck is what keeps a configuration from doing more at a load.
+// Bottleneck names the part that limits a configuration's throughput at a load.
 type Bottleneck string
 
 // The bottlenecks.
 const (
-	BottleneckClient  Bottleneck = "client"  // the load generator, the wire or the front end: the server may do more
+	BottleneckClient  Bottleneck = "client"  // the load generator, the wire or the front end; the server could do more
 	BottleneckCompute Bottleneck = "compute" // the instances are busy
-	BottleneckQueue   Bottleneck = "queue"   // requests wait although instances are idle
-	BottleneckMemory  Bottleneck = "memory"  // what would be better exceeds the limit on memory
-	BottleneckLoad    Bottleneck = "load"    // nothing is saturated: the load asks for no more
-	BottleneckUnknown Bottleneck = "unknown" // the server told nothing
+	BottleneckQueue   Bottleneck = "queue"   // requests wait although some instances are idle
+	BottleneckMemory  Bottleneck = "memory"  // a better configuration exceeds the limit on memory
+	BottleneckLoad    Bottleneck = "load"    // nothing is saturated; the load sends no more
+	BottleneckUnknown Bottleneck = "unknown" // the server reports no statistics
 )
 
-// Saturated is the share of the instances' time, or of the cores, from which on they are called busy, or full.
+// Saturated is the utilization, 0..1, from which instances count as busy and cores as full.
 const Saturated = 0.85
 
-// bottleneck judges a breakdown. A load generator that was short of time comes first, since it makes all else doubtful; then instances
-// that are busy, behind which requests wait in any case; only of idle ones the longest part of the latency tells.
+// bottleneck finds what limits a configuration, from its breakdown. The order of the checks
+// matters:
+//
+//   - A load generator that is short of time makes all other figures doubtful, so it comes first.
+//   - Busy instances come next, since requests wait behind them in any case.
+//   - If instances are idle, the longest part of the latency decides.
 func bottleneck(b *Breakdown, flags []measure.Flag) Bottleneck {
 	isGenerator := func(f measure.Flag) bool {
 		return f == measure.FlagClientCPU || f == measure.FlagSendDelay || f == measure.FlagLate

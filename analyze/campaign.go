@@ -1,9 +1,11 @@
-// Package analyze turns a campaign's journal into a Result: every configuration that was tried, its
-// figures with 95 % intervals, their ranking under the goal, and the gain over the default
-// configuration. It stands between the journal and the reports. Package posterior says what is
-// known, package verdict decides; this package says for what configuration and adds what explains
-// it. It is a pure function of the journal and the goal: it measures nothing, writes nothing, and
-// has no rule of its own for what is best, but for the mean of three loads.
+// Package analyze turns a campaign's journal into a Result: every configuration that was tried,
+// with 95 % intervals, its rank under the goal, and its gain over the default. It stands between
+// the journal and the reports.
+//
+// Package posterior estimates the figures and package verdict decides. This package applies them to
+// the configurations, and explains the answer. It is a pure function of the journal and the goal:
+// it measures nothing and writes nothing. Its only rule of its own for what is best is the mean of
+// three loads.
 package analyze
 
 import (
@@ -13,14 +15,14 @@ import (
 	"tuner/profile/campaign"
 )
 
-// Campaign is a journal read back, and what `tuner run` did around it.
+// Campaign is the content of a journal, with the record of the steps of `tuner run`.
 type Campaign struct {
 	campaign.Campaign
-	Steps steps.List // of `tuner run`; none where the campaign was run by itself
+	Steps steps.List // of `tuner run`; empty if the campaign was run by itself
 }
 
-// Replay reads the journal in a campaign's output folder, and the record of the steps beside it,
-// also while the campaign is running. The error is fs.ErrNotExist when there is no journal.
+// Replay reads the journal in a campaign's output folder and the record of the steps beside it. The
+// campaign may still be running. The error is fs.ErrNotExist if there is no journal.
 func Replay(dir string) (Campaign, error) {
 	c, err := campaign.Read(dir)
 	if err != nil {

@@ -12,7 +12,8 @@ import (
 	"tuner/spec"
 )
 
-// Nothing answers within 1 ms, and all within 1 s. A result claims what its own goal says, not what the campaign's did.
+// Nothing answers within 1 ms, and everything within 1 s. A result's claims follow its own goal,
+// not the campaign's.
 func TestClaimsAreOfTheGoal(t *testing.T) {
 	t.Parallel()
 	c := campaignOn(t, strings.Replace(guidedProfile, "max: 1s", "max: 1ms", 1), server{overhead: 0.0003})
@@ -31,7 +32,7 @@ func TestClaimsAreOfTheGoal(t *testing.T) {
 	limit := *copied.Constraints[0].Max
 	copied.Constraints = []search.Constraint{{Metric: copied.Constraints[0].Metric, Max: &limit}}
 	own := slices.Clone(c.End.Statement)
-	c.End.Statement = append(c.End.Statement, "So it said.") // what a journal says is not repeated
+	c.End.Statement = append(c.End.Statement, "So it said.") // the sentences of the journal are not repeated
 	if diff := cmp.Diff(own, claims(analyze.Options{Goal: &copied})); diff != "" {
 		t.Errorf("with the campaign's own goal (-want +got):\n%s", diff)
 	}
@@ -41,7 +42,7 @@ func TestClaimsAreOfTheGoal(t *testing.T) {
 		t.Errorf("within 1 s it claims %q", text)
 	}
 	for name, o := range map[string]analyze.Options{"at one load": {At: spec.At{Lowest: true}}, "by the mean": {Rank: spec.RankTop3Mean}} {
-		if list := claims(o); list != nil { // the strategy knows of best loads alone
+		if list := claims(o); list != nil { // the strategy predicts best loads only
 			t.Errorf("%s it claims %q", name, list)
 		}
 	}

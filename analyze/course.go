@@ -8,18 +8,18 @@ import (
 	"tuner/search"
 )
 
-// CourseStep is a trial as a point of the campaign's course. What is known of its configuration at its load from all trials is in the
-// configuration's point there.
+// CourseStep is one trial in the campaign's course. The configuration's point at that load has the
+// estimate from all trials.
 type CourseStep struct {
 	Name    string // of the configuration
 	Load    measure.Load
 	Phase   search.Phase
 	Elapsed time.Duration // from the campaign's start to the end of the trial
 	Failed  bool
-	Score   float64 // of the goal's objective on log scale, higher is better, by the trial's own windows alone; not a number without one
+	Score   float64 // the objective on log scale from the trial's own windows, higher is better; NaN without one
 }
 
-// course lists the trials in the order in which they were made.
+// course lists the trials in order of time.
 func course(events []search.Event, configs []Config, goal search.Goal) []CourseStep {
 	names := map[string]string{}
 	for _, c := range configs {

@@ -10,7 +10,7 @@ import (
 	"tuner/search"
 )
 
-// The course is all trials under a load in their order; service trials are none.
+// The course has all trials under a load in their order, and no service trials.
 func TestCourse(t *testing.T) {
 	t.Parallel()
 	best := analyzetest.Candidate(2, 1, 16)
@@ -36,7 +36,7 @@ func TestCourse(t *testing.T) {
 			t.Errorf("step %d is %+v, want %+v", i, got, want[i])
 		}
 	}
-	// The distribution of a subject is that of its best load: two windows of the confirmation.
+	// A subject's latencies are those of its best load: two windows of the confirmation.
 	winner, _ := r.Winner()
 	if got := r.Explanation.Subjects[0].Latencies.Count(); got != winner.Best.Requests {
 		t.Errorf("the distribution has %d requests, want %d", got, winner.Best.Requests)

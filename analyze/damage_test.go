@@ -20,7 +20,8 @@ import (
 	"tuner/search"
 )
 
-// damage changes one byte of a text: it flips a bit of it, replaces it, takes it away or puts one before it.
+// damage changes one byte of a text: it flips a bit, replaces the byte, removes it or inserts one
+// before it.
 func damage(random *rand.Rand, text []byte) (damaged []byte, what string) {
 	at, other := random.IntN(len(text)), byte(random.IntN(256))
 	switch random.IntN(4) {
@@ -38,8 +39,8 @@ func damage(random *rand.Rand, text []byte) (damaged []byte, what string) {
 	return damaged, fmt.Sprintf("byte %d %s", at, what)
 }
 
-// A journal with one byte changed, anywhere, is refused, or tells the same. What an append that was cut off leaves is the one exception: without its
-// newline the last record was never written.
+// A journal with one changed byte is refused, or gives the same result. The one exception is the
+// tail that an interrupted append leaves: without its newline the last record does not count.
 func TestDamagedJournals(t *testing.T) {
 	t.Parallel()
 	for name, from := range damagedFrom(t) {
@@ -72,7 +73,8 @@ func TestDamagedJournals(t *testing.T) {
 	}
 }
 
-// damagedFrom are journals of the present format: of a grid, of a guided search, and of one that learned from the first.
+// damagedFrom returns journals of the present format: of a grid, of a guided search, and of one
+// that learned from the grid.
 func damagedFrom(t *testing.T) map[string][]byte {
 	t.Helper()
 	journals := map[string][]byte{}
@@ -93,10 +95,11 @@ func damagedFrom(t *testing.T) map[string][]byte {
 	return journals
 }
 
-// numbers are those of a record's JSON, each with what stands before it.
+// numbers matches the numbers in a record's JSON, each with the character before it.
 var numbers = regexp.MustCompile(`([:\[,])(-?[0-9][0-9.e+]*)`)
 
-// A number that no campaign has is refused, or analyzed without a crash and without a figure that is none, also where all checksums fit.
+// A number that no campaign can have is refused, or analyzed without a crash and without an absurd
+// figure. This holds even if all checksums are right.
 func TestExtremeNumbers(t *testing.T) {
 	t.Parallel()
 	from := t.TempDir()
@@ -130,8 +133,8 @@ func TestExtremeNumbers(t *testing.T) {
 	}
 }
 
-// absurdity is a figure of a result that is none; "" where there is none such. What a server tells of itself is not looked at: its counters may begin
-// anew in a window.
+// absurdity describes a figure of a result that is impossible; "" if there is none. It does not
+// check the server's statistics: the counters may restart within a window.
 func absurdity(r analyze.Result) string {
 	for _, c := range r.Configs {
 		for _, p := range c.Points {

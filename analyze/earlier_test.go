@@ -13,10 +13,11 @@ import (
 	"tuner/search"
 )
 
-// created is when the earlier campaign of writeWithEarlier was.
+// created is the time of the earlier campaign of writeWithEarlier.
 var created = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 
-// writeWithEarlier writes the journal of a campaign that learned from one with three trials, and returns it without that.
+// writeWithEarlier writes the journal of a campaign that learned from an earlier one with three
+// trials. It returns the same campaign without the earlier one.
 func writeWithEarlier(t *testing.T, dir string) *analyzetest.Builder {
 	t.Helper()
 	best := analyzetest.Candidate(2, 1, 16)
@@ -38,7 +39,7 @@ func writeWithEarlier(t *testing.T, dir string) *analyzetest.Builder {
 	return second
 }
 
-// What was reused is counted by itself: with it the result is the same as without.
+// Reused trials are counted separately. All other results are the same with and without them.
 func TestEarlierCampaignsAreNoFigures(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -10,18 +10,19 @@ import (
 	"tuner/search/plan"
 )
 
-// explainer holds what an explanation is made of.
+// explainer holds the inputs of an explanation.
 type explainer struct {
 	replayed
 	campaign Campaign
-	result   Result // complete but for the explanation
+	result   Result // complete except for the explanation
 	space    search.Space
-	strategy plan.Explainer            // the plan's, where it can explain its answer; else nil
+	strategy plan.Explainer            // the plan's explainer; nil if it cannot explain its answer
 	own      map[string][]search.Event // by the candidate's key, without service trials
 }
 
-// replayed is a campaign's strategy once it was told all events, and what it predicted before the first final of all that the finals measured:
-// it learns from these, too, and would know their figures.
+// replayed is a campaign's strategy after all events were replayed to it. It also holds the
+// strategy's predictions for everything that the finals measured. They are made before the first
+// final, since the strategy learns from finals too.
 type replayed struct {
 	plan     *plan.Plan
 	foreseen map[cell]search.Prediction
@@ -29,13 +30,13 @@ type replayed struct {
 
 // cell is a configuration at a load.
 type cell struct {
-	key  string // of the candidate
+	key  string // key of the candidate
 	load measure.Load
 }
 
-// replay tells the campaign's events once more to its strategy, with the goal that they are ranked by, and the confidence that
-// is asked for (0: the profile's). Nothing of what it believes then is
-// in the journal but the events.
+// replay replays the campaign's events to its strategy. It uses the goal of the ranking and the
+// required confidence (0: the profile's). The journal has only events, so the strategy's beliefs
+// are computed again.
 func replay(c Campaign, goal search.Goal, confidence float64) (replayed, error) {
 	settings := c.Profile.Settings(c.Facts)
 	settings.Goal, settings.Earlier, settings.Elsewhere = goal, c.Earlier, c.Header.Finals != nil
@@ -57,7 +58,7 @@ func replay(c Campaign, goal search.Goal, confidence float64) (replayed, error) 
 
 func isFinal(e search.Event) bool { return e.Trial.Phase == search.PhaseFinal }
 
-// foresee predicts what the finals among the events to come measured.
+// foresee predicts the figures of the finals among the coming events.
 func (r replayed) foresee(coming []search.Event) {
 	strategy, ok := r.plan.Explainer()
 	if !ok {
@@ -74,7 +75,7 @@ func (r replayed) foresee(coming []search.Event) {
 	}
 }
 
-// explain says why the result is what it is, by what the strategy believes in the end.
+// explain explains the result from the strategy's final beliefs.
 func explain(c Campaign, r Result, all replayed) Explanation {
 	x := explainer{replayed: all, campaign: c, result: r, space: c.Profile.Space(c.Facts), own: byCandidate(atLoads(c.Events))}
 	x.strategy, _ = x.plan.Explainer()
@@ -94,7 +95,7 @@ func explain(c Campaign, r Result, all replayed) Explanation {
 	return explanation
 }
 
-// subjects explains the best, the second best, those that were confirmed, and the default.
+// subjects explains the best, the second best, the confirmed ones, and the default.
 func (x explainer) subjects() []Subject {
 	var list []Subject
 	for i, c := range x.result.Configs {
@@ -125,10 +126,12 @@ func (x explainer) subject(c Config) Subject {
 	return s
 }
 
-// isScored reports whether a configuration has all metrics of the objective, and of enough loads.
+// isScored reports whether a configuration has all metrics of the objective, at as many loads as
+// the ranking needs.
 func isScored(c Config) bool { return !math.IsInf(c.Score.Value, 0) }
 
-// measured joins the trials that the figures of a configuration's best point come from (see points).
+// measured joins the trials that the figures of a configuration's best point come from (see
+// points).
 func (x explainer) measured(c Config) measure.Measurement {
 	var parts []measure.Measurement
 	for _, e := range x.own[c.Candidate.Key()] {
@@ -141,8 +144,11 @@ func (x explainer) measured(c Config) measure.Measurement {
 	return pool(parts)
 }
 
-// predict fills in what the strategy knew of a subject before its figures were measured. These are its own windows': what is known
-// in the end rests on predictions, too. Where they come from the search, its beliefs know them: only the simulation is a prediction.
+// predict fills in the predictions of a subject's metrics, beside the figures of its own windows.
+// The final estimates are no test of a prediction, since they rest on it.
+//
+// For a confirmed configuration the predictions are those from before the finals. Otherwise the
+// beliefs already contain the figures, so only the simulation is a prediction.
 func (x explainer) predict(c Config, measured measure.Measurement, s *Subject) {
 	if x.strategy == nil {
 		return
@@ -166,11 +172,11 @@ func (x explainer) predict(c Config, measured measure.Measurement, s *Subject) {
 	s.Curve = &curve
 }
 
-// knobs says how much each knob matters: by the verdict's choices where a value was measured, else by what the
-// strategy believes.
+// knobs returns how much each knob matters. It uses the verdict's choices for measured values, and
+// the strategy's beliefs for others.
 func (x explainer) knobs(winner Config) []search.KnobEffect {
 	var believed []search.KnobEffect
-	if x.strategy != nil && x.result.ByBestLoad() { // what it believes is of best loads
+	if x.strategy != nil && x.result.ByBestLoad() { // its beliefs are about best loads
 		believed = x.strategy.Effects(winner.Candidate)
 	}
 	var list []search.KnobEffect
@@ -194,7 +200,7 @@ func (x explainer) knobs(winner Config) []search.KnobEffect {
 	return list
 }
 
-// believedEffect is what the strategy believes of a value of a knob.
+// believedEffect returns the strategy's belief about a value of a knob.
 func believedEffect(believed []search.KnobEffect, knob string, v search.Value) search.Effect {
 	for _, k := range believed {
 		i := slices.IndexFunc(k.Others, func(e search.Effect) bool { return e.Value == v })
@@ -205,10 +211,11 @@ func believedEffect(believed []search.KnobEffect, knob string, v search.Value) s
 	return search.Effect{Value: v, Basis: search.BasisUnknown}
 }
 
-// measuredEffect compares the winner with the best configuration that was measured with another value: the first in the
-// result's order, by the same figures. It is false where none was measured.
+// measuredEffect compares the winner with the best measured configuration that has another value of
+// a knob. It takes the first in the result's order, and the same figures. It returns false if no
+// such configuration was measured.
 func (x explainer) measuredEffect(winner Config, knob string, v search.Value) (search.Effect, bool) {
-	for _, c := range x.result.Configs { // the best first
+	for _, c := range x.result.Configs { // best first
 		mayLead := c.Best != nil && !c.CurveOnly && !c.FailedFinals && isScored(c)
 		if !mayLead || x.space.Value(c.Candidate, knob) != v || !x.result.AreComparable(*winner.Best, *c.Best) {
 			continue
@@ -224,8 +231,9 @@ func (x explainer) measuredEffect(winner Config, knob string, v search.Value) (s
 	return search.Effect{}, false
 }
 
-// change is that of the objective from the best to another configuration: the verdict's, which knows how their
-// errors hang together, or else that of the means by which they are ranked.
+// change returns the relative change of the objective from the best to another configuration. The
+// verdict's change is preferred, since it knows how the two errors correlate. Otherwise it is the
+// change between the means that rank them.
 func (x explainer) change(best, c Config) measure.Estimate {
 	if c.Choice != nil && best.Choice != nil {
 		return c.Choice.Against
@@ -233,7 +241,8 @@ func (x explainer) change(best, c Config) measure.Estimate {
 	return changeOf(x.result.Goal, best, c)
 }
 
-// barred finds what was measured to be better than the winner and exceeds the limit on memory, and no other.
+// barred finds the best configuration that was measured to be better than the winner and misses
+// only the limit on memory.
 func (x explainer) barred(winner Config) *Barred {
 	if !x.result.ByBestLoad() {
 		return nil
@@ -253,7 +262,7 @@ func (x explainer) barred(winner Config) *Barred {
 	return best
 }
 
-// untried counts what was not measured.
+// untried counts the candidates that were not measured.
 func (x explainer) untried() Untried {
 	tried := map[string]bool{}
 	for _, e := range x.campaign.Events {
@@ -269,7 +278,7 @@ func (x explainer) untried() Untried {
 	for _, f := range u.Skipped {
 		rest -= f.Count
 	}
-	rest = max(rest, 0) // some may be in both
+	rest = max(rest, 0) // some may be counted in both
 	if x.strategy != nil {
 		u.Predicted = rest
 	} else {

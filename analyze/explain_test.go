@@ -17,7 +17,7 @@ import (
 	"tuner/search"
 )
 
-// guidedProfile has a space that the default is a part of.
+// guidedProfile has a space that contains the default.
 const guidedProfile = `model: minilm.onnx
 name: minilm
 output: out
@@ -42,8 +42,8 @@ func explained(t *testing.T, c analyze.Campaign) (analyze.Result, analyze.Explan
 	return r, r.Explanation
 }
 
-// The server is the queue simulation of known service times: what limits it, which knob makes how much of a difference, and how far
-// the predictions are right is known.
+// The server is the queue simulation with known service times. So the test knows its bottleneck,
+// the effect of each knob, and the error of the predictions.
 func TestExplanationOfAGuidedCampaign(t *testing.T) {
 	t.Parallel()
 	r, x := explained(t, campaignOn(t, guidedProfile, server{overhead: 0.0003, tail: 0.3}))
@@ -64,12 +64,14 @@ func TestExplanationOfAGuidedCampaign(t *testing.T) {
 	for _, f := range u.Skipped {
 		sum += f.Count
 	}
-	if u.Candidates != 14 || sum != 14 || u.Unreached != 0 || u.Gain == nil || *u.Gain > 0.2 { // a batch of one has no delay: 2 · (1 + 3 · 2)
+	// a batch of one has no delay, so there are 2 · (1 + 3 · 2) candidates
+	if u.Candidates != 14 || sum != 14 || u.Unreached != 0 || u.Gain == nil || *u.Gain > 0.2 {
 		t.Errorf("untried: %+v", u)
 	}
 }
 
-// The simulation is right but for the tail, of which p99 has e^0.3 more; the search has learned that.
+// The simulation is right except for the tail: p99 is e^0.3 times larger. The search has learned
+// that factor.
 func checkPredictions(t *testing.T, s analyze.Subject) {
 	t.Helper()
 	seen := map[measure.Metric]bool{}
@@ -95,7 +97,8 @@ func checkPredictions(t *testing.T, s analyze.Subject) {
 	}
 }
 
-// The machine is a quarter faster in the finals than in the search: a prediction that was made before them is wrong by that.
+// In the finals the machine is a quarter faster than in the search. A prediction from before the
+// finals misses by that factor.
 func TestPredictionsKnowNoFinals(t *testing.T) {
 	t.Parallel()
 	faster := math.Log(1.25)
@@ -124,11 +127,12 @@ func TestPredictionsKnowNoFinals(t *testing.T) {
 		return e.Trial.Phase == search.PhaseFinal || e.Trial.Phase == search.PhaseCurve
 	})
 	c.End = nil
-	check(c, false, 0) // what is measured are the windows of the search, which its beliefs know
+	check(c, false, 0) // the measured figures are windows of the search, which its beliefs contain
 }
 
-// Batches of 16 take 18 ms, so an inference 1.125 ms; in batches of 8 it takes 1.25, of 4 1.5, of one 3. A second instance makes
-// 2/1.1 of it. A delay makes no difference where the queue is never empty.
+// Batches of 16 take 18 ms, so one inference takes 1.125 ms. In batches of 8 it takes 1.25, of 4
+// 1.5, of one 3. A second instance gives a factor of 2/1.1. A delay changes nothing, since the
+// queue is never empty.
 func checkKnobs(t *testing.T, knobs []search.KnobEffect) {
 	t.Helper()
 	if len(knobs) != 3 || knobs[0].Knob != search.KnobMaxBatchSize || knobs[1].Knob != search.KnobInstanceCount {
@@ -156,7 +160,8 @@ func TestBottlenecks(t *testing.T) {
 	t.Parallel()
 	at := func(concurrency, space string) string {
 		p := strings.Replace(guidedProfile, "{min: 1, max: 64, scale: pow2}", concurrency, 1)
-		p = strings.Replace(p, "{budget: {trials: 40}}", "{strategy: grid, budget: {trials: 20}}", 1) // which measures what is hopeless, too
+		// p: grid also measures configurations that cannot win
+		p = strings.Replace(p, "{budget: {trials: 40}}", "{strategy: grid, budget: {trials: 20}}", 1)
 		begin, end := strings.Index(p, "space:"), strings.Index(p, "load:")
 		return p[:begin] + "space: " + space + "\n" + p[end:]
 	}
@@ -185,11 +190,12 @@ func TestBottlenecks(t *testing.T) {
 	check("a request at a time", at("[1]", small), quick, isDefault, analyze.BottleneckLoad)
 	check("far clients", at("[2, 4]", small), server{overhead: 0.040}, first, analyze.BottleneckClient)
 	check("a slow load generator", at("[16]", small), server{overhead: 0.0003, flags: []measure.Flag{measure.FlagSendDelay}}, first, analyze.BottleneckClient)
-	// Four requests never fill a batch of 16, and wait 50 ms for more; an execution takes 6.
+	// Four requests never fill a batch of 16, so they wait 50 ms. An execution takes 6 ms.
 	check("a long delay", at("[4]", "{instance_count: [1], max_batch_size: [16], max_queue_delay: [50ms]}"), quick, notDefault, analyze.BottleneckQueue)
 }
 
-// Two instances take 290 MB and do more than the one that the limit allows.
+// Two instances take 290 MB, more than the limit. They have a higher throughput than the one
+// instance that fits.
 func TestMemoryBars(t *testing.T) {
 	t.Parallel()
 	profile := strings.Replace(analyzetest.Profile, "{latency_p99: {max: 50ms}}", "{latency_p99: {max: 50ms}, memory: {max: 200MB}}", 1)
@@ -203,7 +209,7 @@ func TestMemoryBars(t *testing.T) {
 	}
 }
 
-// Without a strategy that predicts, what was measured says how much a knob matters.
+// If the strategy does not predict, measurements alone tell how much a knob matters.
 func TestExplanationByMeasurementsAlone(t *testing.T) {
 	t.Parallel()
 	best := analyzetest.Candidate(2, 1, 16)
@@ -221,7 +227,8 @@ func TestExplanationByMeasurementsAlone(t *testing.T) {
 	if h := subject.Higher; h == nil || h.Load.Concurrency != 32 || len(h.Misses) != 1 {
 		t.Errorf("next higher load is %+v, want concurrency 32, which misses p99", subject.Higher)
 	}
-	// 2 numbers of threads × 2 of instances × 3 batches are 12 candidates, of which 3 were measured.
+	// 2 numbers of threads × 2 of instances × 3 batches give 12 candidates. Three of them were
+	// measured.
 	if u := x.Untried; u.Candidates != 12 || u.Measured != 3 || u.Unreached != 9 {
 		t.Errorf("untried: %+v", u)
 	}
@@ -231,7 +238,8 @@ func TestExplanationByMeasurementsAlone(t *testing.T) {
 			effects[k.Knob+" "+string(e.Value)] = e
 		}
 	}
-	// One instance makes half of it: 8 / 26 ms of 2 · 8 / 26 ms. Nothing with two threads, or batches of 8, was measured.
+	// One instance has half the throughput: 8 / 26 ms instead of 2 · 8 / 26 ms. Two threads and
+	// batches of 8 were not measured.
 	if e := effects["instance_count 1"]; e.Basis != search.BasisMeasured || math.Abs(e.Change.Value+0.5) > 0.06 {
 		t.Errorf("one instance: %+v", e)
 	}
@@ -245,7 +253,7 @@ func TestExplanationByMeasurementsAlone(t *testing.T) {
 	}
 }
 
-// Why the best is the best says nothing of another one: a result without the best explains nothing.
+// The explanation is about the best configuration. A result without it explains nothing.
 func TestOnlyTheBestIsExplained(t *testing.T) {
 	t.Parallel()
 	best, other := analyzetest.Candidate(2, 1, 16), analyzetest.Candidate(2, 1, 4)
@@ -268,7 +276,8 @@ func TestNothingToExplain(t *testing.T) {
 	}
 }
 
-// The journal in testdata was written by a guided campaign on the server above: scripts explain it without ONNX Runtime.
+// A guided campaign on the server above wrote the journal in testdata. With it, scripts test
+// explanations without ONNX Runtime.
 func TestRecordedGuidedJournal(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join("..", "testdata", "journals", "guided")

@@ -8,7 +8,7 @@ import (
 	"tuner/measure"
 )
 
-// Failures are told once for each stage and reason, in the order in which they came.
+// Each stage and reason of failures is reported once, in order of first occurrence.
 func TestFailureGroups(t *testing.T) {
 	t.Parallel()
 	a, b := analyzetest.Candidate(1, 1, 4), analyzetest.Candidate(2, 1, 4)

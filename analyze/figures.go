@@ -16,10 +16,11 @@ import (
 	"tuner/spec"
 )
 
-// Recording is what another program measured of one model: figures without the windows that they came from, and so without intervals.
+// Recording holds what another program measured for one model. It has figures but not the windows
+// behind them, so nothing has an interval.
 type Recording struct {
 	Model   string
-	Source  string // file that it was read from
+	Source  string // the file that was read
 	Configs []RecordedConfig
 }
 
@@ -27,20 +28,21 @@ type Recording struct {
 type RecordedConfig struct {
 	Name     string
 	Default  bool
-	Deployed *modelconfig.Config // empty where the recording does not tell
+	Deployed *modelconfig.Config // empty if the recording does not have it
 	GPU      bool                // its instances are on GPUs
 	Points   []RecordedPoint
 }
 
-// RecordedPoint is what was measured under one load. What the recording does not tell is missing, never zero.
+// RecordedPoint has the figures under one load. Figures that the recording lacks are missing from
+// Values, never zero.
 type RecordedPoint struct {
-	Load   measure.Load // without a batch size where that is not told
+	Load   measure.Load // batch size 0 if the recording does not have it
 	Values map[measure.Metric]float64
 	GPUs   []measure.GPUWindow
 }
 
-// Rank ranks a recording as Analyze ranks a campaign. Nothing in the result has an interval; Result.Recorded is set. The error is a
-// LoadError or an ObjectiveError, as that of Analyze.
+// Rank ranks a recording as Analyze ranks a campaign. The result has no intervals, and
+// Result.Recorded is set. The error is a LoadError or an ObjectiveError, as for Analyze.
 func (rec Recording) Rank(goal search.Goal, o Options) (Result, error) {
 	if o.Rank == spec.RankTop3Mean {
 		goal = byThroughput(goal)
@@ -66,7 +68,7 @@ func (rec Recording) Rank(goal search.Goal, o Options) (Result, error) {
 	if err := checkObjective(configs, goal); err != nil {
 		return Result{}, fmt.Errorf("cannot rank %s: %w", rec.Source, err)
 	}
-	known := recorded{configs} // figures, whatever a view makes of them
+	known := recorded{configs} // the same figures for every view
 	decide := func(constraints []search.Constraint, at *measure.Load) verdict.Verdict {
 		other := goal
 		other.Constraints = constraints
@@ -88,7 +90,8 @@ func (rec Recording) Rank(goal search.Goal, o Options) (Result, error) {
 	return r, nil
 }
 
-// loads are those that configurations were measured at, without client batches; of all where of is nil.
+// loads returns the loads at which configurations were measured, without client batches. nil
+// selects all configurations.
 func (rec Recording) loads(of func(RecordedConfig) bool) []measure.Load {
 	var list []measure.Load
 	for _, c := range rec.Configs {
@@ -103,7 +106,7 @@ func (rec Recording) loads(of func(RecordedConfig) bool) []measure.Load {
 	return list
 }
 
-// candidate says what a configuration sets, as far as it is one of the knobs that tables show.
+// candidate returns a configuration's settings that are knobs in the tables.
 func (c RecordedConfig) candidate() search.Candidate {
 	if c.Default {
 		return search.Candidate{}
@@ -122,10 +125,12 @@ func (c RecordedConfig) candidate() search.Candidate {
 	return search.NewCandidate(settings...)
 }
 
-// RecordedGPU is the execution provider of what was recorded on GPUs: which one it was is not told.
+// RecordedGPU stands for the execution provider of a recording on GPUs, which the recording does
+// not name.
 const RecordedGPU = "gpu"
 
-// setup is zero, instances too, where the recording does not tell the configuration.
+// setup returns what the recording has of the configuration. Unknown fields are zero, instances
+// too.
 func (c RecordedConfig) setup() Setup {
 	if c.Deployed.GetName() == "" {
 		return Setup{}
@@ -142,7 +147,7 @@ func (c RecordedConfig) setup() Setup {
 	return s
 }
 
-// point judges what was measured under a load.
+// point computes score and misses of a recorded point.
 func (p RecordedPoint) point(goal search.Goal) Point {
 	s := Sample{Values: map[measure.Metric]measure.Estimate{}, GPUs: p.GPUs}
 	value := func(m measure.Metric) (float64, bool) {
@@ -161,8 +166,9 @@ func (p RecordedPoint) point(goal search.Goal) Point {
 	return Point{Load: p.Load, Sample: s, Score: noScore}
 }
 
-// Only is the result with no other configurations than those named and the default; unknown are the names that it does not have. Where the best,
-// or the nearest, is none of them nothing is explained.
+// Only returns the result with only the named configurations and the default. unknown are names
+// that the result does not have. If the best, or the nearest, is not among them, the result has no
+// explanation.
 func (r Result) Only(names []string) (kept Result, unknown []string) {
 	kept = r
 	kept.Configs = slices.DeleteFunc(slices.Clone(r.Configs), func(c Config) bool {
@@ -183,7 +189,7 @@ func (r Result) Only(names []string) (kept Result, unknown []string) {
 	kept.Failures = slices.DeleteFunc(slices.Clone(r.Failures), func(f Failure) bool { return isOther(f.Name) })
 	kept.Explanation.Subjects = slices.DeleteFunc(slices.Clone(r.Explanation.Subjects), func(s Subject) bool { return isOther(s.Name) })
 	if len(kept.Configs) == 0 || kept.Configs[0].Name != r.Configs[0].Name {
-		kept.Explanation = Explanation{} // which is of the one that is left out
+		kept.Explanation = Explanation{} // it explains the configuration that was left out
 	}
 	kept.Top = 0
 	for _, name := range names {
@@ -194,7 +200,7 @@ func (r Result) Only(names []string) (kept Result, unknown []string) {
 	return kept, unknown
 }
 
-// recorded makes the figures of a recording what is known: they have no errors that could be told.
+// recorded makes a recording's figures look like a posterior. They have no known errors.
 type recorded struct{ configs []Config }
 
 // Measured lists all points.
@@ -208,10 +214,11 @@ func (r recorded) Measured() []posterior.Measured {
 	return list
 }
 
-// IsPredicted is true: how many requests stand behind a figure is not told.
+// IsPredicted always returns true: a recording does not say how many requests are behind a figure.
 func (r recorded) IsPredicted(posterior.Cell, measure.Metric) bool { return true }
 
-// Joint is the figures' logarithms without errors; false where no cell has the metric.
+// Joint returns the logarithms of the figures without errors. It returns false if no cell has the
+// metric.
 func (r recorded) Joint(cells []posterior.Cell, metric measure.Metric) (posterior.Joint, bool) {
 	means, isKnown := make([]float64, len(cells)), false
 	for i, cell := range cells {

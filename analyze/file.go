@@ -13,7 +13,7 @@ import (
 	"tuner/spec"
 )
 
-// RankFile replays the campaign that an analyze file names, and ranks what it measured.
+// RankFile replays the campaign that an analyze file names, and ranks its configurations.
 func RankFile(a spec.Analyze) (Result, error) {
 	campaign, err := Replay(a.Input)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -33,7 +33,8 @@ func RankFile(a spec.Analyze) (Result, error) {
 	return result.OnlyAsked(a, fmt.Sprintf("the campaign in %q", a.Input))
 }
 
-// importHint names the checkpoint of Model Analyzer beside a campaign that is not there.
+// importHint names Model Analyzer's checkpoint if there is one in the place of the missing
+// campaign.
 func importHint(input string) string {
 	dir := filepath.Dir(input)
 	if files, err := filepath.Glob(filepath.Join(dir, "*.ckpt")); err != nil || len(files) == 0 {
@@ -42,12 +43,13 @@ func importHint(input string) string {
 	return fmt.Sprintf("; Model Analyzer's own measurements are read with --import %s", dir)
 }
 
-// OptionsOf are the options of an analyze file.
+// OptionsOf returns the options that an analyze file asks for.
 func OptionsOf(a spec.Analyze, goal search.Goal) Options {
 	return Options{Goal: &goal, Top: a.Top, Confidence: a.Confidence, Rank: a.Rank, At: a.ComparedAt(), CSV: a.CSV, Plots: a.Plots}
 }
 
-// UsageOf makes the user's mistake of a load that was not measured, and of an objective that the measurements do not tell.
+// UsageOf turns two errors into usage errors: a load that was not measured, and an objective whose
+// metrics were not measured.
 func UsageOf(err error) error {
 	load, objective := new(LoadError), new(ObjectiveError)
 	if errors.As(err, &load) || errors.As(err, &objective) {
@@ -56,8 +58,8 @@ func UsageOf(err error) error {
 	return err
 }
 
-// OnlyAsked leaves the configurations that an analyze file names, all where it names none. source is what was measured, for
-// the message about a name that it does not have.
+// OnlyAsked keeps the configurations that an analyze file names, or all if it names none. source is
+// what was measured, for the message about an unknown name.
 func (r Result) OnlyAsked(a spec.Analyze, source string) (Result, error) {
 	if a.Configs == nil {
 		return r, nil
@@ -69,8 +71,8 @@ func (r Result) OnlyAsked(a spec.Analyze, source string) (Result, error) {
 	return only, nil
 }
 
-// Unmet is the error of exit code 5: which constraint the nearest configuration misses, and by how much. It is nil where a
-// configuration satisfies all constraints.
+// Unmet returns the error of exit code 5. It says which constraint the nearest configuration
+// misses, and by how much. It is nil if a configuration satisfies all constraints.
 func (r Result) Unmet() error {
 	if _, ok := r.Winner(); ok {
 		return nil

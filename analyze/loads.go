@@ -11,20 +11,21 @@ import (
 	"tuner/spec"
 )
 
-// LoadBest is what is best at one load.
+// LoadBest is the best configuration at one load.
 type LoadBest struct {
 	Load     measure.Load
-	Measured int // configurations that were measured there
-	// Best is the best configuration there, ranked by that load alone: its Points, Best, Score, Gain and ties are of it. Nil when none
-	// satisfies the constraints there.
+	Measured int // number of configurations that were measured there
+	// Best is the best configuration, ranked by this load alone. Its Points, Best, Score, Gain and
+	// ties are about this load. Nil if none satisfies the constraints.
 	Best *Config
-	Base *Point // the default's figures there; nil when it was not measured there
+	Base *Point // the default's figures; nil if it was not measured there
 }
 
-// LoadError says that configurations cannot be compared at a load, because nothing was measured there.
+// LoadError means that configurations cannot be compared at a load, because nothing was measured
+// there.
 type LoadError struct {
 	At   spec.At
-	Have []measure.Load // what was measured, ascending
+	Have []measure.Load // measured loads, ascending
 }
 
 func (e *LoadError) Error() string {
@@ -41,22 +42,24 @@ func (e *LoadError) Error() string {
 		e.At, strings.Join(have, ", "))
 }
 
-// compareLoads orders loads by client batch, then by level; of one level, which a recording may have of both kinds, request rates first.
+// compareLoads orders loads by client batch, then by level. A recording may have both kinds of
+// level: request rates come first.
 func compareLoads(a, b measure.Load) int {
 	return cmp.Or(cmp.Compare(a.BatchSize, b.BatchSize), cmp.Compare(a.Level(), b.Level()), cmp.Compare(a.Concurrency, b.Concurrency))
 }
 
-// isAt reports whether two loads are the same whatever the client batch.
+// isAt reports whether two loads are equal except for the client batch.
 func isAt(a, b measure.Load) bool {
 	return a.Concurrency == b.Concurrency && a.RequestRate == b.RequestRate
 }
 
-// comparedAt finds the load at which all configurations are compared, of those that anything was measured at; nil: each at its own best.
+// comparedAt chooses the load at which all configurations are compared, from the measured ones. nil
+// means each at its best load.
 func comparedAt(at spec.At, all, ofDefault []measure.Load) (*measure.Load, error) {
 	switch {
 	case !at.Lowest && at.Load == (measure.Load{}):
 		return nil, nil
-	case len(all) == 0: // every trial failed, which the result says
+	case len(all) == 0: // every trial failed, and the result reports that
 		return nil, nil
 	case at.Lowest && len(ofDefault) > 0:
 		lowest := slices.MinFunc(ofDefault, compareLoads)
@@ -71,7 +74,8 @@ func comparedAt(at spec.At, all, ofDefault []measure.Load) (*measure.Load, error
 	return &at.Load, nil
 }
 
-// measuredLoads are the loads of the trials that told something, without client batches: of all, and of the default alone.
+// measuredLoads returns the loads of trials that have figures, without client batches: of all
+// configurations, and of the default.
 func measuredLoads(events []search.Event) (all, ofDefault []measure.Load) {
 	for _, e := range events {
 		if e.Measurement.Failure != nil || len(e.Measurement.Windows) == 0 {
@@ -87,8 +91,8 @@ func measuredLoads(events []search.Event) (all, ofDefault []measure.Load) {
 	return all, ofDefault
 }
 
-// bestAtLoads finds the best configuration at each load that was measured, ascending. What lies outside of
-// the space does not count. see compares all at one load.
+// bestAtLoads finds the best configuration at each measured load, ascending. It leaves out
+// configurations outside the space. see returns the view at one load.
 func bestAtLoads(configs []Config, see func(measure.Load) view) []LoadBest {
 	configs = slices.DeleteFunc(slices.Clone(configs), func(c Config) bool { return c.CurveOnly })
 	measured := map[measure.Load]int{}
@@ -110,7 +114,7 @@ func bestAtLoads(configs []Config, see func(measure.Load) view) []LoadBest {
 	return list
 }
 
-// at are configurations with the point of one load alone.
+// at returns configurations with only the point at one load.
 func at(configs []Config, load measure.Load) []Config {
 	list := slices.Clone(configs)
 	for i, c := range list {

@@ -15,7 +15,8 @@ import (
 	"tuner/spec"
 )
 
-// several is a campaign whose best configuration depends on the load: one instance on both cores is quick with few requests, two do more.
+// several is a campaign whose best configuration depends on the load. One instance on both cores is
+// faster with few requests, two instances with many.
 func several(t *testing.T) *analyzetest.Builder {
 	return analyzetest.New(t, analyzetest.Profile).
 		Measure(search.Candidate{}, 2, 4, 8, 16, 2, 4, 8, 16).
@@ -28,7 +29,8 @@ func TestComparedAtALoad(t *testing.T) {
 	t.Parallel()
 	at := func(n int) spec.At { return spec.At{Load: measure.Load{Concurrency: n}} }
 	r := mustAnalyze(t, several(t), analyze.Options{At: at(4)})
-	// One instance with batches of 4 on two threads: 4 · 2^0.7 / 14 ms = 464/s; the default, two instances that share the cores, 339.
+	// One instance with batches of 4 on two threads does 4 · 2^0.7 / 14 ms = 464/s. The default,
+	// two instances that share the cores, does 339.
 	if diff := cmp.Diff([]string{"minilm_config_1", "minilm_config_default", "minilm_config_0", "minilm_config_2"}, names(r.Configs)); diff != "" {
 		t.Errorf("ranking (-want +got):\n%s", diff)
 	}
@@ -87,7 +89,8 @@ func TestBestAtEachLoad(t *testing.T) {
 			t.Errorf("at %v the best is of %v", l.Load, l.Best.Best.Load)
 		}
 	}
-	// What was measured for the curves alone, two instances with batches of 2 at concurrency 2, is outside of the space and none of them.
+	// Two instances with batches of 2 at concurrency 2 were measured for the load curves only. They
+	// are outside the space, so they never win.
 	want := []line{
 		{2, 2, "minilm_config_1", true, true},
 		{4, 2, "minilm_config_1", true, true},
@@ -107,7 +110,7 @@ func TestBestAtEachLoad(t *testing.T) {
 	}
 }
 
-// Online and offline are two views of one journal: other goals, other loads, other answers.
+// Online and offline are two views of one journal, with different goals, loads and answers.
 func TestModesOfOneJournal(t *testing.T) {
 	t.Parallel()
 	c := several(t).Campaign()
@@ -134,10 +137,11 @@ func TestModesOfOneJournal(t *testing.T) {
 	check("mode: offline", "minilm_config_0", 16)
 }
 
-// A gain at a load is over the default there. Where that was not measured, or misses a limit, there is none, whatever it is of the best loads.
+// A gain at a load compares with the default at that load. There is none if the default was not
+// measured there or misses a limit, even if its best load has a gain.
 func TestGainAtALoad(t *testing.T) {
 	t.Parallel()
-	limit := 0.055 // s: with 24 requests in flight the default takes 62 ms in the mean, two instances on a thread each 39
+	limit := 0.055 // s; with 24 requests in flight the default's mean is 62 ms, that of two one-thread instances 39 ms
 	goal := search.Goal{Objective: search.Objective{Terms: []search.Term{{Metric: measure.Throughput, Weight: 1}}},
 		Constraints: []search.Constraint{{Metric: measure.LatencyP99, Max: &limit}}}
 	all := mustAnalyze(t, analyzetest.New(t, analyzetest.Profile).Measure(search.Candidate{}, 8, 24).Measure(analyzetest.Candidate(2, 1, 16), 8, 16, 24),
@@ -158,7 +162,8 @@ func TestGainAtALoad(t *testing.T) {
 	}
 }
 
-// The mean of throughputs is what is compared, whatever weight the throughput has by itself; and each says of how many loads it is.
+// The ranking compares means of throughputs, even if throughput has another weight in the
+// objective. Each configuration reports how many loads its mean has.
 func TestMeanOfThroughputs(t *testing.T) {
 	t.Parallel()
 	analyzed := func(weight float64) analyze.Result {
@@ -173,7 +178,8 @@ func TestMeanOfThroughputs(t *testing.T) {
 		if diff := cmp.Diff(c.Gain, ten.Configs[i].Gain); diff != "" {
 			t.Errorf("gain of %s (-weight 1 +weight 10):\n%s", c.Name, diff)
 		}
-		// The default was measured at four loads, minilm_config_1 at three, the others at fewer.
+		// The default was measured at four loads, minilm_config_1 at three, and the others at
+		// fewer.
 		want := 0
 		if c.Candidate.IsDefault() || c.Name == "minilm_config_1" {
 			want = 3

@@ -7,12 +7,11 @@ import (
 	"tuner/search/footprint"
 )
 
-// memory is what a campaign tells of its configurations' memory. Each has one figure,
-// which stands in all its points, and another one of the finals' server where that is
-// another.
+// memory has a campaign's estimates of its configurations' memory. A configuration has one figure,
+// which all its points show. If the finals ran on another server, it has a second figure for that.
 type memory struct{ searched, final *footprint.Model }
 
-// remember learns from all events of a campaign, service trials among them.
+// remember learns the memory from all events of a campaign, including service trials.
 func remember(c Campaign) memory {
 	space := c.Profile.Space(c.Facts)
 	m := memory{searched: footprint.New(space)}
@@ -32,7 +31,7 @@ func (m memory) of(phase search.Phase) *footprint.Model {
 	return m.searched
 }
 
-// seen are events as they are judged, with the memory of their configurations.
+// seen returns the events with the estimated memory of their configurations.
 func (m memory) seen(events []search.Event) []search.Event {
 	list := make([]search.Event, len(events))
 	for i, e := range events {
@@ -41,11 +40,11 @@ func (m memory) seen(events []search.Event) []search.Event {
 	return list
 }
 
-// held is what a configuration holds, by the search and by the finals; nil unknown.
+// held is the memory of a configuration, in the search and in the finals; nil unknown.
 type held struct{ searched, final *footprint.Estimate }
 
-// fill notes in each configuration what it holds where its figures come from, and returns
-// that by both parts of the campaign.
+// fill sets each configuration's memory on the server of its figures. It returns the memory in both
+// parts of the campaign.
 func (m memory) fill(h journal.Header, configs []Config) []held {
 	list := make([]held, len(configs))
 	for i, c := range configs {
@@ -63,7 +62,7 @@ func (m memory) fill(h journal.Header, configs []Config) []held {
 	return list
 }
 
-// withMemory gives the memory of a sample's values the interval of its estimate.
+// withMemory replaces the memory in a sample's values by its estimate and interval.
 func withMemory(values map[measure.Metric]measure.Estimate, e *footprint.Estimate) {
 	if _, known := values[measure.Memory]; known && e != nil {
 		values[measure.Memory] = e.Estimate

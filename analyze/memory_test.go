@@ -11,9 +11,8 @@ import (
 	"tuner/search/footprint"
 )
 
-// All points of a configuration show one memory, of whatever process their trials were:
-// that of a fresh one, or of journals without footprints that of trials on fresh
-// processes.
+// All points of a configuration show the same memory: that of a fresh process. In journals without
+// footprints it comes from trials on fresh processes.
 func TestOneMemoryOfAConfiguration(t *testing.T) {
 	t.Parallel()
 	c, neighbour := analyzetest.Candidate(2, 1, 4), analyzetest.Candidate(2, 1, 16)
@@ -25,7 +24,7 @@ func TestOneMemoryOfAConfiguration(t *testing.T) {
 		campaign.Events[0].Measurement.Footprint = measure.Footprint{Batch: 4, Bytes: foot}
 		want := 90e6
 		if foot == 0 {
-			want = 94e6 // the median of the two fresh ones
+			want = 94e6 // the median of the two fresh processes
 		}
 		r, err := analyze.Analyze(campaign, analyze.Options{})
 		if err != nil {
@@ -46,7 +45,7 @@ func TestOneMemoryOfAConfiguration(t *testing.T) {
 	}
 }
 
-// What a configuration holds on the finals' server stands beside the finals alone.
+// A configuration's memory on the finals' server is shown with the finals only.
 func TestMemoryOfTwoServers(t *testing.T) {
 	t.Parallel()
 	c := analyzetest.Candidate(2, 1, 4)
@@ -67,7 +66,7 @@ func TestMemoryOfTwoServers(t *testing.T) {
 	}
 }
 
-// isSame reports whether two memories are the same but for the rounding of logarithms.
+// isSame reports whether two memories are equal within the rounding of logarithms.
 func isSame(a, b measure.Estimate) bool {
 	near := func(x, y float64) bool { return math.Abs(x-y) <= 1e-4*y }
 	return near(a.Value, b.Value) && near(a.Lo, b.Lo) && near(a.Hi, b.Hi)

@@ -9,10 +9,11 @@ import (
 	"tuner/search"
 )
 
-// ObjectiveError says that configurations cannot be ranked, because a metric of the objective is not known of any of them, or is 0.
+// ObjectiveError means that configurations cannot be ranked: for some metric of the objective,
+// every value is unknown or 0.
 type ObjectiveError struct {
 	Metric measure.Metric
-	Have   []measure.Metric // that are known of some configuration, and not 0
+	Have   []measure.Metric // metrics that some configuration has with a value other than 0
 }
 
 func (e *ObjectiveError) Error() string {
@@ -24,7 +25,8 @@ func (e *ObjectiveError) Error() string {
 		e.Metric, strings.Join(have, ", "))
 }
 
-// checkObjective returns an ObjectiveError where something was measured, and a metric of the objective has no score at any point.
+// checkObjective returns an ObjectiveError if something was measured but a metric of the objective
+// has no score at any point.
 func checkObjective(configs []Config, goal search.Goal) error {
 	has, isMeasured := map[measure.Metric]bool{}, false
 	for _, c := range configs {
@@ -43,7 +45,7 @@ func checkObjective(configs []Config, goal search.Goal) error {
 	return nil
 }
 
-// unscored lists, as misses, what leaves figures without a score.
+// unscored lists the metrics that leave figures without a score, as misses.
 func unscored(values map[measure.Metric]measure.Estimate, goal search.Goal) []search.Miss {
 	return goal.Unscored(func(m measure.Metric) (float64, bool) {
 		e, ok := values[m]

@@ -12,14 +12,15 @@ import (
 	"tuner/search"
 )
 
-// minimize is a goal of one metric within 50 ms.
+// minimize returns a goal that minimizes one metric within 50 ms.
 func minimize(m measure.Metric) *search.Goal {
 	limit := 0.050
 	return &search.Goal{Objective: search.Objective{Terms: []search.Term{{Metric: m, Weight: 1}}},
 		Constraints: []search.Constraint{{Metric: measure.LatencyP99, Max: &limit}}}
 }
 
-// What no configuration tells ranks none of them, nor does what is 0 in all: up to two requests in flight wait for neither of two instances.
+// A metric that no configuration has cannot rank any. Neither can a metric that is 0 for all: up to
+// two requests in flight never wait for two instances.
 func TestObjectiveMustBeKnown(t *testing.T) {
 	t.Parallel()
 	b := analyzetest.New(t, analyzetest.Profile).Measure(search.Candidate{}, 1, 2)
@@ -38,7 +39,8 @@ func TestObjectiveMustBeKnown(t *testing.T) {
 	if _, err := recording.Rank(*minimize(measure.Energy), analyze.Options{}); !errors.As(err, new(*analyze.ObjectiveError)) {
 		t.Errorf("of a recording the error is %v", err)
 	}
-	b.Measure(search.Candidate{}, 12, 12) // where batches of 4 are not enough: no time in the queue is the least
+	// batches of 4 are too small for this load; least time in the queue would be 0
+	b.Measure(search.Candidate{}, 12, 12)
 	if best, ok := mustAnalyze(t, b, analyze.Options{Goal: minimize(measure.QueueTime)}).Winner(); !ok || best.Best.Load.Concurrency > 2 {
 		t.Errorf("the best load is %v, want one without a queue", best.Best.Load)
 	}
@@ -48,7 +50,8 @@ func TestObjectiveMustBeKnown(t *testing.T) {
 	}
 }
 
-// Only one configuration tells its energy, and that is beyond the limit: the other, which keeps it, is not the best for all that is known.
+// Only one configuration has its energy, and it exceeds the limit. The other one keeps the limit,
+// but cannot be the best without that metric.
 func TestWinnerHasAScore(t *testing.T) {
 	t.Parallel()
 	best := analyzetest.Candidate(2, 1, 16)
@@ -68,7 +71,7 @@ func TestWinnerHasAScore(t *testing.T) {
 		}
 		return r
 	}
-	r := measuredAt(32) // 52 ms in the mean
+	r := measuredAt(32) // mean latency 52 ms
 	nearest, ok := r.Nearest()
 	if !ok || nearest.Candidate.Key() != best.Key() {
 		t.Errorf("nearest to the constraints is %s, %t", nearest.Name, ok)
@@ -81,7 +84,7 @@ func TestWinnerHasAScore(t *testing.T) {
 	}
 }
 
-// So it is with what another program measured.
+// The same holds for recordings of other programs.
 func TestRecordedWinnerHasAScore(t *testing.T) {
 	t.Parallel()
 	config := func(name string, values map[measure.Metric]float64) analyze.RecordedConfig {

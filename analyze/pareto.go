@@ -9,22 +9,26 @@ import (
 	"tuner/search/verdict"
 )
 
-// Front is a Pareto set: the measured points that keep the constraints, of which no other is at least as good in every metric and better in one.
-// It compares the figures, not their intervals. Where something is recommended, its points are those that keep the constraints as surely
-// and that no simpler one stands for, so that the recommended one is always among them.
+// Front is a Pareto set: the measured points that keep the constraints and that no other point
+// dominates. A point dominates another if it is at least as good in every metric and better in one.
+// Figures are compared without their intervals.
+//
+// If something is recommended, the set has only points that keep the constraints as surely, and for
+// which no simpler point stands. So the recommended one is always in it.
 type Front struct {
 	Metrics []measure.Metric
-	Points  []FrontPoint // best by the first metric first; equal ones by the next
+	Points  []FrontPoint // ordered by the first metric, best first; equal ones by the next metric
 }
 
-// FrontPoint is a configuration at a load that is in a Pareto set.
+// FrontPoint is a configuration at a load in a Pareto set.
 type FrontPoint struct {
 	Name   string // of the configuration
 	Load   measure.Load
-	Values []float64 // of the front's metrics, in their order and base units
+	Values []float64 // in the order of the front's metrics, in base units
 }
 
-// FrontMetrics lists the metrics of the fronts: first those of the front of three, then those of the two-way ones.
+// FrontMetrics lists the metrics of the fronts: first the front with three metrics, then those with
+// two.
 func FrontMetrics(goal search.Goal) [][]measure.Metric {
 	latency := goal.Latency()
 	return [][]measure.Metric{
@@ -35,8 +39,8 @@ func FrontMetrics(goal search.Goal) [][]measure.Metric {
 	}
 }
 
-// fronts are the Pareto sets of throughput, latency and memory, at the load that configurations are compared at or at every one; those without
-// a point are left out.
+// fronts returns the Pareto sets of throughput, latency and memory, without empty ones. They are at
+// the load at which configurations are compared, or at all loads.
 func fronts(configs []Config, v view, goal search.Goal) []Front {
 	var list []Front
 	for _, metrics := range FrontMetrics(goal) {
@@ -67,7 +71,8 @@ func newFront(configs []Config, v view, metrics []measure.Metric) Front {
 		}
 		return cmp.Or(cmp.Compare(len(a.Name), len(b.Name)), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Load.Level(), b.Load.Level()))
 	})
-	// What comes later in this order cannot dominate what comes before, so that looking back is enough.
+	// A later point in this order cannot dominate an earlier one, so each point is compared with
+	// earlier ones only.
 	front := Front{Metrics: metrics}
 	for _, p := range candidates {
 		if !slices.ContainsFunc(front.Points, func(q FrontPoint) bool { return dominates(metrics, q.Values, p.Values) }) {
@@ -91,7 +96,7 @@ func (w view) takesPart(c Config, p Point) bool {
 	return x.Keeps(w.verdict.Confidence) && !x.IsDisplaced
 }
 
-// valuesOf is false where a metric is not known.
+// valuesOf returns false if a metric is unknown.
 func valuesOf(p Point, metrics []measure.Metric) ([]float64, bool) {
 	values := make([]float64, len(metrics))
 	for i, m := range metrics {

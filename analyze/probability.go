@@ -2,16 +2,18 @@ package analyze
 
 import "tuner/search"
 
-// Chance is a constraint at a point, and the probability that it holds there.
+// Chance is a constraint at a point, with the probability that it holds there.
 type Chance struct {
 	Constraint  search.Constraint
 	Probability float64 // 0..1
-	// IsUnknown says that too few requests were measured for the percentile, and nothing else tells it.
+	// IsUnknown means that too few requests were measured for the percentile, and no other estimate
+	// exists.
 	IsUnknown bool
 }
 
-// Probability is that of all constraints to hold at once, 0..1, their errors taken as independent: where
-// they are not, as of two percentiles of the same requests, it is understated. It is 0 where the objective is not known.
+// Probability returns the probability that all constraints hold at once, 0..1. It assumes
+// independent errors. For correlated errors, such as two percentiles of the same requests, it is
+// too low. It is 0 if the objective is not known.
 func (s Sample) Probability() float64 {
 	if len(s.Chances) == 0 && len(s.Misses) > 0 {
 		return 0

@@ -15,11 +15,12 @@ import (
 	"tuner/search/verdict"
 )
 
-// campaigns is how many random campaigns the properties are tested on.
+// campaigns is the number of random campaigns for the property tests.
 const campaigns = 200
 
-// randomCampaign has the default and some configurations under random loads on a server whose trials vary by up to
-// 8 %. Some are confirmed, and some were measured for the load curves alone, in the space or outside of it.
+// randomCampaign has the default and some configurations under random loads. The server's trials
+// vary by up to 8 %. Some configurations are confirmed. Some were measured for the load curves
+// only, inside or outside the space.
 func randomCampaign(t *testing.T, seed uint64) analyze.Campaign {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 11))
@@ -50,7 +51,7 @@ func randomCampaign(t *testing.T, seed uint64) analyze.Campaign {
 	return b.End("the space is exhausted", false).Campaign()
 }
 
-// onEach runs a check on random campaigns, every so many of them, and on every recorded journal.
+// onEach runs a check on every n-th random campaign, and on every recorded journal.
 func onEach(t *testing.T, every int, check func(t *testing.T, name string, c analyze.Campaign)) {
 	t.Helper()
 	for seed := 0; seed < campaigns; seed += every {
@@ -79,14 +80,14 @@ func analyzed(t *testing.T, c analyze.Campaign, o analyze.Options) analyze.Resul
 	return r
 }
 
-// within is a campaign's goal with another limit on p99.
+// within returns a campaign's goal with another limit on p99.
 func within(c analyze.Campaign, limit float64) search.Goal {
 	goal := c.Profile.Goal
 	goal.Constraints = []search.Constraint{{Metric: measure.LatencyP99, Max: &limit}}
 	return goal
 }
 
-// The objective of what is recommended never falls when a limit is loosened and the journal is analyzed again.
+// After a limit is loosened, the objective of the recommended configuration is never lower.
 func TestLooserLimitsAreNoWorse(t *testing.T) {
 	t.Parallel()
 	onEach(t, 8, func(t *testing.T, name string, c analyze.Campaign) {
@@ -98,7 +99,7 @@ func TestLooserLimitsAreNoWorse(t *testing.T) {
 	})
 }
 
-// checkLooser compares what is recommended within a limit with the score of what was recommended within a tighter one.
+// checkLooser compares the recommended score within a limit with the one within a tighter limit.
 func checkLooser(t *testing.T, name string, limit float64, v verdict.Verdict, last *float64) {
 	t.Helper()
 	switch {
@@ -111,7 +112,7 @@ func checkLooser(t *testing.T, name string, limit float64, v verdict.Verdict, la
 	}
 }
 
-// checkDecide loosens limits of a result step by step.
+// checkDecide loosens the limits of a result step by step.
 func checkDecide(t *testing.T, name string, c analyze.Campaign, r analyze.Result) {
 	t.Helper()
 	last, lastMemory := math.Inf(-1), math.Inf(-1)
@@ -124,8 +125,13 @@ func checkDecide(t *testing.T, name string, c analyze.Campaign, r analyze.Result
 	}
 }
 
-// What a result names as best is the verdict's answer with the verdict's figures; it keeps each limit rather than not;
-// it is in each Pareto set of the objective's metric, never below the first stage, and no worse where a limit is looser.
+// A result's best configuration agrees with the verdict:
+//
+//   - it is the verdict's answer, with the verdict's figures,
+//   - it keeps each limit with a probability of at least one half,
+//   - it is in each Pareto set that has the objective's metric,
+//   - it is never below the first stage,
+//   - it is never worse if a limit is looser.
 func TestResultFollowsTheVerdict(t *testing.T) {
 	t.Parallel()
 	onEach(t, 1, func(t *testing.T, name string, c analyze.Campaign) {
@@ -163,7 +169,8 @@ func TestResultFollowsTheVerdict(t *testing.T) {
 	})
 }
 
-// checkEffects compares what is said of knobs and subjects with the table: they are the changes from its first row.
+// checkEffects compares the effects of knobs and the changes of subjects with the table: they are
+// relative to its first row.
 func checkEffects(t *testing.T, name string, c analyze.Campaign, r analyze.Result) {
 	t.Helper()
 	space := c.Profile.Space(c.Facts)
@@ -200,12 +207,12 @@ func checkFronts(t *testing.T, name string, r analyze.Result) {
 	}
 }
 
-// The order of trials does not matter: each tells when it was made.
+// The order of trials in the journal does not matter, since each has its time.
 func TestOrderOfTrialsDoesNotMatter(t *testing.T) {
 	t.Parallel()
 	onEach(t, 4, func(t *testing.T, name string, c analyze.Campaign) {
 		if c.Profile.Search.Strategy != "grid" {
-			return // what a strategy knows it learns in the order in which it asked
+			return // a strategy learns in the order of its own requests
 		}
 		shuffled := c
 		shuffled.Events = slices.Clone(c.Events)
@@ -228,8 +235,8 @@ func TestOrderOfTrialsDoesNotMatter(t *testing.T) {
 	})
 }
 
-// Half of the windows tell less: most intervals are wider. The windows of a trial err together, so that half of the
-// trials are left out.
+// Half of the data gives wider intervals in most cases. The windows of a trial share its error, so
+// half of the trials are left out.
 func TestFewerWindowsTellLess(t *testing.T) {
 	t.Parallel()
 	type cell struct {

@@ -12,28 +12,30 @@ import (
 	"tuner/search/verdict"
 )
 
-// view is how configurations are seen: the decision, and what is known of every point that was measured.
+// view is the decision, with the estimate for every measured point.
 type view struct {
 	verdict verdict.Verdict
-	// elsewhere is the decision among what the answer's server did not measure: that of the search, where
-	// the finals ran on another one. Else it is empty.
+	// elsewhere is the decision among the configurations that the answer's server did not measure.
+	// It is the search's decision if the finals ran on another server, and else empty.
 	elsewhere verdict.Verdict
-	at        *measure.Load // where configurations are compared; nil: each at its best load
-	isTwo     bool          // confirmed points are of another server than the others
+	at        *measure.Load // the load of the comparison; nil: each at its best load
+	isTwo     bool          // confirmed points come from another server than the others
 	choices   map[cellKey]verdict.Choice
 }
 
-// cellKey identifies a point of a configuration on one of two servers.
+// cellKey identifies a configuration's point on one of two servers.
 type cellKey struct {
 	candidate   string
 	load        measure.Load
 	isElsewhere bool
 }
 
-// newView sees by a decision. further are decisions by the same beliefs about other cells.
+// newView makes a view from a decision. further are decisions by the same beliefs about other
+// cells.
 func newView(v verdict.Verdict, at *measure.Load, further ...verdict.Verdict) view {
 	w := view{verdict: v, at: at, choices: map[cellKey]verdict.Choice{}}
-	// The decision's own choices come last, and stay: they are compared with the answer.
+	// The decision's own choices come last and replace others, since they are relative to the
+	// answer.
 	for _, other := range slices.Concat(further, []verdict.Verdict{v}) {
 		for _, x := range other.Choices {
 			w.choices[cellKey{x.Candidate.Key(), x.Load, x.IsElsewhere}] = x
@@ -42,15 +44,18 @@ func newView(v verdict.Verdict, at *measure.Load, further ...verdict.Verdict) vi
 	return w
 }
 
-// choice is what is known of a point, false where the objective is not.
+// choice returns the estimate of a point, and false if its objective is unknown.
 func (w view) choice(c search.Candidate, p Point) (verdict.Choice, bool) {
 	x, ok := w.choices[cellKey{c.Key(), p.Load, w.isTwo && p.Confirmed}]
 	return x, ok
 }
 
-// ordered puts configurations into the verdict's order and fills in what it says of each: the load, the
-// figures, the gain. Behind them come those that only the other server measured, in their own order; those
-// whose objective is not known, by what they miss; and last those of which nothing was measured.
+// ordered sorts configurations in the verdict's order. It fills in their load, figures and gain.
+// After them come, in this order:
+//
+//   - configurations that only the other server measured,
+//   - configurations whose objective is unknown, ordered by what they miss,
+//   - configurations without any measurement.
 func (w view) ordered(configs []Config) []Config {
 	places := map[string]int{} // by candidate
 	for _, list := range [][]verdict.Choice{w.verdict.Configs, w.elsewhere.Configs} {
@@ -86,7 +91,7 @@ func (w view) ordered(configs []Config) []Config {
 	return list
 }
 
-// seen fills in what is known of a configuration's points, and which of them it is ranked by.
+// seen fills in the estimates of a configuration's points, and the point that ranks it.
 func (w view) seen(c Config) Config {
 	c.Points = slices.Clone(c.Points)
 	for i, p := range c.Points {
@@ -101,7 +106,7 @@ func (w view) seen(c Config) Config {
 	if i := slices.IndexFunc(w.elsewhere.Configs, is); i >= 0 {
 		return w.ranked(c, w.elsewhere.Configs[i], false)
 	}
-	for i, p := range c.Points { // none has a score
+	for i, p := range c.Points { // no point has a score
 		isHere := w.at == nil || isAt(p.Load, *w.at)
 		if isHere && (c.Best == nil || p.Violation() < c.Best.Violation()) {
 			c.Best = &c.Points[i]
@@ -111,8 +116,8 @@ func (w view) seen(c Config) Config {
 	return c
 }
 
-// ranked fills in a configuration's place of the verdict. Gains and what is said against the answer hold on
-// the answer's server alone.
+// ranked fills in a configuration's place in the verdict. Gains and comparisons with the answer
+// hold on the answer's server only.
 func (w view) ranked(c Config, x verdict.Choice, isHere bool) Config {
 	at := slices.IndexFunc(c.Points, func(p Point) bool {
 		return p.Load == x.Load && (w.isTwo && p.Confirmed) == x.IsElsewhere
@@ -128,7 +133,7 @@ func (w view) ranked(c Config, x verdict.Choice, isHere bool) Config {
 	return c
 }
 
-// pointOf is a point with what is known of it instead of its own windows alone.
+// pointOf replaces the figures of a point's own windows by the estimate from all trials.
 func pointOf(p Point, x verdict.Choice) Point {
 	values := make(map[measure.Metric]measure.Estimate, len(p.Values))
 	for metric, e := range p.Values {
@@ -145,7 +150,7 @@ func pointOf(p Point, x verdict.Choice) Point {
 	return p
 }
 
-// noScore is the score where a metric of the objective is not known.
+// noScore is the score if a metric of the objective is unknown.
 var noScore = measure.Estimate{Value: math.Inf(-1), Lo: math.Inf(-1), Hi: math.Inf(-1)}
 
 func scoreEstimate(n posterior.Normal) measure.Estimate {
@@ -153,11 +158,12 @@ func scoreEstimate(n posterior.Normal) measure.Estimate {
 	return measure.Estimate{Value: n.Mean, Lo: lo, Hi: hi}
 }
 
-// mostTied is how many of a group's names each member has: of ten thousand that are tied, all would take
-// gigabytes, and a hundred half of result.json.
+// mostTied limits the number of names in a configuration's list of ties. With ten thousand tied
+// configurations, complete lists would take gigabytes. With a hundred, they would be half of
+// result.json.
 const mostTied = 20
 
-// nameTies writes the names of those that cannot be told from the answer into it, and the answer's into
+// nameTies writes the names of tied configurations into the answer, and the answer's name into
 // theirs.
 func nameTies(list []Config, v verdict.Verdict) {
 	if len(list) == 0 || !v.Satisfies() {
@@ -175,8 +181,9 @@ func nameTies(list []Config, v verdict.Verdict) {
 	}
 }
 
-// byTopMean orders configurations by the mean of their highest throughputs: those of the finals' server
-// before the other's, those that may win before the others, and those without such a mean behind them.
+// byTopMean orders configurations by the mean of their highest throughputs. Configurations of the
+// finals' server come before the others, those that may win before those that may not.
+// Configurations without such a mean come last.
 func byTopMean(h journal.Header, configs []Config, goal search.Goal) []Config {
 	list := slices.Clone(configs)
 	isElsewhere := func(c Config) bool { return h.Finals != nil && !c.Best.Confirmed }
@@ -202,7 +209,7 @@ func byTopMean(h journal.Header, configs []Config, goal search.Goal) []Config {
 	return list
 }
 
-// gainOf is the factor by which one mean of throughputs is above another.
+// gainOf returns the factor between two means of throughputs.
 func gainOf(goal search.Goal, c, base Config) *measure.Estimate {
 	if c.Candidate.IsDefault() {
 		return &measure.Estimate{Value: 1, Lo: 1, Hi: 1}
@@ -211,8 +218,8 @@ func gainOf(goal search.Goal, c, base Config) *measure.Estimate {
 	return &measure.Estimate{Value: 1 + e.Value, Lo: 1 + e.Lo, Hi: 1 + e.Hi}
 }
 
-// changeOf is the relative change of the objective from one configuration to another, each by its score,
-// their errors taken as independent.
+// changeOf returns the relative change of the objective from one configuration to another, from
+// their scores. It assumes independent errors.
 func changeOf(goal search.Goal, from, to Config) measure.Estimate {
 	half := math.Hypot(to.Score.Hi-to.Score.Value, from.Score.Hi-from.Score.Value)
 	d := to.Score.Value - from.Score.Value
@@ -230,7 +237,7 @@ func compareBool(a, b bool) int {
 	return -1
 }
 
-// byName orders by the order of first trial, which the names tell: shorter numbers first.
+// byName orders by first trial, which the number in the name gives: shorter numbers first.
 func byName(a, b Config) int {
 	return cmp.Or(
 		-compareBool(a.Candidate.IsDefault(), b.Candidate.IsDefault()),

@@ -10,7 +10,7 @@ import (
 	"tuner/search"
 )
 
-// recordingOf makes a recording with a configuration of its own for each pair of throughput and p99 (s).
+// recordingOf makes a recording with one configuration for each pair of throughput and p99 (s).
 func recordingOf(figures [][2]float64) Recording {
 	rec := Recording{Model: "m", Source: "a file"}
 	for i, f := range figures {
@@ -27,8 +27,8 @@ func recordingOf(figures [][2]float64) Recording {
 	return rec
 }
 
-// With these weights a ranking by differences relative to each pair's mean, as Model Analyzer's, runs in a circle: the
-// first beats the second, the second the third, and the third the first.
+// With these weights, Model Analyzer's ranking runs in a circle, since it divides differences by
+// each pair's mean. The first beats the second, the second the third, and the third the first.
 func TestWeightedObjectiveHasNoCircles(t *testing.T) {
 	t.Parallel()
 	goal := search.Goal{Objective: search.Objective{Terms: []search.Term{
@@ -40,7 +40,8 @@ func TestWeightedObjectiveHasNoCircles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// 3 ln 150 − 2 ln 0.002 = 27.46; 3 ln 300 − 2 ln 0.008 = 26.77; 3 ln 800 − 2 ln 0.080 = 25.11.
+		// 3 ln 150 − 2 ln 0.002 = 27.46; 3 ln 300 − 2 ln 0.008 = 26.77; 3 ln 800 − 2 ln 0.080 =
+		// 25.11.
 		for i, want := range []float64{27.46, 26.77, 25.11} {
 			if got := r.Configs[i].Score.Value; math.Abs(got-want) > 0.01 {
 				t.Errorf("insertion order %v: the score of place %d is %.2f, want %.2f", p, i, got, want)
@@ -49,7 +50,7 @@ func TestWeightedObjectiveHasNoCircles(t *testing.T) {
 	}
 }
 
-// A recording may have loads of both kinds: their order is one all the same.
+// A recording may have both kinds of loads. compareLoads still is a total order.
 func TestLoadsOfBothKindsHaveAnOrder(t *testing.T) {
 	t.Parallel()
 	loop, rate := measure.Load{Concurrency: 4, BatchSize: 1}, measure.Load{RequestRate: 4, BatchSize: 1}

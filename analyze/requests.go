@@ -8,24 +8,24 @@ import (
 	"tuner/spec"
 )
 
-// ShapeSource says where the shape of an input in the measured requests comes from.
+// ShapeSource is the origin of an input's shape in the measured requests.
 type ShapeSource string
 
 // The sources of shapes.
 const (
-	ShapeGiven   ShapeSource = "given"   // the user's
-	ShapeExample ShapeSource = "example" // tuner's, where the model leaves it open
-	ShapeOfModel ShapeSource = "model"   // the model fixes it
+	ShapeGiven   ShapeSource = "given"   // set by the user
+	ShapeExample ShapeSource = "example" // chosen by tuner, since the model leaves it open
+	ShapeOfModel ShapeSource = "model"   // fixed by the model
 )
 
-// RequestShape is the shape of an input in the requests that were measured.
+// RequestShape is the shape of an input in the measured requests.
 type RequestShape struct {
 	Input  string
 	Dims   []int64 // without the batch dimension
 	Source ShapeSource
 }
 
-// requestShapes are those of a campaign's requests, in the order of the configuration's
+// requestShapes returns the shapes in a campaign's requests, in the order of the configuration's
 // inputs.
 func requestShapes(p spec.Profile, base *modelconfig.Config) []RequestShape {
 	var list []RequestShape

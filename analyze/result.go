@@ -14,88 +14,98 @@ import (
 	"tuner/spec"
 )
 
-// Result is what a campaign found. It is immutable, and holds all that a report needs.
+// Result is the outcome of a campaign. It is immutable and holds everything that a report needs.
 type Result struct {
 	Header journal.Header
 	Goal   search.Goal
-	Shapes map[string][]int64 // the inputs' shapes that were measured, without the batch dimension, by input name
-	// Requests are the shapes of all inputs in the requests that were measured; none of a recording.
+	// Shapes: measured shapes by input name, without the batch dimension
+	Shapes map[string][]int64
+	// Requests are the shapes of all inputs in the measured requests; empty for a recording.
 	Requests []RequestShape
 	Cores    int           // usable cores of the machine
-	Top      int           // how many configurations tables and charts bring out, the default not counted; 0 all
-	Rank     string        // spec.RankTop3Mean, or else by the score
-	At       *measure.Load // where all configurations are compared, without a client batch; nil: each at its best load
-	Each     bool          // the table tells of each load by itself too
+	Top      int           // number of configurations that tables and charts show, without the default; 0 all
+	Rank     string        // spec.RankTop3Mean, or a ranking by the score
+	At       *measure.Load // the load of the comparison, without a client batch; nil: each at its best load
+	Each     bool          // the table also has rows for each load
 	CSV      spec.CSVFiles
-	Plots    []spec.Plot // pictures beside the usual ones
+	Plots    []spec.Plot // charts in addition to the usual ones
 	Ending   Ending
 	Account  Account
-	Trials   int // trials made, failed ones included
-	Windows  int // load windows measured
-	// Tried and Failed count the configurations that were tried and the trials without figures: of the whole campaign, as Trials, also where
-	// Configs and Failures are those of some configurations alone (Only).
+	Trials   int // number of trials, including failed ones
+	Windows  int // number of load windows
+	// Tried is the number of configurations that were tried, Failed that of trials without figures.
+	// Both count the whole campaign, like Trials, even if Configs and Failures have only some
+	// configurations (Only).
 	Tried, Failed int
-	// ServiceTrials is how many trials told what batches take in an engine process: they are in the account, and in nothing else.
+	// ServiceTrials is the number of service trials. They are part of the account only.
 	ServiceTrials int
-	Reused        []Reused   // earlier campaigns that the strategy learned from, in no figure here
+	Reused        []Reused   // earlier campaigns that the strategy learned from; no figure here contains them
 	Configs       []Config   // best first; the default is always one of them
-	Loads         []LoadBest // what is best at each load that was measured, ascending
-	Fronts        []Front    // Pareto sets, that of three metrics first (FrontMetrics); none where nothing satisfies the constraints
-	Failures      []Failure
-	Course        []CourseStep  // the trials in the order in which they were made
-	Folds         []search.Fold // combinations that were not tried, with the reasons
-	Withheld      Withheld      // what others took of the CPU time
-	Accuracy      spec.Accuracy // how variants were compared with the original; what came of it is in Header.Variants
-	// Assigned says which nodes of the model an execution provider took, for people.
+	Loads         []LoadBest // the best configuration at each measured load, ascending
+	// Fronts: Pareto sets, the one of three metrics first (FrontMetrics); empty if nothing
+	// satisfies the constraints
+	Fronts   []Front
+	Failures []Failure
+	Course   []CourseStep  // the trials in order of time
+	Folds    []search.Fold // combinations that were not tried, with reasons
+	Withheld Withheld      // CPU time that others took
+	Accuracy spec.Accuracy // how variants were compared with the original; Header.Variants has the outcome
+	// Assigned lists the model's nodes that an execution provider took, as text for people.
 	Assigned map[string]string
-	// FirstStage names the best configuration that differs from the default in what serves the model alone (precision,
-	// runtime, execution provider, session options); the default itself when none such is better. It is at most the
-	// answer: where such a configuration has a better objective than the answer and may not be recommended all the same (it
-	// lies outside of the space, or keeps the constraints less surely), FirstStage names the answer. It is "" when the
-	// winner's own settings of that kind were not measured by themselves.
+	// FirstStage names the best configuration that differs from the default only in what serves the
+	// model: precision, runtime, execution provider, session options. It is the default if none is
+	// better.
+	//
+	// FirstStage is never better than the answer. A first-stage configuration may have a better
+	// objective and still not be recommended, since it lies outside the space or keeps the
+	// constraints less surely. FirstStage then names the answer. It is "" if the winner's own
+	// settings of that kind were not measured by themselves.
 	FirstStage string
-	// StageElsewhere says that they were, but on another server than the winner: FirstStage is "".
+	// StageElsewhere means that they were measured, but on another server than the winner.
+	// FirstStage then is "".
 	StageElsewhere bool
 	Explanation    Explanation
-	// Verdict is the decision that everything here follows: the order, the answer, what holds how surely.
+	// Verdict is the decision behind this result: the order, the answer and its probabilities.
 	Verdict verdict.Verdict
-	// Decide is the decision under other constraints, by the same measurements. The metrics that they limit
-	// must be known: the goal's, throughput, mean latency, the goal's percentile, memory. It may be called
-	// from several goroutines.
+	// Decide returns the decision under other constraints, from the same measurements. The
+	// constraints may use the goal's metrics, throughput, mean latency, the goal's percentile and
+	// memory. It is safe for concurrent use.
 	Decide func([]search.Constraint) verdict.Verdict
-	Steps  steps.List // of `tuner run`; none where the campaign was run by itself
-	// Recorded names the file of another program that the figures come from: they have no intervals, and neither trials, windows, times nor
-	// a machine are known. "" for a campaign.
+	Steps  steps.List // of `tuner run`; empty if the campaign was run by itself
+	// Recorded is the file of another program with the figures; "" for a campaign. A recording has
+	// no intervals, trials, windows or times, and does not know the machine.
 	Recorded string
 }
 
-// Reused is an earlier campaign that a later one learned from.
+// Reused is an earlier campaign from which a later one learned.
 type Reused struct {
 	From    string // its output folder
 	Created time.Time
-	Same    bool // machine, ONNX Runtime and protocol: its trials counted as measured; else for forecasts alone
-	Trials  int
+	// Same: same machine, ONNX Runtime and protocol: its trials count as measured; otherwise they
+	// only help forecasts
+	Same   bool
+	Trials int
 }
 
-// Ending says how the campaign came to its end.
+// Ending tells how the campaign ended.
 type Ending struct {
-	Interrupted bool     // by the user or by a crash: more was to come
+	Interrupted bool     // by the user or by a crash, before the search was complete
 	Reason      string   // for people
-	Statement   []string // the verdict and Notes, in sentences; none where configurations are not ranked by it
-	Notes       []string // what the strategy says of its search
+	Statement   []string // the verdict and Notes, in sentences; empty if another rule ranks the configurations
+	Notes       []string // the strategy's remarks about its search
 }
 
-// Account says where the campaign's wall time went; the parts add up to Elapsed.
+// Account splits the campaign's wall time. The parts add up to Elapsed.
 type Account struct {
 	Elapsed          time.Duration
 	Windows          time.Duration // under measured load
 	Launches         time.Duration // starting engine processes
 	Reconfigurations time.Duration // loading another configuration into a running engine
 	WarmUps          time.Duration
-	Decisions        time.Duration // the rest
+	Decisions        time.Duration // all other time
 }
 
-// Share returns a part's share of the whole, 0..1.
+// Share returns a part of the account as a share of Elapsed, 0..1.
 func (a Account) Share(part time.Duration) float64 {
 	if a.Elapsed <= 0 {
 		return 0
@@ -105,42 +115,47 @@ func (a Account) Share(part time.Duration) float64 {
 
 // Config is one configuration with all its figures.
 type Config struct {
-	Name      string // <model>_config_default, or <model>_config_N in the order of first trial, from 0
+	// Name: <model>_config_default, or <model>_config_N, numbered from 0 in order of first trial
+	Name      string
 	Candidate search.Candidate
 	Setup     Setup
-	Deployed  *modelconfig.Config // what it is served with; not to be changed
-	Text      string              // Deployed as the text of a config.pbtxt
+	Deployed  *modelconfig.Config // served configuration; read-only
+	Text      string              // Deployed as text of config.pbtxt
 
-	// Memory is what the configuration holds, on the finals' server where it was confirmed there:
-	// the memory of all its points. Nil where that is not known.
+	// Memory is the configuration's memory, the same for all its points. It is measured on the
+	// finals' server if the configuration was confirmed there. Nil if unknown.
 	Memory *footprint.Estimate
 
-	Rank   int     // from 1, the place in Result.Configs; 0 when nothing was measured
-	Points []Point // ascending by load; empty when every trial failed
-	Best   *Point  // the point that the configuration is ranked by; nil when there is none, or none at Result.At
-	// Score is what it is ranked by, on log scale, higher is better: that of Best, or of the mean of its three highest throughputs
-	// (spec.RankTop3Mean), −∞ with fewer than others have.
+	Rank   int     // place in Result.Configs, from 1; 0 if nothing was measured
+	Points []Point // ascending by load; empty if every trial failed
+	Best   *Point  // the point that ranks the configuration; nil without one, or without one at Result.At
+	// Score is the value that ranks the configuration, on log scale, higher is better. It is the
+	// score of Best. With spec.RankTop3Mean it is that of the mean of the three highest
+	// throughputs, and −∞ if other configurations have more loads.
 	Score measure.Estimate
-	// MeanOf is how many throughputs Score is the mean of, fewer than three where no configuration has three such loads; 0 where it is of Best,
-	// or −∞.
+	// MeanOf is the number of throughputs in the mean behind Score. It is less than three only if
+	// no configuration has three such loads. It is 0 if Score is that of Best, or −∞.
 	MeanOf int
-	// CurveOnly marks one that was measured for the load curves alone and lies outside of what the profile asks to search: it never
-	// comes first while another has figures.
+	// CurveOnly marks a configuration that was measured for the load curves only and lies outside
+	// the profile's space. It never comes first while another one has figures.
 	CurveOnly bool
-	// FailedFinals marks one that did not serve on a fresh launch, and on none after that: it ranks behind all others.
+	// FailedFinals marks a configuration that failed on a fresh launch and never served on a later
+	// one. It ranks behind all others.
 	FailedFinals bool
-	// Gain is the factor by which the objective is better than the default's, each at its best load: 2.1 is 2.1 × the
-	// throughput, or a latency 2.1 × shorter. Nil unless both satisfy the constraints.
+	// Gain is the factor by which the objective is better than the default's, each at its best
+	// load. 2.1 is 2.1 × the throughput, or a latency 2.1 × shorter. Nil unless both satisfy the
+	// constraints.
 	Gain *measure.Estimate
-	// Choice is what the verdict says of the configuration at Best; nil where the verdict is not about that: in other views, on the
-	// search's server where the finals ran on another one, and without a score.
+	// Choice is the verdict's entry for the configuration at Best. It is nil without a score, in
+	// views that the verdict does not cover, and on the search's server if the finals ran on
+	// another one.
 	Choice *verdict.Choice
-	// TiedWith names, of the answer, the configurations that differ from it by no more than a tie (package verdict), the first twenty of
-	// many; of each of these, the answer.
+	// TiedWith names, for the answer, the configurations that are tied with it (package verdict),
+	// at most the first twenty. For each of these it names the answer.
 	TiedWith []string
 }
 
-// Satisfies reports whether some load was found under which the configuration keeps every constraint.
+// Satisfies reports whether the configuration keeps every constraint at some load.
 func (c Config) Satisfies() bool {
 	if c.Choice != nil {
 		return c.Choice.Holds >= verdict.Likely
@@ -148,21 +163,21 @@ func (c Config) Satisfies() bool {
 	return c.Best != nil && len(c.Best.Misses) == 0
 }
 
-// mayWin reports whether the configuration may be named as best.
+// mayWin reports whether the configuration may be the best.
 func (c Config) mayWin() bool { return c.Satisfies() && !c.CurveOnly && !c.FailedFinals }
 
 // Setup is the part of a configuration that tables and legends show.
 type Setup struct {
 	Provider       string // execution provider
-	Runtime        string // ONNX Runtime's build, flavour@version
+	Runtime        string // the ONNX Runtime build, flavour@version
 	Precision      string
-	Instances      int // 0: nothing is known, in a recording
-	IntraOpThreads int // of each instance; 0 is ONNX Runtime's choice, all cores; below 0 unknown
-	MaxBatchSize   int // 0: the model does not batch
+	Instances      int // 0: unknown, in a recording
+	IntraOpThreads int // per instance; 0 is ONNX Runtime's choice, all cores; below 0 unknown
+	MaxBatchSize   int // 0: the model has no batch dimension
 	QueueDelay     time.Duration
 }
 
-// Threads is the number of threads that all instances together run on.
+// Threads returns the number of threads of all instances together.
 func (s Setup) Threads(cores int) int {
 	if s.IntraOpThreads > 0 {
 		return s.Instances * s.IntraOpThreads
@@ -170,7 +185,7 @@ func (s Setup) Threads(cores int) int {
 	return s.Instances * max(cores, 1)
 }
 
-// Differences counts the fields in which two setups differ.
+// Differences returns the number of fields in which two setups differ.
 func (s Setup) Differences(t Setup) int {
 	n := 0
 	for _, differs := range []bool{
@@ -188,28 +203,34 @@ func (s Setup) Differences(t Setup) int {
 type Point struct {
 	Load measure.Load
 	Sample
-	// Score is that of the goal's objective, on log scale, higher is better; −∞ where a metric of it is not known.
+	// Score is the score of the goal's objective, on log scale, higher is better. It is −∞ if a
+	// metric of the objective is unknown.
 	Score     measure.Estimate
 	Confirmed bool    // measured in the final phase, on fresh launches
-	Searched  *Sample // for a confirmed point: what the search phase had measured; nil when it had not
+	Searched  *Sample // for a confirmed point: the figures of the search phase; nil if it has none
 }
 
-// Sample is the figures of one configuration under one load, from all windows of one part of the campaign.
+// Sample has the figures of one configuration under one load, from all windows of one part of the
+// campaign.
 type Sample struct {
-	Values     map[measure.Metric]measure.Estimate // without the metrics that could not be measured
-	Misses     []search.Miss                       // constraints that are not kept, and what leaves it without a score; empty when it satisfies all
-	Chances    []Chance                            // of each constraint of the goal, in its order
-	Windows    int
-	Launches   int           // distinct engine launches
-	LaunchTime time.Duration // the longest of those that its trials waited for, until the model was loaded; 0 when none did
-	Requests   int           // completed without error
+	Values map[measure.Metric]measure.Estimate // without metrics that were not measured
+	// Misses: constraints that are missed, and metrics without which there is no score; empty if it
+	// satisfies all
+	Misses   []search.Miss
+	Chances  []Chance // one for each constraint of the goal, in its order
+	Windows  int
+	Launches int // distinct engine launches
+	// LaunchTime: the longest wait of its trials for a launch with the loading of the model; 0 if
+	// none waited
+	LaunchTime time.Duration
+	Requests   int // completed without errors
 	Errors     int
-	MeanBatch  float64 // executed by the server; 0 unknown
+	MeanBatch  float64 // mean size of executed batches; 0 unknown
 	Flags      []measure.Flag
-	GPUs       []measure.GPUWindow // what each did; none without
+	GPUs       []measure.GPUWindow // figures of each GPU; empty without GPUs
 }
 
-// Violation is the summed relative amount by which constraints are missed.
+// Violation returns the sum of the relative amounts by which constraints are missed.
 func (s Sample) Violation() float64 {
 	sum := 0.0
 	for _, m := range s.Misses {
@@ -218,7 +239,7 @@ func (s Sample) Violation() float64 {
 	return sum
 }
 
-// Failure is a trial that yielded no figures.
+// Failure is a trial without figures.
 type Failure struct {
 	Name      string // of the configuration
 	Candidate search.Candidate
@@ -232,14 +253,13 @@ func (r Result) IsMeasured() bool {
 	return slices.ContainsFunc(r.Configs, func(c Config) bool { return len(c.Points) > 0 })
 }
 
-// FailureGroup is failures with the same stage and reason.
+// FailureGroup has the failures with the same stage and reason.
 type FailureGroup struct {
 	First Failure
 	Count int
 }
 
-// FailureGroups are the result's failures by stage and reason, in the order in which each
-// happened first.
+// FailureGroups returns the result's failures by stage and reason, in order of first occurrence.
 func (r Result) FailureGroups() []FailureGroup {
 	var groups []FailureGroup
 	for _, f := range r.Failures {
@@ -256,7 +276,8 @@ func (r Result) FailureGroups() []FailureGroup {
 // ByBestLoad reports whether each configuration is ranked by its own best load.
 func (r Result) ByBestLoad() bool { return r.At == nil && r.Rank != spec.RankTop3Mean }
 
-// Winner returns the answer where it is likely to keep the constraints, and false when nothing is.
+// Winner returns the answer if it is likely to keep the constraints. It returns false if no
+// configuration is.
 func (r Result) Winner() (Config, bool) {
 	if len(r.Configs) == 0 || !r.Configs[0].mayWin() {
 		return Config{}, false
@@ -264,8 +285,8 @@ func (r Result) Winner() (Config, bool) {
 	return r.Configs[0], true
 }
 
-// Nearest returns, when nothing that may be deployed satisfies the constraints, the configuration that misses them least; false
-// when one satisfies them or nothing was measured.
+// Nearest returns the configuration that misses the constraints least. It returns false if a
+// configuration that may be deployed satisfies them, or if nothing was measured.
 func (r Result) Nearest() (Config, bool) {
 	if len(r.Configs) == 0 || r.Configs[0].Best == nil || r.Configs[0].mayWin() {
 		return Config{}, false
@@ -273,7 +294,7 @@ func (r Result) Nearest() (Config, bool) {
 	return r.Configs[0], true
 }
 
-// Config returns the configuration of that name, false when there is none.
+// Config returns the configuration with that name, and false if there is none.
 func (r Result) Config(name string) (Config, bool) {
 	for _, c := range r.Configs {
 		if c.Name == name {
@@ -283,7 +304,7 @@ func (r Result) Config(name string) (Config, bool) {
 	return Config{}, false
 }
 
-// Default returns the default configuration, which is always there in a Result that Analyze made.
+// Default returns the default configuration. Every Result of Analyze has it.
 func (r Result) Default() Config {
 	for _, c := range r.Configs {
 		if c.Candidate.IsDefault() {

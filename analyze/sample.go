@@ -8,12 +8,12 @@ import (
 	"tuner/search/footprint"
 )
 
-// newSample pools the windows of measurements and computes every figure from all of them, but
-// for the memory, which is its configuration's; nil: as the measurements tell.
+// newSample computes all figures from the pooled windows of the measurements. The memory comes from
+// its estimate; nil: from the measurements.
 func newSample(parts []measure.Measurement, goal search.Goal, memory *footprint.Estimate) Sample {
 	pooled := pool(parts)
 	values := goal.Estimates(pooled, metricsOf(goal))
-	for metric, e := range values { // no metric is below 0, as the symmetric interval of a mean of few may be
+	for metric, e := range values { // no metric is negative, but the symmetric interval of a mean of few values may be
 		e.Lo = max(e.Lo, 0)
 		values[metric] = e
 	}
@@ -40,7 +40,7 @@ func newSample(parts []measure.Measurement, goal search.Goal, memory *footprint.
 	return s
 }
 
-// metricsOf lists the metrics that are told of every point: those of tables, and the goal's others.
+// metricsOf lists the metrics of every point: those of the tables, and the goal's others.
 func metricsOf(goal search.Goal) []measure.Metric {
 	list := measure.Metrics()
 	for _, m := range goal.Metrics() {
@@ -51,7 +51,7 @@ func metricsOf(goal search.Goal) []measure.Metric {
 	return list
 }
 
-// pool joins measurements of one configuration under one load, which have one memory.
+// pool joins measurements of one configuration under one load, which have the same memory.
 func pool(parts []measure.Measurement) measure.Measurement {
 	var sum measure.Measurement
 	for _, p := range parts {

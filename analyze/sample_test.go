@@ -11,7 +11,8 @@ import (
 	"tuner/search"
 )
 
-// TestSampleHasTheGoalsMetrics: 360 inferences in a second are 1.296 million an hour, which cost 1.296; one GPU takes 72 J meanwhile.
+// 360 inferences in a second are 1.296 million an hour, which cost 1.296. One GPU takes 72 J in
+// that second.
 func TestSampleHasTheGoalsMetrics(t *testing.T) {
 	t.Parallel()
 	h := measure.NewHistogram([]time.Duration{time.Millisecond, 3 * time.Millisecond})

@@ -13,29 +13,30 @@ import (
 	"tuner/spec"
 )
 
-// figure is a line of a table: infer/s and a latency percentile in µs at a concurrency.
+// figure is a row of a table: infer/s and a latency percentile in µs at a concurrency.
 type figure struct {
 	concurrency int
 	throughput  float64
 	latency     int
 }
 
-// given measures a configuration as a table says.
+// given adds trials with the figures of a table.
 func given(b *analyzetest.Builder, c search.Candidate, table ...figure) {
 	for _, f := range table {
-		for range 3 { // a single trial may err as its neighbours did, and is drawn towards them
+		for range 3 { // a single trial is drawn towards its neighbours, since it may share their error
 			b.Given(c, f.concurrency, f.throughput, time.Duration(f.latency)*time.Microsecond)
 		}
 	}
 }
 
-// unlimited is the usual profile without constraints.
+// unlimited returns the usual profile without constraints.
 func unlimited() string {
 	return strings.Replace(analyzetest.Profile, "constraints: {latency_p99: {max: 50ms}}\n", "", 1)
 }
 
-// The figures of Triton's optimization guide for inception_graphdef on one GPU: with p95 ≤ 50 ms dynamic batching with one instance is the
-// best, without a limit two instances are. "Batch 1" stands for no dynamic batching.
+// These are the figures of Triton's optimization guide for inception_graphdef on one GPU. With p95
+// ≤ 50 ms, dynamic batching with one instance is the best. Without a limit, two instances are.
+// "Batch 1" means no dynamic batching.
 func TestOptimizationGuide(t *testing.T) {
 	t.Parallel()
 	b := analyzetest.New(t, unlimited())
@@ -58,14 +59,18 @@ func TestOptimizationGuide(t *testing.T) {
 			t.Errorf("%s: the gain is %.3f, want %.3f", name, best.Gain.Value, gain)
 		}
 	}
-	check("p95 ≤ 50 ms", analyze.Options{Goal: &within}, batching, 8, 272/73.2) // the default keeps the limit up to concurrency 2
+	// the default keeps the limit up to concurrency 2
+	check("p95 ≤ 50 ms", analyze.Options{Goal: &within}, batching, 8, 272/73.2)
 	check("without a limit", analyze.Options{}, both, 16, 289.6/73.4)
 	check("at a given load", analyze.Options{At: spec.At{Load: measure.Load{Concurrency: 2}}}, two, 2, 106.6/73.2)
 }
 
-// tutorial is the sweep of the tutorial of OLive and Model Analyzer: 5 preferred batch sizes × 5 numbers of instances × 8 concurrencies, on a
-// device whose law makes two instances with batches of 16 the best: a batch of b takes 6 ms + 1.5 ms · b, and k instances do 1, 1.2, 1.15, 1.1,
-// 1.05 times what one does. The unoptimized model does 50 infer/s whatever the load.
+// tutorial is the sweep of the tutorial of OLive and Model Analyzer: 5 preferred batch sizes × 5
+// numbers of instances × 8 concurrencies.
+//
+// The device follows a law under which two instances with batches of 16 are best. A batch of b
+// takes 6 ms + 1.5 ms · b. k instances do 1, 1.2, 1.15, 1.1, 1.05 times the throughput of one. The
+// model without optimization does 50 infer/s at every load.
 func tutorial(t *testing.T) *analyzetest.Builder {
 	b := analyzetest.New(t, unlimited())
 	concurrencies := []int{1, 2, 4, 8, 16, 32, 64, 128}
@@ -94,8 +99,9 @@ func TestTutorial(t *testing.T) {
 	if !ok || best.Candidate.Key() != chosen.Key() || len(r.Configs) != 26 {
 		t.Fatalf("the best of %d is %v, want %v of 26", len(r.Configs), best.Candidate, chosen)
 	}
-	// Batches of 16 take 30 ms: 1.2 · 16 / 0.030 = 640 at concurrency 32, 64 and 128; one instance does 533.3, the default 50. Figures of
-	// single trials are drawn a little towards what similar configurations do.
+	// Batches of 16 take 30 ms: 1.2 · 16 / 0.030 = 640 at concurrency 32, 64 and 128. One instance
+	// does 533.3, the default 50. Figures of single trials are drawn slightly towards those of
+	// similar configurations.
 	if mean := math.Exp(best.Score.Value); math.Abs(mean-640) > 0.01*640 {
 		t.Errorf("the mean of the three best is %.2f, want 640", mean)
 	}
@@ -109,13 +115,13 @@ func TestTutorial(t *testing.T) {
 	}
 }
 
-// One lucky figure makes a configuration the best by its best load, and not by the mean of three.
+// One lucky figure makes a configuration the best by its best load, but not by the mean of three.
 func TestTopMeanIsNotImpressedByOneFigure(t *testing.T) {
 	t.Parallel()
 	lucky := analyzetest.Candidate(2, 2, 8)
 	few := analyzetest.Candidate(1, 2, 16)
 	b := tutorial(t)
-	for n, throughput := range map[int]float64{32: 500, 64: 900, 128: 500} { // a mean of 633
+	for n, throughput := range map[int]float64{32: 500, 64: 900, 128: 500} { // their mean is 633
 		b.Given(lucky, n, throughput, 100*time.Millisecond)
 	}
 	b.Given(few, 64, 2000, 50*time.Millisecond).Given(few, 128, 2000, 50*time.Millisecond)
@@ -129,7 +135,7 @@ func TestTopMeanIsNotImpressedByOneFigure(t *testing.T) {
 	if second := r.Configs[1]; second.Candidate.Key() != lucky.Key() || math.Abs(math.Exp(second.Score.Value)-1900.0/3) > 0.05*1900/3 {
 		t.Errorf("the second is %v with a mean of %.1f, want %v with 633.3", second.Candidate, math.Exp(second.Score.Value), lucky)
 	}
-	// Two loads have no mean of three: it comes behind all that have one, without a gain.
+	// Two loads have no mean of three. Such a configuration comes last, without a gain.
 	last := r.Configs[len(r.Configs)-1]
 	if last.Candidate.Key() != few.Key() || last.Gain != nil || !math.IsInf(last.Score.Value, -1) {
 		t.Errorf("the last is %v (score %v, gain %v), want %v", last.Candidate, last.Score, last.Gain, few)

@@ -15,25 +15,26 @@ import (
 	"tuner/search/queuesim"
 )
 
-// server is a machine on which all is known that an explanation says: it does what the queue simulation makes of its service times,
-// but for a noise of 1 %. A batch of b takes 2 ms + 1 ms · b in an instance, a tenth longer while both are busy.
+// server is a machine whose explanation is known in advance. It behaves like the queue simulation
+// with its service times, plus a noise of 1 %. A batch of b takes 2 ms + 1 ms · b in an instance,
+// and a tenth longer while both are busy.
 type server struct {
-	overhead float64        // s per request, in client, wire and front end
-	tail     float64        // log of what the simulation misses of p99
-	finals   float64        // log of the factor by which it is faster in the finals
-	flags    []measure.Flag // of every window
+	overhead float64        // s per request in client, wire and front end
+	tail     float64        // log of the factor between the true p99 and the simulated one
+	finals   float64        // log of the factor by which the server is faster in the finals
+	flags    []measure.Flag // flags of every window
 }
 
-// machine is a server in a campaign.
+// machine runs the trials of a campaign on a server.
 type machine struct {
 	server
 	noise    *rand.Rand
 	launches int
 	pool     string
-	times    measure.Times // so far
+	times    measure.Times // total so far
 }
 
-// campaignOn runs the campaign of a profile on a server, to its end.
+// campaignOn runs a profile's campaign on a server, to its end.
 func campaignOn(t *testing.T, profile string, s server) analyze.Campaign {
 	t.Helper()
 	c := analyzetest.New(t, profile).Campaign()
@@ -74,7 +75,8 @@ func (m *machine) answer(trial search.Trial) search.Event {
 	return search.Event{Trial: trial, Measurement: result, Elapsed: m.times.Total()}
 }
 
-// batcherOf is a candidate's; the default has 2 instances and batches of up to 4 (analyzetest.BaseConfig).
+// batcherOf returns a candidate's batcher. The default has 2 instances and batches of up to 4
+// (analyzetest.BaseConfig).
 func batcherOf(c search.Candidate) queuesim.Batcher {
 	number := func(knob string, base int) int {
 		v, ok := c.Get(knob)
@@ -87,15 +89,15 @@ func batcherOf(c search.Candidate) queuesim.Batcher {
 	b := queuesim.Batcher{Instances: number(search.KnobInstanceCount, 2), MaxBatch: number(search.KnobMaxBatchSize, 4)}
 	b.Dynamic = b.MaxBatch > 1
 	if v, ok := c.Get(search.KnobMaxQueueDelay); ok {
-		b.Delay, _ = v.Duration() // a knob's value is one
+		b.Delay, _ = v.Duration() // a knob's value is always a valid duration
 	}
 	return b
 }
 
-// spread is the standard deviation of the logarithm of what a batch takes.
+// spread is the standard deviation of the logarithm of a batch's service time.
 const spread = 0.05
 
-// curve is the server's service curve with so many instances.
+// curve returns the server's service curve for a number of instances.
 func (s server) curve(instances int) queuesim.Curve {
 	c := queuesim.Curve{Spread: spread, Overhead: s.overhead}
 	for size := 1; size <= 16; size *= 2 {
@@ -145,7 +147,7 @@ func (m *machine) window(b queuesim.Batcher, trial search.Trial) measure.Window 
 
 func duration(seconds float64) time.Duration { return time.Duration(seconds * float64(time.Second)) }
 
-// histogram has 400 latencies, of which all but eight are the usual one.
+// histogram has 400 latencies: eight are slow, the others usual.
 func histogram(usual, slow float64) measure.Histogram {
 	latencies := make([]time.Duration, 400)
 	for i := range latencies {

@@ -6,12 +6,12 @@ import (
 	"tuner/profile/journal"
 )
 
-// Where the finals ran on another server than the search (journal.Header.Finals), figures of the two do
-// not compare: the verdict is of the finals' server alone. What puts points side by side (loads, Pareto
-// sets, stages) has those of the answer's server.
+// If the finals ran on another server than the search (journal.Header.Finals), the figures of the
+// two do not compare. The verdict is then about the finals' server. Outputs that compare points
+// (loads, Pareto sets, stages) use the answer's server only.
 
-// byServer takes those that are ranked by what the finals' server showed, which come first, apart from the others. Of a single server all are
-// first.
+// byServer splits configurations by the server that ranks them. first are those with figures of the
+// finals' server, others the rest. With a single server, all are first.
 func byServer(h journal.Header, configs []Config) (first, others []Config) {
 	if h.Finals == nil {
 		return configs, nil
@@ -21,7 +21,8 @@ func byServer(h journal.Header, configs []Config) (first, others []Config) {
 	return first, slices.DeleteFunc(slices.Clone(configs), isConfirmed)
 }
 
-// confirmedPoints are the points that a configuration is ranked by: those of the finals' server where it has any.
+// confirmedPoints returns the points that rank a configuration: those of the finals' server if it
+// has any.
 func confirmedPoints(h journal.Header, points []Point) []Point {
 	if h.Finals == nil || !slices.ContainsFunc(points, func(p Point) bool { return p.Confirmed }) {
 		return points
@@ -29,7 +30,8 @@ func confirmedPoints(h journal.Header, points []Point) []Point {
 	return slices.DeleteFunc(slices.Clone(points), func(p Point) bool { return !p.Confirmed })
 }
 
-// onBestServer are the configurations with those of their points alone that were measured on the server that the best one is ranked by.
+// onBestServer returns the configurations with only those points that come from the server that
+// ranks the best one.
 func (r Result) onBestServer() []Config {
 	if r.Header.Finals == nil {
 		return r.Configs
@@ -46,7 +48,7 @@ func (r Result) AreComparable(a, b Point) bool {
 	return r.Header.Finals == nil || a.Confirmed == b.Confirmed
 }
 
-// Server names the server that a point's figures come from.
+// Server returns the name of the server on which a point was measured.
 func (r Result) Server(p Point) string {
 	if p.Confirmed && r.Header.Finals != nil {
 		return r.Header.Finals.String()

@@ -16,10 +16,10 @@ import (
 	"tuner/spec"
 )
 
-// elsewhere is a server that finals run on.
+// elsewhere is another server, on which finals run.
 var elsewhere = &journal.ServerInfo{Mode: "remote", Where: "gpu7:8001", Name: "triton", Version: "2.51.0"}
 
-// halveFinals makes the server of the finals half as fast as the search's.
+// halveFinals makes the finals' server half as fast as the search's.
 func halveFinals(c analyze.Campaign) {
 	for _, e := range c.Events {
 		if e.Trial.Phase == search.PhaseFinal {
@@ -30,8 +30,8 @@ func halveFinals(c analyze.Campaign) {
 	}
 }
 
-// The finals' server is half as fast as the search's: a configuration that only the search saw has better figures than the finalist, which
-// say nothing against it.
+// The finals' server is half as fast as the search's. A configuration that only the search measured
+// has better figures than the finalist. That is no evidence against the finalist.
 func TestFiguresOfTwoServersAreNotCompared(t *testing.T) {
 	t.Parallel()
 	finalist, other := analyzetest.Candidate(2, 1, 16), analyzetest.Candidate(2, 1, 8)
@@ -57,7 +57,8 @@ func TestFiguresOfTwoServersAreNotCompared(t *testing.T) {
 		t.Errorf("ranking (-want +got):\n%s", diff)
 	}
 	best, last := r.Configs[0], r.Configs[2]
-	// Both were measured on the finals' server: 615/s against 387/s by the formula, and half of each there.
+	// Both were measured on the finals' server. The formula gives 615/s against 387/s, and half of
+	// each there.
 	if best.Gain == nil || best.Gain.Value < 1.5 || best.Gain.Value > 1.7 || last.Gain != nil || last.Rank != 3 {
 		t.Errorf("gains are %v and %v, the last has rank %d", best.Gain, last.Gain, last.Rank)
 	}
@@ -69,8 +70,8 @@ func TestFiguresOfTwoServersAreNotCompared(t *testing.T) {
 	}
 }
 
-// Of the search's server nothing may be left but what was measured for the load curves. Several that are left of it are ordered by their own
-// figures, whatever the finals' server did.
+// The search's server may have only measurements for the load curves. Several configurations of it
+// are ordered by their own figures, whatever the finals' server measured.
 func TestWhatTheFinalsServerLeaves(t *testing.T) {
 	t.Parallel()
 	finalist := analyzetest.Candidate(2, 1, 16)
@@ -95,8 +96,8 @@ func TestWhatTheFinalsServerLeaves(t *testing.T) {
 		"minilm_config_0", "minilm_config_default", "minilm_config_2", "minilm_config_1")
 }
 
-// The best at each load, Pareto sets and the mean of the highest throughputs are of one server, too: the best one's. The search's is twice as fast,
-// and saw more loads.
+// The best at each load, the Pareto sets and the mean of the highest throughputs use one server:
+// the best one's. The search's server is twice as fast and measured more loads.
 func TestViewsAreOfOneServer(t *testing.T) {
 	t.Parallel()
 	finalist := analyzetest.Candidate(2, 1, 16)
@@ -144,7 +145,8 @@ func TestViewsAreOfOneServer(t *testing.T) {
 	}
 }
 
-// Where the best is of the finals' server and its first stage of the search's, nothing is said of the stages' gains.
+// The best comes from the finals' server and its first stage from the search's. Then the gains of
+// the stages are not reported.
 func TestStageOfAnotherServer(t *testing.T) {
 	t.Parallel()
 	finalist := analyzetest.Candidate(2, 1, 16)

@@ -9,7 +9,7 @@ import (
 	"tuner/spec"
 )
 
-// setupOf reads what a configuration is served with.
+// setupOf reads the setup of a configuration as it is served.
 func setupOf(c Campaign, candidate search.Candidate, deployed *modelconfig.Config) (Setup, error) {
 	options, err := modelconfig.ORTOptions(deployed)
 	if err != nil {
@@ -27,7 +27,7 @@ func setupOf(c Campaign, candidate search.Candidate, deployed *modelconfig.Confi
 		s.Runtime = string(v)
 	}
 	if c.Header.Server != nil {
-		s.Runtime = "" // the server's own
+		s.Runtime = "" // the server's own runtime
 	}
 	for _, g := range deployed.GetInstanceGroup() {
 		s.Instances += max(1, int(g.GetCount()))
@@ -36,8 +36,8 @@ func setupOf(c Campaign, candidate search.Candidate, deployed *modelconfig.Confi
 	return s, nil
 }
 
-// Precision returns the precision of a candidate's model file: its own, else that of the campaign's first model file, which
-// the default is served from.
+// Precision returns the precision of a candidate's model file. For the default, that is the
+// campaign's first model file.
 func Precision(models []journal.ModelFile, candidate search.Candidate) string {
 	if v, ok := candidate.Get(search.KnobPrecision); ok {
 		return string(v)

@@ -6,8 +6,8 @@ import (
 	"tuner/search"
 )
 
-// stageByServer is firstStage among those whose figures are of the winner's server. isElsewhere says that
-// only another server's tell of it.
+// stageByServer applies firstStage to the configurations with figures of the winner's server.
+// isElsewhere means that only another server measured the first stage.
 func stageByServer(r Result, space search.Space) (name string, isElsewhere bool) {
 	name = firstStage(r, space)
 	best, won := r.Winner()
@@ -21,9 +21,12 @@ func stageByServer(r Result, space search.Space) (name string, isElsewhere bool)
 	return here, here == "" && name != ""
 }
 
-// firstStage finds the configuration of Result.FirstStage in a ranked result. Candidates that set nothing but what the
-// default has are passed over. Without figures of the winner's own settings of that kind the others tell nothing of its
-// gain. The winner itself stands for what does more: both stages do no less than the first.
+// firstStage finds the configuration for Result.FirstStage in a ranked result.
+//
+// It skips candidates that set only values that the default has. It returns "" if the winner's own
+// settings of that kind have no figures, since other settings do not show the gain of these. If the
+// stage does more than the winner, it returns the winner, since both stages together are never
+// worse than the first.
 func firstStage(r Result, space search.Space) string {
 	best, hasWon := r.Winner()
 	own := search.Candidate{}
@@ -52,14 +55,16 @@ func firstStage(r Result, space search.Space) string {
 	return first.Name
 }
 
-// isBetterStage reports whether what lies outside of the space, and so has no place by its merits, is better than
-// another configuration: it keeps the constraints as surely, and its score is better.
+// isBetterStage reports whether a configuration outside the space is better than another one: it
+// keeps the constraints as surely, and has a better score. Configurations outside the space are not
+// in the verdict's order.
 func (r Result) isBetterStage(outside, other Config) bool {
 	a, b := r.surety(outside), r.surety(other)
 	return a > b || a == b && a > 0 && outside.Score.Value > other.Score.Value
 }
 
-// surety is 2 for what keeps the constraints with the verdict's confidence, 1 for what is likely to, 0 for the rest.
+// surety returns 2 if a configuration keeps the constraints with the verdict's confidence, 1 if it
+// is likely to, and else 0.
 func (r Result) surety(c Config) int {
 	switch {
 	case !c.Satisfies() || c.FailedFinals:

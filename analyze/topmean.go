@@ -10,24 +10,28 @@ import (
 	"tuner/search"
 )
 
-// topLoads is how many loads a ranking by the mean of the best throughputs looks at (spec.RankTop3Mean).
+// topLoads is the number of loads in the mean of the best throughputs (spec.RankTop3Mean).
 const topLoads = 3
 
-// byThroughput is a goal with the objective that a mean of throughputs is the score of: throughput alone, with weight 1 whatever it had.
+// byThroughput returns the goal with throughput as its only objective, with weight 1. A mean of
+// throughputs is the score of that objective.
 func byThroughput(goal search.Goal) search.Goal {
 	goal.Objective = search.Objective{Terms: []search.Term{{Metric: measure.Throughput, Weight: 1}}}
 	return goal
 }
 
-// scoredByTopMean gives each configuration the mean of its three highest throughputs within the constraints as its score, on log scale, as the
-// tutorial of OLive and Model Analyzer ranks. Where no configuration has three such loads, the most that any has stand for the three. One with
-// fewer ranks behind those that have them: its mean would be of other loads. Of two servers each is looked at by itself.
+// scoredByTopMean sets each configuration's score to the mean of its three highest throughputs
+// within the constraints, on log scale. The tutorial of OLive and Model Analyzer ranks that way.
+//
+// If no configuration has three such loads, the mean takes as many as any configuration has. A
+// configuration with fewer loads ranks behind, since its mean covers other loads. Each of two
+// servers is treated by itself.
 func scoredByTopMean(h journal.Header, configs []Config) []Config {
 	first, others := byServer(h, configs)
 	return slices.Concat(withTopMeans(h, first), withTopMeans(h, others))
 }
 
-// withTopMeans is scoredByTopMean of one server.
+// withTopMeans computes scoredByTopMean for one server.
 func withTopMeans(h journal.Header, configs []Config) []Config {
 	most := 0
 	tops := make([][]measure.Estimate, len(configs))
@@ -37,7 +41,7 @@ func withTopMeans(h journal.Header, configs []Config) []Config {
 	}
 	scored := slices.Clone(configs)
 	for i := range scored {
-		scored[i].Choice = nil // it is of another view
+		scored[i].Choice = nil // it belongs to another view
 		if !scored[i].Satisfies() {
 			continue
 		}
@@ -48,7 +52,8 @@ func withTopMeans(h journal.Header, configs []Config) []Config {
 	return scored
 }
 
-// highest are the throughputs of points within the constraints, the highest first, one for each load; at most three.
+// highest returns the highest throughputs within the constraints, one for each load, in descending
+// order; at most three.
 func highest(points []Point) []measure.Estimate {
 	var list []measure.Estimate
 	for _, p := range points {
@@ -60,7 +65,8 @@ func highest(points []Point) []measure.Estimate {
 	return list[:min(topLoads, len(list))]
 }
 
-// meanScore is the logarithm of the mean of n values, with the interval of independent errors (the delta method).
+// meanScore returns the logarithm of the mean of n values, with an interval for independent errors
+// (delta method).
 func meanScore(values []measure.Estimate, n int) measure.Estimate {
 	if n == 0 || len(values) < n {
 		return measure.Estimate{Value: math.Inf(-1), Lo: math.Inf(-1), Hi: math.Inf(-1)}

@@ -2,8 +2,8 @@ package analyze
 
 import "tuner/search"
 
-// Tradeoffs are what would do if a single constraint gave, of what was measured where configurations are compared; none where something
-// satisfies all constraints.
+// Tradeoffs lists configurations that satisfy all constraints except one, among the points that are
+// compared. It is empty if something satisfies all constraints.
 func (r Result) Tradeoffs() search.Tradeoffs {
 	if _, ok := r.Nearest(); !ok {
 		return nil

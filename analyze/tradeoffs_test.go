@@ -14,7 +14,8 @@ import (
 	"tuner/spec"
 )
 
-// At least 500 infer/s at a p99 of at most 20 ms: one configuration is quick enough and the other does enough, neither both.
+// The goal is at least 500 infer/s with p99 ≤ 20 ms. One configuration is fast enough, the other
+// has enough throughput, none has both.
 func TestTradeoffs(t *testing.T) {
 	t.Parallel()
 	const ms = time.Millisecond
@@ -33,7 +34,8 @@ func TestTradeoffs(t *testing.T) {
 		Key         string
 		Concurrency int
 	}
-	near := cmp.Comparer(func(a, b float64) bool { return math.Abs(a/b-1) < 0.03 }) // figures are drawn towards what is expected
+	// figures are drawn towards the expected ones
+	near := cmp.Comparer(func(a, b float64) bool { return math.Abs(a/b-1) < 0.03 })
 	check := func(name string, o analyze.Options, want ...tradeoff) {
 		t.Helper()
 		var got []tradeoff

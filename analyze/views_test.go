@@ -12,7 +12,7 @@ import (
 	"tuner/search"
 )
 
-// pointWith is a point with throughput in infer/s, p99 in ms and memory in MB.
+// pointWith makes a point with throughput in infer/s, p99 in ms and memory in MB.
 func pointWith(concurrency int, throughput, p99, memory float64) Point {
 	return Point{Load: measure.Load{Concurrency: concurrency, BatchSize: 1}, Sample: Sample{Values: map[measure.Metric]measure.Estimate{
 		measure.Throughput: {Value: throughput}, measure.LatencyP99: {Value: p99 / 1e3}, measure.Memory: {Value: memory * 1e6},
@@ -55,7 +55,7 @@ func TestFronts(t *testing.T) {
 	}
 }
 
-// A point is in the front exactly when no other one dominates it, by the definition, whatever the figures.
+// A point is in the front exactly if no other point dominates it by the definition.
 func TestFrontsByDefinition(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(3, 3))

@@ -8,15 +8,16 @@ import (
 	"tuner/search"
 )
 
-// Withheld is what others took of the CPU time that configurations could have used in a campaign's load windows.
+// Withheld is the CPU time that others took from configurations in a campaign's load windows.
 type Withheld struct {
 	measure.Others
-	// Slope is what the logarithm of throughput changes by with what was withheld from a trial (measure.Withheld), learned
-	// from trials of the same configuration and load, and Deviation its standard deviation; zeros where nothing was.
+	// Slope is the change of the logarithm of throughput per unit of a trial's withheld time
+	// (measure.Withheld). It is learned from trials of the same configuration and load. Deviation
+	// is its standard deviation. Both are 0 if it could not be learned.
 	Slope, Deviation float64
 }
 
-// newWithheld sums up the trials of loads.
+// newWithheld sums up the withheld time of the trials under a load.
 func newWithheld(space search.Space, events []search.Event) Withheld {
 	type cell struct {
 		key  string
@@ -37,12 +38,12 @@ func newWithheld(space search.Space, events []search.Event) Withheld {
 		}
 	}
 	if w.Mean > 0 {
-		const lost = -1 // what is taken is lost
+		const lost = -1 // all withheld time is lost
 		v := stats.LearnVariate(cells, taken, logs, lost, 0)
 		w.Slope, w.Deviation = v.Slope, math.Sqrt(v.Variance)
 	}
 	return w
 }
 
-// Text tells people of it in a sentence; "" where others took next to nothing.
+// Text returns a sentence for people; "" if others took almost nothing.
 func (w Withheld) Text() string { return w.Sentence("figures are corrected to the average") }

@@ -11,8 +11,8 @@ import (
 	"tuner/search"
 )
 
-// Two configurations, each alone and beside others that take a fifth, which costs throughput 1.5 times what is withheld. A
-// configuration with one thread loses nothing to others on the second core.
+// Two configurations run alone and beside others that take a fifth. That costs throughput 1.5 times
+// the withheld share. A configuration with one thread loses nothing to others on the second core.
 func TestWithheldIsSummedUp(t *testing.T) {
 	t.Parallel()
 	b := analyzetest.New(t, strings.ReplaceAll(analyzetest.Profile, "grid", "guided"))
@@ -31,7 +31,7 @@ func TestWithheldIsSummedUp(t *testing.T) {
 	}
 }
 
-// Nothing is said where others took nothing.
+// Nothing is reported if others took nothing.
 func TestWithheldOfQuietCampaigns(t *testing.T) {
 	t.Parallel()
 	b := analyzetest.New(t, analyzetest.Profile).Measure(search.Candidate{}, 4)

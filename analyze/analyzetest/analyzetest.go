@@ -1,5 +1,6 @@
-// Package analyzetest makes synthetic campaigns for the tests of analyze, report and the verbs: measurements of a server
-// that follows a formula, with small deterministic noise. No figure in it comes from a machine.
+// Package analyzetest makes synthetic campaigns for the tests of analyze, report and the verbs. The
+// measurements come from a server that follows a formula, with small deterministic noise. No figure
+// in it comes from a machine.
 package analyzetest
 
 import (
@@ -55,13 +56,13 @@ type Builder struct {
 	t        testing.TB
 	campaign analyze.Campaign
 	noise    *rand.Rand
-	spread   float64 // standard deviation of the logarithm of a trial's factor, which its windows share
+	spread   float64 // standard deviation of the logarithm of a trial's speed factor, common to its windows
 	launch   int
 	pool     string
 	elapsed  time.Duration
 }
 
-// New starts a campaign with a profile's text, Profile as a rule.
+// New starts a campaign from the text of a profile, usually Profile.
 func New(t testing.TB, profile string) *Builder {
 	t.Helper()
 	p, err := spec.ParseProfile("minilm.profile.yaml", []byte(profile))
@@ -92,8 +93,8 @@ func New(t testing.TB, profile string) *Builder {
 	}
 }
 
-// Noisy makes the noise of trials to come from a seed. Each trial is faster or slower as a whole, by a factor with
-// the logarithm's standard deviation spread.
+// Noisy draws the noise of trials from a seed. All windows of a trial are faster or slower by the
+// same factor, whose logarithm has the standard deviation spread.
 func (b *Builder) Noisy(seed uint64, spread float64) *Builder {
 	b.noise, b.spread = rand.New(rand.NewPCG(seed, 2)), spread
 	return b
@@ -120,10 +121,11 @@ func (b *Builder) Measure(c search.Candidate, concurrencies ...int) *Builder {
 	return b
 }
 
-// Given adds a search-phase trial with figures of one's own: a throughput in inferences/s, and a latency that all requests have.
+// Given adds a search-phase trial with given figures: a throughput in inferences/s, and one latency
+// for all requests.
 func (b *Builder) Given(c search.Candidate, concurrency int, throughput float64, latency time.Duration) *Builder {
 	b.t.Helper()
-	const parts, length = 10, 100 * time.Second // so long that a tenth of an inference a second counts
+	const parts, length = 10, 100 * time.Second // long enough to resolve a tenth of an inference per second
 	part := max(1, int(math.Round(throughput*length.Seconds()/parts)))
 	h := measure.NewHistogram(slices.Repeat([]time.Duration{latency}, part))
 	requests := parts * part
@@ -138,7 +140,8 @@ func (b *Builder) Given(c search.Candidate, concurrency int, throughput float64,
 	return b
 }
 
-// Beside has other processes take a share of the machine's CPU time, 0..1, in the windows of the last trial. Its figures stay.
+// Beside gives other processes a share of the machine's CPU time, 0..1, in the windows of the last
+// trial. The figures do not change.
 func (b *Builder) Beside(share float64) *Builder {
 	windows := b.campaign.Events[len(b.campaign.Events)-1].Measurement.Windows
 	for i := range windows {
@@ -153,7 +156,7 @@ func (b *Builder) Confirm(c search.Candidate, concurrency int) *Builder {
 	return b
 }
 
-// Curve adds trials of the curve phase.
+// Curve adds trials of the phase that measures load curves.
 func (b *Builder) Curve(c search.Candidate, concurrencies ...int) *Builder {
 	for _, n := range concurrencies {
 		b.trial(c, n, search.PhaseCurve, false)
@@ -169,13 +172,13 @@ func (b *Builder) Service(c search.Candidate, concurrency int) *Builder {
 	return b
 }
 
-// Claim adds to the record of the campaign's end what the strategy claims.
+// Claim adds the strategy's claims to the record of the campaign's end.
 func (b *Builder) Claim(sentences ...string) *Builder {
 	b.campaign.End.Statement = sentences
 	return b
 }
 
-// Compared adds variants that were compared with the original: those that serve get a model file.
+// Compared adds variants that were compared with the original. Those that serve get a model file.
 func (b *Builder) Compared(variants ...journal.Variant) *Builder {
 	b.t.Helper()
 	for _, v := range variants {
@@ -204,7 +207,7 @@ func (b *Builder) Fail(c search.Candidate, concurrency int, stage measure.Stage,
 	return b.fail(c, concurrency, search.PhaseSearch, &measure.Failure{Stage: stage, Reason: reason})
 }
 
-// FailFinal adds a final-phase trial whose fresh launch yields no figures.
+// FailFinal adds a final-phase trial on a fresh launch that yields no figures.
 func (b *Builder) FailFinal(c search.Candidate, concurrency int) *Builder {
 	return b.fail(c, concurrency, search.PhaseFinal, &measure.Failure{Stage: measure.StageStart, Reason: "the engine was not ready after 1m0s"})
 }
@@ -229,7 +232,7 @@ func (b *Builder) End(reason string, interrupted bool) *Builder {
 	return b
 }
 
-// Campaign returns what was built.
+// Campaign returns the campaign.
 func (b *Builder) Campaign() analyze.Campaign { return b.campaign }
 
 // WriteJournal writes the campaign as a journal into a folder.
@@ -292,7 +295,8 @@ func (b *Builder) add(c search.Candidate, concurrency int, phase search.Phase, f
 	})
 }
 
-// shape reads what the formula depends on. The default runs two instances on all cores each.
+// shape returns the candidate's values that the formula uses. The default runs two instances, each
+// on all cores.
 func shape(c search.Candidate) (instances, threads, batch float64) {
 	read := func(knob string, otherwise int) float64 {
 		v, ok := c.Get(knob)
@@ -308,15 +312,17 @@ func shape(c search.Candidate) (instances, threads, batch float64) {
 	return read(search.KnobInstanceCount, 2), read(search.KnobIntraOpThreads, Cores), read(search.KnobMaxBatchSize, 4)
 }
 
-// memory is 100 MB and 95 MB for each instance.
+// memory returns the memory in bytes: 100 MB, plus 95 MB for each instance.
 func memory(c search.Candidate) int64 {
 	instances, _, _ := shape(c)
 	return int64(100e6 + 95e6*instances)
 }
 
-// throughput is the formula: a batch of b takes 2 ms + 3 ms · b on one thread, threads speed it up with exponent 0.7, and
-// more threads than cores share them with a loss of a tenth for each surplus core; int8 takes half the time. A batch has as many requests as wait for
-// its instance, at most the maximum.
+// throughput is the formula of the synthetic server.
+//
+// A batch of b takes 2 ms + 3 ms · b on one thread. Threads speed it up with exponent 0.7. Threads
+// beyond the number of cores share them, with a loss of a tenth for each surplus core. int8 takes
+// half the time. A batch has as many requests as wait for its instance, up to the maximum.
 func throughput(c search.Candidate, concurrency int) (inferPerSecond, executed float64) {
 	instances, threads, most := shape(c)
 	busy := math.Min(instances, float64(concurrency))
@@ -331,7 +337,7 @@ func throughput(c search.Candidate, concurrency int) (inferPerSecond, executed f
 	return busy * executed / seconds, executed
 }
 
-// window makes one second of load with a relative noise of 1 %, of a server that is faster by a factor.
+// window makes one second of load with a relative noise of 1 %. The server is faster by the factor.
 func (b *Builder) window(c search.Candidate, concurrency int, factor float64) measure.Window {
 	rate, batch := throughput(c, concurrency)
 	rate *= factor
@@ -350,8 +356,8 @@ func (b *Builder) window(c search.Candidate, concurrency int, factor float64) me
 	w.Inferences = w.Requests
 	executions := max(1, int(float64(w.Requests)/batch))
 	instances, _, _ := shape(c)
-	infer := math.Min(instances, float64(concurrency)) * batch / rate // s, of a batch: the formula's
-	queue := math.Max(0, float64(concurrency)/rate-infer)             // s: what else makes up the latency (Little's law)
+	infer := math.Min(instances, float64(concurrency)) * batch / rate // s for a batch, by the formula
+	queue := math.Max(0, float64(concurrency)/rate-infer)             // s; the rest of the latency by Little's law
 	all := func(perRequest float64) time.Duration {
 		return time.Duration(perRequest * float64(w.Requests) * float64(time.Second))
 	}

@@ -13,8 +13,9 @@ import (
 	"tuner/spec"
 )
 
-// Large is a result with n configurations beside the default, each at four concurrencies: for what must bear many. Its ranking is of the
-// formula, not of package analyze.
+// Large returns a result with n configurations and the default, each at four concurrencies. It
+// tests code that must handle many configurations. The ranking comes from the formula, not from
+// package analyze.
 func Large(t testing.TB, n int) analyze.Result {
 	t.Helper()
 	best := Candidate(2, 1, 16)
@@ -51,7 +52,7 @@ func Large(t testing.TB, n int) analyze.Result {
 	return r
 }
 
-// slower is a point with a part of its throughput, and as much more latency.
+// slower returns a point with its throughput divided and its latencies multiplied by a factor.
 func slower(p analyze.Point, factor float64) analyze.Point {
 	values := map[measure.Metric]measure.Estimate{}
 	for m, e := range p.Values {

@@ -14,7 +14,8 @@ import (
 	"tuner/model/modelconfig/configpb"
 )
 
-// checkpoint is what is read of a Model Analyzer checkpoint: models, their variants by name, each a pair of configuration and measurements.
+// checkpoint holds the parts of a Model Analyzer checkpoint that are read. It has models, their
+// variants by name, and for each variant a pair of configuration and measurements.
 type checkpoint struct {
 	Results *struct {
 		Models map[string]map[string]variant `json:"_results"`
@@ -42,7 +43,8 @@ func (v *variant) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(pair[1], &v.measurements)
 }
 
-// runConfig is the configuration of a variant, one for each model that was under load. Newer versions wrap the model's own.
+// runConfig is the configuration of a variant, one for each model that was under load. Newer
+// versions wrap the model's configuration.
 type runConfig struct {
 	Models []struct {
 		Config  json.RawMessage `json:"_model_config"`
@@ -87,7 +89,8 @@ func (r *record) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(pair[0], &r.tag)
 }
 
-// parseCheckpoint reads a checkpoint. What several models yielded together is left out, with a note.
+// parseCheckpoint reads a checkpoint. It leaves out measurements of several models at once, with a
+// note.
 func parseCheckpoint(path string, text []byte) ([]analyze.Recording, []string, error) {
 	var c checkpoint
 	if err := json.Unmarshal(text, &c); err != nil {
@@ -119,7 +122,8 @@ func parseCheckpoint(path string, text []byte) ([]analyze.Recording, []string, e
 	return list, notes, nil
 }
 
-// byNumber orders the names of variants as they were made: model_config_2 before model_config_10.
+// byNumber orders variants in the order in which Model Analyzer made them: model_config_2 before
+// model_config_10.
 func byNumber(a, b string) int {
 	if len(a) != len(b) {
 		return len(a) - len(b)
@@ -127,7 +131,7 @@ func byNumber(a, b string) int {
 	return strings.Compare(a, b)
 }
 
-// recorded is one variant.
+// recorded converts one variant.
 func recorded(model, name string, v variant) (analyze.RecordedConfig, error) {
 	c := analyze.RecordedConfig{Name: name, Default: strings.HasSuffix(name, "_config_default"), Deployed: &modelconfig.Config{}}
 	if len(v.run.Models) != 1 {
@@ -142,7 +146,9 @@ func recorded(model, name string, v variant) (analyze.RecordedConfig, error) {
 		return c, err
 	}
 	if config != nil {
-		config.Name = model // the variants are served under the model's name, and called otherwise in the checkpoint alone
+		// the server knows the variants by the model's name; their own names are in the checkpoint
+		// only
+		config.Name = model
 		c.Deployed = config
 	}
 	for _, g := range c.Deployed.GetInstanceGroup() {
@@ -158,7 +164,8 @@ func recorded(model, name string, v variant) (analyze.RecordedConfig, error) {
 	return c, nil
 }
 
-// configOf reads a model's configuration, which may be wrapped and has a field that is Model Analyzer's own; nil without one.
+// configOf reads a model's configuration; nil without one. It may be wrapped, and has one field
+// that is Model Analyzer's own.
 func configOf(text json.RawMessage) (*modelconfig.Config, error) {
 	if len(text) == 0 {
 		return nil, nil
@@ -178,7 +185,8 @@ func configOf(text json.RawMessage) (*modelconfig.Config, error) {
 	return modelconfig.ParseJSON(own)
 }
 
-// point is a measurement's figures. Model Analyzer's own units are infer/s, milliseconds, megabytes, percent and watts.
+// point converts a measurement's figures. Model Analyzer's units are infer/s, milliseconds,
+// megabytes, percent and watts.
 func (m measurement) point() (analyze.RecordedPoint, error) {
 	p := analyze.RecordedPoint{Values: map[measure.Metric]float64{}}
 	if len(m.Models) != 1 {

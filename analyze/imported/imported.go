@@ -1,6 +1,7 @@
-// Package imported reads what other programs measured: the checkpoints of Triton Model Analyzer, and what perf_analyzer prints and writes
-// as CSV. It makes analyze.Recordings of them, which are ranked and reported as campaigns are, and stands in the place of the journal.
-// It adds nothing: what a file does not tell stays unknown.
+// Package imported reads what other programs measured: the checkpoints of Triton Model Analyzer,
+// and what perf_analyzer prints and writes as CSV. It makes analyze.Recordings, which are ranked
+// and reported like campaigns. It takes the place of the journal. It adds nothing: figures that a
+// file does not have stay unknown.
 package imported
 
 import (
@@ -20,11 +21,12 @@ import (
 	"tuner/model/modelconfig"
 )
 
-// maxBytes is how large a file may be: a checkpoint of 500 measurements has some four megabytes.
+// maxBytes limits the size of a file. A checkpoint of 500 measurements has about four megabytes.
 const maxBytes = 256 << 20
 
-// Read reads a file, or the newest checkpoint in a folder, and returns a recording for each model in it, and what was left out of it, in
-// sentences. The error is fs.ErrNotExist where there is nothing, and names file and place otherwise.
+// Read reads a file, or the newest checkpoint in a folder. It returns a recording for each model in
+// it, and notes about what it left out. The error is fs.ErrNotExist if there is nothing to read.
+// Other errors name the file and the place.
 func Read(path string) (list []analyze.Recording, notes []string, err error) {
 	if path, err = newest(path); err != nil {
 		return nil, nil, err
@@ -43,7 +45,8 @@ func Read(path string) (list []analyze.Recording, notes []string, err error) {
 	return list, notes, nil
 }
 
-// newest finds the checkpoint with the highest number in a folder; a file is itself.
+// newest returns the path of the checkpoint with the highest number in a folder. For a file it
+// returns the path.
 func newest(path string) (string, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -69,7 +72,7 @@ func newest(path string) (string, error) {
 	return best, nil
 }
 
-// parse tells the formats apart by what they begin with.
+// parse finds the format of a file from its beginning, and reads it.
 func parse(path string, text []byte) ([]analyze.Recording, []string, error) {
 	first, _, _ := bytes.Cut(bytes.TrimSpace(text), []byte("\n"))
 	switch {
@@ -85,7 +88,7 @@ func parse(path string, text []byte) ([]analyze.Recording, []string, error) {
 	return []analyze.Recording{r}, nil, err
 }
 
-// single is a recording of one configuration that nothing is known of but its figures; the file's name stands for the model's.
+// single makes a recording of one configuration with figures only. The model gets the file's name.
 func single(path string, points []analyze.RecordedPoint) analyze.Recording {
 	model := filepath.Base(path)
 	for _, end := range []string{".csv", ".txt", ".log", ".out", "-results"} {
@@ -101,7 +104,7 @@ func number(text string) (x float64, ok bool) {
 	return x, err == nil && x >= 0 && !math.IsInf(x, 0)
 }
 
-// closedLoop and openLoop are loads of which the client batch is known, or 0.
+// closedLoop and openLoop make loads. The client batch is 0 if it is unknown.
 func closedLoop(concurrency, batch float64) measure.Load {
 	return measure.Load{Concurrency: int(concurrency), BatchSize: int(batch)}
 }

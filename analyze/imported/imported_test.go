@@ -26,7 +26,7 @@ func read(t *testing.T, name string) []analyze.Recording {
 	return list
 }
 
-// near compares figures that went through a change of unit.
+// near compares figures after a change of unit.
 var near = cmpopts.EquateApprox(1e-9, 0)
 
 func TestCheckpoint(t *testing.T) {
@@ -48,7 +48,8 @@ func TestCheckpoint(t *testing.T) {
 	if want := []string{"resnet_config_2", "resnet_config_10", "resnet_config_default"}; !cmp.Equal(want, names) {
 		t.Errorf("configurations %v, want %v", names, want)
 	}
-	// Milliseconds, megabytes and percent in base units; memory and power of both GPUs together, the mean of their utilizations.
+	// Milliseconds, megabytes and percent are converted to base units. Memory and power are the
+	// sums of both GPUs, utilization is their mean.
 	want := analyze.RecordedPoint{
 		Load: measure.Load{Concurrency: 1, BatchSize: 1},
 		Values: map[measure.Metric]float64{measure.Throughput: 200, measure.LatencyAvg: 0.0049, measure.LatencyP99: 0.0055, measure.QueueTime: 0.00002,
@@ -63,7 +64,7 @@ func TestCheckpoint(t *testing.T) {
 	if !byDefault.Default || !byDefault.GPU || byDefault.Deployed.GetName() != "resnet" || byDefault.Deployed.GetMaxBatchSize() != 8 {
 		t.Errorf("default %+v", byDefault)
 	}
-	// The form of newer versions, a request rate, and memory, which only that one tells.
+	// Newer versions have another form, with a request rate. Only this entry has memory.
 	newer := list[0].Configs[1]
 	wantPoint := analyze.RecordedPoint{Load: measure.Load{RequestRate: 100, BatchSize: 4},
 		Values: map[measure.Metric]float64{measure.Throughput: 390, measure.LatencyP99: 0.012, measure.Memory: 512e6}}
@@ -81,7 +82,7 @@ func ranked(t *testing.T, r analyze.Recording, goal search.Goal) analyze.Result 
 	return result
 }
 
-// A recording is looked at in the ways that a campaign is: at one load, and by the mean of three.
+// A recording has the same views as a campaign: at one load, and by the mean of three.
 func TestViewsOfARecording(t *testing.T) {
 	t.Parallel()
 	goal := search.Goal{Objective: search.Objective{Terms: []search.Term{{Metric: measure.Throughput, Weight: 1}}}}
@@ -126,7 +127,7 @@ func TestRankedCheckpoint(t *testing.T) {
 	if r.Trials != 4 || r.Recorded != "testdata/checkpoint.ckpt" {
 		t.Errorf("%d measurements from %q", r.Trials, r.Recorded)
 	}
-	// A limit on what is not told is not kept.
+	// A limit on an unknown metric counts as missed.
 	goal.Constraints[0].Metric = measure.Memory
 	if c, _ := ranked(t, read(t, "checkpoint.ckpt")[0], goal).Config("resnet_config_2"); !c.Best.Misses[0].Missing {
 		t.Errorf("misses: %v", c.Best.Misses)
@@ -154,14 +155,14 @@ func TestPerfAnalyzerCSV(t *testing.T) {
 
 func TestPerfAnalyzerOutput(t *testing.T) {
 	t.Parallel()
-	// Of concurrency 4 nothing was stable: it is left out.
+	// At concurrency 4 nothing was stable, so it is left out.
 	want := []analyze.RecordedPoint{{Load: measure.Load{Concurrency: 1, BatchSize: 2}, Values: map[measure.Metric]float64{
 		measure.Throughput: 62.6, measure.LatencyP50: 0.0159, measure.LatencyP90: 0.0161, measure.LatencyP95: 0.021371, measure.LatencyP99: 0.025,
 		measure.QueueTime: 0.00002, measure.ComputeInput: 0.000015, measure.ComputeInfer: 0.015, measure.ComputeOutput: 0.000012}}}
 	if diff := cmp.Diff(want, read(t, "output.txt")[0].Configs[0].Points, near); diff != "" {
 		t.Error(diff)
 	}
-	// The lines of the end alone, in the forms of the documentation.
+	// Only the summary lines at the end, in the forms of the documentation.
 	lines := func(concurrency int, throughput, p95 float64) analyze.RecordedPoint {
 		return analyze.RecordedPoint{Load: measure.Load{Concurrency: concurrency},
 			Values: map[measure.Metric]float64{measure.Throughput: throughput, measure.LatencyP95: p95}}
@@ -209,7 +210,8 @@ func TestWhatIsNoRecording(t *testing.T) {
 	}
 }
 
-// Whatever a file holds, it is read or refused, and what is read can be ranked: loads are loads, and figures are numbers.
+// Any file is read or refused. The content that is read can be ranked: loads are valid and figures
+// are numbers.
 func FuzzParse(f *testing.F) {
 	for _, name := range []string{"checkpoint.ckpt", "resnet-results.csv", "output.txt", "summary.txt"} {
 		text, err := os.ReadFile(filepath.Join("testdata", name))

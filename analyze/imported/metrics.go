@@ -16,10 +16,10 @@ const (
 	percent      = 1e-2
 )
 
-// metricOf is the metric behind a tag of Model Analyzer that is not of GPUs, and the factor to its base unit; "" for a tag that tuner has no
-// metric for.
+// metricOf returns the metric of a Model Analyzer tag, and the factor to its base unit. It covers
+// tags that are not about GPUs. It returns "" for a tag without a metric in tuner.
 func metricOf(tag string) (measure.Metric, float64) {
-	if tag == "perf_latency" { // of old versions
+	if tag == "perf_latency" { // in old versions
 		tag = "perf_latency_p99"
 	}
 	metric := spec.TagMetric(tag)
@@ -35,7 +35,7 @@ func metricOf(tag string) (measure.Metric, float64) {
 	return metric, 1
 }
 
-// addGPU adds what one GPU did: memory and power of all together, and the mean of their utilizations.
+// addGPU adds the figures of one GPU. Memory and power are summed, utilizations are averaged.
 func (p *gpuPoint) addGPU(uuid string, records []record) {
 	g, known := measure.GPUWindow{UUID: uuid}, 0
 	for _, r := range records {
@@ -58,13 +58,13 @@ func (p *gpuPoint) addGPU(uuid string, records []record) {
 			known++
 		}
 	}
-	if known == 3 { // a row of the GPUs' table shows all three
+	if known == 3 { // the table of GPUs shows all three
 		p.GPUs = append(p.GPUs, g)
 	}
 }
 
-// gpuPoint is a point while its GPUs are added.
+// gpuPoint is a point to which GPUs are being added.
 type gpuPoint struct {
 	*analyze.RecordedPoint
-	utilizations int // GPUs that tell it
+	utilizations int // GPUs that report it
 }

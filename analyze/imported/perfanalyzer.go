@@ -13,10 +13,11 @@ import (
 	"tuner/measure"
 )
 
-// columnThroughput is the one column that each CSV of perf_analyzer has.
+// columnThroughput is the only column that every CSV of perf_analyzer has.
 const columnThroughput = "Inferences/Second"
 
-// columnOf is the metric of a column of perf_analyzer's CSV, and the factor to its base unit; "" for one without.
+// columnOf returns the metric of a column in perf_analyzer's CSV, and the factor to its base unit.
+// It returns "" for a column without a metric.
 func columnOf(name string) (measure.Metric, float64) {
 	switch name {
 	case columnThroughput:
@@ -45,7 +46,8 @@ func isPercentile(m measure.Metric) bool {
 	return ok
 }
 
-// gpuTag is Model Analyzer's tag of a column of perf_analyzer's CSV that has a figure for each GPU, and the factor to the tag's unit.
+// gpuTag returns Model Analyzer's tag for a per-GPU column in perf_analyzer's CSV, and the factor
+// to the tag's unit.
 func gpuTag(name string) (string, float64) {
 	switch name {
 	case "Avg GPU Utilization":
@@ -60,7 +62,7 @@ func gpuTag(name string) (string, float64) {
 	return "", 0
 }
 
-// parseCSV reads the file that perf_analyzer -f writes: a row for each load.
+// parseCSV reads the file that perf_analyzer -f writes. It has a row for each load.
 func parseCSV(path string, text []byte) (analyze.Recording, error) {
 	reader := csv.NewReader(bytes.NewReader(text))
 	reader.FieldsPerRecord = -1
@@ -135,7 +137,7 @@ func gpuCell(text string) map[string]float64 {
 	return figures
 }
 
-// The lines of perf_analyzer's output that are read.
+// The lines that are read in perf_analyzer's output.
 var (
 	batchLine      = regexp.MustCompile(`^\s*Batch size: (\d+)\s*$`)
 	loadLine       = regexp.MustCompile(`^\s*Request (concurrency|Rate): ([\d.e+]+)( inference requests per seconds)?\s*$`)
@@ -150,18 +152,19 @@ var (
 // outputReader reads perf_analyzer's output line by line.
 type outputReader struct {
 	batch   float64
-	summary measure.Metric // of the latency in the last lines
+	summary measure.Metric // the latency metric in the summary lines
 	points  []analyze.RecordedPoint
 }
 
-// parseOutput reads what perf_analyzer prints: a section for each load, and a line for each at the end. Either may be missing; the lines of
-// the end alone are how many documents show results.
+// parseOutput reads what perf_analyzer prints: a section for each load, and a summary line for each
+// load at the end. Either may be missing. Many documents show results as summary lines only.
 func parseOutput(path string, text []byte) (analyze.Recording, error) {
 	r := outputReader{summary: measure.LatencyAvg}
 	for line := range strings.Lines(string(text)) {
 		r.line(strings.TrimRight(line, "\r\n"))
 	}
-	r.points = slices.DeleteFunc(r.points, func(p analyze.RecordedPoint) bool { return len(p.Values) == 0 }) // unstable: without figures
+	// unstable loads have no figures
+	r.points = slices.DeleteFunc(r.points, func(p analyze.RecordedPoint) bool { return len(p.Values) == 0 })
 	if len(r.points) == 0 {
 		return analyze.Recording{}, errors.New("this is no output of perf_analyzer, no CSV of it and no checkpoint of Model Analyzer: it has no load with a throughput")
 	}
@@ -207,7 +210,7 @@ func (r *outputReader) line(line string) {
 	}
 }
 
-// at is the point of a load, which is begun where there is none; nil for a load that is none.
+// at returns the point of a load, and makes it if it is new. It returns nil for an invalid load.
 func (r *outputReader) at(isRate bool, level float64) *point {
 	load := closedLoop(level, r.batch)
 	if isRate {
@@ -224,7 +227,7 @@ func (r *outputReader) at(isRate bool, level float64) *point {
 	return (*point)(&r.points[i])
 }
 
-// point is a point whose figures are kept as they come first: the sections are finer than the lines of the end.
+// point keeps the first value of each figure, since the sections are finer than the summary lines.
 type point analyze.RecordedPoint
 
 func (p *point) keep(m measure.Metric, text string, factor float64) {
@@ -234,7 +237,8 @@ func (p *point) keep(m measure.Metric, text string, factor float64) {
 	}
 }
 
-// latencyOf is the metric of a latency by perf_analyzer's words: Avg, Average, p95; "" for what is none.
+// latencyOf returns the metric of perf_analyzer's words for a latency: Avg, Average, p95. It
+// returns "" for other words.
 func latencyOf(word string) measure.Metric {
 	if strings.HasPrefix(word, "Av") {
 		return measure.LatencyAvg

@@ -12,9 +12,10 @@ import (
 	"tuner/spec"
 )
 
-// GoalOf finds the analyze file that counts for a model: the one of the campaign whose folder has the model's name, or the
-// only one unless that names configurations, which belong to one model. Without a file the goal is the highest throughput, and
-// results have the default formats among those that there are.
+// GoalOf finds the analyze file for a model. It is the file whose campaign folder has the model's
+// name. A single file serves every model, unless it names configurations, since these belong to one
+// model. Without a file the goal is the highest throughput, and the result gets the default formats
+// that can be written.
 func GoalOf(asked []spec.Analyze, model string, formats []string) (spec.Analyze, bool) {
 	i := slices.IndexFunc(asked, func(a spec.Analyze) bool { return filepath.Base(a.Input) == model })
 	switch {
@@ -29,7 +30,7 @@ func GoalOf(asked []spec.Analyze, model string, formats []string) (spec.Analyze,
 	return spec.Analyze{}, false
 }
 
-// OtherModels is the error where a file asks for none of the models that were measured.
+// OtherModels returns an error if a file asks for a model and none of those was measured.
 func OtherModels(file, source string, asked []spec.Analyze, list []analyze.Recording) error {
 	var wanted, measured []string
 	for _, a := range asked {
@@ -41,8 +42,8 @@ func OtherModels(file, source string, asked []spec.Analyze, list []analyze.Recor
 	return exit.Usagef("%s asks for %s, and %s has measurements of %s; name these in the file", file, strings.Join(wanted, ", "), source, strings.Join(measured, ", "))
 }
 
-// Rank ranks the measurements of one model by an analyze file, which it returns with the formats that can be written: there
-// is no model to deploy, and a configuration only where the recording has one.
+// Rank ranks the measurements of one model by an analyze file. It returns that file with the
+// formats that can be written: a recording has no model to deploy, and not always a configuration.
 func Rank(a spec.Analyze, recording analyze.Recording) (analyze.Result, spec.Analyze, error) {
 	throughput := search.Goal{Objective: search.Objective{Terms: []search.Term{{Metric: measure.Throughput, Weight: 1}}}}
 	goal, err := a.Goal(throughput)
