@@ -23,8 +23,8 @@ import (
 )
 
 // largeJournal writes the journal of a grid campaign of 10,000 candidates with a trial of two
-// windows each. The measurements repeat after a while, since to encode each one's histograms takes
-// longer than what is measured here.
+// windows each. The measurements repeat after a while. Encoding separate histograms for each would
+// take longer than the benchmark itself.
 func largeJournal(b *testing.B, candidates int) (dir string) {
 	b.Helper()
 	dir = b.TempDir()
@@ -67,15 +67,16 @@ func largeJournal(b *testing.B, candidates int) (dir string) {
 		like := 1 + i%200
 		line(journal.KindTrial, strings.Replace(texts[like], settings(c.Events[like].Trial.Candidate), settings(analyzetest.Candidate(1+i%10, 1+i/10%2, 1+i/20)), 1))
 	}
-	if err := os.WriteFile(filepath.Join(dir, journal.FileName), journal.Reseal([]byte(lines.String())), 0o600); err != nil { // Append would sync each line
+	// Append would sync each line, which is slow
+	if err := os.WriteFile(filepath.Join(dir, journal.FileName), journal.Reseal([]byte(lines.String())), 0o600); err != nil {
 		b.Fatal(err)
 	}
 	return dir
 }
 
-// BenchmarkAnalyze is `tuner analyze` of a campaign of 10,000 candidates, by what is written beside
-// report.md and result.json. cpu-s is the CPU time of all cores, heap-MB what the heap has from the
-// system in the end.
+// BenchmarkAnalyze measures `tuner analyze` of a campaign of 10,000 candidates, with one format in
+// addition to report.md and result.json. cpu-s is the CPU time of all cores. heap-MB is the memory
+// that the heap has from the system at the end.
 func BenchmarkAnalyze(b *testing.B) {
 	const candidates = 10_000
 	dir := largeJournal(b, candidates)
@@ -86,7 +87,7 @@ func BenchmarkAnalyze(b *testing.B) {
 		{"csv", "png", "html", "junit", spec.FormatConfig},
 	} {
 		b.Run(fmt.Sprint(names), func(b *testing.B) {
-			debug.FreeOSMemory() // of what wrote the journal, or was measured before
+			debug.FreeOSMemory() // frees the memory of earlier steps
 			begun := cpuTime(b)
 			for b.Loop() {
 				c, err := analyze.Replay(dir)
@@ -112,7 +113,7 @@ func BenchmarkAnalyze(b *testing.B) {
 	}
 }
 
-// cpuTime is what the process has used of all cores.
+// cpuTime returns the CPU time of the process, on all cores.
 func cpuTime(b *testing.B) time.Duration {
 	b.Helper()
 	var used syscall.Rusage

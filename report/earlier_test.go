@@ -15,7 +15,7 @@ import (
 	"tuner/search"
 )
 
-// Every report counts the trials of earlier campaigns apart.
+// Every report counts the trials of earlier campaigns separately.
 func TestReusedCampaigns(t *testing.T) {
 	t.Parallel()
 	r := reporttest.Ranked(t, analyzetest.New(t, analyzetest.Profile).Measure(search.Candidate{}, 8), analyze.Options{})

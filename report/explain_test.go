@@ -43,7 +43,7 @@ func TestExplanations(t *testing.T) {
 	}
 }
 
-// Without the best of the campaign no other configuration is explained with its figures.
+// A result without the campaign's best configuration has no explanation, and no figures of one.
 func TestReportWithoutTheBest(t *testing.T) {
 	t.Parallel()
 	r, _ := reporttest.Ranked(t, reporttest.Typical(t), analyze.Options{}).Only([]string{"minilm_config_1"})
@@ -57,7 +57,7 @@ func TestReportWithoutTheBest(t *testing.T) {
 	}
 }
 
-// What looked better and did not serve on a fresh launch is not the answer.
+// A configuration that looked better and failed on a fresh launch is not the answer.
 func TestFailedFinalsAreSaid(t *testing.T) {
 	t.Parallel()
 	failing, other := analyzetest.Candidate(2, 1, 16), analyzetest.Candidate(2, 1, 4)

@@ -10,8 +10,8 @@ import (
 	"tuner/internal/durable"
 )
 
-// WriteFile puts a file in place with what fill writes, whole or not at all. It makes the folder
-// where needed.
+// WriteFile writes a file with the content from fill, completely or not at all. It makes the folder
+// if needed.
 func WriteFile(path string, fill func(io.Writer) error) error {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o755); err != nil {

@@ -16,8 +16,8 @@ import (
 	"tuner/report/result"
 )
 
-// InputError says that the user's files stand in the way: the program ends with exit code 2.
-// Nothing of them was changed.
+// InputError means that the user's files are in the way. The program ends with exit code 2. The
+// files are unchanged.
 type InputError struct{ Err error }
 
 func (e *InputError) Error() string { return e.Err.Error() }
@@ -26,8 +26,8 @@ func (e *InputError) Unwrap() error { return e.Err }
 // ExitCode implements exit.Coded.
 func (e *InputError) ExitCode() int { return exit.Usage }
 
-// checkName refuses a model's name that leads out of the repository: a journal may come from
-// anywhere.
+// checkName refuses a model name that leads out of the repository. The journal may come from an
+// untrusted source.
 func checkName(model string) error {
 	if model == "" || strings.HasPrefix(model, ".") || strings.ContainsAny(model, `/\`) {
 		return &InputError{fmt.Errorf("cannot write results: the journal's model name %q is not that of a folder", model)}
@@ -35,7 +35,7 @@ func checkName(model string) error {
 	return nil
 }
 
-// tops are the top-level files and folders of the output folder, whatever formats are asked for.
+// tops returns the top-level files and folders of the output folder, for all formats.
 func (list Formats) tops(r analyze.Result) (files, folders []string) {
 	files, folders = []string{locationName}, []string{configDir, RepositoryDir}
 	for _, row := range list {
@@ -50,8 +50,8 @@ func (list Formats) tops(r analyze.Result) (files, folders []string) {
 	return files, folders
 }
 
-// checkOutput accepts a folder that is absent, has a journal or a result, or holds nothing but
-// results. These may be half written.
+// checkOutput accepts a folder that is absent, has a journal or a result, or holds only results.
+// The results may be incomplete.
 func (list Formats) checkOutput(dir string, r analyze.Result) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -77,8 +77,8 @@ func (list Formats) checkOutput(dir string, r analyze.Result) error {
 		"choose another output folder", dir, foreign)}
 }
 
-// checkShared refuses a folder with a file by a name of tuner's own, unless tuner's results are in
-// it. Model Analyzer's own folders are replaced.
+// checkShared refuses a folder that has a file with one of tuner's names, unless tuner wrote its
+// results there. It replaces Model Analyzer's own folders.
 func (list Formats) checkShared(dir string, r analyze.Result) error {
 	if _, err := os.Stat(filepath.Join(dir, result.FileName)); err == nil {
 		return nil

@@ -25,8 +25,8 @@ import (
 	"tuner/spec"
 )
 
-// sealed is the text of a journal, whatever it says, with checksums that fit: an attacker computes
-// them too.
+// sealed returns the text of a journal with valid checksums, since an attacker can compute them
+// too.
 func sealed(text []byte) []byte {
 	line, rest, _ := bytes.Cut(text, []byte("\n"))
 	var record struct {
@@ -41,8 +41,8 @@ func sealed(text []byte) []byte {
 	return journal.Reseal(append(append(bytes.Clone(line), '\n'), rest...))
 }
 
-// FuzzAnalysis is the analysis of somebody else's journal, with all that is written of it: whatever
-// stands there, it ends, and without a crash. What it reads once it reads the same again.
+// FuzzAnalysis analyzes foreign journals and writes all formats. For every content it must end
+// without a crash. Repeated reads must give the same result.
 func FuzzAnalysis(f *testing.F) {
 	dir := f.TempDir()
 	analyzetest.New(f, analyzetest.Profile).Given(search.Candidate{}, 4, 1, 0).Given(analyzetest.Candidate(2, 1, 16), 8, 2, 0).
@@ -72,7 +72,7 @@ func FuzzAnalysis(f *testing.F) {
 			func(w io.Writer, r analyze.Result) error { return html.Write(w, r, true) }}
 		for _, write := range writers {
 			if err := write(io.Discard, r); err != nil {
-				t.Log(err) // it may not be writable, but says so
+				t.Log(err) // some content cannot be written, and the error says so
 			}
 		}
 		if _, err := spec.RecordedProfile("p.yaml", spec.WithoutSecrets([]byte(c.Header.Spec.Text))); err != nil {

@@ -13,7 +13,7 @@ import (
 	"tuner/report/reporttest"
 )
 
-// Comments of the optimal configuration end where a line does.
+// Comments of the optimal configuration end at line breaks.
 func TestHostileTextStaysInComments(t *testing.T) {
 	t.Parallel()
 	r := reporttest.Hostile(t)
@@ -29,7 +29,8 @@ func TestHostileTextStaysInComments(t *testing.T) {
 	}
 }
 
-// A journal may come from anywhere: its model's name is never a way out of the output folder.
+// A journal may come from an untrusted source. Its model name must not lead out of the output
+// folder.
 func TestHostileModelName(t *testing.T) {
 	t.Parallel()
 	r := reporttest.WithModel(t, reporttest.Ranked(t, reporttest.Typical(t), analyze.Options{}))

@@ -14,7 +14,7 @@ import (
 	"tuner/search"
 )
 
-// The goal's own metrics have columns, and stand in the comments of the optimum.
+// The goal's own metrics have columns, and appear in the comments of the optimum.
 func TestGoalsMetricsAreShown(t *testing.T) {
 	t.Parallel()
 	limit := 0.05

@@ -29,8 +29,8 @@ const (
 	RepositoryDir = "repository"
 )
 
-// writeOptimum writes the optimum in the forms that are asked for, or removes that of an earlier
-// run where there is none.
+// writeOptimum writes the requested forms of the optimum. If there is no optimum, it removes that
+// of an earlier run.
 func writeOptimum(dir string, r analyze.Result, names []string) ([]string, error) {
 	if _, ok := r.Winner(); !ok {
 		return nil, removeStale(dir, r.Header.Model)
@@ -56,8 +56,8 @@ func writeOptimum(dir string, r analyze.Result, names []string) ([]string, error
 	return append(written, filepath.Join(repository, r.Header.Model)), nil
 }
 
-// writeLocation writes where the optimal config.pbtxt is, and nothing else, so that a script finds
-// it from any folder.
+// writeLocation writes only the path of the optimal config.pbtxt, so that a script finds it from
+// any folder.
 func writeLocation(w io.Writer, path string) error {
 	absolute, err := filepath.Abs(path)
 	if err == nil {
@@ -69,8 +69,8 @@ func writeLocation(w io.Writer, path string) error {
 	return nil
 }
 
-// WriteConfig writes the winner's config.pbtxt. Comments on top say why it is the best. It is an
-// error where no configuration satisfies the constraints.
+// WriteConfig writes the winner's config.pbtxt. Comments at its top explain why it is the best. It
+// fails if no configuration satisfies the constraints.
 func WriteConfig(w io.Writer, r analyze.Result) error {
 	best, ok := r.Winner()
 	if !ok {
@@ -86,7 +86,8 @@ func WriteConfig(w io.Writer, r analyze.Result) error {
 	}
 	var b strings.Builder
 	for _, line := range reasons(r, best, unwarmed) {
-		fmt.Fprintf(&b, "# %s\n", terminal.Plain(figures.OneLine(line))) // a line break in a name must not end the comment
+		// a line break in a name must not end the comment
+		fmt.Fprintf(&b, "# %s\n", terminal.Plain(figures.OneLine(line)))
 	}
 	fmt.Fprintf(&b, "\n%s", text)
 	if _, err := io.WriteString(w, b.String()); err != nil {
@@ -96,8 +97,8 @@ func WriteConfig(w io.Writer, r analyze.Result) error {
 }
 
 // WriteRepository writes the deployable repository dir/<model>/ with the winner's configuration and
-// the model file that was measured. It refuses a model file that changed since, and a folder that
-// it did not write itself.
+// the measured model file. It refuses a model file that changed since then, and a folder that it
+// did not write itself.
 func WriteRepository(dir string, r analyze.Result) error {
 	best, ok := r.Winner()
 	if !ok {
@@ -114,8 +115,7 @@ func WriteRepository(dir string, r analyze.Result) error {
 	return modelrepo.Write(dir, source, config)
 }
 
-// measuredModel finds the files of a precision's model, and verifies that they are what was
-// measured.
+// measuredModel finds the model files of a precision, and verifies that they are the measured ones.
 func measuredModel(r analyze.Result, precision string) (modelrepo.Source, error) {
 	file, ok := r.Header.File(precision)
 	if !ok {
@@ -143,17 +143,16 @@ func measuredModel(r analyze.Result, precision string) (modelrepo.Source, error)
 	return source, nil
 }
 
-// wasMade reports whether a precision's file is tuner's own, in a cache that may have been emptied
-// since.
+// wasMade reports whether tuner made a precision's file. Its cache may have been emptied since.
 func wasMade(r analyze.Result, precision string) bool {
 	return precision != spec.PrecisionOriginal && slices.ContainsFunc(r.Header.Variants, func(v journal.Variant) bool {
 		return v.Precision == precision && !v.Own
 	})
 }
 
-// modelFolder returns the Triton model folder that a model file lies in,
-// <folder>/<version>/model.onnx or one level deeper, where the other files that a configuration
-// names are; "" when it lies in none.
+// modelFolder returns the Triton model folder of a model file; "" without one. The file is
+// <folder>/<version>/model.onnx or one level deeper. The folder has the other files that a
+// configuration names.
 func modelFolder(path string) string {
 	version := filepath.Dir(path)
 	for range 2 {
@@ -166,8 +165,8 @@ func modelFolder(path string) string {
 	return ""
 }
 
-// deployable adds warm-up requests for the smallest and the largest batch to a configuration. Where
-// the size of an input is not known it adds none, and unwarmed names the input.
+// deployable adds warm-up requests for the smallest and the largest batch to a configuration. If
+// the size of an input is unknown, it adds none, and unwarmed names the input.
 func deployable(r analyze.Result, c analyze.Config) (config *modelconfig.Config, unwarmed string, err error) {
 	var inputs []modelconfig.Tensor
 	batches := c.Deployed.GetMaxBatchSize() > 0
@@ -209,10 +208,10 @@ func requestDims(dims, measured []int64) ([]int64, bool) {
 	return sizes, true
 }
 
-// configMark begins every optimal config.pbtxt, so that a later run knows it for its own.
+// configMark begins every optimal config.pbtxt, so that a later run recognizes its own file.
 const configMark = "Written by tuner"
 
-// reasons are the comments above the optimal configuration.
+// reasons returns the comments above the optimal configuration.
 func reasons(r analyze.Result, best analyze.Config, unwarmed string) []string {
 	a := figures.AnswerOf(r)
 	lines := []string{
@@ -235,8 +234,8 @@ func reasons(r analyze.Result, best analyze.Config, unwarmed string) []string {
 		h.Created.UTC().Format("2006-01-02 15:04 MST")))
 }
 
-// removeStale removes the optimum of an earlier run, where there is none any more. A file that
-// tuner did not write stays, and is an error: readers would take it for the optimum.
+// removeStale removes the optimum of an earlier run if there is no new one. A file that tuner did
+// not write stays, and causes an error, since readers would take it for the optimum.
 func removeStale(dir, model string) error {
 	if err := os.Remove(filepath.Join(dir, locationName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("cannot remove the outdated optimum: %w", err)

@@ -21,7 +21,7 @@ func allFormats() []string {
 	return append(withoutCharts(), "png", "junit")
 }
 
-// withoutCharts are the formats that are written quickly.
+// withoutCharts lists the formats that are fast to write.
 func withoutCharts() []string {
 	return []string{"table", "csv", "html", spec.FormatConfig, spec.FormatRepository}
 }
@@ -33,7 +33,7 @@ func TestWriteAll(t *testing.T) {
 	if _, err := formats.All().WriteAll(dir, r, withoutCharts()); err != nil {
 		t.Fatal(err)
 	}
-	written, err := formats.All().WriteAll(dir, r, allFormats()) // replaces what the first wrote
+	written, err := formats.All().WriteAll(dir, r, allFormats()) // replaces the first files
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,8 +56,8 @@ func TestWriteAll(t *testing.T) {
 	checkDeployed(t, dir)
 }
 
-// checkDeployed reads the optimum back: the winner's settings, and the same configuration in both
-// places.
+// checkDeployed reads the optimum back. It has the winner's settings, and both places have the same
+// configuration.
 func checkDeployed(t *testing.T, dir string) {
 	t.Helper()
 	var configs []*modelconfig.Config
@@ -143,7 +143,7 @@ func TestChangedModelIsRefused(t *testing.T) {
 	if !errors.As(err, &input) || !strings.Contains(err.Error(), "changed since it was measured") {
 		t.Errorf("error is %v, want an InputError", err)
 	}
-	if len(written) != 8 { // everything but the repository
+	if len(written) != 8 { // everything except the repository
 		t.Errorf("written: %v", written)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "repository")); !errors.Is(err, os.ErrNotExist) {
@@ -169,14 +169,14 @@ func TestForeignFolderIsRefused(t *testing.T) {
 func TestHalfWrittenFolderIsTakenUp(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	reporttest.MakeFolder(t, dir, "results") // a disk was full before result.json was written
+	reporttest.MakeFolder(t, dir, "results") // the disk was full before result.json was written
 	if _, err := formats.All().WriteAll(dir, reporttest.Ranked(t, reporttest.Typical(t), analyze.Options{}), nil); err != nil {
 		t.Error(err)
 	}
 }
 
-// A variant that tuner made may be gone from its cache: the remedy is another one than for the
-// user's own file.
+// The cache may have lost a variant that tuner made. Its remedy differs from that for the user's
+// own file.
 func TestRepositoryOfAVariantThatIsGone(t *testing.T) {
 	t.Parallel()
 	err := report.WriteRepository(t.TempDir(), reporttest.Ranked(t, reporttest.WithVariants(t), analyze.Options{}))

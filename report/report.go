@@ -1,14 +1,14 @@
 // Package report writes an analyzed campaign into an output folder. It is the last step of the data
 // flow.
 //
-// A form of results is a Format: text, Markdown, JSON, CSV, JUnit, charts, a page. Each has a
-// package of its own below this one, and takes its words from package report/figures. Package
-// report/formats has the list of them. This package declares what a Format is, decides which
-// folders it may write into, and writes the files. It also writes the optimum: the best
-// config.pbtxt and the deployable model repository.
+// A Format writes one form of the results: text, Markdown, JSON, CSV, JUnit, charts, a page. Each
+// has a package of its own below this one, and takes its words from package report/figures. Package
+// report/formats has the list of them. This package defines Format, decides which folders it may
+// write into, and writes the files. It also writes the optimum: the best config.pbtxt and the
+// deployable model repository.
 //
-// Everything is a function of the Result alone, without clock or locale: the same journal gives the
-// same bytes. It measures nothing and changes no ranking.
+// The output depends on the Result only, not on a clock or locale: the same journal gives the same
+// bytes. The package measures nothing and does not change the ranking.
 package report
 
 import (
@@ -24,44 +24,45 @@ import (
 	"tuner/spec"
 )
 
-// Format is one form of results. Its methods do not block, and keep nothing of their arguments.
+// Format writes one form of results. Its methods do not block and do not keep their arguments.
 type Format interface {
-	// Name is the word for the format in analyze.yaml. No two formats share one.
+	// Name is the format's name in analyze.yaml. It is unique.
 	Name() string
-	// Files lists the files of a result. The top-level names of their paths do not depend on the
-	// result: they tell tuner's own folders from others. A format for the terminal alone has none.
+	// Files lists the files of a result. The top-level names of their paths must not depend on the
+	// result, since they distinguish tuner's folders from others. A format for the terminal only
+	// returns none.
 	Files(r analyze.Result, o Output) []File
 }
 
-// File is one file of the output folder. Write may be called on any goroutine, at the same time as
-// those of other files.
+// File is one file of the output folder. Write may run on any goroutine, in parallel with those of
+// other files.
 type File struct {
 	Path  string // relative to the output folder
 	Write func(io.Writer) error
 }
 
-// Output is what a format may know about the folder that its files go to.
+// Output tells a format about the folder of its files.
 type Output struct {
 	Dir   string
-	Names []string // of the formats that are asked for
+	Names []string // names of the requested formats
 }
 
-// Has reports whether a format is asked for.
+// Has reports whether a format is requested.
 func (o Output) Has(name string) bool { return slices.Contains(o.Names, name) }
 
-// Row is a line of the list of formats.
+// Row is a row of the list of formats.
 type Row struct {
 	Format
-	Always bool // written whatever analyze.yaml asks for
-	// Stdout is the word of `tuner analyze --output` that prints the format's first file; "" where
-	// nothing does. About says in the help what it prints.
+	Always bool // written even if analyze.yaml does not ask for it
+	// Stdout is the word of `tuner analyze --output` that prints the format's first file; ""
+	// without one. About describes that output in the help.
 	Stdout, About string
 }
 
 // Formats is a list of formats, in the order in which their files are written.
 type Formats []Row
 
-// Words lists what `formats` in analyze.yaml may hold: formats that are not always written, and the
+// Words lists the values of `formats` in analyze.yaml: formats that are not always written, and the
 // forms of the optimum.
 func (list Formats) Words() []string {
 	var words []string
@@ -84,8 +85,8 @@ func (list Formats) StdoutWords() []string {
 	return words
 }
 
-// StdoutHelp says what each word prints: "text (the table), csv (every measurement) or json (the
-// result)".
+// StdoutHelp describes the output of each word: "text (the table), csv (every measurement) or json
+// (the result)".
 func (list Formats) StdoutHelp() string {
 	var words []string
 	for _, row := range list {
@@ -97,7 +98,7 @@ func (list Formats) StdoutHelp() string {
 	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
-// Print writes what a word of `tuner analyze --output` stands for: the first file of that format.
+// Print writes the first file of the format with this word of `tuner analyze --output`.
 func (list Formats) Print(w io.Writer, word string, r analyze.Result) error {
 	i := slices.IndexFunc(list, func(row Row) bool { return row.Stdout == word && word != "" })
 	if i < 0 {
@@ -106,7 +107,7 @@ func (list Formats) Print(w io.Writer, word string, r analyze.Result) error {
 	return list[i].Files(r, Output{})[0].Write(w)
 }
 
-// files lists the files of the formats that are asked for.
+// files lists the files of the requested formats.
 func (list Formats) files(r analyze.Result, o Output) []File {
 	var files []File
 	for _, row := range list {
@@ -117,12 +118,12 @@ func (list Formats) files(r analyze.Result, o Output) []File {
 	return files
 }
 
-// WriteAll writes the result into an output folder in the formats that names lists, and returns the
-// paths of what it wrote, in order. Each file is written whole or not at all.
+// WriteAll writes the result into an output folder, in the formats in names. It returns the paths
+// of the written files, in order, also if it fails. Each file is written completely or not at all.
 //
-// When no configuration satisfies the constraints there is no optimal configuration and no
-// repository. Those of an earlier run are then removed. A folder with content that is not tuner's
-// is refused. On an error the paths of what was written nevertheless are returned with it.
+// If no configuration satisfies the constraints, there is no optimal configuration and no
+// repository. Those of an earlier run are then removed. WriteAll refuses a folder with content that
+// is not tuner's.
 func (list Formats) WriteAll(dir string, r analyze.Result, names []string) ([]string, error) {
 	if err := list.checkOwn(dir, r); err != nil {
 		return nil, err
@@ -130,9 +131,9 @@ func (list Formats) WriteAll(dir string, r analyze.Result, names []string) ([]st
 	return list.writeAll(dir, r, names)
 }
 
-// WriteShared is WriteAll for a folder that may hold other files too, as Model Analyzer's export
-// path does. Its results and plots are replaced. Another file by a name of tuner's own is refused
-// unless tuner wrote its results there before.
+// WriteShared is WriteAll for a folder that may hold other files too, like Model Analyzer's export
+// path. It replaces Model Analyzer's results and plots. It refuses a folder with other files of
+// tuner's names, unless tuner wrote its results there before.
 func (list Formats) WriteShared(dir string, r analyze.Result, names []string) ([]string, error) {
 	if err := errors.Join(checkName(r.Header.Model), list.checkShared(dir, r)); err != nil {
 		return nil, err
@@ -140,7 +141,8 @@ func (list Formats) WriteShared(dir string, r analyze.Result, names []string) ([
 	return list.writeAll(dir, r, names)
 }
 
-// checkOwn refuses a model whose name cannot be a folder, and a folder with content that is not tuner's.
+// checkOwn refuses a model name that cannot be a folder name, and a folder with content that is not
+// tuner's.
 func (list Formats) checkOwn(dir string, r analyze.Result) error {
 	return errors.Join(checkName(r.Header.Model), list.checkOutput(dir, r))
 }
@@ -154,7 +156,7 @@ func (list Formats) writeAll(dir string, r analyze.Result, names []string) ([]st
 	return append(written, optimum...), err
 }
 
-// WriteReports is the part of WriteAll that people and programs read: everything but the optimum.
+// WriteReports is WriteAll without the optimum: the part for people and programs.
 func (list Formats) WriteReports(dir string, r analyze.Result, names []string) ([]string, error) {
 	if err := list.checkOwn(dir, r); err != nil {
 		return nil, err
@@ -166,7 +168,7 @@ func (list Formats) writeReports(dir string, r analyze.Result, names []string) (
 	return writeFiles(dir, list.files(r, Output{dir, names}))
 }
 
-// WriteOptimum is the part of WriteAll that is deployed: the optimal configuration and the
+// WriteOptimum is the part of WriteAll for deployment: the optimal configuration and the
 // repository.
 func (list Formats) WriteOptimum(dir string, r analyze.Result, names []string) ([]string, error) {
 	if err := list.checkOwn(dir, r); err != nil {
@@ -175,10 +177,10 @@ func (list Formats) WriteOptimum(dir string, r analyze.Result, names []string) (
 	return writeOptimum(dir, r, names)
 }
 
-// writeFiles writes files below a folder, on all cores. The error is that of the first file that
-// cannot be written. The others are written all the same.
+// writeFiles writes files below a folder, on all cores. It returns the error of the first file that
+// cannot be written, and still writes the others.
 func writeFiles(dir string, list []File) ([]string, error) {
-	paths := make([]string, len(list)) // "" where it was not written
+	paths := make([]string, len(list)) // "" for files that were not written
 	err := parallel.Try(len(list), func(i int) error {
 		path := filepath.Join(dir, list[i].Path)
 		if err := WriteFile(path, list[i].Write); err != nil {

@@ -15,7 +15,7 @@ import (
 	"tuner/report/text"
 )
 
-// The request shape, and whether it is the user's, stands in every output.
+// Every output has the request shape, and its source.
 func TestRequestShapesStandEverywhere(t *testing.T) {
 	t.Parallel()
 	profile := strings.Replace(analyzetest.Profile, "inputs: {shape: {input_ids: [32]}}", "inputs: {shape: {input_ids: [32]}, examples: [input_ids]}", 1)

@@ -33,11 +33,11 @@ import (
 	"tuner/search/verdict"
 )
 
-// named is the answer as an output names it. What an output does not tell is "".
+// named is the answer as an output names it. Parts that an output lacks are "".
 type named struct{ config, load, probability string }
 
-// campaigns are the recorded ones, and synthetic ones of several shapes, each under limits of all
-// sorts: far, near, and kept by nothing.
+// campaigns yields the recorded campaigns and synthetic ones of several shapes. Each is analyzed
+// under several limits: loose, tight, and impossible ones.
 func campaigns(t *testing.T, check func(name string, r analyze.Result)) {
 	t.Helper()
 	look := func(name string, c analyze.Campaign, o analyze.Options) {
@@ -80,8 +80,8 @@ func campaigns(t *testing.T, check func(name string, r analyze.Result)) {
 	}
 }
 
-// exhausted is a campaign that measured its whole space at every load several times: instances on
-// one thread each, with these batches.
+// exhausted returns a campaign that measured its whole space at every load several times. Its
+// instances have one thread each and these batches.
 func exhausted(t *testing.T, instances int, batches ...int) *analyzetest.Builder {
 	list := strings.ReplaceAll(fmt.Sprint(batches), " ", ", ")
 	profile := strings.NewReplacer("intra_op_threads: [1, 2]", "intra_op_threads: [1]", "instance_count: [1, 2]", fmt.Sprintf("instance_count: [%d]", instances),
@@ -128,8 +128,8 @@ func TestEveryOutputGivesTheSameAnswer(t *testing.T) {
 
 func markdownOf(w io.Writer, r analyze.Result) error { return markdown.Write(w, r, false) }
 
-// checkClaims holds what is claimed against what is known: the first lines say state and answer;
-// what misses a limit is not recommended; a better stage comes last.
+// checkClaims compares the claims with the known figures. The first lines give state and answer. A
+// configuration that misses a limit is not recommended. A better stage comes last.
 func checkClaims(t *testing.T, name string, r analyze.Result) {
 	t.Helper()
 	a := figures.AnswerOf(r)
@@ -177,7 +177,7 @@ func checkClaims(t *testing.T, name string, r analyze.Result) {
 	}
 }
 
-// answerLine is the first line of an answer's statements, wherever it is folded.
+// answerLine matches the first line of an answer's statements, even if it is folded.
 var answerLine = regexp.MustCompile(`(?:Recommended|At the edge|Nearest)(?:\*\*)?: (\S+).*? at concurrency (\d+): .*?kept: ([<>]?\d+ %)`)
 
 func inText(t *testing.T, r analyze.Result, text string) named {
@@ -212,7 +212,7 @@ func inRow(t *testing.T, r analyze.Result) named {
 
 var escaped = regexp.MustCompile(`\\(.)`)
 
-// unescaped is Markdown's text.
+// unescaped returns Markdown's text without escapes.
 func unescaped(text string) string {
 	return strings.NewReplacer("&lt;", "<", "&amp;", "&").Replace(escaped.ReplaceAllString(text, "$1"))
 }
@@ -227,7 +227,7 @@ func inJSON(t *testing.T, r analyze.Result) named {
 	if n := d.Best + d.Nearest; n != first.Name {
 		t.Errorf("result.json: %q is first, and %q is best or nearest", first.Name, n)
 	}
-	sentences := strings.Join(d.Ending.Statement, " ") // configurations are told by what they set
+	sentences := strings.Join(d.Ending.Statement, " ") // they identify configurations by their settings
 	if found := answerLine.FindStringSubmatch(sentences); found == nil || found[3] != verdict.Percent(*d.Answer.Probability) {
 		t.Errorf("result.json claims %q with probability %g", sentences, *d.Answer.Probability)
 	}
@@ -256,7 +256,7 @@ type junitCase struct {
 	Skipped *struct{} `xml:"skipped"`
 }
 
-// readJUnit reads the first test case of junit.xml, as a tool does that knows nothing of tuner.
+// readJUnit reads the first test case of junit.xml, as a foreign tool does.
 func readJUnit(t *testing.T, r analyze.Result) junitCase {
 	t.Helper()
 	var suites struct {
@@ -310,8 +310,8 @@ func inPage(t *testing.T, r analyze.Result) named {
 	return said
 }
 
-// inConfig reads the comments of the optimal configuration, of which there is none where nothing is
-// likely to keep the limits.
+// inConfig reads the comments of the optimal configuration. Without a configuration that is likely
+// to keep the limits there are none.
 func inConfig(t *testing.T, r analyze.Result, otherwise named) named {
 	t.Helper()
 	if _, ok := r.Winner(); !ok {

@@ -16,7 +16,7 @@ import (
 	"tuner/report/text"
 )
 
-// Every report says which server was measured, and nothing of an ONNX Runtime that did not serve.
+// Every report names the measured server. It does not mention an ONNX Runtime that did not serve.
 func TestServersAreNamed(t *testing.T) {
 	t.Parallel()
 	triton := &journal.ServerInfo{Mode: "local", Where: "/opt/tritonserver", Name: "triton", Version: "2.51.0"}

@@ -14,7 +14,7 @@ import (
 	"tuner/spec"
 )
 
-// The names of the CSV files are the analysis's, and what nothing tells is empty.
+// The analysis sets the names of the CSV files. Unknown cells are empty.
 func TestCSVFiles(t *testing.T) {
 	t.Parallel()
 	r := reporttest.Ranked(t, reporttest.Typical(t), analyze.Options{CSV: spec.CSVFiles{
@@ -50,7 +50,7 @@ func TestSharedFolder(t *testing.T) {
 		}
 	}
 	r := reporttest.Ranked(t, reporttest.Typical(t), analyze.Options{})
-	for range 2 { // the second time over its own
+	for range 2 { // the second pass replaces the first files
 		if _, err := formats.All().WriteShared(dir, r, []string{"csv", spec.FormatConfig}); err != nil {
 			t.Fatal(err)
 		}

@@ -13,8 +13,8 @@ import (
 	"tuner/spec"
 )
 
-// The pictures that a file asks for are beside the usual ones; those of the same axes are the same
-// but for the title and the points left out.
+// The charts that a file asks for come in addition to the usual ones. Charts with the same axes
+// differ only in the title and in the points left out.
 func TestPlotsOfTheUser(t *testing.T) {
 	t.Parallel()
 	r := reporttest.Ranked(t, reporttest.Typical(t), analyze.Options{Plots: []spec.Plot{

@@ -19,7 +19,7 @@ import (
 	"tuner/report/result"
 )
 
-// The steps of `tuner run` are in all reports; a campaign that was run by itself has none.
+// All reports have the steps of `tuner run`. A campaign that was run by itself has none.
 func TestSteps(t *testing.T) {
 	t.Parallel()
 	r := reporttest.Ranked(t, reporttest.Typical(t), analyze.Options{})

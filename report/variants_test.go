@@ -14,7 +14,7 @@ import (
 	"tuner/search"
 )
 
-// With several builds every one is named, and in which of them a variant was judged.
+// With several builds, reports name each one, and the one in which each variant was judged.
 func TestSeveralRuntimesAreNamed(t *testing.T) {
 	t.Parallel()
 	r := reporttest.Ranked(t, reporttest.WithVariants(t), analyze.Options{})
@@ -56,8 +56,7 @@ func TestSeveralRuntimesAreNamed(t *testing.T) {
 	}
 }
 
-// inRuntimes names places as a campaign with two builds does: cpu in the one, openvino in the
-// other.
+// inRuntimes names places like a campaign with two builds: cpu in one, openvino in the other.
 func inRuntimes[V any](byPlace map[string]V) {
 	for provider, runtime := range map[string]string{"cpu": "cpu@1.31.1", "openvino": "openvino@1.24.1"} {
 		if v, ok := byPlace[provider]; ok {

@@ -34,7 +34,7 @@ func TestViews(t *testing.T) {
 // locationFile names the optimum.
 const locationFile = "Optimal_ConfigFile_Location.txt"
 
-// The same journal gives the same bytes in every file, but for the one that names the folder.
+// The same journal gives the same bytes in every file, except the one that names the folder.
 func TestReportsAreReproducible(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"minilm", "guided"} {
@@ -48,7 +48,7 @@ func TestReportsAreReproducible(t *testing.T) {
 			return tree(t, dir)
 		}
 		first := write()
-		for range 3 { // the order of maps changes from one to the next
+		for range 3 { // map order differs between passes
 			again := write()
 			if first[locationFile] == again[locationFile] {
 				t.Errorf("%s: both are in %s", name, first[locationFile])
@@ -80,7 +80,7 @@ func tree(t *testing.T, dir string) map[string]string {
 	return files
 }
 
-// The file that names the optimum names it and nothing else, from whatever folder one looks.
+// The location file has only the path of the optimum, which is valid from any folder.
 func TestLocation(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -15,7 +15,7 @@ import (
 	"tuner/search"
 )
 
-// What the verdict says, and how many service trials it made, stands in every report.
+// Every report has the verdict's sentences and the number of service trials.
 func TestClaimsAndServiceTrials(t *testing.T) {
 	t.Parallel()
 	best := analyzetest.Candidate(2, 1, 16)

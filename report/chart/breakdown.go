@@ -25,8 +25,8 @@ type part struct {
 	of    func(analyze.Point) float64 // s
 }
 
-// latencyParts lists them in the order in which a request meets them. Last is what the server does
-// not account for.
+// latencyParts lists the parts in the order in which a request meets them. The last part is the
+// time that the server does not account for.
 func latencyParts() []part {
 	metric := func(m measure.Metric) func(analyze.Point) float64 {
 		return func(p analyze.Point) float64 { return p.Values[m].Value }
@@ -58,8 +58,8 @@ type bar struct {
 // bars is a panel's plotter: a bar for each load, at 0, 1, 2 …
 type bars []bar
 
-// barsOf are the loads that were measured on the server of the best one. Loads without the server's
-// statistics are left out.
+// barsOf returns the loads that were measured on the server of the best configuration. It leaves
+// out loads without the server's statistics.
 func barsOf(r analyze.Result, c analyze.Config) bars {
 	var list bars
 	for _, p := range figures.OnServerOf(r, figures.First(r).Best, c.Points) {
@@ -86,7 +86,7 @@ func (b bar) height() float64 {
 	return sum
 }
 
-// breakdownHeight is 650 of CSS' pixels, in points.
+// breakdownHeight is 650 CSS pixels, in points.
 const breakdownHeight = chartHeight
 
 // WriteBreakdown draws where the mean latency goes at each load as PNG. The best configuration (or
@@ -165,15 +165,15 @@ func drawBars(canvas draw.Canvas, r analyze.Result, c analyze.Config, most float
 	p.Draw(draw.Crop(canvas, 0, 0, 0, -20))
 }
 
-// labelRoom is what a label of an axis or a bar needs, in points.
+// labelRoom is the space for a label of an axis or a bar, in points.
 const labelRoom = 30
 
-// every is the number of bars for each label, so that labels have room.
+// every returns how many bars share one label, so that labels do not overlap.
 func (b bars) every(width vg.Length) int {
 	return max(1, int(float64(len(b))*labelRoom/float64(width))+1)
 }
 
-// ticks names the loads.
+// ticks labels the loads.
 func (b bars) ticks(width vg.Length) []plot.Tick {
 	every := b.every(width * 0.85)
 	ticks := make([]plot.Tick, len(b))

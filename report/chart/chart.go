@@ -1,7 +1,12 @@
-// Package chart draws the charts of an analyzed campaign as PNG pictures: throughput against
-// latency and load, Pareto sets, where the latency goes, the stages of tuning, and what plots in
-// analyze.yaml asks for. It draws on gonum's plot in the style of package plotstyle, and computes
-// no figures.
+// Package chart draws the charts of an analyzed campaign as PNG pictures:
+//
+//   - throughput against latency and load,
+//   - Pareto sets,
+//   - the parts of the latency,
+//   - the stages of tuning,
+//   - the plots that analyze.yaml asks for.
+//
+// It draws with gonum's plot in the style of package plotstyle, and computes no figures.
 package chart
 
 import (
@@ -17,19 +22,20 @@ import (
 	"tuner/internal/plotstyle"
 )
 
-// chartHeight is 650 of CSS' pixels, in points.
+// chartHeight is 650 CSS pixels, in points.
 const chartHeight = 487.5 * vg.Length(1)
 
 var (
 	paleColor = color.RGBA{0xc6, 0xca, 0xd0, 0xff}
-	palette   = [...]color.RGBA{plotstyle.Blue, plotstyle.Vermillion, plotstyle.Green, plotstyle.Purple, plotstyle.Orange} // of curves
+	// palette: curve colours
+	palette = [...]color.RGBA{plotstyle.Blue, plotstyle.Vermillion, plotstyle.Green, plotstyle.Purple, plotstyle.Orange}
 )
 
 // picture is a chart: title and subtitle above, curves on the left, their names on the right.
 type picture struct {
 	title, subtitle string
 	x, y            axis
-	curves          []curve // drawn in this order, the last on top
+	curves          []curve // in drawing order, the last on top
 	limits          []limit
 	legend          []entry
 }
@@ -42,11 +48,11 @@ type axis struct {
 	ticks    []plot.Tick
 }
 
-// limit is a constraint's bound, drawn as a dashed line.
+// limit is the bound of a constraint, drawn as a dashed line.
 type limit struct {
 	label    string
 	value    float64
-	vertical bool // a bound of x, else of y
+	vertical bool // a bound of x instead of y
 }
 
 // write draws the picture as PNG.

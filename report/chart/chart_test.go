@@ -29,7 +29,7 @@ func TestChartsHaveSizeAndInk(t *testing.T) {
 	nothing := reporttest.Ranked(t, analyzetest.New(t, analyzetest.Profile).
 		Fail(search.Candidate{}, 4, measure.StageLoad, "invalid graph"), analyze.Options{})
 	found := reporttest.Ranked(t, reporttest.Typical(t), analyze.Options{})
-	for name, test := range map[string]struct { // few: under the race detector each takes seconds
+	for name, test := range map[string]struct { // few cases: each takes seconds under the race detector
 		result  analyze.Result
 		write   func(io.Writer, analyze.Result) error
 		color   color.RGBA
@@ -65,7 +65,7 @@ func TestChartsHaveSizeAndInk(t *testing.T) {
 	}
 }
 
-// inkOf returns the share of dots that are not white, and whether a colour occurs.
+// inkOf returns the share of dots that are not white. found tells whether a colour occurs.
 func inkOf(picture image.Image, wanted color.RGBA) (share float64, found bool) {
 	dots := image.NewRGBA(picture.Bounds())
 	draw.Draw(dots, dots.Bounds(), picture, dots.Bounds().Min, draw.Src)
@@ -101,7 +101,7 @@ func TestTicks(t *testing.T) {
 	check("decades", "5 10 20 50 100", labels(logAxis("", [2]float64{5, 120}, plotstyle.DecadeTicks)))
 }
 
-// TestPictures writes the charts where one can look at them: TUNER_PICTURES=dir go test
+// TestPictures writes the charts to a folder for a visual check: TUNER_PICTURES=dir go test
 // ./report/chart -run Pictures.
 func TestPictures(t *testing.T) {
 	dir := os.Getenv("TUNER_PICTURES")
@@ -110,7 +110,7 @@ func TestPictures(t *testing.T) {
 	}
 	many := func(n int) *analyzetest.Builder {
 		b := analyzetest.New(t, analyzetest.Profile).Measure(search.Candidate{}, 1, 2, 4, 8, 16)
-		for i := range n - 1 { // beside the default
+		for i := range n - 1 { // in addition to the default
 			b.Measure(analyzetest.Candidate(1+i%4, 1+i/4%3, []int{16, 8, 4, 2, 1}[i/12%5]), 1, 4, 8, 16, 32)
 		}
 		return b
@@ -137,8 +137,8 @@ func TestPictures(t *testing.T) {
 	}
 }
 
-// What charts and the table of stages put side by side is of one server: a curve of that which its
-// configuration is ranked by, stages and breakdown of the best one's.
+// Charts and the table of stages compare points of one server only. A curve uses the server that
+// ranks its configuration. Stages and breakdown use the best one's.
 func TestChartsAreOfOneServer(t *testing.T) {
 	t.Parallel()
 	type shown struct{ Curve, Stage, Bars int } // points of the default
@@ -172,7 +172,7 @@ func TestChartsAreOfOneServer(t *testing.T) {
 	}
 }
 
-// A panel's name says whether its configuration is the best, or keeps no limits.
+// A panel's name tells whether its configuration is the best, or misses limits.
 func TestPanelNames(t *testing.T) {
 	t.Parallel()
 	check := func(r analyze.Result, want string) {

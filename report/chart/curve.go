@@ -21,8 +21,8 @@ type curve struct {
 // dot is one measured point.
 type dot struct {
 	x, y   float64
-	hollow bool // it misses a constraint
-	ringed bool // the best of all
+	hollow bool // the point misses a constraint
+	ringed bool // the best point of all
 }
 
 // look is the style of a curve.
@@ -30,12 +30,12 @@ type look struct {
 	color  color.RGBA
 	width  vg.Length
 	dashes []vg.Length
-	radius vg.Length // of the dots
-	sides  int       // of the dots: 3, 4, or many for a circle
-	turn   float64   // of the dots, in radians
+	radius vg.Length // size of the dots
+	sides  int       // corners of the dots: 3, 4, or many for a circle
+	turn   float64   // rotation of the dots, in radians
 }
 
-// The looks of the curves that stand out, best first, of the default, and of all others.
+// The styles of curves: the best ones in their order, the default, and all others.
 var (
 	outstanding = [...]look{
 		{color: palette[0], width: 2, radius: 4, sides: 32},
@@ -67,9 +67,9 @@ func (c curve) Plot(canvas draw.Canvas, p *plot.Plot) {
 	}
 }
 
-// hider returns a function that reports for each dot in turn whether to leave it out. In a curve of
-// many dots it leaves out those within a point of one that was drawn: nobody would see them, and
-// thousands of dots take seconds.
+// hider returns a function that tells for each dot in turn whether to leave it out. In a curve with
+// many dots it leaves out those within a point of a drawn dot. Such dots are invisible, and drawing
+// thousands takes seconds.
 func (c curve) hider() func(d dot, at vg.Point) bool {
 	type place struct {
 		x, y   int
@@ -87,14 +87,14 @@ func (c curve) hider() func(d dot, at vg.Point) bool {
 	}
 }
 
-// drawLine draws nothing where the look has no width.
+// drawLine draws a line, unless the style has no width.
 func (l look) drawLine(canvas draw.Canvas, line []vg.Point) {
 	if l.width > 0 {
 		canvas.StrokeLines(draw.LineStyle{Color: l.color, Width: l.width, Dashes: l.dashes}, line)
 	}
 }
 
-// drawDot draws a filled dot, or a hollow one; nothing where the look has no radius.
+// drawDot draws a filled or hollow dot, unless the style has no radius.
 func (l look) drawDot(canvas draw.Canvas, at vg.Point, hollow bool) {
 	if l.radius == 0 {
 		return
@@ -115,7 +115,7 @@ func drawRing(canvas draw.Canvas, at vg.Point, radius vg.Length, c color.Color) 
 	canvas.Stroke(polygon(at, radius, 48, 0))
 }
 
-// polygon is a regular polygon with a corner on top, turned by an angle.
+// polygon returns a regular polygon with a corner on top, turned by an angle.
 func polygon(center vg.Point, radius vg.Length, sides int, turn float64) vg.Path {
 	var path vg.Path
 	for i := range sides {
@@ -141,25 +141,25 @@ type entry struct {
 	mark  mark
 }
 
-// mark is what a legend shows before a name.
+// mark is the sign before a name in a legend.
 type mark int
 
 const (
 	markCurve  mark = iota // a piece of the curve
 	markHollow             // a hollow dot
 	markRing               // the ring around the best
-	markNone               // nothing: the name goes on from the line above
+	markNone               // nothing: the name continues the line above
 )
 
 const (
 	legendThumb  = 26 * vg.Length(1)
 	legendLine   = 17 * vg.Length(1)
 	legendSize   = 10
-	legendMost   = 46 // letters of a label; longer ones are cut
+	legendMost   = 46 // letters of a label; longer labels are cut
 	legendIndent = legendThumb + 7
 )
 
-// legendWidth is the width that the legend needs.
+// legendWidth returns the width of the legend.
 func legendWidth(entries []entry) vg.Length {
 	style := plotstyle.Text(legendSize, plotstyle.Ink)
 	width := vg.Length(0)

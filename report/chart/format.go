@@ -10,7 +10,7 @@ import (
 	"tuner/report"
 )
 
-// Name is the word for the charts in analyze.yaml.
+// Name is the name of the charts in analyze.yaml.
 const Name = "png"
 
 // Files of the charts, relative to the output folder.
@@ -21,16 +21,16 @@ const (
 	ParetoFile    = folder + "/pareto.png"
 	breakdownFile = folder + "/latency_breakdown.png"
 	StagesFile    = "optim_Results.png" // OLive's name
-	simpleFolder  = folder + "/simple"  // of the pictures that the user asks for, Model Analyzer's name
+	simpleFolder  = folder + "/simple"  // Model Analyzer's name; for the charts that the user asks for
 )
 
-// Format is the charts.
+// Format writes the charts.
 type Format struct{}
 
 // Name implements report.Format.
 func (Format) Name() string { return Name }
 
-// Files implements report.Format: charts of GPUs only where there are some.
+// Files implements report.Format. Charts of GPUs are made only if there are GPUs.
 func (Format) Files(r analyze.Result, _ report.Output) []report.File {
 	var list []report.File
 	add := func(path string, draw func(io.Writer, analyze.Result) error) {
@@ -52,7 +52,7 @@ func (Format) Files(r analyze.Result, _ report.Output) []report.File {
 	return list
 }
 
-// isMeasured reports whether some figure of a metric is known.
+// isMeasured reports whether some point has a value of the metric.
 func isMeasured(r analyze.Result, m measure.Metric) bool {
 	return slices.ContainsFunc(r.Configs, func(c analyze.Config) bool {
 		return slices.ContainsFunc(c.Points, func(p analyze.Point) bool { _, ok := p.Values[m]; return ok })

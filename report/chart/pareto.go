@@ -17,10 +17,10 @@ import (
 	"tuner/search/verdict"
 )
 
-// paretoHeight is 840 of CSS' pixels, in points.
+// paretoHeight is 840 CSS pixels, in points.
 const paretoHeight = 630 * vg.Length(1)
 
-// The looks of the points of Pareto sets, and of the line of a two-way one.
+// The styles of the points in Pareto sets, and of the line of a two-way set.
 var (
 	paretoLook = look{color: plotstyle.Blue, radius: 3.6, sides: 32}
 	frontLook  = look{color: plotstyle.Vermillion, width: 1.6}
@@ -29,8 +29,8 @@ var (
 )
 
 // WritePareto draws every measured point in throughput, latency and memory as PNG, with a panel for
-// each two of them. It marks the Pareto set of all three, the front of the two in the panel, and
-// the best.
+// each pair of metrics. It marks the Pareto set of all three, the front of the two in the panel,
+// and the best.
 func WritePareto(w io.Writer, r analyze.Result) error {
 	metrics := analyze.FrontMetrics(r.Goal)
 	latency := verdict.Label(metrics[0][1])
@@ -45,15 +45,15 @@ func WritePareto(w io.Writer, r analyze.Result) error {
 	})
 }
 
-// cellOf is one of four equal parts of a canvas, by rows.
+// cellOf returns one of four equal parts of a canvas, by rows.
 func cellOf(canvas draw.Canvas, i int) draw.Canvas {
-	const gap = 9 // half of the space between two
+	const gap = 9 // half of the space between two parts
 	size := canvas.Size()
 	column, row := vg.Length(i%2), vg.Length(i/2)
 	return draw.Crop(canvas, column*(size.X/2+gap), (column-1)*(size.X/2+gap), (1-row)*(size.Y/2+gap), -row*(size.Y/2+gap))
 }
 
-// drawPareto draws the panel of two metrics, the first upwards.
+// drawPareto draws the panel of two metrics, the first on the vertical axis.
 func drawPareto(canvas draw.Canvas, r analyze.Result, pair []measure.Metric) {
 	x, y := figures.QuantityOf(pair[1]), figures.QuantityOf(pair[0])
 	c := picture{curves: paretoCurves(r, x, y), limits: append(limitsOf(r, x.Metric, x.Factor, true), limitsOf(r, y.Metric, y.Factor, false)...)}
@@ -73,7 +73,7 @@ func drawPareto(canvas draw.Canvas, r analyze.Result, pair []measure.Metric) {
 	c.drawPlot(canvas)
 }
 
-// upwards is the picture with its axes exchanged.
+// upwards returns the picture with its axes exchanged.
 func (c picture) upwards() picture {
 	var turned picture
 	for _, drawn := range c.curves {
@@ -89,7 +89,7 @@ func (c picture) upwards() picture {
 	return turned
 }
 
-// sparseTicks are DecadeTicks with few labels, so that they have room in a panel.
+// sparseTicks returns DecadeTicks with few labels, so that they fit a panel.
 func sparseTicks(least, most float64) []plot.Tick {
 	ticks := plotstyle.DecadeTicks(least, most)
 	const labels = 6
@@ -101,7 +101,7 @@ func sparseTicks(least, most float64) []plot.Tick {
 	return ticks
 }
 
-// paretoCurves are the points of a panel, the most important on top.
+// paretoCurves returns the points of a panel, the most important on top.
 func paretoCurves(r analyze.Result, x, y figures.Quantity) []curve {
 	type place struct {
 		name string
@@ -140,7 +140,7 @@ func paretoCurves(r analyze.Result, x, y figures.Quantity) []curve {
 	return list
 }
 
-// frontOf is the front of these metrics; without points where there is none.
+// frontOf returns the front of these metrics, without points if there is no such front.
 func frontOf(r analyze.Result, metrics []measure.Metric) analyze.Front {
 	for _, f := range r.Fronts {
 		if slices.Equal(f.Metrics, metrics) {
@@ -150,8 +150,8 @@ func frontOf(r analyze.Result, metrics []measure.Metric) analyze.Front {
 	return analyze.Front{}
 }
 
-// stairs is the line of a two-way front, whose first metric is y. Between two points the best known
-// value is the worse one.
+// stairs returns the line of a two-way front, whose first metric is y. Between two points it shows
+// the worse value, since only that is known to be reachable.
 func stairs(f analyze.Front, x, y figures.Quantity) curve {
 	line := curve{look: frontLook}
 	for i, p := range f.Points {

@@ -19,8 +19,7 @@ import (
 )
 
 // WriteLatency draws throughput against p99 latency as PNG. Each configuration is a curve in the
-// order of its loads: the best ones are coloured, the default is dashed, and the limits are dashed
-// lines.
+// order of its loads. The best ones are coloured. The default and the limits are dashed.
 func WriteLatency(w io.Writer, r analyze.Result) error {
 	return overLatency(measure.Throughput)(w, r)
 }
@@ -35,10 +34,11 @@ func WriteLoads(w io.Writer, r analyze.Result) error {
 	return WritePlot(spec.Plot{Y: measure.Throughput})(w, r)
 }
 
-// level is a point's place on an axis of loads.
+// level returns a point's position on an axis of loads.
 func level(p analyze.Point) (float64, bool) { return p.Load.Level(), true }
 
-// mostOthers bounds the grey curves: more cannot be told apart, and take long.
+// mostOthers limits the number of grey curves. More cannot be distinguished, and drawing them takes
+// long.
 const mostOthers = 500
 
 // newChart makes a picture of curves: y axis, curves and legend. The caller adds the x axis.
@@ -68,13 +68,12 @@ func newChart(r analyze.Result, title string, y figures.Quantity, x func(analyze
 	c.legend = append(c.legend, keys(r, prominent, len(others))...)
 	slices.Reverse(prominent)
 	c.curves = append(others[:min(mostOthers, len(others))], prominent...)
-	most := c.highest() * 1.12 // leaves a band free on top for the limit's label
+	most := c.highest() * 1.12 // leaves space on top for the limit's label
 	c.y = axis{title: y.Title, max: most, ticks: plotstyle.LinearTicks(most)}
 	return c
 }
 
-// dots are the points of a configuration that were measured on one server: that of the point by
-// which it is ranked.
+// dots returns the points of a configuration that were measured on the server of its best point.
 func dots(r analyze.Result, config analyze.Config, x func(analyze.Point) (float64, bool), y figures.Quantity) []dot {
 	best := figures.First(r)
 	var list []dot
@@ -92,7 +91,8 @@ func dots(r analyze.Result, config analyze.Config, x func(analyze.Point) (float6
 	return list
 }
 
-// keys are the lines of the legend that explain marks and grey curves, where they occur.
+// keys returns the lines of the legend that explain marks and grey curves. It omits those that do
+// not occur.
 func keys(r analyze.Result, prominent []curve, others int) []entry {
 	ring := "best within the constraints"
 	if _, found := r.Winner(); !found {
@@ -122,7 +122,7 @@ func keys(r analyze.Result, prominent []curve, others int) []entry {
 	return list
 }
 
-// limitsOf are the bounds of a metric in the goal, in the chart's unit.
+// limitsOf returns the goal's bounds of a metric, in the chart's unit.
 func limitsOf(r analyze.Result, m measure.Metric, factor float64, vertical bool) []limit {
 	var list []limit
 	for _, c := range r.Goal.Constraints {
@@ -135,8 +135,8 @@ func limitsOf(r analyze.Result, m measure.Metric, factor float64, vertical bool)
 	return list
 }
 
-// legendLabel describes a configuration. A long text will be cut, so the name in the table stands
-// before it.
+// legendLabel describes a configuration. The legend cuts long texts, so the name in the table comes
+// first.
 func legendLabel(r analyze.Result, c analyze.Config) string {
 	if c.Candidate.IsDefault() {
 		return "default: " + figures.SetupText(c.Setup)
@@ -163,10 +163,10 @@ func subtitle(r analyze.Result) string {
 	return strings.Join(parts, "  ·  ")
 }
 
-// narrowest is the least ratio between the ends of a logarithmic axis.
+// narrowest is the smallest ratio between the ends of a logarithmic axis.
 const narrowest = 6
 
-// extent is the range of x over the curves and the limits; never empty, and positive.
+// extent returns the range of x over curves and limits. It is never empty, and positive.
 func (c picture) extent() [2]float64 {
 	least, most := math.Inf(1), math.Inf(-1)
 	add := func(v float64) { least, most = min(least, v), max(most, v) }
@@ -186,7 +186,7 @@ func (c picture) extent() [2]float64 {
 	return [2]float64{least, most}
 }
 
-// highest is the largest y of curves and limits; positive.
+// highest returns the largest y of curves and limits. It is positive.
 func (c picture) highest() float64 {
 	most := 0.0
 	for _, drawn := range c.curves {
@@ -205,8 +205,8 @@ func (c picture) highest() float64 {
 	return most
 }
 
-// logAxis leaves some room on both sides of an extent, and more around a narrow one, so that there
-// are ticks to read.
+// logAxis makes an axis with some space on both sides of an extent. A narrow extent gets more, so
+// that it has ticks.
 func logAxis(title string, extent [2]float64, ticks func(least, most float64) []plot.Tick) axis {
 	room := max(1.18, math.Sqrt(narrowest*extent[0]/extent[1]))
 	a := axis{title: title, log: true, min: extent[0] / room, max: extent[1] * room}

@@ -55,7 +55,7 @@ func loadAxis(r analyze.Result) abscissa {
 	return abscissa{"concurrency", "Concurrency (requests in flight)", level, nil, doublingTicks}
 }
 
-// rising sorts points by x and keeps those with a larger y than all before.
+// rising sorts points by x, and keeps those with a larger y than all earlier ones.
 func rising(points []dot) []dot {
 	sorted := slices.SortedStableFunc(slices.Values(points), func(a, b dot) int { return cmp.Compare(a.x, b.x) })
 	var kept []dot

@@ -12,7 +12,7 @@ import (
 	"tuner/report/figures"
 )
 
-// stageLooks are those of the three curves, after OLive's chart: blue, light green, dark green.
+// stageLooks are the styles of the three curves, like OLive's chart: blue, light green, dark green.
 var stageLooks = [...]look{
 	{color: color.RGBA{0x1f, 0x77, 0xd0, 0xff}, width: 2, radius: 4.6, sides: 4, turn: math.Pi / 4},
 	{color: color.RGBA{0x7c, 0xc6, 0x7c, 0xff}, width: 2, radius: 4.8, sides: 3},
@@ -37,7 +37,7 @@ func WriteStages(w io.Writer, r analyze.Result) error {
 	}
 	c.legend = append(c.legend, keys(r, drawn, 0)...)
 	c.curves = drawn
-	most := c.highest() * 1.12 // leaves a band free on top for the limit's label
+	most := c.highest() * 1.12 // leaves space on top for the limit's label
 	c.y = axis{title: "Throughput (infer/sec)", max: most, ticks: plotstyle.LinearTicks(most)}
 	title := "Request Concurrency"
 	if figures.IsRate(r) {

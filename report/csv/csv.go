@@ -1,5 +1,5 @@
 // Package csv writes the tables of measurements as CSV, with Model Analyzer's names and columns. It
-// joins those of several models.
+// also joins the files of several models.
 package csv
 
 import (
@@ -25,7 +25,7 @@ import (
 // folder holds the tables in the output folder.
 const folder = "results"
 
-// Format is the three tables: configurations, GPUs, and the server without a model.
+// Format writes three tables: configurations, GPUs, and the server without a model.
 type Format struct{}
 
 // Name implements report.Format.
@@ -59,7 +59,8 @@ func WriteInference(w io.Writer, r analyze.Result) error {
 	return write(w, lines)
 }
 
-// WriteGPU writes metrics-model-gpu.csv: each row of metrics-model-inference.csv once for each GPU.
+// WriteGPU writes metrics-model-gpu.csv. It has each row of metrics-model-inference.csv once for
+// each GPU.
 func WriteGPU(w io.Writer, r analyze.Result) error {
 	fields := r.CSV.GPU.Columns
 	if fields == nil {
@@ -128,14 +129,14 @@ func columns() []column {
 	}
 }
 
-// header is a column's head, as Model Analyzer writes it.
+// header returns a column's title, as Model Analyzer writes it.
 func header(field string) string {
 	for _, c := range columns() {
 		if c.name == field {
 			return c.head
 		}
 	}
-	return textCell(field) // a backend parameter's
+	return textCell(field) // title of a backend parameter
 }
 
 func headers(fields []string) []string { return cellsOf(fields, header) }
@@ -155,8 +156,8 @@ type measuredPoint struct {
 	satisfies string
 }
 
-// bestFirst are the points of a configuration by ascending load, after the one that it is ranked
-// by.
+// bestFirst returns the points of a configuration: first the one that ranks it, then the others by
+// ascending load.
 func bestFirst(c analyze.Config) []analyze.Point {
 	points := slices.Clone(c.Points)
 	if c.Best == nil {
@@ -174,7 +175,7 @@ func bestFirst(c analyze.Config) []analyze.Point {
 	return points
 }
 
-// measuredPoints goes through all loads in the order of the rows.
+// measuredPoints yields all loads in the order of the rows.
 func measuredPoints(r analyze.Result) iter.Seq[measuredPoint] {
 	return func(yield func(measuredPoint) bool) {
 		for _, c := range r.Configs {
@@ -190,7 +191,8 @@ func measuredPoints(r analyze.Result) iter.Seq[measuredPoint] {
 	}
 }
 
-// inferenceCell is a cell of the configurations' file; "" for what does not apply or is not known.
+// inferenceCell returns a cell of the configurations' file. It is "" if the field does not apply or
+// is unknown.
 func inferenceCell(r analyze.Result, x measuredPoint, field string) string {
 	switch field {
 	case "model_name":
@@ -217,13 +219,13 @@ func inferenceCell(r analyze.Result, x measuredPoint, field string) string {
 		return textCell(x.config.Deployed.GetParameters()[parameter].GetStringValue())
 	}
 	metric := spec.TagMetric(field)
-	if metric == "" { // what nothing tells
+	if metric == "" { // a field without a metric
 		return ""
 	}
 	return decimal(x.Values, metric, figures.QuantityOf(metric).Factor)
 }
 
-// gpuCell is a cell of the GPUs' file.
+// gpuCell returns a cell of the GPUs' file.
 func gpuCell(r analyze.Result, x measuredPoint, g measure.GPUWindow, field string) string {
 	switch field {
 	case "gpu_uuid":
@@ -233,7 +235,7 @@ func gpuCell(r analyze.Result, x measuredPoint, g measure.GPUWindow, field strin
 	case "gpu_free_memory", "gpu_total_memory":
 		bytes := g.MemoryTotal
 		switch {
-		case bytes == 0: // another program's figures do not tell it
+		case bytes == 0: // figures of another program lack it
 			return ""
 		case field == "gpu_free_memory":
 			bytes -= g.MemoryUsed
@@ -247,7 +249,7 @@ func gpuCell(r analyze.Result, x measuredPoint, g measure.GPUWindow, field strin
 	return inferenceCell(r, x, field)
 }
 
-// known is a number as text, nothing for 0.
+// known returns a number as text, and "" for 0.
 func known(number string) string {
 	if number == "0" {
 		return ""
@@ -255,8 +257,8 @@ func known(number string) string {
 	return number
 }
 
-// textCell is a cell with a foreign text. A spreadsheet computes a cell that begins with one of
-// these characters. An apostrophe before it makes it text.
+// textCell makes a cell with text from a user's file. A spreadsheet computes a cell that begins
+// with one of these characters. A leading apostrophe makes it text.
 func textCell(cell string) string {
 	if cell != "" && strings.IndexByte("=+-@\t\r\n", cell[0]) >= 0 {
 		return "'" + cell

@@ -109,8 +109,7 @@ minilm,GPU-1,1,64,minilm_config_default,2:CPU,No,3000.000,100.000,70.000
 	}
 }
 
-// Which execution provider another program's default had on a GPU is not known, but that it was on
-// one.
+// The recording does not name the execution provider of the default, but says that it was on a GPU.
 func TestInstanceGroupOfARecording(t *testing.T) {
 	t.Parallel()
 	want := "Model,Batch,Concurrency,Model Config Path,Instance Group,Max Batch Size,Satisfies Constraints,Throughput (infer/sec),p99 Latency (ms)\n" +
@@ -120,7 +119,7 @@ func TestInstanceGroupOfARecording(t *testing.T) {
 	}
 }
 
-// Every field that a file may ask for has a title of its own.
+// Every field that a file may ask for has its own title.
 func TestEveryColumnHasATitle(t *testing.T) {
 	t.Parallel()
 	for _, field := range slices.Concat(spec.InferenceFields(), spec.GPUFields(), spec.ServerFields()) {
@@ -163,7 +162,7 @@ func TestSelectedColumns(t *testing.T) {
 	if want := "Model Config Path,Concurrency,Request Rate,Avg Latency (ms),RAM Usage (MB),backend_parameter/intra_op_thread_count"; lines[0] != want {
 		t.Errorf("the head is %s, want %s", lines[0], want)
 	}
-	// 16 requests of two instances with batches of 8 take 26 ms; two instances take 290 MB.
+	// 16 requests on two instances with batches of 8 take 26 ms. Two instances take 290 MB.
 	if !strings.HasPrefix(lines[1], "minilm_config_0,16,,2") || !strings.HasSuffix(lines[1], ",290.000,1") {
 		t.Errorf("the first row is %s", lines[1])
 	}

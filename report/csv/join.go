@@ -13,9 +13,9 @@ import (
 	"tuner/spec"
 )
 
-// Join writes the CSV files of several models into one folder: the rows of each in their order,
-// under one header. It leaves out files whose columns differ from those of the first. It returns
-// the paths that it wrote.
+// Join writes the CSV files of several models into one folder. Each file has one header, and the
+// rows of each model in their order. Join leaves out files whose columns differ from those of the
+// first. It returns the paths that it wrote.
 func Join(dir string, parts []string, names spec.CSVFiles) ([]string, error) {
 	var written []string
 	names = names.Named()

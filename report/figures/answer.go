@@ -1,9 +1,9 @@
-// Package figures has what all reports say: the answer and its lines, the ranking and the other
-// tables, the explanation, and the notes below them. Every format takes its words and figures from
-// here, so they agree.
+// Package figures has the texts and figures that all reports share: the answer and its lines, the
+// ranking and the other tables, the explanation, and the notes. Every format takes its words and
+// figures from here, so all formats agree.
 //
-// It stands behind package analyze and before the formats, each of which has a package of its own
-// beside this one. It knows no markup, writes no files and ranks nothing.
+// It comes after package analyze and before the formats, each of which has a package of its own
+// beside this one. It contains no markup, writes no files and ranks nothing.
 package figures
 
 import (
@@ -21,8 +21,8 @@ import (
 	"tuner/spec"
 )
 
-// Answer is the head of every report. It says what is recommended, how sure that is, what it rests
-// on, and what to do next.
+// Answer is the head of every report: the recommendation, its certainty, its basis, and the next
+// step.
 type Answer struct {
 	State    verdict.State
 	Headline string         // the state in a sentence
@@ -56,7 +56,8 @@ func AnswerOf(r analyze.Result) Answer {
 	var last []verdict.Line
 	for _, l := range v.Lines(words) {
 		switch {
-		case l.Name == verdict.LineElse && (isPart || r.Recorded != ""): // it is of all that was measured, and of its errors
+		// this line covers all measurements and their errors
+		case l.Name == verdict.LineElse && (isPart || r.Recorded != ""):
 		case l.Name == verdict.LineNext || l.Name == verdict.LineElse:
 			last = append(last, l)
 		case l.Name == verdict.LineDefault && !isThere(r, *v.Default):
@@ -73,7 +74,7 @@ func AnswerOf(r analyze.Result) Answer {
 	return a
 }
 
-// wordsOf are the words that a report uses for a verdict.
+// wordsOf returns the words that a report uses for a verdict.
 func wordsOf(r analyze.Result) verdict.Words {
 	return verdict.Words{Goal: r.Goal, Name: func(c search.Candidate) string { return nameOf(r, c) }, IsExact: r.Recorded != ""}
 }
@@ -94,9 +95,9 @@ func (a Answer) Summary() string {
 	return a.Headline + " " + a.Lines[0].String()
 }
 
-// VerdictOf is the verdict of a report. It is the result's own where configurations are ranked by
-// their best load and all are reported. Otherwise it is made from the first configuration, and
-// isPart says that it claims nothing about the others.
+// VerdictOf returns the verdict of a report. If configurations are ranked by their best load and
+// all are reported, it is the result's own. Otherwise it is made from the first configuration.
+// isPart then means that it claims nothing about the others.
 func VerdictOf(r analyze.Result) (v verdict.Verdict, isPart bool) {
 	if len(r.Configs) == 0 || r.Configs[0].Best == nil {
 		return verdict.Verdict{}, true
@@ -127,8 +128,8 @@ func VerdictOf(r analyze.Result) (v verdict.Verdict, isPart bool) {
 	return v, true
 }
 
-// ChoiceOf is the verdict's choice of a configuration at the load that it is ranked by; false where
-// there is none.
+// ChoiceOf returns the verdict's choice for a configuration at the load that ranks it, and false
+// without one.
 func ChoiceOf(r analyze.Result, c analyze.Config) (verdict.Choice, bool) {
 	if c.Best == nil {
 		return verdict.Choice{}, false
@@ -150,7 +151,7 @@ func isThere(r analyze.Result, x verdict.Choice) bool {
 	return slices.ContainsFunc(r.Configs, func(c analyze.Config) bool { return c.Candidate.Key() == x.Candidate.Key() })
 }
 
-// nameOf is the name of a candidate with what it sets.
+// nameOf returns the name of a candidate with its settings.
 func nameOf(r analyze.Result, c search.Candidate) string {
 	for _, known := range r.Configs {
 		if known.Candidate.Key() == c.Key() {
@@ -160,8 +161,8 @@ func nameOf(r analyze.Result, c search.Candidate) string {
 	return c.Describe()
 }
 
-// meansText compares the means of the best and the default, where means rank configurations; else
-// "".
+// meansText compares the means of the best and the default if means rank configurations. Otherwise
+// it returns "".
 func meansText(r analyze.Result) string {
 	best, base := First(r), r.Default()
 	if r.Rank != spec.RankTop3Mean || math.IsInf(best.Score.Value, 0) {
@@ -174,8 +175,8 @@ func meansText(r analyze.Result) string {
 	return fmt.Sprintf("%s against the default's %s, each %s.", mean(best), mean(base), inBestLoads(best.MeanOf))
 }
 
-// unsealedText warns that the journal has no checksums, so nothing proves its figures; "" where it
-// has them.
+// unsealedText warns that the journal has no checksums, so changes to it cannot be detected. It
+// returns "" if the journal has them.
 func unsealedText(r analyze.Result) string {
 	if r.Recorded != "" || r.Header.HasChecksums() {
 		return ""
@@ -202,8 +203,8 @@ func assumedText(r analyze.Result) string {
 	return strings.Join(parts, "; ") + "."
 }
 
-// leastWithheld is the least share of the CPU time of others that reports mention. An idle machine
-// uses about as much itself.
+// leastWithheld is the smallest share of CPU time taken by others that reports mention. An idle
+// machine uses about as much itself.
 const leastWithheld = 0.01
 
 // withheldText says how much CPU time others used during the campaign; "" where that is not known.
@@ -242,8 +243,7 @@ func againText(r analyze.Result, c analyze.Config) string {
 	return "not measured again on a fresh process"
 }
 
-// HeadWidth is the number of columns that the answer's sentences take on a terminal and in
-// report.md.
+// HeadWidth is the width of the answer's sentences on a terminal and in report.md, in columns.
 const HeadWidth = 80
 
 // Texts are the lines as text: "Recommended: config_3 …".
@@ -255,8 +255,8 @@ func (a Answer) Texts() []string {
 	return list
 }
 
-// RequestsText lists the shapes of inputs in the measured requests with their sources; "" where
-// nothing is known:
+// RequestsText lists the shapes of inputs in the measured requests with their sources. It returns
+// "" if they are unknown.
 //
 //	ids [32], mask [32] (examples: give yours, since the figures depend on them), sr [1] (as the model has it)
 func RequestsText(r analyze.Result) string {

@@ -7,8 +7,8 @@ import (
 	"tuner/analyze"
 )
 
-// A journal of before there were checksums gives the same result, with one sentence more; figures
-// of another program are not warned of.
+// A journal from before checksums gives the same result with one more sentence. Figures of another
+// program do not get this warning.
 func TestJournalWithoutChecksums(t *testing.T) {
 	t.Parallel()
 	const said = "no checksums"

@@ -24,7 +24,7 @@ type Section struct {
 	Notes []string
 }
 
-// Unexplained says why there is no explanation.
+// Unexplained returns the reason why there is no explanation.
 func Unexplained(r analyze.Result) string {
 	if slices.ContainsFunc(r.Configs, func(c analyze.Config) bool { return c.Best != nil }) {
 		return "the best of the campaign is not among the configurations that are reported"
@@ -32,8 +32,8 @@ func Unexplained(r analyze.Result) string {
 	return "nothing was measured"
 }
 
-// Explanation says why the best configuration is the best, in sections. There are none where
-// nothing is explained.
+// Explanation explains why the best configuration is the best, in sections. It returns none if the
+// result has no explanation.
 func Explanation(r analyze.Result) []Section {
 	if len(r.Explanation.Subjects) == 0 {
 		return nil
@@ -102,26 +102,26 @@ func whyNot(r analyze.Result, c analyze.Config, change measure.Estimate) string 
 }
 
 func configOf(r analyze.Result, s analyze.Subject) analyze.Config {
-	c, _ := r.Config(s.Name) // a subject is one of the configurations
+	c, _ := r.Config(s.Name) // always found: a subject is one of the configurations
 	return c
 }
 
 // isNone reports whether a change is small and its interval includes zero.
 func isNone(change measure.Estimate) bool {
-	const hardly = 0.01 // what counts as a tie
+	const hardly = 0.01 // a smaller change counts as a tie
 	return change.Lo <= 0 && 0 <= change.Hi && math.Abs(change.Value) <= hardly
 }
 
-// tenths is a share in percent, rounded to a tenth; never −0.
+// tenths returns a share in percent, rounded to a tenth. It never returns −0.
 func tenths(share float64) float64 { return math.Round(share*1000)/10 + 0 }
 
-// knobTable says how much each knob matters. Knobs without a known difference share a line.
+// knobTable shows how much each knob matters. Knobs without a known difference share a line.
 func knobTable(r analyze.Result) Section {
 	s := Section{Title: "Which knob matters how much", Heads: []terminal.Column{
 		{Title: "Knob"}, {Title: "Chosen"}, {Title: "Instead"}, {Title: "Change in " + GainOf(r)}, {Title: "Basis"},
 	}}
 	var alike, alone []string
-	isBelieved := false // by a strategy that predicts
+	isBelieved := false // by the beliefs of a strategy that predicts
 	for _, k := range r.Explanation.Knobs {
 		name := fmt.Sprintf("%s (%s)", k.Knob, valueText(k.Knob, k.Chosen))
 		switch {
@@ -156,7 +156,7 @@ func knobTable(r analyze.Result) Section {
 	return s
 }
 
-// tells reports whether a value of a knob makes a known difference.
+// tells reports whether a value of a knob has a known effect.
 func tells(e search.Effect) bool {
 	return len(e.Misses) > 0 || e.Basis != search.BasisUnknown && !isNone(e.Change)
 }

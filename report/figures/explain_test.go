@@ -9,7 +9,7 @@ import (
 	"tuner/report/reporttest"
 )
 
-// What limits a configuration is said with the figures that show it.
+// The text about a bottleneck has the figures that show it.
 func TestBottleneckTexts(t *testing.T) {
 	t.Parallel()
 	r := reporttest.Ranked(t, reporttest.Typical(t), analyze.Options{})

@@ -22,7 +22,7 @@ func limitations(r analyze.Result) Section {
 		if i == 0 {
 			s.Lines = append(s.Lines, latencyLines(subject)...)
 			s.Lines = append(s.Lines, strings.TrimSpace(bottleneckText(r, subject, c)+" "+adviceText(r, subject, c)))
-			if r.At == nil { // else the load was given
+			if r.At == nil { // otherwise the user chose the load
 				s.Lines = append(s.Lines, higherText(r, subject))
 			}
 			continue
@@ -37,7 +37,7 @@ func limitations(r analyze.Result) Section {
 	return s
 }
 
-// latencyLines say where a request's time goes.
+// latencyLines describe the parts of a request's latency.
 func latencyLines(s analyze.Subject) []string {
 	b := s.Breakdown
 	if b == nil || b.Latency <= 0 {
@@ -105,7 +105,7 @@ func batchesText(batches []analyze.BatchShare) string {
 	often := slices.SortedStableFunc(slices.Values(batches), func(x, y analyze.BatchShare) int { return cmp.Compare(y.Share, x.Share) })
 	var parts []string
 	for _, b := range often[:min(most, len(often))] {
-		if b.Share < 0.005 { // it would read 0 %
+		if b.Share < 0.005 { // it would print as 0 %
 			break
 		}
 		parts = append(parts, fmt.Sprintf("%d in %.0f %%", b.Size, 100*b.Share))
@@ -127,8 +127,8 @@ func adviceText(r analyze.Result, s analyze.Subject, c analyze.Config) string {
 	return ""
 }
 
-// cheaperText names what makes the work of busy instances cheaper. It names larger batches only
-// where the service curve shows a gain.
+// cheaperText names ways to reduce the work of busy instances. It names larger batches only if the
+// service curve shows a gain.
 func cheaperText(curve *analyze.ServiceCurve, c analyze.Config) string {
 	if gain, ok := batchingGain(curve, c); ok && gain >= worthBatching {
 		return "Only cheaper work (a lower precision, another execution provider, larger batches) or"
@@ -136,12 +136,12 @@ func cheaperText(curve *analyze.ServiceCurve, c analyze.Config) string {
 	return "Only cheaper work (a lower precision, another execution provider) or"
 }
 
-// worthBatching is the least relative gain of a larger batch that is mentioned: about the noise of
-// a window.
+// worthBatching is the smallest relative gain of a larger batch that reports mention. It is about
+// the noise of a window.
 const worthBatching = 0.05
 
-// batchingGain compares the time of an inference in the largest batch that a configuration allows
-// with that in the largest batch of the service curve: 0.2 is 20 % cheaper. It is false where the
+// batchingGain compares the time per inference in the largest batch of the service curve with that
+// in the configuration's largest batch. A gain of 0.2 means 20 % less time. It returns false if the
 // curve has no larger batch.
 func batchingGain(curve *analyze.ServiceCurve, c analyze.Config) (float64, bool) {
 	if curve == nil || len(curve.Sizes) == 0 || c.Setup.MaxBatchSize == 0 {
@@ -160,7 +160,7 @@ func batchingGain(curve *analyze.ServiceCurve, c analyze.Config) (float64, bool)
 	return 1 - each(most)/each(now), true
 }
 
-// computeAdvice says what relieves busy instances: idle cores, cheaper work, or more cores.
+// computeAdvice names remedies for busy instances: idle cores, less work, or more cores.
 func computeAdvice(r analyze.Result, s analyze.Subject, c analyze.Config) string {
 	b, cheaper := *s.Breakdown, cheaperText(s.Curve, c)
 	others := (b.Foreign + b.Steal) * float64(r.Cores)
@@ -184,7 +184,8 @@ func computeAdvice(r analyze.Result, s analyze.Subject, c analyze.Config) string
 	return text + "."
 }
 
-// generatorText is the first flag that says that the load generator was too slow; "" without one.
+// generatorText returns the first flag that reports a load generator that was too slow; "" without
+// one.
 func generatorText(flags []measure.Flag) string {
 	for _, f := range []measure.Flag{measure.FlagClientCPU, measure.FlagSendDelay, measure.FlagLate} {
 		if slices.Contains(flags, f) {
@@ -194,7 +195,7 @@ func generatorText(flags []measure.Flag) string {
 	return ""
 }
 
-// higherText says why a configuration's load is not higher.
+// higherText explains why a configuration's load is not higher.
 func higherText(r analyze.Result, s analyze.Subject) string {
 	switch h := s.Higher; {
 	case h != nil && len(h.Misses) > 0:
@@ -209,7 +210,7 @@ func higherText(r analyze.Result, s analyze.Subject) string {
 	return "No higher load was measured."
 }
 
-// higherDoubt says why a higher load that looks better is not recommended.
+// higherDoubt explains why a higher load that looks better is not recommended.
 func higherDoubt(r analyze.Result, s analyze.Subject, h analyze.Higher) string {
 	for _, p := range configOf(r, s).Points {
 		if kept := p.Probability(); p.Load == h.Load && len(p.Chances) > 0 && kept < r.Verdict.Confidence {

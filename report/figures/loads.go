@@ -9,7 +9,7 @@ import (
 	"tuner/measure"
 )
 
-// BestAtLoads is the table of the best configuration at each load.
+// BestAtLoads makes the table of the best configuration at each load.
 func BestAtLoads(r analyze.Result) (heads []terminal.Column, cells [][]string) {
 	heads = []terminal.Column{{Title: loadHeader(r), Right: true}, {Title: "Best config"}, {Title: "infer/s", Right: true},
 		{Title: "p99 ms", Right: true}, {Title: "Default's infer/s", Right: true}, {Title: "Gain", Right: true}, {Title: "Measured", Right: true}}

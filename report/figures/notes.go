@@ -48,7 +48,7 @@ func legendNotes(r analyze.Result, g Ranking) []string {
 	if len(r.Goal.Constraints) > 0 {
 		text += " · OK: probability that the limits are kept"
 	}
-	if r.Recorded != "" { // neither threads nor intervals are known
+	if r.Recorded != "" { // recordings have neither threads nor intervals
 		text = "* what you had · inst × thr: instances · " + load + " · gain: " + gainLegend(r) + " · – unknown"
 	}
 	if g.Common != "" {
@@ -79,7 +79,7 @@ func legendNotes(r analyze.Result, g Ranking) []string {
 	return lines
 }
 
-// gainLegend says of which figure the gain is a multiple.
+// gainLegend names the figure that the gain multiplies.
 func gainLegend(r analyze.Result) string {
 	if len(r.Goal.Objective.Terms) == 1 {
 		return "a multiple of the default's " + GainOf(r)
@@ -87,7 +87,7 @@ func gainLegend(r analyze.Result) string {
 	return "how many times better than the default"
 }
 
-// ViewNotes say how configurations were ranked, where it was not by the best load of each.
+// ViewNotes say how configurations were ranked, if not by the best load of each.
 func ViewNotes(r analyze.Result) []string {
 	var lines []string
 	if r.At != nil {
@@ -149,7 +149,7 @@ func hasColumn(knob string) bool {
 	return false
 }
 
-// FlagNotes name the figures that deserve less trust, with a line for each reason.
+// FlagNotes name the figures that are less certain, with a line for each reason.
 func FlagNotes(r analyze.Result) []string {
 	names := map[measure.Flag][]string{}
 	var order []measure.Flag
@@ -171,7 +171,7 @@ func FlagNotes(r analyze.Result) []string {
 	return lines
 }
 
-// WithheldNotes say how much CPU time others took.
+// WithheldNotes report the CPU time that others took.
 func WithheldNotes(r analyze.Result) []string {
 	if text := r.Withheld.Text(); text != "" {
 		return []string{text}
@@ -192,7 +192,7 @@ func ReusedNotes(r analyze.Result) []string {
 	return lines
 }
 
-// mostFailures bounds the list of failures.
+// mostFailures limits the length of the list of failures.
 const mostFailures = 10
 
 // FailedNote begins the note of a failure.

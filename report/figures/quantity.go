@@ -15,7 +15,7 @@ type Quantity struct {
 	Factor float64 // from the base unit to that of the axis
 }
 
-// QuantityOf is a metric in the unit that people read.
+// QuantityOf returns a metric in a unit for people.
 func QuantityOf(m measure.Metric) Quantity {
 	info, _ := m.Info()
 	name := Capitalized(verdict.Label(m))
@@ -33,8 +33,8 @@ func QuantityOf(m measure.Metric) Quantity {
 	return Quantity{m, fmt.Sprintf("%s (%s)", name, info.Unit), 1}
 }
 
-// Of is the metric at a point in the unit of the axis. It is false where the value is not known or
-// not positive.
+// Of returns the metric at a point in the unit of the axis. It returns false if the value is
+// unknown or not positive.
 func (q Quantity) Of(p analyze.Point) (float64, bool) {
 	e, ok := p.Values[q.Metric]
 	return e.Value * q.Factor, ok && e.Value > 0

@@ -17,14 +17,15 @@ import (
 	"tuner/spec"
 )
 
-// Unknown stands in the place of a figure that is not known.
+// Unknown stands for an unknown figure.
 const Unknown = "–"
 
 // column is one column of the ranking, in the terminal and in Markdown.
 type column struct {
 	header string
 	cell   func(analyze.Config) string
-	varies bool // left out when every row has the same text, which is then said beside the table
+	// varies: left out if every row has the same text, which then stands beside the table
+	varies bool
 	right  bool // right-aligned
 }
 
@@ -55,8 +56,8 @@ func columns(r analyze.Result) []column {
 	return append(list, column{header: "Gain", cell: func(c analyze.Config) string { return GainCell(r, c) }, right: true}, column{header: "OK", cell: func(c analyze.Config) string { return satisfiesCell(r, c) }})
 }
 
-// mostLoads is the largest number of loads in a mean that ranks configurations; 3 where there is no
-// mean.
+// mostLoads returns the largest number of loads in a mean that ranks configurations; 3 if there is
+// no mean.
 func mostLoads(r analyze.Result) int {
 	most := 0
 	for _, c := range r.Configs {
@@ -74,7 +75,7 @@ func topMeanCell(c analyze.Config) string {
 	return plusMinus(measure.Estimate{Value: mean, Lo: mean - half, Hi: mean + half})
 }
 
-// metricColumn is the column of a metric that only some goals have.
+// metricColumn returns the column of a metric that only some goals have.
 func metricColumn(m measure.Metric) column {
 	info, _ := m.Info()
 	header, format := verdict.Label(m), plainCell
@@ -104,7 +105,7 @@ func metricColumn(m measure.Metric) column {
 // plainCell prints a number with three significant digits.
 func plainCell(x float64) string { return fmt.Sprintf("%.3g", x) }
 
-// rows picks the configurations to show: the Top best and the default.
+// rows selects the configurations to show: the Top best and the default.
 func rows(r analyze.Result) []analyze.Config {
 	var shown []analyze.Config
 	top := r.Top
@@ -120,8 +121,8 @@ func rows(r analyze.Result) []analyze.Config {
 	return shown
 }
 
-// Ranking is the table of configurations as text: the columns that vary, and what all rows have in
-// common.
+// Ranking is the table of configurations as text. It has the columns that vary, and the settings
+// that all rows share.
 type Ranking struct {
 	Heads  []terminal.Column
 	Cells  [][]string
@@ -155,7 +156,7 @@ func NewRanking(r analyze.Result) Ranking {
 	return g
 }
 
-// Titles are the titles of a table's columns.
+// Titles returns the titles of a table's columns.
 func Titles(heads []terminal.Column) []string {
 	titles := make([]string, len(heads))
 	for i, h := range heads {
@@ -164,7 +165,7 @@ func Titles(heads []terminal.Column) []string {
 	return titles
 }
 
-// nameCell is a configuration's name; the default has a star.
+// nameCell returns a configuration's name. The default has a star.
 func nameCell(r analyze.Result, c analyze.Config) string {
 	if c.Candidate.IsDefault() {
 		return "default *"
@@ -172,7 +173,7 @@ func nameCell(r analyze.Result, c analyze.Config) string {
 	return ShortName(r, c)
 }
 
-// OneLine keeps text from breaking a row.
+// OneLine replaces line breaks, so that a text stays in its row.
 func OneLine(text string) string {
 	return strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ").Replace(text)
 }
@@ -180,7 +181,7 @@ func OneLine(text string) string {
 // BestMark stands before the rank of the best.
 const BestMark = "»"
 
-// rankCell gives tied configurations the rank of the first of them.
+// rankCell returns the rank. Tied configurations have the rank of the first of them.
 func rankCell(r analyze.Result, c analyze.Config) string {
 	switch {
 	case c.Rank == 0:
@@ -211,8 +212,8 @@ func threadsCell(s analyze.Setup) string {
 	return fmt.Sprintf("%d × %d", s.Instances, s.IntraOpThreads)
 }
 
-// BatchCell is the largest batch: Unknown where the setup is not known, "none" for a model that
-// does not batch.
+// BatchCell returns the largest batch. It is Unknown if the setup is unknown, and "none" for a
+// model that does not batch.
 func BatchCell(c analyze.Config) string {
 	if c.Setup.Instances == 0 {
 		return Unknown
@@ -345,11 +346,12 @@ const (
 	unknownMark   = "?" // too few requests tell a limit
 )
 
-// satisfiesCell is the probability that the constraints hold. A configuration without a trial is
-// unknown, not failed.
+// satisfiesCell returns the probability that the constraints hold. A configuration without a trial
+// is unknown, not failed.
 func satisfiesCell(r analyze.Result, c analyze.Config) string {
 	switch {
-	case c.Best == nil && (len(c.Points) > 0 || !hasFailed(r, c)): // not measured where configurations are compared, or not at all
+	// not measured at all, or not at the load of the comparison
+	case c.Best == nil && (len(c.Points) > 0 || !hasFailed(r, c)):
 		return Unknown
 	case c.Best == nil:
 		return FailedWord

@@ -9,10 +9,10 @@ import (
 	"tuner/profile/journal"
 )
 
-// HasServers reports whether another server than the bundled engine was measured.
+// HasServers reports whether a server other than the bundled engine was measured.
 func HasServers(r analyze.Result) bool { return r.Header.Server != nil || r.Header.Finals != nil }
 
-// ServerNotes name the measured servers, where the bundled engine was not the only one.
+// ServerNotes name the measured servers, unless the bundled engine was the only one.
 func ServerNotes(r analyze.Result) []string {
 	h := r.Header
 	switch {
@@ -33,8 +33,8 @@ func ServedBy(r analyze.Result, c analyze.Config) string {
 	return r.Server(*c.Best)
 }
 
-// OnServerOf keeps the points that were measured on the same server as another point. Figures of
-// two servers do not compare. It keeps all where the other point is nil.
+// OnServerOf keeps the points that were measured on the same server as another point, since figures
+// of two servers do not compare. If the other point is nil, it keeps all.
 func OnServerOf(r analyze.Result, other *analyze.Point, points []analyze.Point) []analyze.Point {
 	if other == nil || r.Header.Finals == nil {
 		return points
@@ -42,8 +42,8 @@ func OnServerOf(r analyze.Result, other *analyze.Point, points []analyze.Point) 
 	return slices.DeleteFunc(slices.Clone(points), func(p analyze.Point) bool { return !r.AreComparable(*other, p) })
 }
 
-// Runtimes lists the ONNX Runtime builds that served or compared variants. There are none where
-// another server did both.
+// Runtimes lists the ONNX Runtime builds that served or compared variants. It is empty if another
+// server did both.
 func Runtimes(h journal.Header) []journal.RuntimeInfo {
 	switch {
 	case len(h.Runtimes) > 0:

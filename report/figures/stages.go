@@ -7,18 +7,20 @@ import (
 	"tuner/search/verdict"
 )
 
-// Stage is one of three curves over the load: the default; after stage 1, which changes precision,
-// runtime, execution provider and session options; after both stages, which also change instances
-// and batching.
+// Stage is one of three curves over the load:
+//
+//   - the default,
+//   - after stage 1, which changes precision, runtime, execution provider and session options,
+//   - after both stages, which also change instances and batching.
 type Stage struct {
 	Title  string
-	Tuned  int // stages of tuning behind it: 0 for the default, to 2
+	Tuned  int // number of tuning stages behind it, 0 (the default) to 2
 	Config analyze.Config
-	Same   string // title of an earlier stage with the same configuration; "" when it has a curve of its own
+	Same   string // title of an earlier stage with the same configuration; "" if it has a curve of its own
 }
 
-// Stages lists the known stages, with the points that were measured on the server of the best one.
-// The default comes first, even without figures.
+// Stages lists the known stages, with the points that were measured on the best one's server. The
+// default comes first, even without figures.
 func Stages(r analyze.Result) []Stage {
 	here := func(c analyze.Config) analyze.Config {
 		c.Points = OnServerOf(r, First(r).Best, c.Points)
@@ -47,9 +49,9 @@ func Stages(r analyze.Result) []Stage {
 	return list
 }
 
-// noBetter is the configuration after stage 1 at a load where it does not look better than the
-// best. That is its own load, unless it looks better there and is not recommended: it misses the
-// asked confidence, or its gain is not shown. Best is nil where no load is left.
+// noBetter returns the configuration after stage 1, at a load where it does not look better than
+// the best. That is its own best load, unless it looks better there and is not recommended: its
+// probability is below the confidence, or its gain is not shown. Best is nil if no load is left.
 func noBetter(r analyze.Result, one, best analyze.Config) analyze.Config {
 	if one.Name == best.Name || one.Best == nil || one.Score.Value <= best.Score.Value {
 		return one

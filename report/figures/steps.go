@@ -10,7 +10,7 @@ import (
 // StepHeads are the columns of the table of steps.
 var StepHeads = []string{"step", "name", "state", "what was done, or why not"}
 
-// StepRows list all steps of `tuner run`, also those that the run did not reach. There are none
+// StepRows list all steps of `tuner run`, including those that the run did not reach. It is empty
 // without a run.
 func StepRows(list steps.List) [][]string {
 	if len(list) == 0 {

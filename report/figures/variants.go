@@ -23,7 +23,7 @@ func AccuracyLimit(r analyze.Result) string {
 	return r.Accuracy.Limit.String()
 }
 
-// AccuracyData names the data that all variants were compared on; "" where nothing was compared.
+// AccuracyData names the data with which all variants were compared; "" if nothing was compared.
 func AccuracyData(r analyze.Result) string {
 	var report *accuracy.Report
 	for _, v := range r.Header.Variants {
@@ -40,7 +40,7 @@ func AccuracyData(r analyze.Result) string {
 	return fmt.Sprintf("%s of %s", words.Count(report.Rows, "row"), r.Accuracy.Data)
 }
 
-// figuresOf finds the output that agrees least, by its mean cosine, then by its largest error.
+// figuresOf finds the output with the least agreement, by mean cosine, then by largest error.
 func figuresOf(report accuracy.Report) (output string, f accuracy.Figures, ok bool) {
 	for _, name := range slices.Sorted(maps.Keys(report.Outputs)) {
 		other := report.Outputs[name]
@@ -51,13 +51,14 @@ func figuresOf(report accuracy.Report) (output string, f accuracy.Figures, ok bo
 	return output, f, ok
 }
 
-// limitedText is the figure that the limit bounds, of the worst output: "top5 agreement 0.97
+// limitedText prints the figure that the limit bounds, for the worst output: "top5 agreement 0.97
 // (output "logits")".
 func limitedText(l accuracy.Limit, report accuracy.Report) string {
 	text := strings.ReplaceAll(l.Metric, "_", " ")
 	value, _ := l.Check(report)
 	text += " " + figureText(value)
-	if len(report.Outputs) < 2 || l.Metric == "command" || l.Metric == "top1_accuracy_loss" { // these are not of one output among several
+	// these figures cover all outputs together
+	if len(report.Outputs) < 2 || l.Metric == "command" || l.Metric == "top1_accuracy_loss" {
 		return text
 	}
 	for _, name := range slices.Sorted(maps.Keys(report.Outputs)) {
@@ -69,7 +70,7 @@ func limitedText(l accuracy.Limit, report accuracy.Report) string {
 }
 
 // accuracyText prints a comparison: "cosine 0.9931 (least 0.983), nearest neighbour 89 %". The
-// limited figure comes first, unless the rest has it.
+// limited figure comes first, unless the other figures include it.
 func accuracyText(r analyze.Result, report accuracy.Report) string {
 	_, f, ok := figuresOf(report)
 	if !ok {
@@ -98,8 +99,8 @@ func accuracyText(r analyze.Result, report accuracy.Report) string {
 	return strings.Join(parts, ", ")
 }
 
-// figureText prints a figure of accuracy; "–" where there is none. A figure just below 1 does not
-// read as 1.
+// figureText prints a figure of accuracy; "–" without one. A figure just below 1 does not print as
+// 1.
 func figureText(v float64) string {
 	text := fmt.Sprintf("%.4g", v)
 	switch {
@@ -171,7 +172,7 @@ func VariantRows(r analyze.Result) [][]string {
 	return cells
 }
 
-// variantRow is a line of the table of variants.
+// variantRow makes a row of the table of variants.
 func variantRow(r analyze.Result, v journal.Variant, place string) []string {
 	report := v.Accuracy[place]
 	_, f, _ := figuresOf(report)
@@ -189,8 +190,8 @@ func variantRow(r analyze.Result, v journal.Variant, place string) []string {
 		figureText(f.MaxAbs), shareText(f.Top1), shareText(f.Neighbour), limited, verdict}
 }
 
-// comparisonOf finds the comparison of a configuration's outputs with the original's, and names the
-// variant with its place. It is false for the original on cpu.
+// comparisonOf finds the comparison of a configuration's outputs with the original's. It names the
+// variant with its place, and returns false for the original on cpu.
 func comparisonOf(r analyze.Result, c analyze.Config) (report accuracy.Report, variant string, ok bool) {
 	place := search.Place{Provider: c.Setup.Provider}
 	if len(r.Header.Runtimes) > 1 {
@@ -215,7 +216,7 @@ func AccuracyReason(r analyze.Result, c analyze.Config) string {
 }
 
 // shortAccuracy describes the accuracy in a few words: "int8 on cpu has cosine 0.9931 on 64 rows of
-// random data (limit cosine ≥ 0.99)"; "" for the original on cpu.
+// random data (limit cosine ≥ 0.99)". It returns "" for the original on cpu.
 func shortAccuracy(r analyze.Result, c analyze.Config) string {
 	report, variant, ok := comparisonOf(r, c)
 	if !ok {
@@ -238,7 +239,7 @@ func shortAccuracy(r analyze.Result, c analyze.Config) string {
 	return text
 }
 
-// AssignedNotes say how much of the model each execution provider took, where that is known.
+// AssignedNotes report the share of the model that each execution provider took, if known.
 func AssignedNotes(r analyze.Result) []string {
 	var lines []string
 	for _, of := range slices.Sorted(maps.Keys(r.Assigned)) {

@@ -9,8 +9,8 @@ import (
 	"tuner/profile/journal"
 )
 
-// The figure that the limit bounds is the worst output's by that metric, which need not be the one
-// with the least cosine.
+// The limit bounds the figure of the output that is worst in that metric. Another output may have
+// the lowest cosine.
 func TestLimitedFigureIsNamed(t *testing.T) {
 	t.Parallel()
 	ObjectiveValues := func(cosine, top5 float64) accuracy.Figures {

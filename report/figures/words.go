@@ -17,10 +17,10 @@ import (
 // Within prints the constraints as the end of a phrase: " within p99 ≤ 50 ms".
 func Within(goal search.Goal) string { return verdict.Words{Goal: goal}.Within() }
 
-// MissedText names the limits that configurations miss where they are ranked: "p99 ≤ 50 ms, error
-// rate ≤ 1 %". Those of the goal come first.
+// MissedText names the limits that configurations miss at the loads that rank them: "p99 ≤ 50 ms,
+// error rate ≤ 1 %". The goal's limits come first.
 func MissedText(r analyze.Result) string {
-	list := make([]string, len(r.Goal.Constraints)) // missed or not
+	list := make([]string, len(r.Goal.Constraints)) // all limits, missed or kept
 	for i, c := range r.Goal.Constraints {
 		list[i] = verdict.ConstraintText(c)
 	}
@@ -52,20 +52,20 @@ func ObjectiveText(o search.Objective) string {
 	return strings.Join(parts, ", ")
 }
 
-// unmeasured says why there are no figures to rank.
+// unmeasured explains why there are no figures to rank.
 func unmeasured(r analyze.Result) string {
 	switch {
 	case r.Trials == 0:
 		return "Nothing was measured: no trial was made."
 	case r.Failed == r.Trials:
 		return "Nothing was measured: every trial failed."
-	case r.At != nil: // of a campaign of which only some configurations are reported
+	case r.At != nil: // only some of a campaign's configurations are reported
 		return fmt.Sprintf("None of these configurations has figures at %s.", spec.At{Load: *r.At})
 	}
 	return "None of these configurations has figures."
 }
 
-// inBestLoads names the loads of a mean by their number.
+// inBestLoads describes the loads of a mean by their number.
 func inBestLoads(n int) string {
 	switch n {
 	case 1:
@@ -87,7 +87,7 @@ func ObjectiveValues(goal search.Goal, c analyze.Config) string {
 	return strings.Join(parts, ", ")
 }
 
-// ShortName is a configuration's name without the model's, which all have in common: "config_3",
+// ShortName returns a configuration's name without the model's, which all share: "config_3",
 // "default".
 func ShortName(r analyze.Result, c analyze.Config) string {
 	if c.Candidate.IsDefault() {
@@ -116,12 +116,13 @@ func MachineText(facts json.RawMessage) string {
 		} `json:"memory"`
 	}
 	if err := json.Unmarshal(facts, &m); err != nil || m.CPU.Model == "" {
-		return "unknown processor" // the facts are for people only: nothing depends on them
+		return "unknown processor" // the facts are only for people, so an error here does no harm
 	}
 	return fmt.Sprintf("%s, %s, %.0f GB", m.CPU.Model, words.Count(m.CPU.Logical, "core"), m.Memory.Total/1e9)
 }
 
-// Effort says what the result rests on: "12 configurations, 64 measurements (128 windows) in 3m2s".
+// Effort describes the basis of the result: "12 configurations, 64 measurements (128 windows) in
+// 3m2s".
 func Effort(r analyze.Result) string {
 	if r.Recorded != "" {
 		return fmt.Sprintf("%s, %s, read from %s", words.Count(r.Tried, "configuration"), words.Count(r.Trials, "measurement"), r.Recorded)
@@ -140,7 +141,7 @@ func Effort(r analyze.Result) string {
 	return text
 }
 
-// AccountText says where the time went.
+// AccountText describes how the campaign's time was spent.
 func AccountText(a analyze.Account) string {
 	var parts []string
 	for _, p := range AccountParts(a) {
@@ -164,7 +165,7 @@ func AccountParts(a analyze.Account) []AccountPart {
 
 func Capitalized(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
 
-// First is the best configuration, or the nearest to the constraints. It is empty where none was
+// First returns the best configuration, or the nearest to the constraints. It is empty if none was
 // tried.
 func First(r analyze.Result) analyze.Config {
 	if len(r.Configs) == 0 {

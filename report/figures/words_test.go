@@ -12,7 +12,7 @@ import (
 	"tuner/search/verdict"
 )
 
-// summary makes a result of a default and a better configuration out of values of one metric.
+// summary makes a result with a default and a better configuration, from values of one metric.
 func summary(goal search.Goal, base, best, gain, lo, hi float64) analyze.Result {
 	metric := goal.Objective.Terms[0].Metric
 	config := func(name string, value float64, c search.Candidate) analyze.Config {
@@ -29,7 +29,7 @@ func objective(terms ...search.Term) search.Goal {
 	return search.Goal{Objective: search.Objective{Terms: terms}}
 }
 
-// What was not measured says why.
+// If nothing was measured, the text gives the reason.
 func TestUnmeasured(t *testing.T) {
 	t.Parallel()
 	throughput := objective(search.Term{Metric: measure.Throughput, Weight: 1})
@@ -99,7 +99,7 @@ func TestMachineText(t *testing.T) {
 	check(`{"cpu":7}`, "unknown processor")
 }
 
-// What a report of some configurations rests on is the whole campaign: no failure becomes a
+// A report of some configurations still counts the whole campaign, and counts no failure as a
 // measurement.
 func TestEffortOfSomeConfigurations(t *testing.T) {
 	t.Parallel()

@@ -1,5 +1,5 @@
-// Package formats has the list of report formats. Whoever writes reports, or reads which formats a
-// file asks for, asks this list. A new format is a package beside this one and a row here
+// Package formats has the list of report formats. Code that writes reports, or reads the formats in
+// a file, uses this list. A new format is a package beside this one and a row here
 // (docs/how-to/add-a-report-format.md).
 package formats
 

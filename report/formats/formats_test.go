@@ -18,8 +18,8 @@ import (
 	"tuner/spec"
 )
 
-// A new format is a package and a row in the list: analyze.yaml, --output, its help and the output
-// folder then know it. docs/how-to/add-a-report-format.md describes these steps.
+// A new format needs a package and a row in the list. Then analyze.yaml, --output, its help and the
+// output folder support it. docs/how-to/add-a-report-format.md describes these steps.
 func TestAddAFormat(t *testing.T) {
 	t.Parallel()
 	list := append(formats.All(), report.Row{Format: tally.Format{}, Stdout: "tally", About: "how many satisfy"})
@@ -37,7 +37,7 @@ func TestAddAFormat(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 2 { // the second time over its own files
+	for range 2 { // the second pass replaces the files of the first
 		written, err := list.WriteAll(dir, r, a.Formats)
 		if err != nil {
 			t.Fatal(err)
@@ -46,7 +46,7 @@ func TestAddAFormat(t *testing.T) {
 		if diff := cmp.Diff(want, written); diff != "" {
 			t.Errorf("written (-want +got):\n%s", diff)
 		}
-		for _, path := range want[:2] { // what is left is half of a run's results
+		for _, path := range want[:2] { // this leaves half of a run's results
 			if err := os.Remove(path); err != nil {
 				t.Fatal(err)
 			}
@@ -68,7 +68,7 @@ func TestAddAFormat(t *testing.T) {
 	}
 }
 
-// The words of analyze.yaml and of --output stand in the documentation.
+// The documentation has the format names of analyze.yaml and --output.
 func TestWordsAreDocumented(t *testing.T) {
 	t.Parallel()
 	doc, err := os.ReadFile(filepath.Join(reporttest.Root(t), "docs/reference/analyze-fields.md"))
@@ -82,7 +82,7 @@ func TestWordsAreDocumented(t *testing.T) {
 	}
 }
 
-// No two formats share a name or a file.
+// No two formats have the same name or file.
 func TestNamesAndFilesAreDistinct(t *testing.T) {
 	t.Parallel()
 	r := reporttest.Ranked(t, reporttest.Typical(t), analyze.Options{})

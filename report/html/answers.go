@@ -14,62 +14,63 @@ import (
 	"tuner/spec"
 )
 
-// limitData is a limit that the page's sliders move.
+// limitData is a limit that a slider of the page moves.
 type limitData struct {
 	Metric measure.Metric `json:"metric"`
 	Side   string         `json:"side"` // min or max
 }
 
-// rowData is a value of the second limit with the places of the first one under it.
+// rowData is a value of the second limit, with the places of the first one under it.
 type rowData struct {
-	Limit  *float64    `json:"limit"` // null: none
+	Limit  *float64    `json:"limit"` // null: no limit
 	Own    bool        `json:"own,omitempty"`
 	Places []placeData `json:"places"`
 }
 
-// placeData is a value of the first limit, and the number of the answer under it.
+// placeData is a value of the first limit, with the number of the answer under it.
 type placeData struct {
-	Limit  *float64 `json:"limit"` // null: none
+	Limit  *float64 `json:"limit"` // null: no limit
 	Own    bool     `json:"own,omitempty"`
 	Answer int      `json:"answer"`
 }
 
-// answerData is a decision in the words and figures that the page shows.
+// answerData is a decision, in the words and figures that the page shows.
 type answerData struct {
 	Figure  string `json:"figure"`
 	Claim   string `json:"claim"`
 	Best    string `json:"best,omitempty"`
 	Summary string `json:"summary,omitempty"`
-	Roles   []int  `json:"roles"` // their numbers, the answer first
-	// Standing has a digit for each choice: 2 keeps all limits with the asked confidence, 1 likely,
-	// 0 not.
+	Roles   []int  `json:"roles"` // numbers of the roles, the answer first
+	// Standing has a digit for each choice: 2 keeps all limits with the required confidence, 1 is
+	// likely to, 0 is not.
 	Standing int `json:"standing"`
 }
 
-// Role is what a choice is in an answer.
+// Role is the role of a choice in an answer.
 type Role struct {
 	As     string `json:"as"` // recommended, edge, nearest, lightest or default
 	Title  string `json:"-"`
-	Choice int    `json:"choice"`         // its number in the page's choices
+	Choice int    `json:"choice"`         // its index in the page's choices
 	Gain   string `json:"gain,omitempty"` // over the default: "1.59 × [1.46, 1.73]"
 	Holds  string `json:"holds"`          // probability that it keeps all limits
-	Same   bool   `json:"same,omitempty"` // it is not shown to be better or worse than the default
+	Same   bool   `json:"same,omitempty"` // not shown to be better or worse than the default
 
 	Of *choiceData `json:"-"`
 }
 
-// choiceData is a configuration at a load as the page shows it.
+// choiceData is a configuration at a load, as the page shows it.
 type choiceData struct {
 	Configuration int         `json:"configuration"` // −1: not on the page
 	Point         int         `json:"point"`
 	Name          string      `json:"name"`
 	Setup         string      `json:"setup"`
 	Load          string      `json:"load"`
-	Figures       [][3]string `json:"figures"`   // label, value, interval
-	Objective     numerals    `json:"objective"` // value, lo, hi, in the base unit; of several metrics the factor over the default
+	Figures       [][3]string `json:"figures"` // label, value, interval
+	// value, lo, hi in the base unit; with several metrics, the factor over the default
+	Objective numerals `json:"objective"`
 }
 
-// decided is the part of the page's data that a decision fills.
+// decided is the part of the page's data that comes from decisions.
 type decided struct {
 	Limits    []limitData   `json:"limits"`
 	Rows      []rowData     `json:"rows"`
@@ -79,12 +80,12 @@ type decided struct {
 	Choices   []*choiceData `json:"choices"`
 }
 
-// decisions turns answers into what the page carries of them.
+// decisions collects answers in the form that the page carries.
 type decisions struct {
 	page      Page
-	places    map[string][2]int // of points, by configuration and load
+	places    map[string][2]int // points by configuration and load
 	standings *table[string]
-	numbers   map[int]int // of the choices that are shown, by their place in the verdict
+	numbers   map[int]int // of the shown choices, by their index in the verdict
 	roles     map[Role]int
 	answers   map[string]int
 	data      decided
@@ -105,7 +106,7 @@ func newDecisions(p Page) decided {
 		}
 	}
 	if p.Result.Rank == spec.RankTop3Mean {
-		return d.data // another order than the verdict's: its answer may be another one
+		return d.data // the order is not the verdict's, so the answer may differ
 	}
 	a := answersOf(p.Result)
 	for _, x := range a.axes {
@@ -128,7 +129,7 @@ func newDecisions(p Page) decided {
 
 func cellName(c search.Candidate, load measure.Load) string { return fmt.Sprint(c.Key(), " ", load) }
 
-// answer enters a decision, and returns its number. Equal ones have one.
+// answer enters a decision and returns its number. Equal decisions share a number.
 func (d *decisions) answer(p place, constraints []search.Constraint) int {
 	words := d.page.Verdict
 	if !p.isOwn && d.page.Say != nil {
@@ -141,7 +142,7 @@ func (d *decisions) answer(p place, constraints []search.Constraint) int {
 	}
 	text, err := json.Marshal(a)
 	if err != nil {
-		panic(err) // of plain text and numbers
+		panic(err) // cannot happen: the value has only text and numbers
 	}
 	n, isKnown := d.answers[string(text)]
 	if !isKnown {
@@ -152,7 +153,7 @@ func (d *decisions) answer(p place, constraints []search.Constraint) int {
 	return n
 }
 
-// standing has a digit for each choice of a decision.
+// standing returns a digit for each choice of a decision.
 func standing(v verdict.Verdict) string {
 	var b strings.Builder
 	for _, c := range v.Choices {
@@ -168,7 +169,7 @@ func standing(v verdict.Verdict) string {
 	return b.String()
 }
 
-// rolesOf enters the choices that a decision names, the answer first, and returns their numbers.
+// rolesOf enters the choices that a decision names, the answer first. It returns their numbers.
 func (d *decisions) rolesOf(v verdict.Verdict) []int {
 	list := []int{}
 	for _, r := range []struct {
@@ -206,7 +207,7 @@ func (d *decisions) role(as, title string, c verdict.Choice, v verdict.Verdict) 
 	return r
 }
 
-// holdsText is the probability that a choice keeps all limits; "no limits" where there are none.
+// holdsText returns the probability that a choice keeps all limits; "no limits" without any.
 func holdsText(c verdict.Choice) string {
 	if len(c.Limits) == 0 {
 		return "no limits"
@@ -214,7 +215,7 @@ func holdsText(c verdict.Choice) string {
 	return c.HoldsText()
 }
 
-// number enters a choice that is shown, and returns its number.
+// number enters a shown choice and returns its number.
 func (d *decisions) number(c verdict.Choice, v verdict.Verdict) int {
 	at := slices.IndexFunc(v.Choices, func(o verdict.Choice) bool {
 		return o.Load == c.Load && o.Candidate.Key() == c.Candidate.Key()
@@ -250,7 +251,7 @@ func (d *decisions) choice(c verdict.Choice) *choiceData {
 	return &shown
 }
 
-// intervalText prints an interval, its unit once: "[28.4, 34.7 ms]".
+// intervalText prints an interval with its unit once: "[28.4, 34.7 ms]".
 func intervalText(m measure.Metric, e measure.Estimate) string {
 	lo, hi := m.Format(e.Lo), m.Format(e.Hi)
 	number, unit, _ := strings.Cut(lo, " ")
@@ -260,7 +261,7 @@ func intervalText(m measure.Metric, e measure.Estimate) string {
 	return fmt.Sprintf("[%s, %s]", lo, hi)
 }
 
-// shownMetrics lists the metrics that the page shows of a choice.
+// shownMetrics lists the metrics of a choice that the page shows.
 func shownMetrics(goal search.Goal) []measure.Metric {
 	list := []measure.Metric{measure.Throughput, goal.Latency()}
 	for _, m := range append(goal.Metrics(), measure.Memory) {
@@ -271,8 +272,8 @@ func shownMetrics(goal search.Goal) []measure.Metric {
 	return append(list, measure.Memory)
 }
 
-// objectiveOf is what the objective comes to at a choice: its metric, or of several the factor over
-// the default.
+// objectiveOf returns the objective at a choice: the value of its metric, or with several metrics
+// the factor over the default.
 func objectiveOf(r analyze.Result, c verdict.Choice) measure.Estimate {
 	terms := r.Goal.Objective.Terms
 	if len(terms) == 1 {
@@ -282,8 +283,8 @@ func objectiveOf(r analyze.Result, c verdict.Choice) measure.Estimate {
 	return measure.Estimate{Value: objectiveAt(r, c.Score.Mean), Lo: objectiveAt(r, lo), Hi: objectiveAt(r, hi)}
 }
 
-// objectiveAt turns a score into the objective: its metric in its base unit, or of several the
-// factor over the default.
+// objectiveAt turns a score into the objective: its metric in the base unit, or with several
+// metrics the factor over the default.
 func objectiveAt(r analyze.Result, score float64) float64 {
 	terms := r.Goal.Objective.Terms
 	if len(terms) == 1 {

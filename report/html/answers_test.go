@@ -13,7 +13,7 @@ func pageFor(r analyze.Result) Page {
 	return Page{Result: r, Titles: make([]string, len(r.Configs))}
 }
 
-// Every place of the page's data names the choices of its decision, with their loads and
+// Every place in the page's data names the choices of its decision, with their loads and
 // probabilities.
 func TestPlacesNameTheDecisions(t *testing.T) {
 	t.Parallel()
@@ -50,8 +50,8 @@ func indexOf(v verdict.Verdict, c *verdict.Choice) int {
 	return -1
 }
 
-// checkLightest checks that nothing as sure needs less memory, and that there is a lightest choice
-// beside each recommended one.
+// checkLightest checks that no choice as sure needs less memory, and that each recommended choice
+// has a lightest one beside it.
 func checkLightest(t *testing.T, v verdict.Verdict) {
 	t.Helper()
 	got := lightest(v)
@@ -68,7 +68,7 @@ func checkLightest(t *testing.T, v verdict.Verdict) {
 	}
 }
 
-// In the order of means the verdict's answer may not come first: the page shows none.
+// In the order of means the verdict's answer may not come first, so the page shows none.
 func TestOtherOrdersHaveNoAnswer(t *testing.T) {
 	t.Parallel()
 	r := campaigns(t)["minilm"]
@@ -78,8 +78,8 @@ func TestOtherOrdersHaveNoAnswer(t *testing.T) {
 	}
 }
 
-// Where nothing can be decided anew, and where there is too much to decide upon, the report's own
-// answer is all.
+// The page has only the report's own answer if no other decision can be made, or if there are too
+// many choices.
 func TestOwnAnswerAlone(t *testing.T) {
 	t.Parallel()
 	r := campaigns(t)["minilm"]

@@ -14,38 +14,39 @@ import (
 	"tuner/spec"
 )
 
-// DataFormat is the version of the embedded data. It grows when a field changes its meaning or goes
-// away.
+// DataFormat is the version of the embedded data. It increases when a field changes its meaning or
+// disappears.
 const DataFormat = 2
 
 // document is the data that the page carries, described in docs/reference/report.md. Values are in
-// base units. What many configurations have in common (loads, lines, reasons, flags) is in tables,
-// of which they have the numbers, counted from 0.
+// base units. Values that many configurations share (loads, lines, reasons, flags) are in tables.
+// Configurations refer to them by index, counted from 0.
 type document struct {
-	Format         int                 `json:"format"`
-	Model          string              `json:"model"`
-	Summary        string              `json:"summary"`
-	IsRecorded     bool                `json:"recorded,omitempty"` // by another program: without intervals and counts
-	Objective      []search.Term       `json:"objective"`
-	Constraints    []search.Constraint `json:"constraints"`
-	Latency        measure.Metric      `json:"latency"` // of charts and Pareto sets
-	RankedBy       string              `json:"ranked_by"`
-	TwoServers     bool                `json:"two_servers,omitempty"` // what is confirmed is of another one than the rest
-	Top            int                 `json:"top"`
-	Metrics        []metric            `json:"metrics"`
-	Knobs          []knob              `json:"knobs"`
-	Loads          []measure.Load      `json:"loads"`
-	Lines          []string            `json:"lines"`
-	Flags          []string            `json:"flags"`
-	Reasons        []string            `json:"reasons"`
-	Phases         []search.Phase      `json:"phases"`
-	Chances        []string            `json:"chances"` // probabilities that the limits hold, as text
-	Configurations []configuration     `json:"configurations"`
-	Pareto         []front             `json:"pareto"`
-	Latencies      []latencies         `json:"latencies"`
-	Services       []service           `json:"services"`
-	Effects        []knobEffect        `json:"effects"`
-	Trials         [][]any             `json:"trials"`
+	Format      int                 `json:"format"`
+	Model       string              `json:"model"`
+	Summary     string              `json:"summary"`
+	IsRecorded  bool                `json:"recorded,omitempty"` // from another program: without intervals and counts
+	Objective   []search.Term       `json:"objective"`
+	Constraints []search.Constraint `json:"constraints"`
+	Latency     measure.Metric      `json:"latency"` // the latency metric of charts and Pareto sets
+	RankedBy    string              `json:"ranked_by"`
+	// confirmed points come from another server than the rest
+	TwoServers     bool            `json:"two_servers,omitempty"`
+	Top            int             `json:"top"`
+	Metrics        []metric        `json:"metrics"`
+	Knobs          []knob          `json:"knobs"`
+	Loads          []measure.Load  `json:"loads"`
+	Lines          []string        `json:"lines"`
+	Flags          []string        `json:"flags"`
+	Reasons        []string        `json:"reasons"`
+	Phases         []search.Phase  `json:"phases"`
+	Chances        []string        `json:"chances"` // probabilities that the limits hold, as text
+	Configurations []configuration `json:"configurations"`
+	Pareto         []front         `json:"pareto"`
+	Latencies      []latencies     `json:"latencies"`
+	Services       []service       `json:"services"`
+	Effects        []knobEffect    `json:"effects"`
+	Trials         [][]any         `json:"trials"`
 	decided
 }
 
@@ -54,7 +55,7 @@ type metric struct {
 	Label        string         `json:"label"`
 	Unit         measure.Unit   `json:"unit"`
 	HigherBetter bool           `json:"higher_better"`
-	Interval     bool           `json:"interval"` // points carry its interval
+	Interval     bool           `json:"interval"` // points have an interval of it
 }
 
 type knob struct {
@@ -67,21 +68,21 @@ type configuration struct {
 	Title    string   `json:"title"`
 	Default  bool     `json:"default,omitempty"`
 	Rank     int      `json:"rank,omitempty"`
-	Tie      int      `json:"tie,omitempty"`    // the first rank of those that are tied with it
+	Tie      int      `json:"tie,omitempty"`    // the first rank of its tied group
 	Gain     numerals `json:"gain,omitempty"`   // value, lo, hi
-	Best     *int     `json:"best,omitempty"`   // number of the point that it is ranked by
-	Missed   []int    `json:"missed,omitempty"` // metrics of the limits that it misses there, by their numbers
-	Settings []int    `json:"settings"`         // by knob the number of its value; -1: left alone
+	Best     *int     `json:"best,omitempty"`   // index of the point that ranks it
+	Missed   []int    `json:"missed,omitempty"` // indices of the metrics whose limits it misses there
+	Settings []int    `json:"settings"`         // by knob, the index of its value; -1: not set
 	Points   [][]any  `json:"points,omitempty"`
-	Choices  []int    `json:"choices,omitempty"`  // of each point the place in standings; -1 where it takes no part
+	Choices  []int    `json:"choices,omitempty"`  // for each point, its index in standings; -1 if it takes no part
 	Failures [][2]int `json:"failures,omitempty"` // load, reason
-	Config   []int    `json:"config"`             // lines of its config.pbtxt
+	Config   []int    `json:"config"`             // lines of its config.pbtxt, as indices
 }
 
 // front is a Pareto set.
 type front struct {
 	Metrics []measure.Metric `json:"metrics"`
-	Points  [][2]int         `json:"points"` // configuration, number of its point
+	Points  [][2]int         `json:"points"` // configuration, index of its point
 }
 
 type latencies struct {
@@ -91,7 +92,7 @@ type latencies struct {
 	Quantiles     [][2]figure `json:"quantiles"` // share of the requests, s
 }
 
-// service is what a batch takes in a configuration's engine process.
+// service is the service curve of a configuration's engine process.
 type service struct {
 	Configuration int      `json:"configuration"`
 	Sizes         []int    `json:"sizes"`
@@ -112,7 +113,7 @@ type effect struct {
 	Misses string       `json:"misses,omitempty"`
 }
 
-// figure is a number with five significant digits, null where there is none.
+// figure is a number with five significant digits; null if it is unknown.
 type figure float64
 
 // MarshalJSON implements json.Marshaler.
@@ -120,8 +121,7 @@ func (f figure) MarshalJSON() ([]byte, error) { return f.appendTo(nil), nil }
 
 func (f figure) appendTo(text []byte) []byte { return appendNumber(text, float64(f), 5) }
 
-// exact is a number with as many digits as it takes to read the same one back, null where there is
-// none.
+// exact is a number with enough digits to read the same value back; null if it is unknown.
 type exact float64
 
 // MarshalJSON implements json.Marshaler.
@@ -136,10 +136,10 @@ func appendNumber(text []byte, v float64, digits int) []byte {
 	return strconv.AppendFloat(text, v, 'g', digits, 64)
 }
 
-// numerals are printed at once: a page of ten thousand configurations has a million.
+// numerals are encoded together for speed: a page of ten thousand configurations has a million.
 type numerals []numeral
 
-// numeral is a figure or an exact one.
+// numeral is a figure or an exact.
 type numeral interface{ appendTo(text []byte) []byte }
 
 // MarshalJSON implements json.Marshaler.
@@ -161,7 +161,7 @@ func figuresOf(e measure.Estimate) numerals {
 	return numerals{figure(e.Value), figure(e.Lo), figure(e.Hi)}
 }
 
-// table numbers values in the order of their first use.
+// table assigns indices to values in the order of first use.
 type table[T comparable] struct {
 	list   []T
 	number map[T]int
@@ -184,13 +184,13 @@ type builder struct {
 	page                  Page
 	metrics               []metric
 	knobs                 []*table[search.Value]
-	names                 *table[string] // of knobs
+	names                 *table[string] // knob names
 	loads                 *table[measure.Load]
 	lines, flags, reasons *table[string]
 	chances               *table[string]
 	phases                *table[search.Phase]
-	choices               map[string]int // places in the verdict's choices, by cell
-	configurations        map[string]int // by name
+	choices               map[string]int // indices in the verdict's choices, by cell
+	configurations        map[string]int // indices by name
 	failures              map[string][]analyze.Failure
 }
 
@@ -229,7 +229,7 @@ func newDocument(p Page) document {
 	return d
 }
 
-// metricsOf lists what is known of any point: the metrics of tables, and the goal's others.
+// metricsOf lists the metrics of points: those of the tables, and the goal's others.
 func metricsOf(p Page) []metric {
 	goal := p.Result.Goal.Metrics()
 	known := map[measure.Metric]bool{}
@@ -258,7 +258,7 @@ func metricsOf(p Page) []metric {
 	return list
 }
 
-// nameKnobs numbers the knobs that any configuration sets.
+// nameKnobs assigns indices to the knobs that any configuration sets.
 func (b *builder) nameKnobs() {
 	for _, c := range b.page.Result.Configs {
 		for _, s := range c.Candidate.Settings() {
@@ -298,7 +298,7 @@ func (b *builder) configuration(i int, c analyze.Config) configuration {
 	return j
 }
 
-// addPoints enters a configuration's points, and which of the verdict's choices they are.
+// addPoints enters a configuration's points, with their indices in the verdict's choices.
 func (b *builder) addPoints(j *configuration, c analyze.Config) {
 	takesPart := false
 	for n, p := range c.Points {
@@ -317,8 +317,8 @@ func (b *builder) addPoints(j *configuration, c analyze.Config) {
 	}
 }
 
-// tie is the first rank of the group that a configuration is in, 0 in none. The first of the
-// others, or else it itself, is the first of them all.
+// tie returns the first rank of the tied group of a configuration, or 0. Each member names the
+// first of the other members, so the first rank is the smaller of that and its own.
 func (b *builder) tie(c analyze.Config) int {
 	if len(c.TiedWith) == 0 {
 		return 0
@@ -329,7 +329,7 @@ func (b *builder) tie(c analyze.Config) int {
 	return c.Rank
 }
 
-// pareto are the result's Pareto sets.
+// pareto returns the result's Pareto sets.
 func (b *builder) pareto() []front {
 	list := []front{}
 	for _, f := range b.page.Result.Fronts {
@@ -347,11 +347,11 @@ func (b *builder) pareto() []front {
 // The parts of a point's state.
 const (
 	stateConfirmed = 1
-	stateMisses    = 2 // it is not likely to keep the limits
+	stateMisses    = 2 // it is unlikely to keep the limits
 )
 
-// point is a row: load, state, values, intervals, counts, the chance that the limits hold, and
-// where there are any flags.
+// point makes a row: load, state, values, intervals, counts, the probability that the limits hold,
+// and flags if there are any.
 func (b *builder) point(p analyze.Point, choice int) []any {
 	state, chance := 0, chanceText(p)
 	if p.Confirmed {
@@ -362,7 +362,8 @@ func (b *builder) point(p analyze.Point, choice int) []any {
 		c := b.page.Result.Verdict.Choices[choice]
 		misses = c.Holds < verdict.Likely
 		if c.Holds == 0 {
-			chance = verdict.Percent(0) // also where it refuses requests, whatever the limits
+			// chance: 0 also if it only refuses requests, with or without limits
+			chance = verdict.Percent(0)
 		}
 	}
 	if misses {
@@ -381,7 +382,7 @@ func (b *builder) point(p analyze.Point, choice int) []any {
 	return row
 }
 
-// chanceText is the probability that the limits hold at a point; "" where there are none.
+// chanceText returns the probability that the limits hold at a point; "" without limits.
 func chanceText(p analyze.Point) string {
 	isUnknown := slices.ContainsFunc(p.Chances, func(c analyze.Chance) bool { return c.IsUnknown })
 	switch {
@@ -393,7 +394,7 @@ func chanceText(p analyze.Point) string {
 	return verdict.Percent(p.Probability())
 }
 
-// figures are a sample's values by metric, and lo and hi of those with an interval.
+// figures returns a sample's values by metric, and lo and hi of those with an interval.
 func (b *builder) figures(s analyze.Sample) (values, intervals numerals) {
 	for _, m := range b.metrics {
 		e, ok := s.Values[m.Name]
@@ -408,12 +409,12 @@ func (b *builder) figures(s analyze.Sample) (values, intervals numerals) {
 	return values, intervals
 }
 
-// shares are the quantiles of a distribution that the page draws, closer where the tail is.
+// shares are the quantiles of a distribution that the page draws. They are denser in the tail.
 var shares = [...]float64{0, 0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.925, 0.95, 0.965, 0.98, 0.99,
 	0.9925, 0.995, 0.9965, 0.998, 0.999, 0.9995, 0.9999, 0.99995, 0.99999}
 
-// latencies are the distributions of the configurations that are explained, as far as their
-// requests tell the tail.
+// latencies returns the distributions of the explained configurations, as far into the tail as
+// their requests allow.
 func (b *builder) latencies() []latencies {
 	list := []latencies{}
 	for _, s := range b.page.Result.Explanation.Subjects {
@@ -451,8 +452,7 @@ func (b *builder) effects() []knobEffect {
 	return list
 }
 
-// services are the service curves of the configurations that are explained, each engine process
-// once.
+// services returns the service curves of the explained configurations, each engine process once.
 func (b *builder) services() []service {
 	list := []service{}
 	var drawn []*analyze.ServiceCurve
@@ -476,8 +476,8 @@ func (b *builder) services() []service {
 	return list
 }
 
-// trials are rows: seconds since the campaign's start, configuration, load, phase, and the
-// objective by the trial's own windows; null of one that failed.
+// trials makes rows: seconds since the campaign's start, configuration, load, phase, and the
+// objective from the trial's own windows. The objective of a failed trial is null.
 func (b *builder) trials() [][]any {
 	list := [][]any{}
 	for _, s := range b.page.Result.Course {

@@ -35,7 +35,7 @@ func TestFigures(t *testing.T) {
 	}
 }
 
-// Counts are read back as they were.
+// Counts survive encoding and decoding.
 func TestExact(t *testing.T) {
 	t.Parallel()
 	for want, v := range map[string]float64{"614.7512345678902": 614.7512345678902, "2.90000123e+08": 290000123, "0.1": 0.1, "null": math.NaN()} {
@@ -45,8 +45,7 @@ func TestExact(t *testing.T) {
 	}
 }
 
-// Of a large group each has the names of the first hundred others alone; it is one group all the
-// same.
+// Each member of a large group names only the first hundred others. The page still shows one group.
 func TestLargeGroupIsOneTie(t *testing.T) {
 	t.Parallel()
 	const size, known = 150, 100
@@ -71,14 +70,14 @@ func TestLargeGroupIsOneTie(t *testing.T) {
 	}
 }
 
-// The style and the script stand in elements that only their own end may close.
+// Style and script must not contain the end tag of their element.
 func TestAssetsStayInTheirElements(t *testing.T) {
 	t.Parallel()
 	webpagetest.CheckAssets(t, assets, append(scripts[:], "page.html", "page.css")...)
 }
 
-// The parts of the script, and those that all pages have, share one scope, in which a name is
-// declared once: else the browser runs none of it.
+// The parts of the script share one scope, also with the parts that all pages have. A name may be
+// declared once in it. Otherwise the browser runs none of the script.
 func TestScriptsDeclareNamesOnce(t *testing.T) {
 	t.Parallel()
 	var page strings.Builder
@@ -97,8 +96,8 @@ func TestScriptsDeclareNamesOnce(t *testing.T) {
 	}
 }
 
-// All of a group have its first rank, also those of a large one, whose members name the first of
-// the others alone.
+// All members of a group have its first rank. This also holds for a large group, whose members name
+// only the first of the others.
 func TestTies(t *testing.T) {
 	t.Parallel()
 	r := analyze.Result{Configs: []analyze.Config{
@@ -116,15 +115,15 @@ func TestTies(t *testing.T) {
 	}
 }
 
-// many is a page of n configurations.
+// many makes a page of n configurations.
 func many(t testing.TB, n int) Page {
 	p := Page{Result: analyzetest.Large(t, n)}
 	p.Titles = make([]string, len(p.Result.Configs))
 	return p
 }
 
-// Ten thousand configurations at four loads each are some megabytes: 200 bytes for a point, and 300
-// for what a configuration is.
+// Ten thousand configurations at four loads each take some megabytes: 200 bytes per point, and 300
+// per configuration.
 func TestManyConfigurationsAreCompact(t *testing.T) {
 	t.Parallel()
 	const n, most = 1000, 1_250_000

@@ -13,52 +13,52 @@ import (
 	"tuner/search/verdict"
 )
 
-// axis is a limit that a reader of the page may move.
+// axis is a limit that a reader of the page can move.
 type axis struct {
 	metric  measure.Metric
-	isLeast bool     // it is a minimum, so that a looser one is a lower one
-	own     *float64 // the report's own, in the metric's base unit; nil: none
+	isLeast bool     // a minimum, so a looser limit is a lower one
+	own     *float64 // the report's own limit, in the metric's base unit; nil: none
 }
 
-// place is a value of the first limit, and what is decided there.
+// place is a value of the first limit, with the decision under it.
 type place struct {
 	limit   *float64 // in the metric's base unit; nil: no limit
-	isOwn   bool     // it is the report's own value
+	isOwn   bool     // the report's own value
 	verdict verdict.Verdict
 }
 
-// row is the decision along the first limit, the tightest first, under one value of the second.
+// row has the decisions along the first limit, the tightest first, under one value of the second
+// limit.
 type row struct {
 	limit  *float64
 	isOwn  bool
 	places []place
 }
 
-// answers are the decision as a function of two limits at most. The places are where it turns, so
-// that it is the same from one place up to the next one: the page needs no more than these.
+// answers is the decision as a function of at most two limits. The places are the limits at which
+// the decision changes. Between two places it is constant, so the page needs no other points.
 type answers struct {
-	axes []axis // that may be moved: the first one's values are those of places, the second one's of rows
+	axes []axis // movable limits: places has values of the first, rows of the second
 	rows []row
 }
 
 const (
-	// mostRows is how many values of the second limit a page holds: a slider with more is hard to
-	// set.
+	// mostRows limits the values of the second limit on a page. A slider with more is hard to set.
 	mostRows = 12
-	// mostPlaces is the same for the first limit, and bounds the page's weight.
+	// mostPlaces is the same for the first limit. It also bounds the page's size.
 	mostPlaces = 40
-	// mostChoices is how many measured choices are decided upon under other values of the second
-	// limit: a decision compares all pairs, and a page makes some hundred decisions.
+	// mostChoices is the largest number of measured choices for which the second limit moves. A
+	// decision compares all pairs, and a page needs about a hundred decisions.
 	mostChoices = 400
-	// mostAlone is the same for the first limit alone.
+	// mostAlone is the same if only the first limit moves.
 	mostAlone = 2000
-	// surely is the probability that the second limit holds at its values. What it leaves to the
-	// first is then nearly all of the asked confidence.
+	// surely is the probability that the second limit holds at its values. The first limit then has
+	// nearly the whole allowed error probability.
 	surely = 0.995
 )
 
-// answersOf decides at every place at which the decision turns. Within the report's own limits the
-// decision is the result's.
+// answersOf makes a decision at every place where it changes. Under the report's own limits it is
+// the result's decision.
 func answersOf(r analyze.Result) answers {
 	n := len(r.Verdict.Choices)
 	if r.Decide == nil || n == 0 || n > mostAlone {
@@ -75,8 +75,9 @@ func answersOf(r analyze.Result) answers {
 	return a
 }
 
-// axesOf picks the limits: the first of the goal's that is not on memory, else the latency's; and
-// the memory's. One whose metric is not known of any choice cannot be moved.
+// axesOf selects the limits that move. The first is the goal's first limit that is not on memory,
+// or else a limit on latency. The second is on memory. A limit whose metric no choice has cannot
+// move.
 func axesOf(r analyze.Result) []axis {
 	isKnown := func(m measure.Metric) bool {
 		return slices.ContainsFunc(r.Verdict.Choices, func(c verdict.Choice) bool { return c.Values[m].Value > 0 })
@@ -96,15 +97,15 @@ func axesOf(r analyze.Result) []axis {
 	return slices.DeleteFunc([]axis{first, second}, func(x axis) bool { return !isKnown(x.metric) || isTaken(r.Goal, x) })
 }
 
-// isTaken reports whether the goal bounds an axis's metric in a way that the axis does not stand
-// for.
+// isTaken reports whether the goal has another bound on an axis's metric that the axis cannot
+// represent.
 func isTaken(goal search.Goal, x axis) bool {
 	return slices.ContainsFunc(goal.Constraints, func(c search.Constraint) bool {
 		return c.Metric == x.metric && (c.Min != nil != x.isLeast || c.Max != nil == x.isLeast)
 	})
 }
 
-// constraintsAt are the goal's constraints with other values of the axes' limits, in the axes'
+// constraintsAt returns the goal's constraints with other values for the axes' limits, in the axes'
 // order.
 func (a answers) constraintsAt(goal search.Goal, limits ...*float64) []search.Constraint {
 	list := slices.Clone(goal.Constraints)
@@ -131,9 +132,9 @@ func (a answers) constraintsAt(goal search.Goal, limits ...*float64) []search.Co
 	return list
 }
 
-// seconds lists the values of the second limit, the tightest first and none last: those at which a
-// configuration surely fits, where that changes the answer; and the report's own. Without a second
-// axis there is one, which is nil.
+// seconds lists the values of the second limit, the tightest first and "no limit" last. They are
+// the limits at which a configuration surely fits and the answer changes, and the report's own.
+// Without a second axis it returns one nil.
 func (a answers) seconds(r analyze.Result) []*float64 {
 	if len(a.axes) < 2 {
 		return []*float64{nil}
@@ -144,7 +145,7 @@ func (a answers) seconds(r analyze.Result) []*float64 {
 	}
 	var all []float64
 	for _, c := range r.Verdict.Choices {
-		c.Limits = nil // whatever they ask for
+		c.Limits = nil // without their own limits
 		if at, ok := c.Threshold(a.axes[1].metric, a.axes[1].isLeast, surely); ok {
 			all = append(all, rounded(at, false))
 		}
@@ -163,8 +164,8 @@ func (a answers) seconds(r analyze.Result) []*float64 {
 	return withOwn(thinned(kept, mostRows), own, false)
 }
 
-// steps tells the curve along the first limit under one of the second, so that equal ones can be
-// told.
+// steps describes the curve along the first limit under one value of the second, so that equal
+// curves can be detected.
 func (a answers) steps(r analyze.Result, second *float64) string {
 	v := r.Decide(a.constraintsAt(r.Goal, finite(r, a.axes[0]), second))
 	var text []byte
@@ -178,8 +179,8 @@ func (a answers) steps(r analyze.Result, second *float64) string {
 	return string(text)
 }
 
-// finite is a limit of an axis that bounds something: the report's own, else any choice's figure.
-// Only with one a decision tells which percentiles are known well enough.
+// finite returns a limit for an axis: the report's own, or else any choice's value. A decision
+// checks that enough requests were measured for a percentile only if it has a limit.
 func finite(r analyze.Result, x axis) *float64 {
 	if x.own != nil {
 		return x.own
@@ -192,7 +193,7 @@ func finite(r analyze.Result, x axis) *float64 {
 	return nil
 }
 
-// places decides along the first limit.
+// places makes the decisions along the first limit.
 func (a answers) places(r analyze.Result, of row) []place {
 	x := a.axes[0]
 	v := r.Decide(a.constraintsAt(r.Goal, finite(r, x), of.limit))
@@ -209,7 +210,7 @@ func (a answers) places(r analyze.Result, of row) []place {
 	return list
 }
 
-// withOwn adds the report's own limit, and none at the end.
+// withOwn adds the report's own limit, and nil (no limit) at the end.
 func withOwn(list []float64, own *float64, isLeast bool) []*float64 {
 	if own != nil && !slices.Contains(list, *own) {
 		list = append(list, *own)
@@ -225,7 +226,7 @@ func withOwn(list []float64, own *float64, isLeast bool) []*float64 {
 	return append(limits, nil)
 }
 
-// rounded is a limit with three digits, on the looser side.
+// rounded returns a limit with three digits, rounded towards the looser side.
 func rounded(limit float64, isLeast bool) float64 {
 	if v := threeDigits(limit); v == limit {
 		return v
@@ -240,13 +241,13 @@ func rounded(limit float64, isLeast bool) float64 {
 func threeDigits(v float64) float64 {
 	near, err := strconv.ParseFloat(strconv.FormatFloat(v, 'e', 2, 64), 64)
 	if err != nil {
-		return v // never: it is a number
+		return v // cannot happen: the text is a number
 	}
 	return near
 }
 
-// thinned joins neighbours, those first that differ by the smallest factor, until at most so many
-// are left. The larger one of two stays.
+// thinned merges neighbours until at most a given number are left. It starts with those that differ
+// by the smallest factor, and keeps the larger value of two.
 func thinned(list []float64, most int) []float64 {
 	list = slices.Clone(list)
 	for len(list) > most {

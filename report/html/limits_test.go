@@ -15,7 +15,7 @@ import (
 	"tuner/search/verdict"
 )
 
-// campaigns are the recorded ones, and synthetic ones with other goals.
+// campaigns returns the recorded campaigns, and synthetic ones with other goals.
 func campaigns(t testing.TB) map[string]analyze.Result {
 	list := map[string]analyze.Result{}
 	enter := func(name string, c analyze.Campaign) {
@@ -45,7 +45,7 @@ func campaigns(t testing.TB) map[string]analyze.Result {
 	return list
 }
 
-// various is a campaign with several configurations under several loads, and finals of some.
+// various makes a campaign with several configurations under several loads, and finals of some.
 func various(t testing.TB, profile string) analyze.Campaign {
 	b := analyzetest.New(t, profile).Measure(search.Candidate{}, 2, 4, 8, 16)
 	for _, c := range []search.Candidate{
@@ -75,8 +75,8 @@ func limitText(v *float64) string {
 	return fmt.Sprint(*v)
 }
 
-// The page holds what Result.Decide says at each of its places; and up to the next place, for
-// limits with three digits, the same is recommended, and the same is at its edge.
+// The page has the decisions of Result.Decide at each of its places. Between places, for limits
+// with three digits, the recommended configuration and the one at the edge stay the same.
 func TestAnswersAreTheDecisions(t *testing.T) {
 	t.Parallel()
 	for name, r := range campaigns(t) {
@@ -121,7 +121,7 @@ func checkSame(t *testing.T, where string, got, want verdict.Verdict) {
 	}
 }
 
-// checkBetween tries limits from a place up to the next one.
+// checkBetween tries limits between a place and the next one.
 func checkBetween(t *testing.T, r analyze.Result, a answers, of row, i int) {
 	t.Helper()
 	here, next := of.places[i], of.places[i+1]
@@ -142,7 +142,8 @@ func checkBetween(t *testing.T, r analyze.Result, a answers, of row, i int) {
 	}
 }
 
-// The steps of the verdict's own curve are places, and a looser limit is never worse.
+// The page has a place for each step of the verdict's own curve. A looser limit never gives a worse
+// answer.
 func TestAnswersFollowTheCurve(t *testing.T) {
 	t.Parallel()
 	for name, r := range campaigns(t) {
@@ -151,7 +152,7 @@ func TestAnswersFollowTheCurve(t *testing.T) {
 			last := math.Inf(-1)
 			for _, p := range row.places {
 				best := p.verdict.Recommended
-				if best == nil || p.limit == nil { // without a limit on it, a percentile needs not to be known
+				if best == nil || p.limit == nil { // without a limit, a percentile may have too few requests
 					continue
 				}
 				if best.Score.Mean < last {
@@ -159,7 +160,7 @@ func TestAnswersFollowTheCurve(t *testing.T) {
 				}
 				last = best.Score.Mean
 			}
-			if !row.isOwn || a.axes[0].own == nil { // without a limit, a curve asks for no requests
+			if !row.isOwn || a.axes[0].own == nil { // without a limit, a curve does not check the number of requests
 				continue
 			}
 			for _, curve := range r.Verdict.Curves {
@@ -185,7 +186,7 @@ func TestRounded(t *testing.T) {
 	}
 }
 
-// Of 1, 1.1, 2, 2.1 and 4 the closest by their ratio are 2 and 2.1, then 1 and 1.1.
+// The closest pairs of 1, 1.1, 2, 2.1 and 4 by ratio are 2 and 2.1, then 1 and 1.1.
 func TestThinned(t *testing.T) {
 	t.Parallel()
 	list := []float64{1, 1.1, 2, 2.1, 4}

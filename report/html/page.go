@@ -1,7 +1,7 @@
-// Package html writes report.html: an analyzed campaign as one page that needs nothing but itself.
-// Words come from package figures, numbers from the Result. The program decides for every limit at
-// which the answer turns, so the page's own script looks answers up and draws. It measures nothing,
-// and no script ranks.
+// Package html writes report.html, which shows an analyzed campaign on one self-contained page.
+// Words come from package figures, numbers from the Result. The program makes the decision for
+// every limit at which the answer changes. So the page's script only looks answers up and draws.
+// The package measures nothing, and the script ranks nothing.
 package html
 
 import (
@@ -15,52 +15,53 @@ import (
 	"tuner/search/verdict"
 )
 
-// Page is what the page shows: a result, and the words for it.
+// Page is the content of the page: a result, with the words for it.
 type Page struct {
 	Result  analyze.Result
 	Verdict Verdict
-	// Say puts a decision under other limits than the result's own into words.
+	// Say describes a decision under other limits than the result's own.
 	Say      func(search.Goal, verdict.Verdict) Verdict
-	State    string   // of the answer, in a word or two; "" where the view has none
-	About    []string // what was measured, on which machine, when
+	State    string   // state of the answer, in one or two words; "" if the view has none
+	About    []string // model, machine and date of the measurement
 	Trust    []Chip
-	Loosened string                    // what the next step of a limit would bring; "" where that is nothing
-	Effort   string                    // what the result rests on
-	View     []string                  // what was measured and compared, where it is not each configuration at its best on the bundled engine
+	Loosened string // effect of the next step of a limit; "" without one
+	Effort   string // basis of the result: trials and time
+	// View: view and server, if not each configuration at its best load on the bundled engine
+	View     []string
 	Labels   map[measure.Metric]string // short names of the metrics
-	Titles   []string                  // what each of the result's configurations is, in a few words
-	Config   string                    // the answer's config.pbtxt; "" where nothing satisfies the constraints
-	Deploy   []string                  // commands that serve it from the page's folder; none where there is no repository
+	Titles   []string                  // short descriptions of the result's configurations
+	Config   string                    // the answer's config.pbtxt; "" if nothing satisfies the constraints
+	Deploy   []string                  // commands that serve it from the page's folder; empty without a repository
 	Ranking  Section                   // the table, for readers without JavaScript
-	Notes    []string                  // what one should know of the figures
+	Notes    []string                  // notes on the figures
 	Why      []Section
-	Accuracy Section // of the variants
+	Accuracy Section // figures of the variants
 	Failures []string
 	Rejected []string // variants that were never measured
 	LeftOut  []string // combinations that were not tried
-	Steps    Section  // of `tuner run`; without rows where the campaign was run by itself
-	Origin   []Fact   // what is needed to reproduce the result
+	Steps    Section  // of `tuner run`; without rows if the campaign was run by itself
+	Origin   []Fact   // everything that is needed to reproduce the result
 
 	decided decided
 }
 
-// Chip is one reason to trust the answer, or to doubt it.
+// Chip is one reason to trust or to doubt the answer.
 type Chip struct {
 	Text    string
-	Hint    string // what it means, and what to do
-	Link    string // the part of the page that has more: "#origin"
+	Hint    string // its meaning, and a remedy
+	Link    string // the part of the page with details: "#origin"
 	IsDoubt bool
 }
 
 // Verdict is the answer: "1.59 ×", "the default's throughput within p99 ≤ 50 ms".
 type Verdict struct {
 	Figure, Claim string
-	Best          string // the configuration, and whether it was measured again
-	Summary       string // the whole in a sentence
-	Open          string // what the campaign leaves open; "" where that is nothing
+	Best          string // the configuration, with a note if it was measured again
+	Summary       string // the whole verdict in a sentence
+	Open          string // questions that the campaign leaves open; "" without any
 }
 
-// Section is a part of the report in sentences and a table, either of which may be missing.
+// Section is a part of the report: sentences and a table. Either may be missing.
 type Section struct {
 	Title string
 	Lines []string
@@ -69,16 +70,16 @@ type Section struct {
 	Notes []string
 }
 
-// Fact is a line of the origin.
+// Fact is a row of the origin.
 type Fact struct{ Name, Value string }
 
 //go:embed assets
 var assets embed.FS
 
-// scripts are the parts of the page's script, behind those that all pages have, in their order.
+// scripts are the parts of the page's script in their order, after those that all pages have.
 var scripts = [...]string{"data.js", "words.js", "answer.js", "marks.js", "charts.js", "effects.js", "table.js", "detail.js", "page.js"}
 
-// view is what the template is filled with.
+// view is the template's data.
 type view struct {
 	Page
 	webpage.Parts
@@ -88,29 +89,29 @@ type view struct {
 // Card is a column of the verdict.
 type Card struct {
 	Role
-	Text string // instead of a choice: why there is none
+	Text string // reason why there is no choice
 }
 
-// writePage lays the page out.
+// writePage executes the template.
 func writePage(w io.Writer, p Page) error {
 	p.decided = newDecisions(p)
 	source := webpage.Source{Files: assets, Template: "page.html", Style: "page.css", Scripts: scripts[:]}
 	return webpage.Write(w, source, newDocument(p), func(parts webpage.Parts) any { return view{p, parts, p.decided.cards()} })
 }
 
-// Setup, Load and Figures are those of the card's choice.
+// Setup, Load and Figures return values of the card's choice.
 func (c Card) Setup() string        { return c.Of.Setup }
 func (c Card) Load() string         { return c.Of.Load }
 func (c Card) Figures() [][3]string { return c.Of.Figures }
 
-// What stands in the place of a choice where there is none.
+// The texts of cards without a choice.
 const (
 	noneRecommended = "Nothing that was measured keeps the limits as surely as asked."
 	noneAtTheEdge   = "Nothing that was measured is better and likely to keep the limits."
 )
 
-// cards are the columns of the report's own answer: what is recommended and what is at the edge; or
-// what is nearest.
+// cards returns the columns of the report's own answer: the recommended choice and the one at the
+// edge, or the nearest.
 func (d decided) cards() []Card {
 	own := d.own()
 	if own == nil || len(own.Roles) == 0 {
@@ -130,7 +131,7 @@ func (d decided) cards() []Card {
 	return []Card{find("recommended", "Recommended", noneRecommended), find("edge", "At the edge", noneAtTheEdge)}
 }
 
-// own is the report's own answer; nil where nothing was decided.
+// own returns the report's own answer; nil if nothing was decided.
 func (d decided) own() *answerData {
 	for _, row := range d.Rows {
 		for _, p := range row.Places {

@@ -79,7 +79,7 @@ func TestHTMLStructure(t *testing.T) {
 		nil, []string{"deploy", "config", "why"})
 }
 
-// Names from model files and YAML are text wherever they stand.
+// Names from model files and YAML are plain text everywhere.
 func TestHTMLHostileNames(t *testing.T) {
 	t.Parallel()
 	const hostile = `</script><script>pwned=1</script><img src=x onerror=pwned=1>'"<!--{{.}}` + "\u2028"
@@ -126,7 +126,7 @@ func TestHTMLIsReproducible(t *testing.T) {
 	}
 }
 
-// The data has every configuration with all of its loads and its config.pbtxt, and every trial.
+// The data has every configuration with all its loads and its config.pbtxt, and every trial.
 func TestHTMLData(t *testing.T) {
 	t.Parallel()
 	r := reporttest.Ranked(t, reporttest.Typical(t), analyze.Options{})
@@ -189,7 +189,7 @@ func TestHTMLData(t *testing.T) {
 	checkDistribution(t, data.Latencies[0].Quantiles, r.Explanation.Subjects[0].Latencies)
 }
 
-// checkDistribution compares with the histogram: 2,459 requests tell quantiles up to 99.95 %.
+// checkDistribution compares with the histogram. 2,459 requests allow quantiles up to 99.95 %.
 func checkDistribution(t *testing.T, quantiles [][2]float64, want measure.Histogram) {
 	t.Helper()
 	ascending := slices.IsSortedFunc(quantiles, func(a, b [2]float64) int { return int(1e6 * (a[0] - b[0] + a[1] - b[1])) })
@@ -204,8 +204,8 @@ func checkDistribution(t *testing.T, quantiles [][2]float64, want measure.Histog
 	}
 }
 
-// The page's own answer is the result's verdict, in its words and figures; and its Pareto sets are
-// those of the result.
+// The page's own answer is the result's verdict, in its words and figures. Its Pareto sets are the
+// result's.
 func TestHTMLAnswer(t *testing.T) {
 	t.Parallel()
 	r := reporttest.Ranked(t, reporttest.Typical(t), analyze.Options{At: spec.At{Load: measure.Load{Concurrency: 8}}})
@@ -279,7 +279,7 @@ func TestHTMLAnswer(t *testing.T) {
 	}
 }
 
-// Each trial stands at the height of its own windows, not at that of its point.
+// Each trial is drawn at the value of its own windows, not at that of its point.
 func TestHTMLTrials(t *testing.T) {
 	t.Parallel()
 	best := analyzetest.Candidate(2, 1, 16)
@@ -292,13 +292,13 @@ func TestHTMLTrials(t *testing.T) {
 	_, root := htmlOf(t, r)
 	list := reporttest.DataOfPage(t, root)["trials"].([]any)
 	value := func(i int) float64 { return list[i].([]any)[4].(float64) }
-	// The same requests in twice the time are half the throughput.
+	// The same requests in twice the time are half of the throughput.
 	if ratio := value(1) / value(2); math.Abs(ratio-2) > 1e-3 {
 		t.Errorf("two trials of a point are at %v and %v, want twice as much", value(1), value(2))
 	}
 }
 
-// An answer that is not recommended is given with its probability.
+// An answer that is not recommended shows its probability.
 func TestHTMLEdgeIsSaid(t *testing.T) {
 	t.Parallel()
 	r := reporttest.Ranked(t, reporttest.Typical(t), analyze.Options{})
@@ -320,7 +320,7 @@ func TestHTMLEdgeIsSaid(t *testing.T) {
 	}
 }
 
-// Chips tell why to trust the answer, and why not.
+// Chips give reasons to trust or to doubt the answer.
 func TestHTMLTrust(t *testing.T) {
 	t.Parallel()
 	doubts := func(r analyze.Result) (list []string) {
@@ -348,7 +348,7 @@ func TestHTMLTrust(t *testing.T) {
 	}
 }
 
-// Every key of the data stands in its documentation.
+// The documentation has every key of the data.
 func TestHTMLFieldsAreDocumented(t *testing.T) {
 	t.Parallel()
 	doc, err := os.ReadFile("../../docs/reference/report.md")
@@ -363,7 +363,7 @@ func TestHTMLFieldsAreDocumented(t *testing.T) {
 	}
 }
 
-// The page says, too, how its configurations were compared.
+// The page also says how its configurations were compared.
 func TestViewsOfThePage(t *testing.T) {
 	t.Parallel()
 	page := func(w io.Writer, r analyze.Result) error { return Write(w, r, false) }
@@ -379,10 +379,11 @@ func objective(terms ...search.Term) search.Goal {
 	return search.Goal{Objective: search.Objective{Terms: terms}}
 }
 
-// What nothing satisfies is what is missed: limits that are kept are not to blame, and failed requests have a limit that no goal names.
+// If nothing satisfies the goal, the page names the missed limits only. Failed requests have a
+// limit that no goal names.
 func TestWhatIsMissed(t *testing.T) {
 	t.Parallel()
-	refusing := func() analyze.Campaign { // half of the requests
+	refusing := func() analyze.Campaign { // refuses half of the requests
 		c := reporttest.Complete(t).Campaign()
 		for _, e := range c.Events {
 			for i, w := range e.Measurement.Windows {
@@ -419,7 +420,7 @@ func TestWhatIsMissed(t *testing.T) {
 	}
 }
 
-// What others took is in the notes of every report, and in result.json.
+// The notes of every report and result.json contain the time that others took.
 func TestOthersAreTold(t *testing.T) {
 	t.Parallel()
 	b := analyzetest.New(t, analyzetest.Profile).Measure(search.Candidate{}, 4).Beside(0.25)

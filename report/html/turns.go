@@ -9,17 +9,17 @@ import (
 	"tuner/search/verdict"
 )
 
-// turn is a limit at which a choice becomes likely to keep all limits, or keeps them as surely as
-// asked.
+// turn is a limit at which a choice becomes likely to keep all limits, or starts to keep them with
+// the required confidence.
 type turn struct {
 	limit  float64
 	choice int
 	isSafe bool
 }
 
-// turns lists the limits of an axis at which the decision may become another one, ascending, each
-// with three digits: what is recommended, what is at the edge, or the default's load. v is a
-// decision under some finite limit of the axis.
+// turns lists the limits of an axis at which the decision may change, ascending, each with three
+// digits. A change affects the recommended choice, the one at the edge, or the default's load. v is
+// a decision under some finite limit of the axis.
 func turns(v verdict.Verdict, x axis) []float64 {
 	var all []turn
 	for i, c := range v.Choices {
@@ -56,20 +56,20 @@ func turns(v verdict.Verdict, x axis) []float64 {
 	return slices.Compact(limits)
 }
 
-// standings say how each choice stands under a limit.
+// standings hold each choice's state under a limit.
 type standings struct {
 	choices      []verdict.Choice
 	safe, likely []bool
 }
 
-// leader is the best score of some choices and how many have it: of equals the simplest is chosen,
-// which may be another one once there is one more of them.
+// leader is the best score of some choices, with the number of choices that have it. The simplest
+// of equal choices wins, so a further equal choice may change the answer.
 type leader struct {
 	score float64
 	count int
 }
 
-// leaders are what a decision depends on.
+// leaders are the values on which a decision depends.
 type leaders struct{ recommended, edge, base, safeBase, likelyBase leader }
 
 func (s standings) leading() leaders {
@@ -98,11 +98,12 @@ func (s standings) best(is func(int) bool) leader {
 	return best
 }
 
-// isSafe reports whether a choice may lead and keeps all limits with the asked confidence.
+// isSafe reports whether a choice may lead and keeps all limits with the required confidence.
 func isSafe(c verdict.Choice, confidence float64) bool { return c.MayLead() && c.Keeps(confidence) }
 
-// lightest is the choice that needs the least memory of those that keep all limits with the asked
-// confidence, the better of equals; nil where the memory of none is known.
+// lightest returns the choice with the least memory among those that keep all limits with the
+// required confidence. If two are equal it returns the better one. It returns nil if no memory is
+// known.
 func lightest(v verdict.Verdict) *verdict.Choice {
 	var best *verdict.Choice
 	least := math.Inf(1)

@@ -17,13 +17,13 @@ import (
 	"tuner/spec"
 )
 
-// Name is the word for the page in analyze.yaml.
+// Name is the name of the page in analyze.yaml.
 const Name = "html"
 
 // FileName is the file's name in the output folder.
 const FileName = "report.html"
 
-// Format is report.html.
+// Format writes report.html.
 type Format struct{}
 
 // Name implements report.Format.
@@ -34,7 +34,8 @@ func (Format) Files(r analyze.Result, o report.Output) []report.File {
 	return []report.File{{Path: FileName, Write: func(w io.Writer) error { return Write(w, r, o.Has(spec.FormatRepository)) }}}
 }
 
-// Write writes report.html. With withRepository it says how to serve the repository beside it.
+// Write writes report.html. With withRepository the page shows how to serve the repository beside
+// it.
 func Write(w io.Writer, r analyze.Result, withRepository bool) error {
 	g := figures.NewRanking(r)
 	page := Page{
@@ -70,7 +71,7 @@ func Write(w io.Writer, r analyze.Result, withRepository bool) error {
 	return writePage(w, page)
 }
 
-// about says what was measured, on which machine, and when.
+// about describes the model, the machine and the date of the measurement.
 func about(r analyze.Result) []string {
 	var list []string
 	if text := figures.RequestsText(r); text != "" {
@@ -113,7 +114,8 @@ func newVerdict(r analyze.Result) Verdict {
 	return v
 }
 
-// doubtOf says how likely an answer at the edge keeps the limits; "" of what is recommended.
+// doubtOf returns the probability with which an answer at the edge keeps the limits; "" for a
+// recommended one.
 func doubtOf(v verdict.Verdict) string {
 	if v.Recommended != nil || v.Edge == nil {
 		return ""
@@ -121,8 +123,8 @@ func doubtOf(v verdict.Verdict) string {
 	return ", with a probability of " + v.Edge.HoldsText()
 }
 
-// say puts a decision under other limits into words. The page shows the choices with their figures
-// beside them.
+// say describes a decision under other limits. The page shows the choices with their figures beside
+// the text.
 func say(goal search.Goal, v verdict.Verdict) Verdict {
 	answer := v.Answer()
 	switch {
@@ -150,7 +152,7 @@ func limitsText(goal search.Goal) string {
 	return strings.Join(list, ", ")
 }
 
-// gained says what an answer gains over the default. value is the objective at the answer, for an
+// gained writes an answer's gain over the default. value is the objective at the answer, for an
 // unknown gain.
 func gained(v *Verdict, goal search.Goal, isDefault bool, gain *measure.Estimate, value string) {
 	switch {
@@ -164,11 +166,11 @@ func gained(v *Verdict, goal search.Goal, isDefault bool, gain *measure.Estimate
 	}
 }
 
-// quiet is the share of the CPU time that others may take before the page doubts the figures.
+// quiet is the share of CPU time taken by others up to which the page trusts the figures.
 // Throughput falls in proportion, and two configurations that differ by less count as equal.
 const quiet = 0.01
 
-// trust lists the reasons to trust the answer, or to doubt it. It is empty where there is none.
+// trust lists the reasons to trust or to doubt the answer. It is empty if there are none.
 func trust(r analyze.Result) []Chip {
 	answer := r.Verdict.Answer()
 	best, ok := r.Winner()
@@ -207,7 +209,7 @@ func accuracyChips(r analyze.Result, best analyze.Config) []Chip {
 	if figures.AccuracyReason(r, best) == "" {
 		return nil
 	}
-	isSynthetic := false // all were compared on the same
+	isSynthetic := false // all comparisons use the same data
 	for _, v := range r.Header.Variants {
 		for _, compared := range v.Accuracy {
 			isSynthetic = compared.Synthetic
@@ -228,8 +230,8 @@ func metricLabels(r analyze.Result) map[measure.Metric]string {
 	return labels
 }
 
-// pageNotes are the notes on the figures. The page shows ties, hidden rows and failures in other
-// places.
+// pageNotes returns the notes on the figures. The page shows ties, hidden rows and failures in
+// other places.
 func pageNotes(r analyze.Result) []string {
 	lines := append(figures.AssignedNotes(r), figures.FlagNotes(r)...)
 	lines = append(lines, figures.WithheldNotes(r)...)
@@ -241,7 +243,7 @@ func pageNotes(r analyze.Result) []string {
 	return lines
 }
 
-// pageFailures are the failures below a title of their own.
+// pageFailures returns the failures, which have their own title.
 func pageFailures(r analyze.Result) []string {
 	lines := figures.FailureNotes(r)
 	for i, line := range lines {
@@ -254,7 +256,7 @@ func newSection(s figures.Section) Section {
 	return Section{Title: s.Title, Lines: s.Lines, Heads: figures.Titles(s.Heads), Cells: s.Cells, Notes: s.Notes}
 }
 
-// accuracySection is the table of the variants.
+// accuracySection makes the table of the variants.
 func accuracySection(r analyze.Result) Section {
 	s := Section{Title: "Accuracy of the variants", Heads: figures.VariantHeads, Cells: figures.VariantRows(r)}
 	if data := figures.AccuracyData(r); data != "" {
@@ -268,7 +270,7 @@ func accuracySection(r analyze.Result) Section {
 	return s
 }
 
-// origin names what is needed to reproduce the result.
+// origin lists everything that is needed to reproduce the result.
 func origin(r analyze.Result) []Fact {
 	if r.Recorded != "" {
 		return []Fact{{Name: "Measured by another program", Value: r.Recorded}}

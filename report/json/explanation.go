@@ -7,7 +7,7 @@ import (
 	"tuner/search"
 )
 
-// newExplanation returns nil where nothing is explained.
+// newExplanation converts an explanation. It returns nil if nothing is explained.
 func newExplanation(e analyze.Explanation) *result.Explanation {
 	if len(e.Subjects) == 0 {
 		return nil
@@ -81,7 +81,7 @@ func newUntried(u analyze.Untried) result.Untried {
 	return j
 }
 
-// estimateOf is an estimate that may be missing.
+// estimateOf converts an estimate that may be missing.
 func estimateOf(e *measure.Estimate) *result.Estimate {
 	if e == nil {
 		return nil
@@ -90,7 +90,7 @@ func estimateOf(e *measure.Estimate) *result.Estimate {
 	return &j
 }
 
-// significant keeps as many digits of a number as newEstimate does.
+// significant rounds a number like newEstimate.
 func significant(v float64) float64 { return newEstimate(measure.Estimate{Value: v}).Value }
 
 func missTexts(misses []search.Miss) []string {

@@ -1,6 +1,6 @@
-// Package json writes result.json: everything that is known of an analyzed campaign, for programs.
-// The types of the file are those of package report/result. This package fills them from package
-// analyze, rounds, and encodes on all cores.
+// Package json writes result.json, which has the whole analyzed campaign for programs. Package
+// report/result has the types of the file. This package fills them from package analyze, rounds,
+// and encodes on all cores.
 package json
 
 import (
@@ -33,7 +33,7 @@ func newWithheld(w analyze.Withheld) *result.Withheld {
 		Deviation: significant(w.Deviation)}
 }
 
-// Format is result.json.
+// Format writes result.json.
 type Format struct{}
 
 // Name implements report.Format.
@@ -50,7 +50,7 @@ func Write(w io.Writer, r analyze.Result) error {
 	if err != nil {
 		return fmt.Errorf("cannot write JSON: %w", err)
 	}
-	const list = "\n  \"configurations\": [" // stands nowhere else, since no text has a line break within
+	const list = "\n  \"configurations\": [" // occurs nowhere else, since JSON strings have no line breaks
 	before, after, _ := bytes.Cut(append(around, '\n'), []byte(list))
 	shares, err := encodeConfigs(r)
 	if err != nil {
@@ -74,17 +74,16 @@ func Write(w io.Writer, r analyze.Result) error {
 	return nil
 }
 
-// style is how result.json is written: as encoding/json writes it, indented, each line after the
-// first behind a prefix.
+// style returns the encoding options of result.json: those of encoding/json, indented. Each line
+// after the first begins with the prefix.
 func style(prefix string) json.Options {
 	return json.JoinOptions(jsonv1.DefaultOptionsV1(), jsontext.EscapeForHTML(false), jsontext.WithIndentPrefix(prefix), jsontext.WithIndent("  "))
 }
 
-// encodeConfigs are the elements of the list of configurations as they stand in the file, in
-// shares: nearly all of a large result is in there, so that it is encoded on all cores, and not in
-// memory twice.
+// encodeConfigs encodes the list of configurations as the file has it, in shares. The list is
+// nearly all of a large result. So it is encoded on all cores, and not held in memory twice.
 func encodeConfigs(r analyze.Result) (shares [][]byte, err error) {
-	const size = 100 // of a share
+	const size = 100 // configurations per share
 	list := slices.Collect(slices.Chunk(r.Configs, size))
 	shares = make([][]byte, len(list))
 	return shares, parallel.Try(len(list), func(i int) (err error) {
@@ -107,7 +106,7 @@ func encodeShare(r analyze.Result, configs []analyze.Config) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// newResult is the result without its configurations, see encodeConfigs.
+// newResult converts the result without its configurations, see encodeConfigs.
 func newResult(r analyze.Result) result.Result {
 	answer := figures.AnswerOf(r)
 	d := result.Result{
@@ -210,7 +209,7 @@ func newSample(s analyze.Sample) result.Sample {
 	return j
 }
 
-// addViews fills in how configurations were compared, and in which other ways they can be.
+// addViews describes how configurations were compared, and the other possible comparisons.
 func addViews(d *result.Result, r analyze.Result) {
 	d.RankedBy = result.Ranking{Rank: cmp.Or(r.Rank, spec.RankScore), At: "best"}
 	if r.At != nil {
@@ -236,7 +235,7 @@ func addViews(d *result.Result, r analyze.Result) {
 	}
 }
 
-// newEstimate keeps six significant digits, which is more than any measurement has.
+// newEstimate rounds to six significant digits, more than any measurement has.
 func newEstimate(e measure.Estimate) result.Estimate {
 	round := func(v float64) float64 {
 		if v == 0 {
@@ -271,7 +270,7 @@ func newOrigin(r analyze.Result) result.Origin {
 	return o
 }
 
-// notNil makes an absent list an empty one, which JSON prints as [].
+// notNil replaces a nil list by an empty one, which JSON prints as [].
 func notNil[T any](list []T) []T {
 	if list == nil {
 		return []T{}

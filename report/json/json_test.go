@@ -21,7 +21,7 @@ import (
 
 const schemaPath = "../../docs/reference/result.schema.json"
 
-// Every result.json keeps the published schema, and has no field that the schema does not name.
+// Every result.json is valid under the published schema, and has only fields that the schema names.
 func TestResultsKeepTheSchema(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(schemaPath)
@@ -71,7 +71,7 @@ func TestResultsKeepTheSchema(t *testing.T) {
 	}
 }
 
-// A schema that takes everything would pass the test above.
+// Without this test, a schema that accepts everything would pass the test above.
 func TestSchemaRefusesOtherResults(t *testing.T) {
 	t.Parallel()
 	schema, err := jsonschema.NewCompiler().Compile(schemaPath)
@@ -101,7 +101,7 @@ func TestSchemaRefusesOtherResults(t *testing.T) {
 	}
 }
 
-// Every key of result.json stands in its documentation.
+// The documentation has every key of result.json.
 func TestResultFieldsAreDocumented(t *testing.T) {
 	t.Parallel()
 	doc, err := os.ReadFile("../../docs/reference/results.md")
@@ -127,7 +127,7 @@ func TestResultFieldsAreDocumented(t *testing.T) {
 	}
 }
 
-// The explanation's keys stand in the documentation, those too that a grid has not.
+// The documentation has the explanation's keys, including those that a grid does not write.
 func TestExplanationFieldsAreDocumented(t *testing.T) {
 	t.Parallel()
 	doc, err := os.ReadFile("../../docs/reference/results.md")

@@ -1,5 +1,5 @@
-// Package junit writes junit.xml: the constraints as test cases, for CI systems. It judges as
-// package search/verdict did, and adds no judgement of its own.
+// Package junit writes junit.xml, with the constraints as test cases for CI systems. It takes all
+// judgements from package search/verdict.
 package junit
 
 import (
@@ -21,7 +21,7 @@ import (
 // FileName is the file's name in the output folder.
 const FileName = "junit.xml"
 
-// Format is junit.xml.
+// Format writes junit.xml.
 type Format struct{}
 
 // Name implements report.Format.
@@ -32,7 +32,7 @@ func (Format) Files(r analyze.Result, _ report.Output) []report.File {
 	return []report.File{{Path: FileName, Write: func(w io.Writer) error { return Write(w, r) }}}
 }
 
-// The elements of junit.xml, as Jenkins and GitLab read them; there is no official schema.
+// The elements of junit.xml as Jenkins and GitLab read them. There is no official schema.
 type (
 	suites struct {
 		XMLName  xml.Name `xml:"testsuites"`
@@ -75,8 +75,8 @@ type (
 )
 
 // Write writes junit.xml. Each constraint is a test case at the best configuration, or at the
-// nearest where none satisfies them all. The last case is the limit on failed requests that every
-// goal has. It is skipped where an import does not tell how many failed. Without a measurement
+// nearest if none satisfies them all. The last case is the limit on failed requests that every goal
+// has. It is skipped if an imported file does not have the failed requests. Without a measurement
 // there is one case, which fails.
 func Write(w io.Writer, r analyze.Result) error {
 	h := r.Header
@@ -133,7 +133,7 @@ func casesOf(r analyze.Result) []testCase {
 		cases = append(cases, judged)
 	}
 	for _, miss := range c.Best.Misses {
-		if miss.Constraint.Min == nil && miss.Constraint.Max == nil { // what the objective needs (search.Goal.Unscored)
+		if miss.Constraint.Min == nil && miss.Constraint.Max == nil { // the objective needs it (search.Goal.Unscored)
 			cases = append(cases, caseOf(r, c, miss.Constraint))
 		}
 	}
@@ -145,7 +145,7 @@ func casesOf(r analyze.Result) []testCase {
 	return append(cases, refused)
 }
 
-// caseOf judges one constraint by whether the point misses it.
+// caseOf makes a test case of one constraint. It fails if the point misses the constraint.
 func caseOf(r analyze.Result, c analyze.Config, constraint search.Constraint) testCase {
 	p := *c.Best
 	judged := testCase{Class: c.Name, Name: fmt.Sprintf("%s at %s", verdict.ConstraintText(constraint), p.Load), Time: "0"}
@@ -160,8 +160,8 @@ func caseOf(r analyze.Result, c analyze.Config, constraint search.Constraint) te
 	return judged
 }
 
-// judge fails what the figure keeps, but not with the confidence that is asked for. What too few
-// requests tell is skipped: neither its success nor its failure is known.
+// judge fails a case whose figure keeps the limit with less than the required confidence. It skips
+// a case with too few requests, since the result is then unknown.
 func (j *testCase) judge(l verdict.Limit, confidence float64) {
 	j.Out += fmt.Sprintf(", kept with probability %s", verdict.Percent(l.Probability))
 	text := verdict.ConstraintText(l.Constraint)

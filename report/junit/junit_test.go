@@ -14,7 +14,7 @@ import (
 	"tuner/search/verdict"
 )
 
-// readJUnit is how a tool that knows nothing of tuner reads the file.
+// readJUnit reads the file as a foreign tool does.
 func readJUnit(t *testing.T, r analyze.Result) suites {
 	t.Helper()
 	var b bytes.Buffer
@@ -65,8 +65,8 @@ func TestJUnit(t *testing.T) {
 	check("unmeasured", failed, 1, 1, "unmeasured: Nothing was measured")
 }
 
-// What is kept with less than the asked probability fails, and what too few requests tell is
-// skipped with what is missing.
+// A constraint that is kept with less than the required probability fails. One with too few
+// requests is skipped, and the message says how many are missing.
 func TestJUnitJudgesByProbability(t *testing.T) {
 	t.Parallel()
 	limit := 0.05

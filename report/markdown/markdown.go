@@ -1,5 +1,5 @@
-// Package markdown writes report.md: the summary for a pull request or a wiki, with the same table
-// as the terminal's. Text from the user's files stays text, whatever it looks like.
+// Package markdown writes report.md: the summary for a pull request or a wiki, with the terminal's
+// table. Text from the user's files is escaped, so it never becomes markup.
 package markdown
 
 import (
@@ -18,7 +18,7 @@ import (
 // FileName is the file's name in the output folder.
 const FileName = "report.md"
 
-// Format is report.md.
+// Format writes report.md.
 type Format struct{}
 
 // Name implements report.Format.
@@ -97,8 +97,8 @@ func left(titles ...string) []terminal.Column {
 	return heads
 }
 
-// escape keeps text from being read as markup: as HTML, a link, emphasis, code, a heading, or the
-// end of its line or cell.
+// escape keeps text from being read as markup: HTML, a link, emphasis, code, a heading, or the end
+// of a line or cell.
 func escape(text string) string {
 	return strings.NewReplacer(
 		`\`, `\\`, "&", "&amp;", "<", "&lt;", "|", `\|`, "*", `\*`, "_", `\_`, "#", `\#`, "`", "\\`", "~~", `\~~`,
@@ -130,7 +130,7 @@ func writeFolds(b *strings.Builder, r analyze.Result) {
 	}
 }
 
-// writeOrigin names what is needed to reproduce the result.
+// writeOrigin lists everything that is needed to reproduce the result.
 func writeOrigin(b *strings.Builder, r analyze.Result) {
 	h := r.Header
 	fmt.Fprintf(b, "\n## Origin\n\n")

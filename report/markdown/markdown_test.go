@@ -31,7 +31,7 @@ func TestHostileTextStaysTextInMarkdown(t *testing.T) {
 	for _, r := range []analyze.Result{reporttest.Hostile(t), recorded, elsewhere} {
 		text += reporttest.Written(t, r, func(w io.Writer, r analyze.Result) error { return Write(w, r, true) })
 	}
-	inCode := func(line string) string { // what stands in code is text whatever it is
+	inCode := func(line string) string { // code needs no escaping
 		parts := strings.Split(strings.ReplaceAll(line, "\\`", ""), "`")
 		if len(parts)%2 == 0 {
 			t.Errorf("code does not end in its line: %s", line)
@@ -59,7 +59,7 @@ func TestHostileTextStaysTextInMarkdown(t *testing.T) {
 	}
 }
 
-// Of a run that ended before its campaign there is a report.md with the steps, and nothing else.
+// A run that ended before its campaign has a report.md with only the steps.
 func TestWriteSteps(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -78,7 +78,7 @@ func TestWriteSteps(t *testing.T) {
 	}
 }
 
-// The gain of a stage is the objective's, that of a load the throughput's.
+// A stage's gain is in the objective, a load's gain in throughput.
 func TestGainsSayOfWhat(t *testing.T) {
 	t.Parallel()
 	profile := strings.Replace(analyzetest.Profile, "objective: throughput", "objective: latency_p99", 1)
@@ -93,8 +93,7 @@ func TestGainsSayOfWhat(t *testing.T) {
 	}
 }
 
-// The loads of a table are in one order, also those of several client batches that a recording may
-// have.
+// A table has its loads in one order, even with the several client batches of a recording.
 func TestLoadsOfStagesAreInOrder(t *testing.T) {
 	t.Parallel()
 	var c analyze.Config

@@ -19,7 +19,7 @@ import (
 	"tuner/search/verdict"
 )
 
-// answer is the head of report.md.
+// answer makes the head of report.md.
 func answer(r analyze.Result) string {
 	a := figures.AnswerOf(r)
 	state, rest, hasMore := strings.Cut(a.Headline, ": ")
@@ -61,7 +61,7 @@ func writeExplanation(b *strings.Builder, r analyze.Result) {
 	}
 }
 
-// writeLoads writes the section on the best at each load, where there are several loads.
+// writeLoads writes the section on the best at each load if there are several loads.
 func writeLoads(b *strings.Builder, r analyze.Result) {
 	if len(r.Loads) < 2 {
 		return
@@ -179,8 +179,8 @@ func writeStageLoads(b *strings.Builder, list []figures.Stage) {
 	b.WriteString(table(left(headers...), cells))
 }
 
-// writeVariants writes the section on accuracy: each variant's figures, what stayed in fp32, and
-// what was rejected.
+// writeVariants writes the section on accuracy: each variant's figures, the operators kept in fp32,
+// and the rejections.
 func writeVariants(b *strings.Builder, r analyze.Result) {
 	if len(r.Header.Variants) == 0 {
 		return
@@ -211,7 +211,7 @@ func writeVariants(b *strings.Builder, r analyze.Result) {
 	}
 }
 
-// writeSteps writes the section on the steps of `tuner run`, where there was such a run.
+// writeSteps writes the section on the steps of `tuner run`, if there was such a run.
 func writeSteps(b *strings.Builder, r analyze.Result) {
 	if len(r.Steps) == 0 {
 		return
@@ -219,7 +219,8 @@ func writeSteps(b *strings.Builder, r analyze.Result) {
 	fmt.Fprintf(b, "\n## Steps\n\n%s", table(left(figures.StepHeads...), figures.StepRows(r.Steps)))
 }
 
-// WriteSteps writes the report.md of a `tuner run` that ended before its campaign: the steps alone.
+// WriteSteps writes the report.md of a `tuner run` that ended before its campaign. It has only the
+// steps.
 func WriteSteps(dir, model string, list steps.List) error {
 	return report.WriteFile(filepath.Join(dir, FileName), func(w io.Writer) error {
 		_, err := fmt.Fprintf(w, "# %s: no result\n\nThe run ended before anything was measured.\n\n## Steps\n\n%s",
@@ -228,7 +229,7 @@ func WriteSteps(dir, model string, list steps.List) error {
 	})
 }
 
-// stageRow is a stage at its best load.
+// stageRow makes the row of a stage at its best load.
 func stageRow(r analyze.Result, s figures.Stage) []string {
 	setup := figures.ConfigText(s.Config)
 	if s.Same != "" {

@@ -12,8 +12,8 @@ import (
 	"tuner/spec"
 )
 
-// What a YAML file, a model or an engine's log may say to do harm: HTML, links, code, an end of the
-// line or of the comment, what steers a terminal, and what a spreadsheet computes.
+// Hostile texts that a YAML file, a model or an engine's log may contain: HTML, links, code, ends
+// of lines and comments, terminal escapes, and spreadsheet formulas.
 const (
 	hostileHTML    = "<script>alert(1)</script><img src=x onerror=alert(1)>"
 	hostileLink    = "[click](javascript:alert(1))"
@@ -22,10 +22,10 @@ const (
 	HostileFormula = "=HYPERLINK(\"http://example.com\")"
 )
 
-// Evil is all of it in one text.
+// Evil combines all of them.
 const Evil = hostileHTML + hostileLink + "`code`|cell|\\" + hostileEscape + hostileLines
 
-// Hostile is a result that names everything so.
+// Hostile returns a result in which every name is hostile.
 func Hostile(t *testing.T) analyze.Result {
 	t.Helper()
 	profile := strings.Replace(analyzetest.Profile, "intra_op_threads: [1, 2]",

@@ -8,7 +8,7 @@ import (
 	markup "golang.org/x/net/html"
 )
 
-// Elements are those of a name, anywhere in a page.
+// Elements returns the elements with a name, anywhere in a page.
 func Elements(root *markup.Node, name string) []*markup.Node {
 	var list []*markup.Node
 	for n := range root.Descendants() {
@@ -19,7 +19,7 @@ func Elements(root *markup.Node, name string) []*markup.Node {
 	return list
 }
 
-// Attribute is the value of an attribute; "" without it.
+// Attribute returns the value of an attribute; "" without it.
 func Attribute(n *markup.Node, name string) string {
 	for _, a := range n.Attr {
 		if a.Key == name {
@@ -29,7 +29,7 @@ func Attribute(n *markup.Node, name string) string {
 	return ""
 }
 
-// TextOf is the text in an element.
+// TextOf returns the text in an element.
 func TextOf(n *markup.Node) string {
 	var b strings.Builder
 	for d := range n.Descendants() {
@@ -40,7 +40,7 @@ func TextOf(n *markup.Node) string {
 	return b.String()
 }
 
-// DataOfPage is the object that the page carries.
+// DataOfPage returns the data object of the page.
 func DataOfPage(t *testing.T, root *markup.Node) map[string]any {
 	t.Helper()
 	for _, s := range Elements(root, "script") {

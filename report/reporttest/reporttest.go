@@ -1,5 +1,4 @@
-// Package reporttest has the campaigns that the tests of reports write, and compares what they
-// write with golden files.
+// Package reporttest has the campaigns for tests of reports. It compares reports with golden files.
 package reporttest
 
 import (
@@ -24,7 +23,7 @@ import (
 	"tuner/search"
 )
 
-// Typical is a campaign with a clear winner, a tie, a failure and confirmed finalists.
+// Typical returns a campaign with a clear winner, a tie, a failure and confirmed finalists.
 func Typical(t *testing.T) *analyzetest.Builder {
 	best := analyzetest.Candidate(2, 1, 16)
 	return analyzetest.New(t, analyzetest.Profile).
@@ -39,7 +38,7 @@ func Typical(t *testing.T) *analyzetest.Builder {
 		End("the space is exhausted", false)
 }
 
-// Complete is a campaign that measured all that its space has.
+// Complete returns a campaign that measured its whole space.
 func Complete(t *testing.T) *analyzetest.Builder {
 	profile := strings.NewReplacer("intra_op_threads: [1, 2]", "intra_op_threads: [1]", "instance_count: [1, 2]", "instance_count: [1]",
 		"max_batch_size: [4, 8, 16]", "max_batch_size: [4]", "min: 1, max: 64", "min: 4, max: 8").Replace(analyzetest.Profile)
@@ -49,8 +48,8 @@ func Complete(t *testing.T) *analyzetest.Builder {
 		End("the space is exhausted", false)
 }
 
-// WithVariants is a campaign with int8, which serves on cpu with two operators in fp32 and is
-// rejected on OpenVINO, and with fp16, which could not be made.
+// WithVariants returns a campaign with two variants. int8 serves on cpu with two operators in fp32,
+// and is rejected on OpenVINO. fp16 could not be made.
 func WithVariants(t *testing.T) *analyzetest.Builder {
 	profile := strings.Replace(analyzetest.Profile, "intra_op_threads: [1, 2]",
 		"intra_op_threads: [1, 2]\n  precision: [fp32, int8, fp16]\n  execution_provider: [cpu, openvino]", 1) +
@@ -92,7 +91,7 @@ func Ranked(t *testing.T, b *analyzetest.Builder, o analyze.Options) analyze.Res
 	return r
 }
 
-// Tight is a goal that nothing keeps.
+// Tight returns a goal that nothing satisfies.
 func Tight() *search.Goal {
 	limit := 0.003
 	return &search.Goal{
@@ -101,16 +100,16 @@ func Tight() *search.Goal {
 	}
 }
 
-// Failing is a full disk.
+// Failing is a writer on a full disk.
 type Failing struct{}
 
-// ErrFull is its error.
+// ErrFull is the error of Failing.
 var ErrFull = errors.New("disk full")
 
 // Write implements io.Writer.
 func (Failing) Write([]byte) (int, error) { return 0, ErrFull }
 
-// KeysOf collects the keys of all objects but those that are free in form.
+// KeysOf collects the keys of all objects, except objects with free keys.
 func KeysOf(value any) map[string]bool {
 	keys := map[string]bool{}
 	switch v := value.(type) {
@@ -129,8 +128,8 @@ func KeysOf(value any) map[string]bool {
 	return keys
 }
 
-// Predicted is the typical campaign as if a strategy that predicts had made it, with an effect of
-// every kind.
+// Predicted returns the typical campaign with the predictions of a strategy, and an effect of every
+// kind.
 func Predicted(t *testing.T) analyze.Result {
 	t.Helper()
 	r := Ranked(t, Typical(t), analyze.Options{})
@@ -170,7 +169,7 @@ func Predicted(t *testing.T) analyze.Result {
 	return r
 }
 
-// Root is the folder of the module, above that of the test.
+// Root returns the module's folder, above the test's folder.
 func Root(t testing.TB) string {
 	t.Helper()
 	dir, err := os.Getwd()
@@ -187,7 +186,7 @@ func Root(t testing.TB) string {
 	return ""
 }
 
-// Recorded is the result of a campaign that was recorded with the journal format of the time.
+// Recorded returns the result of a campaign that was recorded with an earlier journal format.
 func Recorded(t testing.TB, name string) analyze.Result {
 	t.Helper()
 	c, err := analyze.Replay(filepath.Join(Root(t), "testdata/journals", name))
@@ -201,7 +200,8 @@ func Recorded(t testing.TB, name string) analyze.Result {
 	return r
 }
 
-// Imported is the result of another program's figures, without intervals, counts and a machine.
+// Imported returns the result of another program's figures, without intervals, counts and a
+// machine.
 func Imported(t testing.TB) analyze.Result {
 	t.Helper()
 	point := analyze.RecordedPoint{Load: measure.Load{Concurrency: 2}, Values: map[measure.Metric]float64{measure.Throughput: 200, measure.LatencyP99: 0.01}}
@@ -215,8 +215,8 @@ func Imported(t testing.TB) analyze.Result {
 	return r
 }
 
-// OfTwoServers is a campaign whose finals ran on another server; the default was confirmed there at
-// one load, or not at all.
+// OfTwoServers returns a campaign whose finals ran on another server. The default was confirmed
+// there at one load, or not at all.
 func OfTwoServers(t *testing.T, isDefaultConfirmed bool) analyze.Result {
 	t.Helper()
 	best := analyzetest.Candidate(2, 1, 16)
@@ -233,7 +233,7 @@ func OfTwoServers(t *testing.T, isDefaultConfirmed bool) analyze.Result {
 	return r
 }
 
-// OfAnother is what another program measured of a default on a GPU, which misses the tight limit.
+// OfAnother returns another program's recording of a default on a GPU. It misses the tight limit.
 func OfAnother(t *testing.T) analyze.Result {
 	t.Helper()
 	rec := analyze.Recording{Model: "resnet", Source: "0.ckpt", Configs: []analyze.RecordedConfig{{
@@ -248,7 +248,7 @@ func OfAnother(t *testing.T) analyze.Result {
 	return r
 }
 
-// Written is what a format writes of a result.
+// Written returns the text that a format writes for a result.
 func Written(t *testing.T, r analyze.Result, write func(io.Writer, analyze.Result) error) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -258,7 +258,7 @@ func Written(t *testing.T, r analyze.Result, write func(io.Writer, analyze.Resul
 	return b.String()
 }
 
-// WithModel puts a model with external data on disk and its digest into the result.
+// WithModel writes a model with external data to disk, and its digest into the result.
 func WithModel(t *testing.T, r analyze.Result) analyze.Result {
 	t.Helper()
 	dir := t.TempDir()

@@ -26,7 +26,7 @@ func metricPattern() string {
 	return "^(" + strings.Join(names, "|") + "|latency_p[0-9.]+)$"
 }
 
-// The committed schema is what the types make: `go test ./report/result -update` writes it.
+// The committed schema is generated from the types. `go test ./report/result -update` writes it.
 func TestSchemaIsGenerated(t *testing.T) {
 	t.Parallel()
 	got, err := schema.Generate(reflect.TypeFor[Result](), schema.Options{

@@ -1,5 +1,5 @@
-// Package text writes results for a terminal: the answer, the table, and the explanation. Whatever
-// names and reasons hold, nothing in them can steer a terminal.
+// Package text writes results for a terminal: the answer, the table, and the explanation. Escape
+// sequences in names and reasons are removed, so they cannot control the terminal.
 package text
 
 import (
@@ -14,10 +14,10 @@ import (
 	"tuner/report/figures"
 )
 
-// Name is the word for the table in analyze.yaml.
+// Name is the name of the table in analyze.yaml.
 const Name = "table"
 
-// Format is the table on the terminal. It has no file.
+// Format prints the table on the terminal. It has no file.
 type Format struct{}
 
 // Name implements report.Format.
@@ -62,10 +62,10 @@ func writeTable(w io.Writer, r analyze.Result, colored bool) error {
 	return nil
 }
 
-// coloredRows colours the best row of a table, and in the others the figures that miss a
-// constraint. A table with folded rows stays as it is.
+// coloredRows colours the best row of a table, and the figures that miss a constraint in the other
+// rows. It does not change a table with folded rows.
 func coloredRows(table string, g figures.Ranking) string {
-	const head = 2 // the lines of titles and of the rule below
+	const head = 2 // titles, and the rule below them
 	lines := strings.Split(strings.TrimSuffix(table, "\n"), "\n")
 	if len(lines) != head+len(g.Cells) {
 		return table
@@ -105,7 +105,7 @@ func answerText(r analyze.Result) string {
 	return terminal.Fold(terminal.Plain(b.String()), figures.HeadWidth)
 }
 
-// writeLoads writes the table of loads, where it is asked for.
+// writeLoads writes the table of loads if it is requested.
 func writeLoads(w io.Writer, r analyze.Result) error {
 	if !r.Each || len(r.Loads) == 0 {
 		return nil

@@ -18,7 +18,7 @@ import (
 	"tuner/spec"
 )
 
-// A table with every column there is, and with wide figures, fits a terminal.
+// A table with all columns and with wide figures fits a terminal.
 func TestTableFitsATerminal(t *testing.T) {
 	t.Parallel()
 	profile := strings.Replace(analyzetest.Profile, "intra_op_threads: [1, 2]",
@@ -66,8 +66,7 @@ func TestHostileTextCannotSteerATerminal(t *testing.T) {
 	}
 }
 
-// Colours change nothing but the colours: the best row is green, and figures beyond a limit are
-// red.
+// Colours are the only difference: the best row is green, and figures beyond a limit are red.
 func TestColors(t *testing.T) {
 	t.Parallel()
 	r := reporttest.Ranked(t, reporttest.Typical(t).Measure(analyzetest.Candidate(1, 1, 8), 64), analyze.Options{})
@@ -85,7 +84,7 @@ func TestColors(t *testing.T) {
 			if !strings.HasPrefix(line, "\x1b[1;32m") {
 				t.Errorf("the best is not green: %q", line)
 			}
-		case strings.Contains(line, "config_6"): // 64 requests of one instance: far beyond 50 ms
+		case strings.Contains(line, "config_6"): // 64 requests on one instance take far more than 50 ms
 			if !strings.Contains(line, "!\x1b[0m") || !strings.HasSuffix(line, "\x1b[31mno\x1b[0m\n") {
 				t.Errorf("what misses the limit is not red: %q", line)
 			}
@@ -93,7 +92,7 @@ func TestColors(t *testing.T) {
 	}
 }
 
-// A mean of fewer than three loads is not called one of three.
+// A mean of fewer than three loads is not labelled as one of three.
 func TestMeanOfFewLoads(t *testing.T) {
 	t.Parallel()
 	best := analyzetest.Candidate(2, 1, 16)
@@ -112,7 +111,7 @@ func TestMeanOfFewLoads(t *testing.T) {
 	check(begin().Measure(search.Candidate{}, 2, 4, 8).Measure(best, 4, 8, 16), "each in the mean of its three best loads.", " mean of 3 ", "over the loads within the limits.")
 }
 
-// Before the first trial there are no figures, and nothing has failed.
+// Before the first trial there are no figures and no failures.
 func TestNothingWasTried(t *testing.T) {
 	t.Parallel()
 	r := reporttest.Ranked(t, analyzetest.New(t, analyzetest.Profile), analyze.Options{})
@@ -126,8 +125,7 @@ func TestNothingWasTried(t *testing.T) {
 	}
 }
 
-// The answer says what was found, how sure that is, what it assumes, and what became of the
-// outputs.
+// The answer gives the result, its certainty, its assumptions, and the state of the output files.
 func TestAnswer(t *testing.T) {
 	t.Parallel()
 	check := func(name string, r analyze.Result, want ...string) {
@@ -160,7 +158,7 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
-// Why two configurations are not compared is said as it is.
+// The text gives the reason why two configurations are not compared.
 func TestWhatIsNotCompared(t *testing.T) {
 	t.Parallel()
 	check := func(r analyze.Result, want string) {

@@ -1,4 +1,4 @@
-// Package tally is a report format that only a test has: how many configurations satisfy the
+// Package tally is a report format for a test only. It counts the configurations that satisfy the
 // constraints.
 package tally
 
@@ -12,7 +12,7 @@ import (
 	"tuner/report/figures"
 )
 
-// Format is tally.txt.
+// Format writes tally.txt.
 type Format struct{}
 
 // Name implements report.Format.
