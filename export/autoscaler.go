@@ -5,12 +5,12 @@ import (
 	"strconv"
 )
 
-// queueMetric is the mean time that a request waited in a server's queue, in microseconds, as
+// queueMetric is the mean time that a request waits in a server's queue, in microseconds.
 // prometheus-adapter computes it.
 const queueMetric = "avg_time_queue_us"
 
-// scaleDownSeconds is how long the load must be low before a server is taken away: starting one
-// again takes that long, too.
+// scaleDownSeconds is the time for which the load must be low before a server is removed. It is
+// about the time that a new server needs to start.
 const scaleDownSeconds = 300
 
 type autoscalerSpec struct {
@@ -37,8 +37,8 @@ type podsMetric struct {
 	Target map[string]string `yaml:"target"`
 }
 
-// autoscaler scales by the queue time. It grows when a server gets more load than it was tuned for;
-// CPU and GPU are busy before.
+// autoscaler scales by queue time. Queue time grows when a server gets more load than it was tuned
+// for. CPU and GPU are busy before that, so their use is no signal.
 func (d Deployment) autoscaler() object {
 	return d.object("autoscaling/v2", "HorizontalPodAutoscaler", d.Name, autoscalerSpec{
 		ScaleTargetRef: scaleTarget{"apps/v1", "Deployment", d.Name},
@@ -63,12 +63,12 @@ type adapterRule struct {
 	MetricsQuery string            `yaml:"metricsQuery"`
 }
 
-// rateWindow is what the metric is a mean over. A rate needs two samples, and Prometheus scrapes
-// once a minute by default.
+// rateWindow is the period over which the metric is averaged. A rate needs two samples, and
+// Prometheus scrapes once a minute by default.
 const rateWindow = "5m"
 
-// adapterRules are the adapter's values with the one rule that the autoscaler needs. Both counters
-// are Triton's. A pod without requests has a queue time of zero.
+// adapterRules returns the adapter's values with the one rule that the autoscaler needs. Both
+// counters are Triton's. The queue time of a pod without requests is zero.
 func adapterRules() any {
 	rate := func(counter string) string {
 		return fmt.Sprintf("sum by (<<.GroupBy>>) (rate(%s{<<.LabelMatchers>>}[%s]))", counter, rateWindow)

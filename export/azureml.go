@@ -8,20 +8,20 @@ import (
 	"time"
 )
 
-// azureSchemas is where Azure publishes the schemas that editors check the files by.
+// azureSchemas is the address of Azure's schemas. Editors check the files with them.
 const azureSchemas = "https://azuremlschemas.azureedge.net/latest/"
 
-// Azure's limits on a scoring request's time, and the factor of p99 that it is given: a request may
-// wait in a queue that a burst has filled.
+// Azure's limits on the time of a scoring request. The timeout is azureTimeoutP99 times p99, since
+// a request may wait in a queue that a burst has filled.
 const (
-	azureLeastTimeout = 5 * time.Second // the default
+	azureLeastTimeout = 5 * time.Second // Azure's default
 	azureMostTimeout  = 180 * time.Second
 	azureTimeoutP99   = 20
 )
 
 const azureDeploymentName = "blue"
 
-// AzureML is the target of an Azure ML online endpoint.
+// AzureML is the name of the target for Azure ML online endpoints.
 const AzureML = "azureml"
 
 //go:embed readme/azureml.md
@@ -30,7 +30,7 @@ var azuremlReadme string
 func azuremlTarget() target {
 	return target{
 		name: AzureML, about: "an online endpoint", readme: azuremlReadme, files: Deployment.azureml,
-		repository:   filepath.Join("models", "triton"), // Azure's no-code deployment looks for it there
+		repository:   filepath.Join("models", "triton"), // the place in which Azure's no-code deployment looks
 		instanceType: instanceType, notes: azureNotes,
 		commands: func(Deployment) []string {
 			return []string{
@@ -42,8 +42,7 @@ func azuremlTarget() target {
 }
 
 // azureml writes a model, an endpoint and a deployment for the Azure ML CLI (version 2), without
-// code of the user's. Azure brings Triton itself where a deployment has no code_configuration and
-// no environment.
+// user code. Azure supplies Triton for a deployment without code_configuration and environment.
 func (d Deployment) azureml() written {
 	var w written
 	tags := map[string]string{"written_by": "tuner"}
@@ -67,7 +66,7 @@ type azureModel struct {
 	Schema      string            `yaml:"$schema"`
 	Name        string            `yaml:"name"`
 	Type        string            `yaml:"type"`
-	Path        string            `yaml:"path"` // the folder that has the folder triton
+	Path        string            `yaml:"path"` // the folder that contains the folder triton
 	Description string            `yaml:"description"`
 	Tags        map[string]string `yaml:"tags"`
 }
@@ -93,15 +92,15 @@ type azureDeployment struct {
 	Tags            map[string]string `yaml:"tags"`
 }
 
-// azureRequests: by default Azure lets a single request at a time through to a server, with which
-// Triton has nothing to batch.
+// azureRequests sets the limits on requests. By default Azure sends one request at a time to a
+// server, so Triton could not batch.
 type azureRequests struct {
 	TimeoutMS     int64 `yaml:"request_timeout_ms"`
 	MaxConcurrent int   `yaml:"max_concurrent_requests_per_instance"`
 }
 
 type azureProbe struct {
-	InitialDelay     int `yaml:"initial_delay"` // seconds, as all times here
+	InitialDelay     int `yaml:"initial_delay"` // seconds, like all times here
 	Period           int `yaml:"period"`
 	Timeout          int `yaml:"timeout"`
 	SuccessThreshold int `yaml:"success_threshold"`
@@ -117,7 +116,7 @@ func (d Deployment) azureTimeout() int64 {
 	return min(max(azureTimeoutP99*d.P99, azureLeastTimeout), azureMostTimeout).Milliseconds()
 }
 
-// endpointName has three to 32 characters.
+// endpointName returns a name of three to 32 characters.
 func (d Deployment) endpointName() string {
 	name := strings.TrimRight(d.Name[:min(len(d.Name), 32)], "-")
 	if len(name) < 3 {
@@ -126,7 +125,7 @@ func (d Deployment) endpointName() string {
 	return name
 }
 
-// azureNotes name what differs on Azure from what was measured.
+// azureNotes describe how a server on Azure differs from the measured one.
 func azureNotes(d Deployment, o Options) []string {
 	var list []string
 	for _, r := range retirements {

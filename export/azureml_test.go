@@ -9,9 +9,10 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// azureFields are the fields of Azure's published schemas (the CLI's YAML references of model,
-// managed online endpoint and managed online deployment), with those that are required. A no-code
-// deployment of Triton must not have code_configuration and environment: they are left out.
+// azureFields are the fields of Azure's published schemas, with the required ones. They come from
+// the CLI's YAML references of model, managed online endpoint and managed online deployment. A
+// no-code deployment of Triton must not have code_configuration and environment, so the list omits
+// these.
 var azureFields = map[string]struct{ required, optional []string }{
 	"model.yml": {
 		[]string{"name", "path", "type"},
@@ -26,8 +27,10 @@ var azureFields = map[string]struct{ required, optional []string }{
 		[]string{"$schema", "description", "tags", "properties", "app_insights_enabled", "scale_settings", "request_settings", "liveness_probe",
 			"readiness_probe", "egress_public_network_access", "environment_variables", "model_mount_path", "data_collector"},
 	},
-	"deployment.yml request_settings":      {nil, []string{"request_timeout_ms", "max_concurrent_requests_per_instance"}}, // max_queue_wait_ms is deprecated
-	"deployment.yml environment_variables": {nil, []string{"ORT_DISABLE_TELEMETRY"}},                                      // any names are allowed
+	// max_queue_wait_ms is missing since it is deprecated
+	"deployment.yml request_settings": {nil, []string{"request_timeout_ms", "max_concurrent_requests_per_instance"}},
+	// any name is allowed
+	"deployment.yml environment_variables": {nil, []string{"ORT_DISABLE_TELEMETRY"}},
 	"deployment.yml liveness_probe":        {nil, []string{"initial_delay", "period", "timeout", "success_threshold", "failure_threshold"}},
 	"deployment.yml readiness_probe":       {nil, []string{"initial_delay", "period", "timeout", "success_threshold", "failure_threshold"}},
 }
@@ -63,7 +66,7 @@ func TestAzureFields(t *testing.T) {
 	}
 }
 
-// azureDocuments are the files' objects, and the objects in them, by name.
+// azureDocuments returns the objects of the files, and the objects inside them, by name.
 func azureDocuments(t *testing.T, files map[string]string) map[string]map[string]any {
 	t.Helper()
 	documents := map[string]map[string]any{}

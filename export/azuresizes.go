@@ -12,15 +12,15 @@ import (
 // azureSize is a machine that Azure offers.
 type azureSize struct {
 	name   string
-	gpu    string // "" without
+	gpu    string // "" without GPUs
 	gpus   int
 	cores  int
 	memory int64 // GiB
 }
 
-// azureSizes are machines that Azure offers for managed online endpoints (its list of the sizes
-// that they take) and has not announced to retire (its list of retired size series), smaller ones
-// first. Of those without GPUs these two families are the newest in the list.
+// azureSizes are machines for Azure's managed online endpoints, smaller ones first. They are in
+// Azure's list of supported sizes, and not in its list of retired size series. Among the sizes
+// without GPUs, these two families are the newest.
 var azureSizes = []azureSize{
 	{"Standard_D2as_v4", "", 0, 2, 8},
 	{"Standard_E2s_v3", "", 0, 2, 16},
@@ -52,11 +52,12 @@ var azureSizes = []azureSize{
 	{"Standard_NC80adis_H100_v5", "H100", 2, 80, 640},
 }
 
-// azureReserve is what a machine's own system and Azure's containers beside Triton are left of its
-// memory, in MiB: an estimate.
+// azureReserve is the memory for the machine's system and Azure's containers beside Triton, in MiB.
+// It is an estimate.
 const azureReserve = 1024
 
-// instanceType is the user's, or the smallest size with the server's cores, memory and GPUs.
+// instanceType returns the user's size, or the smallest one with the server's cores, memory and
+// GPUs.
 func instanceType(d Deployment, chosen string) (string, error) {
 	if chosen != "" {
 		return chosen, nil
@@ -81,8 +82,8 @@ func gpusText(n int, gpu string) string {
 	return fmt.Sprintf(" and %d × %s", n, gpu)
 }
 
-// azureGPU is the one kind of GPU that all models which compute on GPUs were measured on; "" for a
-// server without.
+// azureGPU returns the kind of GPU on which all models with GPUs were measured. It returns "" for a
+// server without GPUs.
 func azureGPU(d Deployment) (string, error) {
 	if d.GPUs == 0 {
 		return "", nil
@@ -103,7 +104,7 @@ func azureGPU(d Deployment) (string, error) {
 		cmp.Or(strings.Join(slices.Sorted(maps.Keys(names)), ", "), "they are not known"))
 }
 
-// kindOfGPU is a GPU's kind as azureSizes has it, from its name; "" for others.
+// kindOfGPU returns a GPU's kind as azureSizes names it, from the GPU's name; "" for others.
 func kindOfGPU(name string) string {
 	for _, size := range azureSizes {
 		if size.gpu != "" && regexp.MustCompile(`\b`+size.gpu+`\b`).MatchString(name) {
@@ -113,9 +114,9 @@ func kindOfGPU(name string) string {
 	return ""
 }
 
-// retirements are the dates on which Azure takes sizes out of service, after its list of retired
-// size series and the guides that it leads to: series that endpoints take, or that models were once
-// measured on.
+// retirements are the dates on which Azure retires sizes, from its list of retired size series and
+// the linked guides. It has the series that endpoints support, and those on which models were
+// measured earlier.
 var retirements = []struct {
 	sizes *regexp.Regexp
 	date  string

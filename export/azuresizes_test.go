@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// on is the result of another GPU than an A100.
+// on makes the result one of another GPU than an A100.
 func on(gpuName string) []string {
 	replace := slices.Clone(gpu())
 	replace[len(replace)-1] = strings.ReplaceAll(replace[len(replace)-1], "NVIDIA A100 80GB PCIe", gpuName)
@@ -32,8 +32,8 @@ func TestInstanceType(t *testing.T) {
 	peak := func(bytes string) Model { return parsed(t, `"value": 290000000`, `"value": `+bytes) }
 	another := func(m Model) Model { m.Name = "another"; return m }
 
-	// 2 cores; the peak × 1.3 and 256 MiB for Triton, and 1 GiB that Azure keeps: of 4 GB 6.1 GiB,
-	// of 5 GB 7.3, of 6 GB 8.5, of 13 GB 17.
+	// A server needs 2 cores, the peak × 1.3, 256 MiB for Triton, and 1 GiB that Azure keeps. In
+	// GiB: 6.1 for 4 GB, 7.3 for 5 GB, 8.5 for 6 GB, 17 for 13 GB.
 	check(nil, "Standard_D2as_v4", parsed(t))
 	check(nil, "Standard_D2as_v4", peak("5000000000"))
 	check(nil, "Standard_E2s_v3", peak("6000000000"))
@@ -44,16 +44,17 @@ func TestInstanceType(t *testing.T) {
 
 	check(nil, "Standard_NC24ads_A100_v4", parsed(t, gpu()...))
 	check(nil, "Standard_NC4as_T4_v3", parsed(t, on("Tesla T4")...))
-	check(nil, "Standard_NC24ads_A100_v4", parsed(t), another(parsed(t, gpu()...))) // the first is of CPUs
+	check(nil, "Standard_NC24ads_A100_v4", parsed(t), another(parsed(t, gpu()...))) // the first model runs on CPUs only
 	check(nil, "GPUs like those that were measured (NVIDIA A100 80GB PCIe, Tesla T4)", parsed(t, gpu()...), another(parsed(t, on("Tesla T4")...)))
-	check(nil, "GPUs like those that were measured (NVIDIA T400)", parsed(t, on("NVIDIA T400")...)) // no T4
+	// the T400 is not a T4
+	check(nil, "GPUs like those that were measured (NVIDIA T400)", parsed(t, on("NVIDIA T400")...))
 	check(nil, "GPUs like those that were measured (they are not known)", parsed(t, append(gpu(), measuredOn("server", "remote")...)...))
 	check(func(o *Options) { o.GPUs = 4 }, "Standard_NC96ads_A100_v4", parsed(t, gpu()...))
 	check(func(o *Options) { o.GPUs = 3 }, "3 cores, 640 MiB and 3 × A100: name one with --instance-type", parsed(t, gpu()...))
 	check(func(o *Options) { o.GPUs = 0 }, "--gpus 0: the tuned configuration needs 1", parsed(t, gpu()...))
 }
 
-// No size that is chosen is one that Azure retires, and of those that fit the smallest comes first.
+// Azure retires none of the chosen sizes. The smallest size that fits comes first.
 func TestAzureSizes(t *testing.T) {
 	t.Parallel()
 	for i, size := range azureSizes {

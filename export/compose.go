@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// prometheusImage scrapes the metrics beside Triton.
+// prometheusImage runs beside Triton and scrapes its metrics.
 const prometheusImage = "prom/prometheus:v2.55.1"
 
-// Compose is the target of a Docker Compose project.
+// Compose is the name of the target for Docker Compose projects.
 const Compose = "compose"
 
 //go:embed readme/compose.md
@@ -23,7 +23,7 @@ func composeTarget() target {
 	}
 }
 
-// compose writes a Docker Compose project: Triton, and Prometheus that scrapes it.
+// compose writes a Docker Compose project with Triton, and with Prometheus to scrape it.
 func (d Deployment) compose() written {
 	var w written
 	w.add("compose.yaml", "docker compose up -d; Prometheus is at http://localhost:9090.", d.project())
@@ -92,7 +92,8 @@ func (d Deployment) project() project {
 		Ports:     []string{published(portHTTP), published(portGRPC)},
 		Volumes:   []string{"./" + d.repository() + ":" + modelsMount + ":ro"},
 		SharedMem: fmt.Sprintf("%dm", sharedMemory),
-		Ulimits:   map[string]int{"memlock": -1, "stack": 67108864}, // NVIDIA's advice: pinned memory, and the stacks of large graphs
+		// NVIDIA's advice for pinned memory and the stacks of large graphs
+		Ulimits: map[string]int{"memlock": -1, "stack": 67108864},
 		Healthcheck: &healthcheck{
 			Test:     append([]string{"CMD"}, d.askReady(portHTTP)...),
 			Interval: "10s", Timeout: "3s", Retries: 3, StartPeriod: composeDuration(d.LoadTime),
@@ -106,7 +107,7 @@ func (d Deployment) project() project {
 	}}}
 }
 
-// published is a port of the container as that of the machine.
+// published maps a container's port to the same port of the machine.
 func published(port int) string { return fmt.Sprintf("%d:%d", port, port) }
 
 func composeDuration(d time.Duration) string { return fmt.Sprintf("%ds", int(d.Seconds())) }
@@ -114,7 +115,7 @@ func composeDuration(d time.Duration) string { return fmt.Sprintf("%ds", int(d.S
 func (d Deployment) composeLimits() composeLimits {
 	l := composeLimits{Limits: map[string]string{"cpus": strconv.Itoa(d.CPUs)}}
 	if d.Memory > 0 {
-		l.Limits["memory"] = fmt.Sprintf("%dM", d.Memory) // compose's M is a MiB
+		l.Limits["memory"] = fmt.Sprintf("%dM", d.Memory) // M means MiB in Compose
 	}
 	if d.GPUs > 0 {
 		l.Reservations = &reservations{[]device{{"nvidia", d.GPUs, []string{"gpu"}}}}

@@ -16,9 +16,10 @@ import (
 	"tuner/ort/provider"
 )
 
-// What the user leaves out.
+// Defaults for options that the user omits.
 const (
-	DefaultImage       = "nvcr.io/nvidia/tritonserver:24.10-py3" // the release that `make -C lab conformance` compares the engine with
+	// DefaultImage: the release with which `make -C lab conformance` compares the engine
+	DefaultImage       = "nvcr.io/nvidia/tritonserver:24.10-py3"
 	DefaultGPUResource = "nvidia.com/gpu"
 	DefaultReplicas    = 1
 	DefaultMaxReplicas = 3
@@ -34,21 +35,25 @@ const (
 
 // Options are the user's inputs, the same for every target.
 type Options struct {
-	Inputs       []string // folders of analyzed campaigns, at least one
-	Name         string   // of what is deployed; "" derives it from the model's
-	Image        string   // of Triton, with its tag
-	GPUs         int      // of each server; GPUsAsMeasured: as many as the configurations were measured on
-	GPUResource  string   // by which Kubernetes counts GPUs: nvidia.com/gpu, or a MIG profile's
-	Replicas     int      // servers, ≥ 1
-	MaxReplicas  int      // to which the autoscaler may raise them; no more than Replicas: no autoscaler
+	Inputs       []string // output folders of analyzed campaigns, at least one
+	Name         string   // name of the deployment; "" derives it from the model's
+	Image        string   // Triton's image, with its tag
+	GPUs         int      // GPUs per server; GPUsAsMeasured: as many as in the measurement
+	GPUResource  string   // Kubernetes' resource name for GPUs: nvidia.com/gpu, or that of a MIG profile
+	Replicas     int      // number of servers, ≥ 1
+	MaxReplicas  int      // largest number of servers; an autoscaler is made if it exceeds Replicas
 	ControlMode  string   // Triton's model control mode
-	HostPolicies []string // POLICY,SETTING=VALUE, as tritonserver's --host-policy has them
-	Storage      string   // where a cluster finds the repository: pvc://CLAIM[/PATH], s3://…; "" a claim of its own
-	InstanceType string   // Azure's size of a machine; "" derives it from the machine that was measured
-	ShareFiles   bool     // the models' files may be hard links to those of the inputs: for an export that stays beside them
+	HostPolicies []string // POLICY,SETTING=VALUE, as in tritonserver's --host-policy
+	// Storage: the cluster's storage with the repository: pvc://CLAIM[/PATH], s3://…; "" a claim of
+	// its own
+	Storage      string
+	InstanceType string // Azure machine size; "" derives it from the measured machine
+	// ShareFiles: make hard links to the inputs' model files instead of copies: for an export that
+	// stays beside them
+	ShareFiles bool
 }
 
-// DefaultOptions are the options of a user who gives none.
+// DefaultOptions returns the options of a user who sets none.
 func DefaultOptions() Options {
 	return Options{
 		Image: DefaultImage, GPUs: GPUsAsMeasured, GPUResource: DefaultGPUResource, Replicas: DefaultReplicas, MaxReplicas: DefaultMaxReplicas,
@@ -56,36 +61,37 @@ func DefaultOptions() Options {
 	}
 }
 
-// environment are the variables of a server. They keep the ONNX Runtime of an image from reporting
-// to its maker.
+// environment returns a server's variables. They stop the image's ONNX Runtime from sending
+// telemetry to its maker.
 func environment() map[string]string { return map[string]string{telemetry.Variable: telemetry.Off} }
 
-// Deployment is what every target writes down.
+// Deployment has the values that every target writes.
 type Deployment struct {
-	Target          string
-	Name            string // a DNS-1035 label: of services, endpoints, charts
-	Models          []Model
-	Image           string
-	Arguments       []string // of tritonserver, beside the repository
-	CPUs            int      // cores of a server
-	Memory          int64    // MiB of a server; 0: unknown
-	GPUs            int
-	GPUResource     string
-	Replicas        int
-	MaxReplicas     int
-	Storage         storage
-	InstanceType    string
-	Concurrency     int           // requests in flight that a server was tuned for, of all models together
-	QueueTime       time.Duration // mean time of all models' requests in the queue, beyond which one more server is worth it
-	LoadTime        time.Duration // that a server may take until it is ready
-	P99             time.Duration // the largest of the models'
+	Target       string
+	Name         string // a DNS-1035 label for services, endpoints and charts
+	Models       []Model
+	Image        string
+	Arguments    []string // of tritonserver, without the repository
+	CPUs         int      // cores per server
+	Memory       int64    // MiB per server; 0: unknown
+	GPUs         int
+	GPUResource  string
+	Replicas     int
+	MaxReplicas  int
+	Storage      storage
+	InstanceType string
+	Concurrency  int // requests in flight for which a server was tuned, over all models
+	// QueueTime: mean queue time of all models' requests at which a further server pays off
+	QueueTime       time.Duration
+	LoadTime        time.Duration // longest time until a server is ready
+	P99             time.Duration // largest p99 of all models
 	RepositoryBytes int64
-	Notes           []string // what a platform engineer should know, in sentences
+	Notes           []string // facts for a platform engineer, in sentences
 
 	target target
 }
 
-// ResourcesText says what a server asks for: "2 cores, 512 MiB, 1 × nvidia.com/gpu".
+// ResourcesText lists the resources of a server: "2 cores, 512 MiB, 1 × nvidia.com/gpu".
 func (d Deployment) ResourcesText() string {
 	text := words.Count(d.CPUs, "core")
 	if d.Memory > 0 {
@@ -97,19 +103,19 @@ func (d Deployment) ResourcesText() string {
 	return text
 }
 
-// How resources follow from measurements.
+// Constants that turn measurements into resources.
 const (
 	mebibyte     = 1 << 20
-	memorySpare  = 1.3 // the measured peak is of a few seconds
-	memoryServer = 256 // MiB that a Triton takes more than the engine that was measured, without a model
+	memorySpare  = 1.3 // factor, since the measured peak covers only a few seconds
+	memoryServer = 256 // MiB that Triton without a model needs more than the measured engine
 	memoryStep   = 64  // MiB
-	queueShare   = 0.1 // of p99, the least queue time that is worth a further server
+	queueShare   = 0.1 // share of p99; the smallest queue time for which a further server pays off
 
 	leastLoad         = 5 * time.Minute
-	leastLoadBuilding = 30 * time.Minute // of a provider that builds its engines then
-	loadSpare         = 3                // other disks, and files that no cache holds
+	leastLoadBuilding = 30 * time.Minute // for a provider that builds its engines while loading
+	loadSpare         = 3                // factor for other disks and files outside the cache
 
-	sharedMemory = 256 // MiB of /dev/shm, which containers have 64 of: for tensors that clients hand over in memory
+	sharedMemory = 256 // MiB of /dev/shm for tensors that clients pass in shared memory; containers have 64 by default
 )
 
 // newDeployment derives a deployment. It reports all mistakes in the options together.
@@ -125,7 +131,7 @@ func newDeployment(t target, models []Model, o Options) (Deployment, error) {
 		d.Name = defaultName(models)
 	}
 	d.Storage = newStorage(o.Storage, d.Name)
-	least, measured := 0, 0 // GPUs
+	least, measured := 0, 0 // numbers of GPUs
 	for _, m := range models {
 		least, measured = max(least, m.leastGPUs()), max(measured, m.GPUs())
 		d.CPUs += cores(m)
@@ -149,8 +155,8 @@ func newDeployment(t target, models []Model, o Options) (Deployment, error) {
 	return d, nil
 }
 
-// The forms of the options. They reach shells, YAML and paths, so they may hold nothing with a
-// meaning there.
+// The forms of the options. The values go into shells, YAML and paths, so special characters are
+// refused.
 var (
 	imagePattern      = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/:@-]*$`)
 	resourcePattern   = regexp.MustCompile(`^([a-z0-9]([a-z0-9.-]*[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`)
@@ -158,7 +164,7 @@ var (
 	instancePattern   = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 )
 
-// mostReplicas bounds both numbers of servers, to find slips of the finger.
+// mostReplicas limits both numbers of servers, to detect typing errors.
 const mostReplicas = 1000
 
 func checkOptions(t target, models []Model, o Options) []error {
@@ -196,7 +202,7 @@ func checkOptions(t target, models []Model, o Options) []error {
 	return errs
 }
 
-// imageTag is the tag of an image, or its digest; "" without either.
+// imageTag returns the tag of an image, or its digest; "" without either.
 func imageTag(image string) string {
 	if _, digest, ok := strings.Cut(image, "@"); ok {
 		return digest
@@ -205,8 +211,8 @@ func imageTag(image string) string {
 	return tag
 }
 
-// arguments are those of tritonserver. The configurations are complete, so Triton must not complete
-// them. A model that fails to load ends the server, so that the failure shows at once.
+// arguments returns those of tritonserver. The configurations are complete, so Triton must not
+// complete them. A model that fails to load ends the server, so the failure shows at once.
 func arguments(models []Model, o Options) []string {
 	args := []string{"--model-control-mode=" + o.ControlMode}
 	if o.ControlMode == ControlExplicit {
@@ -221,9 +227,9 @@ func arguments(models []Model, o Options) []string {
 	return args
 }
 
-// cores is the number of cores for a model: the threads of its instances, or the cores that the
-// server used and one more, where that is larger. It is at most the number of the measured machine.
-// On GPUs threads hardly compute, so only the use counts.
+// cores returns the number of cores for a model: the threads of its instances, or the used cores
+// plus one if that is larger. It is at most the number of cores of the measured machine. On GPUs,
+// threads hardly compute, so only the use counts.
 func cores(m Model) int {
 	used := 1 + int(math.Ceil(min(m.Values[measure.CPU].Value, mostCount)))
 	if m.GPUs() > 0 {
@@ -239,8 +245,8 @@ func cores(m Model) int {
 	return min(m.Host.UsableCores(), wanted)
 }
 
-// memory is the memory of a server with all models, in MiB: the measured peaks with a margin, and
-// Triton's own memory. It is 0 where a peak is unknown.
+// memory returns the memory of a server with all models, in MiB: the measured peaks with a margin,
+// plus Triton's own memory. It returns 0 if a peak is unknown.
 func memory(models []Model) int64 {
 	bytes := 0.0
 	for _, m := range models {
@@ -253,12 +259,13 @@ func memory(models []Model) int64 {
 	return int64(steps) * memoryStep
 }
 
-// queueTime is the mean queue time of all models' requests at their tuned loads. Each model counts
-// by its requests per second, as in the autoscaler's metric, which is one mean for a server. Where
-// requests hardly wait, a share of p99 takes the place of the queue time: a queue within the noise
-// needs no further server.
+// queueTime returns the mean queue time of all models' requests at their tuned loads.
+//
+// Each model is weighted by its requests per second, like the autoscaler's metric, which is one
+// mean per server. If requests hardly wait, it returns a share of p99 instead, since a queue within
+// the noise needs no further server.
 func queueTime(models []Model) time.Duration {
-	waited, requests := 0.0, 0.0 // s, and their number, in a second
+	waited, requests := 0.0, 0.0 // s, and number of requests, per second
 	for _, m := range models {
 		rate := m.Values[measure.Throughput].Value / float64(m.Load.BatchSize)
 		waited += rate * max(m.Values[measure.QueueTime].Value, queueShare*m.Values[measure.LatencyP99].Value)
@@ -267,7 +274,7 @@ func queueTime(models []Model) time.Duration {
 	return seconds(waited / requests).Round(time.Microsecond)
 }
 
-// loadTime bounds the time in which a server loads its models, one after the other.
+// loadTime returns the longest time in which a server loads its models, one after the other.
 func loadTime(models []Model) time.Duration {
 	least, measured := leastLoad, time.Duration(0)
 	for _, m := range models {

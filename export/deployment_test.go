@@ -13,17 +13,17 @@ import (
 	"tuner/report/result"
 )
 
-// tritonName is what result.json calls the other server of measuredOn.
+// tritonName is the name in result.json for the other server of measuredOn.
 const tritonName = "triton 2.51.0 at gpu7:8001"
 
-// measuredOn makes the result one of another server than the bundled engine: field is server or
-// finals, mode as in the profile.
+// measuredOn makes the result one of another server than the bundled engine. field is server or
+// finals. mode has the values of the profile.
 func measuredOn(field, mode string) []string {
 	return []string{`"machine_fingerprint"`, fmt.Sprintf(`%q: {"mode": %q}, "machine_fingerprint"`, field, mode),
 		`"load": {`, fmt.Sprintf(`"server": %q, "load": {`, tritonName)}
 }
 
-// configured is a model with a configuration, of which nothing was measured.
+// configured returns a model with a configuration and no measurements.
 func configured(t *testing.T, config string) Model {
 	t.Helper()
 	m := Model{Name: "m"}
@@ -38,8 +38,8 @@ func configured(t *testing.T, config string) Model {
 	return m
 }
 
-// Of a server that ran already nothing is known but the figures: this machine bounds nothing, and
-// the memory is that of another whole machine.
+// For a server that was running already only the figures are known. This machine's size does not
+// limit the cores, and the memory figure covers the server's whole machine.
 func TestServers(t *testing.T) {
 	t.Parallel()
 	const both = `"server": {"mode": "remote"}, "finals": {"mode": "bundled"}, "machine_fingerprint"`
@@ -47,14 +47,15 @@ func TestServers(t *testing.T) {
 		name     string
 		replace  []string
 		server   string
-		cores    int // of 8 threads; the machine of the result has 2
+		cores    int // of 8 threads; the result's machine has 2 cores
 		memory   float64
 		machines string
 	}{
 		{"the bundled engine", nil, "", 2, 290e6, "Formula"},
 		{"one that was launched", measuredOn("server", "local"), tritonName, 2, 290e6, "Formula"},
 		{"one that ran already", measuredOn("server", "remote"), tritonName, 8, 0, tritonName},
-		{"finals on one that ran already", measuredOn("finals", "remote"), tritonName, 8, 290e6, tritonName}, // the search knows the engine's memory
+		// the search measured the engine's memory
+		{"finals on one that ran already", measuredOn("finals", "remote"), tritonName, 8, 290e6, tritonName},
 		{"finals on the bundled engine", []string{`"machine_fingerprint"`, both}, "", 2, 290e6, "Formula"},
 	} {
 		m := parsed(t, append([]string{`"instance_count": 2`, `"instance_count": 8`}, test.replace...)...)
@@ -75,8 +76,8 @@ func TestServers(t *testing.T) {
 	}
 }
 
-// The machine's own finals do not make the memory that a remote server told during the search the
-// engine's.
+// A remote server reported the memory during the search. It must not count as the engine's memory,
+// although the finals ran on this machine.
 func TestRemoteMemoryIsNotCounted(t *testing.T) {
 	t.Parallel()
 	d := result.Result{Origin: &result.Origin{Server: &journal.ServerInfo{Mode: modeRemote}, Finals: &journal.ServerInfo{Mode: modeBundled}}}
@@ -90,8 +91,8 @@ func TestRemoteMemoryIsNotCounted(t *testing.T) {
 	}
 }
 
-// In results without one figure of a configuration the peak may be of any load, and of the
-// search: an engine that was configured anew does not load its model under every load.
+// Some results have no single memory figure for a configuration. Their peak may come from any load
+// and from the search, since an engine does not reload its model at every load.
 func TestPeak(t *testing.T) {
 	t.Parallel()
 	at := func(concurrency int, values, searched float64) result.Point {
@@ -109,8 +110,8 @@ func TestPeak(t *testing.T) {
 			t.Errorf("%+v: %g bytes, %v; want 5e8", points, m.Memory, err)
 		}
 	}
-	// The configuration's own figure goes before those of its points, and is the report's. 400 MB ×
-	// 1.3 are 496 MiB, and 256 MiB, in steps of 64.
+	// The configuration's own figure replaces those of its points, as in the report. 400 MB × 1.3
+	// is 496 MiB. 256 MiB are added, in steps of 64.
 	m := parsed(t, "\n      \"memory\": {\n        \"value\": 290000000", "\n      \"memory\": {\n        \"value\": 400000000")
 	d := Deployment{Models: []Model{m}}
 	if got := memory(d.Models); got != 768 || !strings.Contains((view{d}).Rows()[0], "400 MB") {
@@ -118,8 +119,8 @@ func TestPeak(t *testing.T) {
 	}
 }
 
-// Cores are the instances' threads, or what the server used and one more, and no more than the
-// machine had.
+// The number of cores is the number of the instances' threads, or the used cores plus one. It is at
+// most the number of the machine.
 func TestCores(t *testing.T) {
 	t.Parallel()
 	const (
@@ -139,7 +140,7 @@ func TestCores(t *testing.T) {
 			t.Errorf("%s: %d cores, want %d", name, got, want)
 		}
 	}
-	check("threads", intra4, 32, 2, 3.2, 8)                  // 2 · 4, and ⌈3.2⌉ + 1 is less
+	check("threads", intra4, 32, 2, 3.2, 8)                  // 2 · 4; ⌈3.2⌉ + 1 is less
 	check("the server's own threads", intra1, 32, 2, 2.1, 4) // ⌈2.1⌉ + 1
 	check("the whole machine", intra1, 2, 2, 1.9, 2)
 	check("operators side by side", intra4+inter3+parallel, 32, 2, 1, 12) // 2 · (4 + 3 − 1)
@@ -147,13 +148,13 @@ func TestCores(t *testing.T) {
 	check("any number", "", 32, 2, 1, 32)
 	check("any number side by side", intra4+parallel, 32, 2, 1, 32)
 	check("OpenVINO's threads", intra1+three, 32, 2, 1, 6)
-	check("OpenVINO's choice", intra1+openVINO, 32, 2, 1, 32) // ONNX Runtime's threads are not OpenVINO's
+	check("OpenVINO's choice", intra1+openVINO, 32, 2, 1, 32) // ONNX Runtime's threads do not count for OpenVINO
 	check("an unknown machine", intra4, 0, 2, 0, 8)
 	check("GPUs", intra4+`instance_group { count: 2 kind: KIND_GPU }`, 32, 2, 1.9, 3)
 }
 
-// A server has the GPUs up to the last one that is listed, and without a list those of the machine
-// that was measured.
+// A server has the GPUs up to the last one in the list. Without a list it has those of the measured
+// machine.
 func TestGPUs(t *testing.T) {
 	t.Parallel()
 	check := func(groups string, machine, want, least int) {
@@ -168,12 +169,12 @@ func TestGPUs(t *testing.T) {
 	check(`instance_group { count: 1 kind: KIND_GPU gpus: [1] }`, 4, 2, 2)
 	check(`instance_group { count: 1 kind: KIND_GPU gpus: [2] } instance_group { count: 1 kind: KIND_GPU gpus: [0] }`, 4, 3, 3)
 	check(`instance_group { count: 1 kind: KIND_GPU }`, 4, 4, 1)
-	check(`instance_group { count: 1 kind: KIND_GPU }`, 0, 1, 1) // a machine that is not known
+	check(`instance_group { count: 1 kind: KIND_GPU }`, 0, 1, 1) // an unknown machine
 	check(`instance_group { count: 1 kind: KIND_CPU }`, 4, 0, 0)
 }
 
-// The target is the mean of all requests, as the metric is: a model counts by its requests per
-// second, not by its inferences.
+// Target and metric are means over all requests. A model is weighted by its requests per second,
+// not by its inferences.
 func TestQueueTime(t *testing.T) {
 	t.Parallel()
 	model := func(batch int, throughput, queue, p99 float64) Model {
@@ -188,6 +189,6 @@ func TestQueueTime(t *testing.T) {
 	}
 	check(9*time.Millisecond, model(4, 400, 0.009, 0.05))
 	check(2*time.Millisecond, model(1, 300, 0, 0.02)) // a tenth of p99
-	// 300 requests wait 1 ms, and 400 / 4 = 100 wait 9 ms: (0.3 s + 0.9 s) / 400.
+	// 300 requests wait 1 ms, and 400 / 4 = 100 wait 9 ms. The mean is (0.3 s + 0.9 s) / 400.
 	check(3*time.Millisecond, model(1, 300, 0.001, 0.005), model(4, 400, 0.009, 0.05))
 }

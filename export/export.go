@@ -1,11 +1,11 @@
-// Package export writes deployment files for what `tuner analyze` found: a Triton repository with a
-// docker run line, Kubernetes manifests, a Helm chart, a KServe InferenceService, a Docker Compose
-// project, or an Azure ML online endpoint.
+// Package export writes deployment files for the result of `tuner analyze`: a Triton repository
+// with a docker run line, Kubernetes manifests, a Helm chart, a KServe InferenceService, a Docker
+// Compose project, or an Azure ML online endpoint.
 //
-// It stands behind the report. It reads result.json and the deployable repository beside it, and
-// derives one Deployment from them and the user's options. Each target writes that down, so image,
-// resources and arguments agree everywhere. It measures nothing, contacts nothing, and decides
-// nothing that the result has not decided.
+// It comes after the report. It reads result.json and the deployable repository beside it. From
+// these and the user's options it derives one Deployment. Each target writes the same Deployment,
+// so image, resources and arguments agree everywhere. It measures nothing, contacts nothing, and
+// adds no decisions to those of the result.
 package export
 
 import (
@@ -21,7 +21,7 @@ import (
 	"tuner/model/modelrepo"
 )
 
-// InputError says that the user's input cannot be exported. The program ends with exit code 2.
+// InputError means that the user's input cannot be exported. The program ends with exit code 2.
 type InputError struct{ Err error }
 
 func (e *InputError) Error() string { return e.Err.Error() }
@@ -32,7 +32,7 @@ func (e *InputError) ExitCode() int { return exit.Usage }
 
 func inputErrorf(format string, args ...any) error { return &InputError{fmt.Errorf(format, args...)} }
 
-// InfeasibleError says that a campaign found nothing to deploy. The program ends with exit code 5.
+// InfeasibleError means that a campaign found nothing to deploy. The program ends with exit code 5.
 type InfeasibleError struct{ Err error }
 
 func (e *InfeasibleError) Error() string { return e.Err.Error() }
@@ -47,16 +47,17 @@ type file struct {
 	text []byte
 }
 
-// Export is what was written.
+// Export describes a written export.
 type Export struct {
 	Deployment Deployment
-	Files      []string // relative to the folder, in order; a model's folder stands for all files in it
-	Next       []string // commands that apply it, to be run in the folder
+	// Files: relative to the folder, in order; a model's folder stands for all its files
+	Files []string
+	Next  []string // commands that apply it, to be run in that folder
 }
 
-// Write exports the analyzed campaigns of o to a target. The folder must not exist, and appears
-// whole or not at all. The error is an *InputError for what the user can fix, an *InfeasibleError
-// where nothing satisfies the constraints.
+// Write exports the analyzed campaigns of o to a target. The folder must not exist. It is written
+// completely or not at all. The error is an *InputError if the user can fix it, and an
+// *InfeasibleError if nothing satisfies the constraints.
 func Write(name, dir string, o Options) (Export, error) {
 	t, ok := targetOf(name)
 	if !ok {
@@ -103,13 +104,13 @@ func write(t target, dir string, o Options) (Export, error) {
 	return e, err
 }
 
-// repository is the repository's folder in the export.
+// repository returns the repository's folder in the export.
 func (d Deployment) repository() string {
 	return cmp.Or(d.target.repository, repositoryFolder)
 }
 
-// copyModels copies the models' deployable folders, with hard links where share says so, and
-// returns their size.
+// copyModels copies the models' deployable folders and returns their size in bytes. If share is
+// set, it makes hard links.
 func copyModels(repository string, models []Model, share bool) (int64, error) {
 	if err := os.MkdirAll(repository, 0o755); err != nil {
 		return 0, fmt.Errorf("cannot make folder %q: %w", repository, durable.Cause(err))

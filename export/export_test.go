@@ -20,14 +20,14 @@ import (
 	"tuner/report/result"
 )
 
-// defaults are the options of a user who gives nothing but inputs.
+// defaults returns the options of a user who gives only inputs.
 func defaults(inputs ...string) Options {
 	o := DefaultOptions()
 	o.Inputs = inputs
 	return o
 }
 
-// analyzed makes a folder as `tuner analyze` leaves it, from package report's golden result with
+// analyzed makes an output folder of `tuner analyze` from package report's golden result, with
 // texts replaced.
 func analyzed(t *testing.T, replace ...string) string {
 	t.Helper()
@@ -42,7 +42,7 @@ func analyzed(t *testing.T, replace ...string) string {
 	}
 	m, err := parseResult(result.FileName, []byte(changed))
 	if err != nil {
-		return dir // the test is about what is wrong with it
+		return dir // the test needs the broken folder
 	}
 	c := modelconfig.Clone(m.Config)
 	if err := modelrepo.Write(filepath.Join(dir, "repository"), modelrepo.Source{Path: "../testdata/ort/add_sub.onnx", Digest: "d"}, c); err != nil {
@@ -59,7 +59,7 @@ func gpu() []string {
     }`, `"memory": {"total": 16000000000}, "gpus": [{"name": "NVIDIA A100 80GB PCIe"}]`}
 }
 
-// parsed is package report's golden result with texts replaced.
+// parsed reads package report's golden result with texts replaced.
 func parsed(t *testing.T, replace ...string) Model {
 	t.Helper()
 	text, err := os.ReadFile("../report/testdata/found.json")
@@ -73,7 +73,7 @@ func parsed(t *testing.T, replace ...string) Model {
 	return m
 }
 
-// exported exports and decodes what stands at a path of one of the files.
+// exported exports, and decodes the value at a path in one of the files.
 func exported(t *testing.T, target, file string, o Options, into any, at ...string) {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "deploy")
@@ -105,7 +105,8 @@ func exported(t *testing.T, target, file string, o Options, into any, at ...stri
 	}
 }
 
-// tree reads all files below a folder but the model's, by their paths. Temporary folders become IN.
+// tree reads all files below a folder except the model's, by their paths. Temporary folders become
+// IN.
 func tree(t *testing.T, dir string, inputs ...string) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -126,8 +127,8 @@ func tree(t *testing.T, dir string, inputs ...string) map[string]string {
 	return found
 }
 
-// TestGoldens exports every target. The configuration, which is the same in all, is in the first
-// alone, and the chart's templates and schema are not there: they are files of this package.
+// TestGoldens exports every target. The configuration is the same in all, so only the first has it.
+// The chart's templates and schema are omitted, since they are files of this package.
 func TestGoldens(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -175,7 +176,7 @@ func TestGoldens(t *testing.T) {
 	}
 }
 
-// Several models are served by one server, with the sum of what each takes.
+// One server serves several models with the sum of their resources.
 func TestSeveralModels(t *testing.T) {
 	t.Parallel()
 	first, second := analyzed(t), analyzed(t, "minilm", "resnet")
@@ -185,8 +186,8 @@ func TestSeveralModels(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := e.Deployment
-	// Each model: 2 instances of 1 thread, concurrency 16, a peak of 290 MB: 2 · 290e6 · 1.3 B =
-	// 719 MiB, and 256 MiB, in steps of 64.
+	// Each model has 2 instances of 1 thread, concurrency 16 and a peak of 290 MB. 2 · 290e6 · 1.3
+	// B is 719 MiB. 256 MiB are added, in steps of 64.
 	if d.Name != "triton" || d.CPUs != 4 || d.Concurrency != 32 || d.Memory != 1024 {
 		t.Errorf("name %q, %d cores, concurrency %d, %d MiB; want triton, 4, 32, 1024", d.Name, d.CPUs, d.Concurrency, d.Memory)
 	}
@@ -200,7 +201,7 @@ func TestSeveralModels(t *testing.T) {
 	}
 }
 
-// A failure in the middle leaves nothing: neither the folder nor a temporary one beside it.
+// A failure in the middle leaves neither the folder nor a temporary one beside it.
 func TestNothingHalfWritten(t *testing.T) {
 	t.Parallel()
 	in, parent := analyzed(t), t.TempDir()
@@ -221,7 +222,7 @@ func TestDNSLabel(t *testing.T) {
 	for text, want := range map[string]string{
 		"minilm": "minilm", "BERT_Squad.v1": "bert-squad-v1", "7b": "m-7b", "__": "model", "": "model", "-a-": "a", "a__b": "a-b",
 		"naïve": "na-ve", "x: y\n": "x-y", "${HOME}; rm -rf /": "home-rm-rf",
-		strings.Repeat("a", 39) + "-bc": strings.Repeat("a", 39), // cut after 40 characters, and no dash at the end
+		strings.Repeat("a", 39) + "-bc": strings.Repeat("a", 39), // cut after 40 characters, without a dash at the end
 	} {
 		if got := dnsLabel(text); got != want {
 			t.Errorf("%q becomes %q, want %q", text, got, want)
@@ -269,7 +270,7 @@ func TestImageTag(t *testing.T) {
 	}
 }
 
-// The machines of all models are named, each once, with the GPUs of those that compute on them.
+// The README names the machine of each model once, with the GPUs of models that compute on them.
 func TestMachines(t *testing.T) {
 	t.Parallel()
 	d := Deployment{Models: []Model{parsed(t), parsed(t, gpu()...), parsed(t, `"model": "Formula"`, `"model": "Other | CPU"`)}}
@@ -308,8 +309,7 @@ func TestBadResults(t *testing.T) {
 	}
 }
 
-// FuzzResult: whatever stands in result.json, it is an error or a model from which every target can
-// be written.
+// Any content of result.json gives an error, or a model that every target can write.
 func FuzzResult(f *testing.F) {
 	for _, name := range []string{"found.json", "variants.json", "infeasible.json"} {
 		text, err := os.ReadFile(filepath.Join("../report/testdata", name))
@@ -346,8 +346,7 @@ func FuzzResult(f *testing.F) {
 	})
 }
 
-// FuzzManifest: whatever stands in export.json, it is an error or a manifest that is written and
-// read as it is.
+// Any content of export.json gives an error, or a manifest that survives writing and reading.
 func FuzzManifest(f *testing.F) {
 	f.Add([]byte(`{"format":1,"repository":"model_repository","models":[{"name":"m","load":{"concurrency":1,"batch_size":1},"throughput":{"value":1}}]}`))
 	f.Add([]byte(`{"format":1,"repository":"../x","models":[{"name":"../m"}]}`))
@@ -366,7 +365,7 @@ func FuzzManifest(f *testing.F) {
 	})
 }
 
-// TestNothingPhonesHome: whatever starts the server keeps ONNX Runtime from reporting to its maker.
+// Every way to start the server stops ONNX Runtime from sending telemetry to its maker.
 func TestNothingPhonesHome(t *testing.T) {
 	t.Parallel()
 	type pair struct{ Name, Value string }

@@ -10,14 +10,14 @@ import (
 )
 
 // chartTemplates are the templates of the chart and the schema of its values. They are the same for
-// every export: what differs is a value, which Helm prints as YAML itself.
+// every export. The differences are values, which Helm prints as YAML.
 //
 //go:embed all:chart
 var chartTemplates embed.FS
 
 const chartDir = "chart"
 
-// Helm is the target of a chart.
+// Helm is the name of the target for Helm charts.
 const Helm = "helm"
 
 //go:embed readme/helm.md
@@ -32,15 +32,16 @@ func helmTarget() target {
 	}
 }
 
-// helm writes a chart of the same objects as the target kubernetes. The claim and its loader are
-// beside the chart, so the models are there before the first server starts, and stay when the
-// release is removed.
+// helm writes a chart with the same objects as the target kubernetes. Claim and loader are outside
+// the chart. So the models are there before the first server starts, and stay when the release is
+// removed.
 func (d Deployment) helm() written {
 	var w written
 	d.addClaim(&w, "")
 	w.add(filepath.Join(chartDir, "Chart.yaml"), "Written by tuner; README.md beside the chart says how to install it.", chart{
 		APIVersion: "v2", Name: d.Name, Description: "Triton Inference Server with tuned models: " + strings.Join(d.modelNames(), ", "),
-		Type: "application", Version: "0.1.0", AppVersion: imageTag(d.Image), KubeVersion: ">=1.30.0-0", // preStop.sleep
+		// for preStop.sleep
+		Type: "application", Version: "0.1.0", AppVersion: imageTag(d.Image), KubeVersion: ">=1.30.0-0",
 	})
 	w.add(filepath.Join(chartDir, "values.yaml"), "Resources, arguments and the autoscaler's target follow from what was measured (export.json).", d.values())
 	w.err = errors.Join(w.err, fs.WalkDir(chartTemplates, chartDir, func(path string, e fs.DirEntry, err error) error {
@@ -75,7 +76,7 @@ type chart struct {
 	KubeVersion string `yaml:"kubeVersion"`
 }
 
-// chartValues is values.yaml; the parts that are Kubernetes' own have its names.
+// chartValues is values.yaml. Values of Kubernetes have Kubernetes' names.
 type chartValues struct {
 	Image              string            `yaml:"image"`
 	ImagePullPolicy    string            `yaml:"imagePullPolicy"`
@@ -83,11 +84,11 @@ type chartValues struct {
 	Replicas           int               `yaml:"replicas"`
 	ProgressDeadline   int               `yaml:"progressDeadlineSeconds"`
 	RollingUpdate      rollout           `yaml:"rollingUpdate"`
-	Arguments          []string          `yaml:"arguments"` // of tritonserver, beside the repository
+	Arguments          []string          `yaml:"arguments"` // of tritonserver, without the repository
 	Environment        map[string]string `yaml:"environment"`
 	Repository         string            `yaml:"repository"`
 	Storage            chartStorage      `yaml:"storage"`
-	SharedMemory       string            `yaml:"sharedMemory"` // of /dev/shm
+	SharedMemory       string            `yaml:"sharedMemory"` // size of /dev/shm
 	Resources          resources         `yaml:"resources"`
 	Probes             chartProbes       `yaml:"probes"`
 	Autoscaler         chartAutoscaler   `yaml:"autoscaler"`
@@ -99,7 +100,8 @@ type chartValues struct {
 	Tolerations        []any             `yaml:"tolerations"`
 }
 
-// chartStorage is the claim with the repository; no claim: the repository is in an object store.
+// chartStorage is the claim with the repository. Without a claim, the repository is in an object
+// store.
 type chartStorage struct {
 	Claim string `yaml:"claim"`
 	Path  string `yaml:"path"` // within the claim
@@ -111,11 +113,11 @@ type chartProbes struct {
 	StartupFailures int          `yaml:"startupFailureThreshold"`
 }
 
-// chartMonitor is Prometheus Operator's object, which not every cluster knows.
+// chartMonitor is an object of Prometheus Operator, which not every cluster supports.
 type chartMonitor struct {
 	Enabled  bool              `yaml:"enabled"`
 	Interval string            `yaml:"interval"`
-	Labels   map[string]string `yaml:"labels"` // that the operator looks for
+	Labels   map[string]string `yaml:"labels"` // labels by which the operator selects it
 }
 
 type chartAutoscaler struct {

@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// What KServe's stock runtime for Triton is called, and what it stands for.
+// KServe's stock runtime for Triton.
 const (
 	kserveRuntime  = "kserve-tritonserver"
-	kservePort     = 8080 // of HTTP, as the runtime starts tritonserver
-	kserveCPUShare = 80   // per cent of the requested cores: KServe's own default, written down
+	kservePort     = 8080 // the runtime's HTTP port for tritonserver
+	kserveCPUShare = 80   // percent of the requested cores; equal to KServe's default
 )
 
-// KServe is the target of an InferenceService.
+// KServe is the name of the target for InferenceServices.
 const KServe = "kserve"
 
 //go:embed readme/kserve.md
@@ -21,7 +21,7 @@ var kserveReadme string
 func kserveTarget() target {
 	return target{
 		name: KServe, about: "an InferenceService", readme: kserveReadme, files: Deployment.kserve,
-		schemes: []string{"pvc", "s3", "gs", "https", "hf"}, // of KServe's initializer
+		schemes: []string{"pvc", "s3", "gs", "https", "hf"}, // supported by KServe's initializer
 		commands: func(d Deployment) []string {
 			return append(d.load(claimFile), "kubectl apply -f inferenceservice.yaml")
 		},
@@ -29,8 +29,8 @@ func kserveTarget() target {
 }
 
 // kserve writes an InferenceService on KServe's own runtime for Triton, in its Standard mode (plain
-// Deployments). It leaves out KServe's batcher: Triton batches already, and two batchers wait
-// twice.
+// Deployments). It omits KServe's batcher, since Triton batches already and a request would wait in
+// two batchers.
 func (d Deployment) kserve() written {
 	var w written
 	d.addClaim(&w, "")
@@ -73,7 +73,7 @@ func (d Deployment) inferenceService() object {
 		ReadinessProbe: probeOf(d.allReady(kservePort), readyPeriod, readyFailures),
 	}}
 	if stock, _, _ := strings.Cut(DefaultImage, ":"); d.Image == stock+":"+imageTag(d.Image) {
-		p.Model.RuntimeVersion = imageTag(d.Image) // the runtime's own image in another version
+		p.Model.RuntimeVersion = imageTag(d.Image) // the runtime's own image with another tag
 	} else {
 		p.Model.Image = d.Image
 	}
@@ -82,7 +82,7 @@ func (d Deployment) inferenceService() object {
 	case d.GPUs == 0:
 		p.ScaleMetric, p.ScaleTarget = "cpu", kserveCPUShare
 	default:
-		p.MaxReplicas = d.Replicas // a busy GPU does not show in what KServe scales by
+		p.MaxReplicas = d.Replicas // KServe's metric does not show a busy GPU
 	}
 	o := d.object("serving.kserve.io/v1beta1", "InferenceService", d.Name, predictorSpec{p})
 	o.Metadata.Annotations = map[string]string{"serving.kserve.io/deploymentMode": "Standard"}

@@ -18,15 +18,15 @@ const (
 	portMetrics = 8002
 )
 
-// How long a server may take to end: endpoints are told first, then requests in flight end.
+// Times for the end of a server. First it leaves the endpoints, then the requests in flight end.
 const (
 	drainSeconds = 10 // preStop
-	graceSeconds = 60 // all of it; tritonserver's own --exit-timeout-secs is 30
+	graceSeconds = 60 // total; tritonserver's own --exit-timeout-secs is 30
 )
 
 const manifestsDir = "manifests"
 
-// Kubernetes is the target of plain manifests.
+// Kubernetes is the name of the target for plain manifests.
 const Kubernetes = "kubernetes"
 
 //go:embed readme/kubernetes.md
@@ -42,7 +42,7 @@ func kubernetesTarget() target {
 }
 
 // kubernetes writes manifests: claim and loader of the repository, Deployment, Service, disruption
-// budget, and the autoscaler with the rule of its metric.
+// budget, and the autoscaler with its metric's rule.
 func (d Deployment) kubernetes() written {
 	var w written
 	manifest := func(name, comment string, spec object) { w.add(filepath.Join(manifestsDir, name), comment, spec) }
@@ -59,7 +59,7 @@ func (d Deployment) kubernetes() written {
 
 func (d Deployment) scales() bool { return d.MaxReplicas > d.Replicas }
 
-// object is any of Kubernetes' objects.
+// object is a Kubernetes object of any kind.
 type object struct {
 	APIVersion string   `yaml:"apiVersion"`
 	Kind       string   `yaml:"kind"`
@@ -79,13 +79,13 @@ func (d Deployment) object(apiVersion, kind, name string, spec any) object {
 	return object{apiVersion, kind, metadata{Name: name, Labels: labels}, spec}
 }
 
-// selector are the labels by which the server's pods are found.
+// selector returns the labels that select the server's pods.
 func (d Deployment) selector() map[string]string {
 	return map[string]string{"app.kubernetes.io/name": d.Name, "app.kubernetes.io/component": "triton"}
 }
 
 type deploymentSpec struct {
-	Replicas                int         `yaml:"replicas,omitempty"` // left to the autoscaler where there is one
+	Replicas                int         `yaml:"replicas,omitempty"` // omitted if there is an autoscaler
 	ProgressDeadlineSeconds int         `yaml:"progressDeadlineSeconds"`
 	Strategy                any         `yaml:"strategy"`
 	Selector                labelSet    `yaml:"selector"`
@@ -110,7 +110,7 @@ type podSpec struct {
 	Volumes                       []volume    `yaml:"volumes,omitempty"`
 }
 
-// podSecurity is what the image's own user triton-server needs.
+// podSecurity has the settings for the image's own user triton-server.
 type podSecurity struct {
 	RunAsNonRoot   bool              `yaml:"runAsNonRoot"`
 	RunAsUser      int               `yaml:"runAsUser"`
@@ -151,7 +151,7 @@ type variable struct {
 	Value string `yaml:"value"`
 }
 
-// variables are the environment as Kubernetes has it.
+// variables returns the environment in Kubernetes' form.
 func variables() []variable {
 	var list []variable
 	all := environment()
@@ -173,7 +173,7 @@ type probe struct {
 	FailureThreshold int `yaml:"failureThreshold"`
 }
 
-// probeHandler is one of the two.
+// probeHandler has one of the two.
 type probeHandler struct {
 	HTTPGet *httpGet     `yaml:"httpGet,omitempty"`
 	Exec    *execCommand `yaml:"exec,omitempty"`
@@ -191,8 +191,8 @@ type execCommand struct {
 func probeOf(h probeHandler, period, failures int) *probe { return &probe{h, period, 2, failures} }
 
 // resources are the same for requests and limits, so the pod's class of service is Guaranteed. A
-// kubelet with the static CPU manager gives such pods cores of their own, and with the topology
-// manager memory of one NUMA node.
+// kubelet with the static CPU manager gives such pods exclusive cores. With the topology manager it
+// also gives them memory of one NUMA node.
 type resources struct {
 	Requests map[string]string `yaml:"requests"`
 	Limits   map[string]string `yaml:"limits"`
@@ -232,14 +232,14 @@ type mount struct {
 	ReadOnly  bool   `yaml:"readOnly,omitempty"`
 }
 
-// rollout is how servers are replaced.
+// rollout is the strategy for the replacement of servers.
 type rollout struct {
 	MaxSurge       int `yaml:"maxSurge"`
 	MaxUnavailable int `yaml:"maxUnavailable"`
 }
 
-// rollout keeps every server until its successor is ready. Where only one node at a time can mount
-// the models, a successor on another node would wait for the old server, so the old one ends first.
+// rollout keeps every server until its successor is ready. If only one node at a time can mount the
+// models, the old server ends first. Otherwise a successor on another node would wait for it.
 func (d Deployment) rollout() rollout {
 	if d.Storage.Own && d.accessMode() == readWriteOnce {
 		return rollout{MaxUnavailable: 1}
@@ -251,7 +251,7 @@ func (d Deployment) strategy() any {
 	return map[string]any{"type": "RollingUpdate", "rollingUpdate": d.rollout()}
 }
 
-// server is the Deployment.
+// server returns the Deployment.
 func (d Deployment) server() object {
 	spec := deploymentSpec{
 		ProgressDeadlineSeconds: d.progressDeadline(),
@@ -298,40 +298,41 @@ func (d Deployment) volumes() []volume {
 	return append(list, volume{Name: "shm", EmptyDir: &emptyDir{"Memory", fmt.Sprintf("%dMi", sharedMemory)}})
 }
 
-// How often a server is asked, in seconds, and after how many failures it gets no more requests.
+// Period of the probes in seconds, and the number of failures after which a server gets no more
+// requests.
 const (
 	startupPeriod = 5
 	readyPeriod   = 5
 	readyFailures = 3
 )
 
-// startupFailures is how often a starting server may be found not to be ready.
+// startupFailures returns the number of failed probes that a starting server is allowed.
 func (d Deployment) startupFailures() int { return periods(d.LoadTime, startupPeriod) }
 
-// periods is how many periods of so many seconds a time has, the last one begun.
+// periods returns the number of periods, in seconds, that a time takes, rounded up.
 func periods(t time.Duration, period int) int { return int(math.Ceil(t.Seconds() / float64(period))) }
 
-// placeSeconds is what Kubernetes allows by default for a rollout's next server: to be placed, to
-// pull the image, and to start.
+// placeSeconds is Kubernetes' default time for a new server of a rollout: scheduling, pulling the
+// image, and starting.
 const placeSeconds = 600
 
-// progressDeadline is that with the time to load the models, in seconds: before, a rollout has not
-// failed.
+// progressDeadline returns placeSeconds plus the time to load the models, in seconds. A rollout
+// fails after that time.
 func (d Deployment) progressDeadline() int {
 	return placeSeconds + int(math.Ceil(d.LoadTime.Seconds()))
 }
 
-// allReady asks whether every model of the export is ready. A server with an empty repository is
-// ready at once, and does not look for models that come later. A pod that is not ready within the
-// time to start is started again, and looks again.
+// allReady makes a probe that checks whether every model of the export is ready. A server with an
+// empty repository reports ready at once, and does not look for models that come later. A pod that
+// is not ready in time is restarted, and looks again.
 func (d Deployment) allReady(port int) probeHandler {
 	if len(d.Models) == 1 {
 		return probeHandler{HTTPGet: &httpGet{readyPath(d.Models[0]), port}}
 	}
-	return probeHandler{Exec: &execCommand{d.askReady(port)}} // a kubelet asks for one address alone
+	return probeHandler{Exec: &execCommand{d.askReady(port)}} // an HTTP probe checks only one address
 }
 
-// askReady is a command in the container that succeeds when every model of the export is ready.
+// askReady returns a command for the container that succeeds if every model of the export is ready.
 // Triton's image has curl.
 func (d Deployment) askReady(port int) []string {
 	command := []string{"curl", "--fail", "--fail-early", "--silent"}
@@ -378,11 +379,11 @@ type claimResources struct {
 
 // Access modes of a claim.
 const (
-	readWriteOnce = "ReadWriteOnce" // on one node
+	readWriteOnce = "ReadWriteOnce" // mounted on one node
 	readWriteMany = "ReadWriteMany"
 )
 
-// accessMode allows several nodes where there may be several servers.
+// accessMode allows several nodes if there may be several servers.
 func (d Deployment) accessMode() string {
 	if d.MaxReplicas > 1 {
 		return readWriteMany
@@ -390,7 +391,7 @@ func (d Deployment) accessMode() string {
 	return readWriteOnce
 }
 
-// claimSize is room for two generations of the models, in GiB.
+// claimSize returns space for two generations of the models, in GiB.
 func (d Deployment) claimSize() string {
 	const gibibyte = 1 << 30
 	return fmt.Sprintf("%dGi", 2*d.RepositoryBytes/gibibyte+1)
@@ -402,8 +403,8 @@ func (d Deployment) claim() object {
 	})
 }
 
-// loader is a pod that sleeps with the claim mounted. It has the server's image, which nodes need
-// anyway.
+// loader returns a sleeping pod with the claim mounted. It uses the server's image, which the nodes
+// need anyway.
 func (d Deployment) loader() object {
 	small := map[string]string{"cpu": "100m", "memory": "128Mi"}
 	o := d.object("v1", "Pod", d.Name+"-loader", podSpec{
@@ -414,6 +415,6 @@ func (d Deployment) loader() object {
 		}},
 		Volumes: []volume{{Name: "models", PersistentVolumeClaim: &claimVolume{ClaimName: d.Storage.Claim}}},
 	})
-	o.Metadata.Labels["app.kubernetes.io/component"] = "loader" // the service must not find it
+	o.Metadata.Labels["app.kubernetes.io/component"] = "loader" // excludes it from the service
 	return o
 }

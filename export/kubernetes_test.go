@@ -9,8 +9,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// A server is ready when all models of the export are, whatever the repository holds: in every
-// target that looks, at the start and later.
+// A server is ready when all models of the export are ready, with any content of the repository.
+// Every target with probes checks this at the start and later.
 func TestReadiness(t *testing.T) {
 	t.Parallel()
 	first, second := analyzed(t), analyzed(t, "minilm", "resnet")
@@ -26,7 +26,7 @@ func TestReadiness(t *testing.T) {
 	for _, test := range []struct {
 		target, file string
 		inputs       []string
-		at           []string // the path of the object that holds the probes
+		at           []string // path of the object with the probes
 		want         probeHandler
 	}{
 		{Kubernetes, "manifests/deployment.yaml", []string{first}, []string{"spec", "template", "spec", "containers", "0"}, get(8000)},
@@ -57,8 +57,7 @@ func TestReadiness(t *testing.T) {
 	}
 }
 
-// Servers may take three times as long to load their models as they were measured to, and a rollout
-// waits for that.
+// Servers get three times the measured time to load their models, and a rollout waits for that.
 func TestLoadTime(t *testing.T) {
 	t.Parallel()
 	slow := func(seconds string) string { return analyzed(t, `"launch_time": 0.6`, `"launch_time": `+seconds) }
@@ -66,7 +65,7 @@ func TestLoadTime(t *testing.T) {
 		inputs             []string
 		failures, deadline int
 	}{
-		{[]string{slow("0.6")}, 60, 900},     // the least: 5 min, of 5 s each, and 600 s
+		{[]string{slow("0.6")}, 60, 900},     // minimum: 5 min in probes of 5 s, and 600 s
 		{[]string{slow("400")}, 240, 1800},   // 3 · 400 s
 		{[]string{slow("300.5")}, 181, 1502}, // 901.5 s, rounded up
 		{[]string{slow("200"), analyzed(t, "minilm", "resnet", `"launch_time": 0.6`, `"launch_time": 100`)}, 180, 1500}, // 3 · (200 + 100) s
@@ -89,8 +88,8 @@ func TestLoadTime(t *testing.T) {
 	}
 }
 
-// A server that has the only claim with the models ends before its successor starts; all others
-// stay until it is ready.
+// If a server has the only claim with the models, it ends before its successor starts. All other
+// servers stay until the successor is ready.
 func TestRollout(t *testing.T) {
 	t.Parallel()
 	in := analyzed(t)
@@ -116,8 +115,7 @@ func TestRollout(t *testing.T) {
 	}
 }
 
-// The chart's schema takes the values that are written, knows each of them, and refuses a slip of
-// the pen.
+// The chart's schema accepts the written values, knows each of them, and refuses misspelt ones.
 func TestChartSchema(t *testing.T) {
 	t.Parallel()
 	schema, err := jsonschema.NewCompiler().Compile("chart/values.schema.json")

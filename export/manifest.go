@@ -13,22 +13,22 @@ import (
 	"tuner/measure"
 )
 
-// ManifestName is the file in every export that says what was exported, for programs
+// ManifestName is the file in every export that describes it for programs
 // (docs/reference/export.md).
 const ManifestName = "export.json"
 
-// ManifestFormat is the version of export.json; it grows when a field changes its meaning or goes
-// away.
+// ManifestFormat is the version of export.json. It increases when a field changes its meaning or
+// disappears.
 const ManifestFormat = 1
 
-// Manifest is export.json: what was deployed, and what was reported of it. Times are seconds, sizes
+// Manifest is export.json: the deployment, and the reported figures. Times are seconds, sizes
 // bytes.
 type Manifest struct {
 	Format      int             `json:"format"`
 	Target      string          `json:"target"`
 	Name        string          `json:"name"`
 	Image       string          `json:"image"`
-	Repository  string          `json:"repository"` // folder, relative to the export's
+	Repository  string          `json:"repository"` // folder, relative to the export
 	Arguments   []string        `json:"arguments"`  // of tritonserver
 	CPUs        int             `json:"cpus"`
 	MemoryMiB   int64           `json:"memory_mib,omitempty"`
@@ -38,21 +38,21 @@ type Manifest struct {
 	Notes       []string        `json:"notes,omitempty"`
 }
 
-// ManifestModel is a model with what was reported of it, at its best load.
+// ManifestModel is a model with its reported figures at its best load.
 type ManifestModel struct {
 	Name          string       `json:"name"`
-	Input         string       `json:"input"` // folder of the results, as it was named
+	Input         string       `json:"input"` // folder of the results, as the user named it
 	Configuration string       `json:"configuration"`
 	Precision     string       `json:"precision"`
 	Provider      string       `json:"execution_provider"`
 	Runtime       string       `json:"runtime"`
-	SHA256        string       `json:"sha256,omitempty"`    // onnx.Model.Digest of the model
-	Server        string       `json:"server,omitempty"`    // that was measured, where it is not the bundled engine
-	Machine       string       `json:"machine_fingerprint"` // "" of a machine that is not known
+	SHA256        string       `json:"sha256,omitempty"`    // of the model, from onnx.Model.Digest
+	Server        string       `json:"server,omitempty"`    // the measured server, if it is not the bundled engine
+	Machine       string       `json:"machine_fingerprint"` // "" if the machine is unknown
 	Load          measure.Load `json:"load"`
 	Throughput    Figure       `json:"throughput"`
 	P99           Figure       `json:"latency_p99"`
-	Cosine        *float64     `json:"cosine,omitempty"` // of its outputs with the original's
+	Cosine        *float64     `json:"cosine,omitempty"` // between its outputs and the original's
 }
 
 // Figure is a reported value with its 95 % interval.
@@ -62,7 +62,7 @@ type Figure struct {
 	Hi    float64 `json:"hi"`
 }
 
-// Manifest returns what export.json says of the deployment.
+// Manifest returns the content of export.json.
 func (d Deployment) Manifest() Manifest {
 	m := Manifest{
 		Format: ManifestFormat, Target: d.Target, Name: d.Name, Image: d.Image, Repository: filepath.ToSlash(d.repository()), Arguments: d.Arguments,
@@ -105,7 +105,7 @@ func ReadManifest(dir string) (Manifest, error) {
 	return parseManifest(path, text)
 }
 
-// parseManifest reads export.json. path is for messages.
+// parseManifest reads export.json. path appears in messages.
 func parseManifest(path string, text []byte) (Manifest, error) {
 	var m Manifest
 	if err := json.Unmarshal(text, &m); err != nil {

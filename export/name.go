@@ -2,11 +2,12 @@ package export
 
 import "strings"
 
-// longestName leaves room for what the targets append, within the 63 characters of a label.
+// longestName leaves space for the targets' suffixes within the 63 characters of a label.
 const longestName = 40
 
-// dnsLabel makes a DNS-1035 label of any text: what is not a letter or digit becomes a dash, and
-// the first is a letter. Services of Kubernetes, KServe's names and Azure's endpoints need one.
+// dnsLabel makes a DNS-1035 label from any text. Characters other than letters and digits become
+// dashes, and the first one is a letter. Kubernetes' services, KServe's names and Azure's endpoints
+// need such a label.
 func dnsLabel(text string) string {
 	var b strings.Builder
 	for _, c := range strings.ToLower(text) {
@@ -27,7 +28,7 @@ func dnsLabel(text string) string {
 	return strings.TrimRight(label[:min(longestName, len(label))], "-")
 }
 
-// defaultName is the model's, or that of the server where it has several.
+// defaultName returns the model's name, or the server's if it has several models.
 func defaultName(models []Model) string {
 	if len(models) == 1 {
 		return dnsLabel(models[0].Name)

@@ -10,7 +10,7 @@ import (
 	"tuner/search/verdict"
 )
 
-// notes list the facts that the files cannot express.
+// notes lists the facts that the files cannot express.
 func notes(d Deployment, o Options) []string {
 	var list []string
 	add := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
@@ -39,9 +39,10 @@ func notes(d Deployment, o Options) []string {
 	return list
 }
 
-// answerNotes give the state and the probability of a configuration that is not proven.
+// answerNotes give state and probability of a configuration that is not proven.
 func answerNotes(m Model) []string {
-	known := []verdict.State{verdict.Unfinished, verdict.Close, verdict.NoGain} // in no other one does a text of the file get into the README
+	// only these states put text of the file into the README
+	known := []verdict.State{verdict.Unfinished, verdict.Close, verdict.NoGain}
 	if !slices.Contains(known, m.State) {
 		return nil
 	}
@@ -52,8 +53,8 @@ func answerNotes(m Model) []string {
 	return []string{text + "."}
 }
 
-// mostCores is the number of cores of the largest machine that several models were measured on. It
-// is 0 for a single model, and where a machine is not known.
+// mostCores returns the number of cores of the largest machine on which several models were
+// measured. It returns 0 for a single model, and if a machine is unknown.
 func mostCores(models []Model) int {
 	if len(models) == 1 || slices.ContainsFunc(models, func(m Model) bool { return !m.knowsMachine() }) {
 		return 0
@@ -65,7 +66,7 @@ func mostCores(models []Model) int {
 	return most
 }
 
-// machineNotes say how the server differs from what a model was measured on.
+// machineNotes describe how the server differs from the one on which a model was measured.
 func machineNotes(m Model, d Deployment) []string {
 	var list []string
 	add := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
@@ -86,7 +87,7 @@ func machineNotes(m Model, d Deployment) []string {
 	return list
 }
 
-// threadOption is the option of the configuration that would bound an instance's threads.
+// threadOption returns the option that would limit an instance's threads in the configuration.
 func (m Model) threadOption() string {
 	switch {
 	case m.ownThreads() != nil:
@@ -98,8 +99,8 @@ func (m Model) threadOption() string {
 	return "intra_op_thread_count"
 }
 
-// stockNotes say what a stock Triton makes otherwise of a model's configuration than the bundled
-// engine does (docs/design/providers.md).
+// stockNotes describe how a stock Triton treats a model's configuration differently from the
+// bundled engine (docs/design/providers.md).
 func stockNotes(m Model) []string {
 	var list []string
 	add := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
@@ -126,8 +127,8 @@ func stockNotes(m Model) []string {
 	return list
 }
 
-// accelerators are those that the configuration's instances ask for: those of GPUs count where it
-// computes on some.
+// accelerators returns the accelerators that the configuration's instances use. Accelerators of
+// GPUs count only if some instance runs on a GPU.
 func (m Model) accelerators() []modelconfig.Accelerator {
 	if m.GPUs() == 0 {
 		return m.Options.CPUAccelerators
@@ -135,7 +136,7 @@ func (m Model) accelerators() []modelconfig.Accelerator {
 	return slices.Concat(m.Options.GPUAccelerators, m.Options.CPUAccelerators)
 }
 
-// policyNotes name host policies of a model that nothing describes.
+// policyNotes name a model's host policies that no option defines.
 func policyNotes(m Model, o Options) []string {
 	var list []string
 	for _, policy := range m.hostPolicies() {

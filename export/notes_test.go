@@ -15,7 +15,7 @@ func accelerated(name, parameters string) []string {
 	return []string{place, `optimization { execution_accelerators { cpu_execution_accelerator { name: \"` + name + `\" ` + parameters + ` } } } ` + place}
 }
 
-// What the files cannot say is noted, and nothing is where all is as measured.
+// Notes appear only if the deployment differs from the measurement.
 func TestNotes(t *testing.T) {
 	t.Parallel()
 	another := func(replace ...string) Model { m := parsed(t, replace...); m.Name = "another"; return m }
@@ -58,7 +58,7 @@ func TestNotes(t *testing.T) {
 		o := defaults()
 		test.options(&o)
 		for i := range test.models {
-			test.models[i].State = verdict.Proven // else it is noted
+			test.models[i].State = verdict.Proven // other states add a note
 		}
 		target, _ := targetOf(test.target)
 		d, err := newDeployment(target, test.models, o)
@@ -72,7 +72,7 @@ func TestNotes(t *testing.T) {
 	}
 }
 
-// A size of Azure's is refused where it means nothing.
+// Targets without sizes refuse an Azure size.
 func TestInstanceTypeElsewhere(t *testing.T) {
 	t.Parallel()
 	for _, target := range targets() {
@@ -86,8 +86,7 @@ func TestInstanceTypeElsewhere(t *testing.T) {
 	}
 }
 
-// What is not proven is said to be what the report calls it, with the probability in the report's
-// words.
+// A note gives the report's state and probability of an answer that is not proven.
 func TestAnswerNotes(t *testing.T) {
 	t.Parallel()
 	kept := 0.634

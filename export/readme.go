@@ -12,13 +12,13 @@ import (
 	"tuner/measure"
 )
 
-// commonReadme is what the READMEs of all targets have in common. Every value in it was checked to
-// have no meaning for a shell or in Markdown.
+// commonReadme is the part that the READMEs of all targets share. Its values were checked: none has
+// a special meaning in a shell or in Markdown.
 //
 //go:embed readme/common.md
 var commonReadme string
 
-// files are the export's files, but for the models.
+// files returns the export's files, without the models.
 func (d Deployment) files() ([]file, error) {
 	var w written
 	if d.target.files != nil {
@@ -52,7 +52,8 @@ func (d Deployment) readme() ([]byte, error) {
 	return nil, fmt.Errorf("cannot write README.md: %w", err)
 }
 
-// load copies the repository into the export's own claim, whose file is given.
+// load returns the commands that copy the repository into the export's own claim. claim is the
+// claim's file.
 func (d Deployment) load(claim string) []string {
 	if !d.Storage.Own {
 		return nil
@@ -65,7 +66,7 @@ func (d Deployment) load(claim string) []string {
 	}
 }
 
-// view is a deployment as the templates see it.
+// view gives the templates access to a deployment.
 type view struct{ Deployment }
 
 func (v view) DockerRun() string   { return v.dockerRun() }
@@ -79,8 +80,8 @@ func (v view) LoadMinutes() int    { return int(math.Ceil(v.LoadTime.Minutes()))
 func (v view) Schemes() string     { return strings.Join(v.target.schemes, "://, ") + "://" }
 func (v view) OnObjectStore() bool { return v.Storage.Claim == "" }
 
-// Machines are those that the models were measured on, or the servers on machines that are not
-// known; nothing where neither is.
+// Machines returns the machines on which the models were measured. It names the server instead of
+// an unknown machine, and returns "" if neither is known.
 func (v view) Machines() string {
 	var names []string
 	add := func(text string) {
@@ -102,12 +103,12 @@ func (v view) Machines() string {
 	return strings.Join(names, ", ")
 }
 
-// cell makes a text of the user's one line without a meaning in a table.
+// cell turns a user's text into one line without special characters of a table.
 func cell(text string) string {
 	return strings.ReplaceAll(strings.Join(strings.Fields(text), " "), "|", `\|`)
 }
 
-// Rows are the models with the figures that the deployment follows from.
+// Rows returns the models, with the figures behind the deployment.
 func (v view) Rows() []string {
 	var rows []string
 	for _, m := range v.Models {

@@ -25,33 +25,37 @@ import (
 	"tuner/search/verdict"
 )
 
-// Model is an analyzed campaign's model with the configuration that is deployed.
+// Model is the model of an analyzed campaign, with the configuration to deploy.
 type Model struct {
-	Name          string              // that it is served under
+	Name          string              // name under which it is served
 	Input         string              // folder of the results, as the user named it
 	Configuration string              // name of the configuration in the results
-	Config        *modelconfig.Config // of the configuration, without the warm-up that the repository adds
+	Config        *modelconfig.Config // of the configuration, without the repository's warm-up
 	Precision     string
 	Provider      string              // execution provider
 	Runtime       string              // ONNX Runtime build, flavour@version
 	Options       modelconfig.Options // of the configuration's sessions
 	Instances     int
-	Threads       int // of each instance; 0: a thread for each core
+	Threads       int // per instance; 0: a thread for each core
 	SHA256        string
-	State         verdict.State                       // of the answer that the results give; "" in results without one
-	Kept          *float64                            // probability that it keeps all constraints, 0..1; nil where that is not known
-	Load          measure.Load                        // its best load within the constraints
-	Values        map[measure.Metric]measure.Estimate // there
-	Memory        float64                             // bytes that the server's process holds with its largest batches, loading included; 0 unknown
-	LaunchTime    time.Duration                       // of an engine with the model, the longest that was measured; 0 unknown
-	Cosine        *float64                            // of its outputs with the original's, of the output that agrees least; nil where nothing was compared
-	Server        string                              // that the figures come from, "" the bundled engine
-	Remote        bool                                // it ran already, on a machine of which nothing is known
-	Host          hostinfo.Host                       // that it was measured on; zero where that is not known
-	Fingerprint   string                              // of the host, "" likewise
+	State         verdict.State // state of the results' answer; "" in results without one
+	// Kept: probability that it keeps all constraints, 0..1; nil if unknown
+	Kept   *float64
+	Load   measure.Load                        // its best load within the constraints
+	Values map[measure.Metric]measure.Estimate // figures at that load
+	// Memory: bytes of the server's process with its largest batches, including loading; 0 unknown
+	Memory     float64
+	LaunchTime time.Duration // longest measured launch of an engine with the model; 0 unknown
+	// Cosine: cosine between its outputs and the original's, for the output with the least
+	// agreement; nil if nothing was compared
+	Cosine      *float64
+	Server      string        // the measured server; "" the bundled engine
+	Remote      bool          // the server was running already, on an unknown machine
+	Host        hostinfo.Host // the measured machine; zero if unknown
+	Fingerprint string        // of the host; "" if unknown
 }
 
-// folder is the model's deployable folder, which `tuner analyze` wrote.
+// folder returns the model's deployable folder from `tuner analyze`.
 func (m Model) folder() string { return filepath.Join(m.Input, "repository", m.Name) }
 
 // readModel reads an analyzed campaign's result.
@@ -72,7 +76,7 @@ func readModel(input string) (Model, error) {
 	return m, checkFolder(m)
 }
 
-// checkFolder compares the deployable folder's configuration with the result's: the folder may come
+// checkFolder compares the deployable folder's configuration with the result's. The folder may come
 // from an earlier analysis.
 func checkFolder(m Model) error {
 	path := filepath.Join(m.folder(), "config.pbtxt")
@@ -92,10 +96,10 @@ func checkFolder(m Model) error {
 	return nil
 }
 
-// modelName matches the names that are folders everywhere, and need no quotes anywhere.
+// modelName matches names that are valid folder names everywhere, and need no quotes.
 var modelName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
 
-// parseResult reads result.json. path is for messages.
+// parseResult reads result.json. path appears in messages.
 func parseResult(path string, text []byte) (Model, error) {
 	d, err := result.Parse(path, text)
 	if err != nil {
@@ -146,13 +150,13 @@ func parseResult(path string, text []byte) (Model, error) {
 	return m, checkFigures(path, m)
 }
 
-// Modes of servers, as result.json has them.
+// Modes of servers in result.json.
 const (
 	modeBundled = "bundled"
 	modeRemote  = "remote"
 )
 
-// serverOf is the server that the figures of the search or of the finals come from.
+// serverOf returns the server that measured the search or the finals.
 func serverOf(d result.Result, confirmed bool) journal.ServerInfo {
 	bundled := journal.ServerInfo{Mode: modeBundled}
 	switch {
@@ -166,10 +170,12 @@ func serverOf(d result.Result, confirmed bool) journal.ServerInfo {
 	return bundled
 }
 
-// addFigures adds what was measured of the configuration: the figures at its best load, their
-// server and machine, and the longest launch at any load. Memory is the one figure of the
-// configuration. Older results have none: there it is the most of any load. The memory of a server
-// that ran already is unknown, since the figure is that of its whole machine.
+// addFigures adds the measurements of the configuration: the figures at its best load, their server
+// and machine, and the longest launch at any load.
+//
+// A configuration has one memory figure. Older results have none, so the largest of any load is
+// used. The memory of a server that was running already is unknown, since its figure covers the
+// whole machine.
 func (m *Model) addFigures(d result.Result, best result.Configuration) error {
 	for _, p := range best.Points {
 		server := serverOf(d, p.Confirmed)
@@ -207,8 +213,8 @@ func (m *Model) addFigures(d result.Result, best result.Configuration) error {
 	return nil
 }
 
-// ownThreads is the accelerator of the configuration that has threads of its own only (OpenVINO):
-// ONNX Runtime's number does not reach it. It is nil if there is none.
+// ownThreads returns the configuration's accelerator that has only its own threads (OpenVINO). ONNX
+// Runtime's number does not affect it. It returns nil without such an accelerator.
 func (m Model) ownThreads() *modelconfig.Accelerator {
 	i := slices.IndexFunc(m.Options.CPUAccelerators, func(a modelconfig.Accelerator) bool { return provider.Of(a.Name).Threads.Only })
 	if i < 0 {
@@ -217,12 +223,12 @@ func (m Model) ownThreads() *modelconfig.Accelerator {
 	return &m.Options.CPUAccelerators[i]
 }
 
-// sessionThreads is how many threads an instance has; 0: one for each core. Operators side by side
-// have threads of their own, and the thread that runs the session belongs to both kinds.
+// sessionThreads returns the number of threads of an instance; 0: one for each core. Operators that
+// run side by side have their own threads. The thread that runs the session belongs to both kinds.
 func (m Model) sessionThreads() int {
 	o := m.Options
 	if a := m.ownThreads(); a != nil {
-		n, _ := strconv.Atoi(a.Parameters[provider.Of(a.Name).Threads.Option]) // 0 where it is not set
+		n, _ := strconv.Atoi(a.Parameters[provider.Of(a.Name).Threads.Option]) // 0 if it is not set
 		return max(0, n)
 	}
 	if !o.Parallel {
@@ -234,23 +240,23 @@ func (m Model) sessionThreads() int {
 	return o.IntraOpThreads + o.InterOpThreads - 1
 }
 
-// knowsMachine reports whether the machine is known that the model was measured on.
+// knowsMachine reports whether the model's measured machine is known.
 func (m Model) knowsMachine() bool { return m.Host.CPU.Logical > 0 }
 
-// The most that a figure may be, so that what is derived from it is still a number: of a load, of
-// instances and threads, and of a value.
+// Upper limits of figures: of a load, of instances and threads, and of a value. Values derived from
+// them stay finite.
 const (
 	mostLoad  = 1e6
 	mostCount = 1e4
 	mostValue = 1e15
 )
 
-// isLoad reports whether a load is a concurrency or a rate, and not absurd.
+// isLoad reports whether a load is a concurrency or a rate within the limits.
 func isLoad(l measure.Load) bool {
 	return (l.Concurrency >= 1) != (l.RequestRate > 0) && l.Level() > 0 && l.Level() <= mostLoad && l.BatchSize >= 1 && l.BatchSize <= mostCount
 }
 
-// checkFigures refuses figures that nothing can be derived from.
+// checkFigures refuses figures from which no deployment can be derived.
 func checkFigures(path string, m Model) error {
 	rate, p99 := m.Values[measure.Throughput].Value, m.Values[measure.LatencyP99].Value
 	switch {
@@ -273,7 +279,7 @@ func checkFigures(path string, m Model) error {
 	return nil
 }
 
-// cosine is the least mean cosine of a variant's outputs in a place; nil where nothing was
+// cosine returns the lowest mean cosine of a variant's outputs in a place; nil if nothing was
 // compared.
 func cosine(variants []result.Variant, precision string, place search.Place) *float64 {
 	for _, v := range variants {
@@ -282,7 +288,7 @@ func cosine(variants []result.Variant, precision string, place search.Place) *fl
 		}
 		report, ok := v.Accuracy[place.String()]
 		if !ok {
-			report = v.Accuracy[place.Provider] // where a single build was measured, places do not name it
+			report = v.Accuracy[place.Provider] // with a single build, places do not name it
 		}
 		if least, ok := report.LeastCosine(); ok {
 			return &least
@@ -292,15 +298,16 @@ func cosine(variants []result.Variant, precision string, place search.Place) *fl
 	return nil
 }
 
-// GPUs is how many GPUs a server has that serves as was measured: of those that the configuration
-// lists up to the last one, since a server numbers its GPUs from 0; without a list all of the
-// machine's. 0 for CPUs alone.
+// GPUs returns the number of GPUs that a server needs to serve as measured. It is the position of
+// the last GPU in the configuration's lists, since a server numbers its GPUs from 0. Without a list
+// it is the number in the machine. It is 0 for CPUs only.
 func (m Model) GPUs() int { return m.gpusWith(max(1, len(m.Host.GPUs))) }
 
-// leastGPUs is how many GPUs a server must have: instances that list none are content with one.
+// leastGPUs returns the smallest number of GPUs of a server. Instances without a list need one.
 func (m Model) leastGPUs() int { return m.gpusWith(1) }
 
-// gpusWith is how many GPUs the configuration takes where instances without a list are on so many.
+// gpusWith returns the number of GPUs of the configuration. unlisted is the number for instances
+// without a list.
 func (m Model) gpusWith(unlisted int) int {
 	n := 0
 	for _, g := range m.Config.GetInstanceGroup() {
@@ -317,7 +324,8 @@ func (m Model) gpusWith(unlisted int) int {
 	return n
 }
 
-// Concurrency is how many requests are in flight at the load: of a rate, by Little's law.
+// Concurrency returns the number of requests in flight at the load. For a rate it comes from
+// Little's law.
 func (m Model) Concurrency() int {
 	if m.Load.Concurrency > 0 {
 		return m.Load.Concurrency
@@ -326,7 +334,7 @@ func (m Model) Concurrency() int {
 	return max(1, int(math.Ceil(min(m.Load.RequestRate*latency, mostLoad))))
 }
 
-// hostPolicies lists the host policies that the configuration names.
+// hostPolicies lists the host policies in the configuration.
 func (m Model) hostPolicies() []string {
 	var names []string
 	for _, g := range m.Config.GetInstanceGroup() {

@@ -8,24 +8,25 @@ import (
 	"strings"
 )
 
-// modelsMount is where containers see the repository.
+// modelsMount is the path of the repository in containers.
 const modelsMount = "/models"
 
-// The files of an export that brings a claim of its own.
+// The files of an export that has its own claim.
 const (
 	claimFile  = "models-claim.yaml"
-	loaderFile = "loader.yaml" // of the pod that fills the claim
+	loaderFile = "loader.yaml" // manifest of the pod that fills the claim
 )
 
-// storage is where a cluster finds the repository: a persistent volume claim, or an object store.
+// storage is the place of the repository in a cluster: a persistent volume claim or an object
+// store.
 type storage struct {
-	URI   string // as KServe writes it
+	URI   string // in KServe's form
 	Claim string // "" for an object store
 	Path  string // within the claim; "" for its root
 	Own   bool   // the claim is part of the export
 }
 
-// repository is what tritonserver is told.
+// repository returns tritonserver's argument for the repository.
 func (s storage) repository() string {
 	if s.Claim != "" {
 		return modelsMount
@@ -38,7 +39,7 @@ var (
 	claimPattern   = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
 )
 
-// tritonSchemes are the claims that a pod mounts, and the object stores that tritonserver reads
+// tritonSchemes lists the claims that a pod mounts, and the object stores that tritonserver reads
 // itself.
 func tritonSchemes() []string { return []string{"pvc", "s3", "gs", "as"} }
 
@@ -59,7 +60,7 @@ func checkStorage(t target, uri string) error {
 	return nil
 }
 
-// newStorage reads a storage that was checked. Without one the export brings a claim.
+// newStorage reads a storage that was checked. An empty one is a claim in the export.
 func newStorage(uri, name string) storage {
 	if uri == "" {
 		claim := name + "-models"
@@ -73,7 +74,8 @@ func newStorage(uri, name string) storage {
 	return s
 }
 
-// addClaim adds the claim to a folder and its loader beside that folder, where the export brings a claim of its own.
+// addClaim adds the claim to a folder and its loader beside that folder, if the export has its own
+// claim.
 func (d Deployment) addClaim(w *written, folder string) {
 	if !d.Storage.Own {
 		return

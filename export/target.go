@@ -6,28 +6,28 @@ import (
 	"strings"
 )
 
-// target is a place that an export is for: image, resources and arguments are the Deployment's, and
-// the target writes them down. Each has a file of its own, with its row, its types and its README
+// target is a platform that an export serves. The Deployment has image, resources and arguments,
+// and the target writes them. Each target has a file with its row, its types and its README
 // template (docs/how-to/add-an-export-target.md).
 type target struct {
 	name  string
-	about string // what it writes, in the help
+	about string // its output, for the help
 
-	files    func(Deployment) written  // beside the repository and the README; nil: none
-	commands func(Deployment) []string // that apply the export
-	readme   string                    // template "target": the README's part about it
+	files    func(Deployment) written  // files in addition to the repository and the README; nil: none
+	commands func(Deployment) []string // commands that apply the export
+	readme   string                    // template "target": the target's part of the README
 
-	// repository is the folder of the Triton repository in the export; "" is repositoryFolder.
+	// repository is the folder of the Triton repository in the export; "" means repositoryFolder.
 	repository string
-	// schemes are those of --storage, for a cluster that takes the repository from elsewhere. nil:
-	// no cluster, the target serves the folder beside its files.
+	// schemes lists the values of --storage for a cluster with its own storage. nil: the target is
+	// no cluster and serves the folder beside its files.
 	schemes []string
-	// isOneServer says that --replicas and --max-replicas have no effect.
+	// isOneServer means that --replicas and --max-replicas have no effect.
 	isOneServer bool
-	// instanceType finds the size of a machine, for a cloud that has sizes; it gets the user's
-	// choice, "" without one.
+	// instanceType finds the machine size for a cloud that has sizes. chosen is the user's choice,
+	// or "".
 	instanceType func(d Deployment, chosen string) (string, error)
-	// notes say what the files cannot; nil: nothing.
+	// notes lists facts that the files cannot express; nil: none.
 	notes func(Deployment, Options) []string
 }
 
@@ -36,7 +36,7 @@ func targets() []target {
 	return []target{tritonTarget(), kubernetesTarget(), helmTarget(), kserveTarget(), composeTarget(), azuremlTarget()}
 }
 
-// repositoryFolder is where most exports have their Triton repository.
+// repositoryFolder is the folder of the Triton repository in most exports.
 const repositoryFolder = "model_repository"
 
 // isCluster reports whether the target is for Kubernetes.
@@ -51,8 +51,8 @@ func Targets() []string {
 	return names
 }
 
-// TargetsHelp says what each target writes: "triton (the repository …), kubernetes (manifests) … or
-// azureml (…)".
+// TargetsHelp describes the output of each target: "triton (the repository …), kubernetes
+// (manifests) … or azureml (…)".
 func TargetsHelp() string { return helpOf(targets()) }
 
 func helpOf(list []target) string {
@@ -64,7 +64,7 @@ func helpOf(list []target) string {
 	return strings.Join(texts[:last], ", ") + " or " + texts[last]
 }
 
-// targetOf finds a target by its name.
+// targetOf finds a target by name.
 func targetOf(name string) (target, bool) {
 	list := targets()
 	i := slices.IndexFunc(list, func(t target) bool { return t.name == name })

@@ -9,8 +9,7 @@ import (
 	"testing"
 )
 
-// podman is a target that only this test has: everything about it stands here, as in a file of its
-// own.
+// podman is a target of this test only. Everything about it is here, as in a file of its own.
 func podman() target {
 	return target{
 		name: "podman", about: "a script that runs Podman", isOneServer: true,
@@ -26,7 +25,7 @@ func podman() target {
 	}
 }
 
-// A new target is a function in a file of its own and a row in targets: files, README, export.json,
+// A new target is a function in its own file and a row in targets. Files, README, export.json,
 // commands, notes and help follow from the row. docs/how-to/add-an-export-target.md describes these
 // steps.
 func TestAddATarget(t *testing.T) {
@@ -74,7 +73,7 @@ func TestAddATarget(t *testing.T) {
 	}
 }
 
-// Every target has what the export needs of it.
+// Every target sets all fields that the export needs.
 func TestTargetsAreComplete(t *testing.T) {
 	t.Parallel()
 	doc, err := os.ReadFile("../docs/reference/export.md")

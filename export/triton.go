@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Triton is the target of a tritonserver that one starts by hand.
+// Triton is the name of the target for a tritonserver that is started by hand.
 const Triton = "triton"
 
 //go:embed readme/triton.md
@@ -19,7 +19,7 @@ func tritonTarget() target {
 	}
 }
 
-// dockerRun serves the repository with the resources that were measured.
+// dockerRun returns a command that serves the repository with the measured resources.
 func (d Deployment) dockerRun() string {
 	parts := []string{"docker run --rm"}
 	if d.GPUs > 0 {

@@ -7,13 +7,14 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// written are the files of one target, each made of typed values: no text is pasted into YAML.
+// written has the files of one target. Each is made from typed values, and no text is pasted into
+// YAML.
 type written struct {
 	files []file
 	err   error
 }
 
-// add writes documents into a YAML file, one after the other. comment stands above them.
+// add writes documents into a YAML file, one after the other, with a comment above them.
 func (w *written) add(path, comment string, documents ...any) {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "# %s\n", comment)

@@ -19,14 +19,16 @@ import (
 	"tuner/spec"
 )
 
-// Judge compares exported models with the originals of their campaigns. Its Check is an Accuracy.
+// Judge compares exported models with the originals of their campaigns. Its method Check is an
+// Accuracy.
 type Judge struct {
-	Input string // the campaign's folder, in place of the manifest's
-	// Open returns what runs models on the build that serves a model here, and the name of the build.
+	Input string // the campaign's folder, instead of the manifest's
+	// Open returns an opener for the build that serves a model here, and the name of the build.
 	Open func(m export.ManifestModel) (opener precision.Opener, build string, err error)
 }
 
-// sameFigure is how much a cosine may differ from the reported one on the same data: other builds round otherwise.
+// sameFigure is the allowed difference from the reported cosine on the same data, since builds
+// round differently.
 const sameFigure = 1e-3
 
 // Check compares a model's outputs with those of the original.
@@ -77,7 +79,7 @@ func (j Judge) compare(ctx context.Context, m export.ManifestModel, c analyze.Ca
 	if err != nil {
 		return "", "", err
 	}
-	cache, err := durable.NewScratch("", "tuner-verify-") // the campaign's findings in the user's cache are not asked
+	cache, err := durable.NewScratch("", "tuner-verify-") // ignores the campaign's comparisons in the user's cache
 	if err != nil {
 		return "", "", fmt.Errorf("cannot make a folder for the comparison: %w", err)
 	}
@@ -102,7 +104,7 @@ func (j Judge) compare(ctx context.Context, m export.ManifestModel, c analyze.Ca
 	return sameAccuracy(v, m.Provider, *m.Cosine)
 }
 
-// sameAccuracy compares the lowest mean cosine of the outputs with the reported one.
+// sameAccuracy compares the outputs' lowest mean cosine with the reported one.
 func sameAccuracy(v precision.Variant, provider string, reported float64) (Status, string, error) {
 	report, ok := v.Accuracy[provider]
 	if !ok {
@@ -110,7 +112,7 @@ func sameAccuracy(v precision.Variant, provider string, reported float64) (Statu
 	}
 	now, ok := report.LeastCosine()
 	if !ok {
-		now = math.Inf(1) // no cosine fails
+		now = math.Inf(1) // fails without a cosine
 	}
 	text := fmt.Sprintf("cosine %.6g with the original on %s; reported %.6g", now, words.Count(report.Rows, "row"), reported)
 	if math.Abs(now-reported) > sameFigure {

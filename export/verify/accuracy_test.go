@@ -8,7 +8,8 @@ import (
 	"tuner/model/precision/accuracy"
 )
 
-// The output with the lowest cosine counts; one without a cosine does not. Other builds may round by a thousandth.
+// The output with the lowest cosine counts. Outputs without a cosine do not. Other builds may
+// differ by a thousandth.
 func TestSameAccuracy(t *testing.T) {
 	t.Parallel()
 	v := precision.Variant{Accuracy: map[string]accuracy.Report{"cpu": {Rows: 64, Outputs: map[string]accuracy.Figures{

@@ -15,19 +15,19 @@ import (
 	"tuner/runner/payload"
 )
 
-// subject is an exported model with requests for it.
+// subject is an exported model, with requests for it.
 type subject struct {
 	reported export.ManifestModel
-	config   *modelconfig.Config // of the repository
+	config   *modelconfig.Config // in the repository
 	file     string              // the ONNX file
 	requests runner.Requests
-	build    Build // that serves it here
+	build    Build // the build that serves it here
 }
 
-// otherBuild reports whether the model is not served by the ONNX Runtime that it was measured on.
+// otherBuild reports whether another ONNX Runtime than the measured one serves the model.
 func (s subject) otherBuild() bool { return s.build.Name != s.reported.Runtime }
 
-// tunedOn names the ONNX Runtime that the model was measured on.
+// tunedOn names the ONNX Runtime of the measurement.
 func (s subject) tunedOn() string {
 	if s.reported.Runtime == "" {
 		return "a server's own ONNX Runtime"
@@ -35,10 +35,11 @@ func (s subject) tunedOn() string {
 	return s.reported.Runtime
 }
 
-// requestVariety is how many different requests are sent in turn, as in a campaign.
+// requestVariety is the number of different requests that are sent in turn, as in a campaign.
 const requestVariety = 32
 
-// open reads an exported model. Its requests have the shapes of the warm-up that was added to it, which are those that were measured.
+// open reads an exported model. Its requests have the shapes of the added warm-up, which are the
+// measured ones.
 func open(repository string, m export.ManifestModel) (subject, error) {
 	folder, err := modelrepo.OpenModel(filepath.Join(repository, m.Name))
 	if err != nil {
@@ -70,8 +71,8 @@ func open(repository string, m export.ManifestModel) (subject, error) {
 	return s, nil
 }
 
-// shapes are the inputs' shapes in the warm-up that was added to the configuration, without the batch dimension of a model that has one. The user's own
-// may have others.
+// shapes returns the inputs' shapes in the warm-up that the export added, without the batch
+// dimension of a model that has one. The user's own warm-up may have other shapes.
 func shapes(model *onnx.Model, config *modelconfig.Config) map[string][]int64 {
 	found := map[string][]int64{}
 	batches := inputs.Batches(model)
@@ -91,5 +92,6 @@ func shapes(model *onnx.Model, config *modelconfig.Config) map[string][]int64 {
 	return found
 }
 
-// instances is the number of instances that the configuration asks for on a machine with so many GPUs.
+// instances returns the number of instances of the configuration on a machine with a number of
+// GPUs.
 func (s subject) instances(gpus int) int { return max(1, modelconfig.Instances(s.config, gpus)) }

@@ -1,7 +1,8 @@
-// Package verify serves an exported model repository with the bundled engine, and compares it with its report: the server is
-// ready, the models are those of the export, they answer, and throughput and accuracy are as reported.
+// Package verify serves an exported model repository with the bundled engine, and compares it with
+// its report. It checks that the server is ready, that it has the export's models, that they
+// answer, and that throughput and accuracy match the report.
 //
-// It stands behind package export, whose export.json it reads. It changes nothing in the export.
+// It comes after package export, and reads its export.json. It does not change the export.
 package verify
 
 import (
@@ -26,43 +27,46 @@ type Status string
 const (
 	Passed  Status = "passed"
 	Failed  Status = "failed"
-	Skipped Status = "skipped" // it says why
+	Skipped Status = "skipped" // the check's text has the reason
 )
 
-// Check is one thing that was looked at.
+// Check is one check with its outcome.
 type Check struct {
-	Model  string `json:"model,omitempty"` // "" of the whole server
+	Model  string `json:"model,omitempty"` // "" for the whole server
 	Name   string `json:"check"`
 	Status Status `json:"status"`
 	Text   string `json:"text"` // for people
 }
 
-// Accuracy compares a model's outputs with those of the original. It blocks for as long as the inferences take, and ends soon with the
-// context's error when it ends; the check is told, an error is not the model's fault.
+// Accuracy compares a model's outputs with those of the original. It blocks while inferences run,
+// and returns the context's error soon after the context ends. A difference in the outputs is a
+// status. An error means that no comparison was possible, and ends the verification.
 type Accuracy func(ctx context.Context, m export.ManifestModel, file string) (Status, string, error)
 
-// Options say how to verify.
+// Options configure a verification.
 type Options struct {
-	Runner      runner.Options // its launcher serves repositories
+	Runner      runner.Options // its launcher serves the repositories
 	Build       func(export.ManifestModel) Build
 	Fingerprint string        // of this machine
-	GPUs        int           // that it has
-	Windows     int           // of the measurement of throughput, ≥ 1
-	Window      time.Duration // length of each
+	GPUs        int           // number of GPUs of this machine
+	Windows     int           // number of windows for throughput, ≥ 1
+	Window      time.Duration // length of each window
 	Accuracy    Accuracy
 }
 
 // Build is the ONNX Runtime that serves a model here.
 type Build struct {
-	Name    string // flavour@version; what is measured on another one than the reported is not judged
+	// Name: flavour@version; figures of a build other than the reported one are not judged
+	Name    string
 	Library string
 }
 
-// tolerance is the share of the reported throughput that may be missing: the same machine, at another time.
+// tolerance is the allowed relative loss of throughput against the report: the machine is the same,
+// the time is another.
 const tolerance = 0.10
 
-// Verify checks the export in a folder. Models that cannot be served or do not answer are failed checks; an *export.InputError says that the
-// folder holds no export.
+// Verify checks the export in a folder. Models that cannot be served or do not answer are failed
+// checks. An *export.InputError means that the folder has no export.
 func Verify(ctx context.Context, dir string, o Options) ([]Check, error) {
 	manifest, err := export.ReadManifest(dir)
 	if err != nil {
@@ -113,7 +117,7 @@ func (v *verifier) add(model, name string, status Status, text string) {
 	v.checks = append(v.checks, Check{model, name, status, text})
 }
 
-// expect adds a check that passed where problem is "".
+// expect adds a check. It passed if problem is "".
 func (v *verifier) expect(model, name, passed, problem string) {
 	if problem != "" {
 		v.add(model, name, Failed, problem)
@@ -126,7 +130,7 @@ func (v *verifier) failed() bool {
 	return slices.ContainsFunc(v.checks, func(c Check) bool { return c.Status == Failed })
 }
 
-// byLibrary groups models that one server can serve, in their order.
+// byLibrary groups the models that one server can serve, in their order.
 func byLibrary(subjects []subject) [][]subject {
 	var groups [][]subject
 	for _, s := range subjects {
@@ -140,7 +144,7 @@ func byLibrary(subjects []subject) [][]subject {
 	return groups
 }
 
-// serve loads models, which have one ONNX Runtime, into one server, and asks it what a client would.
+// serve loads models with the same ONNX Runtime into one server, and sends it a client's requests.
 func (v *verifier) serve(ctx context.Context, subjects []subject) error {
 	engine, err := v.launcher(subjects...).Launch(ctx, v.repository, subjects[0].build.Library)
 	if err != nil {
@@ -166,7 +170,8 @@ func (v *verifier) serve(ctx context.Context, subjects []subject) error {
 	return client.Close()
 }
 
-// otherBuilds says of which models the ONNX Runtime is not the one that they were tuned on, as the end of a text; "" where there are none.
+// otherBuilds names the models whose ONNX Runtime differs from the one of the tuning, as the end of
+// a text; "" without any.
 func otherBuilds(subjects []subject) string {
 	text := ""
 	for _, s := range subjects {
@@ -187,7 +192,7 @@ func (v *verifier) launcher(subjects ...subject) runner.Launcher {
 	return l
 }
 
-// probe asks for one model's readiness, metadata, configuration, and for an inference.
+// probe requests one model's readiness, metadata, configuration, and an inference.
 func (v *verifier) probe(ctx context.Context, client api.Client, s subject) {
 	name := s.reported.Name
 	ready, err := client.ModelReady(ctx, name)
@@ -207,7 +212,7 @@ func (v *verifier) probe(ctx context.Context, client api.Client, s subject) {
 	v.expect(name, "inference", answer, problem(err, outputs != len(s.config.GetOutput()), answer))
 }
 
-// problem is the error's text, else what is said where it holds, else "".
+// problem returns the error's text. Without an error it returns text if holds is set, and else "".
 func problem(err error, holds bool, text string) string {
 	switch {
 	case err != nil:
@@ -218,7 +223,7 @@ func problem(err error, holds bool, text string) string {
 	return ""
 }
 
-// infer sends one request and returns how many outputs there are.
+// infer sends one request and returns the number of outputs.
 func infer(ctx context.Context, client api.Client, s subject) (int, error) {
 	request, err := client.Encode(s.requests[0])
 	if err != nil {
@@ -250,7 +255,7 @@ func configNames[T interface{ GetName() string }](list []T) string {
 	return strings.Join(names, ", ")
 }
 
-// throughput measures a model at its reported load, by itself on a fresh server.
+// throughput measures a model at its reported load, alone on a fresh server.
 func (v *verifier) throughput(ctx context.Context, s subject) error {
 	options := v.options.Runner
 	options.Launcher = v.launcher(s)
@@ -280,8 +285,9 @@ func (v *verifier) throughput(ctx context.Context, s subject) error {
 	return nil
 }
 
-// judge compares a throughput with the reported one. It fails when even the upper end of the interval is more than the tolerance below; where another
-// server, machine or ONNX Runtime was measured it is told, and not judged.
+// judge compares a throughput with the reported one. It fails if the upper end of the interval is
+// below the report by more than the tolerance. It only reports figures of another server, machine
+// or ONNX Runtime.
 func (v *verifier) judge(s subject, now measure.Estimate) (Status, string) {
 	then := s.reported.Throughput
 	text := fmt.Sprintf("%s [%s, %s] at %s; reported %s", measure.Throughput.Format(now.Value), measure.Throughput.Format(now.Lo),
@@ -299,7 +305,7 @@ func (v *verifier) judge(s subject, now measure.Estimate) (Status, string) {
 	return Passed, text
 }
 
-// doubts says what disturbed windows, as the end of a text; "" where nothing did.
+// doubts names the disturbances of windows, as the end of a text; "" without any.
 func doubts(windows []measure.Window) string {
 	var list []string
 	for _, w := range windows {

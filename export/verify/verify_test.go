@@ -15,7 +15,8 @@ import (
 	"tuner/model/onnx"
 )
 
-// Requests have the shapes of the warm-up, whether the server batches or the model's batch dimension is a part of the request.
+// Requests have the shapes of the warm-up, both if the server batches and if the batch dimension is
+// a part of the request.
 func TestShapes(t *testing.T) {
 	t.Parallel()
 	check := func(name, model, config string, want map[string][]int64) {
@@ -44,7 +45,7 @@ func TestShapes(t *testing.T) {
 	check("no warm-up", "add_sub.onnx", "max_batch_size: 8", map[string][]int64{})
 }
 
-// A busy machine is named as a reason to trust a throughput less, each disturbance once.
+// A busy machine is a reason to trust a throughput less. Each disturbance is named once.
 func TestDoubts(t *testing.T) {
 	t.Parallel()
 	if got := doubts([]measure.Window{{}, {}}); got != "" {
@@ -56,7 +57,7 @@ func TestDoubts(t *testing.T) {
 	}
 }
 
-// Throughput is judged on the machine and on the ONNX Runtime that were measured, and told elsewhere.
+// Throughput is judged only on the measured machine and ONNX Runtime.
 func TestJudge(t *testing.T) {
 	t.Parallel()
 	check := func(machine, runtime string, hi float64, status Status, text string) {
@@ -69,14 +70,16 @@ func TestJudge(t *testing.T) {
 			t.Errorf("%s on %q: %s, %q; want %s, %q", machine, runtime, got, why, status, text)
 		}
 	}
-	check("here", "cpu@1.31.1", 90, Passed, "reported 100.0 infer/s") // the upper end is 10 % below: no more than the tolerance
+	// the upper end is 10 % below, within the tolerance
+	check("here", "cpu@1.31.1", 90, Passed, "reported 100.0 infer/s")
 	check("here", "cpu@1.31.1", 89, Failed, "more than 10 % below")
 	check("there", "cpu@1.31.1", 89, Skipped, "on another machine: not judged")
 	check("here", "openvino@1.24.1", 89, Skipped, "on openvino@1.24.1, and measured on cpu@1.31.1: not judged")
 	check("here", "", 89, Skipped, "on a server's own ONNX Runtime, and measured on cpu@1.31.1: not judged")
 }
 
-// What another server than the bundled engine reached is told, and not judged: not on the same machine and build either.
+// The throughput of another server than the bundled engine is reported but not judged, even on the
+// same machine and build.
 func TestJudgeOtherServer(t *testing.T) {
 	t.Parallel()
 	v := verifier{options: Options{Fingerprint: "here"}}
@@ -88,7 +91,7 @@ func TestJudgeOtherServer(t *testing.T) {
 	}
 }
 
-// One server has one ONNX Runtime: models with another are served by another one.
+// A server has one ONNX Runtime, so models with another one need another server.
 func TestByLibrary(t *testing.T) {
 	t.Parallel()
 	model := func(name, library string) subject {
@@ -139,7 +142,7 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// Instances that list no GPUs are on each of the machine's.
+// Instances without a list of GPUs run on each GPU of the machine.
 func TestInstances(t *testing.T) {
 	t.Parallel()
 	for config, want := range map[string]int{
@@ -158,7 +161,7 @@ func TestInstances(t *testing.T) {
 	}
 }
 
-// What is no export is the user's to mend, and nothing is launched for it.
+// A folder without an export is the user's mistake, and nothing is launched.
 func TestNoExport(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
