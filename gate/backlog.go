@@ -2,13 +2,17 @@ package gate
 
 import "math"
 
-// mostUnanswered is the share of an open loop's requests that may be left without an answer: as many as a p99 leaves out.
+// mostUnanswered is the share of an open loop's requests that may stay without an answer: the share
+// that p99 ignores too.
 const mostUnanswered = 0.01
 
-// hasBacklog says of an open loop that the candidate does not keep up with the rate: of the requests that were due in all windows more were left
-// without an answer than may be, and than chance leaves, since the number of those that are due scatters by its root. A stall leaves a backlog in a
-// window, too (measure.FlagBacklog), but the next window has the answers to it, late as they are. Only a queue that keeps growing adds up from launch
-// to launch, however little it is in a window.
+// hasBacklog reports whether the candidate cannot keep up with the rate of an open loop. It counts
+// the requests of all windows that were due and not answered. Their number must exceed the allowed
+// share by more than chance: the number of due requests scatters by its root.
+//
+// A stall also leaves a backlog in its window (measure.FlagBacklog), but the next window has the
+// late answers. Only a growing queue adds up from launch to launch, even if each window has little
+// of it.
 func hasBacklog(pairs []Pair) bool {
 	scheduled, ended := 0, 0
 	for _, p := range pairs {

@@ -12,8 +12,8 @@ import (
 	"tuner/spec"
 )
 
-// Check finds what keeps a gate from being judged here, before anything is opened. saveBaseline is the file of a new
-// baseline; "": none is saved.
+// Check finds the reasons why a gate cannot be judged here, before anything is opened. saveBaseline
+// is the file of a new baseline; "" if none is saved.
 func Check(g spec.Gate, saveBaseline string) error {
 	if g.Baseline.IsZero() && len(g.Limits) == 0 && saveBaseline == "" {
 		return exit.Usagef("%s: there is nothing to judge: name a baseline or limits, or save the candidate's figures with --save-baseline FILE", g.Path)
@@ -43,8 +43,8 @@ func Check(g spec.Gate, saveBaseline string) error {
 	return profile.CheckOutput(spec.Profile{Path: g.Path, Output: g.Output})
 }
 
-// KeepHistory adds a gate that measured anything to its history, and returns the history. With an error it returns what
-// could be read.
+// KeepHistory adds a gate with measurements to its history, and returns the history. On an error it
+// returns the records that it could read.
 func KeepHistory(r Result) ([]Record, error) {
 	path := r.Setup.Spec.History
 	if len(r.Outcome.Pairs) == 0 {
@@ -52,12 +52,12 @@ func KeepHistory(r Result) ([]Record, error) {
 	}
 	history, err := AppendHistory(path, NewRecord(r))
 	if err != nil {
-		history, _ = ReadHistory(path) // which may fail too
+		history, _ = ReadHistory(path) // this may fail too
 	}
 	return history, err
 }
 
-// Unfit says why an outcome is no baseline for later gates; "" where it is one.
+// Unfit returns the reason why an outcome cannot be a baseline for later gates; "" if it can.
 func (o Outcome) Unfit() string {
 	switch {
 	case o.Verdict == decide.Fail:
@@ -72,7 +72,7 @@ func (o Outcome) Unfit() string {
 	return ""
 }
 
-// SaveAs keeps the candidate's figures as a baseline.
+// SaveAs saves the candidate's figures as a baseline.
 func (r Result) SaveAs(path string) error {
 	saved, err := NewSaved(r.Setup, r.Outcome.Pairs, r.Time, r.Revision)
 	if err != nil {

@@ -9,18 +9,18 @@ import (
 	"tuner/spec"
 )
 
-// Criterion is a metric that must not be worse than the baseline's by more than a margin, or must keep a limit.
+// Criterion is a metric that must keep a margin against the baseline, or an absolute limit.
 type Criterion struct {
 	Metric measure.Metric
-	Margin float64 // share of the baseline's value, above 0; 0 for a limit
-	Bound  float64 // of a limit, in the metric's base unit
-	Min    bool    // the limit is a least value, not a greatest
+	Margin float64 // allowed share of the baseline's value, above 0; 0 for a limit
+	Bound  float64 // value of a limit, in the metric's base unit
+	Min    bool    // the limit is a minimum, not a maximum
 }
 
-// IsLimit reports whether the candidate is judged by itself.
+// IsLimit reports whether the criterion judges the candidate without a baseline.
 func (c Criterion) IsLimit() bool { return c.Margin == 0 }
 
-// Criteria are what a gate judges, in the order of its file: margins, then limits.
+// Criteria returns what a gate judges, in the order of its file: margins, then limits.
 func Criteria(g spec.Gate) []Criterion {
 	var list []Criterion
 	for _, m := range g.Metrics {
@@ -37,13 +37,13 @@ func Criteria(g spec.Gate) []Criterion {
 	return list
 }
 
-// isTime reports whether the metric is a time that requests take.
+// isTime reports whether the metric is a time of requests.
 func (c Criterion) isTime() bool {
 	info, _ := c.Metric.Info()
 	return info.Unit == measure.Seconds
 }
 
-// moreIsWorse reports which direction of the metric is worse.
+// moreIsWorse reports whether a larger value of the metric is worse.
 func (c Criterion) moreIsWorse() bool {
 	if c.IsLimit() {
 		return !c.Min
@@ -52,7 +52,7 @@ func (c Criterion) moreIsWorse() bool {
 	return !info.HigherBetter
 }
 
-// tolerated is the logarithm of how many times worse the candidate may be.
+// tolerated returns the logarithm of the factor by which the candidate may be worse.
 func (c Criterion) tolerated() float64 {
 	if c.moreIsWorse() {
 		return math.Log1p(c.Margin)
@@ -60,7 +60,8 @@ func (c Criterion) tolerated() float64 {
 	return -math.Log1p(-c.Margin)
 }
 
-// judged is what package decide judges: what is tolerated, and what no pair takes off a saved baseline's doubt.
+// judged converts the criterion for package decide. It includes the spread of a saved baseline,
+// which no number of pairs reduces.
 func (c Criterion) judged(reference map[measure.Metric]Reference) decide.Criterion {
 	r, saved := reference[c.Metric]
 	d := decide.Criterion{Tolerated: c.tolerated(), IsAlone: c.IsLimit() || saved}
@@ -68,12 +69,13 @@ func (c Criterion) judged(reference map[measure.Metric]Reference) decide.Criteri
 		d.Spread = r.Spread
 	}
 	if c.isTime() || c.Metric == measure.Throughput {
-		d.Slope = 1 // what others take is lost, and makes requests as much longer
+		d.Slope = 1 // withheld time is lost, and makes requests longer by the same factor
 	}
 	return d
 }
 
-// worse turns the logarithm of candidate over baseline, or over the limit, into that of how many times worse it is.
+// worse converts the logarithm of candidate over baseline (or limit) into the logarithm of the
+// factor by which the candidate is worse.
 func (c Criterion) worse(log float64) float64 {
 	if c.moreIsWorse() {
 		return log
@@ -81,8 +83,8 @@ func (c Criterion) worse(log float64) float64 {
 	return -log
 }
 
-// Change turns what was decided into relative changes of the metric itself: 0.05 is 5 % more than the baseline, or than the limit. The bounds
-// may be infinite, or −1.
+// Change converts a standing into the relative change of the metric: 0.05 is 5 % more than the
+// baseline or the limit. The bounds may be infinite, or −1.
 func (c Criterion) Change(s decide.Standing) measure.Estimate {
 	value, lo, hi := s.Value, s.Lo, s.Hi
 	if !c.moreIsWorse() {
@@ -93,15 +95,17 @@ func (c Criterion) Change(s decide.Standing) measure.Estimate {
 
 // Reference is a metric of a saved baseline.
 type Reference struct {
-	Log    float64 // of its value
-	Spread float64 // standard error of that logarithm, and of what differs from job to job
+	Log    float64 // logarithm of its value
+	Spread float64 // standard error of Log, including the difference between jobs
 }
 
-// leastFigure keeps logarithms finite: a nanosecond, a millionth of an inference per second and the like are nothing.
+// leastFigure keeps logarithms finite. Smaller figures, such as less than a nanosecond or a
+// millionth of an inference per second, count as this.
 const leastFigure = 1e-9
 
-// figures are the logarithms of a metric's values on one side of a pair: one of each window, or a single one where only all windows together
-// tell it. NaN where nothing tells it, as in a window in which no request ended.
+// figures returns the logarithms of a metric's values on one side of a pair. There is one for each
+// window, or a single one if the metric needs all windows together. A value is NaN if it is
+// unknown, such as the latency of a window without a finished request.
 func figures(metric measure.Metric, of measure.Measurement) []float64 {
 	parts := []measure.Measurement{of}
 	if !isOfAll(metric, of) {
@@ -121,21 +125,22 @@ func figures(metric measure.Metric, of measure.Measurement) []float64 {
 	return logs
 }
 
-// isOfAll reports whether only all windows together tell a metric: percentiles need their requests, and so does what is answered of a request
-// rate, at which a window may have none; memory is a peak.
+// isOfAll reports whether a metric needs all windows together. Percentiles need all requests. So
+// does the throughput at a request rate, since a window may have no request. Memory is a peak.
 func isOfAll(metric measure.Metric, of measure.Measurement) bool {
 	_, isPercentile := metric.Quantile()
 	return isPercentile || metric == measure.Memory || metric == measure.GPUMemory || metric == measure.Throughput && of.Offered() > 0
 }
 
-// middle joins the figures that are known; false where none is.
+// middle combines the known figures. It returns false if none is known.
 func middle(logs []float64) (float64, bool) {
 	known := slices.DeleteFunc(logs, math.IsNaN)
 	return decide.Middle(known), len(known) > 0
 }
 
-// figure is the value of a metric. The throughput of a closed loop is by Little's law (measure.Window.Little), whatever the window: half a second
-// holds too few batches to count. A window in which nothing ended, since a batch takes longer, does not tell it.
+// figure returns the value of a metric. The throughput of a closed loop comes from Little's law
+// (measure.Window.Little), for windows of any length: half a second has too few batches to count.
+// If a batch takes longer than a window, nothing ends in it, and the throughput is unknown.
 func figure(metric measure.Metric, of measure.Measurement) (float64, bool) {
 	value, ok := of.Value(metric)
 	if metric != measure.Throughput || !ok || of.Offered() > 0 {
@@ -151,14 +156,16 @@ func figure(metric measure.Metric, of measure.Measurement) (float64, bool) {
 	return value, true
 }
 
-// Figure is a metric's value on one side of a pair, in its base unit; false where nothing tells it.
+// Figure returns a metric's value on one side of a pair, in its base unit. It returns false if the
+// value is unknown.
 func Figure(metric measure.Metric, of measure.Measurement) (float64, bool) {
 	log, ok := middle(figures(metric, of))
 	return math.Exp(log), ok
 }
 
-// value is what a pair says of the criterion: the logarithms of how many times worse the candidate was, and what others withheld from it
-// meanwhile. False where a side does not tell the metric.
+// value returns a pair's value for the criterion: the logarithms of the factors by which the
+// candidate was worse, and the CPU time that others withheld from it meanwhile. It returns false if
+// the metric is unknown on one side.
 func (c Criterion) value(p Pair, reference map[measure.Metric]Reference) (decide.Value, bool) {
 	logs, withheld := figures(c.Metric, p.Candidate), withheldIn(c.Metric, p.Candidate)
 	r, saved := reference[c.Metric]
@@ -178,7 +185,7 @@ func (c Criterion) value(p Pair, reference map[measure.Metric]Reference) (decide
 		}
 	}
 	if c.Metric == measure.Throughput && p.Candidate.Offered() > 0 {
-		clear(withheld) // the schedule decides what is answered in time
+		clear(withheld) // at a request rate, the schedule decides how much is answered
 	}
 	var v decide.Value
 	for i, log := range logs {

@@ -2,7 +2,7 @@ package gate
 
 import "math"
 
-// six keeps six significant digits, which is more than any measurement has.
+// six rounds to six significant digits, more than any measurement has.
 func six(v float64) float64 {
 	if v == 0 || math.IsInf(v, 0) || math.IsNaN(v) {
 		return v
@@ -11,7 +11,8 @@ func six(v float64) float64 {
 	return math.Round(v*scale) / scale
 }
 
-// Number is a figure of a file, with six significant digits; nil for what is none.
+// Number returns a figure for a file, with six significant digits; nil if it is not a finite
+// number.
 func Number(v float64) *float64 {
 	if math.IsInf(v, 0) || math.IsNaN(v) {
 		return nil

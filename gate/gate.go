@@ -1,7 +1,10 @@
-// Package gate finds out whether a candidate is worse than its baseline by more than is tolerated, or outside an absolute limit: `tuner gate`.
-// It measures both in pairs on fresh engine processes (package runner), in turn, until package decide has a verdict or the time is over; or the
-// candidate alone, against limits or a saved baseline. It keeps saved baselines and the history; package gate/output writes everything that
-// people and CI systems read. It searches nothing and chooses nothing.
+// Package gate decides whether a candidate is worse than its baseline by more than the tolerance,
+// or outside an absolute limit: `tuner gate`.
+//
+// It measures both in pairs on fresh engine processes (package runner), in turn, until package
+// decide has a verdict or the time is over. Or it measures the candidate alone, against limits or a
+// saved baseline. It keeps saved baselines and the history. Package gate/output writes everything
+// that people and CI systems read. It does not search configurations.
 package gate
 
 import (
@@ -16,30 +19,32 @@ import (
 	"tuner/runner"
 )
 
-// Engine measures jobs on an engine process that it keeps: a runner.Runner.
+// Engine measures jobs on one engine process that it keeps running, as a runner.Runner does.
 type Engine interface {
 	runner.Turner
 	Close(ctx context.Context)
 }
 
-// Observer is told what happens, from the gate's goroutine.
+// Observer receives the progress, on the gate's goroutine.
 type Observer interface {
 	Measured(pair Pair, p Progress)
 }
 
-// Progress is how a gate stands after a pair.
+// Progress is the state of a gate after a pair.
 type Progress struct {
-	Pairs, Most int // measured; at most
+	Pairs, Most int // measured so far; largest possible number
 	Elapsed     time.Duration
 }
 
-// Side is one of the two that are measured.
+// Side is one of the two measured sides.
 type Side struct {
 	Engine Engine
-	Job    runner.Job // of one window; how many there are at a time, and which of them on a fresh process, is the gate's business
+	// Job: job of one window; the gate decides how many follow, and which run on a fresh process
+	Job runner.Job
 }
 
-// Pair is baseline and candidate measured next to each other on fresh processes, in turn. Without a baseline it is the candidate's windows alone.
+// Pair has the measurements of baseline and candidate on fresh processes, in turn. Without a
+// baseline it has only the candidate's windows.
 type Pair struct {
 	Baseline, Candidate measure.Measurement
 }
@@ -47,55 +52,61 @@ type Pair struct {
 // isWhole reports whether neither side failed.
 func (p Pair) isWhole() bool { return p.Baseline.Failure == nil && p.Candidate.Failure == nil }
 
-// Gate is everything that a verdict needs.
+// Gate has everything that a verdict depends on.
 type Gate struct {
-	Baseline  *Side // nil where none is measured
+	Baseline  *Side // nil if no baseline is measured
 	Candidate Side
-	Reference map[measure.Metric]Reference // of a saved baseline; nil without one
-	Criteria  []Criterion                  // none: the candidate is measured as often as a first look needs, and nothing is judged
-	Budget    time.Duration
-	Now       func() time.Time
-	Observer  Observer
+	Reference map[measure.Metric]Reference // the metrics of a saved baseline; nil without one
+	// Criteria: empty: the candidate gets as many pairs as a first look needs, and is not judged
+	Criteria []Criterion
+	Budget   time.Duration
+	Now      func() time.Time
+	Observer Observer
 }
 
-// Outcome is how a gate ended.
+// Outcome is the outcome of a gate.
 type Outcome struct {
-	Verdict     decide.Verdict
-	Reasons     []string          // for people: what failed, or why nothing is proven; none for a pass
-	Standings   []decide.Standing // by criterion; nil where none was judged
-	Pairs       []Pair
-	Looks       int
-	Elapsed     time.Duration
-	Needed      Need
-	Timeless    bool // more time would not decide it: a side is broken, a queue grows, or jobs differ by more than is tolerated
-	Backlog     bool // the candidate does not keep up with the request rate, so that no time it took can pass
-	Interrupted bool // the context ended first
+	Verdict   decide.Verdict
+	Reasons   []string          // for people: failures, or reasons why nothing is proven; empty for a pass
+	Standings []decide.Standing // by criterion; nil if none was judged
+	Pairs     []Pair
+	Looks     int
+	Elapsed   time.Duration
+	Needed    Need
+	// Timeless: more time would not help: a side is broken, a queue grows, or jobs differ by more
+	// than the tolerance
+	Timeless bool
+	// Backlog: the candidate cannot keep up with the request rate, so its times cannot pass
+	Backlog     bool
+	Interrupted bool // the context ended before the gate
 }
 
-// Need is what an inconclusive gate would probably need for a decision; the zero Need where that is unknown, or where nothing would do.
+// Need estimates what an inconclusive gate needs for a decision. It is zero if that is unknown, or
+// if no time is enough.
 type Need struct {
-	Time   time.Duration // in all
-	Window time.Duration // length of the windows, longer than they were; 0: they are long enough
+	Time   time.Duration // total
+	Window time.Duration // required length of the windows; 0: they are long enough
 }
 
-// mostErrors is the share of a side's requests that may fail.
+// mostErrors is the largest share of a side's requests that may fail.
 const mostErrors = 0.01
 
-// run is a gate under way.
+// run is the state of a running gate.
 type run struct {
 	Gate
 	judge   *decide.Gate // nil before the first pair, and without criteria
 	outcome Outcome
-	most    int // pairs that the looks and the time allow
+	most    int // number of pairs that the looks and the time allow
 	begin   time.Time
-	took    time.Duration // all pairs together, without one that did not end
+	took    time.Duration // total of all finished pairs
 }
 
-// errOverdue ends a pair in which the budget is used, whatever an engine does. The first one is always finished: it tells what a decision needs.
+// errOverdue ends a pair when the budget is used, in every state of an engine. The first pair
+// always finishes, since it shows how long a decision takes.
 var errOverdue = errors.New("the budget is used")
 
-// Run measures pairs until there is a verdict, the looks are over, the time is used or the context ends. An error means that the gate could
-// not go on for a reason of its own.
+// Run measures pairs until there is a verdict, the looks are over, the budget is used or the
+// context ends. An error means that the gate itself failed.
 func (g Gate) Run(ctx context.Context) (Outcome, error) {
 	r := &run{Gate: g, most: 1, begin: g.Now()}
 	r.outcome.Verdict = decide.Inconclusive
@@ -122,14 +133,14 @@ func (g Gate) Run(ctx context.Context) (Outcome, error) {
 		}
 	}
 	if len(g.Criteria) == 0 {
-		r.outcome.Verdict = decide.Pass // there was nothing to judge
+		r.outcome.Verdict = decide.Pass // nothing to judge
 		return r.end(), nil
 	}
 	r.inconclusive("nothing is proven after " + pairsText(len(r.outcome.Pairs)))
 	return r.end(), nil
 }
 
-// boundedPair is pair within what is left of the budget, from the second one on.
+// boundedPair is pair within the remaining budget, from the second pair on.
 func (r *run) boundedPair(ctx context.Context, n int) (Pair, error) {
 	if n > 0 {
 		var cancel context.CancelFunc
@@ -139,9 +150,12 @@ func (r *run) boundedPair(ctx context.Context, n int) (Pair, error) {
 	return r.pair(ctx, n)
 }
 
-// windowsPerTurn is how many windows of a side are measured without a pause. In a closed loop the sides take turns window by window, so that the
-// machine has no time to change. A pause empties a server's queue: at a rate it hides that the queue grows. So there a side has two turns, each
-// with a warm-up of its own, and where there is no other side it has one.
+// windowsPerTurn returns the number of windows of a side without a pause.
+//
+// In a closed loop, the sides alternate after each window, so that the machine has no time to
+// change. A pause empties a server's queue, and at a request rate it would hide a growing queue. So
+// at a rate each side has two turns, each with its own warm-up. Without another side there is one
+// turn.
 func (g Gate) windowsPerTurn() int {
 	switch {
 	case g.Baseline == nil:
@@ -152,7 +166,8 @@ func (g Gate) windowsPerTurn() int {
 	return 1
 }
 
-// pair measures both sides in turn, each in as many windows, and stops the engines. Which side comes first changes from pair to pair.
+// pair measures both sides in turn, with the same number of windows, and stops the engines. The
+// side that comes first alternates between pairs.
 func (r *run) pair(ctx context.Context, n int) (Pair, error) {
 	sides := []*Side{&r.Candidate}
 	if r.Baseline != nil {
@@ -160,7 +175,7 @@ func (r *run) pair(ctx context.Context, n int) (Pair, error) {
 	}
 	var seats []runner.Seat
 	for _, side := range sides {
-		defer side.Engine.Close(context.WithoutCancel(ctx)) // it has a deadline of its own
+		defer side.Engine.Close(context.WithoutCancel(ctx)) // it has its own deadline
 		job := side.Job
 		job.Fresh = true
 		seats = append(seats, runner.Seat{Turner: side.Engine, Job: job})
@@ -178,7 +193,7 @@ func (r *run) pair(ctx context.Context, n int) (Pair, error) {
 	return p, nil
 }
 
-// add takes a pair in, and reports whether the gate has ended.
+// add records a pair, and reports whether the gate has ended.
 func (r *run) add(p Pair) (ended bool) {
 	o := &r.outcome
 	o.Pairs, r.took = append(o.Pairs, p), o.Elapsed
@@ -211,7 +226,7 @@ func (r *run) add(p Pair) (ended bool) {
 	return true
 }
 
-// isBroken ends a gate whose figures mean nothing: of a side that failed, or refuses requests.
+// isBroken ends a gate whose figures are useless: a side failed, or refuses requests.
 func (r *run) isBroken(p Pair) bool {
 	pairs := r.outcome.Pairs
 	candidate := refusals(pairs, "candidate", func(p Pair) measure.Measurement { return p.Candidate })
@@ -231,7 +246,7 @@ func (r *run) isBroken(p Pair) bool {
 	return true
 }
 
-// refusals says which part of a side's requests failed, where it is too large a part; else "".
+// refusals describes the failed requests of a side if their share is too large; else "".
 func refusals(pairs []Pair, name string, side func(Pair) measure.Measurement) string {
 	var all measure.Measurement
 	for _, p := range pairs {
@@ -244,7 +259,8 @@ func refusals(pairs []Pair, name string, side func(Pair) measure.Measurement) st
 	return fmt.Sprintf("%.1f %% of the %s's requests failed, the first with: %s", 100*e.Value, name, firstError(all.Windows))
 }
 
-// plan settles how many pairs there are, by the time that the first one took; false when they are too few.
+// plan sets the number of pairs from the time of the first one. It returns false if they are too
+// few.
 func (r *run) plan() bool {
 	affordable := 1
 	if took := r.pairTime(); took > 0 {
@@ -275,21 +291,21 @@ func (r *run) plan() bool {
 	return true
 }
 
-// pairTime is what a pair takes, on average.
+// pairTime returns the mean time of a pair.
 func (r *run) pairTime() time.Duration {
 	return r.took / time.Duration(len(r.outcome.Pairs))
 }
 
-// inconclusive notes why nothing is proven.
+// inconclusive records a reason why nothing is proven.
 func (r *run) inconclusive(why string) { r.outcome.Reasons = append(r.outcome.Reasons, why) }
 
-// undecidable is inconclusive for a reason that more time does not mend.
+// undecidable is inconclusive for a reason that more time cannot remove.
 func (r *run) undecidable(why string) {
 	r.outcome.Timeless = true
 	r.inconclusive(why)
 }
 
-// fail notes what is wrong with the candidate.
+// fail records a defect of the candidate.
 func (r *run) fail(why string) {
 	r.outcome.Verdict = decide.Fail
 	r.outcome.Reasons = append(r.outcome.Reasons, why)
@@ -311,7 +327,8 @@ func (r *run) end() Outcome {
 	return o
 }
 
-// withDoubts is an inconclusive outcome with why each criterion is open, and what would decide them.
+// withDoubts adds to an inconclusive outcome the reasons why each criterion is open, and what would
+// decide them.
 func (r *run) withDoubts(o Outcome) Outcome {
 	isOpen := func(i int) bool { return o.Standings[i].Verdict == decide.Inconclusive }
 	for i, c := range r.Criteria {
@@ -334,10 +351,11 @@ func (r *run) withDoubts(o Outcome) Outcome {
 	return o
 }
 
-// withoutTimes is the outcome of a candidate that does not keep up with its rate. The longer its queue grows, the longer everything takes: a time
-// that is short enough so far proves nothing. Nor does the backlog prove that the candidate is to blame, so that it fails nothing by itself.
+// withoutTimes returns the outcome of a candidate that cannot keep up with its rate. All times grow
+// with its queue, so a time within its limit proves nothing. The backlog does not prove that the
+// candidate is the cause, so it does not fail the gate.
 func (r *run) withoutTimes(o Outcome) Outcome {
-	if len(r.Criteria) == 0 { // what was measured is no baseline
+	if len(r.Criteria) == 0 { // these measurements cannot be a baseline
 		o.Verdict = decide.Inconclusive
 	}
 	for i, c := range r.Criteria {
@@ -353,21 +371,22 @@ func (r *run) withoutTimes(o Outcome) Outcome {
 	return o
 }
 
-// mostWindow is the longest window that a gate.yaml may ask for.
+// mostWindow is the longest window that a gate.yaml may have.
 const mostWindow = 5 * time.Minute
 
-// windowStep is what advised windows are multiples of.
+// windowStep is the step to which advised windows are rounded.
 const windowStep = 100 * time.Millisecond
 
-// need is what the criteria that are open would probably need. There are never more pairs than a plan's looks have: beyond these only what a pair
-// tells can grow, with its windows.
+// need estimates what decides the open criteria. The number of pairs is limited by a plan's looks.
+// Beyond that, only longer windows give a pair more information.
 func (r *run) need() Need {
 	pairs, ok := r.judge.NeededPairs()
 	if !ok {
 		return Need{}
 	}
 	const most = decide.PairsPerLook * decide.MostLooks
-	// One pair more for each look: the looks are planned by the time of the first pair, which may be slower than the others.
+	// One pair more for each look: the first pair, whose time plans the looks, may be slower than
+	// the others.
 	n := Need{Time: time.Duration(pairs+pairs/decide.PairsPerLook) * r.pairTime()}
 	if pairs <= most {
 		return n
@@ -379,7 +398,7 @@ func (r *run) need() Need {
 	return n
 }
 
-// meanWindow is how long the candidate's windows were.
+// meanWindow returns the mean length of the candidate's windows.
 func meanWindow(pairs []Pair) time.Duration {
 	windows, sum := 0, time.Duration(0)
 	for _, p := range pairs {
@@ -390,7 +409,7 @@ func meanWindow(pairs []Pair) time.Duration {
 	return sum / time.Duration(max(1, windows))
 }
 
-// failureText is a failure on one line.
+// failureText prints a failure on one line.
 func failureText(f *measure.Failure) string {
 	return fmt.Sprintf("%s: %s", f.Stage, strings.Join(strings.Fields(f.Reason), " "))
 }

@@ -16,19 +16,19 @@ import (
 	"tuner/spec"
 )
 
-// bench is what happened, in order.
+// bench records the events in order.
 type bench struct{ took []string }
 
-// fake is an engine whose windows take half a second, and a launch two.
+// fake is an engine with windows of half a second and launches of two.
 type fake struct {
 	bench   *bench
 	name    string
-	window  func(n int) measure.Window // the n-th, from 0
+	window  func(n int) measure.Window // returns the n-th window, from 0
 	memory  int64
 	failure *measure.Failure // of every window
 	err     error
-	stop    func() // called in every window, where set
-	hangsIn int    // the launch that never ends; 0: none
+	stop    func() // called in every window, if set
+	hangsIn int    // number of the launch that never ends; 0: none
 
 	windows, launches, closed int
 	running                   bool
@@ -67,7 +67,7 @@ func (f *fake) Pause() { f.running = false }
 
 func (f *fake) Close(context.Context) { f.closed, f.running = f.closed+1, false }
 
-// steady yields windows of 100 s with a throughput that alternates around a rate.
+// steady yields windows of 100 s whose throughput alternates around a rate.
 func steady(rate, noise float64) func(n int) measure.Window {
 	return func(n int) measure.Window {
 		inferences := int(100 * rate * (1 + noise*math.Sin(float64(7*n))))
@@ -75,12 +75,13 @@ func steady(rate, noise float64) func(n int) measure.Window {
 	}
 }
 
-// constant yields one and the same window.
+// constant always yields the same window.
 func constant(w measure.Window) func(int) measure.Window {
 	return func(int) measure.Window { return w }
 }
 
-// windowOf is a window with a throughput and latencies, a share of which takes longer by a factor.
+// windowOf makes a window with a throughput and latencies. A share of the requests is slower by a
+// factor.
 func windowOf(rate, latency, share, factor float64) measure.Window {
 	const requests = 1000
 	latencies := make([]time.Duration, requests)
@@ -95,7 +96,7 @@ func windowOf(rate, latency, share, factor float64) measure.Window {
 		Sub: []measure.SubWindow{{Requests: requests, Latency: h}}}
 }
 
-// contest is a gate of two fakes.
+// contest is a gate between two fakes.
 type contest struct {
 	Gate
 	baseline, candidate *fake
@@ -109,7 +110,7 @@ func newContest(criteria ...Criterion) *contest {
 	return c
 }
 
-// run runs the gate, in a time of its own.
+// run runs the gate on a fake clock.
 func (c *contest) run(t *testing.T) Outcome {
 	t.Helper()
 	var o Outcome
@@ -124,7 +125,7 @@ func (c *contest) run(t *testing.T) Outcome {
 	return o
 }
 
-// throughput with a margin of 2 %.
+// throughput returns a criterion with a margin of 2 %.
 func throughput() Criterion { return Criterion{Metric: measure.Throughput, Margin: 0.02} }
 
 func TestGateTakesTurns(t *testing.T) {
@@ -139,7 +140,7 @@ func TestGateTakesTurns(t *testing.T) {
 			t.Errorf("%s: %d launches, %d windows, closed %d times; want one of each pair and 12 windows", f.name, f.launches, f.windows, f.closed)
 		}
 	}
-	// c b, b c, c b … in the first pair, the other way round in the second.
+	// The first pair has c b, b c, c b …; the second has the opposite order.
 	if got, want := strings.Join(c.took[:48], ""), strings.Repeat("cbbc", 6)+strings.Repeat("bccb", 6); got != want {
 		t.Errorf("order %s, want %s", got, want)
 	}
@@ -148,7 +149,8 @@ func TestGateTakesTurns(t *testing.T) {
 	}
 }
 
-// In a closed loop a window's throughput is Little's, whatever ended at its edges; in an open one, and where requests failed, it is what ended.
+// In a closed loop, a window's throughput comes from Little's law, so requests that end at its
+// edges do not matter. In an open loop, and if requests failed, finished requests are counted.
 func TestThroughputOfAWindow(t *testing.T) {
 	t.Parallel()
 	w := windowOf(200, 0.04, 0, 1)
@@ -185,7 +187,8 @@ func TestGateFailsARegression(t *testing.T) {
 	}
 }
 
-// Two per cent of the requests take five times as long: throughput and mean hardly notice, p99 does.
+// Two per cent of the requests take five times as long. Throughput and mean hardly change, p99
+// does.
 func TestGateFindsASlowTail(t *testing.T) {
 	t.Parallel()
 	c := newContest(throughput(), Criterion{Metric: measure.LatencyP99, Margin: 0.1})
@@ -226,7 +229,8 @@ func TestGateOfLimits(t *testing.T) {
 	}
 }
 
-// A gate that cannot afford ten pairs looks once at what it can; one that cannot afford five says what it needs.
+// A gate without time for ten pairs looks once, at the pairs that it can afford. One without time
+// for five reports the time that it needs.
 func TestGateKeepsItsBudget(t *testing.T) {
 	t.Parallel()
 	c := newContest(throughput())
@@ -241,14 +245,14 @@ func TestGateKeepsItsBudget(t *testing.T) {
 		!slices.Contains(o.Reasons, "the budget of 50s is enough for 3 pairs of 16s, and a look needs 5 at least") {
 		t.Errorf("%s after %d pairs, %v needed: %q", o.Verdict, len(o.Pairs), o.Needed, o.Reasons)
 	}
-	// Pairs that become slower must not lead beyond the budget.
+	// Pairs that become slower must not exceed the budget.
 	c = newContest(throughput())
 	c.Budget = 100 * time.Second
 	c.candidate.stop = func() { time.Sleep(time.Duration(c.candidate.windows) * time.Second / 20) }
 	if o := c.run(t); o.Verdict != decide.Inconclusive || o.Elapsed > c.Budget+30*time.Second || !strings.HasPrefix(o.Reasons[0], "the budget of 1m40s is used after ") {
 		t.Errorf("%s after %v: %q", o.Verdict, o.Elapsed, o.Reasons)
 	}
-	// Nor must one that hangs, be it in a window or in a launch: it is cut off.
+	// A pair that hangs in a window or in a launch is stopped.
 	hangs := map[string]func(*contest){
 		"a window": func(c *contest) {
 			c.candidate.stop = func() {
@@ -265,13 +269,14 @@ func TestGateKeepsItsBudget(t *testing.T) {
 		hang(c)
 		if o := c.run(t); o.Verdict != decide.Inconclusive || len(o.Pairs) != 2 || o.Elapsed > 145*time.Second || o.Reasons[0] != "the budget of 1m40s is used after 2 pairs" {
 			t.Errorf("%s hangs: %s after %d pairs and %v: %q", name, o.Verdict, len(o.Pairs), o.Elapsed, o.Reasons)
-		} else if want := (Need{Time: 11 * 16 * time.Second}); o.Needed != want { // 10 pairs, and one more, of those that did not hang
+			// 10 pairs that did not hang, and one more
+		} else if want := (Need{Time: 11 * 16 * time.Second}); o.Needed != want {
 			t.Errorf("%s hangs: %+v needed, want %+v", name, o.Needed, want)
 		}
 	}
 }
 
-// Where nothing is proven, the reasons say what is open, and how long it would take.
+// If nothing is proven, the reasons name the open criteria and the time that they need.
 func TestInconclusiveGate(t *testing.T) {
 	t.Parallel()
 	c := newContest(throughput())
@@ -283,18 +288,20 @@ func TestInconclusiveGate(t *testing.T) {
 	}
 }
 
-// Ten pairs of throughputs that alternate by 4 % have the standard error 0.04·√(10/9)/(0.8·√10) = 0.0167, and six looks pass beyond 2.453 of them:
-// 0.0202 to what is tolerated takes 10·(2.453·0.0167/0.0202)² = 41 pairs, the fifth look. At twice the noise it takes 164, a look after 170, and
-// there are never more than 60: so it takes windows 170/60 times as long as the fake's 100 s.
+// Ten pairs of throughputs that alternate by 4 % have the standard error 0.04·√(10/9)/(0.8·√10) =
+// 0.0167. Six looks pass beyond 2.453 of them. The tolerance is 0.0202 away, which takes
+// 10·(2.453·0.0167/0.0202)² = 41 pairs: the fifth look. At twice the noise it takes 164, a look
+// after 170. There are never more than 60, so windows must be 170/60 times as long as the fake's
+// 100 s.
 func TestWhatADecisionNeeds(t *testing.T) {
 	t.Parallel()
 	for noise, want := range map[float64]Need{
 		0.04: {Time: 55 * 16 * time.Second},
 		0.08: {Time: 187 * 16 * time.Second, Window: 283400 * time.Millisecond},
-		0.3:  {}, // hours
+		0.3:  {}, // it would take hours
 	} {
 		c := newContest(throughput())
-		c.Budget = 17 * 16 * time.Second // one look
+		c.Budget = 17 * 16 * time.Second // time for one look
 		c.candidate.window = func(n int) measure.Window {
 			return steady(200*math.Exp(noise*float64(1-2*(n/decide.WindowsPerPair%2))), 0)(n)
 		}
@@ -359,7 +366,7 @@ func TestGateEndsWithTheEnginesError(t *testing.T) {
 	})
 }
 
-// Ctrl-C drops the pair under way and keeps those before.
+// Ctrl-C drops the current pair and keeps the finished ones.
 func TestInterruptedGate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -378,7 +385,7 @@ func TestInterruptedGate(t *testing.T) {
 	})
 }
 
-// Without anything to judge the candidate is measured for a baseline.
+// Without criteria, the candidate is measured to save a baseline.
 func TestMeasuringForABaseline(t *testing.T) {
 	t.Parallel()
 	c := newContest()
@@ -386,7 +393,7 @@ func TestMeasuringForABaseline(t *testing.T) {
 	if o := c.run(t); o.Verdict != decide.Pass || len(o.Pairs) != 10 || o.Standings != nil {
 		t.Errorf("%s after %d pairs", o.Verdict, len(o.Pairs))
 	}
-	// Three launches are none, and it is said what would be.
+	// Three launches are too few for a baseline, and the message says how many are enough.
 	c = newContest()
 	c.Gate.Baseline, c.Budget = nil, 30*time.Second
 	if o := c.run(t); o.Verdict != decide.Inconclusive || o.Reasons[0] != "the budget of 30s is enough for 3 pairs of 8s, and a baseline needs 5 at least" || o.Needed.Time != 80*time.Second {
@@ -398,7 +405,8 @@ func TestMeasuringForABaseline(t *testing.T) {
 	}
 }
 
-// A saved baseline of 200 infer/s with a spread of 1 %: 10 % less fails, the same passes only where the margin is beyond what jobs differ by.
+// A saved baseline has 200 infer/s with a spread of 1 %. 10 % less fails. The same throughput
+// passes only if the margin exceeds the difference between jobs.
 func TestGateAgainstASavedBaseline(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -431,7 +439,8 @@ func TestCriteria(t *testing.T) {
 	if got := Criteria(g); !slices.Equal(got, want) {
 		t.Errorf("%+v", got)
 	}
-	// 2 % less throughput is ln(1/0.98) worse, 5 % more latency ln 1.05; the changes that are shown are those of the metric.
+	// 2 % less throughput is ln(1/0.98) worse, 5 % more latency ln 1.05. The shown changes are
+	// those of the metric.
 	for i, tolerated := range []float64{-math.Log(0.98), math.Log(1.05), 0, 0} {
 		if got := want[i].tolerated(); math.Abs(got-tolerated) > 1e-12 {
 			t.Errorf("%+v tolerates %g, want %g", want[i], got, tolerated)

@@ -20,7 +20,7 @@ import (
 // historySchema is the version of a history's lines that this package writes and reads.
 const historySchema = 1
 
-// Record is a line of the history: one gate.
+// Record is one gate: a line of the history.
 type Record struct {
 	Schema      int                             `json:"schema"`
 	Time        time.Time                       `json:"time"`
@@ -34,23 +34,24 @@ type Record struct {
 	Metrics     map[measure.Metric]RecordFigure `json:"metrics"`
 }
 
-// RecordFigure is a metric in a line of the history: its figures, and what it was held against. Lines of earlier versions have nothing behind Hi.
+// RecordFigure is a metric in a line of the history: its figures, with its margin or limits. Lines
+// of earlier versions end after Hi.
 type RecordFigure struct {
-	Candidate float64  `json:"candidate"`          // in its base unit
-	Baseline  *float64 `json:"baseline,omitempty"` // nil without one
-	Change    *float64 `json:"change,omitempty"`   // candidate over baseline, less 1
-	Lo        *float64 `json:"lo,omitempty"`       // of the change; nil where it is not known
+	Candidate float64  `json:"candidate"`          // in the metric's base unit
+	Baseline  *float64 `json:"baseline,omitempty"` // nil without a baseline
+	Change    *float64 `json:"change,omitempty"`   // candidate over baseline, minus 1
+	Lo        *float64 `json:"lo,omitempty"`       // bounds of the change; nil if unknown
 	Hi        *float64 `json:"hi,omitempty"`
 
-	Verdict     decide.Verdict `json:"verdict,omitempty"` // of the metric's criteria together
-	Margin      *float64       `json:"margin,omitempty"`  // share of the baseline that was tolerated
+	Verdict     decide.Verdict `json:"verdict,omitempty"` // of all criteria of the metric
+	Margin      *float64       `json:"margin,omitempty"`  // allowed share of the baseline
 	Min         *float64       `json:"min,omitempty"`     // limits, in the metric's base unit
 	Max         *float64       `json:"max,omitempty"`
-	CandidateLo *float64       `json:"candidate_lo,omitempty"` // of the candidate, where it was held against a limit
+	CandidateLo *float64       `json:"candidate_lo,omitempty"` // interval of the candidate, if it has a limit
 	CandidateHi *float64       `json:"candidate_hi,omitempty"`
 }
 
-// NewRecord makes the history's line of a result.
+// NewRecord makes the history's line for a result.
 func NewRecord(r Result) Record {
 	record := Record{Schema: historySchema, Time: r.Time.UTC(), Revision: r.Revision, Name: r.Setup.Spec.Name, Verdict: r.Outcome.Verdict, Load: r.Setup.Load,
 		Fingerprint: r.Setup.Fingerprint, Pairs: len(r.Outcome.Pairs), Seconds: six(r.Outcome.Elapsed.Seconds()), Metrics: map[measure.Metric]RecordFigure{}}
@@ -62,7 +63,7 @@ func NewRecord(r Result) Record {
 	return record
 }
 
-// VerdictOn is the verdict on a metric; the gate's where the line does not tell it.
+// VerdictOn returns the verdict on a metric. Lines without it have the gate's verdict.
 func (r Record) VerdictOn(m measure.Metric) decide.Verdict {
 	return cmp.Or(r.Metrics[m].Verdict, r.Verdict)
 }
@@ -91,7 +92,8 @@ func (f RecordFigure) with(row Row) RecordFigure {
 	return f
 }
 
-// both is the verdict of two criteria together: one that fails decides, and both must pass. "" is no criterion.
+// both returns the verdict of two criteria together. One that fails decides, and both must pass. ""
+// means no criterion.
 func both(a, b decide.Verdict) decide.Verdict {
 	switch {
 	case a == decide.Fail || b == decide.Fail:
@@ -102,14 +104,15 @@ func both(a, b decide.Verdict) decide.Verdict {
 	return decide.Pass
 }
 
-// ReadHistory reads the lines of a history, the latest last; none of a file that is not there. A last line without an end is left out: nobody
-// was told that it was written. Any other line that is none is an InputError.
+// ReadHistory reads the lines of a history, the latest last; none if the file does not exist. It
+// skips a last line without an end, since its writer never reported success. Any other invalid line
+// is an InputError.
 func ReadHistory(path string) ([]Record, error) {
 	records, _, err := readHistory(path)
 	return records, err
 }
 
-// readHistory returns the size of the whole lines, too.
+// readHistory also returns the size of the complete lines in bytes.
 func readHistory(path string) ([]Record, int64, error) {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -143,7 +146,8 @@ func parseHistory(text []byte) ([]Record, int64, error) {
 	return records, int64(len(whole)), nil
 }
 
-// CheckHistory finds out, before there is anything to tell, whether a history can be read and written; an InputError if not.
+// CheckHistory checks early whether a history can be read and written. It returns an InputError if
+// not.
 func CheckHistory(path string) error {
 	if _, err := ReadHistory(path); err != nil {
 		return err
@@ -154,8 +158,9 @@ func CheckHistory(path string) error {
 	return nil
 }
 
-// AppendHistory adds a line to a history and returns all of them, the new one last, when it is on disk. What a crash left of a line is cut off
-// first. It blocks while another gate adds one.
+// AppendHistory adds a line to a history. It returns all lines, the new one last, after the line is
+// on disk. It first removes an incomplete line that a crash left. It blocks while another gate adds
+// a line.
 func AppendHistory(path string, r Record) ([]Record, error) {
 	fail := func(err error) ([]Record, error) {
 		return nil, &profile.InputError{Err: fmt.Errorf("cannot write the history %q: %w", path, durable.Cause(err))}
@@ -179,7 +184,7 @@ func AppendHistory(path string, r Record) ([]Record, error) {
 	return append(records, r), nil
 }
 
-// lock keeps other gates from a file that several may share, until unlock. Its folder is made where there is none.
+// lock excludes other gates from a shared file until unlock. It makes the file's folder if needed.
 func lock(path string) (unlock func(), err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, err
@@ -187,7 +192,8 @@ func lock(path string) (unlock func(), err error) {
 	return durable.Lock(path)
 }
 
-// appendLine writes behind the first bytes of a file, which stay as they are also where writing fails.
+// appendLine writes after the first bytes of a file. These bytes stay unchanged even if writing
+// fails.
 func appendLine(path string, size int64, line []byte) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o644)
 	if err != nil {

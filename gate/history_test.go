@@ -11,7 +11,8 @@ import (
 	"tuner/measure"
 )
 
-// A line of the history says what each metric was held against, and what came of it: of a metric with a margin and a limit, of both.
+// A line of the history has the criteria of each metric and its verdict: for a metric with a margin
+// and a limit, that of both.
 func TestNewRecord(t *testing.T) {
 	t.Parallel()
 	row := func(c Criterion, v decide.Verdict, candidate, baseline, value, lo, hi float64) Row {
@@ -19,13 +20,14 @@ func TestNewRecord(t *testing.T) {
 		return Row{Criterion: c, Verdict: v, Candidate: candidate, Baseline: baseline, HasCandidate: true, HasBaseline: baseline > 0, Change: c.Change(s), Standing: s}
 	}
 	r := Result{Time: time.Unix(1e9, 0), Outcome: Outcome{Verdict: decide.Fail}, Rows: []Row{
-		// 0.05 worse in logarithms is e^−0.05 − 1 = −4.877 % of throughput, between −5.824 % and −3.921 %.
+		// 0.05 worse in logarithms is e^−0.05 − 1 = −4.877 % of throughput, between −5.824 % and
+		// −3.921 %.
 		row(Criterion{Metric: measure.Throughput, Margin: 0.02}, decide.Fail, 190, 200, 0.05, 0.04, 0.06),
 		row(Criterion{Metric: measure.LatencyP99, Margin: 0.1}, decide.Pass, 0.02, 0.02, 0, -0.01, 0.01),
-		// Half of the limit, between 1/e and e times that.
+		// Half of the limit, with bounds of 1/e and e times the limit.
 		row(Criterion{Metric: measure.LatencyP99, Bound: 0.04}, decide.Inconclusive, 0.02, 0, math.Log(0.5), math.Log(0.5)-1, math.Log(0.5)+1),
 		row(Criterion{Metric: measure.Memory, Bound: 1e9}, decide.Inconclusive, 3e8, 0, 0, math.Inf(-1), math.Inf(1)),
-		{Criterion: Criterion{Metric: measure.CPU, Bound: 1}, Verdict: decide.Inconclusive}, // was not measured
+		{Criterion: Criterion{Metric: measure.CPU, Bound: 1}, Verdict: decide.Inconclusive}, // not measured
 	}}
 	p := func(v float64) *float64 { return &v }
 	want := map[measure.Metric]RecordFigure{
@@ -41,7 +43,7 @@ func TestNewRecord(t *testing.T) {
 	if got.VerdictOn(measure.LatencyP99) != decide.Inconclusive {
 		t.Errorf("the verdict on the latency is %q", got.VerdictOn(measure.LatencyP99))
 	}
-	// A line of an earlier version tells the gate's verdict alone.
+	// A line of an earlier version has only the gate's verdict.
 	old := Record{Verdict: decide.Pass, Metrics: map[measure.Metric]RecordFigure{measure.Throughput: {Candidate: 190}}}
 	if got := old.VerdictOn(measure.Throughput); got != decide.Pass {
 		t.Errorf("the verdict of an old line is %q", got)

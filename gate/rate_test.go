@@ -13,17 +13,18 @@ import (
 	"tuner/runner"
 )
 
-// server is an engine with a queue: requests come at the job's rate, evenly, and are answered one by one. As package runner has it, each measurement
-// begins with an empty queue, and with a warm-up that is cut short where engines take turns.
+// server is an engine with a queue. Requests arrive evenly at the job's rate, and are answered one
+// by one. As in package runner, each measurement begins with an empty queue and a warm-up. The
+// warm-up is shorter if engines take turns.
 type server struct {
 	*fake
 	capacity float64 // requests per second
 }
 
-// offered is the rate of the load.
+// offered is the rate of the load in requests per second.
 const offered = 200.0
 
-// The longest warm-ups of package runner: of a load that settles, and in turn.
+// Package runner's longest warm-ups: until a load is steady, and in turns.
 const (
 	warmUp          = 5 * time.Second
 	firstTurnWarmUp = time.Second
@@ -44,19 +45,20 @@ func (s server) Measure(ctx context.Context, job runner.Job) (measure.Measuremen
 	return s.fake.Measure(ctx, job)
 }
 
-// at is the window that begins so long after the load.
+// at returns the window that begins at an offset after the start of the load.
 func (s server) at(from, length time.Duration) measure.Window {
 	answered := int(min(offered, s.capacity) * length.Seconds())
 	latencies := make([]time.Duration, answered)
 	for i := range latencies {
-		behind := max(0, offered/s.capacity-1) * (from.Seconds() + length.Seconds()*float64(i)/float64(answered)) // of the queue
+		// length of the queue, as a delay
+		behind := max(0, offered/s.capacity-1) * (from.Seconds() + length.Seconds()*float64(i)/float64(answered))
 		latencies[i] = time.Duration((1/s.capacity + behind) * float64(time.Second))
 	}
 	return measure.Window{Duration: length, Scheduled: int(offered * length.Seconds()), Requests: answered, Inferences: answered,
 		Sub: []measure.SubWindow{{Requests: answered, Latency: measure.NewHistogram(latencies)}}}
 }
 
-// newRace is a gate at a rate.
+// newRace makes a gate at a request rate.
 func newRace(baseline, candidate float64, criteria ...Criterion) *contest {
 	c := newContest(criteria...)
 	job := runner.Job{Load: measure.Load{RequestRate: offered}, Window: 500 * time.Millisecond}
@@ -68,8 +70,8 @@ func newRace(baseline, candidate float64, criteria ...Criterion) *contest {
 	return c
 }
 
-// A server that is overloaded by 2 % keeps no limit, although no window is flagged for as little as that: what its latencies say
-// when nothing has stopped the load is far beyond 60 ms, and where the limit is farther still nothing is proven.
+// A server with 2 % overload keeps no limit, although this is too little to flag a window. Its
+// latencies at the end are far beyond 60 ms. If the limit is even larger, nothing is proven.
 func TestLimitsAtARate(t *testing.T) {
 	t.Parallel()
 	p99 := func(bound float64) Criterion { return Criterion{Metric: measure.LatencyP99, Bound: bound} }
@@ -100,7 +102,7 @@ func TestLimitsAtARate(t *testing.T) {
 	}
 }
 
-// Both sides have two turns of six windows in a pair, each settled by itself.
+// In a pair, both sides have two turns of six windows, each with its own warm-up.
 func TestPairsAtARate(t *testing.T) {
 	t.Parallel()
 	c := newRace(250, 250, Criterion{Metric: measure.LatencyAvg, Margin: 0.02})
@@ -111,7 +113,7 @@ func TestPairsAtARate(t *testing.T) {
 	if got, want := strings.Join(c.took[:48], ""), six("c")+six("b")+six("b")+six("c")+six("b")+six("c")+six("c")+six("b"); got != want {
 		t.Errorf("order %s, want %s", got, want)
 	}
-	// Two servers that are overloaded alike are no reason to pass.
+	// Two servers with the same overload must not pass.
 	c = newRace(190, 190, Criterion{Metric: measure.LatencyAvg, Margin: 0.02})
 	if o := c.run(t); o.Verdict != decide.Inconclusive || !o.Backlog {
 		t.Errorf("both overloaded: %s, %q", o.Verdict, o.Reasons)
@@ -122,7 +124,8 @@ func TestPairsAtARate(t *testing.T) {
 	}
 }
 
-// At a few requests per second there are windows in which none ends. They tell no latency, and leave it to the others.
+// At a few requests per second, no request ends in some windows. They have no latency, and the
+// other windows decide.
 func TestWindowsWithoutARequest(t *testing.T) {
 	t.Parallel()
 	gap := measure.Window{Duration: 500 * time.Millisecond, Scheduled: 1}
@@ -146,7 +149,8 @@ func TestWindowsWithoutARequest(t *testing.T) {
 	}
 }
 
-// Of a closed loop such windows tell no throughput either, which is slow and not nothing; at a rate all windows together do.
+// In a closed loop, such windows have no throughput either, since the server is slow but not idle.
+// At a rate, all windows together have one.
 func TestThroughputOfWindowsWithoutARequest(t *testing.T) {
 	t.Parallel()
 	const second = time.Second
@@ -159,7 +163,7 @@ func TestThroughputOfWindowsWithoutARequest(t *testing.T) {
 		"closed loop, refused": {[]measure.Window{{Duration: second, Errors: 5}, {Duration: second, Errors: 5}}, leastFigure},
 		"at a rate":            {[]measure.Window{{Duration: second}, {Duration: second, Scheduled: 4, Requests: 4, Inferences: 4}}, 2},
 	} {
-		for i := range tt.windows { // by Little's law 3 infer/s with 2 in flight take 2/3 s each
+		for i := range tt.windows { // by Little's law, 3 infer/s with 2 in flight take 2/3 s each
 			if n := tt.windows[i].Requests; n > 0 {
 				tt.windows[i].Sub = []measure.SubWindow{{Requests: n, Latency: measure.NewHistogram(slices.Repeat([]time.Duration{second * 2 / 3}, n))}}
 			}
@@ -170,7 +174,8 @@ func TestThroughputOfWindowsWithoutARequest(t *testing.T) {
 	}
 }
 
-// A stall whose answers come in the next window is no backlog, nor is chance; what is never answered is.
+// A stall whose answers come in the next window is no backlog. Chance is none either. Requests that
+// are never answered are one.
 func TestHasBacklog(t *testing.T) {
 	t.Parallel()
 	pairs := func(scheduled int, answered ...int) []Pair {

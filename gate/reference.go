@@ -7,8 +7,9 @@ import (
 	"tuner/measure"
 )
 
-// SavedReference reads the saved baseline of a gate, where it has one. notes tell people what the figures stand on. refused
-// says why the baseline must not be compared with: it is of another machine, and that is not allowed.
+// SavedReference reads a gate's saved baseline, if it has one. notes explain the basis of its
+// figures to people. refused is the reason why the baseline must not be used: it comes from another
+// machine, and that is not allowed.
 func SavedReference(s Setup, allowOtherMachine bool) (reference map[measure.Metric]Reference, notes []string, refused string, err error) {
 	path := s.Spec.Baseline.Saved
 	if path == "" {
@@ -30,7 +31,8 @@ func SavedReference(s Setup, allowOtherMachine bool) (reference map[measure.Metr
 	return reference, notes, "", err
 }
 
-// otherMachine says how the machine of a saved baseline differs from this one; "" where it is this one.
+// otherMachine describes how the machine of a saved baseline differs from this one; "" for the same
+// machine.
 func (s Saved) otherMachine(path string, setup Setup) string {
 	if s.Fingerprint == setup.Fingerprint {
 		return ""

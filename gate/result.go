@@ -13,24 +13,24 @@ import (
 	"tuner/spec"
 )
 
-// Result is what a gate found out, and all that its files are made of.
+// Result is the result of a gate, with everything that its files contain.
 type Result struct {
 	Setup    Setup
 	Outcome  Outcome
 	Rows     []Row          // by criterion
-	Accuracy *Accuracy      // nil where outputs are not compared
-	Withheld measure.Others // what others took of the CPU time
-	Warnings []string       // what one should know of the figures, in sentences
-	Time     time.Time      // of the beginning
-	Revision string         // of what is gated; "" unknown
+	Accuracy *Accuracy      // nil if outputs are not compared
+	Withheld measure.Others // CPU time that others took
+	Warnings []string       // doubts about the figures, in sentences
+	Time     time.Time      // the start
+	Revision string         // of the candidate; "" unknown
 }
 
-// Accuracy is how the candidate's outputs compare with the baseline's.
+// Accuracy is the comparison of the candidate's outputs with the baseline's.
 type Accuracy struct {
 	Limit string  // for people: "cosine ≥ 0.99"
-	Value float64 // NaN where there is none
-	Miss  string  // how the limit is missed; "" when it is kept
-	Note  string  // what the figure stands on
+	Value float64 // NaN if unknown
+	Miss  string  // how the candidate misses the limit; "" if it keeps it
+	Note  string  // basis of the figure
 }
 
 // Row is a criterion with its figures.
@@ -39,7 +39,7 @@ type Row struct {
 	Verdict                   decide.Verdict
 	Candidate, Baseline       float64 // in the metric's base unit
 	HasCandidate, HasBaseline bool
-	// Change is candidate over baseline, or over the limit, less 1; its bounds may be infinite.
+	// Change is candidate over baseline (or limit), minus 1. Its bounds may be infinite.
 	Change   measure.Estimate
 	Standing decide.Standing
 }
@@ -47,8 +47,9 @@ type Row struct {
 // IsKnown reports whether the change has an interval.
 func (r Row) IsKnown() bool { return !math.IsInf(r.Standing.Lo, 0) && !math.IsInf(r.Standing.Hi, 0) }
 
-// CountsAs is what a verdict, of the gate or of one of its criteria, means for a build: an inconclusive one counts as the file has it, or stays what
-// it is. Nothing passes that was not measured on both sides, or in a gate that was broken off.
+// CountsAs returns what a verdict of the gate or of a criterion means for a build. The file may
+// turn an inconclusive verdict into a pass or a failure. An inconclusive verdict cannot pass if a
+// side was not measured, or if the gate was stopped.
 func (r Result) CountsAs(v decide.Verdict) decide.Verdict {
 	switch {
 	case v != decide.Inconclusive:
@@ -60,7 +61,7 @@ func (r Result) CountsAs(v decide.Verdict) decide.Verdict {
 	return v
 }
 
-// NewResult sums up a gate. It may have ended before anything was measured: then there are rows without figures.
+// NewResult sums up a gate. If the gate ended before any measurement, the rows have no figures.
 func NewResult(s Setup, o Outcome, reference map[measure.Metric]Reference, now time.Time, revision string) Result {
 	r := Result{Setup: s, Outcome: o, Time: now, Revision: revision}
 	for i, c := range Criteria(s.Spec) {
@@ -81,7 +82,7 @@ func NewResult(s Setup, o Outcome, reference map[measure.Metric]Reference, now t
 	return r
 }
 
-// corrections say what was taken out of the changes that were judged.
+// corrections describe the corrections of the judged changes.
 func (r Result) corrections() []string {
 	to := "an equal share on both sides"
 	if r.Setup.Baseline == nil {
@@ -95,7 +96,7 @@ func (r Result) corrections() []string {
 	return []string{sentence}
 }
 
-// othersIn sums up what others took from both sides of the pairs.
+// othersIn sums the CPU time that others took from both sides of the pairs.
 func othersIn(pairs []Pair) measure.Others {
 	var o measure.Others
 	for _, p := range pairs {
@@ -109,7 +110,7 @@ func othersIn(pairs []Pair) measure.Others {
 	return o
 }
 
-// typical is the median of a metric over the pairs; false where none tells it.
+// typical returns the median of a metric over the pairs. It returns false if no pair has it.
 func typical(metric measure.Metric, pairs []Pair, side func(Pair) measure.Measurement) (float64, bool) {
 	var values []float64
 	for _, p := range pairs {
@@ -123,12 +124,13 @@ func typical(metric measure.Metric, pairs []Pair, side func(Pair) measure.Measur
 	return stats.Median(values), true
 }
 
-// warnings say what disturbed the windows.
+// warnings describe disturbances of the windows.
 func warnings(o Outcome) []string {
 	windows, flagged := Flags(o.Pairs)
 	var list []string
 	for _, f := range slices.Sorted(maps.Keys(flagged)) {
-		if f == measure.FlagUnsteady || f == measure.FlagCorrelated { // a window's own interval, which nothing here is made of
+		// these flags are about a window's own interval, which a gate does not use
+		if f == measure.FlagUnsteady || f == measure.FlagCorrelated {
 			continue
 		}
 		list = append(list, fmt.Sprintf("%d of %d windows: %s.", flagged[f], windows, f.Text()))

@@ -26,28 +26,32 @@ import (
 // savedSchema is the version of saved baselines that this package writes and reads.
 const savedSchema = 1
 
-// mostJobs is how many measurements a saved baseline keeps, the latest: enough to know how jobs differ.
+// mostJobs is the number of measurements in a saved baseline, the latest ones. It is enough to know
+// how jobs differ.
 const mostJobs = 10
 
-// assumedSpread is the standard deviation of the logarithm of a metric between jobs where too few are known to tell: 2 %.
+// assumedSpread is the standard deviation of a metric's logarithm between jobs, if too few jobs are
+// known: 2 %.
 const assumedSpread = 0.02
 
-// leastJobs is how many jobs tell how much jobs differ.
+// leastJobs is the number of jobs from which their spread can be estimated.
 const leastJobs = 3
 
-// Saved is a saved baseline: what was measured of a model, to compare later candidates with. It is described in docs/reference/gate.md.
+// Saved is a saved baseline: measurements of a model, for the comparison with later candidates.
+// docs/reference/gate.md describes it.
 type Saved struct {
-	Schema      int                      `json:"schema"`
-	Tool        string                   `json:"tool"`
-	Name        string                   `json:"name"`
-	Model       string                   `json:"model_sha256"`
-	Config      string                   `json:"config"` // config.pbtxt
-	Runtime     string                   `json:"runtime"`
-	Engine      string                   `json:"engine,omitempty"` // program file of another tuner
-	Load        measure.Load             `json:"load"`
-	Shapes      map[string][]int64       `json:"input_shapes,omitempty"`
-	Window      float64                  `json:"window_seconds"`
-	Settled     bool                     `json:"settled,omitempty"` // the windows had no pauses between them; in files of earlier versions they had
+	Schema  int                `json:"schema"`
+	Tool    string             `json:"tool"`
+	Name    string             `json:"name"`
+	Model   string             `json:"model_sha256"`
+	Config  string             `json:"config"` // config.pbtxt
+	Runtime string             `json:"runtime"`
+	Engine  string             `json:"engine,omitempty"` // program file of another tuner
+	Load    measure.Load       `json:"load"`
+	Shapes  map[string][]int64 `json:"input_shapes,omitempty"`
+	Window  float64            `json:"window_seconds"`
+	// the windows had no pauses between them; in earlier versions they had
+	Settled     bool                     `json:"settled,omitempty"`
 	Fingerprint string                   `json:"machine_fingerprint"`
 	Machine     json.RawMessage          `json:"machine,omitempty"`
 	Noise       map[measure.Metric]Noise `json:"noise"` // between jobs
@@ -58,16 +62,16 @@ type Saved struct {
 type SavedJob struct {
 	Time     time.Time                    `json:"time"`
 	Revision string                       `json:"revision,omitempty"`
-	Pairs    map[measure.Metric][]float64 `json:"pairs"` // a value for each, in base units
+	Pairs    map[measure.Metric][]float64 `json:"pairs"` // one value per pair, in base units
 }
 
-// Noise is how much a metric of the same thing differs from job to job on a machine.
+// Noise is the difference of a metric between jobs with the same model on one machine.
 type Noise struct {
 	Spread float64 `json:"spread"` // standard deviation of the logarithm
-	Jobs   int     `json:"jobs"`   // that tell
+	Jobs   int     `json:"jobs"`   // number of jobs behind Spread
 }
 
-// savedMetrics lists the metrics that a saved baseline keeps, as far as the measurements tell them.
+// savedMetrics lists the metrics of a saved baseline, if they are measured.
 func savedMetrics(s Setup) []measure.Metric {
 	list := slices.DeleteFunc(measure.Metrics(), func(m measure.Metric) bool { return m == measure.Cost })
 	for _, m := range s.Spec.AllMetrics() {
@@ -78,7 +82,7 @@ func savedMetrics(s Setup) []measure.Metric {
 	return list
 }
 
-// NewSaved makes a baseline of what was measured of the candidate.
+// NewSaved makes a baseline from the candidate's measurements.
 func NewSaved(s Setup, pairs []Pair, now time.Time, revision string) (Saved, error) {
 	config, err := modelconfig.Format(s.Candidate.Config)
 	if err != nil {
@@ -106,8 +110,8 @@ func NewSaved(s Setup, pairs []Pair, now time.Time, revision string) (Saved, err
 	}, nil
 }
 
-// After joins a new baseline with the one that it replaces. Jobs of the same thing on the same machine stay, ten at most; of another thing at
-// least what they told of the noise between jobs does.
+// After merges a new baseline with the one that it replaces. If both have the same model and
+// machine, it keeps the jobs, at most ten. Otherwise it keeps only their noise between jobs.
 func (s Saved) After(old Saved) Saved {
 	if s.Fingerprint != old.Fingerprint || s.Load != old.Load {
 		return s
@@ -127,13 +131,13 @@ func (s Saved) After(old Saved) Saved {
 	return s
 }
 
-// isOf reports whether two baselines of a machine and a load are of the same thing, measured in the same way.
+// isOf reports whether two baselines of a machine and a load have the same model and method.
 func (s Saved) isOf(old Saved) bool {
 	return s.Model == old.Model && s.Config == old.Config && s.Runtime == old.Runtime && s.Engine == old.Engine && s.Tool == old.Tool &&
 		sameShapes(s.Shapes, old.Shapes) && s.Settled == old.Settled
 }
 
-// centers are the middles of a metric's logarithms in the jobs that have it.
+// centers returns the middles of a metric's logarithms in the jobs that have it.
 func (s Saved) centers(metric measure.Metric) []float64 {
 	var list []float64
 	for _, job := range s.Jobs {
@@ -160,14 +164,15 @@ func deviation(values []float64) float64 {
 	return math.Sqrt(squares / float64(len(values)-1))
 }
 
-// Reference is a metric's value in the baseline, and how far from it the same thing may be in another job; false when the baseline has not
-// got the metric. assumed reports that too few jobs are known to tell how much they differ.
+// Reference returns a metric's value in the baseline, and its spread between jobs. ok is false if
+// the baseline does not have the metric. assumed reports that too few jobs are known to estimate
+// the spread.
 func (s Saved) Reference(metric measure.Metric) (r Reference, assumed, ok bool) {
 	centers := s.centers(metric)
 	if len(centers) == 0 {
 		return Reference{}, false, false
 	}
-	within := 0.0 // variance of the mean of the centers, by the spread of the pairs
+	within := 0.0 // variance of the mean of the centers, from the spread of the pairs
 	for _, job := range s.Jobs {
 		if values := job.Pairs[metric]; len(values) > 0 {
 			e := decide.Mean(logs(values)).Error / float64(len(centers))
@@ -177,15 +182,17 @@ func (s Saved) Reference(metric measure.Metric) (r Reference, assumed, ok bool) 
 	spread, noise := assumedSpread, s.Noise[metric]
 	isKnown := noise.Jobs >= leastJobs
 	if isKnown {
-		// Few jobs may look alike by chance: as far beyond as Student's quantile is beyond the normal one.
+		// A few jobs may be similar by chance. So the spread grows by the quotient of Student's and
+		// the normal quantile.
 		spread = noise.Spread * stats.TQuantile(0.975, float64(noise.Jobs-1)) / distuv.UnitNormal.Quantile(0.975)
 	}
 	between := spread * math.Sqrt(1+1/float64(len(centers)))
 	return Reference{Log: stats.Mean(centers).Value, Spread: math.Hypot(between, math.Sqrt(within))}, !isKnown, true
 }
 
-// References are those of all metrics that are compared, with sentences that tell people what they stand on. An InputError says what the baseline has
-// not got, or that it is of another load or of a model with other inputs and outputs.
+// References returns all compared metrics, with sentences for people about their basis. It returns
+// an InputError if the baseline lacks a metric, has another load, or has a model with other inputs
+// and outputs.
 func (s Saved) References(path string, setup Setup) (map[measure.Metric]Reference, []string, error) {
 	fail := func(format string, args ...any) (map[measure.Metric]Reference, []string, error) {
 		return nil, nil, &profile.InputError{Err: fmt.Errorf("%s: baseline: %s: %s; save a new one with --save-baseline", setup.Spec.Path, path, fmt.Sprintf(format, args...))}
@@ -225,7 +232,8 @@ func (s Saved) References(path string, setup Setup) (map[measure.Metric]Referenc
 	return references, notes, nil
 }
 
-// differences say how the baseline was measured otherwise than the candidate will be, where it may be compared all the same.
+// differences describe how the measurement of the baseline differs from that of the candidate, if
+// they may still be compared.
 func (s Saved) differences(setup Setup) []string {
 	var notes []string
 	if s.Name != setup.Spec.Name {
@@ -241,7 +249,8 @@ func (s Saved) differences(setup Setup) []string {
 	return notes
 }
 
-// signature lists what requests and answers of a model hold, in order: names, types, and shapes with the batch dimension.
+// signature lists the tensors in a model's requests and answers, in order: names, types, and shapes
+// with the batch dimension.
 func signature(c *modelconfig.Config) []string {
 	var list []string
 	add := func(kind, name string, dataType fmt.Stringer, dims []int64) {
@@ -260,7 +269,7 @@ func signature(c *modelconfig.Config) []string {
 	return list
 }
 
-// differing says what of two signatures is in one of them only.
+// differing returns the entries that only one of two signatures has.
 func differing(a, b []string) (onlyA, onlyB string) {
 	only := func(list, other []string) string {
 		rest := slices.DeleteFunc(slices.Clone(list), func(s string) bool { return slices.Contains(other, s) })
@@ -281,7 +290,8 @@ func sameShapes(a, b map[string][]int64) bool {
 	return true
 }
 
-// ReadSaved reads a saved baseline. What is wrong with the file is an InputError; a file that is not there is fs.ErrNotExist, too.
+// ReadSaved reads a saved baseline. A mistake in the file is an InputError. A missing file is also
+// fs.ErrNotExist.
 func ReadSaved(path string) (Saved, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -323,13 +333,14 @@ func parseSaved(text []byte) (Saved, error) {
 	return s, nil
 }
 
-// CheckSaved finds out, before there is anything to save, whether a baseline can be saved to a file; an InputError if not.
+// CheckSaved checks early whether a baseline can be saved to a file. It returns an InputError if
+// not.
 func CheckSaved(path string) error {
 	if !strings.EqualFold(filepath.Ext(path), ".json") {
 		return &profile.InputError{Err: fmt.Errorf("cannot save a baseline to %q: name a file that ends in .json, as a gate's baseline does", path)}
 	}
 	if _, err := ReadSaved(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err // a file that is something else is not replaced
+		return err // a file of another kind is not replaced
 	}
 	if err := durable.CheckFile(path); err != nil {
 		return &profile.InputError{Err: fmt.Errorf("cannot write the baseline %q: %w", path, durable.Cause(err))}
@@ -337,7 +348,8 @@ func CheckSaved(path string) error {
 	return nil
 }
 
-// Save writes the baseline to a file, whole or not at all, joined with the one that is there. It blocks while another gate does so.
+// Save writes the baseline to a file, completely or not at all. It merges it with an existing
+// baseline. It blocks while another gate saves.
 func (s Saved) Save(path string) error {
 	fail := func(err error) error {
 		return &profile.InputError{Err: fmt.Errorf("cannot write the baseline %q: %w", path, durable.Cause(err))}
@@ -352,7 +364,7 @@ func (s Saved) Save(path string) error {
 	case err == nil:
 		s = s.After(old)
 	case !errors.Is(err, fs.ErrNotExist):
-		return err // a file that is something else is not replaced
+		return err // a file of another kind is not replaced
 	}
 	text, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {

@@ -27,7 +27,8 @@ import (
 
 func noGPUs(string) int { return 0 }
 
-// newSetup is a gate of Triton's example model on a machine of four cores, as a text of gate.yaml asks for it.
+// newSetup makes a gate of Triton's example model on a machine with four cores, from a text of
+// gate.yaml.
 func newSetup(t *testing.T, text string) Setup {
 	t.Helper()
 	dir := t.TempDir()
@@ -49,7 +50,8 @@ func newSetup(t *testing.T, text string) Setup {
 func TestOpen(t *testing.T) {
 	t.Parallel()
 	s := newSetup(t, "baseline: simple.onnx\ncandidate: simple.onnx")
-	// Triton's auto-completion: 2 instances, batches of 4, so 2·4·2 in flight.
+	// Triton's auto-completion gives 2 instances with batches of 4, so 2·4·2 requests are in
+	// flight.
 	if s.Load.Concurrency != 16 || s.Baseline == nil || len(s.Requests) == 0 || s.Fingerprint == "" {
 		t.Errorf("load %s, %d requests", s.Load, len(s.Requests))
 	}
@@ -89,7 +91,7 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-// pairsOf are pairs of a candidate with throughputs.
+// pairsOf makes pairs of a candidate with throughputs.
 func pairsOf(rates ...float64) []Pair {
 	var list []Pair
 	for _, rate := range rates {
@@ -130,7 +132,7 @@ func TestSavedBaselineComesBack(t *testing.T) {
 	if _, has := back.Jobs[0].Pairs[measure.Memory]; has {
 		t.Error("a metric that was not measured was saved")
 	}
-	// The same again is one more job; another model begins anew.
+	// The same model again adds a job. Another model starts a new baseline.
 	if err := saved.Save(path); err != nil {
 		t.Fatal(err)
 	}
@@ -146,8 +148,9 @@ func TestSavedBaselineComesBack(t *testing.T) {
 	}
 }
 
-// Three jobs at 196, 200 and 204.08: logarithms 0.0202 apart, standard deviation 0.0202. With t(0.975, 2) = 4.303 in place of 1.960 that counts
-// as 0.0443, and for a new job against the mean of three as √(1 + 1/3) times as much. One job is taken as 2 %.
+// Three jobs at 196, 200 and 204.08 have logarithms 0.0202 apart and the standard deviation 0.0202.
+// With t(0.975, 2) = 4.303 instead of 1.960 it counts as 0.0443. A new job against the mean of
+// three has √(1 + 1/3) times that. One job gets the assumed 2 %.
 func TestReference(t *testing.T) {
 	t.Parallel()
 	s := newSetup(t, saving)
@@ -161,7 +164,7 @@ func TestReference(t *testing.T) {
 	if want := 0.0202 * 4.303 / 1.960 * math.Sqrt(4.0/3); !ok || assumed || math.Abs(r.Log-math.Log(200)) > 1e-3 || math.Abs(r.Spread-want) > 5e-4 {
 		t.Errorf("three jobs: %+v, assumed %t; want a spread of %.4f", r, assumed, want)
 	}
-	// Another model on the same machine keeps what is known of the noise.
+	// Another model on the same machine keeps the known noise.
 	other := newSaved(t, s, 300, 300, 300)
 	other.Model = "another"
 	if r, assumed, _ := other.After(three).Reference(measure.Throughput); assumed || math.Abs(r.Log-math.Log(300)) > 1e-9 {
@@ -193,7 +196,7 @@ func TestReferencesRefuse(t *testing.T) {
 			t.Errorf("another model: %v", err)
 		}
 	}
-	// What batches there may be is the configuration's business: the requests are the same.
+	// Batching is a matter of the configuration. The requests are the same.
 	unbatched := s
 	unbatched.Candidate.Config = proto.CloneOf(s.Candidate.Config)
 	unbatched.Candidate.Config.MaxBatchSize = 0
@@ -220,7 +223,8 @@ func TestReferencesRefuse(t *testing.T) {
 	}
 }
 
-// What may be compared all the same is said: another name, other windows, pauses between them.
+// Differences that still allow a comparison are reported: another name, other windows, pauses
+// between windows.
 func TestReferencesWarn(t *testing.T) {
 	t.Parallel()
 	s := newSetup(t, saving)
@@ -235,7 +239,7 @@ func TestReferencesWarn(t *testing.T) {
 			t.Errorf("%q, %v; want %q", notes, err, want)
 		}
 	}
-	// A margin that an unchanged candidate cannot keep is named before anything is measured.
+	// If an unchanged candidate cannot keep a margin, this is reported before the measurement.
 	noisy := newSaved(t, s, 200, 200, 200)
 	for jobs, want := range map[int]string{0: "tells it. throughput: jobs differ by too much for a candidate that is just as good to pass (2 % lower is tolerated).",
 		3: "throughput: jobs differ by too much for a candidate that is just as good to pass (2 % lower is tolerated)."} {
@@ -248,7 +252,7 @@ func TestReferencesWarn(t *testing.T) {
 	if _, notes, err := noisy.References("base.json", s); err != nil || len(notes) != 0 {
 		t.Errorf("a quiet machine: %q, %v", notes, err)
 	}
-	// Jobs that were measured in another way are not taken together.
+	// Jobs that were measured differently are not merged.
 	paused := newSaved(t, s, 200, 200, 200)
 	paused.Settled = false
 	if both := newSaved(t, s, 200, 200, 200).After(paused); len(both.Jobs) != 1 {
@@ -296,14 +300,14 @@ func TestReadSavedRefuses(t *testing.T) {
 		if _, err := ReadSaved(path); !errors.As(err, &input) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
-		// What is no baseline is not replaced by one.
+		// Save does not replace a file that is not a baseline.
 		if err := newSaved(t, newSetup(t, saving), 200).Save(path); err == nil {
 			t.Errorf("%q was replaced", text)
 		}
 	}
 }
 
-// What cannot be written is found out before it is measured, and nothing is made by that.
+// A file that cannot be written is detected before the measurement, and the check creates nothing.
 func TestCheckBeforeMeasuring(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -355,7 +359,7 @@ func FuzzReadSaved(f *testing.F) {
 	})
 }
 
-// Gates that end at the same time lose nothing of each other's, be it a line of the history or a job of the baseline.
+// Gates that end at the same time keep each other's history lines and baseline jobs.
 func TestGatesAtOnce(t *testing.T) {
 	t.Parallel()
 	const gates, times = 8, 5
@@ -404,7 +408,7 @@ func TestHistory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// What a crash left of a line is cut off, and no more.
+	// Only the part of a line that a crash left is removed.
 	if err := os.WriteFile(path, append(text, `{"schema": 1, "na`...), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -416,7 +420,7 @@ func TestHistory(t *testing.T) {
 	if diff := cmp.Diff(records, back); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
-	// A line that is none is named, and nothing is written.
+	// An invalid line is named, and nothing is written.
 	bad := append(text, "hello\n"...)
 	if err := os.WriteFile(path, bad, 0o644); err != nil {
 		t.Fatal(err)

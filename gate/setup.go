@@ -17,29 +17,30 @@ import (
 	"tuner/spec"
 )
 
-// Setup is what a gate depends on, beside the time of day.
+// Setup has everything that a gate depends on, except the time.
 type Setup struct {
 	Spec        spec.Gate
-	Baseline    *Subject // nil where none is measured
+	Baseline    *Subject // nil if no baseline is measured
 	Candidate   Subject
-	Requests    runner.Requests // of both sides
+	Requests    runner.Requests // the same for both sides
 	Load        measure.Load
-	Tool        string          // version of the program
+	Tool        string          // program version
 	Machine     json.RawMessage // hostinfo.Host
 	Fingerprint string
 }
 
-// Subject is a side's model with its configuration, and what serves it.
+// Subject is a side's model with its configuration and its server.
 type Subject struct {
 	profile.Subject
-	Instances int    // that the configuration asks for
-	Runtime   string // ONNX Runtime: flavour@version
+	Instances int    // number of instances in the configuration
+	Runtime   string // ONNX Runtime build: flavour@version
 	Library   string
 	Engine    string // program file of another tuner; "" for this one
 }
 
-// Open reads the models of a gate and settles requests and load. gpus tells how many GPUs a side's ONNX Runtime computes on, by its field runtime. Errors
-// are profile.InputErrors. Runtimes are the caller's to fill in.
+// Open reads the models of a gate, and determines requests and load. gpus returns the number of
+// GPUs on which a side's ONNX Runtime computes; its argument is the side's field runtime. Errors
+// are profile.InputErrors. The caller fills in the runtimes.
 func Open(g spec.Gate, host hostinfo.Host, gpus func(runtime string) int) (Setup, error) {
 	s := Setup{Spec: g, Load: g.Load, Fingerprint: host.Fingerprint()}
 	var err error
@@ -79,12 +80,13 @@ func open(p spec.Profile, host hostinfo.Host, gpus int) (Subject, error) {
 	return Subject{Subject: subject, Instances: profile.FactsOf(subject, host).BaseInstances}, nil
 }
 
-// usualConcurrency keeps every instance busy with full batches while as many wait: Triton's rule of thumb, 2 · batch · instances.
+// usualConcurrency returns the load that keeps every instance busy with full batches while as many
+// requests wait. This is Triton's rule of thumb, 2 · batch · instances.
 func usualConcurrency(s Subject) int {
 	return 2 * max(1, int(s.Config.GetMaxBatchSize())) * s.Instances
 }
 
-// sameInputs checks that the same requests go to both sides.
+// sameInputs checks that both sides accept the same requests.
 func sameInputs(path string, baseline, candidate Subject) error {
 	list := func(s Subject) []string {
 		var names []string
@@ -101,10 +103,11 @@ func sameInputs(path string, baseline, candidate Subject) error {
 	return nil
 }
 
-// variantsFolder is the folder of the variants within a gate's output folder.
+// variantsFolder is the folder of the variants in a gate's output folder.
 const variantsFolder = "variants"
 
-// Job makes what an engine needs to serve a side: the repository in the output folder, and the job of one window.
+// Job prepares what an engine needs to serve a side: the repository in the output folder, and the
+// job of one window.
 func (s Setup) Job(side Subject) (runner.Job, error) {
 	text, err := modelconfig.FormatJSON(side.Config)
 	if err != nil {
@@ -127,7 +130,7 @@ func (s Setup) Job(side Subject) (runner.Job, error) {
 	}, nil
 }
 
-// Differences says how two machines differ, as far as their facts tell; none for the same.
+// Differences describes how two machines differ, from the known facts; none for the same machine.
 func Differences(then, now json.RawMessage) []string {
 	var a, b hostinfo.Host
 	if json.Unmarshal(then, &a) != nil || json.Unmarshal(now, &b) != nil {

@@ -4,11 +4,13 @@ import (
 	"tuner/measure"
 )
 
-// withheldIn is what others withheld from one side of a pair, by figure (figures).
+// withheldIn returns the CPU time that others withheld from one side of a pair, for each of its
+// figures (see figures).
 //
-// A side is asked for no more than it used in its own window of the pair that used most: one that leaves cores idle leaves them to
-// neighbours, who take nothing from it by that. Without this bound a candidate that has lost its threads would look as good beside
-// a neighbour as the baseline, from which the neighbour takes.
+// A side is expected to use at most as much CPU time as in its most active window of the pair. A
+// side that leaves cores idle loses nothing if neighbours use them. Without this bound, a candidate
+// that has lost its threads would look as good as the baseline beside a neighbour, since the
+// neighbour takes time only from the baseline.
 func withheldIn(metric measure.Metric, of measure.Measurement) []float64 {
 	usable := mostUsed(of.Windows)
 	if isOfAll(metric, of) {
@@ -21,7 +23,7 @@ func withheldIn(metric measure.Metric, of measure.Measurement) []float64 {
 	return list
 }
 
-// mostUsed is the most CPU time that engine and clients used in one of the windows, in cores; 0 unknown.
+// mostUsed returns the highest CPU use of engine and clients in a window, in cores; 0 unknown.
 func mostUsed(windows []measure.Window) float64 {
 	most := 0.0
 	for _, w := range windows {

@@ -9,8 +9,9 @@ import (
 	"tuner/measure"
 )
 
-// beside are windows of 100 s on two cores, of an engine that would use some of them, beside a neighbour that takes a share of the machine in a window.
-// The throughput is what the CPU time that is left gives.
+// beside yields windows of 100 s on two cores. The engine would use a number of cores, and a
+// neighbour takes a share of the machine in each window. The throughput follows from the remaining
+// CPU time.
 func beside(rate, usable float64, neighbour func(n int) float64) func(n int) measure.Window {
 	return func(n int) measure.Window {
 		taken := neighbour(n)
@@ -21,7 +22,8 @@ func beside(rate, usable float64, neighbour func(n int) float64) func(n int) mea
 	}
 }
 
-// A neighbour that is there in half of the candidate's windows, and in none of the baseline's, takes nearly half of what it gets. The two are the same.
+// A neighbour is active in half of the candidate's windows and in none of the baseline's. It takes
+// nearly half of the CPU time there. Both sides are equal.
 func TestNeighbourOfOneSideIsTakenOut(t *testing.T) {
 	t.Parallel()
 	c := newContest(throughput())
@@ -32,14 +34,15 @@ func TestNeighbourOfOneSideIsTakenOut(t *testing.T) {
 		t.Fatalf("%s: %+v %q", o.Verdict, o.Standings[0], o.Reasons)
 	}
 	r := NewResult(Setup{}, o, nil, time.Time{}, "")
-	// The mean over all windows: a quarter of them lost 0.4.
+	// The mean is over all windows. A quarter of them lost 0.4.
 	if r.Withheld.Seconds != 24000 || math.Abs(r.Withheld.Mean-0.1) > 1e-9 || math.Abs(r.Withheld.Most-0.4) > 1e-9 {
 		t.Errorf("%+v", r.Withheld)
 	}
 }
 
-// A candidate that has lost one of its two threads is half as fast. A neighbour that takes two fifths of the machine all the time takes nothing from it,
-// and a fifth from the baseline: what is left of the difference must not be taken for the neighbour's doing.
+// A candidate that lost one of its two threads is half as fast. A neighbour takes two fifths of the
+// machine all the time. It takes nothing from the candidate, and a fifth from the baseline. The
+// correction must not attribute the remaining difference to the neighbour.
 func TestLostThreadsAreNoNeighbour(t *testing.T) {
 	t.Parallel()
 	c := newContest(throughput())
@@ -50,7 +53,7 @@ func TestLostThreadsAreNoNeighbour(t *testing.T) {
 	}
 }
 
-// At a request rate the schedule decides how much is answered, not what others took.
+// At a request rate, the schedule decides how much is answered, not the withheld time.
 func TestRateIsNotCorrected(t *testing.T) {
 	t.Parallel()
 	w := measure.Window{Duration: time.Second, Scheduled: 100, Requests: 100, Inferences: 100, Cores: 2, Foreign: 0.5, EngineCPU: time.Second}

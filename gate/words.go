@@ -9,7 +9,8 @@ import (
 	"tuner/measure"
 )
 
-// Percent prints a share as a percentage with its sign: "+4.8 %"; whole ones beyond 100 %, "unknown" where there is no end.
+// Percent prints a share as a percentage with its sign: "+4.8 %". Beyond 100 % it prints whole
+// numbers, and "unknown" for infinity.
 func Percent(share float64) string {
 	switch {
 	case math.IsInf(share, 0) || math.IsNaN(share):
@@ -22,12 +23,13 @@ func Percent(share float64) string {
 	return fmt.Sprintf("%+.1f %%", 100*share)
 }
 
-// marginText is what is tolerated, without a sign: "2 %".
+// marginText prints a tolerance without a sign: "2 %".
 func marginText(share float64) string {
 	return strconv.FormatFloat(math.Round(1e6*share)/1e4, 'f', -1, 64) + " %"
 }
 
-// Tolerated says what the criterion tolerates: "2 % lower", "10 % higher", "at most 30.0 ms".
+// Tolerated describes the tolerance of the criterion: "2 % lower", "10 % higher", "at most 30.0
+// ms".
 func (c Criterion) Tolerated() string {
 	switch {
 	case c.IsLimit() && c.Min:
@@ -52,10 +54,10 @@ func (c Criterion) Interval(s decide.Standing) string {
 	return fmt.Sprintf("%s to %s", Percent(change.Lo), Percent(change.Hi))
 }
 
-// of is the value that differs from the limit by a share.
+// of returns the value that differs from the limit by a share.
 func (c Criterion) of(change float64) float64 { return c.Bound * (1 + change) }
 
-// failure says how a criterion failed.
+// failure describes how a criterion failed.
 func (c Criterion) failure(s decide.Standing) string {
 	change := c.Change(s).Value
 	if c.IsLimit() {
@@ -64,7 +66,7 @@ func (c Criterion) failure(s decide.Standing) string {
 	return fmt.Sprintf("%s differs by %s (%s): %s is tolerated", c.Metric, Percent(change), c.Interval(s), c.Tolerated())
 }
 
-// doubt says why a criterion is not decided.
+// doubt explains why a criterion is not decided.
 func (c Criterion) doubt(s decide.Standing) string {
 	if math.IsInf(s.Hi, 0) {
 		return fmt.Sprintf("%s: too little was measured", c.Metric)
@@ -75,7 +77,7 @@ func (c Criterion) doubt(s decide.Standing) string {
 	return fmt.Sprintf("%s differs by something in %s: %s is tolerated", c.Metric, c.Interval(s), c.Tolerated())
 }
 
-// tooVague says that jobs differ by more than is tolerated.
+// tooVague explains that jobs differ by more than the tolerance.
 func (c Criterion) tooVague(spread float64) string {
 	return fmt.Sprintf("%s: jobs on this machine differ by %.1f %%, so that none proves %s or less, however long it takes; widen the margin, "+
 		"save the baseline again in further jobs, or measure the baseline's model", c.Metric, 100*spread, c.Tolerated())

@@ -7,44 +7,50 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Verdict is what a gate says.
+// Verdict is the outcome of a gate or a criterion.
 type Verdict string
 
 // The verdicts.
 const (
-	Pass         Verdict = "pass"         // proven to be no worse than tolerated
+	Pass         Verdict = "pass"         // proven to be within the tolerance
 	Fail         Verdict = "fail"         // proven to be worse
 	Inconclusive Verdict = "inconclusive" // neither is proven
 )
 
-// Criterion is one thing that is judged. Its values are natural logarithms of how many times worse the candidate is than what
-// it is compared with: 0 is the same, above 0 is worse.
+// Criterion is one criterion of a gate. Its values are natural logarithms of the factor by which
+// the candidate is worse than its reference: 0 is equal, above 0 is worse.
 type Criterion struct {
-	Tolerated float64 // such a logarithm, ≥ 0: what is not exceeded passes; 0 for a limit
-	Spread    float64 // standard error that no further pair reduces, as that of a baseline from another day; 0 between pairs
-	Slope     float64 // by how much a value is expected to grow with what others withhold from the candidate; 0: nothing is taken out
-	IsAlone   bool    // no baseline was measured beside the candidate
+	Tolerated float64 // such a logarithm, ≥ 0; values up to it pass; 0 for a limit
+	// Spread: standard error that further pairs do not reduce, as that of a baseline from another
+	// day; 0 between pairs
+	Spread float64
+	// Slope: expected growth of a value per unit of CPU time that others withhold from the
+	// candidate; 0: no correction
+	Slope   float64
+	IsAlone bool // no baseline is measured beside the candidate
 }
 
-// CanPass reports whether what is exactly as good as what it is compared with can pass: its interval is never narrower than the spread makes it.
+// CanPass reports whether a candidate that equals its reference can pass. It cannot if the spread
+// alone makes the interval wider than the tolerance.
 func (c Criterion) CanPass() bool {
 	full, err := NewPlan(MostLooks*PairsPerLook, 1)
 	return err == nil && -distuv.UnitNormal.Quantile(full.holds[MostLooks-1].beyond)*c.Spread <= c.Tolerated
 }
 
-// Standing is what is known of a criterion, in logarithms as its values are.
+// Standing is the current estimate of a criterion, in logarithms like its values.
 type Standing struct {
 	Verdict Verdict
-	Value   float64 // trimmed mean of the pairs
-	// Lo and Hi bound it with 95 % confidence at all looks together: it fails when Lo is above what is tolerated, and passes when Hi is not. They
-	// are infinite while nothing is known of the noise.
+	Value   float64 // trimmed mean over the pairs
+	// Lo and Hi are the bounds with 95 % confidence over all looks together. The criterion fails if
+	// Lo is above the tolerance, and passes if Hi is not. They are infinite while the noise is
+	// unknown.
 	Lo, Hi float64
-	Pairs  int     // that it stands on
+	Pairs  int     // number of pairs
 	Error  float64 // standard error of Value
-	Slope  float64 // of the values over what others withheld, as learned; 0 where nothing was taken out
+	Slope  float64 // slope of the values over the withheld time, as learned; 0 without a correction
 }
 
-// Gate decides on criteria as pairs come in. A criterion that has been decided stays so.
+// Gate decides on criteria as pairs arrive. A decision on a criterion is final.
 type Gate struct {
 	plan      Plan
 	criteria  []Criterion
@@ -54,7 +60,7 @@ type Gate struct {
 	ended     bool
 }
 
-// New makes a gate that has seen no pair.
+// New makes a gate without pairs.
 func New(plan Plan, criteria []Criterion) *Gate {
 	g := &Gate{plan: plan, criteria: criteria, values: make([][]Value, len(criteria)), standings: make([]Standing, len(criteria))}
 	for i := range g.standings {
@@ -63,8 +69,8 @@ func New(plan Plan, criteria []Criterion) *Gate {
 	return g
 }
 
-// Tell adds what a pair says of each criterion, and looks at all pairs when a look is due. It reports whether the gate has ended: failed,
-// passed, or had its last look. What is told after that changes nothing.
+// Tell adds a pair's value for each criterion, and judges all pairs if a look is due. It reports
+// whether the gate has ended: it failed, passed, or had its last look. Later pairs change nothing.
 func (g *Gate) Tell(values []Value) (ended bool) {
 	if g.ended {
 		return true
@@ -91,7 +97,7 @@ func (g *Gate) Tell(values []Value) (ended bool) {
 	return g.ended
 }
 
-// stand finds a criterion's interval, without judging it.
+// stand computes a criterion's interval, without judging it.
 func (g *Gate) stand(c Criterion, pairs []Value) Standing {
 	settled := c.settle(pairs)
 	mean := Mean(settled.values)
@@ -105,7 +111,7 @@ func (g *Gate) stand(c Criterion, pairs []Value) Standing {
 	return s
 }
 
-// Verdict is that of all criteria: one that fails decides, and all must pass.
+// Verdict returns the verdict of all criteria together. One that fails decides, and all must pass.
 func (g *Gate) Verdict() Verdict {
 	all := Pass
 	for _, s := range g.standings {
@@ -119,7 +125,8 @@ func (g *Gate) Verdict() Verdict {
 	return all
 }
 
-// Standings are those of the criteria, in their order; of one that has not been decided, by all pairs so far.
+// Standings returns the criteria's standings, in their order. A criterion without a decision has
+// the estimate from all pairs so far.
 func (g *Gate) Standings() []Standing {
 	list := slices.Clone(g.standings)
 	for i, s := range list {
@@ -130,17 +137,19 @@ func (g *Gate) Standings() []Standing {
 	return list
 }
 
-// Pairs is how many the gate has been told.
+// Pairs returns the number of pairs so far.
 func (g *Gate) Pairs() int { return len(g.values[0]) }
 
-// Looks is how many looks there have been.
+// Looks returns the number of looks so far.
 func (g *Gate) Looks() int { return g.looks }
 
-// NeededPairs is how many pairs the criteria that are not decided are likely to need in all, if what was seen so far is the truth: those of a look
-// that is still to come, maybe beyond the last one of any plan. False when no number of pairs will decide, or nothing is known of the noise. It
-// is an estimate for people: with it half of such gates are decided.
+// NeededPairs estimates the total number of pairs that decide the open criteria. It assumes that
+// the values so far are the truth. The number is that of a look still to come, maybe beyond the
+// last one of any plan. It returns false if no number of pairs decides, or if the noise is unknown.
+// The estimate is for people: with that number, half of such gates are decided.
 func (g *Gate) NeededPairs() (int, bool) {
-	full, err := NewPlan(MostLooks*PairsPerLook, len(g.criteria)) // with more pairs there are more looks, which are stricter each
+	// more pairs mean more looks, and each of them is stricter
+	full, err := NewPlan(MostLooks*PairsPerLook, len(g.criteria))
 	if err != nil {
 		return 0, false
 	}
@@ -155,7 +164,7 @@ func (g *Gate) NeededPairs() (int, bool) {
 			bounds = full.fails
 		}
 		critical := -distuv.UnitNormal.Quantile(bounds[MostLooks-1].beyond)
-		noise := s.Error*s.Error - c.Spread*c.Spread // of the pairs alone
+		noise := s.Error*s.Error - c.Spread*c.Spread // noise of the pairs only
 		distance := s.Value - c.Tolerated
 		room := distance*distance/(critical*critical) - c.Spread*c.Spread
 		if s.Pairs < 2 || room <= 0 {
@@ -170,6 +179,7 @@ func (g *Gate) NeededPairs() (int, bool) {
 	return int(looks) * PairsPerLook, true
 }
 
-// mostNeeded is the number of pairs beyond which an estimate of them says nothing but "never": ten times those of a plan. It takes windows ten times
-// as long then, and what launches differ by becomes no less with these.
+// mostNeeded is the largest number of pairs that is reported; more means "never". It is ten times
+// the number of a plan. Windows then take ten times as long, which does not reduce the differences
+// between launches.
 const mostNeeded = 10 * MostLooks * PairsPerLook

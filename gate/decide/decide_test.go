@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// tell hands pairs of one criterion to a gate until it ends, and returns how many it took.
+// tell passes pairs of one criterion to a gate until it ends. It returns the number of pairs that
+// the gate took.
 func tell(g *Gate, values ...float64) int {
 	for i, v := range values {
 		if g.Tell(plain(v)) {
@@ -16,7 +17,7 @@ func tell(g *Gate, values ...float64) int {
 	return len(values)
 }
 
-// plain are values of a pair on a machine without others.
+// plain makes values of a pair on a machine without other processes.
 func plain(logs ...float64) []Value {
 	var values []Value
 	for _, log := range logs {
@@ -25,7 +26,7 @@ func plain(logs ...float64) []Value {
 	return values
 }
 
-// wave is n values around a mean, in turn above and below it by the same amount.
+// wave makes n values that alternate around a mean by an amount.
 func wave(mean, by float64, n int) []float64 {
 	values := make([]float64, n)
 	for i := range values {
@@ -56,8 +57,9 @@ func TestPlanFitsThePairs(t *testing.T) {
 	}
 }
 
-// The levels at each look: six looks of Pocock at two-sided 5 % have the critical value 2.453, 0.71 % on each side; the last of O'Brien and
-// Fleming's has 2.053, 2.0 % (Jennison and Turnbull, tables 2.1 and 2.3). Student's quantiles are beyond these.
+// The levels at each look come from tables. Six looks of Pocock at two-sided 5 % have the critical
+// value 2.453, which is 0.71 % on each side. The last look of O'Brien and Fleming has 2.053, which
+// is 2.0 % (Jennison and Turnbull, tables 2.1 and 2.3). Student's quantiles are larger.
 func TestPlanHasTheTabulatedLevels(t *testing.T) {
 	t.Parallel()
 	p := newPlan(t, 60, 1)
@@ -75,7 +77,8 @@ func TestPlanHasTheTabulatedLevels(t *testing.T) {
 	if first := p.fails[0]; first.beyond > 1e-6 || math.IsInf(first.critical, 0) || math.IsNaN(first.critical) {
 		t.Errorf("the first look fails at %+v, want what is beyond doubt", first)
 	}
-	// Of two criteria either may fail the gate, so that each has half of the error; both must pass, so that each has all of it.
+	// Each of two criteria may fail the gate, so each has half of the error probability. Both must
+	// pass, so each has all of it for passing.
 	two := newPlan(t, 60, 2)
 	if two.fails[5].beyond >= p.fails[5].beyond || two.holds[5] != p.holds[5] {
 		t.Errorf("two criteria fail at %.4f and pass at %.4f", two.fails[5].beyond, two.holds[5].beyond)
@@ -114,7 +117,7 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// One criterion that fails decides; one that is open keeps the gate from passing; one that has passed stays so.
+// One failed criterion decides. An open one keeps the gate from passing. A passed one stays passed.
 func TestSeveralCriteria(t *testing.T) {
 	t.Parallel()
 	criteria := []Criterion{{Tolerated: 0.02}, {Tolerated: 0.02}}
@@ -141,7 +144,8 @@ func TestSeveralCriteria(t *testing.T) {
 	}
 }
 
-// What a baseline from another day is off by does not become less with the pairs: 2 % are never told from 0 with a spread of 5 %.
+// More pairs do not reduce the error of a baseline from another day. With a spread of 5 %, a
+// difference of 2 % is never significant.
 func TestSpreadStays(t *testing.T) {
 	t.Parallel()
 	plan := newPlan(t, 60, 1)
@@ -161,7 +165,8 @@ func TestSpreadStays(t *testing.T) {
 	}
 }
 
-// Between looks, and before the second pair, there is an interval or none, but no verdict.
+// Between looks there is an interval but no verdict. Before the second pair there is no interval
+// either.
 func TestStandingsBetweenLooks(t *testing.T) {
 	t.Parallel()
 	g := New(newPlan(t, 60, 1), []Criterion{{Tolerated: 0.02}})
@@ -178,8 +183,9 @@ func TestStandingsBetweenLooks(t *testing.T) {
 	}
 }
 
-// Values that lie 10 % above and below 0, 60 of them, have the standard error 0.1·√(60/59)/(0.8·√60) = 0.01627. The distance to what is
-// tolerated is 0.02, and the last look passes beyond 2.453 errors: that takes 60·(2.453·0.01627/0.02)² = 239 pairs, and a look is after 240.
+// 60 values that lie 10 % above and below 0 have the standard error 0.1·√(60/59)/(0.8·√60) =
+// 0.01627. The tolerance is 0.02 away, and the last look passes beyond 2.453 errors. That takes
+// 60·(2.453·0.01627/0.02)² = 239 pairs. The next look is after 240.
 func TestNeededPairs(t *testing.T) {
 	t.Parallel()
 	g := New(newPlan(t, 60, 1), []Criterion{{Tolerated: 0.02}})
@@ -187,7 +193,7 @@ func TestNeededPairs(t *testing.T) {
 	if n, ok := g.NeededPairs(); !ok || n != 240 {
 		t.Errorf("%d, %t, want 240; %+v", n, ok, g.Standings())
 	}
-	// The look that has been is none that decides: half a per cent more would have passed.
+	// The past look cannot decide again. With half a per cent more it would have passed.
 	g = New(newPlan(t, 60, 1), []Criterion{{Tolerated: 0.0407}})
 	tell(g, wave(0, 0.1, 59)...)
 	if n, ok := g.NeededPairs(); !ok || n != 60 {
@@ -204,7 +210,8 @@ func TestNeededPairs(t *testing.T) {
 	}
 }
 
-// Where others took nothing, nothing changes by the last digit: random gates, with and without a slope.
+// If others took nothing, the values stay equal to the last digit. The gates are random, with and
+// without a slope.
 func TestNothingIsTakenOutWithoutOthers(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(5, 6))
@@ -227,7 +234,8 @@ func TestNothingIsTakenOutWithoutOthers(t *testing.T) {
 	}
 }
 
-// By hand: pairs of a single value each, of which 0.1 is the neighbour's for each unit of 0.1 that it took; what is taken out leaves 0.01 of each.
+// Computed by hand: each pair has a single value. 0.1 of it comes from the neighbour for each 0.1
+// of withheld time. The correction leaves 0.01 of each.
 func TestSingleValuesAreCorrectedAcrossPairs(t *testing.T) {
 	t.Parallel()
 	var pairs []Value
@@ -241,7 +249,7 @@ func TestSingleValuesAreCorrectedAcrossPairs(t *testing.T) {
 			t.Errorf("%g ± %g at a slope of %g, want 0.01", v, s.doubt, s.slope)
 		}
 	}
-	// The candidate alone is moved to the mean of what was withheld, 0.225.
+	// Without a baseline, values are corrected to the mean of the withheld time, 0.225.
 	if values := (Criterion{Slope: 1, IsAlone: true}).settle(pairs).values; math.Abs(values[3]-0.235) > 1e-9 {
 		t.Errorf("alone %g, want 0.235", values[3])
 	}

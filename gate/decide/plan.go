@@ -1,5 +1,6 @@
-// Package decide says whether a candidate is worse than it may be: a group-sequential test on pairs of measurements that are handed to it one
-// by one (docs/design/gate.md). It is the pure part of `tuner gate`: numbers in, a verdict out. It knows neither metrics nor clocks, and it
+// Package decide decides whether a candidate is worse than allowed. It runs a group-sequential test
+// on pairs of measurements that arrive one by one (docs/design/gate.md). It is the pure part of
+// `tuner gate`: numbers go in, a verdict comes out. It does not know metrics or clocks, and
 // measures nothing.
 package decide
 
@@ -11,38 +12,42 @@ import (
 	"tuner/measure/stats"
 )
 
-// The looks of a gate: at most six, every ten pairs. Where the time does not suffice for ten there is one look at what there is, at five or
-// more.
+// The looks of a gate: at most six, one every ten pairs. If the time is too short for ten pairs,
+// there is one look, at five or more pairs.
 const (
 	PairsPerLook = 10
 	MostLooks    = 6
 	LeastPairs   = 5
 )
 
-// errorRate is the probability that a candidate that is worse by exactly what is tolerated fails, all looks together, and that it passes.
+// errorRate is the probability of an error for a candidate that is worse by exactly the tolerance:
+// that it fails, or that it passes, over all looks together.
 const errorRate = 0.025
 
-// trimmed is the part of the pairs that Mean leaves out at each end.
+// trimmed is the share of the pairs that Mean leaves out at each end.
 const trimmed = 0.1
 
-// Plan says when a gate looks at its pairs, and how sure it must be then. It is immutable.
+// Plan determines when a gate looks at its pairs, and the level of each look. It is immutable.
 type Plan struct {
 	every        int
 	fails, holds []bound // by look
 }
 
-// bound is what a look demands of one side of the interval.
+// bound is the level of a look for one side of the interval.
 type bound struct {
-	beyond   float64 // one-sided probability of an error at this look by itself
-	critical float64 // Student's quantile for it at the look's number of pairs
+	beyond   float64 // one-sided error probability of this look alone
+	critical float64 // Student's quantile for it, at the look's number of pairs
 }
 
-// NewPlan plans the looks of a gate on so many criteria (1 or more) that can measure so many pairs. An error says that the pairs are too few
-// for any look.
+// NewPlan plans the looks of a gate that has a number of criteria (1 or more) and time for a number
+// of pairs. The error means that the pairs are too few for a look.
 //
-// Failing follows O'Brien and Fleming: early looks fail only what is beyond doubt, and the last one has nearly the power of a test without
-// looks. The error is divided among the criteria, since each of them can fail the gate. Passing follows Pocock, equally strict at each look, so
-// that a quiet machine needs one look; all criteria must pass, which needs no division.
+// Failing follows O'Brien and Fleming. Early looks fail only clear cases, and the last look has
+// nearly the power of a test without looks. The criteria share the error probability, since each of
+// them can fail the gate.
+//
+// Passing follows Pocock, with the same level at each look, so that a quiet machine needs one look.
+// All criteria must pass, so they need not share the error probability.
 func NewPlan(pairs, criteria int) (Plan, error) {
 	if pairs < LeastPairs {
 		return Plan{}, fmt.Errorf("cannot decide on %d pairs: at least %d are needed", pairs, LeastPairs)
@@ -68,26 +73,27 @@ func NewPlan(pairs, criteria int) (Plan, error) {
 	return p, nil
 }
 
-// newBound takes the significance level of a critical value over to Student's t, which keeps the error close to what it is for known variances
-// (Jennison and Turnbull, Group Sequential Methods, §4.4).
+// newBound applies the significance level of a critical value to Student's t. The error then stays
+// close to that for known variances (Jennison and Turnbull, Group Sequential Methods, §4.4).
 func newBound(critical float64, freedom int) bound {
 	beyond := distuv.UnitNormal.Survival(critical)
 	return bound{beyond, quantile(beyond, freedom)}
 }
 
-// quantile is what Student's t exceeds with a probability.
+// quantile returns the value that Student's t exceeds with a probability.
 func quantile(beyond float64, freedom int) float64 { return -stats.TQuantile(beyond, float64(freedom)) }
 
-// freedomOf is the degrees of freedom of a trimmed mean of n values.
+// freedomOf returns the degrees of freedom of a trimmed mean of n values.
 func freedomOf(n int) int { return n - 2*int(trimmed*float64(n)) - 1 }
 
-// MostPairs is the number of pairs at the last look.
+// MostPairs returns the number of pairs at the last look.
 func (p Plan) MostPairs() int { return p.every * p.Looks() }
 
-// Looks is the number of looks.
+// Looks returns the number of looks.
 func (p Plan) Looks() int { return len(p.fails) }
 
-// bounds are those for a number of pairs: of the look that is due then, or else of the next one.
+// bounds returns the bounds for a number of pairs: those of the look that is due, or of the next
+// one.
 func (p Plan) bounds(pairs int) (fail, hold bound) {
 	k := min((pairs+p.every-1)/p.every, p.Looks()) - 1
 	fail, hold = p.fails[max(0, k)], p.holds[max(0, k)]

@@ -10,49 +10,52 @@ import (
 	"tuner/measure/stats"
 )
 
-// tableRuns is for the table in lab/docs/gate.md: go test ./gate/decide -run Promise -v -gate.runs 20000
+// tableRuns makes the table in lab/docs/gate.md: go test ./gate/decide -run Promise -v -gate.runs
+// 20000
 var tableRuns = flag.Int("gate.runs", 0, "simulated gates in each cell of the table; 0: 2,000 in those cells that are judged")
 
-// A machine as CI has it. All effects are on the logarithm of the throughput. noise is the size s of docs/design/gate.md: drift and windows
-// vary by 0.6·s. What differs from one day or machine to the next is the same for both sides of a pair and is left out.
+// machine is a CI machine. All effects are on the logarithm of the throughput. noise is the size s
+// of docs/design/gate.md: drift and windows vary by 0.6·s. Differences between days or machines are
+// the same for both sides of a pair, so they are left out.
 type machine struct {
 	random *rand.Rand
-	tails  *rand.Rand // apart, so that the throughput is the same whether p99 is gated or not
+	tails  *rand.Rand // a separate generator, so that gating p99 does not change the throughput
 	noise  float64
 	bursts bool
 
 	drift   float64
 	burning bool // the neighbour is busy
 	neighbour
-	remains  float64 // seconds until it is not, or is
+	remains  float64 // seconds until that changes
 	launches [2]float64
 }
 
-// neighbour comes and goes.
+// neighbour is another load on the machine that comes and goes.
 type neighbour struct {
-	loss        float64 // of the throughput, while it is busy
-	busy, quiet float64 // s, means
-	seen        float64 // 0: what it takes is not known; else the standard deviation of the error with which that is measured
+	loss        float64 // share of the throughput, while it is busy
+	busy, quiet float64 // s, mean durations
+	// seen: standard deviation of the error with which its CPU time is measured; 0: not measured
+	seen float64
 }
 
-// usual is the neighbour of the promise.
+// usual is the neighbour in the promise of docs/design/gate.md.
 var usual = neighbour{loss: burstLoss, busy: burstTime, quiet: quietTime}
 
-// The parts of the noise, and how long a pair takes.
+// The parts of the noise, and the times of a pair.
 const (
 	driftShare    = 0.6 // of noise: standard deviation of a slow drift (Ornstein–Uhlenbeck)
 	driftTime     = 120 // s, its time constant
-	windowShare   = 0.6 // of noise: standard deviation of windowSeconds of windows
+	windowShare   = 0.6 // of noise: standard deviation over windowSeconds of windows
 	windowSeconds = 5.0
-	launchNoise   = 0.01 // standard deviation of what a launch brings
-	spikes        = 0.03 // share of the windows that are slowed by 10 to 40 %
-	burstLoss     = 0.25 // of the throughput, while a neighbour is busy
+	launchNoise   = 0.01 // standard deviation between launches
+	spikes        = 0.03 // share of the windows that are 10 to 40 % slower
+	burstLoss     = 0.25 // share of the throughput, while a neighbour is busy
 	burstTime     = 20.0 // s, mean
 	quietTime     = 60.0 // s, mean
-	launchTime    = 5.0  // s, of both sides
+	launchTime    = 5.0  // s, for both sides
 	windowLength  = 0.5  // s
-	windowGap     = 0.4  // s, the warm-up before it and the answers behind it
-	tailShare     = 1.0  // of noise: standard deviation of what p99 has to itself, in each side of a pair
+	windowGap     = 0.4  // s: warm-up before a window, and answers after it
+	tailShare     = 1.0  // of noise: standard deviation of p99's own part, on each side of a pair
 )
 
 func newMachine(random, tails *rand.Rand, noise float64, bursts bool) *machine {
@@ -62,7 +65,7 @@ func newMachine(random, tails *rand.Rand, noise float64, bursts bool) *machine {
 	return m
 }
 
-// pass lets time go by, and returns the share of it in which the neighbour was busy.
+// pass advances the time, and returns the share of it in which the neighbour was busy.
 func (m *machine) pass(seconds float64) float64 {
 	keeps := math.Exp(-seconds / driftTime)
 	m.drift = keeps*m.drift + driftShare*m.noise*math.Sqrt(1-keeps*keeps)*m.random.NormFloat64()
@@ -87,7 +90,7 @@ func (m *machine) pass(seconds float64) float64 {
 	return busy / seconds
 }
 
-// window is the logarithm of the throughput of a side in a window, and what was withheld from it, as far as that is seen.
+// window returns the logarithm of a side's throughput in a window, and the measured withheld time.
 func (m *machine) window(side int) (log, withheld float64) {
 	m.pass(windowGap)
 	busy := m.pass(windowLength)
@@ -101,11 +104,13 @@ func (m *machine) window(side int) (log, withheld float64) {
 	return log, withheld
 }
 
-// pair is how many times worse, as logarithms, throughput and p99 of a candidate are found that loses this share of the throughput. The sides
-// take turns, and the first turn, too.
+// pair returns the values of throughput and p99 for a candidate that loses a share of the
+// throughput. They are logarithms of the factor by which it is worse. The sides take turns, and so
+// does the first turn.
 //
-// The latencies of a closed loop are as much longer as its throughput is less, window by window. The slowest hundredth of the requests of all
-// windows is an eighth of those of one window: so p99 is the latency in the slowest window, which no trimming leaves out.
+// In a closed loop, latencies grow as throughput falls, window by window. The slowest hundredth of
+// all requests is an eighth of the requests of one window. So p99 is the latency of the slowest
+// window, which trimming does not remove.
 func (m *machine) pair(number int, loses float64) (throughput, p99 Value) {
 	m.pass(launchTime)
 	m.launches = [2]float64{launchNoise * m.random.NormFloat64(), launchNoise*m.random.NormFloat64() + math.Log(1-loses)}
@@ -128,19 +133,19 @@ func (m *machine) pair(number int, loses float64) (throughput, p99 Value) {
 type cell struct {
 	noise, loses float64
 	bursts       bool
-	gatesP99     bool      // too, with a margin of 10 %
-	beside       neighbour // instead of the usual one
-	ignores      bool      // what was withheld
+	gatesP99     bool      // also gates p99, with a margin of 10 %
+	beside       neighbour // replaces the usual neighbour
+	ignores      bool      // without the correction for withheld time
 }
 
-// outcome is how the gates of a cell ended, in shares of them.
+// outcome has the results of a cell's gates, as shares.
 type outcome struct {
 	verdicts map[Verdict]float64
-	p99Fails float64 // of those that failed: p99 did
+	p99Fails float64 // share of the failed gates in which p99 failed
 	pairs    float64 // median
 }
 
-// criteria are those of the cell's gates.
+// criteria returns the criteria of the cell's gates.
 func (c cell) criteria() []Criterion {
 	list := []Criterion{{Tolerated: -math.Log(1 - 0.02), Slope: 1}}
 	if c.ignores {
@@ -152,7 +157,7 @@ func (c cell) criteria() []Criterion {
 	return list
 }
 
-// run runs gates.
+// run simulates gates.
 func (c cell) run(t *testing.T, runs int) outcome {
 	t.Helper()
 	seed := [2]uint64{uint64(1e6 * c.noise), uint64(1e6 * c.loses)}
@@ -194,9 +199,13 @@ func (o outcome) String() string {
 	return fmt.Sprintf("%.2f %% | %.2f %% | %.2f %% | %.2f %% | %.0f |", 100*o.verdicts[Fail], 100*o.p99Fails, 100*o.verdicts[Pass], 100*o.verdicts[Inconclusive], o.pairs)
 }
 
-// The promise of a gate with a margin of 2 % on the throughput, alone or with the usual 10 % on p99 (docs/design/gate.md, and the table in
-// lab/docs/gate.md): what loses 0.5 % of the throughput or nothing fails in at most 0.5 % of the runs, what loses 5 % in at least 99 % where the
-// noise is 5 % or less; whatever the bursts of a neighbour. A pass of what loses more than is tolerated is as rare as its level says.
+// The promise of a gate with a margin of 2 % on the throughput, alone or with the usual 10 % on p99
+// (docs/design/gate.md, table in lab/docs/gate.md):
+//
+//   - A candidate that loses at most 0.5 % of the throughput fails in at most 0.5 % of the runs.
+//   - One that loses 5 % fails in at least 99 % of the runs if the noise is 5 % or less.
+//   - Both hold for all bursts of a neighbour.
+//   - A candidate beyond the tolerance passes as rarely as its level says.
 func TestPromise(t *testing.T) {
 	t.Parallel()
 	var cells []cell
@@ -232,9 +241,13 @@ func TestPromise(t *testing.T) {
 	}
 }
 
-// Beside a neighbour that takes half of the machine for seconds, what it withholds is known with an error of 3 %. A candidate that is worse by exactly
-// what is tolerated fails and passes as rarely as the levels say, and one that loses nothing fails even more rarely: the corrected test errs as it promises.
-// And it decides more: of those that lose nothing, or 5 %, it decides more within the pairs than the test that leaves the neighbour in.
+// A neighbour takes half of the machine for seconds. The withheld time is known with an error of 3
+// %.
+//
+// The corrected test keeps its error rates. A candidate that is worse by exactly the tolerance
+// fails and passes at most as often as the levels say. One that loses nothing fails even more
+// rarely. The corrected test also decides more gates within the pairs than the test without
+// correction, for candidates that lose nothing and for those that lose 5 %.
 func TestNeighbourIsTakenOut(t *testing.T) {
 	t.Parallel()
 	const runs = 1000
@@ -250,7 +263,8 @@ func TestNeighbourIsTakenOut(t *testing.T) {
 					if loses == 0 && fails > 0.005 || loses == 0.05 && passes > 0.005 {
 						t.Errorf("busy for %g s, loses %.2f: fails in %.2f %%, passes in %.2f %%", beside.busy, loses, 100*fails, 100*passes)
 					}
-				} else if !ignores && max(fails, passes) > 1.8*errorRate { // three standard errors of a share of 2.5 % of the runs
+					// three standard errors of a share of 2.5 % of the runs
+				} else if !ignores && max(fails, passes) > 1.8*errorRate {
 					t.Errorf("busy for %g s: fails in %.2f %% and passes in %.2f %%, want about %.1f %% of each at most", beside.busy, 100*fails, 100*passes, 100*errorRate)
 				}
 			}
@@ -261,7 +275,7 @@ func TestNeighbourIsTakenOut(t *testing.T) {
 	}
 }
 
-// A sixth of the windows at either end does not count; a single value stands for itself.
+// A sixth of the windows at either end does not count. A single value counts.
 func TestMiddle(t *testing.T) {
 	t.Parallel()
 	if got := Middle([]float64{1, 100, 3, 4, 2, 3}); got != 3 {

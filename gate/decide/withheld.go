@@ -6,27 +6,28 @@ import (
 	"tuner/measure/stats"
 )
 
-// Value is what a pair says of a criterion.
+// Value is a pair's value for a criterion.
 type Value struct {
-	// Logs are natural logarithms of how many times worse the candidate is than what it is compared with, one or more: of each
-	// window beside the other side's, or a single one where only all windows together tell it.
+	// Logs are natural logarithms of the factor by which the candidate is worse than its reference,
+	// one or more. There is one for each pair of windows, or a single one if the metric needs all
+	// windows together.
 	Logs []float64
-	// Withheld is how much more CPU time others withheld from the candidate than from the baseline meanwhile, on log scale
-	// (measure.Withheld); of a criterion without a baseline that was measured, from the candidate. As many as Logs, or none
-	// where it is unknown.
+	// Withheld is the CPU time that others withheld from the candidate, minus that withheld from
+	// the baseline, on log scale (measure.Withheld). Without a measured baseline it is the
+	// candidate's alone. It has as many values as Logs, or none if it is unknown.
 	Withheld []float64
 }
 
-// settled are the pairs' values, freed of what others withheld.
+// settled has the pairs' values after the correction for withheld time.
 type settled struct {
-	values []float64 // by pair
-	doubt  float64   // variance that this adds to their mean
-	slope  float64   // of the values over what was withheld; 0 where nothing was taken out
+	values []float64 // one per pair
+	doubt  float64   // variance that the correction adds to their mean
+	slope  float64   // slope of the values over the withheld time; 0 without a correction
 }
 
-// settle joins each pair to one value. The
-// slope is learned from windows of the same pair, and where a pair has a single value from all pairs: so it is always learned
-// from values of the same two configurations. Where nothing was withheld, the values are Middle of the logs.
+// settle reduces each pair to one value. It learns the slope from windows of the same pair. If a
+// pair has a single value, it learns from all pairs. So the slope always comes from values of the
+// same two configurations. If nothing was withheld, the values are Middle of the logs.
 func (c Criterion) settle(pairs []Value) settled {
 	v, excess, s := c.variate(pairs), 0.0, settled{}
 	for _, p := range pairs {
@@ -44,8 +45,8 @@ func (c Criterion) settle(pairs []Value) settled {
 	return s
 }
 
-// variate learns what the withheld time does. Pairs are compared as if nothing more had been withheld from one side than from
-// the other; the candidate alone as if the mean of all its windows had been.
+// variate learns the effect of withheld time. It corrects pairs to an equal withheld time on both
+// sides. Without a baseline it corrects to the mean over all of the candidate's windows.
 func (c Criterion) variate(pairs []Value) stats.Variate {
 	if c.Slope == 0 {
 		return stats.Variate{}
@@ -54,7 +55,7 @@ func (c Criterion) variate(pairs []Value) stats.Variate {
 	var x, y []float64
 	for i, p := range pairs {
 		if len(p.Logs) == 1 {
-			i = 0 // all pairs together
+			i = 0 // one group with all pairs
 		}
 		for k := range min(len(p.Logs), len(p.Withheld)) {
 			groups, x, y = append(groups, i), append(x, p.Withheld[k]), append(y, p.Logs[k])

@@ -1,7 +1,8 @@
-// Package flags has the options of `tuner gate`, and makes of them the specification that a gate.yaml would be.
+// Package flags has the options of `tuner gate`, and makes the same specification from them as from
+// a gate.yaml.
 //
-// Flags that say what is compared become the text of a gate.yaml, so that package spec judges them like any other file.
-// The package reads that file, and measures nothing.
+// Flags for the comparison become the text of a gate.yaml, so that package spec checks them like a
+// file. The package reads the user's gate.yaml, and measures nothing.
 package flags
 
 import (
@@ -25,9 +26,9 @@ import (
 
 // Options are the values of the flags.
 type Options struct {
-	SaveBaseline      string // file; "": the candidate's figures are not kept
+	SaveBaseline      string // file; "": the candidate's figures are not saved
 	AllowOtherMachine bool
-	Annotations       string // of a CI system; "": none
+	Annotations       string // CI system of the annotations; "": none
 	Quiet             bool
 	Output            string // on stdout: "text", "markdown" or "json"
 	ORTLibrary        string
@@ -64,7 +65,7 @@ func (o *Options) Add(f *pflag.FlagSet) {
 	f.StringVar(&o.ORTLibrary, "ort-library", "", "ONNX Runtime library, or flavour[@version] of an installed one, for sides that name none")
 }
 
-// Read checks the flags, and reads the file or makes the specification that the flags stand for.
+// Read checks the flags. It reads the file, or makes the specification from the flags.
 func (o *Options) Read() (spec.Gate, error) {
 	if err := o.check(); err != nil {
 		return spec.Gate{}, err
@@ -106,7 +107,7 @@ func (o *Options) Read() (spec.Gate, error) {
 	return g, nil
 }
 
-// check finds mistakes in flags that are words.
+// check finds invalid words in flags.
 func (o *Options) check() error {
 	for _, f := range []struct {
 		flag, value string
@@ -126,7 +127,7 @@ func (o *Options) check() error {
 	return nil
 }
 
-// fieldFlags lists the flags that stand for fields of a gate.yaml.
+// fieldFlags lists the flags that set fields of a gate.yaml.
 func fieldFlags() []spec.FieldFlag {
 	return []spec.FieldFlag{
 		{Field: "output", Flag: "--output-folder"},
@@ -143,7 +144,7 @@ func fieldFlags() []spec.FieldFlag {
 // limitText is the form of --limit.
 var limitText = regexp.MustCompile(`^\s*([A-Za-z0-9_.]+)\s*(<=|>=)\s*(.+?)\s*$`)
 
-// text is the gate.yaml that the flags stand for.
+// text returns the gate.yaml that is equal to the flags.
 func (o *Options) text() ([]byte, error) {
 	if o.candidate == "" {
 		return nil, exit.Usagef("no candidate given: use --candidate MODEL, or -f gate.yaml")
@@ -181,7 +182,7 @@ func (o *Options) text() ([]byte, error) {
 	return marshal(file)
 }
 
-// limitFields is the section of limits: by metric, its min and max.
+// limitFields returns the section of limits: by metric, its min and max.
 func (o *Options) limitFields() (map[string]map[string]string, error) {
 	limits := map[string]map[string]string{}
 	for _, text := range o.limits {
@@ -201,7 +202,7 @@ func (o *Options) limitFields() (map[string]map[string]string, error) {
 	return limits, nil
 }
 
-// load is the section of the load.
+// load returns the section of the load.
 func (o *Options) load() (map[string]any, error) {
 	load := map[string]any{}
 	if o.given("concurrency") {
@@ -220,7 +221,7 @@ func (o *Options) load() (map[string]any, error) {
 	return load, nil
 }
 
-// marshal writes a gate.yaml. Numbers among the texts stand without quotes, as a user would write them.
+// marshal writes a gate.yaml. Numbers have no quotes, as a user writes them.
 func marshal(file map[string]any) ([]byte, error) {
 	var node yaml.Node
 	if err := node.Encode(file); err != nil {
@@ -234,7 +235,7 @@ func marshal(file map[string]any) ([]byte, error) {
 	return text, nil
 }
 
-// unquote takes the quotes off all values, so that "200" is a number.
+// unquote removes the quotes of all values, so that "200" becomes a number.
 func unquote(n *yaml.Node) {
 	if n.Kind == yaml.ScalarNode && n.Style == yaml.DoubleQuotedStyle {
 		n.Style, n.Tag = 0, ""

@@ -19,8 +19,8 @@ import (
 	"tuner/spec"
 )
 
-// compareOutputs compares the candidate's outputs, on the execution provider of its configuration, with the outputs of the
-// baseline's model on cpu. It returns nil where no limit asks for it.
+// compareOutputs compares the candidate's outputs, on its execution provider, with those of the
+// baseline's model on cpu. It returns nil if no limit needs this.
 func (o Options) compareOutputs(ctx context.Context, s gate.Setup, builds sideBuilds) (*gate.Accuracy, error) {
 	limit := s.Spec.Accuracy.Limit
 	if limit == nil {
@@ -31,7 +31,8 @@ func (o Options) compareOutputs(ctx context.Context, s gate.Setup, builds sideBu
 		return nil, err
 	}
 	place := search.Place{Provider: cmp.Or(string(spec.Base(s.Candidate.Config)[search.KnobExecutionProvider]), provider.CPU)}
-	if builds.candidate.Library != builds.baseline.Library || s.Candidate.Engine != s.Baseline.Engine { // then it is not the reference, even for the same file
+	// another build is not the reference, even for the same file
+	if builds.candidate.Library != builds.baseline.Library || s.Candidate.Engine != s.Baseline.Engine {
 		place.Runtime = builds.candidate.Name()
 	}
 	serving := places.Builds(func(name string) ortlib.Build {
@@ -57,13 +58,15 @@ func (o Options) compareOutputs(ctx context.Context, s gate.Setup, builds sideBu
 	return newAccuracy(s, variant, place.String(), data.Synthetic), nil
 }
 
-// sidesOpener opens the candidate's sessions on its engine, and all others on the baseline's.
+// sidesOpener opens the candidate's sessions on its engine, and all others on the baseline's
+// engine.
 type sidesOpener struct {
 	place               search.Place // of the candidate
 	baseline, candidate precision.Opener
 }
 
-// newOpener makes the opener of both sides. engines names engines other than this program's, by their content.
+// newOpener makes the opener of both sides. engines identifies engines other than this program's by
+// their content.
 func (o Options) newOpener(s gate.Setup, place search.Place, serving places.Builds) (opener precision.Opener, engines string, err error) {
 	open := func(side string, subject gate.Subject) (precision.Opener, error) {
 		options, err := target.Engine(subject.Engine, o.Warnings)
@@ -93,7 +96,7 @@ func (o sidesOpener) Open(ctx context.Context, m *onnx.Model, place string) (pre
 	return o.baseline.Open(ctx, m, place)
 }
 
-// newAccuracy sums up a comparison. A comparison that was not made is that of a file with itself.
+// newAccuracy sums up a comparison. If none was made, both sides have the same file.
 func newAccuracy(s gate.Setup, v precision.Variant, place string, synthetic bool) *gate.Accuracy {
 	limit := s.Spec.Accuracy.Limit
 	a := &gate.Accuracy{Limit: limit.String(), Value: math.NaN(), Miss: v.Rejected[place]}

@@ -13,7 +13,8 @@ import (
 	"tuner/spec"
 )
 
-// What is shown of a comparison is the candidate's figure at its place; where none was made it is a file with itself, unless it was refused.
+// The result has the candidate's figure in its place. Without a comparison both sides have the same
+// file, unless the variant was refused.
 func TestNewAccuracy(t *testing.T) {
 	t.Parallel()
 	least := 0.99

@@ -1,8 +1,8 @@
-// Package judge runs one gate on this machine: it reads the saved baseline, opens the ONNX Runtime of each side, compares
-// the outputs of both models, and measures.
+// Package judge runs one gate on this machine. It reads the saved baseline, opens the ONNX Runtime
+// of each side, compares the outputs of both models, and measures.
 //
-// It stands between the command line and package gate, which owns the turns and the verdict. What can be decided without a
-// measurement, it decides first. It writes no result.
+// It stands between the command line and package gate, which owns the turns and the verdict.
+// Decisions that need no measurement come first. It writes no result.
 package judge
 
 import (
@@ -23,16 +23,17 @@ import (
 	"tuner/runner/target"
 )
 
-// Options say how a gate is run.
+// Options configure a gate.
 type Options struct {
-	AllowOtherMachine bool   // compare with a baseline that was saved on another machine
-	ORTLibrary        string // of a side that names none
+	AllowOtherMachine bool   // allow a baseline that was saved on another machine
+	ORTLibrary        string // for sides that name none
 	Warnings          io.Writer
-	Progress          func(text string)    // gets lines for people while outputs are compared; nil: nobody reads them
-	Begin             func() gate.Observer // is called before the first pair is measured; nil: nobody looks
+	// Progress: receives lines for people during the comparison of outputs; nil: no progress
+	Progress func(text string)
+	Begin    func() gate.Observer // called before the first pair; nil: no observer
 }
 
-// Run decides what can be decided without a measurement, and then measures.
+// Run makes the decisions that need no measurement, and then measures.
 func Run(ctx context.Context, s gate.Setup, o Options) (gate.Result, error) {
 	now := time.Now()
 	finish := func(outcome gate.Outcome, reference map[measure.Metric]gate.Reference) gate.Result {
@@ -67,13 +68,13 @@ func Run(ctx context.Context, s gate.Setup, o Options) (gate.Result, error) {
 	return result, nil
 }
 
-// revision is the commit that the CI system builds.
+// revision returns the commit that the CI system builds.
 func revision() string { return cmp.Or(os.Getenv("GITHUB_SHA"), os.Getenv("CI_COMMIT_SHA")) }
 
 // sideBuilds are the ONNX Runtime builds of the sides.
 type sideBuilds struct{ baseline, candidate ortlib.Build }
 
-// openBuilds finds and opens the ONNX Runtime of each side, and notes it in the setup.
+// openBuilds finds and opens the ONNX Runtime of each side, and records it in the setup.
 func (o Options) openBuilds(ctx context.Context, s *gate.Setup) (sideBuilds, error) {
 	find := func(field, selector string, subject *gate.Subject) (ortlib.Build, error) {
 		build, err := Build(selector, o.ORTLibrary)
@@ -97,7 +98,8 @@ func (o Options) openBuilds(ctx context.Context, s *gate.Setup) (sideBuilds, err
 	return b, err
 }
 
-// Build finds the ONNX Runtime that a side names by a selector; with "" the one of the flag, else the usual one.
+// Build finds the ONNX Runtime for a side's selector. With "" it uses the flag's, or else the
+// default one.
 func Build(selector, flag string) (ortlib.Build, error) {
 	if selector == "" {
 		return ortlib.Resolve(flag)

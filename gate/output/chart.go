@@ -17,16 +17,16 @@ import (
 	"tuner/measure"
 )
 
-// How the chart is laid out.
+// The layout of the chart.
 const (
 	panelHeight  = 180 * vg.Length(1)
 	mostPanels   = 4
-	mostGates    = 100 // of the history, the latest
+	mostGates    = 100 // of the history, the latest ones
 	legendHeight = 18 * vg.Length(1)
 )
 
-// WriteChart draws the history as a PNG picture: a panel for each metric, its value in gate after gate, with colour and shape of its verdict, the
-// baseline of each gate as a dash beside.
+// WriteChart draws the history as a PNG picture with a panel for each metric. A panel shows the
+// metric's value in each gate. Colour and shape show its verdict, and a dash the gate's baseline.
 func WriteChart(w io.Writer, r Report) error {
 	history := r.related()
 	history = history[max(0, len(history)-mostGates):]
@@ -45,7 +45,7 @@ func WriteChart(w io.Writer, r Report) error {
 	})
 }
 
-// glyphOf is the mark of a verdict, which its shape tells as well as its colour.
+// glyphOf returns the mark of a verdict. Shape and colour both identify it.
 func glyphOf(v decide.Verdict) draw.GlyphStyle {
 	switch v {
 	case decide.Pass:
@@ -72,7 +72,7 @@ func drawVerdicts(canvas draw.Canvas) {
 
 func baselineStyle() draw.LineStyle { return draw.LineStyle{Color: plotstyle.Soft, Width: 1.5} }
 
-// series is a metric's way through the history, in the unit of its axis. It is a plot.Plotter.
+// series is a metric's values over the history, in the unit of its axis. It is a plot.Plotter.
 type series struct {
 	points []point
 }
@@ -82,7 +82,7 @@ type point struct {
 	verdict                decide.Verdict
 }
 
-// axisOf is a metric's title at its axis, and the factor of its values there.
+// axisOf returns a metric's axis title, and the factor for its values.
 func axisOf(m measure.Metric) (title string, factor float64) {
 	info, _ := m.Info()
 	switch info.Unit {
@@ -126,7 +126,7 @@ func (s series) Plot(canvas draw.Canvas, p *plot.Plot) {
 	}
 }
 
-// drawPanel draws a metric's panel; its axis begins at 0, so that small changes look small.
+// drawPanel draws a metric's panel. Its axis begins at 0, so that small changes look small.
 func drawPanel(canvas draw.Canvas, metric measure.Metric, history []gate.Record) {
 	title, factor := axisOf(metric)
 	s := newSeries(metric, factor, history)

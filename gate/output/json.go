@@ -11,26 +11,28 @@ import (
 	"tuner/measure"
 )
 
-// Schema is the version of gate.json; it grows when a field changes its meaning or goes away.
+// Schema is the version of gate.json. It increases when a field changes its meaning or disappears.
 const Schema = 1
 
-// document is gate.json, described in docs/reference/gate.md. Times are seconds, sizes bytes, changes and margins shares.
+// document is gate.json, described in docs/reference/gate.md. Times are seconds, sizes bytes.
+// Changes and margins are shares.
 type document struct {
-	Schema      int              `json:"schema"`
-	Name        string           `json:"name"`
-	Verdict     decide.Verdict   `json:"verdict"`
-	Reasons     []string         `json:"reasons"`
-	Criteria    []jsonRow        `json:"criteria"`
-	Accuracy    *jsonAccuracy    `json:"accuracy,omitempty"`
-	Load        measure.Load     `json:"load"`
-	Pairs       int              `json:"pairs"`
-	Looks       int              `json:"looks"`
-	Elapsed     float64          `json:"elapsed_seconds"`
-	Needed      *float64         `json:"needed_seconds,omitempty"`        // what a decision would probably need in all
-	Window      *float64         `json:"needed_window_seconds,omitempty"` // and the windows that it would need, where longer ones
+	Schema   int            `json:"schema"`
+	Name     string         `json:"name"`
+	Verdict  decide.Verdict `json:"verdict"`
+	Reasons  []string       `json:"reasons"`
+	Criteria []jsonRow      `json:"criteria"`
+	Accuracy *jsonAccuracy  `json:"accuracy,omitempty"`
+	Load     measure.Load   `json:"load"`
+	Pairs    int            `json:"pairs"`
+	Looks    int            `json:"looks"`
+	Elapsed  float64        `json:"elapsed_seconds"`
+	Needed   *float64       `json:"needed_seconds,omitempty"` // total time that a decision probably needs
+	// and the length of its windows, if they must be longer
+	Window      *float64         `json:"needed_window_seconds,omitempty"`
 	Interrupted bool             `json:"interrupted"`
 	Warnings    []string         `json:"warnings"`
-	Withheld    *measure.Others  `json:"withheld,omitempty"` // what others took; absent where they took nothing
+	Withheld    *measure.Others  `json:"withheld,omitempty"` // CPU time that others took; absent if they took none
 	Values      []jsonPair       `json:"values"`
 	Baseline    *jsonSide        `json:"baseline,omitempty"`
 	Candidate   jsonSide         `json:"candidate"`
@@ -39,7 +41,7 @@ type document struct {
 	Tool        string           `json:"tool"`
 	Fingerprint string           `json:"machine_fingerprint"`
 	Machine     *json.RawMessage `json:"machine,omitempty"`
-	Spec        string           `json:"spec"` // the gate.yaml
+	Spec        string           `json:"spec"` // text of the gate.yaml
 }
 
 type jsonRow struct {
@@ -50,11 +52,12 @@ type jsonRow struct {
 	Max       *float64       `json:"max,omitempty"`
 	Baseline  *float64       `json:"baseline,omitempty"`
 	Candidate *float64       `json:"candidate,omitempty"`
-	Change    *float64       `json:"change,omitempty"` // over the baseline, or over the limit
-	Lo        *float64       `json:"lo,omitempty"`     // of the change
+	Change    *float64       `json:"change,omitempty"` // relative to the baseline or the limit
+	Lo        *float64       `json:"lo,omitempty"`     // bounds of the change
 	Hi        *float64       `json:"hi,omitempty"`
-	Pairs     int            `json:"pairs"`           // that the verdict stands on
-	Slope     *float64       `json:"slope,omitempty"` // of the logarithm of how many times worse, over what others withheld
+	Pairs     int            `json:"pairs"` // number of pairs behind the verdict
+	// slope of the logarithm of the factor by which the candidate is worse, over the withheld time
+	Slope *float64 `json:"slope,omitempty"`
 }
 
 type jsonAccuracy struct {
@@ -149,7 +152,7 @@ func newJSONRow(row gate.Row) jsonRow {
 	return j
 }
 
-// values lists the gated metrics of every pair.
+// values returns the values of the gated metrics in every pair.
 func (r Report) values() []jsonPair {
 	list := []jsonPair{}
 	for _, p := range r.Outcome.Pairs {

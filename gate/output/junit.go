@@ -11,8 +11,8 @@ import (
 	"tuner/internal/words"
 )
 
-// The elements of JUnit's XML, as far as CI systems read them. There is no official schema; these are the fields that Jenkins, GitLab and the
-// actions for GitHub agree on.
+// The elements of JUnit's XML that CI systems read. There is no official schema. These are the
+// fields that Jenkins, GitLab and the actions for GitHub share.
 type junitSuites struct {
 	XMLName  xml.Name   `xml:"testsuites"`
 	Name     string     `xml:"name,attr"`
@@ -55,8 +55,8 @@ type junitOutcome struct {
 	Type    string `xml:"type,attr,omitempty"`
 }
 
-// WriteJUnit writes a test case for each criterion. What is inconclusive is skipped, or failed where it counts as that; a gate that ended
-// before it could judge has a case of its own.
+// WriteJUnit writes a test case for each criterion. An inconclusive criterion is skipped, or failed
+// if the file says so. A gate that ended before it could judge has its own case.
 func WriteJUnit(w io.Writer, r Report) error {
 	var table strings.Builder
 	if err := WriteTable(&table, r); err != nil {
@@ -97,7 +97,7 @@ func (r Report) cases() []junitCase {
 		return junitCase{Class: "gate." + r.Setup.Spec.Name, Name: name, Time: fmt.Sprintf("%.3f", r.Outcome.Elapsed.Seconds())}
 	}
 	var list []junitCase
-	told := r.Outcome.Verdict == decide.Pass // the cases of the criteria tell the verdict
+	told := r.Outcome.Verdict == decide.Pass // the cases of the criteria contain the verdict
 	for _, row := range r.Rows {
 		c := newCase(fmt.Sprintf("%s: %s", row.Metric, row.Tolerated()))
 		switch row.Verdict {
@@ -131,7 +131,7 @@ func (r Report) cases() []junitCase {
 	return list
 }
 
-// undecided marks a case that nothing is proven of.
+// undecided marks a case as not proven.
 func (r Report) undecided(c junitCase, why string) junitCase {
 	switch r.CountsAs(decide.Inconclusive) {
 	case decide.Fail:
@@ -143,7 +143,7 @@ func (r Report) undecided(c junitCase, why string) junitCase {
 	return c
 }
 
-// message names the culprit: the figures of a row that failed.
+// message returns the figures of a failed row.
 func message(row gate.Row) string {
 	c := cells(row)
 	if row.IsLimit() {
@@ -152,7 +152,7 @@ func message(row gate.Row) string {
 	return fmt.Sprintf("%s: %s → %s, %s (95 %%: %s), allowed is %s", c[0], c[1], c[2], c[3], c[4], c[5])
 }
 
-// kind is what failed.
+// kind returns the kind of a failure.
 func kind(row gate.Row) string {
 	if row.IsLimit() {
 		return "limit"

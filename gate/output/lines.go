@@ -12,8 +12,8 @@ import (
 	"tuner/measure"
 )
 
-// WriteBench writes the format of Go's benchmarks, a line for each side of a pair, for benchstat and what else reads it:
-// benchstat -col /side gate.bench compares the sides.
+// WriteBench writes the format of Go's benchmarks, with a line for each side of a pair. benchstat
+// -col /side gate.bench compares the sides. Other tools read the format too.
 func WriteBench(w io.Writer, r Report) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "machine: %s\nruntime: %s\n", r.Setup.Fingerprint, r.Setup.Candidate.Runtime)
@@ -50,7 +50,7 @@ func WriteBench(w io.Writer, r Report) error {
 	return write(w, "benchmarks", b.String())
 }
 
-// benchUnit is a metric's unit for benchstat, which knows what ends in -ns and -bytes.
+// benchUnit returns a metric's unit for benchstat, which interprets the suffixes -ns and -bytes.
 func benchUnit(m measure.Metric) string {
 	info, _ := m.Info()
 	switch info.Unit {
@@ -71,14 +71,15 @@ func benchValue(m measure.Metric, v float64) string {
 	return strconv.FormatFloat(v, 'g', 6, 64)
 }
 
-// The systems that turn lines of a job's log into annotations.
+// The CI systems whose job logs support annotations.
 const (
 	GitHub = "github"
 	GitLab = "gitlab"
 )
 
-// WriteAnnotations writes a line for each reason: workflow commands for GitHub, which shows them at the run, and coloured lines for GitLab, whose
-// logs have no other marks (its page of tests reads junit.xml).
+// WriteAnnotations writes a line for each reason. For GitHub they are workflow commands, which
+// appear at the run. For GitLab they are coloured lines, since its logs have no other marks.
+// GitLab's page of tests reads junit.xml.
 func WriteAnnotations(w io.Writer, system string, r Report) error {
 	level := "notice"
 	switch {

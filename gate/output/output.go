@@ -1,6 +1,14 @@
-// Package output writes what a gate found out: a table for terminals, Markdown for a job summary or a pull request, JUnit XML for the page of
-// tests, JSON, the benchmark format that benchstat reads, lines that CI systems turn into annotations, and the history as a chart and as a page
-// for a browser. It measures and decides nothing; its writers are functions of a writer and a result.
+// Package output writes the results of a gate:
+//
+//   - a table for terminals,
+//   - Markdown for a job summary or a pull request,
+//   - JUnit XML for the page of tests,
+//   - JSON,
+//   - the benchmark format for benchstat,
+//   - lines that CI systems turn into annotations,
+//   - the history as a chart and as a page for a browser.
+//
+// It measures and decides nothing. Its writers are functions of a writer and a result.
 package output
 
 import (
@@ -29,20 +37,20 @@ const (
 	TrendName    = "trend.html"
 )
 
-// Report is a result with the history that it ends.
+// Report is a result with the history that ends with it.
 type Report struct {
 	gate.Result
-	History []gate.Record // the latest last, this gate's included
+	History []gate.Record // the latest last, including this gate
 }
 
-// related are the gates of the history that compare: of the same model's name, at the same load.
+// related returns the comparable gates of the history: those with the same model name and load.
 func (r Report) related() []gate.Record {
 	return slices.DeleteFunc(slices.Clone(r.History), func(record gate.Record) bool {
 		return record.Name != r.Setup.Spec.Name || record.Load != r.Setup.Load
 	})
 }
 
-// file is one of the files with what writes it.
+// file is one of the files, with its writer.
 type file struct {
 	name  string
 	write func(io.Writer, Report) error
@@ -53,7 +61,8 @@ func files() []file {
 		{TrendName, WriteTrend}}
 }
 
-// WriteAll writes the files into a folder, each whole or not at all, and returns their paths. The folder is made.
+// WriteAll writes the files into a folder, each completely or not at all, and returns their paths.
+// It makes the folder.
 func WriteAll(dir string, r Report) ([]string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("cannot make folder %q: %w", dir, durable.Cause(err))
@@ -73,7 +82,7 @@ func WriteAll(dir string, r Report) ([]string, error) {
 	return written, nil
 }
 
-// headline is the verdict in a sentence.
+// headline returns the verdict in a sentence.
 func (r Report) headline() string {
 	text := r.Setup.Spec.Name + ": "
 	switch {
@@ -89,7 +98,7 @@ func (r Report) headline() string {
 	return text + "pass, within the limits"
 }
 
-// effort says what the verdict stands on.
+// effort describes the measurements behind the verdict.
 func (r Report) effort() string {
 	n := len(r.Outcome.Pairs)
 	unit := "pair"
@@ -106,7 +115,8 @@ func (r Report) effort() string {
 	return text
 }
 
-// needed says what a decision would take; "" where nothing is missing, and where it is not time.
+// needed describes what a decision would take. It returns "" if the gate is decided, or if more
+// time would not help.
 func (r Report) needed() string {
 	n := r.Outcome.Needed
 	switch {
@@ -122,10 +132,11 @@ func (r Report) needed() string {
 	return ""
 }
 
-// longestReason bounds a reason: an engine's last words may be a page.
+// longestReason limits the length of a reason. An engine's last messages may fill a page.
 const longestReason = 600
 
-// cells are a row of the table: metric, baseline, candidate, change, interval, what is allowed, verdict.
+// cells returns a row of the table: metric, baseline, candidate, change, interval, tolerance,
+// verdict.
 func cells(row gate.Row) []string {
 	const none = "–"
 	baseline, candidate, change := none, none, none
@@ -145,12 +156,12 @@ func cells(row gate.Row) []string {
 	return []string{string(row.Metric), baseline, candidate, change, interval, row.Tolerated(), string(row.Verdict)}
 }
 
-// heads are the titles above the cells.
+// heads returns the titles of the columns.
 func heads() []string {
 	return []string{"metric", "baseline", "candidate", "change", "95 % interval", "allowed", "verdict"}
 }
 
-// write puts a text out.
+// write writes a text.
 func write(w io.Writer, what, text string) error {
 	if _, err := io.WriteString(w, text); err != nil {
 		return fmt.Errorf("cannot write %s: %w", what, err)
@@ -158,7 +169,7 @@ func write(w io.Writer, what, text string) error {
 	return nil
 }
 
-// accuracyCells are the row of the outputs' comparison.
+// accuracyCells returns the row for the comparison of outputs.
 func accuracyCells(a gate.Accuracy) []string {
 	verdict := string(decide.Pass)
 	if a.Miss != "" {

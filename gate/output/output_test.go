@@ -22,19 +22,19 @@ import (
 	"tuner/spec"
 )
 
-// side is a measurement of a window with a throughput, and latencies of 8 requests in flight.
+// side makes a measurement of one window with a throughput, and latencies for 8 requests in flight.
 func side(rate float64) measure.Measurement {
 	h := measure.NewHistogram([]time.Duration{time.Duration(8e9 / rate), time.Duration(9e9 / rate)})
 	return measure.Measurement{Memory: 3e8, Windows: []measure.Window{{Duration: 100 * time.Second, Requests: int(100 * rate), Inferences: int(100 * rate),
 		Sub: []measure.SubWindow{{Requests: 2, Latency: h}}, Flags: []measure.Flag{measure.FlagForeign}}}}
 }
 
-// subject is a side's model.
+// subject makes a side's model.
 func subject(path string) gate.Subject {
 	return gate.Subject{Subject: profile.Subject{Name: "minilm", Files: []profile.File{{Source: modelrepo.Source{Path: path, Digest: "d1"}}}}, Runtime: "cpu@1.31.1"}
 }
 
-// newReport is a gate on throughput, p99 and memory with these verdicts, and ten pairs.
+// newReport makes a gate on throughput, p99 and memory with these verdicts and ten pairs.
 func newReport(t *testing.T, throughput, p99 decide.Verdict) Report {
 	t.Helper()
 	g, err := spec.ParseGate("gate.yaml", []byte("name: minilm\nbaseline: base.onnx\ncandidate: new.onnx\nload: {concurrency: 8}\nlimits: {memory: {max: 1GB}}\n"))
@@ -68,7 +68,7 @@ func newReport(t *testing.T, throughput, p99 decide.Verdict) Report {
 		history = append(history, record)
 	}
 	other := history[0]
-	other.Load.Concurrency++ // does not compare
+	other.Load.Concurrency++ // another load is not comparable
 	return Report{Result: r, History: append([]gate.Record{other}, history...)}
 }
 
@@ -118,7 +118,7 @@ func TestWriteAll(t *testing.T) {
 	}
 }
 
-// junit reads back what a CI system looks at.
+// junit reads back the fields that a CI system uses.
 func junit(t *testing.T, r Report) junitSuites {
 	t.Helper()
 	var b bytes.Buffer
@@ -151,12 +151,12 @@ func TestJUnitCounts(t *testing.T) {
 	open.Outcome.Interrupted = true
 	check("interrupted", open, 3, 0, 1)
 	open.Outcome.Interrupted = false
-	open.Outcome.Pairs = open.Outcome.Pairs[:1:1] // nothing passes that was not measured
+	open.Outcome.Pairs = open.Outcome.Pairs[:1:1] // a gate without measurements cannot pass
 	open.Outcome.Pairs[0].Baseline.Failure = &measure.Failure{Stage: measure.StageStart, Reason: "no library"}
 	check("a broken baseline", open, 3, 0, 1)
 	open.Outcome.Pairs = nil
 	check("refused", open, 3, 0, 1)
-	// A candidate that crashed failed, although no criterion did.
+	// A crashed candidate counts as failed, although no criterion failed.
 	broken := newReport(t, decide.Inconclusive, decide.Inconclusive)
 	broken.Outcome.Verdict, broken.Outcome.Reasons = decide.Fail, []string{"the candidate failed: crash: <it> ended"}
 	check("broken", broken, 4, 1, 2)
@@ -168,7 +168,7 @@ func TestJUnitCounts(t *testing.T) {
 	check("accuracy", missed, 4, 1, 2)
 }
 
-// Nothing was measured: the writers still write.
+// The writers also work if nothing was measured.
 func TestReportOfNothing(t *testing.T) {
 	t.Parallel()
 	r := newReport(t, decide.Pass, decide.Pass)
@@ -176,7 +176,7 @@ func TestReportOfNothing(t *testing.T) {
 	refused.Accuracy = &gate.Accuracy{Limit: "cosine ≥ 0.99", Value: math.NaN(), Note: "the same file"}
 	for _, f := range files() {
 		var b bytes.Buffer
-		if f.name == ChartName { // the scripts of internal/cli draw one
+		if f.name == ChartName { // the scripts of internal/cli draw a chart
 			continue
 		}
 		if err := f.write(&b, Report{Result: refused}); err != nil {
@@ -191,7 +191,8 @@ func TestReportOfNothing(t *testing.T) {
 	}
 }
 
-// What a decision would need is time as long as there are looks for it, then longer windows, and neither where a queue grows or a side is broken.
+// A decision needs more time while looks remain, and then longer windows. It needs neither if a
+// queue grows or a side is broken.
 func TestNeeded(t *testing.T) {
 	t.Parallel()
 	r := newReport(t, decide.Pass, decide.Inconclusive)
@@ -254,7 +255,7 @@ func TestSparkline(t *testing.T) {
 	}
 }
 
-// failing is a full disk.
+// failing is a writer on a full disk.
 type failing struct{}
 
 func (failing) Write([]byte) (int, error) { return 0, errors.New("no space left") }

@@ -12,7 +12,7 @@ import (
 	"tuner/measure"
 )
 
-// rows are all rows of the table.
+// rows returns all rows of the table.
 func (r Report) rows() [][]string {
 	var list [][]string
 	for _, row := range r.Rows {
@@ -24,7 +24,7 @@ func (r Report) rows() [][]string {
 	return list
 }
 
-// notes are the sentences under a table.
+// notes returns the sentences under a table.
 func (r Report) notes() []string {
 	var list []string
 	for _, reason := range r.Outcome.Reasons {
@@ -56,11 +56,11 @@ func WriteTable(w io.Writer, r Report) error {
 	return write(w, "the table", b.String())
 }
 
-// mostSparks is how many gates a sparkline shows.
+// mostSparks is the number of gates in a sparkline.
 const mostSparks = 24
 
-// sparkline draws a metric's values in the history as a line of blocks, the latest last, from its least to its greatest value; "" for fewer
-// than two.
+// sparkline draws a metric's values in the history as a line of blocks, the latest last. The blocks
+// range from its lowest to its highest value. It returns "" for fewer than two values.
 func sparkline(history []gate.Record, metric measure.Metric) string {
 	values := trend(history, metric)
 	if values = values[max(0, len(values)-mostSparks):]; len(values) < 2 {
@@ -82,7 +82,7 @@ func sparkline(history []gate.Record, metric measure.Metric) string {
 	return string(line)
 }
 
-// trend is a metric's values in the history.
+// trend returns a metric's values in the history.
 func trend(history []gate.Record, metric measure.Metric) []float64 {
 	var values []float64
 	for _, record := range history {
@@ -93,7 +93,8 @@ func trend(history []gate.Record, metric measure.Metric) []float64 {
 	return values
 }
 
-// WriteMarkdown writes the summary: the verdict first, the table, why, and where it was measured.
+// WriteMarkdown writes the summary: the verdict, the table, the reasons, and the place of the
+// measurement.
 func WriteMarkdown(w io.Writer, r Report) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "### tuner gate: %s\n\n%s.\n\n", escape(r.headline()), escape(r.effort()))
@@ -120,7 +121,7 @@ func WriteMarkdown(w io.Writer, r Report) error {
 	return write(w, "Markdown", b.String())
 }
 
-// origin names what was measured, and where, folded away.
+// origin writes a folded section with the models and the machine.
 func (r Report) origin(b *strings.Builder) {
 	fmt.Fprintf(b, "\n<details><summary>What was measured</summary>\n\n")
 	side := func(name string, s gate.Subject) {

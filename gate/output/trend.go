@@ -18,30 +18,30 @@ import (
 //go:embed assets
 var assets embed.FS
 
-// trendSource is what trend.html is made of beside the parts that all pages have.
+// trendSource returns the parts of trend.html that other pages do not share.
 func trendSource() webpage.Source {
 	return webpage.Source{Files: assets, Template: "trend.html", Style: "trend.css", Scripts: []string{"trend.js"}}
 }
 
-// mostTrend is how many gates the page shows, the latest.
+// mostTrend is the largest number of gates on the page, the latest ones.
 const mostTrend = 200
 
-// trendPage is what the page's template is filled with.
+// trendPage is the data of the page's template.
 type trendPage struct {
 	webpage.Parts
-	Name, Load string // of the model; that it was measured at
+	Name, Load string // of the model; of the measurement
 	Headline   string
 	Verdict    decide.Verdict
 	Effort     string
-	Heads      []string // of this gate's table
+	Heads      []string // titles of this gate's table
 	Cells      [][]string
 	Notes      []string
 	Metrics    []trendMetric
-	Rows       []trendRow // of the history, the latest first
-	Older      int        // gates of the history that are left out
+	Rows       []trendRow // the history, the latest gate first
+	Older      int        // number of older gates that are left out
 }
 
-// trendData is what the page's script draws from, described in docs/reference/gate.md.
+// trendData is the data of the page's script, described in docs/reference/gate.md.
 type trendData struct {
 	Metrics []trendMetric `json:"metrics"`
 	Gates   []trendGate   `json:"gates"` // the latest last
@@ -53,28 +53,28 @@ type trendMetric struct {
 	HigherBetter bool           `json:"higher_better"`
 }
 
-// trendGate is a line of the history in which every metric has one of the verdicts.
+// trendGate is a line of the history in which every metric has a verdict.
 type trendGate struct {
-	Number int    `json:"number"` // among the gates that compare, from 1
-	Label  string `json:"label"`  // the revision where there is little room; "" unknown
+	Number int    `json:"number"` // number among the comparable gates, from 1
+	Label  string `json:"label"`  // the revision, shortened; "" unknown
 	gate.Record
 }
 
-// trendRow is a gate in the table of all.
+// trendRow is a gate in the table of all gates.
 type trendRow struct {
 	Gate  trendGate
 	Date  string
 	Cells []trendCell // by metric
 }
 
-// trendCell is a metric's value, and its change or its interval; "" where that is not known.
+// trendCell is a metric's value, with its change or its interval; "" if unknown.
 type trendCell struct {
 	Value, Change string
 	Verdict       decide.Verdict // "" without a value
 }
 
-// WriteTrend writes the history as a page for a browser: this gate, then each metric's way through the gates, with intervals, what was tolerated
-// and limits, and a table of all gates.
+// WriteTrend writes the history as a page for a browser. It has this gate, a chart of each metric
+// over the gates with intervals, tolerances and limits, and a table of all gates.
 func WriteTrend(w io.Writer, r Report) error {
 	data := trendData{Metrics: r.trendMetrics()}
 	var older int
@@ -92,7 +92,7 @@ func WriteTrend(w io.Writer, r Report) error {
 	})
 }
 
-// trendMetrics are the metrics that the gate judges.
+// trendMetrics returns the metrics that the gate judges.
 func (r Report) trendMetrics() []trendMetric {
 	list := []trendMetric{}
 	for _, m := range r.Setup.Spec.AllMetrics() {
@@ -102,8 +102,8 @@ func (r Report) trendMetrics() []trendMetric {
 	return list
 }
 
-// trendGates are the latest gates that compare, and how many older ones there are. A history may have been written by hand: what is no verdict
-// is none.
+// trendGates returns the latest comparable gates, and the number of older ones. Since users may
+// edit a history by hand, invalid verdicts are dropped.
 func (r Report) trendGates() (list []trendGate, older int) {
 	history := r.related()
 	older = max(0, len(history)-mostTrend)
@@ -121,7 +121,7 @@ func (r Report) trendGates() (list []trendGate, older int) {
 	return list, older
 }
 
-// verdict takes what is none of the verdicts for the one that says nothing.
+// verdict returns v, or Inconclusive if v is not a valid verdict.
 func verdict(v decide.Verdict) decide.Verdict {
 	switch v {
 	case decide.Pass, decide.Fail, decide.Inconclusive:
@@ -130,7 +130,8 @@ func verdict(v decide.Verdict) decide.Verdict {
 	return decide.Inconclusive
 }
 
-// label is a revision where there is little room: the first letters that tell commits apart, of other names as many as fit.
+// label shortens a revision: a commit to the letters that distinguish it, another name to the
+// available length.
 func label(revision string) string {
 	const sha1, sha256, commit, most = 40, 64, 8, 16
 	isCommit := len(revision) == sha1 || len(revision) == sha256

@@ -21,7 +21,8 @@ import (
 	"tuner/measure"
 )
 
-// withoutAssets is a page without its style, its script and their digests: what is left changes with what is written, and not with how it looks.
+// withoutAssets removes style, script and their digests from a page. The rest changes with the
+// content only, not with the design.
 func withoutAssets(page []byte) []byte {
 	for pattern, replacement := range map[string]string{
 		`(?s)<style>.*</style>`: "<style></style>", `(?s)<script>"use strict";.*</script>`: "<script></script>", `sha256-\S+`: "sha256-…",
@@ -31,7 +32,7 @@ func withoutAssets(page []byte) []byte {
 	return page
 }
 
-// trendOf writes the page, and reads it as a browser would.
+// trendOf writes the page, and reads it as a browser does.
 func trendOf(t *testing.T, r Report) (text string, root *markup.Node) {
 	t.Helper()
 	var b bytes.Buffer
@@ -46,7 +47,7 @@ func trendOf(t *testing.T, r Report) (text string, root *markup.Node) {
 	return b.String(), root
 }
 
-// find is the first element of a name with an id; nil where there is none.
+// find returns the first element with a name and an id; nil if there is none.
 func find(root *markup.Node, name, id string) *markup.Node {
 	for n := range root.Descendants() {
 		if n.Type == markup.ElementNode && n.Data == name && slices.Contains(n.Attr, markup.Attribute{Key: "id", Val: id}) {
@@ -56,7 +57,7 @@ func find(root *markup.Node, name, id string) *markup.Node {
 	return nil
 }
 
-// textOf is all text of an element, with single spaces.
+// textOf returns all text of an element, with single spaces.
 func textOf(n *markup.Node) string {
 	var b strings.Builder
 	for d := range n.Descendants() {
@@ -67,7 +68,7 @@ func textOf(n *markup.Node) string {
 	return strings.Join(strings.Fields(b.String()), " ")
 }
 
-// dataOf reads the data that the page carries.
+// dataOf reads the page's data.
 func dataOf(t *testing.T, root *markup.Node, into any) {
 	t.Helper()
 	script := find(root, "script", "data")
@@ -85,7 +86,8 @@ func TestTrendAssets(t *testing.T) {
 	webpagetest.CheckAssets(t, assets, append(s.Scripts, s.Template, s.Style)...)
 }
 
-// A chart for each metric, a row for each gate that compares, the latest first, and the same gates in the data.
+// The page has a chart for each metric, a row for each comparable gate with the latest first, and
+// the same gates in the data.
 func TestTrendHasEveryGate(t *testing.T) {
 	t.Parallel()
 	_, root := trendOf(t, newReport(t, decide.Fail, decide.Pass))
@@ -99,7 +101,8 @@ func TestTrendHasEveryGate(t *testing.T) {
 	if len(data.Metrics) != 3 || len(data.Gates) != 4 || data.Gates[3].Number != 4 || !data.Metrics[0].HigherBetter {
 		t.Fatalf("%+v", data)
 	}
-	verdicts := []decide.Verdict{decide.Pass, decide.Pass, decide.Pass, decide.Fail} // the gates': their lines say nothing of the throughput's
+	// verdicts of the gates; their lines have none for the throughput
+	verdicts := []decide.Verdict{decide.Pass, decide.Pass, decide.Pass, decide.Fail}
 	for i, rate := range []float64{205, 200, 202, 190} {
 		if f := data.Gates[i].Metrics[measure.Throughput]; f.Candidate != rate || f.Verdict != verdicts[i] {
 			t.Errorf("gate %d: %+v, want %g, %s", i+1, f, rate, verdicts[i])
@@ -117,7 +120,8 @@ func TestTrendHasEveryGate(t *testing.T) {
 	}
 }
 
-// Text of an engine, of a CI system and of a history that anyone may have written stays text; what is no verdict is none.
+// Text of an engine, of a CI system and of a foreign history stays text. Invalid verdicts are not
+// shown.
 func TestTrendHostileText(t *testing.T) {
 	t.Parallel()
 	const hostile = `</script></td><script>pwned=1</script><img src=x onerror=pwned=1>'"<!--{{.}}` + "\u2028"
@@ -143,11 +147,11 @@ func TestTrendHostileText(t *testing.T) {
 	}
 }
 
-// A long history is cut, and its numbers stay.
+// A long history is cut, and its numbering stays.
 func TestTrendIsBounded(t *testing.T) {
 	t.Parallel()
 	r := newReport(t, decide.Pass, decide.Pass)
-	for len(r.History) < mostTrend+6 { // one of them does not compare
+	for len(r.History) < mostTrend+6 { // one of them is not comparable
 		r.History = append(r.History, r.History[1])
 	}
 	_, root := trendOf(t, r)
@@ -182,7 +186,7 @@ func TestLabel(t *testing.T) {
 	}
 }
 
-// Every key of the page's data, and so of a line of the history, stands in its documentation.
+// The documentation has every key of the page's data, which includes those of a history line.
 func TestTrendFieldsAreDocumented(t *testing.T) {
 	t.Parallel()
 	doc, err := os.ReadFile("../../docs/reference/gate.md")
@@ -195,7 +199,7 @@ func TestTrendFieldsAreDocumented(t *testing.T) {
 	var data any
 	dataOf(t, root, &data)
 	keys := keysOf(data)
-	for _, m := range measure.Metrics() { // names of metrics are keys, too
+	for _, m := range measure.Metrics() { // metric names are keys too
 		delete(keys, string(m))
 	}
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
@@ -208,7 +212,7 @@ func TestTrendFieldsAreDocumented(t *testing.T) {
 	}
 }
 
-// keysOf are the keys of all objects in a JSON value.
+// keysOf returns the keys of all objects in a JSON value.
 func keysOf(v any) map[string]bool {
 	keys := map[string]bool{}
 	switch v := v.(type) {
@@ -225,7 +229,7 @@ func keysOf(v any) map[string]bool {
 	return keys
 }
 
-// Times of day are told in UTC, whoever wrote them.
+// Times are shown in UTC, for every time zone of the writer.
 func TestTrendTimes(t *testing.T) {
 	t.Parallel()
 	r := newReport(t, decide.Pass, decide.Pass)
