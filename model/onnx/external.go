@@ -15,18 +15,18 @@ import (
 	"tuner/model/onnx/onnxpb"
 )
 
-// ExternalFile is a file beside the model that holds tensor data.
+// ExternalFile is a file beside the model that has tensor data.
 type ExternalFile struct {
-	Location string // as the model names it: relative to the model's folder, with forward slashes
+	Location string // as the model writes it: relative to the model's folder, with forward slashes
 	Path     string
 	Size     int64 // bytes
 }
 
-// ExternalFiles returns the files beside the model that hold tensor data, each once, ordered by location. Whoever moves the
-// model moves them too, to the same locations.
+// ExternalFiles returns the files beside the model with tensor data, each once, ordered by
+// location. Code that moves the model must move them too, to the same locations.
 func (m *Model) ExternalFiles() []ExternalFile { return m.external }
 
-// span is where a tensor lies in an external file.
+// span is the position of a tensor in an external file.
 type span struct {
 	location       string
 	offset, length int64 // length -1: to the end of the file
@@ -36,8 +36,8 @@ func isExternal(t *onnxpb.TensorProto) bool {
 	return t.GetDataLocation() == onnxpb.TensorProto_EXTERNAL
 }
 
-// externalSpan reads a tensor's external_data entries. The location must stay inside the model's folder: a model is foreign
-// data and must not choose which files of the machine are read.
+// externalSpan reads a tensor's external_data entries. The location must stay inside the model's
+// folder. Models are untrusted, and must not choose which files of the machine are read.
 func externalSpan(t *onnxpb.TensorProto) (span, error) {
 	s := span{length: -1}
 	var err error
@@ -71,8 +71,8 @@ func parseSize(key, text string) (int64, error) {
 	return n, nil
 }
 
-// locateExternal finds every external file of the model that was read from path, and checks that each tensor lies inside its
-// file. A missing file is reported once, however many tensors it holds.
+// locateExternal finds every external file of the model at path, and checks that each tensor lies
+// inside its file. It reports a missing file once, even if the file has several tensors.
 func locateExternal(p *onnxpb.ModelProto, path string) ([]ExternalFile, error) {
 	files := map[string]ExternalFile{}
 	isMissing := map[string]bool{}
@@ -169,7 +169,8 @@ func (m *Model) openExternal(t *onnxpb.TensorProto, want int64) (io.ReadCloser, 
 	return sectionReadCloser{io.NewSectionReader(f, s.offset, want), f}, nil
 }
 
-// open opens a file of external data. It is found anew, so that nothing outside is read when a link has changed.
+// open opens a file of external data. It resolves the path again, so that a changed link cannot
+// lead outside.
 func (m *Model) open(location string) (*os.File, error) {
 	f, err := inside.Beside(m.origin, filepath.FromSlash(location))
 	if err != nil {

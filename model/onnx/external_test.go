@@ -20,7 +20,8 @@ func TestExternalDataRoundTrip(t *testing.T) {
 	t.Parallel()
 	built := build.MLP()
 	first, second := t.TempDir(), t.TempDir()
-	// A limit of 1 byte: all tensors of 1 kB and more go outside. Written again, what is outside stays outside.
+	// A limit of 1 byte moves all tensors of 1 kB and more outside. After another write they stay
+	// outside.
 	outside := read(t, save(t, built, filepath.Join(first, "m.onnx"), 1))
 	moved := read(t, save(t, outside, filepath.Join(second, "n.onnx"), 0))
 
@@ -138,7 +139,7 @@ func TestReadChecksExternalData(t *testing.T) {
 	check("no location", func(_ *testing.T, _ string, first *onnxpb.TensorProto) { first.ExternalData = nil }, "no location")
 	check("bad offset", func(_ *testing.T, _ string, first *onnxpb.TensorProto) { set(first, "offset", "-1") }, `offset "-1"`)
 	check("huge offset", func(_ *testing.T, _ string, first *onnxpb.TensorProto) { set(first, "offset", "9223372036854775807") }, "truncated?")
-	// layer0.weight is FLOAT[64 128]: 32768 bytes.
+	// layer0.weight is FLOAT[64 128], which takes 32768 bytes.
 	check("wrong length", func(_ *testing.T, _ string, first *onnxpb.TensorProto) { set(first, "length", "7") }, "needs 32768 bytes, its external data has 7")
 }
 
@@ -146,7 +147,7 @@ func TestWriteLeavesNothingBehind(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	target := filepath.Join(dir, "m.onnx")
-	if err := os.Mkdir(target, 0o755); err != nil { // a folder cannot be replaced by a file
+	if err := os.Mkdir(target, 0o755); err != nil { // a file cannot replace a folder
 		t.Fatal(err)
 	}
 	if err := build.MLP().Write(target, 0); err == nil || !strings.Contains(err.Error(), target) {

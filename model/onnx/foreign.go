@@ -17,8 +17,9 @@ const (
 	remedyTensors     = `export it with tensors only (from scikit-learn: options={"zipmap": False})`
 )
 
-// foreign recognises what is not a whole ONNX file: a *FileError without a path, or nil. ONNX has no magic number, so first
-// come the formats that people hand in by mistake, then the shape of the protobuf fields.
+// foreign recognizes files that are no complete ONNX file. It returns a *FileError without a path,
+// or nil. ONNX has no magic number. So foreign first checks for formats that people pass by
+// mistake, and then the protobuf fields.
 func foreign(data []byte) *FileError {
 	if len(data) == 0 {
 		return &FileError{Problem: "it is empty", Remedy: remedyCopy}
@@ -49,8 +50,9 @@ type foreignFormat struct {
 	magic, name, remedy string
 }
 
-// foreignFormats lists the magic numbers of other formats. None can begin an ONNX file, whose first byte is a field's tag:
-// field numbers 1 to 26 with wire types 0 and 2 (0x08, 0x12, 0x3a, …); the entries at offset 4 are longer than chance.
+// foreignFormats lists the magic numbers of other formats. No ONNX file can begin with one of them.
+// Its first byte is a field's tag, with field numbers 1 to 26 and wire types 0 and 2 (0x08, 0x12,
+// 0x3a, …). The entries at offset 4 are too long to occur by chance.
 func foreignFormats() []foreignFormat {
 	return []foreignFormat{
 		{0, "PK\x03\x04", "a zip archive (a PyTorch checkpoint or a packed folder)", "unpack it, or " + convertPyTorch},
@@ -65,7 +67,8 @@ func foreignFormats() []foreignFormat {
 	}
 }
 
-// isText reports whether the file begins with text. A model never does: its first tags and lengths are control characters.
+// isText reports whether the file begins with text. A model never does, since its first tags and
+// lengths are control characters.
 func isText(data []byte) bool {
 	head := data[:min(len(data), 512)]
 	for i := 0; i < len(head); {
@@ -79,14 +82,15 @@ func isText(data []byte) bool {
 	return true
 }
 
-// looksLikeTensorFlow recognises the first node of a frozen graph.
+// looksLikeTensorFlow recognizes the first node of a frozen graph.
 func looksLikeTensorFlow(data []byte) bool {
 	head := data[:min(len(data), 64)]
 	return bytes.Contains(head, []byte("Const")) || bytes.Contains(head, []byte("Placeholder"))
 }
 
-// checkFields walks the top-level protobuf fields of a model. The known ones must have their wire type; a field that ends
-// beyond the file gives io.ErrUnexpectedEOF if what came before looked like a model.
+// checkFields reads the top-level protobuf fields of a model. Known fields must have their wire
+// type. If a field ends beyond the file and the fields before it look like a model, the error is
+// io.ErrUnexpectedEOF.
 func checkFields(data []byte) error {
 	errForeign := errors.New("not the fields of an ONNX model")
 	plausible := false
@@ -100,7 +104,7 @@ func checkFields(data []byte) error {
 			return errForeign
 		}
 		if !known && !plausible {
-			return errForeign // newer fields come after those that we know
+			return errForeign // newer fields come after the known ones
 		}
 		plausible = plausible || known
 		size := protowire.ConsumeFieldValue(number, wire, data[n:])
@@ -112,7 +116,7 @@ func checkFields(data []byte) error {
 	return nil
 }
 
-// truncation translates protowire's negative length.
+// truncation interprets protowire's negative length.
 func truncation(plausible bool, code int, otherwise error) error {
 	if plausible && errors.Is(protowire.ParseError(code), io.ErrUnexpectedEOF) {
 		return io.ErrUnexpectedEOF
@@ -120,7 +124,7 @@ func truncation(plausible bool, code int, otherwise error) error {
 	return otherwise
 }
 
-// modelFields gives the wire types of ModelProto's fields.
+// modelFields returns the wire types of ModelProto's fields.
 func modelFields() map[protowire.Number]protowire.Type {
 	return map[protowire.Number]protowire.Type{
 		1: protowire.VarintType, 2: protowire.BytesType, 3: protowire.BytesType, 4: protowire.BytesType,

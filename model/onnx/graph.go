@@ -2,36 +2,41 @@ package onnx
 
 import "tuner/model/onnx/onnxpb"
 
-// Use is one place where a value of the main graph is consumed.
+// Use is one use of a value of the main graph by a node.
 type Use struct {
 	Node *onnxpb.NodeProto
-	// Index is the position among the node's inputs; -1 when a subgraph of the node (a Loop's body …) captures the value.
+	// Index is the position among the node's inputs. It is -1 if a subgraph of the node (such as a
+	// Loop's body) captures the value.
 	Index int
 }
 
-// Inputs returns the model's real inputs in order: those that are not initializers. (Files before IR version 4 list
-// initializers among the inputs too.) Shared: must not be changed.
+// Inputs returns the model's inputs in order, without initializers. (Files before IR version 4 list
+// initializers among the inputs too.) The slice is shared and must not be changed.
 func (m *Model) Inputs() []Value { return m.inputs }
 
-// Outputs returns the model's outputs in order. Shared: must not be changed.
+// Outputs returns the model's outputs in order. The slice is shared and must not be changed.
 func (m *Model) Outputs() []Value { return m.outputs }
 
-// Nodes returns the nodes of the main graph in topological order. Shared: must not be changed.
+// Nodes returns the nodes of the main graph in topological order. The slice is shared and must not
+// be changed.
 func (m *Model) Nodes() []*onnxpb.NodeProto { return m.Graph().GetNode() }
 
-// Initializers returns the constants of the main graph in file order. Shared: must not be changed.
+// Initializers returns the constants of the main graph in file order. The slice is shared and must
+// not be changed.
 func (m *Model) Initializers() []*onnxpb.TensorProto { return m.Graph().GetInitializer() }
 
-// Initializer returns the constant of that name in the main graph, nil when there is none.
+// Initializer returns the constant with that name in the main graph, and nil if there is none.
 func (m *Model) Initializer(name string) *onnxpb.TensorProto { return m.initializers[name] }
 
-// Producer returns the node that computes a value of the main graph; nil for inputs, initializers and unknown names.
+// Producer returns the node that computes a value of the main graph. It returns nil for inputs,
+// initializers and unknown names.
 func (m *Model) Producer(value string) *onnxpb.NodeProto { return m.producers[value] }
 
 // Consumers returns every use of a value of the main graph, in node order.
 func (m *Model) Consumers(value string) []Use { return m.consumers[value] }
 
-// Attribute returns a node's attribute, nil when the node doesn't have it. Its getters accept nil and return the zero value.
+// Attribute returns a node's attribute, and nil if the node does not have it. Its getters accept
+// nil and return the zero value.
 func Attribute(node *onnxpb.NodeProto, name string) *onnxpb.AttributeProto {
 	for _, a := range node.GetAttribute() {
 		if a.GetName() == name {
@@ -53,7 +58,7 @@ func Subgraphs(node *onnxpb.NodeProto) []*onnxpb.GraphProto {
 	return graphs
 }
 
-// index builds what the graph view answers from.
+// index builds the maps behind the graph's methods.
 func (m *Model) index() {
 	g := m.Graph()
 	m.initializers = make(map[string]*onnxpb.TensorProto, len(g.GetInitializer()))
@@ -95,7 +100,8 @@ func (m *Model) indexNodes() {
 	}
 }
 
-// captured returns the outer values that a node's subgraphs use, each once, in the order of their first use.
+// captured returns the outer values that a node's subgraphs use, each once, in the order of their
+// first use.
 func captured(node *onnxpb.NodeProto) []string {
 	graphs := Subgraphs(node)
 	if len(graphs) == 0 {
@@ -108,14 +114,15 @@ func captured(node *onnxpb.NodeProto) []string {
 	return c.names
 }
 
-// capture walks nested graphs once: graphs of a stranger nest deep, and each level may use all names of those around it.
+// capture walks nested graphs once. Untrusted graphs may be deeply nested, and each level may use
+// all names of the outer levels.
 type capture struct {
-	defined map[string]int // in how many of the graphs around the present place a name is defined
+	defined map[string]int // number of enclosing graphs that define a name
 	seen    map[string]bool
 	names   []string
 }
 
-// graph walks a graph. A value is defined from its node on, and until the graph's end.
+// graph walks a graph. A value is defined from its node until the end of the graph.
 func (c *capture) graph(g *onnxpb.GraphProto) {
 	var own []string
 	define := func(name string) {

@@ -9,16 +9,18 @@ import (
 	"tuner/model/onnx/onnxpb"
 )
 
-// What a file's messages (nodes, attributes, tensors …) may take in memory: 64 MiB, or 32 times the file. Small attributes, as
-// graphs without weights have them, take some 16 times their bytes; an empty node takes 100 times its two.
+// The memory limit of a file's messages (nodes, attributes, tensors …): 64 MiB, or 32 times the
+// file. Small attributes, as in graphs without weights, take about 16 times their bytes. An empty
+// node takes 100 times its two bytes.
 const (
 	freeGrowth  = 64 << 20
 	maxGrowth   = 32
-	messageSize = 256 // bytes of a message in memory, about
+	messageSize = 256 // approximate bytes of a message in memory
 	maxNesting  = 10000
 )
 
-// checkGrowth counts the messages of a model before they are made. A malformed file is for the decoder to tell.
+// checkGrowth counts a model's messages before they are decoded. The decoder reports malformed
+// files.
 func checkGrowth(data []byte) error {
 	c := counter{most: (freeGrowth + maxGrowth*int64(len(data))) / messageSize}
 	c.count(data, (&onnxpb.ModelProto{}).ProtoReflect().Descriptor(), maxNesting)
@@ -31,7 +33,7 @@ func checkGrowth(data []byte) error {
 
 type counter struct{ messages, most int64 }
 
-// count counts the messages within one, until there are too many.
+// count counts the messages inside a message, until there are too many.
 func (c *counter) count(data []byte, md protoreflect.MessageDescriptor, depth int) {
 	for len(data) > 0 && depth > 0 && c.messages <= c.most {
 		number, wire, n := protowire.ConsumeTag(data)
@@ -43,7 +45,7 @@ func (c *counter) count(data []byte, md protoreflect.MessageDescriptor, depth in
 			return
 		}
 		if inner := messageOf(md, number); inner != nil && wire == protowire.BytesType {
-			content, _ := protowire.ConsumeBytes(data[n:]) // it was just measured
+			content, _ := protowire.ConsumeBytes(data[n:]) // its length is known to be valid
 			c.messages++
 			c.count(content, inner, depth-1)
 		}
@@ -51,7 +53,7 @@ func (c *counter) count(data []byte, md protoreflect.MessageDescriptor, depth in
 	}
 }
 
-// messageOf returns the type of a field that holds messages, nil of others.
+// messageOf returns the type of a field that holds messages, and nil for other fields.
 func messageOf(md protoreflect.MessageDescriptor, number protowire.Number) protoreflect.MessageDescriptor {
 	if fd := md.Fields().ByNumber(number); fd != nil {
 		return fd.Message()

@@ -14,7 +14,7 @@ import (
 	"tuner/model/onnx/onnxpb"
 )
 
-// TestManyEmptyParts: two bytes of a file are an empty node, which takes a hundred times as many in memory.
+// An empty node takes two bytes of a file, and a hundred times as much in memory.
 func TestManyEmptyParts(t *testing.T) {
 	const n = 2 << 20
 	for what, field := range map[string]protowire.Number{"nodes": 1, "initializers": 5, "inputs": 11, "descriptions": 13} {
@@ -33,7 +33,7 @@ func TestManyEmptyParts(t *testing.T) {
 	}
 }
 
-// TestSmallPartsAreUsual: a graph of small nodes with small attributes is a sound one.
+// A graph of small nodes with small attributes is valid.
 func TestSmallPartsAreUsual(t *testing.T) {
 	t.Parallel()
 	p := nested(1, 1)

@@ -15,7 +15,8 @@ import (
 	"tuner/model/onnx/onnxpb"
 )
 
-// linked makes a model whose external data, m.onnx.data, is a link to the target, which is absolute or relative to dir.
+// linked makes a model whose external data, m.onnx.data, is a link to the target. The target is
+// absolute or relative to dir.
 func linked(t *testing.T, dir, target string) string {
 	t.Helper()
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -32,7 +33,7 @@ func linked(t *testing.T, dir, target string) string {
 	return path
 }
 
-// relocated is the content of m with another location of all its external data.
+// relocated returns the content of m with another location for all its external data.
 func relocated(m *onnx.Model, location string) *onnxpb.ModelProto {
 	p := proto.Clone(m.Proto()).(*onnxpb.ModelProto)
 	for _, t := range p.GetGraph().GetInitializer() {
@@ -45,7 +46,7 @@ func relocated(m *onnx.Model, location string) *onnxpb.ModelProto {
 	return p
 }
 
-// TestReadRefusesLinksOut: external data is never looked for outside of the model's folder, whatever links say.
+// External data is never read from outside the model's folder, even through links.
 func TestReadRefusesLinksOut(t *testing.T) {
 	t.Parallel()
 	refuse := func(name, path, target string) {
@@ -72,7 +73,7 @@ func TestReadRefusesLinksOut(t *testing.T) {
 	}
 	refuse("a link to a link", chain, secret+"2")
 
-	// The model is a link into a store, as in a download cache, but its data comes from elsewhere.
+	// The model is a link into a store, as in a download cache. Its data comes from another place.
 	dir = t.TempDir()
 	store := linked(t, dir, secret+"3")
 	blobs := t.TempDir()
@@ -82,7 +83,7 @@ func TestReadRefusesLinksOut(t *testing.T) {
 	refuse("out of a store", store, secret+"3")
 }
 
-// TestReadRefusesLinkedFolders: a link in the middle of a location leads out, too.
+// A link in the middle of a location can lead outside too.
 func TestReadRefusesLinkedFolders(t *testing.T) {
 	t.Parallel()
 	outside, dir := t.TempDir(), t.TempDir()
@@ -97,8 +98,8 @@ func TestReadRefusesLinkedFolders(t *testing.T) {
 	}
 }
 
-// TestReadFollowsLinksWithin: links that stay within the model's folder, or in the store that the model itself is a link into,
-// are followed.
+// Links within the model's folder are followed. So are links within the store to which the model's
+// own link leads.
 func TestReadFollowsLinksWithin(t *testing.T) {
 	t.Parallel()
 	accept := func(name, path string) {
@@ -123,7 +124,7 @@ func TestReadFollowsLinksWithin(t *testing.T) {
 	}
 	accept("through a link to the folder", filepath.Join(linkToFolder, "m.onnx"))
 
-	// A hub's cache: snapshots/REVISION/onnx/NAME are links to blobs/HASH.
+	// The cache of a model hub has links from snapshots/REVISION/onnx/NAME to blobs/HASH.
 	cache := t.TempDir()
 	snapshot := filepath.Join(cache, "snapshots", "r1", "onnx")
 	path := linked(t, snapshot, "../../../blobs/d1")
@@ -132,7 +133,7 @@ func TestReadFollowsLinksWithin(t *testing.T) {
 	}
 	accept("a download cache", path)
 
-	dir = t.TempDir() // a hard link is the file itself: nothing tells it apart
+	dir = t.TempDir() // a hard link cannot be distinguished from the file
 	path = save(t, build.MLP(), filepath.Join(dir, "m.onnx"), 1)
 	if err := os.Link(path+".data", filepath.Join(t.TempDir(), "other")); err != nil {
 		t.Fatal(err)
@@ -140,7 +141,7 @@ func TestReadFollowsLinksWithin(t *testing.T) {
 	accept("a hard link", path)
 }
 
-// TestReadRefusesPipes: opening a pipe would wait for ever.
+// Opening a pipe would block forever.
 func TestReadRefusesPipes(t *testing.T) {
 	t.Parallel()
 	path := save(t, build.MLP(), filepath.Join(t.TempDir(), "m.onnx"), 1)
@@ -152,7 +153,7 @@ func TestReadRefusesPipes(t *testing.T) {
 	}
 }
 
-// TestDataStaysInside: a file that becomes a link out after the model was read is not followed either.
+// A file that becomes a link to the outside after the model was read is not followed.
 func TestDataStaysInside(t *testing.T) {
 	t.Parallel()
 	dir, secret := t.TempDir(), filepath.Join(t.TempDir(), "secret")

@@ -1,7 +1,10 @@
-// Package onnx reads and writes ONNX model files and shows their graph: inputs, outputs, types, shapes, initializers, who
-// produces a value and who consumes it. It stands at the start of the data flow: every other package learns from it what the
-// model is. It refuses to guess: a file that is not a sound ONNX model is an error that names the file, what is wrong with it
-// and what to do. It runs nothing and does not check operators; ONNX Runtime does that when a session is created.
+// Package onnx reads and writes ONNX model files. It shows their graph: inputs, outputs, types,
+// shapes, initializers, and the producer and consumers of each value. It stands at the start of the
+// data flow: all other packages learn about the model from it.
+//
+// It never guesses. A file that is no valid ONNX model is an error that names the file, the problem
+// and the remedy. The package runs nothing and does not check operators. ONNX Runtime does that
+// when it creates a session.
 package onnx
 
 import (
@@ -14,14 +17,16 @@ import (
 	"tuner/model/onnx/onnxpb"
 )
 
-// Model is an ONNX model with the indexes of its main graph. It is read-only: who wants another model clones Proto, changes
-// the clone and calls New. Safe for concurrent use.
+// Model is an ONNX model with the indexes of its main graph. It is read-only. To change a model,
+// clone Proto, change the clone and call New. A Model is safe for concurrent use.
 type Model struct {
-	proto        *onnxpb.ModelProto
-	path         string         // "" for a model that was not read from a file
-	origin       string         // the file that external data lies beside: path, or that of the model that this one was made of
-	fileDigest   string         // sha256 of the file, "" for a model that was not read from one
-	external     []ExternalFile // in order of location
+	proto *onnxpb.ModelProto
+	path  string // "" if the model was not read from a file
+	// origin: the model file whose folder has the external data: path, or that of the model from
+	// which this one was made
+	origin       string
+	fileDigest   string         // sha256 of the file; "" if the model was not read from one
+	external     []ExternalFile // ordered by location
 	inputs       []Value
 	outputs      []Value
 	initializers map[string]*onnxpb.TensorProto
@@ -29,15 +34,16 @@ type Model struct {
 	consumers    map[string][]Use
 }
 
-// New indexes a model that was built in memory, without external data. It takes over p, which must not be changed afterwards.
+// New indexes a model that was built in memory, without external data. It keeps p, which must not
+// be changed afterwards.
 func New(p *onnxpb.ModelProto) *Model {
 	m := &Model{proto: p}
 	m.index()
 	return m
 }
 
-// Replace returns a model of other content, made from this one: its external data is looked for, and checked, in the folder
-// that m was read from. It takes over p, which must not be changed afterwards.
+// Replace returns a model with other content, made from m. It looks for external data in the folder
+// from which m was read, and checks it. It keeps p, which must not be changed afterwards.
 func (m *Model) Replace(p *onnxpb.ModelProto) (*Model, error) {
 	external, err := locateExternal(p, m.origin)
 	if err != nil {
@@ -48,17 +54,17 @@ func (m *Model) Replace(p *onnxpb.ModelProto) (*Model, error) {
 	return derived, nil
 }
 
-// Proto returns the model as stored, shared: it must not be changed.
+// Proto returns the stored model. It is shared and must not be changed.
 func (m *Model) Proto() *onnxpb.ModelProto { return m.proto }
 
-// Graph returns the main graph, shared: it must not be changed.
+// Graph returns the main graph. It is shared and must not be changed.
 func (m *Model) Graph() *onnxpb.GraphProto { return m.proto.GetGraph() }
 
-// Path returns the file that the model was read from; "" for one that was not.
+// Path returns the file from which the model was read; "" without one.
 func (m *Model) Path() string { return m.path }
 
-// Opset returns the version of an operator set that the model imports, 0 when it doesn't. The empty domain is ONNX's own, which
-// files also write as "ai.onnx".
+// Opset returns the version of an operator set that the model imports, and 0 if it does not. The
+// empty domain is ONNX's own, which files also write as "ai.onnx".
 func (m *Model) Opset(domain string) int64 {
 	for _, o := range m.proto.GetOpsetImport() {
 		if canonicalDomain(o.GetDomain()) == canonicalDomain(domain) {
@@ -75,8 +81,9 @@ func canonicalDomain(domain string) string {
 	return domain
 }
 
-// Digest returns the sha256 of the model as lower-case hex. Without external data it is the digest of the file itself;
-// otherwise it covers the file and, in order of location, the name and the digest of each external file.
+// Digest returns the sha256 of the model as lower-case hex. Without external data it is the digest
+// of the file. Otherwise it covers the file and, in order of location, the name and digest of each
+// external file.
 func (m *Model) Digest() (string, error) {
 	digest := m.fileDigest
 	if digest == "" {
@@ -101,7 +108,7 @@ func (m *Model) Digest() (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// marshal encodes the model, always to the same bytes.
+// marshal encodes the model. The bytes are always the same.
 func (m *Model) marshal() ([]byte, error) { return marshal(m.proto) }
 
 func marshal(p *onnxpb.ModelProto) ([]byte, error) {

@@ -70,7 +70,7 @@ func TestInputsAndOutputs(t *testing.T) {
 func TestInitializersAreNoInputs(t *testing.T) {
 	t.Parallel()
 	p := proto.Clone(build.MLP().Proto()).(*onnxpb.ModelProto)
-	for _, i := range p.GetGraph().GetInitializer() { // as files before IR version 4 do
+	for _, i := range p.GetGraph().GetInitializer() { // like files before IR version 4
 		p.Graph.Input = append(p.Graph.Input, &onnxpb.ValueInfoProto{Name: i.Name})
 	}
 	m, err := onnx.Parse("old.onnx", encode(t, p))
@@ -107,7 +107,7 @@ func TestProducersAndConsumers(t *testing.T) {
 	body.Input("i", onnx.Int64)
 	body.Input("go_on", onnx.Bool)
 	body.Output("go_on", onnx.Bool)
-	inner := body.Node("Mul", []string{"outer", "x"}) // both captured
+	inner := body.Node("Mul", []string{"outer", "x"}) // captures both
 	body.OutputAs("each", inner, onnx.Float, onnx.Symbol("batch"))
 	outer := g.Node("Neg", []string{x})
 	loop := g.Node("Loop", []string{g.Int64s("n", []int64{2}), g.True("yes")}, build.GraphAttribute("body", body))
@@ -136,7 +136,7 @@ func TestProducersAndConsumers(t *testing.T) {
 	check("x", "Neg", "Loop in its body")
 	check("outer", "Loop in its body")
 	check("n", "Loop")
-	check("go_on") // the body's own
+	check("go_on") // the body's own value
 	if m.Initializer("n") == nil || m.Initializer("x") != nil {
 		t.Error("the initializers are wrong")
 	}

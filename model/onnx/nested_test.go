@@ -11,7 +11,7 @@ import (
 	"tuner/model/onnx/onnxpb"
 )
 
-// nested makes a model of Loops within Loops around a node that uses names of the outermost graph.
+// nested makes nested Loops around a node that uses names of the outermost graph.
 func nested(depth, names int) *onnxpb.ModelProto {
 	free := make([]string, names)
 	for i := range free {
@@ -32,7 +32,7 @@ func nested(depth, names int) *onnxpb.ModelProto {
 	return &onnxpb.ModelProto{Graph: inner, OpsetImport: []*onnxpb.OperatorSetIdProto{{Version: proto.Int64(17)}}}
 }
 
-// TestNestedGraphsInOneWalk: ten times the levels around ten times the names are ten times the work, not a hundred times.
+// Ten times as many levels and names take ten times the work, not a hundred times.
 func TestNestedGraphsInOneWalk(t *testing.T) {
 	index := func(depth, names int) uint64 {
 		p := nested(depth, names)
@@ -44,7 +44,7 @@ func TestNestedGraphsInOneWalk(t *testing.T) {
 		return bytes
 	}
 	small, large := index(20, 1000), index(200, 10000)
-	if large > 20*small { // 10, and some for the growth of maps by powers of two
+	if large > 20*small { // 10, plus some for maps that grow by powers of two
 		t.Errorf("%d bytes for the small one, %d, %.1f times as many, for the large one", small, large, float64(large)/float64(small))
 	}
 }

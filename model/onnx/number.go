@@ -5,7 +5,8 @@ import (
 	"math"
 )
 
-// AppendInteger appends a whole number in the form of a type of whole numbers or BOOL. The caller has checked that it fits.
+// AppendInteger appends an integer in the encoding of an integer type or BOOL. The caller has
+// checked that it fits.
 func AppendInteger(data []byte, t DataType, v int64) []byte {
 	le := binary.LittleEndian
 	switch t.Size() {
@@ -20,8 +21,8 @@ func AppendInteger(data []byte, t DataType, v int64) []byte {
 	}
 }
 
-// AppendFloat appends a number in the form of a floating-point type, rounded to nearest, ties to even. What is too large
-// becomes infinite.
+// AppendFloat appends a number in the encoding of a floating-point type, rounded to nearest, ties
+// to even. Numbers that are too large become infinite.
 func AppendFloat(data []byte, t DataType, v float64) []byte {
 	le := binary.LittleEndian
 	switch t {
@@ -36,13 +37,13 @@ func AppendFloat(data []byte, t DataType, v float64) []byte {
 	}
 }
 
-// Float16bits rounds to IEEE 754 half precision, halves to even: a fraction of 10 bits, exponents from -14 to 15, and below
-// them equal steps of 2^-24.
+// Float16bits rounds to IEEE 754 half precision, ties to even. A half has a fraction of 10 bits and
+// exponents from -14 to 15. Below these, its values are multiples of 2^-24.
 func Float16bits(v float64) uint16 {
 	const (
-		tooLarge = 65520   // half-way between the greatest, 65504, and what would come next
+		tooLarge = 65520   // half-way between the largest number, 65504, and the next step
 		normal   = 0x1p-14 // the smallest normal number
-		lost     = 52 - 10 // bits of the fraction
+		lost     = 52 - 10 // bits of the fraction that are lost
 		rebias   = (1023 - 15) << 52
 	)
 	abs := math.Abs(v)
@@ -56,11 +57,11 @@ func Float16bits(v float64) uint16 {
 		return sign | uint16(math.RoundToEven(abs*0x1p24))
 	}
 	bits := math.Float64bits(abs)
-	bits += 1<<(lost-1) - 1 + bits>>lost&1 // a carry raises the exponent
+	bits += 1<<(lost-1) - 1 + bits>>lost&1 // a carry increases the exponent
 	return sign | uint16((bits-rebias)>>lost)
 }
 
-// Float16frombits returns the number that IEEE 754 half-precision bits stand for.
+// Float16frombits returns the value of IEEE 754 half-precision bits.
 func Float16frombits(bits uint16) float64 {
 	exponent, fraction := int(bits>>10&31), float64(bits&0x3ff)
 	var v float64

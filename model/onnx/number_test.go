@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// Each of the 2^16 patterns becomes itself again, and what lies half-way between two neighbours goes to the even one.
+// Each of the 2^16 patterns is converted to itself. A value half-way between two neighbours is
+// rounded to the even one.
 func TestFloat16(t *testing.T) {
 	t.Parallel()
 	for bits := range uint16(0x7c00) {
@@ -16,11 +17,11 @@ func TestFloat16(t *testing.T) {
 		if got := Float16bits(-v); got != bits|0x8000 || Float16frombits(got) != -v {
 			t.Fatalf("%v is %#04x", -v, got)
 		}
-		next := 65536.0 // what would come after the greatest
+		next := 65536.0 // the step after the largest number
 		if bits < 0x7bff {
 			next = Float16frombits(bits + 1)
 		}
-		middle := (v + next) / 2 // exact: one bit more
+		middle := (v + next) / 2 // exact, since it needs only one more bit
 		for value, want := range map[float64]uint16{math.Nextafter(middle, 0): bits, middle: bits + bits&1, math.Nextafter(middle, 1e9): bits + 1} {
 			if got := Float16bits(value); got != want {
 				t.Fatalf("%v is %#04x, want %#04x", value, got, want)

@@ -14,12 +14,12 @@ import (
 	"tuner/model/onnx/onnxpb"
 )
 
-// FileError says that a file cannot be used as a model, why, and what to do. The user can mend it: it is an input error, not
-// a failure of the program.
+// FileError means that a file cannot be used as a model. It has the reason and the remedy. It is an
+// input error that the user can fix, not a failure of the program.
 type FileError struct {
 	Path    string
-	Problem string // what is wrong with it
-	Remedy  string // what the user can do; "" when the problem says it all
+	Problem string // the defect of the file
+	Remedy  string // what the user can do; "" if the problem already says it
 }
 
 func (e *FileError) Error() string {
@@ -30,12 +30,12 @@ func (e *FileError) Error() string {
 	return text
 }
 
-// maxFile is the most bytes of a protobuf message; larger ones are no sound file of any writer.
+// maxFile is the largest size of a protobuf message in bytes. No valid file is larger.
 const maxFile = math.MaxInt32
 
-// Read reads a model file that can be served. External data is found and checked (it exists, is large enough, lies in the
-// model's folder) but not loaded. The error is a *FileError when the content of the file is to blame, otherwise the
-// operating system's.
+// Read reads a model file that can be served. It finds and checks external data but does not load
+// it: the files exist, are large enough, and lie in the model's folder. The error is a *FileError
+// if the file's content is the cause, and else the operating system's.
 func Read(path string) (*Model, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -58,7 +58,7 @@ func Read(path string) (*Model, error) {
 	return Parse(path, data)
 }
 
-// directoryError points at the file that the user probably meant.
+// directoryError suggests the file that the user probably meant.
 func directoryError(path string) error {
 	e := &FileError{Path: path, Problem: "it is a folder", Remedy: "name the .onnx file inside it"}
 	for _, pattern := range []string{"*.onnx", "*/*.onnx"} {
@@ -73,7 +73,7 @@ func directoryError(path string) error {
 	return e
 }
 
-// Parse is Read for content that was read already; path is where it lies, for messages and for external data.
+// Parse is Read for content in memory. path is its place, for messages and for external data.
 func Parse(path string, data []byte) (*Model, error) {
 	if e := foreign(data); e != nil {
 		e.Path = path
@@ -101,10 +101,10 @@ func Parse(path string, data []byte) (*Model, error) {
 	return m, nil
 }
 
-// oneLine puts joined errors on one line.
+// oneLine prints joined errors on one line.
 func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
-// checkModel checks what every model must have to be worth indexing.
+// checkModel checks the parts that every model must have.
 func checkModel(p *onnxpb.ModelProto) error {
 	g := p.GetGraph()
 	switch {
@@ -120,7 +120,7 @@ func checkModel(p *onnxpb.ModelProto) error {
 	return checkNames(g)
 }
 
-// checkNames makes sure that each name has one meaning, so that the graph view has one answer.
+// checkNames checks that each name has one meaning, so that the graph view is unambiguous.
 func checkNames(g *onnxpb.GraphProto) error {
 	origin := map[string]string{}
 	define := func(name, what string) error {
@@ -161,7 +161,8 @@ func checkNames(g *onnxpb.GraphProto) error {
 	return nil
 }
 
-// CheckServable reports every input and output that a server cannot take: only tensors of ServableTypes travel in requests.
+// CheckServable reports every input and output that a server cannot accept. Requests carry only
+// tensors of ServableTypes.
 func (m *Model) CheckServable() error {
 	var wrong problems.List
 	check := func(side string, values []Value) {

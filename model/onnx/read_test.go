@@ -35,7 +35,7 @@ func writeFile(t *testing.T, path string, data []byte) string {
 	return path
 }
 
-// changed returns a copy of the MLP after a change.
+// changed returns a modified copy of the MLP.
 func changed(t testing.TB, change func(*onnxpb.ModelProto)) []byte {
 	t.Helper()
 	p := proto.Clone(build.MLP().Proto()).(*onnxpb.ModelProto)
@@ -76,7 +76,8 @@ func TestReadRefusesWhatIsNoModel(t *testing.T) {
 	check("safetensors", "m.safetensors", append(binary.LittleEndian.AppendUint64(nil, 20), `{"a":{"dtype":"F32"}}`...), "safetensors")
 	check("random bytes", "m.onnx", []byte{0xff, 0xfe, 0x00, 0x9c, 0x13}, "not an ONNX file")
 
-	// A frozen TensorFlow graph begins with a node: field 1, a message, whose fields 1 and 2 are its name and operator.
+	// A frozen TensorFlow graph begins with a node: field 1, a message. Its fields 1 and 2 are name
+	// and operator.
 	node := protowire.AppendString(protowire.AppendTag(nil, 1, protowire.BytesType), "x")
 	node = protowire.AppendString(protowire.AppendTag(node, 2, protowire.BytesType), "Placeholder")
 	check("TensorFlow", "frozen.pb", protowire.AppendBytes(protowire.AppendTag(nil, 1, protowire.BytesType), node), "TensorFlow", "tf2onnx")
@@ -123,7 +124,8 @@ func TestReadMissingFile(t *testing.T) {
 	}
 }
 
-// FuzzParse: no bytes make Parse or the graph view panic, or take memory out of proportion, and what Parse takes survives writing and reading.
+// No input makes Parse or the graph view panic or use too much memory. Every accepted model
+// survives writing and reading.
 func FuzzParse(f *testing.F) {
 	for _, m := range []*onnx.Model{build.Simple(), build.ConstantTime(2), build.SequenceInput(), build.Identity(onnx.String)} {
 		data := encode(f, m.Proto())
@@ -138,7 +140,8 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var m *onnx.Model
 		var err error
-		// Twice what a file's parts may take: the graph view comes on top, and what grew counts twice.
+		// The limit is twice the memory of a file's parts: the graph view comes on top, and memory
+		// that grew counts twice.
 		if used := alloctest.Bytes(func() { m, err = onnx.Parse("/nonexistent/model.onnx", data) }); used > uint64(2*(64<<20+32*len(data))) {
 			t.Errorf("%d bytes took %d", len(data), used)
 		}
@@ -158,14 +161,15 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			t.Fatalf("cannot read what was written: %v", err)
 		}
-		// Compared as bytes: proto.Equal takes two NaN for equal but costs more on deep graphs.
+		// The comparison uses bytes. proto.Equal would treat two NaNs as equal, but is slow on deep
+		// graphs.
 		if string(encode(t, again.Proto())) != string(encode(t, m.Proto())) {
 			t.Error("the model changed by writing and reading")
 		}
 	})
 }
 
-// TestReadTooLarge: a file beyond protobuf's limit is refused before it is read. It has a hole in place of its bytes.
+// A file beyond protobuf's limit is refused before it is read. The test file is sparse.
 func TestReadTooLarge(t *testing.T) {
 	t.Parallel()
 	path := writeFile(t, filepath.Join(t.TempDir(), "m.onnx"), encode(t, build.MLP().Proto()))

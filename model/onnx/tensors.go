@@ -9,8 +9,9 @@ import (
 	"tuner/model/onnx/onnxpb"
 )
 
-// Data returns a tensor's values as raw little-endian bytes, however the file stores them; external data is read now. The
-// result may be shared with the model and must not be changed. A STRING tensor has no such form: its values are in StringData.
+// Data returns a tensor's values as raw little-endian bytes, for every form of storage in the file.
+// It reads external data. The result may be shared with the model and must not be changed. A STRING
+// tensor has no such form; its values are in StringData.
 func (m *Model) Data(t *onnxpb.TensorProto) ([]byte, error) {
 	data, err := m.data(t)
 	if err != nil {
@@ -39,7 +40,7 @@ func (m *Model) data(t *onnxpb.TensorProto) ([]byte, error) {
 	return data, nil
 }
 
-// tensorSize returns the bytes of a tensor in raw form.
+// tensorSize returns the size of a tensor in raw form, in bytes.
 func tensorSize(t *onnxpb.TensorProto) (int64, error) {
 	n, ok := Elements(t.GetDims())
 	if !ok {
@@ -52,8 +53,8 @@ func tensorSize(t *onnxpb.TensorProto) (int64, error) {
 	return size, nil
 }
 
-// typedData packs the values of the field that belongs to the tensor's type. Small types travel in int32_data, one element
-// (of INT4, two; of INT2, four) per number.
+// typedData packs the values from the field of the tensor's type. Small types are in int32_data,
+// with one element per number (two for INT4, four for INT2).
 func typedData(t *onnxpb.TensorProto) []byte {
 	var out []byte
 	le := binary.LittleEndian
@@ -94,7 +95,8 @@ func typedData(t *onnxpb.TensorProto) []byte {
 	return out
 }
 
-// eachTensor calls visit for every tensor of the model: initializers, attributes, subgraphs and functions included.
+// eachTensor calls visit for every tensor of the model, including those in attributes, subgraphs
+// and functions.
 func eachTensor(p *onnxpb.ModelProto, visit func(*onnxpb.TensorProto)) {
 	eachGraphTensor(p.GetGraph(), visit)
 	for _, f := range p.GetFunctions() {

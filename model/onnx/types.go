@@ -10,7 +10,7 @@ import (
 // DataType is the type of a tensor's elements, with ONNX's numbers.
 type DataType int32
 
-// The types that models can serve: those that ONNX Runtime and the inference protocol share.
+// The types that models can serve: both ONNX Runtime and the inference protocol have them.
 const (
 	Float    = DataType(onnxpb.TensorProto_FLOAT)
 	Uint8    = DataType(onnxpb.TensorProto_UINT8)
@@ -28,7 +28,7 @@ const (
 	BFloat16 = DataType(onnxpb.TensorProto_BFLOAT16)
 )
 
-// ONNX 1.20's numbers of the 2-bit integers, which the generated code does not have.
+// ONNX 1.20's numbers of the 2-bit integers, which the generated code lacks.
 const (
 	uint2 = DataType(25)
 	int2  = DataType(26)
@@ -53,7 +53,8 @@ func (t DataType) String() string {
 	return fmt.Sprintf("type %d", int32(t))
 }
 
-// Size returns the bytes of one element; 0 for STRING and for types that cannot be served.
+// Size returns the size of one element in bytes. It returns 0 for STRING and for types that cannot
+// be served.
 func (t DataType) Size() int64 {
 	switch t {
 	case Uint8, Int8, Bool:
@@ -72,7 +73,7 @@ func (t DataType) Size() int64 {
 // IsServable reports whether an input or output of this type can be served.
 func (t DataType) IsServable() bool { return t == String || t.Size() > 0 }
 
-// IsInteger reports whether the elements are whole numbers (BOOL is not among them).
+// IsInteger reports whether the elements are integers. BOOL does not count.
 func (t DataType) IsInteger() bool {
 	switch t {
 	case Uint8, Int8, Uint16, Int16, Int32, Int64, Uint32, Uint64:
@@ -87,8 +88,9 @@ func (t DataType) IsFloat() bool {
 	return t == Float || t == Float16 || t == BFloat16 || t == Double
 }
 
-// packedSize returns the bytes of n elements in raw form, also for types that cannot be served but occur in initializers;
-// ok is false when the type has no raw form or the size overflows.
+// packedSize returns the size of n elements in raw form, in bytes. It also covers types that cannot
+// be served but occur in initializers. ok is false if the type has no raw form, or if the size
+// overflows.
 func (t DataType) packedSize(n int64) (size int64, ok bool) {
 	switch onnxpb.TensorProto_DataType(t) {
 	case onnxpb.TensorProto_INT4, onnxpb.TensorProto_UINT4, onnxpb.TensorProto_FLOAT4E2M1:
@@ -110,18 +112,18 @@ func (t DataType) packedSize(n int64) (size int64, ok bool) {
 	}
 }
 
-// Dim is one dimension of a shape: a fixed size, or a symbol whose size is known when a request comes. The zero Size with an
-// empty Symbol is a true 0.
+// Dim is one dimension of a shape. It is a fixed size, or a symbol whose size is only known at a
+// request. A zero Size with an empty Symbol is the size 0.
 type Dim struct {
-	Size   int64  // -1 when the size is not fixed
-	Symbol string // the name of the size; "" for a fixed size, or an unnamed one
+	Size   int64  // -1 if the size is open
+	Symbol string // name of the size; "" for a fixed or unnamed size
 }
 
-// Fixed returns a dimension of a fixed size.
+// Fixed returns a dimension with a fixed size.
 func Fixed(size int64) Dim { return Dim{Size: size} }
 
-// Symbol returns a dimension whose size has a name. "?" is none: Paddle's exporter writes it for every size that is open, and two
-// of them need not be equal.
+// Symbol returns a dimension whose size has a name. "?" counts as no name: Paddle's exporter writes
+// it for every open size, and two of them need not be equal.
 func Symbol(name string) Dim {
 	if name == "?" {
 		name = ""
@@ -129,7 +131,7 @@ func Symbol(name string) Dim {
 	return Dim{Size: -1, Symbol: name}
 }
 
-// IsFixed reports whether the size is known from the file.
+// IsFixed reports whether the file has the size.
 func (d Dim) IsFixed() bool { return d.Size >= 0 }
 
 // String returns the size, the symbol, or "?".
@@ -147,13 +149,13 @@ func (d Dim) String() string {
 // Value is an input or output of the graph.
 type Value struct {
 	Name   string
-	Kind   string   // "tensor", or "sequence", "map", "optional", "sparse tensor", "opaque", "" (not said)
-	Type   DataType // element type of a tensor, else 0
+	Kind   string   // "tensor", "sequence", "map", "optional", "sparse tensor", "opaque", or "" (unknown)
+	Type   DataType // element type of a tensor; otherwise 0
 	Shape  []Dim
-	Ranked bool // false: the file gives no shape, not even the number of dimensions
+	Ranked bool // false: the file has no shape, not even the number of dimensions
 }
 
-// Dims returns the shape as plain numbers, -1 for what is not fixed.
+// Dims returns the shape as numbers, with -1 for open sizes.
 func (v Value) Dims() []int64 {
 	dims := make([]int64, len(v.Shape))
 	for i, d := range v.Shape {
@@ -162,7 +164,7 @@ func (v Value) Dims() []int64 {
 	return dims
 }
 
-// String describes the value as people write it: "input_ids INT64[batch,sequence]".
+// String describes the value for people: "input_ids INT64[batch,sequence]".
 func (v Value) String() string {
 	if v.Kind != kindTensor {
 		return v.Name + " (" + v.typeName() + ")"
@@ -177,7 +179,7 @@ func (v Value) String() string {
 	return fmt.Sprintf("%s %s[%s]", v.Name, v.Type, strings.Join(dims, ","))
 }
 
-// typeName returns the type in words for an error text.
+// typeName returns the type in words, for errors.
 func (v Value) typeName() string {
 	switch v.Kind {
 	case kindTensor:
@@ -228,7 +230,7 @@ func newShape(shape *onnxpb.TensorShapeProto) []Dim {
 	return dims
 }
 
-// mulSize multiplies two sizes; ok is false when either is negative or the product overflows.
+// mulSize multiplies two sizes. ok is false if either is negative or the product overflows.
 func mulSize(a, b int64) (product int64, ok bool) {
 	if a < 0 || b < 0 {
 		return 0, false
@@ -240,7 +242,8 @@ func mulSize(a, b int64) (product int64, ok bool) {
 	return product, product/b == a && product >= 0
 }
 
-// Elements returns the number of elements of a shape; ok is false for a negative size or an overflow.
+// Elements returns the number of elements of a shape. ok is false for a negative size or an
+// overflow.
 func Elements(dims []int64) (n int64, ok bool) {
 	n = 1
 	for _, d := range dims {

@@ -14,17 +14,20 @@ import (
 	"tuner/model/onnx/onnxpb"
 )
 
-// MaxInline is the largest file, in bytes, that Write makes without external data: protobuf's limit of 2 GiB, less some room.
+// MaxInline is the largest file, in bytes, that Write makes without external data: protobuf's limit
+// of 2 GiB minus a margin.
 const MaxInline = 2<<30 - 64<<20
 
 const (
-	externalAlign = 4096 // so that a runtime can map a tensor into memory
+	externalAlign = 4096 // allows a runtime to map a tensor into memory
 	externalMin   = 1024 // smaller tensors stay in the file
 )
 
-// Write writes the model to path, all or nothing: a reader sees the old file or the new one. Tensors that m has outside, and
-// all of a kilobyte and more when the file would exceed maxInline bytes (0: MaxInline), go into path + ".data", written
-// first. Smaller tensors are always inside.
+// Write writes the model to path atomically: a reader sees the old or the new file.
+//
+// Tensors that m has outside go into path + ".data", which is written first. So do all tensors of a
+// kilobyte and more if the file would exceed maxInline bytes (0: MaxInline). Smaller tensors are
+// always inside.
 func (m *Model) Write(path string, maxInline int64) error {
 	if maxInline <= 0 {
 		maxInline = MaxInline
@@ -60,8 +63,9 @@ func (m *Model) write(path string, maxInline int64) error {
 	})
 }
 
-// place decides for each tensor of p, a clone of m's content, where it goes: it returns those for the external file, and takes
-// the small ones that were outside into p. (Shapes and axes must be inside: ONNX Runtime doesn't load a model without them.)
+// place decides for each tensor of p, a clone of m's content, whether it is stored inside or
+// outside. It returns the tensors for the external file. It loads small ones that were outside into
+// p, since ONNX Runtime requires shapes and axes inside the model.
 func (m *Model) place(p *onnxpb.ModelProto, tooLarge bool) ([]*onnxpb.TensorProto, error) {
 	var outside []*onnxpb.TensorProto
 	var wrong problems.List
@@ -100,7 +104,7 @@ type externalWriter struct {
 	offset   int64
 }
 
-// move writes t's values and lets t point at them.
+// move writes t's values, and makes t refer to them.
 func (e *externalWriter) move(t *onnxpb.TensorProto) error {
 	size, err := tensorSize(t)
 	if err != nil {
@@ -136,7 +140,7 @@ func (e *externalWriter) open(t *onnxpb.TensorProto, size int64) (io.ReadCloser,
 	return io.NopCloser(bytes.NewReader(data)), err
 }
 
-// pad brings the offset to the next multiple of externalAlign.
+// pad advances the offset to the next multiple of externalAlign.
 func (e *externalWriter) pad() error {
 	gap := (externalAlign - e.offset%externalAlign) % externalAlign
 	if _, err := e.w.Write(make([]byte, gap)); err != nil {

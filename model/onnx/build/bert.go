@@ -17,14 +17,16 @@ type bert struct {
 	epsilon               float32
 }
 
-// weights gives the values of a parameter by its published (PyTorch) name, or why it cannot.
+// weights returns the values of a parameter by its published (PyTorch) name, or an error.
 type weights func(name string, shape ...int64) ([]float32, error)
 
-// bertInputs names the graph's inputs, each INT64[batch, sequence].
+// bertInputs has the names of the graph's inputs, each INT64[batch, sequence].
 type bertInputs struct{ ids, mask, types string }
 
-// encoder writes one BERT into a graph, with the operators of a usual export (ONNX Runtime 1.31 fuses its gelu, bias and scale;
-// variants that it fuses further, into skip layer norms or whole attentions, were measured on the CPU: 6 to 14 % slower).
+// encoder writes one BERT into a graph, with the operators of a usual export. ONNX Runtime 1.31
+// fuses its gelu, bias and scale. It can fuse other forms further, into skip layer norms or whole
+// attentions. On the CPU these were measured to be 6 to 14 % slower.
+//
 // Errors of the weights are collected, so that the layers read like the formulas.
 type encoder struct {
 	*Graph
@@ -33,7 +35,7 @@ type encoder struct {
 	errs    []error
 }
 
-// build returns the last hidden state, FLOAT[batch, sequence, hidden].
+// build writes the model and returns the last hidden state, FLOAT[batch, sequence, hidden].
 func (e *encoder) build(inputs bertInputs) (string, error) {
 	x := e.embed(inputs)
 	bias := e.maskBias(inputs.mask)
@@ -52,7 +54,8 @@ func (e *encoder) build(inputs bertInputs) (string, error) {
 	return x, errors.Join(e.errs...)
 }
 
-// embed sums the embeddings of word, position and token type. The position table is cut to the length of the sequence.
+// embed sums the embeddings of word, position and token type. It cuts the position table to the
+// length of the sequence.
 func (e *encoder) embed(inputs bertInputs) string {
 	words := e.Node("Gather", in(e.param("embeddings.word_embeddings.weight", e.vocabulary, e.hidden), inputs.ids))
 	types := e.Node("Gather", in(e.param("embeddings.token_type_embeddings.weight", e.types, e.hidden), inputs.types))
@@ -64,7 +67,8 @@ func (e *encoder) embed(inputs bertInputs) string {
 	return e.layerNorm("embeddings.LayerNorm", sum)
 }
 
-// maskBias turns the mask into what is added to the attention's scores: 0 where it is 1, -10000 where it is 0.
+// maskBias converts the mask into a term for the attention's scores: 0 for a mask of 1, -10000 for
+// 0.
 func (e *encoder) maskBias(mask string) string {
 	rows := e.Node("Unsqueeze", in(mask, e.Int64s("axis_1", []int64{1}, 1)))
 	wide := e.Node("Unsqueeze", in(rows, e.Int64s("axis_2", []int64{2}, 1)))
@@ -73,7 +77,7 @@ func (e *encoder) maskBias(mask string) string {
 	return e.Node("Mul", in(hidden, e.Floats("mask_bias", []float32{-10000})))
 }
 
-// attention is softmax(q·kᵀ/√d + bias)·v over all heads, and the output projection.
+// attention computes softmax(q·kᵀ/√d + bias)·v over all heads, and the output projection.
 func (e *encoder) attention(layer, x, bias, split, merge, scale string) string {
 	head := func(part string, order ...int64) string {
 		projected := e.linear(layer+".attention.self."+part, x, e.hidden, e.hidden)
@@ -88,7 +92,7 @@ func (e *encoder) attention(layer, x, bias, split, merge, scale string) string {
 	return e.linear(layer+".attention.output.dense", e.Node("Reshape", in(mixed, merge)), e.hidden, e.hidden)
 }
 
-// linear is x·Wᵀ + b; PyTorch stores W as [out, in].
+// linear computes x·Wᵀ + b. PyTorch stores W as [out, in].
 func (e *encoder) linear(name, x string, inSize, outSize int64) string {
 	w := transpose(e.load(name+".weight", outSize, inSize), outSize, inSize)
 	product := e.Node("MatMul", in(x, e.Floats(name+".weight", w, inSize, outSize)))
@@ -100,13 +104,13 @@ func (e *encoder) layerNorm(name, x string) string {
 		IntAttribute("axis", -1), FloatAttribute("epsilon", e.epsilon))
 }
 
-// gelu is x·(1 + erf(x/√2))/2.
+// gelu computes x·(1 + erf(x/√2))/2.
 func (e *encoder) gelu(x string, c gelu) string {
 	erf := e.Node("Erf", in(e.Node("Div", in(x, c.root2))))
 	return e.Node("Mul", in(e.Node("Mul", in(x, e.Node("Add", in(erf, c.one)))), c.half))
 }
 
-// gelu names the constants of the gelu formula.
+// gelu has the names of the constants in the gelu formula.
 type gelu struct{ root2, one, half string }
 
 func geluConstants(g *Graph) gelu {
@@ -117,7 +121,7 @@ func geluConstants(g *Graph) gelu {
 	}
 }
 
-// param adds a parameter as it is stored.
+// param adds a parameter with its stored values.
 func (e *encoder) param(name string, shape ...int64) string {
 	return e.Floats(name, e.load(name, shape...), shape...)
 }

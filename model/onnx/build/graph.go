@@ -1,7 +1,9 @@
-// Package build makes ONNX models: a small graph builder, the MiniLM sentence encoder from its published weights, and models
-// with random weights for tests and demonstrations. It stands before the data flow: what it makes is written to files that
-// everything else takes as any user's model. It refuses to be a general framework: it has the operators' plumbing, not their
-// semantics; a wrong graph is found by ONNX Runtime in this package's own tests.
+// Package build makes ONNX models. It has a small graph builder, the MiniLM sentence encoder from
+// its published weights, and models with random weights for tests and demonstrations.
+//
+// It stands before the data flow: its models are written to files, which other packages read like a
+// user's model. It is no general framework. It connects operators but does not know their meaning.
+// This package's own tests find wrong graphs with ONNX Runtime.
 package build
 
 import (
@@ -16,28 +18,29 @@ import (
 )
 
 const (
-	opset     = 17 // has LayerNormalization; known to every ONNX Runtime that we support
-	irVersion = 8  // the format version of that time
+	opset     = 17 // has LayerNormalization; every supported ONNX Runtime knows it
+	irVersion = 8  // the format version from the same time
 )
 
-// Graph collects a graph. Every method that makes a value returns its name, to be given to the next.
+// Graph collects a graph. Every method that makes a value returns its name, which other methods
+// take as input.
 type Graph struct {
 	proto *onnxpb.GraphProto
-	next  map[string]int // per operator, to number the values
+	next  map[string]int // per operator, numbers its values
 }
 
-// NewGraph starts a model's main graph.
+// NewGraph begins a model's main graph.
 func NewGraph(name string) *Graph {
 	return &Graph{proto: &onnxpb.GraphProto{Name: proto.String(name)}, next: map[string]int{}}
 }
 
-// Subgraph starts a graph for an attribute of one of g's nodes (GraphAttribute): it may use g's values, and its own get other
-// names than g's, as ONNX demands.
+// Subgraph begins a graph for an attribute of one of g's nodes (GraphAttribute). It may use g's
+// values. Its own values get other names than g's, as ONNX requires.
 func (g *Graph) Subgraph(name string) *Graph {
 	return &Graph{proto: &onnxpb.GraphProto{Name: proto.String(name)}, next: g.next}
 }
 
-// Model closes the graph.
+// Model completes the graph and returns the model.
 func (g *Graph) Model() *onnx.Model {
 	return onnx.New(&onnxpb.ModelProto{
 		IrVersion:    proto.Int64(irVersion),
@@ -53,12 +56,12 @@ func (g *Graph) Input(name string, t onnx.DataType, shape ...onnx.Dim) string {
 	return name
 }
 
-// Output declares that value is an output of the graph under its own name.
+// Output declares a value as an output of the graph, under the value's own name.
 func (g *Graph) Output(value string, t onnx.DataType, shape ...onnx.Dim) {
 	g.proto.Output = append(g.proto.Output, tensorInfo(value, t, shape))
 }
 
-// OutputAs gives value the name of an output.
+// OutputAs declares a value as an output with another name.
 func (g *Graph) OutputAs(name, value string, t onnx.DataType, shape ...onnx.Dim) {
 	g.addNode("Identity", []string{value}, []string{name}, nil)
 	g.Output(name, t, shape...)
@@ -81,14 +84,14 @@ func tensorInfo(name string, t onnx.DataType, shape []onnx.Dim) *onnxpb.ValueInf
 	}}}
 }
 
-// Node applies an operator with one output.
+// Node adds a node with one output.
 func (g *Graph) Node(op string, inputs []string, attributes ...*onnxpb.AttributeProto) string {
 	output := fmt.Sprintf("%s_%d", op, g.next[op])
 	g.addNode(op, inputs, []string{output}, attributes)
 	return output
 }
 
-// Nodes applies an operator and returns the names of its n outputs.
+// Nodes adds a node and returns the names of its n outputs.
 func (g *Graph) Nodes(op string, n int, inputs []string, attributes ...*onnxpb.AttributeProto) []string {
 	outputs := make([]string, n)
 	for i := range outputs {
@@ -106,7 +109,7 @@ func (g *Graph) addNode(op string, inputs, outputs []string, attributes []*onnxp
 	g.next[op]++
 }
 
-// Floats adds a FLOAT constant; its shape must fit the number of values.
+// Floats adds a FLOAT constant. The shape must match the number of values.
 func (g *Graph) Floats(name string, values []float32, shape ...int64) string {
 	raw := make([]byte, 0, 4*len(values))
 	for _, v := range values {
@@ -115,7 +118,7 @@ func (g *Graph) Floats(name string, values []float32, shape ...int64) string {
 	return g.constant(name, onnx.Float, raw, shape)
 }
 
-// Int64s adds an INT64 constant; its shape must fit the number of values.
+// Int64s adds an INT64 constant. The shape must match the number of values.
 func (g *Graph) Int64s(name string, values []int64, shape ...int64) string {
 	raw := make([]byte, 0, 8*len(values))
 	for _, v := range values {
@@ -124,7 +127,7 @@ func (g *Graph) Int64s(name string, values []int64, shape ...int64) string {
 	return g.constant(name, onnx.Int64, raw, shape)
 }
 
-// True adds a BOOL scalar.
+// True adds a BOOL scalar with the value true.
 func (g *Graph) True(name string) string {
 	return g.constant(name, onnx.Bool, []byte{1}, nil)
 }
@@ -139,22 +142,22 @@ func (g *Graph) constant(name string, t onnx.DataType, raw []byte, shape []int64
 // in lists a node's inputs.
 func in(values ...string) []string { return values }
 
-// IntAttribute makes an attribute that is a whole number.
+// IntAttribute makes an attribute with an integer.
 func IntAttribute(name string, v int64) *onnxpb.AttributeProto {
 	return &onnxpb.AttributeProto{Name: proto.String(name), Type: onnxpb.AttributeProto_INT.Enum(), I: proto.Int64(v)}
 }
 
-// IntsAttribute makes an attribute that is a list of whole numbers.
+// IntsAttribute makes an attribute with a list of integers.
 func IntsAttribute(name string, v ...int64) *onnxpb.AttributeProto {
 	return &onnxpb.AttributeProto{Name: proto.String(name), Type: onnxpb.AttributeProto_INTS.Enum(), Ints: v}
 }
 
-// FloatAttribute makes an attribute that is a number.
+// FloatAttribute makes an attribute with a float.
 func FloatAttribute(name string, v float32) *onnxpb.AttributeProto {
 	return &onnxpb.AttributeProto{Name: proto.String(name), Type: onnxpb.AttributeProto_FLOAT.Enum(), F: proto.Float32(v)}
 }
 
-// GraphAttribute makes an attribute that is a graph: the body of a Loop, a branch of an If.
+// GraphAttribute makes an attribute with a graph: the body of a Loop or a branch of an If.
 func GraphAttribute(name string, v *Graph) *onnxpb.AttributeProto {
 	return &onnxpb.AttributeProto{Name: proto.String(name), Type: onnxpb.AttributeProto_GRAPH.Enum(), G: v.proto}
 }

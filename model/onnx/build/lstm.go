@@ -2,8 +2,8 @@ package build
 
 import "tuner/model/onnx"
 
-// LSTM classifies series by a recurrent layer: series FLOAT[batch, sequence, 32] → logits FLOAT[batch, 10], from the last state
-// of 128 hidden units.
+// LSTM makes a classifier of series with a recurrent layer: series FLOAT[batch, sequence, 32] →
+// logits FLOAT[batch, 10]. The logits come from the last state of 128 hidden units.
 func LSTM() *onnx.Model {
 	const features, hidden, classes = 32, 128, 10
 	const gates = 4 * hidden // input, output, forget, cell

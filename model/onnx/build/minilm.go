@@ -6,9 +6,10 @@ import (
 	"tuner/model/onnx"
 )
 
-// MiniLM makes the sentence encoder all-MiniLM-L6-v2 (6 layers, hidden 384, 12 heads) from its safetensors file. Inputs
-// input_ids, attention_mask, token_type_ids are INT64[batch, sequence] with at most 512 tokens; the output embedding is
-// FLOAT[batch, 384]: the mean of the token vectors under the mask, scaled to length 1.
+// MiniLM makes the sentence encoder all-MiniLM-L6-v2 (6 layers, hidden 384, 12 heads) from its
+// safetensors file. The inputs input_ids, attention_mask, token_type_ids are INT64[batch, sequence]
+// with at most 512 tokens. The output embedding is FLOAT[batch, 384]: the mean of the token vectors
+// under the mask, scaled to length 1.
 func MiniLM(safetensorsFile []byte) (*onnx.Model, error) {
 	stored, err := parseSafetensors(safetensorsFile)
 	if err != nil {
@@ -35,7 +36,8 @@ func MiniLM(safetensorsFile []byte) (*onnx.Model, error) {
 	return e.Model(), nil
 }
 
-// meanPool averages the token vectors whose mask is 1; a row without any gives zeros, not NaN.
+// meanPool averages the token vectors whose mask is 1. A row without any such vector gives zeros,
+// not NaN.
 func meanPool(g *Graph, tokens, mask string) string {
 	weight := g.Node("Cast", in(g.Node("Unsqueeze", in(mask, g.Int64s("axis_last", []int64{-1}, 1)))),
 		IntAttribute("to", int64(onnx.Float)))

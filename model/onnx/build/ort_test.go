@@ -21,10 +21,11 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(orttest.Main(m)) }
 
-// oneThread are the options of every session here.
+// oneThread has the options of every session in these tests.
 var oneThread = ort.SessionOptions{IntraOpThreads: 1}
 
-// Every model runs on the inputs derived from it, at two batch sizes, and gives outputs of the declared shapes.
+// Every model runs on the inputs derived from it, at two batch sizes. Its outputs have the declared
+// shapes.
 func TestModelsRunOnDerivedInputs(t *testing.T) {
 	t.Parallel()
 	models := map[string]*onnx.Model{
@@ -122,7 +123,8 @@ func TestFailingLoadsAndFails(t *testing.T) {
 	}
 }
 
-// reference is testdata/minilm/reference.json: what tools/minilm_reference.py computed with PyTorch and transformers.
+// reference is testdata/minilm/reference.json: what tools/minilm_reference.py computed with PyTorch
+// and transformers.
 type reference struct {
 	Sentences []string    `json:"sentences"`
 	IDs       [][]int64   `json:"input_ids"`
@@ -144,8 +146,8 @@ func readReference(t *testing.T) reference {
 	return ref
 }
 
-// The embeddings agree with those of an independent implementation, for all sentences in one padded batch and for each alone
-// without padding: padding must not change them.
+// The embeddings agree with those of an independent implementation. They are computed for all
+// sentences in one padded batch, and for each sentence alone. Padding must not change them.
 func TestMiniLMGivesTheReferenceEmbeddings(t *testing.T) {
 	t.Parallel()
 	ref := readReference(t)
@@ -188,8 +190,8 @@ func matrix(rows [][]int64) inputs.Tensor {
 	return inputs.Tensor{Type: onnx.Int64, Shape: []int64{int64(len(rows)), int64(len(rows[0]))}, Data: data}
 }
 
-// compare checks rows against the reference's from row first on. 32-bit arithmetic in another order of operations costs some
-// 1e-7; 1e-4 and a cosine of 0.99999 leave room for other processors.
+// compare compares rows with the reference from row first on. 32-bit arithmetic in another order
+// costs about 1e-7. The tolerances of 1e-4 and a cosine of 0.99999 allow for other processors.
 func compare(t *testing.T, ref reference, first int, rows [][]float64) {
 	t.Helper()
 	for i, row := range rows {
@@ -221,7 +223,8 @@ func TestMiniLMRunsOnDerivedInputs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The published vocabulary has 30522 tokens and 2 token types; one given shape settles the shared symbol.
+	// The published vocabulary has 30522 tokens and 2 token types. One given shape sets the shared
+	// symbol.
 	want := map[string]inputs.Range{"input_ids": {Lo: 0, Hi: 30522}, "attention_mask": {Lo: 0, Hi: 2}, "token_type_ids": {Lo: 0, Hi: 2}}
 	for _, in := range derived {
 		if in.Range != want[in.Name] || !slices.Equal(in.Dims, []int64{32}) {
@@ -234,12 +237,12 @@ func TestMiniLMRunsOnDerivedInputs(t *testing.T) {
 	}
 }
 
-// ONNX Runtime finds the tensors that Write put outside the file.
+// ONNX Runtime finds the tensors that Write stored outside the file.
 func TestExternalDataRuns(t *testing.T) {
 	t.Parallel()
 	m := build.MLP()
 	path := filepath.Join(t.TempDir(), "model.onnx")
-	if err := m.Write(path, 1); err != nil { // a limit of one byte: all larger tensors go outside
+	if err := m.Write(path, 1); err != nil { // a limit of one byte moves all larger tensors outside
 		t.Fatal(err)
 	}
 	in := orttest.Generate(t, m, 0, 2, 1)

@@ -12,8 +12,8 @@ import (
 	"tuner/model/onnx"
 )
 
-// safetensors is a file of that format: the length of the header (8 bytes, little-endian), the header in JSON, then the data
-// that the header's offsets point into.
+// safetensors is a file of that format: the length of the header (8 bytes, little-endian), the
+// header as JSON, then the data. The header has the offsets of tensors in the data.
 type safetensors struct {
 	tensors map[string]storedTensor
 	data    []byte
@@ -22,7 +22,7 @@ type safetensors struct {
 type storedTensor struct {
 	Type    string   `json:"dtype"`
 	Shape   []int64  `json:"shape"`
-	Offsets [2]int64 `json:"data_offsets"` // begin and end within the data
+	Offsets [2]int64 `json:"data_offsets"` // begin and end in the data
 }
 
 // parseSafetensors checks the header against the data, so that reading a tensor cannot fail later.
@@ -63,7 +63,7 @@ func parseStored(entry json.RawMessage, size int64) (storedTensor, error) {
 		return t, fmt.Errorf("its data [%d, %d) lies outside the file's %d bytes (truncated?)", begin, end, size)
 	}
 	if t.Type != "F32" {
-		return t, nil // other types may lie in the file; only floats can be asked for
+		return t, nil // the file may have other types, but only floats can be read
 	}
 	if n, ok := onnx.Elements(t.Shape); !ok || n > math.MaxInt64/4 || 4*n != end-begin {
 		return t, fmt.Errorf("F32%v does not fit into %d bytes", t.Shape, end-begin)
@@ -71,7 +71,7 @@ func parseStored(entry json.RawMessage, size int64) (storedTensor, error) {
 	return t, nil
 }
 
-// floats returns a tensor of 32-bit floats of exactly that shape.
+// floats returns a tensor of 32-bit floats with exactly that shape.
 func (s *safetensors) floats(name string, shape ...int64) ([]float32, error) {
 	t, ok := s.tensors[name]
 	if !ok {

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// stored makes a safetensors file of a header and n bytes of data: 1, 2, 3 … as floats.
+// stored makes a safetensors file from a header and n bytes of data: 1, 2, 3 … as floats.
 func stored(header string, n int) []byte {
 	file := binary.LittleEndian.AppendUint64(nil, uint64(len(header)))
 	file = append(file, header...)
@@ -75,7 +75,7 @@ func TestSafetensorsRefuses(t *testing.T) {
 func TestMiniLMSaysWhatItsWeightsLack(t *testing.T) {
 	t.Parallel()
 	_, err := MiniLM(stored(header, 12))
-	// All at once: among them the first and the last parameter.
+	// The error names all parameters, including the first and the last.
 	for _, want := range []string{`"embeddings.word_embeddings.weight"`, `"encoder.layer.5.output.LayerNorm.bias"`} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("the error does not name %s", want)
@@ -83,7 +83,7 @@ func TestMiniLMSaysWhatItsWeightsLack(t *testing.T) {
 	}
 }
 
-// FuzzSafetensors: no bytes make the reader panic, and every float tensor that it takes can be read in its own shape.
+// No input makes the reader panic. Every accepted float tensor can be read in its own shape.
 func FuzzSafetensors(f *testing.F) {
 	f.Add(stored(header, 12))
 	f.Add(stored(header, 8))

@@ -13,7 +13,8 @@ import (
 	"tuner/model/onnx/onnxpb"
 )
 
-// Simple makes the model of Triton's examples: OUTPUT0 = INPUT0 + INPUT1, OUTPUT1 = INPUT0 - INPUT1, all INT32[batch, 16].
+// Simple makes the model of Triton's examples: OUTPUT0 = INPUT0 + INPUT1, OUTPUT1 = INPUT0 -
+// INPUT1, all INT32[batch, 16].
 func Simple() *onnx.Model {
 	g := NewGraph("simple")
 	shape := []onnx.Dim{onnx.Symbol("batch"), onnx.Fixed(16)}
@@ -26,7 +27,7 @@ func Simple() *onnx.Model {
 	return g.Model()
 }
 
-// Identity copies INPUT0 to OUTPUT0, both [batch, length] of type t.
+// Identity makes a model that copies INPUT0 to OUTPUT0, both [batch, length] of type t.
 func Identity(t onnx.DataType) *onnx.Model {
 	g := NewGraph("identity")
 	shape := []onnx.Dim{onnx.Symbol("batch"), onnx.Symbol("length")}
@@ -44,8 +45,9 @@ func MLP() *onnx.Model {
 	return g.Model()
 }
 
-// CNN makes a small image classifier with a plain, a depthwise and a pointwise convolution: input FLOAT[batch, 3, 32, 32] →
-// logits FLOAT[batch, 10]. The batch is fixed to batchSize (a model that cannot batch), or symbolic for 0.
+// CNN makes a small image classifier with a plain, a depthwise and a pointwise convolution: input
+// FLOAT[batch, 3, 32, 32] → logits FLOAT[batch, 10]. The batch dimension is fixed to batchSize, so
+// that the model cannot batch. It is symbolic if batchSize is 0.
 func CNN(batchSize int64) *onnx.Model {
 	g := NewGraph("cnn")
 	batch := onnx.Symbol("batch")
@@ -61,7 +63,8 @@ func CNN(batchSize int64) *onnx.Model {
 	return g.Model()
 }
 
-// convolve is a convolution that keeps the size (divided by the stride), batch normalisation and relu.
+// convolve adds a convolution that keeps the size (divided by the stride), batch normalisation and
+// relu.
 func convolve(g *Graph, name, x string, shape []int64, group, stride int64) string {
 	w := g.Floats(name+".weight", random(name+".weight", shape...), shape...)
 	pad := shape[2] / 2
@@ -74,15 +77,16 @@ func convolve(g *Graph, name, x string, shape []int64, group, stride int64) stri
 	return g.Node("Relu", in(x))
 }
 
-// dense is x·W + b with random weights.
+// dense adds x·W + b with random weights.
 func dense(g *Graph, name, x string, inSize, outSize int64) string {
 	w := g.Floats(name+".weight", random(name+".weight", inSize, outSize), inSize, outSize)
 	b := g.Floats(name+".bias", random(name+".bias", outSize), outSize)
 	return g.Node("Add", in(g.Node("MatMul", in(x, w)), b))
 }
 
-// BertSquadLike has the inputs and outputs of the question-answering BERT of ONNX's model collection, in small: input_names,
-// input_mask, segment_ids INT64[batch, 256] → start, end FLOAT[batch, 256]. Two layers of hidden size 64.
+// BertSquadLike makes a small model with the inputs and outputs of the question-answering BERT in
+// ONNX's model collection: input_names, input_mask, segment_ids INT64[batch, 256] → start, end
+// FLOAT[batch, 256]. It has two layers of hidden size 64.
 func BertSquadLike() *onnx.Model {
 	e := &encoder{
 		Graph: NewGraph("bertsquad"),
@@ -106,8 +110,9 @@ func BertSquadLike() *onnx.Model {
 	return e.Model()
 }
 
-// EmbeddingRecommender scores items for a user: user INT64[batch, 1] and items INT64[batch, 20] are looked up in tables of 500
-// and 2000 rows; scores FLOAT[batch, 20] are the products of their vectors after one layer.
+// EmbeddingRecommender makes a model that scores items for a user. It looks user INT64[batch, 1]
+// and items INT64[batch, 20] up in tables of 500 and 2000 rows. The scores FLOAT[batch, 20] are the
+// products of their vectors after one layer.
 func EmbeddingRecommender() *onnx.Model {
 	const users, items, width = 500, 2000, 32
 	g := NewGraph("recommender")
@@ -116,15 +121,16 @@ func EmbeddingRecommender() *onnx.Model {
 	u := g.Node("Gather", in(g.Floats("users", random("users", users, width), users, width), user))
 	v := g.Node("Gather", in(g.Floats("items.table", random("items.table", items, width), items, width), item))
 	u = g.Node("Relu", in(dense(g, "user_layer", u, width, width)))
-	product := g.Node("Mul", in(u, v)) // [batch, 1, width] against [batch, 20, width]
+	product := g.Node("Mul", in(u, v)) // [batch, 1, width] times [batch, 20, width]
 	scores := g.Node("ReduceSum", in(product, g.Int64s("axis_width", []int64{2}, 1)), IntAttribute("keepdims", 0))
 	g.OutputAs("scores", scores, onnx.Float, onnx.Symbol("batch"), onnx.Fixed(20))
 	return g.Model()
 }
 
-// ConstantTime copies INPUT to OUTPUT, FLOAT[batch, 16], and multiplies two 64×64 matrices iterations times on the way: its
-// run time does not depend on the batch size. The factor is a permutation, so that the numbers stay the same for ever, and the
-// first matrix takes 0·INPUT in, so that nothing can be computed beforehand.
+// ConstantTime makes a model that copies INPUT to OUTPUT, FLOAT[batch, 16]. Before that it
+// multiplies two 64×64 matrices iterations times. So its run time does not depend on the batch
+// size. The factor is a permutation, so that the numbers stay the same. The first matrix contains
+// 0·INPUT, so that nothing can be computed in advance.
 func ConstantTime(iterations int64) *onnx.Model {
 	const n = 64
 	g := NewGraph("constant_time")
@@ -150,7 +156,7 @@ func ConstantTime(iterations int64) *onnx.Model {
 	return g.Model()
 }
 
-// rotation is the n×n matrix that moves every column one place on.
+// rotation returns the n×n matrix that moves every column by one place.
 func rotation(n int) []float32 {
 	m := make([]float32, n*n)
 	for i := range n {
@@ -159,9 +165,9 @@ func rotation(n int) []float32 {
 	return m
 }
 
-// Scalar has a scalar input, and an output that the file declares wider than it is:
-// input FLOAT[1, 64], sr INT64 → output FLOAT[1, 64], state FLOAT[1, ?, 64], whose second
-// size is 1. Models that detect speech are so.
+// Scalar makes a model with a scalar input, and with an output whose declared shape is too wide:
+// input FLOAT[1, 64], sr INT64 → output FLOAT[1, 64], state FLOAT[1, ?, 64]. The second size of
+// state is always 1. Models that detect speech have this form.
 func Scalar() *onnx.Model {
 	g := NewGraph("scalar")
 	x := g.Input("input", onnx.Float, onnx.Fixed(1), onnx.Fixed(64))
@@ -172,8 +178,8 @@ func Scalar() *onnx.Model {
 	return g.Model()
 }
 
-// Failing loads like any model, INPUT FLOAT[batch, 4] → OUTPUT FLOAT[batch, 4], but every run fails: it looks up row
-// batch + 1000 of a table of 4 rows.
+// Failing makes a model whose runs all fail: INPUT FLOAT[batch, 4] → OUTPUT FLOAT[batch, 4]. It
+// loads normally. A run looks up row batch + 1000 of a table with 4 rows.
 func Failing() *onnx.Model {
 	g := NewGraph("failing")
 	shape := []onnx.Dim{onnx.Symbol("batch"), onnx.Fixed(4)}
@@ -186,7 +192,8 @@ func Failing() *onnx.Model {
 	return g.Model()
 }
 
-// SequenceInput has an input that no server can take, a sequence of FLOAT tensors; OUTPUT is its length, INT64.
+// SequenceInput makes a model with an input that no server accepts, a sequence of FLOAT tensors.
+// OUTPUT is its length, INT64.
 func SequenceInput() *onnx.Model {
 	g := NewGraph("sequence_input")
 	element := tensorInfo("", onnx.Float, []onnx.Dim{onnx.Symbol("length")}).GetType()
@@ -198,13 +205,15 @@ func SequenceInput() *onnx.Model {
 	return g.Model()
 }
 
-// random gives weights around 0, scaled by the last dimension so that activations keep their size.
+// random returns weights around 0. They are scaled by the last dimension, so that activations keep
+// their size.
 func random(name string, shape ...int64) []float32 {
 	return normal(name, 0, 1/math.Sqrt(float64(shape[len(shape)-1])), shape...)
 }
 
-// normal gives normally distributed numbers that are the same in every build and on every processor: their generator is seeded
-// by the name, and the conversion keeps the product and the sum from being joined into one, differently rounded, step.
+// normal returns normally distributed numbers that are the same in every build and on every
+// processor. The name seeds the generator. The conversion keeps the compiler from fusing product
+// and sum into one step, which would round differently.
 func normal(name string, mean, deviation float64, shape ...int64) []float32 {
 	h := fnv.New64a()
 	fmt.Fprint(h, name)

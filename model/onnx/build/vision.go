@@ -8,8 +8,9 @@ import (
 	"tuner/model/onnx/onnxpb"
 )
 
-// ResNet makes an image classifier after ResNet-18 (He et al. 2015: four stages of two basic blocks) at a quarter of its width,
-// for small images: input FLOAT[batch, 3, 96, 96] → logits FLOAT[batch, 100]. About 80 million multiplications per image.
+// ResNet makes an image classifier like ResNet-18 (He et al. 2015: four stages of two basic
+// blocks). It has a quarter of its width, and takes small images: input FLOAT[batch, 3, 96, 96] →
+// logits FLOAT[batch, 100]. An image takes about 80 million multiplications.
 func ResNet() *onnx.Model {
 	g := NewGraph("resnet")
 	x := g.Input("input", onnx.Float, onnx.Symbol("batch"), onnx.Fixed(3), onnx.Fixed(96), onnx.Fixed(96))
@@ -30,7 +31,8 @@ func ResNet() *onnx.Model {
 	return g.Model()
 }
 
-// basicBlock is two convolutions beside a shortcut, which is a convolution too where the shape changes.
+// basicBlock adds two convolutions beside a shortcut. If the shape changes, the shortcut is a
+// convolution too.
 func basicBlock(g *Graph, name, x string, width, next, stride int64) string {
 	y := g.Node("Relu", in(normalised(g, name+".conv0", x, convolution{in: width, out: next, kernel: 3, stride: stride})))
 	y = normalised(g, name+".conv1", y, convolution{in: next, out: next, kernel: 3, stride: 1})
@@ -41,8 +43,9 @@ func basicBlock(g *Graph, name, x string, width, next, stride int64) string {
 	return g.Node("Relu", in(g.Node("Add", in(y, shortcut))))
 }
 
-// MobileNet makes an image classifier after MobileNetV2 (Sandler et al. 2018: inverted residuals with depthwise convolutions
-// and relu6) with fewer and narrower stages: input FLOAT[batch, 3, 96, 96] → logits FLOAT[batch, 100].
+// MobileNet makes an image classifier like MobileNetV2 (Sandler et al. 2018: inverted residuals
+// with depthwise convolutions and relu6), with fewer and narrower stages: input FLOAT[batch, 3, 96,
+// 96] → logits FLOAT[batch, 100].
 func MobileNet() *onnx.Model {
 	g := NewGraph("mobilenet")
 	x := g.Input("input", onnx.Float, onnx.Symbol("batch"), onnx.Fixed(3), onnx.Fixed(96), onnx.Fixed(96))
@@ -72,8 +75,8 @@ type relu6 struct {
 
 func (r relu6) apply(x string) string { return r.Node("Clip", in(x, r.min, r.max)) }
 
-// invertedResidual widens four times, convolves each channel by itself, and narrows again, beside a shortcut where the shape
-// stays.
+// invertedResidual widens by four, convolves each channel separately, and narrows again. If the
+// shape stays, it has a shortcut.
 func invertedResidual(r relu6, name, x string, width, next, stride int64) string {
 	const expansion = 4
 	wide := expansion * width
@@ -88,13 +91,14 @@ func invertedResidual(r relu6, name, x string, width, next, stride int64) string
 
 // convolution describes a convolution that keeps the size, divided by the stride.
 type convolution struct {
-	in, out        int64 // channels; in: of one group
+	in, out        int64 // channels; in counts those of one group
 	kernel, stride int64
 	group          int64 // 0 means 1
 }
 
-// normalised is a convolution and a batch normalisation that is not the identity. Weights are scaled by what flows into one
-// output (He et al. 2015, "Delving deep into rectifiers"), so that activations keep their size through all layers.
+// normalised adds a convolution and a batch normalisation that is not the identity. Weights are
+// scaled by the number of inputs of an output (He et al. 2015, "Delving deep into rectifiers"), so
+// that activations keep their size through all layers.
 func normalised(g *Graph, name, x string, c convolution) string {
 	shape := []int64{c.out, c.in, c.kernel, c.kernel}
 	into := c.in * c.kernel * c.kernel
@@ -107,14 +111,15 @@ func normalised(g *Graph, name, x string, c convolution) string {
 	}
 	variance := normal(name+".variance", 1, 0.1, c.out)
 	for i := range variance {
-		variance[i] = max(variance[i], 0.5) // normal numbers may be negative
+		variance[i] = max(variance[i], 0.5) // normal numbers can be negative
 	}
 	return g.Node("BatchNormalization", in(x, channels(".scale", 1, 0.1), channels(".shift", 0, 0.03), channels(".mean", 0, 0.03),
 		g.Floats(name+".variance", variance, c.out)))
 }
 
-// centred moves the weights of each output, so many in a row, to the mean 0. Without it, what all images have in common (means
-// of rectified activations are positive) grows from layer to layer until every image has the same logits.
+// centred shifts the weights of each output to the mean 0. inputs is the number of consecutive
+// weights of an output. Rectified activations have positive means, which all images share. Without
+// the shift, this common part grows from layer to layer until every image has the same logits.
 func centred(weights []float32, inputs int) []float32 {
 	for start := 0; start < len(weights); start += inputs {
 		row := weights[start : start+inputs]
@@ -129,7 +134,8 @@ func centred(weights []float32, inputs int) []float32 {
 	return weights
 }
 
-// head averages the image and maps its channels to classes, FLOAT[batch, classes], with the Gemm that PyTorch exports.
+// head averages the image and maps its channels to classes, FLOAT[batch, classes], with the Gemm
+// that PyTorch exports.
 func head(g *Graph, x string, channels, classes int64) {
 	x = g.Node("Flatten", in(g.Node("GlobalAveragePool", in(x))), IntAttribute("axis", 1))
 	w := g.Floats("classifier.weight", centred(random("classifier.weight", classes, channels), int(channels)), classes, channels)

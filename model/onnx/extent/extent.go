@@ -1,7 +1,9 @@
-// Package extent says what ONNX Runtime makes of a model file before it runs it. A file of two kilobytes can unfold into millions of
-// nodes, because functions call functions, or into gigabytes, because tensors are stored sparsely. ONNX Runtime cannot be interrupted
-// meanwhile, so the engine looks first. The package reads the structure of the file and jumps over the weights. It does not say
-// whether the model is sound: ONNX Runtime does.
+// Package extent computes how large a model file becomes when ONNX Runtime loads it. Functions that
+// call functions can unfold two kilobytes into millions of nodes. Sparse tensors can unfold them
+// into gigabytes. ONNX Runtime cannot be interrupted while it loads, so the engine checks first.
+//
+// The package reads the structure of the file and skips the weights. It does not check whether the
+// model is valid; ONNX Runtime does.
 package extent
 
 import (
@@ -13,18 +15,19 @@ import (
 	"tuner/model/onnx"
 )
 
-// What a model may unfold into.
+// Limits on an unfolded model.
 const (
-	// MaxNodes bounds the nodes that functions add to a model, once each call is replaced by what it calls. ONNX Runtime 1.31 takes
-	// half a millisecond for each, two minutes for this number. The largest language models have some 100,000 nodes.
+	// MaxNodes limits the nodes of a model after each function call is replaced by the function's
+	// nodes. ONNX Runtime 1.31 takes half a millisecond for each, so two minutes for this number.
+	// The largest language models have about 100,000 nodes.
 	MaxNodes = 1 << 18
-	// MaxBytes bounds the tensors inside of the file, once functions are unfolded and sparse tensors are dense. A file without
-	// either has 2 GiB at most, because it is a protobuf message.
+	// MaxBytes limits the tensors inside the file, after functions are unfolded and sparse tensors
+	// are dense. A file without either has at most 2 GiB, because it is a protobuf message.
 	MaxBytes = 4 << 30
 )
 
-// Check refuses a model file that unfolds into more. The error is a *onnx.FileError, or the operating system's. What is no ONNX file
-// is not refused.
+// Check refuses a model file beyond these limits. The error is a *onnx.FileError, or the operating
+// system's. It does not refuse files of other formats.
 func Check(path string) error {
 	file, err := os.Open(path)
 	if err != nil {
@@ -55,7 +58,7 @@ func Check(path string) error {
 	return &onnx.FileError{Path: path, Problem: problem, Remedy: "export the model without nested functions and sparse tensors"}
 }
 
-// number writes a sum, which may have reached the largest one.
+// number prints a sum, which may have saturated.
 func number(n uint64) string {
 	if n > most/2 {
 		return fmt.Sprintf("more than %d", uint64(most/2))
@@ -65,10 +68,10 @@ func number(n uint64) string {
 
 const most = 1<<64 - 1
 
-// size is what a part of a model amounts to. Its sums stop at the largest number.
+// size is the size of a part of a model. Sums saturate at the largest number.
 type size struct{ nodes, bytes uint64 }
 
-// plus adds another size, a number of times.
+// plus adds a multiple of another size.
 func (s size) plus(other size, times uint64) size {
 	return size{sum(s.nodes, product(other.nodes, times)), sum(s.bytes, product(other.bytes, times))}
 }
@@ -89,20 +92,20 @@ func product(a, b uint64) uint64 {
 	return low
 }
 
-// function is what a node calls: an operator, or a function of the model.
+// function is the callee of a node: an operator, or a function of the model.
 type function struct{ domain, name, overload string }
 
-// body is a graph or a function, with the graphs inside of it.
+// body is a graph or a function, including the graphs inside it.
 type body struct {
 	own    size
-	calls  map[*body]uint64 // how often each function is called
-	whole  *size            // once it is known
-	isBusy bool             // it is being added up
+	calls  map[*body]uint64 // number of calls of each function
+	whole  *size            // unfolded size, once it is known
+	isBusy bool             // its unfolded size is being computed
 }
 
 var errCircle = errors.New("its functions call each other in a circle")
 
-// unfold adds up a body and what it calls.
+// unfold returns the size of a body including the functions that it calls.
 func (b *body) unfold() (size, error) {
 	if b.whole != nil {
 		return *b.whole, nil

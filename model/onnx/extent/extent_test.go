@@ -30,7 +30,7 @@ func branch(nodes ...*onnxpb.NodeProto) *onnxpb.AttributeProto {
 	return &onnxpb.AttributeProto{G: graph(nodes...)}
 }
 
-// doubling is a model of n functions, each of which calls the next one twice.
+// doubling makes a model with n functions. Each of them calls the next one twice.
 func doubling(n int) *onnxpb.ModelProto {
 	m := &onnxpb.ModelProto{Graph: graph(node("d", "F0"))}
 	for i := range n - 1 {
@@ -61,14 +61,15 @@ func measure(data []byte) (alone, whole size, err error) {
 
 func TestMeasure(t *testing.T) {
 	t.Parallel()
-	data := make([]byte, 100) // with its tag and length 102 bytes in a TensorProto
+	data := make([]byte, 100) // 102 bytes in a TensorProto, with tag and length
 	constant := &onnxpb.AttributeProto{T: &onnxpb.TensorProto{RawData: data}}
 	for name, tc := range map[string]struct {
 		model        *onnxpb.ModelProto
 		nodes, bytes uint64
 	}{
 		"no functions": {&onnxpb.ModelProto{Graph: graph(node("", "Add"), node("", "If", branch(node("", "Add")), branch()))}, 3, 0},
-		// Level i holds 2^i functions, with two calls each, but the last level one node: 1 + 2·(2^3 - 1) + 2^3.
+		// Level i has 2^i functions with two calls each. The last level has one node each: 1 +
+		// 2·(2^3 - 1) + 2^3.
 		"doubling":             {doubling(4), 1 + 14 + 8, 0},
 		"another domain":       {&onnxpb.ModelProto{Graph: graph(node("e", "F")), Functions: []*onnxpb.FunctionProto{fn("F", node("", "Add"))}}, 1, 0},
 		"a call in a branch":   {&onnxpb.ModelProto{Graph: graph(node("", "If", branch(node("d", "F")))), Functions: []*onnxpb.FunctionProto{fn("F", node("", "Add"))}}, 3, 0},
@@ -80,7 +81,7 @@ func TestMeasure(t *testing.T) {
 		"a negative dimension": {&onnxpb.ModelProto{Graph: graph(node("", "Constant", &onnxpb.AttributeProto{SparseTensor: sparse(-1, -1)}))}, 1, most},
 	} {
 		plain := encode(t, tc.model)
-		// A group is unknown to readers, who jump over it.
+		// Readers do not know this group, and skip it.
 		odd := protowire.AppendTag(plain, 99, protowire.StartGroupType)
 		odd = protowire.AppendVarint(protowire.AppendTag(odd, 1, protowire.VarintType), 7)
 		odd = protowire.AppendTag(odd, 99, protowire.EndGroupType)
@@ -101,7 +102,7 @@ func TestCheck(t *testing.T) {
 	circle := &onnxpb.ModelProto{Graph: graph(node("d", "F")), Functions: []*onnxpb.FunctionProto{fn("F", node("d", "G")), fn("G", node("d", "F"))}}
 	for name, tc := range map[string]struct {
 		data []byte
-		want string // empty: it is not refused
+		want string // empty: not refused
 	}{
 		"25 functions":    {encode(t, doubling(25)), "its functions unfold into 50331646 nodes; at most 262144 are loaded"},
 		"100 functions":   {encode(t, doubling(100)), "its functions unfold into more than 9223372036854775807 nodes"},
@@ -152,7 +153,7 @@ func (c *counting) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// count is what measure finds in a graph without functions, by another way.
+// count computes what measure finds in a graph without functions, by another method.
 func count(g *onnxpb.GraphProto) uint64 {
 	n := uint64(len(g.GetNode()))
 	for _, x := range g.GetNode() {

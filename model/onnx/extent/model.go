@@ -6,7 +6,7 @@ import (
 	"tuner/model/onnx"
 )
 
-// Numbers of fields in onnx.proto.
+// Field numbers in onnx.proto.
 const (
 	modelGraph, modelFunctions                            = 7, 25
 	functionName, functionNode, functionDefault           = 1, 7, 11
@@ -19,19 +19,20 @@ const (
 	sparseValues, sparseDims, tensorDataType              = 1, 3, 2
 )
 
-// deepestNesting is more than protobuf reads in C++, whose messages may be 100 deep.
+// deepestNesting is the limit of protobuf in C++, whose messages may nest 100 levels.
 const deepestNesting = 100
 
 var errDeep = fmt.Errorf("its graphs are nested: %w", errDamaged)
 
-// model is a file that is being measured. The functions come behind the graph that calls them, so that the file is read twice.
+// model is a file that is being measured. The file has the functions after the graph that calls
+// them, so it is read twice.
 type model struct {
 	*scanner
 	functions map[function]*body
 	depth     int
 }
 
-// measure returns what the graph of the model amounts to, alone and once its functions are unfolded.
+// measure returns the size of the model's graph, alone and with unfolded functions.
 func (m *model) measure(length int64) (alone, whole size, err error) {
 	err = m.fields(length, func(x field) error {
 		if x.number != modelFunctions || x.kind != message {
@@ -66,12 +67,12 @@ func (m *model) measure(length int64) (alone, whole size, err error) {
 	return graph.own, whole, err
 }
 
-// head reads what a function is called by.
+// head reads the identifying fields of a function.
 func (m *model) head(end int64) (function, error) {
 	return m.named(end, functionDomain, functionName, functionOverload, nil)
 }
 
-// named reads the three texts that name an operator, and gives other fields to rest.
+// named reads the three texts that identify an operator. It passes other fields to rest.
 func (m *model) named(end int64, domain, name, overload int, rest func(field) error) (function, error) {
 	var f function
 	err := m.fields(end, func(x field) (err error) {
@@ -90,7 +91,7 @@ func (m *model) named(end int64, domain, name, overload int, rest func(field) er
 		return err
 	})
 	if f.domain == "ai.onnx" {
-		f.domain = "" // two names of one
+		f.domain = "" // two names for the same domain
 	}
 	return f, err
 }
@@ -119,7 +120,7 @@ func (m *model) function(end int64) error {
 	})
 }
 
-// graph adds a graph to a body.
+// graph adds a graph's size to a body.
 func (m *model) graph(b *body, end int64) error {
 	if m.depth++; m.depth > deepestNesting {
 		return errDeep
@@ -140,7 +141,8 @@ func (m *model) graph(b *body, end int64) error {
 	})
 }
 
-// node adds a node to a body, and what it calls. A function may repeat a graph that is handed to it as often as it has nodes.
+// node adds a node to a body, with its callee. A function may repeat a graph that it receives as
+// often as it has nodes.
 func (m *model) node(b *body, end int64) error {
 	before := b.own.nodes
 	f, err := m.named(end, nodeDomain, nodeOperator, nodeOverload, func(x field) error {
@@ -156,7 +158,7 @@ func (m *model) node(b *body, end int64) error {
 	return err
 }
 
-// attribute adds the tensors and graphs of an attribute to a body.
+// attribute adds an attribute's tensors and graphs to a body.
 func (m *model) attribute(b *body, end int64) error {
 	return m.fields(end, func(x field) error {
 		if x.kind != message {
@@ -174,7 +176,7 @@ func (m *model) attribute(b *body, end int64) error {
 	})
 }
 
-// sparse adds a sparse tensor to a body, as the dense one that ONNX Runtime makes of it.
+// sparse adds a sparse tensor to a body, with the size of ONNX Runtime's dense tensor.
 func (m *model) sparse(b *body, end int64) error {
 	elements, width := uint64(1), uint64(8)
 	err := m.fields(end, func(x field) error {

@@ -7,26 +7,28 @@ import (
 	"io"
 )
 
-// Wire types of protobuf.
+// Protobuf's wire types.
 const (
 	varint  = 0
 	fixed64 = 1
 	message = 2 // or text, or packed numbers
-	begins  = 3 // a group, which protobuf no longer has but still reads
+	begins  = 3 // a group: obsolete, but protobuf still reads it
 	ends    = 4
 	fixed32 = 5
 )
 
-// errDamaged says that a file is no sound protobuf: ONNX Runtime does not read it either, and says more about it.
+// errDamaged means that a file is no valid protobuf. ONNX Runtime does not read it either, and
+// reports more details.
 var errDamaged = errors.New("it is damaged")
 
-// errName says that a name is not read, although ONNX Runtime might.
+// errName means that a name is too long to be read here. ONNX Runtime may still read it.
 var errName = errors.New("one of its names has more than 1 MiB")
 
-// longestText bounds a name.
+// longestText is the largest length of a name in bytes.
 const longestText = 1 << 20
 
-// scanner reads the fields of protobuf messages in order, and jumps over what nobody wants: the weights of a model are not read.
+// scanner reads the fields of protobuf messages in order. It skips fields that are not needed, such
+// as a model's weights.
 type scanner struct {
 	file   io.ReadSeeker
 	buffer *bufio.Reader
@@ -37,7 +39,7 @@ func newScanner(file io.ReadSeeker) *scanner {
 	return &scanner{file: file, buffer: bufio.NewReaderSize(file, 64<<10)}
 }
 
-// ReadByte is part of io.ByteReader.
+// ReadByte implements io.ByteReader.
 func (s *scanner) ReadByte() (byte, error) {
 	b, err := s.buffer.ReadByte()
 	if err == nil {
@@ -46,7 +48,7 @@ func (s *scanner) ReadByte() (byte, error) {
 	return b, err
 }
 
-// seek goes to a position.
+// seek sets the position.
 func (s *scanner) seek(to int64) error {
 	if ahead := to - s.at; ahead >= 0 && ahead <= int64(s.buffer.Buffered()) {
 		s.at = to
@@ -59,17 +61,18 @@ func (s *scanner) seek(to int64) error {
 	return err
 }
 
-// field is one of a message.
+// field is a field of a message.
 type field struct {
 	number int
 	kind   int
-	value  uint64 // of a number
-	end    int64  // of a message, which begins where the scanner is
+	value  uint64 // value of a number
+	end    int64  // end of a message, which begins at the scanner's position
 }
 
-// fields gives each field of the message that ends at a position to f, which may read a message or leave it.
+// fields passes each field of the message that ends at a position to f. f may read a message or
+// skip it.
 func (s *scanner) fields(end int64, f func(field) error) error {
-	open := 0 // groups: their fields are unknown to all readers
+	open := 0 // open groups; readers do not know their fields
 	for s.at < end {
 		x, next, err := s.field(end)
 		switch {
@@ -97,7 +100,7 @@ func (s *scanner) fields(end int64, f func(field) error) error {
 	return nil
 }
 
-// field reads the head of a field, and tells where the next one begins.
+// field reads the head of a field. next is the start of the field after it.
 func (s *scanner) field(end int64) (x field, next int64, err error) {
 	tag, err := binary.ReadUvarint(s)
 	x = field{number: int(tag >> 3), kind: int(tag & 7)}
@@ -129,7 +132,7 @@ func (s *scanner) field(end int64) (x field, next int64, err error) {
 	return x, next, nil
 }
 
-// text reads a field that is a text. One of another kind is unknown to readers, and counts as empty.
+// text reads a text field. Readers do not know a field of another kind, so it counts as empty.
 func (s *scanner) text(x field) (string, error) {
 	switch {
 	case x.kind != message:
@@ -143,7 +146,7 @@ func (s *scanner) text(x field) (string, error) {
 	return string(b), err
 }
 
-// packed gives the numbers of a field that holds several of them to f.
+// packed passes the numbers of a packed field to f.
 func (s *scanner) packed(end int64, f func(uint64)) error {
 	for s.at < end {
 		n, err := binary.ReadUvarint(s)

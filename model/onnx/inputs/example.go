@@ -7,15 +7,15 @@ import (
 	"tuner/model/onnx"
 )
 
-// The sizes of examples: a short sequence, and an image's side, that of ImageNet's crops.
+// Example sizes: a short sequence, and the side of an image, which is that of ImageNet's crops.
 const (
 	exampleLength = 32
 	exampleSide   = 224
 )
 
-// Example returns a size for each dimension of an input: its own, or a plausible one
-// where the file leaves it open. The sides of an image are 224, or the side that the
-// model fixes; all else is 32. The batch dimension counts as any other.
+// Example returns a size for each dimension of an input: its fixed size, or a plausible one for an
+// open dimension. Open sides of an image are 224, or equal to a side that the model fixes. Other
+// dimensions are 32. The batch dimension is treated like the others.
 func Example(v onnx.Value) []int64 {
 	sizes, side := make([]int64, len(v.Shape)), sideOf(v)
 	for i, d := range v.Shape {
@@ -34,16 +34,15 @@ func Example(v onnx.Value) []int64 {
 	return sizes
 }
 
-// IsImage reports whether an input is like an image whose sides the file leaves open, one
-// or both.
+// IsImage reports whether an input looks like an image with one or two open sides.
 func IsImage(v onnx.Value) bool {
 	isOpen := func(d onnx.Dim) bool { return !d.IsFixed() }
 	return sideOf(v) > 0 && slices.ContainsFunc(v.Shape[1:], isOpen)
 }
 
-// sideOf is the size of an image's open sides, 0 where an input is not like an image: a
-// batch, one, three or four channels before or behind two sides, in numbers that pixels
-// have.
+// sideOf returns the size for an image's open sides, and 0 if the input does not look like an
+// image. An image has a batch dimension, one, three or four channels before or after two sides, and
+// a data type for pixels.
 func sideOf(v onnx.Value) int64 {
 	const rank = 4
 	if len(v.Shape) != rank || !v.Type.IsFloat() && v.Type != onnx.Uint8 || strings.Contains(strings.ToLower(v.Name), "mask") {

@@ -8,18 +8,18 @@ import (
 	"tuner/model/onnx/onnxpb"
 )
 
-// flow is where values go in a graph, its subgraphs included: ONNX gives every value of a graph and of what lies inside it a
-// name of its own.
+// flow follows values through a graph, including its subgraphs. ONNX gives every value of a graph
+// and its subgraphs a unique name.
 type flow struct {
 	uses      map[string][]use
 	constants map[string]*onnxpb.TensorProto
 	producers map[string]*onnxpb.NodeProto
-	shapes    map[string][]int64 // as declared by the file, -1 for what is not fixed
+	shapes    map[string][]int64 // as declared in the file; -1 for open sizes
 }
 
 type use struct {
 	node  *onnxpb.NodeProto
-	index int // among the node's inputs
+	index int // position among the node's inputs
 }
 
 func newFlow(g *onnxpb.GraphProto) *flow {
@@ -59,9 +59,10 @@ func (f *flow) add(g *onnxpb.GraphProto) {
 	}
 }
 
-// dims returns the shape of a value as far as it is fixed: of a constant, of one that is only converted, or as declared.
+// dims returns the shape of a value with its fixed sizes: that of a constant, that of the source of
+// a conversion, or the declared one.
 func (f *flow) dims(value string) []int64 {
-	for range 8 { // longer chains of conversions don't occur
+	for range 8 { // longer chains of conversions do not occur
 		if t := f.constants[value]; t != nil {
 			return t.GetDims()
 		}
@@ -83,15 +84,15 @@ func isConversion(node *onnxpb.NodeProto) bool {
 	}
 }
 
-// findings is what the uses of an input demand of its values.
+// findings are the requirements on an input's values that follow from its uses.
 type findings struct {
-	index     *Range // it is an index; nil when it isn't one
+	index     *Range // range of an index; nil if it is not an index
 	reason    string
-	mask      bool // it is used as people use masks
-	parameter bool // it is a size, a count, or a divisor
+	mask      bool // used as a mask
+	parameter bool // used as a size, a count, or a divisor
 }
 
-// demand narrows the index range.
+// demand narrows the range of the index.
 func (r *findings) demand(want Range, reason string) {
 	before := Range{math.MinInt64, math.MaxInt64}
 	if r.index != nil {
@@ -102,15 +103,16 @@ func (r *findings) demand(want Range, reason string) {
 	}
 }
 
-// step is a value on the way: the input's values, shifted by constants between lo and hi.
+// step is a value on the path: the input's values plus constants between lo and hi.
 type step struct {
 	value  string
 	lo, hi int64
-	whole  bool // the input is of a whole-number type
-	cast   bool // and was made a floating-point number
+	whole  bool // the input has an integer type
+	cast   bool // and was converted to floating point
 }
 
-// trace follows an input forward through operators that keep its elements, to those that demand something of them.
+// trace follows an input through operators that keep its elements, to operators that restrict its
+// values.
 func (f *flow) trace(in Input) findings {
 	var found findings
 	seen := map[string]bool{}
@@ -130,7 +132,7 @@ func (f *flow) trace(in Input) findings {
 	return found
 }
 
-// follow returns the values into which a use passes the elements on, unchanged or shifted.
+// follow returns the values into which a use passes the elements, unchanged or shifted.
 func (f *flow) follow(u use, s step) []step {
 	pass := func(names ...string) []step {
 		var next []step
@@ -163,8 +165,8 @@ func (f *flow) follow(u use, s step) []step {
 	return nil
 }
 
-// shift follows x + c and x - c with constant c of whole numbers. (A table of all categories of several columns is indexed by
-// the category plus the column's first row: c is then a vector.)
+// shift follows x + c and x - c for a constant integer c. c may be a vector: a table with the
+// categories of several columns is indexed by the category plus the column's first row.
 func (f *flow) shift(u use, s step) []step {
 	if len(u.node.GetInput()) != 2 || len(u.node.GetOutput()) != 1 {
 		return nil
@@ -179,8 +181,8 @@ func (f *flow) shift(u use, s step) []step {
 	return []step{{u.node.GetOutput()[0], s.lo + lo, s.hi + hi, s.whole, s.cast}}
 }
 
-// wholeNumbers returns the least and the greatest value of a constant of integers; ok is false when it is none, or when its
-// values could overflow a sum.
+// wholeNumbers returns the smallest and the largest value of an integer constant. ok is false for
+// other constants, and if its values could overflow a sum.
 func wholeNumbers(t *onnxpb.TensorProto) (lo, hi int64, ok bool) {
 	values := integers(t)
 	if len(values) == 0 {
@@ -193,8 +195,8 @@ func wholeNumbers(t *onnxpb.TensorProto) (lo, hi int64, ok bool) {
 	return lo, hi, lo > math.MinInt32 && hi < math.MaxInt32
 }
 
-// bodyInput returns the name that a Loop's or Scan's input has in its body. A Loop's first two inputs are the trip count and
-// the condition, which the body sees as other values.
+// bodyInput returns the name of a Loop's or Scan's input in its body. A Loop's first two inputs are
+// the trip count and the condition. In the body they are other values.
 func bodyInput(u use) []string {
 	graphs := onnx.Subgraphs(u.node)
 	if len(graphs) != 1 || u.index >= len(graphs[0].GetInput()) || u.node.GetOpType() == "Loop" && u.index < 2 {
@@ -203,7 +205,7 @@ func bodyInput(u use) []string {
 	return []string{graphs[0].GetInput()[u.index].GetName()}
 }
 
-// examine notes what a use demands.
+// examine records the restrictions of a use.
 func (f *flow) examine(u use, s step, found *findings) {
 	inputs := u.node.GetInput()
 	switch op := u.node.GetOpType(); {
@@ -224,8 +226,8 @@ func (f *flow) examine(u use, s step, found *findings) {
 	}
 }
 
-// demandRow notes that the value picks from a dimension of data: along the axis of one of the two attributes, else the first.
-// When its size is not known, only 0 is safe.
+// demandRow records that the value selects from a dimension of data: along the axis of one of the
+// two attributes, or the first one. If its size is unknown, only 0 is safe.
 func (f *flow) demandRow(data string, axis, other *onnxpb.AttributeProto, s step, found *findings) {
 	dims := f.dims(data)
 	i := axis.GetI() + other.GetI()
@@ -239,8 +241,8 @@ func (f *flow) demandRow(data string, axis, other *onnxpb.AttributeProto, s step
 	found.demand(Range{-s.lo, dims[i] - s.hi}, fmt.Sprintf("row of the table %q (%d rows)", data, dims[i]))
 }
 
-// isMaskUse recognises 1 - x and x·y after a conversion to floating point (x·constant is a scaled number, not a mask), a
-// condition, and the mask inputs of fused attention.
+// isMaskUse recognizes the uses of a mask: 1 - x and x·y after a conversion to floating point, a
+// condition, and the mask inputs of fused attention. x·constant is a scaled number, not a mask.
 func (f *flow) isMaskUse(u use, s step) bool {
 	switch u.node.GetOpType() {
 	case "Sub":
@@ -262,7 +264,7 @@ func (f *flow) isMaskUse(u use, s step) bool {
 	}
 }
 
-// isParameter recognises sizes, counts and divisors, whose value decides whether a run is valid at all.
+// isParameter recognizes sizes, counts and divisors. Their values decide whether a run is valid.
 func isParameter(u use) bool {
 	switch u.node.GetOpType() {
 	case "Reshape", "Expand", "Tile", "Slice", "Pad", "TopK", "Resize", "Squeeze", "Unsqueeze", "Split", "Div", "Mod":

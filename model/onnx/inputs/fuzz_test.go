@@ -10,8 +10,8 @@ import (
 	"tuner/model/onnx/inputs"
 )
 
-// FuzzDerive: whatever graph the file holds, deriving and generating don't panic, and the tensors have the size that their
-// shapes say.
+// For any graph in the file, deriving and generating do not panic. The tensors have the size of
+// their shapes.
 func FuzzDerive(f *testing.F) {
 	for _, m := range []*onnx.Model{build.Simple(), build.EmbeddingRecommender(), build.ConstantTime(1), build.Identity(onnx.Uint8)} {
 		data, err := proto.Marshal(m.Proto())
@@ -31,7 +31,7 @@ func FuzzDerive(f *testing.F) {
 		}
 		for _, in := range list {
 			if n, ok := onnx.Elements(in.Dims); !ok || n > 1<<16 {
-				return // valid, but too large to generate here
+				return // valid, but too large to generate in this test
 			}
 		}
 		for name, tensor := range inputs.Generate(list, 2, 1) {

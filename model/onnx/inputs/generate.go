@@ -11,16 +11,17 @@ import (
 	"tuner/model/onnx/onnxpb"
 )
 
-// Tensor is a value for an input.
+// Tensor is the value of an input.
 type Tensor struct {
 	Type    onnx.DataType
-	Shape   []int64  // with the batch dimension, if the input has one
+	Shape   []int64  // including the batch dimension, if the input has one
 	Data    []byte   // raw little-endian elements; nil for STRING
 	Strings [][]byte // elements of a STRING tensor
 }
 
-// Generate makes a value for every input, the same for the same inputs, batch and seed: a request of batch rows, or for a
-// model that doesn't batch one request, whatever batch is. The values of an input don't depend on what other inputs there are.
+// Generate makes a value for every input: a request of batch rows. If the model does not batch,
+// batch has no effect. The result is deterministic for the same inputs, batch and seed. The values
+// of an input do not depend on other inputs.
 func Generate(in []Input, batch int, seed uint64) map[string]Tensor {
 	tensors := make(map[string]Tensor, len(in))
 	for _, i := range in {
@@ -36,7 +37,7 @@ func Generate(in []Input, batch int, seed uint64) map[string]Tensor {
 }
 
 func draw(in Input, shape []int64, r *rand.Rand) Tensor {
-	n, _ := onnx.Elements(shape) // Derive checked it
+	n, _ := onnx.Elements(shape) // Derive checked the shape
 	t := Tensor{Type: in.Type, Shape: shape}
 	switch in.Distribution {
 	case Text:
@@ -60,12 +61,12 @@ func draw(in Input, shape []int64, r *rand.Rand) Tensor {
 	return t
 }
 
-// between draws from a range; Derive never makes an empty one.
+// between draws from a range. Derive never makes an empty range.
 func between(r Range, random *rand.Rand) int64 {
 	return r.Lo + int64(random.Uint64N(uint64(r.Hi)-uint64(r.Lo)))
 }
 
-// drawMask makes rows like those of padded sequences: ones, at least one, then zeros.
+// drawMask makes rows like those of padded sequences: at least one 1, then zeros.
 func drawMask(t onnx.DataType, n int64, shape []int64, r *rand.Rand) []byte {
 	row := int64(1)
 	if len(shape) > 0 {
@@ -85,7 +86,7 @@ func drawMask(t onnx.DataType, n int64, shape []int64, r *rand.Rand) []byte {
 	return data
 }
 
-// appendWhole appends a whole number in the form of a type.
+// appendWhole appends an integer in the encoding of a type.
 func appendWhole(data []byte, t onnx.DataType, v int64) []byte {
 	if t.IsFloat() {
 		return onnx.AppendFloat(data, t, float64(v))
@@ -93,7 +94,7 @@ func appendWhole(data []byte, t onnx.DataType, v int64) []byte {
 	return onnx.AppendInteger(data, t, v)
 }
 
-// integers returns the values of a constant of INT32 or INT64; nil for another type.
+// integers returns the values of a constant of INT32 or INT64; nil for other types.
 func integers(t *onnxpb.TensorProto) []int64 {
 	raw := t.GetRawData()
 	var values []int64

@@ -1,7 +1,9 @@
-// Package inputs derives from a model's graph what inputs it accepts, and generates random ones: every run with them is valid
-// by construction. An integer that indexes an embedding table is drawn from the table's rows, a mask from {0, 1}, and so on.
-// It stands between the model file and the load generator, for users who bring no data of their own. It refuses to invent
-// sizes: a dimension that the file leaves open must be given.
+// Package inputs derives from a model's graph which inputs the model accepts, and generates random
+// ones. Every run with them is valid. For example, an integer that indexes an embedding table is
+// drawn from the table's rows, and a mask from {0, 1}.
+//
+// It stands between the model file and the load generator, for users who have no data of their own.
+// It does not invent sizes: open dimensions must be given.
 package inputs
 
 import (
@@ -14,50 +16,52 @@ import (
 	"tuner/model/onnx"
 )
 
-// Distribution says how the values of an input are drawn.
+// Distribution is the distribution of an input's values.
 type Distribution int
 
 // The distributions.
 const (
-	Normal  Distribution = iota // floating-point numbers of mean 0 and deviation 1
-	Uniform                     // whole numbers of a range, each as likely
-	Mask                        // along the last dimension a run of ones, at least one long, then zeros
-	Text                        // strings of decimal digits, of whole numbers of a range
+	Normal  Distribution = iota // floating-point numbers with mean 0 and standard deviation 1
+	Uniform                     // integers of a range with equal probability
+	Mask                        // along the last dimension: one or more ones, then zeros
+	Text                        // decimal strings of integers of a range
 )
 
-// String returns the distribution as reports name it.
+// String returns the distribution's name in reports.
 func (d Distribution) String() string {
 	return [...]string{"normal", "uniform", "mask", "text"}[d]
 }
 
-// Range is the whole numbers from Lo to Hi, Hi not included.
+// Range has the integers from Lo to Hi, without Hi.
 type Range struct{ Lo, Hi int64 }
 
-// Input says what a model accepts for one of its inputs.
+// Input describes the accepted values of one model input.
 type Input struct {
 	Name         string
 	Type         onnx.DataType
-	Dims         []int64 // of one request, without the batch dimension
+	Dims         []int64 // shape of one request, without the batch dimension
 	Batched      bool    // the tensor has a leading batch dimension
 	Distribution Distribution
-	Range        Range  // for Uniform and Text
-	Reason       string // why these values are valid, for people: "row of the table \"words\" (30522 rows)"
+	Range        Range // for Uniform and Text
+	// Reason: reason for the range, for people: "row of the table \"words\" (30522 rows)"
+	Reason string
 }
 
-// Options gives what the file leaves open.
+// Options set the sizes that the file leaves open.
 type Options struct {
-	// Shape gives, by input, the dimensions of one request without the batch dimension. A symbol that gets a size in one input
-	// has that size in all.
+	// Shape has the dimensions of one request by input, without the batch dimension. A symbol with
+	// a size in one input has that size in all.
 	Shape map[string][]int64
-	// Default is the size of every other dimension that is not fixed; 0: such a dimension is an error.
+	// Default is the size of all other open dimensions. If it is 0, such a dimension is an error.
 	Default int64
 }
 
-// maxRequest is the largest tensor, in bytes, of one request: beyond it the shape is taken for a mistake.
+// maxRequest is the size limit of one request's tensor in bytes. A larger shape is considered a
+// mistake.
 const maxRequest = 1 << 30
 
-// Batches reports whether the model can batch: the first dimension of every input and output is not fixed. It is the rule by
-// which Triton completes a configuration.
+// Batches reports whether the model can batch: the first dimension of every input and output is
+// open. Triton completes configurations by the same rule.
 func Batches(m *onnx.Model) bool {
 	for _, v := range slices.Concat(m.Inputs(), m.Outputs()) {
 		if len(v.Shape) == 0 || v.Shape[0].IsFixed() {
@@ -67,8 +71,8 @@ func Batches(m *onnx.Model) bool {
 	return len(m.Inputs()) > 0
 }
 
-// Derive says for each input of the model, in the model's order, what it accepts. The error lists every input whose shape is
-// not settled, and how to settle it.
+// Derive returns the accepted values of each input, in the model's order. The error lists every
+// input with an open shape, and how to set it.
 func Derive(m *onnx.Model, o Options) ([]Input, error) {
 	if err := m.CheckServable(); err != nil {
 		return nil, fmt.Errorf("cannot derive the inputs of the model: %w", err)
@@ -87,7 +91,7 @@ func Derive(m *onnx.Model, o Options) ([]Input, error) {
 	return list, nil
 }
 
-// withValues chooses the values of an input by what its graph does with them.
+// withValues chooses an input's values by their uses in the graph.
 func withValues(in Input, flow *flow) Input {
 	found := flow.trace(in)
 	limits := typeRange(in.Type)
@@ -110,7 +114,8 @@ func withValues(in Input, flow *flow) Input {
 	return in
 }
 
-// typeRange returns the values that a type holds, as far as int64 does; floating-point types hold small whole numbers exactly.
+// typeRange returns the values of a type that fit into int64. Floating-point types represent small
+// integers exactly.
 func typeRange(t onnx.DataType) Range {
 	switch t {
 	case onnx.Bool:
@@ -136,7 +141,8 @@ func typeRange(t onnx.DataType) Range {
 	}
 }
 
-// intersect returns what two ranges share. Of two that share nothing it returns zero, the best guess at a contradiction.
+// intersect returns the intersection of two ranges. If it is empty, intersect returns zero, the
+// best guess for a contradiction.
 func intersect(a, b Range) Range {
 	both := Range{max(a.Lo, b.Lo), min(a.Hi, b.Hi)}
 	if both.Lo >= both.Hi {
@@ -145,7 +151,7 @@ func intersect(a, b Range) Range {
 	return both
 }
 
-// settleShapes gives every input the dimensions of one request.
+// settleShapes determines the dimensions of one request for every input.
 func settleShapes(m *onnx.Model, o Options) (map[string][]int64, error) {
 	skip := 0
 	if Batches(m) {
@@ -163,11 +169,11 @@ func settleShapes(m *onnx.Model, o Options) (map[string][]int64, error) {
 	return dims, s.errs.Err()
 }
 
-// settler collects the sizes of symbols, and what is wrong.
+// settler collects the sizes of symbols, and the errors.
 type settler struct {
 	options   Options
 	sizes     map[string]int64 // by symbol
-	unsettled map[string]bool  // symbols already reported
+	unsettled map[string]bool  // symbols that were reported already
 	errs      problems.List
 }
 
@@ -192,7 +198,7 @@ func (s *settler) checkNames(values []onnx.Value) {
 	}
 }
 
-// bind takes the sizes of symbols from the shape that is given for an input, and checks it.
+// bind sets the sizes of symbols from the given shape of an input, and checks the shape.
 func (s *settler) bind(v onnx.Value, skip int) {
 	given, ok := s.options.Shape[v.Name]
 	if !ok {
@@ -207,7 +213,7 @@ func (s *settler) bind(v onnx.Value, skip int) {
 	own := v.Shape[min(skip, len(v.Shape)):]
 	isOne := !slices.ContainsFunc(given, func(d int64) bool { return d != 1 })
 	if len(v.Shape) == 0 && isOne {
-		return // a configuration has no other way to write a scalar
+		return // a configuration cannot write a scalar in another way
 	}
 	if len(given) != len(own) {
 		s.errorf("the shape %v given for %s has %d dimensions instead of %d (the batch dimension is not given)", given, v, len(given), len(own))

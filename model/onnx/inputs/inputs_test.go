@@ -23,7 +23,7 @@ func derive(t *testing.T, m *onnx.Model, o inputs.Options) map[string]inputs.Inp
 	}
 	byName := map[string]inputs.Input{}
 	for _, in := range list {
-		in.Reason = "" // for people; checked where it matters
+		in.Reason = "" // for people; other tests check it
 		byName[in.Name] = in
 	}
 	return byName
@@ -63,7 +63,8 @@ func TestDeriveSampleModels(t *testing.T) {
 	check("constant time", build.ConstantTime(3), normal("INPUT", 16))
 }
 
-// reading makes a model whose only input x, INT64[batch, 4], is read by what body adds; body returns the output's value.
+// reading makes a model whose only input is x, INT64[batch, 4]. body adds nodes that read x, and
+// returns the output's value.
 func reading(body func(g *build.Graph, x string) string) *onnx.Model {
 	g := build.NewGraph("reading")
 	x := g.Input("x", onnx.Int64, onnx.Symbol("batch"), onnx.Fixed(4))
@@ -71,7 +72,7 @@ func reading(body func(g *build.Graph, x string) string) *onnx.Model {
 	return g.Model()
 }
 
-// checkReading checks what is derived for x from what body does with it.
+// checkReading checks the values derived for x from its uses in body.
 func checkReading(t *testing.T, name string, distribution inputs.Distribution, lo, hi int64, body func(g *build.Graph, x string) string) {
 	t.Run(name, func(t *testing.T) {
 		t.Parallel()
@@ -102,7 +103,7 @@ func TestDeriveFollowsIndices(t *testing.T) {
 		flat := node(g, "Reshape", node(g, "Identity", x), g.Int64s("flat", []int64{-1}, 1))
 		return node(g, "Gather", table(g), flat)
 	})
-	// 0 ≤ x+2 < 10, and for the column offsets 0 and 5: 0 ≤ x+0 and x+5 < 10.
+	// 0 ≤ x+2 < 10; for the column offsets 0 and 5: 0 ≤ x+0 and x+5 < 10.
 	checkReading(t, "plus a constant", inputs.Uniform, -2, 8, func(g *build.Graph, x string) string {
 		return node(g, "Gather", table(g), node(g, "Add", g.Int64s("two", []int64{2}), x))
 	})
@@ -166,7 +167,7 @@ func TestDeriveFollowsLoops(t *testing.T) {
 	})
 }
 
-// loopBody begins the body of a Loop, which goes on as long as it is told.
+// loopBody begins the body of a Loop that ends by its trip count.
 func loopBody(g *build.Graph) *build.Graph {
 	body := g.Subgraph("body")
 	body.Input("iteration", onnx.Int64)
@@ -189,7 +190,7 @@ func TestDeriveByTypeAndName(t *testing.T) {
 	check("x", onnx.Float, inputs.Normal, 0, 0)
 	check("x", onnx.BFloat16, inputs.Normal, 0, 0)
 	check("x", onnx.Bool, inputs.Uniform, 0, 2)
-	check("x", onnx.Int8, inputs.Uniform, 0, 128) // all of 0–255 that fits
+	check("x", onnx.Int8, inputs.Uniform, 0, 128) // the part of 0–255 that fits
 	check("x", onnx.Uint8, inputs.Uniform, 0, 256)
 	check("x", onnx.Uint64, inputs.Uniform, 0, 256)
 	check("x", onnx.String, inputs.Text, 0, 100)
@@ -208,7 +209,7 @@ func TestDeriveTellsWhy(t *testing.T) {
 	}
 }
 
-// twoSequences has a [batch, sequence] and b [batch, sequence, width], both FLOAT.
+// twoSequences makes a model with a [batch, sequence] and b [batch, sequence, width], both FLOAT.
 func twoSequences() *onnx.Model {
 	g := build.NewGraph("two")
 	batch, sequence := onnx.Symbol("batch"), onnx.Symbol("sequence")
@@ -218,7 +219,7 @@ func twoSequences() *onnx.Model {
 	return g.Model()
 }
 
-// unranked is twoSequences in a file that does not say the shape of the input a.
+// unranked is twoSequences without a declared shape of the input a.
 func unranked() *onnx.Model {
 	p := proto.Clone(twoSequences().Proto()).(*onnxpb.ModelProto)
 	p.GetGraph().GetInput()[0].GetType().GetTensorType().Shape = nil
@@ -242,7 +243,8 @@ func TestDeriveSettlesShapes(t *testing.T) {
 	check("default", inputs.Options{Default: 5}, []int64{5}, []int64{5, 5})
 }
 
-// Paddle's exporter names every open size "?": that is no name, and the sides of an image need not be equal.
+// Paddle's exporter names every open size "?". That is not a symbol, and the sides of an image need
+// not be equal.
 func TestQuestionMarksAreNoSymbol(t *testing.T) {
 	t.Parallel()
 	open := onnx.Dim{Size: -1, Symbol: "?"}
@@ -335,7 +337,8 @@ func TestGenerateKeepsToRangesAndMasks(t *testing.T) {
 	for _, v := range ids {
 		least, greatest = min(least, v), max(greatest, v)
 	}
-	// Of 12800 numbers of [0, 1000), a given one is missing with probability (1-1/1000)^12800 ≈ 3·10⁻⁶.
+	// Among 12800 numbers from [0, 1000), a given one is missing with probability (1-1/1000)^12800
+	// ≈ 3·10⁻⁶.
 	if least != 0 || greatest != 999 {
 		t.Errorf("ids lie in [%d, %d], want [0, 999]", least, greatest)
 	}
@@ -380,7 +383,8 @@ func TestGenerateHalfPrecision(t *testing.T) {
 	brain := inputs.Generate(in, 1, 1)["x"].Data
 	for i := range 4000 {
 		want := float64(math.Float32frombits(binary.LittleEndian.Uint32(exact[4*i:])))
-		// Half precision keeps 11 bits down to 2⁻¹⁴, bfloat16 8 bits: rounding errs by at most half of the last.
+		// Half precision has 11 bits down to 2⁻¹⁴, bfloat16 has 8. Rounding errs by at most half of
+		// the last bit.
 		if got := halfValue(binary.LittleEndian.Uint16(half[2*i:])); math.Abs(got-want) > math.Abs(want)/2048+1.0/(1<<14) {
 			t.Errorf("half of %v is %v", want, got)
 		}
@@ -408,7 +412,7 @@ func int64s(data []byte) []int64 {
 	return values
 }
 
-// A configuration writes a scalar as one element: that is its shape all the same.
+// A configuration writes a scalar as one element. Its shape still is that of a scalar.
 func TestScalarThatIsConfiguredAsOneElement(t *testing.T) {
 	t.Parallel()
 	for _, given := range [][]int64{{1}, {1, 1}, {}, nil} {

@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// ParseShapes reads the values of the flag --shape, such as "ids:1,32": sizes by the name of an input, without the batch
-// dimension.
+// ParseShapes reads the values of the flag --shape, such as "ids:1,32". It returns sizes by input
+// name, without the batch dimension.
 func ParseShapes(flags []string) (map[string][]int64, error) {
 	shapes := map[string][]int64{}
 	for _, text := range flags {
-		i := strings.LastIndex(text, ":") // names may have colons
+		i := strings.LastIndex(text, ":") // names can contain colons
 		if i < 1 {
 			return nil, fmt.Errorf("--shape %q: write NAME:SIZES, without the batch dimension, such as input_ids:32 or image:3,224,224", text)
 		}

@@ -9,10 +9,13 @@ import (
 	"tuner/model/onnx/shapes"
 )
 
-// SymbolicBatch makes the first dimension of all inputs and outputs symbolic, so that a server can join requests: a model that
-// was exported for a fixed batch then takes any. The batch is followed through the graph, and where constants repeat its size
-// (the target of a Reshape) they are adapted. The error wraps ErrNothing when the first dimensions are not fixed, or when the
-// graph does not allow it: an operator joins the rows of a batch, or is not known to keep them apart; the text names it.
+// SymbolicBatch makes the first dimension of all inputs and outputs symbolic, so that a server can
+// batch requests. A model that was exported with a fixed batch size then accepts any.
+//
+// It follows the batch dimension through the graph. Constants that contain its size (the target of
+// a Reshape) are adapted. The error wraps ErrNothing if the first dimensions are not fixed, or if
+// the graph does not allow the change: an operator mixes the rows of a batch, or is not known to
+// keep them apart. The text names it.
 func SymbolicBatch(m *onnx.Model) (*onnx.Model, error) {
 	clean, err := Clean(m)
 	if err != nil {
@@ -44,7 +47,8 @@ func SymbolicBatch(m *onnx.Model) (*onnx.Model, error) {
 	return b.finish()
 }
 
-// batchError says why the batch dimension stays as it is. It is ErrNothing, whose text would mislead here.
+// batchError is the reason why the batch dimension cannot change. It counts as ErrNothing, whose
+// text would be misleading here.
 type batchError string
 
 func (e batchError) Error() string {
@@ -55,8 +59,8 @@ func (e batchError) Unwrap() error { return ErrNothing }
 
 func noBatch(format string, a ...any) error { return batchError(fmt.Sprintf(format, a...)) }
 
-// batchOf returns the fixed first dimension that the inputs share, and a name for it: that of inputs whose first dimension is
-// symbolic already, or a new one.
+// batchOf returns the fixed first dimension that the inputs share, and a name for it. The name
+// comes from an input whose first dimension is symbolic already, or is new.
 func batchOf(m *onnx.Model) (size int64, symbol string, err error) {
 	taken := names{}
 	for _, v := range slices.Concat(m.Inputs(), m.Outputs()) {
@@ -89,23 +93,25 @@ func batchOf(m *onnx.Model) (size int64, symbol string, err error) {
 	return size, symbol, nil
 }
 
-// lane is where the batch lies in a value: along an axis, whose size is the batch's times inner, one row's elements next to
-// each other.
+// lane is the position of the batch in a value: an axis. The size of that axis is the batch size
+// times inner, and the elements of one row are adjacent.
 type lane struct {
 	axis  int
 	inner int64
 }
 
-// batcher follows the batch through a graph.
+// batcher follows the batch dimension through a graph.
 type batcher struct {
 	*editor
-	infos   map[string]shapes.Info
-	size    int64           // of the batch, as the file has it
-	lanes   map[string]lane // of the values that depend on the batch
-	vectors map[string]int  // of the values that hold the shape of such a value: which element is the size of the batch
+	infos map[string]shapes.Info
+	size  int64           // of the batch, in the file
+	lanes map[string]lane // of the values that depend on the batch
+	// vectors: for values that hold the shape of such a value: the index of the batch size
+	vectors map[string]int
 }
 
-// declare gives the dimension its name. What the file says of values on the way is of the old batch, and goes.
+// declare names the dimension. It removes the file's shapes of intermediate values, since they have
+// the old batch size.
 func (b *batcher) declare(symbol string) {
 	g := b.proto.Graph
 	for _, list := range [][]*onnxpb.ValueInfoProto{g.Input, g.Output} {
@@ -119,7 +125,7 @@ func (b *batcher) declare(symbol string) {
 	})
 }
 
-// withFirstSymbol copies the description of a value with a symbol as the first dimension.
+// withFirstSymbol copies the description of a value, with a symbol as its first dimension.
 func withFirstSymbol(v *onnxpb.ValueInfoProto, symbol string) *onnxpb.ValueInfoProto {
 	v = retyped(v, onnx.DataType(v.GetType().GetTensorType().GetElemType()))
 	tensor := v.GetType().GetTensorType()
@@ -129,7 +135,7 @@ func withFirstSymbol(v *onnxpb.ValueInfoProto, symbol string) *onnxpb.ValueInfoP
 	return v
 }
 
-// pass writes a node and finds the batch in its outputs.
+// pass writes a node, and finds the batch in its outputs.
 func (b *batcher) pass(node *onnxpb.NodeProto) error {
 	if !b.depends(node) {
 		b.keep(node)
@@ -191,7 +197,7 @@ func (b *batcher) refuse(node *onnxpb.NodeProto, format string, a ...any) error 
 	return noBatch("the node %q (%s) %s", node.GetName(), node.GetOpType(), fmt.Sprintf(format, a...))
 }
 
-// rank returns the number of dimensions of the i-th input, -1 when it is not known.
+// rank returns the number of dimensions of the i-th input, and -1 if it is unknown.
 func (b *batcher) rank(node *onnxpb.NodeProto, i int) int {
 	if i >= len(node.GetInput()) {
 		return -1
@@ -203,7 +209,7 @@ func (b *batcher) rank(node *onnxpb.NodeProto, i int) int {
 	return len(info.Shape)
 }
 
-// batched returns the batch in the i-th input.
+// batched returns the position of the batch in the i-th input.
 func (b *batcher) batched(node *onnxpb.NodeProto, i int) (lane, bool) {
 	if i >= len(node.GetInput()) {
 		return lane{}, false
@@ -212,7 +218,8 @@ func (b *batcher) batched(node *onnxpb.NodeProto, i int) (lane, bool) {
 	return l, ok
 }
 
-// onlyFirst makes sure that no input but the first depends on the batch, and returns where the first has it.
+// onlyFirst checks that only the first input depends on the batch. It returns the batch's position
+// there.
 func (b *batcher) onlyFirst(node *onnxpb.NodeProto) (lane, error) {
 	for i := 1; i < len(node.GetInput()); i++ {
 		if _, ok := b.batched(node, i); ok {
@@ -223,7 +230,7 @@ func (b *batcher) onlyFirst(node *onnxpb.NodeProto) (lane, error) {
 	return l, nil
 }
 
-// fixed returns the whole numbers of an attribute, or of an input that is a constant; ok is false when it is neither.
+// fixed returns the integers of an attribute, or of a constant input. ok is false if it is neither.
 func (b *batcher) fixed(node *onnxpb.NodeProto, i int, attribute string) (list []int64, ok bool) {
 	if a := onnx.Attribute(node, attribute); a != nil {
 		return a.GetInts(), true
@@ -238,7 +245,7 @@ func (b *batcher) fixed(node *onnxpb.NodeProto, i int, attribute string) (list [
 	return b.wholes(t)
 }
 
-// setInput copies a node with another input.
+// setInput copies a node and replaces an input.
 func setInput(node *onnxpb.NodeProto, i int, value string) *onnxpb.NodeProto {
 	node = shallow(node)
 	node.Input = slices.Clone(node.GetInput())
@@ -246,17 +253,17 @@ func setInput(node *onnxpb.NodeProto, i int, value string) *onnxpb.NodeProto {
 	return node
 }
 
-// setSizes copies a node with another constant as its second input, the sizes of a shape.
+// setSizes copies a node and replaces its second input by a constant with the sizes of a shape.
 func (b *batcher) setSizes(node *onnxpb.NodeProto, sizes []int64) *onnxpb.NodeProto {
 	name := b.constant(node.GetName()+"_shape", onnx.Int64, int64Bytes(sizes), int64(len(sizes)))
 	node = setInput(node, 1, name)
 	node.Attribute = slices.DeleteFunc(slices.Clone(node.GetAttribute()), func(a *onnxpb.AttributeProto) bool {
-		return a.GetName() == "allowzero" // the sizes are written out
+		return a.GetName() == "allowzero" // the sizes have no zeros
 	})
 	return node
 }
 
-// integer returns an attribute, or the value that it has when it is absent.
+// integer returns an attribute, or the default if it is absent.
 func integer(node *onnxpb.NodeProto, name string, absent int64) int64 {
 	if a := onnx.Attribute(node, name); a != nil {
 		return a.GetI()

@@ -12,12 +12,13 @@ import (
 	"tuner/model/onnx/rewrite"
 )
 
-// The samples, fixed to a batch of 1 or 2 and made free again, compute for three rows what the fixed ones do for each alone.
+// The sample models are fixed to a batch of 1 or 2, and then made symbolic again. The result for
+// three rows equals the results of the fixed models for single rows.
 func TestSymbolicBatchComputesTheSame(t *testing.T) {
 	t.Parallel()
 	orttest.Runtime(t)
 	models := samples()
-	delete(models, "constant_time") // its loop takes the batch in
+	delete(models, "constant_time") // its loop takes the batch as input
 	for name, m := range models {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -32,7 +33,7 @@ func TestSymbolicBatchComputesTheSame(t *testing.T) {
 	}
 }
 
-// What an export without dynamic axes left in the file is adapted as well.
+// Constants with the fixed batch size, as in an export without dynamic axes, are adapted too.
 func TestSymbolicBatchOfFixedExport(t *testing.T) {
 	t.Parallel()
 	orttest.Runtime(t)
@@ -41,7 +42,8 @@ func TestSymbolicBatchOfFixedExport(t *testing.T) {
 	compareRows(t, attention(1), free)
 }
 
-// Operators that move the batch, or work beside it, do for three rows what they do for one.
+// For operators that move the batch or work along other dimensions, three rows give the same
+// results as single rows.
 func TestSymbolicBatchFollows(t *testing.T) {
 	t.Parallel()
 	orttest.Runtime(t)
@@ -99,7 +101,7 @@ func TestSymbolicBatchFollows(t *testing.T) {
 	})
 }
 
-// flatRows makes a model x FLOAT[size, 3, 4] → y FLOAT[size, …]; list makes a constant.
+// flatRows makes a model x FLOAT[size, 3, 4] → y FLOAT[size, …]. list makes a constant.
 func flatRows(size int64, make func(g *build.Graph, x string, list func(...int64) string) string) *onnx.Model {
 	g := build.NewGraph("rows")
 	x := g.Input("x", onnx.Float, onnx.Fixed(size), onnx.Fixed(3), onnx.Fixed(4))
@@ -121,7 +123,8 @@ func mustFree(t *testing.T, m *onnx.Model) *onnx.Model {
 	return free
 }
 
-// attention is self-attention over x FLOAT[batch, 5, 8] with two heads whose targets repeat the batch, heads joined with it.
+// attention makes a self-attention over x FLOAT[batch, 5, 8] with two heads. Its reshape targets
+// repeat the batch size, also with the heads merged into it.
 func attention(batch int64) *onnx.Model {
 	g := build.NewGraph("attention")
 	x := g.Input("x", onnx.Float, onnx.Fixed(batch), onnx.Fixed(5), onnx.Fixed(8))
@@ -137,7 +140,7 @@ func attention(batch int64) *onnx.Model {
 	return g.Model()
 }
 
-// compareRows runs three rows through free at once, and each alone through one.
+// compareRows compares a batch of three rows in free with each row in one.
 func compareRows(t *testing.T, one, free *onnx.Model) {
 	t.Helper()
 	const batch = 3
@@ -154,7 +157,7 @@ func compareRows(t *testing.T, one, free *onnx.Model) {
 		}
 		for output, want := range infer(t, alone, row) {
 			got := together[output][i*len(want) : (i+1)*len(want)]
-			for k := range want { // products of other sizes add in another order
+			for k := range want { // matrix products of other sizes sum in another order
 				if d := math.Abs(float64(want[k] - got[k])); d > 1e-4*math.Max(1, math.Abs(float64(want[k]))) {
 					t.Fatalf("%s, row %d, element %d: %v alone, %v in the batch", output, i, k, want[k], got[k])
 				}

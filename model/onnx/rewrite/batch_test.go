@@ -15,7 +15,8 @@ import (
 	"tuner/model/onnx/rewrite"
 )
 
-// fixedTo fixes the first dimension of all inputs and outputs, as an export without dynamic axes has it.
+// fixedTo fixes the first dimension of all inputs and outputs, as in an export without dynamic
+// axes.
 func fixedTo(m *onnx.Model, size int64) *onnx.Model {
 	return changed(m, func(p *onnxpb.ModelProto) {
 		for _, v := range slices.Concat(p.Graph.Input, p.Graph.Output) {
@@ -24,7 +25,7 @@ func fixedTo(m *onnx.Model, size int64) *onnx.Model {
 	})
 }
 
-// rows makes a model x FLOAT[2, 3, 4] → y, fixed to a batch of 2.
+// rows makes a model x FLOAT[2, 3, 4] → y, with the fixed batch size 2.
 func rows(make func(g *build.Graph, x string) string) *onnx.Model {
 	g := build.NewGraph("rows")
 	x := g.Input("x", onnx.Float, onnx.Fixed(2), onnx.Fixed(3), onnx.Fixed(4))
@@ -35,7 +36,7 @@ func rows(make func(g *build.Graph, x string) string) *onnx.Model {
 	})
 }
 
-// firstDims writes the first dimension of each input and output.
+// firstDims returns the first dimension of each input and output as text.
 func firstDims(m *onnx.Model) []string {
 	var dims []string
 	for _, v := range slices.Concat(m.Inputs(), m.Outputs()) {
@@ -66,7 +67,8 @@ func TestSymbolicBatch(t *testing.T) {
 	}
 }
 
-// An input that is symbolic already gives its name to the others; a name that another dimension has is not taken.
+// An input that is symbolic already gives its symbol to the others. A symbol of another dimension
+// is not used.
 func TestSymbolicBatchNames(t *testing.T) {
 	t.Parallel()
 	m := fixedTo(build.Simple(), 4)
@@ -89,7 +91,8 @@ func TestSymbolicBatchNames(t *testing.T) {
 	}
 }
 
-// Constants that repeat the batch are adapted: the rest of the target is written out, since -1 can stand in one place only.
+// Constants with the batch size are adapted. The other sizes of the target are written out, since
+// -1 may occur only once.
 func TestSymbolicBatchAdapts(t *testing.T) {
 	t.Parallel()
 	check := func(name string, want []int64, make func(g *build.Graph, x string) string) {
@@ -135,7 +138,7 @@ func reshapeTo(g *build.Graph, x, name string, sizes ...int64) string {
 	return g.Node("Reshape", []string{x, g.Int64s(name, sizes, int64(len(sizes)))})
 }
 
-// checkRefused expects an ErrNothing of that text.
+// checkRefused expects an ErrNothing with that text.
 func checkRefused(t *testing.T, want string, m *onnx.Model) {
 	t.Helper()
 	t.Run(want, func(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"tuner/model/onnx/onnxpb"
 )
 
-// move follows the batch through operators that move elements, or work along one axis.
+// move follows the batch through operators that move elements, or that work along one axis.
 func (b *batcher) move(node *onnxpb.NodeProto, op string) (lane, error) {
 	l, err := b.onlyFirst(node)
 	if err != nil {
@@ -96,7 +96,8 @@ func (b *batcher) unsqueezed(node *onnxpb.NodeProto, l lane, rank int) (lane, er
 	return lane{}, b.refuse(node, "inserts dimensions twice")
 }
 
-// flattened is a matrix; the batch is the outer part of its rows.
+// flattened returns the batch's position in a flattened value. The value is a matrix, and the batch
+// is the outer part of its rows.
 func (b *batcher) flattened(node *onnxpb.NodeProto, l lane) (lane, error) {
 	axis := integer(node, "axis", 1)
 	shape := b.infos[node.GetInput()[0]].Shape
@@ -115,12 +116,12 @@ func (b *batcher) flattened(node *onnxpb.NodeProto, l lane) (lane, error) {
 	return l, nil
 }
 
-// sliced cuts other dimensions than the batch, or all of it.
+// sliced follows the batch through a Slice that cuts other dimensions, or keeps the whole batch.
 func (b *batcher) sliced(node *onnxpb.NodeProto, l lane, rank int) (lane, error) {
 	starts, okStarts := b.fixed(node, 1, "starts")
 	ends, okEnds := b.fixed(node, 2, "ends")
 	axes, okAxes := b.fixed(node, 3, "axes")
-	if !okAxes { // without axes, the first ones; an input that is not constant names them
+	if !okAxes { // without axes, the first ones; if the axes input is not constant, they are unknown
 		if len(node.GetInput()) > 3 && node.GetInput()[3] != "" {
 			return lane{}, b.refuse(node, "cuts along axes that the graph computes")
 		}
@@ -143,7 +144,7 @@ func (b *batcher) sliced(node *onnxpb.NodeProto, l lane, rank int) (lane, error)
 	return l, nil
 }
 
-// stepped reports whether a Slice leaves out elements along its i-th axis.
+// stepped reports whether a Slice skips elements along its i-th axis.
 func (b *batcher) stepped(node *onnxpb.NodeProto, i int) bool {
 	if len(node.GetInput()) < 5 || node.GetInput()[4] == "" {
 		return false
@@ -152,7 +153,8 @@ func (b *batcher) stepped(node *onnxpb.NodeProto, i int) bool {
 	return !ok || i >= len(steps) || steps[i] != 1
 }
 
-// reshape finds the batch among the new dimensions, and writes -1 there when the target repeats its size.
+// reshape finds the batch among the new dimensions. If the target has its size, reshape replaces it
+// by -1.
 func (b *batcher) reshape(node *onnxpb.NodeProto) (*onnxpb.NodeProto, lane, error) {
 	in, err := b.onlyFirst(node)
 	if err != nil {
@@ -168,7 +170,7 @@ func (b *batcher) reshape(node *onnxpb.NodeProto) (*onnxpb.NodeProto, lane, erro
 		return nil, lane{}, b.refuse(node, "mixes the batch with the dimensions before it, or with some that are not fixed")
 	}
 	isCopy := func(i int) bool { return target[i] == 0 && integer(node, "allowzero", 0) == 0 }
-	copied := in.axis < len(target) && isCopy(in.axis) // the target copies the batch
+	copied := in.axis < len(target) && isCopy(in.axis) // the target copies the batch dimension
 	if copied && out == in || target[out.axis] == -1 && (!copied || out.axis == in.axis) {
 		return node, out, nil
 	}
@@ -186,8 +188,9 @@ func (b *batcher) reshape(node *onnxpb.NodeProto) (*onnxpb.NodeProto, lane, erro
 	return b.setSizes(node, sizes), out, nil
 }
 
-// newLane finds the batch after a reshape: the axis before which there are as many elements as before the batch, and of which a
-// row has as many as before. Sizes that are not fixed may stand on neither side of it.
+// newLane finds the batch after a reshape. It is the axis that has as many elements before it as
+// the batch had, with rows of the same number of elements. Open sizes must not stand on either side
+// of it.
 func (b *batcher) newLane(from, to []onnx.Dim, in lane) (lane, bool) {
 	outer, ok := elements(from[:in.axis])
 	total, okRest := elements(from[in.axis+1:])
@@ -217,7 +220,7 @@ func (b *batcher) newLane(from, to []onnx.Dim, in lane) (lane, bool) {
 	return lane{}, false
 }
 
-// elements multiplies sizes; ok is false when one is not fixed.
+// elements multiplies sizes. ok is false if one is open.
 func elements(dims []onnx.Dim) (int64, bool) {
 	n := int64(1)
 	for _, d := range dims {
@@ -229,7 +232,7 @@ func elements(dims []onnx.Dim) (int64, bool) {
 	return n, true
 }
 
-// expand writes a 1 where the target repeats the size of the batch: a 1 keeps the size that is there.
+// expand replaces the batch size in the target by 1, which keeps the existing size.
 func (b *batcher) expand(node *onnxpb.NodeProto) (*onnxpb.NodeProto, lane, error) {
 	in, err := b.onlyFirst(node)
 	if err != nil {
@@ -253,7 +256,7 @@ func (b *batcher) expand(node *onnxpb.NodeProto) (*onnxpb.NodeProto, lane, error
 	return b.setSizes(node, sizes), out, nil
 }
 
-// measure notes that a value is the shape of one with the batch.
+// measure records that a value is the shape of a value with the batch.
 func (b *batcher) measure(node *onnxpb.NodeProto) error {
 	l, _ := b.batched(node, 0)
 	if slices.ContainsFunc([]string{"start", "end"}, func(a string) bool { return onnx.Attribute(node, a) != nil }) {
@@ -263,7 +266,7 @@ func (b *batcher) measure(node *onnxpb.NodeProto) error {
 	return nil
 }
 
-// count follows a shape in which the k-th element is the size of the batch: other elements may be picked.
+// count follows a shape whose k-th element is the batch size. Its other elements may be selected.
 func (b *batcher) count(node *onnxpb.NodeProto, k int) error {
 	computes := func() error { return b.refuse(node, "computes with the size of the batch") }
 	if _, first := b.vectors[node.GetInput()[0]]; !first {
@@ -305,7 +308,8 @@ func (b *batcher) count(node *onnxpb.NodeProto, k int) error {
 	}
 }
 
-// wholes returns the elements of a constant of INT32 or INT64; ok is false for another type, or when it cannot be read.
+// wholes returns the elements of a constant of INT32 or INT64. ok is false for other types, and if
+// it cannot be read.
 func (b *batcher) wholes(t *onnxpb.TensorProto) (list []int64, ok bool) {
 	raw, err := b.Data(t)
 	if err != nil {

@@ -5,7 +5,8 @@ import (
 	"tuner/model/onnx/onnxpb"
 )
 
-// flow returns where the batch lies in the outputs of a node that computes each row for itself.
+// flow returns the position of the batch in the outputs of a node that computes each row
+// separately.
 func (b *batcher) flow(node *onnxpb.NodeProto, op string) (lane, error) {
 	switch op {
 	case "Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Cast", "Ceil", "Celu", "Clip", "Cos", "Cosh", "DequantizeLinear",
@@ -39,8 +40,8 @@ func (b *batcher) flow(node *onnxpb.NodeProto, op string) (lane, error) {
 	}
 }
 
-// align follows the batch through a broadcast: it must lie at the same place, counted from the right, in all that have it, and
-// the others must have nothing, or a 1, there.
+// align follows the batch through a broadcast. Counted from the right, it must have the same
+// position in all inputs that have it. The other inputs must have nothing, or size 1, there.
 func (b *batcher) align(node *onnxpb.NodeProto) (lane, error) {
 	rank, right := 0, -1
 	var found lane
@@ -71,7 +72,7 @@ func (b *batcher) align(node *onnxpb.NodeProto) (lane, error) {
 	return lane{rank - right, found.inner}, nil
 }
 
-// leading is for operators whose first dimension is the batch by definition.
+// leading handles operators whose first dimension is the batch by definition.
 func (b *batcher) leading(node *onnxpb.NodeProto) (lane, error) {
 	l, err := b.onlyFirst(node)
 	if err == nil && l != (lane{0, 1}) {
@@ -83,7 +84,7 @@ func (b *batcher) leading(node *onnxpb.NodeProto) (lane, error) {
 	return l, err
 }
 
-// matMul follows the batch as rows of the left side, or through the outer dimensions of both.
+// matMul follows the batch in the rows of the left side, or in the outer dimensions of both sides.
 func (b *batcher) matMul(node *onnxpb.NodeProto) (lane, error) {
 	left, ok := b.batched(node, 0)
 	if _, right := b.batched(node, 1); ok && !right {
@@ -102,7 +103,7 @@ func (b *batcher) matMul(node *onnxpb.NodeProto) (lane, error) {
 	return l, nil
 }
 
-// gemm follows the batch as rows of the left side.
+// gemm follows the batch in the rows of the left side.
 func (b *batcher) gemm(node *onnxpb.NodeProto) (lane, error) {
 	l, err := b.onlyFirst(node)
 	if err != nil {
@@ -117,7 +118,8 @@ func (b *batcher) gemm(node *onnxpb.NodeProto) (lane, error) {
 	return l, nil
 }
 
-// normalise is for operators that scale along an axis, or along all from it on (before opset 13, and in LayerNormalization).
+// normalise handles operators that scale along one axis, or along all axes from it on (before opset
+// 13, and LayerNormalization).
 func (b *batcher) normalise(node *onnxpb.NodeProto) (lane, error) {
 	l, err := b.onlyFirst(node)
 	if err != nil {
@@ -139,7 +141,7 @@ func (b *batcher) normalise(node *onnxpb.NodeProto) (lane, error) {
 	return l, nil
 }
 
-// reduce follows the batch past the axes that go.
+// reduce follows the batch through the reduction of other axes.
 func (b *batcher) reduce(node *onnxpb.NodeProto) (lane, error) {
 	l, err := b.onlyFirst(node)
 	if err != nil {
@@ -155,7 +157,7 @@ func (b *batcher) reduce(node *onnxpb.NodeProto) (lane, error) {
 	return b.without(node, l, axes, integer(node, "keepdims", 1) == 0)
 }
 
-// without follows the batch past axes that are joined, and removed or not.
+// without follows the batch through the reduction of other axes, which are removed or kept.
 func (b *batcher) without(node *onnxpb.NodeProto, l lane, axes []int64, removed bool) (lane, error) {
 	before := 0
 	for _, axis := range axes {
@@ -175,7 +177,8 @@ func (b *batcher) without(node *onnxpb.NodeProto, l lane, axes []int64, removed 
 	return l, nil
 }
 
-// concat joins values that all have the batch, along another axis.
+// concat follows the batch through a concatenation along another axis. All inputs must have the
+// batch.
 func (b *batcher) concat(node *onnxpb.NodeProto) (lane, error) {
 	first, _ := b.batched(node, 0)
 	for i, name := range node.GetInput() {
@@ -186,7 +189,7 @@ func (b *batcher) concat(node *onnxpb.NodeProto) (lane, error) {
 	return b.without(node, first, []int64{integer(node, "axis", 1)}, false)
 }
 
-// gather looks up rows' indices in a table, or picks from dimensions other than the batch.
+// gather looks up indices in a table, or selects from dimensions other than the batch.
 func (b *batcher) gather(node *onnxpb.NodeProto) (lane, error) {
 	axis := integer(node, "axis", 0)
 	if axis < 0 {
@@ -208,8 +211,8 @@ func (b *batcher) gather(node *onnxpb.NodeProto) (lane, error) {
 	return data, nil
 }
 
-// recur is for recurrent networks: [sequence, batch, …], or with layout 1 [batch, sequence, …]. States at the start must have the
-// batch too.
+// recur handles recurrent networks: [sequence, batch, …], or with layout 1 [batch, sequence, …].
+// Initial states must have the batch too.
 func (b *batcher) recur(node *onnxpb.NodeProto) error {
 	axis := 1
 	if integer(node, "layout", 0) != 0 {

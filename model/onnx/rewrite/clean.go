@@ -13,11 +13,18 @@ import (
 	"tuner/model/onnx/onnxpb"
 )
 
-// Clean returns a model that computes the same and is simpler to work on; every other rewrite starts from it. In the main graph
-// each node has a name of its own (a new one is made of operator and first output), a constant is an initializer rather than a
-// Constant node, and what no output needs is gone. Initializers are no longer inputs with a default, which a server could not
-// set anyway; the format's version is raised to 4, the first that allows it. Subgraphs stay as they are. The tensors are
-// shared with m. Cleaning a clean model changes nothing.
+// Clean returns a model that computes the same and is easier to rewrite. Every other rewrite starts
+// from it.
+//
+// In the main graph:
+//
+//   - each node has a unique name (a new one consists of operator and first output),
+//   - constants are initializers rather than Constant nodes,
+//   - nodes and constants that no output needs are removed.
+//
+// Initializers are no longer inputs with defaults, which a server could not set anyway. For this
+// the format version is raised to 4, the first that allows it. Subgraphs do not change. The tensors
+// are shared with m. Cleaning a clean model changes nothing.
 func Clean(m *onnx.Model) (*onnx.Model, error) {
 	p := draft(m.Proto())
 	dropDefaults(p)
@@ -27,8 +34,9 @@ func Clean(m *onnx.Model) (*onnx.Model, error) {
 	return m.Replace(p)
 }
 
-// draft copies a model so that the lists of its main graph can be changed. Their elements are shared with p: they are replaced,
-// never changed. (A deep copy would double the memory of a large model.)
+// draft copies a model so that the lists of its main graph can be changed. The elements are shared
+// with p: they may be replaced, but not changed. A deep copy would double the memory of a large
+// model.
 func draft(p *onnxpb.ModelProto) *onnxpb.ModelProto {
 	d := shallow(p)
 	g := shallow(p.GetGraph())
@@ -42,7 +50,7 @@ func draft(p *onnxpb.ModelProto) *onnxpb.ModelProto {
 	return d
 }
 
-// shallow copies a message; what its fields refer to is shared.
+// shallow copies a message. Its fields share their values with the original.
 func shallow[M proto.Message](src M) M {
 	dst := src.ProtoReflect().New()
 	src.ProtoReflect().Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
@@ -53,7 +61,7 @@ func shallow[M proto.Message](src M) M {
 	return dst.Interface().(M)
 }
 
-// dropDefaults removes the inputs that are initializers too.
+// dropDefaults removes the inputs that are also initializers.
 func dropDefaults(p *onnxpb.ModelProto) {
 	g := p.GetGraph()
 	constant := map[string]bool{}
@@ -64,13 +72,13 @@ func dropDefaults(p *onnxpb.ModelProto) {
 		constant[t.GetValues().GetName()] = true
 	}
 	g.Input = slices.DeleteFunc(g.Input, func(v *onnxpb.ValueInfoProto) bool { return constant[v.GetName()] })
-	const separate = 4 // before this version of the format, every initializer had to be an input
+	const separate = 4 // in earlier format versions, every initializer had to be an input
 	if p.GetIrVersion() < separate {
 		p.IrVersion = proto.Int64(separate)
 	}
 }
 
-// liftConstants turns Constant nodes into initializers, but for those that are an output of the graph.
+// liftConstants turns Constant nodes into initializers, unless the graph outputs them.
 func liftConstants(g *onnxpb.GraphProto) {
 	outputs := map[string]bool{}
 	for _, v := range g.GetOutput() {
@@ -86,7 +94,8 @@ func liftConstants(g *onnxpb.GraphProto) {
 	})
 }
 
-// constantTensor returns the value of a Constant node, named as its output; nil for other nodes and for sparse values.
+// constantTensor returns the value of a Constant node, with the name of its output. It returns nil
+// for other nodes and for sparse values.
 func constantTensor(node *onnxpb.NodeProto) *onnxpb.TensorProto {
 	if !isOp(node, "Constant") || len(node.GetOutput()) != 1 || len(node.GetAttribute()) != 1 {
 		return nil
@@ -119,7 +128,7 @@ func constantTensor(node *onnxpb.NodeProto) *onnxpb.TensorProto {
 	return t
 }
 
-// newTensor makes a constant of raw little-endian bytes, nil for strings.
+// newTensor makes a constant from raw little-endian bytes; nil for strings.
 func newTensor(t onnx.DataType, raw []byte, dims ...int64) *onnxpb.TensorProto {
 	return &onnxpb.TensorProto{DataType: proto.Int32(int32(t)), Dims: dims, RawData: raw}
 }
@@ -140,7 +149,7 @@ func int64Bytes(values []int64) []byte {
 	return raw
 }
 
-// nameNodes gives a name to each node that has none, and a new one to each whose name an earlier node has.
+// nameNodes names nodes that have no name, and renames those with the name of an earlier node.
 func nameNodes(g *onnxpb.GraphProto) {
 	used := names{}
 	var nameless []int
@@ -174,7 +183,8 @@ func firstName(list []string) string {
 // names is a set of names in use.
 type names map[string]bool
 
-// fresh returns the base itself, or the base with the first number that makes it new, and adds it to the set.
+// fresh returns the base, or the base with the lowest number that makes it unique. It adds the
+// result to the set.
 func (n names) fresh(base string) string {
 	name := base
 	for i := 2; n[name]; i++ {
@@ -184,7 +194,7 @@ func (n names) fresh(base string) string {
 	return name
 }
 
-// sweep removes from a graph what none of its outputs needs. The order of the nodes does not matter.
+// sweep removes the parts of a graph that no output needs. The order of the nodes does not matter.
 func sweep(g *onnxpb.GraphProto) {
 	producers := map[string]*onnxpb.NodeProto{}
 	for _, node := range g.GetNode() {
@@ -212,7 +222,7 @@ func sweep(g *onnxpb.GraphProto) {
 		}
 		running[node] = true
 		eachUsed(node, need)
-		for _, name := range node.GetOutput() { // all that a running node makes may be described
+		for _, name := range node.GetOutput() { // all outputs of a remaining node may be described
 			alive[name] = true
 		}
 	}
@@ -223,8 +233,9 @@ func sweep(g *onnxpb.GraphProto) {
 	g.ValueInfo = slices.DeleteFunc(g.ValueInfo, func(v *onnxpb.ValueInfoProto) bool { return !alive[v.GetName()] })
 }
 
-// eachUsed calls visit for every value that a node or its subgraphs use. Those that a subgraph makes itself are among them:
-// ONNX gives them names of their own, so they are taken for no other value.
+// eachUsed calls visit for every value that a node or its subgraphs use. This includes values that
+// a subgraph defines itself. ONNX gives these unique names, so they cannot be mistaken for other
+// values.
 func eachUsed(node *onnxpb.NodeProto, visit func(string)) {
 	for _, name := range node.GetInput() {
 		visit(name)

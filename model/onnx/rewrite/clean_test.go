@@ -14,7 +14,7 @@ import (
 	"tuner/model/onnx/rewrite"
 )
 
-// changed returns a model like m but for what change does to it.
+// changed returns a modified copy of m.
 func changed(m *onnx.Model, change func(*onnxpb.ModelProto)) *onnx.Model {
 	p := proto.Clone(m.Proto()).(*onnxpb.ModelProto)
 	change(p)
@@ -166,7 +166,8 @@ func TestCleanNamesNodes(t *testing.T) {
 			p.Graph.Node[i].Name = proto.String(name)
 		}
 	})
-	// The second node is nameless, and the name that would be made of its operator and output is another's.
+	// The second node has no name, and another node already has the name that would be made of its
+	// operator and output.
 	if diff := cmp.Diff([]string{"same", "Relu_Relu_1_2", "same_2", "Relu_Relu_1"}, nodeNames(clean(t, m))); diff != "" {
 		t.Errorf("names (-want +got):\n%s", diff)
 	}
@@ -196,7 +197,7 @@ func TestCleanSweeps(t *testing.T) {
 	}
 }
 
-// A loop's body uses a value of the graph around it, which is needed nowhere else.
+// A loop's body uses a value of the outer graph that nothing else needs.
 func TestCleanKeepsWhatSubgraphsUse(t *testing.T) {
 	t.Parallel()
 	g := build.NewGraph("captured")
@@ -232,7 +233,7 @@ func TestCleanDropsDefaults(t *testing.T) {
 	}
 }
 
-// samples are the models of package build that a server can take.
+// samples returns the models of package build that a server accepts.
 func samples() map[string]*onnx.Model {
 	return map[string]*onnx.Model{
 		"simple": build.Simple(), "mlp": build.MLP(), "cnn": build.CNN(0), "bertsquad": build.BertSquadLike(),

@@ -1,7 +1,10 @@
-// Package rewrite makes of a model another one that computes the same in other numbers: 8-bit integers, 16-bit floats, another
-// batch dimension. It stands between the model file and the variants that are served: functions from model to model, without
-// files, clock or randomness, that give the same bytes for the same model every time. A source is never changed. It refuses to
-// judge what it makes: whether a variant is accurate and fast enough is measured by those who serve it.
+// Package rewrite converts models into models that compute the same in other numbers or shapes:
+// 8-bit integers, 16-bit floats, another batch dimension. It stands between the model file and the
+// variants that are served.
+//
+// Its functions take a model and return a model, without files, clock or randomness. The same model
+// always gives the same bytes. A source is never changed. The package does not judge its results:
+// other packages measure whether a variant is accurate and fast enough.
 package rewrite
 
 import (
@@ -12,27 +15,29 @@ import (
 	"tuner/model/onnx/onnxpb"
 )
 
-// ErrNothing says that a model has nothing that the rewrite could change; the text around it says why.
+// ErrNothing means that the rewrite cannot change anything in the model. The text around it has the
+// reason.
 var ErrNothing = errors.New("there is nothing to rewrite")
 
-// Summary says what a rewrite did, in the order of the graph.
+// Summary describes a rewrite, in the order of the graph.
 type Summary struct {
-	Converted []string // names of nodes
+	Converted []string // node names
 	Kept      []Kept
-	Notes     []string // what people should know about the model, in sentences
+	Notes     []string // remarks about the model for people, in sentences
 }
 
-// Kept is a candidate that stays as it was.
+// Kept is a candidate that was not converted.
 type Kept struct{ Node, Op, Reason string }
 
-// keptOnRequest is the reason of nodes that the caller wants to stay.
+// keptOnRequest is the reason for nodes that the caller keeps.
 const keptOnRequest = "kept on request"
 
 func nothing(target, reason string) error {
 	return fmt.Errorf("cannot convert the model to %s: %w: %s", target, ErrNothing, reason)
 }
 
-// checkKeep makes sure that the nodes that shall stay exist in the clean model m: a misspelt name would be converted silently.
+// checkKeep checks that the nodes to keep exist in the clean model m. A misspelt name would
+// otherwise be ignored.
 func checkKeep(m *onnx.Model, target string, keep []string) error {
 	known := map[string]bool{}
 	for _, node := range m.Nodes() {
@@ -50,7 +55,8 @@ func checkKeep(m *onnx.Model, target string, keep []string) error {
 	return nil
 }
 
-// checkOpset refuses a model whose operator set is older than least, the first that has what the rewrite writes.
+// checkOpset refuses a model whose operator set is older than least, the first one with the
+// operators of the rewrite.
 func checkOpset(m *onnx.Model, target string, least int64) error {
 	if got := m.Opset(""); got < least {
 		return fmt.Errorf("cannot convert the model to %s: it uses version %d of ONNX's operator set, the operators of %s need %d or newer; "+
@@ -59,7 +65,7 @@ func checkOpset(m *onnx.Model, target string, least int64) error {
 	return nil
 }
 
-// isDefaultDomain reports whether an operator belongs to ONNX's own set.
+// isDefaultDomain reports whether a domain is ONNX's own.
 func isDefaultDomain(domain string) bool { return domain == "" || domain == "ai.onnx" }
 
 // isOp reports whether a node is that operator of ONNX's own set; false for nil.

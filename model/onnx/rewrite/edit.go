@@ -7,12 +7,13 @@ import (
 	"tuner/model/onnx/onnxpb"
 )
 
-// editor writes a new main graph beside a clean model: nodes one after the other, constants, names that nothing else has.
+// editor writes a new main graph next to a clean model: nodes in order, constants, and unique
+// names.
 type editor struct {
-	*onnx.Model // the clean model; its tensors are shared with what is written
+	*onnx.Model // the clean model; the new graph shares its tensors
 	proto       *onnxpb.ModelProto
 	nodes       []*onnxpb.NodeProto
-	used        names // of nodes and values, subgraphs included
+	used        names // names of nodes and values, including subgraphs
 }
 
 func newEditor(clean *onnx.Model) *editor {
@@ -43,24 +44,25 @@ func (e *editor) reserve(g *onnxpb.GraphProto) {
 	}
 }
 
-// keep writes a node of the clean model as it is.
+// keep writes a node of the clean model without changes.
 func (e *editor) keep(node *onnxpb.NodeProto) { e.nodes = append(e.nodes, node) }
 
-// add writes a node of ONNX's own set under the first free name from name on.
+// add writes a node of ONNX's own set. It gets the first free name that begins with name.
 func (e *editor) add(op, name string, inputs, outputs []string, attributes ...*onnxpb.AttributeProto) {
 	e.nodes = append(e.nodes, &onnxpb.NodeProto{
 		Name: proto.String(e.used.fresh(name)), OpType: proto.String(op), Input: inputs, Output: outputs, Attribute: attributes,
 	})
 }
 
-// compute writes a node with one new output, named after the node, and returns that name.
+// compute writes a node with one new output, named after the node. It returns that name.
 func (e *editor) compute(op, name string, inputs []string, attributes ...*onnxpb.AttributeProto) string {
 	output := e.used.fresh(name + "_output")
 	e.add(op, name, inputs, []string{output}, attributes...)
 	return output
 }
 
-// constant writes an initializer under the first free name from name on and returns that name. raw is little-endian.
+// constant writes an initializer and returns its name, the first free one that begins with name.
+// raw is little-endian.
 func (e *editor) constant(name string, t onnx.DataType, raw []byte, dims ...int64) string {
 	tensor := newTensor(t, raw, dims...)
 	tensor.Name = proto.String(e.used.fresh(name))
@@ -68,7 +70,7 @@ func (e *editor) constant(name string, t onnx.DataType, raw []byte, dims ...int6
 	return tensor.GetName()
 }
 
-// output declares a computed value as a further output of the graph.
+// output declares a computed value as an additional output of the graph.
 func (e *editor) output(name string, t onnx.DataType, dims ...int64) {
 	shape := &onnxpb.TensorShapeProto{}
 	for _, d := range dims {
@@ -84,7 +86,7 @@ func (e *editor) output(name string, t onnx.DataType, dims ...int64) {
 	})
 }
 
-// finish returns the model as written, without what nothing needs any more.
+// finish returns the new model, without unused parts.
 func (e *editor) finish() (*onnx.Model, error) {
 	e.proto.Graph.Node = e.nodes
 	sweep(e.proto.Graph)

@@ -12,9 +12,9 @@ import (
 	"tuner/model/onnx/shapes"
 )
 
-// Expose returns m with values of its main graph as further outputs, after its own. Values that are inputs or outputs already are
-// left as they are: who runs the model has them. The error names every value that the model does not compute, or whose type
-// cannot be told.
+// Expose returns m with values of its main graph as additional outputs, after its own. It skips
+// values that are inputs or outputs already. The error names every value that the model does not
+// compute, or whose type is unknown.
 func Expose(m *onnx.Model, values []string) (*onnx.Model, error) {
 	infos, err := shapes.Infer(m)
 	if err != nil {
@@ -46,7 +46,7 @@ func Expose(m *onnx.Model, values []string) (*onnx.Model, error) {
 	return m.Replace(p)
 }
 
-// describe declares a value as what it was inferred to be.
+// describe declares a value with its inferred type and shape.
 func describe(name string, info shapes.Info) *onnxpb.ValueInfoProto {
 	tensor := &onnxpb.TypeProto_Tensor{ElemType: proto.Int32(int32(info.Type))}
 	if info.Ranked {

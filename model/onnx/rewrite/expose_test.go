@@ -23,7 +23,7 @@ func TestExpose(t *testing.T) {
 	for _, v := range exposed.Outputs() {
 		got = append(got, v.String())
 	}
-	// The stride halves the 32 pixels; an input, and what is an output already, come from elsewhere.
+	// The stride halves the 32 pixels. Inputs and existing outputs are not added.
 	if diff := cmp.Diff([]string{"logits FLOAT[batch,10]", "Conv_0 FLOAT[batch,16,16,16]", "Flatten_0 FLOAT[batch,32]"}, got); diff != "" {
 		t.Errorf("outputs (-want +got):\n%s", diff)
 	}

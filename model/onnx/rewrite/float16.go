@@ -11,9 +11,9 @@ import (
 	"tuner/model/onnx/shapes"
 )
 
-// Float16Options says what of a model stays in 32 bits.
+// Float16Options select the parts of a model that stay in 32 bits.
 type Float16Options struct {
-	// KeepIO leaves the types of inputs and outputs as they are, so that the same requests fit.
+	// KeepIO keeps the types of inputs and outputs, so that the same requests are valid.
 	KeepIO bool
 	// BlockOps names operators that stay in fp32; nil means DefaultBlockOps.
 	BlockOps []string
@@ -21,16 +21,20 @@ type Float16Options struct {
 	Keep []string
 }
 
-// float16Target is how messages name what Float16 makes.
+// float16Target is the name of Float16's result in messages.
 const float16Target = "fp16"
 
-// Float16 makes a model compute in 16-bit floating-point numbers: its FLOAT values become FLOAT16, in subgraphs too. What has
-// no 16-bit form stays in fp32 between Casts, and so does what overflows or loses its meaning in 16 bits: sums and the
-// normalisations around them, and arithmetic on whole numbers (positions, sizes). The error wraps ErrNothing when no node can be
-// converted; other errors name a weight that is not a number, or a node that is to be kept and does not exist.
+// Float16 converts a model to 16-bit floating-point numbers. Its FLOAT values become FLOAT16, in
+// subgraphs too.
 //
-// Constants beyond ±65504 (masks of -3.4e38) become ±65504, other than 0 none becomes 0, and values that come from fp32 at run
-// time are cut to ±65504 before the Cast where they could be larger: fp16 would make them infinite, and a sum of them NaN.
+// Some nodes stay in fp32 between Casts: those without a 16-bit form, and those that overflow or
+// lose precision in 16 bits. These are sums and the normalisations around them, and arithmetic on
+// integers (positions, sizes). The error wraps ErrNothing if no node can be converted. Other errors
+// name a weight that is NaN or infinite, or a node in Keep that does not exist.
+//
+// Constants beyond ±65504 (masks of -3.4e38) become ±65504. Only 0 becomes 0. Values that come from
+// fp32 at run time and may be larger are clipped to ±65504 before the Cast. Otherwise they would
+// become infinite in fp16, and a sum of them NaN.
 func Float16(m *onnx.Model, o Float16Options) (*onnx.Model, Summary, error) {
 	clean, err := Clean(m)
 	if err != nil {
@@ -63,9 +67,9 @@ type halver struct {
 	*editor
 	options Float16Options
 	types   shapes.Graphs
-	low     string // the constants to which values are cut, "" while they are not needed
+	low     string // the constants to which values are clipped; "" until they are needed
 	high    string
-	halved  int // nodes that now compute in 16 bits
+	halved  int // number of nodes that now compute in 16 bits
 	summary Summary
 }
 
@@ -78,7 +82,7 @@ func (h *halver) nothingReason() string {
 		len(h.summary.Kept), first.Node, first.Op, first.Reason)
 }
 
-// convertMain converts the main graph, whose inputs and outputs keep their names.
+// convertMain converts the main graph. Its inputs and outputs keep their names.
 func (h *halver) convertMain(g *halfGraph) error {
 	public := onnx.Float16
 	if h.options.KeepIO {
@@ -109,7 +113,7 @@ func (h *halver) convertMain(g *halfGraph) error {
 	return nil
 }
 
-// retyped copies the description of a value with another type of elements.
+// retyped copies the description of a value with another element type.
 func retyped(v *onnxpb.ValueInfoProto, t onnx.DataType) *onnxpb.ValueInfoProto {
 	v = shallow(v)
 	v.Type = shallow(v.GetType())
@@ -122,29 +126,29 @@ func retyped(v *onnxpb.ValueInfoProto, t onnx.DataType) *onnxpb.ValueInfoProto {
 	return v
 }
 
-// halfGraph is a graph on its way to fp16.
+// halfGraph is a graph during the conversion to fp16.
 type halfGraph struct {
 	*halver
 	up        *halfGraph // nil for the main graph
 	proto     *onnxpb.GraphProto
-	path      string // of the nodes around it, for the summary
+	path      string // names of the enclosing nodes, for the summary
 	types     map[string]shapes.Info
 	stays     map[*onnxpb.NodeProto]stay
-	public    map[string]onnx.DataType       // the types that values must have under their own names
-	constants map[string]*onnxpb.TensorProto // of any type
+	public    map[string]onnx.DataType       // required types of values under their own names
+	constants map[string]*onnxpb.TensorProto // of all types
 	forms     map[string]*form               // of the graph's FLOAT values
 	written   []*onnxpb.NodeProto
 }
 
-// form is what became of a FLOAT value.
+// form holds the two forms of a FLOAT value.
 type form struct {
-	half, single string // its names in the two types, "" while it does not exist so
-	cut          bool   // in fp32 it may be larger than fp16 can say
+	half, single string // names of the value in the two types; "" if it does not exist in that type
+	cut          bool   // its fp32 value may exceed fp16's range
 	tensor       *onnxpb.TensorProto
-	made         []*onnxpb.TensorProto // of a constant: what stands for it now
+	made         []*onnxpb.TensorProto // for a constant: the tensors that replace it
 }
 
-// newGraph prepares a graph, whose lists may be changed, but not their elements.
+// newGraph prepares a graph whose lists may be changed, but not their elements.
 func (h *halver) newGraph(up *halfGraph, g *onnxpb.GraphProto) *halfGraph {
 	original := g
 	if up == nil {
@@ -170,7 +174,8 @@ func (h *halver) newGraph(up *halfGraph, g *onnxpb.GraphProto) *halfGraph {
 // isFloat reports whether a value of this graph is FLOAT.
 func (g *halfGraph) isFloat(name string) bool { return g.types[name].Type == onnx.Float }
 
-// typeOf returns the original type of a value of this graph or one around it, 0 when it is not known.
+// typeOf returns the original type of a value of this graph or an enclosing one, and 0 if it is
+// unknown.
 func (g *halfGraph) typeOf(name string) onnx.DataType {
 	for ; g != nil; g = g.up {
 		if info, ok := g.types[name]; ok {
@@ -193,7 +198,7 @@ func (g *halfGraph) find(name string) (*form, *halfGraph) {
 	return nil, nil
 }
 
-// define gives a value that comes in type t its name: its own, unless the graph's surroundings want another type under it.
+// define returns the name for a value of type t: its own, unless that name must have another type.
 func (g *halfGraph) define(name string, t onnx.DataType) string {
 	f := g.forms[name]
 	if f == nil {
@@ -230,8 +235,9 @@ func (f *form) set(t onnx.DataType, name string) {
 	}
 }
 
-// as returns the name of a value in type t, and makes it when it does not exist yet: where the value is defined, so that all
-// who need it share one Cast. A value that was no FLOAT keeps its name.
+// as returns the name of a value in type t. If it does not exist in that type yet, as creates it
+// next to the value's definition, so that all users share one Cast. A value that was not FLOAT
+// keeps its name.
 func (g *halfGraph) as(name string, t onnx.DataType) (string, error) {
 	f, owner := g.find(name)
 	if f == nil {
@@ -267,11 +273,11 @@ func (g *halfGraph) as(name string, t onnx.DataType) (string, error) {
 	return written, nil
 }
 
-// narrow writes the Cast to fp16, after a Clip when the value could be too large.
+// narrow writes the Cast to fp16. If the value may be too large, a Clip comes first.
 func (g *halfGraph) narrow(f *form, written string) {
 	source := f.single
 	if f.cut {
-		const withInputs = 11 // before this opset, the limits of a Clip are attributes
+		const withInputs = 11 // in earlier opsets, the limits of a Clip are attributes
 		cut := g.used.fresh(written + "_cut")
 		if g.Opset("") >= withInputs {
 			g.limits()
@@ -284,7 +290,7 @@ func (g *halfGraph) narrow(f *form, written string) {
 	g.write("Cast", written+"_cast", []string{source}, written, intAttribute("to", int64(onnx.Float16)))
 }
 
-// limits makes the constants that Clip cuts to, in the main graph, where subgraphs see them too.
+// limits makes the constants for Clip in the main graph, which subgraphs can use too.
 func (h *halver) limits() {
 	if h.low == "" {
 		h.low = h.constant("fp16_lowest", onnx.Float, floatBytes([]float32{-maxHalf}))
@@ -303,7 +309,8 @@ func floatAttribute(name string, v float32) *onnxpb.AttributeProto {
 	return &onnxpb.AttributeProto{Name: proto.String(name), Type: onnxpb.AttributeProto_FLOAT.Enum(), F: proto.Float32(v)}
 }
 
-// finish puts what was written into the graph: nodes, constants in their old order, and the types of values.
+// finish stores the results in the graph: nodes, constants in their old order, and the types of
+// values.
 func (g *halfGraph) finish() {
 	g.proto.Node = g.written
 	var constants []*onnxpb.TensorProto

@@ -10,8 +10,8 @@ import (
 	"tuner/model/onnx/rewrite"
 )
 
-// FuzzFloat16AndBatch: whatever graph the file holds, the rewrites do not panic, give the same bytes twice, and find nothing more
-// to do in what they made.
+// For any graph in the file, the rewrites do not panic, and give the same bytes twice. A second
+// rewrite of their result finds nothing to do.
 func FuzzFloat16AndBatch(f *testing.F) {
 	moved := rows(func(g *build.Graph, x string) string {
 		x = g.Node("Unsqueeze", []string{x, g.Int64s("one", []int64{1}, 1)})

@@ -25,7 +25,8 @@ func float16(t *testing.T, m *onnx.Model, o rewrite.Float16Options) (*onnx.Model
 	return half, summary
 }
 
-// Every sample model in fp16 loads, runs, and computes about the same, with inputs and outputs of either type.
+// Every sample model in fp16 loads and runs, and computes about the same, with both types of inputs
+// and outputs.
 func TestFloat16Runs(t *testing.T) {
 	t.Parallel()
 	orttest.Runtime(t)
@@ -41,19 +42,19 @@ func TestFloat16Runs(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				got := infer(t, load(t, half), random(t, half, 3, 1)) // the same numbers, rounded when the input is fp16
+				got := infer(t, load(t, half), random(t, half, 3, 1)) // the same numbers; rounded if the input is fp16
 				checkAgreement(t, want, got, 0.999)
 			}
 		})
 	}
 }
 
-// OpenVINO takes fp16 too.
+// OpenVINO runs fp16 models too.
 func TestOpenVINORunsFloat16(t *testing.T) {
 	t.Parallel()
 	orttest.OpenVINO(t)
 	models := samples()
-	delete(models, "constant_time") // OpenVINO has no Loop, in fp32 either
+	delete(models, "constant_time") // OpenVINO has no Loop in fp32 either
 	for name, m := range models {
 		t.Run(name, func(t *testing.T) {
 			half, _, err := rewrite.Float16(m, rewrite.Float16Options{KeepIO: true})
@@ -71,7 +72,7 @@ func TestOpenVINORunsFloat16(t *testing.T) {
 	}
 }
 
-// MiniLM's embeddings of real sentences stay as they are, and half the bytes go.
+// MiniLM's embeddings of real sentences hardly change, and the file has half the size.
 func TestFloat16OfMiniLM(t *testing.T) {
 	t.Parallel()
 	orttest.Runtime(t)
@@ -90,7 +91,7 @@ func TestFloat16OfMiniLM(t *testing.T) {
 	}
 }
 
-// Both branches of an If run in fp16, and with the If kept in fp32.
+// Both branches of an If run in fp16, also if the If stays in fp32.
 func TestFloat16RunsBranches(t *testing.T) {
 	t.Parallel()
 	orttest.Runtime(t)
@@ -109,8 +110,9 @@ func TestFloat16RunsBranches(t *testing.T) {
 	}
 }
 
-// Activations that are fine in fp16 and whose squares are not: a layer normalisation as exporters took it apart, a sum of
-// squares, and a masked softmax with the mask that frameworks use, the most negative FLOAT.
+// The activations fit into fp16, but their squares do not. The cases are a layer normalisation in
+// single operators, a sum of squares, and a masked softmax with the mask of the frameworks, which
+// is the smallest FLOAT.
 func TestFloat16DoesNotOverflow(t *testing.T) {
 	t.Parallel()
 	orttest.Runtime(t)
@@ -133,7 +135,7 @@ func TestFloat16DoesNotOverflow(t *testing.T) {
 			}
 		})
 	}
-	scaled := func(g *build.Graph, x string) string { // what is left to convert
+	scaled := func(g *build.Graph, x string) string { // has something to convert
 		return g.Node("Mul", []string{x, g.Floats("gamma", []float32{0.5}, 1)})
 	}
 	check("layer normalisation", func(g *build.Graph, x string) string {
@@ -159,7 +161,7 @@ func TestFloat16DoesNotOverflow(t *testing.T) {
 		mask := g.Floats("mask", append(make([]float32, width-2), -math.MaxFloat32, -math.MaxFloat32), 1, width)
 		return scaled(g, g.Node("Softmax", []string{g.Node("Add", []string{x, mask})}))
 	})
-	check("sum", func(g *build.Graph, x string) string { // 64·300, and 64·300·10, more than fp16 can say, divided again
+	check("sum", func(g *build.Graph, x string) string { // 64·300 and 64·300·10 exceed fp16's range before the division
 		ten := g.Node("Mul", []string{x, g.Floats("ten", []float32{10}, 1)})
 		sum := g.Node("ReduceSum", []string{ten, g.Int64s("axis", []int64{1}, 1)})
 		return g.Node("Div", []string{sum, g.Floats("count", []float32{width})})
@@ -174,11 +176,11 @@ func overflowing(make func(g *build.Graph, x string) string, width int64) *onnx.
 	return g.Model()
 }
 
-// A request that fp16 cannot say is cut to what it can, not made infinite.
+// Request values beyond fp16's range are clipped to its limits, and do not become infinite.
 func TestFloat16CutsInputs(t *testing.T) {
 	t.Parallel()
 	orttest.Runtime(t)
-	for _, opset := range []int64{10, 17} { // limits of Clip were attributes, then inputs
+	for _, opset := range []int64{10, 17} { // Clip's limits were attributes, and later inputs
 		m := changed(overflowing(func(g *build.Graph, x string) string {
 			return g.Node("Mul", []string{x, g.Floats("half", []float32{0.5}, 1)})
 		}, 4), func(p *onnxpb.ModelProto) { p.OpsetImport[0].Version = &opset })

@@ -33,7 +33,7 @@ func halves(t *testing.T, m *onnx.Model, name string) []uint16 {
 	return values
 }
 
-// converted gives the bits that weights become.
+// converted returns the bits of converted weights.
 func converted(t *testing.T, values []float32) ([]uint16, rewrite.Summary) {
 	t.Helper()
 	m := overflowing(func(g *build.Graph, x string) string {
@@ -43,7 +43,7 @@ func converted(t *testing.T, values []float32) ([]uint16, rewrite.Summary) {
 	return halves(t, half, "w"), summary
 }
 
-// single reads an fp16 number: sign, 5 bits of exponent with bias 15, 10 bits of fraction.
+// single converts an fp16 number: sign, 5 bits of exponent with bias 15, 10 bits of fraction.
 func single(h uint16) float32 {
 	fraction, exponent := float64(h&0x3ff), int(h>>10&0x1f)
 	value := math.Ldexp(1+fraction/1024, exponent-15)
@@ -61,17 +61,19 @@ func single(h uint16) float32 {
 	return float32(value)
 }
 
-// Every fp16 number stays itself, and what lies half-way between two goes to the one whose last bit is 0.
+// Every fp16 number is converted to itself. A value half-way between two numbers is rounded to the
+// one whose last bit is 0.
 func TestFloat16RoundsToNearestEven(t *testing.T) {
 	t.Parallel()
 	var values []float32
 	var want []uint16
-	for bits := range uint16(0x7c00) { // all finite numbers that are not negative
+	for bits := range uint16(0x7c00) { // all finite non-negative numbers
 		values, want = append(values, single(bits), -single(bits)), append(want, bits, bits|0x8000)
 		if bits == 0 || bits == 0x7bff {
-			continue // half-way from 0 is another test's; beyond the greatest there is none
+			continue // another test covers the half-way value above 0; the largest number has none
 		}
-		middle := float32((float64(single(bits)) + float64(single(bits+1))) / 2) // exact: one bit more
+		// exact, since it needs only one more bit
+		middle := float32((float64(single(bits)) + float64(single(bits+1))) / 2)
 		even := bits + bits&1
 		values, want = append(values, middle, math.Nextafter32(middle, 0), math.Nextafter32(middle, 1e9)), append(want, even, bits, bits+1)
 	}
@@ -92,7 +94,7 @@ func TestFloat16ExtremeValues(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	// 65519, 65520 and -3.4e38 are beyond 65504; infinity is meant as such.
+	// 65519, 65520 and -3.4e38 exceed 65504. Infinity stays infinity.
 	if diff := cmp.Diff([]string{`the constant "w" has 3 values beyond ±65504, fp16's largest, which they became`}, summary.Notes); diff != "" {
 		t.Errorf("notes (-want +got):\n%s", diff)
 	}
@@ -110,7 +112,7 @@ func TestFloat16RefusesNaN(t *testing.T) {
 	}
 }
 
-// wiring writes the nodes of a graph as "y = Op(a, b)".
+// wiring returns the nodes of a graph in the form "y = Op(a, b)".
 func wiring(m *onnx.Model) []string {
 	var lines []string
 	for _, n := range m.Nodes() {
@@ -119,7 +121,7 @@ func wiring(m *onnx.Model) []string {
 	return lines
 }
 
-// interfaces writes inputs and outputs with their types.
+// interfaces returns inputs and outputs with their types.
 func interfaces(m *onnx.Model) []string {
 	var lines []string
 	for _, v := range slices.Concat(m.Inputs(), m.Outputs()) {
@@ -128,7 +130,8 @@ func interfaces(m *onnx.Model) []string {
 	return lines
 }
 
-// topOfTwo has nodes that stay in fp32 by default between others: TopK, and Max, which shares the weight with a Mul.
+// topOfTwo makes a model with nodes that stay in fp32 by default: TopK, and Max, which shares its
+// weight with a Mul.
 func topOfTwo() *onnx.Model {
 	g := build.NewGraph("top")
 	x := g.Input("x", onnx.Float, onnx.Symbol("batch"), onnx.Fixed(4))
@@ -142,8 +145,8 @@ func topOfTwo() *onnx.Model {
 	return g.Model()
 }
 
-// One Cast serves both nodes that stay in fp32, a weight that both kinds need is there twice, and inputs and outputs have the
-// type that was asked for under their own names.
+// One Cast serves both nodes that stay in fp32. A weight that both kinds of nodes need exists
+// twice. Inputs and outputs have the requested type under their own names.
 func TestFloat16Wiring(t *testing.T) {
 	t.Parallel()
 	m := topOfTwo()
@@ -160,7 +163,8 @@ func TestFloat16Wiring(t *testing.T) {
 		if diff := cmp.Diff([]float32{1, 2, 3, 4}, floats(t, half, "w_fp32")); diff != "" {
 			t.Errorf("keep %v: the fp32 weight (-want +got):\n%s", keep, diff)
 		}
-		if diff := cmp.Diff([]uint16{0x3c00, 0x4000, 0x4200, 0x4400}, halves(t, half, "w")); diff != "" { // 1, 2, 1.5·2, 4
+		// 1, 2, 1.5·2, 4
+		if diff := cmp.Diff([]uint16{0x3c00, 0x4000, 0x4200, 0x4400}, halves(t, half, "w")); diff != "" {
 			t.Errorf("keep %v: the fp16 weight (-want +got):\n%s", keep, diff)
 		}
 		reason := "fp16 spoils its operator's results, or runtimes do not have it in fp16"
@@ -205,7 +209,7 @@ func TestFloat16Wiring(t *testing.T) {
 	}
 }
 
-// What the caller wants to keep stays, and nothing else does.
+// Only the requested nodes stay in fp32.
 func TestFloat16Keeps(t *testing.T) {
 	t.Parallel()
 	m := topOfTwo()
@@ -223,7 +227,7 @@ func TestFloat16Keeps(t *testing.T) {
 	}
 }
 
-// Converting twice converts nothing the second time, and the same model gives the same bytes.
+// A second conversion converts nothing. The same model gives the same bytes.
 func TestFloat16Twice(t *testing.T) {
 	t.Parallel()
 	for name, m := range samples() {
@@ -264,7 +268,7 @@ func TestFloat16FindsNothing(t *testing.T) {
 	check(g.Model(), `its 1 nodes that compute in fp32 have to stay so: the first, "node_CumSum_0" (CumSum), because`)
 }
 
-// typesOf returns the types of named values, those of subgraphs behind the name of their graph.
+// typesOf returns the types of named values. For subgraphs, the name of the graph comes first.
 func typesOf(t *testing.T, m *onnx.Model, names ...string) []string {
 	t.Helper()
 	graphs, err := shapes.All(m)
@@ -285,7 +289,7 @@ func typesOf(t *testing.T, m *onnx.Model, names ...string) []string {
 	return types
 }
 
-// A loop computes in fp16 inside; one that stays takes the fp32 form of what it captures.
+// A loop computes in fp16 inside. A loop that stays in fp32 uses the fp32 form of captured values.
 func TestFloat16Subgraphs(t *testing.T) {
 	t.Parallel()
 	m := build.ConstantTime(3)
@@ -304,7 +308,8 @@ func TestFloat16Subgraphs(t *testing.T) {
 	}
 }
 
-// branching captures the product of x and w in both branches of an If, in one of them within a node that stays in fp32.
+// branching makes an If whose branches capture the product of x and w. In one branch a node that
+// stays in fp32 captures it.
 func branching() *onnx.Model {
 	g := build.NewGraph("if")
 	x := g.Input("x", onnx.Float, onnx.Symbol("batch"), onnx.Fixed(4))
@@ -319,8 +324,8 @@ func branching() *onnx.Model {
 	return g.Model()
 }
 
-// Within a branch, what stays is surrounded by Casts: the one of a captured value is outside, before the If, so that every
-// branch sees it.
+// In a branch, nodes that stay in fp32 have Casts around them. The Cast of a captured value is
+// before the If, so that every branch can use it.
 func TestFloat16Branches(t *testing.T) {
 	t.Parallel()
 	half, _ := float16(t, branching(), rewrite.Float16Options{})
@@ -352,7 +357,8 @@ func TestFloat16Branches(t *testing.T) {
 	}
 }
 
-// Inputs that are FLOAT by their operator's schema stay so: the factors of Resize.
+// Inputs that the operator's schema requires to be FLOAT do not change, such as the factors of
+// Resize.
 func TestFloat16KeepsWhatSchemasFix(t *testing.T) {
 	t.Parallel()
 	g := build.NewGraph("resize")
@@ -365,7 +371,8 @@ func TestFloat16KeepsWhatSchemasFix(t *testing.T) {
 	}
 }
 
-// Positions, and what sines and cosines make of them, are computed in fp32: fp16 holds no 2049. A mask is not a position.
+// Positions, and their sines and cosines, are computed in fp32, since fp16 cannot represent 2049. A
+// mask is not a position.
 func TestFloat16Positions(t *testing.T) {
 	t.Parallel()
 	g := build.NewGraph("positions")
@@ -388,7 +395,7 @@ func TestFloat16Positions(t *testing.T) {
 	}
 }
 
-// An operator that nobody knows stays in fp32, and so does what is made of values of unknown type.
+// An unknown operator stays in fp32. So does a node with values of unknown type.
 func TestFloat16LeavesTheUnknown(t *testing.T) {
 	t.Parallel()
 	g := build.NewGraph("unknown")
@@ -411,7 +418,7 @@ func TestFloat16LeavesTheUnknown(t *testing.T) {
 	}
 }
 
-// A Scatter that adds to what is there stays in fp32, one that overwrites it does not.
+// A Scatter that adds to existing values stays in fp32. One that overwrites them does not.
 func TestFloat16Scatter(t *testing.T) {
 	t.Parallel()
 	check := func(reduction string, want ...string) {
@@ -435,11 +442,11 @@ func TestFloat16Scatter(t *testing.T) {
 	check("none")
 }
 
-// Weights beside the model are read, and half as long inside.
+// External weights are read. In the model they have half the size.
 func TestFloat16ReadsExternalData(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "model.onnx")
-	if err := build.MLP().Write(path, 1); err != nil { // a limit of one byte: all larger tensors go outside
+	if err := build.MLP().Write(path, 1); err != nil { // a limit of one byte moves all larger tensors outside
 		t.Fatal(err)
 	}
 	m, err := onnx.Read(path)
@@ -453,7 +460,7 @@ func TestFloat16ReadsExternalData(t *testing.T) {
 	}
 }
 
-// ConstantOfShape repeats the FLOAT 0 unless told otherwise: what it makes becomes fp16 by a value.
+// ConstantOfShape has the default value FLOAT 0. A value attribute makes its result fp16.
 func TestFloat16ConstantOfShape(t *testing.T) {
 	t.Parallel()
 	m := overflowing(func(g *build.Graph, x string) string {

@@ -27,7 +27,7 @@ func (g *halfGraph) convertNode(node *onnxpb.NodeProto) error {
 		g.summary.Kept = append(g.summary.Kept, Kept{Node: name, Op: node.GetOpType(), Reason: s.reason})
 	case !stays && g.touches(node):
 		g.summary.Converted = append(g.summary.Converted, name)
-		if !isOp(node, "Cast") && !isOp(node, "Clip") { // of these alone no model computes; they are what this rewrite adds
+		if !isOp(node, "Cast") && !isOp(node, "Clip") { // no model consists of these only; this rewrite adds them
 			g.halved++
 		}
 	}
@@ -60,7 +60,7 @@ func (g *halfGraph) convertNode(node *onnxpb.NodeProto) error {
 	return nil
 }
 
-// touches reports whether a node works on FLOAT values.
+// touches reports whether a node uses FLOAT values.
 func (g *halfGraph) touches(node *onnxpb.NodeProto) bool {
 	for _, name := range slices.Concat(node.GetInput(), node.GetOutput()) {
 		if g.typeOf(name) == onnx.Float {
@@ -70,7 +70,7 @@ func (g *halfGraph) touches(node *onnxpb.NodeProto) bool {
 	return false
 }
 
-// inputs returns a node's inputs in the types that it takes.
+// inputs returns a node's inputs in the types that the node needs.
 func (g *halfGraph) inputs(node *onnxpb.NodeProto, stays bool) ([]string, error) {
 	inputs := slices.Clone(node.GetInput())
 	fixed := floatInputs(operator(node), g.Opset(""))
@@ -87,7 +87,8 @@ func (g *halfGraph) inputs(node *onnxpb.NodeProto, stays bool) ([]string, error)
 	return inputs, nil
 }
 
-// convertAttributes turns a copied node's attributes to fp16: constants, the type that a Cast names, subgraphs.
+// convertAttributes converts a copied node's attributes to fp16: constants, the type of a Cast,
+// subgraphs.
 func (g *halfGraph) convertAttributes(node *onnxpb.NodeProto) error {
 	node.Attribute = slices.Clone(node.GetAttribute())
 	float := len(node.GetOutput()) > 0 && g.isFloat(node.GetOutput()[0])
@@ -113,7 +114,8 @@ func (g *halfGraph) convertAttributes(node *onnxpb.NodeProto) error {
 	return nil
 }
 
-// convertConstant gives a Constant or ConstantOfShape an fp16 value; without one, ConstantOfShape repeats the FLOAT 0.
+// convertConstant gives a Constant or ConstantOfShape an fp16 value. Without a value,
+// ConstantOfShape repeats the FLOAT 0.
 func (g *halfGraph) convertConstant(node *onnxpb.NodeProto) error {
 	value := constantTensor(node)
 	if isOp(node, "ConstantOfShape") {
@@ -130,7 +132,7 @@ func (g *halfGraph) convertConstant(node *onnxpb.NodeProto) error {
 	return nil
 }
 
-// convertSubgraph converts a graph in an attribute: what comes in and goes out is fp16.
+// convertSubgraph converts a graph in an attribute. Its inputs and outputs become fp16.
 func (g *halfGraph) convertSubgraph() error {
 	for i, v := range g.proto.Input {
 		if g.isFloat(v.GetName()) {
@@ -155,7 +157,7 @@ func (g *halfGraph) convertSubgraph() error {
 	return nil
 }
 
-// pinSubgraphs leaves the subgraphs of a copied node in fp32: what they take from the graphs around them is fp32 too.
+// pinSubgraphs keeps the subgraphs of a copied node in fp32. Captured values are in fp32 too.
 func (g *halfGraph) pinSubgraphs(node *onnxpb.NodeProto) error {
 	node.Attribute = slices.Clone(node.GetAttribute())
 	for i, a := range node.GetAttribute() {
@@ -172,7 +174,8 @@ func (g *halfGraph) pinSubgraphs(node *onnxpb.NodeProto) error {
 	return nil
 }
 
-// pin copies a graph that takes from those around it the fp32 form of values. inner are the names that graphs between define.
+// pin copies a graph and makes it capture the fp32 form of values. inner has the names that the
+// graphs in between define.
 func (g *halfGraph) pin(original *onnxpb.GraphProto, inner map[string]bool) (*onnxpb.GraphProto, error) {
 	graph := draftGraph(original)
 	own := names{}
@@ -219,7 +222,7 @@ func (g *halfGraph) pin(original *onnxpb.GraphProto, inner map[string]bool) (*on
 	return graph, nil
 }
 
-// draftGraph copies a graph so that its lists can be changed; their elements are shared.
+// draftGraph copies a graph so that its lists can be changed. The elements are shared.
 func draftGraph(g *onnxpb.GraphProto) *onnxpb.GraphProto {
 	return draft(&onnxpb.ModelProto{Graph: g}).Graph
 }

@@ -14,21 +14,21 @@ import (
 // maxHalf is the largest finite fp16 number, (2 - 2^-10)·2^15.
 const maxHalf = 65504
 
-// half rounds a number to fp16, but never to infinity, and never to 0 unless it is 0: an epsilon of 1e-12 shall still keep a
-// divisor from being 0.
+// half rounds a number to fp16. It never returns infinity, and returns 0 only for 0. For example,
+// an epsilon of 1e-12 must still keep a divisor from being 0.
 func half(v float32) uint16 {
 	bits := onnx.Float16bits(float64(v))
 	switch size := bits & 0x7fff; {
 	case size == 0x7c00 && !math.IsInf(float64(v), 0):
-		return bits - 1 // the greatest number
+		return bits - 1 // the largest number
 	case size == 0 && v != 0:
-		return bits + 1 // the least one
+		return bits + 1 // the smallest number
 	}
 	return bits
 }
 
-// halve converts a FLOAT constant and gives it a name. Values that are not numbers are an error; those that are too large are
-// noted.
+// halve converts a FLOAT constant and names it. NaN and infinity are an error. Values that are too
+// large add a note.
 func (h *halver) halve(t *onnxpb.TensorProto, name string) (*onnxpb.TensorProto, error) {
 	raw, err := h.Data(t)
 	if err != nil {

@@ -5,9 +5,9 @@ import (
 	"tuner/model/onnx/onnxpb"
 )
 
-// DefaultBlockOps returns the operators that stay in fp32 unless told otherwise: those of classic machine learning, which have
-// no fp16 form, and those that runtimes lack in fp16 or whose results it spoils (indices of equal scores, running sums). The
-// list is that of ONNX Runtime's converter, float16.py.
+// DefaultBlockOps returns the operators that stay in fp32 by default. Classic machine learning has
+// no fp16 form. Runtimes lack fp16 for other operators, or give wrong results (indices of equal
+// scores, running sums). The list is that of ONNX Runtime's converter, float16.py.
 func DefaultBlockOps() []string {
 	return []string{
 		"ArrayFeatureExtractor", "Binarizer", "CastMap", "CategoryMapper", "CumSum", "DictVectorizer", "FeatureVectorizer", "Imputer",
@@ -17,7 +17,7 @@ func DefaultBlockOps() []string {
 	}
 }
 
-// operator returns a node's operator with its domain in front, unless that is ONNX's own.
+// operator returns a node's operator with its domain as a prefix, unless that is ONNX's own.
 func operator(node *onnxpb.NodeProto) string {
 	if isDefaultDomain(node.GetDomain()) {
 		return node.GetOpType()
@@ -25,10 +25,13 @@ func operator(node *onnxpb.NodeProto) string {
 	return node.GetDomain() + "." + node.GetOpType()
 }
 
-// hasHalf reports whether the schema of an operator takes FLOAT16 for all values that are FLOAT, but for those that floatInputs
-// and floatOutputs name. (Schemas: onnx/defs, and ONNX Runtime's ContribOperators.md for com.microsoft. An operator that is not
-// listed stays in fp32: random numbers, signal processing, normalisations that are computed as one sum, quantization; and IsInf,
-// which asks for what the Clip behind fp32 values takes away.)
+// hasHalf reports whether an operator's schema accepts FLOAT16 for all its FLOAT values, except
+// those in floatInputs and floatOutputs.
+//
+// The schemas are in onnx/defs, and for com.microsoft in ONNX Runtime's ContribOperators.md.
+// Operators that are not listed stay in fp32: random numbers, signal processing, normalisations
+// that are computed as one sum, quantization, and IsInf. The Clip after fp32 values would remove
+// what IsInf looks for.
 func hasHalf(operator string, opset int64) bool {
 	switch operator {
 	case "Abs", "Acos", "Acosh", "Add", "ArgMax", "ArgMin", "Asin", "Asinh", "Atan", "Atanh", "AveragePool", "BatchNormalization", "Cast",
@@ -70,15 +73,16 @@ func hasHalf(operator string, opset int64) bool {
 	}
 }
 
-// reduces reports whether a Scatter joins what it writes with what is there, which ONNX Runtime's CPU kernels (1.31) refuse to do
-// in fp16 when they run.
+// reduces reports whether a Scatter combines new and existing values. ONNX Runtime's CPU kernels
+// (1.31) refuse that in fp16 at run time.
 func reduces(node *onnxpb.NodeProto) bool {
 	how := string(onnx.Attribute(node, "reduction").GetS())
 	return (isOp(node, "ScatterElements") || isOp(node, "ScatterND")) && how != "" && how != "none"
 }
 
-// floatInputs returns the inputs of an operator that hasHalf whose type is FLOAT by its schema, or in every implementation: the
-// region and the factors of Resize, scale and bias of group normalisation.
+// floatInputs returns the inputs of an operator with hasHalf that must be FLOAT, by its schema or
+// in every implementation: the region and factors of Resize, and scale and bias of group
+// normalisation.
 func floatInputs(operator string, opset int64) []int {
 	switch {
 	case operator == "Resize" && opset < 11:
@@ -90,7 +94,8 @@ func floatInputs(operator string, opset int64) []int {
 	}
 }
 
-// floatOutputs returns the outputs of an operator that hasHalf whose type stays FLOAT: the statistics of normalisations.
+// floatOutputs returns the outputs of an operator with hasHalf that stay FLOAT: the statistics of
+// normalisations.
 func floatOutputs(operator string) []int {
 	switch operator {
 	case "LayerNormalization", "SimplifiedLayerNormalization", "com.microsoft.SkipLayerNormalization",
@@ -101,8 +106,8 @@ func floatOutputs(operator string) []int {
 	}
 }
 
-// isBounded reports whether an operator that stays in fp32 gives values that fp16 can hold if it could hold their source: no
-// Clip is needed behind it.
+// isBounded reports whether an operator that stays in fp32 gives values within fp16's range for
+// inputs within that range. Then no Clip is needed after it.
 func isBounded(operator string) bool {
 	switch operator {
 	case "Cos", "DequantizeLinear", "Div", "Erf", "Log", "LogSoftmax", "LpNormalization", "Max", "MeanVarianceNormalization", "Min",

@@ -7,10 +7,10 @@ import (
 	"tuner/model/onnx/onnxpb"
 )
 
-// stay says of a node that it stays in fp32.
+// stay is the decision that a node stays in fp32.
 type stay struct {
-	reason string // "" when it is not worth telling: the Cast that makes a FLOAT of a whole number
-	large  bool   // its results may be larger than fp16 can say
+	reason string // "" if it needs no mention: the Cast of an integer to FLOAT
+	large  bool   // its results may exceed fp16's range
 }
 
 const (
@@ -21,13 +21,13 @@ const (
 	counting = "it computes with whole numbers, of which fp16 holds none but the even ones beyond 2048"
 )
 
-// heat tells how far a value is from a sum.
+// heat is the relation of a value to a sum.
 type heat int
 
 const (
 	cold   heat = iota
-	rooted      // the root or the reciprocal of a sum: it fits into fp16, but its precision is still wanted
-	grown       // a sum: it may not fit
+	rooted      // the root or the reciprocal of a sum: within fp16's range, but its precision still matters
+	grown       // a sum, which may exceed fp16's range
 )
 
 // decision finds the nodes of one graph that stay in fp32.
@@ -38,7 +38,7 @@ type decision struct {
 	producers map[string]*onnxpb.NodeProto
 	consumers map[string][]*onnxpb.NodeProto
 	heat      map[string]heat
-	counted   map[string]bool // FLOAT values computed from whole numbers and constants alone
+	counted   map[string]bool // FLOAT values computed only from integers and constants
 }
 
 func (g *halfGraph) decide() map[*onnxpb.NodeProto]stay {
@@ -65,14 +65,14 @@ func (g *halfGraph) decide() map[*onnxpb.NodeProto]stay {
 	return d.stays
 }
 
-// stayAs keeps a node in fp32; a reason that it has already wins.
+// stayAs keeps a node in fp32. The first reason wins.
 func (d *decision) stayAs(node *onnxpb.NodeProto, reason string, large bool) {
 	if _, ok := d.stays[node]; !ok {
 		d.stays[node] = stay{reason, large}
 	}
 }
 
-// ownReason returns why a node stays for what it is; "" when nothing of the kind keeps it.
+// ownReason returns the reason in a node's own type why it stays in fp32; "" without one.
 func (d *decision) ownReason(node *onnxpb.NodeProto) string {
 	if d.isUntyped(node) {
 		return untyped
@@ -92,8 +92,9 @@ func (d *decision) ownReason(node *onnxpb.NodeProto) string {
 	}
 }
 
-// isUntyped reports whether the type of one of a node's values is not known: it could be FLOAT or made of one, so all of them
-// stay what they are. What a subgraph returns is a value of its node.
+// isUntyped reports whether the type of a value of a node is unknown. It could be FLOAT or made
+// from FLOAT, so all values of the node keep their types. The results of a subgraph are values of
+// its node.
 func (d *decision) isUntyped(node *onnxpb.NodeProto) bool {
 	for _, name := range slices.Concat(node.GetInput(), node.GetOutput()) {
 		if name != "" && d.typeOf(name) == 0 {
@@ -110,7 +111,7 @@ func (d *decision) isUntyped(node *onnxpb.NodeProto) bool {
 	return false
 }
 
-// isConstant reports whether a value is an initializer, of at most limit elements unless that is 0.
+// isConstant reports whether a value is an initializer with at most limit elements (0: any number).
 func (d *decision) isConstant(name string, limit int64) bool {
 	for g := d.halfGraph; g != nil; g = g.up {
 		if t := g.constants[name]; t != nil {
@@ -121,8 +122,9 @@ func (d *decision) isConstant(name string, limit int64) bool {
 	return false
 }
 
-// findSum recognises sums, and means of squares, with what leads to them: the squares, and the subtraction of a mean before.
-// They stay together, so that a runtime still finds the normalisation that an exporter took apart.
+// findSum recognizes sums, and means of squares with their inputs: the squares, and the subtraction
+// of a mean. They stay together, so that a runtime can still recognize a normalisation in single
+// operators.
 func (d *decision) findSum(node *onnxpb.NodeProto) {
 	if len(node.GetInput()) == 0 || len(node.GetOutput()) == 0 || !d.isFloat(node.GetOutput()[0]) {
 		return
@@ -154,7 +156,8 @@ func (d *decision) findSum(node *onnxpb.NodeProto) {
 	}
 }
 
-// square returns the node that computes a value as a power, a product with itself or an exponential; nil otherwise.
+// square returns the node that computes a value as a power, a product with itself or an
+// exponential; nil otherwise.
 func (d *decision) square(value string) *onnxpb.NodeProto {
 	node := d.producers[value]
 	switch {
@@ -169,10 +172,11 @@ func (d *decision) square(value string) *onnxpb.NodeProto {
 	}
 }
 
-// followSum keeps in fp32 what is done to a sum until it is divided, or divides: epsilon, root, limits.
+// followSum keeps the nodes after a sum in fp32 until it is divided or is a divisor: epsilon, root,
+// limits.
 func (d *decision) followSum(node *onnxpb.NodeProto) {
 	warmth := cold
-	pure := true // all numbers come from sums and constants
+	pure := true // all values come from sums and constants
 	for _, name := range node.GetInput() {
 		warmth = max(warmth, d.heat[name])
 		if d.typeOf(name) == onnx.Float && d.heat[name] == cold && !d.isConstant(name, 0) {
@@ -213,11 +217,12 @@ func (d *decision) followSum(node *onnxpb.NodeProto) {
 	d.heat[node.GetOutput()[0]] = after
 }
 
-// fewWeights is the largest matrix by which numbers are only scaled, as the frequencies of rotary embeddings scale positions,
-// and not yet taken as a network's input.
+// fewWeights is the largest matrix that only scales numbers, as the frequencies of rotary
+// embeddings scale positions. A larger one makes its result a network's activation.
 const fewWeights = 1024
 
-// followCount keeps in fp32 what is computed from whole numbers and constants alone, until it meets other data or weights.
+// followCount keeps nodes in fp32 that compute only from integers and constants, up to other data
+// or weights.
 func (d *decision) followCount(node *onnxpb.NodeProto) {
 	if len(node.GetOutput()) == 0 {
 		return
@@ -254,7 +259,7 @@ func (d *decision) followCount(node *onnxpb.NodeProto) {
 	}
 }
 
-// isWide reports whether a Cast makes FLOATs of numbers that fp16 may not hold.
+// isWide reports whether a Cast converts numbers to FLOAT that may exceed fp16's range.
 func (d *decision) isWide(node *onnxpb.NodeProto) bool {
 	if len(node.GetInput()) != 1 || len(node.GetOutput()) != 1 || !d.isFloat(node.GetOutput()[0]) {
 		return false
@@ -267,8 +272,8 @@ func (d *decision) isWide(node *onnxpb.NodeProto) bool {
 	}
 }
 
-// isMask recognises a Cast of a mask, whose numbers are 0 and 1, by what is done to it: 1 - mask. (Runtimes look for the nodes
-// from here to the softmax, to fuse the attention; they must not be torn apart.)
+// isMask recognizes the Cast of a mask, whose values are 0 and 1, by its use: 1 - mask. Runtimes
+// fuse the nodes from here to the softmax into an attention, so they must stay together.
 func (d *decision) isMask(node *onnxpb.NodeProto) bool {
 	consumers := d.consumers[node.GetOutput()[0]]
 	for _, c := range consumers {

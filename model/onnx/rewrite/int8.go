@@ -9,32 +9,38 @@ import (
 	"tuner/model/onnx/onnxpb"
 )
 
-// Int8Options says how weights become 8-bit integers.
+// Int8Options configure how weights become 8-bit integers.
 type Int8Options struct {
-	// PerTensor gives a weight one scale instead of one per output column: smaller by a hair, and much less accurate.
+	// PerTensor gives a weight one scale instead of one per output column. The file gets slightly
+	// smaller, and the model much less accurate.
 	PerTensor bool
-	// Bits of a weight: 8 (0 means 8), or 7 for processors without VNNI or AMX, whose 16-bit sums of two products saturate.
+	// Bits is the number of bits of a weight: 8 (0 means 8), or 7. Processors without VNNI or AMX
+	// need 7, since their 16-bit sums of two products saturate.
 	Bits int
-	// Keep names nodes that stay.
+	// Keep names nodes that are not converted.
 	Keep []string
 }
 
-// dynamicTarget is how messages name what Int8Dynamic makes.
+// dynamicTarget is the name of Int8Dynamic's result in messages.
 const dynamicTarget = "int8"
 
-// dynamicOpset is the first with DynamicQuantizeLinear.
+// dynamicOpset is the first opset with DynamicQuantizeLinear.
 const dynamicOpset = 11
 
-// Int8Dynamic makes the products with constant weights (MatMul and Gemm) compute in 8-bit integers: weights are quantized now,
-// activations in each run by their own range. Convolutions stay, since they become slower, and so do embedding tables. The
-// error wraps ErrNothing when no node can be converted; other errors say which node or weight is unsound, or that the model's
-// operator set is too old.
+// Int8Dynamic converts products with constant weights (MatMul and Gemm) to 8-bit integers. Weights
+// are quantized now, activations in each run by their own range. Convolutions stay, since they
+// would become slower, and so do embedding tables. The error wraps ErrNothing if no node can be
+// converted. Other errors name an invalid node or weight, or say that the model's operator set is
+// too old.
 //
-// The nodes are those that ONNX Runtime joins into DynamicQuantizeMatMul and MatMulIntegerToFloat: DynamicQuantizeLinear (one
-// for all that consume an activation), MatMulInteger, Cast, and Mul by the product of the scales, the activation's first: in
-// the other order it joins less. A weight's zero point is always written, although it is 0: without it, ONNX Runtime 1.27
-// aborts under session.x64quantprecision, and 1.31 refuses one that weights share. It is one number, not one per column, by
-// which the products become some 15 % faster (ONNX Runtime 1.31, AVX512-VNNI).
+// ONNX Runtime fuses the nodes into DynamicQuantizeMatMul and MatMulIntegerToFloat. They are
+// DynamicQuantizeLinear (one for all users of an activation), MatMulInteger, Cast, and Mul by the
+// product of the scales. The activation's scale comes first: in the other order, fewer nodes are
+// fused.
+//
+// A weight always has a zero point, although it is 0. Without it, ONNX Runtime 1.27 aborts under
+// session.x64quantprecision. 1.31 refuses one that weights share. The zero point is one number, not
+// one per column, which makes the products about 15 % faster (ONNX Runtime 1.31, AVX512-VNNI).
 func Int8Dynamic(m *onnx.Model, o Int8Options) (*onnx.Model, Summary, error) {
 	q, products, err := newDynamic(m, o)
 	if err != nil {
@@ -56,7 +62,8 @@ func Int8Dynamic(m *onnx.Model, o Int8Options) (*onnx.Model, Summary, error) {
 	return converted, q.summary, err
 }
 
-// dynamic converts products. Activations and weights that several products share are quantized once.
+// dynamic converts products. Activations and weights that several products share are quantized
+// once.
 type dynamic struct {
 	*editor
 	options     Int8Options
@@ -65,16 +72,17 @@ type dynamic struct {
 	summary     Summary
 }
 
-// quantized names the parts of a quantized value.
+// quantized has the names of the parts of a quantized value.
 type quantized struct{ values, scale, zero string }
 
-// weightKey tells the weights of a model apart: one tensor may serve as it is and transposed.
+// weightKey identifies a weight. One tensor may be used both directly and transposed.
 type weightKey struct {
 	tensor     string
 	transposed bool
 }
 
-// newDynamic cleans a model and finds what to convert; the summary is filled even when that is nothing.
+// newDynamic cleans a model and finds its convertible products. The summary is complete even if
+// there are none.
 func newDynamic(m *onnx.Model, o Int8Options) (*dynamic, []product, error) {
 	q := &dynamic{options: o, activations: map[string]quantized{}, weights: map[weightKey]quantized{}}
 	if o.Bits != 0 && o.Bits != 7 && o.Bits != 8 {
@@ -102,7 +110,7 @@ func newDynamic(m *onnx.Model, o Int8Options) (*dynamic, []product, error) {
 	return q, products, nil
 }
 
-// whyNone explains that no product can be converted.
+// whyNone explains why no product can be converted.
 func whyNone(kept []Kept) string {
 	if len(kept) == 0 {
 		return "it has no MatMul or Gemm with constant weights"
@@ -111,7 +119,8 @@ func whyNone(kept []Kept) string {
 		len(kept), kept[0].Op, kept[0].Node, kept[0].Reason)
 }
 
-// findQuantized returns a node, also of a subgraph, that computes in integers or decodes them; nil when there is none.
+// findQuantized returns a node that computes in integers or decodes them, also in subgraphs; nil if
+// there is none.
 func findQuantized(g *onnxpb.GraphProto) *onnxpb.NodeProto {
 	for _, node := range g.GetNode() {
 		if isQuantized(node) {
@@ -126,8 +135,9 @@ func findQuantized(g *onnxpb.GraphProto) *onnxpb.NodeProto {
 	return nil
 }
 
-// isQuantized knows ONNX's operators (QLinearConv, MatMulInteger …) and ONNX Runtime's (QGemm, DynamicQuantizeMatMul,
-// MatMulNBits, GatherBlockQuantized …) by the parts of their names.
+// isQuantized recognizes quantized operators by parts of their names: those of ONNX (QLinearConv,
+// MatMulInteger …) and of ONNX Runtime (QGemm, DynamicQuantizeMatMul, MatMulNBits,
+// GatherBlockQuantized …).
 func isQuantized(node *onnxpb.NodeProto) bool {
 	op := node.GetOpType()
 	switch {
@@ -142,7 +152,7 @@ func isQuantized(node *onnxpb.NodeProto) bool {
 	}
 }
 
-// convert writes the integer form of a product, whose result gets the name output.
+// convert writes the integer form of a product. Its result gets the name output.
 func (q *dynamic) convert(p product, output string) error {
 	b, err := q.weight(p)
 	if err != nil {
@@ -202,8 +212,9 @@ func (q *dynamic) weight(p product) (quantized, error) {
 	return w, nil
 }
 
-// quantize quantizes a matrix, or a batch of matrices, with one scale per column, or one in all. The scales' shape is the one
-// by which ONNX Runtime's MatMulInteger takes them: [N] for a matrix, […, 1, N] for a batch.
+// quantize quantizes a matrix, or a batch of matrices, with one scale per column or one in total.
+// The scales have the shape that ONNX Runtime's MatMulInteger accepts: [N] for a matrix, […, 1, N]
+// for a batch.
 func (q *dynamic) quantize(values []float32, dims []int64) (raw []byte, scales []float32, scaleDims []int64) {
 	limit := int8(127)
 	if q.options.Bits == 7 {

@@ -26,13 +26,13 @@ func int8Dynamic(t *testing.T, m *onnx.Model, o rewrite.Int8Options) (*onnx.Mode
 	return q, summary
 }
 
-// graph collects a model with the input x, FLOAT[batch, 4].
+// graph begins a model with the input x, FLOAT[batch, 4].
 func graph() (*build.Graph, string) {
 	g := build.NewGraph("test")
 	return g, g.Input("x", onnx.Float, onnx.Symbol("batch"), onnx.Fixed(4))
 }
 
-// times multiplies x by a weight of 4 rows.
+// times makes a model that multiplies x by a weight with 4 rows.
 func times(x string, weight func(*build.Graph) string) *onnx.Model {
 	g := build.NewGraph("test")
 	g.Input("x", onnx.Float, onnx.Symbol("batch"), onnx.Fixed(4))
@@ -40,7 +40,7 @@ func times(x string, weight func(*build.Graph) string) *onnx.Model {
 	return g.Model()
 }
 
-// weights are the 4×2 matrix with rows (1, 2), (3, 4), (5, 6), (127, -254).
+// weights adds the 4×2 matrix with rows (1, 2), (3, 4), (5, 6), (127, -254).
 func weights(g *build.Graph) string {
 	return g.Floats("w", []float32{1, 2, 3, 4, 5, 6, 127, -254}, 4, 2)
 }
@@ -85,19 +85,20 @@ func TestInt8Dynamic(t *testing.T) {
 			t.Errorf("%+v: scales (-want +got):\n%s", o, diff)
 		}
 	}
-	// The columns' largest magnitudes are 127 and 254: scales 1 and 2 with 127 steps, 127/64 and 254/64 with 64.
+	// The columns' largest magnitudes are 127 and 254. The scales are 1 and 2 with 127 steps,
+	// 127/64 and 254/64 with 64.
 	check(rewrite.Int8Options{}, []int8{1, 1, 3, 2, 5, 3, 127, -127}, []float32{1, 2})
 	check(rewrite.Int8Options{Bits: 8}, []int8{1, 1, 3, 2, 5, 3, 127, -127}, []float32{1, 2})
 	// 1/1.984 = 0.504, 3/1.984 = 1.51, 5/1.984 = 2.52; 2/3.969 = 0.504 and so on.
 	check(rewrite.Int8Options{Bits: 7}, []int8{1, 1, 2, 1, 3, 2, 64, -64}, []float32{127. / 64, 254. / 64})
-	// One scale of 2 for all: halves go to the even number (1/2 → 0, 3/2 → 2, 5/2 → 2, 127/2 → 64).
+	// One scale of 2 for all. Ties go to the even number (1/2 → 0, 3/2 → 2, 5/2 → 2, 127/2 → 64).
 	check(rewrite.Int8Options{PerTensor: true}, []int8{0, 1, 2, 2, 2, 3, 64, -127}, []float32{2})
 	if digest(t, m) != before {
 		t.Error("the source was changed")
 	}
 }
 
-// ONNX Runtime joins the nodes only when they are wired like this.
+// ONNX Runtime fuses the nodes only in this order.
 func TestInt8DynamicWiring(t *testing.T) {
 	t.Parallel()
 	q, _ := int8Dynamic(t, times("x", weights), rewrite.Int8Options{})
@@ -135,7 +136,8 @@ func TestInt8DynamicShares(t *testing.T) {
 	for _, tensor := range q.Initializers() {
 		initializers = append(initializers, tensor.GetName())
 	}
-	// The weight that Gather uses too stays as floats; the one that both products share is quantized once.
+	// Gather uses one weight too, so it stays as floats. The weight of both products is quantized
+	// once.
 	want := []string{"w", "row", "w_quantized", "w_scale", "w_zero_point", "other_quantized", "other_scale", "other_zero_point"}
 	if diff := cmp.Diff(want, initializers); diff != "" {
 		t.Errorf("initializers (-want +got):\n%s", diff)
@@ -153,7 +155,7 @@ func TestInt8DynamicShares(t *testing.T) {
 	}
 }
 
-// gemm multiplies x by the transpose of the transposed weights, and adds.
+// gemm makes a model that multiplies x by the transpose of the transposed weights, and adds a bias.
 func gemm() *onnx.Model {
 	g, x := graph()
 	w := g.Floats("w", []float32{1, 3, 5, 127, 2, 4, 6, -254}, 2, 4)
@@ -181,7 +183,8 @@ func TestInt8DynamicGemm(t *testing.T) {
 	}
 }
 
-// A weight of several matrices has one scale per matrix and column, in the shape that broadcasts over rows.
+// A weight with several matrices has one scale per matrix and column, in a shape that broadcasts
+// over rows.
 func TestInt8DynamicBatchedWeight(t *testing.T) {
 	t.Parallel()
 	g := build.NewGraph("batched")
@@ -189,7 +192,8 @@ func TestInt8DynamicBatchedWeight(t *testing.T) {
 	w := g.Floats("w", []float32{127, 254, 0, 2, 381, 508, 3, 4}, 2, 2, 2)
 	g.OutputAs("y", g.Node("MatMul", []string{x, w}), onnx.Float, onnx.Fixed(2), onnx.Symbol("rows"), onnx.Fixed(2))
 	q, _ := int8Dynamic(t, g.Model(), rewrite.Int8Options{})
-	// Matrix 0 has the columns (127, 0) and (254, 2), matrix 1 (381, 3) and (508, 4): scales 1, 2, 3, 4.
+	// Matrix 0 has the columns (127, 0) and (254, 2), matrix 1 (381, 3) and (508, 4). The scales
+	// are 1, 2, 3, 4.
 	if diff := cmp.Diff([]int8{127, 127, 0, 1, 127, 127, 1, 1}, int8s(t, q, "w_quantized")); diff != "" {
 		t.Errorf("weights (-want +got):\n%s", diff)
 	}
@@ -201,7 +205,8 @@ func TestInt8DynamicBatchedWeight(t *testing.T) {
 	}
 }
 
-// unfolded multiplies x by the weights as exporters write those that are shared, by Identity, or not folded, by Transpose.
+// unfolded makes a model that multiplies x by weights as exporters write them: shared ones with
+// Identity, unfolded ones with Transpose.
 func unfolded() *onnx.Model {
 	return times("x", func(g *build.Graph) string {
 		w := g.Floats("w", []float32{1, 3, 5, 127, 2, 4, 6, -254}, 2, 4)
@@ -263,7 +268,7 @@ func TestInt8DynamicKeeps(t *testing.T) {
 		{Node: "node_Gemm_0", Op: "Gemm", Reason: "its alpha is 0.5; only 1 is converted"},
 		{Node: "node_Gemm_1", Op: "Gemm", Reason: "its beta is 2; only 1 is converted"},
 		{Node: "node_Gemm_2", Op: "Gemm", Reason: "it transposes its first operand (transA)"},
-	}} // the product of two computed values is no candidate
+	}} // a product of two computed values is no candidate
 	if diff := cmp.Diff(want, summary); diff != "" {
 		t.Errorf("summary (-want +got):\n%s", diff)
 	}
@@ -272,7 +277,8 @@ func TestInt8DynamicKeeps(t *testing.T) {
 	}
 }
 
-// Products inside a subgraph are listed, whether their weight is the subgraph's, a constant of it, or captured.
+// Products inside a subgraph are listed. Their weight may be the subgraph's, a constant node in it,
+// or captured.
 func TestInt8DynamicKeepsSubgraphs(t *testing.T) {
 	t.Parallel()
 	g, x := graph()
@@ -307,7 +313,7 @@ func TestInt8DynamicKeepsSubgraphs(t *testing.T) {
 	}
 }
 
-// ErrNothing comes with the reason.
+// ErrNothing has the reason in its text.
 func TestInt8DynamicFindsNothing(t *testing.T) {
 	t.Parallel()
 	check := func(m *onnx.Model, want string) {
@@ -331,7 +337,7 @@ func TestInt8DynamicFindsNothing(t *testing.T) {
 	}
 	check(times("x", constant(onnx.Float16, 16, 4, 2)), "its weight is FLOAT16; only FLOAT is converted")
 	check(times("x", constant(onnx.Float, 0, 4, 0)), "its weight is empty")
-	// 66312·127·255 = 2147514120 is the first that does not fit below 2^31 = 2147483648.
+	// 66312·127·255 = 2147514120 is the first product that exceeds 2^31 = 2147483648.
 	check(times("x", constant(onnx.Float, 4*66312, 66312, 1)), "its weight has 66312 rows")
 	check(times("x", constant(onnx.Int32, 32, 4, 2)), "it has no MatMul")
 	quantized := func(op, domain string) *onnx.Model {
@@ -411,12 +417,12 @@ func TestInt8Sensitivity(t *testing.T) {
 	}
 }
 
-// Weights beside the model are read from there; the result holds its own.
+// External weights are read from their file. The result has its weights inside.
 func TestInt8DynamicReadsExternalData(t *testing.T) {
 	t.Parallel()
 	m := build.MLP()
 	path := filepath.Join(t.TempDir(), "model.onnx")
-	if err := m.Write(path, 1); err != nil { // a limit of one byte: all larger tensors go outside
+	if err := m.Write(path, 1); err != nil { // a limit of one byte moves all larger tensors outside
 		t.Fatal(err)
 	}
 	outside, err := onnx.Read(path)
@@ -428,7 +434,7 @@ func TestInt8DynamicReadsExternalData(t *testing.T) {
 	}
 	want, _ := int8Dynamic(t, m, rewrite.Int8Options{})
 	got, _ := int8Dynamic(t, outside, rewrite.Int8Options{})
-	if len(got.ExternalFiles()) > 0 { // biases are smaller than what goes outside
+	if len(got.ExternalFiles()) > 0 { // biases are too small to be stored outside
 		t.Errorf("%v are still needed", got.ExternalFiles())
 	}
 	for _, name := range []string{"layer0.weight_quantized", "layer1.weight_quantized"} {
@@ -438,9 +444,10 @@ func TestInt8DynamicReadsExternalData(t *testing.T) {
 	}
 }
 
-// FuzzInt8Dynamic: no model makes the conversion panic, and what it makes has nothing left to convert.
+// No model makes the conversion panic. A second conversion of its result finds nothing to convert.
 func FuzzInt8Dynamic(f *testing.F) {
-	for _, m := range []*onnx.Model{build.Simple(), times("x", weights), gemm(), unfolded()} { // small: fuzzing slows down with the size
+	// small models, since fuzzing slows down with the size
+	for _, m := range []*onnx.Model{build.Simple(), times("x", weights), gemm(), unfolded()} {
 		data, err := proto.Marshal(m.Proto())
 		if err != nil {
 			f.Fatal(err)

@@ -9,16 +9,17 @@ import (
 	"tuner/model/onnx/onnxpb"
 )
 
-// product is a MatMul or a Gemm whose second operand is constant.
+// product is a MatMul or Gemm with a constant second operand.
 type product struct {
 	node       *onnxpb.NodeProto
-	activation string // the first operand
+	activation string // name of the first operand
 	weight     constant
-	bias       string // what a Gemm adds; "" for nothing
+	bias       string // the addend of a Gemm; "" without one
 }
 
-// findProducts lists, in graph order, the products of a clean model that can be computed in integers, and the candidates that
-// cannot: those whose weights a person would expect to be quantized.
+// findProducts lists, in graph order, the products of a clean model that can be computed in
+// integers. kept are the candidates that cannot: products whose weights a person would expect to be
+// quantized.
 func findProducts(m *onnx.Model, keep []string) (found []product, kept []Kept) {
 	for _, node := range m.Nodes() {
 		p, reason, candidate := examine(m, node)
@@ -36,8 +37,8 @@ func findProducts(m *onnx.Model, keep []string) (found []product, kept []Kept) {
 	return found, kept
 }
 
-// innerProducts lists the products with constant weights inside the subgraphs of a node of the main graph of m. Names mean one
-// thing in a whole model, so one set holds the constants of all subgraphs.
+// innerProducts lists the products with constant weights in the subgraphs of a node of m's main
+// graph. Names are unique in the whole model, so one set holds the constants of all subgraphs.
 func innerProducts(m *onnx.Model, node *onnxpb.NodeProto) []Kept {
 	var kept []Kept
 	own := map[string]bool{}
@@ -66,7 +67,8 @@ func innerProducts(m *onnx.Model, node *onnxpb.NodeProto) []Kept {
 	return kept
 }
 
-// examine tells whether a node is a candidate, and if so either what it multiplies or why it cannot be converted.
+// examine reports whether a node is a candidate. For a candidate it returns the product, or the
+// reason why it cannot be converted.
 func examine(m *onnx.Model, node *onnxpb.NodeProto) (p product, reason string, candidate bool) {
 	if isFused(m, node) {
 		return p, "it is a fused operator of ONNX Runtime; convert the model as it was exported, before such optimisations", true
@@ -78,7 +80,7 @@ func examine(m *onnx.Model, node *onnxpb.NodeProto) (p product, reason string, c
 	left, leftConstant := findConstant(m, p.activation)
 	weight, rightConstant := findConstant(m, node.GetInput()[1])
 	switch {
-	case leftConstant == rightConstant: // both vary, or both are constant and ONNX Runtime multiplies them once
+	case leftConstant == rightConstant: // both vary, or both are constant, and ONNX Runtime multiplies them once
 		return p, "", false
 	case leftConstant && left.isFloat():
 		return p, "its constant is the first operand; only a constant second operand is converted", true
@@ -94,13 +96,14 @@ func examine(m *onnx.Model, node *onnxpb.NodeProto) (p product, reason string, c
 	return p, p.obstacle(), true
 }
 
-// isFused reports whether a node is one of ONNX Runtime's own products with constant weights.
+// isFused reports whether a node is one of ONNX Runtime's fused products with constant weights.
 func isFused(m *onnx.Model, node *onnxpb.NodeProto) bool {
 	fused := node.GetDomain() == "com.microsoft" && slices.Contains([]string{"Attention", "FusedMatMul", "FusedGemm"}, node.GetOpType())
 	return fused && len(node.GetInput()) > 1 && m.Initializer(node.GetInput()[1]) != nil
 }
 
-// takeGemm reads what a Gemm does beside multiplying, and returns why that is more than a MatMul and an Add can do.
+// takeGemm reads a Gemm's other parameters. It returns a reason if MatMul and Add cannot express
+// them.
 func (p *product) takeGemm() (reason string) {
 	number := func(name string) float32 {
 		if a := onnx.Attribute(p.node, name); a != nil {
@@ -127,10 +130,11 @@ func (p *product) takeGemm() (reason string) {
 	return ""
 }
 
-// largestRows is the number of products of 8-bit numbers whose sum surely fits into 32 bits: 255·127·66311 < 2^31.
+// largestRows is the number of products of 8-bit numbers whose sum always fits into 32 bits:
+// 255·127·66311 < 2^31.
 const largestRows = math.MaxInt32 / (math.MaxUint8 * math.MaxInt8)
 
-// obstacle returns why the weight cannot be quantized; "" when it can.
+// obstacle returns the reason why the weight cannot be quantized; "" if it can.
 func (p *product) obstacle() string {
 	dims := p.weight.dims()
 	elements, _ := onnx.Elements(dims)

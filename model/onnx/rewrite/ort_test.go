@@ -23,7 +23,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(orttest.Main(m)) }
 
-// load loads a model in one thread.
+// load opens a session with one thread.
 func load(t *testing.T, m *onnx.Model) *ort.Session {
 	t.Helper()
 	return orttest.Load(t, m, ort.SessionOptions{IntraOpThreads: 1})
@@ -44,13 +44,14 @@ func infer(t *testing.T, s *ort.Session, in map[string]inputs.Tensor) map[string
 	return results
 }
 
-// random are inputs that a model accepts.
+// random returns inputs that a model accepts.
 func random(t *testing.T, m *onnx.Model, batch int, seed uint64) map[string]inputs.Tensor {
 	t.Helper()
 	return orttest.Generate(t, m, 7, batch, seed)
 }
 
-// checkAgreement compares the outputs of two models: the cosine of each must reach least.
+// checkAgreement compares the outputs of two models. The cosine of each output must be at least
+// least.
 func checkAgreement(t *testing.T, want, got map[string][]float32, least float64) {
 	t.Helper()
 	for output := range want {
@@ -78,9 +79,10 @@ func floatTensor(values []float32, shape ...int64) inputs.Tensor {
 	return inputs.Tensor{Type: onnx.Float, Shape: shape, Data: data}
 }
 
-// ONNX Runtime computes what the arithmetic says, to the last bit. The input's range is -55 to 200, 255 units, so that
-// DynamicQuantizeLinear's scale is 1 and its zero point 55; it rounds 0.5 to 0 and 1.5 to 2. The weights' columns are
-// (127, 1, 2.5, 3.5), scale 1, rounded to (127, 1, 2, 4), and (-254, 0, 10, 14), scale 2, which makes (-127, 0, 5, 7).
+// ONNX Runtime's result equals the arithmetic to the last bit. The input's range is -55 to 200,
+// which is 255 units. So DynamicQuantizeLinear's scale is 1 and its zero point 55. It rounds 0.5 to
+// 0 and 1.5 to 2. The weights' columns are (127, 1, 2.5, 3.5) with scale 1, rounded to (127, 1, 2,
+// 4), and (-254, 0, 10, 14) with scale 2, which gives (-127, 0, 5, 7).
 //
 //	-55·127 + 200·1 + 0·2 + 2·4 = -6777
 //	2·(55·127 + 200·0 + 0·5 + 2·7) = 13998
@@ -107,8 +109,9 @@ func TestInt8DynamicComputesExactly(t *testing.T) {
 	}
 }
 
-// Every matrix of a batched weight has scales of its own, and ONNX Runtime takes them, whether it joins the nodes or not: the
-// same arithmetic as above, with another matrix beside it: (127·2, 0, 0, 0) and (0, 0, 0, 127·3), scales 2 and 3.
+// Every matrix of a batched weight has its own scales. ONNX Runtime accepts them, with and without
+// fusion. The arithmetic is that of the test above, with another matrix beside it: (127·2, 0, 0, 0)
+// and (0, 0, 0, 127·3), with scales 2 and 3.
 //
 //	2·(-55·127) = -13970 and 3·(2·127) = 762
 func TestInt8DynamicComputesBatchedWeights(t *testing.T) {
@@ -127,7 +130,7 @@ func TestInt8DynamicComputesBatchedWeights(t *testing.T) {
 	}
 }
 
-// Every sample model with products converts, runs, and computes about the same.
+// Every sample model with products can be converted and run, and computes about the same.
 func TestInt8DynamicRuns(t *testing.T) {
 	t.Parallel()
 	orttest.Runtime(t)
@@ -147,7 +150,7 @@ func TestInt8DynamicRuns(t *testing.T) {
 	}
 }
 
-// OpenVINO takes what Int8Dynamic makes, and computes about the same as the exact model.
+// OpenVINO runs Int8Dynamic's result, and computes about the same as the original model.
 func TestOpenVINORunsInt8Dynamic(t *testing.T) {
 	t.Parallel()
 	orttest.OpenVINO(t)
@@ -168,7 +171,7 @@ func TestOpenVINORunsInt8Dynamic(t *testing.T) {
 	}
 }
 
-// Cleaning changes nothing that is computed.
+// Cleaning changes no result.
 func TestCleanComputesTheSame(t *testing.T) {
 	t.Parallel()
 	orttest.Runtime(t)
@@ -183,8 +186,9 @@ func TestCleanComputesTheSame(t *testing.T) {
 	}
 }
 
-// The probe's error of a product whose numbers are known: exactly y = (-6985+200+0.5·2.5+1.5·3.5, 13970+0.5·10+1.5·14)
-// = (-6778.5, 13996), in int8 (-6777, 13998) as in TestInt8DynamicComputesExactly.
+// The probe's error is checked for a product with known numbers. The exact result is y =
+// (-6985+200+0.5·2.5+1.5·3.5, 13970+0.5·10+1.5·14) = (-6778.5, 13996). In int8 it is (-6777,
+// 13998), as in TestInt8DynamicComputesExactly.
 //
 //	(1.5² + 2²) / (6778.5² + 13996²) = 6.25 / 241836078.25
 func TestInt8SensitivityMeasures(t *testing.T) {
@@ -208,7 +212,7 @@ func TestInt8SensitivityMeasures(t *testing.T) {
 	}
 }
 
-// sentences are the token ids of real sentences, as MiniLM's inputs.
+// sentences returns the token ids of real sentences as MiniLM's inputs.
 func sentences(t *testing.T) map[string]inputs.Tensor {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("..", "..", "..", "testdata", "minilm", "reference.json"))
@@ -243,8 +247,9 @@ func minilm(t *testing.T) *onnx.Model {
 	return m
 }
 
-// int8 of real weights on real sentences stays close to fp32, in 8 bits and, a little less, in 7. (On these six sentences,
-// onnxruntime.quantization 1.31.1 gives 0.98915 and 0.98765 with the same recipe, and the same weights.)
+// With real weights and sentences, int8 stays close to fp32 in 8 bits, and a little less close in
+// 7. On these six sentences, onnxruntime.quantization 1.31.1 gives 0.98915 and 0.98765 with the
+// same recipe and the same weights.
 func TestInt8DynamicOfMiniLM(t *testing.T) {
 	t.Parallel()
 	orttest.Runtime(t)
@@ -252,12 +257,13 @@ func TestInt8DynamicOfMiniLM(t *testing.T) {
 	in := sentences(t)
 	want := infer(t, load(t, m), in)["embedding"]
 	const width = 384
-	// The same numbers on every processor: those without VNNI would saturate.
+	// This gives the same numbers on every processor. Those without VNNI would otherwise saturate.
 	exact := ort.SessionOptions{IntraOpThreads: 1, Entries: map[string]string{"session.x64quantprecision": "1"}}
 	check := func(o rewrite.Int8Options, least float64) {
 		t.Helper()
 		q, summary := int8Dynamic(t, m, o)
-		if len(summary.Converted) != 36 || len(summary.Kept) != 0 { // 6 layers of query, key, value, output and two more
+		// 6 layers with query, key, value, output and two more
+		if len(summary.Converted) != 36 || len(summary.Kept) != 0 {
 			t.Errorf("%d nodes are converted, %v kept", len(summary.Converted), summary.Kept)
 		}
 		if o.Bits == 0 {
@@ -276,7 +282,7 @@ func TestInt8DynamicOfMiniLM(t *testing.T) {
 	check(rewrite.Int8Options{Bits: 7}, 0.985)
 }
 
-// The slower and exact products that ONNX Runtime offers to processors without VNNI take the model too.
+// ONNX Runtime's slower, exact products for processors without VNNI accept the model too.
 func TestInt8DynamicRunsWithQuantPrecision(t *testing.T) {
 	t.Parallel()
 	m := build.MLP()
@@ -288,7 +294,8 @@ func TestInt8DynamicRunsWithQuantPrecision(t *testing.T) {
 	}
 }
 
-// checkFused makes sure that ONNX Runtime joins each of MiniLM's 36 products, its scales and its bias into one node.
+// checkFused checks that ONNX Runtime fuses each of MiniLM's 36 products with its scales and bias
+// into one node.
 func checkFused(t *testing.T, q *onnx.Model) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "optimized.onnx")
@@ -301,7 +308,8 @@ func checkFused(t *testing.T, q *onnx.Model) {
 	for _, op := range operators(optimized) {
 		count[op]++
 	}
-	// Per layer: query, key and value share an activation, which makes three MatMulIntegerToFloat; the others are alone.
+	// In each layer, query, key and value share an activation, which gives three
+	// MatMulIntegerToFloat. The other products have their own activations.
 	want := map[string]int{"DynamicQuantizeMatMul": 18, "MatMulIntegerToFloat": 18, "DynamicQuantizeLinear": 6, "MatMulInteger": 0}
 	for op, n := range want {
 		if count[op] != n {

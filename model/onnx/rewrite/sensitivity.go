@@ -4,16 +4,19 @@ import (
 	"tuner/model/onnx"
 )
 
-// Int8Sensitivity returns a model that computes what m computes and, beside each product that Int8Dynamic would convert, its
-// int8 form of the same input. A further output per product, FLOAT[1], is the relative squared error of that form over all
-// elements: sum((y-y8)²)/sum(y²), where a sum of nothing but zeros counts as 1e-30. outputs names it by the product's node.
-// The errors are local: each product gets its exact input, so that one pass tells them all apart. Errors are Int8Dynamic's.
+// Int8Sensitivity returns a model that computes the same as m. For each product that Int8Dynamic
+// would convert, it also computes the int8 form from the same input.
+//
+// For each product it has an additional output, FLOAT[1], with the relative squared error over all
+// elements: sum((y-y8)²)/sum(y²). A sum of zeros counts as 1e-30. outputs has the output's name by
+// the product's node. The errors are local, since each product gets its exact input. So one pass
+// measures all of them separately. Errors are Int8Dynamic's.
 func Int8Sensitivity(m *onnx.Model, o Int8Options) (probe *onnx.Model, outputs map[string]string, err error) {
 	q, products, err := newDynamic(m, o)
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, node := range q.Nodes() { // all of them first: what follows may consume any
+	for _, node := range q.Nodes() { // all nodes first, since later ones may use any of them
 		q.keep(node)
 	}
 	outputs = map[string]string{}
@@ -33,7 +36,7 @@ func Int8Sensitivity(m *onnx.Model, o Int8Options) (probe *onnx.Model, outputs m
 // relativeError writes the comparison of two values into a graph.
 type relativeError struct {
 	*editor
-	floor, shape string // constants
+	floor, shape string // names of constants
 }
 
 func newRelativeError(e *editor) relativeError {
@@ -41,8 +44,8 @@ func newRelativeError(e *editor) relativeError {
 		e.constant("error_shape", onnx.Int64, int64Bytes([]int64{1}), 1)}
 }
 
-// output declares a further output of the graph, FLOAT[1] and named after name: sum((exact-approximate)²)/sum(exact²) over all
-// elements. It returns the output's name.
+// output declares an additional output of the graph, FLOAT[1], named after name:
+// sum((exact-approximate)²)/sum(exact²) over all elements. It returns the output's name.
 func (r relativeError) output(name, exact, approximate string) string {
 	keep := intAttribute("keepdims", 0)
 	difference := r.compute("Sub", name+"_difference", []string{exact, approximate})

@@ -12,27 +12,28 @@ import (
 	"tuner/model/onnx/onnxpb"
 )
 
-// Range is what a value lies in.
+// Range is the range of a value.
 type Range struct{ Min, Max float32 }
 
-// Int8StaticOptions says how weights and activations become 8-bit integers.
+// Int8StaticOptions configure how weights and activations become 8-bit integers.
 type Int8StaticOptions struct {
-	// Ranges gives the range of each value that Activations lists, by name.
+	// Ranges has the range of each value that Activations lists, by name.
 	Ranges map[string]Range
-	// Bits of a weight: 8 (0 means 8), or 7 for processors without VNNI or AMX, whose 16-bit sums of two products saturate.
+	// Bits is the number of bits of a weight: 8 (0 means 8), or 7. Processors without VNNI or AMX
+	// need 7, since their 16-bit sums of two products saturate.
 	Bits int
-	// Keep names nodes that stay.
+	// Keep names nodes that are not converted.
 	Keep []string
 }
 
-// staticTarget is how messages name what Int8Static makes.
+// staticTarget is the name of Int8Static's result in messages.
 const staticTarget = "int8_static"
 
-// staticOpset is the first whose DequantizeLinear takes a scale per channel.
+// staticOpset is the first opset whose DequantizeLinear accepts a scale per channel.
 const staticOpset = 13
 
-// Activations lists the values of m, inputs included, whose ranges Int8Static needs, in the order of the graph. Errors are
-// Int8Static's.
+// Activations lists the values of m, including inputs, whose ranges Int8Static needs, in graph
+// order. Errors are Int8Static's.
 func Activations(m *onnx.Model) ([]string, error) {
 	s, err := newStatic(m, Int8StaticOptions{})
 	if err != nil {
@@ -41,15 +42,19 @@ func Activations(m *onnx.Model) ([]string, error) {
 	return s.calibrated(), nil
 }
 
-// Int8Static makes convolutions and products with constant weights (Conv, MatMul, Gemm) compute in 8-bit integers, and with
-// them what lies between (sums, pools, concatenations, reshapes), so that numbers stay integers from layer to layer. Weights
-// are signed, with a scale per output channel; activations are unsigned, with one scale and zero point from their given range;
-// biases have 32 bits. Normalisations behind a convolution become part of it. Inputs and outputs of the graph keep their names
-// and types. The error wraps ErrNothing when no node can be converted; other errors say which node, weight or range is unsound,
-// or that the model's operator set is too old.
+// Int8Static converts convolutions and products with constant weights (Conv, MatMul, Gemm) to 8-bit
+// integers. It also converts the nodes between them (sums, pools, concatenations, reshapes), so
+// that values stay integers from layer to layer.
 //
-// The result has the form that runtimes agree on: the operators as they were, between QuantizeLinear and DequantizeLinear. ONNX
-// Runtime's CPU provider makes QLinearConv, QLinearAdd and so on of it, OpenVINO its own integer operators.
+// Weights are signed, with a scale per output channel. Activations are unsigned, with one scale and
+// zero point from their given range. Biases have 32 bits. Normalisations after a convolution are
+// folded into it. Inputs and outputs of the graph keep their names and types. The error wraps
+// ErrNothing if no node can be converted. Other errors name an invalid node, weight or range, or
+// say that the model's operator set is too old.
+//
+// The result has the form that runtimes agree on: the original operators between QuantizeLinear and
+// DequantizeLinear. ONNX Runtime's CPU provider turns them into QLinearConv, QLinearAdd and so on,
+// OpenVINO into its own integer operators.
 func Int8Static(m *onnx.Model, o Int8StaticOptions) (*onnx.Model, Summary, error) {
 	s, err := newStatic(m, o)
 	if err == nil {
@@ -72,7 +77,7 @@ func Int8Static(m *onnx.Model, o Int8StaticOptions) (*onnx.Model, Summary, error
 	return converted, s.summary, err
 }
 
-// static converts a plan.
+// static applies a plan.
 type static struct {
 	*editor
 	*plan
@@ -80,11 +85,12 @@ type static struct {
 	activations map[string]quantized // scale and zero point, by value
 	decoded     map[string]string    // value → its name after DequantizeLinear
 	weights     map[weightKey]string // names after DequantizeLinear
-	probing     bool                 // layers are written beside the original ones
+	probing     bool                 // the integer layers are added beside the original ones
 	summary     Summary
 }
 
-// newStatic cleans a model and plans; the summary is filled even when there is nothing to convert.
+// newStatic cleans a model and makes the plan. The summary is complete even if nothing can be
+// converted.
 func newStatic(m *onnx.Model, o Int8StaticOptions) (*static, error) {
 	s := &static{options: o, activations: map[string]quantized{}, decoded: map[string]string{}, weights: map[weightKey]string{}}
 	if o.Bits != 0 && o.Bits != 7 && o.Bits != 8 {
@@ -118,7 +124,7 @@ func newStatic(m *onnx.Model, o Int8StaticOptions) (*static, error) {
 	return s, checkOpset(prepared, staticTarget, staticOpset)
 }
 
-// whyNoLayer explains that no layer can be converted.
+// whyNoLayer explains why no layer can be converted.
 func whyNoLayer(kept []Kept) string {
 	if len(kept) == 0 {
 		return "it has no Conv, MatMul or Gemm with constant weights"
@@ -127,7 +133,7 @@ func whyNoLayer(kept []Kept) string {
 		len(kept), kept[0].Op, kept[0].Node, kept[0].Reason)
 }
 
-// checkRanges reports every value without a sound range.
+// checkRanges reports every value without a valid range.
 func (s *static) checkRanges() error {
 	var errs []error
 	for _, value := range s.calibrated() {
@@ -145,7 +151,7 @@ func (s *static) checkRanges() error {
 	return nil
 }
 
-// convert writes a node as the plan has it.
+// convert writes a node as planned.
 func (s *static) convert(node *onnxpb.NodeProto) error {
 	l, isLayer := s.layers[node]
 	switch {
@@ -177,14 +183,15 @@ func (s *static) convert(node *onnxpb.NodeProto) error {
 	return nil
 }
 
-// isAbsorbed reports whether a node is a limiter that the quantization of its output makes superfluous.
+// isAbsorbed reports whether a node is a limiter that becomes superfluous by the quantization of
+// its output.
 func (s *static) isAbsorbed(node *onnxpb.NodeProto) bool {
 	output := firstName(node.GetOutput())
 	source := s.source(output)
 	return source != nil && source != node && s.isQuantized(output)
 }
 
-// layerOutput names what a layer computes in float: its own output when that is not quantized.
+// layerOutput returns the name of a layer's float result: its own output if that is not quantized.
 func (s *static) layerOutput(node *onnxpb.NodeProto) string {
 	if result := s.result(node); s.isQuantized(result) {
 		return s.used.fresh(result + "_float")
@@ -192,16 +199,17 @@ func (s *static) layerOutput(node *onnxpb.NodeProto) string {
 	return node.GetOutput()[0]
 }
 
-// close quantizes the result of a node, which it computes in float under the name computed; the decoded value gets the name
-// that the result has in the model, for everyone who uses it.
+// close quantizes the result of a node. The node computes it in float under the name computed. The
+// decoded value gets the original name of the result, for all its users.
 func (s *static) close(node *onnxpb.NodeProto, computed string) {
 	if computed != node.GetOutput()[0] {
 		s.pair(s.result(node), computed)
 	}
 }
 
-// pair writes QuantizeLinear and DequantizeLinear for a value, which is computed under the name computed. When that is the
-// value's own, the decoded value gets a new one: who needs no integers goes on with the exact number.
+// pair writes QuantizeLinear and DequantizeLinear for a value that is computed under the name
+// computed. If that is the value's own name, the decoded value gets a new one. Users that need no
+// integers then continue with the exact value.
 func (s *static) pair(value, computed string) {
 	a := s.activation(value)
 	integers := s.compute("QuantizeLinear", value+"_QuantizeLinear", []string{computed, a.scale, a.zero})
@@ -228,8 +236,9 @@ func (s *static) activation(value string) quantized {
 	return a
 }
 
-// parameters chooses the scale and the zero point by which 0 to 255 cover the range of a value, with 0.0 among the numbers
-// that are exact. What a limiter computes is not negative, and not above the limit. A range of nothing but zero has the scale 1.
+// parameters chooses scale and zero point so that 0 to 255 cover the range of a value, and 0.0 is
+// exact. The result of a limiter is not negative, and not above the limit. A range with only zero
+// has the scale 1.
 func (s *static) parameters(value string) (scale float32, zero uint8) {
 	r := s.options.Ranges[value]
 	least, most := min(float64(r.Min), 0), max(float64(r.Max), 0)
@@ -248,7 +257,8 @@ func (s *static) parameters(value string) (scale float32, zero uint8) {
 	return scale, uint8(min(math.RoundToEven(-least/float64(scale)), math.MaxUint8))
 }
 
-// writeLayer writes a layer that reads the decoded activation and decoded weights and computes output.
+// writeLayer writes a layer that reads the decoded activation and the decoded weights, and computes
+// output.
 func (s *static) writeLayer(l layer, activation, output string) error {
 	scale, _ := s.parameters(s.root(l.activation))
 	weight, bias, err := s.weight(l, scale)
@@ -257,7 +267,7 @@ func (s *static) writeLayer(l layer, activation, output string) error {
 	}
 	node := shallow(l.node)
 	if isOp(node, "Gemm") {
-		node.Attribute = nil // transB is in the weights, the others are at their defaults
+		node.Attribute = nil // transB is applied to the weights; the others have their defaults
 	}
 	if s.probing {
 		node.Name = proto.String(s.used.fresh(l.node.GetName() + "_int8"))

@@ -17,7 +17,7 @@ import (
 	"tuner/ort"
 )
 
-// calibrated returns the ranges of what a model computes of some rows.
+// calibrated returns the ranges of a model's values for some rows.
 func calibrated(t *testing.T, m *onnx.Model, rows map[string]inputs.Tensor) map[string]rewrite.Range {
 	t.Helper()
 	values := activations(t, m)
@@ -43,7 +43,8 @@ func calibrated(t *testing.T, m *onnx.Model, rows map[string]inputs.Tensor) map[
 	return collector.Ranges()
 }
 
-// classifiers are the sample models that take images, with how many nodes ONNX Runtime makes of each in integers.
+// classifiers are the sample models for images, with the numbers of integer nodes that ONNX Runtime
+// makes of each.
 func classifiers() map[string]struct {
 	model *onnx.Model
 	want  map[string]int
@@ -55,7 +56,8 @@ func classifiers() map[string]struct {
 		"cnn": {build.CNN(0), map[string]int{"QLinearConv": 3, "QLinearGlobalAveragePool": 1, "QGemm": 1}},
 		// 1 + 4·2·2 + 3 shortcuts; 8 sums.
 		"resnet": {build.ResNet(), map[string]int{"QLinearConv": 20, "QLinearAdd": 8, "QLinearGlobalAveragePool": 1, "QGemm": 1}},
-		// 2 + 11 blocks of 3; of them 4 stages repeat theirs 1, 2, 2 and 1 times and the first keeps its shape: 7 sums.
+		// 2 + 11 blocks of 3. The 4 stages repeat their block 1, 2, 2 and 1 times, and the first
+		// one keeps its shape: 7 sums.
 		"mobilenet": {build.MobileNet(), map[string]int{"QLinearConv": 35, "QLinearAdd": 7, "QLinearGlobalAveragePool": 1, "QGemm": 1}},
 		"blocks": {blocks(), map[string]int{
 			"QLinearConv": 11, "QLinearSigmoid": 2, "QLinearMul": 2, "QLinearLeakyRelu": 1, "QLinearAveragePool": 1,
@@ -64,8 +66,8 @@ func classifiers() map[string]struct {
 	}
 }
 
-// ONNX Runtime computes the image classifiers in integers from the input to the logits: one node rounds the image, and none
-// decodes anything on the way.
+// ONNX Runtime computes the image classifiers in integers from the input to the logits. One node
+// quantizes the image, and no node decodes anything in between.
 func TestONNXRuntimeFusesInt8Static(t *testing.T) {
 	t.Parallel()
 	orttest.Runtime(t)
@@ -77,7 +79,8 @@ func TestONNXRuntimeFusesInt8Static(t *testing.T) {
 				t.Errorf("kept: %v", summary.Kept)
 			}
 			path := filepath.Join(t.TempDir(), "optimized.onnx")
-			orttest.Load(t, q, ort.SessionOptions{IntraOpThreads: 1, OptimizedModelPath: path, LogSeverity: ort.LogError}) // warns that it is for this machine
+			// warns that the file is for this machine only
+			orttest.Load(t, q, ort.SessionOptions{IntraOpThreads: 1, OptimizedModelPath: path, LogSeverity: ort.LogError})
 			optimized, err := onnx.Read(path)
 			if err != nil {
 				t.Fatal(err)
@@ -85,7 +88,8 @@ func TestONNXRuntimeFusesInt8Static(t *testing.T) {
 			got := map[string]int{}
 			for _, op := range operators(optimized) {
 				switch op {
-				case "Transpose", "Flatten", "MaxPool", "NhwcMaxPool", "Resize", "Slice", "Squeeze", "Unsqueeze", "Reshape": // they move integers
+				// they move integers
+				case "Transpose", "Flatten", "MaxPool", "NhwcMaxPool", "Resize", "Slice", "Squeeze", "Unsqueeze", "Reshape":
 				default:
 					got[op]++
 				}
@@ -98,7 +102,8 @@ func TestONNXRuntimeFusesInt8Static(t *testing.T) {
 	}
 }
 
-// agreement compares rows of logits: the mean cosine, and how many rows have the same largest one.
+// agreement compares rows of logits. It returns the mean cosine, and the number of rows with the
+// same largest logit.
 func agreement(want, got []float32, rows int) (mean float64, same int) {
 	classes := len(want) / rows
 	for i := 0; i < len(want); i += classes {
@@ -111,7 +116,8 @@ func agreement(want, got []float32, rows int) (mean float64, same int) {
 	return mean, same
 }
 
-// The small classifier decides as in fp32 on other images than those that it was calibrated on.
+// The small classifier gives the same classes as in fp32, on other images than those of the
+// calibration.
 func TestInt8StaticOfCNN(t *testing.T) {
 	t.Parallel()
 	orttest.Runtime(t)
@@ -134,8 +140,9 @@ func TestInt8StaticOfCNN(t *testing.T) {
 	check(8, map[string]string{"session.x64quantprecision": "1"}) // exact products for processors without VNNI
 }
 
-// Of deep random networks, every layer adds its rounding, and nothing was trained to bear it. (onnxruntime.quantization's
-// quantize_static of the same models: mean cosine 0.993 and 0.947.)
+// In deep random networks, every layer adds its rounding error, and no training made them robust
+// against it. onnxruntime.quantization's quantize_static gives mean cosines of 0.993 and 0.947 for
+// the same models.
 func TestInt8StaticOfDeepNetworks(t *testing.T) {
 	t.Parallel()
 	orttest.Runtime(t)
@@ -153,7 +160,7 @@ func TestInt8StaticOfDeepNetworks(t *testing.T) {
 	}
 }
 
-// Every sample model with layers converts, runs, and computes about the same.
+// Every sample model with layers can be converted and run, and computes about the same.
 func TestInt8StaticRuns(t *testing.T) {
 	t.Parallel()
 	orttest.Runtime(t)
@@ -168,9 +175,10 @@ func TestInt8StaticRuns(t *testing.T) {
 	}
 }
 
-// ONNX Runtime computes what the arithmetic says, to the last bit. The input's range makes the scale 1 and the zero point 51;
-// 0.5 is rounded to 0 and 1.5 to 2, and 300 cut off at 204. Weights as in TestInt8DynamicComputesExactly: (127, 1, 2, 4) of
-// scale 1 and (-127, 0, 5, 7) of scale 2; the biases are 10 units of 1 and 5 of 2.
+// ONNX Runtime's result equals the arithmetic to the last bit. The input's range gives the scale 1
+// and the zero point 51. 0.5 is rounded to 0 and 1.5 to 2, and 300 is clipped to 204. The weights
+// are those of TestInt8DynamicComputesExactly: (127, 1, 2, 4) with scale 1 and (-127, 0, 5, 7) with
+// scale 2. The biases are 10 units of 1 and 5 of 2.
 //
 //	-51·127 + 204·1 + 0·2 + 2·4 + 10 = -6255
 //	2·(51·127 + 204·0 + 0·5 + 2·7 + 5) = 12992
@@ -189,7 +197,8 @@ func TestInt8StaticComputesExactly(t *testing.T) {
 	}
 }
 
-// The same for a convolution whose result is quantized: 127·x in steps of 127, without what is negative.
+// The same for a convolution with a quantized result: 127·x in steps of 127, without negative
+// values.
 func TestInt8StaticConvolvesExactly(t *testing.T) {
 	t.Parallel()
 	g, x := pixels()
@@ -207,7 +216,7 @@ func TestInt8StaticConvolvesExactly(t *testing.T) {
 	}
 }
 
-// Folding normalisations and joining biases alone changes no more than the rounding of the last bits does.
+// Folding normalisations and biases changes the result only by rounding of the last bits.
 func TestInt8StaticKeepsWhatItFolds(t *testing.T) {
 	t.Parallel()
 	orttest.Runtime(t)
@@ -215,7 +224,7 @@ func TestInt8StaticKeepsWhatItFolds(t *testing.T) {
 	in := random(t, m, 4, 1)
 	keep := []string{"node_Conv_0", "node_Conv_1", "node_Conv_2"}
 	q, _ := int8Static(t, m, rewrite.Int8StaticOptions{Ranges: alike(t, m, -1e-30, 1e-30), Keep: keep})
-	exact, err := rewrite.Expose(m, []string{"Flatten_0"}) // what the last layer, which is converted, takes
+	exact, err := rewrite.Expose(m, []string{"Flatten_0"}) // the input of the last layer, which is converted
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -231,8 +240,9 @@ func TestInt8StaticKeepsWhatItFolds(t *testing.T) {
 	}
 }
 
-// The probe's error of a layer whose numbers are known: exactly y = (-51·127+300+0.5·2.5+1.5·3.5+10, 51·254+0.5·10+1.5·14+10)
-// = (-6160.5, 12990), in int8 (-6255, 12992) as in TestInt8StaticComputesExactly.
+// The probe's error is checked for a layer with known numbers. The exact result is y =
+// (-51·127+300+0.5·2.5+1.5·3.5+10, 51·254+0.5·10+1.5·14+10) = (-6160.5, 12990). In int8 it is
+// (-6255, 12992), as in TestInt8StaticComputesExactly.
 //
 //	(94.5² + 2²) / (6160.5² + 12990²) = 8934.25 / 206691860.25
 func TestInt8StaticSensitivityMeasures(t *testing.T) {
@@ -254,7 +264,7 @@ func TestInt8StaticSensitivityMeasures(t *testing.T) {
 	}
 }
 
-// OpenVINO takes what Int8Static makes, all of it, and computes about the same as the exact model.
+// OpenVINO runs all of Int8Static's result, and computes about the same as the original model.
 func TestOpenVINORunsInt8Static(t *testing.T) {
 	t.Parallel()
 	orttest.OpenVINO(t)
@@ -286,7 +296,8 @@ func TestOpenVINORunsInt8Static(t *testing.T) {
 	}
 }
 
-// blocks is a network with every operator that computes in integers between layers: input FLOAT[batch, 4, 8, 8].
+// blocks makes a network with every operator that computes in integers between layers: input
+// FLOAT[batch, 4, 8, 8].
 func blocks() *onnx.Model {
 	g := build.NewGraph("blocks")
 	x := g.Input("input", onnx.Float, onnx.Symbol("batch"), onnx.Fixed(4), onnx.Fixed(8), onnx.Fixed(8))

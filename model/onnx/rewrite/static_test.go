@@ -46,13 +46,13 @@ func alike(t *testing.T, m *onnx.Model, least, most float32) map[string]rewrite.
 	return ranges
 }
 
-// pixels collects a model with the input x, FLOAT[batch, 1, 2, 2].
+// pixels begins a model with the input x, FLOAT[batch, 1, 2, 2].
 func pixels() (*build.Graph, string) {
 	g := build.NewGraph("test")
 	return g, g.Input("x", onnx.Float, onnx.Symbol("batch"), onnx.Fixed(1), onnx.Fixed(2), onnx.Fixed(2))
 }
 
-// conv1 is a convolution of single pixels, from some channels to as many.
+// conv1 adds a 1×1 convolution with the same number of input and output channels.
 func conv1(g *build.Graph, x, w string, channels int64) string {
 	values := make([]float32, channels*channels)
 	for i := range values {
@@ -66,7 +66,7 @@ func output(g *build.Graph, value string) *onnx.Model {
 	return g.Model()
 }
 
-// constants are the single numbers among a model's initializers, by name.
+// constants returns a model's initializers with one element, by name.
 func constants(t *testing.T, m *onnx.Model) (scales map[string]float32, zeros map[string]uint8) {
 	t.Helper()
 	scales, zeros = map[string]float32{}, map[string]uint8{}
@@ -84,8 +84,8 @@ func constants(t *testing.T, m *onnx.Model) (scales map[string]float32, zeros ma
 	return scales, zeros
 }
 
-// Between two layers numbers stay integers, and Relu is what the zero point 0 does; the last layer computes in float. Where
-// the product and its bias were two nodes they are one.
+// Between two layers values stay integers, and the zero point 0 replaces Relu. The last layer
+// computes in float. A product and its bias in two nodes become one node.
 func TestInt8StaticWiring(t *testing.T) {
 	t.Parallel()
 	g, x := graph()
@@ -115,7 +115,8 @@ func TestInt8StaticWiring(t *testing.T) {
 	if diff := cmp.Diff(rewrite.Summary{Converted: []string{"node_MatMul_0", "node_MatMul_1"}}, summary); diff != "" {
 		t.Errorf("summary (-want +got):\n%s", diff)
 	}
-	// -51 to 204 are 255 units, the zero 51 above the least; what Relu computes is not negative: 0 to 204 in 255 steps.
+	// -51 to 204 are 255 units, and zero is 51 above the minimum. Relu's result is not negative: 0
+	// to 204 in 255 steps.
 	scales, zeros := constants(t, q)
 	if diff := cmp.Diff(map[string]float32{"x_scale": 1, "Relu_0_scale": 204. / 255}, scales); diff != "" {
 		t.Errorf("scales (-want +got):\n%s", diff)
@@ -128,7 +129,7 @@ func TestInt8StaticWiring(t *testing.T) {
 	}
 }
 
-// Scale and zero point by range. Zero is always among the numbers, so a range that lacks it is widened to it.
+// Scale and zero point by range. Zero must be representable, so a range without it is widened.
 func TestInt8StaticParameters(t *testing.T) {
 	t.Parallel()
 	check := func(least, most, wantScale float32, wantZero uint8) {
@@ -147,11 +148,12 @@ func TestInt8StaticParameters(t *testing.T) {
 	check(-255, -1, 1, 255)  // -255 to 0
 	check(-0.3, 254.7, 1, 0) // 0.3 units are rounded
 	check(0, 0, 1, 0)
-	check(0, 1e-40, 1, 0) // no scale is that small
+	check(0, 1e-40, 1, 0) // the scale cannot be that small
 	check(-math.MaxFloat32/2, math.MaxFloat32/2, math.MaxFloat32/255, 128)
 }
 
-// Weights are those of Int8Dynamic, and biases are in units of the activation's scale times the weights'.
+// Weights are those of Int8Dynamic. Biases are in units of the activation's scale times the
+// weights' scale.
 func TestInt8StaticWeights(t *testing.T) {
 	t.Parallel()
 	m := gemm() // columns (1, 3, 5, 127) and (2, 4, 6, -254), bias (1, 2)
@@ -165,7 +167,7 @@ func TestInt8StaticWeights(t *testing.T) {
 	if diff := cmp.Diff([]float32{1, 2}, floats(t, q, "w_scale")); diff != "" {
 		t.Errorf("scales of the weights (-want +got):\n%s", diff)
 	}
-	// The activation's scale is 0.5: units of 0.5 and 1.
+	// The activation's scale is 0.5, so the units are 0.5 and 1.
 	if diff := cmp.Diff([]float32{0.5, 1}, floats(t, q, "bias_scale")); diff != "" {
 		t.Errorf("scales of the bias (-want +got):\n%s", diff)
 	}
@@ -196,9 +198,9 @@ func int32s(t *testing.T, m *onnx.Model, name string) []int32 {
 	return values
 }
 
-// A channel whose weights are zeros takes the scale that its bias needs: 3 is 2^24 units of 3/2^24. One whose weights are tiny
-// beside the bias gets the least scale with which the bias fits into 30 bits: 4 is 2^30 units of 2^-28, and its weight of
-// 2^-27 is 2 of them.
+// A channel with zero weights gets the scale that its bias needs: 3 is 2^24 units of 3/2^24. A
+// channel with tiny weights and a large bias gets the smallest scale with which the bias fits into
+// 30 bits: 4 is 2^30 units of 2^-28, and its weight of 2^-27 is 2 units.
 func TestInt8StaticFitsBiases(t *testing.T) {
 	t.Parallel()
 	g, x := graph()
@@ -229,7 +231,8 @@ func TestInt8StaticShares(t *testing.T) {
 	for _, tensor := range q.Initializers() {
 		names = append(names, tensor.GetName())
 	}
-	// The weight that Gather uses too stays as floats; the one that both products share is quantized once.
+	// Gather uses one weight too, so it stays as floats. The weight of both products is quantized
+	// once.
 	want := []string{"w", "row", "x_scale", "x_zero_point", "w_quantized", "w_scale", "w_zero_point", "Softmax_0_scale", "Softmax_0_zero_point"}
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Errorf("initializers (-want +got):\n%s", diff)
@@ -279,13 +282,13 @@ func TestInt8StaticKeeps(t *testing.T) {
 		{Node: "node_MatMul_0", Op: "MatMul", Reason: "its weight has 3 dimensions; only matrices are converted"},
 		{Node: "node_Gemm_0", Op: "Gemm", Reason: "its alpha is 0.5; only 1 is converted"},
 		{Node: "node_Gemm_1", Op: "Gemm", Reason: "its bias has the shape [4 1]"},
-	}} // a convolution whose weights vary is no candidate
+	}} // a convolution with varying weights is no candidate
 	if diff := cmp.Diff(want, summary); diff != "" {
 		t.Errorf("summary (-want +got):\n%s", diff)
 	}
 }
 
-// ErrNothing comes with the reason.
+// ErrNothing has the reason in its text.
 func TestInt8StaticFindsNothing(t *testing.T) {
 	t.Parallel()
 	check := func(m *onnx.Model, want string, keep ...string) {
@@ -304,7 +307,7 @@ func TestInt8StaticFindsNothing(t *testing.T) {
 	check(times("x", weights), `MatMul "node_MatMul_0": kept on request`, "node_MatMul_0")
 	g, _ := pixels() // a convolution of a constant
 	check(output(g, conv1(g, g.Floats("c", []float32{1, 2, 3, 4}, 1, 1, 2, 2), "w", 1)), "it has no Conv")
-	// 33156·127·255 = 1073757060 is the first that does not fit below 2^30 = 1073741824.
+	// 33156·127·255 = 1073757060 is the first product that exceeds 2^30 = 1073741824.
 	check(times("x", func(g *build.Graph) string { return g.Floats("w", make([]float32, 33156), 33156, 1) }), "it sums 33156 products")
 	check(changed(times("x", weights), func(p *onnxpb.ModelProto) { p.Graph.Node[1].OpType = proto.String("QLinearConv") }), "it is quantized already")
 }
@@ -367,7 +370,7 @@ func TestInt8StaticSensitivity(t *testing.T) {
 	}
 }
 
-// FuzzInt8Static: no model makes the conversion panic, and what it makes has nothing left to convert.
+// No model makes the conversion panic. A second conversion of its result finds nothing to convert.
 func FuzzInt8Static(f *testing.F) {
 	g, x := pixels()
 	small := output(g, conv1(g, g.Node("Relu", []string{conv1(g, x, "w0", 1)}), "w1", 1))

@@ -12,10 +12,12 @@ import (
 	"tuner/model/onnx/shapes"
 )
 
-// foldNormalizations returns a clean model in which each BatchNormalization that alone follows a convolution is part of that
-// convolution's weights and bias, which are computed in 64 bits: with a = scale/sqrt(variance+epsilon) per channel, the weights
-// become a·w and the bias a·(b-mean)+shift (ONNX's definition of BatchNormalization). The convolution keeps its name, the result
-// the name that the normalisation gave it.
+// foldNormalizations returns a clean model in which BatchNormalizations are folded into the
+// convolutions before them. The BatchNormalization must be the convolution's only user.
+//
+// Weights and bias are computed in 64 bits. With a = scale/sqrt(variance+epsilon) per channel, the
+// weights become a·w and the bias a·(b-mean)+shift (ONNX's definition of BatchNormalization). The
+// convolution keeps its name. The result keeps the name of the normalisation's output.
 func foldNormalizations(clean *onnx.Model) (*onnx.Model, error) {
 	e := newEditor(clean)
 	folded := map[*onnxpb.NodeProto]bool{}
@@ -36,16 +38,16 @@ func foldNormalizations(clean *onnx.Model) (*onnx.Model, error) {
 	return e.finish()
 }
 
-// normalization is a BatchNormalization behind a convolution, all of whose parameters are constant.
+// normalization is a BatchNormalization after a convolution. All parameters of both are constant.
 type normalization struct {
 	convolution, node *onnxpb.NodeProto
 	weight            constant
-	bias              constant // its tensor is nil when the convolution has none
+	bias              constant // its tensor is nil if the convolution has none
 	parameters        [4]constant
 	epsilon           float64
 }
 
-// findNormalization returns what follows a node, when both can become one convolution.
+// findNormalization returns the normalization after a node if both can become one convolution.
 func findNormalization(m *onnx.Model, node *onnxpb.NodeProto) (n normalization, ok bool) {
 	if !isOp(node, "Conv") || len(node.GetInput()) < 2 || len(node.GetOutput()) != 1 {
 		return n, false
@@ -80,8 +82,8 @@ func isVector(c constant, size int64) bool {
 	return c.isFloat() && len(c.dims()) == 1 && c.dims()[0] == size
 }
 
-// onlyConsumer returns the one node that uses a value, once and not within a subgraph; nil when there are others, or the value
-// is an output of the graph.
+// onlyConsumer returns the only node that uses a value, once and outside of subgraphs. It returns
+// nil if there are other uses, or if the value is an output of the graph.
 func onlyConsumer(m *onnx.Model, value string) *onnxpb.NodeProto {
 	uses := m.Consumers(value)
 	isOutput := slices.ContainsFunc(m.Outputs(), func(v onnx.Value) bool { return v.Name == value })
@@ -91,7 +93,7 @@ func onlyConsumer(m *onnx.Model, value string) *onnxpb.NodeProto {
 	return uses[0].Node
 }
 
-// fold writes the convolution with the normalisation in it.
+// fold writes the convolution with the folded normalisation.
 func (n normalization) fold(e *editor) error {
 	fail := func(err error) error {
 		return fmt.Errorf("cannot fold the node %q into %q: %w", n.node.GetName(), n.convolution.GetName(), err)
@@ -133,9 +135,10 @@ func (n normalization) fold(e *editor) error {
 	return nil
 }
 
-// joinBiases returns a clean model in which each product of matrices with constant weights that is followed by nothing but the
-// sum with a constant row is one Gemm: only there can ONNX Runtime add the bias to the integers. The Gemm keeps the product's
-// name, the result the name of the sum. Products of more dimensions stay, since Gemm does not take them.
+// joinBiases returns a clean model in which products with constant weights and a following constant
+// bias become one Gemm. The sum with the bias, a constant row, must be the product's only user.
+// ONNX Runtime can add a bias to the integers only in a Gemm. The Gemm keeps the product's name,
+// the result that of the sum. Products with more dimensions stay, since Gemm does not accept them.
 func joinBiases(clean *onnx.Model) (*onnx.Model, error) {
 	infos, err := shapes.Infer(clean)
 	if err != nil {
@@ -160,7 +163,8 @@ func joinBiases(clean *onnx.Model) (*onnx.Model, error) {
 	return e.finish()
 }
 
-// findBias returns the node that adds a constant row to a MatMul with constant weights, and that row; nil when there is none.
+// findBias returns the node that adds a constant row to a MatMul with constant weights, and that
+// row; nil if there is none.
 func findBias(m *onnx.Model, node *onnxpb.NodeProto) (sum *onnxpb.NodeProto, bias string) {
 	if !isOp(node, "MatMul") || len(node.GetInput()) != 2 || len(node.GetOutput()) != 1 {
 		return nil, ""
@@ -185,7 +189,8 @@ func findBias(m *onnx.Model, node *onnxpb.NodeProto) (sum *onnxpb.NodeProto, bia
 	return sum, bias
 }
 
-// isRow reports whether a constant of that shape adds the same to each row of a matrix of that many columns.
+// isRow reports whether a constant of that shape adds the same to each row of a matrix with that
+// many columns.
 func isRow(dims []int64, columns int64) bool {
 	elements, ok := onnx.Elements(dims)
 	return ok && len(dims) <= 2 && (elements == 1 || elements == columns && dims[len(dims)-1] == columns)

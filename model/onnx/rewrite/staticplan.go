@@ -9,33 +9,38 @@ import (
 	"tuner/model/onnx/shapes"
 )
 
-// plan says which nodes of a model compute in 8 bits. ONNX Runtime's CPU provider takes a node together with the
-// DequantizeLinear of each of its inputs and the QuantizeLinear that alone consumes its output (onnxruntime's
-// QDQ::NodeGroupSelector); the plan has nothing that would break such groups up.
+// plan has the nodes of a model that compute in 8 bits.
+//
+// ONNX Runtime's CPU provider converts a node together with its inputs' DequantizeLinear nodes and
+// the QuantizeLinear of its output, which must be the output's only user (onnxruntime's
+// QDQ::NodeGroupSelector). The plan never breaks such groups.
 type plan struct {
 	model  *onnx.Model
-	layers map[*onnxpb.NodeProto]layer // with weights
+	layers map[*onnxpb.NodeProto]layer // nodes with weights
 	others map[*onnxpb.NodeProto]scaling
-	roots  map[string]string // value → the one whose scale it has, for values that others compute with their input's scale
-	kept   []Kept
+	// roots: value → the value whose scale it has, for nodes that keep their input's scale
+	roots map[string]string
+	kept  []Kept
 }
 
 // layer is a node with constant weights: Conv, MatMul or Gemm.
 type layer struct {
 	product
-	axis int // of the weights' dimensions, the one of the outputs
+	axis int // the weights' dimension of the outputs
 }
 
-// scaling says what a node without weights does with the scale of its inputs.
+// scaling tells how the output's scale of a node without weights follows from its inputs.
 type scaling int
 
 const (
-	none    scaling = iota
-	own             // the output has a scale of its own
-	carried         // the output has its first input's scale; other inputs are no numbers of the network
+	none scaling = iota
+	own          // the output has its own scale
+	// the output has its first input's scale; the other inputs are not activations
+	carried
 )
 
-// newPlan plans for a clean model whose normalisations and biases are in its layers.
+// newPlan makes a plan for a clean model whose normalisations and biases are folded into its
+// layers.
 func newPlan(m *onnx.Model, keep []string) (*plan, error) {
 	infos, err := shapes.Infer(m)
 	if err != nil {
@@ -62,7 +67,8 @@ func newPlan(m *onnx.Model, keep []string) (*plan, error) {
 		p.kept = append(p.kept, innerProducts(m, node)...)
 	}
 	p.settle()
-	p.findRoots() // before any node is kept: the same ranges serve whatever is kept later
+	// before any node is kept, so that the same ranges are valid for every choice of kept nodes
+	p.findRoots()
 	for _, node := range keepers {
 		delete(p.layers, node)
 	}
@@ -70,8 +76,9 @@ func newPlan(m *onnx.Model, keep []string) (*plan, error) {
 	return p, nil
 }
 
-// findLayer tells whether a node is a candidate, and if so either how it is converted or why it cannot be. A layer of nothing
-// but constants is none: runtimes compute it once.
+// findLayer reports whether a node is a candidate. For a candidate it returns the layer, or the
+// reason why it cannot be converted. A layer with only constant inputs is no candidate: runtimes
+// compute it once.
 func findLayer(m *onnx.Model, node *onnxpb.NodeProto) (l layer, reason string, candidate bool) {
 	if !varies(m, firstInput(node)) {
 		return l, "", false
@@ -126,11 +133,12 @@ func findConvolution(m *onnx.Model, node *onnxpb.NodeProto) (l layer, reason str
 	return l, l.obstacle(m, elements/dims[0]), true
 }
 
-// mostProducts is how many products of 8-bit numbers one output may sum: their sum stays below 2^30, and the bias too, so that
-// both fit into 32 bits.
+// mostProducts is the number of products of 8-bit numbers that one output may sum. Their sum stays
+// below 2^30, and so does the bias, so that both together fit into 32 bits.
 const mostProducts = largestRows / 2
 
-// obstacle returns why a layer of that many products per output cannot be converted; "" when it can.
+// obstacle returns the reason why a layer with that many products per output cannot be converted;
+// "" if it can.
 func (l layer) obstacle(m *onnx.Model, products int64) string {
 	if products > mostProducts {
 		return fmt.Sprintf("it sums %d products; the sum of more than %d can exceed 30 bits", products, mostProducts)
@@ -150,12 +158,12 @@ func (l layer) obstacle(m *onnx.Model, products int64) string {
 	return ""
 }
 
-// channels is the number of outputs with weights of their own.
+// channels returns the number of outputs with weights of their own.
 func (l layer) channels() int64 { return l.weight.dims()[l.axis] }
 
-// scalingOf knows the operators that ONNX Runtime's CPU provider computes on 8-bit numbers (rules of onnxruntime's
-// QDQSelectorActionTransformer). Resize only copies pixels when it takes the nearest; AveragePool has no 8-bit form with
-// dilations.
+// scalingOf has the operators that ONNX Runtime's CPU provider computes on 8-bit numbers (rules of
+// onnxruntime's QDQSelectorActionTransformer). Resize copies pixels only in its mode "nearest".
+// AveragePool has no 8-bit form with dilations.
 func scalingOf(node *onnxpb.NodeProto) scaling {
 	if !isDefaultDomain(node.GetDomain()) || len(node.GetOutput()) != 1 || len(node.GetInput()) == 0 {
 		return none
@@ -177,7 +185,7 @@ func scalingOf(node *onnxpb.NodeProto) scaling {
 	return none
 }
 
-// numbers returns the inputs of a node that are numbers of the network, not shapes or positions.
+// numbers returns the inputs of a node that are activations, not shapes or positions.
 func numbers(node *onnxpb.NodeProto, s scaling) []string {
 	if s == carried {
 		return node.GetInput()[:1]
@@ -190,8 +198,9 @@ func allFloat(infos map[string]shapes.Info, node *onnxpb.NodeProto, s scaling) b
 		func(v string) bool { return infos[v].Type != onnx.Float })
 }
 
-// settle takes from the others, until nothing changes, those that are not surrounded by 8-bit numbers: some input comes in
-// float, or the output is needed in float only. There, they would cost more than they save, and accuracy too.
+// settle removes nodes without 8-bit neighbours from the plan, until nothing changes. Such a node
+// has an input in float, or its output is needed only in float. In 8 bits it would cost more time
+// than it saves, and accuracy too.
 func (p *plan) settle() {
 	for before := -1; before != len(p.others); {
 		before = len(p.others)
@@ -208,7 +217,7 @@ func (p *plan) settle() {
 	}
 }
 
-// feedsLayer reports whether a layer takes a value as its activation.
+// feedsLayer reports whether a layer uses a value as its activation.
 func (p *plan) feedsLayer(value string) bool {
 	return slices.ContainsFunc(p.model.Consumers(value), func(u onnx.Use) bool {
 		_, ok := p.layers[u.Node]
@@ -216,7 +225,7 @@ func (p *plan) feedsLayer(value string) bool {
 	})
 }
 
-// isWanted reports whether some node takes a value in 8 bits.
+// isWanted reports whether some node uses a value in 8 bits.
 func (p *plan) isWanted(value string) bool {
 	return p.feedsLayer(value) || slices.ContainsFunc(p.model.Consumers(value), func(u onnx.Use) bool {
 		s := p.others[u.Node]
@@ -224,7 +233,8 @@ func (p *plan) isWanted(value string) bool {
 	})
 }
 
-// result returns the value that is quantized of what a node in 8 bits computes: its output, or that of the limiter behind it.
+// result returns the quantized value of a node in 8 bits: its output, or that of the limiter after
+// it.
 func (p *plan) result(node *onnxpb.NodeProto) string {
 	output := node.GetOutput()[0]
 	if p.others[node] == carried {
@@ -236,8 +246,8 @@ func (p *plan) result(node *onnxpb.NodeProto) string {
 	return output
 }
 
-// isLimiter reports whether a node cuts off what is negative, and perhaps what is large: an 8-bit number whose range is that
-// of the node's output does the same.
+// isLimiter reports whether a node only clips negative values, and maybe large ones. An 8-bit
+// number with the range of the node's output has the same effect.
 func (p *plan) isLimiter(node *onnxpb.NodeProto) bool {
 	switch {
 	case isOp(node, "Relu"):
@@ -256,7 +266,7 @@ func (p *plan) isLimiter(node *onnxpb.NodeProto) bool {
 	return ok
 }
 
-// number returns the value of a FLOAT constant of one element.
+// number returns the value of a FLOAT constant with one element.
 func (p *plan) number(value string) (float32, bool) {
 	c, ok := findConstant(p.model, value)
 	if !ok || !c.isFloat() {
@@ -269,7 +279,7 @@ func (p *plan) number(value string) (float32, bool) {
 	return values[0], true
 }
 
-// source returns the node in 8 bits whose result a value is; nil when there is none.
+// source returns the node in 8 bits that computes a value; nil if there is none.
 func (p *plan) source(value string) *onnxpb.NodeProto {
 	node := p.model.Producer(value)
 	if p.isLimiter(node) && !p.isPlanned(node) {
@@ -286,14 +296,15 @@ func (p *plan) isPlanned(node *onnxpb.NodeProto) bool {
 	return ok || p.others[node] != none
 }
 
-// isQuantized reports whether a value exists in 8 bits. A convolution's result must, for ONNX Runtime to compute it in integers;
-// those of the other layers only where something takes them in 8 bits, for they are more accurate in float.
+// isQuantized reports whether a value exists in 8 bits. The result of a convolution must, so that
+// ONNX Runtime computes it in integers. Results of other layers are only quantized if some node
+// uses them in 8 bits, since they are more accurate in float.
 func (p *plan) isQuantized(value string) bool {
 	source := p.source(value)
 	return isOp(source, "Conv") || p.others[source] != none || p.isWanted(value)
 }
 
-// findRoots notes whose scale each value carries.
+// findRoots determines for each value the value whose scale it has.
 func (p *plan) findRoots() {
 	for _, node := range p.model.Nodes() {
 		if p.others[node] == carried {
@@ -302,7 +313,7 @@ func (p *plan) findRoots() {
 	}
 }
 
-// root returns the value whose scale a value has, most often itself.
+// root returns the value whose scale a value has, usually itself.
 func (p *plan) root(value string) string {
 	if root, ok := p.roots[value]; ok {
 		return root
@@ -310,7 +321,7 @@ func (p *plan) root(value string) string {
 	return value
 }
 
-// calibrated lists the values whose ranges are needed, in the order of the graph.
+// calibrated lists the values whose ranges are needed, in graph order.
 func (p *plan) calibrated() []string {
 	var values []string
 	seen := map[string]bool{}
@@ -323,7 +334,7 @@ func (p *plan) calibrated() []string {
 	return values
 }
 
-// eachQuantized calls visit for each value that exists in 8 bits: inputs first, then in the order of the nodes.
+// eachQuantized calls visit for each value that exists in 8 bits: inputs first, then in node order.
 func (p *plan) eachQuantized(visit func(value string)) {
 	for _, v := range p.model.Inputs() {
 		if p.isQuantized(v.Name) {
@@ -339,7 +350,7 @@ func (p *plan) eachQuantized(visit func(value string)) {
 	}
 }
 
-// sorted lists the planned layers in the order of the graph.
+// sorted lists the planned layers in graph order.
 func (p *plan) sorted() []layer {
 	var list []layer
 	for _, node := range p.model.Nodes() {

@@ -12,8 +12,9 @@ import (
 	"tuner/model/onnx/rewrite"
 )
 
-// normalized has the normalisation x → 3·(x-1)/sqrt(3.75+0.25) + 5 = 1.5·x + 3.5 of a first channel, and the constant 2 of a
-// second, behind a convolution with the weights 2 and 7 and the biases 4 and 8.
+// normalized makes a model with a normalisation after a convolution. For the first channel it is x
+// → 3·(x-1)/sqrt(3.75+0.25) + 5 = 1.5·x + 3.5, for the second the constant 2. The convolution has
+// the weights 2 and 7 and the biases 4 and 8.
 func normalized() *onnx.Model {
 	g, x := pixels()
 	c := g.Node("Conv", []string{x, g.Floats("w", []float32{2, 7}, 2, 1, 1, 1), g.Floats("b", []float32{4, 8}, 2)})
@@ -39,7 +40,7 @@ func TestInt8StaticFoldsNormalizations(t *testing.T) {
 	}
 }
 
-// Normalisations stay where the convolution's own result is needed too, or their parameters vary.
+// Normalisations stay if the convolution's own result has other users, or if their parameters vary.
 func TestInt8StaticLeavesNormalizations(t *testing.T) {
 	t.Parallel()
 	one := []float32{1}
@@ -62,8 +63,9 @@ func TestInt8StaticLeavesNormalizations(t *testing.T) {
 	check("no convolution", output(g, conv1(g, normalize(g, x, g.Floats("scale", one, 1)), "w", 1)))
 }
 
-// What lies between layers computes in integers: sums and means with ranges of their own, maxima and reshapes with those of
-// their inputs. What leads out of the last layer, or in before the first, does not, and needs no range.
+// Nodes between layers compute in integers. Sums and means have their own ranges, maxima and
+// reshapes those of their inputs. Nodes after the last layer or before the first one do not, and
+// need no range.
 func TestInt8StaticPlan(t *testing.T) {
 	t.Parallel()
 	g, x := pixels()
@@ -95,11 +97,13 @@ func TestInt8StaticPlan(t *testing.T) {
 	if diff := cmp.Diff(all, quantized()); diff != "" {
 		t.Errorf("quantized values (-want +got):\n%s", diff)
 	}
-	// Without the last layer nothing needs integers after the second convolution; its own result has to be one.
+	// Without the last layer, nothing needs integers after the second convolution. Its own result
+	// must still be an integer.
 	if diff := cmp.Diff(all[:3], quantized("node_MatMul_0")); diff != "" {
 		t.Errorf("quantized values without the last layer (-want +got):\n%s", diff)
 	}
-	// Without the first, its result is what the second takes; the sum takes it too, and comes after the second.
+	// Without the first one, the second uses its result. The sum uses it too, and comes after the
+	// second.
 	if diff := cmp.Diff(all[1:], quantized("node_Conv_0")); diff != "" {
 		t.Errorf("quantized values without the first layer (-want +got):\n%s", diff)
 	}
@@ -108,7 +112,8 @@ func TestInt8StaticPlan(t *testing.T) {
 	}
 }
 
-// A limiter goes only where a zero point takes its place: at the end of a layer's result that nothing else uses.
+// A limiter is removed only if a zero point replaces it: directly after a layer whose result has no
+// other users.
 func TestInt8StaticLimiters(t *testing.T) {
 	t.Parallel()
 	check := func(what string, want bool, limited func(g *build.Graph, x string) string) {
@@ -138,7 +143,7 @@ func TestInt8StaticLimiters(t *testing.T) {
 	check("Relu of a value that another node uses", false, func(g *build.Graph, x string) string {
 		return g.Node("Add", []string{x, g.Node("Relu", []string{x})})
 	})
-	// relu6 cuts a range that is too wide: 0 to 6 in 255 steps.
+	// relu6 limits a range that is too wide: 0 to 6 in 255 steps.
 	g, x := pixels()
 	m := output(g, conv1(g, clip(0, 6)(g, conv1(g, x, "w0", 1)), "w1", 1))
 	q, _ := int8Static(t, m, rewrite.Int8StaticOptions{Ranges: alike(t, m, -51, 204)})
@@ -147,7 +152,7 @@ func TestInt8StaticLimiters(t *testing.T) {
 	}
 }
 
-// An output of the graph that is quantized keeps its name and its type.
+// A quantized output of the graph keeps its name and type.
 func TestInt8StaticKeepsOutputs(t *testing.T) {
 	t.Parallel()
 	g, x := pixels()

@@ -2,9 +2,11 @@ package rewrite
 
 import "tuner/model/onnx"
 
-// Int8StaticSensitivity returns a model that computes what m computes and, beside each layer that Int8Static would convert, its
-// 8-bit form of the same input, which is quantized by its range. A further output per layer, FLOAT[1], is the relative squared
-// error of that form over all elements, as Int8Sensitivity has it. outputs names it by the layer's node. Errors are
+// Int8StaticSensitivity returns a model that computes the same as m. For each layer that Int8Static
+// would convert, it also computes the 8-bit form from the same input, quantized by its range.
+//
+// For each layer it has an additional output, FLOAT[1], with the relative squared error over all
+// elements, as in Int8Sensitivity. outputs has the output's name by the layer's node. Errors are
 // Int8Static's.
 func Int8StaticSensitivity(m *onnx.Model, o Int8StaticOptions) (probe *onnx.Model, outputs map[string]string, err error) {
 	s, err := newStatic(m, o)
@@ -15,7 +17,7 @@ func Int8StaticSensitivity(m *onnx.Model, o Int8StaticOptions) (probe *onnx.Mode
 		return nil, nil, err
 	}
 	s.probing = true
-	for _, node := range s.Nodes() { // all of them first: what follows may consume any
+	for _, node := range s.Nodes() { // all nodes first, since later ones may use any of them
 		s.keep(node)
 	}
 	outputs = map[string]string{}

@@ -8,8 +8,9 @@ import (
 	"tuner/model/onnx"
 )
 
-// weight writes the constants of a layer whose activation has the given scale, each with its DequantizeLinear, and returns the
-// names of the decoded weights and of the decoded bias, "" without one. Weights that several layers share are written once.
+// weight writes the constants of a layer, each with its DequantizeLinear. activation is the scale
+// of the layer's activation. It returns the names of the decoded weights and of the decoded bias
+// ("" without a bias). Weights that several layers share are written once.
 func (s *static) weight(l layer, activation float32) (weight, bias string, err error) {
 	values, err := l.weight.floats(s.Model)
 	if err != nil {
@@ -45,7 +46,7 @@ func (s *static) weight(l layer, activation float32) (weight, bias string, err e
 	return weight, s.decode(l.bias, onnx.Int32, raw, []int64{l.channels()}, scales, 0), nil
 }
 
-// limit is the largest magnitude of a weight in 8 bits.
+// limit returns the largest magnitude of an 8-bit weight.
 func (s *static) limit() int8 {
 	if s.options.Bits == 7 {
 		return 64
@@ -53,7 +54,7 @@ func (s *static) limit() int8 {
 	return 127
 }
 
-// bias returns what a layer adds to each channel; nil for nothing.
+// bias returns the bias of each channel; nil without a bias.
 func (s *static) bias(l layer) ([]float32, error) {
 	if l.bias == "" {
 		return nil, nil
@@ -69,29 +70,32 @@ func (s *static) bias(l layer) ([]float32, error) {
 	if len(values) == int(l.channels()) {
 		return values, nil
 	}
-	all := make([]float32, l.channels()) // one number for all
+	all := make([]float32, l.channels()) // one number for all channels
 	for i := range all {
 		all[i] = values[0]
 	}
 	return all, nil
 }
 
-// decode writes a constant of whole numbers with a scale per index along axis, and its DequantizeLinear, whose output it
-// returns. Weights have zero points of their own, although they are 0: without any, ONNX Runtime 1.31 makes no QGemm, and it
-// refuses those that several weights share under session.x64quantprecision=1.
+// decode writes an integer constant with a scale per index along axis, and its DequantizeLinear. It
+// returns the latter's output.
+//
+// Each weight has its own zero points, although they are 0. Without zero points, ONNX Runtime 1.31
+// does not make a QGemm. Under session.x64quantprecision=1 it refuses zero points that several
+// weights share.
 func (s *static) decode(name string, t onnx.DataType, raw []byte, dims []int64, scales []float32, axis int) string {
 	channels := int64(len(scales))
 	inputs := []string{
 		s.constant(name+"_quantized", t, raw, dims...),
 		s.constant(name+"_scale", onnx.Float, floatBytes(scales), channels),
 	}
-	if t == onnx.Int8 { // of 32 bits, there is no zero point but 0
+	if t == onnx.Int8 { // 32-bit integers have only the zero point 0
 		inputs = append(inputs, s.constant(name+"_zero_point", onnx.Int8, make([]byte, channels), channels))
 	}
 	return s.compute("DequantizeLinear", name+"_DequantizeLinear", inputs, intAttribute("axis", int64(axis)))
 }
 
-// layerWeights are the weights of a layer in whole numbers.
+// layerWeights are the weights of a layer as integers.
 type layerWeights struct {
 	raw       []byte
 	scales    []float32
@@ -101,7 +105,7 @@ type layerWeights struct {
 
 // quantizeLayer quantizes weights with one scale per index along axis.
 func quantizeLayer(values []float32, axis int, dims []int64, limit int8) layerWeights {
-	inner := 1 // elements between two indices
+	inner := 1 // number of elements between two indices
 	for _, d := range dims[axis+1:] {
 		inner *= int(d)
 	}
@@ -111,13 +115,14 @@ func quantizeLayer(values []float32, axis int, dims []int64, limit int8) layerWe
 	return w
 }
 
-// mostBias is the largest bias in units of its scale: with the sum of the products, which stays below 2^30 too, it fits into
-// 32 bits.
+// mostBias is the largest bias in units of its scale. The sum of the products stays below 2^30 too,
+// so both together fit into 32 bits.
 const mostBias = 1 << 30
 
-// fit changes the scales of channels for the sake of their bias, whose scale is their product with the activation's, and
-// reports whether it changed any. A channel whose weights are small beside its bias gets a larger scale, or the bias would
-// not fit into 32 bits; one of zeros gets a scale that keeps 24 bits of the bias, as many as it has in float.
+// fit adapts the scales of channels to their biases, and reports whether it changed any. A bias's
+// scale is the channel's scale times the activation's. If a channel's weights are small compared
+// with its bias, it gets a larger scale; otherwise the bias would not fit into 32 bits. A channel
+// of zeros gets a scale that keeps 24 bits of the bias, as many as in float.
 func (w layerWeights) fit(values, bias []float32, activation float32) bool {
 	empty := make([]bool, len(w.scales))
 	for c := range empty {
@@ -153,7 +158,8 @@ func (w layerWeights) fit(values, bias []float32, activation float32) bool {
 	return anyChanged
 }
 
-// quantizeBias turns biases into 32-bit numbers, with the scales of the sums that they are added to.
+// quantizeBias converts biases into 32-bit integers, with the scales of the sums to which they are
+// added.
 func quantizeBias(bias []float32, activation float32, weights []float32) (raw []byte, scales []float32) {
 	scales = make([]float32, len(bias))
 	for c, b := range bias {

@@ -9,17 +9,17 @@ import (
 	"tuner/model/onnx/onnxpb"
 )
 
-// constant is a value that is the same in every run: an initializer, as it is or with its two dimensions swapped.
+// constant is a constant value: an initializer, or one with its two dimensions swapped.
 type constant struct {
 	tensor     *onnxpb.TensorProto
 	transposed bool
 }
 
-// findConstant finds the initializer that a value is made of by nothing but Identity and Transpose of a matrix, as exporters
-// write shared and PyTorch's transposed weights.
+// findConstant finds the initializer behind a value, through Identity and Transpose of a matrix
+// only. Exporters write shared weights and PyTorch's transposed weights in this way.
 func findConstant(m *onnx.Model, value string) (constant, bool) {
 	var c constant
-	for range len(m.Nodes()) + 1 { // a foreign graph may have cycles
+	for range len(m.Nodes()) + 1 { // an untrusted graph may have cycles
 		if c.tensor = m.Initializer(value); c.tensor != nil {
 			return c, !c.transposed || len(c.tensor.GetDims()) == 2
 		}
@@ -53,7 +53,8 @@ func (c constant) dims() []int64 {
 
 func (c constant) isFloat() bool { return onnx.DataType(c.tensor.GetDataType()) == onnx.Float }
 
-// floats returns the constant's values in row-major order. The model is the one that it was found in.
+// floats returns the constant's values in row-major order. m must be the model in which it was
+// found.
 func (c constant) floats(m *onnx.Model) ([]float32, error) {
 	raw, err := m.Data(c.tensor)
 	if err != nil {
@@ -79,10 +80,10 @@ func transpose(m []float32, rows, columns int) []float32 {
 	return t
 }
 
-// smallestNormal is the smallest float32 that is not denormal: 2^-126.
+// smallestNormal is the smallest normal float32, 2^-126.
 const smallestNormal = 0x1p-126
 
-// checkFinite refuses weights that no number can stand for, and counts those that are denormal.
+// checkFinite refuses NaN and infinite weights, and counts denormal ones.
 func checkFinite(name string, values []float32) (denormal int, err error) {
 	for i, v := range values {
 		switch a := math.Abs(float64(v)); {
@@ -95,10 +96,14 @@ func checkFinite(name string, values []float32) (denormal int, err error) {
 	return denormal, nil
 }
 
-// quantizeSymmetric turns weights into whole numbers between -limit and limit: q = round(v/scale), halves to even, and one
-// scale = max|v|/limit per channel. Element i belongs to channel channelOf(i), of channels. A channel of zeros, or so small
-// that its scale is no normal number, gets the scale 1 and zeros. (The arithmetic, in 32 bits but for the scale's division, is
-// that of onnxruntime.quantization's compute_scale_zp and quantize_nparray for symmetric int8, so that both agree bit by bit.)
+// quantizeSymmetric converts weights into integers between -limit and limit: q = round(v/scale),
+// ties to even, with one scale = max|v|/limit per channel. Element i belongs to channel
+// channelOf(i). A channel gets the scale 1 and zeros if it has only zeros, or if its scale would be
+// denormal.
+//
+// The arithmetic has 32 bits, except the division for the scale. It is that of
+// onnxruntime.quantization's compute_scale_zp and quantize_nparray for symmetric int8, so both
+// agree bit by bit.
 func quantizeSymmetric(values []float32, limit int8, channels int, channelOf func(int) int) (quantized []byte, scales []float32) {
 	scales = make([]float32, channels)
 	for i, v := range values {

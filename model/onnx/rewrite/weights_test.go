@@ -24,16 +24,17 @@ func TestQuantizeSymmetric(t *testing.T) {
 			t.Errorf("%s: scales (-want +got):\n%s", what, diff)
 		}
 	}
-	// A largest magnitude of 127 gives the scale 1: the values are only rounded, halves to the even neighbour.
+	// The largest magnitude of 127 gives the scale 1. The values are only rounded, ties to even.
 	check("halves", []float32{127, 0.5, 1.5, 2.5, -0.5, -1.5, -2.5, -126.5}, 127, 1, []int8{127, 0, 2, 2, 0, -2, -2, -126}, []float32{1})
-	// Columns 254, -2 and 127, 127: the scales are 2 and 1.
+	// The columns are (254, -2) and (127, 127), with scales 2 and 1.
 	check("columns", []float32{254, 127, -2, 127}, 127, 2, []int8{127, 127, -1, 127}, []float32{2, 1})
-	// Seven bits: 64 steps to each side; 32/64 = 0.5.
+	// Seven bits have 64 steps to each side; 32/64 = 0.5.
 	check("seven bits", []float32{-32, 16, 0.25}, 64, 1, []int8{-64, 32, 0}, []float32{0.5})
 	check("zeros", []float32{0, 0}, 127, 1, []int8{0, 0}, []float32{1})
-	// 2^-127 and 2^-130 are denormal, and so is the scale that they would have.
+	// 2^-127 and 2^-130 are denormal, and their scale would be too.
 	check("denormal numbers", []float32{0x1p-127, -0x1p-130}, 127, 1, []int8{0, 0}, []float32{1})
-	// 2^127 twice would be infinite in 32 bits; the scale is 2^127/127, rounded, and 2^125 is 31.75 of it.
+	// 2^127 twice would be infinite in 32 bits. The scale is 2^127/127, rounded, and 2^125 is 31.75
+	// times that.
 	check("largest numbers", []float32{-0x1p127, 0x1p125}, 127, 1, []int8{-127, 32}, []float32{float32(0x1p127 / 127.)})
 }
 

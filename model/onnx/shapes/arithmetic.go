@@ -2,7 +2,8 @@ package shapes
 
 import "slices"
 
-// pairwise computes element by element, a single number with each of the other side's.
+// pairwise computes element by element. A list with one element is combined with each element of
+// the other.
 func (n node) pairwise() ([]number, bool) {
 	a, ok := n.numbers(0)
 	b, okB := n.numbers(1)
@@ -27,7 +28,8 @@ func operation(operator string) func(a, b number) number {
 	}
 }
 
-// zip applies f to the elements of two lists of equal length, or of which one has a single element.
+// zip applies f to the elements of two lists of equal length. A list may also have a single
+// element.
 func zip(f func(a, b number) number, a, b []number) ([]number, bool) {
 	switch {
 	case len(a) == 1:
@@ -84,7 +86,7 @@ func times(a, b number) number {
 	}
 }
 
-// over is integer division, which ONNX Runtime truncates towards 0 as Go does.
+// over is integer division. ONNX Runtime truncates towards 0 like Go.
 func over(a, b number) number {
 	switch {
 	case b == whole(1):
@@ -96,7 +98,7 @@ func over(a, b number) number {
 	}
 }
 
-// equal compares; a size is never negative, as exporters ask before they Expand.
+// equal compares two numbers. A size is never negative, which exporters test before an Expand.
 func equal(a, b number) number {
 	truth := func(v bool) number {
 		if v {
@@ -116,7 +118,7 @@ func equal(a, b number) number {
 	}
 }
 
-// choose is Where.
+// choose implements Where.
 func (n node) choose() ([]number, bool) {
 	condition, ok := n.numbers(0)
 	yes, okYes := n.numbers(1)

@@ -7,7 +7,8 @@ import (
 	"tuner/model/onnx/onnxpb"
 )
 
-// control infers a node with subgraphs: they see the values around them, and what they return is what the node returns.
+// control infers a node with subgraphs. The subgraphs see the outer values, and their results are
+// the node's results.
 func (n node) control() ([]Info, error) {
 	switch n.operator() {
 	case "If":
@@ -25,7 +26,7 @@ func (n node) control() ([]Info, error) {
 	return nil, nil
 }
 
-// within infers a subgraph and returns what is known of its outputs.
+// within infers a subgraph and returns the known types and shapes of its outputs.
 func (n node) within(g *onnxpb.GraphProto, inputs []Info) ([]Info, error) {
 	inner := n.scope.inner(g)
 	defer inner.close()
@@ -39,7 +40,7 @@ func (n node) within(g *onnxpb.GraphProto, inputs []Info) ([]Info, error) {
 	return outputs, nil
 }
 
-// branches joins what the two branches of an If return.
+// branches combines the results of the two branches of an If.
 func (n node) branches() ([]Info, error) {
 	var joined []Info
 	for i, g := range onnx.Subgraphs(n.NodeProto) {
@@ -60,7 +61,8 @@ func (n node) branches() ([]Info, error) {
 	return joined, nil
 }
 
-// meet returns what two values have in common that must have one type. A type that one of them lacks is the other's.
+// meet returns the common part of two values that must have one type. If one has no type, it gets
+// the other's.
 func meet(a, b Info) Info {
 	t := a.Type
 	if t == 0 {
@@ -73,8 +75,9 @@ func meet(a, b Info) Info {
 	return Info{t, shape, ok}
 }
 
-// loop has as inputs a count, a condition and the carried values, and as outputs the carried values and one list for each
-// further output of the body. A carried value's shape may change from iteration to iteration.
+// loop infers a Loop. Inputs are a count, a condition and the carried values. Outputs are the
+// carried values and one list for each other output of the body. The shape of a carried value may
+// change between iterations.
 func (n node) loop() ([]Info, error) {
 	graphs := onnx.Subgraphs(n.NodeProto)
 	if len(graphs) != 1 {
@@ -92,8 +95,8 @@ func (n node) loop() ([]Info, error) {
 	return n.afterLoop(outputs[1:], 0, carried, 2), nil
 }
 
-// scan has as inputs the carried values and the lists to go through, and as outputs as Loop. (Before opset 9 there was a batch
-// dimension, and an input more.)
+// scan infers a Scan. Inputs are the carried values and the lists to iterate over. Outputs are like
+// Loop's. Before opset 9 it had a batch dimension and one more input.
 func (n node) scan() ([]Info, error) {
 	graphs := onnx.Subgraphs(n.NodeProto)
 	const current = 9
@@ -119,8 +122,9 @@ func (n node) scan() ([]Info, error) {
 	return results, nil
 }
 
-// afterLoop turns the outputs of a body, from the given one on, into those of the node: carried values, which with no iteration
-// are the inputs from firstInput on, then lists with a dimension more in front.
+// afterLoop converts the outputs of a body, from index from on, into the node's outputs. First come
+// the carried values, which without iterations equal the inputs from firstInput on. Then come lists
+// with an additional first dimension.
 func (n node) afterLoop(outputs []Info, from, carried, firstInput int) []Info {
 	var results []Info
 	for i, info := range outputs[from:] {
@@ -136,7 +140,8 @@ func (n node) afterLoop(outputs []Info, from, carried, firstInput int) []Info {
 	return results
 }
 
-// onlyFixed opens the sizes that a body gives names: inside, a name may stand for another size in each iteration.
+// onlyFixed removes the symbols of a body's sizes, since a symbol may stand for another size in
+// each iteration.
 func onlyFixed(info Info) Info {
 	shape := slices.Clone(info.Shape)
 	for i, d := range shape {

@@ -7,18 +7,18 @@ import (
 	"tuner/model/onnx"
 )
 
-// known describes a tensor whose shape is known but for open sizes.
+// known describes a tensor with a known shape, except for open sizes.
 func known(t onnx.DataType, shape []onnx.Dim) Info { return Info{t, shape, true} }
 
-// typed describes a tensor of which only the type is known.
+// typed describes a tensor with only a known type.
 func typed(t onnx.DataType) Info { return Info{Type: t} }
 
-// open is a size of which nothing is known.
+// open returns an unknown size.
 func open() onnx.Dim { return onnx.Symbol("") }
 
 func isOpen(d onnx.Dim) bool { return !d.IsFixed() && d.Symbol == "" }
 
-// openDims is a shape of which only the number of dimensions is known.
+// openDims returns a shape with only a known number of dimensions.
 func openDims(rank int) []onnx.Dim { return slices.Repeat([]onnx.Dim{open()}, rank) }
 
 func fixedDims(sizes []int64) []onnx.Dim {
@@ -29,7 +29,7 @@ func fixedDims(sizes []int64) []onnx.Dim {
 	return dims
 }
 
-// sized is a fixed size, or an open one when the computation of it left the sizes that tensors can have.
+// sized returns a fixed size. It returns an open one if the computed size is no valid tensor size.
 func sized(size int64) onnx.Dim {
 	if size < 0 || size > math.MaxInt32*int64(math.MaxInt16) {
 		return open()
@@ -40,7 +40,7 @@ func sized(size int64) onnx.Dim {
 // same reports whether two sizes are certainly equal.
 func same(a, b onnx.Dim) bool { return a == b && !isOpen(a) }
 
-// either returns the size that two values share whose sizes must agree for the model to run: the one that says more.
+// either returns the more specific of two sizes that must be equal for the model to run.
 func either(a, b onnx.Dim) onnx.Dim {
 	if a.IsFixed() || isOpen(b) {
 		return a
@@ -48,7 +48,8 @@ func either(a, b onnx.Dim) onnx.Dim {
 	return b
 }
 
-// agree returns what two shapes have in common; ok is false when they differ in the number of dimensions.
+// agree returns the common part of two shapes. ok is false if they differ in the number of
+// dimensions.
 func agree(a, b []onnx.Dim) (shape []onnx.Dim, ok bool) {
 	if len(a) != len(b) {
 		return nil, false
@@ -62,7 +63,7 @@ func agree(a, b []onnx.Dim) (shape []onnx.Dim, ok bool) {
 	return shape, true
 }
 
-// broadcast joins two shapes by the rule of numpy: from the right, a 1 stretches to the other size.
+// broadcast combines two shapes by NumPy's rule: from the right, a 1 stretches to the other size.
 func broadcast(a, b []onnx.Dim) []onnx.Dim {
 	if len(a) < len(b) {
 		a, b = b, a
@@ -75,7 +76,8 @@ func broadcast(a, b []onnx.Dim) []onnx.Dim {
 	return joined
 }
 
-// stretch joins two sizes of a broadcast. Of a symbol and a fixed size other than 1 the symbol can only be 1 or that size.
+// stretch combines two sizes of a broadcast. If one is a symbol and the other a fixed size other
+// than 1, the symbol can only be 1 or that size.
 func stretch(a, b onnx.Dim) onnx.Dim {
 	one := onnx.Fixed(1)
 	switch {
@@ -92,7 +94,7 @@ func stretch(a, b onnx.Dim) onnx.Dim {
 	}
 }
 
-// multiply is the product of sizes, open unless all are fixed, or all but one are 1.
+// multiply returns the product of sizes. It is open unless all are fixed, or all except one are 1.
 func multiply(dims ...onnx.Dim) onnx.Dim {
 	product := onnx.Fixed(1)
 	for _, d := range dims {
@@ -113,7 +115,7 @@ func multiply(dims ...onnx.Dim) onnx.Dim {
 	return product
 }
 
-// sum is the sum of sizes, open unless all are fixed, or all but one are 0.
+// sum returns the sum of sizes. It is open unless all are fixed, or all except one are 0.
 func sum(dims ...onnx.Dim) onnx.Dim {
 	total := onnx.Fixed(0)
 	for _, d := range dims {
@@ -130,7 +132,7 @@ func sum(dims ...onnx.Dim) onnx.Dim {
 	return total
 }
 
-// at resolves an index that may count from the end; ok is false when it lies outside.
+// at resolves an index that may count from the end. ok is false if it lies outside.
 func at(index int64, length int) (i int, ok bool) {
 	if index < 0 {
 		index += int64(length)
@@ -141,7 +143,7 @@ func at(index int64, length int) (i int, ok bool) {
 	return int(index), true
 }
 
-// positions resolves axes; ok is false when one lies outside.
+// positions resolves axes. ok is false if one lies outside.
 func positions(axes []int64, rank int) (list []int, ok bool) {
 	for _, axis := range axes {
 		i, ok := at(axis, rank)

@@ -2,8 +2,7 @@ package shapes
 
 import "tuner/model/onnx"
 
-// elementRule knows the operators that compute each element of the output from the elements at its place, and those that keep
-// shape and type for other reasons.
+// elementRule returns the rules of element-wise operators, and of others that keep shape and type.
 func elementRule(operator string) rule {
 	switch operator {
 	case "Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "BitwiseNot", "Ceil", "Celu", "Clip", "Cos", "Cosh", "CumSum", "Elu",
@@ -39,16 +38,16 @@ func elementRule(operator string) rule {
 	}
 }
 
-// withType gives a value's shape to another type. Where the type is known the shape may be missing, and the other way round.
+// withType gives a value another type and keeps its shape. Either may be unknown.
 func withType(info Info, t onnx.DataType) Info {
 	info.Type = t
 	return info
 }
 
-// join is the rule of operators on values that are broadcast to one another, all of one type.
+// join is the rule of operators that broadcast values of one type.
 func join(n node) []Info {
 	info := n.joined(0)
-	if info.Type = n.in(0).Type; info.Type == 0 && n.GetOpType() != "Pow" { // an exponent may be of another type
+	if info.Type = n.in(0).Type; info.Type == 0 && n.GetOpType() != "Pow" { // an exponent may have another type
 		info.Type = n.firstType(1)
 	}
 	return one(info)
@@ -65,7 +64,7 @@ func (n node) firstType(from int) onnx.DataType {
 
 // joined returns the broadcast shape of the inputs from the given one on.
 func (n node) joined(from int) Info {
-	const numpy = 7 // before this opset, the second input adapted to the first in its own ways
+	const numpy = 7 // in earlier opsets, the second input was broadcast in its own ways
 	if n.opset() < numpy && from == 0 {
 		info := n.in(0)
 		return Info{Shape: info.Shape, Ranked: info.Ranked}
@@ -84,7 +83,7 @@ func compare(n node) []Info { return one(withType(n.joined(0), onnx.Bool)) }
 
 func where(n node) []Info { return one(withType(n.joined(0), n.firstType(1))) }
 
-// dropout has the mask of what was kept as its second output, of BOOL since opset 10.
+// dropout returns as its second output the mask of kept elements, BOOL since opset 10.
 func dropout(n node) []Info {
 	x := n.in(0)
 	mask := withType(x, onnx.Bool)
@@ -94,7 +93,8 @@ func dropout(n node) []Info {
 	return []Info{x, mask}
 }
 
-// layerNormalization has mean and inverse deviation as further outputs, of the type that stash_type names.
+// layerNormalization returns mean and inverse deviation as additional outputs, of the type that
+// stash_type names.
 func layerNormalization(n node) []Info {
 	x := n.in(0)
 	statistics := typed(onnx.DataType(n.integer("stash_type", int64(onnx.Float))))

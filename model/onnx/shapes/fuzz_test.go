@@ -11,13 +11,15 @@ import (
 	"tuner/model/onnx/shapes"
 )
 
-// FuzzInfer: whatever graph the file holds, inference does not panic, gives every value a type, and no size below -1.
+// For any graph in the file, inference does not panic. Every value has a type, and no size is below
+// -1.
 func FuzzInfer(f *testing.F) {
 	models := []*onnx.Model{build.Simple(), build.ConstantTime(0)}
 	for _, o := range operators() {
 		m, _ := o.model()
 		p := proto.Clone(m.Proto()).(*onnxpb.ModelProto)
-		p.Graph.Output[0].Type = build.Simple().Proto().Graph.Output[0].Type // any: without one, Parse refuses the file
+		// any type: Parse refuses a file without one
+		p.Graph.Output[0].Type = build.Simple().Proto().Graph.Output[0].Type
 		models = append(models, onnx.New(p))
 	}
 	for _, m := range models {

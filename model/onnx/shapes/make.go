@@ -2,7 +2,7 @@ package shapes
 
 import "tuner/model/onnx"
 
-// makeRule knows the operators that make tensors of numbers, shapes or nothing.
+// makeRule returns the rules of operators that make tensors from numbers, shapes or nothing.
 func makeRule(operator string) rule {
 	switch operator {
 	case "Constant":
@@ -26,12 +26,12 @@ func makeRule(operator string) rule {
 	}
 }
 
-// dtype is the type that the attribute names, or the one that is meant when it is absent.
+// dtype returns the type in the attribute, or the default if it is absent.
 func (n node) dtype(absent onnx.DataType) onnx.DataType {
 	return onnx.DataType(n.integer("dtype", int64(absent)))
 }
 
-// constant knows the forms in which a Constant can write its value.
+// constant reads all forms of a Constant's value.
 func constant(n node) []Info {
 	if len(n.GetAttribute()) != 1 {
 		return nil
@@ -60,7 +60,7 @@ func constant(n node) []Info {
 	}
 }
 
-// constantOfShape repeats a value, the FLOAT 0 unless another is given.
+// constantOfShape repeats a value, by default the FLOAT 0.
 func constantOfShape(n node) []Info {
 	t := onnx.Float
 	if value := onnx.Attribute(n.NodeProto, "value").GetT(); value != nil {
@@ -89,7 +89,7 @@ func oneHot(n node) []Info {
 	return one(known(t, shape))
 }
 
-// multinomial draws classes, [batch, sample_size], INT32 unless dtype says otherwise.
+// multinomial draws classes, [batch, sample_size], of type INT32 unless dtype names another.
 func multinomial(n node) []Info {
 	shape := []onnx.Dim{open(), sized(n.integer("sample_size", 1))}
 	if x := n.in(0); len(x.Shape) == 2 {

@@ -7,7 +7,7 @@ import (
 	"tuner/model/onnx"
 )
 
-// moveRule knows the operators that only move elements.
+// moveRule returns the rules of operators that only move elements.
 func moveRule(operator string) rule {
 	switch operator {
 	case "Reshape":
@@ -47,7 +47,7 @@ func moveRule(operator string) rule {
 	}
 }
 
-// transpose reverses the dimensions, or permutes them.
+// transpose reverses or permutes the dimensions.
 func transpose(n node) []Info {
 	x := n.in(0)
 	if !x.Ranked {
@@ -69,7 +69,7 @@ func transpose(n node) []Info {
 	return one(known(x.Type, shape))
 }
 
-// flatten makes a matrix of the dimensions before and from the axis on.
+// flatten makes a matrix from the dimensions before the axis and those from it on.
 func flatten(n node) []Info {
 	x := n.in(0)
 	axis := n.integer("axis", 1)
@@ -89,7 +89,7 @@ func squeeze(n node) []Info {
 		return one(typed(x.Type))
 	}
 	var shape []onnx.Dim
-	if !given { // all dimensions of size 1 go: which ones is known when all sizes are
+	if !given { // all dimensions of size 1 are removed; which ones is only known if all sizes are
 		for _, d := range x.Shape {
 			if !d.IsFixed() {
 				return one(typed(x.Type))
@@ -130,7 +130,7 @@ func unsqueeze(n node) []Info {
 	return one(known(x.Type, shape))
 }
 
-// concat joins along an axis; the other sizes must agree.
+// concat joins along an axis. The other sizes must be equal.
 func concat(n node) []Info {
 	t := n.firstType(0)
 	x := n.in(0)
@@ -143,7 +143,7 @@ func concat(n node) []Info {
 	for i := 1; i < len(n.GetInput()); i++ {
 		next := n.in(i)
 		if !next.Ranked || len(next.Shape) != len(shape) {
-			along = append(along, open(), open()) // two, so that the sum is open whatever the others are
+			along = append(along, open(), open()) // two, so that the sum is open for all other sizes
 			continue
 		}
 		along = append(along, next.Shape[axis])
@@ -155,7 +155,8 @@ func concat(n node) []Info {
 	return one(known(t, shape))
 }
 
-// split cuts into parts of the sizes given, or into equal ones, of which the last may be smaller since opset 18.
+// split cuts into parts of the given sizes, or into equal parts. Since opset 18 the last part may
+// be smaller.
 func split(n node) []Info {
 	x := n.in(0)
 	parts := make([]Info, len(n.GetOutput()))
@@ -194,7 +195,7 @@ func gather(n node) []Info {
 	return one(known(x.Type, slices.Concat(x.Shape[:axis], index.Shape, x.Shape[axis+1:])))
 }
 
-// gatherND looks up with the last dimension of the indices as coordinates.
+// gatherND uses the last dimension of the indices as coordinates.
 func gatherND(n node) []Info {
 	x, index := n.in(0), n.in(1)
 	batch := n.integer("batch_dims", 0)
@@ -217,7 +218,8 @@ func expand(n node) []Info {
 	return one(known(x.Type, broadcast(x.Shape, target)))
 }
 
-// target returns the shape that the i-th input holds; ok is false when not even the number of dimensions is known.
+// target returns the shape that the i-th input holds. ok is false if even the number of dimensions
+// is unknown.
 func (n node) target(i int) (shape []onnx.Dim, ok bool) {
 	if numbers, ok := n.numbers(i); ok {
 		if len(numbers) > maxRank {
@@ -304,7 +306,7 @@ func blocks(n node) []Info {
 	return one(known(x.Type, []onnx.Dim{x.Shape[0], shrink(x.Shape[1], b*b), grow(x.Shape[2], b), grow(x.Shape[3], b)}))
 }
 
-// compress picks along an axis, or of all elements in a row; how many depends on values.
+// compress selects along an axis, or from all elements in order. The number depends on values.
 func compress(n node) []Info {
 	x := n.in(0)
 	a := onnx.Attribute(n.NodeProto, "axis")

@@ -10,7 +10,8 @@ import (
 	"tuner/model/onnx/onnxpb"
 )
 
-// TestOwnerInOneStep: what it takes to find a value does not grow with the graphs between its use and its definition.
+// The cost of finding a value does not grow with the number of graphs between its use and its
+// definition.
 func TestOwnerInOneStep(t *testing.T) {
 	t.Parallel()
 	m := onnx.New(&onnxpb.ModelProto{Graph: &onnxpb.GraphProto{}})
@@ -25,7 +26,7 @@ func TestOwnerInOneStep(t *testing.T) {
 	}
 }
 
-// TestInnerNamesEnd: a value of a subgraph is gone behind it, and one that it hides is seen again.
+// A value of a subgraph is not visible after it. A value that it hides is visible again.
 func TestInnerNamesEnd(t *testing.T) {
 	t.Parallel()
 	constant := func(name string, kind onnx.DataType) *onnxpb.TensorProto {

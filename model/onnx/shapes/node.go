@@ -5,13 +5,14 @@ import (
 	"tuner/model/onnx/onnxpb"
 )
 
-// node is a node with what is known of its inputs.
+// node is a node with the known types and shapes of its inputs.
 type node struct {
 	*onnxpb.NodeProto
 	scope *scope
 }
 
-// rule infers the outputs of a node, as far as it can: fewer infos than outputs, or empty ones, leave the rest unknown.
+// rule infers the outputs of a node. Outputs are unknown if the result has too few infos, or empty
+// ones.
 type rule func(n node) []Info
 
 // outputs applies the rule of the node's operator.
@@ -25,7 +26,7 @@ func (n node) outputs() ([]Info, error) {
 	return nil, nil
 }
 
-// operator returns the operator with its domain in front, unless that is ONNX's own.
+// operator returns the operator with its domain as a prefix, unless that is ONNX's own.
 func (n node) operator() string {
 	switch d := n.GetDomain(); d {
 	case "", "ai.onnx":
@@ -35,7 +36,7 @@ func (n node) operator() string {
 	}
 }
 
-// ruleOf returns the rule of an operator, nil when this package doesn't know it.
+// ruleOf returns the rule of an operator, and nil for an unknown operator.
 func ruleOf(operator string) rule {
 	for _, family := range []func(string) rule{elementRule, moveRule, reduceRule, windowRule, productRule, makeRule, quantizeRule} {
 		if r := family(operator); r != nil {
@@ -45,13 +46,13 @@ func ruleOf(operator string) rule {
 	return nil
 }
 
-// opset is the version of ONNX's own operator set that the model uses.
+// opset returns the model's version of ONNX's own operator set.
 func (n node) opset() int64 { return n.scope.model.Opset("") }
 
 // has reports whether the node has its i-th input.
 func (n node) has(i int) bool { return i < len(n.GetInput()) && n.GetInput()[i] != "" }
 
-// in returns what is known of the i-th input.
+// in returns the known type and shape of the i-th input.
 func (n node) in(i int) Info {
 	if !n.has(i) {
 		return Info{}
@@ -59,7 +60,7 @@ func (n node) in(i int) Info {
 	return n.scope.info(n.GetInput()[i])
 }
 
-// numbers returns the elements of the i-th input, a small tensor of whole numbers.
+// numbers returns the elements of the i-th input if it is a small integer tensor.
 func (n node) numbers(i int) ([]number, bool) {
 	if !n.has(i) {
 		return nil, false
@@ -67,7 +68,7 @@ func (n node) numbers(i int) ([]number, bool) {
 	return n.scope.values(n.GetInput()[i])
 }
 
-// wholes returns the elements of the i-th input when all are known.
+// wholes returns the elements of the i-th input if all are known.
 func (n node) wholes(i int) ([]int64, bool) {
 	numbers, ok := n.numbers(i)
 	if !ok {
@@ -85,10 +86,11 @@ func (n node) count(i int) (int, bool) {
 	return int(info.Shape[0].Size), true
 }
 
-// maxRank bounds the number of dimensions that a computed shape may have; ONNX Runtime's kernels take far fewer.
+// maxRank limits the number of dimensions of a computed shape. ONNX Runtime's kernels support far
+// fewer.
 const maxRank = 64
 
-// integer returns an attribute, or the value that it has when it is absent.
+// integer returns an attribute, or the default if it is absent.
 func (n node) integer(name string, absent int64) int64 {
 	if a := onnx.Attribute(n.NodeProto, name); a != nil {
 		return a.GetI()
@@ -100,8 +102,9 @@ func (n node) integers(name string) []int64 { return onnx.Attribute(n.NodeProto,
 
 func (n node) text(name string) string { return string(onnx.Attribute(n.NodeProto, name).GetS()) }
 
-// listed returns the whole numbers that an operator takes as the i-th input since some version, and before as an attribute.
-// given is false when the node has neither; ok when the numbers are known.
+// listed returns the integers that an operator takes as the i-th input since some version, and
+// before that as an attribute. given is false if the node has neither. ok is true if the numbers
+// are known.
 func (n node) listed(i int, attribute string) (list []int64, given, ok bool) {
 	if a := onnx.Attribute(n.NodeProto, attribute); a != nil {
 		return a.GetInts(), true, true
@@ -113,8 +116,8 @@ func (n node) listed(i int, attribute string) (list []int64, given, ok bool) {
 	return list, true, ok
 }
 
-// one is the result of an operator with one output.
+// one returns the result of an operator with one output.
 func one(info Info) []Info { return []Info{info} }
 
-// like is the rule of operators whose output is as their first input.
+// like is the rule of operators whose output has the type and shape of their first input.
 func like(n node) []Info { return one(n.in(0)) }

@@ -9,11 +9,12 @@ import (
 	"tuner/model/onnx/onnxpb"
 )
 
-// number is an element of a tensor of whole numbers, as graphs compute their shapes with. The zero number is an unknown one.
+// number is an element of an integer tensor with which a graph computes shapes. The zero number is
+// unknown.
 type number struct {
 	value  int64
 	known  bool
-	symbol string // the size that it equals, when that is not known
+	symbol string // the symbol that it equals, if the value is unknown
 }
 
 func whole(v int64) number { return number{value: v, known: true} }
@@ -26,7 +27,7 @@ func wholes(list []int64) []number {
 	return numbers
 }
 
-// size is a dimension as a number.
+// size converts a dimension to a number.
 func size(d onnx.Dim) number {
 	if d.IsFixed() {
 		return whole(d.Size)
@@ -34,7 +35,7 @@ func size(d onnx.Dim) number {
 	return number{symbol: d.Symbol}
 }
 
-// dim is a number as a dimension.
+// dim converts a number to a dimension.
 func (v number) dim() onnx.Dim {
 	if v.known {
 		return sized(v.value)
@@ -53,11 +54,12 @@ func allKnown(numbers []number) ([]int64, bool) {
 	return list, true
 }
 
-// maxNumbers is the largest tensor whose elements are followed: shapes, axes and pads are far smaller.
+// maxNumbers is the largest tensor whose elements are followed. Shapes, axes and pads are far
+// smaller.
 const maxNumbers = 256
 
-// wholeNumbers returns the elements of a small constant of INT32, INT64 or BOOL. One that cannot be read has none: who loads the
-// model will say why.
+// wholeNumbers returns the elements of a small constant of INT32, INT64 or BOOL. It returns none if
+// the constant cannot be read; loading the model reports the reason.
 func (s *scope) wholeNumbers(t *onnxpb.TensorProto) ([]number, bool) {
 	count, ok := onnx.Elements(t.GetDims())
 	if !ok || count > maxNumbers {
@@ -85,7 +87,8 @@ func (s *scope) wholeNumbers(t *onnxpb.TensorProto) ([]number, bool) {
 	return numbers, true
 }
 
-// evaluate follows the elements of small tensors of whole numbers through a node with one output, which is defined already.
+// evaluate computes the elements of small integer tensors for a node with one output that is
+// defined already.
 func (s *scope) evaluate(n node) {
 	if len(n.GetOutput()) != 1 {
 		return
@@ -107,7 +110,7 @@ func (s *scope) evaluate(n node) {
 	}
 	count := onnx.Fixed(int64(len(numbers)))
 	if multiply(info.Shape...) != count && (len(info.Shape) == 0 || info.Shape[0].IsFixed()) {
-		return // not what the operator makes: the node is unsound
+		return // does not match the operator: the node is invalid
 	}
 	s.numbers[name] = numbers
 	if len(info.Shape) == 1 {
@@ -151,7 +154,7 @@ func (n node) compute() ([]number, bool) {
 	}
 }
 
-// shapeOf is the Shape operator, of all dimensions or, since opset 15, some of them.
+// shapeOf implements Shape, for all dimensions or, since opset 15, for some of them.
 func (n node) shapeOf() ([]number, bool) {
 	x := n.in(0)
 	if !x.Ranked {
@@ -165,7 +168,7 @@ func (n node) shapeOf() ([]number, bool) {
 	return numbers, true
 }
 
-// clampIndex resolves an index that may count from the end, cut to the ends.
+// clampIndex resolves an index that may count from the end, and clamps it to the range.
 func clampIndex(index int64, length int) int {
 	if index < 0 {
 		index += int64(length)
@@ -173,7 +176,7 @@ func clampIndex(index int64, length int) int {
 	return int(min(max(index, 0), int64(length)))
 }
 
-// cast keeps whole numbers; to BOOL they become 0 and 1, of which nothing is needed here.
+// cast keeps integers. As BOOL they would become 0 and 1, which is not needed here.
 func (n node) cast() ([]number, bool) {
 	from, to := n.in(0).Type, onnx.DataType(n.integer("to", 0))
 	if to != onnx.Int32 && to != onnx.Int64 || from == onnx.Bool {
@@ -195,7 +198,7 @@ func (n node) constant() ([]number, bool) {
 	return nil, false
 }
 
-// repeat is ConstantOfShape.
+// repeat implements ConstantOfShape.
 func (n node) repeat() ([]number, bool) {
 	shape, ok := n.wholes(0)
 	count, fits := onnx.Elements(shape)
@@ -213,7 +216,7 @@ func (n node) chain() ([]number, bool) {
 	var all []number
 	for i := range n.GetInput() {
 		numbers, ok := n.numbers(i)
-		if !ok { // their count is enough to keep the others in their places
+		if !ok { // their number is enough to keep the others at their positions
 			count, counted := n.count(i)
 			if !counted {
 				return nil, false
@@ -245,7 +248,7 @@ func (n node) pick() ([]number, bool) {
 	return picked, true
 }
 
-// cut is Slice along the only dimension, forwards.
+// cut implements Slice along the only dimension, forwards.
 func (n node) cut() ([]number, bool) {
 	values, ok := n.numbers(0)
 	cuts, known := n.cuts(1)
@@ -260,7 +263,7 @@ func (n node) cut() ([]number, bool) {
 	return slices.Clone(values[start:max(start, end)]), true
 }
 
-// enumerate is Range.
+// enumerate implements Range.
 func (n node) enumerate() ([]number, bool) {
 	var limits [3]int64
 	for i := range limits {
@@ -281,7 +284,7 @@ func (n node) enumerate() ([]number, bool) {
 	return numbers, true
 }
 
-// product is ReduceProd over the only dimension.
+// product implements ReduceProd over the only dimension.
 func (n node) product() ([]number, bool) {
 	values, ok := n.numbers(0)
 	total := whole(1)

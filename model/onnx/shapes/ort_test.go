@@ -17,17 +17,18 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(orttest.Main(m)) }
 
-// Every value that ONNX Runtime computes has the inferred type and shape, and a symbol has the same size everywhere.
+// Every value that ONNX Runtime computes has the inferred type and shape. A symbol has the same
+// size everywhere.
 func TestAgreesWithONNXRuntime(t *testing.T) {
 	t.Parallel()
 	orttest.Runtime(t)
 	models := samples()
-	delete(models, "failing") // no run of it ends
+	delete(models, "failing") // none of its runs completes
 	if dir := os.Getenv("TUNER_MODELS"); dir != "" {
 		for _, name := range []string{"minilm", "resnet", "mobilenet", "lstm"} {
 			path := filepath.Join(dir, name+".onnx")
 			if _, err := os.Stat(path); err != nil && name != "minilm" {
-				continue // a sample that lab/samplemodels has not made here
+				continue // lab/samplemodels has not made this sample here
 			}
 			m, err := onnx.Read(path)
 			if err != nil {
@@ -55,7 +56,7 @@ func computed(t *testing.T, m *onnx.Model) map[string]inputs.Tensor {
 	return orttest.Infer(t, s, orttest.Generate(t, m, 7, 3, 1))
 }
 
-// exposed makes every value an output; ONNX Runtime finds the types itself.
+// exposed makes every value an output. ONNX Runtime finds the types itself.
 func exposed(m *onnx.Model) *onnx.Model {
 	p := proto.Clone(m.Proto()).(*onnxpb.ModelProto)
 	known := map[string]bool{}

@@ -7,7 +7,7 @@ import (
 	"tuner/model/onnx"
 )
 
-// productRule knows the operators that multiply matrices, recurrent networks included.
+// productRule returns the rules of operators that multiply matrices, including recurrent networks.
 func productRule(operator string) rule {
 	switch operator {
 	case "MatMul":
@@ -39,8 +39,8 @@ func productRule(operator string) rule {
 	}
 }
 
-// matrixProduct multiplies as numpy.matmul: the last two dimensions are matrices, the others broadcast, and a vector is a row
-// on the left, a column on the right.
+// matrixProduct multiplies like numpy.matmul. The last two dimensions are matrices, and the others
+// broadcast. A vector is a row on the left and a column on the right.
 func (n node) matrixProduct(t onnx.DataType, a, b Info) Info {
 	if !a.Ranked || !b.Ranked || len(a.Shape) == 0 || len(b.Shape) == 0 {
 		return typed(t)
@@ -74,7 +74,7 @@ func gemm(n node) []Info {
 	return one(known(n.firstType(0), shape))
 }
 
-// einsum reads an equation without "…", whose letters name the dimensions.
+// einsum reads an equation without "…". Its letters name the dimensions.
 func einsum(n node) []Info {
 	t := n.firstType(0)
 	left, right, explicit := strings.Cut(strings.ReplaceAll(n.text("equation"), " ", ""), "->")
@@ -110,7 +110,8 @@ func einsum(n node) []Info {
 	return one(known(t, shape))
 }
 
-// recurrent has all hidden states, [sequence, directions, batch, hidden] by default, the last one, and for LSTM the last cell.
+// recurrent returns all hidden states, [sequence, directions, batch, hidden] by default, the last
+// hidden state, and for LSTM the last cell.
 func recurrent(n node) []Info {
 	x, recurrence := n.in(0), n.in(2)
 	directions := onnx.Fixed(1)

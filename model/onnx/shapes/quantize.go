@@ -2,7 +2,7 @@ package shapes
 
 import "tuner/model/onnx"
 
-// quantizeRule knows the operators that turn numbers into small integers and back.
+// quantizeRule returns the rules of operators that convert numbers to small integers and back.
 func quantizeRule(operator string) rule {
 	switch operator {
 	case "DynamicQuantizeLinear":
@@ -18,7 +18,7 @@ func quantizeRule(operator string) rule {
 	}
 }
 
-// quantize gives the type of the zero point, or the one that output_dtype names, or else UINT8.
+// quantize returns the type of the zero point, or the one in output_dtype, or UINT8.
 func quantize(n node) []Info {
 	t := onnx.Uint8
 	switch named := n.integer("output_dtype", 0); {
@@ -30,7 +30,7 @@ func quantize(n node) []Info {
 	return one(withType(n.in(0), t))
 }
 
-// dequantize gives the type of the scale, or the one that output_dtype names.
+// dequantize returns the type of the scale, or the one in output_dtype.
 func dequantize(n node) []Info {
 	t := n.in(1).Type
 	if named := n.integer("output_dtype", 0); named != 0 {

@@ -7,7 +7,7 @@ import (
 	"tuner/model/onnx"
 )
 
-// reduceRule knows the operators that join elements along axes, or select some of them.
+// reduceRule returns the rules of operators that reduce along axes, or select some elements.
 func reduceRule(operator string) rule {
 	switch operator {
 	case "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum",
@@ -34,7 +34,7 @@ func reduceRule(operator string) rule {
 	}
 }
 
-// reduce joins along the axes given, or along all.
+// reduce reduces along the given axes, or along all.
 func reduce(n node) []Info {
 	x := n.in(0)
 	keep := n.integer("keepdims", 1) != 0
@@ -55,7 +55,7 @@ func reduce(n node) []Info {
 	return one(known(x.Type, without(x.Shape, axes, len(list) == 0, keep)))
 }
 
-// without reduces the dimensions of some axes, or of all, to 1, or removes them.
+// without sets the dimensions of some or all axes to 1, or removes them.
 func without(dims []onnx.Dim, axes []int, all, keep bool) []onnx.Dim {
 	var shape []onnx.Dim
 	for i, d := range dims {
@@ -78,7 +78,7 @@ func arg(n node) []Info {
 	return one(known(onnx.Int64, without(x.Shape, []int{axis}, false, n.integer("keepdims", 1) != 0)))
 }
 
-// topK has values and indices; k is an attribute before opset 10.
+// topK returns values and indices. k is an attribute before opset 10.
 func topK(n node) []Info {
 	x := n.in(0)
 	axis, ok := at(n.integer("axis", -1), len(x.Shape))
@@ -107,7 +107,8 @@ func globalPool(n node) []Info {
 	return one(known(x.Type, shape))
 }
 
-// nonZero has a row for each dimension, and a column for each element found. A scalar has one row.
+// nonZero returns a row for each dimension, and a column for each element found. A scalar has one
+// row.
 func nonZero(n node) []Info {
 	x := n.in(0)
 	rows := open()
@@ -117,7 +118,8 @@ func nonZero(n node) []Info {
 	return one(known(onnx.Int64, []onnx.Dim{rows, open()}))
 }
 
-// unique has the different elements (or slices along an axis), and three lists of indices and counts.
+// unique returns the distinct elements (or slices along an axis), and three lists of indices and
+// counts.
 func unique(n node) []Info {
 	x := n.in(0)
 	list := known(onnx.Int64, openDims(1))
@@ -135,7 +137,7 @@ func unique(n node) []Info {
 	return infos
 }
 
-// shapeLength is Shape: a list of as many numbers as the input has dimensions, or of some of them.
+// shapeLength infers Shape: a list with one number for each dimension, or for some of them.
 func shapeLength(n node) []Info {
 	x := n.in(0)
 	if !x.Ranked {

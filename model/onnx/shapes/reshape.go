@@ -6,8 +6,8 @@ import (
 	"tuner/model/onnx"
 )
 
-// reshape computes the sizes that the target leaves to be computed from what it keeps: 0 copies a size (unless allowzero says
-// that it is one), -1 is what remains of the elements.
+// reshape computes the open sizes of the target from the input. 0 copies a size (unless allowzero
+// is set). -1 stands for the remaining elements.
 func reshape(n node) []Info {
 	x := n.in(0)
 	target, ok := n.reshapeTarget()
@@ -27,7 +27,7 @@ func reshape(n node) []Info {
 			gap, gaps = i, gaps+1
 		default:
 			shape[i] = v.dim()
-			if isOpen(shape[i]) { // a number computed elsewhere: the elements tell it as well
+			if isOpen(shape[i]) { // a number from another computation; the elements determine it too
 				gap, gaps = i, gaps+1
 			}
 		}
@@ -50,12 +50,12 @@ func (n node) reshapeTarget() ([]number, bool) {
 	return make([]number, count), ok
 }
 
-// remainder is the size d for which all has as many elements as part and d together: symbols cancel one another, the rest must
-// be fixed numbers, or one symbol.
+// remainder returns the size d for which all has as many elements as part and d together. Equal
+// symbols cancel. The rest must be fixed numbers, or one symbol.
 func remainder(all, part []onnx.Dim) onnx.Dim {
 	product := onnx.Fixed(1)
 	symbols := map[string]int{}
-	left := 0 // symbols, one for each power
+	left := 0 // remaining symbols, counted with their powers
 	for _, d := range all {
 		switch {
 		case d.IsFixed():

@@ -1,7 +1,9 @@
-// Package shapes infers of every value of a graph the type of its elements and, as far as it is known, its shape. It stands
-// between the model file and the rewrites, which must know what a value is before they can replace it. It refuses to guess:
-// a value of which nothing is certain is absent, and a size that is not certain is open. It computes no tensors, but for small
-// ones of whole numbers, from which graphs compute their own shapes.
+// Package shapes infers for every value of a graph the type of its elements and, if it can, its
+// shape. It stands between the model file and the rewrites, which must know a value's type before
+// they replace it.
+//
+// It never guesses. A value without a certain type is absent, and a size that is not certain is
+// open. It computes no tensors, except small integer ones from which graphs compute their shapes.
 package shapes
 
 import (
@@ -11,19 +13,20 @@ import (
 	"tuner/model/onnx/onnxpb"
 )
 
-// Info is what is known of a tensor.
+// Info has the known type and shape of a tensor.
 type Info struct {
-	Type   onnx.DataType // of the elements; never 0
-	Shape  []onnx.Dim    // a symbol stands for the same size wherever it occurs
-	Ranked bool          // false: not even the number of dimensions is known
+	Type   onnx.DataType // element type; never 0
+	Shape  []onnx.Dim    // a symbol has the same size everywhere
+	Ranked bool          // false: even the number of dimensions is unknown
 }
 
-// Graphs maps each graph, the main one and all subgraphs, to the values that it defines itself, by name.
+// Graphs maps each graph, including all subgraphs, to the values that it defines, by name.
 type Graphs map[*onnxpb.GraphProto]map[string]Info
 
-// Infer returns what is known of the values of the main graph: inputs, initializers, and outputs of nodes. Values that are no
-// tensors are absent, and so is what an operator makes that this package doesn't know, unless the file declares it. The error
-// says that the graph is unsound: a node uses a value that no node before it computes.
+// Infer returns the known types and shapes of the main graph's values: inputs, initializers, and
+// outputs of nodes. Values that are not tensors are absent. So are the outputs of operators that
+// this package does not know, unless the file declares them. The error means that the graph is
+// invalid: a node uses a value that no earlier node computes.
 func Infer(m *onnx.Model) (map[string]Info, error) {
 	graphs, err := All(m)
 	if err != nil {
@@ -50,8 +53,9 @@ type scope struct {
 	numbers  map[string][]number
 	tensors  map[string]*onnxpb.TensorProto
 	declared map[string]Info
-	owners   map[string][]*scope // by value: the graphs around the present place that define it, the innermost last; shared by all scopes
-	own      []string            // the values that this graph defines
+	// owners: by value: the enclosing graphs that define it, innermost last; all scopes share it
+	owners map[string][]*scope
+	own    []string // values that this graph defines
 }
 
 func newScope(m *onnx.Model) *scope {
@@ -60,7 +64,7 @@ func newScope(m *onnx.Model) *scope {
 	return s
 }
 
-// inner is the scope of a subgraph. Whoever opens it closes it.
+// inner returns the scope of a subgraph. The caller must close it.
 func (s *scope) inner(g *onnxpb.GraphProto) *scope {
 	inner := &scope{model: s.model, graph: g, results: s.results, owners: s.owners}
 	inner.clear()
@@ -71,14 +75,14 @@ func (s *scope) clear() {
 	s.infos, s.numbers, s.tensors = map[string]Info{}, map[string][]number{}, map[string]*onnxpb.TensorProto{}
 }
 
-// close ends what the graph defines: behind it nobody sees it.
+// close removes the graph's definitions, which are not visible after it.
 func (s *scope) close() {
 	for _, name := range s.own {
 		s.owners[name] = s.owners[name][:len(s.owners[name])-1]
 	}
 }
 
-// enter notes that the graph defines a value.
+// enter records that the graph defines a value.
 func (s *scope) enter(name string) {
 	if s.owner(name) != s {
 		s.owners[name] = append(s.owners[name], s)
@@ -86,7 +90,8 @@ func (s *scope) enter(name string) {
 	}
 }
 
-// infer fills the scope. inputs is what is known of the graph's inputs from outside; the main graph has only declarations.
+// infer fills the scope. inputs has the known types of the graph's inputs from outside. The main
+// graph has only declarations.
 func (s *scope) infer(inputs []Info) error {
 	s.results[s.graph] = s.infos
 	s.declare()
@@ -113,7 +118,7 @@ func (s *scope) infer(inputs []Info) error {
 	return nil
 }
 
-// declare reads what the file says of the graph's values.
+// declare reads the file's declarations of the graph's values.
 func (s *scope) declare() {
 	s.declared = map[string]Info{}
 	for _, list := range [][]*onnxpb.ValueInfoProto{s.graph.GetValueInfo(), s.graph.GetOutput(), s.graph.GetInput()} {
@@ -140,8 +145,8 @@ func declaredDims(shape *onnxpb.TensorShapeProto) []onnx.Dim {
 	return dims
 }
 
-// define records a value: what was inferred, completed by what the file declares. What was inferred wins, since declarations
-// are often left over from before another tool changed the graph.
+// define records a value: the inferred type and shape, completed from the file's declaration.
+// Inferred information wins, since declarations may be outdated if a tool changed the graph.
 func (s *scope) define(name string, inferred Info) {
 	s.enter(name)
 	s.set(name, complete(inferred, s.declared[name]))
@@ -153,7 +158,7 @@ func (s *scope) set(name string, info Info) {
 	}
 }
 
-// complete fills the gaps of what was inferred from a declaration.
+// complete fills unknown parts of the inferred info from a declaration.
 func complete(inferred, declared Info) Info {
 	if inferred.Type == 0 {
 		inferred.Type = declared.Type
@@ -213,7 +218,7 @@ func (s *scope) inferNode(proto *onnxpb.NodeProto) error {
 	return nil
 }
 
-// owner returns the innermost graph that defines a value, nil when none does.
+// owner returns the innermost graph that defines a value, and nil if none does.
 func (s *scope) owner(name string) *scope {
 	if owners := s.owners[name]; len(owners) > 0 {
 		return owners[len(owners)-1]

@@ -18,7 +18,7 @@ import (
 	"tuner/model/onnx/shapes"
 )
 
-// text writes what is known as onnx.Value does: "FLOAT[batch,3,?]", "FLOAT[…]", or "" for a value that is absent.
+// text formats an info like onnx.Value: "FLOAT[batch,3,?]", "FLOAT[…]", or "" for an absent value.
 func text(infos map[string]shapes.Info, name string) string {
 	info, ok := infos[name]
 	if !ok {
@@ -28,8 +28,8 @@ func text(infos map[string]shapes.Info, name string) string {
 	return strings.TrimSpace(v.String())
 }
 
-// addInput adds to a graph an input written as text does, or a constant: "=1,2" of INT64[2], "=5!" of INT64[], "~0.5,2" of
-// FLOAT[2]; "" is an input that is left out.
+// addInput adds to a graph an input in the form of text, or a constant: "=1,2" is INT64[2], "=5!"
+// is INT64[], "~0.5,2" is FLOAT[2]. "" is an omitted input.
 func addInput(g *build.Graph, name, spec string) string {
 	switch {
 	case spec == "":
@@ -71,7 +71,8 @@ func addInput(g *build.Graph, name, spec string) string {
 	return g.Input(name, onnx.DataType(onnxpb.TensorProto_DataType_value[typ]), dims...)
 }
 
-// withOpset returns the model with another version of ONNX's operator set, or one of com.microsoft's operators at 1.
+// withOpset returns the model with another version of ONNX's operator set, or with com.microsoft's
+// at version 1.
 func withOpset(m *onnx.Model, opset int64) *onnx.Model {
 	p := proto.Clone(m.Proto()).(*onnxpb.ModelProto)
 	p.OpsetImport[0].Version = proto.Int64(opset)
@@ -81,13 +82,14 @@ func withOpset(m *onnx.Model, opset int64) *onnx.Model {
 
 // operator is a node to infer.
 type operator struct {
-	op         string   // with a domain in front ("com.microsoft/Gelu"), and the opset behind "@", 17 when there is none
-	inputs     []string // as addInput takes them
+	// op: with a domain as prefix ("com.microsoft/Gelu"), and the opset after "@" (17 if absent)
+	op         string
+	inputs     []string // in the form of addInput
 	attributes []*onnxpb.AttributeProto
-	want       []string // of the outputs
+	want       []string // expected infos of the outputs
 }
 
-// model makes a graph of the node; outputs are the names of what it computes.
+// model makes a graph of the node. outputs are the names of its outputs.
 func (o operator) model() (m *onnx.Model, outputs []string) {
 	g := build.NewGraph("node")
 	var inputs []string
@@ -130,7 +132,7 @@ func TestOperators(t *testing.T) {
 	}
 }
 
-// operators covers every rule, a long table by nature; what is not plain is derived beside it.
+// operators covers every rule, in one long table. Comments derive the sizes that are not obvious.
 func operators() []operator {
 	i, is := build.IntAttribute, build.IntsAttribute
 	s := func(name, v string) *onnxpb.AttributeProto {
@@ -175,9 +177,11 @@ func operators() []operator {
 		// (32-1)·2+3-1-1+1 = 64, (31-1)·2+3-1-1+1 = 62; channels 8·2.
 		{"ConvTranspose", []string{image, "FLOAT[3,8,3,3]"},
 			attributes{i("group", 2), is("strides", 2, 2), is("pads", 1, 1, 1, 1), is("output_padding", 1, 1)}, []string{"FLOAT[batch,16,64,62]"}},
-		// (32-3)/2 = 14.5: 15 windows by floor, 16 by ceil, of which the last starts at 30 < 32; (31-3)/2 = 14: 15.
+		// (32-3)/2 = 14.5 gives 15 windows by floor and 16 by ceil; the last one starts at 30 < 32.
+		// (31-3)/2 = 14 gives 15.
 		{"MaxPool", []string{image}, attributes{is("kernel_shape", 3, 3), is("strides", 2, 2), i("ceil_mode", 1)}, []string{"FLOAT[batch,3,16,15]", "INT64[batch,3,16,15]"}},
-		// With a kernel of 1 every 3rd of 32 elements, ceil((32-1)/3)+1 = 12 windows: the last would start at 33, beyond the end.
+		// With a kernel of 1, every 3rd of 32 elements gives ceil((32-1)/3)+1 = 12 windows. The
+		// last would start at 33, beyond the end.
 		{"MaxPool", []string{image}, attributes{is("kernel_shape", 1, 1), is("strides", 3, 3), i("ceil_mode", 1)}, []string{"FLOAT[batch,3,?,11]", "INT64[batch,3,?,11]"}},
 		{"GlobalAveragePool", []string{image}, nil, []string{"FLOAT[batch,3,1,1]"}},
 		{"Resize", []string{image, "", "~1,1,2,0.5"}, nil, []string{"FLOAT[batch,3,64,15]"}}, // 31·0.5 = 15.5
@@ -205,7 +209,8 @@ func operators() []operator {
 		{"Split", []string{"FLOAT[batch,6]", "=2,4"}, attributes{i("axis", 1)}, []string{"FLOAT[batch,2]", "FLOAT[batch,4]"}},
 		{"Split@18", []string{"FLOAT[7]"}, attributes{i("num_outputs", 2)}, []string{"FLOAT[?]", "FLOAT[?]"}},
 		{"Slice", []string{"FLOAT[batch,10]", "=2", "=-1", "=1"}, nil, []string{"FLOAT[batch,7]"}},
-		{"Slice", []string{"FLOAT[batch,10]", "=9", "=-100", "=1", "=-2"}, nil, []string{"FLOAT[batch,5]"}}, // 9, 7, 5, 3, 1
+		// 9, 7, 5, 3, 1
+		{"Slice", []string{"FLOAT[batch,10]", "=9", "=-100", "=1", "=-2"}, nil, []string{"FLOAT[batch,5]"}},
 		{"Slice", []string{"FLOAT[batch,10]", "=0", "=9223372036854775807", "=0"}, nil, []string{"FLOAT[batch,10]"}},
 		{"Slice", []string{"FLOAT[batch,10]", "=1", "=9223372036854775807", "=0"}, nil, []string{"FLOAT[?,10]"}},
 		{"Slice@9", []string{"FLOAT[batch,10]"}, attributes{is("starts", 0), is("ends", 3), is("axes", 1)}, []string{"FLOAT[batch,3]"}},
@@ -266,24 +271,24 @@ func operators() []operator {
 // computing is a graph that computes a shape from that of its input x, FLOAT[batch, s, 768].
 type computing struct {
 	*build.Graph
-	x, shape string // the input, and its shape as a value
+	x, shape string // the input, and the value of its shape
 }
 
-// dim returns the i-th size as a list of one number.
+// dim returns the i-th size as a list with one number.
 func (g *computing) dim(i int64) string {
 	size := g.Node("Gather", []string{g.shape, g.Int64s(fmt.Sprintf("index%d", i), []int64{i})})
 	return g.Node("Unsqueeze", []string{size, g.Int64s(fmt.Sprintf("axis%d", i), []int64{0}, 1)})
 }
 
-// list makes a constant of a name.
+// list makes a named constant.
 func (g *computing) list(name string, v ...int64) string { return g.Int64s(name, v, int64(len(v))) }
 
-// chain joins lists.
+// chain concatenates lists.
 func (g *computing) chain(parts ...string) string {
 	return g.Node("Concat", parts, build.IntAttribute("axis", 0))
 }
 
-// checkComputed compares what is known of the value that make returns.
+// checkComputed compares the info of the value that make returns.
 func checkComputed(t *testing.T, name, want string, make func(g *computing) string) {
 	t.Helper()
 	t.Run(name, func(t *testing.T) {
@@ -302,7 +307,7 @@ func checkComputed(t *testing.T, name, want string, make func(g *computing) stri
 	})
 }
 
-// Shapes as exporters write them.
+// Shapes in the form that exporters write.
 func TestComputedShapes(t *testing.T) {
 	t.Parallel()
 	check := func(name, want string, make func(g *computing) string) { checkComputed(t, name, want, make) }
@@ -321,7 +326,7 @@ func TestComputedShapes(t *testing.T) {
 		return g.Node("ConstantOfShape", []string{two})
 	})
 	check("expand by a shape with -1", "FLOAT[batch,s,768]", func(g *computing) string {
-		// PyTorch asks whether a size is -1 ("keep it") and then writes 1.
+		// PyTorch compares a size with -1 ("keep it") and then writes 1.
 		wanted := g.chain(g.dim(0), g.dim(1), g.list("width", -1))
 		keep := g.Node("Equal", []string{wanted, g.list("minus1", -1)})
 		target := g.Node("Where", []string{keep, g.list("ones", 1, 1, 1), wanted})
@@ -338,7 +343,7 @@ func TestComputedNumbers(t *testing.T) {
 	t.Parallel()
 	check := func(name, want string, make func(g *computing) string) { checkComputed(t, name, want, make) }
 	check("numbers computed step by step", "FLOAT[batch,s,3,256]", func(g *computing) string {
-		// 768 = 3·256; 256 as (768+0)/3·1, 3 as 768 less 765, all by way of INT32.
+		// 768 = 3·256. 256 is (768+0)/3·1 and 3 is 768 - 765, all as INT32.
 		small := g.Node("Cast", []string{g.dim(2)}, build.IntAttribute("to", int64(onnx.Int32)))
 		wide := g.Node("Cast", []string{small}, build.IntAttribute("to", int64(onnx.Int64)))
 		third := g.Node("Div", []string{g.Node("Add", []string{wide, g.list("zero", 0)}), g.list("three", 3)})
@@ -360,8 +365,8 @@ func TestComputedNumbers(t *testing.T) {
 	})
 }
 
-// A loop's body sees the carried values by type alone, since their shapes may change; what both branches of an If agree in is
-// known.
+// A loop's body sees only the types of carried values, since their shapes may change. For an If,
+// the common part of both branches is known.
 func TestSubgraphs(t *testing.T) {
 	t.Parallel()
 	m := build.ConstantTime(3)
@@ -402,7 +407,8 @@ func TestSubgraphs(t *testing.T) {
 	}
 }
 
-// A Scan's body sees the lists' elements; its results have a dimension more, and the carried value keeps its shape.
+// A Scan's body sees the lists' elements. Its results have one more dimension, and the carried
+// value keeps its shape.
 func TestScan(t *testing.T) {
 	t.Parallel()
 	g := build.NewGraph("scan")
@@ -436,7 +442,8 @@ func TestUnsortedGraph(t *testing.T) {
 	}
 }
 
-// samples are the models of package build whose types ONNX's own inference gave testdata/NAME.json (testdata/infer.py).
+// samples returns the models of package build for which ONNX's own inference made
+// testdata/NAME.json (testdata/infer.py).
 func samples() map[string]*onnx.Model {
 	return map[string]*onnx.Model{
 		"bertsquad": build.BertSquadLike(), "cnn": build.CNN(0), "cnn_fixed": build.CNN(1), "constant_time": build.ConstantTime(10),
@@ -444,7 +451,7 @@ func samples() map[string]*onnx.Model {
 	}
 }
 
-// What ONNX knows of a value, this package knows too, and they never contradict each other.
+// This package knows everything about a value that ONNX knows, and never contradicts it.
 func TestAgreesWithONNX(t *testing.T) {
 	t.Parallel()
 	models := samples()
@@ -479,7 +486,7 @@ func TestAgreesWithONNX(t *testing.T) {
 	}
 }
 
-// covers reports whether got says all that want says.
+// covers reports whether got has all information of want.
 func covers(got, want string) bool {
 	gotType, gotDims, _ := strings.Cut(got, "[")
 	wantType, wantDims, _ := strings.Cut(want, "[")

@@ -7,7 +7,7 @@ import (
 	"tuner/model/onnx"
 )
 
-// slice cuts along axes. A size that is not known stays when nothing is cut off.
+// slice cuts along axes. An unknown size stays if nothing is cut off.
 func slice(n node) []Info {
 	x := n.in(0)
 	if !x.Ranked {
@@ -28,9 +28,9 @@ func slice(n node) []Info {
 	return one(known(x.Type, shape))
 }
 
-// length is what remains of a dimension.
+// length returns the remaining size of a dimension.
 func (c cut) length(d onnx.Dim) onnx.Dim {
-	const end = math.MaxInt32 // "to the end" as exporters write it: this, or the largest number of 64 bits
+	const end = math.MaxInt32 // exporters write "to the end" as this, or as the largest 64-bit number
 	switch {
 	case !c.known || c.step == 0 || !small(c.step):
 		return open()
@@ -53,15 +53,16 @@ func (c cut) length(d onnx.Dim) onnx.Dim {
 	return sized(max(0, (start-stop-c.step-1)/-c.step))
 }
 
-// cut is what Slice does along one axis.
+// cut describes a Slice along one axis.
 type cut struct {
 	axis       int64
 	start, end int64
 	step       int64
-	known      bool // start, end and step are
+	known      bool // start, end and step are known
 }
 
-// cuts returns what a Slice does: attributes before opset 10, then inputs. ok is false when not even the axes are known.
+// cuts returns the cuts of a Slice. They are attributes before opset 10, and inputs since then. ok
+// is false if even the axes are unknown.
 func (n node) cuts(rank int) (list []cut, ok bool) {
 	starts, known := []int64(nil), true
 	var ends, axes, steps []int64

@@ -8,7 +8,8 @@ import (
 	"tuner/model/onnx"
 )
 
-// windowRule knows the operators that slide a window over the dimensions from the third on, and those that resize them.
+// windowRule returns the rules of operators that slide a window over the dimensions from the third
+// on, and of those that resize them.
 func windowRule(operator string) rule {
 	switch operator {
 	case "Conv", "com.microsoft.FusedConv":
@@ -34,7 +35,7 @@ func windowRule(operator string) rule {
 	}
 }
 
-// window is how a kernel moves along one dimension.
+// window describes the movement of a kernel along one dimension.
 type window struct {
 	kernel, stride, dilation int64
 	before, after            int64 // padding
@@ -42,7 +43,8 @@ type window struct {
 	ceil                     bool
 }
 
-// windows reads a node's attributes for kernels of the given sizes; ok is false when they don't fit.
+// windows reads a node's attributes for kernels of the given sizes. ok is false if they do not
+// match.
 func (n node) windows(kernel []int64) (list []window, ok bool) {
 	strides, dilations, pads := n.integers("strides"), n.integers("dilations"), n.integers("pads")
 	count := len(kernel)
@@ -60,7 +62,7 @@ func (n node) windows(kernel []int64) (list []window, ok bool) {
 		if pads != nil && (w.auto == "" || w.auto == "NOTSET") {
 			w.before, w.after = pads[i], pads[i+count]
 		}
-		const most = math.MaxInt16 // beyond it, products of these numbers are no sizes
+		const most = math.MaxInt16 // products of larger numbers are no valid sizes
 		if w.kernel <= 0 || w.stride <= 0 || w.dilation <= 0 || w.kernel > most || w.stride > most || w.dilation > most ||
 			!small(w.before) || !small(w.after) {
 			return nil, false
@@ -70,10 +72,10 @@ func (n node) windows(kernel []int64) (list []window, ok bool) {
 	return list, true
 }
 
-// length is how often the window fits into a dimension.
+// length returns the number of positions of the window in a dimension.
 func (w window) length(d onnx.Dim) onnx.Dim {
 	same := w.auto == "SAME_UPPER" || w.auto == "SAME_LOWER"
-	free := w.before + w.after - (w.dilation*(w.kernel-1) + 1) // how far the window reaches beyond its first element, negated
+	free := w.before + w.after - (w.dilation*(w.kernel-1) + 1) // negative extent of the window beyond its first element
 	switch {
 	case w.stride == 1 && (same || free == -1):
 		return d
@@ -82,11 +84,11 @@ func (w window) length(d onnx.Dim) onnx.Dim {
 	case same:
 		return sized((d.Size + w.stride - 1) / w.stride)
 	case d.Size+free < 0:
-		return open() // the window does not fit: the model does not run
+		return open() // the window does not fit, so the model does not run
 	case !w.ceil || (d.Size+free)%w.stride == 0:
 		return sized((d.Size+free)/w.stride + 1)
 	}
-	// A last window that only begins in the padding counts or not, by the version of ONNX Runtime.
+	// ONNX Runtime's versions differ in whether a last window counts that begins in the padding.
 	count := (d.Size+free)/w.stride + 2
 	if (count-1)*w.stride >= d.Size+w.before {
 		return open()
@@ -94,7 +96,7 @@ func (w window) length(d onnx.Dim) onnx.Dim {
 	return sized(count)
 }
 
-// convolved is the result of a convolution with weights [M, C/group, kernel …].
+// convolved returns the result of a convolution with weights [M, C/group, kernel …].
 func (n node) convolved(t onnx.DataType, weight Info) Info {
 	x := n.in(0)
 	rank := max(len(x.Shape), len(weight.Shape))
@@ -116,19 +118,19 @@ func (n node) convolved(t onnx.DataType, weight Info) Info {
 	return known(t, shape)
 }
 
-// kernel is the attribute kernel_shape, or what the weights say; nil when neither is known.
+// kernel returns the attribute kernel_shape, or the kernel of the weights; nil if both are unknown.
 func (n node) kernel(weight Info) []int64 {
 	if kernel := n.integers("kernel_shape"); kernel != nil || !weight.Ranked || len(weight.Shape) < 3 {
 		return kernel
 	}
 	var kernel []int64
 	for _, d := range weight.Shape[2:] {
-		kernel = append(kernel, d.Size) // an open one, -1, fits no window
+		kernel = append(kernel, d.Size) // an open size, -1, matches no window
 	}
 	return kernel
 }
 
-// convTranspose goes the other way: each element becomes a window.
+// convTranspose is the inverse: each element becomes a window.
 func convTranspose(n node) []Info {
 	x, weight := n.in(0), n.in(1)
 	if !x.Ranked || len(x.Shape) < 3 || weight.Ranked && len(weight.Shape) != len(x.Shape) {
@@ -184,8 +186,9 @@ func (n node) pooled() Info {
 	return known(x.Type, shape)
 }
 
-// resize scales dimensions by factors, or to sizes. The inputs moved with the versions: Upsample (9) and Resize (10) have the
-// factors second, Resize from 11 on third, and the sizes fourth.
+// resize scales dimensions by factors, or to sizes. The inputs differ between versions. Upsample
+// (9) and Resize (10) have the factors as the second input. Resize has them as the third from
+// version 11 on, and the sizes as the fourth.
 func resize(n node) []Info {
 	x := n.in(0)
 	if !x.Ranked {
@@ -220,7 +223,7 @@ func resize(n node) []Info {
 	return one(known(x.Type, shape))
 }
 
-// scales returns the constant factors of a Resize or Upsample, nil when they are not constant.
+// scales returns the constant factors of a Resize or Upsample; nil if they are not constant.
 func (n node) scales() []float32 {
 	if a := onnx.Attribute(n.NodeProto, "scales"); a != nil {
 		return a.GetFloats()
@@ -239,7 +242,7 @@ func (n node) scales() []float32 {
 	}
 	raw, err := n.scope.model.Data(t)
 	if err != nil {
-		return nil // who loads the model will say why
+		return nil // loading the model reports the reason
 	}
 	values := make([]float32, len(raw)/4)
 	for i := range values {
@@ -248,7 +251,7 @@ func (n node) scales() []float32 {
 	return values
 }
 
-// scaled is the size times the factor, rounded down, in the 32-bit arithmetic of ONNX Runtime.
+// scaled returns the size times the factor, rounded down, in ONNX Runtime's 32-bit arithmetic.
 func scaled(d onnx.Dim, factor float32) onnx.Dim {
 	switch {
 	case factor == 1:
@@ -260,7 +263,7 @@ func scaled(d onnx.Dim, factor float32) onnx.Dim {
 	}
 }
 
-// gridSample reads at the grid's [N, H', W', 2] places.
+// gridSample reads at the positions of the grid, [N, H', W', 2].
 func gridSample(n node) []Info {
 	x, grid := n.in(0), n.in(1)
 	if !x.Ranked || !grid.Ranked || len(grid.Shape) != len(x.Shape) || len(x.Shape) < 3 {
@@ -269,7 +272,8 @@ func gridSample(n node) []Info {
 	return one(known(x.Type, slices.Concat(x.Shape[:2], grid.Shape[1:len(grid.Shape)-1])))
 }
 
-// roiAlign cuts a region of fixed size for each row of rois out of the image that batch_indices names.
+// roiAlign cuts a region of fixed size from the image that batch_indices names, for each row of
+// rois.
 func roiAlign(n node) []Info {
 	x, rois := n.in(0), n.in(1)
 	if !x.Ranked || !rois.Ranked || len(x.Shape) != 4 || len(rois.Shape) != 2 {
