@@ -1,7 +1,9 @@
-// Package dataset holds rows of a model's inputs: those that the user brings, or random ones that the model accepts. Accuracy
-// checks, calibration and load draw from it. It stands between files of foreign make and everything that runs the model, so it
-// refuses whatever does not fit the model, names the file, the array and the remedy, and converts only what cannot hide a
-// mistake.
+// Package dataset holds rows of a model's inputs: the user's, or random ones that the model
+// accepts. Accuracy checks, calibration and load use them.
+//
+// It stands between the users' files and everything that runs the model. It refuses data that does
+// not match the model, and names the file, the array and the remedy. It makes only conversions that
+// cannot hide a mistake.
 package dataset
 
 import (
@@ -17,20 +19,24 @@ import (
 	"tuner/model/onnx/inputs"
 )
 
-// Dataset is rows of inputs. It must not be changed.
+// Dataset holds rows of inputs. It must not be changed.
 type Dataset struct {
-	Name    string // of the file, for people
-	Rows    int
-	Inputs  map[string]inputs.Tensor // by input; the first dimension is the rows
-	Labels  []int64                  // the right class of each row; nil without labels
-	Batched bool                     // the model batches: any rows can be one request. Else each row is a request of its own
-	// Synthetic says that the values are random: they are valid, but say less about accuracy than real ones.
+	Name   string // name of the file, for people
+	Rows   int
+	Inputs map[string]inputs.Tensor // by input; the first dimension has the rows
+	Labels []int64                  // correct class of each row; nil without labels
+	// Batched: the model batches: a request may have several rows; otherwise each row is one
+	// request
+	Batched bool
+	// Synthetic means that the values are random. They are valid, but less useful for accuracy than
+	// real ones.
 	Synthetic bool
-	Notes     []string // what was converted, for people
+	Notes     []string // conversions that were made, for people
 }
 
-// Slice returns the request of the rows from … to-1, sharing memory with d. Of a model that does not batch, one row is a whole
-// request, in the shape that the model wants; asking for several is a bug of the caller.
+// Slice returns a request with the rows from … to-1, sharing memory with d. If the model does not
+// batch, one row is a whole request, in the model's shape. Asking for several rows is then a bug of
+// the caller.
 func (d Dataset) Slice(from, to int) map[string]inputs.Tensor {
 	if from < 0 || to > d.Rows || from >= to || !d.Batched && to-from > 1 {
 		panic(fmt.Sprintf("no request of rows %d to %d (%d rows, batched: %t)", from, to, d.Rows, d.Batched))
@@ -61,7 +67,8 @@ func rowsOf(t inputs.Tensor, from, to int) inputs.Tensor {
 	return part
 }
 
-// Head returns the first n rows, at least one, with their labels, sharing memory with d; d itself when it has no more.
+// Head returns the first n rows, at least one, with their labels, sharing memory with d. It returns
+// d if d has at most n rows.
 func (d Dataset) Head(n int) Dataset {
 	if n >= d.Rows {
 		return d
@@ -79,8 +86,8 @@ func (d Dataset) Head(n int) Dataset {
 	return head
 }
 
-// Digest returns the sha256, as lower-case hex, of everything that a run with the rows depends on: inputs and labels, not the
-// name.
+// Digest returns the sha256, as lower-case hex, of everything that affects a run with the rows:
+// inputs and labels, without the name.
 func (d Dataset) Digest() string {
 	h := sha256.New()
 	fmt.Fprintf(h, "%d rows, batched %t\n", d.Rows, d.Batched)
@@ -98,10 +105,12 @@ func (d Dataset) Digest() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// maxSynthetic is the most bytes of random rows: beyond it the number of rows is taken for a mistake.
+// maxSynthetic is the largest size of random rows in bytes. A larger number of rows is considered a
+// mistake.
 const maxSynthetic = 4 << 30
 
-// Synthetic makes random rows that the model accepts, the same for the same model, options and seed.
+// Synthetic makes random rows that the model accepts. The same model, options and seed give the
+// same rows.
 func Synthetic(m *onnx.Model, o inputs.Options, rows int, seed uint64) (Dataset, error) {
 	list, err := inputs.Derive(m, o)
 	if err != nil {
@@ -112,7 +121,7 @@ func Synthetic(m *onnx.Model, o inputs.Options, rows int, seed uint64) (Dataset,
 	}
 	total := int64(0)
 	for _, in := range list {
-		n, _ := onnx.Elements(in.Dims) // Derive keeps it small
+		n, _ := onnx.Elements(in.Dims) // Derive limits the size
 		total += n * max(in.Type.Size(), 16)
 	}
 	if total > maxSynthetic/int64(rows) {
@@ -131,7 +140,7 @@ func Synthetic(m *onnx.Model, o inputs.Options, rows int, seed uint64) (Dataset,
 	return d, err
 }
 
-// stack joins requests of equal shapes: the first dimension of what it returns is the requests.
+// stack combines requests of equal shapes. The first dimension of the result has the requests.
 func stack[T ~map[string]inputs.Tensor](requests []T) (map[string]inputs.Tensor, error) {
 	stacked := map[string]inputs.Tensor{}
 	for i, request := range requests {
@@ -160,11 +169,12 @@ func stack[T ~map[string]inputs.Tensor](requests []T) (map[string]inputs.Tensor,
 	return stacked, nil
 }
 
-// labelNames are the names under which arrays of labels come.
+// labelNames are the array names that stand for labels.
 var labelNames = []string{"label", "labels"}
 
-// takeLabels takes the labels out of arrays: whole numbers, one per row, under a name that no input has. Arrays without data
-// have no labels, but are checked and taken out all the same.
+// takeLabels removes the labels from arrays and returns them. Labels are integers, one per row,
+// under a name that no input has. It also checks and removes arrays without data, but returns no
+// labels for them.
 func takeLabels(arrays map[string]inputs.Tensor, m *onnx.Model) ([]int64, error) {
 	isInput := func(name string) bool {
 		return slices.ContainsFunc(m.Inputs(), func(v onnx.Value) bool { return v.Name == name })

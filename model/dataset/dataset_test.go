@@ -18,7 +18,7 @@ import (
 	"tuner/model/onnx/inputs"
 )
 
-// twoInputs is a model of ids INT64[batch, sequence] and mask FLOAT[batch, sequence].
+// twoInputs makes a model of ids INT64[batch, sequence] and mask FLOAT[batch, sequence].
 func twoInputs() *onnx.Model {
 	g := build.NewGraph("two inputs")
 	shape := []onnx.Dim{onnx.Symbol("batch"), onnx.Symbol("sequence")}
@@ -28,7 +28,7 @@ func twoInputs() *onnx.Model {
 	return g.Model()
 }
 
-// oneInput is a model of an input x of the type and shape, which is also its output.
+// oneInput makes a model of an input x with the type and shape, which is also its output.
 func oneInput(t onnx.DataType, shape ...onnx.Dim) *onnx.Model {
 	g := build.NewGraph("one input")
 	g.OutputAs("y", g.Node("Identity", []string{g.Input("x", t, shape...)}), t, shape...)
@@ -53,7 +53,7 @@ func integers(typ onnx.DataType, shape []int64, values ...int64) inputs.Tensor {
 
 type arrays = map[string]inputs.Tensor
 
-// write puts arrays into a file of the kind that its name says, or into a folder.
+// write writes arrays to a file, or to a folder. The file's kind follows from its name.
 func write(t *testing.T, name string, content arrays) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -85,7 +85,7 @@ func writeFile(t *testing.T, path, content string) string {
 	return path
 }
 
-// TestReadKinds: the same rows from every kind of file.
+// Every kind of file gives the same rows.
 func TestReadKinds(t *testing.T) {
 	t.Parallel()
 	content := arrays{"ids": integers(onnx.Int64, []int64{2, 3}, 1, 2, 3, 4, 5, 6), "mask": floats([]int64{2, 3}, 1, 1, 1, 1, 1, 0)}
@@ -128,7 +128,7 @@ func TestReadOnlyInput(t *testing.T) {
 	}
 }
 
-// TestReadFixedBatch: of a model that does not batch, rows are requests in the model's own shape.
+// If a model does not batch, rows are requests in the model's own shape.
 func TestReadFixedBatch(t *testing.T) {
 	t.Parallel()
 	check := func(name string, m *onnx.Model, given, want inputs.Tensor, rows int) {
@@ -193,7 +193,7 @@ func TestReadRefuses(t *testing.T) {
 	classes := integers(onnx.Int64, []int64{2}, 0, 1)
 	refuse("labels twice", arrays{"ids": ids, "mask": mask, "label": classes, "labels": classes}, "label and labels")
 	nan := floats([]int64{2, 2}, 1, 1, 1, 0)
-	copy(nan.Data[8:], []byte{0, 0, 0xc0, 0x7f}) // the first of the second row
+	copy(nan.Data[8:], []byte{0, 0, 0xc0, 0x7f}) // the first element of the second row
 	refuse("NaN", arrays{"ids": ids, "mask": nan}, `array "mask": it has NaN (row 1, counted from 0)`)
 }
 
@@ -255,7 +255,7 @@ func TestHead(t *testing.T) {
 		}
 		return out
 	}
-	make3 := func() dataset.Dataset { // of a model of two: each row has two labels
+	make3 := func() dataset.Dataset { // for a model of two: each row has two labels
 		return dataset.Dataset{Name: "n", Rows: 3, Synthetic: true, Labels: []int64{1, 2, 3, 4, 5, 6},
 			Inputs: arrays{"x": integers(onnx.Int16, []int64{3, 2}, 1, 2, 3, 4, 5, 6), "text": text("a", "b", "c")}}
 	}
@@ -276,7 +276,7 @@ func TestHead(t *testing.T) {
 	}
 }
 
-// TestDigest: it changes with everything but the name.
+// Everything except the name changes the digest.
 func TestDigest(t *testing.T) {
 	t.Parallel()
 	base := func() dataset.Dataset {
@@ -351,7 +351,7 @@ func TestSyntheticRefuses(t *testing.T) {
 	refuse(wide, 1<<20, "they exceed 4 GiB")
 }
 
-// TestSentences: the sentences that are committed are rows for MiniLM, three inputs of 240 × 32.
+// The committed sentences are rows for MiniLM: three inputs of 240 × 32.
 func TestSentences(t *testing.T) {
 	t.Parallel()
 	d, err := dataset.Read("../../testdata/accuracy/minilm_sentences.npz", minilmInputs())
@@ -364,7 +364,8 @@ func TestSentences(t *testing.T) {
 	ids, _ := elements.Integers(d.Inputs["input_ids"])
 	mask, _ := elements.Integers(d.Inputs["attention_mask"])
 	for row := range 240 {
-		// [CLS] 101 begins a row, [SEP] 102 ends its tokens, zeros fill it up; the mask has ones on the tokens.
+		// [CLS] 101 begins a row, [SEP] 102 ends its tokens, and zeros fill the rest. The mask has
+		// ones on the tokens.
 		tokens := int64(0)
 		for _, m := range mask[row*32 : (row+1)*32] {
 			tokens += m
@@ -376,7 +377,7 @@ func TestSentences(t *testing.T) {
 	}
 }
 
-// minilmInputs is a model of MiniLM's inputs.
+// minilmInputs makes a model with MiniLM's inputs.
 func minilmInputs() *onnx.Model {
 	g := build.NewGraph("minilm's inputs")
 	shape := []onnx.Dim{onnx.Symbol("batch"), onnx.Symbol("sequence")}

@@ -12,7 +12,8 @@ import (
 	"tuner/model/onnx/inputs"
 )
 
-// fit makes the dataset of arrays: it checks each against the model, and all against each other.
+// fit makes a dataset from arrays. It checks each array against the model, and all arrays against
+// each other.
 func fit(arrays map[string]inputs.Tensor, labels []int64, m *onnx.Model) (Dataset, error) {
 	f := fitter{batched: inputs.Batches(m), sizes: map[string]boundSize{}}
 	d := Dataset{Batched: f.batched, Labels: labels}
@@ -43,7 +44,7 @@ func checkOutlines(outlines map[string]npy.Outline, m *onnx.Model) error {
 	return f.wrong.Err()
 }
 
-// fitter collects what is wrong, and what was converted.
+// fitter collects errors and conversions.
 type fitter struct {
 	batched bool
 	sizes   map[string]boundSize // by symbol of the model's shapes
@@ -51,13 +52,14 @@ type fitter struct {
 	notes   []string
 }
 
-// boundSize is the size of a symbol and the array that it comes from.
+// boundSize is the size of a symbol, with the array that set it.
 type boundSize struct {
 	size  int64
 	array string
 }
 
-// all takes the arrays of all inputs, made fitting by take, out of arrays, and counts the rows: 0 unless all fit.
+// all takes the arrays of all inputs from arrays, converted by take. It counts the rows: 0 unless
+// all arrays match.
 func (f *fitter) all(arrays map[string]inputs.Tensor, m *onnx.Model, take func(onnx.Value, inputs.Tensor) (inputs.Tensor, error)) (map[string]inputs.Tensor, int) {
 	fitting := map[string]inputs.Tensor{}
 	if len(m.Inputs()) == 0 {
@@ -91,7 +93,7 @@ func (f *fitter) all(arrays map[string]inputs.Tensor, m *onnx.Model, take func(o
 	return fitting, f.countRows(m.Inputs(), fitting)
 }
 
-// fit returns an array in the model's type, its first dimension the rows.
+// fit returns an array in the model's type. Its first dimension has the rows.
 func (f *fitter) fit(v onnx.Value, t inputs.Tensor) (inputs.Tensor, error) {
 	shaped, err := f.shape(v, t)
 	if err != nil {
@@ -105,13 +107,13 @@ func (f *fitter) fit(v onnx.Value, t inputs.Tensor) (inputs.Tensor, error) {
 		f.notes = append(f.notes, fmt.Sprintf("%s: %s became %s", v.Name, t.Type, v.Type))
 	}
 	if i, ok := elements.FindNaN(converted); ok {
-		n, _ := onnx.Elements(converted.Shape[1:]) // of one row
+		n, _ := onnx.Elements(converted.Shape[1:]) // elements of one row
 		return inputs.Tensor{}, fmt.Errorf("it has NaN (row %d, counted from 0): no output of that says anything; leave such rows out", i/n)
 	}
 	return converted, nil
 }
 
-// conversion adds the remedy to the error of a conversion.
+// conversion adds the remedy to a conversion error.
 func conversion(to onnx.DataType, err error) error {
 	if err == nil {
 		return nil
@@ -119,7 +121,7 @@ func conversion(to onnx.DataType, err error) error {
 	return fmt.Errorf("%w; convert it where it is made: arr.astype(%s)", err, dtype(to))
 }
 
-// dtype returns the name that NumPy has for a type.
+// dtype returns NumPy's name of a type.
 func dtype(t onnx.DataType) string {
 	names := map[onnx.DataType]string{
 		onnx.Float: "numpy.float32", onnx.Double: "numpy.float64", onnx.Float16: "numpy.float16", onnx.BFloat16: "numpy.float32",
@@ -130,7 +132,8 @@ func dtype(t onnx.DataType) string {
 	return names[t]
 }
 
-// shape returns an array whose first dimension is the rows and whose others are those of one row, checked.
+// shape returns a checked array. Its first dimension has the rows, and the others are those of one
+// row.
 func (f *fitter) shape(v onnx.Value, t inputs.Tensor) (inputs.Tensor, error) {
 	if n, _ := onnx.Elements(t.Shape); len(t.Shape) == 0 || n == 0 {
 		return inputs.Tensor{}, fmt.Errorf("its shape %v is empty; the first dimension is the rows", t.Shape)
@@ -142,7 +145,7 @@ func (f *fitter) shape(v onnx.Value, t inputs.Tensor) (inputs.Tensor, error) {
 	switch have := len(t.Shape) - 1; {
 	case !v.Ranked:
 		return t, nil
-	case have == len(own): // rows, then what one row is
+	case have == len(own): // rows, then the dimensions of one row
 	case !f.batched && have == len(own)-1:
 		var err error
 		if t.Shape, err = splitFirst(t.Shape, own[0]); err != nil {
@@ -159,7 +162,8 @@ func (f *fitter) shape(v onnx.Value, t inputs.Tensor) (inputs.Tensor, error) {
 	return t, nil
 }
 
-// splitFirst parts the first dimension into rows and what the model wants there: of any size, one.
+// splitFirst splits the first dimension into rows and the model's size, which is 1 if the model
+// accepts any.
 func splitFirst(shape []int64, want onnx.Dim) ([]int64, error) {
 	size := int64(1)
 	if want.IsFixed() {
@@ -171,7 +175,7 @@ func splitFirst(shape []int64, want onnx.Dim) ([]int64, error) {
 	return append([]int64{shape[0] / size, size}, shape[1:]...), nil
 }
 
-// bind checks one size; a symbol has one size in all arrays.
+// bind checks one size. A symbol has the same size in all arrays.
 func (f *fitter) bind(array string, d onnx.Dim, size int64) error {
 	before, known := f.sizes[d.Symbol]
 	switch {
@@ -185,7 +189,7 @@ func (f *fitter) bind(array string, d onnx.Dim, size int64) error {
 	return nil
 }
 
-// countRows returns the rows, the same in all arrays, in the model's order.
+// countRows returns the number of rows, which is the same in all arrays.
 func (f *fitter) countRows(in []onnx.Value, arrays map[string]inputs.Tensor) int {
 	first := arrays[in[0].Name].Shape[0]
 	for _, v := range in[1:] {

@@ -13,7 +13,8 @@ import (
 	"tuner/model/onnx"
 )
 
-// bomb writes an .npz file whose arrays, of the given headers, hold zeros: it is a thousandth of what it unpacks to.
+// bomb writes an .npz file whose arrays have the given headers and contain zeros. The file is a
+// thousandth of its unpacked size.
 func bomb(t *testing.T, size int, headers map[string]string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "bomb.npz")
@@ -47,9 +48,10 @@ func header(descr, shape string) string {
 	return fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': %s, }", descr, shape)
 }
 
-// TestBombsAreNotUnpacked: an array that does not fit the model, or that unpacks to far more than its file, costs its header alone.
+// An array that does not match the model, or that unpacks to far more than its file, costs only its
+// header.
 func TestBombsAreNotUnpacked(t *testing.T) {
-	const size = 4 << 20 // of the data
+	const size = 4 << 20 // bytes of the data
 	batch, text := onnx.Symbol("batch"), oneInput(onnx.String, onnx.Symbol("batch"), onnx.Symbol("words"))
 	number := oneInput(onnx.Float, batch, onnx.Fixed(4))
 	check := func(what string, m *onnx.Model, headers map[string]string, want string) {
@@ -69,7 +71,7 @@ func TestBombsAreNotUnpacked(t *testing.T) {
 	check("text without end", text, map[string]string{"x": header("|S1", "(2048, 2048)")}, "np.savez")
 }
 
-// TestTextIsStoredOnce: an element of text costs its bytes and where they are.
+// A text element costs its bytes and their position.
 func TestTextIsStoredOnce(t *testing.T) {
 	const n = 1 << 18
 	for descr, width := range map[string]int{"|S1": 1, "<U1": 4} {
@@ -82,7 +84,7 @@ func TestTextIsStoredOnce(t *testing.T) {
 	}
 }
 
-// TestManyNames: an archive of many arrays gives a message of some.
+// An archive with many arrays gives a message with a few of them.
 func TestManyNames(t *testing.T) {
 	t.Parallel()
 	headers := map[string]string{}

@@ -16,16 +16,22 @@ import (
 	"tuner/model/onnx/inputs"
 )
 
-// maxText is the longest JSON file that is read: such a file is some ten times as large in memory.
+// maxText is the largest JSON file that is read, in bytes. In memory such a file takes about ten
+// times as much.
 const maxText = 1 << 30
 
-// Read reads a dataset for the model: an .npz archive with one array per input, the .npy file of an only input, a folder of
-// NAME.npy files, or the JSON of perf_analyzer, each of whose steps is a row. Arrays named label or labels are the classes.
+// Read reads a dataset for the model from one of these:
 //
-// The first dimension of an array is the rows. When the model does not batch, an array has either the model's own dimensions
-// behind the rows, or the model's own dimensions of which the first is repeated (64 images for a model of one are 64 rows).
+//   - an .npz archive with one array per input,
+//   - a .npy file, if the model has one input,
+//   - a folder of NAME.npy files,
+//   - the JSON of perf_analyzer, in which each step is a row.
 //
-// The error tells all that is wrong with the arrays at once.
+// Arrays named label or labels have the classes. The first dimension of an array has the rows. If
+// the model does not batch, an array may also have the model's own dimensions with a multiple of
+// the first size: 64 images for a model of one are 64 rows.
+//
+// The error lists all mistakes in the arrays.
 func Read(path string, m *onnx.Model) (Dataset, error) {
 	if err := m.CheckServable(); err != nil {
 		return Dataset{}, fmt.Errorf("cannot read a dataset for the model: %w", err)
@@ -50,7 +56,7 @@ func readError(path string, err error) error {
 	return fmt.Errorf("cannot read the dataset %q: %w", path, err)
 }
 
-// load reads the arrays as they are. Its errors name the file.
+// load reads the arrays without changes. Its errors name the file.
 func load(path string, m *onnx.Model) (map[string]inputs.Tensor, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -70,7 +76,8 @@ func load(path string, m *onnx.Model) (map[string]inputs.Tensor, error) {
 	}
 }
 
-// options let only such arrays be read that fit the model and the machine: a strange file of some kilobytes may hold gigabytes of others.
+// options limit reading to arrays that match the model and fit into memory. An untrusted file of
+// some kilobytes may contain gigabytes of other arrays.
 func options(path string, m *onnx.Model) npy.Options {
 	check := func(outlines map[string]npy.Outline) error {
 		if err := checkOutlines(outlines, m); err != nil {
@@ -81,7 +88,7 @@ func options(path string, m *onnx.Model) npy.Options {
 	return npy.Options{Check: check, Memory: hostinfo.UsableMemory() / 2}
 }
 
-// readFolder reads the .npy files of a folder; what else lies there is not ours.
+// readFolder reads the .npy files of a folder and ignores others.
 func readFolder(path string, o npy.Options) (map[string]inputs.Tensor, error) {
 	entries, err := os.ReadDir(path)
 	if err != nil {
@@ -110,8 +117,8 @@ func readOnly(path string, m *onnx.Model) (map[string]inputs.Tensor, error) {
 	return npy.ReadFiles(map[string]string{m.Inputs()[0].Name: path}, options(path, m))
 }
 
-// readJSON reads perf_analyzer's data: all steps of all streams, in order. The outputs that it expects must fit the model but
-// are not kept: accuracy is agreement with the original model.
+// readJSON reads perf_analyzer's data: all steps of all streams, in order. Expected outputs must
+// match the model but are not used, since accuracy is the agreement with the original model.
 func readJSON(path string, size int64, m *onnx.Model) (map[string]inputs.Tensor, error) {
 	if size > maxText {
 		return nil, readError(path, fmt.Errorf("its %d bytes exceed %d GiB; an .npz file is smaller and reads faster", size, maxText>>30))
@@ -135,7 +142,7 @@ func readJSON(path string, size int64, m *onnx.Model) (map[string]inputs.Tensor,
 	return arrays, nil
 }
 
-// specs says what one step holds: a value's shape, without the batch dimension when the model batches.
+// specs describes one step: each value's shape, without the batch dimension if the model batches.
 func specs(m *onnx.Model, values []onnx.Value) []perfdata.Spec {
 	list := make([]perfdata.Spec, len(values))
 	for i, v := range values {

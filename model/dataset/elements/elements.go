@@ -1,6 +1,7 @@
-// Package elements reads the elements of tensors as numbers, and makes tensors of one type into another's without losing what
-// matters. It stands beside package inputs, for those who look into tensors: the reading of datasets and the comparison of
-// outputs. It refuses conversions that could hide a mistake: whole numbers never become fractions, nor the other way round.
+// Package elements reads the elements of tensors as numbers, and converts tensors between types
+// without losing information that matters. It is used by code that reads tensor values: the reader
+// of datasets and the comparison of outputs. It refuses conversions that could hide a mistake:
+// integers never become floating-point numbers, nor the reverse.
 package elements
 
 import (
@@ -14,7 +15,8 @@ import (
 	"tuner/model/onnx/inputs"
 )
 
-// Floats returns the elements as float64, nil for a STRING tensor. Whole numbers beyond ±2^53 are rounded; BOOL is 0 or 1.
+// Floats returns the elements as float64, and nil for a STRING tensor. Integers beyond ±2^53 are
+// rounded. BOOL is 0 or 1.
 func Floats(t inputs.Tensor) []float64 {
 	size := t.Type.Size()
 	if size == 0 {
@@ -38,15 +40,15 @@ func Floats(t inputs.Tensor) []float64 {
 			values = append(values, onnx.Float16frombits(le.Uint16(data)))
 		case onnx.BFloat16:
 			values = append(values, float64(math.Float32frombits(uint32(le.Uint16(data))<<16)))
-		default: // UINT64 beyond int64: everything else is whole
+		default: // only UINT64 beyond int64: everything else is an integer
 			values = append(values, float64(le.Uint64(data)))
 		}
 	}
 	return values
 }
 
-// Integers returns the elements of a tensor of whole numbers or BOOL; ok is false for another type, and when a UINT64 exceeds
-// int64.
+// Integers returns the elements of a tensor of integers or BOOL. ok is false for other types, and
+// if a UINT64 exceeds int64.
 func Integers(t inputs.Tensor) (values []int64, ok bool) {
 	size := t.Type.Size()
 	if !t.Type.IsInteger() && t.Type != onnx.Bool {
@@ -63,7 +65,7 @@ func Integers(t inputs.Tensor) (values []int64, ok bool) {
 	return values, true
 }
 
-// integer returns the first element; fits is false for a UINT64 beyond int64.
+// integer returns the first element. fits is false for a UINT64 beyond int64.
 func integer(data []byte, t onnx.DataType) (v int64, fits bool) {
 	le := binary.LittleEndian
 	switch t {
@@ -87,7 +89,8 @@ func integer(data []byte, t onnx.DataType) (v int64, fits bool) {
 	}
 }
 
-// InRange returns the least and the greatest whole number of a type; of UINT64, as far as int64 goes.
+// InRange returns the smallest and the largest integer of a type. For UINT64 the largest is that of
+// int64.
 func InRange(t onnx.DataType) (lo, hi int64) {
 	bits := 8 * t.Size()
 	switch {
@@ -102,7 +105,7 @@ func InRange(t onnx.DataType) (lo, hi int64) {
 	}
 }
 
-// CheckTypes says what stands against the conversion of one type to another, whatever the values.
+// CheckTypes returns an error if the conversion between two types is not allowed for any value.
 func CheckTypes(from, to onnx.DataType) error {
 	if from == to || from.IsInteger() && to.IsInteger() || from.IsFloat() && to.IsFloat() {
 		return nil
@@ -110,8 +113,9 @@ func CheckTypes(from, to onnx.DataType) error {
 	return fmt.Errorf("it is %s instead of %s", from, to)
 }
 
-// Convert makes a tensor of another type: whole numbers of whole numbers when every one fits, floating-point numbers of
-// floating-point numbers, rounded to nearest, when none becomes infinite. The error says what stands against it.
+// Convert converts a tensor to another type. Integers become integers if each of them fits.
+// Floating-point numbers become floating-point numbers, rounded to nearest, if none becomes
+// infinite. The error has the reason.
 func Convert(t inputs.Tensor, to onnx.DataType) (inputs.Tensor, error) {
 	if err := CheckTypes(t.Type, to); err != nil || t.Type == to {
 		return t, err
@@ -130,10 +134,11 @@ func Convert(t inputs.Tensor, to onnx.DataType) (inputs.Tensor, error) {
 	return out, nil
 }
 
-// partSize is how many elements are looked at in one go: as numbers of 64 bits, all of a tensor would take up to eight times its memory.
+// partSize is the number of elements that are read at a time. As 64-bit numbers, a whole tensor
+// would take up to eight times its memory.
 const partSize = 1 << 14
 
-// parts yields the elements of a tensor of numbers some at a time.
+// parts yields the elements of a numeric tensor in parts.
 func parts(t inputs.Tensor) iter.Seq[inputs.Tensor] {
 	return func(yield func(inputs.Tensor) bool) {
 		for data := range slices.Chunk(t.Data, int(partSize*t.Type.Size())) {
@@ -144,7 +149,7 @@ func parts(t inputs.Tensor) iter.Seq[inputs.Tensor] {
 	}
 }
 
-// FindNaN returns the number of the first element that is NaN; ok is false where there is none.
+// FindNaN returns the index of the first element that is NaN. ok is false if there is none.
 func FindNaN(t inputs.Tensor) (i int64, ok bool) {
 	if !t.Type.IsFloat() {
 		return 0, false

@@ -13,7 +13,7 @@ import (
 	"tuner/model/onnx/inputs"
 )
 
-// whole makes a tensor of whole numbers.
+// whole makes a tensor of integers.
 func whole(t onnx.DataType, values ...int64) inputs.Tensor {
 	out := inputs.Tensor{Type: t, Shape: []int64{int64(len(values))}}
 	for _, v := range values {
@@ -31,7 +31,7 @@ func floats(t onnx.DataType, values ...float64) inputs.Tensor {
 	return out
 }
 
-// TestIntegers: the extreme values of every type come back.
+// The extreme values of every type are read correctly.
 func TestIntegers(t *testing.T) {
 	t.Parallel()
 	for _, typ := range []onnx.DataType{onnx.Int8, onnx.Uint8, onnx.Int16, onnx.Uint16, onnx.Int32, onnx.Uint32, onnx.Int64, onnx.Uint64, onnx.Bool} {
@@ -49,7 +49,7 @@ func TestIntegers(t *testing.T) {
 	}
 }
 
-// TestFloats checks bit patterns against IEEE 754's definition.
+// The bit patterns follow IEEE 754's definition.
 func TestFloats(t *testing.T) {
 	t.Parallel()
 	check := func(typ onnx.DataType, bits int64, want float64) {
@@ -65,9 +65,9 @@ func TestFloats(t *testing.T) {
 	check(onnx.Float16, 0x3c00, 1)
 	check(onnx.Float16, 0xc000, -2)
 	check(onnx.Float16, 0x7bff, 65504)                  // (2 - 2^-10)·2^15
-	check(onnx.Float16, 0x0400, math.Ldexp(1, -14))     // the least normal
-	check(onnx.Float16, 0x0001, math.Ldexp(1, -24))     // the least subnormal
-	check(onnx.Float16, 0x83ff, -math.Ldexp(1023, -24)) // the greatest subnormal
+	check(onnx.Float16, 0x0400, math.Ldexp(1, -14))     // the smallest normal
+	check(onnx.Float16, 0x0001, math.Ldexp(1, -24))     // the smallest subnormal
+	check(onnx.Float16, 0x83ff, -math.Ldexp(1023, -24)) // the largest subnormal
 	check(onnx.Float16, 0x7c00, math.Inf(1))
 	check(onnx.Float16, 0xfc00, math.Inf(-1))
 	check(onnx.BFloat16, 0x3f80, 1)
@@ -75,7 +75,7 @@ func TestFloats(t *testing.T) {
 	check(onnx.BFloat16, 0xff80, math.Inf(-1))
 }
 
-// TestFloat16EveryNumber: each of the 2^16 patterns becomes itself again.
+// Each of the 2^16 patterns is converted to itself.
 func TestFloat16EveryNumber(t *testing.T) {
 	t.Parallel()
 	for bits := range int64(1 << 16) {
@@ -88,7 +88,7 @@ func TestFloat16EveryNumber(t *testing.T) {
 	}
 }
 
-// TestRounding: half-way cases go to the even neighbour.
+// Half-way cases go to the even neighbour.
 func TestRounding(t *testing.T) {
 	t.Parallel()
 	check := func(typ onnx.DataType, v, want float64) {
@@ -140,7 +140,7 @@ func TestConvert(t *testing.T) {
 	refuse(whole(onnx.Uint8, 1), onnx.Bool, "it is UINT8 instead of BOOL")
 }
 
-// TestParts: a long tensor is converted and searched through to its end, some elements at a time.
+// A long tensor is converted and searched completely, in parts.
 func TestParts(t *testing.T) {
 	t.Parallel()
 	const n = 1<<14 + 3

@@ -14,24 +14,27 @@ import (
 	"tuner/model/onnx/inputs"
 )
 
-// maxMemory is the most bytes that the arrays of a file or of several may take, unless Options say less.
+// maxMemory is the default limit for the memory of all arrays, in bytes.
 const maxMemory = 8 << 30
 
-// An archive may unpack to freeArchive bytes, or to maxRatio times its own size. Deflate makes a thousandth of zeros, a tenth of usual data.
+// An archive may unpack to freeArchive bytes, or to maxRatio times its own size. Deflate shrinks
+// zeros to a thousandth, and usual data to a tenth.
 const (
 	freeArchive = 64 << 20
 	maxRatio    = 100
 )
 
-// Options say what may be read.
+// Options limit what is read.
 type Options struct {
-	// Check sees what the files say of their arrays, before any of the data is read; its error is returned as it is. Nil takes everything.
+	// Check receives the outlines of all arrays before any data is read. Its error is returned
+	// unchanged. nil accepts everything.
 	Check func(outlines map[string]Outline) error
-	// Memory is the most bytes that all arrays may take; 0: 8 GiB.
+	// Memory is the limit for the memory of all arrays, in bytes; 0: 8 GiB.
 	Memory int64
 }
 
-// ReadFiles reads .npy files under the names that they are given. Every array that cannot be read is told.
+// ReadFiles reads .npy files under the given names. The error lists every array that cannot be
+// read.
 func ReadFiles(paths map[string]string, o Options) (map[string]inputs.Tensor, error) {
 	var sources []source
 	var wrong problems.List
@@ -55,10 +58,10 @@ func ReadFiles(paths map[string]string, o Options) (map[string]inputs.Tensor, er
 	return readAll(sources)
 }
 
-// noLimit is for files, which are as large as their arrays.
+// noLimit is for plain files, which are as large as their arrays.
 const noLimit = 1 << 62
 
-// ReadArchive reads a .npz file: arrays by name. Every array that cannot be read is told.
+// ReadArchive reads an .npz file: arrays by name. The error lists every array that cannot be read.
 func ReadArchive(path string, o Options) (map[string]inputs.Tensor, error) {
 	fail := func(err error) (map[string]inputs.Tensor, error) {
 		return nil, fmt.Errorf("cannot read %q: %w", path, err)
@@ -94,7 +97,7 @@ func ReadArchive(path string, o Options) (map[string]inputs.Tensor, error) {
 	return arrays, nil
 }
 
-// entries are the arrays of an archive.
+// entries returns the arrays of an archive.
 func entries(archive *zip.Reader, wrong *problems.List) []source {
 	var sources []source
 	seen := map[string]bool{}
@@ -116,15 +119,15 @@ func entries(archive *zip.Reader, wrong *problems.List) []source {
 	return sources
 }
 
-// source is where an array is read from.
+// source is the place of an array.
 type source struct {
 	name string
-	size int64 // bytes, as the file system or the archive tells
+	size int64 // bytes, from the file system or the archive
 	open func() (io.ReadCloser, error)
 	fail func(error) error // names the source
 }
 
-// outlinesOf reads what all sources say of their arrays, and the memory that these take.
+// outlinesOf reads the outlines of all arrays, and the memory that the arrays take.
 func outlinesOf(sources []source, wrong *problems.List) (outlines map[string]Outline, total int64) {
 	outlines = make(map[string]Outline, len(sources))
 	for _, s := range sources {
@@ -171,7 +174,7 @@ func readAll(sources []source) (map[string]inputs.Tensor, error) {
 	return arrays, wrong.Err()
 }
 
-// tooLargeError says that arrays take too much memory.
+// tooLargeError means that arrays take too much memory.
 type tooLargeError struct {
 	total, most int64
 	remedy      string
@@ -181,7 +184,8 @@ func (e *tooLargeError) Error() string {
 	return fmt.Sprintf("its arrays would take %d bytes, more than the %d that are allowed; %s", e.total, e.most, e.remedy)
 }
 
-// check decides whether arrays that take so many bytes may be read; unpacked is the most that their archive may unpack to.
+// check decides whether arrays of a total size in bytes may be read. unpacked is the limit for the
+// unpacked size of their archive.
 func (o Options) check(outlines map[string]Outline, total, unpacked int64) error {
 	if o.Check != nil {
 		if err := o.Check(outlines); err != nil {
@@ -201,7 +205,7 @@ func (o Options) check(outlines map[string]Outline, total, unpacked int64) error
 	return nil
 }
 
-// WriteArchive writes arrays by name as a .npz file, the same bytes for the same arrays.
+// WriteArchive writes arrays by name as an .npz file. The same arrays give the same bytes.
 func WriteArchive(w io.Writer, arrays map[string]inputs.Tensor) error {
 	archive := zip.NewWriter(w)
 	for _, name := range slices.Sorted(maps.Keys(arrays)) {

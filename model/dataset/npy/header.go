@@ -11,31 +11,32 @@ import (
 	"tuner/model/onnx"
 )
 
-// magic starts every file; then come the version's two bytes and the header's length.
+// magic begins every file. The two bytes of the version and the header's length follow.
 const magic = "\x93NUMPY"
 
-// maxHeader is the longest header that is read. NumPy itself refuses more than 10,000 bytes from strangers.
+// maxHeader is the longest accepted header in bytes. NumPy itself refuses more than 10,000 bytes
+// from untrusted files.
 const maxHeader = 1 << 16
 
-// Outline is what a file says of its array, before the data.
+// Outline is the description of an array in its file's header.
 type Outline struct {
 	Type  onnx.DataType // String for text and bytes
 	Shape []int64
 }
 
-// header is all that a file says of its array.
+// header has all information of a file's header.
 type header struct {
 	element element
-	fortran bool // the first index runs fastest
+	fortran bool // the first index varies fastest
 	shape   []int64
-	length  int64 // of the file's bytes before the data
+	length  int64 // bytes of the file before the data
 	data    int64 // bytes of the data
 }
 
-// perText is what an element of text takes beside its bytes: where they are.
+// perText is the memory of a text element in addition to its bytes: their position.
 const perText = 24
 
-// memory is how many bytes the array takes once it is read.
+// memory returns the memory of the array after reading, in bytes.
 func (h header) memory() int64 {
 	if h.element.kind == onnx.String {
 		n := h.data / h.element.width
@@ -44,7 +45,8 @@ func (h header) memory() int64 {
 	return h.data
 }
 
-// readHeader reads the header of a file of size bytes, checks it against that, and leaves r at the data.
+// readHeader reads the header of a file of size bytes, and checks it against that size. After it, r
+// is at the data.
 func readHeader(r io.Reader, size int64) (header, error) {
 	h, err := scanHeader(r)
 	if err != nil {
@@ -61,16 +63,16 @@ func readHeader(r io.Reader, size int64) (header, error) {
 	return h, nil
 }
 
-// element is how one element is stored.
+// element describes the storage of one element.
 type element struct {
 	kind  onnx.DataType // String for text and bytes
 	width int64         // bytes
-	unit  int64         // bytes that a byte order applies to; 1: none
+	unit  int64         // bytes to which the byte order applies; 1: none
 	big   bool          // the units are big-endian
 	wide  bool          // text as UTF-32 (kind String)
 }
 
-// scanHeader reads the header and leaves r at the data.
+// scanHeader reads the header. After it, r is at the data.
 func scanHeader(r io.Reader) (header, error) {
 	fixed := make([]byte, len(magic)+2)
 	if _, err := io.ReadFull(r, fixed); err != nil || string(fixed[:len(magic)]) != magic {
@@ -102,7 +104,8 @@ func scanHeader(r io.Reader) (header, error) {
 
 var errTorn = errors.New("it ends within its header: the file is torn")
 
-// parseHeader reads the text of a header: a Python dictionary with the keys descr, fortran_order and shape.
+// parseHeader reads the text of a header: a Python dictionary with the keys descr, fortran_order
+// and shape.
 func parseHeader(text string) (h header, err error) {
 	l := &literal{rest: text}
 	seen := map[string]bool{}
@@ -161,7 +164,7 @@ func (h *header) set(key string, l *literal) (err error) {
 	return err
 }
 
-// parseElement reads a type as NumPy writes it: byte order (<, >, = or | for none), kind, bytes.
+// parseElement reads a type in NumPy's form: byte order (<, >, = or | for none), kind, bytes.
 func parseElement(descr string) (element, error) {
 	order, code := byte('='), descr
 	if descr != "" && strings.ContainsRune("<>=|", rune(descr[0])) {
@@ -192,14 +195,14 @@ func parseElement(descr string) (element, error) {
 	return e, nil
 }
 
-// numbers are NumPy's codes of the types that models take.
+// numbers are NumPy's codes of the types that models accept.
 var numbers = map[string]onnx.DataType{
 	"f2": onnx.Float16, "f4": onnx.Float, "f8": onnx.Double, "b1": onnx.Bool, "?": onnx.Bool,
 	"i1": onnx.Int8, "i2": onnx.Int16, "i4": onnx.Int32, "i8": onnx.Int64,
 	"u1": onnx.Uint8, "u2": onnx.Uint16, "u4": onnx.Uint32, "u8": onnx.Uint64,
 }
 
-// literal reads the few forms of Python's literals that headers use.
+// literal reads the Python literals that occur in headers.
 type literal struct{ rest string }
 
 func (l *literal) skip() { l.rest = strings.TrimLeft(l.rest, " \t\r\n") }
@@ -224,7 +227,7 @@ func (l *literal) expect(b byte) error {
 	return nil
 }
 
-// text reads a string. The strings of headers need no escapes.
+// text reads a string. Strings in headers have no escapes.
 func (l *literal) text() (string, error) {
 	for _, quote := range []byte{'\'', '"'} {
 		if l.take(quote) {

@@ -1,9 +1,10 @@
-// Package npy reads and writes NumPy's array files, .npy, and archives of them, .npz, as tensors. It stands where data of
-// users enters and where arrays are handed to their programs. The format is numpy.lib.format's (versions 1 to 3). It never
-// unpickles: arrays of Python objects are refused. What a file declares is checked against its size before memory is taken.
+// Package npy reads and writes NumPy's array files, .npy, and archives of them, .npz, as tensors.
+// Users' data enters through it, and arrays for their programs leave through it. The format is
+// numpy.lib.format's (versions 1 to 3). It never unpickles, and refuses arrays of Python objects.
+// It checks a file's declarations against its size before it allocates memory.
 //
-// It is our own reader because those at hand make one value at a time through reflection, trust the declared shape, and know
-// neither float16 nor other orders of bytes and dimensions.
+// It is our own reader because available ones read one value at a time through reflection and trust
+// the declared shape. They also lack float16 and other orders of bytes and dimensions.
 package npy
 
 import (
@@ -20,9 +21,10 @@ import (
 	"tuner/model/onnx/inputs"
 )
 
-// Read reads one array: size is the number of bytes that r holds, as the file system or the archive tells. Numbers become
-// little-endian with the last index fastest, bytes (dtype S) and text (dtype U, as UTF-8) a STRING tensor. NumPy pads both with
-// zero bytes, so those at an element's end are lost.
+// Read reads one array. size is the number of bytes in r, from the file system or the archive.
+// Numbers become little-endian with the last index fastest. Bytes (dtype S) and text (dtype U, as
+// UTF-8) become a STRING tensor. NumPy pads both with zero bytes, so zero bytes at an element's end
+// are lost.
 func Read(r io.Reader, size int64) (inputs.Tensor, error) {
 	t, err := read(r, size)
 	if err != nil {
@@ -43,11 +45,11 @@ func read(r io.Reader, size int64) (inputs.Tensor, error) {
 	return h.tensor(data)
 }
 
-// firstRead is how much memory is taken before anything was read. A file system or an archive's directory can lie about sizes: memory
-// grows with what really comes.
+// firstRead is the memory that is allocated before anything was read, in bytes. A file system or an
+// archive's directory can give wrong sizes, so memory grows only with the bytes that arrive.
 const firstRead = 1 << 20
 
-// readExactly reads the want bytes that r holds.
+// readExactly reads the want bytes in r.
 func readExactly(r io.Reader, want int64) ([]byte, error) {
 	data := make([]byte, 0, min(want, firstRead))
 	for int64(len(data)) < want {
@@ -63,7 +65,7 @@ func readExactly(r io.Reader, want int64) ([]byte, error) {
 			return nil, err
 		}
 	}
-	switch _, err := io.ReadFull(r, make([]byte, 1)); { // an archive tells at the end whether its checksum is right
+	switch _, err := io.ReadFull(r, make([]byte, 1)); { // an archive checks its checksum at the end
 	case err == nil:
 		return nil, fmt.Errorf("it has more than the %d bytes that its header promises", want)
 	case !errors.Is(err, io.EOF):
@@ -72,7 +74,7 @@ func readExactly(r io.Reader, want int64) ([]byte, error) {
 	return data, nil
 }
 
-// tensor brings the data into a tensor's form.
+// tensor converts the data into a tensor's form.
 func (h header) tensor(data []byte) (inputs.Tensor, error) {
 	e := h.element
 	if e.big && e.unit > 1 {
@@ -86,7 +88,7 @@ func (h header) tensor(data []byte) (inputs.Tensor, error) {
 	t := inputs.Tensor{Type: e.kind, Shape: h.shape, Data: data}
 	switch {
 	case e.kind == onnx.Bool:
-		for i, b := range data { // NumPy takes every other byte for true as well
+		for i, b := range data { // NumPy treats every non-zero byte as true
 			data[i] = min(b, 1)
 		}
 	case e.kind == onnx.String:
@@ -102,7 +104,8 @@ func (h header) tensor(data []byte) (inputs.Tensor, error) {
 	return t, nil
 }
 
-// text returns the content of an element of text, in the memory of the element: no character takes more bytes in UTF-8 than in UTF-32.
+// text returns the content of a text element, in the memory of the element. No character takes more
+// bytes in UTF-8 than in UTF-32.
 func (e element) text(raw []byte) ([]byte, error) {
 	if !e.wide {
 		return bytes.TrimRight(raw, "\x00"), nil
@@ -118,7 +121,8 @@ func (e element) text(raw []byte) ([]byte, error) {
 	return bytes.TrimRight(text, "\x00"), nil
 }
 
-// lastFastest reorders elements of the given width (in bytes) from first index fastest to last index fastest.
+// lastFastest reorders elements from first index fastest to last index fastest. width is the size
+// of an element in bytes.
 func lastFastest(data []byte, shape []int64, width int64) []byte {
 	out := make([]byte, 0, len(data))
 	index := make([]int64, len(shape))
@@ -139,8 +143,8 @@ func lastFastest(data []byte, shape []int64, width int64) []byte {
 	return out
 }
 
-// Write writes one array, strings as bytes (dtype S). It refuses what NumPy has no form for: BFLOAT16, and strings that end in
-// a zero byte.
+// Write writes one array, strings as bytes (dtype S). It refuses values without a NumPy form:
+// BFLOAT16, and strings that end in a zero byte.
 func Write(w io.Writer, t inputs.Tensor) error {
 	descr, data, err := encode(t)
 	if err != nil {
@@ -151,7 +155,7 @@ func Write(w io.Writer, t inputs.Tensor) error {
 		sizes[i] = fmt.Sprintf("%d,", d) // (3,) is a tuple, (3) is not
 	}
 	text := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", descr, strings.Join(sizes, " "))
-	// The format aligns the data to 64 bytes: spaces, then a line feed.
+	// The format aligns the data to 64 bytes with spaces and a line feed.
 	start := len(magic) + 4
 	length := (start+len(text)+1+63)/64*64 - start
 	text += strings.Repeat(" ", length-len(text)-1) + "\n"

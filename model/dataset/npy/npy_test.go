@@ -18,13 +18,13 @@ import (
 	"tuner/model/onnx/inputs"
 )
 
-// file makes a .npy file of version 1 from the text of its header.
+// file makes a .npy file of version 1 with a header text.
 func file(header string, data ...byte) []byte {
 	out := append([]byte("\x93NUMPY\x01\x00"), byte(len(header)), byte(len(header)>>8))
 	return append(append(out, header...), data...)
 }
 
-// dict makes the usual text of a header.
+// dict makes the text of a usual header.
 func dict(descr, order, shape string) string {
 	return "{'descr': '" + descr + "', 'fortran_order': " + order + ", 'shape': " + shape + ", }"
 }
@@ -62,10 +62,10 @@ func TestRead(t *testing.T) {
 	check("empty", file(dict("<f4", "False", "(0, 4)")), numbers(onnx.Float, []byte{}, 0, 4))
 	check("Python 2", file(dict("<u1", "False", "(1L, 2L)"), 1, 2), numbers(onnx.Uint8, []byte{1, 2}, 1, 2))
 	check("other spacing", file(`{"shape":(2,),"fortran_order":False,"descr":"u1"}`+"   \n", 1, 2), numbers(onnx.Uint8, []byte{1, 2}, 2))
-	// [[1 2 3] [4 5 6]] column by column; with one index, both orders are the same.
+	// [[1 2 3] [4 5 6]] column by column. With one index, both orders are the same.
 	check("columns first", file(dict("|i1", "True", "(2, 3)"), 1, 4, 2, 5, 3, 6), numbers(onnx.Int8, []byte{1, 2, 3, 4, 5, 6}, 2, 3))
 	check("columns first, one index", file(dict("|i1", "True", "(3,)"), 1, 2, 3), numbers(onnx.Int8, []byte{1, 2, 3}, 3))
-	// a[i][j][k] = 4i + 2j + k, the first index fastest, big-endian in two bytes.
+	// a[i][j][k] = 4i + 2j + k, with the first index fastest, as two big-endian bytes.
 	check("first index fastest, big-endian", file(dict(">u2", "True", "(2, 2, 2)"), 0, 0, 0, 4, 0, 2, 0, 6, 0, 1, 0, 5, 0, 3, 0, 7),
 		numbers(onnx.Uint16, []byte{0, 0, 1, 0, 2, 0, 3, 0, 4, 0, 5, 0, 6, 0, 7, 0}, 2, 2, 2))
 	check("bytes as text", file(dict("|S3", "False", "(2,)"), 'a', 'b', 'c', 'd', 0, 0), text("abc", "d"))
@@ -122,7 +122,7 @@ func TestReadRefuses(t *testing.T) {
 	refuse("more after the end", file(dict("<f4", "False", "()")+"x", 0, 0, 0, 0), "goes on after its end")
 }
 
-// TestRealNumPy reads an archive that NumPy wrote: testdata/make.py tells how, and what is in it.
+// NumPy wrote this archive. testdata/make.py has its content.
 func TestRealNumPy(t *testing.T) {
 	t.Parallel()
 	got, err := npy.ReadArchive("testdata/numpy.npz", npy.Options{})
@@ -144,7 +144,7 @@ func TestRealNumPy(t *testing.T) {
 	}
 }
 
-// archive makes a zip file; entries are name, content, name, content …
+// archive makes a zip file. entries are name, content, name, content …
 func archive(t *testing.T, entries ...string) string {
 	t.Helper()
 	var buffer bytes.Buffer
@@ -191,7 +191,7 @@ func TestReadArchiveRefuses(t *testing.T) {
 	refuse("a bad checksum", damaged(t, archive(t, "a.npy", good)), "checksum")
 }
 
-// damaged changes the last byte of an archive's only, stored, array.
+// damaged changes the last byte of an archive's only array, which is stored without compression.
 func damaged(t *testing.T, path string) string {
 	t.Helper()
 	var stored bytes.Buffer
@@ -206,7 +206,7 @@ func damaged(t *testing.T, path string) string {
 	return path
 }
 
-// TestCheckSeesOutlines: what is refused is never read.
+// Refused arrays are never read.
 func TestCheckSeesOutlines(t *testing.T) {
 	t.Parallel()
 	refusal := errors.New("not this one")
@@ -220,7 +220,7 @@ func TestCheckSeesOutlines(t *testing.T) {
 	if diff := cmp.Diff(want, seen); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	// The numbers take 8 bytes, the text 24 and its own 2.
+	// The numbers take 8 bytes, the text takes 24 and its own 2.
 	if _, err := npy.ReadArchive(path, npy.Options{Memory: 34}); err != nil {
 		t.Errorf("enough memory: %v", err)
 	}
@@ -229,18 +229,20 @@ func TestCheckSeesOutlines(t *testing.T) {
 	}
 }
 
-// mostMemory is what a file of n bytes may take: ten times itself, and 64 MiB.
+// mostMemory is the memory limit for a file of n bytes: ten times its size, and 64 MiB.
 func mostMemory(n int) uint64 { return uint64(10*n) + 64<<20 }
 
-// checkMemory runs and sees what is allocated. Fuzzing runs one input at a time in each process.
+// checkMemory runs a function and checks its allocations. Fuzzing runs one input at a time in each
+// process.
 func checkMemory(t *testing.T, n int, run func()) {
 	t.Helper()
-	if used := alloctest.Bytes(run); used > 2*mostMemory(n) { // all that was ever allocated: a buffer that grew counts twice
+	// total of all allocations, in which a buffer that grew counts twice
+	if used := alloctest.Bytes(run); used > 2*mostMemory(n) {
 		t.Errorf("%d bytes of file took %d", n, used)
 	}
 }
 
-// FuzzReadArchive: whatever an archive says of itself, reading it ends, and takes memory in proportion to it.
+// Reading any archive ends, and takes memory in proportion to its size.
 func FuzzReadArchive(f *testing.F) {
 	content, err := os.ReadFile("testdata/numpy.npz")
 	if err != nil {
@@ -317,7 +319,7 @@ func TestWriteRefuses(t *testing.T) {
 	}
 }
 
-// FuzzRead: what can be read is written and read again as the same array, and starts its data at a multiple of 64 bytes.
+// A readable array survives writing and reading. Its data begins at a multiple of 64 bytes.
 func FuzzRead(f *testing.F) {
 	f.Add(file(dict("<f4", "False", "(1, 2)"), 0, 0, 128, 63, 0, 0, 0, 64))
 	f.Add(file(dict(">i2", "True", "(2, 2)"), 0, 1, 0, 2, 0, 3, 0, 4))

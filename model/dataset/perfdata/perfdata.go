@@ -1,8 +1,10 @@
-// Package perfdata reads the input data of Triton's perf_analyzer (`--input-data FILE.json`): streams of steps, each step one
-// request's inputs, and the outputs expected of them. It stands where users bring their own data; load generation and
-// accuracy checks both read it. It refuses what does not fit the model, and says where. It takes everything that
-// perf_analyzer takes, and beyond that whole numbers for floating-point inputs, numbers for half precision, and a missing
-// shape when it can be only one.
+// Package perfdata reads the input data of Triton's perf_analyzer (`--input-data FILE.json`). The
+// file has streams of steps. A step has one request's inputs, and maybe the expected outputs. Users
+// bring their own data in this format, for load generation and accuracy checks.
+//
+// The package refuses data that does not match the model, and names the place. It accepts
+// everything that perf_analyzer accepts. In addition it accepts integers for floating-point inputs,
+// numbers for half precision, and a missing shape if only one is possible.
 package perfdata
 
 import (
@@ -17,23 +19,24 @@ import (
 	"tuner/model/onnx/inputs"
 )
 
-// Spec says of an input or output what the file's values must fit.
+// Spec describes the accepted values of an input or output.
 type Spec struct {
 	Name string
 	Type onnx.DataType
 	Dims []int64 // of one step, without the batch dimension; -1 is any size, nil any shape
 }
 
-// Step is the tensors of one step by name, without the batch dimension. Those that the file leaves out are absent.
+// Step has the tensors of one step by name, without the batch dimension. Tensors that the file
+// omits are absent.
 type Step map[string]inputs.Tensor
 
 // File is the content of a file.
 type File struct {
-	Streams  [][]Step // of plain entries, one stream
-	Expected [][]Step // outputs, for each step of each stream; nil when the file has none
+	Streams  [][]Step // plain entries are one stream
+	Expected [][]Step // expected outputs of each step in each stream; nil without any
 }
 
-// Parse reads a file's text. The error names the place, as in data[3].input_ids.
+// Parse reads a file's text. The error names the place, such as data[3].input_ids.
 func Parse(text []byte, in, out []Spec) (File, error) {
 	var file File
 	err := members(quoteNonFinite(text), "", func(key string, value json.RawMessage) (err error) {
@@ -59,7 +62,7 @@ func Parse(text []byte, in, out []Spec) (File, error) {
 	return file, nil
 }
 
-// sameSteps checks that there are as many expected outputs as steps.
+// sameSteps checks that the number of expected outputs equals the number of steps.
 func sameSteps(file File) error {
 	if len(file.Expected) != len(file.Streams) {
 		return fmt.Errorf("validation_data has %d streams, data has %d", len(file.Expected), len(file.Streams))
@@ -120,7 +123,7 @@ func parseSteps(entries []json.RawMessage, path string, specs []Spec) ([]Step, e
 	return stream, nil
 }
 
-// parseStep reads the tensors of a step. The key "model" is perf_analyzer's own and says nothing about tensors.
+// parseStep reads the tensors of a step. The key "model" is perf_analyzer's own and has no tensors.
 func parseStep(entry json.RawMessage, path string, specs []Spec) (Step, error) {
 	step := Step{}
 	err := members(entry, path, func(key string, value json.RawMessage) error {
@@ -149,7 +152,7 @@ func names(specs []Spec) string {
 	return fmt.Sprintf("%q", list)
 }
 
-// members calls visit for each member of a JSON object, in order; a name that comes twice is an error.
+// members calls visit for each member of a JSON object, in order. A repeated name is an error.
 func members(value json.RawMessage, path string, visit func(key string, value json.RawMessage) error) error {
 	d := json.NewDecoder(bytes.NewReader(value))
 	if t, err := d.Token(); err != nil {
@@ -163,7 +166,7 @@ func members(value json.RawMessage, path string, visit func(key string, value js
 		if err != nil {
 			return syntax(path, err)
 		}
-		key, _ := t.(string) // members start with strings, else Token fails
+		key, _ := t.(string) // a member begins with a string, or Token fails
 		if seen[key] {
 			return fmt.Errorf("%s%q is there twice", at(path), key)
 		}
@@ -210,7 +213,8 @@ func shorten(value json.RawMessage) string {
 	return string(value)
 }
 
-// quoteNonFinite puts NaN, Inf and Infinity, which JSON lacks but perf_analyzer takes, into quotes: number reads them there.
+// quoteNonFinite puts quotes around NaN, Inf and Infinity, which JSON lacks but perf_analyzer
+// accepts. number then reads them.
 func quoteNonFinite(text []byte) []byte {
 	if !bytes.Contains(text, []byte("NaN")) && !bytes.Contains(text, []byte("Inf")) {
 		return text
@@ -236,7 +240,7 @@ func quoteNonFinite(text []byte) []byte {
 	return out
 }
 
-// nonFiniteWords are all that a value that is no finite number can be, longer ones first.
+// nonFiniteWords are the accepted words for non-finite numbers, longer ones first.
 var nonFiniteWords = []string{"-Infinity", "-Inf", "Infinity", "Inf", "NaN"}
 
 func nonFinite(text []byte) string {

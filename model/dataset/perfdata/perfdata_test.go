@@ -14,7 +14,7 @@ import (
 	"tuner/model/onnx/inputs"
 )
 
-// The inputs and outputs that the tests' files are for.
+// The inputs and outputs of the test files.
 var (
 	in = []perfdata.Spec{
 		{Name: "x", Type: onnx.Float, Dims: []int64{2, 2}},
@@ -78,7 +78,7 @@ func TestParseForms(t *testing.T) {
 	check("beyond int64", `"large": [18446744073709551615]`, perfdata.Step{"large": integers(onnx.Uint64, []int64{1}, -1)})
 	check("several, and the key of other services", `"half": [1], "model": "other", "flag": [1, 1]`,
 		perfdata.Step{"half": floats(onnx.Float16, []int64{1}, 1), "flag": integers(onnx.Bool, []int64{2}, 1, 1)})
-	// base64 of 01 02; of 01 00 00 00 'a' 00 00 00 00, the protocol's form of "a" and "".
+	// base64 of 01 02, and of 01 00 00 00 'a' 00 00 00 00, the protocol's form of "a" and "".
 	check("base64", `"free": {"content": {"b64": "AQI="}, "shape": [2, 1]}`, perfdata.Step{"free": integers(onnx.Uint8, []int64{2, 1}, 1, 2)})
 	check("base64 alone", `"any": {"b64": "AQI="}`, perfdata.Step{"any": integers(onnx.Int8, []int64{2}, 1, 2)})
 	check("base64 with shape", `"any": {"b64": "AQI=", "shape": [1, 2]}`, perfdata.Step{"any": integers(onnx.Int8, []int64{1, 2}, 1, 2)})
@@ -171,7 +171,7 @@ func TestParseRefuses(t *testing.T) {
 	step(`"text": {"b64": "/////wE="}`, "not each preceded by their length") // length 2^32 - 1
 }
 
-// FuzzParse: what is read fits the model, and every tensor has the values that its shape says.
+// Data that is read matches the model. Every tensor has as many values as its shape.
 func FuzzParse(f *testing.F) {
 	for _, text := range []string{
 		`{"data": [{"x": [1, 2, 3, 4.5], "ids": [7]}, {"text": ["a", "b"]}]}`,
@@ -185,7 +185,8 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		var file perfdata.File
 		var err error
-		if used := alloctest.Bytes(func() { file, err = perfdata.Parse(text, in, out) }); used > 2*uint64(10*len(text)+64<<20) { // what grew counts twice
+		// a buffer that grew counts twice
+		if used := alloctest.Bytes(func() { file, err = perfdata.Parse(text, in, out) }); used > 2*uint64(10*len(text)+64<<20) {
 			t.Errorf("%d bytes took %d", len(text), used)
 		}
 		if err != nil {

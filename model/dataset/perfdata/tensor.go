@@ -16,8 +16,8 @@ import (
 	"tuner/model/onnx/inputs"
 )
 
-// parseTensor reads one of a tensor's forms: [v, …], {"b64": …}, {"content": [v, …] or {"b64": …}}, the latter two with
-// "shape": [d, …] or without.
+// parseTensor reads a tensor in one of its forms: [v, …], {"b64": …}, {"content": [v, …] or {"b64":
+// …}}. The last two may have "shape": [d, …].
 func parseTensor(value json.RawMessage, s Spec) (inputs.Tensor, error) {
 	if value[0] == '[' {
 		return build(value, nil, s)
@@ -50,7 +50,7 @@ func parseTensor(value json.RawMessage, s Spec) (inputs.Tensor, error) {
 	return build(content, shape, s)
 }
 
-// build makes the tensor of a content, which is a list or {"b64": …}, and a shape, nil when none is given.
+// build makes a tensor from its content, a list or {"b64": …}, and its shape (nil if not given).
 func build(content json.RawMessage, shape []int64, s Spec) (inputs.Tensor, error) {
 	t := inputs.Tensor{Type: s.Type}
 	var err error
@@ -70,7 +70,8 @@ func build(content json.RawMessage, shape []int64, s Spec) (inputs.Tensor, error
 	return t, err
 }
 
-// settle returns the shape of a tensor of n elements: the given one, or the one that the model leaves possible.
+// settle returns the shape of a tensor with n elements: the given one, or the only one that the
+// model allows.
 func settle(given []int64, s Spec, n int64) ([]int64, error) {
 	shape := given
 	switch {
@@ -97,7 +98,7 @@ func settle(given []int64, s Spec, n int64) ([]int64, error) {
 	return shape, nil
 }
 
-// fits reports whether a shape is one that the model allows.
+// fits reports whether the model allows a shape.
 func fits(shape, dims []int64) bool {
 	return slices.EqualFunc(shape, dims, func(size, want int64) bool { return size == want || want == -1 && size >= 0 })
 }
@@ -106,7 +107,7 @@ func fits(shape, dims []int64) bool {
 func fillValues(t *inputs.Tensor, content json.RawMessage) error {
 	d := json.NewDecoder(bytes.NewReader(content))
 	d.UseNumber()
-	if _, err := d.Token(); err != nil { // the bracket
+	if _, err := d.Token(); err != nil { // the opening bracket
 		return err
 	}
 	for i := 0; d.More(); i++ {
@@ -121,7 +122,7 @@ func fillValues(t *inputs.Tensor, content json.RawMessage) error {
 	return nil
 }
 
-// appendValue appends a JSON value in the form of the tensor's type.
+// appendValue appends a JSON value in the encoding of the tensor's type.
 func appendValue(t *inputs.Tensor, token json.Token) (err error) {
 	text := ""
 	switch v := token.(type) {
@@ -153,7 +154,7 @@ func appendValue(t *inputs.Tensor, token json.Token) (err error) {
 	return err
 }
 
-// appendNumber appends a number in the form of a type.
+// appendNumber appends a number in the encoding of a type.
 func appendNumber(data []byte, t onnx.DataType, text string) ([]byte, error) {
 	if t.IsFloat() {
 		v, err := strconv.ParseFloat(text, 64)
@@ -179,7 +180,8 @@ func appendNumber(data []byte, t onnx.DataType, text string) ([]byte, error) {
 	return onnx.AppendInteger(data, t, v), nil
 }
 
-// fillBase64 reads {"b64": …}: the tensor's raw bytes, of text each element after its length in four bytes.
+// fillBase64 reads {"b64": …}: the tensor's raw bytes. For text, each element follows its length in
+// four bytes.
 func fillBase64(t *inputs.Tensor, content json.RawMessage) error {
 	var encoded *string
 	err := members(content, "", func(key string, value json.RawMessage) error {
@@ -205,7 +207,8 @@ func fillBase64(t *inputs.Tensor, content json.RawMessage) error {
 	return nil
 }
 
-// split parts the protocol's form of text: each element after its length in four bytes, little-endian.
+// split splits the protocol's form of text: each element follows its length in four bytes,
+// little-endian.
 func split(raw []byte) ([][]byte, error) {
 	var texts [][]byte
 	for len(raw) > 0 {
