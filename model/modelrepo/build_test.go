@@ -14,7 +14,7 @@ import (
 	"tuner/model/modelconfig"
 )
 
-// source is a model with external data beside and below it, and a label file.
+// source makes a model with external data beside and below it, and a label file.
 func source(t *testing.T) Source {
 	t.Helper()
 	dir := makeTree(t, map[string]string{"net.onnx": "graph", "w.bin": "weights", "data/more.bin": "more", "labels.txt": "cat\ndog\n"})
@@ -57,7 +57,7 @@ func TestBuild(t *testing.T) {
 	checkOnly(t, root, v.Digest)
 }
 
-// TestBuildDigest: every part of the content makes another variant.
+// Every change of the content gives another variant.
 func TestBuildDigest(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -86,8 +86,7 @@ func TestBuildDigest(t *testing.T) {
 	build("other labels", m, labelled)
 }
 
-// TestBuildVersionFolder: default_model_filename may name the version's folder
-// itself, in which a server takes model.onnx.
+// default_model_filename may name the version's folder, in which a server uses model.onnx.
 func TestBuildVersionFolder(t *testing.T) {
 	t.Parallel()
 	v, err := Build(t.TempDir(), source(t), config(t, `name: "m" default_model_filename: "./."`))
@@ -103,7 +102,7 @@ func TestBuildVersionFolder(t *testing.T) {
 	}
 }
 
-// TestBuildAtOnce lets several builders race for one variant.
+// Several builders race for one variant.
 func TestBuildAtOnce(t *testing.T) {
 	t.Parallel()
 	m, root := source(t), t.TempDir()
@@ -124,8 +123,7 @@ func TestBuildAtOnce(t *testing.T) {
 	checkOnly(t, root, v.Digest)
 }
 
-// TestBuildFromLink: a model behind a symbolic link, as download caches keep
-// them, is placed as a file.
+// A model behind a symbolic link, as in download caches, is stored as a file.
 func TestBuildFromLink(t *testing.T) {
 	t.Parallel()
 	m := source(t)
@@ -144,7 +142,7 @@ func TestBuildFromLink(t *testing.T) {
 	checkSameFile(t, m.Path, placed)
 }
 
-// TestBuildVersion: a policy that lists versions must find one.
+// A policy that lists versions must find one of them.
 func TestBuildVersion(t *testing.T) {
 	t.Parallel()
 	v, err := Build(t.TempDir(), source(t), config(t, `name: "m" version_policy { specific { versions: [3, 7] } } default_model_filename: "net.onnx"`))
@@ -192,7 +190,7 @@ func TestBuildErrors(t *testing.T) {
 	}
 }
 
-// TestBuildDamaged: a variant that somebody changed is not taken for good.
+// A changed variant is not used.
 func TestBuildDamaged(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{"m/config.pbtxt", "m/1/w.bin"} {
@@ -210,7 +208,7 @@ func TestBuildDamaged(t *testing.T) {
 	}
 }
 
-// TestBuildReadOnly cannot work where permissions do not bind.
+// The test does not apply if permissions have no effect.
 func TestBuildReadOnly(t *testing.T) {
 	t.Parallel()
 	if os.Getuid() == 0 {
@@ -225,7 +223,7 @@ func TestBuildReadOnly(t *testing.T) {
 	}
 }
 
-// TestDuplicate: where no hard link can be made the copy is complete.
+// Without hard links, the copy is complete.
 func TestDuplicate(t *testing.T) {
 	t.Parallel()
 	m := source(t)
@@ -265,7 +263,7 @@ func isSameFile(t *testing.T, a, b string) bool {
 	return os.SameFile(infoA, infoB)
 }
 
-// checkOnly fails if dir holds anything but names, hidden things included.
+// checkOnly fails if dir has anything except names, including hidden files.
 func checkOnly(t *testing.T, dir string, names ...string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)

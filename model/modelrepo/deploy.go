@@ -16,23 +16,22 @@ import (
 	"tuner/model/modelconfig"
 )
 
-// receiptName is the file by which Write knows its own folders again. Triton
-// ignores it.
+// receiptName is the file by which Write recognizes its own folders. Triton ignores it.
 const receiptName = ".tuner.json"
 
-// A receipt says what Write left in a model's folder.
+// receipt lists the files that Write left in a model's folder.
 type receipt struct {
-	// SHA256 has the digest of each file but the receipt, by its path relative to the folder, with slashes.
+	// SHA256 has the digest of each file except the receipt, by its path relative to the folder,
+	// with slashes.
 	SHA256 map[string]string `json:"sha256"`
 }
 
-// Write puts model m with configuration c into the repository dir, to be
-// deployed: dir/<model>/{config.pbtxt,1/…}. The files are copies, so that the
-// repository keeps what was measured whatever becomes of the original.
+// Write writes model m with configuration c into the repository dir for deployment:
+// dir/<model>/{config.pbtxt,1/…}. The files are copies, so that the repository stays as measured if
+// the original changes.
 //
-// A folder of that name is replaced only if Write made it and nobody changed it
-// since; other folders of dir are left alone. The new folder is complete before
-// it takes the old one's place.
+// Write replaces a folder of that name only if Write made it and nobody changed it since. It does
+// not touch other folders of dir. It completes the new folder before it replaces the old one.
 func Write(dir string, m Source, c *modelconfig.Config) error {
 	p, err := newPlan(m, c)
 	if err != nil {
@@ -41,8 +40,8 @@ func Write(dir string, m Source, c *modelconfig.Config) error {
 	return p.deploy(dir)
 }
 
-// Copy puts the model's folder of a variant into the repository dir, for as long
-// as it is measured there, in the same way as Write.
+// Copy copies the model's folder of a variant into the repository dir, for the time of a
+// measurement. It follows the rules of Write.
 func Copy(dir string, v Variant) error {
 	from := filepath.Join(v.Dir, v.Model)
 	files, err := listFiles(from)
@@ -56,8 +55,8 @@ func Copy(dir string, v Variant) error {
 	return p.deploy(dir)
 }
 
-// folderPlan plans a model's folder of the name of another, with those files of
-// it; the receipt is for Write alone.
+// folderPlan plans a model's folder as a copy of another, with the given files, and without the
+// receipt, which only Write makes.
 func folderPlan(folder string, files []string) (plan, error) {
 	p := plan{model: filepath.Base(folder)}
 	for _, file := range files {
@@ -76,15 +75,15 @@ func folderPlan(folder string, files []string) (plan, error) {
 	return p, nil
 }
 
-// Wrote reports whether dir/<model> is a folder that Write or Copy made, and
-// that nobody changed since.
+// Wrote reports whether dir/<model> is a folder that Write or Copy made, and that nobody changed
+// since.
 func Wrote(dir, model string) bool {
 	target := filepath.Join(dir, model)
 	_, err := os.Lstat(target)
 	return err == nil && checkReplaceable(target) == nil
 }
 
-// deploy puts the plan's folder into the repository dir.
+// deploy installs the plan's folder in the repository dir.
 func (p plan) deploy(dir string) error {
 	target := filepath.Join(dir, p.model)
 	if err := checkReplaceable(target); err != nil {
@@ -105,9 +104,8 @@ func (p plan) deploy(dir string) error {
 	})
 }
 
-// Remove takes away dir/<model>, if Write made it and nobody changed it since; a
-// folder that is not there is no error. The folder leaves its place in one
-// renaming: whatever happens then, no part of it is left there.
+// Remove removes dir/<model> if Write made it and nobody changed it since. A missing folder is no
+// error. The folder leaves its place by one rename, so a failure leaves no part of it there.
 func Remove(dir, model string) error {
 	target := filepath.Join(dir, model)
 	if _, err := os.Lstat(target); errors.Is(err, fs.ErrNotExist) {
@@ -124,7 +122,7 @@ func Remove(dir, model string) error {
 	})
 }
 
-// writeReceipt notes what is in a complete folder.
+// writeReceipt records the files of a complete folder.
 func writeReceipt(dir string) error {
 	path := filepath.Join(dir, receiptName)
 	files, err := listFiles(dir)
@@ -145,9 +143,8 @@ func writeReceipt(dir string) error {
 	return syncDir(dir)
 }
 
-// changed names a file of the folder that is not as the receipt has it: changed,
-// added, gone, or not to be read. It is "" when there is none. files are all that
-// the folder has.
+// changed names a file of the folder that does not match the receipt: changed, added, missing, or
+// unreadable. It returns "" if all match. files are all files of the folder.
 func (r receipt) changed(dir string, files []string) string {
 	for _, file := range files {
 		if file == receiptName {
@@ -170,8 +167,7 @@ func (r receipt) changed(dir string, files []string) string {
 	return ""
 }
 
-// checkReplaceable refuses a folder with anything in it that Write did not put
-// there.
+// checkReplaceable refuses a folder with content that Write did not make.
 func checkReplaceable(dir string) error {
 	_, foreign, err := written(dir)
 	switch {
@@ -185,8 +181,8 @@ func checkReplaceable(dir string) error {
 	return nil
 }
 
-// written lists the files of a folder that Write made and nobody changed since,
-// the receipt among them; foreign says why it is no such folder.
+// written lists the files of a folder that Write made and nobody changed since, including the
+// receipt. foreign is the reason if it is no such folder.
 func written(dir string) (files []string, foreign string, err error) {
 	info, err := os.Lstat(dir)
 	if err != nil {
@@ -215,11 +211,11 @@ func written(dir string) (files []string, foreign string, err error) {
 	return files, "", nil
 }
 
-// CopyDeployed puts the model's folder source, which Write made, into the repository dir
-// under its own name, and returns how many bytes that are. A folder that anybody
-// changed since is refused, and so is a target that exists. With share the model's
-// files are hard links to those of source where the file system allows it. It is for
-// repositories in the making: after an error a part of the folder is there.
+// CopyDeployed copies the model's folder source, which Write made, into the repository dir under
+// its own name. It returns the size in bytes. It refuses a folder that was changed since, and an
+// existing target. With share it makes hard links to the model's files if the file system allows
+// it. After an error, a part of the folder may remain, so dir must be a repository under
+// construction.
 func CopyDeployed(dir, source string, share bool) (int64, error) {
 	files, foreign, err := written(source)
 	if err == nil && foreign != "" {
@@ -243,7 +239,7 @@ func CopyDeployed(dir, source string, share bool) (int64, error) {
 	return size, p.write(filepath.Join(dir, p.model), put)
 }
 
-// listFiles names everything in dir that is not a folder, sorted.
+// listFiles lists everything in dir except folders, sorted.
 func listFiles(dir string) ([]string, error) {
 	var files []string
 	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {

@@ -33,7 +33,7 @@ func TestWrite(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 
-	// The original is written over in place: what was deployed stays.
+	// The original is overwritten in place. The deployed file stays.
 	if err := os.WriteFile(m.Path, []byte("changed"), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func TestWrite(t *testing.T) {
 		t.Errorf("deployed model is %q", got)
 	}
 
-	// Another model beside it and a second time.
+	// Another model beside it, and a second write.
 	if err := Write(dir, m, config(t, `name: "n"`)); err != nil {
 		t.Fatal(err)
 	}
@@ -52,8 +52,8 @@ func TestWrite(t *testing.T) {
 	checkOnly(t, filepath.Join(dir, "m", "1"), "data", "net.onnx", "w.bin")
 }
 
-// TestCopy: a variant's folder is put into a repository, replaced by another
-// variant's, and removed; a folder of somebody else is refused.
+// A variant's folder is copied into a repository, replaced by another variant's, and removed. A
+// foreign folder is refused.
 func TestCopy(t *testing.T) {
 	t.Parallel()
 	dir, root := t.TempDir(), t.TempDir()
@@ -94,7 +94,7 @@ func TestCopy(t *testing.T) {
 	checkOnly(t, dir, "n")
 }
 
-// TestWriteRefuses: nothing that Write did not make itself is replaced.
+// Nothing is replaced that Write did not make.
 func TestWriteRefuses(t *testing.T) {
 	t.Parallel()
 	c := config(t, `name: "m"`)
@@ -147,8 +147,7 @@ func TestWriteRefuses(t *testing.T) {
 	}
 }
 
-// TestLabelPaths: one label file may be written in several ways, and a folder
-// with it is known again.
+// A label file may have several paths. A folder with it is still recognized.
 func TestLabelPaths(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -200,7 +199,7 @@ func TestCopyDeployed(t *testing.T) {
 	if diff := cmp.Diff(want, tree(t, shared)); diff != "" {
 		t.Errorf("shared (-want +got):\n%s", diff)
 	}
-	// The configuration is there to be edited, the model is not.
+	// Users may edit the configuration, but not the model.
 	for path, want := range map[string]bool{"m/config.pbtxt": false, "m/1/model.onnx": true} {
 		if got := isSameFile(t, filepath.Join(from, path), filepath.Join(shared, path)); got != want {
 			t.Errorf("%s is the same file: %t, want %t", path, got, want)
@@ -272,7 +271,7 @@ func TestAddWarmup(t *testing.T) {
 		t.Error("the argument was changed")
 	}
 
-	// Without batching the whole shape counts, once.
+	// Without batching there is one request with the whole shape.
 	whole := []modelconfig.Tensor{{Name: "x", DataType: configpb.DataType_TYPE_FP32, Dims: []int64{1, 4}}}
 	got, err = AddWarmup(config(t, `name: "m"`), whole, 1, 8)
 	if err != nil {
@@ -289,7 +288,7 @@ func TestAddWarmup(t *testing.T) {
 	}
 }
 
-// What was added is told from the user's own, which stand before it.
+// The added warm-up is distinguished from the user's, which come first.
 func TestAddedWarmup(t *testing.T) {
 	t.Parallel()
 	const mine, added = `model_warmup { name: "mine" batch_size: 8 } `, `model_warmup { name: "batch_1" batch_size: 1 } model_warmup { name: "batch_8" batch_size: 8 } `

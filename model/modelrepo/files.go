@@ -10,7 +10,8 @@ import (
 	"tuner/internal/inside"
 )
 
-// place puts a file to: a hard link where the file system allows it, else a copy. to must not exist.
+// place creates a file at to: as a hard link if the file system allows it, or else as a copy. to
+// must not exist.
 func place(from inside.File, to string) error {
 	if from.Link(to) == nil {
 		return nil
@@ -18,7 +19,7 @@ func place(from inside.File, to string) error {
 	return duplicate(from, to)
 }
 
-// duplicate copies a file durably. File systems that can share blocks do so.
+// duplicate copies a file durably. It shares blocks if the file system can.
 func duplicate(from inside.File, to string) error {
 	in, err := from.Open()
 	if err != nil {
@@ -39,7 +40,7 @@ func writeFile(path string, content []byte) error {
 	})
 }
 
-// create makes a new file, lets fill write it and makes it durable.
+// create makes a new file with the content from fill, and makes it durable.
 func create(path string, fill func(io.Writer) error) error {
 	out, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err == nil {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// replaceByLink puts a link to target in the place of a file.
+// replaceByLink replaces a file by a link to target.
 func replaceByLink(t *testing.T, path, target string) {
 	t.Helper()
 	if err := errors.Join(os.Remove(path), os.Symlink(target, path)); err != nil {
@@ -17,7 +17,8 @@ func replaceByLink(t *testing.T, path, target string) {
 	}
 }
 
-// TestLinksOut: neither a variant nor a repository takes what a link of a foreign folder leads to outside of it.
+// Neither a variant nor a repository contains files from outside a foreign folder to which its
+// links lead.
 func TestLinksOut(t *testing.T) {
 	t.Parallel()
 	secret := filepath.Join(makeTree(t, map[string]string{"id_rsa": "TOP-SECRET"}), "id_rsa")
@@ -45,7 +46,7 @@ func TestLinksOut(t *testing.T) {
 	check("warmup/seed")
 }
 
-// TestLinksWithin: a link that stays in the folder gives the file that it leads to.
+// A link inside the folder gives its target file.
 func TestLinksWithin(t *testing.T) {
 	t.Parallel()
 	m := source(t)
@@ -62,7 +63,7 @@ func TestLinksWithin(t *testing.T) {
 	}
 }
 
-// TestCopyTakesNoLinks: a variant's folder is tuner's own, but others may have written into it.
+// A variant's folder is tuner's own, but others may have written into it.
 func TestCopyTakesNoLinks(t *testing.T) {
 	t.Parallel()
 	secret := filepath.Join(makeTree(t, map[string]string{"id_rsa": "TOP-SECRET"}), "id_rsa")
@@ -76,7 +77,7 @@ func TestCopyTakesNoLinks(t *testing.T) {
 	}
 }
 
-// TestNoPipes: a pipe as a label file would wait for its writer.
+// A pipe as a label file would block until it has a writer.
 func TestNoPipes(t *testing.T) {
 	t.Parallel()
 	m := source(t)

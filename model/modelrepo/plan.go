@@ -14,7 +14,7 @@ import (
 	"tuner/model/modelconfig"
 )
 
-// A plan is what a model's folder will hold.
+// plan is the planned content of a model's folder.
 type plan struct {
 	model  string
 	config []byte
@@ -22,13 +22,13 @@ type plan struct {
 	digest string
 }
 
-// An entry is a file to be placed in a model's folder.
+// entry is a planned file of a model's folder.
 type entry struct {
 	from inside.File
 	to   string // relative to the model's folder
 }
 
-// newPlan checks everything that can be checked before anything is written.
+// newPlan makes all checks that are possible before writing.
 func newPlan(m Source, c *modelconfig.Config) (plan, error) {
 	name := c.GetName()
 	if name == "" || name[0] == '.' || filepath.Base(name) != name {
@@ -61,7 +61,7 @@ func (p *plan) addModel(m Source, c *modelconfig.Config) error {
 		return fmt.Errorf("cannot write model %q: default_model_filename %q leads out of the version folder", p.model, filename)
 	}
 	to := filepath.Join(versionFor(c), filename)
-	if filepath.Clean(filename) == "." { // the version's folder itself, in which a server takes this file
+	if filepath.Clean(filename) == "." { // the version's folder, in which a server uses this file
 		to = filepath.Join(to, modelconfig.DefaultModelFilename)
 	}
 	model, err := inside.Named(m.Path)
@@ -81,8 +81,7 @@ func (p *plan) addModel(m Source, c *modelconfig.Config) error {
 	return nil
 }
 
-// versionFor is the version that the policy of c serves: 1 unless it lists
-// others.
+// versionFor returns the version that the policy of c serves: 1 unless it lists others.
 func versionFor(c *modelconfig.Config) string {
 	if listed := c.GetVersionPolicy().GetSpecific().GetVersions(); len(listed) > 0 {
 		return strconv.FormatInt(max(1, slices.Max(listed)), 10)
@@ -90,8 +89,7 @@ func versionFor(c *modelconfig.Config) string {
 	return "1"
 }
 
-// relative is path as seen from dir; either may be relative to the working
-// folder.
+// relative returns path relative to dir. Either may be relative to the working folder.
 func relative(dir, path string) (string, error) {
 	absoluteDir, err := filepath.Abs(dir)
 	if err != nil {
@@ -104,7 +102,7 @@ func relative(dir, path string) (string, error) {
 	return filepath.Rel(absoluteDir, absolute)
 }
 
-// add adds the file that was found at path, with the error of finding it.
+// add adds the file found at path. err is the error of finding it.
 func (p *plan) add(found inside.File, err error, path, to string) error {
 	if err != nil {
 		return unusable(path, err)
@@ -116,13 +114,13 @@ func (p *plan) add(found inside.File, err error, path, to string) error {
 	return nil
 }
 
-// unusable says that a file cannot be placed.
+// unusable returns the error for a file that cannot be used.
 func unusable(path string, err error) error {
 	return fmt.Errorf("cannot use file %q: %w", path, durable.Cause(err))
 }
 
-// namedFiles are those that a configuration names besides the model: labels,
-// relative to the model's folder, and warm-up data, in its folder warmup.
+// namedFiles returns the files that a configuration names besides the model: labels, relative to
+// the model's folder, and warm-up data, in its folder warmup.
 func namedFiles(folder string, c *modelconfig.Config) ([]entry, error) {
 	named := make(map[string]string) // path to field
 	for i, out := range c.GetOutput() {
@@ -155,8 +153,8 @@ func namedFiles(folder string, c *modelconfig.Config) ([]entry, error) {
 	return files, nil
 }
 
-// write makes the model's folder dir, the configuration last: a server that
-// polls must not see it before the model is there.
+// write makes the model's folder dir. It writes the configuration last, so that a polling server
+// never sees it before the model.
 func (p plan) write(dir string, put func(from inside.File, to string) error) error {
 	folders := []string{dir}
 	for _, e := range p.files {
@@ -181,8 +179,7 @@ func (p plan) write(dir string, put func(from inside.File, to string) error) err
 	return syncDir(filepath.Dir(dir))
 }
 
-// check compares what is in dir with the plan, as far as names, sizes and the
-// configuration tell.
+// check compares the names, sizes and configuration in dir with the plan.
 func (p plan) check(dir string) error {
 	text, err := os.ReadFile(filepath.Join(dir, configName))
 	if err == nil && !bytes.Equal(text, p.config) {

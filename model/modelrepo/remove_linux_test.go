@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestRemoveInOneRenaming: a crash in the middle leaves no part of the folder in
-// its place. Linux tells where the folder was when it went.
+// A crash in the middle leaves no part of the folder in its place. Linux shows in /proc where the
+// folder was when it was removed.
 func TestRemoveInOneRenaming(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -1,13 +1,13 @@
-// Package modelrepo reads and writes Triton model repositories: folders of
-// models, each with a config.pbtxt and numbered versions that hold a model file.
+// Package modelrepo reads and writes Triton model repositories: folders of models, each with a
+// config.pbtxt and numbered versions that contain a model file.
 //
-// The tuner reads the user's model through it, builds one small repository for
-// each variant that it measures (Build), and writes the one to deploy (Write).
-// The engine reads repositories through it, under its own rules of containment.
+// The tuner reads the user's model through it. It builds one small repository for each measured
+// variant (Build), and writes the one to deploy (Write). The engine reads repositories through it,
+// under its own rules of containment.
 //
-// It never looks into a model file, never makes a symbolic link when
-// writing, and never changes a folder that it did not write. What a model or its
-// configuration names is taken from inside of its folder alone (internal/inside).
+// The package never reads the content of a model file, never makes a symbolic link, and never
+// changes a folder that it did not write. It uses only files inside the model's folder, even if a
+// model or its configuration names others (internal/inside).
 package modelrepo
 
 import (
@@ -24,17 +24,17 @@ import (
 
 const configName = "config.pbtxt"
 
-// A Repository is a folder of models.
+// Repository is a folder of models.
 type Repository struct {
 	Dir    string
 	Models []Model // by name
 }
 
-// A Model is one model's folder as found on disk.
+// Model is one model's folder on disk.
 type Model struct {
-	Name       string // the folder's
+	Name       string // name of the folder
 	Dir        string
-	ConfigPath string  // of config.pbtxt; "" where there is none
+	ConfigPath string  // path of config.pbtxt; "" without one
 	Versions   []int64 // ascending
 }
 
@@ -55,7 +55,8 @@ func Open(dir string) (Repository, error) {
 	return r, nil
 }
 
-// Names lists the folders of a repository, which are its models, in order. Those whose names begin with a dot are none.
+// Names lists the model folders of a repository, in order. Folders whose names begin with a dot are
+// no models.
 func Names(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -70,7 +71,7 @@ func Names(dir string) ([]string, error) {
 	return names, nil
 }
 
-// OpenModel reads one model's folder: what is there, not what it holds.
+// OpenModel reads the structure of one model's folder, without the content of files.
 func OpenModel(dir string) (Model, error) {
 	absolute, err := filepath.Abs(dir)
 	if err != nil {
@@ -85,7 +86,7 @@ func OpenModel(dir string) (Model, error) {
 		path := filepath.Join(absolute, e.Name())
 		info, err := os.Stat(path)
 		if err != nil {
-			continue // a dangling link, or gone since
+			continue // a broken link, or removed meanwhile
 		}
 		if version, ok := parseVersion(e.Name()); ok && info.IsDir() {
 			m.Versions = append(m.Versions, version)
@@ -98,14 +99,14 @@ func OpenModel(dir string) (Model, error) {
 	return m, nil
 }
 
-// parseVersion reads the name of a version folder: a positive number without
-// leading zeros. Triton ignores all others.
+// parseVersion reads the name of a version folder: a positive number without leading zeros. Triton
+// ignores all others.
 func parseVersion(name string) (int64, bool) {
 	version, err := strconv.ParseInt(name, 10, 64)
 	return version, err == nil && version > 0 && strconv.FormatInt(version, 10) == name
 }
 
-// Config reads the model's config.pbtxt; without one it is empty.
+// Config reads the model's config.pbtxt. Without one it returns an empty configuration.
 func (m Model) Config() (*modelconfig.Config, error) {
 	if m.ConfigPath == "" {
 		return &modelconfig.Config{}, nil
@@ -117,9 +118,9 @@ func (m Model) Config() (*modelconfig.Config, error) {
 	return modelconfig.Parse(m.ConfigPath, text)
 }
 
-// ModelFile is the path of the ONNX file that a Triton server would serve as
-// the newest version: version policy and default_model_filename as configured,
-// and if that names a folder the model.onnx in it.
+// ModelFile returns the path of the ONNX file that a Triton server would serve as the newest
+// version. It follows version policy and default_model_filename. If the latter names a folder, it
+// is model.onnx in that folder.
 func (m Model) ModelFile() (string, error) {
 	c, err := m.Config()
 	if err != nil {
@@ -148,8 +149,8 @@ func (m Model) ModelFile() (string, error) {
 	return path, nil
 }
 
-// Served applies a version policy to the versions at hand, ascending; without a
-// policy the newest one is served, with one that chooses nothing all are.
+// Served applies a version policy to the available versions, ascending. Without a policy the newest
+// version is served. With a policy that chooses nothing, all are.
 func Served(versions []int64, p *configpb.ModelVersionPolicy) []int64 {
 	switch {
 	case p.GetSpecific() != nil:

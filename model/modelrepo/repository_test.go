@@ -13,7 +13,7 @@ import (
 	"tuner/model/modelconfig"
 )
 
-// makeTree writes files, by path relative to a new folder.
+// makeTree writes files into a new folder, by relative path.
 func makeTree(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -29,7 +29,7 @@ func makeTree(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-// tree reads all files below dir back.
+// tree reads all files below dir.
 func tree(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files := make(map[string]string)
@@ -94,7 +94,7 @@ func TestModelFile(t *testing.T) {
 	tests := []struct {
 		name  string
 		files map[string]string
-		want  string // relative to the model's folder, or part of the error
+		want  string // path relative to the model's folder, or part of the error
 	}{
 		{"no configuration", map[string]string{"1/model.onnx": "", "3/model.onnx": ""}, "3/model.onnx"},
 		{"another name", map[string]string{"1/net.onnx": "", "config.pbtxt": `default_model_filename: "net.onnx"`}, "1/net.onnx"},
@@ -134,7 +134,7 @@ func TestServed(t *testing.T) {
 		{``, []int64{5}},
 		{`version_policy { latest { num_versions: 2 } }`, []int64{3, 5}},
 		{`version_policy { latest { num_versions: 9 } }`, []int64{1, 3, 5}},
-		{`version_policy { latest {} }`, nil}, // none of them, as a real Triton has it
+		{`version_policy { latest {} }`, nil}, // none of them, like a real Triton
 		{`version_policy {}`, []int64{1, 3, 5}},
 		{`version_policy { all {} }`, []int64{1, 3, 5}},
 		{`version_policy { specific { versions: [5, 1, 4] } }`, []int64{1, 5}},

@@ -14,32 +14,30 @@ import (
 	"tuner/model/modelconfig"
 )
 
-// A Source is a model outside of any repository that we write.
+// Source is a model outside of the repositories that this package writes.
 type Source struct {
 	// Path is the ONNX file.
 	Path string
-	// Data are the external data files that it refers to, in or below its
-	// folder; they keep their place relative to it.
+	// Data are its external data files, in or below its folder. They keep their relative place.
 	Data []string
 	// Digest identifies the content of Path and Data.
 	Digest string
-	// Folder holds the other files that the configuration names: labels and
-	// warm-up data. "" if it names none.
+	// Folder has the other files that the configuration names: labels and warm-up data. "" if it
+	// names none.
 	Folder string
 }
 
-// A Variant is a repository that holds one model with one configuration.
+// Variant is a repository with one model and one configuration.
 type Variant struct {
 	Dir    string // the repository; the model is in Dir/Model
 	Model  string
-	Digest string // of model and configuration
+	Digest string // digest of model and configuration
 }
 
-// Build makes the variant of model m with configuration c as
-// root/<digest>/<model>/{config.pbtxt,1/…}, unless it is there already. The
-// model file is a hard link to m's if the file system allows it, so m must not
-// be written to while the variant is in use. The variant appears whole or not
-// at all; several processes may build it at once.
+// Build makes the variant of model m with configuration c at
+// root/<digest>/<model>/{config.pbtxt,1/…}, unless it exists. The model file is a hard link to m's
+// if the file system allows it, so m must not be written while the variant is in use. The variant
+// is written completely or not at all. Several processes may build it at once.
 func Build(root string, m Source, c *modelconfig.Config) (Variant, error) {
 	p, err := newPlan(m, c)
 	if err != nil {
@@ -67,14 +65,14 @@ func Build(root string, m Source, c *modelconfig.Config) (Variant, error) {
 	return v, p.check(filepath.Join(v.Dir, v.Model))
 }
 
-// Digest is the digest of the variant that Build would make.
+// Digest returns the digest of the variant that Build would make.
 func Digest(m Source, c *modelconfig.Config) (string, error) {
 	p, err := newPlan(m, c)
 	return p.digest, err
 }
 
-// digest identifies a model with its configuration and the files that this
-// names, in 128 bits.
+// digest identifies a model with its configuration and the files that the configuration names, in
+// 128 bits.
 func digest(m Source, configText []byte, extra []entry) (string, error) {
 	h := sha256.New()
 	fmt.Fprintf(h, "variant 1\n%q\n%q\n", m.Digest, configText)

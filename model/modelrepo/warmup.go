@@ -9,11 +9,10 @@ import (
 	"tuner/model/modelconfig/configpb"
 )
 
-// AddWarmup returns c with a warm-up request for each batch size, so that every
-// instance is fast from its first real request on. inputs are the model's, with
-// concrete sizes: the whole shape, whose first dimension is ignored when c
-// batches. Sizes above max_batch_size are left out, and without batching there
-// is one request. Warm-ups of the user's stay.
+// AddWarmup returns c with a warm-up request for each batch size, so that every instance is fast
+// from its first real request on. inputs are the model's inputs with concrete sizes: the whole
+// shape, whose first dimension is ignored if c batches. Sizes above max_batch_size are skipped.
+// Without batching there is one request. The user's own warm-ups stay.
 func AddWarmup(c *modelconfig.Config, inputs []modelconfig.Tensor, batches ...int) (*modelconfig.Config, error) {
 	out := modelconfig.Clone(c)
 	largest := max(1, int(c.GetMaxBatchSize()))
@@ -40,11 +39,11 @@ func AddWarmup(c *modelconfig.Config, inputs []modelconfig.Tensor, batches ...in
 	return out, nil
 }
 
-// warmupName is what AddWarmup calls the request of a batch size.
+// warmupName returns AddWarmup's name of the request for a batch size.
 func warmupName(batch int) string { return "batch_" + strconv.Itoa(batch) }
 
-// AddedWarmup returns the last warm-up request that AddWarmup gave c, or nil
-// where it gave none: the user's stand before it.
+// AddedWarmup returns the last warm-up request that AddWarmup added to c, and nil without one. The
+// user's come first.
 func AddedWarmup(c *modelconfig.Config) *configpb.ModelWarmup {
 	list := c.GetModelWarmup()
 	if len(list) == 0 {
@@ -56,16 +55,15 @@ func AddedWarmup(c *modelconfig.Config) *configpb.ModelWarmup {
 	return nil
 }
 
-// warmupInput draws floating-point inputs at random and sets all others to
-// zero: random integers would be invalid indices, random bytes invalid
-// booleans.
+// warmupInput uses random floating-point inputs and zeros for all others. Random integers would be
+// invalid indices, and random bytes invalid booleans.
 func warmupInput(c *modelconfig.Config, in modelconfig.Tensor) (*configpb.ModelWarmup_Input, error) {
 	dims := in.Dims
 	if c.GetMaxBatchSize() > 0 && len(dims) > 0 {
 		dims = dims[1:]
 	}
 	if len(dims) == 0 {
-		dims = []int64{1} // how a configuration writes a scalar
+		dims = []int64{1} // a configuration writes a scalar this way
 	}
 	for _, d := range dims {
 		if d < 1 {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// IsFile reports whether a file is PyTorch's, by its name.
+// IsFile reports whether a file is PyTorch's, from its name.
 func IsFile(path string) bool {
 	return slices.Contains([]string{".pt", ".pth"}, strings.ToLower(filepath.Ext(path)))
 }

@@ -11,9 +11,9 @@ import (
 	"tuner/model/onnx"
 )
 
-// ParseInputs reads the inputs as ONNX Runtime OLive's flags give them: names separated by commas, shapes as JSON lists with -1
-// for any size ([[-1,256],[-1,256]], of a single input also [-1,256]), and types separated by commas, by PyTorch's names or
-// ONNX's; none are float32.
+// ParseInputs reads the inputs in the form of ONNX Runtime OLive's flags. names are separated by
+// commas. shapes are JSON lists, with -1 for any size ([[-1,256],[-1,256]]); a single input may
+// have [-1,256]. types are PyTorch's or ONNX's names, separated by commas; the default is float32.
 func ParseInputs(names, shapes, types string) ([]Input, error) {
 	in, err := parseInputs(names, shapes, types)
 	if err != nil {
@@ -47,7 +47,7 @@ func parseInputs(names, shapes, types string) ([]Input, error) {
 	return list, nil
 }
 
-// split parts a list at its commas; an empty text is an empty list.
+// split splits a list at its commas. An empty text is an empty list.
 func split(text string) []string {
 	if strings.TrimSpace(text) == "" {
 		return nil
@@ -74,7 +74,7 @@ func parseShapes(text string) ([][]int64, error) {
 	}
 }
 
-// parseType reads a type's name.
+// parseType reads the name of a type.
 func parseType(name string) (onnx.DataType, error) {
 	plain := strings.ToLower(strings.TrimPrefix(name, "torch."))
 	for t, torch := range torchTypes {

@@ -47,7 +47,7 @@ func TestParseInputsRefuses(t *testing.T) {
 	refuse("x", "[1]", "complex64", `the type "complex64" is unknown; allowed are bool, float16, float32, float64, int16`)
 }
 
-// FuzzParseInputs: what is read has as many inputs as names, each of a type that PyTorch has.
+// The result has as many inputs as names, each with a type that PyTorch has.
 func FuzzParseInputs(f *testing.F) {
 	f.Add("input_names,input_mask", "[[-1,256],[-1,256]]", "int64,int64")
 	f.Add("x", "[-1, 3]", "")

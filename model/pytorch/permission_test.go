@@ -11,7 +11,8 @@ import (
 	"tuner/model/pytorch"
 )
 
-// stubTorch stands in PyTorch's place: it notes in $LOADED what it is asked to load, and takes every file for TorchScript that it refuses.
+// stubTorch replaces PyTorch. It records load calls in $LOADED. It treats every file as TorchScript
+// and refuses it.
 const stubTorch = `
 import os
 __version__ = os.environ["STUB_VERSION"]
@@ -29,7 +30,8 @@ class jit:
         raise RuntimeError("no TorchScript")
 `
 
-// TestOldPyTorchNeedsPermission: before 2.6 PyTorch ran code of the files of which it was told to load the weights alone, so nothing is loaded unasked.
+// Before 2.6, PyTorch ran code of files even with weights_only. So nothing is loaded without
+// permission.
 func TestOldPyTorchNeedsPermission(t *testing.T) {
 	if exec.Command("python3", "-c", "").Run() != nil {
 		t.Skip("needs python3")

@@ -26,7 +26,7 @@ func findPython(python string, s Source, out string) (string, error) {
 	return path, nil
 }
 
-// runScript runs export.py in folder and returns what it reports.
+// runScript runs export.py in a folder and returns its report.
 func runScript(ctx context.Context, python, folder string, r request) (result, error) {
 	text, err := json.Marshal(r)
 	if err != nil {
@@ -39,7 +39,7 @@ func runScript(ctx context.Context, python, folder string, r request) (result, e
 	}
 	complaints := &tail{}
 	cmd := children.Command(ctx, python, program, folder)
-	cmd.Stdout, cmd.Stderr = complaints, complaints // the one and the other are for people: PyTorch's exporters talk much
+	cmd.Stdout, cmd.Stderr = complaints, complaints // both are messages for people: PyTorch's exporters print a lot
 	runError := children.Run(cmd)
 	if ctx.Err() != nil {
 		return result{}, context.Cause(ctx)
@@ -55,13 +55,13 @@ func runScript(ctx context.Context, python, folder string, r request) (result, e
 	return made, nil
 }
 
-// tail keeps the end of what is written.
+// tail keeps the end of the written text.
 type tail struct{ text []byte }
 
-// tailLimit is how much of the end is kept, in bytes.
+// tailLimit is the number of bytes that tail keeps.
 const tailLimit = 16 << 10
 
-// Write takes everything and never fails.
+// Write accepts everything and never fails.
 func (t *tail) Write(p []byte) (int, error) {
 	t.text = append(t.text, p...)
 	if len(t.text) > 2*tailLimit {
@@ -79,7 +79,7 @@ func (t *tail) lines(n int) string {
 // ErrPermission means that the file needs Source.AllowPickle.
 var ErrPermission = errors.New("it takes your permission (for files of people you trust)")
 
-// refusal explains why export.py made nothing, and what to do.
+// refusal explains why export.py made no model, with the remedy.
 func refusal(r result, python string, s Source, out string) error {
 	byHand := hint(python, s, out)
 	switch r.Status {
@@ -116,7 +116,7 @@ func indent(text string) string {
 	return "  " + strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n  ")
 }
 
-// describe returns the inputs as people write them.
+// describe returns the inputs in readable form.
 func describe(in []Input) string {
 	list := make([]string, len(in))
 	for i, one := range in {
@@ -125,7 +125,7 @@ func describe(in []Input) string {
 	return strings.Join(list, ", ")
 }
 
-// hint returns the commands that do by hand what Export does.
+// hint returns commands that do the same as Export by hand.
 func hint(python string, s Source, out string) string {
 	var args, names, axes []string
 	for _, in := range s.Inputs {
@@ -149,7 +149,7 @@ func hint(python string, s Source, out string) string {
 	}
 	for _, name := range outputs {
 		if !slices.ContainsFunc(s.Inputs, func(in Input) bool { return len(in.Shape) > 0 && in.Shape[0] < 0 }) {
-			break // no batch goes in, so none comes out
+			break // without a batch in the inputs the outputs have none
 		}
 		axes = append(axes, fmt.Sprintf("%q: {0: %q}", name, symbol(0)))
 	}
@@ -162,7 +162,7 @@ func hint(python string, s Source, out string) string {
   EOF`, python, s.Path, strings.Join(args, " "), out, strings.Join(names, ", "), `"`+strings.Join(outputs, `", "`)+`"`, strings.Join(axes, ", "), opset(s))
 }
 
-// symbol names an open dimension, as export.py does.
+// symbol names an open dimension like export.py.
 func symbol(axis int) string {
 	if axis == 0 {
 		return "batch"

@@ -1,7 +1,9 @@
-// Package pytorch makes ONNX models of PyTorch's files with the user's own Python: the exporter is PyTorch's, and what it made is
-// compared with what PyTorch computes before it is put in place. It stands before the data flow; everything behind it sees an
-// ONNX file. It refuses to guess: weights without their program are no model, and what may run code
-// of the file when it is loaded is opened only when the user says so.
+// Package pytorch converts PyTorch's files to ONNX models with the user's own Python. PyTorch
+// exports the model. The package compares the result with PyTorch's outputs before it installs the
+// file.
+//
+// It stands before the data flow: all later packages see an ONNX file. It does not guess: weights
+// without their program are no model. It loads files that may run code only if the user permits it.
 package pytorch
 
 import (
@@ -24,44 +26,49 @@ import (
 //go:embed export.py
 var script []byte
 
-// defaultOpset is what both exporters, and every ONNX Runtime that we support, know.
+// defaultOpset is supported by both exporters, and by every supported ONNX Runtime.
 const defaultOpset = 17
 
-// Source is a PyTorch model, and what its file doesn't tell.
+// Source is a PyTorch model, with the information that its file lacks.
 type Source struct {
-	Path    string   // TorchScript (torch.jit.save), or a pickled module (torch.save of a module)
-	Inputs  []Input  // in the order of the parameters of the model's forward
-	Outputs []string // names in order; nil: the names that the model returns, or output, or output_0 …
-	Opset   int      // 0: 17
-	// AllowPickle lets a pickled module run the code that it names, and any file be loaded by a PyTorch before 2.6, which may run code
-	// of any: for files of people that the user trusts.
+	// Path: TorchScript (torch.jit.save), or a pickled module (torch.save of a module)
+	Path   string
+	Inputs []Input // in the order of the parameters of the model's forward
+	// Outputs: names in order; nil: the names that the model returns, or output, or output_0 …
+	Outputs []string
+	Opset   int // 0: 17
+	// AllowPickle allows a pickled module to run the code that it names. It also allows any file
+	// with a PyTorch before 2.6, which may run code of any file. The user must trust the file's
+	// author.
 	AllowPickle bool
 }
 
-// Input is a tensor that the model takes.
+// Input is an input tensor of the model.
 type Input struct {
 	Name  string
 	Type  onnx.DataType
-	Shape []int64 // with the batch; -1 is any size, the same in all inputs at that place
+	Shape []int64 // including the batch dimension; -1 is any size, the same in all inputs at that position
 }
 
 // Runner runs ONNX models.
 type Runner interface {
-	// Run runs the model file once and returns its outputs by name. It blocks until that is done or ctx ends, and keeps neither
-	// the inputs nor the file.
+	// Run runs the model file once and returns its outputs by name. It blocks until that is done or
+	// ctx ends. It does not keep the inputs or the file.
 	Run(ctx context.Context, model string, in map[string]inputs.Tensor) (map[string]inputs.Tensor, error)
 }
 
-// Report says what was made.
+// Report describes the export.
 type Report struct {
-	Torch    string  // PyTorch's version
-	Kind     string  // "TorchScript" or "pickled module"
-	Exporter string  // which of PyTorch's exporters made the file
-	Examples int     // random inputs on which both were run; with open dimensions, of two sizes
-	MaxAbs   float64 // greatest difference of an element between PyTorch's outputs and the file's; NaN when no output has fractions
+	Torch    string // PyTorch version
+	Kind     string // "TorchScript" or "pickled module"
+	Exporter string // the PyTorch exporter that made the file
+	Examples int    // number of random inputs on which both were run; with open dimensions, of two sizes
+	// MaxAbs: largest difference of an element between PyTorch's outputs and the file's; NaN if no
+	// output has floats
+	MaxAbs float64
 }
 
-// request is what export.py reads.
+// request is the input of export.py.
 type request struct {
 	Path        string         `json:"path"`
 	Inputs      []requestInput `json:"inputs"`
@@ -72,13 +79,13 @@ type request struct {
 
 type requestInput struct {
 	Name  string  `json:"name"`
-	Type  string  `json:"type"` // PyTorch's
+	Type  string  `json:"type"` // PyTorch's name
 	Shape []int64 `json:"shape"`
 }
 
-// result is what export.py writes.
+// result is the output of export.py.
 type result struct {
-	Status   string `json:"status"` // ok, or one that refusal explains
+	Status   string `json:"status"` // ok, or a status that refusal explains
 	Message  string `json:"message"`
 	Torch    string `json:"torch"`
 	Kind     string `json:"kind"`
@@ -86,7 +93,7 @@ type result struct {
 	Examples int    `json:"examples"`
 }
 
-// WriteError says that the file or folder of the ONNX model cannot be written.
+// WriteError means that the file or folder of the ONNX model cannot be written.
 type WriteError struct {
 	Path string
 	Err  error
@@ -98,8 +105,9 @@ func (e *WriteError) Error() string {
 
 func (e *WriteError) Unwrap() error { return e.Err }
 
-// Export writes the ONNX model of a source to out, whose folder is made when it does not exist, with the Python interpreter that python names ("" is python3 of the PATH).
-// It runs examples with random values through both PyTorch and run; unless they agree, out is not written.
+// Export writes the ONNX model of a source to out, and makes its folder if needed. python names the
+// interpreter; "" is python3 of the PATH. It runs examples with random values through PyTorch and
+// run. If they disagree, out is not written.
 func Export(ctx context.Context, s Source, python, out string, run Runner) (Report, error) {
 	report, err := export(ctx, s, python, out, run)
 	if err != nil {
@@ -124,7 +132,7 @@ func export(ctx context.Context, s Source, python, out string, run Runner) (Repo
 	if err != nil {
 		return Report{}, &WriteError{filepath.Dir(out), err}
 	}
-	defer scratch.Close() // nothing of it is needed after the rename
+	defer scratch.Close() // everything that is needed was renamed before
 	folder := scratch.Dir
 	made, err := runScript(ctx, python, folder, req)
 	if err != nil {
@@ -151,10 +159,11 @@ func export(ctx context.Context, s Source, python, out string, run Runner) (Repo
 	return report, durable.SyncDir(filepath.Dir(out))
 }
 
-// modelFile is the name under which export.py leaves the model.
+// modelFile is the model's file name in export.py's folder.
 const modelFile = "model.onnx"
 
-// checkFile makes sure that the model is one sound file. Exporters write weights of more than 2 GiB into further files.
+// checkFile checks that the model is one valid file. Exporters write weights of more than 2 GiB
+// into additional files.
 func checkFile(path string) error {
 	m, err := onnx.Read(path)
 	if err != nil {
@@ -170,7 +179,7 @@ func checkFile(path string) error {
 	return errors.Join(f.Chmod(0o644), f.Sync(), f.Close())
 }
 
-// torchTypes are PyTorch's names of the types that both it and ONNX have.
+// torchTypes are PyTorch's names of the types that both PyTorch and ONNX have.
 var torchTypes = map[onnx.DataType]string{
 	onnx.Float: "float32", onnx.Double: "float64", onnx.Float16: "float16", onnx.Bool: "bool", onnx.Uint8: "uint8",
 	onnx.Int8: "int8", onnx.Int16: "int16", onnx.Int32: "int32", onnx.Int64: "int64",
@@ -211,7 +220,7 @@ func newRequest(s Source) (request, error) {
 	return r, errors.Join(errs...)
 }
 
-// checkReadable makes sure that a path is that of a file, and that it can be read.
+// checkReadable checks that a path is a readable file.
 func checkReadable(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -258,7 +267,7 @@ func compare(ctx context.Context, run Runner, folder string, n int) (map[string]
 	return r.Outputs, nil
 }
 
-// greater returns the greatest difference so far.
+// greater returns the largest difference so far.
 func greater(before float64, outputs map[string]accuracy.Figures) float64 {
 	for _, f := range outputs {
 		if math.IsNaN(before) || f.MaxAbs > before {

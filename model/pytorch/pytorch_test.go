@@ -19,7 +19,7 @@ import (
 	"tuner/model/pytorch"
 )
 
-// floats makes a FLOAT tensor of one row.
+// floats makes a FLOAT tensor with one row.
 func floats(values ...float64) inputs.Tensor {
 	t := inputs.Tensor{Type: onnx.Float, Shape: []int64{1, int64(len(values))}}
 	for _, v := range values {
@@ -35,7 +35,7 @@ func (a answer) Run(context.Context, string, map[string]inputs.Tensor) (map[stri
 	return a, nil
 }
 
-// source is a file with something in it, and an input for it.
+// source makes a file with some content, and an input for it.
 func source(t *testing.T) pytorch.Source {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "model.pt")
@@ -50,8 +50,8 @@ func writeFile(t *testing.T, path, content string, mode os.FileMode) {
 	}
 }
 
-// fakePython is a shell script in Python's place: called with the program and its folder, it does what script says; $files has
-// what a good run leaves, where PyTorch's output y is 1, 2.
+// fakePython makes a shell script that replaces Python. It receives the program and its folder, and
+// does what script says. $files has the files of a good run, in which PyTorch's output y is 1, 2.
 func fakePython(t *testing.T, script string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -75,7 +75,7 @@ func fakePython(t *testing.T, script string) string {
 	return path
 }
 
-// checkClean makes sure that a failure leaves nothing.
+// checkClean checks that a failure leaves no files.
 func checkClean(t *testing.T, dir string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -89,7 +89,7 @@ func checkClean(t *testing.T, dir string) {
 
 func TestExport(t *testing.T) {
 	t.Parallel()
-	// The program and the request are there when Python starts.
+	// The program and the request exist when Python starts.
 	python := fakePython(t, `grep -q '"opset":17' "$2/request.json" && grep -q 'torch.onnx' "$1" && cp "$files"/* "$2"`)
 	dir := t.TempDir()
 	out := filepath.Join(dir, "model.onnx")
@@ -109,7 +109,7 @@ func TestExport(t *testing.T) {
 	checkClean(t, dir)
 }
 
-// TestExportRefusesOtherOutputs: what does not agree with PyTorch is not put in place.
+// A model that disagrees with PyTorch is not written.
 func TestExportRefusesOtherOutputs(t *testing.T) {
 	t.Parallel()
 	python := fakePython(t, `cp "$files"/* "$2"`)
@@ -169,7 +169,7 @@ func TestExportWithoutPython(t *testing.T) {
 	}
 }
 
-// TestExportCannotWrite: what stands in the way is named.
+// The error names the file or folder in the way.
 func TestExportCannotWrite(t *testing.T) {
 	t.Parallel()
 	python := fakePython(t, `cp "$files"/* "$2"`)
@@ -219,7 +219,7 @@ func TestExportChecksSource(t *testing.T) {
 	}, `input "x": every input and output needs a name of its own`, `input "text": PyTorch has no STRING`, "the size 0 is neither", `input "text": every`)
 }
 
-// TestExportEndsWithTuner: PyTorch does not outlive a tuner that is killed, nor does what it started.
+// PyTorch and its child processes end when tuner is killed.
 func TestExportEndsWithTuner(t *testing.T) {
 	childrentest.CheckKilled(t, func(script string) {
 		_, _ = pytorch.Export(context.Background(), source(t), fakePython(t, script), filepath.Join(t.TempDir(), "model.onnx"), answer{})

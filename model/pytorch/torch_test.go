@@ -15,9 +15,11 @@ import (
 	"tuner/ort"
 )
 
-// makeModels saves, into the folder it is given, a module with an embedding and a linear layer as TorchScript, pickled, and
-// as weights alone; one with an operator that only the newer exporter knows; and one whose sum depends on a size, which tracing
-// cannot see.
+// makeModels saves models into a folder:
+//
+//   - a module with an embedding and a linear layer as TorchScript, pickled, and as weights only,
+//   - one with an operator that only the newer exporter supports,
+//   - one whose sum depends on a size, which tracing cannot see.
 const makeModels = `
 import sys, torch
 open(sys.argv[1] + "/nets.py", "w").write('''
@@ -86,7 +88,8 @@ func (r runtime) Run(ctx context.Context, model string, in map[string]inputs.Ten
 	return got, nil
 }
 
-// TestRealPyTorch exports with PyTorch: TUNER_TORCH_PYTHON names a Python that has torch, onnx, onnxscript and numpy.
+// TestRealPyTorch exports with PyTorch. TUNER_TORCH_PYTHON names a Python that has torch, onnx,
+// onnxscript and numpy.
 func TestRealPyTorch(t *testing.T) {
 	python, library := os.Getenv("TUNER_TORCH_PYTHON"), os.Getenv("TUNER_ORT_LIBRARY")
 	if python == "" || library == "" {

@@ -1,5 +1,4 @@
-// Package pytorchtest has a stand-in for a Python with PyTorch, for tests of what exports models
-// with it.
+// Package pytorchtest replaces a Python with PyTorch, for tests of code that exports models.
 package pytorchtest
 
 import (
@@ -13,11 +12,12 @@ import (
 	"tuner/model/onnx/inputs"
 )
 
-// Status is what a Python says of an export that succeeds.
+// Status is the report of a successful export.
 const Status = `{"status": "ok", "torch": "2.x", "kind": "TorchScript", "exporter": "one exporter", "examples": 1}`
 
-// Python makes a shell script in the place of a Python with PyTorch, and returns its path: it
-// exports a model, says status, and tells that the model's output out was its input in.
+// Python makes a shell script that replaces a Python with PyTorch, and returns its path. It exports
+// a model and reports status. It also reports that the model's output out was equal to its input
+// in.
 func Python(t *testing.T, m *onnx.Model, in, out, status string) string {
 	t.Helper()
 	dir := t.TempDir()
