@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// BenchmarkDecode reads journals of 10,000 records of 4 kB each, with checksums and, as earlier versions wrote them, without.
+// BenchmarkDecode reads journals of 10,000 records of 4 kB each, with checksums, and without them
+// as earlier versions wrote.
 func BenchmarkDecode(b *testing.B) {
 	lines := strings.SplitAfter(unsealed(b), "\n")
 	old := []byte(lines[0])

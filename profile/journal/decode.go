@@ -10,26 +10,27 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-	jsonv1 "github.com/go-json-experiment/json/v1" // encoding/json's behaviour in half the time, for what large journals are full of
+	// jsonv1: encoding/json's behaviour in half the time, for the main content of large journals
+	jsonv1 "github.com/go-json-experiment/json/v1"
 
 	"tuner/internal/parallel"
 )
 
-// content is what a journal's bytes hold.
+// content is the decoded content of a journal.
 type content struct {
 	header  Header
 	records []Record
 	lines   lines
 }
 
-// size is the bytes of the records.
+// size returns the size of the records in bytes.
 func (c content) size() int64 { return int64(c.lines.end) }
 
-// sum is what the next record's seal goes on from.
+// sum returns the checksum that the next record's seal continues.
 func (c content) sum() string { return c.lines.previous(len(c.records)) }
 
-// decode reads a journal's bytes. A last line that was cut off is left out: nobody was told that it was written. Errors name path and line, and what
-// can be done.
+// decode reads a journal's bytes. It skips an incomplete last line, since its writer never reported
+// success. Errors name path and line, and a remedy.
 func decode(path string, data []byte) (content, error) {
 	l := newLines(data)
 	if len(l.list) == 0 {
@@ -45,7 +46,7 @@ func decode(path string, data []byte) (content, error) {
 	return content{header, records, l}, nil
 }
 
-// remedyOf says what to do about damage in the line of an index.
+// remedyOf returns the remedy for damage in the line with an index.
 func remedyOf(i int, err error) string {
 	switch {
 	case errors.As(err, new(*formatError)):
@@ -56,12 +57,12 @@ func remedyOf(i int, err error) string {
 	return fmt.Sprintf("; bring back a copy of the file, or keep what is whole: its first %d lines", i)
 }
 
-// lines are those of a journal's bytes, without one that was cut off.
+// lines are the lines of a journal, without an incomplete last one.
 type lines struct {
 	data  []byte
 	list  [][]byte
-	end   int // of the last line
-	first int // the first with a seal; their number where none has
+	end   int // end of the last line
+	first int // index of the first line with a seal; the number of lines if none has one
 }
 
 func newLines(data []byte) lines {
@@ -77,8 +78,8 @@ func newLines(data []byte) lines {
 	return l
 }
 
-// isTorn reports whether a last line is what is left of a write that was cut off: the begin of a record, or all of it but the newline. A record with
-// anything else behind it was damaged.
+// isTorn reports whether a last line is the rest of an interrupted write: the beginning of a
+// record, or all of it except the newline. A record with other bytes after it was damaged.
 func isTorn(line []byte) bool {
 	if bytes.HasSuffix(line, []byte("\n")) {
 		return false
@@ -90,13 +91,14 @@ func isTorn(line []byte) bool {
 	return int(decoder.InputOffset()) == len(line)
 }
 
-// damage says what is wrong with a line.
+// damage describes the defect of a line.
 type damage struct {
-	parsing error // it is no record
-	seal    error // it is not what was written
+	parsing error // it cannot be parsed
+	seal    error // it does not match its checksum
 }
 
-// parse reads lines on all cores: to find the end of a record takes a look at each byte, and a large campaign's journal has tens of millions.
+// parse reads lines on all cores. Finding the end of a record reads each byte, and a large
+// campaign's journal has tens of millions.
 func (l lines) parse() ([]Record, []damage) {
 	records, damages := make([]Record, len(l.list)), make([]damage, len(l.list))
 	parallel.For(len(l.list), func(i int) {
@@ -121,8 +123,8 @@ func (l lines) parse() ([]Record, []damage) {
 	return records, damages
 }
 
-// previous is the checksum that the seal of a line goes on from: as it stands in the line before, so that each line is compared by itself. The first
-// seal behind lines that have none is of all these, too.
+// previous returns the checksum that a line's seal continues. It is read from the line before, so
+// that each line is checked by itself. The first seal after unsealed lines covers all of these.
 func (l lines) previous(i int) string {
 	switch {
 	case i > l.first:
@@ -138,12 +140,12 @@ func (l lines) previous(i int) string {
 	return sumOf("", l.data[:begin])
 }
 
-// strict takes no field but those that this version writes, by their exact names.
+// strict accepts only the fields that this version writes, by their exact names.
 func strict() json.Options {
 	return json.JoinOptions(jsonv1.DefaultOptionsV1(), json.RejectUnknownMembers(true), json.MatchCaseInsensitiveNames(false), jsontext.AllowDuplicateNames(false))
 }
 
-// parseRecord reads a record, which its closing brace was taken from, the short way where that goes.
+// parseRecord reads a record without its closing brace. It uses the fast path if possible.
 func parseRecord(open []byte) (Record, error) {
 	if r, ok := cutRecord(open); ok {
 		return r, nil
@@ -153,11 +155,11 @@ func parseRecord(open []byte) (Record, error) {
 	return r, err
 }
 
-// cutRecord reads a record as encode writes it, the data last. That is a part of the line, and only needs to be valid: most of a journal is in
-// there, and is decoded later. It is false for a record that differs in anything.
+// cutRecord reads a record in encode's form, with the data last. It only validates the data, which
+// is most of a journal and is decoded later. It returns false for a record in another form.
 func cutRecord(open []byte) (r Record, ok bool) {
 	head, data, found := bytes.Cut(open, []byte(`,"data":`))
-	if !found || !jsonv1.Valid(data) { // which nothing but the last field's value is
+	if !found || !jsonv1.Valid(data) { // true only for the value of the last field
 		return Record{}, false
 	}
 	err := json.Unmarshal(append(slices.Clip(head), '}'), &r, strict())
@@ -166,7 +168,8 @@ func cutRecord(open []byte) (r Record, ok bool) {
 	return r, err == nil && !isSecond
 }
 
-// check verifies that a record is whole and belongs at its place, and reads the header from the first.
+// check verifies that a record is complete and in its place. It reads the header from the first
+// record.
 func check(r Record, i int, d damage, header *Header) error {
 	seq := i + 1
 	switch {
@@ -195,14 +198,15 @@ func check(r Record, i int, d damage, header *Header) error {
 	return header.Spec.check()
 }
 
-// formatError says that a journal is of a version of tuner that writes another format.
+// formatError means that another version of tuner wrote the journal in another format.
 type formatError struct{ format int }
 
 func (e *formatError) Error() string {
 	return fmt.Sprintf("journal has format %d; this version of tuner reads the formats %d to %d", e.format, unsealedFormat, Format)
 }
 
-// checkFormat looks at a header's version before all else of it: the fields of another one may be of other types.
+// checkFormat checks a header's version before all else. The fields of another version may have
+// other types.
 func checkFormat(r Record) error {
 	var h struct {
 		Format int `json:"format"`
@@ -227,7 +231,7 @@ func (s SpecFile) check() error {
 	return nil
 }
 
-// NewSpecFile is the profile file of a path with a text.
+// NewSpecFile makes a profile file from a path and a text.
 func NewSpecFile(path string, text []byte) SpecFile {
 	return SpecFile{Path: path, SHA256: digest(string(text)), Text: string(text)}
 }

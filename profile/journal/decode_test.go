@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// written is the text of a journal with a header and two more records.
+// written returns the text of a journal with a header and two more records.
 func written(t testing.TB) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -31,7 +31,7 @@ func written(t testing.TB) string {
 	return string(text)
 }
 
-// unsealed is the same journal as a version of this program wrote it that had no checksums.
+// unsealed returns the same journal in the form of an earlier version without checksums.
 func unsealed(t testing.TB) string {
 	t.Helper()
 	text := ""
@@ -45,7 +45,8 @@ func unsealed(t testing.TB) string {
 	return strings.Replace(text, `"format":2`, `"format":1`, 1)
 }
 
-// checkDamage verifies that Read and Open of a text fail with an error that says something of a line, and leave the file as it is.
+// checkDamage verifies that Read and Open of a text fail with an error about a line, and do not
+// change the file.
 func checkDamage(t *testing.T, text, want string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -70,7 +71,7 @@ func TestDamageIsAnErrorWithItsLine(t *testing.T) {
 	t.Parallel()
 	whole := written(t)
 	lines := strings.SplitAfter(whole, "\n")
-	other := strings.SplitAfter(strings.ReplaceAll(written(t), "Z", "1Z"), "\n") // of another time
+	other := strings.SplitAfter(strings.ReplaceAll(written(t), "Z", "1Z"), "\n") // with another time
 	edited := func(old, by string) string {
 		if !strings.Contains(whole, old) {
 			t.Fatalf("%s has no %s", whole, old)
@@ -112,7 +113,7 @@ func TestDamageIsAnErrorWithItsLine(t *testing.T) {
 	}
 }
 
-// An error says what can be done.
+// An error has a remedy.
 func TestDamageHasARemedy(t *testing.T) {
 	t.Parallel()
 	whole := written(t)
@@ -122,7 +123,7 @@ func TestDamageHasARemedy(t *testing.T) {
 		"bring back a copy of the file, or remove it to start over")
 }
 
-// The first lines of a damaged journal are a journal: that is what the error says.
+// The first lines of a damaged journal are a valid journal, as the error says.
 func TestFirstLinesAreWhole(t *testing.T) {
 	t.Parallel()
 	lines := strings.SplitAfter(written(t), "\n")
@@ -134,7 +135,8 @@ func TestFirstLinesAreWhole(t *testing.T) {
 	}
 }
 
-// A journal without checksums is read, goes on, and its new records prove themselves and all before them.
+// A journal without checksums can be read and continued. Its new records have seals that cover all
+// records.
 func TestUnsealedJournalGoesOn(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -175,7 +177,7 @@ func TestUnsealedJournalGoesOn(t *testing.T) {
 	checkDamage(t, strings.Join(lines[:5], "")+string(open)+"}\n", ":6: the record is damaged: it ends without its checksum")
 }
 
-// implausible cannot be what was recorded.
+// implausible is a value that cannot have been recorded.
 type implausible struct{ N int }
 
 func (v implausible) Check() error {
@@ -185,7 +187,7 @@ func (v implausible) Check() error {
 	return nil
 }
 
-// What cannot be is neither written nor read.
+// Implausible values are neither written nor read.
 func TestImplausibleRecords(t *testing.T) {
 	t.Parallel()
 	j, dir := newJournal(t, 0)
@@ -208,7 +210,7 @@ func TestImplausibleRecords(t *testing.T) {
 	}
 }
 
-// Fields that are not known are left out in records of before, and an error in others.
+// Unknown fields are ignored in records of earlier versions, and an error in others.
 func TestUnknownFields(t *testing.T) {
 	t.Parallel()
 	for text, isKnown := range map[string]bool{`{"N":1}`: true, `{"N":1,"M":2}`: false, `{"n":1}`: false} {
@@ -231,8 +233,9 @@ func TestUnknownFields(t *testing.T) {
 	}
 }
 
-// No change of one byte goes unseen, and no exchange of two lines: what is read is what was written, or an error, or, of what looks like a write that
-// was cut off, all records but the last.
+// No change of a byte and no exchange of two lines stays undetected. Reading gives the written
+// records or an error. If the change looks like an interrupted write, it gives all records except
+// the last.
 func TestEveryChangeOfAByteIsSeen(t *testing.T) {
 	t.Parallel()
 	text := []byte(written(t))
@@ -254,7 +257,7 @@ func TestEveryChangeOfAByteIsSeen(t *testing.T) {
 	}
 }
 
-// A line is read the same whether it is cut or parsed, and only a line that is JSON is cut.
+// Cutting and parsing give the same record. Only valid JSON is cut.
 func TestCutRecordIsWhatParsingGives(t *testing.T) {
 	t.Parallel()
 	for line, isCut := range map[string]bool{
@@ -306,7 +309,7 @@ func FuzzDecode(f *testing.F) {
 		if diff := cmp.Diff(c.records, again.records); diff != "" || again.sum() != c.sum() {
 			t.Fatal("what was kept is read otherwise (-want +got):\n" + diff)
 		}
-		// What goes on from there fits.
+		// The next record continues the checksum.
 		next, _, err := encode(len(c.records)+1, KindTrial, 1, c.sum())
 		if err != nil {
 			t.Fatal(err)

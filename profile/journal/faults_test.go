@@ -15,17 +15,17 @@ import (
 	"tuner/internal/durable/faulty"
 )
 
-// toWrite is how many trials a faulty campaign has.
+// toWrite is the number of trials in a faulty campaign.
 const toWrite = 3
 
-// carryOn is a run of a campaign on a disk: it creates the journal or goes on with it, and writes the trials that are missing. It returns how many it
-// was told are written.
+// carryOn runs a campaign on a disk: it creates or resumes the journal, and writes the missing
+// trials. It returns the number of trials whose writing was confirmed.
 func carryOn(disk *faulty.Disk, dir string) (told int, err error) {
 	j, err := On(disk).Create(dir, sampleHeader(), Entry{KindSession, Session{}})
 	if errors.Is(err, fs.ErrExist) {
 		var records []Record
 		if j, records, err = On(disk).Open(dir); err == nil {
-			told = len(records) - 2 // header and session
+			told = len(records) - 2 // without header and session
 		}
 	}
 	if err != nil {
@@ -41,7 +41,8 @@ func carryOn(disk *faulty.Disk, dir string) (told int, err error) {
 	return told, nil
 }
 
-// checkKept verifies that a journal is whole and has at least as many trials as somebody was told of, in order, and one more at most.
+// checkKept verifies that a journal is complete and has its trials in order: at least the confirmed
+// ones, and at most one more.
 func checkKept(t *testing.T, what, dir string, told int) {
 	t.Helper()
 	_, records, err := Read(dir)
@@ -63,7 +64,7 @@ func checkKept(t *testing.T, what, dir string, told int) {
 	}
 }
 
-// checkAlone verifies that nothing lies in a campaign's folder but journal and lock.
+// checkAlone verifies that a campaign's folder has only journal and lock.
 func checkAlone(t *testing.T, what, dir string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -77,7 +78,8 @@ func checkAlone(t *testing.T, what, dir string) {
 	}
 }
 
-// Whatever fails at whatever operation of a campaign, nothing is lost but the record that is being written, and the next run goes on to the same end.
+// If any operation of a campaign fails in any way, at most the record that is being written is
+// lost. The next run completes the campaign with the same result.
 func TestEveryFaultAtEveryOperation(t *testing.T) {
 	t.Parallel()
 	for _, fault := range faulty.All() {
@@ -86,7 +88,7 @@ func TestEveryFaultAtEveryOperation(t *testing.T) {
 			dir := t.TempDir()
 			disk := &faulty.Disk{At: at, Fault: fault}
 			told, err := carryOn(disk, dir)
-			if disk.Operations() < at { // it was not reached
+			if disk.Operations() < at { // the operation was not reached
 				if err != nil || at < 2*toWrite {
 					t.Errorf("%v: a campaign of %d operations ends with %v", fault, at-1, err)
 				}
@@ -102,7 +104,7 @@ func TestEveryFaultAtEveryOperation(t *testing.T) {
 	}
 }
 
-// killVariable names the folder and the operation at which the process of a test ends as by kill -9.
+// killVariable names the folder, and the operation at which the test's process ends as by kill -9.
 const killVariable = "TUNER_TEST_KILL"
 
 // TestKilled is the process that TestKilledAtEveryOperation starts.
@@ -120,8 +122,8 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// The same of processes that are killed: the lock goes with them, and the next run goes on. The test is not parallel: a child has the locks of all
-// tests between fork and exec.
+// The same holds for killed processes: the kernel releases the lock, and the next run resumes. The
+// test is not parallel, since a child holds the locks of all tests between fork and exec.
 func TestKilledAtEveryOperation(t *testing.T) {
 	for at := 1; ; at++ {
 		what := fmt.Sprintf("kill -9 at operation %d", at)
@@ -150,7 +152,8 @@ func TestKilledAtEveryOperation(t *testing.T) {
 	}
 }
 
-// A real file system of 64 KiB fills up: the error says what to do, and after some space was freed the same journal goes on.
+// A real file system of 64 KiB fills up. The error has a remedy. After some space was freed, the
+// same journal continues.
 func TestTinyDisk(t *testing.T) {
 	t.Parallel()
 	dir := faulty.Tiny(t)
@@ -176,12 +179,12 @@ func TestTinyDisk(t *testing.T) {
 	if _, records, err := Read(dir); err != nil || len(records) != n+1 {
 		t.Errorf("%d records, %v; want %d", len(records), err, n+1)
 	}
-	if err := j.Append(KindTrial, "small"); err != nil { // it fits into what was given back
+	if err := j.Append(KindTrial, "small"); err != nil { // it fits into the freed space
 		t.Error(err)
 	}
 }
 
-// Nothing can be begun where there is no space at all, and nothing lies there afterwards but the lock.
+// Without any space nothing can be begun, and afterwards there is only the lock.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	dir := faulty.Tiny(t)
@@ -200,7 +203,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// A disk that cannot be written is told by its name, and what is there can be read.
+// The error names a disk that cannot be written. Existing files can be read.
 func TestReadOnlyDisk(t *testing.T) {
 	t.Parallel()
 	dir := faulty.ReadOnly(t, func(dir string) {

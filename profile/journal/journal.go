@@ -1,7 +1,9 @@
-// Package journal is the append-only log of a campaign: `<output>/journal.jsonl`, one JSON record per line, a header
-// first, then everything that happened. It stands between the campaign loop, which appends to it before it learns from an
-// event, and everything after the campaign (resume, analysis, reports), which is a replay of it. It keeps records in order
-// and whole; it does not know what they mean.
+// Package journal is the append-only log of a campaign: `<output>/journal.jsonl`, one JSON record
+// per line, a header first, then all events.
+//
+// It stands between the campaign loop and everything after the campaign. The loop appends an event
+// before it learns from it. Resuming, analysis and reports replay the log. The package keeps
+// records complete and in order. It does not know their meaning.
 package journal
 
 import (
@@ -20,43 +22,45 @@ import (
 // FileName is the journal's name in the campaign's output folder.
 const FileName = "journal.jsonl"
 
-// Journal is an open journal: its lock is held until Close. It is for one goroutine.
+// Journal is an open journal. It holds the lock until Close. It is not safe for concurrent use.
 type Journal struct {
 	path     string
 	file     durable.File
 	lock     *os.File
 	header   Header
-	size     int64  // bytes of whole, synced records
+	size     int64  // bytes of complete, synced records
 	seq      int    // number of the last record
-	sum      string // that the next record's seal goes on from
+	sum      string // checksum that the next record's seal continues
 	isBroken bool   // a failed append could not be undone
 }
 
-// Entry is a record to be written: its kind, and the value of its data.
+// Entry is a record to write: its kind, and its data's value.
 type Entry struct {
 	Kind  string
 	Value any
 }
 
-// Create makes the folder where needed and starts its journal with a header, whose Format is filled in, and the entries that
-// belong to it: all of them are on disk, or there is no journal. The error is fs.ErrExist when the folder holds a journal
-// already, and names the other process when one is writing there.
+// Create starts a journal in a folder, with a header and the entries that belong to it. It makes
+// the folder if needed, and fills in the header's Format. Either all of them are on disk, or there
+// is no journal. The error is fs.ErrExist if the folder has a journal already. It names the other
+// process if one is writing there.
 func Create(dir string, h Header, entries ...Entry) (*Journal, error) {
 	return On(durable.OS{}).Create(dir, h, entries...)
 }
 
-// Open takes the lock of a folder's journal and returns its records, the header's first. A torn last line, left by a
-// crash in the middle of an append, is cut off the file. The error is fs.ErrNotExist when there is no journal, and names
-// the other process when one is writing there; for a damaged one it names file and line, and nothing is changed.
+// Open locks a folder's journal and returns its records, the header's first. It removes an
+// incomplete last line that a crash during an append left. The error is fs.ErrNotExist if there is
+// no journal. It names the other process if one is writing there. For a damaged journal it names
+// file and line, and changes nothing.
 func Open(dir string) (*Journal, []Record, error) { return On(durable.OS{}).Open(dir) }
 
-// Store is a disk that journals are written on: Create and Open use this machine's own.
+// Store is a disk for journals. Create and Open use this machine's own.
 type Store struct{ disk durable.Disk }
 
-// On is the store of a disk.
+// On returns the store of a disk.
 func On(disk durable.Disk) Store { return Store{disk} }
 
-// Create is the function of that name.
+// Create is the function Create on this store.
 func (s Store) Create(dir string, h Header, entries ...Entry) (*Journal, error) {
 	path := filepath.Join(dir, FileName)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -102,10 +106,10 @@ func (s Store) create(path string, h Header, entries []Entry, lock *os.File) (*J
 	return j, err
 }
 
-// Open is the function of that name.
+// Open is the function Open on this store.
 func (s Store) Open(dir string) (*Journal, []Record, error) {
 	path := filepath.Join(dir, FileName)
-	if _, err := os.Stat(path); err != nil { // before the lock, which would leave its file in a foreign folder
+	if _, err := os.Stat(path); err != nil { // checked first, since the lock would leave its file in a foreign folder
 		return nil, nil, fmt.Errorf("cannot open journal: %w", err)
 	}
 	lock, err := acquire(dir)
@@ -141,9 +145,9 @@ func (s Store) open(path string, lock *os.File) (*Journal, []Record, error) {
 	return j, c.records, nil
 }
 
-// Read returns the header and the records, the header's first, of a folder's journal without locking it: also while a
-// campaign writes it. A torn last line is left out. The error is fs.ErrNotExist when there is no journal; for a damaged
-// one it names file and line.
+// Read returns the header and the records of a folder's journal, the header's first. It takes no
+// lock, so it works while a campaign writes. It skips an incomplete last line. The error is
+// fs.ErrNotExist if there is no journal. For a damaged one it names file and line.
 func Read(dir string) (Header, []Record, error) {
 	path := filepath.Join(dir, FileName)
 	data, err := os.ReadFile(path)
@@ -160,8 +164,9 @@ func Read(dir string) (Header, []Record, error) {
 // Header returns the journal's first record.
 func (j *Journal) Header() Header { return j.header }
 
-// Append writes one record and returns when it is on disk. After an error the journal still ends with a whole record: a
-// partly written line is cut off again. When even that fails, every further append is refused, and the next Open cuts it.
+// Append writes one record and returns when it is on disk. After an error the journal still ends
+// with a complete record, since Append removes a partial line. If that fails too, all further
+// appends are refused, and the next Open removes the line.
 func (j *Journal) Append(kind string, v any) error {
 	line, sum, err := encode(j.seq+1, kind, v, j.sum)
 	switch {
@@ -191,12 +196,12 @@ func (j *Journal) write(line []byte) error {
 	return j.file.Sync()
 }
 
-// cut shortens the file to its whole records.
+// cut shortens the file to its complete records.
 func (j *Journal) cut() error {
 	return errors.Join(j.file.Truncate(j.size), j.file.Sync())
 }
 
-// remedy says what a user can do about a failed write.
+// remedy returns the remedy for a failed write.
 func remedy(err error) string {
 	for _, full := range []error{syscall.ENOSPC, syscall.EDQUOT} {
 		if errors.Is(err, full) {
@@ -211,7 +216,7 @@ func remedy(err error) string {
 	return ""
 }
 
-// Close gives up the lock. Closing twice is safe.
+// Close releases the lock. Closing twice is safe.
 func (j *Journal) Close() error {
 	if j.lock == nil {
 		return nil
@@ -224,7 +229,8 @@ func (j *Journal) Close() error {
 	return nil
 }
 
-// encode makes a record's line, newline included, whose seal goes on from a checksum. What could not be read again is not written.
+// encode makes a record's line with its newline. Its seal continues the checksum previous. It
+// refuses records that could not be read again.
 func encode(seq int, kind string, v any, previous string) (line []byte, sum string, err error) {
 	if c, ok := v.(checker); ok {
 		if err := c.Check(); err != nil {

@@ -17,7 +17,7 @@ import (
 	"tuner/internal/durable"
 )
 
-// sampleHeader has every field set.
+// sampleHeader returns a header with every field set.
 func sampleHeader() Header {
 	return Header{
 		Tool:        "1.2.3",
@@ -82,7 +82,7 @@ func TestReadReturnsWhatWasAppended(t *testing.T) {
 	}
 }
 
-// What belongs to the header is there with it, and the numbers go on behind it.
+// The entries are written with the header, and the numbers continue after them.
 func TestCreateWithEntries(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -169,7 +169,7 @@ func TestOneWriter(t *testing.T) {
 	}
 }
 
-// Whether a folder is free is found out without a trace in it.
+// Checking whether a folder is free leaves no trace in it.
 func TestCheckFreeOfAFolderWithoutJournal(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -181,7 +181,7 @@ func TestCheckFreeOfAFolderWithoutJournal(t *testing.T) {
 	}
 }
 
-// TestEveryCutReplaysToAPrefix cuts the file after every byte, as a crash might, and goes on from there.
+// The file is cut after every byte, as by a crash, and then continued.
 func TestEveryCutReplaysToAPrefix(t *testing.T) {
 	t.Parallel()
 	_, from := newJournal(t, 3)

@@ -10,13 +10,15 @@ import (
 	"tuner/internal/durable"
 )
 
-// lockName is the file that the one writer of a folder's journal holds an advisory lock on; it has its process id.
+// lockName is the file with the advisory lock for the one writer of a folder's journal. It contains
+// the writer's process id.
 const lockName = "journal.lock"
 
-// CheckFree returns an error that names the other process while one is writing in a folder. It makes and changes nothing there.
+// CheckFree returns an error that names the other process if one is writing in a folder. It creates
+// and changes nothing there.
 func CheckFree(dir string) error {
 	path := filepath.Join(dir, lockName)
-	if _, err := os.Stat(path); err != nil { // trying the lock would make its file
+	if _, err := os.Stat(path); err != nil { // locking would create the file
 		return nil
 	}
 	f, err := tryLock(path)
@@ -26,7 +28,7 @@ func CheckFree(dir string) error {
 	return f.Close()
 }
 
-// acquire locks a folder for one writer, until the file is closed or the process ends, however it ends.
+// acquire locks a folder for one writer, until the file is closed or the process ends in any way.
 func acquire(dir string) (*os.File, error) {
 	f, err := tryLock(filepath.Join(dir, lockName))
 	if err != nil {
@@ -38,11 +40,11 @@ func acquire(dir string) (*os.File, error) {
 	return f, nil
 }
 
-// tryLock takes the lock of a file, or says who has it.
+// tryLock locks a file, or names the process that holds the lock.
 func tryLock(path string) (*os.File, error) {
 	f, err := durable.TryLock(path)
 	if errors.Is(err, durable.ErrLocked) {
-		pid, _ := os.ReadFile(path) // best effort: without it the message is only less helpful
+		pid, _ := os.ReadFile(path) // best effort: without the number the message is only less helpful
 		return nil, fmt.Errorf("another campaign (process %s) is writing there; wait for it, or choose another output folder",
 			strings.TrimSpace(string(pid)))
 	}
@@ -52,7 +54,7 @@ func tryLock(path string) (*os.File, error) {
 	return f, nil
 }
 
-// sign writes into the lock's file who has it.
+// sign writes this process's id into the lock's file.
 func sign(f *os.File) error {
 	if err := f.Truncate(0); err != nil {
 		return err

@@ -12,7 +12,8 @@ import (
 	"tuner/model/precision/accuracy"
 )
 
-// Format is the version of the journal's format that this package writes. It reads format 1, too, whose records have no seal.
+// Format is the version of the journal's format that this package writes. It also reads format 1,
+// whose records have no seal.
 const (
 	Format         = 2
 	unsealedFormat = 1
@@ -20,36 +21,43 @@ const (
 
 // The kinds of records.
 const (
-	KindHeader  = "header"  // Header: the first record, and only that
-	KindEarlier = "earlier" // search.Earlier: a campaign that this one reuses; after the header, before all else
+	KindHeader = "header" // Header: only the first record
+	// KindEarlier: search.Earlier: a campaign that this one reuses; after the header, before all
+	// others
+	KindEarlier = "earlier"
 	KindSession = "session" // Session: a run of the program begins
 	KindTrial   = "trial"   // search.Event: a trial ended
 	KindEnd     = "end"     // End: a run of the program ended by itself
 )
 
-// Header says all that the campaign depends on, so that it can be resumed and its reports can be reproduced.
+// Header has everything on which the campaign depends, so that it can be resumed and its reports
+// can be reproduced.
 type Header struct {
-	Format      int             `json:"format"`
-	Tool        string          `json:"tool"` // version of the program
-	Created     time.Time       `json:"created"`
-	Spec        SpecFile        `json:"spec"`
-	Seed        uint64          `json:"seed"`
-	Runtime     RuntimeInfo     `json:"runtime"`
-	Runtimes    []RuntimeInfo   `json:"runtimes,omitempty"`    // of the knob runtime, the default's first; none for a single one
-	Server      *ServerInfo     `json:"server,omitempty"`      // that was measured; nil: the bundled engine
-	Finals      *ServerInfo     `json:"finals,omitempty"`      // that the final trials were measured on; nil: the same
-	Machine     json.RawMessage `json:"machine,omitempty"`     // facts of the machine, for reports
-	Fingerprint string          `json:"fingerprint"`           // of the machine: figures of another one do not compare
-	Model       string          `json:"model"`                 // name under which the model is served
-	Models      []ModelFile     `json:"models"`                // one per precision that is measured
-	Variants    []Variant       `json:"variants,omitempty"`    // what was compared with the original, also what was rejected
-	Data        string          `json:"data,omitempty"`        // digest of the inputs that they were compared on; "" without variants
-	BaseConfig  string          `json:"base_config,omitempty"` // config.pbtxt of the default configuration
-	Facts       json.RawMessage `json:"facts,omitempty"`       // search.Facts that the space was folded with
-	Earlier     []string        `json:"earlier,omitempty"`     // folders of the campaigns that were asked to be reused, in order of name
+	Format  int         `json:"format"`
+	Tool    string      `json:"tool"` // program version
+	Created time.Time   `json:"created"`
+	Spec    SpecFile    `json:"spec"`
+	Seed    uint64      `json:"seed"`
+	Runtime RuntimeInfo `json:"runtime"`
+	// values of the knob runtime, the default's first; empty if there is one
+	Runtimes []RuntimeInfo   `json:"runtimes,omitempty"`
+	Server   *ServerInfo     `json:"server,omitempty"`  // the measured server; nil: the bundled engine
+	Finals   *ServerInfo     `json:"finals,omitempty"`  // the server of the final trials; nil: the same
+	Machine  json.RawMessage `json:"machine,omitempty"` // facts of the machine, for reports
+	// of the machine; figures of machines with different fingerprints are not compared
+	Fingerprint string      `json:"fingerprint"`
+	Model       string      `json:"model"`  // name under which the model is served
+	Models      []ModelFile `json:"models"` // one per measured precision
+	// variants that were compared with the original, including rejected ones
+	Variants []Variant `json:"variants,omitempty"`
+	// digest of the inputs of the comparison; "" without variants
+	Data       string          `json:"data,omitempty"`
+	BaseConfig string          `json:"base_config,omitempty"` // config.pbtxt of the default configuration
+	Facts      json.RawMessage `json:"facts,omitempty"`       // search.Facts with which the space was folded
+	Earlier    []string        `json:"earlier,omitempty"`     // folders of the campaigns to reuse, ordered by name
 }
 
-// SpecFile is the profile file that was run, with its text.
+// SpecFile is the profile file of the run, with its text.
 type SpecFile struct {
 	Path   string `json:"path"`
 	SHA256 string `json:"sha256"` // of Text, hex
@@ -60,11 +68,12 @@ type SpecFile struct {
 type RuntimeInfo struct {
 	Flavour string `json:"flavour"`
 	Version string `json:"version"`
-	Library string `json:"library"`          // path
-	SHA256  string `json:"sha256,omitempty"` // of a library that the user named, hex: its name does not say what is in it
+	Library string `json:"library"` // path
+	// hex; for a library that the user named, since its name does not identify its content
+	SHA256 string `json:"sha256,omitempty"`
 }
 
-// Name is flavour@version, the value of the knob runtime.
+// Name returns flavour@version, the value of the knob runtime.
 func (r RuntimeInfo) Name() string {
 	if r.Version == "" {
 		return r.Flavour
@@ -77,10 +86,11 @@ type ServerInfo struct {
 	Mode    string `json:"mode" jsonschema:"enum=bundled,enum=local,enum=remote"` // as in the profile
 	Where   string `json:"where,omitempty"`                                       // the program's path, or the server's address
 	Name    string `json:"name,omitempty"`                                        // by its own metadata
-	Version string `json:"version,omitempty"`                                     // likewise
+	Version string `json:"version,omitempty"`                                     // by its own metadata
 }
 
-// ReloadsFinals reports whether the finals ran on a server that runs already: then a launch is no more than a load of the model.
+// ReloadsFinals reports whether the finals used a server that was running already. A launch then
+// only loads the model.
 func (h Header) ReloadsFinals() bool {
 	s := h.Server
 	if h.Finals != nil {
@@ -103,7 +113,8 @@ func (s *ServerInfo) String() string {
 	return fmt.Sprintf("%s %s (%s)", s.Name, s.Version, s.Where)
 }
 
-// Variant is the model in one precision, and how its outputs compare with the original model's on the cpu provider.
+// Variant is the model in one precision, and how its outputs compare with the original model's on
+// the cpu provider.
 type Variant struct {
 	Precision string                     `json:"precision"`
 	Own       bool                       `json:"own,omitempty"` // the user's own file
@@ -117,7 +128,8 @@ type Variant struct {
 	Rejected  map[string]string          `json:"rejected,omitempty"`  // why it does not serve, by place; "" for every one
 }
 
-// NameIn names the variant in a place: "int8 on cpu in openvino@1.24.1". Without a place it is the precision alone.
+// NameIn names the variant in a place: "int8 on cpu in openvino@1.24.1". Without a place it is only
+// the precision.
 func (v Variant) NameIn(place string) string {
 	if place == "" {
 		return v.Precision
@@ -148,39 +160,42 @@ type ModelFile struct {
 	Bytes     int64  `json:"bytes"`
 }
 
-// Session marks the begin of a run of the program, the first or a resumed one.
+// Session marks the beginning of a run of the program, the first or a resumed one.
 type Session struct {
-	Tool    string        `json:"tool"`    // version of the program
-	Elapsed time.Duration `json:"elapsed"` // campaign time that earlier runs used
+	Tool    string        `json:"tool"`    // program version
+	Elapsed time.Duration `json:"elapsed"` // campaign time of earlier runs
 }
 
-// End says why a run of the program ended, and where its time went, earlier runs of the campaign included.
+// End tells why a run of the program ended, and how the time was spent, including earlier runs of
+// the campaign.
 type End struct {
-	Reason           string        `json:"reason"`              // for people
-	Statement        []string      `json:"statement,omitempty"` // what the strategy claims of what it found, in sentences
-	Interrupted      bool          `json:"interrupted"`
-	Elapsed          time.Duration `json:"elapsed"`          // to the end of the last trial; the parts below add up to it
+	Reason      string   `json:"reason"`              // for people
+	Statement   []string `json:"statement,omitempty"` // the strategy's claims about its result, in sentences
+	Interrupted bool     `json:"interrupted"`
+	// until the end of the last trial; the sum of the parts below
+	Elapsed          time.Duration `json:"elapsed"`
 	Windows          time.Duration `json:"windows"`          // load windows
 	Launches         time.Duration `json:"launches"`         // starting engine processes
-	Reconfigurations time.Duration `json:"reconfigurations"` // loading another configuration into a running one
+	Reconfigurations time.Duration `json:"reconfigurations"` // loading another configuration into a running engine
 	WarmUps          time.Duration `json:"warm_ups"`
-	Decisions        time.Duration `json:"decisions"` // the rest: choosing, building variants, writing
+	Decisions        time.Duration `json:"decisions"` // the rest: choosing trials, building variants, writing
 }
 
 // Record is one line of the journal.
 type Record struct {
-	Seq      int             `json:"seq"` // from 1: also the number of its line
+	Seq      int             `json:"seq"` // from 1; also the line number
 	At       time.Time       `json:"at"`  // UTC
 	Kind     string          `json:"kind"`
 	Data     json.RawMessage `json:"data"`
-	IsSealed bool            `json:"-"` // it had a checksum, which fits
+	IsSealed bool            `json:"-"` // it has a valid checksum
 }
 
-// checker is a value that knows what it cannot be.
+// checker is a value that can check its plausibility.
 type checker interface{ Check() error }
 
-// Decode reads the record's data into a value of its kind. A field that is not known is an error in a sealed record; before there were seals, versions
-// of this program left fields out that they had written. A value with a method Check is asked whether it may be what was recorded.
+// Decode reads the record's data into a value of its kind. An unknown field is an error in a sealed
+// record. Before there were seals, later versions dropped fields that earlier versions had written.
+// If the value has a method Check, Decode calls it.
 func (r Record) Decode(v any) error {
 	err := decodeData(r.Data, v, r.IsSealed)
 	if c, ok := v.(checker); ok && err == nil {
@@ -207,5 +222,5 @@ func decodeData(data []byte, v any, isStrict bool) error {
 	return jsonv1.Unmarshal(data, v)
 }
 
-// HasChecksums reports whether the journal proves of all its records that they are what was written.
+// HasChecksums reports whether checksums protect all records of the journal.
 func (h Header) HasChecksums() bool { return h.Format > unsealedFormat }

@@ -6,9 +6,14 @@ import (
 	"encoding/hex"
 )
 
-// A record's line ends with its seal: the checksum of the line up to there, and of the checksum before. So a line that was changed, left out, put
-// elsewhere, or taken from another journal does not fit. It is SHA-256 cut to 64 bits, and not a CRC: that of text behind its own last value does
-// not depend on what came before, and one chance in four billion is much for files that people edit. Whoever computes it anew is not told of.
+// A record's line ends with its seal: a checksum of the line before the seal and of the previous
+// line's checksum. So a line that was changed, removed, moved, or taken from another journal does
+// not match.
+//
+// The checksum is SHA-256 cut to 64 bits, and not a CRC. The CRC of a text that follows its own
+// last value does not depend on the text before. A CRC also has one chance in four billion to
+// match, which is high for files that people edit. The seal does not detect someone who computes it
+// again.
 const (
 	sealBegin = `,"sum":"`
 	sealEnd   = "\"}\n"
@@ -16,7 +21,7 @@ const (
 	sealSize  = len(sealBegin) + sumLength + len(sealEnd)
 )
 
-// sumOf is the checksum of a line without its seal, behind that of the line before.
+// sumOf returns the checksum of a line without its seal, continuing the previous line's checksum.
 func sumOf(previous string, open []byte) string {
 	h := sha256.New()
 	h.Write([]byte(previous))
@@ -24,13 +29,13 @@ func sumOf(previous string, open []byte) string {
 	return hex.EncodeToString(h.Sum(nil))[:sumLength]
 }
 
-// seal closes a record's line, from which the closing brace was taken.
+// seal completes a record's line that lacks its closing brace.
 func seal(previous string, open []byte) (line []byte, sum string) {
 	sum = sumOf(previous, open)
 	return append(append(append(open, sealBegin...), sum...), sealEnd...), sum
 }
 
-// unseal is the opposite of seal; false of a line that has none.
+// unseal is the inverse of seal. It returns false for a line without a seal.
 func unseal(line []byte) (open []byte, sum string, ok bool) {
 	at := len(line) - sealSize
 	if at < 0 || !bytes.HasPrefix(line[at:], []byte(sealBegin)) || !bytes.HasSuffix(line, []byte(sealEnd)) {
@@ -39,7 +44,8 @@ func unseal(line []byte) (open []byte, sum string, ok bool) {
 	return line[:at], string(line[at+len(sealBegin):][:sumLength]), true
 }
 
-// unbrace is a line that has no seal without its closing brace; false where it has none.
+// unbrace removes the closing brace of a line without a seal. It returns false if the line has
+// none.
 func unbrace(line []byte) (open []byte, ok bool) {
 	return bytes.CutSuffix(bytes.TrimSpace(line), []byte("}"))
 }
@@ -49,7 +55,7 @@ func hasSeal(line []byte) bool {
 	return ok
 }
 
-// Reseal gives the lines of a journal, which a test has changed, seals that fit.
+// Reseal gives the lines of a journal valid seals after a test has changed them.
 func Reseal(text []byte) []byte {
 	var all, line []byte
 	previous := ""
