@@ -20,7 +20,7 @@ import (
 	"tuner/spec"
 )
 
-// writeAnswer prints the best configuration, where the results are, and the next commands.
+// writeAnswer prints the best configuration, the places of the results, and the next commands.
 func (j job) writeAnswer(out io.Writer, r analyze.Result) error {
 	if err := text.WriteAnswer(out, r); err != nil {
 		return err
@@ -31,7 +31,7 @@ func (j job) writeAnswer(out io.Writer, r analyze.Result) error {
 		lines = append(lines, "page for a browser: "+filepath.Join(output, "report.html"))
 	}
 	var next []string
-	if r.IsMeasured() { // else there is nothing to explain
+	if r.IsMeasured() { // otherwise there is nothing to explain
 		next = []string{"next:", "  tuner analyze --input " + shellWord(j.analysis.Input) + " --explain"}
 	}
 	if _, ok := r.Winner(); ok && slices.Contains(names, spec.FormatRepository) {
@@ -47,8 +47,8 @@ func (j job) writeAnswer(out io.Writer, r analyze.Result) error {
 	return err
 }
 
-// shellWord writes a text as one word of a command line. It quotes the text where a shell would
-// read it in another way.
+// shellWord writes a text as one word of a command line. It adds quotes if a shell would interpret
+// the text.
 func shellWord(text string) string {
 	plain := func(c rune) bool {
 		return c < utf8.RuneSelf && (c == '_' || c == '-' || c == '.' || c == '/' || c == '+' || c == ',' || c == ':' || c == '@' ||
@@ -60,7 +60,7 @@ func shellWord(text string) string {
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
-// freeName is the first of NAME, NAME-2, NAME-3 … that does not exist.
+// freeName returns the first of NAME, NAME-2, NAME-3 … that does not exist.
 func freeName(path string) string {
 	name := path
 	for n := 2; ; n++ {
@@ -71,7 +71,7 @@ func freeName(path string) string {
 	}
 }
 
-// stepLines writes a line for each step that begins or ends.
+// stepLines writes a line for each begin and end of a step.
 type stepLines struct{ out io.Writer }
 
 // Begun implements steps.Observer.
@@ -79,7 +79,8 @@ func (l stepLines) Begun(name steps.Name) {
 	fmt.Fprintf(l.out, "%d/%d %s\n", name.Number(), len(steps.Names()), name)
 }
 
-// Ended implements steps.Observer. The error of a step that failed is the program's last word.
+// Ended implements steps.Observer. It omits the error of a failed step, which the program prints
+// last.
 func (l stepLines) Ended(s steps.Step, before bool) {
 	text := "  " + string(s.State)
 	switch {

@@ -21,9 +21,9 @@ import (
 // chartDir is the folder of the chart's export in the output folder.
 const chartDir = "helm"
 
-// chart makes the seventh step: the repository as a Helm chart, as far as analyze.yaml asks for it.
+// chart makes the seventh step: the repository as a Helm chart, if analyze.yaml asks for it.
 func (j job) chart(ctx context.Context, r analyze.Result) error {
-	options := j.Chart // the chart stays beside the repository, and shares its files
+	options := j.Chart // the chart stays beside the repository and shares its files
 	options.Inputs, options.ShareFiles = []string{j.analysis.Output}, true
 	wanted := slices.Contains(j.analysis.Formats, spec.FormatHelm)
 	key, err := j.chartKey(r, options, wanted)
@@ -36,15 +36,15 @@ func (j job) chart(ctx context.Context, r analyze.Result) error {
 		switch {
 		case !wanted:
 			return steps.Skip("%s leaves it out (formats: %s)", spec.AnalyzeName, spec.FormatHelm), nil
-		case !found: // an earlier one goes, as the repository does
+		case !found: // an earlier chart is removed, like the repository
 			return steps.Skip("%s", unfoundText(r)), removeChart(dir)
 		}
 		return j.writeChart(dir, r, options)
 	})
 }
 
-// chartKey is the digest of all that the chart depends on: trials, goal and views, the repository,
-// and the options.
+// chartKey returns the digest of everything that the chart depends on: trials, goal and views, the
+// repository, and the options.
 func (j job) chartKey(r analyze.Result, o export.Options, wanted bool) (string, error) {
 	trials, err := campaign.Digest(j.analysis.Input)
 	if err != nil {
@@ -54,8 +54,8 @@ func (j job) chartKey(r analyze.Result, o export.Options, wanted bool) (string, 
 	return digestOf(trials, r.Goal, j.analysis.Mode, j.analysis.Rank, j.analysis.At, repository.Key, repository.Files, o, wanted, j.Version)
 }
 
-// writeChart writes the result into the output folder, where the export reads it, and exports it.
-// The chart's folder appears whole or not at all.
+// writeChart writes the result into the output folder, from which it is exported. The chart's
+// folder is written completely or not at all.
 func (j job) writeChart(dir string, r analyze.Result, o export.Options) (steps.Outcome, error) {
 	if err := checkChart(dir); err != nil {
 		return steps.Outcome{}, err
@@ -73,7 +73,8 @@ func (j job) writeChart(dir string, r analyze.Result, o export.Options) (steps.O
 		if err := writeReceipt(fresh); err != nil {
 			return fmt.Errorf("cannot write the chart %q: %w", dir, durable.Cause(err))
 		}
-		// The old folder goes whole: a crash does not leave a part of it without its receipt.
+		// The old folder is removed as a whole, so that a crash cannot leave a part of it without
+		// its receipt.
 		return durable.Swap(fresh, dir, filepath.Join(temp, "old"))
 	})
 	if err != nil {
@@ -82,14 +83,14 @@ func (j job) writeChart(dir string, r analyze.Result, o export.Options) (steps.O
 	return steps.Outcome{Text: chartText(dir, e.Deployment), Files: []string{dir}}, nil
 }
 
-// chartText says what a chart asks a cluster for, with the notes of the export.
+// chartText describes the resources that a chart requests from a cluster, with the notes of the
+// export.
 func chartText(dir string, d export.Deployment) string {
 	text := fmt.Sprintf("%s: %s for %s", filepath.Join(dir, "chart"), d.ResourcesText(), d.Image)
 	return strings.Join(append([]string{text}, d.Notes...), "; ")
 }
 
-// checkChart refuses to replace a chart that somebody has edited since a run wrote it, or that no
-// run wrote.
+// checkChart refuses to replace a chart that was edited after a run wrote it, or that no run wrote.
 func checkChart(dir string) error {
 	why, err := foreignIn(dir)
 	if err != nil || why == "" {
@@ -98,12 +99,12 @@ func checkChart(dir string) error {
 	return exit.Usagef("cannot replace or remove the chart %q: %s; move it away, or leave %s out of the formats in %s", dir, why, spec.FormatHelm, spec.AnalyzeName)
 }
 
-// NoteOldChart says when the chart in an output folder is not of this result. The last run left it
-// there; `tuner analyze` writes another repository and no chart.
+// NoteOldChart prints a note if the chart in an output folder belongs to another result. The last
+// run left it there. `tuner analyze` writes a new repository but no chart.
 func NoteOldChart(out io.Writer, output string, r analyze.Result) {
 	m, err := export.ReadManifest(filepath.Join(output, chartDir))
 	if err != nil {
-		return // there is none
+		return // there is no chart
 	}
 	best, found := r.Winner()
 	if found && m.Models[0].Configuration == best.Name && m.Models[0].Load == best.Best.Load {
@@ -112,7 +113,7 @@ func NoteOldChart(out io.Writer, output string, r analyze.Result) {
 	fmt.Fprintf(out, "the chart in %s is of the last 'tuner run', and not of this result: 'tuner export helm' writes one\n", filepath.Join(output, chartDir))
 }
 
-// removeChart takes away the chart of an earlier run.
+// removeChart removes the chart of an earlier run.
 func removeChart(dir string) error {
 	if err := checkChart(dir); err != nil {
 		return err

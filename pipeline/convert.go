@@ -31,22 +31,22 @@ import (
 	"tuner/spec"
 )
 
-// modelConversion is the first step: it makes the model file that is served where the user's is no
-// ONNX file, or cannot be batched. The user's own file is never changed.
+// modelConversion is the first step. It makes a servable model file if the user's file is not ONNX
+// or cannot be batched. It never changes the user's file.
 type modelConversion struct {
 	Request
-	name    string // under which it will be served
-	dir     string // the output folder
-	skipped string // why there is nothing to convert; "" where there is
+	name    string // name under which it will be served
+	dir     string // output folder
+	skipped string // reason why no conversion is needed; "" if one is
 
-	target string // what is made
-	key    string // digest of all that target depends on
+	target string // the file that is made
+	key    string // digest of everything that target depends on
 	torch  pytorch.Source
-	source *onnx.Model        // with a fixed batch dimension; nil for a PyTorch file
-	sizes  map[string][]int64 // of the requests that it is compared on
+	source *onnx.Model        // model with a fixed batch dimension; nil for a PyTorch file
+	sizes  map[string][]int64 // of the requests of the comparison
 }
 
-// newConversion looks at the user's model. The user can mend every error. Nothing is written.
+// newConversion inspects the user's model. The user can fix every error. It writes nothing.
 func newConversion(ctx context.Context, r Request) (modelConversion, error) {
 	info, err := os.Stat(r.Model)
 	if err != nil {
@@ -57,7 +57,8 @@ func newConversion(ctx context.Context, r Request) (modelConversion, error) {
 		return c.ofPyTorch()
 	}
 	named, subject, err := starter.Open(ctx, "run", r.Model, ".", nil)
-	if err == nil && inputs.Batches(subject.Model) { // else the batch dimension may become symbolic, and is not given then
+	// otherwise the batch dimension may become symbolic, and users do not give its size
+	if err == nil && inputs.Batches(subject.Model) {
 		_, err = starter.GivenSizes(subject.Model, r.Shapes)
 	}
 	if err != nil {
@@ -71,7 +72,7 @@ func newConversion(ctx context.Context, r Request) (modelConversion, error) {
 	return c.ofONNX(subject)
 }
 
-// place settles name and output folder.
+// place sets name and output folder.
 func (c *modelConversion) place(name string) {
 	c.name, c.dir = name, c.Dir
 	if c.dir == "" {
@@ -95,7 +96,7 @@ func (c modelConversion) ofPyTorch() (modelConversion, error) {
 	return c, err
 }
 
-// ofONNX prepares the change of a fixed batch dimension, where the graph allows it.
+// ofONNX prepares the change of a fixed batch dimension, if the graph allows it.
 func (c modelConversion) ofONNX(subject profile.Subject) (modelConversion, error) {
 	if inputs.Batches(subject.Model) {
 		c.skipped = c.Model + " is an ONNX file whose batch dimension is symbolic"
@@ -117,8 +118,8 @@ func (c modelConversion) ofONNX(subject profile.Subject) (modelConversion, error
 	return c, err
 }
 
-// checkFiles runs before any work. It refuses files in the output folder that this run would have
-// to replace and may not, and a folder in which it could not go on.
+// checkFiles runs before any work. It refuses an output folder with files that this run would have
+// to replace but must not, and a folder in which it could not continue.
 func (c modelConversion) checkFiles(log *steps.Log) error {
 	if _, err := os.Lstat(c.target); c.skipped == "" && !log.Owns(steps.Convert, c.target) && !errors.Is(err, fs.ErrNotExist) {
 		return exit.Usagef("cannot convert %q to %q, which exists: 'tuner run %s' goes on from it, and -o names another folder", c.Model, c.target, c.target)
@@ -133,8 +134,8 @@ func (c modelConversion) checkFiles(log *steps.Log) error {
 	return nil
 }
 
-// checkProfile refuses a folder whose profile is of another model, before the record of its steps
-// tells of this one.
+// checkProfile refuses a folder whose profile is about another model, before the record of its
+// steps describes this model.
 func (c modelConversion) checkProfile() error {
 	path := filepath.Join(c.dir, spec.ProfileName)
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
@@ -152,7 +153,7 @@ func (c modelConversion) checkProfile() error {
 	return nil
 }
 
-// convert makes the first step, and returns the model file or folder that is served.
+// convert makes the first step. It returns the model file or folder to serve.
 func (c modelConversion) convert(ctx context.Context, log *steps.Log) (path string, err error) {
 	if c.skipped != "" {
 		return c.Model, log.Do(ctx, steps.Convert, "", func() (steps.Outcome, error) { return steps.Skip("%s", c.skipped), nil })
@@ -180,8 +181,8 @@ func (c modelConversion) convert(ctx context.Context, log *steps.Log) (path stri
 	return c.Model, err
 }
 
-// reportFailure writes the reports on a run that failed in the first step. It has no profile yet,
-// unless an earlier run wrote one.
+// reportFailure writes the reports of a run that failed in the first step. Such a run has no
+// profile yet, unless an earlier run wrote one.
 func (c modelConversion) reportFailure(log *steps.Log) error {
 	a, err := analysisOf(c.Messages, spec.Profile{Path: filepath.Join(c.dir, spec.ProfileName), Output: c.dir})
 	if err != nil {
@@ -190,7 +191,7 @@ func (c modelConversion) reportFailure(log *steps.Log) error {
 	return reportFailure(a, c.name, c.Version, log)
 }
 
-// export makes an ONNX file of a PyTorch file.
+// export converts a PyTorch file to ONNX.
 func (c modelConversion) export(ctx context.Context, opener precision.Opener) (steps.Outcome, error) {
 	if err := conversion.Export(ctx, c.Messages, c.torch, c.Python, c.target, opener); err != nil {
 		return steps.Outcome{}, err
@@ -229,9 +230,9 @@ func (c modelConversion) freeBatch(ctx context.Context, opener precision.Opener,
 	return outcome, nil
 }
 
-// differenceText says how the outputs of a model with a symbolic batch dimension differ from the
-// original's; "" when only rounding differs. Numbers are compared by their differences, other
-// outputs by whether they are equal.
+// differenceText describes how the outputs of a model with a symbolic batch dimension differ from
+// the original's. It returns "" if only rounding differs. Numbers are compared by their
+// differences, other outputs by equality.
 func differenceText(r accuracy.Report) string {
 	for _, name := range slices.Sorted(maps.Keys(r.Outputs)) {
 		f := r.Outputs[name]

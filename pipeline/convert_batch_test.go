@@ -16,11 +16,11 @@ import (
 	"tuner/pipeline/steps"
 )
 
-// batchOpener answers y with x and m with n, and what the model with a symbolic batch dimension
-// says as alter has it.
+// batchOpener returns input x as output y, and input n as output m. alter changes the outputs of
+// the model with a symbolic batch dimension.
 type batchOpener struct {
-	alter  func(out map[string]inputs.Tensor) // nil: not at all
-	refuse string                             // why that model does not run; "": it does
+	alter  func(out map[string]inputs.Tensor) // nil: no change
+	refuse string                             // error when that model runs; "": it runs
 }
 
 func (o batchOpener) Open(_ context.Context, m *onnx.Model, _ string) (precision.Session, error) {
@@ -42,8 +42,8 @@ func (o batchOpener) Infer(_ context.Context, in map[string]inputs.Tensor) (map[
 
 func (batchOpener) Close(context.Context) {}
 
-// A model none of whose outputs has a cosine gets its symbolic batch dimension all the same. Where
-// it stays as it is, the reason is the right one.
+// A model gets its symbolic batch dimension even if none of its outputs has a cosine. If the
+// dimension stays fixed, the text gives the right reason.
 func TestFreeBatch(t *testing.T) {
 	one := onnx.Fixed(1)
 	g := build.NewGraph("scores")
@@ -57,7 +57,7 @@ func TestFreeBatch(t *testing.T) {
 	for name, c := range map[string]struct {
 		opener batchOpener
 		state  steps.State
-		want   string // at the end of what is told
+		want   string // the end of the text
 	}{
 		"the same":            {batchOpener{}, "", "with a symbolic batch dimension, and yields the same"},
 		"other numbers":       {batchOpener{alter: set("y", onnx.AppendFloat(nil, onnx.Float, 1<<20))}, steps.Skipped, `its outputs differ ("y" by up to 1.05e+06, relative `},

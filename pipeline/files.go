@@ -19,8 +19,8 @@ import (
 	"tuner/spec"
 )
 
-// writeFiles writes the profile.yaml and analyze.yaml of a request, unless they are there, and
-// returns the profile's path.
+// writeFiles writes the profile.yaml and analyze.yaml of a request if they do not exist. It returns
+// the profile's path.
 func writeFiles(ctx context.Context, r Request, name, model, dir string) (string, error) {
 	first, subject, err := starter.Open(ctx, "run", model, dir, r.Shapes)
 	if err != nil {
@@ -54,8 +54,9 @@ func shapesText(shapes []spec.StarterShape) string {
 	return strings.Join(parts, ", ")
 }
 
-// missingFiles leaves out the files that are there, since the user may have edited them. A profile
-// that asks for something else is an error. If only budget or until differ, it is written again.
+// missingFiles returns the files that do not exist, since users may have edited existing ones. A
+// profile that asks for something else is an error. If only budget or until differ, the profile is
+// written again.
 func missingFiles(files []starter.File) ([]starter.File, error) {
 	var missing []starter.File
 	for _, f := range files {
@@ -82,9 +83,9 @@ func missingFiles(files []starter.File) ([]starter.File, error) {
 	return missing, nil
 }
 
-// compareProfiles compares two texts of a profile. isSame says that they ask for the same search of
-// the same model into the same folder; isOtherEnd that they differ in budget or until, and in
-// nothing else that a file can say.
+// compareProfiles compares two texts of a profile. isSame means that they ask for the same search
+// of the same model into the same folder. isOtherEnd means that they differ in budget or until
+// only.
 func compareProfiles(path string, there, asked []byte) (isSame, isOtherEnd bool, err error) {
 	a, err := spec.ParseProfile(path, there)
 	if err != nil {
@@ -101,8 +102,8 @@ func compareProfiles(path string, there, asked []byte) (isSame, isOtherEnd bool,
 	return false, reflect.DeepEqual(a, b), nil
 }
 
-// analysisOf reads the analyze.yaml beside a profile. It makes one where there is none, or only
-// that of another campaign.
+// analysisOf reads the analyze.yaml beside a profile. If there is none, or only that of another
+// campaign, it makes one.
 func analysisOf(messages io.Writer, p spec.Profile) (spec.Analyze, error) {
 	path := filepath.Join(filepath.Dir(p.Path), spec.AnalyzeName)
 	if _, err := os.Lstat(path); err == nil {
@@ -115,7 +116,7 @@ func analysisOf(messages io.Writer, p spec.Profile) (spec.Analyze, error) {
 	return spec.AnalyzeOf(p.Output, formats.All().Words())
 }
 
-// isSamePath reports whether two paths, relative or absolute, lead to the same place.
+// isSamePath reports whether two relative or absolute paths lead to the same place.
 func isSamePath(a, b string) bool {
 	first, err := filepath.Abs(a)
 	if err != nil {

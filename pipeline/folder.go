@@ -14,7 +14,7 @@ import (
 )
 
 // receiptName is the file by which a run recognizes a folder that it wrote: the chart or the
-// optimized model. The record of the steps cannot tell, since it forgets the steps of other runs.
+// optimized model. The record of the steps is not enough, since it forgets the steps of other runs.
 const receiptName = ".tuner.json"
 
 // writeReceipt lists the files of a folder in its receipt.
@@ -30,8 +30,8 @@ func writeReceipt(dir string) error {
 	return durable.WriteFile(filepath.Join(dir, receiptName), durable.Bytes(append(text, '\n')))
 }
 
-// foreignIn says why a run may not replace or remove a folder: no run wrote it, or somebody has
-// changed it since. It is "" where a run may, and where there is no folder. A missing file is no
+// foreignIn returns the reason why a run must not replace or remove a folder: no run wrote it, or
+// it was changed since. It returns "" if a run may, and if there is no folder. A missing file is no
 // change.
 func foreignIn(dir string) (why string, err error) {
 	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
@@ -57,8 +57,8 @@ func foreignIn(dir string) (why string, err error) {
 	return "", nil
 }
 
-// removeFolder removes a folder, if there is one. It moves the whole folder away first, so that a
-// crash leaves no part of it in its place, perhaps without its receipt.
+// removeFolder removes a folder if it exists. It first renames the whole folder, so that a crash
+// leaves no part of it in its place without its receipt.
 func removeFolder(dir string) error {
 	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
 		return nil

@@ -26,7 +26,7 @@ const optimizedDir = "optimized"
 
 // optimize makes the fifth step: it writes the graph that ONNX Runtime makes of the winner's model
 // at the winner's graph level. It comes after the search, which finds the winner. It always removes
-// what an earlier run wrote, since that may be of another winner.
+// the result of an earlier run, which may have had another winner.
 func (j job) optimize(ctx context.Context, r analyze.Result) error {
 	o, reason, failure := j.optimizable(r)
 	return j.log.Do(ctx, steps.Optimize, o.key, func() (steps.Outcome, error) {
@@ -45,8 +45,8 @@ func (j job) optimize(ctx context.Context, r analyze.Result) error {
 	})
 }
 
-// removeOptimized removes the optimized model of an earlier run. A folder that is somebody else's
-// stays, and is an error: it would be taken for the winner's.
+// removeOptimized removes the optimized model of an earlier run. A foreign folder stays and is an
+// error, since readers would take it for the winner's.
 func removeOptimized(dir string) error {
 	why, err := foreignIn(dir)
 	if err != nil {
@@ -58,21 +58,20 @@ func removeOptimized(dir string) error {
 	return removeFolder(dir)
 }
 
-// optimizedModel is a model whose optimized graph can be written.
+// optimizedModel describes a model whose optimized graph can be written.
 type optimizedModel struct {
-	output   string // folder of the campaign
-	path     string // of the model
+	output   string // output folder of the campaign
+	path     string // path of the model
 	level    modelconfig.GraphLevel
-	name     string // of the level
+	name     string // name of the level
 	build    ortlib.Build
-	external bool   // it has weights in files beside it
-	key      string // digest of all that depends on; "" where nothing can be written
+	external bool   // it has external weights
+	key      string // digest of all dependencies; "" if nothing can be written
 }
 
 func (o optimizedModel) dir() string { return filepath.Join(o.output, optimizedDir) }
 
-// optimizable finds the winner's model, or the reason why there is no optimized graph of it to
-// write.
+// optimizable returns the winner's model, or the reason why it has no optimized graph to write.
 func (j job) optimizable(r analyze.Result) (o optimizedModel, reason string, err error) {
 	o.output = j.profile().Output
 	best, found := r.Winner()
@@ -109,8 +108,8 @@ func (j job) optimizable(r analyze.Result) (o optimizedModel, reason string, err
 	return o, "", err
 }
 
-// write has a child process write the optimized graph into its folder, which must not exist. The
-// folder appears whole, with its receipt, or not at all.
+// write makes a child process write the optimized graph into its folder, which must not exist. The
+// folder is written completely, with its receipt, or not at all.
 func (o optimizedModel) write(ctx context.Context) (steps.Outcome, error) {
 	p, err := probe.New()
 	if err != nil {

@@ -1,8 +1,9 @@
-// Package pipeline makes the seven steps of `tuner run`: 1 convert, 2 precision, 3 accuracy check,
-// 4 configuration search, 5 optimized model, 6 repository, 7 chart; and the reports that tell of
-// them. It decides what is converted, what each step depends on (its key), which files in the
-// output folder are a run's own, and what of an earlier run does not hold any more. Package steps
-// records what was done; the packages below do the work of each step. It knows no flags.
+// Package pipeline makes the seven steps of `tuner run`, and the reports about them: 1 convert, 2
+// precision, 3 accuracy check, 4 configuration search, 5 optimized model, 6 repository, 7 chart.
+//
+// It decides what is converted, what each step depends on (its key), which files in the output
+// folder belong to a run, and which results of an earlier run are outdated. Package steps records
+// the steps. The packages below do the work of each step. This package does not know flags.
 package pipeline
 
 import (
@@ -27,30 +28,32 @@ import (
 	"tuner/spec"
 )
 
-// Request says what is run, and where it is told. Either Model or Profile is given.
+// Request describes a run and its outputs. Either Model or Profile is set.
 type Request struct {
 	Model  string             // the user's file or folder
 	Dir    string             // the output folder; "": out/NAME
-	Wish   spec.Wish          // what the profile of the model asks for
+	Wish   spec.Wish          // content of the model's profile
 	Shapes map[string][]int64 // of a request, by input, without the batch dimension
-	// Torch describes a PyTorch file: inputs, outputs and operator set are not in the file. Other
-	// models do not ask for it.
+	// Torch describes a PyTorch file: its inputs, outputs and operator set are not in the file. It
+	// is not called for other models.
 	Torch  func() (pytorch.Source, error)
-	Python string // that has PyTorch; "" is python3 of the PATH
+	Python string // Python with PyTorch; "" is python3 of the PATH
 
 	Profile string // path of the profile, instead of a model
 
-	Library  string         // of ONNX Runtime, or a build's name; "" for what environment or installation name
-	Chart    export.Options // of the seventh step, but for its inputs
-	Version  string         // of this program
-	JSON     bool           // the result in place of the answer
-	Out      io.Writer      // takes the answer
-	Messages io.Writer      // take progress and warnings
+	// Library: path of ONNX Runtime, or a build's name; "" for that of the environment or the
+	// installation
+	Library  string
+	Chart    export.Options // options of the seventh step, without its inputs
+	Version  string         // program version
+	JSON     bool           // print the result as JSON instead of the answer
+	Out      io.Writer      // receives the answer
+	Messages io.Writer      // receives progress and warnings
 }
 
-// Run makes the steps of a request. What an earlier run has done is not done again, unless
-// something that it depends on has changed. An interruption (ctx) still writes the results of what
-// was measured.
+// Run makes the steps of a request. It skips steps that an earlier run completed, unless their
+// inputs changed. After an interruption (ctx) it still writes the results of the finished
+// measurements.
 func Run(ctx context.Context, r Request) error {
 	open := newJob
 	if r.Profile != "" {
@@ -63,7 +66,7 @@ func Run(ctx context.Context, r Request) error {
 	return exit.OfFiles(err)
 }
 
-// job is a run of all steps after the first, on a profile.
+// job is a run of all steps after the first, with a profile.
 type job struct {
 	Request
 	analysis spec.Analyze
@@ -73,7 +76,7 @@ type job struct {
 
 func (j job) profile() spec.Profile { return j.campaign.Setup.Profile }
 
-// newJob converts a model where that is needed, and writes the files that say what is done with it.
+// newJob converts a model if needed, and writes the files that describe the run.
 func newJob(ctx context.Context, r Request) (job, error) {
 	c, err := newConversion(ctx, r)
 	if err == nil {
@@ -110,8 +113,8 @@ func newJob(ctx context.Context, r Request) (job, error) {
 	return prepareJob(ctx, r, p, log)
 }
 
-// openJob goes on with a profile. The model that an earlier run converted stays in use while it is
-// unchanged.
+// openJob continues with a profile. The model that an earlier run converted stays in use while it
+// is unchanged.
 func openJob(ctx context.Context, r Request) (job, error) {
 	p, err := spec.ReadProfile(r.Profile)
 	if err != nil {
@@ -127,7 +130,7 @@ func openJob(ctx context.Context, r Request) (job, error) {
 	}
 	made, known := log.List().Get(steps.Convert)
 	if made.State == steps.Failed || made.State == steps.Interrupted {
-		made.Key = "" // it is still to be made, by whoever asks for it
+		made.Key = "" // a later run must make it
 	}
 	err = log.Do(ctx, steps.Convert, made.Key, func() (steps.Outcome, error) {
 		outcome := steps.Skip("%s names the file that is served", r.Profile)
@@ -140,7 +143,7 @@ func openJob(ctx context.Context, r Request) (job, error) {
 	return j, err
 }
 
-// prepareJob finds what would stop the steps after the first.
+// prepareJob detects problems that would stop the steps after the first.
 func prepareJob(ctx context.Context, r Request, p spec.Profile, log *steps.Log) (job, error) {
 	a, err := analysisOf(r.Messages, p)
 	if err != nil {
@@ -151,8 +154,8 @@ func prepareJob(ctx context.Context, r Request, p spec.Profile, log *steps.Log) 
 	return job{r, a, c, log}, err
 }
 
-// run makes the steps from the second on and prints the answer. It writes the reports, also after a
-// step that failed.
+// run makes the steps from the second on and prints the answer. It writes the reports even if a
+// step failed.
 func (j job) run(ctx context.Context) error {
 	result, outcome, err := j.make(ctx)
 	if err != nil {
@@ -184,7 +187,7 @@ func (j job) make(ctx context.Context) (analyze.Result, profile.Outcome, error) 
 	return result, outcome, err
 }
 
-// answer prints the best configuration and the next commands, and makes the exit code.
+// answer prints the best configuration and the next commands. Its error sets the exit code.
 func (j job) answer(ctx context.Context, r analyze.Result, outcome profile.Outcome) error {
 	write := j.writeAnswer
 	if j.JSON {

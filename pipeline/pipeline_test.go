@@ -31,7 +31,7 @@ import (
 	"tuner/spec"
 )
 
-// wishOf is the wish that flags of `tuner run` make.
+// wishOf returns the wish from flags of `tuner run`.
 func wishOf(t *testing.T, flags ...string) spec.Wish {
 	t.Helper()
 	w := spec.Wish{Precisions: []string{spec.PrecisionOriginal, "int8"}}
@@ -81,8 +81,8 @@ func readProfileAt(t *testing.T, path string) spec.Profile {
 	return p
 }
 
-// The files of a run stay as they are, unless they ask for something else: then nothing is touched,
-// but for another end: a budget, or an until.
+// The files of a run do not change if they ask for the same. If they ask for something else, the
+// run is refused. Only another budget or until replaces the profile.
 func TestRunKeepsItsFiles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -141,7 +141,7 @@ func TestRunKeepsItsFiles(t *testing.T) {
 	if analysis, err := os.ReadFile(filepath.Join(out, spec.AnalyzeName)); err != nil || string(analysis) != "input: .\ntop: 1\n" {
 		t.Errorf("analyze.yaml is %q, %v", analysis, err)
 	}
-	// Results that would go elsewhere are something else.
+	// Another output folder counts as something else.
 	before := text()
 	elsewhere := regexp.MustCompile(`(?m)^output: .*$`).ReplaceAllString(before, "output: elsewhere")
 	writeText(t, filepath.Join(out, spec.ProfileName), elsewhere, 0o600)
@@ -149,7 +149,7 @@ func TestRunKeepsItsFiles(t *testing.T) {
 		t.Errorf("another output: error %v, file changed %t", err, text() != elsewhere)
 	}
 	writeText(t, filepath.Join(out, spec.ProfileName), before, 0o600)
-	// What the user added to the search's data is kept, and not lost to another budget.
+	// The user's additions to the accuracy section are kept with another budget.
 	mine := text() + "accuracy: {rows: 8}\n"
 	writeText(t, filepath.Join(out, spec.ProfileName), mine, 0o600)
 	if err := write("--p99=30ms", "--budget=5m"); exit.CodeOf(err) != exit.Usage || text() != mine {
@@ -161,7 +161,7 @@ func TestRunKeepsItsFiles(t *testing.T) {
 	}
 }
 
-// A size that is given for a symbol holds for every input that has it.
+// A size that is given for a symbol applies to every input with that symbol.
 func TestGivenShapes(t *testing.T) {
 	t.Parallel()
 	model := filepath.Join(t.TempDir(), "bert.onnx")
@@ -186,13 +186,14 @@ func TestGivenShapes(t *testing.T) {
 	}
 	check("ids [32], mask [32], image [3 224]", "", nil)
 	check("ids [128], mask [128], image [3 224]", "", map[string][]int64{"ids": {128}})
-	check("ids [128], mask [64], image [3 8]", "", map[string][]int64{"ids": {128}, "mask": {64}, "image": {3, 8}}) // whoever says so
+	// whoever says so
+	check("ids [128], mask [64], image [3 8]", "", map[string][]int64{"ids": {128}, "mask": {64}, "image": {3, 8}})
 	check("", "--shape words: the model has no such input; it has [ids FLOAT[batch,sequence]", map[string][]int64{"words": {8}})
 	check("", "--shape ids: [1 8] does not fit ids FLOAT[batch,sequence], of which the batch dimension is left out", map[string][]int64{"ids": {1, 8}})
 	check("", "--shape image: [4 8] does not fit", map[string][]int64{"image": {4, 8}})
 }
 
-// The analyze.yaml beside a profile counts when it is of the same campaign.
+// The analyze.yaml beside a profile is used if it is about the same campaign.
 func TestAnalysisBesideTheProfile(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -215,7 +216,7 @@ func TestAnalysisBesideTheProfile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p.Output, err = filepath.Rel(here, p.Output); err != nil { // the one relative, the other absolute
+	if p.Output, err = filepath.Rel(here, p.Output); err != nil { // one path is relative, the other absolute
 		t.Fatal(err)
 	}
 	check("input: out\ntop: 6\n", 6, "")
@@ -226,8 +227,8 @@ func TestAnalysisBesideTheProfile(t *testing.T) {
 	}
 }
 
-// What is there is not replaced, unless an earlier run made it, or was about to, of the same model
-// for no campaign.
+// An existing file is not replaced. Exceptions are files that an earlier run made, or had begun to
+// make, for the same model and without a campaign.
 func TestRunReplacesNoModel(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -308,8 +309,8 @@ func TestOutcomesOfVariants(t *testing.T) {
 	check("nothing to compare", accuracyOutcome(p.Accuracy, []journal.Variant{fp16}), steps.Skip("nothing computes otherwise than the original on cpu"))
 }
 
-// There is an optimized graph of a best that runs on cpu with optimization, and the reason where
-// there is none.
+// A best configuration with optimization on cpu has an optimized graph. Otherwise there is a
+// reason.
 func TestOptimizable(t *testing.T) {
 	t.Parallel()
 	limit := 1e-6
@@ -337,8 +338,8 @@ func TestOptimizable(t *testing.T) {
 	}
 }
 
-// However the step ends without an optimized model, that of an earlier winner is gone; what
-// somebody else put there stays, and is an error.
+// If the step ends without an optimized model, that of an earlier winner is removed. A foreign
+// folder stays and is an error.
 func TestOutdatedOptimizedModel(t *testing.T) {
 	t.Parallel()
 	ended, cancel := context.WithCancel(t.Context())
@@ -394,8 +395,7 @@ func TestOutdatedOptimizedModel(t *testing.T) {
 	}, "cannot replace or remove the optimized model")
 }
 
-// The commands that a run ends with can be pasted, whatever the folder is called, and however
-// often.
+// The commands after a run can be pasted, for every folder name and any number of times.
 func TestRunNamesWhatComesNext(t *testing.T) {
 	t.Parallel()
 	r, err := analyze.Analyze(analyzetest.New(t, analyzetest.Profile).Measure(search.Candidate{}, 8).Campaign(), analyze.Options{})
@@ -436,8 +436,7 @@ func TestRunNamesWhatComesNext(t *testing.T) {
 	check([]string{spec.FormatRepository}, []string{"  tuner export triton --input " + quoted + "' -o " + quoted + "/deploy-3'"}, nil)
 }
 
-// A chart's folder is replaced as long as it is what was written, or less; whatever is of somebody
-// else stays.
+// A chart's folder is replaced if its files are unchanged or missing. A foreign folder stays.
 func TestChartOfTheUser(t *testing.T) {
 	t.Parallel()
 	check := func(what string, change func(dir string), want string) {

@@ -16,8 +16,8 @@ import (
 	"tuner/spec"
 )
 
-// repository makes the sixth step: the optimal configuration and the repository, as far as
-// analyze.yaml asks for them.
+// repository makes the sixth step: the optimal configuration and the repository, if analyze.yaml
+// asks for them.
 func (j job) repository(ctx context.Context, r analyze.Result) error {
 	best, found := r.Winner()
 	var config strings.Builder
@@ -45,7 +45,7 @@ func (j job) repository(ctx context.Context, r analyze.Result) error {
 	})
 }
 
-// writeReports writes the charts, tables and reports of a result that has the steps as they are.
+// writeReports writes the charts, tables and reports of a result, with the current steps.
 func writeReports(a spec.Analyze, r analyze.Result, version string, log *steps.Log) error {
 	key, err := reportKey(r, a, version)
 	if err != nil {
@@ -57,22 +57,22 @@ func writeReports(a spec.Analyze, r analyze.Result, version string, log *steps.L
 	})
 }
 
-// reportFailure writes the reports on a run that failed: of what was measured, or else of the steps
-// alone.
+// reportFailure writes the reports of a failed run: about the measurements, or else about the steps
+// only.
 func reportFailure(a spec.Analyze, model, version string, log *steps.Log) error {
 	if !campaign.Exists(a.Input) {
 		return exit.OfFiles(markdown.WriteSteps(a.Output, model, log.List()))
 	}
 	r, err := analyze.RankFile(a)
-	if err != nil { // that is the failure itself, or follows from it
+	if err != nil { // it is the failure itself, or a consequence
 		return nil
 	}
 	r.Steps = log.List()
 	return writeReports(a, r, version, log)
 }
 
-// reportKey is the digest of all that reports depend on: the trials, the goal and the views, and
-// the steps.
+// reportKey returns the digest of everything that reports depend on: the trials, the goal and the
+// views, and the steps.
 func reportKey(r analyze.Result, a spec.Analyze, version string) (string, error) {
 	trials, err := campaign.Digest(a.Input)
 	if err != nil {
@@ -85,7 +85,7 @@ func reportKey(r analyze.Result, a spec.Analyze, version string) (string, error)
 	return digestOf(parts...)
 }
 
-// digestOf is the digest of values that encode as JSON.
+// digestOf returns the digest of values that can be encoded as JSON.
 func digestOf(values ...any) (string, error) {
 	sum, err := checksum.OfJSON(values)
 	if err != nil {

@@ -12,7 +12,8 @@ import (
 	"tuner/profile"
 )
 
-// search makes the fourth step. After an interruption the later steps still use what was measured.
+// search makes the fourth step. After an interruption the later steps still use the finished
+// measurements.
 func (j job) search(ctx context.Context, v profile.Variants) (outcome profile.Outcome, err error) {
 	err = j.log.Do(ctx, steps.Search, "", func() (steps.Outcome, error) {
 		if outcome, err = j.campaign.Run(ctx, v); err != nil {
@@ -36,7 +37,7 @@ func (j job) search(ctx context.Context, v profile.Variants) (outcome profile.Ou
 	return outcome, err
 }
 
-// failureText says why nothing was measured: each reason once, with the number of trials.
+// failureText explains why nothing was measured: each reason once, with the number of trials.
 func (j job) failureText() (string, error) {
 	r, err := analyze.RankFile(j.analysis)
 	if err != nil {
@@ -49,7 +50,7 @@ func (j job) failureText() (string, error) {
 	return fmt.Sprintf("every trial failed (%s): %s", words.Count(r.Failed, "trial"), strings.Join(reasons, "; ")), nil
 }
 
-// unfoundText says why there is no best configuration for a step to work on.
+// unfoundText explains why there is no best configuration for a step.
 func unfoundText(r analyze.Result) string {
 	if !r.IsMeasured() {
 		return "nothing was measured"

@@ -15,9 +15,9 @@ import (
 	"tuner/spec"
 )
 
-// variants makes the second and the third step, and returns what the campaign measures beside the
-// original. Conversion and comparison take turns, since the comparison decides which operators stay
-// in fp32. The time of both stands at the second step.
+// variants makes the second and the third step. It returns the variants that the campaign measures
+// in addition to the original. Conversion and comparison alternate, since the comparison decides
+// which operators stay in fp32. The second step has the time of both.
 func (j job) variants(ctx context.Context) (profile.Variants, error) {
 	var v profile.Variants
 	err := j.log.Do(ctx, steps.Precision, "", func() (outcome steps.Outcome, err error) {
@@ -39,7 +39,7 @@ func (j job) variants(ctx context.Context) (profile.Variants, error) {
 	return v, err
 }
 
-// precisionOutcome says which precisions were made of the model.
+// precisionOutcome lists the precisions that were made of the model.
 func precisionOutcome(p spec.Profile, records []journal.Variant) steps.Outcome {
 	var made, unmade []string
 	for _, r := range records {
@@ -65,7 +65,7 @@ func precisionOutcome(p spec.Profile, records []journal.Variant) steps.Outcome {
 	return steps.Skip("the profile asks for no other precision than the model's own")
 }
 
-// accuracyOutcome says how the outputs of variants compare with those of the original.
+// accuracyOutcome describes how the variants' outputs compare with the original's.
 func accuracyOutcome(a spec.Accuracy, records []journal.Variant) steps.Outcome {
 	var parts []string
 	data := ""
@@ -84,7 +84,8 @@ func accuracyOutcome(a spec.Accuracy, records []journal.Variant) steps.Outcome {
 	return steps.Outcome{Text: fmt.Sprintf("%s; limit %s, on %s", strings.Join(parts, "; "), a.Limit, data)}
 }
 
-// verdictText says how a variant compares in a place: "int8 on cpu is accepted: cosine 0.9931".
+// verdictText describes a variant's comparison in a place: "int8 on cpu is accepted: cosine
+// 0.9931".
 func verdictText(limit accuracy.Limit, r journal.Variant, place string) string {
 	name := r.NameIn(place)
 	for _, rejected := range []string{r.Rejected[place], r.Rejected[""]} {

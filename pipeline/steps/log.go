@@ -15,16 +15,19 @@ import (
 	"tuner/internal/durable"
 )
 
-// Outcome is what a step's function did.
+// Outcome is the outcome of a step's function.
 type Outcome struct {
-	State   State         // "" is OK
-	Text    string        // what was done, or why it was not, for people
-	Files   []string      // files and folders that it left: as long as they are as they were, the step need not be made again
-	Elapsed time.Duration // instead of the time that the function took, where earlier runs have their part in it; 0: that
-	Before  bool          // all was found done by earlier runs
+	State State  // "" means OK
+	Text  string // what was done, or why not, for people
+	// Files: files and folders that it made; while they are unchanged, the step need not be
+	// repeated
+	Files []string
+	// Elapsed: time of the step if earlier runs did a part of it; 0: the function's time
+	Elapsed time.Duration
+	Before  bool // earlier runs had done everything
 }
 
-// Skip is the outcome of a step that has nothing to do.
+// Skip returns the outcome of a step without work.
 func Skip(format string, args ...any) Outcome {
 	return Outcome{State: Skipped, Text: fmt.Sprintf(format, args...)}
 }
@@ -32,11 +35,11 @@ func Skip(format string, args ...any) Outcome {
 // Observer follows the steps, on the goroutine that makes them.
 type Observer interface {
 	Begun(name Name)
-	// Ended tells what came of a step; before says that earlier runs had done it.
+	// Ended reports the result of a step. before means that earlier runs had done it.
 	Ended(step Step, before bool)
 }
 
-// Log makes steps and records them. It is for one goroutine.
+// Log makes steps and records them. It is not safe for concurrent use.
 type Log struct {
 	dir      string
 	list     List
@@ -45,7 +48,8 @@ type Log struct {
 	now      func() time.Time
 }
 
-// Open reads the record of an output folder, in which there may be none yet. Nothing is written before the first step ends, or claims a file.
+// Open reads the record of an output folder, which may not exist yet. Nothing is written before the
+// first step ends or claims a file.
 func Open(dir string, observer Observer, now func() time.Time) (*Log, error) {
 	list, reports, err := read(dir)
 	if err != nil {
@@ -54,14 +58,16 @@ func Open(dir string, observer Observer, now func() time.Time) (*Log, error) {
 	return &Log{dir, list, reports, observer, now}, nil
 }
 
-// List returns the steps that are recorded.
+// List returns the recorded steps.
 func (l *Log) List() List { return l.list }
 
-// Do makes a step: work is called, unless an earlier run has done the step with the same key, and the files that it left are
-// unchanged. With the key "" it is called in every run. What comes of the step is recorded before Do returns; when that is another
-// thing than before, the records of later steps go, since they are of another run. An error of work fails the step, or
-// interrupts it where ctx has ended, and is returned. The record of a step that is not OK names the files that earlier runs left and that
-// are still there.
+// Do makes a step. It calls work, unless an earlier run has done the step with the same key and its
+// files are unchanged. With the key "" it always calls work.
+//
+// The result is recorded before Do returns. If it differs from the earlier record, the records of
+// later steps are removed, since they belong to another run. An error of work fails the step, or
+// interrupts it if ctx has ended, and is returned. The record of a step that is not OK names the
+// files of earlier runs that still exist.
 func (l *Log) Do(ctx context.Context, name Name, key string, work func() (Outcome, error)) error {
 	l.observer.Begun(name)
 	before, known := l.list.Get(name)
@@ -91,7 +97,7 @@ func (l *Log) Do(ctx context.Context, name Name, key string, work func() (Outcom
 	}
 	list := l.list.With(step).through(name)
 	if known && isSame(before, step) {
-		list = l.list.With(before) // with the time that it once took, and what followed it
+		list = l.list.With(before) // keeps its earlier time and the later steps
 	}
 	if !reflect.DeepEqual(list, l.list) {
 		l.list = list
@@ -101,8 +107,9 @@ func (l *Log) Do(ctx context.Context, name Name, key string, work func() (Outcom
 	return err
 }
 
-// Claim records that the step which is being made is about to leave a file: after a crash before its end it is known whose the file is. The
-// path is as in Outcome.Files. It is for the function of Do, whose name and key it takes.
+// Claim records that the current step is about to make a file. After a crash before the step's end,
+// the file's owner is still known. The path is as in Outcome.Files. Only the function of Do may
+// call it, with Do's name and key.
 func (l *Log) Claim(name Name, key, path string) error {
 	claimed, err := l.nameOf(path)
 	if err != nil {
@@ -112,14 +119,15 @@ func (l *Log) Claim(name Name, key, path string) error {
 	return write(l.dir, l.list, l.reports)
 }
 
-// Owns reports whether a file is one that a step left or has claimed, whatever has become of the step since. The path is as in Outcome.Files.
+// Owns reports whether a step made or claimed a file, in every later state of the step. The path is
+// as in Outcome.Files.
 func (l *Log) Owns(name Name, path string) bool {
 	wanted, err := l.nameOf(path)
 	step, _ := l.list.Get(name)
 	return err == nil && slices.ContainsFunc(step.Files, func(f File) bool { return f.Path == wanted })
 }
 
-// nameOf is the name under which a path is recorded.
+// nameOf returns the recorded name of a path.
 func (l *Log) nameOf(path string) (string, error) {
 	name, err := relative(l.dir, path)
 	if err != nil {
@@ -128,7 +136,7 @@ func (l *Log) nameOf(path string) (string, error) {
 	return filepath.ToSlash(name), nil
 }
 
-// left lists the files of a step's record that are there.
+// left lists the existing files of a step's record.
 func (l *Log) left(name Name) []File {
 	step, _ := l.list.Get(name)
 	var files []File
@@ -140,8 +148,8 @@ func (l *Log) left(name Name) []File {
 	return files
 }
 
-// Report has the reports written and records them, unless they were written with the same key and are unchanged. They are no step, since they
-// tell of all seven.
+// Report calls work to write the reports, and records them. It skips work if the reports have the
+// same key and are unchanged. Reports are no step, since they describe all seven.
 func (l *Log) Report(key string, work func() (files []string, err error)) error {
 	if l.reports.Key == key && l.isIntact(l.reports.Files) {
 		return nil
@@ -178,13 +186,13 @@ func (l *Log) step(name Name, key string, o Outcome) (Step, error) {
 	return s, nil
 }
 
-// isSame reports whether two records of a step differ in nothing but the time that it took.
+// isSame reports whether two records of a step differ in their time only.
 func isSame(a, b Step) bool {
 	a.Elapsed, b.Elapsed = 0, 0
 	return reflect.DeepEqual(a, b)
 }
 
-// FilesOf describes a file, or all files of a folder, as they are seen from the folder dir.
+// FilesOf describes a file, or all files of a folder, relative to the folder dir.
 func FilesOf(dir, path string) ([]File, error) {
 	var files []File
 	err := filepath.WalkDir(path, func(path string, e fs.DirEntry, err error) error {
@@ -205,7 +213,7 @@ func FilesOf(dir, path string) ([]File, error) {
 	return files, nil
 }
 
-// relative is a path as it is seen from a folder.
+// relative returns a path relative to a folder.
 func relative(dir, path string) (string, error) {
 	from, err := filepath.Abs(dir)
 	if err != nil {
@@ -218,7 +226,7 @@ func relative(dir, path string) (string, error) {
 	return filepath.Rel(from, to)
 }
 
-// isIntact reports whether files are there as a step left them.
+// isIntact reports whether a step's files exist unchanged.
 func (l *Log) isIntact(files []File) bool {
 	for _, f := range files {
 		sum, err := checksum.File(filepath.Join(l.dir, filepath.FromSlash(f.Path)))

@@ -1,7 +1,9 @@
-// Package steps is the record of what `tuner run` has done: the state of each of its seven steps, kept in
-// <output>/steps.json, from which a later run goes on and which reports show. It stands beside the journal, which records the
-// configuration search alone. It does not know what a step does: Log calls the caller's function, unless an earlier run has done
-// the same and what it left is unchanged.
+// Package steps is the record of a `tuner run`: the state of each of its seven steps, in
+// <output>/steps.json. A later run resumes from it, and reports show it. It stands beside the
+// journal, which records only the configuration search.
+//
+// The package does not know what a step does. Log calls the caller's function, unless an earlier
+// run has done the same and its files are unchanged.
 package steps
 
 import (
@@ -20,13 +22,14 @@ import (
 // FileName is the record's name in the output folder.
 const FileName = "steps.json"
 
-// format is the version of the record's format; it grows when a field changes its meaning or goes away.
+// format is the version of the record's format. It increases when a field changes its meaning or
+// disappears.
 const format = 1
 
 // Name names a step.
 type Name string
 
-// The steps, in the order in which they are made.
+// The steps in their order.
 const (
 	Convert    Name = "convert"
 	Precision  Name = "precision"
@@ -37,7 +40,8 @@ const (
 	Chart      Name = "chart"
 )
 
-// chartAndReport was the last step before the chart was one of its own. A record of it tells nothing about the chart, and is passed over.
+// chartAndReport was the last step before the chart had its own. A record of it has no information
+// about the chart and is ignored.
 const chartAndReport Name = "chart and report"
 
 // Names lists the steps in their order.
@@ -45,45 +49,48 @@ func Names() []Name {
 	return []Name{Convert, Precision, Accuracy, Search, Optimize, Repository, Chart}
 }
 
-// Number is the step's place in the order, from 1; 0 for what is no step.
+// Number returns the step's number in the order, from 1, and 0 for an unknown step.
 func (n Name) Number() int { return slices.Index(Names(), n) + 1 }
 
-// State says what became of a step.
+// State is the result of a step.
 type State string
 
 // The states.
 const (
-	OK          State = "ok"
-	Skipped     State = "skipped" // there was nothing to do
-	Failed      State = "failed"
-	Interrupted State = "interrupted" // by the user, or by a crash once it had claimed a file: the next run goes on with it
+	OK      State = "ok"
+	Skipped State = "skipped" // there was nothing to do
+	Failed  State = "failed"
+	// Interrupted: by the user, or by a crash after it had claimed a file: the next run resumes it
+	Interrupted State = "interrupted"
 )
 
 func states() []State { return []State{OK, Skipped, Failed, Interrupted} }
 
-// Step is a step that was made, and what came of it.
+// Step is a finished step with its result.
 type Step struct {
 	Name    Name
 	State   State
-	Text    string        // what was done, or why it was not, for people
+	Text    string        // what was done, or why not, for people
 	Elapsed time.Duration // wall time
-	Key     string        // digest of all that it depends on; "": not known, so that it is made in every run
-	Files   []File        // that it left; where it is not OK, those of earlier runs that are still there, or the one that it has claimed
+	Key     string        // digest of everything that it depends on; "": unknown, so every run makes it
+	// Files: files that it made; if it is not OK, existing files of earlier runs, or the claimed
+	// file
+	Files []File
 }
 
 // File is a file and its content.
 type File struct {
 	Path   string `json:"path"`             // relative to the output folder, with forward slashes
-	SHA256 string `json:"sha256,omitempty"` // "" of a file that was claimed: it may not be there yet
+	SHA256 string `json:"sha256,omitempty"` // "" for a claimed file, which may not exist yet
 }
 
 // isDone reports whether nothing is left to do.
 func (s Step) isDone() bool { return s.State == OK || s.State == Skipped }
 
-// List is the steps of a run, each at most once, in their order. It is immutable.
+// List has the steps of a run, each at most once, in their order. It is immutable.
 type List []Step
 
-// Get returns a step, false when it was not made yet.
+// Get returns a step, and false if it was not made yet.
 func (l List) Get(name Name) (Step, bool) {
 	i := slices.IndexFunc(l, func(s Step) bool { return s.Name == name })
 	if i < 0 {
@@ -92,7 +99,7 @@ func (l List) Get(name Name) (Step, bool) {
 	return l[i], true
 }
 
-// With returns the list with a step in its place, in that of its earlier state or a new one.
+// With returns the list with a step added, or replaced in its place.
 func (l List) With(step Step) List {
 	list := slices.DeleteFunc(slices.Clone(l), func(s Step) bool { return s.Name == step.Name })
 	list = append(list, step)
@@ -100,14 +107,14 @@ func (l List) With(step Step) List {
 	return list
 }
 
-// through returns the steps up to one.
+// through returns the steps up to and including one.
 func (l List) through(name Name) List {
 	return slices.DeleteFunc(slices.Clone(l), func(s Step) bool { return s.Name.Number() > name.Number() })
 }
 
 // Reports are the files in which a run shows its steps.
 type Reports struct {
-	Key   string `json:"key"` // digest of all that they depend on
+	Key   string `json:"key"` // digest of everything that they depend on
 	Files []File `json:"files"`
 }
 
@@ -127,8 +134,8 @@ type record struct {
 	Files   []File  `json:"files,omitempty"`
 }
 
-// Read returns the steps that are recorded in an output folder: none without a record. The error of a record that cannot be read
-// names the file and the remedy.
+// Read returns the recorded steps of an output folder; none without a record. If the record cannot
+// be read, the error names the file and the remedy.
 func Read(dir string) (List, error) {
 	list, _, err := read(dir)
 	return list, err
@@ -184,16 +191,16 @@ func listOf(records []record) (List, error) {
 		}
 		last = number
 		elapsed := time.Duration(r.Elapsed * float64(time.Second))
-		files := slices.Concat(r.Files) // nil for none, however it is written
+		files := slices.Concat(r.Files) // nil if empty, for every form in the file
 		list = append(list, Step{Name: r.Step, State: r.State, Text: r.Text, Elapsed: elapsed, Key: r.Key, Files: files})
 	}
 	return list, nil
 }
 
-// maxElapsed is the longest time of a step, in seconds, that a time.Duration holds with room to spare.
+// maxElapsed is the longest time of a step in seconds. It fits easily into a time.Duration.
 const maxElapsed = 1e9
 
-// write records the steps and the reports in an output folder, which is made when it does not exist.
+// write records the steps and the reports in an output folder. It makes the folder if needed.
 func write(dir string, list List, reports Reports) error {
 	d := document{Format: format, Steps: []record{}, Reports: reports}
 	for _, s := range list {

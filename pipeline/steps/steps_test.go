@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// watcher notes what it is told: "convert", then "convert: ok".
+// watcher records the calls: "convert", then "convert: ok".
 type watcher struct{ told []string }
 
 func (w *watcher) Begun(name Name) { w.told = append(w.told, string(name)) }
@@ -26,7 +26,8 @@ func (w *watcher) Ended(s Step, before bool) {
 	w.told = append(w.told, text)
 }
 
-// run is a run of `tuner run` in a folder: a log whose clock goes on by a second with each look at it, and who follows it.
+// run is one `tuner run` in a folder: a log with its observer. The log's clock advances by a second
+// with each reading.
 type run struct {
 	*Log
 	*watcher
@@ -54,7 +55,7 @@ func (r run) do(name Name, key string, o Outcome) (called bool) {
 	return called
 }
 
-// recorded reads the record as "step state text", a line for each.
+// recorded reads the record as "step state text", with a line for each step.
 func (r run) recorded() string {
 	r.t.Helper()
 	list, err := Read(r.dir)
@@ -97,13 +98,13 @@ func TestStates(t *testing.T) {
 	if diff := cmp.Diff(want, r.told); diff != "" {
 		t.Errorf("told (-want +got):\n%s", diff)
 	}
-	// The clock is looked at when the function is called, and when it has ended.
+	// The clock is read when the function is called and when it ends.
 	if s, _ := r.List().Get(Precision); s.Elapsed != time.Second {
 		t.Errorf("precision took %v, want 1s", s.Elapsed)
 	}
 }
 
-// What an earlier run has done is not done again while key and files are the same.
+// A step of an earlier run is not repeated while key and files are the same.
 func TestResume(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -150,7 +151,7 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// A step that says itself that nothing was left to do keeps its record, with the time that it once took.
+// A step that reports that nothing was left to do keeps its record, with its original time.
 func TestDoneBefore(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -160,13 +161,14 @@ func TestDoneBefore(t *testing.T) {
 	if s, _ := r.List().Get(Search); s.Text != "8 trials" || s.Elapsed != time.Minute || r.told[1] != "configuration search: ok before" {
 		t.Errorf("%+v, told %q", s, r.told)
 	}
-	// Without a record there is nothing to keep: it was lost.
+	// Without a record there is nothing to keep, since it was lost.
 	r = newRun(t, t.TempDir())
 	r.do(Search, "", Outcome{Text: "8 trials", Before: true})
 	r.check("configuration search ok 8 trials")
 }
 
-// When a step comes out in another way, what followed it in the earlier run does not stand any more; the same again changes nothing.
+// If a step has a new result, the records of the later steps are removed. The same result changes
+// nothing.
 func TestLaterStepsFall(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -184,12 +186,13 @@ func TestLaterStepsFall(t *testing.T) {
 	again.check("convert skipped it is fine\nconfiguration search ok 9 trials")
 }
 
-// A run that failed goes on, and so does one that was interrupted: neither counts as done.
+// Failed and interrupted steps do not count as done. The next run repeats them.
 func TestUnfinishedStepsAreMadeAgain(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	r := newRun(t, dir)
-	_ = r.Do(t.Context(), Convert, "a", func() (Outcome, error) { return Outcome{}, errors.New("broken") }) // recorded
+	// _: the log records it
+	_ = r.Do(t.Context(), Convert, "a", func() (Outcome, error) { return Outcome{}, errors.New("broken") })
 	r = newRun(t, dir)
 	if !r.do(Convert, "a", Outcome{}) {
 		t.Error("a failed step counts as done")
@@ -200,7 +203,8 @@ func TestUnfinishedStepsAreMadeAgain(t *testing.T) {
 	r.check("convert ok\nconfiguration search ok 8 trials")
 }
 
-// A file is a run's own from the moment in which it is claimed, whatever becomes of the step, for as long as it is there.
+// A file belongs to a run from the claim on, in every later state of the step, as long as it
+// exists.
 func TestOwnFiles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -259,7 +263,8 @@ func TestOwnFiles(t *testing.T) {
 	check("removed", false)
 }
 
-// A step that leaves what it has left before, though it had to be made again, takes nothing from those that followed it.
+// A step that had to be repeated and made the same files does not remove the records of later
+// steps.
 func TestClaimedAgain(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -324,7 +329,8 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-// Reports are written when something that they depend on changed, or they themselves; whatever becomes of steps in the meantime.
+// Reports are written if their dependencies or their files changed. The results of steps in between
+// do not matter.
 func TestReports(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -360,7 +366,8 @@ func TestReports(t *testing.T) {
 	check("after a failure", "b", false)
 }
 
-// A record whose last step was still "chart and report" is gone on with: what it says of the others counts, and the chart is to be made.
+// A record whose last step is still "chart and report" can be continued. Its other steps are valid,
+// and the chart must be made.
 func TestFormerRecord(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -379,7 +386,7 @@ func TestFormerRecord(t *testing.T) {
 	r.check("repository ok out/repository/m\nchart ok out/helm")
 }
 
-// Any text is refused, or is a record that reads the same once it is written.
+// Any text is refused, or is a record that survives writing and reading.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(`{"format":1,"steps":[]}`))
 	f.Add([]byte(`{"format":1,"steps":[{"step":"convert","state":"ok","text":"a","elapsed_seconds":1.5,"key":"k","files":[{"path":"m","sha256":"d"}]}]}`))
@@ -402,7 +409,7 @@ func FuzzParse(f *testing.F) {
 		if diff := cmp.Diff(reports, reportsAgain, cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("reports (-want +got):\n%s", diff)
 		}
-		for i := range list { // written to the millisecond
+		for i := range list { // the file has milliseconds
 			if d := (again[i].Elapsed - list[i].Elapsed).Abs(); d > time.Millisecond {
 				t.Errorf("step %d took %v, read back %v", i, list[i].Elapsed, again[i].Elapsed)
 			}
