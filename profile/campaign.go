@@ -1,7 +1,9 @@
-// Package profile runs a campaign: it asks the strategy for the next trial, has the runner measure it, appends the outcome to
-// the journal, tells the strategy, and goes on until the strategy stops, the budget is used up, or the user interrupts. It
-// owns the loop and nothing else: what to measure is package search's business, how is package runner's, and what it means
-// is package analyze's.
+// Package profile runs a campaign. It asks the strategy for the next trial, has the runner measure
+// it, appends the outcome to the journal, and tells the strategy. It repeats this until the
+// strategy stops, the budget is used up, or the user interrupts.
+//
+// It owns the loop only. Package search decides what to measure, package runner measures it, and
+// package analyze interprets it.
 package profile
 
 import (
@@ -17,23 +19,25 @@ import (
 	"tuner/search/verdict"
 )
 
-// Planner is the strategy of a campaign, which also says how the search stands.
+// Planner is the strategy of a campaign. It also reports the state of the search.
 type Planner interface {
 	search.Strategy
-	SoFar() verdict.Verdict   // the decision by all events that it was told; it does not block
-	Remaining() time.Duration // expected wall time until it stops
-	Statement() []string      // what it claims of what it found, in sentences; none when it claims nothing
+	SoFar() verdict.Verdict   // the decision from all events so far; it does not block
+	Remaining() time.Duration // expected time until it stops
+	Statement() []string      // claims about its result, in sentences; empty if it has none
 }
 
-// Trialer measures one trial. An engine that does not start, crashes or hangs is a Measurement with a Failure; an error means
-// that the campaign itself cannot go on. A cancelled context ends the trial soon, with the context's error.
+// Trialer measures one trial. If an engine does not start, crashes or hangs, the result is a
+// Measurement with a Failure. An error means that the campaign cannot continue. If the context is
+// cancelled, the trial ends soon with the context's error.
 type Trialer interface {
 	Measure(ctx context.Context, trial search.Trial) (measure.Measurement, error)
-	// MeasureBlock measures the trials of a block in turn. A *runner.CrowdedError says that they cannot be measured so here, and nothing was measured.
+	// MeasureBlock measures the trials of a block in turns. A *runner.CrowdedError means that they
+	// cannot be measured in turns here; nothing was measured then.
 	MeasureBlock(ctx context.Context, block []search.Trial) ([]measure.Measurement, error)
 }
 
-// Recorder keeps the campaign's events. Append returns when the event is durable.
+// Recorder stores the campaign's events. Append returns when the event is durable.
 type Recorder interface {
 	Append(kind string, value any) error
 }
@@ -41,20 +45,21 @@ type Recorder interface {
 // Observer follows a campaign, on the goroutine that runs it.
 type Observer interface {
 	Begun(action search.Action)
-	BlockRefused(reason string) // its trials are measured one after the other instead
+	BlockRefused(reason string) // the trials are measured one after the other instead
 	TrialEnded(event search.Event, status Status)
 }
 
-// Status is how a campaign stands after a trial.
+// Status is the state of a campaign after a trial.
 type Status struct {
-	Trials    int             // measured so far, failures included
-	Failed    int             // of these, without figures
-	Elapsed   time.Duration   // wall time so far, earlier runs included
+	Trials    int             // number of trials, including failures
+	Failed    int             // trials without figures
+	Elapsed   time.Duration   // wall time so far, including earlier runs
 	Remaining time.Duration   // expected wall time until the end
-	Verdict   verdict.Verdict // the decision so far, which reports tell, too
+	Verdict   verdict.Verdict // the decision so far, as reports show it
 }
 
-// Answer is what would be deployed now: nil while nothing is likely to keep the constraints.
+// Answer returns the choice that would be deployed now. It is nil while none is likely to keep the
+// constraints.
 func (s Status) Answer() *verdict.Choice {
 	if !s.Verdict.Satisfies() {
 		return nil
@@ -62,11 +67,11 @@ func (s Status) Answer() *verdict.Choice {
 	return s.Verdict.Answer()
 }
 
-// Outcome is how a campaign ended, and how it stood then.
+// Outcome tells how a campaign ended, with its last status.
 type Outcome struct {
 	End    journal.End
 	Status Status
-	Before int // of the trials, those of earlier runs
+	Before int // number of the trials that earlier runs made
 }
 
 // Campaign is one search of one model's configurations, ready to run.
@@ -76,12 +81,14 @@ type Campaign struct {
 	Recorder Recorder
 	Observer Observer
 	Now      func() time.Time
-	Past     []search.Event // events of earlier runs, in order; the strategy has not been told them
+	// Past: events of earlier runs, in order; the strategy does not know them yet
+	Past []search.Event
 }
 
-// Run carries the campaign on to its end and returns how it ended. A cancelled context ends it cleanly: the trial or block under way
-// is dropped, all earlier ones count, and End.Interrupted is set. An error means that it could not go on; the journal then
-// still holds all events before.
+// Run continues the campaign to its end and returns the outcome. A cancelled context ends it
+// cleanly: the current trial or block is dropped, all earlier ones count, and End.Interrupted is
+// set. An error means that the campaign could not continue. The journal then still has all earlier
+// events.
 func (c *Campaign) Run(ctx context.Context) (Outcome, error) {
 	r := &run{Campaign: c, state: c.replay(), start: c.Now()}
 	r.base = r.state.Elapsed
@@ -103,18 +110,18 @@ func (c *Campaign) Run(ctx context.Context) (Outcome, error) {
 	}
 }
 
-// run is a campaign under way.
+// run is a running campaign.
 type run struct {
 	*Campaign
 	state *state
 	start time.Time
-	base  time.Duration // that earlier runs used
+	base  time.Duration // time of earlier runs
 }
 
-// elapsed is the campaign time until now.
+// elapsed returns the campaign time so far.
 func (r *run) elapsed() time.Duration { return r.base + r.Now().Sub(r.start) }
 
-// carryOut measures an action's trials, and has everybody know what came out.
+// carryOut measures an action's trials, and reports the outcome to all parties.
 func (r *run) carryOut(ctx context.Context, action search.Action) error {
 	if action.Block == nil {
 		return r.alone(ctx, action.Trial)
@@ -142,8 +149,9 @@ func (r *run) carryOut(ctx context.Context, action search.Action) error {
 	return nil
 }
 
-// shares are the instants at which the trials of a block would have ended one after the other, so that the time between two of them is what one took. The
-// last ended when the block did.
+// shares computes the instants at which the trials of a block would have ended if they had run one
+// after the other. So the difference between two instants is the time of one trial. The last one
+// ends with the block.
 func shares(begin, end time.Duration, measured []measure.Measurement) []time.Duration {
 	ends := make([]time.Duration, len(measured))
 	for i, m := range measured {
@@ -154,7 +162,7 @@ func shares(begin, end time.Duration, measured []measure.Measurement) []time.Dur
 	return ends
 }
 
-// alone measures a trial by itself.
+// alone measures a single trial.
 func (r *run) alone(ctx context.Context, trial search.Trial) error {
 	m, err := r.Trialer.Measure(ctx, trial)
 	if err != nil {
@@ -163,7 +171,7 @@ func (r *run) alone(ctx context.Context, trial search.Trial) error {
 	return r.record(search.Event{Trial: trial, Measurement: m, Elapsed: r.elapsed()})
 }
 
-// record writes an event down before the strategy learns of it.
+// record writes an event to the journal before the strategy learns of it.
 func (r *run) record(event search.Event) error {
 	if err := r.Recorder.Append(journal.KindTrial, event); err != nil {
 		return err
@@ -174,7 +182,7 @@ func (r *run) record(event search.Event) error {
 	return nil
 }
 
-// replay tells the strategy what earlier runs measured.
+// replay tells the strategy the events of earlier runs.
 func (c *Campaign) replay() *state {
 	s := &state{}
 	for _, e := range c.Past {
@@ -188,9 +196,9 @@ func (c *Campaign) interrupted(s *state) (Outcome, error) {
 	return c.finish(s, journal.End{Reason: "interrupted by the user", Interrupted: true})
 }
 
-// finish records the end of this run: why, and where the wall time went. What is not launch, reconfiguration, warm-up or
-// window is the campaign's own work: decisions and the journal. The time ends with the last trial, so that a run that has
-// nothing more to measure changes no figure.
+// finish records the end of this run: the reason, and how the wall time was spent. The time outside
+// of launches, reconfigurations, warm-ups and windows is the campaign's own work: decisions and the
+// journal. The time ends with the last trial, so that a run without new trials changes no figure.
 func (c *Campaign) finish(s *state, end journal.End) (Outcome, error) {
 	end.Elapsed = s.Elapsed
 	end.Windows, end.Launches, end.Reconfigurations, end.WarmUps = s.times.Windows, s.times.Launch, s.times.Reconfigure, s.times.WarmUp
@@ -199,7 +207,7 @@ func (c *Campaign) finish(s *state, end journal.End) (Outcome, error) {
 	return Outcome{end, c.status(s), len(c.Past)}, c.Recorder.Append(journal.KindEnd, end)
 }
 
-// status summarises the state for observers.
+// status summarizes the state for observers.
 func (c *Campaign) status(s *state) Status {
 	status := s.Status
 	status.Remaining = c.Strategy.Remaining()
@@ -207,7 +215,7 @@ func (c *Campaign) status(s *state) Status {
 	return status
 }
 
-// state accumulates what the campaign has seen.
+// state sums up the campaign's events so far.
 type state struct {
 	Status
 	times measure.Times

@@ -19,7 +19,8 @@ import (
 	"tuner/search/verdict"
 )
 
-// script is a strategy that asks for the given concurrencies of the default configuration, one after the other.
+// script is a strategy that requests the given concurrencies of the default configuration, one
+// after the other.
 type script struct {
 	levels []int
 	told   []search.Event
@@ -46,23 +47,23 @@ func (s *script) SoFar() verdict.Verdict {
 	return verdict.Verdict{State: verdict.Unmeasured}
 }
 
-// Statement is what was told.
+// Statement returns the concurrencies so far.
 func (s *script) Statement() []string {
 	return []string{fmt.Sprintf("%d trials were told", len(s.told))}
 }
 
-// Remaining is 1.5 s for each trial to come.
+// Remaining returns 1.5 s for each remaining trial.
 func (s *script) Remaining() time.Duration {
 	return time.Duration(len(s.levels)-len(s.told)) * 1500 * time.Millisecond
 }
 
-// clock is a fake clock that only trials move on.
+// clock is a fake clock that only trials advance.
 type clock struct{ now time.Time }
 
 func (c *clock) Now() time.Time { return c.now }
 
-// fakeTrialer answers each trial with throughput 100 × concurrency in one second of window and half a second around it,
-// unless before says otherwise.
+// fakeTrialer answers each trial with throughput 100 × concurrency. A trial has one second of
+// window and half a second of other work. before may change that.
 type fakeTrialer struct {
 	clock  *clock
 	before func(trial search.Trial) (*measure.Measurement, error)
@@ -85,7 +86,7 @@ func (f fakeTrialer) Measure(_ context.Context, trial search.Trial) (measure.Mea
 	}, nil
 }
 
-// MeasureBlock takes 300 ms more than its trials.
+// MeasureBlock takes 300 ms longer than its trials.
 func (f fakeTrialer) MeasureBlock(ctx context.Context, block []search.Trial) ([]measure.Measurement, error) {
 	f.clock.now = f.clock.now.Add(300 * time.Millisecond)
 	var measured []measure.Measurement
@@ -113,10 +114,10 @@ func (m *memory) Append(kind string, value any) error {
 	return nil
 }
 
-// silent is an observer that remembers the last standing.
+// silent is an observer that keeps the last status.
 type silent struct {
 	last    profile.Status
-	refused string // the reason
+	refused string // reason of a refused block
 }
 
 func (*silent) Begun(search.Action)                            {}
@@ -140,7 +141,8 @@ func TestRunRecordsBeforeItTells(t *testing.T) {
 	if len(recorder.events) != 3 || len(strategy.told) != 3 || recorder.kinds[3] != journal.KindEnd {
 		t.Fatalf("recorded %v, told %d events", recorder.kinds, len(strategy.told))
 	}
-	// Three trials of 1.5 s: 1 s of window, 0.2 s launch, 0.2 s warm-up and 0.1 s of other work each.
+	// Three trials of 1.5 s: 1 s of window, 0.2 s launch, 0.2 s warm-up and 0.1 s of other work
+	// each.
 	want := journal.End{Reason: "script is over", Elapsed: 4500 * time.Millisecond, Windows: 3 * time.Second,
 		Launches: 600 * time.Millisecond, WarmUps: 600 * time.Millisecond, Decisions: 300 * time.Millisecond, Statement: []string{"3 trials were told"}}
 	if diff := cmp.Diff(want, outcome.End); diff != "" {
@@ -221,7 +223,7 @@ func TestFaultOfTheCampaignEndsIt(t *testing.T) {
 	}
 }
 
-// blocks is a script that asks for all its trials in one block.
+// blocks is a script that requests all its trials in one block.
 type blocks struct{ script }
 
 func (b *blocks) Ask() search.Action {
@@ -236,7 +238,8 @@ func (b *blocks) Ask() search.Action {
 	return search.Settings{}.Block(seats, 4).Numbered(1)
 }
 
-// A block is told as one event for each of its trials. The times between them are what each took, and what the block took beside is the last one's.
+// A block gives one event for each of its trials. The differences of their times are the times of
+// the trials. The block's additional time counts for the last one.
 func TestBlockIsToldTrialByTrial(t *testing.T) {
 	t.Parallel()
 	campaign, _, recorder, observer, _ := newCampaign()
@@ -253,7 +256,7 @@ func TestBlockIsToldTrialByTrial(t *testing.T) {
 		}
 		got = append(got, e.Elapsed)
 	}
-	// Each has 1.4 s of launch, warm-up and window; the block 4.8 s.
+	// Each has 1.4 s of launch, warm-up and window. The block has 4.8 s.
 	if diff := cmp.Diff([]time.Duration{1400 * time.Millisecond, 2800 * time.Millisecond, 4800 * time.Millisecond}, got); diff != "" {
 		t.Errorf("elapsed (-want +got):\n%s", diff)
 	}
@@ -266,7 +269,7 @@ func TestBlockIsToldTrialByTrial(t *testing.T) {
 	}
 }
 
-// What a block's trials have no room for they get one after the other.
+// If a block's trials do not fit side by side, they are measured one after the other.
 func TestRefusedBlockIsMeasuredAlone(t *testing.T) {
 	t.Parallel()
 	campaign, _, recorder, observer, c := newCampaign()

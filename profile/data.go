@@ -9,8 +9,8 @@ import (
 	"tuner/spec"
 )
 
-// Data returns the inputs that variants are compared on, and those that their ranges are calibrated on: the profile's files,
-// else valid random ones. Errors are InputErrors.
+// Data returns the inputs for the comparison of variants, and those for the calibration of their
+// ranges. They come from the profile's files, or are valid random ones. Errors are InputErrors.
 func Data(p spec.Profile, s Subject) (data, calibration dataset.Dataset, err error) {
 	read := func(field, path string, seed uint64) (dataset.Dataset, error) {
 		if path == "" {
@@ -31,7 +31,7 @@ func Data(p spec.Profile, s Subject) (data, calibration dataset.Dataset, err err
 	switch {
 	case p.Accuracy.Calibration != "":
 		calibration, err = read("calibration", p.Accuracy.Calibration, 0)
-	case p.Accuracy.Data == "": // other rows than those that the ranges will be judged on
+	case p.Accuracy.Data == "": // other rows than those of the comparison
 		calibration, err = read("calibration", "", p.Search.Seed+1)
 	default:
 		calibration = data

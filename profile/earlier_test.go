@@ -21,7 +21,7 @@ import (
 
 const earlierText = "output: out\nspace: {precision: [fp32, int8], instance_count: [1, 2]}"
 
-// earlierSetup is a campaign of the MLP sample, with an int8 variant.
+// earlierSetup makes a campaign of the MLP sample with an int8 variant.
 func earlierSetup(t *testing.T) profile.Setup {
 	t.Helper()
 	p, subject, _ := variantCase(t, earlierText)
@@ -30,7 +30,7 @@ func earlierSetup(t *testing.T) profile.Setup {
 		Runtime: journal.RuntimeInfo{Flavour: "cpu", Version: "1.31.1", Library: "lib.so"}}
 }
 
-// measured is an event of a candidate with these settings, and a number by which it is known again.
+// measured makes an event of a candidate with these settings. The number identifies it.
 func measured(number int, settings ...search.Setting) search.Event {
 	return search.Event{
 		Trial:       search.Trial{Candidate: search.NewCandidate(settings...), Load: measure.Load{Concurrency: number, BatchSize: 1}, Phase: search.PhaseSearch},
@@ -38,7 +38,7 @@ func measured(number int, settings ...search.Setting) search.Event {
 	}
 }
 
-// record runs a campaign of a setup with these events, and returns its output folder.
+// record runs a setup's campaign with these events, and returns its output folder.
 func record(t *testing.T, s profile.Setup, begun int64, events ...search.Event) string {
 	t.Helper()
 	s.Profile.Output = filepath.Join(t.TempDir(), "first")
@@ -87,7 +87,7 @@ func TestReuseReadsTheNewestFirst(t *testing.T) {
 	}
 }
 
-// A torn last line is left out, as it is when a campaign is resumed.
+// An incomplete last line is ignored, as in a resumed campaign.
 func TestReuseOfAKilledCampaign(t *testing.T) {
 	t.Parallel()
 	s := earlierSetup(t)
@@ -110,7 +110,7 @@ func TestReuseOfAKilledCampaign(t *testing.T) {
 	}
 }
 
-// What is another machine, ONNX Runtime or protocol makes a campaign a prior.
+// With another machine, ONNX Runtime or protocol, an earlier campaign only helps forecasts.
 func TestReuseElsewhere(t *testing.T) {
 	t.Parallel()
 	check := func(name string, want bool, change func(*profile.Setup)) {
@@ -140,7 +140,8 @@ func TestReuseElsewhere(t *testing.T) {
 	})
 }
 
-// On another server than the bundled engine its own ONNX Runtime serves, and a dry run does not know its version.
+// A server other than the bundled engine uses its own ONNX Runtime, and a dry run does not know its
+// version.
 func TestReuseOnAnotherServer(t *testing.T) {
 	t.Parallel()
 	triton := func(version string) *journal.ServerInfo {
@@ -166,7 +167,7 @@ func TestReuseOnAnotherServer(t *testing.T) {
 	check("the bundled engine then", false, func(then, _ *profile.Setup) { then.Server = nil })
 }
 
-// Figures of a precision that is another file by now are not of it.
+// Figures of a precision do not count if its file has changed.
 func TestReuseLeavesOutOtherFiles(t *testing.T) {
 	t.Parallel()
 	s := earlierSetup(t)
@@ -201,7 +202,8 @@ func TestReuseOfSomethingElse(t *testing.T) {
 	check("nowhere\": name the output folder of one", func(s *profile.Setup) { s.Profile.Search.Earlier = []string{"nowhere"} })
 }
 
-// The journal holds what is reused, so that the campaign goes on without the folders; and it must be asked for the same again.
+// The journal contains the reused campaigns, so that the campaign can be resumed without their
+// folders. The same ones must be requested again.
 func TestJournalHoldsWhatIsReused(t *testing.T) {
 	t.Parallel()
 	s := earlierSetup(t)

@@ -16,23 +16,25 @@ import (
 	"tuner/spec"
 )
 
-// variantsFolder is the folder of the variants within a campaign's output folder.
+// variantsFolder is the folder of the variants in a campaign's output folder.
 const variantsFolder = "variants"
 
-// Engines measures trials on engine processes: it makes the variant of a trial's candidate and hands the runner the job. Final trials
-// may have a runner of their own; an engine of the other one never runs beside that which is measured.
+// Engines measures trials on engine processes. It makes the variant of a trial's candidate and
+// passes the job to the runner. Final trials may have a runner of their own. Only the runner of the
+// current trial has a running engine.
 type Engines struct {
 	setup    Setup
 	runner   *runner.Runner
-	finals   *runner.Runner // nil: runner
+	finals   *runner.Runner // nil: the same as runner
 	requests runner.Requests
-	batches  map[int]runner.Batches       // of service trials, by size
-	largest  map[int]runner.Batches       // of footprints, by size
+	batches  map[int]runner.Batches       // requests of service trials, by batch size
+	largest  map[int]runner.Batches       // requests of footprints, by batch size
 	variants map[string]modelrepo.Variant // by precision
-	memory   map[string]int64             // the most that an engine took, in bytes, by pool
+	memory   map[string]int64             // largest memory of an engine in bytes, by pool
 }
 
-// NewEngines prepares the measuring of a campaign's trials on r, and of its final trials on finals, nil for the same.
+// NewEngines prepares the measurement of a campaign's trials on r, and of its final trials on
+// finals (nil: also on r).
 func NewEngines(setup Setup, r, finals *runner.Runner, requests runner.Requests) *Engines {
 	return &Engines{setup: setup, runner: r, finals: finals, requests: requests, batches: map[int]runner.Batches{},
 		largest: map[int]runner.Batches{}, variants: map[string]modelrepo.Variant{}, memory: map[string]int64{}}
@@ -68,8 +70,9 @@ func (e *Engines) MeasureBlock(ctx context.Context, block []search.Trial) ([]mea
 	return measured, err
 }
 
-// checkFile makes sure that a candidate's model file is the one that the campaign began with. It is asked before and after each
-// measurement: one of a file that changed meanwhile, perhaps to one that does not load, says nothing of the candidate.
+// checkFile checks that a candidate's model file is the one with which the campaign began. It runs
+// before and after each measurement. If the file changed in between, maybe into one that does not
+// load, the measurement does not apply to the candidate.
 func (e *Engines) checkFile(c search.Candidate) error {
 	f, err := e.file(c)
 	if err != nil {
@@ -78,13 +81,13 @@ func (e *Engines) checkFile(c search.Candidate) error {
 	return f.CheckUnchanged()
 }
 
-// note remembers what an engine took, for those that are to run beside each other.
+// note records an engine's memory, for later blocks of engines.
 func (e *Engines) note(trial search.Trial, m measure.Measurement) {
 	pool := trial.Candidate.PoolKey()
 	e.memory[pool] = max(e.memory[pool], m.Memory)
 }
 
-// job is what the runner needs to measure a trial.
+// job returns the runner's job for a trial.
 func (e *Engines) job(trial search.Trial) (runner.Job, error) {
 	config, err := spec.Apply(e.setup.Subject.Config, trial.Candidate)
 	if err != nil {
@@ -120,7 +123,8 @@ func (e *Engines) job(trial search.Trial) (runner.Job, error) {
 	}, nil
 }
 
-// enough is how a trial's windows are cut; nil where they are not.
+// enough returns the function that decides whether a trial's windows are cut; nil if they are never
+// cut.
 func enough(trial search.Trial) func(measure.Window) bool {
 	if len(trial.Worth) == 0 {
 		return nil
@@ -128,7 +132,7 @@ func enough(trial search.Trial) func(measure.Window) bool {
 	return trial.IsFutile
 }
 
-// turnTo returns the runner of a trial, and stops what the other one has running.
+// turnTo returns the runner of a trial, and stops the engine of the other runner.
 func (e *Engines) turnTo(ctx context.Context, trial search.Trial) *runner.Runner {
 	if e.finals == nil {
 		return e.runner
@@ -141,7 +145,7 @@ func (e *Engines) turnTo(ctx context.Context, trial search.Trial) *runner.Runner
 	return now
 }
 
-// curve returns the requests of a service trial's windows; none for any other trial.
+// curve returns the requests of a service trial's windows; none for other trials.
 func (e *Engines) curve(sizes []int) ([]runner.Batches, error) {
 	var curve []runner.Batches
 	for _, size := range sizes {
@@ -158,7 +162,8 @@ func (e *Engines) curve(sizes []int) ([]runner.Batches, error) {
 	return curve, nil
 }
 
-// largestOf returns the request of a configuration's footprint: of its largest batch, or of one inference where it does not batch.
+// largestOf returns the request for a configuration's footprint: its largest batch, or one
+// inference if it does not batch.
 func (e *Engines) largestOf(maxBatch int) (runner.Batches, error) {
 	size := max(maxBatch, 1)
 	b, ok := e.largest[size]
@@ -187,8 +192,8 @@ func (e *Engines) file(c search.Candidate) (File, error) {
 	return f, nil
 }
 
-// variant returns the folder that serves the candidate's model file; the configuration in it is the default's, since each
-// trial's travels over the wire.
+// variant returns the folder that serves the candidate's model file. The configuration in it is the
+// default's, since each trial's configuration is sent to the server.
 func (e *Engines) variant(c search.Candidate) (modelrepo.Variant, error) {
 	f, err := e.file(c)
 	if err != nil {
@@ -205,7 +210,8 @@ func (e *Engines) variant(c search.Candidate) (modelrepo.Variant, error) {
 	return v, nil
 }
 
-// build makes the variant of one of the subject's files with the default configuration below a folder.
+// build makes the variant of one of the subject's files, with the default configuration, below a
+// folder.
 func (s Subject) build(folder string, f File) (modelrepo.Variant, error) {
 	root, err := filepath.Abs(folder)
 	if err != nil {
@@ -218,7 +224,8 @@ func (s Subject) build(folder string, f File) (modelrepo.Variant, error) {
 	return v, err
 }
 
-// memoryLimit is the memory constraint's upper bound in bytes, with room to see by how much it is missed; 0 without one.
+// memoryLimit returns the memory constraint's upper bound in bytes, with a margin that shows by how
+// much it is missed; 0 without a constraint.
 func memoryLimit(goal search.Goal) int64 {
 	for _, c := range goal.Constraints {
 		if c.Metric == measure.Memory && c.Max != nil {

@@ -9,8 +9,8 @@ import (
 	"tuner/spec"
 )
 
-// FactsOf collects what the folding rules of the space need to know of model and machine, but for the execution providers and
-// the variants.
+// FactsOf returns the facts about model and machine for the space's folding rules, without
+// execution providers and variants.
 func FactsOf(s Subject, host hostinfo.Host) search.Facts {
 	gpus := groupGPUs(s.Config, len(host.GPUs))
 	return search.Facts{
@@ -23,7 +23,8 @@ func FactsOf(s Subject, host hostinfo.Host) search.Facts {
 	}
 }
 
-// groupGPUs is how many GPUs an instance group on GPUs is on: those that the configuration lists, else all of the machine's.
+// groupGPUs returns the number of GPUs of an instance group on GPUs: those in the configuration, or
+// all of the machine.
 func groupGPUs(config *modelconfig.Config, machine int) int {
 	if groups := config.GetInstanceGroup(); len(groups) == 1 && len(groups[0].GetGpus()) > 0 {
 		return len(groups[0].GetGpus())

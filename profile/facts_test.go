@@ -11,8 +11,8 @@ import (
 	"tuner/search"
 )
 
-// A configuration with max_batch_size 0 has the batch dimension among its dims: to search batch sizes would make only
-// configurations that do not load.
+// A configuration with max_batch_size 0 has the batch dimension in its dims. Searching batch sizes
+// would give only configurations that do not load.
 func TestConfigurationDecidesOnBatching(t *testing.T) {
 	t.Parallel()
 	for size, want := range map[int32]bool{0: false, 4: true} {
@@ -23,7 +23,7 @@ func TestConfigurationDecidesOnBatching(t *testing.T) {
 	}
 }
 
-// An instance group on GPUs has its count on each of those that it lists, else on all of the machine's.
+// An instance group on GPUs has its count on each listed GPU, or on all of the machine.
 func TestInstancesOfGPUs(t *testing.T) {
 	t.Parallel()
 	host := hostinfo.Host{GPUs: make([]hostinfo.GPU, 4)}

@@ -12,7 +12,7 @@ import (
 	"tuner/search"
 )
 
-// runOn carries a campaign of three trials on, as far as the disk lets it.
+// runOn continues a campaign of three trials until the disk fails.
 func runOn(t *testing.T, disk *faulty.Disk, dir string) (err error) {
 	t.Helper()
 	j, err := journal.On(disk).Create(dir, journal.Header{Spec: journal.NewSpecFile("p.yaml", nil)})
@@ -36,7 +36,7 @@ func runOn(t *testing.T, disk *faulty.Disk, dir string) (err error) {
 	return err
 }
 
-// trialsIn are the events in a journal.
+// trialsIn returns the events in a journal.
 func trialsIn(t *testing.T, records []journal.Record) []search.Event {
 	t.Helper()
 	var events []search.Event
@@ -53,8 +53,8 @@ func trialsIn(t *testing.T, records []journal.Record) []search.Event {
 	return events
 }
 
-// Whatever the disk does at whatever operation, the next run of a campaign goes on, and in the end each trial is there once, and in order: no more was
-// lost than the trial under way.
+// After any fault at any operation, the next run continues the campaign. In the end it has each
+// trial once and in order. At most the current trial was lost.
 func TestCampaignAtEveryFault(t *testing.T) {
 	t.Parallel()
 	for _, fault := range faulty.All() {

@@ -9,13 +9,13 @@ import (
 	"tuner/model/onnx"
 )
 
-// stamp is by what a file is known again without reading it.
+// stamp identifies a file without reading it.
 type stamp struct {
 	path string
 	info os.FileInfo
 }
 
-// newStamps takes the stamps of a model file and of its external data.
+// newStamps makes the stamps of a model file and its external data.
 func newStamps(path string, data []string) ([]stamp, error) {
 	var stamps []stamp
 	for _, p := range append([]string{path}, data...) {
@@ -28,14 +28,14 @@ func newStamps(path string, data []string) ([]stamp, error) {
 	return stamps, nil
 }
 
-// isSame reports whether the file is the one that it was: its inode, size and time of change.
+// isSame reports whether the file is unchanged, by its inode, size and modification time.
 func (s stamp) isSame() bool {
 	now, err := os.Stat(s.path)
 	return err == nil && os.SameFile(now, s.info) && now.Size() == s.info.Size() && now.ModTime().Equal(s.info.ModTime())
 }
 
-// CheckUnchanged finds out whether a model is still the one that was opened; an InputError says that it is not. It reads the files
-// only when one of them was touched.
+// CheckUnchanged checks whether a model still has the content that was opened, and returns an
+// InputError if not. It reads the files only if a stamp changed.
 func (f File) CheckUnchanged() error {
 	var touched []string
 	for _, s := range f.stamps {
@@ -50,7 +50,7 @@ func (f File) CheckUnchanged() error {
 	if err == nil {
 		var digest string
 		if digest, err = model.Digest(); err == nil && digest == f.Source.Digest {
-			return nil // only touched, or copied to its place again
+			return nil // only touched, or replaced by a copy
 		}
 	}
 	return &InputError{fmt.Errorf("the model file %q was changed or replaced while its model is measured, so the measurements end; "+

@@ -18,7 +18,7 @@ import (
 	"tuner/spec"
 )
 
-// openedModel is a subject of a model with external data, and the model's path.
+// openedModel opens a model with external data. It also returns the model's path.
 func openedModel(t *testing.T) (spec.Profile, profile.Subject, string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -37,7 +37,7 @@ func openedModel(t *testing.T) (spec.Profile, profile.Subject, string) {
 	return p, s, path
 }
 
-// change adds to a file in its place.
+// change appends to a file in place.
 func change(t *testing.T, path string) {
 	t.Helper()
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
@@ -88,7 +88,7 @@ func TestCheckUnchanged(t *testing.T) {
 	checkChanged(t, "a weight", path+".data", s.Files[0].CheckUnchanged())
 }
 
-// changing is a server whose model is changed while it starts.
+// changing is a server whose model changes while it starts.
 type changing struct{ change func() }
 
 func (c changing) Launch(ctx context.Context, repository, library string) (runner.Engine, error) {
@@ -96,7 +96,8 @@ func (c changing) Launch(ctx context.Context, repository, library string) (runne
 	return nil, &runner.StartError{Reason: "it does not load"}
 }
 
-// A model that changes during a campaign ends it, before a trial and after one: no candidate is told to have failed for it.
+// A model that changes during a campaign ends it, before or after a trial. No candidate counts as
+// failed because of it.
 func TestChangedModelEndsTheCampaign(t *testing.T) {
 	t.Parallel()
 	trial := search.Trial{Load: measure.Load{Concurrency: 1, BatchSize: 1}, Windows: 1, Window: time.Second}

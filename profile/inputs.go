@@ -9,16 +9,19 @@ import (
 	"tuner/spec"
 )
 
-// requestVariety is how many different requests a campaign sends in turn: enough that no cache of values helps.
+// requestVariety is the number of different requests that a campaign sends in turn. They are enough
+// to make caches of values useless.
 const requestVariety = 32
 
-// Requests makes valid random requests for a subject, of the profile's client batch. Shapes come from the profile, else from
-// the configuration where it fixes them. An input whose shape is not settled is an InputError.
+// Requests makes valid random requests for a subject, with the profile's client batch. Shapes come
+// from the profile, or from the configuration if it fixes them. An input with an open shape is an
+// InputError.
 func Requests(p spec.Profile, s Subject) (runner.Requests, error) {
 	return makeRequests(p, s, requestVariety, p.Load.BatchSize)
 }
 
-// batches makes the requests of a client batch for service trials: about as many rows in all as requestVariety.
+// batches makes the requests of a batch size for service trials, with about requestVariety rows in
+// total.
 func batches(p spec.Profile, s Subject, size int) (runner.Batches, error) {
 	requests, err := makeRequests(p, s, max(1, requestVariety/size), size)
 	return runner.Batches{Size: size, Requests: requests}, err
@@ -40,7 +43,7 @@ func makeRequests(p spec.Profile, s Subject, n, batch int) (runner.Requests, err
 	return requests, nil
 }
 
-// inputOptions settles the shapes of a subject's inputs.
+// inputOptions determines the shapes of a subject's inputs.
 func inputOptions(p spec.Profile, s Subject) inputs.Options {
 	return inputs.Options{Shape: campaign.RequestShapes(p, s.Config)}
 }

@@ -13,7 +13,8 @@ import (
 	"tuner/spec"
 )
 
-// What a profile says to reach a server stays out of the journal, and the campaign goes on, also one whose journal has it in full.
+// Secrets of a profile for reaching a server are not in the journal, and the campaign can be
+// resumed. An older journal that contains them can be resumed too.
 func TestSecretsStayOutOfTheJournal(t *testing.T) {
 	t.Parallel()
 	_, subject, _ := variantCase(t, "output: out")

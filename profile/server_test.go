@@ -10,7 +10,7 @@ import (
 	"tuner/search"
 )
 
-// A journal goes on on the same servers only.
+// A journal can be resumed only with the same servers.
 func TestResumeComparesServers(t *testing.T) {
 	t.Parallel()
 	p, subject, _ := variantCase(t, "output: out")

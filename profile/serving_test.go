@@ -15,8 +15,8 @@ import (
 	"tuner/spec"
 )
 
-// The configuration that is written has exactly what the space reads of a candidate, for random
-// default configurations and candidates.
+// For random default configurations and candidates, the written configuration has exactly what the
+// space reads from the candidate.
 func TestConfigurationIsWhatTheSpaceReads(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))
@@ -61,7 +61,7 @@ func checkServing(t *testing.T, c search.Candidate, want search.Serving, config 
 	}
 }
 
-// randomConfig is a complete configuration, with or without batches and a dynamic batcher.
+// randomConfig makes a complete configuration, with or without batches and a dynamic batcher.
 func randomConfig(random *rand.Rand) *modelconfig.Config {
 	group := &configpb.ModelInstanceGroup{Name: "m_0", Kind: configpb.ModelInstanceGroup_KIND_CPU, Count: int32(1 + random.IntN(4))}
 	if random.IntN(3) == 0 {

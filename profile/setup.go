@@ -17,23 +17,26 @@ import (
 	"tuner/spec"
 )
 
-// Setup is what a campaign depends on, beside the time of day: all of it goes into the journal's header.
+// Setup has everything on which a campaign depends, except the time. The journal's header contains
+// all of it.
 type Setup struct {
-	Profile     spec.Profile
-	Subject     Subject
-	Facts       search.Facts
-	Tool        string                // version of the program
-	Runtime     journal.RuntimeInfo   // of the default, on the bundled engine; of another server's campaign that which compares variants
-	Runtimes    []journal.RuntimeInfo // of the knob runtime that are measured; nil without it
-	Server      *journal.ServerInfo   // that is measured; nil for the bundled engine
-	Finals      *journal.ServerInfo   // that the finals are measured on; nil for the same
-	Variants    []journal.Variant     // what was compared with the original
-	Data        string                // digest of the inputs that they were compared on; "" without
+	Profile spec.Profile
+	Subject Subject
+	Facts   search.Facts
+	Tool    string // program version
+	// Runtime: build of the default on the bundled engine; for other servers, the build that
+	// compares variants
+	Runtime     journal.RuntimeInfo
+	Runtimes    []journal.RuntimeInfo // measured values of the knob runtime; nil without it
+	Server      *journal.ServerInfo   // the measured server; nil for the bundled engine
+	Finals      *journal.ServerInfo   // the server of the finals; nil for the same
+	Variants    []journal.Variant     // variants that were compared with the original
+	Data        string                // digest of the inputs of the comparison; "" without one
 	Machine     json.RawMessage       // facts for reports
-	Fingerprint string                // figures of a machine with another one do not compare
+	Fingerprint string                // figures of machines with different fingerprints are not compared
 }
 
-// With returns the setup of a campaign that measures variants too.
+// With returns the setup of a campaign that also measures variants.
 func (s Setup) With(v Variants) Setup {
 	s.Subject, s.Facts.Rejected, s.Variants, s.Data = s.Subject.With(v.Files), v.Rejected, v.Records, v.Data
 	return s
@@ -50,7 +53,7 @@ func (s Setup) Library(c search.Candidate) string {
 	return s.Runtime.Library
 }
 
-// asked is the campaign in the terms of a journal.
+// asked returns the campaign in the terms of a journal.
 func (s Setup) asked(now time.Time) (campaign.Asked, error) {
 	header, err := s.header(now)
 	return campaign.Asked{Header: header, Profile: s.Profile, Config: s.Subject.Config}, err
@@ -79,9 +82,10 @@ func (s Setup) header(now time.Time) (journal.Header, error) {
 	return h, err
 }
 
-// OpenLog starts the journal in the campaign's output folder, or goes on with the one that is there. A journal of another
-// campaign (other profile, model, machine or runtime) is an InputError and left untouched. So is a space with a candidate
-// that the default configuration cannot be changed into: neither campaign nor analysis could go on with it.
+// OpenLog starts the journal in the campaign's output folder, or continues the existing one. A
+// journal of another campaign (other profile, model, machine or runtime) is an InputError and is
+// not changed. A candidate into which the default configuration cannot be changed is an InputError
+// too, since campaign and analysis could not continue with it.
 func OpenLog(s Setup, now time.Time) (campaign.Log, error) {
 	if err := CheckSpace(s.Profile, s.Subject, s.Facts); err != nil {
 		return campaign.Log{}, err
@@ -107,8 +111,8 @@ func OpenLog(s Setup, now time.Time) (campaign.Log, error) {
 	return log, nil
 }
 
-// CheckLog reports a journal of another campaign in the output folder, an InputError, as far as that shows while s has no
-// variants yet. It changes nothing in the folder.
+// CheckLog reports the journal of another campaign in the output folder as an InputError, before s
+// has variants. It changes nothing in the folder.
 func CheckLog(s Setup) error {
 	asked, err := s.asked(time.Time{})
 	if err != nil {
@@ -120,10 +124,10 @@ func CheckLog(s Setup) error {
 	return nil
 }
 
-// Reuse returns the earlier campaigns that a campaign learns from, the newest first. Once the campaign has begun, its journal
-// names them, so that it goes on as it began; before that, the profile names their folders. It is nil for a strategy that
-// does not learn from them. A folder without a campaign of the same model, requests and default configuration is an
-// InputError.
+// Reuse returns the earlier campaigns from which a campaign learns, the newest first. Before a
+// campaign begins, the profile names their folders. After that, its journal has them, so that the
+// campaign continues as it began. Reuse returns nil for a strategy that does not learn. A folder
+// without a campaign of the same model, requests and default configuration is an InputError.
 func Reuse(s Setup) ([]search.Earlier, error) {
 	if list, isBegun, err := campaign.RecordedEarlier(s.Profile.Output); isBegun {
 		return list, err
@@ -145,8 +149,8 @@ func Reuse(s Setup) ([]search.Earlier, error) {
 	return list, nil
 }
 
-// CheckFree finds out whether another campaign is writing to the output folder, an InputError. It is for whatever would disturb that one before the
-// journal is opened.
+// CheckFree returns an InputError if another campaign is writing to the output folder. Call it
+// before actions that would disturb that campaign and that precede the opening of the journal.
 func CheckFree(p spec.Profile) error {
 	if err := journal.CheckFree(p.Output); err != nil {
 		return outputError(p, err)
@@ -154,7 +158,8 @@ func CheckFree(p spec.Profile) error {
 	return nil
 }
 
-// CheckOutput finds out whether the output folder can be made and written, an InputError if not.
+// CheckOutput checks whether the output folder can be made and written. It returns an InputError if
+// not.
 func CheckOutput(p spec.Profile) error {
 	if err := durable.CheckFolder(p.Output); err != nil {
 		return outputError(p, err)
@@ -162,12 +167,14 @@ func CheckOutput(p spec.Profile) error {
 	return nil
 }
 
-// mostChecked is how many configurations CheckSpace makes of a large space: a second's work.
+// mostChecked is the number of configurations of a large space that CheckSpace makes. They take
+// about a second.
 const mostChecked = 20_000
 
-// CheckSpace makes the configuration of every candidate, and returns the first one's error as an InputError: one that the
-// engine would refuse is one, too. Of a large space it makes those that differ least from the default configuration, which has
-// every value of every knob in it.
+// CheckSpace makes the configuration of every candidate. It returns the first error as an
+// InputError, also for a configuration that the engine would refuse. In a large space it checks
+// only the candidates that differ least from the default configuration. They contain every value of
+// every knob.
 func CheckSpace(p spec.Profile, s Subject, facts search.Facts) error {
 	for c := range checked(p.Space(facts).Candidates()) {
 		config, err := spec.Apply(s.Config, c)
@@ -181,8 +188,8 @@ func CheckSpace(p spec.Profile, s Subject, facts search.Facts) error {
 	return nil
 }
 
-// checked goes through the candidates whose configurations are checked: all, or the first pool's and one of each other pool that differs
-// from the default's in two knobs at most.
+// checked yields the candidates to check: all, or in a large space those of the first pool and one
+// of each other pool that differs from the default's in at most two knobs.
 func checked(candidates *search.Candidates) iter.Seq[search.Candidate] {
 	return func(yield func(search.Candidate) bool) {
 		next, left := candidates.Walk(), mostChecked
@@ -208,7 +215,7 @@ func checked(candidates *search.Candidates) iter.Seq[search.Candidate] {
 	}
 }
 
-// outputError says that the output folder cannot be used, and how the user can mend that.
+// outputError explains that the output folder cannot be used, with a remedy.
 func outputError(p spec.Profile, err error) error {
 	if errors.As(err, new(*campaign.OtherError)) {
 		return &InputError{fmt.Errorf("%s: output: %w\nchoose another `output:`, or remove its journal.jsonl to start over", p.Path, err)}

@@ -15,7 +15,8 @@ import (
 	"tuner/spec"
 )
 
-// A model with two instance groups has no single count to search. That must be said before anything is measured.
+// A model with two instance groups has no single count to search. This must be reported before
+// anything is measured.
 func TestSpaceThatCannotBeConfiguredBeginsNoJournal(t *testing.T) {
 	t.Parallel()
 	text := `name: "m" backend: "onnxruntime" max_batch_size: 4
@@ -41,7 +42,8 @@ instance_group [ { name: "a" kind: KIND_CPU count: 1 }, { name: "b" kind: KIND_C
 	}
 }
 
-// A journal goes on only while the same variants are rejected and the same runtimes are compared.
+// A journal can be resumed only while the same variants are rejected and the same runtimes are
+// compared.
 func TestResumeComparesVariantsAndRuntimes(t *testing.T) {
 	t.Parallel()
 	p, subject, _ := variantCase(t, "output: out\nspace: {precision: [fp32, int8]}")
@@ -85,7 +87,7 @@ func TestResumeComparesVariantsAndRuntimes(t *testing.T) {
 	}
 }
 
-// The file that holds the inputs may be called by another path; its content is compared.
+// The file with the inputs may have another path. Its content is compared.
 func TestResumeComparesDataByContent(t *testing.T) {
 	t.Parallel()
 	p, subject, _ := variantCase(t, "output: out\nspace: {precision: [fp32, int8]}\naccuracy: {data: rows.npz, calibration: more.npz}")
@@ -111,7 +113,7 @@ func TestResumeComparesDataByContent(t *testing.T) {
 	}
 }
 
-// When a campaign ends may change while it is interrupted: its budget, and its until.
+// The end of a campaign may change while it is interrupted: its budget, and its until.
 func TestResumeWithAnotherEnd(t *testing.T) {
 	t.Parallel()
 	p, subject, _ := variantCase(t, "output: out\nsearch: {budget: 5m, until: 5%}")
@@ -137,8 +139,8 @@ func TestResumeWithAnotherEnd(t *testing.T) {
 	}
 }
 
-// Another campaign's journal is found before the variants are made, and the own one is taken for what it is although it has
-// variants already.
+// Another campaign's journal is detected before the variants are made. The own journal is accepted
+// although it already has variants.
 func TestCheckLogKnowsNoVariantsYet(t *testing.T) {
 	t.Parallel()
 	p, subject, maker := variantCase(t, "output: out\nspace: {precision: [fp32, int8], instance_count: [1, 2]}")
@@ -174,7 +176,7 @@ func TestCheckLogKnowsNoVariantsYet(t *testing.T) {
 	}
 }
 
-// What the engine would refuse at load is said before anything is measured.
+// A configuration that the engine would refuse at load is reported before anything is measured.
 func TestSpaceThatTheEngineRefuses(t *testing.T) {
 	t.Parallel()
 	check := func(knob, value string, refused bool) {
@@ -189,14 +191,14 @@ func TestSpaceThatTheEngineRefuses(t *testing.T) {
 	check("openvino.cache_dir", "blobs", false)
 }
 
-// plainSetup is a campaign of the MLP sample without variants.
+// plainSetup makes a campaign of the MLP sample without variants.
 func plainSetup(t *testing.T) profile.Setup {
 	t.Helper()
 	p, subject, _ := variantCase(t, "output: out\nspace: {instance_count: [1, 2]}")
 	return profile.Setup{Profile: p, Subject: subject, Facts: search.Facts{Batching: true}, Fingerprint: "this one"}
 }
 
-// goOn begins the journal of a campaign, or goes on with it, and closes it.
+// goOn begins or resumes the journal of a campaign, and closes it.
 func goOn(s profile.Setup) error {
 	log, err := profile.OpenLog(s, time.Unix(0, 0))
 	if err != nil {
@@ -205,7 +207,8 @@ func goOn(s profile.Setup) error {
 	return log.Close()
 }
 
-// A build of ONNX Runtime is the same by name or by path, and must be of the same version and, as far as it is known, content.
+// A build of ONNX Runtime may be given by name or by path. Its version must be the same, and so
+// must its content if known.
 func TestResumeComparesTheContentOfRuntimes(t *testing.T) {
 	t.Parallel()
 	build := func(flavour, version, library, sha256 string) journal.RuntimeInfo {
@@ -214,7 +217,7 @@ func TestResumeComparesTheContentOfRuntimes(t *testing.T) {
 	own := build("external", "1.31.1", "/opt/lib.so", "aaaa")
 	for name, c := range map[string]struct {
 		then, now journal.RuntimeInfo
-		want      string // "" goes on
+		want      string // "" if it can be resumed
 	}{
 		"the same":                    {own, own, ""},
 		"moved":                       {own, build("external", "1.31.1", "/usr/lib.so", "aaaa"), ""},
@@ -238,7 +241,8 @@ func TestResumeComparesTheContentOfRuntimes(t *testing.T) {
 	}
 }
 
-// The space of a campaign does not change on the way: not with an execution provider that does not work any more, nor with one that works by now.
+// The space of a campaign does not change between runs. An execution provider must not stop working
+// or start to work.
 func TestResumeComparesExecutionProviders(t *testing.T) {
 	t.Parallel()
 	begun := plainSetup(t)
@@ -268,7 +272,7 @@ func TestResumeComparesExecutionProviders(t *testing.T) {
 	}
 }
 
-// Which providers another server has is known once it was asked, which a dry run does not.
+// The providers of another server are known only after it was asked, which a dry run does not do.
 func TestResumeComparesTheProvidersOfServers(t *testing.T) {
 	t.Parallel()
 	s := plainSetup(t)
@@ -286,7 +290,7 @@ func TestResumeComparesTheProvidersOfServers(t *testing.T) {
 	}
 }
 
-// A folder that another campaign writes to is found out before its journal is opened.
+// A folder to which another campaign writes is detected before its journal is opened.
 func TestCheckFree(t *testing.T) {
 	t.Parallel()
 	s := plainSetup(t)

@@ -16,8 +16,8 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(orttest.Main(m)) }
 
-// A configuration must have the sizes of outputs that ONNX Runtime says: those that the file
-// declares, narrowed by what follows from the graph.
+// A configuration must have the output sizes that ONNX Runtime reports: those declared in the file,
+// narrowed by those inferred from the graph.
 func TestSignatureIsONNXRuntimes(t *testing.T) {
 	t.Parallel()
 	orttest.Runtime(t)

@@ -18,20 +18,21 @@ import (
 	"tuner/spec"
 )
 
-// Subject is what a campaign searches configurations for: a model in one or more precisions, and its default configuration.
+// Subject is the subject of a campaign: a model in one or more precisions, with its default
+// configuration.
 type Subject struct {
 	Name   string
-	Files  []File              // the original precision first, the others by name
-	Model  *onnx.Model         // of the original precision: inputs, shapes
-	Config *modelconfig.Config // the default configuration, complete
+	Files  []File              // the original precision first, then by name
+	Model  *onnx.Model         // of the original precision: inputs and shapes
+	Config *modelconfig.Config // default configuration, complete
 }
 
 // File is the model file of one precision.
 type File struct {
 	Precision string
-	Bytes     int64 // of the model file alone
+	Bytes     int64 // size of the model file only
 	Source    modelrepo.Source
-	stamps    []stamp // of all its files, before they were read
+	stamps    []stamp // stamps of all its files before they were read
 }
 
 // File returns the model file of a precision, and whether there is one.
@@ -43,7 +44,7 @@ func (s Subject) File(precision string) (File, bool) {
 	return s.Files[i], true
 }
 
-// InputError says that something of the user's cannot be used. The program ends with exit code 2.
+// InputError means that something from the user cannot be used. The program ends with exit code 2.
 type InputError struct{ Err error }
 
 func (e *InputError) Error() string { return e.Err.Error() }
@@ -52,8 +53,9 @@ func (e *InputError) Unwrap() error { return e.Err }
 // ExitCode implements exit.Coded.
 func (e *InputError) ExitCode() int { return exit.Usage }
 
-// OpenSubject reads a profile's model files and makes the default configuration: the user's config.pbtxt where there is one,
-// completed as Triton would. gpus is the number of GPUs of the machine. Errors are InputErrors.
+// OpenSubject reads a profile's model files and makes the default configuration: the user's
+// config.pbtxt if it exists, completed like Triton does. gpus is the number of GPUs of the machine.
+// Errors are InputErrors.
 func OpenSubject(p spec.Profile, gpus int) (Subject, error) {
 	s := Subject{Name: p.Name}
 	origin, err := locate(p)
@@ -89,13 +91,13 @@ func OpenSubject(p spec.Profile, gpus int) (Subject, error) {
 	return s, nil
 }
 
-// orderPrecisions puts the original first and the others by name.
+// orderPrecisions puts the original first and sorts the others by name.
 func orderPrecisions(paths map[string]string) []string {
 	others := slices.DeleteFunc(slices.Sorted(maps.Keys(paths)), func(name string) bool { return name == spec.PrecisionOriginal })
 	return append([]string{spec.PrecisionOriginal}, others...)
 }
 
-// modelField is the field of the profile that names a precision's model file.
+// modelField returns the profile's field for a precision's model file.
 func modelField(p spec.Profile, precision string) string {
 	if precision == spec.PrecisionOriginal && p.Model.Precisions[precision] == p.Model.Path {
 		return "model"
@@ -103,15 +105,17 @@ func modelField(p spec.Profile, precision string) string {
 	return "space.precision." + precision
 }
 
-// origin is where a profile's model and configuration are.
+// origin has the paths of a profile's model and configuration.
 type origin struct {
-	model  string // the original precision's ONNX file
-	config string // config.pbtxt; "" without one
-	text   []byte // of config
-	folder string // the Triton model folder, with the other files that config names; "" without one
+	model  string // ONNX file of the original precision
+	config string // path of config.pbtxt; "" without one
+	text   []byte // content of config
+	// folder: the Triton model folder, with the other files that config names; "" without one
+	folder string
 }
 
-// locate finds the original model file and the user's configuration: in the folder where the model is a Triton model folder.
+// locate finds the original model file and the user's configuration. If the model is a Triton model
+// folder, both are in it.
 func locate(p spec.Profile) (origin, error) {
 	info, err := os.Stat(p.Model.Path)
 	if err != nil {
@@ -169,7 +173,8 @@ func openFile(precision, path, folder string) (*onnx.Model, File, error) {
 	return model, File{Precision: precision, Bytes: stamps[0].info.Size(), Source: source, stamps: stamps}, nil
 }
 
-// sameSignature checks that another precision of a model takes and yields the same tensors: the same names, types and numbers of dimensions.
+// sameSignature checks that another precision of a model has the same inputs and outputs: names,
+// types and numbers of dimensions.
 func sameSignature(original, other *onnx.Model) error {
 	for _, side := range []struct {
 		name string
@@ -191,8 +196,8 @@ func sameSignature(original, other *onnx.Model) error {
 	return nil
 }
 
-// tensorRemedy says what to do about a tensor of another precision that is not of the original's type and rank; "" when it is. A rank that one
-// of the files does not tell fits.
+// tensorRemedy returns the remedy for a tensor whose type or rank differs from the original's; ""
+// if they are equal. An unknown rank matches.
 func tensorRemedy(original, other onnx.Value) (remedy string) {
 	switch {
 	case original.Type.IsFloat() && other.Type.IsFloat() && original.Type != other.Type:
@@ -211,7 +216,7 @@ func byName(values []onnx.Value) map[string]onnx.Value {
 	return named
 }
 
-// defaultConfig completes the user's configuration, or an empty one, as Triton does.
+// defaultConfig completes the user's configuration, or an empty one, like Triton does.
 func defaultConfig(p spec.Profile, o origin, model *onnx.Model, gpus int) (*modelconfig.Config, error) {
 	config := &modelconfig.Config{}
 	if o.config != "" {
@@ -237,7 +242,7 @@ func defaultConfig(p spec.Profile, o origin, model *onnx.Model, gpus int) (*mode
 	return complete, nil
 }
 
-// name is the file that the configuration comes from.
+// name returns the file of the configuration.
 func (o origin) name(model *onnx.Model) string {
 	if o.config != "" {
 		return o.config
@@ -245,22 +250,23 @@ func (o origin) name(model *onnx.Model) string {
 	return model.Path()
 }
 
-// Signature is a model's inputs and outputs as its configuration describes them: symbolic dimensions are -1.
+// Signature returns a model's inputs and outputs in the form of its configuration. Symbolic
+// dimensions are -1.
 func Signature(m *onnx.Model) modelconfig.ModelIO {
 	return modelconfig.ModelIO{Inputs: tensors(m.Inputs()), Outputs: tensors(rankedOutputs(m))}
 }
 
-// rankedOutputs are a model's outputs as ONNX Runtime has them. Where the file gives no shape
-// it is the inferred one: without any, an output would be a scalar, and the model one that
-// cannot batch. A size that the file leaves open is the inferred one too: a configuration
-// must have the very sizes that ONNX Runtime says.
+// rankedOutputs returns a model's outputs as ONNX Runtime sees them. If the file has no shape, it
+// uses the inferred one. Without a shape, an output would be a scalar, and the model could not
+// batch. An open size is replaced by the inferred one too, since a configuration must have exactly
+// ONNX Runtime's sizes.
 func rankedOutputs(m *onnx.Model) []onnx.Value {
 	outputs := slices.Clone(m.Outputs())
 	isOpen := func(d onnx.Dim) bool { return !d.IsFixed() }
 	if !slices.ContainsFunc(outputs, func(v onnx.Value) bool { return !v.Ranked || slices.ContainsFunc(v.Shape, isOpen) }) {
 		return outputs
 	}
-	known, _ := shapes.Infer(m) // of an unsound graph nothing; ONNX Runtime will say why
+	known, _ := shapes.Infer(m) // empty for an invalid graph; ONNX Runtime reports the reason
 	for i, v := range outputs {
 		info := known[v.Name]
 		switch {
@@ -291,7 +297,7 @@ func tensors(values []onnx.Value) []modelconfig.Tensor {
 	return tensors
 }
 
-// dataType maps ONNX's element type to the configuration's; CheckServable has refused all others.
+// dataType maps ONNX's element type to the configuration's. CheckServable has refused all others.
 func dataType(t onnx.DataType) configpb.DataType {
 	switch t {
 	case onnx.Bool:

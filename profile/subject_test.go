@@ -13,7 +13,8 @@ import (
 	"tuner/spec"
 )
 
-// The user's own files of other precisions take and yield the same tensors as the original, of the same types and ranks.
+// The user's own files of other precisions must have the original's inputs and outputs, with the
+// same types and ranks.
 func TestOwnPrecisionsServeTheSameRequests(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -21,7 +22,7 @@ func TestOwnPrecisionsServeTheSameRequests(t *testing.T) {
 	cube := []onnx.Dim{onnx.Symbol("batch"), onnx.Symbol("length"), onnx.Fixed(1)}
 	g.OutputAs("OUTPUT0", g.Input("INPUT0", onnx.Float, cube...), onnx.Float, cube...)
 	half := build.NewGraph("half output")
-	plane := []onnx.Dim{onnx.Symbol("batch"), onnx.Symbol("width")} // symbols are names alone
+	plane := []onnx.Dim{onnx.Symbol("batch"), onnx.Symbol("width")} // symbols are only names
 	half.OutputAs("OUTPUT0", half.Input("INPUT0", onnx.Float, plane...), onnx.Float16, plane...)
 	for name, m := range map[string]*onnx.Model{"m": build.Identity(onnx.Float), "same": build.Identity(onnx.Float), "fp16": build.Identity(onnx.Float16),
 		"whole": build.Identity(onnx.Int32), "cube": g.Model(), "half": half.Model(), "simple": build.Simple()} {
@@ -54,7 +55,7 @@ func TestOwnPrecisionsServeTheSameRequests(t *testing.T) {
 	}
 }
 
-// An output of which the file tells no shape is configured as one of which it does.
+// An output without a shape in the file is configured like one with a shape.
 func TestOutputsWithoutAShape(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

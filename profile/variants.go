@@ -16,27 +16,32 @@ import (
 	"tuner/spec"
 )
 
-// Maker makes a model in other precisions, and compares what variants yield with what the original yields (package
-// precision), in places by name. Both block for as long as the inferences take, and end soon with the context's error when it
-// ends. The error of a variant that cannot be made is precision.ErrUnmakeable.
+// Maker makes a model in other precisions, and compares the variants' outputs with the original's
+// (package precision), in named places. Both methods block while inferences run, and end soon with
+// the context's error if it ends. The error of a variant that cannot be made is
+// precision.ErrUnmakeable.
 type Maker interface {
 	Make(ctx context.Context, precision string, places []string) (precision.Variant, error)
 	Check(ctx context.Context, name string, m *onnx.Model, places []string) (precision.Variant, error)
 }
 
-// Trier says why a place's execution provider does not work with a model file, "" when it does; the error is the context's.
+// Trier returns the reason why a place's execution provider does not work with a model file, and ""
+// if it does. The error is the context's.
 type Trier func(ctx context.Context, place search.Place, model string) (reason string, err error)
 
-// Variants is what a campaign measures beside the original model in the reference place, and what it must not measure.
+// Variants are the variants that a campaign measures in addition to the original model in the
+// reference place, and those that it must not measure.
 type Variants struct {
-	Records  []journal.Variant  // everything that was compared: the original in other places first, then as in the profile
-	Rejected []search.Rejection // of these, what is never measured
-	Files    []File             // that were made, and serve on some provider
-	Data     string             // digest of the inputs that all were compared on; "" where nothing was
-	Fresh    bool               // something was converted or run, rather than found in the cache
+	// Records: all comparisons: the original in other places first, then in the profile's order
+	Records  []journal.Variant
+	Rejected []search.Rejection // those that are never measured
+	Files    []File             // files that were made, and serve on some provider
+	Data     string             // digest of the inputs of all comparisons; "" if there were none
+	Fresh    bool               // something was converted or run, and not found in the cache
 }
 
-// Compares reports whether a profile has anything to compare with the reference, on a machine of which facts tell.
+// Compares reports whether a profile has anything to compare with the reference, on a machine with
+// these facts.
 func Compares(p spec.Profile, facts search.Facts) bool {
 	if p.Accuracy.Limit == nil {
 		return false
@@ -46,14 +51,16 @@ func Compares(p spec.Profile, facts search.Facts) bool {
 	return slices.ContainsFunc(variantNames(p, facts), func(name string) bool { return elsewhere || name != spec.PrecisionOriginal })
 }
 
-// Conversions lists the precisions that are made of the model before the search begins, as long as none is rejected.
+// Conversions lists the precisions to make before the search begins, assuming that none is
+// rejected.
 func Conversions(p spec.Profile, facts search.Facts) []string {
 	return slices.DeleteFunc(variantNames(p, facts), func(name string) bool { return !slices.Contains(p.Model.Convert, name) })
 }
 
-// MakeVariants makes the precisions that the profile names, and compares them, the user's own files, and the original in
-// other places with the original in the reference place. facts name the providers that do not work here. Nothing happens
-// without a limit of accuracy. The digest of the data is left to the maker's owner.
+// MakeVariants makes the precisions of the profile. It compares them, the user's own files, and the
+// original in other places with the original in the reference place. facts name the providers that
+// do not work here. Without a limit of accuracy it does nothing. The maker's owner adds the digest
+// of the data.
 func MakeVariants(ctx context.Context, p spec.Profile, s Subject, facts search.Facts, maker Maker, try Trier) (Variants, error) {
 	var v Variants
 	if p.Accuracy.Limit == nil {
@@ -80,10 +87,10 @@ func MakeVariants(ctx context.Context, p spec.Profile, s Subject, facts search.F
 	}
 }
 
-// add enters what was found out about a variant.
+// add records the result of a variant.
 func (v *Variants) add(j judge, record journal.Variant) error {
 	if len(record.Accuracy)+len(record.Rejected) == 0 {
-		return nil // the original where there is no other place
+		return nil // the original, if there is no other place
 	}
 	v.Records = append(v.Records, record)
 	for _, name := range slices.Sorted(maps.Keys(record.Rejected)) {
@@ -102,11 +109,11 @@ func (v *Variants) add(j judge, record journal.Variant) error {
 	return nil
 }
 
-// variantNames lists what is compared: the original, the user's files by name, and what is converted. A strategy
-// that keeps the precision compares that of the space's first candidate, which is another one when facts reject
-// the first.
+// variantNames lists the variants to compare: the original, the user's files by name, and the
+// conversions. A strategy with a fixed precision compares that of the space's first candidate. It
+// changes if facts reject the first.
 func variantNames(p spec.Profile, facts search.Facts) []string {
-	if len(p.Space(facts).Places()) == 0 { // nothing serves but the default
+	if len(p.Space(facts).Places()) == 0 { // only the default serves
 		return nil
 	}
 	names := append(orderPrecisions(p.Model.Precisions), p.Model.Convert...)
@@ -123,7 +130,7 @@ func variantNames(p spec.Profile, facts search.Facts) []string {
 	})
 }
 
-// variantFile opens a model file that was made of the subject's.
+// variantFile opens a model file that was made from the subject's.
 func (s Subject) variantFile(precision, path string) (File, error) {
 	model, file, err := openFile(precision, path, s.Files[0].Source.Folder)
 	if err != nil {
@@ -135,7 +142,7 @@ func (s Subject) variantFile(precision, path string) (File, error) {
 	return file, nil
 }
 
-// With returns the subject with more files, in their order.
+// With returns the subject with additional files, in their order.
 func (s Subject) With(files []File) Subject {
 	s.Files = slices.Concat(s.Files, files)
 	return s
@@ -146,11 +153,12 @@ type judge struct {
 	subject   Subject
 	maker     Maker
 	try       Trier
-	places    []search.Place // that work here
-	reference search.Place   // with the original there everything is compared
+	places    []search.Place // places that work here
+	reference search.Place   // place of the original with which everything is compared
 }
 
-// record makes a variant, or opens the user's own, and has it compared; fresh says that not all of it was in the cache.
+// record makes a variant, or opens the user's own, and has it compared. fresh means that some part
+// was not in the cache.
 func (j judge) record(ctx context.Context, name string, convert bool) (record journal.Variant, fresh bool, err error) {
 	var made precision.Variant
 	record = journal.Variant{Precision: name, Rejected: map[string]string{}}
@@ -204,8 +212,8 @@ func placeNames(places []search.Place) []string {
 	return names
 }
 
-// tryProviders rejects places whose provider does not work with the variant's file, although it does with the original: it
-// creates no session, or leaves every node of it to cpu.
+// tryProviders rejects places whose provider works with the original but not with the variant's
+// file: it creates no session, or leaves every node to cpu.
 func (j judge) tryProviders(ctx context.Context, record *journal.Variant) error {
 	if record.Precision == spec.PrecisionOriginal {
 		return nil

@@ -21,13 +21,13 @@ import (
 	"tuner/spec"
 )
 
-// fakeMaker "makes" every precision as a copy of the MLP sample, and finds in each place the mean cosine that figures say;
-// below 0.99 it rejects.
+// fakeMaker "makes" every precision as a copy of the MLP sample. The mean cosine in each place
+// comes from cosines. Below 0.99 it rejects.
 type fakeMaker struct {
 	file    string
 	cosines map[string]float64 // by "precision place"; 1 for others
 	unmade  map[string]bool
-	cached  map[string]bool // what it finds in its cache
+	cached  map[string]bool // precisions in its cache
 	asked   []string
 }
 
@@ -66,7 +66,7 @@ func (f *fakeMaker) variant(name string, places []string) precision.Variant {
 // allWork is a Trier for which everything works.
 func allWork(context.Context, search.Place, string) (string, error) { return "", nil }
 
-// variantCase is a profile with a model on disk.
+// variantCase makes a profile with a model on disk.
 func variantCase(t *testing.T, rest string) (spec.Profile, profile.Subject, *fakeMaker) {
 	t.Helper()
 	dir := t.TempDir()
@@ -102,7 +102,8 @@ func TestMakeVariants(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// cpu is asked first, the original on cpu is what all are compared with, and nobody asks for a provider that is not there.
+	// cpu comes first. All others are compared with the original on cpu. A missing provider is not
+	// requested.
 	if diff := cmp.Diff([]string{"make fp32 for openvino", "make int8 for cpu openvino", "make fp16 for cpu openvino", "make int8_static for cpu openvino"}, maker.asked); diff != "" {
 		t.Error(diff)
 	}
@@ -121,7 +122,7 @@ func TestMakeVariants(t *testing.T) {
 	for _, r := range v.Records {
 		records = append(records, r.Precision)
 	}
-	// fp16 serves nowhere: no file of it is needed.
+	// fp16 serves nowhere, so its file is not needed.
 	if !slices.Equal(files, []string{"int8"}) || !slices.Equal(records, []string{"fp32", "int8", "fp16", "int8_static"}) {
 		t.Errorf("files of %v, records of %v", files, records)
 	}
@@ -136,7 +137,7 @@ func TestMakeVariants(t *testing.T) {
 	}
 }
 
-// Whoever makes the variants is told whether anything was left to make.
+// The caller learns whether anything had to be made.
 func TestFreshVariants(t *testing.T) {
 	t.Parallel()
 	p, s, maker := variantCase(t, "space: {precision: [fp32, int8, fp16]}")
@@ -180,7 +181,7 @@ func TestNothingIsComparedWithoutALimit(t *testing.T) {
 	}
 }
 
-// A provider may take the original and none of a variant's operators.
+// A provider may work with the original and with none of a variant's operators.
 func TestProviderThatDoesNotTakeAVariant(t *testing.T) {
 	t.Parallel()
 	p, s, maker := variantCase(t, "space: {execution_provider: [cpu, openvino], precision: [fp32, int8]}")
@@ -221,8 +222,9 @@ func TestData(t *testing.T) {
 	}
 }
 
-// A stock Triton has one runtime: what only another one has is not measured, and not judged either. Where several are measured, a
-// provider is judged in each that has it: the original on cpu in the first is what all are compared with.
+// A stock Triton has one runtime. A provider that only another runtime has is neither measured nor
+// judged. If several are measured, a provider is judged in each runtime that has it. All are
+// compared with the original on cpu in the first one.
 func TestEveryMeasuredRuntimeJudges(t *testing.T) {
 	t.Parallel()
 	facts := search.Facts{Runtimes: []search.RuntimeFacts{{Name: "cpu@1", Unavailable: map[string]string{"openvino": "not in this build"}}, {Name: "openvino@1"}}}
@@ -257,8 +259,8 @@ func TestCompares(t *testing.T) {
 	const limit = "constraints: {accuracy: {metric: cosine, min: 0.5}}\n"
 	for text, want := range map[string]bool{
 		"space: {instance_count: [1]}":                         false, // no limit
-		limit + "space: {instance_count: [1]}":                 false, // nothing but the original on cpu
-		limit + "space: {execution_provider: [cpu, cuda]}":     false, // cuda is not there
+		limit + "space: {instance_count: [1]}":                 false, // only the original on cpu
+		limit + "space: {execution_provider: [cpu, cuda]}":     false, // cuda is missing here
 		limit + "space: {execution_provider: [cpu, openvino]}": true,
 		"space: {precision: [fp32, int8]}":                     true,
 		"space: {execution_provider: cuda, precision: int8}":   false, // it would serve nowhere
@@ -270,7 +272,8 @@ func TestCompares(t *testing.T) {
 	}
 }
 
-// The quick search measures one precision: the first that serves. No other is made, unless the first is rejected.
+// The quick search measures one precision: the first that serves. No other is made, unless the
+// first is rejected.
 func TestQuickSearchMakesOnePrecision(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -281,7 +284,7 @@ func TestQuickSearchMakesOnePrecision(t *testing.T) {
 	}{
 		{"precision: [int8, fp16, fp32]", 1, []string{"make int8 for cpu"}, []string{"int8"}},
 		{"precision: [int8, fp16, fp32]", 0.5, []string{"make int8 for cpu", "make fp16 for cpu"}, []string{"int8"}},
-		{"precision: [fp32, int8]", 1, nil, nil}, // the original on cpu is what all are compared with
+		{"precision: [fp32, int8]", 1, nil, nil}, // all others are compared with the original on cpu
 	} {
 		p, s, maker := variantCase(t, "search: {strategy: quick}\nspace: {"+test.space+", instance_count: [1, 2]}")
 		maker.cosines = map[string]float64{"int8 cpu": test.cosine}

@@ -1,9 +1,11 @@
-// Package campaign knows what a journal means. Package journal keeps records whole and in order and
-// does not interpret them; this package makes the campaign of them (Read), goes on with one (Begin,
-// Resume), says in what two campaigns differ (Differences), and reads those that another campaign
-// learns from (Earlier). Whoever needs a journal's content reads it here: the campaign loop,
-// package analyze, and the steps of `tuner run`. It measures nothing, and it does not decide which
-// configuration is best.
+// Package campaign interprets journals. Package journal keeps records complete and in order and
+// does not interpret them. This package turns them into the campaign (Read), continues a campaign
+// (Begin, Resume), compares two campaigns (Differences), and reads campaigns from which another one
+// learns (Earlier).
+//
+// All code that needs a journal's content reads it here: the campaign loop, package analyze, and
+// the steps of `tuner run`. The package measures nothing, and does not decide which configuration
+// is best.
 package campaign
 
 import (
@@ -18,19 +20,20 @@ import (
 	"tuner/spec"
 )
 
-// Campaign is what a journal tells.
+// Campaign is the content of a journal.
 type Campaign struct {
-	Dir     string // the campaign's output folder
+	Dir     string // output folder of the campaign
 	Header  journal.Header
 	Profile spec.Profile     // parsed from the text in the header
-	Facts   search.Facts     // the space was folded with these
-	Events  []search.Event   // in the order in which they happened
-	End     *journal.End     // of the last run; nil when it was killed or still goes on
-	Earlier []search.Earlier // campaigns that the strategy learned from; their events are not among Events
+	Facts   search.Facts     // facts with which the space was folded
+	Events  []search.Event   // in order of time
+	End     *journal.End     // of the last run; nil if it was killed or is still running
+	Earlier []search.Earlier // campaigns from which the strategy learned; Events does not contain their events
 }
 
-// Read reads the journal in a campaign's output folder, also while the campaign is running. The
-// error is fs.ErrNotExist when there is no journal. It does not name the folder: the caller does.
+// Read reads the journal in a campaign's output folder. The campaign may still be running. The
+// error is fs.ErrNotExist if there is no journal. It does not name the folder, since the caller
+// does.
 func Read(dir string) (Campaign, error) {
 	header, records, err := journal.Read(dir)
 	if err != nil {
@@ -61,8 +64,8 @@ func Exists(dir string) bool {
 	return err == nil
 }
 
-// Digest is the digest of what the campaign in a folder measured: its header and its trials. The
-// other records are left out, since each run adds some although it may have measured nothing more.
+// Digest returns the digest of a campaign's measurements: its header and its trials. It ignores the
+// other records, since each run adds some even if it measures nothing.
 func Digest(dir string) (string, error) {
 	header, records, err := journal.Read(dir)
 	if err != nil {
@@ -81,8 +84,8 @@ func Digest(dir string) (string, error) {
 	return sum, nil
 }
 
-// trials decodes the records of trials, in their order, on all cores: nearly all the time of a
-// replay goes there, since the histograms of trials are compressed.
+// trials decodes the records of trials, in their order, on all cores. Nearly all the time of a
+// replay is spent here, since the histograms of trials are compressed.
 func trials(records []journal.Record) ([]search.Event, error) {
 	records = ofKind(records, journal.KindTrial)
 	if len(records) == 0 {
@@ -93,7 +96,7 @@ func trials(records []journal.Record) ([]search.Event, error) {
 	return events, err
 }
 
-// earlier decodes the campaigns that a campaign learns from.
+// earlier decodes the campaigns from which a campaign learns.
 func earlier(records []journal.Record) ([]search.Earlier, error) {
 	var list []search.Earlier
 	for _, r := range ofKind(records, journal.KindEarlier) {
@@ -106,7 +109,7 @@ func earlier(records []journal.Record) ([]search.Earlier, error) {
 	return list, nil
 }
 
-// end decodes how the last run ended. It is nil when a run began after the last end.
+// end decodes the end of the last run. It returns nil if a run began after the last end.
 func end(records []journal.Record) (*journal.End, error) {
 	var last *journal.End
 	for _, r := range records {

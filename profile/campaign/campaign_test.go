@@ -18,7 +18,7 @@ import (
 
 const text = "model: m.onnx\nspace: {instance_count: [1, 2]}\n"
 
-// asked is a campaign in a folder of its own.
+// asked makes a campaign in its own folder.
 func asked(t *testing.T) campaign.Asked {
 	t.Helper()
 	p, err := spec.ParseProfile("p.yaml", []byte(text))
@@ -37,7 +37,7 @@ func asked(t *testing.T) campaign.Asked {
 	}}
 }
 
-// event is a trial at a concurrency.
+// event makes a trial at a concurrency.
 func event(concurrency int) search.Event {
 	return search.Event{Trial: search.Trial{Load: measure.Load{Concurrency: concurrency, BatchSize: 1}, Phase: search.PhaseSearch},
 		Measurement: measure.Measurement{Memory: 1}, Elapsed: time.Duration(concurrency) * time.Second}
@@ -55,7 +55,7 @@ func begin(t *testing.T, now campaign.Asked, learnsFrom ...search.Earlier) {
 	}
 }
 
-// enter goes on with a journal and appends one record.
+// enter continues a journal and appends one record.
 func enter(t *testing.T, now campaign.Asked, kind string, value any) {
 	t.Helper()
 	log, err := campaign.Resume(now)
@@ -67,8 +67,8 @@ func enter(t *testing.T, now campaign.Asked, kind string, value any) {
 	}
 }
 
-// A journal is read as what was written to it. Its end is that of the last run, and a run that has
-// begun since has none yet.
+// Read returns what was written to a journal. The end is that of the last run. A run that has begun
+// after it has no end yet.
 func TestReadTellsWhatWasWritten(t *testing.T) {
 	t.Parallel()
 	now := asked(t)
@@ -95,7 +95,7 @@ func TestReadTellsWhatWasWritten(t *testing.T) {
 	}
 }
 
-// A campaign goes on with the events of earlier runs, and with the time that they used.
+// A resumed campaign has the events of earlier runs, and their time.
 func TestResumeReadsThePast(t *testing.T) {
 	t.Parallel()
 	now := asked(t)
@@ -117,7 +117,7 @@ func TestResumeReadsThePast(t *testing.T) {
 	}
 }
 
-// The digest follows what was measured: trials change it, the records of further runs do not.
+// The digest depends on the trials. Records of further runs do not change it.
 func TestDigestIsOfTrials(t *testing.T) {
 	t.Parallel()
 	now := asked(t)
@@ -140,8 +140,8 @@ func TestDigestIsOfTrials(t *testing.T) {
 	}
 }
 
-// Each property that keeps a campaign from going on is named, by itself; a campaign does not differ
-// from itself.
+// Each difference that prevents resuming is named separately. A campaign does not differ from
+// itself.
 func TestDifferencesNameWhatDiffers(t *testing.T) {
 	t.Parallel()
 	check := func(change func(*journal.Header), want ...string) {
@@ -171,7 +171,7 @@ func TestDifferencesNameWhatDiffers(t *testing.T) {
 	check(func(h *journal.Header) { h.Model, h.Fingerprint = "n", "that one" }, "model name: n then, m now", "machine: that one then, this one now")
 }
 
-// A journal of another campaign is refused with all differences, and is left as it was.
+// The journal of another campaign is refused with all differences, and does not change.
 func TestResumeRefusesAnotherCampaign(t *testing.T) {
 	t.Parallel()
 	now := asked(t)

@@ -16,18 +16,18 @@ import (
 	"tuner/spec"
 )
 
-// differences collects what two campaigns do not have in common, in sentences for people.
+// differences collects the differences of two campaigns, in sentences for people.
 type differences []string
 
-// add compares one property, as it is told to people.
+// add compares one property, given as text for people.
 func (d *differences) add(what, then, now string) {
 	if then != now {
 		*d = append(*d, fmt.Sprintf("%s: %s then, %s now", what, then, now))
 	}
 }
 
-// Differences lists why the campaign of a journal's header cannot go on as the one that is asked
-// for; none when it can. Budget and until may differ: with other ones the same campaign goes on
+// Differences lists the reasons why the campaign of a journal's header cannot be resumed as the
+// requested one. It is empty if it can. Budget and until may differ: the same campaign then runs
 // longer, or ends earlier.
 func Differences(then journal.Header, now Asked) []string {
 	var d differences
@@ -55,18 +55,18 @@ func Differences(then journal.Header, now Asked) []string {
 	return d
 }
 
-// asksSame reports whether the profile in a header asks for the same search as p.
+// asksSame reports whether the profile in a header requests the same search as p.
 func asksSame(then journal.SpecFile, p spec.Profile) bool {
 	recorded, err := spec.RecordedProfile(then.Path, []byte(then.Text))
 	return err == nil && AskSame(recorded, p)
 }
 
-// AskSame reports whether two profiles ask for the same search, whatever their comments, budgets,
-// untils and paths are.
+// AskSame reports whether two profiles request the same search. Comments, budgets, untils and paths
+// may differ.
 func AskSame(a, b spec.Profile) bool { return reflect.DeepEqual(searchOf(a), searchOf(b)) }
 
-// searchOf keeps of a profile what changes the search. The header has the rest: models and inputs
-// by their digests, calibration by the models that it made, servers by what they say of themselves.
+// searchOf keeps the parts of a profile that affect the search. The header has the others: models
+// and inputs by their digests, calibration by its models, and servers by their own metadata.
 // Earlier campaigns may also be named on the command line.
 func searchOf(p spec.Profile) spec.Profile {
 	p.Accuracy.Data, p.Accuracy.Calibration, p.Search.Earlier = "", "", nil
@@ -80,23 +80,24 @@ func searchOf(p spec.Profile) spec.Profile {
 	return p
 }
 
-// serverless keeps of a runner how it is started and its protocol, as far as a journal has that.
-// Which server it is and how it is reached is left out: the header says which server answered.
+// serverless keeps the way in which a runner is started, and its protocol, in the form of the
+// journal. It omits the server's identity and address, since the header names the server that
+// answered.
 func serverless(r spec.Runner) spec.Runner {
 	r = r.WithoutSecrets()
 	return spec.Runner{Protocol: r.Protocol, Args: r.Args, Environment: r.Environment}
 }
 
-// isSameBuild reports whether two headers name the same build of ONNX Runtime. The path or the name
-// must be the same: a file may be known by its name once and by its path the other time. The
-// version must be the same too, since another file may have taken its place, and so must the
-// content where both headers know it.
+// isSameBuild reports whether two headers name the same build of ONNX Runtime. Either path or name
+// must be equal, since a build may be given by name once and by path later. The version must be
+// equal too, since another file may have replaced the first. So must the content if both headers
+// have it.
 func isSameBuild(a, b journal.RuntimeInfo) bool {
 	isCalledSame := a.Library == b.Library || a.Name() == b.Name()
 	return isCalledSame && a.Version == b.Version && (a.SHA256 == b.SHA256 || a.SHA256 == "" || b.SHA256 == "")
 }
 
-// buildText names a build of ONNX Runtime, and its content where that is known.
+// buildText names a build of ONNX Runtime, with its content if known.
 func buildText(r journal.RuntimeInfo) string {
 	if r.SHA256 == "" {
 		return r.Name()
@@ -119,8 +120,8 @@ func finalsText(h journal.Header) string {
 	return h.Finals.String()
 }
 
-// providersText says which execution providers do not work now and did then, or the other way
-// round; "" for none. Their candidates are folded, so that the space would be another one.
+// providersText names the execution providers that work now but did not then, or the reverse; "" if
+// there are none. Their candidates are folded, so the space would differ.
 func providersText(then, now json.RawMessage) string {
 	before, today := brokenProviders(then), brokenProviders(now)
 	names := func(reasons map[string]string) string { return listText(slices.Sorted(maps.Keys(reasons))) }
@@ -136,11 +137,11 @@ func providersText(then, now json.RawMessage) string {
 	return text
 }
 
-// brokenProviders maps the execution providers that do not work, by a header's facts, to the
-// reasons. Where the campaign has several builds, the names say in which.
+// brokenProviders returns the execution providers that do not work, with the reasons, from a
+// header's facts. If the campaign has several builds, the names include the build.
 func brokenProviders(encoded json.RawMessage) map[string]string {
 	var facts search.Facts
-	_ = json.Unmarshal(encoded, &facts) // a header without facts names none
+	_ = json.Unmarshal(encoded, &facts) // a header without facts has none
 	reasons := map[string]string{}
 	maps.Copy(reasons, facts.Unavailable)
 	for _, r := range facts.Runtimes {
@@ -160,7 +161,8 @@ func filesText(files []journal.ModelFile) string {
 	return strings.Join(parts, ", ")
 }
 
-// rejectedText lists what the space leaves out for its accuracy: "int8 on openvino, fp16".
+// rejectedText lists the precisions that the space omits for their accuracy: "int8 on openvino,
+// fp16".
 func rejectedText(variants []journal.Variant) string {
 	var names []string
 	for _, v := range variants {
@@ -171,8 +173,8 @@ func rejectedText(variants []journal.Variant) string {
 	return listText(names)
 }
 
-// acceptedText lists what was compared with the original and serves: "fp32 on openvino, int8 on
-// cpu".
+// acceptedText lists the variants that were compared with the original and serve: "fp32 on
+// openvino, int8 on cpu".
 func acceptedText(variants []journal.Variant) string {
 	var names []string
 	for _, v := range variants {
@@ -187,7 +189,7 @@ func acceptedText(variants []journal.Variant) string {
 
 func listText(names []string) string { return cmp.Or(strings.Join(names, ", "), "none") }
 
-// shortData shortens the digest of inputs, for people.
+// shortData shortens the digest of inputs for people.
 func shortData(digest string) string { return cmp.Or(digest[:min(12, len(digest))], "none") }
 
 func shortDigest(text string) string {

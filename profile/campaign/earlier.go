@@ -17,8 +17,9 @@ import (
 	"tuner/spec"
 )
 
-// RecordedEarlier returns the campaigns that the campaign in a folder learns from, by its journal.
-// The error of journal.Read says that no journal can be read there: isBegun is false then.
+// RecordedEarlier returns the campaigns from which the campaign in a folder learns, according to
+// its journal. isBegun is false if the folder has no readable journal; the error is that of
+// journal.Read.
 func RecordedEarlier(dir string) (list []search.Earlier, isBegun bool, err error) {
 	_, records, err := journal.Read(dir)
 	if err != nil {
@@ -29,8 +30,8 @@ func RecordedEarlier(dir string) (list []search.Earlier, isBegun bool, err error
 }
 
 // ReadEarlier reads the campaigns in the folders that a header names, the newest first. Each
-// problem names its folder: no campaign there, or one of another model, other requests or another
-// default configuration.
+// problem names its folder: it has no campaign, or one with another model, other requests or
+// another default configuration.
 func ReadEarlier(now Asked) (list []search.Earlier, problems []error) {
 	for _, dir := range now.Header.Earlier {
 		e, err := readEarlier(now, dir)
@@ -43,8 +44,8 @@ func ReadEarlier(now Asked) (list []search.Earlier, problems []error) {
 	return list, problems
 }
 
-// EarlierFolders are the folders of the campaigns that a profile asks to learn from, absolute and
-// in order of name.
+// EarlierFolders returns the folders of the campaigns from which a profile wants to learn, absolute
+// and ordered by name.
 func EarlierFolders(p spec.Profile) ([]string, error) {
 	var dirs []string
 	for _, path := range p.Search.Earlier {
@@ -61,8 +62,7 @@ func EarlierFolders(p spec.Profile) ([]string, error) {
 	return slices.Compact(dirs), nil
 }
 
-// readEarlier reads the campaign in a folder. The campaigns that it learned from itself are not
-// part of it.
+// readEarlier reads the campaign in a folder, without the campaigns from which that one learned.
 func readEarlier(now Asked, dir string) (search.Earlier, error) {
 	then, err := Read(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -77,7 +77,8 @@ func readEarlier(now Asked, dir string) (search.Earlier, error) {
 	}
 	e := search.Earlier{From: dir, Created: then.Header.Created, Same: isComparable(then, now), Events: []search.Event{}}
 	for _, event := range then.Events {
-		isElsewhere := then.Header.Finals != nil && event.Trial.Phase == search.PhaseFinal // on another server than the rest
+		// on another server than the others
+		isElsewhere := then.Header.Finals != nil && event.Trial.Phase == search.PhaseFinal
 		if !isElsewhere && !hasOtherFile(event.Trial.Candidate, then.Header, now.Header) {
 			e.Events = append(e.Events, event)
 		}
@@ -85,8 +86,8 @@ func readEarlier(now Asked, dir string) (search.Earlier, error) {
 	return e, nil
 }
 
-// mismatches lists why the figures of an earlier campaign say nothing about the configurations of
-// this one.
+// mismatches lists the reasons why an earlier campaign's figures do not apply to this campaign's
+// configurations.
 func mismatches(then Campaign, now Asked) []string {
 	var d differences
 	old, h := then.Header, now.Header
@@ -98,8 +99,8 @@ func mismatches(then Campaign, now Asked) []string {
 	return d
 }
 
-// RequestShapes are the shapes of inputs in a request, without the batch dimension, as far as they
-// are given: by the profile, else by the configuration where it fixes them.
+// RequestShapes returns the known shapes of inputs in a request, without the batch dimension. They
+// come from the profile, or from the configuration if it fixes them.
 func RequestShapes(p spec.Profile, config *modelconfig.Config) map[string][]int64 {
 	shapes := map[string][]int64{}
 	for _, in := range config.GetInput() {
@@ -121,10 +122,10 @@ func shapesText(shapes map[string][]int64) string {
 	return listText(parts)
 }
 
-// isComparable reports whether the figures of an earlier campaign count as measurements here. They
-// do when machine, server and protocol are the same and, on the bundled engine, ONNX Runtime too. A
-// dry run without an ONNX Runtime assumes that it is the same. The server of the finals does not
-// matter: what it measured is left out.
+// isComparable reports whether an earlier campaign's figures count as measurements here. Machine,
+// server and protocol must be the same, and for the bundled engine also ONNX Runtime. A dry run
+// without an ONNX Runtime assumes the same one. The server of the finals does not matter, since its
+// measurements are not used.
 func isComparable(then Campaign, now Asked) bool {
 	old, h := then.Header, now.Header
 	isSameRuntime := h.Server != nil || h.Runtime.Library == "" || isSameBuild(old.Runtime, h.Runtime)
@@ -132,8 +133,8 @@ func isComparable(then Campaign, now Asked) bool {
 		reflect.DeepEqual(serverless(then.Profile.Runner), serverless(now.Profile.Runner))
 }
 
-// isSameServer compares two servers as far as they are known: a dry run does not launch one to ask
-// for its version.
+// isSameServer compares the known properties of two servers. A dry run does not launch a server to
+// ask for its version.
 func isSameServer(then, now *journal.ServerInfo) bool {
 	if then != nil && now != nil && now.Version == "" {
 		return then.Mode == now.Mode && then.Where == now.Where
@@ -141,8 +142,8 @@ func isSameServer(then, now *journal.ServerInfo) bool {
 	return then.String() == now.String()
 }
 
-// hasOtherFile reports whether the model file of a candidate's precision has changed between two
-// campaigns, for example because it was made with other data.
+// hasOtherFile reports whether the model file of a candidate's precision differs between two
+// campaigns. For example, it may have been made with other data.
 func hasOtherFile(c search.Candidate, then, now journal.Header) bool {
 	precision, _ := c.Get(search.KnobPrecision)
 	name := cmp.Or(string(precision), spec.PrecisionOriginal)

@@ -13,22 +13,22 @@ import (
 	"tuner/spec"
 )
 
-// Asked is the campaign that a profile asks for now, in the terms of a journal: a recorded campaign
-// is compared with it.
+// Asked is the campaign that a profile requests now, in the terms of a journal. Recorded campaigns
+// are compared with it.
 type Asked struct {
-	Header  journal.Header // as a new journal would have it
+	Header  journal.Header // header that a new journal would have
 	Profile spec.Profile
 	Config  *modelconfig.Config // the default configuration
 }
 
-// Log is a campaign's open journal with what earlier runs wrote to it.
+// Log is a campaign's open journal, with the records of earlier runs.
 type Log struct {
 	*journal.Journal
-	Past    []search.Event   // of earlier runs of this campaign
-	Earlier []search.Earlier // other campaigns that it learns from
+	Past    []search.Event   // events of earlier runs of this campaign
+	Earlier []search.Earlier // other campaigns from which it learns
 }
 
-// Elapsed is the campaign time that earlier runs used.
+// Elapsed returns the campaign time of earlier runs.
 func (l Log) Elapsed() time.Duration {
 	if len(l.Past) == 0 {
 		return 0
@@ -36,12 +36,12 @@ func (l Log) Elapsed() time.Duration {
 	return l.Past[len(l.Past)-1].Elapsed
 }
 
-// StartRun records that a run of the program begins.
+// StartRun records the beginning of a run.
 func (l Log) StartRun(tool string) error {
 	return l.Append(journal.KindSession, journal.Session{Tool: tool, Elapsed: l.Elapsed()})
 }
 
-// Begin starts the journal in the output folder of a campaign. The error is fs.ErrExist when the
+// Begin starts the journal in the output folder of a campaign. The error is fs.ErrExist if the
 // folder has one.
 func Begin(now Asked, learnsFrom []search.Earlier) (Log, error) {
 	var entries []journal.Entry
@@ -55,8 +55,8 @@ func Begin(now Asked, learnsFrom []search.Earlier) (Log, error) {
 	return Log{Journal: created, Earlier: learnsFrom}, nil
 }
 
-// Resume opens the journal in the output folder of a campaign and reads what earlier runs wrote to
-// it. A *OtherError says that it is the journal of another campaign; it is left untouched then.
+// Resume opens the journal in the output folder of a campaign, and reads the records of earlier
+// runs. A *OtherError means that it is the journal of another campaign, which it does not change.
 func Resume(now Asked) (Log, error) {
 	opened, records, err := journal.Open(now.Profile.Output)
 	if err != nil {
@@ -76,10 +76,10 @@ func Resume(now Asked) (Log, error) {
 	return log, nil
 }
 
-// Check reports what Resume would refuse, before the variants of the model are made: a *OtherError.
-// Where other servers are measured, execution providers are not compared, since a dry run does not
-// ask the servers for theirs. It changes nothing in the folder. The error is fs.ErrNotExist when
-// there is no journal.
+// Check reports what Resume would refuse, before the variants of the model are made. The error is
+// then a *OtherError. For servers other than the bundled engine it does not compare execution
+// providers, since a dry run does not ask those servers. It changes nothing in the folder. The
+// error is fs.ErrNotExist if there is no journal.
 func Check(now Asked) error {
 	then, _, err := journal.Read(now.Profile.Output)
 	if err != nil {
@@ -94,7 +94,7 @@ func Check(now Asked) error {
 	return same(then, now)
 }
 
-// OtherError says that a folder holds the journal of another campaign.
+// OtherError means that a folder has the journal of another campaign.
 type OtherError struct {
 	Dir         string
 	Differences []string
@@ -104,8 +104,7 @@ func (e *OtherError) Error() string {
 	return fmt.Sprintf("folder %q holds the journal of another campaign:\n  %s", e.Dir, strings.Join(e.Differences, "\n  "))
 }
 
-// same returns a *OtherError when the campaign of a header cannot go on as the one that is asked
-// for.
+// same returns a *OtherError if the campaign of a header cannot be resumed as the requested one.
 func same(then journal.Header, now Asked) error {
 	if list := Differences(then, now); len(list) > 0 {
 		return &OtherError{now.Profile.Output, list}

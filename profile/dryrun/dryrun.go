@@ -1,5 +1,5 @@
-// Package dryrun tells what a campaign would do: what is converted first, the candidates, what was folded and why, and a
-// time estimate. It measures nothing, and changes nothing.
+// Package dryrun describes what a campaign would do: the conversions, the candidates, the folds
+// with their reasons, and a time estimate. It measures nothing and changes nothing.
 package dryrun
 
 import (
@@ -18,30 +18,32 @@ import (
 	"tuner/spec"
 )
 
-// Forecast is what a campaign would do, as `tuner profile --dry-run --output json` prints it.
+// Forecast is the description of a campaign, as `tuner profile --dry-run --output json` prints it.
 type Forecast struct {
-	Conversions []string           `json:"conversions"` // precisions that would be made first
-	Check       string             `json:"accuracy_check,omitempty"`
-	Servers     []string           `json:"servers,omitempty"` // other than the bundled engine: what would be done to them
-	Earlier     []Earlier          `json:"earlier"`           // campaigns from which the search learns
-	Count       int                `json:"candidate_count"`
-	IsCounted   bool               `json:"counted"`    // else there are too many pools to count: the numbers are upper bounds
-	Candidates  []search.Candidate `json:"candidates"` // the first mostCandidates
-	Folds       []search.Fold      `json:"folds"`      // none unless they were counted
-	Pools       int                `json:"pools"`      // engine processes
-	Loads       []float64          `json:"loads"`
-	Rate        bool               `json:"request_rate,omitempty"` // loads are requests/s, else requests in flight
-	Estimate    float64            `json:"estimate_seconds"`
-	Budget      float64            `json:"budget_seconds,omitempty"`
-	Until       float64            `json:"until,omitempty"` // the gain at which the campaign may end earlier, as a share
+	Conversions []string  `json:"conversions"` // precisions that would be made first
+	Check       string    `json:"accuracy_check,omitempty"`
+	Servers     []string  `json:"servers,omitempty"` // actions on servers other than the bundled engine
+	Earlier     []Earlier `json:"earlier"`           // campaigns from which the search learns
+	Count       int       `json:"candidate_count"`
+	// false if there are too many pools to count: the numbers then are upper bounds
+	IsCounted  bool               `json:"counted"`
+	Candidates []search.Candidate `json:"candidates"` // the first mostCandidates
+	Folds      []search.Fold      `json:"folds"`      // empty unless they were counted
+	Pools      int                `json:"pools"`      // engine processes
+	Loads      []float64          `json:"loads"`
+	Rate       bool               `json:"request_rate,omitempty"` // loads are requests/s, otherwise requests in flight
+	Estimate   float64            `json:"estimate_seconds"`
+	Budget     float64            `json:"budget_seconds,omitempty"`
+	Until      float64            `json:"until,omitempty"` // relative gain at which the campaign may end early
 
-	reused []string // Earlier, for people
+	reused []string // lines about Earlier, for people
 }
 
-// mostCandidates is how many candidates a forecast lists.
+// mostCandidates is the largest number of candidates in a forecast.
 const mostCandidates = 10_000
 
-// New makes the forecast of a campaign. servers say what would be done to servers other than the bundled engine.
+// New makes the forecast of a campaign. servers describe the actions on servers other than the
+// bundled engine.
 func New(s profile.Setup, servers []string) (Forecast, error) {
 	p, facts := s.Profile, s.Facts
 	earlier, err := profile.Reuse(s)
@@ -78,7 +80,7 @@ func firstCandidates(candidates *search.Candidates, most int) []search.Candidate
 	return list
 }
 
-// checkText names the limit of variants, and the data of the comparison; "" when nothing is compared.
+// checkText names the limit of variants, and the data of the comparison; "" if nothing is compared.
 func checkText(p spec.Profile, facts search.Facts) string {
 	if !profile.Compares(p, facts) {
 		return ""
@@ -86,7 +88,8 @@ func checkText(p spec.Profile, facts search.Facts) string {
 	return p.Accuracy.Limit.String() + " on " + cmp.Or(p.Accuracy.Data, "synthetic inputs")
 }
 
-// maxListed is how many candidates are printed for people: the counts below them must stay on the screen.
+// maxListed is the largest number of printed candidates. The counts below them must stay on the
+// screen.
 const maxListed = 60
 
 // Write prints the forecast for people.
@@ -119,7 +122,7 @@ func (f Forecast) Write(out io.Writer) error {
 	return err
 }
 
-// writeCandidates lists the candidates, and what was folded.
+// writeCandidates lists the candidates and the folds.
 func (f Forecast) writeCandidates(b *strings.Builder) {
 	most := ""
 	if !f.IsCounted {

@@ -7,7 +7,7 @@ import (
 	"tuner/spec"
 )
 
-// A dry run announces a check only where there is something to compare.
+// A dry run announces a check only if there is something to compare.
 func TestCheckText(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{

@@ -24,7 +24,8 @@ func earlierOf(list []search.Earlier) []Earlier {
 	return campaigns
 }
 
-// EarlierLines tell people from which campaigns a search learns, and which were given although its strategy does not learn.
+// EarlierLines name the campaigns from which a search learns, and those that are given although its
+// strategy does not learn.
 func EarlierLines(p spec.Profile, earlier []search.Earlier) []string {
 	var lines []string
 	if strategy, _ := plan.Find(p.Search.Strategy); !strategy.Reuses {

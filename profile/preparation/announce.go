@@ -13,7 +13,8 @@ import (
 	"tuner/search"
 )
 
-// observe returns the observer of a campaign, and the function that takes its bar off the terminal.
+// observe returns the observer of a campaign, and a function that removes its bar from the
+// terminal.
 func (o Options) observe(settings search.Settings, past time.Duration) (profile.Observer, func()) {
 	if o.Quiet {
 		return quiet{}, func() {}
@@ -22,7 +23,7 @@ func (o Options) observe(settings search.Settings, past time.Duration) (profile.
 	return p, p.Close
 }
 
-// announce says what begins, or what goes on.
+// announce prints whether a campaign begins or resumes.
 func (o Options) announce(setup profile.Setup, log campaign.Log) {
 	o.say(fmt.Sprintf("%s: %s on %s, results in %s", setup.Profile.Search.Strategy, setup.Subject.Name, serverText(setup), setup.Profile.Output))
 	for _, line := range dryrun.EarlierLines(setup.Profile, log.Earlier) {
@@ -36,8 +37,8 @@ func (o Options) announce(setup profile.Setup, log campaign.Log) {
 	}
 }
 
-// serverText names what serves the trials: the builds of ONNX Runtime where it is the bundled
-// engine.
+// serverText names the server of the trials. For the bundled engine it names the builds of ONNX
+// Runtime.
 func serverText(setup profile.Setup) string {
 	text := setup.Server.String()
 	if setup.Server == nil {

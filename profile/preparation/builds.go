@@ -17,7 +17,7 @@ import (
 )
 
 // Builds finds the ONNX Runtime builds of a campaign, the default's first. The knob runtime names
-// them, else flag, environment or installation name one.
+// them. Otherwise it is the one of the flag, the environment or the installation.
 func (o Options) Builds(p spec.Profile) ([]ortlib.Build, error) {
 	selectors := p.Runtimes()
 	if len(selectors) == 0 {
@@ -34,7 +34,7 @@ func (o Options) Builds(p spec.Profile) ([]ortlib.Build, error) {
 	return builds, nil
 }
 
-// checkRuntimes finds builds that are named in two places.
+// checkRuntimes finds builds that are set in two places.
 func (o Options) checkRuntimes(p spec.Profile) error {
 	if len(p.Runtimes()) > 0 && o.Library != "" {
 		return exit.Usagef("%s: space.runtime: contradicts --ort-library %s: leave one of the two out", o.File, o.Library)
@@ -42,8 +42,8 @@ func (o Options) checkRuntimes(p spec.Profile) error {
 	return nil
 }
 
-// GPUs is how many GPUs the default configuration is made for: the machine's, or none where the
-// build that serves it computes on none.
+// GPUs returns the number of GPUs for the default configuration: the machine's, or none if its
+// build does not use GPUs.
 func (o Options) GPUs(ctx context.Context, host hostinfo.Host, p spec.Profile) int {
 	return GPUs(ctx, host, func() (ortlib.Build, error) {
 		builds, err := o.Builds(p)
@@ -54,18 +54,18 @@ func (o Options) GPUs(ctx context.Context, host hostinfo.Host, p spec.Profile) i
 	})
 }
 
-// GPUs is how many GPUs a default configuration is made for that the build of find serves
+// GPUs returns the number of GPUs for a default configuration that the build from find serves
 // (probe.GPUs).
 func GPUs(ctx context.Context, host hostinfo.Host, find func() (ortlib.Build, error)) int {
 	prober, err := probe.New()
 	if err != nil {
-		return len(host.GPUs) // whoever opens a build says so
+		return len(host.GPUs) // opening the build reports the error
 	}
 	return prober.GPUs(ctx, host, find)
 }
 
-// findBuilds finds the builds that a campaign needs, and adds to the facts what those that serve
-// trials can do with the model. There are none where other servers have their own, and nothing is
+// findBuilds finds the builds that a campaign needs. It adds to the facts what the serving builds
+// can do with the model. It returns none if other servers use their own builds and nothing is
 // compared here.
 func (o Options) findBuilds(ctx context.Context, p spec.Profile, s profile.Subject, facts search.Facts) ([]ortlib.Build, search.Facts, error) {
 	if !p.UsesBundled() && p.Accuracy.Limit == nil {
@@ -79,15 +79,15 @@ func (o Options) findBuilds(ctx context.Context, p spec.Profile, s profile.Subje
 			return nil, facts, exit.OrInterrupted(ctx, err)
 		}
 		return opened, facts, nil
-	case o.DryRun && !errors.As(missing, new(*ortlib.SameError)): // needs no ONNX Runtime, only knows more with one
+	case o.DryRun && !errors.As(missing, new(*ortlib.SameError)): // works without ONNX Runtime, and knows more with one
 		fmt.Fprintf(o.Messages, "%v\nthe plan is made without: what does not work here is not left out of it\n", missing)
 		return builds, facts, nil
 	}
 	return nil, facts, exit.With(exit.Usage, missing)
 }
 
-// Open opens the builds of a campaign, and returns them with the versions that they report
-// themselves. It adds to the facts what each build that serves trials can do with the model.
+// Open opens the builds of a campaign. It returns them with the versions that they report. It adds
+// to the facts what each serving build can do with the model.
 func Open(ctx context.Context, builds []ortlib.Build, p spec.Profile, s profile.Subject, facts search.Facts) ([]ortlib.Build, search.Facts, error) {
 	prober, err := probe.New()
 	if err != nil {
@@ -99,12 +99,12 @@ func Open(ctx context.Context, builds []ortlib.Build, p spec.Profile, s profile.
 			return nil, facts, err
 		}
 	}
-	if selectors := p.Runtimes(); len(selectors) > 0 { // again, by the versions that the libraries themselves report
+	if selectors := p.Runtimes(); len(selectors) > 0 { // again, with the versions that the libraries report
 		if err := ortlib.CheckDistinct(opened, selectors); err != nil {
 			return nil, facts, exit.Usagef("%s: space.runtime: %v", p.Path, err)
 		}
 	}
-	if !p.UsesBundled() { // they only compare variants
+	if !p.UsesBundled() { // the builds only compare variants
 		return opened, facts, nil
 	}
 	runtimes, err := prober.Facts(ctx, opened, p.Space(facts), s.Files[0].Source.Path)
@@ -119,7 +119,7 @@ func Open(ctx context.Context, builds []ortlib.Build, p spec.Profile, s profile.
 	return opened, facts, nil
 }
 
-// OpenBuild opens one build, and returns it with the version that it reports itself.
+// OpenBuild opens one build. It returns it with the version that it reports.
 func OpenBuild(ctx context.Context, build ortlib.Build) (ortlib.Build, error) {
 	prober, err := probe.New()
 	if err != nil {
@@ -129,8 +129,8 @@ func OpenBuild(ctx context.Context, build ortlib.Build) (ortlib.Build, error) {
 	return opened, exit.With(exit.Usage, err)
 }
 
-// runtimeInfos are builds as the journal has them. Libraries that the user named are told apart by
-// their content, since another library may have taken the place of one that was measured.
+// runtimeInfos converts builds to their form in the journal. Libraries that the user named have a
+// digest of their content, since another library may replace the measured one.
 func runtimeInfos(builds []ortlib.Build) ([]journal.RuntimeInfo, error) {
 	var infos []journal.RuntimeInfo
 	for _, b := range builds {

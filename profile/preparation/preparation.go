@@ -1,8 +1,10 @@
-// Package preparation gets a campaign ready on this machine and runs it: it opens the model, the
-// builds of ONNX Runtime and the servers, finds everything that would stop the campaign before
-// minutes of conversions, and has the variants made. Then it opens the journal and the runners and
-// hands them to the loop (package profile). `tuner profile` and `tuner run` call it, and `tuner
-// ortsweep` uses its parts. It knows no flags, and it ranks nothing.
+// Package preparation prepares a campaign on this machine and runs it. It opens the model, the
+// builds of ONNX Runtime and the servers. It detects all problems that would stop the campaign,
+// before conversions that take minutes. It has the variants made. Then it opens the journal and the
+// runners and passes them to the loop (package profile).
+//
+// `tuner profile` and `tuner run` call it, and `tuner ortsweep` uses its parts. It does not know
+// flags, and ranks nothing.
 package preparation
 
 import (
@@ -25,36 +27,39 @@ import (
 	"tuner/spec"
 )
 
-// Options say how a campaign is run.
+// Options configure a run of a campaign.
 type Options struct {
-	File     string // of the profile, as messages name it
-	Library  string // of ONNX Runtime, or a build's name; "" for what environment or installation name
-	Version  string // of this program
-	DryRun   bool   // nothing is launched or written
-	Quiet    bool   // no progress
+	File string // path of the profile, for messages
+	// Library: path of ONNX Runtime, or a build's name; "" for that of the environment or the
+	// installation
+	Library  string
+	Version  string // program version
+	DryRun   bool   // launch and write nothing
+	Quiet    bool   // show no progress
 	Messages io.Writer
 }
 
-// Campaign is a campaign that was checked as far as that can be done before its variants are made.
-// Restore is to be called in the end.
+// Campaign is a campaign after all checks that are possible before its variants are made. The
+// caller must call Restore at the end.
 type Campaign struct {
 	Setup  profile.Setup  // without variants
-	Builds []ortlib.Build // none in a dry run without ONNX Runtime
-	Notes  []string       // of a dry run: what the campaign would do with servers that are not its own
+	Builds []ortlib.Build // empty in a dry run without ONNX Runtime
+	// Notes: of a dry run: what the campaign would do with servers that are not its own
+	Notes []string
 
 	options  Options
 	requests runner.Requests
 	servers  target.Servers
 }
 
-// Open opens model, builds and servers of a profile, and finds everything that would stop the
+// Open opens model, builds and servers of a profile, and detects all problems that would stop the
 // campaign.
 func (o Options) Open(ctx context.Context, p spec.Profile) (c Campaign, err error) {
 	c.options = o
 	if c.servers, err = target.Open(p, o.Messages); err != nil {
 		return c, err
 	}
-	if !o.DryRun { // what comes now would disturb a campaign that measures the same
+	if !o.DryRun { // the next steps would disturb a campaign that is measuring there
 		if err := profile.CheckFree(p); err != nil {
 			return c, exit.OfFiles(err)
 		}
@@ -79,7 +84,7 @@ func (o Options) Open(ctx context.Context, p spec.Profile) (c Campaign, err erro
 	}
 	there := host
 	if p.Runner.Mode == spec.RunnerRemote {
-		there.GPUs = nil // they are this machine's
+		there.GPUs = nil // they belong to this machine
 	}
 	var facts search.Facts
 	if c.Builds, facts, err = o.findBuilds(ctx, p, subject, profile.FactsOf(subject, there)); err != nil {
@@ -94,8 +99,8 @@ func (o Options) Open(ctx context.Context, p spec.Profile) (c Campaign, err erro
 	return c, err
 }
 
-// askServers asks what the servers have, and returns the facts with what they cannot load. A dry
-// run loads nothing.
+// askServers asks the servers for their capabilities. It returns the facts with what they cannot
+// load. A dry run loads nothing.
 func (c *Campaign) askServers(ctx context.Context, p spec.Profile, s profile.Subject, facts search.Facts) (search.Facts, error) {
 	model := target.Model{Name: s.Name, Source: s.Files[0].Source, Config: s.Config}
 	if c.options.DryRun {
@@ -115,8 +120,8 @@ func (c *Campaign) settle(p spec.Profile, s profile.Subject, facts search.Facts,
 	return check(c.options.File, c.Setup)
 }
 
-// Setup collects what a campaign depends on, but for its variants. Without builds, as in a dry run,
-// it names no runtime.
+// Setup collects everything on which a campaign depends, except its variants. Without builds, as in
+// a dry run, it names no runtime.
 func (o Options) Setup(p spec.Profile, s profile.Subject, facts search.Facts, builds []ortlib.Build, host hostinfo.Host) (profile.Setup, error) {
 	machine, err := json.Marshal(host)
 	if err != nil {
@@ -137,9 +142,9 @@ func (o Options) Setup(p spec.Profile, s profile.Subject, facts search.Facts, bu
 	return setup, nil
 }
 
-// check finds mistakes in a space that only model and machine show, earlier campaigns that cannot
-// be reused, an output folder that cannot be written and, where the runtime is known, the journal
-// of another campaign in it.
+// check detects mistakes in a space that only model and machine show, earlier campaigns that cannot
+// be reused, and an output folder that cannot be written. If the runtime is known, it also detects
+// the journal of another campaign there.
 func check(file string, s profile.Setup) error {
 	if _, err := plan.New(s.Profile.Search.Strategy, s.Profile.Settings(s.Facts)); err != nil {
 		return exit.Usagef("%s: %v", file, err)
@@ -156,8 +161,8 @@ func check(file string, s profile.Setup) error {
 	return exit.OfFiles(profile.CheckLog(s))
 }
 
-// isSettled reports whether it is known what serves the trials. A dry run does not know it without
-// an ONNX Runtime, nor of servers that it does not launch.
+// isSettled reports whether the server of the trials is known. A dry run does not know it without
+// an ONNX Runtime, or if it does not launch the server.
 func isSettled(s profile.Setup) bool {
 	for _, server := range []*journal.ServerInfo{s.Server, s.Finals} {
 		if server != nil && server.Mode != spec.RunnerBundled && server.Version == "" {
@@ -167,10 +172,10 @@ func isSettled(s profile.Setup) bool {
 	return s.Runtime.Library != "" || !s.Profile.UsesBundled()
 }
 
-// Restore gives servers that are not the campaign's own back what they had.
+// Restore returns servers that are not the campaign's own to their earlier state.
 func (c Campaign) Restore(ctx context.Context) error { return c.servers.Restore(ctx) }
 
-// MakeVariants makes what the campaign measures beside the original model.
+// MakeVariants makes the variants that the campaign measures in addition to the original model.
 func (c Campaign) MakeVariants(ctx context.Context) (profile.Variants, error) {
 	v, err := c.options.Variants(ctx, c.Setup.Profile, c.Setup.Subject, c.Setup.Facts, c.Builds)
 	if err != nil {
@@ -179,7 +184,7 @@ func (c Campaign) MakeVariants(ctx context.Context) (profile.Variants, error) {
 	return v, nil
 }
 
-// Run opens the journal and the runners, and runs the campaign with its variants to its end.
+// Run opens the journal and the runners. It runs the campaign with its variants to its end.
 func (c Campaign) Run(ctx context.Context, v profile.Variants) (outcome profile.Outcome, err error) {
 	setup := c.Setup.With(v)
 	log, err := profile.OpenLog(setup, time.Now().UTC())
@@ -189,7 +194,7 @@ func (c Campaign) Run(ctx context.Context, v profile.Variants) (outcome profile.
 	defer func() { err = errors.Join(err, log.Close()) }()
 	settings := setup.Profile.Settings(setup.Facts)
 	settings.Earlier = log.Earlier
-	strategy, err := plan.New(setup.Profile.Search.Strategy, settings) // check has found what it refuses
+	strategy, err := plan.New(setup.Profile.Search.Strategy, settings) // check has reported what it refuses
 	if err != nil {
 		return profile.Outcome{}, exit.Usagef("%s: %v", c.options.File, err)
 	}

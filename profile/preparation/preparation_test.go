@@ -15,7 +15,7 @@ import (
 	"tuner/spec"
 )
 
-// A stock Triton has one runtime, so that the journal and its reports name that one.
+// A stock Triton has one runtime, so the journal and its reports name that one.
 func TestRuntimesOfTheSetupAreMeasured(t *testing.T) {
 	t.Parallel()
 	builds := []ortlib.Build{{Flavour: "cpu", Version: "1"}, {Flavour: "openvino", Version: "2"}}
@@ -34,8 +34,8 @@ func TestRuntimesOfTheSetupAreMeasured(t *testing.T) {
 	}
 }
 
-// A library that the user named may be replaced by another one of the same name; what tuner
-// installed is what its name says.
+// Another library may replace one that the user named. A library that tuner installed is identified
+// by its name.
 func TestLibrariesOfTheUserAreToldApart(t *testing.T) {
 	t.Parallel()
 	library := filepath.Join(t.TempDir(), "libonnxruntime.so")
@@ -44,7 +44,8 @@ func TestLibrariesOfTheUserAreToldApart(t *testing.T) {
 	}
 	infos, err := runtimeInfos([]ortlib.Build{{Flavour: ortlib.External, Version: "1", Library: library}, {Flavour: "cpu", Version: "1", Library: library}})
 	want := []journal.RuntimeInfo{
-		{Flavour: "external", Version: "1", Library: library, SHA256: "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"}, // FIPS 180-4's example
+		// the example in FIPS 180-4
+		{Flavour: "external", Version: "1", Library: library, SHA256: "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"},
 		{Flavour: "cpu", Version: "1", Library: library},
 	}
 	if diff := cmp.Diff(want, infos); diff != "" || err != nil {

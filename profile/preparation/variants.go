@@ -17,8 +17,8 @@ import (
 	"tuner/spec"
 )
 
-// Variants makes the precisions of a profile, and compares everything that serves with the original
-// model, before the campaign begins. Its progress goes to the messages.
+// Variants makes the precisions of a profile before the campaign begins, and compares all serving
+// variants with the original model. It prints its progress to the messages.
 func (o Options) Variants(ctx context.Context, p spec.Profile, s profile.Subject, facts search.Facts, builds []ortlib.Build) (profile.Variants, error) {
 	if p.Accuracy.Limit == nil {
 		return profile.Variants{}, nil
@@ -30,7 +30,7 @@ func (o Options) Variants(ctx context.Context, p spec.Profile, s profile.Subject
 	for _, note := range data.Notes {
 		o.say("accuracy.data: " + note)
 	}
-	if p.Accuracy.Calibration != "" { // else those of the data again
+	if p.Accuracy.Calibration != "" { // otherwise the rows of the comparison are used again
 		for _, note := range calibration.Notes {
 			o.say("accuracy.calibration: " + note)
 		}
@@ -64,8 +64,8 @@ func (o Options) Variants(ctx context.Context, p spec.Profile, s profile.Subject
 	return variants, nil
 }
 
-// Data reads what variants are compared on and calibrated with, and refuses a model that can have
-// no variants. It does nothing without a limit of accuracy.
+// Data reads the inputs for comparison and calibration, and refuses a model that cannot have
+// variants. Without a limit of accuracy it does nothing.
 func Data(p spec.Profile, s profile.Subject) (data, calibration dataset.Dataset, err error) {
 	if p.Accuracy.Limit == nil {
 		return data, calibration, nil
@@ -76,7 +76,7 @@ func Data(p spec.Profile, s profile.Subject) (data, calibration dataset.Dataset,
 	return profile.Data(p, s)
 }
 
-// announceVariants says what came of each variant.
+// announceVariants prints the result of each variant.
 func (o Options) announceVariants(v profile.Variants, took time.Duration) {
 	for _, record := range v.Records {
 		for _, note := range record.Notes {

@@ -15,8 +15,9 @@ import (
 	"tuner/search"
 )
 
-// campaignBar draws two lines below those of the trials: time spent and left, a bar and the best so far; then the current
-// trial. A goroutine of its own redraws them. close waits for it.
+// campaignBar draws two lines below those of the trials. The first has time spent, time left, a bar
+// and the best so far. The second has the current trial. A separate goroutine redraws them. close
+// waits for it.
 type campaignBar struct {
 	out    io.Writer // the terminal
 	bars   *mpb.Progress
@@ -25,18 +26,18 @@ type campaignBar struct {
 	done   chan struct{}
 
 	mu      sync.Mutex
-	started time.Time // start of this run, less the time of earlier runs
+	started time.Time // start of this run, minus the time of earlier runs
 	budget  time.Duration
 	goal    search.Goal
 	status  profile.Status
-	ended   time.Time // when status was true
+	ended   time.Time // time of status
 	current string
 }
 
-// lineStart begins each line on a terminal: after a key (^C) the cursor is not in the first column.
+// lineStart begins each line on a terminal: after a key (^C) the cursor may be in another column.
 const lineStart = "\r"
 
-// barWidth is the width of the bar with its space. The texts around it are shortened to leave it room.
+// barWidth is the width of the bar with its space. The texts around it are shortened to make room.
 const barWidth = 24
 
 // barSteps is the resolution of the bar.
@@ -98,7 +99,7 @@ func (b *campaignBar) end(status profile.Status) {
 	b.status, b.ended = status, time.Now()
 }
 
-// left is the expected time until the end; false while nothing is known of it.
+// left returns the expected time until the end, and false while it is unknown.
 func (b *campaignBar) left() (time.Duration, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -113,7 +114,7 @@ func (b *campaignBar) left() (time.Duration, bool) {
 	return max(remaining, 0), true
 }
 
-// share is the part of the campaign's time that is over, 0..1.
+// share returns the elapsed share of the campaign's time, 0..1.
 func (b *campaignBar) share() float64 {
 	left, known := b.left()
 	if !known {
@@ -137,7 +138,7 @@ func (b *campaignBar) bestText() string {
 	return bestText(b.goal, b.status)
 }
 
-// bestText is the best configuration so far, with the figures that a report would have now.
+// bestText describes the best configuration so far, with the figures that a report would show now.
 func bestText(goal search.Goal, status profile.Status) string {
 	if answer := status.Answer(); answer != nil {
 		return " best so far " + answer.Text(goal)

@@ -1,4 +1,4 @@
-// Package progress shows a campaign while it runs: a line per trial and, on a terminal, a bar below the lines with the
+// Package progress shows a running campaign: a line per trial and, on a terminal, a bar with the
 // best configuration so far. It observes package profile, and decides nothing.
 package progress
 
@@ -20,20 +20,20 @@ import (
 
 // Progress is a profile.Observer that prints.
 type Progress struct {
-	out     io.Writer // lines
+	out     io.Writer // for lines
 	goal    search.Goal
-	bar     *campaignBar            // nil when stderr is no terminal
-	columns func() int              // of the terminal; 0 without one, or when it is unknown
-	failed  map[measure.Failure]int // the first trial that failed so
+	bar     *campaignBar            // nil if stderr is not a terminal
+	columns func() int              // width of the terminal; 0 if there is none, or if it is unknown
+	failed  map[measure.Failure]int // number of the first trial that failed this way
 }
 
-// New shows a campaign whose earlier runs took past. Close must be called.
+// New shows a campaign whose earlier runs took the time past. The caller must call Close.
 func New(err io.Writer, goal search.Goal, budget search.Budget, past time.Duration) *Progress {
 	p := &Progress{out: err, goal: goal, columns: func() int { return 0 }, failed: map[measure.Failure]int{}}
 	if f, ok := terminal.File(err); ok {
 		p.bar = newCampaignBar(f, goal, budget, past)
 		p.out = p.bar.bars
-		p.columns = func() int { // it may be made larger or smaller meanwhile
+		p.columns = func() int { // its size may change
 			columns, _, _ := term.GetSize(int(f.Fd()))
 			return columns
 		}
@@ -41,21 +41,21 @@ func New(err io.Writer, goal search.Goal, budget search.Budget, past time.Durati
 	return p
 }
 
-// Close takes the bar off the terminal.
+// Close removes the bar from the terminal.
 func (p *Progress) Close() {
 	if p.bar != nil {
 		p.bar.close()
 	}
 }
 
-// Begun implements profile.Observer: the bar names the configurations that are being measured.
+// Begun implements profile.Observer. The bar names the current configurations.
 func (p *Progress) Begun(action search.Action) {
 	if p.bar != nil {
 		p.bar.begin(action)
 	}
 }
 
-// BlockRefused implements profile.Observer: it prints why configurations are not measured in turns.
+// BlockRefused implements profile.Observer. It prints why configurations are not measured in turns.
 func (p *Progress) BlockRefused(reason string) {
 	start := ""
 	if p.bar != nil {
@@ -64,8 +64,8 @@ func (p *Progress) BlockRefused(reason string) {
 	fmt.Fprintf(p.out, "%smeasured one after the other, and not in turns: %s\n", start, words.Brief(reason))
 }
 
-// TrialEnded implements profile.Observer: it prints a line of number, time, configuration, load and figures, and says
-// whether the trial satisfies the constraints.
+// TrialEnded implements profile.Observer. It prints a line with number, time, configuration, load
+// and figures, and whether the trial satisfies the constraints.
 func (p *Progress) TrialEnded(event search.Event, status profile.Status) {
 	start := ""
 	if p.bar != nil {
@@ -86,11 +86,11 @@ func (p *Progress) TrialEnded(event search.Event, status profile.Status) {
 	}
 }
 
-// narrowestText is the least width, in columns, to which the text beside a line's head is folded.
+// narrowestText is the smallest width, in columns, to which the text after a line's head is folded.
 const narrowestText = 30
 
-// trialLine joins the parts of a trial's line. A line that is wider than the terminal (columns; 0: no terminal) is folded
-// below its head: first the trial, then its outcome.
+// trialLine joins the parts of a trial's line. A line that is wider than the terminal (columns; 0:
+// no terminal) is folded after its head: first the trial, then its outcome.
 func trialLine(head, trial, outcome string, columns int) string {
 	line := head + trial + "  →  " + outcome
 	if columns <= 0 || utf8.RuneCountInString(line) <= columns {
@@ -102,7 +102,8 @@ func trialLine(head, trial, outcome string, columns int) string {
 	return head + strings.ReplaceAll(text, "\n", "\n"+strings.Repeat(" ", indent))
 }
 
-// trialText names the configuration and the load of a trial; of a service trial the engine process and its batches.
+// trialText names the configuration and the load of a trial. For a service trial it names the
+// engine process and its batches.
 func trialText(t search.Trial) string {
 	if t.Phase != search.PhaseService || len(t.Sizes) == 0 {
 		text := fmt.Sprintf("%s · %s", t.Candidate.Describe(), t.Load)
@@ -118,7 +119,7 @@ func trialText(t search.Trial) string {
 	return fmt.Sprintf("service curve of %s · concurrency %d × batch %s", t.Candidate.PoolKey(), t.Load.Concurrency, sizes)
 }
 
-// outcomeText tells the result of a trial in a few words.
+// outcomeText describes the result of a trial in a few words.
 func outcomeText(e search.Event, goal search.Goal) string {
 	m := e.Measurement
 	switch {
@@ -134,7 +135,7 @@ func outcomeText(e search.Event, goal search.Goal) string {
 	return strings.Join(parts, " · ")
 }
 
-// curveText prints the compute time of the smallest and of the largest batch.
+// curveText prints the compute time of the smallest and the largest batch.
 func curveText(windows []measure.Window) string {
 	text := func(w measure.Window) string {
 		e, ok := measure.Measurement{Windows: []measure.Window{w}}.Estimate(measure.ComputeInfer)

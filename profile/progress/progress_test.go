@@ -13,7 +13,8 @@ import (
 	"tuner/search/verdict"
 )
 
-// A line that is too long for the terminal goes on behind its head, and is broken at spaces alone; without a terminal it stays whole.
+// A line that is too long for the terminal continues behind its head, and breaks only at spaces.
+// Without a terminal it is not broken.
 func TestTrialLineFitsTheTerminal(t *testing.T) {
 	t.Parallel()
 	const (
@@ -27,7 +28,8 @@ func TestTrialLineFitsTheTerminal(t *testing.T) {
 			t.Errorf("%d columns: %q", columns, got)
 		}
 	}
-	want := head + "2 instances × 1 thread, batch 16, delay 1 ms, preferred [4,8],\n" + // 80 columns less 14 of the head are 66
+	// 80 columns minus 14 for the head are 66
+	want := head + "2 instances × 1 thread, batch 16, delay 1 ms, preferred [4,8],\n" +
 		"              int8, openvino · concurrency 16\n" +
 		"              → 412.3 infer/s, p99 29.8 ms · misses the constraints"
 	if diff := cmp.Diff(want, trialLine(head, trial, outcome, 80)); diff != "" {
@@ -38,7 +40,7 @@ func TestTrialLineFitsTheTerminal(t *testing.T) {
 	}
 }
 
-// What the goal is about is said of each trial.
+// Each trial's line has the goal's metrics.
 func TestLineHasTheGoalsMetrics(t *testing.T) {
 	t.Parallel()
 	h := measure.NewHistogram([]time.Duration{400 * time.Microsecond})
@@ -54,7 +56,8 @@ func TestLineHasTheGoalsMetrics(t *testing.T) {
 	}
 }
 
-// A service trial's line names the engine process, the batches, and what the first and the last of them take.
+// A service trial's line names the engine process, the batches, and the times of the smallest and
+// the largest one.
 func TestLineOfAServiceTrial(t *testing.T) {
 	t.Parallel()
 	window := func(requests int, each time.Duration) measure.Window {
@@ -80,7 +83,7 @@ func TestLineOfAServiceTrial(t *testing.T) {
 		[]int{1, 2}, "service curve of instance_count=2 · concurrency 2 × batch 1…2", "failed (crash): signal: killed")
 }
 
-// The best so far has the figures and the probability that a report would have, and not those of its last trial.
+// The best so far has the figures and the probability of a report, and not those of its last trial.
 func TestBestSoFar(t *testing.T) {
 	t.Parallel()
 	limit := 0.05

@@ -14,8 +14,9 @@ import (
 	"tuner/spec"
 )
 
-// ExampleShapes gives a size to every symbolic dimension but the batch. It is the size that is given for it, also by another
-// input with the same symbol, else the size that the user's configuration fixes, else an example.
+// ExampleShapes sets the size of every symbolic dimension except the batch. It is the size given
+// for the dimension, or given by another input with the same symbol. Otherwise it is the size in
+// the user's configuration, or an example.
 func ExampleShapes(subject profile.Subject, given map[string][]int64) ([]spec.StarterShape, error) {
 	configured := map[string][]int64{}
 	for _, in := range subject.Config.GetInput() {
@@ -39,7 +40,8 @@ func ExampleShapes(subject profile.Subject, given map[string][]int64) ([]spec.St
 	return shapes, nil
 }
 
-// exampleSizes are examples by symbol, the same in all inputs. A symbol that an image has gets an image's size.
+// exampleSizes returns examples by symbol, the same in all inputs. A symbol in an image gets an
+// image's size.
 func exampleSizes(m *onnx.Model) map[string]int64 {
 	sizes, ofImages := map[string]int64{}, map[string]bool{}
 	for _, in := range m.Inputs() {
@@ -54,7 +56,7 @@ func exampleSizes(m *onnx.Model) map[string]int64 {
 	return sizes
 }
 
-// requestShape is an input's shape without the batch dimension of a model that batches.
+// requestShape returns an input's shape, without the batch dimension if the model batches.
 func requestShape(in onnx.Value, batches bool) []onnx.Dim {
 	if batches {
 		return in.Shape[1:]
@@ -62,7 +64,8 @@ func requestShape(in onnx.Value, batches bool) []onnx.Dim {
 	return in.Shape
 }
 
-// GivenSizes collects the sizes that given shapes have for symbols, and refuses shapes that do not fit the model.
+// GivenSizes returns the sizes of symbols in given shapes, and refuses shapes that do not match the
+// model.
 func GivenSizes(m *onnx.Model, given map[string][]int64) (map[string]int64, error) {
 	sizes, batches := map[string]int64{}, inputs.Batches(m)
 	for _, name := range slices.Sorted(maps.Keys(given)) {
@@ -85,9 +88,9 @@ func GivenSizes(m *onnx.Model, given map[string][]int64) (map[string]int64, erro
 	return sizes, nil
 }
 
-// exampleShape settles the dimensions of one input. configured are those of the configuration. Either of the two may have a
-// batch dimension that the other leaves out, so they are matched from the last dimension on. given and examples are sizes of
-// symbols.
+// exampleShape sets the dimensions of one input. configured are those of the configuration. One of
+// the two may have a batch dimension that the other lacks, so they are matched from the last
+// dimension on. given and examples are sizes of symbols.
 func exampleShape(in onnx.Value, dims []onnx.Dim, configured []int64, given, examples map[string]int64) spec.StarterShape {
 	shape := spec.StarterShape{Input: in.Name, Note: strings.TrimPrefix(in.String(), in.Name+" ")}
 	own := inputs.Example(in)[len(in.Shape)-len(dims):]

@@ -1,8 +1,8 @@
-// Package starter decides what the first files for a model say: profile.yaml, analyze.yaml and config.pbtxt, as `tuner
-// init` and `tuner run` write them.
+// Package starter writes the first files for a model: profile.yaml, analyze.yaml and config.pbtxt,
+// for `tuner init` and `tuner run`.
 //
-// It reads a model, chooses sizes for its symbolic dimensions, and writes the texts of package spec. It replaces no file
-// of the user unless it is told to.
+// It reads a model, chooses sizes for its symbolic dimensions, and uses the texts of package spec.
+// It replaces no file of the user unless it is told to.
 package starter
 
 import (
@@ -26,18 +26,18 @@ import (
 	"tuner/spec"
 )
 
-// configName is Triton's name of a model's configuration.
+// configName is Triton's file name of a model's configuration.
 const configName = "config.pbtxt"
 
-// File is a file that is about to be written.
+// File is a file to be written.
 type File struct {
 	Path string
 	Text []byte
-	Note string // for people: what the file is for
+	Note string // purpose of the file, for people
 }
 
-// Open reads a model for a verb, and collects what files in dir say about it and about this machine. given are the shapes
-// of inputs that the user names, without the batch dimension.
+// Open reads a model for a verb. It collects the contents of files in dir about the model and this
+// machine. given are the shapes of inputs that the user names, without the batch dimension.
 func Open(ctx context.Context, verb, model, dir string, given map[string][]int64) (spec.Starter, profile.Subject, error) {
 	fail := func(err error) (spec.Starter, profile.Subject, error) { return spec.Starter{}, profile.Subject{}, err }
 	info, err := os.Stat(model)
@@ -51,7 +51,7 @@ func Open(ctx context.Context, verb, model, dir string, given map[string][]int64
 	host := hostinfo.Read(ctx)
 	usual := func() (ortlib.Build, error) { return ortlib.Resolve("") }
 	source := spec.Profile{
-		Path: verb, Name: spec.NewStarter(absolute).Name, // model may be ".", which has no name of its own
+		Path: verb, Name: spec.NewStarter(absolute).Name, // model may be ".", which has no name
 		Model: spec.ModelSource{Path: model, Precisions: map[string]string{spec.PrecisionOriginal: model}},
 	}
 	subject, err := profile.OpenSubject(source, preparation.GPUs(ctx, host, usual))
@@ -69,7 +69,7 @@ func Open(ctx context.Context, verb, model, dir string, given map[string][]int64
 	return starter, subject, nil
 }
 
-// newStarter collects what the files say about the model.
+// newStarter collects the facts about the model for the files.
 func newStarter(model, dir string, isFolder bool, subject profile.Subject) (spec.Starter, error) {
 	path, err := pathFrom(dir, model)
 	if err != nil {
@@ -84,7 +84,7 @@ func newStarter(model, dir string, isFolder bool, subject profile.Subject) (spec
 	return s, nil
 }
 
-// pathFrom writes a path as it is seen from dir. An absolute path stays absolute.
+// pathFrom returns a path relative to dir. An absolute path stays absolute.
 func pathFrom(dir, path string) (string, error) {
 	if filepath.IsAbs(path) {
 		return filepath.Clean(path), nil
@@ -100,8 +100,8 @@ func pathFrom(dir, path string) (string, error) {
 	return filepath.Rel(from, to)
 }
 
-// Files makes the files, and reads them back, so that only valid files are written. formats are the report formats that an
-// analyze.yaml may name.
+// Files makes the files, and reads them back, so that only valid files are written. formats are the
+// report formats for analyze.yaml.
 func Files(dir string, s spec.Starter, subject profile.Subject, formats []string) ([]File, error) {
 	profileText, err := s.Profile()
 	if err != nil {
@@ -132,7 +132,7 @@ func Files(dir string, s spec.Starter, subject profile.Subject, formats []string
 	return append(files, File{filepath.Join(dir, s.Config), slices.Concat([]byte(header), config), "the default configuration"}), nil
 }
 
-// WriteNew writes the files, all or none. It writes none when one exists, unless force is set.
+// WriteNew writes all files or none. It writes none if one exists, unless force is set.
 func WriteNew(dir string, files []File, force bool) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("cannot make folder %q: %w", dir, durable.Cause(err))
@@ -149,13 +149,13 @@ func WriteNew(dir string, files []File, force bool) error {
 	return Replace(dir, files)
 }
 
-// Replace writes files, which all lie in dir. It writes all of them under temporary names before it renames the first, so
-// that a full disk leaves nothing behind.
+// Replace writes files, which must be in dir. It writes all of them under temporary names before it
+// renames the first. So a full disk leaves nothing behind.
 func Replace(dir string, files []File) error {
 	var staged []string
 	defer func() {
 		for _, temp := range staged {
-			_ = os.Remove(temp) // gone after the renaming
+			_ = os.Remove(temp) // fails after the rename, which is fine
 		}
 	}()
 	for _, f := range files {
