@@ -6,7 +6,7 @@ import (
 	"tuner/internal/alloctest"
 )
 
-var kept []byte // so that the compiler does not leave the allocation out
+var kept []byte // keeps the compiler from removing the allocation
 
 func TestBytes(t *testing.T) {
 	const size = 1 << 20

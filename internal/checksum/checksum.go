@@ -1,4 +1,4 @@
-// Package checksum tells files and values apart by what is in them.
+// Package checksum computes digests that identify files and values by their content.
 package checksum
 
 import (
@@ -9,7 +9,8 @@ import (
 	"os"
 )
 
-// File returns the SHA-256 of a file's content, in lower-case hexadecimal. An error is that of package os, with the path.
+// File returns the SHA-256 of a file's content, in lower-case hexadecimal. Errors are those of
+// package os, with the path.
 func File(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -19,7 +20,7 @@ func File(path string) (string, error) {
 	return Of(f)
 }
 
-// Of returns the SHA-256 of what is left to read of r, in lower-case hexadecimal.
+// Of returns the SHA-256 of the remaining content of r, in lower-case hexadecimal.
 func Of(r io.Reader) (string, error) {
 	h := sha256.New()
 	if _, err := io.Copy(h, r); err != nil {
@@ -28,7 +29,8 @@ func Of(r io.Reader) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// OfJSON returns the SHA-256 of a value's JSON, as encoding/json writes it, in lower-case hexadecimal.
+// OfJSON returns the SHA-256 of a value's JSON, as encoding/json writes it, in lower-case
+// hexadecimal.
 func OfJSON(v any) (string, error) {
 	text, err := json.Marshal(v)
 	if err != nil {

@@ -29,7 +29,7 @@ func TestFile(t *testing.T) {
 
 func TestOfJSON(t *testing.T) {
 	t.Parallel()
-	// printf '["a",1,{"x":"\\u003c"}]' | sha256sum: keys of caches and steps depend on these bytes.
+	// printf '["a",1,{"x":"\\u003c"}]' | sha256sum. Keys of caches and steps depend on these bytes.
 	want := "751029feaa92fcf90c8424b994c8fb04c231b2b48f92f3d4441d291cac7eb30e"
 	if got, err := OfJSON([]any{"a", 1, map[string]string{"x": "<"}}); err != nil || got != want {
 		t.Errorf("got %s, %v", got, err)

@@ -4,5 +4,5 @@ package children
 
 import "syscall"
 
-// attributes make a child the head of a process group.
+// attributes makes a child the head of a process group.
 func attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }

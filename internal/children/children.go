@@ -1,10 +1,14 @@
-// Package children starts programs that end with this process, however it ends, also by SIGKILL, and with all that they
-// started: the engines, the user's own programs, Python. It knows nothing of what they do.
+// Package children starts programs that end with this process, with all programs that they started,
+// even if this process is killed (SIGKILL). It is used for the engines, the user's own programs and
+// Python. It does not know what they do.
 //
-// A child is the head of a process group of its own, so that a terminal's Ctrl-C does not reach it, and a signal for the
-// group reaches what it started. Two things end a child whose parent is gone. On Linux the kernel kills it (its death signal).
-// That does not reach what the child started, so a guard beside it, a shell that waits for the end of a pipe, kills the group.
-// Out of reach are what leaves the group on purpose (setsid), and what a child starts in the milliseconds before its guard is there.
+// A child is the head of its own process group. So Ctrl-C on a terminal does not reach it, and a
+// signal for the group reaches its own children. Two mechanisms end a child whose parent has ended.
+// On Linux the kernel kills it (its death signal), but not its children. So a guard beside it kills
+// the group: a shell that waits for the end of a pipe.
+//
+// Two cases are not covered: programs that leave the group on purpose (setsid), and children that
+// start in the milliseconds before the guard runs.
 package children
 
 import (
@@ -19,10 +23,11 @@ import (
 	"time"
 )
 
-// outputDelay bounds how long the output of a program that has ended is read, in case something else holds it open.
+// outputDelay limits the time for which the output of an ended program is read, in case another
+// process holds it open.
 const outputDelay = time.Second
 
-// Command is exec.CommandContext for Run: the end of the context kills the whole group.
+// Command is exec.CommandContext for Run. The end of the context kills the whole group.
 func Command(ctx context.Context, name string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Cancel = func() error { return Signal(cmd, syscall.SIGKILL) }
@@ -30,31 +35,33 @@ func Command(ctx context.Context, name string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// Run starts a command and waits for its end. What it started and left behind is killed then.
+// Run starts a command and waits for its end. It then kills the remaining processes of its group.
 func Run(cmd *exec.Cmd) error {
 	ended, err := Start(cmd)
 	if err != nil {
 		return err
 	}
 	err = <-ended
-	_ = Signal(cmd, syscall.SIGKILL) // fails where nothing is left
+	_ = Signal(cmd, syscall.SIGKILL) // fails if no process remains
 	return err
 }
 
-// Output is Run that returns what the command writes to its standard output and error.
+// Output is Run, and returns the command's standard output and error.
 func Output(cmd *exec.Cmd) ([]byte, error) {
 	var b bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &b, &b // one writer for both is written to by one goroutine
+	cmd.Stdout, cmd.Stderr = &b, &b // one writer for both, so one goroutine writes to it
 	err := Run(cmd)
 	return b.Bytes(), err
 }
 
-// Start starts a command; the channel gives the result of its Wait, once. The rest of its group may live longer.
+// Start starts a command. The channel gives the result of its Wait, once. The rest of its group may
+// live longer.
 func Start(cmd *exec.Cmd) (<-chan error, error) {
 	cmd.SysProcAttr = attributes()
 	started, ended := make(chan error), make(chan error, 1)
 	go func() {
-		// The kernel sends the death signal when the thread that started the child ends: it lives as long as the child.
+		// The kernel sends the death signal when the thread that started the child ends. So this
+		// thread lives as long as the child.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		err := cmd.Start()
@@ -74,7 +81,7 @@ func Start(cmd *exec.Cmd) (<-chan error, error) {
 	return ended, nil
 }
 
-// Signal sends a signal to the group of a command that Start has started.
+// Signal sends a signal to the group of a started command.
 func Signal(cmd *exec.Cmd, signal syscall.Signal) error {
 	err := syscall.Kill(-cmd.Process.Pid, signal)
 	if errors.Is(err, syscall.ESRCH) {
@@ -83,19 +90,20 @@ func Signal(cmd *exec.Cmd, signal syscall.Signal) error {
 	return err
 }
 
-// guard is the shell that kills a group once this process is gone.
+// guard is the shell that kills a group when this process has ended.
 type guard struct {
 	shell    *exec.Cmd
-	lifeline *os.File // its end is the end of this process
+	lifeline *os.File // it is closed when this process ends
 }
 
-// GuardName is the name under which guards are seen in lists of processes, with the number of their group.
+// GuardName is the name of guards in lists of processes, with the number of their group.
 const GuardName = "tuner-guard"
 
 // guardScript waits for the end of its input and kills the group $1.
 const guardScript = `read -r _; kill -KILL "-$1"`
 
-// newGuard starts the guard of a group. Where no shell is to be had there is none, and the kernel's signal must do.
+// newGuard starts the guard of a group. Without a shell there is no guard, only the kernel's
+// signal.
 func newGuard(group int) *guard {
 	in, lifeline, err := os.Pipe()
 	if err != nil {
@@ -112,7 +120,7 @@ func newGuard(group int) *guard {
 	return &guard{shell, lifeline}
 }
 
-// end ends the guard before it sees the end of its input: the number of the group may soon be another's.
+// end ends the guard before its input ends, since another group may get the number soon.
 func (g *guard) end() {
 	if g == nil {
 		return

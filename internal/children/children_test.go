@@ -13,14 +13,14 @@ import (
 	"tuner/internal/children/childrentest"
 )
 
-// TestKilledWithParent: the child and what it started are gone when this process was killed.
+// A killed process's child ends, and so do the child's own children.
 func TestKilledWithParent(t *testing.T) {
 	childrentest.CheckKilled(t, func(script string) {
 		_ = children.Run(children.Command(context.Background(), "/bin/sh", "-c", script))
 	})
 }
 
-// TestRun: the result is that of the command, and what it leaves behind is killed.
+// The result is the command's. Remaining processes are killed.
 func TestRun(t *testing.T) {
 	t.Parallel()
 	var exit *exec.ExitError
@@ -36,7 +36,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestCancelled: the end of the context is the end of the group.
+// The end of the context ends the group.
 func TestCancelled(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -60,7 +60,7 @@ func TestCancelled(t *testing.T) {
 	if err := <-ended; err == nil {
 		t.Error("a killed command ended well")
 	}
-	if n, err := pipe.Read(text); n > 0 || err == nil { // the end of the file: the child of the shell holds it open no more
+	if n, err := pipe.Read(text); n > 0 || err == nil { // end of file: the shell's child no longer holds it open
 		t.Errorf("%d bytes, %v", n, err)
 	}
 }

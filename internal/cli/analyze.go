@@ -132,8 +132,8 @@ func deliver(con console, o analyzeOptions, a spec.Analyze, result analyze.Resul
 	return result.Unmet()
 }
 
-// readAnalyses reads the analyze file, tuner's or Model Analyzer's, or makes one where only --input is given. joint is the folder
-// of the results of all models together; "" for a single model.
+// readAnalyses reads the analyze file, tuner's or Model Analyzer's. With only --input it makes one.
+// joint is the folder of the results of all models together; "" for a single model.
 func readAnalyses(ctx context.Context, con console, o analyzeOptions) (list []spec.Analyze, joint string, err error) {
 	switch {
 	case o.file == "" && o.input == "":
@@ -180,7 +180,7 @@ func parseAnalyze(path string, text []byte) (spec.Analyze, error) {
 	return a, exit.With(exit.Usage, err)
 }
 
-// printResult puts the result on stdout in the form that --output asks for.
+// printResult prints the result in the form of --output.
 func printResult(out io.Writer, o analyzeOptions, names []string, r analyze.Result) error {
 	switch o.output {
 	case "text":
@@ -191,7 +191,7 @@ func printResult(out io.Writer, o analyzeOptions, names []string, r analyze.Resu
 	return formats.All().Print(out, o.output, r)
 }
 
-// printTable prints the table where the formats include it, and its explanation where that is asked for.
+// printTable prints the table if the formats include it, and its explanation if requested.
 func printTable(out io.Writer, o analyzeOptions, names []string, r analyze.Result) error {
 	if slices.Contains(names, text.Name) {
 		write := text.WriteTable

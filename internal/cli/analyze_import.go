@@ -14,7 +14,8 @@ import (
 	"tuner/spec"
 )
 
-// runImport ranks another program's measurements of each model. Without --export-path it writes only the table.
+// runImport ranks another program's measurements of each model. Without --export-path it writes
+// only the table.
 func runImport(ctx context.Context, con console, o analyzeOptions) error {
 	switch {
 	case o.input != "":

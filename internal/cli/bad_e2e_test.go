@@ -14,7 +14,7 @@ import (
 	"tuner/internal/exit"
 )
 
-// mount mounts a file system for the time of the test, which is skipped where that is not permitted.
+// mount mounts a file system until the test's end. It skips the test if that is not permitted.
 func mount(t *testing.T, source, target, kind string, flags uintptr, options string) {
 	t.Helper()
 	if err := os.MkdirAll(target, 0o755); err != nil {
@@ -30,7 +30,7 @@ func mount(t *testing.T, source, target, kind string, flags uintptr, options str
 	})
 }
 
-// expect checks that a message says all of these.
+// expect checks that a message contains all parts.
 func expect(t *testing.T, message string, parts ...string) {
 	t.Helper()
 	for _, part := range parts {
@@ -48,7 +48,7 @@ func TestReadOnlyOutput(t *testing.T) {
 	expect(t, p.stderr.String(), "profile.yaml: output: cannot use folder", "read-only file system", "choose another `output:`")
 }
 
-// A disk on which not even the journal's first record fits.
+// The disk is too small for the journal's first record.
 func TestFullDiskAtTheStart(t *testing.T) {
 	t.Parallel()
 	w := newWorkplace(t)
@@ -60,7 +60,8 @@ func TestFullDiskAtTheStart(t *testing.T) {
 	}
 }
 
-// A disk on which the journal fits, but not the model (104 kB): with more space the same command goes on.
+// The disk has space for the journal, but not for the model (104 kB). With more space the same
+// command resumes.
 func TestFullDiskInTheMiddle(t *testing.T) {
 	t.Parallel()
 	w := newWorkplace(t)
@@ -82,7 +83,8 @@ func TestFullDiskInTheMiddle(t *testing.T) {
 	}
 }
 
-// Two campaigns do not write to the same folder: the second says who is there, and harms nothing.
+// Two campaigns cannot write to the same folder. The second one names the first and changes
+// nothing.
 func TestOutputInUse(t *testing.T) {
 	t.Parallel()
 	w := newWorkplace(t)

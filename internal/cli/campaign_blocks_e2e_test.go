@@ -16,7 +16,8 @@ import (
 	"tuner/search"
 )
 
-// awaitBlock waits until a campaign has several engines up and one of them stopped, and returns all of them.
+// awaitBlock waits until a campaign has several engines and one of them is stopped. It returns all
+// of them.
 func (w workplace) awaitBlock(p *program) []int {
 	w.t.Helper()
 	var engines []int
@@ -35,7 +36,8 @@ func (w workplace) awaitBlock(p *program) []int {
 	return engines
 }
 
-// newContest is a workplace whose default waits for 20 ms with each batch: another configuration is best, so that the finals have two members at least.
+// newContest makes a workplace whose default waits 20 ms for each batch. Another configuration is
+// best, so the finals have at least two members.
 func newContest(t *testing.T) workplace {
 	t.Helper()
 	w := newWorkplace(t)
@@ -50,7 +52,8 @@ load: {concurrency: [4]}
 	return w
 }
 
-// However a campaign ends in the middle of a block, its engines end, also those that are stopped; and it goes on with the block.
+// If a campaign ends in the middle of a block in any way, its engines end, including stopped ones.
+// The next run resumes with the block.
 func TestCampaignThatEndsInABlock(t *testing.T) {
 	t.Parallel()
 	for _, s := range []syscall.Signal{syscall.SIGKILL, syscall.SIGINT} {
@@ -81,7 +84,7 @@ func TestCampaignThatEndsInABlock(t *testing.T) {
 	}
 }
 
-// checkBlocks looks at the blocks of a campaign: their seats were on launches of their own, and took turns.
+// checkBlocks checks the blocks of a campaign: their seats had their own launches and took turns.
 func checkBlocks(t *testing.T, events []search.Event) {
 	t.Helper()
 	blocks := map[int][]search.Event{}
@@ -94,7 +97,7 @@ func checkBlocks(t *testing.T, events []search.Event) {
 		t.Fatal("no trial is a seat of a block")
 	}
 	for n, block := range blocks {
-		if len(block) == 1 { // the others are missing after a kill between two of their records
+		if len(block) == 1 { // a kill between two of their records removed the others
 			continue
 		}
 		type turn struct {

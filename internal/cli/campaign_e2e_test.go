@@ -20,7 +20,8 @@ import (
 	"tuner/search"
 )
 
-// hangs is when a test takes something for hung: far more than anything takes on a busy machine.
+// hangs is the time after which a test is considered hung. It is far longer than any step on a busy
+// machine.
 const hangs = time.Minute
 
 // budget is the number of trials of the campaigns.
@@ -30,12 +31,12 @@ const budget = 6
 type workplace struct {
 	t      *testing.T
 	dir    string
-	output string   // the campaign's output folder
-	env    []string // of the programs, beside this process's own
+	output string   // output folder of the campaign
+	env    []string // additional variables of the programs
 }
 
-// newWorkplace writes a profile of the small MLP, of some seconds, into a new folder. The test is skipped
-// where there is no ONNX Runtime.
+// newWorkplace writes a profile of the small MLP into a new folder. Its campaign takes some
+// seconds. The test is skipped without ONNX Runtime.
 func newWorkplace(t *testing.T) workplace {
 	t.Helper()
 	models := os.Getenv("TUNER_MODELS")
@@ -48,7 +49,7 @@ func newWorkplace(t *testing.T) workplace {
 	return w
 }
 
-// profileText is a profile with more to try than the budget allows.
+// profileText returns a profile with more candidates than the budget allows.
 func profileText(model, output string) string {
 	return fmt.Sprintf(`model: %q
 output: %q
@@ -71,7 +72,7 @@ type program struct {
 	cmd    *exec.Cmd
 	stdout bytes.Buffer
 	stderr bytes.Buffer
-	ended  chan error // of Wait
+	ended  chan error // result of Wait
 }
 
 // start runs tuner with arguments in the workplace.
@@ -127,14 +128,15 @@ func (w workplace) run(want int, args ...string) *program {
 	return p
 }
 
-// analyze analyzes the campaign, without charts, which take longer than the campaign: the script analyze has them drawn.
+// analyze analyzes the campaign, without charts, which take longer than the campaign. The script
+// analyze tests charts.
 func (w workplace) analyze() *program {
 	w.t.Helper()
 	w.write("analyze.yaml", fmt.Sprintf("input: %q\nformats: [table, csv, config, repository]\n", w.output))
 	return w.run(exit.OK, "analyze", "-f", "analyze.yaml")
 }
 
-// eventually waits until a condition of other processes holds, and returns how long that took.
+// eventually waits until a condition of other processes holds. It returns the waiting time.
 func eventually(t *testing.T, what string, holds func() bool) time.Duration {
 	t.Helper()
 	begin := time.Now()
@@ -146,7 +148,7 @@ func eventually(t *testing.T, what string, holds func() bool) time.Duration {
 	return time.Since(begin)
 }
 
-// records reads the campaign's journal; nil before there is one.
+// records reads the campaign's journal; nil before it exists.
 func (w workplace) records() []journal.Record {
 	_, records, err := journal.Read(w.output)
 	if err != nil {
@@ -155,7 +157,7 @@ func (w workplace) records() []journal.Record {
 	return records
 }
 
-// checkInterrupted sees that the journal ends with the end of an interrupted campaign.
+// checkInterrupted checks that the journal ends with the end of an interrupted campaign.
 func (w workplace) checkInterrupted() {
 	w.t.Helper()
 	records := w.records()
@@ -183,7 +185,8 @@ func (w workplace) trials() []search.Event {
 	return events
 }
 
-// awaitTrials waits until the journal has n trials and an engine runs, and returns the engine's process id.
+// awaitTrials waits until the journal has n trials and an engine runs, and returns the engine's
+// process id.
 func (w workplace) awaitTrials(p *program, n int) int {
 	w.t.Helper()
 	engine := 0
@@ -199,8 +202,8 @@ func (w workplace) awaitTrials(p *program, n int) int {
 	return engine
 }
 
-// awaitLoad waits until an engine is under load: then it has, beside its three listeners and the control connection, at
-// least one connection more. It reports whether the campaign still goes on.
+// awaitLoad waits until an engine is under load. Then it has another connection besides its three
+// listeners and the control connection. running reports whether the campaign is still running.
 func (p *program) awaitLoad() (engine int, running bool) {
 	p.t.Helper()
 	running = true
@@ -217,7 +220,7 @@ func (p *program) awaitLoad() (engine int, running bool) {
 	return engine, running
 }
 
-// sockets counts a process's sockets; 0 when it is gone.
+// sockets counts a process's sockets; 0 if it has ended.
 func sockets(pid int) int {
 	folder := fmt.Sprintf("/proc/%d/fd", pid)
 	entries, err := os.ReadDir(folder)
@@ -233,7 +236,7 @@ func sockets(pid int) int {
 	return n
 }
 
-// engineOf finds an engine that a process has started; 0 when there is none.
+// engineOf returns an engine that a process has started; 0 if there is none.
 func engineOf(parent int) int {
 	engines := enginesOf(parent)
 	if len(engines) == 0 {
@@ -242,7 +245,7 @@ func engineOf(parent int) int {
 	return engines[0]
 }
 
-// enginesOf lists the engines that a process has started and that run.
+// enginesOf lists the running engines that a process has started.
 func enginesOf(parent int) []int {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -265,7 +268,8 @@ func enginesOf(parent int) []int {
 	return engines
 }
 
-// status reads a process's state and its parent from /proc/<pid>/stat, after the name in parentheses; "" when it is gone.
+// status reads a process's state and its parent from /proc/<pid>/stat, after the name in
+// parentheses; "" if it has ended.
 func status(pid int) (state string, parent int) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -279,8 +283,8 @@ func status(pid int) (state string, parent int) {
 	return fields[0], parent
 }
 
-// awaitGone waits until a process is gone. One that has ended but that nobody has waited for (state Z) holds nothing any
-// more: it is the init process's to remove.
+// awaitGone waits until a process has ended. A zombie (state Z) counts as ended: it holds no
+// resources, and the init process removes it.
 func awaitGone(t *testing.T, pid int) {
 	t.Helper()
 	took := eventually(t, fmt.Sprintf("the end of engine %d", pid), func() bool {

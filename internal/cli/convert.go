@@ -39,7 +39,7 @@ type convertOptions struct {
 	ortLibrary  string
 	output      string
 	pytorch     pytorchOptions
-	has         func(flag string) bool // whether a flag was given
+	has         func(flag string) bool // whether a flag is set
 }
 
 // limitOptions are the flags of the accuracy limit.
@@ -112,7 +112,7 @@ func runConvert(ctx context.Context, con console, o convertOptions, path string)
 		return err
 	}
 	var model *onnx.Model
-	if !pytorch.IsFile(path) { // what the file tells comes before what the machine lacks
+	if !pytorch.IsFile(path) { // mistakes in the file are reported before problems of the machine
 		if model, err = o.source(&r); err != nil {
 			return exit.With(exit.Usage, err)
 		}
@@ -140,7 +140,7 @@ func runConvert(ctx context.Context, con console, o convertOptions, path string)
 	return o.convert(ctx, con, r, model, builds, opener)
 }
 
-// convert makes the variants and tells of them.
+// convert makes the variants and reports them.
 func (o convertOptions) convert(ctx context.Context, con console, r conversion.Request, model *onnx.Model, builds places.Builds, opener precision.Opener) error {
 	r.Settings.Progress = func(text string) { fmt.Fprintln(con.err, text) }
 	maker, err := builds.Maker(ctx, toolVersion(), model, opener, o.providers, r.Settings)
@@ -164,7 +164,7 @@ func (o convertOptions) convert(ctx context.Context, con console, r conversion.R
 	return result.Verdict()
 }
 
-// export makes the ONNX file of a PyTorch file and returns its path.
+// export converts a PyTorch file to ONNX and returns the path.
 func (o convertOptions) export(ctx context.Context, con console, path string, opener precision.Opener) (string, error) {
 	source, err := o.pytorch.source(path)
 	if err != nil {
@@ -177,7 +177,7 @@ func (o convertOptions) export(ctx context.Context, con console, path string, op
 	return out, conversion.Export(ctx, con.err, source, o.pytorch.python, out, opener)
 }
 
-// source reads the model and, into the request, the data. Every error is the user's to mend.
+// source reads the model, and the data into the request. The user can fix every error.
 func (o convertOptions) source(r *conversion.Request) (*onnx.Model, error) {
 	model, err := onnx.Read(r.Model)
 	if err != nil {
@@ -240,7 +240,7 @@ func checkNames(flag string, names, allowed []string) error {
 	return nil
 }
 
-// limit returns the limit that the flags ask for; nil when they ask for none.
+// limit returns the limit in the flags; nil without one.
 func (l limitOptions) limit(has func(flag string) bool) (*accuracy.Limit, error) {
 	limit := accuracy.Limit{Metric: l.metric, Command: l.command}
 	if has("min") {

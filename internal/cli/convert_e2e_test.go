@@ -23,7 +23,7 @@ import (
 	"tuner/model/precision/conversion"
 )
 
-// bench is a folder to convert models in, with a cache of its own. The test is skipped where there is no ONNX Runtime.
+// bench is a folder for conversions, with its own cache. The test is skipped without ONNX Runtime.
 type bench struct {
 	t   *testing.T
 	dir string
@@ -37,7 +37,7 @@ func newBench(t *testing.T) bench {
 	return bench{t, t.TempDir()}
 }
 
-// convert runs tuner convert in the folder, checks the exit code, and returns what it printed.
+// convert runs tuner convert in the folder, checks the exit code, and returns the output.
 func (b bench) convert(want int, args ...string) (stdout, stderr string) {
 	b.t.Helper()
 	tuner, err := exec.LookPath("tuner")
@@ -68,14 +68,15 @@ func (b bench) convertJSON(want int, args ...string) conversion.Document {
 	return d
 }
 
-// TestConvertBadModels: each model that cannot be converted is refused with what is wrong and what to do, and exit code 2.
+// Each model that cannot be converted is refused with exit code 2. The message names the problem
+// and the remedy.
 func TestConvertBadModels(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	for name, c := range map[string]struct {
 		model  *onnx.Model
 		change func(p *onnxpb.ModelProto)
-		size   int64 // of the file; 0: as it is
+		size   int64 // of the file; 0: unchanged
 		want   []string
 	}{
 		"custom": {build.Simple(), func(p *onnxpb.ModelProto) { p.Graph.Node[0].Domain = proto.String("my.ops") }, 0,
@@ -123,7 +124,8 @@ func poison(p *onnxpb.ModelProto) {
 	binary.LittleEndian.PutUint32(largest.RawData, math.Float32bits(float32(math.NaN())))
 }
 
-// TestConvertLimitThatNothingHas: one element per row has no cosine. That is told before anything is rescued, with the metrics that would do.
+// One element per row has no cosine. This is reported before operators are kept in fp32, with the
+// metrics that apply.
 func TestConvertLimitThatNothingHas(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -142,7 +144,8 @@ func TestConvertLimitThatNothingHas(t *testing.T) {
 	}
 }
 
-// TestConvertExternalData: a variant of a model with external data is complete, and one whose data is missing is refused.
+// A variant of a model with external data is complete. A model without its external data is
+// refused.
 func TestConvertExternalData(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -164,7 +167,8 @@ func TestConvertExternalData(t *testing.T) {
 	expect(t, stderr, "mlp.onnx.data", "is missing; put it beside the model")
 }
 
-// TestConvertFixedBatch: fp32 alone frees the batch dimension; where it is free there is nothing to write.
+// fp32 alone makes the batch dimension symbolic. If it is symbolic already, there is nothing to
+// write.
 func TestConvertFixedBatch(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -187,7 +191,8 @@ func TestConvertFixedBatch(t *testing.T) {
 	}
 }
 
-// TestConvertStatic: calibration runs the original too, with data of its own; fp16 keeps the types of inputs and outputs on request.
+// Calibration also runs the original, with its own data. fp16 keeps the types of inputs and outputs
+// if requested.
 func TestConvertStatic(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -207,11 +212,11 @@ func TestConvertStatic(t *testing.T) {
 		}
 	}
 	for _, f := range d.Repeats.Outputs {
-		if f.NonFinite != 0 || f.MaxAbs > 1e-3 { // a sane model repeats itself, but for rounding
+		if f.NonFinite != 0 || f.MaxAbs > 1e-3 { // two runs of a sound model agree, except for rounding
 			t.Errorf("the original compared with itself: %+v", f)
 		}
 	}
-	// Without types kept, the data is converted to what the variant takes.
+	// If types are not kept, the data is converted to the variant's types.
 	d = b.convertJSON(exit.OK, "cnn.onnx", "--precision", "fp16", "--min", "0.99", "-o", "half")
 	m, err := onnx.Read(filepath.Join(b.dir, "half", "cnn.fp16.onnx"))
 	if err != nil || m.Inputs()[0].Type != onnx.Float16 {
@@ -219,7 +224,8 @@ func TestConvertStatic(t *testing.T) {
 	}
 }
 
-// TestConvertProvider: a provider that this machine lacks is a reason to reject, and without any other there is nothing to write.
+// A provider that this machine lacks is a reason for rejection. Without another provider there is
+// nothing to write.
 func TestConvertProvider(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -232,7 +238,7 @@ func TestConvertProvider(t *testing.T) {
 	expect(t, stderr, "no variant is accepted on coreml; nothing was written")
 }
 
-// TestConvertKeepsFiles: what is there stays, unless it may be replaced; then what has the same content is left alone.
+// Existing files stay, unless they may be replaced. Files with the same content are not rewritten.
 func TestConvertKeepsFiles(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -265,7 +271,7 @@ func TestConvertKeepsFiles(t *testing.T) {
 	}
 }
 
-// TestConvertFails: what was made before a failure is written and told of.
+// Files that were made before a failure are written and reported.
 func TestConvertFails(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -284,8 +290,8 @@ func TestConvertFails(t *testing.T) {
 	}
 }
 
-// TestConvertMiniLM: the real model on real sentences. Per-channel int8 has a mean cosine of about 0.993: 0.99 holds by itself,
-// 0.995 with some nodes in fp32, and 0.99999 not with two of them.
+// This is the real model with real sentences. Per-channel int8 has a mean cosine of about 0.993. So
+// 0.99 holds directly, 0.995 with some nodes in fp32, and 0.99999 not with two of them.
 func TestConvertMiniLM(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -300,7 +306,7 @@ func TestConvertMiniLM(t *testing.T) {
 	args := func(least string, more ...string) []string {
 		return append([]string{model, "--precision", "int8", "--data", data, "--min", least}, more...)
 	}
-	few := "--rows=64" // for what measures many variants; the mean cosine is the same to three digits
+	few := "--rows=64" // faster with many variants; the mean cosine is equal to three digits
 
 	first := b.convertJSON(exit.OK, args("0.99")...)
 	v := first.Variants[0]

@@ -9,7 +9,8 @@ import (
 	"tuner/model/pytorch"
 )
 
-// pytorchOptions are the flags of `tuner convert` that say what a PyTorch file doesn't tell. Four have OLive's names and forms.
+// pytorchOptions are the flags of `tuner convert` for properties that a PyTorch file lacks. Four
+// have OLive's names and forms.
 type pytorchOptions struct {
 	inNames, inShapes, inTypes, outNames string
 	opset                                int

@@ -19,8 +19,8 @@ import (
 	"tuner/spec"
 )
 
-// The repository that analyze writes is served by itself, with exactly the configuration that it recommends, and answers
-// the campaign's own requests over both protocols.
+// The repository from analyze can be served alone. It has exactly the recommended configuration,
+// and answers the campaign's own requests over both protocols.
 func TestChosenRepositoryIsServed(t *testing.T) {
 	t.Parallel()
 	w := newWorkplace(t)
@@ -51,14 +51,14 @@ func TestChosenRepositoryIsServed(t *testing.T) {
 	}
 }
 
-// serve serves a repository on free ports, with further options, and returns where.
+// serve serves a repository on free ports, with additional options. It returns the addresses.
 func (w workplace) serve(repository string, options ...string) (*program, api.Announcement) {
 	w.t.Helper()
 	announced, announce := pipe(w.t)
 	p := w.startWith([]*os.File{announce}, append([]string{"serve", "--model-repository", repository, "--announce-fd=3",
 		"--http-address=127.0.0.1", "--grpc-address=127.0.0.1", "--metrics-address=127.0.0.1",
 		"--http-port=0", "--grpc-port=0", "--metrics-port=0"}, options...)...)
-	if err := announce.Close(); err != nil { // so that the server's end is the end of the file
+	if err := announce.Close(); err != nil { // so that the server's end closes the file
 		w.t.Fatal(err)
 	}
 	line, err := bufio.NewReader(announced).ReadBytes('\n')
@@ -72,7 +72,7 @@ func (w workplace) serve(repository string, options ...string) (*program, api.An
 	return p, at
 }
 
-// checkConfig compares what the server says that it serves with optimal/config.pbtxt.
+// checkConfig compares the server's reported configuration with optimal/config.pbtxt.
 func (w workplace) checkConfig(client api.Client) {
 	w.t.Helper()
 	path := filepath.Join(w.output, "optimal", "config.pbtxt")
@@ -93,7 +93,7 @@ func (w workplace) checkConfig(client api.Client) {
 	}
 }
 
-// infer sends one of the campaign's requests and looks for the model's output.
+// infer sends one of the campaign's requests and checks for the model's output.
 func (w workplace) infer(client api.Client) {
 	w.t.Helper()
 	text, err := os.ReadFile(filepath.Join(w.dir, "profile.yaml"))

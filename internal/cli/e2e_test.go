@@ -16,10 +16,10 @@ import (
 	"tuner/search"
 )
 
-// These tests run whole campaigns, each in a process of its own with real engines below it, and do to them what users,
-// systems and crashes do.
+// These tests run whole campaigns, each in its own process with real engines. They simulate actions
+// of users and systems, and crashes.
 
-// kill -9 in the middle loses nothing but the trial under way, and leaves no engine behind.
+// kill -9 in the middle loses at most the current trial, and leaves no engine behind.
 func TestKilledCampaignGoesOn(t *testing.T) {
 	t.Parallel()
 	w := newWorkplace(t)
@@ -34,7 +34,7 @@ func TestKilledCampaignGoesOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	before = before[:bytes.LastIndexByte(before, '\n')+1] // a torn last line was never a record
+	before = before[:bytes.LastIndexByte(before, '\n')+1] // an incomplete last line is not a record
 
 	w.run(exit.OK, "profile", "-f", "profile.yaml")
 	after, err := os.ReadFile(filepath.Join(w.output, journal.FileName))
@@ -45,7 +45,7 @@ func TestKilledCampaignGoesOn(t *testing.T) {
 		t.Error("the journal from before the kill was changed")
 	}
 	all := w.trials()
-	if len(all) != budget { // the trial that the kill took was not counted
+	if len(all) != budget { // the killed trial does not count
 		t.Errorf("%d trials in all, %d of them before the kill; want %d", len(all), len(kept), budget)
 	}
 	for _, e := range searched(all[len(kept):]) {
@@ -58,7 +58,8 @@ func TestKilledCampaignGoesOn(t *testing.T) {
 	}
 }
 
-// searched lists candidate, load and number of windows of the search's trials; finals repeat some of them on purpose.
+// searched lists candidate, load and number of windows of the search's trials. It omits finals,
+// which repeat some of them on purpose.
 func searched(events []search.Event) []string {
 	var list []string
 	for _, e := range events {
@@ -69,7 +70,8 @@ func searched(events []search.Event) []string {
 	return list
 }
 
-// One SIGINT, SIGTERM or SIGHUP ends a campaign cleanly: what was measured can be analyzed, and the same command goes on.
+// One SIGINT, SIGTERM or SIGHUP ends a campaign cleanly. Its measurements can be analyzed, and the
+// same command resumes it.
 func TestInterruptedCampaignIsUsable(t *testing.T) {
 	t.Parallel()
 	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
@@ -92,19 +94,20 @@ func TestInterruptedCampaignIsUsable(t *testing.T) {
 	}
 }
 
-// The second signal ends a campaign at once, even while it waits for an engine that does not end: this one is stopped.
+// The second signal ends a campaign at once, even while it waits for an engine that does not end.
+// That engine is stopped.
 func TestInterruptedTwiceEndsAtOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorkplace(t)
 	p := w.start("profile", "-f", "profile.yaml")
 	w.awaitTrials(p, 2)
 	engine := 0
-	eventually(t, "a stopped engine", func() bool { // the campaign itself may just have ended it: then the next one
+	eventually(t, "a stopped engine", func() bool { // if the campaign has just ended this one, the next one is stopped
 		engine, _ = p.awaitLoad()
 		return syscall.Kill(engine, syscall.SIGSTOP) == nil
 	})
 	p.signal(syscall.SIGINT)
-	p.signal(syscall.SIGTERM) // another signal, since two equal ones may become one
+	p.signal(syscall.SIGTERM) // another signal, since two equal pending signals are merged
 	if code := p.exit(); code != exit.Interrupted {
 		t.Errorf("exit code %d, want %d; stderr:\n%s", code, exit.Interrupted, p.stderr.String())
 	}
@@ -115,18 +118,19 @@ func TestInterruptedTwiceEndsAtOnce(t *testing.T) {
 	w.analyze()
 }
 
-// An engine that dies in the middle of a trial fails that trial, and the campaign goes on with a new one.
+// An engine that dies in the middle of a trial makes that trial fail. The campaign continues with a
+// new engine.
 func TestKilledEngineIsAFailedTrial(t *testing.T) {
 	t.Parallel()
 	w := newWorkplace(t)
 	p := w.start("profile", "-f", "profile.yaml")
-	for len(failed(w.trials())) == 0 { // again where the trial ended just before the kill
+	for len(failed(w.trials())) == 0 { // repeat if the trial ended just before the kill
 		seen := len(w.trials())
 		engine, running := p.awaitLoad()
 		if !running {
 			break
 		}
-		_ = syscall.Kill(engine, syscall.SIGKILL) // fails when the campaign has just stopped it itself
+		_ = syscall.Kill(engine, syscall.SIGKILL) // fails if the campaign has just stopped it
 		eventually(t, "the next trial", func() bool { return len(w.trials()) > seen })
 	}
 	if code := p.exit(); code != exit.OK {

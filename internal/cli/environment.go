@@ -10,14 +10,14 @@ import (
 	"tuner/internal/exit"
 )
 
-// variableOf is the environment variable of a flag: TUNER_IN_NAMES for --in-names.
+// variableOf returns the environment variable of a flag: TUNER_IN_NAMES for --in-names.
 func variableOf(flag string) string {
 	return "TUNER_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// fromEnvironment sets flags that the command line does not give from their environment variables. It leaves out
-// --ort-library: package ortlib reads TUNER_ORT_LIBRARY itself, where nothing else names a build. A bad value is a usage
-// error that names the variable.
+// fromEnvironment sets flags that are not on the command line from their environment variables. It
+// omits --ort-library: package ortlib reads TUNER_ORT_LIBRARY itself, if nothing else names a
+// build. A bad value is a usage error that names the variable.
 func fromEnvironment(cmd *cobra.Command) error {
 	var failed error
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {

@@ -100,10 +100,10 @@ func runExport(con console, target string, o exportOptions) error {
 	return printExport(con.out, o.dir, e)
 }
 
-// exportSummary is what `tuner export --output json` prints.
+// exportSummary is the output of `tuner export --output json`.
 type exportSummary struct {
 	Folder   string          `json:"folder"`
-	Files    []string        `json:"files"` // relative to the folder; a model's folder stands for all files in it
+	Files    []string        `json:"files"` // relative to the folder; a model's folder stands for all its files
 	Commands []string        `json:"commands"`
 	Export   export.Manifest `json:"export"`
 }

@@ -15,7 +15,8 @@ import (
 	"tuner/internal/exit"
 )
 
-// reported changes what the export in the folder deploy says of its model, and returns it.
+// reported changes the reported figures of the model in the export in folder deploy, and returns
+// them.
 func (w workplace) reported(change func(*export.ManifestModel)) export.ManifestModel {
 	w.t.Helper()
 	m, err := export.ReadManifest(filepath.Join(w.dir, "deploy"))
@@ -31,13 +32,13 @@ func (w workplace) reported(change func(*export.ManifestModel)) export.ManifestM
 	return m.Models[0]
 }
 
-// throughputOf makes a throughput the reported one.
+// throughputOf returns a change that sets the reported throughput.
 func throughputOf(v float64) func(*export.ManifestModel) {
 	return func(m *export.ManifestModel) { m.Throughput = export.Figure{Value: v, Lo: v, Hi: v} }
 }
 
-// An export is served, answers, and is compared with its report: with figures that any machine reaches it passes, with others it fails, and a
-// model that was changed since is found out.
+// An export is served, answers, and is compared with its report. It passes with figures that every
+// machine reaches, and fails with others. A model that was changed since is detected.
 func TestExportIsVerified(t *testing.T) {
 	t.Parallel()
 	w := newWorkplace(t)
@@ -60,7 +61,8 @@ func TestExportIsVerified(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	changed := append(text, 0x72, 0) // another, empty metadata_props of the ONNX file (field 14): the same model in other bytes
+	// adds another, empty metadata_props to the ONNX file (field 14): the same model in other bytes
+	changed := append(text, 0x72, 0)
 	if err := os.WriteFile(model, changed, 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -68,8 +70,9 @@ func TestExportIsVerified(t *testing.T) {
 	expect(t, p.stdout.String(), "failed  mlp: throughput: ", "more than 10 % below", "failed  mlp: accuracy: the model is not the one that was measured")
 }
 
-// The outputs of a winner in another precision are compared with the original's once more, and with what the report says of them. int8 must win
-// here: the default lets every request wait for company that never comes.
+// The outputs of a winner in another precision are compared again with the original's, and with the
+// report. int8 must win here, since the default makes every request wait for more requests that
+// never come.
 func TestExportedPrecisionIsVerified(t *testing.T) {
 	t.Parallel()
 	w := newWorkplace(t)
@@ -95,7 +98,7 @@ constraints: {accuracy: {metric: cosine, min: 0.9}}
 		t.Errorf("the accuracy did not pass:\n%s", p.stdout.String())
 	}
 
-	// Where the report says something else, or there is nothing to compare with, that is said.
+	// A note says if the report has another value, or if there is nothing to compare.
 	w.reported(func(m *export.ManifestModel) { *m.Cosine -= 0.01 })
 	p = w.run(exit.Failure, "export", "verify", "deploy")
 	if differs := regexp.MustCompile(`(?m)^failed  mlp: accuracy: cosine 0\.\d+ with the original on 64 rows; reported 0\.\d+$`); !differs.Match(p.stdout.Bytes()) ||

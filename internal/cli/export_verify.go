@@ -21,7 +21,7 @@ import (
 	"tuner/runner/target"
 )
 
-// The measurement of throughput takes some seconds, as the finals of a campaign do.
+// The measurement of throughput takes some seconds, like the finals of a campaign.
 const (
 	verifyWindows = 3
 	verifyWindow  = time.Second
@@ -58,7 +58,7 @@ func runExportVerify(ctx context.Context, con console, dir string, o exportVerif
 	if err := checkOutputFormat(o.output); err != nil {
 		return err
 	}
-	manifest, err := export.ReadManifest(dir) // before ONNX Runtime is looked for
+	manifest, err := export.ReadManifest(dir) // before the search for ONNX Runtime
 	if err != nil {
 		return exit.OfFiles(err)
 	}
@@ -99,7 +99,8 @@ func runExportVerify(ctx context.Context, con console, dir string, o exportVerif
 	return nil
 }
 
-// servingBuilds are the ONNX Runtime builds here, by the names of the builds on which models were tuned.
+// servingBuilds are the ONNX Runtime builds here, by the names of the builds on which models were
+// tuned.
 type servingBuilds map[string]ortlib.Build
 
 // exportBuilds finds and opens the build of each model.

@@ -14,8 +14,9 @@ import (
 	"tuner/search/footprint"
 )
 
-// A configuration holds as much before and after a neighbour with batches 16 times as large
-// served in its process, and as much on another launch, though the peaks of its trials differ.
+// A configuration's footprint stays the same after a neighbour with batches 16 times as large was
+// served in the same process. It is also the same on another launch, although the peaks of its
+// trials differ.
 func TestFootprintOfTheEngine(t *testing.T) {
 	t.Parallel()
 	w := newWorkplace(t)

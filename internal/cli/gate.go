@@ -73,8 +73,8 @@ func runGate(ctx context.Context, con console, o *flags.Options) error {
 	return reportGate(con, o, result)
 }
 
-// reportGate keeps the result, prints it, and makes the exit code. A file that cannot be written keeps no other from being
-// written: a verdict takes minutes.
+// reportGate saves the result, prints it, and returns the error with the exit code. If a file
+// cannot be written, the others are still written, since a verdict takes minutes.
 func reportGate(con console, o *flags.Options, r gate.Result) error {
 	report := output.Report{Result: r}
 	var notKept error
@@ -107,7 +107,8 @@ func printGate(con console, o *flags.Options, report output.Report) error {
 	return err
 }
 
-// saveGate keeps the candidate's figures as a baseline where the flags ask for one and the figures are fit for it.
+// saveGate saves the candidate's figures as a baseline if the flags ask for it and the figures are
+// suitable.
 func saveGate(con console, o *flags.Options, r gate.Result) error {
 	if o.SaveBaseline == "" {
 		return nil
@@ -123,7 +124,7 @@ func saveGate(con console, o *flags.Options, r gate.Result) error {
 	return nil
 }
 
-// gateExit is the error that makes the exit code of a verdict.
+// gateExit returns the error with the exit code of a verdict.
 func gateExit(r gate.Result) error {
 	reasons := strings.Join(r.Outcome.Reasons, "; ")
 	switch {
@@ -139,7 +140,7 @@ func gateExit(r gate.Result) error {
 	return exit.With(exit.Inconclusive, fmt.Errorf("gate inconclusive: %s", reasons))
 }
 
-// beginGate prints what is gated, and returns the observer that prints a line for every pair.
+// beginGate prints what is gated. It returns the observer that prints a line for every pair.
 func beginGate(out io.Writer, s gate.Setup) gate.Observer {
 	fmt.Fprintf(out, "gating %s at %s (budget %v), results in %s\n", s.Spec.Name, s.Load, s.Spec.Budget, s.Spec.Output)
 	return gateProgress{out, append(s.Spec.AllMetrics(), measure.Throughput)[0]}
@@ -148,7 +149,7 @@ func beginGate(out io.Writer, s gate.Setup) gate.Observer {
 // gateProgress prints a line for every pair.
 type gateProgress struct {
 	out    io.Writer
-	metric measure.Metric // whose figures are shown
+	metric measure.Metric // metric of the shown figures
 }
 
 // Measured implements gate.Observer.

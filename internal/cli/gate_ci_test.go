@@ -16,7 +16,7 @@ import (
 	"tuner/spec"
 )
 
-// githubJob is the part of a workflow that has shell steps.
+// githubJob is the part of a workflow with shell steps.
 type githubJob struct {
 	Jobs map[string]struct {
 		Steps []struct {
@@ -27,7 +27,8 @@ type githubJob struct {
 	} `yaml:"jobs"`
 }
 
-// ciSteps reads the shell steps of the examples in configs/ci: those that run after a failure, too, are marked.
+// ciSteps reads the shell steps of the examples in configs/ci. Steps that also run after a failure
+// are marked.
 func ciSteps(t *testing.T) map[string][]ciStep {
 	t.Helper()
 	read := func(name string, into any) {
@@ -61,7 +62,8 @@ type ciStep struct {
 	always bool
 }
 
-// ciRepository is a repository whose branch has the same model as its base, with the gate of configs/ci, of a short budget.
+// ciRepository makes a repository whose branch has the same model as its base. It has the gate of
+// configs/ci, with a short budget.
 func ciRepository(t *testing.T, w workplace) {
 	t.Helper()
 	model, err := os.ReadFile(filepath.Join(os.Getenv("TUNER_MODELS"), "mlp.onnx"))
@@ -96,7 +98,8 @@ func ciRepository(t *testing.T, w workplace) {
 	git("commit", "-qm", "branch")
 }
 
-// The shell steps of the examples do what they say. With a budget of a second the gate itself ends inconclusive, with exit code 4, after one pair.
+// The shell steps of the examples work. With a budget of a second the gate ends inconclusive, with
+// exit code 4, after one pair.
 func TestCIExamples(t *testing.T) {
 	t.Parallel()
 	for system, steps := range ciSteps(t) {

@@ -12,7 +12,8 @@ import (
 	"tuner/internal/exit"
 )
 
-// startGate begins a gate of the small MLP against itself and waits until both engines run: one of them is stopped then, or about to be.
+// startGate begins a gate of the small MLP against itself. It waits until both engines run; one of
+// them is stopped, or about to be.
 func startGate(t *testing.T) (workplace, *program, []int) {
 	t.Helper()
 	w := newWorkplace(t)
@@ -27,7 +28,7 @@ func startGate(t *testing.T) (workplace, *program, []int) {
 	return w, p, engines
 }
 
-// Ctrl-C ends a gate with what is known, and leaves no engine behind, not even the stopped one.
+// Ctrl-C ends a gate with the result so far, and leaves no engine behind, not even the stopped one.
 func TestInterruptedGateLeavesNoEngine(t *testing.T) {
 	t.Parallel()
 	w, p, engines := startGate(t)
@@ -43,7 +44,7 @@ func TestInterruptedGateLeavesNoEngine(t *testing.T) {
 	}
 }
 
-// So does a gate that is killed.
+// A killed gate leaves no engine behind either.
 func TestKilledGateLeavesNoEngine(t *testing.T) {
 	t.Parallel()
 	_, p, engines := startGate(t)

@@ -17,7 +17,8 @@ import (
 	"tuner/spec"
 )
 
-// A history that can no longer be written takes no verdict away: it is printed, its files are there, and its exit code stays.
+// If the history cannot be written, the verdict is still printed, its files are written, and the
+// exit code stays.
 func TestVerdictIsToldWhateverCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	for verdict, code := range map[decide.Verdict]int{decide.Fail: exit.GateFailed, decide.Inconclusive: exit.Inconclusive, decide.Pass: exit.Usage} {

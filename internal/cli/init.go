@@ -59,7 +59,7 @@ func runInit(ctx context.Context, con console, o initOptions, model string) erro
 	return nil
 }
 
-// printInit tells what was read and written, and the next commands.
+// printInit reports what was read and written, and the next commands.
 func printInit(con console, files []starter.File, s spec.Starter, subject profile.Subject) {
 	fmt.Fprintf(con.out, "%s:\n", s.Name)
 	for _, in := range subject.Model.Inputs() {

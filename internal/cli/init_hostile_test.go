@@ -12,7 +12,7 @@ import (
 	"tuner/model/onnx/build"
 )
 
-// TestInitManyInputs: ten times the inputs are ten times the work of `tuner init`, not a hundred times.
+// Ten times as many inputs take ten times the work of `tuner init`, not a hundred times.
 func TestInitManyInputs(t *testing.T) {
 	work := func(n int) float64 {
 		g := build.NewGraph("many")
@@ -33,7 +33,7 @@ func TestInitManyInputs(t *testing.T) {
 	}
 }
 
-// TestInitImpossibleSize: a size that no request can have is a mistake in the model.
+// A size that no request can have is a mistake in the model.
 func TestInitImpossibleSize(t *testing.T) {
 	t.Parallel()
 	for _, size := range []int64{1 << 62, 1<<63 - 1} {

@@ -32,7 +32,7 @@ func initModel(t *testing.T, args ...string) (code int, out, message string) {
 	return exit.CodeOf(err), stdout.String(), message
 }
 
-// writeModel puts a model into a file.
+// writeModel writes a model to a file.
 func writeModel(t *testing.T, path string, m *onnx.Model) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -83,7 +83,8 @@ func TestInitFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Triton's completion: batches up to 4, two CPU instances; dims without the batch dimension.
+	// Triton's completion gives batches up to 4 and two CPU instances. dims have no batch
+	// dimension.
 	group := config.GetInstanceGroup()
 	if config.GetMaxBatchSize() != 4 || config.GetDynamicBatching() == nil || len(group) != 1 || group[0].GetCount() < 1 {
 		t.Errorf("configuration is not complete:\n%s", text)
@@ -93,7 +94,7 @@ func TestInitFile(t *testing.T) {
 	}
 }
 
-// Nothing is replaced without --force, and with it everything is.
+// Without --force nothing is replaced. With it, everything is.
 func TestInitKeepsFiles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -117,7 +118,7 @@ func TestInitKeepsFiles(t *testing.T) {
 	}
 }
 
-// A Triton model folder stays as it is, and its configuration is the default.
+// A Triton model folder does not change. Its configuration is the default.
 func TestInitFolder(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -152,7 +153,7 @@ output { name: "OUTPUT0" data_type: TYPE_FP32 dims: [-1] }
 	}
 }
 
-// Input that cannot be used ends with exit code 2 and a message that names it; nothing is written.
+// Unusable input ends with exit code 2 and a message that names it. Nothing is written.
 func TestInitRefuses(t *testing.T) {
 	t.Parallel()
 	check := func(name string, prepare func(dir string) string, want ...string) {
@@ -198,7 +199,7 @@ func TestInitRefuses(t *testing.T) {
 	check("sequence input", func(string) string { return "../../testdata/ort/sequence.onnx" }, "unsupported type", "sequence")
 }
 
-// Open sides of an image get an image's size, and the profile says which shapes are examples.
+// Open sides of an image get an image's size. The profile marks which shapes are examples.
 func TestInitSaysWhichShapesAreExamples(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

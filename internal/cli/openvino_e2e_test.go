@@ -18,7 +18,7 @@ import (
 	"tuner/search"
 )
 
-// installed finds an ONNX Runtime build in the user's cache; the test is skipped without.
+// installed finds an ONNX Runtime build in the user's cache. It skips the test without one.
 func installed(t *testing.T, flavour string) ortlib.Build {
 	t.Helper()
 	store, err := ortlib.UserStore()
@@ -32,13 +32,13 @@ func installed(t *testing.T, flavour string) ortlib.Build {
 	return build
 }
 
-// Two builds and two execution providers in one campaign: each place is judged, measured without a failure, and the results say
-// how many nodes of the model OpenVINO took.
+// One campaign has two builds and two execution providers. Each place is judged and measured
+// without a failure. The results have the number of the model's nodes that OpenVINO took.
 func TestOpenVINOInACampaign(t *testing.T) {
 	t.Parallel()
 	w := newWorkplace(t)
 	cpu, openvino := installed(t, "cpu"), installed(t, "openvino")
-	// The builds are the user's, what is kept of the comparison is not.
+	// The builds come from the user's cache. Results of the comparison are stored elsewhere.
 	cache := filepath.Join(w.dir, "cache")
 	if err := os.Mkdir(cache, 0o755); err != nil {
 		t.Fatal(err)
@@ -74,7 +74,7 @@ constraints: {accuracy: {metric: cosine, min: 0.99}}
 	if len(header.Variants) != 1 || len(header.Variants[0].Rejected) != 0 || len(header.Variants[0].Accuracy) != 2 {
 		t.Fatalf("compared: %+v; want the original, accepted in two places", header.Variants)
 	}
-	for _, place := range want[1:] { // the first is what the others are compared with
+	for _, place := range want[1:] { // all others are compared with the first
 		if report, ok := header.Variants[0].Accuracy[place.String()]; !ok || report.Rows == 0 {
 			t.Errorf("the original was not compared on %s", place)
 		}
@@ -85,7 +85,7 @@ constraints: {accuracy: {metric: cosine, min: 0.99}}
 	}
 }
 
-// measuredPlaces lists where the candidates served, the default's apart, each once, in order.
+// measuredPlaces lists the places of the candidates without the default, each once, in order.
 func measuredPlaces(events []search.Event) []search.Place {
 	var places []search.Place
 	for _, e := range events {

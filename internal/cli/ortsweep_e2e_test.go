@@ -13,7 +13,8 @@ import (
 	"tuner/internal/exit"
 )
 
-// Ctrl-C ends a sweep at once with what is known, in files that can be used, and leaves none of its engines behind.
+// Ctrl-C ends a sweep at once with the result so far, in usable files. It leaves none of its
+// engines behind.
 func TestInterruptedSweepIsUsable(t *testing.T) {
 	t.Parallel()
 	w := newWorkplace(t)

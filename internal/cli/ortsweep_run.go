@@ -20,15 +20,16 @@ import (
 	"tuner/search"
 )
 
-// installedFlavours names the newest installed build of each flavour, cpu's first. A sweep without a space compares them. A
-// build for GPUs needs a GPU. A build that flag or environment names stands alone.
+// installedFlavours names the newest installed build of each flavour, cpu's first. A sweep without
+// a space compares them. A build for GPUs needs a GPU. A build named by flag or environment is the
+// only one.
 func installedFlavours(o *flags.Options, gpus int) []string {
 	if ortlib.IsNamed(o.ORTLibrary) {
 		return nil
 	}
 	store, err := ortlib.UserStore()
 	if err != nil {
-		return nil // whoever finds the builds says so
+		return nil // the search for builds reports the error
 	}
 	builds, err := store.List()
 	if err != nil {
@@ -44,10 +45,10 @@ func installedFlavours(o *flags.Options, gpus int) []string {
 	return flavours
 }
 
-// engineShare is the part of the memory that the engines of a sweep may use.
+// engineShare is the divisor of the memory for a sweep's engines: they may use a quarter.
 const engineShare = 4
 
-// sweepEngines wires the bundled engine for a sweep.
+// sweepEngines makes the bundled engines for a sweep.
 func sweepEngines(con console, setup ortsweep.Setup, requests runner.Requests, host hostinfo.Host) (*ortsweep.Engines, error) {
 	options, err := target.Engine("", con.err)
 	if err != nil {
@@ -58,10 +59,10 @@ func sweepEngines(con console, setup ortsweep.Setup, requests runner.Requests, h
 	return ortsweep.NewEngines(setup, requests, open, host.Memory.Usable()/engineShare), nil
 }
 
-// mostCounted bounds the counting of a sweep's candidates.
+// mostCounted limits the counting of a sweep's candidates.
 const mostCounted = 2000
 
-// observeSweep returns the observer that the flags ask for.
+// observeSweep returns the observer for the flags.
 func observeSweep(con console, o *flags.Options, s ortsweep.Setup) ortsweep.Observer {
 	if o.Quiet {
 		return &sweepProgress{out: io.Discard}
@@ -112,7 +113,8 @@ func describeSweep(c search.Candidate) string {
 	return c.Key()
 }
 
-// reportSweep writes the files, prints the answer, and makes the exit code. "Nothing beats the default" is an answer too.
+// reportSweep writes the files, prints the answer, and returns the error with the exit code.
+// "Nothing beats the default" is an answer too.
 func reportSweep(con console, o *flags.Options, r ortsweep.Result) error {
 	written, err := ortsweep.WriteAll(r.Setup.Sweep.Output, r)
 	if err != nil {

@@ -86,7 +86,8 @@ func runPerf(ctx context.Context, con console, o *paflags.Options) error {
 	return perfVerdict(report, err)
 }
 
-// writePerf writes the report to stdout and to the files of the flags. A run that measured nothing leaves no files.
+// writePerf writes the report to stdout and to the files in the flags. A run without measurements
+// writes no files.
 func writePerf(out io.Writer, r paflags.Reports, report perf.Report) error {
 	var errs []error
 	switch r.Output {
@@ -113,8 +114,8 @@ func writePerf(out io.Writer, r paflags.Reports, report perf.Report) error {
 	return errors.Join(errs...)
 }
 
-// perfVerdict is the error of a run: an interruption, else the run's own error, failed requests, unstable levels, or a
-// latency limit that no level keeps.
+// perfVerdict returns the error of a run: an interruption, else the run's own error, failed
+// requests, unstable levels, or a latency limit that no level keeps.
 func perfVerdict(r perf.Report, err error) error {
 	switch {
 	case r.Interrupted:

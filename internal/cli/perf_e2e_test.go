@@ -37,8 +37,8 @@ func (w workplace) serveModel(name string) api.Announcement {
 	return at
 }
 
-// The line of Triton's optimization guide works against the engine, over both protocols and streams, and with inputs from
-// metadata and from the model's file.
+// The commands in Triton's optimization guide work with the engine, over both protocols and
+// streams, and with inputs from metadata and from the model's file.
 func TestPerfMeasuresTheEngine(t *testing.T) {
 	t.Parallel()
 	w := newWorkplace(t)
@@ -76,7 +76,7 @@ func TestPerfMeasuresTheEngine(t *testing.T) {
 	}
 }
 
-// One SIGINT ends a run cleanly: what was measured is printed.
+// One SIGINT ends a run cleanly and prints the finished measurements.
 func TestInterruptedPerfPrintsWhatItKnows(t *testing.T) {
 	t.Parallel()
 	at := lawServer(t)

@@ -31,7 +31,7 @@ import (
 	"tuner/internal/testserver"
 )
 
-// lawServer starts a server with a law of service times.
+// lawServer starts a server with known service times.
 func lawServer(t *testing.T) testserver.Addresses {
 	t.Helper()
 	server, err := testserver.New(testserver.Options{Law: testserver.Deterministic(time.Millisecond)})
@@ -46,7 +46,7 @@ func lawServer(t *testing.T) testserver.Addresses {
 	return at
 }
 
-// runPerfProgram runs tuner perf on the model law in a process of its own.
+// runPerfProgram runs tuner perf on the model law in its own process.
 func runPerfProgram(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	tuner, err := exec.LookPath("tuner")
@@ -65,7 +65,7 @@ func runPerfProgram(t *testing.T, args ...string) (code int, stdout, stderr stri
 	return code, out.String(), messages.String()
 }
 
-// authority signs certificates; its own and what it signed lie in files of a folder.
+// authority signs certificates. All its files are in one folder.
 type authority struct {
 	t      *testing.T
 	folder string
@@ -81,7 +81,7 @@ func newAuthority(t *testing.T, name string) *authority {
 	return a
 }
 
-// file is a certificate's or a key's.
+// file returns the path of a certificate or a key.
 func (a *authority) file(name string) string { return filepath.Join(a.folder, name) }
 
 // sign makes NAME.pem and NAME.key. The authority's own certificate comes first.
@@ -107,7 +107,7 @@ func (a *authority) sign(name string, template *x509.Certificate) tls.Certificat
 	return pair
 }
 
-// secure puts TLS in front of a server: what comes in is handed on as it is.
+// secure makes a TLS proxy in front of a server. It forwards all bytes.
 func secure(t *testing.T, server string, config *tls.Config) (address string) {
 	t.Helper()
 	listener, err := tls.Listen("tcp", "127.0.0.1:0", config)
@@ -140,7 +140,8 @@ func secure(t *testing.T, server string, config *tls.Config) (address string) {
 	return listener.Addr().String()
 }
 
-// perf_analyzer's options of TLS, with an authority of one's own and a client certificate, over HTTP and gRPC.
+// perf_analyzer's options of TLS work with a private authority and a client certificate, over HTTP
+// and gRPC.
 func TestPerfOverTLS(t *testing.T) {
 	t.Parallel()
 	at, ours, other := lawServer(t), newAuthority(t, "ours"), newAuthority(t, "other")
@@ -170,17 +171,18 @@ func TestPerfOverTLS(t *testing.T) {
 	for name, c := range map[string]struct {
 		args []string
 		code int
-		want string // on stderr; on stdout are figures unless there is an error
+		want string // on stderr; without an error, stdout has figures
 	}{
-		"HTTP":                             {http(ours, ours), exit.OK, ""},
-		"gRPC":                             {grpc(ours, ours), exit.OK, ""},
-		"gRPC, streaming":                  {grpc(ours, ours, "--streaming"), exit.OK, ""},
-		"HTTP, wrong authority":            {http(other, ours), exit.Failure, "certificate signed by unknown authority"},
-		"gRPC, wrong authority":            {grpc(other, ours), exit.Failure, "certificate signed by unknown authority"},
-		"HTTP, any authority":              {http(other, ours, "--ssl-https-verify-peer", "0"), exit.OK, ""},
-		"HTTP, no client certificate":      {http(ours, nil), exit.Failure, "certificate required"},
-		"gRPC, no client certificate":      {grpc(ours, nil), exit.Failure, "certificate required"},
-		"HTTP, wrong client certificate":   {http(ours, other), exit.Failure, "certificate required"}, // the client keeps back what the server would not take
+		"HTTP":                        {http(ours, ours), exit.OK, ""},
+		"gRPC":                        {grpc(ours, ours), exit.OK, ""},
+		"gRPC, streaming":             {grpc(ours, ours, "--streaming"), exit.OK, ""},
+		"HTTP, wrong authority":       {http(other, ours), exit.Failure, "certificate signed by unknown authority"},
+		"gRPC, wrong authority":       {grpc(other, ours), exit.Failure, "certificate signed by unknown authority"},
+		"HTTP, any authority":         {http(other, ours, "--ssl-https-verify-peer", "0"), exit.OK, ""},
+		"HTTP, no client certificate": {http(ours, nil), exit.Failure, "certificate required"},
+		"gRPC, no client certificate": {grpc(ours, nil), exit.Failure, "certificate required"},
+		// the client does not send a certificate that the server would refuse
+		"HTTP, wrong client certificate":   {http(ours, other), exit.Failure, "certificate required"},
 		"gRPC, wrong client certificate":   {grpc(ours, other), exit.Failure, "certificate required"},
 		"HTTP, key of another certificate": {http(ours, ours, "--ssl-https-private-key-type", "DER"), exit.Usage, "cannot use the client certificate"},
 		"HTTP, clear text":                 {[]string{"-u", strings.TrimPrefix(web, "https://")}, exit.Failure, "cannot be measured"},
@@ -197,7 +199,8 @@ func TestPerfOverTLS(t *testing.T) {
 	}
 }
 
-// A server that closes idle connections costs no request: one that meets a closed connection is sent once more.
+// If a server closes idle connections, no request fails: one that meets a closed connection is sent
+// again.
 func TestPerfOnAServerThatClosesIdleConnections(t *testing.T) {
 	t.Parallel()
 	front := httptest.NewUnstartedServer(httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: lawServer(t).HTTP}))

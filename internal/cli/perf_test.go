@@ -10,7 +10,7 @@ import (
 	"tuner/perf"
 )
 
-// The exit code tells the most important of several failures.
+// The exit code shows the most important of several failures.
 func TestPerfVerdict(t *testing.T) {
 	t.Parallel()
 	good := perf.Level{Measurement: measure.Measurement{Windows: []measure.Window{{Requests: 9}}}, Verdict: perf.VerdictPrecise}

@@ -14,15 +14,15 @@ import (
 	"tuner/perf/paflags"
 )
 
-// perfView shows a run of perf: levels on stdout where text is wanted, warnings and a live line on stderr. It is a
-// perf.Observer.
+// perfView shows a run of perf: levels on stdout in text form, warnings and a live line on stderr.
+// It is a perf.Observer.
 type perfView struct {
 	console  console
 	settings perf.Settings
 	verbose  int
-	text     bool     // of the levels, on stdout
-	terminal *os.File // where the live line is; nil: stderr is no terminal
-	failed   error    // of the first writing
+	text     bool     // print levels on stdout as text
+	terminal *os.File // the terminal of the live line; nil if stderr is no terminal
+	failed   error    // first write error
 }
 
 func newPerfView(con console, s perf.Settings, r paflags.Reports) *perfView {
@@ -38,7 +38,7 @@ func (v *perfView) begin() {
 	v.print(func(w io.Writer) error { return output.Banner(w, v.settings) })
 }
 
-// print writes to stdout, unless that is for programs.
+// print writes to stdout, unless stdout is for programs.
 func (v *perfView) print(write func(io.Writer) error) {
 	if !v.text || v.failed != nil {
 		return
@@ -46,7 +46,8 @@ func (v *perfView) print(write func(io.Writer) error) {
 	v.failed = write(v.console.out)
 }
 
-// Live rewrites the live line. Without a terminal it prints a line per window if --verbose asks for it.
+// Live rewrites the live line. Without a terminal it prints a line per window if --verbose asks for
+// it.
 func (v *perfView) Live(p perf.Progress) {
 	switch {
 	case v.terminal != nil:
@@ -60,7 +61,7 @@ func (v *perfView) Live(p perf.Progress) {
 	}
 }
 
-// clearLine moves to the first column and empties the line.
+// clearLine moves to the first column and clears the line.
 const clearLine = "\r\x1b[K"
 
 // Measured prints a level and its warnings.

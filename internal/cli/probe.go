@@ -9,8 +9,8 @@ import (
 	probing "tuner/ort/provider/probe/child"
 )
 
-// newProbe is the hidden verb that other verbs start in a child process (package provider/probe). It
-// prints a probe.Answer as JSON, also for a provider that fails.
+// newProbe is the hidden verb that other verbs start in a child process (package provider/probe).
+// It prints a probe.Answer as JSON, also for a provider that fails.
 func newProbe(con console) *cobra.Command {
 	var library, provider, model string
 	var level int

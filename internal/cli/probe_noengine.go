@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// newProbe says that this build has no engine, and with it nothing that opens ONNX Runtime.
+// newProbe reports that this build has no engine, so it cannot open ONNX Runtime.
 func newProbe(console) *cobra.Command {
 	return &cobra.Command{
 		Use:                "probe",

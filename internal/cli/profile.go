@@ -28,7 +28,7 @@ type profileOptions struct {
 	output     string
 	ortLibrary string
 	earlier    []string
-	until      float64 // in place of the profile's; 0: the profile's
+	until      float64 // replaces the profile's value; 0 keeps that
 	foreign    foreignFlags
 }
 
@@ -97,8 +97,8 @@ func runCampaign(ctx context.Context, con console, o profileOptions, p spec.Prof
 	return summarize(con, o, c.Setup, outcome)
 }
 
-// runDryRun prints what a campaign would do. It refuses what the comparison of variants would
-// refuse; package preparation has found everything else.
+// runDryRun describes what a campaign would do. It refuses what the comparison of variants would
+// refuse. Package preparation has checked everything else.
 func runDryRun(con console, o profileOptions, s profile.Setup, servers []string) error {
 	if _, _, err := preparation.Data(s.Profile, s.Subject); err != nil {
 		return exit.OfFiles(err)
@@ -113,7 +113,7 @@ func runDryRun(con console, o profileOptions, s profile.Setup, servers []string)
 	return forecast.Write(con.out)
 }
 
-// summary is what `tuner profile --output json` prints.
+// summary is the output of `tuner profile --output json`.
 type summary struct {
 	Model       string  `json:"model"`
 	Output      string  `json:"output"`
@@ -123,18 +123,18 @@ type summary struct {
 	Interrupted bool    `json:"interrupted"`
 	Elapsed     float64 `json:"elapsed_seconds"`
 	Leader      *leader `json:"leader,omitempty"` // best configuration within the constraints; its figures come from analyze
-	// Statement is what the strategy claims of what it found, in sentences.
+	// Statement has the strategy's claims about its result, in sentences.
 	Statement []string `json:"statement,omitempty"`
 }
 
-// proseWidth is the number of columns that sentences take.
+// proseWidth is the width of sentences, in columns.
 const proseWidth = 80
 
 // leader is the best configuration so far, at its best load.
 type leader struct {
 	Candidate search.Candidate `json:"candidate"`
 	Load      measure.Load     `json:"load"`
-	// Probability is that of all constraints to be kept, 0..1.
+	// Probability is the probability that all constraints are kept, 0..1.
 	Probability float64 `json:"probability"`
 }
 
@@ -168,7 +168,7 @@ func summarize(con console, o profileOptions, setup profile.Setup, outcome profi
 func printSummary(out io.Writer, s summary, outcome profile.Outcome) {
 	status, end := outcome.Status, outcome.End
 	fmt.Fprintf(out, "%s: %d trials (%d failed) in %s; %s\n", s.Model, s.Trials, s.Failed, words.Clock(end.Elapsed), s.Reason)
-	if s.Trials == 0 { // interrupted in the first: nothing can be said, nor analyzed
+	if s.Trials == 0 { // interrupted in the first trial: there is nothing to report or analyze
 		return
 	}
 	switch {

@@ -19,15 +19,17 @@ import (
 	"tuner/spec/modelanalyzer"
 )
 
-// profileFile is the content of -f: a profile of tuner's own, or the campaigns of Model Analyzer's file.
+// profileFile is the content of -f: a profile of tuner's own, or the campaigns of Model Analyzer's
+// file.
 type profileFile struct {
 	profiles []spec.Profile
-	analyses []spec.Analyze // of the results of each, which are written when it has ended; none of tuner's own
-	export   string         // folder of the results of several models together; "" for a single one
+	// analyses: of the results of each campaign, written after it; empty for tuner's own files
+	analyses []spec.Analyze
+	export   string // folder of the results of several models together; "" for a single one
 }
 
-// readProfiles reads the file of -f, tuner's or Model Analyzer's. Every mistake is a usage error. Settings that do not apply are
-// told on stderr.
+// readProfiles reads the file of -f, tuner's or Model Analyzer's. Every mistake is a usage error.
+// It reports settings that do not apply on stderr.
 func readProfiles(ctx context.Context, con console, o profileOptions) (profileFile, error) {
 	text, err := readProfileText(o.file)
 	if err != nil {
@@ -90,7 +92,7 @@ func (f foreignFlags) options() modelanalyzer.Options {
 	return modelanalyzer.Options{CheckpointDirectory: f.checkpoints, ExportPath: f.export, Formats: formats.All().Words()}
 }
 
-// refuse reports the flags with a file of tuner's own, which names its folders itself.
+// refuse reports these flags if the file is tuner's own, which names its folders itself.
 func (f foreignFlags) refuse() error {
 	if f.checkpoints != "" || f.export != "" {
 		return exit.Usagef("--checkpoint-directory and --export-path are for Model Analyzer's files: this one names its `output:` itself")
@@ -98,7 +100,7 @@ func (f foreignFlags) refuse() error {
 	return nil
 }
 
-// foreignMachine has the facts on which the meaning of Model Analyzer's files depends.
+// foreignMachine returns the facts on which the meaning of Model Analyzer's files depends.
 func foreignMachine(ctx context.Context) (modelanalyzer.Machine, error) {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -118,8 +120,8 @@ func warnAll(con console, warnings []modelanalyzer.Warning) {
 	}
 }
 
-// runProfile runs the campaigns of a file, one after the other. One in which nothing satisfies the constraints does not keep the others
-// from running.
+// runProfile runs the campaigns of a file, one after the other. If nothing satisfies the
+// constraints of one, the others still run.
 func runProfile(ctx context.Context, con console, o profileOptions) error {
 	if err := checkOutputFormat(o.output); err != nil {
 		return err
@@ -142,7 +144,7 @@ func runProfile(ctx context.Context, con console, o profileOptions) error {
 			if ranked != nil && exit.CodeOf(ranked) != exit.Infeasible {
 				return exit.Leading(ranked, infeasible)
 			}
-			err = cmp.Or(ranked, err) // by the confirmed figures
+			err = cmp.Or(ranked, err) // uses the confirmed figures
 		}
 		infeasible = errors.Join(infeasible, err)
 	}
@@ -154,7 +156,7 @@ func runProfile(ctx context.Context, con console, o profileOptions) error {
 	return infeasible
 }
 
-// analyzeAfter writes the results of a campaign that has just ended, as Model Analyzer's profile does.
+// analyzeAfter writes the results of a campaign that has just ended, like Model Analyzer's profile.
 func analyzeAfter(con console, o profileOptions, a spec.Analyze) error {
 	quiet := analyzeOptions{output: "none"}
 	if o.output == "text" && !o.quiet {

@@ -16,7 +16,8 @@ import (
 	"tuner/spec"
 )
 
-// profileIn runs `tuner profile` on a file with this text, beside the model m.onnx, and returns its exit code and what it says on stderr.
+// profileIn runs `tuner profile` on a file with this text, beside the model m.onnx. It returns the
+// exit code and stderr.
 func profileIn(ctx context.Context, t *testing.T, dir, text string) (code int, said string) {
 	t.Helper()
 	if err := build.MLP().Write(filepath.Join(dir, "m.onnx"), 0); err != nil {
@@ -31,7 +32,8 @@ func profileIn(ctx context.Context, t *testing.T, dir, text string) (code int, s
 	return code, stderr.String()
 }
 
-// While another campaign writes to the folder, nothing is asked of the server that it measures: here there is none that could answer.
+// While another campaign writes to the folder, its server gets no requests. In this test there is
+// no server that could answer.
 func TestFolderInUseIsFoundBeforeTheServerIsTouched(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -48,7 +50,7 @@ func TestFolderInUseIsFoundBeforeTheServerIsTouched(t *testing.T) {
 	}
 }
 
-// Ctrl-C while a server's metrics page is read is no mistake in the file.
+// Ctrl-C during the reading of a server's metrics page is not reported as a mistake in the file.
 func TestInterruptedMetricsPage(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -59,7 +61,7 @@ func TestInterruptedMetricsPage(t *testing.T) {
 	}
 }
 
-// What a campaign says at its end where nothing was measured, and how long it took.
+// The summary of a campaign without measurements, with its time.
 func TestSummaryWithoutFigures(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -81,8 +83,9 @@ func TestSummaryWithoutFigures(t *testing.T) {
 		var out strings.Builder
 		setup := profile.Setup{Profile: spec.Profile{Output: "out"}, Subject: profile.Subject{Name: "m"}}
 		err := summarize(console{nil, &out, io.Discard}, profileOptions{output: "text"}, setup, profile.Outcome{
-			End:    journal.End{Reason: "the reason", Interrupted: c.interrupted, Elapsed: 40 * time.Second},
-			Status: profile.Status{Trials: c.trials, Failed: c.failed, Elapsed: 30 * time.Second}, // when the last trial ended
+			End: journal.End{Reason: "the reason", Interrupted: c.interrupted, Elapsed: 40 * time.Second},
+			// end of the last trial
+			Status: profile.Status{Trials: c.trials, Failed: c.failed, Elapsed: 30 * time.Second},
 		})
 		if out.String() != c.says {
 			t.Errorf("%s: says %q, want %q", name, out.String(), c.says)

@@ -18,11 +18,11 @@ import (
 	"tuner/engine/api"
 )
 
-// tracedCalls are the system calls by which a process talks to others, or makes files.
+// tracedCalls are the system calls with which a process communicates or makes files.
 const tracedCalls = "connect,sendto,sendmsg,sendmmsg,openat,open,creat,mkdir,mkdirat,rename,renameat,renameat2"
 
-// quietPlace is a workplace with an empty home folder and without the user's settings of telemetry. Its programs run under strace; where that
-// does not work, the home folder alone tells.
+// quietPlace is a workplace with an empty home folder and without the user's settings of telemetry.
+// Its programs run under strace; where that does not work, the home folder alone tells.
 type quietPlace struct {
 	workplace
 	home, log string
@@ -48,7 +48,7 @@ func newQuietPlace(t *testing.T) quietPlace {
 	return q
 }
 
-// traced runs tuner, under strace where that works; files are its descriptors 3 and up.
+// traced runs tuner, under strace if it works. files are its descriptors 3 and up.
 func (q quietPlace) traced(files []*os.File, args ...string) *exec.Cmd {
 	q.t.Helper()
 	tuner, err := exec.LookPath("tuner")
@@ -69,17 +69,18 @@ func (q quietPlace) traced(files []*os.File, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// The parts of strace's lines that tell where a process reaches to.
+// The parts of strace's lines that name a process's targets.
 var (
 	tracedAddress = regexp.MustCompile(`sin6?_port=htons\((\d+)\).*?(?:inet_addr\(|inet_pton\(AF_INET6, )"([^"]+)"`)
 	tracedFile    = regexp.MustCompile(`(?:open|openat|creat|mkdir|mkdirat|rename|renameat|renameat2)\((?:AT_FDCWD, )?"([^"]*)"(.*)`)
 )
 
-// resolverFiles are read by a process that looks up the name of a host. /etc/nsswitch.conf and nscd's socket are not among them: a process
-// that looks up a user reads them, too, as bash does where SHELL is not set.
+// resolverFiles are files that a process reads when it looks up a host name. /etc/nsswitch.conf and
+// nscd's socket are not in the list, since looking up a user reads them too. bash does that if
+// SHELL is not set.
 var resolverFiles = []string{"/etc/resolv.conf", "/etc/hosts"}
 
-// check sees that nothing was made in the home folder, and looks at the trace.
+// check verifies that nothing was made in the home folder, and checks the trace.
 func (q quietPlace) check(what string) {
 	q.t.Helper()
 	if q.isTraced {
@@ -91,7 +92,8 @@ func (q quietPlace) check(what string) {
 	}
 }
 
-// checkTrace sees that nothing but loopback was reached, no name looked up, and no file made outside of the workplace.
+// checkTrace verifies that programs used only loopback, looked up no name, and made no file outside
+// of the workplace.
 func (q quietPlace) checkTrace(what string) {
 	q.t.Helper()
 	f, err := os.Open(q.log)
@@ -128,15 +130,16 @@ func (q quietPlace) problem(line string) string {
 		}
 	}
 	isMade := strings.Contains(m[2], "O_CREAT") || !strings.Contains(line, "open")
-	isSystem := m[1] == os.DevNull || strings.HasPrefix(m[1], "/proc/") // the kernel's own: nothing is kept there
+	isSystem := m[1] == os.DevNull || strings.HasPrefix(m[1], "/proc/") // the kernel's own files store nothing
 	if isMade && !isSystem && filepath.IsAbs(m[1]) && !strings.HasPrefix(m[1], q.dir) {
 		return "a file outside of the workplace"
 	}
 	return ""
 }
 
-// TestNothingPhonesHome: whatever tuner does, it and its engines reach loopback alone, look up no name, and make no file but in the folders that
-// they are given. The builds of ONNX Runtime look up a collector's name, and keep a database in the user's cache, unless they are told not to.
+// All verbs and their engines use only loopback, look up no name, and make files only in the
+// folders that they are given. Without the setting, ONNX Runtime's builds look up a collector's
+// name and keep a database in the user's cache.
 func TestNothingPhonesHome(t *testing.T) {
 	t.Parallel()
 	model := filepath.Join(os.Getenv("TUNER_MODELS"), "mlp.onnx")
@@ -185,7 +188,7 @@ func (q quietPlace) serve() {
 	if err := cmd.Start(); err != nil {
 		q.t.Fatal(err)
 	}
-	_ = child.Close() // so that its end is the end of the file
+	_ = child.Close() // so that its end closes the file
 	var at api.Announcement
 	if err := json.NewDecoder(announce).Decode(&at); err != nil {
 		q.t.Error(err)

@@ -35,7 +35,8 @@ func readmeBlocks(t *testing.T) []readmeBlock {
 	return blocks
 }
 
-// The shell lines of README.md work, in order, in a folder that has a model.onnx. Budgets are shortened.
+// The shell lines of README.md work, in order, in a folder that has a model.onnx. Budgets are
+// shortened.
 func TestReadmeRuns(t *testing.T) {
 	t.Parallel()
 	models := os.Getenv("TUNER_MODELS")
@@ -67,7 +68,7 @@ func TestReadmeRuns(t *testing.T) {
 	}
 }
 
-// Verbs and flags in all shell lines of README.md exist, also in those that are not run.
+// All verbs and flags in README.md's shell lines exist, also in lines that are not run.
 func TestReadmeNamesFlags(t *testing.T) {
 	t.Parallel()
 	found := 0

@@ -11,7 +11,8 @@ import (
 	"tuner/internal/terminal"
 )
 
-// run executes the command line and returns the exit code. Tests call exactly what the user runs.
+// run executes the command line and returns the exit code. Tests call it in the same way as the
+// program.
 func run(ctx context.Context, con console, args []string) int {
 	root := newRoot(con)
 	root.SetArgs(args)
@@ -22,13 +23,13 @@ func run(ctx context.Context, con console, args []string) int {
 	return exit.CodeOf(err)
 }
 
-// helpWidth is how many columns a line of help has at most.
+// helpWidth is the largest width of a line of help, in columns.
 const helpWidth = 100
 
 const promise = "tuner finds the best way to serve an ONNX model on this machine, reports every figure with a 95 % interval, " +
 	"and writes a Triton model repository that is ready to deploy."
 
-// newRoot wires the verbs.
+// newRoot makes the root command with all verbs.
 func newRoot(con console) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "tuner",
@@ -67,7 +68,8 @@ func unknownVerb(cmd *cobra.Command, args []string) error {
 	return exit.Usagef("unknown command %q for %q%s\nSee '%s --help'", args[0], cmd.Name(), hint, cmd.CommandPath())
 }
 
-// verb folds the description of a command to the width of a terminal, and adds the exit codes to it.
+// verb folds the description of a command to the width of a terminal, and adds the exit codes to
+// it.
 func verb(cmd *cobra.Command) *cobra.Command {
 	cmd.Long = terminal.Fill(cmd.Long, helpWidth) + "\n\n" + exit.Help
 	return cmd

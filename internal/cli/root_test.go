@@ -22,7 +22,7 @@ func TestHelpFits(t *testing.T) {
 			t.Fatal(err)
 		}
 		for line := range strings.Lines(out.String()) {
-			isUnbroken := strings.HasPrefix(line, "      --with ") // its usage begins with a word that is too long for any break
+			isUnbroken := strings.HasPrefix(line, "      --with ") // its usage begins with a word that cannot be folded
 			if utf8.RuneCountInString(strings.TrimRight(line, "\n")) > helpWidth && !isUnbroken {
 				t.Errorf("%s: too long: %s", v.Name(), line)
 			}

@@ -25,7 +25,7 @@ type runOptions struct {
 	output     string
 	ortLibrary string
 	pytorch    pytorchOptions
-	has        func(flag string) bool // whether a flag was given
+	has        func(flag string) bool // whether a flag is set
 }
 
 func newRun(con console) *cobra.Command {
@@ -53,7 +53,7 @@ Each flag can be given as a variable too: TUNER_P99, TUNER_BUDGET, TUNER_IN_NAME
 	return cmd
 }
 
-// shapingFlags are the flags that say what profile.yaml says otherwise.
+// shapingFlags are the flags whose values are in profile.yaml otherwise.
 var shapingFlags = append([]string{"output-folder", "p99", "budget", "until", "mode", "objective", "precision", "accuracy", "shape"}, pytorchFlags...)
 
 func (o *runOptions) addFlags(cmd *cobra.Command) {
@@ -74,7 +74,7 @@ func (o *runOptions) addFlags(cmd *cobra.Command) {
 	o.has = f.Changed
 }
 
-// check finds contradictions among arguments and flags, and values that no profile may have.
+// check detects contradictions among arguments and flags, and values that no profile may have.
 func (o runOptions) check(args []string) error {
 	switch {
 	case o.file == "" && len(args) == 0:
@@ -98,7 +98,7 @@ func (o runOptions) check(args []string) error {
 	return nil
 }
 
-// checkWish has package spec judge the values of flags as what they become in the profile.
+// checkWish makes package spec check the values of flags in the form of a profile.
 func (o runOptions) checkWish() error {
 	var errs []error
 	for _, f := range []struct{ flag, value, line string }{
@@ -118,10 +118,11 @@ func (o runOptions) checkWish() error {
 	return errors.Join(errs...)
 }
 
-// untilLine is the line of a profile that --until stands for.
+// untilLine is the line of a profile for --until.
 const untilLine = "search: {until: %s}"
 
-// readFlag has package spec judge a flag's value in a line of a profile, and returns the profile of that line.
+// readFlag makes package spec check a flag's value in a line of a profile. It returns the profile
+// with that line.
 func readFlag(flag, value, line string) (spec.Profile, error) {
 	if strings.TrimSpace(value) == "" || strings.ContainsAny(value, "\n\r[]{}#:\"'&*!|>@`") || flag != "precision" && strings.Contains(value, ",") {
 		return spec.Profile{}, exit.Usagef("--%s %q: it is no single value", flag, value)
@@ -141,7 +142,7 @@ func readFlag(flag, value, line string) (spec.Profile, error) {
 	return p, exit.Usagef("--%s %q: %s", flag, value, text)
 }
 
-// runAll is `tuner run`.
+// runAll implements `tuner run`.
 func runAll(ctx context.Context, con console, o runOptions, args []string) error {
 	if err := o.check(args); err != nil {
 		return err

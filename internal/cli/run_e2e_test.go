@@ -18,7 +18,8 @@ import (
 	"tuner/pipeline/steps"
 )
 
-// withoutCharts writes an analyze.yaml for a run: charts take longer than the campaign.
+// withoutCharts writes an analyze.yaml for a run without charts, which take longer than the
+// campaign.
 func (w workplace) withoutCharts(dir, input string) {
 	w.t.Helper()
 	if err := os.MkdirAll(filepath.Join(w.dir, dir), 0o755); err != nil {
@@ -51,10 +52,11 @@ func (w workplace) stat(name string) os.FileInfo {
 	return info
 }
 
-// The states of a run whose profile has one precision, when all is done.
+// allDone has the states of a complete run whose profile has one precision.
 const allDone = "convert skipped, precision skipped, accuracy check skipped, configuration search ok, optimized model ok, repository ok, chart ok"
 
-// kill -9 in the middle of the search: the same command goes on, and ends with everything made; once more, it makes nothing.
+// After kill -9 in the middle of the search, the same command resumes and completes everything.
+// Another run does nothing.
 func TestKilledRunGoesOn(t *testing.T) {
 	t.Parallel()
 	w := newWorkplace(t)
@@ -93,7 +95,8 @@ func TestKilledRunGoesOn(t *testing.T) {
 	}
 }
 
-// One Ctrl-C leaves results of what was measured, and the same command goes on.
+// After one Ctrl-C there are results of the finished measurements. The same command resumes the
+// run.
 func TestInterruptedRunIsUsable(t *testing.T) {
 	t.Parallel()
 	w := newWorkplace(t)
@@ -119,7 +122,8 @@ func TestInterruptedRunIsUsable(t *testing.T) {
 	}
 }
 
-// A model that was exported for one request at a time is served in batches; the user's file stays as it is.
+// A model that was exported for one request at a time is served in batches. The user's file does
+// not change.
 func TestRunFreesTheBatch(t *testing.T) {
 	t.Parallel()
 	w := newWorkplace(t)
@@ -147,7 +151,7 @@ func TestRunFreesTheBatch(t *testing.T) {
 	}
 }
 
-// A PyTorch file is exported once; another one of that name is another campaign.
+// A PyTorch file is exported once. Another file with that name is another campaign.
 func TestRunExportsPyTorch(t *testing.T) {
 	t.Parallel()
 	w := newWorkplace(t)
@@ -172,14 +176,16 @@ func TestRunExportsPyTorch(t *testing.T) {
 	expect(t, p.stderr.String(), `"net.pt", or how it is to be converted, changed since the campaign in "made" began`)
 }
 
-// export runs tuner on net.pt, whose ONNX file is made/net.onnx, with a stand-in for Python, and returns what it said.
+// export runs tuner on net.pt, whose ONNX file is made/net.onnx, with a replacement for Python. It
+// returns the messages.
 func (w workplace) export(want int, python string) string {
 	w.t.Helper()
 	p := w.run(want, "run", "net.pt", "--in-names", "INPUT0", "--in-shapes", "[-1,-1]", "--precision", "fp32", "--budget", "2s", "-o", "made", "--python", python)
 	return p.stderr.String()
 }
 
-// killedExport begins a run on net.pt that is killed, with kill -9, when there is an ONNX file of some content and nothing tells of it yet.
+// killedExport begins a run on net.pt and kills it with kill -9 when the ONNX file has some content
+// but no record of it exists yet.
 func (w workplace) killedExport(content string) {
 	w.t.Helper()
 	w.withoutCharts("made", ".")
@@ -193,7 +199,8 @@ func (w workplace) killedExport(content string) {
 	}
 }
 
-// The same command goes on after a conversion that was killed, and after one that failed, also of a model that was edited in between.
+// The same command resumes after a killed and after a failed conversion, also if the model was
+// edited in between.
 func TestKilledConversionGoesOn(t *testing.T) {
 	t.Parallel()
 	w := newWorkplace(t)
@@ -206,7 +213,8 @@ func TestKilledConversionGoesOn(t *testing.T) {
 	expect(t, w.export(exit.OK, python), "1/7 convert\n", "made/net.onnx was exported from net.pt, and yields what PyTorch does")
 }
 
-// A profile is gone on with whatever became of the conversion, which does not count as done by that.
+// A profile can be resumed in every state of the conversion. The conversion does not count as done
+// because of it.
 func TestProfileWithoutTheConversion(t *testing.T) {
 	t.Parallel()
 	w := newWorkplace(t)

@@ -7,7 +7,7 @@ import (
 	"tuner/internal/exit"
 )
 
-// runFlags are the options that flags make.
+// runFlags returns the options for flags.
 func runFlags(t *testing.T, flags ...string) runOptions {
 	t.Helper()
 	var o runOptions
@@ -60,6 +60,6 @@ func TestRunChecksItsFlags(t *testing.T) {
 	check(`--precision "fp32, int9": is not a precision that tuner makes; allowed: fp32, fp16, int8, int8_static`, "--precision fp32,int9", "m.onnx")
 	check(`--p99 "1ms},memory:{max:1}": it is no single value`, "--p99 1ms},memory:{max:1}", "m.onnx")
 	check(`--budget "": it is no single value`, "--budget=", "m.onnx")
-	// All at once.
+	// All errors at once.
 	check(`--budget "soon"`, "--p99 fast --budget soon", "m.onnx")
 }

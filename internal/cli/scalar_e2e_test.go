@@ -12,8 +12,8 @@ import (
 	"tuner/search"
 )
 
-// A model with a scalar input, and an output that its file declares wider than ONNX Runtime
-// infers, is served with the configuration that tuner completes.
+// A model with a scalar input is served with the configuration that tuner completes. The model's
+// file declares an output wider than ONNX Runtime infers.
 func TestScalarModelIsServed(t *testing.T) {
 	t.Parallel()
 	w := newWorkplace(t)

@@ -24,16 +24,19 @@ import (
 	"tuner/runner/meter"
 )
 
-// TestMain makes `tuner` a command of the scripts: this test binary, called by that name, is the program.
+// TestMain makes `tuner` a command of the scripts. The test binary, called by that name, is the
+// program.
 func TestMain(m *testing.M) {
-	if signal.Ignored(syscall.SIGHUP) { // under nohup; the programs that tests start would inherit that, and outlive a hang-up
+	// under nohup; the programs of tests would inherit that, and survive a hang-up
+	if signal.Ignored(syscall.SIGHUP) {
 		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	}
 	testscript.Main(m, map[string]func(){"tuner": func() { os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }})
 }
 
-// TestScripts runs testdata/script: each file is a session at a shell. A script that needs ONNX Runtime begins with
-// [!ort] skip 'needs ONNX Runtime: run make test', one that needs the built sample models with [!models] in the same way.
+// TestScripts runs testdata/script. Each file is a session at a shell. A script that needs ONNX
+// Runtime begins with [!ort] skip 'needs ONNX Runtime: run make test'. One that needs the built
+// sample models begins with [!models] in the same way.
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	testscript.Run(t, testscript.Params{
@@ -47,8 +50,9 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// setupScript hides the user's settings from a script, but for those that name what tests may use. $TUNER is the program's
-// path, for scripts that change PATH; $JOURNALS the folder of recorded campaigns, $CONFIGS that of the examples.
+// setupScript hides the user's settings from a script, except those that name resources of tests.
+// $TUNER is the program's path, for scripts that change PATH. $JOURNALS is the folder of recorded
+// campaigns, $CONFIGS that of the examples.
 func setupScript(env *testscript.Env) error {
 	program, err := exec.LookPath("tuner")
 	if err != nil {
@@ -68,7 +72,7 @@ func setupScript(env *testscript.Env) error {
 	return nil
 }
 
-// scriptCondition answers [ort] and [models], and [energy] where the machine tells it.
+// scriptCondition answers [ort] and [models], and [energy] if the machine reports energy.
 func scriptCondition(name string) (bool, error) {
 	switch name {
 	case "energy":
@@ -81,7 +85,8 @@ func scriptCondition(name string) (bool, error) {
 	return false, errors.New("unknown condition")
 }
 
-// exitcode is the script command "exitcode N command args…": the command must end with exit code N.
+// exitcode implements the script command "exitcode N command args…": the command must end with exit
+// code N.
 func exitcode(ts *testscript.TestScript, negated bool, args []string) {
 	if negated || len(args) < 2 {
 		ts.Fatalf("usage: exitcode N command args…")
@@ -100,8 +105,8 @@ func exitcode(ts *testscript.TestScript, negated bool, args []string) {
 	}
 }
 
-// startServer is the script command "startserver REPOSITORY options…": `tuner serve`, until the script's end. $SERVER_HTTP, $SERVER_GRPC and
-// $SERVER_METRICS are where it listens.
+// startServer implements the script command "startserver REPOSITORY options…". It runs `tuner
+// serve` until the script's end. $SERVER_HTTP, $SERVER_GRPC and $SERVER_METRICS are its addresses.
 func startServer(ts *testscript.TestScript, negated bool, args []string) {
 	if negated || len(args) == 0 {
 		ts.Fatalf("usage: startserver REPOSITORY options…")
@@ -113,7 +118,7 @@ func startServer(ts *testscript.TestScript, negated bool, args []string) {
 	cmd := exec.Command(ts.Getenv("TUNER"), append(options, args[1:]...)...)
 	cmd.ExtraFiles = []*os.File{child}
 	ts.Check(cmd.Start())
-	ts.Check(child.Close()) // so that its end is the end of the file
+	ts.Check(child.Close()) // so that its end closes the file
 	ts.Defer(func() {
 		if err := errors.Join(cmd.Process.Signal(syscall.SIGTERM), cmd.Wait()); err != nil {
 			ts.Logf("startserver: %v", err)
@@ -126,7 +131,8 @@ func startServer(ts *testscript.TestScript, negated bool, args []string) {
 	ts.Setenv("SERVER_METRICS", at.Metrics)
 }
 
-// fill is the script command "fill FILE.in…": it writes FILE with the variables of the script in place of their names.
+// fill implements the script command "fill FILE.in…". It writes FILE with the values of the
+// script's variables.
 func fill(ts *testscript.TestScript, negated bool, args []string) {
 	if negated || len(args) == 0 {
 		ts.Fatalf("usage: fill FILE.in…")
@@ -137,8 +143,9 @@ func fill(ts *testscript.TestScript, negated bool, args []string) {
 	}
 }
 
-// makeModel is the script command "makemodel FILE": it writes a small model with external data, FILE.data. $MODEL_SHA256 is
-// its digest. "makemodel FILE MULTIPLICATIONS" writes a model that multiplies so many matrices in each run.
+// makeModel implements the script command "makemodel FILE". It writes a small model with external
+// data, FILE.data. $MODEL_SHA256 is its digest. "makemodel FILE MULTIPLICATIONS" writes a model
+// that multiplies that many matrices in each run.
 func makeModel(ts *testscript.TestScript, negated bool, args []string) {
 	if negated || len(args) < 1 || len(args) > 2 {
 		ts.Fatalf("usage: makemodel FILE [MULTIPLICATIONS]")
@@ -158,7 +165,7 @@ func makeModel(ts *testscript.TestScript, negated bool, args []string) {
 	ts.Setenv("MODEL_SHA256", sum)
 }
 
-// replaceText is the script command "replace FILE OLD NEW": a text in a file, which must be there.
+// replaceText implements the script command "replace FILE OLD NEW". The file must contain OLD.
 func replaceText(ts *testscript.TestScript, negated bool, args []string) {
 	if negated || len(args) != 3 {
 		ts.Fatalf("usage: replace FILE OLD NEW")
@@ -170,8 +177,8 @@ func replaceText(ts *testscript.TestScript, negated bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(strings.ReplaceAll(text, args[1], args[2])), 0o644))
 }
 
-// startTestServer is the script command "testserver flags…": an inference server with a known law of service times, until the
-// script's end. $LAW_HTTP and $LAW_GRPC are where it listens.
+// startTestServer implements the script command "testserver flags…". It runs an inference server
+// with known service times until the script's end. $LAW_HTTP and $LAW_GRPC are its addresses.
 func startTestServer(ts *testscript.TestScript, _ bool, args []string) {
 	ctx, stop := context.WithCancel(context.Background())
 	answer, out := io.Pipe()

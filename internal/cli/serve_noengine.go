@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// newServe says that this build has no engine.
+// newServe reports that this build has no engine.
 func newServe(console) *cobra.Command {
 	return verb(&cobra.Command{
 		Use:                "serve",

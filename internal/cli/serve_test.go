@@ -45,10 +45,10 @@ type child struct {
 	cmd    *exec.Cmd
 	parent *os.File // the server ends when this is closed
 	at     api.Announcement
-	log    lockedText // complete when cmd has been waited for
+	log    lockedText // complete after cmd was waited for
 }
 
-// lockedText is what a process says, while it says it.
+// lockedText collects a process's output while it runs.
 type lockedText struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -94,7 +94,7 @@ func startChild(t *testing.T, options ...string) *child {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if c.cmd.ProcessState == nil { // the test has not waited: the end of its context has killed the server
+		if c.cmd.ProcessState == nil { // the test has not waited; the end of its context has killed the server
 			_ = c.cmd.Wait()
 		}
 	})
@@ -111,7 +111,7 @@ func startChild(t *testing.T, options ...string) *child {
 	return c
 }
 
-// end ends the server, as a process manager does.
+// end ends the server like a process manager.
 func (c *child) end(t *testing.T) {
 	t.Helper()
 	if err := errors.Join(c.cmd.Process.Signal(syscall.SIGTERM), c.cmd.Wait()); err != nil {
@@ -129,7 +129,7 @@ func pipe(t *testing.T) (read, write *os.File) {
 	return read, write
 }
 
-// The announcement comes when the server can be asked; SIGTERM ends it with code 0.
+// The announcement comes when the server accepts requests. SIGTERM ends the server with code 0.
 func TestServeAnnouncesAndEnds(t *testing.T) {
 	t.Parallel()
 	c := startChild(t)
@@ -159,7 +159,7 @@ func TestServeAnnouncesAndEnds(t *testing.T) {
 	}
 }
 
-// However the parent ends, its end of the pipe is closed then, and the server goes with it.
+// When the parent ends in any way, its end of the pipe is closed, and the server ends too.
 func TestServeDiesWithItsParent(t *testing.T) {
 	t.Parallel()
 	c := startChild(t)
@@ -172,7 +172,7 @@ func TestServeDiesWithItsParent(t *testing.T) {
 	}
 }
 
-// What is restricted needs its header, on both protocols; the rest is open.
+// Restricted calls need their header, on both protocols. The others are open.
 func TestServeRestricts(t *testing.T) {
 	t.Parallel()
 	c := startChild(t, "--http-restricted-api=metadata,statistics:secret=s1", "--grpc-restricted-protocol=metadata:secret=s2")
@@ -218,7 +218,7 @@ func get(t *testing.T, url, secret string) int {
 	return response.StatusCode
 }
 
-// With --grpc-use-ssl-mutual only clients with a certificate are answered.
+// With --grpc-use-ssl-mutual, only clients with a certificate get answers.
 func TestServeTLS(t *testing.T) {
 	t.Parallel()
 	cert, key, pair := certificate(t)
@@ -242,7 +242,8 @@ func TestServeTLS(t *testing.T) {
 	}
 }
 
-// SIGHUP has new connections get a new certificate, and a bad file leaves the old one; the server goes on.
+// After SIGHUP, new connections get the new certificate. With a bad file the old one stays, and the
+// server keeps running.
 func TestServeReadsCertificatesAgain(t *testing.T) {
 	t.Parallel()
 	cert, key, first := certificate(t)
@@ -270,7 +271,7 @@ func TestServeReadsCertificatesAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	rename(newCert, cert) // does not fit the old key
+	rename(newCert, cert) // does not match the old key
 	hangUp("the certificates from before stay")
 	if got := serial(); !bytes.Equal(got, first.Leaf.Raw) {
 		t.Error("a certificate that does not fit its key is used")
@@ -283,7 +284,7 @@ func TestServeReadsCertificatesAgain(t *testing.T) {
 	c.end(t)
 }
 
-// A server whose terminal is closed goes on.
+// A server whose terminal is closed keeps running.
 func TestServeOutlivesItsTerminal(t *testing.T) {
 	t.Parallel()
 	c := startChild(t)
@@ -297,7 +298,8 @@ func TestServeOutlivesItsTerminal(t *testing.T) {
 	c.end(t)
 }
 
-// Who rotates logs renames the file and sends SIGHUP: what is said from then on is in a new file of the name.
+// Log rotation renames the file and sends SIGHUP. Later messages go to a new file with the old
+// name.
 func TestServeOpensItsLogAgain(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "server.log")
@@ -318,7 +320,8 @@ func TestServeOpensItsLogAgain(t *testing.T) {
 	c.end(t)
 }
 
-// In the delay before its end a server is not ready and serves whoever still comes. The second signal ends it at once.
+// In the delay before its end, a server is not ready but serves remaining requests. The second
+// signal ends it at once.
 func TestServeDrains(t *testing.T) {
 	t.Parallel()
 	c := startChild(t, "--drain-delay=1h")
@@ -340,7 +343,7 @@ func TestServeDrains(t *testing.T) {
 	}
 }
 
-// certificate makes a certificate of 127.0.0.1 that signs itself, and its files.
+// certificate makes a self-signed certificate of 127.0.0.1, with its files.
 func certificate(t *testing.T) (certFile, keyFile string, pair tls.Certificate) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -373,7 +376,8 @@ func certificate(t *testing.T) (certFile, keyFile string, pair tls.Certificate) 
 	return certFile, keyFile, pair
 }
 
-// An abort, as ONNX Runtime ends a process, kills the engine alone, and is named in what is reported of it.
+// An abort, with which ONNX Runtime may end a process, kills only the engine. The report about the
+// engine names it.
 func TestServeAborts(t *testing.T) {
 	t.Parallel()
 	library := os.Getenv("TUNER_ORT_LIBRARY")
@@ -397,7 +401,7 @@ func TestServeAborts(t *testing.T) {
 	}
 }
 
-// A client that never ends its request holds a server that was asked to end for --exit-timeout-secs, and no longer.
+// A client that never ends its request delays a server's end by --exit-timeout-secs at most.
 func TestServeExitTimeout(t *testing.T) {
 	t.Parallel()
 	c := startChild(t, "--exit-timeout-secs=1")
@@ -409,7 +413,8 @@ func TestServeExitTimeout(t *testing.T) {
 	if _, err := client.Write([]byte("POST /v2/models/simple/infer HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{")); err != nil {
 		t.Fatal(err)
 	}
-	if got := get(t, "http://"+c.at.HTTP+"/v2/health/ready", ""); got != http.StatusOK { // then the other has been accepted
+	// then the other one has been accepted
+	if got := get(t, "http://"+c.at.HTTP+"/v2/health/ready", ""); got != http.StatusOK {
 		t.Fatalf("ready: status %d", got)
 	}
 	if err := c.cmd.Process.Signal(syscall.SIGTERM); err != nil {

@@ -14,7 +14,8 @@ import (
 	"tuner/internal/exit"
 )
 
-// Ctrl-C in the middle of a campaign on a remote server leaves its model as it was: loaded, with its own configuration.
+// After Ctrl-C in the middle of a campaign, a remote server's model is as before: loaded, with its
+// own configuration.
 func TestInterruptedCampaignGivesTheModelBack(t *testing.T) {
 	t.Parallel()
 	w := newWorkplace(t)
@@ -39,7 +40,7 @@ func TestInterruptedCampaignGivesTheModelBack(t *testing.T) {
 	w.analyze()
 }
 
-// serveExplicit runs an engine of its own in explicit mode, until the test's end, with a model of the samples loaded.
+// serveExplicit runs an engine in explicit mode until the test's end, with a sample model loaded.
 func (w workplace) serveExplicit(model, config string) api.Announcement {
 	w.t.Helper()
 	data, err := os.ReadFile(filepath.Join(os.Getenv("TUNER_MODELS"), model+".onnx"))

@@ -20,8 +20,8 @@ import (
 	"tuner/search"
 )
 
-// A service trial on the real engine: each window executes the batches that were asked for, and no others, whose times the server
-// tells; the process goes on to a trial at a load, with a smaller batch.
+// A service trial runs on the real engine. Each window executes only the requested batches, and the
+// server reports their times. The process then runs a trial at a load, with a smaller batch.
 func TestServiceTrialOfTheEngine(t *testing.T) {
 	t.Parallel()
 	engines := newEngines(t)
@@ -33,13 +33,13 @@ func TestServiceTrialOfTheEngine(t *testing.T) {
 		if err != nil || m.Failure != nil || len(m.Windows) != 3 || m.Launch != 1 {
 			t.Fatalf("%d windows, launch %d, %+v, %v", len(m.Windows), m.Launch, m.Failure, err)
 		}
-		var took []time.Duration // a request's computing, by size
+		var took []time.Duration // compute time of a request, by size
 		for i, size := range []int{1, 32, 256} {
 			s := m.Windows[i].Server
 			if s.Requests < 2 || s.Inferences != size*s.Requests || s.Executions > s.Requests || m.Windows[i].Inferences != size*m.Windows[i].Requests {
 				t.Fatalf("%d busy, batch %d: %d requests; the server says %+v", busy, size, m.Windows[i].Requests, s)
 			}
-			for _, b := range s.Batches { // two requests that wait together may be executed together
+			for _, b := range s.Batches { // two waiting requests may be executed together
 				if b.Size != size && (busy == 1 || b.Size != 2*size) {
 					t.Errorf("%d busy: %d batches of %d were executed when %d was asked for", busy, b.Executions, b.Size, size)
 				}
@@ -57,7 +57,8 @@ func TestServiceTrialOfTheEngine(t *testing.T) {
 	}
 }
 
-// newEngines measures configurations of the small MLP on engines of this binary, which end with the test.
+// newEngines measures configurations of the small MLP on engines of this binary, which end with the
+// test.
 func newEngines(t *testing.T) *profile.Engines {
 	t.Helper()
 	return newEnginesOf(t, newWorkplace(t))

@@ -1,5 +1,6 @@
-// Package cli is the command line of tuner. Each verb has a file of its own name: flags, validation, and the call of the
-// packages that do the work. It decides nothing about models, measurements or results.
+// Package cli is the command line of tuner. Each verb has a file with its name: flags, validation,
+// and the call of the packages that do the work. It decides nothing about models, measurements or
+// results.
 package cli
 
 import (
@@ -14,7 +15,8 @@ import (
 	"tuner/ort"
 )
 
-// Main runs a command line, without the program's name, and returns the exit code. A second signal ends the process at once.
+// Main runs a command line, without the program's name, and returns the exit code. A second signal
+// ends the process at once.
 func Main(args []string, in io.Reader, out, errs io.Writer) int {
 	ort.DisableTelemetry()
 	ctx, stop := withSignals(context.Background(), endings(args, signal.Ignored(syscall.SIGHUP)))
@@ -22,18 +24,19 @@ func Main(args []string, in io.Reader, out, errs io.Writer) int {
 	return run(ctx, console{in, out, errs}, args)
 }
 
-// console is what a verb reads from and writes to: out carries data, err carries messages for people.
+// console has a verb's input and outputs. out carries data, err carries messages for people.
 type console struct {
 	in       io.Reader
 	out, err io.Writer
 }
 
-// echo is how long after the first signal another one of the same kind is its echo: a wrapper such as timeout(1) sends a
-// signal to its child, and then again to the child's whole group.
+// echo is the time after the first signal in which another one of the same kind is ignored. A
+// wrapper such as timeout(1) sends a signal to its child, and again to the child's group.
 const echo = 200 * time.Millisecond
 
-// endings are the signals that end the verb of a command line. A closed terminal (SIGHUP) ends it as Ctrl-C does, unless that
-// signal is ignored, as under nohup. A server goes on, and reads its certificates again.
+// endings returns the signals that end the verb of a command line. A closed terminal (SIGHUP) ends
+// it like Ctrl-C, unless that signal is ignored, as under nohup. A server keeps running, and reads
+// its certificates again.
 func endings(args []string, isIgnored bool) []os.Signal {
 	all := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if len(args) > 0 && args[0] == "serve" || isIgnored {
@@ -42,8 +45,8 @@ func endings(args []string, isIgnored bool) []os.Signal {
 	return append(all, syscall.SIGHUP)
 }
 
-// withSignals returns a context that ends on the first signal, so that the verb can finish cleanly. The second signal ends the
-// process at once: child engines notice the closed pipe and end too.
+// withSignals returns a context that ends on the first signal, so that the verb can finish cleanly.
+// The second signal ends the process at once. Child engines notice the closed pipe and end too.
 func withSignals(parent context.Context, endings []os.Signal) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(parent)
 	signals := make(chan os.Signal, 2)
@@ -52,7 +55,8 @@ func withSignals(parent context.Context, endings []os.Signal) (context.Context, 
 	return ctx, func() { signal.Stop(signals); cancel() }
 }
 
-// obey calls finish on the first signal, and end on the second one that is no echo of it.
+// obey calls finish on the first signal. It calls end on the second one, except for an echo of the
+// first.
 func obey(signals <-chan os.Signal, finish, end func()) {
 	first, at := <-signals, time.Now()
 	finish()

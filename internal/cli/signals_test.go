@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// A closed terminal ends every verb but a server, unless nohup keeps its signal away.
+// A closed terminal ends every verb except a server, unless nohup blocks the signal.
 func TestEndings(t *testing.T) {
 	t.Parallel()
 	for args, want := range map[string]bool{"": true, "profile -f x": true, "run m.onnx": true, "serve": false, "serve --id serve": false, "perf -m serve": true} {
@@ -23,12 +23,12 @@ func TestEndings(t *testing.T) {
 	}
 }
 
-// The first signal asks for the end; the same one again is taken for its echo, but only for a moment.
+// The first signal requests the end. For a moment, the same signal again counts as its echo.
 func TestObey(t *testing.T) {
 	t.Parallel()
 	type sent struct {
 		signal os.Signal
-		after  time.Duration // since the one before
+		after  time.Duration // since the previous one
 	}
 	const term, interrupt = syscall.SIGTERM, syscall.SIGINT
 	for name, tt := range map[string]struct {

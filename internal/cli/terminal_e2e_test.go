@@ -15,7 +15,7 @@ import (
 	"tuner/internal/exit"
 )
 
-// A campaign whose terminal is closed ends as with Ctrl-C, although it can no longer say so.
+// A campaign whose terminal is closed ends as with Ctrl-C, although it cannot print its messages.
 func TestClosedTerminal(t *testing.T) {
 	t.Parallel()
 	w := newWorkplace(t)
@@ -32,7 +32,7 @@ func TestClosedTerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	go func() { p.ended <- p.cmd.Wait() }()
-	go func() { // what nobody reads would hold the campaign
+	go func() { // unread output would block the campaign
 		for text := make([]byte, 4096); ; {
 			if _, err := terminal.Read(text); err != nil {
 				return
@@ -54,7 +54,8 @@ func TestClosedTerminal(t *testing.T) {
 	w.analyze()
 }
 
-// openTerminal makes a pseudo-terminal: the end of whoever looks at it, and the end of the program that runs in it.
+// openTerminal makes a pseudo-terminal. terminal is the end of the viewer, screen that of the
+// program.
 func openTerminal(t *testing.T) (terminal, screen *os.File) {
 	t.Helper()
 	terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
@@ -76,6 +77,6 @@ func openTerminal(t *testing.T) (terminal, screen *os.File) {
 	if screen, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _, _ = terminal.Close(), screen.Close() }) // both are closed where the test went well
+	t.Cleanup(func() { _, _ = terminal.Close(), screen.Close() }) // a successful test has closed both
 	return terminal, screen
 }

@@ -2,7 +2,7 @@ package cli
 
 import "runtime/debug"
 
-// toolVersion names this build: the module's version, or the commit it was built from.
+// toolVersion names this build: the module's version, or its commit.
 func toolVersion() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

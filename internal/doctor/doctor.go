@@ -1,6 +1,8 @@
-// Package doctor finds out what this machine offers for serving models, and names the remedy for each lack.
+// Package doctor checks what this machine offers for serving models, and names a remedy for each
+// problem.
 //
-// It stands above packages hostinfo, ortlib and provider/probe. It installs nothing and changes nothing.
+// It stands above packages hostinfo, ortlib and provider/probe. It installs nothing and changes
+// nothing.
 package doctor
 
 import (
@@ -17,14 +19,15 @@ import (
 type Diagnosis struct {
 	Fingerprint string        `json:"fingerprint"`
 	Host        hostinfo.Host `json:"host"`
-	Noise       *Noise        `json:"noise,omitempty"` // absent where the system does not tell it
-	Pip         string        `json:"pip,omitempty"`   // the fault of python3 and pip; "": none
-	Selected    string        `json:"selected"`        // the build that is used when none is named; "": none
+	Noise       *Noise        `json:"noise,omitempty"` // absent if the system does not report it
+	Pip         string        `json:"pip,omitempty"`   // problem of python3 and pip; "": none
+	Selected    string        `json:"selected"`        // the default build; "": none
 	Runtimes    []Runtime     `json:"runtimes"`
 	Installable []string      `json:"installable"` // builds that are not installed
 }
 
-// Noise is the work of other processes while the diagnosis waited, as shares of the machine's CPU time.
+// Noise is the work of other processes while the diagnosis waited, as shares of the machine's CPU
+// time.
 type Noise struct {
 	Busy  float64 `json:"busy"`
 	Steal float64 `json:"steal"`
@@ -34,26 +37,27 @@ type Noise struct {
 type Runtime struct {
 	Name      string     `json:"name"`
 	Library   string     `json:"library"`
-	Version   string     `json:"version"` // as the library itself says
+	Version   string     `json:"version"` // reported by the library
 	Error     string     `json:"error,omitempty"`
 	Providers []Provider `json:"providers"`
 }
 
-// Provider says whether an execution provider created a session and ran a model.
+// Provider tells whether an execution provider created a session and ran a model.
 type Provider struct {
 	Name         string  `json:"name"`
 	Works        bool    `json:"works"`
 	Milliseconds float64 `json:"milliseconds,omitempty"`
 	Error        string  `json:"error,omitempty"`
-	Refused      string  `json:"refused,omitempty"` // the model that failed where a tiny one runs: the model is at fault
+	// the model, if it fails where a tiny one runs; the model then is the cause
+	Refused string `json:"refused,omitempty"`
 }
 
-// A Prober tries a build with an execution provider and a model, in a process of its own, since either may crash. An empty
-// provider only opens the library; an empty model is a tiny one. The call blocks until there is an answer or ctx ends. It is
-// probe.Prober's Try.
+// Prober tries a build with an execution provider and a model, in a separate process, since either
+// may crash. An empty provider only opens the library. An empty model is a tiny one. The call
+// blocks until there is an answer or ctx ends. It is probe.Prober's Try.
 type Prober func(ctx context.Context, build ortlib.Build, provider, model string) probe.Answer
 
-// Diagnose examines the machine. Providers are tried with a model; "": a tiny one.
+// Diagnose examines the machine. It tries providers with a model; "" is a tiny one.
 func Diagnose(ctx context.Context, probe Prober, model string) (Diagnosis, error) {
 	host := hostinfo.Read(ctx)
 	d := Diagnosis{Fingerprint: host.Fingerprint(), Host: host, Noise: measureNoise(ctx), Runtimes: []Runtime{}, Installable: []string{}}
@@ -80,11 +84,11 @@ func Diagnose(ctx context.Context, probe Prober, model string) (Diagnosis, error
 	return d, ctx.Err()
 }
 
-// noiseTime is long enough for CPU times, which have steps of 10 ms, to show some percent.
+// noiseTime is long enough for CPU times, whose resolution is 10 ms, to show some percent.
 const noiseTime = time.Second
 
-// measureNoise measures the work of other processes on the processors that this process may use: it does nothing for a
-// moment, and reads the CPU times before and after.
+// measureNoise measures the work of other processes on the processors of this process. It waits for
+// a moment, and compares the CPU times before and after.
 func measureNoise(ctx context.Context) *Noise {
 	allowed := hostinfo.ReadAllowance()
 	before := allowed.Snapshot()
@@ -95,13 +99,13 @@ func measureNoise(ctx context.Context) *Noise {
 	}
 	usage := allowed.Snapshot().Since(before)
 	total := float64(usage.Total())
-	if total <= 0 { // the system does not tell
+	if total <= 0 { // the system does not report CPU times
 		return nil
 	}
 	return &Noise{Busy: float64(usage.Busy) / total, Steal: float64(usage.Steal) / total}
 }
 
-// try opens a build, and tries each of its providers on a model.
+// try opens a build, and tries each of its providers with a model.
 func (probe Prober) try(ctx context.Context, build ortlib.Build, model string) Runtime {
 	r := Runtime{Name: build.Name(), Library: build.Library, Providers: []Provider{}}
 	opened := probe(ctx, build, "", "")

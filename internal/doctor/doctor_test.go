@@ -15,7 +15,7 @@ import (
 	"tuner/ort/provider/probe"
 )
 
-// machine is a server with two GPUs, a quota, two NUMA nodes, and several faults.
+// machine is a server with two GPUs, a quota, two NUMA nodes, and several problems.
 func machine() Diagnosis {
 	const gib = 1 << 30
 	return Diagnosis{
@@ -45,7 +45,7 @@ func machine() Diagnosis {
 	}
 }
 
-// quietMachine is a small machine on which all is well, and nothing is installed.
+// quietMachine is a small machine without problems and without installed builds.
 func quietMachine() Diagnosis {
 	return Diagnosis{
 		Fingerprint: "fedcba9876543210",
@@ -70,7 +70,8 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// A model that fails where a tiny one runs is itself at fault. It is not where the provider runs neither.
+// If a model fails where a tiny one runs, the model is the cause. If the provider runs neither, it
+// is not.
 func TestModelAtFault(t *testing.T) {
 	t.Parallel()
 	tries := Prober(func(_ context.Context, _ ortlib.Build, provider, model string) probe.Answer {

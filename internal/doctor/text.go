@@ -12,14 +12,15 @@ import (
 	"tuner/ort/provider/probe"
 )
 
-// Marks of a line: it is well; it is absent, and need not be there; it is broken.
+// Marks of a line: good; absent but not needed; broken.
 const (
 	markGood = "✓"
 	markNone = "–"
 	markBad  = "✗"
 )
 
-// Write writes the diagnosis for people: sections of marked lines, each lack followed by its remedy.
+// Write writes the diagnosis for people: sections of marked lines, with a remedy after each
+// problem.
 func Write(out io.Writer, d Diagnosis) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	line := func(mark, name, format string, args ...any) {
@@ -66,7 +67,7 @@ func printHost(line printLine, h hostinfo.Host) {
 	}
 }
 
-// gpuText tells the facts of a GPU. Facts that its driver does not tell are left out, other than name and memory.
+// gpuText describes a GPU. It omits facts that the driver does not report, except name and memory.
 func gpuText(gpu hostinfo.GPU) string {
 	text := cmp.Or(gpu.Name, "unknown model") + ", "
 	if gpu.Memory > 0 {
@@ -82,7 +83,7 @@ func gpuText(gpu hostinfo.GPU) string {
 	return text
 }
 
-// coresText tells how many cores can be used, and what limits them.
+// coresText describes the usable cores, and their limits.
 func coresText(c hostinfo.CPU) string {
 	text := fmt.Sprintf("%.4g usable of %d", c.Usable(), c.Logical)
 	if c.Physical > 0 {
@@ -97,7 +98,7 @@ func coresText(c hostinfo.CPU) string {
 	return text + ", no quota"
 }
 
-// featureLack is a processor feature whose absence changes what is worth trying.
+// featureLack is a processor feature whose absence changes which settings are worth trying.
 type featureLack struct{ name, advice string }
 
 func featureAdvice(h hostinfo.Host) []featureLack {
@@ -124,7 +125,7 @@ func printNUMA(line printLine, nodes []hostinfo.NUMANode) {
 	}
 }
 
-// noisy is the share of the CPU time from which on other processes disturb measurements noticeably.
+// noisy is the share of CPU time from which other processes visibly disturb measurements.
 const noisy = 0.10
 
 func printNoise(line printLine, n *Noise) {
@@ -183,10 +184,10 @@ func printRuntime(line printLine, r Runtime, selected bool) {
 	}
 }
 
-// messageWidth is the width of messages: the terminal's, less the names.
+// messageWidth is the width of messages: the terminal's width minus the names.
 const messageWidth = terminal.Width - 36
 
-// indent keeps the lines of a long message in their column, and folds lines that are too wide.
+// indent keeps the lines of a long message in their column, and folds wide lines.
 func indent(text string) string {
 	return strings.ReplaceAll(strings.TrimSpace(terminal.Fold(text, messageWidth)), "\n", "\n\t")
 }

@@ -6,16 +6,17 @@ import (
 	"os"
 )
 
-// Disk is what writing asks of the operating system. Tests put one in its place that fails (package faulty).
+// Disk has the operations of the operating system that writing needs. Tests replace it by one that
+// fails (package faulty).
 type Disk interface {
-	Create(dir, pattern string) (File, error) // a new file, readable by all; pattern as in os.CreateTemp
+	Create(dir, pattern string) (File, error) // a new file that all can read; pattern as in os.CreateTemp
 	Append(path string) (File, error)         // an existing file, written at its end
 	Rename(from, to string) error
 	Remove(path string) error
-	SyncDir(dir string) error // makes changes of a folder's entries survive a crash
+	SyncDir(dir string) error // makes changes of a folder's entries durable
 }
 
-// File is a file that is written.
+// File is a file that is being written.
 type File interface {
 	io.WriteCloser
 	Name() string
@@ -23,7 +24,7 @@ type File interface {
 	Truncate(size int64) error
 }
 
-// OS is the disks of this machine.
+// OS is this machine's disks.
 type OS struct{}
 
 // Create makes a file.
@@ -47,7 +48,7 @@ func (OS) Append(path string) (File, error) {
 	return f, nil
 }
 
-// Rename gives a file another name.
+// Rename renames a file.
 func (OS) Rename(from, to string) error { return os.Rename(from, to) }
 
 // Remove removes a file.

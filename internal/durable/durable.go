@@ -1,6 +1,7 @@
-// Package durable writes files so that they are there wholly or not at all, also after a crash or on a full disk: to a
-// temporary name in the same folder, synced, renamed, and the folder synced. It locks those that several processes write. Every
-// package that writes files that matter uses it; it knows nothing of what is in them.
+// Package durable writes files completely or not at all, also after a crash or on a full disk. It
+// writes to a temporary name in the same folder, syncs, renames, and syncs the folder. It also
+// locks files that several processes write. Every package uses it for files that matter. It does
+// not know their content.
 package durable
 
 import (
@@ -12,8 +13,8 @@ import (
 	"strings"
 )
 
-// WriteFile puts a file in place with what fill writes. A failure leaves an earlier file as it was, or has put the whole new one in its place, and
-// nothing beside it.
+// WriteFile writes a file with the content from fill. After a failure there is the earlier file or
+// the complete new one, and no temporary file.
 func WriteFile(path string, fill func(io.Writer) error) error { return WriteFileOn(OS{}, path, fill) }
 
 // WriteFileOn is WriteFile on a disk.
@@ -28,8 +29,8 @@ func WriteFileOn(disk Disk, path string, fill func(io.Writer) error) error {
 	return disk.SyncDir(filepath.Dir(path))
 }
 
-// Stage writes and syncs a new file beside path, for the caller to rename or remove, and returns its name. A failure leaves
-// nothing behind.
+// Stage writes and syncs a new file beside path, and returns its name. The caller renames or
+// removes it. A failure leaves nothing behind.
 func Stage(path string, fill func(io.Writer) error) (string, error) { return stage(OS{}, path, fill) }
 
 func stage(disk Disk, path string, fill func(io.Writer) error) (string, error) {
@@ -46,7 +47,8 @@ func stage(disk Disk, path string, fill func(io.Writer) error) (string, error) {
 	return f.Name(), nil
 }
 
-// Sweep removes what a process that was killed while it wrote a file has left beside it. It is for whoever knows that nobody else writes that file.
+// Sweep removes temporary files beside a file that a killed process left. The caller must know that
+// no other process writes that file.
 func Sweep(path string) error {
 	left, err := filepath.Glob(filepath.Join(escape(filepath.Dir(path)), "."+escape(filepath.Base(path))+".[0-9]*"))
 	for _, name := range left {
@@ -55,13 +57,13 @@ func Sweep(path string) error {
 	return err
 }
 
-// escape makes a pattern of a name that matches it alone.
+// escape makes a pattern that matches only this name.
 func escape(name string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(name)
 }
 
-// CheckFolder finds out whether a folder can be made and written, by making one in it, or in the nearest folder above that exists, and removing
-// that again.
+// CheckFolder checks whether a folder can be made and written. It makes and removes a test folder
+// in it, or in the nearest existing folder above it.
 func CheckFolder(dir string) error {
 	dir, err := filepath.Abs(dir)
 	for err == nil {
@@ -80,7 +82,7 @@ func CheckFolder(dir string) error {
 	return probe.Close()
 }
 
-// CheckFile finds out whether a file can be written, or made where there is none, and changes nothing.
+// CheckFile checks whether a file can be written or made. It changes nothing.
 func CheckFile(path string) error {
 	if err := CheckFolder(filepath.Dir(path)); err != nil {
 		return err
@@ -95,7 +97,7 @@ func CheckFile(path string) error {
 	return f.Close()
 }
 
-// Bytes makes a fill function of data.
+// Bytes returns a fill function for data.
 func Bytes(data []byte) func(io.Writer) error {
 	return func(w io.Writer) error {
 		_, err := w.Write(data)
@@ -103,11 +105,11 @@ func Bytes(data []byte) func(io.Writer) error {
 	}
 }
 
-// SyncDir makes changes of a folder's entries survive a crash.
+// SyncDir makes changes of a folder's entries durable.
 func SyncDir(dir string) error { return OS{}.SyncDir(dir) }
 
-// Cause leaves path and operation out of a file error: the message around it names the file that the user knows, not a
-// temporary one.
+// Cause removes path and operation from a file error. The message around it names the file that the
+// user knows, not a temporary one.
 func Cause(err error) error {
 	var pathError *fs.PathError
 	if errors.As(err, &pathError) {

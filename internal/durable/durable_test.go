@@ -45,7 +45,7 @@ func TestFailedWriteLeavesTheEarlierFile(t *testing.T) {
 	checkEntries(t, path)
 }
 
-// checkEntries verifies that nothing lies beside the file.
+// checkEntries verifies that there is no other file beside this one.
 func checkEntries(t *testing.T, path string) {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Dir(path))

@@ -12,8 +12,8 @@ import (
 	"tuner/internal/durable/faulty"
 )
 
-// Whatever fails at whatever step, the file holds the earlier text or the new one, whole. Beside it lies nothing, or, of a process that is gone,
-// what Sweep removes.
+// After any failure at any step, the file has the complete earlier or the complete new text. Beside
+// it there is nothing, or, for a process that has ended, a file that Sweep removes.
 func TestWriteFileAtEveryFault(t *testing.T) {
 	t.Parallel()
 	const before, after = "the earlier text", "the new text, which is longer"
@@ -34,7 +34,8 @@ func TestWriteFileAtEveryFault(t *testing.T) {
 					t.Error(err)
 				}
 			}
-			// A disk that fails once at removing what was written has it still; Sweep gets that later.
+			// If a disk fails once while the temporary file is removed, the file stays. Sweep
+			// removes it later.
 			if fault != faulty.IOError && fault != faulty.Short || err == nil {
 				checkEntries(t, path)
 			}
@@ -48,7 +49,7 @@ func TestWriteFileAtEveryFault(t *testing.T) {
 	}
 }
 
-// Sweep leaves alone what WriteFile did not begin.
+// Sweep does not remove files that WriteFile did not begin.
 func TestSweep(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -74,7 +75,8 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// A real file system of 64 KiB: what does not fit leaves the earlier file, and nothing beside it.
+// On a real file system of 64 KiB, a file that does not fit leaves the earlier one and no temporary
+// file.
 func TestWriteFileOnATinyDisk(t *testing.T) {
 	t.Parallel()
 	dir := faulty.Tiny(t)

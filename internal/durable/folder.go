@@ -8,18 +8,18 @@ import (
 	"path/filepath"
 )
 
-// Hidden is the kind of the temporary folders beside what they become.
+// Hidden is the prefix of the temporary folders beside their targets.
 const Hidden = ".tuner-"
 
-// InFolder calls work with a temporary folder in dir, for it to rename what it made there into dir.
-// The new names in dir are then durable. Of the temporary folder nothing is left, and nothing of those of
-// processes that were killed. Errors of work are returned as they are.
+// InFolder calls work with a temporary folder in dir. work makes its results there and renames them
+// into dir. Their new names are then durable. InFolder removes the temporary folder, and those of
+// killed processes. It returns errors of work unchanged.
 func InFolder(dir string, work func(temp string) error) error {
 	temp, err := NewScratch(dir, Hidden)
 	if err != nil {
 		return fmt.Errorf("cannot write into folder %q: %w", dir, Cause(err))
 	}
-	defer temp.Close() // what work did not rename; what stays is removed the next time
+	defer temp.Close() // removes what work did not rename; the next call removes what stays
 	if err := os.Chmod(temp.Dir, 0o755); err != nil {
 		return fmt.Errorf("cannot write into folder %q: %w", dir, Cause(err))
 	}
@@ -32,9 +32,9 @@ func InFolder(dir string, work func(temp string) error) error {
 	return nil
 }
 
-// WriteFolder puts a folder in place with what fill puts into it, whole or not at all. The folder
-// must not exist; those above it are made. fill makes its own files durable. Its errors are
-// returned as they are.
+// WriteFolder makes a folder with the content from fill, completely or not at all. The folder must
+// not exist. Missing parent folders are made. fill makes its own files durable. Its errors are
+// returned unchanged.
 func WriteFolder(dir string, fill func(temp string) error) error {
 	parent := filepath.Dir(filepath.Clean(dir))
 	if err := os.MkdirAll(parent, 0o755); err != nil {
@@ -55,8 +55,9 @@ func WriteFolder(dir string, fill func(temp string) error) error {
 	})
 }
 
-// Swap moves the folder fresh to target, and the one that was there to old, or leaves target as it was. All lie on one
-// file system. No file system renames one folder over another, so there is a moment without target.
+// Swap moves the folder fresh to target, and the existing one to old. If it fails, target does not
+// change. All must be on one file system. No file system renames one folder over another, so target
+// is missing for a moment.
 func Swap(fresh, target, old string) error {
 	moved := false
 	if err := os.Rename(target, old); err == nil {

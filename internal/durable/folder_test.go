@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A folder appears with all that is in it, or nothing appears: neither the folder nor a temporary one beside it.
+// A folder appears with all its content. Otherwise neither the folder nor a temporary one appears.
 func TestWriteFolder(t *testing.T) {
 	t.Parallel()
 	parent := filepath.Join(t.TempDir(), "made")
@@ -36,7 +36,7 @@ func TestWriteFolder(t *testing.T) {
 	checkNames(t, parent, "folder")
 }
 
-// What is renamed out of the temporary folder stays, and the rest goes.
+// Files that are renamed out of the temporary folder stay. The others are removed.
 func TestInFolder(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -66,7 +66,7 @@ func checkNames(t *testing.T, dir string, want ...string) {
 	}
 }
 
-// What was there stays if the new folder cannot take its place.
+// If the new folder cannot take its place, the old one stays.
 func TestSwapRollsBack(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -8,11 +8,12 @@ import (
 	"syscall"
 )
 
-// ErrLocked says that somebody else has a lock.
+// ErrLocked means that another holder has the lock.
 var ErrLocked = errors.New("it is locked")
 
-// TryLock opens a file, which it makes where there is none, and takes its lock: until the file is closed or the process ends, however it ends.
-// The lock is advisory, and the opened file's: a second one of the same process does not get it either, but ErrLocked.
+// TryLock opens or makes a file and locks it, until the file is closed or the process ends in any
+// way. The lock is advisory and belongs to the opened file. A second TryLock gets ErrLocked, even
+// in the same process.
 func TryLock(path string) (*os.File, error) {
 	f, err := openLocked(path, os.O_RDWR|os.O_CREATE, syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
@@ -21,8 +22,9 @@ func TryLock(path string) (*os.File, error) {
 	return f, err
 }
 
-// TryLockFolder is TryLock for a folder that exists. Whoever has the lock may remove the folder: the error is fs.ErrNotExist then.
-// systemd-tmpfiles removes no folder that is locked, however old it is.
+// TryLockFolder is TryLock for an existing folder. The holder of the lock may remove the folder;
+// the error is then fs.ErrNotExist. systemd-tmpfiles never removes a locked folder, even an old
+// one.
 func TryLockFolder(dir string) (*os.File, error) {
 	f, err := openLocked(dir, os.O_RDONLY|syscall.O_DIRECTORY, syscall.LOCK_EX|syscall.LOCK_NB)
 	switch {
@@ -36,8 +38,9 @@ func TryLockFolder(dir string) (*os.File, error) {
 	return f, nil
 }
 
-// Lock keeps others that call it from a file that is about to be read and then written. It blocks until they have unlocked theirs. The lock is a
-// file of its own beside that, which is gone when nobody has it. Where the file system has no locks, nobody is kept from anything.
+// Lock protects a file between reading and writing. It blocks until other callers have unlocked it.
+// The lock is a separate file beside it, which is removed when nobody holds it. On a file system
+// without locks it does nothing.
 func Lock(path string) (unlock func(), err error) {
 	name := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".lock")
 	for {
@@ -50,15 +53,15 @@ func Lock(path string) (unlock func(), err error) {
 		}
 		if isAt(f, name) {
 			return func() {
-				_ = os.Remove(name) // one that stays is locked by nobody
+				_ = os.Remove(name) // a remaining file is not locked
 				_ = f.Close()       // nothing was written
 			}, nil
 		}
-		_ = f.Close() // whoever had the lock has removed it
+		_ = f.Close() // the holder of the lock has removed it
 	}
 }
 
-// openLocked opens a file and takes its lock.
+// openLocked opens a file and locks it.
 func openLocked(path string, flags, how int) (*os.File, error) {
 	f, err := os.OpenFile(path, flags, 0o644)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"tuner/internal/durable"
 )
 
-// A file that many read and then write, each under the lock, loses nothing of what any of them wrote, and nothing stays beside it.
+// A file that many read and write under the lock loses no write. No lock file remains.
 func TestLock(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "counter")
@@ -22,7 +22,7 @@ func TestLock(t *testing.T) {
 			return err
 		}
 		defer unlock()
-		text, _ := os.ReadFile(path) // there is none at first
+		text, _ := os.ReadFile(path) // it does not exist at first
 		n, _ := strconv.Atoi(string(text))
 		return os.WriteFile(path, []byte(strconv.Itoa(n+1)), 0o600)
 	}
@@ -73,7 +73,7 @@ func TestTryLock(t *testing.T) {
 	}
 }
 
-// The lock of a folder is had once, until it is given back; a folder that is gone has none.
+// The lock of a folder has one holder until it is released. A missing folder has no lock.
 func TestTryLockFolder(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "folder")

@@ -9,16 +9,18 @@ import (
 	"syscall"
 )
 
-// Scratch is a temporary folder of this process. It is locked as long as the process needs it, and the kernel ends the
-// lock with the process. So the next process that makes one of the same kind knows what a killed one has left, without
-// asking how old it is: clocks are set, and a folder in use may be of any age.
+// Scratch is a temporary folder of this process. It is locked while the process needs it, and the
+// kernel releases the lock when the process ends. So the next process that makes one of the same
+// kind recognizes those of killed processes by their missing lock. The age of a folder is no
+// criterion: clocks change, and a folder in use may be old.
 type Scratch struct {
 	Dir  string
-	lock *os.File // nil where the file system has no locks
+	lock *os.File // nil if the file system has no locks
 }
 
-// NewScratch makes a folder in dir whose name begins with kind, and removes those of that kind that nobody has locked. An
-// empty dir is the system's folder for temporary files. Where the file system has no locks, nothing is removed.
+// NewScratch makes a folder in dir whose name begins with kind. It removes folders of that kind
+// that nobody has locked. An empty dir is the system's folder for temporary files. On a file system
+// without locks it removes nothing.
 func NewScratch(dir, kind string) (*Scratch, error) {
 	if dir == "" {
 		dir = os.TempDir()
@@ -35,26 +37,29 @@ func NewScratch(dir, kind string) (*Scratch, error) {
 			return &Scratch{made, lock}, nil
 		case isWithoutLocks(err):
 			return &Scratch{made, nil}, nil
-		case !errors.Is(err, ErrLocked) && !errors.Is(err, fs.ErrNotExist): // another process took it for a leftover
+		// another process has treated it as a leftover
+		case !errors.Is(err, ErrLocked) && !errors.Is(err, fs.ErrNotExist):
 			return nil, errors.Join(err, os.RemoveAll(made))
 		}
 	}
 }
 
-// SweepScratch removes the folders of a kind that nobody has locked. What cannot be removed is another user's.
+// SweepScratch removes the folders of a kind that nobody has locked. It ignores folders that it
+// cannot remove, which belong to other users.
 func SweepScratch(dir, kind string) {
 	found, _ := filepath.Glob(filepath.Join(escape(dir), escape(kind)+"[0-9]*")) // fails only for a malformed pattern
 	for _, folder := range found {
 		lock, err := TryLockFolder(folder)
 		if err != nil {
-			continue // in use, or no folder
+			continue // in use, or not a folder
 		}
 		_ = os.RemoveAll(folder)
 		_ = lock.Close() // nothing was written
 	}
 }
 
-// Close removes the folder. What stays is removed by the next one of its kind. Closing twice is safe.
+// Close removes the folder. The next process that makes one of its kind removes what stays. Closing
+// twice is safe.
 func (s *Scratch) Close() error {
 	err := os.RemoveAll(s.Dir)
 	if s.lock != nil {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// What a killed process has left is removed by the next one. What is in use stays, and so does everything of another name,
-// whatever age the clock gives them.
+// The next process removes what a killed one left. Folders in use and those with other names stay,
+// for every age that the clock gives them.
 func TestScratch(t *testing.T) {
 	t.Parallel()
 	for _, age := range []time.Duration{-1000 * time.Hour, 0, 1000 * time.Hour} {
@@ -53,7 +53,7 @@ func TestScratch(t *testing.T) {
 	}
 }
 
-// A folder that is written anew takes away what a killed process has left beside it.
+// Writing a folder removes what a killed process left beside it.
 func TestInFolderRemovesLeftovers(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

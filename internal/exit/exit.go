@@ -1,8 +1,8 @@
 // Package exit has the program's exit codes, and errors that carry one.
 //
-// Any package may say with such an error that the user can mend something (Usagef), that nothing satisfies the
-// constraints, or that a signal ended the work. The command line asks CodeOf for the program's exit code. The package
-// ends no process and prints nothing.
+// Any package can report in such an error that the user can fix something (Usagef), that nothing
+// satisfies the constraints, or that a signal ended the work. The command line gets the program's
+// exit code from CodeOf. The package ends no process and prints nothing.
 package exit
 
 import (
@@ -13,7 +13,7 @@ import (
 	"syscall"
 )
 
-// The exit codes of every verb. Help repeats them.
+// The exit codes of every verb. The help repeats them.
 const (
 	OK           = 0
 	Failure      = 1
@@ -29,7 +29,7 @@ const Help = `Exit codes:
   0 ok · 1 failure · 2 usage or invalid file · 3 gate failed · 4 gate inconclusive
   5 nothing satisfies the constraints · 130 interrupted (with a usable partial result)`
 
-// Error is an error that decides the exit code.
+// Error is an error that sets the exit code.
 type Error struct {
 	Code int
 	Err  error
@@ -41,7 +41,7 @@ func (e *Error) Unwrap() error { return e.Err }
 // ExitCode implements Coded.
 func (e *Error) ExitCode() int { return e.Code }
 
-// Coded is an error of a package's own type that decides the exit code.
+// Coded is an error of a package's own type that sets the exit code.
 type Coded interface {
 	error
 	ExitCode() int
@@ -55,7 +55,7 @@ func With(code int, err error) error {
 	return &Error{code, err}
 }
 
-// Usagef makes an error about something that the user can mend.
+// Usagef makes an error that the user can fix.
 func Usagef(format string, args ...any) error {
 	return &Error{Usage, fmt.Errorf(format, args...)}
 }
@@ -72,13 +72,13 @@ func CodeOf(err error) int {
 	return Failure
 }
 
-// Leading joins errors, and keeps the exit code of the first. errors.Join by itself would have the code of whichever
-// error carries one.
+// Leading joins errors, and keeps the exit code of the first. errors.Join alone would have the code
+// of any error that carries one.
 func Leading(err, others error) error {
 	return With(CodeOf(err), errors.Join(err, others))
 }
 
-// OrInterrupted gives an error the exit code of an interruption when ctx has ended.
+// OrInterrupted gives an error the exit code of an interruption if ctx has ended.
 func OrInterrupted(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return With(Interrupted, fmt.Errorf("interrupted: %w", err))
@@ -86,8 +86,8 @@ func OrInterrupted(ctx context.Context, err error) error {
 	return err
 }
 
-// OfFiles gives the exit code of wrong usage to errors of files and folders that cannot be written: the user can name
-// others, or make room.
+// OfFiles gives the exit code of wrong usage to errors of files and folders that cannot be written,
+// since the user can name others or make space.
 func OfFiles(err error) error {
 	for _, cause := range []error{fs.ErrPermission, syscall.EROFS, syscall.ENOSPC, syscall.EDQUOT, syscall.ENOTDIR} {
 		if errors.Is(err, cause) {

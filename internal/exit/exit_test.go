@@ -10,7 +10,7 @@ import (
 	"tuner/internal/exit"
 )
 
-// infeasible is an error that has an exit code by its type.
+// infeasible is an error whose type sets an exit code.
 type infeasible struct{}
 
 func (infeasible) Error() string { return "nothing fits" }

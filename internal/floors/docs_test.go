@@ -12,7 +12,7 @@ import (
 // root is the module's folder.
 const root = "../.."
 
-// Every test that docs/reference names as the proof of a promise is there.
+// Every test that docs/reference names as a proof exists.
 func TestDocsNameTestsThatExist(t *testing.T) {
 	t.Parallel()
 	out, err := exec.Command("git", "-C", root, "ls-files", "--cached", "--others", "--exclude-standard", "*_test.go").Output()

@@ -1,5 +1,5 @@
-// Package floors holds the table of which package may import which, and the test that enforces it. Imports go down only:
-// data flows one way (docs/design/architecture.md).
+// Package floors has the table of allowed imports between packages, and the test that enforces it.
+// Imports go down only: data flows one way (docs/design/architecture.md).
 package floors
 
 import (
@@ -12,46 +12,52 @@ import (
 	"testing"
 )
 
-// allowed lists, for each folder, the folders of this module that it may import directly. A folder stands for itself and
-// all below it, unless a longer entry exists. internal/cli wires concrete types: it may import everything.
+// allowed lists, for each folder, the folders of this module that it may import directly. An entry
+// applies to its folder and all below it, unless a longer entry exists. internal/cli wires concrete
+// types, so it may import everything.
 var allowed = map[string][]string{
-	"cmd/tuner":                  {"internal/cli"},
-	"internal/cli":               {"*"},
-	"report":                     {"analyze", "pipeline/steps", "model/modelrepo", "model/modelconfig", "search", "search/verdict", "measure", "profile/journal", "spec", "measure/stats", "model/onnx", "model/precision/accuracy", "internal/plotstyle", "internal/terminal", "internal/parallel"}, // onnx: files and shapes of what is deployed
-	"report/result":              {"analyze", "profile/journal", "measure", "model/precision/accuracy", "search", "search/verdict", "pipeline/steps"},                                                                                                                                                // data: what result.json is made of
-	"export":                     {"internal/telemetry", "report/result", "profile/journal", "model/modelrepo", "model/modelconfig", "measure", "search", "search/verdict", "internal/hostinfo"},                                                                                                     // journal: servers, as result.json has them; search: places
-	"export/verify":              {"export", "runner", "model/modelrepo", "model/modelconfig", "measure", "engine/api", "model/onnx", "runner/payload", "analyze", "profile", "model/precision", "spec"},
-	"report/figures":             {"report/result", "analyze", "pipeline/steps", "search", "search/verdict", "measure", "profile/journal", "spec", "model/precision/accuracy", "internal/terminal"}, // words and tables: it knows no format
-	"report/html":                {"report", "report/figures", "analyze", "spec", "measure", "search", "search/verdict", "internal/webpage", "internal/parallel"},                                   // search/verdict: the answer under other limits
-	"ortsweep":                   {"profile", "profile/campaign", "spec", "search", "runner", "model/modelrepo", "model/modelconfig", "profile/journal", "measure", "measure/stats", "model/onnx", "internal/plotstyle", "internal/terminal"},
-	"ortsweep/race":              {"search", "measure/stats"},
-	"ortsweep/flags":             {"ortsweep/olive", "spec", "search", "model/onnx", "model/pytorch"},
-	"ortsweep/olive":             {"model/onnx", "model/modelconfig"},
-	"ortsweep/snippet":           {"internal/telemetry", "model/onnx", "model/modelconfig"},
-	"gate":                       {"spec", "profile", "runner", "model/modelrepo", "model/modelconfig", "measure", "measure/stats", "internal/hostinfo", "runner/meter"},
-	"gate/flags":                 {"gate/output", "spec", "model/onnx"},
-	"gate/judge":                 {"gate", "gate/decide", "spec", "search", "model/precision", "model/precision/places", "profile/preparation", "ort/provider", "runner", "runner/target", "measure", "model/onnx", "ort/ortlib", "internal/checksum"},
-	"gate/decide":                {"measure/stats"}, // pure: pairs in, a verdict out
-	"gate/output":                {"gate", "gate/decide", "spec", "measure", "internal/plotstyle", "internal/terminal", "internal/webpage"},
-	"profile":                    {"profile/campaign", "spec", "search", "search/verdict", "runner", "model/modelrepo", "model/modelconfig", "profile/journal", "measure", "engine/api", "model/onnx", "internal/hostinfo", "model/precision", "model/dataset", "runner/payload"},
-	"profile/preparation":        {"profile", "profile/campaign", "profile/dryrun", "profile/progress", "spec", "search", "profile/journal", "runner", "runner/target", "ort/ortlib", "ort/provider/probe", "model/precision", "model/precision/places", "model/dataset", "internal/hostinfo", "internal/checksum", "internal/exit", "internal/words"}, // what a campaign needs of this machine
-	"profile/dryrun":             {"profile", "profile/campaign", "spec", "search"},
-	"profile/progress":           {"profile", "search", "measure", "internal/terminal"},
-	"profile/starter":            {"profile", "profile/preparation", "spec", "model/modelconfig", "model/onnx", "ort/ortlib", "internal/hostinfo"},
-	"profile/campaign":           {"spec", "search", "profile/journal", "model/modelconfig", "internal/checksum", "internal/parallel"}, // what a journal means; it runs nothing
-	"runner":                     {"engine/api", "runner/load", "runner/wire", "runner/meter", "internal/hostinfo", "measure"},
-	"runner/target":              {"runner", "internal/children", "internal/exit", "engine/api", "spec", "search", "profile/journal", "runner/wire", "runner/meter", "measure", "internal/hostinfo", "ort/ortlib", "model/modelrepo", "model/modelconfig", "ort/provider"},                                                                                                                                                                                                                                                                                                                                                        // modelconfig: what a remote server serves, to be given back
-	"pipeline":                   {"analyze", "model/dataset", "export", "internal/checksum", "internal/exit", "internal/terminal", "internal/words", "profile/journal", "runner/meter", "model/modelconfig", "model/onnx", "ort/ortlib", "model/precision", "model/precision/accuracy", "model/precision/conversion", "model/precision/places", "profile", "profile/campaign", "profile/preparation", "profile/starter", "ort/provider", "ort/provider/probe", "model/pytorch", "report", "report/formats", "report/html", "report/json", "report/markdown", "report/text", "runner/target", "search", "spec", "pipeline/steps"}, // the steps use everything but the command line
-	"pipeline/steps":             {"internal/checksum"},
-	"analyze":                    {"profile/campaign", "spec", "search", "search/posterior", "search/verdict", "profile/journal", "pipeline/steps", "measure", "model/modelconfig", "measure/stats", "model/precision/accuracy", "internal/parallel"},
-	"analyze/imported":           {"analyze", "spec", "measure", "model/modelconfig", "search"}, // spec: Model Analyzer's tags
-	"spec":                       {"internal/problems", "search", "model/modelconfig", "measure", "model/precision/accuracy"},
-	"spec/reference":             {"spec", "search", "measure", "model/modelconfig", "model/precision/accuracy"}, // the words and names that fields may have
-	"spec/modelanalyzer":         {"spec", "search", "model/modelconfig"},                                        // it writes files of tuner's own, and has package spec read them
-	"search":                     {"search/posterior", "search/verdict", "measure", "measure/stats"},
-	"search/searchtest":          {"search", "measure"},
-	"search/queuesim":            {"measure", "measure/stats"},                               // a model of the server: it knows no strategy
-	"search/posterior":           {"search", "search/footprint", "measure", "measure/stats"}, // what is known: it decides nothing
+	"cmd/tuner":           {"internal/cli"},
+	"internal/cli":        {"*"},
+	"report":              {"analyze", "pipeline/steps", "model/modelrepo", "model/modelconfig", "search", "search/verdict", "measure", "profile/journal", "spec", "measure/stats", "model/onnx", "model/precision/accuracy", "internal/plotstyle", "internal/terminal", "internal/parallel"}, // onnx: files and shapes of what is deployed
+	"report/result":       {"analyze", "profile/journal", "measure", "model/precision/accuracy", "search", "search/verdict", "pipeline/steps"},                                                                                                                                                // data: what result.json is made of
+	"export":              {"internal/telemetry", "report/result", "profile/journal", "model/modelrepo", "model/modelconfig", "measure", "search", "search/verdict", "internal/hostinfo"},                                                                                                     // journal: servers, as result.json has them; search: places
+	"export/verify":       {"export", "runner", "model/modelrepo", "model/modelconfig", "measure", "engine/api", "model/onnx", "runner/payload", "analyze", "profile", "model/precision", "spec"},
+	"report/figures":      {"report/result", "analyze", "pipeline/steps", "search", "search/verdict", "measure", "profile/journal", "spec", "model/precision/accuracy", "internal/terminal"}, // words and tables: it knows no format
+	"report/html":         {"report", "report/figures", "analyze", "spec", "measure", "search", "search/verdict", "internal/webpage", "internal/parallel"},                                   // search/verdict: the answer under other limits
+	"ortsweep":            {"profile", "profile/campaign", "spec", "search", "runner", "model/modelrepo", "model/modelconfig", "profile/journal", "measure", "measure/stats", "model/onnx", "internal/plotstyle", "internal/terminal"},
+	"ortsweep/race":       {"search", "measure/stats"},
+	"ortsweep/flags":      {"ortsweep/olive", "spec", "search", "model/onnx", "model/pytorch"},
+	"ortsweep/olive":      {"model/onnx", "model/modelconfig"},
+	"ortsweep/snippet":    {"internal/telemetry", "model/onnx", "model/modelconfig"},
+	"gate":                {"spec", "profile", "runner", "model/modelrepo", "model/modelconfig", "measure", "measure/stats", "internal/hostinfo", "runner/meter"},
+	"gate/flags":          {"gate/output", "spec", "model/onnx"},
+	"gate/judge":          {"gate", "gate/decide", "spec", "search", "model/precision", "model/precision/places", "profile/preparation", "ort/provider", "runner", "runner/target", "measure", "model/onnx", "ort/ortlib", "internal/checksum"},
+	"gate/decide":         {"measure/stats"}, // pure: pairs in, a verdict out
+	"gate/output":         {"gate", "gate/decide", "spec", "measure", "internal/plotstyle", "internal/terminal", "internal/webpage"},
+	"profile":             {"profile/campaign", "spec", "search", "search/verdict", "runner", "model/modelrepo", "model/modelconfig", "profile/journal", "measure", "engine/api", "model/onnx", "internal/hostinfo", "model/precision", "model/dataset", "runner/payload"},
+	"profile/preparation": {"profile", "profile/campaign", "profile/dryrun", "profile/progress", "spec", "search", "profile/journal", "runner", "runner/target", "ort/ortlib", "ort/provider/probe", "model/precision", "model/precision/places", "model/dataset", "internal/hostinfo", "internal/checksum", "internal/exit", "internal/words"}, // what a campaign needs of this machine
+	"profile/dryrun":      {"profile", "profile/campaign", "spec", "search"},
+	"profile/progress":    {"profile", "search", "measure", "internal/terminal"},
+	"profile/starter":     {"profile", "profile/preparation", "spec", "model/modelconfig", "model/onnx", "ort/ortlib", "internal/hostinfo"},
+	"profile/campaign":    {"spec", "search", "profile/journal", "model/modelconfig", "internal/checksum", "internal/parallel"}, // what a journal means; it runs nothing
+	"runner":              {"engine/api", "runner/load", "runner/wire", "runner/meter", "internal/hostinfo", "measure"},
+	"runner/target":       {"runner", "internal/children", "internal/exit", "engine/api", "spec", "search", "profile/journal", "runner/wire", "runner/meter", "measure", "internal/hostinfo", "ort/ortlib", "model/modelrepo", "model/modelconfig", "ort/provider"},                                                                                                                                                                                                                                                                                                                                                        // modelconfig: what a remote server serves, to be given back
+	"pipeline":            {"analyze", "model/dataset", "export", "internal/checksum", "internal/exit", "internal/terminal", "internal/words", "profile/journal", "runner/meter", "model/modelconfig", "model/onnx", "ort/ortlib", "model/precision", "model/precision/accuracy", "model/precision/conversion", "model/precision/places", "profile", "profile/campaign", "profile/preparation", "profile/starter", "ort/provider", "ort/provider/probe", "model/pytorch", "report", "report/formats", "report/html", "report/json", "report/markdown", "report/text", "runner/target", "search", "spec", "pipeline/steps"}, // the steps use everything but the command line
+	"pipeline/steps":      {"internal/checksum"},
+	"analyze":             {"profile/campaign", "spec", "search", "search/posterior", "search/verdict", "profile/journal", "pipeline/steps", "measure", "model/modelconfig", "measure/stats", "model/precision/accuracy", "internal/parallel"},
+	// spec: Model Analyzer's tags
+	"analyze/imported": {"analyze", "spec", "measure", "model/modelconfig", "search"},
+	"spec":             {"internal/problems", "search", "model/modelconfig", "measure", "model/precision/accuracy"},
+	// the words and names that fields may have
+	"spec/reference": {"spec", "search", "measure", "model/modelconfig", "model/precision/accuracy"},
+	// it writes files of tuner's own, and has package spec read them
+	"spec/modelanalyzer": {"spec", "search", "model/modelconfig"},
+	"search":             {"search/posterior", "search/verdict", "measure", "measure/stats"},
+	"search/searchtest":  {"search", "measure"},
+	// a model of the server: it knows no strategy
+	"search/queuesim": {"measure", "measure/stats"},
+	// what is known: it decides nothing
+	"search/posterior":           {"search", "search/footprint", "measure", "measure/stats"},
 	"search/verdict":             {"search", "search/posterior", "measure"},
 	"model/modelrepo":            {"model/modelconfig", "internal/checksum", "internal/inside"},
 	"model/modelconfig":          {"internal/problems"},
@@ -69,50 +75,51 @@ var allowed = map[string][]string{
 	"engine/api":                 {"model/modelconfig/configpb", "model/modelconfig"},
 	"engine/flags":               {"engine", "engine/api"},
 	"engine/serve":               {"engine", "engine/api", "engine/flags", "engine/onnxruntime", "ort", "ort/ortlib", "internal/hostinfo"},
-	"engine/onnxruntime":         {"engine", "ort", "model/modelconfig", "model/onnx/extent"}, // onnx/extent: what a file unfolds into, before ONNX Runtime gets it
-	"model/onnx/extent":          {"model/onnx"},
-	"ort":                        {"internal/telemetry"},
-	"ort/ortlib":                 {"internal/checksum", "internal/children"},
-	"runner/load":                {"measure", "measure/stats"},
-	"runner/wire":                {"engine/api"},
-	"runner/meter":               {"engine/api", "internal/hostinfo", "measure"},
-	"perf":                       {"runner/load", "measure", "runner/meter", "measure/stats", "runner/wire"},
-	"perf/paflags":               {"perf", "runner/load", "runner/wire", "runner/meter", "measure", "runner/payload", "model/onnx", "internal/hostinfo", "internal/problems"},
-	"perf/session":               {"perf", "perf/output", "perf/paflags", "engine/api", "runner/wire", "runner/meter", "runner/payload", "model/modelconfig", "model/onnx", "internal/hostinfo"},
-	"perf/output":                {"perf", "runner/load", "measure", "runner/payload", "engine/api", "internal/plotstyle"},
-	"runner/payload":             {"engine/api", "model/dataset", "model/onnx", "model/modelconfig"},
-	"profile/journal":            {"measure", "model/precision/accuracy", "internal/parallel"},
-	"measure":                    {"measure/stats"},
-	"measure/stats":              {},
-	"internal/hostinfo":          {},
-	"internal/alloctest":         {},
-	"internal/checksum":          {},
-	"internal/children":          {},
-	"internal/doctor":            {"ort/provider/probe", "internal/hostinfo", "ort/ortlib", "internal/terminal"},
-	"internal/exit":              {},
-	"internal/durable":           {},
-	"internal/floors":            {},
-	"internal/golden":            {},
-	"internal/inside":            {},
-	"internal/parallel":          {},
-	"internal/plotstyle":         {},
-	"internal/problems":          {},
-	"internal/schema":            {},
-	"internal/telemetry":         {},
-	"internal/terminal":          {},
-	"internal/webpage":           {},
-	"internal/words":             {},
-	"internal/orttest":           {"ort", "model/onnx"},
-	"ort/provider":               {},                                                                                      // a table: it asks nobody
-	"ort/provider/probe":         {"internal/children", "internal/hostinfo", "ort/ortlib", "search", "model/modelconfig"}, // the facts of a space; graph levels
-	"ort/provider/probe/child":   {"ort/provider/probe", "ort", "model/modelconfig"},                                      // ort: it runs in a process of its own
-	"internal/testserver":        {"engine/api", "model/modelconfig"},
+	// onnx/extent: what a file unfolds into, before ONNX Runtime gets it
+	"engine/onnxruntime":       {"engine", "ort", "model/modelconfig", "model/onnx/extent"},
+	"model/onnx/extent":        {"model/onnx"},
+	"ort":                      {"internal/telemetry"},
+	"ort/ortlib":               {"internal/checksum", "internal/children"},
+	"runner/load":              {"measure", "measure/stats"},
+	"runner/wire":              {"engine/api"},
+	"runner/meter":             {"engine/api", "internal/hostinfo", "measure"},
+	"perf":                     {"runner/load", "measure", "runner/meter", "measure/stats", "runner/wire"},
+	"perf/paflags":             {"perf", "runner/load", "runner/wire", "runner/meter", "measure", "runner/payload", "model/onnx", "internal/hostinfo", "internal/problems"},
+	"perf/session":             {"perf", "perf/output", "perf/paflags", "engine/api", "runner/wire", "runner/meter", "runner/payload", "model/modelconfig", "model/onnx", "internal/hostinfo"},
+	"perf/output":              {"perf", "runner/load", "measure", "runner/payload", "engine/api", "internal/plotstyle"},
+	"runner/payload":           {"engine/api", "model/dataset", "model/onnx", "model/modelconfig"},
+	"profile/journal":          {"measure", "model/precision/accuracy", "internal/parallel"},
+	"measure":                  {"measure/stats"},
+	"measure/stats":            {},
+	"internal/hostinfo":        {},
+	"internal/alloctest":       {},
+	"internal/checksum":        {},
+	"internal/children":        {},
+	"internal/doctor":          {"ort/provider/probe", "internal/hostinfo", "ort/ortlib", "internal/terminal"},
+	"internal/exit":            {},
+	"internal/durable":         {},
+	"internal/floors":          {},
+	"internal/golden":          {},
+	"internal/inside":          {},
+	"internal/parallel":        {},
+	"internal/plotstyle":       {},
+	"internal/problems":        {},
+	"internal/schema":          {},
+	"internal/telemetry":       {},
+	"internal/terminal":        {},
+	"internal/webpage":         {},
+	"internal/words":           {},
+	"internal/orttest":         {"ort", "model/onnx"},
+	"ort/provider":             {},                                                                                      // a table: it asks nobody
+	"ort/provider/probe":       {"internal/children", "internal/hostinfo", "ort/ortlib", "search", "model/modelconfig"}, // the facts of a space; graph levels
+	"ort/provider/probe/child": {"ort/provider/probe", "ort", "model/modelconfig"},                                      // ort: it runs in a process of its own
+	"internal/testserver":      {"engine/api", "model/modelconfig"},
 }
 
-// walls are edges that no refactoring may add, each with its reason. The module's packages are named by folder, others by
-// import path.
+// walls are imports that no refactoring may add, each with its reason. The module's packages are
+// named by folder, others by import path.
 var walls = []struct {
-	from   []string // folders; empty: every folder but those in except
+	from   []string // folders; empty: every folder except those in except
 	except []string
 	to     string
 	reason string
@@ -135,12 +142,12 @@ var walls = []struct {
 	{nil, nil, "github.com/c-bata/goptuna", "the search's benchmark needs it for its baselines, and is in a module of its own, lab: the product does not carry it"},
 }
 
-// pkg is the part of `go list -json` that the tests read.
+// pkg has the fields of `go list -json` that the tests use.
 type pkg struct {
 	ImportPath   string
 	Imports      []string
-	TestImports  []string // of the tests inside of the package
-	XTestImports []string // of the tests outside of it
+	TestImports  []string // of the tests in the package
+	XTestImports []string // of the tests in the package's external test package
 }
 
 const module = "tuner/"
@@ -180,7 +187,7 @@ func TestWallsStand(t *testing.T) {
 	}
 }
 
-// lab is a module above this one: it imports the product. The product and its tests build without it.
+// lab is a module that imports the product. The product and its tests build without it.
 func TestNothingImportsTheLaboratory(t *testing.T) {
 	t.Parallel()
 	for _, p := range listPackages(t) {
@@ -192,7 +199,7 @@ func TestNothingImportsTheLaboratory(t *testing.T) {
 	}
 }
 
-// applies reports whether a wall stands in front of folder.
+// applies reports whether a wall applies to a folder.
 func applies(from, except []string, folder string) bool {
 	inAny := func(folders []string) bool {
 		return slices.ContainsFunc(folders, func(f string) bool { return within(folder, f) })
@@ -200,12 +207,12 @@ func applies(from, except []string, folder string) bool {
 	return (len(from) == 0 || inAny(from)) && !inAny(except)
 }
 
-// within reports whether folder is root or lies below it.
+// within reports whether a folder is root or lies below it.
 func within(folder, root string) bool {
 	return folder == root || strings.HasPrefix(folder, root+"/")
 }
 
-// entryOf returns the longest table entry that folder lies in.
+// entryOf returns the longest table entry that contains a folder.
 func entryOf(folder string) (string, bool) {
 	best, found := "", false
 	for entry := range allowed {
@@ -216,8 +223,9 @@ func entryOf(folder string) (string, bool) {
 	return best, found
 }
 
-// ground lists the packages that every other may import: internal/durable only writes and locks files, internal/exit makes
-// errors, internal/words writes numbers for people, provider is a table of facts. Walls keep some of them out of some folders.
+// ground lists the packages that every package may import. internal/durable only writes and locks
+// files, internal/exit makes errors, internal/words formats numbers for people, provider is a table
+// of facts. Walls exclude some of them from some folders.
 var ground = []string{"internal/durable", "internal/exit", "internal/words", "ort/provider"}
 
 // mayImport reports whether a package of a table entry may import target.
@@ -234,7 +242,7 @@ func mayImport(entry, target string) bool {
 	})
 }
 
-// listPackages asks the go command for every package of the module and its direct imports.
+// listPackages gets every package of the module with its direct imports from the go command.
 func listPackages(t *testing.T) []pkg {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Imports,TestImports,XTestImports", module+"...").Output()

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// What decides and computes has no goroutine: that makes campaigns replayable, and its tests do without the race detector (SIMULATED in
-// the Makefile).
+// Packages that decide and compute have no goroutines. So campaigns can be replayed, and their
+// tests need no race detector (SIMULATED in the Makefile).
 func TestNoGoroutines(t *testing.T) {
 	t.Parallel()
 	files := 0

@@ -13,7 +13,8 @@ import (
 	"unicode"
 )
 
-// Every relative link of a document leads to a file of the repository, and to a heading that is there.
+// Every relative link of a document leads to an existing file of the repository, and to an existing
+// heading.
 func TestLinksLeadSomewhere(t *testing.T) {
 	t.Parallel()
 	files := listFiles(t)
@@ -57,7 +58,7 @@ func TestNamedPagesExist(t *testing.T) {
 	}
 }
 
-// The names of headings follow GitHub's rule.
+// Anchors follow GitHub's rule for headings.
 func TestAnchorOf(t *testing.T) {
 	t.Parallel()
 	for heading, want := range map[string]string{
@@ -74,7 +75,7 @@ func TestAnchorOf(t *testing.T) {
 	}
 }
 
-// listFiles returns the files of the repository, and its folders, which a link may lead to as well.
+// listFiles returns the files of the repository, and its folders, to which links may lead too.
 func listFiles(t *testing.T) map[string]bool {
 	t.Helper()
 	out, err := exec.Command("git", "-C", root, "ls-files", "-z", "--cached", "--others", "--exclude-standard").Output()
@@ -84,7 +85,7 @@ func listFiles(t *testing.T) map[string]bool {
 	files := map[string]bool{}
 	for file := range strings.SplitSeq(strings.TrimRight(string(out), "\x00"), "\x00") {
 		if info, err := os.Stat(filepath.Join(root, file)); err != nil || info.IsDir() {
-			continue // deleted and not committed yet
+			continue // deleted but not committed
 		}
 		for name := file; name != "."; name = path.Dir(name) {
 			files[name] = true
@@ -93,12 +94,12 @@ func listFiles(t *testing.T) map[string]bool {
 	return files
 }
 
-// isDocument reports whether a file is a page for readers. Pages in testdata are written by tests.
+// isDocument reports whether a file is a page for readers. Tests write the pages in testdata.
 func isDocument(file string) bool {
 	return path.Ext(file) == ".md" && !strings.Contains(file, "testdata/")
 }
 
-// hasComments reports whether a file may name a page for its readers.
+// hasComments reports whether a file may refer readers to a page.
 func hasComments(file string) bool {
 	switch path.Ext(file) {
 	case ".go", ".js", ".sh", ".yaml", ".yml", ".tmpl", ".json", ".md":
@@ -107,7 +108,7 @@ func hasComments(file string) bool {
 	return path.Base(file) == "Makefile"
 }
 
-// page is what the test knows of a document.
+// page has the links and anchors of a document.
 type page struct {
 	links   []string
 	anchors map[string]bool
@@ -121,7 +122,7 @@ var (
 	bracketPattern = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
 )
 
-// readPage returns the links and the anchors of a document. Code is left out.
+// readPage returns the links and the anchors of a document, outside of code.
 func readPage(t *testing.T, file string) page {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, file))
@@ -149,7 +150,8 @@ func readPage(t *testing.T, file string) page {
 	return p
 }
 
-// addAnchor adds the name of a heading. The second heading of the same text gets -1, the third -2.
+// addAnchor adds the anchor of a heading. The second heading with the same text gets -1, the third
+// -2.
 func (p page) addAnchor(name string) {
 	unique := name
 	for i := 1; p.anchors[unique]; i++ {
@@ -158,7 +160,8 @@ func (p page) addAnchor(name string) {
 	p.anchors[unique] = true
 }
 
-// anchorOf returns the name that GitHub gives to a heading: lower case, without punctuation, with hyphens for spaces.
+// anchorOf returns GitHub's anchor of a heading: lower case, without punctuation, with hyphens for
+// spaces.
 func anchorOf(heading string) string {
 	heading = bracketPattern.ReplaceAllString(heading, "$1")
 	return strings.Map(func(r rune) rune {
@@ -172,7 +175,7 @@ func anchorOf(heading string) string {
 	}, heading)
 }
 
-// checkLink returns what is wrong with a link of a file, or nothing.
+// checkLink describes the error of a link in a file; "" if it is valid.
 func checkLink(file, link string, files map[string]bool, pages map[string]page) string {
 	if strings.Contains(link, "://") || strings.HasPrefix(link, "mailto:") {
 		return ""

@@ -1,5 +1,5 @@
-// Package golden compares what a test makes with files that are committed. With -update the test
-// writes these files instead, and their diff is reviewed (`make golden`). Only tests use it.
+// Package golden compares the results of tests with committed files. With -update the test writes
+// these files instead, and the author reviews their diff (`make golden`). Only tests use it.
 package golden
 
 import (
@@ -72,7 +72,7 @@ func tree(folder string) (map[string]string, error) {
 	return texts, err
 }
 
-// replace makes a folder hold these texts alone.
+// replace makes a folder contain exactly these texts.
 func replace(folder string, texts map[string]string) error {
 	if err := os.RemoveAll(folder); err != nil {
 		return err
@@ -84,7 +84,7 @@ func replace(folder string, texts map[string]string) error {
 	return errors.Join(errs...)
 }
 
-// write makes a file, and its folder where that is missing.
+// write makes a file, and its folder if needed.
 func write(path, text string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err

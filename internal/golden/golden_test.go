@@ -21,7 +21,7 @@ func (r *recorder) Errorf(format string, args ...any) {
 	r.failures = append(r.failures, fmt.Sprintf(format, args...))
 }
 
-// Fatalf ends the check, as testing's does. checked recovers.
+// Fatalf ends the check like testing's Fatalf. checked recovers.
 func (r *recorder) Fatalf(format string, args ...any) {
 	r.Errorf(format, args...)
 	panic(r)
@@ -40,7 +40,7 @@ func checked(check func(t testing.TB)) (failures []string) {
 	return nil
 }
 
-// updating turns -update on until the test ends. Tests that use it are not parallel.
+// updating turns -update on until the test ends. Tests that use it must not be parallel.
 func updating(t *testing.T) {
 	before := *update
 	*update = true

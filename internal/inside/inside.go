@@ -1,9 +1,11 @@
-// Package inside decides which files a foreign model, configuration or folder may name: those inside of a folder, whatever
-// links say. Package onnx opens external data through it, and package modelrepo everything that it copies or links. It
-// knows nothing of what is in the files, and follows the links of the paths that users name themselves.
+// Package inside decides which files a foreign model, configuration or folder may name: only those
+// inside a folder, even through links. Package onnx opens external data through it, and package
+// modelrepo all files that it copies or links. It does not know the content of files. It follows
+// links in paths that users name themselves.
 //
-// A hard link is the file itself: no rule tells it apart, so what a user may read can be hard linked into a folder by whoever
-// may link it (Linux lets only owners, and those who may write the file).
+// A hard link cannot be distinguished from the file. So a person who may link a file can hard-link
+// it into a folder that the user reads. Linux allows that only to owners, and to those who may
+// write the file.
 package inside
 
 import (
@@ -14,25 +16,27 @@ import (
 	"syscall"
 )
 
-// File is a regular file with all links resolved. It stays inside of its folder even if a part of its path becomes a link.
+// File is a regular file with all links resolved. It stays inside its folder even if a part of its
+// path becomes a link.
 type File struct {
-	Size   int64  // bytes, when it was found
-	folder string // real
+	Size   int64  // bytes, at the time of the search
+	folder string // without links
 	name   string // relative to folder
 }
 
-// Path returns where the file really is.
+// Path returns the real path of the file.
 func (f File) Path() string { return filepath.Join(f.folder, f.name) }
 
-// OutsideError says that a link leads out of the folder.
+// OutsideError means that a link leads out of the folder.
 type OutsideError struct{ Path, Target, Folder string }
 
 func (e *OutsideError) Error() string {
 	return fmt.Sprintf("%q leads to %q, outside of the folder %q; copy the file there in the place of the link, if you trust it", e.Path, e.Target, e.Folder)
 }
 
-// Below finds the file that folder holds under a local name. Links are followed as long as they stay inside of the folder; an
-// *OutsideError names one that does not. Other errors are the operating system's, or say that it is no regular file.
+// Below finds the file with a local name in folder. It follows links that stay inside the folder.
+// An *OutsideError names one that does not. Other errors are the operating system's, or mean that
+// it is not a regular file.
 func Below(folder, name string) (File, error) {
 	path := filepath.Join(folder, name)
 	if !filepath.IsLocal(name) {
@@ -53,8 +57,9 @@ func Below(folder, name string) (File, error) {
 	return find(realFolder, rel, path)
 }
 
-// Beside finds the file that a model names by a location relative to its own folder. Where the model is itself a link into
-// a store, as download caches have it, its data may be links to the files beside it in the store.
+// Beside finds the file that a model names by a location relative to its own folder. The model may
+// be a link into a store, as in download caches. Then its data may be links to the files beside it
+// in the store.
 func Beside(model, location string) (File, error) {
 	f, err := Below(filepath.Dir(model), location)
 	var outside *OutsideError
@@ -68,7 +73,7 @@ func Beside(model, location string) (File, error) {
 	return find(filepath.Dir(real), filepath.Base(outside.Target), outside.Path)
 }
 
-// Named finds a file that the user names: links of every kind are followed.
+// Named finds a file that the user names. It follows links of every kind.
 func Named(path string) (File, error) {
 	real, err := resolve(path)
 	if err != nil {
@@ -86,7 +91,7 @@ func resolve(path string) (string, error) {
 	return filepath.Abs(real)
 }
 
-// find looks at a file of a real folder; path is what it was asked for by.
+// find inspects a file in a folder without links. path is the requested path, for messages.
 func find(folder, name, path string) (File, error) {
 	f := File{folder: folder, name: name}
 	opened, err := f.Open()
@@ -102,14 +107,16 @@ func find(folder, name, path string) (File, error) {
 	return f, nil
 }
 
-// Open opens the file for reading. Nothing outside of its folder is opened, even if links have changed since it was found.
+// Open opens the file for reading. It opens nothing outside its folder, even if links have changed
+// since it was found.
 func (f File) Open() (*os.File, error) {
 	root, err := os.OpenRoot(f.folder)
 	if err != nil {
 		return nil, err
 	}
 	defer root.Close()
-	opened, err := root.OpenFile(f.name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // else a pipe would wait for its writer
+	// otherwise a pipe would block until it has a writer
+	opened, err := root.OpenFile(f.name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +131,7 @@ func (f File) Open() (*os.File, error) {
 	return opened, nil
 }
 
-// ErrNotRegular says that something is a folder, a pipe or a device.
+// ErrNotRegular means that a path is a folder, a pipe or a device.
 var ErrNotRegular = errors.New("not a regular file")
 
 // Link makes a hard link to the file at to, which must not exist.

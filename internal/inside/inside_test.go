@@ -12,7 +12,7 @@ import (
 	"tuner/internal/inside"
 )
 
-// folder makes a folder with the file data/w, and returns it with a file outside of it.
+// folder makes a folder with the file data/w, and a file outside of it.
 func folder(t *testing.T) (dir, secret string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -83,7 +83,8 @@ func TestBelow(t *testing.T) {
 	}
 }
 
-// TestBeside: of a model that is a link into a store, the files beside it there are its data, too; those below are not.
+// If a model is a link into a store, the files beside it in the store are its data too. Those below
+// are not.
 func TestBeside(t *testing.T) {
 	t.Parallel()
 	store, secret := folder(t)
@@ -105,7 +106,7 @@ func TestBeside(t *testing.T) {
 	}
 }
 
-// TestSwapped: what was found stays inside, whatever links are put in its way afterwards.
+// A file stays inside, for all links that replace parts of its path later.
 func TestSwapped(t *testing.T) {
 	t.Parallel()
 	dir, secret := folder(t)
@@ -151,7 +152,7 @@ func TestLink(t *testing.T) {
 	}
 }
 
-// FuzzBelow: whatever a file is called, and wherever links lead, what is found lies inside.
+// For every name and every link, the found file is inside.
 func FuzzBelow(f *testing.F) {
 	for _, c := range [][3]string{{"data/w", "data", "link/w"}, {"link", "../secret", "x"}, {"link/../w", "/etc", "data"}, {"chain", "link", "link"}, {"link/passwd", "/etc", ""}} {
 		f.Add(c[0], c[1], c[2])

@@ -1,6 +1,6 @@
-// Package orttest gives ONNX Runtime to the tests of packages above package ort. They find its library through
-// TUNER_ORT_LIBRARY, which `make test` sets; a test that needs it is skipped without. Models go in as this module makes them,
-// outputs come back as its tensors.
+// Package orttest provides ONNX Runtime to the tests of packages above package ort.
+// TUNER_ORT_LIBRARY names its library, which `make test` sets. Without it, tests that need it are
+// skipped. Models and tensors have this module's types.
 package orttest
 
 import (
@@ -12,19 +12,20 @@ import (
 	"tuner/ort"
 )
 
-// library is the environment variable that names the library of ONNX Runtime.
+// library is the environment variable with the path of ONNX Runtime's library.
 const library = "TUNER_ORT_LIBRARY"
 
 // The library can be opened once per process, so all tests share it.
 var shared = sync.OnceValues(func() (*ort.Runtime, error) { return ort.Open(os.Getenv(library)) })
 
-// Main is for TestMain: it runs the tests, closes the library, and returns the exit code, which is 1 if closing fails.
+// Main is for TestMain. It runs the tests, closes the library, and returns the exit code, which is
+// 1 if closing fails.
 func Main(m *testing.M) int {
 	code := m.Run()
 	if os.Getenv(library) == "" {
 		return code
 	}
-	if r, err := shared(); err == nil { // an error is that of every test that asked for the library
+	if r, err := shared(); err == nil { // tests that need the library report an error
 		if err := r.Close(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
@@ -33,8 +34,8 @@ func Main(m *testing.M) int {
 	return code
 }
 
-// Runtime is the library; it stays open until Main closes it. The test is skipped if none is named, and fails if the one
-// that is named cannot be opened.
+// Runtime returns the library, which stays open until Main closes it. It skips the test if no
+// library is named. The test fails if the library cannot be opened.
 func Runtime(t testing.TB) *ort.Runtime {
 	t.Helper()
 	if os.Getenv(library) == "" {

@@ -12,7 +12,7 @@ import (
 	"tuner/ort"
 )
 
-// Load writes a model and loads it, until the test ends.
+// Load writes a model and opens a session of it until the test ends.
 func Load(t testing.TB, m *onnx.Model, o ort.SessionOptions) *ort.Session {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "model.onnx")
@@ -22,7 +22,7 @@ func Load(t testing.TB, m *onnx.Model, o ort.SessionOptions) *ort.Session {
 	return Open(t, path, o)
 }
 
-// Open loads a model file until the test ends.
+// Open opens a session of a model file until the test ends.
 func Open(t testing.TB, path string, o ort.SessionOptions) *ort.Session {
 	t.Helper()
 	s, err := Runtime(t).NewSession(path, o)
@@ -43,7 +43,7 @@ func Infer(t testing.TB, s *ort.Session, in map[string]inputs.Tensor) map[string
 	return out
 }
 
-// TryInfer is Infer for a run that may fail: the error is ONNX Runtime's.
+// TryInfer is Infer for a run that may fail. The error is ONNX Runtime's.
 func TryInfer(t testing.TB, s *ort.Session, in map[string]inputs.Tensor) (map[string]inputs.Tensor, error) {
 	t.Helper()
 	var feeds []*ort.Tensor
@@ -71,7 +71,7 @@ func TryInfer(t testing.TB, s *ort.Session, in map[string]inputs.Tensor) (map[st
 	return results, nil
 }
 
-// newFeed makes ONNX Runtime's tensor; both packages number the types as ONNX does.
+// newFeed makes ONNX Runtime's tensor. Both packages use ONNX's numbers of types.
 func newFeed(r *ort.Runtime, in inputs.Tensor) (*ort.Tensor, error) {
 	if in.Type == onnx.String {
 		var wire []byte
@@ -83,7 +83,7 @@ func newFeed(r *ort.Runtime, in inputs.Tensor) (*ort.Tensor, error) {
 	return r.NewTensor(ort.ElementType(in.Type), in.Shape, in.Data)
 }
 
-// copied is a tensor in memory of Go's own.
+// copied copies a tensor into Go's memory.
 func copied(t testing.TB, o *ort.Tensor) inputs.Tensor {
 	t.Helper()
 	out := inputs.Tensor{Type: onnx.DataType(o.Type()), Shape: slices.Clone(o.Shape()), Data: slices.Clone(o.Bytes())}
@@ -100,7 +100,7 @@ func copied(t testing.TB, o *ort.Tensor) inputs.Tensor {
 	return out
 }
 
-// Generate makes random inputs that a model accepts; dimensions whose size is open get the size that is given.
+// Generate makes random inputs that a model accepts. Open dimensions get the given size.
 func Generate(t testing.TB, m *onnx.Model, size int64, batch int, seed uint64) map[string]inputs.Tensor {
 	t.Helper()
 	derived, err := inputs.Derive(m, inputs.Options{Default: size})
@@ -118,7 +118,8 @@ func OpenVINO(t testing.TB) {
 	}
 }
 
-// MiniLM is the path of the sample model; a test is skipped where no folder of sample models is named.
+// MiniLM returns the path of the sample model. It skips the test if no folder of sample models is
+// named.
 func MiniLM(t testing.TB) string {
 	t.Helper()
 	dir := os.Getenv("TUNER_MODELS")

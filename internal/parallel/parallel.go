@@ -1,5 +1,5 @@
-// Package parallel does pieces of work that do not depend on each other on all cores. What they yield lies in the order of the pieces, so that
-// nothing shows how many cores there were.
+// Package parallel runs independent pieces of work on all cores. Results are in the order of the
+// pieces, so they do not depend on the number of cores.
 package parallel
 
 import (
@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 )
 
-// For calls work for 0 … n−1, each once, on as many goroutines as there are cores for Go, and waits for all of them. A piece should take
-// microseconds at least.
+// For calls work for 0 … n−1, each once, on as many goroutines as Go has cores, and waits for all
+// of them. A piece should take microseconds at least.
 func For(n int, work func(i int)) {
 	var workers sync.WaitGroup
 	var next atomic.Int64
@@ -23,8 +23,8 @@ func For(n int, work func(i int)) {
 	workers.Wait()
 }
 
-// Try is For with work that may fail. The error is that of the first piece that fails, as if they had been done one after the other; all are
-// done nevertheless.
+// Try is For with work that may fail. It returns the error of the first piece that fails, in order.
+// It still runs all pieces.
 func Try(n int, work func(i int) error) error {
 	errs := make([]error, n)
 	For(n, func(i int) { errs[i] = work(i) })

@@ -1,5 +1,5 @@
-// Package plotstyle is how the charts of all reports look: size, colours, letters, titles, the grid, and the numbers at an axis.
-// What it draws is what they have in common; it knows no data.
+// Package plotstyle defines the common style of charts in all reports: size, colours, fonts,
+// titles, the grid, and the numbers on axes. It does not know the data.
 package plotstyle
 
 import (
@@ -18,7 +18,8 @@ import (
 	"gonum.org/v1/plot/vg/vgimg"
 )
 
-// The size of a chart in points, 72 to the inch: 1000 of CSS' pixels (96 to the inch), drawn with two dots to each.
+// The size of a chart in points, 72 per inch: 1000 CSS pixels (96 per inch), drawn with two dots
+// per pixel.
 const (
 	Width  = 750 * vg.Length(1)
 	Margin = 16 * vg.Length(1)
@@ -33,8 +34,8 @@ var (
 	gridColor  = color.RGBA{0xe9, 0xeb, 0xee, 0xff}
 )
 
-// The colours of data can be told apart with any kind of colour vision (the palette of Okabe and Ito, from the most to the
-// least contrast on white).
+// The colours of data can be distinguished with any kind of colour vision. They are the palette of
+// Okabe and Ito, from the highest to the lowest contrast on white.
 var (
 	Blue       = color.RGBA{0x00, 0x72, 0xb2, 0xff}
 	Vermillion = color.RGBA{0xd5, 0x5e, 0x00, 0xff}
@@ -44,28 +45,29 @@ var (
 	Orange     = color.RGBA{0xe6, 0x9f, 0x00, 0xff}
 )
 
-// Sans is the font; size is in points.
+// Sans returns the font; size is in points.
 func Sans(size font.Length) font.Font {
 	return font.Font{Typeface: "Liberation", Variant: "Sans", Size: size}
 }
 
-// Text is text in one colour; size is in points.
+// Text returns the style of text in one colour; size is in points.
 func Text(size font.Length, c color.Color) text.Style {
 	return text.Style{Color: c, Font: Sans(size), Handler: plot.DefaultTextHandler}
 }
 
-// Write writes what paint draws on a canvas of this height, in points, as a PNG picture.
+// Write writes the drawing of paint on a canvas of this height, in points, as a PNG picture.
 func Write(w io.Writer, height vg.Length, paint func(draw.Canvas)) error {
 	image := vgimg.NewWith(vgimg.UseWH(Width, height), vgimg.UseDPI(DPI))
 	paint(draw.New(image))
-	// As fast as it can: the default level takes half as long again, for files that are 4 % smaller.
+	// This is the fastest level. The default level takes half as long again, for files that are 4 %
+	// smaller.
 	if err := (&png.Encoder{CompressionLevel: png.BestSpeed}).Encode(w, image.Image()); err != nil {
 		return fmt.Errorf("cannot write chart: %w", err)
 	}
 	return nil
 }
 
-// Title writes a title at the top of a picture, and a line below it. They take TitleHeight.
+// Title writes a title at the top of a picture, and a line below it. They need TitleHeight.
 func Title(canvas draw.Canvas, title, subtitle string) {
 	large, small := Text(15, Ink), Text(10, Soft)
 	large.YAlign, small.YAlign = text.YTop, text.YTop
@@ -75,7 +77,7 @@ func Title(canvas draw.Canvas, title, subtitle string) {
 	canvas.FillText(small, at, subtitle)
 }
 
-// TitleHeight is what Title takes of a picture, with the margin above and some room below.
+// TitleHeight is the height of Title, with the margin above and some space below.
 const TitleHeight = Margin + 21 + 24
 
 // Grid draws lines at the ticks of both axes.
@@ -84,7 +86,7 @@ func Grid() *plotter.Grid {
 	return &plotter.Grid{Horizontal: line, Vertical: line}
 }
 
-// LimitLine is how the line of a limit looks; its label has LimitColor too.
+// LimitLine returns the style of a limit's line. Its label has LimitColor too.
 func LimitLine() draw.LineStyle {
 	return draw.LineStyle{Color: LimitColor, Width: 1.25, Dashes: []vg.Length{5, 4}}
 }
@@ -95,7 +97,7 @@ func HorizontalLimit(canvas draw.Canvas, y vg.Length, label string) {
 	canvas.FillText(Text(10, LimitColor), vg.Point{X: canvas.Min.X + 5, Y: y + 3}, label)
 }
 
-// Axis gives an axis its title, its ticks and its looks.
+// Axis sets title, ticks and style of an axis.
 func Axis(to *plot.Axis, title string, ticks []plot.Tick) {
 	to.Label.Text = title
 	to.Label.TextStyle.Font = Sans(11)
@@ -111,7 +113,8 @@ func Axis(to *plot.Axis, title string, ticks []plot.Tick) {
 	to.Padding = 0
 }
 
-// LinearTicks marks round steps of 1, 2 or 5 times a power of ten, about six of them from 0 to most, which must be above 0.
+// LinearTicks marks round steps of 1, 2 or 5 times a power of ten. There are about six from 0 to
+// most, which must be above 0.
 func LinearTicks(most float64) []plot.Tick {
 	step := math.Pow(10, math.Floor(math.Log10(most/6)))
 	for _, factor := range []float64{1, 2, 5, 10} {
@@ -127,7 +130,8 @@ func LinearTicks(most float64) []plot.Tick {
 	return ticks
 }
 
-// DecadeTicks marks round numbers of each power of ten within a range above 0, more of them where the range is short.
+// DecadeTicks marks round numbers of each power of ten in a range above 0, and more of them in a
+// short range.
 func DecadeTicks(least, most float64) []plot.Tick {
 	ticks := stepTicks(least, most, 1, 2, 5)
 	switch {
@@ -151,7 +155,7 @@ func stepTicks(least, most float64, steps ...float64) []plot.Tick {
 	return ticks
 }
 
-// NumberTick marks a number with its digits.
+// NumberTick labels a number with its digits.
 func NumberTick(v float64) plot.Tick {
 	return plot.Tick{Value: v, Label: fmt.Sprintf("%.6g", v)}
 }

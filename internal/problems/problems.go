@@ -1,5 +1,6 @@
-// Package problems collects what is wrong with a foreign file, so that all of it is told at once; but a hostile file has no
-// end of mistakes, so only the first are kept, and the rest counted.
+// Package problems collects the mistakes in a foreign file, so that they are reported together. A
+// hostile file may have endless mistakes, so only the first ones are kept, and the others are
+// counted.
 package problems
 
 import (
@@ -8,7 +9,7 @@ import (
 	"strings"
 )
 
-// Most is how many problems are told.
+// Most is the number of reported problems.
 const Most = 20
 
 // List collects problems. The zero List has none.
@@ -17,7 +18,7 @@ type List struct {
 	more int
 }
 
-// Add adds a problem; nil is none.
+// Add adds a problem. It ignores nil.
 func (l *List) Add(err error) {
 	switch {
 	case err == nil:
@@ -33,7 +34,8 @@ func (l *List) Addf(format string, args ...any) {
 	l.AddFunc(func() error { return fmt.Errorf(format, args...) })
 }
 
-// AddFunc adds a problem whose words take work: describe is called only when it is told.
+// AddFunc adds a problem whose description is expensive. describe is only called if the problem is
+// reported.
 func (l *List) AddFunc(describe func() error) {
 	if len(l.told) == Most {
 		l.more++
@@ -45,7 +47,7 @@ func (l *List) AddFunc(describe func() error) {
 // IsEmpty reports whether there is no problem.
 func (l *List) IsEmpty() bool { return len(l.told) == 0 }
 
-// Err returns all problems as one error, a line each, nil when there is none.
+// Err returns all problems as one error, one per line, and nil without problems.
 func (l *List) Err() error {
 	if l.more == 0 {
 		return errors.Join(l.told...)
@@ -53,7 +55,7 @@ func (l *List) Err() error {
 	return errors.Join(append(l.told[:len(l.told):len(l.told)], fmt.Errorf("and %d more", l.more))...)
 }
 
-// Quote lists names for a message, the first of them where there are many.
+// Quote lists names for a message. If there are many, it lists the first ones.
 func Quote(names []string) string {
 	if len(names) <= Most {
 		return fmt.Sprintf("%q", names)

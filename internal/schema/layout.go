@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// width is the most columns of a line, where its parts allow.
+// width is the largest width of a line in columns, if its parts allow it.
 const width = 120
 
-// lay prints JSON on one line where it fits behind a number of columns, else each member on a line
-// of its own.
+// lay prints JSON on one line if it fits after a number of columns. Otherwise each member has its
+// own line.
 func lay(raw json.RawMessage, indent string, used int) (string, error) {
 	open, parts, err := split(raw)
 	if err != nil {
@@ -20,7 +20,7 @@ func lay(raw json.RawMessage, indent string, used int) (string, error) {
 	if open == 0 {
 		return string(raw), nil
 	}
-	shut := string(open + 2) // ']' and '}' are two behind '[' and '{'
+	shut := string(open + 2) // ']' and '}' are two after '[' and '{'
 	var flat, broken []string
 	for _, p := range parts {
 		line, err := lay(p.value, "", -1<<30)
@@ -50,7 +50,7 @@ type piece struct {
 	value json.RawMessage
 }
 
-// split takes an object or a list apart. open is its bracket, 0 for any other value.
+// split splits an object or a list. open is its bracket, 0 for other values.
 func split(raw json.RawMessage) (open rune, parts []piece, err error) {
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	first, err := decoder.Token()

@@ -1,10 +1,10 @@
-// Package schema generates a JSON Schema (draft 2020-12) from Go types. A file format is then
-// described once, by the types that write and read it: names and required fields come from json
+// Package schema generates a JSON Schema (draft 2020-12) from Go types. So a file format is
+// described once, by the types that write and read it. Names and required fields come from json
 // tags, descriptions from doc comments, enumerations from constants, and bounds from jsonschema
 // tags. Only tests use it: they compare a committed schema with the generated one.
 //
-// A jsonschema tag is a list of KEYWORD=VALUE with commas between: minimum=0, pattern=^a$,
-// enum=one,enum=two. The word enum by itself takes the constants of the field's type.
+// A jsonschema tag is a list of KEYWORD=VALUE, separated by commas: minimum=0, pattern=^a$,
+// enum=one,enum=two. The word enum without a value stands for the constants of the field's type.
 // items.KEYWORD=VALUE applies to the elements of a list.
 package schema
 
@@ -19,14 +19,14 @@ import (
 	"unicode"
 )
 
-// Options say what the Go types do not.
+// Options have information that the Go types lack.
 type Options struct {
 	Title, Description string
 	Module             string // folder with go.mod
-	ModulePath         string // as go.mod has it
-	// Types are the schemas of types that encode themselves.
+	ModulePath         string // module path in go.mod
+	// Types has the schemas of types that encode themselves.
 	Types map[reflect.Type]string
-	// Keywords are added to the schemas of structs, such as "oneOf": […].
+	// Keywords has additional keywords for the schemas of structs, such as "oneOf": […].
 	Keywords map[reflect.Type]string
 }
 
@@ -88,8 +88,8 @@ func (o object) MarshalJSON() ([]byte, error) {
 
 type generator struct {
 	Options
-	defs    map[string]reflect.Type // by the name of the definition
-	order   []string                // of definitions, as they are met
+	defs    map[string]reflect.Type // by the definition's name
+	order   []string                // names of definitions, in order of first use
 	sources map[string]source       // by import path
 	errs    []error
 }
@@ -98,7 +98,7 @@ func (g *generator) fail(format string, args ...any) {
 	g.errs = append(g.errs, fmt.Errorf(format, args...))
 }
 
-// define names a type's definition.
+// define returns a reference to a type's definition.
 func (g *generator) define(t reflect.Type) object {
 	name := definitionName(t.Name())
 	switch known, ok := g.defs[name]; {
@@ -111,7 +111,7 @@ func (g *generator) define(t reflect.Type) object {
 	return object{{"$ref", "#/$defs/" + name}}
 }
 
-// definitionName makes "gpuWindow" of "GPUWindow".
+// definitionName turns "GPUWindow" into "gpuWindow".
 func definitionName(name string) string {
 	letters := []rune(name)
 	for i := range letters {
@@ -165,7 +165,7 @@ func (g *generator) structure(t reflect.Type) object {
 	return append(append(o, keywords...), member{"properties", properties})
 }
 
-// fields describes the fields of a struct, those of embedded ones included.
+// fields describes the fields of a struct, including those of embedded structs.
 func (g *generator) fields(t reflect.Type) (properties object, required []string, keywords object) {
 	if raw, ok := g.Keywords[t]; ok {
 		keywords = g.keywords(raw)
@@ -220,7 +220,7 @@ func (g *generator) tagged(f reflect.StructField) object {
 	return described
 }
 
-// literal is a keyword's value: text for pattern, format and type, else as it stands.
+// literal returns a keyword's value: text for pattern, format and type, and JSON for others.
 func literal(keyword, value string) any {
 	switch keyword {
 	case "pattern", "format", "type":
@@ -249,7 +249,7 @@ func set(o object, key string, value any) object {
 	return append(o, member{key, value})
 }
 
-// constants are the values of the constants of a field's type.
+// constants returns the values of the constants of a field's type.
 func (g *generator) constants(f reflect.StructField) []any {
 	t := f.Type
 	list := g.source(t).constants[t.Name()]
@@ -267,7 +267,7 @@ func (g *generator) value(t reflect.Type) object {
 	if t == reflect.TypeFor[time.Time]() {
 		return object{{"type", "string"}, {"format", "date-time"}}
 	}
-	if t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8 { // JSON as it stands
+	if t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8 { // raw JSON
 		return nil
 	}
 	if t.Kind() != reflect.Pointer && (t.Implements(marshaler) || reflect.PointerTo(t).Implements(marshaler)) {

@@ -74,7 +74,7 @@ func TestDefinitionName(t *testing.T) {
 	}
 }
 
-// What fits a line stands on one; else each member has a line.
+// A value that fits is on one line. Otherwise each member has a line.
 func TestLayout(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 100)

@@ -11,14 +11,14 @@ import (
 	"strings"
 )
 
-// source is what a package's files say about its types.
+// source has the comments and constants in a package's files.
 type source struct {
-	types     map[string]string // doc comment by type
-	fields    map[string]string // comment by Type.Field
-	constants map[string][]any  // values of constants with that type, in their order
+	types     map[string]string // doc comments by type
+	fields    map[string]string // comments by Type.Field
+	constants map[string][]any  // values of constants by type, in order
 }
 
-// source reads the files of the package that declares a type; it is empty for packages of other
+// source reads the files of the package that declares a type. It is empty for packages of other
 // modules.
 func (g *generator) source(t reflect.Type) source {
 	path := t.PkgPath()
@@ -58,7 +58,7 @@ func (g *generator) source(t reflect.Type) source {
 	return s
 }
 
-// read takes types and constants from a declaration.
+// read reads types and constants from a declaration.
 func (s source) read(d *ast.GenDecl) {
 	for _, spec := range d.Specs {
 		switch spec := spec.(type) {
@@ -86,7 +86,7 @@ func (s source) read(d *ast.GenDecl) {
 	}
 }
 
-// readFields takes the comments of a struct's fields: those above them, or beside them.
+// readFields reads the comments of a struct's fields, above or beside them.
 func (s source) readFields(name string, t *ast.StructType) {
 	for _, f := range t.Fields.List {
 		doc := f.Doc
@@ -99,7 +99,7 @@ func (s source) readFields(name string, t *ast.StructType) {
 	}
 }
 
-// oneLine is a comment's text without line breaks.
+// oneLine returns a comment's text without line breaks.
 func oneLine(doc *ast.CommentGroup) string {
 	if doc == nil {
 		return ""

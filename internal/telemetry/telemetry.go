@@ -1,20 +1,21 @@
-// Package telemetry knows the switch by which ONNX Runtime is kept from reporting to its maker. The processes that tuner
-// starts, the deployments that it exports and the programs that it writes all set it.
+// Package telemetry has the switch that stops ONNX Runtime from sending reports to its maker. The
+// processes that tuner starts, its exported deployments and its programs all set it.
 package telemetry
 
 import "os"
 
-// Variable is the environment variable, and Off its value that switches the reports off (docs/Privacy.md of ONNX Runtime). From
-// 1.29 on its builds for Linux report sessions, with names and hashes of models: they look up a collector's name, and keep a
-// device id and a database of events in the user's cache. Earlier ones ignore it.
+// Variable is the environment variable, and Off the value that stops the reports (docs/Privacy.md
+// of ONNX Runtime). From 1.29 on, its builds for Linux report sessions, with names and hashes of
+// models. They look up a collector's name, and keep a device id and a database of events in the
+// user's cache. Earlier builds ignore the variable.
 const (
 	Variable = "ORT_DISABLE_TELEMETRY"
 	Off      = "1"
 )
 
-// Disable switches the reports off in this process and in its children, unless the user has set the variable.
+// Disable stops the reports of this process and its children, unless the user has set the variable.
 func Disable() {
 	if _, isSet := os.LookupEnv(Variable); !isSet {
-		_ = os.Setenv(Variable, Off) // it fails for a malformed name alone
+		_ = os.Setenv(Variable, Off) // fails only for a malformed name
 	}
 }

@@ -1,5 +1,5 @@
-// Package terminal knows which output is a terminal, and lays out text for it: tables, and lines that are no longer than a
-// terminal is wide.
+// Package terminal detects which output is a terminal, and formats text for it: tables, and lines
+// that fit the terminal's width.
 package terminal
 
 import (
@@ -17,7 +17,7 @@ import (
 	"golang.org/x/term"
 )
 
-// Width is the number of columns that a terminal is expected to have.
+// Width is the expected width of a terminal, in columns.
 const Width = 120
 
 // File returns the file behind an output, and whether it is a terminal.
@@ -26,7 +26,8 @@ func File(out io.Writer) (*os.File, bool) {
 	return f, ok && term.IsTerminal(int(f.Fd()))
 }
 
-// Fold breaks lines that are longer than width at spaces, and drops spaces at their ends. The lines that continue one are indented.
+// Fold breaks lines that are longer than width at spaces, and removes trailing spaces. Continuation
+// lines are indented.
 func Fold(text string, width int) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
@@ -35,7 +36,8 @@ func Fold(text string, width int) string {
 	return b.String()
 }
 
-// Fill breaks paragraphs, which empty lines part, into lines that are no longer than width, whatever lines they had.
+// Fill joins and breaks the lines of paragraphs so that no line is longer than width. Empty lines
+// separate paragraphs.
 func Fill(text string, width int) string {
 	paragraphs := strings.Split(text, "\n\n")
 	for i, p := range paragraphs {
@@ -44,7 +46,7 @@ func Fill(text string, width int) string {
 	return strings.Join(paragraphs, "\n\n")
 }
 
-// foldLine breaks a line at spaces, as far as it has any.
+// foldLine breaks a line at its spaces.
 func foldLine(line string, width int, indent string) string {
 	var b strings.Builder
 	for utf8.RuneCountInString(line) > width {
@@ -62,11 +64,11 @@ func foldLine(line string, width int, indent string) string {
 	return b.String() + line
 }
 
-// units stay on the line of their number.
+// units stay on the same line as their number.
 var units = []string{"%", "×", "s", "ms", "µs", "infer/s", "MB", "GB", "MiB", "GiB", "MHz"}
 
-// breakBefore returns the last space before end at which a line may break, or -1. A line does not break between a
-// number and its unit, nor between a sign of comparison and what it compares with.
+// breakBefore returns the last space before end at which a line may break, or -1. A line does not
+// break between a number and its unit, or after a comparison sign.
 func breakBefore(line string, end int) int {
 	for cut := strings.LastIndexByte(line[:end], ' '); cut >= 0; cut = strings.LastIndexByte(line[:cut], ' ') {
 		before, after := line[:cut], line[cut+1:]
@@ -81,8 +83,8 @@ func breakBefore(line string, end int) int {
 	return -1
 }
 
-// Plain replaces the characters with which text that others wrote could steer a terminal: control characters but for line breaks, and
-// those that turn the direction of writing.
+// Plain replaces characters with which foreign text could control a terminal: control characters
+// except line breaks, and characters that change the direction of writing.
 func Plain(text string) string {
 	return strings.Map(func(c rune) rune {
 		switch {
@@ -97,13 +99,14 @@ func Plain(text string) string {
 	}, text)
 }
 
-// The longest line, in bytes, and the most lines that Bounded leaves.
+// Limits of Bounded: the longest line in bytes, and the number of lines.
 const (
 	maxLine  = 2000
 	maxLines = 200
 )
 
-// Bounded shortens a message that a stranger's file made long: a name of megabytes, or mistakes without end.
+// Bounded shortens a message that a foreign file made long: with a name of megabytes, or with
+// endless mistakes.
 func Bounded(text string) string {
 	lines := strings.Split(text, "\n")
 	more := len(lines) - maxLines
@@ -124,7 +127,7 @@ func Bounded(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// Color is a way to bring text out on a terminal.
+// Color highlights text on a terminal.
 type Color string
 
 // The colours, as parameters of ECMA-48's SGR.
@@ -133,11 +136,11 @@ const (
 	Red       Color = "31"
 )
 
-// Text is text in the colour.
+// Text returns text in the colour.
 func (c Color) Text(text string) string { return "\x1b[" + string(c) + "m" + text + "\x1b[0m" }
 
-// ShowsColors reports whether text for an output may have colours: on a terminal, unless the user's environment says otherwise (NO_COLOR, as
-// on no-color.org, or TERM=dumb).
+// ShowsColors reports whether text for an output may have colours: on a terminal, unless the user's
+// environment forbids them (NO_COLOR, as on no-color.org, or TERM=dumb).
 func ShowsColors(isTerminal bool, env func(string) string) bool {
 	return isTerminal && env("NO_COLOR") == "" && env("TERM") != "dumb"
 }
@@ -148,7 +151,7 @@ type Column struct {
 	Right bool // right-aligned
 }
 
-// WriteTable draws columns apart by spaces, with one line under the header.
+// WriteTable writes columns separated by spaces, with one line under the header.
 func WriteTable(w io.Writer, columns []Column, rows [][]string) error {
 	padding := tw.CellPadding{PerColumn: slices.Repeat([]tw.Padding{{Right: "  ", Overwrite: true}}, len(columns))}
 	padding.PerColumn[len(columns)-1] = tw.Padding{Overwrite: true}

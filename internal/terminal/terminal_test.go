@@ -36,7 +36,7 @@ func TestFold(t *testing.T) {
 		"kept ≤ 50 ms":               "kept\n  ≤ 50 ms\n",
 		"holds >99 %.":               "holds\n  >99 %.\n",
 		"123456789 ms":               "123456789\n  ms\n",          // there is no other space
-		"/a/path/without/spaces x":   "/a/path/without/spaces x\n", // there is nowhere to break it
+		"/a/path/without/spaces x":   "/a/path/without/spaces x\n", // it cannot be broken
 	} {
 		if diff := cmp.Diff(want, Fold(text, 10)); diff != "" {
 			t.Errorf("%q (-want +got):\n%s", text, diff)

@@ -9,7 +9,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/encoding"
-	_ "google.golang.org/grpc/encoding/gzip" // requests may come compressed
+	_ "google.golang.org/grpc/encoding/gzip" // requests may be compressed
 	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -20,14 +20,14 @@ import (
 	"tuner/model/modelconfig"
 )
 
-// Windows of flow control, in bytes: fixed ones need no pings, one per round trip, to measure the
-// network.
+// Windows of flow control, in bytes. Fixed windows need no pings to measure the network, one per
+// round trip.
 const (
 	streamWindow     = 1 << 20
 	connectionWindow = 16 << 20
 )
 
-// service is the server's face over gRPC.
+// service is the server's gRPC interface.
 type service struct {
 	pb.UnimplementedGRPCInferenceServiceServer
 	server *Server
@@ -50,7 +50,7 @@ func (s *Server) newGRPC() (*grpc.Server, error) {
 	return out, nil
 }
 
-// inferResponse is the whole answer to an inference.
+// inferResponse returns the whole answer to an inference.
 func inferResponse(id string) *pb.ModelInferResponse {
 	return &pb.ModelInferResponse{
 		ModelName: model, ModelVersion: version, Id: id, RawOutputContents: [][]byte{make([]byte, 4*elements)},
@@ -58,14 +58,14 @@ func inferResponse(id string) *pb.ModelInferResponse {
 	}
 }
 
-// codec is that of proto, but for inferences: of their requests it reads model and id, and their
+// codec is proto's codec, except for inferences: it reads only model and id of a request, and
 // answers are prepared.
 type codec struct {
 	encoding.CodecV2
 	answer []byte
 }
 
-// Marshal appends the request's id to the prepared answer: fields may come in any order.
+// Marshal appends the request's id to the prepared answer. The order of fields does not matter.
 func (c codec) Marshal(v any) (mem.BufferSlice, error) {
 	r, isAnswer := v.(*pb.ModelInferResponse)
 	switch {
@@ -78,13 +78,13 @@ func (c codec) Marshal(v any) (mem.BufferSlice, error) {
 	return mem.BufferSlice{mem.SliceBuffer(c.answer), mem.SliceBuffer(protowire.AppendString(id, r.GetId()))}, nil
 }
 
-// Fields of ModelInferRequest; the id is that of ModelInferResponse too.
+// Fields of ModelInferRequest. ModelInferResponse has the same number for the id.
 const (
 	modelField = 1
 	idField    = 3
 )
 
-// Unmarshal reads the two fields by hand, which costs nothing for the tensors.
+// Unmarshal reads the two fields by hand, which skips the tensors.
 func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
 	r, isRequest := v.(*pb.ModelInferRequest)
 	if !isRequest {
@@ -189,7 +189,7 @@ func (f service) ModelMetadata(_ context.Context, r *pb.ModelMetadataRequest) (*
 	}, nil
 }
 
-// ModelConfig is the one model's configuration.
+// ModelConfig returns the one model's configuration.
 func (f service) ModelConfig(_ context.Context, r *pb.ModelConfigRequest) (*pb.ModelConfigResponse, error) {
 	if r.GetName() != model {
 		return nil, status.Error(codes.NotFound, unknownModel(r.GetName()))

@@ -13,15 +13,15 @@ import (
 	"tuner/engine/api"
 )
 
-// request is what is read of a request's head.
+// request has the parts of a request's head.
 type request struct {
 	method, target string
-	infer          bool // of the one model; method and target are left out then
+	infer          bool // an inference of the one model; method and target are then empty
 	length         int  // of the body, bytes
 }
 
-// headEnough is how much of a request's body is searched for its id, which stands first where there
-// is one; bytes.
+// headEnough is the number of bytes of a request's body that are searched for its id, which comes
+// first.
 const headEnough = 256
 
 // serveHTTP answers the requests of a connection until it ends.
@@ -51,7 +51,7 @@ func (s *Server) serveHTTP(conn net.Conn) {
 	}
 }
 
-// infer serves the n-th inference of a connection; false: the connection ends.
+// infer serves the n-th inference of a connection. It returns false if the connection ends.
 func (s *Server) infer(conn net.Conn, answer []byte, n int) bool {
 	v, fails := s.arrive()
 	if !s.await(v) {
@@ -74,16 +74,16 @@ func (s *Server) infer(conn net.Conn, answer []byte, n int) bool {
 	return err == nil && !faults.LongBody && n != faults.CloseEvery
 }
 
-// failure is what FailEvery's requests are answered.
+// failure is the answer to requests that FailEvery selects.
 const failure = `{"error":"this request was made to fail"}`
 
-// contentLength is the header field that tells the length of a whole answer's body.
+// contentLength returns the header field with the length of an answer's body.
 func contentLength(answer []byte) []byte {
 	_, body, _ := bytes.Cut(answer, []byte("\r\n\r\n"))
 	return fmt.Appendf(nil, "Content-Length: %d\r\n", len(body))
 }
 
-// appendHead appends an answer of JSON.
+// appendHead appends a JSON answer.
 func appendHead(out []byte, status, body string) []byte {
 	return fmt.Appendf(out, "HTTP/1.1 %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", status, len(body), body)
 }
@@ -110,7 +110,7 @@ func appendAnswer(out, id []byte) []byte {
 	return append(append(out, outputs...), make([]byte, tensor)...)
 }
 
-// requestID finds the id in the beginning of a request's JSON. Load generators' ids hold no quotes.
+// requestID finds the id at the beginning of a request's JSON. Load generators' ids have no quotes.
 func requestID(head []byte) []byte {
 	_, rest, found := bytes.Cut(head, []byte(`"id":"`))
 	id, _, ended := bytes.Cut(rest, []byte(`"`))
@@ -150,7 +150,7 @@ func readRequest(in *bufio.Reader) (request, error) {
 	}
 }
 
-// control answers what is no inference; false: the connection ends.
+// control answers requests other than inferences. It returns false if the connection ends.
 func (s *Server) control(conn net.Conn, in *bufio.Reader, r request) bool {
 	if _, err := in.Discard(r.length); err != nil {
 		return false
@@ -169,7 +169,7 @@ func (s *Server) control(conn net.Conn, in *bufio.Reader, r request) bool {
 	return err == nil
 }
 
-// document is the JSON at a path, nil for those without; text is the error otherwise.
+// document returns the JSON at a path. If there is none, content is nil and text is the error.
 func (s *Server) document(path string) (content []byte, text string) {
 	var value any
 	switch path {
@@ -195,7 +195,7 @@ func (s *Server) document(path string) (content []byte, text string) {
 	return content, ""
 }
 
-// unknownPath says what is not there, a model or a call.
+// unknownPath names the missing model or call.
 func unknownPath(path string) string {
 	rest, isModel := strings.CutPrefix(path, "/v2/models/")
 	if !isModel {
@@ -208,11 +208,11 @@ func unknownPath(path string) string {
 	return unknownModel(name)
 }
 
-// errorText is the body of a failed answer.
+// errorText returns the body of a failed answer.
 func errorText(text string) string {
 	body, err := json.Marshal(api.Error{Text: text})
 	if err != nil {
-		return failure // not possible: a string has a form in JSON
+		return failure // impossible: a string always has a JSON form
 	}
 	return string(body)
 }

@@ -11,15 +11,15 @@ import (
 // Law draws service times.
 type Law func(*rand.Rand) time.Duration
 
-// Deterministic is the same time for all.
+// Deterministic returns the same time for all requests.
 func Deterministic(d time.Duration) Law { return func(*rand.Rand) time.Duration { return d } }
 
-// Exponential is the law without memory.
+// Exponential returns the exponential (memoryless) law.
 func Exponential(mean time.Duration) Law {
 	return func(r *rand.Rand) time.Duration { return time.Duration(r.ExpFloat64() * float64(mean)) }
 }
 
-// Bimodal takes factor times as long for a share of the requests.
+// Bimodal returns d, and factor times d for a share of the requests.
 func Bimodal(d time.Duration, share, factor float64) Law {
 	return func(r *rand.Rand) time.Duration {
 		if r.Float64() < share {
@@ -61,11 +61,11 @@ func ParseLaw(text string) (Law, error) {
 	return fail(fmt.Errorf("expected none, deterministic:D, exponential:MEAN or bimodal:D:SHARE:FACTOR"))
 }
 
-// Stall stops all service at each multiple of Every since the server's making, but for the
-// beginning, and for so long. The zero value never does.
+// Stall stops all service for the time For at each multiple of Every since the server's creation,
+// except at 0. The zero value never stalls.
 type Stall struct{ Every, For time.Duration }
 
-// end is when work is done that begins at an instant: it rests while the server stalls.
+// end returns the end of work that begins at an instant. Work pauses while the server stalls.
 func (s Stall) end(begin, work time.Duration) time.Duration {
 	if s.For == 0 {
 		return begin + work

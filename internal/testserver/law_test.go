@@ -10,13 +10,13 @@ import (
 
 func TestStall(t *testing.T) {
 	t.Parallel()
-	s := Stall{Every: 10, For: 3} // rests in [10, 13), [20, 23), …
+	s := Stall{Every: 10, For: 3} // pauses in [10, 13), [20, 23), …
 	for _, test := range []struct{ begin, work, want time.Duration }{
 		{0, 5, 5},   // the first period has no stall
 		{0, 10, 10}, // done when it begins
-		{8, 4, 15},  // 2 before, 2 behind it
+		{8, 4, 15},  // 2 before, 2 after it
 		{11, 1, 14}, // begins inside
-		{12, 0, 13}, // even nothing waits
+		{12, 0, 13}, // even zero work waits
 		{8, 12, 26}, // 2, then 7 of [13, 20), then 3 of [23, …)
 	} {
 		if got := s.end(test.begin, test.work); got != test.want {
@@ -28,7 +28,7 @@ func TestStall(t *testing.T) {
 	}
 }
 
-// Means of 10⁵ draws with a fixed seed lie within four standard errors.
+// Means of 10⁵ draws with a fixed seed are within four standard errors.
 func TestLaws(t *testing.T) {
 	t.Parallel()
 	const n = 100_000
@@ -48,7 +48,8 @@ func TestLaws(t *testing.T) {
 	}
 	check("deterministic:5ms", 0.005, 0)
 	check("exponential:20ms", 0.020, 0.020)
-	// 0.98 of 1 ms and 0.02 of 20 ms: mean 1.38 ms, variance 0.98·1 + 0.02·400 − 1.38² = 7.0756 ms²
+	// 0.98 of 1 ms and 0.02 of 20 ms give the mean 1.38 ms, and the variance 0.98·1 + 0.02·400 −
+	// 1.38² = 7.0756 ms²
 	check("bimodal:1ms:0.02:20", 0.00138, 0.00266)
 }
 

@@ -10,13 +10,13 @@ import (
 	"runtime"
 )
 
-// sleepers bounds how many requests may be near the end of their service at a time. A thread that
-// sleeps in the kernel keeps its processor (P) for up to 10 ms, until the runtime takes it away.
-// With too few processors the server would not notice requests that arrive meanwhile.
+// sleepers limits the number of requests that may be near the end of their service at a time. A
+// thread that sleeps in the kernel keeps its processor (P) for up to 10 ms, until the runtime takes
+// it away. With too few processors the server would not notice requests that arrive meanwhile.
 const sleepers = 64
 
-// Run serves as the flags in args say, until the context ends. It writes its Addresses to out as a
-// line of JSON.
+// Run runs a server with the flags in args until the context ends. It writes its Addresses to out
+// as a line of JSON.
 func Run(ctx context.Context, args []string, out, messages io.Writer) error {
 	o, err := parse(args, messages)
 	if err != nil {

@@ -7,14 +7,14 @@ import (
 	"tuner/model/modelconfig"
 )
 
-// The one model: 16 floats in, as many zeros out.
+// The one model: 16 floats in, 16 zeros out.
 const (
 	model    = "law"
 	version  = "1"
 	elements = 16
 )
 
-// outputs is the answer's JSON behind the model's name and the request's id; the tensor follows in
+// outputs is the answer's JSON after the model's name and the request's id. The tensor follows in
 // binary form.
 const outputs = `"outputs":[{"name":"y","datatype":"FP32","shape":[16],"parameters":{"binary_data_size":64}}]}`
 

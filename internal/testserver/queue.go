@@ -7,23 +7,23 @@ import (
 	"tuner/engine/api"
 )
 
-// visit is one inference's way through the server, in time since the epoch.
+// visit has the times of one inference in the server, since the epoch.
 type visit struct {
 	arrival, begin, end time.Duration
-	isLate              bool // the server dies before it is answered
+	isLate              bool // the server dies before the answer
 }
 
-// counts are what the statistics tell.
+// counts are the counters of the statistics.
 type counts struct {
 	begun, good, failed  int
 	success, queue, work time.Duration
 	last                 time.Duration
 }
 
-// now is the time since the epoch.
+// now returns the time since the epoch.
 func (s *Server) now() time.Duration { return time.Since(s.epoch) }
 
-// arrive takes an inference into the queue. fails: it is to be answered by an error.
+// arrive adds an inference to the queue. fails means that it gets an error as its answer.
 func (s *Server) arrive() (v visit, fails bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -47,7 +47,7 @@ func (s *Server) arrive() (v visit, fails bool) {
 	return v, fails
 }
 
-// await waits for the end of an inference's service; false: the server has ended.
+// await waits for the end of an inference's service. It returns false if the server has ended.
 func (s *Server) await(v visit) bool {
 	if s.options.Faults.Silent || v.isLate {
 		<-s.ended
@@ -66,8 +66,8 @@ func (s *Server) await(v visit) bool {
 	return true
 }
 
-// leave counts an inference that is about to be answered, so that whoever has the answer finds it
-// in the record. It reports whether the server is to die then.
+// leave counts an inference before its answer is sent, so that the record has it when the client
+// has the answer. It reports whether the server then dies.
 func (s *Server) leave(v visit, failed bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,10 +86,10 @@ func (s *Server) leave(v visit, failed bool) bool {
 	return s.options.Faults.DieAfter > 0 && c.good+c.failed >= s.options.Faults.DieAfter
 }
 
-// wall turns a time since the epoch into nanoseconds since 1970.
+// wall converts a time since the epoch to nanoseconds since 1970.
 func (s *Server) wall(d time.Duration) int64 { return s.epoch.UnixNano() + int64(d) }
 
-// Record returns the latest requests that were answered well, in the order of their answers.
+// Record returns the latest successful requests, in the order of their answers.
 func (s *Server) Record() []Entry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -100,7 +100,7 @@ func (s *Server) Record() []Entry {
 	return append(slices.Clone(s.entries[oldest:]), s.entries[:oldest]...)
 }
 
-// statistics are the counters in the protocol's form.
+// statistics returns the counters in the protocol's form.
 func (s *Server) statistics() api.Statistics {
 	s.mu.Lock()
 	defer s.mu.Unlock()

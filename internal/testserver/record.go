@@ -13,9 +13,9 @@ import (
 	"strconv"
 )
 
-// writeRecord answers GET /record?from=NS&to=NS: the entries whose answer was written from one to
-// before the other instant of the wall clock (not given: no bound), each as four 64-bit numbers,
-// little-endian.
+// writeRecord answers GET /record?from=NS&to=NS. It returns the entries whose answer was written
+// between the two instants of the wall clock (from included, to excluded; no bound if not given).
+// Each has four 64-bit little-endian numbers.
 func (s *Server) writeRecord(conn net.Conn, query string) error {
 	values, err := url.ParseQuery(query)
 	bound := func(name string, otherwise int64) int64 {
@@ -43,7 +43,7 @@ func (s *Server) writeRecord(conn net.Conn, query string) error {
 	return err
 }
 
-// Fetch asks a server of another process for its record between two instants of the wall clock, in
+// Fetch gets the record of a server in another process between two instants of the wall clock, in
 // nanoseconds since 1970.
 func Fetch(ctx context.Context, address string, from, to int64) ([]Entry, error) {
 	target := fmt.Sprintf("http://%s/record?from=%d&to=%d", address, from, to)

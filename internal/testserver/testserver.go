@@ -1,11 +1,12 @@
 // Package testserver is an inference server whose service times follow a known law. It records
-// every request. Tests and benchmarks compare this record with what the measurement core reports.
+// every request. Tests and benchmarks compare this record with the measurements of the load
+// generator.
 //
-// The server speaks as much of the protocol as a load generator needs: metadata, configuration,
-// statistics and inferences, over HTTP and gRPC. It computes nothing: it waits for as long as the
-// law says, and sends a prepared answer. Requests wait for one of Options.Servers servers in the
-// order of their arrival. So with one server the waits follow Lindley's recursion exactly.
-// Options.Faults make it fail in the ways that servers do.
+// The server implements the part of the protocol that a load generator needs: metadata,
+// configuration, statistics and inferences, over HTTP and gRPC. It computes nothing. It waits for
+// the service time and sends a prepared answer. Requests wait for one of Options.Servers servers in
+// order of arrival. So with one server the waiting times follow Lindley's recursion exactly.
+// Options.Faults make it fail like real servers.
 package testserver
 
 import (
@@ -20,42 +21,43 @@ import (
 	"google.golang.org/grpc"
 )
 
-// Options say how a server behaves. The zero value answers everything at once.
+// Options configure a server. The zero value answers everything at once.
 type Options struct {
-	Law     Law    // of service times; nil: none is taken
-	Stall   Stall  // when nothing is served
-	Servers int    // how many requests are served at a time; 0: any number
-	Seed    uint64 // of the law
-	Records int    // how many requests the record holds, the latest; 0: 2²⁰
+	Law     Law    // service times; nil: zero
+	Stall   Stall  // times without service
+	Servers int    // number of requests that are served at a time; 0: any number
+	Seed    uint64 // random seed of the law
+	Records int    // number of requests in the record, the latest; 0: 2²⁰
 
-	HTTP, GRPC string // where to listen, host:port; empty: any free port of 127.0.0.1
+	HTTP, GRPC string // listening addresses, host:port; empty: any free port of 127.0.0.1
 	Faults     Faults
 }
 
-// Faults are what goes wrong; the zero value is nothing. Those that name HTTP leave gRPC alone.
+// Faults are the server's failures; the zero value has none. Those for HTTP do not affect gRPC.
 type Faults struct {
-	Silent     bool   // inferences are never answered
-	FailEvery  int    // each so many-th inference is answered by an error (HTTP: status 500)
-	CloseEvery int    // HTTP: a connection is closed after so many inferences on it, unannounced
-	DieAfter   int    // after so many inferences all listeners and connections are closed
-	LongBody   bool   // HTTP: Content-Length is a byte more than comes, then the connection is closed
-	BadHead    bool   // HTTP: inferences are answered by what is no HTTP
-	Datatype   string // of the input, as the metadata tell it in place of FP32
+	Silent     bool   // inferences get no answers
+	FailEvery  int    // every n-th inference gets an error (HTTP: status 500)
+	CloseEvery int    // HTTP: a connection is closed without notice after n inferences
+	DieAfter   int    // after n inferences all listeners and connections are closed
+	LongBody   bool   // HTTP: Content-Length is one byte too large, then the connection is closed
+	BadHead    bool   // HTTP: answers to inferences are not valid HTTP
+	Datatype   string // of the input in the metadata, instead of FP32
 }
 
-// Addresses are where a server listens, host:port.
+// Addresses are a server's listening addresses, host:port.
 type Addresses struct {
 	HTTP string `json:"http"`
 	GRPC string `json:"grpc"`
 }
 
-// Entry is a request that was answered well, in wall-clock nanoseconds since 1970 (a monotonic
-// clock's, set once).
+// Entry is a successful request, in wall-clock nanoseconds since 1970 (from a monotonic clock that
+// was set once).
 type Entry struct {
 	Arrival int64 // the whole request was read
-	Begin   int64 // of the service
-	End     int64 // of the service, by the law
-	Written int64 // the answer is handed to the operating system next; gRPC: to its library
+	Begin   int64 // begin of the service
+	End     int64 // end of the service, by the law
+	// Written: the answer goes to the operating system next; gRPC: to its library
+	Written int64
 }
 
 // Server is one server. Its methods are safe for concurrent use.
@@ -63,9 +65,9 @@ type Server struct {
 	options Options
 	epoch   time.Time
 
-	mu      sync.Mutex // guards the rest but grpc, running and ended
+	mu      sync.Mutex // guards all fields except grpc, running and ended
 	random  *rand.Rand
-	free    []time.Duration // when each of the servers is free
+	free    []time.Duration // time at which each server is free
 	entries []Entry         // a ring
 	counts  counts
 	conns   map[net.Conn]struct{}
@@ -77,10 +79,10 @@ type Server struct {
 	running   sync.WaitGroup
 }
 
-// defaultRecords is how many requests the record holds.
+// defaultRecords is the default number of requests in the record.
 const defaultRecords = 1 << 20
 
-// New returns a server that does not listen yet.
+// New makes a server that does not listen yet.
 func New(o Options) (*Server, error) {
 	if s := o.Stall; s.Every < 0 || s.For < 0 || s.For > 0 && s.For >= s.Every {
 		return nil, fmt.Errorf("cannot stall for %v every %v: the stall must be shorter", s.For, s.Every)
@@ -98,7 +100,7 @@ func New(o Options) (*Server, error) {
 	}, nil
 }
 
-// Listen begins to serve, until Close.
+// Listen starts to serve, until Close.
 func (s *Server) Listen(ctx context.Context) (Addresses, error) {
 	addresses := []string{s.options.HTTP, s.options.GRPC}
 	for i, address := range addresses {
@@ -117,11 +119,11 @@ func (s *Server) Listen(ctx context.Context) (Addresses, error) {
 		return Addresses{}, errors.Join(err, s.Close())
 	}
 	s.running.Go(func() { s.accept(s.listeners[0]) })
-	s.running.Go(func() { _ = s.grpc.Serve(s.listeners[1]) }) // ends by stop
+	s.running.Go(func() { _ = s.grpc.Serve(s.listeners[1]) }) // stop ends it
 	return Addresses{addresses[0], addresses[1]}, nil
 }
 
-// Close ends all connections and waits for what serves them. Closing twice is safe.
+// Close ends all connections and waits for their goroutines. Closing twice is safe.
 func (s *Server) Close() error {
 	s.stop()
 	if s.grpc != nil {
@@ -131,7 +133,7 @@ func (s *Server) Close() error {
 	return nil
 }
 
-// stop closes listeners and connections, and waits for nothing.
+// stop closes listeners and connections without waiting.
 func (s *Server) stop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -144,14 +146,14 @@ func (s *Server) stop() {
 		_ = l.Close() // its loop ends
 	}
 	for c := range s.conns {
-		_ = c.Close() // likewise
+		_ = c.Close() // its loop ends
 	}
 	if s.grpc != nil {
-		s.running.Go(s.grpc.Stop) // which waits for the calls in progress
+		s.running.Go(s.grpc.Stop) // waits for the calls in progress
 	}
 }
 
-// accept serves each connection of a listener in a goroutine of its own.
+// accept serves each connection of a listener in its own goroutine.
 func (s *Server) accept(listener net.Listener) {
 	for {
 		conn, err := listener.Accept()
@@ -167,7 +169,7 @@ func (s *Server) accept(listener net.Listener) {
 	}
 }
 
-// add remembers a connection, or closes it after the end.
+// add records a connection, or closes it after the end.
 func (s *Server) add(conn net.Conn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

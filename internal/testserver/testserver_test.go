@@ -32,14 +32,14 @@ func serve(t *testing.T, o Options) (*Server, Addresses) {
 	return s, addresses
 }
 
-// inference is what load generators send.
+// inference makes a typical request of load generators.
 func inference(id string) api.InferRequest {
 	return api.InferRequest{Model: model, ID: id, Inputs: []api.Tensor{
 		{Name: "x", Datatype: "FP32", Shape: []int64{elements}, Data: make([]byte, 4*elements)},
 	}}
 }
 
-// clients are one of each protocol.
+// clients returns one client of each protocol.
 func clients(t *testing.T, a Addresses) map[string]api.Client {
 	t.Helper()
 	overGRPC, err := api.NewGRPC(a.GRPC)
@@ -99,7 +99,7 @@ func TestProtocols(t *testing.T) {
 	}
 }
 
-// perf_analyzer needs the id of its request in the answer.
+// perf_analyzer needs the request's id in the answer.
 func TestAnswerOfID(t *testing.T) {
 	t.Parallel()
 	for id, want := range map[string]string{"": `{"model_name":"law","model_version":"1","outputs"`, "42": `"1","id":"42","outputs"`} {
@@ -113,7 +113,7 @@ func TestAnswerOfID(t *testing.T) {
 	}
 }
 
-// ask sends n requests from each of some connections of a protocol, and returns the first error.
+// ask sends n requests from each of some connections of a protocol. It returns the first error.
 func ask(ctx context.Context, o wire.Options, connections, n int) error {
 	p, err := wire.Prepare(o, inference(""), wire.Format{}, nil)
 	if err != nil {
@@ -140,7 +140,8 @@ func ask(ctx context.Context, o wire.Options, connections, n int) error {
 	return group.Wait()
 }
 
-// One server: every request begins when it has arrived and the one before it is done (Lindley).
+// With one server, every request begins when it has arrived and the one before it has ended
+// (Lindley).
 func TestOneServer(t *testing.T) {
 	t.Parallel()
 	s, addresses := serve(t, Options{Law: Exponential(200 * time.Microsecond), Servers: 1, Seed: 3})
@@ -173,7 +174,7 @@ func TestOneServer(t *testing.T) {
 	}
 }
 
-// Any number of servers: nobody waits.
+// With any number of servers, no request waits.
 func TestNoQueue(t *testing.T) {
 	t.Parallel()
 	s, addresses := serve(t, Options{Law: Deterministic(time.Millisecond), Records: 10})
@@ -228,7 +229,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// A silent server does not answer, and ends all the same.
+// A silent server does not answer, but it can be closed.
 func TestSilence(t *testing.T) {
 	t.Parallel()
 	s, addresses := serve(t, Options{Faults: Faults{Silent: true}})

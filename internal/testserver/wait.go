@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// coarse is how long before an instant Go's timers are trusted no longer: they are late by a
+// coarse is the time before an instant from which Go's timers are too imprecise: they are late by a
 // millisecond or two.
 const coarse = 3 * time.Millisecond
 
-// spin is how long before an instant the operating system's sleep is trusted no longer.
+// spin is the time before an instant from which the operating system's sleep is too imprecise.
 const spin = 60 * time.Microsecond
 
-// waitExactly returns at an instant since the epoch, within a few microseconds where a processor is
+// waitExactly returns at an instant since the epoch, within a few microseconds if a processor is
 // free.
 func (s *Server) waitExactly(instant time.Duration) {
 	for {

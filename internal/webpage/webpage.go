@@ -1,6 +1,9 @@
-// Package webpage makes the pages that are written for browsers: each is one file with its style, script and data inside, which asks for nothing
-// over a network and runs nothing but its own script. It holds what the pages have in common: style, figures as text, and charts that a reader
-// points at. It knows no page's content. What comes from outside enters a page as text, through html/template, or as JSON.
+// Package webpage makes pages for browsers. Each page is one file with its style, script and data.
+// It requests nothing over a network and runs only its own script.
+//
+// The package has the common parts of the pages: style, figures as text, and interactive charts. It
+// does not know any page's content. Foreign text enters a page as text, through html/template, or
+// as JSON.
 package webpage
 
 import (
@@ -22,7 +25,8 @@ import (
 //go:embed assets
 var assets embed.FS
 
-// The files that all pages have, before their own. parts.html has the templates head, theme, chart and foot.
+// The files that all pages share; a page's own files follow them. parts.html has the templates
+// head, theme, chart and foot.
 const (
 	sharedTemplates = "parts.html"
 	sharedStyle     = "base.css"
@@ -35,20 +39,20 @@ var sharedScripts = [...]string{"format.js", "plot.js", "chart.js", "theme.js"}
 type Source struct {
 	Files    fs.FS    // with a folder assets, which has all of the following
 	Template string   // html/template; it may use the shared ones
-	Style    string   // CSS, behind the shared style
-	Scripts  []string // JavaScript, behind the shared scripts and in this order
+	Style    string   // CSS, after the shared style
+	Scripts  []string // JavaScript, after the shared scripts and in this order
 }
 
-// Parts is what the shared templates are filled with: a page's own view embeds it.
+// Parts has the values for the shared templates. A page's own view embeds it.
 type Parts struct {
-	Policy string // of the content, see policy
+	Policy string // content security policy, see policy
 	Style  template.CSS
 	Script template.JS
 	Data   template.JS
 }
 
-// Write writes a page. data is what its script works on; view makes what its template is filled with of the parts. The same files, data and view
-// give the same bytes.
+// Write writes a page. data is the data of its script. view makes the template's value from the
+// parts. The same files, data and view give the same bytes.
 func Write(w io.Writer, s Source, data any, view func(Parts) any) error {
 	parts, err := s.parts(data)
 	if err != nil {
@@ -71,7 +75,8 @@ func Write(w io.Writer, s Source, data any, view func(Parts) any) error {
 	return nil
 }
 
-// withoutTurns replaces the characters that turn the direction of writing: with them a name could look like another one.
+// withoutTurns replaces the characters that change the direction of writing. With them, a name
+// could look like another one.
 func withoutTurns(c rune) rune {
 	if unicode.Is(unicode.Bidi_Control, c) {
 		return unicode.ReplacementChar
@@ -79,11 +84,11 @@ func withoutTurns(c rune) rune {
 	return c
 }
 
-// path is a file's name in a file system of assets.
+// path returns a file's path in a file system of assets.
 func path(name string) string { return "assets/" + name }
 
-// parts reads style and scripts, and encodes the data. In it every <, > and & is escaped, as package json does, so that no text in it can end the
-// element that it stands in.
+// parts reads style and scripts, and encodes the data. It escapes every <, > and & in the data like
+// package json, so that no text in it can end its element.
 func (s Source) parts(data any) (Parts, error) {
 	var style, script strings.Builder
 	script.WriteString("\"use strict\";\n(() => {\n")
@@ -103,7 +108,7 @@ func (s Source) parts(data any) (Parts, error) {
 	}, nil
 }
 
-// join adds the text of files.
+// join appends the text of files.
 func join(b *strings.Builder, files fs.FS, names ...string) error {
 	for _, name := range names {
 		text, err := fs.ReadFile(files, path(name))
@@ -115,8 +120,8 @@ func join(b *strings.Builder, files fs.FS, names ...string) error {
 	return nil
 }
 
-// policy is a Content Security Policy that lets the page's own style and script run, by their digests, and forbids all else:
-// other scripts, and every request over a network.
+// policy returns a Content Security Policy. It allows the page's own style and script, by their
+// digests, and forbids all other scripts and every request over a network.
 func policy(style, script string) string {
 	digest := func(text string) string {
 		sum := sha256.Sum256([]byte(text))

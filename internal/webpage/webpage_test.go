@@ -44,7 +44,8 @@ func write(t *testing.T, s Source, title string, data any) (string, error) {
 	return b.String(), err
 }
 
-// The page's own style and scripts stand behind the shared ones, in their order, and nothing else may run.
+// The page's own style and scripts come after the shared ones, in their order. Nothing else may
+// run.
 func TestWrite(t *testing.T) {
 	t.Parallel()
 	text, err := write(t, page(), "a title", map[string]int{"n": 3})
@@ -73,7 +74,7 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// Text from outside is text, in markup as in data.
+// Foreign text stays text, in markup and in data.
 func TestHostileTextIsText(t *testing.T) {
 	t.Parallel()
 	const hostile = `</script></title><script>pwned=1</script><img src=x onerror=pwned=1>'"<!--{{.}}` + "\u2028"
@@ -111,7 +112,7 @@ func TestWriteErrors(t *testing.T) {
 	}
 }
 
-// Text that turns the direction of writing could make a name look like another one.
+// Text that changes the direction of writing could make a name look like another one.
 func TestDirectionStays(t *testing.T) {
 	t.Parallel()
 	text, err := write(t, page(), "a\u202etitle", map[string]string{"n": "x\u2066y\u200e"})

@@ -1,4 +1,5 @@
-// Package words writes numbers, times and long texts for people. Its functions depend on their arguments alone.
+// Package words formats numbers, times and long texts for people. Its functions depend on their
+// arguments only.
 package words
 
 import (
@@ -7,7 +8,8 @@ import (
 	"time"
 )
 
-// Count writes a number with its noun in the right form: "1 trial", "2 trials", "3 batches", "4 losses".
+// Count writes a number with its noun in the right form: "1 trial", "2 trials", "3 batches", "4
+// losses".
 func Count(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -23,12 +25,12 @@ func Count(n int, noun string) string {
 // Clock writes a duration in whole seconds, such as 3m5s.
 func Clock(d time.Duration) string { return d.Round(time.Second).String() }
 
-// Shorten cuts a text to a number of characters. The last one of a text that was cut is "…".
+// Shorten cuts a text to a number of characters. The last character of a text that was cut is "…".
 func Shorten(text string, most int) string {
 	if most < 1 {
 		return ""
 	}
-	n, cut := 0, 0 // n characters were seen; cut is where the last one that stays ends
+	n, cut := 0, 0 // n characters were read; cut is the end of the last one that stays
 	for i := range text {
 		switch n {
 		case most - 1:
@@ -41,7 +43,8 @@ func Shorten(text string, most int) string {
 	return text
 }
 
-// Brief is the first line of a reason and, behind "…", its last words: at its end a log says what happened.
+// Brief is the first line of a reason and, behind "…", its last words: at its end a log says what
+// happened.
 func Brief(reason string) string {
 	first, rest, more := strings.Cut(strings.TrimSpace(reason), "\n")
 	if !more {
@@ -50,8 +53,8 @@ func Brief(reason string) string {
 	return first + " … " + Last(rest)
 }
 
-// Last is the last line of a program's output. Of Go's report of a crash it is the line that names the signal or the
-// fatal error.
+// Last is the last line of a program's output. Of Go's report of a crash it is the line that names
+// the signal or the fatal error.
 func Last(output string) string {
 	lines := strings.Split(strings.TrimSpace(output), "\n")
 	for _, line := range lines {

@@ -1,4 +1,5 @@
-// Package childrentest checks that programs which a package starts end with the process that started them.
+// Package childrentest checks that programs which a package starts end with the process that
+// started them.
 package childrentest
 
 import (
@@ -18,23 +19,26 @@ import (
 	"tuner/internal/children"
 )
 
-// helper is the variable that tells a test binary that it is the process to be killed: the test, and a file for the processes' numbers.
+// helper is the variable that makes a test binary the process to be killed. It contains the test,
+// and a file for process numbers.
 const helper = "TUNER_CHILDREN_HELPER"
 
-// script is for a shell: it starts a child, writes its own number and the child's to the file, and waits.
+// script returns a shell script. It starts a child, writes its own number and the child's to the
+// file, and waits.
 func script(file string) string {
 	return fmt.Sprintf(`sleep 1000 & echo $$ $! > '%[1]s.new' && mv '%[1]s.new' '%[1]s'; wait; :`, file)
 }
 
-// CheckKilled starts the running test once more in a process of its own, where start runs a shell's script and waits, kills that process,
-// and sees that the shell and what it started are gone.
+// CheckKilled starts the running test again in its own process. There, start runs a shell script
+// and waits. CheckKilled then kills that process, and checks that the shell and its child have
+// ended.
 func CheckKilled(t *testing.T, start func(script string)) {
 	t.Helper()
 	if file := os.Getenv(helper); file != "" {
 		start(script(file))
 		return
 	}
-	dir := t.TempDir() // what the process leaves in folders of its own goes with it
+	dir := t.TempDir() // also has the process's own temporary folders
 	file := filepath.Join(dir, "pids")
 	parent := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
 	parent.Env = append(os.Environ(), helper+"="+file, "TMPDIR="+dir)
@@ -59,10 +63,10 @@ func CheckKilled(t *testing.T, start func(script string)) {
 
 const (
 	pause    = 10 * time.Millisecond
-	patience = 30 * time.Second // for a machine that does other things; without the end of the processes it is always used up
+	patience = 30 * time.Second // for a busy machine; a test that fails uses all of it
 )
 
-// readNumbers waits for the file.
+// readNumbers waits for the file and reads it.
 func readNumbers(t *testing.T, file string) []int {
 	t.Helper()
 	for deadline := time.Now().Add(patience); ; time.Sleep(pause) {
@@ -85,14 +89,15 @@ func readNumbers(t *testing.T, file string) []int {
 	}
 }
 
-// awaitGuard waits until the group of a process has its guard, which starts after it. Where processes cannot be listed it is not waited for.
+// awaitGuard waits until the group of a process has its guard, which starts later. It does not wait
+// if processes cannot be listed.
 func awaitGuard(t *testing.T, group int) {
 	t.Helper()
 	guard := []byte(fmt.Sprintf("%s\x00%d\x00", children.GuardName, group))
 	isGuarded := func() bool {
 		lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
 		return err != nil || len(lines) == 0 || slices.ContainsFunc(lines, func(path string) bool {
-			line, _ := os.ReadFile(path) // it may be gone
+			line, _ := os.ReadFile(path) // the process may have ended
 			return bytes.HasSuffix(line, guard)
 		})
 	}
@@ -113,7 +118,7 @@ func isAny(pids []int) bool {
 	return false
 }
 
-// isRunning reports whether a process runs: one that nobody has waited for does not.
+// isRunning reports whether a process runs. A zombie does not.
 func isRunning(pid int) bool {
 	f, err := os.Open(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

@@ -1,5 +1,6 @@
-// Package faulty is a disk for tests of what is left when writing fails: at one chosen operation there is no space, the device fails, a write comes
-// to half, or the process or the machine is gone. Everything before really happens, in real files.
+// Package faulty is a disk for tests of failed writes. At one chosen operation the disk is full,
+// the device fails, a write is incomplete, or the process or the machine ends. All earlier
+// operations use real files.
 package faulty
 
 import (
@@ -11,50 +12,50 @@ import (
 	"tuner/internal/durable"
 )
 
-// Fault is what happens at an operation.
+// Fault is the failure of an operation.
 type Fault int
 
 // The faults.
 const (
-	NoSpace  Fault = iota // ENOSPC, a write having written half; the disk stays full for all that writes
-	IOError               // EIO, once, nothing done
-	Short                 // a write writes half and says so, once; any other operation fails with EIO
-	Crash                 // a write writes half; from then on nothing happens any more: the process is gone
-	PowerCut              // Crash, and what was appended and not synced is gone too
+	NoSpace  Fault = iota // ENOSPC after half of a write; the disk stays full for all later writes
+	IOError               // EIO once, without an effect
+	Short                 // a write writes half and reports that, once; other operations fail with EIO
+	Crash                 // a write writes half; later operations have no effect, as if the process had ended
+	PowerCut              // Crash, and unsynced appends are lost too
 	Kill                  // a write writes half, and this process is killed as by kill -9
 )
 
-// All are the faults that leave the calling process alive.
+// All lists the faults after which the calling process lives.
 func All() []Fault { return []Fault{NoSpace, IOError, Short, Crash, PowerCut} }
 
-// String names a fault.
+// String returns the name of a fault.
 func (f Fault) String() string {
 	return [...]string{"no space", "I/O error", "short write", "crash", "power cut", "kill -9"}[f]
 }
 
-// ErrGone is what a process would get that is gone.
+// ErrGone is the error of operations after a crash.
 var ErrGone = errors.New("the process is gone")
 
-// Disk fails at its operation number At, from 1; 0: at none. It may be used by several goroutines.
+// Disk fails at its operation number At, from 1; 0: never. It is safe for concurrent use.
 type Disk struct {
 	At    int
 	Fault Fault
 
 	mu     sync.Mutex
-	done   int // operations so far
+	done   int // number of operations so far
 	isGone bool
 	isFull bool
 }
 
-// Operations is how many there were.
+// Operations returns the number of operations so far.
 func (d *Disk) Operations() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.done
 }
 
-// next counts an operation and says with which error it fails, nil as a rule, and whether a part of it happens before. What frees space works on a full
-// disk.
+// next counts an operation. It returns its error, usually nil, and whether a part of it happens
+// before. On a full disk, operations that free space work.
 func (d *Disk) next(isFreeing bool) (mayStart bool, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -82,7 +83,7 @@ func (d *Disk) next(isFreeing bool) (mayStart bool, err error) {
 	return true, ErrGone
 }
 
-// do carries an operation out that has no half.
+// do executes an operation that cannot be done by half.
 func (d *Disk) do(isFreeing bool, operation func() error) error {
 	if _, err := d.next(isFreeing); err != nil {
 		d.die(err)
@@ -91,7 +92,7 @@ func (d *Disk) do(isFreeing bool, operation func() error) error {
 	return operation()
 }
 
-// die ends the process if it is to be killed at this error.
+// die kills the process if that is the fault.
 func (d *Disk) die(err error) {
 	if errors.Is(err, ErrGone) && d.Fault == Kill {
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
@@ -122,7 +123,7 @@ func (d *Disk) open(open func() (durable.File, error)) (durable.File, error) {
 	return &file{opened, d, info.Size()}, nil
 }
 
-// Rename gives a file another name.
+// Rename renames a file.
 func (d *Disk) Rename(from, to string) error {
 	return d.do(false, func() error { return durable.OS{}.Rename(from, to) })
 }
@@ -144,7 +145,7 @@ type file struct {
 	synced int64 // bytes that survive a power cut
 }
 
-// Write writes all, or half and an error.
+// Write writes all bytes, or half of them and returns an error.
 func (f *file) Write(p []byte) (int, error) {
 	mayStart, err := f.disk.next(false)
 	if err == nil {
@@ -159,7 +160,7 @@ func (f *file) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Sync makes what was written survive a power cut.
+// Sync makes written bytes survive a power cut.
 func (f *file) Sync() error {
 	err := f.disk.do(false, f.File.Sync)
 	if err != nil {
@@ -180,14 +181,14 @@ func (f *file) Truncate(size int64) error {
 	return err
 }
 
-// cutPower loses what was not synced, where the machine is what is gone.
+// cutPower removes unsynced bytes if the fault is a power cut.
 func (f *file) cutPower(err error) {
 	if errors.Is(err, ErrGone) && f.disk.Fault == PowerCut {
-		_ = os.Truncate(f.Name(), f.synced) // of a file that has no other name yet nobody asks
+		_ = os.Truncate(f.Name(), f.synced) // nobody reads a file that still has a temporary name
 	}
 }
 
-// Close closes the file, whatever the disk does: the system closes those of a process that is gone.
+// Close closes the file after every fault, since the system closes the files of an ended process.
 func (f *file) Close() error {
 	closed := f.File.Close()
 	if _, err := f.disk.next(true); err != nil {

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// Tiny mounts a file system of 64 KiB until the test's end, and returns its folder. The test is skipped where this process may not.
+// Tiny mounts a file system of 64 KiB until the test's end, and returns its folder. It skips the
+// test if this process may not mount.
 func Tiny(t testing.TB) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -20,7 +21,7 @@ func Tiny(t testing.TB) string {
 	return dir
 }
 
-// ReadOnly mounts a file system that cannot be written in the same way, with what fill puts there before.
+// ReadOnly mounts a read-only file system in the same way. fill writes its content before.
 func ReadOnly(t testing.TB, fill func(dir string)) string {
 	t.Helper()
 	dir := Tiny(t)

@@ -4,7 +4,7 @@ package faulty
 
 import "testing"
 
-// Tiny skips the test: a file system of 64 KiB is mounted on Linux alone.
+// Tiny skips the test, since only Linux mounts a file system of 64 KiB here.
 func Tiny(t testing.TB) string {
 	t.Helper()
 	t.Skip("needs Linux")

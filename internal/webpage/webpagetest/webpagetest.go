@@ -1,4 +1,4 @@
-// Package webpagetest checks what every page must keep to. It is for tests alone.
+// Package webpagetest checks the rules that every page must follow. Only tests use it.
 package webpagetest
 
 import (
@@ -10,7 +10,8 @@ import (
 	markup "golang.org/x/net/html"
 )
 
-// CheckSelfContained finds whatever a page, as a browser reads it, would ask for over a network, or run besides its own script.
+// CheckSelfContained finds everything that a page, as a browser reads it, would request over a
+// network or run besides its own script.
 func CheckSelfContained(t testing.TB, root *markup.Node) {
 	t.Helper()
 	scripts, policy := 0, ""
@@ -52,8 +53,8 @@ func attribute(n *markup.Node, name string) string {
 	return ""
 }
 
-// CheckAssets finds files in a page's folder assets that are none of those named, and styles and scripts that could end the element in which
-// they stand, or make markup or code of text.
+// CheckAssets finds unnamed files in a page's folder assets. It also finds styles and scripts that
+// could end their element, or turn text into markup or code.
 func CheckAssets(t testing.TB, files fs.FS, names ...string) {
 	t.Helper()
 	entries, err := fs.ReadDir(files, "assets")
