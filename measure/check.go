@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// Check refuses figures that no measurement has: of a file that was damaged or edited, they might win.
+// Check refuses figures that no measurement can have. Without it a damaged or edited file might
+// win.
 func (m Measurement) Check() error {
 	if m.Launch < 0 || m.Memory < 0 || m.Footprint.Batch < 0 || m.Footprint.Bytes < 0 {
 		return errors.New("a launch or a memory is below 0")
@@ -24,7 +25,8 @@ func (m Measurement) Check() error {
 	return nil
 }
 
-// Lasted is how long all windows together took; the largest duration where that is more.
+// Lasted returns the duration of all windows together. A sum that overflows becomes the largest
+// duration.
 func (m Measurement) Lasted() time.Duration {
 	var sum time.Duration
 	for i := range m.Windows {
@@ -35,8 +37,8 @@ func (m Measurement) Lasted() time.Duration {
 	return sum
 }
 
-// check refuses what the load generator, which has one clock, cannot have counted. What servers and the system's counters tell is left alone: they
-// begin anew when they like.
+// check refuses figures that the load generator, which has one clock, cannot have counted. It
+// accepts any figures of servers and of the system's counters: these may restart at any time.
 func (w *Window) check() error {
 	switch {
 	case w.Start < 0 || w.Duration < 0:
@@ -45,7 +47,8 @@ func (w *Window) check() error {
 		return fmt.Errorf("it has %d requests and lasts no time", w.Requests)
 	case min(w.Requests, w.Inferences, w.Errors, w.Scheduled, w.Late, w.Dropped, w.TimedOut, w.Responses) < 0:
 		return errors.New("it counts less than 0")
-	case w.Inferences > 0 && (w.Requests == 0 || w.Inferences%w.Requests != 0): // each request has as many
+	// all requests have the same number of inferences
+	case w.Inferences > 0 && (w.Requests == 0 || w.Inferences%w.Requests != 0):
 		return fmt.Errorf("it has %d inferences of %d requests", w.Inferences, w.Requests)
 	case w.TimedOut > w.Errors:
 		return fmt.Errorf("%d requests timed out, and %d failed", w.TimedOut, w.Errors)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// plausible is a measurement of two windows.
+// plausible returns a measurement of two windows.
 func plausible() Measurement {
 	w := Window{Start: time.Second, Duration: time.Second, Requests: 10, Inferences: 20, Errors: 2, TimedOut: 1, InFlight: 1,
 		Sub: []SubWindow{{Requests: 4, Duration: 400 * time.Millisecond}, {Requests: 6, Duration: 600 * time.Millisecond, Sum: time.Second}}}
@@ -49,7 +49,7 @@ func TestCheckRefusesWhatNoMeasurementHas(t *testing.T) {
 	}
 }
 
-// Durations that overflow add up to the largest one, not to a small one.
+// Durations that overflow add up to the largest duration, not to a small one.
 func TestLasted(t *testing.T) {
 	t.Parallel()
 	if got := plausible().Lasted(); got != 2*time.Second {

@@ -12,22 +12,26 @@ import (
 	"github.com/klauspost/compress/zlib"
 )
 
-// decoder reads histograms of our own range and resolution out of HdrHistogram's compressed encoding (V2): in base64 a cookie, a length
-// and so many bytes of zlib's, in which there are a header and the counts of the buckets. A journal has hundreds of thousands of them, and
-// hdr.DecodePacked takes most of its time to make room for each one's window of zlib. It is for one goroutine.
+// decoder reads histograms of our own range and resolution from HdrHistogram's compressed encoding
+// (V2). The text is base64 of a cookie, a length, and that many bytes of a zlib stream. The stream
+// holds a header and the counts of the buckets.
+//
+// A journal has hundreds of thousands of histograms. hdr.DecodePacked spends most of its time on
+// the allocation of a zlib window for each. A decoder reuses its buffers. It is for one goroutine.
 type decoder struct {
-	packed  []byte       // out of base64
-	source  bytes.Reader // on the compressed part of it
+	packed  []byte       // after base64
+	source  bytes.Reader // reads the compressed part of packed
 	inflate io.ReadCloser
 	plain   [1 << 16]byte // header and counts
 	bins    []bin
-	shared  []bin // of histograms before, and the room for the next
+	shared  []bin // bins of earlier histograms, and room for the next
 }
 
-// decoders keeps decoders for their buffers.
+// decoders reuses decoders, since their buffers are large.
 var decoders = sync.Pool{New: func() any { return new(decoder) }}
 
-// decode is false for whatever differs in anything, be it broken or another tool's: hdr.Decode tells the two apart.
+// decode returns false for every text that differs in anything, whether broken or of another tool.
+// hdr.Decode then tells the two apart.
 func (d *decoder) decode(text []byte) (Histogram, bool) {
 	plain, ok := d.unpack(text)
 	if !ok || !isOurs(plain) {
@@ -57,10 +61,10 @@ func (d *decoder) unpack(text []byte) (plain []byte, ok bool) {
 		return nil, false
 	}
 	n, err := readTo(d.plain[:], d.inflate)
-	return d.plain[:n], err == io.EOF // which also says that the checksum is right
+	return d.plain[:n], err == io.EOF // io.EOF also means that the checksum is right
 }
 
-// reset begins to inflate the source.
+// reset makes inflate read from source.
 func (d *decoder) reset() (err error) {
 	if d.inflate != nil {
 		return d.inflate.(zlib.Resetter).Reset(&d.source, nil)
@@ -69,7 +73,7 @@ func (d *decoder) reset() (err error) {
 	return err
 }
 
-// readTo fills a buffer as far as there is something to read; io.EOF says that this was all.
+// readTo fills a buffer as far as from has data. io.EOF means that from is at its end.
 func readTo(buffer []byte, from io.Reader) (n int, err error) {
 	for n < len(buffer) && err == nil {
 		var more int
@@ -79,11 +83,14 @@ func readTo(buffer []byte, from io.Reader) (n int, err error) {
 	return n, err
 }
 
-// cookieOf is the cookie that data begins with, without the bits that say how wide its words are.
+// cookieOf returns the cookie at the start of data, without the bits for the width of the words.
 func cookieOf(data []byte) int32 { return int32(binary.BigEndian.Uint32(data)) &^ 0xf0 }
 
-// isOurs reports whether data begins with the header of a histogram of our range and resolution: cookie, length of the counts, an offset
-// that does not matter, digits (4 bytes each), lowest and highest value, and a factor that does not matter (8 bytes each).
+// isOurs reports whether data begins with the header of a histogram of our range and resolution.
+// The header has these fields:
+//
+//   - cookie, length of the counts, an offset that does not matter, and digits: 4 bytes each
+//   - lowest value, highest value, and a factor that does not matter: 8 bytes each
 func isOurs(data []byte) bool {
 	be := binary.BigEndian
 	return len(data) >= hdr.ENCODING_HEADER_SIZE && cookieOf(data) == hdr.V2EncodingCookieBase &&
@@ -91,13 +98,14 @@ func isOurs(data []byte) bool {
 		be.Uint64(data[16:]) == uint64(lowestLatency) && be.Uint64(data[24:]) == uint64(highestLatency)
 }
 
-// count reads the counts, a zigzag varint for each bucket; a negative one stands for so many empty buckets.
+// count reads the counts: a zigzag varint per bucket. A negative value stands for that many empty
+// buckets.
 func (d *decoder) count(payload []byte) (Histogram, bool) {
 	bucket, end, total := int64(0), int64(bucketOf(highestLatency)+1), int64(0)
 	d.bins = d.bins[:0]
 	for len(payload) > 0 {
 		value, n := binary.Uvarint(payload)
-		if n <= 0 || n > 8 { // from the ninth byte on HdrHistogram's varints are others
+		if n <= 0 || n > 8 { // HdrHistogram encodes varints differently from the ninth byte on
 			return Histogram{}, false
 		}
 		payload = payload[n:]
@@ -117,7 +125,8 @@ func (d *decoder) count(payload []byte) (Histogram, bool) {
 	return Histogram{d.kept(d.bins), total}, true
 }
 
-// kept is a copy of bins. Small ones share their memory with others, which is less for the garbage collector to look at.
+// kept returns a copy of bins. Small copies share one allocation, which saves work for the garbage
+// collector.
 func (d *decoder) kept(bins []bin) []bin {
 	const room = 512 // bins, 4 kB
 	if len(bins) > room/4 {

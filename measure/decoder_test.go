@@ -14,7 +14,7 @@ import (
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// encoded is a histogram's text in a journal.
+// encoded returns the text of a histogram in a journal.
 func encoded(t testing.TB, h Histogram) []byte {
 	t.Helper()
 	quoted, err := json.Marshal(h)
@@ -28,7 +28,7 @@ func encoded(t testing.TB, h Histogram) []byte {
 	return text
 }
 
-// unpacked is a text out of base64.
+// unpacked decodes the base64 of a text.
 func unpacked(t testing.TB, text []byte) []byte {
 	t.Helper()
 	packed, err := base64.StdEncoding.AppendDecode(nil, text)
@@ -38,7 +38,7 @@ func unpacked(t testing.TB, text []byte) []byte {
 	return packed
 }
 
-// ofCounts encodes a payload of counts, with a header that a change may damage.
+// ofCounts encodes a payload of counts. change may damage the header.
 func ofCounts(t testing.TB, payload []byte, change func(header []byte)) []byte {
 	t.Helper()
 	be := binary.BigEndian
@@ -63,8 +63,9 @@ func ofCounts(t testing.TB, payload []byte, change func(header []byte)) []byte {
 	return base64.StdEncoding.AppendEncode(nil, packed)
 }
 
-// What the short way reads is what HdrHistogram's own decoder reads, and the short way is taken for all that is written here: narrow and wide,
-// of one latency and of very many, one after the other with the same decoder.
+// The decoder reads the same as HdrHistogram's own decoder. It reads all that the encoder writes:
+// narrow and wide histograms, of one latency and of many. The same decoder reads one after the
+// other.
 func TestDecoderReadsWhatIsWritten(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(31, 32))
@@ -89,7 +90,8 @@ func TestDecoderReadsWhatIsWritten(t *testing.T) {
 	}
 }
 
-// What is broken, or not ours, is left to HdrHistogram's decoder, and nothing of it is left for the next.
+// The decoder leaves broken and foreign texts to HdrHistogram's decoder. They leave no trace for
+// the next text.
 func TestDecoderRefusesWhatIsNotOurs(t *testing.T) {
 	t.Parallel()
 	whole := histogram(logNormal(rand.New(rand.NewPCG(33, 34)), 200, 5*time.Millisecond, 0.3)...)
@@ -134,7 +136,7 @@ func TestDecoderRefusesWhatIsNotOurs(t *testing.T) {
 	}
 }
 
-// Another tool's histogram is read all the same.
+// Histogram reads a histogram of another tool.
 func TestHistogramOfAnotherRange(t *testing.T) {
 	t.Parallel()
 	other := hdr.New(1, int64(time.Hour), 2)
@@ -156,7 +158,7 @@ func TestHistogramOfAnotherRange(t *testing.T) {
 	}
 }
 
-// Whatever the short way reads, HdrHistogram's decoder reads the same.
+// The decoder reads the same as HdrHistogram's decoder from every text that it accepts.
 func FuzzDecoder(f *testing.F) {
 	for _, latencies := range [][]time.Duration{{time.Microsecond}, {20 * time.Millisecond, 21 * time.Millisecond, time.Hour}} {
 		f.Add(encoded(f, histogram(latencies...)))
@@ -181,7 +183,7 @@ func FuzzDecoder(f *testing.F) {
 	})
 }
 
-// BenchmarkUnmarshal reads a sub-window's histogram of a hundred requests out of a journal.
+// BenchmarkUnmarshal reads the histogram of a sub-window of a hundred requests from a journal.
 func BenchmarkUnmarshal(b *testing.B) {
 	quoted, err := json.Marshal(histogram(logNormal(rand.New(rand.NewPCG(35, 36)), 100, 8*time.Millisecond, 0.1)...))
 	if err != nil {

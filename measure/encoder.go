@@ -24,8 +24,9 @@ func encode(h Histogram) (text []byte, err error) {
 	return base64.StdEncoding.AppendEncode(nil, append(packed, stream...)), nil
 }
 
-// compress makes a zlib stream as HdrHistogram does, but stores what is small as it is: most histograms are of sub-windows, with some seventy bytes
-// of counts, for which zlib spends a hundred times as long on room for its tables as on anything else.
+// compress makes a zlib stream as HdrHistogram does, but stores small data without compression.
+// Most histograms are of sub-windows and have about seventy bytes of counts. For these, zlib would
+// spend a hundred times as long on the allocation of its tables as on all the rest.
 func compress(data []byte) ([]byte, error) {
 	const small = 512 // bytes
 	if len(data) <= small {
@@ -41,10 +42,10 @@ func compress(data []byte) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// wordBits are the bits of a cookie that say how wide its words are, as HdrHistogram writes them.
+// wordBits are the bits of a cookie for the width of its words, as HdrHistogram writes them.
 const wordBits = 0x10
 
-// header is what isOurs looks for, before counts of so many bytes.
+// header writes the header that isOurs expects, for a payload of counts bytes.
 func header(counts int) []byte {
 	be := binary.BigEndian
 	const noOffset, unscaled = 0, 1.0
@@ -57,7 +58,7 @@ func header(counts int) []byte {
 	return be.AppendUint64(h, math.Float64bits(unscaled))
 }
 
-// appendCounts writes what decoder.count reads.
+// appendCounts writes the counts that decoder.count reads.
 func appendCounts(to []byte, h Histogram) []byte {
 	next := 0
 	for _, b := range h.bins {
@@ -73,8 +74,8 @@ func appendCounts(to []byte, h Histogram) []byte {
 	return to
 }
 
-// The parts of a zlib stream (RFC 1950) of one stored block (RFC 1951): what comes before the data, apart from its length twice, the second time
-// inverted; the checksum of the data comes behind.
+// storedHead begins a zlib stream (RFC 1950) of one stored block (RFC 1951). The length of the data
+// follows twice, the second time inverted; then come the data and their checksum.
 var storedHead = [...]byte{0x78, 0x01, 0x01} // window of 32 kB, fastest; last block, stored
 
 const (
@@ -82,7 +83,7 @@ const (
 	storedEnd   = adler32.Size
 )
 
-// store makes a zlib stream of at most 65,535 bytes.
+// store makes a zlib stream of at most 65,535 bytes without compression.
 func store(data []byte) []byte {
 	n := uint16(len(data))
 	stream := binary.LittleEndian.AppendUint16(storedHead[:], n)
@@ -90,7 +91,8 @@ func store(data []byte) []byte {
 	return binary.BigEndian.AppendUint32(append(stream, data...), adler32.Checksum(data))
 }
 
-// unstored is the data of a stream of store's, which it shares; false for any other.
+// unstored returns the data of a stream that store made. The data shares the stream's memory. It
+// returns false for any other stream.
 func unstored(stream []byte) (data []byte, ok bool) {
 	end := len(stream) - storedEnd
 	if end < storedBegin || [3]byte(stream) != storedHead {

@@ -8,17 +8,21 @@ import (
 	"tuner/measure/stats"
 )
 
-// Estimate is a metric's value with its 95 % confidence interval. Lo = Hi = Value when no interval can be computed.
+// Estimate is a metric's value with its 95 % confidence interval. Lo = Hi = Value when no interval
+// can be computed.
 type Estimate = stats.Estimate
 
-// Estimate returns a metric over all windows of the measurement taken together, with its 95 % interval:
-//   - throughput and mean latency from the sub-windows' series, whatever its autocorrelation;
-//   - latency percentiles as Percentile has them;
-//   - the server's parts, CPU, GPUs and energy from the differences between windows;
-//   - memory, a single peak, without an interval.
+// Estimate returns a metric over all windows of the measurement together, with its 95 % interval:
 //
-// It is false when the measurement does not tell: no windows, no completed request (but throughput is then 0), a server
-// without statistics, unknown memory, CPU, GPUs or energy. Cost takes a price, which no measurement has.
+//   - Throughput and mean latency come from the series of sub-windows, with its autocorrelation.
+//   - Latency percentiles come from Percentile.
+//   - The server's parts, CPU, GPUs and energy get their intervals from the differences between
+//     windows.
+//   - Memory is a single peak, without an interval.
+//
+// It returns false when the measurement does not have the metric: no windows, a server without
+// statistics, or unknown memory, CPU, GPUs or energy. Without a completed request there are no
+// latencies, but throughput is 0. Cost needs a price, which a measurement does not have.
 func (m Measurement) Estimate(metric Metric) (Estimate, bool) {
 	if len(m.Windows) == 0 {
 		return Estimate{}, false
@@ -59,7 +63,8 @@ func (m Measurement) Estimate(metric Metric) (Estimate, bool) {
 	return Estimate{}, false
 }
 
-// Estimates are those of several metrics, without the ones that the measurement does not tell. The latencies are merged once for all of them.
+// Estimates returns the estimates of several metrics, without those that the measurement does not
+// have. It merges the latencies once for all metrics.
 func (m Measurement) Estimates(metrics []Metric) map[Metric]Estimate {
 	estimates := make(map[Metric]Estimate, len(metrics))
 	all := m.latencies()
@@ -77,7 +82,8 @@ func (m Measurement) Estimates(metrics []Metric) map[Metric]Estimate {
 	return estimates
 }
 
-// Value is the value of Estimate, without what its interval costs.
+// Value returns the value of Estimate. It does not compute the interval, which takes most of the
+// time.
 func (m Measurement) Value(metric Metric) (float64, bool) {
 	if metric == Throughput {
 		return m.rate()
@@ -109,7 +115,8 @@ func (m Measurement) Errors() int {
 	return n
 }
 
-// errorRate is the share of the windows' requests that failed or were dropped, without an interval; false when there were none.
+// errorRate returns the share of the windows' requests that failed or were dropped, without an
+// interval. It returns false when there were no requests.
 func (m Measurement) errorRate() (Estimate, bool) {
 	failed, all := 0, 0
 	for _, w := range m.Windows {
@@ -123,7 +130,8 @@ func (m Measurement) errorRate() (Estimate, bool) {
 	return Estimate{Value: rate, Lo: rate, Hi: rate}, true
 }
 
-// Offered is the request rate of an open loop's schedule in requests per second; 0 in a closed loop.
+// Offered returns the request rate of an open loop's schedule in requests per second. In a closed
+// loop it is 0.
 func (m Measurement) Offered() float64 {
 	var scheduled int
 	var duration time.Duration
@@ -137,10 +145,11 @@ func (m Measurement) Offered() float64 {
 	return float64(scheduled) / duration.Seconds()
 }
 
-// Std is the standard deviation of all latencies; 0 below two.
+// Std returns the standard deviation of all latencies. It is 0 for fewer than two.
 func (m Measurement) Std() time.Duration { return m.Latencies().Std() }
 
-// rate pools the windows' inferences and time. A turn in which nothing ended counts only where all are such.
+// rate pools the inferences and the time of the windows. It ignores turns in which nothing ended,
+// unless all windows are such turns.
 func (m Measurement) rate() (float64, bool) {
 	var inferences float64
 	var telling, all time.Duration
@@ -157,7 +166,8 @@ func (m Measurement) rate() (float64, bool) {
 	return inferences / cmp.Or(telling, all).Seconds(), true
 }
 
-// throughput is the rate, with an interval from those of the sub-windows; a turn counts as one, since Little's law needs all of it.
+// throughput returns rate with an interval from the rates of the sub-windows. A turn counts as one
+// sub-window, since Little's law needs all of it.
 func (m Measurement) throughput() (Estimate, bool) {
 	rate, ok := m.rate()
 	if !ok {
@@ -180,7 +190,7 @@ func (m Measurement) throughput() (Estimate, bool) {
 	return around(rate, stats.SeriesRatio(requests, seconds)), true
 }
 
-// perRequest is how many inferences a request of the window has; 1 where none completed.
+// perRequest returns the number of inferences per request of the window. It is 1 if none completed.
 func perRequest(w Window) float64 {
 	if w.Requests == 0 || w.Inferences == 0 {
 		return 1
@@ -204,7 +214,7 @@ func (m Measurement) meanLatency() (Estimate, bool) {
 		for _, s := range w.Sub {
 			count := s.Latency.Count()
 			sum := s.Sum
-			if sum == 0 { // a file from before the sums were kept
+			if sum == 0 { // files of earlier versions have no sums
 				sum = time.Duration(count) * s.Latency.Mean()
 			}
 			sums, counts = append(sums, sum.Seconds()), append(counts, float64(count))
@@ -216,9 +226,12 @@ func (m Measurement) meanLatency() (Estimate, bool) {
 	return e, total > 0
 }
 
-// Percentile is the q-quantile (0 < q < 1) of all latencies, with an interval by order statistics of as many independent values as the
-// shares of latencies up to the quantile in the sub-windows are worth (stats.EffectiveSize). What is counted there are executed
-// batches, since the requests of a batch end together. It is false when no request completed. Where Bounded is false, Hi is only the
+// Percentile returns the q-quantile (0 < q < 1) of all latencies. Its interval uses order
+// statistics of an effective number of independent latencies. stats.EffectiveSize estimates that
+// number from the share of latencies up to the quantile in each sub-window. It counts executed
+// batches, since the requests of a batch end together.
+//
+// Percentile returns false when no request completed. Where Bounded is false, Hi is only the
 // largest latency seen.
 func (m Measurement) Percentile(q float64) (Estimate, bool) { return m.percentile(m.latencies(), q) }
 
@@ -230,19 +243,20 @@ func (m Measurement) percentile(l latencies, q float64) (Estimate, bool) {
 	return Estimate{Value: l.all.Quantile(q).Seconds(), Lo: l.all.Rank(lo).Seconds(), Hi: l.all.Rank(hi).Seconds()}, true
 }
 
-// Bounded reports whether there were requests enough for an upper bound of the q-quantile.
+// Bounded reports whether there were enough requests for an upper bound of the q-quantile.
 func (m Measurement) Bounded(q float64) bool {
 	l := m.latencies()
 	_, hi := m.ranks(l, q)
 	return hi <= l.all.Count()
 }
 
-// ranks are those of the latencies between which the q-quantile lies (stats.QuantileRanks).
+// ranks returns the ranks of the latencies between which the q-quantile lies (stats.QuantileRanks).
 func (m Measurement) ranks(l latencies, q float64) (lo, hi int) {
 	return stats.QuantileRanks(l.all.Count(), m.effective(l, q), q)
 }
 
-// effective is how many independent latencies tell as much about the q-quantile (stats.EffectiveSize).
+// effective returns the number of independent latencies that estimate the q-quantile as precisely
+// (stats.EffectiveSize).
 func (m Measurement) effective(l latencies, q float64) float64 {
 	value, batch := l.all.Quantile(q), m.batchRequests()
 	hits, sizes := make([]float64, len(l.parts)), make([]float64, len(l.parts)) // in executed batches
@@ -252,10 +266,10 @@ func (m Measurement) effective(l latencies, q float64) float64 {
 	return stats.EffectiveSize(hits, sizes)
 }
 
-// Latencies is the distribution of all latencies, of all windows together.
+// Latencies returns the distribution of all latencies of all windows.
 func (m Measurement) Latencies() Histogram { return m.latencies().all }
 
-// latencies are a measurement's, by sub-window and all together.
+// latencies holds the latencies of a measurement, by sub-window and all together.
 type latencies struct {
 	parts []Histogram
 	all   Histogram
@@ -271,7 +285,7 @@ func (m Measurement) latencies() latencies {
 	return latencies{parts, Merge(parts...)}
 }
 
-// batchRequests is the mean number of requests in an executed batch, at least 1.
+// batchRequests returns the mean number of requests in an executed batch, at least 1.
 func (m Measurement) batchRequests() float64 {
 	var requests, executions int
 	for _, w := range m.Windows {
@@ -284,13 +298,14 @@ func (m Measurement) batchRequests() float64 {
 	return max(1, float64(requests)/float64(executions))
 }
 
-// serverPart is the mean of a part of the requests' time in the server.
+// serverPart returns the mean of a part of the requests' time in the server.
 func (m Measurement) serverPart(part func(ServerStats) time.Duration) (Estimate, bool) {
 	return m.ratio(func(w Window) (float64, float64) { return part(w.Server).Seconds(), float64(w.Server.Requests) })
 }
 
-// ratio is the quotient of two sums over the windows, with the interval that the windows' own quotients give. A window whose denominator is zero
-// has none, but its part in the sums. It is false when every window's denominator is zero.
+// ratio returns the quotient of two sums over the windows. The interval comes from the quotients of
+// the single windows. A window whose denominator is zero has no quotient, but adds to the sums.
+// ratio returns false when the denominators of all windows are zero.
 func (m Measurement) ratio(of func(Window) (numerator, denominator float64)) (Estimate, bool) {
 	var numerator, denominator float64
 	var quotients []float64
@@ -307,7 +322,7 @@ func (m Measurement) ratio(of func(Window) (numerator, denominator float64)) (Es
 	return around(numerator/denominator, stats.Mean(quotients)), true
 }
 
-// around centres the relative width of an interval on a value that was computed from the pooled sums.
+// around centres the relative width of an interval on a value from pooled sums.
 func around(value float64, interval Estimate) Estimate {
 	if interval.Value == 0 {
 		return Estimate{Value: value, Lo: value, Hi: value}

@@ -9,7 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// steady makes a window of 1 s in 10 sub-windows, each with the given requests of the given latencies.
+// steady makes a window of 1 s in 10 sub-windows. Each has the given number of requests with the
+// given latencies.
 func steady(t *testing.T, batch int, sub ...[]time.Duration) Window {
 	t.Helper()
 	w := Window{Duration: time.Second}
@@ -33,8 +34,9 @@ func repeat(l time.Duration, n int) []time.Duration {
 func TestThroughputIsInferencesOverTime(t *testing.T) {
 	t.Parallel()
 	ms := time.Millisecond
-	// Sub-windows with 10, 12, 10, 12 requests of batch 2 in 1 s: 88 inferences/s. The rates by sub-window are 40, 48,
-	// 40, 48 requests/s: mean 44, standard deviation 8/√3, so half the interval is 3.182·(8/√3)/√4 = 7.349 requests/s.
+	// Sub-windows with 10, 12, 10, 12 requests of batch 2 in 1 s: 88 inferences/s. The rates by
+	// sub-window are 40, 48, 40, 48 requests/s: mean 44, standard deviation 8/√3. So half the
+	// interval is 3.182·(8/√3)/√4 = 7.349 requests/s.
 	w := steady(t, 2, repeat(ms, 10), repeat(ms, 12), repeat(ms, 10), repeat(ms, 12))
 	e, ok := Measurement{Windows: []Window{w}}.Estimate(Throughput)
 	if !ok || !near(e.Value, 88, 1e-9) || !near(e.Lo, 88-2*7.349, 1e-3) || !near(e.Hi, 88+2*7.349, 1e-3) {
@@ -42,7 +44,7 @@ func TestThroughputIsInferencesOverTime(t *testing.T) {
 	}
 }
 
-// Windows of different lengths: rates are requests over time, not means of rates.
+// Windows of different lengths: the rate is requests over time, not the mean of rates.
 func TestThroughputPoolsUnequalWindows(t *testing.T) {
 	t.Parallel()
 	ms := time.Millisecond
@@ -53,7 +55,7 @@ func TestThroughputPoolsUnequalWindows(t *testing.T) {
 	if !ok || !near(e.Value, 20, 1e-9) || !near(e.Lo, 20, 1e-9) || !near(e.Hi, 20, 1e-9) {
 		t.Errorf("throughput is %+v, %t, want 20 exactly", e, ok)
 	}
-	// Nor need the sub-windows be equal.
+	// The sub-windows need not be equal either.
 	w := steady(t, 1, repeat(ms, 10), repeat(ms, 30))
 	w.Sub[0].Duration, w.Sub[1].Duration = 250*ms, 750*ms
 	e, ok = Measurement{Windows: []Window{w}}.Estimate(Throughput)
@@ -65,8 +67,9 @@ func TestThroughputPoolsUnequalWindows(t *testing.T) {
 func TestMeanLatencyIsExactWhereSumsAreKnown(t *testing.T) {
 	t.Parallel()
 	w := steady(t, 1, repeat(3*time.Millisecond, 3), repeat(5*time.Millisecond, 1))
-	// Unknown sums: from the histograms, (3·3 + 5)/4. Half the interval: residuals 9 − 10.5 and 5 − 3.5 = ∓1.5, standard deviation 2.1213,
-	// 12.706·2.1213/√2 = 19.06 over the mean of 2 requests; the lower end is cut at zero.
+	// If sums are unknown, the mean comes from the histograms: (3·3 + 5)/4. Half the interval:
+	// residuals 9 − 10.5 and 5 − 3.5 = ∓1.5, standard deviation 2.1213, 12.706·2.1213/√2 = 19.06
+	// over the mean of 2 requests. The lower end is cut at zero.
 	e, ok := Measurement{Windows: []Window{w}}.Estimate(LatencyAvg)
 	if !ok || !near(e.Value, 0.0035, 0.001) || e.Lo != 0 || !near(e.Hi, 0.0035+0.00953, 0.001) {
 		t.Errorf("from histograms is %+v, %t, want 3.5 ms, to 13.03 ms", e, ok)
@@ -96,7 +99,7 @@ func TestOfferedAndStd(t *testing.T) {
 
 func TestPercentileWithoutAnUpperBound(t *testing.T) {
 	t.Parallel()
-	// 367 requests cannot bound the 99th percentile from above (0.99^367 = 2.502 %), 368 can.
+	// 367 requests cannot bound the 99th percentile from above (0.99^367 = 2.502 %). 368 can.
 	ms := time.Millisecond
 	for _, requests := range []int{0, 1, 367, 368} {
 		m := Measurement{Windows: []Window{steady(t, 1, repeat(ms, max(0, requests-1)), repeat(9*ms, min(requests, 1)))}}
@@ -108,7 +111,7 @@ func TestPercentileWithoutAnUpperBound(t *testing.T) {
 			t.Errorf("of %d requests is %+v, %t", requests, e, ok)
 		}
 	}
-	// A percentile for which there is no metric.
+	// No metric has this percentile.
 	if e, ok := (Measurement{Windows: []Window{steady(t, 1, repeat(ms, 10), repeat(7*ms, 1))}}).Percentile(0.999); !ok || !near(e.Value, 0.007, 0.001) {
 		t.Errorf("the 99.9th percentile is %+v, %t, want 7 ms", e, ok)
 	}
@@ -121,20 +124,21 @@ func TestPercentileCountsBatchesNotRequests(t *testing.T) {
 	for i := range latencies {
 		latencies[i] = 10*time.Millisecond + time.Duration(random.Int64N(int64(10*time.Millisecond)))
 	}
-	w := steady(t, 1, latencies) // one sub-window tells nothing of clusters, so the batches alone count
+	w := steady(t, 1, latencies) // one sub-window shows no clusters, so only the batches count
 	single, ok := Measurement{Windows: []Window{w}}.Estimate(LatencyP90)
-	// Uniform between 10 and 20 ms: the 90th percentile is 19 ms.
+	// The latencies are uniform between 10 and 20 ms, so the 90th percentile is 19 ms.
 	if !ok || single.Lo > 0.019 || single.Hi < 0.019 || !near(single.Value, 0.019, 0.02) {
 		t.Fatalf("p90 is %+v, %t, want an interval around 19 ms", single, ok)
 	}
 	w.Server = ServerStats{Requests: 1000, Executions: 100}
 	batched, _ := Measurement{Windows: []Window{w}}.Estimate(LatencyP90)
-	// A tenth of the observations: the interval is √10 ≈ 3.2 times as wide.
+	// With a tenth of the observations the interval is √10 ≈ 3.2 times as wide.
 	widened := (batched.Hi - batched.Lo) / (single.Hi - single.Lo)
 	if widened < 2 || widened > 5 {
 		t.Errorf("batches of 10 widen the interval %.1f times, want about 3.2", widened)
 	}
-	// Ten batches cannot bound a 90th percentile from above (0.9^10 = 0.35): the largest latency stands in.
+	// Ten batches cannot bound a 90th percentile from above (0.9^10 = 0.35). Hi is the largest
+	// latency.
 	w.Server.Executions = 10
 	few, _ := Measurement{Windows: []Window{w}}.Estimate(LatencyP90)
 	if want := w.Sub[0].Latency; few.Hi < want.Rank(want.Count()).Seconds() {
@@ -142,8 +146,8 @@ func TestPercentileCountsBatchesNotRequests(t *testing.T) {
 	}
 }
 
-// Batches of 8 requests that end together: the interval must cover the true quantile about 95 % of the time. Taken for
-// independent, the requests would promise an interval that covers far less often.
+// Batches of 8 requests end together. The interval must cover the true quantile in about 95 % of
+// the cases. If the requests counted as independent, it would cover far less often.
 func TestPercentileIntervalCovers(t *testing.T) {
 	t.Parallel()
 	const rounds, batches, size = 200, 100, 8
@@ -170,8 +174,9 @@ func TestPercentileIntervalCovers(t *testing.T) {
 	}
 }
 
-// All the way from requests to intervals: 50 sub-windows of a throughput that wanders, log-normal latencies that wander from request to
-// request. The intervals of throughput and of the 99th percentile cover the truth in 93 to 97 % of 1,000 runs.
+// The test goes from requests to intervals: 50 sub-windows of a throughput that wanders, with
+// log-normal latencies that wander from request to request. The intervals of throughput and of the
+// 99th percentile cover the truth in 93 to 97 % of 1,000 runs.
 func TestIntervalsCoverAutocorrelatedLoad(t *testing.T) {
 	t.Parallel()
 	const runs, perSub, rho, sigma, median = 1000, 100, 0.5, 0.5, 0.010
@@ -238,7 +243,7 @@ func TestPartsComeFromSums(t *testing.T) {
 	}
 }
 
-// Estimates and Value say what Estimate says, to the last bit.
+// Estimates and Value equal Estimate to the last bit.
 func TestEstimatesAndValuesAgree(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(51, 52))

@@ -1,6 +1,6 @@
 package measure
 
-// Text says for people what a flag means; the name itself for one that is not known.
+// Text returns the meaning of a flag for people. For an unknown flag it returns the name.
 func (f Flag) Text() string {
 	switch f {
 	case FlagLittle:

@@ -2,17 +2,20 @@ package measure
 
 import "slices"
 
-// GPUWindow is what one GPU did during a window.
+// GPUWindow has the figures of one GPU during a window.
 type GPUWindow struct {
-	UUID        string  `json:"uuid"`
-	Utilization float64 `json:"utilization" jsonschema:"minimum=0,maximum=1"` // share of the time in which it computed, 0..1
-	Power       float64 `json:"power" jsonschema:"minimum=0"`                 // W, mean
-	MemoryUsed  int64   `json:"memory_used" jsonschema:"minimum=0"`           // bytes, the most that was seen
-	MemoryTotal int64   `json:"memory_total" jsonschema:"minimum=0"`          // bytes
-	Energy      float64 `json:"energy" jsonschema:"minimum=0"`                // J
+	UUID string `json:"uuid"`
+	// share of the time in which it computed, 0..1
+	Utilization float64 `json:"utilization" jsonschema:"minimum=0,maximum=1"`
+	Power       float64 `json:"power" jsonschema:"minimum=0"` // mean power in W
+	// bytes, the largest value seen
+	MemoryUsed  int64   `json:"memory_used" jsonschema:"minimum=0"`
+	MemoryTotal int64   `json:"memory_total" jsonschema:"minimum=0"` // bytes
+	Energy      float64 `json:"energy" jsonschema:"minimum=0"`       // energy in J
 }
 
-// Plus is what the GPU did in the seconds of g and in those of a later window together.
+// Plus combines the figures of g, which took seconds, with those of a later window, which took
+// laterSeconds.
 func (g GPUWindow) Plus(seconds float64, later GPUWindow, laterSeconds float64) GPUWindow {
 	mean := func(a, b float64) float64 { return (a*seconds + b*laterSeconds) / (seconds + laterSeconds) }
 	later.Utilization, later.Power = mean(g.Utilization, later.Utilization), mean(g.Power, later.Power)
@@ -20,7 +23,7 @@ func (g GPUWindow) Plus(seconds float64, later GPUWindow, laterSeconds float64) 
 	return later
 }
 
-// GPUs is what each GPU did in all windows together, in the order in which they were first seen.
+// GPUs returns the figures of each GPU over all windows, in the order of their first appearance.
 func (m Measurement) GPUs() []GPUWindow {
 	var all []GPUWindow
 	seconds := map[string]float64{}
@@ -38,7 +41,7 @@ func (m Measurement) GPUs() []GPUWindow {
 	return all
 }
 
-// gpuMemory is the most that was in use on all GPUs together, without an interval.
+// gpuMemory returns the largest sum of memory in use on all GPUs, without an interval.
 func (m Measurement) gpuMemory() (Estimate, bool) {
 	var most int64
 	for _, w := range m.Windows {
@@ -48,7 +51,7 @@ func (m Measurement) gpuMemory() (Estimate, bool) {
 	return Estimate{Value: bytes, Lo: bytes, Hi: bytes}, most > 0
 }
 
-// gpuUtilization is the mean over the GPUs. An idle one has 0, which is a value.
+// gpuUtilization returns the mean over the GPUs. An idle GPU counts as 0.
 func (m Measurement) gpuUtilization() (Estimate, bool) {
 	e, ok := m.ratio(func(w Window) (float64, float64) {
 		busy := sumOf(w.GPUs, func(g GPUWindow) float64 { return g.Utilization })
@@ -58,31 +61,33 @@ func (m Measurement) gpuUtilization() (Estimate, bool) {
 	return e, ok
 }
 
-// gpuPower is that of all GPUs together.
+// gpuPower returns the power of all GPUs together.
 func (m Measurement) gpuPower() (Estimate, bool) {
 	return m.ratio(func(w Window) (float64, float64) {
 		watts := sumOf(w.GPUs, func(g GPUWindow) float64 { return g.Power })
-		if watts == 0 { // not told
+		if watts == 0 { // unknown
 			return 0, 0
 		}
 		return watts * w.Duration.Seconds(), w.Duration.Seconds()
 	})
 }
 
-// energy is what GPUs and CPU packages took for an inference, over all windows in which they were looked at: also where nothing was inferred, and where
-// a counter that is renewed every two seconds, as on a Triton's metrics page, stood still. What it left out there is in the window after.
+// energy returns the energy of GPUs and CPU packages per inference. It pools all windows in which
+// somebody read a counter, including those in which nothing was inferred. A counter may stand still
+// for a window, as on a Triton's metrics page, which is renewed every two seconds. The following
+// window then has the missing energy.
 func (m Measurement) energy() (Estimate, bool) {
 	e, ok := m.ratio(func(w Window) (float64, float64) {
-		if w.CPUEnergy == 0 && len(w.GPUs) == 0 { // not looked at
+		if w.CPUEnergy == 0 && len(w.GPUs) == 0 { // nobody read a counter
 			return 0, 0
 		}
 		joules := w.CPUEnergy + sumOf(w.GPUs, func(g GPUWindow) float64 { return g.Energy })
 		return joules, float64(w.Inferences)
 	})
-	return e, ok && e.Value > 0 // else nothing tells
+	return e, ok && e.Value > 0 // no counter tells
 }
 
-// sumOf adds a figure of the GPUs up.
+// sumOf adds up one figure of all GPUs.
 func sumOf[T int64 | float64](gpus []GPUWindow, figure func(GPUWindow) T) T {
 	var sum T
 	for _, g := range gpus {

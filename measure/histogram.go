@@ -11,26 +11,29 @@ import (
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// The range and the resolution of latency histograms: 1 µs to 10 min with three significant digits.
+// The range of latency histograms is 1 µs to 10 min, with three significant digits.
 const (
 	lowestLatency  = int64(time.Microsecond)
 	highestLatency = int64(10 * time.Minute)
 	latencyDigits  = 3
 )
 
-// Histogram is an immutable latency distribution with HdrHistogram's buckets: 1 µs to 10 min with three significant
-// digits. It keeps the used buckets only, so that it is small and merging is cheap; in JSON it is HdrHistogram's own
-// compressed encoding (V2, base64), which other tools read. The zero value is the empty distribution.
+// Histogram is an immutable latency distribution with HdrHistogram's buckets: 1 µs to 10 min with
+// three significant digits. It keeps only the used buckets, so that it is small and merging is
+// cheap. In JSON it is HdrHistogram's own compressed encoding (V2, base64), which other tools read.
+// The zero value is the empty distribution.
 type Histogram struct {
 	bins  []bin // ascending by bucket, counts > 0
 	count int64
 }
 
-// bin is one bucket and how many latencies fell into it, in 64 bits: a large campaign has tens of millions of them in memory.
+// bin is the number of a bucket and the count of latencies in it, in 64 bits. A large campaign has
+// tens of millions of bins in memory.
 type bin uint64
 
-// countBits are the lower bits of a bin; those above are for the number of the bucket, below 2¹⁶. What is read has counts below mostRead, so that
-// a sum of many does not leave them.
+// The lower countBits bits of a bin are the count. The bits above are the number of the bucket,
+// below 2¹⁶. Files may only have counts below mostRead, so that a sum of many counts fits into
+// countBits.
 const (
 	countBits = 48
 	mostRead  = 1 << 40
@@ -42,7 +45,7 @@ func (b bin) bucket() int            { return int(b >> countBits) }
 func (b bin) count() int64           { return int64(b & (1<<countBits - 1)) }
 func (b bin) latency() time.Duration { return middleOf(b.bucket()) }
 
-// NewHistogram counts latencies; those outside the range count as its nearest end.
+// NewHistogram counts latencies. It moves those outside the range to the nearest end.
 func NewHistogram(latencies []time.Duration) Histogram {
 	buckets := make([]int, len(latencies))
 	for i, l := range latencies {
@@ -56,7 +59,7 @@ func NewHistogram(latencies []time.Duration) Histogram {
 	return h
 }
 
-// appendBin counts latencies in a bucket that is the last one or behind it.
+// appendBin adds count latencies to a bucket, which must be the last one or lie behind it.
 func appendBin(bins []bin, bucket int, count int64) []bin {
 	if last := len(bins) - 1; last >= 0 && bins[last].bucket() == bucket {
 		bins[last] += bin(count)
@@ -65,7 +68,7 @@ func appendBin(bins []bin, bucket int, count int64) []bin {
 	return append(bins, newBin(bucket, count))
 }
 
-// Merge adds distributions up.
+// Merge returns the sum of distributions.
 func Merge(parts ...Histogram) Histogram {
 	switch len(parts) {
 	case 0:
@@ -80,10 +83,10 @@ func Merge(parts ...Histogram) Histogram {
 	return Merge(parts[:half]...).plus(Merge(parts[half:]...))
 }
 
-// tallied is Merge in a table with a count for each bucket from the lowest to the highest, which takes a quarter of the time. It is false
-// where most of that table would be empty.
+// tallied merges in a table with a count for each bucket from the lowest to the highest. This takes
+// a quarter of the time of plus. It returns false where most of that table would be empty.
 func tallied(parts []Histogram) (sum Histogram, ok bool) {
-	const sparse = 16 // buckets for each one in use
+	const sparse = 16 // table size per used bucket
 	first, last, used := math.MaxInt, 0, 0
 	for _, p := range parts {
 		if n := len(p.bins); n > 0 {
@@ -115,7 +118,7 @@ func tallied(parts []Histogram) (sum Histogram, ok bool) {
 	return sum, true
 }
 
-// plus is the sum of two distributions.
+// plus returns the sum of two distributions.
 func (h Histogram) plus(other Histogram) Histogram {
 	a, b := h.bins, other.bins
 	sum := make([]bin, 0, len(a)+len(b))
@@ -132,11 +135,11 @@ func (h Histogram) plus(other Histogram) Histogram {
 	return Histogram{append(append(sum, a...), b...), h.count + other.count}
 }
 
-// Count is the number of latencies.
+// Count returns the number of latencies.
 func (h Histogram) Count() int { return int(h.count) }
 
-// Rank returns the latency with the given rank in ascending order, from 1; ranks outside 1..Count count as the nearest.
-// 0 for the empty distribution.
+// Rank returns the latency with the given rank in ascending order, from 1. It moves ranks outside
+// 1..Count to the nearest end. For the empty distribution it returns 0.
 func (h Histogram) Rank(rank int) time.Duration {
 	var seen int64
 	for _, b := range h.bins {
@@ -150,12 +153,13 @@ func (h Histogram) Rank(rank int) time.Duration {
 	return h.bins[len(h.bins)-1].latency()
 }
 
-// Quantile returns the latency that the share q (0..1) of the requests did not exceed. 0 for the empty distribution.
+// Quantile returns the latency that the share q (0..1) of the requests did not exceed. For the
+// empty distribution it returns 0.
 func (h Histogram) Quantile(q float64) time.Duration {
 	return h.Rank(quantileRank(h.count, q))
 }
 
-// CountAtMost is the number of latencies in the buckets up to the value's.
+// CountAtMost returns the number of latencies in the buckets up to the bucket of value.
 func (h Histogram) CountAtMost(value time.Duration) int {
 	var n int64
 	for _, b := range h.bins {
@@ -167,7 +171,7 @@ func (h Histogram) CountAtMost(value time.Duration) int {
 	return int(n)
 }
 
-// Mean is the mean latency; 0 for the empty distribution.
+// Mean returns the mean latency. For the empty distribution it returns 0.
 func (h Histogram) Mean() time.Duration {
 	if h.count == 0 {
 		return 0
@@ -179,7 +183,7 @@ func (h Histogram) Mean() time.Duration {
 	return time.Duration(sum / float64(h.count))
 }
 
-// Std is the latencies' standard deviation; 0 below two.
+// Std returns the standard deviation of the latencies. It is 0 for fewer than two.
 func (h Histogram) Std() time.Duration {
 	if h.count < 2 {
 		return 0
@@ -192,7 +196,8 @@ func (h Histogram) Std() time.Duration {
 	return time.Duration(math.Sqrt(squares / float64(h.count-1)))
 }
 
-// logExcess is the mean of ln(x/start) over the latencies x above start; 0 where none is.
+// logExcess returns the mean of ln(x/start) over the latencies x above start. It is 0 if no latency
+// is above start.
 func (h Histogram) logExcess(start time.Duration) float64 {
 	sum, count := 0.0, 0.0
 	for _, b := range h.bins {
@@ -207,7 +212,7 @@ func (h Histogram) logExcess(start time.Duration) float64 {
 // Equal reports whether two distributions have the same counts.
 func (h Histogram) Equal(other Histogram) bool { return slices.Equal(h.bins, other.bins) }
 
-// MarshalJSON writes HdrHistogram's base64 text; "" for the empty distribution.
+// MarshalJSON writes HdrHistogram's base64 text. For the empty distribution it writes "".
 func (h Histogram) MarshalJSON() ([]byte, error) {
 	if h.count == 0 {
 		return []byte(`""`), nil
@@ -219,7 +224,7 @@ func (h Histogram) MarshalJSON() ([]byte, error) {
 	return slices.Concat([]byte{'"'}, text, []byte{'"'}), nil
 }
 
-// UnmarshalJSON reads what MarshalJSON wrote, and refuses text that is not an encoded histogram.
+// UnmarshalJSON reads the text of MarshalJSON. It refuses a text that is not an encoded histogram.
 func (h *Histogram) UnmarshalJSON(data []byte) error {
 	text, err := textOf(data)
 	if err != nil {
@@ -235,7 +240,7 @@ func (h *Histogram) UnmarshalJSON(data []byte) error {
 		*h = decoded
 		return nil
 	}
-	full, err := hdr.Decode(text) // another tool's
+	full, err := hdr.Decode(text) // of another tool
 	if err != nil {
 		return fmt.Errorf("cannot decode latency histogram: %w", err)
 	}
@@ -245,7 +250,7 @@ func (h *Histogram) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// textOf is the text of a JSON string; that of one without escapes is a part of data.
+// textOf returns the text of a JSON string. A string without escapes shares the memory of data.
 func textOf(data []byte) ([]byte, error) {
 	if last := len(data) - 1; last > 0 && data[0] == '"' && data[last] == '"' && bytes.IndexByte(data, '\\') < 0 {
 		return data[1:last], nil
@@ -255,7 +260,7 @@ func textOf(data []byte) ([]byte, error) {
 	return []byte(text), err
 }
 
-// fromHDR is a histogram of any range and resolution in our buckets.
+// fromHDR converts a histogram of any range and resolution to our buckets.
 func fromHDR(full *hdr.Histogram) (h Histogram, err error) {
 	for _, bar := range full.Distribution() {
 		if bar.Count == 0 {
@@ -272,7 +277,8 @@ func fromHDR(full *hdr.Histogram) (h Histogram, err error) {
 
 func clampLatency(l time.Duration) int64 { return min(max(int64(l), lowestLatency), highestLatency) }
 
-// quantileRank is the rank of the q-quantile among n values: the smallest with at least the share q at or below it.
+// quantileRank returns the rank of the q-quantile among n values: the smallest with at least the
+// share q at or below it.
 func quantileRank(n int64, q float64) int {
 	rank := int64(q * float64(n))
 	if float64(rank) < q*float64(n) {

@@ -30,7 +30,8 @@ func TestHistogramRanks(t *testing.T) {
 	}
 	h := histogram(latencies...)
 	slices.Sort(latencies)
-	// Three significant digits: a bucket is at most 1/1024 wide, so its middle is at most 0.05 % off.
+	// Three significant digits: a bucket is at most 1/1024 wide, so its middle is at most 0.05 %
+	// off.
 	for _, rank := range []int{1, 2, 500, 990, 1000} {
 		if got, want := h.Rank(rank), latencies[rank-1]; !near(float64(got), float64(want), 0.0006) {
 			t.Errorf("rank %d is %v, want %v", rank, got, want)
@@ -82,7 +83,7 @@ func TestHistogramStd(t *testing.T) {
 	if got := histogram(2*ms, 4*ms, 6*ms).Std(); !near(float64(got), float64(2*ms), 0.001) {
 		t.Errorf("of 2, 4, 6 ms is %v, want 2 ms", got)
 	}
-	// 100,000 of 100 s and as many of 300 s: a sum of squares in ns that overflows 64 bits.
+	// 100,000 latencies of 100 s and 100,000 of 300 s: the sum of squares in ns overflows 64 bits.
 	many := append(repeat(100*time.Second, 100_000), repeat(300*time.Second, 100_000)...)
 	if got := histogram(many...).Std(); !near(got.Seconds(), 100, 0.001) {
 		t.Errorf("of 100 and 300 s is %v, want 100 s", got)
@@ -132,7 +133,7 @@ func TestHistogramJSONRoundTrip(t *testing.T) {
 	}
 }
 
-// The sum is the same whether it is counted in a table or merged pair by pair.
+// Merging in a table gives the same sum as merging pair by pair.
 func TestMergeInATable(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(41, 42))
@@ -159,7 +160,8 @@ func TestMergeInATable(t *testing.T) {
 
 func newHDR() *hdr.Histogram { return hdr.New(lowestLatency, highestLatency, latencyDigits) }
 
-// What is written is what HdrHistogram itself writes: a large one to the byte, the others but for being stored rather than compressed.
+// The text is the same as HdrHistogram's own. A large one is identical to the byte; others differ
+// only in that they are stored, not compressed.
 func TestHistogramJSONIsHdrHistogramsOwn(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(43, 44))
@@ -187,7 +189,7 @@ func TestHistogramJSONIsHdrHistogramsOwn(t *testing.T) {
 	}
 }
 
-// inflated is the part of a histogram's text that zlib holds, by the standard library.
+// inflated returns the content of a histogram's zlib stream, by the standard library.
 func inflated(t *testing.T, text []byte) []byte {
 	t.Helper()
 	packed := unpacked(t, text)
@@ -205,13 +207,14 @@ func inflated(t *testing.T, text []byte) []byte {
 	return data
 }
 
-// Our buckets are HdrHistogram's, over the whole range and at its ends, whether latencies are counted together or recorded one by one.
+// Our buckets are HdrHistogram's, over the whole range and at its ends. This holds for latencies
+// counted together and recorded one by one.
 func TestBucketsAreHdrHistograms(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(25, 26))
 	var latencies []time.Duration
 	for double := 9; double < 41; double++ {
-		for edge := range 3 { // about the powers of two, where buckets become wider
+		for edge := range 3 { // near powers of two, where buckets become wider
 			latencies = append(latencies, time.Duration(1<<double+edge-1))
 		}
 		for range 300 {
@@ -241,7 +244,8 @@ func TestBucketsAreHdrHistograms(t *testing.T) {
 	}
 }
 
-// So many latencies as no load generator sends are refused, lest sums of them leave their bits.
+// Counts that no load generator can reach are refused, so that sums of counts stay within their
+// bits.
 func TestHistogramOfTooMany(t *testing.T) {
 	t.Parallel()
 	full := newHDR()
@@ -274,7 +278,7 @@ func FuzzHistogramJSON(f *testing.F) {
 		}
 		again, err := json.Marshal(first)
 		if err != nil {
-			return // foreign buckets may hold more than ours can count
+			return // foreign buckets may hold more than a bin can count
 		}
 		if err := json.Unmarshal(again, &second); err != nil {
 			t.Fatalf("cannot read what was written: %v", err)

@@ -2,29 +2,35 @@ package measure
 
 import "time"
 
-// Measurement is what one trial yielded: windows at one load on one engine launch, or the reason why there are none; of a service trial also that
-// why there are no more.
+// Measurement is the result of one trial: windows at one load on one engine launch, or the failure
+// instead. A service trial may have both: windows, and the failure that ended it.
 type Measurement struct {
 	Windows []Window `json:"windows,omitempty"`
 	Launch  int      `json:"launch"` // ordinal of the engine launch within the campaign, from 1
-	Memory  int64    `json:"memory"` // bytes, peak resident set of the engine process during the trial; 0 unknown
-	// Footprint is what the trial's process held before its load; zero where the process was not launched for the trial, or is not known.
+	// bytes, peak resident set of the engine process during the trial; 0 unknown
+	Memory int64 `json:"memory"`
+	// Footprint is the memory of the trial's process before its load. It is zero if the process was
+	// not launched for the trial, or if its memory is unknown.
 	Footprint Footprint `json:"footprint,omitzero"`
 	Failure   *Failure  `json:"failure,omitempty"` // nil when the trial succeeded
-	Cut       bool      `json:"cut,omitempty"`     // the last window was ended at its look, and no other followed: it could no longer matter
-	Times     Times     `json:"times"`
+	// the last window was ended at its look and no other followed, since it could not change the
+	// result
+	Cut   bool  `json:"cut,omitempty"`
+	Times Times `json:"times"`
 }
 
-// Footprint is the memory of a fresh engine process that has executed one batch on every instance, and nothing else.
+// Footprint is the memory of a fresh engine process after one batch on every instance.
 type Footprint struct {
-	Batch int   `json:"batch"` // rows of the batch, the configuration's largest; 1 where the model does not batch
-	Bytes int64 `json:"bytes"` // peak resident set, loading of the model included
+	// rows of the batch: the configuration's maximum, 1 if the model does not batch
+	Batch int   `json:"batch"`
+	Bytes int64 `json:"bytes"` // peak resident set, including the loading of the model
 }
 
-// Failure says why a trial yielded no figures. It is a result, not an error of the campaign.
+// Failure is the reason why a trial yielded no figures. It is a result of the campaign, not an
+// error.
 type Failure struct {
 	Stage  Stage  `json:"stage"`
-	Reason string `json:"reason"` // for people: what happened, with the engine's last words
+	Reason string `json:"reason"` // for people: the event, with the last output of the engine
 }
 
 // Stage is the part of a trial that failed.
@@ -40,18 +46,19 @@ const (
 	StageErrors Stage = "errors"        // every request of a window failed
 )
 
-// Times says where a trial's wall time went.
+// Times splits the wall time of a trial into its parts.
 type Times struct {
-	Launch      time.Duration `json:"launch"`      // starting the engine process until it was ready
+	// from the start of the engine process until it was ready
+	Launch      time.Duration `json:"launch"`
 	Reconfigure time.Duration `json:"reconfigure"` // loading the model with another configuration
 	WarmUp      time.Duration `json:"warm_up"`
 	Windows     time.Duration `json:"windows"`
 }
 
-// Add returns the sum of two accounts.
+// Add returns the sum of both, part by part.
 func (t Times) Add(u Times) Times {
 	return Times{t.Launch + u.Launch, t.Reconfigure + u.Reconfigure, t.WarmUp + u.WarmUp, t.Windows + u.Windows}
 }
 
-// Total is the sum of the parts.
+// Total returns the sum of the parts.
 func (t Times) Total() time.Duration { return t.Launch + t.Reconfigure + t.WarmUp + t.Windows }

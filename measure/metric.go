@@ -1,6 +1,7 @@
-// Package measure holds the values that a measurement consists of: metrics with unit and direction, loads, windows,
-// validity flags and measurements. It is where the load generator's and the runner's results meet the search, the journal
-// and the reports; it measures nothing itself and decides nothing.
+// Package measure holds the values of a measurement: metrics with unit and direction, loads,
+// windows, validity flags and measurements. The load generator and the runner produce these values;
+// the search, the journal and the reports use them. The package measures nothing and decides
+// nothing.
 package measure
 
 import (
@@ -15,10 +16,11 @@ import (
 // Metric names a measured quantity. Values are in base units: infer/s, seconds, bytes, ratios.
 type Metric string
 
-// The metrics, by their names in YAML and output. Any other percentile of the latency is one too: latency_p75, latency_p99.9.
+// The metrics, by their names in YAML and output. Other percentiles of the latency are metrics too:
+// latency_p75, latency_p99.9.
 const (
 	Throughput    Metric = "throughput"     // inferences per second; a request of batch n counts n
-	LatencyAvg    Metric = "latency_avg"    // s, request latency as the client sees it
+	LatencyAvg    Metric = "latency_avg"    // s, latency of requests at the client
 	LatencyP50    Metric = "latency_p50"    // s
 	LatencyP90    Metric = "latency_p90"    // s
 	LatencyP95    Metric = "latency_p95"    // s
@@ -28,20 +30,25 @@ const (
 	ComputeInput  Metric = "compute_input"  // s, mean per request, from the server's statistics
 	ComputeInfer  Metric = "compute_infer"  // s, mean per request, from the server's statistics
 	ComputeOutput Metric = "compute_output" // s, mean per request, from the server's statistics
-	CPU           Metric = "cpu"            // cores used by the engine process, mean over the window
-	ErrorRate     Metric = "error_rate"     // share of requests that failed, were refused or dropped, 0..1
+	// cores used by the engine process, mean over the window
+	CPU Metric = "cpu"
+	// share of requests that failed, were refused or dropped, 0..1
+	ErrorRate Metric = "error_rate"
 
-	GPUMemory      Metric = "gpu_memory"      // bytes in use on the machine's GPUs, by all processes; the most that was seen
-	GPUUtilization Metric = "gpu_utilization" // share of the time in which a GPU computes, mean over the machine's, 0..1
-	GPUPower       Metric = "gpu_power"       // W, of the machine's GPUs together, mean over the window
-	Energy         Metric = "energy"          // J per inference, of the machine's GPUs and CPU packages, as far as they tell
-	Cost           Metric = "cost"            // per million inferences, in the currency of the price (search.Goal)
+	// bytes in use on the machine's GPUs, by all processes; the largest value seen
+	GPUMemory Metric = "gpu_memory"
+	// share of the time in which a GPU computes, 0..1, mean over the machine's GPUs
+	GPUUtilization Metric = "gpu_utilization"
+	GPUPower       Metric = "gpu_power" // W, of all GPUs of the machine, mean over the window
+	// J per inference, of the machine's GPUs and CPU packages that have a counter
+	Energy Metric = "energy"
+	Cost   Metric = "cost" // per million inferences, in the currency of the price (search.Goal)
 )
 
-// latencyPercentile is what the names of latency percentiles begin with.
+// latencyPercentile is the prefix of the names of latency percentiles.
 const latencyPercentile = "latency_p"
 
-// Unit is what a metric's value counts.
+// Unit is the unit of a metric's values.
 type Unit string
 
 // The units of metric values.
@@ -56,13 +63,13 @@ const (
 	PerMillion     Unit = "currency per million inferences"
 )
 
-// Info describes a metric: its unit and which direction is better.
+// Info describes a metric: its unit, and whether larger values are better.
 type Info struct {
 	Unit         Unit
 	HigherBetter bool
 }
 
-// Info returns the metric's description, and false for a name that is not a metric.
+// Info returns the metric's description. It returns false for a name that is not a metric.
 func (m Metric) Info() (Info, bool) {
 	switch m {
 	case Throughput:
@@ -76,7 +83,8 @@ func (m Metric) Info() (Info, bool) {
 	case ErrorRate:
 		return Info{Share, false}, true
 	case GPUUtilization:
-		return Info{Share, true}, true // as in Model Analyzer: a GPU that idles is paid for
+		// higher is better, as in Model Analyzer: an idle GPU costs money too
+		return Info{Share, true}, true
 	case GPUPower:
 		return Info{Watts, false}, true
 	case Energy:
@@ -128,7 +136,8 @@ func (m Metric) About() string {
 	return ""
 }
 
-// Quantile returns the quantile (0..1) that a latency percentile metric stands for, and false for any other metric.
+// Quantile returns the quantile (0..1) of a latency percentile metric. It returns false for any
+// other metric.
 func (m Metric) Quantile() (float64, bool) {
 	switch m {
 	case LatencyP50:
@@ -146,14 +155,14 @@ func (m Metric) Quantile() (float64, bool) {
 	}
 	percent, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(percent > 0 && percent < 100) || strconv.FormatFloat(percent, 'f', -1, 64) != text {
-		return 0, false // one metric has one name: latency_p99, not latency_p99.0
+		return 0, false // each metric has one name: latency_p99, not latency_p99.0
 	}
-	q, err := strconv.ParseFloat(text+"e-2", 64) // rounded once, unlike percent/100
+	q, err := strconv.ParseFloat(text+"e-2", 64) // rounds once; percent/100 would round twice
 	return q, err == nil
 }
 
-// Samples is the smallest number of independent requests whose order statistics bound a latency percentile from above, 0
-// for any other metric: 368 for the 99th percentile.
+// Samples returns the smallest number of independent requests whose order statistics bound a
+// latency percentile from above. It is 368 for the 99th percentile, and 0 for any other metric.
 func (m Metric) Samples() int {
 	q, ok := m.Quantile()
 	if !ok {
@@ -162,14 +171,14 @@ func (m Metric) Samples() int {
 	return stats.OrderSamples(q)
 }
 
-// Metrics lists the metrics that goals and tables are made of, in the order in which tables show them; goals may have other
-// percentiles too. ErrorRate is not one: every goal has its limit.
+// Metrics lists the metrics for goals and tables, in the order of the tables. Goals may also have
+// other percentiles. ErrorRate is not listed, since every goal has its limit.
 func Metrics() []Metric {
 	return []Metric{Throughput, LatencyAvg, LatencyP50, LatencyP90, LatencyP95, LatencyP99, Memory,
 		QueueTime, ComputeInput, ComputeInfer, ComputeOutput, CPU, GPUMemory, GPUUtilization, GPUPower, Energy, Cost}
 }
 
-// Format prints a value of the metric for people, unit included: "412.3 infer/s", "29.8 ms", "311 MB".
+// Format returns a value with its unit for people: "412.3 infer/s", "29.8 ms", "311 MB".
 func (m Metric) Format(value float64) string {
 	info, _ := m.Info()
 	switch info.Unit {
@@ -191,7 +200,7 @@ func (m Metric) Format(value float64) string {
 	return fmt.Sprintf("%.2f %s", value, info.Unit)
 }
 
-// formatSeconds picks ms, or µs below one millisecond, with three significant digits.
+// formatSeconds uses ms, or µs below one millisecond, with three significant digits.
 func formatSeconds(s float64) string {
 	ms := s * 1e3
 	switch {
@@ -207,7 +216,7 @@ func formatSeconds(s float64) string {
 	return fmt.Sprintf("%.0f ms", ms)
 }
 
-// formatJoules picks J, mJ or µJ.
+// formatJoules uses J, mJ or µJ.
 func formatJoules(joules float64) string {
 	switch {
 	case joules >= 1 || joules == 0:
@@ -218,7 +227,8 @@ func formatJoules(joules float64) string {
 	return significant(joules*1e6) + " µJ"
 }
 
-// significant prints a number with three significant digits, and with all of those before the point.
+// significant formats a number with three significant digits. Digits before the decimal point are
+// never dropped.
 func significant(v float64) string {
 	decimals := 0
 	if v != 0 {

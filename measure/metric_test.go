@@ -23,7 +23,8 @@ func TestPercentileNames(t *testing.T) {
 			t.Errorf("%q is the quantile %v", name, q)
 		}
 	}
-	// By chance all of n requests lie below the 99.9th percentile with a probability of 0.999^n, which is 2.5 % at n = 3687.03.
+	// All of n requests lie below the 99.9th percentile with a probability of 0.999^n, which is 2.5
+	// % at n = 3687.03.
 	if n := Metric("latency_p99.9").Samples(); n != 3688 {
 		t.Errorf("the 99.9th percentile needs %d requests, want 3688", n)
 	}
@@ -77,7 +78,7 @@ func TestFormat(t *testing.T) {
 	check(CPU, 1.5, "1.50 cores")
 }
 
-// A request that an open loop never sent is as bad as one that failed: 1 + 3 of 40.
+// A dropped request of an open loop counts as much as a failed one: 1 + 3 of 40.
 func TestErrorRateCountsWhatWasDropped(t *testing.T) {
 	t.Parallel()
 	m := Measurement{Windows: []Window{{Requests: 30, Errors: 1}, {Requests: 6, Dropped: 3}}}
@@ -86,7 +87,7 @@ func TestErrorRateCountsWhatWasDropped(t *testing.T) {
 	}
 }
 
-// Two windows of 1 s and 3 s with two GPUs, of which the second one is seen in the second window only.
+// Two windows of 1 s and 3 s with two GPUs. The second GPU appears in the second window only.
 func TestGPUsAndEnergy(t *testing.T) {
 	t.Parallel()
 	m := Measurement{Windows: []Window{
@@ -118,7 +119,7 @@ func TestGPUsAndEnergy(t *testing.T) {
 	}
 }
 
-// Energy that is seen in another window than that of the inferences counts all the same.
+// Energy counts also when a counter shows it in another window than the inferences.
 func TestEnergyIsPooledOverWindows(t *testing.T) {
 	t.Parallel()
 	window := func(inferences int, joules float64) Window {
@@ -128,9 +129,12 @@ func TestEnergyIsPooledOverWindows(t *testing.T) {
 		windows []Window
 		want    float64
 	}{
-		"a counter that is renewed every other window": {[]Window{window(100, 0), window(100, 600), window(100, 0), window(100, 600)}, 3}, // 1200 J for 400
-		"a window in which nothing was inferred":       {[]Window{window(100, 200), window(0, 200)}, 4},                                   // 400 J for 100
-		"a window in which nobody looked":              {[]Window{window(100, 300), {Duration: time.Second, Inferences: 100}}, 3},         // 300 J for 100
+		// 1200 J for 400 inferences
+		"a counter that is renewed every other window": {[]Window{window(100, 0), window(100, 600), window(100, 0), window(100, 600)}, 3},
+		// 400 J for 100 inferences
+		"a window in which nothing was inferred": {[]Window{window(100, 200), window(0, 200)}, 4},
+		// 300 J for 100 inferences
+		"a window in which nobody looked": {[]Window{window(100, 300), {Duration: time.Second, Inferences: 100}}, 3},
 	} {
 		if e, ok := (Measurement{Windows: c.windows}).Estimate(Energy); !ok || !near(e.Value, c.want, 1e-9) || e.Lo > e.Value || e.Hi < e.Value {
 			t.Errorf("%s: %+v, %t, want %v J", name, e, ok, c.want)

@@ -5,16 +5,19 @@ import (
 	"math"
 )
 
-// Others is what others took of the CPU time in windows, as shares of what engine and clients could have used (Withheld).
+// Others is the CPU time that others took in windows. Shares are of the CPU time that engine and
+// clients could have used (Withheld).
 type Others struct {
-	Mean    float64 `json:"mean"`    // over the windows' time, 0..1
-	Most    float64 `json:"most"`    // of one window
-	Steal   float64 `json:"steal"`   // what the hypervisor took where something was withheld, mean over all the time
-	Foreign float64 `json:"foreign"` // the same of other processes
-	Seconds float64 `json:"seconds"` // of the windows
+	Mean float64 `json:"mean"` // mean over the time of the windows, 0..1
+	Most float64 `json:"most"` // largest share in one window
+	// part of the hypervisor, in windows with something withheld; mean over all the time
+	Steal   float64 `json:"steal"`
+	Foreign float64 `json:"foreign"` // part of other processes, in the same way
+	Seconds float64 `json:"seconds"` // duration of the windows
 }
 
-// OthersIn sums up windows on a machine of so many cores, which count where a window does not tell its own.
+// OthersIn sums up windows on a machine with the given cores. A window with its own Cores uses
+// those.
 func OthersIn(windows []Window, cores int) Others {
 	var o Others
 	for _, w := range windows {
@@ -23,7 +26,7 @@ func OthersIn(windows []Window, cores int) Others {
 	return o
 }
 
-// With adds a window from which others withheld so much.
+// With adds a window from which others withheld the given amount (Withheld).
 func (o Others) With(w Window, withheld float64) Others {
 	taken, seconds := -math.Expm1(-withheld), w.Duration.Seconds()
 	if seconds <= 0 {
@@ -38,18 +41,19 @@ func (o Others) With(w Window, withheld float64) Others {
 	return Others{mean(o.Mean, taken), max(o.Most, taken), mean(o.Steal, w.Steal), mean(o.Foreign, w.Foreign), o.Seconds + seconds}
 }
 
-// leastTold is the mean share from which on people are told of others: less rounds to 0 %.
+// leastTold is the smallest mean share that Sentence reports. Smaller shares round to 0 %.
 const leastTold = 0.005
 
-// Corrected is Sentence where figures are corrected to something: "the average".
+// Corrected returns Sentence for figures that are corrected to something, such as "the average".
 func (o Others) Corrected(to string) string { return o.Sentence("figures are corrected to " + to) }
 
-// Sentence tells people of it, and what that means for the figures. It is "" where others took less than half a percent.
+// Sentence says how much others took, and what it means for the figures. It is "" if others took
+// less than half a percent.
 func (o Others) Sentence(meaning string) string {
 	if o.Mean < leastTold {
 		return ""
 	}
-	const small = 0.1 // of what was taken: not worth a word
+	const small = 0.1 // share of the other one: a smaller share is not mentioned
 	who := "Other processes and the hypervisor"
 	switch {
 	case o.Steal < small*o.Foreign:

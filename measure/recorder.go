@@ -5,31 +5,32 @@ import (
 	"time"
 )
 
-// HdrHistogram's buckets for the range of latencies: 1 µs begins in a bucket of 2⁹ ns, three digits need 2¹¹ of those, and from
-// there on each doubling has half as many, twice as wide. Source: hdr.New, and getBucketIndex there.
+// HdrHistogram's buckets for the range of latencies. 1 µs lies in a bucket of 2⁹ ns. Three digits
+// need 2¹¹ buckets of this width. Beyond them each doubling of the latency has half as many
+// buckets, twice as wide. Source: hdr.New, and getBucketIndex there.
 const (
 	narrowestBits = 9
 	bucketBits    = 11
 )
 
-// bucketOf is the number of a latency's bucket.
+// bucketOf returns the number of a latency's bucket.
 func bucketOf(latency int64) int {
 	doublings := max(0, bits.Len64(uint64(latency))-narrowestBits-bucketBits)
 	return doublings<<(bucketBits-1) + int(latency>>(doublings+narrowestBits))
 }
 
-// middleOf is the latency in the middle of a bucket.
+// middleOf returns the latency in the middle of a bucket.
 func middleOf(bucket int) time.Duration {
 	doublings := max(0, bucket>>(bucketBits-1)-1)
 	width := int64(1) << (doublings + narrowestBits)
 	return time.Duration(int64(bucket-doublings<<(bucketBits-1))*width + (width-1)/2)
 }
 
-// Recorder counts latencies as they come, in the buckets of a Histogram, so that its size (170 kB) does not depend on how many there
-// are. It is for one goroutine.
+// Recorder counts latencies in the buckets of a Histogram as they arrive. Its size (170 kB) does
+// not depend on their number. It is for one goroutine.
 type Recorder struct {
 	counts []int64
-	lo, hi int // the buckets lo ≤ i < hi may be in use
+	lo, hi int // only buckets lo ≤ i < hi may be in use
 	count  int
 	sum    time.Duration
 }
@@ -40,7 +41,8 @@ func NewRecorder() *Recorder {
 	return &Recorder{counts: make([]int64, n), lo: n}
 }
 
-// Record counts a latency, one outside a Histogram's range as the range's nearest end. It allocates nothing.
+// Record counts a latency. It moves a latency outside a Histogram's range to the nearest end. It
+// allocates nothing.
 func (r *Recorder) Record(d time.Duration) {
 	i := bucketOf(clampLatency(d))
 	r.counts[i]++
@@ -52,10 +54,11 @@ func (r *Recorder) Record(d time.Duration) {
 // Count is the number of latencies.
 func (r *Recorder) Count() int { return r.count }
 
-// Sum is the sum of the latencies as they were, not of their buckets.
+// Sum returns the exact sum of the latencies, without the rounding of the buckets.
 func (r *Recorder) Sum() time.Duration { return r.sum }
 
-// Histogram is the distribution of the latencies so far; it does not change when more come.
+// Histogram returns the distribution of the latencies so far. Later calls of Record do not change
+// it.
 func (r *Recorder) Histogram() Histogram {
 	h := Histogram{count: int64(r.count)}
 	for i := r.lo; i < r.hi; i++ {

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// logNormal makes n latencies around a median, in seconds' logs apart by sigma.
+// logNormal makes n latencies around a median. sigma is the standard deviation of their logarithm.
 func logNormal(random *rand.Rand, n int, median time.Duration, sigma float64) []time.Duration {
 	latencies := make([]time.Duration, n)
 	for i := range latencies {
@@ -60,13 +60,13 @@ func TestRecorderIsTheSameAsAHistogram(t *testing.T) {
 		t.Errorf("differs (-want +got):\n%s", diff)
 	}
 	r.Reset()
-	r.Reset() // of nothing is nothing
+	r.Reset() // an empty sum is empty
 	if r.Count() != 0 || r.Sum() != 0 || !r.Histogram().Equal(Histogram{}) || before.Count() != len(latencies) {
 		t.Errorf("after Reset there are %d latencies with the sum %v, and %d in the earlier histogram", r.Count(), r.Sum(), before.Count())
 	}
 }
 
-func TestRecordAllocatesNothing(t *testing.T) { // not parallel: other tests' allocations would count
+func TestRecordAllocatesNothing(t *testing.T) { // not parallel: allocations of other tests would count
 	r := NewRecorder()
 	l := time.Microsecond
 	if n := testing.AllocsPerRun(1000, func() { r.Record(l); l += 37 * time.Microsecond }); n != 0 {

@@ -10,29 +10,32 @@ import (
 type Tail struct {
 	Log       float64 // natural logarithm of the percentile in seconds
 	Deviation float64 // standard deviation of Log
-	// Independent is how many independent latencies the measurement is worth for this percentile.
-	// It may be far below the number of requests: those of one batch end together.
+	// Independent is the number of independent latencies that the measurement is worth for this
+	// percentile. It may be far below the number of requests, since those of one batch end
+	// together.
 	Independent float64
-	// IsExtrapolated says that the percentile comes from the shape of the tail, since too few
+	// IsExtrapolated is true if the percentile comes from the shape of the tail, since too few
 	// latencies lie above it.
 	IsExtrapolated bool
 }
 
-// exceedances is how many latencies must lie above a percentile before it is read off the sample.
-// With fewer the tail is extrapolated from as many. For an exponential tail the two ways have the same
-// error at 10; with 20 a p99 would be extrapolated below 2,000 requests.
+// exceedances is the number of latencies that must lie above a percentile to read it off the
+// sample. With fewer, the tail is extrapolated from that number of latencies. For an exponential
+// tail both ways have the same error at 10. With 20, a p99 would be extrapolated below 2,000
+// requests.
 const exceedances = 10
 
-// Tail tells the q-quantile (0 < q < 1) of the latencies. Where enough latencies lie above it, it is
-// the sample's quantile. With fewer, the largest latency says little of where the percentile is. The
-// tail above a lower quantile q0 is then taken as exponential on log scale (Hill, Annals of Statistics
-// 3, 1975; Weissman, JASA 73, 1978):
+// Tail estimates the q-quantile (0 < q < 1) of the latencies. If enough latencies lie above it, it
+// is the sample's quantile. With fewer, the largest latency hardly tells where the percentile is.
+// Then the tail above a lower quantile q0 is taken as exponential on log scale (Hill, Annals of
+// Statistics 3, 1975; Weissman, JASA 73, 1978):
 //
 //	ln x(q) = ln x(q0) + H·ln((1−q0)/(1−q)),  H = mean of ln(x/x(q0)) over the k latencies above x(q0)
 //
-// with the standard deviation H·√((1 + ln²((1−q0)/(1−q)))/k). The requests of one batch, and of one
-// bad moment, end together, so k counts independent latencies. The error is that of the order
-// statistics where enough independent latencies lie above. It is false when no request completed.
+// The standard deviation is H·√((1 + ln²((1−q0)/(1−q)))/k). The requests of one batch, and of one
+// disturbance, end together, so k counts independent latencies. If enough independent latencies lie
+// above the quantile, the error is that of the order statistics. Tail returns false when no request
+// completed.
 func (m Measurement) Tail(q float64) (Tail, bool) {
 	l := m.latencies()
 	count := float64(l.all.Count())
@@ -57,13 +60,14 @@ func (m Measurement) Tail(q float64) (Tail, bool) {
 	return t, true
 }
 
-// tail is the quantile from which the tail is told where n latencies count, and the mean of the
-// logarithms by which those above exceed it.
+// tail returns the quantile at which the tail begins if n latencies count. hill is the mean of the
+// logarithms by which the latencies above exceed it.
 func (l latencies) tail(n, q float64) (from, hill float64) {
 	from = min(max(1-exceedances/n, 0.5), q)
 	return from, l.all.logExcess(l.all.Quantile(from))
 }
 
-// Needed is how many independent latencies bound the q-quantile from above with 95 %: below that the
-// chance that all of them lie below the quantile is above 5 %. 299 for the 99th percentile.
+// Needed returns the number of independent latencies that bound the q-quantile from above with 95 %
+// confidence. With fewer, the chance that all of them lie below the quantile is above 5 %. It is
+// 299 for the 99th percentile.
 func Needed(q float64) int { return int(math.Ceil(math.Log(0.05) / math.Log(q))) }

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// pareto makes a measurement of n latencies of at least 10 ms whose logarithm has an exponential tail
-// with mean hill. Its q-quantile is 10 ms · (1−q)^−hill.
+// pareto makes a measurement of n latencies of at least 10 ms. The logarithm of a latency has an
+// exponential tail with mean hill. The q-quantile is 10 ms · (1−q)^−hill.
 func pareto(random *rand.Rand, n int, hill float64) Measurement {
 	latencies := make([]time.Duration, n)
 	for i := range latencies {
@@ -18,8 +18,8 @@ func pareto(random *rand.Rand, n int, hill float64) Measurement {
 	return Measurement{Windows: []Window{{Requests: n, Duration: time.Second, Sub: sub}}}
 }
 
-// The percentile of an exponential tail is known: with few requests and with many the estimate is near it,
-// and its own error says how near.
+// The percentile of an exponential tail is known. With few requests and with many, the estimate is
+// near it, within its own stated error.
 func TestTailOfAKnownLaw(t *testing.T) {
 	t.Parallel()
 	const hill, runs = 0.2, 400
@@ -27,7 +27,7 @@ func TestTailOfAKnownLaw(t *testing.T) {
 	for _, c := range []struct {
 		n    int
 		is   bool
-		bias float64 // most, in natural logarithms
+		bias float64 // largest bias, in natural logarithms
 	}{{40, true, 0.06}, {200, true, 0.03}, {800, true, 0.02}, {4000, false, 0.01}} {
 		random := rand.New(rand.NewPCG(1, uint64(c.n)))
 		sum, squares, within := 0.0, 0.0, 0
@@ -50,8 +50,8 @@ func TestTailOfAKnownLaw(t *testing.T) {
 	}
 }
 
-// The largest of a few latencies is no upper bound: the estimate says that it is extrapolated, and its
-// error grows as the requests get fewer.
+// The largest of a few latencies is no upper bound. The estimate is marked as extrapolated, and its
+// error grows with fewer requests.
 func TestTailOfFewRequests(t *testing.T) {
 	t.Parallel()
 	last := 0.0

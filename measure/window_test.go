@@ -33,7 +33,8 @@ func TestWindowJSONRoundTrip(t *testing.T) {
 	}
 }
 
-// What a closed loop without GPU and cache does not have is not written, so that its journals stay as small as they were.
+// JSON omits the fields that a closed loop without GPU and cache does not have, so that its
+// journals stay small.
 func TestWindowJSONOmitsWhatIsNotThere(t *testing.T) {
 	t.Parallel()
 	text, err := json.Marshal(Window{Sub: []SubWindow{{}}})
@@ -48,12 +49,13 @@ func TestWindowJSONOmitsWhatIsNotThere(t *testing.T) {
 	}
 }
 
-// Three executions, two of them of batches of 2: each request counts its whole batch's time.
+// Three executions, two of them batches of 2: each request counts the time of its whole batch.
 func TestInstanceTime(t *testing.T) {
 	t.Parallel()
 	const ms = time.Millisecond
 	s := ServerStats{Requests: 5, Inferences: 5, Executions: 3, ComputeInput: 5 * ms, ComputeInfer: 2*12*ms + 2*12*ms + 7*ms, ComputeOutput: 5 * ms}
-	if got, want := s.InstanceTime(), 39*ms; got != want { // 3 × (55 + 10) ms / 5: the mean of the requests, since sizes are not told
+	// 3 × (55 + 10) ms / 5: the mean time of a request, since batch sizes are unknown
+	if got, want := s.InstanceTime(), 39*ms; got != want {
 		t.Errorf("without batch sizes instances are busy for %v, want %v", got, want)
 	}
 	s.Batches = []BatchStat{{Size: 1, Executions: 1, ComputeInfer: 7 * ms}, {Size: 2, Executions: 2, ComputeInfer: 24 * ms}}
@@ -65,7 +67,8 @@ func TestInstanceTime(t *testing.T) {
 	}
 }
 
-// The throughput of turns is by Little's law, that of other windows what completed in them; a turn in which nothing ended tells nothing.
+// The throughput of a turn is by Little's law, that of other windows by completed requests. A turn
+// in which nothing ended does not count.
 func TestThroughputOfTurns(t *testing.T) {
 	t.Parallel()
 	window := func(turn bool, requests int, latency time.Duration, inFlight float64) Window {
@@ -85,7 +88,8 @@ func TestThroughputOfTurns(t *testing.T) {
 			t.Errorf("%s: %.3f/s, estimated %+v; want %.3f/s", name, value, e, want)
 		}
 	}
-	// 4 in flight over 40 ms are 100 requests of 2 inferences per second, whatever 90 or 110 of them ended.
+	// 4 in flight over 40 ms are 100 requests/s of 2 inferences, whether 90 or 110 ended in the
+	// window.
 	turns := []Window{window(true, 90, 40*time.Millisecond, 4), window(true, 110, 40*time.Millisecond, 4)}
 	check("turns", 200, turns...)
 	check("windows", 180, window(false, 90, 40*time.Millisecond, 4))
@@ -93,7 +97,7 @@ func TestThroughputOfTurns(t *testing.T) {
 	check("only empty turns", 0, window(true, 0, 0, 4))
 	check("a turn and a window", 190, window(true, 110, 40*time.Millisecond, 4), window(false, 90, 40*time.Millisecond, 4))
 	failed := window(true, 90, 40*time.Millisecond, 4)
-	failed.Errors = 10 // what was in flight includes requests without a latency
+	failed.Errors = 10 // requests in flight include those without a latency
 	check("a turn with errors", 180, failed)
 	open := window(true, 90, 40*time.Millisecond, 4)
 	open.Scheduled = 90

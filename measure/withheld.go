@@ -3,26 +3,35 @@ package measure
 import "math"
 
 const (
-	// busyShare is the share of the cores that engine, clients and others together must use before what other processes
-	// take is missing. Below it the others ran on cores that would have idled. It is less than 1, since threads that wait
-	// for each other leave some time idle also where they are short of cores.
+	// busyShare is the share of the cores that engine, clients and others must use together before
+	// others take something away. Below it, others run on cores that would idle. It is less than 1,
+	// since threads that wait for each other leave some idle time even on busy cores.
 	busyShare = 0.8
-	// mostWithheld bounds the share that is taken for withheld: a window that got nothing at all has no logarithm.
+	// mostWithheld caps the share that others withheld: the logarithm of a share of zero does not
+	// exist.
 	mostWithheld = 0.95
 )
 
-// Withheld says how much CPU time others had that engine and clients could have used: other processes of the machine, and
-// the hypervisor. It is −ln of the share that was left, ≥ 0, so that throughput is expected to fall by the factor
-// exp(−Withheld). cores is how many the process may use; a window that tells its own (Cores) goes by that.
+// Withheld measures the CPU time that others took and that engine and clients could have used.
+// Others are other processes of the machine, and the hypervisor. Withheld is −ln of the share that
+// was left, ≥ 0. So throughput is expected to fall by the factor exp(−Withheld). cores is the
+// number of cores that the process may use. A window with its own Cores uses those.
 //
-// The hypervisor takes only from processors that want to run, so its share is of these. Other processes take only where the
-// window leaves no cores idle, and then from what the hypervisor left. On cores that are all busy the share that is left is
-// 1 − steal − foreign. Where the work of engine and clients is not known, the cores are taken for busy. It is 0 where the number of cores is unknown. A cgroup's quota withholds nothing
-// (Throttled): it is the machine, and what others within it use is foreign.
+// The rules:
+//
+//   - The hypervisor takes only from processors that want to run, so its share is of these.
+//   - Other processes take only where the window leaves no cores idle, and then from the rest after
+//     the hypervisor.
+//   - On cores that are all busy, the share left is 1 − steal − foreign.
+//   - If the work of engine and clients is unknown, the cores count as busy.
+//   - If the number of cores is unknown, Withheld is 0.
+//   - The quota of a cgroup withholds nothing (Throttled): it is part of the machine. Other
+//     processes within it count as foreign.
 func (w Window) Withheld(cores int) float64 { return w.WithheldOf(cores, 0) }
 
-// WithheldOf is Withheld where engine and clients can use so many cores' worth of CPU time at most, as with a single thread:
-// other processes take nothing from them before they use more than the rest. 0: unknown, all cores.
+// WithheldOf is Withheld for engine and clients that can use at most usable cores' worth of CPU
+// time, such as a single thread. Other processes take nothing from them until they use more than
+// the other cores. 0: unknown, all cores.
 func (w Window) WithheldOf(cores int, usable float64) float64 {
 	available := w.Cores
 	if available <= 0 {
@@ -48,10 +57,10 @@ func (w Window) WithheldOf(cores int, usable float64) float64 {
 	if wanted >= busyShare && foreign > 0 {
 		left *= min(1, max(0, 1-steal-foreign)/(max(1-steal, 1-mostWithheld)*share))
 	}
-	return max(0, -math.Log(max(left, 1-mostWithheld))) // never -0
+	return max(0, -math.Log(max(left, 1-mostWithheld))) // without max it could be -0
 }
 
-// unit limits a share to 0..1; what is no number is 0.
+// unit limits a share to 0..1. NaN becomes 0.
 func unit(share float64) float64 {
 	if !(share > 0) {
 		return 0
@@ -59,10 +68,10 @@ func unit(share float64) float64 {
 	return min(share, 1)
 }
 
-// Withheld is the mean of the windows', by their durations.
+// Withheld returns the mean over the windows, weighted by duration.
 func (m Measurement) Withheld(cores int) float64 { return m.WithheldOf(cores, 0) }
 
-// WithheldOf is the mean of the windows', by their durations.
+// WithheldOf returns the mean over the windows, weighted by duration.
 func (m Measurement) WithheldOf(cores int, usable float64) float64 {
 	sum, seconds := 0.0, 0.0
 	for _, w := range m.Windows {

@@ -7,12 +7,13 @@ import (
 	"time"
 )
 
-// disturbed is a window of a second on two cores; shares of their time.
+// disturbed returns a window of one second on two cores. used, steal and foreign are shares of
+// their time.
 func disturbed(used, steal, foreign float64) Window {
 	return Window{Duration: time.Second, EngineCPU: time.Duration(2 * used * float64(time.Second)), Steal: steal, Foreign: foreign}
 }
 
-// Shares that are left, by hand.
+// The shares that are left are computed by hand.
 func TestWithheld(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -44,8 +45,8 @@ func TestWithheld(t *testing.T) {
 	}
 }
 
-// Whatever a window tells, what was withheld is finite and no less than 0; it is 0 where nobody took anything; it grows with
-// what the hypervisor takes; and what can use fewer cores loses no more.
+// Withheld is finite and at least 0 for every window. It is 0 if nobody took anything. It grows
+// with the share of the hypervisor. A process that can use fewer cores loses no more.
 func TestWithheldProperties(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))
@@ -73,7 +74,8 @@ func TestWithheldProperties(t *testing.T) {
 	}
 }
 
-// A second in which others took 31 % and three in which they took a part that makes 12 % of all four.
+// One second in which others took 31 %, and three seconds in which they took little: together 12 %
+// of all four.
 func TestOthersSentence(t *testing.T) {
 	t.Parallel()
 	windows := []Window{disturbed(0.69, 0, 0.31), {Duration: 3 * time.Second, Foreign: (4*0.12 - 0.31) / 3}}

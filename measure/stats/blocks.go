@@ -7,31 +7,40 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// clip is how many standard deviations from the rest a value may lie before it counts as if it lay there, and clipSteps how often
-// that is repeated.
+// A value further than clip standard deviations from the fit is moved to that distance. clipSteps
+// is the number of times that fit and moving are repeated.
 const (
 	clip      = 2.5
 	clipSteps = 10
 )
 
-// Blocks compares treatments that were measured in turn, round by round: a randomised complete block design on log scale. Each
-// value is taken as treatment × round × noise. Where the noise of all treatments is alike, all values together say how large it is
-// (Ratio): with few rounds that gives intervals several times narrower than pairs for themselves do. Where one may be noisier than
-// the others, only its own differences say how well it is known (Paired).
+// Blocks compares treatments that were measured in turn, round by round: a randomised complete
+// block design on log scale. The model of each value is treatment × round × noise.
 //
-// Values far off are drawn in (Huber's winsorized residuals), so that one bad window spoils neither a mean nor the noise.
+// There are two kinds of intervals:
 //
-// Source: Montgomery, Design and Analysis of Experiments, §2.5 and §4.1; Huber, Robust Statistics, §7.8.
+//   - Ratio takes the noise of all treatments together. With few rounds its intervals are several
+//     times narrower than those of pairs. It needs equal noise in all treatments.
+//   - Paired takes the differences of the two treatments only. It holds where one treatment is
+//     noisier than the others.
+//
+// Values far off the fit are moved to clip standard deviations from it (Huber's winsorized
+// residuals). One bad window spoils neither a mean nor the noise.
+//
+// Source: Montgomery, Design and Analysis of Experiments, §2.5 and §4.1; Huber, Robust Statistics,
+// §7.8.
 type Blocks struct {
-	logs     [][]float64 // by treatment and round, with what lies far off drawn in
-	means    []float64   // of these, by treatment
-	kept     []float64   // share of the values that were not drawn in, by treatment
-	rounds   int
-	variance float64 // of one value's log, treatment and round taken out, if that is the same for all; 0 when unknown
+	logs   [][]float64 // by treatment and round; values far off are moved towards the fit
+	means  []float64   // of logs, by treatment
+	kept   []float64   // share of the values that were not moved, by treatment
+	rounds int
+	// variance of the log of one value, without the effects of treatment and round, if it is the
+	// same for all; 0: unknown
+	variance float64
 	freedom  int
 }
 
-// NewBlocks takes positive values by treatment and round. Rounds that a treatment lacks are ignored.
+// NewBlocks takes positive values by treatment and round. It ignores rounds that a treatment lacks.
 func NewBlocks(values [][]float64) Blocks {
 	if len(values) == 0 {
 		return Blocks{}
@@ -56,7 +65,7 @@ func NewBlocks(values [][]float64) Blocks {
 	return b
 }
 
-// fit finds means and variance, drawing in what lies far off.
+// fit computes means and variance, and moves values far off towards the fit.
 func (b *Blocks) fit(logs [][]float64) {
 	values := logs
 	for range clipSteps {
@@ -75,7 +84,8 @@ func (b *Blocks) fit(logs [][]float64) {
 	}
 }
 
-// drawIn returns the logs with those far from the fit drawn in, and the sum of the squared residuals then.
+// drawIn moves values further than clip standard deviations from the fit to that distance. squares
+// is the sum of the squared residuals after that.
 func (b *Blocks) drawIn(logs, fitted [][]float64) (values [][]float64, squares float64) {
 	limit := clip * spread(logs, fitted)
 	values = make([][]float64, len(logs))
@@ -95,7 +105,8 @@ func (b *Blocks) drawIn(logs, fitted [][]float64) (values [][]float64, squares f
 	return values, squares
 }
 
-// additive fits logs by the sum of a treatment's and a round's effect, and sets the treatments' means.
+// additive fits logs by the sum of a treatment's effect and a round's effect. It sets the means of
+// the treatments.
 func additive(logs [][]float64, means []float64) [][]float64 {
 	rounds := make([]float64, len(logs[0]))
 	for i, row := range logs {
@@ -114,8 +125,9 @@ func additive(logs [][]float64, means []float64) [][]float64 {
 	return fitted
 }
 
-// spread is a standard deviation of the residuals that outliers do not move: the median of their sizes, made consistent for normal
-// noise, and corrected for the degrees of freedom that the fit takes.
+// spread returns a standard deviation of the residuals that outliers do not move. It is the median
+// of their sizes, made consistent for normal noise, and corrected for the degrees of freedom of the
+// fit.
 func spread(logs, fitted [][]float64) float64 {
 	var sizes []float64
 	for i := range logs {
@@ -128,8 +140,10 @@ func spread(logs, fitted [][]float64) float64 {
 	return Median(sizes) / normal / math.Sqrt((k-1)*(n-1)/(k*n))
 }
 
-// Ratio estimates the ratio of treatment i to treatment k, with Student's 95 % interval from the noise of all, which must be alike: with
-// others the interval covers the truth less often than it says. Without noise to judge by (fewer than two rounds) it is the ratio alone.
+// Ratio estimates the ratio of treatment i to treatment k. Its interval is Student's 95 % interval
+// from the noise of all treatments, which must be equal. With unequal noise the interval covers the
+// truth in less than 95 % of the cases. With fewer than two rounds there is no noise: then Lo = Hi
+// = Value.
 func (b Blocks) Ratio(i, k int) Estimate {
 	if b.rounds == 0 {
 		return Estimate{}
@@ -142,8 +156,9 @@ func (b Blocks) Ratio(i, k int) Estimate {
 	return Estimate{math.Exp(log), math.Exp(log - half), math.Exp(log + half)}
 }
 
-// Paired estimates the same ratio as Ratio where treatments may be differently noisy: its interval is Student's from the differences of
-// these two within the rounds, which have one variance whatever that of the two and of all others.
+// Paired estimates the same ratio as Ratio where the noise of treatments differs. Its interval is
+// Student's, from the differences of these two treatments within the rounds. Those differences have
+// one variance, whatever the noise of the other treatments is.
 func (b Blocks) Paired(i, k int) Estimate {
 	if b.rounds == 0 {
 		return Estimate{}
@@ -155,8 +170,9 @@ func (b Blocks) Paired(i, k int) Estimate {
 	return estimate(differences, min(b.kept[i], b.kept[k]))
 }
 
-// Mean estimates the geometric mean of treatment i over these rounds. Means compare as Ratio says; the interval, Student's from the
-// treatment's own values, holds what differs between rounds, too. The zero Estimate of no rounds.
+// Mean estimates the geometric mean of treatment i over all rounds. The ratio of two means is the
+// value of Ratio. The interval is Student's from the values of the treatment, so that it includes
+// the variation between rounds. Without rounds Mean returns the zero Estimate.
 func (b Blocks) Mean(i int) Estimate {
 	if b.rounds == 0 {
 		return Estimate{}
@@ -164,16 +180,18 @@ func (b Blocks) Mean(i int) Estimate {
 	return estimate(b.logs[i], b.kept[i])
 }
 
-// leastKept is the least share by which an interval is made longer: where more was drawn in, values do not scatter around a fit.
+// leastKept bounds the factor by which moved values widen an interval: 1/leastKept. If more than
+// half of the values were moved, they do not scatter around a fit.
 const leastKept = 0.5
 
-// estimate is the exponential of the mean of logs, with Student's interval, of which a share was kept and the rest drawn in.
+// estimate returns the exponential of the mean of logs, with Student's interval. kept is the share
+// of the values that were not moved; the interval grows by its inverse.
 func estimate(logs []float64, kept float64) Estimate {
 	mean := Mean(logs)
 	half := (mean.Hi - mean.Value) / max(kept, leastKept)
 	return Estimate{math.Exp(mean.Value), math.Exp(mean.Value - half), math.Exp(mean.Value + half)}
 }
 
-// Noise returns the variance of one value's log, treatment and round taken out, and the degrees of freedom it stands on; zeros
-// when it is unknown.
+// Noise returns the variance of the log of one value, without the effects of treatment and round,
+// and its degrees of freedom. It returns zeros when the variance is unknown.
 func (b Blocks) Noise() (variance float64, freedom int) { return b.variance, max(0, b.freedom) }

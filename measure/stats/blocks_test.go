@@ -8,9 +8,11 @@ import (
 
 func TestBlocks(t *testing.T) {
 	t.Parallel()
-	// Logs of two treatments in three rounds: 0 0 0 and 0.1 0.2 0.3. The difference is 0.2; residuals are ±0.05, 0, ∓0.05, so
-	// their sum of squares is 4·0.0025 = 0.01, and with (2−1)·(3−1) = 2 degrees of freedom the variance is 0.005. Half the interval
-	// is t(0.975, 2)·√(2·0.005/3) = 4.303·0.05774 = 0.2484: the same as Student's for the three differences.
+	// Logs of two treatments in three rounds: 0 0 0 and 0.1 0.2 0.3. The difference of the means is
+	// 0.2. The residuals are ±0.05, 0, ∓0.05, so their sum of squares is 4·0.0025 = 0.01. With
+	// (2−1)·(3−1) = 2 degrees of freedom the variance is 0.005. Half the interval is t(0.975,
+	// 2)·√(2·0.005/3) = 4.303·0.05774 = 0.2484. Student's interval for the three differences is the
+	// same.
 	b := NewBlocks([][]float64{{1, 1, 1}, {math.Exp(0.1), math.Exp(0.2), math.Exp(0.3)}})
 	e := b.Ratio(1, 0)
 	if !near(math.Log(e.Value), 0.2, 1e-9) || !near(math.Log(e.Hi), 0.4484, 1e-4) || !near(math.Log(e.Lo), -0.0484, 1e-4) {
@@ -30,10 +32,11 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
-// Means are geometric, and compare exactly as the ratios say, also where a value lies far off.
+// Means are geometric. Their ratio equals Ratio, also where a value lies far off.
 func TestBlocksMeans(t *testing.T) {
 	t.Parallel()
-	// Logs 0.1, 0.2, 0.3: mean 0.2, standard deviation 0.1; half the interval is t(0.975, 2)·0.1/√3 = 4.303·0.05774 = 0.2484.
+	// Logs 0.1, 0.2, 0.3: mean 0.2, standard deviation 0.1. Half the interval is t(0.975, 2)·0.1/√3
+	// = 4.303·0.05774 = 0.2484.
 	e := NewBlocks([][]float64{{1, 1, 1}, {math.Exp(0.1), math.Exp(0.2), math.Exp(0.3)}}).Mean(1)
 	if !near(math.Log(e.Value), 0.2, 1e-9) || !near(math.Log(e.Lo), -0.0484, 1e-4) || !near(math.Log(e.Hi), 0.4484, 1e-4) {
 		t.Errorf("the mean is %+v", e)
@@ -53,7 +56,7 @@ func TestBlocksMeans(t *testing.T) {
 	}
 }
 
-// Rounds may be as different as they like: only what differs within a round counts.
+// Differences between rounds do not count, however large. Only differences within a round do.
 func TestBlocksTakeRoundsOut(t *testing.T) {
 	t.Parallel()
 	e := NewBlocks([][]float64{{1, 20, 300}, {2, 40, 600}, {3, 60, 900}}).Ratio(2, 1)
@@ -62,8 +65,8 @@ func TestBlocksTakeRoundsOut(t *testing.T) {
 	}
 }
 
-// The interval covers the truth as often as it says, and in few rounds is narrower than that of pairs, with normal noise and with
-// one value in ten disturbed.
+// The interval covers the truth in 95 % of the cases. With few rounds it is narrower than the
+// interval of pairs. Both hold for normal noise, and with one value in ten disturbed.
 func TestBlocksCover(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -107,10 +110,11 @@ func TestBlocksCover(t *testing.T) {
 	}
 }
 
-// The interval of two treatments stands on their own differences, whatever a third one does.
+// The interval of two treatments depends on their own differences only, not on a third treatment.
 func TestPairedOfTwo(t *testing.T) {
 	t.Parallel()
-	// Differences of logs 0.1, 0.2, 0.3: mean 0.2, standard deviation 0.1; half the interval is t(0.975, 2)·0.1/√3 = 4.303·0.05774 = 0.2484.
+	// Differences of logs 0.1, 0.2, 0.3: mean 0.2, standard deviation 0.1. Half the interval is
+	// t(0.975, 2)·0.1/√3 = 4.303·0.05774 = 0.2484.
 	b := NewBlocks([][]float64{{1, 1, 1}, {math.Exp(0.1), math.Exp(0.2), math.Exp(0.3)}, {math.Exp(5), math.Exp(-5), 1}})
 	e := b.Paired(1, 0)
 	if !near(math.Log(e.Value), 0.2, 1e-9) || !near(math.Log(e.Lo), -0.0484, 1e-4) || !near(math.Log(e.Hi), 0.4484, 1e-4) {
@@ -127,7 +131,8 @@ func TestPairedOfTwo(t *testing.T) {
 	}
 }
 
-// Where all values of a treatment are drawn in, since all others are calm, its interval is still one.
+// If all values of a treatment are moved, because all other treatments are calm, its interval stays
+// wider than zero.
 func TestPairedOfACalmCrowd(t *testing.T) {
 	t.Parallel()
 	values := [][]float64{{1, 3, 1, 3}}
@@ -142,13 +147,13 @@ func TestPairedOfACalmCrowd(t *testing.T) {
 	}
 }
 
-// Beside a treatment that is three times as noisy as the others the interval of pairs covers the truth as often as it says; the one
-// that takes all noise for alike does not.
+// One treatment is three times as noisy as the others. The interval of Paired covers the truth in
+// 95 % of the cases. The interval of Ratio, which assumes equal noise, does not.
 func TestPairedCoversUnequalNoise(t *testing.T) {
 	t.Parallel()
 	const runs, nominal = 8000, 0.95
 	sampling := 3 * math.Sqrt(nominal*(1-nominal)/runs)
-	noise := []float64{0.09, 0.03, 0.03, 0.03} // the first one is what the others are compared with
+	noise := []float64{0.09, 0.03, 0.03, 0.03} // the others are compared with the first one
 	for _, rounds := range []int{3, 5, 12} {
 		random := rand.New(rand.NewPCG(2, uint64(rounds)))
 		paired, alike := 0, 0

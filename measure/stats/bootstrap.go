@@ -5,10 +5,13 @@ import (
 	"slices"
 )
 
-// Bootstrap is the percentile interval of a statistic of a steady series by the stationary bootstrap: each of the rounds computes it from
-// blocks of the series that begin anywhere, wrap around, and have geometrically distributed lengths with the mean block (≥ 1), so that
-// neighbours stay neighbours. The same seed gives the same interval. Lo = Hi = Value without rounds; the zero Estimate for no values. statistic
-// must neither keep nor change its argument.
+// Bootstrap returns the percentile interval of a statistic of a steady series by the stationary
+// bootstrap. Each round computes the statistic from blocks of the series. Blocks begin anywhere and
+// wrap around. Their lengths have a geometric distribution with the mean block (≥ 1), so that most
+// neighbours stay neighbours.
+//
+// The same seed gives the same interval. Without rounds, Lo = Hi = Value. Without values, Bootstrap
+// returns the zero Estimate. statistic must neither keep nor change its argument.
 //
 // Source: Politis and Romano, The Stationary Bootstrap, JASA 89 (1994).
 func Bootstrap(series []float64, block float64, rounds int, seed uint64, statistic func([]float64) float64) Estimate {

@@ -10,8 +10,9 @@ import (
 
 func mean(values []float64) float64 { return stat.Mean(values, nil) }
 
-// The variance of a resampled mean is known: Politis and Romano (1994), lemma 1. With n values, autocovariances C and blocks that end with
-// probability p it is (C(0) + 2·Σ b(i)·C(i))/n, where b(i) = (1−i/n)·(1−p)^i + i/n·(1−p)^(n−i).
+// The variance of a resampled mean is known: Politis and Romano (1994), lemma 1. Take n values with
+// autocovariances C, and blocks that end with probability p. The variance is (C(0) + 2·Σ
+// b(i)·C(i))/n, where b(i) = (1−i/n)·(1−p)^i + i/n·(1−p)^(n−i).
 func TestBootstrapOfTheMean(t *testing.T) {
 	t.Parallel()
 	const n = 200
@@ -34,7 +35,8 @@ func TestBootstrapOfTheMean(t *testing.T) {
 		}
 		want := 2 * 1.96 * math.Sqrt(variance/n)
 		e := Bootstrap(series, block, 10000, 1, mean)
-		// The mean of 200 values is close to normal; a 2.5 % quantile of 10,000 is good to 2 %.
+		// The mean of 200 values is nearly normal. A 2.5 % quantile of 10,000 rounds has an error
+		// of 2 %.
 		if e.Value != center || !near(e.Hi-e.Lo, want, 0.05*want) || e.Lo >= center || e.Hi <= center {
 			t.Errorf("blocks of %g: %+v, %.4f wide, want %.4f around %.4f", block, e, e.Hi-e.Lo, want, center)
 		}

@@ -9,13 +9,14 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// tableRuns is for the tables in the documents: go test ./measure/stats -run Coverage -v -coverage.runs 10000
+// tableRuns is for the tables in the documents: go test ./measure/stats -run Coverage -v
+// -coverage.runs 10000
 var tableRuns = flag.Int("coverage.runs", 0, "simulated runs in each cell of the tables of coverage; 0: 1,000 in the cells that are judged and quick")
 
-// What an interval that promises 95 % must keep.
+// The shares that an interval of 95 % must cover.
 const leastCovered, mostCovered = 0.93, 0.97
 
-// runs is how many runs to simulate in a cell; 0 for none.
+// runs returns the number of runs to simulate in a cell; 0 skips the cell.
 func runs(quick bool) int {
 	if *tableRuns == 0 && quick {
 		return 1000
@@ -23,7 +24,8 @@ func runs(quick bool) int {
 	return *tableRuns
 }
 
-// judge logs a cell of a table, and fails where the promise is one but is not kept.
+// judge logs a cell of a table. It fails the test if the cell promises coverage and does not keep
+// it.
 func judge(t *testing.T, promised bool, share float64, format string, arguments ...any) {
 	t.Helper()
 	t.Logf("%.3f covered: "+format, append([]any{share}, arguments...)...)
@@ -32,8 +34,8 @@ func judge(t *testing.T, promised bool, share float64, format string, arguments 
 	}
 }
 
-// Intervals of the mean of sub-windows, a throughput's for example. Where a series has few values for its autocorrelation nothing is promised:
-// those cells are there to be seen in the table.
+// Intervals of the mean of sub-windows, such as a throughput. A series with too few values for its
+// autocorrelation promises nothing: its cells only appear in the table.
 func TestCoverageOfMeans(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -60,8 +62,10 @@ func TestCoverageOfMeans(t *testing.T) {
 	}
 }
 
-// Intervals of a mean where measuring stops at the first of many looks that is precise enough: 2 % where sub-windows vary by 5 %, looked at every 10
-// from 50 to 400, when they are worth 30 independent ones. Stopping at what looks precise costs coverage in autocorrelated series.
+// Intervals of a mean where measuring stops at the first of many looks that is precise enough. The
+// target is 2 % where sub-windows vary by 5 %. Looks are at every 10 values from 50 to 400, once
+// they are worth 30 independent ones. In autocorrelated series this stopping rule lowers the
+// coverage.
 func TestCoverageOfStopping(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -92,8 +96,9 @@ func TestCoverageOfStopping(t *testing.T) {
 	}
 }
 
-// Intervals of the 99th percentile of requests, autoregressive from one to the next, in sub-windows of unequal numbers. Ranks do not depend on the
-// distribution, so normal values stand for all. An interval without an upper end covers whatever is above.
+// Intervals of the 99th percentile of requests in sub-windows of unequal numbers. Each request
+// depends on the one before (autoregressive). Ranks do not depend on the distribution, so normal
+// values stand for all. An interval without an upper end covers all values above its lower end.
 func TestCoverageOfPercentiles(t *testing.T) {
 	t.Parallel()
 	const q = 0.99
@@ -126,7 +131,8 @@ func TestCoverageOfPercentiles(t *testing.T) {
 	}
 }
 
-// percentileInterval simulates requests in sub-windows and returns the interval of their q-quantile, which has a lower end always.
+// percentileInterval simulates requests in sub-windows and returns the interval of their
+// q-quantile. The interval always has a lower end.
 func percentileInterval(random *rand.Rand, sub, requests int, rho, q float64) (below, above float64, bounded bool) {
 	sizes := make([]float64, sub)
 	total := 0

@@ -1,13 +1,15 @@
 package stats
 
-// WithinGroups is what least squares within groups are made of: the sums of products Σ(x−x̄)·(y−ȳ) and of squares Σ(x−x̄)², each value against the mean
-// of its own group. Their ratio is the slope that all groups share. groups, x and y are equally long.
+// WithinGroups returns the sums of least squares within groups: products is Σ(x−x̄)·(y−ȳ), squares
+// is Σ(x−x̄)². x̄ and ȳ are the means of the value's own group. products/squares is the slope that
+// all groups share. groups, x and y have equal lengths.
 func WithinGroups[G comparable](groups []G, x, y []float64) (products, squares float64) {
 	w := within(groups, x, y)
 	return w.xy, w.xx
 }
 
-// deviations are the sums of products and squares within groups, and how many values there are beyond one of each group and a slope.
+// deviations holds the sums of products and squares within groups. freedom is the number of values
+// beyond one per group and one for the slope.
 type deviations struct {
 	xy, xx, yy float64
 	freedom    int
@@ -15,7 +17,7 @@ type deviations struct {
 
 func within[G comparable](groups []G, x, y []float64) deviations {
 	type sums struct{ count, x, y float64 }
-	all := map[G]sums{} // only looked up
+	all := map[G]sums{} // for lookup only
 	for i, g := range groups {
 		s := all[g]
 		all[g] = sums{s.count + 1, s.x + x[i], s.y + y[i]}

@@ -7,7 +7,8 @@ import (
 	"tuner/measure/stats"
 )
 
-// Two groups on lines with a slope of 3, one 100 above the other: the slope is 3 whatever lies between the groups. One of a single value tells nothing.
+// Two groups on lines with a slope of 3, one 100 above the other: the slope is 3, whatever the
+// distance of the groups. A group of one value adds nothing.
 func TestWithinGroups(t *testing.T) {
 	t.Parallel()
 	groups := []string{"a", "b", "a", "b", "a", "alone"}

@@ -7,26 +7,29 @@ import (
 )
 
 const (
-	// fewestForLongRun is the shortest series whose long-run variance can be told from noise at all.
+	// fewestForLongRun is the shortest series whose long-run variance can be estimated.
 	fewestForLongRun = 8
 	// fewestCosines keeps Student's quantile finite and small: t(4) is 2.8, t(2) is 4.3.
 	fewestCosines = 4
-	// strongest bounds the autocorrelation that is believed: a short series cannot tell 0.95 from 1.
+	// strongest caps the estimated autocorrelation: a short series cannot tell 0.95 from 1.
 	strongest = 0.95
 )
 
-// longRun is the long-run variance of a steady series, the sum of its autocovariances at all lags, with the degrees of freedom of
-// that estimate. The variance of the mean of n values is variance/n.
+// longRun is the long-run variance of a steady series: the sum of its autocovariances at all lags.
+// freedom are the degrees of freedom of that estimate. The mean of n values has the variance
+// variance/n.
 type longRun struct {
 	variance, df float64
 }
 
-// longRunVariance estimates the long-run variance as the mean square of the first ν cosine coefficients of the series, whose spectrum
-// near zero it is. It is false below 8 values.
+// longRunVariance estimates the long-run variance: the mean square of the first ν cosine
+// coefficients of the series. These coefficients estimate the spectrum near zero, which equals the
+// long-run variance. It returns false below 8 values.
 //
-// Source: Lazarus, Lewis, Stock and Watson, HAR Inference: Recommendations for Practice, JBES 36 (2018), who take ν = 0.4·n^(2/3). With
-// n values of lag-1 autocorrelation 0.8 that bandwidth reaches beyond the flat part of the spectrum, so n is replaced by EffectiveCount
-// here: intervals from 100 such values then cover 94 % where theirs cover 90 %, for intervals that are a sixth wider.
+// Source: Lazarus, Lewis, Stock and Watson, HAR Inference: Recommendations for Practice, JBES 36
+// (2018), who take ν = 0.4·n^(2/3). At a lag-1 autocorrelation of 0.8 that bandwidth reaches beyond
+// the flat part of the spectrum. So EffectiveCount replaces n here. Intervals from 100 such values
+// then cover 94 % instead of 90 %, and are a sixth wider.
 func longRunVariance(series []float64) (longRun, bool) {
 	if len(series) < fewestForLongRun {
 		return longRun{}, false
@@ -34,12 +37,13 @@ func longRunVariance(series []float64) (longRun, bool) {
 	return cosineVariance(series, cosines(EffectiveCount(series))), true
 }
 
-// cosines is the number of cosine coefficients to average for n values.
+// cosines returns the number of cosine coefficients to average for n values.
 func cosines(n float64) int {
 	return max(fewestCosines, int(math.Round(0.4*math.Pow(n, 2.0/3))))
 }
 
-// cosineVariance is the mean square of the first count coefficients of the series' cosine transform (type II, orthonormal).
+// cosineVariance returns the mean square of the first count coefficients of the series' cosine
+// transform (type II, orthonormal).
 func cosineVariance(series []float64, count int) longRun {
 	n := float64(len(series))
 	sum := 0.0
@@ -53,17 +57,21 @@ func cosineVariance(series []float64, count int) longRun {
 	return longRun{variance: sum / float64(count), df: float64(count)}
 }
 
-// EffectiveCount is how many independent values a mean of n autocorrelated ones is worth: n·(1−ρ)/(1+ρ), where ρ is the
-// lag-1 autocorrelation of a first-order autoregressive series, taken as [0, 0.95].
+// EffectiveCount returns the number of independent values whose mean has the same variance as the
+// mean of these n autocorrelated values. It is n·(1−ρ)/(1+ρ), where ρ is the lag-1 autocorrelation
+// of a first-order autoregressive series, limited to [0, 0.95].
 func EffectiveCount(series []float64) float64 {
 	rho := min(max(Autocorrelation(series), 0), strongest)
 	return float64(len(series)) * (1 - rho) / (1 + rho)
 }
 
-// SeriesRatio is Σa/Σb of two steady series of equal length whose values may depend on those before, such as summed latencies and
-// counts, or counts and seconds. Its interval is Student's for the mean of the linearised residuals a − (Σa/Σb)·b, with the long-run
-// variance, or below 8 values with the variance, as if they were independent. Values beyond the shorter series are ignored. The zero
-// Estimate when b sums to zero.
+// SeriesRatio returns Σa/Σb of two steady series of equal length, such as summed latencies and
+// counts, or counts and seconds. Values may depend on earlier ones.
+//
+// The interval is Student's for the mean of the linearised residuals a − (Σa/Σb)·b, with the
+// long-run variance. Below 8 values it uses the plain variance, as if the values were independent.
+// SeriesRatio ignores values beyond the end of the shorter series. If b sums to zero, it returns
+// the zero Estimate.
 //
 // Source: Cochran, Sampling Techniques, §6.3.
 func SeriesRatio(a, b []float64) Estimate {
@@ -84,7 +92,8 @@ func SeriesRatio(a, b []float64) Estimate {
 	return Estimate{ratio, ratio - half, ratio + half}
 }
 
-// meanError is half the width of the interval of a steady series' mean; 0 for a single value, which tells nothing of it.
+// meanError returns half the width of the interval of a steady series' mean. It is 0 for a single
+// value, which has no variance.
 func meanError(series []float64) float64 {
 	n := float64(len(series))
 	if n < 2 {

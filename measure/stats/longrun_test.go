@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// autoregressive makes n values of a stationary first-order autoregressive series with mean 0 and variance 1.
+// autoregressive makes n values of a stationary first-order autoregressive series with mean 0 and
+// variance 1.
 func autoregressive(random *rand.Rand, n int, rho float64) []float64 {
 	series := make([]float64, n)
 	innovation := math.Sqrt(1 - rho*rho)
@@ -20,8 +21,10 @@ func autoregressive(random *rand.Rand, n int, rho float64) []float64 {
 
 func TestLongRunVarianceIsTheMeanSquareOfCosines(t *testing.T) {
 	t.Parallel()
-	// 20 values of a slow cosine are so autocorrelated that ν is the least, 4. The coefficient of the third cosine is √(2/20)·20/2 = √10 for
-	// that cosine itself and 0 for the others, so the mean square of the first four is 10/4. That of the fifth is not among them.
+	// 20 values of a slow cosine are so autocorrelated that ν has its minimum, 4. For the third
+	// cosine the coefficient is √(2/20)·20/2 = √10 for that cosine itself and 0 for the others. So
+	// the mean square of the first four is 10/4. The coefficient of the fifth cosine is not among
+	// them.
 	for wave, want := range map[int]float64{3: 2.5, 5: 0} {
 		series := make([]float64, 20)
 		for i := range series {
@@ -36,7 +39,8 @@ func TestLongRunVarianceIsTheMeanSquareOfCosines(t *testing.T) {
 	}
 }
 
-// The long-run variance is σ² of white noise, and σ²·(1+ρ)/(1−ρ) of an autoregressive series with variance σ².
+// The long-run variance of white noise is σ². For an autoregressive series with variance σ² it is
+// σ²·(1+ρ)/(1−ρ).
 func TestLongRunVarianceOfKnownSeries(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(15, 16))
@@ -55,7 +59,8 @@ func TestLongRunVarianceOfKnownSeries(t *testing.T) {
 			variance += long.variance / rounds
 			freedom += long.df / rounds
 		}
-		// One estimate has the relative standard deviation √(2/ν), the mean of 400 at most 2.4 %.
+		// One estimate has the relative standard deviation √(2/ν). The mean of 400 has at most 2.4
+		// %.
 		if !near(variance, c.want, 0.08*c.want) || !near(freedom, c.df, 1.5) {
 			t.Errorf("of %d values with ρ = %g is %.3f with %.1f degrees of freedom, want %g with about %g", c.n, c.rho, variance, freedom, c.want, c.df)
 		}
@@ -80,7 +85,7 @@ func TestEffectiveCount(t *testing.T) {
 	}
 }
 
-// seriesMean is SeriesRatio over ones: the mean of a series.
+// seriesMean returns the mean of a series: SeriesRatio with b = 1.
 func seriesMean(series []float64) Estimate {
 	ones := make([]float64, len(series))
 	for i := range ones {
@@ -106,7 +111,8 @@ func TestSeriesMeanOfFewValuesIsStudents(t *testing.T) {
 
 func TestSeriesMeanOfACosine(t *testing.T) {
 	t.Parallel()
-	// As in the test of the long-run variance, 2.5 with ν = 4: half the interval is 2.776·√(2.5/20) = 0.9815.
+	// The long-run variance is 2.5 with ν = 4, as in TestLongRunVarianceOfKnownSeries. Half the
+	// interval is 2.776·√(2.5/20) = 0.9815.
 	series := make([]float64, 20)
 	for i := range series {
 		series[i] = 7 + math.Cos(math.Pi*3*(float64(i)+0.5)/20)
@@ -118,8 +124,8 @@ func TestSeriesMeanOfACosine(t *testing.T) {
 
 func TestSeriesRatio(t *testing.T) {
 	t.Parallel()
-	// 6/4 = 1.5; residuals 1−1.5, 2−1.5, 3−3 = −0.5, 0.5, 0: standard deviation 0.5. Half the interval of their mean is 4.303·0.5/√3 =
-	// 1.2422, and the mean of b is 4/3.
+	// 6/4 = 1.5. Residuals 1−1.5, 2−1.5, 3−3 = −0.5, 0.5, 0: standard deviation 0.5. Half the
+	// interval of their mean is 4.303·0.5/√3 = 1.2422. The mean of b is 4/3.
 	if e := SeriesRatio([]float64{1, 2, 3}, []float64{1, 1, 2, 99}); !near(e.Value, 1.5, 1e-12) || !near(e.Hi-1.5, 0.9317, 1e-3) ||
 		!near(1.5-e.Lo, 0.9317, 1e-3) {
 		t.Errorf("is %+v, want 1.5 ± 0.9317", e)
@@ -127,7 +133,7 @@ func TestSeriesRatio(t *testing.T) {
 	if e := SeriesRatio([]float64{1}, []float64{0}); e != (Estimate{}) {
 		t.Errorf("by nothing is %+v", e)
 	}
-	// In proportion to b there is no noise, however unequal the slices.
+	// a is proportional to b, so there is no noise, however unequal the slices are.
 	e := SeriesRatio([]float64{2, 20, 200, 2, 6, 8, 2, 2, 4}, []float64{1, 10, 100, 1, 3, 4, 1, 1, 2})
 	if !near(e.Value, 2, 1e-12) || !near(e.Lo, 2, 1e-9) || !near(e.Hi, 2, 1e-9) {
 		t.Errorf("of proportional series is %+v, want 2 exactly", e)

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// Constants for a two-sided level of 5 %: Jennison and Turnbull, Group Sequential Methods, tables 2.1 and 2.3.
+// Constants for a two-sided level of 5 %: Jennison and Turnbull, Group Sequential Methods, tables
+// 2.1 and 2.3.
 func TestGroupSequentialAgreesWithTheTables(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -8,7 +8,8 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Autocorrelation is the series' sample autocorrelation at lag 1; 0 for a constant series and for less than 3 values.
+// Autocorrelation returns the sample autocorrelation of the series at lag 1. It is 0 for a constant
+// series and for fewer than 3 values.
 func Autocorrelation(series []float64) float64 {
 	if len(series) < 3 {
 		return 0
@@ -27,8 +28,9 @@ func Autocorrelation(series []float64) float64 {
 	return products / squares
 }
 
-// Slope returns the Theil–Sen slope of a series per step, with Sen's 95 % interval from Kendall's statistic: the median
-// of the slopes of all pairs, which no single outlier moves. The zero Estimate for less than 2 values.
+// Slope returns the Theil–Sen slope of a series per step: the median of the slopes of all pairs,
+// which no single outlier moves. The interval is Sen's 95 % interval from Kendall's statistic. For
+// fewer than 2 values Slope returns the zero Estimate.
 //
 // Source: Sen, Estimates of the Regression Coefficient Based on Kendall's Tau, JASA 63 (1968).
 func Slope(series []float64) Estimate {
@@ -51,14 +53,19 @@ func Slope(series []float64) Estimate {
 	return Estimate{Quantile(slopes, 0.5), slopes[max(lo-1, 0)], slopes[min(hi, last)]}
 }
 
-// mserBatch is the number of values that MSER-5 averages before it looks for the end of the transient.
+// mserBatch is the number of values that MSER-5 averages before it searches for the end of the
+// transient.
 const mserBatch = 5
 
-// WarmUpEnd returns how many leading values of a series belong to its transient, by the rule MSER-5: the truncation in the
-// first half that minimises the standard error of the mean of what is left, over means of 5 values. found is false when
-// that truncation is the middle itself, or there are less than 20 values: then the series is too short to tell.
+// WarmUpEnd returns the number of leading values that belong to the transient of a series, by the
+// rule MSER-5. The rule averages batches of 5 values. It then chooses the truncation in the first
+// half with the least standard error of the mean of the rest.
 //
-// Source: White, An Effective Truncation Heuristic for Bias Reduction in Simulation Output, Simulation 69 (1997).
+// found is false when that truncation is the middle itself, or when there are fewer than 20 values.
+// Then the series is too short to tell.
+//
+// Source: White, An Effective Truncation Heuristic for Bias Reduction in Simulation Output,
+// Simulation 69 (1997).
 func WarmUpEnd(series []float64) (transient int, found bool) {
 	batches := make([]float64, 0, len(series)/mserBatch)
 	for batch := range slices.Chunk(series, mserBatch) {

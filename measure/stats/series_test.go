@@ -7,7 +7,8 @@ import (
 
 func TestAutocorrelation(t *testing.T) {
 	t.Parallel()
-	// 1, 2, 3, 4: deviations −1.5, −0.5, 0.5, 1.5; products 0.75 − 0.25 + 0.75 = 1.25 over squares 5.
+	// 1, 2, 3, 4: deviations −1.5, −0.5, 0.5, 1.5; products 0.75 − 0.25 + 0.75 = 1.25 over squares
+	// 5.
 	if got := Autocorrelation([]float64{1, 2, 3, 4}); !near(got, 0.25, 1e-12) {
 		t.Errorf("of 1, 2, 3, 4 is %g, want 0.25", got)
 	}
@@ -38,7 +39,7 @@ func TestSlope(t *testing.T) {
 	}
 }
 
-// The interval must cover a true slope of zero for pure noise about 95 % of the time.
+// For pure noise the interval must cover the true slope of zero in about 95 % of the cases.
 func TestSlopeIntervalCovers(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(9, 10))
@@ -68,7 +69,7 @@ func TestWarmUpEnd(t *testing.T) {
 			series[i] += 10 * float64(30-i)
 		}
 	}
-	// The transient of 30 values must go, and little more.
+	// The transient of 30 values must go, and few values more.
 	if end, found := WarmUpEnd(series); !found || end < 25 || end > 50 {
 		t.Errorf("transient of 30 is taken for %d, found %t", end, found)
 	}

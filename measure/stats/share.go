@@ -6,18 +6,22 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// mostEffective bounds how much more than independent values correlated ones may be worth. Negative dependence is real (a
-// slow request is followed by a fast one), but an estimate of it is noisy: without a bound it would promise too much, with the usual
-// bound of 1 intervals from independent values cover 98 %.
+// mostEffective bounds the gain from negative correlation: n correlated values count as at most 3·n
+// independent ones. Negative dependence is real: a fast request follows a slow one. But its
+// estimate is noisy, and without a bound intervals would be too narrow. With the usual bound of 1,
+// intervals from independent values cover 98 %.
 const mostEffective = 3
 
-// EffectiveSize is how many independent values would tell as much about a share as the given ones do, which come in slices of time:
-// hits[i] of sizes[i] have the property. It is n/deff·(z/t(ν))², where deff is the long-run variance of the residuals hits − p·sizes
-// over that of independent values, and the last factor pays for estimating it. Between 1 and 3·n; n itself where nothing can be
-// estimated: below 8 slices, or when all or none have the property.
+// EffectiveSize returns the number of independent values that would estimate a share as precisely
+// as the given values, which come in slices of time. hits[i] of sizes[i] values have the property.
 //
-// Source: Korn and Graubard, Confidence Intervals for Proportions with Small Expected Number of Positive Counts Estimated from Survey
-// Data, Survey Methodology 24 (1998).
+// It is n/deff·(z/t(ν))². deff is the long-run variance of the residuals hits − p·sizes, over the
+// variance of independent values. The last factor pays for estimating it. The result lies between 1
+// and 3·n. It is n where nothing can be estimated: below 8 slices, or when all values or none have
+// the property.
+//
+// Source: Korn and Graubard, Confidence Intervals for Proportions with Small Expected Number of
+// Positive Counts Estimated from Survey Data, Survey Methodology 24 (1998).
 func EffectiveSize(hits, sizes []float64) float64 {
 	var sumHits, n float64
 	for i := range sizes {
@@ -38,9 +42,10 @@ func EffectiveSize(hits, sizes []float64) float64 {
 	return min(max(1, n/effect*paid*paid), mostEffective*n)
 }
 
-// QuantileRanks returns the ranks lo ≤ hi (1-based) of n values in ascending order between which the q-quantile lies with 95 %
-// confidence, when the values are worth the effective number of independent ones (EffectiveSize): those of OrderRanks, scaled. lo =
-// 0 and hi = n+1 say that there is no bound on that side.
+// QuantileRanks returns ranks lo ≤ hi (1-based) in the ascending order of n values. The q-quantile
+// lies between these ranks with 95 % confidence. The values are worth the effective number of
+// independent ones (EffectiveSize), so the ranks are those of OrderRanks for that number, scaled to
+// n. lo = 0 and hi = n+1 mean that there is no bound on that side.
 func QuantileRanks(n int, effective, q float64) (lo, hi int) {
 	independent := max(1, int(effective))
 	lo, hi = OrderRanks(independent, q)

@@ -1,7 +1,8 @@
-// Package stats holds the statistics that judge measurements: means, ratios and quantiles with intervals that allow for
-// autocorrelation, trends, paired ratios and block designs, tests that look more than once, and the bootstrap. Everything is a function of
-// numbers. It sits below measure and knows neither units nor clocks, and it never drops a value: what to do with a bad window is
-// the caller's decision.
+// Package stats holds the statistics that judge measurements. It has means, ratios and quantiles
+// with intervals that allow for autocorrelation. It also has trends, paired ratios, block designs,
+// tests with more than one look, and the bootstrap. Everything is a function of numbers. It stands
+// below measure and knows neither units nor clocks. It never drops a value: the caller decides
+// about a bad window.
 package stats
 
 import (
@@ -13,10 +14,11 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Half95 is how many standard deviations half of a normal distribution's 95 % interval is.
+// Half95 is half of the width of a normal distribution's 95 % interval, in standard deviations.
 const Half95 = 1.959964
 
-// Estimate is a value with its 95 % confidence interval. Lo = Hi = Value when no interval can be computed.
+// Estimate is a value with its 95 % confidence interval. Lo = Hi = Value when no interval can be
+// computed.
 type Estimate struct {
 	Value, Lo, Hi float64
 }
@@ -32,10 +34,11 @@ func TQuantile(p, df float64) float64 {
 	return tQuantile(p, df)
 }
 
-// mostTabled is up to how many degrees of freedom the quantile of 95 % intervals is looked up.
+// tTable holds quantiles for up to mostTabled degrees of freedom.
 const mostTabled = 32
 
-// tTable has that quantile by degrees of freedom: to find one takes tens of incomplete beta functions, and an analysis needs hundreds of thousands.
+// tTable holds the 97.5 % quantile by degrees of freedom. To compute one takes tens of incomplete
+// beta functions, and an analysis needs hundreds of thousands.
 var tTable = sync.OnceValue(func() (table [mostTabled + 1]float64) {
 	for n := 1; n < len(table); n++ {
 		table[n] = tQuantile(1-tail, float64(n))
@@ -47,7 +50,8 @@ func tQuantile(p, df float64) float64 {
 	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: df}.Quantile(p)
 }
 
-// Mean returns the mean of independent values with Student's interval. The zero Estimate for no values.
+// Mean returns the mean of independent values with Student's interval. Without values it returns
+// the zero Estimate.
 func Mean(values []float64) Estimate {
 	n := float64(len(values))
 	if n == 0 {
@@ -61,8 +65,9 @@ func Mean(values []float64) Estimate {
 	return Estimate{mean, mean - half, mean + half}
 }
 
-// Quantile returns the q-quantile (0 ≤ q ≤ 1) of values in ascending order, interpolated linearly between the two
-// nearest (Hyndman and Fan's type 7). NaN for no values.
+// Quantile returns the q-quantile (0 ≤ q ≤ 1) of values in ascending order. It interpolates
+// linearly between the two nearest values (Hyndman and Fan's type 7). Without values it returns
+// NaN.
 func Quantile(ascending []float64, q float64) float64 {
 	if len(ascending) == 0 {
 		return math.NaN()
@@ -75,7 +80,7 @@ func Quantile(ascending []float64, q float64) float64 {
 	return ascending[below] + (at-float64(below))*(ascending[below+1]-ascending[below])
 }
 
-// Median returns the median of values in any order; NaN for no values.
+// Median returns the median of values in any order. Without values it returns NaN.
 func Median(values []float64) float64 {
 	return Quantile(slices.Sorted(slices.Values(values)), 0.5)
 }

@@ -21,7 +21,8 @@ func TestTQuantileAgreesWithTheTable(t *testing.T) {
 	}
 }
 
-// What is looked up is what would be computed, to the last bit, and other quantiles and broken degrees of freedom are computed.
+// A value from the table equals the computed one to the last bit. Other quantiles and fractional
+// degrees of freedom are computed.
 func TestTQuantileTable(t *testing.T) {
 	t.Parallel()
 	for _, df := range []float64{1, 2, 4, 32, 33, 1000, 2.5, 0.5} {
@@ -35,7 +36,7 @@ func TestTQuantileTable(t *testing.T) {
 
 func TestMean(t *testing.T) {
 	t.Parallel()
-	// 2, 4, 6: standard deviation 2, so half the interval is 4.303·2/√3 = 4.968.
+	// 2, 4, 6: the standard deviation is 2, so half the interval is 4.303·2/√3 = 4.968.
 	if e := Mean([]float64{2, 4, 6}); !near(e.Value, 4, 1e-12) || !near(e.Hi-e.Value, 4.968, 1e-3) || !near(e.Value-e.Lo, 4.968, 1e-3) {
 		t.Errorf("mean of 2, 4, 6 is %+v, want 4 ± 4.968", e)
 	}
@@ -64,8 +65,9 @@ func TestQuantileInterpolates(t *testing.T) {
 	}
 }
 
-// Ranks for the median are the tabulated ones of the sign test's interval (for example Conover, Practical Nonparametric
-// Statistics, table A3; α/2 ≤ 2.5 %); those for other quantiles follow from the sums in the comments.
+// Ranks for the median are those of the sign test's interval in tables (for example Conover,
+// Practical Nonparametric Statistics, table A3; α/2 ≤ 2.5 %). Ranks for other quantiles follow from
+// the sums in the comments.
 func TestOrderRanks(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -93,7 +95,7 @@ func TestOrderRanks(t *testing.T) {
 	}
 }
 
-// The ranks are those of a search without a guess.
+// A search with a guess finds the same ranks as one without.
 func TestOrderRanksFromAGuess(t *testing.T) {
 	t.Parallel()
 	for _, q := range []float64{0.001, 0.1, 0.5, 0.9, 0.95, 0.99, 0.999} {
@@ -132,7 +134,7 @@ func TestSearchNear(t *testing.T) {
 	}
 }
 
-// lowerRank sums the binomial probabilities: the largest l with P(count < l) ≤ 2.5 %.
+// lowerRank sums binomial probabilities and returns the largest l with P(count < l) ≤ 2.5 %.
 func lowerRank(n int, q float64) int {
 	sum := 0.0
 	for k := range n {
@@ -159,8 +161,8 @@ func TestOrderSamples(t *testing.T) {
 	}
 }
 
-// The share of samples whose interval covers the true quantile: at least 95 % by construction, and not far more when n
-// is large enough for fine steps.
+// The share of samples whose interval covers the true quantile is at least 95 % by construction. It
+// is not far more when n is large enough for fine steps.
 func TestOrderRanksCover(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(5, 6))
@@ -168,7 +170,7 @@ func TestOrderRanksCover(t *testing.T) {
 	lo, hi := OrderRanks(n, q)
 	covered := 0
 	for range rounds {
-		below := 0 // values below the true quantile: each with probability q
+		below := 0 // number of values below the true quantile: each is with probability q
 		for range n {
 			if random.Float64() < q {
 				below++

@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// One group, x = 0 and 1 and 2, y = 5, 4, 1: within it Σdxdy = −4, Σdx² = 2, Σdy² = 26/3. Of a noise of 1 with three degrees
-// of freedom and a residual sum of squares S of one more, the variance is (3 + S)/4, and the slope is its fixed point.
+// One group, x = 0 and 1 and 2, y = 5, 4, 1. Within it Σdxdy = −4, Σdx² = 2, Σdy² = 26/3. The
+// expected noise of 1 counts for three degrees of freedom, and the residual sum of squares S for
+// one. So the variance is (3 + S)/4, and the slope is its fixed point.
 func TestLearnVariateByHand(t *testing.T) {
 	t.Parallel()
 	v := LearnVariate([]int{1, 1, 1}, []float64{0, 1, 2}, []float64{5, 4, 1}, -1, 1)
@@ -27,7 +28,7 @@ func TestLearnVariateByHand(t *testing.T) {
 	}
 }
 
-// A line without noise is found exactly, whatever the groups' levels.
+// LearnVariate finds a line without noise exactly, whatever the levels of the groups are.
 func TestExactLine(t *testing.T) {
 	t.Parallel()
 	groups, x, y := []string{"a", "b", "a", "b", "a"}, []float64{0, 0.1, 0.2, 0.5, 0.4}, make([]float64, 5)
@@ -40,7 +41,7 @@ func TestExactLine(t *testing.T) {
 	}
 }
 
-// Where nothing was disturbed, nothing changes: not by the last digit.
+// Without a disturbance no value changes, not even in the last digit.
 func TestNothingIsTakenOutOfNothing(t *testing.T) {
 	t.Parallel()
 	for name, v := range map[string]Variate{
@@ -60,8 +61,9 @@ func TestNothingIsTakenOutOfNothing(t *testing.T) {
 	}
 }
 
-// Slopes drawn from what is believed are found, and their errors are as large as they say: of the errors by their deviations
-// the mean square is 1. Beside a neighbour that explains four fifths of the variance, little but the rest is left.
+// LearnVariate recovers slopes that are drawn from the prior. Their errors have the stated size:
+// the mean square of error over deviation is 1. Beside a neighbour that explains four fifths of the
+// variance, little more than the rest remains.
 func TestVariateIsCalibrated(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(3, 4))
@@ -87,14 +89,15 @@ func TestVariateIsCalibrated(t *testing.T) {
 	if squares < 0.85 || squares > 1.2 {
 		t.Errorf("errors by their deviations have a mean square of %.2f, want 1", squares)
 	}
-	// The sum of squares is that of noise, less one degree of freedom for the slope.
+	// The sum of squares is that of the noise, less one degree of freedom for the slope.
 	want := float64(runs*(cells*each-cells)) * noise * noise
 	if after > 1.02*want || after > 0.5*before {
 		t.Errorf("squares %.1f, then %.1f; of the noise alone %.1f", before, after, want)
 	}
 }
 
-// Of 1 (0.5 to 2), wider by √3 times what the interval holds, the logarithms are twice as far away.
+// The interval of 1 (0.5 to 2) grows by √3 times its own deviation. Then its ends are twice as far
+// away on the log scale.
 func TestWiden(t *testing.T) {
 	t.Parallel()
 	add := math.Sqrt(3) * math.Ln2 / 1.959964
