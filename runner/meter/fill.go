@@ -11,14 +11,14 @@ import (
 
 // Bounds of the validity flags (see package measure).
 const (
-	mostSteal     = 0.01 // of the CPU time that this process may use
-	mostForeign   = 0.10 // of the CPU time that this process may use
-	mostThrottled = 0.01 // of the allowed processors' time
-	mostClientCPU = 0.80 // of the CPU time that this process may use
-	mostDrift     = 0.03 // of the clock
+	mostSteal     = 0.01 // share of the CPU time that this process may use
+	mostForeign   = 0.10 // share of the CPU time that this process may use
+	mostThrottled = 0.01 // share of the allowed processors' time
+	mostClientCPU = 0.80 // share of the CPU time that this process may use
+	mostDrift     = 0.03 // share of the clock
 )
 
-// Fill returns the windows with what the readings tell: those with the same number and the next are a window's beginning and
+// Fill completes windows from readings. Reading i is the beginning of window i, and reading i+1 its
 // end. Windows whose end was not read stay as they are.
 func Fill(windows []measure.Window, readings []Reading) []measure.Window {
 	complete := slices.Clone(windows)
@@ -28,13 +28,15 @@ func Fill(windows []measure.Window, readings []Reading) []measure.Window {
 	return complete
 }
 
-// Complete returns a window with what the readings at its beginning and end tell. clock is the frequency that its own is told relative to,
-// in Hz, that of the first of all windows; 0: it is not known.
+// Complete completes a window from the readings at its beginning and its end. clock is the
+// frequency of the first of all windows in Hz, to which the window's frequency is relative. 0:
+// unknown.
 func Complete(w measure.Window, from, to Reading, clock float64) measure.Window {
 	w.Server = Served(from, to)
 	w.ClientCPU = to.Client - from.Client
-	if from.told && to.told { // else it would count from the process's start
-		w.EngineCPU = max(0, to.Engine.CPU-from.Engine.CPU) // negative when one of several processes has ended
+	if from.told && to.told { // otherwise the CPU time would count from the start of the process
+		// negative if one of several processes has ended
+		w.EngineCPU = max(0, to.Engine.CPU-from.Engine.CPU)
 	}
 	usage := to.Machine.Since(from.Machine)
 	others := takenOf(usage, max(to.Own-from.Own, w.EngineCPU+w.ClientCPU))
@@ -49,12 +51,13 @@ func Complete(w measure.Window, from, to Reading, clock float64) measure.Window 
 		w.Frequency = to.Frequency / clock
 	}
 	w.GPUs = to.GPUs
-	w.CPUEnergy, _ = to.Energy.Since(from.Energy) // 0 where nothing tells
+	w.CPUEnergy, _ = to.Energy.Since(from.Energy) // 0 if the machine has no counter
 	w.Flags = append(slices.Clone(w.Flags), flags(w, to.At.Sub(from.At))...)
 	return w
 }
 
-// flags tells what the machine's figures say against a window; between is the time between its readings.
+// flags returns the flags that the machine's figures cause. between is the time between the two
+// readings.
 func flags(w measure.Window, between time.Duration) []measure.Flag {
 	var flags []measure.Flag
 	if float64(w.ClientCPU) > mostClientCPU*float64(between)*float64(runtime.GOMAXPROCS(0)) {

@@ -25,7 +25,7 @@ func TestFill(t *testing.T) {
 		}
 	}
 	readings := []Reading{
-		reading(0, 0, time.Second, 3*ms, 9e9), // its clock is of the time before
+		reading(0, 0, time.Second, 3*ms, 9e9), // its clock belongs to the time before
 		reading(1, 10, 1500*ms, 5*ms, 3e9),
 		reading(2, 30, 1600*ms, 6*ms, 2.7e9),
 	}
@@ -46,21 +46,23 @@ func TestFill(t *testing.T) {
 			t.Errorf("with %d readings: %+v", len(few), got[0])
 		}
 	}
-	// A process that has ended is not known to have used negative time.
+	// A process that has ended must not have used negative time.
 	readings[1].Engine = hostinfo.ProcessUsage{}
 	if got := Fill(given, readings); got[0].EngineCPU != 0 {
 		t.Errorf("an ended process used %v", got[0].EngineCPU)
 	}
-	// Nor is one that could not be read to have used in a window what it used since its start.
+	// The usage since the start of a process must not count for one window if the first reading
+	// failed.
 	readings[1].told = false
-	readings[2].Machine = hostinfo.ReadAllowance().Snapshot() // its end was read, on systems that tell
+	// its end was read, on systems that have the counters
+	readings[2].Machine = hostinfo.ReadAllowance().Snapshot()
 	got := Fill(given, readings)
 	if w := got[1]; w.EngineCPU != 0 || w.Foreign != 0 || w.Steal != 0 {
 		t.Errorf("after a reading that is missing the server used %v, others %v, the hypervisor %v", w.EngineCPU, w.Foreign, w.Steal)
 	}
 }
 
-// What others took, by hand. Two processors for 1 s.
+// The CPU time that others took, computed by hand. Two processors for 1 s.
 func TestTaken(t *testing.T) {
 	t.Parallel()
 	usage := func(quota float64, busy, steal, interrupts, group, throttled time.Duration) hostinfo.AllowanceUsage {
@@ -73,16 +75,18 @@ func TestTaken(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
-	// 1.4 s busy, of which 0.8 s ours; 0.1 s stolen.
+	// 1.4 s busy, 0.8 s of them ours; 0.1 s stolen.
 	check("no quota", usage(1, 1400*ms, 100*ms, 0, 0, 0), 800*ms, taken{steal: 0.05, foreign: 0.3})
 	check("interrupts are nobody's", usage(1, 1400*ms, 100*ms, 200*ms, 0, 0), 800*ms, taken{steal: 0.05, foreign: 0.2})
 	check("own seems to exceed busy", usage(1, 10*ms, 0, 0, 0, 0), 20*ms, taken{})
 	check("no time", hostinfo.AllowanceUsage{}, 0, taken{})
-	// A quota of one core leaves one alone. Others of 0.9 s take nothing of it, others of 1.2 s take 0.2 s.
+	// A quota of one core leaves the other core alone. Others that use 0.9 s take nothing from the
+	// quota; others that use 1.2 s take 0.2 s.
 	check("others fit beside the quota", usage(0.5, 1700*ms, 0, 0, 800*ms, 0), 800*ms, taken{})
 	check("others take from the quota", usage(0.5, 2000*ms, 0, 0, 800*ms, 0), 800*ms, taken{foreign: 0.2})
 	check("with the hypervisor", usage(0.5, 1700*ms, 300*ms, 0, 800*ms, 0), 800*ms, taken{steal: 0.05, foreign: 0.15})
-	// Of 1 s that the quota grants, another process in the same container used 0.4 s, and threads of four waited for 0.6 s.
+	// The quota grants 1 s. Another process in the same container used 0.4 s of it. Threads waited
+	// for 0.6 s.
 	check("others within the quota", usage(0.5, 1000*ms, 0, 0, 1000*ms, 600*ms), 600*ms, taken{foreign: 0.4, throttled: 0.3})
 }
 

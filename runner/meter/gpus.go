@@ -9,30 +9,31 @@ import (
 	"tuner/internal/hostinfo"
 )
 
-// figures are what a source of samples tells at an instant.
+// figures are the values of a source of samples at an instant.
 type figures struct {
 	gpus   []hostinfo.GPUUsage
-	memory int64 // bytes in use on the server's machine, by everything on it; 0 unknown
+	memory int64 // bytes in use on the server's machine, by all processes; 0 unknown
 }
 
-// gpuSource is where samples of the GPUs come from. read blocks until the answer is there or ctx ends; close may be called
-// twice.
+// gpuSource is a source of GPU samples. read blocks until it has the answer or ctx ends. close may
+// be called twice.
 type gpuSource struct {
 	read  func(ctx context.Context) (figures, error)
 	close func()
 }
 
-// openGPUs chooses the source: the server's page, since the server may be elsewhere, or else this machine's driver.
+// openGPUs chooses the source. It prefers the server's metrics page, since the server may be on
+// another machine, to this machine's driver.
 func openGPUs(o Options) gpuSource {
 	switch {
 	case o.Metrics != "":
-		client := &http.Client{Transport: &http.Transport{}} // not by the environment's proxy
+		client := &http.Client{Transport: &http.Transport{}} // without the environment's proxy
 		return gpuSource{
 			read:  func(ctx context.Context) (figures, error) { return readPage(ctx, client, o.Metrics) },
 			close: client.CloseIdleConnections,
 		}
 	case o.GPUs:
-		reader, _ := hostinfo.OpenGPUs() // a machine without GPUs is no problem
+		reader, _ := hostinfo.OpenGPUs() // a machine without GPUs is valid
 		return gpuSource{
 			read:  func(context.Context) (figures, error) { return figures{gpus: reader.Read()}, nil },
 			close: reader.Close,

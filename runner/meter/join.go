@@ -6,8 +6,8 @@ import (
 	"tuner/measure"
 )
 
-// Join leaves every second reading out, from the one with number 1 on, as it is done with the edges of windows that are joined in pairs.
-// What it told of the time before it is in the next one.
+// Join leaves out every second reading, from number 1 on. Windows are joined in pairs in the same
+// way. The next reading includes the time of the one left out.
 func Join(readings []Reading) []Reading {
 	var kept []Reading
 	for i := 0; i < len(readings); i += 2 {
@@ -20,7 +20,8 @@ func Join(readings []Reading) []Reading {
 	return kept
 }
 
-// include has a reading also tell of the time, in seconds, that the one before it tells of.
+// include extends r by the time of the reading before it. seconds is the duration that before
+// covers.
 func (r *Reading) include(before Reading, seconds float64) {
 	own := r.At.Sub(before.At).Seconds()
 	r.Memory = max(r.Memory, before.Memory)
@@ -37,7 +38,8 @@ func (r *Reading) include(before Reading, seconds float64) {
 	r.GPUs = gpus
 }
 
-// weighted is the mean of two values over their times; one that is 0 is not known.
+// weighted returns the mean of two values, weighted by their times. A value of 0 is unknown and
+// does not count.
 func weighted(a, overA, b, overB float64) float64 {
 	switch {
 	case a == 0:

@@ -10,7 +10,8 @@ import (
 	"tuner/measure"
 )
 
-// Of five readings three are left; those between them are in the ones that follow. A sixth, without a partner, is left out.
+// Three of five readings remain; each includes the one left out before it. The sixth has no partner
+// and is left out.
 func TestJoin(t *testing.T) {
 	t.Parallel()
 	reading := func(second float64, requests uint64, hz float64, memory int64, gpus ...measure.GPUWindow) Reading {
@@ -23,7 +24,7 @@ func TestJoin(t *testing.T) {
 		reading(0, 0, 9e9, 9),
 		reading(1, 10, 1e9, 5, gpu("A", 0.1, 100, 30, 100), gpu("B", 1, 1, 1, 1)),
 		reading(4, 30, 2e9, 4, gpu("A", 0.5, 200, 20, 600)), // 1 s before it, 3 s in it
-		reading(5, 31, 0, 1), // the clock is not known
+		reading(5, 31, 0, 1), // its clock is unknown
 		reading(6, 32, 3e9, 2, gpu("A", 0.2, 50, 10, 50)),
 		reading(7, 33, 3e9, 2),
 	}

@@ -9,7 +9,7 @@ import (
 	"tuner/measure"
 )
 
-// sample is what was seen at an instant of what is no counter.
+// sample holds the figures of an instant that have no counter.
 type sample struct {
 	at        time.Time
 	frequency float64 // Hz; 0: unknown
@@ -19,25 +19,25 @@ type sample struct {
 
 // lap gathers the samples between two readings.
 type lap struct {
-	frequencies float64 // sum
-	samples     int     // with a frequency
-	memory      int64   // bytes, the most that was seen
+	frequencies float64 // sum of the known frequencies
+	samples     int     // number of the known frequencies
+	memory      int64   // bytes, the largest value seen
 	gpus        []gpuLap
 }
 
-// gpuLap is what one GPU has done in a lap. A figure of a sample stands for the time since the sample before, since the
-// driver's utilisation and power are means of the time just past.
+// gpuLap sums up one GPU in a lap. A sample's figure counts for the time since the sample before,
+// since the driver reports utilisation and power as means of the recent past.
 type gpuLap struct {
 	last  hostinfo.GPUUsage
-	at    time.Time // of last
-	seen  bool      // in this lap
-	used  int64     // bytes, the most that was seen
+	at    time.Time // instant of last
+	seen  bool      // whether a sample of this lap has the GPU
+	used  int64     // bytes, the largest value seen
 	from  float64   // joules on the counter when the lap began
-	busy  integral  // of the utilisation
+	busy  integral  // integral of the utilisation
 	power integral
 }
 
-// integral is a figure's sum over the time in which it was known, in seconds.
+// integral is the integral of a figure over the time in which it was known. seconds is that time.
 type integral struct{ sum, seconds float64 }
 
 func (i *integral) add(value, seconds float64) {
@@ -46,7 +46,8 @@ func (i *integral) add(value, seconds float64) {
 	}
 }
 
-// mean is that over the time; without any it is the last value, or zero when that is unknown.
+// mean returns the integral over the time. Without any time it returns the last value, or zero if
+// that is unknown.
 func (i integral) mean(last float64) float64 {
 	switch {
 	case i.seconds > 0:
@@ -57,7 +58,7 @@ func (i integral) mean(last float64) float64 {
 	return last
 }
 
-// add adds a sample that is not older than those before.
+// add adds a sample, which must not be older than those before.
 func (l *lap) add(s sample) {
 	if s.frequency > 0 {
 		l.frequencies += s.frequency
@@ -82,7 +83,8 @@ func (g *gpuLap) add(usage hostinfo.GPUUsage, at time.Time) {
 	g.last, g.at, g.seen = usage, at, true
 }
 
-// end tells of the lap, and begins the next. The GPUs are those that were seen in it.
+// end returns the figures of the lap, and begins the next one. gpus has those that a sample of the
+// lap had.
 func (l *lap) end() (frequency float64, memory int64, gpus []measure.GPUWindow) {
 	if l.samples > 0 {
 		frequency = l.frequencies / float64(l.samples)
@@ -99,7 +101,8 @@ func (l *lap) end() (frequency float64, memory int64, gpus []measure.GPUWindow) 
 	return frequency, memory, gpus
 }
 
-// window is what a GPU did. Without a counter of energy, or when it began anew, the energy is the power over the time.
+// window returns the figures of a GPU. If the GPU has no energy counter, or the counter restarted,
+// the energy is the integral of the power.
 func (g gpuLap) window() measure.GPUWindow {
 	w := measure.GPUWindow{
 		UUID: g.last.UUID, Utilization: g.busy.mean(g.last.Utilization), Power: g.power.mean(g.last.Power),

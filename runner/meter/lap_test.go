@@ -12,7 +12,7 @@ import (
 	"tuner/measure"
 )
 
-// at is an instant so many seconds after some beginning.
+// at returns the instant that lies the given seconds after a fixed beginning.
 func at(seconds float64) time.Time {
 	return time.Unix(1000, 0).Add(time.Duration(seconds * float64(time.Second)))
 }
@@ -21,7 +21,7 @@ func gpu(uuid string, utilization, power, energy float64, used int64) hostinfo.G
 	return hostinfo.GPUUsage{UUID: uuid, Utilization: utilization, Power: power, Energy: energy, MemoryUsed: used, MemoryTotal: 100}
 }
 
-// endAs checks what a lap tells of the GPUs.
+// endAs compares the GPUs of a lap with want.
 func (l *lap) endAs(t *testing.T, name string, want ...measure.GPUWindow) {
 	t.Helper()
 	_, _, gpus := l.end()
@@ -36,17 +36,20 @@ func TestLapOfAGPU(t *testing.T) {
 	l.add(sample{at: at(0), gpus: []hostinfo.GPUUsage{gpu("A", 0, 50, 1000, 10)}})
 	l.endAs(t, "the first sight", measure.GPUWindow{UUID: "A", Power: 50, MemoryUsed: 10, MemoryTotal: 100})
 
-	// 0.4 over 1 s and 1 over 3 s: 3.4/4; 100 W over 1 s and 200 W over 3 s: 700 J / 4 s. The counter says 690 J.
+	// 0.4 over 1 s and 1 over 3 s: 3.4/4. 100 W over 1 s and 200 W over 3 s: 700 J / 4 s. The
+	// counter shows 690 J.
 	l.add(sample{at: at(1), gpus: []hostinfo.GPUUsage{gpu("A", 0.4, 100, 1100, 60)}})
 	l.add(sample{at: at(4), gpus: []hostinfo.GPUUsage{gpu("A", 1, 200, 1690, 20)}})
 	l.endAs(t, "samples that are unequally far apart",
 		measure.GPUWindow{UUID: "A", Utilization: 0.85, Power: 175, MemoryUsed: 60, MemoryTotal: 100, Energy: 690})
 
-	// The next lap begins where this one ended: 2 s at 0.5 and 150 W. Most memory is of this lap alone.
+	// The next lap begins where this one ended: 2 s at 0.5 and 150 W. The largest memory is of the
+	// new lap alone.
 	l.add(sample{at: at(6), gpus: []hostinfo.GPUUsage{gpu("A", 0.5, 150, 1990, 30)}})
 	l.endAs(t, "the next lap", measure.GPUWindow{UUID: "A", Utilization: 0.5, Power: 150, MemoryUsed: 30, MemoryTotal: 100, Energy: 300})
 
-	// The driver was loaded anew: its counter began at zero, and what it shows is not of this lap.
+	// The driver was reloaded, so its counter restarted at zero. The value on it does not belong to
+	// this lap.
 	l.add(sample{at: at(8), gpus: []hostinfo.GPUUsage{gpu("A", 0.5, 150, 7, 30)}})
 	l.endAs(t, "a counter that began anew", measure.GPUWindow{UUID: "A", Utilization: 0.5, Power: 150, MemoryUsed: 30, MemoryTotal: 100, Energy: 300})
 }
@@ -56,19 +59,20 @@ func TestLapOfAGPUThatTellsLittle(t *testing.T) {
 	unknown := math.NaN()
 	var l lap
 	add := func(seconds float64, u ...hostinfo.GPUUsage) { l.add(sample{at: at(seconds), gpus: u}) }
-	// Without a counter the energy is the power over the time; where that is not known either, zero.
+	// Without a counter the energy is the integral of the power. If the power is unknown too, it is
+	// zero.
 	add(0, gpu("A", unknown, 60, unknown, 1), gpu("B", unknown, unknown, unknown, 2))
 	add(2, gpu("A", unknown, 80, unknown, 1), gpu("B", unknown, unknown, unknown, 2))
 	l.endAs(t, "no counter",
 		measure.GPUWindow{UUID: "A", Power: 80, MemoryUsed: 1, MemoryTotal: 100, Energy: 160}, measure.GPUWindow{UUID: "B", MemoryUsed: 2, MemoryTotal: 100})
 
-	// A sample that lacks a figure leaves its time out.
+	// The time of a sample without a figure does not count for that figure.
 	add(3, gpu("A", unknown, unknown, unknown, 1))
 	add(4, gpu("A", 0.25, 100, unknown, 1))
 	l.endAs(t, "one GPU is gone, the other lacks a sample",
 		measure.GPUWindow{UUID: "A", Utilization: 0.25, Power: 100, MemoryUsed: 1, MemoryTotal: 100, Energy: 100})
 
-	// B comes back: what it did meanwhile is not of this lap.
+	// B comes back. Its figures from the time between do not belong to this lap.
 	add(5, gpu("B", 0.5, 90, 500, 2))
 	l.endAs(t, "a GPU that comes back", measure.GPUWindow{UUID: "B", Utilization: 0.5, Power: 90, MemoryUsed: 2, MemoryTotal: 100})
 	l.endAs(t, "no sample")

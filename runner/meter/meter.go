@@ -1,9 +1,11 @@
-// Package meter reads, at the edges of measurement windows, what the load's clients cannot see: the server's statistics, the
-// CPU time and the memory of its process, how busy the machine is, how fast its cores run and what they draw, and the GPUs. The
-// differences complete the windows that package load cut, and flag those that the machine disturbed. Packages runner and
-// perf hand it their windows.
+// Package meter reads the counters that the clients of a load cannot see, at the edges of
+// measurement windows. These are the server's statistics, the CPU time and memory of its process,
+// the machine's CPU time, clock and energy, and the GPUs. The differences complete the windows that
+// package load cut, and flag those that the machine disturbed. Packages runner and perf pass their
+// windows to it.
 //
-// It sends no inference request, waits for no instant but its own samples, and judges no figure of the server.
+// It sends no inference requests. It waits only for its own samples. It does not judge the server's
+// figures.
 package meter
 
 import (
@@ -20,29 +22,31 @@ import (
 	"tuner/measure"
 )
 
-// Control answers with the counters of all versions of a model, or of all models with an empty name. It blocks until the
-// answer is there or ctx ends. An api.Client is one.
+// Control reads the server's counters of all versions of a model. An empty name reads all models.
+// It blocks until the answer arrives or ctx ends. api.Client implements it.
 type Control interface {
 	Statistics(ctx context.Context, model string) (api.Statistics, error)
 }
 
-// Options say what can be read; zero values are left out.
+// Options say what the meter can read. It leaves out fields with the zero value.
 type Options struct {
-	Control  Control       // nil: the server gives no statistics
-	Model    string        // whose statistics
-	Version  string        // of the model; "": the one whose requests grow most
-	Together []Model       // those that an ensemble is composed of
+	Control  Control       // nil: the server has no statistics
+	Model    string        // name of the model with the statistics
+	Version  string        // version of the model; "": the one whose requests grow most
+	Together []Model       // models of an ensemble
 	Metrics  string        // URL of the server's metrics page, for its GPUs
-	PID      int           // of the server's process on this machine; what it has started counts with it
+	PID      int           // process of the server on this machine; its children count with it
 	Remote   bool          // the server runs on another machine
-	GPUs     bool          // of this machine; not asked for when there is a metrics page
-	Interval time.Duration // between samples of GPUs, memory and clock; default 250 ms
-	Timeout  time.Duration // of the statistics, and of the metrics page; default 10 s
+	GPUs     bool          // read this machine's GPUs; ignored if there is a metrics page
+	Interval time.Duration // time between samples of GPUs, memory and clock; default 250 ms
+	Timeout  time.Duration // limit for reading the statistics, and the metrics page; default 10 s
 
-	MachineMemory bool // Reading.Memory is what the metrics page tells of the server's whole machine, for want of a process
+	// Reading.Memory is the memory in use on the server's whole machine, from the metrics page,
+	// since the process is unknown
+	MachineMemory bool
 }
 
-// Model names a model on the server, and a version of it; "": the one whose requests grow most.
+// Model is a model on the server and its version. "" is the version whose requests grow most.
 type Model struct{ Name, Version string }
 
 // The defaults of Options.
@@ -51,50 +55,57 @@ const (
 	defaultTimeout  = 10 * time.Second
 )
 
-// longestSample bounds a sample after the first: the windows' edges wait for it.
+// longestSample bounds the time of each sample after the first, since the edges of windows wait for
+// it.
 const longestSample = 2 * time.Second
 
-// Reading is what was seen at an instant, and since the meter's previous reading. What nobody tells is zero.
+// Reading holds the figures of an instant, and of the time since the meter's previous reading.
+// Unknown figures are zero.
 type Reading struct {
 	At       time.Time
-	Server   []api.ModelStatistics   // the model's versions, or the one that was asked for
-	Together [][]api.ModelStatistics // the same of each model of Options.Together
-	Engine   hostinfo.ProcessUsage   // of the server's process
+	Server   []api.ModelStatistics   // all versions of the model, or the given one
+	Together [][]api.ModelStatistics // the same for each model of Options.Together
+	Engine   hostinfo.ProcessUsage   // the server's process
 	Client   time.Duration           // CPU time of this process
-	Own      time.Duration           // of this process, the server's, and all that they started
-	Machine  hostinfo.AllowanceSnapshot
-	Energy   hostinfo.EnergySnapshot // of this machine's CPU packages, where the server runs on it
+	// CPU time of this process, the server's, and all their children
+	Own     time.Duration
+	Machine hostinfo.AllowanceSnapshot
+	Energy  hostinfo.EnergySnapshot // of this machine's CPU packages, if the server runs on it
 
-	Frequency float64             // Hz, clock of the fastest core, mean since the previous reading
-	Memory    int64               // bytes, highest resident set of the server's process since the previous reading
-	GPUs      []measure.GPUWindow // what each did since the previous reading
+	Frequency float64 // Hz, clock of the fastest core, mean since the previous reading
+	// bytes, highest resident set of the server's process since the previous reading
+	Memory int64
+	GPUs   []measure.GPUWindow // figures of each since the previous reading
 
-	told bool // the CPU time that the server uses on this machine is known, so that the rest is foreign
+	// told is true if the CPU time of the server on this machine is known. Then the rest is
+	// foreign.
+	told bool
 }
 
-// OverdueError says that the server did not give its statistics in time.
+// OverdueError means that the server did not return its statistics in time.
 type OverdueError struct{ After time.Duration }
 
 func (e *OverdueError) Error() string {
 	return fmt.Sprintf("reading the statistics took more than %v", e.After)
 }
 
-// Meter reads for one run. Between the readings it samples what is no counter. Its methods may be called from different
-// goroutines.
+// Meter reads the figures of one run. Between readings it samples those without a counter. Its
+// methods may be called from different goroutines.
 type Meter struct {
 	options Options
-	pids    []int // of the server's process and of those that it has started; none when unknown
+	pids    []int // the server's process and its children; empty if unknown
 	allowed hostinfo.Allowance
 	gpus    gpuSource
 	stop    context.CancelFunc
 	sampler sync.WaitGroup
 
-	mu      sync.Mutex // a sample at a time
+	mu      sync.Mutex // one sample at a time
 	lap     lap
 	problem error
 }
 
-// Open begins to sample, until Close or the end of ctx. An error says that the metrics page cannot be read now: the meter is there all the same.
+// Open starts to sample, until Close or the end of ctx. If Open cannot read the metrics page, it
+// returns an error and a working Meter.
 func Open(ctx context.Context, o Options) (*Meter, error) { return open(ctx, o, openGPUs(o)) }
 
 func open(ctx context.Context, o Options, gpus gpuSource) (*Meter, error) {
@@ -115,35 +126,37 @@ func open(ctx context.Context, o Options, gpus gpuSource) (*Meter, error) {
 			case <-ctx.Done():
 				return
 			case <-tick.C:
-				_ = m.sample(ctx, longestSample) // the first error is kept for Problem
+				_ = m.sample(ctx, longestSample) // Problem keeps the first error
 			}
 		}
 	})
 	return m, first
 }
 
-// Close ends the sampling. Twice is safe.
+// Close ends the sampling. It may be called twice.
 func (m *Meter) Close() {
 	m.stop()
 	m.sampler.Wait()
 	m.gpus.close()
 }
 
-// Problem is the first thing that could not be sampled since Open; nil when all could.
+// Problem returns the first sampling error since Open, nil if there was none.
 func (m *Meter) Problem() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.problem
 }
 
-// Read looks at everything. It blocks for the server's answers. An error says that the server gave no statistics: an
-// *OverdueError when it did not answer in time, the context's cause when that ended.
+// Read reads all figures. It blocks for the server's answers. It fails if the server does not
+// return its statistics: with an *OverdueError after the timeout, or with the cause of the
+// context's end.
 func (m *Meter) Read(ctx context.Context) (Reading, error) {
 	r := Reading{At: time.Now(), Client: ownCPU(), told: m.options.Remote}
 	r.Machine = m.allowed.Snapshot()
-	r.Own, _ = hostinfo.TreesCPU(append([]int{os.Getpid()}, m.pids...)...) // zero where the system does not tell
+	// zero if the system has no such counter
+	r.Own, _ = hostinfo.TreesCPU(append([]int{os.Getpid()}, m.pids...)...)
 	if !m.options.Remote {
-		r.Energy, _ = hostinfo.CPUEnergy() // the same
+		r.Energy, _ = hostinfo.CPUEnergy() // zero if the system has no such counter
 	}
 	if len(m.pids) > 0 {
 		var err error
@@ -153,23 +166,23 @@ func (m *Meter) Read(ctx context.Context) (Reading, error) {
 	if err := m.readServer(ctx, &r); err != nil {
 		return Reading{}, err
 	}
-	_ = m.sample(ctx, longestSample) // the first error is kept for Problem
+	_ = m.sample(ctx, longestSample) // Problem keeps the first error
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r.Frequency, r.Memory, r.GPUs = m.lap.end()
 	return r, nil
 }
 
-// sample adds what is seen now to the lap. An error says what could not be read.
+// sample adds the current figures to the lap. The error names a figure that it could not read.
 func (m *Meter) sample(ctx context.Context, timeout time.Duration) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	seen, err := m.sampleGPUs(ctx, timeout)
 	s := sample{at: time.Now(), gpus: seen.gpus}
-	s.frequency, _ = hostinfo.Frequency() // 0 where the system does not tell
+	s.frequency, _ = hostinfo.Frequency() // 0 if the system has no such figure
 	switch {
 	case len(m.pids) > 0:
-		usage, _ := hostinfo.Usage(m.pids) // zero when it has just ended
+		usage, _ := hostinfo.Usage(m.pids) // zero if the process has just ended
 		s.memory = usage.RSS
 	case m.options.MachineMemory:
 		s.memory = seen.memory
@@ -178,7 +191,8 @@ func (m *Meter) sample(ctx context.Context, timeout time.Duration) error {
 	return err
 }
 
-// sampleGPUs reads the GPUs, and what comes with them, and notes the first problem. The end of ctx is none.
+// sampleGPUs reads the GPUs and the figures that come with them. It stores the first problem. The
+// end of ctx is not a problem.
 func (m *Meter) sampleGPUs(ctx context.Context, timeout time.Duration) (figures, error) {
 	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -193,7 +207,7 @@ func (m *Meter) sampleGPUs(ctx context.Context, timeout time.Duration) (figures,
 	return seen, err
 }
 
-// ownCPU is the CPU time that this process has used.
+// ownCPU returns the CPU time that this process has used.
 func ownCPU() time.Duration {
 	var usage syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &usage) != nil {

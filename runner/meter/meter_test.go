@@ -22,7 +22,7 @@ import (
 	"tuner/measure"
 )
 
-// control answers with what a function says.
+// control implements Control with a function.
 type control func(ctx context.Context, model string) (api.Statistics, error)
 
 func (c control) Statistics(ctx context.Context, model string) (api.Statistics, error) {
@@ -44,7 +44,7 @@ func TestReadingOfThisProcess(t *testing.T) {
 	}
 	defer m.Close()
 	var readings []Reading
-	for len(readings) < 2 || readings[1].Engine.CPU == 0 { // the system counts it in steps of 10 ms
+	for len(readings) < 2 || readings[1].Engine.CPU == 0 { // the system counts CPU time in steps of 10 ms
 		r, err := m.Read(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -62,7 +62,7 @@ func TestReadingOfThisProcess(t *testing.T) {
 	if err := m.Problem(); err != nil {
 		t.Error(err)
 	}
-	m.Close() // once more by defer
+	m.Close() // the deferred call closes it again
 }
 
 func TestReadingWithoutAServersHelp(t *testing.T) {
@@ -118,7 +118,7 @@ func TestStatisticsThatAreNotGiven(t *testing.T) {
 	stopped := errors.New("stopped by the user")
 	for name, c := range map[string]struct {
 		control control
-		cause   error // of the context's end
+		cause   error // cause of the context's end
 		want    string
 	}{
 		"refused":     {func(context.Context, string) (api.Statistics, error) { return api.Statistics{}, errors.New("no") }, nil, `cannot read the statistics of model "m": no`},
@@ -148,7 +148,8 @@ func TestStatisticsThatAreNotGiven(t *testing.T) {
 	}
 }
 
-// A GPU that computes half of the time, in a rhythm: it is seen at 0.1 in the first half of each second and at 0.9 in the other.
+// A GPU computes half of the time in a rhythm. Samples show 0.1 in the first half of each second
+// and 0.9 in the second half.
 func TestGPUsAreSampledBetweenReadings(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -209,7 +210,7 @@ func TestMetricsPage(t *testing.T) {
 	if r, err := m.Read(t.Context()); err != nil || len(r.GPUs) != 2 || math.Abs(r.GPUs[0].Utilization-0.75) > 1e-9 || m.Problem() != nil {
 		t.Errorf("%+v, %v, %v", r, err, m.Problem())
 	}
-	answer.Store(missing) // later on it is a problem but no error
+	answer.Store(missing) // after Open it is a problem, but not an error
 	if r, err := m.Read(t.Context()); err != nil || len(r.GPUs) != 0 || m.Problem() == nil || !strings.Contains(m.Problem().Error(), "404") {
 		t.Errorf("%+v, %v, %v", r, err, m.Problem())
 	}
@@ -270,7 +271,7 @@ func TestMetricsPage(t *testing.T) {
 	}
 }
 
-// What this process starts after the meter was opened counts as its own, not as another's.
+// Children that this process starts after Open count as its own, not as others.
 func TestStartedProcessesAreOwn(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {
@@ -291,9 +292,9 @@ func TestStartedProcessesAreOwn(t *testing.T) {
 	}
 	defer func() {
 		_ = child.Process.Kill()
-		_ = child.Wait() // it was killed
+		_ = child.Wait() // the child was killed
 	}()
-	for { // until the child alone has used ten ticks
+	for { // wait until the child alone has used ten ticks
 		r, err := m.Read(t.Context())
 		if err != nil {
 			t.Fatal(err)

@@ -12,8 +12,9 @@ import (
 	"tuner/internal/hostinfo"
 )
 
-// ParseMetrics reads the GPUs' figures, nv_gpu_… and nv_energy_consumption with the label gpu_uuid, of a page in
-// Prometheus' text format (Triton: docs/user_guide/metrics.md). A figure that the page does not have is NaN, a size 0.
+// ParseMetrics reads the GPUs' figures from a page in Prometheus' text format (Triton:
+// docs/user_guide/metrics.md). They are nv_gpu_… and nv_energy_consumption with the label gpu_uuid.
+// A figure that the page does not have is NaN; a size is 0.
 func ParseMetrics(page []byte) ([]hostinfo.GPUUsage, error) {
 	seen, err := parsePage(page)
 	return seen.gpus, err
@@ -22,13 +23,15 @@ func ParseMetrics(page []byte) ([]hostinfo.GPUUsage, error) {
 // parsePage reads the GPUs' figures, and the memory in use on the machine.
 func parsePage(page []byte) (figures, error) {
 	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(bytes.NewReader(append(slices.Clone(page), '\n'))) // some pages end within a line
+	// some pages end without a line break
+	families, err := parser.TextToMetricFamilies(bytes.NewReader(append(slices.Clone(page), '\n')))
 	if err != nil {
 		return figures{}, fmt.Errorf("is not in Prometheus' text format: %w", err)
 	}
 	var seen figures
 	for _, metric := range families["nv_cpu_memory_used_bytes"].GetMetric() {
-		value := metric.GetGauge().GetValue() + metric.GetUntyped().GetValue() // it has one of them
+		// only one of them is set
+		value := metric.GetGauge().GetValue() + metric.GetUntyped().GetValue()
 		if value >= 0 && value < math.MaxInt64 {
 			seen.memory = int64(value)
 		}
@@ -41,7 +44,8 @@ func parsePage(page []byte) (figures, error) {
 					uuid = label.GetValue()
 				}
 			}
-			value := metric.GetGauge().GetValue() + metric.GetCounter().GetValue() + metric.GetUntyped().GetValue() // it has one of them
+			// only one of them is set
+			value := metric.GetGauge().GetValue() + metric.GetCounter().GetValue() + metric.GetUntyped().GetValue()
 			if uuid == "" || !(value >= 0 && value < math.MaxInt64) {
 				continue
 			}
@@ -61,7 +65,7 @@ func unknownGPU(uuid string) hostinfo.GPUUsage {
 	return hostinfo.GPUUsage{UUID: uuid, Utilization: unknown, Power: unknown, PowerLimit: unknown, Energy: unknown}
 }
 
-// gpuFigure is a metric and where it belongs.
+// gpuFigure is a metric of the page, and the field for its value.
 type gpuFigure struct {
 	name string
 	set  func(*hostinfo.GPUUsage, float64)

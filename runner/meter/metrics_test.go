@@ -13,7 +13,8 @@ import (
 	"tuner/internal/hostinfo"
 )
 
-// page is like Triton's with two GPUs: numbers with exponents, several labels, families that are of no account here.
+// page is like Triton's with two GPUs: numbers with exponents, several labels, and families that
+// ParseMetrics ignores.
 const page = `# HELP nv_inference_request_success Number of successful inference requests, all batch sizes
 # TYPE nv_inference_request_success counter
 nv_inference_request_success{model="simple",version="1"} 42
@@ -35,7 +36,7 @@ nv_energy_consumption{gpu_uuid="GPU-1"} 1.5e6
 nv_gpu_utilization_of_another_kind 3
 `
 
-// realPage is what a Triton on a machine without GPUs answered.
+// realPage returns the answer of a Triton on a machine without GPUs.
 func realPage(t testing.TB) string {
 	t.Helper()
 	text, err := os.ReadFile("testdata/triton.metrics")
@@ -70,7 +71,8 @@ func TestParseMetrics(t *testing.T) {
 	}
 }
 
-// What is read is known and in range, and reads back from a page of its own.
+// Every figure that ParseMetrics returns is known and in range. ParseMetrics reads the same from a
+// page that is written from the figures.
 func FuzzParseMetrics(f *testing.F) {
 	f.Add([]byte(page))
 	f.Add([]byte(realPage(f)))

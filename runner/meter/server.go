@@ -11,7 +11,7 @@ import (
 	"tuner/measure"
 )
 
-// readServer fills in the statistics.
+// readServer reads the server's statistics into r.
 func (m *Meter) readServer(ctx context.Context, r *Reading) error {
 	o := m.options
 	if o.Control == nil {
@@ -19,7 +19,7 @@ func (m *Meter) readServer(ctx context.Context, r *Reading) error {
 	}
 	asked := o.Model
 	if len(o.Together) > 0 {
-		asked = "" // all models in one answer
+		asked = "" // one answer with all models
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, o.Timeout, &OverdueError{o.Timeout})
 	defer cancel()
@@ -43,7 +43,8 @@ func (m *Meter) readServer(ctx context.Context, r *Reading) error {
 	return nil
 }
 
-// versions are the statistics of a model's versions; of one only unless version is "".
+// versions returns the statistics of a model's versions. If version is not "", it returns only that
+// one.
 func versions(s api.Statistics, model, version string) ([]api.ModelStatistics, error) {
 	var found []api.ModelStatistics
 	var there []string
@@ -65,9 +66,9 @@ func versions(s api.Statistics, model, version string) ([]api.ModelStatistics, e
 	return found, nil
 }
 
-// Served is the change of the model's statistics between two readings, of the version whose requests grew most. It is
-// zero when none grew. An ensemble has its own counts; its parts of the requests' time are sums over the models that it is
-// composed of.
+// Served returns the change of the model's statistics between two readings. It takes the version
+// whose requests grew most. If none grew, it returns zero. An ensemble has its own counts. The
+// parts of its requests' time are sums over its models.
 func Served(from, to Reading) measure.ServerStats {
 	served := delta(busiest(from.Server, to.Server))
 	if len(to.Together) == 0 {
@@ -83,13 +84,13 @@ func Served(from, to Reading) measure.ServerStats {
 	return served
 }
 
-// Part is what one of the models of Options.Together did between two readings.
+// Part is the change of one model of Options.Together between two readings.
 type Part struct {
-	Model // with the version that served; the last one when none did
+	Model // with the version that served; the last version if none did
 	measure.ServerStats
 }
 
-// Composed is what Served is of each model of Options.Together, in that order.
+// Composed returns Served for each model of Options.Together, in that order.
 func Composed(from, to Reading) []Part {
 	var parts []Part
 	for i := range min(len(from.Together), len(to.Together)) {
@@ -97,20 +98,22 @@ func Composed(from, to Reading) []Part {
 		before, after := busiest(from.Together[i], all)
 		named := after
 		if named.Name == "" {
-			named = all[len(all)-1] // there is one, or the reading would have failed
+			// there is at least one, otherwise the reading would have failed
+			named = all[len(all)-1]
 		}
 		parts = append(parts, Part{Model{named.Name, named.Version}, delta(before, after)})
 	}
 	return parts
 }
 
-// busiest returns the version with the most requests between two instants, at both; zero when there were none. A request
-// that succeeds has been in the queue, one that fails may not.
+// busiest returns the statistics of the version with the most requests between two instants. It
+// returns zero if there were none. It counts requests in the queue and failures, since a failed
+// request may not have been in the queue.
 func busiest(a, b []api.ModelStatistics) (from, to api.ModelStatistics) {
 	requests := func(m api.ModelStatistics) uint64 { return m.InferenceStats.Queue.Count + m.InferenceStats.Fail.Count }
 	var most uint64
 	for _, later := range b {
-		var earlier api.ModelStatistics // zero when the version was loaded in between, for the first time or anew
+		var earlier api.ModelStatistics // zero if the version was loaded between the instants
 		same := func(m api.ModelStatistics) bool { return m.Version == later.Version && requests(m) <= requests(later) }
 		if i := slices.IndexFunc(a, same); i >= 0 {
 			earlier = a[i]
@@ -122,7 +125,7 @@ func busiest(a, b []api.ModelStatistics) (from, to api.ModelStatistics) {
 	return from, to
 }
 
-// delta is the change of a version's statistics.
+// delta returns the change of a version's statistics.
 func delta(from, to api.ModelStatistics) measure.ServerStats {
 	a, b := from.InferenceStats, to.InferenceStats
 	count := func(a, b api.Duration) int { return int(b.Count - a.Count) }
@@ -145,7 +148,7 @@ func delta(from, to api.ModelStatistics) measure.ServerStats {
 	}
 }
 
-// batchDelta lists the batch sizes that were executed between a and b, ascending.
+// batchDelta returns the batch sizes that were executed between a and b, in ascending order.
 func batchDelta(a, b []api.BatchStatistics) []measure.BatchStat {
 	sums := map[int]measure.BatchStat{}
 	add := func(list []api.BatchStatistics, sign int) {

@@ -13,8 +13,9 @@ import (
 
 const us = time.Microsecond
 
-// counters are those of a version after n requests of 2 rows each, executed two by two: 1 µs in the queue, 2, 3 and 4 µs in the
-// parts of computing, 10 µs in all.
+// counters returns the statistics of a version after n requests of 2 rows each, executed two by
+// two. Each request was 1 µs in the queue, 2, 3 and 4 µs in the parts of computing, and 10 µs in
+// all.
 func counters(version string, n uint64) api.ModelStatistics {
 	sum := func(us uint64) api.Duration { return api.Duration{Count: n, NS: n * us * 1000} }
 	return api.ModelStatistics{
@@ -24,7 +25,7 @@ func counters(version string, n uint64) api.ModelStatistics {
 	}
 }
 
-// served are the changes by n such requests.
+// served returns the change by n such requests.
 func served(n int) measure.ServerStats {
 	d := time.Duration(n)
 	return measure.ServerStats{
@@ -55,7 +56,8 @@ func TestServed(t *testing.T) {
 	}
 }
 
-// With a cache, and with failures: what PA §5 reads, and what it does not.
+// With a cache and with failures, Served has the figures that perf_analyzer reports (PA §5), and no
+// others.
 func TestServedFromCacheOrNotAtAll(t *testing.T) {
 	t.Parallel()
 	from := counters("1", 0)
@@ -69,7 +71,7 @@ func TestServedFromCacheOrNotAtAll(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	// A version whose requests all fail is the one that is used.
+	// If all requests of a version fail, it is still the version in use.
 	failing := from
 	failing.InferenceStats.Fail.Count = 7
 	if got := Served(Reading{Server: []api.ModelStatistics{from}}, Reading{Server: []api.ModelStatistics{failing}}); got.Failures != 7 {
@@ -79,7 +81,8 @@ func TestServedFromCacheOrNotAtAll(t *testing.T) {
 
 func TestServedByAnEnsemble(t *testing.T) {
 	t.Parallel()
-	// 10 requests; the first model ran once for each, the second, of which another version is busy for others but less, twice.
+	// 10 requests. The first model ran once for each, the second twice. Another version of the
+	// second is busy for other clients, but less.
 	from := Reading{
 		Server:   []api.ModelStatistics{counters("1", 0)},
 		Together: [][]api.ModelStatistics{{counters("1", 5)}, {counters("1", 0), counters("2", 0)}},

@@ -13,16 +13,17 @@ import (
 	"tuner/measure"
 )
 
-// Sources are what tells of GPUs, energy, and the server's process.
+// Sources says which figures of GPUs, energy, and the server's process are available.
 type Sources struct {
 	GPUs      []hostinfo.GPUUsage
-	GPUNote   string // why there are none
-	CPUEnergy error  // why the energy of the CPU cannot be read; nil when it can
-	Process   string // why the CPU time of the server's process is not known; "" when it is
-	Memory    string // why its memory is not known; "" when it is
+	GPUNote   string // reason why there are no GPUs
+	CPUEnergy error  // reason why the CPU's energy cannot be read; nil if it can
+	// reason why the CPU time of the server's process is unknown; "" if it is known
+	Process string
+	Memory  string // reason why its memory is unknown; "" if it is known
 }
 
-// ReadSources looks at this machine, on which the server is launched.
+// ReadSources returns the sources of this machine, on which the server is launched.
 func ReadSources() Sources {
 	reader, note := hostinfo.OpenGPUs()
 	defer reader.Close()
@@ -33,7 +34,8 @@ func ReadSources() Sources {
 // pageTime bounds the reading of a metrics page.
 const pageTime = 10 * time.Second
 
-// PageURL is the URL of a metrics page that was given with or without its scheme; "" stays as it is.
+// PageURL returns the URL of a metrics page. It adds the scheme if text has none. "" stays as it
+// is.
 func PageURL(text string) string {
 	if text == "" || strings.Contains(text, "://") {
 		return text
@@ -41,8 +43,8 @@ func PageURL(text string) string {
 	return "http://" + text
 }
 
-// ReadPage looks at the metrics page of a server that was not launched from here; without its URL nothing is known. The error says that
-// the page cannot be read.
+// ReadPage returns the sources on the metrics page of a server that was not launched from here.
+// Without a URL nothing is known. It fails if it cannot read the page.
 func ReadPage(ctx context.Context, url string) (Sources, error) {
 	const foreign = "the process of a remote server is not known here"
 	s := Sources{Process: foreign, CPUEnergy: errors.New("the energy of a remote server's machine is not known here")}
@@ -65,7 +67,7 @@ func ReadPage(ctx context.Context, url string) (Sources, error) {
 	return s, nil
 }
 
-// Lack says why a metric cannot be measured there; "" when it can.
+// Lack returns the reason why a metric cannot be measured, "" if it can.
 func (s Sources) Lack(metric measure.Metric) string {
 	told := func(figures ...float64) bool { return !slices.ContainsFunc(figures, math.IsNaN) }
 	switch metric {
@@ -80,7 +82,7 @@ func (s Sources) Lack(metric measure.Metric) string {
 	case measure.GPUPower:
 		return s.lackOf(func(g hostinfo.GPUUsage) bool { return told(g.Power) })
 	case measure.Energy:
-		// Without a counter a GPU's energy is its power over the time.
+		// A GPU without an energy counter has the integral of its power.
 		gpus := s.lackOf(func(g hostinfo.GPUUsage) bool { return told(g.Energy) || told(g.Power) })
 		if gpus == "" || s.CPUEnergy == nil {
 			return ""
@@ -90,7 +92,7 @@ func (s Sources) Lack(metric measure.Metric) string {
 	return ""
 }
 
-// lackOf says why no GPU tells a figure; "" when one does.
+// lackOf returns the reason why no GPU has a figure, "" if one has it.
 func (s Sources) lackOf(told func(hostinfo.GPUUsage) bool) string {
 	switch {
 	case slices.ContainsFunc(s.GPUs, told):

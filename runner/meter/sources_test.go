@@ -38,7 +38,7 @@ func TestLackOfMetrics(t *testing.T) {
 	}
 }
 
-// Whatever this machine has, what it says it can measure is read.
+// On any machine, Meter reads all figures that ReadSources announces.
 func TestSourcesOfThisMachine(t *testing.T) {
 	t.Parallel()
 	s := ReadSources()

@@ -6,24 +6,29 @@ import (
 	"tuner/internal/hostinfo"
 )
 
-// taken is what others took of the CPU time that server and clients may use, as shares of it, 0..1.
+// taken is the CPU time that others took from server and clients, as shares of the CPU time that
+// these may use, 0..1.
 type taken struct {
-	steal     float64 // by the hypervisor
-	foreign   float64 // by other processes
-	throttled float64 // share of the allowed processors' time in which a cgroup's quota stopped threads
+	steal   float64 // by the hypervisor
+	foreign float64 // by other processes
+	// share of the allowed processors' time in which the quota of a cgroup stopped threads
+	throttled float64
 }
 
-// takenOf tells it for an interval in which server and clients, with what they started, used own.
+// takenOf computes it for an interval. own is the CPU time of server and clients, with their
+// children.
 //
-// Where the cgroup's quota is less than the allowed processors, it is the machine: others outside of the cgroup take from it
-// only what exceeds the processors that the quota leaves alone, others inside of it take all that they use. What interrupts
-// use is nobody's: on a machine under load these are mostly the load's own packets.
+// If the cgroup's quota is less than the allowed processors, the quota is the machine. Others
+// outside the cgroup then take only the part of their time that exceeds the processors beyond the
+// quota. Others inside the cgroup take all that they use. The time of interrupts belongs to nobody:
+// on a machine under load these are mostly the load's own packets.
 func takenOf(u hostinfo.AllowanceUsage, own time.Duration) taken {
 	total := float64(u.Total())
 	if total <= 0 || u.Quota <= 0 {
 		return taken{}
 	}
-	foreign := max(0, float64(u.Busy-u.Interrupts-own)) // counters tick differently: own may seem to exceed busy
+	// the counters have different ticks, so own may exceed busy
+	foreign := max(0, float64(u.Busy-u.Interrupts-own))
 	steal := float64(u.Steal)
 	inside := 0.0
 	if u.Quota < 1 {
@@ -31,7 +36,7 @@ func takenOf(u hostinfo.AllowanceUsage, own time.Duration) taken {
 	}
 	granted := u.Quota * total
 	outside := foreign - inside
-	kept := 1.0 // share of what others outside took that the quota would have granted
+	kept := 1.0 // share of the time of others outside that the quota would have granted
 	if all := outside + steal; u.Quota < 1 && all > 0 {
 		kept = max(0, all-(total-granted)) / all
 	}

@@ -14,7 +14,8 @@ import (
 	"tuner/model/onnx/inputs"
 )
 
-// step is one element of a request's batch, without the batch dimension: inputs, and the outputs that are expected.
+// step is one element of a request's batch, without the batch dimension: its inputs and the
+// expected outputs.
 type step struct {
 	in, out perfdata.Step
 	origin  string
@@ -58,15 +59,15 @@ func (k *maker) readFiles(paths []string) (steps []step, streams int) {
 	return steps, streams
 }
 
-// readFolder reads a folder with a file for each input, named like it, and for outputs that are expected: raw elements, or
-// lines of text.
+// readFolder reads a folder with a file per input, named after it. Expected outputs may have files
+// too. A file has raw elements or lines of text.
 func (k *maker) readFolder(dir string) []step {
 	s := step{in: perfdata.Step{}, out: perfdata.Step{}, origin: dir}
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
-		name, err := filepath.Rel(dir, path) // a tensor's name may have slashes in it
+		name, err := filepath.Rel(dir, path) // the name of a tensor may have slashes
 		if err != nil {
 			return err
 		}
@@ -93,7 +94,7 @@ func (k *maker) readFolder(dir string) []step {
 	return []step{s}
 }
 
-// tensor makes a tensor of a file's content.
+// tensor makes a tensor from the content of a file.
 func (k *maker) tensor(path string, content []byte, s spec) inputs.Tensor {
 	t := inputs.Tensor{Type: s.Type, Shape: s.Dims, Data: content}
 	have, unit, each := int64(len(content)), "bytes", s.Type.Size()
@@ -103,7 +104,7 @@ func (k *maker) tensor(path string, content []byte, s spec) inputs.Tensor {
 	}
 	if s.isOpen() && find(k.in, s.Name) != nil {
 		k.problem("%s: the shape of input %s is open: give it%s with --shape %s:SIZE,…", path, s, k.withoutBatch(), s.Name)
-	} else if s.isOpen() { // an output's length is enough to compare it
+	} else if s.isOpen() { // to compare an output, its length suffices
 		t.Shape = []int64{have / each}
 	}
 	if n, ok := onnx.Elements(t.Shape); !s.isOpen() && (!ok || n*each != have) {
@@ -112,8 +113,9 @@ func (k *maker) tensor(path string, content []byte, s spec) inputs.Tensor {
 	return t
 }
 
-// join makes requests of steps: as many as all steps fill, each of as many consecutive steps as the batch size says, from the
-// first again after the last.
+// join makes requests from steps. Each request has as many consecutive steps as the batch size.
+// After the last step it starts again with the first. The number of requests is the least that uses
+// all steps.
 func (k *maker) join(steps []step) []Request {
 	k.checkSteps(steps)
 	if len(k.problems) > 0 {
@@ -136,12 +138,12 @@ func (k *maker) join(steps []step) []Request {
 	return requests
 }
 
-// infer is a request without tensors.
+// infer returns a request without tensors.
 func (k *maker) infer() api.InferRequest {
 	return api.InferRequest{Model: k.model.Name, Version: k.model.Version}
 }
 
-// checkSteps checks that each step has what the model needs.
+// checkSteps checks that each step has all that the model needs.
 func (k *maker) checkSteps(steps []step) {
 	for _, s := range steps {
 		for _, in := range k.in {
@@ -152,7 +154,8 @@ func (k *maker) checkSteps(steps []step) {
 	}
 }
 
-// stack puts the tensors of several steps into one for each name; without a batch dimension there is one step alone.
+// stack joins the tensors of several steps into one tensor per name. Without a batch dimension
+// there is only one step.
 func (k *maker) stack(batch []step, specs []spec, of func(step) perfdata.Step) []api.Tensor {
 	var out []api.Tensor
 	for _, s := range specs {
@@ -176,7 +179,7 @@ func (k *maker) stack(batch []step, specs []spec, of func(step) perfdata.Step) [
 	return out
 }
 
-// form is how a tensor is described where it differs from another.
+// form describes type and shape of a tensor, for the message about a difference.
 func form(t inputs.Tensor, has bool) string {
 	if !has {
 		return "missing"

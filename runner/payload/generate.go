@@ -11,16 +11,17 @@ import (
 )
 
 const (
-	variety      = 32        // different requests that are sent in turn: enough that no cache of values helps
-	mostMemory   = 256 << 20 // bytes of generated requests; of larger ones there are fewer
-	mostTensor   = 1 << 30   // bytes; beyond it the shape is taken for a mistake
-	stringLength = 128       // bytes of a random text element, as perf_analyzer has it
+	// number of different requests that are sent in turn: too many for a cache of values to help
+	variety      = 32
+	mostMemory   = 256 << 20 // bytes of all generated requests; large requests are fewer
+	mostTensor   = 1 << 30   // bytes; a larger shape is probably a mistake
+	stringLength = 128       // bytes of a random text element, as in perf_analyzer
 )
 
-// letters are what random text is made of, as in perf_analyzer.
+// letters are the characters of random text, as in perf_analyzer.
 const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 .?!"
 
-// generate makes requests of random values, or one of zeros, and says what the values are.
+// generate makes requests of random values, or one request of zeros. notes describe the values.
 func (k *maker) generate() (requests []Request, notes []string) {
 	list := k.distributions()
 	if len(k.problems) > 0 {
@@ -52,12 +53,12 @@ func (k *maker) generate() (requests []Request, notes []string) {
 	return requests, notes
 }
 
-// invents reports whether text is made here, and not by what the model file lets derive.
+// invents reports whether text is made here instead of derived from the model file.
 func (k *maker) invents(t inputs.Tensor) bool {
 	return t.Type == onnx.String && (k.model.Graph == nil || k.source.StringLength > 0 || k.source.StringData != "")
 }
 
-// write writes the elements of a text tensor.
+// write fills the elements of a text tensor.
 func (k *maker) write(elements [][]byte, r *rand.Rand) {
 	for i := range elements {
 		if k.source.StringData != "" {
@@ -71,7 +72,8 @@ func (k *maker) write(elements [][]byte, r *rand.Rand) {
 	}
 }
 
-// distributions says how the values of each input are drawn. An optional input whose shape is open is left out.
+// distributions returns the distribution of each input's values. It leaves out optional inputs
+// whose shape is open.
 func (k *maker) distributions() []inputs.Input {
 	derived := k.derive()
 	var list []inputs.Input
@@ -103,15 +105,16 @@ func (k *maker) distributions() []inputs.Input {
 	return list
 }
 
-// derive asks the model file what values its inputs take; nil without one.
+// derive gets the values of the inputs from the model file; nil without a file.
 func (k *maker) derive() []inputs.Input {
 	if k.model.Graph == nil {
 		return nil
 	}
 	shapes := map[string][]int64{}
-	for _, v := range k.model.Graph.Inputs() { // the others' shapes are known to the file, or not asked for
+	for _, v := range k.model.Graph.Inputs() { // the shapes of the others are in the file, or not needed
 		if s := find(k.in, v.Name); s != nil && !v.Ranked {
-			shapes[v.Name] = slices.Repeat([]int64{1}, len(s.Dims)) // any will do: what is asked for is the values
+			// any shape will do, since only the values matter
+			shapes[v.Name] = slices.Repeat([]int64{1}, len(s.Dims))
 		}
 	}
 	derived, err := inputs.Derive(k.model.Graph, inputs.Options{Shape: shapes, Default: 1})
@@ -121,7 +124,7 @@ func (k *maker) derive() []inputs.Input {
 	return derived
 }
 
-// guess says which values of a type are valid for most models, when nothing but the type is known.
+// guess returns values that are valid for most models, if only the type is known.
 func guess(t onnx.DataType) inputs.Input {
 	switch {
 	case t == onnx.String:
@@ -138,7 +141,7 @@ func guess(t onnx.DataType) inputs.Input {
 	}
 }
 
-// checkSize refuses shapes that no request can have.
+// checkSize refuses shapes that are too large for a request.
 func (k *maker) checkSize(s spec) {
 	each := s.Type.Size()
 	if s.Type == onnx.String {

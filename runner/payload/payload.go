@@ -1,7 +1,7 @@
-// Package payload makes what the requests of a load carry: from a model file, from a server's metadata and hints, or from the
-// user's own data, with the outputs that are expected of them. It stands before package wire, which makes bytes of requests,
-// and knows neither connections nor time. It refuses what does not fit the model, all of it at once, and sends no sequences
-// and no shape tensors.
+// Package payload makes the requests of a load. Their values come from a model file, from a
+// server's metadata and hints, or from the user's own data with the expected outputs. It stands
+// before package wire, which encodes requests, and knows neither connections nor time. It reports
+// all data that does not fit the model at once. It supports no sequences and no shape tensors.
 package payload
 
 import (
@@ -17,12 +17,12 @@ import (
 	"tuner/model/onnx/inputs"
 )
 
-// Model is what is known of the model that the requests are for.
+// Model is the model that the requests are for, as far as it is known.
 type Model struct {
 	Name, Version string
 	Metadata      api.ModelMetadata
-	Config        *modelconfig.Config // nil: the server tells none
-	Graph         *onnx.Model         // nil: no file at hand
+	Config        *modelconfig.Config // nil: the server has no configuration
+	Graph         *onnx.Model         // nil: the file is not available
 }
 
 // Batches reports whether requests have a batch dimension.
@@ -36,38 +36,42 @@ const (
 
 // Source says where the values come from.
 type Source struct {
-	Data         []string                // Random (also when empty), Zero, a folder, or perf_analyzer's JSON files in order
-	Shapes       map[string][]int64      // of inputs whose size is open, without the batch dimension
-	Ranges       map[string]inputs.Range // of random whole numbers
-	StringLength int                     // bytes of random text elements; 0: digits where the graph is known, else 128
-	StringData   string                  // every element of generated text; "": random text
-	Batch        int                     // requests' batch size, at least 1
+	// Random (also if empty), Zero, a folder, or perf_analyzer's JSON files in order
+	Data []string
+	// shapes of inputs with open dimensions, without the batch dimension
+	Shapes map[string][]int64
+	Ranges map[string]inputs.Range // ranges of random whole numbers
+	// bytes of random text elements; 0: digits if the graph is known, else 128
+	StringLength int
+	StringData   string // value of every generated text element; "": random text
+	Batch        int    // batch size of the requests, at least 1
 	Seed         uint64
 }
 
-// Request is one request.
+// Request is one request, with the outputs to check.
 type Request struct {
 	Infer    api.InferRequest
-	Expected []api.Tensor // outputs that are compared; nil: not checked
-	Origin   string       // where it comes from, for people: "data.json: data[3]"
+	Expected []api.Tensor // outputs to compare; nil: no check
+	Origin   string       // source of the data, for people: "data.json: data[3]"
 }
 
-// Set is all requests of a run, sent in turn.
+// Set holds all requests of a run. They are sent in turn.
 type Set struct {
 	Requests       []Request
-	Streams, Steps int      // in JSON files; 0: there are none
-	Notes          []string // what the values of generated inputs are: "input_ids: row of the table … (30522 rows)"
+	Streams, Steps int // in JSON files; 0: there are no files
+	// describe the values of generated inputs: "input_ids: row of the table … (30522 rows)"
+	Notes []string
 }
 
-// InputError is what the user can mend.
+// InputError lists problems that the user can fix.
 type InputError struct{ Problems []string }
 
 func (e *InputError) Error() string { return strings.Join(e.Problems, "\n") }
 
-// mostProblems is how many problems an InputError lists.
+// mostProblems is the largest number of problems in an InputError.
 const mostProblems = 10
 
-// Make makes the requests. An *InputError says what the user can mend.
+// Make makes the requests. An *InputError lists problems that the user can fix.
 func Make(m Model, s Source) (Set, error) {
 	k := &maker{model: m, source: s}
 	k.in, k.out = k.specs("input", m.Metadata.Inputs), k.specs("output", m.Metadata.Outputs)
@@ -97,7 +101,7 @@ func Make(m Model, s Source) (Set, error) {
 	return set, nil
 }
 
-// maker is the making of a set: what is asked, what the model takes, and what is wrong.
+// maker makes one Set. It holds the source, the inputs of the model, and the problems.
 type maker struct {
 	model    Model
 	source   Source
@@ -109,17 +113,17 @@ func (k *maker) problem(format string, args ...any) {
 	k.problems = append(k.problems, fmt.Sprintf(format, args...))
 }
 
-// kind is how the values come about.
+// kind is the way in which the values are made.
 type kind int
 
 const (
-	kindNone kind = iota // it cannot be told; the problem is noted
+	kindNone kind = iota // unknown; problems has the reason
 	kindGenerated
 	kindFolder
 	kindFiles
 )
 
-// kind tells generated data, a folder and files apart.
+// kind decides between generated data, a folder and files.
 func (k *maker) kind() kind {
 	data := k.source.Data
 	isGenerated := func(d string) bool { return d == Random || d == Zero }

@@ -24,12 +24,13 @@ import (
 	"tuner/runner/payload"
 )
 
-// tensor describes an input or output; with a batch dimension if the model batches.
+// tensor describes an input or output. It has a batch dimension if the model batches.
 func tensor(name, datatype string, shape ...int64) api.TensorMetadata {
 	return api.TensorMetadata{Name: name, Datatype: datatype, Shape: shape}
 }
 
-// model is a model of maximal batch size 8, or 0: x FP32 [2], ids INT64 [-1] and optional INT8 [1] to y INT32 [2].
+// model returns a model of maximum batch size 8, or 0. Its inputs are x FP32 [2], ids INT64 [-1]
+// and optional INT8 [1]; its output is y INT32 [2].
 func model(batches bool) payload.Model {
 	m := payload.Model{
 		Name: "m", Version: "3", Config: &modelconfig.Config{Input: []*configpb.ModelInput{{Name: "optional", Optional: true}}},
@@ -49,7 +50,7 @@ func model(batches bool) payload.Model {
 	return m
 }
 
-// only replaces the inputs of a model that does not batch.
+// only returns a model that does not batch, with the given inputs.
 func only(in ...api.TensorMetadata) payload.Model {
 	m := model(false)
 	m.Metadata.Inputs, m.Config.Input = in, nil
@@ -118,7 +119,8 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// Files follow one another, streams too; a model without a batch dimension gets none; what is optional may be missing.
+// Files and streams follow one another. A model without a batch dimension gets none. Optional
+// inputs may be missing.
 func TestSeveralFiles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -168,7 +170,7 @@ func TestFolder(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	m.Metadata.Outputs[0].Shape = []int64{-1, 2} // how many rows come is not known beforehand
+	m.Metadata.Outputs[0].Shape = []int64{-1, 2} // the number of rows is unknown
 	if e := mustMake(t, m, payload.Source{Data: []string{dir}, Shapes: map[string][]int64{"text": {3}}, Batch: 1}).Requests[0].Expected; len(e) != 1 || len(e[0].Data) != 8 {
 		t.Errorf("expected outputs %v", e)
 	}
@@ -183,7 +185,8 @@ func wholes(t api.Tensor) []int64 {
 	return out
 }
 
-// checkRange checks that the values of the i-th input lie in a range, and that every one of them occurs.
+// checkRange checks that the values of the i-th input lie in a range, and that each value of the
+// range occurs.
 func checkRange(t *testing.T, set payload.Set, i int, r inputs.Range) {
 	t.Helper()
 	seen := map[int64]bool{}
@@ -262,7 +265,7 @@ func TestZero(t *testing.T) {
 	}
 }
 
-// recommender is a model with its file: users of 500, items of 2,000.
+// recommender returns a model with its file: 500 users, 2,000 items.
 func recommender() payload.Model {
 	return payload.Model{
 		Name: "m", Config: &modelconfig.Config{MaxBatchSize: 8}, Graph: build.EmbeddingRecommender(),
@@ -282,7 +285,8 @@ func TestRandomFromFile(t *testing.T) {
 			greatest[i] = max(greatest[i], slices.Max(wholes(in)))
 		}
 	}
-	// 32 · 8 users of 500 and 32 · 8 · 20 items of 2,000: beyond the half, almost surely, and never beyond the table.
+	// 32 · 8 users of 500 and 32 · 8 · 20 items of 2,000: the largest lies almost surely in the
+	// upper half, and never beyond the table.
 	if greatest[0] < 250 || greatest[0] >= 500 || greatest[1] < 1000 || greatest[1] >= 2000 {
 		t.Errorf("greatest indices %v", greatest)
 	}
@@ -291,7 +295,7 @@ func TestRandomFromFile(t *testing.T) {
 	}
 }
 
-// A size with a name has it in all inputs, so that it is given once.
+// A named dimension has the same size in all inputs, so the user gives it once.
 func TestSymbols(t *testing.T) {
 	t.Parallel()
 	g := build.NewGraph("g")
@@ -317,7 +321,7 @@ func TestOptional(t *testing.T) {
 	}
 }
 
-// Where the file does not say the shape of an input, the server's counts alone.
+// If the file does not have the shape of an input, the server's shape counts alone.
 func TestUnranked(t *testing.T) {
 	t.Parallel()
 	g := build.NewGraph("g")
@@ -332,7 +336,7 @@ func TestUnranked(t *testing.T) {
 	}
 }
 
-// refuse checks the problems that a source gives, each by a part of it.
+// refuse checks the problems of a source. want has a part of each.
 func refuse(t *testing.T, m payload.Model, s payload.Source, want ...string) {
 	t.Helper()
 	_, err := payload.Make(m, s)
@@ -397,7 +401,8 @@ func TestRefusesData(t *testing.T) {
 		"missing.json, step 0 has no values for the input ids INT64 [-1]", "missing.json, step 1 has no values for the input x FP32 [2]")
 	refuse(t, model(true), file("uneven.json", `{"data": [{"x": [1, 2], "ids": [1]}, {"x": [1, 2], "ids": [1, 2]}]}`), `"ids" is [1] in one, [2] in the other`)
 	refuse(t, model(true), file("half.json", `{"data": [{"x": [1, 2], "ids": [1]}, {"x": [1, 2], "ids": [1]}], "validation_data": [{"y": [1, 1]}, {}]}`), `"y" is [2] in one, missing in the other`)
-	refuse(t, model(true), file("many.json", `{"data": [`+strings.Repeat(`{"x": [1, 2]}, `, 19)+`{}]}`), // 21 problems: 19 without ids, one without both
+	// 21 problems: 19 lack ids, one lacks both
+	refuse(t, model(true), file("many.json", `{"data": [`+strings.Repeat(`{"x": [1, 2]}, `, 19)+`{}]}`),
 		append(slices.Repeat([]string{"has no values for the input ids"}, 10), "and 11 more")...)
 	refuse(t, model(true), payload.Source{Batch: 1, Data: []string{filepath.Join(dir, "none"), "zero"}}, "cannot read the input data", `"zero" stands alone`)
 	refuse(t, model(true), payload.Source{Batch: 1, Data: []string{dir, dir}}, "a folder, which stands alone", "a folder, which stands alone")
@@ -428,7 +433,7 @@ func TestAnswerSize(t *testing.T) {
 	for _, c := range []struct {
 		batches bool
 		outputs []api.TensorMetadata
-		want    int64 // at batch 3
+		want    int64 // expected at batch 3
 	}{
 		{true, []api.TensorMetadata{tensor("a", "FP32", -1, 2), tensor("b", "INT64", -1, 5)}, 3 * (2*4 + 5*8)},
 		{false, []api.TensorMetadata{tensor("a", "BOOL", 7)}, 3 * 7},
@@ -446,8 +451,8 @@ func TestAnswerSize(t *testing.T) {
 	}
 }
 
-// FuzzMake: whatever data a user brings, and whatever a server says of its inputs, each tensor has as many elements as its
-// shape says.
+// FuzzMake checks that each tensor has as many elements as its shape, for any data of a user and
+// any inputs of a server.
 func FuzzMake(f *testing.F) {
 	f.Add(`{"data": [{"x": [1, 2]}, {"x": {"content": {"b64": "AQIDBA=="}, "shape": [4]}}]}`, "INT8", int64(-1), int64(-1), 1)
 	f.Add(`{"data": [[{"x": ["a", "b"]}], [{"x": {"b64": "AQAAAGEAAAAA"}}]]}`, "BYTES", int64(-1), int64(2), 2)
@@ -477,7 +482,7 @@ func FuzzMake(f *testing.F) {
 	})
 }
 
-// checkElements checks that a tensor in wire form has as many elements as its shape says.
+// checkElements checks that a tensor in wire form has as many elements as its shape.
 func checkElements(t *testing.T, tensor api.Tensor) {
 	t.Helper()
 	size, err := modelconfig.DataTypeOf(tensor.Datatype)

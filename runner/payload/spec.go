@@ -13,14 +13,14 @@ import (
 	"tuner/model/onnx/inputs"
 )
 
-// datatypes are the inference protocol's names of element types.
+// datatypes maps the inference protocol's names of element types.
 var datatypes = map[string]onnx.DataType{
 	"BOOL": onnx.Bool, "BYTES": onnx.String, "FP16": onnx.Float16, "BF16": onnx.BFloat16, "FP32": onnx.Float, "FP64": onnx.Double,
 	"INT8": onnx.Int8, "INT16": onnx.Int16, "INT32": onnx.Int32, "INT64": onnx.Int64,
 	"UINT8": onnx.Uint8, "UINT16": onnx.Uint16, "UINT32": onnx.Uint32, "UINT64": onnx.Uint64,
 }
 
-// datatype is the protocol's name of an element type, "" for one that it lacks.
+// datatype returns the protocol's name of an element type, "" if it has none.
 func datatype(t onnx.DataType) string {
 	for name, each := range datatypes {
 		if each == t {
@@ -30,7 +30,7 @@ func datatype(t onnx.DataType) string {
 	return ""
 }
 
-// Wire puts a tensor into the protocol's form.
+// Wire converts a tensor to the protocol's form.
 func Wire(name string, v inputs.Tensor) api.Tensor {
 	t := api.Tensor{Name: name, Datatype: datatype(v.Type), Shape: v.Shape, Data: v.Data}
 	if len(v.Shape) == 0 {
@@ -43,17 +43,17 @@ func Wire(name string, v inputs.Tensor) api.Tensor {
 	return t
 }
 
-// spec is what the model takes for an input, or gives for an output. Its Dims are those of one step: without the batch
-// dimension, -1 where they are open.
+// spec describes an input or output of the model. Dims has no batch dimension; open dimensions are
+// -1.
 type spec struct {
 	perfdata.Spec
 	optional bool
 }
 
-// isOpen reports whether the shape is not settled.
+// isOpen reports whether a dimension is open.
 func (s spec) isOpen() bool { return slices.Contains(s.Dims, -1) }
 
-// String returns name, type and shape as people read them.
+// String returns name, type and shape for people.
 func (s spec) String() string {
 	return s.Name + " " + datatype(s.Type) + " " + modelconfig.Shape(s.Dims)
 }
@@ -91,8 +91,8 @@ func (k *maker) specs(side string, list []api.TensorMetadata) []spec {
 	return out
 }
 
-// AnswerSize is how many bytes the outputs of a request of a batch size have; -1 where that cannot be told beforehand: a shape is
-// open, or the elements are text.
+// AnswerSize returns the size of a request's outputs in bytes. It is -1 if that is unknown, since a
+// shape is open or the elements are text.
 func (m Model) AnswerSize(batch int) int64 {
 	total := int64(0)
 	for _, t := range m.Metadata.Outputs {
@@ -101,7 +101,8 @@ func (m Model) AnswerSize(batch int) int64 {
 			dims = dims[min(1, len(dims)):]
 		}
 		size := datatypes[t.Datatype].Size()
-		n, settled := onnx.Elements(append([]int64{size, int64(batch)}, dims...)) // bytes: it guards against overflow
+		// bytes: the multiplication by size also checks for overflow
+		n, settled := onnx.Elements(append([]int64{size, int64(batch)}, dims...))
 		if total += n; !settled || size == 0 || total < 0 {
 			return -1
 		}
@@ -109,7 +110,7 @@ func (m Model) AnswerSize(batch int) int64 {
 	return total
 }
 
-// find returns the spec of a name, nil where there is none.
+// find returns the spec with the name, nil if there is none.
 func find(list []spec, name string) *spec {
 	if i := slices.IndexFunc(list, func(s spec) bool { return s.Name == name }); i >= 0 {
 		return &list[i]
@@ -117,7 +118,7 @@ func find(list []spec, name string) *spec {
 	return nil
 }
 
-// names lists what a user may have meant.
+// names lists the valid names, for messages.
 func names(list []spec) []string {
 	out := make([]string, len(list))
 	for i, s := range list {
@@ -166,8 +167,8 @@ func (k *maker) checkGraph() {
 	}
 }
 
-// fileDims are the dimensions of an input in the model file, without the batch dimension; nil where they cannot be paired
-// with those at the server, which may reshape.
+// fileDims returns the dimensions of an input in the model file, without the batch dimension. It
+// returns nil if they do not match the server's, which may reshape.
 func (k *maker) fileDims(s spec) []onnx.Dim {
 	if k.model.Graph == nil {
 		return nil
@@ -184,8 +185,8 @@ func (k *maker) fileDims(s spec) []onnx.Dim {
 	return nil
 }
 
-// takeShapes settles open dimensions: by the shapes that the user gives, and by those of other inputs where the model file
-// gives two dimensions one name.
+// takeShapes sets open dimensions, first from the user's shapes. Then it uses the shapes of other
+// inputs, if the model file gives two dimensions the same name.
 func (k *maker) takeShapes() {
 	for _, name := range slices.Sorted(maps.Keys(k.source.Shapes)) {
 		given, s := k.source.Shapes[name], find(k.in, name)
@@ -217,7 +218,7 @@ func (k *maker) takeShapes() {
 	}
 }
 
-// withoutBatch reminds of what shapes leave out.
+// withoutBatch returns a hint that shapes leave out the batch dimension.
 func (k *maker) withoutBatch() string {
 	if k.model.Batches() {
 		return " (without the batch dimension)"
