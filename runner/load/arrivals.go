@@ -12,24 +12,25 @@ import (
 	"time"
 )
 
-// Arrivals yields the scheduled instants of an open loop since its beginning, ascending, without an end. It does not block, and
-// is called by one goroutine.
+// Arrivals yields the scheduled instants of an open loop, as durations since its beginning, in
+// ascending order and without end. Next does not block. One goroutine calls it.
 type Arrivals interface{ Next() time.Duration }
 
-// The range of request rates, in requests per second: from one in eleven days to one in 100 ns.
+// The range of request rates in requests per second: from one request in eleven days to one in 100
+// ns.
 const (
 	lowestRate  = 1e-6
 	highestRate = 1e7
 )
 
 func checkRate(rate float64) error {
-	if !(lowestRate <= rate && rate <= highestRate) { // not a number fails too
+	if !(lowestRate <= rate && rate <= highestRate) { // NaN fails too
 		return fmt.Errorf("cannot send %g requests per second: the rate must lie between %g and %g", rate, lowestRate, highestRate)
 	}
 	return nil
 }
 
-// Constant schedules requests at equal distances, rate per second.
+// Constant schedules requests at equal distances. rate is in requests per second.
 func Constant(rate float64) (Arrivals, error) {
 	if err := checkRate(rate); err != nil {
 		return nil, err
@@ -42,14 +43,14 @@ type constantArrivals struct {
 	n    float64
 }
 
-// Next multiplies instead of adding up, so that no rounding error grows.
+// Next multiplies instead of adding, so that rounding errors do not add up.
 func (c *constantArrivals) Next() time.Duration {
 	c.n++
 	return time.Duration(c.n / c.rate * float64(time.Second))
 }
 
-// Poisson schedules requests as many independent users would send them, rate per second in the mean: the distances are exponentially
-// distributed. The same seed gives the same schedule.
+// Poisson schedules requests as many independent users send them: the distances have an exponential
+// distribution. rate is the mean in requests per second. The same seed gives the same schedule.
 func Poisson(rate float64, seed uint64) (Arrivals, error) {
 	if err := checkRate(rate); err != nil {
 		return nil, err
@@ -68,7 +69,8 @@ func (p *poissonArrivals) Next() time.Duration {
 	return p.at
 }
 
-// Intervals schedules requests at the listed distances, again and again from the front. It keeps the list.
+// Intervals schedules requests at the listed distances. After the last it starts again with the
+// first. It keeps the list.
 func Intervals(list []time.Duration) (Arrivals, error) {
 	for i, d := range list {
 		if d < 0 || d > longestInterval {
@@ -81,7 +83,7 @@ func Intervals(list []time.Duration) (Arrivals, error) {
 	return &intervalArrivals{list: list}, nil
 }
 
-// longestInterval bounds an interval, so that a count of microseconds cannot overflow.
+// longestInterval bounds an interval, so that the conversion from microseconds cannot overflow.
 const longestInterval = 24 * time.Hour
 
 type intervalArrivals struct {
@@ -96,8 +98,8 @@ func (i *intervalArrivals) Next() time.Duration {
 	return i.at
 }
 
-// ParseIntervals reads a file of intervals: one whole number of microseconds per line, as perf_analyzer's --request-intervals. Empty
-// lines are skipped. An error names the line.
+// ParseIntervals reads a file of intervals: one whole number of microseconds per line, as in
+// perf_analyzer's --request-intervals. It skips empty lines. Errors name the line.
 func ParseIntervals(r io.Reader) ([]time.Duration, error) {
 	var list []time.Duration
 	lines := bufio.NewScanner(r)

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// take is the first n instants.
+// take returns the first n instants.
 func take(a Arrivals, n int) []time.Duration {
 	instants := make([]time.Duration, n)
 	for i := range instants {
@@ -23,7 +23,8 @@ func TestConstantArrivalsDoNotDrift(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A third of a second is no whole number of nanoseconds; 3 million of them are a million seconds all the same.
+	// A third of a second is not a whole number of nanoseconds. Still, 3 million of them are
+	// exactly a million seconds.
 	if last := take(a, 3_000_000)[2_999_999]; last != 1_000_000*time.Second {
 		t.Errorf("the last of 3 million is due at %v", last)
 	}
@@ -52,7 +53,8 @@ func TestPoissonArrivals(t *testing.T) {
 	}
 	mean := sum / (n - 1)
 	variance := squares/(n-1) - mean*mean
-	// Exponential: mean 1 with standard error 1/√n = 0.3 %, variance 1 with √8/√n = 0.9 %, and e⁻² of them longer than 2 means.
+	// Exponential distribution: the mean is 1 with standard error 1/√n = 0.3 %, and the variance is
+	// 1 with √8/√n = 0.9 %. A share of e⁻² is longer than 2 means.
 	if math.Abs(mean-1) > 0.015 || math.Abs(variance-1) > 0.045 || math.Abs(longer/(n-1)-math.Exp(-2)) > 0.006 {
 		t.Errorf("distances have mean %.3f and variance %.3f, %.4f are longer than 2", mean, variance, longer/(n-1))
 	}
@@ -117,7 +119,7 @@ func FuzzParseIntervals(f *testing.F) {
 		}
 		a, err := Intervals(list)
 		if err != nil {
-			return // all of them 0
+			return // all intervals are 0
 		}
 		var last time.Duration
 		for _, at := range take(a, 10) {

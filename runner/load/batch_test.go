@@ -13,14 +13,14 @@ import (
 	"tuner/measure"
 )
 
-// batcher is a fake server with instances that each take what waits, up to a batch size, and work on it for a time that
-// grows with the batch and varies by 3 %.
+// batcher is a fake server with instances. Each instance takes the waiting requests, up to a batch
+// size. Its time grows with the batch and varies by 3 %.
 type batcher struct {
-	queue chan chan struct{} // of what is closed as the answer
+	queue chan chan struct{} // channels that are closed as the answer
 	stop  chan struct{}
 }
 
-// newBatcher runs until the test ends; a batch of n takes (1 + n) × unit.
+// newBatcher runs until the test ends. A batch of n takes (1 + n) × unit.
 func newBatcher(t *testing.T, instances, largest int, unit time.Duration) *batcher {
 	b := &batcher{queue: make(chan chan struct{}, 1000), stop: make(chan struct{})}
 	var serving sync.WaitGroup
@@ -80,8 +80,9 @@ func (c *batched) Broken() bool { return false }
 func (c *batched) Interrupt()   { close(c.interrupted) }
 func (c *batched) Close() error { return nil }
 
-// The first requests of a closed loop are all sent at once, and wait for less than those that come to a full queue: 64 clients of a server that takes 10 ms
-// for each wait for 640 ms, and for half of that in the mean until the queue has filled.
+// The first requests of a closed loop are all sent at once, and wait less than requests that come
+// to a full queue. 64 clients of a server that takes 10 ms per request wait for 640 ms. Until the
+// queue has filled, the mean is half of that.
 func TestWarmUpFillsTheQueue(t *testing.T) {
 	t.Parallel()
 	for _, fill := range []bool{true, false} {
@@ -101,15 +102,16 @@ func TestWarmUpFillsTheQueue(t *testing.T) {
 			if isFull := math.Abs(mean.Value/0.640-1) < 0.05; isFull != fill || fill && r.WarmUp > 800*ms {
 				t.Errorf("the queue is to fill: %t; a mean latency of %.0f ms after a warm-up of %v", fill, 1e3*mean.Value, r.WarmUp)
 			}
-			if isFlagged := slices.Contains(r.Windows[0].Flags, measure.FlagUnsteady); isFlagged == fill { // a full queue is all that was asked for
+			// Fill asked only for a full queue
+			if isFlagged := slices.Contains(r.Windows[0].Flags, measure.FlagUnsteady); isFlagged == fill {
 				t.Errorf("the queue is to fill: %t; flagged unsteady: %t", fill, isFlagged)
 			}
 		})
 	}
 }
 
-// On a server that batches, the warm-up must be short, for it is what a campaign pays for every trial, and the windows
-// must show the server's throughput without flags.
+// On a batching server the warm-up must be short, since a campaign pays for it in every trial. The
+// windows must show the server's throughput without flags.
 func TestWarmUpOnABatchingServer(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -9,64 +9,68 @@ import (
 	"time"
 )
 
-// A client that is refused waits before it tries again: briefly at first, then twice as long each time.
+// A client that is refused waits before it tries again. The first pause is short, and each further
+// one is twice as long.
 const (
 	shortestPause = time.Millisecond
 	longestPause  = 100 * time.Millisecond
 )
 
-// What slot.inFlight holds when it is not the instant at which the request in flight was sent.
+// Special values of slot.inFlight. Other values are the instant at which the request in flight was
+// sent.
 const (
 	idle    int64 = -1
-	expired int64 = -2 // the request in flight has taken too long: the client is to end it
-	handled int64 = -3 // the request is over, and the client about to send the next
+	expired int64 = -2 // the request in flight has timed out, and the client must end it
+	handled int64 = -3 // the request is over, and the client is about to send the next
 )
 
-// client has one connection, and in each of its slots one request after the other. It replaces a connection that broke, or that the
-// server had closed while it was not in use.
+// client has one connection. Each slot of the connection has one request after the other. The
+// client replaces a connection that broke, or that the server closed while it was idle.
 type client struct {
 	number  int
 	session *session
 	slots   []slot
 
 	open   int          // requests that were sent and are not over
-	lost   int          // those of them that are to be sent once more
-	over   []completion // by the latest receive
+	lost   int          // open requests that must be sent again
+	over   []completion // requests that ended in the latest receive
 	ending bool         // the connection takes no further request
 
 	mu   sync.Mutex // held to replace the connection, and to interrupt it
-	conn Conn       // nil: none
+	conn Conn       // nil: no connection
 }
 
-// slot is the place of a request in flight.
+// slot holds one request in flight.
 type slot struct {
 	inFlight atomic.Int64
-	records  *pipe[record] // for the session
-	waiting  time.Duration // the session's: when the request in flight was sent, unknown for none
+	records  *pipe[record] // read by the session
+	// used by the session: when the request in flight was sent; unknown: none is in flight
+	waiting time.Duration
 
-	// The client's.
-	open    bool   // there is a request that is not over
-	current record // of that request
+	// The client uses these.
+	open    bool   // a request is not over
+	current record // the record of that request
 	earlier []time.Duration
-	lost    error // why it is to be sent once more; nil: it is not
-	again   bool  // it was
+	lost    error // reason why it must be sent again; nil: it need not
+	again   bool  // it was sent again
 }
 
 // completion is a request that is over.
 type completion struct {
 	slot    int
 	outcome outcome
-	at      time.Duration // when the slot was free again: with the last response, also a null one, or the failure
+	// when the slot was free again: with the last response (also a null one), or with the failure
+	at time.Duration
 }
 
-// newClient makes a client with some slots.
+// newClient makes a client with the given number of slots.
 func newClient(s *session, number, slots int) *client {
 	c := &client{number: number, session: s}
 	c.divide(slots)
 	return c
 }
 
-// divide makes the slots, before anything is sent.
+// divide makes the slots. It must come before the first send.
 func (c *client) divide(slots int) {
 	c.slots = make([]slot, slots)
 	for i := range c.slots {
@@ -75,7 +79,7 @@ func (c *client) divide(slots int) {
 	}
 }
 
-// send sends a request in a slot that is free, over the connection, which there must be. ready is as in record.
+// send sends a request in a free slot. The client must have a connection. ready is as in record.
 func (c *client) send(i, request int, ready time.Duration) {
 	s := &c.slots[i]
 	s.current = record{request: request, ready: ready, sent: c.session.now()}
@@ -85,9 +89,10 @@ func (c *client) send(i, request int, ready time.Duration) {
 	c.conn.Send(i, request)
 }
 
-// receive waits until requests that were sent are over, one at least, and records how they went. What was sent over a connection that
-// the server had closed is sent once more, when nothing else is on that connection; its latency goes on counting. The result is valid
-// until the next call.
+// receive waits until at least one request is over, and records the requests that ended. A request
+// whose connection the server had closed is sent once more, as soon as no other request is on that
+// connection. Its latency still counts from the first sending. The result is valid until the next
+// call.
 func (c *client) receive(ctx context.Context) []completion {
 	c.over = c.over[:0]
 	c.sweep()
@@ -104,7 +109,8 @@ func (c *client) receive(ctx context.Context) []completion {
 	return c.over
 }
 
-// sweep ends the requests that have taken too long while others go on over the connection, and notes which slots are not used now.
+// sweep ends the requests that have timed out while others continue on the connection. It marks
+// free slots as idle.
 func (c *client) sweep() {
 	for i := range c.slots {
 		switch s := &c.slots[i]; {
@@ -116,12 +122,12 @@ func (c *client) sweep() {
 	}
 }
 
-// take takes what the connection received.
+// take handles one result of the connection's Receive.
 func (c *client) take(i int, final, null bool, err error) {
 	now := c.session.now()
 	s := &c.slots[i]
 	switch {
-	case !s.open: // it has taken too long, and is over
+	case !s.open: // it has timed out and is over
 		return
 	case isUnanswered(err) && !s.again:
 		s.lost = err
@@ -139,7 +145,7 @@ func (c *client) take(i int, final, null bool, err error) {
 	}
 }
 
-// finish records that the request in a slot is over since an instant; failure says why it did not go well.
+// finish records the end of the request in a slot. failure is the reason of a failure, or nil.
 func (c *client) finish(i int, failure error, at time.Duration) {
 	s := &c.slots[i]
 	r := &s.current
@@ -167,8 +173,8 @@ func (c *client) finish(i int, failure error, at time.Duration) {
 	c.over = append(c.over, completion{i, r.outcome, at})
 }
 
-// resend sends once more what met a connection that the server had closed, over a new one. When none is to be had, or the request has
-// taken too long meanwhile, it has failed.
+// resend replaces the connection that the server had closed, and sends its requests once more. A
+// request fails if there is no new connection, or if it has timed out meanwhile.
 func (c *client) resend(ctx context.Context) {
 	c.disconnect()
 	connected := c.connect(ctx) == nil
@@ -186,9 +192,9 @@ func (c *client) resend(ctx context.Context) {
 	}
 }
 
-// isUnanswered reports whether an error says of a request that it may be sent once more (see Conn).
+// isUnanswered reports whether an error allows the request to be sent once more (see Conn).
 func isUnanswered(err error) bool {
-	if err == nil { // as a rule
+	if err == nil { // the usual case
 		return false
 	}
 	var e interface{ Unanswered() bool }
@@ -200,7 +206,7 @@ var errTimeout = errors.New("no answer within the request's timeout")
 // errAborted ends an attempt to connect when the run is over.
 var errAborted = errors.New("the run is over")
 
-// connect makes the connection.
+// connect opens the connection.
 func (c *client) connect(ctx context.Context) error {
 	conn, err := c.session.options.Dial(ctx, c.number)
 	if err != nil {
@@ -217,7 +223,8 @@ func (c *client) connect(ctx context.Context) error {
 	return nil
 }
 
-// connected sees to it that there is a connection: it tries until the context ends, and reports whether it succeeded.
+// connected opens the connection if there is none. It tries until the context ends, and reports
+// whether it succeeded.
 func (c *client) connected(ctx context.Context) bool {
 	for pause := shortestPause; c.conn == nil; pause = min(2*pause, longestPause) {
 		if ctx.Err() != nil {
@@ -230,8 +237,8 @@ func (c *client) connected(ctx context.Context) bool {
 	return true
 }
 
-// isBroken reports whether there is no connection that takes a further request. It is asked under the lock, since expire may be about
-// to interrupt the connection.
+// isBroken reports whether there is no connection that takes a further request. The caller asks
+// under the lock, since expire may be about to interrupt the connection.
 func (c *client) isBroken() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -245,7 +252,7 @@ func (c *client) disconnect() {
 	if c.conn == nil {
 		return
 	}
-	_ = c.conn.Close() // nothing was to come over it any more
+	_ = c.conn.Close() // the connection is no longer in use, so the error does not matter
 	c.conn = nil
 	c.session.link.closed(c.session.now())
 }
@@ -259,9 +266,10 @@ func (c *client) interrupt() {
 	}
 }
 
-// expire ends the requests that were sent before an instant and are still in flight. Where there are others on the connection, the client
-// does it as soon as one of them is answered; else the connection is interrupted. That is decided under the lock, so that it is no
-// other connection.
+// expire ends the requests that were sent before an instant and are still in flight. If there are
+// other requests on the connection, it only marks them: the client ends them when it receives the
+// next answer. Otherwise it interrupts the connection. It decides under the lock, so that it cannot
+// interrupt a newer connection.
 func (c *client) expire(before time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -283,7 +291,8 @@ func (c *client) expire(before time.Duration) {
 	}
 }
 
-// gather yields what was recorded since the last time, and notes what is in flight after that.
+// gather yields the records since the last call. Then it notes the requests that are still in
+// flight.
 func (c *client) gather(yield func(record)) {
 	for i := range c.slots {
 		c.slots[i].gather(yield)
@@ -291,7 +300,8 @@ func (c *client) gather(yield func(record)) {
 }
 
 func (s *slot) gather(yield func(record)) {
-	waiting := s.inFlight.Load() // before the records: what ends meanwhile is in them
+	// read before the records, so that a request which ends meanwhile is among them
+	waiting := s.inFlight.Load()
 	s.waiting = unknown
 	if waiting >= 0 {
 		s.waiting = time.Duration(waiting)
@@ -304,7 +314,7 @@ func (s *slot) gather(yield func(record)) {
 	}
 }
 
-// sleep waits for the time, and reports false when the context ended before.
+// sleep waits for the time. It returns false if the context ended before.
 func sleep(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-ctx.Done():
@@ -314,12 +324,12 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// link counts the connections, and knows since when there are none.
+// link counts the connections. It knows since when there are none.
 type link struct {
 	mu    sync.Mutex
 	open  int
-	since time.Duration // when the last one was closed
-	cause error         // why the latest attempt failed, if none has succeeded since
+	since time.Duration // when the last connection was closed
+	cause error         // error of the latest attempt, if none has succeeded since
 }
 
 func (l *link) opened() {
@@ -340,7 +350,8 @@ func (l *link) refused(err error) {
 	l.cause = err
 }
 
-// lost is the error of a server that has refused new connections for lostAfter, and has none, or none that is used.
+// lost returns the error of a server that has refused new connections for lostAfter and has no
+// connection, or only unused ones.
 func (l *link) lost(now time.Duration, isUsed bool) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

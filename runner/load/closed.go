@@ -12,19 +12,21 @@ import (
 
 // loop makes the load of a session: a closed loop or an open one.
 type loop interface {
-	// dial opens the connections to begin with.
+	// dial opens the first connections.
 	dial(ctx context.Context) error
-	// run sends until the context ends or there are no tickets left, and returns when all that was sent is answered. It is called
-	// again only after it has returned.
+	// run sends requests until the context ends or no tickets are left. It returns when all
+	// requests that were sent are answered. It may be called again after it has returned.
 	run(ctx context.Context, tickets *tickets)
-	// clients lists all that there are so far, and waiting tells how many requests are due and not sent.
+	// clients lists all clients so far. waiting returns the number of requests that are due and not
+	// sent.
 	clients() []*client
 	waiting() int
-	// gather hands over the instants of the schedule that passed and the requests that ended since the last time.
+	// gather passes on the instants of the schedule that passed, and the requests that ended, since
+	// the last call.
 	gather(arrive func(arrival), take func(record))
 }
 
-// tickets bound how many requests are sent; nil does not.
+// tickets bound the number of requests that are sent. nil: no bound.
 type tickets struct{ left atomic.Int64 }
 
 func newTickets(n int) *tickets {
@@ -35,13 +37,15 @@ func newTickets(n int) *tickets {
 
 func (t *tickets) take() bool { return t == nil || t.left.Add(-1) >= 0 }
 
-// closedLoop keeps a number of requests in flight: each of its workers sends, waits for the answers, and sends the next.
+// closedLoop keeps a number of requests in flight. Each worker sends, waits for answers, and sends
+// the next requests.
 type closedLoop struct {
 	session *session
 	workers []*worker
 }
 
-// dial opens the connections. The first tells how many requests share one; they are dealt out in turn.
+// dial opens the connections. The first connection tells how many requests share one. The requests
+// are dealt to the connections in turn.
 func (l *closedLoop) dial(ctx context.Context) error {
 	first := newClient(l.session, 0, 0)
 	if err := first.connectPatiently(ctx); err != nil {
@@ -61,7 +65,8 @@ func (l *closedLoop) dial(ctx context.Context) error {
 	return connectAll(ctx, l.clients())
 }
 
-// dealt is how many of n requests in flight a connection has, when connections get one after the other in turn.
+// dealt returns how many of n requests in flight a connection has, when the requests are dealt to
+// the connections in turn.
 func dealt(n, connection, connections int) int {
 	return (n - connection + connections - 1) / connections
 }
@@ -74,7 +79,7 @@ func (l *closedLoop) run(ctx context.Context, tickets *tickets) {
 	busy.Wait()
 }
 
-// ramp keeps n requests in flight, until it has sent two for each.
+// ramp keeps n requests in flight until it has sent 2·n.
 func (l *closedLoop) ramp(ctx context.Context, n int) {
 	n = min(n, l.session.options.Load.Concurrency)
 	var busy sync.WaitGroup
@@ -102,19 +107,20 @@ func (l *closedLoop) gather(_ func(arrival), take func(record)) {
 	}
 }
 
-// worker is one client of a closed loop, in one goroutine: it takes all answers that have come, and sends the next request for each.
+// worker is one client of a closed loop, in one goroutine. It takes all answers that have arrived,
+// and sends the next request for each.
 type worker struct {
 	*client
 	turns  []turn // by slot
-	stride int    // from a slot's request to its next
+	stride int    // difference of numbers between a slot's request and its next
 }
 
-// turn is what a slot of a closed loop does next.
+// turn is the next request of a slot in a closed loop.
 type turn struct {
 	next  int           // number of the request
-	ready time.Duration // when it could be sent: the previous answer, or unknown
-	from  time.Duration // it is not sent before, since the previous one failed; 0: it did not
-	pause time.Duration // after a failure
+	ready time.Duration // when it could be sent: at the previous answer, or unknown
+	from  time.Duration // earliest sending after a failure; 0: the previous request did not fail
+	pause time.Duration // pause after a failure
 }
 
 func newWorker(c *client, concurrency, connections int) *worker {
@@ -125,8 +131,8 @@ func newWorker(c *client, concurrency, connections int) *worker {
 	return w
 }
 
-// loop sends in the first slots, whose turns these are, as long as there are tickets and the context goes on, and awaits the answers.
-// A connection that was lost costs the requests that were on it, and no other.
+// loop sends in the first slots, one per turn, as long as there are tickets and the context lives,
+// and receives the answers. If a connection is lost, only the requests on it fail.
 func (w *worker) loop(ctx context.Context, tickets *tickets, turns []turn) {
 	for i := range turns {
 		turns[i].ready, turns[i].from, turns[i].pause = unknown, 0, shortestPause
@@ -144,15 +150,16 @@ func (w *worker) loop(ctx context.Context, tickets *tickets, turns []turn) {
 	}
 }
 
-// fill sends in the slots that are free. It is false when nothing more is to be sent.
+// fill sends in the free slots. It returns false when nothing more is to be sent.
 func (w *worker) fill(ctx context.Context, tickets *tickets, turns []turn) bool {
 	for i := range turns {
 		t := &turns[i]
 		switch {
 		case w.slots[i].open || t.from > 0 && w.session.now() < t.from:
-		case w.ending && w.open > 0: // what is on the connection comes first
+		case w.ending && w.open > 0: // requests on the connection end first
 			return true
-		case ctx.Err() != nil || !tickets.take() || !w.connected(ctx): // a ticket first: without one no connection is needed
+		// the ticket comes first: without one no connection is needed
+		case ctx.Err() != nil || !tickets.take() || !w.connected(ctx):
 			return false
 		default:
 			w.send(i, t.next, t.ready)
@@ -162,13 +169,14 @@ func (w *worker) fill(ctx context.Context, tickets *tickets, turns []turn) bool 
 	return true
 }
 
-// rest waits until one of the slots may be used again, when all have failed. It is false when the context ended before.
+// rest waits until one of the slots may be used again, if all have failed. It returns false if the
+// context ended before.
 func (w *worker) rest(ctx context.Context, turns []turn) bool {
 	first := slices.MinFunc(turns, func(a, b turn) int { return cmp.Compare(a.from, b.from) })
 	return sleep(ctx, first.from-w.session.now())
 }
 
-// end notes how a request of the slot went. After a failure the slot pauses.
+// end notes the result of the slot's request. After a failure the slot pauses.
 func (t *turn) end(e completion) {
 	if e.outcome == completed {
 		t.ready, t.from, t.pause = e.at, 0, shortestPause
@@ -178,13 +186,13 @@ func (t *turn) end(e completion) {
 }
 
 const (
-	dialsAtOnce = 64 // some servers queue 128 connections at most
+	dialsAtOnce = 64 // some servers queue at most 128 connections
 	dialRetries = 3
 	dialPause   = 100 * time.Millisecond
 )
 
-// connectAll connects the clients that are not connected, several at once. A refusal is tried again, since a server's queue may be full
-// for a moment.
+// connectAll connects the clients that have no connection, several at once. It tries again after a
+// refusal, since a server's queue may be full for a moment.
 func connectAll(ctx context.Context, clients []*client) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -200,7 +208,7 @@ func connectAll(ctx context.Context, clients []*client) error {
 		dialling.Go(func() {
 			defer func() { <-free }()
 			if err := c.connectPatiently(ctx); err != nil {
-				cancel(err) // the first counts
+				cancel(err) // the first error counts
 				return
 			}
 			connected.Add(1)

@@ -13,7 +13,7 @@ import (
 	"tuner/measure"
 )
 
-// checkParts checks what holds of any window: its slices add up to it.
+// checkParts checks that the slices of a window add up to it.
 func checkParts(t *testing.T, w measure.Window) {
 	t.Helper()
 	var requests int
@@ -42,7 +42,7 @@ func TestExactlySoManyRequests(t *testing.T) {
 		}
 		numbers := map[int]int{}
 		o.Sink = func(r Record) { numbers[r.Request]++ }
-		o.Length, o.More = nil, nil // are not called
+		o.Length, o.More = nil, nil // Length and More are not called
 		r, err := Run(t.Context(), o)
 		if err != nil || len(r.Windows) != 1 {
 			t.Fatalf("%d windows, %v", len(r.Windows), err)
@@ -68,10 +68,10 @@ func TestWindowsByRequests(t *testing.T) {
 		service     time.Duration
 		concurrency int
 		requests    int
-		least, most time.Duration // of the window
+		least, most time.Duration // duration of the window
 	}{
 		{20 * ms, 4, 300, 1500 * ms, 1600 * ms}, // 200/s
-		{ms, 1, 50, 100 * ms, 200 * ms},         // a tick at least
+		{ms, 1, 50, 100 * ms, 200 * ms},         // at least one tick
 		{time.Second, 1, 12, 11 * time.Second, 12200 * ms},
 	} {
 		t.Run(fmt.Sprint(c.service), func(t *testing.T) {
@@ -94,7 +94,8 @@ func TestWindowsByRequests(t *testing.T) {
 	}
 }
 
-// A server that begins to refuse everything completes nothing more: what fails ends a window, too.
+// A server that begins to refuse everything completes no more requests. Failed requests end a
+// window, too.
 func TestWindowsByRequestsOfAServerThatRefuses(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -120,7 +121,7 @@ func TestWindowsByRequestsOfAServerThatRefuses(t *testing.T) {
 	})
 }
 
-// A budget ends a window whose requests would take longer.
+// Budget ends a window whose requests would take longer.
 func TestBudgetOfWindowsByRequests(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -130,7 +131,7 @@ func TestBudgetOfWindowsByRequests(t *testing.T) {
 		if err != nil || len(r.Windows) != 2 {
 			t.Fatalf("%d windows, %v", len(r.Windows), err)
 		}
-		// 100 requests/s: 150 take 1.5 s, and the tick that sees them comes within 0.1 s.
+		// 100 requests/s: 150 take 1.5 s. The next tick comes within 0.1 s.
 		first, second := r.Windows[0], r.Windows[1]
 		if first.Requests < 150 || first.Duration > 1600*ms || second.Requests >= 150 || (first.Duration+second.Duration).Round(100*ms) != 2*time.Second {
 			t.Errorf("%d requests in %v, %d in %v", first.Requests, first.Duration, second.Requests, second.Duration)
@@ -161,14 +162,15 @@ func TestUnansweredRequestsTimeOut(t *testing.T) {
 				t.Errorf("%d errors, the first %q, flags %v", w.Errors, w.FirstError, w.Flags)
 			}
 		}
-		// Each client loses one request, and its connection with it.
+		// Each client loses one request and its connection.
 		if timedOut != 4 || s.closed.Load() != 8 || s.inFlight.Load() != 0 {
 			t.Errorf("%d timed out, %d connections closed, %d left in flight", timedOut, s.closed.Load(), s.inFlight.Load())
 		}
 	})
 }
 
-// Timeouts are no answers: a server that gives none is hung, however often it is asked.
+// A timeout does not count as an answer: a server that never answers is hung, however many requests
+// it gets.
 func TestTimeoutsAreNoSignOfLife(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -189,7 +191,7 @@ func TestLostServer(t *testing.T) {
 		"closed loop": func(_ *testing.T, s *server) Options { return at(s, 4) },
 		"open loop":   func(t *testing.T, s *server) Options { return every(t, s, 10*ms) },
 	} {
-		for _, windows := range []int{2, 4} { // it is told at the end, or when there was none left for a second
+		for _, windows := range []int{2, 4} { // reported at the end, or after a second without a connection
 			t.Run(fmt.Sprintf("%s, %d windows", name, windows), func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
@@ -204,7 +206,7 @@ func TestLostServer(t *testing.T) {
 					if !errors.As(err, &lost) || time.Since(begin) > 3100*ms {
 						t.Errorf("ended after %v with %v", time.Since(begin), err)
 					}
-					// From 0.2 s on.
+					// The failure lasts from 0.2 s on.
 					if len(r.Windows) != 2 || r.Windows[0].Errors > 0 || r.Windows[1].Errors == 0 {
 						t.Errorf("%d windows are left", len(r.Windows))
 					}
@@ -214,7 +216,8 @@ func TestLostServer(t *testing.T) {
 	}
 }
 
-// The last request is that of a client whose connection is gone for good, while the other's is open and unused: the server is lost all the same.
+// The connection of the client with the last request is gone, while the connection of the other
+// client is open and unused. The server counts as lost.
 func TestLostServerOfTheLastRequest(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -243,7 +246,7 @@ func TestLostServerOfTheLastRequest(t *testing.T) {
 	})
 }
 
-// A server that is away for a moment costs the requests in flight, and no more.
+// A server that is away for a moment costs only the requests in flight.
 func TestConnectionsAreMadeAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -294,7 +297,7 @@ func TestConnectionsThatEndWithTheAnswerCostNoRequest(t *testing.T) {
 	})
 }
 
-// decoupled answers with several responses, 10 ms apart, and then says that it was all.
+// decoupled sends several responses, 10 ms apart, and then a null response.
 type decoupled struct {
 	Conn
 	left, null int
@@ -313,7 +316,7 @@ func (c *decoupled) Broken() bool { return false }
 func (c *decoupled) Interrupt()   {}
 func (c *decoupled) Close() error { return nil }
 
-// The latency of a decoupled model's request ends with the last response that holds something.
+// The latency of a decoupled model's request ends with the last response that is not null.
 func TestResponsesOfDecoupledModels(t *testing.T) {
 	t.Parallel()
 	for null := range 2 {
@@ -341,7 +344,7 @@ func TestResponsesOfDecoupledModels(t *testing.T) {
 	}
 }
 
-// What is exported is what the windows count, of them all and of nothing else.
+// Sink gets exactly the requests that the windows count.
 func TestSinkIsGivenTheWindowsRequests(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -380,7 +383,8 @@ func TestSinkIsGivenTheWindowsRequests(t *testing.T) {
 	})
 }
 
-// A server that stops answering in the midst of a fixed number of requests costs the rest of them alone.
+// A server stops answering within a fixed number of requests. Only the rest of the requests is
+// lost.
 func TestBrokenOffCount(t *testing.T) {
 	t.Parallel()
 	for name, options := range map[string]func(*testing.T, *server) Options{
@@ -404,7 +408,7 @@ func TestBrokenOffCount(t *testing.T) {
 				if !errors.As(err, &hung) || len(r.Windows) != 1 {
 					t.Fatalf("%d windows, %v", len(r.Windows), err)
 				}
-				// 200 requests a second, in half a second.
+				// 200 requests/s in half a second.
 				w := r.Windows[0]
 				checkParts(t, w)
 				if w.Requests != 100 || w.Errors != 0 || w.Duration < 480*ms || w.Duration > 520*ms || w.InFlight < 3.5 || w.InFlight > 4.5 {

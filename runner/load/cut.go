@@ -8,7 +8,7 @@ import (
 	"tuner/measure"
 )
 
-// measure passes the windows' edges while the load goes on.
+// measure calls Edge at the edges of the windows while the load continues.
 func (s *session) measure(ctx context.Context) error {
 	p99 := s.warm.quantile(0.99)
 	s.warm = nil
@@ -46,7 +46,7 @@ func (s *session) newWindow(from, length time.Duration) *window {
 	return newWindow(from, length, s.isOpen(), &s.store)
 }
 
-// length asks for the windows' length; 0 when they end by the number of requests.
+// length calls Options.Length. It returns 0 if windows end by the number of requests.
 func (s *session) length(p99 time.Duration) (time.Duration, error) {
 	if s.options.Requests > 0 {
 		return 0, nil
@@ -77,7 +77,7 @@ func (s *session) pass(ctx context.Context, length time.Duration) error {
 	return nil
 }
 
-// look asks within the current window whether what it shows is enough of it.
+// look calls Options.Enough within the current window, at measure.Look of its length.
 func (s *session) look(ctx context.Context, length time.Duration) error {
 	if s.options.Enough == nil {
 		return nil
@@ -94,20 +94,20 @@ func (s *session) look(ctx context.Context, length time.Duration) error {
 	return nil
 }
 
-// isFull reports whether the current window, whose length is not known beforehand, is to end. Requests that fail count, too: a server that
-// refuses all of them would never end it.
+// isFull reports whether the current window, whose length is not fixed, must end. Failed requests
+// count too: otherwise a server that refuses all requests would never end it.
 func (s *session) isFull() bool {
 	o, w := s.options, s.current
 	return w.counts.Requests+w.counts.Errors >= o.Requests || o.Budget > 0 && s.now()-s.warmedUp >= o.Budget
 }
 
-// next ends the current window, and begins another.
+// next ends the current window and begins another.
 func (s *session) next(at, length time.Duration) {
 	s.current.to = at
 	s.closing, s.current = s.current, s.newWindow(at, length)
 }
 
-// settle waits until the records of the window that ended are there, and completes it.
+// settle waits until all records of the closed window have arrived, and completes it.
 func (s *session) settle(ctx context.Context, length time.Duration) error {
 	pause := tick
 	if length > 0 {
@@ -134,12 +134,13 @@ func (s *session) settle(ctx context.Context, length time.Duration) error {
 
 func (s *session) batch() int { return max(1, s.options.Load.BatchSize) }
 
-// judge flags the last window. A warm-up that only fills the queue is not meant to last until the load is steady.
+// judge sets the flags of the last window. It does not require a steady load after a warm-up that
+// only fills the queue.
 func (s *session) judge() {
 	s.windows[len(s.windows)-1].Flags = flags(s.windows, s.options.Load.Concurrency, s.steady || s.options.Fill)
 }
 
-// release lets the current window count.
+// release passes on the records of the current window, since it counts now.
 func (s *session) release() {
 	s.closing = nil
 	for _, r := range s.held {
@@ -148,7 +149,8 @@ func (s *session) release() {
 	s.held = s.held[:0]
 }
 
-// answer makes sure that the server is still there at the end, and that it is alive when nothing was answered in the last window.
+// answer checks that the server is still there at the end. If nothing was answered in the last
+// window, it waits for an answer.
 func (s *session) answer(ctx context.Context) error {
 	last := s.windows[len(s.windows)-1].Start
 	for s.answered < last {
@@ -162,8 +164,8 @@ func (s *session) answer(ctx context.Context) error {
 	return s.link.lost(s.now()+lostAfter, true)
 }
 
-// measureExactly sends as many requests as are asked for: they are the one window. When the run fails, those that were answered until
-// then are.
+// measureExactly sends exactly Options.Total requests, which make one window. If the run fails, the
+// window has the requests that were answered before.
 func (s *session) measureExactly(ctx context.Context) error {
 	s.warm = nil
 	if err := s.options.Edge(ctx, 0); err != nil {

@@ -9,17 +9,21 @@ import (
 
 // Bounds of the flags (docs/design/measurement.md).
 const (
-	offBalance      = 0.03 // by how much the requests in flight may differ from the concurrency
-	mostLate        = 0.01 // of the requests
-	mostSendDelay   = 0.01 // open loop, medians: of the latency
-	mostTurnaround  = 0.05 // closed loop, means: of the cycle
-	mostGrowth      = 0.10 // of the scheduled requests
-	mostCorrelation = 0.5  // of sub-windows' rates, lag 1
-	rates           = 50   // of the latest sub-windows, that are looked at for that: 20 of white noise reach 0.5 once in a hundred times
+	offBalance    = 0.03 // difference of the requests in flight from the concurrency, as a share
+	mostLate      = 0.01 // share of the requests
+	mostSendDelay = 0.01 // open loop: median send delay as a share of the median latency
+	// closed loop: mean time from answer to next sending as a share of the mean cycle
+	mostTurnaround  = 0.05
+	mostGrowth      = 0.10 // share of the scheduled requests
+	mostCorrelation = 0.5  // autocorrelation at lag 1 of the sub-windows' rates
+	// number of latest sub-windows for that; 20 values of white noise reach 0.5 in one of a hundred
+	// cases
+	rates = 50
 )
 
-// flags tells what the load generator's own figures say against the last of the windows. concurrency is that of a closed loop, 0 for an
-// open one, of which Little's law says nothing: its number in flight is not given.
+// flags returns the flags of the last window that follow from the load generator's own figures.
+// concurrency is that of a closed loop; it is 0 for an open loop. There Little's law has no
+// meaning, since the number in flight is not given.
 func flags(windows []measure.Window, concurrency int, steady bool) []measure.Flag {
 	w := windows[len(windows)-1]
 	var flags []measure.Flag
@@ -43,7 +47,8 @@ func flags(windows []measure.Window, concurrency int, steady bool) []measure.Fla
 	return flags
 }
 
-// isSlowToSend says of a closed loop that the time from an answer to the next sending is a good part of the cycle.
+// isSlowToSend reports whether the time from an answer to the next sending is a large part of a
+// closed loop's cycle.
 func isSlowToSend(w measure.Window) bool {
 	delay, latency := w.SendDelay.Mean().Seconds(), meanLatency(w)
 	return latency > 0 && delay > mostTurnaround*(delay+latency)
@@ -57,7 +62,7 @@ func meanLatency(w measure.Window) float64 {
 	return sum / float64(max(1, w.Requests))
 }
 
-// isLate says of an open loop that requests did not leave when they were due.
+// isLate reports whether requests of an open loop were sent later than they were due.
 func isLate(w measure.Window) bool {
 	if w.Requests == 0 {
 		return false
@@ -70,20 +75,21 @@ func isLate(w measure.Window) bool {
 	return float64(w.Late) > mostLate*float64(w.Requests) || delay > mostSendDelay*latency
 }
 
-// hasBacklog says that the requests that are due and not answered grew in number during the window, by a good part of those that were
-// scheduled, and by more than chance lets them: the number of scheduled ones scatters by its root.
+// hasBacklog reports whether the number of requests due and not answered grew during the window.
+// The growth must be a large part of the scheduled requests. It must also exceed chance: the number
+// of scheduled requests scatters by its square root.
 func hasBacklog(w measure.Window) bool {
 	scheduled := float64(w.Scheduled)
 	growth := scheduled - float64(w.Requests+w.Errors+w.Dropped)
 	return growth > max(mostGrowth*scheduled, 2*math.Sqrt(scheduled))
 }
 
-// isCorrelated says that the rates of the latest sub-windows follow each other.
+// isCorrelated reports whether the rates of the latest sub-windows are autocorrelated.
 func isCorrelated(windows []measure.Window) bool {
 	var series []float64
 	for i := len(windows) - 1; i >= 0 && len(series) < rates; i-- {
 		sub := windows[i].Sub
-		for j := len(sub) - 1; j >= 0; j-- { // backwards: the autocorrelation is the same
+		for j := len(sub) - 1; j >= 0; j-- { // backwards, which gives the same autocorrelation
 			series = append(series, float64(sub[j].Requests)/sub[j].Duration.Seconds())
 		}
 	}

@@ -6,8 +6,9 @@ import (
 	"tuner/measure"
 )
 
-// joinAll joins the windows in pairs when there are as many as there may be, and has those to come last twice as long: they stay as long
-// as each other, and so do their slices. It reports whether it did.
+// joinAll joins the windows in pairs once there are MostWindows, and doubles the length of later
+// ones. So all windows keep equal lengths, and so do their slices. It reports whether it joined
+// them.
 func (s *session) joinAll() bool {
 	if s.options.MostWindows == 0 || len(s.windows) < s.options.MostWindows {
 		return false
@@ -29,7 +30,7 @@ func (s *session) joinAll() bool {
 	return true
 }
 
-// joinWindows makes one window of two that adjoin, as package load fills them.
+// joinWindows joins two adjacent windows of this package into one.
 func joinWindows(a, b measure.Window) measure.Window {
 	w := a
 	w.Duration += b.Duration
@@ -56,7 +57,7 @@ func joinWindows(a, b measure.Window) measure.Window {
 	return w
 }
 
-// responses is how many there were: a window tells only where that is not one for each request.
+// responses returns the number of responses. A window only stores it if it is not one per request.
 func responses(w measure.Window) int {
 	if w.Responses == 0 {
 		return w.Requests

@@ -10,7 +10,8 @@ import (
 	"tuner/measure"
 )
 
-// A long run has as many windows and sub-windows as a short one, and says the same as one whose windows were not joined.
+// A long run has as many windows and sub-windows as a short one. Its figures equal those of a run
+// whose windows were not joined.
 func TestWindowsOfALongRunAreJoined(t *testing.T) {
 	t.Parallel()
 	for name, options := range map[string]func(*testing.T, *server) Options{
@@ -49,7 +50,8 @@ func TestWindowsOfALongRunAreJoined(t *testing.T) {
 					if results[i], err = run(t.Context(), o, newSleeper); err != nil {
 						t.Fatal(err)
 					}
-					// 8 windows of 1 s, 4 of 2 s, 4 of 4 s, 4 of 8 s: 64 s after the begin, at the latest.
+					// 8 windows of 1 s, 4 of 2 s, 4 of 4 s, 4 of 8 s: the end is at most 64 s after
+					// the beginning.
 					if most > 0 && (joined < 3 || edges < 18 || edges > 22) {
 						t.Errorf("joined %d times, %d edges", joined, edges)
 					}
@@ -64,7 +66,8 @@ func TestWindowsOfALongRunAreJoined(t *testing.T) {
 				near := func(a, b float64) bool { return a > 0.99*b && a < 1.01*b }
 				rate := func(w measure.Window) float64 { return float64(w.Requests) / w.Duration.Seconds() }
 				if !near(rate(joined), rate(plain)) || !near(joined.InFlight, plain.InFlight) || joined.Errors != 1 || joined.FirstError == "" ||
-					joined.SendDelay.Count() < joined.Requests-1 || len(joined.Flags) == 0 { // the request after the error has no delay
+					// the request after the error has no send delay
+					joined.SendDelay.Count() < joined.Requests-1 || len(joined.Flags) == 0 {
 					t.Errorf("joined: %d requests in %v, %v in flight, %d errors, %d send delays; else %d in %v, %v in flight", joined.Requests, joined.Duration,
 						joined.InFlight, joined.Errors, joined.SendDelay.Count(), plain.Requests, plain.Duration, plain.InFlight)
 				}
@@ -80,7 +83,7 @@ func TestWindowsOfALongRunAreJoined(t *testing.T) {
 	}
 }
 
-// sumOf makes one window of all.
+// sumOf joins all windows into one.
 func sumOf(windows []measure.Window) measure.Window {
 	all := windows[0]
 	for _, w := range windows[1:] {
@@ -89,7 +92,7 @@ func sumOf(windows []measure.Window) measure.Window {
 	return all
 }
 
-// Responses are told where there is not one for each request, also of joined windows.
+// Responses is set if there is not one response per request, also in joined windows.
 func TestResponsesOfJoinedWindows(t *testing.T) {
 	t.Parallel()
 	one := measure.Window{Duration: time.Second, Requests: 5}

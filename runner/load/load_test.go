@@ -16,18 +16,20 @@ import (
 
 const ms = time.Millisecond
 
-// server is a fake: each request takes the service time that it says at that moment, whatever else is in flight.
+// server is a fake server. Each request takes the service time of its instant, whatever else is in
+// flight.
 type server struct {
 	epoch   time.Time
-	service func(at time.Duration) time.Duration // negative: never answers
-	refuse  func(n int64) error                  // whether to refuse the n-th request, from 1; nil: none
-	down    chan struct{}                        // closed: breaks all connections and takes no new ones; nil: never
+	service func(at time.Duration) time.Duration // negative: it never answers
+	refuse  func(n int64) error                  // error for the n-th request, from 1; nil: none
+	// when closed, all connections break and new ones are refused; nil: never
+	down chan struct{}
 
 	sent, inFlight, closed atomic.Int64
 	peaks                  [3]atomic.Int64 // requests that began with 1, 2, 3 or more in flight
 }
 
-// constant is a server with a fixed service time.
+// constant returns a server with a fixed service time.
 func constant(d time.Duration) *server {
 	return &server{epoch: time.Now(), service: func(time.Duration) time.Duration { return d }}
 }
@@ -48,11 +50,12 @@ func (s *server) isDown() bool {
 	}
 }
 
-// connection is one to a fake server. A request begins when it is sent, and is answered in Receive.
+// connection is a connection to a fake server. A request begins when it is sent, and is answered in
+// Receive.
 type connection struct {
 	s           *server
 	refused     error
-	due         time.Time // of the answer; zero: never
+	due         time.Time // instant of the answer; zero: never
 	once        sync.Once
 	interrupted chan struct{}
 }
@@ -108,7 +111,7 @@ func (c *connection) Close() error {
 	return nil
 }
 
-// at asks for two windows of 1 s at a concurrency.
+// at returns options for two windows of 1 s at a concurrency.
 func at(s *server, concurrency int) Options {
 	return Options{
 		Load:     measure.Load{Concurrency: concurrency, BatchSize: 1},
@@ -155,7 +158,8 @@ func TestWindowsHoldWhatCompletedInThem(t *testing.T) {
 	})
 }
 
-// A window that shows enough at its look ends there, and none follows; one that does not lasts as long as it was to.
+// If Enough returns true, the window ends at its look and is the last. Otherwise it lasts its full
+// length.
 func TestWindowsAreCutWhereTheyShowEnough(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ enough, windows int }{{1, 1}, {2, 2}, {3, 2}} {
@@ -196,7 +200,8 @@ func TestWindowsAreCutWhereTheyShowEnough(t *testing.T) {
 func TestTheCallerIsAskedAtTheEdges(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := constant(53 * ms) // no edge falls on the end of a request, between which and the next there is none for a moment
+		// no edge coincides with the end of a request, when nothing is in flight for a moment
+		s := constant(53 * ms)
 		o := at(s, 2)
 		var edges []int
 		o.Edge = func(_ context.Context, edge int) error {
@@ -235,7 +240,8 @@ func TestRampSendsTwiceAtEachConcurrency(t *testing.T) {
 		if _, err := Run(t.Context(), o); !errors.Is(err, stop) {
 			t.Fatal(err)
 		}
-		// One client sends 2 requests alone. Of two clients' 4 requests 2 begin alone or second; then 3 clients go on.
+		// One client sends 2 requests alone. Then two clients send 4 requests, 2 of which begin
+		// alone or second. Then 3 clients continue.
 		if alone := s.peaks[0].Load(); alone < 3 {
 			t.Errorf("%d requests began alone, want the 2 of the first step and some of the second", alone)
 		}
@@ -260,8 +266,8 @@ func TestRefusalsAreCountedAndDoNotSpin(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, w := range r.Windows {
-			// Two of three requests take 20 ms, the third is refused at once and costs 1 ms: a cycle of 3 takes 41 ms for
-			// each client, so 2 × 1000/41 ≈ 49 refusals/s.
+			// Two of three requests take 20 ms. The third is refused at once and costs 1 ms. A
+			// cycle of 3 takes 41 ms per client, so 2 × 1000/41 ≈ 49 refusals/s.
 			if w.Errors < 44 || w.Errors > 54 || w.FirstError == "" || !slices.Contains(w.Flags, measure.FlagErrors) {
 				t.Errorf("%d errors, first %q, flags %v, want about 49", w.Errors, w.FirstError, w.Flags)
 			}
@@ -284,7 +290,7 @@ func TestServerThatRefusesEverything(t *testing.T) {
 				if !errors.As(err, &refused) || refused.First != "model is not ready" || refused.Requests == 0 {
 					t.Errorf("ended with %v", err)
 				}
-				// Pauses double to 100 ms: at most 2 × (8 + 10) requests in about 1 s.
+				// Pauses double up to 100 ms: at most 2 × (8 + 10) requests in about 1 s.
 				if s.sent.Load() > 2*(8+10) {
 					t.Errorf("%d requests were sent to a server that refuses all", s.sent.Load())
 				}
@@ -298,7 +304,7 @@ func TestHungServer(t *testing.T) {
 	for name, c := range map[string]struct {
 		service func(time.Duration) time.Duration
 		first   time.Duration // patience until the first answer
-		want    time.Duration // after how long it is noticed, since the last answer
+		want    time.Duration // time from the last answer until the hang is noticed
 	}{
 		"from the beginning":        {func(time.Duration) time.Duration { return -1 }, 0, 10 * time.Second},
 		"before the first answer":   {func(time.Duration) time.Duration { return -1 }, time.Minute, time.Minute},
@@ -336,7 +342,8 @@ func TestHungServer(t *testing.T) {
 	}
 }
 
-// The first answer may take long, since the server builds its kernels for it. That makes nobody patient with later ones.
+// The first answer may take long, since the server builds its kernels for it. Later answers get no
+// such patience.
 func TestSlowFirstAnswer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -361,7 +368,8 @@ func TestSlowFirstAnswer(t *testing.T) {
 	})
 }
 
-// What the ramp answered is no answer to the load: the warm-up waits for one, and the windows are as long as it took.
+// Answers to the ramp are not answers to the load. The warm-up waits for one, and the windows are
+// as long as it took.
 func TestWarmUpAwaitsAnAnswerOfItsOwn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -372,19 +380,21 @@ func TestWarmUpAwaitsAnAnswerOfItsOwn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// The ramp's two requests take 12.1 s; the tick after the load's first answer is at 18.2 s.
+		// The ramp's two requests take 12.1 s. The tick after the load's first answer is at 18.2 s.
 		if r.WarmUp != 18200*ms {
 			t.Errorf("the first window begins at %v, want 18.2 s", r.WarmUp)
 		}
 		for _, w := range r.Windows {
-			if d := w.Duration - 12100*ms; d < -10*ms || d > 10*ms || w.Requests != 2 { // a histogram's latencies are rounded
+			// latencies of a histogram are rounded
+			if d := w.Duration - 12100*ms; d < -10*ms || d > 10*ms || w.Requests != 2 {
 				t.Errorf("%d requests in a window of %v, want 2 in 12.1 s", w.Requests, w.Duration)
 			}
 		}
 	})
 }
 
-// A server that refuses every request from the ramp on is not measured; the refusals before do not count.
+// A server that refuses every request after the ramp is not measured. Refusals before that do not
+// count.
 func TestServerThatRefusesAfterTheRamp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -396,7 +406,7 @@ func TestServerThatRefusesAfterTheRamp(t *testing.T) {
 			return nil
 		}
 		o := at(s, 1)
-		o.Ramp = []int{1} // of two requests
+		o.Ramp = []int{1} // two requests
 		_, err := Run(t.Context(), o)
 		var refused *RefusedError
 		if !errors.As(err, &refused) || refused.Requests == 0 || refused.Requests > int(s.sent.Load())-2 {
@@ -426,7 +436,8 @@ func TestDriftingLoadIsUnsteady(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := constant(0)
-		s.service = func(at time.Duration) time.Duration { return 10*ms + at/50 } // 20 ms slower every second
+		// 20 ms slower every second
+		s.service = func(at time.Duration) time.Duration { return 10*ms + at/50 }
 		r, err := Run(t.Context(), at(s, 2))
 		if err != nil {
 			t.Fatal(err)
@@ -437,14 +448,14 @@ func TestDriftingLoadIsUnsteady(t *testing.T) {
 	})
 }
 
-// A client that is kept from sending has less in flight than asked for.
+// A client that is slow to send has fewer requests in flight than wanted.
 func TestIdleClientsBreakLittlesLaw(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := constant(20 * ms)
 		s.refuse = func(n int64) error {
 			if n > 100 && n%2 == 0 {
-				return errors.New("busy") // and the client pauses for 1 ms or more
+				return errors.New("busy") // after this the client pauses for 1 ms or more
 			}
 			return nil
 		}
@@ -495,11 +506,11 @@ func TestSenselessLoadsAreRefused(t *testing.T) {
 	}
 }
 
-// stale is a connection that the server has closed by the time of a request.
+// stale is a connection that the server closes before a request.
 type stale struct {
 	Conn
-	request int  // the one that finds it closed
-	never   bool // every one does
+	request int  // the request that finds it closed
+	never   bool // every request does
 	gone    bool
 }
 
@@ -523,8 +534,8 @@ func (c *stale) Receive() (slot int, final, null bool, err error) {
 
 func (c *stale) Broken() bool { return c.gone || c.Conn.Broken() }
 
-// A request over a connection that the server had closed is sent once more, and no more than once; its latency counts from the first
-// sending.
+// A request on a connection that the server had closed is sent once more, but not twice. Its
+// latency counts from the first sending.
 func TestConnectionsThatTheServerHadClosed(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -546,7 +557,7 @@ func TestConnectionsThatTheServerHadClosed(t *testing.T) {
 				o.Dial = func(ctx context.Context, connection int) (Conn, error) {
 					inner, err := s.dial(ctx, connection)
 					wrapped := &stale{Conn: inner, request: -1, never: c.never}
-					if time.Since(s.epoch) > 0 { // one that replaces another
+					if time.Since(s.epoch) > 0 { // a connection that replaces another
 						time.Sleep(30 * ms)
 					} else {
 						wrapped.request = 7
@@ -569,7 +580,7 @@ func TestConnectionsThatTheServerHadClosed(t *testing.T) {
 				if want := max(1, c.errors); r.Resent != want {
 					t.Errorf("%d requests were sent once more, want %d", r.Resent, want)
 				}
-				if !c.never && slowest != 50*ms { // 30 for the connection, 20 for the answer
+				if !c.never && slowest != 50*ms { // 30 ms for the connection, 20 ms for the answer
 					t.Errorf("request 7 took %v, want 50 ms", slowest)
 				}
 				if s.closed.Load() != dials.Load() || s.inFlight.Load() != 0 {

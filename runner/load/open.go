@@ -7,28 +7,30 @@ import (
 )
 
 const (
-	firstConnections = 16 // of an open loop
-	fewestSpare      = 4  // connections that are free to send at once, or a quarter of the busy ones if that is more
+	firstConnections = 16 // first connections of an open loop
+	// connections that stay free for the next requests, or a quarter of the busy ones if that is
+	// more
+	fewestSpare = 4
 )
 
-// openLoop sends when the schedule says so, whatever the server does. The pacer sends over a connection that is free; a reader for each
-// connection receives. Where none is free, the request waits, and is late: its latency counts from the schedule all the same. More
-// connections are opened meanwhile.
+// openLoop sends by the schedule, whatever the server does. The pacer sends over a free connection.
+// A reader per connection receives. If no connection is free, the request waits and is late, and
+// more connections are opened. Its latency still counts from the schedule.
 type openLoop struct {
 	session   *session
-	most      int             // requests due and unanswered
+	most      int             // largest number of requests due and unanswered
 	scheduled *pipe[arrival]  // for the session
-	unsent    *pipe[record]   // requests that were due when the load ended; for the session
+	unsent    *pipe[record]   // requests that were due when the load ended, read by the session
 	count     int             // requests so far
-	grow      chan struct{}   // wakes the dialler
-	quiet     chan struct{}   // says that nothing is pending
-	readers   *sync.WaitGroup // those of the run in progress
+	grow      chan struct{}   // wakes dialMore
+	quiet     chan struct{}   // signals that no request is pending
+	readers   *sync.WaitGroup // readers of the current run
 
 	mu      sync.Mutex
 	all     []*reader
-	idle    []*reader // free to send; the one that was used last is used next
-	queue   []order   // due, but no connection was free
-	pending int       // due and unanswered: in the queue or in flight
+	idle    []*reader // free readers; the one used last is used next
+	queue   []order   // requests that are due while no connection is free
+	pending int       // requests due and unanswered: queued or in flight
 	dialing int
 }
 
@@ -37,16 +39,16 @@ func newOpenLoop(s *session) *openLoop {
 		grow: make(chan struct{}, 1), quiet: make(chan struct{}, 1)}
 }
 
-// reader receives the answers of one connection, of which it uses one slot.
+// reader receives the answers of one connection. It uses one slot.
 type reader struct {
 	*client
-	orders chan order // at most one: what was sent, or is to be sent
+	orders chan order // at most one: an order that was sent or must be sent
 }
 
 // order is a request that is due.
 type order struct {
 	request int
-	ready   time.Duration // its instant in the schedule
+	ready   time.Duration // instant in the schedule
 	sent    bool
 }
 
@@ -113,7 +115,7 @@ func (l *openLoop) run(ctx context.Context, tickets *tickets) {
 	l.readers.Wait()
 }
 
-// awaitQuiet waits until everything that was due is answered.
+// awaitQuiet waits until every due request is answered.
 func (l *openLoop) awaitQuiet(ctx context.Context) {
 	isQuiet := func() bool {
 		l.mu.Lock()
@@ -129,7 +131,7 @@ func (l *openLoop) awaitQuiet(ctx context.Context) {
 	}
 }
 
-// end tells the readers that nothing more comes, and records what was not sent.
+// end stops the readers and records the requests that were not sent.
 func (l *openLoop) end() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -144,7 +146,7 @@ func (l *openLoop) end() {
 	}
 }
 
-// pace follows the schedule. A run's first instant is its beginning.
+// pace follows the schedule. The first instant of a run is the time of its call.
 func (l *openLoop) pace(ctx context.Context, tickets *tickets) {
 	waiter := l.session.newWaiter(l.session.now)
 	base := unknown
@@ -163,7 +165,7 @@ func (l *openLoop) pace(ctx context.Context, tickets *tickets) {
 	}
 }
 
-// arrive sends a request that is due, or has it wait for a connection, or drops it.
+// arrive sends a due request, queues it until a connection is free, or drops it.
 func (l *openLoop) arrive(o order) {
 	l.mu.Lock()
 	if l.pending >= l.most {
@@ -193,17 +195,17 @@ func (l *openLoop) arrive(o order) {
 	}
 }
 
-// signal wakes the goroutine that waits for c, or will.
+// signal wakes the goroutine that waits for c, now or later.
 func signal(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
-	default: // it was signalled already
+	default: // a signal is already pending
 	}
 }
 
 // read receives over one connection until there are no more orders.
 func (l *openLoop) read(ctx context.Context, r *reader) {
-	free := r.conn == nil // and not in l.idle
+	free := r.conn == nil // a reader without a connection is not in l.idle
 	for {
 		if free && !l.serve(ctx, r) {
 			return
@@ -217,8 +219,8 @@ func (l *openLoop) read(ctx context.Context, r *reader) {
 	}
 }
 
-// serve sends what waits in the queue over a connection that is free, and then lays it aside. It is false when there is no connection
-// and none to be had.
+// serve sends the queued requests over its connection, then adds the reader to l.idle. It returns
+// false if there is no connection and none can be opened.
 func (l *openLoop) serve(ctx context.Context, r *reader) bool {
 	for {
 		if !r.connected(ctx) {
@@ -232,7 +234,8 @@ func (l *openLoop) serve(ctx context.Context, r *reader) bool {
 	}
 }
 
-// dequeue takes what waits the longest; if nothing does, the connection is idle.
+// dequeue takes the request that has waited the longest. If there is none, it adds the reader to
+// l.idle.
 func (l *openLoop) dequeue(ctx context.Context, r *reader) (order, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -245,7 +248,7 @@ func (l *openLoop) dequeue(ctx context.Context, r *reader) (order, bool) {
 	return o, true
 }
 
-// finish receives the answer to an order, after it has sent what was not sent yet.
+// finish sends the request of an order, if it was not sent yet, and receives its answer.
 func (l *openLoop) finish(ctx context.Context, r *reader, o order) {
 	if !o.sent {
 		r.send(0, o.request, o.ready)
@@ -260,14 +263,15 @@ func (l *openLoop) finish(ctx context.Context, r *reader, o order) {
 	}
 }
 
-// missing is how many connections should be opened: one for each request that waits, and some to spare. l.mu is held.
+// missing returns the number of connections to open: one per queued request, and some spare ones.
+// The caller holds l.mu.
 func (l *openLoop) missing() int {
 	busy := len(l.all) - len(l.idle)
 	wanted := len(l.queue) + max(fewestSpare, busy/4) - len(l.idle) - l.dialing
 	return min(wanted, l.most-len(l.all)-l.dialing, dialsAtOnce-l.dialing)
 }
 
-// dialMore opens connections as they are missing.
+// dialMore opens missing connections, until the context ends.
 func (l *openLoop) dialMore(ctx context.Context) {
 	var dialling sync.WaitGroup
 	defer dialling.Wait()
@@ -287,12 +291,12 @@ func (l *openLoop) dialMore(ctx context.Context) {
 	}
 }
 
-// dialOne opens a connection, and has it read.
+// dialOne opens a connection and starts its reader.
 func (l *openLoop) dialOne(ctx context.Context, number int) {
 	r := l.newReader(number)
 	err := r.connect(ctx)
 	if err != nil {
-		sleep(ctx, dialPause) // before the next attempt
+		sleep(ctx, dialPause) // pause before the next attempt
 	}
 	l.mu.Lock()
 	l.dialing--

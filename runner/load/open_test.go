@@ -13,7 +13,7 @@ import (
 	"tuner/measure"
 )
 
-// every asks for an open loop with a request each time, and two windows of 1 s.
+// every returns options for an open loop with a request at each distance, and two windows of 1 s.
 func every(t *testing.T, s *server, distance time.Duration) Options {
 	t.Helper()
 	rate := float64(time.Second) / float64(distance)
@@ -29,7 +29,7 @@ func every(t *testing.T, s *server, distance time.Duration) Options {
 // oneServer answers one request after the other, in the order of their arrival.
 type oneServer struct {
 	mu       sync.Mutex
-	free     time.Duration // when it has answered all that came
+	free     time.Duration // when it has answered all requests so far
 	services []time.Duration
 	n        int
 }
@@ -42,8 +42,9 @@ func (s *oneServer) serve(at time.Duration) time.Duration {
 	return s.free - at
 }
 
-// The latencies before a server with one worker follow from the instants of the schedule and the service times by Lindley's recursion
-// (The Theory of Queues with a Single Server, 1952): a request begins when it arrives, or when the one before it ends.
+// Latencies of a server with one worker follow from the schedule and the service times. The formula
+// is Lindley's recursion (The Theory of Queues with a Single Server, 1952). A request begins when
+// it arrives, or when the one before it ends.
 func TestOpenLoopWaitsFollowLindley(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -92,8 +93,9 @@ func TestOpenLoopWaitsFollowLindley(t *testing.T) {
 	})
 }
 
-// A server that stalls for half a second every five: what comes meanwhile is answered at the stall's end. A closed loop of one client has one
-// request in the stall and sees 1 in 900 requests delayed; in an open loop of 100/s it is one in ten.
+// A server stalls for half a second in every five. Requests that come meanwhile are answered at the
+// end of the stall. A closed loop of one client has one request in the stall and sees 1 of 900
+// requests delayed. In an open loop of 100/s it is one in ten.
 func TestStallShowsInAnOpenLoopAlone(t *testing.T) {
 	t.Parallel()
 	stalling := func(at time.Duration) time.Duration {
@@ -126,7 +128,7 @@ func TestStallShowsInAnOpenLoopAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := constant(0)
 		s.service = stalling
-		// 50 of 500 requests wait 505, 495 … 15 ms: the sixth longest of 500 is the p99, 455 ms.
+		// 50 of 500 requests wait 505, 495 … 15 ms. The sixth longest of 500 is the p99: 455 ms.
 		if got := p99(t, every(t, s, 10*ms)); got < 450*ms || got > 460*ms {
 			t.Errorf("p99 of the open loop is %v, want 455 ms", got)
 		}
@@ -144,7 +146,7 @@ func TestRequestsBeyondTheBoundAreDropped(t *testing.T) {
 			t.Fatal(err)
 		}
 		w := r.Windows[1]
-		// Ten instants a second, of which the first three find less than three requests in flight.
+		// Ten instants a second. Only the first three find fewer than three requests in flight.
 		if w.Scheduled != 10 || w.Dropped != 7 || w.Requests != 3 || !slices.Contains(w.Flags, measure.FlagDropped) {
 			t.Errorf("%d scheduled, %d dropped, %d completed, flags %v", w.Scheduled, w.Dropped, w.Requests, w.Flags)
 		}
@@ -157,7 +159,8 @@ func TestRequestsBeyondTheBoundAreDropped(t *testing.T) {
 	})
 }
 
-// Requests that find no connection wait for one: they are late, and their latency says so.
+// Requests that find no connection wait for one. They are late, and their latency includes the
+// wait.
 func TestLateRequestsCountFromTheSchedule(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -176,7 +179,8 @@ func TestLateRequestsCountFromTheSchedule(t *testing.T) {
 			t.Fatal(err)
 		}
 		first, last := r.Windows[0], r.Windows[2]
-		// 50 requests are in flight, but there are 16 connections and at most 4 to spare at first.
+		// 50 requests are in flight. At first there are only 16 connections and at most 4 spare
+		// ones.
 		if first.Late < 5 || !slices.Contains(first.Flags, measure.FlagLate) || first.SendDelay.Quantile(1) < 50*ms {
 			t.Errorf("%d of %d late, by up to %v, flags %v", first.Late, first.Requests, first.SendDelay.Quantile(1), first.Flags)
 		}
@@ -197,7 +201,8 @@ func TestBacklogIsFlagged(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := constant(0)
-		s.service = (&oneServer{services: []time.Duration{15 * ms}}).serve // of requests that come every 10 ms
+		// requests come every 10 ms
+		s.service = (&oneServer{services: []time.Duration{15 * ms}}).serve
 		o := every(t, s, 10*ms)
 		o.WarmUp = time.Second
 		r, err := run(t.Context(), o, newSleeper)
@@ -215,7 +220,8 @@ func TestBacklogIsFlagged(t *testing.T) {
 	})
 }
 
-// What a server that stalls leaves unanswered is told, also what never gets an answer: requests in flight, and those that wait for a connection.
+// Unfinished counts the requests that a stalled server leaves unanswered: those in flight, and
+// those that wait for a connection. They count even if no answer ever comes.
 func TestUnansweredAtTheEnd(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -228,7 +234,8 @@ func TestUnansweredAtTheEnd(t *testing.T) {
 		}
 		o := every(t, s, 10*ms)
 		o.WarmUp = 0
-		o.Length = func(time.Duration) time.Duration { return 1002500 * time.Microsecond } // no instant of the schedule is an edge
+		// no instant of the schedule is at an edge
+		o.Length = func(time.Duration) time.Duration { return 1002500 * time.Microsecond }
 		o.Dial = func(ctx context.Context, connection int) (Conn, error) {
 			if connection < firstConnections {
 				return s.dial(ctx, connection)
@@ -240,7 +247,8 @@ func TestUnansweredAtTheEnd(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// Those due at 1.50, 1.51 … 2.00 s, of which 16 have a connection; the windows end at 2.005 s.
+		// They are due at 1.50, 1.51 … 2.00 s, and 16 of them have a connection. The windows end at
+		// 2.005 s.
 		if r.Unfinished != 51 || r.Waited.Round(ms) != 505*ms || s.inFlight.Load() != 0 {
 			t.Errorf("%d unfinished, the first for %v, %d left in flight; want 51 for 505 ms", r.Unfinished, r.Waited, s.inFlight.Load())
 		}
@@ -275,7 +283,7 @@ func TestOpenLoopOfAServerThatFails(t *testing.T) {
 	}
 }
 
-// A schedule with long pauses is no hang.
+// A schedule with long pauses is not a hang.
 func TestPausesOfTheScheduleAreNoHang(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -306,8 +314,8 @@ func TestCancelledOpenLoop(t *testing.T) {
 	})
 }
 
-// With real time, the precise pacer and large requests: nothing is lost, and nothing is sent before its instant. The race detector
-// looks on.
+// With real time, the precise pacer and large requests, no request is lost, and none is sent before
+// its instant. The race detector can check it.
 func TestOpenLoopInRealTime(t *testing.T) {
 	t.Parallel()
 	for name, large := range map[string]bool{"small": false, "large": true} {
@@ -339,7 +347,7 @@ func TestOpenLoopInRealTime(t *testing.T) {
 func TestWaiterIsNeverEarly(t *testing.T) {
 	t.Parallel()
 	done := make(chan struct{})
-	go func() { // its thread ends with it
+	go func() { // the thread ends with the goroutine
 		defer close(done)
 		epoch := time.Now()
 		now := func() time.Duration { return time.Since(epoch) }

@@ -7,24 +7,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// spinFor is how long before an instant a waiter stops sleeping: the kernel wakes a thread a few tens of microseconds late.
+// spinFor is the time before an instant at which a waiter stops sleeping. The kernel wakes a thread
+// a few tens of microseconds late.
 const spinFor = 50 * time.Microsecond
 
-// preciseWaiter sleeps in the kernel, on a thread of its own without timer slack, and spins for the rest. Seen on an idle machine: 22 µs
-// late in the median, where time.Sleep is 530.
+// preciseWaiter sleeps in the kernel, on its own thread without timer slack, and spins for the last
+// part. On an idle machine it was 22 µs late in the median; time.Sleep was 530 µs late.
 type preciseWaiter struct {
 	now  func() time.Duration
 	spin time.Duration
 }
 
-// newWaiter makes the waiter of the calling goroutine, which stays locked to its thread: the thread ends with it, and takes the timer
-// slack along.
+// newWaiter makes the waiter of the calling goroutine and locks the goroutine to its thread. The
+// thread ends with the goroutine, so that the timer slack affects no other.
 func newWaiter(now func() time.Duration) waiter {
 	runtime.LockOSThread()
-	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0) // ns; without it a wait is 50 µs less precise
+	// ns; without it a wait is 50 µs less precise
+	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
 	w := preciseWaiter{now: now, spin: spinFor}
 	if runtime.GOMAXPROCS(0) == 1 {
-		w.spin = 0 // spinning would keep the answers from being read
+		w.spin = 0 // with a single processor, spinning would delay the reading of answers
 	}
 	return w
 }

@@ -10,12 +10,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Pin keeps all threads of this process, and those to come, on the listed CPUs, and has Go run on as many at once. It is to be called
-// before there is a load. The error says which CPUs the system did not grant.
+// Pin restricts all current and future threads of this process to the listed CPUs. It sets
+// GOMAXPROCS to their number. Call it before there is a load. The error names the CPUs that the
+// system did not grant.
 func Pin(cpus []int) error {
 	var set unix.CPUSet
 	for _, cpu := range cpus {
-		set.Set(cpu) // one beyond the set is ignored, and missed below
+		set.Set(cpu) // a CPU beyond the set is ignored here and found missing below
 	}
 	if len(cpus) == 0 || set.Count() != len(cpus) {
 		return fmt.Errorf("cannot pin the load generator to CPUs %v: each must be listed once, and exist", cpus)
@@ -43,8 +44,9 @@ func Pin(cpus []int) error {
 	return nil
 }
 
-// pinThreads pins the threads that are not in pinned yet, adds them, and returns their number. A thread inherits the CPUs of the one
-// that started it, so that a pass that finds none was the last.
+// pinThreads pins the threads that are not in pinned yet, adds them, and returns their number. A
+// thread inherits its CPUs from the thread that started it. So a pass that finds no thread is the
+// last.
 func pinThreads(set *unix.CPUSet, pinned map[int]bool) (int, error) {
 	tasks, err := os.ReadDir("/proc/self/task")
 	if err != nil {
@@ -56,7 +58,8 @@ func pinThreads(set *unix.CPUSet, pinned map[int]bool) (int, error) {
 		if err != nil || pinned[id] {
 			continue
 		}
-		if err := unix.SchedSetaffinity(id, set); err != nil && !errors.Is(err, unix.ESRCH) { // it may have ended
+		// the thread may have ended
+		if err := unix.SchedSetaffinity(id, set); err != nil && !errors.Is(err, unix.ESRCH) {
 			return 0, err
 		}
 		pinned[id] = true

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Pinning holds for a whole process: the test runs itself again in one of its own.
+// Pin affects a whole process, so the test runs itself again in its own process.
 func TestPin(t *testing.T) {
 	t.Parallel()
 	const child = "LOAD_TEST_PIN"
@@ -43,7 +43,7 @@ func TestPin(t *testing.T) {
 	}
 }
 
-// checkPinned looks at every thread.
+// checkPinned checks every thread.
 func checkPinned(t *testing.T, cpu int) {
 	t.Helper()
 	var want unix.CPUSet
@@ -54,9 +54,9 @@ func checkPinned(t *testing.T, cpu int) {
 	done := make(chan unix.CPUSet)
 	for range 4 {
 		go func() {
-			runtime.LockOSThread() // so that each goroutine has a thread of its own
+			runtime.LockOSThread() // so that each goroutine has its own thread
 			var got unix.CPUSet
-			_ = unix.SchedGetaffinity(0, &got) // an error leaves got empty
+			_ = unix.SchedGetaffinity(0, &got) // after an error got stays empty
 			done <- got
 		}()
 	}

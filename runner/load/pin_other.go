@@ -4,7 +4,7 @@ package load
 
 import "errors"
 
-// Pin is known on Linux only.
+// Pin works on Linux only.
 func Pin([]int) error {
 	return errors.New("cannot pin the load generator to CPUs: this system offers no way to")
 }

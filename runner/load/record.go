@@ -6,51 +6,55 @@ import (
 	"time"
 )
 
-// outcome says how a request ended.
+// outcome is the way in which a request ended.
 type outcome uint8
 
 const (
 	completed outcome = iota
 	failed
-	timedOut // failed for want of an answer
-	aborted  // the run ended before the answer came
+	timedOut // failed since no answer came in time
+	aborted  // the run ended before the answer arrived
 )
 
-// unknown stands for an instant that there is not.
+// unknown stands for a missing instant.
 const unknown = time.Duration(-1)
 
-// record is one request. It is kept small, since there are as many as there are requests between two ticks.
+// record is one request. It is small, since all requests between two ticks are kept.
 type record struct {
-	request   int
-	ready     time.Duration // when it could have been sent: open loop: its scheduled instant; closed loop: the previous answer, or unknown
+	request int
+	// when it could have been sent: the scheduled instant in an open loop, the previous answer (or
+	// unknown) in a closed one
+	ready     time.Duration
 	sent      time.Duration // when sending began
-	end       time.Duration // when the last response that was not null came, or the failure
-	responses int32         // that were not null
+	end       time.Duration // when the last response that is not null arrived, or the failure
+	responses int32         // number of responses that are not null
 	outcome   outcome
 	more      *details // nil for a request that completed with one response
 }
 
-// details are what few records have.
+// details are the parts that few records have.
 type details struct {
 	failure error           // of a request that did not complete
-	earlier []time.Duration // the responses before the last, if they are wanted
+	earlier []time.Duration // instants of the responses before the last, if they are wanted
 }
 
 // arrival is an instant of the schedule of an open loop.
 type arrival struct {
 	at      time.Duration
-	dropped bool // too many requests were in flight: it was not sent
+	dropped bool // not sent, since too many requests were in flight
 }
 
-// pipe hands values from one writer to one reader without a lock: a list of blocks, of which the writer fills the last and the reader
-// empties the first. Its size depends on how far the reader lags behind.
+// pipe passes values from one writer to one reader without a lock. It is a list of blocks. The
+// writer fills the last block, the reader empties the first. Its size depends on how far the reader
+// lags behind.
 type pipe[T any] struct {
-	last *block[T] // the writer's
+	last *block[T] // used by the writer
 
-	next *block[T] // the reader's: the block it reads in
-	read int32     // values of it that were read
+	next *block[T] // used by the reader: the block in which it reads
+	read int32     // number of values read from next
 
-	spare atomic.Pointer[block[T]] // an emptied block, if any: a reader that keeps up leaves the collector nothing to do
+	// an emptied block for reuse, so that a reader that keeps up causes no garbage
+	spare atomic.Pointer[block[T]]
 }
 
 type block[T any] struct {
@@ -64,7 +68,7 @@ func newPipe[T any]() *pipe[T] {
 	return &pipe[T]{last: b, next: b}
 }
 
-// append adds a value; only the writer calls it.
+// append adds a value. Only the writer calls it.
 func (p *pipe[T]) append(v T) {
 	n := p.last.filled.Load()
 	if int(n) == len(p.last.values) {
@@ -79,7 +83,7 @@ func (p *pipe[T]) append(v T) {
 	p.last.filled.Store(n + 1)
 }
 
-// drain yields the values that came since the last drain; only the reader calls it.
+// drain yields the values since the last drain. Only the reader calls it.
 func (p *pipe[T]) drain() iter.Seq[T] {
 	return func(yield func(T) bool) {
 		for {

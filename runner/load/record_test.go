@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// One writer and one reader at once: every value arrives once, in order, through blocks that are used again. The race detector looks on.
+// With one writer and one reader at once, every value arrives once and in order, through blocks
+// that are reused. The race detector can check it.
 func TestPipeHandsOverEverything(t *testing.T) {
 	t.Parallel()
 	const n = 10_000
@@ -29,7 +30,7 @@ func TestPipeHandsOverEverything(t *testing.T) {
 	}
 }
 
-// A reader that keeps up costs no memory, however many values pass.
+// A reader that keeps up needs no memory, however many values pass.
 func TestPipeUsesItsBlocksAgain(t *testing.T) { // not parallel: it counts allocations
 	p := newPipe[record]()
 	pass := func() {

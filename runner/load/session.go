@@ -10,17 +10,19 @@ import (
 )
 
 const (
-	// tick is how often the completions are gathered, the load's steadiness is judged and the server is looked at.
+	// tick is the interval at which completions are gathered, and the load's steadiness and the
+	// server are checked.
 	tick = 100 * time.Millisecond
-	// refusedFor is how long a server may refuse every request before the load gives up.
+	// refusedFor is the time for which a server may refuse every request before the load gives up.
 	refusedFor = time.Second
-	// lostAfter is how long a server may have no connection and refuse new ones before the load gives up.
+	// lostAfter is the time for which a server may have no connection and refuse new ones before
+	// the load gives up.
 	lostAfter = time.Second
-	// drainTime is how long the last answers are awaited when nothing more is sent.
+	// drainTime is the longest wait for the last answers after the end of sending.
 	drainTime = 2 * time.Second
 )
 
-// session is one run: the load, and what is known of it so far. All instants are durations since epoch.
+// session is one run: its load and the state so far. All instants are durations since epoch.
 type session struct {
 	options   Options
 	newWaiter func(now func() time.Duration) waiter
@@ -30,22 +32,24 @@ type session struct {
 	aborted   atomic.Bool  // the requests in flight were interrupted
 	resent    atomic.Int64 // requests that were sent once more
 
-	answered time.Duration // when the latest answer came, or the server owed none
-	silent   bool          // a request has timed out since
+	answered time.Duration // when the latest answer arrived, or when the server last owed none
+	silent   bool          // a request has timed out since answered
 	active   time.Duration // when a request was last in flight, or ended
-	longest  time.Duration // longest time from sending to answer so far, since the ramp where it is over; 0: no answer has come
-	slowest  time.Duration // the same of the whole run
-	good     int           // requests that completed so far, also in the ramp
-	failures int           // requests that failed so far, also in the ramp
+	// longest time from sending to answer, since the end of the ramp once it is over; 0: no answer
+	// yet
+	longest  time.Duration
+	slowest  time.Duration // the same over the whole run
+	good     int           // completed requests so far, ramp included
+	failures int           // failed requests so far, ramp included
 	first    string        // text of the first failure
 
-	warm   *warmUp // nil: not in the warm-up
-	steady bool    // whether the warm-up ended before its cap
+	warm   *warmUp // nil: no warm-up in progress
+	steady bool    // the warm-up ended before its limit
 
 	store    store
-	current  *window  // the one that goes on; nil: none
-	closing  *window  // the one before it, while records for it may still come
-	held     []record // of current, as long as it is not certain that it counts
+	current  *window  // the window in progress; nil: none
+	closing  *window  // the window before it, while its records may still arrive
+	held     []record // records of current, until it is certain that it counts
 	windows  []measure.Window
 	warmedUp time.Duration // when the first window began
 	cut      bool          // the last window ended at its look
@@ -61,7 +65,7 @@ func (s *session) close() {
 	}
 }
 
-// result is what came out so far.
+// result returns the figures so far.
 func (s *session) result() Result {
 	r := Result{Windows: s.windows, Begin: s.epoch, WarmUp: s.warmedUp, Resent: int(s.resent.Load()), Slowest: s.slowest, Cut: s.cut}
 	if last := s.closing; last != nil && last.unfinished > 0 {
@@ -70,12 +74,12 @@ func (s *session) result() Result {
 	return r
 }
 
-// load is the load itself: warm-up, then windows.
+// load makes the load: warm-up, then windows.
 func (s *session) load(ctx context.Context) error {
 	o := s.options
 	s.warm, s.steady = newWarmUp(s.now()), o.WarmUp <= 0
 	if o.WarmUpRequests > 0 {
-		s.steady = true // it is the user's judgement
+		s.steady = true // the user has decided that this warm-up suffices
 		if err := s.warmUpExactly(ctx); err != nil {
 			return err
 		}
@@ -99,7 +103,7 @@ func (s *session) load(ctx context.Context) error {
 	return s.measureExactly(ctx)
 }
 
-// ramp has the first n clients send two requests each, for each n of the ramp.
+// ramp lets the first n clients send two requests each, for each n of the ramp.
 func (s *session) ramp(ctx context.Context, l *closedLoop) error {
 	for _, n := range s.options.Ramp {
 		if err := s.during(ctx, func(ctx context.Context) { l.ramp(ctx, n) }, s.await); err != nil {
@@ -109,12 +113,14 @@ func (s *session) ramp(ctx context.Context, l *closedLoop) error {
 			return s.refused(0)
 		}
 	}
-	s.longest = 0 // a server may make something for each size of batch when it sees the first: that says nothing of later ones
+	// a server may build something for each new batch size, so latencies of the ramp do not predict
+	// later ones
+	s.longest = 0
 	return nil
 }
 
-// during makes a load while control runs, and waits for both; the end of control ends the load. finished is closed when the load ends
-// by itself.
+// during makes a load while control runs, and waits for both. The end of control ends the load.
+// finished is closed if the load ends by itself.
 func (s *session) during(parent context.Context, load func(context.Context), control func(ctx context.Context, finished <-chan struct{}) error) error {
 	ctx, stop := context.WithCancel(parent)
 	defer stop()
@@ -134,7 +140,7 @@ func (s *session) during(parent context.Context, load func(context.Context), con
 	return err
 }
 
-// drain awaits the answers to what was sent, but not for long.
+// drain waits for the answers to sent requests, for at most drainTime.
 func (s *session) drain(ctx context.Context, finished <-chan struct{}) {
 	for deadline := s.now() + drainTime; s.now() < deadline; {
 		select {
@@ -149,7 +155,7 @@ func (s *session) drain(ctx context.Context, finished <-chan struct{}) {
 	}
 }
 
-// abort ends the requests in flight, and waits for the end of the load.
+// abort ends the requests in flight and waits for the end of the load.
 func (s *session) abort(finished <-chan struct{}) {
 	s.aborted.Store(true)
 	defer s.aborted.Store(false)
@@ -164,7 +170,7 @@ func (s *session) abort(finished <-chan struct{}) {
 	<-finished
 }
 
-// await waits until finished is closed, and watches the server meanwhile.
+// await waits until finished is closed. Meanwhile it watches the server.
 func (s *session) await(ctx context.Context, finished <-chan struct{}) error {
 	for {
 		select {
@@ -181,8 +187,8 @@ func (s *session) await(ctx context.Context, finished <-chan struct{}) error {
 	}
 }
 
-// wait waits until the instant, and watches the server meanwhile. What ended since the last tick is not gathered at the end: it is not
-// to delay what is due then.
+// wait waits until the instant. Meanwhile it watches the server. It does not gather at the end,
+// which would delay the next step.
 func (s *session) wait(ctx context.Context, until time.Duration) error {
 	for s.now() < until {
 		if !sleep(ctx, min(tick, until-s.now())) {
@@ -198,19 +204,20 @@ func (s *session) wait(ctx context.Context, until time.Duration) error {
 	return nil
 }
 
-// watch gathers the completions, and fails when there were none for too long.
+// watch gathers the completions. It fails if there were none for too long.
 func (s *session) watch() error {
 	s.gather()
 	owed := s.expire()
 	if owed {
 		s.active = s.now()
 	}
-	// A closed loop that goes on has something in flight, or soon again; else its connections are of clients that have sent all they were to.
+	// A closed loop always has a request in flight, or will have one soon. Otherwise its
+	// connections belong to clients that have sent all their requests.
 	if err := s.link.lost(s.now(), s.isOpen() || s.now() < s.active+lostAfter); err != nil {
 		return err
 	}
 	if !owed && !s.silent {
-		s.answered = s.now() // nothing is owed
+		s.answered = s.now() // the server owes no answer
 	}
 	patience := s.options.Patience
 	if s.longest == 0 {
@@ -225,7 +232,8 @@ func (s *session) watch() error {
 	return nil
 }
 
-// expire ends the requests that have been in flight for too long, and reports whether any were, or wait to be sent.
+// expire ends the requests that have been in flight for too long. It reports whether any request is
+// in flight or waits to be sent.
 func (s *session) expire() bool {
 	timeout, owed := s.options.Timeout, s.loop.waiting() > 0
 	for _, c := range s.loop.clients() {
@@ -239,7 +247,7 @@ func (s *session) expire() bool {
 	return owed
 }
 
-// gather takes over what the clients have recorded.
+// gather takes over the records of the clients.
 func (s *session) gather() {
 	s.loop.gather(s.arrive, s.take)
 }
@@ -282,7 +290,7 @@ func (s *session) take(r record) {
 	s.export(r)
 }
 
-// note takes from a record what it says of the server's health.
+// note updates the state of the server's health from a record.
 func (s *session) note(r record) {
 	switch r.outcome {
 	case aborted:
@@ -305,7 +313,7 @@ func (s *session) note(r record) {
 	}
 }
 
-// begin is the instant that a request's latency counts from.
+// begin returns the instant from which a request's latency counts.
 func (s *session) begin(r record) time.Duration {
 	if s.isOpen() {
 		return r.ready
@@ -313,7 +321,7 @@ func (s *session) begin(r record) time.Duration {
 	return r.sent
 }
 
-// export hands a record to the one who wants each.
+// export passes a record to Options.Sink.
 func (s *session) export(r record) {
 	if s.options.Sink == nil || r.outcome == aborted {
 		return
@@ -330,15 +338,17 @@ func (s *session) export(r record) {
 	s.options.Sink(out)
 }
 
-// refused is the error of a warm-up without a good request, before which so many requests had failed.
+// refused returns the error of a warm-up without a successful request. before is the number of
+// failures before it.
 func (s *session) refused(before int) error {
 	return &RefusedError{Requests: s.failures - before, First: s.first}
 }
 
-// warmUp waits until the load is steady: at most for the cap, but at least for an answer. One to the ramp is none: it says neither that the
-// server takes the load, nor how long the windows must be.
+// warmUp waits until the load is steady: at most for the limit, and at least for one answer.
+// Answers to the ramp do not count. They show neither that the server takes the load, nor how long
+// the windows must be.
 func (s *session) warmUp(ctx context.Context) error {
-	if s.steady { // there is none, or it is over
+	if s.steady { // there is no warm-up, or it is over
 		return nil
 	}
 	begin, good, failures, least := s.warm.from, s.good, s.failures, 1
@@ -361,7 +371,7 @@ func (s *session) warmUp(ctx context.Context) error {
 	return nil
 }
 
-// warmUpExactly sends as many requests as are asked for.
+// warmUpExactly sends exactly WarmUpRequests requests.
 func (s *session) warmUpExactly(ctx context.Context) error {
 	good, failures := s.good, s.failures
 	load := func(ctx context.Context) { s.loop.run(ctx, newTickets(s.options.WarmUpRequests)) }

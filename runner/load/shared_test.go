@@ -33,7 +33,7 @@ func (s *sharing) dial(context.Context, int) (Conn, error) {
 	return c, nil
 }
 
-// opened are the connections so far.
+// opened returns the connections so far.
 func (s *sharing) opened() []*shared {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -44,15 +44,15 @@ func (s *sharing) opened() []*shared {
 type shared struct {
 	s           *sharing
 	asked       []*asked    // by slot; nil: nothing is in flight
-	most        int         // in flight at once
-	answers     chan *asked // that have come
-	leaving     atomic.Bool // the server takes nothing more
+	most        int         // largest number in flight at once
+	answers     chan *asked // answers that have arrived
+	leaving     atomic.Bool // the server takes no more requests
 	closed      chan struct{}
 	once        sync.Once
 	interrupted chan struct{}
 }
 
-// asked is a request, and its answer.
+// asked is a request and its answer.
 type asked struct {
 	slot    int
 	refused error
@@ -63,7 +63,7 @@ func (c *shared) Slots() int { return len(c.asked) }
 func (c *shared) Send(slot, _ int) {
 	a := &asked{slot: slot}
 	n := c.s.sent.Add(1)
-	if c.asked[slot] == nil { // else one is given up
+	if c.asked[slot] == nil { // otherwise the request in the slot is given up
 		c.s.peaks[min(c.s.inFlight.Add(1), 3)-1].Add(1)
 	}
 	if c.leaving.Load() {
@@ -103,7 +103,7 @@ func (c *shared) Receive() (slot int, final, null bool, err error) {
 	}
 }
 
-// first is a slot with a request in flight.
+// first returns a slot with a request in flight.
 func (c *shared) first() int {
 	return slices.IndexFunc(c.asked, func(a *asked) bool { return a != nil })
 }
@@ -128,13 +128,13 @@ func (c *shared) Interrupt() { c.once.Do(func() { close(c.interrupted) }) }
 
 func (c *shared) Close() error {
 	c.s.server.closed.Add(1)
-	for c.first() >= 0 { // they were given up
+	for c.first() >= 0 { // these were given up
 		_, _, _, _ = c.tell(c.first(), nil)
 	}
 	return nil
 }
 
-// sharedAt is at for connections of 4 slots.
+// sharedAt is at with connections of 4 slots.
 func sharedAt(s *sharing, concurrency int) Options {
 	s.slots = 4
 	o := at(s.server, concurrency)
@@ -142,7 +142,7 @@ func sharedAt(s *sharing, concurrency int) Options {
 	return o
 }
 
-// errorsOf counts the requests that failed and those of them that timed out.
+// errorsOf counts the failed requests, and those of them that timed out.
 func errorsOf(windows []measure.Window) (failed, timedOut int) {
 	for _, w := range windows {
 		failed, timedOut = failed+w.Errors, timedOut+w.TimedOut
@@ -150,7 +150,8 @@ func errorsOf(windows []measure.Window) (failed, timedOut int) {
 	return failed, timedOut
 }
 
-// Requests in flight that share connections are as many as asked for, and as fast.
+// The number of requests in flight over shared connections is the concurrency. They are as fast as
+// over separate connections.
 func TestSharedConnectionsKeepTheConcurrency(t *testing.T) {
 	t.Parallel()
 	for concurrency, want := range map[int][]int{1: {1}, 4: {4}, 6: {3, 3}, 10: {4, 3, 3}} {
@@ -188,13 +189,14 @@ func TestSharedConnectionsKeepTheConcurrency(t *testing.T) {
 	}
 }
 
-// A request without an answer in time is given up, and costs those beside it nothing. When the answer comes later, it is nobody's.
+// A request that times out is given up. The requests beside it do not suffer. A later answer to it
+// is ignored.
 func TestSharedRequestTimesOutAlone(t *testing.T) {
 	t.Parallel()
 	for name, late := range map[string][]time.Duration{
 		"never": {-1},
-		// Sent at 740 ms, they are found to be late at the tick of 1,100 ms or with the answers of 1,120 ms, and their slots are used
-		// again 20 ms after that.
+		// Requests sent at 740 ms are found late at the tick of 1,100 ms or with the answers of
+		// 1,120 ms. Their slots are used again 20 ms later.
 		"too late": {370 * ms, 390 * ms},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -227,7 +229,7 @@ func TestSharedRequestTimesOutAlone(t *testing.T) {
 	}
 }
 
-// Where nothing else is in flight on the connection, it is given up with the requests.
+// If nothing else is in flight on the connection, the connection is given up with the requests.
 func TestSharedConnectionTimesOut(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -250,7 +252,8 @@ func TestSharedConnectionTimesOut(t *testing.T) {
 	})
 }
 
-// A server may close a connection, or announce that it will: no request is lost, and those that it did not answer are sent once more.
+// A server may close a connection, or announce that it will. No request is lost, and unanswered
+// ones are sent once more.
 func TestSharedConnectionsThatTheServerEnds(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -280,7 +283,7 @@ func TestSharedConnectionsThatTheServerEnds(t *testing.T) {
 	}
 }
 
-// A request that is refused does not hold up those beside it, and the next one in its slot waits.
+// A refused request does not delay those beside it. The next request in its slot waits.
 func TestSharedRefusals(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -296,8 +299,8 @@ func TestSharedRefusals(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, w := range r.Windows {
-			// The third of each three requests is refused when the one beside it is sent, and its slot goes on with that one's answer:
-			// in 60 ms 4 are answered and 2 refused.
+			// The third of each three requests is refused when the one beside it is sent. Its slot
+			// continues after that one's answer. In 60 ms, 4 are answered and 2 refused.
 			if w.Requests < 60 || w.Requests > 73 || w.Errors < 30 || w.Errors > 37 {
 				t.Errorf("%d requests, %d errors, want about 67 and 33", w.Requests, w.Errors)
 			}
@@ -305,7 +308,8 @@ func TestSharedRefusals(t *testing.T) {
 	})
 }
 
-// A server that refuses everything is not asked more often for it, and one that stops answering is noticed.
+// A server that refuses everything does not get more requests for it. A server that stops answering
+// is noticed.
 func TestSharedConnectionsToABadServer(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -333,7 +337,7 @@ func TestSharedConnectionsToABadServer(t *testing.T) {
 	}
 }
 
-// A server that is lost is noticed, whatever was in flight.
+// A lost server is noticed, whatever was in flight.
 func TestSharedConnectionsToALostServer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

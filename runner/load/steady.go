@@ -11,26 +11,27 @@ import (
 
 const (
 	shortestWarmUp = 200 * time.Millisecond
-	mserValues     = 20   // below this MSER-5 has too few batches to work on
+	mserValues     = 20   // with fewer values MSER-5 has too few batches
 	trendGroups    = 20   // points of the trend test
-	trendless      = 0.02 // a drift of 2 % over what was looked at is no trend
+	trendless      = 0.02 // a drift of less than 2 % over the values is no trend
 )
 
-// Latencies of the warm-up are averaged in bins, of which there are never more than mostBins.
+// Latencies of the warm-up are averaged in bins. There are at most mostBins.
 const (
 	finestBin = time.Millisecond
 	mostBins  = 600
 )
 
-// warmUp gathers the latencies since an instant by when the requests ended: means in bins of equal width, which doubles when the bins
-// do not suffice, and the distribution of the later ones.
+// warmUp gathers the latencies since an instant, by the end of the requests. It has means in bins
+// of equal width, which doubles when there are too many bins. It also has the distribution of the
+// later latencies.
 type warmUp struct {
 	from, width time.Duration
 	counts      []int
 	sums        []time.Duration
 
-	recent, earlier *measure.Recorder // those since mark/2, and those since mark/4 before them
-	mark            time.Duration     // since from: when recent becomes earlier
+	recent, earlier *measure.Recorder // those since mark/2, and before them those since mark/4
+	mark            time.Duration     // time since from at which recent becomes earlier
 }
 
 func newWarmUp(from time.Duration) *warmUp {
@@ -70,15 +71,19 @@ func (w *warmUp) halve() {
 	w.width *= 2
 }
 
-// quantile is the q-quantile of the latencies of the later part of the warm-up, which begins after a quarter of it at least, so that
-// nothing cold is in it; 0 when there are none.
+// quantile returns the q-quantile of the latencies in the later part of the warm-up. That part
+// begins after at least a quarter of it, so that it has no cold requests. 0: there are none.
 func (w *warmUp) quantile(q float64) time.Duration {
 	return measure.Merge(w.earlier.Histogram(), w.recent.Histogram()).Quantile(q)
 }
 
-// isSteady judges a load by its latencies, which Little's law ties to its throughput. It is steady when it has run for 0.2 s and 3
-// mean latencies, MSER-5 finds its transient in the first half, and the latencies after the transient have no trend: the interval of
-// their Theil–Sen slope holds 0, or it amounts to less than 2 %.
+// isSteady judges a load by its latencies, which Little's law ties to its throughput. The load is
+// steady under three conditions:
+//
+//   - It has run for 0.2 s and 3 mean latencies.
+//   - MSER-5 finds its transient in the first half.
+//   - The latencies after the transient have no trend: the interval of their Theil–Sen slope
+//     includes 0, or the slope amounts to less than 2 %.
 func (w *warmUp) isSteady(elapsed time.Duration) bool {
 	latencies, mean := w.latencies()
 	if len(latencies) == 0 || elapsed < shortestWarmUp || elapsed.Seconds() < 3*mean {
@@ -100,7 +105,8 @@ func (w *warmUp) isSteady(elapsed time.Duration) bool {
 	return slope.Lo <= 0 && 0 <= slope.Hi || drift < trendless
 }
 
-// latencies lists the mean latency in seconds of each bin in which a request ended, and the mean of all requests.
+// latencies returns the mean latency in seconds of each bin with requests, and the mean of all
+// requests.
 func (w *warmUp) latencies() (means []float64, mean float64) {
 	var count int
 	var sum time.Duration

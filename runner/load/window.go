@@ -7,33 +7,36 @@ import (
 )
 
 const (
-	subWindows     = 10               // slices of a window whose length is known
-	mostSubWindows = 20               // slices of any other: at so many they are joined in pairs
-	finestSlice    = time.Millisecond // at first
-	lateAfter      = time.Millisecond // a request of an open loop sent later than that after its instant is late
+	subWindows = 10 // slices of a window whose length is known
+	// slices of any other window; at this number they are joined in pairs
+	mostSubWindows = 20
+	finestSlice    = time.Millisecond // width of a slice at first
+	// a request of an open loop is late if it is sent later than this after its instant
+	lateAfter = time.Millisecond
 )
 
-// window is a measured interval to which records are added as they come. All latencies are kept as histograms, so that its size does
-// not depend on their number.
+// window is a measured interval to which records are added as they arrive. It keeps latencies in
+// histograms, so that its size does not depend on their number.
 type window struct {
-	from, to time.Duration // to: unknown while it goes on
+	from, to time.Duration // to is unknown while the window is open
 	open     bool          // the load is an open loop
-	width    time.Duration // of a slice
+	width    time.Duration // width of a slice
 	grows    bool          // its length is not known beforehand
 	slices   []*slice
 	store    *store
 
-	counts    measure.Window // what is only counted
+	counts    measure.Window // figures that are only counted
 	delay     *measure.Recorder
 	responses int
-	failedAt  time.Duration // when the first failure was
+	failedAt  time.Duration // instant of the first failure
 	firstSent time.Duration // unknown: nothing was sent
 	lastEnd   time.Duration
 
-	inFlight   time.Duration   // summed over the requests: how long each was in flight within the window
-	aborted    []time.Duration // when requests were sent that were in flight when the run failed
-	unfinished int             // requests due before the end and not answered then
-	oldest     time.Duration   // when the first of them was due
+	inFlight time.Duration // sum over the requests of the time in flight within the window
+	// sending instants of requests that were in flight when the run failed
+	aborted    []time.Duration
+	unfinished int           // requests due before the end and not answered then
+	oldest     time.Duration // when the oldest of them was due
 }
 
 // slice is an equal part of a window.
@@ -43,9 +46,9 @@ type slice struct {
 
 // tally is a distribution that grows.
 type tally struct {
-	recorder *measure.Recorder // nil: nothing was recorded
-	joined   measure.Histogram // of slices that were joined to this one
-	sum      time.Duration     // of joined
+	recorder *measure.Recorder // nil: no latency was recorded
+	joined   measure.Histogram // latencies of slices that were joined to this one
+	sum      time.Duration     // sum of joined
 }
 
 func (t *tally) record(d time.Duration, store *store) {
@@ -55,7 +58,7 @@ func (t *tally) record(d time.Duration, store *store) {
 	t.recorder.Record(d)
 }
 
-// settle takes what was recorded over into joined, and gives the recorder back.
+// settle moves the recorder's latencies to joined, and returns the recorder to the store.
 func (t *tally) settle(store *store) {
 	if t.recorder == nil {
 		return
@@ -65,14 +68,14 @@ func (t *tally) settle(store *store) {
 	t.recorder = nil
 }
 
-// absorb settles both, and adds the other to t.
+// absorb settles both tallies and adds the other to t.
 func (t *tally) absorb(other *tally, store *store) {
 	t.settle(store)
 	other.settle(store)
 	t.joined, t.sum = measure.Merge(t.joined, other.joined), t.sum+other.sum
 }
 
-// store lends recorders to windows: they are large, and only those of open windows are needed.
+// store lends recorders to windows. Recorders are large, and only open windows need them.
 type store struct{ free []*measure.Recorder }
 
 func (s *store) take() *measure.Recorder {
@@ -89,7 +92,7 @@ func (s *store) put(r *measure.Recorder) {
 	s.free = append(s.free, r)
 }
 
-// newWindow begins a window of a length; 0: not known beforehand.
+// newWindow begins a window of the given length. 0: the length is not known beforehand.
 func newWindow(from, length time.Duration, open bool, store *store) *window {
 	w := &window{from: from, to: unknown, open: open, width: length / subWindows, store: store, delay: store.take(), firstSent: unknown, oldest: unknown}
 	if w.width <= 0 {
@@ -98,7 +101,7 @@ func newWindow(from, length time.Duration, open bool, store *store) *window {
 	return w
 }
 
-// at is the slice that an instant lies in; one outside of the window counts as its nearest end.
+// at returns the slice of an instant. An instant outside the window belongs to the nearest slice.
 func (w *window) at(instant time.Duration) *slice {
 	i := int(max(0, instant-w.from) / w.width)
 	for w.grows && i >= mostSubWindows {
@@ -175,7 +178,7 @@ func (w *window) complete(r record) {
 	s.service.record(r.end-r.sent, w.store)
 }
 
-// soFar is what completed until an instant of a window that goes on.
+// soFar returns the figures up to an instant of an open window.
 func (w *window) soFar(at time.Duration, batch int) measure.Window {
 	m := w.counts
 	m.Start, m.Duration = w.from, at-w.from
@@ -184,7 +187,7 @@ func (w *window) soFar(at time.Duration, batch int) measure.Window {
 	return m
 }
 
-// see takes from a record, whenever it ended, what it says of the requests in flight.
+// see counts the time in flight of a record within the window, whenever it ended.
 func (w *window) see(r record) {
 	if w.to >= 0 {
 		w.leave(r)
@@ -200,7 +203,8 @@ func (w *window) see(r record) {
 	w.inFlight += max(0, to-from)
 }
 
-// leave counts a request that was due before the window's end and ended after it, or not at all before the run did.
+// leave counts a request that was due before the window's end and ended after it, or did not end
+// before the run did.
 func (w *window) leave(r record) {
 	due := r.sent
 	if w.open {
@@ -215,12 +219,13 @@ func (w *window) leave(r record) {
 	}
 }
 
-// close makes the measure.Window, and returns the recorders. Requests that are still in flight have been since the given instants.
+// close makes the measure.Window and returns the recorders. waiting has the sending instants of the
+// requests still in flight.
 func (w *window) close(batch int, waiting []time.Duration) measure.Window {
 	for _, sent := range waiting {
 		w.inFlight += max(0, w.to-max(sent, w.from))
 	}
-	w.at(w.to - 1) // slices in which nothing ended count too
+	w.at(w.to - 1) // makes slices in which nothing ended
 	m := w.counts
 	m.Start, m.Duration = w.from, w.to-w.from
 	m.Inferences = m.Requests * batch
@@ -237,14 +242,15 @@ func (w *window) close(batch int, waiting []time.Duration) measure.Window {
 // closeExactly is close for a window that begins with its first request.
 func (w *window) closeExactly(batch int) measure.Window {
 	m := w.close(batch, w.aborted)
-	idle := min(max(0, w.firstSent-w.from), m.Sub[0].Duration/2) // a moment, in which the load was started
+	idle := min(max(0, w.firstSent-w.from), m.Sub[0].Duration/2) // the load took a moment to start
 	m.Start, m.Duration = m.Start+idle, m.Duration-idle
 	m.InFlight *= float64(m.Duration+idle) / float64(m.Duration)
 	m.Sub[0].Duration -= idle
 	return m
 }
 
-// subWindows makes them out of the slices. The last slice lasts until the window's end; a short one is joined to its predecessor.
+// subWindows makes the sub-windows from the slices. The last slice lasts until the end of the
+// window. A short one is joined to its predecessor.
 func (w *window) subWindows() []measure.SubWindow {
 	last := len(w.slices) - 1
 	if rest := w.to - w.from - time.Duration(last)*w.width; last > 0 && rest < w.width/2 {
@@ -256,7 +262,7 @@ func (w *window) subWindows() []measure.SubWindow {
 	return sub
 }
 
-// settled makes them of all slices as they are.
+// settled makes sub-windows of all slices as they are.
 func (w *window) settled() []measure.SubWindow {
 	sub := make([]measure.SubWindow, len(w.slices))
 	for i, s := range w.slices {

@@ -33,7 +33,7 @@ func TestSlicesOfAGrowingWindowAreJoined(t *testing.T) {
 		var sum time.Duration
 		for i, sub := range got.Sub {
 			sum += sub.Sum
-			// One request each ms.
+			// One request per ms.
 			if want := int(sub.Duration / ms); sub.Requests != want || i < len(got.Sub)-1 && sub.Duration != got.Sub[0].Duration {
 				t.Errorf("part %d has %d requests in %v", i, sub.Requests, sub.Duration)
 			}
@@ -47,17 +47,17 @@ func TestSlicesOfAGrowingWindowAreJoined(t *testing.T) {
 	}
 }
 
-// What is in flight at a window's edges counts for the part within.
+// A request in flight at an edge counts for the part within the window.
 func TestInFlightCountsTheWindowsShare(t *testing.T) {
 	t.Parallel()
 	var s store
 	w := newWindow(time.Second, time.Second, false, &s)
-	w.see(ended(500*ms, 1500*ms)) // half a second within
+	w.see(ended(500*ms, 1500*ms)) // half a second within the window
 	w.see(ended(1500*ms, 1750*ms))
 	w.to = 2 * time.Second
-	w.see(ended(1900*ms, 2500*ms)) // 0.1 s, and unfinished
+	w.see(ended(1900*ms, 2500*ms)) // 0.1 s within the window, unfinished
 	w.see(ended(2100*ms, 2500*ms))
-	got := w.close(1, []time.Duration{900 * ms, 1800 * ms}) // 1 s and 0.2 s
+	got := w.close(1, []time.Duration{900 * ms, 1800 * ms}) // 1 s and 0.2 s within the window
 	if want := 0.5 + 0.25 + 0.1 + 1 + 0.2; math.Abs(got.InFlight-want) > 1e-9 {
 		t.Errorf("%v in flight, want %v", got.InFlight, want)
 	}
