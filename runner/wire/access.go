@@ -2,7 +2,7 @@ package wire
 
 import "tuner/engine/api"
 
-// Access says how package api reaches the server of these options, for questions.
+// Access returns the options for package api to reach the same server.
 func (o Options) Access() api.Access {
 	access := api.Access{TLS: o.TLS, Headers: map[string][]string{}}
 	for _, h := range o.Headers {

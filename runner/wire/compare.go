@@ -8,7 +8,7 @@ import (
 	"tuner/engine/api"
 )
 
-// compare returns a *MismatchError where an expected tensor is missing or differs in one byte.
+// compare returns a *MismatchError if an expected tensor is missing or differs in one byte.
 func compare(expected, outputs []api.Tensor) error {
 	for _, want := range expected {
 		i := slices.IndexFunc(outputs, func(t api.Tensor) bool { return t.Name == want.Name })
@@ -22,13 +22,14 @@ func compare(expected, outputs []api.Tensor) error {
 	return nil
 }
 
-// difference finds the first element that differs; tensors that have not the same form differ as a whole.
+// difference returns the first element that differs. Tensors of different forms differ as a whole.
 func difference(want, got api.Tensor) error {
 	whole := &MismatchError{want.Name, -1, describe(want), describe(got)}
 	if want.Datatype != got.Datatype {
 		return whole
 	}
-	if size, fixed := sizes[want.Datatype]; fixed { // without cutting: every wrong answer of a load comes by here
+	// without cutting into elements, since every wrong answer of a load comes here
+	if size, fixed := sizes[want.Datatype]; fixed {
 		i := firstDifference(want.Data, got.Data) / size
 		if len(want.Data) != len(got.Data) || (i+1)*size > len(want.Data) {
 			return whole
@@ -49,7 +50,8 @@ func difference(want, got api.Tensor) error {
 	return whole
 }
 
-// firstDifference is the first index at which two slices differ, or the length of the shorter one.
+// firstDifference returns the first index at which two slices differ, or the length of the shorter
+// one.
 func firstDifference(a, b []byte) int {
 	n := min(len(a), len(b))
 	for i := range n {

@@ -20,7 +20,7 @@ import (
 
 func TestInterrupt(t *testing.T) {
 	t.Parallel()
-	listener, err := net.Listen("tcp", "127.0.0.1:0") // accepts, never answers
+	listener, err := net.Listen("tcp", "127.0.0.1:0") // accepts connections and never answers
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,8 @@ func TestRefusedConnection(t *testing.T) {
 	}
 }
 
-// A request and its answer cost no allocation. Not parallel: testing.AllocsPerRun counts those of the whole process.
+// A request and its answer need no allocation. Not parallel: testing.AllocsPerRun counts the
+// allocations of the whole process.
 func TestAllocations(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -94,8 +95,9 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-// tlsServer serves TLS at a port of 127.0.0.1, and answers 202 to who shows a certificate. Its own certificate, of
-// example.com and 127.0.0.1 and signed by itself, and its key lie in files NAME.FORM.
+// tlsServer serves TLS at a port of 127.0.0.1, and answers 202 to clients with a certificate. Its
+// own certificate is self-signed, for example.com and 127.0.0.1. The certificate and its key are in
+// files NAME.FORM.
 func tlsServer(t *testing.T) (port string, file func(name string) string) {
 	t.Helper()
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -106,7 +108,7 @@ func tlsServer(t *testing.T) (port string, file func(name string) string) {
 		_, _ = io.WriteString(w, "{}")
 	}))
 	server.TLS = &tls.Config{ClientAuth: tls.RequestClientCert}
-	server.Config.ErrorLog = log.New(io.Discard, "", 0) // refused handshakes are what is tested
+	server.Config.ErrorLog = log.New(io.Discard, "", 0) // the test causes refused handshakes
 	server.StartTLS()
 	t.Cleanup(server.Close)
 	_, port, err := net.SplitHostPort(server.Listener.Addr().String())
@@ -177,10 +179,10 @@ func TestTLSToPlainServer(t *testing.T) {
 	}
 }
 
-// What is read of a head is the same when it is written again.
+// A head that is written from the values read has the same values.
 func FuzzReadHead(f *testing.F) {
 	for _, text := range []string{
-		// A real Triton's answers, then ones that it does not give.
+		// First a real Triton's answers, then answers that it does not give.
 		"HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\nInference-Header-Content-Length: 152\r\nContent-Length: 216\r\n\r\n",
 		"HTTP/1.1 404 Not Found\r\nContent-Length: 58\r\nContent-Type: text/plain\r\n\r\n",
 		small, "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.0 400 Bad\nconnection: close\nInference-Header-Content-Length: 12\n\n",
@@ -217,15 +219,15 @@ func rendered(h head) string {
 	return out + "\r\n"
 }
 
-// A server that closes idle connections costs no request that comes later: its error says that it may be sent once more. The end of a
-// connection in the midst of an answer is another matter.
+// A server that closes idle connections costs no later request: the error allows it to be sent once
+// more. The end of a connection within an answer does not.
 func TestConnectionsThatTheServerClosed(t *testing.T) {
 	t.Parallel()
 	const answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
 	o := Options{}
 	p := prepare(t, o, int32Request, Format{})
 	for name, c := range map[string]struct {
-		answers    []string // to one request each, in turn; then the connection is closed
+		answers    []string // one answer per request, in turn; then the connection is closed
 		unanswered bool
 	}{
 		"after an answer":     {[]string{answer}, true},

@@ -13,7 +13,8 @@ import (
 	"tuner/engine/api"
 )
 
-// Dial connects, handshakes included, within the options' DialTimeout. The context bounds the connecting alone.
+// Dial connects, including handshakes, within the options' DialTimeout. ctx bounds only the
+// connecting.
 func Dial(ctx context.Context, o Options) (*Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(o.DialTimeout, DefaultDialTimeout))
 	defer cancel()
@@ -31,7 +32,7 @@ func Dial(ctx context.Context, o Options) (*Conn, error) {
 		}
 		c, err := newChannel(ctx, l, o)
 		if err != nil {
-			_ = l.raw.Close() // the greeting's error tells more
+			_ = l.raw.Close() // the greeting's error matters more
 			return nil, err
 		}
 		if o.Protocol == GRPCStream {
@@ -43,8 +44,8 @@ func Dial(ctx context.Context, o Options) (*Conn, error) {
 	}
 }
 
-// Prepare encodes a request once for all times that it is sent. Expected outputs are compared in Receive; without any,
-// answers are not decoded. An *InputError says what cannot be sent as asked.
+// Prepare encodes a request once, for any number of sendings. Receive compares expected outputs.
+// Without any, it does not decode answers. An *InputError names the part that cannot be sent.
 func Prepare(o Options, r api.InferRequest, f Format, expected []api.Tensor) (*Prepared, error) {
 	switch o.Protocol {
 	case HTTP:
@@ -58,7 +59,7 @@ func Prepare(o Options, r api.InferRequest, f Format, expected []api.Tensor) (*P
 	}
 }
 
-// connect opens the transport; protocol is what TLS agrees upon (ALPN).
+// connect opens the transport. protocol is the one that TLS negotiates (ALPN).
 func connect(ctx context.Context, o Options, protocol string) (*link, error) {
 	raw, err := new(net.Dialer).DialContext(ctx, "tcp", o.Address)
 	if err != nil {
@@ -67,7 +68,7 @@ func connect(ctx context.Context, o Options, protocol string) (*link, error) {
 	l := &link{raw: raw, conn: raw}
 	if o.TLS != nil {
 		if l.conn, err = handshake(ctx, raw, o, protocol); err != nil {
-			_ = raw.Close() // the handshake's error tells more
+			_ = raw.Close() // the handshake's error matters more
 			return nil, err
 		}
 	}
@@ -95,11 +96,12 @@ func handshake(ctx context.Context, raw net.Conn, o Options, protocol string) (n
 	return conn, nil
 }
 
-// refusalTime is how long Refusal waits for the server's word.
+// refusalTime is the time for which Refusal waits for the server's reason.
 const refusalTime = time.Second
 
-// Refusal says why a server breaks connections off after the handshake of TLS, nil if it does not say: it is then that it judges the
-// client's certificate (TLS 1.3), and who writes meanwhile learns of a broken pipe alone.
+// Refusal returns the reason for which a server closes connections after the TLS handshake, nil if
+// it gives none. In TLS 1.3 the server judges the client's certificate only then. A client that
+// writes at that moment sees only a broken pipe.
 func Refusal(ctx context.Context, o Options) error {
 	if o.TLS == nil {
 		return nil
@@ -108,19 +110,21 @@ func Refusal(ctx context.Context, o Options) error {
 	defer cancel()
 	l, err := connect(ctx, o, "h2")
 	if err != nil {
-		return nil // others have met that already
+		return nil // other connections have met that already
 	}
 	defer l.raw.Close()
-	_ = l.raw.SetReadDeadline(time.Now().Add(refusalTime)) // fails only where the connection is closed, which Peek tells
+	// fails only on a closed connection, which Peek reports
+	_ = l.raw.SetReadDeadline(time.Now().Add(refusalTime))
 	_, err = l.in.Peek(1)
 	var refused *net.OpError
-	if errors.As(err, &refused) && refused.Op == "remote error" { // an alert: crypto/tls
+	if errors.As(err, &refused) && refused.Op == "remote error" { // an alert, as crypto/tls reports it
 		return fmt.Errorf("the server at %s refuses the connection: %w", o.Address, err)
 	}
 	return nil
 }
 
-// handshakeError says what failed, with a hint where the server does not speak TLS at all.
+// handshakeError says which part of the handshake failed. If the server does not speak TLS at all,
+// it adds a hint.
 func handshakeError(address string, err error) error {
 	var plain tls.RecordHeaderError
 	if errors.As(err, &plain) {

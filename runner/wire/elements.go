@@ -13,7 +13,7 @@ import (
 	"tuner/engine/api"
 )
 
-// sizes are the bytes per element; BYTES has a length in front of each.
+// sizes are the bytes per element. BYTES is missing: its elements have a length in front.
 var sizes = map[string]int{
 	"BOOL": 1, "INT8": 1, "UINT8": 1, "INT16": 2, "UINT16": 2, "FP16": 2, "BF16": 2, "INT32": 4, "UINT32": 4, "FP32": 4,
 	"INT64": 8, "UINT64": 8, "FP64": 8,
@@ -42,7 +42,8 @@ func elements(t api.Tensor) ([][]byte, error) {
 	return out, nil
 }
 
-// text is an element as people and JSON write it; strings are quoted, and 16-bit floats are their bits.
+// text returns an element as people and JSON write it. Strings are quoted. 16-bit floats are their
+// bits.
 func text(datatype string, e []byte) string {
 	little := binary.LittleEndian
 	switch datatype {
@@ -75,7 +76,8 @@ func text(datatype string, e []byte) string {
 	}
 }
 
-// jsonData writes the elements of an input as a flat list. An *InputError says what JSON cannot carry.
+// jsonData writes the elements of an input as a flat list. An *InputError names a value that JSON
+// cannot carry.
 func jsonData(t api.Tensor) (json.RawMessage, error) {
 	if t.Datatype == "FP16" || t.Datatype == "BF16" {
 		return nil, &InputError{fmt.Sprintf("input %q is %s, which has no form in JSON: send it in binary form", t.Name, t.Datatype)}
@@ -91,7 +93,7 @@ func jsonData(t api.Tensor) (json.RawMessage, error) {
 		}
 		if t.Datatype != "BYTES" {
 			number := text(t.Datatype, e)
-			if !json.Valid([]byte(number)) { // NaN, +Inf, -Inf
+			if !json.Valid([]byte(number)) { // such as NaN, +Inf, -Inf
 				return nil, &InputError{fmt.Sprintf("input %q has %s at element %d, which JSON cannot carry: send it in binary form", t.Name, number, i)}
 			}
 			out = append(out, number...)
@@ -109,7 +111,7 @@ func jsonData(t api.Tensor) (json.RawMessage, error) {
 	return append(out, ']'), nil
 }
 
-// parseData reads an output's list, which may be nested, into wire form.
+// parseData converts an output's list, which may be nested, to wire form.
 func parseData(t api.Tensor, data json.RawMessage) ([]byte, error) {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.UseNumber()
@@ -131,7 +133,7 @@ func parseData(t api.Tensor, data json.RawMessage) ([]byte, error) {
 	}
 }
 
-// appendElement appends a value of JSON in wire form.
+// appendElement appends a JSON value in wire form.
 func appendElement(out []byte, datatype string, token json.Token) ([]byte, error) {
 	little, bits := binary.LittleEndian, sizes[datatype]*8
 	switch value := token.(type) {

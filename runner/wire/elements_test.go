@@ -11,7 +11,8 @@ import (
 	"tuner/engine/api"
 )
 
-// Every datatype that JSON carries comes back from it as it was; the texts are worked out by hand.
+// Values of every datatype that JSON carries survive the round trip. The texts are computed by
+// hand.
 func TestJSONOfElements(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ datatype, data, text string }{
@@ -97,7 +98,7 @@ func TestCompare(t *testing.T) {
 	check(two, fp32("z", ""), `output "y" is missing, expected is FP32 [2] of 8 bytes`)
 }
 
-// Outputs are compared over the wire, in both forms, and a wrong one leaves the connection usable.
+// Outputs are compared over the wire, in both forms. A wrong output leaves the connection usable.
 func TestExpectedOutputs(t *testing.T) {
 	t.Parallel()
 	text := `{"outputs":[{"name":"y","datatype":"INT8","shape":[1],"data":[5]}]}`
@@ -113,7 +114,7 @@ func TestExpectedOutputs(t *testing.T) {
 	}
 }
 
-// httpAnswer is an answer of JSON and tensors in binary form.
+// httpAnswer returns an answer of JSON and tensors in binary form.
 func httpAnswer(text, tensors string) string {
 	head := "HTTP/1.1 200 OK\r\n"
 	if tensors != "" {
@@ -122,11 +123,12 @@ func httpAnswer(text, tensors string) string {
 	return head + "Content-Length: " + strconv.Itoa(len(text)+len(tensors)) + "\r\n\r\n" + text + tensors
 }
 
-// What an answer's JSON says is said again by JSON that is written from it.
+// JSON that is written from the values of an answer has the same values.
 func FuzzDecodeHTTP(f *testing.F) {
 	for _, text := range []string{
 		`{"outputs":[{"name":"a","datatype":"INT8","shape":[2,1],"data":[[1],[2]]},{"name":"b","datatype":"FP32","parameters":{"binary_data_size":4}}]}`,
-		`{"outputs":[{"name":"OUTPUT0","datatype":"FP32","shape":[1,2],"data":[-6.999999777858658e-21,0.10000000149011612]}]}`, // a real Triton's
+		// from a real Triton
+		`{"outputs":[{"name":"OUTPUT0","datatype":"FP32","shape":[1,2],"data":[-6.999999777858658e-21,0.10000000149011612]}]}`,
 		`{"outputs":[{"name":"a","datatype":"BYTES","data":["\u00e9",""]},{"name":"c","datatype":"BOOL","data":[true]}]}`,
 	} {
 		f.Add([]byte(text+"\x00\x00\x80\x3f"), int64(len(text)))
@@ -140,7 +142,7 @@ func FuzzDecodeHTTP(f *testing.F) {
 		for _, o := range outputs {
 			first, err := jsonData(o)
 			if err != nil {
-				continue // no form in JSON
+				continue // JSON has no form for it
 			}
 			if o.Data, err = parseData(o, first); err != nil {
 				t.Fatalf("%s cannot be read: %v", first, err)

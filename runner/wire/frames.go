@@ -16,14 +16,15 @@ import (
 	"tuner/engine/api"
 )
 
-// What this side allows the server, in bytes.
+// Bounds that this side sets for the server, in bytes.
 const (
-	mostFrame  = 1 << 20       // in one frame
-	mostWindow = math.MaxInt32 // under way, on a stream and on the connection: flow control never holds an answer up
-	mostBlock  = 256 << 10     // in the header fields of an answer
+	mostFrame = 1 << 20 // per frame
+	// in flight, on a stream and on the connection: flow control never delays an answer
+	mostWindow = math.MaxInt32
+	mostBlock  = 256 << 10 // in the header fields of an answer
 )
 
-// What the server allows before it says otherwise, in bytes. Source: RFC 9113, §6.5.2 and §6.9.2.
+// Bounds of the server until it sets others, in bytes. Source: RFC 9113, §6.5.2 and §6.9.2.
 const (
 	firstWindow = 1<<16 - 1
 	firstFrame  = 1 << 14
@@ -31,62 +32,65 @@ const (
 
 const (
 	frameHead = 9        // bytes in front of a frame
-	copied    = 16 << 10 // pieces of a message up to this size are copied, so that all goes out in one write
+	copied    = 16 << 10 // smaller pieces of a message are copied, so that one write sends all
 )
 
-// fieldFlags are those that say how a frame of header fields is made up; but for the end, no known server of gRPC sets them.
+// fieldFlags are the flags for the layout of a frame of header fields. Known gRPC servers set only
+// the one for the end.
 const fieldFlags = http2.FlagHeadersEndHeaders | http2.FlagHeadersPadded | http2.FlagHeadersPriority
 
-// channel, by gRPC's word, is a connection of HTTP/2 with calls on it: one at a time, or several. Source: RFC 9113, and for the
-// calls gRPC's doc/PROTOCOL-HTTP2.md.
+// channel is a connection of HTTP/2 with calls on it, one or several at a time. The word is gRPC's.
+// Source: RFC 9113, and for the calls gRPC's doc/PROTOCOL-HTTP2.md.
 //
-// It needs no scheduling and no goroutine of its own: who sends or receives reads the frames of all calls as they come, and
-// answers what the protocol wants answered with the next write.
+// It needs neither scheduling nor a goroutine of its own. The goroutine that sends or receives
+// reads the frames of all calls as they arrive. The replies that the protocol needs go out with the
+// next write.
 type channel struct {
 	*link
 	framer *http2.Framer
-	out    bytes.Buffer // what framer wrote: goes out with the next request, or before the next wait
+	out    bytes.Buffer // frames from framer, sent with the next request, or before the next wait
 	fields *fieldWriter
 	blocks blockReader
 
-	greeted, acknowledged bool   // its settings have come; it has ours
-	farewell              string // what it said when it announced its end
+	// greeted: the server's settings have arrived; acknowledged: it has ours
+	greeted, acknowledged bool
+	farewell              string // the server's message when it announced its end
 
-	// What the server allows, in bytes.
-	frame   int    // in one frame
-	initial int64  // on a new stream
-	window  int64  // on the connection, from now on
-	limit   uint32 // how many calls at a time
+	// Bounds of the server, in bytes.
+	frame   int    // per frame
+	initial int64  // for a new stream
+	window  int64  // left on the connection
+	limit   uint32 // largest number of calls at a time
 
-	consumed uint32 // bytes that have come since this side allowed more
+	consumed uint32 // bytes received since this side last extended the window
 
-	id    uint32 // the latest stream's
+	id    uint32 // id of the latest stream
 	calls []call // by slot
 }
 
 // call is a stream of the channel: a request and its answer.
 type call struct {
-	id       uint32 // 0: nothing is to come
-	window   int64  // bytes that the server allows, from now on
-	consumed uint32 // bytes that have come since this side allowed more
+	id       uint32 // 0: no call
+	window   int64  // bytes that the server still allows
+	consumed uint32 // bytes received since this side last extended the window
 	answer   reply
 }
 
-// reply is what has come on a call.
+// reply is the part of an answer that has arrived.
 type reply struct {
-	keep   bool   // the data are wanted
-	data   []byte // what was kept of them
+	keep   bool   // the caller wants the data
+	data   []byte // the data, if wanted
 	size   int64  // bytes of data
 	head   fields
-	begun  bool // the head is there
+	begun  bool // the head has arrived
 	ended  bool
-	failed error // why the call failed, when it has ended
+	failed error // reason of a failure, once the call has ended
 }
 
-// end is the end of the call; failed is nil when it went well.
+// end marks the end of the call. failed is nil on success.
 func (on *call) end(failed error) { on.answer.ended, on.answer.failed = true, failed }
 
-// newChannel greets the server, within the context's time.
+// newChannel exchanges the first frames with the server, within ctx.
 func newChannel(ctx context.Context, l *link, o Options) (*channel, error) {
 	fields, err := newFieldWriter(o)
 	if err != nil {
@@ -101,7 +105,8 @@ func newChannel(ctx context.Context, l *link, o Options) (*channel, error) {
 	}
 	c.framer = http2.NewFramer(&c.out, l.in)
 	c.framer.SetMaxReadFrameSize(mostFrame)
-	stop := context.AfterFunc(ctx, func() { _ = l.raw.SetDeadline(time.Unix(1, 0)) }) // a deadline in the past ends every wait
+	// a deadline in the past ends every wait
+	stop := context.AfterFunc(ctx, func() { _ = l.raw.SetDeadline(time.Unix(1, 0)) })
 	err = c.greet()
 	if !stop() {
 		err = context.Cause(ctx)
@@ -112,8 +117,9 @@ func newChannel(ctx context.Context, l *link, o Options) (*channel, error) {
 	return c, nil
 }
 
-// greet exchanges settings. It waits until the server has acknowledged ours: no answer is compressed with a table then, so
-// that equal header blocks always mean the same.
+// greet exchanges settings. It waits until the server has acknowledged ours. From then on the
+// server compresses no answer with a table, so that equal header blocks always have the same
+// meaning.
 func (c *channel) greet() error {
 	c.out.WriteString(http2.ClientPreface)
 	err := errors.Join(
@@ -140,10 +146,10 @@ func (c *channel) greet() error {
 	return c.flush()
 }
 
-// slots is how many calls there may be at a time.
+// slots returns the largest number of calls at a time.
 func (c *channel) slots() int { return int(min(uint32(len(c.calls)), max(1, c.limit))) }
 
-// find is the call that a stream carries; nil: there is none, or it has ended.
+// find returns the call of a stream. nil: there is none, or it has ended.
 func (c *channel) find(id uint32) *call {
 	for i := range c.calls {
 		if on := &c.calls[i]; on.id == id && !on.answer.ended {
@@ -153,7 +159,8 @@ func (c *channel) find(id uint32) *call {
 	return nil
 }
 
-// open begins a call with the request's header fields. One that goes on in its place is given up.
+// open begins a call with the request's header fields. It gives up a call in the same slot that has
+// not ended.
 func (c *channel) open(on *call, keep bool) error {
 	if !on.answer.ended {
 		if err := c.framer.WriteRSTStream(on.id, http2.ErrCodeCancel); err != nil {
@@ -165,15 +172,15 @@ func (c *channel) open(on *call, keep bool) error {
 	} else {
 		c.id += 2
 	}
-	if c.id+2 > math.MaxInt32 { // ids are used up with this one
+	if c.id+2 > math.MaxInt32 { // no id is left after this one
 		c.broken.Store(true)
 	}
 	*on = call{id: c.id, window: c.initial, answer: reply{keep: keep, data: on.answer.data[:0]}}
 	return c.framer.WriteHeaders(http2.HeadersFrameParam{StreamID: on.id, BlockFragment: c.fields.block(), EndHeaders: true})
 }
 
-// transmit sends a message on a call as the server's windows permit; last: nothing follows it. An answer may come
-// before the server has seen all of the message, which then stops.
+// transmit sends a message on a call as the server's windows permit. last: no message follows. If
+// the answer ends before the server has the whole message, transmit stops.
 func (c *channel) transmit(on *call, message []byte, last bool) error {
 	for len(message) > 0 {
 		size := int(min(int64(min(len(message), c.frame)), c.window, on.window))
@@ -193,13 +200,13 @@ func (c *channel) transmit(on *call, message []byte, last bool) error {
 			return err
 		}
 	}
-	if len(c.calls) > 1 { // requests that follow right away go out with it, before the next wait
+	if len(c.calls) > 1 { // requests that follow at once go out in the same write, before the next wait
 		return nil
 	}
 	return c.flush()
 }
 
-// writeData sends a frame of data, or appends it to what waits to be sent.
+// writeData sends a frame of data, or appends it to the bytes that wait in out.
 func (c *channel) writeData(on *call, piece []byte, end bool) error {
 	var flags http2.Flags
 	if end {
@@ -225,7 +232,7 @@ func (c *channel) writeData(on *call, piece []byte, end bool) error {
 	return nil
 }
 
-// flush sends what waits to be sent.
+// flush sends the bytes that wait in out.
 func (c *channel) flush() error {
 	if c.out.Len() == 0 {
 		return nil
@@ -234,7 +241,7 @@ func (c *channel) flush() error {
 	return c.write(c.out.Bytes())
 }
 
-// step reads one frame. Whatever waits to be sent goes out before it has to wait for bytes.
+// step reads one frame. If it has to wait for bytes, it first flushes.
 func (c *channel) step() error {
 	if c.in.Buffered() < frameHead {
 		if err := c.flush(); err != nil {
@@ -250,7 +257,7 @@ func (c *channel) step() error {
 			return err
 		}
 	}
-	switch { // the frames of every answer, without the framer's allocations
+	switch { // the frames of usual answers, without the framer's allocations
 	case head.Type == http2.FrameData && !head.Flags.Has(http2.FlagDataPadded):
 		return c.readData(head)
 	case head.Type == http2.FrameHeaders && head.Flags&fieldFlags == http2.FlagHeadersEndHeaders && head.Length <= inputBuffer:
@@ -282,10 +289,10 @@ func (c *channel) step() error {
 	case *http2.PushPromiseFrame:
 		return errors.New("cannot read an answer: the server pushes, which it was told not to")
 	}
-	return nil // PRIORITY and kinds that came later: to be ignored
+	return nil // PRIORITY and unknown types must be ignored
 }
 
-// frameError is readError with what the server said before it closed the connection.
+// frameError is readError with the server's message from before it closed the connection.
 func (c *channel) frameError(err error) error {
 	if c.farewell != "" && errors.Is(err, io.EOF) {
 		return fmt.Errorf("the server closed the connection, saying %s: %w", c.farewell, err)

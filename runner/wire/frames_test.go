@@ -18,14 +18,15 @@ import (
 	"tuner/engine/api"
 )
 
-// peer is a server that a test speaks for, frame by frame. What it cannot send because the client has left is the client's
-// matter.
+// peer is a server that a test scripts frame by frame. A write that fails since the client has left
+// is not an error.
 type peer struct {
 	*http2.Framer
-	fields  *hpack.Decoder
-	blocks  []int                 // lengths of the header blocks that have come
-	seen    [][]hpack.HeaderField // what they say
-	allowed map[uint32]uint32     // bytes that the client has allowed, by stream, beside its settings
+	fields *hpack.Decoder
+	blocks []int                 // lengths of the header blocks received
+	seen   [][]hpack.HeaderField // their fields
+	// bytes that the client has allowed, by stream, beside its settings
+	allowed map[uint32]uint32
 }
 
 // speak serves one connection by a script.
@@ -48,8 +49,8 @@ func speak(t *testing.T, protocol Protocol, settings []http2.Setting, script fun
 	return Options{Address: listener.Addr().String(), Protocol: protocol}
 }
 
-// acceptOne serves one connection that begins as HTTP/2, and ends it in good order: what the client still sends is read,
-// since the system would reset the connection otherwise.
+// acceptOne serves one connection that begins as HTTP/2, and ends it cleanly. It reads the rest of
+// the client's bytes, since otherwise the system would reset the connection.
 func acceptOne(listener net.Listener, serve func(io.ReadWriter)) {
 	conn, err := listener.Accept()
 	if err != nil {
@@ -64,7 +65,7 @@ func acceptOne(listener net.Listener, serve func(io.ReadWriter)) {
 	_, _ = io.Copy(io.Discard, conn)
 }
 
-// next reads a frame; nil: the client has left. Header blocks are decoded, and flow control is kept.
+// next reads a frame; nil: the client has left. It decodes header blocks and keeps flow control.
 func (p *peer) next() http2.Frame {
 	frame, err := p.ReadFrame()
 	if err != nil {
@@ -97,7 +98,8 @@ func (p *peer) request() (stream uint32) {
 	}
 }
 
-// fieldBlock encodes names and values in turn. It begins with a change of the table's size to 0, as servers begin.
+// fieldBlock encodes names and values in turn. It begins by setting the table's size to 0, as
+// servers do.
 func fieldBlock(pairs ...string) []byte {
 	var out bytes.Buffer
 	e := hpack.NewEncoder(&out)
@@ -118,7 +120,7 @@ func (p *peer) trailers(stream uint32, pairs ...string) {
 	_ = p.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: fieldBlock(pairs...), EndHeaders: true, EndStream: true})
 }
 
-// answer is one that says nothing, and that all is well.
+// answer sends an empty successful answer.
 func (p *peer) answer(stream uint32) {
 	p.head(stream)
 	_ = p.WriteData(stream, false, emptyMessage)
@@ -140,12 +142,12 @@ func (p *peer) awaitPing() {
 	}
 }
 
-// What servers may answer, and what becomes of the connection.
+// The table has answers of servers, and their effect on the connection.
 func TestFrames(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		script func(p *peer, id uint32)
-		err    string // part of it; empty: none
+		err    string // part of it; "": no error
 		broken bool
 	}{
 		"plain": {(*peer).answer, "", false},
@@ -254,7 +256,8 @@ func TestFrames(t *testing.T) {
 	}
 }
 
-// A request over gRPC and its answer cost no allocation. Not parallel: testing.AllocsPerRun counts those of the whole process.
+// A request over gRPC and its answer need no allocation. Not parallel: testing.AllocsPerRun counts
+// the allocations of the whole process.
 func TestGRPCAllocations(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -279,7 +282,7 @@ func TestGRPCAllocations(t *testing.T) {
 				continue
 			}
 			for at := 0; at < len(answer); at += frameHead + int(answer[at+2]) { // its frames are short
-				copy(answer[at+5:at+frameHead], frame[5:frameHead]) // the stream's id
+				copy(answer[at+5:at+frameHead], frame[5:frameHead]) // id of the stream
 			}
 			if _, err := conn.Write(answer); err != nil {
 				return
@@ -308,7 +311,7 @@ func TestSendWindows(t *testing.T) {
 	received := make(chan []byte, 1)
 	o := speak(t, GRPC, []http2.Setting{{ID: http2.SettingInitialWindowSize, Val: 10}}, func(p *peer) {
 		var message []byte
-		stream, connection := 10, firstWindow // what is allowed in all
+		stream, connection := 10, firstWindow // total bytes allowed
 		for {
 			var f *http2.DataFrame
 			switch frame := p.next().(type) {
@@ -327,7 +330,7 @@ func TestSendWindows(t *testing.T) {
 				p.answer(f.StreamID)
 				return
 			}
-			if len(message) == 10 { // more for every stream, and so for this one
+			if len(message) == 10 { // extends every stream, including this one
 				stream += chunk
 				_ = p.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 10 + chunk})
 			} else if len(message) == stream {
@@ -349,7 +352,7 @@ func TestSendWindows(t *testing.T) {
 	}
 }
 
-// A server may answer before it has the whole request, which then ends there.
+// A server may answer before it has the whole request. The request then ends there.
 func TestEarlyAnswer(t *testing.T) {
 	t.Parallel()
 	reset := make(chan uint32, 1)
@@ -383,13 +386,13 @@ func TestEarlyAnswer(t *testing.T) {
 	}
 }
 
-// The server may send as much again when half of what it was allowed is used up.
+// The server may send as much again when half of its window is used up.
 func TestReceiveWindows(t *testing.T) {
 	t.Parallel()
 	const half = math.MaxInt32 / 2
 	allowed := make(chan map[uint32]uint32, 1)
 	o := speak(t, GRPCStream, nil, func(p *peer) {
-		for answers := 0; answers < 2; { // the client's allowance comes with its second request
+		for answers := 0; answers < 2; { // the client extends the window with its second request
 			switch f := p.next().(type) {
 			case nil:
 				return
@@ -421,8 +424,8 @@ func TestReceiveWindows(t *testing.T) {
 	}
 }
 
-// The header fields are the same in each request, whatever the size of the server's table, also when it changes; with a
-// table they are soon no more than indices.
+// The header fields are the same in each request for every size of the server's table, also when it
+// changes. With a table they soon are only indices.
 func TestRequestFields(t *testing.T) {
 	t.Parallel()
 	for _, size := range []uint32{0, 100, 4096, 1 << 16} {
@@ -458,13 +461,14 @@ func TestRequestFields(t *testing.T) {
 		if d := cmp.Diff(slices.Repeat([][]hpack.HeaderField{want}, 6), <-seen); d != "" {
 			t.Errorf("table of %d bytes: fields of the requests (-want +got):\n%s", size, d)
 		}
-		if got := <-blocks; size >= 4096 && (got[1] > 10 || got[2] > 10 || got[5] < 50) { // 9 fields, an index of a byte each
+		// 9 fields, an index of one byte each
+		if got := <-blocks; size >= 4096 && (got[1] > 10 || got[2] > 10 || got[5] < 50) {
 			t.Errorf("table of %d bytes: blocks of %d bytes", size, got)
 		}
 	}
 }
 
-// Servers that do not speak gRPC, or say nothing until the user gives up.
+// Servers that do not speak gRPC, or send nothing until the user gives up.
 func TestGreeting(t *testing.T) {
 	t.Parallel()
 	check := func(text string, silent bool, want string) {

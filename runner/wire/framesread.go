@@ -10,7 +10,7 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// readData reads or skips the data of an unpadded frame.
+// readData reads or skips the data of a frame without padding.
 func (c *channel) readData(head http2.FrameHeader) error {
 	size, on := int64(head.Length), c.find(head.StreamID)
 	if on == nil || !on.answer.keep {
@@ -38,7 +38,7 @@ func (r *reply) room(size int64) error {
 	return nil
 }
 
-// takeData is readData for a padded frame, which no known server of gRPC sends.
+// takeData is readData for a padded frame. No known gRPC server sends one.
 func (c *channel) takeData(f *http2.DataFrame) error {
 	on := c.find(f.StreamID)
 	if on != nil && on.answer.keep {
@@ -50,8 +50,8 @@ func (c *channel) takeData(f *http2.DataFrame) error {
 	return c.dataRead(on, f.FrameHeader)
 }
 
-// dataRead counts data, and allows the server as much again when half of what it may send is used up. on is nil for data of a
-// stream that was given up.
+// dataRead counts data. When half of the window is used up, it extends the window again. on is nil
+// for data of a stream that was given up.
 func (c *channel) dataRead(on *call, head http2.FrameHeader) error {
 	const half = mostWindow / 2
 	if c.consumed += head.Length; c.consumed > half {
@@ -65,7 +65,7 @@ func (c *channel) dataRead(on *call, head http2.FrameHeader) error {
 	}
 	on.answer.size += int64(head.Length)
 	if head.Flags.Has(http2.FlagDataEndStream) {
-		on.end(fields{}.failure(on.answer.head.http)) // without trailers
+		on.end(fields{}.failure(on.answer.head.http)) // the answer has no trailers
 		return nil
 	}
 	if on.consumed += head.Length; on.consumed > half {
@@ -77,7 +77,7 @@ func (c *channel) dataRead(on *call, head http2.FrameHeader) error {
 	return nil
 }
 
-// readWholeFields reads the header fields of a frame that holds nothing else.
+// readWholeFields reads the header fields of a frame that holds only these.
 func (c *channel) readWholeFields(head http2.FrameHeader) error {
 	block, err := c.in.Peek(int(head.Length))
 	if err != nil {
@@ -90,7 +90,7 @@ func (c *channel) readWholeFields(head http2.FrameHeader) error {
 	return err
 }
 
-// readFields is readWholeFields for any frame of header fields, and those that continue it.
+// readFields reads header fields from any frame and its continuations.
 func (c *channel) readFields(f *http2.HeadersFrame) error {
 	block := f.HeaderBlockFragment()
 	if !f.HeadersEnded() {
@@ -103,11 +103,11 @@ func (c *channel) readFields(f *http2.HeadersFrame) error {
 	return c.takeFields(f.StreamID, block, f.StreamEnded())
 }
 
-// takeFields takes a block of header fields: the answer's head, its trailers, or both in one.
+// takeFields handles a block of header fields: the answer's head, its trailers, or both in one.
 func (c *channel) takeFields(id uint32, block []byte, ends bool) error {
 	on := c.find(id)
 	if on == nil {
-		return nil // of a stream that was given up; without a table, skipping a block changes nothing
+		return nil // a stream that was given up; without a table, skipping a block has no effect
 	}
 	kind := headBlock
 	if on.answer.begun {
@@ -134,7 +134,7 @@ func (c *channel) readContinuations(block []byte) ([]byte, error) {
 			return nil, c.frameError(err)
 		}
 		f, ok := frame.(*http2.ContinuationFrame)
-		if !ok { // the framer sees to the order
+		if !ok { // the framer checks the order
 			return nil, fmt.Errorf("cannot read an answer: %v amid its header fields", frame.Header())
 		}
 		if block = append(block, f.HeaderBlockFragment()...); f.HeadersEnded() {
@@ -144,7 +144,7 @@ func (c *channel) readContinuations(block []byte) ([]byte, error) {
 	return nil, fmt.Errorf("cannot read an answer with more than %d bytes of header fields", mostBlock)
 }
 
-// readSettings takes over what the server allows from now on.
+// readSettings applies the server's new bounds.
 func (c *channel) readSettings(f *http2.SettingsFrame) error {
 	if f.IsAck() {
 		c.acknowledged = true
@@ -158,7 +158,7 @@ func (c *channel) readSettings(f *http2.SettingsFrame) error {
 		switch setting.ID {
 		case http2.SettingHeaderTableSize:
 			c.fields.limit(setting.Val)
-		case http2.SettingInitialWindowSize: // goes for the open streams, too: RFC 9113, §6.9.2
+		case http2.SettingInitialWindowSize: // applies to open streams too: RFC 9113, §6.9.2
 			for i := range c.calls {
 				c.calls[i].window += int64(setting.Val) - c.initial
 			}
@@ -176,7 +176,8 @@ func (c *channel) readSettings(f *http2.SettingsFrame) error {
 	return c.framer.WriteSettingsAck()
 }
 
-// readGoAway reads that the server ends the connection. It still answers what it has taken.
+// readGoAway handles the announcement that the server ends the connection. The server still answers
+// the requests that it has taken.
 func (c *channel) readGoAway(f *http2.GoAwayFrame) {
 	c.broken.Store(true)
 	c.farewell = fmt.Sprintf("GOAWAY %v %q", f.ErrCode, excerpt(f.DebugData()))
@@ -187,10 +188,10 @@ func (c *channel) readGoAway(f *http2.GoAwayFrame) {
 	}
 }
 
-// errNotTaken says that the server will not look at the request.
+// errNotTaken means that the server will not process the request.
 var errNotTaken = errors.New("the server ended the connection before it took the request")
 
-// readWindowUpdate reads that the server takes more data.
+// readWindowUpdate handles a larger window of the server.
 func (c *channel) readWindowUpdate(f *http2.WindowUpdateFrame) error {
 	window := &c.window
 	if f.StreamID != 0 {
@@ -206,7 +207,8 @@ func (c *channel) readWindowUpdate(f *http2.WindowUpdateFrame) error {
 	return nil
 }
 
-// resetStatus is gRPC's code for a stream that the server reset. Source: gRPC's doc/PROTOCOL-HTTP2.md, Errors.
+// resetStatus returns gRPC's status code for a stream that the server reset. Source: gRPC's
+// doc/PROTOCOL-HTTP2.md, Errors.
 func resetStatus(code http2.ErrCode) int {
 	switch code {
 	case http2.ErrCodeRefusedStream:

@@ -10,10 +10,11 @@ import (
 	"tuner/engine/api"
 )
 
-// messageHead is the length of what gRPC puts in front of a message: whether it is compressed, and its length.
+// messageHead is the length of gRPC's prefix of a message: a flag for compression, and the length.
 const messageHead = 5
 
-// unaryExchange speaks gRPC with a call per request: ModelInfer. Each slot has one call after the other.
+// unaryExchange speaks gRPC with one call per request: ModelInfer. Each slot has one call after the
+// other.
 type unaryExchange struct {
 	*channel
 	expected [][]api.Tensor // of the requests in flight, by slot
@@ -37,8 +38,8 @@ func (u *unaryExchange) answering(slot int) bool {
 	return answer.begun || answer.size > 0
 }
 
-// receive returns as soon as one call has ended. Requests that are sent then go out before it next has to wait: with all
-// that what was read together brought about.
+// receive returns as soon as one call has ended. The requests that follow are sent before the next
+// wait. So answers that were read together cause only one write.
 func (u *unaryExchange) receive() (slot int, final, null bool, err error) {
 	for {
 		for slot := range u.calls {
@@ -53,7 +54,7 @@ func (u *unaryExchange) receive() (slot int, final, null bool, err error) {
 	}
 }
 
-// judge says how a call went that has ended.
+// judge returns the error of a call that has ended, nil on success.
 func judge(answer *reply, expected []api.Tensor) error {
 	switch {
 	case answer.failed != nil:
@@ -77,8 +78,8 @@ func judge(answer *reply, expected []api.Tensor) error {
 	return compare(expected, outputs)
 }
 
-// message is the message that begins at an offset of the data, decompressed, and the bytes that it takes of them, its head
-// included: 0 while it is not complete.
+// message returns the decompressed message at an offset of the data. size is its length in the
+// data, including its head; 0 while it is incomplete.
 func (r *reply) message(from int) (message []byte, size int, err error) {
 	data := r.data[from:]
 	if len(data) < messageHead {
@@ -103,15 +104,16 @@ func (r *reply) message(from int) (message []byte, size int, err error) {
 	}
 }
 
-// streamExchange speaks gRPC with a call per connection, whose messages are the requests and their answers:
-// ModelStreamInfer. A request of a decoupled model has any number of answers.
+// streamExchange speaks gRPC with one call per connection: ModelStreamInfer. The messages of the
+// call are the requests and their answers. A request of a decoupled model has any number of
+// answers.
 type streamExchange struct {
 	*channel
-	*call                 // the only one
+	*call                 // the only call
 	expected []api.Tensor // of the request in flight
-	begun    bool         // its answer
-	read     int          // bytes of the data that are done with
-	failed   error        // why the request in flight failed, where answers are still to come
+	begun    bool         // of its answer
+	read     int          // bytes of the data that are processed
+	failed   error        // error of the request in flight, while answers are still to come
 }
 
 func newStreamExchange(c *channel) *streamExchange {
@@ -142,7 +144,7 @@ func (s *streamExchange) receive() (slot int, final, null bool, err error) {
 		return 0, true, false, err
 	}
 	switch {
-	case s.failed != nil: // the first error is told
+	case s.failed != nil: // the first error is returned
 	case r.failure != "":
 		s.failed = &api.StatusError{Status: streamFailure, Text: r.failure}
 	case s.expected != nil && !r.empty:
@@ -169,7 +171,7 @@ func (s *streamExchange) next() ([]byte, error) {
 			s.read += size
 			return message, nil
 		}
-		if s.read > 0 { // make place
+		if s.read > 0 { // make room
 			s.answer.data, s.read = append(s.answer.data[:0], s.answer.data[s.read:]...), 0
 		}
 		switch {
@@ -184,19 +186,21 @@ func (s *streamExchange) next() ([]byte, error) {
 	}
 }
 
-// streamFailure is the status of a request that failed on a stream, which carries the text alone: gRPC's UNKNOWN.
+// streamFailure is the status of a request that failed on a stream: gRPC's UNKNOWN, since a stream
+// carries only the text.
 const streamFailure = 2
 
-// streamed is what matters of a ModelStreamInferResponse.
+// streamed holds the parts of a ModelStreamInferResponse that are used.
 type streamed struct {
-	failure  string // error_message
-	response []byte // infer_response
-	final    bool   // the last answer to its request
-	empty    bool   // it carries no outputs, and is only the sign of the end
+	failure  string // field error_message
+	response []byte // field infer_response
+	final    bool   // it is the last answer to its request
+	empty    bool   // it has no outputs, and is only the sign of the end
 }
 
-// parseStreamed finds the two fields of a ModelStreamInferResponse, and whether it is the last one of its request: it is
-// unless the parameter says otherwise. Source: Triton's protocol extension for decoupled models.
+// parseStreamed finds the two fields of a ModelStreamInferResponse. It also finds whether the
+// answer is the last one to its request, which holds unless the parameter is false. Source:
+// Triton's protocol extension for decoupled models.
 func parseStreamed(message []byte) (streamed, error) {
 	s := streamed{final: true, empty: true}
 	err := eachField(message, func(field protowire.Number, value []byte) error {
@@ -213,13 +217,13 @@ func parseStreamed(message []byte) (streamed, error) {
 	}
 	err = eachField(s.response, func(field protowire.Number, value []byte) error {
 		switch field {
-		case 4: // parameters
+		case 4: // field parameters
 			isFinal, found, err := finalParameter(value)
 			if found {
 				s.final = isFinal
 			}
 			return err
-		case 5: // outputs
+		case 5: // field outputs
 			s.empty = false
 		}
 		return nil
@@ -228,8 +232,8 @@ func parseStreamed(message []byte) (streamed, error) {
 	return s, err
 }
 
-// finalParameter reads an entry of the parameters: whether it is the one that says which answer is the last, and if so,
-// what it says.
+// finalParameter reads an entry of the parameters. found: it is the one for the last answer. final:
+// its value.
 func finalParameter(entry []byte) (final, found bool, err error) {
 	var value []byte
 	err = eachField(entry, func(field protowire.Number, v []byte) error {
@@ -266,7 +270,7 @@ func finalParameter(entry []byte) (final, found bool, err error) {
 	return final, true, nil
 }
 
-// eachField calls f for each field of a message that is itself bytes: a message, a text.
+// eachField calls f for each field of a message that holds bytes, such as a message or a text.
 func eachField(message []byte, f func(field protowire.Number, value []byte) error) error {
 	for len(message) > 0 {
 		field, kind, n := protowire.ConsumeTag(message)

@@ -20,7 +20,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
-	_ "google.golang.org/grpc/encoding/gzip" // requests come compressed, and answers go as the requests came
+	_ "google.golang.org/grpc/encoding/gzip" // decompresses requests and compresses answers to them
 	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
@@ -46,7 +46,7 @@ func (raw) Unmarshal(data mem.BufferSlice, v any) error {
 	return nil
 }
 
-// serveGRPC answers calls by the reference implementation of gRPC.
+// serveGRPC answers calls with the reference implementation of gRPC.
 func serveGRPC(t *testing.T, protocol Protocol, handle func(grpc.ServerStream) error, options ...grpc.ServerOption) (Options, *grpc.Server) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -76,7 +76,7 @@ func receiveRequest(s grpc.ServerStream) (*pb.ModelInferRequest, error) {
 	return r, proto.Unmarshal(message, r)
 }
 
-// send answers a message.
+// send sends a message.
 func send(s grpc.ServerStream, m proto.Message) error {
 	message, err := proto.Marshal(m)
 	if err != nil {
@@ -85,7 +85,7 @@ func send(s grpc.ServerStream, m proto.Message) error {
 	return s.SendMsg(message)
 }
 
-// echoed is the answer of a model whose outputs are its inputs.
+// echoed returns the answer of a model whose outputs are its inputs.
 func echoed(r *pb.ModelInferRequest) *pb.ModelInferResponse {
 	out := &pb.ModelInferResponse{ModelName: r.GetModelName(), RawOutputContents: r.GetRawInputContents()}
 	for _, in := range r.GetInputs() {
@@ -115,7 +115,7 @@ func echoStream(s grpc.ServerStream) error {
 	}
 }
 
-// bytesRequest has one input of size bytes.
+// bytesRequest returns a request with one input of size bytes.
 func bytesRequest(model string, size int) api.InferRequest {
 	data := make([]byte, size)
 	for i := range data {
@@ -171,7 +171,7 @@ func TestGRPCAnswers(t *testing.T) {
 	}
 }
 
-// A wrong answer is told, and the connection goes on.
+// A wrong answer is reported, and the connection continues.
 func TestGRPCMismatch(t *testing.T) {
 	t.Parallel()
 	o, _ := serveGRPC(t, GRPC, echo)
@@ -201,7 +201,7 @@ func TestGRPCErrors(t *testing.T) {
 		switch r.GetModelName() {
 		case "refused":
 			return detailed.Err()
-		case "busy": // the status comes in trailers of their own
+		case "busy": // the status is in its own trailers
 			if err := s.SendHeader(metadata.Pairs("x", "y")); err != nil {
 				return err
 			}
@@ -276,7 +276,8 @@ func TestGRPCRequest(t *testing.T) {
 	}
 }
 
-// Responses of decoupled models, errors in their midst, and ends of the stream. A connection outlives all but the last.
+// Responses of decoupled models, errors between them, and ends of the stream. Only the last breaks
+// the connection.
 func TestGRPCStream(t *testing.T) {
 	t.Parallel()
 	final := func(is bool) map[string]*pb.InferParameter {
@@ -326,7 +327,8 @@ func TestGRPCStream(t *testing.T) {
 	check("one", 1, 0, "", false)
 	check("three", 3, 0, "", false)
 	check("three", 3, 0, "", false, right)
-	check("three", 3, 0, "differs at element 1: it is 1, expected is 0", false, wrong) // told with the last one
+	// returned with the last answer
+	check("three", 3, 0, "differs at element 1: it is 1, expected is 0", false, wrong)
 	check("null", 2, 1, "", false, right)
 	check("none", 0, 1, "", false)
 	check("failed", 1, 0, "server answered 2: no", false)
@@ -336,7 +338,7 @@ func TestGRPCStream(t *testing.T) {
 	check("left", 1, 0, "ended the stream before it answered", true)
 }
 
-// The engine's answers are those that its usual client reads.
+// The engine's answers are the same as those that its usual client reads.
 func TestEngineOverGRPC(t *testing.T) {
 	t.Parallel()
 	e := enginetest.Start(t, enginetest.Options{})
@@ -374,7 +376,7 @@ func TestEngineOverGRPC(t *testing.T) {
 	}
 }
 
-// One prepared request goes over many connections at once.
+// Many connections send one prepared request at once.
 func TestGRPCConcurrency(t *testing.T) {
 	t.Parallel()
 	o, _ := serveGRPC(t, GRPC, echo)
@@ -417,7 +419,7 @@ func TestGRPCInterrupt(t *testing.T) {
 	}
 }
 
-// A server that stops gracefully announces it, and waits until it is acknowledged.
+// A server that stops gracefully announces it, and waits for the acknowledgement.
 func TestGRPCGracefulStop(t *testing.T) {
 	t.Parallel()
 	o, server := serveGRPC(t, GRPC, echo)
@@ -430,7 +432,7 @@ func TestGRPCGracefulStop(t *testing.T) {
 		server.GracefulStop()
 		close(stopped)
 	}()
-	for !c.Broken() { // requests that were under way when the announcement came are answered
+	for !c.Broken() { // requests in flight at the announcement are answered
 		if err := ask(c, p); err != nil && !c.Broken() {
 			t.Errorf("error %v of a connection that goes on", err)
 		}
@@ -441,7 +443,7 @@ func TestGRPCGracefulStop(t *testing.T) {
 	<-stopped
 }
 
-// The connection's ids of streams end after 2^30 requests.
+// The stream ids of a connection end after 2^30 requests.
 func TestGRPCLastStream(t *testing.T) {
 	t.Parallel()
 	o, _ := serveGRPC(t, GRPC, echo)
@@ -456,7 +458,8 @@ func TestGRPCLastStream(t *testing.T) {
 
 func TestGRPCOverTLS(t *testing.T) {
 	t.Parallel()
-	web := httptest.NewTLSServer(http.NotFoundHandler()) // speaks HTTP/1.1 alone, and has a certificate
+	// speaks only HTTP/1.1, and has a certificate
+	web := httptest.NewTLSServer(http.NotFoundHandler())
 	t.Cleanup(web.Close)
 	known := x509.NewCertPool()
 	known.AddCert(web.Certificate())
@@ -475,7 +478,7 @@ func TestGRPCOverTLS(t *testing.T) {
 	}
 }
 
-// A server that ends idle connections announces it; what is sent after that it does not take, and says so.
+// A server that ends idle connections announces it. It does not take later requests, and says so.
 func TestGRPCIdleConnections(t *testing.T) {
 	t.Parallel()
 	for _, protocol := range []Protocol{GRPC, GRPCStream} {

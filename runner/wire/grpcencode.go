@@ -15,16 +15,16 @@ import (
 	pb "tuner/engine/api/inferencepb"
 )
 
-// encodeGRPC writes an infer request as a message of gRPC, with its head.
+// encodeGRPC writes an infer request as a gRPC message with its head.
 func encodeGRPC(o Options, r api.InferRequest) ([]byte, error) {
-	if _, err := requestFields(o); err != nil { // Dial would find it, but after the first load
+	if _, err := requestFields(o); err != nil { // Dial would find the error only after the first loading
 		return nil, err
 	}
 	parameters, err := grpcParameters(o)
 	if err != nil {
 		return nil, err
 	}
-	// Messages one behind the other are one message that has the fields of both.
+	// Two concatenated messages are one message with the fields of both.
 	message, err := proto.MarshalOptions{Deterministic: true}.Marshal(&pb.ModelInferRequest{Parameters: parameters})
 	if err != nil {
 		return nil, fmt.Errorf("cannot encode the request of model %q: %w", r.Model, err)
@@ -48,10 +48,10 @@ func encodeGRPC(o Options, r api.InferRequest) ([]byte, error) {
 	return append(head[:], message...), nil
 }
 
-// grpcParameters are the parameters that the options add to requests.
+// grpcParameters returns the parameters that the options add to requests.
 func grpcParameters(o Options) (map[string]*pb.InferParameter, error) {
 	parameters := map[string]*pb.InferParameter{}
-	if o.Protocol == GRPCStream { // the last answer says so, also where it has no outputs
+	if o.Protocol == GRPCStream { // asks for a mark on the last answer, also if it has no outputs
 		parameters["triton_enable_empty_final_response"] = &pb.InferParameter{ParameterChoice: &pb.InferParameter_BoolParam{BoolParam: true}}
 	}
 	for _, p := range o.Parameters {
@@ -90,7 +90,7 @@ func compress(encoding string, message []byte) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// decompress is the opposite of compress.
+// decompress reverses compress.
 func decompress(encoding string, message []byte) ([]byte, error) {
 	var r io.ReadCloser
 	var err error

@@ -17,7 +17,7 @@ import (
 	pb "tuner/engine/api/inferencepb"
 )
 
-// canned is a connection to a server that says what it says, whatever it is told.
+// canned is a connection to a server that sends fixed bytes, whatever it receives.
 type canned struct {
 	net.Conn
 	said io.Reader
@@ -27,7 +27,7 @@ func (c canned) Read(p []byte) (int, error)  { return c.said.Read(p) }
 func (c canned) Write(p []byte) (int, error) { return len(p), nil }
 func (c canned) SetDeadline(time.Time) error { return nil }
 
-// cannedChannel is a connection to a server that greets and then says what is given.
+// cannedChannel returns a channel to a server that greets and then sends the given bytes.
 func cannedChannel(t *testing.T, o Options, said []byte) *channel {
 	t.Helper()
 	var all bytes.Buffer
@@ -47,8 +47,8 @@ func cannedChannel(t *testing.T, o Options, said []byte) *channel {
 	return c
 }
 
-// Whatever a server says, reading it ends. The seeds are what Triton said: to requests that it answered and to one that it
-// refused, on calls of their own and on a stream.
+// Reading ends for all bytes of a server. The seeds are Triton's answers to requests that it
+// accepted and to one that it refused, in their own calls and on a stream.
 func FuzzGRPCAnswers(f *testing.F) {
 	recorded, err := filepath.Glob(filepath.Join("testdata", "triton_grpc_*"))
 	if err != nil || len(recorded) == 0 {
@@ -80,7 +80,8 @@ func FuzzGRPCAnswers(f *testing.F) {
 	})
 }
 
-// Whatever a server says to several calls on a connection, each is told how it ended, once, and none that was not made.
+// For all bytes of a server with several calls on a connection, each call ends exactly once, and
+// only calls that were made end.
 func FuzzSharedAnswers(f *testing.F) {
 	frames := func(write func(p *peer)) []byte {
 		var said bytes.Buffer
@@ -123,7 +124,7 @@ func FuzzSharedAnswers(f *testing.F) {
 	})
 }
 
-// The data of an answer are the same however they are cut and padded.
+// The data of an answer do not depend on how they are cut and padded.
 func FuzzGRPCData(f *testing.F) {
 	f.Add([]byte("message"), uint16(3), uint8(0))
 	f.Add(bytes.Repeat([]byte("long message"), 1000), uint16(5000), uint8(200))
@@ -161,7 +162,7 @@ func FuzzGRPCData(f *testing.F) {
 	})
 }
 
-// What is found in a message of a stream is what protobuf finds, where protobuf reads it.
+// parseStreamed finds the same as protobuf in every message of a stream that protobuf can read.
 func FuzzStreamed(f *testing.F) {
 	for _, m := range []*pb.ModelStreamInferResponse{
 		{ErrorMessage: "no"},
@@ -176,12 +177,12 @@ func FuzzStreamed(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, message []byte) {
-		_, _ = parseStreamed(message) // anything
+		_, _ = parseStreamed(message) // any result will do
 		m := &pb.ModelStreamInferResponse{}
 		if proto.Unmarshal(message, m) != nil {
 			return
 		}
-		message, err := proto.Marshal(m) // as servers write: each field once
+		message, err := proto.Marshal(m) // as servers write it: each field once
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,17 +17,19 @@ import (
 	pb "tuner/engine/api/inferencepb"
 )
 
-// mostMetadata bounds the header fields of a request, in bytes: what servers of gRPC take unless they are told otherwise.
+// mostMetadata bounds the header fields of a request in bytes. It is the default bound of gRPC
+// servers.
 const mostMetadata = 8 << 10
 
-// reserved are the header fields that are gRPC's own, and those that HTTP/2 forbids or has elsewhere (RFC 9113, §8.2.2).
+// reserved are the header fields that gRPC sets itself, and those that HTTP/2 forbids or puts
+// elsewhere (RFC 9113, §8.2.2).
 var reserved = []string{
 	"te", "content-type", "user-agent",
 	"connection", "proxy-connection", "keep-alive", "transfer-encoding", "upgrade", "host", "content-length",
 }
 
-// requestFields are the header fields of every call. The user's come last. An *InputError says which cannot be sent.
-// Source: gRPC's doc/PROTOCOL-HTTP2.md, Requests.
+// requestFields returns the header fields of every call, the user's last. An *InputError names a
+// field that cannot be sent. Source: gRPC's doc/PROTOCOL-HTTP2.md, Requests.
 func requestFields(o Options) ([]hpack.HeaderField, error) {
 	path, scheme := pb.GRPCInferenceService_ModelInfer_FullMethodName, "http"
 	if o.Protocol == GRPCStream {
@@ -65,14 +67,14 @@ func requestFields(o Options) ([]hpack.HeaderField, error) {
 	return fields, nil
 }
 
-// fieldWriter encodes the same header fields for each call of a connection. The server keeps the fields in its table of
-// recent ones, so that from the second call on they are a few indices.
+// fieldWriter encodes the same header fields for each call of a connection. The server keeps the
+// fields in its table of recent ones. So from the second call on they are a few indices.
 type fieldWriter struct {
 	fields  []hpack.HeaderField
 	encoder *hpack.Encoder
 	buffer  bytes.Buffer
 	latest  []byte
-	settled bool // the latest block is good for all calls to come
+	settled bool // all later blocks equal latest
 }
 
 func newFieldWriter(o Options) (*fieldWriter, error) {
@@ -85,36 +87,38 @@ func newFieldWriter(o Options) (*fieldWriter, error) {
 	return w, nil
 }
 
-// limit heeds the size of the server's table, in bytes.
+// limit sets the size of the server's table in bytes.
 func (w *fieldWriter) limit(size uint32) {
 	w.encoder.SetMaxDynamicTableSizeLimit(size)
 	w.settled = false
 }
 
-// block is the header block of the next call, which has to be sent before the one after it is made.
+// block returns the header block of the next call. It must be sent before the next call of block.
 func (w *fieldWriter) block() []byte {
 	if w.settled {
 		return w.latest
 	}
 	w.buffer.Reset()
 	for _, f := range w.fields {
-		_ = w.encoder.WriteField(f) // into memory
+		_ = w.encoder.WriteField(f) // a write to memory does not fail
 	}
-	// What a block leaves in the table depends on its fields alone, so two equal ones in turn mean that all are.
+	// A block's effect on the table depends on its fields alone. So after two equal blocks in a
+	// row, all are equal.
 	w.settled = bytes.Equal(w.latest, w.buffer.Bytes())
 	w.latest = bytes.Clone(w.buffer.Bytes())
 	return w.latest
 }
 
-// fields are what matters of the header fields of an answer.
+// fields holds the header fields of an answer that are used.
 type fields struct {
-	http     string // :status; empty in trailers
-	encoding string // of the messages: grpc-encoding
-	status   string // grpc-status; empty: there is none
+	http     string // :status; "" in trailers
+	encoding string // grpc-encoding, of the messages
+	status   string // grpc-status; "": none
 	message  string // grpc-message
 }
 
-// failure is what trailers, or a head that is the whole answer, say of the call; http is the answer's :status.
+// failure returns the error of a call, from trailers or from a head that is the whole answer. http
+// is the answer's :status.
 func (f fields) failure(http string) error {
 	status, err := strconv.Atoi(f.status)
 	switch {
@@ -132,7 +136,7 @@ func (f fields) failure(http string) error {
 	return &api.StatusError{Status: status, Text: text}
 }
 
-// blockKind says where in an answer a header block stands.
+// blockKind is the place of a header block in an answer.
 type blockKind int
 
 const (
@@ -140,8 +144,8 @@ const (
 	trailerBlock
 )
 
-// blockReader decodes the header blocks of answers. Servers were told to use no table of recent fields, so a block means
-// the same each time, and is decoded once.
+// blockReader decodes the header blocks of answers. Our settings forbid servers a table of recent
+// fields. So equal blocks have the same meaning, and each is decoded once.
 type blockReader struct {
 	decoder *hpack.Decoder
 	latest  [2]struct { // by blockKind

@@ -10,14 +10,14 @@ import (
 	"tuner/engine/api"
 )
 
-// mostKept bounds what is kept of an answer, in bytes: an error, or outputs to compare.
+// mostKept bounds the bytes of an answer that are kept: an error, or outputs to compare.
 const mostKept = 1 << 30
 
 // httpExchange speaks HTTP/1.1: one request, one answer.
 type httpExchange struct {
 	*link
 	expected []api.Tensor // of the request in flight
-	begun    bool         // its answer
+	begun    bool         // of its answer
 	kept     bytes.Buffer
 }
 
@@ -72,7 +72,7 @@ func (h *httpExchange) keep(answer head) error {
 		body = httputil.NewChunkedReader(h.in)
 	case answer.length >= 0:
 		body = io.LimitReader(h.in, answer.length)
-	default: // the end of the connection is the end of the answer
+	default: // the end of the connection ends the answer
 		h.broken.Store(true)
 	}
 	h.kept.Reset()
@@ -92,7 +92,7 @@ func (h *httpExchange) keep(answer head) error {
 	return nil
 }
 
-// skipTrailers reads the header fields that may follow the last chunk.
+// skipTrailers skips the header fields that may follow the last chunk.
 func (h *httpExchange) skipTrailers() error {
 	for range mostFields {
 		if line, err := readLine(h.in); err != nil || len(line) == 0 {
@@ -102,7 +102,7 @@ func (h *httpExchange) skipTrailers() error {
 	return fmt.Errorf("cannot read an answer with more than %d trailers", mostFields)
 }
 
-// statusError is the error that the server answered: the text in its JSON, or else what there is.
+// statusError returns the error of an answer: the text in its JSON, or else the body.
 func statusError(status int, body []byte) error {
 	var e api.Error
 	if json.Unmarshal(body, &e) != nil || e.Text == "" {

@@ -18,7 +18,8 @@ import (
 
 var int32Request = api.InferRequest{Model: "m", Inputs: []api.Tensor{{Name: "x", Datatype: "INT32", Shape: []int64{2}, Data: []byte{1, 0, 0, 0, 2, 0, 0, 0}}}}
 
-// scripted serves one connection: it answers request after request with the next text, and closes after the last.
+// scripted serves one connection. It answers each request with the next text, and closes after the
+// last.
 func scripted(t *testing.T, answers ...string) Options {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -54,7 +55,7 @@ func dial(t *testing.T, o Options) *Conn {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.Close() })
-	if err := c.raw.SetDeadline(time.Now().Add(30 * time.Second)); err != nil { // a test that would hang fails
+	if err := c.raw.SetDeadline(time.Now().Add(30 * time.Second)); err != nil { // so that a test that would hang fails
 		t.Fatal(err)
 	}
 	return c
@@ -82,7 +83,7 @@ func TestAnswers(t *testing.T) {
 	large := strings.Repeat("x", 300_000)
 	for name, test := range map[string]struct {
 		answer string
-		err    string // part of it; empty: none
+		err    string // part of it; "": no error
 		broken bool
 	}{
 		"plain":             {small, "", false},
@@ -119,7 +120,7 @@ func TestAnswers(t *testing.T) {
 			t.Parallel()
 			answers := []string{test.answer, small}
 			if test.broken {
-				answers = answers[:1] // then the server closes
+				answers = answers[:1] // after this the server closes
 			}
 			o := scripted(t, answers...)
 			c, p := dial(t, o), prepare(t, o, int32Request, Format{})
@@ -133,7 +134,7 @@ func TestAnswers(t *testing.T) {
 			if test.broken {
 				return
 			}
-			if err := ask(c, p); err != nil { // nothing of the first answer is left
+			if err := ask(c, p); err != nil { // nothing of the first answer remains
 				t.Errorf("the second request failed: %v", err)
 			}
 		})
@@ -175,7 +176,7 @@ func TestRequestBytes(t *testing.T) {
 	check(Format{JSONInputs: true}, fmt.Sprintf("host: other\r\nContent-Type: application/json\r\nContent-Length: %d\r\nX-Key: v\r\n", len(text)), text)
 }
 
-// The outputs of a request that names none follow a parameter of the request.
+// A parameter of the request sets the form of the outputs if the request names none.
 func TestFormOfAllOutputs(t *testing.T) {
 	t.Parallel()
 	for json, want := range map[bool]string{true: `"binary_data_output":false`, false: `"binary_data_output":true`} {

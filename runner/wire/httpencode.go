@@ -21,7 +21,7 @@ type jsonTensor struct {
 	Data       json.RawMessage `json:"data,omitempty"`
 }
 
-// encodeHTTP writes an infer request as it travels over HTTP, head and body.
+// encodeHTTP encodes an infer request for HTTP, with head and body.
 func encodeHTTP(o Options, r api.InferRequest, f Format) ([]byte, error) {
 	parameters, err := requestParameters(o, r)
 	if err != nil {
@@ -63,7 +63,7 @@ func encodeHTTP(o Options, r api.InferRequest, f Format) ([]byte, error) {
 	return append(append(head, text...), tensors...), nil
 }
 
-// requestParameters are those of the request itself and those that the options add.
+// requestParameters returns the parameters of the request, and those that the options add.
 func requestParameters(o Options, r api.InferRequest) (map[string]any, error) {
 	parameters := map[string]any{}
 	if r.Priority != 0 {
@@ -83,11 +83,11 @@ func requestParameters(o Options, r api.InferRequest) (map[string]any, error) {
 	return parameters, nil
 }
 
-// framing are the fields that say where a request ends, which the user may not set. Expect would make the server answer
-// before it has the request.
+// framing are the fields that mark the end of a request, which the user may not set. Expect would
+// make the server answer before it has the request.
 var framing = []string{"Content-Length", "Transfer-Encoding", "Expect", api.HeaderLength}
 
-// requestHead writes the request line and the header fields of a request. The user's fields take the place of ours.
+// requestHead writes the request line and the header fields. The user's fields replace ours.
 func requestHead(o Options, r api.InferRequest, text, tensors int) ([]byte, error) {
 	path := "/v2/models/" + url.PathEscape(r.Model)
 	if r.Version != "" {
@@ -118,7 +118,7 @@ func requestHead(o Options, r api.InferRequest, text, tensors int) ([]byte, erro
 	return append(head, "\r\n"...), nil
 }
 
-// replace puts a field in the place of Host or Content-Type, or else at the end.
+// replace replaces the fields Host or Content-Type. It adds other fields at the end.
 func replace(fields []Header, h Header) []Header {
 	for i := range fields {
 		if strings.EqualFold(fields[i].Name, h.Name) && (strings.EqualFold(h.Name, "Host") || strings.EqualFold(h.Name, "Content-Type")) {
@@ -129,8 +129,8 @@ func replace(fields []Header, h Header) []Header {
 	return append(fields, h)
 }
 
-// decodeHTTP reads the outputs of an answer. The first jsonLength bytes are JSON, all of them where it is negative; then
-// come the tensors in binary form.
+// decodeHTTP reads the outputs of an answer. The first jsonLength bytes are JSON; a negative number
+// means all. The tensors in binary form follow.
 func decodeHTTP(body []byte, jsonLength int64) ([]api.Tensor, error) {
 	text, rest := body, []byte(nil)
 	if jsonLength > int64(len(body)) {

@@ -8,19 +8,20 @@ import (
 	"strconv"
 )
 
-// mostFields bounds the header fields of an answer; a line is at most as long as the read buffer.
+// mostFields bounds the header fields of an answer. The read buffer bounds the length of a line.
 const mostFields = 256
 
-// head is what the head of an HTTP answer says of its body and of the connection.
+// head holds the parts of an HTTP answer's head that concern its body and the connection.
 type head struct {
 	status  int
-	length  int64 // of the body in bytes; −1: not said
-	json    int64 // bytes of JSON before the tensors in binary form; −1: not said, all of it is JSON
+	length  int64 // length of the body in bytes; −1: unknown
+	json    int64 // bytes of JSON before the tensors in binary form; −1: unknown, all of it is JSON
 	chunked bool
 	closes  bool // the server closes the connection after this answer
 }
 
-// readHead reads the head of an answer. Interim answers (1xx) are skipped. Source: RFC 9112 (HTTP/1.1), §4 to §6.
+// readHead reads the head of an answer. It skips interim answers (1xx). Source: RFC 9112
+// (HTTP/1.1), §4 to §6.
 func readHead(in *bufio.Reader) (head, error) {
 	for {
 		h, err := readOneHead(in)
@@ -59,7 +60,7 @@ func readOneHead(in *bufio.Reader) (head, error) {
 	return h, fmt.Errorf("cannot read an answer with more than %d header fields", mostFields)
 }
 
-// statusLine reads HTTP/1.x NNN and what follows.
+// statusLine reads HTTP/1.x NNN and the text after it.
 func (h *head) statusLine(line []byte) error {
 	const version, example = "HTTP/1.", "HTTP/1.1 200"
 	if len(line) < len(example) || string(line[:len(version)]) != version || line[8] != ' ' || len(line) > len(example) && line[len(example)] != ' ' {
@@ -73,7 +74,7 @@ func (h *head) statusLine(line []byte) error {
 	return nil
 }
 
-// field reads one header field. Those that matter not are told apart by their length alone.
+// field reads one header field. Most unused fields are recognised by their length alone.
 func (h *head) field(line []byte) error {
 	name, value, found := bytes.Cut(line, []byte(":"))
 	if !found || len(name) == 0 {
@@ -104,7 +105,8 @@ func is(text []byte, want string) bool {
 	return len(text) == len(want) && bytes.EqualFold(text, []byte(want))
 }
 
-// number reads the value of a header field, which two fields of that name must not contradict.
+// number reads the value of a header field. A second field with the same name must not contradict
+// it.
 func number(to *int64, name, value []byte) error {
 	n, err := strconv.ParseUint(string(value), 10, 62)
 	if err != nil || *to >= 0 && *to != int64(n) {
@@ -114,7 +116,7 @@ func number(to *int64, name, value []byte) error {
 	return nil
 }
 
-// readLine reads a line without its end. It is valid until the next read.
+// readLine reads a line without its end. The line is valid until the next read.
 func readLine(in *bufio.Reader) ([]byte, error) {
 	line, err := in.ReadSlice('\n')
 	if errors.Is(err, bufio.ErrBufferFull) {
@@ -126,8 +128,8 @@ func readLine(in *bufio.Reader) ([]byte, error) {
 	return bytes.TrimSuffix(line[:len(line)-1], []byte("\r")), nil
 }
 
-// mostQuoted bounds what messages quote, in bytes.
+// mostQuoted bounds quotations in messages, in bytes.
 const mostQuoted = 200
 
-// excerpt is the beginning of what was read, for a message.
+// excerpt returns the beginning of a text, for a message.
 func excerpt(text []byte) []byte { return text[:min(len(text), mostQuoted)] }

@@ -22,7 +22,7 @@ import (
 	"google.golang.org/grpc/credentials"
 )
 
-// requests reads some requests to their ends, and returns their streams.
+// requests reads n requests to their ends, and returns their streams.
 func (p *peer) requests(n int) []uint32 {
 	ids := make([]uint32, n)
 	for i := range ids {
@@ -31,14 +31,14 @@ func (p *peer) requests(n int) []uint32 {
 	return ids
 }
 
-// told is what a connection tells of a request.
+// told is the result of Receive for a request.
 type told struct {
 	slot       int
 	err        string
 	unanswered bool
 }
 
-// receive is what the connection tells next.
+// receive returns the next result of a connection.
 func receive(t *testing.T, c *Conn) told {
 	t.Helper()
 	slot, final, null, err := c.Receive()
@@ -66,7 +66,7 @@ func share(t *testing.T, slots int, settings []http2.Setting, script func(p *pee
 	return c, request
 }
 
-// Answers may come in any order, mixed with each other; one that fails is no matter for the others.
+// Answers may arrive in any order and mixed. An answer that fails does not affect the others.
 func TestSharedConnection(t *testing.T) {
 	t.Parallel()
 	c, request := share(t, 4, nil, func(p *peer) {
@@ -97,7 +97,8 @@ func TestSharedConnection(t *testing.T) {
 	}
 }
 
-// A server that announces the connection's end answers what it has taken, and of the rest it is known that it may be sent again.
+// A server that announces the connection's end answers the requests that it has taken. The others
+// may be sent again.
 func TestSharedConnectionThatIsToEnd(t *testing.T) {
 	t.Parallel()
 	c, _ := share(t, 3, nil, func(p *peer) {
@@ -114,7 +115,8 @@ func TestSharedConnectionThatIsToEnd(t *testing.T) {
 	}
 }
 
-// The end of a connection is told of every request on it: one whose answer had begun may have been executed.
+// The end of a connection is reported for every request on it. A request whose answer had begun may
+// have been executed.
 func TestSharedConnectionThatEnds(t *testing.T) {
 	t.Parallel()
 	c, request := share(t, 3, nil, func(p *peer) { p.head(p.requests(3)[1]) })
@@ -130,7 +132,7 @@ func TestSharedConnectionThatEnds(t *testing.T) {
 	}
 }
 
-// A server that stays silent is left by an interrupt.
+// Interrupt ends the wait for a server that stays silent.
 func TestSharedConnectionInterrupted(t *testing.T) {
 	t.Parallel()
 	c, _ := share(t, 3, nil, func(p *peer) { p.requests(4) })
@@ -173,7 +175,7 @@ func TestSharedWindows(t *testing.T) {
 	}
 }
 
-// A request that is given up is told to the server, and its answer, when it comes nevertheless, is nobody's.
+// The client tells the server about a request that is given up. An answer to it is ignored.
 func TestSharedRequestGivenUp(t *testing.T) {
 	t.Parallel()
 	reset := make(chan uint32, 1)
@@ -224,7 +226,7 @@ func TestHalfAFrame(t *testing.T) {
 				p.answer(id)
 			}
 			say(out.Len() - 4)
-			p.answer(p.request()) // comes before the rest
+			p.answer(p.request()) // this arrives before the rest
 			say(out.Len())
 		})
 	}()
@@ -243,7 +245,7 @@ func TestHalfAFrame(t *testing.T) {
 	}
 }
 
-// bursts are what a server says, each in one read.
+// bursts are the bytes of a server; each element arrives in one read.
 type bursts [][]byte
 
 func (b *bursts) Read(p []byte) (int, error) {
@@ -255,7 +257,7 @@ func (b *bursts) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// counted is a connection that counts what is written.
+// counted is a connection that counts writes.
 type counted struct {
 	canned
 	writes int
@@ -266,7 +268,7 @@ func (c *counted) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// What answers in one read bring about goes out in one write.
+// The frames caused by answers of one read go out in one write.
 func TestSharedWrites(t *testing.T) {
 	t.Parallel()
 	say := func(f func(p *peer)) []byte {
@@ -303,7 +305,7 @@ func TestSharedWrites(t *testing.T) {
 		slots, writes = append(slots, slot), append(writes, conn.writes)
 		c.Send(slot, request)
 	}
-	// The next streams are 9, 11, 13, 15 in slots 2, 0, 1, 3; 17 is in slot 2.
+	// The next streams are 9, 11, 13, 15 in slots 2, 0, 1, 3. Stream 17 is in slot 2.
 	if d := cmp.Diff([]int{2, 0, 1, 3, 2, 1, 3}, slots); d != "" {
 		t.Errorf("slots of the answers (-want +got):\n%s", d)
 	}
@@ -312,7 +314,7 @@ func TestSharedWrites(t *testing.T) {
 	}
 }
 
-// A server may take fewer calls at a time than would share the connection.
+// A server may allow fewer calls at a time than would share the connection.
 func TestSharedLimit(t *testing.T) {
 	t.Parallel()
 	for limit, want := range map[uint32]int{0: 1, 2: 2, 100: 4} {
@@ -330,7 +332,8 @@ func TestSharedLimit(t *testing.T) {
 	}
 }
 
-// The reference implementation of gRPC answers calls that share a connection, each with what belongs to it.
+// The reference implementation of gRPC answers calls that share a connection, each with its own
+// data.
 func TestSharedConnectionToGRPC(t *testing.T) {
 	t.Parallel()
 	web := httptest.NewTLSServer(http.NotFoundHandler()) // has a certificate

@@ -7,22 +7,22 @@ import (
 
 // Target is a model on a server, with the requests for it.
 type Target struct {
-	Options    Options     // Share 0: as many as suit the load
-	Requests   []*Prepared // at least one; sent in turn, again and again
-	AnswerSize int64       // bytes of the outputs in an answer; 0 or less: not known
+	Options    Options     // Share 0: a number that suits the load
+	Requests   []*Prepared // at least one; sent in turn, and again after the last
+	AnswerSize int64       // bytes of the outputs in an answer; 0 or less: unknown
 }
 
-// Cycle is a connection that knows a target's requests by number.
+// Cycle is a connection that selects a target's requests by number.
 type Cycle struct {
 	*Conn
 	requests []*Prepared
 }
 
-// Send sends one of the requests, by its number modulo that of all.
+// Send sends the request with a number, modulo the number of requests.
 func (c Cycle) Send(slot, request int) { c.Conn.Send(slot, c.requests[request%len(c.requests)]) }
 
-// Dial opens a connection for a closed loop of so many requests in flight, or for an open loop (0), within the options' DialTimeout. The
-// context bounds the connecting alone.
+// Dial opens a connection for a closed loop with concurrency requests in flight, or for an open
+// loop (0), within the options' DialTimeout. ctx bounds only the connecting.
 func (t Target) Dial(ctx context.Context, concurrency int) (Cycle, error) {
 	o := t.Options
 	o.Share = t.share(concurrency)
@@ -30,7 +30,7 @@ func (t Target) Dial(ctx context.Context, concurrency int) (Cycle, error) {
 	return Cycle{c, t.Requests}, err
 }
 
-// socketBuffer is what the kernel takes of a request without blocking its sender, in bytes.
+// socketBuffer is the size in bytes up to which the kernel takes a request without blocking.
 const socketBuffer = 64 << 10
 
 // IsLarge reports whether sending a request may block.
@@ -38,15 +38,19 @@ func (t Target) IsLarge() bool {
 	return slices.ContainsFunc(t.Requests, func(p *Prepared) bool { return p.Size() > socketBuffer })
 }
 
-// When requests in flight over gRPC share connections, as those of perf_analyzer do: less of the time goes into reading and writing
-// them, on both sides. Large messages would hold up those behind them, and a server may well serve each connection in one thread.
+// Bounds within which requests in flight over gRPC share connections, as those of perf_analyzer do.
+// Sharing saves reads and writes on both sides. Large messages would delay those behind them, and a
+// server may serve each connection in one thread.
 const (
-	fewestSharing = 8        // requests in flight from which on they share
-	mostSharing   = 4        // requests in flight on a connection
-	largestShared = 16 << 10 // bytes of a request, or of an answer's outputs, from which on they do not: one frame of HTTP/2
+	fewestSharing = 8 // smallest number of requests in flight that share
+	mostSharing   = 4 // largest number of requests in flight on a connection
+	// bytes of a request, or of an answer's outputs, from which on they do not share: one frame of
+	// HTTP/2
+	largestShared = 16 << 10
 )
 
-// share is how many requests in flight a connection has in a closed loop; a concurrency of 0 is an open loop.
+// share returns the number of requests in flight per connection in a closed loop. Concurrency 0 is
+// an open loop.
 func (t Target) share(concurrency int) int {
 	isLarge := func(p *Prepared) bool { return p.Size() >= largestShared }
 	switch {

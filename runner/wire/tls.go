@@ -10,19 +10,21 @@ import (
 	"os"
 )
 
-// TLSOptions are what perf_analyzer's flags say of TLS, for HTTP and gRPC alike. Names of files may be empty.
+// TLSOptions are the values of perf_analyzer's flags for TLS, for HTTP and gRPC alike. Names of
+// files may be empty.
 type TLSOptions struct {
-	SkipPeer bool   // the server's certificate may be of any authority
-	SkipHost bool   // the server's certificate may be of any host
-	CA       string // PEM file of the authorities to trust; empty: the system's
+	SkipPeer bool   // accept a server certificate of any authority
+	SkipHost bool   // accept a server certificate of any host
+	CA       string // PEM file of the authorities to trust; "": the system's
 
-	Certificate     string // the client's own, with its chain
-	CertificateType string // "PEM" or "DER"; empty: PEM
+	Certificate     string // the client's own certificate, with its chain
+	CertificateType string // "PEM" or "DER"; "": PEM
 	Key             string
-	KeyType         string // likewise
+	KeyType         string // "PEM" or "DER"; "": PEM
 }
 
-// Config reads the files, for connections to address, host:port. An *InputError says what cannot be read or used.
+// Config reads the files, for connections to address (host:port). An *InputError names a file that
+// cannot be read or used.
 func (o TLSOptions) Config(address string) (*tls.Config, error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
@@ -40,7 +42,7 @@ func (o TLSOptions) Config(address string) (*tls.Config, error) {
 		}
 	}
 	if o.SkipPeer || o.SkipHost {
-		config.InsecureSkipVerify = true // VerifyConnection does what is left to verify
+		config.InsecureSkipVerify = true // VerifyConnection makes the remaining checks
 		config.VerifyConnection = func(s tls.ConnectionState) error { return o.verify(s, config.RootCAs, host) }
 	}
 	if o.Certificate == "" && o.Key == "" {
@@ -54,7 +56,7 @@ func (o TLSOptions) Config(address string) (*tls.Config, error) {
 	return config, nil
 }
 
-// verify checks the server's certificate where one of the two checks is switched off, as libcurl does.
+// verify checks the server's certificate if one of the two checks is switched off, as libcurl does.
 func (o TLSOptions) verify(s tls.ConnectionState, roots *x509.CertPool, host string) error {
 	if len(s.PeerCertificates) == 0 {
 		return errors.New("the server shows no certificate")
@@ -86,7 +88,8 @@ func (o TLSOptions) pair() (tls.Certificate, error) {
 	if err != nil {
 		return tls.Certificate{}, err
 	}
-	key, err := readPEM(o.Key, o.KeyType, "PRIVATE KEY") // the parser tries PKCS #8, PKCS #1 and SEC 1, whatever the name
+	// the parser tries PKCS #8, PKCS #1 and SEC 1, whatever the name
+	key, err := readPEM(o.Key, o.KeyType, "PRIVATE KEY")
 	if err != nil {
 		return tls.Certificate{}, err
 	}
@@ -97,7 +100,7 @@ func (o TLSOptions) pair() (tls.Certificate, error) {
 	return pair, nil
 }
 
-// readPEM reads a file of PEM, or of DER as a block of PEM.
+// readPEM reads a file in PEM, or in DER as one block of PEM.
 func readPEM(path, form, block string) ([]byte, error) {
 	text, err := readFile("the file", path)
 	if err != nil {
