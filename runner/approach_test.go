@@ -13,13 +13,13 @@ import (
 	"tuner/measure"
 )
 
-// batches are two requests of a size.
+// batches returns two requests of a size.
 func batches(size int) Batches {
 	request := api.InferRequest{Model: "m", Inputs: []api.Tensor{{Name: "x", Shape: []int64{int64(size), 3}}}}
 	return Batches{size, Requests{request, request}}
 }
 
-// curveJob asks for the service times of sizes at concurrency 2, in windows of 200 ms.
+// curveJob returns a job for the service times of sizes at concurrency 2, in windows of 200 ms.
 func curveJob(sizes ...int) Job {
 	j := job("a", "1")
 	j.Load.Concurrency, j.Window, j.Windows, j.Requests = 2, 200*ms, len(sizes), nil
@@ -38,13 +38,14 @@ func TestServiceCurve(t *testing.T) {
 		if err != nil || m.Failure != nil || len(m.Windows) != 3 || m.Launch != 1 {
 			t.Fatalf("%d windows, launch %d, %+v, %v", len(m.Windows), m.Launch, m.Failure, err)
 		}
-		// 10 batches of 20 ms are as long as asked; of 50 ms they take 500 ms; of 310 ms 3 × 200 ms do not hold two, so it is 620 ms.
+		// 10 batches of 20 ms take the requested length; 10 of 50 ms take 500 ms. Of 310 ms, 3 ×
+		// 200 ms do not hold two, so the length is 620 ms.
 		for i, want := range []struct {
 			size          int
 			batch, length time.Duration
 		}{{1, 20 * ms, 200 * ms}, {4, 50 * ms, 500 * ms}, {30, 310 * ms, 620 * ms}} {
 			w := m.Windows[i]
-			if d := w.Duration - want.length; d < -10*ms || d > 10*ms { // a histogram's latencies are rounded
+			if d := w.Duration - want.length; d < -10*ms || d > 10*ms { // latencies of a histogram are rounded
 				t.Errorf("the window of batches of %d lasts %v, want %v", want.size, w.Duration, want.length)
 			}
 			s := w.Server
@@ -63,14 +64,14 @@ func TestServiceCurve(t *testing.T) {
 				t.Errorf("batches of %d: flags %v", want.size, w.Flags)
 			}
 		}
-		// Three batches of each size before its window.
+		// Three batches of each size run before its window.
 		if got, want := m.Times.WarmUp, 3*(20+50+310)*ms; got != want {
 			t.Errorf("warm-up of %v, want %v", got, want)
 		}
 		if got := m.Times.Windows; got < 1300*ms || got > 1340*ms {
 			t.Errorf("windows of %v, want 1.32 s", got)
 		}
-		// The process and its configuration serve the next trial.
+		// The next trial uses the same process and configuration.
 		next, err := r.Measure(t.Context(), job("a", "1"))
 		if err != nil || next.Failure != nil || next.Launch != 1 || len(l.loads) != 1 || len(next.Windows) != 2 {
 			t.Errorf("then: launch %d, %d loads, %d windows, %+v, %v", next.Launch, len(l.loads), len(next.Windows), next.Failure, err)
@@ -78,7 +79,8 @@ func TestServiceCurve(t *testing.T) {
 	})
 }
 
-// A curve that breaks off is a failure, and comes with what was measured before: smaller batches may serve well.
+// A service job that fails returns the windows measured before, since smaller batches may work
+// well.
 func TestServiceCurveFails(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -96,7 +98,7 @@ func TestServiceCurveFails(t *testing.T) {
 	})
 }
 
-// What each size leaves the engine with tells how much memory a configuration takes that makes no larger batches.
+// The memory after each size shows how much a configuration needs that makes no larger batches.
 func TestServiceCurveTellsTheMemory(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -110,7 +112,7 @@ func TestServiceCurveTellsTheMemory(t *testing.T) {
 		if err != nil || len(m.Windows) != 3 {
 			t.Fatalf("%d windows, %v", len(m.Windows), err)
 		}
-		for i, w := range m.Windows { // this process may have given some of it back meanwhile
+		for i, w := range m.Windows { // this process may have returned some of it meanwhile
 			if w.Memory < 1e6 || w.Memory > 2*m.Memory {
 				t.Errorf("after window %d: %d bytes, in the end %d", i+1, w.Memory, m.Memory)
 			}
@@ -118,7 +120,7 @@ func TestServiceCurveTellsTheMemory(t *testing.T) {
 	})
 }
 
-// Sizes that the job leaves out by what smaller ones took are no failure.
+// Sizes that CurveEnds leaves out are not a failure.
 func TestServiceCurveEndsWhereTheJobSays(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

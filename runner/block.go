@@ -11,21 +11,24 @@ import (
 	"tuner/measure"
 )
 
-// MostSeats is how many engines are up at a time for a block. Each holds its model, and a round of more seats would take longer than the machine
-// keeps its pace (five seconds).
+// MostSeats is the largest number of engines of a block, which are all up at once. Each holds its
+// model. A round of more seats would take longer than the machine keeps its speed (five seconds).
 const MostSeats = 3
 
-// CrowdedError says why jobs cannot be measured in turn here: their engines are not to be up together, or cannot be paused. Nothing was measured;
-// alone each job may be.
+// CrowdedError means that jobs cannot be measured in turn here: their engines cannot be up
+// together, or cannot be paused. Nothing was measured. Each job may still be measured alone.
 type CrowdedError struct{ Reason string }
 
 func (e *CrowdedError) Error() string { return "cannot keep the engines up together: " + e.Reason }
 
-// Block measures jobs in turn: it launches their engines, all of which stay up, and pauses those whose turn it is not (Turns). Each job has a window
-// in each of the rounds; its Windows, Turn and Enough are passed over. A job that is not Fresh is measured on the engine that runs for its pool, if
-// one does. An engine that fails in its turns is a measurement with a failure, and the others go on; one that does not start beside the others, or
-// has too little memory, is a *CrowdedError, since the others may be to blame. Other errors are as Measure's. Afterwards the engines are up, and
-// paused.
+// Block measures jobs in turn. It launches their engines, which all stay up, and pauses those whose
+// turn it is not (Turns). Each job has one window per round. Block ignores its Windows, Turn and
+// Enough. A job that is not Fresh uses the running engine of its pool, if there is one.
+//
+// An engine that fails in its turns yields a measurement with a failure, and the others continue.
+// If an engine does not start beside the others, or has too little memory, Block returns a
+// *CrowdedError, since the others may be the cause. Other errors are those of Measure. Afterwards
+// the engines are up and paused.
 func (r *Runner) Block(ctx context.Context, jobs []Job, rounds int) ([]measure.Measurement, error) {
 	measured, err := r.block(ctx, jobs, rounds)
 	if err != nil {
@@ -55,7 +58,9 @@ func (r *Runner) block(ctx context.Context, jobs []Job, rounds int) ([]measure.M
 			return nil, err
 		}
 		opened[i].Times = took
-		job.Fresh, job.Enough, job.Percentiles = false, nil, nil // it is launched; a single window never has enough for a percentile
+		// Fresh: the engine was launched above; Enough and Percentiles: a single window never has
+		// enough requests for a percentile
+		job.Fresh, job.Enough, job.Percentiles = false, nil, nil
 		seats[i] = Seat{chair{takers[i]}, job}
 	}
 	taken, err := Turns{Rounds: rounds, Windows: 1}.Take(ctx, seats)
@@ -91,10 +96,11 @@ func checkBlock(jobs []Job, rounds int) error {
 	return nil
 }
 
-// chair is a runner in a block: its jobs leave the others alone, and are on one and the same engine.
+// chair is a runner in a block. Its jobs leave the other engines alone and all use the same engine.
 type chair struct{ *Runner }
 
-// Measure is a turn. An engine that has ended since its last one is not launched again: its turns before were of another launch.
+// Measure measures one turn. It does not launch an engine again that has ended since its last turn,
+// since its earlier turns belong to another launch.
 func (c chair) Measure(ctx context.Context, job Job) (measure.Measurement, error) {
 	select {
 	case <-c.pool.engine.Done():
@@ -106,11 +112,11 @@ func (c chair) Measure(ctx context.Context, job Job) (measure.Measurement, error
 	}
 }
 
-// table lists the runner and those on its bench.
+// table returns the runner and those on its bench.
 func (r *Runner) table() []*Runner { return append([]*Runner{r}, r.bench...) }
 
-// assign returns a runner for each job: the one whose engine serves its pool already, where the job is not fresh. All other engines are stopped, so
-// that they take no memory.
+// assign returns a runner for each job. A job that is not fresh gets the runner whose engine serves
+// its pool already. assign stops all other engines, so that they take no memory.
 func (r *Runner) assign(ctx context.Context, jobs []Job) []*Runner {
 	free, takers := r.table(), make([]*Runner, len(jobs))
 	seat := func(i int, suits func(*Runner) bool) {
@@ -131,10 +137,11 @@ func (r *Runner) assign(ctx context.Context, jobs []Job) []*Runner {
 	return takers
 }
 
-// runs reports whether the runner's engine is right for a job.
+// runs reports whether the runner's engine can measure a job.
 func (r *Runner) runs(job Job) bool { return r.pool != nil && !job.Fresh && r.pool.fits(job) }
 
-// clear stops all engines of the last block but the one that is right for a job, which becomes the runner's own.
+// clear stops all engines of the last block, except one that can measure the job. That one becomes
+// the runner's own.
 func (r *Runner) clear(ctx context.Context, job Job) {
 	for _, s := range r.bench {
 		if !r.runs(job) && s.runs(job) {
@@ -145,7 +152,8 @@ func (r *Runner) clear(ctx context.Context, job Job) {
 	}
 }
 
-// open launches the engine of a seat where there is none, and has it load the seat's configuration, beside the engines of others; it is paused then.
+// open launches the engine of a seat, if there is none, beside the engines of others. It loads the
+// seat's configuration and pauses the engine.
 func (r *Runner) open(ctx context.Context, job Job, others []*Runner) (took measure.Times, err error) {
 	if !r.runs(job) {
 		if err := r.makeRoom(job, others); err != nil {
@@ -171,7 +179,7 @@ func (r *Runner) open(ctx context.Context, job Job, others []*Runner) (took meas
 	return measure.Times{Reconfigure: time.Since(begin)}, nil
 }
 
-// refusal is the error of an engine that was not ready for its seat.
+// refusal returns the error for an engine that was not ready for its seat.
 func (r *Runner) refusal(ctx context.Context, err error) error {
 	failure, err := r.explain(ctx, err)
 	if err != nil {
@@ -180,9 +188,10 @@ func (r *Runner) refusal(ctx context.Context, err error) error {
 	return &CrowdedError{fmt.Sprintf("%s: %s", failure.Stage, failure.Reason)}
 }
 
-// makeRoom refuses a seat for whose engine the memory is not there. What the engines of the others were given so far they hold; what they are still
-// expected to take is set aside. An engine of which nothing is known is taken to need as much as the largest of the others. The first seat always
-// has room: alone it would be launched, too.
+// makeRoom refuses a seat if there is not enough memory for its engine. The engines of the others
+// hold the memory that they use now. The rest of their expected memory is set aside. If nothing is
+// known about an engine, it counts as large as the largest of the others. The first seat always has
+// room, since its engine would also be launched alone.
 func (r *Runner) makeRoom(job Job, others []*Runner) error {
 	available := r.options.Available
 	if available == nil {
@@ -192,7 +201,7 @@ func (r *Runner) makeRoom(job Job, others []*Runner) error {
 		return nil
 	}
 	left := available()
-	if left <= 0 { // nobody tells
+	if left <= 0 { // the available memory is unknown
 		return nil
 	}
 	need, still := job.Memory, int64(0)
@@ -210,7 +219,7 @@ func (r *Runner) makeRoom(job Job, others []*Runner) error {
 	return nil
 }
 
-// held is the resident set of the runner's engine, in bytes; 0 unknown.
+// held returns the resident set of the runner's engine in bytes. 0: unknown.
 func (r *Runner) held() int64 {
 	pid := r.pool.engine.PID()
 	if pid == 0 {

@@ -13,7 +13,7 @@ import (
 	"tuner/measure"
 )
 
-// blockJobs are fresh jobs of so many pools.
+// blockJobs returns n fresh jobs of different pools.
 func blockJobs(n int) []Job {
 	var jobs []Job
 	for _, pool := range []string{"a", "b", "c", "d"}[:n] {
@@ -24,7 +24,7 @@ func blockJobs(n int) []Job {
 	return jobs
 }
 
-// awake lists the engines that are up and not paused, up those that are up.
+// awake lists the engines that are up and not paused. up lists those that are up.
 func (l *lab) awake() (awake, up []int) {
 	for i, e := range l.engines {
 		select {
@@ -40,7 +40,7 @@ func (l *lab) awake() (awake, up []int) {
 	return awake, up
 }
 
-// inLab runs a test in a time of its own.
+// inLab runs a test with a fake clock.
 func inLab(t *testing.T, f func(t *testing.T, l *lab, r *Runner)) {
 	t.Helper()
 	t.Parallel()
@@ -76,7 +76,8 @@ func TestBlock(t *testing.T) {
 				t.Fatalf("seat %d: %+v", i, m)
 			}
 			for _, w := range m.Windows {
-				// 100 requests in all are enough for a p90, those of one window would not be. The first turn warms up for three latencies, others fill.
+				// 100 requests over all windows are enough for a p90; those of one window are not.
+				// The first turn warms up for three latencies, later turns fill the queue.
 				if !w.Turn || slices.Contains(w.Flags, measure.FlagFew) || slices.Contains(w.Flags, measure.FlagUnsteady) {
 					t.Errorf("seat %d: turn: %t, flags %v", i, w.Turn, w.Flags)
 				}
@@ -100,7 +101,7 @@ func TestBlock(t *testing.T) {
 	})
 }
 
-// Whatever comes after a block, only the engines that it needs stay up.
+// After a block, only the engines that the next job needs stay up.
 func TestEnginesAfterABlock(t *testing.T) {
 	inLab(t, func(t *testing.T, l *lab, r *Runner) {
 		check := func(what string, launched int, up ...int) {
@@ -149,7 +150,7 @@ func TestEnginesAfterABlock(t *testing.T) {
 	})
 }
 
-// What is no fault of a configuration leaves no measurement of it, and no engine.
+// A refused block leaves no measurement and no engine.
 func TestBlocksThatAreRefused(t *testing.T) {
 	t.Parallel()
 	check := func(name, want string, launched int, jobs []Job, prepare func(*lab, *Runner)) {
@@ -180,7 +181,7 @@ func TestBlocksThatAreRefused(t *testing.T) {
 			}
 		}
 	}
-	// The second engine needs 400 MB beside the 400 MB that the first is to take yet.
+	// The second engine needs 400 MB. The first one has yet to take its 400 MB.
 	check("no room for a second", "needs about 400 MB of memory and those that are up 400 MB more, and 700 MB are left", 1, known, room(700e6))
 	check("no room for a third", "those that are up 800 MB more", 2, known, room(800e6, 1199e6))
 	check("another machine", "not this program's", 0, known, func(_ *lab, r *Runner) { r.options.Elsewhere = true })
@@ -196,7 +197,7 @@ func TestBlocksThatAreRefused(t *testing.T) {
 	})
 }
 
-// Memory that suffices is no hindrance: what the others hold already is not asked for twice.
+// Memory that the others already hold does not count twice.
 func TestRoomForABlock(t *testing.T) {
 	inLab(t, func(t *testing.T, l *lab, r *Runner) {
 		var left int64
@@ -218,7 +219,7 @@ func TestRoomForABlock(t *testing.T) {
 	})
 }
 
-// An engine that fails in its turns is a result, and so is one that ends between them; the others go on.
+// An engine that fails in its turns, or ends between them, is a result. The others continue.
 func TestFailuresInABlock(t *testing.T) {
 	t.Parallel()
 	check := func(name string, send func(l *lab) func(*engine, int) error) {

@@ -10,14 +10,15 @@ import (
 	"tuner/runner/meter"
 )
 
-// edges collects the readings of a trial: before the ramp, at the first window's beginning, at each window's end.
+// edges collects the readings of a trial: before the ramp, at the beginning of the first window,
+// and at the end of each window.
 type edges struct {
 	meter *meter.Meter
 	list  []meter.Reading
 }
 
-// openEdges begins to look at a pool's engine, until close. A metrics page that cannot be read just now is no failure of the engine's: the
-// trial's windows lack what it would tell.
+// openEdges starts to sample a pool's engine, until close. A metrics page that cannot be read now
+// is not a failure of the engine: the windows lack its figures.
 func openEdges(ctx context.Context, p *pool, model string, o Options) *edges {
 	pid := p.engine.PID()
 	m, err := meter.Open(ctx, meter.Options{
@@ -32,7 +33,7 @@ func openEdges(ctx context.Context, p *pool, model string, o Options) *edges {
 
 func (s *edges) close() { s.meter.Close() }
 
-// add looks at everything. An error says that the engine gave no statistics.
+// add takes a reading. It fails if the engine does not return its statistics.
 func (s *edges) add(ctx context.Context) error {
 	reading, err := s.meter.Read(ctx)
 	var late *meter.OverdueError
@@ -46,7 +47,7 @@ func (s *edges) add(ctx context.Context) error {
 	return nil
 }
 
-// memory is the most that was seen since the first reading, in bytes; 0 unknown.
+// memory returns the largest memory since the first reading in bytes. 0: unknown.
 func (s *edges) memory() int64 {
 	most := int64(0)
 	for _, r := range s.list[1:] {
@@ -63,7 +64,7 @@ func (s *edges) split(begin, end time.Time) (warmUp, windows time.Duration) {
 	return s.list[1].At.Sub(begin), end.Sub(s.list[1].At)
 }
 
-// complete adds to the load's windows what the readings tell; their Start is moved by offset.
+// complete adds the figures of the readings to the windows, and moves their Start by offset.
 func (s *edges) complete(windows []measure.Window, offset time.Duration) []measure.Window {
 	moved := slices.Clone(windows)
 	for i := range moved {
@@ -72,8 +73,8 @@ func (s *edges) complete(windows []measure.Window, offset time.Duration) []measu
 	return meter.Fill(moved, s.list[1:])
 }
 
-// rampExecutions is the rate at which the model was executed from before the ramp to the first window's beginning, per
-// second.
+// rampExecutions returns the executions of the model per second, from before the ramp to the
+// beginning of the first window.
 func (s *edges) rampExecutions() float64 {
 	from, to := s.list[0], s.list[1]
 	return float64(meter.Served(from, to).Executions) / to.At.Sub(from.At).Seconds()

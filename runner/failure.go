@@ -12,10 +12,10 @@ import (
 	"tuner/runner/load"
 )
 
-// loadError says that the engine refused to load the model.
+// loadError means that the engine refused to load the model.
 type loadError struct{ cause error }
 
-// Error is the engine's own words where there are any.
+// Error returns the engine's own message, if there is one.
 func (e *loadError) Error() string {
 	var answered *api.StatusError
 	if errors.As(e.cause, &answered) {
@@ -24,12 +24,12 @@ func (e *loadError) Error() string {
 	return e.cause.Error()
 }
 
-// requestError says that the job's requests cannot be sent, which is not the engine's fault.
+// requestError means that the job's requests cannot be sent. The engine is not the cause.
 type requestError struct{ cause error }
 
 func (e *requestError) Error() string { return e.cause.Error() }
 
-// overdueError says that something did not end in time.
+// overdueError means that an operation did not end in time.
 type overdueError struct {
 	what   string
 	waited time.Duration
@@ -37,10 +37,12 @@ type overdueError struct {
 
 func (e *overdueError) Error() string { return fmt.Sprintf("%s took more than %v", e.what, e.waited) }
 
-// exitDelay is how long a failing engine may take to exit before its failure is explained without that.
+// exitDelay is the time that a failing engine has to exit before its failure is explained without
+// an exit status.
 const exitDelay = 500 * time.Millisecond
 
-// explain turns what ended a trial into a failure, or returns the error when it is the campaign's.
+// explain returns the failure of the engine that ended a trial. If the engine is not the cause, it
+// returns an error.
 func (r *Runner) explain(ctx context.Context, err error) (*measure.Failure, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -64,7 +66,7 @@ func (r *Runner) explain(ctx context.Context, err error) (*measure.Failure, erro
 	return answerFailure(err, engine.LastWords()), nil
 }
 
-// answerFailure explains what ended a trial on an engine that is still there.
+// answerFailure explains the failure of a trial on an engine that still runs.
 func answerFailure(err error, words string) *measure.Failure {
 	var (
 		model   *loadError
@@ -83,7 +85,8 @@ func answerFailure(err error, words string) *measure.Failure {
 	return &measure.Failure{Stage: measure.StageErrors, Reason: WithLastWords(err.Error(), words)}
 }
 
-// hasExited reports whether an engine has ended, and gives one whose connections just broke the time for it.
+// hasExited reports whether an engine has ended. An engine whose connections just broke gets
+// exitDelay for it.
 func hasExited(e Engine) bool {
 	select {
 	case <-e.Done():
@@ -93,7 +96,7 @@ func hasExited(e Engine) bool {
 	}
 }
 
-// exitFailure explains the end of an engine.
+// exitFailure returns the failure of an engine that ended.
 func exitFailure(e Engine) *measure.Failure {
 	exit := e.Exit()
 	if exit.OutOfMemory {
@@ -102,8 +105,9 @@ func exitFailure(e Engine) *measure.Failure {
 	return &measure.Failure{Stage: measure.StageCrash, Reason: WithLastWords("the engine ended by itself ("+exit.Text+")", e.LastWords())}
 }
 
-// refusedAll is the failure of windows in which requests failed and none succeeded. Windows in which none ended are no failure: at a low rate
-// there are such, and an engine that hangs has been noticed by package load.
+// refusedAll returns a failure if requests of the windows failed and none succeeded. Windows in
+// which no request ended are not a failure: they occur at a low rate. Package load has already
+// noticed an engine that hangs.
 func refusedAll(windows []measure.Window) *measure.Failure {
 	failed, first := 0, ""
 	for _, w := range windows {
@@ -121,7 +125,7 @@ func refusedAll(windows []measure.Window) *measure.Failure {
 	return &measure.Failure{Stage: measure.StageErrors, Reason: fmt.Sprintf("all %d requests failed, the first with: %s", failed, first)}
 }
 
-// WithLastWords adds an engine's last words to a reason.
+// WithLastWords adds the last output of an engine to a reason.
 func WithLastWords(reason, words string) string {
 	if words == "" {
 		return reason

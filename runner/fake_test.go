@@ -19,18 +19,19 @@ import (
 
 const ms = time.Millisecond
 
-// lab launches fake engines and makes clients of them.
+// lab launches fake engines and makes clients for them.
 type lab struct {
-	startError error         // of Launch
-	loadTakes  time.Duration // LoadModel
+	startError error         // error of Launch
+	loadTakes  time.Duration // time of LoadModel
 	loadError  error
-	deaf       bool                         // the statistics are never answered
-	service    time.Duration                // of a request of one row
-	row        time.Duration                // of each further row
-	send       func(e *engine, n int) error // what the n-th request of an engine does beside taking service time
-	pid        int                          // of the next engines; 0: unknown
-	refusal    error                        // of requests by the client
-	asked      atomic.Int64                 // requests by clients, apart from loads
+	deaf       bool          // never answers requests for the statistics
+	service    time.Duration // time of a request of one row
+	row        time.Duration // time of each further row
+	// effect of the n-th request of an engine, beside the service time
+	send    func(e *engine, n int) error
+	pid     int          // PID of the next engines; 0: unknown
+	refusal error        // error of requests by the client
+	asked   atomic.Int64 // requests by clients, without those of loads
 
 	engines []*engine
 	loads   []string // configurations, in order
@@ -45,7 +46,7 @@ type engine struct {
 	done  chan struct{}
 	end   sync.Once
 	stops int
-	// killed says that the last stop did not wait for a polite end.
+	// killed is true if the last stop did not wait for the engine to end by itself.
 	killed bool
 	paused bool
 
@@ -66,14 +67,14 @@ func (l *lab) Launch(ctx context.Context, _, _ string) (Engine, error) {
 
 func (l *lab) last() *engine { return l.engines[len(l.engines)-1] }
 
-// at is the engine at an address.
+// at returns the engine at an address.
 func (l *lab) at(a api.Announcement) *engine {
 	return l.engines[slices.IndexFunc(l.engines, func(e *engine) bool { return e.Address() == a })]
 }
 
 func (l *lab) dial(a api.Announcement) (api.Client, error) { return client{e: l.at(a)}, nil }
 
-// Address is the engine's number.
+// Address encodes the engine's number.
 func (e *engine) Address() api.Announcement {
 	return api.Announcement{GRPC: strconv.Itoa(slices.Index(e.lab.engines, e))}
 }
@@ -96,7 +97,7 @@ func (e *engine) die(exit Exit) {
 	})
 }
 
-// client is what the runner needs of an api.Client.
+// client implements the part of api.Client that the runner uses.
 type client struct {
 	api.Client
 	e *engine
@@ -154,10 +155,10 @@ func (l *lab) wire(a api.Announcement, requests Requests, _ int64) (Connections,
 	return c, nil
 }
 
-// connections lead to an engine.
+// connections opens connections to an engine.
 type connections struct {
 	e    *engine
-	rows []int // of each request: what its first input says, 1 without inputs
+	rows []int // rows of each request: the value of its first input, 1 without inputs
 }
 
 func (c connections) IsLarge() bool { return false }
@@ -187,7 +188,7 @@ func (c *conn) Close() error {
 	return nil
 }
 
-// infer is one request.
+// infer executes one request.
 func (e *engine) infer(ctx context.Context, rows int) error {
 	e.mu.Lock()
 	e.sent++
@@ -209,7 +210,7 @@ func (e *engine) infer(ctx context.Context, rows int) error {
 	}
 }
 
-// takes is the time of a request.
+// takes returns the time of a request.
 func (l *lab) takes(rows int) time.Duration { return l.service + time.Duration(rows-1)*l.row }
 
 // count adds a request to the statistics: 1/4 of the time in the queue, the rest computing.
@@ -236,7 +237,7 @@ func addDurations(a, b api.Duration) api.Duration {
 	return api.Duration{Count: a.Count + b.Count, NS: a.NS + b.NS}
 }
 
-// newLab makes a lab of good engines and a runner in it.
+// newLab makes a lab of working engines and a runner for it.
 func newLab(t *testing.T) (*lab, *Runner) {
 	l := &lab{service: 20 * ms, loadTakes: 100 * ms}
 	r := New(Options{Launcher: l, Dial: l.dial, Wire: l.wire, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Epoch: time.Now()})
@@ -244,7 +245,7 @@ func newLab(t *testing.T) (*lab, *Runner) {
 	return l, r
 }
 
-// job is a job at concurrency 4 with two windows of 1 s.
+// job returns a job at concurrency 4 with two windows of 1 s.
 func job(pool, config string) Job {
 	return Job{Pool: pool, Config: config, Model: "m", Instances: 1, Requests: Requests{{Model: "m"}, {Model: "m"}}, Load: measure.Load{Concurrency: 4, BatchSize: 1},
 		Windows: 2, Window: time.Second}

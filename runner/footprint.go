@@ -10,19 +10,17 @@ import (
 	"tuner/measure"
 )
 
-// The rounds of a footprint. Each sends as many requests at once as there are instances.
-// Where a batch takes so little time that one instance may answer two of them, further
-// rounds cost nothing, and reach the others.
+// The rounds of a footprint. Each round sends one request per instance at once. A fast instance may
+// answer two of them. Then further rounds, which take little time, reach the other instances.
 const (
-	footprintRounds = 4                      // at most
-	footprintTime   = 500 * time.Millisecond // after which no further round begins
+	footprintRounds = 4                      // largest number of rounds
+	footprintTime   = 500 * time.Millisecond // no further round begins after this time
 )
 
-// footprint has every instance of a fresh process execute one of the job's largest
-// batches, and returns the peak of the process's memory. It is zero where the process is
-// not known, or refuses the batch: that says nothing of smaller ones. An error is that of
-// a process which ended, took too much memory, or did not answer in time. It blocks until
-// all requests are answered.
+// footprint lets every instance of a fresh process execute one of the job's largest batches. It
+// returns the peak of the process's memory. The result is zero if the process is unknown, or if it
+// refuses the batch, since it may still accept smaller ones. footprint fails if the process ended,
+// took too much memory, or did not answer in time. It blocks until all requests are answered.
 func (r *Runner) footprint(ctx context.Context, job Job, guard *guard) (measure.Footprint, error) {
 	if len(job.Largest.Requests) == 0 || len(guard.pids) == 0 {
 		return measure.Footprint{}, nil
@@ -51,7 +49,7 @@ func (r *Runner) footprint(ctx context.Context, job Job, guard *guard) (measure.
 	return measure.Footprint{Batch: job.Largest.Size, Bytes: guard.look(job.MemoryLimit)}, nil
 }
 
-// round sends a request so many times at once, and returns the first error when all are
+// round sends a request the given number of times at once. It returns the first error when all are
 // answered.
 func (r *Runner) round(ctx context.Context, request *api.Encoded, times int) error {
 	patience := r.pool.first(r.options.Load)

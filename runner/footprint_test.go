@@ -10,16 +10,15 @@ import (
 	"tuner/measure"
 )
 
-// sized is job with a largest batch of 8 on 3 instances.
+// sized returns job with a largest batch of 8 on 3 instances.
 func sized(pool, config string) Job {
 	j := job(pool, config)
 	j.Instances, j.MaxBatch, j.Largest = 3, 8, Batches{Size: 8, Requests: Requests{{Model: "m"}}}
 	return j
 }
 
-// A fresh process executes its largest batches before the load, as often as there are
-// instances, in rounds that are few. It counts as warm-up. One that runs already does
-// not.
+// A fresh process executes one of its largest batches per instance before the load, in a few
+// rounds. The time counts as warm-up. A process that runs already does not do this.
 func TestFootprintOfAFreshProcess(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -48,7 +47,7 @@ func TestFootprintOfAFreshProcess(t *testing.T) {
 	})
 }
 
-// Batches that take long are executed once on each instance.
+// Batches that take long are executed only once on each instance.
 func TestFootprintOfASlowModel(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -65,8 +64,8 @@ func TestFootprintOfASlowModel(t *testing.T) {
 	})
 }
 
-// A service trial is measured from its smallest batch on, and of a process that is not
-// known nothing is.
+// There is no footprint for a service trial, which measures memory from its smallest batch on, and
+// none for an unknown process.
 func TestNoFootprint(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

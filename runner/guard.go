@@ -10,32 +10,32 @@ import (
 	"tuner/internal/hostinfo"
 )
 
-// memoryError says that an engine used more memory than it may.
+// memoryError means that an engine used more memory than it may.
 type memoryError struct{ used, limit int64 }
 
 func (e *memoryError) Error() string {
 	return fmt.Sprintf("the engine uses %.0f MB of memory, more than the limit of %.0f MB", float64(e.used)/1e6, float64(e.limit)/1e6)
 }
 
-// errEngineEnded ends a trial whose engine is gone.
+// errEngineEnded ends a trial whose engine has ended.
 var errEngineEnded = errors.New("the engine ended by itself")
 
-// lookEvery is how often the guard looks at the engine's memory.
+// lookEvery is the interval at which the guard reads the engine's memory.
 const lookEvery = 100 * time.Millisecond
 
 // guard watches an engine during a trial: its end and its memory.
 type guard struct {
-	pids    []int // of the engine, and of what it has started; none when unknown
+	pids    []int // the engine's process and its children; empty if unknown
 	cancel  context.CancelCauseFunc
 	watcher sync.WaitGroup
-	isReset bool // the kernel's own peak covers this trial
+	isReset bool // the kernel's own peak began with this trial
 
 	mu   sync.Mutex
-	peak int64 // highest resident set seen
+	peak int64 // largest resident set seen
 }
 
-// watch returns a context that ends when the engine ends or exceeds the limit (bytes, 0: none), and the guard to be
-// stopped at the end of the trial.
+// watch returns a context that ends when the engine ends or exceeds the limit in bytes (0: none).
+// The caller stops the guard at the end of the trial.
 func watch(ctx context.Context, e Engine, limit int64) (context.Context, *guard) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	g := &guard{cancel: cancel}
@@ -63,7 +63,7 @@ func watch(ctx context.Context, e Engine, limit int64) (context.Context, *guard)
 	return ctx, g
 }
 
-// look returns the engine's peak resident set since the watch began; 0 when it is not known.
+// look returns the engine's peak resident set since the watch began. 0: unknown.
 func (g *guard) look(limit int64) int64 {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -72,7 +72,7 @@ func (g *guard) look(limit int64) int64 {
 	}
 	usage, err := hostinfo.Usage(g.pids)
 	if err != nil {
-		return g.peak // it has just ended, or the system does not tell
+		return g.peak // the engine has just ended, or the system has no such figure
 	}
 	g.peak = max(g.peak, usage.RSS)
 	if g.isReset {
@@ -84,7 +84,7 @@ func (g *guard) look(limit int64) int64 {
 	return g.peak
 }
 
-// stop ends the watch and returns the peak as look does.
+// stop ends the watch and returns the peak, as look does.
 func (g *guard) stop() int64 {
 	g.cancel(nil)
 	g.watcher.Wait()

@@ -10,15 +10,15 @@ import (
 	"tuner/measure"
 )
 
-// InferenceJob is what an engine serves for an Inference.
+// InferenceJob names the model that an engine serves for an Inference.
 type InferenceJob struct {
 	Repository string // folder of the model repository that holds the model
 	Library    string // ONNX Runtime library
 	Model      string // name of the model
 }
 
-// Inference is an engine process that serves one model for its answers rather than for their times: for comparisons of
-// outputs, and for calibration. Its methods may be called from one goroutine at a time.
+// Inference is an engine process that serves one model for its outputs, not for measurements: for
+// comparisons of outputs, and for calibration. One goroutine at a time may call its methods.
 type Inference struct {
 	model    string
 	engine   Engine
@@ -26,14 +26,15 @@ type Inference struct {
 	patience time.Duration
 }
 
-// EngineError says that the engine did not do what was asked: it did not start, refused the model or the request, or ended.
-// It is a result that concerns the model, and no failure of the tuner.
+// EngineError means that the engine did not start, refused the model or the request, or ended. It
+// is a result about the model, not a failure of tuner.
 type EngineError struct{ Failure measure.Failure }
 
 func (e *EngineError) Error() string { return e.Failure.Reason }
 
-// OpenInference launches an engine and loads the model into it. It blocks until then, or until the context ends, or until
-// loading took longer than o.Load. An *EngineError is the engine's fault. The caller closes what it returns.
+// OpenInference launches an engine and loads the model. It blocks until the model is loaded, the
+// context ends, or loading takes longer than o.Load. An *EngineError means that the engine failed.
+// The caller closes the Inference.
 func OpenInference(ctx context.Context, o Options, job InferenceJob) (*Inference, error) {
 	engine, err := o.Launcher.Launch(ctx, job.Repository, job.Library)
 	if err != nil {
@@ -43,7 +44,8 @@ func OpenInference(ctx context.Context, o Options, job InferenceJob) (*Inference
 		}
 		return nil, err
 	}
-	// An execution provider may build its kernels in the first inference only: that may take as long as loading.
+	// An execution provider may build its kernels in the first inference, which may take as long as
+	// loading.
 	i := &Inference{model: job.Model, engine: engine, patience: cmp.Or(o.Load, defaultLoad)}
 	if i.client, err = o.Dial(engine.Address()); err != nil {
 		engine.Stop(context.WithoutCancel(ctx))
@@ -66,9 +68,9 @@ func (i *Inference) load(ctx context.Context) error {
 	return nil
 }
 
-// Infer answers one request to the model, whose name it fills in. It blocks until the outputs are there, the context ends or
-// the engine has taken longer than it may take to load the model. An *EngineError is the engine's fault; it may then still be
-// able to answer other requests.
+// Infer sends one request to the model, after it sets the model's name. It blocks until the outputs
+// arrive, the context ends, or the engine takes longer than it may take to load the model. An
+// *EngineError means that the engine failed. It may still answer other requests.
 func (i *Inference) Infer(ctx context.Context, r api.InferRequest) ([]api.Tensor, error) {
 	r.Model = i.model
 	request, err := i.client.Encode(r)
@@ -92,13 +94,15 @@ func (i *Inference) infer(ctx context.Context, request *api.Encoded) ([]api.Tens
 	return answer.Outputs()
 }
 
-// Close stops the engine, first politely, at once when the context has ended. It may be called again.
+// Close asks the engine to stop. If the context has ended, it kills the engine at once. It may be
+// called again.
 func (i *Inference) Close(ctx context.Context) {
-	_ = i.client.Close() // the engine goes away anyhow
+	_ = i.client.Close() // the engine ends anyway
 	i.engine.Stop(ctx)
 }
 
-// explain turns what ended a call into an *EngineError, or returns the end of the caller's own context.
+// explain returns an *EngineError for an error of a call, or the cause if the caller's own context
+// ended.
 func (i *Inference) explain(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -107,13 +111,13 @@ func (i *Inference) explain(ctx context.Context, err error) error {
 		return &EngineError{*exitFailure(i.engine)}
 	}
 	var answered *api.StatusError
-	if errors.As(err, &answered) { // in the engine's own words, to which its log adds nothing
+	if errors.As(err, &answered) { // the error has the engine's message, so its log adds nothing
 		return &EngineError{measure.Failure{Stage: measure.StageErrors, Reason: answered.Text}}
 	}
 	return &EngineError{*answerFailure(err, i.engine.LastWords())}
 }
 
-// causeOr returns why the context ended, or err when it did not.
+// causeOr returns the cause of the context's end, or err if it has not ended.
 func causeOr(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

@@ -36,7 +36,8 @@ type addressed struct {
 
 func (a addressed) Address() api.Announcement { return api.Announcement{HTTP: a.address} }
 
-// TestInference: over a real wire, the request carries the job's model, and the outputs come back decoded.
+// TestInference uses a real connection. The request carries the job's model, and the outputs are
+// decoded.
 func TestInference(t *testing.T) {
 	t.Parallel()
 	var asked []string
@@ -72,7 +73,8 @@ func TestInference(t *testing.T) {
 	}
 }
 
-// TestInferenceFailures: what the engine does not do is an EngineError, and no engine is left behind.
+// TestInferenceFailures checks that faults of the engine are EngineErrors, and that no engine stays
+// behind.
 func TestInferenceFailures(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -85,7 +87,8 @@ func TestInferenceFailures(t *testing.T) {
 			measure.Failure{Stage: measure.StageHang, Reason: "loading the model took more than 2m0s; its last words:\nlast words"}},
 		"dies while loading": {func(l *lab) {
 			l.loadError = errors.New("connection reset")
-			time.AfterFunc(450*ms, func() { l.last().die(Exit{Text: "signal: aborted"}) }) // after its load failed, which is at 400 ms
+			// after its load failed, which happens at 400 ms
+			time.AfterFunc(450*ms, func() { l.last().die(Exit{Text: "signal: aborted"}) })
 		}, measure.Failure{Stage: measure.StageCrash, Reason: "the engine ended by itself (signal: aborted); its last words:\nlast words"}},
 		"refuses the request": {func(l *lab) {
 			l.send = func(*engine, int) error { return &api.StatusError{Status: 3, Text: "out of range"} }
@@ -120,7 +123,8 @@ func TestInferenceFailures(t *testing.T) {
 	}
 }
 
-// TestInferenceEndsWithItsContext: an interruption is no fault of the engine.
+// TestInferenceEndsWithItsContext checks that an interruption does not count as a fault of the
+// engine.
 func TestInferenceEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]func(*lab){

@@ -6,20 +6,22 @@ import (
 	"tuner/measure"
 )
 
-// need is what a window shall hold: so many batches of each instance, and so many times the slowest requests' latency, unless that takes more
-// than so many times the length that was asked for.
+// need is the content that a window must hold: a number of batches per instance, and a multiple of
+// the slowest requests' latency. stretch bounds the length, as a multiple of the requested length.
 type need struct{ batches, latencies, stretch int }
 
 var (
 	windowNeed = need{batches: 30, latencies: 5, stretch: 3}
-	turnNeed   = need{batches: 5, latencies: 2, stretch: 6} // a dozen of them hold enough
+	turnNeed   = need{batches: 5, latencies: 2, stretch: 6} // a dozen such windows hold enough
 )
 
-// leastLatencies is how many times the slowest requests' latency every window lasts, whatever was asked, so that one is sent and answered
-// in it: shorter ones of a slow model would hold nothing.
+// leastLatencies is the least length of every window, as a multiple of the slowest requests'
+// latency. So at least one request is sent and answered in it. Shorter windows of a slow model
+// would be empty.
 const leastLatencies = 2
 
-// length tells that of the job's windows, given the 99th percentile of the latency and the rate of executions.
+// length returns a function for the length of the job's windows, from the 99th percentile of the
+// latency and the rate of executions.
 func (n need) length(job Job) func(p99 time.Duration, executionsPerSecond float64) time.Duration {
 	return func(p99 time.Duration, executionsPerSecond float64) time.Duration {
 		length := max(job.Window, time.Duration(n.latencies)*p99)
@@ -31,20 +33,22 @@ func (n need) length(job Job) func(p99 time.Duration, executionsPerSecond float6
 	}
 }
 
-// A service window shall hold 10 batches of each client within three times what was asked.
+// A service window must hold 10 batches of each client, within three times the requested length.
 const (
 	batchesPerServiceWindow = 10
 	serviceStretch          = 3
 )
 
-// serviceWindow is the length of a service job's window, given what was asked for and how long a client waits for a batch.
+// serviceWindow returns the length of a service job's window. asked is the requested length, batch
+// the time that a client waits for a batch.
 func serviceWindow(asked, batch time.Duration) time.Duration {
 	length := min(max(asked, batchesPerServiceWindow*batch), serviceStretch*asked)
 	return max(length, leastLatencies*batch)
 }
 
-// ramp lists the concurrencies to begin with so that an engine that was given batches up to ramped sees the larger ones
-// that the job can lead to: powers of two, and the job's own. It returns the largest batch after that.
+// ramp returns the concurrencies with which a load begins: powers of two, and the job's own. So an
+// engine that has executed batches up to ramped sees all larger batches of the job. largest is the
+// largest batch after that.
 func ramp(job Job, ramped int) (levels []int, largest int) {
 	rows := max(1, job.Load.BatchSize)
 	batch := func(concurrency int) int { return min(concurrency*rows, max(job.MaxBatch, rows)) }
@@ -59,8 +63,8 @@ func ramp(job Job, ramped int) (levels []int, largest int) {
 	return levels, ramped
 }
 
-// flagFew flags all windows when they hold fewer requests in all than a percentile that matters needs, even if all of
-// them were independent.
+// flagFew flags all windows if they hold fewer requests in all than one of the percentiles needs,
+// even for independent requests.
 func flagFew(windows []measure.Window, percentiles []measure.Metric) []measure.Window {
 	requests, needed := 0, 0
 	for _, w := range windows {

@@ -16,7 +16,7 @@ func TestWindowLength(t *testing.T) {
 		executions float64 // per second
 		instances  int
 		want       time.Duration
-		inTurn     time.Duration // where windows take turns
+		inTurn     time.Duration // length in a turn
 	}{
 		"as asked":               {50 * ms, 100, 2, time.Second, time.Second},
 		"5 of the slowest":       {300 * ms, 100, 1, 1500 * ms, time.Second},

@@ -8,15 +8,16 @@ import (
 	"tuner/engine/api"
 )
 
-// Loaded launches engines that have models of the repository loaded by their own config.pbtxt, as a deployed server has: a Job without a
-// Config is measured on them as they are.
+// Loaded launches engines that have models of the repository loaded by their own config.pbtxt, as a
+// deployed server has. A Job without a Config measures them unchanged.
 type Loaded struct {
 	Launcher Launcher
 	Dial     Dial
 	Models   []string
 }
 
-// Launch implements Launcher. It blocks until the models are loaded, too; one that is refused is an error in the engine's words.
+// Launch implements Launcher. It also blocks until the models are loaded. A model that is refused
+// is an error with the engine's message.
 func (l Loaded) Launch(ctx context.Context, repository, library string) (Engine, error) {
 	engine, err := l.Launcher.Launch(ctx, repository, library)
 	if err != nil {

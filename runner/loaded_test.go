@@ -10,7 +10,8 @@ import (
 	"tuner/engine/api"
 )
 
-// TestLoaded: the models are loaded by their own configuration, a job without one finds them, and nothing is left behind when one is refused.
+// TestLoaded checks that the models are loaded by their own configuration, and that a job without a
+// Config uses them. If one is refused, no engine stays behind.
 func TestLoaded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

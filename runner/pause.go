@@ -1,14 +1,14 @@
 package runner
 
-// Pauser is an Engine that can be kept from running. Neither method blocks.
+// Pauser is an Engine that can be stopped from running for a while. Neither method blocks.
 type Pauser interface {
 	Pause()
-	Resume() // does nothing while the engine is not paused
+	Resume() // does nothing if the engine is not paused
 }
 
-// Pause keeps the engine, if one runs, from using the CPU until the next Measure or Close: while
-// another engine is measured, the threads of an idle one must not spin. An engine of another kind
-// than tuner's own processes goes on.
+// Pause keeps the engine, if one runs, from using the CPU until the next Measure or Close. While
+// another engine is measured, the threads of an idle one must not spin. An engine that is not a
+// Pauser keeps running.
 func (r *Runner) Pause() {
 	if r.pool == nil {
 		return
@@ -18,7 +18,7 @@ func (r *Runner) Pause() {
 	}
 }
 
-// resume is the end of a pause.
+// resume ends a pause.
 func (r *Runner) resume() {
 	if r.pool == nil {
 		return

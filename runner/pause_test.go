@@ -8,7 +8,8 @@ import (
 func (e *engine) Pause()  { e.paused = true }
 func (e *engine) Resume() { e.paused = false }
 
-// A paused engine runs again for the next job, the same one; without an engine there is nothing to pause.
+// A paused engine runs again for the next job, even the same one. Without an engine Pause does
+// nothing.
 func TestPauseEndsWithTheNextJob(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -1,10 +1,11 @@
-// Package runner measures one trial after the other on engine processes: it starts an engine for a pool of configurations,
-// reconfigures it over the wire, puts the load on it, and makes windows out of what the clients, the server's statistics
-// and the operating system say. Package profile hands it jobs and takes measurements.
+// Package runner measures trials one after the other on engine processes. It starts an engine for a
+// pool of configurations, reconfigures it over the wire, and puts the load on it. The windows hold
+// the figures of the clients, the server's statistics and the operating system. Package profile
+// passes jobs to it and gets measurements.
 //
-// Whatever an engine does (not start, refuse a configuration, crash, hang, run out of memory) is a measurement with a
-// failure; only the campaign's own faults are errors. The runner knows neither search nor candidates, judges no figure,
-// and never leaves an engine behind.
+// An engine may refuse to start, refuse a configuration, crash, hang, or run out of memory. Each of
+// these is a measurement with a failure. Only faults of the campaign itself are errors. The runner
+// knows neither search nor candidates, and judges no figure. It always stops its engines.
 package runner
 
 import (
@@ -20,29 +21,35 @@ import (
 	"tuner/runner/load"
 )
 
-// Options say how to measure. Zero durations take the defaults.
+// Options describe how to measure. Zero durations take the defaults.
 type Options struct {
 	Launcher Launcher
 	Dial     Dial // GRPC or HTTP
-	Wire     Wire // of loads
+	Wire     Wire // wire of loads
 	Log      *slog.Logger
 
-	Epoch    time.Time // the campaign's start, which windows count from
+	Epoch    time.Time // start of the campaign; Start of a window counts from it
 	Launches int       // engine launches of the campaign so far
 
-	WarmUp   time.Duration // longest warm-up under load; default 5 s
-	Load     time.Duration // how long loading a model may take, and the first answer of new sessions, to the ramp and to the load after it; default 2 min
-	Patience time.Duration // how long an engine that has answered may complete no request; default 10 s, and at least 20 latencies
+	WarmUp time.Duration // longest warm-up under load; default 5 s
+	// limit for loading a model, and for the first answer of new sessions to the ramp and to the
+	// load after it; default 2 min
+	Load time.Duration
+	// time without a completed request after which an engine that has answered counts as hung;
+	// default 10 s, and at least 20 latencies
+	Patience time.Duration
 
-	// Reloads says that the server makes a model's sessions anew for every configuration, as a real Triton does. The bundled engine keeps them
-	// where only the way changes in which requests are batched.
+	// Reloads is true if the server makes a model's sessions again for every configuration, as a
+	// real Triton does. The bundled engine keeps them if only the batching of requests changes.
 	Reloads bool
 
-	// Available is the memory, in bytes, that further engines may have beside those that are up (Block); nil: as much as the system tells.
+	// Available returns the memory in bytes for further engines beside those that are up (Block).
+	// nil: all the memory that the system reports.
 	Available func() int64
 
-	Elsewhere bool   // the server runs on another machine
-	Metrics   string // URL of the server's metrics page, for what this machine cannot see of it; "" for none
+	Elsewhere bool // the server runs on another machine
+	// URL of the server's metrics page, for figures that this machine cannot read; "" for none
+	Metrics string
 }
 
 // The defaults of Options.
@@ -52,35 +59,45 @@ const (
 	defaultPatience = 10 * time.Second
 )
 
-// Job is all that one measurement needs.
+// Job describes one measurement.
 type Job struct {
 	Pool       string // jobs of the same pool, repository and library can share an engine process
 	Repository string // folder of the model repository that holds the model
 	Library    string // ONNX Runtime library
 	Model      string // name of the model
-	Config     string // complete model configuration as JSON, loaded instead of the repository's
+	Config     string // complete model configuration as JSON, used instead of the repository's
 	Instances  int    // instances of the model, ≥ 1
 	MaxBatch   int    // largest batch of the configuration; 0 without batching
 	Requests   Requests
-	AnswerSize int64 // bytes of the outputs in an answer to one of them; 0 or less: not known
+	AnswerSize int64 // bytes of the outputs in an answer to one request; 0 or less: unknown
 
 	Load    measure.Load
-	Windows int                             // number of windows, ≥ 1
-	Window  time.Duration                   // length of each, at least; made longer for slow models, up to three times (Turn: six), or as far as two latencies take
-	Enough  func(soFar measure.Window) bool // whether what a window shows at measure.Look of it is enough: then it ends, and no other follows; nil: it never is
-	Fresh   bool                            // on a process launched for this job
-	Turn    bool                            // the windows take turns with other engines': they are short, and settle only where the sessions are new (type Turns)
-	// Largest are the requests of a footprint: a fresh process executes one on every instance before the load. None is taken without requests, of a
-	// service job, and of a server whose process is not known.
+	Windows int // number of windows, ≥ 1
+	// least length of each; slow models get up to three times as much (Turn: six), or two latencies
+	Window time.Duration
+	// called once per window, after its first measure.Look share; if it returns true, the window
+	// ends there and is the last; nil: never
+	Enough func(soFar measure.Window) bool
+	Fresh  bool // on a process launched for this job
+	// the windows take turns with windows of other engines: they are short, and settle only where
+	// the sessions are new (type Turns)
+	Turn bool
+	// Largest are the requests of a footprint: a fresh process executes one on every instance
+	// before the load. Without Largest there is no footprint. Service jobs and servers with an
+	// unknown process have none either.
 	Largest Batches
-	// Curve makes it a service job: one window for each of these, at the load's concurrency, in place of Requests and Windows.
+	// Curve makes it a service job: one window per batch size, at the load's concurrency, in place
+	// of Requests and Windows.
 	Curve []Batches
-	// CurveEnds says of the times that batches of a service job's first sizes took, in the job's order, that the others are left out. Nil: none is.
+	// CurveEnds gets the times of the batches of a service job's first sizes, in the job's order.
+	// If it returns true, the other sizes are left out. nil: none is.
 	CurveEnds func(batches []time.Duration) bool
 
-	Memory      int64            // bytes that the engine is expected to need, as it did before; 0: unknown
-	MemoryLimit int64            // bytes; an engine that exceeds it is stopped; 0: none
-	Percentiles []measure.Metric // latency percentiles that matter: few requests for them are flagged
+	// expected memory of the engine in bytes, from earlier measurements; 0: unknown
+	Memory      int64
+	MemoryLimit int64 // bytes; an engine that exceeds it is stopped; 0: no limit
+	// latency percentiles for which windows with too few requests are flagged
+	Percentiles []measure.Metric
 }
 
 // Batches are the requests of a window of a service job.
@@ -89,7 +106,7 @@ type Batches struct {
 	Requests Requests
 }
 
-// check says what makes the job senseless, which is never the engine's fault.
+// check returns an error for a contradictory job. The engine is never the cause.
 func (j Job) check() error {
 	switch {
 	case j.Load.Concurrency < 1 && !(j.Load.RequestRate > 0):
@@ -111,34 +128,38 @@ func (j Job) check() error {
 type Runner struct {
 	options  Options
 	count    *count
-	pool     *pool // nil when no engine runs
+	pool     *pool // nil if no engine runs
 	prepared prepared
-	bench    []*Runner // of the further engines of a block, which count with this one; none before the first block
+	// runners of the further engines of a block, which share the counts; empty before the first
+	// block
+	bench []*Runner
 }
 
-// count is what was counted so far.
+// count holds what is counted over the whole campaign.
 type count struct {
 	launches  int
-	schedules uint64 // of open loops
+	schedules uint64 // schedules of open loops
 }
 
-// pool is a running engine with what is loaded in it.
+// pool is a running engine, with the state of its sessions.
 type pool struct {
-	job     Job // the one it was launched for
+	job     Job // the job for which it was launched
 	launch  int // its ordinal, from 1
 	engine  Engine
 	control api.Client
-	config  string        // loaded configuration; "" when none is
-	ramped  int           // largest batch that its sessions have been given; 0 when none
-	slowest time.Duration // answer that its sessions have given; 0 when none
-	memory  int64         // bytes, the most that the metrics page told in the last load; 0 unknown
+	config  string        // loaded configuration; "": none
+	ramped  int           // largest batch that its sessions have executed; 0: none
+	slowest time.Duration // slowest answer of its sessions; 0: none
+	// bytes, the largest value on the metrics page during the last load; 0: unknown
+	memory int64
 }
 
-// slowestAnswers is how many times the slowest answer of a pool so far the first one to a further load may take, beyond the usual patience.
+// slowestAnswers bounds the first answer to a further load, as a multiple of the pool's slowest
+// answer so far. It comes on top of the usual patience.
 const slowestAnswers = 20
 
-// first is how long the first answer to a load may take: of new sessions, which may build their kernels in it, as long as loading the model, and never
-// longer than that.
+// first returns the limit for the first answer to a load. New sessions may build their kernels in
+// it, so they get as long as loading the model. The limit is never longer than that.
 func (p *pool) first(load time.Duration) time.Duration {
 	return min(cmp.Or(slowestAnswers*p.slowest, load), load)
 }
@@ -151,7 +172,7 @@ func New(o Options) *Runner {
 	return &Runner{options: o, count: &count{launches: o.Launches}}
 }
 
-// Close stops the engines that run. The runner may be used again.
+// Close stops all engines. The runner may be used again.
 func (r *Runner) Close(ctx context.Context) {
 	for _, s := range r.bench {
 		s.shut(ctx)
@@ -159,7 +180,7 @@ func (r *Runner) Close(ctx context.Context) {
 	r.shut(ctx)
 }
 
-// shut stops the runner's own engine, and none of the bench.
+// shut stops the runner's own engine, not those of the bench.
 func (r *Runner) shut(ctx context.Context) {
 	if r.pool == nil {
 		return
@@ -169,16 +190,17 @@ func (r *Runner) shut(ctx context.Context) {
 	r.pool = nil
 }
 
-// kill is shut for an engine that is not expected to end when it is asked.
+// kill is shut for an engine that will not end when it is asked.
 func (r *Runner) kill(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	cancel()
 	r.shut(ctx)
 }
 
-// Measure runs a job. The engine of the last job is kept if it is the right one, and so is one of the last block's; all others are stopped. An error
-// means that the campaign cannot go on: the context ended (then the engine is stopped, with its own deadline), the job makes no sense, or no engine
-// can be launched at all.
+// Measure runs a job. It keeps an engine of the last job or block that can measure it, and stops
+// all others. An error means that the campaign cannot continue: the context ended, the job is
+// contradictory, or no engine can be launched at all. If the context ended, the engine is stopped,
+// with its own deadline.
 func (r *Runner) Measure(ctx context.Context, job Job) (measure.Measurement, error) {
 	if err := job.check(); err != nil {
 		return measure.Measurement{}, err
@@ -187,7 +209,7 @@ func (r *Runner) Measure(ctx context.Context, job Job) (measure.Measurement, err
 	return r.take(ctx, job)
 }
 
-// take measures a job, and leaves the bench alone.
+// take measures a job and leaves the bench alone.
 func (r *Runner) take(ctx context.Context, job Job) (measure.Measurement, error) {
 	r.resume()
 	var m measure.Measurement
@@ -199,14 +221,14 @@ func (r *Runner) take(ctx context.Context, job Job) (measure.Measurement, error)
 		}
 		return m, nil
 	}
-	m.Windows = windows // of the sizes of a service job that were measured before one failed
+	m.Windows = windows // sizes of a service job that were measured before the failure
 	if m.Failure, err = r.fail(ctx, err); err != nil {
 		return measure.Measurement{}, err
 	}
 	return m, nil
 }
 
-// ordinal is that of the engine's launch, or of the last attempt at one.
+// ordinal returns the number of the engine's launch, or of the last attempt.
 func (r *Runner) ordinal() int {
 	if r.pool == nil {
 		return r.count.launches
@@ -214,8 +236,9 @@ func (r *Runner) ordinal() int {
 	return r.pool.launch
 }
 
-// Try has an engine load a job's configuration, the engine of the last job if it is the right one, and puts no load on it. The failure is
-// the engine's, nil when it serves the configuration; errors are as Measure's.
+// Try lets an engine load a job's configuration, without a load. It uses the engine of the last job
+// if that one fits. The failure is nil if the engine serves the configuration. Errors are those of
+// Measure.
 func (r *Runner) Try(ctx context.Context, job Job) (*measure.Failure, error) {
 	r.clear(ctx, job)
 	r.resume()
@@ -229,7 +252,7 @@ func (r *Runner) Try(ctx context.Context, job Job) (*measure.Failure, error) {
 	return r.fail(ctx, err)
 }
 
-// Server asks the engine of the last job what it says of itself.
+// Server asks the engine of the last job for its metadata.
 func (r *Runner) Server(ctx context.Context) (api.ServerMetadata, error) {
 	if r.pool == nil {
 		return api.ServerMetadata{}, errors.New("cannot ask the server about itself: none runs")
@@ -243,8 +266,8 @@ func (r *Runner) Server(ctx context.Context) (api.ServerMetadata, error) {
 	return m, nil
 }
 
-// fail makes a failure of what ended a trial, and stops the engine unless it is as good as before; or it returns the error when it is the
-// campaign's.
+// fail returns the failure that ended a trial. It stops the engine unless the engine still works as
+// before. If the engine is not the cause, it returns an error.
 func (r *Runner) fail(ctx context.Context, err error) (*measure.Failure, error) {
 	failure, err := r.explain(ctx, err)
 	if err != nil {
@@ -253,7 +276,7 @@ func (r *Runner) fail(ctx context.Context, err error) (*measure.Failure, error) 
 	}
 	r.options.Log.Info("trial failed", "stage", failure.Stage, "reason", failure.Reason)
 	switch failure.Stage {
-	case measure.StageLoad: // the engine is as good as before
+	case measure.StageLoad: // the engine still works as before
 	case measure.StageHang, measure.StageMemory:
 		r.kill(ctx)
 	default:
@@ -262,7 +285,7 @@ func (r *Runner) fail(ctx context.Context, err error) (*measure.Failure, error) 
 	return failure, nil
 }
 
-// measure fills in the times and the memory, also when it fails, and returns the windows.
+// measure returns the windows. It fills in the times and the memory, also when it fails.
 func (r *Runner) measure(ctx context.Context, job Job, m *measure.Measurement) ([]measure.Window, error) {
 	begin := time.Now()
 	launched, err := r.launch(ctx, job)
@@ -300,7 +323,7 @@ func (r *Runner) measure(ctx context.Context, job Job, m *measure.Measurement) (
 	return r.load(ctx, job, r.settled(job), m)
 }
 
-// launch sees to it that the right engine runs, and reports whether it had to start one.
+// launch makes sure that the right engine runs. It reports whether it had to start one.
 func (r *Runner) launch(ctx context.Context, job Job) (bool, error) {
 	if r.pool != nil && !job.Fresh && r.pool.fits(job) {
 		return false, nil
@@ -331,7 +354,7 @@ func (p *pool) fits(job Job) bool {
 	return p.job.Pool == job.Pool && p.job.Repository == job.Repository && p.job.Library == job.Library
 }
 
-// configure loads the job's configuration unless it is loaded.
+// configure loads the job's configuration, unless it is loaded already.
 func (r *Runner) configure(ctx context.Context, job Job) error {
 	if r.pool.config == job.Config {
 		return nil
@@ -351,7 +374,8 @@ func (r *Runner) configure(ctx context.Context, job Job) error {
 	return nil
 }
 
-// load puts the load on the engine, after the approach, and returns its windows. What they took, and whether they were cut, it notes in m.
+// load runs the approach and then the load on the engine, and returns the windows. It writes their
+// times, and whether they were cut, to m.
 func (r *Runner) load(ctx context.Context, job Job, a approach, m *measure.Measurement) ([]measure.Window, error) {
 	begin := time.Now()
 	if !r.prepared.isOf(job.Requests, r.pool.engine) {
@@ -397,10 +421,12 @@ func (r *Runner) load(ctx context.Context, job Job, a approach, m *measure.Measu
 	return flagFew(windows, job.Percentiles), nil
 }
 
-// mostInFlight bounds the connections of an open loop that the engine does not keep up with; what is due beyond it counts as failed.
+// mostInFlight bounds the requests in flight of an open loop. Requests that are due beyond it count
+// as failed.
 const mostInFlight = 1024
 
-// arrivals is the schedule of an open loop, that of independent users and another one for each load; nil for a closed loop.
+// arrivals returns the schedule of an open loop: that of independent users, with a new seed for
+// each load. For a closed loop it is nil.
 func (r *Runner) arrivals(l measure.Load) (load.Arrivals, error) {
 	if l.Concurrency > 0 {
 		return nil, nil

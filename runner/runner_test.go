@@ -16,7 +16,7 @@ import (
 	"tuner/measure"
 )
 
-// What is cut is said to be, and is a window like any other.
+// A window that was cut is marked and otherwise like any other.
 func TestWindowThatShowsEnough(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -54,7 +54,7 @@ func TestMeasurementOfAGoodEngine(t *testing.T) {
 			t.Errorf("the first window starts at %v, want %v", m.Windows[0].Start, want)
 		}
 		w := m.Windows[1]
-		// 4 clients × 50 requests/s, each 20 ms: a quarter in the queue.
+		// 4 clients × 50 requests/s, each 20 ms, a quarter of it in the queue.
 		if w.Requests < 196 || w.Requests > 204 || w.Server.Requests < 196 || w.Server.Requests > 204 {
 			t.Errorf("%d requests, the server says %d, want 200", w.Requests, w.Server.Requests)
 		}
@@ -75,11 +75,11 @@ func TestEnginesAreKeptAsLongAsTheyFit(t *testing.T) {
 		fresh.Fresh = true
 		for i, step := range []struct {
 			job            Job
-			launch, loads  int // so far
+			launch, loads  int // counts so far
 			launched, load bool
 		}{
 			{job("a", "1"), 1, 1, true, false},
-			{job("a", "1"), 1, 1, false, false}, // the same again
+			{job("a", "1"), 1, 1, false, false}, // the same job again
 			{job("a", "2"), 1, 2, false, true},  // another configuration
 			{job("b", "2"), 2, 3, true, false},  // another pool
 			{fresh, 3, 4, true, false},
@@ -118,8 +118,8 @@ func TestFailuresAreMeasurements(t *testing.T) {
 	for name, c := range map[string]struct {
 		spoil  func(*lab)
 		stage  measure.Stage
-		reason string // part of it
-		keeps  bool   // the engine goes on
+		reason string // part of the reason
+		keeps  bool   // the engine keeps running
 	}{
 		"does not start":            {func(l *lab) { l.startError = &StartError{"not ready"} }, measure.StageStart, "not ready", false},
 		"refuses the configuration": {func(l *lab) { l.loadError = errors.New("bad value") }, measure.StageLoad, "bad value", true},
@@ -240,7 +240,8 @@ func TestSenselessJobsAreTheCampaignsFault(t *testing.T) {
 	}
 }
 
-// In an open loop the rate is the schedule's. It is of real time, since its pacer waits on the system's clock.
+// In an open loop the rate is that of the schedule. The test uses real time, since the pacer waits
+// on the system's clock.
 func TestOpenLoop(t *testing.T) {
 	t.Parallel()
 	l, r := newLab(t)
@@ -283,7 +284,7 @@ func TestLauncherThatCannotLaunch(t *testing.T) {
 	})
 }
 
-// Once the engine has seen the larger batches, the next trials do without a ramp.
+// Once the engine has seen the larger batches, the next trials need no ramp.
 func TestWarmUpIsShortAfterTheFirst(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -295,14 +296,14 @@ func TestWarmUpIsShortAfterTheFirst(t *testing.T) {
 			t.Fatal(err)
 		}
 		second, err := r.Measure(t.Context(), j)
-		// The ramp 1, 2, 4 of two requests of 20 ms each takes 120 ms.
+		// The ramp 1, 2, 4 with two requests of 20 ms per request in flight takes 120 ms.
 		if err != nil || first.Times.WarmUp-second.Times.WarmUp != 120*ms {
 			t.Errorf("warm-ups of %v and %v, %v, want a difference of 120 ms", first.Times.WarmUp, second.Times.WarmUp, err)
 		}
 	})
 }
 
-// A server that makes the sessions anew for another configuration has seen no batch with these.
+// A server that makes the sessions again for another configuration needs the ramp again.
 func TestRampAfterAReload(t *testing.T) {
 	t.Parallel()
 	for _, reloads := range []bool{false, true} {
@@ -319,7 +320,7 @@ func TestRampAfterAReload(t *testing.T) {
 				}
 				warmUps = append(warmUps, m.Times.WarmUp)
 			}
-			want := 120 * ms // of the ramp, as above
+			want := 120 * ms // time of the ramp, as above
 			if reloads {
 				want = 0
 			}
@@ -330,8 +331,8 @@ func TestRampAfterAReload(t *testing.T) {
 	}
 }
 
-// A model whose batches take longer than its windows should is measured over two of them, also in turn, on an engine that is new and on one
-// that has served before.
+// If a batch takes longer than the requested window, the window lasts two batches. This also holds
+// in turns, on a new engine and on one that has served before.
 func TestSlowModel(t *testing.T) {
 	t.Parallel()
 	for _, turn := range []bool{false, true} {
@@ -347,7 +348,8 @@ func TestSlowModel(t *testing.T) {
 					t.Fatalf("turn %t, fresh %t: %+v, %v", turn, fresh, m.Failure, err)
 				}
 				for _, w := range m.Windows {
-					if d := w.Duration - 12100*ms; d < -10*ms || d > 10*ms || w.Requests != 2 { // a histogram's latencies are rounded
+					// a histogram's latencies are rounded
+					if d := w.Duration - 12100*ms; d < -10*ms || d > 10*ms || w.Requests != 2 {
 						t.Errorf("turn %t, fresh %t: %d requests in a window of %v, want 2 in 12.1 s", turn, fresh, w.Requests, w.Duration)
 					}
 				}
@@ -356,7 +358,8 @@ func TestSlowModel(t *testing.T) {
 	}
 }
 
-// An execution provider may build its kernels in the first inference: that may take as long as loading.
+// An execution provider may build its kernels in the first inference, which may take as long as
+// loading.
 func TestSlowFirstInference(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -373,7 +376,8 @@ func TestSlowFirstInference(t *testing.T) {
 	})
 }
 
-// An engine that has answered is not waited for as long as a new one, and however slow its first answer was, no longer than that: it hangs.
+// An engine that has answered gets less time than a new one, however slow its first answer was.
+// After that it counts as hung.
 func TestHangOfWhatHasAnswered(t *testing.T) {
 	t.Parallel()
 	for first, want := range map[time.Duration]string{0: "completed no request for 10", time.Minute: "completed no request for 2m0"} {
@@ -402,7 +406,7 @@ func TestRefusedAll(t *testing.T) {
 	good, refusing, silent := measure.Window{Requests: 9}, measure.Window{Errors: 3, FirstError: "busy"}, measure.Window{}
 	for name, c := range map[string]struct {
 		windows []measure.Window
-		want    string // reason; empty: no failure
+		want    string // reason; "": no failure
 	}{
 		"some succeed":                 {[]measure.Window{refusing, good}, ""},
 		"all fail":                     {[]measure.Window{silent, refusing, refusing}, "all 6 requests failed, the first with: busy"},
@@ -418,7 +422,8 @@ func TestRefusedAll(t *testing.T) {
 	}
 }
 
-// Windows that take turns with another engine's hold less, and come soon: only on a fresh process has the load to settle.
+// Windows that take turns with those of another engine are shorter and begin sooner. The load has
+// to settle only on a fresh process.
 func TestTurnsAreShort(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -435,7 +440,7 @@ func TestTurnsAreShort(t *testing.T) {
 		if err != nil || first.Times.WarmUp < 600*ms || second.Times.WarmUp > 250*ms || second.Windows[0].Duration != time.Second {
 			t.Errorf("warm-ups of %v and %v, a window of %v: %v; want 3 latencies, one, and 1 s", first.Times.WarmUp, second.Times.WarmUp, second.Windows[0].Duration, err)
 		}
-		// Nor does a load that never settles hold a fresh process up for long.
+		// A load that never settles does not delay a fresh process for long.
 		l.send = func(_ *engine, n int) error {
 			time.Sleep(time.Duration(n) * ms)
 			return nil
@@ -452,7 +457,8 @@ func TestTurnsAreShort(t *testing.T) {
 	})
 }
 
-// The pause between turns empties the queue. 64 requests that are answered in 10 ms each, one after the other, wait for 640 ms, and a window begins when they do.
+// The pause between turns empties the queue. 64 requests that are answered one after the other, in
+// 10 ms each, wait for 640 ms. A window begins once they do.
 func TestTurnsBeginWithAFullQueue(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -490,7 +496,8 @@ func TestGoodWindowsHaveNoFlags(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// 400 requests are enough for a p99 (368), and the fake engine is steady. Steal and the clock depend on the machine.
+		// 400 requests are enough for a p99 (368), and the fake engine is steady. Steal and clock
+		// depend on the machine.
 		flags := slices.DeleteFunc(m.Flags(), func(f measure.Flag) bool { return f == measure.FlagSteal || f == measure.FlagFrequency })
 		if len(flags) != 0 {
 			t.Errorf("flags %v", flags)

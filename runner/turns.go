@@ -6,30 +6,34 @@ import (
 	"tuner/measure"
 )
 
-// Turner measures jobs on an engine process that it keeps: a Runner.
+// Turner measures jobs on an engine process that it keeps. Runner implements it.
 type Turner interface {
-	// Measure blocks until the windows are there or the context ends. An error ends the turns; what is wrong with the engine is a failure in the
-	// measurement.
+	// Measure blocks until it has the windows or the context ends. An error ends the turns. A fault
+	// of the engine is a failure in the measurement.
 	Measure(ctx context.Context, job Job) (measure.Measurement, error)
-	Pause() // keeps the engine from using the CPU until it is measured again
+	Pause() // keeps the engine from using the CPU until the next Measure
 }
 
-// Seat is one of those that take turns: an engine, and the job of a turn. Where the job is Fresh, its first turn is on a process launched for it.
+// Seat is an engine that takes turns, and the job of a turn. If the job is Fresh, its first turn is
+// on a process launched for it.
 type Seat struct {
 	Turner Turner
 	Job    Job
 }
 
-// Turns are seats measured in turn, in the order A B C, C B A, A B C, …: what changes slowly on the machine hits all alike. The engine whose turn
-// it is not is paused.
+// Turns measures seats in turn, in the order A B C, C B A, A B C, and so on. So slow changes of the
+// machine affect all alike. The engines whose turn it is not are paused.
 type Turns struct {
-	Rounds    int  // how often each seat has its turn
-	Windows   int  // of a turn; a single one is short (Job.Turn), others are as long as any
-	Backwards bool // the last seat comes first
-	Strict    bool // the first failure ends the turns of all; else the other seats go on
+	Rounds int // turns of each seat
+	// windows of a turn; a single one is short (Job.Turn), others have the usual length
+	Windows   int
+	Backwards bool // begin with the last seat
+	// the first failure ends the turns of all seats; otherwise the other seats continue
+	Strict bool
 }
 
-// Take returns what each seat's windows yielded, in order of time. It blocks until then, or until the context ends.
+// Take returns the measurement of each seat, with the windows in order of time. It blocks until all
+// turns are over, or until the context ends.
 func (t Turns) Take(ctx context.Context, seats []Seat) ([]measure.Measurement, error) {
 	taken := make([]measure.Measurement, len(seats))
 	for round := range t.Rounds {
@@ -57,7 +61,7 @@ func (t Turns) Take(ctx context.Context, seats []Seat) ([]measure.Measurement, e
 	return taken, nil
 }
 
-// join adds a turn's measurement to those of the turns before it. A failure leaves no figures.
+// join adds a turn's measurement to those of earlier turns. With a failure there are no figures.
 func join(before, m measure.Measurement) measure.Measurement {
 	before.Windows = append(before.Windows, m.Windows...)
 	before.Memory = max(before.Memory, m.Memory)

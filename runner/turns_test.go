@@ -12,7 +12,7 @@ import (
 	"tuner/measure"
 )
 
-// player notes whose turn it is; its n-th turn fails or errs where asked.
+// player notes whose turn it is. Its n-th turn fails or returns an error on request.
 type player struct {
 	name     string
 	played   *[]string
@@ -63,8 +63,8 @@ func TestOrderOfTurns(t *testing.T) {
 	check(1, Turns{Rounds: 2, Windows: 6}, "AA")
 }
 
-// Whatever the turns are: each seat has one in each round, its first one is on a fresh process, after its turn it is paused, and over two rounds all
-// seats have had their turns at the same place in the mean.
+// For all Turns, each seat has one turn per round, its first turn is on a fresh process, and after
+// its turn it is paused. Over two rounds the mean position of all seats is the same.
 func TestTurnsTreatAllAlike(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))

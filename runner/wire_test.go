@@ -15,7 +15,7 @@ import (
 	"tuner/measure"
 )
 
-// onLoopback launches the engine with a fake backend, within this process.
+// onLoopback launches the engine with a fake backend in this process.
 type onLoopback struct {
 	t       *testing.T
 	backend *enginetest.Backend
@@ -27,7 +27,7 @@ func (l *onLoopback) Launch(context.Context, string, string) (Engine, error) {
 	return loopback{enginetest.Start(l.t, enginetest.Options{Backend: l.backend, Model: "fake", Config: enginetest.FakeConfig(4)})}, nil
 }
 
-// loopback ends with the test.
+// loopback is an engine that ends with the test.
 type loopback struct{ e *enginetest.Engine }
 
 func (l loopback) Address() api.Announcement {
@@ -39,7 +39,7 @@ func (l loopback) Exit() Exit            { return Exit{} }
 func (l loopback) LastWords() string     { return "" }
 func (l loopback) Stop(context.Context)  {}
 
-// protocol is a way to talk to engines.
+// protocol is a protocol for talking to engines.
 type protocol struct {
 	dial Dial
 	wire Wire
@@ -47,7 +47,8 @@ type protocol struct {
 
 var protocols = map[string]protocol{"gRPC": {GRPC, Over(OverGRPC)}, "HTTP": {HTTP, Over(OverHTTP)}}
 
-// The whole way over real connections: load with a configuration, warm up, measure, reconfigure, measure again.
+// The whole way over real connections: load with a configuration, warm up, measure, reconfigure,
+// measure again.
 func TestRunnerOverTheWire(t *testing.T) {
 	t.Parallel()
 	for name, p := range protocols {

@@ -16,7 +16,7 @@ import (
 	"tuner/spec"
 )
 
-// CheckMetrics finds the metrics of the goal that nobody tells of one of the servers, before
+// CheckMetrics finds the metrics of the goal that one of the servers cannot measure, before
 // anything is launched. file is the profile's name.
 func (s Servers) CheckMetrics(ctx context.Context, file string, goal search.Goal) error {
 	for _, one := range s.all() {
@@ -35,8 +35,8 @@ func (s Servers) CheckMetrics(ctx context.Context, file string, goal search.Goal
 	return nil
 }
 
-// CheckMetrics finds the metrics of a goal that the sources of a server do not tell. file is where
-// the goal stands, where is the place of the server.
+// CheckMetrics finds the metrics of a goal that a server's sources do not have. file is the
+// profile's name. where names the server's place, such as this machine.
 func CheckMetrics(file string, goal search.Goal, sources meter.Sources, where string) error {
 	var problems []error
 	for _, m := range goal.Metrics() {
@@ -47,7 +47,7 @@ func CheckMetrics(file string, goal search.Goal, sources meter.Sources, where st
 	return exit.With(exit.Usage, errors.Join(problems...))
 }
 
-// goalField is the field of a profile that names a metric of its goal.
+// goalField returns the field of a profile that names a metric of its goal.
 func goalField(goal search.Goal, m measure.Metric) string {
 	for _, c := range goal.Constraints {
 		if c.Metric == m {
@@ -60,8 +60,9 @@ func goalField(goal search.Goal, m measure.Metric) string {
 	return "objective"
 }
 
-// Ask has the servers load the model, and returns the facts with what they cannot load. A server
-// that does not serve the model is the user's to mend.
+// Ask lets the servers load the model. It returns the facts together with the providers that they
+// cannot load. If a server does not serve the model at all, the error says what the user must
+// change.
 func (s Servers) Ask(ctx context.Context, p spec.Profile, model Model, facts search.Facts) (search.Facts, error) {
 	for _, one := range s.all() {
 		if one.runner.IsBundled() {
@@ -79,8 +80,8 @@ func (s Servers) Ask(ctx context.Context, p spec.Profile, model Model, facts sea
 	return facts, nil
 }
 
-// Describe says for people which servers a campaign would be measured on, and what would be done to
-// them; nothing for the bundled engine. Remote servers are asked what they have of the model.
+// Describe describes the servers of a campaign for people, and what the campaign would do to them.
+// The bundled engine needs no description. Remote servers are asked for their state of the model.
 func (s Servers) Describe(ctx context.Context, p spec.Profile, model Model) ([]string, error) {
 	var lines []string
 	for _, one := range s.all() {
@@ -94,7 +95,7 @@ func (s Servers) Describe(ctx context.Context, p spec.Profile, model Model) ([]s
 	return lines, nil
 }
 
-// text says what would be done to a server; "" for the bundled engine.
+// text says what the campaign would do to a server. "" for the bundled engine.
 func (s *server) text(model string) string {
 	switch {
 	case s.runner.IsBundled():
@@ -116,12 +117,12 @@ func (s *server) text(model string) string {
 	return fmt.Sprintf("%s: model %q is loaded with one configuration after the other; %s; in the end it is %s", s.info, model, files, after)
 }
 
-// unusable says that a server cannot be measured, and what it must be like.
+// unusable returns the error for a server that cannot be measured, with the requirements.
 func (s *server) unusable(ctx context.Context, file string, err error) error {
 	return exit.OrInterrupted(ctx, exit.Usagef("%s: %s: cannot measure the server %s: %v\n    hint: %s", file, s.field, s.info.Where, err, s.hint()))
 }
 
-// hint says what a server must be like.
+// hint describes the requirements for a server.
 func (s *server) hint() string {
 	if s.remote == nil {
 		return "it must take tritonserver's options and have a backend for ONNX models; its own options go into args: [--backend-directory=DIR]"
@@ -133,11 +134,11 @@ func (s *server) hint() string {
 	return fmt.Sprintf("it must run there in explicit model control (--model-control-mode=explicit), speak %s, and let this client load models (headers, tls)", protocol)
 }
 
-// askTime bounds a question to a remote server.
+// askTime bounds a request to a remote server.
 const askTime = 10 * time.Second
 
-// inspect asks a remote server what it has of the model, and settles which files travel with a
-// load: those that the server does not have.
+// inspect asks a remote server for its state of the model. It decides whether files travel with a
+// load: they do if the server does not have the model.
 func (s *server) inspect(ctx context.Context, model Model) error {
 	if s.remote == nil {
 		return nil
@@ -150,10 +151,10 @@ func (s *server) inspect(ctx context.Context, model Model) error {
 	}
 	s.before, s.info.Name, s.info.Version = &state, state.Server.Name, state.Server.Version
 	place := s.remote.Place
-	if place != "" && modelrepo.Wrote(place, model.Name) { // a campaign that was killed has left it
+	if place != "" && modelrepo.Wrote(place, model.Name) { // left behind by a campaign that was killed
 		state.Known = false
 	}
-	if state.Known { // its folder is not tuner's to replace
+	if state.Known { // tuner must not replace a folder that it did not write
 		s.remote.Place = ""
 	}
 	original, err := modelrepo.Digest(model.Source, model.Config)

@@ -10,7 +10,7 @@ import (
 	"tuner/search"
 )
 
-// A goal on what the machine does not tell is refused, with the field and the reason.
+// A goal on a metric that the machine does not have is refused, with the field and the reason.
 func TestMetricsThatCannotBeMeasured(t *testing.T) {
 	t.Parallel()
 	limit := 1.0

@@ -15,8 +15,8 @@ import (
 	"tuner/runner"
 )
 
-// Engine are the options of a runner that launches a tuner's own engine and asks it over gRPC: that
-// of a program file, or this program's for "". Warnings are written to a writer.
+// Engine returns the options of a runner that launches tuner's own engine and controls it over
+// gRPC. program is its file; "" is this program's own. Warnings go to the writer.
 func Engine(program string, warnings io.Writer) (runner.Options, error) {
 	if program == "" {
 		own, err := os.Executable()
@@ -37,23 +37,22 @@ func Engine(program string, warnings io.Writer) (runner.Options, error) {
 	}, nil
 }
 
-// Bundled launches the engine that is part of the tuner's own binary. Zero durations take the
-// defaults.
+// Bundled launches the engine that is part of tuner's own binary. Zero durations take the defaults.
 type Bundled struct {
-	Binary string        // the tuner's own path (os.Executable)
-	Start  time.Duration // how long an engine may take to serve, without a model; default 30 s
-	Drain  time.Duration // how long it may take to end after SIGTERM, before it is killed; default 10 s
+	Binary string        // tuner's own path (os.Executable)
+	Start  time.Duration // limit until an engine serves, without a model; default 30 s
+	Drain  time.Duration // limit for its end after SIGTERM, before it is killed; default 10 s
 }
 
-// The defaults of Bundled, and what verbs wait for the end of an engine: its loads have ended by
-// then.
+// The defaults of Bundled. Verbs use the last one to wait for the end of an engine, whose loads
+// have ended by then.
 const (
 	defaultStart = 30 * time.Second
 	defaultDrain = 10 * time.Second
 	hurriedDrain = 5 * time.Second
 )
 
-// Launch starts `tuner serve` in explicit mode on ports of loopback that the kernel chooses.
+// Launch starts `tuner serve` in explicit mode, on loopback ports that the kernel chooses.
 func (b Bundled) Launch(ctx context.Context, repository, library string) (runner.Engine, error) {
 	cmd := exec.Command(b.Binary, "serve",
 		"--model-control-mode=explicit", "--model-repository="+repository,

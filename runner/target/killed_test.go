@@ -11,7 +11,8 @@ import (
 	"tuner/internal/children/childrentest"
 )
 
-// TestServerEndsWithTuner: a server that a script started does not outlive a tuner that is killed.
+// TestServerEndsWithTuner checks that a server behind a script does not outlive a tuner that is
+// killed.
 func TestServerEndsWithTuner(t *testing.T) {
 	childrentest.CheckKilled(t, func(script string) {
 		program := filepath.Join(t.TempDir(), "server.sh")

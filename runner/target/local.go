@@ -17,34 +17,37 @@ import (
 	"tuner/runner"
 )
 
-// Local launches a tritonserver of this machine, or any program that takes its options. Zero
+// Local launches a tritonserver on this machine, or any program that takes its options. Zero
 // durations take the defaults.
 type Local struct {
-	Program     string            // a path, or a name that is looked for in PATH
+	Program     string            // a path, or a name in PATH
 	Args        []string          // further options
-	Environment map[string]string // beside this process's own
-	Log         string            // file that its output is appended to; "" for none
-	Warn        func(error)       // is called once for each launch whose log cannot be written, from another goroutine; may be nil
-	Dial        runner.Dial       // over which it is asked whether it is ready
-	Start       time.Duration     // how long it may take to be ready, without a model; default 60 s
-	Drain       time.Duration     // how long it may take to end after SIGTERM, before it is killed; default 15 s
+	Environment map[string]string // in addition to this process's own
+	Log         string            // file to which its output is appended; "" for none
+	// called once per launch whose log cannot be written, from another goroutine; may be nil
+	Warn  func(error)
+	Dial  runner.Dial   // client that asks whether it is ready
+	Start time.Duration // limit until it is ready, without a model; default 60 s
+	// limit for its end after SIGTERM, before it is killed; default 15 s
+	Drain time.Duration
 }
 
-// The defaults of Local: a Triton with every backend takes longer than the bundled engine.
+// The defaults of Local. A Triton with every backend takes longer than the bundled engine.
 const (
 	defaultLocalStart = time.Minute
 	defaultLocalDrain = 15 * time.Second
 )
 
 const (
-	readyEvery   = 50 * time.Millisecond // between two questions whether a server is ready
-	readyTime    = time.Second           // of one question
-	portAttempts = 3                     // with other ports each
+	readyEvery   = 50 * time.Millisecond // interval of the requests whether a server is ready
+	readyTime    = time.Second           // limit for one such request
+	portAttempts = 3                     // each with other ports
 )
 
-// Launch starts the program in explicit model control. The program announces no ports, so it gets
-// ports of loopback that were free a moment ago. If another program has taken one meanwhile, it is
-// started again on other ports. The program has its own ONNX Runtime and ignores the library.
+// Launch starts the program in explicit model control mode. The program announces no ports, so it
+// gets loopback ports that were free just before. If another program has taken one meanwhile,
+// Launch starts the program again on other ports. The program has its own ONNX Runtime and ignores
+// the library.
 func (l Local) Launch(ctx context.Context, repository, _ string) (runner.Engine, error) {
 	for attempt := 1; ; attempt++ {
 		at, err := freeAddresses()
@@ -64,7 +67,7 @@ func (l Local) Launch(ctx context.Context, repository, _ string) (runner.Engine,
 func (l Local) command(repository string, at api.Announcement) *exec.Cmd {
 	options := []string{"--model-repository=" + repository, "--model-control-mode=explicit"}
 	for _, listener := range []struct{ name, address string }{{"http", at.HTTP}, {"grpc", at.GRPC}, {"metrics", at.Metrics}} {
-		host, port, _ := net.SplitHostPort(listener.address) // it comes from a listener
+		host, port, _ := net.SplitHostPort(listener.address) // the address of a listener is valid
 		options = append(options, fmt.Sprintf("--%s-address=%s", listener.name, host), fmt.Sprintf("--%s-port=%s", listener.name, port))
 	}
 	cmd := exec.Command(l.Program, append(options, l.Args...)...)
@@ -75,22 +78,21 @@ func (l Local) command(repository string, at api.Announcement) *exec.Cmd {
 	return cmd
 }
 
-// isReady asks over a new connection each time: one that was refused would wait before it tries
-// again.
+// isReady opens a new connection each time, since a refused one would wait before it tries again.
 func (l Local) isReady(ctx context.Context, at api.Announcement) bool {
 	client, err := l.Dial(at)
 	if err != nil {
 		return false
 	}
-	defer func() { _ = client.Close() }() // nothing is to come any more
+	defer func() { _ = client.Close() }() // the client is no longer in use
 	ctx, cancel := context.WithTimeout(ctx, readyTime)
 	defer cancel()
 	isReady, err := client.ServerReady(ctx)
 	return err == nil && isReady
 }
 
-// start starts the program, and waits until it is ready, has exited, or has taken too long. A
-// *runner.StartError says that it did not become ready; it is then gone.
+// start starts the program. It waits until the program is ready, has exited, or has taken too long.
+// A *runner.StartError means that it did not become ready; it has ended then.
 func (l Local) start(ctx context.Context, repository string, at api.Announcement) (*process, error) {
 	cmd := l.command(repository, at)
 	p := &process{cmd: cmd, address: at, drain: cmp.Or(l.Drain, defaultLocalDrain), kills: memoryKills(), done: make(chan struct{})}
@@ -106,7 +108,7 @@ func (l Local) start(ctx context.Context, repository string, at api.Announcement
 	cmd.Stdout, cmd.Stderr = written, written
 	cmd.WaitDelay = outputDelay
 	if err := p.start(); err != nil {
-		_ = p.lifeline.Close() // nothing was written
+		_ = p.lifeline.Close() // nothing was written to it
 		return nil, fmt.Errorf("cannot start server: %w", err)
 	}
 	patience := cmp.Or(l.Start, defaultLocalStart)
@@ -130,7 +132,7 @@ func (l Local) start(ctx context.Context, repository string, at api.Announcement
 	return p, nil
 }
 
-// openLog opens a file to append to, and makes its folder where there is none.
+// openLog opens a file for appending. It makes the folder if it does not exist.
 func openLog(path string) (*os.File, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, err
@@ -138,7 +140,7 @@ func openLog(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 }
 
-// freeAddresses are three addresses of loopback that are free now.
+// freeAddresses returns three loopback addresses that are free now.
 func freeAddresses() (api.Announcement, error) {
 	var at [3]string
 	for i := range at {
@@ -146,14 +148,15 @@ func freeAddresses() (api.Announcement, error) {
 		if err != nil {
 			return api.Announcement{}, fmt.Errorf("cannot find a free port: %w", err)
 		}
-		defer func() { _ = l.Close() }() // until all three are known: each must be another one
+		// close only when all three are known, so that each is different
+		defer func() { _ = l.Close() }()
 		at[i] = l.Addr().String()
 	}
 	return api.Announcement{HTTP: at[0], GRPC: at[1], Metrics: at[2]}, nil
 }
 
-// isTaken reports whether some program listens at one of the addresses, now that the server is
-// gone.
+// isTaken reports whether another program listens at one of the addresses, after the server has
+// ended.
 func isTaken(at api.Announcement) bool {
 	return slices.ContainsFunc([]string{at.HTTP, at.GRPC, at.Metrics}, func(address string) bool {
 		l, err := net.Listen("tcp", address)

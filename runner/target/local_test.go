@@ -21,11 +21,11 @@ import (
 	"tuner/runner"
 )
 
-// goVariable names a file that the fake server waits for before it listens; "" for none.
+// goVariable names a file. The fake server waits for it before it listens. "": it does not wait.
 const goVariable = "TUNER_TEST_GO"
 
-// playServer is a program that takes tritonserver's options: it is ready as soon as it listens, and
-// ends a while after SIGTERM.
+// playServer plays a program that takes tritonserver's options. It is ready as soon as it listens,
+// and ends a while after SIGTERM.
 func playServer() int {
 	option := func(name string) string {
 		for _, arg := range os.Args[1:] {
@@ -50,11 +50,11 @@ func playServer() int {
 	signal.Notify(signals, syscall.SIGTERM)
 	go func() {
 		<-signals
-		time.Sleep(50 * time.Millisecond) // what it has accepted is answered first
+		time.Sleep(50 * time.Millisecond) // accepted requests are answered first
 		fmt.Println("ended")
 		os.Exit(0)
 	}()
-	_ = http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { // until the process ends
+	_ = http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { // serves until the process ends
 		if r.URL.Path != "/v2/health/ready" {
 			w.WriteHeader(http.StatusNotFound)
 		}
@@ -94,7 +94,7 @@ func TestLocalServer(t *testing.T) {
 	}
 }
 
-// A disk that is full is no reason to end a server, or to know less of it: only its log breaks off.
+// On a full disk the server keeps running, and its last lines stay known. Only its log breaks off.
 func TestLocalServerWhoseLogIsFull(t *testing.T) {
 	t.Parallel()
 	l := fakeServer("server")
@@ -121,8 +121,8 @@ func isServing(t *testing.T, client api.Client) bool {
 	return isReady && err == nil
 }
 
-// A script that does not replace itself by the server leaves a process behind when it is ended:
-// that one is seen to, and counts.
+// A script that does not exec the server leaves a process behind when it ends. That process is
+// ended too, and its CPU time and memory count.
 func TestLocalServerBehindAScript(t *testing.T) {
 	t.Parallel()
 	script := filepath.Join(t.TempDir(), "tritonserver")
@@ -188,8 +188,8 @@ func TestCancelledStartOfALocalServer(t *testing.T) {
 	}
 }
 
-// The port was free when it was chosen, and is another program's when the server wants it: it gets
-// other ones.
+// The port was free when it was chosen, but another program has it when the server wants it. The
+// server gets other ports.
 func TestPortThatIsTakenMeanwhile(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "go")

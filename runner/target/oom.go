@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// memoryKills is how many processes the kernel has killed for want of memory, in a control group or
-// at large; 0 when the system does not tell.
+// memoryKills returns the number of processes that the kernel has killed since memory ran out, in a
+// control group or on the whole machine. 0 if the system has no such counter.
 func memoryKills() int {
 	text, err := os.ReadFile("/proc/vmstat")
 	if err != nil {

@@ -2,17 +2,17 @@ package target
 
 import "os"
 
-// output takes what a server writes: its last lines are kept, and all of it is appended to a file.
-// It is for one goroutine.
+// output takes the output of a server. It keeps the last lines and appends all of it to a file. It
+// is for one goroutine.
 type output struct {
 	tail   *tail
-	log    *os.File    // nil for none
-	warn   func(error) // nil: nobody is told
+	log    *os.File    // nil: no file
+	warn   func(error) // nil: no warnings
 	warned bool
 }
 
-// Write never fails. Otherwise the pipe to the server would be closed, and the server killed for
-// writing to it. The file lacks what could not be written to it, as on a full disk.
+// Write never fails. Otherwise the pipe to the server would be closed, and writing to it would kill
+// the server. Output that cannot be written, as on a full disk, is missing in the file.
 func (o *output) Write(p []byte) (int, error) {
 	if o.log != nil {
 		if _, err := o.log.Write(p); err != nil && !o.warned && o.warn != nil {

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A paused process is stopped by the system, goes on when it is resumed, and ends politely when it
-// is stopped in the middle of a pause.
+// Pause stops a process and Resume continues it. A stop in the middle of a pause lets the process
+// end by itself.
 func TestPausedProcess(t *testing.T) {
 	t.Parallel()
 	p := begin(t, "good", time.Hour)
@@ -27,5 +27,5 @@ func TestPausedProcess(t *testing.T) {
 	if exit := p.Exit(); exit.Text != "signal: terminated" {
 		t.Errorf("exit %+v, want by SIGTERM", exit)
 	}
-	p.Pause() // of a process that is gone
+	p.Pause() // the process has ended
 }

@@ -18,40 +18,40 @@ import (
 	"tuner/runner"
 )
 
-// The file descriptors of the child contract: ExtraFiles begin at 3.
+// File descriptors of the child contract. ExtraFiles begin at 3.
 const (
 	announceFD = 3
 	parentFD   = 4
 )
 
-// outputDelay bounds how long a dead process's output is read, in case something else holds it
-// open.
+// outputDelay bounds the reading of a dead process's output, in case another process holds it open.
 const outputDelay = time.Second
 
-// process is a server process that this program started, in a process group of its own. It is never
-// left behind: it dies with this program (internal/children). Tuner's own engine is ready once it
-// has announced its addresses, and also ends at the end of file on parentFD. Another server (Local)
-// announces nothing, and is ready once it answers.
+// process is a server process that this program started, in its own process group. It dies with
+// this program (internal/children). Tuner's own engine is ready once it has announced its
+// addresses. It also ends at the end of file on parentFD. Another server (Local) announces nothing;
+// it is ready once it answers.
 type process struct {
 	cmd      *exec.Cmd
 	tail     tail
 	address  api.Announcement
 	lifeline *os.File // our end of parentFD; nil without
 	drain    time.Duration
-	kills    int       // for want of memory on this system before it started
-	cleared  sync.Once // the rest of its group was seen to
+	kills    int       // memoryKills before it started
+	cleared  sync.Once // the rest of its group has been ended
 
 	mu    sync.Mutex
 	state state
-	died  bool          // exited by itself
-	exit  string        // how it exited: "exit status 1", "signal: killed"
-	oom   bool          // killed by the kernel for want of memory
+	died  bool          // it exited by itself
+	exit  string        // exit status: "exit status 1", "signal: killed"
+	oom   bool          // the kernel killed it since memory ran out
 	done  chan struct{} // closed when it has exited
 }
 
-// startProcess starts a command that keeps the child contract, and waits until it has announced its
-// addresses, exited, or taken longer than patience. Once ready it has the time drain to end after
-// SIGTERM. A *runner.StartError says that it did not become ready; it is then gone.
+// startProcess starts a command that keeps the child contract. It waits until the command has
+// announced its addresses, exited, or taken longer than patience. Once ready, the process has the
+// time drain to end after SIGTERM. A *runner.StartError means that it did not become ready; it has
+// ended then.
 func startProcess(ctx context.Context, cmd *exec.Cmd, patience, drain time.Duration) (*process, error) {
 	announce, announceChild, err := os.Pipe()
 	if err != nil {
@@ -73,27 +73,27 @@ func startProcess(ctx context.Context, cmd *exec.Cmd, patience, drain time.Durat
 		_ = lifeline.Close()
 		return nil, fmt.Errorf("cannot start engine: %w", err)
 	}
-	_ = announceChild.Close() // so that the child's exit is the end of the file
+	_ = announceChild.Close() // so that the child's exit ends the file
 	if err := p.awaitReady(ctx, announce, patience); err != nil {
 		return nil, err
 	}
 	return p, nil
 }
 
-// start starts the command and sees to its end.
+// start starts the command and a goroutine that waits for its end.
 func (p *process) start() error {
 	ended, err := children.Start(p.cmd)
 	if err != nil {
 		return err
 	}
 	go func() {
-		<-ended // how it ended is in ProcessState
+		<-ended // ProcessState has the exit status
 		p.ended()
 	}()
 	return nil
 }
 
-// ended notes how the process exited.
+// ended records the exit of the process.
 func (p *process) ended() {
 	_ = p.lifeline.Close()
 	p.mu.Lock()
@@ -114,7 +114,7 @@ func (p *process) handle(e event) {
 	p.state, do = p.state.next(e)
 	switch do {
 	case terminate:
-		_ = children.Signal(p.cmd, syscall.SIGTERM) // fails only when it is already gone
+		_ = children.Signal(p.cmd, syscall.SIGTERM) // fails only if it has already ended
 	case kill:
 		_ = children.Signal(p.cmd, syscall.SIGKILL)
 	case noAction:
@@ -138,7 +138,7 @@ func (p *process) awaitReady(ctx context.Context, announce *os.File, patience ti
 		return nil
 	}
 	if ctx.Err() == nil && !errors.Is(err, os.ErrDeadlineExceeded) {
-		p.wait(outputDelay) // the end of the file: most likely its exit
+		p.wait(outputDelay) // end of the file: it has probably exited
 	}
 	p.handle(overdueEvent)
 	<-p.done
@@ -159,11 +159,11 @@ func (p *process) startReason(err error, patience time.Duration) string {
 	return runner.WithLastWords(reason, p.tail.String())
 }
 
-// Stop sends SIGTERM, and SIGKILL when the process has not ended in time, to its whole group.
+// Stop sends SIGTERM to the whole group, and SIGKILL if the process does not end in time.
 func (p *process) Stop(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, p.drain)
 	defer cancel()
-	p.Resume() // a stopped process takes no SIGTERM
+	p.Resume() // a stopped process does not handle SIGTERM
 	p.handle(stopEvent)
 	select {
 	case <-p.done:
@@ -174,27 +174,27 @@ func (p *process) Stop(ctx context.Context) {
 	p.cleared.Do(func() { p.clear(ctx) })
 }
 
-// clearEvery is how often clear looks for what is left of a group.
+// clearEvery is the interval at which clear checks for processes left in a group.
 const clearEvery = 20 * time.Millisecond
 
-// clear ends what is left of the process's group, such as a server whose script ended first. It
-// kills the group when the context ends.
+// clear ends the processes left in the group, such as a server whose script ended first. It kills
+// the group when the context ends.
 func (p *process) clear(ctx context.Context) {
 	group := p.cmd.Process.Pid
 	if children.Signal(p.cmd, syscall.SIGTERM) != nil {
-		return // nothing is left
+		return // the group is empty
 	}
 	for len(hostinfo.Group(group)) > 0 {
 		select {
 		case <-time.After(clearEvery):
 		case <-ctx.Done():
-			_ = children.Signal(p.cmd, syscall.SIGKILL) // fails only when it is already gone
+			_ = children.Signal(p.cmd, syscall.SIGKILL) // fails only if it has already ended
 			return
 		}
 	}
 }
 
-// wait waits for the exit, but not longer than d.
+// wait waits for the exit, for at most d.
 func (p *process) wait(d time.Duration) {
 	select {
 	case <-p.done:
@@ -213,18 +213,17 @@ func (p *process) Exit() runner.Exit {
 	return runner.Exit{Text: p.exit, OutOfMemory: p.oom}
 }
 
-// Pause stops the process's group where it is. When the parent dies, the kernel kills a stopped
-// process, too.
+// Pause stops the process's group. If the parent dies, the kernel kills a stopped process too.
 func (p *process) Pause() { p.signal(syscall.SIGSTOP) }
 
-// Resume lets the group go on. A process that was not stopped does not notice.
+// Resume continues the group. It has no effect on a running process.
 func (p *process) Resume() { p.signal(syscall.SIGCONT) }
 
-// signal sends a signal to the group of a process that is ready; any other is left alone.
+// signal sends a signal to the group if the process is ready. In other states it does nothing.
 func (p *process) signal(s syscall.Signal) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.state == ready {
-		_ = children.Signal(p.cmd, s) // fails only when it is already gone
+		_ = children.Signal(p.cmd, s) // fails only if it has already ended
 	}
 }

@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	os.Exit(play(role))
 }
 
-// play is what the fake processes do.
+// play runs the role of a fake process.
 func play(role string) int {
 	announce, parent := os.NewFile(announceFD, "announce"), os.NewFile(parentFD, "parent")
 	switch role {
@@ -51,19 +51,19 @@ func play(role string) int {
 	case "server":
 		return playServer()
 	case "mute":
-		time.Sleep(time.Hour) // until a signal comes
+		time.Sleep(time.Hour) // until a signal arrives
 	case "deaf":
 		signal.Ignore(syscall.SIGTERM)
 		fmt.Fprintln(announce, `{"http":"127.0.0.1:1","grpc":"127.0.0.1:2"}`)
 	default:
 		fmt.Fprintln(announce, `{"http":"127.0.0.1:1","grpc":"127.0.0.1:2"}`)
 	}
-	_, _ = io.Copy(io.Discard, parent) // until the parent dies, or a signal comes
+	_, _ = io.Copy(io.Discard, parent) // until the parent dies, or a signal arrives
 	return 0
 }
 
-// playTuner starts an engine that holds stdout open, maybe pauses it, says so, and waits to be
-// killed.
+// playTuner starts an engine that holds stdout open, perhaps pauses it, prints a line, and waits to
+// be killed.
 func playTuner(pauses bool) int {
 	cmd := fake("good")
 	cmd.Stdout = os.Stdout
@@ -79,14 +79,14 @@ func playTuner(pauses bool) int {
 	select {}
 }
 
-// fake is the command of a fake process.
+// fake returns the command of a fake process.
 func fake(role string) *exec.Cmd {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), roleVariable+"="+role)
 	return cmd
 }
 
-// begin starts a fake engine and sees to its end.
+// begin starts a fake engine, and ends it with the test.
 func begin(t *testing.T, role string, drain time.Duration) *process {
 	t.Helper()
 	p, err := startProcess(t.Context(), fake(role), time.Minute, drain)
@@ -115,7 +115,7 @@ func TestGoodProcess(t *testing.T) {
 	if exit := p.Exit(); exit.Text != "signal: terminated" || exit.OutOfMemory {
 		t.Errorf("exit %+v, want by SIGTERM", exit)
 	}
-	p.Stop(t.Context()) // again
+	p.Stop(t.Context()) // a second time
 }
 
 func TestProcessThatIgnoresSIGTERMIsKilled(t *testing.T) {
@@ -190,8 +190,8 @@ func TestDyingProcess(t *testing.T) {
 	}
 }
 
-// SIGKILL to the tuner must end the engine too, also one that is paused: only then is the output,
-// which both hold open, at its end.
+// SIGKILL to tuner must end the engine too, even a paused one. Only then does the output end, which
+// both hold open.
 func TestEngineDiesWithTheTuner(t *testing.T) {
 	t.Parallel()
 	for _, role := range []string{"tuner", "pausing tuner"} {
@@ -220,7 +220,7 @@ func killTuner(t *testing.T, role string) {
 	if rest, err := io.ReadAll(output); err != nil || len(rest) > 0 {
 		t.Errorf("then it said %q, %v", rest, err)
 	}
-	_ = tuner.Wait() // killed
+	_ = tuner.Wait() // it was killed
 }
 
 func TestTailKeepsTheLastLines(t *testing.T) {
@@ -237,7 +237,7 @@ func TestTailKeepsTheLastLines(t *testing.T) {
 	}
 }
 
-// Of a crash the reason is kept, and what was said before it; not the stacks that follow.
+// After a crash the tail keeps the reason and the lines before it, but not the stacks after it.
 func TestTailKeepsTheReasonOfACrash(t *testing.T) {
 	t.Parallel()
 	var last tail

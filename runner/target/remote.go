@@ -16,39 +16,41 @@ import (
 	"tuner/runner"
 )
 
-// Remote is a server that runs already, in explicit model control, and that other people use. It
-// touches one model only. A launch is the next load of that model, after it was unloaded. The
-// runner's Dial must be Remote's own, since the model's files may have to travel with a load.
-// Remote is for one goroutine, but for the clients that Dial makes.
+// Remote is a server that runs already, in explicit model control mode, and that other people use.
+// It touches only one model. A launch is the next load of that model, after it was unloaded. The
+// runner's Dial must be Remote.Dial, since the model's files may have to travel with a load. Remote
+// is for one goroutine, except for the clients that Dial makes.
 type Remote struct {
 	At      api.Announcement
-	Connect runner.Dial // how it is reached
+	Connect runner.Dial // opens a client of it
 	Model   string      // the name of the model
-	// Sends reports whether the files of the model in a repository folder of this machine travel
-	// with each load; else the server has them.
+	// Sends reports whether the files of the model, in a repository folder of this machine, travel
+	// with each load. Otherwise the server has them.
 	Sends func(repository string) bool
-	// Place, where it is not "", is the server's model repository as this machine sees it: files
-	// that would travel are put there.
+	// Place is the path of the server's model repository on this machine, or "". With a Place,
+	// files are copied to it instead of sent.
 	Place string
 
 	repository string // of the last launch
 	isTouched  bool   // the model was loaded or unloaded
 }
 
-// RemoteState is what a server had of a model before a campaign.
+// RemoteState is a server's state of a model before a campaign.
 type RemoteState struct {
 	Server api.ServerMetadata
-	Known  bool                // it is in a repository of the server
-	Config *modelconfig.Config // what it was serving the model with; nil when it was not loaded
+	Known  bool                // the model is in a repository of the server
+	Config *modelconfig.Config // configuration of the loaded model; nil if it was not loaded
 }
 
 const (
-	unloadTime  = 30 * time.Second // a server that answers what it has accepted first
+	// enough for a server that first answers the requests it has accepted
+	unloadTime  = 30 * time.Second
 	unloadEvery = 50 * time.Millisecond
-	hurriedTime = 2 * time.Second // of what must be done although the context has ended
+	hurriedTime = 2 * time.Second // for requests that must be made although the context has ended
 )
 
-// Inspect asks what the server has of the model. The error says that it does not answer as asked.
+// Inspect asks for the server's state of the model. It fails if the server does not answer as
+// expected.
 func (r *Remote) Inspect(ctx context.Context) (RemoteState, error) {
 	var s RemoteState
 	client, err := r.Connect(r.At)
@@ -75,8 +77,8 @@ func (r *Remote) Inspect(ctx context.Context) (RemoteState, error) {
 	return s, err
 }
 
-// Restore leaves the server as it was: it loads the model again if the model was loaded, and
-// removes files that were placed.
+// Restore restores the server's state. It loads the model again if the model was loaded, and
+// removes copied files.
 func (r *Remote) Restore(ctx context.Context, s RemoteState) error {
 	var failed error
 	if r.repository != "" && r.places(r.repository) {
@@ -91,8 +93,8 @@ func (r *Remote) Restore(ctx context.Context, s RemoteState) error {
 	return nil
 }
 
-// reload loads the model from the server's repository. If that yields another configuration than
-// before, it loads the model once more with the earlier one.
+// reload loads the model from the server's repository. If its configuration then differs from the
+// one before, reload loads the model again with that one.
 func (r *Remote) reload(ctx context.Context, was *modelconfig.Config) error {
 	client, err := r.Connect(r.At)
 	if err != nil {
@@ -120,11 +122,11 @@ func (r *Remote) where() string {
 	return r.At.HTTP
 }
 
-// places reports whether the files of a repository folder are put into the server's.
+// places reports whether the files of a repository folder are copied to the server's.
 func (r *Remote) places(repository string) bool { return r.Place != "" && r.Sends(repository) }
 
-// Launch makes sure that the server answers. A server that does not answer ends the campaign: it is
-// no result of a trial. The server has its own ONNX Runtime and ignores the library.
+// Launch checks that the server answers. A server that does not answer ends the campaign, since it
+// is not a result of a trial. The server has its own ONNX Runtime and ignores the library.
 func (r *Remote) Launch(ctx context.Context, repository, _ string) (runner.Engine, error) {
 	client, err := r.Connect(r.At)
 	if err != nil {
@@ -134,14 +136,14 @@ func (r *Remote) Launch(ctx context.Context, repository, _ string) (runner.Engin
 		err = modelrepo.Copy(r.Place, modelrepo.Variant{Dir: repository, Model: r.Model})
 	}
 	if err != nil {
-		_ = client.Close() // the error before tells more
+		_ = client.Close() // the first error matters more
 		return nil, fmt.Errorf("cannot use the server at %s: %w; run the same command again to go on when it is as it should be", r.where(), err)
 	}
 	r.repository = repository
 	return &visit{remote: r, client: client, done: make(chan struct{})}, nil
 }
 
-// Dial makes a client whose loads bring the files that the server does not have.
+// Dial makes a client whose loads send the files that the server does not have.
 func (r *Remote) Dial(at api.Announcement) (api.Client, error) {
 	client, err := r.Connect(at)
 	if err != nil {
@@ -156,8 +158,8 @@ type sender struct {
 	remote *Remote
 }
 
-// LoadModel loads the model with the configuration and, where the server needs them, with the files
-// of the last launch's repository.
+// LoadModel loads the model with the configuration. If the server needs them, it also sends the
+// files of the last launch's repository.
 func (s sender) LoadModel(ctx context.Context, model, config string, files ...api.File) error {
 	r := s.remote
 	if r.Sends(r.repository) && r.Place == "" {
@@ -172,7 +174,7 @@ func (s sender) LoadModel(ctx context.Context, model, config string, files ...ap
 	return err
 }
 
-// modelFiles reads the files of a model's folder, but for its configuration.
+// modelFiles reads the files of a model's folder, except its configuration.
 func modelFiles(folder string) ([]api.File, error) {
 	var files []api.File
 	err := filepath.WalkDir(folder, func(path string, e fs.DirEntry, err error) error {
@@ -207,8 +209,8 @@ func (v *visit) Done() <-chan struct{}     { return v.done }
 func (v *visit) Exit() runner.Exit         { return runner.Exit{Text: "the model was unloaded"} }
 func (v *visit) LastWords() string         { return "" }
 
-// Stop unloads the model, and waits until the server has done so. A server that does not answer any
-// more is left alone.
+// Stop unloads the model and waits until the server has done so. It gives up if the server does not
+// answer.
 func (v *visit) Stop(ctx context.Context) {
 	v.end.Do(func() {
 		limit := unloadTime
@@ -226,8 +228,8 @@ func (v *visit) Stop(ctx context.Context) {
 	})
 }
 
-// awaitUnloaded waits until the index shows no version of the model that serves or is about to end:
-// the request to unload returns earlier.
+// awaitUnloaded waits until the index shows no version of the model as ready or unloading. The
+// request to unload returns earlier.
 func (v *visit) awaitUnloaded(ctx context.Context) {
 	isThere := func(e api.IndexEntry) bool {
 		return e.Name == v.remote.Model && (e.State == api.StateReady || e.State == api.StateUnloading)

@@ -16,7 +16,7 @@ import (
 	"tuner/runner"
 )
 
-// protocol is a way to talk to engines.
+// protocol is a protocol for talking to engines.
 type protocol struct {
 	dial runner.Dial
 	wire runner.Wire
@@ -24,7 +24,7 @@ type protocol struct {
 
 var protocols = map[string]protocol{"gRPC": {runner.GRPC, runner.Over(runner.OverGRPC)}, "HTTP": {runner.HTTP, runner.Over(runner.OverHTTP)}}
 
-// remoteAt is a server with the model "fake" as a remote one, and a runner of it.
+// remoteAt returns a server with the model "fake" as a remote one, and a runner for it.
 func remoteAt(t *testing.T, p protocol, model string, sends bool) (*enginetest.Engine, *Remote, *runner.Runner) {
 	t.Helper()
 	e := enginetest.Start(t, enginetest.Options{Model: "fake", Config: enginetest.FakeConfig(4), Backend: &enginetest.Backend{ServiceTime: func(int, int) time.Duration { return time.Millisecond }}})
@@ -32,7 +32,7 @@ func remoteAt(t *testing.T, p protocol, model string, sends bool) (*enginetest.E
 	return e, r, runner.New(runner.Options{Launcher: r, Dial: r.Dial, Wire: p.wire, Log: slog.New(slog.DiscardHandler), Epoch: time.Now()})
 }
 
-// remoteJob is a short job on the model.
+// remoteJob returns a short job on the model.
 func remoteJob(model, repository, config string) runner.Job {
 	requests := enginetest.FakeRequests()
 	for i := range requests {
@@ -42,7 +42,7 @@ func remoteJob(model, repository, config string) runner.Job {
 		Load: measure.Load{Concurrency: 2, BatchSize: 1}, Windows: 1, Window: 100 * time.Millisecond}
 }
 
-// states are what a server's index says of its models.
+// states returns the states of the models in a server's index.
 func states(t *testing.T, e *enginetest.Engine) map[string]string {
 	t.Helper()
 	index, err := e.Server.Index(false)
@@ -56,8 +56,8 @@ func states(t *testing.T, e *enginetest.Engine) map[string]string {
 	return list
 }
 
-// A model that the server had loaded is measured with other configurations, unloaded in between,
-// and in the end loaded as it was.
+// A model that the server had loaded is measured with other configurations and unloaded in between.
+// At the end it is loaded as before.
 func TestRemoteModelIsGivenBack(t *testing.T) {
 	t.Parallel()
 	for name, p := range protocols {
@@ -96,7 +96,7 @@ func TestRemoteModelIsGivenBack(t *testing.T) {
 	}
 }
 
-// What a load brought in place of the repository's configuration is brought again.
+// A configuration that a load brought in place of the repository's is restored.
 func TestRemoteModelWithAnOverrideIsGivenBack(t *testing.T) {
 	t.Parallel()
 	_, remote, r := remoteAt(t, protocols["gRPC"], "fake", false)
@@ -127,8 +127,8 @@ func TestRemoteModelWithAnOverrideIsGivenBack(t *testing.T) {
 	}
 }
 
-// Files that the server does not have come with each load, or through its repository; other models
-// are left alone.
+// Files that the server does not have travel with each load, or are copied to its repository. Other
+// models do not change.
 func TestFilesOfARemoteModel(t *testing.T) {
 	t.Parallel()
 	variant := t.TempDir()
@@ -189,7 +189,7 @@ func TestModelFiles(t *testing.T) {
 	}
 }
 
-// A server that is gone is no result of a trial: the campaign cannot go on.
+// A server that has gone is not a result of a trial: the campaign cannot continue.
 func TestRemoteServerThatIsGone(t *testing.T) {
 	t.Parallel()
 	for name, p := range protocols {

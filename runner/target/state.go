@@ -1,8 +1,8 @@
 package target
 
-// state is where an engine process stands.
+// state is the state of an engine process.
 //
-// What happens in each state, as the next state and what is done to the process's group:
+// The table has the next state for each event, and the signal for the process's group:
 //
 //	state     announced   overdue     stop          exited
 //	starting  ready       killing K   draining T    exited
@@ -11,8 +11,8 @@ package target
 //	killing   killing     killing     killing       exited
 //	exited    exited      exited      exited        exited
 //
-// T: SIGTERM, K: SIGKILL. overdue is the end of the time given for what the state is waiting for: the announcement when
-// starting, the exit when draining. A process that exits in state starting or ready did so by
+// T: SIGTERM, K: SIGKILL. overdue is the end of the time for the announcement in state starting,
+// and for the exit in state draining. A process that exits in state starting or ready did so by
 // itself.
 type state int
 
@@ -24,7 +24,7 @@ const (
 	exited
 )
 
-// event is what happens to an engine process.
+// event is an event of an engine process.
 type event int
 
 const (
@@ -34,7 +34,7 @@ const (
 	exitedEvent
 )
 
-// action is what a transition does to the process's group.
+// action is the signal of a transition for the process's group.
 type action int
 
 const (

@@ -2,7 +2,7 @@ package target
 
 import "testing"
 
-// Every row of the table in state.go.
+// The test has every row of the table in state.go.
 func TestTransitions(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

@@ -8,18 +8,18 @@ import (
 
 const (
 	tailLines   = 20
-	longestLine = 500 // bytes; the rest of a longer line is left out
-	crashLines  = 3   // of the report of a crash: what it was, and where
+	longestLine = 500 // bytes; the rest of a longer line is dropped
+	crashLines  = 3   // lines of a crash report: its reason and place
 )
 
-// tail is a writer that keeps the last lines written to it. When a Go program crashes, by a panic
-// or because a library aborted it, hundreds of lines of stacks and registers follow the one that
-// says why: of these only the first are kept.
+// tail is a writer that keeps the last lines. When a Go program crashes, by a panic or since a
+// library aborted it, hundreds of lines of stacks and registers follow the reason. Of these it
+// keeps only the first.
 type tail struct {
 	mu      sync.Mutex
 	lines   []string
-	partial []byte // the line that has no end yet
-	crash   int    // lines since the report of a crash began, with its first; 0: none
+	partial []byte // the line without an end so far
+	crash   int    // lines since the first line of a crash report, inclusive; 0: no crash
 }
 
 // Write never fails.
@@ -48,7 +48,7 @@ func (t *tail) add(line string) {
 	t.lines = t.lines[max(0, len(t.lines)-tailLines):]
 }
 
-// beginsCrash recognises the first line of what Go's runtime prints when it ends the process.
+// beginsCrash recognises the first line that Go's runtime prints when it ends the process.
 func beginsCrash(line string) bool {
 	for _, prefix := range []string{"panic: ", "fatal error: ", "SIGABRT: ", "SIGSEGV: ", "SIGBUS: ", "SIGFPE: ", "SIGILL: "} {
 		if strings.HasPrefix(line, prefix) {
@@ -58,7 +58,7 @@ func beginsCrash(line string) bool {
 	return false
 }
 
-// String is the kept lines, with the one that has no end yet.
+// String returns the kept lines and the line without an end.
 func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

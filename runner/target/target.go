@@ -1,7 +1,7 @@
-// Package target has the servers that are measured: tuner's own engine, a tritonserver (or another
-// program that takes its options) that is launched on this machine, and a server that runs already.
-// It launches or visits them for package runner. Of the servers that a profile names it tells what
-// they are, has them try the model, and gives remote ones back what they had before. It measures
+// Package target has the servers that are measured. They are tuner's own engine, a tritonserver (or
+// another program with its options) that is launched on this machine, and a server that runs
+// already. Package runner gets them as its launchers. For the servers that a profile names, it
+// describes them, lets them load the model, and restores the state of remote ones. It measures
 // nothing.
 package target
 
@@ -32,32 +32,32 @@ import (
 	"tuner/spec"
 )
 
-// Model is a model as servers get it first: the original file with the default configuration.
+// Model is a model as servers load it first: the original file with the default configuration.
 type Model struct {
 	Name   string
 	Source modelrepo.Source
 	Config *modelconfig.Config
 }
 
-// Servers are the server of a campaign's search and, where it is another one, the server of its
-// finals.
+// Servers holds the server of a campaign's search, and the server of its finals if that is another
+// one.
 type Servers struct {
 	search *server
-	finals *server // nil: search
+	finals *server // nil: the server of the search
 }
 
-// server is a server that trials run on.
+// server is a server on which trials run.
 type server struct {
 	runner  spec.Runner
-	field   string // of the profile that names it
+	field   string // field of the profile that names it
 	options runner.Options
-	info    *journal.ServerInfo // name and version are filled in once it was asked
+	info    *journal.ServerInfo // name and version are set once it was asked
 	remote  *Remote             // nil unless it runs already
-	before  *RemoteState        // what it had of the model; nil as long as it was not asked
+	before  *RemoteState        // its state of the model; nil until it was asked
 }
 
-// Open prepares the servers of a profile: none of them is started or asked. Warnings are written to
-// a writer.
+// Open prepares the servers of a profile. It neither starts nor asks them. Warnings go to the
+// writer.
 func Open(p spec.Profile, warnings io.Writer) (Servers, error) {
 	var s Servers
 	var err error
@@ -108,7 +108,7 @@ func (s *server) openLocal() error {
 	return nil
 }
 
-// openRemote settles how a server that runs already is reached.
+// openRemote prepares the connection to a server that runs already.
 func (s *server) openRemote(model string) error {
 	r := s.runner
 	address, isSecure, err := r.Address()
@@ -139,7 +139,7 @@ func (s *server) openRemote(model string) error {
 		s.remote.At = api.Announcement{HTTP: address}
 		s.remote.Connect = func(at api.Announcement) (api.Client, error) { return api.OpenHTTP(at.HTTP, access), nil }
 	}
-	host, _, _ := net.SplitHostPort(address) // Address has made it
+	host, _, _ := net.SplitHostPort(address) // valid, since Address has made it
 	s.info.Where = address
 	s.options.Launcher, s.options.Dial = s.remote, s.remote.Dial
 	s.options.Wire = runner.Over(func(api.Announcement) wire.Options { return over })
@@ -169,8 +169,8 @@ func (s Servers) all() []*server {
 	return []*server{s.search, s.finals}
 }
 
-// Infos describe the servers for the journal's header. search is nil for the bundled engine, finals
-// for the server of the search.
+// Infos returns descriptions of the servers for the journal's header. search is nil for the bundled
+// engine. finals is nil if the finals use the server of the search.
 func (s Servers) Infos() (search, finals *journal.ServerInfo) {
 	if !s.search.runner.IsBundled() {
 		search = s.search.info
@@ -181,8 +181,8 @@ func (s Servers) Infos() (search, finals *journal.ServerInfo) {
 	return search, finals
 }
 
-// Runners make the runners of a campaign with past events; that of the finals is nil for the same.
-// They must be closed.
+// Runners makes the runners of a campaign with past events. finals is nil if the finals use the
+// server of the search. The caller closes them.
 func (s Servers) Runners(past []search.Event) (search, finals *runner.Runner) {
 	search = s.search.runnerAfter(past)
 	if s.finals != nil {
@@ -203,11 +203,11 @@ func (s *server) runnerAfter(past []search.Event) *runner.Runner {
 	return runner.New(options)
 }
 
-// restoreTime bounds giving a server back what it had of the model.
+// restoreTime bounds the restoring of a server's state.
 const restoreTime = 2 * time.Minute
 
-// Restore gives the remote servers back what they had of the model, as far as they were asked to
-// load it. It also does so when ctx has ended.
+// Restore restores the state of the remote servers, if they were asked to load the model. It also
+// does so after ctx has ended.
 func (s Servers) Restore(ctx context.Context) error {
 	var failed error
 	for _, one := range s.all() {

@@ -8,7 +8,8 @@ import (
 	"tuner/spec"
 )
 
-// Only the bundled engine keeps a model's sessions when another configuration of it is loaded.
+// Only the bundled engine keeps a model's sessions when it loads another configuration of the
+// model.
 func TestServersThatReload(t *testing.T) {
 	t.Parallel()
 	for mode, want := range map[string]bool{spec.RunnerBundled: false, spec.RunnerLocal: true, spec.RunnerRemote: true} {
@@ -22,7 +23,7 @@ func TestServersThatReload(t *testing.T) {
 	}
 }
 
-// Secrets come from the environment; a variable that is not set is an error that names it.
+// Secrets come from the environment. A variable that is not set causes an error with its name.
 func TestExpand(t *testing.T) {
 	t.Setenv("TUNER_TEST_TOKEN", "s3cret")
 	if got, err := expand("Bearer ${TUNER_TEST_TOKEN}"); err != nil || got != "Bearer s3cret" {

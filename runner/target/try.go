@@ -21,10 +21,10 @@ import (
 	"tuner/spec"
 )
 
-// try has the server of r load the model with the default configuration, without which there is no
-// campaign, and with each further execution provider of the space. Providers that it does not load
-// are unavailable in the facts that are returned, with the server's words as the reason. The server
-// is stopped again; what it says of itself is returned, too.
+// try lets the server of r load the model with the default configuration, which a campaign needs.
+// It then tries each further execution provider of the space. The returned facts mark providers
+// that it does not load as unavailable, with the server's message as the reason. try also returns
+// the server's metadata. It stops the server at the end.
 func try(ctx context.Context, p spec.Profile, m Model, facts search.Facts, r *runner.Runner) (search.Facts, api.ServerMetadata, error) {
 	var about api.ServerMetadata
 	defer r.Close(context.WithoutCancel(ctx))
@@ -68,7 +68,7 @@ func try(ctx context.Context, p spec.Profile, m Model, facts search.Facts, r *ru
 	return facts, about, nil
 }
 
-// load has a server load a variant with a candidate's configuration.
+// load lets a server load a variant with a candidate's configuration.
 func load(ctx context.Context, r *runner.Runner, v modelrepo.Variant, p spec.Profile, base *modelconfig.Config, c search.Candidate) (*measure.Failure, error) {
 	config, err := spec.Apply(base, c)
 	if err != nil {
@@ -81,8 +81,8 @@ func load(ctx context.Context, r *runner.Runner, v modelrepo.Variant, p spec.Pro
 	return r.Try(ctx, runner.Job{Repository: v.Dir, Model: v.Model, Config: string(text)})
 }
 
-// otherProviders lists the execution providers of a space that nothing is known against, but for
-// the default's.
+// otherProviders lists the execution providers of a space, except the default's and those already
+// known to be unavailable.
 func otherProviders(space search.Space) []search.Value {
 	base := cmp.Or(space.Facts.Base[search.KnobExecutionProvider], provider.CPU)
 	var others []search.Value
@@ -99,7 +99,7 @@ func otherProviders(space search.Space) []search.Value {
 	return others
 }
 
-// without returns the facts of a machine on which an execution provider does not work.
+// without returns facts in which an execution provider is unavailable.
 func without(facts search.Facts, provider, reason string) search.Facts {
 	add := func(known map[string]string) map[string]string {
 		all := maps.Clone(known)

@@ -17,7 +17,7 @@ import (
 	"tuner/spec"
 )
 
-// modelCase is a profile with a model on disk.
+// modelCase returns a profile with a model on disk.
 func modelCase(t *testing.T, rest string) (spec.Profile, Model) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "m.onnx")
@@ -38,8 +38,8 @@ instance_group { name: "m" kind: KIND_CPU count: 1 }`))
 	return p, Model{Name: "m", Source: modelrepo.Source{Path: path, Digest: "d"}, Config: config}
 }
 
-// loader is a server, the engine that it runs in, and the client of it. It loads models but for
-// configurations with a certain text.
+// loader is a server, its engine, and its client. It refuses configurations that contain a certain
+// text.
 type loader struct {
 	api.Client
 	refuses  string
@@ -73,8 +73,8 @@ func (f *loader) LoadModel(_ context.Context, _, config string, _ ...api.File) e
 	return nil
 }
 
-// What a server does not load leaves the space with its words, and nothing of the server is left
-// running.
+// A provider that the server does not load leaves the space, with the server's message. No part of
+// the server keeps running.
 func TestServerWithoutAProvider(t *testing.T) {
 	t.Parallel()
 	p, m := modelCase(t, "runner: {mode: local, server: triton}\nspace: {execution_provider: [cpu, openvino, cuda]}")
@@ -96,8 +96,7 @@ func TestServerWithoutAProvider(t *testing.T) {
 	}
 }
 
-// A server that does not serve the default configuration, or gives no statistics, cannot be
-// measured.
+// A server that does not serve the default configuration, or has no statistics, cannot be measured.
 func TestServerThatCannotServe(t *testing.T) {
 	t.Parallel()
 	for want, server := range map[string]*loader{
