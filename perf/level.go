@@ -9,20 +9,22 @@ import (
 	"tuner/runner/load"
 )
 
-// trial is the measurement of one level while it goes on.
+// trial is the measurement of one level in progress.
 type trial struct {
 	options  *Options
-	begun    time.Time // when the run began
+	begun    time.Time // beginning of the run
 	level    Level
 	readings readings
-	windows  int   // that were complete so far, before any were joined
-	broken   error // why the sink takes no more
+	windows  int   // complete windows so far, counted before joining
+	broken   error // error of the sink
 }
 
-// mostWindows is at how many a level's windows are joined in pairs: 600 sub-windows are enough for any interval.
+// mostWindows is the number at which a level's windows are joined in pairs. 600 sub-windows are
+// enough for any interval.
 const mostWindows = 60
 
-// measureLevel measures one level. On an error the level has the windows that were complete, maybe none.
+// measureLevel measures one level. With an error, the level has the windows that were complete,
+// perhaps none.
 func (r *run) measureLevel(ctx context.Context, value float64) (Level, error) {
 	o := &r.options
 	l := measure.Load{BatchSize: o.Batch}
@@ -56,18 +58,19 @@ func (r *run) measureLevel(ctx context.Context, value float64) (Level, error) {
 	return t.level, errors.Join(err, t.endSink(result.Windows))
 }
 
-// schedule makes the arrivals of a level of a request rate.
+// schedule makes the arrivals of a level at a request rate. It returns their seed.
 func (r *run) schedule(rate float64) (load.Arrivals, uint64, error) {
 	if r.options.Distribution != Poisson {
 		a, err := load.Constant(rate)
 		return a, 0, err
 	}
-	seed := r.options.Seed + uint64(len(r.report.Levels)) // a schedule of its own, or levels would share their luck
+	// each level has its own schedule, so that their random deviations are independent
+	seed := r.options.Seed + uint64(len(r.report.Levels))
 	a, err := load.Poisson(rate, seed)
 	return a, seed, err
 }
 
-// rateOf is the mean rate of intervals, in requests per second.
+// rateOf returns the mean rate of intervals in requests per second.
 func rateOf(intervals []time.Duration) float64 {
 	var sum time.Duration
 	for _, d := range intervals {
@@ -79,7 +82,7 @@ func rateOf(intervals []time.Duration) float64 {
 	return float64(len(intervals)) / sum.Seconds()
 }
 
-// loadOptions are the level's load.
+// loadOptions returns the load of the level.
 func (t *trial) loadOptions(arrivals load.Arrivals) load.Options {
 	o := t.options
 	options := load.Options{
@@ -101,7 +104,7 @@ func (t *trial) loadOptions(arrivals load.Arrivals) load.Options {
 		},
 		More: t.more,
 	}
-	if o.Stop.Rule == RulePrecision { // the rule of stability has a number of windows
+	if o.Stop.Rule == RulePrecision { // the rule of stability has a number of windows instead
 		options.Budget = o.Stop.Budget
 		options.MostWindows, options.Joined = mostWindows, t.readings.join
 	}
@@ -115,15 +118,16 @@ func (t *trial) loadOptions(arrivals load.Arrivals) load.Options {
 	return options
 }
 
-// The length of windows that the user leaves open: short, so that there are soon enough of them, but long in comparison with
-// the latency, so that they differ little by the requests on their edges.
+// Bounds for the length of windows that the user leaves open. Short windows make a decision
+// possible early. But they must be long compared with the latency, so that requests at their edges
+// hardly make them differ.
 const (
 	shortestWindow     = time.Second
 	latenciesPerWindow = 10
 )
 
-// windowLength is the asked length, or one that suits the 99th percentile of the latency and leaves room in the budget for as
-// many windows as the rule of precision wants.
+// windowLength returns the user's length, or one that suits p99, the 99th percentile of the
+// latency. Then the budget has room for as many windows as the rule of precision needs.
 func (s Stop) windowLength(p99 time.Duration) time.Duration {
 	if s.Window > 0 {
 		return s.Window
@@ -131,7 +135,7 @@ func (s Stop) windowLength(p99 time.Duration) time.Duration {
 	return min(max(shortestWindow, latenciesPerWindow*p99), s.Budget/fewestWindows)
 }
 
-// more judges after each window.
+// more decides after each window whether another follows.
 func (t *trial) more(windows []measure.Window) bool {
 	t.progress(windows)
 	verdict, done := t.options.judge(t.readings.complete(windows))
@@ -139,7 +143,7 @@ func (t *trial) more(windows []measure.Window) bool {
 	return !done && t.broken == nil
 }
 
-// progress tells the observer of the last window.
+// progress reports the last window to the observer.
 func (t *trial) progress(windows []measure.Window) {
 	t.windows++
 	last := measure.Measurement{Windows: windows[len(windows)-1:]}
@@ -157,7 +161,7 @@ func quantile(m measure.Measurement, q float64) time.Duration {
 	return time.Duration(e.Value * float64(time.Second))
 }
 
-// live tells the observer where the level stands.
+// live reports the state of the level to the observer.
 func (t *trial) live(p Progress) {
 	if t.options.Observer == nil {
 		return
@@ -166,7 +170,7 @@ func (t *trial) live(p Progress) {
 	t.options.Observer.Live(p)
 }
 
-// finish makes the level of what the load yielded.
+// finish makes the level from the result of the load.
 func (t *trial) finish(ctx context.Context, result load.Result, err error) {
 	l := &t.level
 	l.WarmUp, l.Unfinished, l.Waited, l.Resent = result.WarmUp, result.Unfinished, result.Waited, result.Resent
@@ -188,7 +192,7 @@ func (t *trial) finish(ctx context.Context, result load.Result, err error) {
 	l.Warnings = t.options.warnings(*l, t.readings.failed)
 }
 
-// endSink tells the sink where the windows were, and returns its error.
+// endSink passes the edges of the windows to the sink and returns its error.
 func (t *trial) endSink(windows []measure.Window) error {
 	if t.options.Sink == nil {
 		return nil

@@ -13,8 +13,8 @@ import (
 // others are the loads on further models.
 type others []*other
 
-// other is the load on one of them. Its windows are cut by a clock of its own; which of them belong to a level is decided
-// by when they were.
+// other is the load on one of them. Its own clock cuts its windows. They belong to the level during
+// which they were measured.
 type other struct {
 	options  Beside
 	begun    time.Time
@@ -22,10 +22,11 @@ type other struct {
 	readings readings
 
 	mu      sync.Mutex
-	windows []measure.Window // those that are complete, since the current level began
+	windows []measure.Window // complete windows since the current level began
 }
 
-// alongside calls f while the loads on the other models go on. One that fails ends f with its error as the cause.
+// alongside calls f while the loads on the other models run. If one of them fails, f ends with that
+// error as the cause.
 func (r *run) alongside(ctx context.Context, f func(context.Context) error) error {
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
@@ -52,7 +53,7 @@ func (r *run) alongside(ctx context.Context, f func(context.Context) error) erro
 	return f(ctx)
 }
 
-// run keeps the load going until the context ends. It returns an error in any case.
+// run keeps the load running until the context ends. It always returns an error.
 func (o *other) run(ctx context.Context, run Options) error {
 	var arrivals load.Arrivals
 	var err error
@@ -94,7 +95,7 @@ func (o *other) add(w measure.Window) {
 	o.windows = append(o.windows, o.readings.latest(w))
 }
 
-// forget drops the windows so far: they end before the next level begins.
+// forget drops the windows so far, which end before the next level begins.
 func (all others) forget() {
 	for _, o := range all {
 		o.mu.Lock()
@@ -103,7 +104,7 @@ func (all others) forget() {
 	}
 }
 
-// during are the loads while a level was measured.
+// during returns the loads on other models while a level was measured.
 func (all others) during(l Level) []Other {
 	if len(all) == 0 || len(l.Measurement.Windows) == 0 {
 		return nil
@@ -117,7 +118,7 @@ func (all others) during(l Level) []Other {
 	return list
 }
 
-// between are the windows that lie between two instants.
+// between returns the windows that lie between two instants.
 func (o *other) between(from, to time.Time) measure.Measurement {
 	o.mu.Lock()
 	defer o.mu.Unlock()

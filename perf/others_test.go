@@ -10,7 +10,7 @@ import (
 	"tuner/runner/meter"
 )
 
-// counter is a gauge that tells n² µs of this process's CPU time at the n-th reading, and a clock of n GHz.
+// counter is a gauge. Its n-th reading has n² µs of this process's CPU time, and a clock of n GHz.
 type counter struct{ n int }
 
 func (c *counter) Read(context.Context) (meter.Reading, error) {
@@ -18,8 +18,8 @@ func (c *counter) Read(context.Context) (meter.Reading, error) {
 	return meter.Reading{Client: time.Duration(c.n*c.n) * time.Microsecond, Frequency: float64(c.n) * 1e9}, nil
 }
 
-// The load on another model goes on for as long as there are levels: each of its windows is completed once, and neither windows of earlier
-// levels nor readings pile up.
+// The load on another model runs as long as there are levels. Each of its windows is completed
+// once. Neither windows of earlier levels nor readings pile up.
 func TestOtherKeepsOneLevel(t *testing.T) {
 	t.Parallel()
 	o := &other{begun: time.Now(), readings: readings{gauge: new(counter)}}
@@ -39,7 +39,8 @@ func TestOtherKeepsOneLevel(t *testing.T) {
 			t.Fatalf("level %d: %d windows, %d are kept, and %d readings", level, len(windows), len(o.windows), len(o.readings.list))
 		}
 		for i, w := range windows {
-			// Window n, from 1, lies between the readings n and n+1: (n+1)² − n² µs; the first one's clock is 2 GHz.
+			// Window n, from 1, lies between the readings n and n+1: (n+1)² − n² µs. The clock of
+			// the first is 2 GHz.
 			n := 4*level + i + 1
 			if w.ClientCPU != time.Duration(2*n+1)*time.Microsecond || w.Frequency != float64(n+1)/2 {
 				t.Errorf("window %d: %v of CPU time, the clock %v times the first one's", n, w.ClientCPU, w.Frequency)
@@ -48,7 +49,7 @@ func TestOtherKeepsOneLevel(t *testing.T) {
 	}
 }
 
-// What ended before a level is of no level to come.
+// A window that ended before a level belongs to no later level.
 func TestLevelForgetsEarlierWindows(t *testing.T) {
 	t.Parallel()
 	other := &other{begun: time.Now(), windows: make([]measure.Window, 3)}
@@ -58,7 +59,7 @@ func TestLevelForgetsEarlierWindows(t *testing.T) {
 	}
 }
 
-// Where the statistics cannot be read any more, the windows are kept without them.
+// If the statistics can no longer be read, the windows are kept without them.
 func TestOtherWithoutReadings(t *testing.T) {
 	t.Parallel()
 	o := &other{begun: time.Now(), readings: readings{gauge: blind{context.DeadlineExceeded}}}

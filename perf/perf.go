@@ -1,10 +1,11 @@
-// Package perf measures a model that is being served, at one load level after the other: closed loops of a concurrency or
-// open loops of a request rate, with a search for the highest level within a latency limit. It is `tuner perf` without
-// flags and output: requests come prepared (packages payload and wire), package load sends them, package meter reads what
-// server and machine say, and what comes out is a Report, a value for the writers of perf/output.
+// Package perf measures a model on a server at one load level after the other. Levels are closed
+// loops at a concurrency or open loops at a request rate. It can search for the highest level
+// within a latency limit. It is `tuner perf` without flags and output. Packages payload and wire
+// prepare the requests, package load sends them, and package meter reads the figures of server and
+// machine. The result is a Report, which perf/output writes.
 //
-// It decides when a level has been measured for long enough (the stop rules) and which level comes next. It starts no
-// server, knows no tuning, and prints nothing.
+// The package decides how long a level is measured (the stop rules) and which level comes next. It
+// starts no server, changes no configuration, and prints nothing.
 package perf
 
 import (
@@ -14,17 +15,17 @@ import (
 	"tuner/measure"
 )
 
-// Mode says what makes the load.
+// Mode is the kind of load.
 type Mode string
 
 // The modes.
 const (
-	ModeConcurrency Mode = "concurrency"  // closed loop: so many requests in flight
-	ModeRate        Mode = "request_rate" // open loop: so many requests per second
-	ModeIntervals   Mode = "intervals"    // open loop: the user's distances between requests
+	ModeConcurrency Mode = "concurrency"  // closed loop at a concurrency
+	ModeRate        Mode = "request_rate" // open loop at a request rate
+	ModeIntervals   Mode = "intervals"    // open loop with the user's distances between requests
 )
 
-// Distribution is the law of an open loop's arrivals.
+// Distribution is the distribution of an open loop's distances between requests.
 type Distribution string
 
 // The distributions.
@@ -33,26 +34,29 @@ const (
 	Poisson  Distribution = "poisson"
 )
 
-// Search says in which order levels are measured.
+// Search is the order in which levels are measured.
 type Search string
 
 // The searches.
 const (
-	SearchNone   Search = "none"   // one level
-	SearchLinear Search = "linear" // upwards; to the first that misses the latency limit, where there is one
-	SearchBinary Search = "binary" // for the highest within the latency limit
+	SearchNone Search = "none" // one level
+	// upwards, to the first level that misses the latency limit, if there is one
+	SearchLinear Search = "linear"
+	SearchBinary Search = "binary" // for the highest level within the latency limit
 )
 
-// Rule says when a level has been measured for long enough.
+// Rule decides when a level has been measured for long enough.
 type Rule string
 
 // The rules.
 const (
-	RulePrecision Rule = "precision" // when throughput and the wanted latency are known with the asked precision
-	RuleStability Rule = "stability" // perf_analyzer's: when three windows in a row agree
+	// when the intervals of throughput and the judged latency have the wanted precision
+	RulePrecision Rule = "precision"
+	RuleStability Rule = "stability" // perf_analyzer's rule: when three windows in a row agree
 )
 
-// Levels are concurrencies or request rates from Start in steps of Step: up to End, or Open, until the limit is missed.
+// Levels are concurrencies or request rates from Start to End, in steps of Step. If Open, they
+// continue until the limit is missed.
 type Levels struct {
 	Start, End, Step float64
 	Open             bool
@@ -60,121 +64,137 @@ type Levels struct {
 
 // Stop is a stop rule with its parameters.
 type Stop struct {
-	Rule      Rule
-	Precision float64       // RulePrecision: half-width of the 95 % intervals, relative to the value
+	Rule Rule
+	// RulePrecision: half-width of the 95 % intervals, relative to the value
+	Precision float64
 	Budget    time.Duration // RulePrecision: longest time in windows, per level
-	Stability float64       // RuleStability: by how much the largest of three may exceed the least, relative
-	Trials    int           // RuleStability: most windows, per level
+	Stability float64       // RuleStability: largest of three values over the least, minus 1
+	Trials    int           // RuleStability: largest number of windows, per level
 	Window    time.Duration // length of a window
-	Requests  int           // > 0: a window ends when so many requests have completed or failed; Window is then of no account
+	// > 0: a window ends when that many requests have completed or failed; Window is ignored
+	Requests int
 }
 
-// Settings say what is measured and how, as far as a report needs it.
+// Settings describe a run, for the measurement and for reports.
 type Settings struct {
-	Program  string // name and version of the program, for files that others read
-	Machine  string // of the load generator, for people
+	Program  string // name and version of the program, for files that other programs read
+	Machine  string // machine of the load generator, for people
 	Model    string
-	Version  string // of the model as asked for; empty: the server's choice
+	Version  string // wanted version of the model; "": the server's choice
 	URL      string
 	Protocol string // "http" or "grpc"
 
 	Mode         Mode
-	Distribution Distribution // ModeRate
+	Distribution Distribution // only for ModeRate
 	Levels       Levels
 	Search       Search
 	LatencyLimit time.Duration // 0: none
-	Percentile   int           // whose latency is judged, 1..99; 0: the mean
+	Percentile   int           // percentile of the latency that is judged, 1..99; 0: the mean
 	Batch        int           // client batch, ≥ 1
 	Stop         Stop
 
-	RequestCount   int // > 0: one window of exactly so many requests, no stop rule
-	WarmUpRequests int // > 0: warm up with so many instead of until the load is steady
+	RequestCount int // > 0: one window of exactly that many requests, without a stop rule
+	// > 0: warm up with exactly that many requests instead of until the load is steady
+	WarmUpRequests int
 
-	Streams, Steps int  // of the user's JSON data; 0: none was given
-	Async          bool // as asked for; requests are sent in the same way either way
-	Streaming      bool // gRPC
+	Streams, Steps int  // of the user's JSON data; 0: no data
+	Async          bool // as on the command line; it does not change how requests are sent
+	Streaming      bool // only gRPC
 	Decoupled      bool // the model gives any number of responses per request
-	Cache          bool // the model's answers are cached by the server
-	Statistics     bool // the server has them
-	Metrics        bool // its metrics page is read
-	PID            int  // of the engine on this machine; 0 unknown
+	Cache          bool // the server caches the model's answers
+	Statistics     bool // the server has statistics
+	Metrics        bool // the server's metrics page is read
+	PID            int  // PID of the engine on this machine; 0 unknown
 
-	Seed uint64 // of the inputs, and of the first random schedule: each further level has the next one
+	Seed uint64 // seed of the inputs, and of the first random schedule; each further level adds 1
 }
 
-// Verdict says why a level's measurement ended.
+// Verdict is the reason why a level's measurement ended.
 type Verdict string
 
 // The verdicts.
 const (
-	VerdictPrecise     Verdict = "precise"     // the asked precision was reached
-	VerdictStable      Verdict = "stable"      // three windows agreed
-	VerdictCounted     Verdict = "counted"     // the asked number of requests was sent
-	VerdictBudget      Verdict = "budget"      // the budget was used up before the precision was reached
+	VerdictPrecise Verdict = "precise" // the wanted precision was reached
+	VerdictStable  Verdict = "stable"  // three windows agreed
+	VerdictCounted Verdict = "counted" // the wanted number of requests was sent
+	// the budget ran out before the precision was reached
+	VerdictBudget      Verdict = "budget"
 	VerdictUnstable    Verdict = "unstable"    // no three windows agreed within the trials
-	VerdictUnjudged    Verdict = "unjudged"    // fewer windows were asked for than it takes to tell
-	VerdictOverLimit   Verdict = "over limit"  // the latency is above the limit beyond doubt
+	VerdictUnjudged    Verdict = "unjudged"    // there were fewer windows than the rule needs
+	VerdictOverLimit   Verdict = "over limit"  // the latency is certainly above the limit
 	VerdictInterrupted Verdict = "interrupted" // by the user, or by the run's deadline
-	VerdictFailed      Verdict = "failed"      // the server did not serve
+	VerdictFailed      Verdict = "failed"      // the server failed
 )
 
-// Limit says how a level's latency lies to the limit.
+// Limit is the relation of a level's latency to the limit.
 type Limit string
 
 // The relations of a latency to the limit.
 const (
-	LimitMet          Limit = "met"           // the whole 95 % interval is within
-	LimitLikelyMet    Limit = "likely met"    // the value is within, the interval reaches above
-	LimitLikelyMissed Limit = "likely missed" // the value is above, the interval reaches below
-	LimitMissed       Limit = "missed"        // the whole interval is above
+	LimitMet Limit = "met" // the whole 95 % interval is within the limit
+	// the value is within the limit, the interval reaches above
+	LimitLikelyMet Limit = "likely met"
+	// the value is above the limit, the interval reaches below
+	LimitLikelyMissed Limit = "likely missed"
+	LimitMissed       Limit = "missed" // the whole interval is above the limit
 )
 
 // Within reports whether the measured value lies within the limit.
 func (l Limit) Within() bool { return l == LimitMet || l == LimitLikelyMet }
 
-// Level is what was measured at one load.
+// Level is the measurement of one load.
 type Level struct {
 	Load  measure.Load
-	Seed  uint64    // of the schedule, where it is random
-	Begin time.Time // of the level's load: the windows' Start counts from here
+	Seed  uint64    // seed of a random schedule
+	Begin time.Time // beginning of the level's load, from which the windows' Start counts
 
-	WarmUp      time.Duration
-	Measurement measure.Measurement // the windows that count, with what server and machine say of each
+	WarmUp time.Duration
+	// the windows that count, with the figures of server and machine
+	Measurement measure.Measurement
 	Verdict     Verdict
-	Limit       Limit         // empty: there is none, or nothing to compare with it
-	Unfinished  int           // requests that were due or sent and not answered when the last window ended
-	Waited      time.Duration // how long the oldest of them had waited then
-	Resent      int           // requests that were sent once more, since the server had closed their connection; also those of the warm-up
+	Limit       Limit // "": no limit, or no latency
+	// requests that were due or sent, but not answered, at the end of the last window
+	Unfinished int
+	Waited     time.Duration // age of the oldest of them then
+	// requests that were sent once more, since the server had closed their connection; warm-up
+	// included
+	Resent int
 
-	Composing []Composing // the models that an ensemble calls
-	Others    []Other     // the loads on other models meanwhile
+	Composing []Composing // models that an ensemble calls
+	Others    []Other     // loads on other models at the same time
 	Warnings  []string
-	Failure   string // empty unless the verdict is failed
+	Failure   string // "" unless the verdict is failed
 }
 
-// Composing is what the server's statistics say of a model that an ensemble calls, over the windows that count.
+// Composing holds the server's statistics of a model that an ensemble calls, over the windows that
+// count.
 type Composing struct {
 	Model, Version string
 	Server         measure.ServerStats
 }
 
-// Other is the load on another model while a level was measured: its windows that lie within those of the level.
+// Other is the load on another model while a level was measured. It has the windows that lie within
+// those of the level.
 type Other struct {
 	Model       string
 	Load        measure.Load
 	Measurement measure.Measurement
 }
 
-// Report is what a run yielded.
+// Report is the result of a run.
 type Report struct {
-	Settings    Settings
-	Levels      []Level // in the order in which they were measured; a binary search measures the one it ends at twice
-	Best        int     // index of the level with the most throughput within the latency limit; -1: none, or no limit
+	Settings Settings
+	// in the order of measurement; a binary search measures its last level twice
+	Levels []Level
+	// index of the level with the highest throughput within the latency limit; -1: none, or no
+	// limit
+	Best        int
 	Warnings    []string
 	Interrupted bool
 }
 
-// Composing lists the models that an ensemble calls, each with what it did at the first level at which it was called.
+// Composing lists the models that an ensemble calls. Each has its figures from the first level at
+// which it was called.
 func (r Report) Composing() []Composing {
 	var all []Composing
 	for _, l := range r.Levels {
@@ -187,8 +207,8 @@ func (r Report) Composing() []Composing {
 	return all
 }
 
-// Latency is the estimate of the latency that the settings name, in seconds: a percentile or the mean. False when no
-// request completed.
+// Latency estimates the latency that the settings name, in seconds: a percentile or the mean. It
+// returns false if no request completed.
 func (s Settings) Latency(m measure.Measurement) (measure.Estimate, bool) {
 	if s.Percentile == 0 {
 		return m.Estimate(measure.LatencyAvg)
@@ -196,20 +216,20 @@ func (s Settings) Latency(m measure.Measurement) (measure.Estimate, bool) {
 	return m.Percentile(s.quantile())
 }
 
-// Observer follows a run. Its methods are called by one goroutine at a time and must not block.
+// Observer follows a run. One goroutine at a time calls its methods, which must not block.
 type Observer interface {
-	// Live is told when a level begins, and after each window.
+	// Live is called when a level begins, and after each window.
 	Live(Progress)
-	// Measured is told when a level has been measured.
+	// Measured is called when a level has been measured.
 	Measured(Level)
 }
 
-// Progress is where a level's measurement stands.
+// Progress is the state of a level's measurement.
 type Progress struct {
 	Load       measure.Load
-	Elapsed    time.Duration // since the run's beginning
-	Window     int           // windows that are complete, joined ones each; 0: the load is warming up
-	Throughput float64       // infer/s, like the rest of the last window
+	Elapsed    time.Duration // since the beginning of the run
+	Window     int           // complete windows, counted before joining; 0: the load is warming up
+	Throughput float64       // infer/s in the last window, like the rest
 	P50, P99   time.Duration
 	InFlight   float64 // mean
 	Errors     int     // in all windows of the level, like the rest

@@ -9,16 +9,16 @@ import (
 	"tuner/runner/meter"
 )
 
-// readings collects what a gauge says at the edges of a load's windows.
+// readings collects the readings of a gauge at the edges of a load's windows.
 type readings struct {
 	gauge  Gauge
 	list   []meter.Reading // by edge
-	failed error           // why the list ends early
-	clock  float64         // Hz, of the first window that latest was given; 0: none, or unknown
+	failed error           // error that ended the list early
+	clock  float64         // Hz, of the first window passed to latest; 0: none, or unknown
 }
 
-// edge reads once more. A reading that fails is the last: a server that does not tell its statistics may serve all the
-// same, and one that is gone is better told of by the load.
+// edge takes one more reading. After a failure it takes no more: a server without statistics may
+// still serve the model. If the server has gone, the load reports it better.
 func (r *readings) edge(ctx context.Context) {
 	if r.failed != nil {
 		return
@@ -34,7 +34,7 @@ func (r *readings) edge(ctx context.Context) {
 // join follows windows that were joined in pairs.
 func (r *readings) join() { r.list = meter.Join(r.list) }
 
-// complete returns the windows with what the readings tell of them.
+// complete returns the windows completed by the readings.
 func (r *readings) complete(windows []measure.Window) []measure.Window {
 	if len(r.list) == 0 {
 		return slices.Clone(windows)
@@ -42,10 +42,10 @@ func (r *readings) complete(windows []measure.Window) []measure.Window {
 	return meter.Fill(windows, r.list)
 }
 
-// latest returns the window that has just ended, with what the readings at its edges tell of it. Earlier readings are not kept: a load without
-// an end would have ever more of them.
+// latest returns the window that has just ended, completed by the readings at its edges. It drops
+// earlier readings, since a load without an end would collect more and more.
 func (r *readings) latest(w measure.Window) measure.Window {
-	if len(r.list) < 2 { // the window's end could not be read
+	if len(r.list) < 2 { // the end of the window could not be read
 		return w
 	}
 	from, to := r.list[0], r.list[1]
@@ -54,7 +54,7 @@ func (r *readings) latest(w measure.Window) measure.Window {
 	return meter.Complete(w, from, to, r.clock)
 }
 
-// memory is the peak resident set of the server's process, in bytes; 0 unknown.
+// memory returns the peak resident set of the server's process in bytes. 0: unknown.
 func (r *readings) memory() int64 {
 	var peak int64
 	for _, reading := range r.list {
@@ -63,8 +63,8 @@ func (r *readings) memory() int64 {
 	return peak
 }
 
-// composing is what each of the models that an ensemble calls did in the last windows of all. It is nil when the readings do
-// not tell.
+// composing returns the figures of each model that an ensemble calls, in the last windows of all.
+// It is nil if there are no readings of them.
 func (r *readings) composing(last, all int) []Composing {
 	if len(r.list) <= all {
 		return nil

@@ -16,11 +16,13 @@ type run struct {
 	begun   time.Time
 	report  Report
 	others  others
-	measure func(ctx context.Context, value float64) (Level, error) // one level; on an error maybe without windows
+	// measures one level; with an error perhaps without windows
+	measure func(ctx context.Context, value float64) (Level, error)
 }
 
-// Run measures level after level, and returns when the levels or the search are at their end, or with the first error: of
-// the server, of the sink, or the cause of the context. The report holds whatever was measured, also with an error.
+// Run measures level after level. It returns at the end of the levels or of the search, or with the
+// first error. That is an error of the server, of the sink, or the cause of the context. With an
+// error too, the report holds all that was measured.
 func Run(ctx context.Context, o Options) (Report, error) {
 	r := &run{options: o, begun: time.Now(), report: Report{Settings: o.Settings}}
 	r.measure = r.measureLevel
@@ -47,7 +49,7 @@ func (r *run) search(ctx context.Context) error {
 func (r *run) linear(ctx context.Context) error {
 	l := r.options.Levels
 	for i := 0; ; i++ {
-		value := l.Start + float64(i)*l.Step // no rounding errors add up
+		value := l.Start + float64(i)*l.Step // so that rounding errors do not add up
 		if !l.Open && i > 0 && value > l.End*(1+1e-9) {
 			return nil
 		}
@@ -58,13 +60,14 @@ func (r *run) linear(ctx context.Context) error {
 	}
 }
 
-// binary halves the range down to the step, as perf_analyzer does, once its start is known to be within the limit and its
-// end to be over it. A single measurement decides each time, so the level that it ends at is measured once more.
+// binary halves the range down to the step, as perf_analyzer does. First it checks that the start
+// is within the limit and the end above it. A single measurement decides each time, so the last
+// level is measured once more.
 func (r *run) binary(ctx context.Context) error {
 	low, high := r.options.Levels.Start, r.options.Levels.End
 	for _, end := range []struct {
 		value float64
-		right bool // what the search needs there
+		right bool // the answer that the search needs there
 	}{{low, true}, {high, false}} {
 		within, err := r.within(ctx, end.value)
 		if err != nil || within != end.right {
@@ -90,7 +93,7 @@ func (r *run) binary(ctx context.Context) error {
 	return err
 }
 
-// between is the middle of two levels; of concurrencies a whole number.
+// between returns the middle of two levels. For concurrencies it is a whole number.
 func (r *run) between(low, high float64) float64 {
 	middle := (low + high) / 2
 	if r.options.Mode == ModeConcurrency {
@@ -103,8 +106,9 @@ func (r *run) warn(format string, args ...any) {
 	r.report.Warnings = append(r.report.Warnings, fmt.Sprintf(format, args...))
 }
 
-// within measures a level, adds it to the report, and tells whether it is within the limit. A level at which the server
-// refuses every request is not; that ends a search, unless it is the first level: then the server refuses whatever it is sent.
+// within measures a level, adds it to the report, and reports whether it is within the limit. In a
+// binary search, a level at which the server refuses every request counts as above the limit. At
+// the first level such a refusal is an error, since the server then refuses any load.
 func (r *run) within(ctx context.Context, value float64) (bool, error) {
 	level, err := r.measure(ctx, value)
 	if len(level.Measurement.Windows) > 0 {
@@ -124,7 +128,7 @@ func (r *run) within(ctx context.Context, value float64) (bool, error) {
 	return level.Limit == "" && r.options.LatencyLimit == 0 || level.Limit.Within(), nil
 }
 
-// describe says of an error at which level it came; that of a context speaks for itself.
+// describe adds the level to an error. The error of a context stays as it is.
 func (r *run) describe(ctx context.Context, level Level, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -141,8 +145,8 @@ func (r *run) describe(ctx context.Context, level Level, err error) error {
 	return fmt.Errorf("%s, after %d complete windows (%v): %w", level.Load, n, (last.Start + last.Duration).Round(100*time.Millisecond), err)
 }
 
-// best is the index of the level with the most throughput among those that were within the limit each time they were
-// measured; -1: there is none, or no limit.
+// best returns the index of the level with the highest throughput among those within the limit in
+// each measurement. -1: there is none, or no limit.
 func (r Report) best() int {
 	missed := map[measure.Load]bool{}
 	for _, l := range r.Levels {

@@ -15,18 +15,18 @@ import (
 	"tuner/runner/wire"
 )
 
-// blind is a gauge that sees nothing.
+// blind is a gauge without readings.
 type blind struct{ failure error }
 
 func (b blind) Read(context.Context) (meter.Reading, error) { return meter.Reading{}, b.failure }
 
-// target is a server with a law, and a request for it.
+// target returns a server with a law for its latencies, and a request for it.
 func target(t *testing.T, o testserver.Options) Target {
 	t.Helper()
 	return aim(t, wire.Options{Address: listen(t, o).HTTP}, 64)
 }
 
-// aim is a server, and a request for it with an input of size bytes.
+// aim returns a server, and a request for it with an input of size bytes.
 func aim(t *testing.T, w wire.Options, size int) Target {
 	t.Helper()
 	request := api.InferRequest{Model: "law", Inputs: []api.Tensor{{Name: "x", Datatype: "FP32", Shape: []int64{int64(size / 4)}, Data: make([]byte, size)}}}
@@ -37,7 +37,7 @@ func aim(t *testing.T, w wire.Options, size int) Target {
 	return Target{wire.Target{Options: w, Requests: []*wire.Prepared{prepared}}, blind{}}
 }
 
-// listen starts a server with a law.
+// listen starts a server with a law for its latencies.
 func listen(t *testing.T, o testserver.Options) testserver.Addresses {
 	t.Helper()
 	server, err := testserver.New(o)
@@ -56,7 +56,7 @@ func listen(t *testing.T, o testserver.Options) testserver.Addresses {
 	return addresses
 }
 
-// counting measures so many requests per level at concurrencies 1 and 2.
+// counting returns options for a number of requests per level at concurrencies 1 and 2.
 func counting(target Target, requests int) Options {
 	return Options{
 		Settings: Settings{Mode: ModeConcurrency, Levels: Levels{Start: 1, End: 2, Step: 1}, Search: SearchLinear, Batch: 1, RequestCount: requests},
@@ -64,7 +64,7 @@ func counting(target Target, requests int) Options {
 	}
 }
 
-// diary notes what an observer and a sink are told.
+// diary records the calls of an observer and a sink.
 type diary struct {
 	lines   []string
 	records int
@@ -128,7 +128,7 @@ func TestRunOfAnOpenLoop(t *testing.T) {
 	}
 }
 
-// What the server does wrong is told at the level, and what was measured stays.
+// Faults of the server appear at the level. All that was measured stays.
 func TestRunWithFailures(t *testing.T) {
 	t.Parallel()
 	report, err := Run(t.Context(), counting(target(t, testserver.Options{Faults: testserver.Faults{FailEvery: 10}}), 30))
@@ -146,7 +146,7 @@ func TestRunWithFailures(t *testing.T) {
 	if !errors.As(err, &lost) || !strings.Contains(err.Error(), "concurrency 2, after ") || len(report.Levels) != 2 {
 		t.Fatalf("a server that dies: %v, %d levels", err, len(report.Levels))
 	}
-	// What it had answered is there: 15 requests, and those that ended with the connections.
+	// The answered requests stay: 15, and those that ended with the connections.
 	if l := report.Levels[1]; l.Verdict != VerdictFailed || l.Measurement.Windows[0].Requests > 15 || l.Measurement.Errors() == 0 {
 		t.Errorf("%s, %d requests, %d errors", l.Verdict, l.Measurement.Windows[0].Requests, l.Measurement.Errors())
 	}
@@ -178,7 +178,7 @@ func TestRunEndsWithItsSinkAndItsContext(t *testing.T) {
 	}
 }
 
-// clock is a gauge that tells of each reading, at a window's edge, if anybody listens.
+// clock is a gauge that signals each reading at a window's edge, if somebody listens.
 type clock chan struct{}
 
 func (c clock) Read(context.Context) (meter.Reading, error) {
@@ -202,7 +202,7 @@ func (p *patient) Read(context.Context) (meter.Reading, error) {
 	return meter.Reading{}, nil
 }
 
-// The load on another model goes on while levels are measured, and its windows come with the level's.
+// The load on another model runs while levels are measured. Its windows come with the level's.
 func TestRunBesideAnotherModel(t *testing.T) {
 	t.Parallel()
 	o := counting(target(t, testserver.Options{}), 0)
@@ -212,8 +212,9 @@ func TestRunBesideAnotherModel(t *testing.T) {
 	other := target(t, testserver.Options{Law: testserver.Deterministic(ms)})
 	edges := make(clock)
 	other.Gauge = edges
-	// The level's first window begins before its first reading. The first edge that is told then may have been before; the windows between
-	// the second and the fourth lie within, and at the fifth both are complete.
+	// The level's first window begins before its first reading. The first edge that is signalled
+	// then may lie before it. The windows between the second and the fourth edge lie within. At the
+	// fifth both are complete.
 	o.Target.Gauge = &patient{edges, 5}
 	o.Beside = []Beside{{Model: "other", Target: other, Load: measure.Load{Concurrency: 2, BatchSize: 1}}}
 	report, err := Run(t.Context(), o)

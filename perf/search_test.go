@@ -11,7 +11,8 @@ import (
 	"tuner/runner/load"
 )
 
-// fake is a run whose levels are made up: the latency is a function of the level and of how often it was measured.
+// fake is a run with invented levels: the latency is a function of the level and of how often it
+// was measured.
 func fake(t *testing.T, s Settings, latency func(value float64, time int) (time.Duration, error)) (report Report, order []float64, err error) {
 	t.Helper()
 	r := &run{options: Options{Settings: s}, report: Report{Settings: s}}
@@ -62,7 +63,8 @@ func TestOrderOfLevels(t *testing.T) {
 	}
 }
 
-// The level at which a binary search ends is measured once more; if it misses then, it is not the best.
+// The last level of a binary search is measured once more. If it misses the limit then, it is not
+// the best.
 func TestBoundaryIsConfirmed(t *testing.T) {
 	t.Parallel()
 	s := Settings{Mode: ModeConcurrency, Search: SearchBinary, Levels: Levels{Start: 1, End: 9, Step: 1}, LatencyLimit: 6500 * time.Microsecond}

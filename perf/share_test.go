@@ -17,13 +17,13 @@ func overGRPC(t *testing.T, o testserver.Options) Target {
 	return aim(t, wire.Options{Address: listen(t, o).GRPC, Protocol: wire.GRPC}, 64)
 }
 
-// Many small requests in flight over gRPC share connections, and nothing else does unless the user says so.
+// Only many small requests in flight over gRPC share connections, unless the user sets a number.
 func TestShare(t *testing.T) {
 	t.Parallel()
 	at := listen(t, testserver.Options{})
 	for name, c := range map[string]struct {
 		wire        wire.Options
-		size        int // of a request's input
+		size        int // size of a request's input
 		answer      int64
 		concurrency int
 		want        int
@@ -55,7 +55,7 @@ func TestShare(t *testing.T) {
 	}
 }
 
-// However requests share connections, each is sent and counted once, and fails for itself.
+// However requests share connections, each is sent and counted once, and fails separately.
 func TestRunOverSharedConnections(t *testing.T) {
 	t.Parallel()
 	for _, share := range []int{0, 1, 3} {
@@ -72,7 +72,7 @@ func TestRunOverSharedConnections(t *testing.T) {
 	}
 }
 
-// Servers that end or do not answer are noticed over shared connections, too.
+// Servers that end or do not answer are noticed over shared connections too.
 func TestBadServersOverSharedConnections(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -91,7 +91,8 @@ func TestBadServersOverSharedConnections(t *testing.T) {
 				t.Errorf("ended with %v", err)
 			}
 			for _, l := range report.Levels {
-				if n := l.Measurement.Windows[0].Requests; n > 200+8 || l.Verdict != VerdictFailed { // with those in flight
+				// with those in flight
+				if n := l.Measurement.Windows[0].Requests; n > 200+8 || l.Verdict != VerdictFailed {
 					t.Errorf("%d requests, verdict %q", n, l.Verdict)
 				}
 			}

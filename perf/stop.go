@@ -11,17 +11,19 @@ import (
 
 // Bounds of the stop rules (docs/design/measurement.md).
 const (
-	// fewestWindows is how many windows the rule of precision wants: 50 sub-windows, since intervals from fewer are too
-	// narrow where the sub-windows are correlated.
+	// fewestWindows is the number of windows that the rule of precision needs: 50 sub-windows.
+	// Intervals from fewer are too narrow if the sub-windows are correlated.
 	fewestWindows = 5
-	// fewestEffective is how many independent values the sub-windows must be worth, for the same reason.
+	// fewestEffective is the number of independent values that the sub-windows must be worth, for
+	// the same reason.
 	fewestEffective = 30
-	// agreeing is how many windows in a row must agree by the rule of stability, as perf_analyzer has it.
+	// agreeing is the number of windows in a row that must agree by the rule of stability, as in
+	// perf_analyzer.
 	agreeing = 3
 )
 
-// judge decides after a window whether the level has been measured for long enough. The verdict is the one to keep if so,
-// and if the load ends here for another reason.
+// judge decides after a window whether the level has been measured for long enough. v is the
+// verdict if so, and also if the load ends here for another reason.
 func (s Settings) judge(windows []measure.Window) (v Verdict, done bool) {
 	if s.Stop.Rule == RuleStability {
 		return s.judgeStability(windows)
@@ -43,8 +45,8 @@ func (s Settings) judgePrecision(windows []measure.Window) (Verdict, bool) {
 	return VerdictBudget, last.Start+last.Duration-first.Start >= s.Stop.Budget
 }
 
-// isPrecise reports whether what is judged is known as precisely as asked: the wanted latency, and in a closed loop the
-// throughput; in an open one that is the schedule's.
+// isPrecise reports whether the judged figures have the wanted precision. These are the latency,
+// and in a closed loop the throughput. In an open loop the schedule sets the throughput.
 func (s Settings) isPrecise(m measure.Measurement) bool {
 	latency, ok := s.Latency(m)
 	if !ok || relativeWidth(latency) > s.Stop.Precision || !s.isBounded(m) {
@@ -61,12 +63,13 @@ func (s Settings) isPrecise(m measure.Measurement) bool {
 	return ok && relativeWidth(throughput) <= s.Stop.Precision && stats.EffectiveCount(rates) >= fewestEffective
 }
 
-// isBounded reports whether there were requests enough for an upper bound of the wanted latency.
+// isBounded reports whether there were enough requests for an upper bound of the judged latency.
 func (s Settings) isBounded(m measure.Measurement) bool {
 	return s.Percentile == 0 || m.Bounded(s.quantile())
 }
 
-// series are the sub-windows' rates, and what each says of the wanted latency: its mean, or the share within the percentile.
+// series returns the rate of each sub-window, and its figure for the judged latency: the mean, or
+// the share of requests within the percentile.
 func (s Settings) series(m measure.Measurement) (rates, latencies []float64) {
 	wanted, _ := s.Latency(m)
 	for _, w := range m.Windows {
@@ -86,8 +89,10 @@ func (s Settings) series(m measure.Measurement) (rates, latencies []float64) {
 	return rates, latencies
 }
 
-// judgeStability is perf_analyzer's rule: the largest throughput and latency of the last three windows exceed the least by
-// a share at most, with what others withheld taken out. Of asynchronous calls it asks that of the throughput alone when there may be no further window.
+// judgeStability is perf_analyzer's rule. The largest throughput and latency of the last three
+// windows may exceed the least by Stop.Stability at most. The values are corrected for the CPU time
+// that others withheld. For asynchronous calls, if no further window may follow, only the
+// throughput counts.
 func (s Settings) judgeStability(windows []measure.Window) (Verdict, bool) {
 	last := len(windows) >= s.Stop.Trials
 	if len(windows) < agreeing {
@@ -104,8 +109,9 @@ func (s Settings) judgeStability(windows []measure.Window) (Verdict, bool) {
 	return VerdictUnstable, last
 }
 
-// agree tells whether the last three windows agree in throughput and in latency. Those without an answer agree in neither.
-// What others withheld is learned from all windows in which requests were answered.
+// agree reports whether the last three windows agree in throughput and in latency. A window without
+// an answer agrees in neither. The effect of withheld CPU time is learned from all windows with
+// answered requests.
 func (s Settings) agree(windows []measure.Window) (inRate, inLatency bool) {
 	var rates, latencies []float64
 	var served []measure.Window
@@ -121,8 +127,8 @@ func (s Settings) agree(windows []measure.Window) (inRate, inLatency bool) {
 			return false, false
 		}
 	}
-	const lost = -1                // what is taken is lost, and makes latencies longer
-	if s.Mode == ModeConcurrency { // else the schedule decides how much is answered
+	const lost = -1                // CPU time taken by others is lost, and makes latencies longer
+	if s.Mode == ModeConcurrency { // in an open loop the schedule sets the throughput
 		rates = evened(served, rates, lost)
 	}
 	latencies = evened(served, latencies, -lost)
@@ -131,7 +137,7 @@ func (s Settings) agree(windows []measure.Window) (inRate, inLatency bool) {
 	return within(rates), within(latencies)
 }
 
-// counting are the windows that a level's figures come from.
+// counting returns the windows that a level's figures come from.
 func (s Settings) counting(windows []measure.Window) []measure.Window {
 	if s.RequestCount == 0 && s.Stop.Rule == RuleStability && len(windows) > agreeing {
 		return windows[len(windows)-agreeing:]
@@ -139,7 +145,7 @@ func (s Settings) counting(windows []measure.Window) []measure.Window {
 	return windows
 }
 
-// limitOf tells how the wanted latency lies to the limit.
+// limitOf returns the relation of the judged latency to the limit.
 func (s Settings) limitOf(m measure.Measurement) Limit {
 	latency, served := s.Latency(m)
 	limit := s.LatencyLimit.Seconds()
@@ -158,7 +164,7 @@ func (s Settings) limitOf(m measure.Measurement) Limit {
 
 func (s Settings) quantile() float64 { return float64(s.Percentile) / 100 }
 
-// relativeWidth is half the width of an interval, relative to the value.
+// relativeWidth returns half the width of an interval, relative to the value.
 func relativeWidth(e measure.Estimate) float64 {
 	if e.Value == 0 {
 		return 0

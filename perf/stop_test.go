@@ -10,7 +10,8 @@ import (
 
 const ms = time.Millisecond
 
-// window is a second in which each tenth had so many requests of one latency.
+// window returns a window of one second. Each tenth has the given number of requests of one
+// latency.
 func window(t *testing.T, latency time.Duration, tenths ...int) measure.Window {
 	t.Helper()
 	w := measure.Window{Duration: time.Second}
@@ -38,7 +39,7 @@ func sequence(windows ...measure.Window) []measure.Window {
 	return windows
 }
 
-// repeat is n windows alike.
+// repeat returns n equal windows.
 func repeat(n int, w measure.Window) []measure.Window {
 	var list []measure.Window
 	for range n {
@@ -65,11 +66,12 @@ func TestPrecisionRule(t *testing.T) {
 		verdict Verdict
 		done    bool
 	}{
-		"too few windows":         {s, repeat(4, even), VerdictBudget, false},
-		"precise":                 {s, repeat(5, even), VerdictPrecise, true},
-		"not precise":             {s, drifting[:7], VerdictBudget, false},
-		"budget used up":          {s, drifting, VerdictBudget, true},
-		"open loop":               {rated, drifting[:5], VerdictPrecise, true}, // the rate is the schedule's, the latency is constant
+		"too few windows": {s, repeat(4, even), VerdictBudget, false},
+		"precise":         {s, repeat(5, even), VerdictPrecise, true},
+		"not precise":     {s, drifting[:7], VerdictBudget, false},
+		"budget used up":  {s, drifting, VerdictBudget, true},
+		// the schedule sets the rate, and the latency is constant
+		"open loop":               {rated, drifting[:5], VerdictPrecise, true},
 		"over the limit":          {limited, drifting[:5], VerdictOverLimit, true},
 		"over the limit too soon": {limited, drifting[:4], VerdictBudget, false},
 		"nothing answered":        {s, repeat(8, window(t, 0, 0)), VerdictBudget, true},
@@ -119,8 +121,10 @@ func TestStabilityRule(t *testing.T) {
 func TestLimit(t *testing.T) {
 	t.Parallel()
 	s := Settings{LatencyLimit: 10 * ms}
-	mixed := sequence(window(t, 4*ms, 100), window(t, 14*ms, 100), window(t, 4*ms, 100), window(t, 14*ms, 100)) // mean 9 ms, wide
-	above := sequence(window(t, 8*ms, 100), window(t, 14*ms, 100), window(t, 8*ms, 100), window(t, 14*ms, 100)) // mean 11 ms, wide
+	// mean 9 ms, wide
+	mixed := sequence(window(t, 4*ms, 100), window(t, 14*ms, 100), window(t, 4*ms, 100), window(t, 14*ms, 100))
+	// mean 11 ms, wide
+	above := sequence(window(t, 8*ms, 100), window(t, 14*ms, 100), window(t, 8*ms, 100), window(t, 14*ms, 100))
 	for name, c := range map[string]struct {
 		windows []measure.Window
 		want    Limit
@@ -136,7 +140,8 @@ func TestLimit(t *testing.T) {
 		}
 	}
 	s.Percentile = 99
-	if got := s.limitOf(measure.Measurement{Windows: repeat(1, window(t, 9*ms, 2))}); got != LimitLikelyMet { // 20 do not bound it from above
+	// 20 do not bound it from above
+	if got := s.limitOf(measure.Measurement{Windows: repeat(1, window(t, 9*ms, 2))}); got != LimitLikelyMet {
 		t.Errorf("p99 of 20 requests: %q", got)
 	}
 }
@@ -150,7 +155,8 @@ func TestWindowLength(t *testing.T) {
 	}{
 		{open, 5 * ms, time.Second},
 		{open, 300 * ms, 3 * time.Second},
-		{open, 2 * time.Second, 6 * time.Second}, // or there would be fewer than five
+		// otherwise there would be fewer than five windows
+		{open, 2 * time.Second, 6 * time.Second},
 		{Stop{Budget: 2 * time.Second}, 5 * ms, 400 * ms},
 		{Stop{Window: 5 * time.Second}, time.Second, 5 * time.Second},
 	} {
@@ -160,7 +166,7 @@ func TestWindowLength(t *testing.T) {
 	}
 }
 
-// A budget ends a window whose requests would take longer.
+// Budget ends a window whose requests would take longer.
 func TestBudgetOfCountedWindows(t *testing.T) {
 	t.Parallel()
 	var o Options
@@ -169,14 +175,15 @@ func TestBudgetOfCountedWindows(t *testing.T) {
 	if got := level.loadOptions(nil); got.Budget != 7*time.Second || got.Requests != 1000 {
 		t.Errorf("windows of %d requests, for %v in all; want 1000 and 7 s", got.Requests, got.Budget)
 	}
-	o.Stop.Rule = RuleStability // the budget is none of it
+	o.Stop.Rule = RuleStability // the budget does not apply
 	if got := level.loadOptions(nil).Budget; got != 0 {
 		t.Errorf("a budget of %v under the rule of stability", got)
 	}
 }
 
-// Of three windows a neighbour takes three tenths of the middle one: as measured they differ by 40 %, with that taken out by
-// nothing. Where the neighbour is not known of, they differ; and at a request rate only latencies are evened.
+// A neighbour takes three tenths of the middle one of three windows. As measured they differ by 40
+// %, after correction by nothing. If the neighbour is unknown, they differ. At a request rate only
+// latencies are corrected.
 func TestStabilityTakesOthersOut(t *testing.T) {
 	t.Parallel()
 	quiet, beside := window(t, 7*ms, 100), window(t, 10*ms, 70)
@@ -203,7 +210,7 @@ func TestStabilityTakesOthersOut(t *testing.T) {
 	}
 }
 
-// Without others figures stay by the last digit.
+// Without others, figures do not change, not even in the last digit.
 func TestNothingIsEvenedWithoutOthers(t *testing.T) {
 	t.Parallel()
 	figures := []float64{3.1, 2.9, 7}

@@ -12,7 +12,8 @@ import (
 // bottlenecks are the flags of a load generator that was too slow for the load.
 var bottlenecks = []measure.Flag{measure.FlagClientCPU, measure.FlagLate, measure.FlagSendDelay}
 
-// warnings say in words what of a level deserves attention. unread is why the server's statistics could not be read.
+// warnings returns warnings about a level for people. unread is the error of reading the server's
+// statistics.
 func (s Settings) warnings(l Level, unread error) []string {
 	var list []string
 	warn := func(text string) {
@@ -40,7 +41,7 @@ func (s Settings) warnings(l Level, unread error) []string {
 	return list
 }
 
-// requests counts the requests that completed, as the client and as the server's statistics have it.
+// requests returns the completed requests by the client's count and by the server's statistics.
 func requests(m measure.Measurement) (completed, served int) {
 	for _, w := range m.Windows {
 		completed += w.Requests
@@ -49,7 +50,7 @@ func requests(m measure.Measurement) (completed, served int) {
 	return completed, served
 }
 
-// failures tells of requests that failed; empty when none did.
+// failures describes the failed requests; "" if there are none.
 func failures(m measure.Measurement) string {
 	failed := m.Errors()
 	if failed == 0 {
@@ -61,7 +62,7 @@ func failures(m measure.Measurement) string {
 		100*float64(failed)/float64(failed+completed), m.Windows[first].FirstError)
 }
 
-// doubt says what the stop rule did not reach; empty when it did.
+// doubt names the goal of the stop rule that was not reached; "" if it was.
 func (s Settings) doubt(l Level) string {
 	switch l.Verdict {
 	case VerdictBudget:
@@ -74,7 +75,7 @@ func (s Settings) doubt(l Level) string {
 	return ""
 }
 
-// reached says how precisely what is judged is known.
+// reached describes the precision that was reached.
 func (s Settings) reached(m measure.Measurement) string {
 	latency, served := s.Latency(m)
 	if !served {
@@ -84,14 +85,14 @@ func (s Settings) reached(m measure.Measurement) string {
 	if !s.isBounded(m) {
 		text = "too few requests for an upper bound of the latency"
 	}
-	if s.Mode != ModeConcurrency { // the throughput is the schedule's
+	if s.Mode != ModeConcurrency { // the schedule sets the throughput
 		return text
 	}
 	throughput, _ := m.Estimate(measure.Throughput)
 	return fmt.Sprintf("throughput ± %.3g %%, %s", 100*relativeWidth(throughput), text)
 }
 
-// bottleneck says whether the figures may be the load generator's; empty when they are not.
+// bottleneck warns if the load generator may limit the figures; "" if not.
 func bottleneck(m measure.Measurement) string {
 	var slow []string
 	for _, f := range m.Flags() {

@@ -7,9 +7,10 @@ import (
 	"tuner/measure/stats"
 )
 
-// evened takes what others withheld out of a figure of a level's windows, moved to the mean of it: a control variate. The
-// slope is learned from these windows, which are all of one configuration at one load; usual is what is expected of it.
-// Figures that are not positive, and all of them where nothing was withheld, stay as they are.
+// evened removes the effect of withheld CPU time from a figure of a level's windows, relative to
+// its mean: a control variate. It learns the slope from these windows, which are all of one
+// configuration at one load. usual is the expected slope. If a figure is not positive, or nothing
+// was withheld, the figures stay as they are.
 func evened(windows []measure.Window, figures []float64, usual float64) []float64 {
 	var groups []int
 	var withheld, logs []float64
@@ -27,7 +28,8 @@ func evened(windows []measure.Window, figures []float64, usual float64) []float6
 	return list
 }
 
-// disturbance says what others took of a level's windows, and what that means for them; "" where that is next to nothing.
+// disturbance says how much others took from a level's windows and what it means for them. "" if
+// that is negligible.
 func (s Settings) disturbance(m measure.Measurement) string {
 	meaning := "figures are as measured"
 	if s.RequestCount == 0 && s.Stop.Rule == RuleStability {

@@ -8,8 +8,8 @@ import (
 	"tuner/perf"
 )
 
-// Banner writes what is about to be measured and how: perf_analyzer's lines, then ours on the stop rule and on what latencies
-// mean.
+// Banner describes the run before it begins: perf_analyzer's lines, then our lines about the stop
+// rule and the meaning of latencies.
 func Banner(w io.Writer, s perf.Settings) error {
 	var b strings.Builder
 	if s.Streams > 0 {
@@ -35,7 +35,7 @@ func Banner(w io.Writer, s perf.Settings) error {
 	return write(w, "settings", b.String())
 }
 
-// writeWindows says how much is measured.
+// writeWindows writes the amount of the measurement.
 func writeWindows(b *strings.Builder, s perf.Settings) {
 	if s.WarmUpRequests > 0 {
 		fmt.Fprintf(b, "  Sending %s\n", requests(s.WarmUpRequests, "warmup"))
@@ -51,7 +51,7 @@ func writeWindows(b *strings.Builder, s perf.Settings) {
 	fmt.Fprintf(b, "  Using %q mode for stabilization\n", mode)
 	latency := "average "
 	if s.Percentile > 0 {
-		latency = fmt.Sprintf("p%d", s.Percentile) // without a space, as perf_analyzer has it
+		latency = fmt.Sprintf("p%d", s.Percentile) // without a space, as in perf_analyzer
 	}
 	metrics := "latency and throughput"
 	if s.Async && s.Stop.Rule == perf.RuleStability {
@@ -68,7 +68,7 @@ func writeWindows(b *strings.Builder, s perf.Settings) {
 	}
 }
 
-// writeRange says which levels are measured, if there may be more than one.
+// writeRange writes the range of levels, if there may be more than one.
 func writeRange(b *strings.Builder, s perf.Settings) {
 	if s.Levels.Open || s.Levels.End > s.Levels.Start || s.LatencyLimit > 0 {
 		fmt.Fprintf(b, "  Latency limit: %s msec\n", millis(s.LatencyLimit))
@@ -81,7 +81,7 @@ func writeRange(b *strings.Builder, s perf.Settings) {
 		}
 	}
 	if s.Mode == perf.ModeRate {
-		distribution := "uniform" // perf_analyzer's word here for what its flag calls constant
+		distribution := "uniform" // perf_analyzer writes this for the value constant of its flag
 		if s.Distribution == perf.Poisson {
 			distribution = "poisson"
 		}
@@ -92,7 +92,7 @@ func writeRange(b *strings.Builder, s perf.Settings) {
 	}
 }
 
-// writeRule says when a level has been measured for long enough, and what its latencies are.
+// writeRule writes the stop rule, and what latencies mean.
 func writeRule(b *strings.Builder, s perf.Settings) {
 	switch {
 	case s.RequestCount > 0:
@@ -110,7 +110,7 @@ func writeRule(b *strings.Builder, s perf.Settings) {
 	}
 }
 
-// requests counts requests of a kind.
+// requests formats a number of requests of a kind.
 func requests(n int, kind string) string {
 	if n == 1 {
 		return fmt.Sprintf("1 %s request", kind)

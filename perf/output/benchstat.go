@@ -10,8 +10,9 @@ import (
 	"tuner/perf"
 )
 
-// Benchstat writes the format of Go's benchmarks, a line per window, for golang.org/x/perf/cmd/benchstat to compare runs: requests,
-// mean latency, throughput, and percentiles of the latency. Windows without an answered request are left out.
+// Benchstat writes the format of Go's benchmarks, so that golang.org/x/perf/cmd/benchstat can
+// compare runs. Each window is a line with requests, mean latency, throughput, and percentiles of
+// the latency. Windows without an answered request are left out.
 func Benchstat(w io.Writer, r perf.Report) error {
 	var b strings.Builder
 	if r.Settings.Machine != "" {
@@ -33,7 +34,7 @@ func Benchstat(w io.Writer, r perf.Report) error {
 	return write(w, "benchmarks", b.String())
 }
 
-// benchmarkName has the load in it as benchstat's keys, which must not contain spaces.
+// benchmarkName writes the load as benchstat's keys, which must not contain spaces.
 func benchmarkName(l perf.Level, s perf.Settings) string {
 	parts := []string{"BenchmarkPerf", "model=" + strings.Join(strings.Fields(s.Model), "_"), "proto=" + s.Protocol}
 	if l.Load.BatchSize > 1 {

@@ -14,8 +14,9 @@ import (
 	"tuner/perf"
 )
 
-// CSV writes perf_analyzer's columns, a row per level in the order of increasing throughput. Levels without windows are left out; a
-// latency that is not known, since no request was answered, is an empty cell. Times are whole microseconds.
+// CSV writes perf_analyzer's columns, a row per level in the order of increasing throughput. Levels
+// without windows are left out. If no request was answered, the latency cells are empty. Times are
+// whole microseconds.
 func CSV(w io.Writer, r perf.Report, verbose bool) error {
 	lines := [][]string{csvHeader(r.Settings, verbose)}
 	for _, l := range byThroughput(r.Levels) {
@@ -31,12 +32,14 @@ func writeCSV(w io.Writer, lines [][]string) error {
 	return nil
 }
 
-// ComposingFile is the path of the file on a model that an ensemble calls, beside the ensemble's.
+// ComposingFile returns the path of the file for a model that an ensemble calls. It lies beside the
+// ensemble's file.
 func ComposingFile(path string, c perf.Composing) string {
 	return filepath.Join(filepath.Dir(path), fmt.Sprintf("%s_v%s.%s", c.Model, c.Version, filepath.Base(path)))
 }
 
-// ComposingCSV writes perf_analyzer's columns on a model that an ensemble calls: its share of the ensemble's throughput, and its parts.
+// ComposingCSV writes perf_analyzer's columns for a model that an ensemble calls: its share of the
+// ensemble's throughput, and its parts.
 func ComposingCSV(w io.Writer, r perf.Report, of perf.Composing) error {
 	s := r.Settings
 	header := csvHeader(perf.Settings{Mode: s.Mode, Statistics: true, Cache: s.Cache}, false)
@@ -56,7 +59,7 @@ func ComposingCSV(w io.Writer, r perf.Report, of perf.Composing) error {
 	return writeCSV(w, lines)
 }
 
-// byThroughput are the levels that have windows, in the order of increasing throughput.
+// byThroughput returns the levels with windows, in the order of increasing throughput.
 func byThroughput(levels []perf.Level) []perf.Level {
 	list := slices.DeleteFunc(slices.Clone(levels), func(l perf.Level) bool { return len(l.Measurement.Windows) == 0 })
 	slices.SortStableFunc(list, func(a, b perf.Level) int {
@@ -100,11 +103,11 @@ func csvHeader(s perf.Settings, verbose bool) []string {
 	return titles
 }
 
-// csvRow is a level's cells. What perf_analyzer calls sending is here the time before the sending, in an open loop; receiving cannot
-// be told from waiting, and is 0.
+// csvRow returns a level's cells. The column for sending has the time before the sending in an open
+// loop. The column for receiving is 0, since receiving cannot be separated from waiting.
 func csvRow(l perf.Level, s perf.Settings, verbose bool) []string {
 	m, t := l.Measurement, totalOf(l.Measurement)
-	known := func(v int64) string { // of latencies
+	known := func(v int64) string { // formats latencies
 		if t.latency.Count() == 0 {
 			return ""
 		}
@@ -137,7 +140,8 @@ func csvRow(l perf.Level, s perf.Settings, verbose bool) []string {
 	return row
 }
 
-// csvServer are the cells on the server's parts; what of the time after the sending is none of them is the network's.
+// csvServer returns the cells for the server's parts. The rest of the time after the sending
+// belongs to the network.
 func csvServer(stats measure.ServerStats, served int64, cache bool) []string {
 	p := partsOf(stats)
 	accounted := p.queue + p.compute
@@ -153,7 +157,7 @@ func csvServer(stats measure.ServerStats, served int64, cache bool) []string {
 	return row
 }
 
-// csvGPUs are four cells, each with a value per GPU.
+// csvGPUs returns four cells, each with a value per GPU.
 func csvGPUs(gpus []measure.GPUWindow) []string {
 	var utilization, power, used, all strings.Builder
 	for _, g := range gpus {

@@ -12,7 +12,7 @@ import (
 	"tuner/perf"
 )
 
-// TestColumns: perf_analyzer's header, in its order.
+// TestColumns compares the header with perf_analyzer's, in its order.
 func TestColumns(t *testing.T) {
 	t.Parallel()
 	plain := closedSettings()
@@ -43,7 +43,8 @@ func TestColumns(t *testing.T) {
 	}
 }
 
-// TestRows: in the order of throughput, as many cells as the header; what was measured of a level that failed is not lost.
+// TestRows checks that rows are in the order of throughput and have as many cells as the header. A
+// failed level keeps its figures.
 func TestRows(t *testing.T) {
 	t.Parallel()
 	fast, slow, failed, refused := closedLevel(), closedLevel(), failedLevel(), failedLevel()

@@ -35,7 +35,7 @@ type shade struct {
 	flags    string
 }
 
-// seriesOf makes a curve of each level that has windows.
+// seriesOf makes a curve for each level with windows.
 func seriesOf(r perf.Report) []curve {
 	var series []curve
 	for _, l := range r.Levels {
@@ -60,7 +60,7 @@ func seriesOf(r perf.Report) []curve {
 	return series
 }
 
-// pointsOf are a window's sub-windows that have answers.
+// pointsOf returns the sub-windows of a window that have answers.
 func pointsOf(w measure.Window, begin time.Duration) []point {
 	var points []point
 	at := begin + w.Start
@@ -85,7 +85,7 @@ func flagNames(flags []measure.Flag) string {
 	return strings.Join(names, ", ")
 }
 
-// reach is how far the curve goes to the right on the axis of percentiles: to the largest of n latencies.
+// reach returns the right end of the curve on the axis of percentiles: the largest of n latencies.
 func (c curve) reach() float64 { return math.Log10(float64(max(1, c.latency.Count()))) }
 
 // shades draws the flagged windows.

@@ -14,24 +14,26 @@ import (
 	"tuner/runner/payload"
 )
 
-// Export writes perf_analyzer's profile export while the run goes on: every request of the windows, with the wall-clock time of its
-// sending and of its responses in ns since 1970. Begin and End bracket a level, Close makes the document whole. The values of outputs
-// are not kept: each response has an empty object. Requests of an open loop also have the instant that they were scheduled for.
-// It is for one goroutine; the first error of writing is returned by every later call.
+// Export writes perf_analyzer's profile export while the run continues. It has every request of the
+// windows, with the wall-clock times of its sending and its responses in ns since 1970. Begin and
+// End enclose a level; Close completes the document. Values of outputs are not kept: each response
+// has an empty object. Requests of an open loop also have their scheduled instant.
+//
+// Export is for one goroutine. After an error of writing, all later calls return it.
 type Export struct {
 	w       *bufio.Writer
 	program string
 	inputs  [][]byte // "request_inputs" of each request, as JSON
 	levels  int
 
-	begin   time.Time // of the level, like the rest
-	open    bool      // an open loop
+	begin   time.Time // of the level, as is the rest
+	open    bool      // the load is an open loop
 	records int
-	line    []byte // to build a request in
+	line    []byte // buffer for one request
 }
 
-// NewExport prepares the inputs' values, which are the same for each sending of a request; record n is of request n modulo their
-// number.
+// NewExport prepares the values of the inputs, which are the same for each sending of a request.
+// Record n belongs to request n modulo their number.
 func NewExport(w io.Writer, s perf.Settings, requests []payload.Request) *Export {
 	e := &Export{w: bufio.NewWriterSize(w, 1<<16), program: s.Program}
 	for _, r := range requests {
@@ -40,7 +42,7 @@ func NewExport(w io.Writer, s perf.Settings, requests []payload.Request) *Export
 	return e
 }
 
-// Begin starts a level whose records count from begin.
+// Begin begins a level whose records count from begin.
 func (e *Export) Begin(l measure.Load, begin time.Time) error {
 	e.begin, e.open, e.records = begin, isOpen(l), 0
 	line := append(e.line[:0], e.opening()...)
@@ -56,7 +58,7 @@ func (e *Export) Begin(l measure.Load, begin time.Time) error {
 	return e.put(append(line, `},"requests":[`...))
 }
 
-// Record adds a request; a failed one has no responses.
+// Record adds a request. A failed request has no responses.
 func (e *Export) Record(r load.Record) error {
 	line := e.line[:0]
 	if e.records > 0 {
@@ -88,7 +90,7 @@ func (e *Export) Record(r load.Record) error {
 	return e.put(append(line, '}'))
 }
 
-// End closes the level; edges are where its windows begin and end.
+// End ends the level. edges are the edges of its windows.
 func (e *Export) End(edges []time.Duration) error {
 	line := append(e.line[:0], `],"window_boundaries":[`...)
 	for i, d := range edges {
@@ -100,7 +102,7 @@ func (e *Export) End(edges []time.Duration) error {
 	return e.put(append(line, `]}`...))
 }
 
-// Close ends the document; it does not close the writer below.
+// Close completes the document. It does not close the underlying writer.
 func (e *Export) Close() error {
 	line := e.line[:0]
 	if e.levels == 0 {
@@ -114,7 +116,7 @@ func (e *Export) Close() error {
 	return exportError(e.w.Flush())
 }
 
-// opening is what comes before a level, or before the end where there is none.
+// opening returns the text before a level. If there is no level, it comes before the end.
 func (e *Export) opening() string {
 	if e.levels > 0 {
 		return ","
@@ -122,13 +124,13 @@ func (e *Export) opening() string {
 	return `{"experiments":[`
 }
 
-// instant appends a moment of the level as ns since 1970. The offsets come from a clock that never jumps, so that differences are
-// latencies whatever happens to the wall clock.
+// instant appends an instant of the level as ns since 1970. The offsets come from a monotonic
+// clock, so that differences are latencies even if the wall clock jumps.
 func (e *Export) instant(line []byte, d time.Duration) []byte {
 	return strconv.AppendInt(line, e.begin.UnixNano()+int64(d), 10)
 }
 
-// put writes a line and keeps its memory for the next.
+// put writes a line and keeps its memory for the next one.
 func (e *Export) put(line []byte) error {
 	e.line = line
 	_, err := e.w.Write(line)
@@ -142,7 +144,7 @@ func exportError(err error) error {
 	return nil
 }
 
-// decimal prints a number with a point in it, as perf_analyzer prints rates.
+// decimal prints a number with a decimal point, as perf_analyzer prints rates.
 func decimal(v float64) string {
 	text := strconv.FormatFloat(v, 'f', -1, 64)
 	if !strings.Contains(text, ".") {

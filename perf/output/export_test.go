@@ -19,7 +19,7 @@ import (
 	"tuner/runner/payload"
 )
 
-// little encodes numbers of fixed size.
+// little encodes numbers of fixed size in little-endian order.
 func little(t testing.TB, values any) []byte {
 	t.Helper()
 	data, err := binary.Append(nil, binary.LittleEndian, values)
@@ -29,7 +29,7 @@ func little(t testing.TB, values any) []byte {
 	return data
 }
 
-// exportRequests are two requests of batch 2.
+// exportRequests returns two requests of batch 2.
 func exportRequests(t testing.TB) []payload.Request {
 	t.Helper()
 	return []payload.Request{
@@ -109,7 +109,7 @@ func TestExportToAFullDisk(t *testing.T) {
 	}
 }
 
-// The export is written while the load runs.
+// Record must not allocate, since the export is written while the load runs.
 func TestExportOfARequestDoesNotAllocate(t *testing.T) {
 	e := NewExport(io.Discard, perf.Settings{Batch: 2}, exportRequests(t))
 	r := load.Record{Request: 1, Sent: time.Second, Responses: []time.Duration{2 * time.Second}}

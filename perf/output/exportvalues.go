@@ -8,8 +8,8 @@ import (
 	"tuner/engine/api"
 )
 
-// inputsJSON are the inputs of the first of batch elements as perf_analyzer's export has them: a value for one element, a flat list
-// for several.
+// inputsJSON returns the first batch element's inputs in the form of perf_analyzer's export: a
+// value for one element, a flat list for several.
 func inputsJSON(inputs []api.Tensor, batch int) []byte {
 	text := []byte{'{'}
 	for i, t := range inputs {
@@ -18,7 +18,7 @@ func inputsJSON(inputs []api.Tensor, batch int) []byte {
 		}
 		text = append(append(text, quote(t.Name)...), ':')
 		value, err := json.Marshal(firstElement(t, max(1, batch)))
-		if err != nil { // infinity, or not a number
+		if err != nil { // infinity or NaN
 			value = []byte("null")
 		}
 		text = append(text, value...)
@@ -26,8 +26,8 @@ func inputsJSON(inputs []api.Tensor, batch int) []byte {
 	return append(text, '}')
 }
 
-// firstElement are the values of a tensor's first batch element; nil for 16-bit floats, which perf_analyzer leaves out too, and for
-// data that does not hold what its type says.
+// firstElement returns the values of a tensor's first batch element. It returns nil for 16-bit
+// floats, which perf_analyzer leaves out too, and for data that does not match its type.
 func firstElement(t api.Tensor, batch int) any {
 	if t.Datatype == "BYTES" {
 		list := texts(t.Data)
@@ -46,7 +46,7 @@ func firstElement(t api.Tensor, batch int) any {
 	case "INT64":
 		return decode[int64](data)
 	case "UINT8":
-		wide := make([]uint16, len(data)) // encoding/json would take bytes for text
+		wide := make([]uint16, len(data)) // encoding/json would write bytes as text
 		for i, b := range data {
 			wide[i] = uint16(b)
 		}
@@ -75,7 +75,7 @@ func decode[T any](data []byte) any {
 	return oneOrList(values)
 }
 
-// oneOrList is the element of a list that has one, "" for none, else the list.
+// oneOrList returns the only element of a list, "" for an empty list, else the list.
 func oneOrList[T any](values []T) any {
 	switch len(values) {
 	case 0:
@@ -86,7 +86,7 @@ func oneOrList[T any](values []T) any {
 	return values
 }
 
-// texts cuts BYTES data into its elements, each of which has its length in front.
+// texts cuts BYTES data into its elements, each with its length in front.
 func texts(data []byte) []string {
 	var list []string
 	for len(data) >= 4 {
@@ -99,11 +99,11 @@ func texts(data []byte) []string {
 	return list
 }
 
-// quote makes a JSON string; what is no UTF-8 becomes U+FFFD.
+// quote makes a JSON string. Invalid UTF-8 becomes U+FFFD.
 func quote(text string) []byte {
 	quoted, err := json.Marshal(text)
 	if err != nil {
-		panic(err) // a string always has a form in JSON
+		panic(err) // JSON can represent every string
 	}
 	return quoted
 }

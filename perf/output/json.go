@@ -10,7 +10,8 @@ import (
 	"tuner/perf"
 )
 
-// Format is the version of the JSON report; it grows when a field changes its meaning or goes away.
+// Format is the version of the JSON report. It grows when a field changes its meaning or
+// disappears.
 const Format = 1
 
 // document is the JSON report, described in docs/reference/perf.md. Times are seconds, sizes bytes.
@@ -94,14 +95,14 @@ type jsonComposing struct {
 	Server  *jsonServer `json:"server"`
 }
 
-// jsonOther is the load on another model meanwhile.
+// jsonOther is the load on another model at the same time.
 type jsonOther struct {
 	Model string       `json:"model"`
 	Load  measure.Load `json:"load"`
 	jsonMeasurement
 }
 
-// jsonMeasurement are the figures of windows taken together.
+// jsonMeasurement has the figures of windows taken together.
 type jsonMeasurement struct {
 	Duration   float64                 `json:"duration"`
 	Throughput *jsonEstimate           `json:"throughput"`

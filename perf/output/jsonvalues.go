@@ -91,7 +91,7 @@ func windowOf(w measure.Window) jsonWindow {
 	return j
 }
 
-// serverOf is nil when the server tells nothing, or did nothing.
+// serverOf returns nil if the server has no statistics, or served nothing.
 func serverOf(s measure.ServerStats) *jsonServer {
 	if s.Requests == 0 && s.Failures == 0 {
 		return nil
@@ -109,7 +109,7 @@ func serverOf(s measure.ServerStats) *jsonServer {
 	return j
 }
 
-// percentilesOf is nil for an empty distribution.
+// percentilesOf returns nil for an empty distribution.
 func percentilesOf(h measure.Histogram) *jsonPercentiles {
 	if h.Count() == 0 {
 		return nil
@@ -120,7 +120,7 @@ func percentilesOf(h measure.Histogram) *jsonPercentiles {
 	}
 }
 
-// perOne is a mean in seconds; 0 of nothing.
+// perOne returns a mean in seconds; 0 if count is 0.
 func perOne(d time.Duration, count int) float64 {
 	if count <= 0 {
 		return 0
@@ -128,7 +128,7 @@ func perOne(d time.Duration, count int) float64 {
 	return d.Seconds() / float64(count)
 }
 
-// orEmpty makes a list that JSON writes as [], never as null.
+// orEmpty returns a list that JSON writes as [], never as null.
 func orEmpty[T any](list []T) []T {
 	if list == nil {
 		return []T{}

@@ -1,8 +1,10 @@
-// Package output writes what `tuner perf` measured. The text, the CSV and the profile export have perf_analyzer's lines, columns
-// and keys, so that scripts made for it go on working, with lines of our own after them; JSON, benchstat's text and a picture are
-// for the rest. It stands at the end of the data flow: functions of a writer and values of package perf, without clock or locale.
-// It judges no figure and opens no file. Warnings and failures are in the JSON alone: the others are read by scripts, and people
-// are told on standard error.
+// Package output writes the results of `tuner perf`. The text, the CSV and the profile export have
+// perf_analyzer's lines, columns and keys, so that scripts for it still work. Our own lines follow
+// after them. JSON, benchstat's format and a picture serve other purposes.
+//
+// The package stands at the end of the data flow. Its functions take a writer and values of package
+// perf, and use neither clock nor locale. It judges no figure and opens no file. Only the JSON has
+// warnings and failures, since scripts read the others. People see warnings on standard error.
 package output
 
 import (
@@ -16,17 +18,18 @@ import (
 	"tuner/perf"
 )
 
-// six prints a number as C++ streams do by default, and with them perf_analyzer: six significant digits.
+// six formats a number with six significant digits, as C++ streams do by default, and so
+// perf_analyzer.
 func six(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
 
-// micros are whole microseconds, rounded down like perf_analyzer's; the tolerance of 1 ns is for seconds that have gone through
-// floating point.
+// micros returns whole microseconds, rounded down as in perf_analyzer. The tolerance of 1 ns allows
+// for rounding errors of seconds in floating point.
 func micros(seconds float64) int64 { return int64(seconds*1e6 + 1e-3) }
 
-// millis prints a duration in milliseconds without needless digits.
+// millis formats a duration in milliseconds without trailing zeros.
 func millis(d time.Duration) string { return six(float64(d) / float64(time.Millisecond)) }
 
-// percent prints a share with two significant digits, or none after the point from 10 % on.
+// percent formats a share with two significant digits, and from 10 % on without decimals.
 func percent(share float64) string {
 	if share >= 0.1 {
 		return fmt.Sprintf("%.0f %%", 100*share)
@@ -34,7 +37,7 @@ func percent(share float64) string {
 	return fmt.Sprintf("%.2g %%", 100*share)
 }
 
-// percentiles are those that reports list: perf_analyzer's, and the one that was asked for.
+// percentiles returns the percentiles in reports: perf_analyzer's, and the one that the user names.
 func percentiles(s perf.Settings) []int {
 	list := []int{50, 90, 95, 99}
 	if s.Percentile > 0 && !slices.Contains(list, s.Percentile) {
@@ -44,16 +47,16 @@ func percentiles(s perf.Settings) []int {
 	return list
 }
 
-// isOpen says whether a load is an open loop.
+// isOpen reports whether a load is an open loop.
 func isOpen(l measure.Load) bool { return l.Concurrency == 0 }
 
-// estimate is a metric's value, 0 where the measurement does not tell.
+// estimate returns the estimate of a metric, 0 if the measurement does not have it.
 func estimate(m measure.Measurement, metric measure.Metric) measure.Estimate {
 	e, _ := m.Estimate(metric)
 	return e
 }
 
-// write hands a text over in one piece.
+// write writes a text in one piece.
 func write(w io.Writer, what, text string) error {
 	if _, err := io.WriteString(w, text); err != nil {
 		return fmt.Errorf("cannot write %s: %w", what, err)

@@ -20,8 +20,8 @@ import (
 
 const ms = time.Millisecond
 
-// window is a window of 1 s in ten sub-windows, each with the given latencies, shifted by one request more or less so that rates
-// vary: sub-window i leaves out the first i mod 2 of them.
+// window returns a window of 1 s in ten sub-windows. Each has the given latencies, except that
+// every second one lacks the first, so that rates vary.
 func window(start, delay time.Duration, latencies ...time.Duration) measure.Window {
 	w := measure.Window{Start: start, Duration: time.Second, SendDelay: measure.NewHistogram([]time.Duration{delay})}
 	for i := range 10 {
@@ -40,7 +40,7 @@ func window(start, delay time.Duration, latencies ...time.Duration) measure.Wind
 	return w
 }
 
-// ladder are n latencies from first in equal steps.
+// ladder returns n latencies from first in equal steps.
 func ladder(first, step time.Duration, n int) []time.Duration {
 	list := make([]time.Duration, n)
 	for i := range list {
@@ -49,7 +49,7 @@ func ladder(first, step time.Duration, n int) []time.Duration {
 	return list
 }
 
-// closedSettings are those of a concurrency range with everything at its default.
+// closedSettings returns the settings of a concurrency range with default values.
 func closedSettings() perf.Settings {
 	return perf.Settings{
 		Program: "tuner 1.2.3", Machine: "4 cores", Model: "resnet", URL: "localhost:8000", Protocol: "http",
@@ -59,7 +59,8 @@ func closedSettings() perf.Settings {
 	}
 }
 
-// closedLevel is what was measured at concurrency 4: two windows, 95 requests of 31.0 to 40.8 ms per second.
+// closedLevel returns a measurement at concurrency 4: two windows, 95 requests of 31.0 to 40.8 ms
+// per second.
 func closedLevel() perf.Level {
 	latencies := ladder(31*ms, 1100*time.Microsecond, 10)
 	first, second := window(2*time.Second, 20*time.Microsecond, latencies...), window(3*time.Second, 30*time.Microsecond, latencies...)
@@ -80,7 +81,8 @@ func closedLevel() perf.Level {
 	}
 }
 
-// openSettings are those of request rates with a limit on the 95th percentile, metrics and statistics of a model with a cache.
+// openSettings returns settings of request rates with a limit on the 95th percentile, and with
+// metrics and statistics of a model with a cache.
 func openSettings() perf.Settings {
 	s := closedSettings()
 	s.Mode, s.Distribution, s.Protocol, s.URL = perf.ModeRate, perf.Poisson, "grpc", "localhost:8001"
@@ -91,7 +93,8 @@ func openSettings() perf.Settings {
 	return s
 }
 
-// openLevel is what was measured at 100 requests/s: one window of 95 requests, which waited for 2 ms before they were sent.
+// openLevel returns a measurement at 100 requests/s: one window of 95 requests, which waited for 2
+// ms before they were sent.
 func openLevel() perf.Level {
 	latencies := ladder(31*ms, 1100*time.Microsecond, 10)
 	w := window(time.Second, 2*ms, latencies...)
@@ -122,7 +125,7 @@ func openLevel() perf.Level {
 	}
 }
 
-// failedLevel is a level at which the server did not serve.
+// failedLevel returns a level at which the server failed.
 func failedLevel() perf.Level {
 	return perf.Level{
 		Load: measure.Load{Concurrency: 8, BatchSize: 1}, Begin: time.Date(2026, 1, 2, 3, 5, 5, 0, time.UTC),
@@ -138,7 +141,8 @@ func openReport() perf.Report {
 	return perf.Report{Settings: openSettings(), Levels: []perf.Level{openLevel()}, Best: 0}
 }
 
-// ensembleReport is the closed loop with two models that the model calls, each for half of the time.
+// ensembleReport returns the closed loop with two models that the model calls, each for half of the
+// time.
 func ensembleReport() perf.Report {
 	r := closedReport()
 	half := measure.ServerStats{Requests: 190, Inferences: 190, Executions: 190, Success: 190 * 16 * ms, Queue: 190 * ms, ComputeInput: 190 * ms,
@@ -204,16 +208,17 @@ func (f *full) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// numbers are what two runs differ in.
+// numbers matches the figures in which two runs differ.
 var numbers = regexp.MustCompile(`\d+(\.\d+)?(e[+-]\d+)?`)
 
-// blank takes numbers out of lines.
+// blank removes numbers from lines.
 func blank(text string) []string {
 	return strings.Split(strings.TrimRight(numbers.ReplaceAllString(text, "#"), "\n"), "\n")
 }
 
-// TestLinesOfPerfAnalyzer: every line that perf_analyzer 2.51 printed of a run on our engine is there, in its order, but for the figures.
-// What is told in another way on purpose is replaced first.
+// TestLinesOfPerfAnalyzer checks that every line that perf_analyzer 2.51 printed for a run on our
+// engine is there, in its order, except for the figures. Lines that differ on purpose are replaced
+// first.
 func TestLinesOfPerfAnalyzer(t *testing.T) {
 	t.Parallel()
 	none := func(*perf.Settings) {}
@@ -246,7 +251,8 @@ func TestLinesOfPerfAnalyzer(t *testing.T) {
 			l.Load.BatchSize, l.Measurement.Windows[0].Late, l.Measurement.Windows[0].GPUs = 1, 0, nil
 			s.Mode, s.Distribution = perf.ModeRate, perf.Constant
 		}
-		l.Measurement.Windows = append(l.Measurement.Windows, l.Measurement.Windows[0]) // perf_analyzer measured three
+		// perf_analyzer measured three windows
+		l.Measurement.Windows = append(l.Measurement.Windows, l.Measurement.Windows[0])
 		s.Levels.End = 1
 		s.Stop = perf.Stop{Rule: perf.RuleStability, Stability: 9, Trials: 3, Window: 300 * ms}
 		c.settings(&s)
@@ -272,7 +278,8 @@ func TestLinesOfPerfAnalyzer(t *testing.T) {
 	}
 }
 
-// TestLinesThatScriptsRead: the expressions are of lab/conformance, of NVIDIA's scripts, and of what people write.
+// TestLinesThatScriptsRead has expressions from lab/conformance, from NVIDIA's scripts, and from
+// typical scripts.
 func TestLinesThatScriptsRead(t *testing.T) {
 	t.Parallel()
 	s, l := closedSettings(), closedLevel()
@@ -303,7 +310,7 @@ func TestLinesThatScriptsRead(t *testing.T) {
 	}
 }
 
-// closeTo allows for the buckets of histograms: 0.1 %.
+// closeTo allows a difference of 0.1 %, for the buckets of histograms.
 func closeTo(got, want string) bool {
 	a, errA := time.ParseDuration(got + "us")
 	b, errB := time.ParseDuration(want + "us")
@@ -317,7 +324,7 @@ func TestFiguresLikeCPlusPlus(t *testing.T) {
 			t.Errorf("%g is printed as %s, want %s", v, got, want)
 		}
 	}
-	// 12 ms in seconds, times 10^6, may be a hair below 12,000.
+	// 12 ms in seconds, times 10^6, may be slightly below 12,000.
 	for us, want := range map[float64]int64{0.012: 12000, 0.0000019: 1, 0.0123456: 12345, 0: 0} {
 		if got := micros(us); got != want {
 			t.Errorf("%g s are %d µs, want %d", us, got, want)

@@ -16,22 +16,24 @@ import (
 	"tuner/perf"
 )
 
-// How the picture is laid out; lengths are in points.
+// The layout of the picture. Lengths are in points.
 const (
 	pictureHeight = 640 * vg.Length(1)
 	legendWidth   = 178 * vg.Length(1)
 	entryHeight   = 30 * vg.Length(1)
-	mostEntries   = 17 // of the legend
+	mostEntries   = 17 // entries of the legend
 )
 
-// The colours of the curves, and of what is flagged.
+// The colours of the curves, and of flagged windows.
 var (
 	levelColors = []color.RGBA{plotstyle.Blue, plotstyle.Vermillion, plotstyle.Green, plotstyle.Purple, plotstyle.SkyBlue, plotstyle.Orange}
 	flagColor   = color.RGBA{0xfb, 0xee, 0xd0, 0xff}
 )
 
-// Plot draws a PNG picture: above, median and 99th percentile of each sub-window's latencies over the time of the run, with the windows
-// that are flagged; below, the levels' latencies by percentile. Latencies are in ms on a logarithmic axis, the same for both.
+// Plot draws a PNG picture with two panels. The upper one has median and 99th percentile of each
+// sub-window's latencies over the time of the run, and the flagged windows. The lower one has the
+// latencies of the levels by percentile. Latencies are in ms on a logarithmic axis, the same for
+// both.
 func Plot(w io.Writer, r perf.Report) error {
 	return plotstyle.Write(w, pictureHeight, func(canvas draw.Canvas) {
 		series := seriesOf(r)
@@ -46,7 +48,7 @@ func Plot(w io.Writer, r perf.Report) error {
 	})
 }
 
-// subtitleOf says what a latency is here.
+// subtitleOf says what a latency means here.
 func subtitleOf(s perf.Settings) string {
 	origin := "closed loop: counted from the sending"
 	if s.Mode != perf.ModeConcurrency {
@@ -74,7 +76,7 @@ func drawEntries(canvas draw.Canvas, series []curve) {
 // axis is the range of latencies in ms.
 type axis struct{ least, most, limit float64 }
 
-// latencyAxis holds every latency and the limit, with some room.
+// latencyAxis returns an axis for all latencies and the limit, with a margin.
 func latencyAxis(series []curve, limit float64) axis {
 	least, most := math.Inf(1), 0.0
 	if limit > 0 {
@@ -91,7 +93,7 @@ func latencyAxis(series []curve, limit float64) axis {
 	return axis{least: least / 1.2, most: most * 1.2, limit: limit}
 }
 
-// newPlot is an empty panel with the axis of latencies.
+// newPlot returns an empty panel with the axis of latencies.
 func newPlot(title string, latency axis) *plot.Plot {
 	p := plot.New()
 	p.BackgroundColor = color.Transparent
@@ -106,11 +108,12 @@ func newPlot(title string, latency axis) *plot.Plot {
 // drawPanel adds grid, limit and data to a panel and draws it.
 func drawPanel(canvas draw.Canvas, p *plot.Plot, latency axis, most float64, background, data plot.Plotter) {
 	p.Add(background, plotstyle.Grid(), data, limitLine(latency.limit))
-	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0, most, latency.least, latency.most // adding plotters may have widened them
+	// adding plotters may have widened the ranges
+	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0, most, latency.least, latency.most
 	p.Draw(canvas)
 }
 
-// drawOverTime draws the run as it went.
+// drawOverTime draws the latencies over the time of the run.
 func drawOverTime(canvas draw.Canvas, series []curve, latency axis) {
 	p := newPlot("Over time: median (thick) and 99th percentile (thin) of each sub-window; shaded: windows with a flag", latency)
 	most := 1.0
@@ -121,8 +124,8 @@ func drawOverTime(canvas draw.Canvas, series []curve, latency axis) {
 	drawPanel(canvas, p, latency, most, shades(series), overTime(series))
 }
 
-// drawByPercentile draws the levels' distributions. The axis is logarithmic in the share of the slower requests, so that each step to
-// the right has a tenth of them.
+// drawByPercentile draws the distributions of the levels. The axis is logarithmic in the share of
+// slower requests, so that each step to the right has a tenth of them.
 func drawByPercentile(canvas draw.Canvas, series []curve, latency axis) {
 	p := newPlot("By percentile: this share of the requests was at least as fast", latency)
 	most := 2.0
@@ -145,7 +148,7 @@ func percentileTicks(most float64) []plot.Tick {
 
 func millisOf(d time.Duration) float64 { return d.Seconds() * 1e3 }
 
-// limitLine draws the latency limit in ms; 0: there is none.
+// limitLine draws the latency limit in ms. 0: no limit.
 type limitLine float64
 
 // Plot implements plot.Plotter.
@@ -157,7 +160,7 @@ func (l limitLine) Plot(canvas draw.Canvas, p *plot.Plot) {
 	plotstyle.HorizontalLimit(canvas, y(float64(l)), "limit")
 }
 
-// figures are a level's throughput and 99th percentile.
+// figures returns a level's throughput and 99th percentile as text.
 func (c curve) figures() string {
 	if c.latency.Count() == 0 {
 		return "no request was answered"

@@ -16,7 +16,8 @@ import (
 	"tuner/perf"
 )
 
-// drawn counts the colours of a picture, at every third dot in both directions, which no line is too thin for.
+// drawn counts the colours of a picture, at every third pixel in both directions, which still meets
+// the thinnest line.
 func drawn(t *testing.T, r perf.Report) map[color.Color]int {
 	t.Helper()
 	var b bytes.Buffer
@@ -42,7 +43,7 @@ func TestPlot(t *testing.T) {
 	if n := empty[levelColors[0]]; n > 0 {
 		t.Errorf("%d pixels of a level where there is none", n)
 	}
-	// One of two windows has a flag; the failed level has none; there is no limit.
+	// One of two windows has a flag. The failed level has none. There is no limit.
 	one := drawn(t, closedReport())
 	if one[levelColors[0]] == 0 || one[flagColor] == 0 || one[levelColors[1]] > 0 || one[plotstyle.LimitColor] > 0 {
 		t.Errorf("dots: curve %d, flag %d, second curve %d, limit %d", one[levelColors[0]], one[flagColor], one[levelColors[1]], one[plotstyle.LimitColor])
@@ -69,7 +70,8 @@ func TestPercentileTicks(t *testing.T) {
 	}
 }
 
-// TestPictures writes pictures where one can look at them: TUNER_PICTURES=dir go test ./perf/output -run Pictures.
+// TestPictures writes pictures for inspection by eye: TUNER_PICTURES=dir go test ./perf/output -run
+// Pictures.
 func TestPictures(t *testing.T) {
 	dir := os.Getenv("TUNER_PICTURES")
 	if dir == "" {

@@ -8,7 +8,8 @@ import (
 	"tuner/perf"
 )
 
-// writeServer writes perf_analyzer's block on what the server's statistics say of a model, and of those that it calls.
+// writeServer writes perf_analyzer's block with the server's statistics of a model, and of the
+// models that it calls.
 func writeServer(b *strings.Builder, s measure.ServerStats, composing []perf.Composing, cache bool) {
 	b.WriteString("  Server: \n")
 	writeStatistics(b, "    ", s, composing, cache)
@@ -22,7 +23,8 @@ func writeServer(b *strings.Builder, s measure.ServerStats, composing []perf.Com
 	}
 }
 
-// writeStatistics writes the statistics of one model. Those of an ensemble have its composing models' means added up.
+// writeStatistics writes the statistics of one model. For an ensemble it adds up the means of its
+// composing models.
 func writeStatistics(b *strings.Builder, indent string, s measure.ServerStats, composing []perf.Composing, cache bool) {
 	if s.Requests == 0 {
 		fmt.Fprintf(b, "%sRequest count: 0\n", indent)
@@ -54,7 +56,8 @@ func writeStatistics(b *strings.Builder, indent string, s measure.ServerStats, c
 	b.WriteByte('\n')
 }
 
-// writeBatches writes which batch sizes were executed, where the server tells and any was larger than 1.
+// writeBatches writes the executions per batch size, if they are known and any size is larger than
+// 1.
 func writeBatches(b *strings.Builder, indent string, s measure.ServerStats) {
 	if s.MeanBatch() <= 1 {
 		return
@@ -70,10 +73,11 @@ func writeBatches(b *strings.Builder, indent string, s measure.ServerStats) {
 	b.WriteByte('\n')
 }
 
-// mostGPUs is how many GPUs perf_analyzer lists at most.
+// mostGPUs is the largest number of GPUs that perf_analyzer lists.
 const mostGPUs = 16
 
-// writeGPUs writes perf_analyzer's block on the GPUs, from the server's metrics page or from the machine itself, and the energy.
+// writeGPUs writes perf_analyzer's block on the GPUs, from the server's metrics page or from the
+// machine itself, and the energy.
 func writeGPUs(b *strings.Builder, t total, metrics bool) {
 	if metrics {
 		b.WriteString("  Server Prometheus Metrics: \n")
@@ -106,7 +110,7 @@ func writeGPUs(b *strings.Builder, t total, metrics bool) {
 	}
 }
 
-// writeMachine writes what processes and machine did meanwhile, as far as it is known.
+// writeMachine writes the figures of processes and machine, as far as they are known.
 func writeMachine(b *strings.Builder, m measure.Measurement, t total) {
 	b.WriteString("  Machine: \n")
 	if cpu, ok := m.Estimate(measure.CPU); ok {
@@ -116,7 +120,7 @@ func writeMachine(b *strings.Builder, m measure.Measurement, t total) {
 		fmt.Fprintf(b, "    Engine memory: %.0f MB at most\n", memory.Value/1e6)
 	}
 	fmt.Fprintf(b, "    Load generator CPU: %.3g cores\n", cores(t))
-	if t.foreign > 0 { // 0 also where the engine's process is not known
+	if t.foreign > 0 { // also 0 if the engine's process is unknown
 		fmt.Fprintf(b, "    Other processes: %s of the machine's CPU time\n", percent(t.foreign))
 	}
 	if t.steal > 0 {
@@ -128,7 +132,7 @@ func writeMachine(b *strings.Builder, m measure.Measurement, t total) {
 	b.WriteByte('\n')
 }
 
-// cores is the load generator's mean use.
+// cores returns the mean number of cores that the load generator used.
 func cores(t total) float64 {
 	if t.duration <= 0 {
 		return 0

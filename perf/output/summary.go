@@ -9,8 +9,9 @@ import (
 	"tuner/perf"
 )
 
-// Summary writes perf_analyzer's last lines, a line per level in the order of measuring, and before them which level is the best
-// within the latency limit, where there is one. Levels without an answered request are left out; without any other nothing is written.
+// Summary writes perf_analyzer's last lines, a line per level in the order of measurement. If there
+// is a latency limit, it first names the best level within it. It leaves out levels without an
+// answered request. Without any other level it writes nothing.
 func Summary(w io.Writer, r perf.Report) error {
 	var b strings.Builder
 	for _, l := range r.Levels {
@@ -35,7 +36,7 @@ func Summary(w io.Writer, r perf.Report) error {
 	return write(w, "summary", best(r)+"Inferences/Second vs. Client "+name+" Batch Latency\n"+b.String())
 }
 
-// best says which level is the best within the limit.
+// best names the best level within the limit.
 func best(r perf.Report) string {
 	limit := millis(r.Settings.LatencyLimit)
 	switch {
@@ -50,7 +51,8 @@ func best(r perf.Report) string {
 		six(estimate(l.Measurement, measure.Throughput).Value), micros(latency.Value), l.Limit)
 }
 
-// Live is a line on where a run stands, without its end: elapsed time, load, window, and the figures of the last one.
+// Live returns a line about the state of a run, without a line break: elapsed time, load, window,
+// and the figures of the last window.
 func Live(p perf.Progress) string {
 	text := fmt.Sprintf("%3.0f s  %s  ", p.Elapsed.Seconds(), p.Load)
 	if p.Window == 0 {

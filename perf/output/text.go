@@ -10,8 +10,9 @@ import (
 	"tuner/perf"
 )
 
-// Text writes what was measured at one level: perf_analyzer's lines, with ours after them in each block. verbose adds its lines of
-// -v: each window, and the client's overhead. A level without windows has its heading alone.
+// Text writes the measurement of one level: perf_analyzer's lines, with ours after them in each
+// block. verbose adds its lines of -v: each window, and the client's overhead. A level without
+// windows has only its heading.
 func Text(w io.Writer, l perf.Level, s perf.Settings, verbose int) error {
 	var b strings.Builder
 	if isOpen(l.Load) {
@@ -49,10 +50,10 @@ func writePasses(b *strings.Builder, m measure.Measurement, s perf.Settings) {
 	}
 }
 
-// lateWarned is the share of late requests from which perf_analyzer says so.
+// lateWarned is the share of late requests at which perf_analyzer warns.
 const lateWarned = 0.01
 
-// writeClient writes perf_analyzer's block on what the clients saw.
+// writeClient writes perf_analyzer's block with the clients' figures.
 func writeClient(b *strings.Builder, l perf.Level, t total, s perf.Settings, verbose int) {
 	fmt.Fprintf(b, "  Client: \n    Request count: %d\n", t.requests)
 	if late := t.lateShare(); late > lateWarned {
@@ -80,10 +81,11 @@ func writeClient(b *strings.Builder, l perf.Level, t total, s perf.Settings, ver
 	writeRequestTime(b, t, mean, s, verbose)
 }
 
-// writeRequestTime writes how the mean latency is made up: until the request was sent, and from there.
+// writeRequestTime writes the parts of the mean latency: before and after the sending of the
+// request.
 func writeRequestTime(b *strings.Builder, t total, mean float64, s perf.Settings, verbose int) {
 	if s.Decoupled {
-		b.WriteString("    \n") // as perf_analyzer does
+		b.WriteString("    \n") // as in perf_analyzer
 		return
 	}
 	waited, served := t.split(mean)
@@ -99,8 +101,9 @@ func writeRequestTime(b *strings.Builder, t total, mean float64, s perf.Settings
 	}
 }
 
-// split cuts the mean latency into what went by before the sending, in an open loop, and what came after it; in microseconds.
-// Marshalling is done before the load begins, and the time in the socket cannot be told from the server's.
+// split divides the mean latency into the part before the sending, in an open loop, and the part
+// after it, in microseconds. Marshalling is done before the load begins. The time in the socket
+// cannot be separated from the server's.
 func (t total) split(mean float64) (waited, served int64) {
 	all := micros(mean)
 	if t.service.Count() == 0 {
@@ -110,8 +113,8 @@ func (t total) split(mean float64) (waited, served int64) {
 	return all - served, served
 }
 
-// overhead is the load generator's part of the mean time per request, 0..1: of the cycle in a closed loop, of the latency in an open
-// one.
+// overhead returns the load generator's share of the mean time per request, 0..1. In a closed loop
+// that time is the cycle, in an open one the latency.
 func (t total) overhead(open bool) float64 {
 	own, all := t.sendDelay.Mean(), t.latency.Mean()
 	if !open {
@@ -123,7 +126,8 @@ func (t total) overhead(open bool) float64 {
 	return min(1, float64(own)/float64(all))
 }
 
-// writeOurs writes what perf_analyzer does not tell: intervals, what failed or was late, and which windows deserve less trust.
+// writeOurs writes figures that perf_analyzer does not have: intervals, failed and late requests,
+// and windows that deserve less trust.
 func writeOurs(b *strings.Builder, l perf.Level, t total, s perf.Settings) {
 	m := l.Measurement
 	if e := estimate(m, measure.Throughput); e.Hi > e.Lo {
@@ -143,7 +147,7 @@ func writeOurs(b *strings.Builder, l perf.Level, t total, s perf.Settings) {
 		fmt.Fprintf(b, "    Failed requests: %d of %d (%s), %d of them timed out; the first: %s\n",
 			t.errors, t.errors+t.requests, percent(float64(t.errors)/float64(t.errors+t.requests)), t.timedOut, oneLine(t.firstError))
 	}
-	if l.Waited > t.latency.Quantile(0.99) { // a closed loop always has some in flight
+	if l.Waited > t.latency.Quantile(0.99) { // a closed loop always has some requests in flight
 		fmt.Fprintf(b, "    Unanswered at the end: %d, the first of them for %s msec\n", l.Unfinished, millis(l.Waited.Round(time.Millisecond)))
 	}
 	if l.Limit != "" {
@@ -160,7 +164,7 @@ func writeOurs(b *strings.Builder, l perf.Level, t total, s perf.Settings) {
 	}
 }
 
-// writeLatencyInterval writes the interval of the latency that is judged.
+// writeLatencyInterval writes the interval of the judged latency.
 func writeLatencyInterval(b *strings.Builder, m measure.Measurement, s perf.Settings) {
 	e, ok := s.Latency(m)
 	name, bounded := "Avg", true
@@ -176,7 +180,7 @@ func writeLatencyInterval(b *strings.Builder, m measure.Measurement, s perf.Sett
 	}
 }
 
-// flagged is how many windows have a flag.
+// flagged returns the number of windows with a flag.
 func flagged(m measure.Measurement, flag measure.Flag) int {
 	n := 0
 	for _, w := range m.Windows {
@@ -190,5 +194,5 @@ func flagged(m measure.Measurement, flag measure.Flag) int {
 	return n
 }
 
-// oneLine keeps a server's message from breaking the lines that scripts read.
+// oneLine removes line breaks from a server's message, since scripts read lines.
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

@@ -8,7 +8,7 @@ import (
 	"tuner/measure"
 )
 
-// total is what the windows of a measurement come to together.
+// total holds the pooled figures of a measurement's windows.
 type total struct {
 	duration                                time.Duration
 	requests, inferences, responses, errors int
@@ -56,7 +56,7 @@ func totalOf(m measure.Measurement) total {
 	return t
 }
 
-// rate is a count per second; 0 without time.
+// rate returns a count per second; 0 without time.
 func (t total) rate(count int) float64 {
 	if t.duration <= 0 {
 		return 0
@@ -64,7 +64,7 @@ func (t total) rate(count int) float64 {
 	return float64(count) / t.duration.Seconds()
 }
 
-// lateShare is the share of the scheduled requests that were sent more than 1 ms late.
+// lateShare returns the share of the scheduled requests that were sent more than 1 ms late.
 func (t total) lateShare() float64 {
 	if t.scheduled == 0 {
 		return 0
@@ -72,7 +72,7 @@ func (t total) lateShare() float64 {
 	return float64(t.late) / float64(t.scheduled)
 }
 
-// energy is the GPUs' energy in J per inference; 0 unknown.
+// energy returns the GPUs' energy in J per inference. 0: unknown.
 func (t total) energy() float64 {
 	if t.inferences == 0 {
 		return 0
@@ -104,7 +104,7 @@ func sum(a, b measure.ServerStats) measure.ServerStats {
 	}
 }
 
-// sumBatches adds up the executions of each batch size, ascending by size.
+// sumBatches adds up the executions of each batch size, in ascending order of size.
 func sumBatches(a, b []measure.BatchStat) []measure.BatchStat {
 	list := slices.Clone(a)
 	for _, more := range b {
@@ -118,8 +118,8 @@ func sumBatches(a, b []measure.BatchStat) []measure.BatchStat {
 	return list
 }
 
-// gpusOf merges the windows' figures of each GPU as perf_analyzer does: means of utilisation and power, the most of the used
-// memory; energy is summed.
+// gpusOf merges the figures of each GPU as perf_analyzer does: means of utilisation and power, the
+// largest used memory. It adds up the energy.
 func gpusOf(windows []measure.Window) []measure.GPUWindow {
 	var list []measure.GPUWindow
 	seen := map[string]int{} // windows by UUID
@@ -145,11 +145,11 @@ func gpusOf(windows []measure.Window) []measure.GPUWindow {
 	return list
 }
 
-// parts are the server's means per request in whole microseconds, as perf_analyzer computes them: each part rounded down by
-// itself.
+// parts are the server's means per request in whole microseconds, computed as in perf_analyzer:
+// each part is rounded down separately.
 type parts struct {
 	success, queue, input, infer, output int64
-	compute                              int64 // of those requests that were computed
+	compute                              int64 // requests that were computed
 	hit, miss                            int64 // of the response cache
 	accounted                            int64 // hits, misses and computing together, per request
 }
@@ -166,10 +166,10 @@ func partsOf(s measure.ServerStats) parts {
 	}
 }
 
-// overhead is the server's time that is no part's.
+// overhead returns the server's time that belongs to no part.
 func (p parts) overhead(known int64) int64 { return max(0, p.success-p.queue-known) }
 
-// each is a mean in whole microseconds; 0 of nothing.
+// each returns a mean in whole microseconds; 0 if count is 0.
 func each(d time.Duration, count int) int64 {
 	if count <= 0 {
 		return 0

@@ -20,22 +20,23 @@ import (
 	"tuner/runner/wire"
 )
 
-// Plan is what the flags ask for.
+// Plan is the run that the flags describe.
 type Plan struct {
-	Settings    perf.Settings // what only the server can tell is missing
-	ModelFile   string        // ONNX file; "": inputs follow the server's metadata
-	Wire        wire.Options
-	Format      wire.Format
-	Source      payload.Source
-	Intervals   []time.Duration
-	Composing   []meter.Model // as the user names them; none: those of an ensemble
-	With        []With
-	Gauge       meter.Options
-	WarmUp      time.Duration
-	Timeout     time.Duration // of a request, and of a question to the server
-	Deadline    time.Duration // of the run; 0: none
+	Settings  perf.Settings // without the values that only the server knows
+	ModelFile string        // ONNX file; "": inputs follow the server's metadata
+	Wire      wire.Options
+	Format    wire.Format
+	Source    payload.Source
+	Intervals []time.Duration
+	Composing []meter.Model // named by the user; none: those of an ensemble
+	With      []With
+	Gauge     meter.Options
+	WarmUp    time.Duration
+	// limit for a request of the load, and for a control request to the server
+	Timeout     time.Duration
+	Deadline    time.Duration // limit for the run; 0: none
 	MaxInFlight int
-	CPUs        []int // of the load generator; empty: all
+	CPUs        []int // CPUs of the load generator; empty: all
 	Reports     Reports
 }
 
@@ -46,7 +47,8 @@ type With struct {
 	Source         payload.Source
 }
 
-// Check translates the flags. Its error lists all mistakes. warnings are for people, also where there is an error.
+// Check translates the flags. Its error lists all mistakes. warnings are for people; Check returns
+// them with an error too.
 func (o *Options) Check() (plan Plan, warnings []string, err error) {
 	var p problems.List
 	for _, r := range refusedFlags() {
@@ -73,7 +75,7 @@ func (o *Options) Check() (plan Plan, warnings []string, err error) {
 	return plan, o.warnings(), exit.With(exit.Usage, p.Err())
 }
 
-// warnings tell of flags that are obsolete or ignored.
+// warnings returns warnings about flags that are obsolete or ignored.
 func (o *Options) warnings() []string {
 	var list []string
 	if o.given("concurrent-requests") || o.given("dynamic-concurrency") || o.given("max-concurrency") {
@@ -231,7 +233,7 @@ func parseCPUs(text string) ([]int, error) {
 	return cpus, nil
 }
 
-// checkReports finds files that could not be written, so that a long run does not end at one.
+// checkReports finds files that cannot be written, so that a long run does not fail at its end.
 func (o *Options) checkReports(p *problems.List, plan *Plan) {
 	r := o.reports
 	switch r.Output {

@@ -15,7 +15,7 @@ import (
 	"tuner/runner/wire"
 )
 
-// checkConnection reads how the server is reached.
+// checkConnection reads address, protocol and options of the connection.
 func (o *Options) checkConnection(p *problems.List, plan *Plan) {
 	protocol, w := strings.ToLower(o.protocol), &plan.Wire
 	port := "8000"
@@ -58,10 +58,11 @@ func (o *Options) checkConnection(p *problems.List, plan *Plan) {
 	o.checkGauge(plan)
 }
 
-// shareVariable is the environment variable of perf_analyzer for the requests in flight that share a connection over gRPC.
+// shareVariable is perf_analyzer's environment variable for the number of requests in flight that
+// share a connection over gRPC.
 const shareVariable = "TRITON_CLIENT_GRPC_CHANNEL_MAX_SHARE_COUNT"
 
-// parseConnectionShare reads the variable; 0: it is not set.
+// parseConnectionShare reads the variable. 0: it is not set.
 func parseConnectionShare(text string) (int, error) {
 	if text == "" {
 		return 0, nil
@@ -73,7 +74,7 @@ func parseConnectionShare(text string) (int, error) {
 	return n, nil
 }
 
-// checkGauge settles which figures are read besides the server's statistics.
+// checkGauge decides which figures are read in addition to the server's statistics.
 func (o *Options) checkGauge(plan *Plan) {
 	host, _, _ := net.SplitHostPort(plan.Wire.Address)
 	plan.Gauge.Remote = !hostinfo.IsLocal(host)
@@ -128,7 +129,7 @@ func parseHeaders(list []string) ([]wire.Header, error) {
 	return headers, nil
 }
 
-// parseParameters reads NAME:VALUE:TYPE; the value may hold colons.
+// parseParameters reads NAME:VALUE:TYPE. The value may contain colons.
 func parseParameters(list []string) ([]wire.Parameter, error) {
 	var parameters []wire.Parameter
 	for _, text := range list {
@@ -156,7 +157,7 @@ func parseParameters(list []string) ([]wire.Parameter, error) {
 	return parameters, nil
 }
 
-// tlsConfig makes the TLS configuration of connections; nil: they are not encrypted.
+// tlsConfig makes the TLS configuration of connections. nil: they are not encrypted.
 func (o *Options) tlsConfig(protocol, address string, secure bool) (*tls.Config, error) {
 	t := o.tls
 	if protocol == "grpc" {

@@ -9,7 +9,7 @@ import (
 	"tuner/model/onnx/inputs"
 )
 
-// checkData reads where the inputs come from.
+// checkData reads the source of the inputs.
 func (o *Options) checkData(p *problems.List, plan *Plan) {
 	s := &plan.Source
 	s.Data, s.StringLength, s.StringData, s.Batch, s.Seed = o.data, o.stringLength, o.stringData, o.batch, plan.Settings.Seed
@@ -40,7 +40,7 @@ func (o *Options) checkData(p *problems.List, plan *Plan) {
 	}
 }
 
-// parseRanges reads NAME:LOWEST:BELOW, the name up to the last colon but one.
+// parseRanges reads NAME:LOWEST:BELOW. The name ends at the last colon but one.
 func parseRanges(list []string) (map[string]inputs.Range, error) {
 	ranges := map[string]inputs.Range{}
 	for _, text := range list {
@@ -59,7 +59,8 @@ func parseRanges(list []string) (map[string]inputs.Range, error) {
 	return ranges, nil
 }
 
-// parseWith reads MODEL[:VERSION],KEY=VALUE,…. A part without a key belongs to the value before it, as sizes of a shape do.
+// parseWith reads MODEL[:VERSION],KEY=VALUE,…. A part without a key belongs to the value before it,
+// such as sizes of a shape.
 func parseWith(text string) (With, error) {
 	bad := func(format string, args ...any) (With, error) {
 		return With{}, fmt.Errorf("--with %q: %s", text, fmt.Sprintf(format, args...))

@@ -1,8 +1,9 @@
-// Package paflags has the options of `tuner perf`: those of perf_analyzer, by its names and with its meaning, and some
-// of our own.
+// Package paflags has the options of `tuner perf`: those of perf_analyzer, with its names and
+// meanings, and some of our own.
 //
-// It stands between the command line and package perf/session: flags in, a Plan out. It finds all mistakes of a command
-// line at once, before any server is asked. It reads the few files that options name, and sends nothing.
+// It stands between the command line and package perf/session: it turns flags into a Plan. It
+// reports all mistakes of a command line at once, before it asks any server. It reads the few files
+// that options name, and sends nothing.
 package paflags
 
 import (
@@ -22,10 +23,10 @@ type Options struct {
 	oldRange                                   bool
 
 	mode                       string
-	interval, windowRequests   int // interval: ms
+	interval, windowRequests   int // interval in ms
 	stability                  float64
 	trials, percentile         int
-	threshold                  float64 // ms
+	threshold                  float64 // in ms
 	binarySearch               bool
 	requestCount, warmUpCount  int
 	batch, stringLength        int
@@ -40,7 +41,7 @@ type Options struct {
 	reports         Reports
 	metricsURL      string
 	metrics         bool
-	metricsInterval int // ms
+	metricsInterval int // in ms
 
 	stop, precision, cpus, modelFile  string
 	budget, deadline, timeout, warmUp time.Duration
@@ -48,10 +49,10 @@ type Options struct {
 	seed                              uint64
 	ranges, with                      []string
 
-	given func(flag string) bool // on the command line
+	given func(flag string) bool // reports whether a flag was on the command line
 }
 
-// tlsOptions are perf_analyzer's options of TLS.
+// tlsOptions are perf_analyzer's options for TLS.
 type tlsOptions struct {
 	useGRPC                                   bool
 	grpcRoots, grpcKey, grpcChain             string
@@ -59,12 +60,12 @@ type tlsOptions struct {
 	ca, certificate, certificateType, key, kt string
 }
 
-// Reports say what is written about a run, and where.
+// Reports describe the output of a run and its files.
 type Reports struct {
-	Output     string // on stdout: "text", "json" or "benchstat"
-	CSV        string // file of the levels; "": none
+	Output     string // output on stdout: "text", "json" or "benchstat"
+	CSV        string // file with the levels; "": none
 	VerboseCSV bool
-	Export     string // file of every request; "": none
+	Export     string // file with every request; "": none
 	Plot       string // PNG file; "": none
 	Verbose    int    // above 0: also a line per window
 }
@@ -84,7 +85,7 @@ func (o *Options) Add(f *pflag.FlagSet) {
 		if !r.valued {
 			f.Lookup(r.name).NoOptDefVal = "true"
 		}
-		_ = f.MarkHidden(r.name) // fails only for a name that is not defined
+		_ = f.MarkHidden(r.name) // fails only for an undefined name
 	}
 }
 
@@ -113,7 +114,7 @@ func (o *Options) loadFlags(f *pflag.FlagSet) {
 	f.IntVarP(&o.oldMost, "max-concurrency", "c", 0, "with -d: the last concurrency")
 	f.BoolVarP(&o.oldRange, "dynamic-concurrency", "d", false, "concurrencies from -t to -c")
 	for _, name := range []string{"concurrent-requests", "max-concurrency", "dynamic-concurrency"} {
-		_ = f.MarkHidden(name) // fails only for a name that is not defined
+		_ = f.MarkHidden(name) // fails only for an undefined name
 	}
 }
 
@@ -146,7 +147,7 @@ func (o *Options) dataFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.inputFormat, "input-tensor-format", "binary", "HTTP: binary or json")
 	f.StringVar(&o.outputFormat, "output-tensor-format", "binary", "HTTP: binary or json")
 	f.StringVar(&o.sharedMemory, "shared-memory", "none", "none; no other value is supported")
-	_ = f.MarkHidden("shared-memory") // fails only for a name that is not defined
+	_ = f.MarkHidden("shared-memory") // fails only for an undefined name
 }
 
 func (o *Options) protocolFlags(f *pflag.FlagSet) {
@@ -190,7 +191,8 @@ type refusedFlag struct {
 	reason string
 }
 
-// refusedFlags lists the options of perf_analyzer that would change what is measured, so that they cannot be ignored.
+// refusedFlags lists the options of perf_analyzer that would change the measurement, so that tuner
+// perf cannot ignore them.
 func refusedFlags() []refusedFlag {
 	const (
 		sequences = "models with state (sequences) are not measured"

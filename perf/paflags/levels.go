@@ -52,7 +52,7 @@ func (o *Options) checkLoad(p *problems.List, plan *Plan) {
 	o.checkSearch(p, s)
 }
 
-// oldLevels is the range of -t, -c and -d, the options of perf_analyzer's first version.
+// oldLevels returns the range of -t, -c and -d, the options of perf_analyzer's first version.
 func (o *Options) oldLevels() string {
 	if !o.oldRange {
 		return strconv.Itoa(o.oldConcurrency)
@@ -83,7 +83,7 @@ func (o *Options) checkSearch(p *problems.List, s *perf.Settings) {
 	}
 }
 
-// parseLevels reads START[:END[:STEP]]; empty is 1.
+// parseLevels reads START[:END[:STEP]]. An empty text is 1.
 func parseLevels(flag, text string, whole bool) (perf.Levels, error) {
 	bad := func(why string) (perf.Levels, error) {
 		return perf.Levels{}, fmt.Errorf("--%s %q: %s; expected is START[:END[:STEP]]", flag, text, why)

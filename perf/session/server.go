@@ -21,16 +21,17 @@ import (
 	"tuner/runner/wire"
 )
 
-// server is the server that is measured. It answers questions; requests go over connections of package wire.
+// server is the server that is measured. It serves control requests. Infer requests use connections
+// of package wire.
 type server struct {
 	api.Control
 	wire       wire.Options
 	format     wire.Format
-	timeout    time.Duration // of a question
-	statistics bool          // it has them
+	timeout    time.Duration // limit for a control request
+	statistics bool          // it has statistics
 }
 
-// openServer connects to the server, and finds out what it can tell.
+// openServer connects to the server and asks for its extensions.
 func openServer(ctx context.Context, plan paflags.Plan) (*server, error) {
 	c, err := control(plan.Wire)
 	if err != nil {
@@ -39,8 +40,8 @@ func openServer(ctx context.Context, plan paflags.Plan) (*server, error) {
 	s := &server{Control: c, wire: plan.Wire, format: plan.Format, timeout: plan.Timeout}
 	about, err := ask(ctx, s, c.ServerMetadata)
 	if err != nil {
-		_ = c.Close()                        // the first error tells more
-		if plan.Wire.Protocol != wire.HTTP { // HTTP's client tells a refusal itself
+		_ = c.Close()                        // the first error matters more
+		if plan.Wire.Protocol != wire.HTTP { // HTTP's client reports a refusal itself
 			err = cmp.Or(wire.Refusal(ctx, plan.Wire), err)
 		}
 		return nil, fmt.Errorf("the server at %s cannot be measured: %w; is it running there, and does it speak %s?",
@@ -50,7 +51,7 @@ func openServer(ctx context.Context, plan paflags.Plan) (*server, error) {
 	return s, nil
 }
 
-// ask asks the server, and waits for its answer no longer than the timeout.
+// ask makes a control request and waits for its answer, for at most the timeout.
 func ask[T any](ctx context.Context, s *server, question func(context.Context) (T, error)) (T, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.timeout, fmt.Errorf("it gave no answer within %v", s.timeout))
 	defer cancel()
@@ -61,7 +62,7 @@ func ask[T any](ctx context.Context, s *server, question func(context.Context) (
 	return answer, err
 }
 
-// describe asks about a model. That the server does not have it is an error of usage.
+// describe asks about a model. A missing model is a usage error.
 func (s *server) describe(ctx context.Context, name, version string) (payload.Model, error) {
 	m := payload.Model{Name: name, Version: version}
 	var err error
@@ -83,7 +84,7 @@ func (s *server) describe(ctx context.Context, name, version string) (payload.Mo
 	return m, nil
 }
 
-// known lists the server's models; "" where it does not tell them.
+// known lists the server's models; "" if the server does not list them.
 func (s *server) known(ctx context.Context) string {
 	index, err := ask(ctx, s, s.Index)
 	if err != nil || len(index) == 0 {
@@ -97,7 +98,7 @@ func (s *server) known(ctx context.Context) string {
 	return "; it knows " + strings.Join(slices.Compact(names), ", ")
 }
 
-// checkServing refuses models that requests without state cannot measure.
+// checkServing refuses models that cannot be measured by requests without state.
 func checkServing(m payload.Model, streaming bool) error {
 	switch {
 	case m.Config.GetSequenceBatching() != nil:
@@ -108,7 +109,7 @@ func checkServing(m payload.Model, streaming bool) error {
 	return nil
 }
 
-// readGraph reads the model's file; nil where the user names none.
+// readGraph reads the model's file. It returns nil if the user names none.
 func readGraph(path string) (*onnx.Model, error) {
 	if path == "" {
 		return nil, nil
@@ -120,7 +121,7 @@ func readGraph(path string) (*onnx.Model, error) {
 	return graph, nil
 }
 
-// prepare makes the requests for a model, ready to be sent.
+// prepare encodes the requests for a model.
 func (s *server) prepare(m payload.Model, source payload.Source) (payload.Set, perf.Target, error) {
 	target := perf.Target{Target: wire.Target{Options: s.wire, AnswerSize: m.AnswerSize(source.Batch)}}
 	set, err := payload.Make(m, source)
@@ -141,7 +142,8 @@ func (s *server) prepare(m payload.Model, source payload.Source) (payload.Set, p
 	return set, target, nil
 }
 
-// composing lists the models that an ensemble calls, directly or through other ensembles, each once.
+// composing lists the models that an ensemble calls, directly or through other ensembles, each
+// once.
 func (s *server) composing(ctx context.Context, c *modelconfig.Config) ([]meter.Model, error) {
 	var models []meter.Model
 	for _, step := range c.GetEnsembleScheduling().GetStep() {
@@ -167,7 +169,8 @@ func (s *server) composing(ctx context.Context, c *modelconfig.Config) ([]meter.
 	return slices.Compact(models), nil
 }
 
-// together lists the models whose statistics are added up: those that the user names, else those of an ensemble.
+// together lists the models whose statistics are added up: those that the user names, else those of
+// an ensemble.
 func (s *server) together(ctx context.Context, m payload.Model, named []meter.Model) ([]meter.Model, error) {
 	if len(named) == 0 {
 		return s.composing(ctx, m.Config)
@@ -180,7 +183,7 @@ func (s *server) together(ctx context.Context, m payload.Model, named []meter.Mo
 	return named, nil
 }
 
-// control opens the connection for questions about the server.
+// control opens the connection for control requests to the server.
 func control(w wire.Options) (api.Control, error) {
 	if w.Protocol == wire.HTTP {
 		return api.OpenHTTP(w.Address, w.Access()), nil

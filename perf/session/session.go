@@ -1,8 +1,9 @@
-// Package session prepares one run of `tuner perf`, and runs it: it asks the server about the models, makes the
-// requests, and opens the readings beside the load.
+// Package session prepares one run of `tuner perf` and runs it. It asks the server about the
+// models, makes the requests, and opens the readings beside the load.
 //
-// It stands between the flags (perf/paflags) and the measurement (package perf). It prints nothing and writes no
-// report but the file of every request, which package perf fills while it measures.
+// It stands between the flags (perf/paflags) and the measurement (package perf). It prints nothing.
+// The only file that it writes is the one with every request, which package perf fills while it
+// measures.
 package session
 
 import (
@@ -21,7 +22,7 @@ import (
 	"tuner/runner/payload"
 )
 
-// Session is a run that is ready to begin. Close must be called.
+// Session is a run that is ready to begin. The caller must call Close.
 type Session struct {
 	plan    paflags.Plan
 	options perf.Options
@@ -48,7 +49,8 @@ func (s *Session) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.closers = append(s.closers, func() { _ = server.Close() }) // it has nothing more to say
+	// the connection is no longer in use
+	s.closers = append(s.closers, func() { _ = server.Close() })
 	model, err := server.describe(ctx, s.plan.Settings.Model, s.plan.Settings.Version)
 	if err != nil {
 		return err
@@ -77,20 +79,21 @@ func (s *Session) open(ctx context.Context) error {
 	return err
 }
 
-// Close ends the connections for questions, and the readings.
+// Close ends the control connections, and the readings.
 func (s *Session) Close() {
 	for _, c := range s.closers {
 		c()
 	}
 }
 
-// Settings are those of the flags, completed by what the server told.
+// Settings returns those of the flags, completed by the server's answers.
 func (s *Session) Settings() perf.Settings { return s.options.Settings }
 
-// Notes say for people what the values of generated inputs are.
+// Notes describe the values of generated inputs for people.
 func (s *Session) Notes() []string { return s.set.Notes }
 
-// Problem is what kept the server or the machine from being read; nil if nothing did.
+// Problem returns the error that prevented a reading of the server or the machine; nil if there was
+// none.
 func (s *Session) Problem() error {
 	if m, ok := s.options.Target.Gauge.(*meter.Meter); ok {
 		return m.Problem()
@@ -98,7 +101,7 @@ func (s *Session) Problem() error {
 	return nil
 }
 
-// complete adds to the settings what server and machine tell.
+// complete adds the values from server and machine to the settings.
 func (s *Session) complete(ctx context.Context, server *server, m payload.Model) {
 	settings := &s.options.Settings
 	host := hostinfo.Read(ctx)
@@ -146,7 +149,7 @@ func (s *Session) beside(ctx context.Context, server *server) ([]perf.Beside, er
 	return list, nil
 }
 
-// Run measures. Meanwhile it writes the file of every request, where the flags ask for one.
+// Run measures. Meanwhile it writes the file of every request, if the flags ask for it.
 func (s *Session) Run(ctx context.Context, observer perf.Observer) (report perf.Report, err error) {
 	s.options.Observer = observer
 	if s.plan.Reports.Export == "" {
@@ -167,5 +170,5 @@ func (s *Session) Run(ctx context.Context, observer perf.Observer) (report perf.
 	return report, errors.Join(err, failed)
 }
 
-// errNothing keeps a file from being written that would hold no request.
+// errNothing prevents a file without any request.
 var errNothing = errors.New("nothing was measured")
