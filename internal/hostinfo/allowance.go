@@ -11,9 +11,11 @@ import (
 	"time"
 )
 
-// Allowance is what this process, those that it starts, and a server that it measures may use of the machine's processors.
+// Allowance is the part of the machine's processors that this process, its children, and a server
+// that it measures may use.
 type Allowance struct {
-	CPUs   []int   // hardware threads of the affinity masks, which the cpuset bounds; empty: unknown, all
+	// hardware threads in the affinity masks, which the cpuset bounds; empty: unknown, all
+	CPUs   []int
 	Quota  float64 // cores' worth of time that the tightest cgroup grants; 0: unlimited
 	groups []quotaGroup
 }
@@ -21,12 +23,12 @@ type Allowance struct {
 // quotaGroup is a cgroup of this process that has a quota.
 type quotaGroup struct {
 	cgroup
-	dir   string // relative to the root of the file system
+	dir   string // path relative to the root of the file system
 	cores float64
 }
 
-// ReadAllowance reads this process's affinity mask, those of other processes that count with it, and the cgroups' quotas. It
-// never fails: what cannot be read bounds nothing. Linux only.
+// ReadAllowance reads this process's affinity mask, those of other processes that count with it,
+// and the quotas of the cgroups. It never fails: what it cannot read sets no bound. Linux only.
 func ReadAllowance(others ...int) Allowance { return readAllowance(os.DirFS("/"), others...) }
 
 func readAllowance(root fs.FS, others ...int) Allowance {
@@ -41,7 +43,7 @@ func readAllowance(root fs.FS, others ...int) Allowance {
 	}
 	slices.Sort(a.CPUs)
 	a.CPUs = slices.Compact(a.CPUs)
-	_ = visitCgroups(root, func(g cgroup, dir string) { // without cgroups nothing is bounded
+	_ = visitCgroups(root, func(g cgroup, dir string) { // without cgroups there is no bound
 		if cores := g.limitsIn(root, dir).cores; cores > 0 && !a.has(root, dir) {
 			a.groups = append(a.groups, quotaGroup{g, dir, cores})
 		}
@@ -53,7 +55,8 @@ func readAllowance(root fs.FS, others ...int) Allowance {
 	return a
 }
 
-// has reports whether a folder is one of the groups' by another name: of version 1, cpu is often a link to cpu,cpuacct.
+// has reports whether a folder belongs to one of the groups under another name. In version 1, cpu
+// is often a link to cpu,cpuacct.
 func (a Allowance) has(root fs.FS, dir string) bool {
 	info, err := fs.Stat(root, dir)
 	return err == nil && slices.ContainsFunc(a.groups, func(g quotaGroup) bool {
@@ -62,30 +65,31 @@ func (a Allowance) has(root fs.FS, dir string) bool {
 	})
 }
 
-// AllowanceSnapshot is how the processors of an allowance, and its cgroups, have spent their time. Two of them make an
-// AllowanceUsage.
+// AllowanceSnapshot holds the times of an allowance's processors and cgroups at an instant. Two of
+// them make an AllowanceUsage.
 type AllowanceSnapshot struct {
 	machine CPUSnapshot
-	cpus    int     // how many hardware threads machine is the sum of
+	cpus    int     // number of hardware threads in the sum machine
 	quota   float64 // cores; 0: unlimited
 	group   time.Duration
 	counts  bool // group is known
 	stopped time.Duration
 }
 
-// IsKnown reports whether the system told the processors' times.
+// IsKnown reports whether the system has the processors' times.
 func (s AllowanceSnapshot) IsKnown() bool { return s.machine != CPUSnapshot{} }
 
-// AllowanceUsage is an interval of an allowance's processors.
+// AllowanceUsage is the use of an allowance's processors in an interval.
 type AllowanceUsage struct {
-	CPUUsage                // of the allowed processors
-	Quota     float64       // share of these processors' time that the cgroup's quota grants, 0..1; 1 without a quota
+	CPUUsage // of the allowed processors
+	// share of these processors' time that the quota of the cgroup grants, 0..1; 1 without a quota
+	Quota     float64
 	Group     time.Duration // CPU time of the cgroup with the quota; 0 without one
-	Throttled time.Duration // time in which a quota kept threads from running, summed over the processors
-	CPUs      int           // the allowed processors
+	Throttled time.Duration // time for which a quota stopped threads, summed over the processors
+	CPUs      int           // number of allowed processors
 }
 
-// Snapshot reads the times. Zero where the system does not tell.
+// Snapshot reads the times. Times that the system does not have are zero.
 func (a Allowance) Snapshot() AllowanceSnapshot { return a.snapshot(os.DirFS("/")) }
 
 func (a Allowance) snapshot(root fs.FS) AllowanceSnapshot {
@@ -121,7 +125,8 @@ func countCPUs(stat string) int {
 	return count
 }
 
-// Since returns the usage from an earlier snapshot of the same allowance to this one; zero where one of them is unknown.
+// Since returns the usage from an earlier snapshot of the same allowance to this one. It is zero if
+// one of them is unknown.
 func (s AllowanceSnapshot) Since(earlier AllowanceSnapshot) AllowanceUsage {
 	if !s.IsKnown() || !earlier.IsKnown() || s.cpus != earlier.cpus {
 		return AllowanceUsage{}
@@ -136,14 +141,15 @@ func (s AllowanceSnapshot) Since(earlier AllowanceSnapshot) AllowanceUsage {
 	return u
 }
 
-// groupTimes is what a cgroup has used, and for how long its quota stopped it.
+// groupTimes holds the CPU time of a cgroup, and the time for which its quota stopped threads.
 type groupTimes struct {
 	usage, throttled time.Duration
-	isKnown          bool // usage was told
+	isKnown          bool // the usage is known
 }
 
-// spent reads a cgroup's times: of version 2 both in cpu.stat, in µs; of version 1 in ns, and the usage in a file of its own,
-// which lies in the same folder where cpu and cpuacct are mounted together, as they are everywhere today.
+// spent reads a cgroup's times. Version 2 has both in cpu.stat, in µs. Version 1 has both in ns,
+// and the usage in a separate file. That file is in the same folder where cpu and cpuacct are
+// mounted together, as on all current systems.
 func (g quotaGroup) spent(root fs.FS) groupTimes {
 	text, err := fs.ReadFile(root, path.Join(g.dir, "cpu.stat"))
 	if err != nil {
@@ -162,7 +168,8 @@ func (g quotaGroup) spent(root fs.FS) groupTimes {
 	return t
 }
 
-// nanoseconds is a count of units as a duration. Counts beyond the 292 years of a duration are no times.
+// nanoseconds converts a count of units to a duration. It returns 0 for counts beyond the 292 years
+// of a duration.
 func nanoseconds(count uint64, unit time.Duration) time.Duration {
 	if count > uint64(1<<63-1)/uint64(unit) {
 		return 0
@@ -170,7 +177,7 @@ func nanoseconds(count uint64, unit time.Duration) time.Duration {
 	return time.Duration(count) * unit
 }
 
-// parseKeyed reads lines of a name and a number, as cpu.stat has them. Lines of another form are skipped.
+// parseKeyed reads lines of a name and a number, as in cpu.stat. It skips lines of another form.
 func parseKeyed(text string) map[string]uint64 {
 	values := map[string]uint64{}
 	for line := range strings.Lines(text) {

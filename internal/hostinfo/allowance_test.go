@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// Four processors of which this process may use the second and third; times in ticks of 10 ms.
+// Four processors. This process may use the second and third. Times are in ticks of 10 ms.
 const fourCPUs = "cpu  0 0 0 0 0 0 0 0 0 0\ncpu0 900 0 0 0 0 0 0 0 0 0\ncpu1 10 0 5 80 0 1 2 2 0 0\ncpu2 20 0 5 70 5 0 0 0 0 0\ncpu3 900 0 0 0 0 0 0 0 0 0\nintr 5\n"
 
-// Only what the process may use counts, and a quota is a part of that.
+// Only the processors that the process may use count. The quota is a share of them.
 func TestAllowance(t *testing.T) {
 	t.Parallel()
 	const status, group, stat = "proc/self/status", "proc/self/cgroup", "proc/stat"
@@ -32,7 +32,7 @@ func TestAllowance(t *testing.T) {
 	check("affinity", files(status, "Cpus_allowed_list:\t1-2\n", group, "0::/\n"), AllowanceUsage{CPUUsage: usage, Quota: 1, CPUs: 2})
 	check("with the server's", files(status, "Cpus_allowed_list:\t1\n", "proc/7/status", "Cpus_allowed_list:\t1-2\n", group, "0::/\n"),
 		AllowanceUsage{CPUUsage: usage, Quota: 1, CPUs: 2}, 7, 8)
-	// The tighter quota, of one core, is half of two processors; both groups stop their threads.
+	// The tighter quota, one core, is half of two processors. Both groups stop their threads.
 	check("v2", files(status, "Cpus_allowed_list:\t1-2\n", group, "0::/a\n",
 		"sys/fs/cgroup/a/cpu.max", "150000 100000\n", "sys/fs/cgroup/a/cpu.stat", "usage_usec 700000\nnr_throttled 3\nthrottled_usec 20000\n",
 		"sys/fs/cgroup/cpu.max", "100000 100000\n", "sys/fs/cgroup/cpu.stat", "usage_usec 900000\nthrottled_usec 50000\n"),
@@ -41,7 +41,7 @@ func TestAllowance(t *testing.T) {
 		"sys/fs/cgroup/cpu/c/cpu.cfs_quota_us", "300000\n", "sys/fs/cgroup/cpu/c/cpu.cfs_period_us", "100000\n",
 		"sys/fs/cgroup/cpu/c/cpu.stat", "nr_throttled 1\nthrottled_time 5000000\n", "sys/fs/cgroup/cpu/c/cpuacct.usage", "800000000\n"),
 		AllowanceUsage{CPUUsage: usage, Quota: 1, Group: 800 * time.Millisecond, Throttled: 5 * time.Millisecond, CPUs: 2})
-	// Numbers that the container's /proc/stat does not have: all that it shows.
+	// The container's /proc/stat lacks the allowed numbers, so all its processors count.
 	if s := readAllowance(files(status, "Cpus_allowed_list:\t4-5\n")).snapshot(files(stat, fourCPUs)); s.cpus != 4 {
 		t.Errorf("%d processors, want the 4 that are shown", s.cpus)
 	}
@@ -50,7 +50,7 @@ func TestAllowance(t *testing.T) {
 	}
 }
 
-// The system's own answer: the processors' times add up to the time that passed, as far as ticks tell it.
+// On the real system, the processors' times add up to the elapsed time, within the ticks.
 func TestOwnAllowance(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {
@@ -113,7 +113,8 @@ func FuzzParseKeyed(f *testing.F) {
 	})
 }
 
-// A process counts with what it has started, ended children through whoever waited for them, and nothing twice.
+// A process counts with its children. Ended children count through the process that waited for
+// them. No process counts twice.
 func TestTreesCPU(t *testing.T) {
 	t.Parallel()
 	all := []relative{{pid: 4, parent: 3, cpu: 8}, {pid: 1, cpu: 100}, {pid: 2, parent: 1, cpu: 1}, {pid: 3, parent: 2, cpu: 2, isGone: true}, {pid: 5, parent: 1, cpu: 16}}
@@ -135,7 +136,7 @@ func TestTreesCPU(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for after := before; after <= before; { // children that end within the interval
+	for after := before; after <= before; { // with children that end within the interval
 		if err := exec.Command("/bin/sh", "-c", "i=0; while [ $i -lt 3000 ]; do i=$((i+1)); done").Run(); err != nil {
 			t.Fatal(err)
 		}

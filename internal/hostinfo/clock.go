@@ -7,13 +7,14 @@ import (
 	"strings"
 )
 
-// Frequency is the clock of the machine's fastest core now, in Hz; false where the system does not tell. It is not the
-// mean of the cores: those that have nothing to do clock down, so that a mean would tell how many these are. Linux only;
-// virtual machines often tell a constant.
+// Frequency returns the current clock of the machine's fastest core in Hz. It returns false if the
+// system does not report it. It is not the mean over the cores: idle cores clock down, so the mean
+// would depend on how many are idle. Linux only. Virtual machines often report a constant.
 func Frequency() (hz float64, ok bool) { return readFrequency(os.DirFS("/")) }
 
 func readFrequency(root fs.FS) (hz float64, ok bool) {
-	policies, _ := fs.Glob(root, "sys/devices/system/cpu/cpufreq/policy*/scaling_cur_freq") // only a bad pattern is an error
+	// fails only for an invalid pattern
+	policies, _ := fs.Glob(root, "sys/devices/system/cpu/cpufreq/policy*/scaling_cur_freq")
 	for _, policy := range policies {
 		text, err := fs.ReadFile(root, policy)
 		if err != nil {
@@ -24,13 +25,13 @@ func readFrequency(root fs.FS) (hz float64, ok bool) {
 		}
 	}
 	if hz == 0 {
-		text, _ := fs.ReadFile(root, "proc/cpuinfo") // without it nothing is known
+		text, _ := fs.ReadFile(root, "proc/cpuinfo") // without the file nothing is known
 		hz = parseFrequency(string(text))
 	}
 	return hz, hz > 0
 }
 
-// parseFrequency returns the highest "cpu MHz" of /proc/cpuinfo in Hz; 0 without any.
+// parseFrequency returns the highest "cpu MHz" of /proc/cpuinfo in Hz. Without any it returns 0.
 func parseFrequency(cpuinfo string) float64 {
 	var hz float64
 	for line := range strings.Lines(cpuinfo) {

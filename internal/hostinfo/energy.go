@@ -12,17 +12,18 @@ import (
 	"tuner/internal/durable"
 )
 
-// EnergySnapshot is what the machine's CPU packages have used, on counters that begin anew after an hour or so of full load. Two of them
-// make joules.
+// EnergySnapshot holds the energy counters of the machine's CPU packages. The counters restart
+// after about an hour of full load. The difference of two snapshots is in joules.
 type EnergySnapshot struct{ packages []packageEnergy }
 
 // packageEnergy is the counter of one CPU package.
 type packageEnergy struct {
 	zone       string // folder of the counter
-	used, last uint64 // microjoules; last: the highest value, after which it begins anew
+	used, last uint64 // microjoules; last: the highest value, after which it restarts
 }
 
-// Since returns the joules that were used since an earlier snapshot, and false unless both tell of the same packages.
+// Since returns the joules used since an earlier snapshot. It returns false unless both have the
+// same packages.
 func (s EnergySnapshot) Since(earlier EnergySnapshot) (joules float64, ok bool) {
 	if len(s.packages) == 0 || len(s.packages) != len(earlier.packages) {
 		return 0, false
@@ -41,13 +42,15 @@ func (s EnergySnapshot) Since(earlier EnergySnapshot) (joules float64, ok bool) 
 	return joules, true
 }
 
-// CPUEnergy reads the energy counters of the CPU packages: Intel's RAPL, which AMD's processors have too, as Linux shows it
-// (Documentation/power/powercap/powercap.rst). An error says why they cannot be read: most systems show them to root alone, and
-// virtual machines have none.
+// CPUEnergy reads the energy counters of the CPU packages from Linux's powercap
+// (Documentation/power/powercap/powercap.rst). They are Intel's RAPL, which AMD's processors have
+// too. The error says why it cannot read them: on most systems only root may, and virtual machines
+// have none.
 func CPUEnergy() (EnergySnapshot, error) { return readEnergy(os.DirFS("/")) }
 
 func readEnergy(root fs.FS) (EnergySnapshot, error) {
-	names, _ := fs.Glob(root, "sys/class/powercap/intel-rapl:*/name") // only a bad pattern is an error
+	// only a bad pattern is an error
+	names, _ := fs.Glob(root, "sys/class/powercap/intel-rapl:*/name")
 	var s EnergySnapshot
 	for _, file := range names {
 		name, err := fs.ReadFile(root, file)
@@ -78,7 +81,8 @@ func readMicrojoules(root fs.FS, file string) (uint64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("cannot read /%s: %w", file, durable.Cause(err))
 	}
-	n, err := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 62) // 62 bits: no sum of two can overflow
+	// 62 bits: the sum of two cannot overflow
+	n, err := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 62)
 	if err != nil {
 		return 0, fmt.Errorf("cannot read /%s: %q is no energy in microjoules", file, text)
 	}

@@ -8,7 +8,8 @@ import (
 	"testing/fstest"
 )
 
-// rapl makes the files of energy counters: a zone's name, its microjoules, and the highest value of the counter.
+// rapl makes the files of energy counters: name of a zone, microjoules, and highest value of the
+// counter.
 func rapl(zones map[string][3]string) fstest.MapFS {
 	root := fstest.MapFS{}
 	for zone, text := range zones {
@@ -33,7 +34,8 @@ func TestCPUEnergy(t *testing.T) {
 		return s
 	}
 	begin := read("1000000", "262143000000")
-	// 2.5 J of the first package; the second has 0.32885 J left to the end of its counter, and 1 J after it.
+	// The first package used 2.5 J. The second used the last 0.32885 J of its counter, and 1 J
+	// after the restart.
 	if joules, ok := read("3500000", "1000000").Since(begin); !ok || joules != 3.82885 {
 		t.Errorf("%v J, %t, want 3.82885", joules, ok)
 	}

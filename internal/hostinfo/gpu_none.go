@@ -2,7 +2,7 @@
 
 package hostinfo
 
-// NVIDIA's library can be reached on Linux and through cgo only.
+// NVIDIA's library works on Linux only, and through cgo.
 const notBuilt = "this build of tuner cannot look for NVIDIA GPUs"
 
 func readGPUs() ([]GPU, string) { return nil, notBuilt }

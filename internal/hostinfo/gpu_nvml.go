@@ -12,7 +12,7 @@ import (
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 )
 
-// readGPUs asks NVIDIA's management library, which is opened at run time.
+// readGPUs uses NVIDIA's management library, which it opens at run time.
 func readGPUs() ([]GPU, string) { return readNVML(nvml.New(), os.LookupEnv) }
 
 func readNVML(library nvml.Interface, environment lookup) ([]GPU, string) {
@@ -36,7 +36,8 @@ func readNVML(library nvml.Interface, environment lookup) ([]GPU, string) {
 	return gpus, strings.Join(notes, "; ")
 }
 
-// openNVML opens the library and counts its GPUs, at least one. Otherwise the note says why, and it is closed.
+// openNVML opens the library and counts its GPUs. If there are none, the note says why, and the
+// library is closed.
 func openNVML(library nvml.Interface) (count int, note string) {
 	if result := library.Init(); result != nvml.SUCCESS {
 		if result == nvml.ERROR_LIBRARY_NOT_FOUND || result == nvml.ERROR_DRIVER_NOT_LOADED {
@@ -57,7 +58,8 @@ func openNVML(library nvml.Interface) (count int, note string) {
 	return count, note
 }
 
-// driverVersions returns a GPU with the versions set that hold for all; a version that cannot be read is "".
+// driverVersions returns a GPU with the versions that hold for all GPUs. A version that it cannot
+// read is "".
 func driverVersions(library nvml.Interface) GPU {
 	var gpu GPU
 	if version, result := library.SystemGetDriverVersion(); result == nvml.SUCCESS {
@@ -69,14 +71,15 @@ func driverVersions(library nvml.Interface) GPU {
 	return gpu
 }
 
-// device is a GPU that was opened, or a part of one.
+// device is an opened GPU, or a part of one.
 type device struct {
 	nvml.Device
-	number int // NVML's, in the order of PCI buses; -1 for a part
+	number int // NVML's index, in the order of PCI buses; -1 for a part
 	uuid   string
 }
 
-// openDevices opens the GPUs that CUDA programs see, in their order. The notes say what is left out. The library is open.
+// openDevices opens the GPUs that CUDA programs see, in their order. The notes say which are left
+// out. The library must be open.
 func openDevices(library nvml.Interface, count int, environment lookup) (devices []device, notes []string) {
 	for i := range count {
 		d, result := identify(library.DeviceGetHandleByIndex(i))
@@ -98,7 +101,8 @@ func openDevices(library nvml.Interface, count int, environment lookup) (devices
 	return visible, notes
 }
 
-// identify takes what NVML answers when it is asked for a GPU. One without an identity cannot be told from others: it is no use.
+// identify reads the identity of a GPU handle from NVML. A GPU without a UUID cannot be told from
+// others, so it is not used.
 func identify(handle nvml.Device, result nvml.Return) (device, nvml.Return) {
 	if result != nvml.SUCCESS {
 		return device{}, result
@@ -107,7 +111,8 @@ func identify(handle nvml.Device, result nvml.Return) (device, nvml.Return) {
 	return device{Device: handle, number: -1, uuid: uuid}, result
 }
 
-// facts reads what does not change, and the memory in use. The result is a failure when the GPU is gone.
+// facts reads the constant facts, and the memory in use. The result is a failure if the GPU is
+// gone.
 func (d device) facts() (GPU, nvml.Return) {
 	memory, result := d.memory()
 	if result != nvml.SUCCESS {
@@ -123,8 +128,8 @@ func (d device) facts() (GPU, nvml.Return) {
 	return gpu, nvml.SUCCESS
 }
 
-// memory reads the memory, zero where the driver does not tell it, as of GPUs without any of their own. The result is a failure
-// when the GPU is gone.
+// memory reads the memory. It is zero if the driver does not report it, as for GPUs without their
+// own memory. The result is a failure if the GPU is gone.
 func (d device) memory() (nvml.Memory, nvml.Return) {
 	memory, result := d.GetMemoryInfo()
 	if result != nvml.SUCCESS && result != nvml.ERROR_GPU_IS_LOST {
@@ -135,7 +140,7 @@ func (d device) memory() (nvml.Memory, nvml.Return) {
 
 func openGPUs() (*GPUReader, string) { return newReader(nvml.New(), os.LookupEnv) }
 
-// newReader opens the library for a reader of those GPUs that can be reached.
+// newReader opens the library for a reader of those GPUs that it can open.
 func newReader(library nvml.Interface, environment lookup) (*GPUReader, string) {
 	count, note := openNVML(library)
 	if note != "" {
@@ -160,7 +165,7 @@ func newReader(library nvml.Interface, environment lookup) (*GPUReader, string) 
 	}, ""
 }
 
-// usage reads what the GPU does. The result is a failure when it is gone.
+// usage reads the current figures of the GPU. The result is a failure if the GPU is gone.
 func (d device) usage() (GPUUsage, nvml.Return) {
 	memory, result := d.memory()
 	if result != nvml.SUCCESS {

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// library is a driver with one GPU.
+// library returns a driver with one GPU.
 func library() *mock.Interface {
 	device := &mock.Device{
 		GetNameFunc:                  func() (string, nvml.Return) { return "NVIDIA T4", nvml.SUCCESS },
@@ -96,7 +96,7 @@ func TestGPUReader(t *testing.T) {
 	if diff := cmp.Diff(want, reader.Read(), cmpopts.EquateNaNs()); diff != "" || note != "" {
 		t.Errorf("note %q\n%s", note, diff)
 	}
-	// What a driver lacks is not known, and a GPU that falls off the bus is left out.
+	// A figure that a driver lacks is unknown. A GPU that falls off the bus is left out.
 	device.GetTotalEnergyConsumptionFunc = func() (uint64, nvml.Return) { return 0, nvml.ERROR_NOT_SUPPORTED }
 	device.GetPowerUsageFunc = func() (uint32, nvml.Return) { return 0, nvml.ERROR_NOT_SUPPORTED }
 	device.GetUtilizationRatesFunc = func() (nvml.Utilization, nvml.Return) { return nvml.Utilization{}, nvml.ERROR_NOT_SUPPORTED }
@@ -121,7 +121,8 @@ func TestGPUReader(t *testing.T) {
 	}
 }
 
-// A fact that a GPU does not tell is unknown, and one that is gone is told of; those after them are read all the same.
+// A fact that a GPU does not report is unknown. A lost GPU is mentioned in the note, and later ones
+// are still read.
 func TestGPUsThatTellLittle(t *testing.T) {
 	t.Parallel()
 	m := fleet("GPU-a", "GPU-b", "GPU-c")

@@ -14,26 +14,28 @@ import (
 // lookup reads an environment variable, as os.LookupEnv does.
 type lookup func(name string) (value string, isSet bool)
 
-// visibleVariable is the environment variable that lists the GPUs which CUDA shows to a program.
+// visibleVariable is the environment variable that lists the GPUs that CUDA shows to a program.
 const visibleVariable = "CUDA_VISIBLE_DEVICES"
 
-// visibleDevices picks out of all devices those that CUDA shows with this list, in the list's order. The note says what is
-// hidden; "": nothing is. CUDA programming guide, "CUDA Environment Variables": entries are indices, the beginnings of UUIDs
-// that suffice to tell them apart, or one MIG device; the first that names none ends the list. One that is named again does so
-// too, of which the guide says nothing.
+// visibleDevices returns the devices that CUDA shows with this list, in the list's order. The note
+// says which are hidden; "": none are.
+//
+// Source: CUDA programming guide, "CUDA Environment Variables". Entries are indices, unique
+// beginnings of UUIDs, or one MIG device. The first entry without a device ends the list. A
+// repeated entry also ends the list, which the guide does not mention.
 func visibleDevices(library nvml.Interface, all []device, list string) (visible []device, note string) {
 	reason := ""
 	for entry := range strings.SplitSeq(list, ",") {
 		d, ok := findDevice(library, all, strings.TrimSpace(entry))
 		if !ok || slices.ContainsFunc(visible, func(v device) bool { return v.uuid == d.uuid }) {
-			if entry != "" && entry != "-1" { // the usual ways to end it
+			if entry != "" && entry != "-1" { // the usual ways to end the list
 				reason = fmt.Sprintf(": %q names no GPU, several or one again, and ends the list", entry)
 			}
 			break
 		}
 		visible = append(visible, d)
 		if d.number < 0 {
-			break // CUDA shows one part of a GPU at most
+			break // CUDA shows at most one part of a GPU
 		}
 	}
 	if reason == "" && len(visible) >= len(all) {
@@ -42,7 +44,7 @@ func visibleDevices(library nvml.Interface, all []device, list string) (visible 
 	return visible, fmt.Sprintf("%s=%q shows %d of %d GPUs%s", visibleVariable, list, len(visible), len(all), reason)
 }
 
-// findDevice finds what an entry of the list names.
+// findDevice returns the device of an entry of the list.
 func findDevice(library nvml.Interface, all []device, entry string) (found device, ok bool) {
 	switch number, err := strconv.Atoi(entry); {
 	case err == nil:
@@ -56,7 +58,7 @@ func findDevice(library nvml.Interface, all []device, entry string) (found devic
 	return device{}, false
 }
 
-// one returns the device that is meant, if it is exactly one.
+// one returns the device for which isMeant is true, if there is exactly one.
 func one(all []device, isMeant func(device) bool) (found device, ok bool) {
 	for _, d := range all {
 		if !isMeant(d) {

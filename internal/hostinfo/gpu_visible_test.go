@@ -14,15 +14,15 @@ import (
 // unset is an environment without variables.
 func unset(string) (string, bool) { return "", false }
 
-// visible is an environment in which CUDA_VISIBLE_DEVICES is a list.
+// visible returns an environment in which CUDA_VISIBLE_DEVICES is a list.
 func visible(list string) lookup {
 	return func(name string) (string, bool) { return list, name == "CUDA_VISIBLE_DEVICES" }
 }
 
-// part is the one part (MIG) of a GPU of a fleet.
+// part is the UUID of the only part (MIG) in a fleet.
 const part = "MIG-7e1c"
 
-// fleet is a driver with a GPU of each UUID, and with the part.
+// fleet returns a driver with a GPU for each UUID, and with the part.
 func fleet(uuids ...string) *mock.Interface {
 	open := func(uuid string) nvml.Device {
 		return &mock.Device{
@@ -48,7 +48,7 @@ func fleet(uuids ...string) *mock.Interface {
 	return m
 }
 
-// What a list shows is what CUDA's guide says of it, to those who read facts and to those who read usage.
+// A list shows the devices that CUDA's guide describes, both for facts and for usage.
 func TestVisibleDevices(t *testing.T) {
 	t.Parallel()
 	const a, b, c = "GPU-8932f937", "GPU-8932aaaa", "GPU-1f00"
@@ -112,7 +112,7 @@ func TestVisibleDevices(t *testing.T) {
 	}
 }
 
-// An index means the driver's GPU of that number, whichever others cannot be read.
+// An index is the driver's number of the GPU, even if other GPUs cannot be read.
 func TestVisibleDevicesBesideALostOne(t *testing.T) {
 	t.Parallel()
 	m := fleet("GPU-a", "GPU-b", "GPU-c")

@@ -1,7 +1,12 @@
-// Package hostinfo reads facts about the machine and about processes on it: what a configuration can use (cores, quota,
-// memory, CPU features, GPUs), what says whether a measurement was disturbed (steal and busy time, clock), and what an engine
-// process has used (CPU time, memory). doctor shows them, the journal keeps them, package meter and the engine read them.
-// It changes nothing, but for the peak of a process's memory (ResetPeak), and it judges nothing.
+// Package hostinfo reads facts about the machine and about its processes. There are three kinds:
+//
+//   - resources that a configuration can use: cores, quota, memory, CPU features, GPUs
+//   - signs of a disturbed measurement: steal and busy time, clock
+//   - the CPU time and memory of an engine process
+//
+// doctor shows the facts, the journal stores them, and package meter and the engine read them. The
+// only thing that it changes is the recorded memory peak of a process (ResetPeak). It judges
+// nothing.
 package hostinfo
 
 import (
@@ -21,7 +26,8 @@ import (
 	"github.com/shirou/gopsutil/v4/mem"
 )
 
-// Host describes the machine as this process may use it. What could not be read is zero, and Problems says why.
+// Host describes the machine as this process may use it. Facts that could not be read are zero, and
+// Problems says why.
 type Host struct {
 	OS       string     `json:"os"` // GOOS
 	Arch     string     `json:"arch"`
@@ -31,22 +37,24 @@ type Host struct {
 	Memory   Memory     `json:"memory"`
 	NUMA     []NUMANode `json:"numa"`
 	GPUs     []GPU      `json:"gpus"`
-	GPUNote  string     `json:"gpu_note,omitempty"` // why there are no GPUs (no driver is a normal answer), or not all
-	Problems []string   `json:"problems,omitempty"`
+	// reason why there are no GPUs (no driver is normal), or not all
+	GPUNote  string   `json:"gpu_note,omitempty"`
+	Problems []string `json:"problems,omitempty"`
 }
 
 // CPU describes the processors.
 type CPU struct {
-	Model    string   `json:"model"`
-	Logical  int      `json:"logical"`  // hardware threads of the machine
-	Physical int      `json:"physical"` // cores of the machine; 0: unknown
-	Allowed  []int    `json:"allowed"`  // hardware threads that the affinity mask lets this process use; empty: unknown
+	Model    string `json:"model"`
+	Logical  int    `json:"logical"`  // hardware threads of the machine
+	Physical int    `json:"physical"` // cores of the machine; 0: unknown
+	// hardware threads that the affinity mask allows this process; empty: unknown
+	Allowed  []int    `json:"allowed"`
 	Quota    float64  `json:"quota"`    // cores' worth of time that the cgroup grants; 0: unlimited
-	Features []string `json:"features"` // those of interestingFeatures that the processor has
+	Features []string `json:"features"` // interestingFeatures that the processor has
 }
 
-// Usable is the cores' worth of CPU time that this process can have at once: the affinity mask or the quota, whichever is
-// less.
+// Usable returns the cores' worth of CPU time that this process can have at once: the smaller of
+// affinity mask and quota.
 func (c CPU) Usable() float64 {
 	cores := float64(c.Logical)
 	if len(c.Allowed) > 0 {
@@ -65,7 +73,7 @@ type Memory struct {
 	Limit     int64 `json:"limit"`     // of the cgroup; 0: unlimited
 }
 
-// Usable is the memory that this process can have at most.
+// Usable returns the largest memory that this process can have.
 func (m Memory) Usable() int64 {
 	if m.Limit > 0 {
 		return min(m.Total, m.Limit)
@@ -73,7 +81,7 @@ func (m Memory) Usable() int64 {
 	return m.Total
 }
 
-// NUMANode is a group of processors with memory near to them.
+// NUMANode is a group of processors with the memory near them.
 type NUMANode struct {
 	ID     int   `json:"id"`
 	CPUs   []int `json:"cpus"`
@@ -91,7 +99,7 @@ func Read(ctx context.Context) Host {
 	return h
 }
 
-// readSystem fills in what every system tells.
+// readSystem reads the facts that every system has.
 func (h *Host) readSystem(ctx context.Context) {
 	h.CPU.Model = cpuid.CPU.BrandName
 	h.CPU.Features = features(cpuid.CPU.Supports)
@@ -124,7 +132,7 @@ func ReadMemory() (Memory, error) {
 	return Memory{Total: int64(memory.Total), Available: int64(memory.Available)}, nil
 }
 
-// UsableMemory is the memory that this process can have at most, in bytes; 0 where nobody tells.
+// UsableMemory returns the largest memory that this process can have in bytes. 0: unknown.
 func UsableMemory() int64 {
 	m, err := readLimitedMemory()
 	if err != nil {
@@ -133,8 +141,9 @@ func UsableMemory() int64 {
 	return m.Usable()
 }
 
-// AvailableMemory is what further processes of this one can have now without swapping, in bytes; 0 where nobody tells. Of a cgroup's limit it takes off
-// what this process and those that it has started hold; what others of the group hold is not seen.
+// AvailableMemory returns the memory in bytes that further processes can have now without swapping.
+// 0: unknown. It subtracts from a cgroup's limit what this process and its children hold. It does
+// not see the memory of other processes in the group.
 func AvailableMemory() int64 {
 	m, err := readLimitedMemory()
 	if err != nil {
@@ -147,7 +156,7 @@ func AvailableMemory() int64 {
 	return m.left(own.RSS)
 }
 
-// left is what is available to processes of ours that hold so many bytes.
+// left returns the available memory if our processes hold held bytes.
 func (m Memory) left(held int64) int64 {
 	if m.Limit > 0 {
 		return max(0, min(m.Available, m.Limit-held))
@@ -166,7 +175,7 @@ func readLimitedMemory() (Memory, error) {
 	return m, err
 }
 
-// readLinux fills in what /proc and /sys tell; root is the file system's root.
+// readLinux reads the facts in /proc and /sys. root is the root of the file system.
 func (h *Host) readLinux(root fs.FS) {
 	var err error
 	h.CPU.Allowed, err = readAffinity(root)
@@ -187,8 +196,8 @@ func (h *Host) note(what string, err error) {
 	}
 }
 
-// interestingFeatures are the instruction sets that decide which kernels ONNX Runtime can choose: vectors, int8 dot
-// products, bfloat16 and matrix tiles.
+// interestingFeatures are the instruction sets that decide which kernels ONNX Runtime can choose:
+// vectors, int8 dot products, bfloat16 and matrix tiles.
 func interestingFeatures() []cpuid.FeatureID {
 	return []cpuid.FeatureID{
 		cpuid.AVX2, cpuid.FMA3, cpuid.AVXVNNI, cpuid.AVX512F, cpuid.AVX512VNNI, cpuid.AVX512BF16, cpuid.AVX512FP16,
@@ -207,21 +216,23 @@ func features(supports func(...cpuid.FeatureID) bool) []string {
 	return names
 }
 
-// UsableCores is CPU.Usable as a number of threads, at least 1: a part of a core counts as one.
+// UsableCores returns CPU.Usable as a number of threads, at least 1. A part of a core counts as
+// one.
 func (h Host) UsableCores() int { return max(1, int(math.Ceil(h.CPU.Usable()))) }
 
-// Fingerprint identifies the machine for comparisons of measurements: it is the same as long as what decides speed is the
-// same, and does not change with the load or with the kernel. It is 16 hexadecimal digits.
+// Fingerprint identifies the machine, for comparisons of measurements. It depends on the facts that
+// decide speed, not on the load or the kernel. It has 16 hexadecimal digits.
 func (h Host) Fingerprint() string {
 	const gibibyte = 1 << 30
 	hash := sha256.New()
 	fmt.Fprintln(hash, h.OS, h.Arch, h.CPU.Model, h.CPU.Logical, h.CPU.Physical, len(h.CPU.Allowed), h.CPU.Quota, h.CPU.Features)
-	fmt.Fprintln(hash, (h.Memory.Usable()+gibibyte/2)/gibibyte, len(h.NUMA)) // the kernel's share varies by some MiB
+	// the kernel's share varies by some MiB
+	fmt.Fprintln(hash, (h.Memory.Usable()+gibibyte/2)/gibibyte, len(h.NUMA))
 	for _, gpu := range h.GPUs {
 		fmt.Fprintln(hash, gpu.Name, gpu.Memory)
 	}
 	return hex.EncodeToString(hash.Sum(nil)[:8])
 }
 
-// Has tells whether the processor has a feature, by its name in Features.
+// Has reports whether the processor has a feature, by its name in Features.
 func (c CPU) Has(feature string) bool { return slices.Contains(c.Features, feature) }

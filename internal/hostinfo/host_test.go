@@ -18,7 +18,8 @@ func TestUsable(t *testing.T) {
 		{CPU{Logical: 8}, 8},
 		{CPU{Logical: 8, Allowed: []int{0, 1}}, 2},
 		{CPU{Logical: 8, Quota: 1.5}, 1.5},
-		{CPU{Logical: 8, Allowed: []int{0, 1}, Quota: 4}, 2}, // a quota above the mask changes nothing
+		// a quota above the mask has no effect
+		{CPU{Logical: 8, Allowed: []int{0, 1}, Quota: 4}, 2},
 	}
 	for _, tt := range tests {
 		if got := tt.cpu.Usable(); got != tt.want {
@@ -52,7 +53,7 @@ func TestFingerprint(t *testing.T) {
 	host := Host{OS: "linux", CPU: CPU{Model: "X", Logical: 8}, Memory: Memory{Total: 16 << 30}, GPUs: []GPU{{Name: "G", Memory: 1}}}
 	same := host
 	same.Kernel, same.Memory.Available = "6.2", 5
-	same.Memory.Total -= 100 << 20 // less than half a GiB: what the kernel keeps for itself varies
+	same.Memory.Total -= 100 << 20 // less than half a GiB, by which the kernel's own memory varies
 	same.GPUs = []GPU{{Name: "G", Memory: 1, Used: 7}}
 	if host.Fingerprint() != same.Fingerprint() {
 		t.Error("the fingerprint depends on load or kernel")
@@ -75,7 +76,7 @@ func TestFingerprint(t *testing.T) {
 	}
 }
 
-// The real machine has what every machine has.
+// The real machine has the facts that every machine has.
 func TestRead(t *testing.T) {
 	t.Parallel()
 	host := Read(context.Background())
@@ -115,8 +116,9 @@ func TestAvailableMemory(t *testing.T) {
 			t.Errorf("%+v, of which we hold %d: %d, want %d", m, held, got, want)
 		}
 	}
-	check(Memory{Total: 100, Available: 60}, 30, 60)            // what we hold is not among what is available
-	check(Memory{Total: 100, Available: 60, Limit: 50}, 30, 20) // the group's limit is nearer
+	// our own memory is not part of the available memory
+	check(Memory{Total: 100, Available: 60}, 30, 60)
+	check(Memory{Total: 100, Available: 60, Limit: 50}, 30, 20) // the limit of the group is tighter
 	check(Memory{Total: 100, Available: 10, Limit: 50}, 30, 10)
 	check(Memory{Total: 100, Available: 60, Limit: 20}, 30, 0)
 	if got, usable := AvailableMemory(), UsableMemory(); got <= 0 || got > usable {

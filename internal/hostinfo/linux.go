@@ -11,17 +11,18 @@ import (
 	"strings"
 )
 
-// Paths are relative to the root of the file system, as package fs has them.
+// Paths are relative to the root of the file system, as in package fs.
 const (
 	cgroupRoot = "sys/fs/cgroup"
 	nodeRoot   = "sys/devices/system/node"
 )
 
-// readAffinity returns the processors that this process may run on. The kernel's mask may count processors that the machine has
-// room for and lacks, as on many virtual machines, or that are switched off: those do not run.
+// readAffinity returns the processors on which this process may run. It leaves out processors of
+// the kernel's mask that cannot run. These are switched off, or the machine could have them but
+// lacks them, as on many virtual machines.
 func readAffinity(root fs.FS) ([]int, error) { return readAffinityOf(root, "self") }
 
-// readAffinityOf is readAffinity of a process, by its name in /proc.
+// readAffinityOf is readAffinity for a process, by its name in /proc.
 func readAffinityOf(root fs.FS, process string) ([]int, error) {
 	status, err := fs.ReadFile(root, path.Join("proc", process, "status"))
 	if err != nil {
@@ -39,13 +40,13 @@ func readAffinityOf(root fs.FS, process string) ([]int, error) {
 		return nil, err
 	}
 	online, err := parseCPUList(string(text))
-	if err != nil || len(allowed) <= len(online) { // containers may number online processors anew (lxcfs)
+	if err != nil || len(allowed) <= len(online) { // containers may renumber online processors (lxcfs)
 		return allowed, err
 	}
 	return slices.DeleteFunc(allowed, func(cpu int) bool { return !slices.Contains(online, cpu) }), nil
 }
 
-// statusField returns the text after "name:" in /proc/PID/status; "" when it isn't there.
+// statusField returns the text after "name:" in /proc/PID/status, "" if it is missing.
 func statusField(status, name string) string {
 	for line := range strings.Lines(status) {
 		if value, ok := strings.CutPrefix(line, name+":"); ok {
@@ -55,7 +56,8 @@ func statusField(status, name string) string {
 	return ""
 }
 
-// maxCPU bounds processor numbers, so that a damaged list cannot ask for much memory; Linux itself allows 8192.
+// maxCPU bounds processor numbers, so that a damaged list cannot make us allocate much memory.
+// Linux itself allows 8192.
 const maxCPU = 1 << 16
 
 // parseCPUList reads the kernel's lists: "0-3,8" is 0, 1, 2, 3, 8.
@@ -87,20 +89,22 @@ func parseCPUList(list string) ([]int, error) {
 	return cpus, nil
 }
 
-// limits are what the cgroups grant; 0: unlimited.
+// limits are the limits of the cgroups. 0: unlimited.
 type limits struct {
 	cores  float64
 	memory int64 // bytes
 }
 
-// readLimits takes the tightest limit on the way from this process's cgroup to the root, of version 2 and of version 1.
+// readLimits returns the tightest limit on the path from this process's cgroup to the root, of
+// version 2 and of version 1.
 func readLimits(root fs.FS) (limits, error) {
 	var tightest limits
 	err := visitCgroups(root, func(g cgroup, dir string) { tightest = tightest.and(g.limitsIn(root, dir)) })
 	return tightest, err
 }
 
-// visitCgroups names the folders on the way from this process's cgroups to their roots, wherever they may be mounted.
+// visitCgroups calls visit for each folder on the paths from this process's cgroups to their roots,
+// at all usual mount points.
 func visitCgroups(root fs.FS, visit func(g cgroup, dir string)) error {
 	text, err := fs.ReadFile(root, "proc/self/cgroup")
 	if err != nil {
@@ -135,7 +139,8 @@ type cgroup struct {
 	path        string   // absolute and clean
 }
 
-// parseCgroups reads /proc/self/cgroup: lines of hierarchy:controllers:path. Lines of another form are skipped.
+// parseCgroups reads /proc/self/cgroup: lines of hierarchy:controllers:path. It skips lines of
+// another form.
 func parseCgroups(text string) []cgroup {
 	var groups []cgroup
 	for line := range strings.Lines(text) {
@@ -152,11 +157,11 @@ func parseCgroups(text string) []cgroup {
 	return groups
 }
 
-// mounts returns where the group's hierarchy is usually mounted.
+// mounts returns the usual mount points of the group's hierarchy.
 func (g cgroup) mounts() []string {
 	switch {
 	case len(g.controllers) == 0:
-		return []string{cgroupRoot, cgroupRoot + "/unified"} // the second beside version 1
+		return []string{cgroupRoot, cgroupRoot + "/unified"} // the second is used beside version 1
 	case slices.Contains(g.controllers, "cpu"):
 		return []string{cgroupRoot + "/cpu", cgroupRoot + "/cpu,cpuacct"}
 	case slices.Contains(g.controllers, "memory"):
@@ -165,7 +170,7 @@ func (g cgroup) mounts() []string {
 	return nil
 }
 
-// limitsIn reads the limits set in one folder; files that aren't there limit nothing.
+// limitsIn reads the limits in one folder. Missing files set no limit.
 func (g cgroup) limitsIn(root fs.FS, dir string) limits {
 	read := func(name string) string {
 		text, err := fs.ReadFile(root, path.Join(dir, name))
@@ -183,7 +188,8 @@ func (g cgroup) limitsIn(root fs.FS, dir string) limits {
 	}
 }
 
-// parseCPUMax reads "quota period" in µs and returns cores; "max", -1 or anything else is unlimited.
+// parseCPUMax reads "quota period" in µs and returns cores. "max", -1 and all other texts are
+// unlimited.
 func parseCPUMax(text string) float64 {
 	fields := strings.Fields(text)
 	if len(fields) != 2 {
@@ -197,8 +203,8 @@ func parseCPUMax(text string) float64 {
 	return float64(quota) / float64(period)
 }
 
-// parseMemoryLimit reads bytes. "max" is unlimited, and so is what version 1 writes for it, the largest number of whole
-// pages.
+// parseMemoryLimit reads bytes. "max" is unlimited. So is the largest number of whole pages, which
+// version 1 writes for it.
 func parseMemoryLimit(text string) int64 {
 	const unlimited = 1 << 62
 	limit, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
@@ -208,10 +214,10 @@ func parseMemoryLimit(text string) int64 {
 	return limit
 }
 
-// NUMANodes returns the machine's NUMA nodes by number; none on a kernel without them.
+// NUMANodes returns the machine's NUMA nodes by number. A kernel without NUMA has none.
 func NUMANodes() ([]NUMANode, error) { return readNUMA(os.DirFS("/")) }
 
-// readNUMA returns the NUMA nodes by number; none on a kernel without them.
+// readNUMA returns the NUMA nodes by number. A kernel without NUMA has none.
 func readNUMA(root fs.FS) ([]NUMANode, error) {
 	entries, err := fs.ReadDir(root, nodeRoot)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -255,7 +261,7 @@ func readNode(root fs.FS, id int) (NUMANode, error) {
 	return NUMANode{id, cpus, memory}, err
 }
 
-// parseNodeMemory finds "Node 0 MemTotal: 16384 kB" and returns bytes.
+// parseNodeMemory finds a line such as "Node 0 MemTotal: 16384 kB" and returns bytes.
 func parseNodeMemory(meminfo string) (int64, error) {
 	for line := range strings.Lines(meminfo) {
 		if _, value, ok := strings.Cut(line, "MemTotal:"); ok {
@@ -265,7 +271,7 @@ func parseNodeMemory(meminfo string) (int64, error) {
 	return 0, errors.New("no MemTotal in the node's meminfo")
 }
 
-// parseKibibytes reads "16384 kB", by which the kernel means KiB, and returns bytes.
+// parseKibibytes reads a text such as "16384 kB", where the kernel means KiB, and returns bytes.
 func parseKibibytes(text string) (int64, error) {
 	number, ok := strings.CutSuffix(strings.TrimSpace(text), " kB")
 	if !ok {

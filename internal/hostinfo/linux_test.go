@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// files makes a file system of path, content, path, content …
+// files makes a file system from path, content, path, content …
 func files(pairs ...string) fstest.MapFS {
 	root := fstest.MapFS{}
 	for pair := range slices.Chunk(pairs, 2) {
@@ -93,8 +93,10 @@ func TestReadAffinity(t *testing.T) {
 	}
 	check(files(status, "Name:\tx\nCpus_allowed:\t15\nCpus_allowed_list:\t0-1,4\n"), 0, 1, 4)
 	check(files(status, "Cpus_allowed_list:\t0-1,4\n", online, "0-7\n"), 0, 1, 4)
-	check(files(status, "Cpus_allowed_list:\t0-127\n", online, "0-1,3\n"), 0, 1, 3) // a virtual machine with room for 128
-	check(files(status, "Cpus_allowed_list:\t4-5\n", online, "0-1\n"), 4, 5)        // a container that numbers them anew
+	// a virtual machine with room for 128
+	check(files(status, "Cpus_allowed_list:\t0-127\n", online, "0-1,3\n"), 0, 1, 3)
+	// a container that renumbers them
+	check(files(status, "Cpus_allowed_list:\t4-5\n", online, "0-1\n"), 4, 5)
 	if got, err := readAffinity(files(status, "Cpus_allowed_list:\t0\n", online, "x\n")); err == nil {
 		t.Errorf("damaged list: %v, no error", got)
 	}
@@ -104,7 +106,7 @@ func TestParseCPUList(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		list string
-		want []int // nil: an error
+		want []int // nil: an error is expected
 	}{
 		{"", []int{}},
 		{"0", []int{0}},
@@ -125,7 +127,7 @@ func TestParseCPUList(t *testing.T) {
 	}
 }
 
-// A list that is read prints and reads back as the same processors.
+// A parsed list that is printed and parsed again gives the same processors.
 func FuzzParseCPUList(f *testing.F) {
 	for _, seed := range []string{"", "0", "0-3,8", "1-", "-", ",,", "0-65535", "5-4", "0x1"} {
 		f.Add(seed)
@@ -149,7 +151,7 @@ func FuzzParseCPUList(f *testing.F) {
 	})
 }
 
-// Whatever the cgroup files hold, limits are positive or absent.
+// Limits are positive or absent for any content of the cgroup files.
 func FuzzReadLimits(f *testing.F) {
 	f.Add("0::/a\n", "150000 100000\n", "max")
 	f.Add("2:cpu:/../..\n", "-1", "9223372036854771712")

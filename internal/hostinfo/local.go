@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// IsLocal reports whether a host, a name or an address, is this machine.
+// IsLocal reports whether a host, given by name or address, is this machine.
 func IsLocal(host string) bool {
 	if host == "localhost" {
 		return true

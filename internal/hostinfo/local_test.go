@@ -6,7 +6,8 @@ func TestIsLocal(t *testing.T) {
 	t.Parallel()
 	for host, want := range map[string]bool{
 		"localhost": true, "127.0.0.1": true, "127.1.2.3": true, "::1": true,
-		"example.org": false, "192.0.2.1": false, "2001:db8::1": false, "": false, // documentation's addresses, of no machine
+		// addresses for documentation, which no machine has
+		"example.org": false, "192.0.2.1": false, "2001:db8::1": false, "": false,
 	} {
 		if got := IsLocal(host); got != want {
 			t.Errorf("%q: %t", host, got)

@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// ProcessUsage is what a process has used.
+// ProcessUsage is the use of CPU time and memory by a process.
 type ProcessUsage struct {
-	CPU     time.Duration // user and system time of all its threads; steps of 10 ms
-	RSS     int64         // resident set now, bytes
-	PeakRSS int64         // highest resident set since its start or ResetPeak, bytes
+	CPU     time.Duration // user and system time of all its threads, in steps of 10 ms
+	RSS     int64         // current resident set in bytes
+	PeakRSS int64         // highest resident set since its start or ResetPeak, in bytes
 }
 
 // Process reads the usage of a process. Linux only.
@@ -35,8 +35,8 @@ func Process(pid int) (ProcessUsage, error) {
 	return usage, nil
 }
 
-// ResetPeak makes the present resident set the peak of a process, so that PeakRSS covers what comes next. It needs the
-// right to write the process's memory facts: its owner has it. Linux only.
+// ResetPeak sets the peak of a process to its current resident set, so that PeakRSS covers the time
+// after it. Only the owner of the process may do this. Linux only.
 func ResetPeak(pid int) error {
 	const resetPeak = "5" // see proc(5), clear_refs
 	err := os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", pid), []byte(resetPeak), 0)
@@ -46,15 +46,19 @@ func ResetPeak(pid int) error {
 	return nil
 }
 
-// tick is the unit of CPU time in /proc: Linux shows 100 per second on every architecture that Go supports.
+// tick is the unit of CPU time in /proc. Linux has 100 ticks per second on every architecture that
+// Go supports.
 const tick = 10 * time.Millisecond
 
-// parseProcess reads /proc/PID/stat and /proc/PID/status. A process that has exited but was not waited for has no memory.
+// parseProcess reads /proc/PID/stat and /proc/PID/status. A process that has exited, but whose
+// parent has not waited for it, has no memory.
 func parseProcess(stat, status string) (ProcessUsage, error) {
-	// The second field is the command in parentheses, which may itself hold blanks and parentheses.
+	// The second field is the command in parentheses, which may itself contain spaces and
+	// parentheses.
 	end := strings.LastIndexByte(stat, ')')
 	fields := strings.Fields(stat[end+1:])
-	const userTime, systemTime = 14 - 3, 15 - 3 // proc(5) counts from 1, and the fields here begin with the third
+	// proc(5) counts from 1, and fields begins with the third
+	const userTime, systemTime = 14 - 3, 15 - 3
 	if end < 0 || len(fields) <= systemTime {
 		return ProcessUsage{}, errors.New("its stat has too few fields")
 	}
@@ -83,17 +87,19 @@ func memoryField(status, name string) (int64, error) {
 }
 
 func parseTicks(text string) (time.Duration, error) {
-	ticks, err := strconv.ParseUint(text, 10, 38) // 38 bits: some 87 years, so that a sum of two cannot overflow
+	// 38 bits: about 87 years, so that the sum of two cannot overflow
+	ticks, err := strconv.ParseUint(text, 10, 38)
 	if err != nil {
 		return 0, fmt.Errorf("%q is no CPU time", text)
 	}
 	return time.Duration(ticks) * tick, nil
 }
 
-// OwnCPU is the CPU time, user and system, of all threads of this process, finer than Process tells it.
+// OwnCPU returns the CPU time, user and system, of all threads of this process. It is finer than
+// that of Process.
 func OwnCPU() (time.Duration, error) { return usedCPU(syscall.RUSAGE_SELF) }
 
-// ChildrenCPU is that of the processes that this one has started, and has waited for.
+// ChildrenCPU returns the CPU time of the children that this process has waited for.
 func ChildrenCPU() (time.Duration, error) { return usedCPU(syscall.RUSAGE_CHILDREN) }
 
 func usedCPU(who int) (time.Duration, error) {
@@ -104,19 +110,19 @@ func usedCPU(who int) (time.Duration, error) {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano()), nil
 }
 
-// CPUUsage is how the machine's processors spent an interval, summed over all of them.
+// CPUUsage divides the time of an interval, summed over the machine's processors.
 type CPUUsage struct {
 	Busy       time.Duration // running something, interrupts included
 	Idle       time.Duration // idle or waiting for I/O
-	Steal      time.Duration // wanted to run, but the hypervisor ran something else
-	Interrupts time.Duration // of Busy: serving interrupts, which is no process's time
+	Steal      time.Duration // ready to run while the hypervisor ran something else
+	Interrupts time.Duration // part of Busy: serving interrupts, which belongs to no process
 }
 
-// Total is the processors' whole time.
+// Total returns the whole time of the processors.
 func (u CPUUsage) Total() time.Duration { return u.Busy + u.Idle + u.Steal }
 
-// CPUSnapshot is how the machine's processors have spent their time since it started. Two of them make a CPUUsage. It
-// counts ticks, because a large machine gathers more than the 292 years of a time.Duration.
+// CPUSnapshot holds the times of the machine's processors since its start. Two of them make a
+// CPUUsage. It counts ticks, since a large machine can exceed the 292 years of a time.Duration.
 type CPUSnapshot struct{ busy, idle, steal, interrupts uint64 }
 
 // Since returns the usage from an earlier snapshot to this one.
@@ -144,7 +150,7 @@ func CPUTimes() (CPUSnapshot, error) {
 	return snapshot, nil
 }
 
-// parseCPUTimes reads the first line of /proc/stat, which is the sum of all processors.
+// parseCPUTimes reads the first line of /proc/stat, the sum over all processors.
 func parseCPUTimes(stat string) (CPUSnapshot, error) {
 	line, _, _ := strings.Cut(stat, "\n")
 	name, snapshot, err := parseCPULine(line)
@@ -157,8 +163,8 @@ func parseCPUTimes(stat string) (CPUSnapshot, error) {
 	return snapshot, nil
 }
 
-// parseCPUTimesOf adds up the lines of some processors in /proc/stat, and counts them. Processors without a line are not
-// there: containers may number them anew (lxcfs).
+// parseCPUTimesOf adds up the lines of some processors in /proc/stat, and counts them. It ignores
+// processors without a line, since containers may renumber them (lxcfs).
 func parseCPUTimesOf(stat string, cpus []int) (sum CPUSnapshot, count int, err error) {
 	for line := range strings.Lines(stat) {
 		digits, ok := strings.CutPrefix(strings.TrimRight(line, "\n"), "cpu")
@@ -168,7 +174,7 @@ func parseCPUTimesOf(stat string, cpus []int) (sum CPUSnapshot, count int, err e
 		digits, _, _ = strings.Cut(digits, " ")
 		cpu, err := strconv.Atoi(digits)
 		if err != nil || !slices.Contains(cpus, cpu) {
-			continue // all together, or another one
+			continue // the sum, or another processor
 		}
 		_, one, err := parseCPULine(line)
 		if err != nil {
@@ -179,8 +185,8 @@ func parseCPUTimesOf(stat string, cpus []int) (sum CPUSnapshot, count int, err e
 	return sum, count, nil
 }
 
-// parseCPULine reads a processor's line of /proc/stat: cpu user nice system idle iowait irq softirq steal guest guest_nice.
-// The guests' times are contained in user and nice.
+// parseCPULine reads a processor's line of /proc/stat: cpu user nice system idle iowait irq softirq
+// steal guest guest_nice. user and nice include the guests' times.
 func parseCPULine(line string) (name string, s CPUSnapshot, err error) {
 	fields := strings.Fields(line)
 	const user, nice, system, idle, iowait, irq, softirq, steal = 1, 2, 3, 4, 5, 6, 7, 8
@@ -189,7 +195,8 @@ func parseCPULine(line string) (name string, s CPUSnapshot, err error) {
 	}
 	var ticks [steal + 1]uint64
 	for i := user; i <= steal; i++ {
-		if ticks[i], err = strconv.ParseUint(fields[i], 10, 48); err != nil { // 48 bits: sums of processors cannot overflow
+		// 48 bits: sums over processors cannot overflow
+		if ticks[i], err = strconv.ParseUint(fields[i], 10, 48); err != nil {
 			return "", CPUSnapshot{}, fmt.Errorf("%q is no CPU time", fields[i])
 		}
 	}

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// A stat line with 123 ticks of user and 45 of system time, of a command with blanks and parentheses in its name.
+// A stat line with 123 ticks of user and 45 of system time. The command has spaces and parentheses
+// in its name.
 const stat = "77 (my (odd) cmd) S 1 77 77 0 -1 4194304 98 0 0 0 123 45 6 7 20 0 8 0 172817 3133440 382 184467440737095\n"
 
 func TestParseProcess(t *testing.T) {
@@ -42,7 +43,7 @@ func TestParseCPUTimes(t *testing.T) {
 	if want := (CPUSnapshot{163, 405, 8, 13}); err != nil || got != want {
 		t.Errorf("%+v, %v; want %+v", got, err, want)
 	}
-	// a tick is 10 ms
+	// A tick is 10 ms.
 	want := CPUUsage{Busy: 630 * time.Millisecond, Idle: 50 * time.Millisecond, Steal: 80 * time.Millisecond, Interrupts: 100 * time.Millisecond}
 	if usage := got.Since(CPUSnapshot{100, 400, 0, 3}); usage != want {
 		t.Errorf("usage %+v, want %+v", usage, want)
@@ -81,7 +82,7 @@ func FuzzParseCPUTimes(f *testing.F) {
 		if err != nil {
 			return
 		}
-		const limit = 1 << 48 // of one field; a sum beyond it cannot be printed into one
+		const limit = 1 << 48 // limit of one field; a larger sum does not fit into one
 		if snapshot.busy >= limit || snapshot.idle >= limit {
 			return
 		}
@@ -92,7 +93,7 @@ func FuzzParseCPUTimes(f *testing.F) {
 	})
 }
 
-// This process's own figures: memory that is touched shows in the peak, and a reset brings the peak down to what is held.
+// For this process, touched memory raises the peak, and a reset lowers the peak to the memory held.
 func TestOwnProcess(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("reads /proc")
@@ -129,7 +130,7 @@ func TestUsedCPU(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for now := before; now == before; { // this costs time
+	for now := before; now == before; { // this takes CPU time
 		if now, err = OwnCPU(); err != nil {
 			t.Fatal(err)
 		}

@@ -10,15 +10,16 @@ import (
 	"time"
 )
 
-// relative is a process with what it belongs to.
+// relative is a process with its parent and its group.
 type relative struct {
 	pid, parent, group int
-	isGone             bool          // it has exited, and only its parent has not noticed
-	cpu                time.Duration // of it and of those of its children that it has waited for; 0 unknown
+	isGone             bool // it has exited, and its parent has not waited for it
+	// CPU time of it and of the children that it has waited for; 0 unknown
+	cpu time.Duration
 }
 
-// Tree lists a process and those that it has started, directly or through others, and that still run; the process is the first. Where
-// the system does not tell, it is alone. Linux only.
+// Tree lists a process and its running descendants. The process comes first. If the system does not
+// report them, Tree returns only the process. Linux only.
 func Tree(pid int) []int {
 	tree, all := []int{pid}, relatives()
 	for i := 0; i < len(tree); i++ {
@@ -31,9 +32,9 @@ func Tree(pid int) []int {
 	return tree
 }
 
-// TreesCPU is the CPU time, in steps of 10 ms, that processes have used with all that they have started, directly or through
-// others. One that has ended counts as long as whoever started it, or has waited for it, runs. Trees may overlap: each process
-// counts once. The error says that none of the processes can be seen. Linux only.
+// TreesCPU returns the CPU time of processes and all their descendants, in steps of 10 ms. An ended
+// process counts while its parent, or the process that waited for it, runs. Trees may overlap: each
+// process counts once. TreesCPU fails if no process can be seen. Linux only.
 func TreesCPU(pids ...int) (time.Duration, error) {
 	sum, found := treesCPU(relatives(), pids)
 	if !found {
@@ -43,7 +44,7 @@ func TreesCPU(pids ...int) (time.Duration, error) {
 }
 
 func treesCPU(all []relative, pids []int) (sum time.Duration, found bool) {
-	counted := map[int]bool{} // only looked up
+	counted := map[int]bool{} // for lookup only
 	for _, pid := range pids {
 		counted[pid] = true
 	}
@@ -63,7 +64,7 @@ func treesCPU(all []relative, pids []int) (sum time.Duration, found bool) {
 	return sum, found
 }
 
-// Group lists the processes of a process group that still run. Linux only.
+// Group lists the running processes of a process group. Linux only.
 func Group(id int) []int {
 	var group []int
 	for _, r := range relatives() {
@@ -74,7 +75,8 @@ func Group(id int) []int {
 	return group
 }
 
-// Usage is what processes have used together, as far as they still run: memory that they share counts for each. The error says that none does.
+// Usage returns the sum over those processes that still run. Memory that they share counts for
+// each. It fails if none runs.
 func Usage(pids []int) (ProcessUsage, error) {
 	var sum ProcessUsage
 	var failed error
@@ -94,7 +96,7 @@ func Usage(pids []int) (ProcessUsage, error) {
 	return sum, nil
 }
 
-// relatives lists all processes that can be seen; none where the system does not tell.
+// relatives lists all visible processes. The list is empty if the system does not report them.
 func relatives() []relative {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -116,8 +118,8 @@ func relatives() []relative {
 	return list
 }
 
-// parseRelative reads /proc/PID/stat: pid, command in parentheses, state, parent, process group, and the CPU times, which may
-// be missing.
+// parseRelative reads /proc/PID/stat: pid, command in parentheses, state, parent, process group,
+// and the CPU times, which may be missing.
 func parseRelative(stat string) (relative, bool) {
 	begin, end := strings.IndexByte(stat, '('), strings.LastIndexByte(stat, ')')
 	if begin < 0 || end < begin {
@@ -131,7 +133,8 @@ func parseRelative(stat string) (relative, bool) {
 	parent, err2 := strconv.Atoi(fields[1])
 	group, err3 := strconv.Atoi(fields[2])
 	r := relative{pid: pid, parent: parent, group: group, isGone: fields[0] == "Z" || fields[0] == "X"}
-	const first, last = 14 - 3, 17 - 3 // utime to cstime; proc(5) counts from 1, and the fields here begin with the third
+	// utime to cstime; proc(5) counts from 1, and fields begins with the third
+	const first, last = 14 - 3, 17 - 3
 	if len(fields) > last {
 		for _, field := range fields[first : last+1] {
 			ticks, err := parseTicks(field)

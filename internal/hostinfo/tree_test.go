@@ -55,7 +55,8 @@ func FuzzParseRelative(f *testing.F) {
 	})
 }
 
-// A shell that starts another process belongs to this process's tree, and so does what it started; both are a group of their own.
+// A shell that starts another process belongs to this process's tree, and so does that process.
+// Both form their own group.
 func TestTreeAndGroup(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {
@@ -96,9 +97,9 @@ func TestTreeAndGroup(t *testing.T) {
 	if err := syscall.Kill(-shell, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	_ = cmd.Wait() // killed
+	_ = cmd.Wait() // it was killed
 	for len(Group(shell)) > 0 {
-		runtime.Gosched() // a killed process is gone in a moment
+		runtime.Gosched() // a killed process disappears after a moment
 	}
 	if usage, err := Usage([]int{1 << 30}); err == nil {
 		t.Errorf("no process: %+v", usage)
