@@ -11,19 +11,22 @@ import (
 	"tuner/ort/provider"
 )
 
-// recordAssignment is the session entry that makes ONNX Runtime keep which provider took which node.
+// recordAssignment is the session entry that makes ONNX Runtime record which provider took which
+// node.
 const recordAssignment = "session.record_ep_graph_assignment_info"
 
-// Assigned says what one execution provider runs of a session's model.
+// Assigned is the part of a session's model that one execution provider runs.
 type Assigned struct {
-	Provider string         // as Runtime.Providers has it
-	Nodes    int            // 0: none, the provider is there in name only
-	Ops      map[string]int // nodes by operator; an operator outside of ONNX's own domain is domain:Operator
+	Provider string // name as in Runtime.Providers
+	Nodes    int    // 0: the provider runs no node
+	// nodes by operator; operators outside ONNX's own domain are written domain:Operator
+	Ops map[string]int
 }
 
-// Assignment returns what each provider of the session took, in their order of preference, cpu last; also those that took
-// nothing. The nodes are those that were left when ONNX Runtime divided the graph, after its basic optimizations (C API,
-// Session_GetEpGraphAssignmentInfo). The session must have been made with RecordAssignment, or the error is ONNX Runtime's.
+// Assignment returns the part of each provider of the session, in order of preference, cpu last. It
+// includes providers that took no node. The nodes are those that were left when ONNX Runtime
+// partitioned the graph, after its basic optimizations (C API, Session_GetEpGraphAssignmentInfo).
+// The session must have been made with RecordAssignment; otherwise ONNX Runtime returns an error.
 func (s *Session) Assignment() ([]Assigned, error) {
 	s.use.RLock()
 	defer s.use.RUnlock()
@@ -72,7 +75,7 @@ func (t table) addSubgraph(list []Assigned, subgraph unsafe.Pointer) ([]Assigned
 	return list, nil
 }
 
-// operator names the operator of a node.
+// operator returns the name of a node's operator.
 func (t table) operator(node unsafe.Pointer) (string, error) {
 	var domain, operator *C.char
 	if err := t.check(C.api_node(t.api, node, &domain, &operator)); err != nil {

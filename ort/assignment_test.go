@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// add_sub is one Add and one Sub.
+// add_sub has one Add and one Sub.
 func TestAssignment(t *testing.T) {
 	t.Parallel()
 	s := testSession(t, "add_sub", SessionOptions{RecordAssignment: true, Entries: map[string]string{"session.intra_op.allow_spinning": "0"}})
@@ -24,7 +24,7 @@ func TestAssignment(t *testing.T) {
 	}
 }
 
-// Without a record there is no answer, rather than a guess.
+// Without RecordAssignment there is an error, not a guess.
 func TestAssignmentWithoutRecord(t *testing.T) {
 	t.Parallel()
 	got, err := testSession(t, "add_sub", SessionOptions{}).Assignment()

@@ -2,7 +2,7 @@ package ort
 
 import "fmt"
 
-// ElementType is the type of a tensor's elements: the types that ONNX Runtime and Triton have in common.
+// ElementType is the type of a tensor's elements: the types that both ONNX Runtime and Triton have.
 type ElementType int
 
 // The values are those of ONNX Runtime's ONNXTensorElementDataType.
@@ -58,7 +58,8 @@ func (t ElementType) String() string {
 	return fmt.Sprintf("ONNX element type %d", int(t))
 }
 
-// Size returns the bytes of one element; 0 for String, whose elements vary, and for types that aren't supported.
+// Size returns the bytes of one element. It is 0 for String, whose elements vary, and for
+// unsupported types.
 func (t ElementType) Size() int {
 	switch t {
 	case Bool, Uint8, Int8:
@@ -73,5 +74,5 @@ func (t ElementType) Size() int {
 	return 0
 }
 
-// IsSupported tells whether t is one of the constants above.
+// IsSupported reports whether t is one of the constants above.
 func (t ElementType) IsSupported() bool { return t == String || t.Size() > 0 }

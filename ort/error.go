@@ -12,7 +12,7 @@ import (
 // ErrorCode is ONNX Runtime's OrtErrorCode.
 type ErrorCode int
 
-// The codes that callers tell apart.
+// The codes that callers distinguish.
 const (
 	CodeFail            ErrorCode = 1
 	CodeInvalidArgument ErrorCode = 2
@@ -21,27 +21,27 @@ const (
 	CodeNotImplemented  ErrorCode = 9
 )
 
-// Error is a failure that ONNX Runtime reports: its code and its message, unchanged.
+// Error is a failure that ONNX Runtime reports, with its code and its unchanged message.
 type Error struct {
 	Code    ErrorCode
 	Message string
 }
 
-// Error prints the failure as Triton's onnxruntime backend does.
+// Error formats the failure as Triton's onnxruntime backend does.
 func (e *Error) Error() string { return fmt.Sprintf("onnx runtime error %d: %s", e.Code, e.Message) }
 
-// KindError says that an input or output of a model is no tensor, and nothing else can be served.
+// KindError means that an input or output of a model is not a tensor. Only tensors can be served.
 type KindError struct {
 	Name string
-	Kind string // ONNX Runtime's name, ONNX_TYPE_SEQUENCE or another
+	Kind string // ONNX Runtime's name, such as ONNX_TYPE_SEQUENCE
 }
 
-// Error prints the failure as Triton's onnxruntime backend does.
+// Error formats the failure as Triton's onnxruntime backend does.
 func (e *KindError) Error() string {
 	return fmt.Sprintf("Unsupported ONNX Type '%s' for I/O '%s', expected 'ONNX_TYPE_TENSOR'.", e.Kind, e.Name)
 }
 
-// check turns an OrtStatus into an error and releases it; nil is success.
+// check turns an OrtStatus into an error and releases it. nil is success.
 func (t table) check(status unsafe.Pointer) error {
 	if status == nil {
 		return nil

@@ -8,23 +8,30 @@ import (
 	binding "github.com/yalue/onnxruntime_go"
 )
 
-// SessionOptions are ONNX Runtime's session options. The zero value means ONNX Runtime's default for everything.
+// SessionOptions are ONNX Runtime's session options. The zero value leaves all at ONNX Runtime's
+// defaults.
 type SessionOptions struct {
-	ExecutionMode      ExecutionMode
-	IntraOpThreads     int // threads within an operator, the calling one included; 0: as many as physical cores
-	InterOpThreads     int // threads across operators, in parallel mode only; 0: as many as physical cores
-	GraphOptimization  GraphOptimization
-	MemoryArena        Switch            // CPU memory arena
-	MemoryPattern      Switch            // memory planned ahead for known shapes
-	Entries            map[string]string // session configuration entries, such as session.intra_op.allow_spinning
-	RunEntries         map[string]string // run configuration entries, such as memory.enable_memory_arena_shrinkage
-	Providers          []Provider        // execution providers in order of preference; the CPU provider always comes last
-	RecordAssignment   bool              // keep which provider runs which node, for Session.Assignment
-	OptimizedModelPath string            // where to write the optimised model; "": nowhere
+	ExecutionMode ExecutionMode
+	// threads within an operator, including the calling one; 0: number of physical cores
+	IntraOpThreads int
+	// threads across operators, in parallel mode only; 0: number of physical cores
+	InterOpThreads    int
+	GraphOptimization GraphOptimization
+	MemoryArena       Switch // CPU memory arena
+	MemoryPattern     Switch // memory planned ahead for known shapes
+	// session configuration entries, such as session.intra_op.allow_spinning
+	Entries map[string]string
+	// run configuration entries, such as memory.enable_memory_arena_shrinkage
+	RunEntries map[string]string
+	// execution providers in order of preference; the CPU provider is always last
+	Providers []Provider
+	// record which provider runs which node, for Session.Assignment
+	RecordAssignment   bool
+	OptimizedModelPath string // path for the optimised model; "": it is not written
 	LogSeverity        LogSeverity
 }
 
-// ExecutionMode says whether independent operators of a graph run one after the other.
+// ExecutionMode decides whether independent operators of a graph run one after the other.
 type ExecutionMode int
 
 // Execution modes.
@@ -33,7 +40,7 @@ const (
 	Parallel
 )
 
-// GraphOptimization is the level of graph optimisation; each includes those below it.
+// GraphOptimization is the level of graph optimisation. Each level includes those below it.
 type GraphOptimization int
 
 // Levels of graph optimisation, the default first.
@@ -54,10 +61,10 @@ const (
 	Off
 )
 
-// LogSeverity is the least severe message that ONNX Runtime prints on stderr.
+// LogSeverity is the least severity of messages that ONNX Runtime prints on stderr.
 type LogSeverity int
 
-// Severities; LogDefault is that of Open: warnings.
+// Severities. LogDefault is the severity of Open: warnings.
 const (
 	LogDefault LogSeverity = iota
 	LogVerbose
@@ -78,7 +85,7 @@ func (o SessionOptions) build(r *Runtime) (*binding.SessionOptions, error) {
 		err = r.appendProvider(options, o.Providers[i])
 	}
 	if err != nil {
-		_ = options.Destroy() // fails only on nil
+		_ = options.Destroy() // fails only for nil
 		return nil, err
 	}
 	return options, nil

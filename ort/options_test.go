@@ -25,7 +25,8 @@ func TestSessionOptions(t *testing.T) {
 	}
 }
 
-// Every provider that creates a session computes the same; one that doesn't (no GPU, say) gives an error, and nothing worse.
+// Every provider that creates a session computes the same. A provider that cannot (for example
+// without a GPU) returns an error and does no other harm.
 func TestProviders(t *testing.T) {
 	t.Parallel()
 	r := testRuntime(t)

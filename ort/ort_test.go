@@ -19,7 +19,7 @@ import (
 func TestMain(m *testing.M) {
 	code := m.Run()
 	if r, err := shared(); err == nil {
-		for range 2 { // twice is safe
+		for range 2 { // a second Close is safe
 			if err := r.Close(); err != nil {
 				fmt.Fprintln(os.Stderr, err)
 				code = 1
@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// The library can be opened once per process, so all integration tests share it.
+// A process can open the library only once, so all integration tests share it.
 var shared = sync.OnceValues(func() (*Runtime, error) { return Open(os.Getenv("TUNER_ORT_LIBRARY")) })
 
 func testRuntime(t testing.TB) *Runtime {
@@ -86,7 +86,7 @@ func run(t *testing.T, s *Session, inputs []*Tensor, outputs ...string) []*Tenso
 	return results
 }
 
-// Not parallel: it must come before the library is opened, which happens in the parallel tests.
+// Not parallel: it must run before the parallel tests open the library.
 func TestOpenErrors(t *testing.T) {
 	dir := t.TempDir()
 	text := filepath.Join(dir, "libonnxruntime.so")
@@ -109,7 +109,8 @@ func TestOpenErrors(t *testing.T) {
 func TestSessionDescribesItsModel(t *testing.T) {
 	t.Parallel()
 	s := testSession(t, "add_sub", SessionOptions{})
-	// The file declares diff as [m, 4]; ONNX Runtime has inferred the shape but keeps unknown dimensions unknown.
+	// The file declares diff as [m, 4]. ONNX Runtime has inferred the shape, but keeps unknown
+	// dimensions unknown.
 	wantInputs := []TensorInfo{{"x", Float32, []int64{-1, 4}}, {"y", Float32, []int64{-1, 4}}}
 	wantOutputs := []TensorInfo{{"sum", Float32, []int64{-1, 4}}, {"diff", Float32, []int64{-1, 4}}}
 	if diff := cmp.Diff(wantInputs, s.Inputs()); diff != "" {
@@ -137,7 +138,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// A buffer is filled anew for each run; its tensor always shows the present content.
+// The test fills one buffer for each run. The tensor always has the current content.
 func TestRunReusesBuffer(t *testing.T) {
 	t.Parallel()
 	s := testSession(t, "add_sub", SessionOptions{})
@@ -163,7 +164,7 @@ func TestIdentityOfEachType(t *testing.T) {
 	for _, length := range []int{0, 3} {
 		data := make([]byte, 3*8)
 		for i := range data {
-			data[i] = byte(i % 2) // any bit pattern but for bool, which knows 0 and 1 only
+			data[i] = byte(i % 2) // any bit pattern, except for bool, which has only 0 and 1
 		}
 		words := []string{"", "a\x00b\xff", "grüße"}[:length]
 		var inputs []*Tensor
@@ -202,7 +203,7 @@ func TestIdentityOfEachType(t *testing.T) {
 	}
 }
 
-// wire is strings as tensors have them.
+// wire returns strings in the form that tensors have.
 func wire(texts ...string) []byte {
 	var b []byte
 	for _, text := range texts {
@@ -211,8 +212,8 @@ func wire(texts ...string) []byte {
 	return b
 }
 
-// However many strings there are, Go allocates for the tensor alone, and for an output twice: what a string takes is ONNX
-// Runtime's.
+// For any number of strings, Go allocates only the tensor, and for an output twice. ONNX Runtime
+// allocates the memory of the strings.
 func TestStringsAllocateLittle(t *testing.T) {
 	r := testRuntime(t)
 	for _, count := range []int{10, 10_000} {
@@ -250,7 +251,7 @@ func TestScalar(t *testing.T) {
 	}
 }
 
-// Bytes that lie askew, as a tensor in the middle of a request body may, give the same result.
+// Unaligned bytes give the same result. A tensor in the middle of a request body may be unaligned.
 func TestUnalignedInput(t *testing.T) {
 	t.Parallel()
 	s := testSession(t, "add_sub", SessionOptions{})
@@ -299,7 +300,7 @@ func TestConcurrentRuns(t *testing.T) {
 	wait.Wait()
 }
 
-// Close waits for runs in progress; runs after it fail cleanly.
+// Close waits for runs in progress. Later runs fail cleanly.
 func TestCloseDuringRuns(t *testing.T) {
 	t.Parallel()
 	s := testSession(t, "add_sub", SessionOptions{IntraOpThreads: 1})
@@ -347,7 +348,7 @@ func TestNewSessionErrors(t *testing.T) {
 	tests := []struct {
 		name, path string
 		options    SessionOptions
-		code       ErrorCode // 0: not ONNX Runtime's
+		code       ErrorCode // 0: not an error of ONNX Runtime
 		want       string
 	}{
 		{"no file", "missing.onnx", SessionOptions{}, CodeNoSuchFile, "missing.onnx"},
@@ -437,7 +438,8 @@ func TestRuntime(t *testing.T) {
 	}
 }
 
-// The cost of a run beyond the computing: two tensors, a tiny model, two outputs.
+// BenchmarkRun measures the cost of a run beside the computing: two tensors, a tiny model, two
+// outputs.
 func BenchmarkRun(b *testing.B) {
 	if os.Getenv("TUNER_ORT_LIBRARY") == "" {
 		b.Skip("needs ONNX Runtime: set TUNER_ORT_LIBRARY to the library's path")

@@ -14,25 +14,27 @@ import (
 	"unsafe"
 )
 
-// inPlaceBytes is the size from which the data of an input is used where it is rather than copied: below, a copy into the
-// plan's own memory takes less time than to pin Go's.
+// inPlaceBytes is the size from which the data of an input is used in place. A smaller input is
+// copied into the plan's own memory, since the copy takes less time than pinning Go's memory.
 const inPlaceBytes = 32 << 10
 
 // keptBytes is the size up to which an input's buffer is kept for the next run.
 const keptBytes = 64 << 20
 
-// Plan is a session prepared to run again and again with the same outputs. What its runs need is made once: the names, the
-// run options, the memory in which inputs are gathered. It is not for concurrent use.
+// Plan is a session prepared for repeated runs with the same outputs. The names, the run options,
+// and the memory for gathered inputs are made once. It is not for concurrent use.
 type Plan struct {
 	session *Session
 	native  *C.run_plan // nil once closed
-	buffers []*Buffer   // of the inputs, as large as was needed so far; nil until then
+	buffers []*Buffer   // of the inputs, with the largest size so far; nil until needed
 	strings []*Tensor   // of the inputs that are strings
-	passed  []bool      // outputs that are an input: ONNX Runtime returns the memory of what was gathered
-	pinned  runtime.Pinner
+	// outputs that are an input: ONNX Runtime returns the memory of the gathered input
+	passed []bool
+	pinned runtime.Pinner
 }
 
-// NewPlan prepares runs that compute the named outputs. The caller closes the plan before the session.
+// NewPlan prepares runs that compute the named outputs. The caller closes the plan before the
+// session.
 func (s *Session) NewPlan(outputNames []string) (*Plan, error) {
 	if len(outputNames) == 0 {
 		return nil, errors.New("cannot run the model: no outputs are asked for")
@@ -65,8 +67,9 @@ func (s *Session) NewPlan(outputNames []string) (*Plan, error) {
 
 func (p *Plan) inputs() []C.plan_input { return unsafe.Slice(p.native.inputs, len(p.buffers)) }
 
-// Gather makes the parts, one after the other, the data of input i for the next run. They must not change until that has
-// ended; they are copied but for a single large one. The input's elements must not be strings.
+// Gather concatenates parts as the data of input i for the next run. The parts must not change
+// until the run has ended. They are copied, except a single large one. The elements must not be
+// strings.
 func (p *Plan) Gather(i int, shape []int64, parts [][]byte) error {
 	t := p.session.inputs[i].Type
 	if t.Size() == 0 {
@@ -99,13 +102,14 @@ func (p *Plan) Gather(i int, shape []int64, parts [][]byte) error {
 	return p.set(i, shape, unsafe.Pointer(unsafe.SliceData(memory)), size)
 }
 
-// GatherStrings makes copies of the strings in parts (see NewStringTensor) the data of input i for the next run.
+// GatherStrings copies the strings in parts (see NewStringTensor) as the data of input i for the
+// next run.
 func (p *Plan) GatherStrings(i int, shape []int64, parts [][]byte) error {
 	t, err := p.session.runtime.NewStringTensor(shape, parts)
 	if err != nil {
 		return err
 	}
-	if p.strings[i] != nil { // of a run that did not come about
+	if p.strings[i] != nil { // from a run that was not made
 		p.strings[i].Close()
 	}
 	p.strings[i] = t
@@ -118,7 +122,7 @@ func (p *Plan) buffer(i, size int) ([]byte, error) {
 	if b := p.buffers[i]; b != nil && len(b.Bytes()) >= size {
 		return b.Bytes()[:size], nil
 	}
-	larger, err := NewBuffer(max(size, 1)) // ONNX Runtime wants an address even of nothing
+	larger, err := NewBuffer(max(size, 1)) // ONNX Runtime needs an address even for an empty tensor
 	if err != nil {
 		return nil, err
 	}
@@ -141,8 +145,8 @@ func (p *Plan) set(i int, shape []int64, data unsafe.Pointer, size int) error {
 	return nil
 }
 
-// Run computes the outputs of what was gathered, for all inputs, since the last run. They live in ONNX Runtime's memory, and
-// the caller closes them. A failed run gives an *Error.
+// Run computes the outputs. All inputs must have been gathered since the last run. The outputs live
+// in ONNX Runtime's memory, and the caller closes them. A failed run returns an *Error.
 func (p *Plan) Run() ([]Tensor, error) {
 	defer p.Discard()
 	s := p.session
@@ -162,7 +166,7 @@ func (p *Plan) Run() ([]Tensor, error) {
 	return p.adopt()
 }
 
-// Discard drops what was gathered, where the run does not come about.
+// Discard drops the gathered inputs of a run that is not made.
 func (p *Plan) Discard() {
 	p.pinned.Unpin()
 	if p.native == nil {
@@ -182,7 +186,7 @@ func (p *Plan) Discard() {
 	}
 }
 
-// adopt takes over the values of the last run.
+// adopt takes ownership of the values of the last run.
 func (p *Plan) adopt() ([]Tensor, error) {
 	n := int(p.native.output_count)
 	values, views := unsafe.Slice(p.native.outputs, n), unsafe.Slice(p.native.views, n)
@@ -206,7 +210,7 @@ func (p *Plan) adopt() ([]Tensor, error) {
 	return nil, failed
 }
 
-// Close gives back the plan's memory; outputs stay valid. Closing twice is safe.
+// Close frees the plan's memory. Outputs stay valid. Close may be called twice.
 func (p *Plan) Close() {
 	if p.native == nil {
 		return

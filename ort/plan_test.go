@@ -20,7 +20,8 @@ func testPlan(t testing.TB, s *Session, outputs ...string) *Plan {
 	return p
 }
 
-// Runs of different sizes use the same plan; what one run gave stays valid during the next, and beyond the plan's end.
+// Runs of different sizes use the same plan. The outputs of a run stay valid during the next one,
+// and after the plan's end.
 func TestPlan(t *testing.T) {
 	s := testSession(t, "add_sub", SessionOptions{})
 	p := testPlan(t, s, "diff", "sum")
@@ -62,7 +63,8 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// Large data is used in place if its address suits the element type, and copied if not; the result is the same.
+// Large data is used in place if its address suits the element type, and copied otherwise. The
+// result is the same.
 func TestPlanInPlace(t *testing.T) {
 	s := testSession(t, "add_sub", SessionOptions{})
 	p := testPlan(t, s, "sum")
@@ -90,7 +92,8 @@ func TestPlanInPlace(t *testing.T) {
 	}
 }
 
-// An output that is an input keeps its data when the next batch is gathered, and beyond the plan's end.
+// An output that is an input keeps its data when the next batch is gathered, and after the plan's
+// end.
 func TestPlanPassesInputOn(t *testing.T) {
 	s := testSession(t, "passed", SessionOptions{})
 	p := testPlan(t, s, "x", "y")
@@ -158,7 +161,8 @@ func TestPlanErrors(t *testing.T) {
 	}
 }
 
-// The cost of a planned run beyond the computing: it does not depend on how many requests share the batch.
+// BenchmarkPlan measures the cost of a planned run beside the computing. It does not depend on how
+// many requests share the batch.
 func BenchmarkPlan(b *testing.B) {
 	s := testSession(b, "add_sub", SessionOptions{IntraOpThreads: 1})
 	p := testPlan(b, s, "sum", "diff")

@@ -18,13 +18,14 @@ import (
 	"tuner/ort/provider"
 )
 
-// Provider is an execution provider with its options, in ONNX Runtime's own names and values.
+// Provider is an execution provider with its options, in ONNX Runtime's names and values.
 type Provider struct {
-	Name    string // cpu, openvino, cuda, tensorrt, coreml, xnnpack, …: as Runtime.Providers has them
+	// name as in Runtime.Providers: cpu, openvino, cuda, tensorrt, coreml, xnnpack, …
+	Name    string
 	Options map[string]string
 }
 
-// providerNames lists the providers that a session has: ONNX Runtime adds its own, cpu, at the end.
+// providerNames lists the providers of a session. ONNX Runtime adds cpu at the end.
 func (o SessionOptions) providerNames() []string {
 	var names []string
 	for _, p := range o.Providers {
@@ -35,7 +36,7 @@ func (o SessionOptions) providerNames() []string {
 	return append(names, provider.CPU)
 }
 
-// appendProvider puts an execution provider at the end of the order of preference.
+// appendProvider appends an execution provider to the order of preference.
 func (r *Runtime) appendProvider(options *binding.SessionOptions, p Provider) error {
 	if !slices.Contains(r.providers, p.Name) {
 		return fmt.Errorf("cannot use execution provider %q: ONNX Runtime %s (%s) was compiled with %s only",
@@ -47,8 +48,8 @@ func (r *Runtime) appendProvider(options *binding.SessionOptions, p Provider) er
 	return nil
 }
 
-// optionsText names the options, for errors: ONNX Runtime says of OpenVINO's that a library failed to load when it is an
-// option that OpenVINO refused, and which one stands in the log alone.
+// optionsText lists the options, for errors. If OpenVINO refuses an option, ONNX Runtime only
+// reports that a library failed to load. The name of the option is only in the log.
 func (p Provider) optionsText() string {
 	if len(p.Options) == 0 {
 		return ""
@@ -60,11 +61,11 @@ func (p Provider) optionsText() string {
 	return " with " + strings.Join(parts, ", ")
 }
 
-// appendCompiled calls the function of ONNX Runtime that adds the provider. A provider without a case
-// of its own is added by the generic call.
+// appendCompiled calls the function of ONNX Runtime that adds the provider. Providers without their
+// own case use the generic call.
 func (r *Runtime) appendCompiled(options *binding.SessionOptions, p Provider) error {
 	switch p.Name {
-	case provider.CPU: // always there, last
+	case provider.CPU: // always there, at the end
 		if len(p.Options) > 0 {
 			return fmt.Errorf("it takes no options")
 		}
@@ -111,7 +112,7 @@ func appendTensorRT(options *binding.SessionOptions, settings map[string]string)
 	return options.AppendExecutionProviderTensorRT(tensorRT)
 }
 
-// appendDNNL goes past the binding, which does not know the oneDNN provider.
+// appendDNNL bypasses the binding, which does not support the oneDNN provider.
 func (r *Runtime) appendDNNL(options *binding.SessionOptions, settings map[string]string) error {
 	var keys, values []*C.char
 	defer func() {

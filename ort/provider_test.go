@@ -9,7 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// openVINO skips a test unless the library has OpenVINO. `make test` runs those named …OpenVINO… with the flavour that has it.
+// openVINO skips a test unless the library has OpenVINO. `make test` runs the tests named
+// …OpenVINO… with the flavour that has it.
 func openVINO(t *testing.T) {
 	t.Helper()
 	if !slices.Contains(testRuntime(t).Providers(), "openvino") {
@@ -25,8 +26,8 @@ func sums(t *testing.T, p Provider) []byte {
 	return slices.Clone(run(t, s, []*Tensor{x, x}, "sum")[0].Bytes())
 }
 
-// TestOpenVINO runs a model on OpenVINO and on the CPU provider of the same build: the answers must be the same, whatever the
-// options.
+// TestOpenVINO runs a model on OpenVINO and on the CPU provider of the same build. The answers must
+// be equal for all options.
 func TestOpenVINO(t *testing.T) {
 	openVINO(t)
 	want := sums(t, Provider{Name: "cpu"})
@@ -42,7 +43,7 @@ func TestOpenVINO(t *testing.T) {
 	}
 }
 
-// An option that OpenVINO lacks, or a value that it does not take, fails the session and is named.
+// An option that OpenVINO lacks, or a value that it refuses, fails the session. The error names it.
 func TestOpenVINORefusesOptions(t *testing.T) {
 	openVINO(t)
 	for key, value := range map[string]string{"num_of_treads": "2", "num_of_threads": "two", "precision": "bf16", "device_type": "GPU.7"} {
@@ -53,8 +54,8 @@ func TestOpenVINORefusesOptions(t *testing.T) {
 	}
 }
 
-// OpenVINO takes all of add_sub, and one type of 14 in identities. On a device that is not there it takes nothing, without a
-// word: the CPU provider works in its place, and only the assignment tells.
+// OpenVINO takes all of add_sub, and one of 14 types in identities. On a missing device it takes
+// nothing and reports no error. The CPU provider runs instead, and only the assignment shows it.
 func TestOpenVINOAssignment(t *testing.T) {
 	openVINO(t)
 	for _, tt := range []struct {
@@ -73,21 +74,24 @@ func TestOpenVINOAssignment(t *testing.T) {
 	}
 }
 
-// What OpenVINO does to the signal stack of a thread must not outlast the call: another thread may free that stack.
+// The signal stack that OpenVINO gives a thread must not outlast the call, since another thread may
+// free that stack.
 func TestOpenVINOLeavesTheSignalStack(t *testing.T) {
 	openVINO(t)
 	goruntime.LockOSThread()
 	defer goruntime.UnlockOSThread()
 	before := threadSignalStack()
 	for _, options := range []map[string]string{nil, {"device_type": "CPU"}, {"disable_dynamic_shapes": "true"}} {
-		sums(t, Provider{"openvino", options}) // with disable_dynamic_shapes OpenVINO compiles in the run
+		// with disable_dynamic_shapes OpenVINO compiles in the run
+		sums(t, Provider{"openvino", options})
 		if threadSignalStack() != before {
 			t.Errorf("%v: the thread has another signal stack", options)
 		}
 	}
 }
 
-// Providers that need what this machine may lack are refused when the session is made, never silently replaced.
+// A provider whose requirements this machine may lack is refused when the session is made. It is
+// never silently replaced.
 func TestProviderThatIsNotCompiledIn(t *testing.T) {
 	t.Parallel()
 	r := testRuntime(t)

@@ -14,11 +14,12 @@ import (
 	"unsafe"
 )
 
-// Run computes the named outputs. inputs has a tensor for each of Inputs, in that order; the tensors stay the caller's and
-// must stay open and unchanged until Run returns. The outputs live in ONNX Runtime's memory, and the caller closes them.
+// Run computes the named outputs. inputs has a tensor for each of Inputs, in that order. The caller
+// keeps the tensors, and must leave them open and unchanged until Run returns. The outputs live in
+// ONNX Runtime's memory, and the caller closes them.
 //
-// When ctx ends before the run, ONNX Runtime is asked to stop between two operators, and the error is ctx's cause. A
-// context that cannot end costs nothing. A failed run gives an *Error.
+// If ctx ends before the run, ONNX Runtime is asked to stop between two operators, and the error is
+// ctx's cause. A context that cannot end costs nothing. A failed run returns an *Error.
 func (s *Session) Run(ctx context.Context, inputs []*Tensor, outputNames []string) ([]*Tensor, error) {
 	if len(inputs) != len(s.inputs) {
 		return nil, fmt.Errorf("cannot run the model: it has %d inputs, found %d tensors", len(s.inputs), len(inputs))
@@ -45,7 +46,7 @@ func (s *Session) Run(ctx context.Context, inputs []*Tensor, outputNames []strin
 	return s.runtime.adoptAll(results)
 }
 
-// run calls ONNX Runtime. It holds off Close.
+// run calls ONNX Runtime. Close waits for it.
 func (s *Session) run(ctx context.Context, inputs []unsafe.Pointer, names []*C.char, outputs []unsafe.Pointer) error {
 	s.use.RLock()
 	defer s.use.RUnlock()
@@ -67,7 +68,8 @@ func (s *Session) run(ctx context.Context, inputs []unsafe.Pointer, names []*C.c
 	return err
 }
 
-// runOptions makes the options of one run; nil, ONNX Runtime's defaults, when there is nothing to set.
+// runOptions makes the options of one run. If there is nothing to set, it returns nil: ONNX
+// Runtime's defaults.
 func (s *Session) runOptions(ctx context.Context) (unsafe.Pointer, error) {
 	if ctx.Done() == nil && len(s.runEntries) == 0 {
 		return nil, nil
@@ -95,7 +97,8 @@ func (s *Session) setRunEntry(options unsafe.Pointer, key, value string) error {
 	return nil
 }
 
-// terminateAtEnd stops the run when ctx ends. The function that it returns ends the watch; options may be released after.
+// terminateAtEnd stops the run when ctx ends. The returned function ends this watch. The options
+// may be released after it.
 func (s *Session) terminateAtEnd(ctx context.Context, options unsafe.Pointer) func() {
 	if ctx.Done() == nil {
 		return func() {}
@@ -103,7 +106,8 @@ func (s *Session) terminateAtEnd(ctx context.Context, options unsafe.Pointer) fu
 	terminated := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(terminated)
-		C.api_status_end(s.runtime.api, C.api_terminate(s.runtime.api, options)) // setting the flag cannot fail
+		// setting the flag cannot fail
+		C.api_status_end(s.runtime.api, C.api_terminate(s.runtime.api, options))
 	})
 	return func() {
 		if !stop() {

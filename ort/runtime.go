@@ -1,13 +1,14 @@
-// Package ort runs ONNX models on ONNX Runtime. It is the only package that touches ONNX Runtime, and only the serving
-// engine imports it: a crash in native code must never take a tuning campaign along, so the tuner talks to engine processes.
+// Package ort runs ONNX models on ONNX Runtime. It is the only package that uses ONNX Runtime, and
+// only the serving engine imports it. A crash in native code must not end a campaign, so tuner
+// itself talks to engine processes.
 //
-// The library is opened at run time (Open), one per process. Most of the configuration goes through the binding
-// github.com/yalue/onnxruntime_go; the running of models goes through a small shim (shim.h), because the binding copies
-// every output, halves those of 16-bit types, drops error codes, and cannot pass empty tensors, scalars or strings with a
-// zero byte.
+// The library is opened at run time (Open), one per process. The binding
+// github.com/yalue/onnxruntime_go does most of the configuration. A small shim (shim.h) runs the
+// models. The binding copies every output, and only half of those of 16-bit types. It drops error
+// codes, and cannot pass empty tensors, scalars or strings with a zero byte.
 //
-// The package knows sessions and tensors. It refuses to know models (names, versions, batching) and to schedule: that is
-// the engine's work.
+// The package knows sessions and tensors. It knows no models (names, versions, batching) and does
+// not schedule: that is the engine's work.
 package ort
 
 /*
@@ -41,15 +42,16 @@ type Runtime struct {
 	version   string
 	providers []string
 	env       unsafe.Pointer // OrtEnv, shared with the binding
-	memory    unsafe.Pointer // OrtMemoryInfo: the CPU's memory
+	memory    unsafe.Pointer // OrtMemoryInfo of the CPU's memory
 	closing   sync.Once
 }
 
-// remedy is what to do when a library cannot be opened.
+// remedy is the hint for a library that cannot be opened.
 const remedy = "install a working one with 'tuner runtime install cpu', or name another with --ort-library"
 
-// Open loads the ONNX Runtime library at a path, such as /usr/lib/libonnxruntime.so.1.31.1. A process can have one open
-// at a time; a second Open fails. Errors name the file, what is wrong with it, and the remedy.
+// Open loads the ONNX Runtime library at a path, such as /usr/lib/libonnxruntime.so.1.31.1. A
+// process can have only one open; a second Open fails. Errors name the file, the fault and the
+// remedy.
 func Open(library string) (*Runtime, error) {
 	DisableTelemetry()
 	if err := checkLibraryFile(library); err != nil {
@@ -99,7 +101,7 @@ func (r *Runtime) openError(cause error) error {
 	return fmt.Errorf("cannot open ONNX Runtime %q%s: %w; %s", r.library, version, cause, remedy)
 }
 
-// prepare obtains what sessions and tensors need for the life of the runtime.
+// prepare gets the objects that sessions and tensors need during the life of the runtime.
 func (r *Runtime) prepare() error {
 	if err := r.check(C.api_env(r.api, &r.env)); err != nil {
 		return err
@@ -125,12 +127,13 @@ func (r *Runtime) Version() string { return r.version }
 // Library returns the path that was opened.
 func (r *Runtime) Library() string { return r.library }
 
-// Providers returns the execution providers that the library was compiled with, in ONNX Runtime's order of preference:
-// "tensorrt", "cuda", "openvino", "cpu". One that is listed may still fail to create a session on this machine.
+// Providers returns the execution providers that the library was compiled with, in ONNX Runtime's
+// order of preference: "tensorrt", "cuda", "openvino", "cpu". A listed provider may still fail to
+// create a session on this machine.
 func (r *Runtime) Providers() []string { return slices.Clone(r.providers) }
 
-// Close ends the use of the library; sessions and tensors must be closed before. The library's code stays loaded until
-// the process ends, since its threads may still run. Closing twice is safe.
+// Close ends the use of the library. Sessions and tensors must be closed before. The library's code
+// stays loaded until the process ends, since its threads may still run. Close may be called twice.
 func (r *Runtime) Close() error {
 	var err error
 	r.closing.Do(func() {

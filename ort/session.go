@@ -24,7 +24,7 @@ type TensorInfo struct {
 	Shape []int64 // -1: the dimension may have any size; empty: a scalar
 }
 
-// Session is a model ready to run. Its methods may be called concurrently.
+// Session is a model that is ready to run. Its methods may be called concurrently.
 type Session struct {
 	runtime    *Runtime
 	inputs     []TensorInfo
@@ -34,16 +34,17 @@ type Session struct {
 	runEntries map[string]string
 	providers  []string // in order of preference, cpu last
 
-	use     sync.RWMutex   // held for reading by each run, so that Close waits for them
+	use     sync.RWMutex   // each run holds it for reading, so that Close waits for them
 	session unsafe.Pointer // OrtSession; nil once closed
 }
 
-// ErrClosed is what a closed session answers.
+// ErrClosed is the error of a closed session.
 var ErrClosed = errors.New("session is closed")
 
-// NewSession loads a model file, with the external data beside it, and prepares it to run. A model that ONNX Runtime
-// refuses gives an *Error with its code and message; a model with an input or output that is no tensor, or of an element
-// type that Triton doesn't have, is refused with an error that names it.
+// NewSession loads a model file, with the external data beside it, and prepares it to run. If ONNX
+// Runtime refuses the model, the error is an *Error with its code and message. A model is refused
+// if an input or output is not a tensor, or has an element type that Triton lacks. The error names
+// it.
 func (r *Runtime) NewSession(modelPath string, o SessionOptions) (*Session, error) {
 	defer keepSignalStack()()
 	options, err := o.build(r)
@@ -64,13 +65,13 @@ func (r *Runtime) NewSession(modelPath string, o SessionOptions) (*Session, erro
 	return s, nil
 }
 
-// nativeOptions returns the OrtSessionOptions that the binding keeps to itself; creating the session through the binding
-// would lose the error code.
+// nativeOptions returns the OrtSessionOptions, which the binding does not export. If the binding
+// created the session, the error code would be lost.
 func nativeOptions(options *binding.SessionOptions) unsafe.Pointer {
 	return reflect.ValueOf(options).Elem().FieldByName("o").UnsafePointer()
 }
 
-// describe reads the session's inputs and outputs; all those that are refused are reported together.
+// describe reads the session's inputs and outputs. It reports all refused ones together.
 func (s *Session) describe() error {
 	var inputs, outputs C.size_t
 	if err := s.runtime.check(C.api_session_counts(s.runtime.api, s.session, &inputs, &outputs)); err != nil {
@@ -119,7 +120,7 @@ func (s *Session) describeOne(side string, index C.size_t) (TensorInfo, error) {
 // tensorKind is ONNX_TYPE_TENSOR.
 const tensorKind = 1
 
-// kindName names a value of ONNX Runtime's ONNXType.
+// kindName returns the name of a value of ONNX Runtime's ONNXType.
 func kindName(kind int) string {
 	names := []string{"ONNX_TYPE_UNKNOWN", "ONNX_TYPE_TENSOR", "ONNX_TYPE_SEQUENCE", "ONNX_TYPE_MAP", "ONNX_TYPE_OPAQUE", "ONNX_TYPE_SPARSETENSOR", "ONNX_TYPE_OPTIONAL"}
 	if kind < 0 || kind >= len(names) {
@@ -128,7 +129,7 @@ func kindName(kind int) string {
 	return names[kind]
 }
 
-// typeAndShape reads what a view says; types and ranks that aren't supported are errors.
+// typeAndShape reads type and shape from a view. Unsupported types and ranks are errors.
 func typeAndShape(v *C.tensor_view) (ElementType, []int64, error) {
 	elementType := ElementType(v._type)
 	if !elementType.IsSupported() {
@@ -158,7 +159,7 @@ func cloneInfos(infos []TensorInfo) []TensorInfo {
 	return clones
 }
 
-// Close waits for the runs in progress and gives back the session's memory. Closing twice is safe.
+// Close waits for the runs in progress and frees the session's memory. It may be called twice.
 func (s *Session) Close() error {
 	s.use.Lock()
 	defer s.use.Unlock()

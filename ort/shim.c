@@ -26,7 +26,8 @@ const char *api_open(const char *library, api_table *api, const char **version) 
 	const api_base *base = get_base();
 	*version = base->get_version();
 	*api = base->get_api(API_VERSION);
-	// The handle is kept for the life of the process: ONNX Runtime's threads and exit handlers run code of the library.
+	// The handle stays open until the process ends, since ONNX Runtime's threads and exit handlers run
+	// code of the library.
 	return *api == NULL ? "it is too old (1.24 or newer is needed)" : NULL;
 }
 
@@ -73,7 +74,7 @@ void *api_session_counts(api_table api, void *session, size_t *inputs, size_t *o
 	return CALL(kSessionGetOutputCount, void *, size_t *)(session, outputs);
 }
 
-// Reads element type and shape out of an OrtTensorTypeAndShapeInfo.
+// Reads element type and shape from an OrtTensorTypeAndShapeInfo.
 static void *read_shape(api_table api, void *info, tensor_view *view) {
 	void *status = CALL(kGetTensorElementType, void *, int *)(info, &view->type);
 	if (status != NULL) return status;

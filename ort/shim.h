@@ -1,10 +1,10 @@
-// The calls of ONNX Runtime's C API that the Go binding lacks: error codes, outputs viewed where ONNX Runtime allocated
-// them, strings that may hold any byte, empty tensors, scalars, run options entries, the oneDNN provider, which provider
-// runs which node.
+// Calls of ONNX Runtime's C API that the Go binding lacks: error codes, outputs in ONNX Runtime's own
+// memory, strings with any byte, empty tensors, scalars, entries of run options, the oneDNN provider,
+// and the assignment of nodes to providers.
 //
-// ONNX Runtime hands out its C API as a table of functions. A function never changes its place or its signature once
-// released, so the few needed here are called by place (api_slot) and no copy of the 8,000-line header is kept. A unit test
-// compares the places with the header that comes with the Go binding.
+// ONNX Runtime's C API is a table of functions. A released function never changes its place or its
+// signature. So the few functions needed here are called by place (api_slot), without a copy of the
+// 8,000-line header. A unit test compares the places with the header of the Go binding.
 #ifndef TUNER_ORT_SHIM_H
 #define TUNER_ORT_SHIM_H
 
@@ -65,24 +65,25 @@ enum api_slot {
 
 typedef const void *const *api_table;
 
-// The version of the table that the Go binding asks for; an ONNX Runtime that is too old has none of that version.
+// The version of the table that the Go binding uses. An older ONNX Runtime has no such table.
 enum { API_VERSION = 24 };
 
 enum { MAX_RANK = 32 };
 
-// What ONNX Runtime knows of an input, an output or a value.
+// ONNX Runtime's description of an input, an output or a value.
 typedef struct {
-	int kind;  // ONNXType: 1 is a dense tensor; the fields below are set for that only
+	int kind;  // ONNXType: 1 is a dense tensor; only then are the fields below set
 	int type;  // ONNXTensorElementDataType
-	size_t rank;  // dims holds min(rank, MAX_RANK) of them
+	size_t rank;  // dims holds the first min(rank, MAX_RANK) dimensions
 	int64_t dims[MAX_RANK];
-	void *data;  // of a value only; NULL for strings
+	void *data;  // only for a value; NULL for strings
 } tensor_view;
 
-// All functions that return void* return an OrtStatus, NULL for success; the caller ends it with api_status_end.
+// All functions that return void* return an OrtStatus, which is NULL on success. The caller frees it
+// with api_status_end.
 
-// Opens the library a second time (the binding's handle isn't reachable) and finds its table. Returns NULL for success or
-// what is wrong; `version` is that of the library if it has got so far.
+// Opens the library a second time, since the binding does not export its handle, and finds its table.
+// Returns NULL on success, or an error message. `version` is the library's, if it could be read.
 const char *api_open(const char *library, api_table *api, const char **version);
 
 int api_status_code(api_table api, void *status);
@@ -98,15 +99,15 @@ void api_release(api_table api, enum api_slot slot, void *object);
 
 void *api_session(api_table api, void *env, const char *model, void *options, void **session);
 void *api_session_counts(api_table api, void *session, size_t *inputs, size_t *outputs);
-// Describes an input or output. The name belongs to ONNX Runtime's allocator: api_free.
+// Describes an input or output. The caller frees the name with api_free.
 void *api_session_io(api_table api, void *session, int is_output, size_t index, char **name, tensor_view *view);
 void *api_free(api_table api, void *memory);
 
-// Puts the oneDNN provider at the end of the options' order of preference.
+// Appends the oneDNN provider to the options' order of preference.
 void *api_append_dnnl(api_table api, void *options, const char *const *keys, const char *const *values, size_t count);
 
-// The parts of the graph that were assigned to a provider, the nodes of one, and the operator of a node. Nothing of it is the
-// caller's; it lives as long as the session.
+// The parts of the graph that were assigned to a provider, the nodes of a part, and the operator of a
+// node. The session owns them.
 void *api_subgraphs(api_table api, void *session, void *const **subgraphs, size_t *count);
 void *api_subgraph(api_table api, void *subgraph, const char **provider, void *const **nodes, size_t *count);
 void *api_node(api_table api, void *node, const char **domain, const char **operator_type);
@@ -119,7 +120,7 @@ void *api_run(api_table api, void *session, void *options, const char *const *in
 
 // An input of a plan.
 typedef struct {
-	void *value;  // an OrtValue, which stays the caller's; NULL: the run makes one of the fields below
+	void *value;  // an OrtValue, owned by the caller; NULL: the run makes one from the fields below
 	void *data;
 	size_t size;
 	int type;
@@ -127,39 +128,41 @@ typedef struct {
 	int64_t dims[MAX_RANK];
 } plan_input;
 
-// A run that is made again and again. It lives in C's memory, so that one call needs nothing of Go's.
+// A run that is repeated. It is in C's memory, so that one call needs no memory of Go.
 typedef struct {
 	void *options;
 	size_t input_count, output_count;
 	const char **input_names, **output_names;
 	plan_input *inputs;
-	void **values;       // scratch: those of the inputs
-	void **outputs;      // of the last run; they are the caller's
+	void **values;       // scratch memory for the values of the inputs
+	void **outputs;      // of the last run, owned by the caller
 	tensor_view *views;  // of the outputs
 } run_plan;
 
-// NULL when there is no memory.
+// Returns NULL if there is no memory.
 run_plan *plan_new(size_t inputs, size_t outputs);
 void plan_free(run_plan *plan);
-// Makes the inputs' values, runs the session, describes the outputs and ends the inputs' values.
+// Makes the values of the inputs, runs the session, describes the outputs, and frees the values of the
+// inputs.
 void *api_run_plan(api_table api, void *session, void *memory, run_plan *plan);
 
-// A tensor over memory that stays the caller's.
+// Makes a tensor over memory that the caller owns.
 void *api_tensor(api_table api, void *memory, void *data, size_t size, const int64_t *dims, size_t rank, int type, void **value);
-// A tensor of empty strings.
+// Makes a tensor of empty strings.
 void *api_string_tensor(api_table api, const int64_t *dims, size_t rank, void **value);
-// Sets the strings from *next on, of count, to those in bytes: each a length in 32 bits and its characters. *next becomes that of
-// the first one that is not set; SIZE_MAX if bytes ends within a string, or has more of them than the tensor.
+// Sets strings of the tensor, from index *next on, to those in bytes. Each is a length in 32 bits and
+// its characters. count is the number of strings in the tensor. *next becomes the index of the first
+// string that is not set, or SIZE_MAX if bytes ends within a string or has too many strings.
 void *api_set_strings(api_table api, void *value, const char *bytes, size_t size, size_t count, size_t *next);
 void *api_value_view(api_table api, void *value, tensor_view *view);
 void *api_strings_length(api_table api, void *value, size_t *size);
 void *api_strings(api_table api, void *value, void *bytes, size_t size, size_t *offsets, size_t count);
 
-// size bytes, aligned to 64; NULL when there is no memory.
+// Allocates size bytes, aligned to 64. Returns NULL if there is no memory.
 void *aligned_buffer(size_t size);
 
-// Gives free memory back to the system, where the C library keeps it: what a closed session used is many times what the
-// next one may need, and a server's memory is a figure that users set limits on.
+// Returns free memory that the C library keeps to the system. A closed session may have used many times
+// the memory of the next one, and users set limits on a server's memory.
 void return_free_memory(void);
 
 #endif

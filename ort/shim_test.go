@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// The shim calls functions of ONNX Runtime's table by place. The binding's header, which is compiled into the program,
-// declares that table: its order is the truth.
+// The shim calls functions of ONNX Runtime's table by their place. The test compares the places
+// with the binding's header, which is compiled into the program and declares the table.
 func TestShimPlaces(t *testing.T) {
 	t.Parallel()
 	places := headerPlaces(t)
@@ -56,7 +56,8 @@ func header(t *testing.T) string {
 	return string(text)
 }
 
-// headerPlaces returns the place of each function in struct OrtApi, counting its four forms of declaration.
+// headerPlaces returns the place of each function in struct OrtApi. It counts its four forms of
+// declaration.
 func headerPlaces(t *testing.T) map[string]int {
 	t.Helper()
 	text := regexp.MustCompile(`(?s)/\*.*?\*/|//[^\n]*`).ReplaceAllString(header(t), "")

@@ -18,14 +18,15 @@ func threadSignalStack() C.stack_t {
 	return s
 }
 
-// keepSignalStack ties the goroutine to its thread until the function that it returns is called, which gives the thread the
-// signal stack back that it has now.
+// keepSignalStack locks the goroutine to its thread. The returned function restores the thread's
+// current signal stack and unlocks it.
 //
-// OpenVINO's CPU plugin gives the thread that loads it a signal stack of its own, for the larger registers of newer CPUs, and
-// frees that memory when the last session goes (OpenVINO, src/plugins/intel_cpu/src/plugin.cpp; seen in 2025's releases). It
-// takes the stack back only from the thread that happens to release the session: in Go usually another one. The first
-// thread's next signal, such as one of those by which Go preempts, then ends the process with SIGSEGV at an arbitrary
-// instruction.
+// OpenVINO's CPU plugin gives the thread that loads it a new signal stack, for the larger registers
+// of newer CPUs. It frees that memory when the last session goes (OpenVINO,
+// src/plugins/intel_cpu/src/plugin.cpp; seen in the releases of 2025). It removes the stack only
+// from the thread that releases the session, which in Go is usually another one. The next signal on
+// the first thread, such as one of Go's preemption signals, then ends the process with SIGSEGV at
+// an arbitrary instruction.
 func keepSignalStack() (restore func()) {
 	runtime.LockOSThread()
 	before := threadSignalStack()

@@ -23,13 +23,15 @@ type Tensor struct {
 	shape       []int64
 	bytes       []byte         // view of the elements; nil for strings
 	value       unsafe.Pointer // OrtValue; nil once closed
-	aligned     *Buffer        // owned copy, when the caller's memory is not aligned to the element type
-	pinned      runtime.Pinner
+	// own copy, if the caller's memory is not aligned to the element type
+	aligned *Buffer
+	pinned  runtime.Pinner
 }
 
-// NewTensor makes a tensor over data, without a copy: data must not change while a run uses it, and may be reused once the
-// tensor is closed. It may be memory of a Buffer or of Go (which is pinned until Close). Only data whose address isn't a
-// multiple of the element's size is copied. STRING tensors are made by NewStringTensor.
+// NewTensor makes a tensor over data without a copy. data must not change while a run uses it, and
+// may be reused once the tensor is closed. It may be memory of a Buffer or of Go, which is pinned
+// until Close. Only data whose address is not a multiple of the element size is copied.
+// NewStringTensor makes STRING tensors.
 func (r *Runtime) NewTensor(t ElementType, shape []int64, data []byte) (*Tensor, error) {
 	if t.Size() == 0 {
 		return nil, fmt.Errorf("cannot make a tensor of %v from bytes", t)
@@ -45,7 +47,7 @@ func (r *Runtime) NewTensor(t ElementType, shape []int64, data []byte) (*Tensor,
 	if err := tensor.align(); err != nil {
 		return nil, err
 	}
-	address := r.memory // ONNX Runtime wants an address even of nothing; any will do
+	address := r.memory // ONNX Runtime needs an address even for an empty tensor; any will do
 	if size > 0 {
 		address = unsafe.Pointer(unsafe.SliceData(tensor.bytes))
 		tensor.pinned.Pin(address)
@@ -59,8 +61,8 @@ func (r *Runtime) NewTensor(t ElementType, shape []int64, data []byte) (*Tensor,
 	return tensor, nil
 }
 
-// align copies the tensor's bytes into memory of its own when their address doesn't fit the element type: native code may
-// load elements with instructions that demand it.
+// align copies the tensor's bytes into its own memory if their address does not suit the element
+// type. Native code may use instructions that need alignment.
 func (t *Tensor) align() error {
 	address := uintptr(unsafe.Pointer(unsafe.SliceData(t.bytes)))
 	if len(t.bytes) == 0 || address%uintptr(t.elementType.Size()) == 0 {
@@ -75,8 +77,9 @@ func (t *Tensor) align() error {
 	return nil
 }
 
-// NewStringTensor makes a STRING tensor of parts, one after the other. Each holds strings, which may have any bytes, as a length
-// in 32 bits and so many bytes. They are copied, into ONNX Runtime's memory and nowhere else.
+// NewStringTensor makes a STRING tensor from the concatenated parts. Each part holds strings: a
+// length in 32 bits, and that many bytes of any value. The strings are copied once, into ONNX
+// Runtime's memory.
 func (r *Runtime) NewStringTensor(shape []int64, parts [][]byte) (*Tensor, error) {
 	count, err := elementCount(shape)
 	if err != nil {
@@ -105,7 +108,7 @@ func (r *Runtime) NewStringTensor(shape []int64, parts [][]byte) (*Tensor, error
 	return tensor, nil
 }
 
-// adoptAll takes over values that ONNX Runtime has made.
+// adoptAll takes ownership of values that ONNX Runtime has made.
 func (r *Runtime) adoptAll(values []unsafe.Pointer) ([]*Tensor, error) {
 	tensors := make([]*Tensor, len(values))
 	var failed error
@@ -133,7 +136,7 @@ func (t *Tensor) view() error {
 	return t.read(&view)
 }
 
-// read takes over what a view says.
+// read sets the tensor's fields from a view.
 func (t *Tensor) read(view *C.tensor_view) error {
 	var err error
 	if t.elementType, t.shape, err = typeAndShape(view); err != nil {
@@ -155,14 +158,14 @@ func (t *Tensor) read(view *C.tensor_view) error {
 // Type returns the type of the elements.
 func (t *Tensor) Type() ElementType { return t.elementType }
 
-// Shape returns the tensor's dimensions; the caller must not change them.
+// Shape returns the tensor's dimensions. The caller must not change them.
 func (t *Tensor) Shape() []int64 { return t.shape }
 
-// Bytes returns the elements without copying them; they are valid until Close, even beyond the end of the session that made
-// them. It is nil for STRING.
+// Bytes returns the elements without a copy. They are valid until Close, even after the end of the
+// session that made them. For STRING it is nil.
 func (t *Tensor) Bytes() []byte { return t.bytes }
 
-// Strings returns the elements of a STRING tensor, each as a length in 32 bits and so many bytes.
+// Strings returns the elements of a STRING tensor, each as a length in 32 bits and that many bytes.
 func (t *Tensor) Strings() ([]byte, error) {
 	if t.elementType != String || t.value == nil {
 		return nil, fmt.Errorf("cannot read strings: the tensor holds %v, or is closed", t.elementType)
@@ -177,7 +180,7 @@ func (t *Tensor) Strings() ([]byte, error) {
 	}
 	const prefix = 4
 	out := make([]byte, prefix*count+int(size))
-	joined := out[prefix*count:] // each string then moves to the front, to where it leaves room for the lengths before it
+	joined := out[prefix*count:] // each string then moves towards the front, next to its own length
 	offsets := make([]C.size_t, count, count+1)
 	err = t.runtime.check(C.api_strings(t.runtime.api, t.value, unsafe.Pointer(unsafe.SliceData(joined)), size, unsafe.SliceData(offsets), C.size_t(count)))
 	if err != nil {
@@ -194,8 +197,8 @@ func (t *Tensor) Strings() ([]byte, error) {
 	return out, nil
 }
 
-// Close gives back what the tensor holds; its bytes must not be used any more. Closing twice is safe; no run may be using
-// the tensor.
+// Close frees the memory that the tensor owns. Its bytes must not be used afterwards, and no run
+// may be using the tensor. Close may be called twice.
 func (t *Tensor) Close() {
 	C.api_release(t.runtime.api, C.kReleaseValue, t.value)
 	t.value, t.bytes = nil, nil
@@ -205,7 +208,7 @@ func (t *Tensor) Close() {
 	}
 }
 
-// elementCount returns the number of elements of a shape, 1 for a scalar.
+// elementCount returns the number of elements of a shape. It is 1 for a scalar.
 func elementCount(shape []int64) (int, error) {
 	count := uint64(1)
 	for _, dim := range shape {
@@ -221,7 +224,7 @@ func elementCount(shape []int64) (int, error) {
 	return int(count), nil
 }
 
-// byteSize returns the bytes that a tensor takes.
+// byteSize returns the size of a tensor in bytes.
 func byteSize(t ElementType, shape []int64) (int, error) {
 	count, err := elementCount(shape)
 	if err != nil {

@@ -42,7 +42,7 @@ func TestByteSize(t *testing.T) {
 	tests := []struct {
 		elementType ElementType
 		shape       []int64
-		want        int // -1: an error
+		want        int // -1: an error is expected
 	}{
 		{Float32, nil, 4}, // a scalar
 		{Float32, []int64{2, 3}, 24},

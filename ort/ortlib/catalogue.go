@@ -9,7 +9,7 @@ import (
 	"tuner/ort/provider"
 )
 
-// release is one official build of ONNX Runtime, as its Python wheel is published.
+// release is one official build of ONNX Runtime, published as a Python wheel.
 type release struct {
 	flavour, version string
 	platform         string // GOOS/GOARCH
@@ -17,9 +17,10 @@ type release struct {
 	digest           string // SHA-256 of the wheel
 }
 
-// releases lists the builds that can be installed, a flavour's default version first. All have ONNX Runtime's C API 24 or
-// newer, which package ort needs. An older cpu version is offered because versions differ in speed. The digests are those
-// of the files that the Python package index served when the version was pinned.
+// releases lists the builds that can be installed, the default version of each flavour first. All
+// have C API 24 or newer, which package ort needs. An older cpu version is offered since versions
+// differ in speed. The digests are those of the files on the Python package index when the version
+// was pinned.
 func releases() []release {
 	return []release{
 		{"cpu", "1.31.1", "linux/amd64", "manylinux_2_28_x86_64", "1f3dea47f2f0e5117c2404cea7d21fd253ae7836a3bf167a501cdfbb2600d536"},
@@ -31,7 +32,8 @@ func releases() []release {
 	}
 }
 
-// spec says how to download the release. The wheel of any Python version would do: only its libraries are used.
+// spec describes the download of the release. A wheel for any Python version will do, since only
+// its libraries are used.
 func (r release) spec() wheel.Spec {
 	build, _ := provider.BuildOf(r.flavour)
 	return wheel.Spec{Requirement: build.Project + "==" + r.version, SHA256: r.digest, Platform: r.tag, PythonVersion: "3.12", ABI: "cp312"}
@@ -39,7 +41,7 @@ func (r release) spec() wheel.Spec {
 
 func (r release) name() string { return r.flavour + "@" + r.version }
 
-// findRelease finds what a selector, cpu or cpu@1.31.1, names on a platform.
+// findRelease returns the release of a selector, such as cpu or cpu@1.31.1, on a platform.
 func findRelease(selector, platform string) (release, error) {
 	var offered []string
 	for _, r := range releases() {

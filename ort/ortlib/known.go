@@ -5,18 +5,19 @@ import (
 	"slices"
 )
 
-// KnownBuild is a build that is installed or can be.
+// KnownBuild is a build that is installed or can be installed.
 type KnownBuild struct {
 	Name      string `json:"name"` // flavour@version
 	Installed bool   `json:"installed"`
-	Selected  bool   `json:"selected"`          // used when nothing else is named
-	Library   string `json:"library,omitempty"` // "" unless installed; of a damaged build its folder
-	Error     string `json:"error,omitempty"`   // why it cannot be used, and the remedy
-	Build     Build  `json:"-"`                 // zero unless it can be used
+	Selected  bool   `json:"selected"` // used if the user names no other
+	// "" unless installed; for a damaged build its folder
+	Library string `json:"library,omitempty"`
+	Error   string `json:"error,omitempty"` // why it cannot be used, and the remedy
+	Build   Build  `json:"-"`               // zero unless it can be used
 }
 
-// Known lists the library that TUNER_ORT_LIBRARY names, the installed builds, the damaged ones, and then those that can
-// be installed.
+// Known lists the library that TUNER_ORT_LIBRARY names, the installed builds, the damaged builds,
+// and then those that can be installed.
 func Known() ([]KnownBuild, error) {
 	store, err := UserStore()
 	if err != nil {
@@ -30,7 +31,7 @@ func Known() ([]KnownBuild, error) {
 	selected, selectErr := Resolve("")
 	named := os.Getenv(buildVariable)
 	switch {
-	case selectErr != nil && named != "": // where it is unset, there is just no build to select
+	case selectErr != nil && named != "": // if it is unset, there is only no build to select
 		known = append(known, KnownBuild{Name: External, Library: named, Error: selectErr.Error()})
 	case selectErr == nil && selected.Flavour == External:
 		installed = append([]Build{selected}, installed...)

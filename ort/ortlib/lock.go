@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// lock makes this process the only one that installs into the store, and waits while another does. The kernel ends the lock
-// with the process, so that a crash leaves none behind.
+// lock makes this process the only one that installs into the store. It waits while another process
+// installs. The kernel releases the lock when the process ends, even after a crash.
 func (s Store) lock(ctx context.Context, progress io.Writer) (unlock func(), err error) {
 	if err := os.MkdirAll(s.dir, 0o755); err != nil {
 		return nil, fmt.Errorf("cannot write to the cache folder: %w; name another with TUNER_CACHE", err)
@@ -30,7 +30,8 @@ func (s Store) lock(ctx context.Context, progress io.Writer) (unlock func(), err
 			return nil, errors.Join(fmt.Errorf("cannot lock %q: %w", file.Name(), err), file.Close())
 		}
 		if !told {
-			fmt.Fprintln(progress, "waiting for another installation to end") // for people only: not worth failing
+			// a failure does not matter, since the message is only for people
+			fmt.Fprintln(progress, "waiting for another installation to end")
 		}
 		select {
 		case <-ctx.Done():

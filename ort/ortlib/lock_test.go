@@ -25,7 +25,7 @@ func TestLock(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A second one waits, says so, and gives up when its context ends.
+	// A second process waits, says so, and gives up when its context ends.
 	ctx, cancel := context.WithCancelCause(context.Background())
 	enough := errors.New("enough")
 	waiting, done := make(signal), make(chan error)
@@ -46,9 +46,9 @@ func TestLock(t *testing.T) {
 	again()
 }
 
-// What killed installations left is gone after the next attempt, even if that one fails too; builds stay.
+// The next attempt removes the files of killed installations, even if it fails too. Builds stay.
 func TestInstallRemovesLeftovers(t *testing.T) {
-	t.Setenv("PATH", "") // no python3: the attempt fails
+	t.Setenv("PATH", "") // there is no python3, so the attempt fails
 	store := storeWith(t, "cpu@1.24.4")
 	touch(t, filepath.Join(store.dir, ".cpu@1.31.1-123", "onnxruntime", "capi", "libonnxruntime.so.1.31.1"))
 	touch(t, filepath.Join(store.dir, "downloads", "download-123", "part.whl"))

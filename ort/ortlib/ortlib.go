@@ -1,6 +1,8 @@
-// Package ortlib finds and installs builds of ONNX Runtime, called flavours: cpu, openvino, cuda, in several versions side by
-// side. It hands the path of a library to whoever starts an engine process; it never loads one itself, so the tuner stays
-// free of native code. What it installs is pinned by version and digest, and comes through the user's own pip.
+// Package ortlib finds and installs builds of ONNX Runtime, called flavours: cpu, openvino, cuda.
+// Several versions may be installed side by side. It passes the path of a library to the code that
+// starts an engine process. It never loads a library, so that tuner itself stays free of native
+// code. Installed builds are pinned by version and digest, and are downloaded by the user's own
+// pip.
 package ortlib
 
 import (
@@ -29,12 +31,12 @@ const External = "external"
 // Build is a usable ONNX Runtime library on this machine.
 type Build struct {
 	Flavour string // cpu, openvino, cuda, or External
-	Version string // such as 1.31.1; "" when the file name of an external library has none
+	Version string // such as 1.31.1; "" if the file name of an external library has none
 	Library string // path of the library: …/libonnxruntime.so.1.31.1
-	Dir     string // folder of the library, with its providers and what they load
+	Dir     string // folder of the library, with its providers and the files that they load
 }
 
-// Name returns flavour@version, as selectors have it.
+// Name returns flavour@version, as in selectors.
 func (b Build) Name() string {
 	if b.Version == "" {
 		return b.Flavour
@@ -42,8 +44,8 @@ func (b Build) Name() string {
 	return b.Flavour + "@" + b.Version
 }
 
-// Environment returns base with the build's folder put first on the loader's path: the environment of a process that opens
-// the library.
+// Environment returns base with the build's folder first on the loader's path. It is the
+// environment for a process that opens the library.
 func (b Build) Environment(base []string) []string {
 	variable := "LD_LIBRARY_PATH"
 	if runtime.GOOS == "darwin" {
@@ -66,12 +68,13 @@ type Store struct {
 	platform string // GOOS/GOARCH
 }
 
-// NewStore returns the store in a cache folder; nothing is created yet.
+// NewStore returns the store in a cache folder. It does not create the folder yet.
 func NewStore(cacheDir string) Store {
 	return Store{filepath.Join(cacheDir, "runtimes"), runtime.GOOS + "/" + runtime.GOARCH}
 }
 
-// UserStore returns the store in the user's cache folder: TUNER_CACHE, else "tuner" in the system's place for caches.
+// UserStore returns the store in the user's cache folder: TUNER_CACHE, else "tuner" in the system's
+// folder for caches.
 func UserStore() (Store, error) {
 	if dir := os.Getenv("TUNER_CACHE"); dir != "" {
 		return NewStore(dir), nil
@@ -83,7 +86,8 @@ func UserStore() (Store, error) {
 	return NewStore(filepath.Join(dir, "tuner")), nil
 }
 
-// Offered lists what Install takes on this platform, as flavour@version, each flavour's default first.
+// Offered lists the selectors that Install accepts on this platform, as flavour@version, the
+// default of each flavour first.
 func (s Store) Offered() []string {
 	var names []string
 	for _, r := range releases() {
@@ -94,10 +98,10 @@ func (s Store) Offered() []string {
 	return names
 }
 
-// Install makes a build available, cpu or cpu@1.31.1; one that is there already is returned at once, without a download, and a
-// damaged one is replaced.
-// progress receives lines for people. An interrupted or failed installation leaves no build behind, and what else it leaves
-// the next one removes. Processes that install at the same time wait for each other.
+// Install installs a build, such as cpu or cpu@1.31.1. If it is installed already, Install returns
+// it without a download. It replaces a damaged build. progress receives lines for people. An
+// interrupted or failed installation leaves no build; the next one removes its other files.
+// Processes that install at the same time wait for each other.
 func (s Store) Install(ctx context.Context, selector string, progress io.Writer) (Build, error) {
 	r, err := findRelease(selector, s.platform)
 	if err != nil {
@@ -112,7 +116,7 @@ func (s Store) Install(ctx context.Context, selector string, progress io.Writer)
 	}
 	defer unlock()
 	if build, err := s.open(r.name()); err == nil {
-		return build, nil // by another process, while this one waited
+		return build, nil // installed by another process while this one waited
 	}
 	if err := s.fetch(ctx, r, progress); err != nil {
 		return Build{}, err
@@ -124,7 +128,8 @@ func (s Store) Install(ctx context.Context, selector string, progress io.Writer)
 	return build, nil
 }
 
-// fetch downloads and unpacks a release, in the place of what cannot be used. The store is locked.
+// fetch downloads and unpacks a release. It replaces a build that cannot be used. The store must be
+// locked.
 func (s Store) fetch(ctx context.Context, r release, progress io.Writer) error {
 	downloads := filepath.Join(s.dir, "downloads")
 	for _, pattern := range []string{filepath.Join(s.dir, ".*@*"), filepath.Join(downloads, "download-*")} {
@@ -149,7 +154,7 @@ func (s Store) fetch(ctx context.Context, r release, progress io.Writer) error {
 	return os.RemoveAll(downloads)
 }
 
-// unpack makes a wheel an installed build, in the place of a damaged one of that name.
+// unpack unpacks a wheel as an installed build. It replaces a damaged build of that name.
 func (s Store) unpack(file, name string) error {
 	dir := filepath.Join(s.dir, name)
 	if err := os.RemoveAll(dir); err != nil {
@@ -158,7 +163,7 @@ func (s Store) unpack(file, name string) error {
 	return wheel.Unpack(file, dir, isWanted)
 }
 
-// isWanted picks the libraries and the licences out of a wheel; the rest is Python.
+// isWanted selects the libraries and the licences in a wheel. The rest is Python code.
 func isWanted(name string) bool {
 	folder, base := path.Split(name)
 	if folder == "onnxruntime/" {
@@ -178,7 +183,8 @@ func libraryVersion(base string) (version string, ok bool) {
 	return match[1] + match[2], true
 }
 
-// open reads an installed build; its folder was put there whole, by a rename. The error says what has become of it since.
+// open reads an installed build. Its folder was complete at first, since a rename put it there. The
+// error says what has changed since.
 func (s Store) open(name string) (Build, error) {
 	flavour, _, _ := strings.Cut(name, "@")
 	dir := filepath.Join(s.dir, name, "onnxruntime", "capi")
@@ -206,7 +212,7 @@ func (s Store) open(name string) (Build, error) {
 type Damaged struct {
 	Name string // flavour@version
 	Dir  string
-	Err  error // what is wrong with it, and the remedy
+	Err  error // the fault and the remedy
 }
 
 // damage describes an installed build that does not open.
@@ -219,7 +225,8 @@ func (s Store) damage(name string, cause error) Damaged {
 	return Damaged{name, dir, fmt.Errorf("runtime %q is damaged: %w; %s", name, cause, remedy)}
 }
 
-// List returns the installed builds that can be used: by flavour, newest version first. A store that doesn't exist yet is empty.
+// List returns the usable installed builds, by flavour, the newest version first. A store that does
+// not exist yet is empty.
 func (s Store) List() ([]Build, error) {
 	builds, _, err := s.scan()
 	return builds, err
@@ -240,7 +247,7 @@ func (s Store) scan() (builds []Build, damaged []Damaged, err error) {
 	for _, entry := range entries {
 		name := entry.Name()
 		if strings.HasPrefix(name, ".") || !strings.Contains(name, "@") {
-			continue // downloads and unpacking in progress
+			continue // a download or unpacking in progress
 		}
 		if info, err := os.Stat(filepath.Join(s.dir, name)); err == nil && !info.IsDir() {
 			continue
@@ -258,7 +265,7 @@ func (s Store) scan() (builds []Build, damaged []Damaged, err error) {
 	return builds, damaged, nil
 }
 
-// rank orders flavours: a user who names none gets the first.
+// rank orders flavours. A user who names none gets the first.
 func rank(flavour string) int {
 	builds := provider.Builds()
 	if i := slices.IndexFunc(builds, func(b provider.Build) bool { return b.Flavour == flavour }); i >= 0 {
@@ -272,7 +279,7 @@ func compareVersions(a, b string) int {
 	numbers := func(version string) []int {
 		var list []int
 		for field := range strings.SplitSeq(version, ".") {
-			n, _ := strconv.Atoi(field) // a field that is no number counts as 0
+			n, _ := strconv.Atoi(field) // a field that is not a number counts as 0
 			list = append(list, n)
 		}
 		return list
@@ -280,8 +287,9 @@ func compareVersions(a, b string) int {
 	return slices.Compare(numbers(a), numbers(b))
 }
 
-// Find returns the installed build that a selector names: cpu@1.31.1; cpu, its newest version; "", any, cpu before others.
-// Damaged ones are passed over; the error tells of one where there is no other.
+// Find returns the installed build for a selector: cpu@1.31.1; cpu, which is its newest version; or
+// "", which is any build, cpu before others. It skips damaged builds. If there is no other, the
+// error describes the damaged one.
 func (s Store) Find(selector string) (Build, error) {
 	builds, damaged, err := s.scan()
 	if err != nil {
@@ -312,21 +320,26 @@ func (s Store) Find(selector string) (Build, error) {
 	return Build{}, fmt.Errorf("runtime %q is not installed (installed: %s); %s", selector, strings.Join(names, ", "), remedy)
 }
 
-// isSelected tells whether a selector names a build, flavour@version.
+// isSelected reports whether a selector names a build (flavour@version).
 func isSelected(build, selector string) bool {
 	flavour, _, _ := strings.Cut(build, "@")
 	return selector == "" || selector == flavour || selector == build
 }
 
-// buildVariable is the environment variable that names a build where no flag does.
+// buildVariable is the environment variable that names a build if no flag does.
 const buildVariable = "TUNER_ORT_LIBRARY"
 
-// IsNamed reports whether a --ort-library flag or the environment names a build, which then stands alone.
+// IsNamed reports whether a --ort-library flag or the environment names a build. Then only that
+// build is used.
 func IsNamed(flag string) bool { return flag != "" || os.Getenv(buildVariable) != "" }
 
-// Resolve returns the build to use: what a --ort-library flag names, a library file or an installed build (cpu,
-// cpu@1.31.1); else what TUNER_ORT_LIBRARY names in the same way; else the build installed for the user that Find("")
-// returns. What names a flavour is never a file: a file that is called so has a slash, ./cpu.
+// Resolve returns the build to use. The first of these that is set decides:
+//
+//   - the --ort-library flag, which names a library file or an installed build (cpu, cpu@1.31.1)
+//   - TUNER_ORT_LIBRARY, in the same form
+//   - the build that Find("") returns
+//
+// The name of a flavour is never a file. A file with such a name needs a slash: ./cpu.
 func Resolve(flag string) (Build, error) {
 	if flag != "" {
 		return named("--ort-library", flag)
@@ -341,8 +354,9 @@ func Resolve(flag string) (Build, error) {
 	return store.Find("")
 }
 
-// ResolveAll returns the builds that a user compares, in the order of the selectors: cpu, cpu@1.31.1, or a library file. All
-// that are not there are reported together, and so are two selectors of one build (CheckDistinct).
+// ResolveAll returns the builds that a user compares, in the order of the selectors: cpu,
+// cpu@1.31.1, or a library file. It reports all missing builds together, and also two selectors of
+// one build (CheckDistinct).
 func ResolveAll(selectors []string) ([]Build, error) {
 	var builds []Build
 	var used []string // the selector of each build
@@ -361,7 +375,8 @@ func ResolveAll(selectors []string) ([]Build, error) {
 	return builds, nil
 }
 
-// SameError says that two selectors name one build, or builds of one name: results tell builds apart by name.
+// SameError means that two selectors name one build, or builds with the same name. Results
+// distinguish builds by name.
 type SameError struct {
 	Selectors [2]string
 	Name      string
@@ -371,7 +386,8 @@ func (e *SameError) Error() string {
 	return fmt.Sprintf("runtime %q and %q are both %s: leave one out", e.Selectors[0], e.Selectors[1], e.Name)
 }
 
-// CheckDistinct reports builds that are the same, or of the same name, each as a SameError. selectors are what names the builds.
+// CheckDistinct reports builds that are the same, or have the same name, each as a SameError.
+// selectors[i] names builds[i].
 func CheckDistinct(builds []Build, selectors []string) error {
 	var errs []error
 	for i, build := range builds {
@@ -383,7 +399,8 @@ func CheckDistinct(builds []Build, selectors []string) error {
 	return errors.Join(errs...)
 }
 
-// named returns what a user has named: a file, or a selector. source says where it was named.
+// named returns the build that a user has named by a file or a selector. source says where it was
+// named.
 func named(source, value string) (Build, error) {
 	if isFile(value) {
 		return externalBuild(source, value)
@@ -399,7 +416,8 @@ func named(source, value string) (Build, error) {
 	return build, nil
 }
 
-// isFile tells files from selectors: those have no slash, and a flavour's name is one whatever lies in the working directory.
+// isFile reports whether a value is a file and not a selector. Selectors have no slash. The name of
+// a flavour is a selector even if a file has that name.
 func isFile(value string) bool {
 	if strings.ContainsRune(value, os.PathSeparator) {
 		return true

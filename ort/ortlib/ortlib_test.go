@@ -44,7 +44,7 @@ func touch(t *testing.T, path string) {
 func TestListOrdersBuilds(t *testing.T) {
 	t.Parallel()
 	store := storeWith(t, "openvino@1.24.1", "cpu@1.9.0", "cpu@1.31.1", "zeta@1.0", "cuda@1.31.1")
-	// What an interrupted installation leaves is not a build.
+	// The files of an interrupted installation are not a build.
 	touch(t, filepath.Join(store.dir, ".cpu@1.30.0-123", "onnxruntime", "capi", "libonnxruntime.so.1.30.0"))
 	touch(t, filepath.Join(store.dir, "downloads", "cpu.whl"))
 	builds, err := store.List()
@@ -101,7 +101,8 @@ func TestFindErrors(t *testing.T) {
 	}
 }
 
-// A damaged build harms no other: it is listed by itself, and whoever names it is told what to do.
+// A damaged build does not affect the others. It is listed separately. A user who names it sees the
+// remedy.
 func TestDamagedBuilds(t *testing.T) {
 	t.Parallel()
 	store := storeWith(t, "cpu@1.24.4", "cpu@1.31.1", "openvino@1.24.1", "cuda@1.31.1", "zeta@1.0")
@@ -156,7 +157,7 @@ func TestDamagedBuilds(t *testing.T) {
 	}
 }
 
-// A build may lie elsewhere, behind a link.
+// A build may be a link to a folder elsewhere.
 func TestLinkedBuild(t *testing.T) {
 	t.Parallel()
 	elsewhere, store := storeWith(t, "cpu@1.31.1"), storeWith(t, "cpu@1.24.4")
@@ -169,7 +170,7 @@ func TestLinkedBuild(t *testing.T) {
 	}
 }
 
-// An installation takes the place of a build that does not open.
+// An installation replaces a build that does not open.
 func TestUnpackReplacesDamagedBuild(t *testing.T) {
 	t.Parallel()
 	store := storeWith(t)
@@ -263,7 +264,8 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-// What names a flavour is no file, even where there is one; what names none is a file where there is one.
+// The name of a flavour is not a file, even if a file has that name. Any other name is a file if
+// there is one.
 func TestResolveInAFolderOfSuchNames(t *testing.T) {
 	cache := t.TempDir()
 	t.Setenv("TUNER_CACHE", cache)
@@ -333,7 +335,7 @@ func TestResolveAll(t *testing.T) {
 	}
 }
 
-// A library says its version itself when it is opened: two files may turn out to have one name.
+// A library reports its version only when it is opened, so two files may turn out to have one name.
 func TestCheckDistinct(t *testing.T) {
 	t.Parallel()
 	check := func(a, b Build, same bool) {
@@ -380,7 +382,8 @@ func TestIsWanted(t *testing.T) {
 	}
 }
 
-// Each release is complete, and each platform that has builds at all has the cpu flavour, which every remedy names.
+// Each release is complete. Each platform with builds has the cpu flavour, which every remedy
+// names.
 func TestReleases(t *testing.T) {
 	t.Parallel()
 	platforms := map[string]bool{}

@@ -1,8 +1,9 @@
 package ortlib
 
-// ResolveTuned returns the build that serves a model here: the one that the user names, else the one on which the model was
-// tuned where that is installed, else the usual one. It looks for the tuned build among the installed ones alone, since a
-// file that someone hands over must not name a library that is then run.
+// ResolveTuned returns the build that serves a model here. That is the build that the user names,
+// else the installed build on which the model was tuned, else the usual one. It searches only
+// installed builds for the tuned one. A received file must not be able to name a library that is
+// then run.
 func ResolveTuned(named, tuned string) (Build, error) {
 	if named != "" || tuned == "" {
 		return Resolve(named)

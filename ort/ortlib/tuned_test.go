@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A model is served by the build that the user names, else by the build on which it was tuned where that is installed, else by
-// the usual one. A library file in place of the tuned build's name is not run.
+// The build that the user names serves a model, else the installed build on which it was tuned,
+// else the usual one. A library file in place of the tuned build's name is not run.
 func TestResolveTuned(t *testing.T) {
 	cache := t.TempDir()
 	install := func(name string) string {

@@ -14,34 +14,36 @@ import (
 // process if the system has too few.
 const MaxThreads = 1024
 
-// Option is an option of a provider, by the name that the parameters of its accelerator have.
+// Option is an option of a provider. Its name is that of the accelerator's parameter.
 type Option struct {
 	Name string
 	Form Form
-	// Lowers reports whether a value makes the provider compute with fewer bits than the model says.
+	// Lowers reports whether a value makes the provider compute with fewer bits than the model
+	// specifies.
 	Lowers func(value string) bool
-	// Opens reports whether a value makes the provider read or write a file other than a cache below
-	// the working folder.
+	// Opens reports whether a value makes the provider read or write a file other than a cache
+	// below the working folder.
 	Opens func(value string) bool
-	// Native translates name and value to ONNX Runtime's where Triton's differ.
+	// Native translates name and value to ONNX Runtime's, if Triton's differ.
 	Native func(value string) (name, native string)
-	// Parameter says that Triton's backend reads the option among the model's parameters, and always
-	// sets it: to the default (Provider.Defaults) if it is not there.
+	// Parameter is true if Triton's backend reads the option from the model's parameters, and
+	// always sets it. If the parameter is missing, it sets the default (Provider.Defaults).
 	Parameter bool
-	// Coded says that a parameter is written as the index of its word (Form.Words).
+	// Coded is true if a parameter is written as the index of its word (Form.Words).
 	Coded bool
 }
 
-// Form is how the value of an option is written.
+// Form describes the valid values of an option.
 type Form struct {
 	Holds    func(value string) bool
 	Expected string   // the allowed values, for people
 	Words    []string // the allowed values, if they are few
-	// Refusal is the error of Triton's backend for an option that it parses, with %s for the value.
+	// Refusal is the error of Triton's backend for an option that it parses. %s stands for the
+	// value.
 	Refusal string
 }
 
-// whole is a whole number of at least least and at most most.
+// whole is a whole number from least to most.
 func whole(least, most int64) Form {
 	return Form{
 		Holds: func(value string) bool {
@@ -65,7 +67,7 @@ func size() Form {
 	}
 }
 
-// toggle is a boolean; words are the values that the provider's own parser takes.
+// toggle is a boolean. words are the values that the provider's own parser accepts.
 func toggle(words ...string) Form {
 	form := word(words...)
 	form.Refusal = "failed to convert '%s' to boolean"
@@ -81,18 +83,18 @@ func word(words ...string) Form {
 	}
 }
 
-// text is any text: a path, a device, shapes.
+// text is any text, such as a path, a device, or shapes.
 func text() Form { return Form{Holds: func(string) bool { return true }} }
 
-// openVINODevice is the name of an OpenVINO device. OpenVINO takes any name; if it has no such device,
-// it leaves the model to ONNX Runtime's CPU provider.
+// openVINODevice is the name of an OpenVINO device. OpenVINO accepts any name. If it has no such
+// device, it leaves the model to ONNX Runtime's CPU provider.
 func openVINODevice() Form {
 	names := regexp.MustCompile(`^(AUTO|((CPU|GPU|NPU)(\.\d+)?)|(AUTO|HETERO|MULTI):(CPU|GPU|NPU)(\.\d+)?(,(CPU|GPU|NPU)(\.\d+)?)*)$`)
 	return Form{Holds: names.MatchString, Expected: "CPU, GPU, NPU, GPU.1, AUTO, or a list such as HETERO:GPU,CPU"}
 }
 
-// openVINOProperties is OpenVINO's load_config: properties by device. The list has no property that
-// names a file, and none that a newer OpenVINO may add, because configurations come over the wire too.
+// openVINOProperties is OpenVINO's load_config: properties by device. Configurations come over the
+// wire too. So the list has no property that names a file, and none that a newer OpenVINO may add.
 func openVINOProperties() Form {
 	known := strings.Fields(`NUM_STREAMS INFERENCE_NUM_THREADS INFERENCE_PRECISION_HINT EXECUTION_MODE_HINT PERFORMANCE_HINT
 		PERFORMANCE_HINT_NUM_REQUESTS SCHEDULING_CORE_TYPE MODEL_DISTRIBUTION_POLICY ENABLE_HYPER_THREADING ENABLE_CPU_PINNING
@@ -117,8 +119,8 @@ func openVINOProperties() Form {
 	}
 }
 
-// lowersOpenVINO looks in a load_config for the properties that choose the type to compute with. ONNX
-// Runtime's provider sets float32 unless a property says otherwise.
+// lowersOpenVINO searches a load_config for the properties that choose the type to compute with.
+// ONNX Runtime's provider sets float32 unless a property sets another type.
 func lowersOpenVINO(config string) bool {
 	var devices map[string]map[string]any
 	if json.Unmarshal([]byte(config), &devices) != nil {

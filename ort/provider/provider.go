@@ -1,6 +1,7 @@
-// Package provider holds what tuner knows about the execution providers of ONNX Runtime. Each has one
-// row in table.go: its names, what a stock Triton takes, what it needs, its options, how programs
-// add it. Everything else that depends on a provider asks its row; nothing outside compares names.
+// Package provider holds tuner's knowledge about the execution providers of ONNX Runtime. Each has
+// one row in table.go: its names, the support by a stock Triton, its requirements, its options, and
+// how programs add it. All other code that depends on a provider asks its row. No code outside
+// compares names.
 //
 // The package is a table and its look-ups. It decides nothing, runs nothing, and reads no files.
 // docs/how-to/add-a-provider.md says how to add a row.
@@ -12,8 +13,8 @@ import (
 	"strings"
 )
 
-// The providers that an instance has without an accelerator. Every ONNX Runtime has CPU; ONNX Runtime
-// puts it last in every session. Triton's onnxruntime backend puts CUDA into every session on a GPU.
+// The providers of an instance without an accelerator. Every ONNX Runtime has CPU, and puts it last
+// in every session. Triton's onnxruntime backend puts CUDA into every session on a GPU.
 const (
 	CPU  = "cpu"
 	CUDA = "cuda"
@@ -21,53 +22,55 @@ const (
 
 // Provider is one row of the table.
 type Provider struct {
-	Name  string // in YAML, in config.pbtxt, in output: openvino
+	Name  string // in YAML, config.pbtxt and output: openvino
 	Title string // in sentences: OpenVINO
 	Class string // ONNX Runtime's name without its suffix ExecutionProvider: OpenVINO, Tensorrt
 
-	// GPU says that the provider serves instances of KIND_GPU; its accelerator is a
-	// gpu_execution_accelerator then.
+	// GPU is true if the provider serves instances of KIND_GPU. Its accelerator is then a
+	// gpu_execution_accelerator.
 	GPU bool
-	// Unlisted providers are in no profile and no flag. A configuration may name them all the same,
-	// and doctor tries them.
+	// Unlisted providers are in no profile and no flag. A configuration may still name them, and
+	// doctor tries them.
 	Unlisted bool
 	// Remote providers send the model's inputs to a service. They are never tried.
 	Remote bool
 
 	Triton Support
-	// Behind is the provider that takes the nodes which this one declines, before CPU does.
+	// Behind is the provider that gets the nodes that this one declines, before CPU.
 	Behind string
-	// Flavour is the build that tuner installs to get the provider (Builds). "" if there is none, or
-	// if any build has it.
+	// Flavour is the build that tuner installs to get the provider (Builds). It is "" if there is
+	// none, or if any build has the provider.
 	Flavour string
-	// Remedy says what to do if the provider fails although the build has it. "" is the usual remedy.
+	// Remedy is the hint if the provider fails although the build has it. "" is the usual remedy.
 	Remedy string
-	// BuildsEngines says that the provider builds engines while a model loads, which takes minutes.
+	// BuildsEngines is true if the provider builds engines while a model loads, which takes
+	// minutes.
 	BuildsEngines bool
 
 	Options []Option
 	Threads Threads
 	Device  Device
-	// Defaults are values that the provider takes without the option, by ONNX Runtime's names.
-	// Programs leave them out.
+	// Defaults are the values that the provider uses if an option is missing, by ONNX Runtime's
+	// names. Programs leave them out.
 	Defaults map[string]string
-	// Files and Addresses are options that are in no table because no configuration may set them:
-	// they make the provider open any file, or hold an address in memory. Options are refused by
-	// these names at every provider.
+	// Files and Addresses are options that no configuration may set, so that they are not in
+	// Options. They make the provider open any file, or hold an address in memory. These names are
+	// refused at every provider.
 	Files, Addresses []string
 
-	// Generic is the provider's name in ONNX Runtime's generic call that adds one; "" is Name.
+	// Generic is the provider's name in ONNX Runtime's generic call that adds a provider. "" means
+	// Name.
 	Generic string
 	CPP, Go Call
 }
 
-// Support says what a stock Triton's onnxruntime backend takes.
+// Support is the support of a provider by a stock Triton's onnxruntime backend.
 type Support int
 
 // The kinds of support.
 const (
 	Missing Support = iota // it does not load a model that names the provider
-	Bare                   // it takes the provider, and none of its options
+	Bare                   // it accepts the provider, but none of its options
 	Passed                 // it passes options on to ONNX Runtime, which knows the names
 	Parsed                 // it parses options, and refuses unknown names and wrong values
 )
@@ -75,23 +78,24 @@ const (
 // TakesOptions reports whether options reach the provider.
 func (s Support) TakesOptions() bool { return s >= Passed }
 
-// Threads says how a provider with threads of its own gets their number. The zero value is a provider
+// Threads says how a provider with its own threads gets their number. The zero value is a provider
 // that computes in ONNX Runtime's threads.
 type Threads struct {
 	Option string // the option for their number
-	// Only says that the provider has these threads only: ONNX Runtime's number does not reach it.
-	// Otherwise ONNX Runtime's threads run the nodes that the provider declines.
+	// Only is true if the provider has only these threads, so that ONNX Runtime's number does not
+	// reach it. Otherwise ONNX Runtime's threads run the nodes that the provider declines.
 	Only bool
 }
 
-// Device is the option that chooses the device which a provider computes on.
+// Device is the option that chooses the device on which a provider computes.
 type Device struct {
 	Option string
-	Usual  string // the value with which the provider computes where it does without the option
-	Set    bool   // Triton's backend always sets it: to Usual, or to the number of the instance's GPU
+	Usual  string // the value that is the same as leaving out the option
+	// Triton's backend always sets it: to Usual, or to the number of the instance's GPU
+	Set bool
 }
 
-// Call is the way in which an interface of ONNX Runtime adds a provider.
+// Call describes how an interface of ONNX Runtime adds a provider.
 type Call struct {
 	How  How
 	Name string // the provider's name in types and functions of the interface
@@ -103,8 +107,8 @@ type How int
 // The kinds of calls. Package ortsweep/snippet has a template for each.
 const (
 	Generic    How = iota // the generic call, with the provider's generic name and a map of options
-	MapCall               // a call of its own, with a map of options
-	ObjectCall            // a call of its own, with an options object
+	MapCall               // a specific call, with a map of options
+	ObjectCall            // a specific call, with an options object
 	NativeCall            // the functions of the C interface
 	NoCall                // the interface cannot add the provider
 )
@@ -117,7 +121,7 @@ func All() []Provider {
 // Names returns the names of All.
 func Names() []string { return names(All()) }
 
-// OfTriton returns the names of those that a stock Triton has.
+// OfTriton returns the names of the providers that a stock Triton has.
 func OfTriton() []string {
 	return names(slices.DeleteFunc(All(), func(p Provider) bool { return p.Triton == Missing }))
 }
@@ -130,7 +134,7 @@ func names(list []Provider) []string {
 	return names
 }
 
-// Find returns the row of a name, and false if the table has none.
+// Find returns the row of a name. It returns false if the table has none.
 func Find(name string) (Provider, bool) {
 	for i := range table {
 		if table[i].Name == name {
@@ -140,8 +144,8 @@ func Find(name string) (Provider, bool) {
 	return Provider{}, false
 }
 
-// Of returns the row of a name. For an unknown name the row has only that name: a provider for CPUs
-// without options that a stock Triton lacks.
+// Of returns the row of a name. For an unknown name the row has only that name. It stands for a
+// provider for CPUs without options that a stock Triton lacks.
 func Of(name string) Provider {
 	if p, known := Find(name); known {
 		return p
@@ -167,15 +171,15 @@ func (p Provider) ORTName() string { return p.Class + classSuffix }
 // GenericName returns the name in ONNX Runtime's generic call.
 func (p Provider) GenericName() string { return cmp.Or(p.Generic, p.Name) }
 
-// NeedsAccelerator reports whether a configuration names the provider as an accelerator. The kind of
-// the instances says the others.
+// NeedsAccelerator reports whether a configuration names the provider as an accelerator. CPU and
+// CUDA follow from the kind of the instances.
 func (p Provider) NeedsAccelerator() bool { return p.Name != CPU && p.Name != CUDA }
 
-// HasPoolBeside reports whether the provider has a thread pool of its own beside ONNX Runtime's. The
+// HasPoolBeside reports whether the provider has its own thread pool beside ONNX Runtime's. The
 // engine then gives ONNX Runtime one thread, which does not spin.
 func (p Provider) HasPoolBeside() bool { return p.Threads.Option != "" && !p.Threads.Only }
 
-// Option returns the option of a name, and false if the provider has none.
+// Option returns the option of a name. It returns false if the provider has none.
 func (p Provider) Option(name string) (Option, bool) {
 	for _, o := range p.Options {
 		if o.Name == name {
@@ -185,7 +189,7 @@ func (p Provider) Option(name string) (Option, bool) {
 	return Option{}, false
 }
 
-// OptionNames lists the options in alphabetical order; nil if there are none.
+// OptionNames lists the options in alphabetical order. It returns nil if there are none.
 func (p Provider) OptionNames() []string {
 	var names []string
 	for _, o := range p.Options {
@@ -195,8 +199,8 @@ func (p Provider) OptionNames() []string {
 	return names
 }
 
-// LowersPrecision reports whether an option makes the provider compute with fewer bits than the model
-// says. Its results then differ from those of an accuracy check without the option.
+// LowersPrecision reports whether an option makes the provider compute with fewer bits than the
+// model specifies. Its results then differ from those of an accuracy check without the option.
 func (p Provider) LowersPrecision(option, value string) bool {
 	o, _ := p.Option(option)
 	return o.Lowers != nil && o.Lowers(value)
@@ -217,20 +221,20 @@ func IsAddress(option string) bool {
 	return slices.ContainsFunc(table, func(p Provider) bool { return slices.Contains(p.Addresses, option) })
 }
 
-// Build is a kind of ONNX Runtime build, a flavour, that tuner installs.
+// Build is a kind of ONNX Runtime build, called flavour, that tuner installs.
 type Build struct {
 	Flavour string
 	Project string // on the Python package index
-	GPU     bool   // it is of use on machines with a GPU only
+	GPU     bool   // useful only on machines with a GPU
 }
 
-// Builds lists the flavours; the first is the usual one.
+// Builds lists the flavours. The first is the usual one.
 func Builds() []Build {
 	return []Build{{Flavour: "cpu", Project: "onnxruntime"}, {Flavour: "openvino", Project: "onnxruntime-openvino"},
 		{Flavour: "cuda", Project: "onnxruntime-gpu", GPU: true}}
 }
 
-// BuildOf returns the build of a flavour, and false for a library of the user's own.
+// BuildOf returns the build of a flavour. It returns false for a library of the user's own.
 func BuildOf(flavour string) (Build, bool) {
 	builds := Builds()
 	i := slices.IndexFunc(builds, func(b Build) bool { return b.Flavour == flavour })

@@ -11,7 +11,7 @@ import (
 	"tuner/ort/provider"
 )
 
-// TestRows: each row is whole, and what it names is there.
+// TestRows checks that each row is complete, and that the providers and builds it names exist.
 func TestRows(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
@@ -67,7 +67,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestDocumented: the reference of profile.yaml names each provider.
+// TestDocumented checks that the reference of profile.yaml names each provider.
 func TestDocumented(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../docs/reference/profile.md")
@@ -81,7 +81,8 @@ func TestDocumented(t *testing.T) {
 	}
 }
 
-// TestFiles: a configuration may name caches below the working folder, and no other file.
+// TestFiles checks that a configuration may name caches below the working folder, and no other
+// file.
 func TestFiles(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

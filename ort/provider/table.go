@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// table has a row for each execution provider, in the order in which `auto` tries them. Options that
-// are addresses in memory, or choose what instance_group chooses, are no Options.
+// table has a row for each execution provider, in the order in which `auto` tries them. Options
+// leaves out addresses in memory, and choices that instance_group makes.
 var table = []Provider{
 	{
 		Name: CPU, Title: "CPU", Class: "CPU",
@@ -43,7 +43,7 @@ var table = []Provider{
 		Go:      Call{MapCall, "OpenVINO"},
 	},
 	{
-		// Options of ONNX Runtime's documentation of the CUDA provider.
+		// Options from ONNX Runtime's documentation of the CUDA provider.
 		Name: CUDA, Title: "CUDA", Class: "CUDA",
 		GPU:     true,
 		Triton:  Passed,
@@ -67,7 +67,8 @@ var table = []Provider{
 			{Name: "use_tf32", Form: toggle("0", "1")},
 			{Name: "use_ep_level_unified_stream", Form: toggle("0", "1")},
 			{Name: "enable_skip_layer_norm_strict_mode", Form: toggle("0", "1")},
-			{Name: "sdpa_kernel", Form: whole(0, math.MaxInt32)}, // a bit for each kind of attention kernel
+			// one bit per kind of attention kernel
+			{Name: "sdpa_kernel", Form: whole(0, math.MaxInt32)},
 			{Name: "tunable_op_enable", Form: toggle("0", "1")},
 			{Name: "tunable_op_tuning_enable", Form: toggle("0", "1")},
 			{Name: "tunable_op_max_tuning_duration_ms", Form: whole(0, math.MaxInt32)},
@@ -77,7 +78,7 @@ var table = []Provider{
 			"cudnn_conv_algo_search": "EXHAUSTIVE", "gpu_mem_limit": "18446744073709551615",
 			"arena_extend_strategy": "kNextPowerOfTwo", "do_copy_in_default_stream": "1", "device_id": "0",
 		},
-		// onnxruntime's cuda_execution_provider_info.cc
+		// Source: onnxruntime's cuda_execution_provider_info.cc.
 		Addresses: []string{
 			"gpu_external_alloc", "gpu_external_free", "gpu_external_empty_cache", "user_compute_stream",
 			"has_user_compute_stream", "default_memory_arena_cfg",
@@ -112,7 +113,7 @@ var table = []Provider{
 		Go:      Call{How: NoCall},
 	},
 	{
-		// Options of ONNX Runtime's documentation of the CoreML provider.
+		// Options from ONNX Runtime's documentation of the CoreML provider.
 		Name: "coreml", Title: "CoreML", Class: "CoreML", Generic: "CoreML",
 		Options: []Option{
 			{Name: "ModelFormat", Form: word("MLProgram", "NeuralNetwork")},
@@ -133,8 +134,8 @@ var table = []Provider{
 	{Name: "azure", Title: "Azure", Class: "Azure", Generic: "AZURE", Remote: true},
 }
 
-// tensorRTOptions are the parameters that Triton's onnxruntime backend takes (source of its release
-// r24.10 and of 2026). It refuses all others.
+// tensorRTOptions are the parameters that Triton's onnxruntime backend accepts (source of its
+// release r24.10 and of 2026). It refuses all others.
 func tensorRTOptions() []Option {
 	same := func(to string) func(string) (string, string) {
 		return func(value string) (string, string) { return to, value }
@@ -173,8 +174,8 @@ func tensorRTOptions() []Option {
 // anyBoolean is a boolean as Triton's backend parses it.
 func anyBoolean() Form { return toggle("0", "1", "true", "false", "True", "False") }
 
-// tensorRTPrecision translates Triton's precision_mode, which is a switch for each precision in ONNX
-// Runtime.
+// tensorRTPrecision translates Triton's precision_mode. In ONNX Runtime each precision has its own
+// switch.
 func tensorRTPrecision(mode string) (name, native string) {
 	switch mode {
 	case "FP16":

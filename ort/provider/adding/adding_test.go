@@ -1,6 +1,6 @@
-// Package adding_test proves that a new execution provider is a row of the table in package provider
-// and nothing else (docs/how-to/add-a-provider.md). The test adds two rows to a copy of the table,
-// runs itself again in a build with that copy, and takes the new providers through the program:
+// Package adding_test proves that a new execution provider needs only a row in the table of package
+// provider (docs/how-to/add-a-provider.md). The test adds two rows to a copy of the table, and runs
+// itself again in a build with that copy. It takes the new providers through the program:
 // profile.yaml, search space, config.pbtxt, session, programs, report, export.
 package adding_test
 
@@ -29,7 +29,7 @@ import (
 	"tuner/spec"
 )
 
-// rows are two providers that do not exist. sundial has threads of its own, and no stock Triton has
+// rows are two providers that do not exist. sundial has its own threads, and no stock Triton has
 // it. slate computes on GPUs, and a stock Triton passes its options on.
 const rows = `
 	{
@@ -70,7 +70,7 @@ func TestAddAProvider(t *testing.T) {
 }
 
 // runWithRows runs this test in a build whose table has the rows. The go command takes the other
-// table from an overlay; no file of the tree changes.
+// table from an overlay, so that no file of the tree changes.
 func runWithRows(t *testing.T) {
 	t.Helper()
 	path, err := filepath.Abs("../table.go")
@@ -152,7 +152,7 @@ func testProfile(t *testing.T) {
 	}
 }
 
-// on makes a candidate of pairs of knobs and values.
+// on makes a candidate from pairs of knobs and values.
 func on(settings ...string) search.Candidate {
 	var c search.Candidate
 	for i := 0; i < len(settings); i += 2 {
@@ -179,7 +179,7 @@ func configOf(t *testing.T, c search.Candidate) *modelconfig.Config {
 func testConfiguration(t *testing.T) {
 	for _, test := range []struct {
 		candidate search.Candidate
-		want      []string // in config.pbtxt, without white space
+		want      []string // parts of config.pbtxt, without white space
 	}{
 		{on(search.KnobExecutionProvider, "sundial", "sundial.hours", "2"),
 			[]string{"kind:KIND_CPU", `cpu_execution_accelerator{name:"sundial"parameters{key:"hours"value:"2"}}`}},
@@ -211,7 +211,8 @@ func testConfiguration(t *testing.T) {
 	}
 }
 
-// testPrograms writes the programs of `tuner ortsweep`, with what the engine gives a session.
+// testPrograms writes the programs of `tuner ortsweep`, with the options that the engine gives a
+// session.
 func testPrograms(t *testing.T) {
 	for _, test := range []struct {
 		candidate            search.Candidate
@@ -249,8 +250,8 @@ func testPrograms(t *testing.T) {
 	}
 }
 
-// testReportAndExport analyzes a campaign whose best configuration is on sundial, writes its reports,
-// and exports it.
+// testReportAndExport analyzes a campaign whose best configuration is on sundial, writes its
+// reports, and exports it.
 func testReportAndExport(t *testing.T) {
 	profile := strings.NewReplacer("output: out", "output: out\ndeploy_target: tuner",
 		"intra_op_threads: [1, 2]", "execution_provider: [cpu, sundial]\n  sundial.hours: [1, 2]").Replace(analyzetest.Profile)

@@ -11,8 +11,8 @@ import (
 	"tuner/search"
 )
 
-// Open has a child process open a build, so that a file that is no library is found before a
-// campaign starts. It returns the build with the version that the library itself reports.
+// Open opens a build in a child process. So a file that is not a library is found before a campaign
+// starts. It returns the build with the version that the library itself reports.
 func (p Prober) Open(ctx context.Context, build ortlib.Build) (ortlib.Build, error) {
 	answer := p.Try(ctx, build, "", "")
 	if answer.Error != "" {
@@ -24,7 +24,7 @@ func (p Prober) Open(ctx context.Context, build ortlib.Build) (ortlib.Build, err
 }
 
 // Facts tries each execution provider of the space, and the default configuration's, with a model
-// on each build. The error is the context's.
+// on each build. Its only error is the context's.
 func (p Prober) Facts(ctx context.Context, builds []ortlib.Build, space search.Space, model string) ([]search.RuntimeFacts, error) {
 	var providers []string
 	for _, k := range space.Knobs {
@@ -35,7 +35,8 @@ func (p Prober) Facts(ctx context.Context, builds []ortlib.Build, space search.S
 		}
 	}
 	if base := string(space.Facts.Base[search.KnobExecutionProvider]); base != "" && !slices.Contains(providers, base) {
-		providers = append(providers, base) // serves the default, and all candidates that leave the knob alone
+		// serves the default, and all candidates that do not set the knob
+		providers = append(providers, base)
 	}
 	var facts []search.RuntimeFacts
 	for _, build := range builds {
@@ -48,10 +49,10 @@ func (p Prober) Facts(ctx context.Context, builds []ortlib.Build, space search.S
 	return facts, nil
 }
 
-// GPUs is how many GPUs a default configuration is made for: the machine's, or none if the build
-// that find returns has no provider for them. The engine counts GPUs in the same way. A build that
-// is not found or does not open counts as one with a provider: its error is reported where the
-// build is needed.
+// GPUs returns the number of GPUs for a default configuration. It is the machine's number, or 0 if
+// the build that find returns has no provider for GPUs. The engine counts GPUs in the same way. A
+// build that is not found or does not open counts as one with a provider: its error is reported
+// where the build is needed.
 func (p Prober) GPUs(ctx context.Context, host hostinfo.Host, find func() (ortlib.Build, error)) int {
 	if len(host.GPUs) == 0 {
 		return 0
@@ -63,7 +64,7 @@ func (p Prober) GPUs(ctx context.Context, host hostinfo.Host, find func() (ortli
 	return usableGPUs(host, p.Try(ctx, build, "", ""))
 }
 
-// usableGPUs counts the GPUs that the build of an answer computes on.
+// usableGPUs returns the number of GPUs on which an opened build computes.
 func usableGPUs(host hostinfo.Host, opened Answer) int {
 	if opened.Error == "" && !slices.Contains(opened.Providers, provider.CUDA) {
 		return 0

@@ -14,7 +14,7 @@ import (
 	"tuner/search"
 )
 
-// A default configuration is on GPUs only where the build that serves it computes on them: with any
+// A default configuration uses GPUs only if the build that serves it computes on them. With any
 // other build the engine has none.
 func TestGPUs(t *testing.T) {
 	t.Parallel()
@@ -29,7 +29,7 @@ func TestGPUs(t *testing.T) {
 		"a build without it":           {2, build, `{"providers": ["openvino", "cpu"]}`, 0},
 		"a build that does not open":   {2, build, `{"error": "it is damaged"}`, 2},
 		"a build that is missing":      {2, func() (ortlib.Build, error) { return ortlib.Build{}, errors.New("not installed") }, "", 2},
-		"a machine without GPUs":       {0, nil, "", 0}, // nobody is asked
+		"a machine without GPUs":       {0, nil, "", 0}, // no build is asked
 		"a child that does not answer": {2, build, "", 2},
 	} {
 		p := script(t, "echo '"+tt.answer+"'")
@@ -61,8 +61,7 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// An interruption while the providers are tried must not go into the journal as providers that
-// create no session.
+// An interruption must not go into the journal as providers that create no session.
 func TestInterruptedProvidersAreNotUnavailable(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -73,8 +72,8 @@ func TestInterruptedProvidersAreNotUnavailable(t *testing.T) {
 	}
 }
 
-// The default's execution provider is tried too where the space leaves it alone: an interruption
-// shows that it is.
+// The default's execution provider is tried even if the space does not set it. The test sees this
+// by an interruption.
 func TestProviderOfTheDefaultIsTried(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())

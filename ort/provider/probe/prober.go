@@ -1,9 +1,9 @@
 // Package probe finds out which ONNX Runtime builds open on this machine, and which of their
 // execution providers run a model. It stands between the installed builds (package ortlib) and a
-// campaign: its answers become facts of the search space and lines of `tuner doctor`.
+// campaign. Its answers become facts of the search space and lines of `tuner doctor`.
 //
-// Each question is answered by a child process, `tuner probe`, because a broken library or provider
-// may crash. Package probe/child is the child's side; this package never opens ONNX Runtime itself.
+// A child process, `tuner probe`, answers each question, since a broken library or provider may
+// crash. Package probe/child is the child's side. This package never opens ONNX Runtime itself.
 package probe
 
 import (
@@ -27,16 +27,18 @@ import (
 
 // Answer is the JSON that a child process prints.
 type Answer struct {
-	Version      string   `json:"version,omitempty"`   // of the library
-	Providers    []string `json:"providers,omitempty"` // that it was compiled with
+	Version      string   `json:"version,omitempty"`   // version of the library
+	Providers    []string `json:"providers,omitempty"` // providers that it was compiled with
 	Milliseconds float64  `json:"milliseconds,omitempty"`
-	Assigned     []Nodes  `json:"assigned,omitempty"`   // which provider took which nodes, in order of preference
-	Unassigned   string   `json:"unassigned,omitempty"` // why Assigned is unknown
-	Error        string   `json:"error,omitempty"`      // "": it works
-	Log          string   `json:"-"`                    // the cause of Error in ONNX Runtime's log; "": none
+	// nodes of each provider, in order of preference
+	Assigned   []Nodes `json:"assigned,omitempty"`
+	Unassigned string  `json:"unassigned,omitempty"` // reason why Assigned is unknown
+	Error      string  `json:"error,omitempty"`      // "": it works
+	// cause of Error in ONNX Runtime's log; "": none
+	Log string `json:"-"`
 }
 
-// Nodes says which part of a model an execution provider took (package ort, Assigned).
+// Nodes is the part of a model that an execution provider took (package ort, Assigned).
 type Nodes struct {
 	Provider string         `json:"provider"`
 	Nodes    int            `json:"nodes"`
@@ -45,14 +47,15 @@ type Nodes struct {
 
 // Prober starts the child processes. Its methods may be called concurrently.
 type Prober struct {
-	Program string        // file of the program that has the verb probe: this one
-	Name    string        // argument 0 of the child: some programs act by the name that they are called by
-	Timeout time.Duration // of one child
+	Program string // file of the program that has the verb probe: this one
+	// argument 0 of the child, since some programs act by the name with which they are called
+	Name    string
+	Timeout time.Duration // limit for one child
 }
 
-// New returns a prober of this program itself.
+// New returns a prober that runs this program itself.
 func New() (Prober, error) {
-	// A GPU provider builds its first engine in tens of seconds.
+	// A GPU provider takes tens of seconds to build its first engine.
 	const timeout = 90 * time.Second
 	program, err := os.Executable()
 	if err != nil {
@@ -61,14 +64,14 @@ func New() (Prober, error) {
 	return Prober{program, os.Args[0], timeout}, nil
 }
 
-// Try asks whether a build creates a session with a provider for a model. Without a provider ("")
-// the child only opens the library. Without a model ("") it takes a tiny one, and runs it too.
-// The answer also says how a child ended that gave none.
+// Try reports whether a build creates a session with a provider for a model. Without a provider
+// ("") the child only opens the library. Without a model ("") it uses a tiny one, and runs it too.
+// If the child gives no answer, the result says how it ended.
 func (p Prober) Try(ctx context.Context, build ortlib.Build, provider, model string) Answer {
 	return p.ask(ctx, build, "--provider", provider, "--model", model)
 }
 
-// Optimize has a child process write the graph that ONNX Runtime makes of a model at an
+// Optimize lets a child process write the graph that ONNX Runtime makes of a model at an
 // optimization level, and open the written file. The answer has no error if both succeed. If
 // external is true, the weights go into a second file, which models above 2 GiB need.
 func (p Prober) Optimize(ctx context.Context, build ortlib.Build, model string, level modelconfig.GraphLevel, file string, external bool) Answer {
@@ -98,12 +101,12 @@ func (p Prober) ask(ctx context.Context, build ortlib.Build, flags ...string) An
 	return answer
 }
 
-// nativeError matches the start of an error in ONNX Runtime's log: colours of the terminal, time,
-// and place in its source.
+// nativeError matches the start of an error in ONNX Runtime's log: terminal colours, time, and
+// place in its source.
 var nativeError = regexp.MustCompile(`(?m)^\S*\d{4}-\d\d-\d\d \S+ \[[EF]:[^\]]*\] (?:.*\[ONNXRuntimeError\] : \d+ : \w+ : )?`)
 
-// nativeReason returns the last error in ONNX Runtime's log. A program only gets the error that a
-// provider failed to load. The log names the missing library or the refused option.
+// nativeReason returns the last error in ONNX Runtime's log. The program itself only gets the error
+// that a provider failed to load. The log names the missing library or the refused option.
 func nativeReason(stderr string) string {
 	starts := nativeError.FindAllStringIndex(stderr, -1)
 	if len(starts) == 0 {
@@ -113,7 +116,7 @@ func nativeReason(stderr string) string {
 	return strings.Join(strings.Fields(text), " ")
 }
 
-// failure says how a child ended that gave no answer, with its last words.
+// failure describes the end of a child that gave no answer, with its last output.
 func (p Prober) failure(ctx context.Context, err error, stderr string) string {
 	var exit *exec.ExitError
 	switch {

@@ -11,7 +11,8 @@ import (
 	"tuner/ort/ortlib"
 )
 
-// However a child ends, the answer says how. The child is a script in the place of the program.
+// For each way in which a child ends, the answer describes it. The child is a script in place of
+// the program.
 func TestChildEnds(t *testing.T) {
 	t.Parallel()
 	tests := []struct {

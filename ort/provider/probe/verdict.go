@@ -15,8 +15,8 @@ import (
 )
 
 // TryAll tries execution providers of a build with a model, each in a child process. unavailable
-// maps a provider to the reason why it is out. assigned maps the others to the part of the model
-// that they take. The cpu provider is always there and is not tried. The error is the context's.
+// maps providers that do not work to the reason. assigned maps the others to their part of the
+// model. The cpu provider is always there and is not tried. The only error is the context's.
 func (p Prober) TryAll(ctx context.Context, build ortlib.Build, names []string, model string) (unavailable, assigned map[string]string, err error) {
 	unavailable, assigned = map[string]string{}, map[string]string{}
 	for _, name := range names {
@@ -25,7 +25,7 @@ func (p Prober) TryAll(ctx context.Context, build ortlib.Build, names []string, 
 		}
 		answer := p.Try(ctx, build, name, model)
 		if ctx.Err() != nil {
-			return nil, nil, ctx.Err() // an interrupted child says nothing about the provider
+			return nil, nil, ctx.Err() // an interrupted child tells nothing about the provider
 		}
 		out, took := answer.Verdict(name)
 		if out == "" {
@@ -37,8 +37,9 @@ func (p Prober) TryAll(ctx context.Context, build ortlib.Build, names []string, 
 	return unavailable, assigned, nil
 }
 
-// Verdict judges a provider by the session that was created with it. out says why the provider
-// does not serve this model, "" if it does; took says which part of the model it runs.
+// Verdict judges a provider by the session that was created with it. out is the reason why the
+// provider does not serve this model, "" if it does. took describes the part of the model that it
+// runs.
 func (a Answer) Verdict(of string) (out, took string) {
 	if a.Error != "" {
 		return a.Reason(), ""
@@ -65,7 +66,7 @@ func (a Answer) Verdict(of string) (out, took string) {
 	return "", fmt.Sprintf("%d of %s; %s", nodes, words.Count(total, "node"), strings.Join(rest, ", "))
 }
 
-// Reason is the error, and what the log adds to it.
+// Reason returns the error, with its cause from the log.
 func (a Answer) Reason() string {
 	if a.Log == "" || strings.Contains(strings.Join(strings.Fields(a.Error), " "), a.Log) {
 		return shortened(a.Error)
@@ -73,7 +74,7 @@ func (a Answer) Reason() string {
 	return shortened(a.Error) + ": " + shortened(a.Log)
 }
 
-// shortened makes one line of a text and cuts the middle of a long one. Texts of native libraries
+// shortened joins a text into one line and cuts the middle of a long one. Texts of native libraries
 // begin with the operation that failed, continue with function signatures, and end with the cause.
 func shortened(text string) string {
 	const head, tail = 100, 200
@@ -117,7 +118,7 @@ func explain(name string, build ortlib.Build, answer Answer, reason string) stri
 	return reason
 }
 
-// otherBuild says which build has a provider.
+// otherBuild names the build that has a provider.
 func otherBuild(row provider.Provider) string {
 	if row.Flavour == "" {
 		return "name one that has it with --ort-library (in a search, the knob runtime does too)"
@@ -125,8 +126,8 @@ func otherBuild(row provider.Provider) string {
 	return fmt.Sprintf("'tuner runtime install %s' gets one that has it, and --ort-library %[1]s chooses it (in a search, the knob runtime does too)", row.Flavour)
 }
 
-// explainGPU says first that there is no GPU, if there is none, and then names the library that
-// ONNX Runtime misses.
+// explainGPU first says that there is no GPU, if so. Then it names the library that ONNX Runtime
+// misses.
 func explainGPU(row provider.Provider, gpus []hostinfo.GPU, note, reason string) string {
 	if len(gpus) == 0 {
 		reason = fmt.Sprintf("no NVIDIA GPU (%s); ONNX Runtime: %s", cmp.Or(note, "none is found"), reason)
@@ -134,7 +135,7 @@ func explainGPU(row provider.Provider, gpus []hostinfo.GPU, note, reason string)
 	return reason + "; " + Remedy(row.Name)
 }
 
-// Remedy says what to do about a provider that fails although the build has it.
+// Remedy returns the remedy for a provider that fails although the build has it.
 func Remedy(name string) string {
 	return cmp.Or(provider.Of(name).Remedy, "use another execution provider, or another build: tuner runtime list")
 }

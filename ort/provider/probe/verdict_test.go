@@ -52,7 +52,8 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
-// Providers are tried in child processes: here a script that reads the provider from its fifth argument.
+// Providers are tried in child processes. Here the child is a script that reads the provider from
+// its fifth argument.
 func TestTryAll(t *testing.T) {
 	t.Parallel()
 	p := script(t, `case "$5" in
@@ -85,7 +86,7 @@ esac`)
 	}
 }
 
-// FuzzNativeReason: whatever a library prints, the reason is one line of it.
+// FuzzNativeReason checks that the reason is one line of a library's output, for any output.
 func FuzzNativeReason(f *testing.F) {
 	f.Add("\x1b[1;31m2026-11-21 03:20:30.335938932 [E:onnxruntime:a name, b.cc:1 c()] d\x1b[m\n")
 	f.Add("2026-11-21 03:20:30.3 [F:onnxruntime:, b.cc:1 c()] [ONNXRuntimeError] : 1 : FAIL : e")
@@ -117,7 +118,8 @@ func TestNativeReason(t *testing.T) {
 	}
 }
 
-// Without a GPU, the missing libraries that ONNX Runtime complains of are not what the user should look for first.
+// Without a GPU, the missing GPU comes first, before the missing libraries that ONNX Runtime
+// reports.
 func TestExplainGPU(t *testing.T) {
 	t.Parallel()
 	const reason = "cannot use execution provider \"cuda\": libcublas.so.13: cannot open shared object file"

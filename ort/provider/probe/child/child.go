@@ -1,6 +1,6 @@
-// Package child is the child process's side of package probe: it opens an ONNX Runtime library and
-// tries an execution provider of it. A broken library may crash the process, so only the hidden verb
-// `tuner probe` calls this package.
+// Package child is the child process's side of package probe. It opens an ONNX Runtime library and
+// tries one of its execution providers. A broken library may crash the process, so only the hidden
+// verb `tuner probe` calls this package.
 package child
 
 import (
@@ -27,15 +27,16 @@ import (
 //go:embed probe.onnx
 var tinyModel []byte
 
-// Optimization says how the optimized graph of a model is written.
+// Optimization describes the output of an optimized graph.
 type Optimization struct {
-	File     string // to write
+	File     string // path of the file to write
 	Level    modelconfig.GraphLevel
-	External bool // the weights go into a file of their own
+	External bool // the weights go into a separate file
 }
 
-// Optimize writes the graph with which ONNX Runtime serves a model on cpu. It then opens the written
-// file without optimization, because a graph may hold operators that this build cannot read.
+// Optimize writes the graph with which ONNX Runtime serves a model on cpu. It then opens the
+// written file without optimization, since the graph may have operators that this build cannot
+// read.
 func Optimize(library, model string, o Optimization) probe.Answer {
 	runtime, err := ort.Open(library)
 	if err != nil {
@@ -70,8 +71,8 @@ func Optimize(library, model string, o Optimization) probe.Answer {
 	return probe.Answer{Version: runtime.Version()}
 }
 
-// Try opens the library. Unless the provider is "", it also creates a session with it for the model,
-// and for a tiny one if that is "".
+// Try opens the library. Unless the provider is "", it also creates a session with it for the
+// model. If the model is "", it uses a tiny one.
 func Try(ctx context.Context, library, of, model string) probe.Answer {
 	runtime, err := ort.Open(library)
 	if err != nil {
@@ -94,8 +95,8 @@ func Try(ctx context.Context, library, of, model string) probe.Answer {
 	return answer
 }
 
-// trySession creates a session as the engine does. It returns which provider took which nodes, or why
-// that is unknown.
+// trySession creates a session as the engine does. It returns which provider took which nodes, or
+// the reason why that is unknown.
 func trySession(ctx context.Context, runtime *ort.Runtime, of, model string) (nodes []probe.Nodes, unknown string, err error) {
 	options := ort.SessionOptions{IntraOpThreads: 1, LogSeverity: ort.LogFatal, RecordAssignment: true, Providers: []ort.Provider{{Name: of}}}
 	if behind := provider.Of(of).Behind; behind != "" {
