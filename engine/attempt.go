@@ -9,11 +9,12 @@ import (
 	"time"
 )
 
-// patience is how long an unload, a load of the same model and the end of the server wait for a load in progress. A backend that is
-// making a session cannot be interrupted: such a load is given up then, and what comes of it is thrown away.
+// patience bounds the wait for a load in progress. An unload, another load of the same model, and
+// the end of the server wait for it. After that the load is given up and its result discarded,
+// since a backend that makes a session cannot be interrupted.
 const patience = 5 * time.Second
 
-// Why a load is given up.
+// Reasons to give up a load.
 var (
 	errUnloaded = errors.New("the model was unloaded meanwhile")
 	errStopping = errors.New("the server is stopping")
@@ -24,13 +25,14 @@ type attempt struct {
 	name     string
 	entry    *entry
 	isUpload bool               // the load request brought the files
-	before   map[int64]*version // what was known of the model
-	made     []*pool            // what is thrown away if the load fails
-	given    <-chan struct{}    // closed when it was given up
+	before   map[int64]*version // the versions of the model before the load
+	made     []*pool            // discarded if the load fails
+	given    <-chan struct{}    // closed when the load was given up
 	giveUp   context.CancelCauseFunc
 }
 
-// load loads a model. It returns when the model is ready, when the load has failed, or when it is given up.
+// load loads a model. It returns when the model is ready, when the load has failed, or when it is
+// given up.
 func (s *Server) load(ctx context.Context, name string, o Override) error {
 	s.sweep()
 	a, ctx, err := s.enter(ctx, name)
@@ -58,7 +60,8 @@ func givenUp(ctx context.Context, name string) error {
 	return Errorf(Unavailable, "load failed for model '%s': %v", name, context.Cause(ctx))
 }
 
-// enter finds or makes a model's entry and begins a load of it, when no other one is in progress.
+// enter finds or makes a model's entry. It begins a load of the model once no other one is in
+// progress.
 func (s *Server) enter(ctx context.Context, name string) (*attempt, context.Context, error) {
 	for {
 		e, err := s.entry(name)
@@ -90,7 +93,8 @@ func (s *Server) entry(name string) (*entry, error) {
 	return e, nil
 }
 
-// await takes the turn to load a model. It waits for the load in progress, but not long for one that was given up.
+// await takes the turn to load a model. It waits for the load in progress, for a limited time if
+// that one was given up.
 func (s *Server) await(ctx context.Context, name string, e *entry) error {
 	for {
 		s.mu.RLock()
@@ -111,8 +115,9 @@ func (s *Server) await(ctx context.Context, name string, e *entry) error {
 	}
 }
 
-// begin makes the attempt of an entry whose turn was taken, with the context that ends when it is given up; nil if the entry is no
-// longer the model's, or the server is stopping.
+// begin makes the attempt of an entry whose turn was taken. Its context ends when the attempt is
+// given up. It returns nil if the entry no longer belongs to the model, or if the server is
+// stopping.
 func (s *Server) begin(ctx context.Context, name string, e *entry) (*attempt, context.Context) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -135,7 +140,7 @@ func (s *Server) leave(a *attempt) {
 	<-a.entry.turn
 }
 
-// stopLoads gives up all loads, and lets no other begin. Server.mu is held.
+// stopLoads gives up all loads, and prevents new ones. The caller holds Server.mu.
 func (s *Server) stopLoads() {
 	if !isClosed(s.ending) {
 		close(s.ending)
@@ -156,8 +161,8 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// IsLoading reports whether a load has not ended. After Close it is one that the backend does not end: what the backend uses must
-// stay until the process ends.
+// IsLoading reports whether a load has not ended. After Close, that is a load which the backend
+// does not end. The resources of the backend must then stay until the process ends.
 func (s *Server) IsLoading() bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -183,8 +188,8 @@ func (s *Server) awaitLoads() {
 	}
 }
 
-// forget drops the entry of a model of which there is nothing to say: nothing is known of it, or it was unloaded and has no folder
-// any more. Server.mu is held.
+// forget drops the entry of a model if nothing is known of the model, or if it was unloaded and its
+// folder is gone. The caller holds Server.mu.
 func (s *Server) forget(name string, e *entry, hasFolder bool) {
 	isDropped := s.entries[name] == e && e.attempt == nil && !e.hollow && e.isUnloaded()
 	if isDropped && (len(e.versions) == 0 || !hasFolder) {
@@ -192,15 +197,15 @@ func (s *Server) forget(name string, e *entry, hasFolder bool) {
 	}
 }
 
-// sweep drops the entries of models that were unloaded, and whose folders have gone since. It looks at all entries whenever their
-// number has doubled.
+// sweep drops the entries of unloaded models whose folders have gone since. It checks all entries
+// whenever their number has doubled.
 func (s *Server) sweep() {
 	unloaded := s.unloadedEntries()
 	if unloaded == nil {
 		return
 	}
 	for name := range unloaded {
-		if s.hasFolder(name) { // may take time, if it is another machine's
+		if s.hasFolder(name) { // may take time on a network file system
 			delete(unloaded, name)
 		}
 	}
@@ -212,7 +217,7 @@ func (s *Server) sweep() {
 	s.sweepAt = max(fewEntries, 2*len(s.entries))
 }
 
-// unloadedEntries returns the entries that a sweep has to look at; nil if it is too early for one.
+// unloadedEntries returns the entries that a sweep must check, nil if it is too early for one.
 func (s *Server) unloadedEntries() map[string]*entry {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -228,7 +233,7 @@ func (s *Server) unloadedEntries() map[string]*entry {
 	return unloaded
 }
 
-// fewEntries are too few to be looked at.
+// fewEntries is the number of entries up to which there is no sweep.
 const fewEntries = 64
 
 // hasFolder reports whether a model is in a repository.

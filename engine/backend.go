@@ -10,21 +10,21 @@ import (
 
 // Backend runs models. Its methods are safe for concurrent use.
 type Backend interface {
-	// NewSession makes one instance of a model ready to run. config may still lack inputs and outputs: the session's IO
-	// completes it. An error that is not an *Error counts as Internal.
+	// NewSession makes one instance of a model ready to run. config may still lack inputs and
+	// outputs: the session's IO completes it. An error that is not an *Error counts as Internal.
 	NewSession(ctx context.Context, files ModelFiles, config *modelconfig.Config, in Instance) (Session, error)
 }
 
-// Instance says where an instance of a model runs.
+// Instance is the place where an instance of a model runs.
 type Instance struct {
 	OnGPU bool
-	GPU   int // its number, with OnGPU
-	// Policy has been applied to the thread that calls NewSession, and will be to the one that calls Execute; the backend's
-	// own threads are to stay within it.
+	GPU   int // number of the GPU, if OnGPU
+	// Policy has been applied to the thread that calls NewSession, and will be applied to the one
+	// that calls Execute. The backend's own threads must stay within it.
 	Policy hostpolicy.Policy
 }
 
-// ModelFiles says where the files of one version of a model are.
+// ModelFiles locates the files of one version of a model.
 type ModelFiles struct {
 	Name    string
 	Version int64
@@ -35,23 +35,24 @@ type ModelFiles struct {
 type Session interface {
 	// IO returns the model's own inputs and outputs.
 	IO() modelconfig.ModelIO
-	// Execute runs a batch. It is called by one goroutine at a time and keeps nothing of the batch.
+	// Execute runs a batch. One goroutine at a time calls it. It keeps no part of the batch.
 	Execute(*Batch) (Result, error)
-	// Close frees the session, but not results that have not been freed yet: they stay valid. Closing twice is safe.
+	// Close frees the session. Results that have not been freed yet stay valid. It may be called
+	// twice.
 	Close() error
 }
 
-// Batch is what a session runs at once.
+// Batch is the input of one execution.
 type Batch struct {
 	Inputs  []BatchInput
 	Outputs []string // names of the outputs to return, in that order
 }
 
-// BatchInput is one input of a batch: the data of its requests one after the other.
+// BatchInput is one input of a batch: the concatenated data of its requests.
 type BatchInput struct {
 	Name     string
 	DataType DataType
-	Shape    []int64  // of the whole
+	Shape    []int64  // shape of the whole batch
 	Parts    [][]byte // in wire form, one per request
 }
 
@@ -60,5 +61,5 @@ type Result struct {
 	Outputs  []Tensor // of the whole batch, in wire form; Data is valid until Free
 	Gathered time.Time
 	Computed time.Time
-	Free     func() // called exactly once; nil: nothing to free
+	Free     func() // called exactly once; nil: there is nothing to free
 }

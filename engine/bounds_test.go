@@ -15,7 +15,7 @@ import (
 	"tuner/engine/enginetest"
 )
 
-// A model whose files are pipes or folders is refused at once: to open a pipe would never end.
+// A model whose files are pipes or folders is refused at once. Opening a pipe would block for ever.
 func TestModelFilesAreRegular(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

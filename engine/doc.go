@@ -1,11 +1,18 @@
-// Package engine is the bundled inference server without its wires: model repositories and the life of models in them,
-// validation of requests, batching through engine/scheduler, execution through a Backend, statistics.
+// Package engine is the bundled inference server without its wires. It has model repositories and
+// the life of models in them, validation of requests, and statistics. It batches through
+// engine/scheduler and executes through a Backend.
 //
-// Data flow of a request: a front end (engine/rest, engine/grpcapi) decodes it into a Request → Server.Start validates it
-// against the model's configuration and queues it → an instance gathers a batch, runs it, slices the outputs →
-// Pending.Wait returns the Response → the front end encodes it and releases it. Tensors stay in wire form (little-endian,
-// strings length-prefixed) all the way, so that they are copied at most once on the way in and not at all on the way out.
+// Data flow of a request:
 //
-// The package knows neither HTTP nor gRPC nor ONNX Runtime (that is engine/onnxruntime, behind Backend), and it does not
-// know that a tuner exists.
+//   - A front end (engine/rest, engine/grpcapi) decodes it into a Request.
+//   - Server.Start validates it against the model's configuration and queues it.
+//   - An instance gathers a batch, runs it, and slices the outputs.
+//   - Pending.Wait returns the Response.
+//   - The front end encodes the response and releases it.
+//
+// Tensors stay in wire form all the way (little-endian, strings with a length prefix). They are
+// copied at most once on the way in and not at all on the way out.
+//
+// The package knows neither HTTP, gRPC nor ONNX Runtime (that is engine/onnxruntime, behind
+// Backend), nor any part of tuner.
 package engine

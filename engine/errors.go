@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Code is the class of an error, as Triton has them; each front end maps it to its own status.
+// Code is the class of an error, as in Triton. Each front end maps it to its own status.
 type Code int
 
 // Classes of errors.
@@ -21,7 +21,7 @@ const (
 	Exhausted
 )
 
-// String is the prefix that Triton gives to the reason of a failed load.
+// String returns Triton's prefix for the reason of a failed load.
 func (c Code) String() string {
 	switch c {
 	case Internal:
@@ -45,8 +45,8 @@ func (c Code) String() string {
 	}
 }
 
-// Error is an error that reaches a client. Text is Triton's wording wherever Triton has the same error, because clients
-// match on it: it may therefore break this project's own style of messages.
+// Error is an error for a client. Text is Triton's wording for the same error, if Triton has it,
+// since clients match on it. So it may break this project's style of messages.
 type Error struct {
 	Code Code
 	Text string
@@ -59,12 +59,12 @@ func Errorf(code Code, format string, args ...any) *Error {
 	return &Error{code, fmt.Sprintf(format, args...)}
 }
 
-// Full is the error of a request that the memory for clients has no room for.
+// Full returns the error of a request for which there is no room in the memory for clients.
 func Full(m interface{ Max() int64 }) *Error {
 	return Errorf(Exhausted, "requests and answers take more than the %d bytes of memory that they may, try again later", m.Max())
 }
 
-// CodeOf returns the class of err: Internal for errors that are no Error.
+// CodeOf returns the class of err. It is Internal for errors that are not an Error.
 func CodeOf(err error) Code {
 	var e *Error
 	if errors.As(err, &e) {
@@ -73,5 +73,5 @@ func CodeOf(err error) Code {
 	return Internal
 }
 
-// reason is err with its class in front, as the repository index shows it.
+// reason returns err with its class in front, as in the repository index.
 func reason(err error) string { return fmt.Sprintf("%v: %v", CodeOf(err), err) }

@@ -11,14 +11,15 @@ import (
 	"tuner/model/modelconfig/configpb"
 )
 
-// executor runs batches on one session. It keeps its lists from batch to batch, so that a steady load allocates little.
+// executor runs batches on one session. It reuses its lists, so that a steady load allocates
+// little.
 type executor struct {
 	session Session
 	batch   Batch
 	cuts    []slicer
 }
 
-// Execute runs the batch and leaves in each job its response or error.
+// Execute runs the batch and stores the response or error in each job.
 func (e *executor) Execute(items []scheduler.Item[*job]) {
 	begin := time.Now()
 	rows := e.gather(items)
@@ -27,7 +28,7 @@ func (e *executor) Execute(items []scheduler.Item[*job]) {
 	var memory *shared
 	if err == nil {
 		memory = &shared{free: result.Free}
-		memory.users.Store(1) // ours, until all responses are made
+		memory.users.Store(1) // our reference, until all responses are made
 		err = e.respond(items, result.Outputs, rows, memory)
 		memory.release()
 	}
@@ -97,12 +98,12 @@ func fail(items []scheduler.Item[*job], err error, end time.Time) {
 	}
 }
 
-// respond slices the outputs of a batch into responses. All of these share three arrays, so that what a batch allocates does
-// not depend on the number of its requests.
+// respond slices the outputs of a batch into responses. All responses share three arrays, so that
+// the allocations of a batch do not depend on the number of its requests.
 func (e *executor) respond(items []scheduler.Item[*job], outputs []Tensor, rows int, memory *shared) error {
 	sig := items[0].Value.model.signature
 	e.cuts = e.cuts[:0]
-	rank := 0 // of all outputs
+	rank := 0 // sum over all outputs
 	for i := range outputs {
 		cut, err := newSlicer(&outputs[i], rows, sig.maxBatch > 0)
 		if err != nil {
@@ -144,7 +145,8 @@ func (e *executor) respond(items []scheduler.Item[*job], outputs []Tensor, rows 
 	return nil
 }
 
-// hand gives each job its response, unless its client holds too much already: outputs may wait for a client that does not read.
+// hand gives each job its response. It refuses jobs whose client holds too much already, since
+// outputs may wait for a client that does not read.
 func hand(items []scheduler.Item[*job], responses []Response, memory *shared) {
 	memory.users.Add(int32(len(items)))
 	for k, it := range items {
@@ -200,7 +202,8 @@ func (s *slicer) next(rows int) ([]byte, error) {
 	return data, nil
 }
 
-// stringsLength is the number of bytes that count length-prefixed strings take; more than there are if they are incomplete.
+// stringsLength returns the number of bytes of count length-prefixed strings. It is larger than
+// len(data) if they are incomplete.
 func stringsLength(data []byte, count uint64) int {
 	n := 0
 	for range count {

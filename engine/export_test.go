@@ -1,6 +1,6 @@
 package engine
 
-// Entries is the number of models of which the server knows something.
+// Entries returns the number of models of which the server keeps a state.
 func (s *Server) Entries() int {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

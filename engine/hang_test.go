@@ -19,10 +19,11 @@ import (
 	"tuner/model/modelconfig"
 )
 
-// hanging is the max_batch_size of models whose sessions are not made before they are released.
+// hanging is the max_batch_size of models whose sessions wait for release.
 const hanging = 7
 
-// newHanging makes a server with the models m, which serves, and hangs, whose load does not end before release is closed.
+// newHanging makes a server with two models: m, which serves, and hangs, whose load does not end
+// before release is closed.
 func newHanging(t *testing.T) (s *engine.Server, b *enginetest.Backend, release chan struct{}) {
 	t.Helper()
 	release = make(chan struct{})
@@ -61,7 +62,8 @@ func checkUnavailable(t *testing.T, what string, err error, text string) {
 	}
 }
 
-// A load that hangs is given up by an unload. Other models are loaded meanwhile; the same one is not, before the first load ends.
+// An unload gives up a load that hangs. Meanwhile other models can be loaded. The same model
+// cannot, until the first load ends.
 func TestUnloadEndsHangingLoad(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -94,7 +96,7 @@ func TestUnloadEndsHangingLoad(t *testing.T) {
 	})
 }
 
-// What serves goes on serving while its successor hangs, and is unloaded all the same.
+// A model keeps serving while its successor hangs, and can still be unloaded.
 func TestUnloadWhileReloadHangs(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -119,7 +121,7 @@ func TestUnloadWhileReloadHangs(t *testing.T) {
 	})
 }
 
-// A server ends while a load hangs, and tells whoever asked for it.
+// A server ends while a load hangs. The client that requested the load gets an error.
 func TestCloseWhileLoadHangs(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -145,7 +147,7 @@ func TestCloseWhileLoadHangs(t *testing.T) {
 	})
 }
 
-// A start that is interrupted does not wait for a load that hangs.
+// An interrupted start does not wait for a load that hangs.
 func TestInterruptedStartWhileLoadHangs(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -170,7 +172,8 @@ func TestInterruptedStartWhileLoadHangs(t *testing.T) {
 	})
 }
 
-// An upload that fails leaves nothing behind, and does not make the server unready. What was known of the model stands.
+// A failed upload leaves nothing behind, and does not make the server unready. The earlier state of
+// the model stays.
 func TestFailedUpload(t *testing.T) {
 	t.Parallel()
 	b := &enginetest.Backend{FailLoad: func(c *modelconfig.Config) error {
@@ -216,7 +219,7 @@ func TestFailedUpload(t *testing.T) {
 	}
 }
 
-// A server does not grow with models that come and go.
+// The memory of a server does not grow with models that come and go.
 func TestEntriesOfFormerModels(t *testing.T) {
 	t.Parallel()
 	s, root := open(t, &enginetest.Backend{}, "max_batch_size: 4 instance_group { count: 1 kind: KIND_CPU }")

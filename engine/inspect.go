@@ -19,8 +19,8 @@ func (s *Server) Metadata() api.ServerMetadata {
 	}}
 }
 
-// Ready reports whether requests may be sent: the models of the start have been loaded and, with strict readiness, every
-// model that is known is ready or was unloaded on request.
+// Ready reports whether requests may be sent. The models of the start must have been loaded. With
+// strict readiness, every known model must be ready, or unloaded on request.
 func (s *Server) Ready() bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -50,13 +50,13 @@ func (s *Server) Closing() bool {
 	return s.closing || s.draining
 }
 
-// ModelReady returns nil if a model is ready; version 0 is the newest.
+// ModelReady returns nil if a model is ready. Version 0 is the newest.
 func (s *Server) ModelReady(name string, version int64) error {
 	_, err := s.model(name, version)
 	return err
 }
 
-// ModelMetadata describes a model; version 0 stands for all versions that are ready.
+// ModelMetadata describes a model. Version 0 stands for all ready versions.
 func (s *Server) ModelMetadata(name string, version int64) (api.ModelMetadata, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -81,7 +81,8 @@ func (s *Server) ModelMetadata(name string, version int64) (api.ModelMetadata, e
 	return m.metadata(versions), nil
 }
 
-// ModelConfig returns the complete configuration of a model, which the caller must not change; version 0 is the newest.
+// ModelConfig returns the complete configuration of a model. The caller must not change it. Version
+// 0 is the newest.
 func (s *Server) ModelConfig(name string, version int64) (*modelconfig.Config, error) {
 	m, err := s.model(name, version)
 	if err != nil {
@@ -96,7 +97,8 @@ func (s *Server) model(name string, version int64) (*model, error) {
 	return s.find(name, version)
 }
 
-// Statistics returns the counters of a model, or of all with an empty name; version 0 is all versions.
+// Statistics returns the counters of a model. An empty name stands for all models, version 0 for
+// all versions.
 func (s *Server) Statistics(name string, version int64) (api.Statistics, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -115,15 +117,16 @@ func (s *Server) Statistics(name string, version int64) (api.Statistics, error) 
 	return out, Errorf(InvalidArgument, "requested model '%s' is not available", name)
 }
 
-// ModelMetrics are the figures of a model that metrics are made of.
+// ModelMetrics holds the figures of a model for its metrics.
 type ModelMetrics struct {
-	Statistics   api.ModelStatistics // since the model was last unloaded: a reload doesn't start them anew
+	// since the model was last unloaded: a reload does not reset them
+	Statistics   api.ModelStatistics
 	Failures     map[Failure]uint64
 	Pending      int // requests that wait for an instance
 	LoadDuration time.Duration
 }
 
-// Metrics returns the figures of all models that are ready, by name and version.
+// Metrics returns the figures of all ready models, by name and version.
 func (s *Server) Metrics() []ModelMetrics {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -135,7 +138,7 @@ func (s *Server) Metrics() []ModelMetrics {
 	return out
 }
 
-// readyModels lists what is ready, by name and version. Server.mu is held.
+// readyModels lists the ready models, by name and version. The caller holds Server.mu.
 func (s *Server) readyModels() []*model {
 	var out []*model
 	for _, e := range s.entries {
@@ -151,7 +154,8 @@ func (s *Server) readyModels() []*model {
 	return out
 }
 
-// Index lists the models of the repositories with their states; onlyReady leaves out all that are not ready.
+// Index lists the models of the repositories with their states. onlyReady leaves out models that
+// are not ready.
 func (s *Server) Index(onlyReady bool) ([]api.IndexEntry, error) {
 	names, err := listModels(s.options.Repositories)
 	if err != nil {
@@ -190,7 +194,7 @@ func (s *Server) Index(onlyReady bool) ([]api.IndexEntry, error) {
 	return out, nil
 }
 
-// isUnloaded reports whether all versions were unloaded on request. Server.mu is held.
+// isUnloaded reports whether all versions were unloaded on request. The caller holds Server.mu.
 func (e *entry) isUnloaded() bool {
 	for _, v := range e.versions {
 		if v.reason != unloadedReason {
@@ -200,7 +204,7 @@ func (e *entry) isUnloaded() bool {
 	return true
 }
 
-// repeated tells which names stand more than once in a sorted list.
+// repeated returns the names that occur more than once in a sorted list.
 func repeated(sorted []string) map[string]bool {
 	out := map[string]bool{}
 	for i, name := range sorted[:max(0, len(sorted)-1)] {
@@ -211,8 +215,9 @@ func repeated(sorted []string) map[string]bool {
 	return out
 }
 
-// RawInput makes the input of a request whose body is nothing but the data of the model's only input: one row, at most one
-// dimension of any size, whose extent follows from the amount of data; a string is a single element.
+// RawInput makes the input of a request whose body is only the data of the model's single input. It
+// has one row. At most one dimension may have any size; the amount of data sets it. A string is a
+// single element.
 func (s *Server) RawInput(name string, number int64, data []byte) (Tensor, error) {
 	m, err := s.model(name, number)
 	if err != nil {

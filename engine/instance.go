@@ -11,7 +11,7 @@ import (
 	"tuner/model/modelconfig/configpb"
 )
 
-// instance is a session with the policy of the thread that it runs on.
+// instance is a session with the policy of its thread.
 type instance struct {
 	session Session
 	policy  hostpolicy.Policy
@@ -24,17 +24,17 @@ type boundExecutor struct {
 }
 
 // Bind is called on the thread that will execute.
-func (b *boundExecutor) Bind() { _ = b.policy.Bind() } // it could when the session was made
+func (b *boundExecutor) Bind() { _ = b.policy.Bind() } // it succeeded when the session was made
 
-// bound runs f on a thread that is bound by a policy and ends with f. The threads that f makes ONNX Runtime start are bound
-// with it.
+// bound runs f on a thread that is bound by a policy and ends with f. Threads of ONNX Runtime that
+// f starts are bound with it.
 func bound(p hostpolicy.Policy, f func() error) error {
 	if p.IsAny() {
 		return f()
 	}
 	done := make(chan error)
 	go func() {
-		runtime.LockOSThread() // and never unlocked: nothing else may run on this thread
+		runtime.LockOSThread() // never unlocked, so that no other goroutine runs on this thread
 		err := p.Bind()
 		if err == nil {
 			err = f()
@@ -44,7 +44,7 @@ func bound(p hostpolicy.Policy, f func() error) error {
 	return <-done
 }
 
-// instances lists where the instances run that a configuration asks for, passive groups left out.
+// instances lists the places of the instances in a configuration, without passive groups.
 func (s *Server) instances(c *modelconfig.Config) []Instance {
 	var out []Instance
 	for _, g := range c.GetInstanceGroup() {
@@ -73,7 +73,7 @@ func (s *Server) instances(c *modelconfig.Config) []Instance {
 	return out
 }
 
-// newModel makes the sessions of a version, to serve in the place of old, if there is one.
+// newModel makes the sessions of a version. It replaces old, if there is one.
 func (s *Server) newModel(ctx context.Context, src *source, number int64, old *model, unchanged bool) (*model, error) {
 	files, err := src.files(number, src.config.GetDefaultModelFilename())
 	if err != nil {
@@ -89,7 +89,7 @@ func (s *Server) newModel(ctx context.Context, src *source, number int64, old *m
 				return err
 			}
 			made = append(made, instance{session, in.Policy})
-			if m.config == nil { // the first session tells what the model's inputs and outputs are
+			if m.config == nil { // the first session has the model's inputs and outputs
 				if samples, err = s.describe(m, src, session.IO(), old, unchanged); err != nil {
 					return err
 				}
@@ -114,7 +114,8 @@ func (s *Server) newModel(ctx context.Context, src *source, number int64, old *m
 	return m, nil
 }
 
-// describe gives m its configuration, what follows from it, and its counters. It returns the samples of its warm-up.
+// describe sets m's configuration, the values derived from it, and its counters. It returns the
+// samples of its warm-up.
 func (s *Server) describe(m *model, src *source, io modelconfig.ModelIO, old *model, unchanged bool) ([]warmup, error) {
 	c, err := s.finish(src, &io)
 	if err == nil {

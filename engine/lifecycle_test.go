@@ -22,7 +22,7 @@ import (
 	"tuner/model/modelconfig"
 )
 
-// checkEcho sends a request whose answer is known, and checks it: the fake model repeats its inputs.
+// checkEcho sends a request and checks the answer: the fake model repeats its inputs.
 func checkEcho(ctx context.Context, s *engine.Server, rows int64, mark byte) error {
 	r := request(rows)
 	for i := range r.Inputs {
@@ -43,7 +43,8 @@ func checkEcho(ctx context.Context, s *engine.Server, rows int64, mark byte) err
 	return nil
 }
 
-// Reloads of every kind, one after the other, under requests from several sides: each request is answered, and rightly.
+// Reloads of every kind happen one after the other, under requests from several clients. Each
+// request is answered correctly.
 func TestReloadLosesNoRequest(t *testing.T) {
 	t.Parallel()
 	b := &enginetest.Backend{}
@@ -78,7 +79,8 @@ func TestReloadLosesNoRequest(t *testing.T) {
 	}
 }
 
-// Loads, unloads and requests at the same time: a request is answered rightly or told that the model is not there.
+// Loads, unloads and requests happen at the same time. Each request is answered correctly, or told
+// that the model is not available.
 func TestConcurrentLifecycle(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t, &enginetest.Backend{}, "max_batch_size: 4")
@@ -112,7 +114,7 @@ func TestConcurrentLifecycle(t *testing.T) {
 	wg.Wait()
 }
 
-// While a model is being freed it is UNLOADING, also if it is unloaded once more.
+// While a model is being freed its state is UNLOADING, also after a second unload.
 func TestUnloadTwice(t *testing.T) {
 	t.Parallel()
 	running, finish := make(chan struct{}), make(chan struct{})
@@ -147,7 +149,7 @@ func TestUnloadTwice(t *testing.T) {
 	}
 }
 
-// Statistics start anew with a reload, unless only instances were changed; metrics start anew with an unload.
+// A reload resets the statistics, unless only instances were changed. An unload resets the metrics.
 func TestStatisticsAcrossReloads(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t, &enginetest.Backend{}, "max_batch_size: 4")
@@ -181,7 +183,7 @@ func TestStatisticsAcrossReloads(t *testing.T) {
 	check("loaded again", "", 1, 1)
 }
 
-// A model_warmup that changes is run, although the sessions could have stayed.
+// A changed model_warmup is run, although the sessions could have stayed.
 func TestChangedWarmupIsRun(t *testing.T) {
 	t.Parallel()
 	b := &enginetest.Backend{}
@@ -202,7 +204,7 @@ func TestChangedWarmupIsRun(t *testing.T) {
 	}
 }
 
-// The files of an override exist as long as the model does.
+// The files of an override exist as long as the model.
 func TestFileOverrideIsRemoved(t *testing.T) {
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
@@ -226,7 +228,8 @@ func TestFileOverrideIsRemoved(t *testing.T) {
 		t.Error(err)
 	}
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
-		got, err := s.Index(false) // the model that is in no repository goes with its last version
+		// a model that is in no repository disappears with its last version
+		got, err := s.Index(false)
 		if err == nil && len(got) == 1 && got[0].Name == "m" {
 			break
 		}
@@ -269,8 +272,9 @@ func TestSeveralRepositories(t *testing.T) {
 	}
 }
 
-// What fails at the start, and what it means for the server's readiness, as seen on a real Triton: what is no model does not
-// count, a model that can't be loaded or has no version does.
+// The failures at the start, and their effect on the server's readiness, are those of a real
+// Triton. A folder that is not a model does not count. A model that cannot be loaded, or has no
+// version, does.
 func TestStartFailures(t *testing.T) {
 	t.Parallel()
 	good := api.IndexEntry{Name: "good", Version: "1", State: "READY"}
@@ -321,7 +325,7 @@ func TestStartFailures(t *testing.T) {
 	}
 }
 
-// A load request for a model without versions makes the server unready until it is unloaded.
+// A load request for a model without versions makes the server unready until the model is unloaded.
 func TestModelWithoutVersions(t *testing.T) {
 	t.Parallel()
 	s, root := open(t, &enginetest.Backend{}, "")
@@ -362,7 +366,7 @@ func TestNewIsNotReady(t *testing.T) {
 	}
 }
 
-// A start that is interrupted is no failure of the models: the error is the context's.
+// An interrupted start is not a failure of the models: the error is the context's.
 func TestInterruptedStart(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -377,7 +381,7 @@ func TestInterruptedStart(t *testing.T) {
 	}
 }
 
-// Names that are no folder of a repository reach no file, whatever is asked of them.
+// Names that are not folders of a repository reach no file in any request.
 func TestOddModelNames(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t, &enginetest.Backend{}, "")
@@ -405,7 +409,7 @@ func TestOddModelNames(t *testing.T) {
 	}
 }
 
-// No link may lead a reader out of the repository.
+// A link must not lead a reader out of the repository.
 func TestLinksStayInside(t *testing.T) {
 	t.Parallel()
 	outside := filepath.Join(t.TempDir(), "secret")
@@ -421,14 +425,14 @@ func TestLinksStayInside(t *testing.T) {
 		s, root := open(t, &enginetest.Backend{}, "")
 		enginetest.WriteModel(t, root, "linked", config)
 		link := filepath.Join(root, "linked", path)
-		_ = os.Remove(link) // most are not there
+		_ = os.Remove(link) // most do not exist
 		if err := os.Symlink(outside, link); err != nil {
 			t.Fatal(err)
 		}
 		if err := s.Load(t.Context(), "linked", engine.Override{}); err == nil || !strings.Contains(err.Error(), "leads out of the model repository") {
 			t.Errorf("%s: got %v, want a refusal", path, err)
 		}
-		// The same link is fine where it stays inside.
+		// The same link is allowed if it stays inside.
 		inside := filepath.Join(root, "inside")
 		if err := errors.Join(os.WriteFile(inside, []byte("max_batch_size: 4"), 0o644), os.Remove(link), os.Symlink(inside, link)); err != nil {
 			t.Fatal(err)
@@ -439,7 +443,7 @@ func TestLinksStayInside(t *testing.T) {
 	}
 }
 
-// What is no regular file is not read: a pipe would never end.
+// Files that are not regular are not read: reading a pipe would never end.
 func TestOnlyRegularFilesAreRead(t *testing.T) {
 	t.Parallel()
 	s, root := open(t, &enginetest.Backend{}, "")

@@ -14,8 +14,9 @@ import (
 	"tuner/model/modelrepo"
 )
 
-// Load loads a model, or loads it again: what serves now goes on serving until its successor is ready, and finishes what
-// it has accepted. It returns when the model is ready. Only in explicit mode.
+// Load loads a model, or loads it again. A model that serves now keeps serving until its successor
+// is ready, and finishes the requests it has accepted. Load returns when the model is ready. It
+// works only in explicit mode.
 func (s *Server) Load(ctx context.Context, name string, o Override) error {
 	if err := s.controllable(); err != nil {
 		return err
@@ -23,7 +24,7 @@ func (s *Server) Load(ctx context.Context, name string, o Override) error {
 	return s.load(ctx, name, o)
 }
 
-// controllable refuses load and unload requests to a server that does not take them.
+// controllable refuses load and unload requests, unless the server is in explicit mode.
 func (s *Server) controllable() error {
 	if !s.options.Explicit {
 		return Errorf(Unavailable, "explicit model load / unload is not allowed if polling is enabled")
@@ -31,7 +32,7 @@ func (s *Server) controllable() error {
 	return nil
 }
 
-// try is a load, from the configuration to the versions that serve.
+// try makes a load, from the configuration to the serving versions.
 func (s *Server) try(ctx context.Context, a *attempt, o Override) error {
 	src, err := s.read(ctx, a, o)
 	if err != nil {
@@ -56,7 +57,8 @@ func (s *Server) try(ctx context.Context, a *attempt, o Override) error {
 	return s.loadError(ctx, a, versions, err)
 }
 
-// read gets a model's configuration from the repository or the request, and fills in what needs no model.
+// read gets a model's configuration from the repository or the request. It fills in the values that
+// do not depend on the model file.
 func (s *Server) read(ctx context.Context, a *attempt, o Override) (*source, error) {
 	src, err := s.poll(a.name, o)
 	if err != nil {
@@ -76,7 +78,7 @@ func (s *Server) read(ctx context.Context, a *attempt, o Override) (*source, err
 	return nil, s.loadError(ctx, a, s.unavailable(src, err), err)
 }
 
-// poll looks for a model.
+// poll finds a model.
 func (s *Server) poll(name string, o Override) (*source, error) {
 	if err := checkModelName(name); err != nil {
 		return nil, err
@@ -91,8 +93,8 @@ func (s *Server) poll(name string, o Override) (*source, error) {
 	return src, src.readConfig(s.options.DisableAutoComplete)
 }
 
-// pollError answers a load request for something that is no model. As in Triton only the log says why, but for what Triton
-// does not refuse.
+// pollError returns the error of a load request for something that is not a model. As in Triton,
+// only the log has the reason, except for cases that Triton does not refuse.
 func (s *Server) pollError(name string, why error) error {
 	if errors.As(why, new(*Error)) {
 		return why
@@ -101,7 +103,8 @@ func (s *Server) pollError(name string, why error) error {
 	return Errorf(Internal, "failed to load '%s', failed to poll from model repository", name)
 }
 
-// complete fills in a configuration; io nil: only what needs no model.
+// complete fills in a configuration. If io is nil, it fills in only values that do not depend on
+// the model file.
 func (s *Server) complete(src *source, io *modelconfig.ModelIO) (*modelconfig.Config, error) {
 	c, err := modelconfig.Complete(src.config, modelconfig.CompleteOptions{
 		DirName: src.name, HasModelFile: src.hasModelFile(), IO: io,
@@ -113,7 +116,8 @@ func (s *Server) complete(src *source, io *modelconfig.ModelIO) (*modelconfig.Co
 	return c, modelconfig.RefuseUnsupported(c)
 }
 
-// isServing reports whether exactly this is loaded already; a model with an override is always loaded again.
+// isServing reports whether exactly this model is loaded already. A model with an override is
+// always loaded again.
 func (s *Server) isServing(e *entry, src *source) bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -130,7 +134,8 @@ func (s *Server) isServing(e *entry, src *source) bool {
 	return true
 }
 
-// build makes all versions of a model ready. If one fails, nothing is to be kept, and the result says what is wrong with each.
+// build makes all versions of a model ready. If one fails, none may be kept. The result has the
+// state of each.
 func (s *Server) build(ctx context.Context, a *attempt, src *source) (map[int64]*version, error) {
 	numbers := modelrepo.Served(src.versions, src.config.GetVersionPolicy())
 	if len(numbers) == 0 {
@@ -172,7 +177,7 @@ func (s *Server) build(ctx context.Context, a *attempt, src *source) (map[int64]
 	return versions, failed
 }
 
-// announceLoading shows in the index what is being loaded, unless it serves meanwhile.
+// announceLoading marks the versions in the index as loading, unless they serve meanwhile.
 func (s *Server) announceLoading(ctx context.Context, e *entry, numbers []int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -195,7 +200,8 @@ func (e *entry) uses(p *pool) bool {
 	return false
 }
 
-// serving returns the model that serves a version, or nil, and whether it was loaded from the same files.
+// serving returns the model that serves a version, or nil. unchanged: it was loaded from the same
+// files.
 func (s *Server) serving(e *entry, number int64, stamp string) (old *model, unchanged bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -205,9 +211,9 @@ func (s *Server) serving(e *entry, number int64, stamp string) (old *model, unch
 	return nil, false
 }
 
-// reuse makes a model on the sessions that serve now, if only the way in which requests are batched has changed: a change
-// of milliseconds instead of a new set of sessions. It returns nil where that is not possible. The warm-up need not be
-// repeated: these sessions have had the same.
+// reuse makes a model on the sessions that serve now. This is possible if only the batching of
+// requests has changed, and takes milliseconds instead of making new sessions. Otherwise it returns
+// nil. The warm-up is not repeated, since these sessions have had the same.
 func (s *Server) reuse(src *source, old *model) (*model, error) {
 	io := old.pool.instances[0].session.IO()
 	c, err := s.finish(src, &io)
@@ -217,10 +223,10 @@ func (s *Server) reuse(src *source, old *model) (*model, error) {
 	return &model{name: src.name, version: old.version, config: c, signature: newSignature(c), stats: inherit(old, c), pool: old.pool}, nil
 }
 
-// sameSessions reports whether two complete configurations differ in batching at most.
+// sameSessions reports whether two complete configurations differ at most in batching.
 func sameSessions(a, b *modelconfig.Config) bool {
 	if (a.GetMaxBatchSize() > 0) != (b.GetMaxBatchSize() > 0) {
-		return false // shapes mean something else
+		return false // shapes have another meaning then
 	}
 	if a.GetMaxBatchSize() != b.GetMaxBatchSize() && len(b.GetModelWarmup()) > 0 {
 		return false // a sample may be too large now
@@ -237,8 +243,8 @@ func withoutBatching(c *modelconfig.Config) *modelconfig.Config {
 	return out
 }
 
-// inherit makes the counters of a model of configuration c that replaces old: the same where Triton would have changed the
-// instances alone.
+// inherit makes the counters of a model of configuration c that replaces old. They are the same
+// ones in the cases in which Triton would change only the instances.
 func inherit(old *model, c *modelconfig.Config) *statistics {
 	if modelconfig.Equal(withoutInstances(old.config), withoutInstances(c)) {
 		return old.stats
@@ -252,7 +258,7 @@ func withoutInstances(c *modelconfig.Config) *modelconfig.Config {
 	return out
 }
 
-// finish completes a configuration from the model itself and checks it against it.
+// finish completes a configuration from the model itself, and checks it against the model.
 func (s *Server) finish(src *source, io *modelconfig.ModelIO) (*modelconfig.Config, error) {
 	c, err := s.complete(src, io)
 	if err == nil {
@@ -264,7 +270,7 @@ func (s *Server) finish(src *source, io *modelconfig.ModelIO) (*modelconfig.Conf
 	return c, nil
 }
 
-// invalid classes an error of package modelconfig.
+// invalid sets the class of an error of package modelconfig.
 func invalid(err error) error {
 	var known *Error
 	if errors.As(err, &known) {
@@ -273,8 +279,8 @@ func invalid(err error) error {
 	return Errorf(InvalidArgument, "%v", err)
 }
 
-// publish puts new versions in the place of the old ones, which are freed when their last request has been answered; unless
-// the load was given up.
+// publish replaces the old versions by new ones, unless the load was given up. The old ones are
+// freed when their last request has been answered.
 func (s *Server) publish(ctx context.Context, a *attempt, src *source, versions map[int64]*version) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -285,7 +291,8 @@ func (s *Server) publish(ctx context.Context, a *attempt, src *source, versions 
 	old := e.versions
 	e.versions, e.source, e.hollow = versions, src, false
 	for _, v := range versions {
-		v.model.pool.scheduler.Reconfigure(settings(v.model.config)) // it may serve the older configuration so far
+		// it may serve the older configuration so far
+		v.model.pool.scheduler.Reconfigure(settings(v.model.config))
 		if v.model.config.GetResponseCache().GetEnable() {
 			s.options.Log.Warn("response_cache is ignored, as by a Triton without --cache-config: this engine has no cache", "model", src.name)
 		}
@@ -302,7 +309,8 @@ func (s *Server) publish(ctx context.Context, a *attempt, src *source, versions 
 	return true
 }
 
-// unavailable describes each version of a model that can't be loaded for a reason that has nothing to do with the version.
+// unavailable describes each version of a model that cannot be loaded, for a reason that does not
+// depend on the version.
 func (s *Server) unavailable(src *source, err error) map[int64]*version {
 	versions := map[int64]*version{}
 	for _, n := range modelrepo.Served(src.versions, src.config.GetVersionPolicy()) {
@@ -311,7 +319,8 @@ func (s *Server) unavailable(src *source, err error) map[int64]*version {
 	return versions
 }
 
-// loadError records why a load failed, unless an older load still serves, and words the answer.
+// loadError records why a load failed, unless an older version still serves. It returns the error
+// for the client.
 func (s *Server) loadError(ctx context.Context, a *attempt, versions map[int64]*version, err error) error {
 	var text strings.Builder
 	fmt.Fprintf(&text, "load failed for model '%s': ", a.name)
@@ -326,8 +335,9 @@ func (s *Server) loadError(ctx context.Context, a *attempt, versions map[int64]*
 	return &Error{InvalidArgument, text.String()}
 }
 
-// record says in the index what a load found wrong with each version. Files that came with the request are gone with it, so that
-// what was known before it stands again; and if the load was given up, all has been said.
+// record writes the result of a load for each version to the index. If the request brought the
+// files, they are gone now, so that the earlier state stays. If the load was given up, the state
+// was written then.
 func (s *Server) record(ctx context.Context, a *attempt, versions map[int64]*version) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -347,8 +357,8 @@ func (s *Server) record(ctx context.Context, a *attempt, versions map[int64]*ver
 	}
 }
 
-// Unload takes a model out of service; what it has accepted is answered before it is freed. A load of the model ends first, or is
-// given up when that takes long.
+// Unload takes a model out of service. The requests that it has accepted are answered before it is
+// freed. Unload waits for a load of the model to end, and gives it up if that takes long.
 func (s *Server) Unload(name string) error {
 	if err := s.controllable(); err != nil {
 		return err
@@ -375,7 +385,8 @@ func (s *Server) Unload(name string) error {
 	return nil
 }
 
-// unload takes all versions of a model out of service, and frees them in the background. Server.mu is held.
+// unload takes all versions of a model out of service, and frees them in the background. The caller
+// holds Server.mu.
 func (s *Server) unload(e *entry) {
 	e.source = nil
 	e.hollow = false
@@ -385,11 +396,11 @@ func (s *Server) unload(e *entry) {
 	e.findNewest()
 }
 
-// dismiss takes a version out of service and frees it in the background. It returns what is to be known of it then.
-// Server.mu is held.
+// dismiss takes a version out of service and frees it in the background. It returns the version's
+// new state. The caller holds Server.mu.
 func (s *Server) dismiss(v *version) *version {
 	switch {
-	case v.state == api.StateUnloading: // by an earlier request; it is not yet free
+	case v.state == api.StateUnloading: // unloaded by an earlier request, and not yet freed
 		return v
 	case v.model == nil:
 		return &version{state: api.StateUnavailable, reason: unloadedReason}

@@ -11,13 +11,14 @@ import (
 	"tuner/model/modelconfig/configpb"
 )
 
-// Outputs are charged to the account of their request until they are released; one that has no room for them is told so, and
-// its neighbours are answered.
+// Outputs are charged to the account of their request until they are released. A request without
+// room for them gets an error. Its neighbours in the batch are answered.
 func TestOutputsAreCharged(t *testing.T) {
 	t.Parallel()
 	io := modelconfig.ModelIO{
-		Inputs:  []modelconfig.Tensor{{Name: "X", DataType: configpb.DataType_TYPE_INT32, Dims: []int64{16}}},
-		Outputs: []modelconfig.Tensor{{Name: "Y", DataType: configpb.DataType_TYPE_INT32, Dims: []int64{1000}}}, // 4000 bytes
+		Inputs: []modelconfig.Tensor{{Name: "X", DataType: configpb.DataType_TYPE_INT32, Dims: []int64{16}}},
+		// 4000 bytes
+		Outputs: []modelconfig.Tensor{{Name: "Y", DataType: configpb.DataType_TYPE_INT32, Dims: []int64{1000}}},
 	}
 	s, _ := open(t, &enginetest.Backend{IO: io}, "")
 	b := budget.New(20_000)
@@ -26,7 +27,7 @@ func TestOutputsAreCharged(t *testing.T) {
 	}
 	first, second := client(), client()
 	var held []*engine.Response
-	for range 2 { // of 20000 bytes, 8000 with as much again left free
+	for range 2 { // a budget of 20000 bytes: 8000 are charged, and as much again must stay free
 		response, err := s.Infer(t.Context(), first)
 		if err != nil {
 			t.Fatal(err)
@@ -57,15 +58,16 @@ func TestOutputsAreCharged(t *testing.T) {
 	}
 }
 
-// The objects that a backend makes of strings are charged before the request is queued: an empty string takes 4 bytes on the
-// wire and 32 there.
+// The objects that a backend makes for strings are charged before the request is queued. An empty
+// string takes 4 bytes on the wire and 32 there.
 func TestStringsAreCharged(t *testing.T) {
 	t.Parallel()
 	const count = 1000
 	tensors := []modelconfig.Tensor{{Name: "X", DataType: configpb.DataType_TYPE_STRING, Dims: []int64{count}}}
 	s, _ := open(t, &enginetest.Backend{IO: modelconfig.ModelIO{Inputs: tensors, Outputs: tensors}}, "")
 	in := engine.Tensor{Name: "X", DataType: configpb.DataType_TYPE_STRING, Shape: []int64{count}, Data: make([]byte, 4*count)}
-	for max, want := range map[int64]string{2*36*count - 1: "take more than the", 2 * 40 * count: ""} { // the answer has 4 bytes for each; as much again is left free
+	// the answer has 4 bytes per string; as much again must stay free
+	for max, want := range map[int64]string{2*36*count - 1: "take more than the", 2 * 40 * count: ""} {
 		b := budget.New(max)
 		r := &engine.Request{Model: "m", Memory: b.Open(nil), Inputs: []engine.Tensor{in}}
 		p, err := s.Start(r)

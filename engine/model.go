@@ -12,7 +12,8 @@ import (
 	"tuner/model/modelconfig/configpb"
 )
 
-// model is one version of a model that is, or was, ready to serve. It is immutable but for its counters.
+// model is one version of a model that is, or was, ready to serve. It is immutable, except for its
+// counters.
 type model struct {
 	name         string
 	version      int64
@@ -23,12 +24,14 @@ type model struct {
 	loadDuration time.Duration
 }
 
-// pool is the instances of a model with their scheduler. Models that differ only in how requests are batched share one.
+// pool has the instances of a model and their scheduler. Models that differ only in the batching of
+// requests share one.
 type pool struct {
 	scheduler *scheduler.Scheduler[*job]
-	instances []instance     // at least one
-	files     *shared        // the temporary folder of the model's files, if there is one
-	users     sync.WaitGroup // requests between Start and Wait; none is added after the pool has been retired
+	instances []instance // at least one
+	files     *shared    // the temporary folder of the model's files, if there is one
+	// requests between Start and Wait; none is added after the pool has been retired
+	users sync.WaitGroup
 }
 
 func newPool(instances []instance, set scheduler.Settings, timer func(call func()) scheduler.Timer) *pool {
@@ -73,14 +76,15 @@ type job struct {
 	err      error
 }
 
-// Pending is a request that has been accepted. Wait must be called, once.
+// Pending is a request that has been accepted. The caller must call Wait once.
 type Pending struct {
 	job     job
 	ticket  *scheduler.Ticket[*job]
-	charged int // to the request's account, for its strings
+	charged int // charged to the request's account for its strings
 }
 
-// start checks and queues a request; the pool must have been entered (see Server.acquire) and is left by Wait, or on error.
+// start checks and queues a request. The caller must have entered the pool (see Server.acquire).
+// Wait leaves it, or start on error.
 func (m *model) start(r *Request) (*Pending, error) {
 	p := &Pending{job: job{model: m, request: r, started: time.Now()}}
 	j := &p.job
@@ -104,22 +108,22 @@ func (m *model) start(r *Request) (*Pending, error) {
 	return p, nil
 }
 
-// stringBytes is the memory that backends take for inputs that are strings: an object of C++ for each, and the characters.
-// Of other types they copy less than the input itself, into memory that they keep.
+// stringBytes returns the memory that backends take for string inputs: a C++ object for each, and
+// the characters. For other types they copy less than the input itself, into memory that they keep.
 func stringBytes(inputs []Tensor) int {
 	const object = 32
 	n := 0
 	for i := range inputs {
 		if in := &inputs[i]; in.DataType == configpb.DataType_TYPE_STRING {
-			count, _ := Product(in.Shape) // has been checked against the data
+			count, _ := Product(in.Shape) // checked against the data before
 			n += object*int(count) + len(in.Data)
 		}
 	}
 	return n
 }
 
-// Wait blocks until the request is answered. When ctx ends while it is queued, it is taken out of the queue; one that is
-// being executed is waited for. The caller releases the Response.
+// Wait blocks until the request is answered. If ctx ends while the request is queued, it leaves the
+// queue. If it is being executed, Wait waits for it. The caller releases the Response.
 func (p *Pending) Wait(ctx context.Context) (*Response, error) {
 	defer p.job.model.pool.users.Done()
 	defer p.job.request.Memory.Give(p.charged)
@@ -129,7 +133,8 @@ func (p *Pending) Wait(ctx context.Context) (*Response, error) {
 	return p.job.response, p.job.err
 }
 
-// refusal words why the scheduler did not take a request. As in Triton (InferenceRequest::Run) no statistics count it.
+// refusal returns the error for a request that the scheduler did not accept. As in Triton
+// (InferenceRequest::Run) no statistics count it.
 func refusal(r *Request, why error) error {
 	if errors.Is(why, scheduler.ErrQueueFull) {
 		return Errorf(Unavailable, "%s Exceeds maximum queue size", idPrefix(r.ID))
@@ -137,18 +142,19 @@ func refusal(r *Request, why error) error {
 	return Errorf(Unavailable, "%s Server is stopping, scheduler for model has stopped accepting new inference requests", idPrefix(r.ID))
 }
 
-// giveUp counts a request that was queued and not executed, and words the error.
+// giveUp counts a request that was queued and not executed. It returns the error for the client.
 func (m *model) giveUp(j *job, why error) error {
 	elapsed := time.Since(j.started)
 	if errors.Is(why, scheduler.ErrExpired) {
 		m.stats.failed(FailureRejected, elapsed)
-		return Errorf(Unavailable, "Request timeout expired") // without the id: Triton has one text for all
+		// without the id, since Triton has one text for all
+		return Errorf(Unavailable, "Request timeout expired")
 	}
 	m.stats.failed(FailureCanceled, elapsed)
 	return Errorf(Cancelled, "%s request was cancelled", idPrefix(j.request.ID))
 }
 
-// metadata describes the model to clients; versions are those to list.
+// metadata describes the model for clients. versions are those to list.
 func (m *model) metadata(versions []string) api.ModelMetadata {
 	platform := m.config.GetPlatform()
 	if platform == "" {
@@ -165,7 +171,7 @@ func (m *model) metadata(versions []string) api.ModelMetadata {
 	return meta
 }
 
-// fullShape is dims with the batch dimension in front, for a model that batches.
+// fullShape returns dims, with the batch dimension in front if the model batches.
 func fullShape(dims []int64, batched bool) []int64 {
 	shape := make([]int64, 0, len(dims)+1)
 	if batched {

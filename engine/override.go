@@ -10,13 +10,15 @@ import (
 	"tuner/model/modelconfig"
 )
 
-// Override is what a load request may bring in place of what the repository has.
+// Override is the part of a load request that replaces data of the repository.
 type Override struct {
-	Config string            // the whole configuration as JSON; empty: config.pbtxt
-	Files  map[string][]byte // by path within the model's folder, such as 1/model.onnx; then only these exist
+	Config string // the whole configuration as JSON; "": config.pbtxt
+	// by path within the model's folder, such as 1/model.onnx; they replace all files
+	Files map[string][]byte
 }
 
-// source is the model that the override makes of the one in the repositories, or, with files, by itself.
+// source applies the override to the model in the repositories. With files, it makes the model from
+// the override alone.
 func (o Override) source(roots []string, u *uploads, name string) (*source, error) {
 	if o.Config == "" {
 		return nil, errors.New("override model directory requires 'config' parameter")
@@ -38,7 +40,7 @@ func (o Override) source(roots []string, u *uploads, name string) (*source, erro
 	return src, nil
 }
 
-// writeFiles puts the files into a folder of their own, which is removed when the model is gone.
+// writeFiles writes the files to a new folder, which is removed with the model.
 func (o Override) writeFiles(u *uploads, name string) (*source, error) {
 	root, err := u.add()
 	if err != nil {

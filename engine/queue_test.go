@@ -22,8 +22,8 @@ func unbatched() modelconfig.ModelIO {
 	return modelconfig.ModelIO{Inputs: one("X"), Outputs: one("Y")}
 }
 
-// The queue of a model that does not batch has limits, timeouts and priorities, too. What times out in it counts as rejected;
-// what finds it full is counted nowhere.
+// The queue of a model that does not batch also has limits, timeouts and priorities. A request that
+// times out in it counts as rejected. One that finds it full counts nowhere.
 func TestQueueOfUnbatchedModel(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -57,7 +57,7 @@ func TestQueueOfUnbatchedModel(t *testing.T) {
 		send("first", 0)
 		send("second", 0)
 		send("third", 0)
-		send("urgent", 1) // in a queue of its own, ahead of the others
+		send("urgent", 1) // in its own queue, ahead of the others
 		clients.Wait()
 		expired := outcome{1500 * time.Millisecond, "Request timeout expired"}
 		want := map[string]outcome{

@@ -14,20 +14,20 @@ import (
 	"tuner/model/modelrepo"
 )
 
-// source is a model as found on disk, or as a load request brought it: its configuration before completion, and its
-// versions.
+// source is a model as found on disk, or as a load request brought it: its configuration before
+// completion, and its versions.
 type source struct {
 	name     string
-	root     string // nothing outside of it is opened
+	root     string // no file outside it is opened
 	dir      string // the model's folder
 	config   *modelconfig.Config
-	text     string  // what the configuration was read from, to see whether it changed
-	versions []int64 // in ascending order; those that the version policy selects once the configuration is complete
+	text     string  // text of the configuration, to detect changes
+	versions []int64 // ascending; after completion those that the version policy selects
 	override bool    // the configuration came with the load request
-	temp     *shared // holds dir, if that is temporary; nil otherwise
+	temp     *shared // holds dir if that is temporary; nil otherwise
 }
 
-// findModel looks a model up in the repositories.
+// findModel finds a model in the repositories.
 func findModel(roots []string, name string) (*source, error) {
 	var found []string
 	for _, root := range roots {
@@ -49,7 +49,7 @@ func findModel(roots []string, name string) (*source, error) {
 	return src, src.readVersions()
 }
 
-// readConfig reads config.pbtxt; a missing one counts as empty, unless it is required.
+// readConfig reads config.pbtxt. A missing one counts as empty, unless it is required.
 func (s *source) readConfig(required bool) error {
 	file := filepath.Join(s.dir, "config.pbtxt")
 	text, err := s.readFile(file, modelconfig.MaxText)
@@ -65,7 +65,7 @@ func (s *source) readConfig(required bool) error {
 	return err
 }
 
-// readFile reads a file of the repository that has at most limit bytes.
+// readFile reads a file of the repository with at most limit bytes.
 func (s *source) readFile(path string, limit int64) ([]byte, error) {
 	if err := s.checkFile(path, limit); err != nil {
 		return nil, err
@@ -73,7 +73,8 @@ func (s *source) readFile(path string, limit int64) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// checkFile refuses what is not a regular file inside of the repository, or is larger than limit bytes.
+// checkFile refuses a file that is not regular, lies outside the repository, or is larger than
+// limit bytes.
 func (s *source) checkFile(path string, limit int64) error {
 	info, err := os.Stat(path)
 	switch {
@@ -89,7 +90,7 @@ func (s *source) checkFile(path string, limit int64) error {
 	return s.contain(path)
 }
 
-// missingFile is a file that is not there, in Triton's words.
+// missingFile is the error for a missing file, in Triton's wording.
 type missingFile struct{ path string }
 
 func (m *missingFile) Error() string {
@@ -105,7 +106,8 @@ func (s *source) readVersions() error {
 	return err
 }
 
-// hasModelFile reports whether the first version holds model.onnx, which tells the backend of a model without configuration.
+// hasModelFile reports whether the first version has a model.onnx, which identifies the backend of
+// a model without configuration.
 func (s *source) hasModelFile() bool {
 	if len(s.versions) == 0 {
 		return false
@@ -138,13 +140,14 @@ func (s *source) files(version int64, filename string) (ModelFiles, error) {
 	return ModelFiles{Name: s.name, Version: version, Path: path}, nil
 }
 
-// irregular is the error of what should be a file. Who opens a pipe waits for somebody to write to it.
+// irregular returns the error for a file that is not regular. Opening a pipe would wait for a
+// writer.
 func (s *source) irregular(path string, mode fs.FileMode) error {
 	return Errorf(InvalidArgument, "%s of model '%s' is no regular file (%s): replace it by one", path, s.name, mode)
 }
 
-// checkFolder refuses links in a folder that lead out of the repository, and what is neither a file nor a folder: a model may name
-// any file beside it as its external data.
+// checkFolder refuses links in a folder that lead out of the repository, and entries that are
+// neither files nor folders. A model may name any file beside it as its external data.
 func (s *source) checkFolder(dir string) error {
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil {
@@ -157,7 +160,7 @@ func (s *source) checkFolder(dir string) error {
 		info, err := os.Stat(path)
 		switch {
 		case err != nil:
-			return nil // a link that leads nowhere
+			return nil // a link without a target
 		case !info.IsDir() && !info.Mode().IsRegular():
 			return s.irregular(path, info.Mode())
 		}
@@ -165,7 +168,7 @@ func (s *source) checkFolder(dir string) error {
 	})
 }
 
-// checkLabels refuses label files that are not there or outside of the model's folder.
+// checkLabels refuses label files that do not exist, or lie outside the model's folder.
 func (s *source) checkLabels(c *modelconfig.Config) error {
 	for _, out := range c.GetOutput() {
 		file := out.GetLabelFilename()
@@ -185,7 +188,7 @@ func (s *source) checkLabels(c *modelconfig.Config) error {
 // maxLabelBytes bounds a file of labels.
 const maxLabelBytes = 64 << 20
 
-// contain refuses a path that, all links resolved, lies outside of the repository.
+// contain refuses a path that lies outside the repository after all links are resolved.
 func (s *source) contain(path string) error {
 	root, err := filepath.EvalSymlinks(s.root)
 	if err != nil {
@@ -201,7 +204,7 @@ func (s *source) contain(path string) error {
 	return nil
 }
 
-// stamp identifies the content of a version folder: the name, size and time of each file in it.
+// stamp identifies the content of a version folder by the name, size and time of each file in it.
 func (s *source) stamp(version int64) (string, error) {
 	var b strings.Builder
 	dir := filepath.Join(s.dir, strconv.FormatInt(version, 10))
@@ -216,7 +219,7 @@ func (s *source) stamp(version int64) (string, error) {
 		switch {
 		case err == nil:
 			fmt.Fprintf(&b, "%s %d %d\n", path, info.Size(), info.ModTime().UnixNano())
-		case errors.Is(err, fs.ErrNotExist): // a link to nothing, as some editors lock files
+		case errors.Is(err, fs.ErrNotExist): // a link without a target, as some editors use to lock files
 			fmt.Fprintf(&b, "%s -\n", path)
 		default:
 			return err
@@ -226,7 +229,8 @@ func (s *source) stamp(version int64) (string, error) {
 	return b.String(), err
 }
 
-// listModels names the models of the repositories, in order; one that is in several of them is named as often.
+// listModels lists the models of the repositories, in order. A model in several of them is listed
+// as many times.
 func listModels(roots []string) ([]string, error) {
 	var all []string
 	for _, root := range roots {
@@ -240,7 +244,7 @@ func listModels(roots []string) ([]string, error) {
 	return all, nil
 }
 
-// checkModelName refuses names that are no folder of a repository.
+// checkModelName refuses names that are not folders of a repository.
 func checkModelName(name string) error {
 	if strings.TrimSpace(name) == "" || strings.Contains(name, "..") || strings.ContainsAny(name, `/\`+"\x00") || strings.HasPrefix(name, ".") {
 		return fmt.Errorf("model name %q is not the name of a folder in a model repository", name)

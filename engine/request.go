@@ -13,8 +13,8 @@ import (
 // DataType is the type of a tensor's elements.
 type DataType = configpb.DataType
 
-// Tensor is an input or output of a request, in wire form: elements little-endian and row-major; each element of
-// TYPE_STRING is a 32-bit length and that many bytes.
+// Tensor is an input or output of a request, in wire form: elements are little-endian and
+// row-major. Each element of TYPE_STRING is a 32-bit length and that many bytes.
 type Tensor struct {
 	Name     string
 	DataType DataType
@@ -22,20 +22,23 @@ type Tensor struct {
 	Data     []byte
 }
 
-// Request asks for one inference. The server reads its memory until Wait returns, and never writes to it.
+// Request is a request for one inference. The server reads its memory until Wait returns, and never
+// writes to it.
 type Request struct {
 	Model    string
 	Version  int64 // 0: the newest that is ready
 	ID       string
 	Priority uint64        // 1 is the highest; 0: the model's default
-	Timeout  time.Duration // in the queue; 0: none
+	Timeout  time.Duration // limit in the queue; 0: none
 	Inputs   []Tensor
-	Outputs  []string        // names; empty: all
-	Memory   *budget.Account // what the server makes of the request is charged to it; nil: to nobody
+	Outputs  []string // names; empty: all
+	// account for the memory that the server needs for the request; nil: none
+	Memory *budget.Account
 }
 
-// AddInput appends an input with a name and nothing else that counts. A request that is used again keeps its memory: the same
-// name as before, which requests of one client mostly have, costs none.
+// AddInput appends an input. Only its name is set; other fields may have old values. A request that
+// is used again keeps its memory. If the name is the same as before, as mostly for one client, it
+// needs no allocation.
 func (r *Request) AddInput(name []byte) *Tensor {
 	r.Inputs = extend(r.Inputs)
 	t := &r.Inputs[len(r.Inputs)-1]
@@ -49,17 +52,18 @@ func (r *Request) AddOutput(name []byte) {
 	SetText(&r.Outputs[len(r.Outputs)-1], name)
 }
 
-// extend adds an element to a list: what the list had there before, if it was longer once.
+// extend adds an element to a list. It has its old value if the list was longer once.
 func extend[T any](list []T) []T { return slices.Grow(list, 1)[:len(list)+1] }
 
-// SetText sets s to a text, without new memory if it is the same already.
+// SetText sets s to a text. It allocates only if the text has changed.
 func SetText(s *string, text []byte) {
 	if *s != string(text) {
 		*s = string(text)
 	}
 }
 
-// Microseconds is a time that the wire and configurations count in microseconds, bounded by what a Duration holds.
+// Microseconds converts a time in microseconds, as on the wire and in configurations. It is bounded
+// by the range of Duration.
 func Microseconds(n uint64) time.Duration {
 	return time.Duration(min(n, math.MaxInt64/uint64(time.Microsecond))) * time.Microsecond
 }
@@ -72,10 +76,10 @@ type Response struct {
 	Outputs []Tensor // Data is valid until Release
 
 	memory  *shared
-	account *budget.Account // is charged for the outputs until Release
+	account *budget.Account // charged for the outputs until Release
 }
 
-// Release gives back the memory of the outputs; every Response must be released, once.
+// Release frees the memory of the outputs. Every Response must be released once.
 func (r *Response) Release() {
 	r.memory.release()
 	r.account.Give(outputBytes(r.Outputs))
@@ -89,8 +93,8 @@ func outputBytes(outputs []Tensor) int {
 	return n
 }
 
-// shared is something that several users hold: the output memory of a batch, the temporary folder of a model. The last one
-// who releases it frees it.
+// shared is a resource with several users: the output memory of a batch, or the temporary folder of
+// a model. The last user who releases it frees it.
 type shared struct {
 	users atomic.Int32
 	free  func()

@@ -18,24 +18,27 @@ import (
 	"tuner/internal/durable"
 )
 
-// Options say what a server serves. Backend and Log are required.
+// Options describe a server. Backend and Log are required.
 type Options struct {
-	ID                  string // the server's name in its metadata
-	Version             string
-	Repositories        []string
-	Explicit            bool     // models are loaded and unloaded by request only; otherwise all at start, and never again
-	LoadModels          []string // with Explicit: what to load at start; "*" alone is all
-	StrictReadiness     bool     // ready means that every model is
-	ExitOnError         bool     // a model that fails at start is an error of LoadAll
+	ID           string // the server's name in its metadata
+	Version      string
+	Repositories []string
+	// models are loaded and unloaded only by request; otherwise all are loaded at the start
+	Explicit            bool
+	LoadModels          []string // with Explicit: models to load at the start; "*" alone means all
+	StrictReadiness     bool     // the server is ready only if every model is
+	ExitOnError         bool     // a model that fails at the start is an error of LoadAll
 	LoadThreads         int      // models that are loaded at the same time; 0: 1
 	DisableAutoComplete bool
 	DefaultMaxBatchSize int // of auto-completion; 0: modelconfig.DefaultMaxBatchSize
-	GPUs                int // usable ones, numbered from 0
+	GPUs                int // number of usable GPUs, numbered from 0
 	HostPolicies        []hostpolicy.Policy
-	Observe             func(model string, version int64) Observer // called when a version is loaded whose metrics begin at zero; nil: nobody asks
-	Backend             Backend
-	Timer               func(call func()) scheduler.Timer // of requests that wait for company; nil: one of package alarm
-	Log                 *slog.Logger
+	// called when a version is loaded whose metrics begin at zero; nil: not called
+	Observe func(model string, version int64) Observer
+	Backend Backend
+	// timer for requests that wait for others; nil: one of package alarm
+	Timer func(call func()) scheduler.Timer
+	Log   *slog.Logger
 }
 
 // Server serves the models of its repositories. All methods are safe for concurrent use.
@@ -43,24 +46,24 @@ type Server struct {
 	options  Options
 	retiring sync.WaitGroup // models that are being drained and freed
 	loading  sync.WaitGroup // loads
-	ending   chan struct{}  // closed when no load begins any more; guarded by mu
+	ending   chan struct{}  // closed when no load may begin any more; guarded by mu
 	uploads  uploads
 
 	mu       sync.RWMutex
 	entries  map[string]*entry
-	started  bool // the models of the start have been tried
+	started  bool // loading of the models of the start has been tried
 	draining bool // no longer ready, but every request is still answered
 	closing  bool
-	sweepAt  int // number of entries at which those of models that are gone are looked for
+	sweepAt  int // number of entries at which sweep runs next
 }
 
-// entry is what the server knows of a model that it was asked to load.
+// entry is the server's state of a model that it was asked to load.
 type entry struct {
 	turn     chan struct{} // holds an element while a load or unload is in progress
 	attempt  *attempt      // the load in progress; guarded by Server.mu, as all below
 	versions map[int64]*version
-	newest   *model  // the highest version that is ready; nil: none is
-	source   *source // of the versions that serve
+	newest   *model  // the highest ready version; nil: none
+	source   *source // of the serving versions
 	hollow   bool    // the last load found no version to serve, and none serves
 }
 
@@ -72,10 +75,10 @@ type version struct {
 	model  *model // nil unless ready, or unloading
 }
 
-// unloadedReason marks versions that were unloaded on request; they don't make the server unready.
+// unloadedReason marks versions that were unloaded on request. They do not make the server unready.
 const unloadedReason = "unloaded"
 
-// Open starts a server and loads the models that are to be served from the start.
+// Open starts a server and loads the models of the start.
 func Open(ctx context.Context, o Options) (*Server, error) {
 	s, err := New(o)
 	if err != nil {
@@ -88,8 +91,9 @@ func Open(ctx context.Context, o Options) (*Server, error) {
 	return s, nil
 }
 
-// New makes a server that has loaded nothing: it answers, but is not ready before LoadAll. The caller closes it. What servers that
-// were killed have left in the folder for temporary files is removed.
+// New makes a server that has loaded nothing. It answers, but is not ready before LoadAll. The
+// caller closes it. New removes files that killed servers have left in the folder for temporary
+// files.
 func New(o Options) (*Server, error) {
 	if o.Timer == nil {
 		o.Timer = func(call func()) scheduler.Timer { return alarm.New(call) }
@@ -106,8 +110,8 @@ func New(o Options) (*Server, error) {
 	return &Server{options: o, entries: map[string]*entry{}, ending: make(chan struct{}), sweepAt: fewEntries}, nil
 }
 
-// LoadAll loads the models that are to be served from the start. With ExitOnError a model that fails is an error; the
-// others serve nevertheless. When ctx ends meanwhile, the error is that of ctx.
+// LoadAll loads the models of the start. With ExitOnError a model that fails is an error, but the
+// others serve. If ctx ends meanwhile, the error is that of ctx.
 func (s *Server) LoadAll(ctx context.Context) error {
 	names, err := s.startModels()
 	if err != nil {
@@ -138,7 +142,7 @@ func (s *Server) LoadAll(ctx context.Context) error {
 	return nil
 }
 
-// startModels names the models to load at start.
+// startModels returns the names of the models to load at the start.
 func (s *Server) startModels() ([]string, error) {
 	o := s.options
 	all, err := listModels(o.Repositories)
@@ -154,8 +158,8 @@ func (s *Server) startModels() ([]string, error) {
 	return o.LoadModels, nil
 }
 
-// Drain makes the server unready from now on, so that whoever balances load sends requests elsewhere; those that still come
-// are answered. Loads are given up. Close follows.
+// Drain makes the server unready from now on, so that load balancers send requests elsewhere.
+// Requests that still arrive are answered. Loads are given up. Close comes after it.
 func (s *Server) Drain() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -163,8 +167,8 @@ func (s *Server) Drain() {
 	s.stopLoads()
 }
 
-// Close refuses new requests, answers those that were accepted, and frees all models. Loads are given up; see IsLoading. It may
-// be called more than once.
+// Close refuses new requests, answers the accepted ones, and frees all models. Loads are given up;
+// see IsLoading. It may be called more than once.
 func (s *Server) Close() {
 	s.mu.Lock()
 	s.closing = true
@@ -178,8 +182,8 @@ func (s *Server) Close() {
 	s.uploads.close()
 }
 
-// retire frees a pool in the background once its last request is answered. Server.mu is held, and no new request can
-// reach the pool.
+// retire frees a pool in the background once its last request is answered. The caller holds
+// Server.mu. No new request may reach the pool.
 func (s *Server) retire(p *pool, done func()) {
 	s.retiring.Go(func() {
 		if err := p.retire(); err != nil {
@@ -209,7 +213,8 @@ func (s *Server) Infer(ctx context.Context, r *Request) (*Response, error) {
 	return p.Wait(ctx)
 }
 
-// acquire finds a model and enters its pool, so that it is not freed before the request has been answered.
+// acquire finds a model and enters its pool, so that it is not freed before the request has been
+// answered.
 func (s *Server) acquire(name string, version int64) (*model, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -220,7 +225,7 @@ func (s *Server) acquire(name string, version int64) (*model, error) {
 	return m, err
 }
 
-// find returns a ready model; version 0 is the newest. Server.mu is held.
+// find returns a ready model. Version 0 is the newest. The caller holds Server.mu.
 func (s *Server) find(name string, number int64) (*model, error) {
 	if s.closing {
 		return nil, Errorf(Unavailable, "Server is stopping, scheduler for model has stopped accepting new inference requests")
@@ -245,7 +250,8 @@ func (s *Server) find(name string, number int64) (*model, error) {
 	return v.model, nil
 }
 
-// findNewest notes which version is the highest that is ready: each request asks for it. Server.mu is held.
+// findNewest stores the highest ready version, since each request needs it. The caller holds
+// Server.mu.
 func (e *entry) findNewest() {
 	e.newest = nil
 	for number, v := range e.versions {

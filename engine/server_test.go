@@ -129,7 +129,8 @@ func TestRequestValidation(t *testing.T) {
 	}
 }
 
-// A shape whose product overflows must not pass as a small one: 2^62 · 4 rows of 4 bytes are 0 bytes in 64 bits.
+// A shape whose product overflows must not pass as a small one: 2^62 · 4 rows of 4 bytes are 0
+// bytes in 64 bits.
 func TestShapeProductOverflow(t *testing.T) {
 	t.Parallel()
 	b := &enginetest.Backend{IO: modelconfig.ModelIO{
@@ -213,14 +214,15 @@ func TestStatistics(t *testing.T) {
 	}
 }
 
-// A load that changes only how requests are batched keeps the sessions; statistics start anew as after any load.
+// A load that changes only the batching of requests keeps the sessions. It resets the statistics,
+// as any load does.
 func TestBatchingIsChangedWithoutNewSessions(t *testing.T) {
 	t.Parallel()
 	b := &enginetest.Backend{}
 	s, root := open(t, b, "")
 	for _, tc := range []struct {
 		config  string
-		created int // sessions made by now
+		created int // sessions made so far
 	}{
 		{`{"max_batch_size":8,"dynamic_batching":{}}`, 2},
 		{`{"max_batch_size":"1"}`, 2},
@@ -267,12 +269,13 @@ func TestLoadOfAnUnchangedModelDoesNothing(t *testing.T) {
 	if err := s.Load(t.Context(), "m", engine.Override{Config: `{"max_batch_size":4}`}); err != nil {
 		t.Fatal(err)
 	}
-	load(2) // after an override, a plain load goes back to the file
+	load(2) // after an override, a plain load uses the file again
 	enginetest.WriteModel(t, root, "m", "max_batch_size: 3")
 	load(3)
 }
 
-// A link to nothing, as editors make them to lock a file, does not hide that the model has changed.
+// A link without a target, which editors make to lock a file, does not hide that the model has
+// changed.
 func TestChangedModelBesideALinkToNothing(t *testing.T) {
 	t.Parallel()
 	b := &enginetest.Backend{}
@@ -400,7 +403,8 @@ func TestLoadRefusals(t *testing.T) {
 	} {
 		err := s.Load(t.Context(), tc.model, tc.override)
 		want := strings.ReplaceAll(tc.want, "%", tc.model)
-		tc.override.Config = tc.override.Config[:min(len(tc.override.Config), 300)] // for the messages below
+		// for the messages below
+		tc.override.Config = tc.override.Config[:min(len(tc.override.Config), 300)]
 		if err == nil || engine.CodeOf(err) != tc.code || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s %+v:\n got %v (%v)\nwant %s (%v)", tc.model, tc.override, err, engine.CodeOf(err), want, tc.code)
 		}
@@ -414,7 +418,7 @@ func TestLoadRefusals(t *testing.T) {
 	}
 }
 
-// warmupFrom is a configuration whose warm-up reads a file.
+// warmupFrom returns a configuration whose warm-up reads a file.
 func warmupFrom(file string) string {
 	return `{"max_batch_size":4,"model_warmup":[{"name":"w","batch_size":1,"inputs":{"INPUT0":{"data_type":"TYPE_INT32","dims":[16],"input_data_file":"` + file +
 		`"},"INPUT1":{"data_type":"TYPE_INT32","dims":[16],"zero_data":true}}}]}`
@@ -451,8 +455,8 @@ func TestVersionPolicies(t *testing.T) {
 	}
 }
 
-// An input that the model does not have is the last thing that is noticed, and told of for each row, as Triton 2.51 does
-// where it does not crash (which is why no conformance case asks for it).
+// An input that the model does not have is noticed last, and reported for each row. Triton 2.51
+// does the same, if it does not crash. So no conformance case tests it.
 func TestWarmupWithUnknownInput(t *testing.T) {
 	t.Parallel()
 	const known = `inputs { key: "INPUT0" value { data_type: TYPE_INT32 dims: 16 zero_data: true } } inputs { key: "INPUT1" value { data_type: TYPE_INT32 dims: 16 zero_data: true } }`
@@ -487,7 +491,7 @@ func TestWarmup(t *testing.T) {
 	if d := cmp.Diff([]int{4, 4, 4, 4}, rows); d != "" { // twice on each of the two default instances
 		t.Errorf("warm-up executions (-want +got):\n%s", d)
 	}
-	// As on a real Triton the warm-up counts, each row as a request.
+	// As on a real Triton, the warm-up counts in the statistics, each row as a request.
 	stats, _ := s.Statistics("m", 0)
 	if m := stats.ModelStats[0]; m.ExecutionCount != 4 || m.InferenceCount != 16 || m.InferenceStats.Success.Count != 16 {
 		t.Errorf("%d executions, %d inferences, %d requests; want 4, 16, 16", m.ExecutionCount, m.InferenceCount, m.InferenceStats.Success.Count)
@@ -500,7 +504,7 @@ func TestWarmup(t *testing.T) {
 
 func TestReshape(t *testing.T) {
 	t.Parallel()
-	b := &enginetest.Backend{IO: modelconfig.ModelIO{ // rank 1: requests have [n,1], the model [n]
+	b := &enginetest.Backend{IO: modelconfig.ModelIO{ // rank 1: requests have [n,1], the model has [n]
 		Inputs:  []modelconfig.Tensor{{Name: "X", DataType: configpb.DataType_TYPE_INT32, Dims: []int64{-1}}},
 		Outputs: []modelconfig.Tensor{{Name: "Y", DataType: configpb.DataType_TYPE_INT32, Dims: []int64{-1}}},
 	}}

@@ -6,8 +6,9 @@ import (
 	"tuner/model/modelconfig/configpb"
 )
 
-// settings translates the batching part of a configuration. As in Triton (TritonModel::SetConfiguredScheduler) a model that
-// does not batch may have a dynamic batcher, too: it joins no requests, but its queue has limits, timeouts and priorities.
+// settings converts the batching part of a configuration. As in Triton
+// (TritonModel::SetConfiguredScheduler) a model that does not batch may have a dynamic batcher too.
+// It joins no requests, but its queue has limits, timeouts and priorities.
 func settings(c *modelconfig.Config) scheduler.Settings {
 	d := c.GetDynamicBatching()
 	if d == nil {
@@ -32,7 +33,7 @@ func settings(c *modelconfig.Config) scheduler.Settings {
 	return set
 }
 
-// policy translates a queue policy; nil means no bounds.
+// policy converts a queue policy. nil means no bounds.
 func policy(p *configpb.ModelQueuePolicy) scheduler.Policy {
 	return scheduler.Policy{
 		Timeout:       Microseconds(p.GetDefaultTimeoutMicroseconds()),

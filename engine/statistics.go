@@ -11,7 +11,7 @@ import (
 	"tuner/engine/api"
 )
 
-// Failure says why a request failed, as Triton's metrics label it.
+// Failure is the reason why a request failed, as in the labels of Triton's metrics.
 type Failure string
 
 // Reasons of failures.
@@ -27,23 +27,24 @@ func Failures() []Failure {
 	return []Failure{FailureRejected, FailureCanceled, FailureBackend, FailureOther}
 }
 
-// statistics counts what one version of a model did since it was loaded, as the statistics extension shows it, and since it
-// was last unloaded, as metrics do: in Triton a reload starts the former anew but not the latter. The requests of a batch are
-// counted one after the other, behind their execution, so that a snapshot can show an execution before all of its requests.
+// statistics counts for one version of a model. It has the figures since the load, for the
+// statistics extension, and since the last unload, for metrics. In Triton a reload resets the
+// former, but not the latter. The requests of a batch are counted one after the other, after their
+// execution. So a snapshot can have an execution before all of its requests.
 type statistics struct {
 	*history
 	load counters // guarded by history.mu
 }
 
-// history is what the models that served a version one after the other have in common.
+// history is shared by the models that served a version one after the other.
 type history struct {
-	observe Observer // nil: nobody asks
+	observe Observer // nil: no observer
 
 	mu  sync.Mutex
 	all counters
 }
 
-// counters are one set of figures. Their owner has a lock.
+// counters are one set of figures. Their owner has the lock.
 type counters struct {
 	total         api.ModelStatistics // without BatchStats
 	batches       map[int]*api.BatchStatistics
@@ -51,17 +52,19 @@ type counters struct {
 	lastInference time.Time
 }
 
-// Timing is what one answered request took: from its acceptance to its answer, in the queue, and in the three steps of its
-// execution.
+// Timing holds the durations of one answered request: from its acceptance to its answer, in the
+// queue, and in the three steps of its execution.
 type Timing struct{ Total, Queue, Input, Infer, Output time.Duration }
 
-// Observer is told of each answered request by whoever answers it, so that it must be quick, and safe for concurrent use.
+// Observer is called for each answered request by the goroutine that answers it. So it must be
+// quick, and safe for concurrent use.
 type Observer func(Timing)
 
-// span is what one execution took, in three steps.
+// span holds the durations of one execution, in three steps.
 type span struct{ input, infer, output time.Duration }
 
-// newStatistics makes the counters of a model version, and lets the server's observer know of its requests.
+// newStatistics makes the counters of a model version, and gets its Observer from the server's
+// options.
 func (s *Server) newStatistics(model string, version int64) *statistics {
 	h := &history{all: newCounters()}
 	if tell := s.options.Observe; tell != nil {
@@ -70,7 +73,7 @@ func (s *Server) newStatistics(model string, version int64) *statistics {
 	return &statistics{history: h, load: newCounters()}
 }
 
-// successor makes the counters of a model that takes the place of the one that s counts.
+// successor makes the counters of a model that replaces the one that s counts for.
 func (s *statistics) successor() *statistics {
 	return &statistics{history: s.history, load: newCounters()}
 }
@@ -94,7 +97,8 @@ func (s *statistics) succeeded(rows int, total, queue time.Duration, d span, end
 	s.all.succeeded(rows, total, queue, d, end)
 }
 
-// failed counts a request that was queued and not answered. One that finds the queue full never was.
+// failed counts a request that was queued and not answered. A request that finds the queue full was
+// never queued.
 func (s *statistics) failed(why Failure, total time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

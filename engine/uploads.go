@@ -7,8 +7,9 @@ import (
 	"tuner/internal/durable"
 )
 
-// uploads holds the files that came with load requests: in one folder, which is the server's own and locked. It is removed when the
-// server ends. If that is killed, the next one to start finds the folder unlocked, and removes it. The zero value is ready.
+// uploads holds the files that came with load requests, in one locked folder of the server. The
+// folder is removed when the server ends. If the server is killed, the next one to start finds the
+// folder unlocked, and removes it. The zero value is ready.
 type uploads struct {
 	mu      sync.Mutex
 	scratch *durable.Scratch // nil: nothing has come yet
@@ -36,7 +37,7 @@ func (u *uploads) close() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.scratch != nil {
-		_ = u.scratch.Close() // what stays is removed by the next server
+		_ = u.scratch.Close() // the next server removes what stays
 	}
 	u.scratch = nil
 }

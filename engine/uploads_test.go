@@ -11,7 +11,8 @@ import (
 	"tuner/internal/durable"
 )
 
-// What a server that was killed has left is removed by the next one that starts. What a living one holds is not, and nothing else.
+// The next server that starts removes the files of a killed server. It removes neither the files of
+// a running server nor other files.
 func TestUploadsOfKilledServers(t *testing.T) {
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)

@@ -14,22 +14,23 @@ import (
 	"tuner/model/modelconfig/configpb"
 )
 
-// signature is what requests to a model are checked against, prepared once at load.
+// signature holds the requirements for requests to a model, prepared once at load.
 type signature struct {
 	name     string
-	maxBatch int // 0: the model does not batch, shapes are complete
+	maxBatch int // 0: the model does not batch, and shapes are complete
 	inputs   []tensorSpec
 	outputs  []tensorSpec // in the order of their names
-	variable bool         // some input has a dimension of any size: batches must be of equal shapes
+	// an input has a dimension of any size: all shapes of a batch must be equal
+	variable bool
 }
 
-// tensorSpec is an input or output as the configuration declares it.
+// tensorSpec is an input or output as declared in the configuration.
 type tensorSpec struct {
 	name     string
 	dataType DataType
-	dims     []int64 // as requests give them, without the batch dimension
+	dims     []int64 // dimensions in requests, without the batch dimension
 	reshaped bool
-	reshape  []int64 // as the model has them, without the batch dimension
+	reshape  []int64 // dimensions in the model, without the batch dimension
 }
 
 func newSignature(c *modelconfig.Config) *signature {
@@ -49,22 +50,23 @@ func newTensorSpec(name string, t DataType, dims []int64, reshape *configpb.Mode
 	return tensorSpec{name, t, dims, reshape != nil, reshape.GetShape()}
 }
 
-// prepared is a valid request: its inputs in the configuration's order, shapes as the model has them.
+// prepared is a valid request: its inputs in the configuration's order, with the shapes of the
+// model.
 type prepared struct {
-	rows    int // 1 where the model does not batch
+	rows    int // 1 if the model does not batch
 	inputs  []Tensor
 	outputs []bool // which of the signature's outputs are wanted; nil: all
-	shape   string // requests with the same may share a batch
+	shape   string // only requests with the same value may share a batch
 }
 
-// prepare checks a request. Texts and order of the checks are those of Triton, observed on a real one.
+// prepare checks a request. Texts and order of the checks are Triton's, observed on a real one.
 func (s *signature) prepare(r *Request) (prepared, error) {
 	var p prepared
 	err := s.check(r, &p)
 	if err == nil {
 		return p, nil
 	}
-	if errors.As(err, new(*Error)) { // some texts come without the request's id
+	if errors.As(err, new(*Error)) { // some texts do not have the request's id
 		return p, err
 	}
 	return p, Errorf(InvalidArgument, "%s %v", idPrefix(r.ID), err)
@@ -78,8 +80,8 @@ func idPrefix(id string) string {
 	return "[request id: " + id + "]"
 }
 
-// check goes over the inputs from the last to the first, as Triton's hash table of them does where it is small: so that
-// the same one is named if several are wrong.
+// check goes over the inputs from the last to the first. Triton's small hash table of them has this
+// order. So if several inputs are wrong, both name the same one.
 func (s *signature) check(r *Request, p *prepared) error {
 	if name := duplicate(r.Inputs, func(in *Tensor) string { return in.Name }); name != "" {
 		return fmt.Errorf("input '%s' already exists in request", name)
@@ -118,9 +120,9 @@ func (s *signature) check(r *Request, p *prepared) error {
 	return nil
 }
 
-// duplicate returns the name that two of a list have, or "".
+// duplicate returns a name that occurs twice in a list, or "".
 func duplicate[T any](list []T, name func(*T) string) string {
-	const few = 16 // so many are compared with each other sooner than put into a table
+	const few = 16 // up to this number, comparing all pairs is faster than a table
 	if len(list) <= few {
 		for k := range list {
 			for other := range k {
@@ -141,7 +143,7 @@ func duplicate[T any](list []T, name func(*T) string) string {
 	return ""
 }
 
-// indexOf finds an input by name, most likely at the given place; -1: there is none.
+// indexOf finds an input by name. It first tries the place likely. -1: there is none.
 func (s *signature) indexOf(name string, likely int) int {
 	if s.inputs[likely].name == name {
 		return likely
@@ -149,7 +151,7 @@ func (s *signature) indexOf(name string, likely int) int {
 	return slices.IndexFunc(s.inputs, func(spec tensorSpec) bool { return spec.name == name })
 }
 
-// countError says which inputs there are and which are missing.
+// countError lists the inputs in the request and the missing ones.
 func (s *signature) countError(r *Request) error {
 	var got, missing []string
 	there := map[string]bool{}
@@ -171,7 +173,8 @@ func (s *signature) countError(r *Request) error {
 		len(s.inputs), len(r.Inputs), s.name, strings.Join(got, ","), open, strings.Join(missing, ","))
 }
 
-// batchSize is the number of rows, which all inputs must agree on; 1 where the model does not batch, or if there are none.
+// batchSize returns the number of rows, which must be the same in all inputs. It is 1 if the model
+// does not batch, or if there are no inputs.
 func (s *signature) batchSize(inputs []Tensor) (int, error) {
 	if s.maxBatch == 0 {
 		return 1, nil
@@ -196,7 +199,7 @@ func (s *signature) batchSize(inputs []Tensor) (int, error) {
 	return max(1, int(rows)), nil
 }
 
-// checkTensor checks data type, shape and size of an input and turns its shape into the model's.
+// checkTensor checks data type, shape and size of an input and converts its shape to the model's.
 func (s *signature) checkTensor(spec *tensorSpec, in *Tensor, rows int) error {
 	if in.DataType != spec.dataType {
 		return fmt.Errorf("inference input '%s' data-type is '%s', but model '%s' expects '%s'", spec.name, wireName(in.DataType), s.name, wireName(spec.dataType))
@@ -217,7 +220,8 @@ func (s *signature) checkTensor(spec *tensorSpec, in *Tensor, rows int) error {
 		return err
 	}
 	if s.maxBatch > 0 && in.Shape[0] == 0 {
-		return s.sizeError(in.Name, in.Data, 0) // data of one row: Triton fails later, in the backend
+		// data of one row: Triton fails later, in the backend
+		return s.sizeError(in.Name, in.Data, 0)
 	}
 	if spec.reshaped {
 		in.Shape = spec.modelShape(in.Shape, s.maxBatch > 0)
@@ -237,14 +241,14 @@ func (s *signature) checkSize(in *Tensor, elements uint64) error {
 	return nil
 }
 
-// sizeError prints want, in bytes, as signed: as Triton does.
+// sizeError prints want, in bytes, as a signed number, as Triton does.
 func (s *signature) sizeError(input string, data []byte, want uint64) error {
 	return fmt.Errorf("input byte size mismatch for input '%s' for model '%s'. Expected %d, got %d", input, s.name, int64(want), len(data))
 }
 
-// checkStrings walks over length-prefixed elements: there must be exactly as many as the shape says.
+// checkStrings walks over length-prefixed elements. Their number must match the shape exactly.
 func (s *signature) checkStrings(in *Tensor, elements uint64) error {
-	var found, length, left uint64 // the number of elements; of the last one
+	var found, length, left uint64 // the number of elements; length and rest of the last one
 	for rest := in.Data; len(rest) > 0; {
 		if len(rest) < 4 {
 			//lint:ignore ST1005 Triton's wording
@@ -289,7 +293,8 @@ func (s *signature) wanted(names []string) ([]bool, error) {
 	for _, name := range names {
 		i, found := slices.BinarySearchFunc(s.outputs, name, func(spec tensorSpec, name string) int { return strings.Compare(spec.name, name) })
 		if !found || marks[i] {
-			if twice := duplicate(names, func(n *string) string { return *n }); twice != "" { // Triton sees that first
+			// Triton checks this first
+			if twice := duplicate(names, func(n *string) string { return *n }); twice != "" {
 				return nil, fmt.Errorf("output '%s' already exists in request", twice)
 			}
 			return nil, Errorf(InvalidArgument, "unexpected inference output '%s' for model '%s'", name, s.name)
@@ -299,12 +304,12 @@ func (s *signature) wanted(names []string) ([]bool, error) {
 	return marks, nil
 }
 
-// modelShape turns a request's shape into the model's; dimensions of any size keep their order.
+// modelShape converts a request's shape to the model's. Dimensions of any size keep their order.
 func (t *tensorSpec) modelShape(shape []int64, batched bool) []int64 {
 	return exchange(shape, t.dims, t.reshape, batched)
 }
 
-// requestShape turns a shape of the model into the one that clients see.
+// requestShape converts a shape of the model to the one that clients see.
 func (t *tensorSpec) requestShape(shape []int64, batched bool) []int64 {
 	return exchange(shape, t.reshape, t.dims, batched)
 }
@@ -315,7 +320,7 @@ func exchange(shape, from, to []int64, batched bool) []int64 {
 	if batched {
 		out, shape = append(out, shape[0]), shape[1:]
 	}
-	var sizes []int64 // of the dimensions that may have any size
+	var sizes []int64 // sizes of the dimensions that may have any size
 	for i, d := range from {
 		if d == -1 && i < len(shape) {
 			sizes = append(sizes, shape[i])
@@ -334,7 +339,8 @@ func matches(want, got []int64) bool {
 	return slices.EqualFunc(want, got, func(w, g int64) bool { return g >= 0 && (w == -1 || w == g) })
 }
 
-// Product multiplies dimensions; false if one is negative or the result doesn't fit 63 bits.
+// Product multiplies dimensions. It returns false if one is negative or the result does not fit
+// into 63 bits.
 func Product(dims []int64) (uint64, bool) {
 	n, ok := uint64(1), true
 	for _, d := range dims {
@@ -365,7 +371,7 @@ func wireName(t DataType) string {
 	return modelconfig.WireName(t)
 }
 
-// shapeText prints a shape as Triton does: [-1,16].
+// shapeText formats a shape as Triton does: [-1,16].
 func shapeText(shape []int64) string {
 	text := []byte{'['}
 	for i, d := range shape {
@@ -402,7 +408,7 @@ func (s *signature) rawInput(data []byte) (Tensor, error) {
 	}
 	if variable >= 0 {
 		t.Shape[variable] = int64(uint64(len(data)) / max(1, fixed))
-		fixed *= uint64(t.Shape[variable]) // no more than there is
+		fixed *= uint64(t.Shape[variable]) // at most the amount of data
 	}
 	if fixed != uint64(len(data)) && spec.dataType != configpb.DataType_TYPE_STRING {
 		return t, Errorf(InvalidArgument, "%s %v", idPrefix(""), s.sizeError("raw_input", data, fixed))

@@ -12,7 +12,8 @@ import (
 	"tuner/model/modelconfig/configpb"
 )
 
-// The texts are those observed on a real Triton. A string that is cut off it finds in the backend, which knows no request.
+// The texts are those observed on a real Triton. For an incomplete string the text comes from its
+// backend, which knows no request.
 func TestStringValidation(t *testing.T) {
 	t.Parallel()
 	text := configpb.DataType_TYPE_STRING
@@ -46,7 +47,8 @@ func TestStringValidation(t *testing.T) {
 	}
 }
 
-// So many inputs that they could not be compared each with each: the answer comes at once, and names what is wrong.
+// With so many inputs, comparing all pairs would take too long. The answer must come at once, and
+// name the mistake.
 func TestManyInputs(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t, &enginetest.Backend{}, "")
@@ -64,8 +66,8 @@ func TestManyInputs(t *testing.T) {
 	}
 }
 
-// Whatever the bytes and the shape: nothing panics, and a request that is answered had exactly as many strings as its shape
-// says, none of them cut off.
+// For any bytes and shape, nothing panics. A request that is answered had exactly as many complete
+// strings as its shape.
 func FuzzStrings(f *testing.F) {
 	f.Add([]byte("\x01\x00\x00\x00a\x00\x00\x00\x00"), int64(1), int64(2))
 	f.Add([]byte("\xff\xff\xff\xff"), int64(1), int64(1))

@@ -17,8 +17,9 @@ import (
 	"tuner/model/modelconfig/configpb"
 )
 
-// What all warm-up samples of a model may have together: bytes of data, and requests. A request is a row, as in Triton, each time
-// that it is run. A million take minutes even with a small model, and nobody warms up for longer; a count may be four billion.
+// Bounds of all warm-up samples of a model together: bytes of data, and requests. A request is a
+// row, as in Triton, each time that it is run. A million take minutes even with a small model,
+// which is longer than any useful warm-up. A count may be up to four billion.
 const (
 	maxWarmupBytes    = 1 << 30
 	maxWarmupRequests = 1 << 20
@@ -29,7 +30,7 @@ type warmup struct {
 	name  string
 	batch *Batch
 	rows  int
-	count int // how often it is run
+	count int // number of runs
 }
 
 // newWarmups makes the samples of a model.
@@ -38,7 +39,7 @@ func newWarmups(src *source, sig *signature, samples []*configpb.ModelWarmup) ([
 	left, requests := uint64(maxWarmupBytes), uint64(0)
 	for _, sample := range samples {
 		if sample.GetBatchSize() == 0 {
-			continue // as in Triton, whose sample is then of no requests
+			continue // as in Triton, where the sample then has no requests
 		}
 		requests += uint64(sample.GetBatchSize()) * max(1, uint64(sample.GetCount()))
 		if requests > maxWarmupRequests {
@@ -58,8 +59,8 @@ func newWarmups(src *source, sig *signature, samples []*configpb.ModelWarmup) ([
 	return out, nil
 }
 
-// warmUp runs the samples on a session, so that the first real request is not the slow one. They are counted as in Triton:
-// each row is a request.
+// warmUp runs the samples on a session, so that the first real request is not slow. They are
+// counted as in Triton: each row is a request.
 func warmUp(ctx context.Context, s Session, samples []warmup, stats *statistics) error {
 	for _, w := range samples {
 		for range w.count {
@@ -85,20 +86,20 @@ func warmUp(ctx context.Context, s Session, samples []warmup, stats *statistics)
 	return nil
 }
 
-// failedWarmup is the error of a sample. Triton makes a request of each row, all of which fail alike, and tells of each; here of a
-// hundred at most.
+// failedWarmup returns the error of a sample. Triton makes a request of each row, all of which fail
+// alike, and reports each. Here at most a hundred are reported.
 func failedWarmup(code Code, sample string, rows int, text string) error {
 	return Errorf(code, "failed to run warmup sample '%s': %s", sample, strings.Repeat(text+"; ", min(rows, 100)))
 }
 
-// newWarmup makes a sample, and takes its size from what is left for samples.
+// newWarmup makes a sample, and subtracts its size from left.
 func newWarmup(src *source, sig *signature, sample *configpb.ModelWarmup, left *uint64) (warmup, error) {
 	r := &Request{Model: src.name}
 	unknown := ""
 	for _, name := range slices.Sorted(maps.Keys(sample.GetInputs())) {
 		if !slices.ContainsFunc(sig.inputs, func(spec tensorSpec) bool { return spec.name == name }) {
 			unknown = name
-			continue // as in Triton, which looks first whether the others are right
+			continue // as in Triton, which checks the other inputs first
 		}
 		in := sample.GetInputs()[name]
 		t := Tensor{Name: name, DataType: in.GetDataType(), Shape: slices.Clone(in.GetDims())}
@@ -129,7 +130,8 @@ func newWarmup(src *source, sig *signature, sample *configpb.ModelWarmup, left *
 	return warmup{sample.GetName(), b, p.rows, max(1, int(sample.GetCount()))}, nil
 }
 
-// warmupData is the data of one input for all rows: zeros, random bytes, or a file below the model's warmup folder.
+// warmupData returns the data of one input for all rows: zeros, random bytes, or a file below the
+// model's warmup folder.
 func warmupData(src *source, in *configpb.ModelWarmup_Input, shape []int64, limit uint64) ([]byte, error) {
 	if file := in.GetInputDataFile(); file != "" {
 		return warmupFile(src, file, int64(limit))
@@ -150,7 +152,7 @@ func warmupData(src *source, in *configpb.ModelWarmup_Input, shape []int64, limi
 	return data, nil
 }
 
-// fillRandom writes the same numbers each time: floats in [1,2), any integers, booleans.
+// fillRandom always writes the same numbers: floats in [1,2), any integers, booleans.
 func fillRandom(data []byte, t DataType) {
 	random := rand.New(rand.NewPCG(1, 2))
 	switch t {
@@ -166,7 +168,8 @@ func fillRandom(data []byte, t DataType) {
 	}
 }
 
-// fillFloats makes numbers in [1,2) from random mantissas: their exponent is the bias of the format.
+// fillFloats makes numbers in [1,2) from random mantissas. Their exponent is the bias of the
+// format.
 func fillFloats(data []byte, t DataType, random *rand.Rand) {
 	switch t {
 	case configpb.DataType_TYPE_FP64:

@@ -1,5 +1,6 @@
-// Package alarm calls a function after a time that may be far below a millisecond. Go's own timers are a millisecond late, or more, in a process
-// that has nothing else to do: its poller waits in whole milliseconds (golang/go#44343). A queue delay of 100 µs took 1.2 ms so.
+// Package alarm calls a function after a time that may be far below a millisecond. Go's own timers
+// are a millisecond late, or more, in an otherwise idle process: its poller waits in whole
+// milliseconds (golang/go#44343). With them, a queue delay of 100 µs took 1.2 ms.
 package alarm
 
 import (
@@ -7,29 +8,32 @@ import (
 	"time"
 )
 
-// Alarm is a timer that is set again and again. It is Go's timer, which is the more punctual one on busy processors, and beside it the kernel's where there
-// is one: the earlier counts, so that the function may be called twice, or once more after Stop. Its methods may be called at once by several goroutines.
+// Alarm is a timer that can be set repeatedly. It uses Go's timer, which is the more punctual one
+// on busy processors, and in addition the kernel's, if there is one. The earlier of the two counts.
+// So the function may be called twice, or once more after Stop. Several goroutines may call the
+// methods at once.
 type Alarm struct {
 	call  func()
 	timer *time.Timer
 
 	mu     sync.Mutex
-	kernel *kernelTimer // nil until it is needed
+	kernel *kernelTimer // nil until needed
 	tried  bool
 	closed bool
 }
 
-// New makes an alarm that is not set. Close frees what it holds.
+// New makes an alarm that is not set. Close frees its resources.
 func New(call func()) *Alarm {
 	a := &Alarm{call: call, timer: time.AfterFunc(time.Hour, call)}
 	a.timer.Stop()
 	return a
 }
 
-// worthwhile is the longest wait that the kernel's timer is set for: for longer ones a millisecond does not matter.
+// worthwhile is the longest wait for which the kernel's timer is set. For longer waits a
+// millisecond does not matter.
 const worthwhile = 100 * time.Millisecond
 
-// Reset sets the alarm, in place of what it was set to.
+// Reset sets the alarm. It replaces an earlier time.
 func (a *Alarm) Reset(d time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

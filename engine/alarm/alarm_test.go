@@ -12,7 +12,7 @@ type ring chan struct{}
 
 func (r ring) call() { r <- struct{}{} }
 
-// heard waits for a call, and reports whether there is one within a time.
+// heard waits for a call, and reports whether one came within the time.
 func (r ring) heard(within time.Duration) bool {
 	select {
 	case <-r:
@@ -40,7 +40,7 @@ func TestAlarm(t *testing.T) {
 			t.Errorf("called after %v, want %v at least", took, d)
 		}
 		a.Stop()
-		for r.heard(20 * time.Millisecond) { // the other timer's call
+		for r.heard(20 * time.Millisecond) { // the call of the other timer
 		}
 	}
 	a.Reset(50 * time.Millisecond)
@@ -55,7 +55,7 @@ func TestAlarm(t *testing.T) {
 	}
 }
 
-// The kernel's timer calls by itself: here Go's is an hour away.
+// The kernel's timer calls by itself: Go's is set to an hour here.
 func TestKernelTimer(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {
@@ -80,7 +80,7 @@ func TestKernelTimer(t *testing.T) {
 	}
 }
 
-// What is closed holds no descriptor and no goroutine, and can be set and closed without harm.
+// A closed alarm holds no descriptor and no goroutine. It may be set and closed again.
 func TestClose(t *testing.T) {
 	before := descriptors(t)
 	for range 50 {
@@ -108,7 +108,7 @@ func descriptors(t *testing.T) int {
 	return len(entries)
 }
 
-// How late is a call, with Go's timer alone and with the kernel's beside it?
+// BenchmarkLate measures the delay of a call, with Go's timer alone and with both timers.
 func BenchmarkLate(b *testing.B) {
 	const wait = 200 * time.Microsecond
 	b.Run("timer=go", func(b *testing.B) {
@@ -136,7 +136,7 @@ func late(b *testing.B, r ring, wait time.Duration, set func()) {
 	for b.Loop() {
 		begin := time.Now()
 		set()
-		for time.Since(begin) < wait { // a call that came earlier was the other timer's, of the turn before
+		for time.Since(begin) < wait { // an earlier call came from the other timer, in the turn before
 			<-r
 		}
 		sum += time.Since(begin) - wait

@@ -7,13 +7,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// kernelTimer is a timer descriptor (timerfd_create(2)). Go's poller wakes as soon as it is due, however long it meant to wait.
+// kernelTimer is a timer descriptor (timerfd_create(2)). It wakes Go's poller exactly when it is
+// due.
 type kernelTimer struct {
 	fd   int
 	file *os.File
 }
 
-// newKernelTimer makes one that calls a function when it is due; nil where there is no descriptor left.
+// newKernelTimer makes a timer that calls a function when it is due. It returns nil if no
+// descriptor is left.
 func newKernelTimer(call func()) *kernelTimer {
 	fd, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)
 	if err != nil {

@@ -4,7 +4,7 @@ package alarm
 
 import "time"
 
-// kernelTimer is there on Linux alone.
+// kernelTimer exists on Linux only.
 type kernelTimer struct{}
 
 func newKernelTimer(func()) *kernelTimer { return nil }

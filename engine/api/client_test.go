@@ -15,7 +15,7 @@ import (
 	"tuner/engine/enginetest"
 )
 
-// clients are both clients of an engine.
+// clients returns both clients of an engine.
 func clients(t *testing.T, e *enginetest.Engine) map[string]api.Client {
 	t.Helper()
 	grpc, err := api.NewGRPC(e.Addresses.GRPC)
@@ -141,7 +141,7 @@ func TestInferAndStatistics(t *testing.T) {
 	}
 }
 
-// A call ends when its context does, and the client goes on working.
+// A call ends when its context does. The client can still be used.
 func TestCancel(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})

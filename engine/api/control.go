@@ -23,13 +23,14 @@ type Control interface {
 	Close() error
 }
 
-// Access is what a server may ask for besides its address.
+// Access holds the requirements of a server besides its address.
 type Access struct {
 	TLS     *tls.Config         // nil: clear text
-	Headers map[string][]string // of every request; gRPC: metadata
+	Headers map[string][]string // added to every request; gRPC: metadata
 }
 
-// OpenHTTP returns a client of the server at address, host:port, that has what the server asks for. It connects when it is used.
+// OpenHTTP returns a client of the server at address (host:port), with the given access. It
+// connects when it is first used.
 func OpenHTTP(address string, a Access) *HTTPClient {
 	c := NewHTTP(address)
 	transport := &http.Transport{DisableCompression: true}
@@ -48,7 +49,7 @@ type withHeaders struct {
 }
 
 func (h withHeaders) RoundTrip(r *http.Request) (*http.Response, error) {
-	r = r.Clone(r.Context()) // the caller's must not change
+	r = r.Clone(r.Context()) // the caller's request must not change
 	for name, values := range h.headers {
 		for _, value := range values {
 			r.Header.Add(name, value)
@@ -57,7 +58,7 @@ func (h withHeaders) RoundTrip(r *http.Request) (*http.Response, error) {
 	return h.Transport.RoundTrip(r)
 }
 
-// OpenGRPC is OpenHTTP over gRPC.
+// OpenGRPC is OpenHTTP for gRPC.
 func OpenGRPC(address string, a Access) (*GRPCClient, error) {
 	security := insecure.NewCredentials()
 	if a.TLS != nil {

@@ -25,9 +25,10 @@ func TestHTTPClientHasAccess(t *testing.T) {
 		case r.Header.Get("Secret") != "s1":
 			w.WriteHeader(http.StatusForbidden)
 		case r.URL.Path == "/v2":
-			_, _ = w.Write([]byte(`{"name":"triton","extensions":["statistics"]}`)) // likewise
+			// a failure shows in the answer
+			_, _ = w.Write([]byte(`{"name":"triton","extensions":["statistics"]}`))
 		case r.URL.Path == "/v2/models/m/infer":
-			_, _ = w.Write([]byte(`{"outputs":[]}`)) // likewise
+			_, _ = w.Write([]byte(`{"outputs":[]}`)) // a failure shows in the answer
 		default:
 			w.WriteHeader(http.StatusNotFound)
 		}
@@ -60,7 +61,7 @@ func TestHTTPClientHasAccess(t *testing.T) {
 	}
 }
 
-// named is a server that gives its name to those who know the secret.
+// named is a server that returns its name only to clients with the secret.
 type named struct {
 	pb.UnimplementedGRPCInferenceServiceServer
 }
@@ -85,7 +86,7 @@ func TestGRPCClientHasAccess(t *testing.T) {
 	}
 	server := grpc.NewServer()
 	pb.RegisterGRPCInferenceServiceServer(server, named{})
-	go func() { _ = server.Serve(listener) }() // ends by Stop
+	go func() { _ = server.Serve(listener) }() // Stop ends it
 	defer server.Stop()
 	c, err := api.OpenGRPC(listener.Addr().String(), api.Access{Headers: map[string][]string{"secret": {"s1", "s2"}}})
 	if err != nil {

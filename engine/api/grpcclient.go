@@ -28,13 +28,14 @@ type GRPCClient struct {
 
 var _ Client = (*GRPCClient)(nil)
 
-// Windows of flow control, in bytes. With fixed ones gRPC does not measure the network by pings, one per round trip.
+// Windows of flow control in bytes. With fixed windows gRPC does not measure the network by pings,
+// which would take one per round trip.
 const (
 	streamWindow = 1 << 20
 	connWindow   = 16 << 20
 )
 
-// NewGRPC returns a client of the server at address, host:port. It connects when it is used.
+// NewGRPC returns a client of the server at address (host:port). It connects when it is first used.
 func NewGRPC(address string) (*GRPCClient, error) {
 	return newGRPC(address, insecure.NewCredentials())
 }
@@ -58,7 +59,7 @@ func (c *GRPCClient) Close() error {
 	return nil
 }
 
-// rpcError gives an error that the server answered its own type.
+// rpcError converts an error that the server answered to a *StatusError.
 func rpcError(ctx context.Context, err error) error {
 	s, ok := status.FromError(err)
 	switch {
@@ -66,7 +67,7 @@ func rpcError(ctx context.Context, err error) error {
 		return nil
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	case s.Code() == codes.DeadlineExceeded && hasDeadline(ctx): // the server's clock for it was a moment ahead of ours
+	case s.Code() == codes.DeadlineExceeded && hasDeadline(ctx): // the server's clock was slightly ahead of ours
 		return context.DeadlineExceeded
 	case !ok:
 		return fmt.Errorf("cannot ask the server: %w", err)
@@ -196,7 +197,7 @@ func EncodeGRPC(r InferRequest) ([]byte, error) {
 	if r.Priority != 0 {
 		m.Parameters["priority"] = &pb.InferParameter{ParameterChoice: &pb.InferParameter_Uint64Param{Uint64Param: r.Priority}}
 	}
-	if r.Timeout != 0 { // Triton takes no other kind
+	if r.Timeout != 0 { // Triton accepts no other type
 		timeout := int64(min(r.Timeout, math.MaxInt64))
 		m.Parameters["timeout"] = &pb.InferParameter{ParameterChoice: &pb.InferParameter_Int64Param{Int64Param: timeout}}
 	}
@@ -207,7 +208,7 @@ func EncodeGRPC(r InferRequest) ([]byte, error) {
 	return body, nil
 }
 
-// Infer sends an encoded request and returns the answer undecoded.
+// Infer sends an encoded request and returns the answer without decoding it.
 func (c *GRPCClient) Infer(ctx context.Context, r *Encoded) (*InferResponse, error) {
 	var body []byte
 	err := c.conn.Invoke(ctx, pb.GRPCInferenceService_ModelInfer_FullMethodName, r.body, &body, c.infer...)
@@ -233,12 +234,12 @@ func DecodeGRPC(body []byte) ([]Tensor, error) {
 	return out, nil
 }
 
-// verbatim is a codec for messages that are serialised already.
+// verbatim is a codec for messages that are already serialised.
 type verbatim struct{}
 
 var _ encoding.CodecV2 = verbatim{}
 
-// Name says what is in the bytes.
+// Name returns the name of the encoding.
 func (verbatim) Name() string { return "proto" }
 
 // Marshal passes a []byte on.

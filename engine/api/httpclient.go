@@ -15,10 +15,10 @@ import (
 	"tuner/model/modelconfig"
 )
 
-// maxReply bounds what an answer other than an inference may hold, in bytes.
+// maxReply bounds the bytes of an answer other than an inference.
 const maxReply = 64 << 20
 
-// HTTPClient is a Client over HTTP/REST. Inferences go over connections of their own, see Infer.
+// HTTPClient is a Client over HTTP/REST. Inferences use separate connections, see Infer.
 type HTTPClient struct {
 	base    string // http://host:port
 	address string
@@ -28,7 +28,7 @@ type HTTPClient struct {
 
 var _ Client = (*HTTPClient)(nil)
 
-// NewHTTP returns a client of the server at address, host:port. It connects when it is used.
+// NewHTTP returns a client of the server at address (host:port). It connects when it is first used.
 func NewHTTP(address string) *HTTPClient {
 	transport := &http.Transport{DisableCompression: true}
 	return &HTTPClient{base: "http://" + address, address: address, control: &http.Client{Transport: transport}}
@@ -40,12 +40,12 @@ func (c *HTTPClient) Close() error {
 	return c.lanes.close()
 }
 
-// ServerReady asks for /v2/health/ready.
+// ServerReady gets /v2/health/ready.
 func (c *HTTPClient) ServerReady(ctx context.Context) (bool, error) {
 	return c.ready(ctx, "/v2/health/ready")
 }
 
-// ModelReady asks for /v2/models/M/ready.
+// ModelReady gets /v2/models/M/ready.
 func (c *HTTPClient) ModelReady(ctx context.Context, model string) (bool, error) {
 	return c.ready(ctx, modelPath(model)+"/ready")
 }
@@ -59,17 +59,17 @@ func (c *HTTPClient) ready(ctx context.Context, path string) (bool, error) {
 	return err == nil, err
 }
 
-// ServerMetadata asks for /v2.
+// ServerMetadata gets /v2.
 func (c *HTTPClient) ServerMetadata(ctx context.Context) (m ServerMetadata, err error) {
 	return m, c.get(ctx, "/v2", &m)
 }
 
-// ModelMetadata asks for /v2/models/M.
+// ModelMetadata gets /v2/models/M.
 func (c *HTTPClient) ModelMetadata(ctx context.Context, model string) (m ModelMetadata, err error) {
 	return m, c.get(ctx, modelPath(model), &m)
 }
 
-// ModelConfig asks for /v2/models/M/config.
+// ModelConfig gets /v2/models/M/config.
 func (c *HTTPClient) ModelConfig(ctx context.Context, model string) (*modelconfig.Config, error) {
 	text, err := c.call(ctx, http.MethodGet, modelPath(model)+"/config", nil)
 	if err != nil {
@@ -82,7 +82,7 @@ func (c *HTTPClient) ModelConfig(ctx context.Context, model string) (*modelconfi
 	return config, nil
 }
 
-// Statistics asks for /v2/models/M/stats.
+// Statistics gets /v2/models/M/stats.
 func (c *HTTPClient) Statistics(ctx context.Context, model string) (s Statistics, err error) {
 	path := "/v2/models/stats"
 	if model != "" {
@@ -91,7 +91,7 @@ func (c *HTTPClient) Statistics(ctx context.Context, model string) (s Statistics
 	return s, c.get(ctx, path, &s)
 }
 
-// Index asks for /v2/repository/index.
+// Index gets /v2/repository/index.
 func (c *HTTPClient) Index(ctx context.Context) ([]IndexEntry, error) {
 	text, err := c.call(ctx, http.MethodPost, "/v2/repository/index", nil)
 	if err != nil {
@@ -174,7 +174,8 @@ func statusError(status int, body []byte) error {
 	return &StatusError{status, e.Text}
 }
 
-// Metrics fetches the metrics page of a server, in Prometheus' text format; address is host:port of its metrics listener.
+// Metrics fetches the metrics page of a server, in Prometheus' text format. address is the
+// host:port of its metrics listener.
 func Metrics(ctx context.Context, address string) ([]byte, error) {
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	return roundTrip(ctx, client, http.MethodGet, "http://"+address+"/metrics", nil)
@@ -193,8 +194,8 @@ func (c *HTTPClient) Encode(r InferRequest) (*Encoded, error) {
 	return &Encoded{path: path + "/infer", body: body, header: header}, nil
 }
 
-// EncodeHTTP writes the body of an infer request with binary tensors; header is the length of its JSON part, which goes
-// into the header HeaderLength. All outputs are asked for in binary form.
+// EncodeHTTP writes the body of an infer request with binary tensors, and asks for all outputs in
+// binary form. header is the length of its JSON part, for the header HeaderLength.
 func EncodeHTTP(r InferRequest) (body []byte, header int, err error) {
 	type parameters = map[string]any
 	type tensor struct {

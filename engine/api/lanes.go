@@ -13,13 +13,14 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// dialTime bounds how long connecting may take.
+// dialTime bounds the time to connect.
 const dialTime = 10 * time.Second
 
-// errClosed is what a closed client answers.
+// errClosed is the error of a closed client.
 var errClosed = errors.New("the client is closed")
 
-// lanes are the connections for inferences: as many as there were calls at the same time, the last one used first.
+// lanes are the connections for inferences: as many as there were calls at the same time. The one
+// used last is used next.
 type lanes struct {
 	access Access // of every connection
 	mu     sync.Mutex
@@ -28,8 +29,8 @@ type lanes struct {
 	closed bool
 }
 
-// lane is one kept-alive connection, used by one call at a time. fasthttp knows no contexts: a call is interrupted through
-// its connection.
+// lane is one kept-alive connection, used by one call at a time. fasthttp has no contexts, so a
+// call is interrupted through its connection.
 type lane struct {
 	client *fasthttp.HostClient
 	access Access
@@ -106,13 +107,13 @@ func newLane(address string, a Access) *lane {
 	return l
 }
 
-// interrupt makes the call in progress fail; the lane is of no use afterwards.
+// interrupt makes the call in progress fail. The lane cannot be used afterwards.
 func (l *lane) interrupt() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.broken = true
 	if l.conn != nil {
-		_ = l.conn.Close() // the call reports what happened
+		_ = l.conn.Close() // the call reports the error
 	}
 }
 

@@ -1,6 +1,6 @@
 package api
 
-// Category is a group of calls of the protocol that an operator may restrict: Triton's names.
+// Category is a group of calls of the protocol that an operator may restrict, by Triton's names.
 type Category string
 
 // The categories.
@@ -24,11 +24,12 @@ func Categories() []Category {
 	}
 }
 
-// Restriction is what a call of a restricted category must bring: a header of HTTP, or a key of gRPC's metadata.
+// Restriction is the header of HTTP, or the key of gRPC's metadata, that a call of a restricted
+// category must have.
 type Restriction struct {
-	Header string // as the client sends it, prefix included
+	Header string // as the client sends it, with the prefix
 	Value  string
 }
 
-// Restrictions say which categories are restricted; the others are open to everybody.
+// Restrictions lists the restricted categories. The others are open to everybody.
 type Restrictions map[Category]Restriction

@@ -1,25 +1,26 @@
-// Package api is the inference protocol (KServe v2 with Triton's extensions) as both sides see it: the values that travel
-// as JSON, and a client.
+// Package api has the inference protocol (KServe v2 with Triton's extensions) for both sides: the
+// values that travel as JSON, and a client.
 //
-// The engine answers with these types; the tuner (runner, load, precision) talks to any server of that protocol, the
-// bundled engine or a real Triton, through Client and never imports the engine. The package is pure Go. It neither
-// retries nor measures: that is the caller's business.
+// The engine answers with these types. tuner (runner, load, precision) talks to any server of that
+// protocol, the bundled engine or a real Triton, through Client, and never imports the engine. The
+// package is pure Go. It neither retries nor measures: the caller does that.
 package api
 
-// Extensions that a server may list in its metadata, and that matter to a client.
+// Extensions in a server's metadata that matter to a client.
 const (
 	ExtensionStatistics      = "statistics"
 	ExtensionModelRepository = "model_repository"
 )
 
-// Names of HTTP headers and content types of the protocol.
+// HTTP headers and content types of the protocol.
 const (
-	HeaderLength     = "Inference-Header-Content-Length" // bytes of JSON in front of the binary tensors
+	// bytes of JSON in front of the binary tensors
+	HeaderLength     = "Inference-Header-Content-Length"
 	ContentTypeJSON  = "application/json"
 	ContentTypeBytes = "application/octet-stream"
 )
 
-// States of a model version, as the repository index has them.
+// States of a model version in the repository index.
 const (
 	StateUnknown     = "UNKNOWN"
 	StateReady       = "READY"
@@ -56,7 +57,7 @@ type TensorMetadata struct {
 	Shape    []int64 `json:"shape"`
 }
 
-// IndexEntry is a line of the repository index; a model that was never loaded has only a name.
+// IndexEntry is a line of the repository index. A model that was never loaded has only a name.
 type IndexEntry struct {
 	Name    string `json:"name"`
 	Version string `json:"version,omitempty"`
@@ -64,13 +65,13 @@ type IndexEntry struct {
 	Reason  string `json:"reason,omitempty"`
 }
 
-// IndexRequest asks for the repository index.
+// IndexRequest is the request for the repository index.
 type IndexRequest struct {
-	Ready bool `json:"ready"` // only what is ready
+	Ready bool `json:"ready"` // list only ready models
 }
 
-// LoadRequest and UnloadRequest have optional parameters: "config" (the whole model configuration as JSON text),
-// "file:<version>/<path>" (base64), "unload_dependents".
+// LoadRequest and UnloadRequest have optional parameters: "config" (the whole model configuration
+// as JSON text), "file:<version>/<path>" (base64), "unload_dependents".
 type LoadRequest struct {
 	Parameters map[string]any `json:"parameters,omitempty"`
 }
@@ -80,26 +81,28 @@ type Statistics struct {
 	ModelStats []ModelStatistics `json:"model_stats"`
 }
 
-// ModelStatistics are the counters of one version of a model since it was loaded.
+// ModelStatistics holds the counters of one version of a model since it was loaded.
 type ModelStatistics struct {
-	Name           string                        `json:"name"`
-	Version        string                        `json:"version"`
-	LastInference  uint64                        `json:"last_inference"`  // milliseconds since 1970
-	InferenceCount uint64                        `json:"inference_count"` // rows
-	ExecutionCount uint64                        `json:"execution_count"` // runs of the model
-	InferenceStats InferenceStatistics           `json:"inference_stats"`
-	ResponseStats  map[string]ResponseStatistics `json:"response_stats"` // only of decoupled models: empty here
-	BatchStats     []BatchStatistics             `json:"batch_stats"`
-	MemoryUsage    []MemoryUsage                 `json:"memory_usage"`
+	Name           string              `json:"name"`
+	Version        string              `json:"version"`
+	LastInference  uint64              `json:"last_inference"`  // milliseconds since 1970
+	InferenceCount uint64              `json:"inference_count"` // rows
+	ExecutionCount uint64              `json:"execution_count"` // executions of the model
+	InferenceStats InferenceStatistics `json:"inference_stats"`
+	// for decoupled models only: empty here
+	ResponseStats map[string]ResponseStatistics `json:"response_stats"`
+	BatchStats    []BatchStatistics             `json:"batch_stats"`
+	MemoryUsage   []MemoryUsage                 `json:"memory_usage"`
 }
 
-// Duration is a sum of durations: how many, and how long in total, in nanoseconds.
+// Duration is a sum of durations: their number, and their total in nanoseconds.
 type Duration struct {
 	Count uint64 `json:"count"`
 	NS    uint64 `json:"ns"`
 }
 
-// InferenceStatistics counts per request: each request of a batch gets the whole durations of its batch.
+// InferenceStatistics counts per request. Each request of a batch counts the whole durations of its
+// batch.
 type InferenceStatistics struct {
 	Success       Duration `json:"success"`
 	Fail          Duration `json:"fail"`
@@ -139,9 +142,9 @@ type MemoryUsage struct {
 // Announcement is the line of JSON that an engine child writes when all its listeners are up.
 type Announcement struct {
 	PID        int    `json:"pid"`
-	HTTP       string `json:"http"`    // host:port; empty: not served
-	GRPC       string `json:"grpc"`    // host:port; empty: not served
-	Metrics    string `json:"metrics"` // host:port; empty: not served
+	HTTP       string `json:"http"`    // host:port; "": not served
+	GRPC       string `json:"grpc"`    // host:port; "": not served
+	Metrics    string `json:"metrics"` // host:port; "": not served
 	ORTVersion string `json:"ort_version"`
 	ORTLibrary string `json:"ort_library"` // path of the ONNX Runtime library
 }

@@ -1,8 +1,9 @@
-// Package budget bounds the memory that clients make the engine hold: bodies and messages, what is decoded of them, and
-// answers until they are written. All front ends of a process share one Budget, and each connection has an Account of it.
+// Package budget bounds the memory that clients can make the engine hold: bodies and messages,
+// their decoded form, and answers until they are written. All front ends of a process share one
+// Budget, and each connection has an Account of it.
 //
-// Bytes are charged before they are allocated, and given back once. The package allocates nothing itself, and it knows no
-// wire: who holds an account charges what it holds.
+// Bytes are charged before they are allocated, and given back once. The package allocates nothing
+// itself and knows no wire. The holder of an account charges the memory that it holds.
 package budget
 
 import (
@@ -12,33 +13,35 @@ import (
 	"time"
 )
 
-// DefaultMax stands where the memory that the process may use is unknown. It has room for a few requests of the largest size.
+// DefaultMax is used if the memory that the process may use is unknown. It has room for a few
+// requests of the largest size.
 const DefaultMax = 6 << 30
 
 const (
-	// patience is how long a client may be seen to move nothing of what waits for it while others are refused.
+	// patience is the time for which a client may leave its waiting bytes untouched while others
+	// are refused.
 	patience = 10 * time.Second
-	// lookEvery is how often refusals look for such a client.
+	// lookEvery is the least interval at which refusals search for such a client.
 	lookEvery = time.Second
-	// reserve is the part of the maximum, as a divisor, that is left for what cannot be refused.
+	// 1/reserve of the maximum is left for bytes that cannot be refused.
 	reserve = 8
-	// rubbish is the part that may be garbage, as a divisor, and leastRubbish the bytes that may be however little the maximum is.
+	// 1/rubbish of the maximum may be garbage, but never less than leastRubbish bytes.
 	rubbish      = 16
 	leastRubbish = 64 << 20
 )
 
-// Budget is a number of bytes and those who hold them.
+// Budget is a number of bytes, and the accounts that hold some of them.
 type Budget struct {
 	max     int64
 	used    atomic.Int64
-	garbage atomic.Int64 // bytes that were discarded since garbage was collected for them
+	garbage atomic.Int64 // bytes discarded since the last garbage collection for them
 
 	mu       sync.Mutex
 	accounts map[*Account]bool
-	looked   time.Time // when a refusal looked for idle clients
+	looked   time.Time // when a refusal last searched for idle clients
 }
 
-// New returns a budget of max bytes; 0 is DefaultMax.
+// New returns a budget of max bytes. 0 means DefaultMax.
 func New(max int64) *Budget {
 	if max == 0 {
 		max = DefaultMax
@@ -46,31 +49,33 @@ func New(max int64) *Budget {
 	return &Budget{max: max, accounts: map[*Account]bool{}}
 }
 
-// Max is the number of bytes that may be held.
+// Max returns the number of bytes that may be held.
 func (b *Budget) Max() int64 { return b.max }
 
-// Fits reports whether an account may take n bytes when nobody holds any.
+// Fits reports whether an account may take n bytes if no account holds any.
 func (b *Budget) Fits(n int) bool { return 2*int64(n) <= b.max }
 
-// Used is the number of bytes that are held.
+// Used returns the number of bytes that are held.
 func (b *Budget) Used() int64 { return b.used.Load() }
 
-// Account is what one connection holds. A nil Account is that of a caller who is no client: it bounds nothing.
+// Account counts the bytes of one connection. A nil Account belongs to a caller who is not a
+// client, and has no bound.
 type Account struct {
 	budget *Budget
 	end    func() // closes the connection; nil: there is none
 	held   atomic.Int64
-	owed   atomic.Int64 // of held: what waits until the client reads or goes on sending
-	moves  atomic.Int64 // how often the client has done so: hot paths have no clock
+	owed   atomic.Int64 // part of held that waits until the client reads or sends more
+	// number of times that the client has done so, since hot paths have no clock
+	moves atomic.Int64
 
 	// Guarded by Budget.mu.
 	isEnded bool      // end was called
-	seen    int64     // the moves when it was looked at
-	still   time.Time // since when it has been seen not to move
+	seen    int64     // moves at the last check
+	still   time.Time // since when no move has been seen
 }
 
-// Open makes an account. end closes its connection and does not block; nil says that there is none to close. The caller
-// closes the account.
+// Open makes an account. end closes its connection and must not block; nil: there is none to close.
+// The caller closes the account.
 func (b *Budget) Open(end func()) *Account {
 	a := &Account{budget: b, end: end}
 	b.mu.Lock()
@@ -79,18 +84,18 @@ func (b *Budget) Open(end func()) *Account {
 	return a
 }
 
-// Close forgets the account. What it still holds is given back by those who hold it.
+// Close forgets the account. The holders of its bytes still give them back.
 func (a *Account) Close() {
 	a.budget.mu.Lock()
 	defer a.budget.mu.Unlock()
 	delete(a.budget.accounts, a)
 }
 
-// Max is the number of bytes that all accounts may hold together.
+// Max returns the number of bytes that all accounts together may hold.
 func (a *Account) Max() int64 { return a.budget.max }
 
-// Take charges n bytes that are to be allocated, or refuses them. An account may hold as much as it leaves free: however
-// many hold what they can, there is as much room for the next one.
+// Take charges n bytes before their allocation, or refuses them. An account may hold at most as
+// much as stays free. So there is always room for one more account.
 func (a *Account) Take(n int) bool {
 	if a == nil || n == 0 {
 		return true
@@ -103,11 +108,11 @@ func (a *Account) Take(n int) bool {
 	return false
 }
 
-// IsFull reports whether nothing more may be taken.
+// IsFull reports whether no further bytes may be taken.
 func (a *Account) IsFull() bool { return a != nil && a.add(0) >= a.budget.max }
 
-// Force charges n bytes that have arrived and cannot be refused. Where they take more than the reserve, the account that
-// holds most is ended.
+// Force charges n bytes that have arrived and cannot be refused. If they exceed the reserve, it
+// ends the account that holds the most.
 func (a *Account) Force(n int) {
 	if a.add(n) > a.budget.limit() {
 		a.budget.shed(a)
@@ -121,8 +126,9 @@ func (a *Account) Give(n int) {
 	}
 }
 
-// Discard says that n bytes which were given back are garbage now. Go collects that when the heap has grown by a factor, which
-// after a rush of large requests may be never: so it is collected when it has become much. The caller waits for that.
+// Discard reports that n bytes that were given back are garbage now. Go collects garbage when the
+// heap has grown by a factor, which may never happen after a rush of large requests. So Discard
+// collects it once there is much of it. The caller waits for that.
 func (a *Account) Discard(n int) {
 	if a == nil {
 		return
@@ -134,29 +140,30 @@ func (a *Account) Discard(n int) {
 	}
 }
 
-// Owe says that n bytes more of what is held wait for the client; fewer, if n is negative.
+// Owe reports that n more of the held bytes wait for the client. A negative n means fewer.
 func (a *Account) Owe(n int) {
 	if a == nil {
 		return
 	}
-	if now := a.owed.Add(int64(n)); now == int64(n) { // nothing waited before
+	if now := a.owed.Add(int64(n)); now == int64(n) { // no bytes waited before
 		a.moves.Add(1)
 	}
 }
 
-// Moved says that the client has read or sent some of what waits for it.
+// Moved reports that the client has read or sent some of the bytes that wait for it.
 func (a *Account) Moved() { a.moves.Add(1) }
 
-// add charges n bytes. It returns what may be at most the budget's maximum: what is held by all, and the account's part once
-// more.
+// add charges n bytes. It returns the bytes held by all accounts plus the bytes of this account
+// once more. Take limits that sum to the maximum.
 func (a *Account) add(n int) int64 {
 	return a.held.Add(int64(n)) + a.budget.used.Add(int64(n))
 }
 
-// limit is the maximum with the reserve.
+// limit returns the maximum plus the reserve.
 func (b *Budget) limit() int64 { return b.max + b.max/reserve }
 
-// refused looks, now and then, whether the client that most bytes wait for has left them alone while another is refused.
+// refused ends the client with the most waiting bytes if it has left them untouched for long while
+// another client is refused. It checks this at most once per lookEvery.
 func (b *Budget) refused(by *Account) {
 	b.mu.Lock()
 	now := time.Now()
@@ -175,7 +182,7 @@ func (b *Budget) refused(by *Account) {
 	idle.end()
 }
 
-// isStill reports whether the client has not moved for long. Budget.mu is held.
+// isStill reports whether the client has not moved for long. The caller holds Budget.mu.
 func (a *Account) isStill(now time.Time) bool {
 	if moves := a.moves.Load(); moves != a.seen {
 		a.seen, a.still = moves, now
@@ -183,7 +190,8 @@ func (a *Account) isStill(now time.Time) bool {
 	return now.Sub(a.still) >= patience
 }
 
-// shed ends the account that holds most, unless those that have been ended already make enough room.
+// shed ends the account that holds the most, unless the accounts that were ended already make
+// enough room.
 func (b *Budget) shed(by *Account) {
 	b.mu.Lock()
 	coming := int64(0)
@@ -206,7 +214,8 @@ func (b *Budget) shed(by *Account) {
 	}
 }
 
-// largest is the account with the most bytes, by of, among those that can be ended; nil where none has any.
+// largest returns the account with the most bytes, as counted by of, among those that can be ended.
+// It returns nil if none has any.
 func (b *Budget) largest(of func(*Account) int64) *Account {
 	var found *Account
 	most := int64(0)

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// An account may hold as much as it leaves free, so that there is room for one more however many hold what they can.
+// An account may hold at most as much as stays free, so that there is always room for one more
+// account.
 func TestShares(t *testing.T) {
 	t.Parallel()
 	b := New(1200)
@@ -20,11 +21,11 @@ func TestShares(t *testing.T) {
 		for a.Take(1) {
 			n++
 		}
-		// Of the free bytes, half: 600, 300, 150, 75, 37. The first ones keep what they had.
+		// Each takes half of the free bytes: 600, 300, 150, 75, 37. The first ones keep theirs.
 		if want := []int{600, 300, 150, 75, 37}[k]; n != want {
 			t.Errorf("account %d may hold %d bytes, want %d", k, n, want)
 		}
-		if !a.IsFull() && k < 4 { // of the last 75, 37 are held: one is left over
+		if !a.IsFull() && k < 4 { // 37 of the last 75 are held, so one is left over
 			t.Errorf("account %d is not full", k)
 		}
 	}
@@ -40,7 +41,7 @@ func TestShares(t *testing.T) {
 	}
 }
 
-// A refusal leaves nothing behind, and concurrent holders never exceed the maximum.
+// A refusal leaves nothing behind. Concurrent holders never exceed the maximum.
 func TestConcurrentHolders(t *testing.T) {
 	t.Parallel()
 	b := New(1000)
@@ -65,7 +66,7 @@ func TestConcurrentHolders(t *testing.T) {
 	}
 }
 
-// Where nobody is a client nothing is bounded.
+// A nil account has no bound.
 func TestNoAccount(t *testing.T) {
 	t.Parallel()
 	var a *Account
@@ -76,7 +77,8 @@ func TestNoAccount(t *testing.T) {
 	a.Owe(1)
 }
 
-// What cannot be refused ends the account that holds most, once, and nobody else while its bytes are on their way back.
+// Bytes that cannot be refused end the account that holds the most. They do so once, and end no
+// other account while its bytes are being given back.
 func TestForceEndsTheLargest(t *testing.T) {
 	t.Parallel()
 	b := New(800) // 900 with the reserve
@@ -87,7 +89,7 @@ func TestForceEndsTheLargest(t *testing.T) {
 	if len(ended) != 0 {
 		t.Errorf("450 held of 800: %v", ended)
 	}
-	small.Force(300) // 750 are used, and 300 more of the same
+	small.Force(300) // 750 are used, and 300 more of the same kind
 	small.Force(10)
 	if ended["large"] != 1 || ended["small"] != 0 {
 		t.Errorf("ended: %v, want the large one, once", ended)
@@ -105,8 +107,8 @@ func TestForceEndsTheLargest(t *testing.T) {
 	}
 }
 
-// A client that leaves alone what waits for it is ended when another is refused for that; one that moves is not, nor is one
-// whose bytes wait for the server.
+// A client that leaves its waiting bytes untouched is ended when another client is refused. A
+// client that moves is not, nor is one whose bytes wait for the server.
 func TestRefusalEndsTheIdle(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -125,7 +127,7 @@ func TestRefusalEndsTheIdle(t *testing.T) {
 			if tc.owed {
 				holder.Owe(500)
 			}
-			for range 13 { // the first look finds that it has moved
+			for range 13 { // the first check finds that it has moved
 				if other.Take(300) {
 					t.Fatal("it was not refused")
 				}
@@ -151,7 +153,7 @@ func TestDiscard(t *testing.T) { // not parallel: it counts the process's collec
 	}
 	before := forced()
 	for range 35 {
-		a.Discard(10 << 20) // 350 MiB, of which 100 may be
+		a.Discard(10 << 20) // 350 MiB; 100 MiB are allowed
 	}
 	if n := forced() - before; n != 3 {
 		t.Errorf("%d collections, want 3", n)

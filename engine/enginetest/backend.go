@@ -1,6 +1,6 @@
-// Package enginetest is the engine without ONNX Runtime: a backend whose service time is a function of the batch, and a
-// server on real loopback ports around it. It is for the tests of the engine's front ends and of everything above the wire
-// (runner, load, profile). It computes nothing real.
+// Package enginetest is the engine without ONNX Runtime. It has a backend whose service time is a
+// function of the batch, and a server on real loopback ports around it. Tests of the engine's front
+// ends and of all code above the wire use it (runner, load, profile). It computes nothing real.
 package enginetest
 
 import (
@@ -14,20 +14,22 @@ import (
 	"tuner/model/modelconfig/configpb"
 )
 
-// Backend is a fake engine.Backend. An output whose rows have as many bytes as those of the input at the same position
-// repeats that input, so that mixed-up rows are noticed; every other output is zero.
+// Backend is a fake engine.Backend. If the rows of an output have as many bytes as those of the
+// input at the same position, the output repeats that input. So tests notice mixed-up rows. Every
+// other output is zero.
 type Backend struct {
-	IO          modelconfig.ModelIO                    // of every model; the zero value: Simple
-	ServiceTime func(rows, busy int) time.Duration     // busy: instances that run, this one included; nil: no time at all
-	Fail        func(rows int) error                   // of an execution; nil: never
-	FailLoad    func(config *modelconfig.Config) error // of a new session; nil: never
+	IO modelconfig.ModelIO // of every model; zero value: Simple
+	// busy: running instances, including this one; nil: no time
+	ServiceTime func(rows, busy int) time.Duration
+	Fail        func(rows int) error                   // error of an execution; nil: never
+	FailLoad    func(config *modelconfig.Config) error // error of a new session; nil: never
 
 	busy    atomic.Int32
 	created atomic.Int32
 	open    atomic.Int32
 }
 
-// Simple is two inputs and two outputs of 16 integers each.
+// Simple returns two inputs and two outputs of 16 integers each.
 func Simple() modelconfig.ModelIO {
 	tensor := func(name string) modelconfig.Tensor {
 		return modelconfig.Tensor{Name: name, DataType: configpb.DataType_TYPE_INT32, Dims: []int64{-1, 16}}
@@ -38,13 +40,13 @@ func Simple() modelconfig.ModelIO {
 	}
 }
 
-// Created is the number of sessions that were ever made.
+// Created returns the number of sessions made so far.
 func (b *Backend) Created() int { return int(b.created.Load()) }
 
-// Open is the number of sessions that have not been closed.
+// Open returns the number of sessions that have not been closed.
 func (b *Backend) Open() int { return int(b.open.Load()) }
 
-// NewSession makes a session; the model file is not read.
+// NewSession makes a session. It does not read the model file.
 func (b *Backend) NewSession(_ context.Context, _ engine.ModelFiles, config *modelconfig.Config, _ engine.Instance) (engine.Session, error) {
 	if b.FailLoad != nil {
 		if err := b.FailLoad(config); err != nil {

@@ -13,14 +13,14 @@ import (
 	"tuner/engine/rest"
 )
 
-// drainTime is how long a test's engine may take to end.
+// drainTime bounds the time for a test's engine to end.
 const drainTime = 10 * time.Second
 
 // Options of a test's engine.
 type Options struct {
 	Backend *Backend // nil: a new one
-	Model   string   // its name; empty: "fake"
-	Config  string   // config.pbtxt; empty: none
+	Model   string   // its name; "": "fake"
+	Config  string   // config.pbtxt; "": none
 }
 
 // Engine is a running engine in explicit mode, with one model loaded.
@@ -49,7 +49,8 @@ func Start(t testing.TB, o Options) *Engine {
 	return e
 }
 
-// Serve runs a server on loopback ports until the test ends. The log is discarded, and readiness is strict.
+// Serve runs a server on loopback ports until the test ends. It discards the log. Readiness is
+// strict.
 func Serve(t testing.TB, o engine.Options) (*engine.Server, frontends.Addresses) {
 	t.Helper()
 	o.ID, o.Version, o.StrictReadiness, o.ExitOnError = "triton", "test", true, true

@@ -1,9 +1,9 @@
-// Package flags has the options of `tuner serve`: those of tritonserver, by its names and with its meaning, and a few of
-// our own.
+// Package flags has the options of `tuner serve`: those of tritonserver, with its names and
+// meanings, and a few of our own.
 //
-// It stands between the command line and packages engine and engine/frontends: flags in, their options out. It accepts
-// what concerns only parts that do not exist here, and warns of it. It refuses what would change what is served. It
-// opens nothing and serves nothing.
+// It stands between the command line and packages engine and engine/frontends: it turns flags into
+// their options. It accepts options that concern only parts that do not exist here, with a warning.
+// It refuses options that would change the service. It opens nothing and serves nothing.
 package flags
 
 import (
@@ -27,11 +27,12 @@ import (
 // protocolVersion is the Triton release whose protocol the server speaks.
 const protocolVersion = "2.51.0"
 
-// loopback is the default address. tritonserver's default is 0.0.0.0. But there is no authentication, and whoever starts
-// a server to look at a model does not mean to open it to the network.
+// loopback is the default address. tritonserver's default is 0.0.0.0. But there is no
+// authentication. A user who starts a server to look at a model does not want to open it to the
+// network.
 const loopback = "127.0.0.1"
 
-// longestDelay bounds --drain-delay. Load balancers look more often.
+// longestDelay bounds --drain-delay. Load balancers check more often.
 const longestDelay = 24 * time.Hour
 
 // Options are the values of the flags.
@@ -40,8 +41,8 @@ type Options struct {
 	ORTLibrary string
 	DrainDelay time.Duration
 	TLS        Certificates // of gRPC
-	AnnounceFD int          // where the server tells its addresses; 0: nowhere
-	ParentFD   int          // whose end of file ends the server; 0: none
+	AnnounceFD int          // file descriptor to which the server writes its addresses; 0: none
+	ParentFD   int          // file descriptor whose end of file ends the server; 0: none
 
 	repositories        []string
 	id                  string
@@ -69,7 +70,7 @@ type Options struct {
 	logInfo, logWarning, logErrs bool
 
 	unsupported unsupportedValues
-	given       func(flag string) bool // on the command line
+	given       func(flag string) bool // reports whether a flag was on the command line
 }
 
 // Add defines all flags.
@@ -101,7 +102,8 @@ func (o *Options) Add(flags *pflag.FlagSet) {
 // serverFlags defines the flags of models.
 func (o *Options) serverFlags(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&o.repositories, "model-repository", nil, "model repository folder; may be repeated")
-	flags.Var(flags.Lookup("model-repository").Value, "model-store", "the same as --model-repository") // one value: both add to it
+	// both flags share one value, to which both add
+	flags.Var(flags.Lookup("model-repository").Value, "model-store", "the same as --model-repository")
 	flags.StringVar(&o.id, "id", "triton", "name of the server")
 	flags.StringVar(&o.controlMode, "model-control-mode", "none", "none: all models are loaded at start; explicit: by request")
 	flags.StringArrayVar(&o.loadModels, "load-model", nil, "with --model-control-mode=explicit: model to load at start, or *; may be repeated")
@@ -132,7 +134,7 @@ func (o *Options) frontendFlags(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&o.httpRestricted, "http-restricted-api", nil, "API[,API...]:HEADER=VALUE: these APIs need that HTTP header; "+categoryNames())
 }
 
-// listens are the listeners. Metrics are served at the address of HTTP unless they have one of their own.
+// listens returns the listeners. The address of metrics defaults to that of HTTP.
 func (o *Options) listens() (http, grpc, metrics frontends.Listen) {
 	metrics = o.metrics
 	if !o.given("metrics-address") {
@@ -198,18 +200,18 @@ func (o *Options) portProblems() (problems []string) {
 
 func (o *Options) explicit() bool { return strings.EqualFold(o.controlMode, "explicit") }
 
-// ExitTime is how long the server waits for requests when it is asked to end.
+// ExitTime returns the time for which the server waits for requests when it is asked to end.
 func (o *Options) ExitTime() time.Duration { return time.Duration(o.exitTimeout) * time.Second }
 
-// LogLevels are the levels of messages that are printed. As in tritonserver each has a switch of its own: warnings may be
-// off while the more frequent info is on.
+// LogLevels returns the levels of messages that are printed. As in tritonserver, each has its own
+// switch: warnings may be off while the more frequent info is on.
 func (o *Options) LogLevels() map[slog.Level]bool {
 	return map[slog.Level]bool{
 		slog.LevelError: o.logErrs, slog.LevelWarn: o.logWarning, slog.LevelInfo: o.logInfo, slog.LevelDebug: o.logVerbose > 0,
 	}
 }
 
-// WarnOfIgnored warns of options that mean nothing to this engine.
+// WarnOfIgnored logs a warning for options without a meaning for this engine.
 func (o *Options) WarnOfIgnored(log *slog.Logger) {
 	for _, name := range o.unsupported.ignored() {
 		log.Warn("option ignored: it means nothing to this engine", "option", name)
@@ -235,7 +237,8 @@ func (o *Options) Engine(log *slog.Logger, summaries *metrics.Summaries) (engine
 	}, nil
 }
 
-// Frontends makes the options of the front ends, without certificates. Clients may make the server hold maxMemory bytes.
+// Frontends makes the options of the front ends, without certificates. maxMemory bounds the bytes
+// that clients may make the server hold.
 func (o *Options) Frontends(log *slog.Logger, maxMemory int64) (frontends.Options, error) {
 	figures, err := o.figures(log)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"tuner/engine/api"
 )
 
-// tritonOptions are the options of tritonserver 2.51, and http-max-input-size, allow-client-shm and the others that later
-// releases added; with the defaults of those that mean something here.
+// tritonOptions returns the options of tritonserver 2.51, and http-max-input-size, allow-client-shm
+// and others that later releases added. It has the defaults of those with a meaning here.
 func tritonOptions() map[string]string {
 	options := map[string]string{
 		"id": "triton", "exit-timeout-secs": "30", "log-verbose": "0", "log-info": "true", "log-warning": "true", "log-error": "true",
@@ -52,7 +52,7 @@ func parse(t *testing.T, args ...string) (*Options, *pflag.FlagSet, error) {
 	return o, flags, flags.Parse(args)
 }
 
-// Both names of the option add repositories: neither drops those of the other.
+// Both names of the option add repositories. Neither drops those of the other.
 func TestModelStoreAddsRepositories(t *testing.T) {
 	t.Parallel()
 	o, _, err := parse(t, "--model-repository=a", "--model-store=b", "--model-repository=c")
@@ -77,7 +77,7 @@ func TestServeTakesTritonsOptions(t *testing.T) {
 	}
 }
 
-// Both ways of giving a value are tritonserver's, and so are the words of a boolean.
+// Both forms of giving a value are tritonserver's, and so are the words for booleans.
 func TestServeReadsValues(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]bool{"true": true, "on": true, "1": true, "True": true, "false": false, "off": false, "0": false} {
@@ -100,7 +100,8 @@ func TestServeReadsValues(t *testing.T) {
 	}
 }
 
-// What changes what is served is refused, unless its value asks for what happens anyway; what concerns nothing here is ignored.
+// An option that would change the service is refused, unless its value asks for the usual
+// behaviour. An option without a meaning here is ignored.
 func TestUnsupportedOptions(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{

@@ -11,8 +11,8 @@ import (
 
 // Certificates are the flags of gRPC over TLS.
 type Certificates struct {
-	IsOn     bool // else clear text
-	IsMutual bool // only clients with a certificate that Root signs are admitted; implies IsOn
+	IsOn     bool // false: clear text
+	IsMutual bool // only clients with a certificate signed by Root are admitted; implies IsOn
 	Cert     string
 	Key      string
 	Root     string // files
@@ -33,7 +33,7 @@ type rpcOptions struct {
 	keepalive   keepaliveOptions
 }
 
-// keepaliveOptions say how connections are watched and ended, in milliseconds.
+// keepaliveOptions are the times for checking and ending connections, in milliseconds.
 type keepaliveOptions struct {
 	time, timeout, pingInterval uint32
 	permitWithoutCalls          bool
@@ -52,7 +52,7 @@ func (o *rpcOptions) flags(flags *pflag.FlagSet) {
 	flags.Uint32Var(&k.grace, "grpc-max-connection-age-grace", 0, "most milliseconds that the calls of such a connection have to end (default: no limit)")
 }
 
-// options translates the options for the front end.
+// options converts the options for the front end.
 func (o *rpcOptions) options() (grpcapi.Options, error) {
 	levels := map[string]grpcapi.Compression{
 		"none": grpcapi.CompressionNone, "low": grpcapi.CompressionLow, "medium": grpcapi.CompressionMedium, "high": grpcapi.CompressionHigh,

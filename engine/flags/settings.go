@@ -23,7 +23,8 @@ func categoryNames() string {
 	return "APIs: " + strings.Join(names, ", ")
 }
 
-// parseRestrictions reads values such as API[,API...]:KEY=VALUE. prefix goes in front of each key.
+// parseRestrictions reads values such as API[,API...]:KEY=VALUE. It puts prefix in front of each
+// key.
 func parseRestrictions(option string, values []string, prefix string) (api.Restrictions, error) {
 	out := api.Restrictions{}
 	for _, value := range values {
@@ -46,7 +47,7 @@ func parseRestrictions(option string, values []string, prefix string) (api.Restr
 	return out, nil
 }
 
-// defaultMaxBatch reads the batch size of auto-completion from --backend-config; 0: not given.
+// defaultMaxBatch reads the batch size of auto-completion from --backend-config. 0: not given.
 func (o *Options) defaultMaxBatch(log *slog.Logger) (int, error) {
 	size := 0
 	for _, entry := range o.backendConfig {
@@ -84,7 +85,7 @@ func (o *Options) defaultMaxBatch(log *slog.Logger) (int, error) {
 	return size, nil
 }
 
-// figures reads which metrics are shown.
+// figures reads the choice of metrics.
 func (o *Options) figures(log *slog.Logger) (metrics.Options, error) {
 	out := metrics.Options{
 		CPU: o.cpuMetrics, GPU: o.gpuMetrics, Interval: time.Duration(o.metricsInterval * float64(time.Millisecond)),
@@ -143,7 +144,7 @@ func parseShare(text string) (float64, error) {
 	return x, nil
 }
 
-// observer gives the engine the observer of a model's requests; nil: nobody observes them.
+// observer returns the engine's observer of a model's requests. nil: there is none.
 func observer(s *metrics.Summaries) func(string, int64) engine.Observer {
 	if s == nil {
 		return nil

@@ -10,13 +10,14 @@ import (
 // unsupported is an option of tritonserver that this engine does not have.
 type unsupported struct {
 	name string
-	// lack says what a client or an operator would miss. It is "" where the option only concerns resources or parts that do
-	// not exist here: it is then ignored with a warning.
+	// lack names the function that a client or an operator would miss. "" if the option only
+	// concerns resources or parts that do not exist here: then it is ignored with a warning.
 	lack string
-	idle []string // values, in lower case, that ask for nothing that is missing
+	idle []string // values, in lower case, that need no missing function
 }
 
-// unsupportedFlags lists these options. One that changes what is served is refused: a warning would be read too late.
+// unsupportedFlags lists these options. One that would change the service is refused, since a
+// warning would be read too late.
 func unsupportedFlags() []unsupported {
 	off := []string{"false", "off", "0"}
 	list := []unsupported{
@@ -53,11 +54,11 @@ type unsupportedValues map[string]*[]string
 func (u unsupportedValues) flags(flags *pflag.FlagSet) {
 	for _, f := range unsupportedFlags() {
 		u[f.name] = flags.StringArray(f.name, nil, "not supported")
-		_ = flags.MarkHidden(f.name) // fails only for a name that is not defined
+		_ = flags.MarkHidden(f.name) // fails only for an undefined name
 	}
 }
 
-// refused lists the values that would change what is served.
+// refused lists the values that would change the service.
 func (u unsupportedValues) refused() (problems []string) {
 	for _, f := range unsupportedFlags() {
 		for _, value := range *u[f.name] {

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// tritonBool is a flag's value that takes booleans as tritonserver does.
+// tritonBool is a flag value that accepts booleans as tritonserver does.
 type tritonBool struct{ value *bool }
 
 // String implements pflag.Value.
@@ -40,7 +40,7 @@ func boolFlag(flags *pflag.FlagSet, value *bool, name string, byDefault bool, us
 	flags.Var(tritonBool{value}, name, usage)
 }
 
-// verbosity is a flag's value that is a number, or a boolean that stands for 0 or 1.
+// verbosity is a flag value: a number, or a boolean for 0 or 1.
 type verbosity struct{ level *int }
 
 // String implements pflag.Value.

@@ -11,32 +11,36 @@ import (
 	"time"
 )
 
-// The descriptors of a process are few, and each connection takes one. Connections may have all but those that the engine keeps
-// for files, timers and listeners. Beyond that each listener goes on with a few more at a time: a new one ends the oldest of
-// these. So who connects and asks at once is answered, a health probe above all, while clients that hold connections and ask
-// nothing have taken the rest.
+// A process has few descriptors, and each connection takes one. Connections may have all except
+// those that the engine keeps for files, timers and listeners.
+//
+// When these are used up, each listener still accepts a few more at a time: a new connection ends
+// the oldest of these. So a client that connects and asks at once gets an answer, above all a
+// health probe, even if idle clients hold all other connections.
 const (
-	ownDescriptors     = 64   // at least, of the engine itself
-	mostOwnDescriptors = 1024 // at most, where an eighth of all is more
-	spareConnections   = 16   // of each listener
+	ownDescriptors     = 64   // at least, for the engine itself
+	mostOwnDescriptors = 1024 // at most, if an eighth of all is more
+	spareConnections   = 16   // per listener
 )
 
-// Pauses after an accept that failed for want of something, as in net/http.
+// Pauses after an accept that failed since a resource is missing, as in net/http.
 const (
 	firstPause = 5 * time.Millisecond
 	lastPause  = time.Second
 )
 
-// warnEvery is how long a log may be silent about clients that hold all connections.
+// warnEvery is the least interval between two warnings that clients hold all connections.
 const warnEvery = time.Minute
 
-// connectionsOf is how many connections all listeners together may have, with a number of descriptors, beside the spare ones.
+// connectionsOf returns how many connections all listeners together may have with the given number
+// of descriptors, without the spare ones.
 func connectionsOf(descriptors int64, listeners int) int64 {
 	own := min(max(descriptors/8, ownDescriptors), mostOwnDescriptors)
-	return max(descriptors-own-int64(listeners*(spareConnections+1)), descriptors/4) // one more is open until the oldest has ended
+	// one more is open until the oldest has ended
+	return max(descriptors-own-int64(listeners*(spareConnections+1)), descriptors/4)
 }
 
-// descriptors is how many files and connections the process may have open.
+// descriptors returns how many files and connections the process may have open.
 func descriptors() int64 {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil || limit.Cur > 1<<30 {
@@ -45,10 +49,11 @@ func descriptors() int64 {
 	return int64(limit.Cur)
 }
 
-// room is how many more connections all listeners may have.
+// room is the number of further connections that all listeners may have.
 type room struct{ left atomic.Int64 }
 
-// listener accepts connections as long as it is open, whatever the system lacks for the moment.
+// listener accepts connections as long as it is open, even if the system lacks a resource for a
+// moment.
 type listener struct {
 	net.Listener
 	room   *room
@@ -58,7 +63,7 @@ type listener struct {
 
 	mu     sync.Mutex
 	spare  []*conn   // oldest first
-	warned time.Time // that the spare ones are used
+	warned time.Time // time of the last warning that spare ones are used
 }
 
 func newListener(l net.Listener, r *room, log *slog.Logger) *listener {
@@ -71,7 +76,7 @@ func (l *listener) Close() error {
 	return l.Listener.Close()
 }
 
-// Accept waits for a connection. It fails only when the listener is closed or broken.
+// Accept waits for a connection. It fails only if the listener is closed or broken.
 func (l *listener) Accept() (net.Conn, error) {
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		c, err := l.Listener.Accept()
@@ -92,13 +97,14 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 }
 
-// mayPass reports whether an error of accept is about one connection, or about what the system lacks for the moment.
+// mayPass reports whether an error of accept concerns one connection, or a resource that is missing
+// for the moment.
 func mayPass(err error) bool {
 	return slices.ContainsFunc([]error{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.ECONNABORTED},
 		func(one error) bool { return errors.Is(err, one) })
 }
 
-// admit counts a connection. One for which there is no room takes the place of the oldest spare one.
+// admit counts a connection. If there is no room, the connection replaces the oldest spare one.
 func (l *listener) admit(c net.Conn) net.Conn {
 	if l.room.left.Add(-1) >= 0 {
 		return &conn{Conn: c, leave: func(*conn) { l.room.left.Add(1) }}
@@ -117,19 +123,19 @@ func (l *listener) admit(c net.Conn) net.Conn {
 	}
 	l.mu.Unlock()
 	if oldest != nil {
-		_ = oldest.Close() // its client has waited longest without a need to
+		_ = oldest.Close() // its client has held it longest without need
 	}
 	return admitted
 }
 
-// forget takes a connection that has ended from the spare ones.
+// forget removes a connection that has ended from the spare ones.
 func (l *listener) forget(c *conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.spare = slices.DeleteFunc(l.spare, func(other *conn) bool { return other == c })
 }
 
-// conn is a connection that is counted until it is closed.
+// conn is a connection that counts until it is closed.
 type conn struct {
 	net.Conn
 	leave func(*conn)
@@ -143,7 +149,8 @@ func (c *conn) Close() error {
 	return err
 }
 
-// SyscallConn is part of syscall.Conn: whoever waits for a client looks whether it is still there.
+// SyscallConn implements a part of syscall.Conn, with which code that waits for a client can check
+// that it is still there.
 func (c *conn) SyscallConn() (syscall.RawConn, error) {
 	s, ok := c.Conn.(syscall.Conn)
 	if !ok {

@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// scripted is a listener that fails in a given way, one time after the other, and then has connections.
+// scripted is a listener that first fails in the given ways, one after the other, and then has
+// connections.
 type scripted struct {
 	errs   []error
 	conns  []net.Conn
@@ -43,7 +44,7 @@ func scriptedListener(places int64, s *scripted) *listener {
 	return newListener(s, r, slog.New(slog.DiscardHandler))
 }
 
-// What the system lacks for the moment is waited for, longer each time; the clock is synctest's.
+// Accept waits for a missing resource, longer each time. The clock is synctest's.
 func TestAcceptAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -56,14 +57,14 @@ func TestAcceptAgain(t *testing.T) {
 		if _, err := l.Accept(); err != nil {
 			t.Fatal(err)
 		}
-		// 5 ms doubled seven times is 640 ms: 1275 ms so far; then 1 s each, twice.
+		// 5 ms doubled seven times is 640 ms: 1275 ms so far. Then 1 s each, twice.
 		if waited := time.Since(begin); waited != 3275*time.Millisecond {
 			t.Errorf("waited %v, want 3.275s", waited)
 		}
 	})
 }
 
-// A listener that is closed while it pauses ends at once, and what will not pass is passed on.
+// A listener that is closed during a pause ends at once. A permanent error is passed on.
 func TestAcceptEnds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -86,7 +87,7 @@ func TestAcceptEnds(t *testing.T) {
 	})
 }
 
-// Beyond the room, a new connection ends the oldest of the spare ones, and none of those that had room.
+// Beyond the room, a new connection ends the oldest spare one, and none of those that had room.
 func TestSpareConnections(t *testing.T) {
 	t.Parallel()
 	const room, all = 2, 2 + spareConnections + 3
@@ -106,7 +107,7 @@ func TestSpareConnections(t *testing.T) {
 		accepted = append(accepted, c)
 	}
 	for i, client := range clients {
-		err := client.SetReadDeadline(time.Unix(1, 0)) // fails where the other end is closed
+		err := client.SetReadDeadline(time.Unix(1, 0)) // fails if the other end is closed
 		if err == nil {
 			_, err = client.Read(make([]byte, 1))
 		}
@@ -115,9 +116,9 @@ func TestSpareConnections(t *testing.T) {
 			t.Errorf("connection %d: open %t, want %t (%v)", i, isOpen, want, err)
 		}
 	}
-	for range 2 { // as servers do that were told of the end
+	for range 2 { // as servers do when they learn of the end
 		for _, c := range accepted {
-			_ = c.Close() // a pipe's cannot fail
+			_ = c.Close() // closing a pipe cannot fail
 		}
 	}
 	if left := l.room.left.Load(); left != room || len(l.spare) != 0 {
@@ -129,7 +130,7 @@ func TestConnectionsOf(t *testing.T) {
 	t.Parallel()
 	for descriptors, want := range map[int64]int64{
 		100:     25,            // a quarter
-		300:     300 - 64 - 51, // 64 of its own, 17 for each of three listeners
+		300:     300 - 64 - 51, // 64 for the engine, 17 for each of three listeners
 		1024:    1024 - 128 - 51,
 		1 << 20: 1<<20 - 1024 - 51,
 	} {

@@ -17,13 +17,13 @@ import (
 	"tuner/engine/enginetest"
 )
 
-// childVariable, when it is set, makes this test program a server under a low limit of open files.
+// childVariable, if set, makes this test program a server under a low limit of open files.
 const childVariable = "TUNER_TEST_SERVER"
 
-// lowLimit is how many files that server may have open.
+// lowLimit is the number of files that that server may have open.
 const lowLimit = 300
 
-// TestMain serves in a child process, since the limit is that of a whole process.
+// TestMain serves in a child process, since the limit applies to a whole process.
 func TestMain(m *testing.M) {
 	if os.Getenv(childVariable) == "" {
 		os.Exit(m.Run())
@@ -36,7 +36,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestServerUnderLimit is the child process: it says where it listens, and serves until its standard input ends.
+// TestServerUnderLimit is the child process. It prints its addresses, and serves until its standard
+// input ends.
 func TestServerUnderLimit(t *testing.T) {
 	if os.Getenv(childVariable) == "" {
 		t.Skip("is run by TestDescriptorsRunOut")
@@ -45,10 +46,10 @@ func TestServerUnderLimit(t *testing.T) {
 	if err := json.NewEncoder(os.Stdout).Encode(e.Addresses); err != nil {
 		t.Fatal(err)
 	}
-	_, _ = io.Copy(io.Discard, os.Stdin) // its end is all that matters
+	_, _ = io.Copy(io.Discard, os.Stdin) // only its end matters
 }
 
-// addresses are where the child listens.
+// addresses are those of the child.
 type addresses struct{ HTTP, GRPC, Metrics string }
 
 // startUnderLimit runs the child until the test ends.
@@ -118,7 +119,7 @@ func checkHealth(t *testing.T, at addresses, when string) {
 	}
 }
 
-// Idle clients that take all descriptors of the process neither end it nor keep others from asking how it is.
+// Idle clients that take all descriptors of the process neither end it nor prevent health checks.
 func TestDescriptorsRunOut(t *testing.T) {
 	t.Parallel()
 	at := startUnderLimit(t)
@@ -141,7 +142,8 @@ func TestDescriptorsRunOut(t *testing.T) {
 	holdMany(t, at)
 }
 
-// holdMany sees that the room of closed connections is there again: many clients are answered on connections that stay.
+// holdMany checks that closed connections have made room: many clients get answers on connections
+// that stay.
 func holdMany(t *testing.T, at addresses) {
 	t.Helper()
 	const many = 100

@@ -2,5 +2,5 @@ package frontends
 
 import "time"
 
-// SetPause replaces what waits for Options.DrainDelay, before Serve.
+// SetPause replaces the wait for Options.DrainDelay. It must come before Serve.
 func (f *Frontends) SetPause(pause func(time.Duration)) { f.pause = pause }

@@ -1,5 +1,5 @@
-// Package frontends puts an engine.Server on the network: it opens the listeners of HTTP, gRPC and metrics, says where
-// they are, and ends them in order. It is what `tuner serve` runs and what tests start.
+// Package frontends puts an engine.Server on the network: it opens the listeners of HTTP, gRPC and
+// metrics, reports their addresses, and ends them in order. `tuner serve` and tests use it.
 package frontends
 
 import (
@@ -23,12 +23,12 @@ import (
 	"tuner/engine/rest"
 )
 
-// Listen says where one front end listens. The zero value is not served.
+// Listen is the address of one front end. The zero value is not served.
 type Listen struct {
 	Enabled bool
 	Address string      // host
-	Port    int         // 0: chosen by the kernel
-	Flag    string      // the option that sets the port, for messages
+	Port    int         // 0: the kernel chooses one
+	Flag    string      // flag for the port, for messages
 	TLS     *tls.Config // nil: clear text
 }
 
@@ -38,20 +38,22 @@ const DefaultMaxMemory = budget.DefaultMax
 // Options of all front ends.
 type Options struct {
 	HTTP, GRPC, Metrics Listen
-	MaxMemory           int64 // bytes that clients may make the front ends hold, all together; 0: DefaultMaxMemory
-	REST                rest.Options
-	RPC                 grpcapi.Options
-	Figures             metrics.Options
-	DrainDelay          time.Duration // how long new connections are accepted once the server shall end
-	Log                 *slog.Logger
+	// bytes that clients may make all front ends hold together; 0: DefaultMaxMemory
+	MaxMemory int64
+	REST      rest.Options
+	RPC       grpcapi.Options
+	Figures   metrics.Options
+	// time for which new connections are accepted after the server is asked to end
+	DrainDelay time.Duration
+	Log        *slog.Logger
 }
 
-// Addresses are host:port of each front end; empty where it is not served.
+// Addresses are host:port of each front end, "" if it is not served.
 type Addresses struct{ HTTP, GRPC, Metrics string }
 
-// frontend is what the three have in common.
+// frontend is one of the three front ends.
 type frontend struct {
-	title    string // of the start line
+	title    string // name in the start line
 	listener net.Listener
 	serve    func(net.Listener) error
 	shutdown func(context.Context) error
@@ -63,13 +65,14 @@ type Frontends struct {
 	all       []frontend
 	addresses Addresses
 	room      room   // for connections
-	drain     func() // tells clients to come back by another connection
+	drain     func() // tells clients to come back over another connection
 	delay     time.Duration
 	pause     func(time.Duration)
 	log       *slog.Logger
 }
 
-// Open opens the listeners, so that clients can connect; Serve answers them. An error names the port and what to do.
+// Open opens the listeners, so that clients can connect. Serve answers them. Errors name the port
+// and the remedy.
 func Open(s *engine.Server, o Options) (*Frontends, error) {
 	o.REST.Memory = budget.New(o.MaxMemory)
 	o.RPC.Memory = o.REST.Memory
@@ -83,7 +86,7 @@ func Open(s *engine.Server, o Options) (*Frontends, error) {
 	}
 	if err := errors.Join(errs...); err != nil {
 		for _, one := range f.all {
-			_ = one.listener.Close() // the first error is the one that matters
+			_ = one.listener.Close() // the first error matters
 		}
 		return nil, err
 	}
@@ -111,24 +114,26 @@ func (f *Frontends) open(at Listen, title string, address *string, serve func(ne
 	return nil
 }
 
-// Addresses returns where the front ends listen.
+// Addresses returns the addresses of the front ends.
 func (f *Frontends) Addresses() Addresses { return f.addresses }
 
-// Started logs where the front ends listen, in the words that tritonserver has when its models are loaded.
+// Started logs the addresses of the front ends, with tritonserver's messages after the loading of
+// its models.
 func (f *Frontends) Started() {
 	for _, one := range f.all {
 		f.log.Info("Started " + one.title + " at " + one.listener.Addr().String())
 	}
 }
 
-// Serve answers clients until ctx ends. From then on the server is not ready, so that whoever balances load sends clients
-// elsewhere; those that still come are served for Options.DrainDelay. Then nothing new is accepted, what was accepted may finish,
-// for drain at most, and Serve returns. A front end that fails ends the others.
+// Serve answers clients until ctx ends. From then on the server is not ready, so that load
+// balancers send clients elsewhere. It still serves new clients for Options.DrainDelay. Then it
+// accepts no more, gives accepted requests at most drain to finish, and returns. A front end that
+// fails ends the others.
 func (f *Frontends) Serve(ctx context.Context, drain time.Duration) error {
 	group, running := errgroup.WithContext(ctx)
 	for _, one := range f.all {
 		group.Go(func() error {
-			// Once it shall end, how it ends does not matter.
+			// After ctx has ended, errors of the end do not matter.
 			if err := one.serve(one.listener); err != nil && !errors.Is(err, http.ErrServerClosed) && running.Err() == nil {
 				return fmt.Errorf("%s failed: %w", one.title, err)
 			}
@@ -139,7 +144,7 @@ func (f *Frontends) Serve(ctx context.Context, drain time.Duration) error {
 		<-running.Done()
 		f.server.Drain()
 		f.drain()
-		if ctx.Err() != nil { // otherwise a front end has failed, and there is less to come back to
+		if ctx.Err() != nil { // otherwise a front end has failed, and clients may not be able to come back
 			f.pause(f.delay)
 		}
 		return f.stop(context.WithoutCancel(ctx), drain)
@@ -147,7 +152,8 @@ func (f *Frontends) Serve(ctx context.Context, drain time.Duration) error {
 	return group.Wait()
 }
 
-// stop ends the front ends; metrics last, so that they can be read until the last request is answered.
+// stop ends the front ends. Metrics are last, so that they can be read until the last request is
+// answered.
 func (f *Frontends) stop(ctx context.Context, drain time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, drain)
 	defer cancel()
@@ -163,7 +169,9 @@ func shutDown(ctx context.Context, all []frontend) error {
 	for _, one := range all {
 		group.Go(func() error {
 			err := one.shutdown(ctx)
-			_ = one.listener.Close() // a front end that had not begun yet would not know; otherwise it is closed already
+			// a front end that has not begun yet would not notice the end; otherwise it is closed
+			// already
+			_ = one.listener.Close()
 			return err
 		})
 	}

@@ -29,7 +29,7 @@ func server(t *testing.T, b *enginetest.Backend) *engine.Server {
 	return s
 }
 
-// What shall end before it has begun ends.
+// A server that is asked to end before it has begun ends.
 func TestServeAfterTheEnd(t *testing.T) {
 	t.Parallel()
 	local := frontends.Listen{Enabled: true, Address: "127.0.0.1"}
@@ -63,7 +63,7 @@ func TestPortInUse(t *testing.T) {
 	}
 }
 
-// What was accepted before the end is answered; what is not enabled is not served.
+// Requests accepted before the end are answered. Front ends that are not enabled are not served.
 func TestDrain(t *testing.T) {
 	t.Parallel()
 	running, release := make(chan struct{}), make(chan struct{})
@@ -107,7 +107,7 @@ func TestDrain(t *testing.T) {
 		t.Error("not ready before the end")
 	}
 	stop()
-	for s.Ready() { // the front end is told in a goroutine of its own
+	for s.Ready() { // another goroutine tells the front end
 		runtime.Gosched()
 	}
 	if _, err := api.Metrics(t.Context(), at.Metrics); err != nil {
@@ -128,7 +128,7 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// A server that shall end is unready at once, but refuses nobody before its delay has passed.
+// A server that is asked to end is unready at once, but accepts clients until its delay has passed.
 func TestDrainDelay(t *testing.T) {
 	t.Parallel()
 	s := server(t, &enginetest.Backend{})

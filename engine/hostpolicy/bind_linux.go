@@ -10,11 +10,12 @@ import (
 	"tuner/internal/hostinfo"
 )
 
-// mpolBind is MPOL_BIND of set_mempolicy(2): memory comes from the given nodes alone.
+// mpolBind is MPOL_BIND of set_mempolicy(2): memory comes only from the given nodes.
 const mpolBind = 2
 
-// Bind restricts the calling operating-system thread, and all threads that it will start, to the policy's cores and memory.
-// The caller has locked its goroutine to the thread, and lets the thread end with the goroutine.
+// Bind restricts the calling operating-system thread, and all threads that it will start, to the
+// policy's cores and memory. The caller must have locked its goroutine to the thread, and must let
+// the thread end with the goroutine.
 func (p Policy) Bind() error {
 	cores, err := p.cores()
 	if err != nil {
@@ -41,7 +42,7 @@ func (p Policy) Bind() error {
 	return nil
 }
 
-// Cores is the number of cores that the calling thread may run on.
+// Cores returns the number of cores on which the calling thread may run.
 func Cores() int {
 	var set unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &set); err != nil {
@@ -50,7 +51,8 @@ func Cores() int {
 	return set.Count()
 }
 
-// cores are those to run on: without cpu-cores those of the node, since memory is near to them alone.
+// cores returns the cores to run on. Without cpu-cores these are the cores of the node, since its
+// memory is near only to them.
 func (p Policy) cores() ([]int, error) {
 	if len(p.Cores) > 0 || p.Node == NoNode {
 		return p.Cores, nil

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// onThread runs f on a thread of its own, which ends with it.
+// onThread runs f on a new thread, which ends with it.
 func onThread(f func()) {
 	done := make(chan struct{})
 	go func() {

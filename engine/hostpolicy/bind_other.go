@@ -7,5 +7,5 @@ import "runtime"
 // Bind does nothing: only Linux can bind threads.
 func (p Policy) Bind() error { return nil }
 
-// Cores is the number of cores that the calling thread may run on.
+// Cores returns the number of cores on which the calling thread may run.
 func Cores() int { return runtime.NumCPU() }

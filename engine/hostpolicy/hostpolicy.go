@@ -1,5 +1,6 @@
-// Package hostpolicy says on which cores and in which memory the instances of a model work, and binds threads to them. It
-// stands below package engine, which looks up the policy of each instance; it knows neither models nor requests.
+// Package hostpolicy chooses the cores and the memory of a model's instances, and binds threads to
+// them. It stands below package engine, which looks up the policy of each instance. It knows
+// neither models nor requests.
 package hostpolicy
 
 import (
@@ -12,24 +13,26 @@ import (
 // NoNode is the Node of a policy that leaves memory to the operating system.
 const NoNode = -1
 
-// maxCores is how many cores a set of the operating system can name.
+// maxCores is the number of cores that a set of the operating system can name.
 const maxCores = 1024
 
-// maxNodes is how many NUMA nodes a policy can choose from: a mask of one word, as Triton's.
+// maxNodes is the number of NUMA nodes from which a policy can choose: a mask of one word, as
+// Triton's.
 const maxNodes = 64
 
-// A Policy is where instances work. Instance groups choose one by name; those that don't, have the one named after their
-// kind: cpu, gpu_<id>, model.
+// A Policy is the set of cores and the memory of instances. Instance groups choose one by name.
+// Otherwise they have the one named after their kind: cpu, gpu_<id>, model.
 type Policy struct {
 	Name  string
-	Cores []int // ascending; none: those of Node, else any
-	Node  int   // the NUMA node whose memory is used; NoNode: any
+	Cores []int // ascending; empty: those of Node, else any
+	Node  int   // NUMA node of the memory; NoNode: any
 }
 
-// Any is a policy that binds nothing.
+// Any returns a policy that binds nothing.
 func Any() Policy { return Policy{Node: NoNode} }
 
-// Find returns the policy of that name, or Any: a name that no option defines binds nothing, as in Triton.
+// Find returns the policy with that name. If no option defines the name, it returns Any, which
+// binds nothing, as in Triton.
 func Find(policies []Policy, name string) Policy {
 	if i := slices.IndexFunc(policies, func(p Policy) bool { return p.Name == name }); i >= 0 {
 		return policies[i]
@@ -40,8 +43,9 @@ func Find(policies []Policy, name string) Policy {
 // IsAny reports whether the policy binds nothing.
 func (p Policy) IsAny() bool { return len(p.Cores) == 0 && p.Node == NoNode }
 
-// Parse reads the values of the options --host-policy, each of the form <name>,<setting>=<value> with the settings
-// cpu-cores (ranges such as 0-3,8-11) and numa-node. Settings of the same name are gathered in one policy.
+// Parse reads the values of the options --host-policy. Each has the form <name>,<setting>=<value>.
+// The settings are cpu-cores (ranges such as 0-3,8-11) and numa-node. Settings with the same name
+// form one policy.
 func Parse(options []string) ([]Policy, error) {
 	var policies []Policy
 	for _, option := range options {
@@ -71,7 +75,7 @@ func Parse(options []string) ([]Policy, error) {
 	return policies, nil
 }
 
-// parseCores reads ranges of cores. A single core is a range too, as Triton wants it: 3-3.
+// parseCores reads ranges of cores. A single core is a range too, as Triton requires: 3-3.
 func parseCores(list string) ([]int, error) {
 	var cores []int
 	for part := range strings.SplitSeq(list, ",") {

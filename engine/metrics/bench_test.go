@@ -10,7 +10,7 @@ import (
 	"tuner/engine/metrics"
 )
 
-// A page of one model.
+// BenchmarkPage makes a page of one model.
 func BenchmarkPage(b *testing.B) {
 	e := enginetest.Start(b, enginetest.Options{})
 	page := metrics.New(e.Server, metrics.Options{CPU: true, Interval: 2 * time.Second}).Handler

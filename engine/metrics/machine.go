@@ -10,7 +10,7 @@ import (
 	"tuner/internal/hostinfo"
 )
 
-// sources are where the figures of the machine come from.
+// sources are functions that read the machine's figures.
 type sources struct {
 	now    func() time.Time
 	cpu    func() (hostinfo.CPUSnapshot, error)
@@ -22,21 +22,22 @@ func thisMachine() sources {
 	return sources{time.Now, hostinfo.CPUTimes, hostinfo.ReadMemory, hostinfo.ReadGPUUsage}
 }
 
-// machine shows processors, memory and GPUs. It reads them when it is asked, but not more often than the interval allows.
+// machine shows processors, memory and GPUs. It reads them on request, but at most once per
+// interval.
 type machine struct {
 	from     sources
 	interval time.Duration
 	figures  map[string]*prometheus.Desc
-	noGPUs   bool // none at the start: they don't come later
+	noGPUs   bool // there were none at the start, and none will come later
 
 	mu     sync.Mutex
 	read   time.Time
-	times  hostinfo.CPUSnapshot // at read
+	times  hostinfo.CPUSnapshot // at the last reading
 	energy map[string]float64   // joules of each GPU at the start
 	shown  []prometheus.Metric
 }
 
-// figures are the names and help texts of the machine's metrics.
+// figures returns the names and help texts of the machine's metrics.
 func figures() map[string]string {
 	return map[string]string{
 		"nv_pinned_memory_pool_total_bytes": "Pinned memory pool total memory size, in bytes",
@@ -72,7 +73,7 @@ func newMachine(o Options, from sources) *machine {
 		m.figures[name] = prometheus.NewDesc(name, help, labels, nil)
 	}
 	if o.CPU {
-		m.times, _ = from.cpu() // what cannot be read is not shown
+		m.times, _ = from.cpu() // figures that cannot be read are not shown
 	}
 	if o.GPU {
 		for _, gpu := range from.gpus() {
@@ -107,7 +108,8 @@ func (m *machine) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// show keeps a figure for this scrape and those until the next reading, unless it is not wanted or not known (NaN).
+// show shows a figure in this scrape and those until the next reading, unless it is unwanted or
+// unknown (NaN).
 func (m *machine) show(kind prometheus.ValueType, name string, value float64, labels ...string) {
 	if desc := m.figures[name]; desc != nil && !math.IsNaN(value) {
 		m.shown = append(m.shown, prometheus.MustNewConstMetric(desc, kind, value, labels...))
@@ -128,7 +130,7 @@ func (m *machine) readCPU() {
 	}
 }
 
-// usedShare is NaN while the kernel has counted no time: it does so in steps.
+// usedShare is NaN as long as the kernel has counted no time, since it counts in steps.
 func usedShare(u hostinfo.CPUUsage) float64 {
 	used := float64(u.Busy + u.Steal)
 	return used / (used + float64(u.Idle))

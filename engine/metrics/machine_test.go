@@ -33,7 +33,7 @@ func (b *bench) sources() sources {
 	}
 }
 
-// values gathers the page's figures, without its help texts.
+// values returns the page's figures, without its help texts.
 func values(t *testing.T, m *machine) string {
 	t.Helper()
 	registry := prometheus.NewRegistry()
@@ -76,7 +76,7 @@ func TestMachine(t *testing.T) {
 	}
 }
 
-// What a machine does not tell is not shown; nor is what was not asked for.
+// Figures that a machine does not have are not shown, nor are figures that were not asked for.
 func TestMachineThatTellsLittle(t *testing.T) {
 	t.Parallel()
 	const pool = "nv_pinned_memory_pool_total_bytes 0\nnv_pinned_memory_pool_used_bytes 0"

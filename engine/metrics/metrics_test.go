@@ -20,7 +20,7 @@ import (
 	"tuner/model/modelconfig/configpb"
 )
 
-// durations differ from run to run.
+// durations matches the figures that differ from run to run.
 var durations = regexp.MustCompile(`(?m)^(nv_\w+_(?:us|secs)\{.*\}) .*$`)
 
 func TestPage(t *testing.T) {
@@ -92,7 +92,8 @@ func TestOtherPaths(t *testing.T) {
 	}
 }
 
-// Summaries count every answered request, beside the counters or in their place; a model that is loaded again begins at zero.
+// Summaries count every answered request, in addition to the counters or instead of them. A model
+// that is loaded again begins at zero.
 func TestSummaries(t *testing.T) {
 	t.Parallel()
 	summaries := metrics.NewSummaries(map[float64]float64{0.5: 0.05})
@@ -151,7 +152,7 @@ func TestSummaries(t *testing.T) {
 	}
 }
 
-// What a generation counts after the next one has begun is not on the page.
+// Requests that an old generation counts after the next one has begun are not on the page.
 func TestSummariesOfTheUnloaded(t *testing.T) {
 	t.Parallel()
 	e := enginetest.Start(t, enginetest.Options{})

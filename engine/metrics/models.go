@@ -82,7 +82,7 @@ func (m *models) Describe(out chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect reads the statistics of all models that are ready.
+// Collect reads the statistics of all ready models.
 func (m *models) Collect(out chan<- prometheus.Metric) {
 	ready := map[modelKey]bool{}
 	for _, one := range m.server.Metrics() {

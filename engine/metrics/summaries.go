@@ -10,41 +10,44 @@ import (
 	"tuner/engine"
 )
 
-// A summary's quantiles are those of the last minute, in five steps: the defaults of the library that Triton uses.
+// A summary's quantiles cover the last minute, in five steps: the defaults of the library that
+// Triton uses.
 const (
 	summaryAge   = time.Minute
 	summarySteps = 5
 )
 
-// DefaultQuantiles are Triton's: quantiles with their allowed errors.
+// DefaultQuantiles returns Triton's quantiles with their allowed errors.
 func DefaultQuantiles() map[float64]float64 {
 	return map[float64]float64{0.5: 0.05, 0.9: 0.01, 0.95: 0.001, 0.99: 0.001, 0.999: 0.001}
 }
 
-// Summaries keep the quantiles of the latencies of every model. Observe is for the engine's options.
+// Summaries keep the quantiles of the latencies of every model. Observe is for the engine's
+// options.
 type Summaries struct {
 	quantiles map[float64]float64
 
 	mu      sync.Mutex
-	present map[modelKey]*generation // the newest of each
+	present map[modelKey]*generation // the newest generation of each
 }
 
-// modelKey is a model and its version, as labels have them.
+// modelKey is a model and its version, as in labels.
 type modelKey struct{ model, version string }
 
-// generation is what a model counts from a load to an unload. It is shown from its first request on.
+// generation holds the figures of a model from a load to an unload. It is shown from its first
+// request on.
 type generation struct {
 	key   modelKey
 	steps [5]step
 }
 
-// step is one of the durations that a request consists of.
+// step is one of the durations of a request.
 type step struct {
 	values *prometheus.SummaryVec
 	of     func(engine.Timing) time.Duration
 }
 
-// NewSummaries returns summaries without a request yet.
+// NewSummaries returns summaries without requests.
 func NewSummaries(quantiles map[float64]float64) *Summaries {
 	return &Summaries{quantiles: quantiles, present: map[modelKey]*generation{}}
 }
@@ -69,8 +72,9 @@ func (s *Summaries) newGeneration(key modelKey) *generation {
 	}}
 }
 
-// Observe begins the summaries of a model at zero; what it returns counts the answered requests. It is safe for concurrent
-// use, and so is that. What the former generation still answers belongs to no page any more.
+// Observe begins the summaries of a model at zero. The Observer that it returns counts answered
+// requests. Both are safe for concurrent use. Requests that the previous generation still answers
+// are on no page.
 func (s *Summaries) Observe(model string, version int64) engine.Observer {
 	g := s.newGeneration(modelKey{model, strconv.FormatInt(version, 10)})
 	s.mu.Lock()
@@ -91,7 +95,7 @@ func (s *Summaries) describe(out chan<- *prometheus.Desc) {
 	}
 }
 
-// collect shows the models that are ready, and frees what the others have counted.
+// collect shows the ready models, and frees the figures of the others.
 func (s *Summaries) collect(ready map[modelKey]bool, out chan<- prometheus.Metric) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -2,15 +2,16 @@ package scheduler
 
 import "time"
 
-// batch is a set of requests on their way to one execution.
+// batch is a set of requests for one execution.
 type batch[T any] struct {
 	tickets list[*Ticket[T]]
 	place   place[*batch[T]] // in the list of batches ready for an instance
 	size    int              // rows
 	oldest  time.Time        // arrival of the request that came first
-	taken   bool             // by an instance
-	closed  bool             // no request joins it any more
-	alone   bool             // no other batch is merged with it: the next request in line had another shape
+	taken   bool             // taken by an instance
+	closed  bool             // no further request joins it
+	// no other batch is merged with it, since the next request in line had another shape
+	alone bool
 }
 
 func (b *batch[T]) add(t *Ticket[T]) {
@@ -22,28 +23,30 @@ func (b *batch[T]) add(t *Ticket[T]) {
 	t.batch = b
 }
 
-// first is the request that joined first. There is one.
+// first returns the request that joined first. The batch must not be empty.
 func (b *batch[T]) first() *Ticket[T] { return b.tickets.first.of }
 
-// fits reports whether t may join b as far as shapes are concerned: all requests of a batch have the same.
+// fits reports whether the shape of t allows it to join b. All requests of a batch have the same
+// shape.
 func (b *batch[T]) fits(t *Ticket[T]) bool {
 	return b.tickets.len == 0 || b.first().item.Shape == t.item.Shape
 }
 
-// outlook is what a look at the queue's head finds.
+// outlook is the result of a scan of the queue's head.
 type outlook[T any] struct {
-	pending, rows int        // requests that could join the open batch, their rows
+	pending, rows int        // requests that could join the open batch, and their rows
 	best          int        // requests that make up a preferred size; 0: none do
 	sendNow       bool       // the batch cannot grow beyond pending
-	oldest        time.Time  // arrival of the oldest pending one
-	first, last   *Ticket[T] // of those pending
-	batch         *batch[T]  // the open batch, and
-	size          int        // its rows when the look began
-	changes       int        // of the queue until then
+	oldest        time.Time  // arrival of the oldest pending request
+	first, last   *Ticket[T] // the pending requests
+	batch         *batch[T]  // the open batch at the scan
+	size          int        // its rows when the scan began
+	changes       int        // changes of the queue until then
 }
 
-// look scans the queue for what the open batch could become, and closes that if it can't grow any more. It goes on where the last
-// look ended, as Triton does with a cursor, if nothing has happened since but arrivals at the end of the queue.
+// look scans the queue for requests that could join the open batch. It closes the batch if it
+// cannot grow. If only the end of the queue has changed since the last scan, it continues where
+// that ended, as Triton does with a cursor.
 func (s *Scheduler[T]) look() *outlook[T] {
 	b, set, o := s.open, &s.settings, &s.outlook
 	if o.batch != b || o.size != b.size || o.changes != s.queue.changes {
@@ -81,15 +84,20 @@ func (s *Scheduler[T]) look() *outlook[T] {
 	return o
 }
 
-// decide says how many requests join the open batch now, or how long the first of them may still wait for company. It
-// follows DynamicBatchScheduler::GetDynamicBatch: a preferred size that can be reached exactly is taken at once; a batch
-// that cannot grow further, or whose oldest request has waited Delay, is sent as it is; else it waits. What arrives while
-// a batch waits for an instance joins that without delay, unless the batch has a preferred size.
+// decide returns how many requests join the open batch now, or how long the first of them may still
+// wait for others. It follows DynamicBatchScheduler::GetDynamicBatch:
+//
+//   - A preferred size that can be reached exactly is taken at once.
+//   - A batch that cannot grow, or whose oldest request has waited for Delay, is sent as it is.
+//   - Otherwise the batch waits.
+//
+// A request that arrives while a batch waits for an instance joins it without delay, unless the
+// batch has a preferred size.
 func (s *Scheduler[T]) decide(now time.Time) (take int, wait time.Duration) {
 	b, set := s.open, &s.settings
 	o := s.look()
 	if o.pending == 0 {
-		return 0, 0 // the open batch has just been closed: the next one starts
+		return 0, 0 // the open batch has just been closed, and the next one starts
 	}
 	age := now.Sub(o.oldest)
 	late := s.draining || set.Delay > 0 && age >= set.Delay
@@ -110,15 +118,17 @@ func (s *Scheduler[T]) decide(now time.Time) (take int, wait time.Duration) {
 	return 0, set.Delay - age
 }
 
-// rouses reports whether the arrival of t is a reason to look at the queue. As in Triton's Enqueue it is not while a batch
-// waits, for company or for an instance, and the queue holds too few rows for the next preferred size. What is not looked
-// at is seen when an instance takes a batch or ends one, or when Delay is over.
+// rouses reports whether the arrival of t is a reason to scan the queue. As in Triton's Enqueue, it
+// is not while two conditions hold. A batch waits, for others or for an instance. And the queue has
+// too few rows for the next preferred size. Requests that are not scanned now are seen when an
+// instance takes or ends a batch, or when Delay is over.
 func (s *Scheduler[T]) rouses(t *Ticket[T]) bool {
 	return s.open == nil || s.open.closed || t.item.Shape != "" || !t.expires.IsZero() || s.queue.rows >= s.awaited
 }
 
-// merge joins to b, which an instance takes, the batches behind it that have waited longer than Delay, while they fit: what
-// InstanceQueue::Dequeue does. The first one that does not fit will not grow either.
+// merge joins waiting batches to b, which an instance takes, as InstanceQueue::Dequeue does. It
+// joins the following batches that have waited longer than Delay, as long as they fit. The first
+// batch that does not fit can no longer grow.
 func (s *Scheduler[T]) merge(b *batch[T], now time.Time) {
 	if !s.settings.Dynamic || s.settings.Delay == 0 || b.alone {
 		return

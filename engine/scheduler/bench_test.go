@@ -14,7 +14,8 @@ type nothing struct{}
 
 func (nothing) Execute([]scheduler.Item[int]) {}
 
-// The scheduler's own cost of a request: closed-loop clients on an instance that takes no time.
+// BenchmarkRequest measures the scheduler's own cost of a request: closed-loop clients on an
+// instance that takes no time.
 func BenchmarkRequest(b *testing.B) {
 	for _, clients := range []int{1, 16, 64} {
 		b.Run(fmt.Sprintf("clients=%d", clients), func(b *testing.B) {
@@ -41,7 +42,7 @@ func BenchmarkRequest(b *testing.B) {
 	}
 }
 
-// held is an instance that tells of its executions, and ends them when it is told to.
+// held is an instance that reports its executions, and ends them on request.
 type held struct{ begun, end chan struct{} }
 
 func (h held) Execute([]scheduler.Item[int]) {
@@ -52,7 +53,8 @@ func (h held) Execute([]scheduler.Item[int]) {
 	<-h.end
 }
 
-// What a request costs, in and out, that is one of many behind a busy instance: cancelled, or executed in turn with a level of its own.
+// BenchmarkBacklog measures the cost of a request, in and out, among many behind a busy instance.
+// It is cancelled, or executed in turn with its own level.
 func BenchmarkBacklog(b *testing.B) {
 	gone, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -71,7 +73,7 @@ func BenchmarkBacklog(b *testing.B) {
 			backlog(b, scheduler.Settings{Dynamic: true, MaxBatch: 16, Levels: levels}, 2000, func(instance held, tickets []*scheduler.Ticket[int]) {
 				close(instance.end)
 				for _, t := range tickets {
-					_ = t.Wait(context.Background()) // it does nothing
+					_ = t.Wait(context.Background()) // it has no effect
 				}
 			})
 		})
@@ -96,7 +98,7 @@ func backlog(b *testing.B, set scheduler.Settings, n int, then func(held, []*sch
 			tickets = append(tickets, t)
 		}
 		then(instance, tickets)
-		_ = first.Wait(context.Background()) // it does nothing
+		_ = first.Wait(context.Background()) // it has no effect
 		s.Close()
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/request")

@@ -2,11 +2,12 @@ package scheduler
 
 import "math/bits"
 
-// levelSet is a set of priority levels. The first layer has a bit for each level, and each further one a bit for each word of the
-// one below that is not empty. So the next level is found in as many steps as there are layers: three for 65,536 levels.
+// levelSet is a set of priority levels. The first layer has a bit for each level. Each further
+// layer has a bit for each non-empty word of the layer below. So finding the next level takes as
+// many steps as there are layers: three for 65,536 levels.
 type levelSet struct {
 	layers [][]uint64
-	steps  *int // counts the words that were looked at
+	steps  *int // counts the words that were read
 }
 
 func newLevelSet(levels int, steps *int) levelSet {
@@ -58,7 +59,7 @@ func (s levelSet) next(i int) int {
 	return -1
 }
 
-// down returns the lowest level that member i of layer k stands for.
+// down returns the lowest level for which member i of layer k stands.
 func (s levelSet) down(k, i int) int {
 	for k--; k >= 0; k-- {
 		*s.steps++

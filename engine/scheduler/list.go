@@ -2,14 +2,14 @@ package scheduler
 
 import "iter"
 
-// list holds elements in order. Its links are in the elements themselves, so that each of them is taken out without a search, and
-// nothing is allocated.
+// list holds elements in order. Its links are in the elements, so that an element is removed
+// without a search, and nothing is allocated.
 type list[E any] struct {
 	first, last *place[E]
 	len         int
 }
 
-// place is where an element stands: in one list at most.
+// place is the position of an element, in at most one list.
 type place[E any] struct {
 	of         E
 	in         *list[E] // nil: in none
@@ -27,14 +27,14 @@ func (l *list[E]) push(p *place[E]) {
 	l.len++
 }
 
-// pop takes out the first element. There is one.
+// pop removes and returns the first element. The list must not be empty.
 func (l *list[E]) pop() E {
 	p := l.first
 	p.leave()
 	return p.of
 }
 
-// leave takes the element out of the list that it is in, if it is in one.
+// leave removes the element from its list, if it is in one.
 func (p *place[E]) leave() {
 	l := p.in
 	if l == nil {

@@ -7,23 +7,24 @@ import (
 	"time"
 )
 
-// queue holds the waiting requests: by priority level, within a level by arrival, the postponed ones of a level last. What is
-// done to one request costs the same, or its logarithm, however many requests and levels there are.
+// queue holds the waiting requests by priority level. Within a level they are in order of arrival,
+// the postponed ones last. The cost of an operation on one request is constant or logarithmic in
+// the numbers of requests and levels.
 type queue[T any] struct {
 	levels    []level[T] // index: level-1
-	occupied  levelSet   // those that hold requests
+	occupied  levelSet   // levels that hold requests
 	deadlines deadlines[T]
 	len       int    // requests
-	rows      int    // of all requests
+	rows      int    // rows of all requests
 	arrivals  uint64 // so far
-	changes   int    // of the order, but for arrivals at its end
-	steps     int    // what was looked at, ever: tests compare it with the size of the queue
+	changes   int    // changes of the order, except arrivals at its end
+	steps     int    // elements read so far; tests compare it with the size of the queue
 	expired   []*Ticket[T]
 }
 
 type level[T any] struct {
 	waiting   list[*Ticket[T]]
-	postponed list[*Ticket[T]] // expired, but served all the same
+	postponed list[*Ticket[T]] // expired, but still served
 }
 
 func newQueue[T any](levels uint64) *queue[T] {
@@ -33,7 +34,7 @@ func newQueue[T any](levels uint64) *queue[T] {
 	return q
 }
 
-// count is the number of requests of a level.
+// count returns the number of requests of a level.
 func (q *queue[T]) count(lvl uint64) int {
 	l := &q.levels[lvl-1]
 	return l.waiting.len + l.postponed.len
@@ -56,7 +57,7 @@ func (q *queue[T]) push(t *Ticket[T]) {
 	}
 }
 
-// remove takes t out wherever it waits.
+// remove removes t from the list in which it waits.
 func (q *queue[T]) remove(t *Ticket[T]) {
 	q.steps++
 	q.changes++
@@ -71,7 +72,7 @@ func (q *queue[T]) remove(t *Ticket[T]) {
 	}
 }
 
-// nearest is when the first request expires; zero: none expires.
+// nearest returns when the first request expires. Zero: none expires.
 func (q *queue[T]) nearest() time.Time {
 	if q.deadlines.Len() == 0 {
 		return time.Time{}
@@ -79,7 +80,7 @@ func (q *queue[T]) nearest() time.Time {
 	return q.deadlines.tickets[0].expires
 }
 
-// next is the request that is served behind t, or nil. It is the first one where t is nil.
+// next returns the request that is served after t, or nil. If t is nil, it returns the first one.
 func (q *queue[T]) next(t *Ticket[T]) *Ticket[T] {
 	q.steps++
 	behind := 0
@@ -104,7 +105,7 @@ func (q *queue[T]) next(t *Ticket[T]) *Ticket[T] {
 	}
 }
 
-// take removes the first n requests in the order of service and gives each to f.
+// take removes the first n requests in the order of service and passes each to f.
 func (q *queue[T]) take(n int, f func(*Ticket[T])) {
 	for range n {
 		t := q.next(nil)
@@ -113,8 +114,8 @@ func (q *queue[T]) take(n int, f func(*Ticket[T])) {
 	}
 }
 
-// expire deals with the requests whose time is over, by arrival: those of a postponing level go to its end, the others are
-// removed and given to reject.
+// expire handles the requests whose timeout is over, in order of arrival. Those of a postponing
+// level move to its end. The others are removed and passed to reject.
 func (q *queue[T]) expire(now time.Time, reject func(*Ticket[T])) {
 	for q.deadlines.Len() > 0 && !now.Before(q.deadlines.tickets[0].expires) {
 		q.expired = append(q.expired, heap.Pop(&q.deadlines).(*Ticket[T]))
@@ -144,28 +145,28 @@ type deadlines[T any] struct {
 	steps   *int // counts comparisons
 }
 
-// Len is part of heap.Interface.
+// Len implements heap.Interface.
 func (d *deadlines[T]) Len() int { return len(d.tickets) }
 
-// Less is part of heap.Interface.
+// Less implements heap.Interface.
 func (d *deadlines[T]) Less(i, k int) bool {
 	*d.steps++
 	return d.tickets[i].expires.Before(d.tickets[k].expires)
 }
 
-// Swap is part of heap.Interface.
+// Swap implements heap.Interface.
 func (d *deadlines[T]) Swap(i, k int) {
 	d.tickets[i], d.tickets[k] = d.tickets[k], d.tickets[i]
 	d.tickets[i].deadline, d.tickets[k].deadline = i+1, k+1
 }
 
-// Push is part of heap.Interface.
+// Push implements heap.Interface.
 func (d *deadlines[T]) Push(t any) {
 	d.tickets = append(d.tickets, t.(*Ticket[T]))
 	d.tickets[len(d.tickets)-1].deadline = len(d.tickets)
 }
 
-// Pop is part of heap.Interface.
+// Pop implements heap.Interface.
 func (d *deadlines[T]) Pop() any {
 	last := len(d.tickets) - 1
 	t := d.tickets[last]

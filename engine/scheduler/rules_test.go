@@ -14,7 +14,8 @@ import (
 	"tuner/engine/scheduler"
 )
 
-// behindBlocker queues the items while the only instance is busy, and returns the names of the executions that follow.
+// behindBlocker queues the items while the only instance is busy, and returns the names of the
+// executions that follow.
 func behindBlocker(t *testing.T, set scheduler.Settings, items ...scheduler.Item[string]) []string {
 	t.Helper()
 	b := newBench(1, set)
@@ -41,8 +42,9 @@ func TestRulesOfBatches(t *testing.T) {
 		items    []item
 		want     []string
 	}{
-		// A is sent alone when it has waited x/16; with B it is beyond the preferred size, and closed. C, sent alone too, has
-		// waited longer than the delay when AB is taken, and fits: they are merged.
+		// A is sent alone when it has waited x/16. With B it is beyond the preferred size, and
+		// closed. C, also sent alone, has waited longer than the delay when AB is taken, and fits.
+		// So they are merged.
 		{"batches that have waited are merged when one is taken", scheduler.Settings{Dynamic: true, MaxBatch: 8, Preferred: []int{4}, Delay: x / 16},
 			[]item{{Value: "A", Rows: 3}, {Value: "B", Rows: 3}, {Value: "C", Rows: 2}}, []string{"ABC"}},
 		{"but not beyond the maximum", scheduler.Settings{Dynamic: true, MaxBatch: 7, Preferred: []int{4}, Delay: x / 16},
@@ -58,7 +60,8 @@ func TestRulesOfBatches(t *testing.T) {
 			PolicyOfLevel: map[uint64]scheduler.Policy{1: {Timeout: x / 8, MaxQueue: 1}}},
 			[]item{{Value: "A"}, {Value: "B", Priority: 1}}, []string{"A", "B"}},
 		{"postponed requests come behind all others of their level, ahead of the next level", scheduler.Settings{Dynamic: true, MaxBatch: 1,
-			Levels: 2, DefaultLevel: 1, PolicyOfLevel: map[uint64]scheduler.Policy{1: {Timeout: 7 * x / 10, Postpone: true}}}, // A and B expire
+			// A and B expire
+			Levels: 2, DefaultLevel: 1, PolicyOfLevel: map[uint64]scheduler.Policy{1: {Timeout: 7 * x / 10, Postpone: true}}},
 			[]item{{Value: "A"}, {Value: "L", Priority: 2}, {Value: "B"}, {Value: "C"}}, []string{"C", "A", "B", "L"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -72,7 +75,7 @@ func TestRulesOfBatches(t *testing.T) {
 	}
 }
 
-// Each level has a queue and a limit of its own, and what was postponed counts.
+// Each level has its own queue and limit. Postponed requests count.
 func TestQueueLimits(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -97,7 +100,8 @@ func TestQueueLimits(t *testing.T) {
 	})
 }
 
-// The order that is preserved is that in which requests join batches: an urgent one does not wait for those it has overtaken.
+// The preserved order is that in which requests join batches. An urgent request does not wait for
+// those that it has overtaken.
 func TestPreservedOrderIsThatOfBatches(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -148,7 +152,7 @@ func TestCancelInFormedBatch(t *testing.T) {
 	})
 }
 
-// A request that comes after all that waited were cancelled waits no longer than the delay.
+// After all waiting requests were cancelled, a new request waits no longer than the delay.
 func TestArrivalAfterCancelledWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -170,7 +174,7 @@ func TestArrivalAfterCancelledWait(t *testing.T) {
 	})
 }
 
-// bound notes the order of its calls.
+// bound records the order of its calls.
 type bound struct {
 	mu    *sync.Mutex
 	calls *[]string

@@ -5,13 +5,14 @@ import (
 	"time"
 )
 
-// Executor runs batches on one instance of a model. Execute is called by one goroutine alone; it blocks until the batch is
-// done and leaves the outcome in the items. It must not keep them.
+// Executor runs batches on one instance of a model. Only one goroutine calls Execute. It blocks
+// until the batch is done, and stores the outcome in the items. It must not keep them.
 type Executor[T any] interface {
 	Execute(items []Item[T])
 }
 
-// Scheduler queues and batches the requests of one model and feeds its instances. All methods are safe for concurrent use.
+// Scheduler queues and batches the requests of one model and passes batches to its instances. All
+// methods are safe for concurrent use.
 type Scheduler[T any] struct {
 	instances int
 	workers   sync.WaitGroup
@@ -20,21 +21,25 @@ type Scheduler[T any] struct {
 	mu       sync.Mutex
 	settings Settings
 	queue    *queue[T]
-	open     *batch[T]       // the batch that is being formed, or the last one formed; nil once that is taken
-	outlook  outlook[T]      // of the open batch
-	awaited  int             // rows in the queue that are worth a look while the open batch waits
+	// the batch that is being formed, or the last one formed; nil once it is taken
+	open    *batch[T]
+	outlook outlook[T] // of the open batch
+	// rows in the queue from which on a scan is useful while the open batch waits
+	awaited  int
 	ready    list[*batch[T]] // formed and not yet taken, in order
-	formed   int             // requests in them
+	formed   int             // number of requests in them
 	idle     int             // instances that wait for work
 	work     *sync.Cond      // a batch is ready, or draining began
 	timer    Timer
-	wake     time.Time // what the timer is set to; zero: it is not set
+	wake     time.Time // time to which the timer is set; zero: it is not set
 	draining bool
-	ordered  list[*Ticket[T]] // with PreserveOrdering: not yet answered, in the order in which they joined batches
-	spare    []*batch[T]      // to be used again
+	// with PreserveOrdering: requests without an answer, in the order in which they joined batches
+	ordered list[*Ticket[T]]
+	spare   []*batch[T] // for reuse
 }
 
-// New starts a scheduler with one goroutine per executor, and a timer for requests that wait. Close ends it.
+// New starts a scheduler with one goroutine per executor, and a timer for requests that wait. Close
+// ends it.
 func New[T any](set Settings, executors []Executor[T], timer func(call func()) Timer) *Scheduler[T] {
 	s := &Scheduler[T]{instances: len(executors), settings: set.normalised()}
 	s.queue = newQueue[T](s.settings.Levels)
@@ -46,8 +51,8 @@ func New[T any](set Settings, executors []Executor[T], timer func(call func()) T
 	return s
 }
 
-// Close executes what is queued, without further delay, and returns when all instances have ended. New requests get
-// ErrClosed. It may be called more than once.
+// Close executes the queued requests without further delay, and returns when all instances have
+// ended. New requests get ErrClosed. It may be called more than once.
 func (s *Scheduler[T]) Close() {
 	s.mu.Lock()
 	s.draining = true
@@ -58,7 +63,8 @@ func (s *Scheduler[T]) Close() {
 	s.timer.Close()
 }
 
-// Reconfigure changes the settings for the queued and all later requests; batches that are formed already stay as they are.
+// Reconfigure changes the settings for the queued and all later requests. Batches that are already
+// formed stay as they are.
 func (s *Scheduler[T]) Reconfigure(set Settings) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -77,7 +83,7 @@ func (s *Scheduler[T]) Reconfigure(set Settings) {
 	s.pump(time.Now())
 }
 
-// Pending is the number of requests that wait for an instance.
+// Pending returns the number of requests that wait for an instance.
 func (s *Scheduler[T]) Pending() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -123,7 +129,7 @@ func (s *Scheduler[T]) admit(t *Ticket[T]) error {
 	return nil
 }
 
-// place gives t its priority level and what its policy says of timeouts.
+// place sets t's priority level, and its deadline by the policy of that level.
 func (s *Scheduler[T]) place(t *Ticket[T]) {
 	t.level = s.settings.level(t.item.Priority)
 	p := s.settings.policy(t.level)
@@ -151,20 +157,21 @@ func (s *Scheduler[T]) join(t *Ticket[T]) {
 	}
 }
 
-// offer puts b at the end of the list from which the instances take.
+// offer appends b to the list from which the instances take.
 func (s *Scheduler[T]) offer(b *batch[T]) {
 	s.ready.push(&b.place)
 	s.work.Signal()
 }
 
-// pick takes the first batch out of that list.
+// pick removes the first batch from that list.
 func (s *Scheduler[T]) pick() *batch[T] {
 	b := s.ready.pop()
 	s.formed -= b.tickets.len
 	return b
 }
 
-// pump advances the state machine: it forms batches while there is room for them, and sets the timer for what has to wait.
+// pump advances the state machine. It forms batches while there is room for them, and sets the
+// timer for waiting requests.
 func (s *Scheduler[T]) pump(now time.Time) {
 	s.queue.expire(now, s.reject)
 	var wake time.Time
@@ -183,7 +190,8 @@ func (s *Scheduler[T]) pump(now time.Time) {
 		}
 	}
 	if s.queue.len == 0 && s.open != nil && s.open.size == 0 {
-		s.awaited = 0 // those who waited are gone, and the timer with them: the next arrival counts again
+		// the waiting requests are gone, and so is the timer: the next arrival counts again
+		s.awaited = 0
 	}
 	if n := s.queue.nearest(); !n.IsZero() && (wake.IsZero() || n.Before(wake)) {
 		wake = n
@@ -191,8 +199,8 @@ func (s *Scheduler[T]) pump(now time.Time) {
 	s.setTimer(wake, now)
 }
 
-// setTimer sets the timer to an instant that a request waits for, or stops it where none does. What it is set to already it is not set to again: every
-// arrival comes by here.
+// setTimer sets the timer to an instant for which a request waits, or stops it if there is none. It
+// does nothing if the timer is set to it already, since every arrival calls it.
 func (s *Scheduler[T]) setTimer(wake, now time.Time) {
 	switch {
 	case wake.IsZero() && !s.wake.IsZero():
@@ -203,8 +211,9 @@ func (s *Scheduler[T]) setTimer(wake, now time.Time) {
 	s.wake = wake
 }
 
-// hasSlot reports whether a batch may be formed or grown. Without priorities and queue policies two batches per instance are
-// prepared ahead; with them a batch is formed only for an idle instance, so that they apply as late as possible.
+// hasSlot reports whether a batch may be formed or grown. Without priorities and queue policies,
+// two batches per instance are prepared ahead. With them, a batch is formed only for an idle
+// instance, so that they apply as late as possible.
 func (s *Scheduler[T]) hasSlot() bool {
 	if s.settings.disablePrefetching {
 		return s.idle > s.ready.len
@@ -231,7 +240,7 @@ func (s *Scheduler[T]) newBatch() *batch[T] {
 	return b
 }
 
-// retire keeps b, which is empty and in no list any more, for another use.
+// retire keeps b for reuse. b must be empty and in no list.
 func (s *Scheduler[T]) retire(b *batch[T]) {
 	if s.open == b {
 		s.open = nil
@@ -240,14 +249,15 @@ func (s *Scheduler[T]) retire(b *batch[T]) {
 	s.spare = append(s.spare, b)
 }
 
-// reject answers a request whose time is over. It has joined no batch, so that nobody waits for its turn.
+// reject answers a request whose timeout is over. The request has joined no batch, so no other
+// waits for its turn.
 func (s *Scheduler[T]) reject(t *Ticket[T]) {
 	t.err, t.answered = ErrExpired, true
 	t.done <- struct{}{}
 }
 
-// settle makes err the outcome of t, and appends to heard the tickets that may hear of theirs now: behind those of all
-// earlier ones if order is to be preserved.
+// settle sets err as the outcome of t. It appends to heard the tickets that may be answered now. If
+// order is preserved, a ticket must wait for all earlier ones.
 func (s *Scheduler[T]) settle(t *Ticket[T], err error, heard []*Ticket[T]) []*Ticket[T] {
 	t.err, t.answered = err, true
 	if t.turn.in == nil {
@@ -259,14 +269,14 @@ func (s *Scheduler[T]) settle(t *Ticket[T], err error, heard []*Ticket[T]) []*Ti
 	return heard
 }
 
-// announce wakes those who wait for settled tickets.
+// announce wakes the goroutines that wait for settled tickets.
 func announce[T any](tickets []*Ticket[T]) {
 	for _, t := range tickets {
 		t.done <- struct{}{}
 	}
 }
 
-// cancel takes a request that is not yet being executed out of the queue.
+// cancel removes a request from the queue, unless it is being executed.
 func (s *Scheduler[T]) cancel(t *Ticket[T], cause error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

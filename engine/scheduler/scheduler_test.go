@@ -17,9 +17,9 @@ import (
 	"tuner/engine/scheduler"
 )
 
-const x = 60 * time.Millisecond // one execution
+const x = 60 * time.Millisecond // duration of one execution
 
-// bench is a scheduler whose instances take x for each execution, whatever its size, and write down what they did.
+// bench is a scheduler whose instances take x for each execution, of any size, and record it.
 type bench struct {
 	start time.Time
 	s     *scheduler.Scheduler[string]
@@ -57,7 +57,8 @@ func (e executor) Execute(items []scheduler.Item[string]) {
 	e.b.ran = append(e.b.ran, execution{strings.Join(names, ""), from, time.Now()})
 }
 
-// executions closes the scheduler and lists what ran, by start, then name; times in x since b.start.
+// executions closes the scheduler and lists the executions, by start, then name. Times are in x
+// since b.start.
 func (b *bench) executions() []string {
 	b.s.Close()
 	slices.SortFunc(b.ran, func(a, c execution) int { return cmp.Or(a.from.Compare(c.from), cmp.Compare(a.names, c.names)) })
@@ -70,7 +71,8 @@ func (b *bench) executions() []string {
 
 func (b *bench) inX(at time.Time) float64 { return float64(at.Sub(b.start)) / float64(x) }
 
-// block occupies all instances from time -x to 0, so that what is enqueued at 0 is queued together; it returns at 0.
+// block occupies all instances from time -x to 0, so that requests enqueued at 0 are queued
+// together. It returns at 0.
 func (b *bench) block(t *testing.T, instances, rows int) {
 	t.Helper()
 	for range instances {
@@ -89,8 +91,9 @@ func (b *bench) enqueue(t *testing.T, item scheduler.Item[string]) *scheduler.Ti
 	return ticket
 }
 
-// The requests A..E of 4, 2, 2, 6, 2 rows; A and C arrive at 0, B at x/3, D and E at 2x/3; at most 8 rows in a batch.
-// The expected executions are those of the event simulation in the design notes (units of x).
+// The requests A..E have 4, 2, 2, 6, 2 rows. A and C arrive at 0, B at x/3, D and E at 2x/3. A
+// batch has at most 8 rows. The expected executions are those of the event simulation in the design
+// notes (units of x).
 func TestTiming(t *testing.T) {
 	t.Parallel()
 	dynamic := scheduler.Settings{Dynamic: true, MaxBatch: 8}
@@ -143,7 +146,8 @@ func TestTiming(t *testing.T) {
 	}
 }
 
-// Each case queues its requests behind a blocker, so that the batcher sees them in order while no instance is idle.
+// Each case queues its requests behind a blocker, so that the batcher sees them in order while no
+// instance is idle.
 func TestBatchFormation(t *testing.T) {
 	t.Parallel()
 	type item = scheduler.Item[string]
@@ -157,20 +161,22 @@ func TestBatchFormation(t *testing.T) {
 			[]item{{Value: "A"}, {Value: "B"}, {Value: "C"}, {Value: "D"}, {Value: "E"}}, []string{"ABCD", "E"}},
 		{"never splits a request", scheduler.Settings{Dynamic: true, MaxBatch: 4},
 			[]item{{Value: "A", Rows: 3}, {Value: "B", Rows: 2}, {Value: "C", Rows: 2}}, []string{"A", "BC"}},
-		// Without delay a batch is closed as soon as a preferred size is hit: AB. C is the second of the two batches that are
-		// prepared ahead; when AB is taken, it grows as far as the largest preferred size.
+		// Without delay a batch is closed as soon as it has a preferred size: AB. C is the second
+		// of the two batches that are prepared ahead. When AB is taken, it grows up to the largest
+		// preferred size.
 		{"preferred sizes, no delay", scheduler.Settings{Dynamic: true, MaxBatch: 8, Preferred: []int{2, 4}},
 			[]item{{Value: "A"}, {Value: "B"}, {Value: "C"}, {Value: "D"}, {Value: "E"}, {Value: "F"}, {Value: "G"}, {Value: "H"}},
 			[]string{"AB", "CDEF", "GH"}},
-		// A waits as an open batch of 3; with B it is beyond the preferred size, and closed, so C starts the next. D, seen
-		// together with E when AB is taken: C and D are 4 rows.
+		// A waits as an open batch of 3. With B it is beyond the preferred size, and closed, so C
+		// starts the next. D is seen together with E when AB is taken: C and D are 4 rows.
 		{"beyond the preferred size", scheduler.Settings{Dynamic: true, MaxBatch: 8, Preferred: []int{4}},
 			[]item{{Value: "A", Rows: 3}, {Value: "B", Rows: 3}, {Value: "C", Rows: 2}, {Value: "D", Rows: 2}, {Value: "E", Rows: 2}},
 			[]string{"AB", "CD", "E"}},
 		{"other shapes start a new batch", scheduler.Settings{Dynamic: true, MaxBatch: 8},
 			[]item{{Value: "A", Shape: "1"}, {Value: "B", Shape: "1"}, {Value: "C", Shape: "2"}, {Value: "D", Shape: "1"}},
 			[]string{"AB", "C", "D"}},
-		// With priorities nothing is prepared ahead: the urgent request overtakes, and both levels share a batch.
+		// With priorities no batch is prepared ahead. The urgent request overtakes, and both levels
+		// share a batch.
 		{"priorities", scheduler.Settings{Dynamic: true, MaxBatch: 2, Levels: 2, DefaultLevel: 2},
 			[]item{{Value: "A"}, {Value: "B"}, {Value: "C"}, {Value: "D", Priority: 1}}, []string{"DA", "BC"}},
 		{"an unknown priority is the default", scheduler.Settings{Dynamic: true, MaxBatch: 1, Levels: 2, DefaultLevel: 2},
@@ -199,7 +205,8 @@ func TestBatchFormation(t *testing.T) {
 	}
 }
 
-// With a delay an idle instance waits for company, counted from the oldest request, and no longer.
+// With a delay, an idle instance waits for further requests, counted from the oldest one, and no
+// longer.
 func TestDelay(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -306,7 +313,8 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// A request that is being executed is waited for even if nobody wants it any more: the execution uses its memory.
+// A request that is being executed is waited for even if its client has gone, since the execution
+// uses its memory.
 func TestCancelDuringExecution(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -327,7 +335,8 @@ func TestPreserveOrdering(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(2, scheduler.Settings{Dynamic: true, MaxBatch: 2, PreserveOrdering: true, Delay: x / 4})
 		defer b.s.Close()
-		// A waits x/4 for company and runs until 5x/4 on one instance; B and C are full and would end at x on the other.
+		// A waits x/4 for others and runs until 5x/4 on one instance. B and C are a full batch and
+		// would end at x on the other.
 		first := b.enqueue(t, scheduler.Item[string]{Value: "A", Shape: "1"})
 		time.Sleep(x / 4)
 		synctest.Wait()
@@ -352,13 +361,13 @@ func TestPreserveOrdering(t *testing.T) {
 	})
 }
 
-// With order preserved, a request that nobody waits for any more does not hold up those behind it, nor its own end.
+// With preserved order, a cancelled request delays neither those behind it nor its own end.
 func TestCancelWithPreservedOrdering(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(2, scheduler.Settings{Dynamic: true, MaxBatch: 2, PreserveOrdering: true, Delay: 10 * x})
 		defer b.s.Close()
-		first := b.enqueue(t, scheduler.Item[string]{Value: "A"}) // waits for company, in vain
+		first := b.enqueue(t, scheduler.Item[string]{Value: "A"}) // waits for others in vain
 		ctx, cancel := context.WithTimeout(t.Context(), x)
 		defer cancel()
 		if err := first.Wait(ctx); !errors.Is(err, context.DeadlineExceeded) || time.Since(b.start) != x {
@@ -377,7 +386,7 @@ func TestReconfigureKeepsTheQueue(t *testing.T) {
 		b := newBench(1, scheduler.Settings{Dynamic: true, MaxBatch: 1})
 		synctest.Wait()
 		b.block(t, 1, 1)
-		for _, name := range []string{"A", "B", "C", "D"} { // A and B are formed ahead, C and D still queued
+		for _, name := range []string{"A", "B", "C", "D"} { // A and B are formed ahead; C and D are still queued
 			b.enqueue(t, scheduler.Item[string]{Value: name})
 		}
 		b.s.Reconfigure(scheduler.Settings{Dynamic: true, MaxBatch: 4})

@@ -5,15 +5,18 @@ import (
 	"time"
 )
 
-// Settings says how requests are queued and batched. The zero value executes each request alone, in order of arrival.
+// Settings describe how requests are queued and batched. The zero value executes each request
+// alone, in order of arrival.
 type Settings struct {
-	Dynamic            bool          // false: each request is an execution of its own, and nothing below applies
-	MaxBatch           int           // rows in a batch, at most; at least 1
-	Preferred          []int         // batch sizes to aim at, rows; empty: only MaxBatch
-	Delay              time.Duration // how long the oldest request may wait for company; 0: never
-	PreserveOrdering   bool          // answer in the order in which requests joined batches
-	Levels             uint64        // priority levels 1 (highest) … Levels; 0: no priorities
-	DefaultLevel       uint64        // for a request without priority
+	// false: each request is a separate execution, and nothing below applies
+	Dynamic   bool
+	MaxBatch  int   // largest number of rows in a batch, at least 1
+	Preferred []int // preferred batch sizes in rows; empty: only MaxBatch
+	// time for which the oldest request may wait for others; 0: none
+	Delay              time.Duration
+	PreserveOrdering   bool   // answer in the order in which requests joined batches
+	Levels             uint64 // priority levels 1 (highest) … Levels; 0: no priorities
+	DefaultLevel       uint64 // for a request without priority
 	DefaultPolicy      Policy
 	PolicyOfLevel      map[uint64]Policy // overrides DefaultPolicy
 	disablePrefetching bool              // derived, see normalised
@@ -21,13 +24,14 @@ type Settings struct {
 
 // Policy bounds the queue of one priority level.
 type Policy struct {
-	Timeout       time.Duration // 0: none
-	Postpone      bool          // an expired request is served after all others of its level instead of being rejected
-	AllowOverride bool          // a request may shorten Timeout
-	MaxQueue      int           // requests, at most; 0: no limit
+	Timeout time.Duration // 0: none
+	// an expired request is served after all others of its level, instead of being rejected
+	Postpone      bool
+	AllowOverride bool // a request may shorten Timeout
+	MaxQueue      int  // largest number of requests; 0: no limit
 }
 
-// normalised returns s with the defaults filled in and the preferred sizes sorted.
+// normalised returns s with defaults and with sorted preferred sizes.
 func (s Settings) normalised() Settings {
 	s.MaxBatch = max(s.MaxBatch, 1)
 	s.Preferred = slices.Sorted(slices.Values(s.Preferred))
@@ -47,7 +51,8 @@ func (s Settings) normalised() Settings {
 	return s
 }
 
-// largestPreferred is the size beyond which a batch is not grown while a smaller one is preferred.
+// largestPreferred returns the size beyond which a batch does not grow while a smaller size is
+// preferred.
 func (s *Settings) largestPreferred() int { return s.Preferred[len(s.Preferred)-1] }
 
 func (s *Settings) isPreferred(size int) bool {
@@ -55,7 +60,7 @@ func (s *Settings) isPreferred(size int) bool {
 	return found
 }
 
-// nextPreferred is the smallest preferred size above size, or 0.
+// nextPreferred returns the smallest preferred size above size, or 0.
 func (s *Settings) nextPreferred(size int) int {
 	if i, _ := slices.BinarySearch(s.Preferred, size+1); i < len(s.Preferred) {
 		return s.Preferred[i]
@@ -63,7 +68,7 @@ func (s *Settings) nextPreferred(size int) int {
 	return 0
 }
 
-// level is the priority level of a request; 0 or one that does not exist means the default.
+// level returns the priority level of a request. 0 and levels that do not exist mean the default.
 func (s *Settings) level(priority uint64) uint64 {
 	if priority == 0 || priority > s.Levels {
 		return s.DefaultLevel
@@ -78,7 +83,8 @@ func (s *Settings) policy(level uint64) Policy {
 	return s.DefaultPolicy
 }
 
-// timeout is what a request that asks for want may wait in the queue; 0 is forever. A request can only shorten it.
+// timeout returns the time for which a request that asks for want may wait in the queue. 0 means no
+// limit. A request can only shorten it.
 func (p Policy) timeout(want time.Duration) time.Duration {
 	if p.AllowOverride && want != 0 && want < p.Timeout {
 		return want

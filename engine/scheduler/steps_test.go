@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// stuck is an instance that never ends before it is told to.
+// stuck is an instance that does not end until it is told to.
 type stuck chan struct{}
 
 func (s stuck) Execute([]Item[int]) { <-s }
 
-// behind queues n requests, behind those that are there.
+// behind queues n requests behind the present ones.
 func behind(t *testing.T, s *Scheduler[int], n int, item func(i int) Item[int]) []*Ticket[int] {
 	t.Helper()
 	var out []*Ticket[int]
@@ -27,7 +27,7 @@ func behind(t *testing.T, s *Scheduler[int], n int, item func(i int) Item[int]) 
 	return out
 }
 
-// What can become of requests that wait: executed, cancelled, postponed, expired.
+// Waiting requests can be executed, cancelled, postponed, or they expire. Close executes them.
 func executed(*testing.T, []*Ticket[int]) {} // by Close
 
 func cancelled(t *testing.T, tickets []*Ticket[int]) {
@@ -46,7 +46,7 @@ func postponed(_ *testing.T, tickets []*Ticket[int]) {
 }
 
 func expired(t *testing.T, tickets []*Ticket[int]) {
-	postponed(t, tickets) // if they could be
+	postponed(t, tickets) // if they can be
 	for _, ticket := range tickets {
 		if err := ticket.Wait(t.Context()); !errors.Is(err, ErrExpired) {
 			t.Fatalf("got %v, want an expiry", err)
@@ -54,7 +54,7 @@ func expired(t *testing.T, tickets []*Ticket[int]) {
 	}
 }
 
-// stepsPerRequest is what the scheduler looks at for each of n requests that wait.
+// stepsPerRequest returns the elements that the scheduler reads for each of n waiting requests.
 func stepsPerRequest(t *testing.T, n int, set Settings, item func(i int) Item[int], then func(*testing.T, []*Ticket[int])) (steps int) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -70,7 +70,7 @@ func stepsPerRequest(t *testing.T, n int, set Settings, item func(i int) Item[in
 	return steps
 }
 
-// What the scheduler looks at for each request does not grow with the queue or with the number of levels.
+// The elements read per request do not grow with the queue or with the number of levels.
 func TestStepsPerRequest(t *testing.T) {
 	t.Parallel()
 	plain := Settings{Dynamic: true, MaxBatch: 8}
@@ -105,8 +105,8 @@ func TestStepsPerRequest(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			// Beside a constant there may be the depth of the deadlines' heap: ten times as many requests are four levels more, at two
-			// comparisons each on the way in and out.
+			// The depth of the deadlines' heap may add to a constant. Ten times as many requests
+			// are four levels more, with two comparisons each on the way in and out.
 			few, many := stepsPerRequest(t, 300, tc.settings, tc.item, tc.then), stepsPerRequest(t, 3000, tc.settings, tc.item, tc.then)
 			if many > few+16 || many > 80 {
 				t.Errorf("%d steps for each of 3,000 requests, %d for each of 300", many, few)

@@ -6,25 +6,27 @@ import (
 	"time"
 )
 
-// Why a request was not executed.
+// Reasons why a request was not executed.
 var (
 	ErrQueueFull = errors.New("the queue is full")
 	ErrExpired   = errors.New("the request waited longer than its timeout")
 	ErrClosed    = errors.New("the scheduler is closed")
 )
 
-// Item is a request as the scheduler sees it.
+// Item is the scheduler's view of a request.
 type Item[T any] struct {
-	Value    T
-	Rows     int           // its batch size, at least 1
-	Shape    string        // requests with different shapes never share a batch; empty: the model has one shape only
+	Value T
+	Rows  int // batch size, at least 1
+	// requests with different shapes never share a batch; "": the model has only one shape
+	Shape    string
 	Priority uint64        // 1 is the highest; 0: the default
-	Timeout  time.Duration // asks to be rejected after waiting that long; 0: no wish
+	Timeout  time.Duration // largest time in the queue that the request asks for; 0: no wish
 
 	Enqueued time.Time // set by the scheduler
 }
 
-// Ticket stands for a request that is queued or being executed. It is used again for another request once it was waited for.
+// Ticket stands for a request that is queued or being executed. After Wait it is reused for another
+// request.
 type Ticket[T any] struct {
 	item     Item[T]
 	owner    *Scheduler[T]
@@ -32,18 +34,18 @@ type Ticket[T any] struct {
 	expires  time.Time // zero: never
 	postpone bool
 	arrival  uint64            // its number, in the order of arrival
-	deadline int               // its place among the deadlines of the queue, from 1; 0: it has none
+	deadline int               // place among the deadlines of the queue, from 1; 0: none
 	place    place[*Ticket[T]] // in the queue, or in its batch
-	turn     place[*Ticket[T]] // in the owner's list of answers, if order is preserved
+	turn     place[*Ticket[T]] // in the scheduler's list of answers, if order is preserved
 	batch    *batch[T]
 	err      error
 	answered bool          // err is final; guarded by the scheduler's lock
 	done     chan struct{} // receives once, when err may be read; never blocks the sender
 }
 
-// Wait blocks until the request was executed (nil), or rejected, or ctx ended while it was queued. A request that is being
-// executed is always waited for, because the execution uses its memory. Wait must be called exactly once: the ticket is
-// gone when it returns.
+// Wait blocks until the request was executed (nil) or rejected, or ctx ended while it was queued.
+// It always waits for a request that is being executed, since the execution uses its memory. Wait
+// must be called exactly once: it frees the ticket.
 func (t *Ticket[T]) Wait(ctx context.Context) error {
 	select {
 	case <-t.done:
@@ -67,7 +69,7 @@ func (s *Scheduler[T]) newTicket(item Item[T]) *Ticket[T] {
 	return t
 }
 
-// recycle keeps t, which nobody refers to any more, for another request.
+// recycle keeps t for reuse. No reference to it may be left.
 func (s *Scheduler[T]) recycle(t *Ticket[T]) {
 	*t = Ticket[T]{owner: s, done: t.done}
 	s.tickets.Put(t)

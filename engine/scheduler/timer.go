@@ -9,7 +9,8 @@ type Timer interface {
 	Close()
 }
 
-// GoTimer is a Timer by Go's own clock, which in a test's bubble is the bubble's. In an idle process it is a millisecond late (see package alarm).
+// GoTimer is a Timer with Go's own clock, or in a test's bubble with the bubble's. In an idle
+// process it is a millisecond late (see package alarm).
 func GoTimer(call func()) Timer {
 	t := goTimer{time.AfterFunc(time.Hour, call)}
 	t.Stop()

@@ -14,8 +14,8 @@ import (
 	"tuner/engine/scheduler"
 )
 
-// The batches that a real Triton 2.51 formed of these arrivals ("instant in ms:rows"), with a model whose executions take
-// 100 ms: lab/conformance asks it again.
+// The batches are those that a real Triton 2.51 formed of these arrivals ("instant in ms:rows"),
+// with a model whose executions take 100 ms. lab/conformance asks it again.
 func TestBatchesAreTritons(t *testing.T) {
 	t.Parallel()
 	const delay = 50 * time.Millisecond
@@ -63,7 +63,8 @@ func TestBatchesAreTritons(t *testing.T) {
 	}
 }
 
-// sizes writes down how many rows each execution has; it takes 100 ms, and a little more, as everything real.
+// sizes records the rows of each execution. An execution takes 100 ms and slightly more, as on a
+// real system.
 type sizes struct {
 	mu  *sync.Mutex
 	ran *[]int
@@ -80,7 +81,8 @@ func (e sizes) Execute(items []scheduler.Item[int]) {
 	time.Sleep(101 * time.Millisecond)
 }
 
-// play enqueues the arrivals and returns the rows of the executions in the order of their begin.
+// play enqueues the arrivals and returns the rows of the executions in the order of their
+// beginning.
 func play(t *testing.T, instances int, set scheduler.Settings, arrivals string) []int {
 	var (
 		mu        sync.Mutex

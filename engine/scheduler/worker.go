@@ -5,24 +5,26 @@ import (
 	"time"
 )
 
-// worker is the life of an instance.
+// worker is the loop of an instance.
 type worker[T any] struct {
 	*Scheduler[T]
-	batch *batch[T] // that is being executed, or was the last
+	batch *batch[T] // the batch being executed, or the last one
 	items []Item[T]
 	heard []*Ticket[T]
 }
 
-// Binder is an Executor that wants an operating-system thread of its own, to bind it to processors, say. Bind is called on
-// that thread, ahead of the first batch; the thread ends with the scheduler.
+// Binder is an Executor that needs its own operating-system thread, for example to bind it to
+// processors. Bind is called on that thread before the first batch. The thread ends with the
+// scheduler.
 //
-// Others have none: to wake a goroutine that is locked to a thread takes two more switches between threads, some 15 µs.
+// Other executors have no such thread: waking a goroutine that is locked to a thread takes two more
+// thread switches, about 15 µs.
 type Binder interface{ Bind() }
 
 // serve runs batches until the scheduler is closed and empty.
 func (s *Scheduler[T]) serve(e Executor[T]) {
 	if b, ok := e.(Binder); ok {
-		runtime.LockOSThread() // and never unlocked: nothing else may run on a thread that is bound
+		runtime.LockOSThread() // never unlocked, so that no other goroutine runs on a bound thread
 		b.Bind()
 	}
 	w := worker[T]{Scheduler: s}
@@ -36,8 +38,9 @@ func (s *Scheduler[T]) serve(e Executor[T]) {
 	}
 }
 
-// next answers the requests of the batch that was executed and takes the next one; it blocks until there is one. The answers
-// are given while the lock is free, but before the next execution. It returns false when there will be none any more.
+// next answers the requests of the executed batch and takes the next one. It blocks until there is
+// one. It answers without holding the lock, but before the next execution. It returns false when
+// there will be no more batches.
 func (w *worker[T]) next() bool {
 	w.mu.Lock()
 	if w.batch != nil {
@@ -65,8 +68,9 @@ func (w *worker[T]) next() bool {
 	return w.batch != nil
 }
 
-// take gives the idle instance the next batch, if there is one. What is ready is taken before the queue is looked at: in
-// Triton too the instance's thread is ahead of the batcher's, which it has just woken.
+// take gives the idle instance the next batch, if there is one. It takes a ready batch before it
+// scans the queue. In Triton too, the instance's thread comes before the batcher's, which it has
+// just woken.
 func (w *worker[T]) take() {
 	now := time.Now()
 	if w.ready.len == 0 {

@@ -12,13 +12,14 @@ import (
 	"tuner/internal/exit"
 )
 
-// certificates are those of the server, and of its clients. They can be read again while connections are accepted.
+// certificates are those of the server and of its clients. They can be read again while connections
+// are accepted.
 type certificates struct {
 	files   flags.Certificates
 	current atomic.Pointer[tls.Config]
 }
 
-// readCertificates reads the files; nil: clear text.
+// readCertificates reads the files. nil: clear text.
 func readCertificates(files flags.Certificates) (*certificates, error) {
 	if !files.IsOn && !files.IsMutual {
 		return nil, nil
@@ -27,7 +28,7 @@ func readCertificates(files flags.Certificates) (*certificates, error) {
 	return c, c.read()
 }
 
-// config is for the listener: each connection gets the certificates that were read last.
+// config is for the listener. Each connection gets the certificates that were read last.
 func (c *certificates) config() *tls.Config {
 	if c == nil {
 		return nil
@@ -35,7 +36,7 @@ func (c *certificates) config() *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS12, GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return c.current.Load(), nil }}
 }
 
-// read reads the files. If one of them is bad, the certificates from before stay.
+// read reads the files. If one of them is invalid, the earlier certificates stay.
 func (c *certificates) read() error {
 	o := c.files
 	pair, err := tls.LoadX509KeyPair(o.Cert, o.Key)

@@ -11,10 +11,10 @@ import (
 	"tuner/internal/exit"
 )
 
-// logFile writes the log to a file, which can be opened anew, or to the console. To rotate the log, a program renames the
-// file and sends SIGHUP.
+// logFile writes the log to a file, which can be opened again, or to the console. To rotate the
+// log, a program renames the file and sends SIGHUP.
 type logFile struct {
-	path    string // empty: to the console
+	path    string // "": to the console
 	console io.Writer
 
 	mu   sync.Mutex
@@ -26,7 +26,7 @@ func newLogFile(path string, console io.Writer) (*logFile, error) {
 	return l, l.open()
 }
 
-// open opens the file of that name. If that fails, the log goes on in the file from before.
+// open opens the file with that name. If that fails, the log continues in the earlier file.
 func (l *logFile) open() error {
 	if l.path == "" {
 		return nil
@@ -61,13 +61,13 @@ func (l *logFile) openAgain(log *slog.Logger) {
 	}
 }
 
-// newLogger makes a log that prints the levels which are on.
+// newLogger makes a log that prints the levels that are on.
 func newLogger(to io.Writer, on map[slog.Level]bool) *slog.Logger {
 	text := slog.NewTextHandler(to, &slog.HandlerOptions{Level: slog.LevelDebug})
 	return slog.New(switches{text, on})
 }
 
-// switches is a handler that prints the levels which are on.
+// switches is a handler that prints the levels that are on.
 type switches struct {
 	slog.Handler
 	on map[slog.Level]bool

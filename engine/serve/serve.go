@@ -1,8 +1,9 @@
-// Package serve runs the engine as a program: it opens the log, the certificates, ONNX Runtime and the ports by the
-// options of package flags, loads the models, and drains when it is asked to end.
+// Package serve runs the engine as a program. By the options of package flags, it opens the log,
+// the certificates, ONNX Runtime and the ports. It loads the models, and drains when it is asked to
+// end.
 //
-// It stands above packages engine, engine/frontends and ort, and below the command line. It is the only package of the
-// engine that reacts to signals (SIGHUP), and to the end of a parent process.
+// It stands above packages engine, engine/frontends and ort, and below the command line. It is the
+// only package of the engine that handles signals (SIGHUP), and the end of a parent process.
 package serve
 
 import (
@@ -37,12 +38,12 @@ import (
 //lint:ignore ST1005 tritonserver's wording
 var errExitTimeout = errors.New("Exit timeout expired. Exiting immediately.")
 
-// Run serves until ctx ends or something fails. messages is for people.
+// Run serves until ctx ends or an error occurs. messages is for people.
 func Run(ctx context.Context, messages io.Writer, o *flags.Options) error {
 	return RunWith(ctx, messages, o, func(b engine.Backend) engine.Backend { return b })
 }
 
-// RunWith is Run with another backend, which wrap makes of the backend that runs ONNX Runtime.
+// RunWith is Run with another backend. wrap makes it from the backend that runs ONNX Runtime.
 func RunWith(ctx context.Context, messages io.Writer, o *flags.Options, wrap func(engine.Backend) engine.Backend) error {
 	if o.ParentFD > 0 {
 		go endWithParent(os.NewFile(uintptr(o.ParentFD), "parent"))
@@ -90,16 +91,16 @@ func RunWith(ctx context.Context, messages io.Writer, o *flags.Options, wrap fun
 		return errors.Join(err, runtime.Close())
 	}
 	if err := listen(ctx, messages, o, server, listeners, runtime); err != nil {
-		return err // at once: a request that still runs may not end in time
+		return err // at once, since a running request may not end in time
 	}
 	if server.IsLoading() {
-		return nil // a load that was given up still uses ONNX Runtime: both end with the process
+		return nil // a load that was given up still uses ONNX Runtime; both end with the process
 	}
 	return runtime.Close()
 }
 
-// onHangup calls act at each SIGHUP, until stop is called. The signal does nothing else, so that a server outlives the
-// terminal from which it was started.
+// onHangup calls act at each SIGHUP, until stop is called. The signal has no other effect, so that
+// a server outlives the terminal from which it was started.
 func onHangup(act func()) (stop func()) {
 	signals, ended := make(chan os.Signal, 1), make(chan struct{})
 	signal.Notify(signals, syscall.SIGHUP)
@@ -110,13 +111,13 @@ func onHangup(act func()) (stop func()) {
 		}
 	}()
 	return func() {
-		signal.Stop(signals) // nothing is sent any more
+		signal.Stop(signals) // no signal is sent any more
 		close(signals)
 		<-ended
 	}
 }
 
-// usableGPUs counts the GPUs that this build of ONNX Runtime can use.
+// usableGPUs returns the number of GPUs that this build of ONNX Runtime can use.
 func usableGPUs(runtime *ort.Runtime) int {
 	if !slices.Contains(runtime.Providers(), provider.CUDA) {
 		return 0
@@ -125,13 +126,14 @@ func usableGPUs(runtime *ort.Runtime) int {
 	return len(gpus)
 }
 
-// listen opens the ports, loads the models, and serves until ctx ends or something fails. Then it drains, within the drain
-// delay and the exit timeout. While models load, probes are answered: the server is live, but not ready.
+// listen opens the ports, loads the models, and serves until ctx ends or an error occurs. Then it
+// drains, within the drain delay and the exit timeout. While models load, it answers probes: the
+// server is live, but not ready.
 func listen(ctx context.Context, messages io.Writer, o *flags.Options, server *engine.Server, listeners frontends.Options, runtime *ort.Runtime) error {
 	f, err := frontends.Open(server, listeners)
 	if err != nil {
 		server.Close()
-		return exit.With(exit.Usage, err) // a port in use, or a bad address
+		return exit.With(exit.Usage, err) // a port in use, or an invalid address
 	}
 	group, running := errgroup.WithContext(ctx)
 	group.Go(func() error { return f.Serve(running, o.ExitTime()) })
@@ -164,19 +166,19 @@ func listen(ctx context.Context, messages io.Writer, o *flags.Options, server *e
 		return errExitTimeout
 	}
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-		return nil // asked to end while models were being loaded
+		return nil // asked to end while models were loading
 	}
 	return err
 }
 
-// after returns a channel that is closed some time after ctx has ended.
+// after returns a channel that is closed d after ctx has ended.
 func after(ctx context.Context, d time.Duration) <-chan struct{} {
 	out := make(chan struct{})
 	context.AfterFunc(ctx, func() { time.AfterFunc(d, func() { close(out) }) })
 	return out
 }
 
-// announce writes the server's addresses to a file descriptor, and closes it. With 0 nobody listens.
+// announce writes the server's addresses to a file descriptor, and closes it. 0: none.
 func announce(fd int, a api.Announcement) error {
 	if fd == 0 {
 		return nil
@@ -196,8 +198,8 @@ func announce(fd int, a api.Announcement) error {
 	return nil
 }
 
-// endWithParent ends the process when the parent's end of the pipe is closed, which happens even if the parent was killed.
-// It waits in a read that nothing else can end, so it has no owner.
+// endWithParent ends the process when the parent's end of the pipe is closed, which happens even if
+// the parent was killed. It waits in a read that only this ends, so no goroutine waits for it.
 func endWithParent(pipe *os.File) {
 	_, _ = io.Copy(io.Discard, pipe) // an error means the same as the end
 	os.Exit(exit.Failure)

@@ -17,7 +17,8 @@ import (
 	"tuner/model/modelconfig"
 )
 
-// A server that is asked to end while it loads models ends well: that they are not ready is no failure.
+// A server that is asked to end while it loads models ends without an error, although the models
+// are not ready.
 func TestServeIsInterruptedWhileLoading(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -46,7 +47,7 @@ func parse(t *testing.T, args ...string) *flags.Options {
 	return o
 }
 
-// Each level has a switch of its own, also in loggers that are made of the first one.
+// Each level has its own switch, also in loggers that are derived from the first one.
 func TestServeLogSwitches(t *testing.T) {
 	t.Parallel()
 	for options, want := range map[string][]string{
@@ -81,7 +82,7 @@ func TestServeLogSwitches(t *testing.T) {
 	}
 }
 
-// Clients may fill three eighths of the memory, but never more than a bound of their own.
+// Clients may fill three eighths of the memory, but never more than their own bound.
 func TestServeMemoryBounds(t *testing.T) {
 	t.Parallel()
 	const gibibyte = 1 << 30
