@@ -7,7 +7,8 @@ import (
 	"tuner/engine/enginetest"
 )
 
-// BenchmarkInfer is a whole request, the client included, of a model that takes no time. allocs/op are those of both sides.
+// BenchmarkInfer measures a whole request, including the client, of a model that takes no time.
+// allocs/op counts both sides.
 func BenchmarkInfer(b *testing.B) {
 	e := enginetest.Start(b, enginetest.Options{Config: "max_batch_size: 8 dynamic_batching {} instance_group { count: 1 kind: KIND_CPU }"})
 	c, err := api.NewGRPC(e.Addresses.GRPC)

@@ -28,10 +28,11 @@ import (
 	"tuner/model/modelconfig/configpb"
 )
 
-// patience is how long a test waits for what should happen at once.
+// patience bounds the wait for events that should happen at once.
 const patience = 30 * time.Second
 
-// large serves a model that makes size bytes of however many, by a front end with a budget.
+// large serves a model that makes size bytes from any number of bytes, by a front end with a
+// budget.
 func large(t *testing.T, size int64, b *budget.Budget) *grpc.ClientConn {
 	t.Helper()
 	_, conn := serve(t, enginetest.Start(t, enginetest.Options{Backend: &enginetest.Backend{IO: modelconfig.ModelIO{
@@ -45,7 +46,7 @@ func ask(size int64) *pb.ModelInferRequest {
 	return &pb.ModelInferRequest{ModelName: "fake", Inputs: []*pb.ModelInferRequest_InferInputTensor{input("X", "UINT8", 1, size)}, RawInputContents: [][]byte{make([]byte, size)}}
 }
 
-// message is a gRPC message that is not compressed.
+// message returns a gRPC message without compression.
 func message(t *testing.T, m proto.Message) []byte {
 	t.Helper()
 	b, err := proto.Marshal(m)
@@ -72,7 +73,7 @@ func raw(t *testing.T, target string, sent []byte) net.Conn {
 	return conn
 }
 
-// until waits for the bytes that are charged.
+// until waits until the charged bytes meet a condition.
 func until(t *testing.T, b *budget.Budget, what string, is func(used int64) bool) {
 	t.Helper()
 	for end := time.Now().Add(patience); !is(b.Used()); runtime.Gosched() {
@@ -84,8 +85,8 @@ func until(t *testing.T, b *budget.Budget, what string, is func(used int64) bool
 
 func nothing(used int64) bool { return used == 0 }
 
-// One client that reads none of its answers, of 200 MB in all, takes its part of the memory and no more: health and other
-// clients are answered, on connections of their own.
+// A client that reads none of its answers, 200 MB in all, takes only its part of the memory. Health
+// checks and other clients are answered over their own connections.
 func TestUnreadAnswersStopNobody(t *testing.T) {
 	t.Parallel()
 	for name, sent := range map[string]func() []byte{
@@ -130,7 +131,8 @@ func TestUnreadAnswersStopNobody(t *testing.T) {
 	}
 }
 
-// Over its part of the memory a connection's calls are refused at once, and served again when the answers have been read.
+// When a connection has used its part of the memory, its calls are refused at once. They are served
+// again when the answers have been read.
 func TestCallsBeyondTheMemoryAreRefused(t *testing.T) {
 	t.Parallel()
 	b := budget.New(8 << 20)
@@ -155,8 +157,9 @@ func TestCallsBeyondTheMemoryAreRefused(t *testing.T) {
 	until(t, b, "afterwards", nothing)
 }
 
-// What has been answered is given back while its connection, and its stream, stay open.
-func TestAnsweredRequestsAreGivenBack(t *testing.T) { // not parallel: the compressors are charged to the front end that was made last
+// The bytes of answered requests are given back while the connection, and its stream, stay open.
+// Not parallel: compressors charge the front end that was made last.
+func TestAnsweredRequestsAreGivenBack(t *testing.T) {
 	tensor := []modelconfig.Tensor{{Name: "X", DataType: configpb.DataType_TYPE_UINT8, Dims: []int64{-1, -1}}}
 	b := budget.New(256 << 20)
 	_, conn := serve(t, enginetest.Start(t, enginetest.Options{Backend: &enginetest.Backend{IO: modelconfig.ModelIO{Inputs: tensor, Outputs: tensor}}}),
@@ -185,7 +188,7 @@ func TestAnsweredRequestsAreGivenBack(t *testing.T) { // not parallel: the compr
 				}
 			}
 		}
-		// The open streams, with their headers, and of a message what is not its text: five bytes.
+		// The open streams with their headers, and five bytes of a message beside its text.
 		until(t, b, "streams that wait", func(used int64) bool { return used < 10<<10 })
 	}
 	if err := errors.Join(stream.CloseSend(), compressed.CloseSend()); err != nil {
@@ -194,12 +197,12 @@ func TestAnsweredRequestsAreGivenBack(t *testing.T) { // not parallel: the compr
 	until(t, b, "afterwards", nothing)
 }
 
-// Messages that are not complete end the connection that has most of them, and nobody else's.
+// Incomplete messages end the connection that has most of them, and no other.
 func TestIncompleteMessagesEndTheLargest(t *testing.T) {
 	t.Parallel()
 	b := budget.New(16 << 20)
 	conn := large(t, 1, b)
-	parts := func(streams uint32) []byte { // of a MiB less the window's rest, of messages of 4 MiB
+	parts := func(streams uint32) []byte { // a MiB less the rest of the window, of messages of 4 MiB
 		sent := hello()
 		for i := range streams {
 			sent = append(sent, call(2*i+1, "ModelInfer")...)
@@ -221,7 +224,8 @@ func TestIncompleteMessagesEndTheLargest(t *testing.T) {
 	if err := largest.SetDeadline(time.Now().Add(patience)); err != nil {
 		t.Fatal(err)
 	}
-	_, writeErr := largest.Write(parts(14)) // with the 2 of the other and its own once more, 30 of 18
+	// with the 2 of the other and its own once more: 30 of 18
+	_, writeErr := largest.Write(parts(14))
 	_, readErr := io.Copy(io.Discard, largest)
 	var network net.Error
 	if errors.As(readErr, &network) && network.Timeout() {
@@ -238,8 +242,10 @@ func TestIncompleteMessagesEndTheLargest(t *testing.T) {
 	until(t, b, "afterwards", nothing)
 }
 
-// A short message that becomes a very long one is decompressed no further than there is room for.
-func TestDecompressionIsBounded(t *testing.T) { // not parallel: it measures what the process allocates, and the compressors are the process's
+// A short message that becomes a very long one is decompressed only as far as there is room.
+// Not parallel: it measures the allocations of the process, and the compressors belong to the
+// process.
+func TestDecompressionIsBounded(t *testing.T) {
 	const zeros = 32 << 20
 	var bomb bytes.Buffer
 	z := gzip.NewWriter(&bomb)
@@ -259,7 +265,8 @@ func TestDecompressionIsBounded(t *testing.T) { // not parallel: it measures wha
 	var server net.Conn
 	took := alloctest.Bytes(func() {
 		server = raw(t, conn.Target(), append(sent, frame(frameData, 1, 1, nil)...))
-		awaitFrame(t, server, func(head []byte) bool { return head[3] == frameHeaders }) // the answer
+		// the answer
+		awaitFrame(t, server, func(head []byte) bool { return head[3] == frameHeaders })
 	})
 	if took > 24<<20 {
 		t.Errorf("%d bytes of gzip made the process allocate %d bytes", len(sent), took)
@@ -273,12 +280,12 @@ func TestDecompressionIsBounded(t *testing.T) { // not parallel: it measures wha
 	until(t, b, "afterwards", nothing)
 }
 
-// repeated is zeros without end.
+// repeated is an endless source of zeros.
 type repeated struct{}
 
 func (repeated) Read(b []byte) (int, error) { clear(b); return len(b), nil }
 
-// Answers that are no inferences' are charged as well until they have been read.
+// Answers that are not inferences are charged too until they have been read.
 func TestUnreadDescriptionsAreCharged(t *testing.T) {
 	t.Parallel()
 	var outputs []modelconfig.Tensor
@@ -294,7 +301,7 @@ func TestUnreadDescriptionsAreCharged(t *testing.T) {
 		sent = append(append(sent, call(2*i+1, "ModelMetadata")...), frame(frameData, 1, 2*i+1, message(t, &pb.ModelMetadataRequest{Name: "fake"}))...)
 	}
 	reader := raw(t, conn.Target(), sent)
-	// Without the answers, a call takes 4 KiB and its headers. An answer has some 9 kB.
+	// Without the answers, a call takes 4 KiB and its headers. An answer has about 9 kB.
 	until(t, b, "unread", func(used int64) bool { return used > calls*12<<10 })
 	_ = reader.Close()
 	until(t, b, "afterwards", nothing)

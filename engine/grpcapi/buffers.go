@@ -7,22 +7,23 @@ import (
 	"google.golang.org/grpc/mem"
 )
 
-// Sizes of the buffers that are kept: powers of two. Smaller ones are not worth it, larger ones are left to the garbage
-// collector.
+// Sizes of the kept buffers: powers of two. Keeping smaller ones is not worth it. Larger ones are
+// left to the garbage collector.
 const (
 	minBufferBits = 10
 	maxBufferBits = 26
 )
 
-// buffers is a pool of buffers in steps of powers of two. gRPC's own has nothing between 32 KiB and 1 MiB and clears what it
-// hands out; these are always written from end to end.
+// buffers is a pool of buffers in powers of two. gRPC's own pool has no size between 32 KiB and 1
+// MiB, and clears its buffers. These need no clearing, since they are always written from end to
+// end.
 type buffers struct {
 	kept [maxBufferBits - minBufferBits + 1]sync.Pool
 }
 
 var _ mem.BufferPool = (*buffers)(nil)
 
-// capacity is that of the buffer which Get returns.
+// capacity returns the capacity of a buffer from Get.
 func (p *buffers) capacity(length int) int {
 	if size := sizeBits(length); size <= maxBufferBits {
 		return 1 << size
@@ -32,7 +33,7 @@ func (p *buffers) capacity(length int) int {
 
 func sizeBits(length int) int { return max(bits.Len(uint(max(length, 1)-1)), minBufferBits) }
 
-// Get returns a buffer of a length; what is in it is undefined.
+// Get returns a buffer of a length. Its content is undefined.
 func (p *buffers) Get(length int) *[]byte {
 	size := sizeBits(length)
 	if size > maxBufferBits {

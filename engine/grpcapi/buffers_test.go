@@ -2,7 +2,8 @@ package grpcapi
 
 import "testing"
 
-// A buffer has the length that was asked for, in the next power of two, and comes back into use with another length.
+// A buffer has the requested length and the next power of two as capacity. It can be reused with
+// another length.
 func TestBuffers(t *testing.T) {
 	t.Parallel()
 	p := &buffers{}

@@ -15,12 +15,16 @@ import (
 )
 
 const (
-	streamBytes = 4 << 10 // of an open call besides its headers and messages: gRPC's own objects, a goroutine's stack
-	movement    = 1 << 10 // bytes at once that are messages or answers, and not signs of life alone
+	// for an open call beside its headers and messages: gRPC's own objects, the stack of a
+	// goroutine
+	streamBytes = 4 << 10
+	// bytes at once that are messages or answers, and not only keepalive frames
+	movement = 1 << 10
 )
 
-// client is a connection with its account. gRPC keeps what has arrived of messages, and answers until their reader has opened
-// its window, and says nothing of either: so the connection follows the frames that pass through it. Nothing is ever held back.
+// client is a connection with its account. gRPC keeps the received parts of messages, and answers
+// until their reader has opened its window, but reports neither. So the connection follows the
+// frames that pass through it. It never delays them.
 type client struct {
 	net.Conn
 	account *budget.Account
@@ -29,15 +33,15 @@ type client struct {
 
 	mu      sync.Mutex
 	streams map[uint32]arrived // the open ones
-	newest  uint32             // the highest number that a stream has had
+	newest  uint32             // highest number of a stream so far
 	unsent  int                // bytes of answers in gRPC's queues
 	isEnded bool               // everything has been given back
 }
 
-// arrived is what a stream has brought.
+// arrived counts the bytes received on a stream.
 type arrived struct {
 	held int // bytes that are charged
-	owed int // of them: those of messages, whether complete or not
+	owed int // part of held: messages, complete or not
 }
 
 // listener makes connections of type client.
@@ -58,10 +62,10 @@ func (l *listener) Accept() (net.Conn, error) {
 
 func newClient(conn net.Conn, memory *budget.Budget, b *buffers) *client {
 	socket := conn
-	if t, ok := conn.(*tls.Conn); ok { // whose Close waits until the client has been told
+	if t, ok := conn.(*tls.Conn); ok { // its Close would wait for the client
 		socket = t.NetConn()
 	}
-	end := func() { _ = socket.Close() } // gRPC sees that when it reads or writes
+	end := func() { _ = socket.Close() } // gRPC sees this when it reads or writes
 	return &client{Conn: conn, account: memory.Open(end), buffers: b, streams: map[uint32]arrived{}, in: frames{skip: len(preface)}}
 }
 
@@ -71,10 +75,11 @@ type address struct {
 	client *client
 }
 
-// RemoteAddr is the client's address.
+// RemoteAddr returns the client's address.
 func (c *client) RemoteAddr() net.Addr { return address{c.Conn.RemoteAddr(), c} }
 
-// clientOf is the client of a call; nil where the connection is none of the front end's.
+// clientOf returns the client of a call. It is nil if the connection is not from the front end's
+// listener.
 func clientOf(ctx context.Context) *client {
 	if p, ok := peer.FromContext(ctx); ok {
 		if a, ok := p.Addr.(address); ok {
@@ -84,7 +89,7 @@ func clientOf(ctx context.Context) *client {
 	return nil
 }
 
-// memory is the account that a call is charged to.
+// memory returns the account to which a call is charged.
 func (c *client) memory() *budget.Account {
 	if c == nil {
 		return nil
@@ -92,7 +97,7 @@ func (c *client) memory() *budget.Account {
 	return c.account
 }
 
-// Read reads, and charges what the frames hold before gRPC takes them apart.
+// Read reads, and charges the content of frames before gRPC parses them.
 func (c *client) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	charge, owe := 0, 0
@@ -109,7 +114,8 @@ func (c *client) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// received notes a frame of the client's. It returns how many more bytes are held, and how many of them are owed.
+// received counts a frame from the client. It returns how many more bytes are held, and how many of
+// them are owed.
 func (c *client) received(f frame) (held, owed int) {
 	s, isOpen := c.streams[f.stream]
 	switch {
@@ -117,7 +123,7 @@ func (c *client) received(f frame) (held, owed int) {
 	case f.kind == frameHeaders && !isOpen && f.stream > c.newest:
 		c.newest = f.stream
 		held = streamBytes + f.length
-	case !isOpen: // the stream has ended: gRPC drops the frame
+	case !isOpen: // the stream has ended, so gRPC drops the frame
 	case f.kind == frameData:
 		held, owed = f.length, f.length
 	case f.kind == frameHeaders || f.kind == frameContinuation:
@@ -131,14 +137,14 @@ func (c *client) received(f frame) (held, owed int) {
 	return held, owed
 }
 
-// ended forgets a stream. It returns the change of what is held and owed.
+// ended forgets a stream. It returns the change of the held and owed bytes.
 func (c *client) ended(stream uint32) (held, owed int) {
 	s := c.streams[stream]
 	delete(c.streams, stream)
 	return -s.held, -s.owed
 }
 
-// charge changes what the account holds, for what has arrived.
+// charge changes the held and owed bytes of the account.
 func (c *client) charge(held, owed int) {
 	if held > 0 {
 		c.account.Force(held)
@@ -150,7 +156,8 @@ func (c *client) charge(held, owed int) {
 	}
 }
 
-// adopt charges a message that was put together to its client, in place of its frames, which are gone.
+// adopt charges a message that was assembled to its client. Its frames, which are gone, are no
+// longer charged.
 func (c *client) adopt(m *message, stream uint32) {
 	if c == nil {
 		return
@@ -161,14 +168,14 @@ func (c *client) adopt(m *message, stream uint32) {
 	m.request.Memory, m.charged, m.copied, m.size = c.account, m.copied, 0, 0
 }
 
-// leave gives back n bytes of what a stream has brought: a message that is not needed any more.
+// leave gives back n bytes of a stream, for a message that is no longer needed.
 func (c *client) leave(stream uint32, n int) {
 	if c == nil {
 		return
 	}
 	c.mu.Lock()
 	s, isOpen := c.streams[stream]
-	n = min(n, s.owed) // a compressed message is longer than what came
+	n = min(n, s.owed) // a compressed message is longer than the bytes received
 	if isOpen {
 		c.streams[stream] = arrived{s.held - n, s.owed - n}
 	}
@@ -176,7 +183,7 @@ func (c *client) leave(stream uint32, n int) {
 	c.charge(-n, -n)
 }
 
-// Write writes, and gives back what calls held that end with it.
+// Write writes, and gives back the bytes of calls that end with it.
 func (c *client) Write(b []byte) (int, error) {
 	charge, owe := 0, 0
 	c.mu.Lock()
@@ -195,7 +202,7 @@ func (c *client) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// Close gives back what the connection has held: gRPC forgets it.
+// Close gives back the bytes of the connection, which gRPC drops now.
 func (c *client) Close() error {
 	err := c.Conn.Close()
 	c.mu.Lock()
@@ -212,7 +219,8 @@ func (c *client) Close() error {
 	return err
 }
 
-// take returns a buffer for an answer, which is charged until it has been sent; nil: there is no room for it.
+// take returns a buffer for an answer, which is charged until it has been sent. nil: there is no
+// room for it.
 func (c *client) take(length int) *[]byte {
 	n := c.buffers.capacity(length)
 	if !c.account.Take(n) {
@@ -220,7 +228,7 @@ func (c *client) take(length int) *[]byte {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.isEnded { // nobody will read it
+	if c.isEnded { // no client will read it
 		c.account.Give(n)
 		return nil
 	}
@@ -229,12 +237,13 @@ func (c *client) take(length int) *[]byte {
 	return c.buffers.Get(length)
 }
 
-// sent is the pool to which gRPC gives an answer back that it has sent, or that nobody waits for any more.
+// sent is the pool to which gRPC returns an answer that was sent, or that no client waits for any
+// more.
 type sent struct{ *client }
 
 var _ mem.BufferPool = sent{}
 
-// Get is not called by gRPC, which only gives back.
+// Get is never called: gRPC only returns buffers.
 func (s sent) Get(length int) *[]byte { return s.buffers.Get(length) }
 
 // Put takes an answer back.
@@ -242,7 +251,7 @@ func (s sent) Put(b *[]byte) {
 	n := cap(*b)
 	s.mu.Lock()
 	if s.isEnded {
-		n = 0 // has been given back
+		n = 0 // it was given back before
 	}
 	s.unsent -= n
 	s.mu.Unlock()
@@ -250,7 +259,7 @@ func (s sent) Put(b *[]byte) {
 	s.buffers.Put(b)
 }
 
-// streamOf is the number of a call's stream, which gRPC keeps to itself; 0: unknown.
+// streamOf returns the number of a call's stream, which gRPC does not export. 0: unknown.
 func streamOf(ctx context.Context) uint32 {
 	v := reflect.ValueOf(grpc.ServerTransportStreamFromContext(ctx))
 	if v.Kind() != reflect.Pointer || v.IsNil() || v.Elem().Kind() != reflect.Struct {

@@ -13,14 +13,15 @@ import (
 	"tuner/model/modelconfig/configpb"
 )
 
-// wire is a frame with a payload of zeros.
+// wire returns a frame with a payload of zeros.
 func wire(f frame) []byte {
 	b := []byte{byte(f.length >> 16), byte(f.length >> 8), byte(f.length), f.kind, f.flags, 0, 0, byte(f.stream >> 8), byte(f.stream)}
 	return append(b, make([]byte, f.length)...)
 }
 
-// A connection's frames are followed to the byte: what a stream brings is charged until it ends, in either direction, or its
-// message is dropped; what comes for a stream that has ended is gRPC's to refuse.
+// The client follows a connection's frames to the byte. The bytes of a stream are charged until it
+// ends, in either direction, or its message is dropped. gRPC refuses frames for a stream that has
+// ended.
 func TestClientFollowsFrames(t *testing.T) {
 	t.Parallel()
 	b := budget.New(1 << 20)
@@ -35,7 +36,7 @@ func TestClientFollowsFrames(t *testing.T) {
 	}
 	read := func(sent []byte) {
 		t.Helper()
-		go func() { _, _ = remote.Write(sent) }() // seen by the reader
+		go func() { _, _ = remote.Write(sent) }() // the reader sees a failure
 		if _, err := io.ReadFull(c, make([]byte, len(sent))); err != nil {
 			t.Fatal(err)
 		}
@@ -60,7 +61,7 @@ func TestClientFollowsFrames(t *testing.T) {
 	used("headers of the answer", call+1020)
 	c.leave(1, 600)
 	used("a message that is dropped", call+420)
-	c.leave(1, 10_000) // what was decompressed is longer than what came
+	c.leave(1, 10_000) // the decompressed message is longer than the bytes received
 	used("another one", call+20)
 	read(append(open(3), data(3, 500)...))
 	used("a second call", 2*call+520)
@@ -90,7 +91,7 @@ func TestClientFollowsFrames(t *testing.T) {
 	used("late ones", 0)
 }
 
-// However the bytes come, the same frames are found.
+// The same frames are found for any division of the bytes.
 func FuzzFrames(f *testing.F) {
 	f.Add(append(wire(frame{kind: frameHeaders, stream: 1, length: 5}), wire(frame{kind: frameData, flags: 1, stream: 1, length: 3})...), uint8(2))
 	f.Fuzz(func(t *testing.T, b []byte, step uint8) {
@@ -109,7 +110,7 @@ func FuzzFrames(f *testing.F) {
 	})
 }
 
-// Typed contents take the memory of their wire form, which is charged, however many elements they have.
+// Typed contents take the memory of their wire form, which is charged, for any number of elements.
 func TestContentsAllocateOnce(t *testing.T) {
 	memory := budget.New(1 << 20)
 	for _, count := range []int{10, 10_000} {

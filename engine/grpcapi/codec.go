@@ -11,19 +11,19 @@ import (
 	"tuner/engine/budget"
 )
 
-// codec serialises inferences by hand, so that a tensor is copied at most once in each direction, and leaves every other
-// message to protobuf.
+// codec serialises inferences by hand, so that a tensor is copied at most once in each direction.
+// It leaves every other message to protobuf.
 type codec struct {
 	encoding.CodecV2
 	buffers *buffers
-	transit *budget.Account // of messages between their frames and their call
+	transit *budget.Account // account of messages between their frames and their call
 }
 
 func newCodec(b *buffers, transit *budget.Account) codec {
 	return codec{encoding.GetCodecV2("proto"), b, transit}
 }
 
-// Marshal passes on a mem.BufferSlice, which is serialised already.
+// Marshal passes on a mem.BufferSlice, which is already serialised.
 func (c codec) Marshal(v any) (mem.BufferSlice, error) {
 	if serialised, ok := v.(mem.BufferSlice); ok {
 		return serialised, nil
@@ -31,11 +31,11 @@ func (c codec) Marshal(v any) (mem.BufferSlice, error) {
 	return c.CodecV2.Marshal(v)
 }
 
-// errParse is what gRPC's C++ servers answer to bytes that are no message.
+// errParse is the answer of gRPC's C++ servers to invalid messages.
 var errParse = engine.Errorf(engine.Internal, "Unable to parse request")
 
-// Unmarshal reads a *message, which keeps the buffer until it is reset. Bytes that are no message, or one that there is no
-// room for, are the message's error, so that the handler words the answer.
+// Unmarshal reads a *message, which keeps the buffer until it is reset. An invalid message, or one
+// without room, gets an error in the message, so that the handler answers it.
 func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
 	m, ok := v.(*message)
 	if !ok {
@@ -43,7 +43,7 @@ func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
 	}
 	m.reset()
 	m.size = data.Len()
-	if len(data) > 1 { // they are put together
+	if len(data) > 1 { // they must be assembled
 		if !c.transit.Take(m.size) {
 			m.err = engine.Full(c.transit)
 			return nil

@@ -11,7 +11,7 @@ import (
 	"tuner/model/modelconfig/configpb"
 )
 
-// typical is what perf_analyzer sends for two inputs of 16 integers.
+// typical returns perf_analyzer's request for two inputs of 16 integers.
 func typical() *pb.ModelInferRequest {
 	in := func(name string) *pb.ModelInferRequest_InferInputTensor {
 		return &pb.ModelInferRequest_InferInputTensor{Name: name, Datatype: "INT32", Shape: []int64{1, 16}}
@@ -26,7 +26,7 @@ func typical() *pb.ModelInferRequest {
 		RawInputContents: [][]byte{make([]byte, 64), make([]byte, 64)}}
 }
 
-// BenchmarkDecode compares the own decoder, to the engine's request, with protobuf's.
+// BenchmarkDecode compares our decoder, which makes the engine's request, with protobuf's.
 func BenchmarkDecode(b *testing.B) {
 	wire := marshal(b, typical())
 	b.Run("own", func(b *testing.B) {
@@ -51,7 +51,7 @@ func BenchmarkDecode(b *testing.B) {
 	})
 }
 
-// BenchmarkEncode compares the own encoder with protobuf's.
+// BenchmarkEncode compares our encoder with protobuf's.
 func BenchmarkEncode(b *testing.B) {
 	tensor := func(name string) engine.Tensor {
 		return engine.Tensor{Name: name, DataType: configpb.DataType_TYPE_INT32, Shape: []int64{1, 16}, Data: make([]byte, 64)}

@@ -16,10 +16,10 @@ import (
 	"tuner/engine/budget"
 )
 
-// Compression is how much the answers to inferences are compressed, for clients that accept it.
+// Compression is the level of compression of the answers to inferences, for clients that accept it.
 type Compression int
 
-// Levels of compression, as gRPC has them: low is gzip, the others deflate.
+// Levels of compression, as in gRPC: low is gzip, the others are deflate.
 const (
 	CompressionNone Compression = iota
 	CompressionLow
@@ -30,21 +30,23 @@ const (
 // deflateName is gRPC's name of zlib's format.
 const deflateName = "deflate"
 
-// decompression is charged for what is decompressed. The compressors are the program's and no server's (see init), so that it is
-// of the front end that was made last: a program has one. nil: nobody is charged.
+// decompression is charged for decompressed bytes. Compressors belong to the program and not to a
+// server (see init). So this is the account of the front end that was made last; a program has one.
+// nil: no account is charged.
 var decompression atomic.Pointer[budget.Account]
 
-// gRPC looks compressors up in a table of its own, which may be written while the program is initialised only. It has no
-// deflate, and its gzip is replaced by one that is charged.
+// gRPC finds compressors in a global table, which may be written only in init. It has no deflate.
+// Its gzip is replaced by one that charges an account.
 func init() {
 	encoding.RegisterCompressor(charged{encoding.GetCompressor(gzip.Name)})
 	encoding.RegisterCompressor(charged{&deflate{}})
 }
 
-// charged is a compressor that is charged for what it decompresses, as it does: a short message may become a very long one.
+// charged is a compressor that charges each decompressed byte as it is made, since a short message
+// may become a very long one.
 type charged struct{ encoding.Compressor }
 
-// Decompress returns a reader of what r has compressed.
+// Decompress returns a reader of the decompressed data of r.
 func (c charged) Decompress(r io.Reader) (io.Reader, error) {
 	inner, err := c.Compressor.Decompress(r)
 	if err != nil {
@@ -59,7 +61,7 @@ type chargedReader struct {
 	taken   int
 }
 
-// Read reads into memory that gRPC has made for it, and fails when there is no more for the rest.
+// Read reads into memory that gRPC has allocated. It fails if there is no memory for the rest.
 func (r *chargedReader) Read(b []byte) (int, error) {
 	n, err := r.Reader.Read(b)
 	if !r.account.Take(n) {
@@ -69,7 +71,8 @@ func (r *chargedReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Close is called when all has been read. The message is charged anew where it is put together (codec.Unmarshal), at once.
+// Close is called when all has been read. The message is charged again at once, where it is
+// assembled (codec.Unmarshal).
 func (r *chargedReader) Close() error {
 	r.account.Give(r.taken)
 	r.taken = 0
@@ -79,13 +82,13 @@ func (r *chargedReader) Close() error {
 	return nil
 }
 
-// deflate is the compressor that gRPC's other implementations have and Go's has not.
+// deflate is a compressor that gRPC's other implementations have and Go's lacks.
 type deflate struct{ writers, readers sync.Pool }
 
-// Name is what the header grpc-encoding says.
+// Name returns the value of the header grpc-encoding.
 func (*deflate) Name() string { return deflateName }
 
-// Compress returns a writer that compresses into w; Close completes it.
+// Compress returns a writer that compresses into w. Close completes the data.
 func (d *deflate) Compress(w io.Writer) (io.WriteCloser, error) {
 	z, ok := d.writers.Get().(*zlib.Writer)
 	if !ok {
@@ -101,13 +104,13 @@ type deflateWriter struct {
 	from *deflate
 }
 
-// Close completes the data and gives the writer back.
+// Close completes the data and returns the writer to the pool.
 func (w *deflateWriter) Close() error {
 	defer w.from.writers.Put(w.Writer)
 	return w.Writer.Close()
 }
 
-// Decompress returns a reader of what r has compressed; Close gives it back.
+// Decompress returns a reader of the decompressed data of r. Close returns it to the pool.
 func (d *deflate) Decompress(r io.Reader) (io.Reader, error) {
 	z, ok := d.readers.Get().(io.ReadCloser)
 	if !ok {
@@ -126,13 +129,14 @@ type deflateReader struct {
 	from *deflate
 }
 
-// Close gives the reader back.
+// Close returns the reader to the pool.
 func (r *deflateReader) Close() error {
 	defer r.from.readers.Put(r.ReadCloser)
 	return r.ReadCloser.Close()
 }
 
-// compress says how the answer of a call is compressed. Left alone, gRPC would compress it as the request is.
+// compress chooses the compression of a call's answer. By default, gRPC would use that of the
+// request.
 func (c Compression) compress(ctx context.Context) error {
 	stream, ok := grpc.ServerTransportStreamFromContext(ctx).(interface {
 		RecvCompress() string

@@ -10,12 +10,12 @@ import (
 	"tuner/model/modelconfig/configpb"
 )
 
-// contents are the typed contents of an input, an InferTensorContents. They stay where they were received: protobuf's own form
-// takes 24 bytes for an empty string, which has two on the wire.
+// contents are the typed contents of an input, an InferTensorContents. They stay in serialised
+// form: protobuf's own form takes 24 bytes for an empty string, which has two on the wire.
 type contents struct {
 	parts   [][]byte // serialised; more than one are merged
 	counts  [bytesContents + 1]int
-	strings int // bytes of bytesContents
+	strings int // size of bytesContents in bytes
 }
 
 // Fields of InferTensorContents.
@@ -30,7 +30,7 @@ const (
 	bytesContents  protowire.Number = 8
 )
 
-// listOf is the field that has the elements of a tensor of a type. FP16 and BF16 have none: 0.
+// listOf returns the field for the elements of a tensor of a type. FP16 and BF16 have none: 0.
 func listOf(t engine.DataType) protowire.Number {
 	switch t {
 	case configpb.DataType_TYPE_BOOL:
@@ -54,14 +54,14 @@ func listOf(t engine.DataType) protowire.Number {
 	}
 }
 
-// widest is the type of a list that errors speak of.
+// widest is the type of a list in error messages.
 var widest = map[protowire.Number]engine.DataType{
 	boolContents: configpb.DataType_TYPE_BOOL, intContents: configpb.DataType_TYPE_INT32, int64Contents: configpb.DataType_TYPE_INT64,
 	uintContents: configpb.DataType_TYPE_UINT32, uint64Contents: configpb.DataType_TYPE_UINT64,
 	fp32Contents: configpb.DataType_TYPE_FP32, fp64Contents: configpb.DataType_TYPE_FP64, bytesContents: configpb.DataType_TYPE_STRING,
 }
 
-// kindOf is how an element of a list is on the wire.
+// kindOf returns the wire type of a list's elements.
 func kindOf(list protowire.Number) protowire.Type {
 	switch list {
 	case fp32Contents:
@@ -75,7 +75,7 @@ func kindOf(list protowire.Number) protowire.Type {
 	}
 }
 
-// add checks a serialised InferTensorContents and counts what it has.
+// add checks a serialised InferTensorContents and counts its bytes.
 func (c *contents) add(b []byte) error {
 	c.parts = append(c.parts, b)
 	return eachElement(b, func(list protowire.Number, _ uint64, text []byte) error {
@@ -85,7 +85,8 @@ func (c *contents) add(b []byte) error {
 	})
 }
 
-// eachElement gives the elements of all lists to take: numbers as bits, strings as text. Lists of numbers may be packed.
+// eachElement passes the elements of all lists to take: numbers as bits, strings as text. Lists of
+// numbers may be packed.
 func eachElement(b []byte, take func(list protowire.Number, bits uint64, text []byte) error) error {
 	return eachField(b, func(f *field) error {
 		if f.number > bytesContents {
@@ -101,7 +102,7 @@ func eachElement(b []byte, take func(list protowire.Number, bits uint64, text []
 	})
 }
 
-// eachPacked gives the elements of a packed list to take.
+// eachPacked passes the elements of a packed list to take.
 func eachPacked(b []byte, kind protowire.Type, take func(bits uint64) error) error {
 	for len(b) > 0 {
 		var bits uint64
@@ -127,7 +128,8 @@ func eachPacked(b []byte, kind protowire.Type, take func(bits uint64) error) err
 	return nil
 }
 
-// decodeContents turns typed contents into the wire form of a tensor, in memory that is charged to the client.
+// decodeContents converts typed contents to the wire form of a tensor. Its memory is charged to the
+// client.
 func (m *message) decodeContents(t *engine.Tensor, c *contents) error {
 	if err := c.check(t.DataType, t.Name, m.request.Model); err != nil {
 		return err
@@ -142,7 +144,7 @@ func (m *message) decodeContents(t *engine.Tensor, c *contents) error {
 	return err
 }
 
-// size is the number of bytes that the elements take in wire form.
+// size returns the bytes of the elements in wire form.
 func (c *contents) size(t engine.DataType) int {
 	if t == configpb.DataType_TYPE_STRING {
 		return 4*c.counts[bytesContents] + c.strings
@@ -175,7 +177,7 @@ func (c *contents) decode(out []byte, t *engine.Tensor) ([]byte, error) {
 	return out, nil
 }
 
-// appendElement writes an element in the tensor's width; an integer that does not fit is an error.
+// appendElement writes an element in the tensor's width. An integer that does not fit is an error.
 func appendElement(out []byte, t *engine.Tensor, bits uint64, text []byte) ([]byte, error) {
 	le := binary.LittleEndian
 	switch t.DataType {

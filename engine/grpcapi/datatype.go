@@ -6,7 +6,7 @@ import (
 	"tuner/model/modelconfig/configpb"
 )
 
-// Names of data types on the wire, and back. Both are looked up for each tensor.
+// Names of data types on the wire, and the types by name. Both are looked up for each tensor.
 var (
 	typeNames = namesOfTypes()
 	typesOf   = typesOfNames()
@@ -17,7 +17,7 @@ func namesOfTypes() []string {
 	for number := range configpb.DataType_name {
 		names[number] = modelconfig.WireName(configpb.DataType(number))
 	}
-	names[configpb.DataType_TYPE_INVALID] = "<invalid>" // as error texts have it
+	names[configpb.DataType_TYPE_INVALID] = "<invalid>" // as in error messages
 	return names
 }
 
@@ -31,7 +31,7 @@ func typesOfNames() map[string]engine.DataType {
 	return types
 }
 
-// nameOf is the name of a type.
+// nameOf returns the name of a type.
 func nameOf(t engine.DataType) string {
 	return typeNames[t]
 }

@@ -12,8 +12,8 @@ func find(list []parameter, key string) *parameter {
 	return nil
 }
 
-// sharedMemory refuses tensors that lie in shared memory, or say so wrongly. No region can be registered: there is none to
-// be found.
+// sharedMemory refuses tensors in shared memory, and invalid parameters for it. No region can be
+// registered, so none is found.
 func sharedMemory(parameters []parameter, tensor []byte) error {
 	region := find(parameters, "shared_memory_region")
 	if region != nil && region.kind != stringParam {

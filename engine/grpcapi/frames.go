@@ -2,7 +2,8 @@ package grpcapi
 
 import "encoding/binary"
 
-// Types and flags of HTTP/2's frames (RFC 9113, section 6), and what a client sends ahead of them (section 3.4).
+// Types and flags of HTTP/2's frames (RFC 9113, section 6), and the bytes that a client sends
+// before them (section 3.4).
 const (
 	frameData         = 0x0
 	frameHeaders      = 0x1
@@ -16,17 +17,17 @@ const (
 type frame struct {
 	kind, flags byte
 	stream      uint32
-	length      int // of what follows
+	length      int // length of the payload
 }
 
 // frames follows one direction of an HTTP/2 connection.
 type frames struct {
 	skip int // bytes up to the next head
 	head [9]byte
-	have int // bytes of the head
+	have int // bytes of the head so far
 }
 
-// scan gives the frames whose heads end in b to take. Their payload need not have arrived.
+// scan passes the frames whose heads end in b to take. Their payload need not have arrived.
 func (s *frames) scan(b []byte, take func(frame)) {
 	for {
 		n := min(s.skip, len(b))

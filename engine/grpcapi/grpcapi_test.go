@@ -119,7 +119,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// Typed contents and raw contents of the same values give the same answer.
+// Typed contents and raw contents with the same values give the same answer.
 func TestTypedContents(t *testing.T) {
 	t.Parallel()
 	for dataType, tc := range map[string]struct {
@@ -166,7 +166,8 @@ func TestTypedContents(t *testing.T) {
 	}
 }
 
-// Answers on a stream come in the order of the requests; a bad request is answered and the stream goes on.
+// Answers on a stream have the order of the requests. An invalid request is answered, and the
+// stream continues.
 func TestStream(t *testing.T) {
 	t.Parallel()
 	_, c := connect(t, enginetest.Start(t, enginetest.Options{Config: "max_batch_size: 4 instance_group { count: 2 kind: KIND_CPU }"}))
@@ -202,7 +203,7 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// When a client goes, its queued requests are taken out of the queue.
+// When a client goes, its queued requests leave the queue.
 func TestStreamIsCancelled(t *testing.T) {
 	t.Parallel()
 	e := enginetest.Start(t, enginetest.Options{Config: "max_batch_size: 1 dynamic_batching {} instance_group { count: 1 kind: KIND_CPU }"})

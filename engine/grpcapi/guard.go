@@ -13,13 +13,14 @@ import (
 	"tuner/engine/api"
 )
 
-// guard lets calls of restricted categories through that bring the agreed metadata.
+// guard admits calls of restricted categories only with the agreed metadata.
 type guard struct{ restricted api.Restrictions }
 
 // categories of the calls, by method.
 var categories = map[string]api.Category{
 	"ServerLive": api.CategoryHealth, "ServerReady": api.CategoryHealth, "ModelReady": api.CategoryHealth,
-	"Check": api.CategoryHealth, "List": api.CategoryHealth, "Watch": api.CategoryHealth, // of gRPC's own health service
+	// of gRPC's own health service
+	"Check": api.CategoryHealth, "List": api.CategoryHealth, "Watch": api.CategoryHealth,
 	"ServerMetadata": api.CategoryMetadata, "ModelMetadata": api.CategoryMetadata,
 	"ModelInfer": api.CategoryInference, "ModelStreamInfer": api.CategoryInference,
 	"ModelConfig": api.CategoryModelConfig, "ModelStatistics": api.CategoryStatistics,
@@ -29,7 +30,8 @@ var categories = map[string]api.Category{
 	"TraceSetting": api.CategoryTrace, "LogSettings": api.CategoryLogging,
 }
 
-// check says whether a call may go on. A method without a category, which nobody can open or close, is not there.
+// check returns an error for a call that may not continue. It refuses a method without a category,
+// since such a method cannot be restricted.
 func (g guard) check(ctx context.Context, fullMethod string) error {
 	if len(g.restricted) == 0 {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"tuner/engine/api"
 )
 
-// Every method that is served belongs to a category, so that it can be restricted.
+// Every method that is served has a category, so that it can be restricted.
 func TestEveryMethodHasACategory(t *testing.T) {
 	t.Parallel()
 	seen := 0
@@ -34,7 +34,7 @@ func TestEveryMethodHasACategory(t *testing.T) {
 	}
 }
 
-// What has no category is refused, whatever is restricted; a key must be right from end to end.
+// A method without a category is always refused. A key must match completely.
 func TestGuard(t *testing.T) {
 	t.Parallel()
 	g := guard{api.Restrictions{api.CategoryTrace: {Header: "key", Value: "secret"}}}

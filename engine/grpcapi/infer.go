@@ -11,7 +11,8 @@ import (
 	pb "tuner/engine/api/inferencepb"
 )
 
-// serveInfer is the handler of ModelInfer. It stands in for the generated one, whose message is protobuf's.
+// serveInfer is the handler of ModelInfer. It replaces the generated one, which uses protobuf's
+// message.
 func serveInfer(server any, ctx context.Context, receive func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
 	s := server.(*service)
 	m := s.pool.take()
@@ -42,7 +43,8 @@ func (s *service) infer(ctx context.Context, m *message, c *client) (any, error)
 	return answer, s.compression.compress(ctx)
 }
 
-// start queues the request of a message, which must stay as it is until the request has finished.
+// start queues the request of a message. The message must not change until the request has
+// finished.
 func (s *service) start(m *message, c *client) (*engine.Pending, error) {
 	m.request.Memory = c.memory()
 	if m.err != nil {
@@ -55,7 +57,7 @@ func (s *service) start(m *message, c *client) (*engine.Pending, error) {
 	}
 	if err := m.decode(version); err != nil {
 		if unknown := s.server.ModelReady(m.request.Model, version); unknown != nil {
-			return nil, unknown // Triton looks for the model first
+			return nil, unknown // Triton finds the model first
 		}
 		return nil, err
 	}
@@ -75,7 +77,8 @@ func (s *service) finish(ctx context.Context, pending *engine.Pending, c *client
 	return encode(response, c)
 }
 
-// decode makes the message's request but for the model's name. It refers to the message's memory.
+// decode makes the message's request, without the model's name. The request refers to the message's
+// memory.
 func (m *message) decode(version int64) error {
 	r := &m.request
 	engine.SetText(&r.ID, m.id)
@@ -91,7 +94,7 @@ func (m *message) decode(version int64) error {
 	return m.decodeOutputs()
 }
 
-// decodeOutputs lists the outputs that are asked for.
+// decodeOutputs lists the requested outputs.
 func (m *message) decodeOutputs() error {
 	r := &m.request
 	r.Outputs = r.Outputs[:0]
@@ -107,8 +110,8 @@ func (m *message) decodeOutputs() error {
 	return nil
 }
 
-// apply sets what a parameter of the request means. Those that the server does not know are for the model, which ONNX
-// models ignore.
+// apply applies a parameter to the request. Unknown ones are for the model, and ONNX models ignore
+// them.
 func (p *parameter) apply(r *engine.Request) error {
 	switch key := string(p.key); {
 	case key == "priority":
@@ -124,7 +127,8 @@ func (p *parameter) apply(r *engine.Request) error {
 		if p.kind != int64Param {
 			return engine.Errorf(engine.InvalidArgument, "invalid value type for 'timeout' parameter, expected int64_param.")
 		}
-		r.Timeout = engine.Microseconds(uint64(max(int64(p.bits), 0))) // Triton takes a negative one for a very long one, which sets no limit
+		// Triton reads a negative value as a very long timeout, which sets no limit
+		r.Timeout = engine.Microseconds(uint64(max(int64(p.bits), 0)))
 	case key == "sequence_id" && p.kind != int64Param && p.kind != stringParam:
 		return engine.Errorf(engine.InvalidArgument, "invalid value type for 'sequence_id' parameter, expected int64_param or string_param.")
 	case (key == "sequence_start" || key == "sequence_end" || key == "triton_enable_empty_final_response") && p.kind != boolParam:
@@ -144,7 +148,8 @@ func (m *message) decodeInputs() error {
 	for i := range m.inputs {
 		in := &m.inputs[i]
 		t := m.request.AddInput(in.name)
-		t.DataType = typesOf[string(in.dataType)] // an unknown one is told by the check against the model
+		// the check against the model reports an unknown one
+		t.DataType = typesOf[string(in.dataType)]
 		t.Shape, t.Data = in.shape, nil
 		if err := sharedMemory(in.parameters, in.name); err != nil {
 			return err

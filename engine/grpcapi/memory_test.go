@@ -23,12 +23,13 @@ func frame(kind, flags byte, stream uint32, payload []byte) []byte {
 	return append(binary.BigEndian.AppendUint32([]byte{byte(n >> 16), byte(n >> 8), byte(n), kind, flags}, stream), payload...)
 }
 
-// hello begins a connection.
+// hello returns the bytes that begin a connection.
 func hello() []byte {
 	return append([]byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), frame(frameSettings, 0, 0, nil)...)
 }
 
-// call opens a stream with the headers of a call, each a literal of HPACK (RFC 7541, section 6.2.2).
+// call opens a stream with the headers of a call, each a literal of HPACK (RFC 7541, section
+// 6.2.2).
 func call(stream uint32, method string, more ...string) []byte {
 	var headers []byte
 	for i, text := range append([]string{":method", "POST", ":scheme", "http", ":path", "/inference.GRPCInferenceService/" + method,
@@ -41,7 +42,7 @@ func call(stream uint32, method string, more ...string) []byte {
 	return frame(frameHeaders, flagEndHeaders, stream, headers)
 }
 
-// awaitFrame reads frames up to the first whose head is the one that is awaited.
+// awaitFrame reads frames until is returns true for the head of one.
 func awaitFrame(t *testing.T, conn net.Conn, is func(head []byte) bool) {
 	t.Helper()
 	for head := make([]byte, 9); ; {
@@ -57,7 +58,7 @@ func awaitFrame(t *testing.T, conn net.Conn, is func(head []byte) bool) {
 	}
 }
 
-// A message that announces almost 2 GiB takes memory for what has arrived of it.
+// A message that announces almost 2 GiB takes memory only for the bytes received.
 func TestAnnouncedLengthAllocatesNothing(t *testing.T) {
 	e := enginetest.Start(t, enginetest.Options{})
 	conn, err := net.Dial("tcp", e.Addresses.GRPC)
@@ -65,7 +66,7 @@ func TestAnnouncedLengthAllocatesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil { // instead of a hang
+	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil { // so that it fails instead of hanging
 		t.Fatal(err)
 	}
 	sent := append(hello(), call(1, "ModelInfer")...)
@@ -74,7 +75,7 @@ func TestAnnouncedLengthAllocatesNothing(t *testing.T) {
 		if _, err := conn.Write(sent); err != nil {
 			t.Fatal(err)
 		}
-		// The window that the server opens for the rest tells that it has read the length.
+		// The server has read the length once it opens the window for the rest.
 		awaitFrame(t, conn, func(head []byte) bool { return head[3] == frameWindowUpdate && binary.BigEndian.Uint32(head[5:]) == 1 })
 	})
 	if took > 4<<20 {

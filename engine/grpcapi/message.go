@@ -15,8 +15,8 @@ import (
 	"tuner/engine/budget"
 )
 
-// message is a ModelInferRequest whose names and contents lie in the received buffer. Messages are kept in a pool, with the
-// request that is made of them, so that a steady load allocates little.
+// message is a ModelInferRequest whose names and contents lie in the received buffer. Messages are
+// pooled with the request made from them, so that a steady load allocates little.
 type message struct {
 	model, version, id []byte
 	parameters         []parameter
@@ -24,16 +24,16 @@ type message struct {
 	outputs            []output
 	raw                [][]byte
 
-	elements int        // of all lists
+	elements int        // in all lists
 	contents int        // bytes of all typed contents
-	err      error      // the bytes are no ModelInferRequest
-	buffer   mem.Buffer // what the slices above refer to; nil: nothing was received
+	err      error      // the bytes are not a ModelInferRequest
+	buffer   mem.Buffer // memory of the slices above; nil: nothing was received
 	request  engine.Request
 
 	size    int             // bytes of the received message
-	copied  int             // of them, those of a copy, which are charged to transit
-	transit *budget.Account // nil, like the client's: nobody is charged
-	charged int             // bytes that are charged to the client's account, which is the request's
+	copied  int             // part of size: bytes of a copy, charged to transit
+	transit *budget.Account // nil: not charged, as for the client
+	charged int             // bytes charged to the client's account, which is the request's
 }
 
 // input is an InferInputTensor.
@@ -41,7 +41,7 @@ type input struct {
 	name, dataType []byte
 	shape          []int64
 	parameters     []parameter
-	contents       *contents // nil: the field is absent
+	contents       *contents // nil: the field is missing
 }
 
 // output is an InferRequestedOutputTensor.
@@ -53,12 +53,12 @@ type output struct {
 // parameter is an entry of a map of InferParameter.
 type parameter struct {
 	key  []byte
-	kind protowire.Number // which field of the choice is set; 0: none
+	kind protowire.Number // which field of the oneof is set; 0: none
 	bits uint64           // bool, int64, uint64, or the bits of a double
 	text []byte           // string
 }
 
-// Fields of InferParameter's choice.
+// Fields of InferParameter's oneof.
 const (
 	boolParam   protowire.Number = 1
 	int64Param  protowire.Number = 2
@@ -68,10 +68,11 @@ const (
 )
 
 const (
-	// maxElements bounds what a message may list: tensors, dimensions, parameters. An element takes two bytes on the wire
-	// and a hundred in memory.
+	// maxElements bounds the tensors, dimensions and parameters in a message. An element takes two
+	// bytes on the wire and a hundred in memory.
 	maxElements = 1 << 16
-	// maxContents bounds the typed contents of a message, in bytes on the wire. It is what the HTTP front end allows its JSON.
+	// maxContents bounds the typed contents of a message, in bytes on the wire. The HTTP front end
+	// has the same bound for its JSON.
 	maxContents = 64 << 20
 	// maxPooled bounds the elements of a message that is kept for the next request.
 	maxPooled = 64
@@ -87,7 +88,7 @@ func (p *pool) take() *message {
 	return &message{}
 }
 
-// put frees the received buffer; nothing of the message may be in use.
+// put frees the received buffer. No part of the message may be in use.
 func (p *pool) put(m *message) {
 	small := m.elements <= maxPooled
 	m.reset()
@@ -121,13 +122,13 @@ func (m *message) reset() {
 	m.parameters, m.raw = emptied(m.parameters), emptied(m.raw)
 }
 
-// emptied is the list without its elements, and without what they refer to.
+// emptied returns the list without its elements, and without their references.
 func emptied[T any](list []T) []T {
 	clear(list)
 	return list[:0]
 }
 
-// Errors of messages that are not what they should be.
+// Errors of invalid messages.
 var (
 	errMalformed = errors.New("proto: cannot parse invalid wire-format data")
 	errUTF8      = errors.New("proto: string field contains invalid UTF-8")
@@ -135,7 +136,7 @@ var (
 	errContents  = fmt.Errorf("the message has more than %d bytes of typed contents, use raw_input_contents", maxContents)
 )
 
-// field is one field of a message as it is on the wire.
+// field is one field of a message on the wire.
 type field struct {
 	number protowire.Number
 	kind   protowire.Type
@@ -143,7 +144,7 @@ type field struct {
 	bits   uint64 // of VarintType, Fixed32Type and Fixed64Type
 }
 
-// is reports whether the field is the one with that number and kind. A field of another kind than the message declares is
+// is reports whether the field has that number and kind. A field of another kind than declared is
 // ignored, as unknown fields are.
 func (f *field) is(number protowire.Number, kind protowire.Type) bool {
 	return f.number == number && f.kind == kind
@@ -186,7 +187,7 @@ func next(b []byte) (f field, rest []byte, err error) {
 	return f, b[n:], nil
 }
 
-// count checks that the message does not list too much.
+// count checks that the message does not list too many elements.
 func (m *message) count() error {
 	if m.elements++; m.elements > maxElements {
 		return errTooMany
@@ -194,7 +195,8 @@ func (m *message) count() error {
 	return nil
 }
 
-// eachField gives the fields of a serialised message to take, in their order, until one fails. They share their memory.
+// eachField passes the fields of a serialised message to take, in their order, until one fails.
+// They share its memory.
 func eachField(b []byte, take func(f *field) error) error {
 	var f field
 	for len(b) > 0 {
@@ -209,8 +211,8 @@ func eachField(b []byte, take func(f *field) error) error {
 	return nil
 }
 
-// parse reads a serialised ModelInferRequest into an empty message, which refers to b from then on. It accepts what protobuf
-// accepts, but for lists without measure.
+// parse reads a serialised ModelInferRequest into an empty message, which then refers to b. It
+// accepts the same messages as protobuf, except those that list too many elements.
 func (m *message) parse(b []byte) error {
 	err := eachField(b, func(f *field) error {
 		if f.kind != protowire.BytesType {
@@ -222,7 +224,7 @@ func (m *message) parse(b []byte) error {
 	return err
 }
 
-// set takes a field of the request.
+// set reads a field of the request.
 func (m *message) set(f *field) error {
 	switch f.number {
 	case 1:
@@ -234,7 +236,8 @@ func (m *message) set(f *field) error {
 	case 4:
 		return m.parseParameter(&m.parameters, f.value)
 	case 5:
-		m.inputs = slices.Grow(m.inputs, 1)[:len(m.inputs)+1] // keeps the lists of an element that was there before
+		// reuses the lists of an earlier element
+		m.inputs = slices.Grow(m.inputs, 1)[:len(m.inputs)+1]
 		return m.parseInput(&m.inputs[len(m.inputs)-1], f.value)
 	case 6:
 		m.outputs = slices.Grow(m.outputs, 1)[:len(m.outputs)+1]
@@ -293,8 +296,8 @@ func (m *message) addDimension(in *input, bits uint64) error {
 	return m.count()
 }
 
-// parseContents checks and counts typed contents. They are decoded when the type of their tensor is known. A second
-// occurrence is merged.
+// parseContents checks and counts typed contents. They are decoded when the type of their tensor is
+// known. A second occurrence is merged.
 func (m *message) parseContents(in *input, b []byte) error {
 	if m.contents += len(b); m.contents > maxContents {
 		return errContents
@@ -341,7 +344,7 @@ func (m *message) parseParameter(list *[]parameter, b []byte) error {
 	return err
 }
 
-// parse reads an InferParameter; the last field of its choice counts.
+// parse reads an InferParameter. The last field of its oneof counts.
 func (p *parameter) parse(b []byte) error {
 	return eachField(b, func(f *field) error {
 		switch {
@@ -358,7 +361,7 @@ func (p *parameter) parse(b []byte) error {
 	})
 }
 
-// lastOfEach leaves of the entries with the same key the last, as maps do.
+// lastOfEach keeps the last of the entries with the same key, as maps do.
 func lastOfEach(list []parameter) []parameter {
 	if len(list) < 2 {
 		return list
@@ -379,7 +382,7 @@ func lastOfEach(list []parameter) []parameter {
 	return kept
 }
 
-// unsigned is the parameter as a number of at least 0.
+// unsigned returns the parameter as a number of at least 0.
 func (p *parameter) unsigned() (uint64, bool) {
 	return p.bits, p.kind == uint64Param || p.kind == int64Param && p.bits <= math.MaxInt64
 }

@@ -84,7 +84,7 @@ func TestRestricted(t *testing.T) {
 	}
 }
 
-// encodings notes how the answers to unary calls are compressed.
+// encodings records the compression of answers to unary calls.
 type encodings struct{ seen []string }
 
 func (e *encodings) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context   { return ctx }
@@ -96,7 +96,8 @@ func (e *encodings) HandleRPC(_ context.Context, s stats.RPCStats) {
 	}
 }
 
-// Requests may come compressed; answers are only if the server was told so, and with what it was told.
+// Requests may be compressed. Answers are compressed only if the server was told so, and with the
+// method it was told.
 func TestCompression(t *testing.T) {
 	t.Parallel()
 	e := enginetest.Start(t, enginetest.Options{})
@@ -129,7 +130,7 @@ func TestCompression(t *testing.T) {
 	}
 }
 
-// Tensors that fill many frames arrive and leave unharmed.
+// Tensors that fill many frames arrive and leave unchanged.
 func TestLargeTensors(t *testing.T) {
 	t.Parallel()
 	tensor := []modelconfig.Tensor{{Name: "X", DataType: configpb.DataType_TYPE_UINT8, Dims: []int64{-1, -1}}}
@@ -150,7 +151,8 @@ func TestLargeTensors(t *testing.T) {
 	}
 }
 
-// A stream that is strict ends with the first failed execution; what is refused before that is answered as on any stream.
+// A strict stream ends with the first failed execution. A request that is refused before that is
+// answered as on any stream.
 func TestStrictStream(t *testing.T) {
 	t.Parallel()
 	_, c := connect(t, enginetest.Start(t, enginetest.Options{Backend: &enginetest.Backend{Fail: func(int) error { return errors.New("it broke") }}}))
@@ -193,7 +195,7 @@ func TestStrictStream(t *testing.T) {
 	}
 }
 
-// An idle stream does not keep the server from ending.
+// An idle stream does not prevent the server's end.
 func TestShutdownEndsStreams(t *testing.T) {
 	t.Parallel()
 	f, conn := serve(t, enginetest.Start(t, enginetest.Options{}), grpcapi.Options{})
@@ -216,7 +218,8 @@ func TestShutdownEndsStreams(t *testing.T) {
 	}
 }
 
-// A stream whose client never lets it run empty ends all the same: what had been queued is answered, nothing more is started.
+// A stream whose client always has requests in flight ends too. The queued requests are answered,
+// and no more are started.
 func TestShutdownEndsBusyStreams(t *testing.T) {
 	t.Parallel()
 	const more = 100 // requests that the client sends after the end was announced
@@ -230,7 +233,8 @@ func TestShutdownEndsBusyStreams(t *testing.T) {
 	}
 	send := func(n int) {
 		for range n {
-			if err := stream.Send(request()); err != nil && !errors.Is(err, io.EOF) { // the end of the stream may be known already
+			// the client may know the end of the stream already
+			if err := stream.Send(request()); err != nil && !errors.Is(err, io.EOF) {
 				t.Fatal(err)
 			}
 		}
@@ -245,7 +249,7 @@ func TestShutdownEndsBusyStreams(t *testing.T) {
 	conn.WaitForStateChange(t.Context(), connectivity.Ready) // the server has announced its end
 	send(more)
 	close(proceed)
-	answers := -1 // what ends the loop is none
+	answers := -1 // the error that ends the loop is not an answer
 	for ; err == nil; answers++ {
 		_, err = stream.Recv()
 	}
@@ -261,7 +265,7 @@ func TestShutdownEndsBusyStreams(t *testing.T) {
 	}
 }
 
-// A client that goes takes its queued request with it: it is not executed.
+// If a client goes, its queued request is not executed.
 func TestUnaryIsCancelled(t *testing.T) {
 	t.Parallel()
 	running, proceed := make(chan struct{}, 1), make(chan struct{})
@@ -298,13 +302,15 @@ func TestUnaryIsCancelled(t *testing.T) {
 	}
 }
 
-// What is no message is answered in the words of gRPC's C++ servers, and a second message of a unary call is refused.
+// An invalid message gets the answer of gRPC's C++ servers. A second message of a unary call is
+// refused.
 func TestMalformedMessages(t *testing.T) {
 	t.Parallel()
 	conn, c := connect(t, enginetest.Start(t, enginetest.Options{}))
 	var answer pb.ModelInferResponse
 	err := conn.Invoke(t.Context(), pb.GRPCInferenceService_ModelInfer_FullMethodName, &pb.ModelInferResponse{ModelName: "fake", ModelVersion: "1",
-		Parameters: map[string]*pb.InferParameter{"": {}}, RawOutputContents: [][]byte{{0xff}}}, &answer) // its field 6 is a list of outputs in a request
+		// in a request, its field 6 is a list of outputs
+		Parameters: map[string]*pb.InferParameter{"": {}}, RawOutputContents: [][]byte{{0xff}}}, &answer)
 	if status.Code(err) != codes.Internal || status.Convert(err).Message() != "Unable to parse request" {
 		t.Errorf("malformed: %v", err)
 	}

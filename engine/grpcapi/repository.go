@@ -36,14 +36,14 @@ func (s *service) RepositoryModelLoad(ctx context.Context, r *pb.RepositoryModel
 			return nil, statusOf(err)
 		}
 	}
-	// A client that goes does not undo a load: the next one would find half of it.
+	// A client that goes does not stop a load. Otherwise the next client would find half of it.
 	if err := s.server.Load(context.WithoutCancel(ctx), r.GetModelName(), o); err != nil {
 		return nil, statusOf(err)
 	}
 	return &pb.RepositoryModelLoadResponse{}, nil
 }
 
-// setOverride takes a parameter of a load request.
+// setOverride applies a parameter of a load request.
 func setOverride(o *engine.Override, key string, value *pb.ModelRepositoryParameter) error {
 	path, isFile := strings.CutPrefix(key, "file:")
 	switch v := value.GetParameterChoice().(type) {

@@ -10,8 +10,8 @@ import (
 	"tuner/engine"
 )
 
-// encode serialises a ModelInferResponse. The outputs are copied from the model's memory, so that the response may be
-// released afterwards.
+// encode serialises a ModelInferResponse. It copies the outputs from the model's memory, so that
+// the response may be released afterwards.
 func encode(r *engine.Response, c *client) (mem.BufferSlice, error) {
 	size := responseSize(r)
 	if err := checkSize(size); err != nil {
@@ -20,8 +20,8 @@ func encode(r *engine.Response, c *client) (mem.BufferSlice, error) {
 	return serialise(c, size, func(b []byte) []byte { return appendResponse(b, r) })
 }
 
-// finalResponse is the entry of ModelInferResponse.parameters that answers on a stream have: triton_final_response, true.
-// Models answer a request once.
+// finalResponse is the entry triton_final_response = true of ModelInferResponse.parameters. All
+// answers on a stream have it, since models answer a request once.
 var finalResponse = appendFinalResponse()
 
 func appendFinalResponse() []byte {
@@ -31,7 +31,7 @@ func appendFinalResponse() []byte {
 	return protowire.AppendBytes(protowire.AppendTag(nil, 4, protowire.BytesType), entry)
 }
 
-// encodeStreamed serialises a ModelStreamInferResponse that has a response.
+// encodeStreamed serialises a ModelStreamInferResponse with a response.
 func encodeStreamed(r *engine.Response, c *client) (mem.BufferSlice, error) {
 	size := responseSize(r) + len(finalResponse)
 	if err := checkSize(size); err != nil {
@@ -44,8 +44,8 @@ func encodeStreamed(r *engine.Response, c *client) (mem.BufferSlice, error) {
 	})
 }
 
-// encodeRefusal serialises a ModelStreamInferResponse to a request that was not accepted: the error, and a response with
-// the request's id alone.
+// encodeRefusal serialises a ModelStreamInferResponse to a request that was not accepted: the
+// error, and a response that has only the request's id.
 func encodeRefusal(text string, m *message) mem.BufferSlice {
 	return encodeError(text, appendString(nil, 3, string(m.id)))
 }
@@ -72,7 +72,8 @@ func checkSize(size int) error {
 	return nil
 }
 
-// serialise gives write a buffer of the size that it will fill. A small one is covered by what its call is charged.
+// serialise passes a buffer of the given size to write, which must fill it. The charge of the call
+// covers a small one.
 func serialise(c *client, size int, write func([]byte) []byte) (mem.BufferSlice, error) {
 	if c == nil || mem.IsBelowBufferPoolingThreshold(size) {
 		return mem.BufferSlice{mem.SliceBuffer(write(make([]byte, 0, size)))}, nil
@@ -93,7 +94,8 @@ func responseSize(r *engine.Response) int {
 	return size
 }
 
-// appendResponse writes a ModelInferResponse as protobuf does, fields in the order of their numbers.
+// appendResponse writes a ModelInferResponse as protobuf does, fields in the order of their
+// numbers.
 func appendResponse(b []byte, r *engine.Response) []byte {
 	b = appendString(b, 1, r.Model)
 	b = appendString(b, 2, strconv.FormatInt(r.Version, 10))
@@ -135,12 +137,12 @@ func shapeSize(shape []int64) int {
 	return size
 }
 
-// sizeBytes is the size of a field of n bytes.
+// sizeBytes returns the size of a field of n bytes.
 func sizeBytes(number protowire.Number, n int) int {
 	return protowire.SizeTag(number) + protowire.SizeBytes(n)
 }
 
-// sizeString is the size of a string field, which is left out when it is empty.
+// sizeString returns the size of a string field, which is left out when it is empty.
 func sizeString(number protowire.Number, s string) int {
 	if s == "" {
 		return 0

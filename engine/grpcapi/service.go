@@ -1,7 +1,9 @@
-// Package grpcapi is the engine's gRPC front end: Triton's GRPCInferenceService and gRPC's health service.
+// Package grpcapi is the engine's gRPC front end: Triton's GRPCInferenceService and gRPC's health
+// service.
 //
-// It decodes requests for engine.Server and encodes what comes back; it decides nothing about models. Inferences are read and
-// written by hand (message.go, response.go), everything else by protobuf.
+// It decodes requests for engine.Server and encodes the answers. It decides nothing about models.
+// It reads and writes inferences by hand (message.go, response.go), and leaves everything else to
+// protobuf.
 package grpcapi
 
 import (
@@ -33,28 +35,31 @@ type Options struct {
 	Restricted  api.Restrictions // by metadata
 	Compression Compression      // of the answers to inferences
 	Keepalive   Keepalive
-	Memory      *budget.Budget // for messages and answers, shared with other front ends; nil: one of its own
+	// for messages and answers, shared with other front ends; nil: a separate one
+	Memory *budget.Budget
 }
 
-// Keepalive is how connections are watched and ended. A zero field is gRPC's default.
+// Keepalive says how connections are checked and ended. A zero field is gRPC's default.
 type Keepalive struct {
-	Time               time.Duration // without a sign of life, after which the server pings; 2 hours
-	Timeout            time.Duration // of the answer to a ping, after which the connection is closed; 20 seconds
-	PermitWithoutCalls bool          // clients may ping while they have no call
-	MinPingInterval    time.Duration // between pings of a client; 5 minutes
-	MaxAge             time.Duration // of a connection; none
-	MaxAgeGrace        time.Duration // that calls have then to end; none
+	Time time.Duration // without a frame for this time, the server pings; 2 hours
+	// without an answer to a ping for this time, the connection is closed; 20 seconds
+	Timeout            time.Duration
+	PermitWithoutCalls bool          // clients may ping without a call
+	MinPingInterval    time.Duration // least time between pings of a client; 5 minutes
+	MaxAge             time.Duration // largest age of a connection; no limit
+	MaxAgeGrace        time.Duration // time for calls to end after that; no limit
 }
 
 const (
-	// maxHeaders bounds the headers of a call, in bytes.
+	// maxHeaders bounds the headers of a call in bytes.
 	maxHeaders = 64 << 10
-	// maxStreams bounds the calls that a connection may have at the same time.
+	// maxStreams bounds the calls of a connection at the same time.
 	maxStreams = 1 << 14
-	// streamWorkers is the number of goroutines that wait for calls. A new goroutine, which more calls at a time get, costs a
-	// fifth of a small inference, because its stack grows.
+	// streamWorkers is the number of goroutines that wait for calls. Further calls at the same time
+	// get a new goroutine. It costs a fifth of a small inference, since its stack grows.
 	streamWorkers = 256
-	// Windows of flow control, in bytes. With fixed ones gRPC does not measure the network by pings, one per round trip.
+	// Windows of flow control in bytes. With fixed windows gRPC does not measure the network by
+	// pings, which would take one per round trip.
 	streamWindow = 1 << 20
 	connWindow   = 16 << 20
 )
@@ -64,10 +69,11 @@ type Frontend struct {
 	grpc    *grpc.Server
 	service *service
 	memory  *budget.Budget
-	transit *budget.Account // of messages that are no client's yet
+	transit *budget.Account // for messages that do not belong to a client yet
 }
 
-// New returns a front end of a server. Messages may have any size that the protocol allows, up to a third of the memory.
+// New returns a front end of a server. Messages may have any size that the protocol allows, up to a
+// third of the memory.
 func New(s *engine.Server, o Options) *Frontend {
 	if o.Memory == nil {
 		o.Memory = budget.New(0)
@@ -75,7 +81,7 @@ func New(s *engine.Server, o Options) *Frontend {
 	f := &Frontend{memory: o.Memory, transit: o.Memory.Open(nil)}
 	decompression.Store(f.transit)
 	k, b := o.Keepalive, &buffers{}
-	// A message is held in frames and put together, and as much is left free.
+	// A message is held in frames and assembled, and as much must stay free.
 	largest := int(min(o.Memory.Max()/3, math.MaxInt32))
 	options := []grpc.ServerOption{
 		grpc.ForceServerCodecV2(newCodec(b, f.transit)), experimental.BufferPool(b), grpc.InTapHandle(admit),
@@ -101,8 +107,8 @@ func (f *Frontend) Serve(l net.Listener) error {
 	return f.grpc.Serve(&listener{l, f.memory, f.service.buffers})
 }
 
-// admit refuses calls that take memory while there is none for their client, before anything of them is kept. Everything else
-// is answered always.
+// admit refuses calls that take memory if there is none for their client, before any part of them
+// is kept. All other calls are always answered.
 func admit(ctx context.Context, call *tap.Info) (context.Context, error) {
 	switch call.FullMethodName {
 	case pb.GRPCInferenceService_ModelInfer_FullMethodName, pb.GRPCInferenceService_ModelStreamInfer_FullMethodName,
@@ -114,8 +120,8 @@ func admit(ctx context.Context, call *tap.Info) (context.Context, error) {
 	return ctx, nil
 }
 
-// Shutdown stops accepting and waits until all calls have ended, or ctx has; then it cuts them off. Streams end once what
-// they had sent by then is answered. It may be called more than once.
+// Shutdown stops accepting and waits until all calls have ended. If ctx ends, it cuts them off.
+// Streams end once the requests sent by then are answered. It may be called more than once.
 func (f *Frontend) Shutdown(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, f.grpc.Stop)
 	defer stop()
@@ -125,7 +131,8 @@ func (f *Frontend) Shutdown(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// service answers the calls of the inference protocol; those that it does not have answer that they are not implemented.
+// service answers the calls of the inference protocol. Calls that it lacks answer that they are not
+// implemented.
 type service struct {
 	pb.UnimplementedGRPCInferenceServiceServer
 	server      *engine.Server
@@ -133,13 +140,14 @@ type service struct {
 	guard       guard
 	pool        pool
 	buffers     *buffers
-	stopping    chan struct{} // closed when streams are to end
+	stopping    chan struct{} // closed when streams must end
 	stopped     sync.Once
 }
 
 func (s *service) stop() { s.stopped.Do(func() { close(s.stopping) }) }
 
-// unary serves every call but inferences and streams: it lets those through that the guard does, and charges the answer.
+// unary serves every call except inferences and streams. The guard must admit the call. unary
+// charges the answer.
 func (s *service) unary(ctx context.Context, request any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
 	if err := s.guard.check(ctx, info.FullMethod); err != nil {
 		return nil, err
@@ -161,7 +169,7 @@ func (s *service) unary(ctx context.Context, request any, info *grpc.UnaryServer
 	return out, nil
 }
 
-// description is the generated one with our own handlers of inferences.
+// description is the generated one, with our own handlers of inferences.
 func description() *grpc.ServiceDesc {
 	d := pb.GRPCInferenceService_ServiceDesc
 	d.Methods = slices.Clone(d.Methods)
@@ -185,7 +193,7 @@ type health struct {
 	server *engine.Server
 }
 
-// Check knows this one service: Triton takes any other name for an unknown one.
+// Check answers for this one service. As in Triton, any other name is unknown.
 func (h *health) Check(context.Context, *grpc_health_v1.HealthCheckRequest) (*grpc_health_v1.HealthCheckResponse, error) {
 	if h.server.Ready() {
 		return &grpc_health_v1.HealthCheckResponse{Status: grpc_health_v1.HealthCheckResponse_SERVING}, nil
@@ -193,7 +201,7 @@ func (h *health) Check(context.Context, *grpc_health_v1.HealthCheckRequest) (*gr
 	return &grpc_health_v1.HealthCheckResponse{Status: grpc_health_v1.HealthCheckResponse_NOT_SERVING}, nil
 }
 
-// Watch is not implemented, in Triton's words.
+// Watch is not implemented, with Triton's message.
 func (h *health) Watch(*grpc_health_v1.HealthCheckRequest, grpc_health_v1.Health_WatchServer) error {
 	return status.Error(codes.Unimplemented, "")
 }

@@ -7,8 +7,8 @@ import (
 	"tuner/engine"
 )
 
-// parseVersion reads a model version; empty is the newest, 0. As with C's strtol, white space in front and whatever
-// follows the digits is ignored.
+// parseVersion reads a model version. "" is the newest, 0. As with C's strtol, leading white space
+// and any text after the digits are ignored.
 func parseVersion(model, text string) (int64, error) {
 	if text == "" {
 		return 0, nil
@@ -20,13 +20,13 @@ func parseVersion(model, text string) (int64, error) {
 			"failed to get model version from specified version string '%s' (details: stol), version should be an integral value > 0", text)
 	case n < 0:
 		return 0, engine.Errorf(engine.InvalidArgument, "invalid model version specified '%s' , version should be an integral value > 0", text)
-	case n == 0: // which is not a version, and not the newest either
+	case n == 0: // neither a version nor the newest
 		return 0, engine.Errorf(engine.NotFound, "Request for unknown model: '%s' version 0 is not found", model)
 	}
 	return n, nil
 }
 
-// number is the part of a text that strtol reads.
+// number returns the part of a text that strtol reads.
 func number(text string) string {
 	text = strings.TrimLeft(text, " \t\n\v\f\r")
 	end := 0

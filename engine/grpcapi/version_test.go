@@ -2,7 +2,7 @@ package grpcapi
 
 import "testing"
 
-// As C's strtol does: white space and a sign in front, anything behind.
+// As in C's strtol: leading white space and a sign, and any text behind.
 func TestParseVersion(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]int64{"": 0, "1": 1, " 2": 2, "+3": 3, "4x": 4, "1.5": 1, "007": 7, "9223372036854775807": 1<<63 - 1} {

@@ -90,7 +90,7 @@ func int32s(values ...int32) []byte {
 	return out
 }
 
-// simple is a request to add and subtract rows of 16: x, x+1, … and all ones.
+// simple returns a request to add and subtract rows of 16: x, x+1, … and all ones.
 func simple(rows int, x int32) (r api.InferRequest, sum, difference []byte) {
 	var a, b, s, d []int32
 	for i := range int32(rows * 16) {
@@ -132,7 +132,8 @@ func TestInferOverBothWires(t *testing.T) {
 	}
 }
 
-// What the dynamic batcher merges must come apart again: every answer is the one that its request alone would have got.
+// Requests that the dynamic batcher merges are separated again: every answer is the one that its
+// request alone would get.
 func TestConcurrentRequestsAreNotMixedUp(t *testing.T) {
 	s := serve(t, build.Simple(), `max_batch_size: 16 dynamic_batching { max_queue_delay_microseconds: 500 } instance_group { count: 2 kind: KIND_CPU }`)
 	var wg sync.WaitGroup
@@ -199,7 +200,8 @@ func TestEveryDataType(t *testing.T) {
 	}
 }
 
-// A change of batching only keeps the sessions; any other change makes new ones. Either way no request is lost.
+// A change of batching keeps the sessions; any other change makes new ones. In both cases no
+// request is lost.
 func TestReloadUnderLoad(t *testing.T) {
 	s := serve(t, build.Simple(), "")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -247,7 +249,8 @@ func TestReloadUnderLoad(t *testing.T) {
 	wg.Wait()
 }
 
-// A model that fails when it runs answers with ONNX Runtime's words, and counts as failed, not as executed.
+// A model that fails at run time answers with ONNX Runtime's message. It counts as failed, not as
+// executed.
 func TestFailingModel(t *testing.T) {
 	s := serve(t, build.Failing(), "")
 	meta, err := s.http.ModelMetadata(t.Context(), s.model)
@@ -296,7 +299,7 @@ func TestLoadErrors(t *testing.T) {
 		if !errors.As(err, &got) || *got != *want {
 			t.Errorf("%s:\n got %v\nwant %v", tc.name, err, want)
 		}
-		if err := checkSimple(t.Context(), s.http, 1, 7); err != nil { // what served before still does
+		if err := checkSimple(t.Context(), s.http, 1, 7); err != nil { // the earlier model still serves
 			t.Errorf("%s: after the failed load: %v", tc.name, err)
 		}
 	}
@@ -312,7 +315,7 @@ func TestLoadErrors(t *testing.T) {
 	}
 }
 
-// Files that come with the load request replace those of the repository, until the next plain load.
+// Files in the load request replace those of the repository, until the next plain load.
 func TestFileOverride(t *testing.T) {
 	s := serve(t, build.Simple(), "")
 	other := filepath.Join(t.TempDir(), "model.onnx")

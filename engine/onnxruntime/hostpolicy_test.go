@@ -20,8 +20,8 @@ import (
 	"tuner/model/onnx/build"
 )
 
-// boundThreads counts the threads of this process that may run on core 0 alone. The first thread of a process cannot end, so
-// the Go runtime parks it for good when it should: it is counted apart.
+// boundThreads counts the threads of this process that may run only on core 0. first is counted
+// separately: the first thread of a process cannot end, so Go's runtime parks it for good instead.
 func boundThreads(t *testing.T) (others, first int) {
 	t.Helper()
 	files, err := filepath.Glob("/proc/self/task/*/status")
@@ -42,7 +42,7 @@ func boundThreads(t *testing.T) (others, first int) {
 	return others, first
 }
 
-// check waits until so many threads are bound: those that have ended may be seen a little longer.
+// check waits until want threads are bound, since ended threads may stay visible for a moment.
 func check(t *testing.T, when string, want int) {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
@@ -57,7 +57,8 @@ func check(t *testing.T, when string, want int) {
 	}
 }
 
-// The thread of each instance and those that ONNX Runtime makes for it run on the policy's cores, and no others do.
+// The thread of each instance, and the threads that ONNX Runtime makes for it, run on the policy's
+// cores. No other thread does.
 func TestHostPolicyBindsAllThreads(t *testing.T) {
 	r := orttest.Runtime(t)
 	if hostpolicy.Cores() < 2 {
@@ -65,7 +66,7 @@ func TestHostPolicyBindsAllThreads(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		config  string
-		threads int // one for each instance and what ONNX Runtime adds
+		threads int // one for each instance, and those of ONNX Runtime
 	}{
 		"default policy of the kind": {`instance_group { count: 2 kind: KIND_CPU } parameters { key: "intra_op_thread_count" value { string_value: "3" } }`, 2 * 3},
 		"policy of the group":        {`instance_group { count: 1 kind: KIND_CPU host_policy: "narrow" } parameters { key: "intra_op_thread_count" value { string_value: "2" } }`, 2},

@@ -16,7 +16,7 @@ import (
 	"tuner/model/onnx/onnxpb"
 )
 
-// Texts of the refusals, as observed on a real Triton; what served before goes on.
+// The messages are those observed on a real Triton. A model that served before still serves.
 func TestRefusedSettings(t *testing.T) {
 	s := serve(t, build.Simple(), "")
 	parameter := func(key, value string) string {
@@ -42,7 +42,8 @@ func TestRefusedSettings(t *testing.T) {
 	}
 }
 
-// Every setting serves, and one that ONNX Runtime finds wrong only when it runs fails the request alone.
+// Every setting serves. A setting that ONNX Runtime refuses only at run time fails only the
+// request.
 func TestAcceptedSettings(t *testing.T) {
 	s := serve(t, build.Simple(), "")
 	for _, config := range []string{
@@ -69,8 +70,8 @@ func TestAcceptedSettings(t *testing.T) {
 	}
 }
 
-// External data must lie beside the model. ONNX Runtime itself refuses a location outside of the folder, also one that is
-// there; a link beside the model is refused by the engine.
+// External data must lie beside the model. ONNX Runtime itself refuses a location outside the
+// folder, even if the file exists. The engine refuses a link beside the model.
 func TestExternalDataStaysInside(t *testing.T) {
 	s := serve(t, build.Simple(), "")
 	path := filepath.Join(s.dir, "1", "model.onnx")
@@ -84,7 +85,7 @@ func TestExternalDataStaysInside(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const beside, outside = "model.onnx.data", "../../../m.data" // as many bytes each
+	const beside, outside = "model.onnx.data", "../../../m.data" // of equal length
 	target := filepath.Join(filepath.Dir(path), outside)
 	if err := errors.Join(os.Link(path+".data", target), os.WriteFile(path, bytes.ReplaceAll(model, []byte(beside), []byte(outside)), 0o644)); err != nil {
 		t.Fatal(err)
@@ -101,7 +102,7 @@ func TestExternalDataStaysInside(t *testing.T) {
 	}
 }
 
-// A small file that unfolds into millions of nodes is refused at once: ONNX Runtime would be at it for hours.
+// A small file that expands to millions of nodes is refused at once. ONNX Runtime would take hours.
 func TestUnfoldingModelIsRefused(t *testing.T) {
 	s := serve(t, build.Simple(), "")
 	node := func(domain, op, in, out string) *onnxpb.NodeProto {

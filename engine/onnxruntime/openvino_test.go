@@ -10,13 +10,15 @@ import (
 	"tuner/model/onnx/build"
 )
 
-// openVINO is the configuration of an instance on OpenVINO, with a parameter of its accelerator.
+// openVINO returns the configuration of an instance on OpenVINO, with a parameter of its
+// accelerator.
 func openVINO(key, value string) string {
 	return `{"optimization":{"execution_accelerators":{"cpu_execution_accelerator":[{"name":"openvino","parameters":{"` + key + `":"` + value + `"}}]}}}`
 }
 
-// OpenVINO serves with its parameters, and a parameter that it lacks, or a wrong value, fails the load by name; what served
-// before goes on. `make test` runs this test with the flavour that has OpenVINO.
+// OpenVINO serves with its parameters. A parameter that it lacks, or a wrong value, fails the load
+// with its name. A model that served before still serves. `make test` runs this test with the
+// flavour that has OpenVINO.
 func TestOpenVINO(t *testing.T) {
 	orttest.OpenVINO(t)
 	s := serve(t, build.Simple(), "")
@@ -32,7 +34,8 @@ func TestOpenVINO(t *testing.T) {
 	for _, bad := range [][3]string{
 		{"num_threads", "2", `option "num_threads" of execution provider openvino: its options are `},
 		{"num_of_threads", "0", `option "num_of_threads" of execution provider openvino to "0": expected a whole number from 1 to 1024`},
-		{"device_type", "GPU.7", `cannot use execution provider "openvino" with device_type=GPU.7`}, // by ONNX Runtime
+		// refused by ONNX Runtime
+		{"device_type", "GPU.7", `cannot use execution provider "openvino" with device_type=GPU.7`},
 	} {
 		err := s.http.LoadModel(t.Context(), s.model, openVINO(bad[0], bad[1]))
 		var got *api.StatusError

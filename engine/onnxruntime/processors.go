@@ -6,27 +6,28 @@ import (
 	"sync/atomic"
 )
 
-// processors keeps one of Go's processors (GOMAXPROCS) free of ONNX Runtime. A goroutine inside it holds the processor that
-// it came with until the Go runtime's monitor takes that away, which can be 10 ms later: with as many runs as processors,
-// answers that are ready and requests that have come would wait for it. Which thread runs on which core is the operating
-// system's business as before.
+// processors keeps one of Go's processors (GOMAXPROCS) free of ONNX Runtime. A goroutine inside
+// ONNX Runtime holds its processor until the monitor of Go's runtime takes it away, which can be 10
+// ms later. With as many runs as processors, finished answers and new requests would wait for it.
+// The operating system still decides which thread runs on which core.
 //
-// There is one more than the most runs that went on at the same time lately. Sessions that are merely open have none: each
-// goroutine that looks for work looks at all processors, so that those of idle models would slow down the busy one. The
-// number changes rarely, because each change stops the process for some 20 µs.
+// There is one processor more than the largest number of runs at the same time lately. Idle open
+// sessions do not count. Each goroutine that looks for work checks all processors, so processors of
+// idle models would slow down the busy one. The number changes rarely, since each change stops the
+// process for about 20 µs.
 type processors struct {
-	least int       // what the process started with
-	set   func(int) // of runtime.GOMAXPROCS
+	least int       // number at the start of the process
+	set   func(int) // runtime.GOMAXPROCS
 
 	running atomic.Int64
-	most    atomic.Int64 // runs at the same time, since the last review
-	begun   atomic.Int64 // runs ever
+	most    atomic.Int64 // largest number of runs at the same time since the last review
+	begun   atomic.Int64 // runs so far
 
 	mu  sync.Mutex
-	now atomic.Int64 // what is set; changed under mu
+	now atomic.Int64 // current setting; changed under mu
 }
 
-// reviewed is the number of runs after which processors are taken back that none of them needed.
+// reviewed is the number of runs after which processors that no run needed are taken away.
 const reviewed = 10_000
 
 func newProcessors() *processors {
@@ -58,7 +59,7 @@ func (p *processors) grow() {
 	p.adjust(max(p.now.Load(), p.most.Load()+1))
 }
 
-// review goes down to what was needed since the last one.
+// review lowers the number to the largest need since the last review.
 func (p *processors) review() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

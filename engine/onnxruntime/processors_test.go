@@ -6,7 +6,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Go's processors follow the runs, not the sessions, and each change stops the process: there are few.
+// Go's processors follow the runs, not the sessions. Each change stops the process, so changes are
+// rare.
 func TestProcessorsFollowRuns(t *testing.T) {
 	t.Parallel()
 	var set []int

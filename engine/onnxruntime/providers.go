@@ -8,12 +8,13 @@ import (
 	"tuner/model/modelconfig"
 )
 
-// place is where an instance's session is made, on the calling thread.
+// place returns where an instance's session is made, on the calling thread.
 func place(in engine.Instance) modelconfig.Place {
 	return modelconfig.Place{OnGPU: in.OnGPU, GPU: in.GPU, Cores: hostpolicy.Cores(), Bound: !in.Policy.IsAny()}
 }
 
-// checkCompiled refuses accelerators of the instance's kind that the library does not have; compiled are those that it has.
+// checkCompiled refuses accelerators for the instance's kind that the library does not have.
+// compiled lists those that it has.
 func checkCompiled(compiled []string, o modelconfig.Options, in engine.Instance) error {
 	accelerators := o.CPUAccelerators
 	if in.OnGPU {

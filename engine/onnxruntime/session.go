@@ -48,8 +48,9 @@ func (s *session) Close() error {
 	return s.session.Close()
 }
 
-// Execute gathers the batch, once, into memory that ONNX Runtime reads in place, and runs it. The outputs stay in ONNX
-// Runtime's memory until they are freed. A run is never abandoned: it uses the requests' memory.
+// Execute copies the batch once, into memory that ONNX Runtime reads in place, and runs it. The
+// outputs stay in ONNX Runtime's memory until they are freed. A run is never abandoned, since it
+// uses the requests' memory.
 func (s *session) Execute(b *engine.Batch) (engine.Result, error) {
 	if err := s.prepare(b.Outputs); err != nil {
 		return engine.Result{}, backendError(err)
@@ -85,7 +86,7 @@ func (s *session) Execute(b *engine.Batch) (engine.Result, error) {
 	return result, nil
 }
 
-// prepare makes the plan for the given outputs, unless it is there.
+// prepare makes the plan for the given outputs, unless the current plan has them.
 func (s *session) prepare(outputs []string) error {
 	if s.plan != nil && slices.Equal(s.outputs, outputs) {
 		return nil
@@ -101,7 +102,7 @@ func (s *session) prepare(outputs []string) error {
 	return nil
 }
 
-// gather gives the plan the data of input i.
+// gather passes the data of input i to the plan.
 func (s *session) gather(i int, in *engine.BatchInput) error {
 	if s.types[i] != ort.String {
 		return s.plan.Gather(i, in.Shape, in.Parts)
@@ -109,7 +110,7 @@ func (s *session) gather(i int, in *engine.BatchInput) error {
 	return s.plan.GatherStrings(i, in.Shape, in.Parts)
 }
 
-// wireTensors views the outputs in wire form; only strings are copied.
+// wireTensors returns the outputs in wire form. Only strings are copied.
 func (s *session) wireTensors(values []ort.Tensor) ([]engine.Tensor, error) {
 	out := make([]engine.Tensor, len(values))
 	for i := range values {

@@ -17,7 +17,7 @@ import (
 	"tuner/model/onnx/build"
 )
 
-// Sessions that are merely open have none of Go's processors, and may be closed twice.
+// Idle open sessions take none of Go's processors. They may be closed twice.
 func TestOpenSessionsTakeNoProcessors(t *testing.T) {
 	r := orttest.Runtime(t)
 	path := filepath.Join(t.TempDir(), "model.onnx")
@@ -43,8 +43,8 @@ func TestOpenSessionsTakeNoProcessors(t *testing.T) {
 	}
 }
 
-// An index outside of an embedding's table makes ONNX Runtime throw: the requests of that batch fail with its words, and no
-// other; the session goes on.
+// An index outside an embedding's table makes ONNX Runtime throw. Only the requests of that batch
+// fail, with its message. The session still works.
 func TestFailureStaysInItsBatch(t *testing.T) {
 	s := serve(t, build.EmbeddingRecommender(), `max_batch_size: 2 dynamic_batching { } instance_group { count: 1 kind: KIND_CPU }`)
 	request := func(user byte) api.InferRequest {

@@ -15,7 +15,7 @@ const (
 		`"outputs":[{"name":"OUTPUT0","parameters":{"binary_data":true}},{"name":"OUTPUT1","parameters":{"binary_data":true}}]}`
 )
 
-// BenchmarkDecode reads a small request; it allocates nothing.
+// BenchmarkDecode reads a small request. It allocates nothing.
 func BenchmarkDecode(b *testing.B) {
 	for name, body := range map[string]string{"json": benchJSON, "binary": benchHead + string(make([]byte, 128))} {
 		b.Run(name, func(b *testing.B) {
@@ -36,7 +36,7 @@ func BenchmarkDecode(b *testing.B) {
 	}
 }
 
-// BenchmarkEncode writes a small answer; it allocates nothing.
+// BenchmarkEncode writes a small answer. It allocates nothing.
 func BenchmarkEncode(b *testing.B) {
 	tensor := engine.Tensor{Name: "OUTPUT0", DataType: configpb.DataType_TYPE_INT32, Shape: []int64{1, 16}, Data: make([]byte, 64)}
 	response := &engine.Response{Model: "m", Version: 1, Outputs: []engine.Tensor{tensor, tensor}}

@@ -12,35 +12,39 @@ import (
 	"tuner/engine/budget"
 )
 
-// Limits on bodies and on how slowly they may come.
+// Limits on bodies and on the time that they may take.
 const (
-	prefetched  = 8 << 10         // bytes of a body that fasthttp reads before it calls the handler
-	firstBuffer = 64 << 10        // bytes
-	leastCharge = 16 << 10        // bytes
-	growth      = 4               // a buffer grows to so many times what has arrived, up to what is announced
-	keptBuffer  = 1 << 20         // bytes; larger buffers are not kept for the next request
-	maxChunks   = 1 << 16         // of a chunked body, besides one for each chunkBytes
-	chunkBytes  = 1 << 10         // a body in chunks of that size is never refused for their number
-	maxBody     = 1<<31 - 1       // bytes, as in Triton
-	skipped     = 1 << 20         // bytes of a refused body that are read, so that the client sees the answer
-	stalled     = time.Minute     // without any progress, a body's connection ends
-	skipTime    = 5 * time.Second // for reading what is skipped
+	prefetched  = 8 << 10  // bytes of a body that fasthttp reads before it calls the handler
+	firstBuffer = 64 << 10 // bytes
+	leastCharge = 16 << 10 // bytes
+	// factor by which a buffer may exceed the bytes received, up to the announced length
+	growth     = 4
+	keptBuffer = 1 << 20 // bytes; larger buffers are not kept for the next request
+	maxChunks  = 1 << 16 // chunks of a chunked body, in addition to one per chunkBytes
+	// the number of chunks never refuses a body in chunks of this size
+	chunkBytes = 1 << 10
+	maxBody    = 1<<31 - 1 // bytes, as in Triton
+	// bytes of a refused body that are read, so that the client sees the answer
+	skipped  = 1 << 20
+	stalled  = time.Minute     // without progress for this time, a body's connection ends
+	skipTime = 5 * time.Second // time to read bytes that are skipped
 )
 
 // reader reads the body of one request.
 type reader struct {
 	frontend *Frontend
 	ctx      *fasthttp.RequestCtx
-	conn     *conn // nil: none of the front end's listener
-	reserved int   // bytes that are charged to its account
-	spare    int   // those of them that nothing uses now
-	buffer   int   // those that are the body's
-	isHanded bool  // the answer has been left to the connection
+	conn     *conn // nil: not from the front end's listener
+	reserved int   // bytes charged to its account
+	spare    int   // part of reserved that is not in use now
+	buffer   int   // part of reserved for the body
+	isHanded bool  // the connection has taken over the answer
 	done     bool
-	broken   bool // nothing more can be read
+	broken   bool // no more can be read
 }
 
-// read returns the body in buf, or in a larger buffer. Memory is allocated as the body arrives, not as it is announced.
+// read returns the body in buf, or in a larger buffer. It allocates memory as the body arrives, not
+// by its announced length.
 func (b *reader) read(buf []byte) ([]byte, error) {
 	length := b.ctx.Request.Header.ContentLength()
 	if err := countable(length); err != nil {
@@ -83,7 +87,7 @@ func (b *reader) read(buf []byte) ([]byte, error) {
 	}
 }
 
-// countable refuses the length of a body that Triton cannot count.
+// countable refuses a body whose length Triton cannot count.
 func countable(length int) error {
 	if length <= maxBody {
 		return nil
@@ -91,7 +95,7 @@ func countable(length int) error {
 	return engine.Errorf(engine.InvalidArgument, "Unable to parse Content-Length, value is out of range [ 0, %d ], got: %d", maxBody, length)
 }
 
-// announced refuses a body that would not be taken, by the length that its headers announce.
+// announced refuses a body by the length in its headers, if that is too large.
 func (f *Frontend) announced(head *fasthttp.RequestHeader, v verb) error {
 	length := head.ContentLength()
 	if v == modelInfer {
@@ -105,7 +109,7 @@ func (f *Frontend) announced(head *fasthttp.RequestHeader, v verb) error {
 	return countable(length)
 }
 
-// grow makes room for more of a body of length bytes; a negative length is unknown.
+// grow makes room for more of a body of length bytes. A negative length is unknown.
 func (b *reader) grow(buf []byte, length int) ([]byte, error) {
 	size := max(firstBuffer, 2*len(buf))
 	if length > 0 {
@@ -121,7 +125,7 @@ func (b *reader) grow(buf []byte, length int) ([]byte, error) {
 	return larger, nil
 }
 
-// account is the connection's.
+// account returns the account of the connection.
 func (b *reader) account() *budget.Account {
 	if b.conn == nil {
 		return nil
@@ -129,7 +133,7 @@ func (b *reader) account() *budget.Account {
 	return b.conn.account
 }
 
-// reserve charges bytes for what is made of the request. A small request is charged once.
+// reserve charges bytes for memory that the request needs. A small request is charged only once.
 func (b *reader) reserve(bytes int) error {
 	if more := bytes - b.spare; more > 0 {
 		more = max(more, leastCharge)
@@ -142,18 +146,19 @@ func (b *reader) reserve(bytes int) error {
 	return nil
 }
 
-// discard says that a buffer will not be used again.
+// discard reports that a buffer will not be used again.
 func (b *reader) discard(buffer []byte) {
 	if b.conn != nil {
 		b.conn.garbage.Add(int64(cap(buffer)))
 	}
 }
 
-// release leaves bytes that were reserved to what is made next.
+// release makes reserved bytes available for the next need.
 func (b *reader) release(bytes int) { b.spare += bytes }
 
-// end gives back what was reserved, and charges an answer that is no inference's. A body that was not wanted, or not to its end, is read and forgotten if it is small,
-// otherwise the connection ends with the answer: what follows in it is not the next request.
+// end gives back the reserved bytes, and charges an answer that is not an inference's. It reads and
+// drops the rest of a small unread body. With a larger one the connection ends after the answer,
+// since its bytes are not the next request.
 func (b *reader) end() {
 	b.account().Give(b.reserved)
 	if n := len(b.ctx.Response.Body()); b.conn != nil && !b.isHanded && n > answerBytes {
@@ -175,12 +180,12 @@ func (b *reader) end() {
 	}
 }
 
-// expect ends the connection's reads after a time.
+// expect sets a limit for the connection's reads.
 func (b *reader) expect(d time.Duration) {
-	_ = b.ctx.Conn().SetReadDeadline(time.Now().Add(d)) // if it fails, so does the next read
+	_ = b.ctx.Conn().SetReadDeadline(time.Now().Add(d)) // if this fails, so does the next read
 }
 
-// badBody words the error of a body that cannot be read to its end.
+// badBody returns the error for a body that cannot be read to its end.
 func badBody(err error) error {
 	var network net.Error
 	if errors.As(err, &network) && network.Timeout() {

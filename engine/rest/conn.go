@@ -10,8 +10,9 @@ import (
 )
 
 const (
-	slack   = 10 * time.Second // how much earlier than asked a deadline may come
-	atATime = 256 << 10        // bytes of an answer that are written before it is noted that the client reads
+	slack = 10 * time.Second // how much earlier than wanted a deadline may be
+	// bytes of an answer that are written before it counts that the client reads
+	atATime = 256 << 10
 )
 
 // listener makes connections of type conn.
@@ -25,23 +26,27 @@ func (l listener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &conn{Conn: c, account: l.memory.Open(func() { _ = c.Close() })}, nil // its reader and writer see the end
+	// its reader and writer see the end
+	return &conn{Conn: c, account: l.memory.Open(func() { _ = c.Close() })}, nil
 }
 
-// conn sets a deadline only if it is needed and differs enough from the last one: fasthttp asks for three with every request,
-// which costs as much as reading its headers. Only one goroutine reads from a connection, and sets its deadlines.
+// conn sets a deadline only if it is needed and differs enough from the last one. fasthttp asks for
+// three with every request, which costs as much as reading its headers. Only one goroutine reads
+// from a connection, and sets its deadlines.
 type conn struct {
 	net.Conn
 	wanted     time.Time // for reads
 	read, sent time.Time // the deadlines that are set
 
 	account *budget.Account
-	answers atomic.Int64 // bytes of answers that are charged
-	left    int          // bytes of answers that are not written yet; the goroutine that serves the connection has it
-	garbage atomic.Int64 // bytes of requests and answers that are not used any more
+	answers atomic.Int64 // bytes charged for answers
+	// bytes of answers that are not written yet; used only by the goroutine that serves the
+	// connection
+	left    int
+	garbage atomic.Int64 // bytes of requests and answers that are no longer used
 }
 
-// SyscallConn is how the connection is looked at while its request waits.
+// SyscallConn gives access to the descriptor, to check the connection while its request waits.
 func (c *conn) SyscallConn() (syscall.RawConn, error) {
 	if s, ok := c.Conn.(syscall.Conn); ok {
 		return s.SyscallConn()
@@ -49,24 +54,25 @@ func (c *conn) SyscallConn() (syscall.RawConn, error) {
 	return nil, syscall.EINVAL // TLS
 }
 
-// owe takes over what is charged for an answer of length bytes, until it is written or the connection ends.
+// owe takes over the charge for an answer of length bytes, until it is written or the connection
+// ends.
 func (c *conn) owe(charged, length int) {
 	c.answers.Add(int64(charged))
 	c.left += length
 	c.account.Owe(charged)
 }
 
-// settle gives back what answers were charged.
+// settle gives back the bytes charged for answers.
 func (c *conn) settle() {
 	n := int(c.answers.Swap(0))
 	c.account.Owe(-n)
 	c.account.Give(n)
-	if n > keptBuffer { // otherwise it is used again
+	if n > keptBuffer { // a smaller one is used again
 		c.garbage.Add(int64(n))
 	}
 }
 
-// Write writes in steps, so that a client that reads slowly is told from one that does not read.
+// Write writes in steps, to distinguish a client that reads slowly from one that does not read.
 func (c *conn) Write(p []byte) (int, error) {
 	written := 0
 	for {
@@ -92,7 +98,7 @@ func (c *conn) Write(p []byte) (int, error) {
 	return written, nil
 }
 
-// Close gives back what the client has not read.
+// Close gives back the bytes that the client has not read.
 func (c *conn) Close() error {
 	err := c.Conn.Close()
 	c.settle()
@@ -101,7 +107,7 @@ func (c *conn) Close() error {
 	return err
 }
 
-// SetReadDeadline has its effect when something is read.
+// SetReadDeadline takes effect at the next read.
 func (c *conn) SetReadDeadline(t time.Time) error {
 	c.wanted = t
 	return nil

@@ -10,20 +10,22 @@ import (
 	"tuner/model/modelconfig/configpb"
 )
 
-// maxTensors bounds the inputs and the outputs of a request.
+// maxTensors bounds the inputs, and the outputs, of a request.
 const maxTensors = 1 << 16
 
-// inferRequest is a decoded request with what the answer's form depends on. Its memory is used again for later requests.
+// inferRequest is a decoded request, with the fields that decide the answer's form. Its memory is
+// reused for later requests.
 type inferRequest struct {
 	engine.Request
 	document  document
-	binaryAll bool    // with no outputs listed: all in binary form
+	binaryAll bool    // if no outputs are listed: all in binary form
 	binary    []bool  // of the listed outputs, by position
 	dims      []int64 // memory of the shapes
-	data      []byte  // memory of the tensors that came as JSON
+	data      []byte  // memory of the tensors in JSON form
 }
 
-// reset forgets the last request. Names stay where they are, because the next request probably has the same.
+// reset drops the last request. Names keep their memory, since the next request probably has the
+// same.
 func (r *inferRequest) reset() {
 	for i := range r.Inputs {
 		r.Inputs[i].Shape, r.Inputs[i].Data = nil, nil
@@ -33,8 +35,9 @@ func (r *inferRequest) reset() {
 	r.document.text = nil
 }
 
-// decode reads the body of an infer request: header bytes of JSON, then the binary tensors. The request refers to the
-// body's memory. What is wrong is looked for in Triton's order, so that a request with several mistakes gets its message.
+// decode reads the body of an infer request: header bytes of JSON, then the binary tensors. The
+// request refers to the body's memory. The checks have Triton's order, so that a request with
+// several mistakes gets Triton's message.
 func (r *inferRequest) decode(body []byte, header int) error {
 	if err := r.document.parse(body[:header]); err != nil {
 		return err
@@ -56,7 +59,8 @@ func (r *inferRequest) decode(body []byte, header int) error {
 	return r.decodeOutputs()
 }
 
-// parameters reads the request's parameters; those that the server does not know are for the model, which ONNX models ignore.
+// parameters reads the request's parameters. Unknown ones are for the model, and ONNX models ignore
+// them.
 func (r *inferRequest) parameters() error {
 	d := &r.document
 	all := d.find(0, "parameters")
@@ -113,7 +117,8 @@ func (r *inferRequest) custom(key []byte, kind byte) error {
 	return nil
 }
 
-// decodeInputs reads the inputs; those in binary form take their data from the front of rest, one after the other.
+// decodeInputs reads the inputs. Binary inputs take their data from the front of rest, one after
+// the other.
 func (r *inferRequest) decodeInputs(rest []byte) error {
 	d := &r.document
 	list, err := d.memberArray(0, "inputs")
@@ -134,7 +139,7 @@ func (r *inferRequest) decodeInputs(rest []byte) error {
 	return nil
 }
 
-// decodeInput reads one input and returns what is left of the binary data.
+// decodeInput reads one input and returns the rest of the binary data.
 func (r *inferRequest) decodeInput(input int32, rest []byte) ([]byte, error) {
 	d := &r.document
 	data, size, region := d.find(input, "data"), int32(nothing), int32(nothing)
@@ -166,7 +171,7 @@ func (r *inferRequest) decodeInput(input int32, rest []byte) ([]byte, error) {
 	return rest, r.decodeData(t, data)
 }
 
-// onlyOne requires that exactly one source of an input's data is given.
+// onlyOne requires exactly one source of an input's data.
 func onlyOne(data, size, region int32) error {
 	set := ""
 	n := 0
@@ -190,8 +195,8 @@ func onlyOne(data, size, region int32) error {
 	return engine.Errorf(engine.InvalidArgument, "Input must set only one of the following fields: 'data', 'binary_data_size' in 'parameters', 'shared_memory_region' in 'parameters'. But %s", set)
 }
 
-// setType sets the type of a tensor by its name; TYPE_INVALID stands for an unknown one. That of the request before, which
-// probably is the same, costs nothing.
+// setType sets the type of a tensor by its name. TYPE_INVALID stands for an unknown one. If the
+// type is the same as in the request before, it needs no look-up.
 func setType(t *engine.Tensor, name []byte) {
 	if modelconfig.WireName(t.DataType) == string(name) {
 		return
@@ -234,7 +239,7 @@ func (r *inferRequest) cut(t *engine.Tensor, size int32, rest []byte) ([]byte, e
 	return rest[n:], nil
 }
 
-// sharedMemory refuses a reference to shared memory: no region can be registered, so that none is found.
+// sharedMemory refuses a reference to shared memory. No region can be registered, so none is found.
 func (r *inferRequest) sharedMemory(tensor, region int32) error {
 	d := &r.document
 	name, err := d.string(region)
@@ -252,7 +257,8 @@ func (r *inferRequest) sharedMemory(tensor, region int32) error {
 	return engine.Errorf(engine.NotFound, "Unable to find shared memory region: '%s'", name)
 }
 
-// decodeData turns the JSON array of an input into its data. Of an empty tensor the array is not looked at.
+// decodeData converts the JSON array of an input to its data. For an empty tensor it does not read
+// the array.
 func (r *inferRequest) decodeData(t *engine.Tensor, array int32) error {
 	count, ok := elementCount(t.Shape)
 	switch {
@@ -278,7 +284,7 @@ func (r *inferRequest) decodeData(t *engine.Tensor, array int32) error {
 		t.Data = r.data[from:len(r.data):len(r.data)]
 		return nil
 	}
-	// The JSON needs at least two characters for each element, so that is all the memory that it can ask for.
+	// Each element needs at least two characters of JSON, which bounds the memory.
 	size := min(count, uint64(len(raw)/2)) * uint64(modelconfig.ByteSize(t.DataType))
 	r.data = slices.Grow(r.data, int(size))
 	from := len(r.data)
@@ -291,8 +297,8 @@ func (r *inferRequest) decodeData(t *engine.Tensor, array int32) error {
 	return nil
 }
 
-// elementCount is the number of elements of a shape; false if it is too large for any memory. A shape without dimensions
-// counts as empty, as in Triton.
+// elementCount returns the number of elements of a shape. It returns false if the number is too
+// large for any memory. A shape without dimensions counts as empty, as in Triton.
 func elementCount(shape []int64) (uint64, bool) {
 	if len(shape) == 0 || slices.Contains(shape, 0) {
 		return 0, true
@@ -300,7 +306,7 @@ func elementCount(shape []int64) (uint64, bool) {
 	return engine.Product(shape)
 }
 
-// decodeOutputs reads which outputs are wanted, and in which form.
+// decodeOutputs reads the wanted outputs, and their forms.
 func (r *inferRequest) decodeOutputs() error {
 	d := &r.document
 	list := d.find(0, "outputs")
@@ -353,7 +359,7 @@ func (r *inferRequest) outputForm(output int32) (binary bool, err error) {
 	return binary, unable("binary_data", err)
 }
 
-// isBinary reports in which form an output is wanted.
+// isBinary reports whether an output is wanted in binary form.
 func (r *inferRequest) isBinary(name string) bool {
 	if len(r.Outputs) == 0 {
 		return r.binaryAll
@@ -362,7 +368,7 @@ func (r *inferRequest) isBinary(name string) bool {
 	return i >= 0 && r.binary[i]
 }
 
-// headerLength reads the length of the JSON part; without the header the whole body is JSON.
+// headerLength reads the length of the JSON part. Without the header the whole body is JSON.
 func headerLength(value []byte, body int) (int, error) {
 	value = bytes.TrimSpace(value)
 	if len(value) == 0 {

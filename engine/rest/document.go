@@ -12,36 +12,39 @@ import (
 
 // Limits on the JSON of a request.
 const (
-	maxDepth = 100     // how deep arrays and objects may nest
-	maxNodes = 1 << 20 // values that are kept, see document
+	maxDepth = 100     // largest depth of nested arrays and objects
+	maxNodes = 1 << 20 // indexed values, see document
 
-	maxDigits = 200 // of an integer that certainly fits a double, even with an exponent of two digits
+	// digits of an integer that always fits a double, even with an exponent of two digits
+	maxDigits = 200
 )
 
-// document is a JSON text that has been checked as a whole, with an index of its values. Arrays of data are not part of the
-// index, so that its size does not depend on that of the tensors: kept are the members of objects and the elements of the
-// arrays that are members of the outermost object (the inputs and the outputs of a request).
+// document is a JSON text that was checked as a whole, with an index of its values. The index has
+// the members of objects, and the elements of the arrays in the outermost object (the inputs and
+// outputs of a request). It leaves out arrays of data, so that its size does not depend on that of
+// the tensors.
 //
-// Unlike encoding/json it accepts NaN and Infinity, which the protocol allows. Its messages and their positions are those
-// of RapidJSON, which Triton passes on to clients.
+// Unlike encoding/json it accepts NaN and Infinity, which the protocol allows. Its messages and
+// their positions are those of RapidJSON, which Triton passes on to clients.
 type document struct {
 	text  []byte
 	pos   int
-	level int    // how many arrays and objects are open
+	level int    // number of open arrays and objects
 	nodes []node // the first is the outermost value
 }
 
-// node is a value. Texts are positions in the document: between the quotes for strings, with the brackets for the others.
+// node is a value. Texts are positions in the document: between the quotes for strings, with the
+// brackets for the others.
 type node struct {
 	kind             byte // '{', '[', '"', 't', 'f', 'n', or '0' for numbers
-	escaped          bool // of a string: it contains escapes
+	escaped          bool // a string with escapes
 	keyEscaped       bool
 	start, end       int32
-	keyStart, keyEnd int32 // of a member of an object
-	next             int32 // the node after this one and all that is in it
+	keyStart, keyEnd int32 // key of a member of an object
+	next             int32 // the node after this one and its content
 }
 
-// nothing is the index of no node; the outermost value is never looked for.
+// nothing is the index of no node. 0 is free, since no search looks for the outermost value.
 const nothing = 0
 
 // parse checks a text and indexes it. The document refers to the text's memory.
@@ -63,7 +66,7 @@ func (d *document) parse(text []byte) error {
 	return nil
 }
 
-// wrong makes the error for what is found at the present position.
+// wrong makes an error for the current position.
 func (d *document) wrong(what string) error { return d.wrongAt(what, d.pos) }
 
 func (d *document) wrongAt(what string, pos int) error {
@@ -83,7 +86,7 @@ func (d *document) peek() byte {
 	return 0
 }
 
-// value reads a value; as holds its key. depth is that of its node, or negative if it has none.
+// value reads a value. as has its key. depth is that of its node, or negative if it has none.
 func (d *document) value(depth int, as node) error {
 	kind, escaped := d.peek(), false
 	at := len(d.nodes)
@@ -124,7 +127,7 @@ func (d *document) value(depth int, as node) error {
 	return nil
 }
 
-// below is the depth of what is inside of a value at a depth.
+// below returns the depth of the content of a value at a depth.
 func below(depth int) int {
 	if depth < 0 {
 		return depth
@@ -200,8 +203,8 @@ func (d *document) array(depth int) error {
 	}
 }
 
-// integers skips the elements of an array up to the first that is not a plain integer with a comma behind it: what most
-// elements are, read faster.
+// integers skips elements of an array that are plain integers followed by a comma. Most elements
+// are, and this is faster than reading them as values.
 func (d *document) integers() {
 	text, i := d.text, d.pos
 	for {
@@ -219,7 +222,8 @@ func (d *document) integers() {
 
 func (d *document) open() error {
 	if d.level++; d.level > maxDepth {
-		return engine.Errorf(engine.InvalidArgument, "JSON nesting depth exceeds maximum allowed limit (%d)", maxDepth) // as newer Tritons have it
+		// the message of newer Tritons
+		return engine.Errorf(engine.InvalidArgument, "JSON nesting depth exceeds maximum allowed limit (%d)", maxDepth)
 	}
 	d.pos++
 	return nil
@@ -240,7 +244,7 @@ func (d *document) literal(word string) error {
 	return nil
 }
 
-// quoted reads a string and reports whether there are escapes in it.
+// quoted reads a string and reports whether it has escapes.
 func (d *document) quoted() (escaped bool, err error) {
 	text, i := d.text, d.pos+1
 	for i < len(text) {
@@ -323,7 +327,8 @@ func (d *document) digits() bool {
 	return d.pos > from
 }
 
-// find returns the first member of an object that has the name, or nothing, also if the node is no object.
+// find returns the first member of an object with the name. It returns nothing if there is none, or
+// if the node is not an object.
 func (d *document) find(object int32, name string) int32 {
 	if d.nodes[object].kind != '{' {
 		return nothing
@@ -340,23 +345,23 @@ func (d *document) find(object int32, name string) int32 {
 	return nothing
 }
 
-// key is the name of a member; it may be part of the document's memory.
+// key returns the name of a member. It may share the document's memory.
 func (d *document) key(i int32) []byte {
 	n := &d.nodes[i]
 	return unquote(d.text[n.keyStart:n.keyEnd], n.keyEscaped)
 }
 
-// raw is the text of a value.
+// raw returns the text of a value.
 func (d *document) raw(i int32) []byte { return d.text[d.nodes[i].start:d.nodes[i].end] }
 
-// kindError is the error for a value that is not of the kind that is expected.
+// kindError returns the error for a value of the wrong kind.
 func kindError(kind string) error { return kindErrorAs(kind, kind) }
 
 func kindErrorAs(not, as string) error {
 	return engine.Errorf(engine.Internal, "attempt to access JSON non-%s as %s", not, as)
 }
 
-// within puts in front of an error where it was found.
+// within adds the place of an error in front of it.
 func within(what string, err error) error {
 	var known *engine.Error
 	if errors.As(err, &known) {
@@ -365,7 +370,7 @@ func within(what string, err error) error {
 	return fmt.Errorf("%s: %w", what, err)
 }
 
-// unable says of which field an error speaks.
+// unable adds the field of an error.
 func unable(field string, err error) error {
 	if err == nil {
 		return nil
@@ -373,7 +378,7 @@ func unable(field string, err error) error {
 	return within("Unable to parse '"+field+"'", err)
 }
 
-// string is the value of a string; it may be part of the document's memory.
+// string returns the value of a string. It may share the document's memory.
 func (d *document) string(i int32) ([]byte, error) {
 	if d.nodes[i].kind != '"' {
 		return nil, kindError("string")
@@ -400,7 +405,7 @@ func (d *document) unsigned(i int32) (uint64, error) {
 	return 0, kindError("unsigned-integer")
 }
 
-// member finds what must be there.
+// member returns a required member.
 func (d *document) member(object int32, name string) (int32, error) {
 	i := d.find(object, name)
 	if i == nothing {
@@ -409,7 +414,7 @@ func (d *document) member(object int32, name string) (int32, error) {
 	return i, nil
 }
 
-// memberString is a string that must be there.
+// memberString returns a required string.
 func (d *document) memberString(object int32, name string) ([]byte, error) {
 	i, err := d.member(object, name)
 	if err != nil {
@@ -418,7 +423,7 @@ func (d *document) memberString(object int32, name string) ([]byte, error) {
 	return d.string(i)
 }
 
-// memberArray is an array that must be there.
+// memberArray returns a required array.
 func (d *document) memberArray(object int32, name string) (int32, error) {
 	i, err := d.member(object, name)
 	if err == nil && d.nodes[i].kind != '[' {

@@ -8,8 +8,8 @@ import (
 	"tuner/model/modelconfig/configpb"
 )
 
-// appendResponse appends the JSON part of an answer to dst. The data of the outputs that are wanted in binary form follows
-// it in the body, in their order; binaryBytes is how much that is.
+// appendResponse appends the JSON part of an answer to dst. In the body, the data of the binary
+// outputs follows in their order. binaryBytes is its length.
 func appendResponse(dst []byte, r *engine.Response, want *inferRequest) (json []byte, binaryBytes int, err error) {
 	dst = append(dst, '{')
 	if r.ID != "" {
@@ -58,7 +58,7 @@ func appendTensorHead(dst []byte, t *engine.Tensor) []byte {
 	return append(dst, ']')
 }
 
-// boundResponse is the most bytes that an answer can take.
+// boundResponse returns an upper bound for the bytes of an answer.
 func boundResponse(r *engine.Response, want *inferRequest) int {
 	const head, dimension = 256, 21 // bytes around a tensor's data, and of a number with its comma
 	size := head + 6*(len(r.ID)+len(r.Model))
@@ -74,7 +74,7 @@ func boundResponse(r *engine.Response, want *inferRequest) int {
 	return size
 }
 
-// boundJSON is the most bytes that a tensor's elements take as JSON, with their commas.
+// boundJSON returns an upper bound for the bytes of a tensor's elements as JSON, with their commas.
 func boundJSON(t *engine.Tensor) int {
 	n := len(t.Data)
 	switch t.DataType {
@@ -92,7 +92,7 @@ func boundJSON(t *engine.Tensor) int {
 		return 25 * n / 4
 	case configpb.DataType_TYPE_FP64:
 		return 25 * n / 8
-	default: // of strings each byte may be \u001F, and the four of the length are less: quotes and a comma
+	default: // each byte of a string may become \u001F; the four bytes of the length cover quotes and a comma
 		return 6 * n
 	}
 }

@@ -7,22 +7,23 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// refusal is the answer to a request that is not served, whatever its body says.
+// refusal is the answer to a request that is not served, whatever its body is.
 type refusal struct {
 	status int
 	text   string
-	isLast bool // nothing that follows on the connection can be trusted
+	isLast bool // the rest of the connection cannot be trusted
 }
 
-// framed says why it is not certain where a request ends; nil: it is. fasthttp refuses most of such requests itself. What it
-// lets pass is refused here, because a proxy in front may read it in another way, and take a part of this request for the next
-// one, or the other way round (RFC 9112, sections 2.2, 5.1, 5.2, 6.1 and 11.2).
+// framed returns a refusal if the end of a request is uncertain, nil otherwise. fasthttp itself
+// refuses most of such requests. It accepts others that a proxy in front may read differently. The
+// proxy might take a part of this request for the next one, or the reverse (RFC 9112, sections 2.2,
+// 5.1, 5.2, 6.1 and 11.2).
 func framed(head *fasthttp.RequestHeader) *refusal {
 	if p := head.Protocol(); string(p) != "HTTP/1.1" && string(p) != "HTTP/1.0" {
 		return &refusal{fasthttp.StatusHTTPVersionNotSupported, "only HTTP/1.1 and HTTP/1.0 are served", true}
 	}
 	hasLength, hasEncoding := false, false
-	for rest := head.RawHeaders(); len(rest) > 0 && string(rest) != "\r\n"; { // what ends them is an empty line
+	for rest := head.RawHeaders(); len(rest) > 0 && string(rest) != "\r\n"; { // an empty line ends them
 		end := bytes.IndexByte(rest, '\n')
 		if end < 1 || rest[end-1] != '\r' {
 			return malformed("its headers do not end with CR and LF")
@@ -47,7 +48,8 @@ func framed(head *fasthttp.RequestHeader) *refusal {
 	return nil
 }
 
-// nameOf is what stands before the colon of a header; nil where there is none, or a gap before it: that of a folded line, too.
+// nameOf returns the text before the colon of a header. It returns nil if there is no colon, or a
+// gap before it, as in a folded line.
 func nameOf(line []byte) []byte {
 	for i, c := range line {
 		if c == ':' {

@@ -12,8 +12,9 @@ import (
 	"tuner/engine/enginetest"
 )
 
-// Whatever headers and body a request has: the engine sees no more good requests in the bytes than net/http does, and fewer only
-// if it ends the connection. So neither of the two can be made to pass for another's next request what the other takes for a body.
+// For any headers and body of a request, the engine sees no more good requests in the bytes than
+// net/http does. It sees fewer only if it ends the connection. So no bytes that one of them reads
+// as a body pass as a next request with the other.
 func FuzzFraming(f *testing.F) {
 	const begin = "POST /v2/repository/index HTTP/1.1\r\nHost: localhost\r\n"
 	const last = "GET /v2/health/live HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -26,12 +27,12 @@ func FuzzFraming(f *testing.F) {
 	f.Fuzz(func(t *testing.T, rest []byte) {
 		text := begin + string(rest) + last
 		want, isComparable := goodRequests(text)
-		if !isComparable || len(rest) > 2<<10 { // net/http reads trailers of 4 KiB at most
+		if !isComparable || len(rest) > 2<<10 { // net/http reads trailers of at most 4 KiB
 			return
 		}
 		conn := dial(t, e, "")
 		go func() {
-			_, _ = io.WriteString(conn, text) // fails when the server has hung up
+			_, _ = io.WriteString(conn, text) // fails if the server has closed the connection
 			_ = conn.CloseWrite()
 		}()
 		good, isEnded := 0, false
@@ -47,13 +48,13 @@ func FuzzFraming(f *testing.F) {
 	})
 }
 
-// goodRequests counts the requests that net/http reads before the first bad one. It is not comparable where that one is bad only
-// for its target, which the engine looks at later.
+// goodRequests counts the requests that net/http reads before the first bad one. isComparable is
+// false if only the target of that one is bad, which the engine checks later.
 func goodRequests(text string) (n int, isComparable bool) {
 	r := bufio.NewReader(strings.NewReader(text))
 	for ; ; n++ {
 		for next, _ := r.Peek(1); len(next) > 0 && (next[0] == '\r' || next[0] == '\n'); next, _ = r.Peek(1) {
-			_, _ = r.Discard(1) // RFC 9112, section 2.2: empty lines before a request are nothing
+			_, _ = r.Discard(1) // RFC 9112, section 2.2: empty lines before a request are ignored
 		}
 		request, err := http.ReadRequest(r)
 		if err != nil {

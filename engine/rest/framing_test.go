@@ -11,15 +11,15 @@ import (
 
 const goodChunks = "2\r\n{}\r\n0\r\n\r\n"
 
-// framing is a request as bytes, and what it is answered.
+// framing is a request as bytes, and its answer.
 type framing struct {
 	name, text string
 	status     int
 	isKept     bool // the connection may serve another request
 }
 
-// framings are requests whose extent two programs might read differently: POSTs to a path, with another request hidden in
-// them, and GETs of the server's metadata.
+// framings returns requests whose end two programs might see at different places. They are POSTs to
+// a path, with another request hidden in them, and GETs of the server's metadata.
 func framings(path, smuggled string) []framing {
 	request := func(headers, rest string) string {
 		return "POST " + path + " HTTP/1.1\r\nHost: localhost\r\n" + headers + "\r\n" + rest
@@ -105,12 +105,13 @@ func framings(path, smuggled string) []framing {
 	}
 }
 
-// Every request has one extent: each is answered once, and where a reader could disagree about its end with 400 and the end
-// of the connection, so that nothing behind it is taken for another request.
+// Every request has one end, and one answer. If readers could disagree about its end, the answer is
+// 400 and the connection ends. So no bytes behind it are taken for another request.
 func TestFramings(t *testing.T) {
 	t.Parallel()
 	e := enginetest.Start(t, enginetest.Options{})
-	const smuggled = "GET /v2/models/SMUGGLED HTTP/1.1\r\nHost: localhost\r\n\r\n" // an answer to it can be told
+	// an answer to it can be recognised
+	const smuggled = "GET /v2/models/SMUGGLED HTTP/1.1\r\nHost: localhost\r\n\r\n"
 	for _, tc := range framings("/v2/repository/index", smuggled) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

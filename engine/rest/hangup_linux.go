@@ -8,18 +8,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hangups tells of clients that close connections which are watched. The kernel reports them (epoll(7)) to one goroutine for all, so
-// that a connection whose request waits costs nothing meanwhile. The zero value is ready.
+// hangups reports clients that close a watched connection. The kernel reports them (epoll(7)) to
+// one goroutine for all, so that a connection costs nothing while its request waits. The zero value
+// is ready.
 type hangups struct {
 	mu       sync.Mutex
-	file     *os.File // of the kernel's list of watched connections; nil until there is one
+	file     *os.File // of the kernel's list of watched connections; nil until needed
 	watches  map[uint64]*watch
-	last     uint64 // number that a watch was given
+	last     uint64 // number of the latest watch
 	isClosed bool
 }
 
-// add watches a connection, and returns the number under which hangUp of w is called. 0: nobody will tell, because the connection
-// cannot be watched or the process has no descriptor left.
+// add watches a connection. It returns the number for w.hangUp. 0: the connection is not watched,
+// since it cannot be, or since the process has no descriptor left.
 func (h *hangups) add(conn syscall.RawConn, w *watch) uint64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -27,7 +28,8 @@ func (h *hangups) add(conn syscall.RawConn, w *watch) uint64 {
 		return 0
 	}
 	h.last++
-	// Level-triggered: a client that is gone already is reported, too. Once: nothing changes that.
+	// Level-triggered, so that a client that has gone already is reported too. Once, since this
+	// state is final.
 	event := unix.EpollEvent{Events: unix.EPOLLRDHUP | unix.EPOLLONESHOT, Fd: int32(h.last), Pad: int32(h.last >> 32)}
 	if h.control(conn, unix.EPOLL_CTL_ADD, &event) != nil {
 		return 0
@@ -36,13 +38,14 @@ func (h *hangups) add(conn syscall.RawConn, w *watch) uint64 {
 	return h.last
 }
 
-// remove ends what add began.
+// remove ends a watch that add began.
 func (h *hangups) remove(conn syscall.RawConn, number uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.watches, number)
 	if !h.isClosed {
-		_ = h.control(conn, unix.EPOLL_CTL_DEL, nil) // fails if the connection is closed: the kernel has removed it
+		// fails if the connection is closed, since the kernel has removed it
+		_ = h.control(conn, unix.EPOLL_CTL_DEL, nil)
 	}
 }
 
@@ -63,8 +66,8 @@ func (h *hangups) control(conn syscall.RawConn, operation int, event *unix.Epoll
 	return failed
 }
 
-// open makes the kernel's list when it is first needed. The descriptor does not block, so that Go's poller waits for it and no
-// thread does.
+// open makes the kernel's list when it is first needed. The descriptor does not block, so that Go's
+// poller waits for it and no thread does.
 func (h *hangups) open() bool {
 	if h.file != nil || h.isClosed {
 		return !h.isClosed
@@ -88,7 +91,7 @@ func (h *hangups) serve(list *os.File) {
 		return
 	}
 	events := make([]unix.EpollEvent, 64)
-	_ = raw.Read(func(fd uintptr) bool { // ends with close
+	_ = raw.Read(func(fd uintptr) bool { // close ends it
 		for {
 			n, err := unix.EpollWait(int(fd), events, 0)
 			if n <= 0 && err != unix.EINTR {
@@ -110,7 +113,7 @@ func (h *hangups) tell(number uint64) {
 	}
 }
 
-// close ends all watches. Nothing is told any more.
+// close ends all watches. No further report comes.
 func (h *hangups) close() {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -4,7 +4,8 @@ package rest
 
 import "syscall"
 
-// hangups is there on Linux alone: elsewhere the request of a client that has gone is executed.
+// hangups works on Linux only. On other systems the request of a client that has gone is still
+// executed.
 type hangups struct{}
 
 func (*hangups) add(syscall.RawConn, *watch) uint64 { return 0 }

@@ -11,7 +11,8 @@ import (
 	"tuner/engine/api"
 )
 
-// inference is the memory of one inference on its way through the front end. It is used again for later ones.
+// inference is the memory of one inference on its way through the front end. It is reused for later
+// ones.
 type inference struct {
 	request inferRequest
 	body    []byte
@@ -19,7 +20,7 @@ type inference struct {
 	watch   watch
 }
 
-// release keeps x for a later inference, without what is too large for it.
+// release keeps x for a later inference, without the parts that are too large.
 func (f *Frontend) release(x *inference, b *reader) {
 	x.request.reset()
 	if cap(x.body) > keptBuffer {
@@ -39,7 +40,8 @@ func (f *Frontend) release(x *inference, b *reader) {
 // keptNodes bounds the lists that are kept for the next request.
 const keptNodes = 4096
 
-// infer serves an inference. The request's tensors stay where they are in the body, which lives until the answer is made.
+// infer serves an inference. The request's tensors stay in the body, which lives until the answer
+// is made.
 func (f *Frontend) infer(b *reader, at *route) {
 	ctx := b.ctx
 	x := f.inferences.Get().(*inference)
@@ -53,7 +55,7 @@ func (f *Frontend) infer(b *reader, at *route) {
 		return
 	}
 	if err := f.decode(x, b); err != nil {
-		// Triton looks for the model before it looks at the request.
+		// Triton finds the model before it reads the request.
 		if _, unknown := f.server.ModelMetadata(r.Model, r.Version); unknown != nil {
 			err = unknown
 		}
@@ -99,14 +101,15 @@ func (f *Frontend) decode(x *inference, b *reader) error {
 		}
 		return f.decodeRaw(x)
 	}
-	// Decoded, JSON takes at most four times as much, 8 bytes for an element of two characters.
+	// Decoded JSON takes at most four times as much: 8 bytes for an element of two characters.
 	if err := b.reserve(4 * json); err != nil {
 		return err
 	}
 	return x.request.decode(x.body, json)
 }
 
-// announcedInference refuses what is too large by its headers, before any of it is read.
+// announcedInference refuses an inference that is too large by its headers, before its body is
+// read.
 func (f *Frontend) announcedInference(head *fasthttp.RequestHeader) error {
 	announced := head.ContentLength()
 	if announced < 0 {
@@ -119,7 +122,7 @@ func (f *Frontend) announcedInference(head *fasthttp.RequestHeader) error {
 	return f.checkSize(json, announced)
 }
 
-// checkSize bounds the JSON of a request, and what is not split into tensors.
+// checkSize bounds the JSON of a request, and data that is not split into tensors.
 func (f *Frontend) checkSize(json, body int) error {
 	limit := f.options.MaxInput
 	switch {
@@ -131,7 +134,7 @@ func (f *Frontend) checkSize(json, body int) error {
 	return nil
 }
 
-// decodeRaw takes the whole body as the only input of the model; all outputs are binary.
+// decodeRaw takes the whole body as the only input of the model. All outputs are binary.
 func (f *Frontend) decodeRaw(x *inference) error {
 	r := &x.request
 	input, err := f.server.RawInput(r.Model, r.Version, x.body)
@@ -143,8 +146,8 @@ func (f *Frontend) decodeRaw(x *inference) error {
 	return nil
 }
 
-// respond writes an answer. The outputs are copied once, from the model's memory into the answer's, which is charged until
-// the connection has written it.
+// respond writes an answer. It copies the outputs once, from the model's memory into the answer's.
+// That memory is charged until the connection has written it.
 func (b *reader) respond(response *engine.Response, x *inference) error {
 	bound := boundResponse(response, &x.request)
 	if err := b.reserve(bound); err != nil {
@@ -173,25 +176,26 @@ func (b *reader) respond(response *engine.Response, x *inference) error {
 	b.hand(answer, bound)
 	if cap(answer) > keptBuffer {
 		x.answer = nil
-		b.ctx.Response.SetBodyRaw(answer) // which nobody keeps
+		b.ctx.Response.SetBodyRaw(answer) // which is not kept
 	} else {
-		x.answer = kept(b.ctx.Response.SwapBody(answer)) // and that of an earlier one comes back
+		// SwapBody returns the memory of an earlier answer
+		x.answer = kept(b.ctx.Response.SwapBody(answer))
 	}
 	return nil
 }
 
-// hand leaves an answer, for which bound bytes are reserved, to the connection.
+// hand passes an answer, for which bound bytes are reserved, to the connection.
 func (b *reader) hand(answer []byte, bound int) {
 	if b.isHanded = true; b.conn == nil || len(answer) <= answerBytes {
-		return // it will be in the connection's own buffer, whoever reads it
+		return // it goes through the connection's own buffer, whether the client reads it or not
 	}
 	b.release(max(bound-cap(answer), 0))
 	n := min(bound, cap(answer))
-	b.reserved -= n // they are the connection's now
+	b.reserved -= n // they belong to the connection now
 	b.conn.owe(n, len(answer))
 }
 
-// kept is the buffer, if it is small enough for the next request.
+// kept returns the buffer if it is small enough for the next request.
 func kept(buffer []byte) []byte {
 	if cap(buffer) > keptBuffer {
 		return nil

@@ -12,8 +12,8 @@ import (
 	"tuner/engine/enginetest"
 )
 
-// BenchmarkInfer sends small requests over one connection; the client allocates nothing, so that what is reported is the
-// engine's, with a backend that computes nothing.
+// BenchmarkInfer sends small requests over one connection. The client allocates nothing, so the
+// figures are the engine's, with a backend that computes nothing.
 func BenchmarkInfer(b *testing.B) {
 	e := enginetest.Start(b, enginetest.Options{})
 	json := `{"inputs":[` + one("INPUT0", counted) + `,` + one("INPUT1", counted) + `]}`

@@ -16,7 +16,7 @@ import (
 	"tuner/model/modelconfig/configpb"
 )
 
-// large serves a model whose answers have size bytes, by a front end with a budget.
+// large serves a model with answers of size bytes, by a front end with a budget.
 func large(t *testing.T, size int64, b *budget.Budget) *enginetest.Engine {
 	t.Helper()
 	return open(t, enginetest.Start(t, enginetest.Options{Backend: &enginetest.Backend{IO: modelconfig.ModelIO{
@@ -25,7 +25,7 @@ func large(t *testing.T, size int64, b *budget.Budget) *enginetest.Engine {
 	}}}), rest.Options{Memory: b})
 }
 
-// settled waits until nothing is charged any more.
+// settled waits until no byte is charged any more.
 func settled(t *testing.T, b *budget.Budget) {
 	t.Helper()
 	for end := time.Now().Add(patience); b.Used() != 0; runtime.Gosched() {
@@ -37,8 +37,8 @@ func settled(t *testing.T, b *budget.Budget) {
 
 const tiny = "Inference-Header-Content-Length: 0\r\nContent-Length: 1\r\n"
 
-// Clients that do not read their answers take no more than the budget; one that reads is answered beside them, and what they
-// held is given back when they go.
+// Clients that do not read their answers take no more memory than the budget. Beside them a client
+// that reads is answered. Their memory is given back when they go.
 func TestUnreadAnswersAreBounded(t *testing.T) { // not parallel: it measures what the process allocates
 	const size, clients = 8 << 20, 40
 	b := budget.New(64 << 20)
@@ -50,7 +50,8 @@ func TestUnreadAnswersAreBounded(t *testing.T) { // not parallel: it measures wh
 	for range clients {
 		conn := dial(t, e, post(inferPath, tiny)+"x")
 		conns = append(conns, conn)
-		response, err := http.ReadResponse(bufio.NewReaderSize(conn, 512), nil) // the headers, and little else
+		// little more than the headers
+		response, err := http.ReadResponse(bufio.NewReaderSize(conn, 512), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -62,14 +63,16 @@ func TestUnreadAnswersAreBounded(t *testing.T) { // not parallel: it measures wh
 		}
 	}
 	runtime.ReadMemStats(&after)
-	// An answer needs 8 MiB for the model's memory and 8 MiB of its own, and as much left free: there is room beside 3 others.
+	// An answer needs 8 MiB for the model's memory and 8 MiB for itself, and as much must stay
+	// free. So there is room beside 3 others.
 	if accepted != 4 || refused != clients-4 {
 		t.Errorf("%d answers were accepted and %d refused, want 4 and %d", accepted, refused, clients-4)
 	}
 	if used := b.Used(); used < 4*size || used > 5*size {
 		t.Errorf("%d bytes are charged", used)
 	}
-	if held := int64(after.HeapAlloc) - int64(before.HeapAlloc); held > 3*b.Max() { // garbage of the refused ones included
+	// includes garbage of the refused ones
+	if held := int64(after.HeapAlloc) - int64(before.HeapAlloc); held > 3*b.Max() {
 		t.Errorf("the heap grew by %d bytes", held)
 	}
 	for _, conn := range conns {
@@ -82,13 +85,14 @@ func TestUnreadAnswersAreBounded(t *testing.T) { // not parallel: it measures wh
 	settled(t, b)
 }
 
-// An answer is given back when it has been written, while its connection stays.
+// The charge for an answer is given back when it has been written, while its connection stays.
 func TestWrittenAnswersAreGivenBack(t *testing.T) {
 	t.Parallel()
 	for _, size := range []int64{100, 64 << 10, 3 << 20} {
 		b := budget.New(64 << 20)
 		e := large(t, size, b)
-		conn := dial(t, e, post(inferPath, tiny)+"x"+post(inferPath, tiny)+"x") // the second is pipelined
+		// the second is pipelined
+		conn := dial(t, e, post(inferPath, tiny)+"x"+post(inferPath, tiny)+"x")
 		r := bufio.NewReader(conn)
 		for range 2 {
 			response, err := http.ReadResponse(r, nil)
@@ -103,12 +107,13 @@ func TestWrittenAnswersAreGivenBack(t *testing.T) {
 	}
 }
 
-// JSON is bounded before it is made, by what it may take.
+// JSON is bounded before it is made, by its largest possible size.
 func TestJSONAnswersAreBounded(t *testing.T) {
 	t.Parallel()
-	const size = 1 << 20 // of zeros: 2 MiB of JSON, and at most 5
+	const size = 1 << 20 // zeros: 2 MiB of JSON, at most 5
 	ask := `{"inputs":[{"name":"X","datatype":"UINT8","shape":[1],"data":[1]}]}`
-	for max, want := range map[int64]int{10 << 20: 503, 13 << 20: 200} { // 1 MiB of the model's and 5 of JSON, and as much left free
+	// 1 MiB of the model's memory and 5 of JSON, and as much must stay free
+	for max, want := range map[int64]int{10 << 20: 503, 13 << 20: 200} {
 		b := budget.New(max)
 		e := large(t, size, b)
 		if got := call(t, e, "POST", inferPath, ask); got.status != want {

@@ -9,12 +9,14 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// Browsers send requests for any page that its user opens, to this machine's own addresses as well. Two rules keep such pages
-// out; neither touches programs, which do not send what browsers add.
+// Browsers send requests for any page that their user opens, also to this machine's own addresses.
+// Two rules keep such pages out. Neither affects programs, which do not send the headers that
+// browsers add.
 
-// foreign refuses a request with effects that a page of another site has made a browser send. All calls with effects are POST,
-// and browsers name the page's site in each POST: with some bodies they send it without asking the server first. The rule is
-// that of net/http, by the headers Sec-Fetch-Site and Origin.
+// foreign refuses a request with effects that a browser sent for a page of another site. All calls
+// with effects are POST, and browsers name the page's site in each POST. With some bodies they send
+// it without asking the server first. The rule is that of net/http, by the headers Sec-Fetch-Site
+// and Origin.
 func foreign(head *fasthttp.RequestHeader) *refusal {
 	origin, site := head.Peek(fasthttp.HeaderOrigin), head.Peek("Sec-Fetch-Site")
 	if len(origin) == 0 && len(site) == 0 {
@@ -30,9 +32,12 @@ func foreign(head *fasthttp.RequestHeader) *refusal {
 		"a proxy in front that allows the page must leave out Origin and Sec-Fetch-Site"}
 }
 
-// misnamed refuses a request that names another host than the one that it has reached. In the absolute form, target and Host
-// must agree; as in Triton, another host has nothing here. A server that only this machine reaches has only the names of this machine. Under any other name it is called by
-// a page whose name leads here, to pass for the server's own (DNS rebinding).
+// misnamed refuses a request that names a host other than this one.
+//
+// In the absolute form, target and Host must agree: as in Triton, no other host is served. A server
+// that only this machine can reach has only the names of this machine. A request under any other
+// name comes from a page whose name resolves to this machine, to pass as the server's own (DNS
+// rebinding).
 func (f *Frontend) misnamed(head *fasthttp.RequestHeader) *refusal {
 	host := head.Host()
 	if rest, isAbsolute := bytes.CutPrefix(head.RequestURI(), []byte("http://")); isAbsolute {
@@ -43,7 +48,8 @@ func (f *Frontend) misnamed(head *fasthttp.RequestHeader) *refusal {
 			return &refusal{fasthttp.StatusNotFound, "Not Found", true}
 		}
 	}
-	if !f.isLocal || string(host) == f.address || len(host) == 0 || f.isOwnName(withoutPort(host)) { // every browser sends Host
+	// every browser sends Host
+	if !f.isLocal || string(host) == f.address || len(host) == 0 || f.isOwnName(withoutPort(host)) {
 		return nil
 	}
 	return &refusal{status: fasthttp.StatusForbidden, text: "this server listens on loopback, where Host must be localhost, a loopback address or this machine's name: " +
@@ -57,8 +63,9 @@ func withoutPort(host []byte) []byte {
 	return host
 }
 
-// isOwnName reports whether a host can mean only this machine, to whoever sends it from here. Names that end in .localhost never
-// leave it (RFC 6761, section 6.3); its own name often stands in its list of hosts as a loopback address.
+// isOwnName reports whether a host can only mean this machine, for any sender on it. Names that end
+// in .localhost never leave it (RFC 6761, section 6.3). The hosts file often lists the machine's
+// own name with a loopback address.
 func (f *Frontend) isOwnName(host []byte) bool {
 	const below = ".localhost"
 	switch {
@@ -71,7 +78,7 @@ func (f *Frontend) isOwnName(host []byte) bool {
 	return err == nil && ip.IsLoopback()
 }
 
-// isLoopback reports whether only this machine reaches an address.
+// isLoopback reports whether only this machine can reach an address.
 func isLoopback(a net.Addr) bool {
 	tcp, ok := a.(*net.TCPAddr)
 	return ok && tcp.IP.IsLoopback()

@@ -9,7 +9,7 @@ import (
 	"tuner/engine/enginetest"
 )
 
-// A web page of another site can make a browser send these; none of them has an effect.
+// A web page of another site can make a browser send these. None of them has an effect.
 func TestForeignOrigin(t *testing.T) {
 	t.Parallel()
 	e := enginetest.Start(t, enginetest.Options{})
@@ -22,17 +22,20 @@ func TestForeignOrigin(t *testing.T) {
 	}{
 		{"POST", unload, "", "Origin: https://evil.example|Content-Type: text/plain", 403},
 		{"POST", unload, "", "Origin: null", 403},
-		{"POST", unload, "", "Origin: http://localhost:1", 403}, // another server of this machine is another site
+		// another server on this machine is another site
+		{"POST", unload, "", "Origin: http://localhost:1", 403},
 		{"POST", unload, "", "Sec-Fetch-Site: cross-site", 403},
 		{"POST", "/v2/repository/models/fake/load", "", "Origin: https://evil.example", 403},
 		{"POST", "/v2/repository/index", "", "Origin: https://evil.example", 403},
 		{"POST", inferPath, body, "Origin: https://evil.example|Content-Type: text/plain", 403},
 		{"OPTIONS", inferPath, "", "Origin: https://evil.example|Access-Control-Request-Method: POST", 405},
 
-		{"GET", "/v2", "", "Origin: https://evil.example", 200}, // has no effect, and the browser keeps the answer from the page
+		// has no effect, and the browser hides the answer from the page
+		{"GET", "/v2", "", "Origin: https://evil.example", 200},
 		{"POST", inferPath, body, "", 200},
 		{"POST", inferPath, body, "Origin: http://" + e.Addresses.HTTP, 200},
-		{"POST", inferPath, body, "Origin: https://somewhere.example|Sec-Fetch-Site: same-origin", 200}, // behind a proxy that changes Host
+		// behind a proxy that changes Host
+		{"POST", inferPath, body, "Origin: https://somewhere.example|Sec-Fetch-Site: same-origin", 200},
 		{"POST", inferPath, body, "Sec-Fetch-Site: none", 200},
 	} {
 		var headers []string
@@ -54,7 +57,8 @@ func TestForeignOrigin(t *testing.T) {
 	}
 }
 
-// A server on loopback answers to this machine's names alone, so that no page can take a name of its own for the server's.
+// A server on loopback accepts only this machine's names, so that no page can give the server a
+// name of its own.
 func TestHost(t *testing.T) {
 	t.Parallel()
 	e := enginetest.Start(t, enginetest.Options{})
@@ -76,7 +80,7 @@ func TestHost(t *testing.T) {
 	}
 }
 
-// A client that asks before it sends a body is told at once when the body will not be taken.
+// A client that asks before it sends a body learns at once that the body is refused.
 func TestExpect(t *testing.T) {
 	t.Parallel()
 	e := enginetest.Start(t, enginetest.Options{})

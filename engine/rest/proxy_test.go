@@ -14,8 +14,8 @@ import (
 	"tuner/engine/enginetest"
 )
 
-// Proxies that let everything through but model control, and use one connection to the engine for all clients. SOCKET is where
-// they listen, ENGINE what they pass requests to, DIR a folder of their own.
+// Proxies that forward all requests except model control, and use one connection to the engine for
+// all clients. SOCKET is their own socket, ENGINE the address of the engine, DIR a folder for them.
 const (
 	nginxConfig = `
 daemon off; master_process off; pid DIR/pid; error_log DIR/log; events {}
@@ -51,8 +51,8 @@ backend engine
 `
 )
 
-// Behind a real proxy that keeps clients from model control, no request gets there hidden in another, and nobody gets the
-// answer to somebody else's request.
+// Behind a real proxy that keeps clients from model control, no request gets there hidden in
+// another. No client gets the answer to another client's request.
 func TestProxies(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -84,7 +84,7 @@ func startProxy(t *testing.T, e *enginetest.Engine, program, config string, args
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) }) // nothing depends on it
+	t.Cleanup(func() { _ = os.RemoveAll(dir) }) // a failure has no effect
 	place := strings.NewReplacer("SOCKET", filepath.Join(dir, "socket"), "ENGINE", e.Addresses.HTTP, "DIR", dir, "CONFIG", filepath.Join(dir, "config"))
 	if err := os.WriteFile(filepath.Join(dir, "config"), []byte(place.Replace(config)), 0o600); err != nil {
 		t.Fatal(err)
@@ -105,7 +105,7 @@ func startProxy(t *testing.T, e *enginetest.Engine, program, config string, args
 	for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
 		c, err := net.Dial("unix", socket)
 		if err == nil {
-			_ = c.Close() // the proxy is there
+			_ = c.Close() // the proxy accepts connections
 			return socket
 		}
 		if time.Now().After(end) {
@@ -123,7 +123,7 @@ func checkProxy(t *testing.T, e *enginetest.Engine, socket string) {
 		t.Fatalf("the proxy does not keep clients from model control: %v", got)
 	}
 	for _, tc := range framings(inferPath, unload) {
-		through(t, socket, tc.text+last) // what the proxy makes of it is its own affair
+		through(t, socket, tc.text+last) // the proxy may do anything with it
 		if err := e.Server.ModelReady("fake", 0); err != nil {
 			t.Fatalf("%s: the hidden request has been served: %v", tc.name, err)
 		}

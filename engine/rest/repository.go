@@ -19,7 +19,7 @@ func (f *Frontend) repository(b *reader, at *route) {
 	case repositoryIndex:
 		f.index(b)
 		return
-	case modelUnload: // Triton does not mind what the body is
+	case modelUnload: // Triton ignores the body
 		if _, err = b.read(nil); err == nil {
 			err = f.server.Unload(string(at.model))
 		}
@@ -34,7 +34,7 @@ func (f *Frontend) repository(b *reader, at *route) {
 func (f *Frontend) load(b *reader, name string) error {
 	d, err := readDocument(b)
 	if err == nil {
-		err = b.reserve(len(d.text)) // for the files, once decoded
+		err = b.reserve(len(d.text)) // for the decoded files
 	}
 	if err != nil {
 		return err
@@ -43,10 +43,11 @@ func (f *Frontend) load(b *reader, name string) error {
 	if err != nil {
 		return err
 	}
-	return f.server.Load(context.WithoutCancel(b.ctx), name, o) // what has begun ends, also if the server does
+	// a load that has begun goes to its end, even if the server ends
+	return f.server.Load(context.WithoutCancel(b.ctx), name, o)
 }
 
-// readDocument reads a JSON body. None at all is as good as an empty object.
+// readDocument reads a JSON body. An empty body counts as an empty object.
 func readDocument(b *reader) (*document, error) {
 	d := &document{nodes: []node{{kind: '{', next: 1}}}
 	body, err := b.read(nil)

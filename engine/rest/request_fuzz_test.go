@@ -10,8 +10,9 @@ import (
 	"tuner/model/modelconfig/configpb"
 )
 
-// FuzzRequest feeds the whole of what a client sends for an inference: the length of the JSON as a header, and the body. It
-// is always answered, with JSON where it is refused; a tensor in binary form comes back as it was sent.
+// FuzzRequest tests all bytes that a client sends for an inference: the length of the JSON as a
+// header, and the body. There is always an answer, in JSON for a refusal. A tensor in binary form
+// comes back unchanged.
 func FuzzRequest(f *testing.F) {
 	e := typed(f, configpb.DataType_TYPE_INT32, -1, -1)
 	const head = `{"inputs":[{"name":"X","shape":[1,1],"datatype":"INT32","parameters":{"binary_data_size":4}}],"parameters":{"binary_data_output":true}}`
@@ -23,7 +24,7 @@ func FuzzRequest(f *testing.F) {
 	f.Add("", []byte(`{"inputs":[{"name":"X","shape":[1,2],"datatype":"INT32","data":[1,2]}]}`))
 	f.Fuzz(func(t *testing.T, length string, body []byte) {
 		if strings.ContainsFunc(length, func(r rune) bool { return r < ' ' || r > '~' }) {
-			return // no header of HTTP
+			return // not a valid HTTP header
 		}
 		got := call(t, e, "POST", "/v2/models/fake/infer", string(body), "Inference-Header-Content-Length", length)
 		switch {

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// A client that stops in the middle of a request gets an answer that says so, and its connection ends.
+// A client that stops in the middle of a request gets an answer with the reason, and its connection
+// ends.
 func TestSlowClients(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -45,7 +46,7 @@ func TestSlowClients(t *testing.T) {
 		if _, err := io.WriteString(conn, tc.text); err != nil {
 			t.Fatal(err)
 		}
-		answer, err := io.ReadAll(conn) // until the server hangs up
+		answer, err := io.ReadAll(conn) // until the server closes the connection
 		if err != nil || !strings.Contains(string(answer), tc.want) {
 			t.Errorf("%s: got %q, %v, want %q", name, answer, err, tc.want)
 		}

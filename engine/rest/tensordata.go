@@ -10,11 +10,11 @@ import (
 	"tuner/model/modelconfig/configpb"
 )
 
-// elements walks over the elements of a JSON array, flat or nested. The array has been checked, so that brackets, commas
-// and white space tell nothing.
+// elements iterates over the elements of a JSON array, flat or nested. The array was checked
+// before, so that brackets, commas and white space can be skipped.
 type elements struct {
 	text    []byte
-	element []byte // the present one: with its quotes, if it is a string; of an object only the bracket
+	element []byte // the current one: a string with its quotes, only the bracket of an object
 }
 
 func (e *elements) next() bool {
@@ -28,7 +28,7 @@ func (e *elements) next() bool {
 	}
 	n := 1
 	switch e.text[0] {
-	case '{': // the walk ends here, because no tensor has objects
+	case '{': // the iteration ends here, since no tensor has objects
 	case '"':
 		for e.text[n] != '"' {
 			if e.text[n] == '\\' {
@@ -60,7 +60,7 @@ func appendStrings(dst, array []byte) ([]byte, error) {
 	return dst, nil
 }
 
-// appendNumbers appends the elements of an array in wire form; there must be count of them.
+// appendNumbers appends the elements of an array in wire form. Their number must be count.
 func appendNumbers(dst, array []byte, t engine.DataType, count uint64) ([]byte, error) {
 	bits, signed := integerType(t)
 	n := uint64(0)
@@ -103,14 +103,15 @@ func appendBool(dst, element []byte) ([]byte, error) {
 	return dst, kindError("boolean")
 }
 
-// appendReal appends a number. It becomes a double first, as in Triton, and infinite if it is too large for the type.
+// appendReal appends a number. As in Triton, it first becomes a double, and infinite if it is too
+// large for the type.
 func appendReal(dst, element []byte, t engine.DataType) ([]byte, error) {
 	switch element[0] {
 	case '"', '{', 't', 'f', 'n':
 		return dst, kindErrorAs("number", "double")
 	}
 	f, err := strconv.ParseFloat(string(element), 64)
-	if err != nil { // -NaN, which strconv does not know
+	if err != nil { // -NaN, which strconv does not accept
 		f = math.NaN()
 	}
 	if t == configpb.DataType_TYPE_FP32 {
@@ -119,7 +120,7 @@ func appendReal(dst, element []byte, t engine.DataType) ([]byte, error) {
 	return binary.LittleEndian.AppendUint64(dst, math.Float64bits(f)), nil
 }
 
-// appendSigned appends an integer of a width in bits; one that does not fit is an error.
+// appendSigned appends an integer of a width in bits. One that does not fit is an error.
 func appendSigned(dst, element []byte, bits int) ([]byte, error) {
 	digits, negative := bytes.CutPrefix(element, []byte("-"))
 	u, ok := parseDigits(digits)
@@ -154,7 +155,7 @@ func errRange(element []byte, kind string, bits int) error {
 	return engine.Errorf(engine.InvalidArgument, "%s does not fit %s%d", element, kind, bits)
 }
 
-// parseDigits reads an unsigned integer; false if the text is anything else, or more than 64 bits.
+// parseDigits reads an unsigned integer. It returns false for any other text, and beyond 64 bits.
 func parseDigits(text []byte) (uint64, bool) {
 	if len(text) > 19 {
 		u, err := strconv.ParseUint(string(text), 10, 64)
@@ -244,14 +245,14 @@ func appendJSONElement(dst, data []byte, t engine.DataType) (out, rest []byte) {
 		return appendFloat(dst, float64(math.Float32frombits(le.Uint32(data)))), data[4:]
 	case configpb.DataType_TYPE_FP64:
 		return appendFloat(dst, math.Float64frombits(le.Uint64(data))), data[8:]
-	default: // TYPE_STRING; half floats are refused before
+	default: // TYPE_STRING; half floats were refused before
 		n := 4 + int(le.Uint32(data))
 		return appendQuoted(dst, data[4:n]), data[n:]
 	}
 }
 
-// appendFloat writes a number as a double, whose shortest form reads back as the same value; whole numbers keep a decimal
-// point, and what JSON has no number for is written as the protocol does.
+// appendFloat writes a number as a double, whose shortest form reads back as the same value. Whole
+// numbers keep a decimal point. Values without a JSON number are written as the protocol does.
 func appendFloat(dst []byte, f float64) []byte {
 	switch {
 	case math.IsNaN(f):

@@ -14,7 +14,7 @@ const (
 	escaped      = "\"\\/\b\f\n\r\t"
 )
 
-// escape checks the escape that text begins with. It returns its length, or what is wrong.
+// escape checks the escape with which text begins. It returns its length, or the mistake.
 func escape(text []byte) (n int, wrong string) {
 	if len(text) < 2 {
 		return 0, badEscape
@@ -64,7 +64,7 @@ func hex4(text []byte) (rune, bool) {
 	return r, true
 }
 
-// unquote returns a string's value: raw itself, if it has no escapes. raw has been checked.
+// unquote returns the value of a checked string. Without escapes this is raw itself.
 func unquote(raw []byte, hasEscapes bool) []byte {
 	if !hasEscapes {
 		return raw
@@ -97,7 +97,7 @@ func appendUnescaped(dst, raw []byte) []byte {
 	}
 }
 
-// appendQuoted writes a JSON string. Bytes that are not valid UTF-8 are passed on as they are.
+// appendQuoted writes a JSON string. It passes on bytes that are not valid UTF-8.
 func appendQuoted(dst, text []byte) []byte {
 	const hex = "0123456789ABCDEF"
 	dst = append(dst, '"')

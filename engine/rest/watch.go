@@ -8,19 +8,21 @@ import (
 	"time"
 )
 
-// untilWatched is how long a request waits before its connection is watched. Most are answered sooner, and cost nothing but setting a
-// timer. So do those of a client that closes its side as soon as it has sent its request.
+// untilWatched is the time for which a request waits before its connection is watched. Most
+// requests are answered sooner, and cost only the setting of a timer. This includes clients that
+// close their side right after they have sent their request.
 const untilWatched = 20 * time.Millisecond
 
-// watch is the context of a request that waits for its answer: it ends when the client has gone. An HTTP server is not told
-// that while it does not read; see hangups. The zero value is ready; it is used for one request after the other.
+// watch is the context of a request that waits for its answer. It ends when the client has gone. An
+// HTTP server that does not read cannot see this itself; see hangups. The zero value is ready. It
+// is used for one request after the other.
 type watch struct {
 	hangups *hangups
 
 	mu     sync.Mutex
-	conn   net.Conn        // nil: none waits
-	raw    syscall.RawConn // of the watched connection
-	number uint64          // of the watched connection; 0: it is not watched
+	conn   net.Conn        // nil: no request waits
+	raw    syscall.RawConn // descriptor of the watched connection
+	number uint64          // number of the watched connection; 0: it is not watched
 	timer  *time.Timer
 	done   chan struct{}
 	isGone bool
@@ -41,7 +43,7 @@ func (w *watch) begin(h *hangups, conn net.Conn) {
 	w.timer.Reset(untilWatched)
 }
 
-// rawConn is the descriptor of a connection; nil: it has none, as TLS.
+// rawConn returns the descriptor of a connection. nil: it has none, as with TLS.
 func rawConn(conn net.Conn) syscall.RawConn {
 	s, ok := conn.(syscall.Conn)
 	if !ok {
@@ -65,7 +67,7 @@ func (w *watch) end() {
 	w.conn, w.raw, w.number = nil, nil, 0
 }
 
-// look has the connection watched from now on.
+// look watches the connection from now on.
 func (w *watch) look() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -77,7 +79,7 @@ func (w *watch) look() {
 	}
 }
 
-// hangUp ends the request, if the number is still that of its connection.
+// hangUp ends the request, if its connection still has that number.
 func (w *watch) hangUp(number uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -87,13 +89,13 @@ func (w *watch) hangUp(number uint64) {
 	}
 }
 
-// Deadline is part of context.Context.
+// Deadline implements context.Context.
 func (w *watch) Deadline() (time.Time, bool) { return time.Time{}, false }
 
-// Done is part of context.Context.
+// Done implements context.Context.
 func (w *watch) Done() <-chan struct{} { return w.done }
 
-// Err is part of context.Context.
+// Err implements context.Context.
 func (w *watch) Err() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -103,5 +105,5 @@ func (w *watch) Err() error {
 	return nil
 }
 
-// Value is part of context.Context.
+// Value implements context.Context.
 func (w *watch) Value(any) any { return nil }

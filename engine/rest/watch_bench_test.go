@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// What requests cost that do nothing but wait for their answer, in cores.
+// BenchmarkWaiting measures the cost, in cores, of requests that only wait for their answer.
 func BenchmarkWaiting(b *testing.B) {
 	for _, n := range []int{1000, 4000} {
 		b.Run(fmt.Sprintf("requests=%d", n), func(b *testing.B) {

@@ -42,8 +42,8 @@ func (w *watch) waitWatched(t *testing.T) {
 	t.Fatal("the connection is not watched")
 }
 
-// A request that waits is looked at once, however long it waits: no timer runs any more. It hears of the end of its client, and of
-// nobody else's.
+// A waiting request is added to the list once, however long it waits, and then needs no timer. It
+// sees the end of its own client only.
 func TestWatch(t *testing.T) {
 	t.Parallel()
 	var h hangups
@@ -74,8 +74,8 @@ func TestWatch(t *testing.T) {
 		t.Errorf("%d connections are watched, of which no request waits", len(h.watches))
 	}
 
-	// The next request with the same memory, on a connection that is closed before it is watched. What was told of the last one
-	// comes too late.
+	// The next request uses the same memory, on a connection that is closed before it is watched. A
+	// report about the last connection comes too late.
 	client, conn = pair(t)
 	if err := client.Close(); err != nil {
 		t.Fatal(err)
