@@ -73,11 +73,12 @@ $(MODELS)/minilm.onnx:
 	$(SAMPLES) minilm
 
 .PHONY: lint
-lint: ## gofmt, go vet and staticcheck, of the laboratory too, and Vale for the documents
-	@echo "==> lint: gofmt, go vet, staticcheck, Vale"
+lint: ## gofmt, go vet, staticcheck and govulncheck, of the laboratory too, and Vale for the documents
+	@echo "==> lint: gofmt, go vet, staticcheck, govulncheck, Vale"
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$unformatted" || { echo "not formatted (run gofmt -w): $$unformatted"; exit 1; }
 	go vet ./...
 	$(STATICCHECK) ./...
+	tools/vulncheck.sh ./...
 	$(VALE) --output=line $$(git ls-files '*.md' | grep -v testdata)
 	@$(MAKE) --no-print-directory -C lab lint
 
