@@ -51,17 +51,16 @@ func Targets() []string {
 	return names
 }
 
-// TargetsHelp describes the output of each target: "triton (the repository …), kubernetes
-// (manifests) … or azureml (…)".
+// TargetsHelp lists what each target writes, a sentence each: "triton: the repository …. kubernetes:
+// manifests. …".
 func TargetsHelp() string { return helpOf(targets()) }
 
 func helpOf(list []target) string {
 	var texts []string
 	for _, t := range list {
-		texts = append(texts, fmt.Sprintf("%s (%s)", t.name, t.about))
+		texts = append(texts, fmt.Sprintf("%s: %s.", t.name, t.about))
 	}
-	last := len(texts) - 1
-	return strings.Join(texts[:last], ", ") + " or " + texts[last]
+	return strings.Join(texts, " ")
 }
 
 // targetOf finds a target by name.

@@ -57,7 +57,7 @@ func TestAddATarget(t *testing.T) {
 			}
 		}
 	}
-	if help := helpOf(append(targets(), podman())); !strings.HasSuffix(help, "azureml (an online endpoint) or podman (a script that runs Podman)") {
+	if help := helpOf(append(targets(), podman())); !strings.HasSuffix(help, "azureml: an online endpoint. podman: a script that runs Podman.") {
 		t.Errorf("the help says %q", help)
 	}
 	for option, change := range map[string]func(*Options){

@@ -90,7 +90,7 @@ func (o *Options) Add(flags *pflag.FlagSet) {
 	boolFlag(flags, &o.logInfo, "log-info", true, "print messages of level info")
 	boolFlag(flags, &o.logWarning, "log-warning", true, "print warnings")
 	boolFlag(flags, &o.logErrs, "log-error", true, "print errors")
-	flags.StringVar(&o.LogFile, "log-file", "", "write messages to this file, not to standard error; SIGHUP opens it anew")
+	flags.StringVar(&o.LogFile, "log-file", "", "write messages to this file, not to standard error; SIGHUP reopens it")
 
 	flags.StringVar(&o.ORTLibrary, "ort-library", "", "ONNX Runtime library to use (default $TUNER_ORT_LIBRARY, then the installed builds: cpu before others)")
 	flags.IntVar(&o.AnnounceFD, "announce-fd", 0, "file descriptor that gets a line of JSON when the models are loaded (used by profile)")
@@ -110,7 +110,7 @@ func (o *Options) serverFlags(flags *pflag.FlagSet) {
 	boolFlag(flags, &o.exitOnError, "exit-on-error", true, "end if a model fails to load at start")
 	boolFlag(flags, &o.strictReadiness, "strict-readiness", true, "be ready only when every model is ready")
 	flags.IntVar(&o.exitTimeout, "exit-timeout-secs", 30, "seconds to wait for requests when asked to end")
-	flags.DurationVar(&o.DrainDelay, "drain-delay", 0, "when asked to end, be not ready but accept connections for this time, so that load balancers notice; then --exit-timeout-secs begins")
+	flags.DurationVar(&o.DrainDelay, "drain-delay", 0, "time between the request to end and the closing of ports: the server is not ready, so that load balancers notice; then --exit-timeout-secs begins")
 	boolFlag(flags, &o.disableAutoComplete, "disable-auto-complete-config", false, "do not complete model configurations from the models")
 	flags.Lookup("disable-auto-complete-config").NoOptDefVal = "true"
 	boolFlag(flags, &o.strictModelConfig, "strict-model-config", false, "the same as --disable-auto-complete-config")

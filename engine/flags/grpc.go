@@ -44,7 +44,7 @@ func (o *rpcOptions) flags(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&o.restricted, "grpc-restricted-protocol", nil, "API[,API...]:KEY=VALUE: these APIs need the metadata triton-grpc-protocol-KEY")
 	flags.StringVar(&o.compression, "grpc-infer-response-compression-level", "none", "compression of answers to inferences: none, low, medium or high")
 	k := &o.keepalive
-	flags.Uint32Var(&k.time, "grpc-keepalive-time", 7200000, "milliseconds without a sign of life after which a client is pinged")
+	flags.Uint32Var(&k.time, "grpc-keepalive-time", 7200000, "milliseconds of silence after which a client is pinged")
 	flags.Uint32Var(&k.timeout, "grpc-keepalive-timeout", 20000, "milliseconds to wait for the answer to a ping")
 	boolFlag(flags, &k.permitWithoutCalls, "grpc-keepalive-permit-without-calls", false, "clients may ping while they have no call")
 	flags.Uint32Var(&k.pingInterval, "grpc-http2-min-recv-ping-interval-without-data", 300000, "least milliseconds between the pings of a client")

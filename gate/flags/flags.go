@@ -46,7 +46,7 @@ type Options struct {
 // Add defines all flags.
 func (o *Options) Add(f *pflag.FlagSet) {
 	o.given = f.Changed
-	f.StringVarP(&o.file, "file", "f", "", "file that says what to compare (docs/reference/gate.md)")
+	f.StringVarP(&o.file, "file", "f", "", "`gate.yaml` (docs/reference/gate.md)")
 	f.StringVar(&o.baseline, "baseline", "", "ONNX file or Triton model folder, or a saved baseline (.json)")
 	f.StringVar(&o.candidate, "candidate", "", "ONNX file or Triton model folder")
 	f.StringArrayVar(&o.metrics, "metric", nil, "METRIC[=MARGIN] that must not be worse, such as throughput=2%; may be repeated")
@@ -54,11 +54,11 @@ func (o *Options) Add(f *pflag.FlagSet) {
 	f.IntVar(&o.concurrency, "concurrency", 0, "requests in flight (default 2 × largest batch × instances)")
 	f.IntVar(&o.rate, "request-rate", 0, "requests per second, in place of a concurrency")
 	f.StringArrayVar(&o.shapes, "shape", nil, "NAME:SIZES of an input without the batch dimension; may be repeated")
-	f.DurationVar(&o.budget, "budget", 0, "time to measure in (default 15m)")
+	f.DurationVar(&o.budget, "budget", 0, "longest `time` to measure (default 15m)")
 	f.StringVar(&o.inconclusive, "inconclusive", "", "count an inconclusive verdict as pass or fail (default exit code 4)")
-	f.StringVar(&o.SaveBaseline, "save-baseline", "", "file to keep the candidate's figures in, unless it fails")
+	f.StringVar(&o.SaveBaseline, "save-baseline", "", "`file` for the candidate's figures, unless it fails")
 	f.BoolVar(&o.AllowOtherMachine, "allow-other-machine", false, "compare with a baseline that was saved on another machine")
-	f.StringVarP(&o.folder, "output-folder", "o", "", "folder of the results (default out/NAME-gate)")
+	f.StringVarP(&o.folder, "output-folder", "o", "", "`folder` of the results (default out/NAME-gate)")
 	f.StringVar(&o.Annotations, "annotations", "", "print lines on stderr for a CI system: github or gitlab")
 	f.BoolVarP(&o.Quiet, "quiet", "q", false, "print no progress")
 	f.StringVar(&o.Output, "output", "text", "on stdout: text (the table), markdown or json")

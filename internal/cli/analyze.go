@@ -38,12 +38,12 @@ func newAnalyze(con console) *cobra.Command {
 	cmd := verb(&cobra.Command{
 		Use:     "analyze -f analyze.yaml",
 		Aliases: []string{"report"},
-		Short:   "Rank what was measured under constraints and write the results",
-		Long: `Reads a campaign's journal, ranks the configurations under the constraints, and prints the table. Into the output folder it writes CSV,
-charts, a page for the browser (report.html), the optimal config.pbtxt and a model repository that is ready to deploy. It measures nothing.
-You may change constraints, objective and the load of the comparison, and repeat the analysis, also while the campaign runs.
+		Short:   "Rank measured configurations and write the results",
+		Long: `Reads a campaign's journal, ranks the configurations under the constraints, and prints the table. It writes CSV, charts, a page for the
+browser (report.html), the optimal config.pbtxt and a model repository that is ready to deploy. It measures nothing. Change constraints,
+objective or load and analyze again, also while the campaign runs.
 
-The file may be one of Triton Model Analyzer, as it is, also one of its report (docs/reference/model_analyzer.md). --import ranks measurements of
+The file may also be one of Triton Model Analyzer's profile or report (docs/reference/model_analyzer.md). --import ranks measurements of
 other programs: a checkpoint of Model Analyzer, or perf_analyzer's CSV or output.
 
 'formats' in the file chooses among: ` + strings.Join(formats.All().Words(), ", ") + `. report.md and result.json are always written.`,
@@ -60,17 +60,17 @@ other programs: a checkpoint of Model Analyzer, or perf_analyzer's CSV or output
 			return runAnalyze(cmd.Context(), con, o)
 		},
 	})
-	cmd.Flags().StringVarP(&o.file, "file", "f", "", "file that says how to rank and what to write (docs/reference/analyze.md), or Model Analyzer's file")
-	cmd.Flags().StringVar(&o.input, "input", "", "the campaign's output folder, in place of a file")
-	cmd.Flags().StringVar(&o.imported, "import", "", "another program's measurements: checkpoint or folder of checkpoints, CSV, output; with -f the goal is that of the file")
+	cmd.Flags().StringVarP(&o.file, "file", "f", "", "`analyze.yaml` (docs/reference/analyze.md), or Model Analyzer's file")
+	cmd.Flags().StringVar(&o.input, "input", "", "output `folder` of a campaign, in place of a file")
+	cmd.Flags().StringVar(&o.imported, "import", "", "`path` of another program's measurements: checkpoint or folder of checkpoints, CSV, output; -f gives the goal")
 	o.foreign.add(cmd.Flags())
-	cmd.Flags().StringVar(&o.output, "output", "text", "on stdout: "+formats.All().StdoutHelp())
-	cmd.Flags().BoolVar(&o.explain, "explain", false, "explain the best configuration: what limits it, which knob matters, what was not tried (always in json and markdown)")
-	cmd.Flags().StringVar(&o.overrides.Mode, "mode", "", "goal in place of the profile's: online (latency first, at the lowest load) or offline (throughput, whatever the latency)")
-	cmd.Flags().StringVar(&o.overrides.At, "at", "", "load of the comparison: concurrency=8, request_rate=200 or lowest; best (each at its best load), or each (every load by itself too)")
-	cmd.Flags().StringVar(&o.overrides.Rank, "rank", "", "rank by the score of the best load (score), or by the mean of the three highest throughputs (top3-mean)")
-	cmd.Flags().Float64Var(&o.overrides.Confidence, "confidence", 0, "the probability with which limits must hold, such as 0.9, in place of the profile's (default 0.95)")
-	cmd.Flags().IntVar(&o.overrides.Top, "top", 0, "number of configurations that tables and charts highlight, beside the default (default 3)")
+	cmd.Flags().StringVar(&o.output, "output", "text", "`format` on stdout: "+formats.All().StdoutHelp())
+	cmd.Flags().BoolVar(&o.explain, "explain", false, "explain the best configuration: its limits, the knobs that matter, the candidates that were not tried (always in json and markdown)")
+	cmd.Flags().StringVar(&o.overrides.Mode, "mode", "", "`purpose` in place of the profile's goal: online (latency at the lowest load) or offline (throughput, whatever the latency)")
+	cmd.Flags().StringVar(&o.overrides.At, "at", "", "`load` of the comparison: best (of each configuration), concurrency=8, request_rate=200, lowest, or each (every load by itself, too)")
+	cmd.Flags().StringVar(&o.overrides.Rank, "rank", "", "rank by the `measure` score (of the best load) or top3-mean (mean of the three highest throughputs)")
+	cmd.Flags().Float64Var(&o.overrides.Confidence, "confidence", 0, "`probability` with which limits must hold, such as 0.9, in place of the profile's (default 0.95)")
+	cmd.Flags().IntVar(&o.overrides.Top, "top", 0, "`number` of configurations that tables and charts highlight, beside the default (default 3)")
 	return cmd
 }
 

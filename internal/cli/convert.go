@@ -52,16 +52,16 @@ func newConvert(con console) *cobra.Command {
 	var o convertOptions
 	cmd := verb(&cobra.Command{
 		Use:   "convert MODEL --precision NAME[,NAME…]",
-		Short: "Make variants of a model in other precisions, each with an accuracy report",
-		Long: `Makes variants of a model: fp16, int8 (8-bit weights, activations quantized in each run) or
-int8_static (activations quantized by ranges that calibration finds); fp32 makes only a fixed batch
-dimension symbolic. Each is run and compared with the original, on your data or on random inputs.
-With a limit (--metric and --min or --max), the nodes that hurt most stay in fp32 until it holds; a
-variant that still misses it is rejected and not written.
+		Short: "Convert a model to other precisions, and check their accuracy",
+		Long: `Makes variants of a model: fp16, int8 (8-bit weights, activations quantized in each run) or int8_static (activations quantized by ranges
+that calibration finds). fp32 only makes a fixed batch dimension symbolic. Each variant is run and compared with the original, on your
+data or on random inputs.
 
-A PyTorch file (.pt, .pth) is exported first, with your own Python, to FOLDER/NAME.onnx, and
-compared with PyTorch. Variants are written to FOLDER/NAME.PRECISION.onnx. What was made is cached;
-the original is never changed.`,
+With a limit (--metric and --min or --max), the nodes that hurt most stay in fp32 until it holds. A variant that still misses the limit is
+rejected and not written.
+
+A PyTorch file (.pt, .pth) is exported first, with your own Python, to FOLDER/NAME.onnx, and compared with PyTorch. Variants are written to
+FOLDER/NAME.PRECISION.onnx, and cached. The original is never changed.`,
 		Example: `  tuner convert model.onnx --precision int8
   tuner convert model.onnx --precision int8,fp16 --data rows.npz --metric cosine --min 0.99 -o out
   tuner convert resnet.onnx --precision int8_static --calibration images.npz --ep cpu,openvino
@@ -85,7 +85,7 @@ func (o *convertOptions) addFlags(cmd *cobra.Command) {
 	f.StringVarP(&o.dir, "output-folder", "o", ".", "`folder` to write to; made when it does not exist")
 	f.StringVar(&o.data, "data", "", "`file` of inputs to compare on: .npz, .npy, a folder of .npy files, or perf_analyzer's JSON (default: random ones)")
 	f.StringVar(&o.calibration, "calibration", "", "`file` of inputs that int8_static is calibrated on, in the same forms (default: those of --data, or other random ones)")
-	f.IntVar(&o.rows, "rows", 0, "use the first `n` rows of --data and --calibration (default all), or so many random ones (default 64)")
+	f.IntVar(&o.rows, "rows", 0, "use the first `n` rows of --data and --calibration (default all), or n random ones (default 64)")
 	f.StringVar(&o.method, "calibration-method", "", "`name` of the method: "+strings.Join(calibrate.Methods(), ", ")+" (default "+calibrate.Methods()[0]+")")
 	f.StringArrayVar(&o.shapes, "shape", nil, "`NAME:1,2`: sizes of a random input, without the batch dimension; once for each input")
 	f.StringVar(&o.limit.metric, "metric", "", "`name` of the accuracy limit's metric: "+strings.Join(accuracy.Metrics(), ", ")+" (default cosine)")
@@ -94,7 +94,7 @@ func (o *convertOptions) addFlags(cmd *cobra.Command) {
 	f.Float64Var(&o.limit.max, "max", 0, "greatest `value` of the metric")
 	f.StringVar(&o.maxKept, "max-kept", "25%", "`share` of the nodes that may stay in fp32 to keep the limit")
 	f.BoolVar(&o.keepIO, "keep-io", false, "fp16 keeps the types of inputs and outputs")
-	f.BoolVar(&o.force, "force", false, "replace files that are there")
+	f.BoolVar(&o.force, "force", false, "replace existing files")
 	f.StringSliceVar(&o.providers, "ep", []string{provider.CPU}, "`names` of the execution providers to compare on: "+strings.Join(provider.Names(), ", "))
 	f.StringVar(&o.ortLibrary, "ort-library", "", "`library` of ONNX Runtime, or flavour[@version] of an installed one (default $TUNER_ORT_LIBRARY, then the installed builds)")
 	f.StringVar(&o.output, "output", "text", "`format`: text or json")

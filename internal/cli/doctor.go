@@ -15,16 +15,16 @@ func newDoctor(con console) *cobra.Command {
 	var output, model string
 	cmd := verb(&cobra.Command{
 		Use:   "doctor",
-		Short: "Show what this machine offers, and the remedy for each lack",
-		Long: `Shows the facts that decide how a model can be served here: cores and quota, CPU features, memory, NUMA, GPUs, and how much other
-processes disturb measurements. Lists the ONNX Runtime builds, and for each of their execution providers whether a session could be
-created. It tries that in a process of its own, since a broken provider may crash.`,
+		Short: "Check this machine, and say how to fix what is missing",
+		Long: `Shows what decides how a model can be served here: cores and quota, CPU features, memory, NUMA and GPUs. Measures how much other
+processes disturb measurements. Lists the ONNX Runtime builds, and tries each of their execution providers. Each trial is a process
+of its own, since a broken provider may crash.`,
 		Example: "  tuner doctor\n  tuner doctor --model model.onnx\n  tuner doctor --output json",
 		Args:    usageArgs(cobra.NoArgs),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runDoctor(cmd.Context(), con, output, model) },
 	})
-	cmd.Flags().StringVar(&output, "output", "text", "text or json")
-	cmd.Flags().StringVar(&model, "model", "", "ONNX file to try the providers on (default: a tiny model)")
+	cmd.Flags().StringVar(&output, "output", "text", "`format` on stdout: text or json")
+	cmd.Flags().StringVar(&model, "model", "", "ONNX `file` to try the providers on (default: a tiny model)")
 	return cmd
 }
 

@@ -25,13 +25,15 @@ func newExport(con console) *cobra.Command {
 	cmd := verb(&cobra.Command{
 		Use:   "export TARGET --input OUT -o DIR",
 		Short: "Write deployment files from an analyzed result",
-		Long: `Writes the configuration that 'tuner analyze' chose for a target: ` + export.TargetsHelp() + `.
+		Long: `Writes deployment files of the configuration that 'tuner analyze' chose. The targets:
+
+` + export.TargetsHelp() + `
 
 Each export holds the model repository, a README.md with the commands to run, and export.json.
 
 Cores, memory, concurrency and the autoscaler's target follow from the measurements. Repeat --input to serve several models by one server.
-The command contacts nothing, and writes the folder whole or not at all. 'tuner export verify DIR' serves an export here and compares it
-with its report.`,
+The command contacts no other machine. It writes the whole folder or nothing. 'tuner export verify DIR' serves an export here and
+compares it with its report.`,
 		Example: `  tuner export kubernetes --input out/minilm -o deploy
   tuner export helm --input out/minilm --input out/resnet --name encoders -o deploy
   tuner export kserve --input out/minilm --storage s3://models/minilm -o deploy
@@ -65,8 +67,8 @@ func (o *exportOptions) flags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	defaults := export.DefaultOptions()
-	flags.StringArrayVar(&o.Inputs, "input", nil, "output folder of an analyzed campaign; may be repeated")
-	flags.StringVarP(&o.dir, "output-folder", "o", "", "folder to write; it must not exist")
+	flags.StringArrayVar(&o.Inputs, "input", nil, "output `folder` of an analyzed campaign; may be repeated")
+	flags.StringVarP(&o.dir, "output-folder", "o", "", "`folder` to write; it must not exist")
 	flags.StringVar(&o.Name, "name", "", "name of the deployment, a DNS label (default: the model's name, with dashes in place of other characters)")
 	flags.StringVar(&o.Image, "image", defaults.Image, "Triton's image with its tag")
 	flags.IntVar(&o.GPUs, "gpus", defaults.GPUs, "GPUs of each server; -1: as many as were measured")

@@ -26,11 +26,12 @@ func newGate(con console) *cobra.Command {
 	o := &flags.Options{}
 	cmd := verb(&cobra.Command{
 		Use:   "gate -f gate.yaml | --candidate MODEL --baseline MODEL",
-		Short: "Fail a build on a real regression, and never on noise",
-		Long: `Compares a candidate (model, configuration, ONNX Runtime, engine) with a baseline, or with limits. It measures both in turn, in pairs on
-fresh engine processes. It ends when it is proven that the candidate is worse than the baseline by more than the margin (fail) or that it
-is not (pass), or when the budget is used up (inconclusive). With a baseline that --save-baseline wrote earlier it measures the candidate
-alone. A baseline of another machine is refused.
+		Short: "Fail a build when serving becomes slower, and not on noise",
+		Long: `Compares a candidate with a baseline, or with limits. Each is a model with its configuration, ONNX Runtime and engine. Both are measured
+in turn, in pairs on fresh engine processes. The verdict is fail when the candidate is proven to be worse by more than the margin. It is
+pass when that is refuted, and inconclusive when the budget ends first.
+
+With a baseline that --save-baseline wrote earlier, only the candidate is measured. A baseline of another machine is refused.
 
 Written to the output folder: gate.json, gate.md, junit.xml, gate.bench (for benchstat), trend.png, trend.html (for a browser), and a
 line of history.jsonl.`,

@@ -23,8 +23,8 @@ func newInit(con console) *cobra.Command {
 	var o initOptions
 	cmd := verb(&cobra.Command{
 		Use:   "init MODEL",
-		Short: "Write a commented profile and a complete configuration for a model",
-		Long: `Reads an ONNX file and writes three files: profile.yaml and analyze.yaml explain each field and have values for this machine;
+		Short: "Write the YAML files for a model, with explanations",
+		Long: `Reads an ONNX file and writes three files. profile.yaml and analyze.yaml explain each field, and have values for this machine.
 config.pbtxt is the complete configuration that Triton's auto-completion makes of the model.
 
 MODEL may also be a Triton model folder. Its config.pbtxt is then the default configuration, and stays as it is.
@@ -38,7 +38,7 @@ No existing file is replaced without --force.`,
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return runInit(cmd.Context(), con, o, args[0]) },
 	})
-	cmd.Flags().StringVarP(&o.dir, "output-folder", "o", ".", "folder to write to; it is made if it does not exist")
+	cmd.Flags().StringVarP(&o.dir, "output-folder", "o", ".", "`folder` to write to; it is made if it does not exist")
 	cmd.Flags().BoolVar(&o.force, "force", false, "replace existing files")
 	return cmd
 }

@@ -21,17 +21,18 @@ func newOrtsweep(con console) *cobra.Command {
 	cmd := verb(&cobra.Command{
 		Use:   "ortsweep -m model.onnx | -f ortsweep.yaml",
 		Short: "Find the session settings that serve one model best",
-		Long: `Races settings of an ONNX Runtime session against each other and against the defaults: execution provider, build, precision,
-threads, execution mode, graph optimization, memory, spinning, session entries, provider options. It interleaves the windows of all
-settings, drops hopeless ones early, and confirms the best on fresh processes. The default is the answer when nothing is better beyond
-doubt. If the budget ends before that is known, the answer says so. Lower precisions are compared with the original first, and one that
-differs too much is never ranked.
+		Long: `Races settings of an ONNX Runtime session against each other and against the defaults. Settings are the execution provider, build,
+precision, threads, execution mode, graph optimization, memory, spinning, session entries and provider options. The windows of all
+settings take turns. Hopeless settings are dropped early, and the best are confirmed on fresh processes. The default is the answer
+unless something is better beyond doubt. If the budget ends before that is known, the answer says so. Lower precisions are compared with
+the original first. A precision that misses the limit is not ranked.
 
 Written to the output folder: result.json, ortsweep.png, winner.pbtxt (for Triton), winner.py, winner.cc, winner.go, and the
-ortsweep.yaml that was run. When interrupted (Ctrl-C), it writes what it has measured.
+ortsweep.yaml that was run. Ctrl-C keeps what was measured, and writes its results.
 
-OLive's forms are accepted as they are: its configuration (--olive), its texts (--in-names, --in-shapes with -1 for the batch,
---in-types, --out-names), and without a model its variables (model_filename, model_location, model_name, in_names …).
+OLive's forms are accepted: its configuration (--olive) and its texts (--in-names, --in-shapes, --in-types, --out-names). In shapes, -1
+is the batch. Without a model its variables are read: model_filename, model_location, model_name, in_names …
+
 Each flag can also be given as an environment variable: TUNER_MODEL, TUNER_IN_NAMES …`,
 		Example: `  tuner ortsweep -m model.onnx --shape input_ids:32
   tuner ortsweep -m model.onnx --measure throughput --sessions 2 --batch 8 --budget 3m

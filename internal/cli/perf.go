@@ -22,14 +22,14 @@ func newPerf(con console) *cobra.Command {
 	cmd := verb(&cobra.Command{
 		Use:   "perf -m MODEL",
 		Short: "Measure throughput and latency of a model on a running server",
-		Long: `Puts a load on a model of any server of the KServe v2 protocol (tuner serve, Triton), and measures throughput and latency, one level
-after the other. A level is a number of requests in flight (closed loop) or of requests per second (open loop). In an open loop a latency
-counts from the scheduled instant of the request.
+		Long: `Measures throughput and latency of a model on any server of the KServe v2 protocol (tuner serve, Triton). It sends requests at one load
+level after the other. A level is a concurrency (closed loop) or a request rate (open loop). In an open loop a
+latency counts from the scheduled instant of the request.
 
-A level ends when throughput and latency are known with the asked precision, or when its budget is used up. The intervals are printed
-beside the figures. perf_analyzer's flags and files are accepted as they are; --stop stability is its own stop rule.
+A level ends when throughput and latency are known precisely enough (--precision), or when its budget is used up. Figures are printed
+with their intervals. perf_analyzer's flags and files are accepted; --stop stability is its stop rule.
 
-Requests that fail are counted and shown, and make the exit code 1. A run that ends early prints the figures that it has.`,
+Failed requests are counted and shown, and make the exit code 1. A run that ends early prints the figures that it has.`,
 		Example: `  tuner perf -m model --percentile=95 --concurrency-range 1:8
   tuner perf -m model -i grpc --request-rate-range 100:1000:100 --request-distribution poisson
   tuner perf -m model --concurrency-range 1:64 --binary-search -l 20 --percentile 99

@@ -39,14 +39,16 @@ func newProfile(con console) *cobra.Command {
 		Use:   "profile -f profile.yaml",
 		Short: "Search and measure configurations of a model",
 		Long: `Searches configurations of an ONNX model. It launches the bundled engine with one configuration after the other, finds the highest
-load of each within the constraints, and appends every measurement to <output>/journal.jsonl. Another server can be measured in place of
-the engine, or confirm the finalists (fields runner and finals): a tritonserver that is launched, or one that runs already.
+load of each within the constraints, and appends every measurement to <output>/journal.jsonl. Then 'tuner analyze' ranks the
+configurations and writes the results.
 
-The file may be one of Triton Model Analyzer, as it is (docs/reference/model_analyzer.md). Its models are then profiled one after the other, and the
-results of each are written as by Model Analyzer's own profile.
+The fields runner and finals name another server: a tritonserver that is launched, or a server that runs already. It is measured in
+place of the engine, or confirms the finalists.
 
-When interrupted (Ctrl-C), it keeps its measurements, and the same command continues. A second Ctrl-C ends it at once.
-Then 'tuner analyze' ranks the configurations and writes the results.`,
+The file may also be one of Triton Model Analyzer (docs/reference/model_analyzer.md). Its models are profiled one after the other. Their
+results have the form of Model Analyzer's own profile.
+
+Ctrl-C keeps what was measured. Run the same command again to resume. A second Ctrl-C ends it at once.`,
 		Example: "  tuner profile -f profile.yaml\n  tuner profile -f profile.yaml --dry-run\n  tuner profile -f profile.yaml --until 2%\n  tuner profile -f larger.yaml --earlier out/minilm",
 		Args:    usageArgs(fileByFlag),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -60,14 +62,14 @@ Then 'tuner analyze' ranks the configurations and writes the results.`,
 			return runProfile(cmd.Context(), con, o)
 		},
 	})
-	cmd.Flags().StringVarP(&o.file, "file", "f", "", "the profile (docs/reference/profile.md), or Model Analyzer's file")
+	cmd.Flags().StringVarP(&o.file, "file", "f", "", "`profile.yaml` (docs/reference/profile.md), or Model Analyzer's file")
 	o.foreign.add(cmd.Flags())
-	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "list the candidates, those that were folded and why, and a time estimate; measure nothing")
+	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "list the candidates, the folded ones with reasons, and a time estimate; measure nothing")
 	cmd.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "print no progress")
-	cmd.Flags().StringVar(&o.output, "output", "text", "summary on stdout: text or json")
-	cmd.Flags().StringArrayVar(&o.earlier, "earlier", nil, "learn from an earlier campaign on the same model, by its output folder, beside those of search.earlier; may be repeated")
-	cmd.Flags().StringVar(&until, "until", "", "end before the budget when nothing else is likely to be better by more than this `share`, such as 2%, in place of search.until")
-	cmd.Flags().StringVar(&o.ortLibrary, "ort-library", "", "ONNX Runtime library, or flavour[@version] of an installed one (default $TUNER_ORT_LIBRARY, then the installed cpu build)")
+	cmd.Flags().StringVar(&o.output, "output", "text", "`format` of the summary on stdout: text or json")
+	cmd.Flags().StringArrayVar(&o.earlier, "earlier", nil, "output `folder` of an earlier campaign on the same model to learn from, beside search.earlier; may be repeated")
+	cmd.Flags().StringVar(&until, "until", "", "end before the budget when nothing else is likely to be better by this `share`, such as 2%; in place of search.until")
+	cmd.Flags().StringVar(&o.ortLibrary, "ort-library", "", "ONNX Runtime `library`, or flavour[@version] of an installed build (default $TUNER_ORT_LIBRARY, then the installed cpu build)")
 	return cmd
 }
 

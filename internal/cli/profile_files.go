@@ -84,8 +84,8 @@ type foreignFlags struct {
 }
 
 func (f *foreignFlags) add(flags *pflag.FlagSet) {
-	flags.StringVar(&f.checkpoints, "checkpoint-directory", "", "with Model Analyzer's file: folder of the campaigns, in place of its checkpoint_directory")
-	flags.StringVarP(&f.export, "export-path", "e", "", "with Model Analyzer's file: folder of the results, in place of its export_path")
+	flags.StringVar(&f.checkpoints, "checkpoint-directory", "", "with Model Analyzer's file: `folder` of the campaigns, in place of its checkpoint_directory")
+	flags.StringVarP(&f.export, "export-path", "e", "", "with Model Analyzer's file: `folder` of the results, in place of its export_path")
 }
 
 func (f foreignFlags) options() modelanalyzer.Options {

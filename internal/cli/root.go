@@ -26,14 +26,17 @@ func run(ctx context.Context, con console, args []string) int {
 // helpWidth is the largest width of a line of help, in columns.
 const helpWidth = 100
 
-const promise = "tuner finds the best way to serve an ONNX model on this machine, reports every figure with a 95 % interval, " +
-	"and writes a Triton model repository that is ready to deploy."
+const promise = `tuner finds the best way to serve an ONNX model on this machine. It measures configurations under load, within your
+limits on latency, memory and accuracy. It reports every figure with a 95 % interval, and writes a Triton model repository that is
+ready to deploy.
+
+Begin with: tuner run model.onnx --p99 30ms`
 
 // newRoot makes the root command with all verbs.
 func newRoot(con console) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "tuner",
-		Short:         "Find the best way to serve an ONNX model, prove it, and write a deployable Triton repository",
+		Short:         "Find the best way to serve an ONNX model on this machine",
 		Long:          terminal.Fill(promise, helpWidth) + "\n\n" + exit.Help,
 		Version:       toolVersion(),
 		Args:          unknownVerb,

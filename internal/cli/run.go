@@ -32,15 +32,17 @@ func newRun(con console) *cobra.Command {
 	var o runOptions
 	cmd := verb(&cobra.Command{
 		Use:   "run MODEL | -f profile.yaml",
-		Short: "Do everything in one go: from a model to a repository that is ready to deploy",
-		Long: `Makes the seven steps from a model to its deployment: 1 convert (a PyTorch file, or a fixed batch dimension), 2 precision,
-3 accuracy check, 4 configuration search, 5 optimized model, 6 repository, 7 chart (for Helm, of the repository). The reports tell of them all.
+		Short: "Tune a model and write a repository that is ready to deploy",
+		Long: `Takes a model through seven steps to its deployment: 1 conversion, 2 precision, 3 accuracy check, 4 configuration search, 5 optimized
+model, 6 repository, 7 Helm chart. Conversion is for PyTorch files and fixed batch dimensions. The reports describe each step.
 
-No file is needed: profile.yaml and analyze.yaml, which say what was done, are written to the output folder, and 'tuner run -f' goes
-on with them, after an edit of budget or until too; with another space, objective or load and another 'output:' it is the next campaign. What an earlier run has done is not done again, unless something that it depends on has
-changed. Interrupted (Ctrl-C) it writes the results of what was measured, and the same command goes on.
+No file is needed. The run writes profile.yaml and analyze.yaml, which describe it, into the output folder. Run the same command again
+to resume: finished steps are skipped unless their inputs changed. To search longer, raise 'budget' in profile.yaml and run
+'tuner run -f' on it. To ask another question, change limits, loads or knobs there, and set a new 'output'.
 
-Each flag can be given as a variable too: TUNER_P99, TUNER_BUDGET, TUNER_IN_NAMES …`,
+Ctrl-C keeps what was measured, and writes its results.
+
+Each flag can also be given as an environment variable: TUNER_P99, TUNER_BUDGET, TUNER_IN_NAMES …`,
 		Example: `  tuner run model.onnx --p99 30ms --budget 5m
   tuner run model.onnx --mode online
   tuner run model.onnx --precision fp32 --objective latency_p95
@@ -58,18 +60,18 @@ var shapingFlags = append([]string{"output-folder", "p99", "budget", "until", "m
 
 func (o *runOptions) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVarP(&o.file, "file", "f", "", "the profile, instead of a model (docs/reference/profile.md)")
-	f.StringVarP(&o.dir, "output-folder", "o", "", "`folder` of all that is written (default out/NAME)")
+	f.StringVarP(&o.file, "file", "f", "", "`profile.yaml` to run, in place of a model (docs/reference/profile.md)")
+	f.StringVarP(&o.dir, "output-folder", "o", "", "`folder` to write to (default out/NAME)")
 	f.StringVar(&o.wish.P99, "p99", "", "`limit` of the p99 latency, such as 30ms (default none)")
 	f.StringVar(&o.wish.Budget, "budget", "", "`time` for the search, such as 5m (default 10m)")
-	f.StringVar(&o.wish.Until, "until", "", "end before the budget, once nothing else is likely to be better by more than this `share`, such as 2% (default none)")
-	f.StringVar(&o.wish.Mode, "mode", "", "what serving is for: online (the latency counts) or offline (the throughput at the highest load); in place of an objective")
-	f.StringVar(&o.wish.Objective, "objective", "", "`metric` that the search improves (default throughput, or what the mode says)")
+	f.StringVar(&o.wish.Until, "until", "", "end before the budget when nothing else is likely to be better by this `share`, such as 2% (default none)")
+	f.StringVar(&o.wish.Mode, "mode", "", "`purpose` in place of an objective: online (latency at the lowest load) or offline (throughput at the highest)")
+	f.StringVar(&o.wish.Objective, "objective", "", "`metric` that the search improves (default throughput; with --mode online the latency)")
 	f.StringSliceVar(&o.wish.Precisions, "precision", []string{spec.PrecisionOriginal, "int8"}, "`names` of the precisions to try; fp32 is the model as it is")
-	f.StringVar(&o.wish.Accuracy, "accuracy", "", "least mean `cosine` of their outputs with the original's (default 0.99)")
-	f.StringArrayVar(&o.shapes, "shape", nil, "`NAME:1,2`: sizes of an input in a request that the model leaves open, without the batch dimension; once for each input")
-	f.StringVar(&o.output, "output", "text", "on stdout: text (the answer) or json (the result)")
-	f.StringVar(&o.ortLibrary, "ort-library", "", "ONNX Runtime library, or flavour[@version] of an installed one (default $TUNER_ORT_LIBRARY, then the installed cpu build)")
+	f.StringVar(&o.wish.Accuracy, "accuracy", "", "least mean `cosine` between a variant's outputs and the original's (default 0.99)")
+	f.StringArrayVar(&o.shapes, "shape", nil, "`NAME:SIZES` of an input with symbolic dimensions, without the batch dimension, such as ids:128; may be repeated")
+	f.StringVar(&o.output, "output", "text", "`format` on stdout: text (the answer) or json (the result)")
+	f.StringVar(&o.ortLibrary, "ort-library", "", "ONNX Runtime `library`, or flavour[@version] of an installed build (default $TUNER_ORT_LIBRARY, then the installed cpu build)")
 	o.pytorch.addFlags(f)
 	o.has = f.Changed
 }
@@ -125,7 +127,7 @@ const untilLine = "search: {until: %s}"
 // with that line.
 func readFlag(flag, value, line string) (spec.Profile, error) {
 	if strings.TrimSpace(value) == "" || strings.ContainsAny(value, "\n\r[]{}#:\"'&*!|>@`") || flag != "precision" && strings.Contains(value, ",") {
-		return spec.Profile{}, exit.Usagef("--%s %q: it is no single value", flag, value)
+		return spec.Profile{}, exit.Usagef("--%s %q: expected one value", flag, value)
 	}
 	p, err := spec.ParseProfile("--"+flag, []byte("model: model.onnx\n"+fmt.Sprintf(line, value)))
 	var mistakes spec.Errors

@@ -58,8 +58,8 @@ func TestRunChecksItsFlags(t *testing.T) {
 	check(`--objective "cost": cannot be told without the price of the machine`, "--objective cost", "m.onnx")
 	check(`--accuracy "high": must be a number`, "--accuracy high", "m.onnx")
 	check(`--precision "fp32, int9": is not a precision that tuner makes; allowed: fp32, fp16, int8, int8_static`, "--precision fp32,int9", "m.onnx")
-	check(`--p99 "1ms},memory:{max:1}": it is no single value`, "--p99 1ms},memory:{max:1}", "m.onnx")
-	check(`--budget "": it is no single value`, "--budget=", "m.onnx")
+	check(`--p99 "1ms},memory:{max:1}": expected one value`, "--p99 1ms},memory:{max:1}", "m.onnx")
+	check(`--budget "": expected one value`, "--budget=", "m.onnx")
 	// All errors at once.
 	check(`--budget "soon"`, "--p99 fast --budget soon", "m.onnx")
 }

@@ -39,7 +39,7 @@ func newRuntimeInstall(con console) *cobra.Command {
 	return verb(&cobra.Command{
 		Use:   "install FLAVOUR[@VERSION]",
 		Short: "Download and unpack a build",
-		Long: `Downloads a build, verifies its digest and unpacks it. A build that is installed already stays as it is, and nothing is downloaded.
+		Long: `Downloads a build, verifies its digest and unpacks it. An installed build stays as it is, and nothing is downloaded.
 A damaged build is replaced. 'tuner runtime list' shows what can be installed.`,
 		Example: "  tuner runtime install openvino",
 		Args:    usageArgs(cobra.ExactArgs(1)),
@@ -84,7 +84,7 @@ func newRuntimeList(con console) *cobra.Command {
 			return printBuilds(con.out, builds)
 		},
 	})
-	cmd.Flags().StringVar(&output, "output", "text", "text or json")
+	cmd.Flags().StringVar(&output, "output", "text", "`format` on stdout: text or json")
 	return cmd
 }
 

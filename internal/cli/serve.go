@@ -10,15 +10,15 @@ import (
 	"tuner/internal/exit"
 )
 
-const serveLong = `Serve the models of a Triton model repository over HTTP, gRPC and metrics, with ONNX Runtime.
+const serveLong = `Serve the models of a Triton model repository over HTTP and gRPC, with metrics, on ONNX Runtime.
 
 The options are tritonserver's, with its names and defaults. Only the addresses have another default: this server listens on loopback.
-Options that only concern threads, pools and parts that do not exist here are accepted with a warning. Options that would change what is
+Options for threads, pools and parts that this server does not have are accepted with a warning. Options that would change what is
 served are refused.
 
-Port 0 is any free port. The first SIGINT or SIGTERM ends the server when its requests are answered, the second at once. From the first
-on it is not ready. With --drain-delay it accepts connections for that time before it closes its ports. SIGHUP opens the log file anew
-and reads the certificates of gRPC again. A wrong option ends it with exit code 2 (tritonserver: 1).`
+Port 0 is any free port. The first SIGINT or SIGTERM ends the server when its requests are answered, and the second ends it at once.
+After the first one the server is not ready. With --drain-delay it accepts connections for that time before it closes its ports. SIGHUP
+reopens the log file and reads the certificates of gRPC again. A wrong option ends it with exit code 2 (tritonserver: 1).`
 
 func newServe(con console) *cobra.Command {
 	o := &flags.Options{}

@@ -13,7 +13,7 @@ import (
 	"syscall"
 )
 
-// The exit codes of every verb. The help repeats them.
+// The exit codes of every verb. Codes and Help explain them.
 const (
 	OK           = 0
 	Failure      = 1
@@ -24,7 +24,26 @@ const (
 	Interrupted  = 130
 )
 
-// Help explains the exit codes.
+// Code is an exit code with its meaning.
+type Code struct {
+	Number  int
+	Meaning string
+}
+
+// Codes lists the exit codes.
+func Codes() []Code {
+	return []Code{
+		{OK, "Done."},
+		{Failure, "Something failed: a measurement, a server, a check, or requests of `tuner perf`."},
+		{Usage, "The command line or a file is wrong, or a file cannot be written. The message says what to change."},
+		{GateFailed, "A gate failed: the candidate is worse than the margin or a limit allows."},
+		{Inconclusive, "A gate has no verdict: the budget ended before it was clear, or the machines differ."},
+		{Infeasible, "Nothing satisfies the constraints. The results name the nearest configuration."},
+		{Interrupted, "Interrupted. What was measured is kept, and the same command resumes."},
+	}
+}
+
+// Help explains the exit codes in few words.
 const Help = `Exit codes:
   0 ok · 1 failure · 2 usage or invalid file · 3 gate failed · 4 gate inconclusive
   5 nothing satisfies the constraints · 130 interrupted (with a usable partial result)`

@@ -43,15 +43,15 @@ type Options struct {
 // Add defines all flags.
 func (o *Options) Add(f *pflag.FlagSet) {
 	o.given = f.Changed
-	f.StringVarP(&o.file, "file", "f", "", "file that says what to sweep (docs/reference/ortsweep.md)")
-	f.StringVarP(&o.model, "model", "m", "", "ONNX file, in place of a file")
-	f.StringVarP(&o.folder, "output-folder", "o", "", "folder of the results (default out/NAME-ortsweep)")
-	f.StringVar(&o.measure, "measure", "", "latency (of one execution, one session) or throughput (of all sessions) (default latency)")
+	f.StringVarP(&o.file, "file", "f", "", "`ortsweep.yaml` (docs/reference/ortsweep.md)")
+	f.StringVarP(&o.model, "model", "m", "", "ONNX `file`, in place of -f")
+	f.StringVarP(&o.folder, "output-folder", "o", "", "`folder` of the results (default out/NAME-ortsweep)")
+	f.StringVar(&o.measure, "measure", "", "`figure` to race by: latency (of one execution by one session, the default) or throughput (of all sessions)")
 	f.IntVar(&o.batch, "batch", 0, "rows in one execution (default 1)")
 	f.IntVar(&o.sessions, "sessions", 0, "with --measure throughput: sessions side by side (default 1)")
-	f.DurationVar(&o.budget, "budget", 0, "time for the race, without conversions (default 3m)")
+	f.DurationVar(&o.budget, "budget", 0, "`time` for the race, conversions excluded (default 3m)")
 	f.StringArrayVar(&o.shapes, "shape", nil, "NAME:SIZES of an input without the batch dimension, such as image:3,224,224; may be repeated")
-	f.StringArrayVar(&o.knobs, "knob", nil, "KNOB=VALUE,VALUE to search in place of the usual space; may be repeated")
+	f.StringArrayVar(&o.knobs, "knob", nil, "`KNOB=VALUE,VALUE` to search in place of the default space; may be repeated")
 	f.StringVar(&o.data, "data", "", "inputs to compare lower precisions on: npz, npy, folder, perf_analyzer's JSON (default: random inputs)")
 	f.StringVar(&o.oliveFile, "olive", "", "OLive's optimization config (JSON), in place of a model")
 	f.StringVar(&o.tensors.InNames, "in-names", "", "OLive: names of the inputs, such as input_ids,attention_mask")

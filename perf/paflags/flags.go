@@ -90,9 +90,9 @@ func (o *Options) Add(f *pflag.FlagSet) {
 }
 
 func (o *Options) modelFlags(f *pflag.FlagSet) {
-	f.StringVarP(&o.model, "model-name", "m", "", "model to measure")
-	f.StringVarP(&o.version, "model-version", "x", "", "version of the model (default: the server's choice)")
-	f.StringVar(&o.modelFile, "model-file", "", "ONNX file of the model: inputs are then made to fit the graph")
+	f.StringVarP(&o.model, "model-name", "m", "", "`model` to measure")
+	f.StringVarP(&o.version, "model-version", "x", "", "`version` of the model (default: the server's choice)")
+	f.StringVar(&o.modelFile, "model-file", "", "ONNX `file` of the model, so that generated inputs fit the graph")
 	f.StringVar(&o.serviceKind, "service-kind", "triton", "triton: the server speaks the KServe v2 protocol; no other kind is supported")
 	f.StringVar(&o.composing, "bls-composing-models", "", "MODEL[:VERSION],… that the model calls: their statistics are added up")
 	f.StringArrayVar(&o.with, "with", nil, "MODEL[:VERSION],concurrency=N|rate=R[,batch=B][,input-data=D][,shape=NAME:SIZES]: load on another model during the whole run; may be repeated")
@@ -105,11 +105,11 @@ func (o *Options) loadFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.intervals, "request-intervals", "", "file of intervals between requests in microseconds, one a line (open loop)")
 	f.IntVar(&o.maxOutstanding, "max-outstanding", 4096, "most requests of an open loop that may be due and unanswered; the rest is dropped and counted")
 	f.IntVar(&o.maxThreads, "max-threads", 0, "with a request rate and without --async the same as --max-outstanding; otherwise ignored")
-	f.BoolVarP(&o.async, "async", "a", false, "asynchronous calls: printed, and otherwise ignored, like --sync")
-	f.BoolVar(&o.sync, "sync", false, "synchronous calls")
+	f.BoolVarP(&o.async, "async", "a", false, "asynchronous calls: accepted and printed; changes nothing, like --sync")
+	f.BoolVar(&o.sync, "sync", false, "synchronous calls: see --async")
 	f.BoolVar(&o.streaming, "streaming", false, "send requests over gRPC streams")
 	f.BoolVar(&o.binarySearch, "binary-search", false, "search for the highest level within the latency limit")
-	f.Float64VarP(&o.threshold, "latency-threshold", "l", 0, "latency limit in ms: levels end at it; exit code 5 if none is within it")
+	f.Float64VarP(&o.threshold, "latency-threshold", "l", 0, "latency limit in ms: no level behind it is measured; exit code 5 if none is within it")
 	f.IntVarP(&o.oldConcurrency, "concurrent-requests", "t", 0, "the same as --concurrency-range N")
 	f.IntVarP(&o.oldMost, "max-concurrency", "c", 0, "with -d: the last concurrency")
 	f.BoolVarP(&o.oldRange, "dynamic-concurrency", "d", false, "concurrencies from -t to -c")
@@ -119,7 +119,7 @@ func (o *Options) loadFlags(f *pflag.FlagSet) {
 }
 
 func (o *Options) measureFlags(f *pflag.FlagSet) {
-	f.StringVar(&o.stop, "stop", "precision", "when a level ends: precision (its figures are known well enough) or stability (three windows agree, as in perf_analyzer); -s and -r imply stability")
+	f.StringVar(&o.stop, "stop", "precision", "when a level ends: at precision (its intervals are narrow enough) or at stability (three windows agree, as in perf_analyzer); -s and -r imply stability")
 	f.StringVar(&o.precision, "precision", "2%", "half-width of the 95 % intervals of throughput and latency")
 	f.DurationVar(&o.budget, "budget", 30*time.Second, "with --stop precision: longest time per level")
 	f.Float64VarP(&o.stability, "stability-percentage", "s", 10, "with --stop stability: how much three windows in a row may differ, in percent")
@@ -130,7 +130,7 @@ func (o *Options) measureFlags(f *pflag.FlagSet) {
 	f.IntVar(&o.percentile, "percentile", 0, "percentile of the latency that is judged, 1 to 99 (default: the mean)")
 	f.IntVar(&o.requestCount, "request-count", 0, "send exactly this number of requests per level, as one window")
 	f.IntVar(&o.warmUpCount, "warmup-request-count", 0, "warm up with this number of requests per level")
-	f.DurationVar(&o.warmUp, "warm-up", 5*time.Second, "longest warm-up per level: it ends when the load is steady; 0: none, the default with --request-count")
+	f.DurationVar(&o.warmUp, "warm-up", 5*time.Second, "longest warm-up per level; it ends when the load is steady; 0: none, the default with --request-count")
 	f.DurationVar(&o.timeout, "timeout", 10*time.Second, "time after which a request has failed")
 	f.DurationVar(&o.deadline, "deadline", 0, "longest time of the whole run; 0: no limit")
 	f.StringVar(&o.cpus, "client-cpus", "", "CPUs of the load generator, such as 0-1,4 (default: all)")
