@@ -141,7 +141,7 @@ func (x explainer) measured(c Config) measure.Measurement {
 			parts = append(parts, m)
 		}
 	}
-	return pool(parts)
+	return joinMeasurements(parts)
 }
 
 // predict fills in the predictions of a subject's metrics, beside the figures of its own windows.

@@ -11,7 +11,7 @@ import (
 // newSample computes all figures from the pooled windows of the measurements. The memory comes from
 // its estimate; nil: from the measurements.
 func newSample(parts []measure.Measurement, goal search.Goal, memory *footprint.Estimate) Sample {
-	pooled := pool(parts)
+	pooled := joinMeasurements(parts)
 	values := goal.Estimates(pooled, metricsOf(goal))
 	for metric, e := range values { // no metric is negative, but the symmetric interval of a mean of few values may be
 		e.Lo = max(e.Lo, 0)
@@ -51,8 +51,8 @@ func metricsOf(goal search.Goal) []measure.Metric {
 	return list
 }
 
-// pool joins measurements of one configuration under one load, which have the same memory.
-func pool(parts []measure.Measurement) measure.Measurement {
+// joinMeasurements joins measurements of one configuration under one load, which have the same memory.
+func joinMeasurements(parts []measure.Measurement) measure.Measurement {
 	var sum measure.Measurement
 	for _, p := range parts {
 		sum.Windows = append(sum.Windows, p.Windows...)

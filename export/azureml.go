@@ -46,13 +46,13 @@ func azuremlTarget() target {
 func (d Deployment) azureml() written {
 	var w written
 	tags := map[string]string{"written_by": "tuner"}
-	w.add("model.yml", "az ml model create --file model.yml", azureModel{
+	w.addDocuments("model.yml", "az ml model create --file model.yml", azureModel{
 		azureSchemas + "model.schema.json", d.Name, "triton_model", "./models", "Tuned by tuner: " + strings.Join(d.modelNames(), ", "), tags,
 	})
-	w.add("endpoint.yml", "az ml online-endpoint create --file endpoint.yml; its name must be unique in the region.", azureEndpoint{
+	w.addDocuments("endpoint.yml", "az ml online-endpoint create --file endpoint.yml; its name must be unique in the region.", azureEndpoint{
 		azureSchemas + "managedOnlineEndpoint.schema.json", d.endpointName(), "key", tags,
 	})
-	w.add("deployment.yml", "az ml online-deployment create --file deployment.yml --all-traffic", azureDeployment{
+	w.addDocuments("deployment.yml", "az ml online-deployment create --file deployment.yml --all-traffic", azureDeployment{
 		Schema: azureSchemas + "managedOnlineDeployment.schema.json", Name: azureDeploymentName, EndpointName: d.endpointName(),
 		Model: "azureml:" + d.Name + "@latest", InstanceType: d.InstanceType, InstanceCount: d.Replicas,
 		Environment:     environment(),

@@ -26,8 +26,8 @@ func composeTarget() target {
 // compose writes a Docker Compose project with Triton, and with Prometheus to scrape it.
 func (d Deployment) compose() written {
 	var w written
-	w.add("compose.yaml", "docker compose up -d; Prometheus is at http://localhost:9090.", d.project())
-	w.add("prometheus.yml", "What Prometheus scrapes.", scraping())
+	w.addDocuments("compose.yaml", "docker compose up -d; Prometheus is at http://localhost:9090.", d.project())
+	w.addDocuments("prometheus.yml", "What Prometheus scrapes.", scraping())
 	return w
 }
 

@@ -27,7 +27,7 @@ func helmTarget() target {
 	return target{
 		name: Helm, about: "a chart", readme: helmReadme, files: Deployment.helm, schemes: tritonSchemes(),
 		commands: func(d Deployment) []string {
-			return append(d.load(claimFile), fmt.Sprintf("helm install %s %s", d.Name, chartDir))
+			return append(d.copyCommands(claimFile), fmt.Sprintf("helm install %s %s", d.Name, chartDir))
 		},
 	}
 }
@@ -38,12 +38,12 @@ func helmTarget() target {
 func (d Deployment) helm() written {
 	var w written
 	d.addClaim(&w, "")
-	w.add(filepath.Join(chartDir, "Chart.yaml"), "Written by tuner; README.md beside the chart says how to install it.", chart{
+	w.addDocuments(filepath.Join(chartDir, "Chart.yaml"), "Written by tuner; README.md beside the chart says how to install it.", chart{
 		APIVersion: "v2", Name: d.Name, Description: "Triton Inference Server with tuned models: " + strings.Join(d.modelNames(), ", "),
 		// for preStop.sleep
 		Type: "application", Version: "0.1.0", AppVersion: imageTag(d.Image), KubeVersion: ">=1.30.0-0",
 	})
-	w.add(filepath.Join(chartDir, "values.yaml"), "Resources, arguments and the autoscaler's target follow from what was measured (export.json).", d.values())
+	w.addDocuments(filepath.Join(chartDir, "values.yaml"), "Resources, arguments and the autoscaler's target follow from what was measured (export.json).", d.values())
 	w.err = errors.Join(w.err, fs.WalkDir(chartTemplates, chartDir, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
 			return err
@@ -53,7 +53,7 @@ func (d Deployment) helm() written {
 		return err
 	}))
 	if d.scales() {
-		w.add("prometheus-adapter.yaml", "Values of the chart prometheus-community/prometheus-adapter: the autoscaler's metric.", adapterRules())
+		w.addDocuments("prometheus-adapter.yaml", "Values of the chart prometheus-community/prometheus-adapter: the autoscaler's metric.", adapterRules())
 	}
 	return w
 }

@@ -23,7 +23,7 @@ func kserveTarget() target {
 		name: KServe, about: "an InferenceService", readme: kserveReadme, files: Deployment.kserve,
 		schemes: []string{"pvc", "s3", "gs", "https", "hf"}, // supported by KServe's initializer
 		commands: func(d Deployment) []string {
-			return append(d.load(claimFile), "kubectl apply -f inferenceservice.yaml")
+			return append(d.copyCommands(claimFile), "kubectl apply -f inferenceservice.yaml")
 		},
 	}
 }
@@ -34,7 +34,7 @@ func kserveTarget() target {
 func (d Deployment) kserve() written {
 	var w written
 	d.addClaim(&w, "")
-	w.add("inferenceservice.yaml", "For KServe 0.16 and newer; older ones call the mode Standard RawDeployment.", d.inferenceService())
+	w.addDocuments("inferenceservice.yaml", "For KServe 0.16 and newer; older ones call the mode Standard RawDeployment.", d.inferenceService())
 	return w
 }
 

@@ -36,7 +36,7 @@ func kubernetesTarget() target {
 	return target{
 		name: Kubernetes, about: "manifests", readme: kubernetesReadme, files: Deployment.kubernetes, schemes: tritonSchemes(),
 		commands: func(d Deployment) []string {
-			return append(d.load(manifestsDir+"/"+claimFile), "kubectl apply -f "+manifestsDir)
+			return append(d.copyCommands(manifestsDir+"/"+claimFile), "kubectl apply -f "+manifestsDir)
 		},
 	}
 }
@@ -45,14 +45,16 @@ func kubernetesTarget() target {
 // budget, and the autoscaler with its metric's rule.
 func (d Deployment) kubernetes() written {
 	var w written
-	manifest := func(name, comment string, spec object) { w.add(filepath.Join(manifestsDir, name), comment, spec) }
+	manifest := func(name, comment string, spec object) {
+		w.addDocuments(filepath.Join(manifestsDir, name), comment, spec)
+	}
 	d.addClaim(&w, manifestsDir)
 	manifest("deployment.yaml", "Triton with the tuned models; requests are limits: exclusive cores need whole ones (see README.md).", d.server())
 	manifest("service.yaml", "HTTP, gRPC and metrics. For gRPC, whose connections live long, balance in the client or by a mesh.", d.service())
 	manifest("disruption-budget.yaml", "Nodes are drained one server at a time.", d.disruptionBudget())
 	if d.scales() {
 		manifest("autoscaler.yaml", "Adds servers when requests queue for longer than at the load that was tuned.", d.autoscaler())
-		w.add("prometheus-adapter.yaml", "Values of the chart prometheus-community/prometheus-adapter: the autoscaler's metric.", adapterRules())
+		w.addDocuments("prometheus-adapter.yaml", "Values of the chart prometheus-community/prometheus-adapter: the autoscaler's metric.", adapterRules())
 	}
 	return w
 }

@@ -52,9 +52,9 @@ func (d Deployment) readme() ([]byte, error) {
 	return nil, fmt.Errorf("cannot write README.md: %w", err)
 }
 
-// load returns the commands that copy the repository into the export's own claim. claim is the
+// copyCommands returns the commands that copy the repository into the export's own claim. claim is the
 // claim's file.
-func (d Deployment) load(claim string) []string {
+func (d Deployment) copyCommands(claim string) []string {
 	if !d.Storage.Own {
 		return nil
 	}

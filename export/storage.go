@@ -80,6 +80,6 @@ func (d Deployment) addClaim(w *written, folder string) {
 	if !d.Storage.Own {
 		return
 	}
-	w.add(filepath.Join(folder, claimFile), "Where the model repository lies; "+loaderFile+" fills it.", d.claim())
-	w.add(loaderFile, "A pod to copy the model repository into the claim with; delete it afterwards.", d.loader())
+	w.addDocuments(filepath.Join(folder, claimFile), "Where the model repository lies; "+loaderFile+" fills it.", d.claim())
+	w.addDocuments(loaderFile, "A pod to copy the model repository into the claim with; delete it afterwards.", d.loader())
 }

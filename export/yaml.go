@@ -14,8 +14,8 @@ type written struct {
 	err   error
 }
 
-// add writes documents into a YAML file, one after the other, with a comment above them.
-func (w *written) add(path, comment string, documents ...any) {
+// addDocuments writes documents into a YAML file, one after the other, with a comment above them.
+func (w *written) addDocuments(path, comment string, documents ...any) {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "# %s\n", comment)
 	encoder := yaml.NewEncoder(&b)

@@ -128,7 +128,7 @@ func (g Gate) Run(ctx context.Context) (Outcome, error) {
 		case err != nil:
 			return r.outcome, err
 		}
-		if ended := r.add(pair); ended {
+		if ended := r.addPair(pair); ended {
 			return r.end(), nil
 		}
 	}
@@ -193,8 +193,8 @@ func (r *run) pair(ctx context.Context, n int) (Pair, error) {
 	return p, nil
 }
 
-// add records a pair, and reports whether the gate has ended.
-func (r *run) add(p Pair) (ended bool) {
+// addPair records a pair, and reports whether the gate has ended.
+func (r *run) addPair(p Pair) (ended bool) {
 	o := &r.outcome
 	o.Pairs, r.took = append(o.Pairs, p), o.Elapsed
 	if r.isBroken(p) {

@@ -134,7 +134,7 @@ func (b *Builder) Given(c search.Candidate, concurrency int, throughput float64,
 		Server: measure.ServerStats{Requests: requests, Inferences: requests, Executions: requests}}
 	b.launch++
 	b.elapsed += length
-	b.add(c, concurrency, search.PhaseSearch, false, measure.Measurement{
+	b.addTrial(c, concurrency, search.PhaseSearch, false, measure.Measurement{
 		Launch: b.launch, Memory: memory(c), Times: measure.Times{Windows: length}, Windows: []measure.Window{w},
 	})
 	return b
@@ -215,7 +215,7 @@ func (b *Builder) FailFinal(c search.Candidate, concurrency int) *Builder {
 func (b *Builder) fail(c search.Candidate, concurrency int, phase search.Phase, why *measure.Failure) *Builder {
 	b.elapsed += 2 * time.Second
 	b.pool = ""
-	b.add(c, concurrency, phase, phase == search.PhaseFinal, measure.Measurement{Failure: why, Times: measure.Times{Launch: 2 * time.Second}})
+	b.addTrial(c, concurrency, phase, phase == search.PhaseFinal, measure.Measurement{Failure: why, Times: measure.Times{Launch: 2 * time.Second}})
 	return b
 }
 
@@ -282,10 +282,10 @@ func (b *Builder) trial(c search.Candidate, concurrency int, phase search.Phase,
 		m.Windows = append(m.Windows, b.window(c, concurrency, factor))
 	}
 	b.elapsed += times.Total() + 20*time.Millisecond
-	b.add(c, concurrency, phase, fresh, m)
+	b.addTrial(c, concurrency, phase, fresh, m)
 }
 
-func (b *Builder) add(c search.Candidate, concurrency int, phase search.Phase, fresh bool, m measure.Measurement) {
+func (b *Builder) addTrial(c search.Candidate, concurrency int, phase search.Phase, fresh bool, m measure.Measurement) {
 	b.campaign.Events = append(b.campaign.Events, search.Event{
 		Trial: search.Trial{
 			Candidate: c, Load: measure.Load{Concurrency: concurrency, BatchSize: 1}, Windows: 2, Window: time.Second,

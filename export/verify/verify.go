@@ -102,7 +102,7 @@ func Verify(ctx context.Context, dir string, o Options) ([]Check, error) {
 		if err != nil {
 			return v.checks, err
 		}
-		v.add(s.reported.Name, "accuracy", status, text)
+		v.addCheck(s.reported.Name, "accuracy", status, text)
 	}
 	return v.checks, nil
 }
@@ -113,17 +113,17 @@ type verifier struct {
 	checks     []Check
 }
 
-func (v *verifier) add(model, name string, status Status, text string) {
+func (v *verifier) addCheck(model, name string, status Status, text string) {
 	v.checks = append(v.checks, Check{model, name, status, text})
 }
 
 // expect adds a check. It passed if problem is "".
 func (v *verifier) expect(model, name, passed, problem string) {
 	if problem != "" {
-		v.add(model, name, Failed, problem)
+		v.addCheck(model, name, Failed, problem)
 		return
 	}
-	v.add(model, name, Passed, passed)
+	v.addCheck(model, name, Passed, passed)
 }
 
 func (v *verifier) failed() bool {
@@ -151,7 +151,7 @@ func (v *verifier) serve(ctx context.Context, subjects []subject) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		v.add("", "load", Failed, err.Error()+otherBuilds(subjects))
+		v.addCheck("", "load", Failed, err.Error()+otherBuilds(subjects))
 		return nil
 	}
 	defer engine.Stop(context.WithoutCancel(ctx))
@@ -272,16 +272,16 @@ func (v *verifier) throughput(ctx context.Context, s subject) error {
 	}
 	name := s.reported.Name
 	if m.Failure != nil {
-		v.add(name, "throughput", Failed, fmt.Sprintf("%s: %s", m.Failure.Stage, m.Failure.Reason))
+		v.addCheck(name, "throughput", Failed, fmt.Sprintf("%s: %s", m.Failure.Stage, m.Failure.Reason))
 		return nil
 	}
 	now, ok := m.Estimate(measure.Throughput)
 	if !ok {
-		v.add(name, "throughput", Failed, "no request was completed")
+		v.addCheck(name, "throughput", Failed, "no request was completed")
 		return nil
 	}
 	status, text := v.judge(s, now)
-	v.add(name, "throughput", status, text+doubts(m.Windows))
+	v.addCheck(name, "throughput", status, text+doubts(m.Windows))
 	return nil
 }
 

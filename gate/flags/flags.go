@@ -172,7 +172,7 @@ func (o *Options) text() ([]byte, error) {
 	if len(limits) > 0 {
 		file["limits"] = limits
 	}
-	load, err := o.load()
+	load, err := o.loadSection()
 	if err != nil {
 		return nil, err
 	}
@@ -202,8 +202,8 @@ func (o *Options) limitFields() (map[string]map[string]string, error) {
 	return limits, nil
 }
 
-// load returns the section of the load.
-func (o *Options) load() (map[string]any, error) {
+// loadSection returns the section of the load.
+func (o *Options) loadSection() (map[string]any, error) {
 	load := map[string]any{}
 	if o.given("concurrency") {
 		load["concurrency"] = o.concurrency
