@@ -36,7 +36,7 @@ func Read(path string, m *onnx.Model) (Dataset, error) {
 	if err := m.CheckServable(); err != nil {
 		return Dataset{}, fmt.Errorf("cannot read a dataset for the model: %w", err)
 	}
-	arrays, err := load(path, m)
+	arrays, err := readArrays(path, m)
 	if err != nil {
 		return Dataset{}, err
 	}
@@ -56,8 +56,8 @@ func readError(path string, err error) error {
 	return fmt.Errorf("cannot read the dataset %q: %w", path, err)
 }
 
-// load reads the arrays without changes. Its errors name the file.
-func load(path string, m *onnx.Model) (map[string]inputs.Tensor, error) {
+// readArrays reads the arrays without changes. Its errors name the file.
+func readArrays(path string, m *onnx.Model) (map[string]inputs.Tensor, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, readError(path, durable.Cause(err))

@@ -64,7 +64,7 @@ func folderPlan(folder string, files []string) (plan, error) {
 			continue
 		}
 		found, err := inside.Below(folder, filepath.FromSlash(file))
-		if err := p.add(found, err, filepath.Join(folder, file), filepath.FromSlash(file)); err != nil {
+		if err := p.addFile(found, err, filepath.Join(folder, file), filepath.FromSlash(file)); err != nil {
 			return plan{}, err
 		}
 	}
@@ -234,7 +234,7 @@ func CopyDeployed(dir, source string, share bool) (int64, error) {
 	}
 	put := duplicate
 	if share {
-		put = place
+		put = linkOrCopy
 	}
 	return size, p.write(filepath.Join(dir, p.model), put)
 }

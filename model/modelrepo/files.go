@@ -10,9 +10,9 @@ import (
 	"tuner/internal/inside"
 )
 
-// place creates a file at to: as a hard link if the file system allows it, or else as a copy. to
+// linkOrCopy creates a file at to: as a hard link if the file system allows it, or else as a copy. to
 // must not exist.
-func place(from inside.File, to string) error {
+func linkOrCopy(from inside.File, to string) error {
 	if from.Link(to) == nil {
 		return nil
 	}

@@ -65,7 +65,7 @@ func (p *plan) addModel(m Source, c *modelconfig.Config) error {
 		to = filepath.Join(to, modelconfig.DefaultModelFilename)
 	}
 	model, err := inside.Named(m.Path)
-	if err := p.add(model, err, m.Path, to); err != nil {
+	if err := p.addFile(model, err, m.Path, to); err != nil {
 		return err
 	}
 	for _, data := range m.Data {
@@ -74,7 +74,7 @@ func (p *plan) addModel(m Source, c *modelconfig.Config) error {
 			return fmt.Errorf("cannot write model %q: its data file %q is not in the folder of %q", p.model, data, m.Path)
 		}
 		found, err := inside.Beside(m.Path, rel)
-		if err := p.add(found, err, data, filepath.Join(filepath.Dir(to), rel)); err != nil {
+		if err := p.addFile(found, err, data, filepath.Join(filepath.Dir(to), rel)); err != nil {
 			return err
 		}
 	}
@@ -102,8 +102,8 @@ func relative(dir, path string) (string, error) {
 	return filepath.Rel(absoluteDir, absolute)
 }
 
-// add adds the file found at path. err is the error of finding it.
-func (p *plan) add(found inside.File, err error, path, to string) error {
+// addFile adds the file found at path. err is the error of finding it.
+func (p *plan) addFile(found inside.File, err error, path, to string) error {
 	if err != nil {
 		return unusable(path, err)
 	}

@@ -51,7 +51,7 @@ func Build(root string, m Source, c *modelconfig.Config) (Variant, error) {
 		return Variant{}, fmt.Errorf("cannot create variant folder %q: %w", root, durable.Cause(err))
 	}
 	err = durable.InFolder(root, func(temp string) error {
-		if err := p.write(filepath.Join(temp, v.Model), place); err != nil {
+		if err := p.write(filepath.Join(temp, v.Model), linkOrCopy); err != nil {
 			return err
 		}
 		if err := os.Rename(temp, v.Dir); err != nil && !errors.Is(err, os.ErrExist) {

@@ -43,7 +43,7 @@ func (m *Model) write(path string, maxInline int64) error {
 	tooLarge := int64(proto.Size(p)) > maxInline
 	if tooLarge || len(m.external) > 0 {
 		p = proto.Clone(p).(*onnxpb.ModelProto)
-		outside, err := m.place(p, tooLarge)
+		outside, err := m.chooseExternal(p, tooLarge)
 		if err != nil {
 			return err
 		}
@@ -63,10 +63,10 @@ func (m *Model) write(path string, maxInline int64) error {
 	})
 }
 
-// place decides for each tensor of p, a clone of m's content, whether it is stored inside or
+// chooseExternal decides for each tensor of p, a clone of m's content, whether it is stored inside or
 // outside. It returns the tensors for the external file. It loads small ones that were outside into
 // p, since ONNX Runtime requires shapes and axes inside the model.
-func (m *Model) place(p *onnxpb.ModelProto, tooLarge bool) ([]*onnxpb.TensorProto, error) {
+func (m *Model) chooseExternal(p *onnxpb.ModelProto, tooLarge bool) ([]*onnxpb.TensorProto, error) {
 	var outside []*onnxpb.TensorProto
 	var wrong problems.List
 	eachTensor(p, func(t *onnxpb.TensorProto) {

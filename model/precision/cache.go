@@ -73,8 +73,8 @@ func newEntry(m *onnx.Model) *entry {
 	return &entry{model: m, receipt: receipt{Reports: map[string]accuracy.Report{}, Missed: map[string]string{}}}
 }
 
-// note adds what a provider's outputs showed.
-func (e *entry) note(provider string, report accuracy.Report, miss string) {
+// addReport adds what a provider's outputs showed.
+func (e *entry) addReport(provider string, report accuracy.Report, miss string) {
 	e.Reports[provider] = report
 	if miss != "" {
 		e.Missed[provider] = miss

@@ -245,7 +245,7 @@ func (k *Maker) Determinism(ctx context.Context, provider string) (accuracy.Repo
 	if err != nil {
 		return accuracy.Report{}, err
 	}
-	e.note(provider, report, "")
+	e.addReport(provider, report, "")
 	return report, store.update(e)
 }
 

@@ -166,7 +166,7 @@ func (k *Maker) make(ctx context.Context, id key, providers []string) (cache, *e
 	e := newEntry(a.model)
 	e.Converted, e.Kept, e.Left, e.Notes = len(a.summary.Converted), a.kept, a.left(), k.notes(a.summary)
 	if a.provider != "" {
-		e.note(a.provider, a.report, a.miss)
+		e.addReport(a.provider, a.report, a.miss)
 	}
 	return store, e, store.put(e)
 }
@@ -227,7 +227,7 @@ func (k *Maker) judgeAll(ctx context.Context, store cache, e *entry, providers [
 			case err != nil:
 				return v, err
 			}
-			e.note(provider, report, miss)
+			e.addReport(provider, report, miss)
 			changed = true
 		}
 		v.Accuracy[provider] = e.Reports[provider]

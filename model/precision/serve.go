@@ -53,7 +53,7 @@ func (s server) Open(ctx context.Context, m *onnx.Model, of string) (Session, er
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a folder to serve models from: %w", err)
 	}
-	variant, err := place(folder.Dir, m, config)
+	variant, err := writeRepository(folder.Dir, m, config)
 	if err != nil {
 		return nil, errors.Join(err, folder.Close())
 	}
@@ -118,8 +118,8 @@ func configure(m *onnx.Model, of string) (*modelconfig.Config, error) {
 	})
 }
 
-// place makes a repository of a model in folder: with the model's own file where it has one, else with a new one.
-func place(folder string, m *onnx.Model, config *modelconfig.Config) (modelrepo.Variant, error) {
+// writeRepository makes a repository of a model in folder: with the model's own file where it has one, else with a new one.
+func writeRepository(folder string, m *onnx.Model, config *modelconfig.Config) (modelrepo.Variant, error) {
 	source := modelrepo.Source{Path: m.Path(), Digest: "served once"}
 	for _, f := range m.ExternalFiles() {
 		source.Data = append(source.Data, f.Path)

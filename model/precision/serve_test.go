@@ -81,7 +81,7 @@ func TestPlace(t *testing.T) {
 		if err := os.Mkdir(folder, 0o755); err != nil {
 			t.Fatal(err)
 		}
-		v, err := place(folder, m, config)
+		v, err := writeRepository(folder, m, config)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue

@@ -112,7 +112,7 @@ func parseHeader(text string) (h header, err error) {
 	if err := l.expect('{'); err != nil {
 		return h, err
 	}
-	for !l.take('}') {
+	for !l.skipByte('}') {
 		key, err := l.text()
 		if err == nil {
 			err = l.expect(':')
@@ -127,7 +127,7 @@ func parseHeader(text string) (h header, err error) {
 			return h, fmt.Errorf("its header has %q twice", key)
 		}
 		seen[key] = true
-		if !l.take(',') {
+		if !l.skipByte(',') {
 			if err := l.expect('}'); err != nil {
 				return h, err
 			}
@@ -212,7 +212,7 @@ func (l *literal) starts(b byte) bool {
 	return l.rest != "" && l.rest[0] == b
 }
 
-func (l *literal) take(b byte) bool {
+func (l *literal) skipByte(b byte) bool {
 	if !l.starts(b) {
 		return false
 	}
@@ -221,7 +221,7 @@ func (l *literal) take(b byte) bool {
 }
 
 func (l *literal) expect(b byte) error {
-	if !l.take(b) {
+	if !l.skipByte(b) {
 		return fmt.Errorf("its header is malformed: %q where %q is due", shorten(l.rest), b)
 	}
 	return nil
@@ -230,7 +230,7 @@ func (l *literal) expect(b byte) error {
 // text reads a string. Strings in headers have no escapes.
 func (l *literal) text() (string, error) {
 	for _, quote := range []byte{'\'', '"'} {
-		if l.take(quote) {
+		if l.skipByte(quote) {
 			value, rest, closed := strings.Cut(l.rest, string(quote))
 			if !closed {
 				return "", errors.New("its header is malformed: a string does not end")
@@ -259,7 +259,7 @@ func (l *literal) tuple() ([]int64, error) {
 	if err := l.expect('('); err != nil {
 		return nil, err
 	}
-	for !l.take(')') {
+	for !l.skipByte(')') {
 		l.skip()
 		digits := l.rest[:len(l.rest)-len(strings.TrimLeft(l.rest, "0123456789"))]
 		size, err := strconv.ParseInt(digits, 10, 64)
@@ -268,7 +268,7 @@ func (l *literal) tuple() ([]int64, error) {
 		}
 		sizes = append(sizes, size)
 		l.rest = strings.TrimPrefix(l.rest[len(digits):], "L")
-		if !l.take(',') && !l.starts(')') {
+		if !l.skipByte(',') && !l.starts(')') {
 			return nil, fmt.Errorf("its header is malformed: %q within the shape", shorten(l.rest))
 		}
 	}

@@ -94,7 +94,7 @@ func (e *encoder) attention(layer, x, bias, split, merge, scale string) string {
 
 // linear computes x·Wᵀ + b. PyTorch stores W as [out, in].
 func (e *encoder) linear(name, x string, inSize, outSize int64) string {
-	w := transpose(e.load(name+".weight", outSize, inSize), outSize, inSize)
+	w := transpose(e.readWeights(name+".weight", outSize, inSize), outSize, inSize)
 	product := e.Node("MatMul", in(x, e.Floats(name+".weight", w, inSize, outSize)))
 	return e.Node("Add", in(product, e.param(name+".bias", outSize)))
 }
@@ -123,10 +123,10 @@ func geluConstants(g *Graph) gelu {
 
 // param adds a parameter with its stored values.
 func (e *encoder) param(name string, shape ...int64) string {
-	return e.Floats(name, e.load(name, shape...), shape...)
+	return e.Floats(name, e.readWeights(name, shape...), shape...)
 }
 
-func (e *encoder) load(name string, shape ...int64) []float32 {
+func (e *encoder) readWeights(name string, shape ...int64) []float32 {
 	values, err := e.weights(name, shape...)
 	if err != nil {
 		e.errs = append(e.errs, err)

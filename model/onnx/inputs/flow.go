@@ -24,11 +24,11 @@ type use struct {
 
 func newFlow(g *onnxpb.GraphProto) *flow {
 	f := &flow{map[string][]use{}, map[string]*onnxpb.TensorProto{}, map[string]*onnxpb.NodeProto{}, map[string][]int64{}}
-	f.add(g)
+	f.addGraph(g)
 	return f
 }
 
-func (f *flow) add(g *onnxpb.GraphProto) {
+func (f *flow) addGraph(g *onnxpb.GraphProto) {
 	for _, t := range g.GetInitializer() {
 		f.constants[t.GetName()] = t
 	}
@@ -54,7 +54,7 @@ func (f *flow) add(g *onnxpb.GraphProto) {
 			f.constants[node.GetOutput()[0]] = t
 		}
 		for _, sub := range onnx.Subgraphs(node) {
-			f.add(sub)
+			f.addGraph(sub)
 		}
 	}
 }

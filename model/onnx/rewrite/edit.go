@@ -47,8 +47,8 @@ func (e *editor) reserve(g *onnxpb.GraphProto) {
 // keep writes a node of the clean model without changes.
 func (e *editor) keep(node *onnxpb.NodeProto) { e.nodes = append(e.nodes, node) }
 
-// add writes a node of ONNX's own set. It gets the first free name that begins with name.
-func (e *editor) add(op, name string, inputs, outputs []string, attributes ...*onnxpb.AttributeProto) {
+// addNode writes a node of ONNX's own set. It gets the first free name that begins with name.
+func (e *editor) addNode(op, name string, inputs, outputs []string, attributes ...*onnxpb.AttributeProto) {
 	e.nodes = append(e.nodes, &onnxpb.NodeProto{
 		Name: proto.String(e.used.fresh(name)), OpType: proto.String(op), Input: inputs, Output: outputs, Attribute: attributes,
 	})
@@ -57,7 +57,7 @@ func (e *editor) add(op, name string, inputs, outputs []string, attributes ...*o
 // compute writes a node with one new output, named after the node. It returns that name.
 func (e *editor) compute(op, name string, inputs []string, attributes ...*onnxpb.AttributeProto) string {
 	output := e.used.fresh(name + "_output")
-	e.add(op, name, inputs, []string{output}, attributes...)
+	e.addNode(op, name, inputs, []string{output}, attributes...)
 	return output
 }
 

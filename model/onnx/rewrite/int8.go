@@ -164,11 +164,11 @@ func (q *dynamic) convert(p product, output string) error {
 	float := q.compute("Cast", name+"_Cast", []string{sum}, intAttribute("to", int64(onnx.Float)))
 	scale := q.compute("Mul", name+"_scales", []string{a.scale, b.scale})
 	if p.bias == "" {
-		q.add("Mul", name+"_Mul", []string{float, scale}, []string{output})
+		q.addNode("Mul", name+"_Mul", []string{float, scale}, []string{output})
 		return nil
 	}
 	scaled := q.compute("Mul", name+"_Mul", []string{float, scale})
-	q.add("Add", name+"_Add", []string{scaled, p.bias}, []string{output})
+	q.addNode("Add", name+"_Add", []string{scaled, p.bias}, []string{output})
 	return nil
 }
 
@@ -178,7 +178,7 @@ func (q *dynamic) activation(value string) quantized {
 		return a
 	}
 	a := quantized{q.used.fresh(value + "_quantized"), q.used.fresh(value + "_scale"), q.used.fresh(value + "_zero_point")}
-	q.add("DynamicQuantizeLinear", value+"_DynamicQuantizeLinear", []string{value}, []string{a.values, a.scale, a.zero})
+	q.addNode("DynamicQuantizeLinear", value+"_DynamicQuantizeLinear", []string{value}, []string{a.values, a.scale, a.zero})
 	q.activations[value] = a
 	return a
 }

@@ -53,7 +53,7 @@ func (r relativeError) output(name, exact, approximate string) string {
 	whole := r.compute("ReduceSumSquare", name+"_whole", []string{exact}, keep)
 	ratio := r.compute("Div", name+"_ratio", []string{squares, r.compute("Max", name+"_floor", []string{whole, r.floor})})
 	value := r.used.fresh(name)
-	r.add("Reshape", name+"_reshape", []string{ratio, r.shape}, []string{value})
+	r.addNode("Reshape", name+"_reshape", []string{ratio, r.shape}, []string{value})
 	r.editor.output(value, onnx.Float, 1)
 	return value
 }

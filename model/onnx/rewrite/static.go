@@ -217,7 +217,7 @@ func (s *static) pair(value, computed string) {
 	if computed == value {
 		decoded = s.used.fresh(value + "_decoded")
 	}
-	s.add("DequantizeLinear", value+"_DequantizeLinear", []string{integers, a.scale, a.zero}, []string{decoded})
+	s.addNode("DequantizeLinear", value+"_DequantizeLinear", []string{integers, a.scale, a.zero}, []string{decoded})
 	s.decoded[value] = decoded
 }
 

@@ -158,7 +158,7 @@ func compare(reference, variant Outputs, labels []int64) (Report, error) {
 			if !inReference || !inVariant {
 				return Report{}, fmt.Errorf("batch %d lacks the output %q (original: %t, variant: %t)", i, name, inReference, inVariant)
 			}
-			if err := c.add(a, b); err != nil {
+			if err := c.addBatch(a, b); err != nil {
 				return Report{}, fmt.Errorf("output %q, batch %d: %w", name, i, err)
 			}
 		}

@@ -34,8 +34,8 @@ type comparison struct {
 	vectors            [2][][]float64
 }
 
-// add takes a batch of both sides.
-func (c *comparison) add(a, b inputs.Tensor) error {
+// addBatch takes a batch of both sides.
+func (c *comparison) addBatch(a, b inputs.Tensor) error {
 	if !slices.Equal(a.Shape, b.Shape) {
 		return fmt.Errorf("its shape is %v, the original's %v", b.Shape, a.Shape)
 	}

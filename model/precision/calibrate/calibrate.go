@@ -61,7 +61,7 @@ func (c *Collector) Add(batch map[string]inputs.Tensor) error {
 				return fmt.Errorf("cannot calibrate the value %q: it holds %v (element %d of shape %v), which no 8-bit range contains; "+
 					"look for inputs outside what the model was made for", name, v, i, t.Shape)
 			}
-			c.values[name].add(v)
+			c.values[name].addNumber(v)
 		}
 	}
 	return nil

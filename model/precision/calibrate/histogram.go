@@ -15,7 +15,7 @@ type histogram struct {
 	bins         []uint64 // from the lowest; nil until a number other than zero comes
 }
 
-func (h *histogram) add(v float64) {
+func (h *histogram) addNumber(v float64) {
 	if h.count == 0 {
 		h.least, h.most = v, v
 	}
