@@ -64,7 +64,7 @@ func newConversion(ctx context.Context, r Request) (modelConversion, error) {
 	if err != nil {
 		return modelConversion{}, err
 	}
-	c.place(named.Name)
+	c.setOutput(named.Name)
 	if info.IsDir() {
 		c.skipped = r.Model + " is a Triton model folder, which is served as it is"
 		return c, nil
@@ -72,8 +72,8 @@ func newConversion(ctx context.Context, r Request) (modelConversion, error) {
 	return c.ofONNX(subject)
 }
 
-// place sets name and output folder.
-func (c *modelConversion) place(name string) {
+// setOutput sets name and output folder.
+func (c *modelConversion) setOutput(name string) {
 	c.name, c.dir = name, c.Dir
 	if c.dir == "" {
 		c.dir = filepath.Join("out", name)
@@ -86,7 +86,7 @@ func (c modelConversion) ofPyTorch() (modelConversion, error) {
 	if c.torch, err = c.Torch(); err != nil {
 		return c, err
 	}
-	c.place(spec.NewStarter(conversion.ExportPath(c.Model, "")).Name)
+	c.setOutput(spec.NewStarter(conversion.ExportPath(c.Model, "")).Name)
 	c.target = conversion.ExportPath(c.Model, c.dir)
 	sum, err := checksum.File(c.Model)
 	if err != nil {

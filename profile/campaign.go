@@ -177,7 +177,7 @@ func (r *run) record(event search.Event) error {
 		return err
 	}
 	r.Strategy.Tell(event)
-	r.state.add(event)
+	r.state.addEvent(event)
 	r.Observer.TrialEnded(event, r.status(r.state))
 	return nil
 }
@@ -187,7 +187,7 @@ func (c *Campaign) replay() *state {
 	s := &state{}
 	for _, e := range c.Past {
 		c.Strategy.Tell(e)
-		s.add(e)
+		s.addEvent(e)
 	}
 	return s
 }
@@ -221,7 +221,7 @@ type state struct {
 	times measure.Times
 }
 
-func (s *state) add(e search.Event) {
+func (s *state) addEvent(e search.Event) {
 	s.Trials++
 	s.Elapsed = e.Elapsed
 	s.times = s.times.Add(e.Measurement.Times)

@@ -47,7 +47,7 @@ func (e *Engines) Measure(ctx context.Context, trial search.Trial) (measure.Meas
 		return measure.Measurement{}, err
 	}
 	m, err := e.turnTo(ctx, trial).Measure(ctx, job)
-	e.note(trial, m)
+	e.recordMemory(trial, m)
 	return m, cmp.Or(e.checkFile(trial.Candidate), err)
 }
 
@@ -62,7 +62,7 @@ func (e *Engines) MeasureBlock(ctx context.Context, block []search.Trial) ([]mea
 	}
 	measured, err := e.turnTo(ctx, block[0]).Block(ctx, jobs, block[0].Windows)
 	for i, m := range measured {
-		e.note(block[i], m)
+		e.recordMemory(block[i], m)
 	}
 	for _, trial := range block {
 		err = cmp.Or(e.checkFile(trial.Candidate), err)
@@ -81,8 +81,8 @@ func (e *Engines) checkFile(c search.Candidate) error {
 	return f.CheckUnchanged()
 }
 
-// note records an engine's memory, for later blocks of engines.
-func (e *Engines) note(trial search.Trial, m measure.Measurement) {
+// recordMemory records an engine's memory, for later blocks of engines.
+func (e *Engines) recordMemory(trial search.Trial, m measure.Measurement) {
 	pool := trial.Candidate.PoolKey()
 	e.memory[pool] = max(e.memory[pool], m.Memory)
 }
@@ -104,7 +104,7 @@ func (e *Engines) job(trial search.Trial) (runner.Job, error) {
 	if err != nil {
 		return runner.Job{}, err
 	}
-	curve, err := e.curve(trial.Sizes)
+	curve, err := e.serviceRequests(trial.Sizes)
 	if err != nil {
 		return runner.Job{}, err
 	}
@@ -145,8 +145,8 @@ func (e *Engines) turnTo(ctx context.Context, trial search.Trial) *runner.Runner
 	return now
 }
 
-// curve returns the requests of a service trial's windows; none for other trials.
-func (e *Engines) curve(sizes []int) ([]runner.Batches, error) {
+// serviceRequests returns the requests of a service trial's windows; none for other trials.
+func (e *Engines) serviceRequests(sizes []int) ([]runner.Batches, error) {
 	var curve []runner.Batches
 	for _, size := range sizes {
 		b, ok := e.batches[size]

@@ -79,7 +79,7 @@ func MakeVariants(ctx context.Context, p spec.Profile, s Subject, facts search.F
 		record, fresh, err := j.record(ctx, names[0], slices.Contains(p.Model.Convert, names[0]))
 		v.Fresh = v.Fresh || fresh
 		if err == nil {
-			err = v.add(j, record)
+			err = v.addRecord(j, record)
 		}
 		if err != nil {
 			return Variants{}, err
@@ -87,8 +87,8 @@ func MakeVariants(ctx context.Context, p spec.Profile, s Subject, facts search.F
 	}
 }
 
-// add records the result of a variant.
-func (v *Variants) add(j judge, record journal.Variant) error {
+// addRecord records the result of a variant.
+func (v *Variants) addRecord(j judge, record journal.Variant) error {
 	if len(record.Accuracy)+len(record.Rejected) == 0 {
 		return nil // the original, if there is no other place
 	}

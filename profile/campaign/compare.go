@@ -19,8 +19,8 @@ import (
 // differences collects the differences of two campaigns, in sentences for people.
 type differences []string
 
-// add compares one property, given as text for people.
-func (d *differences) add(what, then, now string) {
+// compare compares one property, given as text for people.
+func (d *differences) compare(what, then, now string) {
 	if then != now {
 		*d = append(*d, fmt.Sprintf("%s: %s then, %s now", what, then, now))
 	}
@@ -35,20 +35,20 @@ func Differences(then journal.Header, now Asked) []string {
 	if then.Spec.SHA256 != h.Spec.SHA256 && !asksSame(then.Spec, now.Profile) {
 		d = append(d, fmt.Sprintf("profile: %s asks for another search than the journal's (%s)", now.Profile.Path, then.Spec.Path))
 	}
-	d.add("model name", then.Model, h.Model)
-	d.add("models", filesText(then.Models), filesText(h.Models))
-	d.add("default configuration", shortDigest(then.BaseConfig), shortDigest(h.BaseConfig))
+	d.compare("model name", then.Model, h.Model)
+	d.compare("models", filesText(then.Models), filesText(h.Models))
+	d.compare("default configuration", shortDigest(then.BaseConfig), shortDigest(h.BaseConfig))
 	if !isSameBuild(then.Runtime, h.Runtime) {
-		d.add("ONNX Runtime", buildText(then.Runtime), buildText(h.Runtime))
+		d.compare("ONNX Runtime", buildText(then.Runtime), buildText(h.Runtime))
 	}
-	d.add("ONNX Runtime builds", buildsText(then.Runtimes), buildsText(h.Runtimes))
-	d.add("server", then.Server.String(), h.Server.String())
-	d.add("server of the finals", finalsText(then), finalsText(h))
-	d.add("inputs of the accuracy check", shortData(then.Data), shortData(h.Data))
-	d.add("rejected variants", rejectedText(then.Variants), rejectedText(h.Variants))
-	d.add("accepted variants", acceptedText(then.Variants), acceptedText(h.Variants))
-	d.add("earlier campaigns", listText(then.Earlier), listText(h.Earlier))
-	d.add("machine", then.Fingerprint, h.Fingerprint)
+	d.compare("ONNX Runtime builds", buildsText(then.Runtimes), buildsText(h.Runtimes))
+	d.compare("server", then.Server.String(), h.Server.String())
+	d.compare("server of the finals", finalsText(then), finalsText(h))
+	d.compare("inputs of the accuracy check", shortData(then.Data), shortData(h.Data))
+	d.compare("rejected variants", rejectedText(then.Variants), rejectedText(h.Variants))
+	d.compare("accepted variants", acceptedText(then.Variants), acceptedText(h.Variants))
+	d.compare("earlier campaigns", listText(then.Earlier), listText(h.Earlier))
+	d.compare("machine", then.Fingerprint, h.Fingerprint)
 	if text := providersText(then.Facts, h.Facts); text != "" {
 		d = append(d, text)
 	}

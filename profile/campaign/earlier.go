@@ -91,11 +91,11 @@ func readEarlier(now Asked, dir string) (search.Earlier, error) {
 func mismatches(then Campaign, now Asked) []string {
 	var d differences
 	old, h := then.Header, now.Header
-	d.add("model", filesText(old.Models[:min(1, len(old.Models))]), filesText(h.Models[:min(1, len(h.Models))]))
-	d.add("model name", old.Model, h.Model)
-	d.add("default configuration", shortDigest(old.BaseConfig), shortDigest(h.BaseConfig))
-	d.add("shapes of the inputs", shapesText(RequestShapes(then.Profile, now.Config)), shapesText(RequestShapes(now.Profile, now.Config)))
-	d.add("client batch", fmt.Sprint(then.Profile.Load.BatchSize), fmt.Sprint(now.Profile.Load.BatchSize))
+	d.compare("model", filesText(old.Models[:min(1, len(old.Models))]), filesText(h.Models[:min(1, len(h.Models))]))
+	d.compare("model name", old.Model, h.Model)
+	d.compare("default configuration", shortDigest(old.BaseConfig), shortDigest(h.BaseConfig))
+	d.compare("shapes of the inputs", shapesText(RequestShapes(then.Profile, now.Config)), shapesText(RequestShapes(now.Profile, now.Config)))
+	d.compare("client batch", fmt.Sprint(then.Profile.Load.BatchSize), fmt.Sprint(now.Profile.Load.BatchSize))
 	return d
 }
 
