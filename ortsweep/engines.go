@@ -107,7 +107,7 @@ func (e *Engines) measure(ctx context.Context, t race.Trial, file profile.File) 
 	if t.Fresh {
 		e.Close(ctx)
 	}
-	l := e.take(ctx, t.Candidate)
+	l := e.takeEngine(ctx, t.Candidate)
 	job.Window = max(job.Window, executionsPerWindow*e.usual)
 	m, err := l.engine.Measure(ctx, job)
 	for window := patientWindow; window <= mostPatientWindow && err == nil && isEmpty(m); window *= 5 {
@@ -161,8 +161,8 @@ func (e *Engines) learn(m measure.Measurement, job runner.Job) {
 	e.usual = w.Duration * time.Duration(job.Load.Concurrency) / time.Duration(w.Requests)
 }
 
-// take removes a candidate's engine from those that are alive, or one that it may share, or makes a new one where there is room.
-func (e *Engines) take(ctx context.Context, c search.Candidate) *liveEngine {
+// takeEngine removes a candidate's engine from those that are alive, or one that it may share, or makes a new one where there is room.
+func (e *Engines) takeEngine(ctx context.Context, c search.Candidate) *liveEngine {
 	key, artifact := c.Key(), c.ArtifactKey()
 	i := slices.IndexFunc(e.live, func(l *liveEngine) bool { return l.serves == key })
 	if i < 0 && !e.slow[artifact] {

@@ -61,7 +61,7 @@ func ParseAnalyze(path string, text []byte, formats []string) (Analyze, error) {
 	}
 	given := root.mapping(analyzeFields(&a, formats), nil)
 	if _, has := given["input"]; !has {
-		d.add(Error{Line: max(root.node.Line, 1), Path: "input", Problem: "is required", Allowed: "the output folder of a profile",
+		d.addError(Error{Line: max(root.node.Line, 1), Path: "input", Problem: "is required", Allowed: "the output folder of a profile",
 			Hint: "add a line input: FOLDER"})
 	}
 	checkObjective(given)

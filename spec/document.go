@@ -35,7 +35,7 @@ func (d *document) open(text []byte) (root value, ok bool) {
 	}
 	var second yaml.Node
 	if err := decoder.Decode(&second); err == nil {
-		d.add(Error{Line: max(second.Line, 1), Problem: "a second YAML document begins here", Allowed: "one document per file",
+		d.addError(Error{Line: max(second.Line, 1), Problem: "a second YAML document begins here", Allowed: "one document per file",
 			Hint: "remove the line ---, or split the file"})
 		return value{}, false
 	} else if !errors.Is(err, io.EOF) {
@@ -44,7 +44,7 @@ func (d *document) open(text []byte) (root value, ok bool) {
 	}
 	budget := maxNodes
 	if countNodes(&node, &budget); budget < 0 {
-		d.add(Error{Line: 1, Problem: fmt.Sprintf("the file has more than %d values once its aliases (*name) are expanded", maxNodes),
+		d.addError(Error{Line: 1, Problem: fmt.Sprintf("the file has more than %d values once its aliases (*name) are expanded", maxNodes),
 			Hint: "write the values without aliases"})
 		return value{}, false
 	}
@@ -54,11 +54,11 @@ func (d *document) open(text []byte) (root value, ok bool) {
 // unreadable reports text that is not YAML.
 func (d *document) unreadable(err error) {
 	if errors.Is(err, io.EOF) {
-		d.add(Error{Line: 1, Problem: "the file is empty", Hint: "`tuner init MODEL` writes a complete file with explanations"})
+		d.addError(Error{Line: 1, Problem: "the file is empty", Hint: "`tuner init MODEL` writes a complete file with explanations"})
 		return
 	}
 	line, problem := syntaxError(err)
-	d.add(Error{Line: line, Problem: "the file is not valid YAML: " + problem})
+	d.addError(Error{Line: line, Problem: "the file is not valid YAML: " + problem})
 }
 
 // syntaxPattern takes the YAML library's message apart: the line stands nowhere else than in the text.
@@ -89,7 +89,7 @@ func countNodes(n *yaml.Node, budget *int) {
 	}
 }
 
-func (d *document) add(e Error) {
+func (d *document) addError(e Error) {
 	e.File = d.file
 	d.errors = append(d.errors, e)
 }
@@ -124,7 +124,7 @@ func (v value) fail(e Error) {
 	if v.node.Kind != yaml.ScalarNode || !strings.HasSuffix(v.path, v.node.Value) {
 		e.Value = v.show()
 	}
-	v.doc.add(e)
+	v.doc.addError(e)
 }
 
 // show prints the value on one line, shortened; a mapping or list as its first entries.

@@ -309,7 +309,7 @@ func (r gateReader) accuracy(v value) {
 // check finds what is missing, and fields that contradict each other.
 func (r gateReader) check(root value, given map[string]value) {
 	if _, has := given["candidate"]; !has {
-		root.doc.add(Error{Line: max(root.node.Line, 1), Path: "candidate", Problem: "is required", Allowed: "an ONNX file or a Triton model folder",
+		root.doc.addError(Error{Line: max(root.node.Line, 1), Path: "candidate", Problem: "is required", Allowed: "an ONNX file or a Triton model folder",
 			Hint: "add a line candidate: FILE"})
 	}
 	_, hasBaseline := given["baseline"]

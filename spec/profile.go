@@ -206,7 +206,7 @@ func (r profileReader) check(root value, given map[string]value) {
 	_, hasModel := given["model"]
 	_, hasModels := given["models"]
 	if !hasModel && !hasModels {
-		root.doc.add(Error{Line: max(root.node.Line, 1), Path: "model", Problem: "is required",
+		root.doc.addError(Error{Line: max(root.node.Line, 1), Path: "model", Problem: "is required",
 			Allowed: "an ONNX file or a Triton model folder", Hint: "add a line model: FILE"})
 	}
 	checkObjective(given)

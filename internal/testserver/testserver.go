@@ -160,7 +160,7 @@ func (s *Server) accept(listener net.Listener) {
 		if err != nil {
 			return // closed
 		}
-		if s.add(conn) {
+		if s.addConnection(conn) {
 			s.running.Go(func() {
 				s.serveHTTP(conn)
 				s.remove(conn)
@@ -169,8 +169,8 @@ func (s *Server) accept(listener net.Listener) {
 	}
 }
 
-// add records a connection, or closes it after the end.
-func (s *Server) add(conn net.Conn) bool {
+// addConnection records a connection, or closes it after the end.
+func (s *Server) addConnection(conn net.Conn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {

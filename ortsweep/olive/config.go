@@ -121,7 +121,7 @@ func inapplicable() map[string]string {
 func (c *config) inapplicable(key, why string) func(json.RawMessage) {
 	return func(raw json.RawMessage) {
 		if s := strings.TrimSpace(string(raw)); s != "false" && s != `""` && s != "[]" && s != "{}" {
-			c.note(key, "does not apply: "+why)
+			c.addNote(key, "does not apply: "+why)
 		}
 	}
 }
@@ -155,10 +155,10 @@ func (c *config) finish() {
 	case c.Throughput:
 		c.Batch, c.Sessions = c.batch, c.sessions
 	case c.batch > 1:
-		c.note("dynamic_batching_size", "does not apply: it counts with throughput_tuning_enabled only")
+		c.addNote("dynamic_batching_size", "does not apply: it counts with throughput_tuning_enabled only")
 	}
 	if !c.Throughput && c.sessions > 1 {
-		c.note("concurrency_num", "does not apply: latency is measured without other load; with throughput_tuning_enabled it is the number of sessions")
+		c.addNote("concurrency_num", "does not apply: latency is measured without other load; with throughput_tuning_enabled it is the number of sessions")
 	}
 }
 
@@ -183,7 +183,7 @@ func (c *config) finishProviders() {
 	trt := slices.Contains(providers, "tensorrt")
 	switch {
 	case c.trtFP16 && !trt:
-		c.note("trt_fp16_enabled", "does not apply: providers_list does not name tensorrt")
+		c.addNote("trt_fp16_enabled", "does not apply: providers_list does not name tensorrt")
 	case c.trtFP16 && c.fp32:
 		c.knob("tensorrt.precision_mode", "FP32", "FP16")
 	case c.trtFP16:

@@ -275,23 +275,23 @@ func Variables(lookup func(string) (string, bool)) (s Settings, found bool, err 
 	s.Model, s.Name = file, get("model_name")
 	switch location := get("model_location"); {
 	case strings.Contains(location, "://"):
-		s.note("model_location", "tuner downloads nothing: the model is taken from "+file)
+		s.addNote("model_location", "tuner downloads nothing: the model is taken from "+file)
 	case location != "":
 		s.Model = path.Join(location, file)
 	}
 	if t := get("model_type"); t != "" && !strings.EqualFold(t, "onnx") {
-		s.note("model_type", t+" is not converted here: `tuner convert` takes PyTorch models")
+		s.addNote("model_type", t+" is not converted here: `tuner convert` takes PyTorch models")
 	}
 	s.Inputs, s.Outputs, err = Tensors{get("in_names"), get("in_shapes"), get("in_types"), get("out_names")}.Parse()
 	for _, name := range []string{"OMP_NUM_THREADS", "OMP_WAIT_POLICY", "OMP_MAX_ACTIVE_LEVELS", "KMP_AFFINITY"} {
 		if get(name) != "" {
-			s.note(name, "has no effect: ONNX Runtime has had no OpenMP since version 1.8")
+			s.addNote(name, "has no effect: ONNX Runtime has had no OpenMP since version 1.8")
 		}
 	}
 	return s, true, err
 }
 
-func (s *Settings) note(field, text string) { s.Notes = append(s.Notes, field+": "+text) }
+func (s *Settings) addNote(field, text string) { s.Notes = append(s.Notes, field+": "+text) }
 
 // strict decodes JSON and refuses what comes after it.
 func strict(text []byte, into any) error {

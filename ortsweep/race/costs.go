@@ -32,7 +32,7 @@ const (
 	guessedExtra  = 400 * time.Millisecond
 )
 
-func (c *costs) add(n need, extra time.Duration) {
+func (c *costs) addCost(n need, extra time.Duration) {
 	c[n].sum += max(0, extra)
 	c[n].n++
 }

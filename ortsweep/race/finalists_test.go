@@ -135,8 +135,8 @@ func TestFinalWindows(t *testing.T) {
 		{time.Second, 280 * time.Millisecond, 5 * time.Second, simWindow},               // five rounds do not fit
 	} {
 		r := &Race{settings: minilm(tt.budget, 1)}
-		r.costs.add(needEngine, tt.launch)
-		r.costs.add(needSession, tt.session)
+		r.costs.addCost(needEngine, tt.launch)
+		r.costs.addCost(needSession, tt.session)
 		if got := r.finalLength(c); got != tt.want {
 			t.Errorf("launch %v, session %v, budget %v: windows of %v, want %v", tt.launch, tt.session, tt.budget, got, tt.want)
 		}

@@ -137,7 +137,7 @@ func (r *Race) Tell(o Outcome) {
 		return
 	}
 	h := r.heat()
-	r.costs.add(r.needAt(h, h.next), o.Elapsed-r.elapsed-h.window(r.settings.Window))
+	r.costs.addCost(r.needAt(h, h.next), o.Elapsed-r.elapsed-h.window(r.settings.Window))
 	r.elapsed = o.Elapsed
 	e := h.entrants[h.order[h.next]]
 	if o.Failure != "" && e.candidate.IsDefault() && !r.retried && r.measured(e.candidate) {

@@ -81,7 +81,7 @@ func (r *reader) reported() []analysis {
 // results writes down what becomes of the results in a campaign's folder, an analyze.yaml of tuner's own, and has it read.
 func (r *reader) results(x analysis) spec.Analyze {
 	n := newNative()
-	n.text(x.at, r.place(filepath.Join(r.checkpoints(), x.folder)), "input")
+	n.text(x.at, r.relativePath(filepath.Join(r.checkpoints(), x.folder)), "input")
 	at, export := r.exportPath()
 	if at.node == nil {
 		at = x.at
@@ -89,7 +89,7 @@ func (r *reader) results(x analysis) spec.Analyze {
 	if r.several {
 		export = filepath.Join(export, reportsFolder, x.folder)
 	}
-	n.text(at, r.place(export), "output")
+	n.text(at, r.relativePath(export), "output")
 	if v, has := r.said("num_configs_per_model"); has {
 		n.word(v, v.node.Value, "top")
 	}

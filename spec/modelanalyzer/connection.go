@@ -41,7 +41,7 @@ func (r *reader) connection(n *native, flags map[string]value, protocol string) 
 	files := tlsFlags(protocol)
 	for _, name := range []string{"ca", "certificate", "key"} {
 		if v, has := flags[files[name]]; has && v.isSaid() {
-			n.text(v, r.place(v.node.Value), "runner", "tls", name)
+			n.text(v, r.relativePath(v.node.Value), "runner", "tls", name)
 		}
 	}
 	if protocol == spec.ProtocolGRPC {

@@ -129,7 +129,7 @@ func (n *native) bound(from value, node *yaml.Node, tag, side string) {
 	for i := 0; i+1 < len(at.Content); i += 2 {
 		if at.Content[i].Value == side {
 			at.Content[i+1] = node
-			n.note(from, node, "constraints."+tag+"."+side, from.path)
+			n.recordOrigin(from, node, "constraints."+tag+"."+side, from.path)
 			return
 		}
 	}

@@ -122,7 +122,7 @@ type reader struct {
 func (r *reader) read(text []byte) (root value, ok bool) {
 	root, err := open(text)
 	if err != nil {
-		r.add(spec.Error{File: r.path, Line: 1, Problem: err.Error()})
+		r.addError(spec.Error{File: r.path, Line: 1, Problem: err.Error()})
 		return root, false
 	}
 	if r.isMixed(root) {
@@ -175,8 +175,8 @@ func (r *reader) text(name, usual string) (value, string) {
 	return v, strings.TrimSpace(v.node.Value)
 }
 
-// place makes a name that is relative to the working folder one that is relative to the file's, as tuner's own files have them.
-func (r *reader) place(name string) string {
+// relativePath makes a name that is relative to the working folder one that is relative to the file's, as tuner's own files have them.
+func (r *reader) relativePath(name string) string {
 	if filepath.IsAbs(name) {
 		return filepath.Clean(name)
 	}

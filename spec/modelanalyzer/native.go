@@ -29,7 +29,7 @@ func (n *native) set(from value, node *yaml.Node, keys ...string) {
 	}
 	last := keys[len(keys)-1]
 	at.Content = append(at.Content, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: last}, node)
-	n.note(from, node, strings.Join(keys, "."), from.path)
+	n.recordOrigin(from, node, strings.Join(keys, "."), from.path)
 }
 
 // text is set for a text.
@@ -64,8 +64,8 @@ func hasKey(at *yaml.Node, key string) bool {
 	return false
 }
 
-// note remembers where a node and all below it come from: those below have the same names in both files.
-func (n *native) note(from value, node *yaml.Node, path, foreign string) {
+// recordOrigin remembers where a node and all below it come from: those below have the same names in both files.
+func (n *native) recordOrigin(from value, node *yaml.Node, path, foreign string) {
 	line := from.node.Line
 	if node.Line > 0 {
 		line = node.Line
@@ -75,10 +75,10 @@ func (n *native) note(from value, node *yaml.Node, path, foreign string) {
 		switch {
 		case node.Kind == yaml.SequenceNode:
 			index := fmt.Sprintf("[%d]", i)
-			n.note(from, c, path+index, foreign+index)
+			n.recordOrigin(from, c, path+index, foreign+index)
 		case node.Kind == yaml.MappingNode && i%2 == 1:
 			name := "." + node.Content[i-1].Value
-			n.note(from, c, path+name, foreign+name)
+			n.recordOrigin(from, c, path+name, foreign+name)
 		}
 	}
 }
@@ -97,7 +97,7 @@ func (r *reader) translate(n *native, err error) {
 	var mistakes spec.Errors
 	if !errors.As(err, &mistakes) {
 		if err != nil {
-			r.add(spec.Error{File: r.path, Line: 1, Problem: err.Error()})
+			r.addError(spec.Error{File: r.path, Line: 1, Problem: err.Error()})
 		}
 		return
 	}
@@ -109,6 +109,6 @@ func (r *reader) translate(n *native, err error) {
 				break
 			}
 		}
-		r.add(e)
+		r.addError(e)
 	}
 }

@@ -85,9 +85,9 @@ func (r *reader) campaign(m model, batch value, folder string) (Campaign, bool) 
 			"also of one that a remote server serves"})
 	}
 	n := newNative()
-	n.text(repository, r.place(filepath.Join(dir, m.name)), "model")
+	n.text(repository, r.relativePath(filepath.Join(dir, m.name)), "model")
 	n.text(m.at, m.name, "name")
-	n.text(m.at, r.place(filepath.Join(r.checkpoints(), folder)), "output")
+	n.text(m.at, r.relativePath(filepath.Join(r.checkpoints(), folder)), "output")
 	r.runner(n, m)
 	r.search(n, m)
 	r.space(n, m)
@@ -207,7 +207,7 @@ func (r *reader) local(n *native, m model, at value) {
 		n.text(at, path, "runner", "server")
 	} else {
 		if strings.ContainsRune(path, '/') {
-			path = r.place(path)
+			path = r.relativePath(path)
 			if !strings.ContainsRune(path, '/') {
 				path = "./" + path // what has no slash is looked up in PATH
 			}
@@ -215,7 +215,7 @@ func (r *reader) local(n *native, m model, at value) {
 		n.text(v, path, "runner", "server")
 	}
 	if v, path := r.text("triton_output_path", ""); path != "" {
-		n.text(v, r.place(path), "runner", "log")
+		n.text(v, r.relativePath(path), "runner", "log")
 	}
 	if v, has := r.of(m, "triton_server_environment"); has {
 		for _, e := range r.texts(v) {

@@ -208,11 +208,11 @@ func (r *reader) fail(v value, e spec.Error) {
 	if v.node.Kind != yaml.ScalarNode || !strings.HasSuffix(v.path, v.node.Value) {
 		e.Value = v.show()
 	}
-	r.add(e)
+	r.addError(e)
 }
 
-// add keeps a mistake once: those of a field that holds for several models come once for each.
-func (r *reader) add(e spec.Error) {
+// addError keeps a mistake once: those of a field that holds for several models come once for each.
+func (r *reader) addError(e spec.Error) {
 	if !slices.Contains(r.errors, e) {
 		r.errors = append(r.errors, e)
 	}
