@@ -154,6 +154,8 @@ func (f *Frontend) handle(ctx *fasthttp.RequestCtx) {
 	switch {
 	case at.verb == modelInfer:
 		f.infer(&b, &at)
+	case at.verb >= memoryStatus && at.verb <= memoryRegister:
+		f.sharedMemory(&b, &at)
 	case at.verb >= repositoryIndex:
 		f.repository(&b, &at)
 	default:

@@ -22,6 +22,9 @@ const (
 	modelConfig
 	modelStatistics
 	modelInfer
+	memoryStatus
+	memoryUnregister
+	memoryRegister
 	repositoryIndex
 	modelLoad
 	modelUnload
@@ -45,6 +48,10 @@ func (v verb) demand() demand {
 		return demand{http.MethodGet, api.CategoryStatistics}
 	case modelInfer:
 		return demand{http.MethodPost, api.CategoryInference}
+	case memoryStatus:
+		return demand{http.MethodGet, api.CategorySharedMemory}
+	case memoryUnregister, memoryRegister:
+		return demand{http.MethodPost, api.CategorySharedMemory}
 	default:
 		return demand{http.MethodPost, api.CategoryModelRepository}
 	}
@@ -56,6 +63,8 @@ type route struct {
 	model   []byte // empty: of no model
 	version []byte // digits; empty: the newest
 	named   bool   // the path names a repository
+	memory  string // kind of shared memory
+	region  []byte // of it; empty: all
 }
 
 // routeOf finds out what the target of a request means. Paths are compared as they were sent, as Triton does: each route has
@@ -85,7 +94,36 @@ func routeOf(target []byte) route {
 	if rest, ok := bytes.CutPrefix(path, []byte("/repository/")); ok {
 		return repositoryRoute(rest)
 	}
+	for _, kind := range []string{"system", "cuda"} {
+		if rest, ok := bytes.CutPrefix(path, []byte("/"+kind+"sharedmemory")); ok {
+			return memoryRoute(rest, kind)
+		}
+	}
 	return route{}
+}
+
+// memoryRoute reads [/region/NAME]/status|register|unregister.
+func memoryRoute(path []byte, kind string) route {
+	r := route{memory: kind}
+	if rest, ok := bytes.CutPrefix(path, []byte("/region/")); ok {
+		if r.region, path = segment(rest); len(r.region) == 0 {
+			return route{}
+		}
+	}
+	switch string(path) {
+	case "/status":
+		r.verb = memoryStatus
+	case "/unregister":
+		r.verb = memoryUnregister
+	case "/register":
+		if r.region == nil {
+			return route{}
+		}
+		r.verb = memoryRegister
+	default:
+		return route{}
+	}
+	return r
 }
 
 // modelRoute reads MODEL[/versions/N][/VERB].
