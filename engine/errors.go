@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // Code is the class of an error, as in Triton. Each front end maps it to its own status.
@@ -73,5 +74,18 @@ func CodeOf(err error) Code {
 	return Internal
 }
 
+// longestText is how many bytes of an error's text a client gets. A request can bring 65,536 names of megabytes, and a text
+// that repeats them would be as large as the request, for a client that reads none of it.
+const longestText = 16 << 10
+
+// TextOf returns the text of an error for a client, or its first bytes.
+func TextOf(err error) string {
+	text := err.Error()
+	if len(text) <= longestText {
+		return text
+	}
+	return fmt.Sprintf("%s… (%d bytes more)", strings.ToValidUTF8(text[:longestText], ""), len(text)-longestText)
+}
+
 // reason returns err with its class in front, as in the repository index.
-func reason(err error) string { return fmt.Sprintf("%v: %v", CodeOf(err), err) }
+func reason(err error) string { return fmt.Sprintf("%v: %s", CodeOf(err), TextOf(err)) }

@@ -16,7 +16,7 @@ func statusOf(err error) error {
 	if err == nil {
 		return nil
 	}
-	return status.Error(codeOf(engine.CodeOf(err)), err.Error())
+	return status.Error(codeOf(engine.CodeOf(err)), engine.TextOf(err))
 }
 
 func codeOf(c engine.Code) codes.Code {

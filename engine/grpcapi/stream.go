@@ -147,11 +147,11 @@ func (f *flow) drop(s *service, m *message) {
 // streams that end with it; in the answer it is anyway.
 func (s *service) finishStreamed(ctx context.Context, q *streamed, c *client) (mem.BufferSlice, error) {
 	if q.err != nil {
-		return encodeRefusal(q.err.Error(), q.message), nil
+		return encodeRefusal(engine.TextOf(q.err), q.message), nil
 	}
 	answer, err := s.finish(ctx, q.pending, c, encodeStreamed)
 	if err != nil {
-		answer = encodeFailure(err.Error(), q.message)
+		answer = encodeFailure(engine.TextOf(err), q.message)
 	}
 	return answer, err
 }

@@ -280,7 +280,7 @@ func reply(ctx *fasthttp.RequestCtx, value any, err error) {
 }
 
 func fail(ctx *fasthttp.RequestCtx, err error) {
-	failWith(ctx, status(engine.CodeOf(err)), err.Error())
+	failWith(ctx, status(engine.CodeOf(err)), engine.TextOf(err))
 }
 
 func failWith(ctx *fasthttp.RequestCtx, status int, text string) {

@@ -174,6 +174,25 @@ func TestManyInputs(t *testing.T) {
 	}
 }
 
+// An error does not repeat a large request: 65,000 names, or one of 5 MB.
+func TestErrorTextsAreBounded(t *testing.T) {
+	t.Parallel()
+	e := enginetest.Start(t, enginetest.Options{})
+	var names []string
+	for i := range 65_000 {
+		names = append(names, fmt.Sprintf(`{"name":"a%d","shape":[0],"datatype":"BOOL","data":[]}`, i))
+	}
+	for want, body := range map[string]string{
+		"expected 2 inputs but got 65000 inputs": `{"inputs":[` + strings.Join(names, ",") + `]}`,
+		"unexpected inference input 'nnn":        `{"inputs":[` + one(strings.Repeat("n", 5<<20), counted) + "," + one("INPUT1", counted) + `]}`,
+	} {
+		got := call(t, e, "POST", inferPath, body)
+		if got.status != 400 || !strings.Contains(got.body, want) || len(got.body) > 20<<10 || !strings.HasSuffix(got.body, ` bytes more)"}`) {
+			t.Errorf("%s: got %d and %d bytes %.200s", want, got.status, len(got.body), got.body)
+		}
+	}
+}
+
 // A body that the server did not want is not taken for the next request.
 func TestUnreadBody(t *testing.T) {
 	t.Parallel()
