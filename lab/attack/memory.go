@@ -1,0 +1,359 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"compress/gzip"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	pb "tuner/engine/api/inferencepb"
+	"tuner/model/onnx"
+	"tuner/model/onnx/build"
+)
+
+func random(seed uint64, n int) []byte {
+	r := rand.New(rand.NewPCG(seed, 1))
+	data := make([]byte, n)
+	for i := range data {
+		data[i] = byte(r.Uint32())
+	}
+	return data
+}
+
+// The memory that servers under attack have, and what of it clients may hold: three eighths.
+const (
+	podMemory   = 1 << 30
+	clientsHold = podMemory / 8 * 3
+	engineHolds = 256 << 20 // the engine and ONNX Runtime without clients
+)
+
+// pod makes a control group of podMemory for a server, as a container has one. The server finds its budget by it. Where
+// the kernel charges nothing to it, the watch of the scene bounds the server all the same.
+func (s *scene) pod() (limits string, err error) {
+	mine, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		return "", notRun("no control groups")
+	}
+	for line := range strings.Lines(string(mine)) {
+		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		folder, limit := "", ""
+		switch {
+		case len(parts) == 3 && parts[1] == "memory":
+			folder, limit = "/sys/fs/cgroup/memory"+parts[2], "memory.limit_in_bytes"
+		case len(parts) == 3 && parts[1] == "" && !strings.Contains(string(mine), ":memory:"):
+			folder, limit = "/sys/fs/cgroup"+parts[2], "memory.max"
+		default:
+			continue
+		}
+		group := filepath.Join(folder, filepath.Base(s.dir))
+		if os.Mkdir(group, 0o755) != nil || os.WriteFile(filepath.Join(group, limit), []byte(fmt.Sprint(podMemory)), 0o644) != nil {
+			_ = os.Remove(group)
+			break
+		}
+		s.groups = append(s.groups, group)
+		return "echo $$ > " + filepath.Join(group, "cgroup.procs"), nil
+	}
+	return "", notRun("no control group may be made here")
+}
+
+// generous serves a model whose answers are as large as its input says, and the model simple, in a pod.
+func (s *scene) generous(ctx context.Context, flags ...string) (*server, error) {
+	limits, err := s.pod()
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(s.put("large", zeros(), "max_batch_size: 0\n"), s.add("simple", "simple", ""), s.add("text", "identity_string", "")); err != nil {
+		return nil, err
+	}
+	return s.serve(ctx, limits, []string{"large", "simple", "text"}, flags...)
+}
+
+// zeros is a model that answers as many zeros as its input says.
+func zeros() []byte {
+	g := build.NewGraph("zeros")
+	shape := g.Input("SHAPE", onnx.Int64, onnx.Fixed(1))
+	g.OutputAs("ZEROS", g.Node("ConstantOfShape", []string{shape}), onnx.Float, onnx.Symbol("n"))
+	return marshal(g.Model())
+}
+
+// memory: little that becomes much, and answers that nobody reads.
+func memory() []attack {
+	const bound = "the memory stays within the budget, others are served meanwhile"
+	return []attack{
+		{"B2", "100 clients over HTTP that do not read answers of 50 MB", bound, unreadHTTP},
+		{"B1, B2", "a client over gRPC that does not read 200 answers of 8 MB", bound + ", health over gRPC too", unreadGRPC("none")},
+		{"B2", "the same, answers compressed", bound + ", health over gRPC too", unreadGRPC("low")},
+		{"B2", "a stream over gRPC that does not read 200 answers of 8 MB", bound, unreadStream},
+		{"A7", "a request of 16 million empty strings", "refused with 503, memory within the budget", manyStrings},
+		{"A7", "4 times 1 MB of gzip over gRPC that becomes 1 GiB each", "refused, memory within the budget", gzipBomb},
+		{"A7", "30 MB of bytes_contents over gRPC, 15 million strings", "refused or answered, memory within the budget", typedStrings},
+		{"§2", "16 clients with 40 MB each that stop before the last byte", bound, heldBodies},
+	}
+}
+
+// meanwhile wants others to be served while an attack lasts.
+func (v *server) meanwhile(ctx context.Context, d time.Duration) error {
+	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
+		if err := v.serves(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func unreadHTTP(ctx context.Context, s *scene) (string, error) {
+	v, err := s.generous(ctx)
+	if err != nil {
+		return "", err
+	}
+	body, header := binaryBody("SHAPE", "INT64", []int64{1}, int64s(50<<20/4))
+	conns, err := crowd(ctx, 100, v.at.HTTP, post("/v2/models/large/infer", header, string(body)))
+	if err != nil {
+		return "", err
+	}
+	if err := v.meanwhile(ctx, 3*time.Second); err != nil {
+		return "", err
+	}
+	refused := 0
+	for _, c := range conns {
+		_ = c.SetReadDeadline(time.Now().Add(5 * time.Second))
+		if r, err := http.ReadResponse(bufio.NewReaderSize(c, 512), nil); err == nil && r.StatusCode == http.StatusServiceUnavailable {
+			refused++
+		}
+	}
+	hangUp(conns)
+	if err := v.serves(ctx); err != nil {
+		return "", err
+	}
+	seen, err := v.bounded(clientsHold + engineHolds + clientsHold/4)
+	return fmt.Sprintf("%s, %d of 100 refused with 503", seen, refused), err
+}
+
+// reluctant is a connection whose data is not read once the attack has begun.
+type reluctant struct {
+	net.Conn
+	stop <-chan struct{}
+	life context.Context
+}
+
+func (r reluctant) Read(p []byte) (int, error) {
+	select {
+	case <-r.stop:
+		<-r.life.Done()
+		return 0, context.Canceled
+	default:
+		return r.Conn.Read(p)
+	}
+}
+
+// deaf opens a connection of gRPC, and returns what makes it stop reading.
+func deaf(ctx context.Context, address string, options ...grpc.DialOption) (*grpc.ClientConn, func(), error) {
+	stop := make(chan struct{})
+	conn, err := dialGRPC(address, append(options, grpc.WithContextDialer(func(ctx2 context.Context, a string) (net.Conn, error) {
+		c, err := dial(ctx, "tcp", a)
+		return reluctant{c, stop, ctx}, err
+	}))...)
+	return conn, func() { close(stop) }, err
+}
+
+func unreadGRPC(compression string) func(context.Context, *scene) (string, error) {
+	return func(ctx context.Context, s *scene) (string, error) {
+		v, err := s.generous(ctx, "--grpc-infer-response-compression-level="+compression)
+		if err != nil {
+			return "", err
+		}
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		conn, stop, err := deaf(ctx, v.at.GRPC)
+		if err != nil {
+			return "", err
+		}
+		defer conn.Close()
+		client := pb.NewGRPCInferenceServiceClient(conn)
+		if _, err := client.ServerLive(ctx, &pb.ServerLiveRequest{}); err != nil {
+			return "", err
+		}
+		stop()
+		var calls errgroup.Group
+		for range 200 {
+			calls.Go(func() error {
+				_, _ = client.ModelInfer(ctx, message("large", "SHAPE", "INT64", []int64{1}, int64s(8<<20/4))) // nobody reads the answer
+				return nil
+			})
+		}
+		err = v.meanwhile(ctx, 14*time.Second) // longer than it takes to find who holds the memory
+		cancel()
+		_ = calls.Wait() // its members return nil
+		if err != nil {
+			return "", err
+		}
+		return v.bounded(clientsHold + engineHolds + clientsHold/4)
+	}
+}
+
+func unreadStream(ctx context.Context, s *scene) (string, error) {
+	v, err := s.generous(ctx)
+	if err != nil {
+		return "", err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	conn, stop, err := deaf(ctx, v.at.GRPC)
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close()
+	stream, err := pb.NewGRPCInferenceServiceClient(conn).ModelStreamInfer(ctx)
+	if err != nil {
+		return "", err
+	}
+	time.Sleep(100 * time.Millisecond)
+	stop()
+	go func() { // it ends with the stream
+		for range 200 {
+			_ = stream.Send(message("large", "SHAPE", "INT64", []int64{1}, int64s(8<<20/4))) // the server may end it
+		}
+	}()
+	if err := v.meanwhile(ctx, 5*time.Second); err != nil {
+		return "", err
+	}
+	return v.bounded(clientsHold + engineHolds + clientsHold/4)
+}
+
+func manyStrings(ctx context.Context, s *scene) (string, error) {
+	v, err := s.generous(ctx)
+	if err != nil {
+		return "", err
+	}
+	body, header := binaryBody("INPUT0", "BYTES", []int64{1, 16 << 20}, make([]byte, 64<<20))
+	name, length, _ := strings.Cut(strings.TrimSpace(header), ": ")
+	status, text, err := v.send(ctx, "POST", "/v2/models/text/infer", body, name, length)
+	if err != nil || status != http.StatusServiceUnavailable {
+		return "", errors.Join(fmt.Errorf("got %d %s", status, cell(text)), err)
+	}
+	if err := v.serves(ctx); err != nil {
+		return "", err
+	}
+	return v.bounded(clientsHold + engineHolds)
+}
+
+// bomb is a request over gRPC as it travels: a message of zeros that gzip made a thousandth of.
+func bomb(size int) []byte {
+	zipped := gzipped(make([]byte, size))
+	return append(binary.BigEndian.AppendUint32([]byte{1}, uint32(len(zipped))), zipped...)
+}
+
+// calls makes a call over gRPC with a body as it travels, and returns its status.
+func (v *server) calls(ctx context.Context, method string, body []byte, headers ...string) (string, error) {
+	transport := &http.Transport{Protocols: &http.Protocols{}}
+	transport.Protocols.SetUnencryptedHTTP2(true)
+	defer transport.CloseIdleConnections()
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+v.at.GRPC+"/inference.GRPCInferenceService/"+method, bytes.NewReader(body))
+	if err != nil {
+		return "", err
+	}
+	r.Header.Set("Content-Type", "application/grpc")
+	r.Header.Set("Te", "trailers")
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	response, err := transport.RoundTrip(r)
+	if err != nil {
+		return "", err
+	}
+	defer response.Body.Close()
+	_, _ = io.Copy(io.Discard, response.Body) // the trailers say how it went
+	return cmp.Or(response.Trailer.Get("Grpc-Status"), response.Header.Get("Grpc-Status")), nil
+}
+
+func gzipBomb(ctx context.Context, s *scene) (string, error) {
+	v, err := s.generous(ctx)
+	if err != nil {
+		return "", err
+	}
+	data := bomb(1 << 30)
+	var bombs errgroup.Group
+	for range 4 {
+		bombs.Go(func() error {
+			got, err := v.calls(ctx, "ModelInfer", data, "Grpc-Encoding", "gzip")
+			if err != nil || got != fmt.Sprint(int(codes.ResourceExhausted)) && got != fmt.Sprint(int(codes.Internal)) {
+				return errors.Join(fmt.Errorf("a bomb got status %s", got), err)
+			}
+			return nil
+		})
+	}
+	if err := errors.Join(v.meanwhile(ctx, 2*time.Second), bombs.Wait(), v.serves(ctx)); err != nil {
+		return "", err
+	}
+	seen, err := v.bounded(clientsHold + engineHolds + clientsHold/4)
+	return fmt.Sprintf("4 bombs of %d kB refused, %s", len(data)>>10, seen), err
+}
+
+func typedStrings(ctx context.Context, s *scene) (string, error) {
+	v, err := s.generous(ctx)
+	if err != nil {
+		return "", err
+	}
+	conn, err := dialGRPC(v.at.GRPC)
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close()
+	const n = 15 << 20
+	m := message("text", "INPUT0", "BYTES", []int64{1, n}, nil)
+	m.RawInputContents, m.Inputs[0].Contents = nil, &pb.InferTensorContents{BytesContents: make([][]byte, n)}
+	_, err = pb.NewGRPCInferenceServiceClient(conn).ModelInfer(ctx, m)
+	if c := status.Code(err); c != codes.OK && c != codes.ResourceExhausted {
+		return "", err
+	}
+	if err := v.serves(ctx); err != nil {
+		return "", err
+	}
+	return v.bounded(clientsHold + engineHolds + clientsHold/4)
+}
+
+func heldBodies(ctx context.Context, s *scene) (string, error) {
+	v, err := s.generous(ctx)
+	if err != nil {
+		return "", err
+	}
+	body, header := binaryBody("INPUT0", "BYTES", []int64{1, 1}, make([]byte, 40<<20))
+	request := post("/v2/models/text/infer", header, string(body))
+	var all errgroup.Group
+	for range 16 {
+		all.Go(func() error {
+			_, err := crowd(ctx, 1, v.at.HTTP, request[:len(request)-1])
+			return err
+		})
+	}
+	if err := errors.Join(v.meanwhile(ctx, 3*time.Second), all.Wait(), v.meanwhile(ctx, time.Second)); err != nil {
+		return "", err
+	}
+	return v.bounded(clientsHold + engineHolds + clientsHold/4)
+}
+
+// gzipped compresses, for files.
+func gzipped(data []byte) []byte {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	_, _ = z.Write(data) // a buffer takes everything
+	_ = z.Close()
+	return b.Bytes()
+}
