@@ -22,19 +22,19 @@ func TestModelFilesAreRegular(t *testing.T) {
 		spoil func(dir string) error
 		want  string
 	}{
-		"pipe":               {func(dir string) error { return syscall.Mkfifo(filepath.Join(dir, "model.onnx"), 0o644) }, "model.onnx of model 'odd' is no regular file (prw"},
+		"pipe":               {func(dir string) error { return syscall.Mkfifo(filepath.Join(dir, "model.onnx"), 0o644) }, "model.onnx of model 'odd' is not a regular file (prw"},
 		"empty folder":       {func(dir string) error { return os.Mkdir(filepath.Join(dir, "model.onnx"), 0o755) }, "failed to stat file"},
-		"folder of a folder": {func(dir string) error { return os.MkdirAll(filepath.Join(dir, "model.onnx", "model.onnx"), 0o755) }, "is no regular file (drwx"},
+		"folder of a folder": {func(dir string) error { return os.MkdirAll(filepath.Join(dir, "model.onnx", "model.onnx"), 0o755) }, "is not a regular file (drwx"},
 		"link to a pipe": {func(dir string) error {
 			return errors.Join(syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o644), os.Symlink("pipe", filepath.Join(dir, "model.onnx")))
-		}, "is no regular file (prw"},
+		}, "is not a regular file (prw"},
 		"pipe beside the model": {func(dir string) error {
 			return errors.Join(os.WriteFile(filepath.Join(dir, "model.onnx"), nil, 0o644), syscall.Mkfifo(filepath.Join(dir, "weights"), 0o644))
-		}, "weights of model 'odd' is no regular file (prw"},
+		}, "weights of model 'odd' is not a regular file (prw"},
 		"socket in a sub-folder": {func(dir string) error {
 			return errors.Join(os.WriteFile(filepath.Join(dir, "model.onnx"), nil, 0o644), os.Mkdir(filepath.Join(dir, "sub"), 0o755),
 				syscall.Mknod(filepath.Join(dir, "sub", "s"), syscall.S_IFSOCK|0o644, 0))
-		}, "sub/s of model 'odd' is no regular file (S"},
+		}, "sub/s of model 'odd' is not a regular file (S"},
 	} {
 		b := &enginetest.Backend{}
 		s, root := open(t, b, "")

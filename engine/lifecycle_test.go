@@ -451,7 +451,7 @@ func TestOnlyRegularFilesAreRead(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(root, "odd", "config.pbtxt"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Load(t.Context(), "odd", engine.Override{}); err == nil || !strings.Contains(err.Error(), "no regular file") {
+	if err := s.Load(t.Context(), "odd", engine.Override{}); err == nil || !strings.Contains(err.Error(), "not a regular file") {
 		t.Errorf("got %v", err)
 	}
 	large := make([]byte, modelconfig.MaxText+1)

@@ -83,7 +83,7 @@ func (s *source) checkFile(path string, limit int64) error {
 	case err != nil:
 		return Errorf(Internal, "failed to open text file for read %s: %v", path, errors.Unwrap(err))
 	case !info.Mode().IsRegular():
-		return Errorf(InvalidArgument, "failed to open text file for read %s: it is no regular file", path)
+		return Errorf(InvalidArgument, "failed to open text file for read %s: it is not a regular file", path)
 	case info.Size() > limit:
 		return Errorf(InvalidArgument, "failed to open text file for read %s: it has more than %d bytes", path, limit)
 	}
@@ -143,7 +143,7 @@ func (s *source) files(version int64, filename string) (ModelFiles, error) {
 // irregular returns the error for a file that is not regular. Opening a pipe would wait for a
 // writer.
 func (s *source) irregular(path string, mode fs.FileMode) error {
-	return Errorf(InvalidArgument, "%s of model '%s' is no regular file (%s): replace it by one", path, s.name, mode)
+	return Errorf(InvalidArgument, "%s of model '%s' is not a regular file (%s): replace it with one", path, s.name, mode)
 }
 
 // checkFolder refuses links in a folder that lead out of the repository, and entries that are

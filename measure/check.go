@@ -11,11 +11,11 @@ import (
 // win.
 func (m Measurement) Check() error {
 	if m.Launch < 0 || m.Memory < 0 || m.Footprint.Batch < 0 || m.Footprint.Bytes < 0 {
-		return errors.New("a launch or a memory is below 0")
+		return errors.New("a launch or a memory is negative")
 	}
 	t := m.Times
 	if min(t.Launch, t.Reconfigure, t.WarmUp, t.Windows) < 0 {
-		return errors.New("a time is below 0")
+		return errors.New("a time is negative")
 	}
 	for i := range m.Windows {
 		if err := m.Windows[i].check(); err != nil {
@@ -42,23 +42,23 @@ func (m Measurement) Lasted() time.Duration {
 func (w *Window) check() error {
 	switch {
 	case w.Start < 0 || w.Duration < 0:
-		return errors.New("it begins before the campaign, or lasts less than no time")
+		return errors.New("its start or its duration is negative")
 	case w.Duration == 0 && w.Requests > 0:
-		return fmt.Errorf("it has %d requests and lasts no time", w.Requests)
+		return fmt.Errorf("it has %d requests, but its duration is 0", w.Requests)
 	case min(w.Requests, w.Inferences, w.Errors, w.Scheduled, w.Late, w.Dropped, w.TimedOut, w.Responses) < 0:
-		return errors.New("it counts less than 0")
+		return errors.New("one of its counts is negative")
 	// all requests have the same number of inferences
 	case w.Inferences > 0 && (w.Requests == 0 || w.Inferences%w.Requests != 0):
-		return fmt.Errorf("it has %d inferences of %d requests", w.Inferences, w.Requests)
+		return fmt.Errorf("it has %d inferences for %d requests, which is not a whole number for each", w.Inferences, w.Requests)
 	case w.TimedOut > w.Errors:
 		return fmt.Errorf("%d requests timed out, and %d failed", w.TimedOut, w.Errors)
 	case w.InFlight < 0:
-		return errors.New("less than no request is in flight")
+		return errors.New("its requests in flight are negative")
 	}
 	for i := range w.Sub {
 		s := &w.Sub[i]
 		if s.Requests < 0 || s.Requests > w.Requests || s.Duration < 0 || s.Duration > w.Duration || s.Sum < 0 {
-			return fmt.Errorf("part %d of it is less than nothing, or more than all of it", i+1)
+			return fmt.Errorf("its sub-window %d has a negative figure, or a larger one than the window", i+1)
 		}
 	}
 	return nil

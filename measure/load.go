@@ -36,7 +36,7 @@ func (l Load) String() string {
 // the zero Load, which stands for an unknown load.
 func (l Load) Check() error {
 	if l.Concurrency < 0 || l.RequestRate < 0 || l.BatchSize < 0 || l.Concurrency > 0 && l.RequestRate > 0 {
-		return fmt.Errorf("concurrency %d, request rate %g and client batch %d are no load", l.Concurrency, l.RequestRate, l.BatchSize)
+		return fmt.Errorf("concurrency %d, request rate %g and client batch %d do not make a load", l.Concurrency, l.RequestRate, l.BatchSize)
 	}
 	return nil
 }

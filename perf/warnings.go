@@ -29,7 +29,7 @@ func (s Settings) warnings(l Level, unread error) []string {
 	warn(bottleneck(l.Measurement))
 	warn(strings.TrimSuffix(s.disturbance(l.Measurement), "."))
 	if l.Unfinished > 0 && slices.Contains(l.Measurement.Flags(), measure.FlagBacklog) {
-		warn(fmt.Sprintf("%d requests were due and not answered at the end, the first for %v: they are in no latency",
+		warn(fmt.Sprintf("%d requests were due and not answered at the end, the first for %v: no latency includes them",
 			l.Unfinished, l.Waited.Round(time.Millisecond)))
 	}
 	switch sent, served := requests(l.Measurement); {
@@ -70,7 +70,7 @@ func (s Settings) doubt(l Level) string {
 	case VerdictUnstable:
 		return fmt.Sprintf("the last %d of %d windows differ by more than %g %%", agreeing, s.Stop.Trials, 100*s.Stop.Stability)
 	case VerdictUnjudged:
-		return fmt.Sprintf("windows: %d, which is too few to tell whether the figures are stable: it takes %d", s.Stop.Trials, agreeing)
+		return fmt.Sprintf("windows: %d, too few to tell whether the figures are stable: %d are needed", s.Stop.Trials, agreeing)
 	}
 	return ""
 }

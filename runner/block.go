@@ -43,7 +43,7 @@ func (r *Runner) block(ctx context.Context, jobs []Job, rounds int) ([]measure.M
 		return nil, err
 	}
 	if r.options.Elsewhere {
-		return nil, &CrowdedError{"the server is not this program's to pause"}
+		return nil, &CrowdedError{"tuner cannot pause a server that it did not launch"}
 	}
 	for len(r.bench) < len(jobs)-1 {
 		r.bench = append(r.bench, &Runner{options: r.options, count: r.count})
@@ -82,7 +82,7 @@ func (r *Runner) block(ctx context.Context, jobs []Job, rounds int) ([]measure.M
 
 func checkBlock(jobs []Job, rounds int) error {
 	if len(jobs) < 1 || len(jobs) > MostSeats || rounds < 1 {
-		return fmt.Errorf("cannot measure %d jobs in %d rounds of turns: 1 to %d jobs and a round or more are possible", len(jobs), rounds, MostSeats)
+		return fmt.Errorf("cannot measure %d jobs in %d rounds of turns: want 1 to %d jobs and at least one round", len(jobs), rounds, MostSeats)
 	}
 	for _, job := range jobs {
 		job.Windows = 1

@@ -184,10 +184,10 @@ func TestBlocksThatAreRefused(t *testing.T) {
 	// The second engine needs 400 MB. The first one has yet to take its 400 MB.
 	check("no room for a second", "needs about 400 MB of memory and those that are up 400 MB more, and 700 MB are left", 1, known, room(700e6))
 	check("no room for a third", "those that are up 800 MB more", 2, known, room(800e6, 1199e6))
-	check("another machine", "not this program's", 0, known, func(_ *lab, r *Runner) { r.options.Elsewhere = true })
+	check("another machine", "cannot pause a server", 0, known, func(_ *lab, r *Runner) { r.options.Elsewhere = true })
 	check("a model that does not load", "load: no such file", 1, known, func(l *lab, _ *Runner) { l.loadError = errors.New("no such file") })
 	check("an engine that does not start", "start: no device", 0, known, func(l *lab, _ *Runner) { l.startError = &StartError{"no device"} })
-	check("one that is killed for memory", "want of memory", 3, known, func(l *lab, _ *Runner) {
+	check("one that is killed for memory", "memory ran out", 3, known, func(l *lab, _ *Runner) {
 		l.send = func(e *engine, n int) error {
 			if e == l.engines[1] && n > 20 {
 				e.die(Exit{Text: "signal: killed", OutOfMemory: true})

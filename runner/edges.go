@@ -26,7 +26,7 @@ func openEdges(ctx context.Context, p *pool, model string, o Options) *edges {
 		Metrics: o.Metrics, MachineMemory: pid == 0 && o.Metrics != "", Timeout: o.Patience,
 	})
 	if err != nil && ctx.Err() == nil {
-		o.Log.Warn("the trial goes on without what the metrics page tells", "cause", err)
+		o.Log.Warn("the trial continues without the figures of the metrics page", "cause", err)
 	}
 	return &edges{meter: m}
 }

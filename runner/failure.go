@@ -100,7 +100,7 @@ func hasExited(e Engine) bool {
 func exitFailure(e Engine) *measure.Failure {
 	exit := e.Exit()
 	if exit.OutOfMemory {
-		return &measure.Failure{Stage: measure.StageMemory, Reason: "the system killed the engine for want of memory (" + exit.Text + ")"}
+		return &measure.Failure{Stage: measure.StageMemory, Reason: "the system killed the engine since memory ran out (" + exit.Text + ")"}
 	}
 	return &measure.Failure{Stage: measure.StageCrash, Reason: WithLastWords("the engine ended by itself ("+exit.Text+")", e.LastWords())}
 }
@@ -130,5 +130,5 @@ func WithLastWords(reason, words string) string {
 	if words == "" {
 		return reason
 	}
-	return reason + "; its last words:\n" + words
+	return reason + "; its last output:\n" + words
 }

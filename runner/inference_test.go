@@ -84,21 +84,21 @@ func TestInferenceFailures(t *testing.T) {
 		"does not start":    {func(l *lab) { l.startError = &StartError{"not ready"} }, measure.Failure{Stage: measure.StageStart, Reason: "not ready"}},
 		"refuses the model": {func(l *lab) { l.loadError = &api.StatusError{Status: 3, Text: "no such operator; "} }, measure.Failure{Stage: measure.StageLoad, Reason: "no such operator"}},
 		"loads for ever": {func(l *lab) { l.loadTakes = time.Hour },
-			measure.Failure{Stage: measure.StageHang, Reason: "loading the model took more than 2m0s; its last words:\nlast words"}},
+			measure.Failure{Stage: measure.StageHang, Reason: "loading the model took more than 2m0s; its last output:\nlast words"}},
 		"dies while loading": {func(l *lab) {
 			l.loadError = errors.New("connection reset")
 			// after its load failed, which happens at 400 ms
 			time.AfterFunc(450*ms, func() { l.last().die(Exit{Text: "signal: aborted"}) })
-		}, measure.Failure{Stage: measure.StageCrash, Reason: "the engine ended by itself (signal: aborted); its last words:\nlast words"}},
+		}, measure.Failure{Stage: measure.StageCrash, Reason: "the engine ended by itself (signal: aborted); its last output:\nlast words"}},
 		"refuses the request": {func(l *lab) {
 			l.send = func(*engine, int) error { return &api.StatusError{Status: 3, Text: "out of range"} }
 		},
 			measure.Failure{Stage: measure.StageErrors, Reason: "out of range"}},
 		"answers never": {func(l *lab) { l.service = time.Hour },
-			measure.Failure{Stage: measure.StageHang, Reason: "an inference took more than 2m0s; its last words:\nlast words"}},
+			measure.Failure{Stage: measure.StageHang, Reason: "an inference took more than 2m0s; its last output:\nlast words"}},
 		"dies in the request": {func(l *lab) {
 			l.send = func(e *engine, _ int) error { e.die(Exit{Text: "signal: killed", OutOfMemory: true}); return nil }
-		}, measure.Failure{Stage: measure.StageMemory, Reason: "the system killed the engine for want of memory (signal: killed)"}},
+		}, measure.Failure{Stage: measure.StageMemory, Reason: "the system killed the engine since memory ran out (signal: killed)"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -114,7 +114,7 @@ func (j Job) check() error {
 	case j.Window <= 0 || j.Windows < 1 && len(j.Curve) == 0:
 		return fmt.Errorf("cannot measure %d windows of %v", j.Windows, j.Window)
 	case len(j.Requests) == 0 && len(j.Curve) == 0:
-		return errors.New("cannot make a load of no requests")
+		return errors.New("cannot make a load without requests")
 	}
 	for _, b := range j.Curve {
 		if b.Size < 1 || len(b.Requests) == 0 {
@@ -255,9 +255,9 @@ func (r *Runner) Try(ctx context.Context, job Job) (*measure.Failure, error) {
 // Server asks the engine of the last job for its metadata.
 func (r *Runner) Server(ctx context.Context) (api.ServerMetadata, error) {
 	if r.pool == nil {
-		return api.ServerMetadata{}, errors.New("cannot ask the server about itself: none runs")
+		return api.ServerMetadata{}, errors.New("cannot ask the server for its metadata: no server runs")
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, r.options.Patience, &overdueError{"asking the server about itself", r.options.Patience})
+	ctx, cancel := context.WithTimeoutCause(ctx, r.options.Patience, &overdueError{"asking the server for its metadata", r.options.Patience})
 	defer cancel()
 	m, err := r.pool.control.ServerMetadata(ctx)
 	if err != nil {

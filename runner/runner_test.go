@@ -127,10 +127,10 @@ func TestFailuresAreMeasurements(t *testing.T) {
 		"dies while loading": {func(l *lab) {
 			l.loadTakes = time.Second
 			time.AfterFunc(800*ms, func() { l.last().die(Exit{Text: "signal: aborted"}) })
-		}, measure.StageCrash, "the engine ended by itself (signal: aborted); its last words:\nlast words", false},
+		}, measure.StageCrash, "the engine ended by itself (signal: aborted); its last output:\nlast words", false},
 		"dies in the ramp":     {func(l *lab) { l.send = die(1, Exit{Text: "exit status 1"}) }, measure.StageCrash, "exit status 1", false},
 		"dies in a window":     {func(l *lab) { l.send = die(300, Exit{Text: "signal: segmentation fault"}) }, measure.StageCrash, "segmentation", false},
-		"is killed for memory": {func(l *lab) { l.send = die(300, Exit{Text: "signal: killed", OutOfMemory: true}) }, measure.StageMemory, "want of memory", false},
+		"is killed for memory": {func(l *lab) { l.send = die(300, Exit{Text: "signal: killed", OutOfMemory: true}) }, measure.StageMemory, "memory ran out", false},
 		"gives no statistics":  {func(l *lab) { l.deaf = true }, measure.StageHang, "reading the statistics took more than 10s", false},
 		"hangs":                {func(l *lab) { l.service = time.Hour }, measure.StageHang, "completed no request for 2m0", false},
 		"hangs in a window": {func(l *lab) {

@@ -64,7 +64,7 @@ func (v verbosity) Set(text string) error {
 	default:
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 0 {
-			return fmt.Errorf("%q is no level: use 0 or more, true or false", text)
+			return fmt.Errorf("%q is not a level: use 0 or more, true or false", text)
 		}
 		*v.level = n
 	}

@@ -84,7 +84,7 @@ func readMicrojoules(root fs.FS, file string) (uint64, error) {
 	// 62 bits: the sum of two cannot overflow
 	n, err := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 62)
 	if err != nil {
-		return 0, fmt.Errorf("cannot read /%s: %q is no energy in microjoules", file, text)
+		return 0, fmt.Errorf("cannot read /%s: %q is not an energy in microjoules", file, text)
 	}
 	return n, nil
 }

@@ -78,8 +78,8 @@ func TestCPUEnergyThatCannotBeRead(t *testing.T) {
 		"no counters":     {fstest.MapFS{}, "the system shows no energy counters of the CPU (RAPL, /sys/class/powercap)"},
 		"parts alone":     {rapl(map[string][3]string{"intel-rapl:0:0": {"core", "1", "10"}}), "the system shows no energy counters of the CPU (RAPL, /sys/class/powercap)"},
 		"not allowed":     {locked{readable}, "cannot read " + zone + "energy_uj: permission denied; run as root, or let all read it: chmod a+r " + zone + "energy_uj"},
-		"no number":       {rapl(map[string][3]string{"intel-rapl:0": {"package-0", "much", "10"}}), "cannot read " + zone + `energy_uj: "much\n" is no energy in microjoules`},
-		"too large a one": {rapl(map[string][3]string{"intel-rapl:0": {"package-0", "1", "18446744073709551615"}}), "cannot read " + zone + `max_energy_range_uj: "18446744073709551615\n" is no energy in microjoules`},
+		"no number":       {rapl(map[string][3]string{"intel-rapl:0": {"package-0", "much", "10"}}), "cannot read " + zone + `energy_uj: "much\n" is not an energy in microjoules`},
+		"too large a one": {rapl(map[string][3]string{"intel-rapl:0": {"package-0", "1", "18446744073709551615"}}), "cannot read " + zone + `max_energy_range_uj: "18446744073709551615\n" is not an energy in microjoules`},
 	} {
 		s, err := readEnergy(c.root)
 		if err == nil || err.Error() != c.want || len(s.packages) != 0 {

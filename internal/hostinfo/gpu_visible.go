@@ -29,7 +29,7 @@ func visibleDevices(library nvml.Interface, all []device, list string) (visible 
 		d, ok := findDevice(library, all, strings.TrimSpace(entry))
 		if !ok || slices.ContainsFunc(visible, func(v device) bool { return v.uuid == d.uuid }) {
 			if entry != "" && entry != "-1" { // the usual ways to end the list
-				reason = fmt.Sprintf(": %q names no GPU, several or one again, and ends the list", entry)
+				reason = fmt.Sprintf(": %q does not name exactly one further GPU, so it ends the list", entry)
 			}
 			break
 		}

@@ -55,7 +55,7 @@ func TestVisibleDevices(t *testing.T) {
 	note := func(list string, shown int, ending string) string {
 		text := fmt.Sprintf("CUDA_VISIBLE_DEVICES=%q shows %d of 3 GPUs", list, shown)
 		if ending != "" {
-			text += fmt.Sprintf(": %q names no GPU, several or one again, and ends the list", ending)
+			text += fmt.Sprintf(": %q does not name exactly one further GPU, so it ends the list", ending)
 		}
 		return text
 	}

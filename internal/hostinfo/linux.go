@@ -80,7 +80,7 @@ func parseCPUList(list string) ([]int, error) {
 			return nil, fmt.Errorf("CPU list %q: %w", list, err)
 		}
 		if low < 0 || high < low || high >= maxCPU || len(cpus) > maxCPU {
-			return nil, fmt.Errorf("CPU list %q: %q is no range of processors", list, field)
+			return nil, fmt.Errorf("CPU list %q: %q is not a range of processors", list, field)
 		}
 		for cpu := low; cpu <= high; cpu++ {
 			cpus = append(cpus, cpu)
@@ -275,11 +275,11 @@ func parseNodeMemory(meminfo string) (int64, error) {
 func parseKibibytes(text string) (int64, error) {
 	number, ok := strings.CutSuffix(strings.TrimSpace(text), " kB")
 	if !ok {
-		return 0, fmt.Errorf("%q is no size in kB", text)
+		return 0, fmt.Errorf("%q is not a size in kB", text)
 	}
 	size, err := strconv.ParseInt(strings.TrimSpace(number), 10, 64)
 	if err != nil || size < 0 || size > 1<<50 {
-		return 0, fmt.Errorf("%q is no size in kB", text)
+		return 0, fmt.Errorf("%q is not a size in kB", text)
 	}
 	return size << 10, nil
 }

@@ -90,7 +90,7 @@ func parseTicks(text string) (time.Duration, error) {
 	// 38 bits: about 87 years, so that the sum of two cannot overflow
 	ticks, err := strconv.ParseUint(text, 10, 38)
 	if err != nil {
-		return 0, fmt.Errorf("%q is no CPU time", text)
+		return 0, fmt.Errorf("%q is not a CPU time", text)
 	}
 	return time.Duration(ticks) * tick, nil
 }
@@ -155,7 +155,7 @@ func parseCPUTimes(stat string) (CPUSnapshot, error) {
 	line, _, _ := strings.Cut(stat, "\n")
 	name, snapshot, err := parseCPULine(line)
 	if err == nil && name != "cpu" {
-		err = fmt.Errorf("%q is no line of CPU times", line)
+		err = fmt.Errorf("%q is not a line of CPU times", line)
 	}
 	if err != nil {
 		return CPUSnapshot{}, err
@@ -191,13 +191,13 @@ func parseCPULine(line string) (name string, s CPUSnapshot, err error) {
 	fields := strings.Fields(line)
 	const user, nice, system, idle, iowait, irq, softirq, steal = 1, 2, 3, 4, 5, 6, 7, 8
 	if len(fields) <= steal {
-		return "", CPUSnapshot{}, fmt.Errorf("%q is no line of CPU times", line)
+		return "", CPUSnapshot{}, fmt.Errorf("%q is not a line of CPU times", line)
 	}
 	var ticks [steal + 1]uint64
 	for i := user; i <= steal; i++ {
 		// 48 bits: sums over processors cannot overflow
 		if ticks[i], err = strconv.ParseUint(fields[i], 10, 48); err != nil {
-			return "", CPUSnapshot{}, fmt.Errorf("%q is no CPU time", fields[i])
+			return "", CPUSnapshot{}, fmt.Errorf("%q is not a CPU time", fields[i])
 		}
 	}
 	return fields[0], CPUSnapshot{

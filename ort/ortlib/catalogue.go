@@ -54,7 +54,7 @@ func findRelease(selector, platform string) (release, error) {
 		offered = append(offered, r.name())
 	}
 	if len(offered) == 0 {
-		return release{}, fmt.Errorf("cannot install runtime %q: there are no builds for %s; name a library of your own with --ort-library or %s", selector, platform, buildVariable)
+		return release{}, fmt.Errorf("cannot install runtime %q: there are no builds for %s; name your own library with --ort-library or %s", selector, platform, buildVariable)
 	}
 	return release{}, fmt.Errorf("cannot install runtime %q: for %s there are %s", selector, platform, strings.Join(slices.Compact(offered), ", "))
 }

@@ -201,7 +201,7 @@ func (s Store) open(name string) (Build, error) {
 		if info, err := os.Stat(library); err != nil {
 			return Build{}, err
 		} else if !info.Mode().IsRegular() {
-			return Build{}, fmt.Errorf("%q is no file", library)
+			return Build{}, fmt.Errorf("%q is not a regular file", library)
 		}
 		return Build{flavour, version, library, dir}, nil
 	}
@@ -220,7 +220,7 @@ func (s Store) damage(name string, cause error) Damaged {
 	dir := filepath.Join(s.dir, name)
 	remedy := "delete " + strconv.Quote(dir)
 	if _, err := findRelease(name, s.platform); err == nil {
-		remedy = fmt.Sprintf("run 'tuner runtime install %s', which puts it right, or %s", name, remedy)
+		remedy = fmt.Sprintf("run 'tuner runtime install %s', which repairs it, or %s", name, remedy)
 	}
 	return Damaged{name, dir, fmt.Errorf("runtime %q is damaged: %w; %s", name, cause, remedy)}
 }
@@ -411,7 +411,7 @@ func named(source, value string) (Build, error) {
 	}
 	build, err := store.Find(value)
 	if err != nil {
-		return Build{}, fmt.Errorf("%s: %q is no library file, and %w", source, value, err)
+		return Build{}, fmt.Errorf("%s: %q is not a library file, and %w", source, value, err)
 	}
 	return build, nil
 }

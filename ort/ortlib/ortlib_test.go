@@ -130,9 +130,9 @@ func TestDamagedBuilds(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, want := range []struct{ name, cause, remedy string }{
-		{"cpu@1.31.1", "there is no ONNX Runtime library in", "; run 'tuner runtime install cpu@1.31.1', which puts it right, or delete "},
-		{"cuda@1.31.1", "is no file", "; run 'tuner runtime install cuda@1.31.1', which puts it right, or delete "},
-		{"openvino@1.24.1", "no such file or directory", "; run 'tuner runtime install openvino@1.24.1', which puts it right, or delete "},
+		{"cpu@1.31.1", "there is no ONNX Runtime library in", "; run 'tuner runtime install cpu@1.31.1', which repairs it, or delete "},
+		{"cuda@1.31.1", "is not a regular file", "; run 'tuner runtime install cuda@1.31.1', which repairs it, or delete "},
+		{"openvino@1.24.1", "no such file or directory", "; run 'tuner runtime install openvino@1.24.1', which repairs it, or delete "},
 		{"zeta@1.0", "no such file or directory", "; delete "},
 	} {
 		if i >= len(damaged) {
@@ -254,7 +254,7 @@ func TestResolve(t *testing.T) {
 	check(other, mine, Build{Flavour: External, Library: other})
 	check("cpu", mine, installed)
 	check("", "cpu@1.31.1", installed)
-	if _, err := Resolve("openvino"); err == nil || !strings.Contains(err.Error(), `--ort-library: "openvino" is no library file, and runtime "openvino" is not installed`) {
+	if _, err := Resolve("openvino"); err == nil || !strings.Contains(err.Error(), `--ort-library: "openvino" is not a library file, and runtime "openvino" is not installed`) {
 		t.Errorf("selector of nothing: error %v", err)
 	}
 	for _, bad := range []string{filepath.Dir(mine), filepath.Join(cache, "absent")} {
@@ -285,7 +285,7 @@ func TestResolveInAFolderOfSuchNames(t *testing.T) {
 	check("./cpu@1.31.1", External)
 	check("mine.so", External)
 	for selector, want := range map[string]string{
-		"openvino": `--ort-library: "openvino" is no library file, and runtime "openvino" is not installed (installed: cpu@1.31.1)`,
+		"openvino": `--ort-library: "openvino" is not a library file, and runtime "openvino" is not installed (installed: cpu@1.31.1)`,
 		"./cpu":    `--ort-library: "./cpu" is a folder; name the library file in it`,
 		"lib":      `--ort-library: "lib" is a folder; name the library file in it`,
 	} {

@@ -114,7 +114,7 @@ func parseComposing(text string) ([]meter.Model, error) {
 		var m meter.Model
 		m.Name, m.Version, _ = strings.Cut(strings.TrimSpace(part), ":")
 		if m.Name == "" || slices.Contains(models, m) {
-			return nil, fmt.Errorf("--bls-composing-models %q: expected is MODEL[:VERSION],…, each once", text)
+			return nil, fmt.Errorf("--bls-composing-models %q: want MODEL[:VERSION],…, each once", text)
 		}
 		models = append(models, m)
 	}
@@ -173,7 +173,7 @@ func parsePercent(text string) (float64, error) {
 		v /= 100
 	}
 	if err != nil || !(v > 0 && v < 1) {
-		return 0, fmt.Errorf("--precision %q: expected is a share above 0 and below 1, such as 2%% or 0.02", text)
+		return 0, fmt.Errorf("--precision %q: want a share above 0 and below 1, such as 2%% or 0.02", text)
 	}
 	return v, nil
 }
@@ -196,7 +196,7 @@ func (o *Options) checkCounts(p *problems.List, plan *Plan) {
 		p.Addf("--warm-up and --warmup-request-count: one of them ends the warm-up")
 	}
 	if o.maxOutstanding < 1 || o.maxThreads < 0 || o.maxThreads > 0 && o.given("max-outstanding") {
-		p.Addf("--max-outstanding must be 1 or more, and --max-threads, if it is given, stand alone")
+		p.Addf("--max-outstanding must be 1 or more, and --max-threads cannot be combined with it")
 	}
 	plan.WarmUp = o.warmUp
 	if o.requestCount > 0 && !o.given("warm-up") {
@@ -224,7 +224,7 @@ func parseCPUs(text string) ([]int, error) {
 		from, err1 := strconv.Atoi(first)
 		to, err2 := strconv.Atoi(last)
 		if err1 != nil || err2 != nil || from < 0 || to < from || to > 1<<16 {
-			return nil, fmt.Errorf("--client-cpus %q: expected is a list such as 0-2,4", text)
+			return nil, fmt.Errorf("--client-cpus %q: want a list such as 0-2,4", text)
 		}
 		for cpu := from; cpu <= to; cpu++ {
 			cpus = append(cpus, cpu)

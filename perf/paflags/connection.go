@@ -69,7 +69,7 @@ func parseConnectionShare(text string) (int, error) {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 {
-		return 0, fmt.Errorf("environment variable %s=%q: expected is how many requests in flight share a connection over gRPC, 1 or more", shareVariable, text)
+		return 0, fmt.Errorf("environment variable %s=%q: want the number of requests in flight that share a connection over gRPC, 1 or more", shareVariable, text)
 	}
 	return n, nil
 }
@@ -97,7 +97,7 @@ func parseURL(text, port string) (address string, secure bool, err error) {
 		case "https", "grpcs":
 			secure = true
 		default:
-			return "", false, fmt.Errorf("-u %q: the scheme %q is not known: expected is HOST:PORT or https://HOST:PORT", text, scheme)
+			return "", false, fmt.Errorf("-u %q: the scheme %q is not known: want HOST:PORT or https://HOST:PORT", text, scheme)
 		}
 		host = rest
 	}
@@ -106,12 +106,12 @@ func parseURL(text, port string) (address string, secure bool, err error) {
 	}
 	if name, number, err := net.SplitHostPort(host); err == nil {
 		if n, err := strconv.Atoi(number); err != nil || n < 1 || n > 65535 || name == "" {
-			return "", false, fmt.Errorf("-u %q: expected is HOST:PORT", text)
+			return "", false, fmt.Errorf("-u %q: want HOST:PORT", text)
 		}
 		return host, secure, nil
 	}
 	if strings.ContainsAny(host, "/?#") || strings.Count(host, ":") == 1 {
-		return "", false, fmt.Errorf("-u %q: expected is HOST:PORT, without a path", text)
+		return "", false, fmt.Errorf("-u %q: want HOST:PORT, without a path", text)
 	}
 	return net.JoinHostPort(strings.Trim(host, "[]"), port), secure, nil
 }
@@ -122,7 +122,7 @@ func parseHeaders(list []string) ([]wire.Header, error) {
 	for _, text := range list {
 		name, value, found := strings.Cut(text, ":")
 		if !found || name == "" {
-			return nil, fmt.Errorf("-H %q: expected is NAME:VALUE", text)
+			return nil, fmt.Errorf("-H %q: want NAME:VALUE", text)
 		}
 		headers = append(headers, wire.Header{Name: name, Value: strings.TrimSpace(value)})
 	}
@@ -135,7 +135,7 @@ func parseParameters(list []string) ([]wire.Parameter, error) {
 	for _, text := range list {
 		first, last := strings.Index(text, ":"), strings.LastIndex(text, ":")
 		if first <= 0 || last == first {
-			return nil, fmt.Errorf("--request-parameter %q: expected is NAME:VALUE:TYPE", text)
+			return nil, fmt.Errorf("--request-parameter %q: want NAME:VALUE:TYPE", text)
 		}
 		name, value, kind := text[:first], text[first+1:last], text[last+1:]
 		var parsed any = value

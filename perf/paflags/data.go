@@ -47,12 +47,12 @@ func parseRanges(list []string) (map[string]inputs.Range, error) {
 		parts := strings.Split(text, ":")
 		n := len(parts)
 		if n < 3 || strings.Join(parts[:n-2], ":") == "" {
-			return nil, fmt.Errorf("--input-range %q: expected is NAME:LOWEST:BELOW, such as ids:0:30522", text)
+			return nil, fmt.Errorf("--input-range %q: want NAME:LOWEST:BELOW, such as ids:0:30522", text)
 		}
 		lowest, err1 := strconv.ParseInt(parts[n-2], 10, 64)
 		below, err2 := strconv.ParseInt(parts[n-1], 10, 64)
 		if err1 != nil || err2 != nil || below <= lowest {
-			return nil, fmt.Errorf("--input-range %q: expected are two whole numbers, the second above the first", text)
+			return nil, fmt.Errorf("--input-range %q: want two whole numbers, the second above the first", text)
 		}
 		ranges[strings.Join(parts[:n-2], ":")] = inputs.Range{Lo: lowest, Hi: below}
 	}
@@ -99,7 +99,7 @@ func parseWith(text string) (With, error) {
 			return bad("%q is not known; known are concurrency=, rate=, batch=, input-data= and shape=", setting)
 		}
 		if err != nil {
-			return bad("%s=%q is no number", key, value)
+			return bad("%s=%q is not a number", key, value)
 		}
 	}
 	if l := w.Load; l.BatchSize < 1 || (l.Concurrency > 0) == (l.RequestRate > 0) {

@@ -86,7 +86,7 @@ func (o *Options) checkSearch(p *problems.List, s *perf.Settings) {
 // parseLevels reads START[:END[:STEP]]. An empty text is 1.
 func parseLevels(flag, text string, whole bool) (perf.Levels, error) {
 	bad := func(why string) (perf.Levels, error) {
-		return perf.Levels{}, fmt.Errorf("--%s %q: %s; expected is START[:END[:STEP]]", flag, text, why)
+		return perf.Levels{}, fmt.Errorf("--%s %q: %s; want START[:END[:STEP]]", flag, text, why)
 	}
 	if text == "" {
 		text = "1"
@@ -99,10 +99,10 @@ func parseLevels(flag, text string, whole bool) (perf.Levels, error) {
 	for i, part := range parts {
 		v, err := strconv.ParseFloat(part, 64)
 		if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
-			return bad(fmt.Sprintf("%q is no number", part))
+			return bad(fmt.Sprintf("%q is not a number", part))
 		}
 		if whole && v != math.Trunc(v) {
-			return bad(fmt.Sprintf("%q is no whole number", part))
+			return bad(fmt.Sprintf("%q is not a whole number", part))
 		}
 		numbers[i] = v
 	}

@@ -110,7 +110,7 @@ func ParseIntervals(r io.Reader) ([]time.Duration, error) {
 		}
 		us, err := strconv.ParseInt(text, 10, 64)
 		if err != nil || us < 0 || us > longestInterval.Microseconds() {
-			return nil, fmt.Errorf("line %d: %q is no interval: it must be a whole number of microseconds, at most %d", n, text, longestInterval.Microseconds())
+			return nil, fmt.Errorf("line %d: %q is not an interval: want a whole number of microseconds, at most %d", n, text, longestInterval.Microseconds())
 		}
 		list = append(list, time.Duration(us)*time.Microsecond)
 	}

@@ -145,7 +145,7 @@ func (o Options) check() error {
 	case o.Arrivals == nil && o.Load.Concurrency < 1:
 		return fmt.Errorf("cannot make a closed loop of concurrency %d: it must be 1 or more", o.Load.Concurrency)
 	case o.Arrivals != nil && (o.Load.Concurrency != 0 || len(o.Ramp) > 0):
-		return errors.New("cannot make an open loop of a concurrency: one of both is to be given")
+		return errors.New("cannot make an open loop with a concurrency: give only one of them")
 	case o.MaxInFlight < 0:
 		return fmt.Errorf("cannot keep at most %d requests in flight: it must be 1 or more", o.MaxInFlight)
 	case o.MostWindows < 0 || o.MostWindows%2 != 0:
@@ -195,7 +195,7 @@ func (e *RefusedError) Error() string {
 type LostError struct{ Cause error } // error of the latest attempt to connect
 
 func (e *LostError) Error() string {
-	return fmt.Sprintf("the server closed all connections and takes no new ones: %v", e.Cause)
+	return fmt.Sprintf("the server closed all connections and refuses new ones: %v", e.Cause)
 }
 
 func (e *LostError) Unwrap() error { return e.Cause }

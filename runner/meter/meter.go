@@ -202,7 +202,7 @@ func (m *Meter) sampleGPUs(ctx context.Context, timeout time.Duration) (figures,
 	case err != nil:
 		m.problem = err
 	case m.options.Metrics != "" && len(seen.gpus) == 0:
-		m.problem = fmt.Errorf("cannot tell what the GPUs do: there are none on the metrics page of %s", m.options.Metrics)
+		m.problem = fmt.Errorf("cannot read the GPUs: the metrics page of %s has none", m.options.Metrics)
 	}
 	return seen, err
 }

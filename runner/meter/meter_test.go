@@ -238,7 +238,7 @@ func TestMetricsPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer none.Close()
-	if problem := none.Problem(); problem == nil || !strings.Contains(problem.Error(), "there are none on the metrics page of "+o.Metrics) {
+	if problem := none.Problem(); problem == nil || !strings.Contains(problem.Error(), "the metrics page of "+o.Metrics+" has none") {
 		t.Errorf("a page without GPUs: %v", problem)
 	}
 	answer.Store(text("nv_cpu_memory_used_bytes 5e9\n"))

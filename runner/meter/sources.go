@@ -49,7 +49,7 @@ func ReadPage(ctx context.Context, url string) (Sources, error) {
 	const foreign = "the process of a remote server is not known here"
 	s := Sources{Process: foreign, CPUEnergy: errors.New("the energy of a remote server's machine is not known here")}
 	if url == "" {
-		s.GPUNote, s.Memory = "runner.metrics_url names no metrics page that would tell", foreign+", and runner.metrics_url names no metrics page that would tell"
+		s.GPUNote, s.Memory = "runner.metrics_url names no metrics page", foreign+", and runner.metrics_url names no metrics page"
 		return s, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, pageTime)
@@ -98,7 +98,7 @@ func (s Sources) lackOf(told func(hostinfo.GPUUsage) bool) string {
 	case slices.ContainsFunc(s.GPUs, told):
 		return ""
 	case len(s.GPUs) > 0:
-		return "the GPU's driver does not tell it"
+		return "the GPU's driver does not report it"
 	case s.GPUNote == "":
 		return "no GPU can be read"
 	}

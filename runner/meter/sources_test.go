@@ -14,7 +14,7 @@ func TestLackOfMetrics(t *testing.T) {
 	unknown, noRAPL := math.NaN(), errors.New("no counters")
 	full, old := gpu("A", 0.5, 100, 7, 1), gpu("B", unknown, unknown, unknown, 1)
 	powered, integrated := gpu("C", unknown, 100, unknown, 1), hostinfo.GPUUsage{UUID: "D", Utilization: 0.5, Power: 100, Energy: 7}
-	const silent = "the GPU's driver does not tell it"
+	const silent = "the GPU's driver does not report it"
 	for name, c := range map[string]struct {
 		sources                           Sources
 		memory, utilization, power, joule string

@@ -128,7 +128,7 @@ func (k *maker) kind() kind {
 	data := k.source.Data
 	isGenerated := func(d string) bool { return d == Random || d == Zero }
 	if len(k.source.Ranges) > 0 && len(data) > 0 && !slices.Equal(data, []string{Random}) {
-		k.problem("a range of values is given for %q, but ranges are for random data alone", slices.Sorted(maps.Keys(k.source.Ranges)))
+		k.problem("a range of values is given for %q, but ranges are only for random data", slices.Sorted(maps.Keys(k.source.Ranges)))
 	}
 	if len(data) == 0 || len(data) == 1 && isGenerated(data[0]) {
 		return kindGenerated
@@ -138,11 +138,11 @@ func (k *maker) kind() kind {
 		info, err := os.Stat(d)
 		switch {
 		case isGenerated(d):
-			k.problem("the input data %q stands alone, not beside %q", d, data)
+			k.problem("the input data %q cannot be combined with %q", d, data)
 		case err != nil:
 			k.problem("cannot read the input data: %v", err)
 		case info.IsDir() && len(data) > 1:
-			k.problem("the input data %q is a folder, which stands alone, not beside %q", d, data)
+			k.problem("the input data %q is a folder, which cannot be combined with %q", d, data)
 		case info.IsDir():
 			found = kindFolder
 		}

@@ -372,10 +372,10 @@ func TestRefusesShapesAndRanges(t *testing.T) {
 
 func TestRefusesMetadata(t *testing.T) {
 	t.Parallel()
-	refuse(t, only(tensor("a", "FP8", 1), tensor("b", "INT8", -2)), payload.Source{Batch: 1}, `input "a" is of the unknown type "FP8"`, `input "b" has the impossible shape [-2]`)
+	refuse(t, only(tensor("a", "FP8", 1), tensor("b", "INT8", -2)), payload.Source{Batch: 1}, `input "a" of the server has the unknown type "FP8"`, `input "b" of the server has the impossible shape [-2]`)
 	m := model(true)
 	m.Metadata.Outputs[0].Shape = nil
-	refuse(t, m, payload.Source{Batch: 1}, `output "y" has no batch dimension`)
+	refuse(t, m, payload.Source{Batch: 1}, `output "y" of the server has no batch dimension`)
 	m = only(tensor("a", "INT32", 1))
 	m.Config.Input = []*configpb.ModelInput{{Name: "a", IsShapeTensor: true}}
 	refuse(t, m, payload.Source{Batch: 1}, `input "a" is a shape tensor`)
@@ -404,12 +404,12 @@ func TestRefusesData(t *testing.T) {
 	// 21 problems: 19 lack ids, one lacks both
 	refuse(t, model(true), file("many.json", `{"data": [`+strings.Repeat(`{"x": [1, 2]}, `, 19)+`{}]}`),
 		append(slices.Repeat([]string{"has no values for the input ids"}, 10), "and 11 more")...)
-	refuse(t, model(true), payload.Source{Batch: 1, Data: []string{filepath.Join(dir, "none"), "zero"}}, "cannot read the input data", `"zero" stands alone`)
-	refuse(t, model(true), payload.Source{Batch: 1, Data: []string{dir, dir}}, "a folder, which stands alone", "a folder, which stands alone")
+	refuse(t, model(true), payload.Source{Batch: 1, Data: []string{filepath.Join(dir, "none"), "zero"}}, "cannot read the input data", `"zero" cannot be combined`)
+	refuse(t, model(true), payload.Source{Batch: 1, Data: []string{dir, dir}}, "a folder, which cannot be combined", "a folder, which cannot be combined")
 	ranged := file("wrong.json", "{}")
 	ranged.Ranges = map[string]inputs.Range{"ids": {Lo: 0, Hi: 5}}
-	refuse(t, model(true), ranged, `a range of values is given for ["ids"], but ranges are for random data alone`)
-	refuse(t, model(true), payload.Source{Batch: 1, Data: []string{"zero"}, Shapes: map[string][]int64{"ids": {1}}, Ranges: ranged.Ranges}, "ranges are for random data alone")
+	refuse(t, model(true), ranged, `a range of values is given for ["ids"], but ranges are only for random data`)
+	refuse(t, model(true), payload.Source{Batch: 1, Data: []string{"zero"}, Shapes: map[string][]int64{"ids": {1}}, Ranges: ranged.Ranges}, "ranges are only for random data")
 }
 
 func TestRefusesFolder(t *testing.T) {

@@ -69,11 +69,11 @@ func (k *maker) specs(side string, list []api.TensorMetadata) []spec {
 		typ, known := datatypes[t.Datatype]
 		switch {
 		case !known:
-			k.problem("the server says that %s %q is of the unknown type %q", side, t.Name, t.Datatype)
+			k.problem("%s %q of the server has the unknown type %q", side, t.Name, t.Datatype)
 		case k.model.Batches() && len(t.Shape) == 0:
-			k.problem("the server says that %s %q has no batch dimension, but that the model batches", side, t.Name)
+			k.problem("%s %q of the server has no batch dimension, but the model batches", side, t.Name)
 		case slices.ContainsFunc(dims, func(d int64) bool { return d < -1 }):
-			k.problem("the server says that %s %q has the impossible shape %s", side, t.Name, modelconfig.Shape(t.Shape))
+			k.problem("%s %q of the server has the impossible shape %s", side, t.Name, modelconfig.Shape(t.Shape))
 		}
 		out = append(out, spec{Spec: perfdata.Spec{Name: t.Name, Type: typ, Dims: slices.Clone(dims)}})
 	}

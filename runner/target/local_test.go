@@ -151,7 +151,7 @@ func TestLocalServerBehindAScript(t *testing.T) {
 func TestLocalServersThatDoNotStart(t *testing.T) {
 	t.Parallel()
 	for role, want := range map[string]string{
-		"failing": "it ended before it was ready (exit status 7); its last words:\nline 11\n",
+		"failing": "it ended before it was ready (exit status 7); its last output:\nline 11\n",
 		"mute":    "it was not ready within 300ms",
 	} {
 		t.Run(role, func(t *testing.T) {

@@ -143,7 +143,7 @@ func TestProcessThatIgnoresSIGTERMIsKilled(t *testing.T) {
 func TestProcessesThatDoNotStart(t *testing.T) {
 	t.Parallel()
 	for role, want := range map[string]string{
-		"failing":          "it ended before it was ready (exit status 7); its last words:\nline 11\n",
+		"failing":          "it ended before it was ready (exit status 7); its last output:\nline 11\n",
 		"talking nonsense": "it announced no addresses: ",
 		"silent":           "it was not ready within 300ms",
 	} {

@@ -137,7 +137,7 @@ func (r *Remote) Launch(ctx context.Context, repository, _ string) (runner.Engin
 	}
 	if err != nil {
 		_ = client.Close() // the first error matters more
-		return nil, fmt.Errorf("cannot use the server at %s: %w; run the same command again to go on when it is as it should be", r.where(), err)
+		return nil, fmt.Errorf("cannot use the server at %s: %w; repair it, and run the same command again to resume", r.where(), err)
 	}
 	r.repository = repository
 	return &visit{remote: r, client: client, done: make(chan struct{})}, nil

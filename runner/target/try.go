@@ -52,7 +52,7 @@ func try(ctx context.Context, p spec.Profile, m Model, facts search.Facts, r *ru
 		return facts, about, err
 	}
 	if !slices.Contains(about.Extensions, api.ExtensionStatistics) {
-		return facts, about, errors.New("it gives no statistics of its models (extension statistics), which say what the requests waited for")
+		return facts, about, errors.New("it has no statistics of its models (extension statistics), which show what requests wait for")
 	}
 	for _, other := range otherProviders(p.Space(facts)) {
 		candidate := search.NewCandidate(search.Setting{Knob: search.KnobExecutionProvider, Value: other})

@@ -101,7 +101,7 @@ func TestServerThatCannotServe(t *testing.T) {
 	t.Parallel()
 	for want, server := range map[string]*loader{
 		`it does not serve model "m" with the default configuration: no such library`: {refuses: "{"},
-		"it gives no statistics": {},
+		"it has no statistics": {},
 	} {
 		p, m := modelCase(t, "runner: {mode: local, server: triton}")
 		if _, _, err := try(t.Context(), p, m, search.Facts{Batching: true}, server.runner()); err == nil || !strings.Contains(err.Error(), want) {

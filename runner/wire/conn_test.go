@@ -163,7 +163,7 @@ func TestTLS(t *testing.T) {
 	check(TLSOptions{CA: ca, Certificate: cert, CertificateType: "DER", Key: keyFile, KeyType: "DER"}, "127.0.0.1", "server answered 202")
 	check(TLSOptions{CA: ca, Certificate: ca, Key: keyPEM}, "127.0.0.1", "server answered 202")
 	check(TLSOptions{CA: ca, Certificate: cert, CertificateType: "DER", Key: ca}, "127.0.0.1", "cannot use the client certificate")
-	check(TLSOptions{CA: ca, Certificate: cert}, "127.0.0.1", "only together")
+	check(TLSOptions{CA: ca, Certificate: cert}, "127.0.0.1", "needs its private key")
 	check(TLSOptions{CA: ca, Certificate: cert, CertificateType: "P12", Key: keyPEM}, "127.0.0.1", `unknown type "P12"`)
 	check(TLSOptions{CA: keyPEM}, "127.0.0.1", "no certificate in PEM form")
 	check(TLSOptions{CA: file("none")}, "127.0.0.1", "cannot read the file of certificate authorities")

@@ -100,7 +100,7 @@ func jsonData(t api.Tensor) (json.RawMessage, error) {
 			continue
 		}
 		if !utf8.Valid(e) {
-			return nil, &InputError{fmt.Sprintf("input %q has bytes at element %d that are no UTF-8 text, which JSON cannot carry: send it in binary form", t.Name, i)}
+			return nil, &InputError{fmt.Sprintf("input %q has bytes at element %d that are not UTF-8 text, which JSON cannot carry: send it in binary form", t.Name, i)}
 		}
 		quoted, err := json.Marshal(string(e))
 		if err != nil {

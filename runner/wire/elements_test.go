@@ -85,17 +85,17 @@ func TestCompare(t *testing.T) {
 	}
 	two := fp32("y", "\x00\x00\x80\x3f\x00\x00\x00\x40") // 1, 2
 	check(two, two, "")
-	check(two, fp32("y", "\x00\x00\x80\x3f\x00\x00\x40\x40"), `output "y" differs at element 1: it is 3, expected is 2`)
-	check(two, fp32("y", "\x00\x00\x80\x3f"), `output "y" is FP32 [1] of 4 bytes, expected is FP32 [2] of 8 bytes`)
-	check(fp32("y", "\x00\x00\x80"), fp32("y", "\x00\x00\x81"), `output "y" is FP32 [0] of 3 bytes, expected is FP32 [0] of 3 bytes`)
+	check(two, fp32("y", "\x00\x00\x80\x3f\x00\x00\x40\x40"), `output "y" differs at element 1: it is 3, want 2`)
+	check(two, fp32("y", "\x00\x00\x80\x3f"), `output "y" is FP32 [1] of 4 bytes, want FP32 [2] of 8 bytes`)
+	check(fp32("y", "\x00\x00\x80"), fp32("y", "\x00\x00\x81"), `output "y" is FP32 [0] of 3 bytes, want FP32 [0] of 3 bytes`)
 	strings := func(data string) api.Tensor {
 		return api.Tensor{Name: "y", Datatype: "BYTES", Shape: []int64{2}, Data: []byte(data)}
 	}
 	one := strings("\x01\x00\x00\x00a\x02\x00\x00\x00bc")
-	check(one, strings("\x01\x00\x00\x00a\x02\x00\x00\x00bd"), `output "y" differs at element 1: it is "bd", expected is "bc"`)
-	check(one, strings("\x03\x00\x00\x00a"), `output "y" is BYTES [2] of 5 bytes, expected is BYTES [2] of 11 bytes`)
-	check(one, fp32("y", "abcd"), `output "y" is FP32 [1] of 4 bytes, expected is BYTES [2] of 11 bytes`)
-	check(two, fp32("z", ""), `output "y" is missing, expected is FP32 [2] of 8 bytes`)
+	check(one, strings("\x01\x00\x00\x00a\x02\x00\x00\x00bd"), `output "y" differs at element 1: it is "bd", want "bc"`)
+	check(one, strings("\x03\x00\x00\x00a"), `output "y" is BYTES [2] of 5 bytes, want BYTES [2] of 11 bytes`)
+	check(one, fp32("y", "abcd"), `output "y" is FP32 [1] of 4 bytes, want BYTES [2] of 11 bytes`)
+	check(two, fp32("z", ""), `output "y" is missing, want FP32 [2] of 8 bytes`)
 }
 
 // Outputs are compared over the wire, in both forms. A wrong output leaves the connection usable.
@@ -106,7 +106,7 @@ func TestExpectedOutputs(t *testing.T) {
 	o := scripted(t, httpAnswer(text, ""), httpAnswer(raw, "\x05"), httpAnswer(raw, "\x06"), httpAnswer(raw, "\x05"))
 	c := dial(t, o)
 	p := prepare(t, o, int32Request, Format{}, api.Tensor{Name: "y", Datatype: "INT8", Shape: []int64{1}, Data: []byte{5}})
-	for i, want := range []string{"", "", `output "y" differs at element 0: it is 6, expected is 5`, ""} {
+	for i, want := range []string{"", "", `output "y" differs at element 0: it is 6, want 5`, ""} {
 		err := ask(c, p)
 		if (err == nil) != (want == "") || err != nil && err.Error() != want {
 			t.Errorf("request %d: error %v, expected %q", i, err, want)

@@ -287,7 +287,7 @@ func (c *channel) step() error {
 	case *http2.WindowUpdateFrame:
 		return c.readWindowUpdate(f)
 	case *http2.PushPromiseFrame:
-		return errors.New("cannot read an answer: the server pushes, which it was told not to")
+		return errors.New("cannot read an answer: the server pushes, which the settings forbid")
 	}
 	return nil // PRIORITY and unknown types must be ignored
 }

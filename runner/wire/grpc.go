@@ -60,7 +60,7 @@ func judge(answer *reply, expected []api.Tensor) error {
 	case answer.failed != nil:
 		return answer.failed
 	case answer.size < messageHead:
-		return errors.New("cannot read an answer: it says that all is well, and has no message")
+		return errors.New("cannot read an answer: its status is OK, but it has no message")
 	case expected == nil:
 		return nil
 	}

@@ -328,7 +328,7 @@ func TestGRPCStream(t *testing.T) {
 	check("three", 3, 0, "", false)
 	check("three", 3, 0, "", false, right)
 	// returned with the last answer
-	check("three", 3, 0, "differs at element 1: it is 1, expected is 0", false, wrong)
+	check("three", 3, 0, "differs at element 1: it is 1, want 0", false, wrong)
 	check("null", 2, 1, "", false, right)
 	check("none", 0, 1, "", false)
 	check("failed", 1, 0, "server answered 2: no", false)

@@ -208,6 +208,6 @@ func TestRefusedRequests(t *testing.T) {
 	check(Options{}, tensor("FP16", 0, 0), `"x" is FP16`)
 	check(Options{}, tensor("FP32", 0, 0, 0xc0, 0x7f), "NaN at element 0")
 	check(Options{}, tensor("FP64", 0, 0, 0, 0, 0, 0, 0xf0, 0xff), "-Inf at element 0")
-	check(Options{}, tensor("BYTES", 1, 0, 0, 0, 0xff), "no UTF-8 text")
+	check(Options{}, tensor("BYTES", 1, 0, 0, 0, 0xff), "not UTF-8 text")
 	check(Options{}, tensor("BYTES", 2, 0, 0, 0, 'a'), "ends inside element 0")
 }

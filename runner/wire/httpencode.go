@@ -103,7 +103,7 @@ func requestHead(o Options, r api.InferRequest, text, tensors int) ([]byte, erro
 	for _, h := range o.Headers {
 		for _, name := range framing {
 			if strings.EqualFold(name, h.Name) {
-				return nil, &InputError{fmt.Sprintf("header %q cannot be set: it says where the request ends", h.Name)}
+				return nil, &InputError{fmt.Sprintf("header %q cannot be set: it marks the end of the request", h.Name)}
 			}
 		}
 		if !httpguts.ValidHeaderFieldName(h.Name) || !httpguts.ValidHeaderFieldValue(h.Value) {

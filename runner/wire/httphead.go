@@ -29,7 +29,7 @@ func readHead(in *bufio.Reader) (head, error) {
 			return h, err
 		}
 		if h.status == 101 {
-			return h, errors.New("cannot read an answer: the server switches protocols, which nobody asked for")
+			return h, errors.New("cannot read an answer: the server switches protocols, which was not requested")
 		}
 	}
 }

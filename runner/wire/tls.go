@@ -82,7 +82,7 @@ func (o TLSOptions) verify(s tls.ConnectionState, roots *x509.CertPool, host str
 // pair reads the client's certificate and key.
 func (o TLSOptions) pair() (tls.Certificate, error) {
 	if o.Certificate == "" || o.Key == "" {
-		return tls.Certificate{}, &InputError{"a client certificate and its private key are of use only together"}
+		return tls.Certificate{}, &InputError{"a client certificate needs its private key, and the key its certificate"}
 	}
 	certificate, err := readPEM(o.Certificate, o.CertificateType, "CERTIFICATE")
 	if err != nil {

@@ -67,7 +67,7 @@ type MismatchError struct {
 
 func (e *MismatchError) Error() string {
 	if e.Element < 0 {
-		return fmt.Sprintf("output %q is %s, expected is %s", e.Output, e.Got, e.Want)
+		return fmt.Sprintf("output %q is %s, want %s", e.Output, e.Got, e.Want)
 	}
-	return fmt.Sprintf("output %q differs at element %d: it is %s, expected is %s", e.Output, e.Element, e.Got, e.Want)
+	return fmt.Sprintf("output %q differs at element %d: it is %s, want %s", e.Output, e.Element, e.Got, e.Want)
 }

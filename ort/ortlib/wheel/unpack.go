@@ -100,7 +100,7 @@ func extract(entry *zip.File, dir string) error {
 		return errors.New("the name leads out of the wheel")
 	}
 	if !entry.Mode().IsRegular() {
-		return fmt.Errorf("it is no regular file (%v)", entry.Mode())
+		return fmt.Errorf("it is not a regular file (%v)", entry.Mode())
 	}
 	path := filepath.Join(dir, filepath.FromSlash(entry.Name))
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {

@@ -247,7 +247,7 @@ func TestUnpackErrors(t *testing.T) {
 		{"backslash", tiny(t, `..\evil`), "leads out"},
 		{"hidden parent", tiny(t, "a/../../evil"), "leads out"},
 		{"duplicate", tiny(t, "a", "a"), "exists"},
-		{"link", withLink(t), "no regular file"},
+		{"link", withLink(t), "not a regular file"},
 		{"truncated", whole[:len(whole)-10], "not a valid zip file"},
 		{"empty", nil, "not a valid zip file"},
 		{"damaged", damaged, "tiny/a"},

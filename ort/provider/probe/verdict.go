@@ -46,7 +46,7 @@ func (a Answer) Verdict(of string) (out, took string) {
 	}
 	i := slices.IndexFunc(a.Assigned, func(n Nodes) bool { return n.Provider == of })
 	if i < 0 {
-		return "", "an unknown part of the model: " + cmp.Or(a.Unassigned, "ONNX Runtime does not tell")
+		return "", "an unknown part of the model: " + cmp.Or(a.Unassigned, "ONNX Runtime does not report it")
 	}
 	total := 0
 	var rest []string

@@ -43,7 +43,7 @@ func TestVerdict(t *testing.T) {
 		{"none, but another one", Answer{Assigned: []Nodes{taken("openvino", nil), taken("cuda", map[string]int{"Add": 1}), taken("cpu", nil)}},
 			"it takes none of the model's 1 node; cuda runs 1 (Add)", ""},
 		{"unknown", Answer{Unassigned: "the library is silent"}, "", "an unknown part of the model: the library is silent"},
-		{"unknown without a reason", Answer{}, "", "an unknown part of the model: ONNX Runtime does not tell"},
+		{"unknown without a reason", Answer{}, "", "an unknown part of the model: ONNX Runtime does not report it"},
 	} {
 		out, took := tt.answer.Verdict("openvino")
 		if diff := cmp.Diff([]string{tt.out, tt.took}, []string{out, took}); diff != "" {
