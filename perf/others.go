@@ -81,15 +81,15 @@ func (o *other) run(ctx context.Context, run Options) error {
 			return nil
 		},
 		More: func(windows []measure.Window) bool {
-			o.add(windows[len(windows)-1])
+			o.addWindow(windows[len(windows)-1])
 			return true
 		},
 	})
 	return err
 }
 
-// add keeps the window that has just ended.
-func (o *other) add(w measure.Window) {
+// addWindow keeps the window that has just ended.
+func (o *other) addWindow(w measure.Window) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.windows = append(o.windows, o.readings.latest(w))

@@ -31,7 +31,7 @@ func TestOtherKeepsOneLevel(t *testing.T) {
 		from := o.begun.Add(at)
 		for range 4 {
 			o.readings.edge(t.Context())
-			o.add(measure.Window{Start: at, Duration: time.Second, Requests: 10})
+			o.addWindow(measure.Window{Start: at, Duration: time.Second, Requests: 10})
 			at += time.Second
 		}
 		windows := o.between(from, o.begun.Add(at)).Windows
@@ -66,7 +66,7 @@ func TestOtherWithoutReadings(t *testing.T) {
 	o.readings.edge(t.Context())
 	for i := range 3 {
 		o.readings.edge(t.Context())
-		o.add(measure.Window{Start: time.Duration(i) * time.Second, Duration: time.Second, Requests: 10})
+		o.addWindow(measure.Window{Start: time.Duration(i) * time.Second, Duration: time.Second, Requests: 10})
 	}
 	if n, _ := requests(o.between(o.begun, o.begun.Add(time.Minute))); n != 30 {
 		t.Errorf("%d requests, want 30", n)

@@ -54,20 +54,20 @@ func brief(job Job) approach {
 		length: func(batch time.Duration, _ float64) time.Duration { return serviceWindow(job.Window, batch) }}
 }
 
-// curve measures the windows of a service job, one batch size after the other. Nothing has to
-// settle between them, since each client has its own instance and no queue builds up. Each window
-// records the peak of the engine's memory so far, from memory.
+// measureServiceCurve measures the windows of a service job, one batch size after the other.
+// Nothing has to settle between them, since each client has its own instance and no queue builds
+// up. Each window records the peak of the engine's memory so far, from memory.
 //
-// With an error, curve returns the windows of the sizes before. There are also fewer windows than
-// sizes if the job ends the curve.
-func (r *Runner) curve(ctx context.Context, job Job, times *measure.Times, memory func() int64) ([]measure.Window, error) {
+// With an error, measureServiceCurve returns the windows of the sizes before. There are also fewer
+// windows than sizes if the job ends the curve.
+func (r *Runner) measureServiceCurve(ctx context.Context, job Job, times *measure.Times, memory func() int64) ([]measure.Window, error) {
 	var windows []measure.Window
 	var batches []time.Duration
-	for _, b := range job.Curve {
+	for _, b := range job.ServiceCurve {
 		one := job
 		one.Requests, one.AnswerSize, one.Load.BatchSize, one.Windows, one.Percentiles = b.Requests, 0, b.Size, 1, nil
 		var m measure.Measurement
-		measured, err := r.load(ctx, one, brief(one), &m)
+		measured, err := r.runLoad(ctx, one, brief(one), &m)
 		*times = times.Add(m.Times)
 		if err != nil {
 			return windows, err
@@ -76,7 +76,7 @@ func (r *Runner) curve(ctx context.Context, job Job, times *measure.Times, memor
 		windows = append(windows, measured...)
 		batch, known := measure.Measurement{Windows: measured}.Estimate(measure.LatencyAvg)
 		batches = append(batches, time.Duration(batch.Value*float64(time.Second)))
-		if known && job.CurveEnds != nil && job.CurveEnds(batches) {
+		if known && job.ServiceCurveEnds != nil && job.ServiceCurveEnds(batches) {
 			break
 		}
 	}

@@ -24,7 +24,7 @@ func curveJob(sizes ...int) Job {
 	j := job("a", "1")
 	j.Load.Concurrency, j.Window, j.Windows, j.Requests = 2, 200*ms, len(sizes), nil
 	for _, size := range sizes {
-		j.Curve = append(j.Curve, batches(size))
+		j.ServiceCurve = append(j.ServiceCurve, batches(size))
 	}
 	return j
 }
@@ -120,7 +120,7 @@ func TestServiceCurveTellsTheMemory(t *testing.T) {
 	})
 }
 
-// Sizes that CurveEnds leaves out are not a failure.
+// Sizes that ServiceCurveEnds leaves out are not a failure.
 func TestServiceCurveEndsWhereTheJobSays(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -138,7 +138,7 @@ func TestServiceCurveEndsWhereTheJobSays(t *testing.T) {
 			ends func([]time.Duration) bool
 			want int
 		}{{nil, 3}, {upTo(1), 1}, {upTo(2), 2}, {upTo(4), 3}} {
-			j.CurveEnds = c.ends
+			j.ServiceCurveEnds = c.ends
 			m, err := r.Measure(t.Context(), j)
 			if err != nil || m.Failure != nil || len(m.Windows) != c.want {
 				t.Errorf("%d windows, want %d; %+v, %v", len(m.Windows), c.want, m.Failure, err)

@@ -86,7 +86,7 @@ func checkBlock(jobs []Job, rounds int) error {
 	}
 	for _, job := range jobs {
 		job.Windows = 1
-		if len(job.Curve) > 0 {
+		if len(job.ServiceCurve) > 0 {
 			return errors.New("cannot measure a service job in turns")
 		}
 		if err := job.check(); err != nil {
@@ -108,7 +108,7 @@ func (c chair) Measure(ctx context.Context, job Job) (measure.Measurement, error
 		c.shut(ctx)
 		return m, nil
 	default:
-		return c.take(ctx, job)
+		return c.measureJob(ctx, job)
 	}
 }
 

@@ -281,7 +281,7 @@ func TestInterruptedBlock(t *testing.T) {
 func TestSenselessBlocks(t *testing.T) {
 	inLab(t, func(t *testing.T, l *lab, r *Runner) {
 		service := blockJobs(2)
-		service[1].Curve = []Batches{{1, Requests{{}}}}
+		service[1].ServiceCurve = []Batches{{1, Requests{{}}}}
 		idle := blockJobs(2)
 		idle[1].Requests = nil
 		for name, jobs := range map[string][]Job{"none": nil, "too many": blockJobs(MostSeats + 1), "a service job": service, "no requests": idle} {

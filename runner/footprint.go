@@ -46,13 +46,13 @@ func (r *Runner) footprint(ctx context.Context, job Job, guard *guard) (measure.
 			break
 		}
 	}
-	return measure.Footprint{Batch: job.Largest.Size, Bytes: guard.look(job.MemoryLimit)}, nil
+	return measure.Footprint{Batch: job.Largest.Size, Bytes: guard.readPeak(job.MemoryLimit)}, nil
 }
 
 // round sends a request the given number of times at once. It returns the first error when all are
 // answered.
 func (r *Runner) round(ctx context.Context, request *api.Encoded, times int) error {
-	patience := r.pool.first(r.options.Load)
+	patience := r.pool.first(r.options.LoadTimeout)
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, &overdueError{"executing the largest batch on every instance", patience})
 	defer cancel()
 	failed := make([]error, max(times, 1))

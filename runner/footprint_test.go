@@ -75,7 +75,7 @@ func TestNoFootprint(t *testing.T) {
 		}
 		l.pid = os.Getpid()
 		service := sized("b", "1")
-		service.Curve = []Batches{{Size: 1, Requests: Requests{{Model: "m"}}}}
+		service.ServiceCurve = []Batches{{Size: 1, Requests: Requests{{Model: "m"}}}}
 		if m, err := r.Measure(t.Context(), service); err != nil || m.Footprint != (measure.Footprint{}) || l.asked.Load() != 0 {
 			t.Errorf("a service trial: %+v, %d requests, %v", m.Footprint, l.asked.Load(), err)
 		}

@@ -49,7 +49,7 @@ func watch(ctx context.Context, e Engine, limit int64) (context.Context, *guard)
 		look := time.NewTicker(lookEvery)
 		defer look.Stop()
 		for {
-			g.look(limit)
+			g.readPeak(limit)
 			select {
 			case <-ctx.Done():
 				return
@@ -63,8 +63,8 @@ func watch(ctx context.Context, e Engine, limit int64) (context.Context, *guard)
 	return ctx, g
 }
 
-// look returns the engine's peak resident set since the watch began. 0: unknown.
-func (g *guard) look(limit int64) int64 {
+// readPeak returns the engine's peak resident set since the watch began. 0: unknown.
+func (g *guard) readPeak(limit int64) int64 {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if len(g.pids) == 0 {
@@ -84,9 +84,9 @@ func (g *guard) look(limit int64) int64 {
 	return g.peak
 }
 
-// stop ends the watch and returns the peak, as look does.
+// stop ends the watch and returns the peak, as readPeak does.
 func (g *guard) stop() int64 {
 	g.cancel(nil)
 	g.watcher.Wait()
-	return g.look(0)
+	return g.readPeak(0)
 }

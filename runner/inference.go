@@ -33,8 +33,8 @@ type EngineError struct{ Failure measure.Failure }
 func (e *EngineError) Error() string { return e.Failure.Reason }
 
 // OpenInference launches an engine and loads the model. It blocks until the model is loaded, the
-// context ends, or loading takes longer than o.Load. An *EngineError means that the engine failed.
-// The caller closes the Inference.
+// context ends, or loading takes longer than o.LoadTimeout. An *EngineError means that the engine
+// failed. The caller closes the Inference.
 func OpenInference(ctx context.Context, o Options, job InferenceJob) (*Inference, error) {
 	engine, err := o.Launcher.Launch(ctx, job.Repository, job.Library)
 	if err != nil {
@@ -46,7 +46,7 @@ func OpenInference(ctx context.Context, o Options, job InferenceJob) (*Inference
 	}
 	// An execution provider may build its kernels in the first inference, which may take as long as
 	// loading.
-	i := &Inference{model: job.Model, engine: engine, patience: cmp.Or(o.Load, defaultLoad)}
+	i := &Inference{model: job.Model, engine: engine, patience: cmp.Or(o.LoadTimeout, defaultLoadTimeout)}
 	if i.client, err = o.Dial(engine.Address()); err != nil {
 		engine.Stop(context.WithoutCancel(ctx))
 		return nil, err

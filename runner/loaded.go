@@ -31,7 +31,7 @@ func (l Loaded) Launch(ctx context.Context, repository, library string) (Engine,
 }
 
 func (l Loaded) load(ctx context.Context, address api.Announcement) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, defaultLoad, &overdueError{"loading the models", defaultLoad})
+	ctx, cancel := context.WithTimeoutCause(ctx, defaultLoadTimeout, &overdueError{"loading the models", defaultLoadTimeout})
 	defer cancel()
 	client, err := l.Dial(address)
 	if err != nil {

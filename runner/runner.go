@@ -34,7 +34,7 @@ type Options struct {
 	WarmUp time.Duration // longest warm-up under load; default 5 s
 	// limit for loading a model, and for the first answer of new sessions to the ramp and to the
 	// load after it; default 2 min
-	Load time.Duration
+	LoadTimeout time.Duration
 	// time without a completed request after which an engine that has answered counts as hung;
 	// default 10 s, and at least 20 latencies
 	Patience time.Duration
@@ -54,9 +54,9 @@ type Options struct {
 
 // The defaults of Options.
 const (
-	defaultWarmUp   = 5 * time.Second
-	defaultLoad     = 2 * time.Minute
-	defaultPatience = 10 * time.Second
+	defaultWarmUp      = 5 * time.Second
+	defaultLoadTimeout = 2 * time.Minute
+	defaultPatience    = 10 * time.Second
 )
 
 // Job describes one measurement.
@@ -86,12 +86,12 @@ type Job struct {
 	// before the load. Without Largest there is no footprint. Service jobs and servers with an
 	// unknown process have none either.
 	Largest Batches
-	// Curve makes it a service job: one window per batch size, at the load's concurrency, in place
-	// of Requests and Windows.
-	Curve []Batches
-	// CurveEnds gets the times of the batches of a service job's first sizes, in the job's order.
-	// If it returns true, the other sizes are left out. nil: none is.
-	CurveEnds func(batches []time.Duration) bool
+	// ServiceCurve makes it a service job: one window per batch size, at the load's concurrency, in
+	// place of Requests and Windows.
+	ServiceCurve []Batches
+	// ServiceCurveEnds gets the times of the batches of a service job's first sizes, in the job's
+	// order. If it returns true, the other sizes are left out. nil: none is.
+	ServiceCurveEnds func(batches []time.Duration) bool
 
 	// expected memory of the engine in bytes, from earlier measurements; 0: unknown
 	Memory      int64
@@ -111,12 +111,12 @@ func (j Job) check() error {
 	switch {
 	case j.Load.Concurrency < 1 && !(j.Load.RequestRate > 0):
 		return fmt.Errorf("cannot measure at %s: it is neither a concurrency nor a rate", j.Load)
-	case j.Window <= 0 || j.Windows < 1 && len(j.Curve) == 0:
+	case j.Window <= 0 || j.Windows < 1 && len(j.ServiceCurve) == 0:
 		return fmt.Errorf("cannot measure %d windows of %v", j.Windows, j.Window)
-	case len(j.Requests) == 0 && len(j.Curve) == 0:
+	case len(j.Requests) == 0 && len(j.ServiceCurve) == 0:
 		return errors.New("cannot make a load without requests")
 	}
-	for _, b := range j.Curve {
+	for _, b := range j.ServiceCurve {
 		if b.Size < 1 || len(b.Requests) == 0 {
 			return fmt.Errorf("cannot make a load of %d requests of batch %d", len(b.Requests), b.Size)
 		}
@@ -167,7 +167,7 @@ func (p *pool) first(load time.Duration) time.Duration {
 // New makes a runner without an engine.
 func New(o Options) *Runner {
 	o.WarmUp = cmp.Or(o.WarmUp, defaultWarmUp)
-	o.Load = cmp.Or(o.Load, defaultLoad)
+	o.LoadTimeout = cmp.Or(o.LoadTimeout, defaultLoadTimeout)
 	o.Patience = cmp.Or(o.Patience, defaultPatience)
 	return &Runner{options: o, count: &count{launches: o.Launches}}
 }
@@ -206,11 +206,11 @@ func (r *Runner) Measure(ctx context.Context, job Job) (measure.Measurement, err
 		return measure.Measurement{}, err
 	}
 	r.clear(ctx, job)
-	return r.take(ctx, job)
+	return r.measureJob(ctx, job)
 }
 
-// take measures a job and leaves the bench alone.
-func (r *Runner) take(ctx context.Context, job Job) (measure.Measurement, error) {
+// measureJob measures a job and leaves the bench alone.
+func (r *Runner) measureJob(ctx context.Context, job Job) (measure.Measurement, error) {
 	r.resume()
 	var m measure.Measurement
 	windows, err := r.measure(ctx, job, &m)
@@ -305,8 +305,8 @@ func (r *Runner) measure(ctx context.Context, job Job, m *measure.Measurement) (
 	if err != nil {
 		return nil, err
 	}
-	if len(job.Curve) > 0 {
-		return r.curve(ctx, job, &m.Times, func() int64 { return max(guard.look(0), r.pool.memory) })
+	if len(job.ServiceCurve) > 0 {
+		return r.measureServiceCurve(ctx, job, &m.Times, func() int64 { return max(guard.readPeak(0), r.pool.memory) })
 	}
 	begin = time.Now()
 	if launched {
@@ -318,9 +318,9 @@ func (r *Runner) measure(ctx context.Context, job Job, m *measure.Measurement) (
 		return nil, err
 	}
 	if job.Turn {
-		return r.load(ctx, job, r.turn(job), m)
+		return r.runLoad(ctx, job, r.turn(job), m)
 	}
-	return r.load(ctx, job, r.settled(job), m)
+	return r.runLoad(ctx, job, r.settled(job), m)
 }
 
 // launch makes sure that the right engine runs. It reports whether it had to start one.
@@ -359,7 +359,7 @@ func (r *Runner) configure(ctx context.Context, job Job) error {
 	if r.pool.config == job.Config {
 		return nil
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, r.options.Load, &overdueError{"loading the model", r.options.Load})
+	ctx, cancel := context.WithTimeoutCause(ctx, r.options.LoadTimeout, &overdueError{"loading the model", r.options.LoadTimeout})
 	defer cancel()
 	if err := r.pool.control.LoadModel(ctx, job.Model, job.Config); err != nil {
 		if ctx.Err() != nil {
@@ -374,9 +374,9 @@ func (r *Runner) configure(ctx context.Context, job Job) error {
 	return nil
 }
 
-// load runs the approach and then the load on the engine, and returns the windows. It writes their
-// times, and whether they were cut, to m.
-func (r *Runner) load(ctx context.Context, job Job, a approach, m *measure.Measurement) ([]measure.Window, error) {
+// runLoad runs the approach and then the load on the engine, and returns the windows. It writes
+// their times, and whether they were cut, to m.
+func (r *Runner) runLoad(ctx context.Context, job Job, a approach, m *measure.Measurement) ([]measure.Window, error) {
 	begin := time.Now()
 	if !r.prepared.isOf(job.Requests, r.pool.engine) {
 		connections, err := r.options.Wire(r.pool.engine.Address(), job.Requests, job.AnswerSize)
@@ -400,7 +400,7 @@ func (r *Runner) load(ctx context.Context, job Job, a approach, m *measure.Measu
 		Dial: func(ctx context.Context, _ int) (load.Conn, error) {
 			return r.prepared.connections.Dial(ctx, job.Load.Concurrency)
 		},
-		Ramp: a.ramp, WarmUp: a.warmUp, Fill: a.fill, WarmUpRequests: a.requests, Patience: r.options.Patience, First: r.pool.first(r.options.Load),
+		Ramp: a.ramp, WarmUp: a.warmUp, Fill: a.fill, WarmUpRequests: a.requests, Patience: r.options.Patience, First: r.pool.first(r.options.LoadTimeout),
 		More:   func(windows []measure.Window) bool { return len(windows) < job.Windows },
 		Enough: job.Enough,
 		Length: func(p99 time.Duration) time.Duration { return a.length(p99, seen.rampExecutions()) },

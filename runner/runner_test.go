@@ -228,8 +228,8 @@ func TestSenselessJobsAreTheCampaignsFault(t *testing.T) {
 		"no windows":  func(j *Job) { j.Windows = 0 },
 		"no length":   func(j *Job) { j.Window = 0 },
 		"no requests": func(j *Job) { j.Requests = nil },
-		"no batches":  func(j *Job) { j.Curve = []Batches{{Size: 4}} },
-		"no size":     func(j *Job) { j.Curve = []Batches{{Requests: j.Requests}} },
+		"no batches":  func(j *Job) { j.ServiceCurve = []Batches{{Size: 4}} },
+		"no size":     func(j *Job) { j.ServiceCurve = []Batches{{Requests: j.Requests}} },
 	} {
 		l, r := newLab(t)
 		j := job("a", "1")

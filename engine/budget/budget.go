@@ -100,21 +100,21 @@ func (a *Account) Take(n int) bool {
 	if a == nil || n == 0 {
 		return true
 	}
-	if a.add(n) <= a.budget.max {
+	if a.charge(n) <= a.budget.max {
 		return true
 	}
-	a.add(-n)
+	a.charge(-n)
 	a.budget.refused(a)
 	return false
 }
 
 // IsFull reports whether no further bytes may be taken.
-func (a *Account) IsFull() bool { return a != nil && a.add(0) >= a.budget.max }
+func (a *Account) IsFull() bool { return a != nil && a.charge(0) >= a.budget.max }
 
 // Force charges n bytes that have arrived and cannot be refused. If they exceed the reserve, it
 // ends the account that holds the most.
 func (a *Account) Force(n int) {
-	if a.add(n) > a.budget.limit() {
+	if a.charge(n) > a.budget.limit() {
 		a.budget.shed(a)
 	}
 }
@@ -122,7 +122,7 @@ func (a *Account) Force(n int) {
 // Give gives n bytes back.
 func (a *Account) Give(n int) {
 	if a != nil && n != 0 {
-		a.add(-n)
+		a.charge(-n)
 	}
 }
 
@@ -153,9 +153,9 @@ func (a *Account) Owe(n int) {
 // Moved reports that the client has read or sent some of the bytes that wait for it.
 func (a *Account) Moved() { a.moves.Add(1) }
 
-// add charges n bytes. It returns the bytes held by all accounts plus the bytes of this account
+// charge charges n bytes. It returns the bytes held by all accounts plus the bytes of this account
 // once more. Take limits that sum to the maximum.
-func (a *Account) add(n int) int64 {
+func (a *Account) charge(n int) int64 {
 	return a.held.Add(int64(n)) + a.budget.used.Add(int64(n))
 }
 
@@ -200,7 +200,7 @@ func (b *Budget) shed(by *Account) {
 			coming += a.held.Load()
 		}
 	}
-	if by.isEnded || by.add(0)-coming <= b.limit() {
+	if by.isEnded || by.charge(0)-coming <= b.limit() {
 		b.mu.Unlock()
 		return
 	}

@@ -5,11 +5,11 @@ import "time"
 // batch is a set of requests for one execution.
 type batch[T any] struct {
 	tickets list[*Ticket[T]]
-	place   place[*batch[T]] // in the list of batches ready for an instance
-	size    int              // rows
-	oldest  time.Time        // arrival of the request that came first
-	taken   bool             // taken by an instance
-	closed  bool             // no further request joins it
+	place   listPlace[*batch[T]] // in the list of batches ready for an instance
+	size    int                  // rows
+	oldest  time.Time            // arrival of the request that came first
+	taken   bool                 // taken by an instance
+	closed  bool                 // no further request joins it
 	// no other batch is merged with it, since the next request in line had another shape
 	alone bool
 }
@@ -44,10 +44,10 @@ type outlook[T any] struct {
 	changes       int        // changes of the queue until then
 }
 
-// look scans the queue for requests that could join the open batch. It closes the batch if it
+// scanQueue scans the queue for requests that could join the open batch. It closes the batch if it
 // cannot grow. If only the end of the queue has changed since the last scan, it continues where
 // that ended, as Triton does with a cursor.
-func (s *Scheduler[T]) look() *outlook[T] {
+func (s *Scheduler[T]) scanQueue() *outlook[T] {
 	b, set, o := s.open, &s.settings, &s.outlook
 	if o.batch != b || o.size != b.size || o.changes != s.queue.changes {
 		*o = outlook[T]{batch: b, size: b.size, changes: s.queue.changes}
@@ -95,7 +95,7 @@ func (s *Scheduler[T]) look() *outlook[T] {
 // batch has a preferred size.
 func (s *Scheduler[T]) decide(now time.Time) (take int, wait time.Duration) {
 	b, set := s.open, &s.settings
-	o := s.look()
+	o := s.scanQueue()
 	if o.pending == 0 {
 		return 0, 0 // the open batch has just been closed, and the next one starts
 	}

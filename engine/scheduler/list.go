@@ -5,18 +5,18 @@ import "iter"
 // list holds elements in order. Its links are in the elements, so that an element is removed
 // without a search, and nothing is allocated.
 type list[E any] struct {
-	first, last *place[E]
+	first, last *listPlace[E]
 	len         int
 }
 
-// place is the position of an element, in at most one list.
-type place[E any] struct {
+// listPlace is the position of an element, in at most one list.
+type listPlace[E any] struct {
 	of         E
 	in         *list[E] // nil: in none
-	prev, next *place[E]
+	prev, next *listPlace[E]
 }
 
-func (l *list[E]) push(p *place[E]) {
+func (l *list[E]) push(p *listPlace[E]) {
 	p.in, p.prev = l, l.last
 	if l.last == nil {
 		l.first = p
@@ -35,7 +35,7 @@ func (l *list[E]) pop() E {
 }
 
 // leave removes the element from its list, if it is in one.
-func (p *place[E]) leave() {
+func (p *listPlace[E]) leave() {
 	l := p.in
 	if l == nil {
 		return

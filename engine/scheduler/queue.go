@@ -105,8 +105,8 @@ func (q *queue[T]) next(t *Ticket[T]) *Ticket[T] {
 	}
 }
 
-// take removes the first n requests in the order of service and passes each to f.
-func (q *queue[T]) take(n int, f func(*Ticket[T])) {
+// takeFirst removes the first n requests in the order of service and passes each to f.
+func (q *queue[T]) takeFirst(n int, f func(*Ticket[T])) {
 	for range n {
 		t := q.next(nil)
 		q.remove(t)

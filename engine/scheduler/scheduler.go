@@ -72,8 +72,8 @@ func (s *Scheduler[T]) Reconfigure(set Settings) {
 	s.settings = set.normalised()
 	s.queue = newQueue[T](s.settings.Levels)
 	s.open, s.outlook = nil, outlook[T]{}
-	old.take(old.len, func(t *Ticket[T]) {
-		s.place(t)
+	old.takeFirst(old.len, func(t *Ticket[T]) {
+		s.setLevel(t)
 		if s.settings.Dynamic {
 			s.queue.push(t)
 		} else {
@@ -110,7 +110,7 @@ func (s *Scheduler[T]) admit(t *Ticket[T]) error {
 	if s.draining {
 		return ErrClosed
 	}
-	s.place(t)
+	s.setLevel(t)
 	if !s.settings.Dynamic {
 		s.dispatch(t)
 		return nil
@@ -129,8 +129,8 @@ func (s *Scheduler[T]) admit(t *Ticket[T]) error {
 	return nil
 }
 
-// place sets t's priority level, and its deadline by the policy of that level.
-func (s *Scheduler[T]) place(t *Ticket[T]) {
+// setLevel sets t's priority level, and its deadline by the policy of that level.
+func (s *Scheduler[T]) setLevel(t *Ticket[T]) {
 	t.level = s.settings.level(t.item.Priority)
 	p := s.settings.policy(t.level)
 	t.postpone, t.expires = p.Postpone, time.Time{}
@@ -184,7 +184,7 @@ func (s *Scheduler[T]) pump(now time.Time) {
 			wake = now.Add(wait)
 			break
 		}
-		s.queue.take(take, s.join)
+		s.queue.takeFirst(take, s.join)
 		if s.open.place.in == nil && take > 0 {
 			s.offer(s.open)
 		}

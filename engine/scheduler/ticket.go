@@ -33,10 +33,10 @@ type Ticket[T any] struct {
 	level    uint64
 	expires  time.Time // zero: never
 	postpone bool
-	arrival  uint64            // its number, in the order of arrival
-	deadline int               // place among the deadlines of the queue, from 1; 0: none
-	place    place[*Ticket[T]] // in the queue, or in its batch
-	turn     place[*Ticket[T]] // in the scheduler's list of answers, if order is preserved
+	arrival  uint64                // its number, in the order of arrival
+	deadline int                   // place among the deadlines of the queue, from 1; 0: none
+	place    listPlace[*Ticket[T]] // in the queue, or in its batch
+	turn     listPlace[*Ticket[T]] // in the scheduler's list of answers, if order is preserved
 	batch    *batch[T]
 	err      error
 	answered bool          // err is final; guarded by the scheduler's lock

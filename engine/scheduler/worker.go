@@ -51,7 +51,7 @@ func (w *worker[T]) next() bool {
 		w.batch = nil
 	}
 	w.idle++
-	w.take()
+	w.takeBatch()
 	w.mu.Unlock()
 
 	announce(w.heard)
@@ -62,16 +62,16 @@ func (w *worker[T]) next() bool {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for w.take(); w.batch == nil && !w.draining; w.take() {
+	for w.takeBatch(); w.batch == nil && !w.draining; w.takeBatch() {
 		w.work.Wait()
 	}
 	return w.batch != nil
 }
 
-// take gives the idle instance the next batch, if there is one. It takes a ready batch before it
-// scans the queue. In Triton too, the instance's thread comes before the batcher's, which it has
+// takeBatch gives the idle instance the next batch, if there is one. It takes a ready batch before
+// it scans the queue. In Triton too, the instance's thread comes before the batcher's, which it has
 // just woken.
-func (w *worker[T]) take() {
+func (w *worker[T]) takeBatch() {
 	now := time.Now()
 	if w.ready.len == 0 {
 		w.pump(now)

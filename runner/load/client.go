@@ -101,7 +101,7 @@ func (c *client) receive(ctx context.Context) []completion {
 			c.resend(ctx)
 			continue
 		}
-		c.take(c.conn.Receive())
+		c.handleResponse(c.conn.Receive())
 	}
 	if c.ending = c.isBroken(); c.ending && c.open == 0 {
 		c.disconnect()
@@ -122,8 +122,8 @@ func (c *client) sweep() {
 	}
 }
 
-// take handles one result of the connection's Receive.
-func (c *client) take(i int, final, null bool, err error) {
+// handleResponse handles one result of the connection's Receive.
+func (c *client) handleResponse(i int, final, null bool, err error) {
 	now := c.session.now()
 	s := &c.slots[i]
 	switch {

@@ -35,7 +35,7 @@ func newTickets(n int) *tickets {
 	return t
 }
 
-func (t *tickets) take() bool { return t == nil || t.left.Add(-1) >= 0 }
+func (t *tickets) claim() bool { return t == nil || t.left.Add(-1) >= 0 }
 
 // closedLoop keeps a number of requests in flight. Each worker sends, waits for answers, and sends
 // the next requests.
@@ -159,7 +159,7 @@ func (w *worker) fill(ctx context.Context, tickets *tickets, turns []turn) bool 
 		case w.ending && w.open > 0: // requests on the connection end first
 			return true
 		// the ticket comes first: without one no connection is needed
-		case ctx.Err() != nil || !tickets.take() || !w.connected(ctx):
+		case ctx.Err() != nil || !tickets.claim() || !w.connected(ctx):
 			return false
 		default:
 			w.send(i, t.next, t.ready)

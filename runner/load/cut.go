@@ -61,7 +61,7 @@ func (s *session) length(p99 time.Duration) (time.Duration, error) {
 // pass waits for the end of the current window.
 func (s *session) pass(ctx context.Context, length time.Duration) error {
 	if length > 0 {
-		if err := s.look(ctx, length); err != nil || s.cut {
+		if err := s.askEnough(ctx, length); err != nil || s.cut {
 			return err
 		}
 		return s.wait(ctx, s.current.from+length)
@@ -77,8 +77,8 @@ func (s *session) pass(ctx context.Context, length time.Duration) error {
 	return nil
 }
 
-// look calls Options.Enough within the current window, at measure.Look of its length.
-func (s *session) look(ctx context.Context, length time.Duration) error {
+// askEnough calls Options.Enough within the current window, at measure.Look of its length.
+func (s *session) askEnough(ctx context.Context, length time.Duration) error {
 	if s.options.Enough == nil {
 		return nil
 	}

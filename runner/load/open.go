@@ -150,7 +150,7 @@ func (l *openLoop) end() {
 func (l *openLoop) pace(ctx context.Context, tickets *tickets) {
 	waiter := l.session.newWaiter(l.session.now)
 	base := unknown
-	for ctx.Err() == nil && tickets.take() {
+	for ctx.Err() == nil && tickets.claim() {
 		at := l.session.options.Arrivals.Next()
 		if base == unknown {
 			base = l.session.now() - at

@@ -249,7 +249,7 @@ func (s *session) expire() bool {
 
 // gather takes over the records of the clients.
 func (s *session) gather() {
-	s.loop.gather(s.arrive, s.take)
+	s.loop.gather(s.arrive, s.countRecord)
 }
 
 // arrive counts an instant of the schedule.
@@ -267,22 +267,22 @@ func (s *session) arrive(a arrival) {
 	}
 }
 
-// take counts a record.
-func (s *session) take(r record) {
-	s.note(r)
+// countRecord counts a record.
+func (s *session) countRecord(r record) {
+	s.trackHealth(r)
 	if s.closing != nil {
-		s.closing.see(r)
+		s.closing.addInFlight(r)
 	}
 	if s.current == nil || r.end < s.warmedUp {
 		return
 	}
-	s.current.see(r)
+	s.current.addInFlight(r)
 	if s.closing != nil && r.end < s.current.from {
-		s.closing.add(r)
+		s.closing.addEnded(r)
 		s.export(r)
 		return
 	}
-	s.current.add(r)
+	s.current.addEnded(r)
 	if s.closing != nil {
 		s.held = append(s.held, r)
 		return
@@ -290,15 +290,15 @@ func (s *session) take(r record) {
 	s.export(r)
 }
 
-// note updates the state of the server's health from a record.
-func (s *session) note(r record) {
+// trackHealth updates the state of the server's health from a record.
+func (s *session) trackHealth(r record) {
 	switch r.outcome {
 	case aborted:
 		return
 	case completed:
 		s.good++
 		if s.warm != nil && r.end >= s.warm.from {
-			s.warm.add(r.end, r.end-s.begin(r))
+			s.warm.addLatency(r.end, r.end-s.begin(r))
 		}
 	case failed, timedOut:
 		s.failures++

@@ -38,8 +38,8 @@ func newWarmUp(from time.Duration) *warmUp {
 	return &warmUp{from: from, width: finestBin, recent: measure.NewRecorder(), earlier: measure.NewRecorder(), mark: finestBin}
 }
 
-// add counts a request that ended at an instant.
-func (w *warmUp) add(end, latency time.Duration) {
+// addLatency counts a request that ended at an instant.
+func (w *warmUp) addLatency(end, latency time.Duration) {
 	at := max(0, end-w.from)
 	for ; at >= w.mark; w.mark *= 2 {
 		w.recent, w.earlier = w.earlier, w.recent

@@ -53,7 +53,7 @@ type tally struct {
 
 func (t *tally) record(d time.Duration, store *store) {
 	if t.recorder == nil {
-		t.recorder = store.take()
+		t.recorder = store.lend()
 	}
 	t.recorder.Record(d)
 }
@@ -78,7 +78,7 @@ func (t *tally) absorb(other *tally, store *store) {
 // store lends recorders to windows. Recorders are large, and only open windows need them.
 type store struct{ free []*measure.Recorder }
 
-func (s *store) take() *measure.Recorder {
+func (s *store) lend() *measure.Recorder {
 	if len(s.free) == 0 {
 		return measure.NewRecorder()
 	}
@@ -94,7 +94,7 @@ func (s *store) put(r *measure.Recorder) {
 
 // newWindow begins a window of the given length. 0: the length is not known beforehand.
 func newWindow(from, length time.Duration, open bool, store *store) *window {
-	w := &window{from: from, to: unknown, open: open, width: length / subWindows, store: store, delay: store.take(), firstSent: unknown, oldest: unknown}
+	w := &window{from: from, to: unknown, open: open, width: length / subWindows, store: store, delay: store.lend(), firstSent: unknown, oldest: unknown}
 	if w.width <= 0 {
 		w.width, w.grows = finestSlice, true
 	}
@@ -137,8 +137,8 @@ func (s *slice) absorb(other *slice, store *store) {
 	s.service.absorb(&other.service, store)
 }
 
-// add counts a record that ended in the window.
-func (w *window) add(r record) {
+// addEnded counts a record that ended in the window.
+func (w *window) addEnded(r record) {
 	if w.firstSent < 0 || r.sent < w.firstSent {
 		w.firstSent = r.sent
 	}
@@ -187,8 +187,8 @@ func (w *window) soFar(at time.Duration, batch int) measure.Window {
 	return m
 }
 
-// see counts the time in flight of a record within the window, whenever it ended.
-func (w *window) see(r record) {
+// addInFlight counts the time in flight of a record within the window, whenever it ended.
+func (w *window) addInFlight(r record) {
 	if w.to >= 0 {
 		w.leave(r)
 	}

@@ -21,8 +21,8 @@ func TestSlicesOfAGrowingWindowAreJoined(t *testing.T) {
 		w := newWindow(time.Second, 0, false, &s)
 		for i := range n {
 			end := time.Second + time.Duration(i)*ms
-			w.see(ended(end-10*ms, end))
-			w.add(ended(end-10*ms, end))
+			w.addInFlight(ended(end-10*ms, end))
+			w.addEnded(ended(end-10*ms, end))
 		}
 		w.to = time.Second + time.Duration(n)*ms
 		got := w.close(1, nil)
@@ -52,11 +52,11 @@ func TestInFlightCountsTheWindowsShare(t *testing.T) {
 	t.Parallel()
 	var s store
 	w := newWindow(time.Second, time.Second, false, &s)
-	w.see(ended(500*ms, 1500*ms)) // half a second within the window
-	w.see(ended(1500*ms, 1750*ms))
+	w.addInFlight(ended(500*ms, 1500*ms)) // half a second within the window
+	w.addInFlight(ended(1500*ms, 1750*ms))
 	w.to = 2 * time.Second
-	w.see(ended(1900*ms, 2500*ms)) // 0.1 s within the window, unfinished
-	w.see(ended(2100*ms, 2500*ms))
+	w.addInFlight(ended(1900*ms, 2500*ms)) // 0.1 s within the window, unfinished
+	w.addInFlight(ended(2100*ms, 2500*ms))
 	got := w.close(1, []time.Duration{900 * ms, 1800 * ms}) // 1 s and 0.2 s within the window
 	if want := 0.5 + 0.25 + 0.1 + 1 + 0.2; math.Abs(got.InFlight-want) > 1e-9 {
 		t.Errorf("%v in flight, want %v", got.InFlight, want)
@@ -78,7 +78,7 @@ func TestWarmUpBinsKeepEverything(t *testing.T) {
 		if i < n/5 { // a cold start
 			latency = 100 * ms
 		}
-		w.add(time.Second+time.Duration(i)*ms/10, latency)
+		w.addLatency(time.Second+time.Duration(i)*ms/10, latency)
 	}
 	means, mean := w.latencies()
 	if len(means) > mostBins || len(means) < mostBins/2 {

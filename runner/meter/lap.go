@@ -40,7 +40,7 @@ type gpuLap struct {
 // integral is the integral of a figure over the time in which it was known. seconds is that time.
 type integral struct{ sum, seconds float64 }
 
-func (i *integral) add(value, seconds float64) {
+func (i *integral) addValue(value, seconds float64) {
 	if !math.IsNaN(value) {
 		i.sum, i.seconds = i.sum+value*seconds, i.seconds+seconds
 	}
@@ -58,8 +58,8 @@ func (i integral) mean(last float64) float64 {
 	return last
 }
 
-// add adds a sample, which must not be older than those before.
-func (l *lap) add(s sample) {
+// addSample adds a sample, which must not be older than those before.
+func (l *lap) addSample(s sample) {
 	if s.frequency > 0 {
 		l.frequencies += s.frequency
 		l.samples++
@@ -71,14 +71,14 @@ func (l *lap) add(s sample) {
 			i = len(l.gpus)
 			l.gpus = append(l.gpus, gpuLap{at: s.at, from: usage.Energy})
 		}
-		l.gpus[i].add(usage, s.at)
+		l.gpus[i].addUsage(usage, s.at)
 	}
 }
 
-func (g *gpuLap) add(usage hostinfo.GPUUsage, at time.Time) {
+func (g *gpuLap) addUsage(usage hostinfo.GPUUsage, at time.Time) {
 	seconds := at.Sub(g.at).Seconds()
-	g.busy.add(usage.Utilization, seconds)
-	g.power.add(usage.Power, seconds)
+	g.busy.addValue(usage.Utilization, seconds)
+	g.power.addValue(usage.Power, seconds)
 	g.used = max(g.used, usage.MemoryUsed)
 	g.last, g.at, g.seen = usage, at, true
 }

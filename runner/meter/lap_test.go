@@ -33,24 +33,24 @@ func (l *lap) endAs(t *testing.T, name string, want ...measure.GPUWindow) {
 func TestLapOfAGPU(t *testing.T) {
 	t.Parallel()
 	var l lap
-	l.add(sample{at: at(0), gpus: []hostinfo.GPUUsage{gpu("A", 0, 50, 1000, 10)}})
+	l.addSample(sample{at: at(0), gpus: []hostinfo.GPUUsage{gpu("A", 0, 50, 1000, 10)}})
 	l.endAs(t, "the first sight", measure.GPUWindow{UUID: "A", Power: 50, MemoryUsed: 10, MemoryTotal: 100})
 
 	// 0.4 over 1 s and 1 over 3 s: 3.4/4. 100 W over 1 s and 200 W over 3 s: 700 J / 4 s. The
 	// counter shows 690 J.
-	l.add(sample{at: at(1), gpus: []hostinfo.GPUUsage{gpu("A", 0.4, 100, 1100, 60)}})
-	l.add(sample{at: at(4), gpus: []hostinfo.GPUUsage{gpu("A", 1, 200, 1690, 20)}})
+	l.addSample(sample{at: at(1), gpus: []hostinfo.GPUUsage{gpu("A", 0.4, 100, 1100, 60)}})
+	l.addSample(sample{at: at(4), gpus: []hostinfo.GPUUsage{gpu("A", 1, 200, 1690, 20)}})
 	l.endAs(t, "samples that are unequally far apart",
 		measure.GPUWindow{UUID: "A", Utilization: 0.85, Power: 175, MemoryUsed: 60, MemoryTotal: 100, Energy: 690})
 
 	// The next lap begins where this one ended: 2 s at 0.5 and 150 W. The largest memory is of the
 	// new lap alone.
-	l.add(sample{at: at(6), gpus: []hostinfo.GPUUsage{gpu("A", 0.5, 150, 1990, 30)}})
+	l.addSample(sample{at: at(6), gpus: []hostinfo.GPUUsage{gpu("A", 0.5, 150, 1990, 30)}})
 	l.endAs(t, "the next lap", measure.GPUWindow{UUID: "A", Utilization: 0.5, Power: 150, MemoryUsed: 30, MemoryTotal: 100, Energy: 300})
 
 	// The driver was reloaded, so its counter restarted at zero. The value on it does not belong to
 	// this lap.
-	l.add(sample{at: at(8), gpus: []hostinfo.GPUUsage{gpu("A", 0.5, 150, 7, 30)}})
+	l.addSample(sample{at: at(8), gpus: []hostinfo.GPUUsage{gpu("A", 0.5, 150, 7, 30)}})
 	l.endAs(t, "a counter that began anew", measure.GPUWindow{UUID: "A", Utilization: 0.5, Power: 150, MemoryUsed: 30, MemoryTotal: 100, Energy: 300})
 }
 
@@ -58,7 +58,7 @@ func TestLapOfAGPUThatTellsLittle(t *testing.T) {
 	t.Parallel()
 	unknown := math.NaN()
 	var l lap
-	add := func(seconds float64, u ...hostinfo.GPUUsage) { l.add(sample{at: at(seconds), gpus: u}) }
+	add := func(seconds float64, u ...hostinfo.GPUUsage) { l.addSample(sample{at: at(seconds), gpus: u}) }
 	// Without a counter the energy is the integral of the power. If the power is unknown too, it is
 	// zero.
 	add(0, gpu("A", unknown, 60, unknown, 1), gpu("B", unknown, unknown, unknown, 2))
@@ -82,7 +82,7 @@ func TestLapOfClockAndMemory(t *testing.T) {
 	t.Parallel()
 	var l lap
 	for _, s := range []sample{{frequency: 2e9, memory: 5}, {frequency: 0, memory: 9}, {frequency: 3e9, memory: 7}} {
-		l.add(s)
+		l.addSample(s)
 	}
 	if frequency, memory, _ := l.end(); frequency != 2.5e9 || memory != 9 {
 		t.Errorf("%g Hz, %d bytes, want the mean of the known and the most", frequency, memory)

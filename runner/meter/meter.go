@@ -187,7 +187,7 @@ func (m *Meter) sample(ctx context.Context, timeout time.Duration) error {
 	case m.options.MachineMemory:
 		s.memory = seen.memory
 	}
-	m.lap.add(s)
+	m.lap.addSample(s)
 	return err
 }
 
