@@ -55,7 +55,7 @@ func batchShares(windows []measure.Window) []BatchShare {
 	return list
 }
 
-// Compute is the part of the latency in which an instance works on the request, in seconds.
+// Compute returns the part of the latency in which an instance works on the request, in seconds.
 func (b Breakdown) Compute() float64 { return b.ComputeInput + b.ComputeInfer + b.ComputeOutput }
 
 // newBreakdown splits the mean latency in the windows of one load. It returns nil if the server

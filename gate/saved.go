@@ -110,8 +110,9 @@ func NewSaved(s Setup, pairs []Pair, now time.Time, revision string) (Saved, err
 	}, nil
 }
 
-// After merges a new baseline with the one that it replaces. If both have the same model and
-// machine, it keeps the jobs, at most ten. Otherwise it keeps only their noise between jobs.
+// After merges a new baseline with the one that it replaces. For the same machine and load it keeps
+// the noise between jobs. For the same model and method it also keeps the jobs, at most ten. For
+// another machine or load it returns s.
 func (s Saved) After(old Saved) Saved {
 	if s.Fingerprint != old.Fingerprint || s.Load != old.Load {
 		return s

@@ -186,7 +186,7 @@ func TestGivenShapes(t *testing.T) {
 	}
 	check("ids [32], mask [32], image [3 224]", "", nil)
 	check("ids [128], mask [128], image [3 224]", "", map[string][]int64{"ids": {128}})
-	// whoever says so
+	// different given sizes of one symbol are kept
 	check("ids [128], mask [64], image [3 8]", "", map[string][]int64{"ids": {128}, "mask": {64}, "image": {3, 8}})
 	check("", "--shape words: the model has no such input; it has [ids FLOAT[batch,sequence]", map[string][]int64{"words": {8}})
 	check("", "--shape ids: [1 8] does not fit ids FLOAT[batch,sequence], of which the batch dimension is left out", map[string][]int64{"ids": {1, 8}})

@@ -21,8 +21,8 @@ import (
 // tracedCalls are the system calls with which a process communicates or makes files.
 const tracedCalls = "connect,sendto,sendmsg,sendmmsg,openat,open,creat,mkdir,mkdirat,rename,renameat,renameat2"
 
-// quietPlace is a workplace with an empty home folder and without the user's settings of telemetry.
-// Its programs run under strace; where that does not work, the home folder alone tells.
+// quietPlace is a workplace with an empty home folder and without the user's telemetry settings.
+// Its programs run under strace. If strace does not work, only the home folder is checked.
 type quietPlace struct {
 	workplace
 	home, log string

@@ -15,10 +15,10 @@ import (
 
 const generated = "<!-- Generated from the code: `make golden` writes this page. -->\n"
 
-// reference is the folder of the generated pages.
+// reference returns the path of a generated page.
 func reference(name string) string { return filepath.Join("..", "..", "docs", "reference", name) }
 
-// The committed page of commands is what their definitions make.
+// The committed page of commands is generated from their definitions.
 func TestCommandsPageIsGenerated(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
@@ -29,7 +29,7 @@ func TestCommandsPageIsGenerated(t *testing.T) {
 	golden.Check(t, reference("commands.md"), b.String())
 }
 
-// The committed page of exit codes is what package exit has.
+// The committed page of exit codes is generated from package exit.
 func TestExitCodesPageIsGenerated(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
@@ -111,7 +111,7 @@ func describe(b *strings.Builder, cmd *cobra.Command) {
 	})
 }
 
-// describeFlag writes the row of a flag. A default that the meaning tells is not repeated.
+// describeFlag writes the row of a flag. It omits a default that the meaning already has.
 func describeFlag(b *strings.Builder, f *pflag.Flag) {
 	name := "`--" + f.Name + "`"
 	if f.Shorthand != "" {

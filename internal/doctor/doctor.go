@@ -42,7 +42,7 @@ type Runtime struct {
 	Providers []Provider `json:"providers"`
 }
 
-// Provider tells whether an execution provider created a session and ran a model.
+// Provider reports whether an execution provider created a session and ran a model.
 type Provider struct {
 	Name         string  `json:"name"`
 	Works        bool    `json:"works"`

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// tracked lists the repository's files of a pattern of git's.
+// tracked lists the repository's files that match a pattern of git's.
 func tracked(t *testing.T, pattern string) []string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "git", "-C", root, "ls-files", pattern).Output()
@@ -26,8 +26,8 @@ func tracked(t *testing.T, pattern string) []string {
 	return files
 }
 
-// go.mod and go.sum of every module are as `go mod tidy` leaves them. It may download modules of
-// tests of dependencies, so that it cannot decide without a network: the test is skipped then.
+// `go mod tidy` does not change go.mod and go.sum of any module. It may download modules for tests
+// of dependencies. Without a network the test is skipped.
 func TestModulesAreTidy(t *testing.T) {
 	t.Parallel()
 	for _, file := range tracked(t, "*go.mod") {
@@ -48,8 +48,8 @@ func TestModulesAreTidy(t *testing.T) {
 	}
 }
 
-// The committed protocol buffer code is of the generators that tools/proto.sh pins, and of the
-// present .proto files: the script writes their digests.
+// The committed protocol buffer code comes from the generators that tools/proto.sh pins, and from
+// the present .proto files. The script writes their digests.
 func TestProtocolBufferCodeIsCurrent(t *testing.T) {
 	t.Parallel()
 	script := read(t, "tools/proto.sh")

@@ -151,17 +151,17 @@ func (f service) ModelStreamInfer(stream grpc.BidiStreamingServer[pb.ModelInferR
 	}
 }
 
-// ServerLive says yes.
+// ServerLive always returns true.
 func (service) ServerLive(context.Context, *pb.ServerLiveRequest) (*pb.ServerLiveResponse, error) {
 	return &pb.ServerLiveResponse{Live: true}, nil
 }
 
-// ServerReady says yes.
+// ServerReady always returns true.
 func (service) ServerReady(context.Context, *pb.ServerReadyRequest) (*pb.ServerReadyResponse, error) {
 	return &pb.ServerReadyResponse{Ready: true}, nil
 }
 
-// ModelReady says yes for the one model.
+// ModelReady returns true for the one model.
 func (service) ModelReady(_ context.Context, r *pb.ModelReadyRequest) (*pb.ModelReadyResponse, error) {
 	return &pb.ModelReadyResponse{Ready: r.GetName() == model}, nil
 }
@@ -197,7 +197,7 @@ func (f service) ModelConfig(_ context.Context, r *pb.ModelConfigRequest) (*pb.M
 	return &pb.ModelConfigResponse{Config: f.config}, nil
 }
 
-// ModelStatistics are the counters.
+// ModelStatistics returns the counters.
 func (f service) ModelStatistics(_ context.Context, r *pb.ModelStatisticsRequest) (*pb.ModelStatisticsResponse, error) {
 	if r.GetName() != model && r.GetName() != "" {
 		return nil, status.Error(codes.NotFound, unknownModel(r.GetName()))

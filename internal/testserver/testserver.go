@@ -56,7 +56,8 @@ type Entry struct {
 	Arrival int64 // the whole request was read
 	Begin   int64 // begin of the service
 	End     int64 // end of the service, by the law
-	// Written: the answer goes to the operating system next; gRPC: to its library
+	// Written is the instant at which the answer is handed to the operating system, for gRPC to its
+	// library.
 	Written int64
 }
 

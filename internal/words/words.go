@@ -43,8 +43,8 @@ func Shorten(text string, most int) string {
 	return text
 }
 
-// Brief is the first line of a reason and, behind "…", its last words: at its end a log says what
-// happened.
+// Brief returns the first line of a reason and, after "…", its last words, since the end of a log
+// tells what happened.
 func Brief(reason string) string {
 	first, rest, more := strings.Cut(strings.TrimSpace(reason), "\n")
 	if !more {
@@ -53,8 +53,8 @@ func Brief(reason string) string {
 	return first + " … " + Last(rest)
 }
 
-// Last is the last line of a program's output. Of Go's report of a crash it is the line that names
-// the signal or the fatal error.
+// Last returns the last line of a program's output. If Go reports a crash, it returns the line that
+// names the signal or the fatal error.
 func Last(output string) string {
 	lines := strings.Split(strings.TrimSpace(output), "\n")
 	for _, line := range lines {

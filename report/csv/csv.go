@@ -93,10 +93,10 @@ func loadField(r analyze.Result) string {
 	return "concurrency"
 }
 
-// column is a column of a table: Model Analyzer's name of it in YAML, its head, and its meaning.
+// column is a column of a table: Model Analyzer's name in YAML, its title, and its meaning.
 type column struct{ name, head, about string }
 
-// columns lists all columns but those of parameters.
+// columns lists all columns except those of parameters.
 func columns() []column {
 	return []column{
 		{"model_name", "Model", "The name under which the model is served."},
@@ -266,7 +266,7 @@ func textCell(cell string) string {
 	return cell
 }
 
-// deviceOf is the device of the instances, as Model Analyzer names it.
+// deviceOf returns the device of the instances, as Model Analyzer names it.
 func deviceOf(c analyze.Config) string {
 	chosen, _ := c.Candidate.Get(search.KnobExecutionProvider)
 	if of := cmp.Or(string(chosen), c.Setup.Provider); of == analyze.RecordedGPU || provider.OnGPU(of) {
@@ -275,7 +275,7 @@ func deviceOf(c analyze.Config) string {
 	return "CPU"
 }
 
-// decimal prints a metric times a factor; "" when it is not known.
+// decimal prints a metric times a factor; "" if it is unknown.
 func decimal(values map[measure.Metric]measure.Estimate, m measure.Metric, factor float64) string {
 	e, ok := values[m]
 	if !ok {

@@ -21,7 +21,7 @@ import (
 	"tuner/spec"
 )
 
-// The committed page of the columns is what the table makes.
+// The committed page of columns is generated from the table.
 func TestColumnsPageIsGenerated(t *testing.T) {
 	t.Parallel()
 	files := []struct {
@@ -53,7 +53,7 @@ and ` + "`metrics-server-only.csv`" + `.
 	golden.Check(t, filepath.Join("..", "..", "docs", "reference", "csv-columns.md"), b.String())
 }
 
-// Every column that a file may have is in the table, with its meaning.
+// The table describes every column that a file may have.
 func TestColumnsAreDescribed(t *testing.T) {
 	t.Parallel()
 	for _, field := range slices.Concat(spec.InferenceFields(), spec.GPUFields(), spec.ServerFields()) {

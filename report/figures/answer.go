@@ -87,7 +87,7 @@ func recordedHeadline(r analyze.Result, w verdict.Words) string {
 	return text + "."
 }
 
-// Summary is the answer in a few sentences: the headline and the configuration.
+// Summary returns the answer in a few sentences: the headline and the configuration.
 func (a Answer) Summary() string {
 	if len(a.Lines) == 0 || a.State == verdict.Unmeasured {
 		return a.Headline
@@ -246,7 +246,7 @@ func againText(r analyze.Result, c analyze.Config) string {
 // HeadWidth is the width of the answer's sentences on a terminal and in report.md, in columns.
 const HeadWidth = 80
 
-// Texts are the lines as text: "Recommended: config_3 …".
+// Texts returns the lines as text: "Recommended: config_3 …".
 func (a Answer) Texts() []string {
 	list := make([]string, len(a.Lines))
 	for i, l := range a.Lines {

@@ -13,7 +13,7 @@ import (
 	"tuner/spec"
 )
 
-// Notes are the lines below the ranking: legend, ties, flags, failures, hidden rows.
+// Notes returns the lines below the ranking: legend, ties, flags, failures, hidden rows.
 func Notes(r analyze.Result, g Ranking) []string {
 	lines := legendNotes(r, g)
 	if hidden := len(r.Configs) - len(g.Cells); hidden > 0 {

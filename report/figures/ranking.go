@@ -343,7 +343,7 @@ const (
 	FailedWord    = "failed"
 	MissesWord    = "no"
 	confirmedMark = "✓"
-	unknownMark   = "?" // too few requests tell a limit
+	unknownMark   = "?" // too few requests for a limit
 )
 
 // satisfiesCell returns the probability that the constraints hold. A configuration without a trial

@@ -50,8 +50,9 @@ func Stages(r analyze.Result) []Stage {
 }
 
 // noBetter returns the configuration after stage 1, at a load where it does not look better than
-// the best. That is its own best load, unless it looks better there and is not recommended: its
-// probability is below the confidence, or its gain is not shown. Best is nil if no load is left.
+// the best. That is its own best load, unless it looks better there and is not recommended. It is
+// not recommended if its probability is below the confidence, or if its gain is not shown. Best is
+// nil if no load is left.
 func noBetter(r analyze.Result, one, best analyze.Config) analyze.Config {
 	if one.Name == best.Name || one.Best == nil || one.Score.Value <= best.Score.Value {
 		return one

@@ -119,7 +119,7 @@ func shareText(v float64) string {
 	return fmt.Sprintf("%.0f %%", 100*v)
 }
 
-// VariantNotes are the terminal's lines on accuracy: the figures of accepted variants, and the
+// VariantNotes returns the terminal's lines on accuracy: the figures of accepted variants, and the
 // rejected ones.
 func VariantNotes(r analyze.Result) []string {
 	var lines []string
