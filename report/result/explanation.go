@@ -6,7 +6,7 @@ import (
 	"tuner/search"
 )
 
-// Explanation says why the best configuration is the best. Changes are relative: -0.12 is 12 %
+// Explanation explains why the best configuration is the best. Changes are relative: -0.12 is 12 %
 // worse.
 type Explanation struct {
 	Subjects []Subject        `json:"subjects" jsonschema:"minItems=1"` // the best, then the configurations that it is compared with
@@ -29,7 +29,8 @@ type Subject struct {
 	ServiceCurve *ServiceCurve      `json:"service_curve,omitempty"`
 }
 
-// Breakdown says where a request's mean latency goes, and how busy the machine is meanwhile.
+// Breakdown splits the mean latency of a request into its parts, and shows how busy the machine
+// was.
 type Breakdown struct {
 	Latency       float64 `json:"latency" jsonschema:"minimum=0"`
 	Queue         float64 `json:"queue" jsonschema:"minimum=0"`
@@ -49,7 +50,7 @@ type Breakdown struct {
 	GPU           float64 `json:"gpu,omitempty" jsonschema:"minimum=0"`        // share of the time in which the GPU computed
 }
 
-// Batch says how often a batch size was executed.
+// Batch is a batch size, with the share of its executions.
 type Batch struct {
 	Size  int     `json:"size" jsonschema:"minimum=1"`
 	Share float64 `json:"share" jsonschema:"minimum=0,maximum=1"` // of the executions
@@ -62,7 +63,7 @@ type Higher struct {
 	Misses []string     `json:"misses,omitempty"`
 }
 
-// Prediction compares what the search predicted of a metric with what was measured.
+// Prediction compares the search's prediction of a metric with its measurement.
 type Prediction struct {
 	Metric    measure.Metric `json:"metric"`
 	Simulated *float64       `json:"simulated,omitempty"` // by the queue simulation, from service times
@@ -85,7 +86,7 @@ type Knob struct {
 	Others []Effect     `json:"others"`
 }
 
-// Effect is what another value of a knob would change.
+// Effect is the effect of another value of a knob.
 type Effect struct {
 	Value  search.Value `json:"value"`
 	Basis  search.Basis `json:"basis" jsonschema:"enum"`

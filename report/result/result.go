@@ -25,14 +25,14 @@ import (
 	"tuner/search/verdict"
 )
 
-// Format is the version of result.json. It grows when a field changes its meaning or goes away. New
-// fields may appear.
+// Format is the version of result.json. It increases when a field changes its meaning or
+// disappears. New fields may appear.
 const Format = 1
 
 // FileName is the file's name in the output folder.
 const FileName = "result.json"
 
-// Status says whether a configuration satisfies the constraints.
+// Status tells whether a configuration satisfies the constraints.
 type Status string
 
 // The statuses of a result.
@@ -53,8 +53,9 @@ type Result struct {
 	Summary string `json:"summary"` // the answer in a few sentences
 	Answer  Answer `json:"answer"`
 	Model   string `json:"model"`
-	Best    string `json:"best,omitempty"`    // name of the best configuration, where one satisfies the constraints
-	Nearest string `json:"nearest,omitempty"` // name of the configuration that misses the constraints least, where none satisfies them
+	Best    string `json:"best,omitempty"` // name of the best configuration, if one satisfies the constraints
+	// name of the configuration that misses the constraints least, if none satisfies them
+	Nearest string `json:"nearest,omitempty"`
 	Goal    Goal   `json:"goal"`
 
 	Requests       []Request       `json:"requests,omitempty"` // shapes of the inputs in the measured requests
@@ -72,14 +73,15 @@ type Result struct {
 	Windows       *int      `json:"windows,omitempty" jsonschema:"minimum=0"` // measurement windows of all trials
 	ServiceTrials int       `json:"service_trials,omitempty" jsonschema:"minimum=0"`
 	Earlier       []Earlier `json:"earlier,omitempty"`  // campaigns whose journals were reused
-	Withheld      *Withheld `json:"withheld,omitempty"` // absent where others took no CPU time
+	Withheld      *Withheld `json:"withheld,omitempty"` // absent if others took no CPU time
 	Ending        *Ending   `json:"ending,omitempty"`
 	Time          *Account  `json:"time,omitempty"`
 	Steps         []Step    `json:"steps,omitempty"` // of `tuner run`
 	Origin        *Origin   `json:"origin,omitempty"`
 
-	Machine  jsontext.Value `json:"machine,omitempty" jsonschema:"type=object"` // facts of the machine, as the journal has them
-	Recorded string         `json:"recorded,omitempty"`                         // file of another program: what only a campaign knows is then missing
+	Machine jsontext.Value `json:"machine,omitempty" jsonschema:"type=object"` // facts of the machine, as the journal has them
+	// file of another program; values that only a campaign has are then missing
+	Recorded string `json:"recorded,omitempty"`
 }
 
 // Parse reads a result.json. path is its name in errors. A file of another format version is
@@ -111,7 +113,7 @@ type Line struct {
 	Text string `json:"text"`
 }
 
-// Goal is what was asked for.
+// Goal is the goal of the analysis.
 type Goal struct {
 	Objective   []search.Term       `json:"objective" jsonschema:"minItems=1"`
 	Constraints []search.Constraint `json:"constraints"`
@@ -134,7 +136,7 @@ type Request struct {
 	Source analyze.ShapeSource `json:"source" jsonschema:"enum"`
 }
 
-// Ranking says what configurations are ranked by.
+// Ranking describes how configurations are ranked.
 type Ranking struct {
 	Rank string `json:"rank" jsonschema:"enum=score,enum=top3-mean"`
 	At   string `json:"at" jsonschema:"pattern=^(best|concurrency=[0-9]+|request_rate=[0-9.e+-]+)$"` // best: each configuration at its best load; otherwise the load of all
@@ -163,7 +165,7 @@ type FrontPoint struct {
 	Values []float64    `json:"values" jsonschema:"minItems=2,maxItems=3"` // in the order of the front's metrics
 }
 
-// Configuration is a configuration with everything that was measured of it.
+// Configuration is a configuration with all its measurements.
 type Configuration struct {
 	Name      string           `json:"name"`
 	Rank      int              `json:"rank,omitempty" jsonschema:"minimum=1"`
@@ -180,13 +182,13 @@ type Configuration struct {
 	Config    string           `json:"config"` // text of config.pbtxt
 }
 
-// Memory is the memory that the server's process holds with a configuration, whatever the load.
+// Memory is the memory of the server's process with a configuration. It is the same for every load.
 type Memory struct {
 	Estimate
 	Basis footprint.Basis `json:"basis" jsonschema:"enum"`
 }
 
-// Setup is what a configuration makes of the server. A number that is not known is absent.
+// Setup is the server's setup with a configuration. Unknown numbers are absent.
 type Setup struct {
 	Provider       string  `json:"execution_provider"`
 	Runtime        string  `json:"runtime"` // ONNX Runtime build, flavour@version
@@ -199,15 +201,15 @@ type Setup struct {
 
 // Point is a configuration under one load.
 type Point struct {
-	Server    string       `json:"server,omitempty"` // set where another server than the bundled engine was measured
+	Server    string       `json:"server,omitempty"` // set if another server than the bundled engine was measured
 	Load      measure.Load `json:"load"`
 	Confirmed bool         `json:"confirmed"` // the figures are those of fresh launches
 	Sample
-	Searched *Sample `json:"searched,omitempty"` // figures of the search, where the point was confirmed
+	Searched *Sample `json:"searched,omitempty"` // figures of the search, if the point was confirmed
 }
 
-// Sample is the figures of a configuration under a load. Windows, launches, requests and errors are
-// absent where another program measured.
+// Sample has the figures of a configuration under a load. Windows, launches, requests and errors
+// are absent if another program measured.
 type Sample struct {
 	Satisfies bool                        `json:"satisfies"`
 	Misses    []string                    `json:"misses,omitempty"` // constraints that are missed, in words
@@ -236,7 +238,7 @@ type Estimate struct {
 	Hi    float64 `json:"hi"`
 }
 
-// Measured is the estimate as package measure has it.
+// Measured converts the estimate to package measure's type.
 func (e Estimate) Measured() measure.Estimate {
 	return measure.Estimate{Value: e.Value, Lo: e.Lo, Hi: e.Hi}
 }
@@ -274,7 +276,7 @@ type Withheld struct {
 	Deviation float64 `json:"deviation" jsonschema:"minimum=0"`         // standard error of the slope
 }
 
-// Ending says how the campaign ended.
+// Ending describes how the campaign ended.
 type Ending struct {
 	Interrupted bool     `json:"interrupted"`
 	Reason      string   `json:"reason"`
@@ -282,7 +284,7 @@ type Ending struct {
 	Notes       []string `json:"notes,omitempty"`
 }
 
-// Account says where the campaign's time went.
+// Account splits the campaign's time by activity.
 type Account struct {
 	Elapsed          float64 `json:"elapsed" jsonschema:"minimum=0"`
 	Windows          float64 `json:"windows" jsonschema:"minimum=0"`
@@ -292,7 +294,7 @@ type Account struct {
 	Decisions        float64 `json:"decisions"` // what remains: the strategy's time
 }
 
-// Origin names what is needed to reproduce the result.
+// Origin has everything that is needed to reproduce the result.
 type Origin struct {
 	Tool          string    `json:"tool"` // version of tuner
 	Created       time.Time `json:"created"`
@@ -326,28 +328,29 @@ type Step struct {
 
 // Variant is the model in one precision, with its accuracy in each place that was tried.
 type Variant struct {
-	Precision string                     `json:"precision"`
-	Own       bool                       `json:"own"` // the user's file, not one that tuner made
-	Path      string                     `json:"path,omitempty"`
-	SHA256    string                     `json:"sha256,omitempty"`
-	Bytes     int64                      `json:"bytes,omitempty" jsonschema:"minimum=0"`
-	Converted int                        `json:"converted,omitempty" jsonschema:"minimum=0"` // operators in the precision
-	Kept      []journal.KeptNode         `json:"kept,omitempty"`                             // operators that stayed in fp32
-	Notes     []string                   `json:"notes,omitempty"`
-	Data      string                     `json:"data,omitempty" jsonschema:"enum=user,enum=synthetic"` // that outputs were compared on
-	Accuracy  map[string]accuracy.Report `json:"accuracy,omitempty"`                                   // by execution provider, with @ and the build where there are several
-	Judges    []Judge                    `json:"judges,omitempty"`
-	Rejected  []Rejection                `json:"rejected,omitempty"`
+	Precision string             `json:"precision"`
+	Own       bool               `json:"own"` // the user's file, not one that tuner made
+	Path      string             `json:"path,omitempty"`
+	SHA256    string             `json:"sha256,omitempty"`
+	Bytes     int64              `json:"bytes,omitempty" jsonschema:"minimum=0"`
+	Converted int                `json:"converted,omitempty" jsonschema:"minimum=0"` // operators in the precision
+	Kept      []journal.KeptNode `json:"kept,omitempty"`                             // operators that stayed in fp32
+	Notes     []string           `json:"notes,omitempty"`
+	Data      string             `json:"data,omitempty" jsonschema:"enum=user,enum=synthetic"` // that outputs were compared on
+	// by execution provider, with @ and the build if there are several
+	Accuracy map[string]accuracy.Report `json:"accuracy,omitempty"`
+	Judges   []Judge                    `json:"judges,omitempty"`
+	Rejected []Rejection                `json:"rejected,omitempty"`
 }
 
-// Judge says in which ONNX Runtime build a variant was compared on an execution provider.
+// Judge names the ONNX Runtime build in which a variant was compared on an execution provider.
 type Judge struct {
 	Provider string `json:"execution_provider"`
 	Runtime  string `json:"runtime"`
 }
 
-// Rejection says why a variant was not measured. Without a provider it was measured on none,
-// without a runtime in none.
+// Rejection has the reason why a variant was not measured. Without a provider it applies to all
+// providers, without a runtime to all builds.
 type Rejection struct {
 	Provider string `json:"execution_provider,omitempty"`
 	Runtime  string `json:"runtime,omitempty"`
