@@ -70,13 +70,13 @@ func TestNames(t *testing.T) {
 // TestDocumented checks that the reference of profile.yaml names each provider.
 func TestDocumented(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../docs/reference/profile.md")
+	page, err := os.ReadFile("../../docs/reference/profile-fields.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range provider.Names() {
 		if !strings.Contains(string(page), "`"+name+"`") {
-			t.Errorf("docs/reference/profile.md does not name %s", name)
+			t.Errorf("docs/reference/profile-fields.md does not name %s", name)
 		}
 	}
 }
