@@ -15,10 +15,11 @@ import (
 	"tuner/model/precision/accuracy"
 )
 
-// cacheFormat changes with everything that makes older entries wrong: the form of receipts, what recipes write, what figures mean.
+// cacheFormat changes with everything that makes older entries wrong: the form of receipts, the
+// output of recipes, the meaning of figures.
 const cacheFormat = 5
 
-// The files of an entry, a folder that is named by the hash of its key.
+// The files of an entry. Its folder has the hash of its key as its name.
 const (
 	modelName   = "model.onnx"
 	receiptName = "receipt.json"
@@ -30,26 +31,27 @@ const nameLength = 32
 // newKind begins the name of a folder in which an entry is made.
 const newKind = ".new-"
 
-// key is everything that an entry depends on.
+// key has everything on which an entry depends.
 type key struct {
 	Format    int             `json:"format"`
 	Precision string          `json:"precision"`
 	Source    string          `json:"source"`          // digest
-	Model     string          `json:"model,omitempty"` // digest of a model of the user's own, which is judged alone
+	Model     string          `json:"model,omitempty"` // digest of the user's own model, which is only judged
 	Settings  settings        `json:"settings"`
 	Data      string          `json:"data"` // digest
 	Limit     *accuracy.Limit `json:"limit,omitempty"`
 	MaxKept   float64         `json:"max_kept,omitempty"`
-	Provider  string          `json:"provider,omitempty"` // on which nodes were chosen to stay in fp32; "": nowhere
-	Tool      string          `json:"tool"`
+	// provider for which nodes were chosen to stay in fp32; "": none
+	Provider string `json:"provider,omitempty"`
+	Tool     string `json:"tool"`
 }
 
-// keyOf returns what the keys of variants have in common.
+// keyOf returns the part that the keys of all variants share.
 func (k *Maker) keyOf(precision string) key {
 	return key{Format: cacheFormat, Precision: precision, Source: k.digest, Data: k.data, Limit: k.options.Limit, Tool: k.options.Tool}
 }
 
-// receipt says what an entry is and what is known of it.
+// receipt describes an entry and its known figures.
 type receipt struct {
 	Key       key                        `json:"key"`
 	Digest    string                     `json:"digest"` // of the model
@@ -59,7 +61,7 @@ type receipt struct {
 	Left      []rewrite.Kept             `json:"left,omitempty"`
 	Notes     []string                   `json:"notes,omitempty"`
 	Reports   map[string]accuracy.Report `json:"reports"`          // by provider
-	Missed    map[string]string          `json:"missed,omitempty"` // by provider: how the limit is missed
+	Missed    map[string]string          `json:"missed,omitempty"` // by provider: how it misses the limit
 }
 
 // entry is a variant in the cache.
@@ -68,12 +70,12 @@ type entry struct {
 	receipt
 }
 
-// newEntry makes an entry of a model of which nothing is known.
+// newEntry makes an entry of a model without figures.
 func newEntry(m *onnx.Model) *entry {
 	return &entry{model: m, receipt: receipt{Reports: map[string]accuracy.Report{}, Missed: map[string]string{}}}
 }
 
-// addReport adds what a provider's outputs showed.
+// addReport adds a provider's report.
 func (e *entry) addReport(provider string, report accuracy.Report, miss string) {
 	e.Reports[provider] = report
 	if miss != "" {
@@ -81,10 +83,10 @@ func (e *entry) addReport(provider string, report accuracy.Report, miss string) 
 	}
 }
 
-// cache is one entry's place.
+// cache is the place of one entry.
 type cache struct {
 	key    key
-	folder string // the entry's own, in the folder of all
+	folder string // the entry's own folder in the cache folder
 }
 
 // newCache returns the place of an entry in dir.
@@ -96,8 +98,8 @@ func newCache(dir string, k key) (cache, error) {
 	return cache{k, filepath.Join(dir, sum[:nameLength])}, nil
 }
 
-// find returns the entry with its model; nil when there is none that is whole. What is torn or was changed is made again, so
-// why it cannot be read does not matter.
+// find returns the entry with its model; nil if there is no complete one. An incomplete or changed
+// entry is made again, so the read error does not matter.
 func (c cache) find() *entry {
 	e := c.findReceipt()
 	if e == nil {
@@ -114,8 +116,9 @@ func (c cache) find() *entry {
 	return e
 }
 
-// findReceipt returns the entry without its model; nil when there is none that is whole. What a command of the user's judged is
-// never found: what else the command depends on (its program, the files it reads) cannot be known.
+// findReceipt returns the entry without its model; nil if there is no complete one. It never finds
+// entries that a user's command judged, since the command's other dependencies (its program, the
+// files it reads) are unknown.
 func (c cache) findReceipt() *entry {
 	if limit := c.key.Limit; limit != nil && limit.Command != "" {
 		return nil
@@ -129,7 +132,7 @@ func (c cache) findReceipt() *entry {
 		return nil
 	}
 	if own, err := newCache(filepath.Dir(c.folder), e.Key); err != nil || own.folder != c.folder {
-		return nil // the receipt of another entry
+		return nil // the receipt belongs to another entry
 	}
 	if e.Missed == nil {
 		e.Missed = map[string]string{}
@@ -137,8 +140,8 @@ func (c cache) findReceipt() *entry {
 	return &e
 }
 
-// put makes the entry with the model of e, whole or not at all, in place of whatever is there; e then has the model as it was
-// read back.
+// put stores the entry with e's model, completely or not at all, and replaces an existing one. Then
+// e has the model as it was read back.
 func (c cache) put(e *entry) error {
 	err := c.write(e)
 	if err == nil {
@@ -159,7 +162,7 @@ func (c cache) write(e *entry) error {
 	if err != nil {
 		return err
 	}
-	defer temp.Close() // whatever of it is left
+	defer temp.Close() // removes the rest
 	fresh := filepath.Join(temp.Dir, "entry")
 	if err := os.Mkdir(fresh, 0o755); err != nil {
 		return err
@@ -181,13 +184,14 @@ func (c cache) write(e *entry) error {
 	if err := os.Rename(c.folder, filepath.Join(temp.Dir, "old")); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err := os.Rename(fresh, c.folder); err != nil && !errors.Is(err, fs.ErrExist) { // there: another process was faster
+	// if it exists, another process was faster
+	if err := os.Rename(fresh, c.folder); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
 	return durable.SyncDir(root)
 }
 
-// update writes the receipt of an entry again, or for the first time where a model of the user's own is judged.
+// update rewrites the receipt of an entry. For a user's own model it writes the first one.
 func (c cache) update(e *entry) error {
 	err := os.MkdirAll(c.folder, 0o755)
 	if err == nil {
@@ -208,7 +212,7 @@ func (c cache) writeReceipt(folder string, e *entry) error {
 	return durable.WriteFile(filepath.Join(folder, receiptName), durable.Bytes(append(text, '\n')))
 }
 
-// identify returns a model's digest and the bytes of its files.
+// identify returns a model's digest and the size of its files in bytes.
 func identify(m *onnx.Model) (digest string, size int64, err error) {
 	if digest, err = m.Digest(); err != nil {
 		return "", 0, err

@@ -19,7 +19,7 @@ func read(t *testing.T, path string) *onnx.Model {
 	return m
 }
 
-// TestCache: the second time nothing is converted or run; what changed in any way is made again.
+// The second time, nothing is converted or run. A changed entry is made again.
 func TestCache(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -58,7 +58,7 @@ func TestCache(t *testing.T) {
 	checkNothingElse(t, dir, 6)
 }
 
-// checkNothingElse fails if the cache holds anything but so many entries.
+// checkNothingElse fails unless the cache has exactly this number of entries.
 func checkNothingElse(t *testing.T, dir string, entries int) {
 	t.Helper()
 	list, err := filepath.Glob(filepath.Join(dir, "*"))
@@ -74,7 +74,7 @@ func checkNothingElse(t *testing.T, dir string, entries int) {
 	}
 }
 
-// TestCacheDamaged: an entry that is torn, or another's, is made again in its place.
+// An incomplete or foreign entry is made again in its place.
 func TestCacheDamaged(t *testing.T) {
 	t.Parallel()
 	for name, damage := range map[string]func(folder string) error{
@@ -108,7 +108,7 @@ func TestCacheDamaged(t *testing.T) {
 	}
 }
 
-// appendTo adds a field that changes a model without making it unsound: its producer's name, once more.
+// appendTo adds a field that changes a model and keeps it valid: a second producer name.
 func appendTo(path string) error {
 	content, err := os.ReadFile(path)
 	if err != nil {
@@ -117,7 +117,7 @@ func appendTo(path string) error {
 	return os.WriteFile(path, append(content, 0x12, 1, 'x'), 0o644)
 }
 
-// foreign makes a receipt that of another tool's version.
+// foreign makes a receipt belong to another tool version.
 func foreign(path string) error {
 	content, err := os.ReadFile(path)
 	if err != nil {
@@ -126,7 +126,7 @@ func foreign(path string) error {
 	return os.WriteFile(path, bytes.Replace(content, []byte(`"tool": "test"`), []byte(`"tool": "tost"`), 1), 0o644)
 }
 
-// FuzzReceipt: whatever lies in the place of a receipt, it is read as one or not at all, and what is read can be written.
+// Any receipt is read or ignored. A receipt that was read can be written.
 func FuzzReceipt(f *testing.F) {
 	f.Add([]byte(`{"key":{},"digest":"d","reports":{"cpu":{"rows":1,"outputs":{"y":{"cosine_mean":null}}}}}`))
 	f.Add([]byte(`{"reports":null}`))

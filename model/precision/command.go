@@ -21,20 +21,20 @@ import (
 	"tuner/model/precision/accuracy"
 )
 
-// commandTimeout is how long a user's metric may take.
+// commandTimeout limits the time of a user's metric.
 const commandTimeout = 10 * time.Minute
 
-// maxWords is how many bytes of a command's output are kept.
+// maxWords limits the stored output of a command, in bytes.
 const maxWords = 64 << 10
 
-// runMetric runs the user's command with the names of two .npz files behind its own arguments, the outputs of the original and
-// of the variant, and returns the number on the last line that it prints.
+// runMetric runs the user's command with the names of two .npz files after its own arguments: the
+// outputs of the original and of the variant. It returns the number on the last line of the output.
 func runMetric(ctx context.Context, command string, reference, variant accuracy.Outputs) (float64, error) {
 	folder, err := durable.NewScratch("", metricFolder)
 	if err != nil {
 		return 0, fmt.Errorf("cannot make a folder for the outputs: %w", err)
 	}
-	defer folder.Close() // what stays is removed by the next one
+	defer folder.Close() // the next one removes what stays
 	files := []string{filepath.Join(folder.Dir, "reference.npz"), filepath.Join(folder.Dir, "variant.npz")}
 	for i, outputs := range []accuracy.Outputs{reference, variant} {
 		arrays, err := joined(outputs)
@@ -48,10 +48,10 @@ func runMetric(ctx context.Context, command string, reference, variant accuracy.
 	return runCommand(ctx, command, files, commandTimeout)
 }
 
-// metricFolder begins the names of the folders in which a metric finds the outputs.
+// metricFolder begins the names of the folders with the outputs for a metric.
 const metricFolder = "tuner-metric-"
 
-// CommandError says that the command of the user's metric gave no number.
+// CommandError means that the command of the user's metric gave no number.
 type CommandError struct{ Command, Problem string }
 
 func (e *CommandError) Error() string {
@@ -61,7 +61,7 @@ func (e *CommandError) Error() string {
 // ExitCode implements exit.Coded.
 func (e *CommandError) ExitCode() int { return exit.Usage }
 
-// runCommand runs a command line of the shell with further arguments.
+// runCommand runs a shell command line with additional arguments.
 func runCommand(ctx context.Context, command string, files []string, timeout time.Duration) (float64, error) {
 	whole, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -86,7 +86,7 @@ func runCommand(ctx context.Context, command string, files []string, timeout tim
 	return value, nil
 }
 
-// lastBytes keeps the last maxWords bytes that are written to it.
+// lastBytes keeps the last maxWords written bytes.
 type lastBytes struct{ kept []byte }
 
 func (l *lastBytes) Write(p []byte) (int, error) {
@@ -95,14 +95,14 @@ func (l *lastBytes) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// lastLine returns the last line that says something; "" when there is none.
+// lastLine returns the last non-empty line; "" without one.
 func (l *lastBytes) lastLine() string {
 	lines := bytes.Split(bytes.TrimSpace(l.kept), []byte("\n"))
 	return strings.TrimSpace(string(lines[len(lines)-1]))
 }
 
-// joined makes one array of each output's batches: rows behind rows. An output without dimensions becomes a row of numbers,
-// one per batch.
+// joined concatenates the rows of each output's batches into one array. An output without
+// dimensions becomes a row of numbers, one per batch.
 func joined(outputs accuracy.Outputs) (map[string]inputs.Tensor, error) {
 	arrays := map[string]inputs.Tensor{}
 	for _, batch := range outputs {

@@ -43,7 +43,7 @@ func TestRunCommand(t *testing.T) {
 	}
 }
 
-// TestRunCommandEnds: one that takes too long is ended with all that it started, and so is one whose context ends.
+// A command that takes too long is killed with all its children. So is one whose context ends.
 func TestRunCommandEnds(t *testing.T) {
 	t.Parallel()
 	const sleeping = `sleep 1000 & wait; :`
@@ -58,7 +58,7 @@ func TestRunCommandEnds(t *testing.T) {
 	}
 }
 
-// TestMetric: the command reads both sides' outputs, with the batches joined.
+// The command reads both sides' outputs, with concatenated batches.
 func TestMetric(t *testing.T) {
 	t.Parallel()
 	kept := t.TempDir()
@@ -88,7 +88,7 @@ func TestMetric(t *testing.T) {
 	}
 }
 
-// TestMetricAsLimit: the user's metric decides, and is asked again each time: what it depends on cannot be known.
+// The user's metric decides. It runs again each time, since its dependencies are unknown.
 func TestMetricAsLimit(t *testing.T) {
 	t.Parallel()
 	script := filepath.Join(t.TempDir(), "metric.sh")
@@ -125,7 +125,8 @@ func TestMetricAsLimit(t *testing.T) {
 	}
 }
 
-// TestMetricOfNoNumbers: a variant that yields NaN is rejected for that. No command is asked, which may well fail.
+// A variant that yields NaN is rejected because of that. The command is not run, since it might
+// fail.
 func TestMetricOfNoNumbers(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, map[string]float64{"a": math.NaN()})
@@ -137,14 +138,14 @@ func TestMetricOfNoNumbers(t *testing.T) {
 	}
 }
 
-// TestCommandEndsWithTuner: a metric does not outlive a tuner that is killed, nor does what it started.
+// A metric ends with a killed tuner, and so do its children.
 func TestCommandEndsWithTuner(t *testing.T) {
 	childrentest.CheckKilled(t, func(script string) {
 		_, _ = runCommand(context.Background(), script, nil, time.Hour)
 	})
 }
 
-// TestLeftovers: what a killed tuner left behind is removed by the next metric.
+// The next metric removes what a killed tuner left behind.
 func TestLeftovers(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)

@@ -12,16 +12,17 @@ import (
 	"tuner/model/onnx"
 )
 
-// ExistsError says that a file which is already there is not what would be written.
+// ExistsError means that an existing file has other content than the file to write.
 type ExistsError struct{ Path string }
 
 func (e *ExistsError) Error() string {
 	return fmt.Sprintf("cannot write %q: a file of other content is already there", e.Path)
 }
 
-// Export writes the variant's model to path, with external data beside it in path + ".data" where it has any, all or nothing. A
-// file of the same content stays as it is; one of another is replaced only when that is asked for, else it is an *ExistsError. A model that is
-// replaced takes the data in path + ".data" along, if it is its own.
+// Export writes the variant's model to path, and its external data, if any, to path + ".data",
+// completely or not at all. An existing file with the same content does not change. One with other
+// content is replaced only if replace is set; otherwise the error is an *ExistsError. A replaced
+// model's own data in path + ".data" is replaced too.
 func (v Variant) Export(path string, replace bool) error {
 	err := v.export(path, replace)
 	if err == nil || errors.As(err, new(*ExistsError)) {
@@ -43,7 +44,7 @@ func (v Variant) export(path string, replace bool) error {
 	if err != nil {
 		return err
 	}
-	defer temp.Close() // whatever of it is left
+	defer temp.Close() // removes the rest
 	staged := filepath.Join(temp.Dir, filepath.Base(path))
 	if err := m.Write(staged, 0); err != nil {
 		return err
@@ -78,14 +79,15 @@ func (v Variant) export(path string, replace bool) error {
 	return durable.SyncDir(dir)
 }
 
-// ownsData reports whether there is a model at path that keeps data in path + ".data".
+// ownsData reports whether the model at path has data in path + ".data".
 func ownsData(path string) bool {
 	m, err := onnx.Read(path)
 	return err == nil && slices.ContainsFunc(m.ExternalFiles(), func(f onnx.ExternalFile) bool { return f.Location == filepath.Base(path)+".data" })
 }
 
-// renameData puts a model's external data into its place, before the model: a model never stands there without its data. Nor may one
-// that was there stand beside data that is not its own, so it goes first, and comes back when the data stays away.
+// renameData puts a model's external data in place before the model, so that a model never exists
+// without its data. An earlier model must not stay beside foreign data, so it is moved away first,
+// and restored if the data cannot be placed.
 func renameData(staged, path string) error {
 	before := staged + ".before"
 	if err := os.Rename(path, before); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -98,7 +100,7 @@ func renameData(staged, path string) error {
 	return err
 }
 
-// sameModel reports whether the model at path, if there is one, is that of fresh.
+// sameModel reports whether the model at path, if there is one, equals that of fresh.
 func sameModel(fresh, path string) (bool, error) {
 	a, err := onnx.Read(fresh)
 	if err != nil {
@@ -110,7 +112,7 @@ func sameModel(fresh, path string) (bool, error) {
 	}
 	b, err := onnx.Read(path)
 	if err != nil {
-		return false, nil // there is nothing, or no model
+		return false, nil // there is no file, or no model
 	}
 	other, err := b.Digest()
 	return err == nil && digest == other, nil

@@ -11,7 +11,7 @@ import (
 	"tuner/model/onnx/build"
 )
 
-// TestExport: a file of the same content stays, one of another only goes when it may.
+// A file with the same content stays. One with other content is replaced only if allowed.
 func TestExport(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -52,7 +52,7 @@ func TestExport(t *testing.T) {
 	}
 }
 
-// TestExportExternal: external data goes along, and is not written over another's.
+// External data is written too, and does not overwrite another model's data.
 func TestExportExternal(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -69,7 +69,7 @@ func TestExportExternal(t *testing.T) {
 	if err := v.Export(path, false); !errors.As(err, &exists) || exists.Path != path+".data" {
 		t.Errorf("over a foreign data file: %v", err)
 	}
-	for range 2 { // the second time it is the same
+	for range 2 { // the second time it has the same content
 		if err := v.Export(path, true); err != nil {
 			t.Fatal(err)
 		}
@@ -91,7 +91,7 @@ func TestExportExternal(t *testing.T) {
 	}
 }
 
-// TestExportKeepsPairs: where the data cannot be written, the model that was there stays.
+// If the data cannot be written, the earlier model stays.
 func TestExportKeepsPairs(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -125,7 +125,7 @@ func checkSameDigest(t *testing.T, a, b string) {
 	}
 }
 
-// TestExportRemovesOldData: data that only the replaced model used goes with it; a file that was none of its stays.
+// Data that only the replaced model used is removed. Other files stay.
 func TestExportRemovesOldData(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -22,21 +22,22 @@ import (
 	"tuner/model/precision/accuracy"
 )
 
-// lab makes fake variants of a tiny model and runs them. A variant says by its producer's name what it is: "int8 a,b" keeps
-// nodes a and b in fp32. Its output is the original's, plus the errors of the nodes that it does not keep.
+// lab makes fake variants of a tiny model and runs them. A variant's producer name describes it:
+// "int8 a,b" keeps nodes a and b in fp32. Its output is the original's, plus the errors of the
+// nodes that it does not keep.
 type lab struct {
 	t      *testing.T
 	errors map[string]float64 // by candidate node: what its conversion adds to the output
-	refuse map[string]string  // by "producer's name on provider", or provider alone: why it does not run
-	factor map[string]float64 // by provider: of the errors; without an entry 1
-	fail   map[string]error   // by "producer's name on provider": what happens instead of a session
-	wobble float64            // each run adds this more to its output than the one before it
+	refuse map[string]string  // by "producer's name on provider", or only provider: why it does not run
+	factor map[string]float64 // by provider: factor of the errors, by default 1
+	fail   map[string]error   // by "producer's name on provider": error of opening a session
+	wobble float64            // each run adds this amount to the output of the run before
 
 	opened []string // "producer's name on provider"
 	runs   int
 }
 
-// sourceName is the producer's name of the original.
+// sourceName is the producer name of the original.
 const sourceName = "source"
 
 // newLab makes a lab whose model has these nodes with these errors.
@@ -62,14 +63,14 @@ func (l *lab) source() *onnx.Model {
 	return m
 }
 
-// named returns a model with another producer's name.
+// named returns a model with another producer name.
 func named(m *onnx.Model, producer string) *onnx.Model {
 	p := proto.Clone(m.Proto()).(*onnxpb.ModelProto)
 	p.ProducerName = proto.String(producer)
 	return onnx.New(p)
 }
 
-// rows is data of n rows: row i is [1, i].
+// rows makes data with n rows: row i is [1, i].
 func rows(n int) dataset.Dataset {
 	values := make([]float32, 0, 2*n)
 	for i := range n {
@@ -86,7 +87,8 @@ func floats(values []float32, shape ...int64) inputs.Tensor {
 	return t
 }
 
-// maker makes a Maker of the lab, with its fake recipes, for 20 rows and a limit on the largest error; 0: no limit.
+// maker makes a Maker of the lab with its fake recipes, for 20 rows. largest is the limit on the
+// largest error; 0: no limit.
 func (l *lab) maker(largest float64, change func(*Options)) *Maker {
 	l.t.Helper()
 	o := Options{Data: rows(20), MaxKept: DefaultMaxKept, Tool: "test", WeightBits: 8}
@@ -107,7 +109,7 @@ func (l *lab) maker(largest float64, change func(*Options)) *Maker {
 	return k
 }
 
-// recipe is the fake of a precision; fp16 has no probe.
+// recipe makes the fake recipe of a precision. fp16 has no probe.
 func (l *lab) recipe(k *Maker, precision string) recipe {
 	r := recipe{convert: func(keep []string) (*onnx.Model, rewrite.Summary, error) {
 		if len(l.errors) == 0 {
@@ -204,7 +206,8 @@ func shifted(t inputs.Tensor, v float32) inputs.Tensor {
 // Close implements Session.
 func (s *fakeSession) Close(context.Context) {}
 
-// eight is eight nodes whose errors are powers of two: with the n worst kept, what is left of the error is 2^(3-n) - 1/32.
+// eight returns eight nodes whose errors are powers of two. If the n worst are kept, the remaining
+// error is 2^(3-n) - 1/32.
 func eight() map[string]float64 {
 	return map[string]float64{"a": 4, "b": 2, "c": 1, "d": .5, "e": .25, "f": .125, "g": .0625, "h": .03125}
 }

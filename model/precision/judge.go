@@ -12,11 +12,12 @@ import (
 	"tuner/model/precision/accuracy"
 )
 
-// batchRows is how many rows of the data go into one inference of a model that batches.
+// batchRows is the number of rows in one inference of a model that batches.
 const batchRows = 8
 
-// judge compares the outputs of a model on a provider with the reference. miss says how it misses the limit; "" when it keeps
-// it, or there is none. A *RefusedError says that the provider does not run it.
+// judge compares the outputs of a model on a provider with the reference. miss describes how it
+// misses the limit; "" if it keeps it, or if there is none. A *RefusedError means that the provider
+// does not run it.
 func (k *Maker) judge(ctx context.Context, m *onnx.Model, provider string) (report accuracy.Report, miss string, err error) {
 	reference, err := k.original(ctx)
 	if err != nil {
@@ -38,8 +39,8 @@ func (k *Maker) judge(ctx context.Context, m *onnx.Model, provider string) (repo
 	return report, miss, nil
 }
 
-// compare is accuracy.Compare, with the user's own metric where there is one. Outputs that are no numbers miss every limit by that: no
-// command is asked what it makes of them.
+// compare is accuracy.Compare, with the user's own metric if there is one. Outputs that are not
+// finite miss every limit, so the command is not run for them.
 func (k *Maker) compare(ctx context.Context, reference, variant accuracy.Outputs) (accuracy.Report, error) {
 	report, err := accuracy.Compare(reference, variant, k.labels)
 	if err != nil {
@@ -56,7 +57,7 @@ func (k *Maker) compare(ctx context.Context, reference, variant accuracy.Outputs
 	return report, nil
 }
 
-// original returns the outputs of the source on cpu, which are computed once.
+// original returns the outputs of the source on cpu. They are computed once.
 func (k *Maker) original(ctx context.Context) (accuracy.Outputs, error) {
 	if k.reference != nil {
 		return k.reference, nil
@@ -73,8 +74,12 @@ func (k *Maker) original(ctx context.Context) (accuracy.Outputs, error) {
 	return outputs, nil
 }
 
-// checkReference says why variants cannot be compared with the source's outputs, takes over the labels that fit one, and notes why the limit judges none:
-// every variant misses such a limit, which the default one is for an output of one number a row, and none needs a rescue for that.
+// checkReference returns the reason why variants cannot be compared with the source's outputs. It
+// keeps the labels if they match an output.
+//
+// It records the reason if the limit applies to no output. Every variant misses such a limit, so
+// keeping nodes in fp32 is pointless. The default limit is one for an output with one number per
+// row.
 func (k *Maker) checkReference(outputs accuracy.Outputs) error {
 	if err := accuracy.CheckFinite(outputs); err != nil {
 		return fmt.Errorf("%w: there is nothing to compare variants with; look for inputs outside what the model was made for", err)
@@ -97,7 +102,8 @@ func (k *Maker) checkReference(outputs accuracy.Outputs) error {
 	return nil
 }
 
-// sourceError makes a refusal of the source on cpu a mistake in the source: nothing can be compared with it.
+// sourceError turns a refusal of the source on cpu into a mistake in the source, since nothing can
+// be compared with it.
 func (k *Maker) sourceError(err error) error {
 	var refused *RefusedError
 	if !errors.As(err, &refused) {
@@ -122,8 +128,9 @@ func (k *Maker) outputs(ctx context.Context, m *onnx.Model, provider string) (ac
 	return outputs, err
 }
 
-// checkMemory says that so many copies of what the source computes of data would take more than half of the memory that this process can
-// have, going by the outputs of the first batch. The rest is for the engine, and for everything else.
+// checkMemory returns an error if a number of copies of the source's outputs would take more than
+// half of this process's possible memory. It estimates from the outputs of the first batch. The
+// rest is for the engine and everything else.
 func (k *Maker) checkMemory(first map[string]inputs.Tensor, data dataset.Dataset, copies int64) error {
 	var size int64
 	for _, t := range first {
@@ -141,8 +148,8 @@ func (k *Maker) checkMemory(first map[string]inputs.Tensor, data dataset.Dataset
 		"compare fewer rows (--rows N, or accuracy.rows in a profile)", data.Rows, data.Name, float64(needed)/gibibyte, float64(k.memory)/gibibyte)}
 }
 
-// asRows makes each output of a model that does not batch one row, as package accuracy counts them; of a model with a fixed batch,
-// each output with that many rows stays as it is.
+// asRows turns each output of a model that does not batch into one row, as package accuracy counts
+// them. With a fixed batch, an output with that many rows does not change.
 func (k *Maker) asRows(out map[string]inputs.Tensor) map[string]inputs.Tensor {
 	if k.options.Data.Batched {
 		return out
@@ -156,7 +163,7 @@ func (k *Maker) asRows(out map[string]inputs.Tensor) map[string]inputs.Tensor {
 	return out
 }
 
-// fixedBatch returns the fixed first dimension that all inputs of a model share; 1 where there is none.
+// fixedBatch returns the fixed first dimension that all inputs of a model share, or 1.
 func fixedBatch(m *onnx.Model) int64 {
 	var size int64
 	for _, v := range m.Inputs() {
@@ -168,10 +175,10 @@ func fixedBatch(m *onnx.Model) int64 {
 	return max(1, size)
 }
 
-// visitor looks at the inputs and outputs of an inference.
+// visitor receives the inputs and outputs of an inference.
 type visitor func(in, out map[string]inputs.Tensor) error
 
-// eachBatch runs a model over data, in batches where it batches, and calls visit with each, in order.
+// eachBatch runs a model over data, in batches if it batches, and calls visit with each, in order.
 func (k *Maker) eachBatch(ctx context.Context, m *onnx.Model, provider string, data dataset.Dataset, visit visitor) error {
 	session, err := k.open.Open(ctx, m, provider)
 	if err != nil {
@@ -181,7 +188,7 @@ func (k *Maker) eachBatch(ctx context.Context, m *onnx.Model, provider string, d
 	return inBatches(ctx, session, m, data, batchRows, visit)
 }
 
-// inBatches is eachBatch in a session that is open, with batches of another size.
+// inBatches is eachBatch in an open session, with a given batch size.
 func inBatches(ctx context.Context, s Session, m *onnx.Model, data dataset.Dataset, rows int, visit visitor) error {
 	if !data.Batched {
 		rows = 1
@@ -202,7 +209,8 @@ func inBatches(ctx context.Context, s Session, m *onnx.Model, data dataset.Datas
 	return nil
 }
 
-// adapt gives inputs the types of a model's: a variant may take half-precision numbers where the original takes single ones.
+// adapt converts inputs to the types of a model: a variant may need half precision where the
+// original needs single precision.
 func adapt(m *onnx.Model, in map[string]inputs.Tensor) (map[string]inputs.Tensor, error) {
 	adapted := make(map[string]inputs.Tensor, len(in))
 	for _, v := range m.Inputs() {
@@ -219,12 +227,13 @@ func adapt(m *onnx.Model, in map[string]inputs.Tensor) (map[string]inputs.Tensor
 	return adapted, nil
 }
 
-// determinismRuns is how often Determinism runs the source.
+// determinismRuns is the number of runs in Determinism.
 const determinismRuns = 3
 
-// Determinism runs the source on a provider three times, twice in one launch and once in another, on the first rows of the data,
-// and compares the first outputs with the others: the report is that of the larger difference. It is kept in the cache. A
-// *RefusedError says that the provider does not run the source.
+// Determinism runs the source three times on a provider, twice in one launch and once in another,
+// with the first rows of the data. It compares the first outputs with the others, and returns the
+// report with the larger difference. The result is cached. A *RefusedError means that the provider
+// does not run the source.
 func (k *Maker) Determinism(ctx context.Context, provider string) (accuracy.Report, error) {
 	store, err := newCache(k.options.Cache, key{Format: cacheFormat, Precision: "determinism", Source: k.digest, Data: k.data, Tool: k.options.Tool})
 	if err != nil {
@@ -264,7 +273,7 @@ func (k *Maker) repeated(ctx context.Context, provider string) (accuracy.Report,
 	return report, err
 }
 
-// repeat runs the source over the first rows of the data several times in one session.
+// repeat runs the source several times over the first rows of the data, in one session.
 func (k *Maker) repeat(ctx context.Context, provider string, times int) ([]accuracy.Outputs, error) {
 	session, err := k.open.Open(ctx, k.source, provider)
 	if err != nil {
@@ -290,8 +299,9 @@ func (k *Maker) repeat(ctx context.Context, provider string, times int) ([]accur
 	return runs, nil
 }
 
-// farthest compares a run with others and returns the report of the one that differs most. Each comparison is made both ways,
-// since the figures tell of elements that are not finite on the second side alone.
+// farthest compares a run with others and returns the report of the one that differs most. It
+// compares in both directions, since the figures count only elements that are not finite on the
+// second side.
 func farthest(run accuracy.Outputs, others []accuracy.Outputs) (accuracy.Report, error) {
 	var far accuracy.Report
 	largest := -1.0

@@ -12,7 +12,8 @@ import (
 	"tuner/model/precision/accuracy"
 )
 
-// TestFixedBatch: what a model with a fixed batch answers is as many rows, each with its label; other outputs are one row.
+// The answer of a model with a fixed batch has that many rows, each with its label. Other outputs
+// are one row.
 func TestFixedBatch(t *testing.T) {
 	t.Parallel()
 	model := func(first ...onnx.Dim) *onnx.Model {
@@ -44,7 +45,7 @@ func TestFixedBatch(t *testing.T) {
 	}
 }
 
-// TestFarthest: a run that differs is found, in whichever of the runs an element is not finite.
+// A different run is found, for every run with an element that is not finite.
 func TestFarthest(t *testing.T) {
 	t.Parallel()
 	run := func(a, b float32, class byte) accuracy.Outputs {

@@ -14,26 +14,29 @@ import (
 	"tuner/model/precision/accuracy"
 )
 
-// Maker makes the variants of one source. Its methods may be called from one goroutine at a time.
+// Maker makes the variants of one source. It is not safe for concurrent use.
 type Maker struct {
 	source *onnx.Model
-	base   *onnx.Model // what the recipes start from: the source, with a symbolic batch dimension where that was asked for
-	freed  bool        // base's batch dimension is symbolic and the source's is not
-	digest string      // of the source
-	batch  int64       // fixed first dimension that the source's inputs share: rows of one request; 1 where there is none
-	data   string      // digest of the data
-	memory int64       // that this process can have, in bytes; 0: unknown
+	// base: start of the recipes: the source, with a symbolic batch dimension if requested
+	base   *onnx.Model
+	freed  bool   // base has a symbolic batch dimension and the source does not
+	digest string // of the source
+	// batch: fixed first dimension that the source's inputs share: rows per request; 1 without one
+	batch  int64
+	data   string // digest of the data
+	memory int64  // memory that this process can have, in bytes; 0: unknown
 
 	open    Opener
 	options Options
-	recipes func(ctx context.Context, precision string) (recipe, error) // newRecipe, but for tests
+	recipes func(ctx context.Context, precision string) (recipe, error) // newRecipe, except in tests
 
 	reference accuracy.Outputs // of the source on cpu; nil until it is needed
-	labels    []int64          // of the data, where they fit an output of the reference
-	unfit     string           // why the limit judges none of the reference's outputs; "" where it does
+	labels    []int64          // labels of the data, if they match an output of the reference
+	unfit     string           // reason why the limit applies to none of the reference's outputs; "" if it does
 }
 
-// NewMaker prepares the making of a source's variants. A *SourceError says that the source has none.
+// NewMaker prepares the making of a source's variants. A *SourceError means that the source has
+// none.
 func NewMaker(source *onnx.Model, open Opener, o Options) (*Maker, error) {
 	if err := checkOptions(o); err != nil {
 		return nil, err
@@ -79,9 +82,10 @@ func checkOptions(o Options) error {
 	return nil
 }
 
-// Make returns the variant of a precision, judged on the providers that are to serve it, which are tried in that order: where
-// the accuracy limit is missed on the first that runs the variant, its most sensitive nodes are kept in fp32. An *Unmakeable
-// says that there is no such variant; other errors are not the variant's fault.
+// Make returns the variant of a precision, judged on the providers that will serve it, in that
+// order. If it misses the accuracy limit on the first provider that runs it, its most sensitive
+// nodes are kept in fp32. An *Unmakeable means that there is no such variant. Other errors are not
+// the variant's fault.
 func (k *Maker) Make(ctx context.Context, precision string, providers []string) (Variant, error) {
 	if precision == FP32 && !k.freed {
 		return k.Check(ctx, FP32, k.source, providers)
@@ -109,13 +113,13 @@ func (k *Maker) Make(ctx context.Context, precision string, providers []string) 
 	return k.judgeAll(ctx, store, e, providers, true)
 }
 
-// rescues reports whether nodes of a precision are kept in fp32 for the limit.
+// rescues reports whether nodes of a precision may be kept in fp32 for the limit.
 func (k *Maker) rescues(precision string) bool {
 	return k.options.Limit != nil && k.options.MaxKept > 0 && (precision == Int8 || precision == Int8Static)
 }
 
-// find looks for a variant in the cache: where nodes are kept, for one that has them from the first of the providers, else from the
-// next. Without any, the entry is nil.
+// find looks for a variant in the cache. If nodes are kept, it looks for one whose nodes were
+// chosen on the first provider, or else on the next ones. If there is none, the entry is nil.
 func (k *Maker) find(id key, providers []string) (cache, *entry, error) {
 	if !k.rescues(id.Precision) {
 		providers = []string{""}
@@ -132,8 +136,9 @@ func (k *Maker) find(id key, providers []string) (cache, *entry, error) {
 	return cache{}, nil, nil
 }
 
-// overtaken reports whether a provider runs the variant that comes before the one on which nodes were chosen to stay in fp32: the
-// choice is the first's, and must not depend on what it once refused.
+// overtaken reports whether a provider runs the variant that comes before the provider on which
+// nodes were chosen to stay in fp32. The first provider makes the choice, and an earlier refusal
+// must not change that.
 func overtaken(v Variant, chosenOn string, providers []string) bool {
 	return slices.ContainsFunc(providers[:max(0, slices.Index(providers, chosenOn))], func(provider string) bool {
 		_, ran := v.Accuracy[provider]
@@ -141,8 +146,9 @@ func overtaken(v Variant, chosenOn string, providers []string) bool {
 	})
 }
 
-// make makes a variant's model, rescues it if need be, and puts it into the cache. What a refusal had a part in is put where nothing
-// looks for it: another time the provider may run it.
+// make makes a variant's model, keeps nodes in fp32 if needed, and stores it in the cache. If a
+// refusal affected the result, it is stored where nothing looks for it, since the provider may run
+// the variant another time.
 func (k *Maker) make(ctx context.Context, id key, providers []string) (cache, *entry, error) {
 	k.progress("%s: converting", id.Precision)
 	r, err := k.recipes(ctx, id.Precision)
@@ -171,7 +177,7 @@ func (k *Maker) make(ctx context.Context, id key, providers []string) (cache, *e
 	return store, e, store.put(e)
 }
 
-// notes are the rewrite's, and what became of the batch dimension.
+// notes returns the rewrite's notes, and one about the batch dimension.
 func (k *Maker) notes(s rewrite.Summary) []string {
 	if k.freed {
 		return append([]string{"its batch dimension is symbolic now; that of the original is fixed"}, s.Notes...)
@@ -179,8 +185,8 @@ func (k *Maker) notes(s rewrite.Summary) []string {
 	return s.Notes
 }
 
-// Check judges a model that the user made, or the source itself, on the providers that are to serve it. Nothing is converted;
-// figures are kept in the cache.
+// Check judges a user's own model, or the source itself, on the providers that will serve it. It
+// converts nothing. It caches the figures.
 func (k *Maker) Check(ctx context.Context, name string, m *onnx.Model, providers []string) (Variant, error) {
 	digest, err := m.Digest()
 	if err != nil {
@@ -204,8 +210,8 @@ func (k *Maker) Check(ctx context.Context, name string, m *onnx.Model, providers
 	return k.judgeAll(ctx, store, e, providers, made)
 }
 
-// judgeAll judges an entry on the providers of which the cache tells nothing, and returns the variant; beside an error, what was known
-// of it by then.
+// judgeAll judges an entry on the providers without cached figures, and returns the variant. With
+// an error it returns the figures so far.
 func (k *Maker) judgeAll(ctx context.Context, store cache, e *entry, providers []string, made bool) (Variant, error) {
 	v := Variant{Precision: store.key.Precision, Path: e.model.Path(), Digest: e.Digest, Bytes: e.Bytes, Accuracy: map[string]accuracy.Report{},
 		Rejected: map[string]string{}, Converted: e.Converted, Kept: e.Kept, Left: e.Left, Notes: e.Notes, FromCache: !made}
@@ -219,10 +225,10 @@ func (k *Maker) judgeAll(ctx context.Context, store cache, e *entry, providers [
 			report, miss, err := k.judge(ctx, e.model, provider)
 			var refused *RefusedError
 			switch {
-			case errors.As(err, &refused): // not kept: another time it may run
+			case errors.As(err, &refused): // not stored: another time it may run
 				v.Rejected[provider], v.FromCache = refused.Reason, false
 				continue
-			case err != nil && changed: // what is known already is known the next time
+			case err != nil && changed: // stores the known figures for the next time
 				return v, errors.Join(err, store.update(e))
 			case err != nil:
 				return v, err
@@ -243,11 +249,12 @@ func (k *Maker) judgeAll(ctx context.Context, store cache, e *entry, providers [
 	return v, nil
 }
 
-// unjudged notes what of the data and the original's outputs is no measure of a variant; it is the same on every provider.
+// unjudged adds notes about data and outputs of the original that cannot be used to judge a
+// variant. They are the same on every provider.
 func (k *Maker) unjudged(reports map[string]accuracy.Report) (notes []string) {
 	misfit := false
-	nonFinite := map[string]int{} // elements by output
-	without := map[string]bool{}  // outputs that have not the metric of the limit
+	nonFinite := map[string]int{} // number of elements by output
+	without := map[string]bool{}  // outputs to which the limit's metric does not apply
 	for _, report := range reports {
 		misfit = k.options.Data.Labels != nil && report.Labels == nil
 		for name, f := range report.Outputs {
@@ -273,7 +280,8 @@ func (k *Maker) unjudged(reports map[string]accuracy.Report) (notes []string) {
 	return notes
 }
 
-// lost notes, by provider, the elements of which a variant makes no numbers: the figures look as good without them as the rest is.
+// lost adds notes, by provider, about elements that a variant makes non-finite. The figures skip
+// these elements, so they look as good as the rest.
 func lost(reports map[string]accuracy.Report) (notes []string) {
 	for _, provider := range slices.Sorted(maps.Keys(reports)) {
 		outputs := reports[provider].Outputs
@@ -286,12 +294,12 @@ func lost(reports map[string]accuracy.Report) (notes []string) {
 	return notes
 }
 
-// isReference reports whether a model on a provider is what all others are compared with.
+// isReference reports whether a model on a provider is the reference of all comparisons.
 func (k *Maker) isReference(digest, provider string) bool {
 	return provider == cpu && digest == k.digest
 }
 
-// progress tells what is being done.
+// progress reports the current work.
 func (k *Maker) progress(format string, args ...any) {
 	if k.options.Progress != nil {
 		k.options.Progress(fmt.Sprintf(format, args...))

@@ -19,7 +19,7 @@ import (
 	"tuner/model/precision/accuracy"
 )
 
-// make makes a variant and fails the test when that fails.
+// make makes a variant and fails the test on an error.
 func (l *lab) make(k *Maker, precision string, providers ...string) Variant {
 	l.t.Helper()
 	l.opened = nil
@@ -38,13 +38,13 @@ func nodes(kept []KeptNode) string {
 	return strings.Join(names, ",")
 }
 
-// TestMakeAccepts: a variant that keeps the limit is not touched; everything known of it comes with it.
+// A variant that keeps the limit is not changed. The result has all known figures.
 func TestMakeAccepts(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, map[string]float64{"a": .25, "b": .125})
 	k := l.maker(.5, nil)
 	v := l.make(k, Int8, "cpu", "openvino")
-	// The errors add up to 3/8. The order: the original, and the variant on each provider.
+	// The errors add up to 3/8. The order is: the original, and the variant on each provider.
 	if diff := cmp.Diff([]string{"int8  on cpu", "source on cpu", "int8  on openvino"}, l.opened, cmpopts.SortSlices(strings.Compare)); diff != "" {
 		t.Errorf("sessions: -want +got:\n%s", diff)
 	}
@@ -63,19 +63,19 @@ func TestMakeAccepts(t *testing.T) {
 	}
 }
 
-// TestMakeRescues: as few nodes as possible stay in fp32, the worst first.
+// As few nodes as possible stay in fp32, the worst first.
 func TestMakeRescues(t *testing.T) {
 	t.Parallel()
-	// With the n worst of eight() kept, 8/2^n - 1/32 is left.
+	// If the n worst of eight() are kept, 8/2^n - 1/32 remains.
 	for _, c := range []struct {
-		largest float64 // error that is allowed
+		largest float64 // allowed error
 		kept    string
-		tried   []int // numbers of nodes, in order
+		tried   []int // tried numbers of nodes, in order
 	}{
 		{8, "", nil},
 		{4, "a", []int{1}},                       // 3.97 is left
 		{2, "a,b", []int{1, 2}},                  // 1.97
-		{1, "a,b,c", []int{1, 2, 4, 3}},          // .97; four would do, too
+		{1, "a,b,c", []int{1, 2, 4, 3}},          // .97; four would also be enough
 		{.5, "a,b,c,d", []int{1, 2, 4, 3}},       // .47
 		{.25, "a,b,c,d,e", []int{1, 2, 4, 6, 5}}, // .22; at most six of eight
 	} {
@@ -93,7 +93,7 @@ func TestMakeRescues(t *testing.T) {
 	}
 }
 
-// tries returns the numbers of nodes that were kept in the sessions with some.
+// tries returns the numbers of kept nodes in the opened sessions, without those that keep none.
 func tries(opened []string) []int {
 	var numbers []int
 	for _, name := range opened {
@@ -105,7 +105,7 @@ func tries(opened []string) []int {
 	return numbers
 }
 
-// TestMakeRejects: a variant that cannot be rescued keeps no node in fp32 in vain, and says by how much it misses.
+// A variant that still misses the limit keeps no node in fp32, and reports the miss.
 func TestMakeRejects(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -114,11 +114,12 @@ func TestMakeRejects(t *testing.T) {
 		spoil     func(*lab)
 		want      string
 	}{
-		"too few may be kept": {Int8, nil, nil, // a quarter of eight: a and b; 1.97 is left
+		"too few may be kept": {Int8, nil, nil, // a quarter of eight: a and b; 1.97 remains
 			`max_abs_error is 7.96875, more than 0.5 (output "y"); with the 2 most sensitive of 8 nodes in fp32 it is 1.96875`},
 		"none may be kept": {Int8, func(o *Options) { o.MaxKept = .1 }, nil,
 			`max_abs_error is 7.96875, more than 0.5 (output "y"); of 8 nodes none may stay in fp32 (at most 10 %, and never all)`},
-		"all may be kept": {Int8, func(o *Options) { least := 1e-3; o.MaxKept, o.Limit.Max = 1, &least }, nil, // seven: with eight there is nothing to convert
+		// seven: with eight there is nothing to convert
+		"all may be kept": {Int8, func(o *Options) { least := 1e-3; o.MaxKept, o.Limit.Max = 1, &least }, nil,
 			`max_abs_error is 7.96875, more than 0.001 (output "y"); with the 7 most sensitive of 8 nodes in fp32 it is 0.03125`},
 		"no attempt runs": {Int8, nil, func(l *lab) { l.refuse["int8 a on cpu"], l.refuse["int8 a,b on cpu"] = "crashed", "out of memory" },
 			`max_abs_error is 7.96875, more than 0.5 (output "y"); with the 2 most sensitive of 8 nodes in fp32 there are no figures: out of memory`},
@@ -141,14 +142,15 @@ func TestMakeRejects(t *testing.T) {
 	}
 }
 
-// TestMakePerProvider: one that does not run the variant is out with its reason; the limit is kept on the first that does.
+// A provider that does not run the variant is rejected with its reason. The limit is kept on the
+// first one that does.
 func TestMakePerProvider(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, eight())
 	l.refuse["cuda"] = "no GPU"
 	l.factor["openvino"] = 4
 	k := l.maker(5, nil)
-	// cpu: 7.97 is left, with a kept 3.97; openvino four times as much.
+	// On cpu 7.97 remains, and with a kept 3.97. On openvino it is four times as much.
 	v := l.make(k, Int8, "cuda", "cpu", "openvino")
 	if diff := cmp.Diff(map[string]string{"cuda": "no GPU", "openvino": `max_abs_error is 15.875, more than 5 (output "y")`}, v.Rejected); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -156,14 +158,14 @@ func TestMakePerProvider(t *testing.T) {
 	if nodes(v.Kept) != "a" {
 		t.Errorf("kept %q", nodes(v.Kept))
 	}
-	// As long as it does not run it, the file that was made on cpu is taken.
+	// While it does not run the variant, the file that was made for cpu is used.
 	v = l.make(k, Int8, "cuda", "cpu", "openvino")
 	if diff := cmp.Diff([]string{"int8 a on cuda"}, l.opened); diff != "" || v.Rejected["cuda"] != "no GPU" {
 		t.Errorf("%+v; -want +got:\n%s", v.Rejected, diff)
 	}
-	// Another time it may run it: then the choice of nodes is its, as it would have been the first time.
+	// Later it may run the variant. Then it chooses the nodes, as if it had run it the first time.
 	delete(l.refuse, "cuda")
-	l.factor["cuda"] = 2 // of 7.97: a and b have to stay, which leaves 3.94
+	l.factor["cuda"] = 2 // of 7.97: a and b must stay, which leaves 3.94
 	v = l.make(k, Int8, "cuda", "cpu", "openvino")
 	if nodes(v.Kept) != "a,b" || v.Rejected["cuda"] != "" || v.FromCache {
 		t.Errorf("kept %q; %+v, from the cache: %t", nodes(v.Kept), v.Rejected, v.FromCache)
@@ -173,7 +175,8 @@ func TestMakePerProvider(t *testing.T) {
 	}
 }
 
-// TestRefusalsAreNoVerdict: what was refused on all providers, and what could not be rescued since something was refused, is tried anew.
+// Variants that all providers refused are tried again. So are those whose rescue failed because of
+// a refusal.
 func TestRefusalsAreNoVerdict(t *testing.T) {
 	t.Parallel()
 	for name, refused := range map[string][]string{
@@ -186,7 +189,7 @@ func TestRefusalsAreNoVerdict(t *testing.T) {
 		for _, session := range refused {
 			l.refuse[session] = "the engine ended by itself"
 		}
-		k := l.maker(2, nil) // which a and b in fp32 keep
+		k := l.maker(2, nil) // met with a and b in fp32
 		if v := l.make(k, Int8, "cpu"); v.Rejected["cpu"] == "" || len(v.Kept) != 0 {
 			t.Errorf("%s is refused, but %+v", name, v)
 		}
@@ -200,7 +203,7 @@ func TestRefusalsAreNoVerdict(t *testing.T) {
 	}
 }
 
-// TestFiguresOutliveAnError: what was found on one provider is not lost when the next one fails.
+// Figures of one provider are kept if the next one fails.
 func TestFiguresOutliveAnError(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, map[string]float64{"a": .25})
@@ -216,7 +219,7 @@ func TestFiguresOutliveAnError(t *testing.T) {
 	}
 }
 
-// TestRescueOutlivesARefusal: one attempt that does not run keeps no other from it.
+// An attempt that does not run does not prevent others.
 func TestRescueOutlivesARefusal(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, eight())
@@ -251,7 +254,8 @@ func TestMakeErrors(t *testing.T) {
 	}
 }
 
-// TestNonFiniteOriginal: what the original does not compute is counted and told of, also from the cache, and judges nothing.
+// Elements that the original does not compute are counted and reported, also from the cache. They
+// judge nothing.
 func TestNonFiniteOriginal(t *testing.T) {
 	t.Parallel()
 	with := func(values ...float32) func(*Options) {
@@ -276,7 +280,8 @@ func TestNonFiniteOriginal(t *testing.T) {
 	}
 }
 
-// TestLabelsThatDoNotFit: they are the user's to mend where the limit is about them, and a note where it is not.
+// Labels that do not match are the user's mistake if the limit needs them. Otherwise they give a
+// note.
 func TestLabelsThatDoNotFit(t *testing.T) {
 	t.Parallel()
 	with := func(class int64, metric string) func(*Options) {
@@ -332,7 +337,7 @@ func TestNewMakerChecksItsOptions(t *testing.T) {
 	}
 }
 
-// TestOriginal: fp32 is the source itself, the reference on cpu, and judged on others.
+// fp32 is the source itself. On cpu it is the reference, and it is judged on other providers.
 func TestOriginal(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, eight())
@@ -350,7 +355,7 @@ func TestOriginal(t *testing.T) {
 	}
 }
 
-// TestCheck: a model that the user made is judged, not rescued and not copied.
+// A user's own model is judged. It is not changed and not copied.
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, eight())
@@ -385,7 +390,8 @@ func TestDeterminism(t *testing.T) {
 		t.Errorf("%+v, %v, sessions %v", r, err, l.opened)
 	}
 	l.wobble = .25
-	if r, err = k.Determinism(t.Context(), "openvino"); err != nil || r.Outputs["y"].MaxAbs != .5 { // from the first to the third run
+	// from the first to the third run
+	if r, err = k.Determinism(t.Context(), "openvino"); err != nil || r.Outputs["y"].MaxAbs != .5 {
 		t.Errorf("%+v, %v", r, err)
 	}
 	l.opened = nil
@@ -394,7 +400,8 @@ func TestDeterminism(t *testing.T) {
 	}
 }
 
-// TestLostElements: what a variant makes no numbers of is told of, on each provider, also from the cache: the figures are without it.
+// Elements that a variant makes non-finite are reported on each provider, also from the cache. The
+// figures skip them.
 func TestLostElements(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, map[string]float64{"a": math.NaN()}) // 20 rows of 2 elements are lost
@@ -408,7 +415,7 @@ func TestLostElements(t *testing.T) {
 	}
 }
 
-// TestLostElementsAreNotRescued: that too few nodes may be kept to mend them is told in their words.
+// The message says that too few nodes may stay in fp32 to fix such elements.
 func TestLostElementsAreNotRescued(t *testing.T) {
 	t.Parallel()
 	nan := math.NaN()
@@ -420,12 +427,13 @@ func TestLostElementsAreNotRescued(t *testing.T) {
 	}
 }
 
-// TestLimitThatNothingHas: a limit by which no output can be judged is missed by every variant, and nothing is rescued for that.
+// Every variant misses a limit that applies to no output, and no nodes are kept for it.
 func TestLimitThatNothingHas(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, eight())
 	least := .5
-	k := l.maker(0, func(o *Options) { o.Limit = &accuracy.Limit{Metric: "top5_agreement", Min: &least} }) // of two classes
+	// of two classes
+	k := l.maker(0, func(o *Options) { o.Limit = &accuracy.Limit{Metric: "top5_agreement", Min: &least} })
 	v, err := k.Make(t.Context(), Int8, []string{"cpu"})
 	const want = `no output has the metric of the limit top5 agreement ≥ 0.5; set a limit on one of cosine, max_abs_error, `
 	if got := v.Rejected["cpu"]; err != nil || !strings.HasPrefix(got, want) || !strings.HasSuffix(got, "(--metric, or constraints.accuracy in a profile)") {
@@ -436,7 +444,7 @@ func TestLimitThatNothingHas(t *testing.T) {
 	}
 }
 
-// TestUnjudgedOutputs: beside one that has the metric of the limit, others need not have it.
+// If one output has the metric of the limit, others need not have it.
 func TestUnjudgedOutputs(t *testing.T) {
 	t.Parallel()
 	least := .5
@@ -448,8 +456,9 @@ func TestUnjudgedOutputs(t *testing.T) {
 	}
 }
 
-// TestMemory: outputs that would take more than half of the memory are told of after the first batch. Of 20 rows there are three batches, of
-// 8·2·4 = 64 bytes: 384 for the original and a variant, 576 for three runs of the original.
+// Outputs that would take more than half of the memory are reported after the first batch. 20 rows
+// are three batches, of 8·2·4 = 64 bytes: 384 for the original and a variant, 576 for three runs of
+// the original.
 func TestMemory(t *testing.T) {
 	t.Parallel()
 	check := func(what string, memory int64, fits bool, run func(k *Maker) error) {

@@ -16,15 +16,16 @@ import (
 
 // recipe makes one precision's model of a source.
 type recipe struct {
-	// convert leaves the nodes named by keep as they are.
+	// convert converts the model, except the nodes named by keep.
 	convert func(keep []string) (*onnx.Model, rewrite.Summary, error)
-	// probe measures the error of each node's conversion: outputs names, by node, the further output that holds it. nil: there
-	// is no such measurement, and no node can be kept.
+	// probe makes a model that measures the error of each node's conversion. outputs has by node
+	// the additional output with its error. nil: there is no such measurement, and no node can be
+	// kept.
 	probe func() (m *onnx.Model, outputs map[string]string, err error)
 }
 
-// settings are the parts of a recipe that change its result, for the key of the cache. Those that do not concern the
-// precision are zero.
+// settings has the parts of a recipe that affect its result, for the key of the cache. Those that
+// do not affect the precision are zero.
 type settings struct {
 	Bits      int    `json:"bits,omitempty"`
 	KeepIO    bool   `json:"keep_io,omitempty"`
@@ -47,7 +48,7 @@ func (k *Maker) settingsOf(ctx context.Context, precision string) settings {
 	return s
 }
 
-// newRecipe returns a precision's recipe; that of int8_static has been calibrated.
+// newRecipe returns a precision's recipe. For int8_static it runs the calibration.
 func (k *Maker) newRecipe(ctx context.Context, precision string) (recipe, error) {
 	switch m := k.base; precision {
 	case FP32:
@@ -73,7 +74,8 @@ func (k *Maker) newRecipe(ctx context.Context, precision string) (recipe, error)
 	}
 }
 
-// calibrated runs the source on the calibration data and returns the recipe with the ranges that it found.
+// calibrated runs the source on the calibration data and returns the recipe with the resulting
+// ranges.
 func (k *Maker) calibrated(ctx context.Context) (recipe, error) {
 	values, err := rewrite.Activations(k.base)
 	if err != nil {
@@ -87,7 +89,7 @@ func (k *Maker) calibrated(ctx context.Context) (recipe, error) {
 	if err != nil {
 		return recipe{}, err
 	}
-	if _, err := k.original(ctx); err != nil { // whether the source runs at all comes first
+	if _, err := k.original(ctx); err != nil { // checks first that the source runs at all
 		return recipe{}, err
 	}
 	err = k.calibrate(ctx, exposed, func(in, out map[string]inputs.Tensor) error { return collector.Add(pick(values, out, in)) })
@@ -105,14 +107,16 @@ func (k *Maker) calibrated(ctx context.Context) (recipe, error) {
 	}, nil
 }
 
-// calibrate runs the source with its activations as outputs. What it does not take is the fault of this precision alone.
+// calibrate runs the source with its activations as outputs. If a provider refuses that, only this
+// precision fails.
 func (k *Maker) calibrate(ctx context.Context, exposed *onnx.Model, add visitor) error {
 	data := k.calibration()
 	k.progress("%s: calibrating on %d rows", Int8Static, data.Rows)
 	session, err := k.open.Open(ctx, exposed, cpu)
 	if err == nil {
 		defer session.Close(context.WithoutCancel(ctx))
-		// Row by row: all activations of a batch can exceed what fits into one answer (2 GiB).
+		// This runs row by row, since all activations of a batch can exceed the size limit of one
+		// answer (2 GiB).
 		err = inBatches(ctx, session, exposed, data, 1, func(in, out map[string]inputs.Tensor) error {
 			if err := add(in, out); err != nil {
 				return &Unmakeable{Int8Static, err}
@@ -128,7 +132,7 @@ func (k *Maker) calibrate(ctx context.Context, exposed *onnx.Model, add visitor)
 	return err
 }
 
-// calibration is the data to calibrate on.
+// calibration returns the data for the calibration.
 func (k *Maker) calibration() dataset.Dataset {
 	if k.options.Calibration.Rows > 0 {
 		return k.options.Calibration
@@ -136,8 +140,9 @@ func (k *Maker) calibration() dataset.Dataset {
 	return k.options.Data
 }
 
-// weightBits is the width of 8-bit weights: 8 where products of 8-bit numbers are summed in 32 bits, which takes VNNI or AMX
-// on x86 and is so on every Arm; else 7, because sums of two products would saturate at 16 bits and the outputs be wrong.
+// weightBits returns the number of bits of weights. It is 8 if products of 8-bit numbers are summed
+// in 32 bits, which needs VNNI or AMX on x86 and holds on every Arm. Otherwise it is 7: sums of two
+// products would saturate at 16 bits, and the outputs would be wrong.
 func (k *Maker) weightBits(ctx context.Context) int {
 	if k.options.WeightBits == 0 {
 		k.options.WeightBits = 8
@@ -148,12 +153,13 @@ func (k *Maker) weightBits(ctx context.Context) int {
 	return k.options.WeightBits
 }
 
-// multipliesBytes reports whether an x86 processor sums products of 8-bit numbers without saturation.
+// multipliesBytes reports whether an x86 processor sums products of 8-bit numbers without
+// saturation.
 func multipliesBytes(c hostinfo.CPU) bool {
 	return c.Has("AVX512VNNI") || c.Has("AVXVNNI") || c.Has("AMXINT8")
 }
 
-// pick returns the values that are named: outputs of an inference, or inputs of it, which are activations too.
+// pick returns the named values: outputs of an inference, or its inputs, which are activations too.
 func pick(names []string, outputs, in map[string]inputs.Tensor) map[string]inputs.Tensor {
 	picked := make(map[string]inputs.Tensor, len(names))
 	for _, name := range names {

@@ -24,7 +24,7 @@ func TestMultipliesBytes(t *testing.T) {
 	}
 }
 
-// TestSettings: the key of a recipe has what changes its result, and nothing else.
+// The key of a recipe has exactly what affects its result.
 func TestSettings(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, eight())
@@ -44,7 +44,7 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// TestPick: inputs are activations too; what is both is taken from the outputs.
+// Inputs are activations too. A value that is both comes from the outputs.
 func TestPick(t *testing.T) {
 	t.Parallel()
 	in := map[string]inputs.Tensor{"x": floats([]float32{1}, 1), "ids": floats([]float32{2}, 1), "y": floats([]float32{3}, 1)}
@@ -55,7 +55,7 @@ func TestPick(t *testing.T) {
 	}
 }
 
-// TestRecipeRemembersNothing: nodes that one conversion keeps are measured by the next probe all the same.
+// Nodes that one conversion keeps are still measured by the next probe.
 func TestRecipeRemembersNothing(t *testing.T) {
 	t.Parallel()
 	k, err := NewMaker(build.MLP(), nil, Options{Data: rows(1), Cache: "cache", WeightBits: 8})
@@ -79,7 +79,7 @@ func TestRecipeRemembersNothing(t *testing.T) {
 	}
 }
 
-// narrow opens models of few outputs, and answers for the perceptron of package build.
+// narrow opens only models with few outputs, and answers for the perceptron of package build.
 type narrow struct{ outputs int }
 
 func (n narrow) Open(_ context.Context, m *onnx.Model, _ string) (Session, error) {
@@ -95,8 +95,8 @@ func (narrow) Infer(context.Context, map[string]inputs.Tensor) (map[string]input
 
 func (narrow) Close(context.Context) {}
 
-// TestCalibrationIsRefused: a source that does not run with its activations as outputs has no int8_static, and may have others; one
-// that does not run at all has none.
+// A source that does not run with its activations as outputs has no int8_static, but may have other
+// variants. One that does not run at all has none.
 func TestCalibrationIsRefused(t *testing.T) {
 	t.Parallel()
 	for outputs, want := range map[int]string{1: "with its activations as outputs: too many outputs", 0: "nothing to compare variants with: too many outputs"} {

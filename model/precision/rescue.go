@@ -15,29 +15,30 @@ import (
 	"tuner/model/precision/accuracy"
 )
 
-// probeRows is how many rows of the data are enough where no figure is reported that others decide by: to order nodes by their
-// sensitivity, which differs by much between nodes and by little between rows, and to see whether a model repeats itself.
+// probeRows is the number of rows for figures that are not reported. It is enough to order nodes by
+// sensitivity, which differs much between nodes and little between rows. It is also enough to check
+// whether a model gives repeatable results.
 const probeRows = 32
 
-// attempt is one model of a precision and what came out of it.
+// attempt is one model of a precision, with its result.
 type attempt struct {
 	model    *onnx.Model
 	summary  rewrite.Summary
 	kept     []KeptNode
-	provider string // where it was judged; "": nowhere
+	provider string // provider that judged it; "": none
 	report   accuracy.Report
 	miss     string
-	settled  bool // judged, and no refusal had a part in what came out
+	settled  bool // judged, and no refusal affected the result
 }
 
-// left lists the candidates that were not converted for their own sake.
+// left lists the candidates that were not converted for their own reasons.
 func (a attempt) left() []rewrite.Kept {
 	return slices.DeleteFunc(slices.Clone(a.summary.Kept), func(n rewrite.Kept) bool {
 		return slices.ContainsFunc(a.kept, func(k KeptNode) bool { return k.Node == n.Node })
 	})
 }
 
-// try converts, with some nodes kept.
+// try converts the model with some nodes kept.
 func (k *Maker) try(r recipe, precision string, kept []KeptNode) (attempt, error) {
 	names := make([]string, len(kept))
 	for i, n := range kept {
@@ -58,7 +59,8 @@ func (k *Maker) judged(ctx context.Context, a attempt, provider string) (attempt
 	return a, err
 }
 
-// secure judges a first attempt on the first provider that runs it, and rescues it there when it misses the limit.
+// secure judges a first attempt on the first provider that runs it. If it misses the limit, secure
+// keeps nodes in fp32 for that provider.
 func (k *Maker) secure(ctx context.Context, precision string, r recipe, first attempt, providers []string) (attempt, error) {
 	for _, provider := range providers {
 		k.progress("%s: checking on %s", precision, provider)
@@ -74,8 +76,9 @@ func (k *Maker) secure(ctx context.Context, precision string, r recipe, first at
 	return first, nil
 }
 
-// rescue looks for the fewest of the most sensitive nodes that must stay in fp32 for the limit to hold: their number is
-// doubled until it holds, then halved in between. Without success the attempt comes back as it was, with the reason.
+// rescue looks for the smallest number of the most sensitive nodes that must stay in fp32 to keep
+// the limit. It doubles the number until the limit is kept, then bisects. Without success it
+// returns the attempt unchanged, with the reason.
 func (k *Maker) rescue(ctx context.Context, precision string, r recipe, missed attempt) (attempt, error) {
 	nodes, err := k.sensitivities(ctx, precision, r)
 	switch {
@@ -86,7 +89,8 @@ func (k *Maker) rescue(ctx context.Context, precision string, r recipe, missed a
 	case err != nil:
 		return attempt{}, err
 	}
-	most := max(0, min(int(k.options.MaxKept*float64(len(nodes))), len(nodes)-1)) // with all there would be nothing to convert
+	// with all of them there would be nothing to convert
+	most := max(0, min(int(k.options.MaxKept*float64(len(nodes))), len(nodes)-1))
 	fewest, last, err := fewestKept(most, func(n int) (attempt, error) {
 		k.progress("%s: keeping %d of %d nodes in fp32", precision, n, len(nodes))
 		a, err := k.try(r, precision, nodes[:n])
@@ -109,13 +113,14 @@ func (k *Maker) rescue(ctx context.Context, precision string, r recipe, missed a
 	return missed, nil
 }
 
-// isRefusal reports whether an error concerns the model that was tried alone: it does not run, or it cannot be made.
+// isRefusal reports whether an error is only about the model that was tried: it does not run, or
+// cannot be made.
 func isRefusal(err error) bool {
 	return errors.As(err, new(*RefusedError)) || errors.Is(err, ErrUnmakeable)
 }
 
-// fewestKept tries numbers of kept nodes up to most and returns the attempt with the fewest that keeps the limit; nil when
-// none does, and the last one, which kept the most.
+// fewestKept tries numbers of kept nodes up to most. It returns the attempt with the fewest that
+// keeps the limit, nil if none does. last is the last attempt, which kept the most.
 func fewestKept(most int, try func(n int) (attempt, error)) (fewest *attempt, last attempt, err error) {
 	missed, kept := 0, 0
 	for missed < most && fewest == nil {
@@ -145,7 +150,7 @@ func fewestKept(most int, try func(n int) (attempt, error)) (fewest *attempt, la
 	return fewest, last, nil
 }
 
-// vain says that keeping nodes did not help.
+// vain explains that keeping nodes did not help.
 func (k *Maker) vain(most, of int, last attempt) string {
 	switch {
 	case most == 0:
@@ -160,7 +165,8 @@ func (k *Maker) vain(most, of int, last attempt) string {
 	return fmt.Sprintf("; with the %d most sensitive of %d nodes in fp32 it is %.6g", most, of, value)
 }
 
-// sensitivities measures the error of each candidate node's conversion on cpu, and returns the nodes, worst first.
+// sensitivities measures the error of each candidate node's conversion on cpu. It returns the
+// nodes, worst first.
 func (k *Maker) sensitivities(ctx context.Context, precision string, r recipe) ([]KeptNode, error) {
 	probe, outputs, err := r.probe()
 	if err != nil {
@@ -183,7 +189,7 @@ func (k *Maker) sensitivities(ctx context.Context, precision string, r recipe) (
 	return rank(sums, float64(batches(data.Rows, data.Batched))), nil
 }
 
-// batches is the number of inferences that rows of data take.
+// batches returns the number of inferences for rows of data.
 func batches(rows int, batched bool) int {
 	if !batched {
 		return rows
@@ -191,7 +197,8 @@ func batches(rows int, batched bool) int {
 	return (rows + batchRows - 1) / batchRows
 }
 
-// rank orders nodes by their mean error, worst first, of equals by name. An error that is not a number is the worst.
+// rank orders nodes by their mean error, worst first, and equal ones by name. NaN is the worst
+// error.
 func rank(sums map[string]float64, n float64) []KeptNode {
 	nodes := make([]KeptNode, 0, len(sums))
 	for node, sum := range sums {

@@ -2,7 +2,7 @@ package precision
 
 import "testing"
 
-// Of 8 nodes 4 suffice; 2 miss the limit, and between them 3 is refused: 4 stays the answer.
+// 4 of 8 nodes are enough. 2 miss the limit, and 3 is refused. 4 is the answer.
 func TestFewestKeptOutlivesARefusal(t *testing.T) {
 	t.Parallel()
 	fewest, _, err := fewestKept(8, func(n int) (attempt, error) {

@@ -25,16 +25,18 @@ const servingKind = ".serving-"
 // servedName is the model's name in the engines of an opener.
 const servedName = "model"
 
-// ServeOptions say how an opener runs models.
+// ServeOptions configure how an opener runs models.
 type ServeOptions struct {
-	Runner runner.Options // launcher, protocol, and how long loading may take
-	// Library returns the ONNX Runtime library for an execution provider. An error says why there is none, and is a refusal.
+	Runner runner.Options // launcher, protocol, and time limit of loading
+	// Library returns the ONNX Runtime library for an execution provider. An error has the reason
+	// why there is none, and counts as a refusal.
 	Library func(provider string) (string, error)
-	// Folder is where models are put while an engine serves them; "" is UserCache, where those from the cache cost no space.
+	// Folder is the folder of models while an engine serves them. "" is UserCache, where models
+	// from the cache need no additional space.
 	Folder string
 }
 
-// NewOpener returns an opener whose sessions are engine processes, one each.
+// NewOpener returns an opener whose sessions are separate engine processes.
 func NewOpener(o ServeOptions) Opener { return server{o} }
 
 type server struct{ options ServeOptions }
@@ -64,7 +66,7 @@ func (s server) Open(ctx context.Context, m *onnx.Model, of string) (Session, er
 	return &session{inference, folder}, nil
 }
 
-// newFolder makes a folder for one session, and removes those that killed processes have left.
+// newFolder makes a folder for one session, and removes those that killed processes left.
 func (s server) newFolder() (*durable.Scratch, error) {
 	root := s.options.Folder
 	if root == "" {
@@ -80,8 +82,8 @@ func (s server) newFolder() (*durable.Scratch, error) {
 	return durable.NewScratch(root, servingKind)
 }
 
-// readable takes out of a refusal what only concerns how the model was served: the server's frame around ONNX Runtime's words,
-// and the paths of files that are gone when somebody reads it.
+// readable removes from a refusal what is only about the serving: the server's text around ONNX
+// Runtime's message, and the paths of temporary files.
 func readable(err error, folder string) error {
 	var refused *RefusedError
 	if !errors.As(err, &refused) {
@@ -92,7 +94,7 @@ func readable(err error, folder string) error {
 	return &RefusedError{hidden.ReplaceAllString(reason, "the file")}
 }
 
-// refusal makes a fault of the engine a *RefusedError.
+// refusal turns an engine's failure into a *RefusedError.
 func refusal(err error) error {
 	var engine *runner.EngineError
 	if errors.As(err, &engine) {
@@ -101,8 +103,8 @@ func refusal(err error) error {
 	return err
 }
 
-// configure makes the configuration that serves a model as it is: without batching by the server, so that requests have the
-// shapes of the file, on one instance of the provider.
+// configure makes the configuration that serves an unchanged model on one instance of the provider.
+// The server does not batch, so requests have the shapes of the file.
 func configure(m *onnx.Model, of string) (*modelconfig.Config, error) {
 	var options modelconfig.Options
 	group := &configpb.ModelInstanceGroup{Count: 1, Kind: options.UseProvider(of)}
@@ -118,7 +120,8 @@ func configure(m *onnx.Model, of string) (*modelconfig.Config, error) {
 	})
 }
 
-// writeRepository makes a repository of a model in folder: with the model's own file where it has one, else with a new one.
+// writeRepository makes a repository of a model in folder. It uses the model's own file if there is
+// one, and else writes a new one.
 func writeRepository(folder string, m *onnx.Model, config *modelconfig.Config) (modelrepo.Variant, error) {
 	source := modelrepo.Source{Path: m.Path(), Digest: "served once"}
 	for _, f := range m.ExternalFiles() {
@@ -156,14 +159,14 @@ func (s *session) Infer(ctx context.Context, in map[string]inputs.Tensor) (map[s
 	return answer(list)
 }
 
-// Close implements Session. What is left of the folder is removed by the next session.
+// Close implements Session. The next session removes the rest of the folder.
 func (s *session) Close(ctx context.Context) {
 	s.inference.Close(ctx)
 	_ = s.folder.Close()
 }
 
-// UserCache returns the folder of variants in the user's cache: below TUNER_CACHE, else "tuner" in the system's place for
-// caches.
+// UserCache returns the folder of variants in the user's cache: below TUNER_CACHE, or else "tuner"
+// in the system's cache folder.
 func UserCache() (string, error) {
 	if dir := os.Getenv("TUNER_CACHE"); dir != "" {
 		return filepath.Join(dir, "precision"), nil

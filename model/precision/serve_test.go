@@ -19,7 +19,7 @@ import (
 	"tuner/runner"
 )
 
-// TestConfigure: requests have the file's own shapes, and one instance is where the provider wants it.
+// Requests have the file's own shapes. One instance is on the device that the provider needs.
 func TestConfigure(t *testing.T) {
 	t.Parallel()
 	for provider, want := range map[string]string{
@@ -59,7 +59,8 @@ func TestConfigure(t *testing.T) {
 	}
 }
 
-// TestPlace: a model that has a file is served by it, another one by a copy with its external data.
+// A model with a file is served from it. Another model is served from a copy with its external
+// data.
 func TestPlace(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -107,7 +108,8 @@ func (l unlaunchable) Launch(context.Context, string, string) (runner.Engine, er
 	return nil, l.err
 }
 
-// TestOpenRefusals: what concerns the model or its provider is a refusal, what concerns the machine is not; nothing stays behind.
+// Errors about the model or its provider are refusals. Errors about the machine are not. No files
+// remain.
 func TestOpenRefusals(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -145,7 +147,8 @@ func TestReadable(t *testing.T) {
 	}
 }
 
-// TestStaleFolders: what a killed process left is removed, and what is in use never, whatever the clock says of their age.
+// Leftovers of killed processes are removed. Files in use never are, for every age that the clock
+// gives them.
 func TestStaleFolders(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()

@@ -7,7 +7,8 @@ import (
 	"tuner/model/onnx/onnxpb"
 )
 
-// CheckSource says why a model cannot be the source of variants, as far as the file alone tells: a *SourceError.
+// CheckSource returns the reason why a model cannot have variants, from the file alone, as a
+// *SourceError.
 func CheckSource(m *onnx.Model) error {
 	if err := checkSource(m); err != nil {
 		return &SourceError{m.Path(), err}
@@ -34,14 +35,14 @@ func checkSource(m *onnx.Model) error {
 	return nil
 }
 
-// knownDomains are those whose operators ONNX Runtime brings along.
+// knownDomains are the domains whose operators ONNX Runtime has.
 var knownDomains = []string{
 	"", "ai.onnx", "ai.onnx.ml", "ai.onnx.training", "ai.onnx.preview", "ai.onnx.preview.training",
 	"com.microsoft", "com.microsoft.nchwc", "com.microsoft.experimental", "com.ms.internal.nhwc", "org.pytorch.aten",
 }
 
-// customOperator returns the first operator that neither ONNX Runtime nor the model itself defines, as "domain:name (node …)";
-// "" when there is none.
+// customOperator returns the first operator that neither ONNX Runtime nor the model defines, as
+// "domain:name (node …)"; "" if there is none.
 func customOperator(p *onnxpb.ModelProto) string {
 	isKnown := map[string]bool{}
 	for _, domain := range knownDomains {

@@ -12,7 +12,7 @@ import (
 	"tuner/model/onnx/onnxpb"
 )
 
-// TestSourceErrors: what can be seen in the file is told before anything is run.
+// Mistakes that are visible in the file are reported before anything runs.
 func TestSourceErrors(t *testing.T) {
 	t.Parallel()
 	identity := func() *onnxpb.ModelProto {
@@ -52,7 +52,7 @@ func TestSourceErrors(t *testing.T) {
 	}
 }
 
-// withFunction defines the custom operator inside the model.
+// withFunction defines the custom operator in the model.
 func withFunction(p *onnxpb.ModelProto) *onnxpb.ModelProto {
 	p = proto.Clone(p).(*onnxpb.ModelProto)
 	p.Functions = []*onnxpb.FunctionProto{{Name: proto.String("Sharpen"), Domain: proto.String("my.ops")}}

@@ -25,7 +25,8 @@ var dataTypes = map[onnx.DataType]configpb.DataType{
 	onnx.Float: configpb.DataType_TYPE_FP32, onnx.Double: configpb.DataType_TYPE_FP64,
 }
 
-// signature is a model's inputs and outputs as a configuration describes them: a dimension that is not fixed is -1.
+// signature returns a model's inputs and outputs in the form of a configuration. An open dimension
+// is -1.
 func signature(m *onnx.Model) modelconfig.ModelIO {
 	tensors := func(values []onnx.Value) []modelconfig.Tensor {
 		list := make([]modelconfig.Tensor, len(values))
@@ -37,7 +38,7 @@ func signature(m *onnx.Model) modelconfig.ModelIO {
 	return modelconfig.ModelIO{Inputs: tensors(m.Inputs()), Outputs: tensors(m.Outputs())}
 }
 
-// request puts inputs into the protocol's form, in the order of their names.
+// request converts inputs to the protocol's form, in order of their names.
 func request(in map[string]inputs.Tensor) api.InferRequest {
 	var r api.InferRequest
 	for _, name := range slices.Sorted(maps.Keys(in)) {
@@ -81,7 +82,7 @@ func tensor(t api.Tensor) (inputs.Tensor, error) {
 	return inputs.Tensor{}, fmt.Errorf("its type is %s", t.Datatype)
 }
 
-// texts reads strings, each behind its length in 32 bits.
+// texts reads strings. Each follows its length in 32 bits.
 func texts(data []byte) ([][]byte, error) {
 	var list [][]byte
 	for len(data) > 0 {
@@ -98,7 +99,7 @@ func texts(data []byte) ([][]byte, error) {
 	return list, nil
 }
 
-// checkSize makes sure that a tensor has as many elements as its shape says.
+// checkSize checks that a tensor has as many elements as its shape.
 func checkSize(t inputs.Tensor) error {
 	n, ok := onnx.Elements(t.Shape)
 	have := int64(len(t.Strings))

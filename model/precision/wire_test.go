@@ -11,7 +11,7 @@ import (
 	"tuner/model/onnx/inputs"
 )
 
-// TestWire: what is sent comes back as it was, in every type.
+// Tensors of every type survive sending and receiving.
 func TestWire(t *testing.T) {
 	t.Parallel()
 	in := map[string]inputs.Tensor{"text": {Type: onnx.String, Shape: []int64{2, 1}, Strings: [][]byte{[]byte("one"), {}}}}
@@ -49,7 +49,7 @@ func TestAnswerErrors(t *testing.T) {
 	}
 }
 
-// FuzzAnswer: an answer that can be read can be sent again, to the same bytes.
+// An answer that can be read can be sent again as the same bytes.
 func FuzzAnswer(f *testing.F) {
 	f.Add("FP32", int64(1), int64(2), []byte("12345678"))
 	f.Add("BYTES", int64(1), int64(1), []byte{3, 0, 0, 0, 'o', 'n', 'e'})

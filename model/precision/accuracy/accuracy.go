@@ -1,6 +1,9 @@
-// Package accuracy compares a variant's outputs with the original model's, and judges the figures by a limit. It stands behind
-// the runs that made the outputs and before the decision whether a variant may be ranked. It is pure: it runs no model and reads
-// no files; a figure that makes no sense for an output is NaN, never a number that looks good.
+// Package accuracy compares a variant's outputs with the original model's, and judges the figures
+// by a limit. It stands between the runs that made the outputs and the decision whether a variant
+// may be ranked.
+//
+// It is pure: it runs no model and reads no files. A figure that does not apply to an output is
+// NaN, and never a number that looks good.
 package accuracy
 
 import (
@@ -13,41 +16,48 @@ import (
 	"tuner/model/onnx/inputs"
 )
 
-// Outputs is the outputs of a model, one set per batch in order, together all rows. The first dimension is the rows; an output
-// without dimensions is one row per batch.
+// Outputs has the outputs of a model, one set per batch in order, for all rows together. The first
+// dimension has the rows. An output without dimensions is one row per batch.
 type Outputs []map[string]inputs.Tensor
 
-// Figures compares one output. For each row, a is the original's elements and b the variant's. Elements that are NaN or
-// infinite on either side are left out. What makes no sense for the output is NaN.
+// Figures compares one output. For each row, a has the original's elements and b the variant's.
+// Elements that are NaN or infinite on either side are skipped. Figures that do not apply to the
+// output are NaN.
 type Figures struct {
-	// Cosine similarity a·b / (|a| |b|) of the rows: their mean, first percentile (stats.Quantile) and minimum. Two rows of
-	// zeros have 1, one of zeros and another have 0. It needs floating-point numbers and two elements per row.
+	// Cosine similarity a·b / (|a| |b|) of the rows: their mean, first percentile (stats.Quantile)
+	// and minimum. Two rows of zeros have 1. A row of zeros and another row have 0. It needs
+	// floating-point numbers and two elements per row.
 	CosineMean, CosineP1, CosineMin float64
 	// |a - b| over all elements, in the output's own unit.
 	MaxAbs, MeanAbs float64
-	// |a - b| / max(|a|, s/100) over all elements, s being the greatest |a| of the row: without that floor, elements that are
-	// all but zero would decide. In a row of zeros every difference counts 1.
+	// |a - b| / max(|a|, s/100) over all elements, where s is the largest |a| of the row. Without
+	// that lower bound, elements near zero would dominate. In a row of zeros every difference
+	// counts as 1.
 	MaxRel, MeanRel float64
-	// Top1 is the share of rows whose greatest element (the first of equals) is in the same place, of floating-point outputs of
-	// rows × classes, at least two; of other types, the share of rows that are equal. Embeddings have none unless there are labels,
-	// since which of their elements is the greatest means nothing: they are told by rows of length 1 with numbers below 0.
+	// Top1 is the share of rows whose largest element (the first of equal ones) has the same
+	// position, for floating-point outputs of rows × classes with at least two classes. For other
+	// types it is the share of equal rows.
+	//
+	// Embeddings have no Top1 unless there are labels, since the position of their largest element
+	// means nothing. They are recognized by rows of length 1 with negative numbers.
 	Top1 float64
-	// Top5 is the mean share of the original's five greatest elements that are among the variant's five, of more than five
-	// classes.
+	// Top5 is the mean share of the original's five largest elements that are among the variant's
+	// five. It needs more than five classes.
 	Top5 float64
-	// Neighbour is the share of rows whose nearest other row, by cosine, is the same: of floating-point outputs of rows ×
-	// elements, at least 16 rows. Of more than 2,000 rows the first 2,000 are compared, of wide ones fewer: 1,036 of 1,000 elements,
-	// 187 of 30,522.
+	// Neighbour is the share of rows whose nearest other row, by cosine, is the same, for
+	// floating-point outputs of rows × elements with at least 16 rows. At most the first 2,000 rows
+	// are compared, and fewer for wide rows: 1,036 for 1,000 elements, 187 for 30,522.
 	Neighbour float64
-	// NonFinite counts the elements that are NaN or infinite in the variant alone.
+	// NonFinite is the number of elements that are NaN or infinite only in the variant.
 	NonFinite int
-	// NonFiniteOriginal counts the elements that are NaN or infinite in the original: nothing is judged by them. The agreements leave out
-	// rows whose greatest element in the original is not a finite number.
+	// NonFiniteOriginal is the number of elements that are NaN or infinite in the original. They
+	// are not judged. The agreements skip rows whose largest element in the original is not finite.
 	NonFiniteOriginal int
 }
 
-// Agrees reports whether the output is the original's up to the rounding that another order of sums brings: a MaxRel of a hundredth,
-// whatever the size of the numbers, or a millionth where a row is next to nothing. Other types are equal. Numbers of which none is finite agree with nothing.
+// Agrees reports whether the output equals the original's except for rounding in another order of
+// sums. MaxRel may be a hundredth, for numbers of any size, or a millionth if a row is nearly zero.
+// Other types must be equal. Outputs without finite numbers agree with nothing.
 func (f Figures) Agrees() bool {
 	if math.IsNaN(f.MaxAbs) {
 		return f.NonFinite+f.NonFiniteOriginal == 0 && (f.Top1 == 1 || math.IsNaN(f.Top1))
@@ -55,8 +65,8 @@ func (f Figures) Agrees() bool {
 	return f.NonFinite == 0 && (f.MaxAbs <= 1e-6 || f.MaxRel <= 1e-2)
 }
 
-// CheckFinite names an output of floating-point numbers that has elements, none of which is finite: nothing can be compared
-// with it. nil when there is no such output.
+// CheckFinite returns an error for a floating-point output that has elements, but no finite one:
+// nothing can be compared with it. It returns nil if there is no such output.
 func CheckFinite(reference Outputs) error {
 	for _, name := range slices.Sorted(maps.Keys(reference[0])) {
 		elementCount, anyFinite := 0, false
@@ -75,14 +85,15 @@ func CheckFinite(reference Outputs) error {
 
 // LabelFigures compares the predictions with the labels.
 type LabelFigures struct {
-	Output    string  `json:"output"`    // the one that is about the labels
-	Rows      int     `json:"rows"`      // that have a label; 0 in records of earlier versions
-	Reference float64 `json:"reference"` // share of rows that the original predicts rightly
+	Output    string  `json:"output"`    // output with the predictions
+	Rows      int     `json:"rows"`      // number of rows with a label; 0 in records of earlier versions
+	Reference float64 `json:"reference"` // share of rows that the original predicts correctly
 	Variant   float64 `json:"variant"`
 }
 
-// Loss returns how much less of the rows the variant predicts rightly; negative when it predicts more. Numbers of rows are subtracted, since
-// the difference of two rounded shares can miss a limit that is met exactly: 0.95 - 0.94 is more than 0.01.
+// Loss returns the original's share of correct rows minus the variant's. It is negative if the
+// variant is better. It subtracts numbers of rows, since the difference of two rounded shares can
+// miss a limit that is met exactly: 0.95 - 0.94 is more than 0.01.
 func (l LabelFigures) Loss() float64 {
 	if l.Rows == 0 {
 		return l.Reference - l.Variant
@@ -94,13 +105,13 @@ func (l LabelFigures) Loss() float64 {
 // Report compares a variant with the original.
 type Report struct {
 	Rows      int                `json:"rows"`
-	Synthetic bool               `json:"synthetic"` // the inputs were random; set by the caller
+	Synthetic bool               `json:"synthetic"` // the inputs were random; the caller sets it
 	Outputs   map[string]Figures `json:"outputs"`
 	Labels    *LabelFigures      `json:"labels,omitempty"`  // nil without labels
-	Command   *float64           `json:"command,omitempty"` // what the user's command found; set by the caller
+	Command   *float64           `json:"command,omitempty"` // result of the user's command; the caller sets it
 }
 
-// IsFinite reports whether every element that is a number in the original is one in the variant.
+// IsFinite reports whether every finite element of the original is finite in the variant.
 func (r Report) IsFinite() bool {
 	for _, f := range r.Outputs {
 		if f.NonFinite > 0 {
@@ -110,7 +121,7 @@ func (r Report) IsFinite() bool {
 	return true
 }
 
-// LeastCosine returns the least mean cosine of any output; false where no output has one.
+// LeastCosine returns the lowest mean cosine of all outputs, and false if no output has one.
 func (r Report) LeastCosine() (least float64, ok bool) {
 	for _, f := range r.Outputs {
 		if c := f.CosineMean; !math.IsNaN(c) && (!ok || c < least) {
@@ -120,8 +131,8 @@ func (r Report) LeastCosine() (least float64, ok bool) {
 	return least, ok
 }
 
-// Difference returns the largest absolute error of any output, 0 where all are equal. It is infinite where an element is finite in
-// the original alone, and where an output of another type is not equal.
+// Difference returns the largest absolute error of all outputs, and 0 if all are equal. It is
+// infinite if an element is finite only in the original, or if an output of another type differs.
 func (r Report) Difference() float64 {
 	largest := 0.0
 	for _, f := range r.Outputs {
@@ -135,8 +146,8 @@ func (r Report) Difference() float64 {
 	return largest
 }
 
-// Compare compares a variant's outputs with those of the original. They must have the same outputs in the same batches and
-// shapes; floating-point types may differ. Labels, one per row, may be nil.
+// Compare compares a variant's outputs with those of the original. Both must have the same outputs
+// in the same batches and shapes. Floating-point types may differ. Labels, one per row, may be nil.
 func Compare(reference, variant Outputs, labels []int64) (Report, error) {
 	r, err := compare(reference, variant, labels)
 	if err != nil {

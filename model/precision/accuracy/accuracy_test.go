@@ -28,7 +28,7 @@ func tensor(t onnx.DataType, shape []int64, values ...float64) inputs.Tensor {
 	return out
 }
 
-// one is the outputs of a single batch with the output y.
+// one makes the outputs of a single batch with the output y.
 func one(t inputs.Tensor) accuracy.Outputs { return accuracy.Outputs{{"y": t}} }
 
 // figures compares two tensors as the output y.
@@ -41,7 +41,7 @@ func figures(t *testing.T, a, b inputs.Tensor) accuracy.Figures {
 	return r.Outputs["y"]
 }
 
-// checkFigures compares figures up to the rounding of double precision.
+// checkFigures compares figures within the rounding of double precision.
 func checkFigures(t *testing.T, name string, want, got accuracy.Figures) {
 	t.Helper()
 	if diff := cmp.Diff(want, got, cmpopts.EquateNaNs(), cmpopts.EquateApprox(0, 1e-12)); diff != "" {
@@ -51,20 +51,22 @@ func checkFigures(t *testing.T, name string, want, got accuracy.Figures) {
 
 func TestFigures(t *testing.T) {
 	t.Parallel()
-	// (3,4)·(4,3) = 24, both of length 5: 0.96. (1,0)·(0,1) = 0. The first percentile of {0, 0.96} is 0.01·0.96. Every element is
-	// off by 1: relative to 3, 4, 1, and in the place of the 0 to a hundredth of the row's greatest, 0.01.
+	// (3,4)·(4,3) = 24, both of length 5: 0.96. (1,0)·(0,1) = 0. The first percentile of {0, 0.96}
+	// is 0.01·0.96. Every element differs by 1. The relative differences are to 3, 4, 1, and for
+	// the 0 to a hundredth of the row's largest element, 0.01.
 	a, b := tensor(onnx.Float, []int64{2, 2}, 3, 4, 1, 0), tensor(onnx.Float, []int64{2, 2}, 4, 3, 0, 1)
 	checkFigures(t, "two rows", accuracy.Figures{CosineMean: 0.48, CosineP1: 0.0096, CosineMin: 0, MaxAbs: 1, MeanAbs: 1, MaxRel: 100,
 		MeanRel: (1.0/3 + 1.0/4 + 1 + 100) / 4, Top1: 0, Top5: nan, Neighbour: nan}, figures(t, a, b))
 	exact := accuracy.Figures{CosineMean: 1, CosineP1: 1, CosineMin: 1, Top1: 1, Top5: nan, Neighbour: nan}
 	checkFigures(t, "the same", exact, figures(t, a, a))
-	// The sides may be of different precision: 3, 4, 1, 0 are the same numbers in each.
+	// The sides may have different precision: 3, 4, 1, 0 are exact in each.
 	checkFigures(t, "half precision", exact, figures(t, a, tensor(onnx.Float16, []int64{2, 2}, 3, 4, 1, 0)))
-	// Rows of zeros: alike, and against others; of the four elements two are off, each by 2 where there is nothing: 1.
+	// Rows of zeros are compared with zeros and with others. Two of the four elements differ by 2,
+	// relative to nothing: 1.
 	checkFigures(t, "zeros", accuracy.Figures{CosineMean: 0.5, CosineP1: 0.01, CosineMin: 0, MaxAbs: 2, MeanAbs: 1, MaxRel: 1, MeanRel: 0.5,
 		Top1: 1, Top5: nan, Neighbour: nan},
 		figures(t, tensor(onnx.Double, []int64{2, 2}, 0, 0, 0, 0), tensor(onnx.Double, []int64{2, 2}, 0, 0, 2, 2)))
-	// Whole numbers, text: the rows that are equal.
+	// For whole numbers and text, the share of equal rows.
 	exactOnly := accuracy.Figures{CosineMean: nan, CosineP1: nan, CosineMin: nan, MaxAbs: nan, MeanAbs: nan, MaxRel: nan, MeanRel: nan, Top5: nan, Neighbour: nan}
 	exactOnly.Top1 = 0.5
 	checkFigures(t, "whole numbers", exactOnly, figures(t, tensor(onnx.Int64, []int64{2, 2}, 1, 2, 3, 4), tensor(onnx.Int64, []int64{2, 2}, 1, 2, 3, 5)))
@@ -76,21 +78,22 @@ func TestFigures(t *testing.T) {
 		return out
 	}
 	checkFigures(t, "text", exactOnly, figures(t, text("a", "b"), text("a", "c")))
-	// One element per row has no direction, and is no choice of classes: 2 for 4 is off by 2, by a half.
+	// One element per row has no direction and no classes. 2 for 4 differs by 2, relative to 4 by a
+	// half.
 	checkFigures(t, "single elements", accuracy.Figures{CosineMean: nan, CosineP1: nan, CosineMin: nan, MaxAbs: 2, MeanAbs: 1, MaxRel: 0.5,
 		MeanRel: 0.25, Top1: nan, Top5: nan, Neighbour: nan}, figures(t, tensor(onnx.Float, []int64{2}, 1, 4), tensor(onnx.Float, []int64{2}, 1, 2)))
 }
 
 func TestTopClasses(t *testing.T) {
 	t.Parallel()
-	// The original's five greatest are all but the last, the variant's all but the fifth: 4 of 5. In the second row the variant's
-	// greatest is another, but the five are the same.
+	// The original's five largest are all except the last, the variant's all except the fifth: 4 of
+	// 5. In the second row the variant has another largest element, but the same five.
 	a := tensor(onnx.Float, []int64{2, 6, 1, 1}, 6, 5, 4, 3, 2, 1, 6, 5, 4, 3, 2, 1)
 	b := tensor(onnx.Float, []int64{2, 6, 1, 1}, 6, 5, 4, 3, 1, 2, 5, 6, 4, 3, 2, 1)
 	if f := figures(t, a, b); f.Top1 != 0.5 || math.Abs(f.Top5-0.9) > 1e-15 {
 		t.Errorf("top 1 %v, want 0.5; top 5 %v, want (0.8 + 1)/2", f.Top1, f.Top5)
 	}
-	// Of equals the first counts; what is no number is never the greatest.
+	// The first of equal elements counts. NaN is never the largest.
 	tie := tensor(onnx.Float, []int64{1, 3}, 1, 7, 7)
 	if f := figures(t, tie, tensor(onnx.Float, []int64{1, 3}, nan, 8, 8)); f.Top1 != 1 {
 		t.Errorf("tie: %v", f.Top1)
@@ -106,7 +109,7 @@ func TestTopClasses(t *testing.T) {
 	}
 }
 
-// circle makes rows at angles in degrees, of different lengths.
+// circle makes rows at angles in degrees, with different lengths.
 func circle(angles []float64) inputs.Tensor {
 	var values []float64
 	for i, a := range angles {
@@ -118,7 +121,7 @@ func circle(angles []float64) inputs.Tensor {
 
 func TestNeighbour(t *testing.T) {
 	t.Parallel()
-	// Eight pairs, 1° apart, each 40° from the next.
+	// Eight pairs, 1° apart, with 40° between pairs.
 	var angles []float64
 	for k := range 8 {
 		angles = append(angles, float64(40*k), float64(40*k+1))
@@ -127,8 +130,8 @@ func TestNeighbour(t *testing.T) {
 	if f := figures(t, a, a); f.Neighbour != 1 {
 		t.Errorf("the same: %v", f.Neighbour)
 	}
-	// Row 0 moves from 0° to 40.2°, between rows 2 and 3: it gets another neighbour, both take it for theirs, and row 1 has to
-	// look elsewhere. 12 of 16 stay.
+	// Row 0 moves from 0° to 40.2°, between rows 2 and 3. It gets another neighbour, both of these
+	// get row 0 as theirs, and row 1 gets another one. 12 of 16 stay.
 	angles[0] = 40.2
 	if f := figures(t, a, circle(angles)); f.Neighbour != 0.75 {
 		t.Errorf("one moved: %v, want 0.75", f.Neighbour)
@@ -137,7 +140,7 @@ func TestNeighbour(t *testing.T) {
 	if f := figures(t, few, few); !math.IsNaN(f.Neighbour) {
 		t.Errorf("15 rows: %v", f.Neighbour)
 	}
-	// In batches of 8 it is the same.
+	// Batches of 8 give the same result.
 	b := circle(angles)
 	split := func(t inputs.Tensor) accuracy.Outputs {
 		half := len(t.Data) / 2
@@ -156,8 +159,8 @@ func TestNeighbour(t *testing.T) {
 func TestNonFinite(t *testing.T) {
 	t.Parallel()
 	inf := math.Inf(1)
-	// Only the third and fourth element are the variant's fault; of the others the first alone is compared. Which class is the
-	// greatest cannot be said of a row with NaN.
+	// Only the third and fourth element are the variant's fault. Among the others only the first is
+	// compared. A row with NaN has no largest class.
 	a := tensor(onnx.Float, []int64{1, 5}, 2, inf, 1, 1, nan)
 	b := tensor(onnx.Float, []int64{1, 5}, 3, inf, nan, inf, 1)
 	f := figures(t, a, b)
@@ -170,7 +173,8 @@ func TestNonFinite(t *testing.T) {
 	}
 }
 
-// TestClassesOfFiniteRows: rows whose greatest element is NaN or infinite in the original have no class; -Inf is less than all.
+// Rows whose largest element is NaN or infinite in the original have no class. -Inf is less than
+// all others.
 func TestClassesOfFiniteRows(t *testing.T) {
 	t.Parallel()
 	inf := math.Inf(1)
@@ -181,7 +185,7 @@ func TestClassesOfFiniteRows(t *testing.T) {
 	}
 }
 
-// TestLeastCosine passes over outputs without a cosine.
+// LeastCosine skips outputs without a cosine.
 func TestLeastCosine(t *testing.T) {
 	t.Parallel()
 	check := func(want float64, wantOK bool, outputs map[string]accuracy.Figures) {
@@ -253,7 +257,7 @@ func TestScalarOutputs(t *testing.T) {
 	}
 }
 
-// TestEmbedding: rows of length 1 with numbers below 0 have no classes, unless there are labels.
+// Rows of length 1 with negative numbers have no classes, unless there are labels.
 func TestEmbedding(t *testing.T) {
 	t.Parallel()
 	shape := []int64{2, 2}
@@ -264,7 +268,7 @@ func TestEmbedding(t *testing.T) {
 		"unit rows":      {tensor(onnx.Float, shape, .6, -.8, 1, 0), true}, // .36 + .64 = 1
 		"half precision": {tensor(onnx.Float16, shape, .6, -.8, 1, 0), true},
 		"scores":         {tensor(onnx.Float, shape, .6, -.8, 2, 0), false},
-		"one-hot":        {tensor(onnx.Float, shape, 0, 1, 1, 0), false}, // of length 1, but nothing below 0
+		"one-hot":        {tensor(onnx.Float, shape, 0, 1, 1, 0), false}, // of length 1, but without negative numbers
 		"probabilities":  {tensor(onnx.Float, shape, .5, .5, .25, .75), false},
 	} {
 		if f := figures(t, c.t, c.t); math.IsNaN(f.Top1) != c.want {
@@ -286,8 +290,8 @@ func TestLabels(t *testing.T) {
 	}
 	shape := []int64{4, 3}
 	zero, first, second := []float64{1, 0, 0}, []float64{0, 1, 0}, []float64{0, 0, 1}
-	// The original is right in three rows of four, the variant in two; the other output is right in one, so the labels are not
-	// its own.
+	// The original is correct in three rows of four, the variant in two. The other output is
+	// correct in one, so the labels do not belong to it.
 	a := accuracy.Outputs{{"y": tensor(onnx.Float, shape, scores(zero, first, second, zero)...), "other": tensor(onnx.Float, shape, scores(first, zero, zero, first)...)}}
 	b := accuracy.Outputs{{"y": tensor(onnx.Float, shape, scores(zero, first, zero, zero)...), "other": a[0]["other"]}}
 	r, err := accuracy.Compare(a, b, []int64{0, 1, 2, 1})

@@ -7,7 +7,7 @@ import (
 	"tuner/model/precision/accuracy"
 )
 
-// Small outputs (probabilities of a thousand classes) must agree in proportion to their size.
+// Small outputs (probabilities of a thousand classes) must agree relative to their size.
 func TestAgrees(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

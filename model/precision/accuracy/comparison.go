@@ -11,30 +11,31 @@ import (
 	"tuner/model/onnx/inputs"
 )
 
-// relativeFloor is the part of a row's greatest element below which relative errors are taken from it (Figures.MaxRel).
+// relativeFloor is the share of a row's largest element below which relative errors are computed
+// from that share (Figures.MaxRel).
 const relativeFloor = 0.01
 
-// topFew is how many of the greatest elements Figures.Top5 compares.
+// topFew is the number of largest elements that Figures.Top5 compares.
 const topFew = 5
 
 // comparison collects one output's figures batch by batch.
 type comparison struct {
 	rows               int
 	cosines            []float64
-	count              int // elements that are finite on both sides
+	count              int // number of elements that are finite on both sides
 	maxAbs, sumAbs     float64
 	maxRel, sumRel     float64
-	nonFinite          int // in the variant alone
+	nonFinite          int // only in the variant
 	nonFiniteOriginal  int
 	sameTop1, sameTop5 int // rows; elements
 	top5Rows           int
-	compared           int  // rows that sameTop1 counts among
-	unitRows           int  // of these, those whose elements make a vector of length 1
-	negative           bool // one of these has an element below 0
+	compared           int  // rows with a class, for sameTop1
+	unitRows           int  // rows with a class whose elements form a vector of length 1
+	negative           bool // one of these rows has a negative element
 	vectors            [2][][]float64
 }
 
-// addBatch takes a batch of both sides.
+// addBatch adds a batch of both sides.
 func (c *comparison) addBatch(a, b inputs.Tensor) error {
 	if !slices.Equal(a.Shape, b.Shape) {
 		return fmt.Errorf("its shape is %v, the original's %v", b.Shape, a.Shape)
@@ -55,7 +56,7 @@ func (c *comparison) addBatch(a, b inputs.Tensor) error {
 	return nil
 }
 
-// rowCount returns the rows of an output: one where it has no dimensions.
+// rowCount returns the number of rows of an output: one if it has no dimensions.
 func rowCount(t inputs.Tensor) int {
 	if len(t.Shape) == 0 {
 		return 1
@@ -63,8 +64,8 @@ func rowCount(t inputs.Tensor) int {
 	return int(t.Shape[0])
 }
 
-// isMatrix reports whether a shape is rows × columns, not counting dimensions of size 1 behind them: image classifiers may end
-// in [rows, 1000, 1, 1].
+// isMatrix reports whether a shape is rows × columns, ignoring trailing dimensions of size 1: image
+// classifiers may end in [rows, 1000, 1, 1].
 func isMatrix(shape []int64) bool {
 	for len(shape) > 2 && shape[len(shape)-1] == 1 {
 		shape = shape[:len(shape)-1]
@@ -72,7 +73,7 @@ func isMatrix(shape []int64) bool {
 	return len(shape) == 2 && shape[1] > 1
 }
 
-// addExact compares rows of a type whose values are equal or not.
+// addExact compares rows of a type whose values are either equal or not.
 func (c *comparison) addExact(a, b inputs.Tensor, rows int) {
 	width, texts := len(a.Data)/rows, len(a.Strings)/rows
 	for i := range rows {
@@ -91,7 +92,7 @@ func (c *comparison) addFloats(a, b []float64, rows int, matrix bool) {
 	for i := range rows {
 		x, y := a[i*width:(i+1)*width], b[i*width:(i+1)*width]
 		c.addRow(x, y)
-		if matrix && isFinite(slices.Max(x)) { // no NaN either, which Max returns
+		if matrix && isFinite(slices.Max(x)) { // excludes NaN too, which Max returns
 			c.addClasses(x, y)
 			if len(c.vectors[0]) < neighbourRows(width) {
 				c.vectors[0], c.vectors[1] = append(c.vectors[0], x), append(c.vectors[1], y)
@@ -133,14 +134,15 @@ func (c *comparison) addRow(a, b []float64) {
 		c.maxRel, c.sumRel = max(c.maxRel, relative), c.sumRel+relative
 		c.count++
 	}
-	if len(a) > 1 && c.count > before { // of a row without numbers nothing is known
+	if len(a) > 1 && c.count > before { // a row without finite numbers has no cosine
 		c.cosines = append(c.cosines, cosine(ab, aa, bb))
 	}
 }
 
 func isFinite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
-// cosine returns the cosine similarity from the products a·b, a·a and b·b; of equal rows it is 1, without rounding.
+// cosine returns the cosine similarity from the products a·b, a·a and b·b. For equal rows it is
+// exactly 1.
 func cosine(ab, aa, bb float64) float64 {
 	switch {
 	case ab == aa && aa == bb && isFinite(aa):
@@ -148,11 +150,11 @@ func cosine(ab, aa, bb float64) float64 {
 	case aa == 0 || bb == 0:
 		return 0
 	default:
-		return max(-1, min(1, ab/math.Sqrt(aa)/math.Sqrt(bb))) // rounding can lead beyond
+		return max(-1, min(1, ab/math.Sqrt(aa)/math.Sqrt(bb))) // rounding can exceed the range
 	}
 }
 
-// addClasses compares what a row says about classes.
+// addClasses compares a row's classes.
 func (c *comparison) addClasses(a, b []float64) {
 	x, y := greatest(a, topFew), greatest(b, topFew)
 	c.compared++
@@ -170,19 +172,21 @@ func (c *comparison) addClasses(a, b []float64) {
 	c.addLength(a)
 }
 
-// addLength looks at what tells an embedding (Figures.Top1).
+// addLength updates the properties that identify an embedding (Figures.Top1).
 func (c *comparison) addLength(row []float64) {
-	const tolerance = 1e-2 // half precision included
+	const tolerance = 1e-2 // allows for half precision
 	if math.Abs(dot(row, row)-1) <= tolerance {
 		c.unitRows++
 	}
 	c.negative = c.negative || slices.Min(row) < 0
 }
 
-// isEmbedding reports whether all rows have length 1 and some number is below 0, which no scores of classes are.
+// isEmbedding reports whether all rows have length 1 and some number is negative. Scores of classes
+// never have both.
 func (c *comparison) isEmbedding() bool { return c.negative && c.unitRows == c.compared }
 
-// greatest returns the places of the k greatest elements, greatest first, of equals the first; NaN is less than every number.
+// greatest returns the positions of the k largest elements, in descending order, the first of equal
+// ones first. NaN is less than every number.
 func greatest(values []float64, k int) []int {
 	places := make([]int, 0, k+1)
 	for i, v := range values {
@@ -197,7 +201,7 @@ func greatest(values []float64, k int) []int {
 	return places
 }
 
-// figures returns the figures of all batches. With labels, every output may be one of classes.
+// figures returns the figures of all batches. With labels, every output may have classes.
 func (c *comparison) figures(labelled bool) Figures {
 	f := Figures{NonFinite: c.nonFinite, NonFiniteOriginal: c.nonFiniteOriginal, MaxAbs: math.NaN(), MaxRel: math.NaN(), CosineMin: math.NaN()}
 	slices.Sort(c.cosines)

@@ -16,7 +16,8 @@ func TestCosineOfNoNumbers(t *testing.T) {
 	}
 }
 
-// The work of looking for neighbours is bounded: of wide rows fewer are compared, and of very wide ones too few to say anything.
+// The work of finding neighbours is limited. For wide rows fewer are compared, and for very wide
+// ones too few for a figure.
 func TestNeighboursAreBounded(t *testing.T) {
 	t.Parallel()
 	for columns, want := range map[int]int{2: 2000, 384: 1672, 1000: 1036, 30522: 187, maxNeighbourWork / 100: 10, 2 * maxNeighbourWork: 0} {

@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// storedFigures is the form of Figures in files, where what is not a number is null.
+// storedFigures is the form of Figures in files. NaN is null there.
 type storedFigures struct {
 	CosineMean *float64 `json:"cosine_mean"`
 	CosineP1   *float64 `json:"cosine_p1"`
@@ -21,7 +21,7 @@ type storedFigures struct {
 	Original   int      `json:"non_finite_original,omitempty"`
 }
 
-// MarshalJSON writes null for what is not a number.
+// MarshalJSON writes null for NaN.
 func (f Figures) MarshalJSON() ([]byte, error) {
 	stored := func(v float64) *float64 {
 		if !isFinite(v) {
@@ -33,7 +33,7 @@ func (f Figures) MarshalJSON() ([]byte, error) {
 		stored(f.MaxRel), stored(f.MeanRel), stored(f.Top1), stored(f.Top5), stored(f.Neighbour), f.NonFinite, f.NonFiniteOriginal})
 }
 
-// UnmarshalJSON reads null, and what is missing, as NaN.
+// UnmarshalJSON reads null, and missing figures, as NaN.
 func (f *Figures) UnmarshalJSON(text []byte) error {
 	var s storedFigures
 	if err := json.Unmarshal(text, &s); err != nil {

@@ -8,17 +8,18 @@ import (
 	"tuner/model/dataset/elements"
 )
 
-// NeedsLabels reports whether the limit is on a figure that only labelled rows have.
+// NeedsLabels reports whether the limit is on a figure that needs labelled rows.
 func (l Limit) NeedsLabels() bool { return l.Metric == lossMetric }
 
-// CheckLabels says why labels cannot be compared with the original's outputs; nil when they fit one.
+// CheckLabels returns the reason why labels cannot be compared with the original's outputs, and nil
+// if they match one.
 func CheckLabels(reference Outputs, labels []int64) error {
 	_, err := judge(reference, reference, labels)
 	return err
 }
 
-// judge compares the predictions with the labels. Of several outputs that could be meant, it is the one of which the original
-// is right most often.
+// judge compares the predictions with the labels. If several outputs match, it uses the one for
+// which the original is correct most often.
 func judge(reference, variant Outputs, labels []int64) (LabelFigures, error) {
 	best := LabelFigures{Reference: -1}
 	for _, name := range slices.Sorted(maps.Keys(reference[0])) {
@@ -37,8 +38,8 @@ func judge(reference, variant Outputs, labels []int64) (LabelFigures, error) {
 	return best, nil
 }
 
-// predict returns what an output says about the class of each row, and of how many classes; 0: the output is the class itself.
-// An output of another form says nothing.
+// predict returns the predicted class of each row in an output, and the number of classes. 0 means
+// that the output is the class itself. An output of another form has no predictions.
 func predict(outputs Outputs, name string) (classes int, predicted []int64) {
 	for _, batch := range outputs {
 		t := batch[name]

@@ -9,21 +9,21 @@ import (
 	"strings"
 )
 
-// commandMetric and lossMetric are the metrics that no output has of its own.
+// commandMetric and lossMetric are metrics that do not belong to a single output.
 const (
 	commandMetric = "command"
 	lossMetric    = "top1_accuracy_loss"
 )
 
-// Limit bounds a metric. A report keeps it when the worst output does.
+// Limit limits a metric. A report keeps the limit if its worst output does.
 type Limit struct {
 	Metric  string   `json:"metric"` // one of Metrics
 	Min     *float64 `json:"min,omitempty"`
 	Max     *float64 `json:"max,omitempty"`
-	Command string   `json:"command,omitempty"` // of the metric command: what the caller runs to find Report.Command
+	Command string   `json:"command,omitempty"` // of the metric command: the caller runs it to set Report.Command
 }
 
-// String prints the limit for people: "cosine ≥ 0.99"; for a command, "`python score.py` ≥ 0.8".
+// String prints the limit for people: "cosine ≥ 0.99", and for a command "`python score.py` ≥ 0.8".
 func (l Limit) String() string {
 	metric := strings.ReplaceAll(l.Metric, "_", " ")
 	if l.Metric == commandMetric {
@@ -45,8 +45,8 @@ func Metrics() []string {
 		"neighbour_agreement", lossMetric, commandMetric}
 }
 
-// ofFigures returns how a metric is found in an output's figures, and whether more of it is better; nil for a metric that
-// outputs don't have.
+// ofFigures returns the function that reads a metric from an output's figures, and whether higher
+// is better. It returns nil for a metric that does not belong to a single output.
 func ofFigures(metric string) (of func(Figures) float64, moreIsBetter bool) {
 	switch metric {
 	case "cosine":
@@ -70,7 +70,7 @@ func ofFigures(metric string) (of func(Figures) float64, moreIsBetter bool) {
 	}
 }
 
-// Validate tells what is wrong with the limit itself.
+// Validate returns the error in the limit itself.
 func (l Limit) Validate() error {
 	if !slices.Contains(Metrics(), l.Metric) {
 		return fmt.Errorf("the metric %q is unknown; allowed are %q", l.Metric, Metrics())
@@ -98,9 +98,10 @@ func (l Limit) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Check returns the value that counts, which is the worst output's, and how it misses the limit: "" when it keeps it. A variant
-// with elements that are not finite where the original's are misses every limit. Where the metric makes no sense for any output
-// the value is NaN, and that is a miss too. The limit must be valid.
+// Check returns the value of the worst output, and a text on how it misses the limit ("" if it
+// keeps it). A variant with elements that are not finite, but finite in the original, misses every
+// limit. If the metric does not apply to any output, the value is NaN and the limit is missed. The
+// limit must be valid.
 func (l Limit) Check(r Report) (value float64, miss string) {
 	for _, name := range slices.Sorted(maps.Keys(r.Outputs)) {
 		if n := r.Outputs[name].NonFinite; n > 0 {
@@ -122,7 +123,7 @@ func (l Limit) Check(r Report) (value float64, miss string) {
 	}
 }
 
-// worst returns the value that counts and where it comes from, or why there is none.
+// worst returns the value that counts with its origin, or the reason why there is none.
 func (l Limit) worst(r Report) (value float64, where, missing string) {
 	switch {
 	case l.Metric == commandMetric && r.Command == nil:
@@ -149,8 +150,9 @@ func (l Limit) worst(r Report) (value float64, where, missing string) {
 	return value, fmt.Sprintf(" (output %q)", found), ""
 }
 
-// Unjudged names the outputs that have no figure of the limit's metric, whatever a variant yields, in order: one element per row has no
-// cosine, whole numbers have no errors. There are none for a metric that outputs don't have.
+// Unjudged names the outputs to which the limit's metric cannot apply, in order, for all variants.
+// For example, one element per row has no cosine, and whole numbers have no errors. It returns none
+// for a metric that does not belong to a single output.
 func (l Limit) Unjudged(r Report) []string {
 	of, _ := ofFigures(l.Metric)
 	if of == nil {
@@ -158,15 +160,17 @@ func (l Limit) Unjudged(r Report) []string {
 	}
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(r.Outputs)) {
-		if f := r.Outputs[name]; f.NonFinite == 0 && math.IsNaN(of(f)) { // else the variant itself may be why
+		// otherwise the variant itself may be the reason
+		if f := r.Outputs[name]; f.NonFinite == 0 && math.IsNaN(of(f)) {
 			names = append(names, name)
 		}
 	}
 	return names
 }
 
-// CheckReference says why no variant of an original with these outputs can keep the limit: none of them has its metric. The error names
-// those that would do. Labels, one per row, may be nil.
+// CheckReference returns the reason why no variant of an original with these outputs can keep the
+// limit: its metric applies to none of them. The error names metrics that apply. Labels, one per
+// row, may be nil.
 func (l Limit) CheckReference(reference Outputs, labels []int64) error {
 	self, err := Compare(reference, reference, labels)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 
 func bound(v float64) *float64 { return &v }
 
-// TestCheckMetrics: every metric judges by its own figure, the worst output's.
+// Every metric judges by its own figure of the worst output.
 func TestCheckMetrics(t *testing.T) {
 	t.Parallel()
 	good := accuracy.Figures{CosineMean: 0.99, MaxAbs: 1, MeanAbs: 2, MaxRel: 3, MeanRel: 4, Top1: 0.9, Top5: 0.8, Neighbour: 0.7}
@@ -62,7 +62,7 @@ func TestCheckMetrics(t *testing.T) {
 	}
 }
 
-// TestCheckWithoutFigure: what cannot be found is a miss.
+// An unknown figure counts as a miss.
 func TestCheckWithoutFigure(t *testing.T) {
 	t.Parallel()
 	check := func(l accuracy.Limit, r accuracy.Report, want string) {
@@ -121,7 +121,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// TestCheckMetExactly: rounding misses no limit that is met.
+// Rounding never makes a limit missed that is met exactly.
 func TestCheckMetExactly(t *testing.T) {
 	t.Parallel()
 	check := func(l accuracy.Limit, a, b inputs.Tensor, labels []int64) {
@@ -136,18 +136,20 @@ func TestCheckMetExactly(t *testing.T) {
 	}
 	row := tensor(onnx.Float, []int64{1, 2}, 1, 1) // 2/√2/√2 is less than 1 in double precision
 	check(accuracy.Limit{Metric: "cosine", Min: bound(1)}, row, row, nil)
-	// Three of each row's five best are the same; ten times 3/5 make less than 6 in double precision.
+	// Three of each row's five largest are the same. In double precision, ten times 3/5 is less
+	// than 6.
 	best := tensor(onnx.Float, []int64{10, 7}, slices.Repeat([]float64{7, 6, 5, 4, 3, 2, 1}, 10)...)
 	others := tensor(onnx.Float, []int64{10, 7}, slices.Repeat([]float64{7, 6, 5, 1, 2, 4, 3}, 10)...)
 	check(accuracy.Limit{Metric: "top5_agreement", Min: bound(0.6)}, best, others, nil)
-	// The original is right in 95 rows of 100, the variant in 94; 0.95 - 0.94 is more than 0.01 in double precision.
+	// The original is correct in 95 rows of 100, the variant in 94. In double precision, 0.95 -
+	// 0.94 is more than 0.01.
 	right := func(n int) inputs.Tensor {
 		return tensor(onnx.Int64, []int64{100}, append(make([]float64, n), slices.Repeat([]float64{1}, 100-n)...)...)
 	}
 	check(accuracy.Limit{Metric: "top1_accuracy_loss", Max: bound(0.01)}, right(95), right(94), make([]int64, 100))
 }
 
-// TestCheckReference: a limit by which no output can be judged is told of, with the metrics that would do. One output is enough.
+// A limit that applies to no output is reported, with metrics that apply. One output is enough.
 func TestCheckReference(t *testing.T) {
 	t.Parallel()
 	single, whole := one(tensor(onnx.Float, []int64{2, 1}, 1, 2)), one(tensor(onnx.Int64, []int64{2}, 1, 2))
@@ -176,7 +178,7 @@ func TestCheckReference(t *testing.T) {
 	}
 }
 
-// TestUnjudged: only what the original lacks keeps an output from being judged.
+// Only properties of the original exclude an output from judgement.
 func TestUnjudged(t *testing.T) {
 	t.Parallel()
 	r := accuracy.Report{Outputs: map[string]accuracy.Figures{"lacks": {CosineMean: nan}, "has": {CosineMean: 0.5}, "lost": {CosineMean: nan, NonFinite: 2}}}

@@ -3,17 +3,20 @@ package accuracy
 import "math"
 
 const (
-	minNeighbourRows = 16      // among fewer, the nearest says little
-	maxNeighbourRows = 2000    // the work grows with the square
-	maxNeighbourWork = 1 << 30 // products of elements, about a second: every pair of rows of both sides takes one for each column
+	minNeighbourRows = 16   // with fewer rows, the nearest is not meaningful
+	maxNeighbourRows = 2000 // the work grows with the square
+	// maxNeighbourWork: products of elements, about a second; each pair of rows takes one per
+	// column on both sides
+	maxNeighbourWork = 1 << 30
 )
 
-// neighbourRows is how many rows are compared of an output with so many columns.
+// neighbourRows returns the number of compared rows for an output with a number of columns.
 func neighbourRows(columns int) int {
 	return min(maxNeighbourRows, int(math.Sqrt(float64(maxNeighbourWork/columns))))
 }
 
-// neighbours returns the share of rows whose nearest other row is the same on both sides; NaN for too few rows.
+// neighbours returns the share of rows whose nearest other row is the same on both sides. It
+// returns NaN for too few rows.
 func neighbours(a, b [][]float64) float64 {
 	if len(a) < minNeighbourRows {
 		return math.NaN()
@@ -28,7 +31,7 @@ func neighbours(a, b [][]float64) float64 {
 	return float64(same) / float64(len(x))
 }
 
-// nearest returns for each row the other one with the greatest cosine, of equals the first.
+// nearest returns for each row the other row with the largest cosine, the first of equal ones.
 func nearest(rows [][]float64) []int {
 	unit := make([][]float64, len(rows))
 	for i, row := range rows {
@@ -53,7 +56,7 @@ func nearest(rows [][]float64) []int {
 	return place
 }
 
-// normalise scales a row to length 1; zeros stay, and what is not finite counts as zero.
+// normalise scales a row to length 1. Zeros stay zeros, and non-finite elements count as zero.
 func normalise(row []float64) []float64 {
 	out := make([]float64, len(row))
 	sum := 0.0

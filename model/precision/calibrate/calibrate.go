@@ -1,6 +1,7 @@
-// Package calibrate chooses the range of each activation that an int8_static model represents, from the numbers that the
-// original computes on data. It stands between the inferences on calibration data and package rewrite: batches of tensors in,
-// ranges out. It refuses to run models, and to pass over numbers that no range can hold.
+// Package calibrate chooses the range of each activation in an int8_static model, from the values
+// that the original computes on data. It stands between the inferences on calibration data and
+// package rewrite: batches of tensors in, ranges out. It runs no models. It reports numbers that no
+// range can hold, and does not skip them.
 package calibrate
 
 import (
@@ -16,19 +17,20 @@ import (
 
 // The methods.
 const (
-	// MinMax takes all that was seen. Nothing is cut off, and one outlier makes everything else coarse.
+	// MinMax uses all values. Nothing is cut off, so one outlier makes the resolution coarse.
 	MinMax = "minmax"
 	// Percentile cuts off the largest and the smallest 0.0005 %, so that 99.999 % remain.
 	Percentile = "percentile"
-	// Entropy cuts where the 8-bit numbers tell most about the original ones.
+	// Entropy cuts where the 8-bit numbers keep the most information about the original ones.
 	Entropy = "entropy"
 )
 
 // Methods lists the methods, the default first.
 func Methods() []string { return []string{MinMax, Percentile, Entropy} }
 
-// Collector sees batches of values and remembers, of each value, what its range is computed from: some 130 kB, however much
-// it sees. The order of the batches does not matter. It is not safe for concurrent use.
+// Collector reads batches of values and keeps the data for the range of each value. It needs about
+// 130 kB per value, for any number of batches. The order of the batches does not matter. It is not
+// safe for concurrent use.
 type Collector struct {
 	method string
 	values map[string]*histogram
@@ -45,8 +47,8 @@ func New(method string) (*Collector, error) {
 	return &Collector{method: method, values: map[string]*histogram{}}, nil
 }
 
-// Add takes a batch, by name of value. The tensors are not retained. The error names the value that is not of floating-point
-// numbers, or holds one that is not finite in 32 bits.
+// Add adds a batch, by name of value. It does not keep the tensors. The error names a value that
+// has no floating-point numbers, or one that is not finite in 32 bits.
 func (c *Collector) Add(batch map[string]inputs.Tensor) error {
 	for _, name := range slices.Sorted(maps.Keys(batch)) {
 		t := batch[name]
@@ -67,7 +69,7 @@ func (c *Collector) Add(batch map[string]inputs.Tensor) error {
 	return nil
 }
 
-// Ranges returns the range of each value of which at least one number was seen.
+// Ranges returns the range of each value with at least one number.
 func (c *Collector) Ranges() map[string]rewrite.Range {
 	ranges := map[string]rewrite.Range{}
 	for name, h := range c.values {

@@ -22,7 +22,7 @@ func tensor(t onnx.DataType, values ...float64) inputs.Tensor {
 	return out
 }
 
-// rangeOf returns the range of one value that came in batches.
+// rangeOf returns the range of one value from batches.
 func rangeOf(t *testing.T, method string, batches ...[]float64) rewrite.Range {
 	t.Helper()
 	c, err := calibrate.New(method)
@@ -37,7 +37,8 @@ func rangeOf(t *testing.T, method string, batches ...[]float64) rewrite.Range {
 	return c.Ranges()["x"]
 }
 
-// uniform are n numbers in the middles of n equal parts of an interval: the quantile q of them is lo + q·(hi-lo), to 1/n.
+// uniform returns n numbers in the middles of n equal parts of an interval. Their quantile q is lo
+// + q·(hi-lo), within 1/n.
 func uniform(n int, lo, hi float64) []float64 {
 	values := make([]float64, n)
 	for i := range values {
@@ -62,20 +63,20 @@ func TestMinMax(t *testing.T) {
 		}
 	}
 	check(rewrite.Range{Min: -2, Max: 3}, []float64{1, -2}, []float64{3})
-	check(rewrite.Range{Min: 5, Max: 6}, []float64{5, 6}) // zero is not seen: that it must be exact is the rewrite's business
+	check(rewrite.Range{Min: 5, Max: 6}, []float64{5, 6}) // zero does not occur; the rewrite ensures that it is exact
 	check(rewrite.Range{}, []float64{0, 0})
 	check(rewrite.Range{Min: -1e-40, Max: math.MaxFloat32}, []float64{math.MaxFloat32}, []float64{-1e-40})
 }
 
-// Of 10^6 numbers, 10^6·0.000005 = 5 may be cut off at each end. The bins hold thousands of those that are uniformly
-// distributed, so that none of them can be; one to five outliers can.
+// From 10^6 numbers, 10^6·0.000005 = 5 may be cut off at each end. A bin has thousands of the
+// uniformly distributed numbers, so none of these bins is cut. One to five outliers are.
 func TestPercentileCutsOutliers(t *testing.T) {
 	t.Parallel()
 	const n = 1_000_000
 	bulk := uniform(n, -1, 3)
 	outliers := []float64{-100, 64, 90, 100}
 	got := rangeOf(t, calibrate.Percentile, bulk, outliers)
-	// With ±128 the bins are 256/16384 = 1/64 wide; -1 and 3 lie on their edges.
+	// With ±128 the bins are 256/16384 = 1/64 wide, and -1 and 3 are on their edges.
 	if !near(got, -1, 3, 1./64) {
 		t.Errorf("range %v, want -1 to 3", got)
 	}
@@ -111,12 +112,13 @@ func TestPercentileOfNormal(t *testing.T) {
 func TestPercentileCountsZeros(t *testing.T) {
 	t.Parallel()
 	got := rangeOf(t, calibrate.Percentile, make([]float64, 1_000_000), []float64{1, 2, 3, 4, 5})
-	if !near(got, 0, 0, 8./8192) { // one bin of a histogram to ±8
+	if !near(got, 0, 0, 8./8192) { // one bin of a histogram up to ±8
 		t.Errorf("range %v, want 0 to 0", got)
 	}
 }
 
-// Numbers that fill all bins alike lose nothing by being joined into levels, but everything that is cut off.
+// Numbers that fill all bins equally lose no information if bins are merged into levels. They lose
+// everything that is cut off.
 func TestEntropyKeepsUniform(t *testing.T) {
 	t.Parallel()
 	const n = 1 << 16
@@ -134,11 +136,14 @@ func TestEntropyKeepsUniform(t *testing.T) {
 	}
 }
 
-// The quantile q of the exponential distribution is -ln(1-q); 2^16 such numbers end at 11.8. With the outliers, the bins reach
-// to 128 and are 1/16 wide. Cutting at 8, bins and levels are the same, and e^-8 of the numbers count at a bin that represents
-// a 17th of them: they lose e^-8·ln(17) = 0.00095. Cutting at 16, each level is two bins, that differ by the factor e^(1/16):
-// they lose (1/16)²/8 = 0.0005; cutting at 10, about e^-10·ln(17) and a quarter of that: 0.00025. At 32, levels of four bins
-// lose five times what those of two do. So the best cut lies between 8 and 16, and each sign is cut where the other is.
+// The quantile q of the exponential distribution is -ln(1-q), so 2^16 such numbers end at 11.8.
+// With the outliers, the bins reach to 128 and are 1/16 wide.
+//
+// Cutting at 8, bins and levels are equal, and e^-8 of the numbers count at a bin that represents a
+// 17th of them. They lose e^-8·ln(17) = 0.00095. Cutting at 16, each level has two bins, which
+// differ by the factor e^(1/16), and they lose (1/16)²/8 = 0.0005. Cutting at 10 loses about
+// e^-10·ln(17) and a quarter of that: 0.00025. At 32, levels of four bins lose five times as much
+// as those of two. So the best cut is between 8 and 16, and both signs have the same cut.
 func TestEntropyCutsOutliers(t *testing.T) {
 	t.Parallel()
 	values := uniform(1<<16, 0, 1)
@@ -161,7 +166,7 @@ func TestEntropyCutsOutliers(t *testing.T) {
 	}
 }
 
-// The order of the batches changes nothing, whether the histogram has to grow or not.
+// The order of the batches changes nothing, both if the histogram must grow and if not.
 func TestOrderDoesNotMatter(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(3, 4))
@@ -169,7 +174,7 @@ func TestOrderDoesNotMatter(t *testing.T) {
 	for i := range 12 {
 		values := make([]float64, 1000)
 		for j := range values {
-			values[j] = math.Ldexp(r.NormFloat64(), i-6) // spread over many sizes
+			values[j] = math.Ldexp(r.NormFloat64(), i-6) // spread over many magnitudes
 		}
 		batches = append(batches, values)
 	}
@@ -192,7 +197,7 @@ func TestTypes(t *testing.T) {
 	}
 	types := map[string]onnx.DataType{"half": onnx.Float16, "brain": onnx.BFloat16, "single": onnx.Float, "double": onnx.Double}
 	batch := map[string]inputs.Tensor{"empty": tensor(onnx.Float)}
-	want := map[string]rewrite.Range{} // of an empty value nothing is known
+	want := map[string]rewrite.Range{} // an empty value has no range
 	for name, typ := range types {
 		batch[name] = tensor(typ, -0.5, 2)
 		want[name] = rewrite.Range{Min: -0.5, Max: 2}

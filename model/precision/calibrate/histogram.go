@@ -5,14 +5,15 @@ import "math"
 // side is the number of a histogram's bins on each side of zero.
 const side = 8192
 
-// histogram counts numbers in bins of equal width around zero. It reaches from -2^exponent to 2^exponent and grows by doubling,
-// when each two bins become one: so the counts are those of a histogram that had its final size from the start. Exact zeros
-// are counted apart, since they are many and every scale represents them.
+// histogram counts numbers in bins of equal width around zero. It reaches from -2^exponent to
+// 2^exponent. It grows by doubling: each two bins become one. So the counts equal those of a
+// histogram with the final size from the start. Exact zeros are counted separately, since they are
+// many and every scale represents them.
 type histogram struct {
 	count, zeros uint64
 	least, most  float64
 	exponent     int
-	bins         []uint64 // from the lowest; nil until a number other than zero comes
+	bins         []uint64 // from the lowest; nil until a non-zero number comes
 }
 
 func (h *histogram) addNumber(v float64) {
@@ -25,7 +26,8 @@ func (h *histogram) addNumber(v float64) {
 		h.zeros++
 		return
 	}
-	// v = fraction·2^exponent with 0.5 ≤ |fraction| < 1: the least power of two above |v|.
+	// v = fraction·2^exponent with 0.5 ≤ |fraction| < 1, so 2^exponent is the smallest power of two
+	// above |v|.
 	if _, exponent := math.Frexp(v); h.bins == nil {
 		h.bins, h.exponent = make([]uint64, 2*side), exponent
 	} else if exponent > h.exponent {
@@ -47,8 +49,8 @@ func (h *histogram) grow(times int) {
 // edge returns the lower edge of a bin.
 func (h *histogram) edge(bin int) float64 { return math.Ldexp(float64(bin-side)/side, h.exponent) }
 
-// percentile returns a range that leaves at most the share tail of the numbers out on each side, to the width of a bin and
-// never beyond what was seen.
+// percentile returns a range that excludes at most the share tail of the numbers on each side. It
+// is accurate to the width of a bin, and never exceeds the range of the numbers.
 func (h *histogram) percentile(tail float64) (least, most float64) {
 	allowed := uint64(tail * float64(h.count))
 	least, most = h.least, h.most
@@ -79,16 +81,20 @@ func (h *histogram) percentile(tail float64) (least, most float64) {
 }
 
 const (
-	levels  = 128 // of the magnitudes, as a signed 8-bit number has
-	coarser = 4   // bins of the histogram that make one of entropy's: 2048 to the next power of two
+	levels = 128 // of the magnitudes, as in a signed 8-bit number
+	// coarser: bins of the histogram per bin of entropy: 2048 up to the next power of two
+	coarser = 4
 	coarse  = side / coarser
 )
 
-// entropy returns the magnitude beyond which numbers are best cut off: the one for which 128 levels below it lose the least
-// information, measured by the Kullback-Leibler divergence of what they represent from what was there. (The procedure is that
-// of S. Migacz, "8-bit inference with TensorRT", GPU Technology Conference 2017, p. 38: for each number of bins, the numbers
-// beyond count at the last one in the reference, and are missing in what is represented.) Zeros are left out: they would
-// outweigh everything else and are represented exactly at any scale.
+// entropy returns the magnitude at which numbers are best cut off. It is the one for which 128
+// levels below it lose the least information, measured as the Kullback-Leibler divergence between
+// the represented and the original numbers.
+//
+// The procedure is that of S. Migacz, "8-bit inference with TensorRT", GPU Technology Conference
+// 2017, p. 38. For each number of bins, the numbers beyond count at the last bin in the reference,
+// and are missing in the representation. Zeros are skipped: they would outweigh all other numbers,
+// and every scale represents them exactly.
 func (h *histogram) entropy() (threshold float64) {
 	magnitudes := make([]float64, coarse)
 	used := 0
@@ -107,7 +113,7 @@ func (h *histogram) entropy() (threshold float64) {
 	largest := max(-h.least, h.most)
 	best := math.Inf(1)
 	threshold = largest
-	for n := used; n >= levels; n-- { // from the widest: of equals, it cuts off the least
+	for n := used; n >= levels; n-- { // from the widest: of equal ones, it cuts off the least
 		if d := sums.divergence(n); d < best-rounding {
 			best, threshold = d, min(largest, math.Ldexp(float64(n)/coarse, h.exponent))
 		}
@@ -115,11 +121,11 @@ func (h *histogram) entropy() (threshold float64) {
 	return threshold
 }
 
-// prefixSums are, of the bins before each, the sums that a divergence is made of.
+// prefixSums has the sums over the bins before each bin that a divergence needs.
 type prefixSums struct {
 	counts []float64
 	terms  []float64 // c·ln(c)
-	filled []float64 // bins that are not empty
+	filled []float64 // number of non-empty bins
 }
 
 func newPrefixSums(bins []float64) prefixSums {
@@ -141,12 +147,14 @@ func term(c float64) float64 {
 	return c * math.Log(c)
 }
 
-// divergence returns the Kullback-Leibler divergence, in nats, of the first n bins represented by 128 levels from all bins, of
-// which those beyond n count as the n-th. It is infinite when that bin should hold them and represents nothing.
+// divergence returns the Kullback-Leibler divergence, in nats, between all bins and their
+// representation by 128 levels over the first n bins. Numbers beyond n count at the n-th bin. It is
+// infinite if that bin must hold them but represents nothing.
 //
-// With c the numbers of a bin, C those of its level, spread evenly over the F bins of the level that are not empty, I those of
-// the first n bins and T those of all, it is the sum of c/T·ln(c/T / (C/F/I)) over the bins; summed over a level, the only
-// term that depends on the bin is c·ln(c).
+// c are the numbers of a bin, and C those of its level, spread evenly over the F non-empty bins of
+// the level. I are the numbers of the first n bins, and T those of all. The divergence is the sum
+// of c/T·ln(c/T / (C/F/I)) over the bins. Summed over a level, the only term that depends on the
+// bin is c·ln(c).
 func (s prefixSums) divergence(n int) float64 {
 	inside, total := s.counts[n], s.counts[len(s.counts)-1]
 	last := inside - s.counts[n-1]

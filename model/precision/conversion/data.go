@@ -10,20 +10,20 @@ import (
 	"tuner/model/precision"
 )
 
-// Seed makes the same random data in every run, so that the cache serves.
+// Seed makes the random data the same in every run, so that the cache can be used.
 const Seed = 1
 
-// Data says which inputs variants are compared on and calibrated with.
+// Data selects the inputs for comparison and calibration.
 type Data struct {
-	Path        string // "": random ones
-	Calibration string // "": those to compare on, or other random ones
+	Path        string // "": random inputs
+	Calibration string // "": the inputs of the comparison, or other random ones
 	Rows        int    // of each; 0: all, or precision.DefaultRows random ones
 	Shapes      map[string][]int64
 }
 
-// Read returns the data to compare on and those to calibrate on, which are empty where they are the
-// same. Random data are calibrated on other random rows: on the very rows, calibration would look
-// better than it is.
+// Read returns the data for the comparison and for the calibration. The latter is empty if they are
+// the same. Random data uses different rows for calibration. With the same rows, calibration would
+// look better than it is.
 func (d Data) Read(m *onnx.Model) (data, calibration dataset.Dataset, err error) {
 	if d.Path != "" {
 		data, err = d.file(d.Path, m)

@@ -1,7 +1,7 @@
-// Package conversion makes what `tuner convert` yields: variants of one model in several
+// Package conversion makes the output of `tuner convert`: variants of one model in several
 // precisions, each judged on several execution providers, and the files of the accepted ones. It
-// also makes the ONNX file of a PyTorch file. Package precision makes and judges a single variant;
-// this package decides what is made, what may be written, and what is told of it.
+// also converts a PyTorch file to ONNX. Package precision makes and judges a single variant. This
+// package decides what to make and write, and reports it.
 package conversion
 
 import (
@@ -21,17 +21,17 @@ import (
 	"tuner/ort/provider/probe"
 )
 
-// Request says what is made of a model.
+// Request describes the conversions of a model.
 type Request struct {
 	Model      string            // path of the ONNX file
 	Precisions []string          // to make
 	Providers  []string          // to judge each variant on
-	Dir        string            // folder of the files that are written
-	Force      bool              // replace files that are there
-	Settings   precision.Options // how variants are made and judged, the data included
+	Dir        string            // folder of the written files
+	Force      bool              // replace existing files
+	Settings   precision.Options // how variants are made and judged, including the data
 }
 
-// CheckTargets refuses, before minutes of work, to write where files are that may not be replaced.
+// CheckTargets refuses existing files that must not be replaced, before minutes of work.
 func (r Request) CheckTargets() error {
 	if r.Force {
 		return nil
@@ -48,14 +48,14 @@ func (r Request) CheckTargets() error {
 	return errors.Join(errs...)
 }
 
-// Target is the file in a folder that a variant of a model is written to.
+// Target returns the file in a folder for a variant of a model.
 func Target(dir, model, precision string) string {
 	name := strings.TrimSuffix(filepath.Base(model), filepath.Ext(model))
 	return filepath.Join(dir, name+"."+precision+".onnx")
 }
 
-// Make makes the variants and writes those that some provider accepts. A failure does not lose what
-// was made before it: the result has that, too.
+// Make makes the variants and writes those that some provider accepts. After a failure, the result
+// still has what was made before.
 func (r Request) Make(ctx context.Context, maker *precision.Maker, builds places.Builds) (Result, error) {
 	result := Result{Request: r}
 	prober, err := probe.New()
@@ -72,11 +72,11 @@ func (r Request) Make(ctx context.Context, maker *precision.Maker, builds places
 	return result, errors.Join(failure, result.export())
 }
 
-// Failed gives a failure the exit code of an interruption where that is its cause.
+// Failed gives a failure the exit code of an interruption if that is its cause.
 func Failed(ctx context.Context, err error) error { return exit.OrInterrupted(ctx, exit.OfFiles(err)) }
 
-// makeAll makes every precision. One that cannot be made does not keep the others from it; any
-// other error ends the work.
+// makeAll makes every precision. If one cannot be made, the others are still made. Any other error
+// ends the work.
 func (r *Result) makeAll(ctx context.Context, maker *precision.Maker, c converter) error {
 	for _, name := range r.Precisions {
 		v := Variant{Precision: name}
@@ -100,8 +100,8 @@ type converter struct {
 	builds places.Builds
 }
 
-// assign asks which part of a variant each provider takes. ONNX Runtime runs the rest on cpu
-// without saying so. A provider that takes nothing would be cpu by another name, and is rejected.
+// assign determines the part of a variant that each provider takes. ONNX Runtime silently runs the
+// rest on cpu. A provider that takes nothing would be equal to cpu, and is rejected.
 func (c converter) assign(ctx context.Context, v *Variant, providers []string) error {
 	v.Assigned = map[string]string{}
 	for _, name := range providers {
@@ -118,12 +118,12 @@ func (c converter) assign(ctx context.Context, v *Variant, providers []string) e
 	return nil
 }
 
-// isAccepted reports whether the variant is good for some provider.
+// isAccepted reports whether some provider accepts the variant.
 func (v Variant) isAccepted(providers []string) bool {
 	return v.err == nil && slices.ContainsFunc(providers, func(p string) bool { return v.made.Rejected[p] == "" })
 }
 
-// export writes the accepted variants, and fills in what is told of all.
+// export writes the accepted variants, and fills in the report on all variants.
 func (r *Result) export() error {
 	var errs []error
 	for i := range r.Variants {
@@ -150,7 +150,7 @@ func (r *Result) export() error {
 	return errors.Join(errs...)
 }
 
-// exportError adds the remedy to the error of a file that is there.
+// exportError adds the remedy to the error about an existing file.
 func exportError(err error) error {
 	if errors.As(err, new(*precision.ExistsError)) {
 		return exit.Usagef("%v; --force replaces it, -o names another folder", err)
@@ -158,8 +158,7 @@ func exportError(err error) error {
 	return exit.OfFiles(err)
 }
 
-// Verdict is the error of a result in which a precision could not be made, or no variant is
-// accepted.
+// Verdict returns an error if a precision could not be made, or if no variant is accepted.
 func (r Result) Verdict() error {
 	var unmakeable []error
 	isAnyAccepted := false

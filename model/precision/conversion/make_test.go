@@ -20,8 +20,8 @@ import (
 	"tuner/ort/provider/probe"
 )
 
-// A provider that leaves all nodes to cpu is out, whatever its figures say; what the others take is
-// told.
+// A provider that leaves all nodes to cpu is rejected, for all figures. The nodes of the others are
+// reported.
 func TestAssign(t *testing.T) {
 	t.Parallel()
 	script := `#!/bin/sh

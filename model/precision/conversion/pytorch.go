@@ -18,13 +18,13 @@ import (
 	"tuner/ort/provider"
 )
 
-// ExportPath is the ONNX file that a PyTorch file becomes in a folder.
+// ExportPath returns the ONNX file for a PyTorch file in a folder.
 func ExportPath(path, dir string) string {
 	return filepath.Join(dir, strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))+".onnx")
 }
 
-// ExportTarget returns the ONNX file that a PyTorch file becomes, NAME.onnx in dir. One that is
-// there already is replaced only by force.
+// ExportTarget returns the ONNX file for a PyTorch file, NAME.onnx in dir. It refuses an existing
+// file unless force is set.
 func ExportTarget(path, dir string, force bool) (string, error) {
 	out := ExportPath(path, dir)
 	if _, err := os.Lstat(out); !force && err == nil {
@@ -33,8 +33,8 @@ func ExportTarget(path, dir string, force bool) (string, error) {
 	return out, nil
 }
 
-// Export makes the ONNX file of a PyTorch file with a Python ("" is python3 of the PATH), and
-// compares it with PyTorch on the cpu provider of open. Progress is told as messages.
+// Export converts a PyTorch file to ONNX with a Python ("" is python3 of the PATH). It compares the
+// result with PyTorch on the cpu provider of open. It reports its progress in messages.
 func Export(ctx context.Context, messages io.Writer, source pytorch.Source, python, out string, open precision.Opener) error {
 	fmt.Fprintf(messages, "%s: exporting with PyTorch\n", source.Path)
 	report, err := pytorch.Export(ctx, source, python, out, cpuRunner{open})
@@ -52,8 +52,8 @@ func Export(ctx context.Context, messages io.Writer, source pytorch.Source, pyth
 	return nil
 }
 
-// agreementText says how far an exported model agrees with PyTorch. Whole numbers do not differ by
-// much or little: they are equal.
+// agreementText describes the agreement of an exported model with PyTorch. Whole numbers are either
+// equal or not.
 func agreementText(r pytorch.Report) string {
 	if math.IsNaN(r.MaxAbs) {
 		return fmt.Sprintf("outputs equal PyTorch's on %d random inputs", r.Examples)

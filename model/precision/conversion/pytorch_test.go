@@ -19,7 +19,7 @@ import (
 	"tuner/model/pytorch/pytorchtest"
 )
 
-// echoOpener is an opener whose sessions answer y with x.
+// echoOpener is an opener whose sessions return input x as output y.
 type echoOpener struct{}
 
 func (echoOpener) Open(_ context.Context, _ *onnx.Model, provider string) (precision.Session, error) {

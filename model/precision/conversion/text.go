@@ -18,32 +18,32 @@ import (
 	"tuner/model/precision/accuracy"
 )
 
-// Result is what came of a request.
+// Result is the result of a request.
 type Result struct {
 	Request
 	Repeats  accuracy.Report // of the original on cpu, compared with itself in a second run
 	Variants []Variant
 }
 
-// Variant is what came of one precision, as `tuner convert --output json` prints it. Each variant
+// Variant is the result for one precision, as `tuner convert --output json` prints it. Each variant
 // is judged on every provider.
 type Variant struct {
 	Precision string                     `json:"precision"`
-	Path      string                     `json:"path,omitempty"` // of the file that was written; "": none
+	Path      string                     `json:"path,omitempty"` // written file; "": none
 	Digest    string                     `json:"digest,omitempty"`
 	Bytes     int64                      `json:"bytes,omitempty"`
-	Converted int                        `json:"converted"` // nodes
-	Kept      []precision.KeptNode       `json:"kept"`      // in fp32 for accuracy's sake
-	Left      []rewrite.Kept             `json:"left"`      // could not be converted
+	Converted int                        `json:"converted"` // number of nodes
+	Kept      []precision.KeptNode       `json:"kept"`      // nodes in fp32 for accuracy
+	Left      []rewrite.Kept             `json:"left"`      // nodes that could not be converted
 	Notes     []string                   `json:"notes"`
 	Accuracy  map[string]accuracy.Report `json:"accuracy"` // by provider
 	Rejected  map[string]string          `json:"rejected"` // by provider
-	Assigned  map[string]string          `json:"assigned"` // by provider other than cpu: which nodes it takes
+	Assigned  map[string]string          `json:"assigned"` // nodes by provider other than cpu
 	Error     string                     `json:"error,omitempty"`
 	FromCache bool                       `json:"from_cache"`
 
 	made precision.Variant
-	err  error // why there is no such variant
+	err  error // reason why there is no such variant
 }
 
 // Document is the JSON of a result.
@@ -78,7 +78,7 @@ func (r Result) WriteText(out io.Writer) error {
 	return nil
 }
 
-// text is what is told of the variants to people.
+// text writes the report on the variants for people.
 func (r Result) text(b *strings.Builder) {
 	fmt.Fprintf(b, "variants of %s, compared with it on %s\n", r.Model, r.dataText())
 	for _, note := range r.Settings.Data.Notes {
@@ -97,14 +97,14 @@ func (r Result) text(b *strings.Builder) {
 			fmt.Fprintln(table, r.row(v, provider))
 		}
 	}
-	_ = table.Flush() // a strings.Builder takes everything
+	_ = table.Flush() // a strings.Builder accepts everything
 	fmt.Fprint(b, "NODES converted, KEPT in fp32 for the limit; COSINE: mean, first percentile and minimum of the rows\n\n")
 	for _, v := range r.Variants {
 		r.printDetails(b, v)
 	}
 }
 
-// rows is how many rows were compared: of a model with a fixed batch, those of all its requests.
+// rows returns the number of compared rows. With a fixed batch it counts those of all requests.
 func (r Result) rows() int {
 	for _, v := range r.Variants {
 		for _, report := range v.made.Accuracy {
@@ -114,7 +114,7 @@ func (r Result) rows() int {
 	return r.Settings.Data.Rows
 }
 
-// wobbleText says by how much an original differs from itself; "" for not at all.
+// wobbleText describes how much an original differs from itself; "" if it does not.
 func wobbleText(difference float64) string {
 	switch {
 	case math.IsInf(difference, 0):
@@ -125,7 +125,7 @@ func wobbleText(difference float64) string {
 	return ""
 }
 
-// dataText names the data, and says so when it is random.
+// dataText names the data, and mentions if it is random.
 func (r Result) dataText() string {
 	text := fmt.Sprintf("%s of %s", words.Count(r.rows(), "row"), r.Settings.Data.Name)
 	if r.Settings.Data.Synthetic {
@@ -135,11 +135,11 @@ func (r Result) dataText() string {
 	return text
 }
 
-// row is a line of the table. Of several outputs it shows the one with the lowest cosine.
+// row returns a row of the table. For several outputs it shows the one with the lowest cosine.
 func (r Result) row(v Variant, provider string) string {
 	report, measured := v.Accuracy[provider]
 	verdict := r.verdictOf(v, provider, measured)
-	if v.made.Path == "" { // there is none
+	if v.made.Path == "" { // not made
 		return fmt.Sprintf("%s\t%s\t\t\t\t\t\t\t\t\t%s", v.Precision, provider, verdict)
 	}
 	text := fmt.Sprintf("%s\t%s\t%s\t%d\t%d", v.Precision, provider, sizeText(v.Bytes), v.Converted, len(v.Kept))
@@ -151,7 +151,7 @@ func (r Result) row(v Variant, provider string) string {
 		percent(f.Top1), percent(f.Neighbour), verdict)
 }
 
-// verdictOf is the last word of a line of the table.
+// verdictOf returns the last cell of a row.
 func (r Result) verdictOf(v Variant, provider string, measured bool) string {
 	switch {
 	case errors.Is(v.err, precision.ErrUnmakeable):
@@ -168,8 +168,8 @@ func (r Result) verdictOf(v Variant, provider string, measured bool) string {
 	return "the original"
 }
 
-// lowest returns the figures of the output with the lowest cosine; where none has one, of the first
-// by name.
+// lowest returns the figures of the output with the lowest cosine. If none has one, it returns
+// those of the first by name.
 func lowest(r accuracy.Report) accuracy.Figures {
 	var low accuracy.Figures
 	for i, name := range slices.Sorted(maps.Keys(r.Outputs)) {
@@ -181,7 +181,7 @@ func lowest(r accuracy.Report) accuracy.Figures {
 	return low
 }
 
-// printDetails tells of a variant what does not fit into the table.
+// printDetails prints details of a variant that do not fit into the table.
 func (r Result) printDetails(out io.Writer, v Variant) {
 	switch {
 	case v.Path != "":
@@ -216,10 +216,10 @@ func (r Result) printDetails(out io.Writer, v Variant) {
 	printLeft(out, v.Left)
 }
 
-// printLeft prints the nodes that stay for a reason of their own: a line for each reason, in the
-// order of the graph.
+// printLeft prints the nodes that were not converted for their own reasons, with a line for each
+// reason, in graph order.
 func printLeft(out io.Writer, left []rewrite.Kept) {
-	const most = 3 // names of a reason
+	const most = 3 // number of names per reason
 	var reasons []string
 	nodes := map[string][]string{}
 	for _, n := range left {
@@ -238,7 +238,7 @@ func printLeft(out io.Writer, left []rewrite.Kept) {
 	}
 }
 
-// figure prints a number of 0 to 1 that is close to 1 as a rule; "-" where there is none.
+// figure prints a number between 0 and 1 that is usually close to 1; "-" without one.
 func figure(v float64) string {
 	if math.IsNaN(v) {
 		return "-"
@@ -246,7 +246,7 @@ func figure(v float64) string {
 	return fmt.Sprintf("%.4f", v)
 }
 
-// percent prints a share; "-" where there is none.
+// percent prints a share; "-" without one.
 func percent(v float64) string {
 	if math.IsNaN(v) {
 		return "-"

@@ -17,8 +17,8 @@ import (
 	"tuner/model/precision/accuracy"
 )
 
-// The rows are those that were compared, also where a request of a fixed batch has several; a long
-// reason does not leave the screen.
+// The rows are the compared ones, also if a request of a fixed batch has several. A long reason
+// stays on the screen.
 func TestConvertText(t *testing.T) {
 	t.Parallel()
 	reason := strings.Repeat("it cannot be run ", 20)
@@ -44,8 +44,8 @@ func TestConvertText(t *testing.T) {
 	}
 }
 
-// Of a file come the first rows, of both; random rows are as many as are asked for; what is random
-// is not calibrated on itself.
+// From a file, the first rows are used for both. The requested number of random rows is made.
+// Random data is not calibrated on itself.
 func TestConvertRows(t *testing.T) {
 	t.Parallel()
 	m := build.MLP()
@@ -63,7 +63,7 @@ func TestConvertRows(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		data Data
-		want []int // rows to compare on, and to calibrate on
+		want []int // rows for the comparison, and for the calibration
 	}{
 		"random":                    {Data{}, []int{64, 64}},
 		"three random ones":         {Data{Rows: 3}, []int{3, 3}},

@@ -1,7 +1,8 @@
-// Package places knows what computes in a place: the build of ONNX Runtime that serves an execution
-// provider, tuner's own engine that opens models on it, and the names of all on which a comparison
-// of outputs depends. It stands between the installed builds (package ortlib) and packages
-// precision and profile, which make and judge variants. It converts nothing and compares nothing.
+// Package places describes what computes in a place: the build of ONNX Runtime that serves an
+// execution provider, tuner's own engine that opens models on it, and the names of everything that
+// affects a comparison of outputs. It stands between the installed builds (package ortlib) and
+// packages precision and profile, which make and judge variants. It converts nothing and compares
+// nothing.
 package places
 
 import (
@@ -24,12 +25,12 @@ import (
 	"tuner/search"
 )
 
-// Builds chooses the build of ONNX Runtime that serves a place (search.Place, by name).
+// Builds returns the build of ONNX Runtime for a place (search.Place, by name).
 type Builds func(place string) ortlib.Build
 
 // Find finds and opens a build for each execution provider, and for cpu, which computes the
-// reference. A build that the flag or the environment names serves all. Otherwise the installed
-// build of a provider's flavour serves it, or else the default.
+// reference. A build named by the flag or the environment serves all. Otherwise the installed build
+// of a provider's flavour serves it, or else the default.
 func Find(ctx context.Context, named string, providers []string) (Builds, error) {
 	base, err := ortlib.Resolve(named)
 	if err != nil {
@@ -56,8 +57,8 @@ func Find(ctx context.Context, named string, providers []string) (Builds, error)
 	}, nil
 }
 
-// buildFor returns the build that serves a provider: base where flag or environment names it, else
-// the installed build of the provider's flavour if there is one.
+// buildFor returns the build that serves a provider: base if flag or environment names it, else the
+// installed build of the provider's flavour if there is one.
 func buildFor(name, named string, base ortlib.Build) ortlib.Build {
 	flavour := provider.Of(name).Flavour
 	if flavour == "" || ortlib.IsNamed(named) {
@@ -74,8 +75,8 @@ func buildFor(name, named string, base ortlib.Build) ortlib.Build {
 	return build
 }
 
-// OfCampaign chooses among the builds of a campaign by what its facts say. A place that names no
-// build has the default's, the first.
+// OfCampaign chooses among a campaign's builds by its facts. A place without a build uses the
+// default's, the first.
 func OfCampaign(builds []ortlib.Build, facts search.Facts) Builds {
 	return func(place string) ortlib.Build {
 		runtime := search.ParsePlace(place).Runtime
@@ -84,7 +85,7 @@ func OfCampaign(builds []ortlib.Build, facts search.Facts) Builds {
 	}
 }
 
-// Opener opens models in places, on this program's own engine. Warnings are written to a writer.
+// Opener opens models in places, on this program's own engine. It writes warnings to a writer.
 func (b Builds) Opener(warnings io.Writer) (precision.Opener, error) {
 	options, err := target.Engine("", warnings)
 	if err != nil {
@@ -93,7 +94,7 @@ func (b Builds) Opener(warnings io.Writer) (precision.Opener, error) {
 	return b.OpenerOn(options), nil
 }
 
-// OpenerOn opens models in places on the engine that the options launch.
+// OpenerOn opens models in places, on the engine that the options launch.
 func (b Builds) OpenerOn(options runner.Options) precision.Opener {
 	return opener{b, precision.ServeOptions{Runner: options}}
 }
@@ -111,8 +112,8 @@ func (o opener) Open(ctx context.Context, m *onnx.Model, place string) (precisio
 	return precision.NewOpener(options).Open(ctx, m, search.ParsePlace(place).Provider)
 }
 
-// Try asks a child process why a place's execution provider does not work with a model file; ""
-// when it does. The error is the context's.
+// Try returns the reason why a place's execution provider does not work with a model file, and ""
+// if it does. A child process tries it. The error is the context's.
 func (b Builds) Try(ctx context.Context, place search.Place, model string) (reason string, err error) {
 	prober, err := probe.New()
 	if err != nil {
@@ -122,9 +123,9 @@ func (b Builds) Try(ctx context.Context, place search.Place, model string) (reas
 	return out[place.Provider], err
 }
 
-// Key names all that a comparison in places depends on, beside the model and the data: a tool (this
-// program and its version), the build that runs the original on cpu, each other build that runs a
-// place, and what computes there.
+// Key identifies everything that affects a comparison in places, besides the model and the data: a
+// tool (this program and its version), the build that runs the original on cpu, every other build
+// that runs a place, and the processors.
 func (b Builds) Key(tool string, host hostinfo.Host, places []string) (string, error) {
 	base := b(provider.CPU)
 	name, err := ContentName(base)
@@ -145,8 +146,8 @@ func (b Builds) Key(tool string, host hostinfo.Host, places []string) (string, e
 	return text + ", " + strings.Join(processors(host, places), ", "), nil
 }
 
-// Maker prepares the making of a model's variants that are judged in places. It fills in the cache
-// folder, and the key of this program's version.
+// Maker prepares the making of a model's variants that are judged in places. It sets the cache
+// folder and the key of this program's version.
 func (b Builds) Maker(ctx context.Context, version string, m *onnx.Model, open precision.Opener, places []string, o precision.Options) (*precision.Maker, error) {
 	var err error
 	if o.Cache, err = precision.UserCache(); err != nil {
@@ -158,8 +159,8 @@ func (b Builds) Maker(ctx context.Context, version string, m *onnx.Model, open p
 	return precision.NewMaker(m, open, o)
 }
 
-// processors names what decides which kernels compute in the places, and so how their sums are
-// rounded: the instruction sets of the CPU and, for places on GPUs, the GPUs' models.
+// processors identifies what selects the kernels in the places, and so the rounding of sums: the
+// instruction sets of the CPU and, for places on GPUs, the GPUs' models.
 func processors(host hostinfo.Host, places []string) []string {
 	names := append([]string{host.Arch}, host.CPU.Features...)
 	onGPU := func(place string) bool { return provider.OnGPU(search.ParsePlace(place).Provider) }
@@ -171,8 +172,9 @@ func processors(host hostinfo.Host, places []string) []string {
 	return names
 }
 
-// ContentName names a build so that other libraries have other names. A library that the user named
-// is told by its content, since a file of the same version may have been built in another way.
+// ContentName returns a name of a build that differs for different libraries. A library that the
+// user named is identified by its content, since a file of the same version may be a different
+// build.
 func ContentName(b ortlib.Build) (string, error) {
 	if b.Flavour != ortlib.External {
 		return b.Name(), nil

@@ -11,8 +11,7 @@ import (
 	"tuner/search"
 )
 
-// Figures of another build are not taken over, nor those of another library that calls itself by
-// the same version.
+// Figures of another build are not reused, nor those of another library with the same version.
 func TestKeyNamesEveryBuild(t *testing.T) {
 	t.Parallel()
 	library := filepath.Join(t.TempDir(), "libonnxruntime.so.1.31.1")
@@ -47,7 +46,7 @@ func TestKeyNamesEveryBuild(t *testing.T) {
 		}
 	}
 	check(tool(cpu, newer, "cpu", "openvino"), "cpu@1.31.1, openvino on openvino@1.24.1")
-	check(tool(cpu, newer, "cpu"), "cpu@1.31.1") // openvino's build does not matter to it
+	check(tool(cpu, newer, "cpu"), "cpu@1.31.1") // openvino's build does not affect it
 	check(tool(cpu, cpu, "cpu", "openvino"), "cpu@1.31.1")
 	write("a")
 	// sha256 of "a", and of "b".
@@ -61,8 +60,8 @@ func TestKeyNamesEveryBuild(t *testing.T) {
 	}
 }
 
-// Figures of another machine are not taken over: other instruction sets round otherwise, and so do
-// other GPUs where one computes.
+// Figures of another machine are not reused: other instruction sets round differently, and so do
+// other GPUs.
 func TestKeyNamesTheMachine(t *testing.T) {
 	t.Parallel()
 	tool := func(host hostinfo.Host, places ...string) string {
@@ -87,7 +86,7 @@ func TestKeyNamesTheMachine(t *testing.T) {
 	}
 }
 
-// A place names its build where several are measured; else the default's serves.
+// A place names its build if several are measured. Otherwise the default's serves.
 func TestBuildOfAPlace(t *testing.T) {
 	t.Parallel()
 	builds := []ortlib.Build{{Flavour: "cpu", Version: "1"}, {Flavour: "openvino", Version: "2"}}
@@ -104,8 +103,8 @@ func TestBuildOfAPlace(t *testing.T) {
 	}
 }
 
-// A provider is served by the installed build of its flavour, unless flag or environment names a
-// build: then that serves all.
+// The installed build of a provider's flavour serves it. If flag or environment names a build, that
+// serves all.
 func TestBuildFor(t *testing.T) {
 	cache := t.TempDir()
 	library := filepath.Join(cache, "runtimes", "openvino@1.2.3", "onnxruntime", "capi", "libonnxruntime.so.1.2.3")
