@@ -93,6 +93,12 @@ func exhausted(t *testing.T, instances int, batches ...int) *analyzetest.Builder
 			b.Measure(analyzetest.Candidate(instances, 1, batch), 4, 8, 16)
 		}
 	}
+	for _, load := range []int{4, 8, 16} {
+		b.Confirm(search.Candidate{}, load)
+		for _, batch := range batches {
+			b.Confirm(analyzetest.Candidate(instances, 1, batch), load)
+		}
+	}
 	return b.End("the space is exhausted", false)
 }
 

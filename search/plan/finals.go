@@ -18,8 +18,9 @@ func (p *Plan) takesTurns() bool {
 }
 
 // final is the next action of the finals: on engine processes launched for them they measure what the decision depends on, which is the answer so far,
-// what may be better, and the default. They follow the decision after each action; nothing else is kept between actions.
-func (p *Plan) final(d *decision, affordable func([]search.Trial) bool) (search.Action, bool) {
+// what may be better, and the default. They follow the decision after each action; nothing else is kept between actions. They leave what is set
+// aside, except for the first launch of the answer: nothing else matters as much.
+func (p *Plan) final(d *decision, aside budgetPart) (search.Action, bool) {
 	r := p.round(d)
 	if p.settings.Budget == (search.Budget{}) && p.finals >= p.tuning.MostFinals {
 		if r.may = nil; p.finals >= 2*p.tuning.MostFinals {
@@ -31,13 +32,18 @@ func (p *Plan) final(d *decision, affordable func([]search.Trial) bool) (search.
 		return search.Action{}, false
 	}
 	if len(seats) > 1 && p.takesTurns() {
-		if a := p.settings.Block(seats, p.tuning.Turns); affordable(a.Trials()) {
+		a := p.settings.Block(seats, p.tuning.Turns)
+		if list := a.Trials(); p.affords(list[0], p.surcharge(list[1:]).plus(aside)) {
 			a.Why = "finals: fresh launches in turns"
 			return a, true
 		}
 	}
-	next := p.leastMeasured(p.trials(r.alone(p.lastFinal())))
-	return search.Action{Trial: next, Why: "finals: a fresh launch by itself"}, affordable([]search.Trial{next})
+	alone := search.Action{Trial: p.leastMeasured(p.trials(r.alone(p.lastFinal()))), Why: "finals: a fresh launch by itself"}
+	if p.affords(alone.Trial, aside) || !r.isNew {
+		return alone, p.affords(alone.Trial, aside)
+	}
+	alone.Trial = p.trials(r.must)[0]
+	return alone, p.affords(alone.Trial, budgetPart{})
 }
 
 // trials are the final trials of cells.
@@ -102,6 +108,8 @@ type round struct {
 	must []posterior.Cell // the answer and the default until they are confirmed, each on verdict.Confirmed launches
 	may  []posterior.Cell // what may change the answer, or make the gain over the default more certain, what is worth most first
 	with posterior.Cell   // the answer, which is measured beside these
+	// isNew says that the answer, the first that must be measured, was never measured on a launch of its own.
+	isNew bool
 }
 
 // seats are the cells of a block of turns.
@@ -131,7 +139,7 @@ func (r round) alone(last search.Candidate) []posterior.Cell {
 func (p *Plan) round(d *decision) round {
 	if p.settings.Elsewhere {
 		if list := p.newcomers(); len(list) > 0 {
-			return round{must: list, with: list[0]}
+			return round{must: list, with: list[0], isNew: true}
 		}
 	}
 	v := d.verdict
@@ -139,7 +147,7 @@ func (p *Plan) round(d *decision) round {
 	if answer == nil || answer.IsBroken {
 		return round{}
 	}
-	r := round{with: answer.Cell}
+	r := round{with: answer.Cell, isNew: answer.Fresh == 0}
 	if answer.Fresh < verdict.Confirmed {
 		r.must = append(r.must, answer.Cell)
 	}

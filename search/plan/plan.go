@@ -128,12 +128,10 @@ func (p *Plan) searching() search.Action {
 }
 
 // afterSearch is the next trial once there is an answer to confirm. A budget is used for as long as anything is worth it: in the finals,
-// and in the search, which has learned from these. The curves come last, when it is clear what they are to show; they may change the answer,
-// too, which is then confirmed.
+// and in the search, which has learned from these. The curves come last, when it is clear what they are to show. Whatever is measured may
+// change the answer, so finals and curves leave the time to confirm one more.
 func (p *Plan) afterSearch(why string) search.Action {
-	aside := p.curveReserve()
-	affordable := func(trials []search.Trial) bool { return p.affords(trials[0], p.surcharge(trials[1:]).plus(aside)) }
-	if next, ok := p.final(p.decided(), affordable); ok {
+	if next, ok := p.final(p.decided(), p.curveReserve().orMore(p.confirmation(search.Candidate{}))); ok {
 		return next
 	}
 	if p.isEnough(p.decided().verdict) {
@@ -141,11 +139,13 @@ func (p *Plan) afterSearch(why string) search.Action {
 	} else if next := p.searching(); !next.Stop && p.settings.Budget != (search.Budget{}) {
 		return next
 	}
-	if next, ok := p.curve(); ok && p.affords(next.Trial, budgetPart{}) {
+	if next, ok := p.curve(); ok && p.affords(next.Trial, p.confirmation(next.Trial.Candidate)) {
 		return next
 	}
-	if next, ok := p.final(p.decidedAfter(len(p.events)), affordable); ok {
-		return next
+	if d := p.decidedAfter(len(p.events)); d.verdict.Answer() != nil {
+		if next, ok := p.final(d, p.confirmation(d.verdict.Answer().Candidate)); ok {
+			return next
+		}
 	}
 	return search.Action{Stop: true, Why: why}
 }
@@ -265,6 +265,10 @@ func (a budgetPart) plus(b budgetPart) budgetPart {
 	return budgetPart{a.time + b.time, a.trials + b.trials}
 }
 
+func (a budgetPart) orMore(b budgetPart) budgetPart {
+	return budgetPart{max(a.time, b.time), max(a.trials, b.trials)}
+}
+
 // affords reports whether a trial is expected to end within the budget less what is set aside.
 func (p *Plan) affords(t search.Trial, aside budgetPart) bool {
 	b := p.settings.Budget
@@ -272,6 +276,11 @@ func (p *Plan) affords(t search.Trial, aside budgetPart) bool {
 		return false
 	}
 	return b.Time == 0 || p.costs.elapsed+p.costs.expect(t) <= b.Time-aside.time
+}
+
+// confirmation is the cost of one final trial of a configuration by itself.
+func (p *Plan) confirmation(c search.Candidate) budgetPart {
+	return p.surcharge([]search.Trial{p.finalTrial(c, p.settings.Space.Load.Levels[0])})
 }
 
 // surcharge is the cost of trials that are to follow another.

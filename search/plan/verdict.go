@@ -35,6 +35,7 @@ func (p *Plan) Verdict() verdict.Verdict { return p.DecideAt(p.Posterior(), nil)
 // at compares all configurations at one load, whatever the client batch; nil: each at its best.
 func (p *Plan) DecideAt(known verdict.Beliefs, at *measure.Load) verdict.Verdict {
 	o := verdict.Options{Space: p.settings.Space, Goal: p.settings.Goal, Confidence: p.settings.Confidence, Until: p.settings.Until, At: at}
+	o.MustConfirm = at == nil
 	if at != nil {
 		return verdict.Decide(known, o) // rivals are of best loads
 	}

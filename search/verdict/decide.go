@@ -53,7 +53,7 @@ func (d *decider) state(v Verdict, base int) State {
 		return Unfinished
 	case v.Nearest != nil:
 		return Nothing
-	case v.More > max(worthMore, d.Until):
+	case v.More > max(worthMore, d.Until) || d.MustConfirm && answer.Fresh == 0:
 		return Unfinished
 	case v.Recommended == nil:
 		return Close

@@ -57,6 +57,8 @@ type Options struct {
 	Until float64
 	// IsOpen says that something may be better of which nothing is known: engines without service times.
 	IsOpen bool
+	// MustConfirm says that an answer counts as unfinished until it was measured on a fresh launch.
+	MustConfirm bool
 }
 
 // Rival is a configuration at a load that was not measured, as far as it is predicted.
@@ -76,7 +78,7 @@ type State string
 const (
 	Unmeasured State = "nothing measured"   // no trial told a figure
 	Nothing    State = "nothing satisfies"  // nothing is likely to keep the limits
-	Unfinished State = "unfinished"         // something may be better by more than worthMore or Until, or keep limits that nothing keeps so far
+	Unfinished State = "unfinished"         // something may be much better, or keep limits that nothing keeps so far, or the answer was not confirmed
 	Close      State = "close to the limit" // nothing keeps the limits with the asked confidence
 	NoGain     State = "no gain shown"      // nothing is shown to be better than the default
 	Proven     State = "proven"             // recommended, and shown to be better than the default

@@ -323,6 +323,24 @@ func TestNothingSatisfiesSoFar(t *testing.T) {
 	check(0.04, true, verdict.Unfinished, "configurations were never tried")
 }
 
+// A campaign is unfinished until its answer was measured on a fresh launch; figures of other origin have none.
+func TestUnconfirmedIsUnfinished(t *testing.T) {
+	t.Parallel()
+	b := &beliefs{}
+	b.add(candidate(), 1, 100, 0.010, 1e8, 1e-6, 0.05)
+	o := options(limit(measure.LatencyP99, 0.050))
+	check := func(fresh int, mustConfirm bool, want verdict.State) {
+		t.Helper()
+		b.cells[0].Fresh, o.MustConfirm = fresh, mustConfirm
+		if v := verdict.Decide(b, o); v.State != want {
+			t.Errorf("%s, want %s", v.State, want)
+		}
+	}
+	check(0, true, verdict.Unfinished)
+	check(1, true, verdict.NoGain)
+	check(0, false, verdict.NoGain)
+}
+
 // What a rival may still bring is a quantile: with one rival it is that of its own gain.
 func TestMore(t *testing.T) {
 	t.Parallel()

@@ -83,6 +83,8 @@ func (v Verdict) unfinished() string {
 			Unfinished.Badge(), Percent(v.Chance))
 	case math.IsInf(v.More, 1):
 		return Unfinished.Badge() + ": configurations were never tried; a larger --budget tries them."
+	case v.More <= worthMore:
+		return Unfinished.Badge() + ": the answer was not measured again on a fresh process; a larger --budget measures it."
 	}
 	return fmt.Sprintf("%s: something up to %s × better may exist; a larger --budget looks for it.", Unfinished.Badge(), Factor(1+v.More))
 }
