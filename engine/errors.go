@@ -74,8 +74,9 @@ func CodeOf(err error) Code {
 	return Internal
 }
 
-// longestText is how many bytes of an error's text a client gets. A request can bring 65,536 names of megabytes, and a text
-// that repeats them would be as large as the request, for a client that reads none of it.
+// longestText bounds the bytes of an error's text that a client gets. A request can have 65,536
+// names of megabytes. A text that repeats them would be as large as the request, even for a client
+// that does not read it.
 const longestText = 16 << 10
 
 // TextOf returns the text of an error for a client, or its first bytes.

@@ -11,7 +11,7 @@ import (
 	pb "tuner/engine/api/inferencepb"
 )
 
-// statusOf gives an error its gRPC status.
+// statusOf converts an error to its gRPC status.
 func statusOf(err error) error {
 	if err == nil {
 		return nil

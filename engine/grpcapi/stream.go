@@ -16,34 +16,36 @@ import (
 	"tuner/engine"
 )
 
-// maxInFlight bounds the requests of one stream that are not answered yet; then the stream is not read on.
+// maxInFlight bounds the unanswered requests of one stream. At the bound the stream is not read on.
 const maxInFlight = 1 << 10
 
-// strictKey in a stream's metadata, with the value "true", asks that the first failed execution ends the stream with its
-// status. Requests that are refused before are answered as on any stream, as Triton does.
+// strictKey is a key of a stream's metadata. With the value "true" the first failed execution ends
+// the stream with its status. Requests that are refused earlier are answered as on any stream, as
+// in Triton.
 const strictKey = "triton_grpc_error"
 
 // streamed is a request of a stream, queued or refused.
 type streamed struct {
 	message *message
 	pending *engine.Pending
-	err     error // of a refused one
+	err     error // reason, if it was refused
 }
 
-// errStopping is what streams end with when the server does.
+// errStopping ends streams when the server ends.
 var errStopping = status.Error(codes.Unavailable, "GRPC server is shutting down and has stopped accepting new requests.")
 
-// flow is the requests of a stream between their arrival and their answers.
+// flow holds the requests of a stream between their arrival and their answers.
 type flow struct {
-	client     *client // nil: nobody is charged
-	stream     uint32  // its number
+	client     *client // nil: no account is charged
+	stream     uint32  // number of the stream
 	queue      chan streamed
 	unanswered atomic.Int64 // requests that have arrived and are not answered
 }
 
-// serveStream is the handler of ModelStreamInfer: requests are queued as they come, and answered in the same order. One
-// that fails is answered with its error, and the stream goes on unless the client asked for the opposite. When the server
-// stops, what has been queued is answered, and the stream ends, whatever its client still sends.
+// serveStream is the handler of ModelStreamInfer. It queues requests as they arrive, and answers
+// them in the same order. A request that fails is answered with its error, and the stream
+// continues, unless the client asked for its end. When the server stops, the queued requests are
+// answered, and the stream ends, whatever its client still sends.
 func serveStream(server any, stream grpc.ServerStream) error {
 	s := server.(*service)
 	ctx, cancel := context.WithCancel(stream.Context())
@@ -58,14 +60,15 @@ func serveStream(server any, stream grpc.ServerStream) error {
 		received <- s.receive(stream, f)
 	}()
 	if err := s.answer(ctx, stream, f); err != nil {
-		// What is queued is given up. The receiver ends with the stream, which ends with this call.
+		// The queued requests are given up. The receiver ends with the stream, which ends with this
+		// call.
 		go s.discard(ctx, f)
 		return err
 	}
 	return <-received
 }
 
-// receive starts the requests of a stream until the last one, or the server's end.
+// receive starts the requests of a stream until the last one, or until the server stops.
 func (s *service) receive(stream grpc.ServerStream, f *flow) error {
 	for {
 		next := streamed{message: s.pool.take()}
@@ -79,7 +82,9 @@ func (s *service) receive(stream grpc.ServerStream, f *flow) error {
 		if next.message.copied > 0 {
 			f.client.adopt(next.message, f.stream)
 		}
-		f.unanswered.Add(1) // ahead of the look: either the server's end is seen here, or answer sees this request
+		// before the check: either this goroutine sees that the server stops, or answer sees this
+		// request
+		f.unanswered.Add(1)
 		select {
 		case <-s.stopping:
 			f.drop(s, next.message)
@@ -91,11 +96,12 @@ func (s *service) receive(stream grpc.ServerStream, f *flow) error {
 		} else {
 			next.pending, next.err = s.start(next.message, f.client)
 		}
-		f.queue <- next // somebody reads it to the end
+		f.queue <- next // answer or discard reads the queue to its end
 	}
 }
 
-// answer answers the requests in their order, until the last one, a failure to send, or the server's end.
+// answer answers the requests in their order, until the last one, a failed sending, or the server's
+// stop.
 func (s *service) answer(ctx context.Context, stream grpc.ServerStream, f *flow) error {
 	md, _ := metadata.FromIncomingContext(ctx)
 	strict := slices.Equal(md.Get(strictKey), []string{"true"})
@@ -104,7 +110,7 @@ func (s *service) answer(ctx context.Context, stream grpc.ServerStream, f *flow)
 		var open bool
 		select {
 		case next, open = <-f.queue:
-		case <-s.stopping: // what has come is still answered, and nothing more will be started
+		case <-s.stopping: // requests that have arrived are still answered, and no more are started
 			if f.unanswered.Load() == 0 {
 				return errStopping
 			}
@@ -125,7 +131,7 @@ func (s *service) answer(ctx context.Context, stream grpc.ServerStream, f *flow)
 	}
 }
 
-// discard waits for requests whose answers nobody wants.
+// discard waits for requests whose answers are not wanted.
 func (s *service) discard(ctx context.Context, f *flow) {
 	for next := range f.queue {
 		if next.pending != nil {
@@ -137,14 +143,15 @@ func (s *service) discard(ctx context.Context, f *flow) {
 	}
 }
 
-// drop frees a message. What its frames held is given back with it; a unary call gives that back when it ends.
+// drop frees a message. It gives back the bytes of its frames. A unary call gives them back when it
+// ends.
 func (f *flow) drop(s *service, m *message) {
 	f.client.leave(f.stream, m.size)
 	s.pool.put(m)
 }
 
-// finishStreamed waits for the request and serialises its answer. The error is that of a request that was accepted and failed, for
-// streams that end with it; in the answer it is anyway.
+// finishStreamed waits for the request and serialises its answer. The error is that of a request
+// that was accepted and failed, for streams that end with it. The answer always has it.
 func (s *service) finishStreamed(ctx context.Context, q *streamed, c *client) (mem.BufferSlice, error) {
 	if q.err != nil {
 		return encodeRefusal(engine.TextOf(q.err), q.message), nil

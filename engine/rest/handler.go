@@ -1,8 +1,9 @@
-// Package rest is the engine's HTTP/REST front end: the KServe v2 protocol with Triton's extensions, its status codes and
-// its error texts.
+// Package rest is the engine's HTTP/REST front end: the KServe v2 protocol with Triton's
+// extensions, its status codes and its error texts.
 //
-// It decodes requests for engine.Server and encodes what comes back; it decides nothing about models. The infer path has a
-// JSON reader and writer of its own, because it is the hot one and because the protocol allows NaN and Infinity.
+// It decodes requests for engine.Server and encodes the answers. It decides nothing about models.
+// The infer path has its own JSON reader and writer, since it is the hot path and the protocol
+// allows NaN and Infinity.
 package rest
 
 import (
@@ -31,20 +32,22 @@ import (
 // DefaultMaxInput is the default of Options.MaxInput.
 const DefaultMaxInput = 64 << 20
 
-// Limits on what a connection may hold, and for how long.
+// Limits on the memory and time of a connection.
 const (
 	headerBytes = 16 << 10
-	answerBytes = 16 << 10    // what is smaller, with its headers, is sent in one piece
-	headerTime  = time.Minute // for the headers and the begin of the body
+	answerBytes = 16 << 10    // smaller answers are sent with their headers in one piece
+	headerTime  = time.Minute // for the headers and the beginning of the body
 	writeTime   = 10 * time.Minute
 	idleTime    = 10 * time.Minute
 )
 
 // Options of the front end. The zero value of a number is its default.
 type Options struct {
-	MaxInput   int              // bytes of JSON in a request, and of a request that is one raw tensor
-	Memory     *budget.Budget   // for bodies and answers, shared with other front ends; nil: one of its own
-	Restricted api.Restrictions // headers that restricted calls must bring
+	// bytes of JSON in a request, or of a request that is one raw tensor
+	MaxInput int
+	// for bodies and answers, shared with other front ends; nil: a separate one
+	Memory     *budget.Budget
+	Restricted api.Restrictions // headers that restricted calls need
 	Log        *slog.Logger
 }
 
@@ -56,10 +59,11 @@ type Frontend struct {
 	inferences sync.Pool // of *inference
 	stall      time.Duration
 	hangups    hangups
-	address    string      // where it listens; set before the first request, like the next two
-	isLocal    bool        // only this machine reaches it
-	machine    string      // this machine's name; empty: unknown
-	isEnding   atomic.Bool // answers ask clients to connect elsewhere
+	// address of the listener; set before the first request, like the next two
+	address  string
+	isLocal  bool        // only this machine can reach it
+	machine  string      // this machine's name; "": unknown
+	isEnding atomic.Bool // answers ask clients to connect elsewhere
 }
 
 // New returns a front end of a server.
@@ -94,22 +98,22 @@ func New(s *engine.Server, o Options) *Frontend {
 	return f
 }
 
-// quiet passes fasthttp's messages, which concern single connections, on as debug messages.
+// quiet logs fasthttp's messages, which concern single connections, as debug messages.
 type quiet struct{ log *slog.Logger }
 
 func (q quiet) Printf(format string, args ...any) {
 	q.log.Debug("http", "message", strings.TrimSpace(format), "values", args)
 }
 
-// Serve accepts connections until Shutdown. It is called once.
+// Serve accepts connections until Shutdown. It may be called once.
 func (f *Frontend) Serve(l net.Listener) error {
 	f.address, f.isLocal = l.Addr().String(), isLoopback(l.Addr())
-	f.machine, _ = os.Hostname() // without it, there is one name less
+	f.machine, _ = os.Hostname() // on error this machine has one name less
 	return f.http.Serve(listener{l, f.options.Memory})
 }
 
-// Drain ends each connection after its next answer, so that clients come back by another one, which may lead elsewhere. New
-// connections are accepted until Shutdown.
+// Drain ends each connection after its next answer, so that clients come back over another one,
+// which may lead elsewhere. New connections are accepted until Shutdown.
 func (f *Frontend) Drain() { f.isEnding.Store(true) }
 
 // Shutdown stops accepting, and waits until all connections are idle or ctx ends.
@@ -118,7 +122,8 @@ func (f *Frontend) Shutdown(ctx context.Context) error {
 	return f.http.ShutdownWithContext(ctx)
 }
 
-// badRequest answers what is not HTTP, or did not come in time. What was sent is not repeated.
+// badRequest answers bytes that are not HTTP, or did not arrive in time. The answer does not repeat
+// them.
 func (f *Frontend) badRequest(ctx *fasthttp.RequestCtx, err error) {
 	var large *fasthttp.ErrSmallBuffer
 	var network net.Error
@@ -163,8 +168,8 @@ func (f *Frontend) handle(ctx *fasthttp.RequestCtx) {
 	}
 }
 
-// expect decides whether a client that asks first may send its body: not if the request is refused anyway, or the body is more
-// than will be taken.
+// expect decides whether a client that asks first may send its body. It may not if the request is
+// refused anyway, or if the body is too large.
 func (f *Frontend) expect(ctx *fasthttp.RequestCtx) int {
 	head := &ctx.Request.Header
 	v := routeOf(head.RequestURI()).verb
@@ -179,7 +184,7 @@ func (f *Frontend) expect(ctx *fasthttp.RequestCtx) int {
 	return r.status
 }
 
-// refuse says why a request is not served, by its headers alone; nil: it is served.
+// refuse returns the refusal of a request by its headers alone, nil if it is served.
 func (f *Frontend) refuse(head *fasthttp.RequestHeader, v verb) *refusal {
 	if r := framed(head); r != nil {
 		return r
@@ -193,8 +198,8 @@ func (f *Frontend) refuse(head *fasthttp.RequestHeader, v verb) *refusal {
 	return f.admit(head, v)
 }
 
-// admit refuses a request that lacks what its category is restricted to, has another method than its route, or comes from a
-// foreign page.
+// admit refuses a request that lacks the header of a restricted category, has the wrong method for
+// its route, or comes from a foreign page.
 func (f *Frontend) admit(head *fasthttp.RequestHeader, v verb) *refusal {
 	d := v.demand()
 	if r, ok := f.options.Restricted[d.category]; ok && !bringsHeader(head, r) {
@@ -210,7 +215,7 @@ func bringsHeader(head *fasthttp.RequestHeader, r api.Restriction) bool {
 	return subtle.ConstantTimeCompare(head.Peek(r.Header), []byte(r.Value)) == 1
 }
 
-// describe answers what a request without effects asks for.
+// describe answers requests without effects.
 func (f *Frontend) describe(ctx *fasthttp.RequestCtx, at *route) {
 	name := string(at.model)
 	version, err := at.number()
@@ -244,9 +249,9 @@ func (f *Frontend) health(ctx *fasthttp.RequestCtx, v verb) {
 	}
 }
 
-// ready answers whether a model is ready; for all that is not, Triton has one text.
+// ready answers whether a model is ready. Triton has one text for all models that are not.
 func (f *Frontend) ready(ctx *fasthttp.RequestCtx, name string, version int64, err error) {
-	if err != nil && engine.CodeOf(err) != engine.NotFound { // no version number
+	if err != nil && engine.CodeOf(err) != engine.NotFound { // not a version number
 		fail(ctx, err)
 		return
 	}
@@ -263,7 +268,7 @@ func (f *Frontend) config(name string, version int64) (json.RawMessage, error) {
 	return modelconfig.FormatJSON(c)
 }
 
-// reply answers with a value, or with the error that came in its place.
+// reply answers with a value, or with the error instead.
 func reply(ctx *fasthttp.RequestCtx, value any, err error) {
 	var text []byte
 	if raw, ok := value.(json.RawMessage); ok {
@@ -290,7 +295,7 @@ func failWith(ctx *fasthttp.RequestCtx, status int, text string) {
 	ctx.SetBody(append(body, '}'))
 }
 
-// status maps a class of errors as Triton does.
+// status maps a class of errors to a status as Triton does.
 func status(c engine.Code) int {
 	switch c {
 	case engine.Internal:

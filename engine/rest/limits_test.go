@@ -21,7 +21,7 @@ import (
 	"tuner/model/modelconfig/configpb"
 )
 
-// patience is how long a test waits for what should happen at once.
+// patience bounds the wait for events that should happen at once.
 const patience = 20 * time.Second
 
 // open serves e's models through another front end, with options, until the test ends.
@@ -93,8 +93,8 @@ func post(path, headers string) string {
 
 const inferPath = "/v2/models/fake/infer"
 
-// What a client announces costs nothing; only what it sends does.
-func TestAnnouncedBody(t *testing.T) { // not parallel: it measures what the process allocates
+// The length that a client announces costs no memory; only bytes that it sends do.
+func TestAnnouncedBody(t *testing.T) { // not parallel: it measures the allocations of the process
 	e := enginetest.Start(t, enginetest.Options{})
 	const connections, sent = 20, 100 << 10
 	allocated := alloctest.Bytes(func() {
@@ -109,7 +109,8 @@ func TestAnnouncedBody(t *testing.T) { // not parallel: it measures what the pro
 			}
 		}
 	})
-	// Buffers of 64 KiB and 128 KiB on each side and fasthttp's own come to less than 1 MiB for each connection.
+	// Buffers of 64 KiB and 128 KiB on each side and fasthttp's own add up to less than 1 MiB per
+	// connection.
 	if allocated > connections<<20 {
 		t.Errorf("%d connections that sent %d bytes each made the process allocate %d bytes", connections, sent, allocated)
 	}
@@ -117,7 +118,8 @@ func TestAnnouncedBody(t *testing.T) { // not parallel: it measures what the pro
 
 func TestRefusedBodies(t *testing.T) {
 	t.Parallel()
-	e := open(t, enginetest.Start(t, enginetest.Options{}), rest.Options{MaxInput: 8 << 20, Memory: budget.New(8 << 20)}) // a body may have half of it
+	// a body may have half of it
+	e := open(t, enginetest.Start(t, enginetest.Options{}), rest.Options{MaxInput: 8 << 20, Memory: budget.New(8 << 20)})
 	chunk := func(text string) string { return fmt.Sprintf("%x\r\n%s\r\n", len(text), text) }
 	a, b := one("INPUT0", counted), one("INPUT1", counted)
 	good := `{"inputs":[` + a + `,` + b + `]}`
@@ -148,7 +150,7 @@ func TestRefusedBodies(t *testing.T) {
 	} {
 		conn := dial(t, e, post(inferPath, tc.headers))
 		go func() {
-			_, _ = io.WriteString(conn, tc.body) // fails when the server has seen enough
+			_, _ = io.WriteString(conn, tc.body) // fails if the server has read enough
 			_ = conn.CloseWrite()
 		}()
 		got := answers(t, conn)
@@ -161,7 +163,7 @@ func TestRefusedBodies(t *testing.T) {
 	}
 }
 
-// A request may list 65,536 inputs, and no more.
+// A request may list 65,536 inputs, but no more.
 func TestManyInputs(t *testing.T) {
 	t.Parallel()
 	e := enginetest.Start(t, enginetest.Options{})
@@ -193,7 +195,7 @@ func TestErrorTextsAreBounded(t *testing.T) {
 	}
 }
 
-// A body that the server did not want is not taken for the next request.
+// A body that the server did not read is not taken for the next request.
 func TestUnreadBody(t *testing.T) {
 	t.Parallel()
 	e := enginetest.Start(t, enginetest.Options{})
@@ -220,7 +222,7 @@ func TestUnreadBody(t *testing.T) {
 	}
 }
 
-// One spelling for each path: all others are unknown.
+// Each path has one spelling. All others are unknown.
 func TestSpellings(t *testing.T) {
 	t.Parallel()
 	e := open(t, enginetest.Start(t, enginetest.Options{}), rest.Options{Restricted: api.Restrictions{api.CategoryMetadata: {Header: "key", Value: "secret"}}})
@@ -286,7 +288,7 @@ func TestRestrictions(t *testing.T) {
 	}
 }
 
-// A request whose client hangs up while it is queued is never executed, and counts as failed.
+// A request whose client hangs up while it is queued is never executed. It counts as failed.
 func TestDisconnectedClient(t *testing.T) {
 	t.Parallel()
 	started, proceed := make(chan struct{}, 10), make(chan struct{})
@@ -299,7 +301,7 @@ func TestDisconnectedClient(t *testing.T) {
 	blocker := dial(t, e, request)
 	<-started
 	for _, hangUp := range []func(*net.TCPConn) error{(*net.TCPConn).Close, (*net.TCPConn).CloseWrite, func(c *net.TCPConn) error {
-		if err := c.SetLinger(0); err != nil { // a reset in place of an orderly end
+		if err := c.SetLinger(0); err != nil { // a reset instead of an orderly end
 			return err
 		}
 		return c.Close()
@@ -330,7 +332,7 @@ func TestDisconnectedClient(t *testing.T) {
 	}
 }
 
-// Tensors with and without elements, and answers that are larger than any buffer, arrive whole.
+// Tensors with and without elements, and answers larger than any buffer, arrive complete.
 func TestLargeTensor(t *testing.T) {
 	t.Parallel()
 	e := typed(t, configpb.DataType_TYPE_INT32, -1, -1)

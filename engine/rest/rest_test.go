@@ -17,12 +17,12 @@ import (
 	"tuner/model/modelconfig/configpb"
 )
 
-// answer is what a client sees.
+// answer is the client's view of an answer.
 type answer struct {
 	status int
 	body   string
 	header http.Header
-	isLast bool // the server says that it hangs up
+	isLast bool // the server announces that it closes the connection
 }
 
 func call(t testing.TB, e *enginetest.Engine, method, path, body string, header ...string) answer {
@@ -64,7 +64,7 @@ func TestRoutes(t *testing.T) {
 	for _, tc := range []struct {
 		method, path, body string
 		status             int
-		want               string // the whole body, or with … at the end its beginning
+		want               string // the whole body, or its beginning if it ends with …
 	}{
 		{"GET", "/v2/health/live", "", 200, ""},
 		{"GET", "/v2/health/ready", "", 200, ""},
@@ -216,7 +216,7 @@ func TestBadInferRequests(t *testing.T) {
 	}
 }
 
-// typed is a model that copies one input of the given type.
+// typed serves a model that copies one input of the given type.
 func typed(t testing.TB, dataType configpb.DataType, dims ...int64) *enginetest.Engine {
 	return enginetest.Start(t, enginetest.Options{Backend: &enginetest.Backend{IO: modelconfig.ModelIO{
 		Inputs:  []modelconfig.Tensor{{Name: "X", DataType: dataType, Dims: dims}},
@@ -224,7 +224,8 @@ func typed(t testing.TB, dataType configpb.DataType, dims ...int64) *enginetest.
 	}}})
 }
 
-// JSON in, JSON out: every type's elements come back as they were sent, including what JSON has no number for.
+// With JSON in and JSON out, elements of every type come back unchanged, even those without a JSON
+// number.
 func TestJSONTensors(t *testing.T) {
 	t.Parallel()
 	for dataType, data := range map[string]string{
@@ -275,7 +276,7 @@ func checkHalfFloats(t *testing.T, name string, e *enginetest.Engine) {
 	}
 }
 
-// Tensors without elements are tensors, in either form; of their JSON data nothing is read.
+// Tensors without elements are valid in both forms. Their JSON data is not read.
 func TestEmptyTensors(t *testing.T) {
 	t.Parallel()
 	for _, dataType := range []configpb.DataType{configpb.DataType_TYPE_FP32, configpb.DataType_TYPE_STRING, configpb.DataType_TYPE_BOOL} {
@@ -290,7 +291,7 @@ func TestEmptyTensors(t *testing.T) {
 	}
 }
 
-// Numbers are written as doubles, as Triton writes them, and read with Triton's rounding.
+// Numbers are written as doubles, as in Triton, and read with Triton's rounding.
 func TestFloats(t *testing.T) {
 	t.Parallel()
 	e := typed(t, configpb.DataType_TYPE_FP32, -1, -1)
@@ -311,7 +312,7 @@ func TestFloats(t *testing.T) {
 	}
 }
 
-// With a JSON length of 0 the body is nothing but the data of the only input.
+// With a JSON length of 0 the body is only the data of the single input.
 func TestRawBody(t *testing.T) {
 	t.Parallel()
 	e := typed(t, configpb.DataType_TYPE_INT32, -1, -1)
@@ -345,7 +346,8 @@ func TestFileOverride(t *testing.T) {
 	}
 }
 
-// Requests on one connection are answered one after the other, and garbage does not harm the next connection.
+// Requests on one connection are answered one after the other. Garbage does not affect the next
+// connection.
 func TestGarbage(t *testing.T) {
 	t.Parallel()
 	e := enginetest.Start(t, enginetest.Options{})
@@ -361,7 +363,7 @@ func TestGarbage(t *testing.T) {
 			t.Fatal(err)
 		}
 		if c, ok := conn.(*net.TCPConn); ok {
-			_ = c.CloseWrite() // the server may have hung up already
+			_ = c.CloseWrite() // the server may have closed it already
 		}
 		reply, _ := io.ReadAll(conn) // a reset is as good as an answer
 		if bytes.Contains(reply, []byte("200 OK")) {

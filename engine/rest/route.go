@@ -9,7 +9,7 @@ import (
 	"tuner/engine/api"
 )
 
-// verb is what a request asks for.
+// verb is the action of a request.
 type verb int
 
 const (
@@ -30,10 +30,10 @@ const (
 	modelUnload
 )
 
-// demand is what a verb demands of a request.
+// demand holds the requirements of a verb for a request.
 type demand struct {
 	method   string
-	category api.Category // of the restrictions
+	category api.Category // category of restrictions
 }
 
 func (v verb) demand() demand {
@@ -57,18 +57,19 @@ func (v verb) demand() demand {
 	}
 }
 
-// route is a path's meaning.
+// route is the meaning of a path.
 type route struct {
 	verb    verb
-	model   []byte // empty: of no model
-	version []byte // digits; empty: the newest
+	model   []byte // "": no model
+	version []byte // digits; "": the newest
 	named   bool   // the path names a repository
 	memory  string // kind of shared memory
-	region  []byte // of it; empty: all
+	region  []byte // of that memory; empty: all
 }
 
-// routeOf finds out what the target of a request means. Paths are compared as they were sent, as Triton does: each route has
-// one spelling, so that no other one gets around a restriction, of this server or of a proxy before it.
+// routeOf returns the meaning of a request's target. It compares paths as they were sent, as Triton
+// does. So each route has one spelling, and no other spelling bypasses a restriction of this server
+// or of a proxy before it.
 func routeOf(target []byte) route {
 	path, _, _ := bytes.Cut(target, []byte("?"))
 	if rest, ok := bytes.CutPrefix(path, []byte("http://")); ok { // the absolute form, for proxies
@@ -203,8 +204,8 @@ func isDigits(text []byte) bool {
 	return len(text) > 0
 }
 
-// number is the version that the route asks for; 0 is the newest. No model has a version 0, so that one that is asked for
-// by this number is not found.
+// number returns the version in the route. 0 is the newest. No model has a version 0, so a request
+// for the version 0 by its number finds none.
 func (r *route) number() (int64, error) {
 	if len(r.version) == 0 {
 		return 0, nil

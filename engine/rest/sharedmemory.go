@@ -6,8 +6,9 @@ import (
 	"tuner/engine"
 )
 
-// sharedMemory answers calls about shared memory as package grpcapi does. No region can be registered, so that there is none:
-// clients that list regions or unregister all of them before they start get the answer of a server that has none yet.
+// sharedMemory answers calls about shared memory as package grpcapi does. No region can be
+// registered. Clients may list regions, or unregister all of them, before they start. They get the
+// answer of a server that has no region yet.
 func (f *Frontend) sharedMemory(b *reader, at *route) {
 	switch {
 	case at.verb == memoryRegister:
