@@ -74,8 +74,9 @@ func driverVersions(library nvml.Interface) GPU {
 // device is an opened GPU, or a part of one.
 type device struct {
 	nvml.Device
-	number int // NVML's index, in the order of PCI buses; -1 for a part
-	uuid   string
+	number      int // NVML's index, in the order of PCI buses; -1 for a part
+	uuid        string
+	hasMemoryV2 bool // the driver has GetMemoryInfo_v2; a call that it lacks would end the process
 }
 
 // openDevices opens the GPUs that CUDA programs see, in their order. The notes say which are left
@@ -90,15 +91,18 @@ func openDevices(library nvml.Interface, count int, environment lookup) (devices
 		d.number = i
 		devices = append(devices, d)
 	}
-	list, isSet := environment(visibleVariable)
-	if !isSet {
-		return devices, notes
+	if list, isSet := environment(visibleVariable); isSet {
+		visible, note := visibleDevices(library, devices, list)
+		if note != "" {
+			notes = append(notes, note)
+		}
+		devices = visible
 	}
-	visible, note := visibleDevices(library, devices, list)
-	if note != "" {
-		notes = append(notes, note)
+	hasMemoryV2 := library.Extensions().LookupSymbol("nvmlDeviceGetMemoryInfo_v2") == nil
+	for i := range devices {
+		devices[i].hasMemoryV2 = hasMemoryV2
 	}
-	return visible, notes
+	return devices, notes
 }
 
 // identify reads the identity of a GPU handle from NVML. A GPU without a UUID cannot be told from
@@ -131,11 +135,21 @@ func (d device) facts() (GPU, nvml.Return) {
 // memory reads the memory. It is zero if the driver does not report it, as for GPUs without their
 // own memory. The result is a failure if the GPU is gone.
 func (d device) memory() (nvml.Memory, nvml.Return) {
-	memory, result := d.GetMemoryInfo()
+	memory, result := d.memoryInfo()
 	if result != nvml.SUCCESS && result != nvml.ERROR_GPU_IS_LOST {
 		return nvml.Memory{}, nvml.SUCCESS
 	}
 	return memory, result
+}
+
+// memoryInfo reads the memory, without the driver's own reserve (480 MiB of an H100), as nvidia-smi
+// and Triton do. A driver before release 510 has only the older call, which counts the reserve as used.
+func (d device) memoryInfo() (nvml.Memory, nvml.Return) {
+	if !d.hasMemoryV2 {
+		return d.GetMemoryInfo()
+	}
+	memory, result := d.GetMemoryInfo_v2()
+	return nvml.Memory{Total: memory.Total, Free: memory.Free, Used: memory.Used}, result
 }
 
 func openGPUs() (*GPUReader, string) { return newReader(nvml.New(), os.LookupEnv) }

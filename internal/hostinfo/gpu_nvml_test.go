@@ -3,6 +3,7 @@
 package hostinfo
 
 import (
+	"errors"
 	"math"
 	"testing"
 
@@ -28,6 +29,41 @@ func library() *mock.Interface {
 		DeviceGetHandleByIndexFunc:     func(int) (nvml.Device, nvml.Return) { return device, nvml.SUCCESS },
 		SystemGetDriverVersionFunc:     func() (string, nvml.Return) { return "580.10", nvml.SUCCESS },
 		SystemGetCudaDriverVersionFunc: func() (int, nvml.Return) { return 13010, nvml.SUCCESS },
+		ExtensionsFunc:                 func() nvml.ExtendedInterface { return old },
+	}
+}
+
+// old is a driver before release 510: it has none of the newer calls.
+var old = &mock.ExtendedInterface{LookupSymbolFunc: func(name string) error { return errors.New("no symbol " + name) }}
+
+// What the driver reserves for itself is not in use. The figures are those of an idle H100 (driver 580.159.04), on which
+// nvidia-smi showed 0 MiB used and 480 MiB reserved.
+func TestReservedMemory(t *testing.T) {
+	t.Parallel()
+	const mib = 1 << 20
+	m := library()
+	m.DeviceGetHandleByIndexFunc = func(int) (nvml.Device, nvml.Return) {
+		return &mock.Device{
+			GetNameFunc:                  func() (string, nvml.Return) { return "NVIDIA H100 80GB HBM3", nvml.SUCCESS },
+			GetUUIDFunc:                  func() (string, nvml.Return) { return "GPU-e4d9966d", nvml.SUCCESS },
+			GetCudaComputeCapabilityFunc: func() (int, int, nvml.Return) { return 9, 0, nvml.SUCCESS },
+			GetMemoryInfoFunc: func() (nvml.Memory, nvml.Return) {
+				return nvml.Memory{Total: 81559 * mib, Free: 81079 * mib, Used: 480 * mib}, nvml.SUCCESS
+			},
+			GetMemoryInfo_v2Func: func() (nvml.Memory_v2, nvml.Return) {
+				return nvml.Memory_v2{Total: 81559 * mib, Reserved: 480 * mib, Free: 81079 * mib}, nvml.SUCCESS
+			},
+		}, nvml.SUCCESS
+	}
+	for used, extensions := range map[int64]nvml.ExtendedInterface{
+		480 * mib: old,
+		0:         &mock.ExtendedInterface{LookupSymbolFunc: func(string) error { return nil }},
+	} {
+		m.ExtensionsFunc = func() nvml.ExtendedInterface { return extensions }
+		gpus, note := readNVML(m, unset)
+		if len(gpus) != 1 || note != "" || gpus[0].Memory != 81559*mib || gpus[0].Used != used {
+			t.Errorf("%+v, note %q, want %d bytes in use", gpus, note, used)
+		}
 	}
 }
 
