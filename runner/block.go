@@ -73,11 +73,24 @@ func (r *Runner) block(ctx context.Context, jobs []Job, rounds int) ([]measure.M
 		}
 		taken[i] = join(opened[i], taken[i])
 		taken[i].Windows = flagFew(taken[i].Windows, jobs[i].Percentiles)
+		if len(jobs) > 1 {
+			forgetGPUMemory(taken[i].Windows)
+		}
 		if taken[i].Failure != nil {
 			taken[i].Windows = nil
 		}
 	}
 	return taken, nil
+}
+
+// forgetGPUMemory makes the memory on GPUs unknown: drivers tell that of all programs together, and the
+// engines of all seats are on the GPUs.
+func forgetGPUMemory(windows []measure.Window) {
+	for _, w := range windows {
+		for i := range w.GPUs {
+			w.GPUs[i].MemoryUsed = 0
+		}
+	}
 }
 
 func checkBlock(jobs []Job, rounds int) error {

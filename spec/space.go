@@ -5,6 +5,7 @@ import (
 	"math/bits"
 	"slices"
 
+	"tuner/measure"
 	"tuner/search"
 )
 
@@ -67,8 +68,13 @@ func (p Profile) Settings(facts search.Facts) search.Settings {
 	}
 }
 
-// takesTurns reports whether the server of the final trials is launched here, so that it can be paused.
+// takesTurns reports whether engines may be measured in turn: the server of the final trials is launched here, so that it can
+// be paused. Engines that take turns are on the GPUs together, and drivers tell only the memory of all, so that a goal which
+// judges that memory has no turns.
 func (p Profile) takesTurns() bool {
+	if slices.Contains(p.Goal.Metrics(), measure.GPUMemory) {
+		return false
+	}
 	if p.Finals != nil {
 		return p.Finals.Mode != RunnerRemote
 	}

@@ -131,4 +131,7 @@ func TestWhichServersTakeTurns(t *testing.T) {
 	check("runner: {mode: remote, url: gpu7}", false)
 	check("finals: {runner: {mode: remote, url: gpu7}}", false)
 	check("runner: {mode: remote, url: gpu7}\nfinals: {runner: {mode: bundled}}", true)
+	check("constraints: {gpu_memory: {max: 8GB}}", false)
+	check("objective: gpu_memory", false)
+	check("constraints: {gpu_utilization: {max: 80%}}", true)
 }
