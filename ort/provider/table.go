@@ -48,7 +48,7 @@ var table = []Provider{
 		GPU:     true,
 		Triton:  Passed,
 		Flavour: "cuda",
-		Remedy:  "it needs an NVIDIA GPU with its driver, CUDA 13 and cuDNN 9 on the loader's path",
+		Remedy:  "it needs an NVIDIA GPU with its driver and free memory, CUDA 13 and cuDNN 9 on the loader's path",
 		Options: []Option{
 			{
 				Name: "cudnn_conv_algo_search", Form: word("EXHAUSTIVE", "HEURISTIC", "DEFAULT"),
@@ -92,7 +92,7 @@ var table = []Provider{
 		Triton:        Parsed,
 		Behind:        CUDA, // as ONNX Runtime's documentation of TensorRT advises
 		Flavour:       "cuda",
-		Remedy:        "it needs an NVIDIA GPU with its driver, CUDA 13, cuDNN 9 and TensorRT 10 on the loader's path",
+		Remedy:        "it needs an NVIDIA GPU with its driver and free memory, CUDA 13, cuDNN 9 and TensorRT 10 on the loader's path",
 		BuildsEngines: true,
 		Options:       tensorRTOptions(),
 		Device:        Device{Option: "device_id", Set: true},

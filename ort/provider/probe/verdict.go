@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -74,11 +75,19 @@ func (a Answer) Reason() string {
 	return shortened(a.Error) + ": " + shortened(a.Log)
 }
 
+// cudaFailure matches the cause in an error of ONNX Runtime's CUDA provider, which says it after two
+// function signatures and before places in its source: "CUDA failure 2: out of memory".
+var cudaFailure = regexp.MustCompile(`\b(?:CUDA|CUDNN|CUBLAS|CUDNN_FE) failure -?\d+: [^;]*[^; ]`)
+
 // shortened joins a text into one line and cuts the middle of a long one. Texts of native libraries
 // begin with the operation that failed, continue with function signatures, and end with the cause.
 func shortened(text string) string {
 	const head, tail = 100, 200
-	runes := []rune(strings.Join(strings.Fields(text), " "))
+	line := strings.Join(strings.Fields(text), " ")
+	if cause := cudaFailure.FindString(line); cause != "" {
+		return cause
+	}
+	runes := []rune(line)
 	if len(runes) > head+tail {
 		return string(runes[:head]) + " … " + string(runes[len(runes)-tail:])
 	}

@@ -13,6 +13,9 @@ import (
 	"tuner/ort/provider"
 )
 
+// fullGPU is what ONNX Runtime 1.31.1 says on an H100 whose memory another program holds.
+const fullGPU = `onnx runtime error 1: /onnxruntime_src/onnxruntime/core/providers/cuda/cuda_call.cc:154 std::conditional_t<THRW, void, onnxruntime::common::Status> onnxruntime::CudaCall(ERRTYPE, const char*, const char*, SUCCTYPE, const char*, const char*, int) [with ERRTYPE = cudaError; bool THRW = true; SUCCTYPE = cudaError; std::conditional_t<THRW, void, common::Status> = void] /onnxruntime_src/onnxruntime/core/providers/cuda/cuda_call.cc:146 std::conditional_t<THRW, void, onnxruntime::common::Status> onnxruntime::CudaCall(ERRTYPE, const char*, const char*, SUCCTYPE, const char*, const char*, int) [with ERRTYPE = cudaError; bool THRW = true; SUCCTYPE = cudaError; std::conditional_t<THRW, void, common::Status> = void] CUDA failure 2: out of memory ; GPU=0 ; hostname=vm ; file=/onnxruntime_src/onnxruntime/core/providers/cuda/cuda_execution_provider.cc ; line=355 ; expr=cudaSetDevice(info_.device_id);`
+
 func TestVerdict(t *testing.T) {
 	t.Parallel()
 	taken := func(provider string, ops map[string]int) Nodes {
@@ -33,6 +36,7 @@ func TestVerdict(t *testing.T) {
 		{"the log repeats it", Answer{Error: "it fails:\n  for no reason", Log: "fails: for no reason"}, "it fails: for no reason", ""},
 		{"a long story", Answer{Error: "it fails " + strings.Repeat("x", 300) + "\nfor a reason"},
 			"it fails " + strings.Repeat("x", 91) + " … " + strings.Repeat("x", 187) + " for a reason", ""},
+		{"a CUDA error", Answer{Error: fullGPU}, "CUDA failure 2: out of memory", ""},
 		{"all", Answer{Assigned: []Nodes{taken("openvino", map[string]int{"MatMul": 2}), taken("cpu", nil)}}, "", "all 2 nodes"},
 		{"one node", Answer{Assigned: []Nodes{taken("openvino", map[string]int{"MatMul": 1}), taken("cpu", nil)}}, "", "all 1 node"},
 		{"some", Answer{Assigned: []Nodes{taken("openvino", map[string]int{"MatMul": 4}),
