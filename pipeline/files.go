@@ -29,6 +29,9 @@ func writeFiles(ctx context.Context, r Request, name, model, dir string) (string
 	if len(first.Shapes) > 0 && len(r.Shapes) == 0 {
 		fmt.Fprintf(r.Messages, "sizes of symbolic dimensions are examples, on which the figures depend: %s; --shape says what your requests have\n", shapesText(first.Shapes))
 	}
+	if r.Wish.Precisions == nil {
+		r.Wish.Precisions = first.Precisions()
+	}
 	first.Name, first.Config, first.Output, first.Wish = name, "", ".", &r.Wish
 	files, err := starter.Files(dir, first, subject, formats.All().Words())
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"tuner/measure"
+	"tuner/ort/provider"
 	"tuner/search"
 )
 
@@ -108,12 +109,16 @@ const (
 	largestDefaultBatch  = 32
 )
 
-// defaultKnobs is the space of a profile without one: threads, instances and, for a model with a batch dimension, batches.
+// defaultKnobs is the space of a profile without one: threads, instances and, for a model with a batch dimension, batches. A
+// default that computes on GPUs has no threads that matter.
 func defaultKnobs(facts search.Facts) []search.Knob {
 	cores := max(1, facts.Cores)
 	knobs := []search.Knob{
-		{Name: search.KnobIntraOpThreads, Scope: search.ScopeEngine, Values: intValues(powers(cores))},
 		{Name: search.KnobInstanceCount, Scope: search.ScopePool, Values: intValues(upTo(min(mostDefaultInstances, cores)))},
+	}
+	if !provider.OnGPU(string(facts.Base[search.KnobExecutionProvider])) {
+		threads := search.Knob{Name: search.KnobIntraOpThreads, Scope: search.ScopeEngine, Values: intValues(powers(cores))}
+		knobs = append([]search.Knob{threads}, knobs...)
 	}
 	if !facts.Batching {
 		return knobs

@@ -28,6 +28,7 @@ type Starter struct {
 	Name     string // served name
 	Output   string // folder of the campaign
 	Cores    int    // of the machine, ≥ 1
+	OnGPU    bool   // the default configuration computes on GPUs
 	Batching bool   // the model has a batch dimension
 	Shapes   []StarterShape
 	Wish     *Wish // what the user asked for already; nil: examples stand in its place, marked as such
@@ -73,6 +74,14 @@ func NewStarter(model string) Starter {
 // nameOf is the name under which a model is served when the user gives none: that of its file or folder.
 func nameOf(model string) string {
 	return servableName(strings.TrimSuffix(filepath.Base(model), ".onnx"))
+}
+
+// Precisions are those that are worth a try where the default computes: fp16 on GPUs, int8 on CPUs.
+func (s Starter) Precisions() []string {
+	if s.OnGPU {
+		return []string{PrecisionOriginal, "fp16"}
+	}
+	return []string{PrecisionOriginal, "int8"}
 }
 
 // Threads and Instances are the values of the knobs in the written space, chosen for the machine's cores.

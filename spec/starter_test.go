@@ -51,6 +51,9 @@ func TestStarterParses(t *testing.T) {
 				t.Fatal(err)
 			}
 			facts := search.Facts{Cores: s.Cores, Batching: s.Batching}
+			if s.OnGPU {
+				facts.Base = map[string]search.Value{search.KnobExecutionProvider: "cuda"}
+			}
 			if diff := cmp.Diff(parse(t, "model: a").Space(facts), p.Space(facts)); diff != "" {
 				t.Errorf("space: %s", diff)
 			}
@@ -72,6 +75,7 @@ func TestStarterParses(t *testing.T) {
 		})
 	}
 	check("minilm", minilmStarter())
+	check("on a GPU", Starter{Model: "m.onnx", Name: "m", Output: "out", Cores: 8, OnGPU: true, Batching: true})
 	check("plain", Starter{Model: "m.onnx", Name: "m", Output: "out", Cores: 1})
 	odd := NewStarter("/data/it's: a #model, {new}\t\n.onnx")
 	odd.Shapes = []StarterShape{{`a: "b"`, []int64{3, 224}, "a\nnote: x", false}, {"yes", nil, "note", true}}
@@ -117,6 +121,9 @@ func TestStarterOfAWish(t *testing.T) {
 // The commented-out examples are valid too: uncommented one at a time, each line still reads without a mistake.
 func TestStarterExamples(t *testing.T) {
 	t.Parallel()
+	gpu := minilmStarter()
+	gpu.OnGPU = true
+	onGPU, _ := starterTexts(t, gpu)
 	profile, analyze := starterTexts(t, minilmStarter())
 	check := func(text string, excluded map[string]string, parse func(string) error) {
 		lines := strings.Split(text, "\n")
@@ -137,10 +144,12 @@ func TestStarterExamples(t *testing.T) {
 			}
 		}
 	}
-	check(profile, map[string]string{"weights": "objective"}, func(text string) error {
-		_, err := ParseProfile("p.yaml", []byte(text))
-		return err
-	})
+	for _, text := range []string{profile, onGPU} {
+		check(text, map[string]string{"weights": "objective"}, func(text string) error {
+			_, err := ParseProfile("p.yaml", []byte(text))
+			return err
+		})
+	}
 	check(analyze, nil, func(text string) error {
 		_, err := ParseAnalyze("a.yaml", []byte(text), allFormats())
 		return err

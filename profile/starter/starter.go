@@ -19,6 +19,7 @@ import (
 	"tuner/internal/exit"
 	"tuner/internal/hostinfo"
 	"tuner/model/modelconfig"
+	"tuner/model/modelconfig/configpb"
 	"tuner/model/onnx/inputs"
 	"tuner/ort/ortlib"
 	"tuner/profile"
@@ -80,6 +81,8 @@ func newStarter(model, dir string, isFolder bool, subject profile.Subject) (spec
 	if !isFolder {
 		s.Config = configName
 	}
+	groups := subject.Config.GetInstanceGroup()
+	s.OnGPU = len(groups) > 0 && groups[0].GetKind() == configpb.ModelInstanceGroup_KIND_GPU
 	s.Batching = inputs.Batches(subject.Model) && subject.Config.GetMaxBatchSize() > 0
 	return s, nil
 }
