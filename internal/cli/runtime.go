@@ -40,7 +40,9 @@ func newRuntimeInstall(con console) *cobra.Command {
 		Use:   "install FLAVOUR[@VERSION]",
 		Short: "Download and unpack a build",
 		Long: `Downloads a build, verifies its digest and unpacks it. An installed build stays as it is, and nothing is downloaded.
-A damaged build is replaced. 'tuner runtime list' shows what can be installed.`,
+A damaged build is replaced. 'tuner runtime list' shows what can be installed.
+
+On a machine without a network, pip takes the wheel from a folder that PIP_FIND_LINKS names, with PIP_NO_INDEX=1.`,
 		Example: "  tuner runtime install openvino",
 		Args:    usageArgs(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
