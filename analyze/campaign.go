@@ -1,10 +1,10 @@
-// Package analyze turns a campaign's journal into a Result: every configuration that was tried,
-// with 95 % intervals, its rank under the goal, and its gain over the default. It stands between
-// the journal and the reports.
+// Package analyze turns a campaign's journal into a Result. A Result has every configuration that
+// was tried, with 95 % intervals, its rank under the goal, and its gain over the default. The
+// package stands between the journal and the reports.
 //
 // Package posterior estimates the figures and package verdict decides. This package applies them to
 // the configurations, and explains the answer. It is a pure function of the journal and the goal:
-// it measures nothing and writes nothing. Its only rule of its own for what is best is the mean of
+// it measures nothing and writes nothing. It has one rule of its own for what is best: the mean of
 // three loads.
 package analyze
 

@@ -146,9 +146,9 @@ type Config struct {
 	// load. 2.1 is 2.1 × the throughput, or a latency 2.1 × shorter. Nil unless both satisfy the
 	// constraints.
 	Gain *measure.Estimate
-	// Choice is the verdict's entry for the configuration at Best. It is nil without a score, in
-	// views that the verdict does not cover, and on the search's server if the finals ran on
-	// another one.
+	// Choice is the verdict's entry for the configuration at Best. It is nil without a score and in
+	// views that the verdict does not cover. If the finals ran on another server, it is also nil on
+	// the search's server.
 	Choice *verdict.Choice
 	// TiedWith names, for the answer, the configurations that are tied with it (package verdict),
 	// at most the first twenty. For each of these it names the answer.

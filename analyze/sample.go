@@ -51,7 +51,8 @@ func metricsOf(goal search.Goal) []measure.Metric {
 	return list
 }
 
-// joinMeasurements joins measurements of one configuration under one load, which have the same memory.
+// joinMeasurements joins measurements of one configuration under one load, which have the same
+// memory.
 func joinMeasurements(parts []measure.Measurement) measure.Measurement {
 	var sum measure.Measurement
 	for _, p := range parts {

@@ -1,6 +1,11 @@
-// Package export writes deployment files for the result of `tuner analyze`: a Triton repository
-// with a docker run line, Kubernetes manifests, a Helm chart, a KServe InferenceService, a Docker
-// Compose project, or an Azure ML online endpoint.
+// Package export writes deployment files for the result of `tuner analyze`. It has these targets:
+//
+//   - a Triton repository with a docker run line,
+//   - Kubernetes manifests,
+//   - a Helm chart,
+//   - a KServe InferenceService,
+//   - a Docker Compose project,
+//   - an Azure ML online endpoint.
 //
 // It comes after the report. It reads result.json and the deployable repository beside it. From
 // these and the user's options it derives one Deployment. Each target writes the same Deployment,

@@ -52,8 +52,8 @@ func (d Deployment) readme() ([]byte, error) {
 	return nil, fmt.Errorf("cannot write README.md: %w", err)
 }
 
-// copyCommands returns the commands that copy the repository into the export's own claim. claim is the
-// claim's file.
+// copyCommands returns the commands that copy the repository into the export's own claim. claim is
+// the claim's file.
 func (d Deployment) copyCommands(claim string) []string {
 	if !d.Storage.Own {
 		return nil

@@ -51,8 +51,8 @@ func Targets() []string {
 	return names
 }
 
-// TargetsHelp lists what each target writes, a sentence each: "triton: the repository …. kubernetes:
-// manifests. …".
+// TargetsHelp lists what each target writes, a sentence each: "triton: the repository ….
+// kubernetes: manifests. …".
 func TargetsHelp() string { return helpOf(targets()) }
 
 func helpOf(list []target) string {

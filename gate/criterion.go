@@ -163,9 +163,9 @@ func Figure(metric measure.Metric, of measure.Measurement) (float64, bool) {
 	return math.Exp(log), ok
 }
 
-// value returns a pair's value for the criterion: the logarithms of the factors by which the
-// candidate was worse, and the CPU time that others withheld from it meanwhile. It returns false if
-// the metric is unknown on one side.
+// value returns a pair's value for the criterion. It has the logarithms of the factors by which the
+// candidate was worse, and the CPU time that others withheld meanwhile. It returns false if the
+// metric is unknown on one side.
 func (c Criterion) value(p Pair, reference map[measure.Metric]Reference) (decide.Value, bool) {
 	logs, withheld := figures(c.Metric, p.Candidate), withheldIn(c.Metric, p.Candidate)
 	r, saved := reference[c.Metric]

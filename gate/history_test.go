@@ -11,8 +11,8 @@ import (
 	"tuner/measure"
 )
 
-// A line of the history has the criteria of each metric and its verdict: for a metric with a margin
-// and a limit, that of both.
+// A line of the history has the criteria of each metric and its verdict. A metric with a margin and
+// a limit has the verdict of both.
 func TestNewRecord(t *testing.T) {
 	t.Parallel()
 	row := func(c Criterion, v decide.Verdict, candidate, baseline, value, lo, hi float64) Row {

@@ -9,8 +9,8 @@ import (
 //
 // A side is expected to use at most as much CPU time as in its most active window of the pair. A
 // side that leaves cores idle loses nothing if neighbours use them. Without this bound, a candidate
-// that has lost its threads would look as good as the baseline beside a neighbour, since the
-// neighbour takes time only from the baseline.
+// that has lost its threads would look as good as the baseline beside a neighbour. The reason is
+// that the neighbour takes time only from the baseline.
 func withheldIn(metric measure.Metric, of measure.Measurement) []float64 {
 	usable := mostUsed(of.Windows)
 	if isOfAll(metric, of) {

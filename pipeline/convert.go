@@ -119,7 +119,7 @@ func (c modelConversion) ofONNX(subject profile.Subject) (modelConversion, error
 }
 
 // checkFiles runs before any work. It refuses an output folder with files that this run would have
-// to replace but must not, and a folder in which it could not continue.
+// to replace but must not. It also refuses a folder in which the run could not continue.
 func (c modelConversion) checkFiles(log *steps.Log) error {
 	if _, err := os.Lstat(c.target); c.skipped == "" && !log.Owns(steps.Convert, c.target) && !errors.Is(err, fs.ErrNotExist) {
 		return exit.Usagef("cannot convert %q to %q, which exists: 'tuner run %s' goes on from it, and -o names another folder", c.Model, c.target, c.target)

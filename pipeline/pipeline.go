@@ -1,9 +1,10 @@
 // Package pipeline makes the seven steps of `tuner run`, and the reports about them: 1 convert, 2
 // precision, 3 accuracy check, 4 configuration search, 5 optimized model, 6 repository, 7 chart.
 //
-// It decides what is converted, what each step depends on (its key), which files in the output
-// folder belong to a run, and which results of an earlier run are outdated. Package steps records
-// the steps. The packages below do the work of each step. This package does not know flags.
+// It decides what is converted and what each step depends on (its key). It also decides which files
+// in the output folder belong to a run, and which results of an earlier run are outdated. Package
+// steps records the steps. The packages below do the work of each step. This package does not know
+// flags.
 package pipeline
 
 import (

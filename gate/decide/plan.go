@@ -20,8 +20,8 @@ const (
 	LeastPairs   = 5
 )
 
-// errorRate is the probability of an error for a candidate that is worse by exactly the tolerance:
-// that it fails, or that it passes, over all looks together.
+// errorRate is the probability of a wrong verdict over all looks together. It holds for a candidate
+// that is worse by exactly the tolerance, once for failing and once for passing.
 const errorRate = 0.025
 
 // trimmed is the share of the pairs that Mean leaves out at each end.

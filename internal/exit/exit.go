@@ -1,8 +1,8 @@
 // Package exit has the program's exit codes, and errors that carry one.
 //
-// Any package can report in such an error that the user can fix something (Usagef), that nothing
-// satisfies the constraints, or that a signal ended the work. The command line gets the program's
-// exit code from CodeOf. The package ends no process and prints nothing.
+// Any package can report in such an error that the user can fix something (Usagef). It can also
+// report that nothing satisfies the constraints, or that a signal ended the work. The command line
+// gets the program's exit code from CodeOf. The package ends no process and prints nothing.
 package exit
 
 import (
@@ -105,8 +105,8 @@ func OrInterrupted(ctx context.Context, err error) error {
 	return err
 }
 
-// OfFiles gives the exit code of wrong usage to errors of files and folders that cannot be written,
-// since the user can name others or make space.
+// OfFiles gives the exit code of wrong usage to errors of files and folders that cannot be written.
+// The user can name others or make space.
 func OfFiles(err error) error {
 	for _, cause := range []error{fs.ErrPermission, syscall.EROFS, syscall.ENOSPC, syscall.EDQUOT, syscall.ENOTDIR} {
 		if errors.Is(err, cause) {

@@ -29,7 +29,7 @@ const maxText = 1 << 30
 //
 // Arrays named label or labels have the classes. The first dimension of an array has the rows. If
 // the model does not batch, an array may also have the model's own dimensions with a multiple of
-// the first size: 64 images for a model of one are 64 rows.
+// the first size. For a model of one image, an array of 64 images has 64 rows.
 //
 // The error lists all mistakes in the arrays.
 func Read(path string, m *onnx.Model) (Dataset, error) {

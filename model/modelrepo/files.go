@@ -10,8 +10,8 @@ import (
 	"tuner/internal/inside"
 )
 
-// linkOrCopy creates a file at to: as a hard link if the file system allows it, or else as a copy. to
-// must not exist.
+// linkOrCopy creates a file at to: as a hard link if the file system allows it, or else as a copy.
+// to must not exist.
 func linkOrCopy(from inside.File, to string) error {
 	if from.Link(to) == nil {
 		return nil

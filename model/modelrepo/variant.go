@@ -36,8 +36,8 @@ type Variant struct {
 
 // Build makes the variant of model m with configuration c at
 // root/<digest>/<model>/{config.pbtxt,1/…}, unless it exists. The model file is a hard link to m's
-// if the file system allows it, so m must not be written while the variant is in use. The variant
-// is written completely or not at all. Several processes may build it at once.
+// if the file system allows it. Therefore m must not be written while the variant is in use. The
+// variant is written completely or not at all. Several processes may build it at once.
 func Build(root string, m Source, c *modelconfig.Config) (Variant, error) {
 	p, err := newPlan(m, c)
 	if err != nil {

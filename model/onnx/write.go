@@ -63,9 +63,9 @@ func (m *Model) write(path string, maxInline int64) error {
 	})
 }
 
-// chooseExternal decides for each tensor of p, a clone of m's content, whether it is stored inside or
-// outside. It returns the tensors for the external file. It loads small ones that were outside into
-// p, since ONNX Runtime requires shapes and axes inside the model.
+// chooseExternal decides for each tensor of p, a clone of m's content, whether it is stored inside
+// or outside. It returns the tensors for the external file. It loads small ones that were outside
+// into p, since ONNX Runtime requires shapes and axes inside the model.
 func (m *Model) chooseExternal(p *onnxpb.ModelProto, tooLarge bool) ([]*onnxpb.TensorProto, error) {
 	var outside []*onnxpb.TensorProto
 	var wrong problems.List

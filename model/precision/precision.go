@@ -82,9 +82,9 @@ func (e *SourceError) ExitCode() int { return exit.Usage }
 // ErrUnmakeable matches every *Unmakeable.
 var ErrUnmakeable = errors.New("the variant cannot be made")
 
-// Unmakeable has the reason why a source has no variant of a precision: nothing can be converted,
-// its operator set is too old, or a weight is NaN. It is a result. Other precisions may still be
-// possible.
+// Unmakeable has the reason why a source has no variant of a precision. Examples: nothing can be
+// converted, its operator set is too old, or a weight is NaN. It is a result. Other precisions may
+// still be possible.
 type Unmakeable struct {
 	Precision string
 	Err       error

@@ -1,7 +1,7 @@
 // Package campaign interprets journals. Package journal keeps records complete and in order and
-// does not interpret them. This package turns them into the campaign (Read), continues a campaign
-// (Begin, Resume), compares two campaigns (Differences), and reads campaigns from which another one
-// learns (Earlier).
+// does not interpret them. This package turns them into the campaign (Read) and continues a
+// campaign (Begin, Resume). It also compares two campaigns (Differences), and reads campaigns from
+// which another one learns (Earlier).
 //
 // All code that needs a journal's content reads it here: the campaign loop, package analyze, and
 // the steps of `tuner run`. The package measures nothing, and does not decide which configuration

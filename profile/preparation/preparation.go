@@ -142,9 +142,9 @@ func (o Options) Setup(p spec.Profile, s profile.Subject, facts search.Facts, bu
 	return setup, nil
 }
 
-// check detects mistakes in a space that only model and machine show, earlier campaigns that cannot
-// be reused, and an output folder that cannot be written. If the runtime is known, it also detects
-// the journal of another campaign there.
+// check detects mistakes in a space that only model and machine show. It also detects earlier
+// campaigns that cannot be reused, and an output folder that cannot be written. If the runtime is
+// known, it also detects the journal of another campaign there.
 func check(file string, s profile.Setup) error {
 	if _, err := plan.New(s.Profile.Search.Strategy, s.Profile.Settings(s.Facts)); err != nil {
 		return exit.Usagef("%s: %v", file, err)

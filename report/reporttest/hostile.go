@@ -12,8 +12,8 @@ import (
 	"tuner/spec"
 )
 
-// Hostile texts that a YAML file, a model or an engine's log may contain: HTML, links, code, ends
-// of lines and comments, terminal escapes, and spreadsheet formulas.
+// A YAML file, a model or an engine's log may contain these hostile texts. They have HTML, links,
+// code, ends of lines and comments, terminal escapes, and spreadsheet formulas.
 const (
 	hostileHTML    = "<script>alert(1)</script><img src=x onerror=alert(1)>"
 	hostileLink    = "[click](javascript:alert(1))"

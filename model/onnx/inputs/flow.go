@@ -59,8 +59,8 @@ func (f *flow) addGraph(g *onnxpb.GraphProto) {
 	}
 }
 
-// dims returns the shape of a value with its fixed sizes: that of a constant, that of the source of
-// a conversion, or the declared one.
+// dims returns the shape of a value with its fixed sizes. It takes the shape of a constant, of the
+// source of a conversion, or the declared shape.
 func (f *flow) dims(value string) []int64 {
 	for range 8 { // longer chains of conversions do not occur
 		if t := f.constants[value]; t != nil {

@@ -14,8 +14,8 @@ import (
 //
 // It follows the batch dimension through the graph. Constants that contain its size (the target of
 // a Reshape) are adapted. The error wraps ErrNothing if the first dimensions are not fixed, or if
-// the graph does not allow the change: an operator mixes the rows of a batch, or is not known to
-// keep them apart. The text names it.
+// the graph does not allow the change. The graph does not allow it if an operator mixes the rows of
+// a batch, or is not known to keep them apart. The text names the operator.
 func SymbolicBatch(m *onnx.Model) (*onnx.Model, error) {
 	clean, err := Clean(m)
 	if err != nil {

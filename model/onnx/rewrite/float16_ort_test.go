@@ -111,8 +111,8 @@ func TestFloat16RunsBranches(t *testing.T) {
 }
 
 // The activations fit into fp16, but their squares do not. The cases are a layer normalisation in
-// single operators, a sum of squares, and a masked softmax with the mask of the frameworks, which
-// is the smallest FLOAT.
+// single operators, a sum of squares, and a masked softmax. The softmax has the mask of the
+// frameworks, which is the smallest FLOAT.
 func TestFloat16DoesNotOverflow(t *testing.T) {
 	t.Parallel()
 	orttest.Runtime(t)

@@ -81,7 +81,7 @@ func reduces(node *onnxpb.NodeProto) bool {
 }
 
 // floatInputs returns the inputs of an operator with hasHalf that must be FLOAT, by its schema or
-// in every implementation: the region and factors of Resize, and scale and bias of group
+// in every implementation. These are the region and factors of Resize, and scale and bias of group
 // normalisation.
 func floatInputs(operator string, opset int64) []int {
 	switch {

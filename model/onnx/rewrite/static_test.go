@@ -200,7 +200,7 @@ func int32s(t *testing.T, m *onnx.Model, name string) []int32 {
 
 // A channel with zero weights gets the scale that its bias needs: 3 is 2^24 units of 3/2^24. A
 // channel with tiny weights and a large bias gets the smallest scale with which the bias fits into
-// 30 bits: 4 is 2^30 units of 2^-28, and its weight of 2^-27 is 2 units.
+// 30 bits. For example, a bias of 4 is 2^30 units of 2^-28, and a weight of 2^-27 is 2 units.
 func TestInt8StaticFitsBiases(t *testing.T) {
 	t.Parallel()
 	g, x := graph()

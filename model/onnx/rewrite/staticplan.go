@@ -12,7 +12,7 @@ import (
 // plan has the nodes of a model that compute in 8 bits.
 //
 // ONNX Runtime's CPU provider converts a node together with its inputs' DequantizeLinear nodes and
-// the QuantizeLinear of its output, which must be the output's only user (onnxruntime's
+// its output's QuantizeLinear. The QuantizeLinear must be the output's only user (onnxruntime's
 // QDQ::NodeGroupSelector). The plan never breaks such groups.
 type plan struct {
 	model  *onnx.Model

@@ -35,8 +35,8 @@ type Figures struct {
 	// counts as 1.
 	MaxRel, MeanRel float64
 	// Top1 is the share of rows whose largest element (the first of equal ones) has the same
-	// position, for floating-point outputs of rows × classes with at least two classes. For other
-	// types it is the share of equal rows.
+	// position. It needs floating-point outputs of rows × classes with at least two classes. For
+	// other types it is the share of equal rows.
 	//
 	// Embeddings have no Top1 unless there are labels, since the position of their largest element
 	// means nothing. They are recognized by rows of length 1 with negative numbers.

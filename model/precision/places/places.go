@@ -1,8 +1,8 @@
 // Package places describes what computes in a place: the build of ONNX Runtime that serves an
-// execution provider, tuner's own engine that opens models on it, and the names of everything that
-// affects a comparison of outputs. It stands between the installed builds (package ortlib) and
-// packages precision and profile, which make and judge variants. It converts nothing and compares
-// nothing.
+// execution provider, and tuner's own engine that opens models on it. It also has the names of
+// everything that affects a comparison of outputs. It stands between the installed builds (package
+// ortlib) and packages precision and profile, which make and judge variants. It converts nothing
+// and compares nothing.
 package places
 
 import (
@@ -57,8 +57,8 @@ func Find(ctx context.Context, named string, providers []string) (Builds, error)
 	}, nil
 }
 
-// buildFor returns the build that serves a provider: base if flag or environment names it, else the
-// installed build of the provider's flavour if there is one.
+// buildFor returns the build that serves a provider. It is base if flag or environment names it.
+// Otherwise it is the installed build of the provider's flavour, if there is one.
 func buildFor(name, named string, base ortlib.Build) ortlib.Build {
 	flavour := provider.Of(name).Flavour
 	if flavour == "" || ortlib.IsNamed(named) {
@@ -123,9 +123,13 @@ func (b Builds) Try(ctx context.Context, place search.Place, model string) (reas
 	return out[place.Provider], err
 }
 
-// Key identifies everything that affects a comparison in places, besides the model and the data: a
-// tool (this program and its version), the build that runs the original on cpu, every other build
-// that runs a place, and the processors.
+// Key identifies everything that affects a comparison in places, besides the model and the data.
+// Key has these parts:
+//
+//   - a tool (this program and its version),
+//   - the build that runs the original on cpu,
+//   - every other build that runs a place,
+//   - the processors.
 func (b Builds) Key(tool string, host hostinfo.Host, places []string) (string, error) {
 	base := b(provider.CPU)
 	name, err := ContentName(base)
@@ -159,8 +163,8 @@ func (b Builds) Maker(ctx context.Context, version string, m *onnx.Model, open p
 	return precision.NewMaker(m, open, o)
 }
 
-// processors identifies what selects the kernels in the places, and so the rounding of sums: the
-// instruction sets of the CPU and, for places on GPUs, the GPUs' models.
+// processors identifies what selects the kernels in the places, and so the rounding of sums. These
+// are the instruction sets of the CPU and, for places on GPUs, the GPUs' models.
 func processors(host hostinfo.Host, places []string) []string {
 	names := append([]string{host.Arch}, host.CPU.Features...)
 	onGPU := func(place string) bool { return provider.OnGPU(search.ParsePlace(place).Provider) }
