@@ -19,7 +19,7 @@ func faults() []attack {
 		{"A10", "kill -9 of a campaign at 8 moments, then the same command", "no engine is left, no trial is lost, analyze is right", killed},
 		{"A13", "the model replaced during a campaign", "the campaign ends with exit code 2", replaced},
 		{"A15", "the terminal of a campaign closes (SIGHUP)", "exit code 130, the end is recorded, no engine is left", hungUp},
-		{"§2", "a disk of 400 kB that fills up in a campaign", "exit code 1 and the remedy, the journal is whole, with space it goes on", fullDisk},
+		{"§2", "a disk of 400 kB that fills up in a campaign", "exit code 2 and the remedy, the journal is whole, with space it goes on", fullDisk},
 		{"§2", "an output folder that cannot be written", "refused with exit code 2 before anything is measured", readOnly},
 		{"§2", "four campaigns at once in one folder", "one has it, the others end with exit code 2", together},
 		{"§2", "SIGTERM to a server with an endless queue, twice", "the second signal ends it at once", impatient},
@@ -246,7 +246,7 @@ func fullDisk(ctx context.Context, s *scene) (string, error) {
 	}
 	_ = os.WriteFile(s.path("out", "filler"), full, 0o644) // it fills what is left, and fails
 	code, err := p.ends(ctx)
-	if err != nil || code != 1 || !strings.Contains(flat(p.out.String()), "no space left") {
+	if err != nil || code != 2 || !strings.Contains(flat(p.out.String()), "no space left") {
 		return "", errors.Join(fmt.Errorf("exit code %d: %s", code, last(p.out.String())), err)
 	}
 	before, err := s.trials("out", "journal.jsonl")
@@ -261,7 +261,7 @@ func fullDisk(ctx context.Context, s *scene) (string, error) {
 	if err := errors.Join(err, errTrials); err != nil || o.code != 0 || n != 12 {
 		return "", errors.Join(fmt.Errorf("with space: exit code %d, %d trials: %s", o.code, n, last(o.out)), err)
 	}
-	return fmt.Sprintf("exit code 1 after %d trials, 12 with space again", before), s.nobodyLeft(ctx)
+	return fmt.Sprintf("exit code 2 after %d trials, 12 with space again", before), s.nobodyLeft(ctx)
 }
 
 func readOnly(ctx context.Context, s *scene) (string, error) {

@@ -231,7 +231,9 @@ func unreadStream(ctx context.Context, s *scene) (string, error) {
 			_ = stream.Send(message("large", "SHAPE", "INT64", []int64{1}, int64s(8<<20/4))) // the server may end it
 		}
 	}()
-	if err := v.meanwhile(ctx, 5*time.Second); err != nil {
+	err = v.meanwhile(ctx, 5*time.Second)
+	cancel() // ahead of the connection's end, which waits for its reader
+	if err != nil {
 		return "", err
 	}
 	return v.bounded(clientsHold + engineHolds + clientsHold/4)
