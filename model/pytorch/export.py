@@ -1,8 +1,10 @@
-"""Exports a PyTorch model to ONNX and writes examples of its inputs and outputs, for package pytorch, which embeds this file.
+"""Exports a PyTorch model to ONNX, and writes examples of its inputs and outputs.
 
 usage: python3 export.py FOLDER
-FOLDER/request.json says what to do (type request in pytorch.go); FOLDER gets result.json (type result), model.onnx and, for each
-example, exampleN.in.npz and exampleN.out.npz. What goes to the standard streams is for people.
+
+Package pytorch embeds this file. FOLDER/request.json has the input (type request in pytorch.go).
+The script writes these files into FOLDER: result.json (type result), model.onnx and, for each
+example, exampleN.in.npz and exampleN.out.npz. The standard streams are for people.
 """
 
 import json
@@ -13,8 +15,9 @@ import re
 import sys
 import zipfile
 
-# Sizes of a dimension that the user leaves open: the model is exported with the first and tried with both. Batches start at 2
-# because exporters treat 1 specially; other dimensions are large enough for a few poolings, small enough for any position table.
+# Sizes of a dimension that the user leaves open. The model is exported with the first size and
+# tried with both. Batches start at 2 because exporters treat 1 specially. Other dimensions are
+# large enough for a few poolings, and small enough for any position table.
 SIZES = {0: (2, 3)}
 OTHER_SIZES = (64, 96)
 
@@ -28,21 +31,25 @@ class Refusal(Exception):
 
 
 def is_old(torch):
-    """Tells versions before 2.6, whose weights_only ran code of the file all the same (CVE-2025-32434)."""
+    """Reports whether PyTorch is older than 2.6. There, weights_only ran code in the file (CVE-2025-32434)."""
     numbers = re.match(r"(\d+)\.(\d+)", torch.__version__)
     return not numbers or (int(numbers[1]), int(numbers[2])) < (2, 6)
 
 
 def load(torch, request):
-    """Returns the model and what its file is. TorchScript brings its own program, which PyTorch interprets; a pickled module runs the
-    Python that it names, and takes permission. So does every file for a PyTorch that cannot be kept from running it."""
+    """Returns the model and the kind of its file.
+
+    TorchScript contains its own program, which PyTorch interprets. A pickled module runs the Python
+    code that it names, so it needs permission. With a PyTorch that may run code in any file
+    (is_old), every file needs permission.
+    """
     path = request["path"]
     if is_old(torch) and not request["allow_pickle"]:
         raise Refusal("old", torch.__version__)
     try:
         return torch.jit.load(path, map_location="cpu").eval(), "TorchScript"
     except RuntimeError:
-        pass  # no TorchScript: what else it is shows below
+        pass  # not TorchScript; other kinds are tried below
     if not holds_pickle(path):
         raise Refusal("unreadable", "it is neither TorchScript nor of torch.save")
     try:
@@ -55,7 +62,7 @@ def load(torch, request):
         raise Refusal("weights")
     if not request["allow_pickle"]:
         raise Refusal("pickle")
-    # The module's classes are looked for where the user works and beside the file.
+    # Python searches the module's classes in the working folder and beside the file.
     sys.path[:0] = [os.getcwd(), os.path.dirname(os.path.abspath(path))]
     try:
         model = torch.load(path, map_location="cpu", weights_only=False)
@@ -69,7 +76,7 @@ def load(torch, request):
 
 
 def holds_pickle(path):
-    """Tells files of torch.save: zip archives with a pickle, or, before PyTorch 1.6, pickles."""
+    """Reports whether a file is from torch.save: a zip archive with a pickle, or a pickle before PyTorch 1.6."""
     if zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as archive:
             return any(name.endswith("/data.pkl") for name in archive.namelist())
@@ -78,7 +85,7 @@ def holds_pickle(path):
 
 
 def symbol(axis):
-    """Names an open dimension: open dimensions at the same place have the same size in all inputs."""
+    """Names an open dimension. Open dimensions with the same index have the same size in all inputs."""
     return "batch" if axis == 0 else f"dim_{axis}"
 
 
@@ -87,7 +94,10 @@ def open_axes(request):
 
 
 def example(torch, request, larger=()):
-    """Makes inputs; the open axes in larger get their second size. Whole numbers are 0 or 1: a row of any table, any mask."""
+    """Makes inputs. The open axes in larger get their second size.
+
+    Integers are 0 or 1. These are valid rows of any table, and valid masks.
+    """
     values = []
     for i in request["inputs"]:
         shape = [SIZES.get(axis, OTHER_SIZES)[axis in larger] if size < 0 else size for axis, size in enumerate(i["shape"])]
@@ -100,7 +110,7 @@ def example(torch, request, larger=()):
 
 
 def flatten(torch, value, name=""):
-    """Returns (name, tensor) of everything that the model returns; names only where it gives them."""
+    """Lists the tensors that the model returns as (name, tensor). The name is empty outside of a dict."""
     if isinstance(value, torch.Tensor):
         return [(name, value)]
     if isinstance(value, dict):
@@ -132,7 +142,7 @@ def output_names(request, outputs):
 
 
 def dynamic_axes(torch, request, model, names, outputs):
-    """Finds the open dimensions of the outputs by what changes with those of the inputs."""
+    """Finds the outputs' dimensions that change with the open dimensions of the inputs."""
     axes = {i["name"]: {axis: symbol(axis) for axis, size in enumerate(i["shape"]) if size < 0} for i in request["inputs"]}
     for changed in open_axes(request):
         sizes = SIZES.get(changed, OTHER_SIZES)
@@ -145,7 +155,7 @@ def dynamic_axes(torch, request, model, names, outputs):
 
 
 def export(torch, request, model, inputs, names, axes, path):
-    """Exports with the TorchScript exporter, which takes both kinds of models, or else with the newer one."""
+    """Exports with the TorchScript exporter, which accepts both kinds of models, or else with the newer one."""
     options = {"input_names": [i["name"] for i in request["inputs"]], "output_names": names}
     old = dict(options, opset_version=request["opset"], dynamic_axes=axes, do_constant_folding=True)
     if hasattr(torch.onnx, "ONNXProgram"):  # versions that have two exporters
@@ -172,7 +182,7 @@ def work(folder):
     request = json.loads((folder / "request.json").read_text(encoding="utf-8"))
     try:
         import numpy
-        import onnx  # noqa: F401 (the exporters need it, and say so late)
+        import onnx  # noqa: F401 (the exporters need it, and fail late without it)
         import torch
     except ImportError as error:
         raise Refusal("packages", error) from error

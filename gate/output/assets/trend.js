@@ -1,8 +1,9 @@
-// Draws each metric's way through the gates of the history, from the data that the page carries (docs/reference/gate.md).
+// Draws each metric over the gates of the history, from the data in the page
+// (docs/reference/gate.md).
 
 const raw = JSON.parse(document.getElementById("data").textContent);
 
-// looks of the verdicts, those of trend.png.
+// looks has the shape of each verdict, as in trend.png.
 const looks = {
   pass: { radius: 4.6 },
   fail: { radius: 6, sides: 4, turn: 45 },
@@ -11,7 +12,7 @@ const looks = {
 
 const chartHeight = 320;
 
-// pointsOf are the gates that know a metric; at is a gate's place among all, from 0 on.
+// pointsOf returns the gates that have a metric. at is a gate's index among all.
 function pointsOf(metric) {
   return raw.gates.flatMap((gate, at) => {
     const figure = (gate.metrics || {})[metric.name];
@@ -19,23 +20,26 @@ function pointsOf(metric) {
   });
 }
 
-// intervalOf is the candidate's 95 % interval: that of its change, at the baseline's value, or its own where it was held against a limit; null
-// where none is known.
+// intervalOf returns the candidate's 95 % interval. For a comparison it is the interval of the
+// change, applied to the baseline's value. For a limit it is the candidate's own. It returns null
+// if none is known.
 function intervalOf(f) {
   if (f.baseline !== undefined && f.lo !== undefined && f.hi !== undefined) return [f.baseline * (1 + f.lo), f.baseline * (1 + f.hi)];
   return f.candidate_lo !== undefined && f.candidate_hi !== undefined ? [f.candidate_lo, f.candidate_hi] : null;
 }
 
-// toleratedOf is the worst value that the margin tolerates; null without one.
+// toleratedOf returns the worst value within the margin, and null without a margin.
 function toleratedOf(metric, f) {
   if (f.baseline === undefined || f.margin === undefined) return null;
   return f.baseline * (metric.higher_better ? 1 - f.margin : 1 + f.margin);
 }
 
-// isElsewhere reports whether a gate was measured on another machine than the latest: their figures do not compare.
+// isElsewhere reports whether a gate was measured on another machine than the latest one. Figures
+// of different machines cannot be compared.
 function isElsewhere(gate) { return gate.machine_fingerprint !== raw.gates.at(-1).machine_fingerprint; }
 
-// gatesAxis has a place for each gate, and names as many as there is room for, the latest among them: revision, or number, and day.
+// gatesAxis has a place for each gate. It labels as many as fit, including the latest, with the
+// revision or number, and the day.
 function gatesAxis(width) {
   const n = raw.gates.length, side = Math.min(0.4, 48 / width), every = Math.ceil(n * 84 / width);
   const ticks = raw.gates.map((gate, i) => ({ value: i, label: gate.label || `gate ${gate.number}`, note: gate.time.slice(0, 10) }));
@@ -45,14 +49,15 @@ function gatesAxis(width) {
   };
 }
 
-// fittedAxis goes a little beyond the values on both sides, and not from 0 as in trend.png: a margin of some per cent is to be seen.
+// fittedAxis extends a little beyond the values on both sides. Unlike in trend.png it does not
+// begin at 0, so that a margin of a few per cent is visible.
 function fittedAxis(title, values) {
   const [least, most] = extremes(values), room = 0.1 * (most > least ? most - least : most);
   const min = Math.max(0, least - room), max = most + room;
   return { title, ticks: linearTicks(max, min), at: (v) => (v - min) / (max - min) };
 }
 
-// limitsOf are the bounds that a metric was last held against, in its axis's unit.
+// limitsOf returns the latest limits of a metric, in its axis's unit.
 function limitsOf(metric, points) {
   return ["min", "max"].flatMap((side) => {
     const last = points.findLast((p) => p[side] !== undefined);
@@ -61,7 +66,8 @@ function limitsOf(metric, points) {
   });
 }
 
-// axisValues are what the axis must show. Of wide intervals it shows a part, so that they do not hide all else.
+// axisValues returns the values that the axis must show. It cuts the ends of wide intervals, so
+// that they do not hide the other values.
 function axisValues(metric, points) {
   const { factor } = scaleOf(metric);
   const values = points.flatMap((p) => [p.candidate, p.baseline, p.tolerated]).filter((v) => v > 0).map((v) => v * factor);
@@ -69,7 +75,6 @@ function axisValues(metric, points) {
   return [...values, ...intervals.map((v) => Math.min(Math.max(v * factor, least - reach), most + reach))];
 }
 
-// trend draws a metric.
 function trend(metric) {
   return (_, width) => {
     const points = pointsOf(metric), limits = limitsOf(metric, points);
@@ -94,7 +99,7 @@ function trend(metric) {
   };
 }
 
-// linesOf is what a tooltip says of a metric in a gate.
+// linesOf returns the lines of a tooltip about a metric in a gate.
 function linesOf(metric, p) {
   const g = p.gate, day = `${g.time.slice(0, 10)} ${g.time.slice(11, 16)} UTC`;
   const verdict = p.verdict === g.verdict ? p.verdict : `${p.verdict} (the gate as a whole: ${g.verdict})`;
@@ -109,7 +114,7 @@ function linesOf(metric, p) {
   return lines;
 }
 
-// legendOf names what occurs among the points.
+// legendOf explains the kinds of marks and lines that occur among the points.
 function legendOf(points) {
   const entries = Object.keys(looks).filter((v) => points.some((p) => p.verdict === v)).map((v) => [thumbOf(v), v]);
   const line = (name) => svg("line", { class: name, x1: 6, x2: 24, y1: 7, y2: 7 });
@@ -120,13 +125,13 @@ function legendOf(points) {
   return entries;
 }
 
-// noteOf says where a limit was another one in earlier gates than the line that is drawn.
+// noteOf returns a note if earlier gates had another limit than the drawn one.
 function noteOf(limits, points) {
   const hasChanged = limits.some(({ side }) => new Set(points.map((p) => p[side]).filter((v) => v !== undefined)).size > 1);
   return hasChanged ? "The limit is that of the latest gate; earlier ones had another, which their marks tell." : "";
 }
 
-// openMark leads to a gate in the table.
+// openMark scrolls to a gate in the table.
 function openMark(mark) {
   const row = document.getElementById(`gate-${mark.gate.number}`);
   row.scrollIntoView({ block: "center" });

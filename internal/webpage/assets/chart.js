@@ -1,7 +1,8 @@
-// Marks, lines and intervals of charts, and when charts are drawn. A page has its own looks: of each the radius, the sides and the turn, in
-// degrees, of a mark (no sides is a circle), so that none is told by its colour alone.
+// Marks, lines and intervals of charts, and when charts are drawn. A page defines its own looks. A
+// look has the radius, the number of sides and the turn in degrees of a mark; without sides it is a
+// circle. Shapes differ so that colour is not the only difference.
 
-// outline is the path of a mark's shape.
+// outline returns the path of a mark's shape.
 function outline(look, x, y) {
   const { radius: r, sides, turn = 0 } = looks[look];
   if (!sides) return `M${x - r} ${y}a${r} ${r} 0 1 0 ${2 * r} 0a${r} ${r} 0 1 0 ${-2 * r} 0Z`;
@@ -12,26 +13,26 @@ function outline(look, x, y) {
   return `M${corners.join("L")}Z`;
 }
 
-// mark is the shape of a point; the page says what a hollow one means.
+// mark returns the shape of a point. The page explains hollow ones.
 function mark(look, x, y, isHollow = false) {
   return svg("path", { class: `mark look-${look}${isHollow ? " hollow" : ""}`, d: outline(look, x, y) });
 }
 
-// thumbOf is a mark in a legend: it stands for no figure.
+// thumbOf returns a mark for a legend.
 function thumbOf(look, isHollow = false) {
   const thumb = mark(look, 15, 7, isHollow);
   thumb.classList.remove("mark");
   return thumb;
 }
 
-// curve joins places.
+// curve connects places with a line.
 function curve(look, places) {
   return svg("path", { class: `curve look-${look}`, d: pathOf(places) });
 }
 
 function pathOf(places) { return places.map(([x, y], i) => `${i ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`).join(""); }
 
-// whiskers are the intervals of a mark, along either axis; null where none is known.
+// whiskers returns the intervals of a mark, along x and y; null means that none is known.
 function whiskers(look, x, y, alongX, alongY) {
   const line = (x1, x2, y1, y2) => svg("line", { class: `whisker look-${look}`, x1, x2, y1, y2 });
   const lines = [];
@@ -40,9 +41,10 @@ function whiskers(look, x, y, alongX, alongY) {
   return lines;
 }
 
-const drawers = []; // of all charts
+const drawers = []; // a function for each chart
 
-// onWidth calls back when an element has another width: not when it is hidden, nor for its height alone.
+// onWidth calls changed when the width of an element changes. It ignores changes of the height, and
+// hidden elements.
 function onWidth(element, changed) {
   let width = element.clientWidth;
   new ResizeObserver(() => {
@@ -52,8 +54,8 @@ function onWidth(element, changed) {
   }).observe(element);
 }
 
-// addChart draws a chart whenever its width or what the page shows changes. draw takes that and a width, and returns the picture with
-// its words; null where there is nothing to draw.
+// addChart draws a chart again if its width or the page's state changes. draw gets the state and
+// the width, and returns the picture with its texts, or null if there is nothing to draw.
 function addChart(id, draw) {
   const figure = document.getElementById(id), plot = figure.querySelector(".plot");
   let width = 0, shown = null;

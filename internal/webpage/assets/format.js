@@ -1,8 +1,8 @@
-// Figures as the program's other reports print them (measure.Metric.Format).
+// Prints figures like the program's other reports (measure.Metric.Format).
 
 const unknown = "–";
 
-// significant prints a number with three significant digits, and with all of those before the point.
+// significant prints a number with three significant digits, and with all digits before the point.
 function significant(v) {
   if (v === 0) return "0";
   return v.toFixed(Math.min(20, Math.max(0, 2 - Math.floor(Math.log10(Math.abs(v))))));
@@ -38,7 +38,8 @@ function format(metric, v) {
   return `${v.toFixed(2)} ${metric.unit}`;
 }
 
-// scaleOf is the unit in which axes and fields show a metric, and how many of it are one of the base unit.
+// scaleOf returns the unit in which axes and fields show a metric, and the factor from the base
+// unit to it.
 function scaleOf(metric) {
   switch (metric.unit) {
     case "s": return { factor: 1e3, unit: "ms" };
@@ -49,17 +50,17 @@ function scaleOf(metric) {
   return { factor: 1, unit: metric.unit };
 }
 
-// short prints a number with six significant digits at most and nothing that says nothing: "50", "7.5".
+// short prints a number with at most six significant digits and no trailing zeros: "50", "7.5".
 function short(v) { return String(Number(v.toPrecision(6))); }
 
-// limitText prints a bound as the user would write it.
+// limitText prints a limit as users write it.
 function limitText(metric, v) {
   if (metric.unit === "s" && v < 1e-3) return `${short(v * 1e6)} µs`;
   const { factor, unit } = scaleOf(metric);
   return `${short(v * factor)} ${unit}`;
 }
 
-// percent prints a share with its sign: "+59 %", or with a tenth where it is small.
+// percent prints a share with its sign: "+59 %". Below 10 % it has one decimal.
 function percent(share) {
   const v = 100 * share, text = Math.abs(v) < 10 ? v.toFixed(1) : v.toFixed(0);
   return `${v > 0 ? "+" : ""}${Number(text) === 0 ? "0" : text.replace("-", "−")} %`;

@@ -1,4 +1,5 @@
-// What all charts have in common: elements, axes, and how a reader points at marks. Text only ever enters as text, never as markup.
+// Elements, axes and pointing at marks, for all charts. Texts are inserted as text, never as
+// markup.
 
 const svgNamespace = "http://www.w3.org/2000/svg";
 
@@ -22,7 +23,8 @@ function html(name, attributes = {}, ...children) {
   return element;
 }
 
-// linearTicks marks round steps of 1, 2 or 5 times a power of ten up to most, from 0 or another least value.
+// linearTicks returns ticks up to most, from 0 or another least value. The step is 1, 2 or 5 times
+// a power of ten.
 function linearTicks(most, least = 0) {
   let step = 10 ** Math.floor(Math.log10((most - least) / 6));
   step *= [1, 2, 5, 10].find((f) => (most - least) / (step * f) <= 7);
@@ -30,7 +32,7 @@ function linearTicks(most, least = 0) {
   return Array.from({ length: last - first + 1 }, (_, i) => tick((first + i) * step));
 }
 
-// decadeTicks marks round numbers of each power of ten, more of them where the range is short.
+// decadeTicks returns round numbers of each power of ten. A short range has more of them.
 function decadeTicks(least, most) {
   const steps = (...list) => {
     const ticks = [];
@@ -44,7 +46,7 @@ function decadeTicks(least, most) {
   return usual.length > 9 ? steps(1) : usual;
 }
 
-// doublingTicks marks the powers of two.
+// doublingTicks returns the powers of two.
 function doublingTicks(least, most) {
   const ticks = [];
   for (let v = 2 ** Math.ceil(Math.log2(least)); v <= most; v *= 2) ticks.push(tick(v));
@@ -53,7 +55,7 @@ function doublingTicks(least, most) {
 
 function tick(v) { return { value: v, label: short(v) }; }
 
-// extremes are the least and the largest of the positive values; 1 and 10 of none.
+// extremes returns the smallest and the largest positive value. Without any it returns 1 and 10.
 function extremes(values) {
   let least = Infinity, most = -Infinity;
   for (const v of values) {
@@ -64,14 +66,15 @@ function extremes(values) {
   return least > most ? [1, 10] : [least, most];
 }
 
-// linearAxis goes from 0 to a little more than the largest value.
+// linearAxis extends from 0 to a little more than the largest value.
 function linearAxis(title, values) {
   const max = extremes(values)[1] * 1.14;
   return { title, min: 0, max, ticks: linearTicks(max), at: (v) => v / max };
 }
 
-// logAxis leaves some room on both sides of the values, and more around a narrow range. It has a place for every number: what is far below
-// the axis, or not positive, as the end of a wide interval may be, is as far below it as a thousandth of its least value.
+// logAxis leaves room on both sides of the values, and more around a narrow range. It has a place
+// for every number. A value below a thousandth of its minimum, also 0 or less, has the place of
+// that thousandth. The end of a wide interval may be such a value.
 function logAxis(title, values, ticksOf = decadeTicks) {
   const [least, most] = extremes(values);
   const room = Math.max(1.15, Math.sqrt(6 * least / most));
@@ -79,10 +82,12 @@ function logAxis(title, values, ticksOf = decadeTicks) {
   return { title, min, max, ticks: ticksOf(min, max), at: (v) => Math.log(Math.max(v / min, 1e-3)) / Math.log(max / min) };
 }
 
-// rowsAxis stands for a y axis where a picture has rows instead: room is what their names take on the left.
+// rowsAxis replaces the y axis of a picture with rows. room is the width of their names on the
+// left.
 function rowsAxis(room) { return { title: "", ticks: [], room, at: (v) => v }; }
 
-// frame draws the axes of a picture and returns it with the way from values to places. A tick of x may have a note below its label.
+// frame draws the axes of a picture. It returns the picture, its box, and the functions from values
+// to coordinates. A tick of x may have a note below its label.
 function frame(width, height, xAxis, yAxis) {
   const letters = Math.max(...yAxis.ticks.map((t) => t.label.length), 1), notes = xAxis.ticks.some((t) => t.note) ? 15 : 0;
   const box = { left: yAxis.room ?? 26 + 7 * letters, right: width - 12, top: 12, bottom: height - 42 - notes };
@@ -93,7 +98,7 @@ function frame(width, height, xAxis, yAxis) {
     picture.append(svg("line", { class: "grid", x1: box.left, x2: box.right, y1: y(t.value), y2: y(t.value) }),
       svg("text", { class: "tick", x: box.left - 6, y: y(t.value) + 4, "text-anchor": "end" }, t.label));
   }
-  let end = -Infinity; // of the label before, so that labels do not run into each other
+  let end = -Infinity; // right end of the previous label, so that labels do not overlap
   for (const t of xAxis.ticks) {
     const half = 3.6 * Math.max(t.label.length, t.note ? t.note.length : 0);
     picture.append(svg("line", { class: "grid", x1: x(t.value), x2: x(t.value), y1: box.top, y2: box.bottom }));
@@ -109,13 +114,15 @@ function frame(width, height, xAxis, yAxis) {
   return { picture, box, x, y };
 }
 
-// near is those of some limits that an axis is made to show: others are so far from what was measured that they would crowd it.
+// near returns the values of the limits that an axis must show. Limits far from the measurements
+// are left out, since they would compress the rest.
 function near(limits, values) {
   const [least, most] = extremes(values);
   return limits.map((l) => l.value).filter((v) => v > least / 2.5 && v < most * 2.5);
 }
 
-// verticalLimit draws a limit of x: what misses it is shaded. Of one beyond the axis only its label is there.
+// verticalLimit draws a limit of x, and shades the values that miss it. For a limit beyond the axis
+// it draws only the label.
 function verticalLimit(f, value, label, isMax) {
   const at = f.x(value);
   if (at > f.box.right + 1 || at < f.box.left - 1) {
@@ -157,8 +164,8 @@ function hideTooltip() {
   tooltip.hidden = true;
 }
 
-// pointing lets a reader point at a picture's marks, with a mouse, a finger or the arrow keys. A mark has its place (x, y, in the
-// picture's units), its lines of text, and what the page's own openMark needs to show more of it.
+// pointing shows a tooltip for the mark under a mouse, a finger or the arrow keys. A mark has its
+// place (x, y, in the picture's units), its lines of text, and what the page's openMark needs.
 function pointing(picture, marks, reach = 30) {
   if (marks.length === 0) return;
   const ring = svg("circle", { class: "pointed", r: 9, visibility: "hidden" });
@@ -204,7 +211,7 @@ function nearestMark(marks, x, y) {
   return nearest;
 }
 
-// legend lists what a chart's colours and shapes mean: pairs of a mark and a text.
+// legend explains a chart's colours and shapes: pairs of a mark and a text.
 function legend(figure, entries) {
   figure.querySelector(".legend").replaceChildren(...entries.map(([mark, label]) => {
     return html("li", {}, svg("svg", { width: 30, height: 14, viewBox: "0 0 30 14", "aria-hidden": "true" }, ...[mark].flat()), label);

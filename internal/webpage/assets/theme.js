@@ -1,4 +1,4 @@
-// Light or dark: as the system has it, until the reader chooses.
+// Switches between light and dark. The system's setting holds until the reader chooses.
 
 const theme = document.getElementById("theme");
 

@@ -1,23 +1,26 @@
-// The answer as a function of the limits. The page holds one for every place at which it turns, as the program decided it
-// (report/html/limits.go): here answers are looked up, and nothing is computed.
+// The answer as a function of the limits. The page has an answer for every limit at which it
+// changes, as the program computed it (report/html/limits.go). This file looks answers up and
+// computes nothing.
 
 const limitMetrics = raw.limits.map((l) => metricOf(l.metric));
 const isLeast = raw.limits.length > 0 && raw.limits[0].side === "min";
 
-// at is where the sliders stand: a row, which is a value of the second limit, and a place in it, a value of the first one.
+// at has the positions of the sliders. row is a value of the second limit, and place a value of the
+// first one in that row.
 const ownRow = Math.max(0, raw.rows.findIndex((r) => r.own));
 const ownPlace = raw.rows.length > 0 ? Math.max(0, raw.rows[ownRow].places.findIndex((p) => p.own)) : 0;
 const at = { row: ownRow, place: ownPlace };
 
-// roleTitles name what a choice is in an answer.
+// roleTitles has the titles of the choices in an answer.
 const roleTitles = { recommended: "Recommended", edge: "At the edge", nearest: "Nearest", lightest: "Least memory", default: "Default" };
 
 const noAnswer = { roles: [], standing: -1 };
 
 function rolesOf(answer) { return answer.roles.map((n) => raw.roles[n]); }
 
-// newView is the answer where the sliders stand, with what all parts of the page ask of it. shown are the configurations that the charts
-// bring out: the best ones within the report's own limits and the default.
+// newView returns the answer at the sliders' position, with the facts that all parts of the page
+// need. shown has the configurations that the charts highlight: the best ones within the report's
+// own limits, and the default.
 function newView() {
   const row = raw.rows[at.row], place = row && row.places[at.place];
   const answer = place ? raw.answers[place.answer] : noAnswer, isOwn = !place || place.own === true;
@@ -37,7 +40,7 @@ function newView() {
   };
 }
 
-// limitsAt lists the limits: those of the sliders where they stand, and the report's others.
+// limitsAt returns the limits at the sliders' position, and the report's others.
 function limitsAt(row, place, isOwn) {
   const all = (c) => ["min", "max"].filter((side) => c[side] !== undefined).map((side) => ({ metric: c.metric, side, value: c[side] }));
   if (isOwn) return raw.constraints.flatMap(all);
@@ -45,13 +48,13 @@ function limitsAt(row, place, isOwn) {
   return [...moved, ...raw.constraints.filter((c) => !moved.some((m) => m.metric === c.metric)).flatMap(all)].filter((l) => l.value !== null);
 }
 
-// misses reports whether a point is not likely to keep the limits where the sliders stand.
+// misses reports whether a point probably misses a limit at the sliders' position.
 function misses(view, point) {
   const digit = point.choice < 0 ? "" : view.standings[point.choice];
   return digit ? digit === "0" : (point.state & 2) !== 0;
 }
 
-// A Pareto set is the report's: its metrics, its points, and whether a point is in it.
+// newFront makes a Pareto set of the report: its metrics, its points, and whether a point is in it.
 function newFront(names, list) {
   const members = new Set(list);
   return { metrics: names.map(metricOf), points: list, has: (p) => members.has(p) };
@@ -60,7 +63,7 @@ function newFront(names, list) {
 const noFront = newFront([], []);
 const ownFronts = raw.pareto.map((f) => newFront(f.metrics, f.points.map(([config, point]) => configs[config].points[point])));
 
-// frontOf is the front of two metrics, within the report's own limits.
+// frontOf returns the front of the metrics, within the report's own limits.
 function frontOf(view, ...metrics) {
   if (!view.isOwn) return noFront;
   return ownFronts.find((f) => f.metrics.length === metrics.length && f.metrics.every((m, i) => m.name === metrics[i].name)) || noFront;
@@ -72,7 +75,7 @@ function paretoName(front) {
   return `${labels.slice(0, -1).join(", ")} and ${labels.at(-1)}`;
 }
 
-// lookOf is how a configuration is drawn: "1" to "5", "default", or "other".
+// lookOf returns the look of a configuration: "1" to "5", "default", or "other".
 function lookOf(view, config) {
   if (config.isDefault) return "default";
   return String(view.looks.get(config) || "other");
@@ -81,14 +84,15 @@ function lookOf(view, config) {
 // areComparable reports whether two points were measured on the same server.
 function areComparable(a, b) { return !raw.two_servers || a.confirmed === b.confirmed; }
 
-// The objective along an axis: its metric, or of several the factor over the default.
+// objective describes the axis of the objective. For one metric it shows the metric. For several it
+// shows the factor over the default.
 const objective = (() => {
   if (raw.objective.length !== 1) return { factor: 1, title: "Objective (× default)", name: "the objective" };
   const metric = metricOf(raw.objective[0].metric);
   return { factor: scaleOf(metric).factor, title: axisTitle(metric), name: metric.label };
 })();
 
-// sliderOf is a limit's slider: its positions are the places at which the answer turns.
+// sliderOf makes the slider of a limit. Its positions are the limits at which the answer changes.
 function sliderOf(i, changed) {
   const metric = limitMetrics[i], sign = raw.limits[i].side === "max" ? "≤" : "≥", name = `${metric.label} ${sign}`;
   const list = () => (i === 0 ? raw.rows[at.row].places : raw.rows), key = i === 0 ? "place" : "row";
@@ -108,7 +112,8 @@ function sliderOf(i, changed) {
   return { show, element: html("div", { class: "bound" }, html("label", { for: `limit-${i}` }, name), slider, said) };
 }
 
-// moveToRow changes the second limit and keeps the first one, or the next tighter one at which the answer turns.
+// moveToRow changes the second limit. It keeps the first limit, or takes the next stricter one at
+// which the answer changes.
 function moveToRow(row) {
   const before = raw.rows[at.row].places[at.place].limit, places = raw.rows[row].places;
   const isWithin = (p) => before === null || (p.limit !== null && (isLeast ? p.limit >= before : p.limit <= before));
@@ -118,7 +123,7 @@ function moveToRow(row) {
 
 let controls = [];
 
-// buildLimits puts the sliders into the page, and calls changed after each move.
+// buildLimits adds the sliders to the page, and calls changed after each move.
 function buildLimits(changed) {
   const section = document.getElementById("curve"), form = document.getElementById("limits");
   if (raw.limits.length === 0) {
@@ -150,7 +155,7 @@ let moveTo = () => {};
 
 const ownVerdict = [...document.getElementById("verdict").childNodes];
 
-// card is a column of the verdict; text stands where there is no choice.
+// card makes a column of the verdict. It contains text if there is no choice.
 function card(as, role, text) {
   if (!role) return html("article", { class: `card ${as}` }, html("h2", {}, roleTitles[as]), html("p", { class: "note" }, text));
   const pair = (name, ...value) => [html("dt", {}, name), html("dd", {}, ...value)];
@@ -159,7 +164,7 @@ function card(as, role, text) {
       ...(role.gain ? pair("gain", role.gain) : []), ...pair("limits kept", role.holds)));
 }
 
-// drawVerdict shows the report's own words, or the answer at other limits.
+// drawVerdict shows the report's own text, or the answer at other limits.
 function drawVerdict(view) {
   const verdict = document.getElementById("verdict"), a = view.answer;
   document.documentElement.classList.toggle("trying", !view.isOwn);
@@ -173,7 +178,8 @@ function drawVerdict(view) {
     html("div", { class: "cards" }, ...cards));
 }
 
-// drawFour puts the recommended configuration beside what is at the edge, what needs the least memory, and the default.
+// drawFour compares the recommended configuration with the one at the edge, the one with the least
+// memory, and the default.
 function drawFour(view) {
   const rows = [...view.roles.values()], place = document.getElementById("four");
   place.hidden = rows.length < 2;
@@ -193,7 +199,7 @@ function drawFour(view) {
     ...(rows.some((r) => r.same) ? [html("p", { class: "note" }, "= is not shown to be better or worse than the default.")] : []));
 }
 
-// drawChanges shows in which lines the deployed configuration differs from the default's.
+// drawChanges shows the lines in which the deployed configuration differs from the default's.
 function drawChanges() {
   const place = document.getElementById("changes"), best = configs[0];
   if (!place || !best || !base || best.isDefault) return;

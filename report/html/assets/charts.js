@@ -1,9 +1,10 @@
-// The charts of limits, points, distributions and the campaign's course. Each is a function of a view and a width.
+// The charts of limits, points, distributions and the campaign's trials. Each is a function of a
+// view and a width.
 
-const mostOthers = 1500; // points of configurations that are not brought out
-const mostCurves = 60; // above it their points are not joined
+const mostOthers = 1500; // limit of drawn points of configurations that are not highlighted
+const mostCurves = 60; // with more configurations, their points are not connected
 
-// thinned keeps an evenly spaced part of a list.
+// thinned returns an evenly spaced part of a list, with at most the given number of elements.
 function thinned(list, most) {
   if (list.length <= most) return list;
   return list.filter((_, i) => Math.floor(i * most / list.length) !== Math.floor((i - 1) * most / list.length));
@@ -11,7 +12,7 @@ function thinned(list, most) {
 
 function heightOf(width) { return Math.round(Math.min(430, Math.max(270, width * 0.56))); }
 
-// coordinate is a metric along an axis: its values, in the axis's unit, and their intervals.
+// coordinate returns a metric's values in its axis's unit, and their intervals.
 function coordinate(metric) {
   const { factor } = scaleOf(metric);
   return {
@@ -22,7 +23,7 @@ function coordinate(metric) {
 
 const levels = { of: (p) => p.level, interval: () => null };
 
-// titleOf names a metric at the begin of a line: "Throughput", "p99 latency".
+// titleOf names a metric at the beginning of a line: "Throughput", "p99 latency".
 function titleOf(metric) {
   if (metric.name.startsWith("latency_p")) return `${metric.label} latency`;
   return metric.label[0].toUpperCase() + metric.label.slice(1);
@@ -30,27 +31,29 @@ function titleOf(metric) {
 
 function axisTitle(metric, isLog) { return `${titleOf(metric)} (${scaleOf(metric).unit})${isLog ? ", log scale" : ""}`; }
 
-// limitsOf are the bounds of a metric, in its axis's unit.
+// limitsOf returns the limits of a metric, in its axis's unit.
 function limitsOf(view, metric) {
   return view.limits.filter((l) => l.metric === metric.name && l.value > 0)
     .map((l) => ({ value: l.value * scaleOf(metric).factor, label: constraintText({ metric: l.metric, [l.side]: l.value }), isMax: l.side === "max" }));
 }
 
-// keptOf are the points that a chart draws of those that are not brought out: an evenly spaced part, and all of the Pareto set.
+// keptOf selects the points that a chart draws of the configurations that are not highlighted. It
+// thins the Pareto set and the other points separately.
 function keptOf(all, pareto) {
   return [...thinned(all.filter((p) => !pareto.has(p)), mostOthers), ...thinned(all.filter(pareto.has), mostOthers)];
 }
 
-// beside are those of a list's points that a chart may hold beside each other: what was measured on the answer's server.
+// beside returns the points of a list that may be in one chart. These were measured on the answer's
+// server.
 function beside(view, list) { return view.best ? list.filter((p) => areComparable(view.best, p)) : list; }
 
-// elsewhereNote says what a chart leaves out for that.
+// elsewhereNote returns a note about the points of the other server.
 function elsewhereNote(view) {
   const left = points.length - beside(view, points).length;
   return left > 0 ? `${count(left, "point")} of the other server not drawn; the table has all.` : "";
 }
 
-// within keeps a place inside of a frame.
+// within returns the frame's functions from values to coordinates, limited to its box.
 function within(f) {
   return {
     x: (v) => Math.min(Math.max(f.x(v), f.box.left), f.box.right),
@@ -58,8 +61,9 @@ function within(f) {
   };
 }
 
-// drawPoints draws all configurations' points in a frame, the best on top, and returns what there is to explain. joins says whether a line
-// joins a configuration's points; front is that of the chart's own metrics, if it has one.
+// drawPoints draws the points of all configurations in a frame, the best on top. It returns what
+// the legend must explain. joins: a line connects a configuration's points. front: the front of the
+// chart's own metrics, if it has one.
 function drawPoints(f, view, x, y, { joins = true, front = noFront } = {}) {
   const here = new Set(beside(view, points)), isKnown = (p) => here.has(p) && x.of(p) > 0 && y.of(p) > 0;
   const place = (p) => [f.x(x.of(p)), f.y(y.of(p))], clipped = within(f);
@@ -98,12 +102,13 @@ function hiddenNote(hidden) { return hidden > 0 ? `${count(hidden, "point")} of 
 
 function notes(view, hidden) { return [elsewhereNote(view), hiddenNote(hidden)].filter(Boolean).join(" "); }
 
-// stairs is the line of a front: between two of its points the worse one is the best there is.
+// stairs returns the line of a front. Between two of its points the line has the worse throughput
+// of the two.
 function stairs(places) {
   return places.flatMap(([x, y], i) => (i > 0 ? [[places[i - 1][0], y], [x, y]] : [[x, y]]));
 }
 
-// tradeoff draws the throughput against the latency, with the front of the two.
+// tradeoff draws the throughput against the latency, and the front of the two.
 function tradeoff(view, width) {
   const x = coordinate(latencyMetric), y = coordinate(throughputMetric), height = heightOf(width);
   const known = beside(view, points).filter((p) => x.of(p) > 0 && y.of(p) > 0);
@@ -137,7 +142,7 @@ function againstLoad(metric, isLog) {
   };
 }
 
-// ninesAxis stretches the tail of a distribution: 90 %, 99 % and 99.9 % are equally far apart.
+// ninesAxis stretches the tail of a distribution: 90 %, 99 % and 99.9 % have equal distances.
 function ninesAxis(title, most) {
   const nines = (v) => -Math.log10(1 - v);
   const ticks = [0, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999].filter((v) => v <= most).map((v) => ({ value: v, label: `${short(100 * v)} %` }));
@@ -172,7 +177,8 @@ function distribution(view, width) {
   };
 }
 
-// service draws what a batch takes in the engine processes of the configurations that are explained.
+// service draws the time of a batch against its size, for the explained configurations' engine
+// processes.
 function service(view, width) {
   const list = raw.services.filter((s) => s.sizes.length > 1);
   if (list.length === 0) return null;
@@ -198,7 +204,8 @@ function service(view, width) {
   return { picture: f.picture, title: "What a batch takes", subtitle: `Measured in each engine process alone.${hasCrowded ? " Hollow: while all instances are busy." : ""}`, legend: legendOf };
 }
 
-// trials are those of the campaign, in their order, each with the objective by its own windows; null of one that failed.
+// trials has the campaign's trials in their order. Each has the objective by its own windows, and
+// null if it failed.
 const trials = raw.trials.map(([elapsed, configuration, load, phase, value]) => {
   const config = configs[configuration];
   return { elapsed, config, load: raw.loads[load], phase: raw.phases[phase], value, point: config.points.find((p) => p.loadIndex === load) };
@@ -206,7 +213,7 @@ const trials = raw.trials.map(([elapsed, configuration, load, phase, value]) => 
 
 const phaseLooks = { default: "default", search: "other", final: "final", curve: "curve" };
 
-// answerBand draws the answer's figure with its interval across a picture of the objective.
+// answerBand draws the answer's figure and its interval across a picture of the objective.
 function answerBand(f, view) {
   const role = view.roles.get("recommended") || view.roles.get("edge");
   if (!role) return false;
@@ -250,8 +257,8 @@ function progressLegend(failed, hasBand) {
   return entries;
 }
 
-// stepsOf are the horizontal pieces of a role's objective along the first limit: from where, to where, value, lo and hi. keeps says whether
-// the role counts in an answer.
+// stepsOf returns the horizontal pieces of a role's objective along the first limit: start, end,
+// value, lo and hi. keeps reports whether the role counts in an answer.
 function stepsOf(row, as, end, keeps) {
   const list = [];
   row.places.forEach((p, i) => {
@@ -263,7 +270,7 @@ function stepsOf(row, as, end, keeps) {
   return list;
 }
 
-// answers draws what is recommended as a function of the first limit, under the second one as it stands.
+// answers draws the recommendation as a function of the first limit, for the chosen second limit.
 function answers(view, width) {
   if (raw.limits.length === 0 || !view.row) return null;
   const metric = limitMetrics[0], { factor } = scaleOf(metric), finite = raw.rows.flatMap((r) => r.places.map((p) => p.limit)).filter((l) => l !== null);
@@ -300,7 +307,7 @@ function answers(view, width) {
   };
 }
 
-// drawHandle marks where the first limit stands, and what is recommended there.
+// drawHandle marks the position of the first limit, and the recommendation there.
 function drawHandle(f, view, best, at, y) {
   const role = view.roles.get("recommended");
   f.picture.append(svg("line", { class: "handle", x1: at, x2: at, y1: f.box.top, y2: f.box.bottom }));
@@ -312,7 +319,7 @@ function pictureX(picture, event) {
   return (event.clientX - box.left) * picture.viewBox.baseVal.width / box.width;
 }
 
-// placeAt is the place of a row that is nearest to a point of the axis.
+// placeAt returns the index of the place in a row that is nearest to a point of the axis.
 function placeAt(row, x, at) {
   const distances = row.places.map((p) => (p.limit === null ? Infinity : Math.abs(x(p.limit) - at)));
   return distances.indexOf(Math.min(...distances));

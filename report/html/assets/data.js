@@ -1,4 +1,4 @@
-// The data that the page carries (docs/reference/report.md), as objects.
+// The page's data (docs/reference/report.md) as objects.
 
 const dataText = document.getElementById("data").textContent;
 const raw = JSON.parse(dataText);
@@ -7,7 +7,7 @@ const metrics = new Map(raw.metrics.map((m) => [m.name, m]));
 raw.metrics.forEach((m, i) => { m.index = i; });
 raw.metrics.filter((m) => m.interval).forEach((m, i) => { m.intervalIndex = i; });
 
-// metricOf describes a metric, also one that no point has.
+// metricOf describes a metric. It also accepts one that no point has.
 function metricOf(name) {
   return metrics.get(name) || { name, label: name.replaceAll("_", " "), unit: name.startsWith("latency") ? "s" : "", index: -1 };
 }
@@ -20,17 +20,17 @@ class Point {
     [this.windows, this.launches, this.requests, this.errors, this.meanBatch] = row[4];
     this.chance = raw.chances[row[5]];
     this.flags = (row[6] || []).map((i) => raw.flags[i]);
-    this.choice = config.row.choices ? config.row.choices[n] : -1; // its place in the standings
+    this.choice = config.row.choices ? config.row.choices[n] : -1; // index into an answer's standings; -1 if it has none
   }
 
   get load() { return raw.loads[this.loadIndex]; }
   get level() { return this.load.concurrency || this.load.request_rate; }
   get confirmed() { return (this.state & 1) !== 0; }
 
-  // value is a metric's value, null where it is unknown.
+  // value returns a metric's value, and null if it is unknown.
   value(name) { return this.values[metricOf(name).index] ?? null; }
 
-  // interval is a metric's 95 % interval, null where none is known.
+  // interval returns a metric's 95 % interval, and null if it is unknown.
   interval(name) {
     const i = metricOf(name).intervalIndex;
     if (i === undefined || this.intervals[2 * i] === null) return null;
@@ -48,17 +48,18 @@ class Config {
     this.title = row.title;
     this.isDefault = Boolean(row.default);
     this.points = (row.points || []).map((p, n) => new Point(this, n, p));
-    this.best = row.best === undefined ? null : this.points[row.best]; // the point that it is ranked by
+    this.best = row.best === undefined ? null : this.points[row.best]; // the point by which it is ranked
     this.failures = (row.failures || []).map(([load, reason]) => ({ load: raw.loads[load], reason: raw.reasons[reason] }));
   }
 
-  // short is the name without what all names begin with.
+  // short returns the name without the model's name at the beginning.
   get short() {
     if (this.isDefault) return "default";
     return this.name.startsWith(`${raw.model}_`) ? this.name.slice(raw.model.length + 1) : this.name;
   }
 
-  // setting is the value of a knob by its number, null where the configuration leaves it alone.
+  // setting returns the value of a knob by its index, and null if the configuration does not set
+  // it.
   setting(knob) {
     const i = this.row.settings[knob];
     return i < 0 ? null : raw.knobs[knob].values[i];
@@ -74,5 +75,5 @@ const points = configs.flatMap((c) => c.points);
 const isRate = points.some((p) => p.load.request_rate);
 const loadTitle = isRate ? "Request rate (requests/s)" : "Concurrency (requests in flight)";
 
-// The metrics of charts and Pareto sets.
+// metrics of charts and Pareto sets
 const throughputMetric = metricOf("throughput"), latencyMetric = metricOf(raw.latency), memoryMetric = metricOf("memory");

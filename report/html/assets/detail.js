@@ -1,9 +1,10 @@
-// What the table shows of one configuration when it is opened: its config.pbtxt against the default's, its figures at every load, and
-// what failed.
+// The table's details of an opened configuration: its config.pbtxt compared with the default's, its
+// figures at every load, and its failures.
 
-// difference is the shortest way from one list of lines to another: pairs of "+", "−" or " " and a line.
+// difference returns the shortest edit from one list of lines to another. It is a list of pairs of a
+// sign ("+", "−" or a space) and a line.
 function difference(from, to) {
-  const common = Array.from({ length: from.length + 1 }, () => new Array(to.length + 1).fill(0)); // lengths of what the rests share
+  const common = Array.from({ length: from.length + 1 }, () => new Array(to.length + 1).fill(0)); // longest common subsequences of the remaining lines
   for (let i = from.length - 1; i >= 0; i--) {
     for (let j = to.length - 1; j >= 0; j--) common[i][j] = from[i] === to[j] ? common[i + 1][j + 1] + 1 : Math.max(common[i + 1][j], common[i][j + 1]);
   }
@@ -20,13 +21,13 @@ function difference(from, to) {
   return list;
 }
 
-// diffLines are lines of a comparison, as a text shows them.
+// diffLines returns the elements for the lines of a difference.
 function diffLines(lines) {
   const classes = { "+": "added", "−": "removed", " ": null };
   return lines.map(([sign, line]) => html("span", { class: classes[sign] }, `${sign} ${line}\n`));
 }
 
-// configBlock is a config.pbtxt with the lines marked in which it differs from the default's.
+// configBlock shows a config.pbtxt, and marks the lines that differ from the default's.
 function configBlock(config) {
   const isAlone = config.isDefault || !base; // an import may lack the default
   const lines = isAlone ? config.lines.map((l) => [" ", l]) : difference(base.lines, config.lines);
@@ -41,14 +42,15 @@ const loadColumns = [throughputMetric, ...["latency_avg", "latency_p50", "latenc
   .concat(raw.objective.map((t) => metricOf(t.metric)), raw.constraints.map((c) => metricOf(c.metric)))
   .filter((m, i, list) => m.index >= 0 && list.indexOf(m) === i);
 
-// valueWithInterval prints a metric of a point with its interval, where there is one, in parts that may stand below each other.
+// valueWithInterval prints a metric of a point and, if known, its interval. The parts may be one
+// below the other.
 function valueWithInterval(point, metric) {
   const v = point.value(metric.name), interval = point.interval(metric.name);
   if (v === null || !interval) return [format(metric, v)];
   return [format(metric, v), html("small", {}, `[${format(metric, interval[0])}, ${format(metric, interval[1])}]`)];
 }
 
-// remarksOf says what one should know of a point.
+// remarksOf returns the remarks about a point.
 function remarksOf(point, view) {
   const remarks = [];
   if (point.confirmed) remarks.push(`measured again on ${point.launches} fresh ${point.launches === 1 ? "process" : "processes"}`);
@@ -69,7 +71,7 @@ function loadsTable(config, view) {
   return html("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Figures by load" }, html("table", {}, html("thead", {}, html("tr", {}, ...heads)), html("tbody", {}, ...rows)));
 }
 
-// detail is all that is known of a configuration.
+// detail shows all that is known of a configuration.
 function detail(config, view) {
   const parts = [html("p", { class: "title" }, `${config.name}: ${config.title}`)];
   if (config.row.tie) {

@@ -1,10 +1,11 @@
-// Two charts of rows: where the latency goes, and what each knob did.
+// Two charts with rows: the parts of the latency, and the effect of each knob.
 
 const latencyParts = [
   ["queue", "queue"], ["compute_input", "compute input"], ["compute_infer", "compute infer"], ["compute_output", "compute output"], ["outside", "client, wire, front end"],
 ];
 
-// partsOf takes a point's mean latency apart; null without the server's statistics.
+// partsOf splits a point's mean latency into parts. It returns null without the server's
+// statistics.
 function partsOf(point) {
   const known = latencyParts.slice(0, -1).map(([name]) => point.value(name)), mean = point.value("latency_avg");
   if (mean === null || known[0] === null) return null;
@@ -12,7 +13,7 @@ function partsOf(point) {
   return [...known.map((v) => v || 0), Math.max(0, mean - inside)];
 }
 
-// cut shortens a label to what a width has room for.
+// cut shortens a label to a width.
 function cut(label, width) {
   const most = Math.max(8, Math.floor(width / 6.6));
   return label.length <= most ? label : `${label.slice(0, most - 1)}…`;
@@ -45,12 +46,12 @@ function breakdown(view, width) {
   };
 }
 
-// ownEffects are the report's, by what the strategy believes, or else by what was measured.
+// ownEffects returns the report's effects, which the strategy predicted or the campaign measured.
 function ownEffects() {
   return raw.effects.map((k) => ({ knob: k.knob, chosen: valueText(k.knob, k.chosen), others: k.others.map((o) => ({ ...o, value: valueText(k.knob, o.value) })) }));
 }
 
-// changeAxis is a linear axis of shares around 0.
+// changeAxis returns a linear axis of shares around 0.
 function changeAxis(effects) {
   const all = effects.flatMap((k) => k.others.flatMap((o) => o.change || []));
   const least = Math.max(-1, Math.min(-0.05, ...all)), most = Math.min(5, Math.max(0.02, ...all)), room = (most - least) * 0.06;
@@ -62,7 +63,7 @@ function changeAxis(effects) {
 }
 
 const rowHeight = 22;
-const headRoom = 7; // above each knob
+const headRoom = 7; // space above each knob
 
 function knobs(view, width) {
   const effects = ownEffects();
@@ -90,7 +91,8 @@ function knobs(view, width) {
   };
 }
 
-// drawEffect draws one row: a value, and its change with its interval, or why there is none.
+// drawEffect draws one row: a value and its change with the interval, or the reason why there is
+// none.
 function drawEffect(f, knob, other, y, marks) {
   const label = svg("text", { class: "tick", x: f.box.left - 8, y: y + 4, "text-anchor": "end" }, cut(other.value, f.box.left - 14));
   const aside = (x, text, anchor = "start") => svg("text", { class: "row", x, y: y + 4, "text-anchor": anchor }, text);

@@ -1,5 +1,5 @@
-// How configurations are drawn: a colour and a shape for each that the charts bring out. They are those of the pictures in plots/
-// (internal/plotstyle).
+// The looks of configurations. Each highlighted one has its own colour and shape, as in the
+// pictures in plots/ (internal/plotstyle).
 
 const looks = {
   1: { radius: 4.6 },
@@ -13,13 +13,13 @@ const looks = {
   curve: { radius: 3, sides: 3 },
 };
 
-// ring marks the answer ("best"), or what is at its edge ("edge").
+// ring marks the answer ("best") or the configuration at its edge ("edge").
 function ring(look, x, y, name, radius = 10) { return svg("circle", { class: `ring ${name} look-${look}`, cx: x, cy: y, r: radius }); }
 
 // halo marks a point of the Pareto set.
 function halo(x, y, radius = 7.5) { return svg("circle", { class: "pareto", cx: x, cy: y, r: radius }); }
 
-// keyOf is what a legend shows of a look.
+// keyOf returns the symbol of a look for a legend.
 function keyOf(look) {
   const list = look === "other" ? [] : [curve(look, [[1, 7], [29, 7]])];
   return [...list, thumbOf(look)];
@@ -28,8 +28,8 @@ function keyOf(look) {
 // nameOf names a configuration in legends and tooltips.
 function nameOf(config) { return `${config.short}: ${config.title}`; }
 
-// curveLegend names the configurations that a chart brings out, and the marks that occur. pareto says whether points of the Pareto set do;
-// front is that of the chart's own metrics, if it has one.
+// curveLegend explains the highlighted configurations and the marks of a chart. pareto: some points
+// are in the Pareto set. front: the front of the chart's own metrics, if it has one.
 function curveLegend(view, { others, hollow, pareto, front = noFront }) {
   const entries = view.shown.map((c) => [keyOf(lookOf(view, c)), nameOf(c)]);
   if (others > 0) entries.push([keyOf("other"), count(others, "other configuration")]);
@@ -48,14 +48,14 @@ function curveLegend(view, { others, hollow, pareto, front = noFront }) {
   return entries;
 }
 
-// standingText says how a point stands within the limits where the sliders are.
+// standingText describes whether a point keeps the limits at the sliders' position.
 function standingText(view, point) {
   if (view.limits.length === 0) return [];
   if (view.isOwn && point.chance) return [`limits kept: ${point.chance}`];
   return [{ 2: "keeps the limits as surely as asked", 1: "is likely to keep the limits", 0: "misses a limit" }[view.standings[point.choice]] || (misses(view, point) ? "misses a limit" : "keeps the limits")];
 }
 
-// pointLines is what a tooltip says of a point in a chart with a front.
+// pointLines returns the lines of a point's tooltip, in a chart with a front.
 function pointLines(point, view, front = noFront) {
   const figure = (metric) => {
     const v = point.value(metric.name), interval = point.interval(metric.name);

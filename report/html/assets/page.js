@@ -1,8 +1,9 @@
-// Puts the parts together.
+// Connects the parts of the page.
 
 document.documentElement.classList.add("js");
 
-// copyText copies, also where the page may not use the clipboard: then the text is marked for the reader to copy.
+// copyText copies a text. If the page may not use the clipboard, it selects the text, so that the
+// reader can copy it.
 async function copyText(text, button, shown) {
   let said = "Copied";
   try {
@@ -43,7 +44,8 @@ drawers.push(drawVerdict, drawFour);
 
 let isDue = false;
 
-// redraw draws all parts where the sliders stand, once before the next picture however many changes there were.
+// redraw draws all parts for the sliders' position. Several calls before the next frame cause only
+// one drawing.
 function redraw() {
   if (isDue) return;
   isDue = true;
@@ -71,7 +73,7 @@ function decodeName(name) {
   try {
     return decodeURIComponent(name);
   } catch {
-    return name; // a link that was cut
+    return name; // a link that was cut off
   }
 }
 

@@ -1,4 +1,5 @@
-// The table of all configurations: sorted, filtered, in pages, so that ten thousand are no more work than ten.
+// The table of all configurations, with sorting, a filter and pages. The pages keep ten thousand
+// configurations as fast as ten.
 
 const pageSize = 25;
 const mostKnobColumns = 8;
@@ -7,14 +8,14 @@ const table = { view: null, rows: [], page: 0, sort: null, descending: false, wo
 
 const missesOwn = (c) => (c.best.state & 2) !== 0;
 
-// statusOf says in a word how a configuration stands within the report's own limits.
+// statusOf returns a short text about a configuration within the report's own limits.
 function statusOf(c) {
   if (!c.best) return c.points.length > 0 ? "not compared" : "failed";
   if (missesOwn(c)) return "misses a limit";
   return c.best.confirmed ? "measured again" : "satisfies";
 }
 
-// isPareto reports whether a configuration is in the Pareto set at some load.
+// isPareto reports whether a configuration is in the Pareto set at one of its loads.
 function isPareto(c) { return c.points.some(table.view.pareto.has); }
 
 const statusFilters = {
@@ -26,7 +27,7 @@ const statusFilters = {
   failed: ["Failed", (c) => !c.best || c.failures.length > 0],
 };
 
-// knobColumns are the knobs in which configurations differ.
+// knobColumns has a column for each knob in which configurations differ.
 const knobColumns = raw.knobs.map((knob, n) => ({
   title: knob.name, isText: true,
   cell: (c) => valueText(knob.name, c.setting(n)),
@@ -36,7 +37,8 @@ const knobColumns = raw.knobs.map((knob, n) => ({
   },
 })).slice(0, mostKnobColumns);
 
-// valueColumn shows a metric at a configuration's best load, with half of its interval in the objective's.
+// valueColumn shows a metric at a configuration's best load. For the throughput it adds half of the
+// interval.
 function valueColumn(metric) {
   const { factor, unit } = scaleOf(metric), digits = unit === "MB" ? 0 : unit === "ms" ? 2 : 1;
   return {
@@ -60,15 +62,15 @@ function gainCell(c) {
 
 function chanceCell(c) { return c.best ? c.best.chance || "yes" : unknown; }
 
-// chanceKey sorts ">99 %" before all and "<1 %" behind all.
+// chanceKey sorts ">99 %" first and "<1 %" last.
 function chanceKey(c) {
   if (!c.best) return null;
   const shares = { ">99 %": 100, "<1 %": 0 }, text = c.best.chance;
   return shares[text] ?? (Number.parseFloat(text) || null);
 }
 
-// columns have a title, what it means where that needs saying, a cell's text, whether it misses a limit, and the key that they sort by; null
-// is unknown.
+// A column has a title, a hint if the title needs an explanation, the text of a cell, and isMissed
+// for values that miss a limit. It sorts by key; null means unknown.
 const columns = [
   { title: "#", hint: "=1: cannot be told from others of the same number, and differs from them by no more than 1 %", cell: (c) => (c.row.tie ? `=${c.row.tie}` : c.row.rank ? String(c.row.rank) : unknown), key: (c) => c.row.rank || null },
   { title: "Configuration", isText: true, isName: true, cell: (c) => c.short, key: (c) => c.name },
@@ -81,20 +83,19 @@ const columns = [
   { title: "Status", isText: true, cell: statusOf, key: statusOf },
 ];
 
-// haystack is what the filter's words are looked for in.
+// haystack returns the text that the filter searches.
 function haystack(c) {
   c.haystack ??= `${c.name} ${c.title} ${raw.knobs.map((k, n) => `${k.name}=${c.setting(n) ?? "default"}`).join(" ")}`.toLowerCase();
   return c.haystack;
 }
 
-// compare orders keys; unknown ones come last either way.
+// compare orders keys. Unknown keys are last in both directions.
 function compare(a, b, isDescending) {
   if (a === null || b === null) return (a === null) - (b === null);
   const order = a < b ? -1 : a > b ? 1 : 0;
   return isDescending ? -order : order;
 }
 
-// selectRows filters and sorts.
 function selectRows() {
   const [, keeps] = statusFilters[table.status];
   table.rows = configs.filter((c) => keeps(c) && table.words.every((w) => haystack(c).includes(w)));
@@ -104,7 +105,8 @@ function selectRows() {
   table.rows.sort((a, b) => compare(keys.get(a), keys.get(b), table.descending));
 }
 
-// badgesOf marks the configurations that the answer names where the sliders stand.
+// badgesOf returns the labels of a configuration, such as its role in the answer at the sliders'
+// position.
 function badgesOf(c) {
   const badges = [];
   for (const [as, title] of [["recommended", "recommended"], ["edge", "at the edge"], ["nearest", "nearest"]]) {
@@ -115,7 +117,7 @@ function badgesOf(c) {
   return badges.map((b) => html("span", { class: `badge${b === "recommended" ? " best" : ""}` }, b));
 }
 
-// nameCell opens and closes a configuration.
+// nameCell returns the name as a link that opens and closes the details.
 function nameCell(c) {
   const isOpen = table.opened.has(c);
   const link = html("a", { href: `#config=${encodeURIComponent(c.name)}`, "aria-expanded": String(isOpen), title: c.title }, c.short);
@@ -139,7 +141,7 @@ function rowOf(c) {
   return [row, html("tr", { class: "detail" }, html("td", { colspan: columns.length }, detail(c, table.view)))];
 }
 
-// drawRows shows the present page.
+// drawRows shows the current page.
 function drawRows() {
   const last = Math.max(0, Math.ceil(table.rows.length / pageSize) - 1);
   table.page = Math.min(table.page, last);
@@ -160,7 +162,8 @@ function refreshTable() {
   });
 }
 
-// sortBy sorts by a column; once more the other way round, and then by rank again. Figures begin with their best end.
+// sortBy sorts by a column, best values first. A second call reverses the order, and a third one
+// restores the order by rank.
 function sortBy(i) {
   const startsDescending = /infer\/s|× default|Limits kept/.test(columns[i].title);
   if (table.sort !== i) [table.sort, table.descending] = [i, startsDescending];
@@ -171,12 +174,12 @@ function sortBy(i) {
 }
 
 function headOf(column, i) {
-  const button = html("button", { type: "button", title: column.hint }, column.title.replaceAll("_", "_\u200b")); // where it may break
+  const button = html("button", { type: "button", title: column.hint }, column.title.replaceAll("_", "_\u200b")); // allows line breaks after _
   button.addEventListener("click", () => sortBy(i));
   return html("th", { scope: "col", class: column.isText ? "text" : "number", "aria-sort": "none" }, button);
 }
 
-// buildTable puts the table into the page, once.
+// buildTable adds the table to the page.
 function buildTable() {
   const search = html("input", { type: "search", id: "filter", placeholder: "Filter: name, knob=value …", "aria-label": "Filter configurations" });
   search.addEventListener("input", () => {
@@ -207,13 +210,13 @@ drawers.push((view) => {
   refreshTable();
 });
 
-// openMark does what a chart's mark is for, or shows the configuration that it is of.
+// openMark runs the action of a chart's mark, or else shows its configuration.
 function openMark(mark) {
   if (mark.open) mark.open();
   else if (mark.config) openConfig(mark.config);
 }
 
-// openConfig shows a configuration in the table, whatever the filter was.
+// openConfig shows a configuration in the table. It resets the filter.
 function openConfig(config) {
   document.getElementById("filter").value = "";
   document.getElementById("status").value = "all";

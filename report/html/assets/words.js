@@ -1,4 +1,4 @@
-// Constraints, loads and settings as the report's other forms print them.
+// Prints constraints, loads and settings like the report's other formats.
 
 // constraintText prints a constraint: "p99 ≤ 50 ms".
 function constraintText(c) {
