@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
 
+	"tuner/internal/alloctest"
 	"tuner/internal/golden"
 	"tuner/model/modelconfig"
 	"tuner/model/modelrepo"
@@ -319,6 +320,7 @@ func FuzzResult(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
+		defer alloctest.Bound(t, len(text))()
 		m, err := parseResult(result.FileName, text)
 		if err != nil {
 			return
@@ -351,6 +353,7 @@ func FuzzManifest(f *testing.F) {
 	f.Add([]byte(`{"format":1,"repository":"model_repository","models":[{"name":"m","load":{"concurrency":1,"batch_size":1},"throughput":{"value":1}}]}`))
 	f.Add([]byte(`{"format":1,"repository":"../x","models":[{"name":"../m"}]}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
+		defer alloctest.Bound(t, len(text))()
 		m, err := parseManifest(ManifestName, text)
 		if err != nil {
 			return

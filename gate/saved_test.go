@@ -16,6 +16,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"tuner/gate/decide"
+	"tuner/internal/alloctest"
 	"tuner/internal/hostinfo"
 	"tuner/measure"
 	"tuner/model/modelconfig"
@@ -342,6 +343,7 @@ func FuzzReadSaved(f *testing.F) {
 	f.Add([]byte(`{"schema": 1, "jobs": [{"pairs": {"throughput": [1, 2]}}], "noise": {"throughput": {"spread": 0.1, "jobs": 3}}}`))
 	f.Add([]byte(`{"schema": 1, "jobs": [{}]}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
+		defer alloctest.Bound(t, len(text))()
 		s, err := parseSaved(text)
 		if err != nil {
 			return
@@ -437,6 +439,7 @@ func TestHistory(t *testing.T) {
 func FuzzHistory(f *testing.F) {
 	f.Add([]byte("{\"schema\":1,\"metrics\":{\"throughput\":{\"candidate\":1}}}\n{\"sch"))
 	f.Fuzz(func(t *testing.T, text []byte) {
+		defer alloctest.Bound(t, len(text))()
 		records, size, err := parseHistory(text)
 		if err != nil {
 			return

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
+
+	"tuner/internal/alloctest"
 )
 
 // encoded returns the text of a histogram in a journal.
@@ -167,6 +169,7 @@ func FuzzDecoder(f *testing.F) {
 	f.Add([]byte("HISTFAAA"))
 	f.Add(encoded(f, histogram(logNormal(rand.New(rand.NewPCG(39, 40)), 5000, time.Second, 1)...)))
 	f.Fuzz(func(t *testing.T, text []byte) {
+		defer alloctest.Bound(t, len(text))()
 		d := decoders.Get().(*decoder)
 		defer decoders.Put(d)
 		h, ok := d.decode(text)

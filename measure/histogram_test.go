@@ -14,6 +14,8 @@ import (
 
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
 	"github.com/google/go-cmp/cmp"
+
+	"tuner/internal/alloctest"
 )
 
 func histogram(latencies ...time.Duration) Histogram { return NewHistogram(latencies) }
@@ -272,6 +274,7 @@ func FuzzHistogramJSON(f *testing.F) {
 	}
 	f.Add([]byte(`"HISTFAAA"`))
 	f.Fuzz(func(t *testing.T, text []byte) {
+		defer alloctest.Bound(t, len(text))()
 		var first, second Histogram
 		if json.Unmarshal(text, &first) != nil {
 			return

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"tuner/internal/alloctest"
 	"tuner/search"
 )
 
@@ -50,6 +51,7 @@ func FuzzParseProfile(f *testing.F) {
 	seeds(f)
 	facts := search.Facts{Cores: 4, Batching: true}
 	f.Fuzz(func(t *testing.T, text []byte) {
+		defer alloctest.Bound(t, len(text))()
 		p, err := ParseProfile("f.yaml", text)
 		if err != nil {
 			checkErrors(t, err)
@@ -70,6 +72,7 @@ func FuzzParseProfile(f *testing.F) {
 func FuzzParseAnalyze(f *testing.F) {
 	seeds(f)
 	f.Fuzz(func(t *testing.T, text []byte) {
+		defer alloctest.Bound(t, len(text))()
 		a, err := ParseAnalyze("f.yaml", text, allFormats())
 		if err != nil {
 			checkErrors(t, err)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"tuner/internal/alloctest"
 	"tuner/measure"
 	"tuner/search"
 )
@@ -142,6 +143,7 @@ func FuzzParseGate(f *testing.F) {
 	seeds(f)
 	f.Add([]byte("baseline: {model: a, engine: b}\ncandidate: b\nmetrics: [{name: latency_p99, margin: 5%}]\nlimits: {memory: {max: 1GiB}}\ninconclusive: pass"))
 	f.Fuzz(func(t *testing.T, text []byte) {
+		defer alloctest.Bound(t, len(text))()
 		g, err := ParseGate("f.yaml", text)
 		if err != nil {
 			checkErrors(t, err)

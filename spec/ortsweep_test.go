@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"tuner/internal/alloctest"
 	"tuner/search"
 )
 
@@ -147,6 +148,7 @@ func FuzzParseSweep(f *testing.F) {
 	f.Add([]byte("model: m\nmeasure: throughput\nbatch: 8\nsessions: 2\nspace: {intra_op_threads: [1], openvino.num_of_threads: [1]}"))
 	facts := search.Facts{Cores: 4, Batching: true}
 	f.Fuzz(func(t *testing.T, text []byte) {
+		defer alloctest.Bound(t, len(text))()
 		s, err := ParseSweep("f.yaml", text)
 		if err != nil {
 			checkErrors(t, err)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"tuner/internal/alloctest"
 	"tuner/spec"
 )
 
@@ -96,6 +97,7 @@ func FuzzWithoutSecrets(f *testing.F) {
 	f.Add("runner: {headers: {a: b}}")
 	f.Add("runner: &r {headers: *r}\n")
 	f.Fuzz(func(t *testing.T, text string) {
+		defer alloctest.Bound(t, len(text))()
 		if _, err := spec.RecordedProfile("p.yaml", []byte(text)); err != nil {
 			return
 		}

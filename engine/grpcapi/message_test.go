@@ -139,6 +139,8 @@ func agree(t *testing.T, b []byte, m *message) {
 
 func sameFloat(a, b float64) bool { return math.Float64bits(a) == math.Float64bits(b) }
 
+func sameFloat32(a, b float32) bool { return math.Float32bits(a) == math.Float32bits(b) }
+
 // Two messages in a row go into a serialised request: protobuf merges them.
 func TestParseAgrees(t *testing.T) {
 	t.Parallel()
@@ -238,7 +240,7 @@ func FuzzContents(f *testing.F) {
 		if wantErr != nil {
 			return
 		}
-		if d := cmp.Diff(want, got.asProto(), protocmp.Transform(), cmp.Comparer(sameFloat)); d != "" {
+		if d := cmp.Diff(want, got.asProto(), protocmp.Transform(), cmp.Comparer(sameFloat), cmp.Comparer(sameFloat32)); d != "" {
 			t.Errorf("%x (-protobuf +own):\n%s", b, d)
 		}
 		tensor := &engine.Tensor{Name: "x", DataType: engine.DataType(int(number) % len(typeNames))}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"tuner/engine"
+	"tuner/internal/alloctest"
 	"tuner/model/modelconfig"
 	"tuner/model/modelconfig/configpb"
 )
@@ -93,6 +94,7 @@ func FuzzDocument(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
+		defer alloctest.Bound(t, len(text))()
 		d := &document{}
 		if err := d.parse(text); err != nil {
 			if json.Valid(text) && !beyondLimits(text) {

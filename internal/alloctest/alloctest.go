@@ -2,7 +2,11 @@
 // count does not depend on the load of the machine.
 package alloctest
 
-import "runtime"
+import (
+	"runtime"
+	"runtime/metrics"
+	"testing"
+)
 
 // Bytes returns the number of bytes that the process allocates while run runs, including freed
 // ones: a buffer that grows counts several times. Allocations of other goroutines count too, so a
@@ -13,4 +17,31 @@ func Bytes(run func()) uint64 {
 	run()
 	runtime.ReadMemStats(&after)
 	return after.TotalAlloc - before.TotalAlloc
+}
+
+// What a parser of foreign bytes may allocate for an input: so many times its size, and so much besides.
+const (
+	PerByte = 10
+	Besides = 64 << 20
+)
+
+// Bound fails a test of a parser that allocates more for an input than its size justifies. A fuzz target defers what it
+// returns, and has nothing else at work meanwhile:
+//
+//	defer alloctest.Bound(t, len(input))()
+func Bound(t testing.TB, size int) (check func()) {
+	before := allocated()
+	return func() {
+		t.Helper()
+		if n, most := allocated()-before, uint64(size)*PerByte+Besides; n > most {
+			t.Errorf("%d bytes are allocated for an input of %d, want at most %d", n, size, most)
+		}
+	}
+}
+
+// allocated is how many bytes the process has allocated so far. Unlike runtime.ReadMemStats it does not stop the world.
+func allocated() uint64 {
+	sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
+	metrics.Read(sample)
+	return sample[0].Value.Uint64()
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/fstest"
 	"time"
+
+	"tuner/internal/alloctest"
 )
 
 // Four processors. This process may use the second and third. Times are in ticks of 10 ms.
@@ -82,6 +84,7 @@ func FuzzParseCPUTimesOf(f *testing.F) {
 	f.Add(fourCPUs)
 	f.Add("cpu\ncpu0\ncpux 1")
 	f.Fuzz(func(t *testing.T, text string) {
+		defer alloctest.Bound(t, len(text))()
 		all := []int{0, 1, 2, 3}
 		sum, count, err := parseCPUTimesOf(text, all)
 		if err != nil {
@@ -105,6 +108,7 @@ func FuzzParseCPUTimesOf(f *testing.F) {
 func FuzzParseKeyed(f *testing.F) {
 	f.Add("usage_usec 5\nnr_throttled x\nthrottled_usec 7\n")
 	f.Fuzz(func(t *testing.T, text string) {
+		defer alloctest.Bound(t, len(text))()
 		for name, value := range parseKeyed(text) {
 			if value > math.MaxInt64 || nanoseconds(value, time.Microsecond) < 0 {
 				t.Errorf("%q is %d", name, value)

@@ -4,6 +4,8 @@ import (
 	"math"
 	"testing"
 	"testing/fstest"
+
+	"tuner/internal/alloctest"
 )
 
 func TestReadFrequency(t *testing.T) {
@@ -34,6 +36,7 @@ func FuzzParseFrequency(f *testing.F) {
 	f.Add("processor\t: 0\ncpu MHz\t\t: 2000.000\n")
 	f.Add("cpu MHz : NaN\ncpu MHz : -1\ncpu MHz : +Inf")
 	f.Fuzz(func(t *testing.T, text string) {
+		defer alloctest.Bound(t, len(text))()
 		if hz := parseFrequency(text); !(hz >= 0) {
 			t.Errorf("%g Hz", hz)
 		}

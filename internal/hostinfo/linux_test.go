@@ -9,6 +9,8 @@ import (
 	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
+
+	"tuner/internal/alloctest"
 )
 
 // files makes a file system from path, content, path, content …
@@ -133,6 +135,7 @@ func FuzzParseCPUList(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, list string) {
+		defer alloctest.Bound(t, len(list))()
 		cpus, err := parseCPUList(list)
 		if err != nil {
 			return
@@ -170,6 +173,7 @@ func FuzzParseNodeMemory(f *testing.F) {
 	f.Add("MemTotal: -5 kB")
 	f.Add("MemTotal:")
 	f.Fuzz(func(t *testing.T, meminfo string) {
+		defer alloctest.Bound(t, len(meminfo))()
 		size, err := parseNodeMemory(meminfo)
 		if err != nil {
 			return

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"tuner/internal/alloctest"
 )
 
 // A stat line with 123 ticks of user and 45 of system time. The command has spaces and parentheses
@@ -78,6 +80,7 @@ func FuzzParseCPUTimes(f *testing.F) {
 	f.Add("cpu  100 20 30 400 5 6 7 8 50 0\n")
 	f.Add("cpu 9223372036854775807 1 1 1 1 1 1 1")
 	f.Fuzz(func(t *testing.T, text string) {
+		defer alloctest.Bound(t, len(text))()
 		snapshot, err := parseCPUTimes(text)
 		if err != nil {
 			return

@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"tuner/internal/alloctest"
 )
 
 func TestParseRelative(t *testing.T) {
@@ -33,6 +35,7 @@ func FuzzParseRelative(f *testing.F) {
 	f.Add(stat)
 	f.Add("5 (x) Z 3 4 0")
 	f.Fuzz(func(t *testing.T, text string) {
+		defer alloctest.Bound(t, len(text))()
 		r, ok := parseRelative(text)
 		if !ok {
 			return

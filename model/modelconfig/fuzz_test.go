@@ -3,6 +3,8 @@ package modelconfig
 import (
 	"bytes"
 	"testing"
+
+	"tuner/internal/alloctest"
 )
 
 // FuzzParse: what is read is printed so that reading it again gives the same,
@@ -19,6 +21,7 @@ func FuzzParse(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
+		defer alloctest.Bound(t, len(text))()
 		c, err := Parse("f", text)
 		if err != nil {
 			return
@@ -37,6 +40,7 @@ func FuzzParseJSON(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
+		defer alloctest.Bound(t, len(text))()
 		c, err := ParseJSON(text)
 		if err != nil {
 			return

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"tuner/internal/alloctest"
 	"tuner/model/onnx"
 )
 
@@ -131,6 +132,7 @@ func FuzzReceipt(f *testing.F) {
 	f.Add([]byte(`{"key":{},"digest":"d","reports":{"cpu":{"rows":1,"outputs":{"y":{"cosine_mean":null}}}}}`))
 	f.Add([]byte(`{"reports":null}`))
 	f.Fuzz(func(t *testing.T, content []byte) {
+		defer alloctest.Bound(t, len(content))()
 		var r receipt
 		if json.Unmarshal(content, &r) != nil {
 			return

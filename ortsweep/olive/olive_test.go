@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"tuner/internal/alloctest"
 	"tuner/model/onnx"
 	"tuner/model/onnx/build"
 )
@@ -222,6 +223,7 @@ func FuzzConfig(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
+		defer alloctest.Bound(t, len(text))()
 		s, err := ParseConfig("olive.json", text)
 		if err != nil {
 			if !strings.HasPrefix(err.Error(), "olive.json: ") {

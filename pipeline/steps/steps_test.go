@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"tuner/internal/alloctest"
 )
 
 // watcher records the calls: "convert", then "convert: ok".
@@ -394,6 +396,7 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(`{"format":1,"steps":[{"step":"convert","state":"interrupted","text":"","elapsed_seconds":0,"key":"k","files":[{"path":"m"}]}]}`))
 	f.Add([]byte(`{"format":1,"steps":[],"reports":{"key":"k","files":[{"path":"report.md","sha256":"d"}]}}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
+		defer alloctest.Bound(t, len(text))()
 		list, reports, err := parse(text)
 		if err != nil {
 			return

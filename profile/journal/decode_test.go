@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"tuner/internal/alloctest"
 )
 
 // written returns the text of a journal with a header and two more records.
@@ -295,6 +297,7 @@ func FuzzDecode(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
+		defer alloctest.Bound(t, len(data))()
 		c, err := decode("journal.jsonl", data)
 		if err != nil {
 			return

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"tuner/internal/alloctest"
 )
 
 // take returns the first n instants.
@@ -113,6 +115,7 @@ func FuzzParseIntervals(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
+		defer alloctest.Bound(t, len(text))()
 		list, err := ParseIntervals(strings.NewReader(text))
 		if err != nil {
 			return

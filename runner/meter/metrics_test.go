@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"tuner/internal/alloctest"
 	"tuner/internal/hostinfo"
 )
 
@@ -79,6 +80,7 @@ func FuzzParseMetrics(f *testing.F) {
 	f.Add([]byte(`nv_gpu_memory_used_bytes{gpu_uuid="a\"b\\c"} +Inf`))
 	f.Add([]byte("nv_gpu_power_usage{gpu_uuid=\"x\"} -1\nnv_gpu_utilization{gpu_uuid=\"x\"} 0x1p-2\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
+		defer alloctest.Bound(t, len(text))()
 		gpus, err := ParseMetrics(text)
 		if err != nil {
 			return

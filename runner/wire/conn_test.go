@@ -16,6 +16,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"tuner/internal/alloctest"
 )
 
 func TestInterrupt(t *testing.T) {
@@ -191,6 +193,7 @@ func FuzzReadHead(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
+		defer alloctest.Bound(t, len(text))()
 		first, err := readHead(bufio.NewReaderSize(strings.NewReader(string(text)), inputBuffer))
 		if err != nil {
 			return

@@ -15,6 +15,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	pb "tuner/engine/api/inferencepb"
+
+	"tuner/internal/alloctest"
 )
 
 // canned is a connection to a server that sends fixed bytes, whatever it receives.
@@ -62,6 +64,7 @@ func FuzzGRPCAnswers(f *testing.F) {
 		f.Add(said)
 	}
 	f.Fuzz(func(t *testing.T, said []byte) {
+		defer alloctest.Bound(t, len(said))()
 		for _, protocol := range []Protocol{GRPC, GRPCStream} {
 			o := Options{Address: "host:1", Protocol: protocol}
 			under := cannedChannel(t, o, said)
@@ -99,6 +102,7 @@ func FuzzSharedAnswers(f *testing.F) {
 	}))
 	f.Add(frames(func(p *peer) { p.answer(3); _ = p.WriteGoAway(3, http2.ErrCodeNo, nil); p.answer(1) }))
 	f.Fuzz(func(t *testing.T, said []byte) {
+		defer alloctest.Bound(t, len(said))()
 		const calls = 3
 		o := Options{Address: "host:1", Protocol: GRPC, Share: calls}
 		under := cannedChannel(t, o, said)
@@ -177,6 +181,7 @@ func FuzzStreamed(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, message []byte) {
+		defer alloctest.Bound(t, len(message))()
 		_, _ = parseStreamed(message) // any result will do
 		m := &pb.ModelStreamInferResponse{}
 		if proto.Unmarshal(message, m) != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"tuner/internal/alloctest"
 	"tuner/internal/golden"
 	"tuner/search"
 	"tuner/spec"
@@ -331,6 +332,7 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte("<<: {profile_models: a}\nmodel_repository: x"))
 	m := Machine{Dir: "/work", Server: "/opt/tritonserver"}
 	f.Fuzz(func(t *testing.T, text []byte) {
+		defer alloctest.Bound(t, len(text))()
 		for _, parse := range []func(string, []byte, Machine, Options) (File, error){ParseProfile, ParseAnalyze} {
 			file, err := parse("f.yaml", text, m, Options{})
 			var mistakes spec.Errors

@@ -256,6 +256,7 @@ func FuzzReadArchive(f *testing.F) {
 	f.Add(stored.Bytes())
 	f.Add(stored.Bytes()[:stored.Len()-10])
 	f.Fuzz(func(t *testing.T, data []byte) {
+		defer alloctest.Bound(t, len(data))()
 		path := filepath.Join(t.TempDir(), "data.npz")
 		if err := os.WriteFile(path, data, 0o600); err != nil {
 			t.Fatal(err)
@@ -327,6 +328,7 @@ func FuzzRead(f *testing.F) {
 	f.Add(file(dict("|S3", "False", "(2,)"), 'a', 'b', 'c', 'd', 0, 0))
 	f.Add(file(dict("<U1", "False", "(1,)"), 0x17, 0x53, 0, 0))
 	f.Fuzz(func(t *testing.T, data []byte) {
+		defer alloctest.Bound(t, len(data))()
 		var first inputs.Tensor
 		var err error
 		checkMemory(t, len(data), func() { first, err = read(data) })

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"tuner/internal/alloctest"
 )
 
 // stored makes a safetensors file from a header and n bytes of data: 1, 2, 3 … as floats.
@@ -89,6 +91,7 @@ func FuzzSafetensors(f *testing.F) {
 	f.Add(stored(header, 8))
 	f.Add(stored(`{"a":{"dtype":"F32","shape":[0],"data_offsets":[0,0]}}`, 0))
 	f.Fuzz(func(t *testing.T, file []byte) {
+		defer alloctest.Bound(t, len(file))()
 		s, err := parseSafetensors(file)
 		if err != nil {
 			return

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
+	"tuner/internal/alloctest"
 	"tuner/model/onnx"
 	"tuner/model/onnx/onnxpb"
 )
@@ -172,6 +173,7 @@ func FuzzMeasure(f *testing.F) {
 	f.Add(encode(f, &onnxpb.ModelProto{Graph: graph(node("", "If", branch(node("", "Add"))), node("", "Constant", &onnxpb.AttributeProto{SparseTensor: sparse(5, 7)}))}))
 	f.Add([]byte{0x3b, 0x08, 0x01, 0x3c})
 	f.Fuzz(func(t *testing.T, data []byte) {
+		defer alloctest.Bound(t, len(data))()
 		m := &onnxpb.ModelProto{}
 		sound := proto.Unmarshal(data, m) == nil
 		alone, whole, err := measure(data)

@@ -5,6 +5,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"tuner/internal/alloctest"
 	"tuner/model/onnx"
 	"tuner/model/onnx/build"
 	"tuner/model/onnx/inputs"
@@ -21,6 +22,7 @@ func FuzzDerive(f *testing.F) {
 		f.Add(data)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
+		defer alloctest.Bound(t, len(data))()
 		m, err := onnx.Parse("/nonexistent/model.onnx", data)
 		if err != nil {
 			return

@@ -5,6 +5,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"tuner/internal/alloctest"
 	"tuner/model/onnx"
 	"tuner/model/onnx/build"
 	"tuner/model/onnx/rewrite"
@@ -29,6 +30,7 @@ func FuzzFloat16AndBatch(f *testing.F) {
 		f.Add(data)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
+		defer alloctest.Bound(t, len(data))()
 		m, err := onnx.Parse("/nonexistent/model.onnx", data)
 		if err != nil {
 			return

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/proto"
 
+	"tuner/internal/alloctest"
 	"tuner/model/onnx"
 	"tuner/model/onnx/build"
 	"tuner/model/onnx/onnxpb"
@@ -382,6 +383,7 @@ func FuzzInt8Static(f *testing.F) {
 		f.Add(data)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
+		defer alloctest.Bound(t, len(data))()
 		m, err := onnx.Parse("model.onnx", data)
 		if err != nil {
 			return

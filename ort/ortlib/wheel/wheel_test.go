@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"tuner/internal/alloctest"
 	"tuner/internal/checksum"
 )
 
@@ -286,6 +287,7 @@ func FuzzUnpack(f *testing.F) {
 		f.Add(buffer.Bytes())
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
+		defer alloctest.Bound(t, len(data))()
 		parent := t.TempDir()
 		wheel := write(t, filepath.Join(t.TempDir(), "a.whl"), data, 0o600)
 		err := Unpack(wheel, filepath.Join(parent, "dir"), func(string) bool { return true })

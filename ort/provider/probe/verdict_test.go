@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"tuner/internal/alloctest"
 	"tuner/internal/hostinfo"
 	"tuner/ort/ortlib"
 	"tuner/ort/provider"
@@ -95,6 +96,7 @@ func FuzzNativeReason(f *testing.F) {
 	f.Add("\x1b[1;31m2026-11-21 03:20:30.335938932 [E:onnxruntime:a name, b.cc:1 c()] d\x1b[m\n")
 	f.Add("2026-11-21 03:20:30.3 [F:onnxruntime:, b.cc:1 c()] [ONNXRuntimeError] : 1 : FAIL : e")
 	f.Fuzz(func(t *testing.T, stderr string) {
+		defer alloctest.Bound(t, len(stderr))()
 		if got := nativeReason(stderr); strings.ContainsAny(got, "\n\x1b") {
 			t.Errorf("%q", got)
 		}
