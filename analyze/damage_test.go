@@ -150,3 +150,74 @@ func absurdity(r analyze.Result) string {
 	}
 	return ""
 }
+
+// damageBlock damages lines, or a block of bytes: they are lost, there twice, in another place, zeros, or those of another journal.
+func damageBlock(random *rand.Rand, text, other []byte) (damaged []byte, what string) {
+	lines := bytes.SplitAfter(text, []byte("\n"))
+	lines = lines[:len(lines)-1] // behind the last newline is nothing
+	i, k := random.IntN(len(lines)), random.IntN(len(lines))
+	first := random.IntN(len(text))
+	end := min(len(text), first+1+random.IntN(4096))
+	switch random.IntN(6) {
+	case 0:
+		return bytes.Join(slices.Delete(lines, i, i+1), nil), fmt.Sprintf("line %d lost", i+1)
+	case 1:
+		return bytes.Join(slices.Insert(lines, k, lines[i]), nil), fmt.Sprintf("line %d again before line %d", i+1, k+1)
+	case 2:
+		lines[i], lines[k] = lines[k], lines[i]
+		return bytes.Join(lines, nil), fmt.Sprintf("lines %d and %d exchanged", i+1, k+1)
+	case 3:
+		damaged = slices.Clone(text)
+		clear(damaged[first:end])
+		return damaged, fmt.Sprintf("bytes %d to %d zeroed", first, end)
+	case 4:
+		return slices.Delete(slices.Clone(text), first, end), fmt.Sprintf("bytes %d to %d lost", first, end)
+	default:
+		foreign := bytes.SplitAfter(other, []byte("\n"))
+		lines[i] = foreign[random.IntN(len(foreign)-1)]
+		return bytes.Join(lines, nil), fmt.Sprintf("line %d from another journal", i+1)
+	}
+}
+
+// A journal of which lines or blocks are damaged is refused, or tells the same. What ends earlier is the one exception: it is what a campaign that was
+// killed then has left.
+func TestDamagedBlocks(t *testing.T) {
+	t.Parallel()
+	journals := damagedFrom(t)
+	for name, from := range journals {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			other := journals["minilm"]
+			if name == "minilm" {
+				other = journals["guided"]
+			}
+			dir := t.TempDir()
+			path := filepath.Join(dir, journal.FileName)
+			want, err := analyze.Replay(write(t, dir, path, from))
+			if err != nil {
+				t.Fatal(err)
+			}
+			random := rand.New(rand.NewPCG(4, 32))
+			for range 1000 {
+				text, what := damageBlock(random, from, other)
+				whole := text[:bytes.LastIndexByte(text, '\n')+1]
+				if bytes.HasPrefix(from, whole) {
+					continue
+				}
+				got, err := analyze.Replay(write(t, dir, path, text))
+				if err == nil && !reflect.DeepEqual(got, want) {
+					t.Errorf("%s: it tells something else, and is not refused", what)
+				}
+			}
+		})
+	}
+}
+
+// write writes a journal, and returns its folder.
+func write(t *testing.T, dir, path string, text []byte) string {
+	t.Helper()
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}

@@ -1,0 +1,62 @@
+package floors
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// wallClock are the files that may take a time apart from its monotonic reading, or take one from the file system, each with the reason. What a program
+// decides and what it measures follows the monotonic clock, which nobody can set.
+var wallClock = map[string]string{
+	"profile/journal/journal.go":         "when a record was written, for people",
+	"profile/preparation/preparation.go": "when a campaign began, for people and for the order of earlier campaigns",
+	"profile/identity.go":                "whether a file's time of change is the same: times are compared with each other only",
+	"engine/repository.go":               "whether a file's time of change is the same",
+	"engine/statistics.go":               "Triton's last_inference is the wall clock's",
+	"gate/saved.go":                      "when a job ran, for people",
+	"perf/output/export.go":              "perf_analyzer's timestamps are the wall clock's: its begin, and monotonic distances from it",
+	"perf/paflags/check.go":              "a seed",
+	"runner/target/process.go":           "a deadline in the past ends every wait",
+	"runner/wire/frames.go":              "a deadline in the past ends every wait",
+	"runner/wire/conn.go":                "a deadline in the past ends every wait",
+	"internal/testserver/queue.go":       "a wall clock for the tests of clients",
+}
+
+// Nothing but what is listed looks at the wall clock, so that a clock that is set changes no decision and no duration.
+func TestWallClock(t *testing.T) {
+	t.Parallel()
+	out, err := exec.Command("git", "-C", root, "ls-files", "--cached", "--others", "--exclude-standard", "*.go").Output()
+	if err != nil {
+		t.Skipf("cannot list the files: %v", err)
+	}
+	reads := regexp.MustCompile(`\btime\.Unix(?:Milli|Micro)?\(|\b[nN]ow(?:\(\))?\.(?:UTC|Local|Unix\w*|Round|In)\(|\.Unix(?:Nano|Milli|Micro)?\(\)|\.ModTime\(\)|now\.UTC\(\)`)
+	found := map[string]bool{}
+	for _, file := range strings.Fields(string(out)) {
+		if strings.HasSuffix(file, "_test.go") || strings.HasSuffix(file, ".pb.go") || strings.HasPrefix(file, "lab/") {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(root, file))
+		if os.IsNotExist(err) {
+			continue // deleted, and not committed yet
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !reads.Match(text) {
+			continue
+		}
+		found[file] = true
+		if wallClock[file] == "" {
+			t.Errorf("%s: %s looks at the wall clock; use the monotonic one, or add the file with its reason", file, reads.Find(text))
+		}
+	}
+	for file := range wallClock {
+		if !found[file] {
+			t.Errorf("%s is listed and does not look at the wall clock", file)
+		}
+	}
+}
