@@ -13,8 +13,9 @@ import (
 	"tuner/internal/alloctest"
 )
 
-// FuzzOverride loads a model that a client sends: a configuration, and files. Whatever these say, the load ends, nothing is written outside of the
-// folder for uploads, and nothing of it is left once the model is gone.
+// FuzzOverride loads a model that a client sends: a configuration, and files. For any of these, the
+// load ends. No file is written outside the folder for uploads. No file remains once the model is
+// gone.
 func FuzzOverride(f *testing.F) {
 	f.Add(`{}`, "1/model.onnx", []byte{1})
 	f.Add(`{"max_batch_size": 4, "input": [{"name": "X", "data_type": "TYPE_FP32", "dims": [4]}]}`, "1/model.onnx", []byte{1})
@@ -36,7 +37,8 @@ func FuzzOverride(f *testing.F) {
 				t.Error(err)
 			}
 		}
-		for end := time.Now().Add(time.Minute); ; runtime.Gosched() { // an unloaded model is freed when its last request is answered
+		// an unloaded model is freed when its last request is answered
+		for end := time.Now().Add(time.Minute); ; runtime.Gosched() {
 			left, err := filepath.Glob(filepath.Join(temp, "*", "*"))
 			if err == nil && len(left) == 0 {
 				break

@@ -83,8 +83,8 @@ func (r *Runner) block(ctx context.Context, jobs []Job, rounds int) ([]measure.M
 	return taken, nil
 }
 
-// forgetGPUMemory makes the memory on GPUs unknown: drivers tell that of all programs together, and the
-// engines of all seats are on the GPUs.
+// forgetGPUMemory makes the memory on GPUs unknown. Drivers report it for all programs together,
+// and the engines of all seats are on the GPUs.
 func forgetGPUMemory(windows []measure.Window) {
 	for _, w := range windows {
 		for i := range w.GPUs {

@@ -292,8 +292,8 @@ func TestSenselessBlocks(t *testing.T) {
 	})
 }
 
-// Engines that take turns are on the GPUs together: an H100 showed 20.2 GB in the turns of two engines, of which the larger took
-// 9.3 GB alone. The other figures are of the turn.
+// Engines that take turns are on the GPUs together. An H100 showed 20.2 GB in the turns of two
+// engines, of which the larger took 9.3 GB alone. The other figures are those of the turn.
 func TestGPUMemoryInABlock(t *testing.T) {
 	t.Parallel()
 	windows := []measure.Window{{GPUs: []measure.GPUWindow{{UUID: "GPU-1", Utilization: 0.9, Power: 300, MemoryUsed: 20_166 << 20, MemoryTotal: 81_559 << 20}}}, {}}

@@ -6,7 +6,8 @@ import (
 	"tuner/internal/alloctest"
 )
 
-// FuzzOutputs reads the answer of a foreign server to an inference: it is refused, or its tensors are parts of it.
+// FuzzOutputs reads the answer of a foreign server to an inference. Either it is refused, or its
+// tensors are parts of it.
 func FuzzOutputs(f *testing.F) {
 	text := `{"outputs": [{"name": "y", "datatype": "FP32", "shape": [1], "parameters": {"binary_data_size": 4}}]}`
 	f.Add(uint16(len(text)), []byte(text+"abcd"))

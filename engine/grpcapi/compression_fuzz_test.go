@@ -11,8 +11,9 @@ import (
 	"tuner/internal/alloctest"
 )
 
-// FuzzDecompress reads a compressed message as gRPC does. Whatever it says, no more is decompressed than there is room for, and all that was charged
-// is given back. What the compressor makes of the bytes is read as the same bytes again.
+// FuzzDecompress reads a compressed message as gRPC does. For any bytes, no more is decompressed
+// than there is room for, and all charged bytes are given back. Bytes that the compressor has
+// written are read as the same bytes.
 func FuzzDecompress(f *testing.F) {
 	const room = 1 << 20
 	names := []string{"gzip", deflateName}
@@ -22,7 +23,7 @@ func FuzzDecompress(f *testing.F) {
 		if err != nil {
 			f.Fatal(err)
 		}
-		if _, err := w.Write(make([]byte, 8*room)); err != nil { // a bomb
+		if _, err := w.Write(make([]byte, 8*room)); err != nil { // a decompression bomb
 			f.Fatal(err)
 		}
 		if err := w.Close(); err != nil {

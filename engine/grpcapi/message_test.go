@@ -16,7 +16,7 @@ import (
 	"tuner/model/modelconfig/configpb"
 )
 
-// asProto is the message as protobuf has it.
+// asProto returns the message in protobuf's form.
 func (m *message) asProto() *pb.ModelInferRequest {
 	out := &pb.ModelInferRequest{ModelName: string(m.model), ModelVersion: string(m.version), Id: string(m.id), Parameters: protoParameters(m.parameters)}
 	for _, in := range m.inputs {
@@ -30,7 +30,7 @@ func (m *message) asProto() *pb.ModelInferRequest {
 	return out
 }
 
-// asProto decodes each list as the tensor that it belongs to.
+// asProto decodes each list as its tensor.
 func (c *contents) asProto() *pb.InferTensorContents {
 	if c == nil {
 		return nil
@@ -59,7 +59,7 @@ func (c *contents) asProto() *pb.InferTensorContents {
 			return nil
 		})
 		if err != nil {
-			panic(err) // it has been read before
+			panic(err) // it was parsed before
 		}
 	}
 	return out
@@ -86,7 +86,7 @@ func protoParameters(list []parameter) map[string]*pb.InferParameter {
 	return out
 }
 
-// sample is a request that has everything.
+// sample returns a request with all fields.
 func sample() *pb.ModelInferRequest {
 	parameters := map[string]*pb.InferParameter{
 		"priority": {ParameterChoice: &pb.InferParameter_Uint64Param{Uint64Param: 2}},
@@ -117,7 +117,7 @@ func marshal(t testing.TB, m proto.Message) []byte {
 
 var testCodec = newCodec(&buffers{}, nil)
 
-// agree checks that the own decoder accepts and reads what protobuf accepts and reads.
+// agree checks that our decoder accepts and reads the same as protobuf.
 func agree(t *testing.T, b []byte, m *message) {
 	t.Helper()
 	want := &pb.ModelInferRequest{}
@@ -141,7 +141,7 @@ func sameFloat(a, b float64) bool { return math.Float64bits(a) == math.Float64bi
 
 func sameFloat32(a, b float32) bool { return math.Float32bits(a) == math.Float32bits(b) }
 
-// Two messages in a row go into a serialised request: protobuf merges them.
+// Two concatenated messages are one serialised request: protobuf merges them.
 func TestParseAgrees(t *testing.T) {
 	t.Parallel()
 	whole := marshal(t, sample())
@@ -163,7 +163,7 @@ func TestParseAgrees(t *testing.T) {
 		{0x22, 0, 0x22, 4, 0x12, 2, 8, 1},    // the same key twice
 		{0x0b, 0x0c},                         // a group in place of a string
 		{0x0b, 0x14},                         // a group that another one ends
-		{0x0c},                               // a group that ends only
+		{0x0c},                               // only the end of a group
 		{0},                                  // field 0
 		{0xf8, 0xff, 0xff, 0xff, 0x0f, 0},    // the largest field number
 		{0xf8, 0xff, 0xff, 0xff, 0x1f, 0},    // a larger one
@@ -190,7 +190,7 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) { agree(t, b, m) })
 }
 
-// A short message must not take much memory by listing empty things.
+// A short message must not take much memory by listing many empty elements.
 func TestParseIsBounded(t *testing.T) {
 	t.Parallel()
 	for name, one := range map[string][]byte{"inputs": {0x2a, 0}, "outputs": {0x32, 0}, "raw contents": {0x3a, 0}, "parameters": {0x22, 0}} {
@@ -213,7 +213,8 @@ func TestTypedContentsAreBounded(t *testing.T) {
 	nest := func(number protowire.Number, b []byte) []byte {
 		return protowire.AppendBytes(protowire.AppendTag(nil, number, protowire.BytesType), b)
 	}
-	input := nest(5, nest(5, nest(8, make([]byte, maxContents/2-16)))) // an input with contents of one long string
+	// an input whose contents are one long string
+	input := nest(5, nest(5, nest(8, make([]byte, maxContents/2-16))))
 	two := slices.Concat(input, input)
 	if err := (&message{}).parse(two); err != nil {
 		t.Errorf("two inputs: %v", err)
@@ -223,7 +224,7 @@ func TestTypedContentsAreBounded(t *testing.T) {
 	}
 }
 
-// Typed contents never make more or fewer elements than were sent, and only of the input's own type.
+// Typed contents give exactly the elements that were sent, and only those of the input's own type.
 func FuzzContents(f *testing.F) {
 	for _, c := range []*pb.InferTensorContents{
 		{BoolContents: []bool{true, false}}, {IntContents: []int32{1, -128, 300}}, {Int64Contents: []int64{1 << 40}}, {UintContents: []uint32{255, 70000}},
@@ -254,7 +255,7 @@ func FuzzContents(f *testing.F) {
 	})
 }
 
-// contentsSize is the number of bytes that all values together take, as elements of the type.
+// contentsSize returns the bytes of all values together, as elements of the type.
 func contentsSize(t engine.DataType, c *pb.InferTensorContents) int {
 	width := widths[t]
 	if t == configpb.DataType_TYPE_STRING {

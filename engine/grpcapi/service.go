@@ -131,8 +131,8 @@ func (f *Frontend) Shutdown(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// service answers the calls of the inference protocol. Calls that it lacks answer that they are not
-// implemented.
+// service answers the calls of the inference protocol. Unknown calls get the answer that they are
+// not implemented.
 type service struct {
 	pb.UnimplementedGRPCInferenceServiceServer
 	server      *engine.Server

@@ -13,8 +13,9 @@ import (
 	"tuner/model/modelconfig/configpb"
 )
 
-// FuzzInferRequest feeds the reader of infer requests. It must never panic, must not take more memory than the input
-// justifies, and what it accepts must come back unchanged when it is written and read again.
+// FuzzInferRequest tests the reader of infer requests. It must never panic, and must not take more
+// memory than the input justifies. An accepted request must stay the same when it is written and
+// read again.
 func FuzzInferRequest(f *testing.F) {
 	for _, seed := range []string{
 		`{"id":"1","inputs":[{"name":"a","shape":[1,2],"datatype":"INT32","data":[[1,-2]]}],"outputs":[{"name":"b"}]}`,
@@ -54,7 +55,7 @@ func checkRoundTrip(t *testing.T, in *engine.Tensor, maybeBinary bool) {
 	half := in.DataType == configpb.DataType_TYPE_FP16 || in.DataType == configpb.DataType_TYPE_BF16
 	width := modelconfig.ByteSize(in.DataType)
 	if half || maybeBinary && (width == 0 || len(in.Data)%width != 0) {
-		return // not to be written as JSON before it has been checked against a model
+		return // it can be written as JSON only after the check against a model
 	}
 	text := appendJSON(nil, in)
 	data, err := readAgain(text, in.DataType)
@@ -62,10 +63,11 @@ func checkRoundTrip(t *testing.T, in *engine.Tensor, maybeBinary bool) {
 		t.Fatalf("cannot read %s again: %v", text, err)
 	}
 	if in.DataType == configpb.DataType_TYPE_BOOL && maybeBinary {
-		return // any byte but 0 is true
+		return // any byte except 0 is true
 	}
 	if in.DataType == configpb.DataType_TYPE_FP32 || in.DataType == configpb.DataType_TYPE_FP64 {
-		text, data = appendJSON(nil, &engine.Tensor{DataType: in.DataType, Data: data}), appendJSON(nil, in) // NaNs have many forms
+		// NaNs have many forms
+		text, data = appendJSON(nil, &engine.Tensor{DataType: in.DataType, Data: data}), appendJSON(nil, in)
 		in = &engine.Tensor{Data: text}
 	}
 	if !bytes.Equal(data, in.Data) {
@@ -88,7 +90,7 @@ func readAgain(text []byte, dataType engine.DataType) ([]byte, error) {
 	return appendNumbers(nil, text, dataType, count)
 }
 
-// Everything that encoding/json reads is a document; what it holds is found by its name.
+// Every text that encoding/json reads is a document. Its members are found by their names.
 func FuzzDocument(f *testing.F) {
 	for _, seed := range []string{`{}`, `[1,2.5e-3,"x",null,true]`, ` {"a":{"b":["\u12ab\\"]}} `, `nul`, `[1,]`, `"\x"`, `-`, `1e999`, `{"\u0061":1,"a":2}`, `[NaN,-Inf,Infinity]`} {
 		f.Add([]byte(seed))
@@ -114,15 +116,15 @@ func FuzzDocument(f *testing.F) {
 	})
 }
 
-// beyondLimits reports whether the text may nest too deep, or hold too large a number or half of a surrogate pair, all of
-// which encoding/json only finds out later or not at all.
+// beyondLimits reports whether the text may nest too deeply, or have a too large number or half of
+// a surrogate pair. encoding/json notices these later or not at all.
 func beyondLimits(text []byte) bool {
 	var value any
 	return bytes.Count(text, []byte("["))+bytes.Count(text, []byte("{")) > maxDepth ||
 		json.Unmarshal(text, &value) != nil || bytes.Contains(bytes.ToLower(text), []byte(`\ud`))
 }
 
-// FuzzRoute feeds targets of requests. There is one spelling of each route.
+// FuzzRoute tests targets of requests. Each route has one spelling.
 func FuzzRoute(f *testing.F) {
 	for _, seed := range []string{"/v2", "/v2/", "//v2", "/v2/health/live", "/v2/models/m/versions/1/infer", "/v2/models/m%2finfer", "/v2/repository/r/models/m/load?x=1", "http://h/v2/models/stats", "/v2/models/../models/m"} {
 		f.Add([]byte(seed))

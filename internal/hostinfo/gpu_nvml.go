@@ -74,9 +74,10 @@ func driverVersions(library nvml.Interface) GPU {
 // device is an opened GPU, or a part of one.
 type device struct {
 	nvml.Device
-	number      int // NVML's index, in the order of PCI buses; -1 for a part
-	uuid        string
-	hasMemoryV2 bool // the driver has GetMemoryInfo_v2; a call that it lacks would end the process
+	number int // NVML's index, in the order of PCI buses; -1 for a part
+	uuid   string
+	// the driver has GetMemoryInfo_v2; calling a missing function would end the process
+	hasMemoryV2 bool
 }
 
 // openDevices opens the GPUs that CUDA programs see, in their order. The notes say which are left
@@ -142,8 +143,9 @@ func (d device) memory() (nvml.Memory, nvml.Return) {
 	return memory, result
 }
 
-// memoryInfo reads the memory, without the driver's own reserve (480 MiB of an H100), as nvidia-smi
-// and Triton do. A driver before release 510 has only the older call, which counts the reserve as used.
+// memoryInfo reads the memory without the driver's own reserve (480 MiB on an H100), as nvidia-smi
+// and Triton do. A driver before release 510 has only the older call, which counts the reserve as
+// used.
 func (d device) memoryInfo() (nvml.Memory, nvml.Return) {
 	if !d.hasMemoryV2 {
 		return d.GetMemoryInfo()

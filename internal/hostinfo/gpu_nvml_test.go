@@ -33,11 +33,11 @@ func library() *mock.Interface {
 	}
 }
 
-// old is a driver before release 510: it has none of the newer calls.
+// old returns a driver before release 510, which has none of the newer calls.
 var old = &mock.ExtendedInterface{LookupSymbolFunc: func(name string) error { return errors.New("no symbol " + name) }}
 
-// What the driver reserves for itself is not in use. The figures are those of an idle H100 (driver 580.159.04), on which
-// nvidia-smi showed 0 MiB used and 480 MiB reserved.
+// Memory that the driver reserves for itself is not in use. The figures are those of an idle H100
+// (driver 580.159.04), on which nvidia-smi showed 0 MiB used and 480 MiB reserved.
 func TestReservedMemory(t *testing.T) {
 	t.Parallel()
 	const mib = 1 << 20

@@ -75,8 +75,9 @@ func (a Answer) Reason() string {
 	return shortened(a.Error) + ": " + shortened(a.Log)
 }
 
-// cudaFailure matches the cause in an error of ONNX Runtime's CUDA provider, which says it after two
-// function signatures and before places in its source: "CUDA failure 2: out of memory".
+// cudaFailure matches the cause in an error of ONNX Runtime's CUDA provider: "CUDA failure 2: out
+// of memory". In the error it stands after two function signatures, and before places in its
+// source.
 var cudaFailure = regexp.MustCompile(`\b(?:CUDA|CUDNN|CUBLAS|CUDNN_FE) failure -?\d+: [^;]*[^; ]`)
 
 // shortened joins a text into one line and cuts the middle of a long one. Texts of native libraries

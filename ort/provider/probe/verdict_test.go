@@ -14,7 +14,7 @@ import (
 	"tuner/ort/provider"
 )
 
-// fullGPU is what ONNX Runtime 1.31.1 says on an H100 whose memory another program holds.
+// fullGPU is the error of ONNX Runtime 1.31.1 on an H100 whose memory another program holds.
 const fullGPU = `onnx runtime error 1: /onnxruntime_src/onnxruntime/core/providers/cuda/cuda_call.cc:154 std::conditional_t<THRW, void, onnxruntime::common::Status> onnxruntime::CudaCall(ERRTYPE, const char*, const char*, SUCCTYPE, const char*, const char*, int) [with ERRTYPE = cudaError; bool THRW = true; SUCCTYPE = cudaError; std::conditional_t<THRW, void, common::Status> = void] /onnxruntime_src/onnxruntime/core/providers/cuda/cuda_call.cc:146 std::conditional_t<THRW, void, onnxruntime::common::Status> onnxruntime::CudaCall(ERRTYPE, const char*, const char*, SUCCTYPE, const char*, const char*, int) [with ERRTYPE = cudaError; bool THRW = true; SUCCTYPE = cudaError; std::conditional_t<THRW, void, common::Status> = void] CUDA failure 2: out of memory ; GPU=0 ; hostname=vm ; file=/onnxruntime_src/onnxruntime/core/providers/cuda/cuda_execution_provider.cc ; line=355 ; expr=cudaSetDevice(info_.device_id);`
 
 func TestVerdict(t *testing.T) {
