@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"tuner/model/modelconfig"
+	"tuner/ort/sessionoption"
 	"tuner/profile/journal"
 	"tuner/search"
 	"tuner/spec"
@@ -19,7 +20,7 @@ func setupOf(c Campaign, candidate search.Candidate, deployed *modelconfig.Confi
 		Provider:       spec.Provider(deployed, options),
 		Runtime:        c.Header.Runtime.Name(),
 		Precision:      Precision(c.Header.Models, candidate),
-		IntraOpThreads: options.IntraOpThreads,
+		IntraOpThreads: options.Settings.Whole(sessionoption.IntraOpThreads),
 		MaxBatchSize:   int(deployed.GetMaxBatchSize()),
 		QueueDelay:     time.Duration(deployed.GetDynamicBatching().GetMaxQueueDelayMicroseconds()) * time.Microsecond,
 	}

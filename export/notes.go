@@ -2,11 +2,13 @@ package export
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"tuner/model/modelconfig"
 	"tuner/ort/provider"
+	"tuner/ort/sessionoption"
 	"tuner/search/verdict"
 )
 
@@ -89,14 +91,15 @@ func machineNotes(m Model, d Deployment) []string {
 
 // threadOption returns the option that would limit an instance's threads in the configuration.
 func (m Model) threadOption() string {
-	switch {
-	case m.ownThreads() != nil:
-		row := provider.Of(m.ownThreads().Name)
+	if own := m.ownThreads(); own != nil {
+		row := provider.Of(own.Name)
 		return row.Title + "'s " + row.Threads.Option
-	case m.Options.Parallel && m.Options.IntraOpThreads > 0:
-		return "inter_op_thread_count"
 	}
-	return "intra_op_thread_count"
+	name, settings := sessionoption.IntraOpThreads, m.Options.Settings
+	if settings.Value(sessionoption.ExecutionMode) == sessionoption.Parallel && settings.Whole(name) > 0 {
+		name = sessionoption.InterOpThreads
+	}
+	return sessionoption.Of(name).Parameter
 }
 
 // stockNotes describe how a stock Triton treats a model's configuration differently from the
@@ -104,7 +107,7 @@ func (m Model) threadOption() string {
 func stockNotes(m Model) []string {
 	var list []string
 	add := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
-	if len(m.Options.Session) > 0 {
+	if slices.ContainsFunc(slices.Collect(maps.Keys(m.Options.Session)), func(key string) bool { return !sessionoption.OfTriton(key) }) {
 		add("Model %q sets session.* entries: `tuner serve` honours them, a stock Triton ignores them (deploy_target: triton searches without).", m.Name)
 	}
 	for _, a := range m.accelerators() {

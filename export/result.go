@@ -19,6 +19,7 @@ import (
 	"tuner/model/modelconfig"
 	"tuner/model/modelconfig/configpb"
 	"tuner/ort/provider"
+	"tuner/ort/sessionoption"
 	"tuner/profile/journal"
 	"tuner/report/result"
 	"tuner/search"
@@ -231,13 +232,14 @@ func (m Model) sessionThreads() int {
 		n, _ := strconv.Atoi(a.Parameters[provider.Of(a.Name).Threads.Option]) // 0 if it is not set
 		return max(0, n)
 	}
-	if !o.Parallel {
-		return o.IntraOpThreads
+	intra, inter := o.Settings.Whole(sessionoption.IntraOpThreads), o.Settings.Whole(sessionoption.InterOpThreads)
+	if o.Settings.Value(sessionoption.ExecutionMode) != sessionoption.Parallel {
+		return intra
 	}
-	if o.IntraOpThreads == 0 || o.InterOpThreads == 0 {
+	if intra == 0 || inter == 0 {
 		return 0
 	}
-	return o.IntraOpThreads + o.InterOpThreads - 1
+	return intra + inter - 1
 }
 
 // knowsMachine reports whether the model's measured machine is known.

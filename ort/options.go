@@ -4,21 +4,17 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 
 	binding "github.com/yalue/onnxruntime_go"
+
+	"tuner/ort/sessionoption"
 )
 
 // SessionOptions are ONNX Runtime's session options. The zero value leaves all at ONNX Runtime's
 // defaults.
 type SessionOptions struct {
-	ExecutionMode ExecutionMode
-	// threads within an operator, including the calling one; 0: number of physical cores
-	IntraOpThreads int
-	// threads across operators, in parallel mode only; 0: number of physical cores
-	InterOpThreads    int
-	GraphOptimization GraphOptimization
-	MemoryArena       Switch // CPU memory arena
-	MemoryPattern     Switch // memory planned ahead for known shapes
+	Settings sessionoption.Settings
 	// session configuration entries, such as session.intra_op.allow_spinning
 	Entries map[string]string
 	// run configuration entries, such as memory.enable_memory_arena_shrinkage
@@ -30,36 +26,6 @@ type SessionOptions struct {
 	OptimizedModelPath string // path for the optimised model; "": it is not written
 	LogSeverity        LogSeverity
 }
-
-// ExecutionMode decides whether independent operators of a graph run one after the other.
-type ExecutionMode int
-
-// Execution modes.
-const (
-	Sequential ExecutionMode = iota
-	Parallel
-)
-
-// GraphOptimization is the level of graph optimisation. Each level includes those below it.
-type GraphOptimization int
-
-// Levels of graph optimisation, the default first.
-const (
-	OptimizeAll GraphOptimization = iota
-	OptimizeExtended
-	OptimizeBasic
-	OptimizeNothing
-)
-
-// Switch is an option that is on, off, or left to ONNX Runtime.
-type Switch int
-
-// States of a switch.
-const (
-	Default Switch = iota
-	On
-	Off
-)
 
 // LogSeverity is the least severity of messages that ONNX Runtime prints on stderr.
 type LogSeverity int
@@ -92,23 +58,20 @@ func (o SessionOptions) build(r *Runtime) (*binding.SessionOptions, error) {
 }
 
 func (o SessionOptions) apply(options *binding.SessionOptions) error {
-	steps := []struct {
-		name string
-		set  func() error
-	}{
-		{"execution mode", func() error { return setMode(options, o.ExecutionMode) }},
-		{"intra-op threads", func() error { return options.SetIntraOpNumThreads(o.IntraOpThreads) }},
-		{"inter-op threads", func() error { return options.SetInterOpNumThreads(o.InterOpThreads) }},
-		{"graph optimization", func() error { return setOptimization(options, o.GraphOptimization) }},
-		{"memory arena", func() error { return setSwitch(options.SetCpuMemArena, o.MemoryArena) }},
-		{"memory pattern", func() error { return setSwitch(options.SetMemPattern, o.MemoryPattern) }},
-		{"optimized model path", func() error { return setPath(options, o.OptimizedModelPath) }},
-		{"log severity", func() error { return setSeverity(options, o.LogSeverity) }},
-	}
-	for _, step := range steps {
-		if err := step.set(); err != nil {
-			return fmt.Errorf("cannot set %s: %w", step.name, err)
+	for _, option := range sessionoption.All() {
+		value, set := o.Settings[option.Name]
+		if !set {
+			continue
 		}
+		if err := setOption(options, option, value); err != nil {
+			return fmt.Errorf("cannot set %s to %q: %w", option.Name, value, err)
+		}
+	}
+	if err := setPath(options, o.OptimizedModelPath); err != nil {
+		return fmt.Errorf("cannot set the path of the optimized model: %w", err)
+	}
+	if err := setSeverity(options, o.LogSeverity); err != nil {
+		return fmt.Errorf("cannot set the log severity: %w", err)
 	}
 	entries := o.Entries
 	if o.RecordAssignment {
@@ -126,30 +89,47 @@ func (o SessionOptions) apply(options *binding.SessionOptions) error {
 	return nil
 }
 
-func setMode(options *binding.SessionOptions, mode ExecutionMode) error {
-	if mode == Parallel {
-		return options.SetExecutionMode(binding.ExecutionModeParallel)
+// setOption sets an option by ONNX Runtime's function for it, or by its session entry.
+func setOption(options *binding.SessionOptions, option sessionoption.Option, value string) error {
+	switch option.Name {
+	case sessionoption.IntraOpThreads:
+		return setThreads(options.SetIntraOpNumThreads, value)
+	case sessionoption.InterOpThreads:
+		return setThreads(options.SetInterOpNumThreads, value)
+	case sessionoption.ExecutionMode:
+		mode := binding.ExecutionMode(binding.ExecutionModeSequential)
+		if value == sessionoption.Parallel {
+			mode = binding.ExecutionModeParallel
+		}
+		return options.SetExecutionMode(mode)
+	case sessionoption.GraphOptimization:
+		return setOptimization(options, value)
+	case sessionoption.MemoryArena:
+		return options.SetCpuMemArena(value == sessionoption.On)
+	case sessionoption.MemoryPattern:
+		return options.SetMemPattern(value == sessionoption.On)
 	}
-	return options.SetExecutionMode(binding.ExecutionModeSequential)
+	return options.AddSessionConfigEntry(option.Entry, option.Code(value))
 }
 
-func setOptimization(options *binding.SessionOptions, level GraphOptimization) error {
+func setThreads(set func(int) error, value string) error {
+	n, err := strconv.Atoi(value)
+	if err != nil {
+		return err
+	}
+	return set(n)
+}
+
+func setOptimization(options *binding.SessionOptions, level string) error {
 	switch level {
-	case OptimizeNothing:
+	case sessionoption.Disabled:
 		return options.SetGraphOptimizationLevel(binding.GraphOptimizationLevelDisableAll)
-	case OptimizeBasic:
+	case "basic":
 		return options.SetGraphOptimizationLevel(binding.GraphOptimizationLevelEnableBasic)
-	case OptimizeExtended:
+	case "extended":
 		return options.SetGraphOptimizationLevel(binding.GraphOptimizationLevelEnableExtended)
 	}
 	return options.SetGraphOptimizationLevel(binding.GraphOptimizationLevelEnableAll)
-}
-
-func setSwitch(set func(bool) error, s Switch) error {
-	if s == Default {
-		return nil
-	}
-	return set(s == On)
 }
 
 func setPath(options *binding.SessionOptions, path string) error {

@@ -6,14 +6,15 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"tuner/ort/sessionoption"
 )
 
 func TestSessionOptions(t *testing.T) {
 	t.Parallel()
 	optimized := filepath.Join(t.TempDir(), "optimized.onnx")
 	s := testSession(t, "add_sub", SessionOptions{
-		ExecutionMode: Parallel, IntraOpThreads: 2, InterOpThreads: 2, GraphOptimization: OptimizeExtended,
-		MemoryArena: Off, MemoryPattern: Off, LogSeverity: LogError, OptimizedModelPath: optimized,
+		Settings: sessionoption.Settings{sessionoption.IntraOpThreads: "2", sessionoption.InterOpThreads: "2", sessionoption.ExecutionMode: sessionoption.Parallel, sessionoption.MemoryArena: sessionoption.Off, sessionoption.MemoryPattern: sessionoption.Off, sessionoption.GraphOptimization: "extended"}, LogSeverity: LogError, OptimizedModelPath: optimized,
 		Entries:    map[string]string{"session.intra_op.allow_spinning": "0"},
 		RunEntries: map[string]string{"disable_synchronize_execution_providers": "1"},
 		Providers:  []Provider{{Name: "cpu"}},
@@ -32,7 +33,7 @@ func TestProviders(t *testing.T) {
 	r := testRuntime(t)
 	x := testTensor(t, Float32, []int64{2, 4}, floats(1, 2, 3, 4, 5, 6, 7, 8))
 	for _, name := range r.Providers() {
-		s, err := r.NewSession(model("add_sub"), SessionOptions{IntraOpThreads: 1, Providers: []Provider{{Name: name}}})
+		s, err := r.NewSession(model("add_sub"), SessionOptions{Settings: sessionoption.Settings{sessionoption.IntraOpThreads: "1"}, Providers: []Provider{{Name: name}}})
 		if err != nil {
 			t.Logf("%s: %v", name, err)
 			if name == "cpu" {

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"tuner/ort/sessionoption"
 )
 
 func TestMain(m *testing.M) {
@@ -273,7 +275,7 @@ func TestExternalData(t *testing.T) {
 
 func TestConcurrentRuns(t *testing.T) {
 	t.Parallel()
-	s := testSession(t, "add_sub", SessionOptions{IntraOpThreads: 1})
+	s := testSession(t, "add_sub", SessionOptions{Settings: sessionoption.Settings{sessionoption.IntraOpThreads: "1"}})
 	var wait sync.WaitGroup
 	for g := range 8 {
 		wait.Go(func() {
@@ -303,7 +305,7 @@ func TestConcurrentRuns(t *testing.T) {
 // Close waits for runs in progress. Later runs fail cleanly.
 func TestCloseDuringRuns(t *testing.T) {
 	t.Parallel()
-	s := testSession(t, "add_sub", SessionOptions{IntraOpThreads: 1})
+	s := testSession(t, "add_sub", SessionOptions{Settings: sessionoption.Settings{sessionoption.IntraOpThreads: "1"}})
 	x := testTensor(t, Float32, []int64{1, 4}, floats(1, 2, 3, 4))
 	var wait sync.WaitGroup
 	for range 4 {
@@ -354,7 +356,7 @@ func TestNewSessionErrors(t *testing.T) {
 		{"no file", "missing.onnx", SessionOptions{}, CodeNoSuchFile, "missing.onnx"},
 		{"no model", garbage, SessionOptions{}, CodeInvalidProtobuf, "onnx runtime error 7: Load model from " + garbage + " failed:Protobuf parsing failed."},
 		{"sequence", model("sequence"), SessionOptions{}, 0, `Unsupported ONNX Type 'ONNX_TYPE_SEQUENCE' for I/O 's'`},
-		{"threads", model("add_sub"), SessionOptions{IntraOpThreads: -1}, 0, "cannot set intra-op threads"},
+		{"threads", model("add_sub"), SessionOptions{Settings: sessionoption.Settings{sessionoption.IntraOpThreads: "-1"}}, 0, `cannot set intra_op_threads to "-1"`},
 		{"provider", model("add_sub"), SessionOptions{Providers: []Provider{{Name: "abacus"}}}, 0, `cannot use execution provider "abacus"`},
 		{"cpu options", model("add_sub"), SessionOptions{Providers: []Provider{{Name: "cpu", Options: map[string]string{"a": "b"}}}}, 0, "takes no options"},
 	}
@@ -448,7 +450,7 @@ func BenchmarkRun(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	s, err := r.NewSession(model("add_sub"), SessionOptions{IntraOpThreads: 1})
+	s, err := r.NewSession(model("add_sub"), SessionOptions{Settings: sessionoption.Settings{sessionoption.IntraOpThreads: "1"}})
 	if err != nil {
 		b.Fatal(err)
 	}

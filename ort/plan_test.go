@@ -8,6 +8,8 @@ import (
 	"unsafe"
 
 	"github.com/google/go-cmp/cmp"
+
+	"tuner/ort/sessionoption"
 )
 
 func testPlan(t testing.TB, s *Session, outputs ...string) *Plan {
@@ -164,7 +166,7 @@ func TestPlanErrors(t *testing.T) {
 // BenchmarkPlan measures the cost of a planned run beside the computing. It does not depend on how
 // many requests share the batch.
 func BenchmarkPlan(b *testing.B) {
-	s := testSession(b, "add_sub", SessionOptions{IntraOpThreads: 1})
+	s := testSession(b, "add_sub", SessionOptions{Settings: sessionoption.Settings{sessionoption.IntraOpThreads: "1"}})
 	p := testPlan(b, s, "sum", "diff")
 	for _, parts := range []int{1, 16} {
 		b.Run(fmt.Sprintf("requests=%d", parts), func(b *testing.B) {

@@ -13,6 +13,7 @@ import (
 	"tuner/measure"
 	"tuner/model/modelconfig"
 	"tuner/model/modelrepo"
+	"tuner/ort/sessionoption"
 	"tuner/ortsweep/race"
 	"tuner/profile"
 	"tuner/runner"
@@ -220,9 +221,9 @@ func (e *Engines) withheld(c search.Candidate, m measure.Measurement) float64 {
 		return 0
 	}
 	usable := 0.0 // cores' worth; 0: all
-	if o, err := modelconfig.ORTOptions(config); err == nil && o.IntraOpThreads > 0 && len(o.GPUAccelerators)+len(o.CPUAccelerators) == 0 {
+	if o, err := modelconfig.ORTOptions(config); err == nil && o.Settings.Whole(sessionoption.IntraOpThreads) > 0 && len(o.GPUAccelerators)+len(o.CPUAccelerators) == 0 {
 		w := m.Windows[0]
-		usable = float64(o.IntraOpThreads*e.setup.Sweep.Sessions) + w.ClientCPU.Seconds()/max(w.Duration.Seconds(), 1e-9)
+		usable = float64(o.Settings.Whole(sessionoption.IntraOpThreads)*e.setup.Sweep.Sessions) + w.ClientCPU.Seconds()/max(w.Duration.Seconds(), 1e-9)
 	}
 	return m.WithheldOf(e.setup.cores, usable)
 }

@@ -17,6 +17,7 @@ import (
 	"tuner/model/onnx"
 	"tuner/model/onnx/inputs"
 	"tuner/ort/provider"
+	"tuner/ort/sessionoption"
 	"tuner/ortsweep/race"
 	"tuner/ortsweep/snippet"
 	"tuner/profile"
@@ -147,7 +148,6 @@ func WriteConfig(w io.Writer, r Result) error {
 }
 
 // notOfTriton says which settings a stock Triton's onnxruntime backend does not honour, and which are no part of a configuration.
-// The backend forwards one session entry.
 func notOfTriton(c search.Candidate) []string {
 	var lines []string
 	for _, s := range c.Settings() {
@@ -158,8 +158,7 @@ func notOfTriton(c search.Candidate) []string {
 			lines = append(lines, fmt.Sprintf("The model file is that of precision %s.", s.Value))
 		case s.Knob == search.KnobRuntime:
 			lines = append(lines, fmt.Sprintf("A stock Triton brings its own ONNX Runtime; measured was %s.", s.Value))
-		case s.Knob == search.KnobAllowSpinning,
-			strings.HasPrefix(s.Knob, "session.") && s.Knob != "session.use_device_allocator_for_initializers":
+		case sessionoption.IsKnob(s.Knob) && !sessionoption.OfTriton(s.Knob):
 			lines = append(lines, "A stock Triton ignores "+setting+"; tuner serve honours it.")
 		case isOption && !provider.Of(of).Triton.TakesOptions():
 			lines = append(lines, "A stock Triton does not pass "+setting+" on; tuner serve does.")

@@ -24,6 +24,7 @@ import (
 	"tuner/model/modelconfig/configpb"
 	"tuner/model/onnx/build"
 	"tuner/model/precision/accuracy"
+	"tuner/ort/sessionoption"
 	"tuner/ortsweep/race"
 	"tuner/profile"
 	"tuner/profile/journal"
@@ -496,7 +497,7 @@ func TestXNNPACKSessions(t *testing.T) {
 		}
 	}
 	knobs, _ := k.prune()
-	i := slices.IndexFunc(knobs, func(o search.Knob) bool { return o.Name == search.KnobAllowSpinning })
+	i := slices.IndexFunc(knobs, func(o search.Knob) bool { return o.Name == sessionoption.AllowSpinning })
 	if i < 0 || !slices.Contains(knobs[i].Values, "true") {
 		t.Errorf("spinning is not tried: %v", knobs)
 	}
@@ -518,8 +519,8 @@ func TestProgramsMakeTheMeasuredSession(t *testing.T) {
 	} {
 		r := Result{Setup: s, Race: race.Result{Winner: c.winner, Standings: []race.Standing{{Candidate: c.winner, Verdict: race.Winner}}}}
 		session, err := r.session()
-		if diff := cmp.Diff(c.providers, session.Providers); diff != "" || err != nil || session.Options.IntraOpThreads != c.threads {
-			t.Errorf("%s: %v, %d threads; providers (-want +got):\n%s", c.winner, err, session.Options.IntraOpThreads, diff)
+		if diff := cmp.Diff(c.providers, session.Providers); diff != "" || err != nil || session.Options.Settings.Whole(sessionoption.IntraOpThreads) != c.threads {
+			t.Errorf("%s: %v, %d threads; providers (-want +got):\n%s", c.winner, err, session.Options.Settings.Whole(sessionoption.IntraOpThreads), diff)
 		}
 	}
 }

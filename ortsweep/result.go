@@ -12,6 +12,7 @@ import (
 	"tuner/internal/words"
 	"tuner/measure"
 	"tuner/measure/stats"
+	"tuner/ort/sessionoption"
 	"tuner/ortsweep/race"
 	"tuner/profile/journal"
 	"tuner/search"
@@ -289,18 +290,14 @@ func settingText(c search.Candidate) string {
 
 func shortSetting(s search.Setting) string {
 	text := string(s.Value)
-	switch s.Knob {
-	case search.KnobRuntime, search.KnobExecutionProvider, search.KnobPrecision, search.KnobExecutionMode:
-		return text
-	case search.KnobIntraOpThreads, search.KnobInterOpThreads:
-		if s.Knob == search.KnobInterOpThreads {
-			return "inter-op " + threadsText(text)
-		}
-		return threadsText(text)
-	case search.KnobGraphOptimization:
-		return "graph " + text
+	if option, known := sessionoption.Find(s.Knob); known {
+		return option.Text(text)
 	}
-	name := strings.NewReplacer("allow_", "", "memory_", "", "session.", "").Replace(s.Knob)
+	switch s.Knob {
+	case search.KnobRuntime, search.KnobExecutionProvider, search.KnobPrecision:
+		return text
+	}
+	name := strings.TrimPrefix(s.Knob, sessionoption.Prefix)
 	switch text {
 	case "true":
 		return name
@@ -308,11 +305,4 @@ func shortSetting(s search.Setting) string {
 		return "no " + name
 	}
 	return name + " " + text
-}
-
-func threadsText(n string) string {
-	if n == "1" {
-		return "1 thread"
-	}
-	return n + " threads"
 }

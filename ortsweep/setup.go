@@ -15,6 +15,7 @@ import (
 	"tuner/model/modelconfig"
 	"tuner/model/modelconfig/configpb"
 	"tuner/ort/provider"
+	"tuner/ort/sessionoption"
 	"tuner/ortsweep/race"
 	"tuner/ortsweep/snippet"
 	"tuner/profile"
@@ -146,11 +147,11 @@ func (k canon) prune() (knobs []search.Knob, outs []race.Out) {
 // meansAlone reports whether a knob has an effect without any other one. The usual spinning of idle threads depends on the
 // provider: beside one with a pool of its own they do not spin.
 func (k canon) meansAlone(knob string) bool {
-	if knob == search.KnobAllowSpinning || knob == intraSpinning {
+	if knob == sessionoption.AllowSpinning || knob == sessionoption.IntraSpinning {
 		return !slices.ContainsFunc(provider.All(), func(p provider.Provider) bool { return p.HasPoolBeside() && k.tries(search.Value(p.Name)) })
 	}
 	_, _, isOption := search.ProviderOption(knob)
-	return !isOption && knob != search.KnobInterOpThreads
+	return !isOption && sessionoption.Of(knob).Needs.Option == ""
 }
 
 // tries reports whether an execution provider is among the candidates.
@@ -228,34 +229,28 @@ func (k canon) session(c search.Candidate) (string, error) {
 	return string(text), nil
 }
 
-// normal writes out what ONNX Runtime does when it is told nothing, so that saying it makes no difference.
+// normal leaves out what ONNX Runtime does when it is told nothing, so that saying it makes no difference.
 func normal(o modelconfig.Options) modelconfig.Options {
-	if o.MemoryArena == modelconfig.Unset {
-		o.MemoryArena = modelconfig.On
-	}
-	if o.MemoryPattern == modelconfig.Unset {
-		o.MemoryPattern = modelconfig.On
-	}
-	if !o.Parallel {
-		o.InterOpThreads = 0
-	}
-	o.Session = maps.Clone(o.Session)
-	for _, key := range []string{intraSpinning, interSpinning} {
-		if v, ok := o.Session[key]; ok && (v == "1" || key == interSpinning && !o.Parallel) {
-			delete(o.Session, key)
+	settings := o.Settings
+	o.Settings, o.Session = nil, maps.Clone(o.Session)
+	for _, option := range sessionoption.All() {
+		if value := settings.Value(option.Name); value != option.Default && settings.Meets(option.Needs) {
+			o.Settings = o.Settings.With(option.Name, value)
 		}
+		for _, key := range option.Entries {
+			if o.Session[key] == option.Code(option.Default) {
+				delete(o.Session, key)
+			}
+		}
+	}
+	if settings.Value(sessionoption.ExecutionMode) != sessionoption.Parallel {
+		delete(o.Session, sessionoption.InterSpinning) // that pool has no threads
 	}
 	if len(o.Session) == 0 {
 		o.Session = nil
 	}
 	return o
 }
-
-// The session entries behind allow_spinning; both are on when they are not given.
-const (
-	intraSpinning = "session.intra_op.allow_spinning"
-	interSpinning = "session.inter_op.allow_spinning"
-)
 
 // precisionOf is the precision that serves a candidate.
 func precisionOf(c search.Candidate) string {

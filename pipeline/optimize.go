@@ -16,9 +16,8 @@ import (
 	"tuner/ort/ortlib"
 	"tuner/ort/provider"
 	"tuner/ort/provider/probe"
+	"tuner/ort/sessionoption"
 	"tuner/pipeline/steps"
-	"tuner/search"
-	"tuner/spec"
 )
 
 // optimizedDir is the folder of the optimized model in the output folder.
@@ -62,8 +61,7 @@ func removeOptimized(dir string) error {
 type optimizedModel struct {
 	output   string // output folder of the campaign
 	path     string // path of the model
-	level    modelconfig.GraphLevel
-	name     string // name of the level
+	level    string // of graph_optimization
 	build    ortlib.Build
 	external bool   // it has external weights
 	key      string // digest of all dependencies; "" if nothing can be written
@@ -85,7 +83,8 @@ func (j job) optimizable(r analyze.Result) (o optimizedModel, reason string, err
 	if err != nil {
 		return o, "", err
 	}
-	if options.Graph == modelconfig.GraphDisabled {
+	level := options.Settings.Value(sessionoption.GraphOptimization)
+	if level == sessionoption.Disabled {
 		return o, "the best has graph optimization disabled", nil
 	}
 	i := slices.IndexFunc(j.campaign.Builds, func(b ortlib.Build) bool { return b.Name() == best.Setup.Runtime })
@@ -97,14 +96,13 @@ func (j job) optimizable(r analyze.Result) (o optimizedModel, reason string, err
 	if err != nil {
 		return o, "", exit.With(exit.Usage, err)
 	}
-	o.path, o.level, o.external = file.Path, options.Graph, len(model.ExternalFiles()) > 0
-	o.name = string(spec.Base(best.Deployed)[search.KnobGraphOptimization])
+	o.path, o.level, o.external = file.Path, level, len(model.ExternalFiles()) > 0
 	o.build = j.campaign.Builds[i]
 	library, err := places.ContentName(o.build)
 	if err != nil {
 		return o, "", err
 	}
-	o.key, err = digestOf(file.SHA256, o.name, library)
+	o.key, err = digestOf(file.SHA256, o.level, library)
 	return o, "", err
 }
 
@@ -138,7 +136,7 @@ func (o optimizedModel) write(ctx context.Context) (steps.Outcome, error) {
 			return fmt.Errorf("cannot write %q: %w", o.dir(), durable.Cause(err))
 		}
 		outcome.Text = fmt.Sprintf("%s: the graph that ONNX Runtime %s makes at level %s, for processors like this one",
-			filepath.Join(o.dir(), "model.onnx"), o.build.Version, o.name)
+			filepath.Join(o.dir(), "model.onnx"), o.build.Version, o.level)
 		outcome.Files = []string{o.dir()}
 		return nil
 	})

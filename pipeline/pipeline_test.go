@@ -22,6 +22,7 @@ import (
 	"tuner/model/onnx/build"
 	"tuner/model/precision/accuracy"
 	"tuner/ort/ortlib"
+	"tuner/ort/sessionoption"
 	"tuner/pipeline/steps"
 	"tuner/profile"
 	"tuner/profile/journal"
@@ -324,7 +325,7 @@ func TestOptimizable(t *testing.T) {
 		"nothing satisfies": {analyzetest.Candidate(2, 1, 16), impossible, "nothing satisfies the constraints"},
 		"another provider":  {analyzetest.Candidate(2, 1, 16).With(search.KnobExecutionProvider, "openvino"), nil, "the best runs on openvino, which compiles the model itself"},
 		"another library":   {analyzetest.Candidate(2, 1, 16), nil, "the best runs on cpu@1.31.1, which is no library of this machine"},
-		"disabled":          {analyzetest.Candidate(2, 1, 16).With(search.KnobGraphOptimization, "disable"), nil, "the best has graph optimization disabled"},
+		"disabled":          {analyzetest.Candidate(2, 1, 16).With(sessionoption.GraphOptimization, "disable"), nil, "the best has graph optimization disabled"},
 	} {
 		b := analyzetest.New(t, analyzetest.Profile).Measure(search.Candidate{}, 8).Measure(tt.best, 16)
 		r, err := analyze.Analyze(b.Campaign(), analyze.Options{Goal: tt.goal})
@@ -381,7 +382,7 @@ func TestOutdatedOptimizedModel(t *testing.T) {
 	}
 	ours := func(string) {}
 	plain := analyzetest.Candidate(2, 1, 16)
-	disabled := plain.With(search.KnobGraphOptimization, "disable")
+	disabled := plain.With(sessionoption.GraphOptimization, "disable")
 	check(t.Context(), "another winner", disabled, model, steps.Skipped, ours, "")
 	check(ended, "an interruption", plain, model, steps.Interrupted, ours, "")
 	check(t.Context(), "a model that is not there", plain, "nosuch.onnx", steps.Failed, ours, "nosuch.onnx")

@@ -10,6 +10,7 @@ import (
 	"tuner/model/modelconfig"
 	"tuner/model/modelconfig/configpb"
 	"tuner/model/onnx/build"
+	"tuner/ort/sessionoption"
 	"tuner/profile"
 	"tuner/search"
 	"tuner/spec"
@@ -52,7 +53,7 @@ func checkServing(t *testing.T, c search.Candidate, want search.Serving, config 
 	if err != nil {
 		t.Fatal(err)
 	}
-	got.Threads = options.IntraOpThreads
+	got.Threads = options.Settings.Whole(sessionoption.IntraOpThreads)
 	isSame := got.MaxBatch == want.MaxBatch && got.Dynamic == want.Dynamic && slices.Equal(got.Preferred, want.Preferred) &&
 		got.Delay == want.Delay && got.Instances == want.Instances && got.Threads == want.Threads
 	if !isSame {

@@ -11,6 +11,7 @@ import (
 	"tuner/model/onnx"
 	"tuner/model/onnx/build"
 	"tuner/ort"
+	"tuner/ort/sessionoption"
 	"tuner/profile"
 )
 
@@ -38,7 +39,7 @@ func TestSignatureIsONNXRuntimes(t *testing.T) {
 				got[out.Name] = out.Dims
 			}
 			want := map[string][]int64{}
-			for _, out := range orttest.Load(t, m, ort.SessionOptions{IntraOpThreads: 1}).Outputs() {
+			for _, out := range orttest.Load(t, m, ort.SessionOptions{Settings: sessionoption.Settings{sessionoption.IntraOpThreads: "1"}}).Outputs() {
 				want[out.Name] = out.Shape
 			}
 			if diff := cmp.Diff(want, got); diff != "" {

@@ -3,9 +3,9 @@ package search
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"tuner/ort/provider"
+	"tuner/ort/sessionoption"
 )
 
 // The folding rules about what serves a model: its file, ONNX Runtime's build, the execution provider and their options.
@@ -34,7 +34,7 @@ func isHonouredByTriton(knob string) bool {
 	if of, _, isOption := ProviderOption(knob); isOption {
 		return provider.Of(of).Triton.TakesOptions()
 	}
-	return knob != KnobAllowSpinning && !strings.HasPrefix(knob, "session.")
+	return !sessionoption.IsKnob(knob) || sessionoption.OfTriton(knob)
 }
 
 // foreignOption removes the options of all execution providers except the chosen one and the one that

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"tuner/ort/sessionoption"
 )
 
 // expanded is a space's candidates and folds the plain way: each combination by itself, through all rules.
@@ -76,10 +78,10 @@ func someSpace(random *rand.Rand) Space {
 		{Name: KnobPrecision, Values: []Value{"fp32", "int8", "fp16"}},
 		{Name: KnobMaxBatchSize, Values: []Value{"1", "2", "4", "8", "2"}},
 		{Name: KnobIntraOpThreads, Values: []Value{"0", "1", "2", "5"}},
-		{Name: KnobExecutionMode, Values: []Value{"sequential", "parallel"}},
-		{Name: KnobInterOpThreads, Values: []Value{"1", "2"}},
+		{Name: sessionoption.ExecutionMode, Values: []Value{"sequential", "parallel"}},
+		{Name: sessionoption.InterOpThreads, Values: []Value{"1", "2"}},
 		{Name: KnobMaxQueueDelay, Values: []Value{"0us", "100us", "200us"}},
-		{Name: KnobAllowSpinning, Values: []Value{"true", "false"}},
+		{Name: sessionoption.AllowSpinning, Values: []Value{"true", "false"}},
 		{Name: "session.x", Values: []Value{"0", "1", "0"}},
 		{Name: "openvino.num_of_threads", Values: []Value{"1", "2"}},
 		{Name: "xnnpack.intra_op_num_threads", Values: []Value{"1", "9"}},

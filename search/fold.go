@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"tuner/ort/provider"
+	"tuner/ort/sessionoption"
 )
 
 // Combinations is the number of raw combinations of the knobs' values, before folding; at most limit.
@@ -38,7 +39,7 @@ type rule struct {
 // leave it out.
 var (
 	merging = [...]rule{
-		{apply: ignoredByTriton}, {apply: foreignOption}, {apply: ownThreads}, {noBatchDimension, true}, {batchOfOne, true}, {apply: sequential},
+		{apply: ignoredByTriton}, {apply: foreignOption}, {apply: ownThreads}, {noBatchDimension, true}, {batchOfOne, true}, {apply: needless},
 	}
 	refusing = [...]rule{
 		{apply: unavailableProvider}, {apply: rejectedVariant}, {apply: missingPrecision},
@@ -49,13 +50,17 @@ var (
 // folding is the rules, prepared for one space.
 type folding struct {
 	space Space
-	index map[string]int // a knob's place in the space
+	index map[string]int         // a knob's place in the space
+	needy []sessionoption.Option // session options of the space that need another one's value
 }
 
 func newFolding(s Space) folding {
-	f := folding{s, make(map[string]int, len(s.Knobs))}
+	f := folding{space: s, index: make(map[string]int, len(s.Knobs))}
 	for i, k := range s.Knobs {
 		f.index[k.Name] = i
+		if o, known := sessionoption.Find(k.Name); known && o.Needs.Option != "" {
+			f.needy = append(f.needy, o)
+		}
 	}
 	return f
 }
@@ -142,11 +147,17 @@ func batchOfOne(f folding, values []Value) string {
 	return ""
 }
 
-func sequential(f folding, values []Value) string {
-	if f.value(values, KnobExecutionMode) == "sequential" && f.set(values, KnobInterOpThreads, IntValue(1)) {
-		return "inter_op_threads has no effect with execution_mode sequential"
+// needless gives the session options that have no effect beside another option's value one value.
+func needless(f folding, values []Value) string {
+	reason := ""
+	for _, o := range f.needy {
+		other := f.value(values, o.Needs.Option)
+		isMet := other == "" || other == Value(o.Needs.Value)
+		if !isMet && f.set(values, o.Name, Value(o.Needs.Idle)) && reason == "" {
+			reason = fmt.Sprintf("%s has no effect with %s %s", o.Name, o.Needs.Option, other)
+		}
 	}
-	return ""
+	return reason
 }
 
 func preferredTooLarge(f folding, values []Value) string {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tuner/ort/provider"
+	"tuner/ort/sessionoption"
 )
 
 // Scope says what a change of a knob costs, from dearest to cheapest.
@@ -24,18 +25,13 @@ const (
 	ScopeBatcher               // batcher settings: reconfigured over the wire
 )
 
-// The knobs, by their names in YAML and output (design §5).
+// The knobs, by their names in YAML and output. Package sessionoption lists those that are options of
+// a session.
 const (
 	KnobExecutionProvider  = "execution_provider"
 	KnobRuntime            = "runtime"
 	KnobPrecision          = "precision"
-	KnobIntraOpThreads     = "intra_op_threads"
-	KnobInterOpThreads     = "inter_op_threads"
-	KnobExecutionMode      = "execution_mode"
-	KnobGraphOptimization  = "graph_optimization"
-	KnobMemoryArena        = "memory_arena"
-	KnobMemoryPattern      = "memory_pattern"
-	KnobAllowSpinning      = "allow_spinning"
+	KnobIntraOpThreads     = sessionoption.IntraOpThreads // the search computes with it
 	KnobInstanceCount      = "instance_count"
 	KnobMaxBatchSize       = "max_batch_size"
 	KnobPreferredBatchSize = "preferred_batch_size"
@@ -51,15 +47,12 @@ func KnobScope(name string) (Scope, bool) {
 	switch name {
 	case KnobExecutionProvider, KnobRuntime, KnobPrecision:
 		return ScopeArtifact, true
-	case KnobIntraOpThreads, KnobInterOpThreads, KnobExecutionMode, KnobGraphOptimization, KnobMemoryArena,
-		KnobMemoryPattern, KnobAllowSpinning:
-		return ScopeEngine, true
 	case KnobInstanceCount:
 		return ScopePool, true
 	case KnobMaxBatchSize, KnobPreferredBatchSize, KnobMaxQueueDelay:
 		return ScopeBatcher, true
 	}
-	if _, _, isOption := ProviderOption(name); isOption || strings.HasPrefix(name, "session.") {
+	if _, _, isOption := ProviderOption(name); isOption || sessionoption.IsKnob(name) {
 		return ScopeEngine, true
 	}
 	return 0, false

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"tuner/ort/provider"
+	"tuner/ort/sessionoption"
 )
 
 // A campaign's gain has two parts: what serves the model (precision, runtime, execution provider, session options), and how
@@ -61,5 +62,5 @@ func isFirstStage(knob string) bool {
 // pool of its own (modelconfig.Options.Given).
 func isUnlikeDefault(c Candidate, knob string) bool {
 	of, _ := c.Get(KnobExecutionProvider)
-	return knob == KnobAllowSpinning && provider.Of(string(of)).HasPoolBeside()
+	return knob == sessionoption.AllowSpinning && provider.Of(string(of)).HasPoolBeside()
 }

@@ -7,6 +7,7 @@ import (
 
 	"tuner/model/modelconfig"
 	"tuner/model/modelconfig/configpb"
+	"tuner/ort/sessionoption"
 	"tuner/search"
 )
 
@@ -79,74 +80,14 @@ func (a *applier) sessionKnobs() error {
 	return nil
 }
 
-func (a *applier) sessionKnob(knob string, v search.Value) (err error) {
-	o := &a.options
-	switch knob {
-	case search.KnobIntraOpThreads:
-		_, err = v.Int()
-		o.IntraOpThreads = a.serving.Threads
-	case search.KnobInterOpThreads:
-		o.InterOpThreads, err = v.Int()
-	case search.KnobExecutionMode:
-		o.Parallel = v == "parallel"
-	case search.KnobMemoryArena:
-		o.MemoryArena, err = switchOf(v)
-	case search.KnobMemoryPattern:
-		o.MemoryPattern, err = switchOf(v)
-	case search.KnobGraphOptimization:
-		o.Graph, err = graphLevel(v)
-	case search.KnobAllowSpinning:
-		err = a.spinning(v)
-	default:
-		if strings.HasPrefix(knob, "session.") {
-			a.sessionEntry(knob, string(v))
-		}
+func (a *applier) sessionKnob(knob string, v search.Value) error {
+	if option, known := sessionoption.Find(knob); known {
+		return a.options.Set(option, string(v))
 	}
-	return err
-}
-
-// spinning says whether idle threads wait busily, in both of ONNX Runtime's thread pools.
-func (a *applier) spinning(v search.Value) error {
-	on, err := v.Bool()
-	if err != nil {
-		return err
+	if sessionoption.IsEntry(knob) {
+		a.options.SetEntry(knob, string(v))
 	}
-	text := "0"
-	if on {
-		text = "1"
-	}
-	a.sessionEntry("session.intra_op.allow_spinning", text)
-	a.sessionEntry("session.inter_op.allow_spinning", text)
 	return nil
-}
-
-func (a *applier) sessionEntry(key, text string) {
-	if a.options.Session == nil {
-		a.options.Session = map[string]string{}
-	}
-	a.options.Session[key] = text
-}
-
-func switchOf(v search.Value) (modelconfig.Switch, error) {
-	on, err := v.Bool()
-	if on {
-		return modelconfig.On, err
-	}
-	return modelconfig.Off, err
-}
-
-func graphLevel(v search.Value) (modelconfig.GraphLevel, error) {
-	switch v {
-	case "disable":
-		return modelconfig.GraphDisabled, nil
-	case "basic":
-		return modelconfig.GraphBasic, nil
-	case "extended":
-		return modelconfig.GraphExtended, nil
-	case "all":
-		return modelconfig.GraphAll, nil
-	}
-	return 0, fmt.Errorf("unknown level %q", v)
 }
 
 // provider moves the model to an execution provider, as a stock Triton is told.

@@ -1,12 +1,13 @@
 package spec
 
 import (
-	"cmp"
+	"slices"
 	"time"
 
 	"tuner/model/modelconfig"
 	"tuner/model/modelconfig/configpb"
 	"tuner/ort/provider"
+	"tuner/ort/sessionoption"
 	"tuner/search"
 )
 
@@ -24,12 +25,9 @@ func Base(config *modelconfig.Config) map[string]search.Value {
 // baseWith is Base for a configuration with these session options, which the caller has read.
 func baseWith(config *modelconfig.Config, o modelconfig.Options) map[string]search.Value {
 	base := fieldsBase(config)
-	sessionBase(base, o)
 	of := Provider(config, o)
 	base[search.KnobExecutionProvider] = search.Value(of)
-	if on, known := spins(o, of); known {
-		base[search.KnobAllowSpinning] = search.BoolValue(on)
-	}
+	sessionBase(base, o, of)
 	return base
 }
 
@@ -50,39 +48,22 @@ func fieldsBase(config *modelconfig.Config) map[string]search.Value {
 	return base
 }
 
-// sessionBase fills in the knobs that are session options.
-func sessionBase(base map[string]search.Value, o modelconfig.Options) {
-	base[search.KnobIntraOpThreads] = search.IntValue(o.IntraOpThreads)
-	base[search.KnobExecutionMode] = "sequential"
-	if o.Parallel {
-		base[search.KnobExecutionMode] = "parallel"
-		base[search.KnobInterOpThreads] = search.IntValue(o.InterOpThreads)
+// sessionBase fills in the knobs that are session options, in a configuration that asks for this
+// execution provider.
+func sessionBase(base map[string]search.Value, o modelconfig.Options, of string) {
+	for _, option := range sessionoption.All() {
+		value, known := o.Get(option)
+		if known && o.Settings.Meets(option.Needs) && !isPoolsOwn(o, option, of) {
+			base[option.Name] = search.Value(value)
+		}
 	}
-	base[search.KnobMemoryArena] = search.BoolValue(o.MemoryArena != modelconfig.Off)
-	base[search.KnobMemoryPattern] = search.BoolValue(o.MemoryPattern != modelconfig.Off)
-	levels := map[modelconfig.GraphLevel]search.Value{
-		modelconfig.GraphAll: "all", modelconfig.GraphExtended: "extended", modelconfig.GraphBasic: "basic", modelconfig.GraphDisabled: "disable",
-	}
-	base[search.KnobGraphOptimization] = levels[o.Graph]
 }
 
-// The session entries behind allow_spinning.
-const (
-	intraSpinning = "session.intra_op.allow_spinning"
-	interSpinning = "session.inter_op.allow_spinning"
-)
-
-// spins reports whether idle threads wait busily, in both of ONNX Runtime's thread pools; they do unless told otherwise. It is not
-// known of pools that differ, nor where a provider has a pool of its own beside them, unless both entries are there: the default is
-// another one then (modelconfig.Options.Given).
-func spins(o modelconfig.Options, of string) (on, known bool) {
-	first, saidFirst := o.Session[intraSpinning]
-	second, saidSecond := o.Session[interSpinning]
-	if provider.Of(of).HasPoolBeside() && !(saidFirst && saidSecond) {
-		return false, false
-	}
-	first, second = cmp.Or(first, "1"), cmp.Or(second, "1")
-	return first == "1", first == second && (first == "0" || first == "1")
+// isPoolsOwn reports whether the default of an option is another one because the execution provider
+// has a thread pool beside ONNX Runtime's (modelconfig.Options.Given).
+func isPoolsOwn(o modelconfig.Options, option sessionoption.Option, of string) bool {
+	return option.Name == sessionoption.AllowSpinning && provider.Of(of).HasPoolBeside() &&
+		slices.ContainsFunc(option.Entries, func(key string) bool { _, said := o.Session[key]; return !said })
 }
 
 // Provider returns the execution provider that a configuration with these session options asks for first: the accelerator

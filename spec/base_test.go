@@ -3,6 +3,7 @@ package spec
 import (
 	"testing"
 
+	"tuner/ort/sessionoption"
 	"tuner/search"
 )
 
@@ -18,7 +19,7 @@ func TestBaseKnowsSpinning(t *testing.T) {
 	for text, want := range map[string]search.Value{
 		"": "true", intra + inter: "false", intra: "", inter: "", xnnpack: "", xnnpack + intra: "", xnnpack + intra + inter: "false",
 	} {
-		if got := Base(parseConfig(t, head+text))[search.KnobAllowSpinning]; got != want {
+		if got := Base(parseConfig(t, head+text))[sessionoption.AllowSpinning]; got != want {
 			t.Errorf("%s: %q, want %q", text, got, want)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"tuner/model/modelconfig"
 	"tuner/model/modelconfig/configpb"
+	"tuner/ort/sessionoption"
 	"tuner/search"
 )
 
@@ -263,7 +264,7 @@ func (r profileReader) owners(path string) []string {
 		switch {
 		case path == search.KnobInstanceGroup && (isProvider || k.Name == search.KnobInstanceCount),
 			isAccelerators(path) && (isProvider || isOption),
-			(path == intraSpinning || path == interSpinning) && k.Name == search.KnobAllowSpinning:
+			slices.Contains(sessionoption.Of(k.Name).Entries, path):
 			list = append(list, k.Name)
 		}
 	}

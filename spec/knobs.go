@@ -11,6 +11,7 @@ import (
 
 	"tuner/model/modelconfig"
 	"tuner/ort/provider"
+	"tuner/ort/sessionoption"
 	"tuner/search"
 )
 
@@ -36,22 +37,31 @@ func (r profileReader) knobFields() []field {
 			r.addKnob(name, scope, read(v))
 		}}
 	}
-	return []field{
+	fields := []field{
 		knob(search.KnobExecutionProvider, wordValues(append([]string{Auto}, providers(TargetTuner)...)...)),
 		knob(search.KnobRuntime, r.runtimeValues),
 		knob(search.KnobPrecision, r.precisionValues),
-		knob(search.KnobIntraOpThreads, wholeValues(0)),
-		knob(search.KnobInterOpThreads, wholeValues(0)),
-		knob(search.KnobExecutionMode, wordValues("sequential", "parallel")),
-		knob(search.KnobGraphOptimization, wordValues("disable", "basic", "extended", "all")),
-		knob(search.KnobMemoryArena, flagValues),
-		knob(search.KnobMemoryPattern, flagValues),
-		knob(search.KnobAllowSpinning, flagValues),
+	}
+	for _, option := range sessionoption.All() {
+		fields = append(fields, knob(option.Name, sessionValues(option)))
+	}
+	return append(fields,
 		knob(search.KnobInstanceCount, wholeValues(1)),
 		knob(search.KnobMaxBatchSize, batchValues),
 		knob(search.KnobPreferredBatchSize, sizeListValues),
 		knob(search.KnobMaxQueueDelay, delayValues),
+	)
+}
+
+// sessionValues reads the values of a session option.
+func sessionValues(option sessionoption.Option) knobReader {
+	switch option.Kind {
+	case sessionoption.Threads:
+		return wholeValues(0)
+	case sessionoption.Switch:
+		return flagValues
 	}
+	return wordValues(option.Words...)
 }
 
 // noSpace is the space of a profile that measures the default alone.
@@ -79,7 +89,7 @@ func (r profileReader) addKnob(name string, scope search.Scope, values []search.
 // otherKnob takes session.* entries, options of execution providers, and the fields of Triton's ModelConfig.
 func (r profileReader) otherKnob(key, v value) bool {
 	name := key.node.Value
-	if entry, found := strings.CutPrefix(name, "session."); found && entry != "" {
+	if sessionoption.IsEntry(name) && name != sessionoption.Prefix {
 		r.addKnob(name, search.ScopeEngine, textValues(v))
 		return true
 	}

@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
+	"tuner/ort/sessionoption"
 	"tuner/search"
 )
 
@@ -27,16 +29,17 @@ const (
 )
 
 // usualSweep is the space of an ortsweep.yaml without one; intra_op_threads come on top, from the machine's cores.
-const usualSweep = `
-execution_provider: auto
-precision: [fp32, int8, int8_static]
-graph_optimization: [extended, all]
-execution_mode: [sequential, parallel]
-allow_spinning: [true, false]
-memory_arena: [true, false]
-memory_pattern: [true, false]
-session.dynamic_block_base: ["4"]
-`
+func usualSweep() string {
+	text := "execution_provider: auto\nprecision: [fp32, int8, int8_static]\n"
+	for _, s := range sessionoption.Swept() {
+		values := strings.Join(s.Values, ", ")
+		if sessionoption.IsEntry(s.Name) { // its values are texts
+			values = `"` + strings.Join(s.Values, `", "`) + `"`
+		}
+		text += fmt.Sprintf("%s: [%s]\n", s.Name, values)
+	}
+	return text
+}
 
 // ParseSweep reads an ortsweep.yaml. path is its file name: it appears in errors, and relative paths in the file are relative
 // to its folder. The error is an Errors with every mistake of the file.
@@ -139,7 +142,7 @@ func (r sweepReader) ofProfile(key, _ value) bool {
 // usualSpace reads the space of a file without one.
 func (r sweepReader) usualSpace(path string) {
 	d := &document{file: path}
-	if root, ok := d.open([]byte(usualSweep)); ok {
+	if root, ok := d.open([]byte(usualSweep())); ok {
 		r.space(root)
 	}
 	r.s.usual = true

@@ -9,6 +9,9 @@ import (
 	"text/template"
 
 	"go.yaml.in/yaml/v3"
+
+	"tuner/ort/sessionoption"
+	"tuner/search"
 )
 
 // Names of the files that `tuner init` writes.
@@ -89,6 +92,26 @@ func (s Starter) Threads() []int { return powers(max(1, s.Cores)) }
 
 // Instances: see Threads.
 func (s Starter) Instances() []int { return upTo(min(mostDefaultInstances, max(1, s.Cores))) }
+
+// SessionOptions are examples of further knobs: the session options that a stock Triton honours.
+func (Starter) SessionOptions() []string {
+	var lines []string
+	for _, option := range sessionoption.All() {
+		values := option.Swept
+		if option.Kind == sessionoption.Threads {
+			values = []string{"1", "2"}
+		}
+		if !option.Triton || option.Name == search.KnobIntraOpThreads || len(values) == 0 {
+			continue
+		}
+		line := fmt.Sprintf("%s: [%s]", option.Name, strings.Join(values, ", "))
+		if n := option.Needs; n.Option != "" {
+			line = fmt.Sprintf("%-42s # counts with %s %s only", line, n.Option, n.Value)
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
 
 // Wished is the wish, or one for nothing.
 func (s Starter) Wished() Wish {

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"tuner/model/modelconfig"
+	"tuner/ort/sessionoption"
 	"tuner/search"
 )
 
@@ -29,8 +30,13 @@ const (
 
 // takenBy returns the knob that stands for a ModelConfig field, or why it cannot be swept; "" when it can.
 func takenBy(path string) string {
-	if entry, found := strings.CutPrefix(path, parametersField+".session."); found {
-		return "use the knob session." + entry
+	if key, found := strings.CutPrefix(path, parametersField+"."); found {
+		if sessionoption.IsEntry(key) && key != sessionoption.Prefix {
+			return "use the knob " + key
+		}
+		if option, known := sessionoption.OfParameter(key); known {
+			return "use the knob " + option.Name
+		}
 	}
 	switch path {
 	case "dynamic_batching.max_queue_delay_microseconds":
@@ -38,17 +44,7 @@ func takenBy(path string) string {
 	case "dynamic_batching.preferred_batch_size":
 		return "use the knob " + search.KnobPreferredBatchSize
 	case "optimization.graph":
-		return "use the knob " + search.KnobGraphOptimization
-	case parametersField + ".intra_op_thread_count":
-		return "use the knob " + search.KnobIntraOpThreads
-	case parametersField + ".inter_op_thread_count":
-		return "use the knob " + search.KnobInterOpThreads
-	case parametersField + ".execution_mode":
-		return "use the knob " + search.KnobExecutionMode
-	case parametersField + ".enable_mem_arena":
-		return "use the knob " + search.KnobMemoryArena
-	case parametersField + ".enable_mem_pattern":
-		return "use the knob " + search.KnobMemoryPattern
+		return "use the knob " + sessionoption.GraphOptimization
 	case "name", "platform", "backend", "runtime", "default_model_filename", "cc_model_filenames", "version_policy", "input", "output",
 		"ensemble_scheduling":
 		return "what is served does not change during a search"

@@ -71,14 +71,7 @@ func (b *Backend) options(config *modelconfig.Config, in engine.Instance) (ort.S
 	if err != nil {
 		return ort.SessionOptions{}, engine.Errorf(engine.InvalidArgument, "%v", err)
 	}
-	out := ort.SessionOptions{
-		IntraOpThreads: o.IntraOpThreads, InterOpThreads: o.InterOpThreads,
-		GraphOptimization: graphLevel(o.Graph), MemoryArena: toggle(o.MemoryArena), MemoryPattern: toggle(o.MemoryPattern),
-		Entries: o.Session,
-	}
-	if o.Parallel {
-		out.ExecutionMode = ort.Parallel
-	}
+	out := ort.SessionOptions{Settings: o.Settings, Entries: o.Session}
 	if o.ArenaShrinkage != "" {
 		out.RunEntries = map[string]string{"memory.enable_memory_arena_shrinkage": o.ArenaShrinkage}
 	}
@@ -86,30 +79,6 @@ func (b *Backend) options(config *modelconfig.Config, in engine.Instance) (ort.S
 		out.Providers = append(out.Providers, ort.Provider(p))
 	}
 	return out, nil
-}
-
-func graphLevel(level modelconfig.GraphLevel) ort.GraphOptimization {
-	switch level {
-	case modelconfig.GraphExtended:
-		return ort.OptimizeExtended
-	case modelconfig.GraphBasic:
-		return ort.OptimizeBasic
-	case modelconfig.GraphDisabled:
-		return ort.OptimizeNothing
-	default:
-		return ort.OptimizeAll
-	}
-}
-
-func toggle(s modelconfig.Switch) ort.Switch {
-	switch s {
-	case modelconfig.On:
-		return ort.On
-	case modelconfig.Off:
-		return ort.Off
-	default:
-		return ort.Default
-	}
 }
 
 // tensors translates what a session says of its inputs or outputs.

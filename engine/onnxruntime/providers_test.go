@@ -11,6 +11,7 @@ import (
 	"tuner/engine/hostpolicy"
 	"tuner/model/modelconfig"
 	"tuner/ort"
+	"tuner/ort/sessionoption"
 )
 
 func accelerators(t *testing.T, text string) *modelconfig.Config {
@@ -72,7 +73,7 @@ func TestXNNPACKThreads(t *testing.T) {
 	t.Parallel()
 	const name = `cpu_execution_accelerator { name: "xnnpack" }`
 	session := func(intra int, spinning, threads string) ort.SessionOptions {
-		return ort.SessionOptions{IntraOpThreads: intra, Entries: map[string]string{"session.intra_op.allow_spinning": spinning},
+		return ort.SessionOptions{Settings: sessionoption.Settings{sessionoption.IntraOpThreads: strconv.Itoa(intra)}, Entries: map[string]string{"session.intra_op.allow_spinning": spinning},
 			Providers: []ort.Provider{{Name: "xnnpack", Options: map[string]string{"intra_op_num_threads": threads}}}}
 	}
 	parameters := func(pairs ...string) string {

@@ -5,15 +5,14 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
-	"tuner/model/modelconfig"
 	probing "tuner/ort/provider/probe/child"
+	"tuner/ort/sessionoption"
 )
 
 // newProbe is the hidden verb that other verbs start in a child process (package provider/probe).
 // It prints a probe.Answer as JSON, also for a provider that fails.
 func newProbe(con console) *cobra.Command {
 	var library, provider, model string
-	var level int
 	var o probing.Optimization
 	cmd := &cobra.Command{
 		Use:    "probe --library FILE [--provider NAME] [--model FILE] [--optimized FILE]",
@@ -22,7 +21,6 @@ func newProbe(con console) *cobra.Command {
 		Args:   usageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.File != "" {
-				o.Level = modelconfig.GraphLevel(level)
 				return writeJSON(con.out, probing.Optimize(library, model, o))
 			}
 			return writeJSON(con.out, probing.Try(cmd.Context(), library, provider, model))
@@ -32,7 +30,7 @@ func newProbe(con console) *cobra.Command {
 	cmd.Flags().StringVar(&provider, "provider", "", "execution provider to create a session with; none: only open the library")
 	cmd.Flags().StringVar(&model, "model", "", "model to create the session for; none: a tiny one, which is also run")
 	cmd.Flags().StringVar(&o.File, "optimized", "", "file to write the optimized graph of the model to, instead")
-	cmd.Flags().IntVar(&level, "level", 0, "graph level (modelconfig.GraphLevel)")
+	cmd.Flags().StringVar(&o.Level, "level", sessionoption.Of(sessionoption.GraphOptimization).Default, "level of graph_optimization for that")
 	cmd.Flags().BoolVar(&o.External, "external", false, "write the weights into a file of their own")
 	return cmd
 }

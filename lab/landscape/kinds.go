@@ -6,6 +6,7 @@ import (
 
 	"tuner/lab/landscape/record"
 	"tuner/measure"
+	"tuner/ort/sessionoption"
 	"tuner/search"
 	"tuner/search/queuesim"
 )
@@ -98,7 +99,7 @@ func cpuSpace(cores int, knobs ...search.Knob) search.Space {
 		Facts: search.Facts{
 			Cores: cores, Batching: true, BaseMaxBatchSize: 4, BaseInstances: 2, Precisions: precisions,
 			Base: map[string]search.Value{
-				search.KnobPrecision: "fp32", search.KnobGraphOptimization: "all", search.KnobIntraOpThreads: search.IntValue(cores),
+				search.KnobPrecision: "fp32", sessionoption.GraphOptimization: "all", search.KnobIntraOpThreads: search.IntValue(cores),
 				search.KnobInstanceCount: "2", search.KnobMaxBatchSize: "4", search.KnobMaxQueueDelay: "0us",
 			},
 		},
@@ -113,7 +114,7 @@ func cpuService(cores int, fixed, perItem float64) func(setup, int, int) float64
 		if s.precision == "int8" {
 			t *= 0.6
 		}
-		if v, _ := s.candidate.Get(search.KnobGraphOptimization); v == "basic" {
+		if v, _ := s.candidate.Get(sessionoption.GraphOptimization); v == "basic" {
 			t *= 1.12
 		}
 		busy := float64(min(concurrency, s.instances))
@@ -135,7 +136,7 @@ func cpu() synthesis {
 		name: "cpu", seed: 11, noise: noiseOf(0.05), costs: cpuCosts(), wire: 0.0004, largest: 32,
 		space: cpuSpace(8,
 			knob(search.KnobPrecision, "fp32", "int8"),
-			knob(search.KnobGraphOptimization, "all", "basic"),
+			knob(sessionoption.GraphOptimization, "all", "basic"),
 			knob(search.KnobIntraOpThreads, "1", "2", "4", "8"),
 			knob(search.KnobInstanceCount, "1", "2", "3", "4", "6", "8"),
 			knob(search.KnobMaxBatchSize, "1", "2", "4", "8", "16", "32"),

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"tuner/ort/provider"
+	"tuner/ort/sessionoption"
 )
 
 // A Place is where a session is made.
@@ -53,7 +54,9 @@ func (o Options) Given(at Place) (Options, []Provider, error) {
 	}
 	o.GPUAccelerators, o.CPUAccelerators, o.CUDA = nil, nil, nil // they are providers now
 	if at.Bound {
-		o.IntraOpThreads, o.InterOpThreads = cmp.Or(o.IntraOpThreads, at.Cores), cmp.Or(o.InterOpThreads, at.Cores)
+		for _, name := range []string{sessionoption.IntraOpThreads, sessionoption.InterOpThreads} {
+			o.Settings = o.Settings.With(name, strconv.Itoa(cmp.Or(o.Settings.Whole(name), at.Cores)))
+		}
 	}
 	o, providers = withOwnPool(o, providers, at.Cores)
 	return o, providers, nil
@@ -91,18 +94,17 @@ func (a Accelerator) given(at Place) map[string]string {
 // many that has. ONNX Runtime's documentation of XNNPACK advises so: two pools
 // whose threads wait busily take the cores from each other.
 func withOwnPool(o Options, providers []Provider, cores int) (Options, []Provider) {
-	const spinning = "session.intra_op.allow_spinning"
 	i := slices.IndexFunc(providers, func(p Provider) bool { return provider.Of(p.Name).HasPoolBeside() })
 	if i < 0 {
 		return o, providers
 	}
 	threads := provider.Of(providers[i].Name).Threads.Option
-	if _, set := o.Session[spinning]; !set {
-		o.Session = withEntry(o.Session, spinning, "0")
+	if _, set := o.Session[sessionoption.IntraSpinning]; !set {
+		o.SetEntry(sessionoption.IntraSpinning, sessionoption.Of(sessionoption.AllowSpinning).Code(sessionoption.Off))
 	}
 	if _, set := providers[i].Options[threads]; !set {
-		providers[i].Options = withEntry(providers[i].Options, threads, strconv.Itoa(cmp.Or(o.IntraOpThreads, cores)))
-		o.IntraOpThreads = 1
+		providers[i].Options = withEntry(providers[i].Options, threads, strconv.Itoa(cmp.Or(o.Settings.Whole(sessionoption.IntraOpThreads), cores)))
+		o.Settings = o.Settings.With(sessionoption.IntraOpThreads, "1")
 	}
 	return o, providers
 }

@@ -1,48 +1,22 @@
 package modelconfig
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
 	"tuner/model/modelconfig/configpb"
 	"tuner/ort/provider"
+	"tuner/ort/sessionoption"
 )
 
-// Keys of the parameters that the onnxruntime backend reads. Their values are
-// strings.
-const (
-	keyIntraOpThreads = "intra_op_thread_count"
-	keyInterOpThreads = "inter_op_thread_count"
-	keyExecutionMode  = "execution_mode"
-	keyMemoryArena    = "enable_mem_arena"
-	keyMemoryPattern  = "enable_mem_pattern"
-	keyArenaShrinkage = "memory.enable_memory_arena_shrinkage"
-	sessionPrefix     = "session."
-)
-
-// A Switch is a boolean that may be left to ONNX Runtime.
-type Switch int
-
-// The values of a Switch; the zero value is Unset.
-const (
-	Unset Switch = iota
-	On
-	Off
-)
-
-// A GraphLevel is how far ONNX Runtime rewrites the graph of a model.
-type GraphLevel int
-
-// The graph levels; the zero value, everything, is the backend's default. The
-// numbers are ours, see SetORTOptions for those of the configuration.
-const (
-	GraphAll GraphLevel = iota
-	GraphExtended
-	GraphBasic
-	GraphDisabled
-)
+// keyArenaShrinkage is the parameter of a run option. All other keys are session
+// options and session entries (package sessionoption).
+const keyArenaShrinkage = "memory.enable_memory_arena_shrinkage"
 
 // An Accelerator is an execution provider with its options.
 type Accelerator struct {
@@ -53,21 +27,14 @@ type Accelerator struct {
 // Options are the settings of an onnxruntime session that a configuration
 // holds. The zero value is the backend's default throughout.
 type Options struct {
-	// Threads of one operator and of operators side by side; 0 leaves the
-	// number to ONNX Runtime. Inter counts only with Parallel.
-	IntraOpThreads, InterOpThreads int
-	// Parallel runs independent operators at the same time.
-	Parallel bool
-	// MemoryArena keeps freed CPU memory for the next run, MemoryPattern plans
-	// it ahead; ONNX Runtime does both unless told otherwise.
-	MemoryArena, MemoryPattern Switch
+	// Settings are the session options that are parameters, or the level of the
+	// graph optimization.
+	Settings sessionoption.Settings
 	// ArenaShrinkage lists devices whose arenas give memory back after each
 	// run, such as "cpu:0;gpu:0".
 	ArenaShrinkage string
-	Graph          GraphLevel
 	// Session holds the session configuration entries, "session." included in
-	// their keys. All but use_device_allocator_for_initializers are honoured
-	// by the bundled engine only.
+	// their keys.
 	Session map[string]string
 	// CUDA holds the options of the CUDA provider that stand among the
 	// parameters.
@@ -81,29 +48,23 @@ type Options struct {
 // all of them joined.
 func ORTOptions(c *Config) (Options, error) {
 	p := parameterReader{parameters: c.GetParameters()}
-	o := Options{
-		IntraOpThreads: p.threads(keyIntraOpThreads),
-		InterOpThreads: p.threads(keyInterOpThreads),
-		Parallel:       p.parallel(),
-		MemoryArena:    p.boolean(keyMemoryArena),
-		MemoryPattern:  p.boolean(keyMemoryPattern),
-		ArenaShrinkage: p.parameters[keyArenaShrinkage].GetStringValue(),
+	o := Options{ArenaShrinkage: p.parameters[keyArenaShrinkage].GetStringValue()}
+	for _, option := range sessionoption.All() {
+		value, set := p.read(option)
+		if option.IsLevel {
+			value, set = option.Decode(strconv.Itoa(int(c.GetOptimization().GetGraph().GetLevel())))
+		}
+		if set {
+			o.Settings = o.Settings.With(option.Name, value)
+		}
 	}
 	for key, value := range p.parameters {
 		switch {
-		case strings.HasPrefix(key, sessionPrefix):
+		case sessionoption.IsEntry(key):
 			put(&o.Session, key, value.GetStringValue())
 		case isCUDAParameter(key):
 			put(&o.CUDA, key, value.GetStringValue())
 		}
-	}
-	switch c.GetOptimization().GetGraph().GetLevel() {
-	case -1:
-		o.Graph = GraphBasic
-	case 1:
-		o.Graph = GraphExtended
-	case 2:
-		o.Graph = GraphDisabled
 	}
 	accelerators := c.GetOptimization().GetExecutionAccelerators()
 	o.GPUAccelerators = readAccelerators(accelerators.GetGpuExecutionAccelerator())
@@ -132,53 +93,86 @@ func SetORTOptions(c *Config, o Options) *Config {
 }
 
 func isORTKey(key string) bool {
-	switch key {
-	case keyIntraOpThreads, keyInterOpThreads, keyExecutionMode, keyMemoryArena, keyMemoryPattern, keyArenaShrinkage:
-		return true
-	}
-	return strings.HasPrefix(key, sessionPrefix) || isCUDAParameter(key)
+	_, isOption := sessionoption.OfParameter(key)
+	return isOption || key == keyArenaShrinkage || sessionoption.IsEntry(key) || isCUDAParameter(key)
 }
 
 func (o Options) parameters() map[string]string {
 	p := make(map[string]string)
 	maps.Copy(p, o.Session)
 	maps.Copy(p, o.CUDA)
-	if o.IntraOpThreads > 0 {
-		p[keyIntraOpThreads] = strconv.Itoa(o.IntraOpThreads)
-	}
-	if o.InterOpThreads > 0 {
-		p[keyInterOpThreads] = strconv.Itoa(o.InterOpThreads)
-	}
-	if o.Parallel {
-		p[keyExecutionMode] = "1"
+	for name, value := range o.Settings {
+		if option := sessionoption.Of(name); option.Parameter != "" {
+			p[option.Parameter] = option.Code(value)
+		}
 	}
 	if o.ArenaShrinkage != "" {
 		p[keyArenaShrinkage] = o.ArenaShrinkage
 	}
-	for key, value := range map[string]Switch{keyMemoryArena: o.MemoryArena, keyMemoryPattern: o.MemoryPattern} {
-		switch value {
-		case On:
-			p[key] = "1"
-		case Off:
-			p[key] = "0"
-		}
-	}
 	return p
 }
 
-// graph is optimization.graph, whose levels are the backend's own: -1 basic,
-// 1 extended, 2 disabled, absent all.
+// graph is optimization.graph; nil for the backend's default level.
 func (o Options) graph() *configpb.ModelOptimizationPolicy_Graph {
-	switch o.Graph {
-	case GraphBasic:
-		return &configpb.ModelOptimizationPolicy_Graph{Level: -1}
-	case GraphExtended:
-		return &configpb.ModelOptimizationPolicy_Graph{Level: 1}
-	case GraphDisabled:
-		return &configpb.ModelOptimizationPolicy_Graph{Level: 2}
-	default:
+	for name, value := range o.Settings {
+		if option := sessionoption.Of(name); option.IsLevel {
+			n, _ := strconv.Atoi(option.Code(value)) // a row's levels are numbers
+			return &configpb.ModelOptimizationPolicy_Graph{Level: int32(n)}
+		}
+	}
+	return nil
+}
+
+// Set sets a session option, where Triton's onnxruntime backend looks for it. A
+// value that the option does not take is an error.
+func (o *Options) Set(option sessionoption.Option, value string) error {
+	if err := checkSetting(option, value); err != nil {
+		return err
+	}
+	if len(option.Entries) == 0 {
+		o.Settings = o.Settings.With(option.Name, value)
 		return nil
 	}
+	for _, key := range option.Entries {
+		o.SetEntry(key, option.Code(value))
+	}
+	return nil
+}
+
+// SetEntry sets a session entry.
+func (o *Options) SetEntry(key, value string) {
+	o.Session = maps.Clone(o.Session)
+	put(&o.Session, key, value)
+}
+
+// Get returns the value of a session option, its default if nothing sets it. It
+// is false if the entries of the option differ, or have another value.
+func (o Options) Get(option sessionoption.Option) (string, bool) {
+	if len(option.Entries) == 0 {
+		return o.Settings.Value(option.Name), true
+	}
+	codes := map[string]bool{}
+	for _, key := range option.Entries {
+		codes[cmp.Or(o.Session[key], option.Code(option.Default))] = true
+	}
+	if len(codes) > 1 {
+		return "", false
+	}
+	return option.Decode(slices.Collect(maps.Keys(codes))[0])
+}
+
+// checkSetting says what is wrong with a value.
+func checkSetting(option sessionoption.Option, value string) error {
+	if option.Kind == sessionoption.Threads {
+		if n, err := strconv.Atoi(value); err != nil || n < 0 {
+			return fmt.Errorf("cannot set it to %q: expected a whole number from 0", value)
+		}
+		return nil
+	}
+	if !slices.Contains(option.Values(), value) {
+		return fmt.Errorf("cannot set it to %q: expected one of %s", value, strings.Join(option.Values(), ", "))
+	}
+	return nil
 }
 
 func (o Options) accelerators() *configpb.ModelOptimizationPolicy_ExecutionAccelerators {
@@ -215,51 +209,63 @@ type parameterReader struct {
 	errs       []error
 }
 
-// integer is 0 where the parameter is missing.
-func (p *parameterReader) integer(key string) int {
-	value, ok := p.parameters[key]
-	if !ok {
-		return 0
+// read returns the value of a session option that is a parameter; set is false
+// if the parameter is missing or wrong.
+func (p *parameterReader) read(option sessionoption.Option) (value string, set bool) {
+	parameter, ok := p.parameters[option.Parameter]
+	if !ok || option.Parameter == "" {
+		return "", false
 	}
-	n, err := strconv.Atoi(strings.TrimSpace(value.GetStringValue()))
+	text := parameter.GetStringValue()
+	switch {
+	case option.Kind == sessionoption.Switch:
+		return p.boolean(text)
+	case option.Kind == sessionoption.Threads:
+		return p.threads(option.Parameter, text)
+	case len(option.Codes) > 0:
+		n, ok := p.integer(text)
+		if !ok {
+			return "", false
+		}
+		text = strconv.Itoa(n)
+	}
+	if value, set = option.Decode(text); !set {
+		p.refuse(cmp.Or(option.Refusal, "unsupported "+option.Parameter+" '%s'"), text)
+	}
+	return value, set
+}
+
+func (p *parameterReader) refuse(format string, args ...any) {
+	p.errs = append(p.errs, refuse(format, args...))
+}
+
+func (p *parameterReader) integer(text string) (int, bool) {
+	n, err := strconv.Atoi(strings.TrimSpace(text))
 	if err != nil {
-		p.errs = append(p.errs, refuse("failed to convert '%s' to integral number", value.GetStringValue()))
-		return 0
+		p.refuse("failed to convert '%s' to integral number", text)
 	}
-	return n
+	return n, err == nil
 }
 
 // threads is 0 where ONNX Runtime is to choose.
-func (p *parameterReader) threads(key string) int {
-	n := p.integer(key)
-	if n > provider.MaxThreads {
-		p.errs = append(p.errs, refuse("parameter '%s' is %d; this engine allows %d threads at most", key, n, provider.MaxThreads))
-		return 0
+func (p *parameterReader) threads(key, text string) (string, bool) {
+	n, ok := p.integer(text)
+	if ok && n > provider.MaxThreads {
+		p.refuse("parameter '%s' is %d; this engine allows %d threads at most", key, n, provider.MaxThreads)
+		return "", false
 	}
-	return max(0, n)
+	return strconv.Itoa(max(0, n)), ok
 }
 
-func (p *parameterReader) parallel() bool {
-	mode := p.integer(keyExecutionMode)
-	if mode != 0 && mode != 1 {
-		p.errs = append(p.errs, refuse("Invalid configuration value provided. Expected values for  execution_mode are 0 or 1 but got %d .", mode))
-	}
-	return mode == 1
-}
-
-func (p *parameterReader) boolean(key string) Switch {
-	value, ok := p.parameters[key]
-	if !ok {
-		return Unset
-	}
-	switch strings.ToLower(value.GetStringValue()) {
+func (p *parameterReader) boolean(text string) (string, bool) {
+	switch strings.ToLower(text) {
 	case "1", "true", "on":
-		return On
+		return sessionoption.On, true
 	case "0", "false", "off":
-		return Off
+		return sessionoption.Off, true
 	}
-	p.errs = append(p.errs, refuse("failed to convert '%s' to boolean", value.GetStringValue()))
-	return Unset
+	p.refuse("failed to convert '%s' to boolean", text)
+	return "", false
 }
 
 // put stores a value in a map that may not exist yet.

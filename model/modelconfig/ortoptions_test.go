@@ -5,6 +5,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/testing/protocmp"
+
+	"tuner/ort/sessionoption"
 )
 
 func TestORTOptions(t *testing.T) {
@@ -30,16 +32,14 @@ func TestORTOptions(t *testing.T) {
 				gpu_execution_accelerator { name: "tensorrt" parameters { key: "precision_mode" value: "FP16" } }
 				gpu_execution_accelerator { name: "cuda" } } }`,
 			Options{
-				IntraOpThreads: 3, InterOpThreads: 2, Parallel: true, MemoryArena: Off, MemoryPattern: On,
-				ArenaShrinkage: "cpu:0", Graph: GraphExtended,
-				Session:         map[string]string{"session.intra_op.allow_spinning": "0"},
+				Settings: sessionoption.Settings{sessionoption.IntraOpThreads: "3", sessionoption.InterOpThreads: "2", sessionoption.ExecutionMode: sessionoption.Parallel, sessionoption.MemoryArena: sessionoption.Off, sessionoption.MemoryPattern: sessionoption.On, sessionoption.GraphOptimization: "extended"}, ArenaShrinkage: "cpu:0", Session: map[string]string{"session.intra_op.allow_spinning": "0"},
 				CUDA:            map[string]string{"gpu_mem_limit": "1024"},
 				GPUAccelerators: []Accelerator{{Name: "tensorrt", Parameters: map[string]string{"precision_mode": "FP16"}}, {Name: "cuda"}},
 				CPUAccelerators: []Accelerator{{Name: "openvino"}},
 			},
 		},
-		{"graph basic", `optimization { graph { level: -1 } }`, Options{Graph: GraphBasic}},
-		{"graph off", `optimization { graph { level: 2 } }`, Options{Graph: GraphDisabled}},
+		{"graph basic", `optimization { graph { level: -1 } }`, Options{Settings: sessionoption.Settings{sessionoption.GraphOptimization: "basic"}}},
+		{"graph off", `optimization { graph { level: 2 } }`, Options{Settings: sessionoption.Settings{sessionoption.GraphOptimization: sessionoption.Disabled}}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -78,7 +78,7 @@ func TestORTOptionsForms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(Options{MemoryArena: On, MemoryPattern: Off}, got); diff != "" {
+	if diff := cmp.Diff(Options{Settings: sessionoption.Settings{sessionoption.MemoryArena: sessionoption.On, sessionoption.MemoryPattern: sessionoption.Off}}, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
@@ -87,12 +87,12 @@ func TestORTOptionsForms(t *testing.T) {
 // backend repository, in any case.
 func TestORTOptionsBooleans(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]Switch{
-		"1": On, "true": On, "TRUE": On, "on": On, "On": On, "0": Off, "false": Off, "off": Off, "OFF": Off,
+	for text, want := range map[string]string{
+		"1": "true", "true": "true", "TRUE": "true", "on": "true", "On": "true", "0": "false", "false": "false", "off": "false", "OFF": "false",
 	} {
 		got, err := ORTOptions(mustParse(t, []byte(`parameters { key: "enable_mem_arena" value { string_value: "`+text+`" } }`)))
-		if err != nil || got.MemoryArena != want {
-			t.Errorf("%s: %v, %v, want %v", text, got.MemoryArena, err, want)
+		if err != nil || got.Settings[sessionoption.MemoryArena] != want {
+			t.Errorf("%s: %v, %v, want %v", text, got.Settings, err, want)
 		}
 	}
 }

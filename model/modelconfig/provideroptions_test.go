@@ -9,6 +9,7 @@ import (
 
 	"tuner/model/modelconfig/configpb"
 	"tuner/ort/provider"
+	"tuner/ort/sessionoption"
 )
 
 // Every option of every provider refuses nonsense by its name, and what it
@@ -158,7 +159,7 @@ func TestUseProvider(t *testing.T) {
 	t.Parallel()
 	openVINO := Accelerator{Name: "openvino", Parameters: map[string]string{"num_streams": "1"}}
 	cuda := Accelerator{Name: "cuda", Parameters: map[string]string{"prefer_nhwc": "1"}}
-	both := Options{IntraOpThreads: 2, CPUAccelerators: []Accelerator{openVINO}, GPUAccelerators: []Accelerator{cuda}}
+	both := Options{Settings: sessionoption.Settings{sessionoption.IntraOpThreads: "2"}, CPUAccelerators: []Accelerator{openVINO}, GPUAccelerators: []Accelerator{cuda}}
 	for name, test := range map[string]struct {
 		cpu, gpu []Accelerator
 		kind     configpb.ModelInstanceGroup_Kind
@@ -173,7 +174,7 @@ func TestUseProvider(t *testing.T) {
 		if kind := got.UseProvider(name); kind != test.kind {
 			t.Errorf("%s: kind %v", name, kind)
 		}
-		want := Options{IntraOpThreads: 2, CPUAccelerators: test.cpu, GPUAccelerators: test.gpu}
+		want := Options{Settings: sessionoption.Settings{sessionoption.IntraOpThreads: "2"}, CPUAccelerators: test.cpu, GPUAccelerators: test.gpu}
 		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}

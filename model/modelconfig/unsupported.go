@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"tuner/model/modelconfig/configpb"
 	"tuner/ort/provider"
+	"tuner/ort/sessionoption"
 )
 
 // RefuseUnsupported says which features of a configuration the bundled engine
@@ -60,11 +60,11 @@ func RefuseUnsupported(c *Config) error {
 func refuseEntries(c *Config, add func(field, instead string)) {
 	for _, key := range slices.Sorted(maps.Keys(c.GetParameters())) {
 		field := fmt.Sprintf("parameters[%q]", key)
-		if namesFile(key) {
+		if sessionoption.NamesFile(key) {
 			add(field, "no file outside of the model's folder is read or written")
 		}
-		if same := fieldOf(key); same != "" {
-			add(field, fmt.Sprintf("set %s, which it would override", same))
+		if option, overrides := sessionoption.OfEntry(key); overrides {
+			add(field, fmt.Sprintf("set %s, which it would override", option.Field()))
 		}
 	}
 }
@@ -103,37 +103,4 @@ func refuseTensors(c *Config, add func(field, instead string)) {
 			add(fmt.Sprintf("output[%d].is_shape_tensor (%q)", i, out.GetName()), "only TensorRT models have shape tensors")
 		}
 	}
-}
-
-// namesFile reports whether a session entry of ONNX Runtime makes it read or write a file of any path. Its releases add such entries,
-// so what is named after a file is one unless it is known to be a switch.
-func namesFile(key string) bool {
-	switch key {
-	case "session.resource_cuda_partitioning_settings", "session.enable_profiling":
-		return true
-	case "session.use_external_initializer_file_buffers_directly":
-		return false
-	}
-	isNamed := func(after string) bool { return strings.Contains(key, after) }
-	return strings.HasPrefix(key, sessionPrefix) && slices.ContainsFunc([]string{"file", "folder", "path"}, isNamed)
-}
-
-// fieldOf names the field for what a session entry of ONNX Runtime sets, too (1.31 has such, 1.24 has not): the entry would win over the
-// field, and over its bounds. It is "" for every other entry.
-func fieldOf(key string) string {
-	switch key {
-	case "session.intra_op_num_threads":
-		return keyIntraOpThreads
-	case "session.inter_op_num_threads":
-		return keyInterOpThreads
-	case "session.execution_mode":
-		return keyExecutionMode
-	case "session.enable_cpu_mem_arena":
-		return keyMemoryArena
-	case "session.enable_mem_pattern":
-		return keyMemoryPattern
-	case "session.graph_optimization_level":
-		return "optimization.graph.level"
-	}
-	return ""
 }

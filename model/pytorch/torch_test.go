@@ -13,6 +13,7 @@ import (
 	"tuner/model/onnx/inputs"
 	"tuner/model/pytorch"
 	"tuner/ort"
+	"tuner/ort/sessionoption"
 )
 
 // makeModels saves models into a folder:
@@ -58,7 +59,7 @@ torch.save(nets.Depends(), sys.argv[1] + "/depends.pth")
 type runtime struct{ *ort.Runtime }
 
 func (r runtime) Run(ctx context.Context, model string, in map[string]inputs.Tensor) (map[string]inputs.Tensor, error) {
-	s, err := r.NewSession(model, ort.SessionOptions{IntraOpThreads: 1})
+	s, err := r.NewSession(model, ort.SessionOptions{Settings: sessionoption.Settings{sessionoption.IntraOpThreads: "1"}})
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"tuner/ort/sessionoption"
 	"tuner/search"
 )
 
@@ -23,11 +24,11 @@ func shared(c search.Candidate) float64 {
 	}
 	for _, s := range c.Settings() {
 		switch {
-		case s.Knob == search.KnobAllowSpinning && threads != "1":
+		case s.Knob == sessionoption.AllowSpinning && threads != "1":
 			log -= 0.10
-		case s.Knob == search.KnobExecutionMode:
+		case s.Knob == sessionoption.ExecutionMode:
 			log -= 0.08
-		case s.Knob == search.KnobMemoryArena:
+		case s.Knob == sessionoption.MemoryArena:
 			log -= 0.015
 		}
 	}
@@ -42,8 +43,8 @@ func TestRaceOnNoisyMachine(t *testing.T) {
 	for seed := range uint64(races) {
 		s := minilm(2*time.Minute, seed)
 		s.Knobs = []search.Knob{knob(search.KnobPrecision, "int8"), knob(search.KnobIntraOpThreads, "1", "2"),
-			knob(search.KnobGraphOptimization, "extended"), knob(search.KnobExecutionMode, "parallel"),
-			knob(search.KnobAllowSpinning, "false"), knob(search.KnobMemoryArena, "false")}
+			knob(sessionoption.GraphOptimization, "extended"), knob(sessionoption.ExecutionMode, "parallel"),
+			knob(sessionoption.AllowSpinning, "false"), knob(sessionoption.MemoryArena, "false")}
 		m := newMachine(seed, shared)
 		m.noise = 0.08
 		result := run(t, s, m)
@@ -74,11 +75,11 @@ func tiny(oneThread float64) func(search.Candidate) float64 {
 		}
 		for _, s := range c.Settings() {
 			switch {
-			case s.Knob == search.KnobAllowSpinning && threads != "1":
+			case s.Knob == sessionoption.AllowSpinning && threads != "1":
 				log -= 0.2
-			case s.Knob == search.KnobExecutionMode:
+			case s.Knob == sessionoption.ExecutionMode:
 				log -= 0.1
-			case s.Knob == search.KnobMemoryArena:
+			case s.Knob == sessionoption.MemoryArena:
 				log -= 0.03
 			}
 		}

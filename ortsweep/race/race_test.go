@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"tuner/ort/sessionoption"
 	"tuner/search"
 )
 
@@ -125,9 +126,9 @@ func usual(s search.Setting) bool {
 
 // canonical drops what is usual, and inter-op threads without parallel execution.
 func canonical(c search.Candidate) (search.Candidate, string) {
-	mode, _ := c.Get(search.KnobExecutionMode)
+	mode, _ := c.Get(sessionoption.ExecutionMode)
 	settings := slices.DeleteFunc(c.Settings(), func(s search.Setting) bool {
-		return usual(s) || s.Knob == search.KnobInterOpThreads && mode != "parallel"
+		return usual(s) || s.Knob == sessionoption.InterOpThreads && mode != "parallel"
 	})
 	if len(settings) == 0 {
 		return search.Candidate{}, ""
@@ -141,8 +142,8 @@ func minilm(budget time.Duration, seed uint64) Settings {
 	return Settings{
 		Knobs: []search.Knob{
 			knob(search.KnobExecutionProvider, "openvino"), knob(search.KnobPrecision, "int8"), knob(search.KnobIntraOpThreads, "1", "2"),
-			knob(search.KnobExecutionMode, "parallel"), knob(search.KnobGraphOptimization, "extended"), knob(search.KnobAllowSpinning, "false"),
-			knob(search.KnobMemoryArena, "false"), knob(search.KnobMemoryPattern, "false"),
+			knob(sessionoption.ExecutionMode, "parallel"), knob(sessionoption.GraphOptimization, "extended"), knob(sessionoption.AllowSpinning, "false"),
+			knob(sessionoption.MemoryArena, "false"), knob(sessionoption.MemoryPattern, "false"),
 		},
 		Canonical: canonical, HigherBetter: true, Budget: budget, Window: simWindow, Seed: seed,
 	}

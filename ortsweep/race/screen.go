@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"tuner/ort/sessionoption"
 	"tuner/search"
 )
 
@@ -96,11 +97,10 @@ func blocksOf(knobs []search.Knob) []block {
 	at := map[string]int{}
 	for _, k := range knobs {
 		name := k.Name
-		switch {
-		case k.Scope == search.ScopeArtifact:
+		if k.Scope == search.ScopeArtifact {
 			name = "artifact"
-		case name == search.KnobInterOpThreads:
-			name = search.KnobExecutionMode
+		} else if needs := sessionoption.Of(name).Needs.Option; needs != "" {
+			name = needs
 		}
 		if i, ok := at[name]; ok {
 			list[i].knobs = append(list[i].knobs, k)

@@ -8,6 +8,7 @@ import (
 	"tuner/model/modelconfig"
 	"tuner/model/onnx"
 	"tuner/ort/provider"
+	"tuner/ort/sessionoption"
 )
 
 // WriteCPP writes a program for ONNX Runtime's C++ interface.
@@ -36,29 +37,8 @@ func WriteCPP(to io.Writer, s Session) error {
 }
 
 func (w *writer) cppOptions(s Session) {
-	o := s.Options
 	w.linef("  Ort::SessionOptions options;")
-	if o.IntraOpThreads > 0 {
-		w.linef("  options.SetIntraOpNumThreads(%d);", o.IntraOpThreads)
-	}
-	if o.Parallel {
-		w.linef("  options.SetExecutionMode(ORT_PARALLEL);")
-		if o.InterOpThreads > 0 {
-			w.linef("  options.SetInterOpNumThreads(%d);", o.InterOpThreads)
-		}
-	}
-	if level := graphName(o.Graph); level != "" {
-		w.linef("  options.SetGraphOptimizationLevel(GraphOptimizationLevel::%s);", level)
-	}
-	if isOff(o.MemoryArena) {
-		w.linef("  options.DisableCpuMemArena();")
-	}
-	if isOff(o.MemoryPattern) {
-		w.linef("  options.DisableMemPattern();")
-	}
-	for _, e := range sorted(o.Session) {
-		w.linef("  options.AddConfigEntry(%s, %s);", quote(e.key), quote(e.value))
-	}
+	w.options(s, "  ", func(o sessionoption.Option) sessionoption.Line { return o.CPP }, "options.AddConfigEntry(%s, %s);")
 	for _, p := range s.Providers {
 		w.cppProvider(p)
 	}

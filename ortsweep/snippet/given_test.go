@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tuner/model/modelconfig"
+	"tuner/ort/sessionoption"
 )
 
 // Programs make the session that was measured: what the engine adds to a configuration is in them.
@@ -26,7 +27,7 @@ func TestGiven(t *testing.T) {
 		want          modelconfig.Options
 		wantProviders []modelconfig.Provider
 	}{
-		"the CPU alone": {modelconfig.Options{IntraOpThreads: 2}, onCPU, modelconfig.Options{IntraOpThreads: 2}, nil},
+		"the CPU alone": {modelconfig.Options{Settings: sessionoption.Settings{sessionoption.IntraOpThreads: "2"}}, onCPU, modelconfig.Options{Settings: sessionoption.Settings{sessionoption.IntraOpThreads: "2"}}, nil},
 		"OpenVINO has a device": {modelconfig.Options{CPUAccelerators: accelerated("openvino", "num_streams", "1")}, onCPU, modelconfig.Options{},
 			[]modelconfig.Provider{{Name: "openvino", Options: map[string]string{"device_type": "CPU", "num_streams": "1"}}}},
 		"CUDA's codes are words, and defaults are left out": {
@@ -38,14 +39,14 @@ func TestGiven(t *testing.T) {
 			[]modelconfig.Provider{{Name: "tensorrt", Options: map[string]string{"trt_fp16_enable": "1", "trt_max_workspace_size": "1", "trt_dla_enable": "0", "device_id": "1"}},
 				{Name: "cuda", Options: map[string]string{"use_tf32": "0", "device_id": "1"}}}},
 		"XNNPACK's pool has all cores": {modelconfig.Options{CPUAccelerators: accelerated("xnnpack")}, onCPU,
-			modelconfig.Options{IntraOpThreads: 1, Session: map[string]string{spinning: "0"}},
+			modelconfig.Options{Settings: sessionoption.Settings{sessionoption.IntraOpThreads: "1"}, Session: map[string]string{spinning: "0"}},
 			[]modelconfig.Provider{{Name: "xnnpack", Options: map[string]string{"intra_op_num_threads": "4"}}}},
-		"XNNPACK's pool has the threads": {modelconfig.Options{IntraOpThreads: 3, CPUAccelerators: accelerated("xnnpack")}, onCPU,
-			modelconfig.Options{IntraOpThreads: 1, Session: map[string]string{spinning: "0"}},
+		"XNNPACK's pool has the threads": {modelconfig.Options{Settings: sessionoption.Settings{sessionoption.IntraOpThreads: "3"}, CPUAccelerators: accelerated("xnnpack")}, onCPU,
+			modelconfig.Options{Settings: sessionoption.Settings{sessionoption.IntraOpThreads: "1"}, Session: map[string]string{spinning: "0"}},
 			[]modelconfig.Provider{{Name: "xnnpack", Options: map[string]string{"intra_op_num_threads": "3"}}}},
 		"XNNPACK as it is told": {
-			modelconfig.Options{IntraOpThreads: 3, Session: map[string]string{spinning: "1"}, CPUAccelerators: accelerated("xnnpack", "intra_op_num_threads", "2")},
-			onCPU, modelconfig.Options{IntraOpThreads: 3, Session: map[string]string{spinning: "1"}},
+			modelconfig.Options{Settings: sessionoption.Settings{sessionoption.IntraOpThreads: "3"}, Session: map[string]string{spinning: "1"}, CPUAccelerators: accelerated("xnnpack", "intra_op_num_threads", "2")},
+			onCPU, modelconfig.Options{Settings: sessionoption.Settings{sessionoption.IntraOpThreads: "3"}, Session: map[string]string{spinning: "1"}},
 			[]modelconfig.Provider{{Name: "xnnpack", Options: map[string]string{"intra_op_num_threads": "2"}}}},
 	} {
 		got, providers, err := Given(c.options, c.at)

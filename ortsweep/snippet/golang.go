@@ -11,6 +11,7 @@ import (
 	"tuner/model/modelconfig"
 	"tuner/model/onnx"
 	"tuner/ort/provider"
+	"tuner/ort/sessionoption"
 )
 
 // WriteGo writes a program for the module github.com/yalue/onnxruntime_go.
@@ -48,48 +49,15 @@ func WriteGo(to io.Writer, s Session) error {
 
 // goOptions writes the function that sets the options.
 func (w *writer) goOptions(s Session) {
-	o := s.Options
 	w.linef("// sessionOptions are the settings that were measured; what is not set is ONNX Runtime's default.")
 	w.linef("func sessionOptions() *ort.SessionOptions {")
 	w.linef("options := must(ort.NewSessionOptions())")
-	if o.IntraOpThreads > 0 {
-		w.linef("check(options.SetIntraOpNumThreads(%d))", o.IntraOpThreads)
-	}
-	if o.Parallel {
-		w.linef("check(options.SetExecutionMode(ort.ExecutionModeParallel))")
-		if o.InterOpThreads > 0 {
-			w.linef("check(options.SetInterOpNumThreads(%d))", o.InterOpThreads)
-		}
-	}
-	if level := goGraph(o.Graph); level != "" {
-		w.linef("check(options.SetGraphOptimizationLevel(ort.%s))", level)
-	}
-	if isOff(o.MemoryArena) {
-		w.linef("check(options.SetCpuMemArena(false))")
-	}
-	if isOff(o.MemoryPattern) {
-		w.linef("check(options.SetMemPattern(false))")
-	}
-	for _, e := range sorted(o.Session) {
-		w.linef("check(options.AddSessionConfigEntry(%s, %s))", quote(e.key), quote(e.value))
-	}
+	w.options(s, "", func(o sessionoption.Option) sessionoption.Line { return o.Go }, "check(options.AddSessionConfigEntry(%s, %s))")
 	for _, p := range s.Providers {
 		w.goProvider(p)
 	}
 	w.linef("return options")
 	w.linef("}")
-}
-
-func goGraph(level modelconfig.GraphLevel) string {
-	switch level {
-	case modelconfig.GraphDisabled:
-		return "GraphOptimizationLevelDisableAll"
-	case modelconfig.GraphBasic:
-		return "GraphOptimizationLevelEnableBasic"
-	case modelconfig.GraphExtended:
-		return "GraphOptimizationLevelEnableExtended"
-	}
-	return ""
 }
 
 // goProvider appends an execution provider; that of the CPU is always there, last.

@@ -10,6 +10,7 @@ import (
 	"tuner/model/modelconfig"
 	"tuner/model/onnx"
 	"tuner/ort/provider"
+	"tuner/ort/sessionoption"
 )
 
 // WritePython writes a program for the package onnxruntime.
@@ -24,28 +25,7 @@ func WritePython(to io.Writer, s Session) error {
 	w.linef("import onnxruntime as ort")
 	w.linef("")
 	w.linef("options = ort.SessionOptions()")
-	o := s.Options
-	if o.IntraOpThreads > 0 {
-		w.linef("options.intra_op_num_threads = %d", o.IntraOpThreads)
-	}
-	if o.Parallel {
-		w.linef("options.execution_mode = ort.ExecutionMode.ORT_PARALLEL")
-		if o.InterOpThreads > 0 {
-			w.linef("options.inter_op_num_threads = %d", o.InterOpThreads)
-		}
-	}
-	if level := graphName(o.Graph); level != "" {
-		w.linef("options.graph_optimization_level = ort.GraphOptimizationLevel.%s", level)
-	}
-	if isOff(o.MemoryArena) {
-		w.linef("options.enable_cpu_mem_arena = False")
-	}
-	if isOff(o.MemoryPattern) {
-		w.linef("options.enable_mem_pattern = False")
-	}
-	for _, e := range sorted(o.Session) {
-		w.linef("options.add_session_config_entry(%s, %s)", quote(e.key), quote(e.value))
-	}
+	w.options(s, "", func(o sessionoption.Option) sessionoption.Line { return o.Python }, "options.add_session_config_entry(%s, %s)")
 	w.linef("providers = [%s]", pythonProviders(s.Providers))
 	w.linef("session = ort.InferenceSession(%s, options, providers=providers)", quote(s.Model))
 	w.linef("")
@@ -71,19 +51,6 @@ func pipHint(runtime string) string {
 		return ""
 	}
 	return fmt.Sprintf("; install: pip install %s==%s numpy", build.Project, version)
-}
-
-// graphName is ONNX Runtime's own name of a level; "" for the default, everything.
-func graphName(level modelconfig.GraphLevel) string {
-	switch level {
-	case modelconfig.GraphDisabled:
-		return "ORT_DISABLE_ALL"
-	case modelconfig.GraphBasic:
-		return "ORT_ENABLE_BASIC"
-	case modelconfig.GraphExtended:
-		return "ORT_ENABLE_EXTENDED"
-	}
-	return ""
 }
 
 // pythonProviders is the list of providers, the CPU's last.

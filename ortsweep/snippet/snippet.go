@@ -13,6 +13,7 @@ import (
 
 	"tuner/model/modelconfig"
 	"tuner/model/onnx"
+	"tuner/ort/sessionoption"
 )
 
 // Session is what a program shall set up.
@@ -88,5 +89,22 @@ func shape(dims []int64) string {
 	return strings.Join(parts, ", ")
 }
 
-// isOff tells a switch that must be turned off; on is what ONNX Runtime does by itself.
-func isOff(s modelconfig.Switch) bool { return s == modelconfig.Off }
+// options writes the lines that set the session options. What ONNX Runtime does by itself, and what
+// has no effect, is left out. entry is the format of a line for a session entry: key, value.
+func (w *writer) options(s Session, indent string, lineOf func(sessionoption.Option) sessionoption.Line, entry string) {
+	settings := s.Options.Settings
+	for _, o := range sessionoption.All() {
+		value := settings.Value(o.Name)
+		if value == o.Default || !settings.Meets(o.Needs) {
+			continue
+		}
+		text := fmt.Sprintf(entry, quote(o.Entry), quote(o.Code(value)))
+		if line := lineOf(o); line != nil {
+			text = line(value)
+		}
+		w.linef("%s%s", indent, text)
+	}
+	for _, e := range sorted(s.Options.Session) {
+		w.linef("%s"+entry, indent, quote(e.key), quote(e.value))
+	}
+}

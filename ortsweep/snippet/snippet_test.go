@@ -15,6 +15,7 @@ import (
 	"tuner/internal/golden"
 	"tuner/model/modelconfig"
 	"tuner/model/onnx"
+	"tuner/ort/sessionoption"
 )
 
 // sessions are one of each kind of provider, with every option somewhere.
@@ -24,16 +25,15 @@ func sessions() map[string]Session {
 		"default": {About: []string{"minilm: default."}, Model: "minilm.onnx", Runtime: "cpu@1.31.1", Inputs: ids, Outputs: []string{"embedding"}},
 		"cpu": {
 			About: []string{"minilm: 2 threads,\nparallel."}, Model: "out/minilm \"int8\".onnx", Runtime: "cpu@1.31.1",
-			Options: modelconfig.Options{IntraOpThreads: 2, InterOpThreads: 4, Parallel: true, MemoryArena: modelconfig.Off, MemoryPattern: modelconfig.Off,
-				Graph: modelconfig.GraphExtended, Session: map[string]string{"session.intra_op.allow_spinning": "0", "session.dynamic_block_base": "4"}},
-			Inputs: append(ids, Input{"image", onnx.Float, []int64{1, 3, 8, 8}}), Outputs: []string{"a", "b"},
+			Options: modelconfig.Options{Settings: sessionoption.Settings{sessionoption.IntraOpThreads: "2", sessionoption.InterOpThreads: "4", sessionoption.ExecutionMode: sessionoption.Parallel, sessionoption.MemoryArena: sessionoption.Off, sessionoption.MemoryPattern: sessionoption.Off, sessionoption.GraphOptimization: "extended"}, Session: map[string]string{"session.intra_op.allow_spinning": "0", "session.dynamic_block_base": "4"}},
+			Inputs:  append(ids, Input{"image", onnx.Float, []int64{1, 3, 8, 8}}), Outputs: []string{"a", "b"},
 		},
-		"openvino": {Model: "m.onnx", Runtime: "openvino@1.24.1", Options: modelconfig.Options{Graph: modelconfig.GraphDisabled},
+		"openvino": {Model: "m.onnx", Runtime: "openvino@1.24.1", Options: modelconfig.Options{Settings: sessionoption.Settings{sessionoption.GraphOptimization: sessionoption.Disabled}},
 			Providers: []modelconfig.Provider{{Name: "openvino", Options: map[string]string{"device_type": "CPU", "num_of_threads": "2", "load_config": `{"CPU": {}}`}}}, Inputs: ids, Outputs: []string{"y"}},
-		"tensorrt": {Model: "m.onnx", Runtime: "cuda@1.31.1", Options: modelconfig.Options{Graph: modelconfig.GraphBasic},
+		"tensorrt": {Model: "m.onnx", Runtime: "cuda@1.31.1", Options: modelconfig.Options{Settings: sessionoption.Settings{sessionoption.GraphOptimization: "basic"}},
 			Providers: []modelconfig.Provider{{Name: "tensorrt", Options: map[string]string{"trt_fp16_enable": "1"}}, {Name: "cuda", Options: nil}}, Inputs: ids, Outputs: []string{"y"}},
 		"cuda": {Model: "m.onnx", Runtime: "cuda@1.31.1", Providers: []modelconfig.Provider{{Name: "cuda", Options: map[string]string{"device_id": "1"}}}, Inputs: ids, Outputs: []string{"y"}},
-		"xnnpack": {Model: "m.onnx", Runtime: "built@1.31.1", Options: modelconfig.Options{IntraOpThreads: 1, Session: map[string]string{"session.intra_op.allow_spinning": "0"}},
+		"xnnpack": {Model: "m.onnx", Runtime: "built@1.31.1", Options: modelconfig.Options{Settings: sessionoption.Settings{sessionoption.IntraOpThreads: "1"}, Session: map[string]string{"session.intra_op.allow_spinning": "0"}},
 			Providers: []modelconfig.Provider{{Name: "xnnpack", Options: map[string]string{"intra_op_num_threads": "4"}}}, Inputs: ids, Outputs: []string{"y"}},
 		"dnnl":    {Model: "m.onnx", Runtime: "built@1.31.1", Providers: []modelconfig.Provider{{Name: "dnnl", Options: map[string]string{"use_arena": "0"}}}, Inputs: ids, Outputs: []string{"y"}},
 		"coreml":  {Model: "m.onnx", Runtime: "built@1.31.1", Providers: []modelconfig.Provider{{Name: "coreml"}}, Inputs: ids, Outputs: []string{"y"}},

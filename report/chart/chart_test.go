@@ -18,6 +18,7 @@ import (
 	"tuner/analyze/analyzetest"
 	"tuner/internal/plotstyle"
 	"tuner/measure"
+	"tuner/ort/sessionoption"
 	"tuner/report"
 	"tuner/report/figures"
 	"tuner/report/reporttest"
@@ -116,7 +117,7 @@ func TestPictures(t *testing.T) {
 		return b
 	}
 	long := analyzetest.Candidate(2, 1, 16).With(search.KnobMaxQueueDelay, "2000us").With(search.KnobExecutionProvider, "openvino").
-		With(search.KnobGraphOptimization, "extended").With(search.KnobMemoryArena, "false")
+		With(sessionoption.GraphOptimization, "extended").With(sessionoption.MemoryArena, "false")
 	for name, r := range map[string]analyze.Result{
 		"typical":    reporttest.Ranked(t, reporttest.Typical(t), analyze.Options{}),
 		"variants":   reporttest.Ranked(t, reporttest.WithVariants(t), analyze.Options{}),

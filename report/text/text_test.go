@@ -12,6 +12,7 @@ import (
 	"tuner/analyze"
 	"tuner/analyze/analyzetest"
 	"tuner/measure"
+	"tuner/ort/sessionoption"
 	"tuner/report/figures"
 	"tuner/report/reporttest"
 	"tuner/search"
@@ -27,7 +28,7 @@ func TestTableFitsATerminal(t *testing.T) {
 	for _, delay := range []search.Value{"0us", "100us", "20000us"} {
 		c := analyzetest.Candidate(2, 1, 16).With(search.KnobMaxQueueDelay, delay)
 		if delay != "0us" {
-			c = c.With(search.KnobGraphOptimization, "basic").With(search.KnobExecutionProvider, "openvino")
+			c = c.With(sessionoption.GraphOptimization, "basic").With(search.KnobExecutionProvider, "openvino")
 		}
 		b.Measure(c, 16)
 	}

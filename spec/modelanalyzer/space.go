@@ -11,6 +11,7 @@ import (
 
 	"tuner/model/modelconfig"
 	"tuner/ort/provider"
+	"tuner/ort/sessionoption"
 	"tuner/search"
 	"tuner/search/plan"
 	"tuner/spec"
@@ -203,7 +204,7 @@ func (s spaceWriter) leaf(v value, f protoreflect.FieldDescriptor, path []string
 	case "dynamic_batching.max_queue_delay_microseconds":
 		s.n.set(v, each(v, func(e value) *yaml.Node { return scalar(e, e.node.Value+"us", true) }), "space", search.KnobMaxQueueDelay)
 	case "optimization.graph.level":
-		s.n.set(v, each(v, graphLevel), "space", search.KnobGraphOptimization)
+		s.n.set(v, each(v, graphLevel), "space", sessionoption.GraphOptimization)
 	case "instance_group":
 		s.n.set(v, s.groups(v), "space", "instance_group")
 	case "parameters":
@@ -228,8 +229,7 @@ func each(v value, of func(value) *yaml.Node) *yaml.Node {
 
 // graphLevel is the knob's word for a level of Triton's onnxruntime backend.
 func graphLevel(v value) *yaml.Node {
-	words := map[string]string{"-1": "basic", "0": "all", "1": "extended", "2": "disable"}
-	if word, known := words[v.node.Value]; known {
+	if word, known := sessionoption.Of(sessionoption.GraphOptimization).Decode(v.node.Value); known {
 		return scalar(v, word, true)
 	}
 	return scalar(v, v.node.Value, true)
@@ -298,23 +298,19 @@ func (s spaceWriter) parameters(v value) {
 		s.r.fail(v, spec.Error{Problem: "must be one mapping (name: value)", Hint: "list the values of a parameter instead: all combinations are measured"})
 		return
 	}
-	knobs := map[string]string{"intra_op_thread_count": search.KnobIntraOpThreads, "inter_op_thread_count": search.KnobInterOpThreads,
-		"execution_mode": search.KnobExecutionMode, "enable_mem_arena": search.KnobMemoryArena, "enable_mem_pattern": search.KnobMemoryPattern}
-	words := map[string]map[string]string{search.KnobExecutionMode: {"0": "sequential", "1": "parallel"},
-		search.KnobMemoryArena: {"0": "false", "1": "true"}, search.KnobMemoryPattern: {"0": "false", "1": "true"}}
 	for _, e := range v.entries() {
 		text := stringValue(e.value)
-		knob, isKnob := knobs[e.name]
+		option, isKnob := sessionoption.OfParameter(e.name)
 		if !isKnob {
 			s.n.set(text, each(text, func(x value) *yaml.Node { return scalar(x, x.node.Value, true) }), "space", "parameters", e.name)
 			continue
 		}
 		s.n.set(text, each(text, func(x value) *yaml.Node {
-			if word, known := words[knob][x.node.Value]; known {
+			if word, known := option.Decode(x.node.Value); known {
 				return scalar(x, word, false)
 			}
 			return scalar(x, x.node.Value, false)
-		}), "space", knob)
+		}), "space", option.Name)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"tuner/model/modelconfig/configpb"
 	"tuner/ort/provider"
+	"tuner/ort/sessionoption"
 	"tuner/search"
 	"tuner/spec"
 )
@@ -31,7 +32,7 @@ func space() Field {
 // sessionKnobs are those of sessions and of what they compute with.
 func sessionKnobs() []Field {
 	precisions := list(words(append([]string{spec.PrecisionOriginal}, spec.Convertible()...)...))
-	return []Field{
+	fields := []Field{
 		{Name: search.KnobExecutionProvider, Type: list(words(append([]string{spec.Auto}, provider.Names()...)...)), With: "deploy_target: tuner", Without: "the default configuration's",
 			Meaning: fmt.Sprintf("`auto` is each provider that creates a session for this model on this machine. With `deploy_target: triton` the values are `auto`, %s. [Execution providers](../design/providers.md) says how each lands in config.pbtxt.",
 				quoted(provider.OfTriton()))},
@@ -41,14 +42,57 @@ func sessionKnobs() []Field {
 			Schema: fmt.Sprintf(`{"anyOf": [%s, {"type": "object", "minProperties": 1, "additionalProperties": {"type": "string"}}]}`, precisions.Schema),
 			Good:   append(precisions.Good, "{fp32: model.onnx, mine: small.onnx}"), Bad: precisions.Bad}, Without: spec.PrecisionOriginal,
 			Meaning: "`fp32` is the model as given. tuner makes the others from it. A file of your own must have the same inputs and outputs: names, types and numbers of dimensions. `tuner convert --keep-io` makes fp16 such a file."},
-		setting(search.KnobIntraOpThreads, series(whole(0, 0), false), "Threads of one operator; 0 leaves the number to ONNX Runtime. OpenVINO has `openvino.num_of_threads` instead.", "parameter `intra_op_thread_count`"),
-		setting(search.KnobInterOpThreads, series(whole(0, 0), false), "Threads that run operators side by side. It counts with `execution_mode: parallel` only.", "parameter `inter_op_thread_count`"),
-		setting(search.KnobExecutionMode, list(words("sequential", "parallel")), "", "parameter `execution_mode`"),
-		setting(search.KnobGraphOptimization, list(words("disable", "basic", "extended", "all")), "", "`optimization.graph.level` 2, -1, 1, absent"),
-		setting(search.KnobMemoryArena, list(flag()), "", "parameter `enable_mem_arena`"),
-		setting(search.KnobMemoryPattern, list(flag()), "", "parameter `enable_mem_pattern`"),
-		setting(search.KnobAllowSpinning, list(flag()), "Idle threads spin before they sleep. Only the bundled engine honours it.", "session entries `session.intra_op.allow_spinning` and `session.inter_op.allow_spinning`"),
 	}
+	for _, option := range sessionoption.All() {
+		fields = append(fields, sessionKnob(option))
+	}
+	return fields
+}
+
+// sessionKnob describes a session option by its row.
+func sessionKnob(o sessionoption.Option) Field {
+	var t Type
+	switch o.Kind {
+	case sessionoption.Threads:
+		t = series(whole(0, 0), false)
+	case sessionoption.Switch:
+		t = list(flag())
+	default:
+		t = list(words(o.Words...))
+	}
+	meaning := o.About + "."
+	if o.Needs.Option != "" {
+		meaning += fmt.Sprintf(" It counts with `%s: %s` only.", o.Needs.Option, o.Needs.Value)
+	}
+	if o.Kind == sessionoption.Threads {
+		meaning += " 0 leaves the number to ONNX Runtime."
+	}
+	if o.ChangesResults {
+		meaning += " Outputs may differ in their last digits."
+	}
+	if !o.Triton {
+		meaning += " Only the bundled engine honours it."
+	}
+	return setting(o.Name, t, meaning, placeOf(o))
+}
+
+// placeOf says where config.pbtxt has a session option, and with which codes.
+func placeOf(o sessionoption.Option) string {
+	if len(o.Entries) > 0 {
+		return "session entries `" + strings.Join(o.Entries, "` and `") + "`"
+	}
+	place := "parameter `" + o.Field() + "`"
+	if o.IsLevel {
+		place = "`" + o.Field() + "`"
+	}
+	if len(o.Codes) > 0 {
+		var codes []string
+		for _, value := range o.Values() {
+			codes = append(codes, o.Code(value))
+		}
+		place += " " + strings.Join(codes, ", ")
+	}
+	return place
 }
 
 // serverKnobs are those of instances and batcher.

@@ -17,12 +17,13 @@ import (
 	"tuner/model/onnx/build"
 	"tuner/model/onnx/inputs"
 	"tuner/ort"
+	"tuner/ort/sessionoption"
 )
 
 func TestMain(m *testing.M) { os.Exit(orttest.Main(m)) }
 
 // oneThread has the options of every session in these tests.
-var oneThread = ort.SessionOptions{IntraOpThreads: 1}
+var oneThread = ort.SessionOptions{Settings: sessionoption.Settings{sessionoption.IntraOpThreads: "1"}}
 
 // Every model runs on the inputs derived from it, at two batch sizes. Its outputs have the declared
 // shapes.

@@ -19,6 +19,7 @@ import (
 	"tuner/model/onnx/inputs"
 	"tuner/model/onnx/rewrite"
 	"tuner/ort"
+	"tuner/ort/sessionoption"
 )
 
 func TestMain(m *testing.M) { os.Exit(orttest.Main(m)) }
@@ -26,7 +27,7 @@ func TestMain(m *testing.M) { os.Exit(orttest.Main(m)) }
 // load opens a session with one thread.
 func load(t *testing.T, m *onnx.Model) *ort.Session {
 	t.Helper()
-	return orttest.Load(t, m, ort.SessionOptions{IntraOpThreads: 1})
+	return orttest.Load(t, m, ort.SessionOptions{Settings: sessionoption.Settings{sessionoption.IntraOpThreads: "1"}})
 }
 
 // infer runs a model and returns its FLOAT and FLOAT16 outputs by name.
@@ -95,15 +96,15 @@ func TestInt8DynamicComputesExactly(t *testing.T) {
 	g.OutputAs("y", g.Node("Gemm", []string{x, transposed, g.Floats("b", []float32{0.5, 0.25}, 2)}, build.IntAttribute("transB", 1)),
 		onnx.Float, onnx.Symbol("batch"), onnx.Fixed(2))
 	in := map[string]inputs.Tensor{"x": floatTensor([]float32{-55, 200, 0.5, 1.5}, 1, 4)}
-	check := func(what string, m *onnx.Model, level ort.GraphOptimization, want ...float32) {
+	check := func(what string, m *onnx.Model, level string, want ...float32) {
 		t.Helper()
 		q, _ := int8Dynamic(t, m, rewrite.Int8Options{})
-		s := orttest.Load(t, q, ort.SessionOptions{IntraOpThreads: 1, GraphOptimization: level})
+		s := orttest.Load(t, q, ort.SessionOptions{Settings: sessionoption.Settings{sessionoption.IntraOpThreads: "1", sessionoption.GraphOptimization: level}})
 		if diff := cmp.Diff(want, infer(t, s, in)["y"]); diff != "" {
-			t.Errorf("%s, optimization %d (-want +got):\n%s", what, level, diff)
+			t.Errorf("%s, optimization %s (-want +got):\n%s", what, level, diff)
 		}
 	}
-	for _, level := range []ort.GraphOptimization{ort.OptimizeNothing, ort.OptimizeAll} {
+	for _, level := range []string{sessionoption.Disabled, "all"} {
 		check("MatMul", matMul, level, -6777, 13998)
 		check("Gemm", g.Model(), level, -6776.5, 13998.25)
 	}
@@ -121,11 +122,11 @@ func TestInt8DynamicComputesBatchedWeights(t *testing.T) {
 	w := g.Floats("w", []float32{127, -254, 1, 0, 2.5, 10, 3.5, 14, 254, 0, 0, 0, 0, 0, 0, 381}, 2, 4, 2)
 	g.OutputAs("y", g.Node("MatMul", []string{x, w}), onnx.Float, onnx.Fixed(2), onnx.Symbol("rows"), onnx.Fixed(2))
 	q, _ := int8Dynamic(t, g.Model(), rewrite.Int8Options{})
-	for _, level := range []ort.GraphOptimization{ort.OptimizeNothing, ort.OptimizeAll} {
-		s := orttest.Load(t, q, ort.SessionOptions{IntraOpThreads: 1, GraphOptimization: level})
+	for _, level := range []string{sessionoption.Disabled, "all"} {
+		s := orttest.Load(t, q, ort.SessionOptions{Settings: sessionoption.Settings{sessionoption.IntraOpThreads: "1", sessionoption.GraphOptimization: level}})
 		got := infer(t, s, map[string]inputs.Tensor{"x": floatTensor([]float32{-55, 200, 0.5, 1.5}, 1, 4)})
 		if diff := cmp.Diff([]float32{-6777, 13998, -13970, 762}, got["y"]); diff != "" {
-			t.Errorf("optimization %d (-want +got):\n%s", level, diff)
+			t.Errorf("optimization %s (-want +got):\n%s", level, diff)
 		}
 	}
 }
@@ -258,7 +259,7 @@ func TestInt8DynamicOfMiniLM(t *testing.T) {
 	want := infer(t, load(t, m), in)["embedding"]
 	const width = 384
 	// This gives the same numbers on every processor. Those without VNNI would otherwise saturate.
-	exact := ort.SessionOptions{IntraOpThreads: 1, Entries: map[string]string{"session.x64quantprecision": "1"}}
+	exact := ort.SessionOptions{Settings: sessionoption.Settings{sessionoption.IntraOpThreads: "1"}, Entries: map[string]string{"session.x64quantprecision": "1"}}
 	check := func(o rewrite.Int8Options, least float64) {
 		t.Helper()
 		q, summary := int8Dynamic(t, m, o)
@@ -288,7 +289,7 @@ func TestInt8DynamicRunsWithQuantPrecision(t *testing.T) {
 	m := build.MLP()
 	q, _ := int8Dynamic(t, m, rewrite.Int8Options{})
 	in := random(t, m, 3, 1)
-	s := orttest.Load(t, q, ort.SessionOptions{IntraOpThreads: 1, Entries: map[string]string{"session.x64quantprecision": "1"}})
+	s := orttest.Load(t, q, ort.SessionOptions{Settings: sessionoption.Settings{sessionoption.IntraOpThreads: "1"}, Entries: map[string]string{"session.x64quantprecision": "1"}})
 	if c := cosine(infer(t, load(t, m), in)["OUTPUT"], infer(t, s, in)["OUTPUT"]); !(c >= 0.99) {
 		t.Errorf("cosine %v", c)
 	}
@@ -299,7 +300,7 @@ func TestInt8DynamicRunsWithQuantPrecision(t *testing.T) {
 func checkFused(t *testing.T, q *onnx.Model) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "optimized.onnx")
-	orttest.Load(t, q, ort.SessionOptions{IntraOpThreads: 1, OptimizedModelPath: path})
+	orttest.Load(t, q, ort.SessionOptions{Settings: sessionoption.Settings{sessionoption.IntraOpThreads: "1"}, OptimizedModelPath: path})
 	optimized, err := onnx.Read(path)
 	if err != nil {
 		t.Fatal(err)

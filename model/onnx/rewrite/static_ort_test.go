@@ -15,6 +15,7 @@ import (
 	"tuner/model/onnx/rewrite"
 	"tuner/model/precision/calibrate"
 	"tuner/ort"
+	"tuner/ort/sessionoption"
 )
 
 // calibrated returns the ranges of a model's values for some rows.
@@ -80,7 +81,7 @@ func TestONNXRuntimeFusesInt8Static(t *testing.T) {
 			}
 			path := filepath.Join(t.TempDir(), "optimized.onnx")
 			// warns that the file is for this machine only
-			orttest.Load(t, q, ort.SessionOptions{IntraOpThreads: 1, OptimizedModelPath: path, LogSeverity: ort.LogError})
+			orttest.Load(t, q, ort.SessionOptions{Settings: sessionoption.Settings{sessionoption.IntraOpThreads: "1"}, OptimizedModelPath: path, LogSeverity: ort.LogError})
 			optimized, err := onnx.Read(path)
 			if err != nil {
 				t.Fatal(err)
@@ -130,7 +131,7 @@ func TestInt8StaticOfCNN(t *testing.T) {
 		t.Helper()
 		o.Bits = bits
 		q, _ := int8Static(t, m, o)
-		s := orttest.Load(t, q, ort.SessionOptions{IntraOpThreads: 1, Entries: entries})
+		s := orttest.Load(t, q, ort.SessionOptions{Settings: sessionoption.Settings{sessionoption.IntraOpThreads: "1"}, Entries: entries})
 		if mean, same := agreement(want, infer(t, s, in)["logits"], rows); !(mean >= 0.999) || same < rows-1 {
 			t.Errorf("%d bits, %v: cosine %v, %d of %d rows agree", bits, entries, mean, same, rows)
 		}
@@ -189,10 +190,10 @@ func TestInt8StaticComputesExactly(t *testing.T) {
 	m := output(g, g.Node("Add", []string{g.Node("MatMul", []string{x, w}), g.Floats("b", []float32{10, 10}, 2)}))
 	q, _ := int8Static(t, m, rewrite.Int8StaticOptions{Ranges: alike(t, m, -51, 204)})
 	in := map[string]inputs.Tensor{"x": floatTensor([]float32{-51, 300, 0.5, 1.5}, 1, 4)}
-	for _, level := range []ort.GraphOptimization{ort.OptimizeNothing, ort.OptimizeAll} {
-		s := orttest.Load(t, q, ort.SessionOptions{IntraOpThreads: 1, GraphOptimization: level})
+	for _, level := range []string{sessionoption.Disabled, "all"} {
+		s := orttest.Load(t, q, ort.SessionOptions{Settings: sessionoption.Settings{sessionoption.IntraOpThreads: "1", sessionoption.GraphOptimization: level}})
 		if diff := cmp.Diff([]float32{-6255, 12992}, infer(t, s, in)["y"]); diff != "" {
-			t.Errorf("optimization %d (-want +got):\n%s", level, diff)
+			t.Errorf("optimization %s (-want +got):\n%s", level, diff)
 		}
 	}
 }
@@ -208,10 +209,10 @@ func TestInt8StaticConvolvesExactly(t *testing.T) {
 		"x": {Min: -51, Max: 204}, c: {Min: 0, Max: 255 * 127},
 	}})
 	in := map[string]inputs.Tensor{"x": floatTensor([]float32{-51, 3, 200, 1.5}, 1, 1, 2, 2)}
-	for _, level := range []ort.GraphOptimization{ort.OptimizeNothing, ort.OptimizeAll} {
-		s := orttest.Load(t, q, ort.SessionOptions{IntraOpThreads: 1, GraphOptimization: level})
+	for _, level := range []string{sessionoption.Disabled, "all"} {
+		s := orttest.Load(t, q, ort.SessionOptions{Settings: sessionoption.Settings{sessionoption.IntraOpThreads: "1", sessionoption.GraphOptimization: level}})
 		if diff := cmp.Diff([]float32{0, 3 * 127, 200 * 127, 2 * 127}, infer(t, s, in)["y"]); diff != "" {
-			t.Errorf("optimization %d (-want +got):\n%s", level, diff)
+			t.Errorf("optimization %s (-want +got):\n%s", level, diff)
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"tuner/model/onnx/onnxpb"
 	"tuner/model/onnx/shapes"
 	"tuner/ort"
+	"tuner/ort/sessionoption"
 )
 
 func TestMain(m *testing.M) { os.Exit(orttest.Main(m)) }
@@ -52,7 +53,7 @@ func TestAgreesWithONNXRuntime(t *testing.T) {
 // computed runs the model with every value of its main graph as an output.
 func computed(t *testing.T, m *onnx.Model) map[string]inputs.Tensor {
 	t.Helper()
-	s := orttest.Load(t, exposed(m), ort.SessionOptions{IntraOpThreads: 1})
+	s := orttest.Load(t, exposed(m), ort.SessionOptions{Settings: sessionoption.Settings{sessionoption.IntraOpThreads: "1"}})
 	return orttest.Infer(t, s, orttest.Generate(t, m, 7, 3, 1))
 }
 

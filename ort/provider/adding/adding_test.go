@@ -6,9 +6,7 @@ package adding_test
 
 import (
 	"bytes"
-	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,6 +17,7 @@ import (
 	"tuner/analyze"
 	"tuner/analyze/analyzetest"
 	"tuner/export"
+	"tuner/internal/overlay"
 	"tuner/model/modelconfig"
 	"tuner/model/modelrepo"
 	"tuner/model/onnx"
@@ -52,59 +51,18 @@ const rows = `
 	},
 `
 
-// again is set in the environment of the second run.
-const again = "TUNER_TEST_PROVIDER_ADDED"
-
 func TestAddAProvider(t *testing.T) {
 	if _, known := provider.Find("sundial"); !known {
-		if os.Getenv(again) != "" {
+		if overlay.IsAgain() {
 			t.Fatal("the build has no row for sundial")
 		}
-		runWithRows(t)
+		overlay.Run(t, map[string]string{"../table.go": overlay.Table(t, "../table.go", rows)})
 		return
 	}
 	t.Run("profile", testProfile)
 	t.Run("configuration", testConfiguration)
 	t.Run("programs", testPrograms)
 	t.Run("report and export", testReportAndExport)
-}
-
-// runWithRows runs this test in a build whose table has the rows. The go command takes the other
-// table from an overlay, so that no file of the tree changes.
-func runWithRows(t *testing.T) {
-	t.Helper()
-	path, err := filepath.Abs("../table.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	table, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	start := bytes.Index(table, []byte("var table = "))
-	end := bytes.Index(table[max(start, 0):], []byte("\n}\n"))
-	if start < 0 || end < 0 {
-		t.Fatalf("%s: there is no table", path)
-	}
-	end += start
-	dir := t.TempDir()
-	larger := filepath.Join(dir, "table.go")
-	text := string(table[:end]) + rows + string(table[end+1:])
-	overlay, err := json.Marshal(map[string]map[string]string{"Replace": {path: larger}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for file, content := range map[string]string{larger: text, filepath.Join(dir, "overlay.json"): string(overlay)} {
-		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	cmd := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-overlay", filepath.Join(dir, "overlay.json"),
-		"-run", "^TestAddAProvider$", ".")
-	cmd.Env = append(os.Environ(), again+"=1")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Errorf("with the new rows: %v\n%s", err, out)
-	}
 }
 
 // parse reads a profile with a space.

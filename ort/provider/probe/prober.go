@@ -21,7 +21,6 @@ import (
 
 	"tuner/internal/children"
 	"tuner/internal/words"
-	"tuner/model/modelconfig"
 	"tuner/ort/ortlib"
 )
 
@@ -74,8 +73,8 @@ func (p Prober) Try(ctx context.Context, build ortlib.Build, provider, model str
 // Optimize lets a child process write the graph that ONNX Runtime makes of a model at an
 // optimization level, and open the written file. The answer has no error if both succeed. If
 // external is true, the weights go into a second file, which models above 2 GiB need.
-func (p Prober) Optimize(ctx context.Context, build ortlib.Build, model string, level modelconfig.GraphLevel, file string, external bool) Answer {
-	return p.ask(ctx, build, "--model", model, "--optimized", file, "--level", strconv.Itoa(int(level)),
+func (p Prober) Optimize(ctx context.Context, build ortlib.Build, model, level, file string, external bool) Answer {
+	return p.ask(ctx, build, "--model", model, "--optimized", file, "--level", level,
 		"--external="+strconv.FormatBool(external))
 }
 

@@ -16,9 +16,9 @@ int main() {
   Ort::Env env(ORT_LOGGING_LEVEL_WARNING, "winner");
   Ort::SessionOptions options;
   options.SetIntraOpNumThreads(2);
+  options.SetGraphOptimizationLevel(GraphOptimizationLevel::ORT_ENABLE_EXTENDED);
   options.SetExecutionMode(ORT_PARALLEL);
   options.SetInterOpNumThreads(4);
-  options.SetGraphOptimizationLevel(GraphOptimizationLevel::ORT_ENABLE_EXTENDED);
   options.DisableCpuMemArena();
   options.DisableMemPattern();
   options.AddConfigEntry("session.dynamic_block_base", "4");

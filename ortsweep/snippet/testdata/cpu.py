@@ -9,9 +9,9 @@ import onnxruntime as ort
 
 options = ort.SessionOptions()
 options.intra_op_num_threads = 2
+options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_EXTENDED
 options.execution_mode = ort.ExecutionMode.ORT_PARALLEL
 options.inter_op_num_threads = 4
-options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_EXTENDED
 options.enable_cpu_mem_arena = False
 options.enable_mem_pattern = False
 options.add_session_config_entry("session.dynamic_block_base", "4")

@@ -16,10 +16,10 @@ import (
 	"time"
 
 	"tuner/internal/durable"
-	"tuner/model/modelconfig"
 	"tuner/ort"
 	"tuner/ort/provider"
 	"tuner/ort/provider/probe"
+	"tuner/ort/sessionoption"
 )
 
 // tinyModel adds and subtracts two tensors. It is the smallest model that a provider can run.
@@ -30,8 +30,8 @@ var tinyModel []byte
 // Optimization describes the output of an optimized graph.
 type Optimization struct {
 	File     string // path of the file to write
-	Level    modelconfig.GraphLevel
-	External bool // the weights go into a separate file
+	Level    string // of graph_optimization
+	External bool   // the weights go into a separate file
 }
 
 // Optimize writes the graph with which ONNX Runtime serves a model on cpu. It then opens the
@@ -43,15 +43,9 @@ func Optimize(library, model string, o Optimization) probe.Answer {
 		return probe.Answer{Error: err.Error()}
 	}
 	defer runtime.Close()
-	options := ort.SessionOptions{IntraOpThreads: 1, LogSeverity: ort.LogFatal, OptimizedModelPath: o.File}
-	switch o.Level {
-	case modelconfig.GraphExtended:
-		options.GraphOptimization = ort.OptimizeExtended
-	case modelconfig.GraphBasic:
-		options.GraphOptimization = ort.OptimizeBasic
-	case modelconfig.GraphDisabled:
-		options.GraphOptimization = ort.OptimizeNothing
-	}
+	oneThread := sessionoption.Settings{sessionoption.IntraOpThreads: "1"}
+	options := ort.SessionOptions{Settings: oneThread.With(sessionoption.GraphOptimization, o.Level), LogSeverity: ort.LogFatal, OptimizedModelPath: o.File}
+	unchanged := ort.SessionOptions{Settings: oneThread.With(sessionoption.GraphOptimization, sessionoption.Disabled), LogSeverity: ort.LogFatal}
 	if o.External {
 		options.Entries = map[string]string{"session.optimized_model_external_initializers_file_name": filepath.Base(o.File) + ".data",
 			"session.optimized_model_external_initializers_min_size_in_bytes": "1024"}
@@ -59,7 +53,7 @@ func Optimize(library, model string, o Optimization) probe.Answer {
 	for _, step := range []struct {
 		path    string
 		options ort.SessionOptions
-	}{{model, options}, {o.File, ort.SessionOptions{IntraOpThreads: 1, LogSeverity: ort.LogFatal, GraphOptimization: ort.OptimizeNothing}}} {
+	}{{model, options}, {o.File, unchanged}} {
 		session, err := runtime.NewSession(step.path, step.options)
 		if err == nil {
 			err = session.Close()
@@ -98,7 +92,8 @@ func Try(ctx context.Context, library, of, model string) probe.Answer {
 // trySession creates a session as the engine does. It returns which provider took which nodes, or
 // the reason why that is unknown.
 func trySession(ctx context.Context, runtime *ort.Runtime, of, model string) (nodes []probe.Nodes, unknown string, err error) {
-	options := ort.SessionOptions{IntraOpThreads: 1, LogSeverity: ort.LogFatal, RecordAssignment: true, Providers: []ort.Provider{{Name: of}}}
+	options := ort.SessionOptions{Settings: sessionoption.Settings{sessionoption.IntraOpThreads: "1"}, LogSeverity: ort.LogFatal,
+		RecordAssignment: true, Providers: []ort.Provider{{Name: of}}}
 	if behind := provider.Of(of).Behind; behind != "" {
 		options.Providers = append(options.Providers, ort.Provider{Name: behind})
 	}

@@ -1,0 +1,67 @@
+// Package overlay runs a test again in a build with other files, for tests which prove that a new row
+// of a table is enough. The go command takes the other files from an overlay. No file of the tree
+// changes. Only tests use it.
+package overlay
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// again is set in the environment of the second run.
+const again = "TUNER_TEST_OVERLAY"
+
+// IsAgain reports whether this is the second run. A test that still misses its rows then fails.
+func IsAgain() bool { return os.Getenv(again) != "" }
+
+// Table returns the text of a file with more rows at the end of its table, which is declared by
+// `var table = `.
+func Table(t *testing.T, path, rows string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := bytes.Index(text, []byte("var table = "))
+	end := bytes.Index(text[max(start, 0):], []byte("\n}\n"))
+	if start < 0 || end < 0 {
+		t.Fatalf("%s: there is no table", path)
+	}
+	end += start
+	return string(text[:end+1]) + rows + string(text[end+1:])
+}
+
+// Run runs a test again in a build that has other texts for files, given by their paths. Files that do
+// not exist are added.
+func Run(t *testing.T, texts map[string]string) {
+	t.Helper()
+	dir := t.TempDir()
+	replace := map[string]string{}
+	for path, text := range texts {
+		absolute, err := filepath.Abs(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		replace[absolute] = filepath.Join(dir, filepath.Base(filepath.Dir(absolute))+"_"+filepath.Base(absolute))
+		if err := os.WriteFile(replace[absolute], []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	overlay, err := json.Marshal(map[string]map[string]string{"Replace": replace})
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := filepath.Join(dir, "overlay.json")
+	if err := os.WriteFile(list, overlay, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-overlay", list, "-run", "^"+t.Name()+"$", ".")
+	cmd.Env = append(os.Environ(), again+"=1")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("with the new rows: %v\n%s", err, out)
+	}
+}
