@@ -17,7 +17,7 @@ import (
 	"tuner/ortsweep/race"
 )
 
-// How the chart is drawn; lengths are in points.
+// The chart's layout; lengths are in points.
 const (
 	barHeight  = 22 * vg.Length(1)
 	labelWidth = 330 * vg.Length(1)
@@ -34,14 +34,15 @@ var (
 	otherColor   = color.RGBA{0xd3, 0xd7, 0xdc, 0xff}
 )
 
-// bar is a candidate in the chart.
+// bar is a candidate's bar in the chart.
 type bar struct {
 	label string
 	value string // for people
 	race.Standing
 }
 
-// WriteChart draws the candidates' figures as bars with their 95 % intervals, the best on top, as a PNG picture.
+// WriteChart draws the candidates' figures as a PNG picture: bars with their 95 % intervals, the
+// best on top.
 func WriteChart(w io.Writer, r Result) error {
 	var bars []bar
 	for _, s := range r.Race.Standings {
@@ -57,7 +58,7 @@ func WriteChart(w io.Writer, r Result) error {
 	})
 }
 
-// drawLegend says below the title what the colours mean of those that there are, and what the lines and the order.
+// drawLegend explains the occurring colours, the lines and the order below the title.
 func drawLegend(canvas draw.Canvas, bars []bar) {
 	style := plotstyle.Text(9, plotstyle.Soft)
 	style.YAlign = text.YCenter
@@ -79,7 +80,7 @@ func drawLegend(canvas draw.Canvas, bars []bar) {
 	canvas.FillText(style, at, "lines: 95 % intervals, none for a single window; ordered by gain within rounds")
 }
 
-// factor takes the figures from their base unit to that of the axis.
+// factor returns the factor from the figures' base unit to the axis's unit.
 func (r Result) factor() float64 {
 	if r.unit() == measure.Seconds {
 		return 1e3
@@ -94,7 +95,8 @@ func (r Result) axisTitle() string {
 	return fmt.Sprintf("Rows per second, batch %d, %s; longer is better", r.Setup.Sweep.Batch, words.Count(r.Setup.Sweep.Sessions, "session"))
 }
 
-// drawBars draws labels on the left, bars on the right. Below one candidate there is only the axis.
+// drawBars draws labels on the left and bars on the right. Without candidates there is only the
+// axis.
 func drawBars(canvas draw.Canvas, bars []bar, factor float64, title string) {
 	most := reach(bars) * factor
 	p := plot.New()
@@ -121,11 +123,11 @@ func drawBars(canvas draw.Canvas, bars []bar, factor float64, title string) {
 	}
 }
 
-// mostReach is how many times longer than default and answer a bar is drawn at most: one bad setting must not make the others
-// too short to compare.
+// mostReach limits a bar's length to a multiple of the longer one of default and answer. A single
+// bad setting must not make the others too short to compare.
 const mostReach = 3
 
-// reach is the largest figure of the axis, with room for intervals.
+// reach returns the largest value of the axis, with space for intervals.
 func reach(bars []bar) float64 {
 	most, limit := 0.0, 0.0
 	for _, b := range bars {
@@ -143,7 +145,7 @@ func reach(bars []bar) float64 {
 	return most
 }
 
-// rowOf is the middle of a bar's row; the first one is on top.
+// rowOf returns the middle of a bar's row. The first row is on top.
 func rowOf(i, n int) float64 { return float64(n-i) - 0.5 }
 
 // barPlot draws the bars. It is a plot.Plotter.
@@ -165,13 +167,13 @@ func (b barPlot) Plot(canvas draw.Canvas, p *plot.Plot) {
 		case s.Value.Value*b.factor > p.X.Max: // the bar is cut
 			canvas.FillText(style, vg.Point{X: end - 6, Y: at}, s.value+" →")
 			continue
-		case s.Value.Hi == s.Value.Lo: // of one window: there is no interval
+		case s.Value.Hi == s.Value.Lo: // a single window has no interval
 			continue
 		}
 		lo, hi := x(max(0, s.Value.Lo*b.factor)), x(s.Value.Hi*b.factor)
 		line := draw.LineStyle{Color: plotstyle.Ink, Width: 1}
 		canvas.StrokeLine2(line, lo, at-3, lo, at+3)
-		if edge := canvas.Max.X; hi > edge { // it goes on beyond the chart
+		if edge := canvas.Max.X; hi > edge { // it continues beyond the chart
 			canvas.StrokeLine2(line, lo, at, edge, at)
 			canvas.StrokeLines(line, []vg.Point{{X: edge - 4, Y: at - 3}, {X: edge, Y: at}, {X: edge - 4, Y: at + 3}})
 			continue

@@ -21,50 +21,54 @@ import (
 	"tuner/spec"
 )
 
-// Engine measures jobs on an engine process that it keeps: a runner.Runner.
+// Engine measures jobs on one engine process that it keeps running, as a runner.Runner does.
 type Engine interface {
 	Measure(ctx context.Context, job runner.Job) (measure.Measurement, error)
 	Close(ctx context.Context)
 }
 
-// mostEngines is how many engine processes may be alive: idle ones cost memory only. A design of the race has eight runs beside
-// the default and the best so far.
+// mostEngines is the largest number of live engine processes. Idle ones cost only memory. A design
+// of the race needs eight, plus those of the default and the best so far.
 const mostEngines = 10
 
-// variantsFolder is the folder of the variants within a sweep's output folder.
+// variantsFolder is the folder of the variants in a sweep's output folder.
 const variantsFolder = "variants"
 
-// WarmUp is the longest warm-up of a window: windows are many and short, and compared within their round only.
+// WarmUp is the longest warm-up of a window. It is short since windows are short, and are compared
+// within their round only.
 const WarmUp = 100 * time.Millisecond
 
-// quickly is how long it may take to make a session so that the candidates of an artifact share an engine process, one after the other.
-// To make a session costs that for each window, to start a process a few times as much for each candidate.
+// quickly is the longest session creation time with which the candidates of an artifact share an
+// engine process, one after the other. A shared process costs that time for each window. A separate
+// process costs a few times as much for each candidate.
 const quickly = 100 * time.Millisecond
 
-// Engines measures a race's trials. The candidates of an artifact share an engine process where sessions are made quickly; else each
-// has one of its own, which stays alive while there is room. It is not for concurrent use; Close must be called.
+// Engines measures a race's trials. The candidates of an artifact share an engine process if
+// sessions are created quickly. Otherwise each has its own process, which stays alive while there
+// is room. It is not safe for concurrent use. The caller must call Close.
 type Engines struct {
 	setup    Setup
 	requests runner.Requests
 	open     func() Engine
-	memory   int64 // bytes that all engines together may use
+	memory   int64 // limit for all engines together, in bytes
 	live     []*liveEngine
-	slow     map[string]bool              // artifacts whose sessions are not made quickly
-	usual    time.Duration                // of one execution, as the first measurement has it
+	slow     map[string]bool              // artifacts whose sessions are created slowly
+	usual    time.Duration                // time of one execution in the first measurement
 	variants map[string]modelrepo.Variant // by precision
 }
 
-// liveEngine is an engine process that may serve again; the latest used is the last of the list.
+// liveEngine is an engine process that may serve again. The most recently used one is the last of
+// the list.
 type liveEngine struct {
 	artifact string
-	serves   string // key of the candidate whose session it has
-	isShared bool   // it has served several
+	serves   string // key of the candidate with the current session
+	isShared bool   // it has served several candidates
 	engine   Engine
-	memory   int64 // bytes, peak
+	memory   int64 // peak in bytes
 }
 
-// NewEngines prepares the measuring of a sweep's trials. open makes a runner without an engine; memory bounds, in bytes, what
-// all engines together may use.
+// NewEngines prepares the measurement of a sweep's trials. open makes a runner without an engine.
+// memory limits the memory of all engines together, in bytes.
 func NewEngines(s Setup, requests runner.Requests, open func() Engine, memory int64) *Engines {
 	return &Engines{setup: s, requests: requests, open: open, memory: memory, slow: map[string]bool{}, variants: map[string]modelrepo.Variant{}}
 }
@@ -72,22 +76,24 @@ func NewEngines(s Setup, requests runner.Requests, open func() Engine, memory in
 // Close stops all engines.
 func (e *Engines) Close(ctx context.Context) {
 	for _, l := range e.live {
-		l.engine.Close(context.WithoutCancel(ctx)) // it has a deadline of its own
+		l.engine.Close(context.WithoutCancel(ctx)) // it has its own deadline
 	}
 	e.live = nil
 }
 
-// Figure is what one window yielded.
+// Figure is the result of one window.
 type Figure struct {
 	Value    float64        // of the sweep's metric, in its base unit
-	Failure  string         // why there is no value
+	Failure  string         // reason why there is no value
 	Withheld float64        // CPU time that others took from the window (measure.Withheld)
-	Window   measure.Window // the zero Window where there is no value
+	Window   measure.Window // zero if there is no value
 	Flags    []measure.Flag
-	Memory   int64 // bytes, peak of the engine process; 0 unknown, as where that has served other candidates, too
+	// Memory: peak of the engine process in bytes; 0 unknown, such as for a process that served
+	// other candidates too
+	Memory int64
 }
 
-// Measure runs one window. An error means that the sweep cannot go on.
+// Measure measures one window. An error ends the sweep.
 func (e *Engines) Measure(ctx context.Context, t race.Trial) (Figure, error) {
 	file, ok := e.setup.Subject.File(precisionOf(t.Candidate))
 	if !ok {
@@ -97,7 +103,7 @@ func (e *Engines) Measure(ctx context.Context, t race.Trial) (Figure, error) {
 		return Figure{}, err
 	}
 	f, err := e.measure(ctx, t, file)
-	return f, cmp.Or(file.CheckUnchanged(), err) // a changed file says nothing of the candidate
+	return f, cmp.Or(file.CheckUnchanged(), err) // with a changed file, the window does not apply to the candidate
 }
 
 func (e *Engines) measure(ctx context.Context, t race.Trial, file profile.File) (Figure, error) {
@@ -112,7 +118,8 @@ func (e *Engines) measure(ctx context.Context, t race.Trial, file profile.File) 
 	job.Window = max(job.Window, executionsPerWindow*e.usual)
 	m, err := l.engine.Measure(ctx, job)
 	for window := patientWindow; window <= mostPatientWindow && err == nil && isEmpty(m); window *= 5 {
-		// Perhaps the machine was busy, or the model is slow: only a long window without an execution is a failure.
+		// Maybe the machine was busy, or the model is slow. Only a long window without an execution
+		// counts as a failure.
 		job.Window = max(window, job.Window)
 		m, err = l.engine.Measure(ctx, job)
 	}
@@ -138,22 +145,23 @@ func (e *Engines) measure(ctx context.Context, t race.Trial, file profile.File) 
 	return figure, nil
 }
 
-// A window is asked to last at least executionsPerWindow executions, and the runner makes it hold thirty of each session as far as three
-// times that length suffices. patientWindow is the window in which a candidate is given another chance in whose window nothing was executed,
-// and mostPatientWindow that of the last one.
+// A window should have executionsPerWindow executions or more. The runner extends it so that each
+// session has thirty, up to three times the length. If nothing was executed, the candidate gets
+// patientWindow as a second chance, and mostPatientWindow as the last one.
 const (
 	executionsPerWindow = 5
 	patientWindow       = time.Second
 	mostPatientWindow   = 5 * time.Second
 )
 
-// isEmpty reports whether a window tells nothing. An engine that hangs is no such case: it is given up after a longer time.
+// isEmpty reports whether a window has no information. An engine that hangs does not count; it is
+// stopped after a longer time.
 func isEmpty(m measure.Measurement) bool {
 	return m.Failure == nil && m.Windows[0].Requests == 0
 }
 
-// learn notes how long one execution takes, from the first measurement, which is that of the default or near it: windows must
-// be long enough for a slow model.
+// learn records the time of one execution from the first measurement, which is that of the default
+// or similar. Windows must be long enough for a slow model.
 func (e *Engines) learn(m measure.Measurement, job runner.Job) {
 	if e.usual > 0 || len(m.Windows) == 0 || m.Windows[0].Requests == 0 {
 		return
@@ -162,7 +170,8 @@ func (e *Engines) learn(m measure.Measurement, job runner.Job) {
 	e.usual = w.Duration * time.Duration(job.Load.Concurrency) / time.Duration(w.Requests)
 }
 
-// takeEngine removes a candidate's engine from those that are alive, or one that it may share, or makes a new one where there is room.
+// takeEngine removes a candidate's engine from the live ones, or one that it may share. Otherwise
+// it makes a new one, if there is room.
 func (e *Engines) takeEngine(ctx context.Context, c search.Candidate) *liveEngine {
 	key, artifact := c.Key(), c.ArtifactKey()
 	i := slices.IndexFunc(e.live, func(l *liveEngine) bool { return l.serves == key })
@@ -183,7 +192,7 @@ func (e *Engines) takeEngine(ctx context.Context, c search.Candidate) *liveEngin
 	return &liveEngine{artifact: artifact, serves: key, engine: e.open()}
 }
 
-// used is what the live engines use, and one more like the largest of them.
+// used returns the memory of the live engines, plus that of one more like the largest of them.
 func (e *Engines) used() int64 {
 	var sum, largest int64
 	for _, l := range e.live {
@@ -192,7 +201,7 @@ func (e *Engines) used() int64 {
 	return sum + largest
 }
 
-// figure makes a figure of a window.
+// figure makes the figure of a window.
 func (e *Engines) figure(m measure.Measurement) Figure {
 	f := Figure{Flags: m.Flags(), Memory: m.Memory}
 	if m.Failure != nil {
@@ -214,13 +223,14 @@ func (e *Engines) figure(m measure.Measurement) Figure {
 	return f
 }
 
-// withheld is what others took from a candidate's window. A neighbour on the cores that few threads leave idle takes nothing from them.
+// withheld returns the CPU time that others took from a candidate's window. A neighbour on cores
+// that few threads leave idle takes nothing from it.
 func (e *Engines) withheld(c search.Candidate, m measure.Measurement) float64 {
 	config, err := e.setup.config(c)
 	if err != nil || len(m.Windows) == 0 {
 		return 0
 	}
-	usable := 0.0 // cores' worth; 0: all
+	usable := 0.0 // number of cores; 0: all
 	if o, err := modelconfig.ORTOptions(config); err == nil && o.Settings.Whole(sessionoption.IntraOpThreads) > 0 && len(o.GPUAccelerators)+len(o.CPUAccelerators) == 0 {
 		w := m.Windows[0]
 		usable = float64(o.Settings.Whole(sessionoption.IntraOpThreads)*e.setup.Sweep.Sessions) + w.ClientCPU.Seconds()/max(w.Duration.Seconds(), 1e-9)
@@ -228,7 +238,7 @@ func (e *Engines) withheld(c search.Candidate, m measure.Measurement) float64 {
 	return m.WithheldOf(e.setup.cores, usable)
 }
 
-// job is all that the runner needs of a trial.
+// job returns the runner's job for a trial.
 func (e *Engines) job(t race.Trial, file profile.File) (runner.Job, error) {
 	config, err := e.setup.config(t.Candidate)
 	if err != nil {
@@ -244,7 +254,7 @@ func (e *Engines) job(t race.Trial, file profile.File) (runner.Job, error) {
 	}
 	sessions, clients := e.setup.Sweep.Sessions, 1
 	if e.setup.Sweep.Measure == spec.SweepThroughput {
-		clients = 2 * sessions // one request runs in each session while the next one waits
+		clients = 2 * sessions // each session runs one request while the next one waits
 	}
 	return runner.Job{
 		Pool: t.Candidate.ArtifactKey(), Repository: variant.Dir, Library: e.setup.Library(t.Candidate), Model: variant.Model, Config: string(text),
@@ -254,8 +264,8 @@ func (e *Engines) job(t race.Trial, file profile.File) (runner.Job, error) {
 	}, nil
 }
 
-// variant returns the folder that serves a model file; the configuration in it is the default's, since each candidate's
-// travels over the wire.
+// variant returns the folder that serves a model file. The configuration in it is the default's,
+// since each candidate's configuration is sent to the server.
 func (e *Engines) variant(file profile.File) (modelrepo.Variant, error) {
 	if v, ok := e.variants[file.Precision]; ok {
 		return v, nil
@@ -275,8 +285,8 @@ func (e *Engines) variant(file profile.File) (modelrepo.Variant, error) {
 	return v, nil
 }
 
-// ModelFiles are the model files of the precisions that were measured, in the sweep's own output folder: they stay when a cache
-// is emptied. The original is left out: it is where the user has it.
+// ModelFiles returns the model files of the measured precisions, in the sweep's own output folder,
+// so that they survive an emptied cache. It omits the original, which is the user's file.
 func (e *Engines) ModelFiles() (map[string]string, error) {
 	files := map[string]string{}
 	for precision, v := range e.variants {

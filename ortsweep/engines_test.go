@@ -20,10 +20,10 @@ import (
 	"tuner/spec"
 )
 
-// fakeEngine answers with what it is told, and counts.
+// fakeEngine gives fixed answers and counts calls.
 type fakeEngine struct {
 	measurement measure.Measurement
-	session     time.Duration // that it takes to make one
+	session     time.Duration // session creation time
 	jobs        []runner.Job
 	closed      int
 	hurried     bool // closed with a context that had ended, so that it is killed
@@ -46,13 +46,14 @@ func (f *fakeEngine) Close(ctx context.Context) {
 	f.hurried = f.hurried || ctx.Err() != nil
 }
 
-// window is one in which 10 requests of 2 rows took 50 ms of computing.
+// window makes a window in which 10 requests of 2 rows took 50 ms of computing.
 func window() measure.Measurement {
 	return measure.Measurement{Memory: 100, Windows: []measure.Window{{Duration: 2 * time.Second, Requests: 10, Inferences: 20,
 		Server: measure.ServerStats{Requests: 10, Executions: 10, ComputeInfer: 50 * time.Millisecond}}}}
 }
 
-// newEngines makes engines of fakes that make a session in the time that is given, and lists them in the order in which they are opened.
+// newEngines makes fake engines with the given session creation time. It lists them in the order in
+// which they are opened.
 func newEngines(s Setup, memory int64, session time.Duration) (*Engines, *[]*fakeEngine) {
 	var opened []*fakeEngine
 	open := func() Engine {
@@ -76,7 +77,8 @@ func TestFigures(t *testing.T) {
 			t.Errorf("%q: %+v, %v, want %g", text, f, err, want)
 		}
 		job := (*opened)[0].jobs[0]
-		wantClients := map[string]int{spec.SweepLatency: 1, spec.SweepThroughput: 4}[s.Sweep.Measure] // twice the sessions
+		// twice the sessions
+		wantClients := map[string]int{spec.SweepLatency: 1, spec.SweepThroughput: 4}[s.Sweep.Measure]
 		if job.Load.Concurrency != wantClients || job.Load.BatchSize != 2 || job.Windows != 1 || job.Library != "libonnxruntime.so" {
 			t.Errorf("%q: job is %+v", text, job)
 		}
@@ -102,9 +104,10 @@ func closedAll(engines []*fakeEngine) bool {
 	return !slices.ContainsFunc(engines, func(f *fakeEngine) bool { return f.closed != 1 })
 }
 
-// Where sessions are made quickly, one engine process serves the candidates of an artifact in turn; what it uses in memory is
-// known of the first one only.
-// A neighbour on one of two cores takes half of what the default gets, which has a thread for each, and nothing from a candidate with one thread.
+// If sessions are created quickly, one engine process serves the candidates of an artifact in turn.
+// Then its memory is known for the first candidate only. A neighbour on one of two cores takes half
+// of the default's time, since the default has a thread per core. It takes nothing from a candidate
+// with one thread.
 func TestWithheldGoesByThreads(t *testing.T) {
 	t.Parallel()
 	s := newSetup(t, "space: {intra_op_threads: [1, 2]}")
@@ -145,7 +148,8 @@ func TestCandidatesShareAnEngine(t *testing.T) {
 	}
 }
 
-// Where making a session takes long, engines are not shared once that is known, and stay alive while there is room.
+// If session creation takes long, engines are not shared once that is known. They stay alive while
+// there is room.
 func TestSlowSessionsHaveTheirOwnEngines(t *testing.T) {
 	t.Parallel()
 	e, opened := newEngines(newSetup(t, ""), 1<<30, quickly+1)
@@ -165,7 +169,8 @@ func TestSlowSessionsHaveTheirOwnEngines(t *testing.T) {
 	}
 }
 
-// Ctrl-C does not keep engines from being stopped in their own time: where room is made, before a fresh launch, at the end.
+// Ctrl-C does not prevent engines from being stopped within their own deadline: to make room,
+// before a fresh launch, and at the end.
 func TestEnginesAreStoppedAfterAnInterruption(t *testing.T) {
 	t.Parallel()
 	e, opened := newEngines(newSetup(t, ""), 1<<30, time.Second)
@@ -190,7 +195,7 @@ func TestEnginesAreStoppedAfterAnInterruption(t *testing.T) {
 	}
 }
 
-// Each engine uses 100 bytes: with 350, three fit, and room for a fourth is made before it starts.
+// Each engine uses 100 bytes. With 350, three fit. Room for a fourth is made before it starts.
 func TestMemoryBoundsEngines(t *testing.T) {
 	t.Parallel()
 	e, _ := newEngines(newSetup(t, ""), 350, time.Second)
@@ -214,7 +219,7 @@ func TestFailedEngineIsNotKept(t *testing.T) {
 	}
 }
 
-// A precision's file is named where it stays: in the output folder. The original is the user's own.
+// A precision's file is in the output folder. The original is the user's file.
 func TestModelFiles(t *testing.T) {
 	t.Parallel()
 	s := newSetup(t, "")
@@ -237,7 +242,7 @@ func TestModelFiles(t *testing.T) {
 	}
 }
 
-// slowEngine has no request completed in its first two windows.
+// slowEngine completes no request in its first two windows.
 type slowEngine struct{ fakeEngine }
 
 func (s *slowEngine) Measure(ctx context.Context, job runner.Job) (measure.Measurement, error) {
@@ -248,7 +253,7 @@ func (s *slowEngine) Measure(ctx context.Context, job runner.Job) (measure.Measu
 	return m, err
 }
 
-// A model that is slower than a window is no hanging one; the next windows are long enough from the beginning.
+// A model that is slower than a window does not hang. The following windows are long enough.
 func TestSlowModelGetsLongerWindows(t *testing.T) {
 	t.Parallel()
 	slow := &slowEngine{fakeEngine{measurement: window()}}
@@ -262,13 +267,13 @@ func TestSlowModelGetsLongerWindows(t *testing.T) {
 	for _, job := range slow.jobs {
 		windows = append(windows, job.Window)
 	}
-	// 10 requests took 2 s: five executions last a second.
+	// 10 requests took 2 s, so five executions take a second.
 	if diff := cmp.Diff([]time.Duration{250 * time.Millisecond, patientWindow, mostPatientWindow, time.Second}, windows); diff != "" {
 		t.Errorf("windows (-want +got):\n%s", diff)
 	}
 }
 
-// A model file that changes ends the sweep: a window of it says nothing of a candidate.
+// A model file that changes ends the sweep, since its windows do not apply to a candidate.
 func TestChangedModelEndsTheSweep(t *testing.T) {
 	t.Parallel()
 	s := newSetup(t, "")

@@ -36,7 +36,8 @@ const (
 	goName     = "winner.go"
 )
 
-// CheckOutput accepts an output folder that is absent, empty or a sweep's: nothing else is written into.
+// CheckOutput accepts an output folder that is absent, empty or from a sweep, and refuses all
+// others.
 func CheckOutput(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -46,7 +47,7 @@ func CheckOutput(dir string) error {
 		return &profile.InputError{Err: fmt.Errorf("cannot write results into %q: %w", dir, durable.Cause(err))}
 	}
 	ours := []string{jsonName, chartName, specName, configName, pythonName, cppName, goName, variantsFolder}
-	isOurs := func(name string) bool { // or was about to be when an earlier sweep was killed
+	isOurs := func(name string) bool { // includes files that a killed sweep was about to write
 		return slices.ContainsFunc(ours, func(o string) bool { return name == o || strings.HasPrefix(name, "."+o+".") })
 	}
 	for _, e := range entries {
@@ -57,8 +58,9 @@ func CheckOutput(dir string) error {
 	return nil
 }
 
-// WriteAll writes the result into a folder, each file whole or not at all, and returns the paths of what it wrote. Without a
-// figure for the default there is no winner, and its files of an earlier sweep are removed.
+// WriteAll writes the result into a folder and returns the paths of the written files. Each file is
+// written completely or not at all. Without a figure for the default there is no winner, and the
+// winner's files of an earlier sweep are removed.
 func WriteAll(dir string, r Result) ([]string, error) {
 	writers := []struct {
 		name   string
@@ -98,7 +100,7 @@ func WriteAll(dir string, r Result) ([]string, error) {
 	return written, nil
 }
 
-// writeSpec writes the ortsweep.yaml that was run, also where it came from flags.
+// writeSpec writes the ortsweep.yaml of the sweep, also if it came from flags.
 func writeSpec(w io.Writer, r Result) error {
 	if _, err := w.Write(r.Setup.Sweep.Text); err != nil {
 		return fmt.Errorf("cannot write the specification: %w", err)
@@ -106,7 +108,7 @@ func writeSpec(w io.Writer, r Result) error {
 	return nil
 }
 
-// about says in comment lines what a winner's file is.
+// about describes a winner's file in comment lines.
 func (r Result) about(win race.Standing) []string {
 	lines := []string{
 		fmt.Sprintf("%s: %s.", r.Setup.Subject.Name, settingText(win.Candidate)),
@@ -125,7 +127,8 @@ func (r Result) about(win race.Standing) []string {
 	return lines
 }
 
-// WriteConfig writes the winner's config.pbtxt, with comments on what a stock Triton does not honour of it.
+// WriteConfig writes the winner's config.pbtxt. Comments list the settings that a stock Triton
+// ignores.
 func WriteConfig(w io.Writer, r Result) error {
 	win, _ := r.winner()
 	config, err := r.Setup.config(win.Candidate)
@@ -147,7 +150,8 @@ func WriteConfig(w io.Writer, r Result) error {
 	return nil
 }
 
-// notOfTriton says which settings a stock Triton's onnxruntime backend does not honour, and which are no part of a configuration.
+// notOfTriton says which settings a stock Triton's onnxruntime backend does not honour, and which
+// are no part of a configuration.
 func notOfTriton(c search.Candidate) []string {
 	var lines []string
 	for _, s := range c.Settings() {
@@ -180,7 +184,7 @@ func snippetWriter(write func(io.Writer, snippet.Session) error) func(io.Writer,
 	}
 }
 
-// session is the winner as a program sets it up.
+// session returns the winner in the form for programs.
 func (r Result) session() (snippet.Session, error) {
 	win, _ := r.winner()
 	config, err := r.Setup.config(win.Candidate)
@@ -211,7 +215,7 @@ func (r Result) session() (snippet.Session, error) {
 	return s, err
 }
 
-// inputs are those of one request as it was measured, with its batch.
+// inputs returns the inputs of one measured request, with its batch.
 func (r Result) inputs() ([]snippet.Input, error) {
 	derived, err := inputs.Derive(r.Setup.Subject.Model, inputs.Options{Shape: campaign.RequestShapes(r.Setup.Profile, r.Setup.Subject.Config)})
 	if err != nil {

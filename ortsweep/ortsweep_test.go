@@ -32,7 +32,8 @@ import (
 	"tuner/spec"
 )
 
-// newSetup is a sweep of Triton's example model on a machine of four cores, as a text of ortsweep.yaml asks for it.
+// newSetup makes a sweep of Triton's example model on a machine with four cores, from a text of
+// ortsweep.yaml.
 func newSetup(t *testing.T, text string) Setup {
 	t.Helper()
 	dir := t.TempDir()
@@ -84,7 +85,7 @@ func TestBatchNeedsABatchDimension(t *testing.T) {
 	}
 }
 
-// What ONNX Runtime does anyway makes no other candidate.
+// A setting that equals ONNX Runtime's default makes no other candidate.
 func TestEqualSessionsAreOneCandidate(t *testing.T) {
 	t.Parallel()
 	s := newSetup(t, `space: {execution_provider: [cpu, cuda], precision: [fp32, int8], intra_op_threads: [0, 1], inter_op_threads: [2, 4],
@@ -117,7 +118,7 @@ func TestEqualSessionsAreOneCandidate(t *testing.T) {
 	}
 }
 
-// An execution provider's option means nothing without the provider, so the provider stays in the candidate.
+// An option has no effect without its execution provider, so the provider stays in the candidate.
 func TestOptionsKeepTheirProvider(t *testing.T) {
 	t.Parallel()
 	s := newSetup(t, "space: {execution_provider: [cpu, openvino], openvino.num_of_threads: [1, 2]}")
@@ -150,7 +151,7 @@ func TestPruneKeepsWhatMatters(t *testing.T) {
 	for _, knob := range knobs {
 		got[knob.Name] = knob.Values
 	}
-	// cpu, true and sequential are the default's own; inter_op_threads means something together with parallel.
+	// cpu, true and sequential are the defaults. inter_op_threads has an effect only with parallel.
 	want := map[string][]search.Value{"memory_arena": {"false"}, "inter_op_threads": {"2"}, "execution_mode": {"parallel"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("knobs (-want +got):\n%s", diff)
@@ -160,12 +161,12 @@ func TestPruneKeepsWhatMatters(t *testing.T) {
 	}
 }
 
-// measurer yields figures from a table of latencies by key, on a clock that every window moves on.
+// measurer returns figures from a table of latencies by key. Every window advances its clock.
 type measurer struct {
 	seconds map[string]float64
 	clock   time.Time
-	after   int     // windows until stop is called
-	foreign float64 // share that others take of each window
+	after   int     // number of windows until stop is called
+	foreign float64 // share of each window that others take
 	stop    func()
 	err     error
 }
@@ -188,7 +189,7 @@ type observer struct{}
 
 func (observer) Measured(race.Trial, Figure, time.Duration) {}
 
-// sweepOf runs a sweep of two threads' settings in which one is twice as fast and the other crashes.
+// sweepOf runs a sweep of two thread settings. One is twice as fast, and the other crashes.
 func sweepOf(t *testing.T, m *measurer) (Setup, Result, error) {
 	t.Helper()
 	s := newSetup(t, "space: {intra_op_threads: [1, 2], execution_provider: [cpu, cuda]}\nname: simple")
@@ -215,7 +216,8 @@ func TestRunFindsTheWinner(t *testing.T) {
 	}
 }
 
-// What others took is summed up over the windows and told, in the result's words and in result.json.
+// The time that others took is summed over the windows, and reported in the result's words and in
+// result.json.
 func TestResultTellsOfOthers(t *testing.T) {
 	t.Parallel()
 	_, r, err := sweepOf(t, &measurer{foreign: 0.2})
@@ -282,7 +284,7 @@ func TestGoldenFiles(t *testing.T) {
 		texts[name] = string(text)
 	}
 	for name, text := range texts {
-		// The folder is another one each time, and so is the digest of nothing else.
+		// The folder differs in each run. No other digest depends on it.
 		text = strings.ReplaceAll(text, filepath.Dir(s.Sweep.Path), "DIR")
 		golden.Check(t, filepath.Join("testdata", name), text)
 	}
@@ -312,7 +314,8 @@ func TestChartIsAPicture(t *testing.T) {
 	}
 }
 
-// The axis ends at three times the default or the answer; without either, at the longest bar or the interval that is drawn of it.
+// The axis ends at three times the longer one of default and answer. Without either, it ends at the
+// longest bar or its drawn interval.
 func TestReach(t *testing.T) {
 	t.Parallel()
 	figure := func(verdict race.Verdict, c search.Candidate, value, hi float64) bar {
@@ -327,7 +330,8 @@ func TestReach(t *testing.T) {
 	}
 }
 
-// Without a figure for the default there is no winner, and what an earlier sweep wrote of one is removed.
+// Without a figure for the default there is no winner, and an earlier sweep's winner files are
+// removed.
 func TestNoWinnerRemovesItsFiles(t *testing.T) {
 	t.Parallel()
 	_, r, err := sweepOf(t, &measurer{})
@@ -348,7 +352,7 @@ func TestNoWinnerRemovesItsFiles(t *testing.T) {
 	}
 }
 
-// What ONNX Runtime says of a setting is often long: it stays on the screen.
+// ONNX Runtime's texts about a setting are often long. They must fit the screen.
 func TestTableFitsATerminal(t *testing.T) {
 	t.Parallel()
 	_, r, err := sweepOf(t, &measurer{})
@@ -393,7 +397,7 @@ func TestNotOfTriton(t *testing.T) {
 	}
 }
 
-// result.json is valid also where intervals are those of nothing.
+// result.json is valid even if there are no intervals.
 func TestJSONOfNothing(t *testing.T) {
 	t.Parallel()
 	var b bytes.Buffer
@@ -407,7 +411,7 @@ func TestJSONOfNothing(t *testing.T) {
 
 func TestCandidates(t *testing.T) {
 	t.Parallel()
-	// Threads 1, 2 or left alone; arena off or left alone; cuda is not there: 3·2.
+	// Threads are 1, 2 or unset. The arena is off or unset. cuda is missing: 3·2.
 	s := newSetup(t, "space: {intra_op_threads: [1, 2], memory_arena: [true, false], execution_provider: [cpu, cuda]}")
 	list, whole := s.Candidates(100)
 	if len(list) != 6 || !whole || !list[0].IsDefault() {
@@ -421,7 +425,7 @@ func TestCandidates(t *testing.T) {
 func TestGainText(t *testing.T) {
 	t.Parallel()
 	for want, e := range map[string]stats.Estimate{
-		"+100 %":                      {Value: 2, Lo: 2 - 1e-12, Hi: 2 + 1e-12}, // no interval but what rounding left
+		"+100 %":                      {Value: 2, Lo: 2 - 1e-12, Hi: 2 + 1e-12}, // only rounding, which is no interval
 		"+109 % (+43.2 % to +207 %)":  {Value: 2.09, Lo: 1.432, Hi: 3.07},
 		"-12.0 % (-30.0 % to +100 %)": {Value: 0.88, Lo: 0.7, Hi: 1.9996},
 		"+5.0 %":                      {Value: 1.05, Lo: 0, Hi: 200},
@@ -432,7 +436,8 @@ func TestGainText(t *testing.T) {
 	}
 }
 
-// The programs' inputs are as large as the requests that were measured, also where the configuration settles their shape.
+// The programs' inputs have the size of the measured requests, also if the configuration sets their
+// shape.
 func TestProgramsHaveTheMeasuredShapes(t *testing.T) {
 	t.Parallel()
 	s := newSetup(t, "batch: 2")
@@ -447,7 +452,8 @@ func TestProgramsHaveTheMeasuredShapes(t *testing.T) {
 	}
 }
 
-// An instance group makes its count of instances on each GPU that it is on; a sweep's sessions are on one, so that there are as many as asked.
+// An instance group makes its count of instances on each of its GPUs. A sweep's sessions are on one
+// GPU, so that their number is the requested one.
 func TestSessionsAreOnOneGPU(t *testing.T) {
 	t.Parallel()
 	const gpus = 2
@@ -480,7 +486,7 @@ func TestSessionsAreOnOneGPU(t *testing.T) {
 	}
 }
 
-// XNNPACK's session does not spin unless it is told to, and its own pool has all cores.
+// XNNPACK's session does not spin by default, and its own pool uses all cores.
 func TestXNNPACKSessions(t *testing.T) {
 	t.Parallel()
 	s := newSetup(t, "space: {execution_provider: [cpu, xnnpack], intra_op_threads: [1, 4], allow_spinning: [true, false]}")
@@ -503,7 +509,7 @@ func TestXNNPACKSessions(t *testing.T) {
 	}
 }
 
-// The programs make the session that was measured, not the one that the settings alone would.
+// The programs create the measured session, and not only the given settings.
 func TestProgramsMakeTheMeasuredSession(t *testing.T) {
 	t.Parallel()
 	s := newSetup(t, "")
@@ -525,7 +531,8 @@ func TestProgramsMakeTheMeasuredSession(t *testing.T) {
 	}
 }
 
-// A race that ended before its question was answered says so wherever its answer stands, also where nothing but the default was measured.
+// A race that ended before its question was answered says so with its answer, also if only the
+// default was measured.
 func TestUnprovenIsTold(t *testing.T) {
 	t.Parallel()
 	_, r, err := sweepOf(t, &measurer{})

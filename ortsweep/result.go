@@ -19,22 +19,22 @@ import (
 	"tuner/spec"
 )
 
-// Result is what a sweep found out, and all that its files are made of.
+// Result is the result of a sweep, with everything that its files contain.
 type Result struct {
 	Setup   Setup
 	Outcome Outcome
 	Race    race.Result
-	Outs    []race.Out        // what was left out before anything was measured
-	Models  map[string]string // model files by precision, where they are not the user's own: Engines.ModelFiles
+	Outs    []race.Out        // candidates that were left out before the measurement
+	Models  map[string]string // model files by precision, without the user's own: Engines.ModelFiles
 }
 
-// NewResult sums up a sweep at its end, or where it was interrupted.
+// NewResult sums up a sweep at its end, or at an interruption.
 func NewResult(s Setup, r *race.Race, outs []race.Out, o Outcome, models map[string]string) Result {
 	result := r.Result()
 	return Result{Setup: s, Outcome: o, Race: result, Outs: append(slices.Clone(outs), result.Outs...), Models: models}
 }
 
-// unit is the unit of the sweep's figures.
+// unit returns the unit of the sweep's figures.
 func (r Result) unit() measure.Unit {
 	if r.Setup.Sweep.Measure == spec.SweepThroughput {
 		return measure.InferPerSecond
@@ -42,7 +42,7 @@ func (r Result) unit() measure.Unit {
 	return measure.Seconds
 }
 
-// winner is the standing of the answer; false when the default could not be measured.
+// winner returns the answer's standing, and false if the default could not be measured.
 func (r Result) winner() (race.Standing, bool) {
 	for _, s := range r.Race.Standings {
 		if s.Candidate.Key() == r.Race.Winner.Key() && s.Verdict != race.Failed {
@@ -52,7 +52,7 @@ func (r Result) winner() (race.Standing, bool) {
 	return race.Standing{}, false
 }
 
-// reasons are the candidates that were left out, by reason, in the order of their first appearance.
+// reasons returns the candidates that were left out, by reason, in order of first occurrence.
 func (r Result) reasons() []reason {
 	var list []reason
 	for _, o := range r.Outs {
@@ -66,14 +66,14 @@ func (r Result) reasons() []reason {
 	return list
 }
 
-// reason is why candidates were left out.
+// reason is a reason why candidates were left out.
 type reason struct {
 	Reason  string `json:"reason"`
 	Example string `json:"example"` // one of the candidates
 	Count   int    `json:"count"`
 }
 
-// warnings say what one should know about the figures.
+// warnings lists doubts about the figures.
 func (r Result) warnings() []string {
 	var list []string
 	if r.Outcome.Interrupted {
@@ -96,7 +96,7 @@ func (r Result) warnings() []string {
 	return list
 }
 
-// isSynthetic reports whether a variant was compared on made-up inputs.
+// isSynthetic reports whether a variant was compared on random inputs.
 func isSynthetic(v journal.Variant) bool {
 	for _, report := range v.Accuracy {
 		if report.Synthetic {
@@ -106,7 +106,7 @@ func isSynthetic(v journal.Variant) bool {
 	return false
 }
 
-// flagText is what a window's flag means for the figures of a sweep; "" for nothing.
+// flagText returns the meaning of a window's flag for a sweep's figures; "" if it has none.
 func flagText(f measure.Flag) string {
 	switch f {
 	case measure.FlagForeign:
@@ -140,18 +140,20 @@ type document struct {
 	Candidates  []documentStanding `json:"candidates"`
 	Out         []reason           `json:"out"`
 	Variants    []journal.Variant  `json:"variants"`
-	Assigned    map[string]string  `json:"assigned,omitempty"` // by execution provider, or "runtime provider"
+	Assigned    map[string]string  `json:"assigned,omitempty"` // by execution provider, or by "runtime provider"
 	Runtimes    []string           `json:"runtimes"`
-	Withheld    *documentWithheld  `json:"withheld,omitempty"` // what others took, and was taken out; absent where they took nothing
-	Warnings    []string           `json:"warnings"`
-	Fingerprint string             `json:"machine_fingerprint"`
-	Machine     json.RawMessage    `json:"machine,omitempty"`
-	Spec        string             `json:"spec"` // the ortsweep.yaml
+	// CPU time that others took and that was corrected; absent if they took none
+	Withheld    *documentWithheld `json:"withheld,omitempty"`
+	Warnings    []string          `json:"warnings"`
+	Fingerprint string            `json:"machine_fingerprint"`
+	Machine     json.RawMessage   `json:"machine,omitempty"`
+	Spec        string            `json:"spec"` // text of the ortsweep.yaml
 }
 
 type documentWithheld struct {
 	measure.Others
-	Slope float64 `json:"slope"` // of the logarithm of a figure as "larger is better", over what was withheld
+	// of a figure's logarithm with "larger is better", over the withheld time
+	Slope float64 `json:"slope"`
 }
 
 type documentModel struct {
@@ -168,10 +170,11 @@ type documentFile struct {
 
 type documentWinner struct {
 	Settings  search.Candidate `json:"settings"` // [] for the default
-	Gain      interval         `json:"gain"`     // how many times better than the default
+	Gain      interval         `json:"gain"`     // factor over the default
 	Confirmed bool             `json:"confirmed"`
-	Unproven  bool             `json:"unproven"` // the budget or an interruption ended the race before its question was answered
-	Why       string           `json:"why"`
+	// the budget or an interruption ended the race before its question was answered
+	Unproven bool   `json:"unproven"`
+	Why      string `json:"why"`
 }
 
 type documentStanding struct {
@@ -192,14 +195,15 @@ type interval struct {
 	Hi    float64 `json:"hi"`
 }
 
-// newInterval rounds to six significant digits: what comes after them is the rounding of logarithms, and differs from one
-// processor to the next.
+// newInterval rounds to six significant digits. Further digits are rounding errors of logarithms,
+// which differ between processors.
 func newInterval(e stats.Estimate) interval {
 	return interval{rounded(e.Value), rounded(e.Lo), rounded(e.Hi)}
 }
 
 func rounded(x float64) float64 {
-	if x = min(x, math.MaxFloat32); x == 0 { // the interval of two windows that differ wildly may have no end, which JSON cannot say
+	// the interval of two very different windows may be infinite, which JSON cannot represent
+	if x = min(x, math.MaxFloat32); x == 0 {
 		return 0
 	}
 	scale := math.Pow(10, 5-math.Floor(math.Log10(math.Abs(x))))
@@ -238,7 +242,7 @@ func WriteJSON(w io.Writer, r Result) error {
 	return nil
 }
 
-// assigned says which nodes each execution provider took, where that is known.
+// assigned returns the nodes that each execution provider took, if known.
 func (r Result) assigned() map[string]string {
 	f := r.Setup.Facts
 	if len(f.Runtimes) == 0 {
@@ -253,7 +257,7 @@ func (r Result) assigned() map[string]string {
 	return all
 }
 
-// runtimes names the ONNX Runtime builds, the default's first.
+// runtimes returns the names of the ONNX Runtime builds, the default's first.
 func (r Result) runtimes() []string {
 	var names []string
 	for _, b := range r.Setup.Runtimes {
@@ -265,7 +269,7 @@ func (r Result) runtimes() []string {
 	return names
 }
 
-// runtimeOf is the build that serves a candidate.
+// runtimeOf returns the build that serves a candidate.
 func (r Result) runtimeOf(c search.Candidate) journal.RuntimeInfo {
 	name, _ := c.Get(search.KnobRuntime)
 	for _, b := range r.Setup.Runtimes {
@@ -276,7 +280,7 @@ func (r Result) runtimeOf(c search.Candidate) journal.RuntimeInfo {
 	return r.Setup.Runtime
 }
 
-// settingText names a candidate for people in few words: "2 threads, int8, no spinning".
+// settingText describes a candidate for people in few words: "2 threads, int8, no spinning".
 func settingText(c search.Candidate) string {
 	if c.IsDefault() {
 		return "default"

@@ -8,28 +8,29 @@ import (
 	"tuner/ortsweep/race"
 )
 
-// Measurer measures trials. Measure blocks until the figure is there or the context ends; an error ends the sweep.
+// Measurer measures trials. Measure blocks until the figure is known or the context ends. An error
+// ends the sweep.
 type Measurer interface {
 	Measure(ctx context.Context, t race.Trial) (Figure, error)
 }
 
-// Observer is told what happens, from the sweep's goroutine.
+// Observer receives the progress, on the sweep's goroutine.
 type Observer interface {
 	Measured(t race.Trial, f Figure, elapsed time.Duration)
 }
 
-// Outcome is how a sweep ended.
+// Outcome is the outcome of a sweep.
 type Outcome struct {
 	Elapsed     time.Duration
-	Interrupted bool // the context ended before the race did
+	Interrupted bool // the context ended before the race
 	Windows     int
-	Flagged     map[measure.Flag]int // windows by flag
-	Others      measure.Others       // what others took of the windows' CPU time
-	Memory      map[string]int64     // bytes, highest peak by candidate's key; 0 unknown
+	Flagged     map[measure.Flag]int // number of windows by flag
+	Others      measure.Others       // CPU time that others took
+	Memory      map[string]int64     // highest peak in bytes, by candidate's key; 0 unknown
 }
 
-// Run races until there is an answer, the budget is used or the context ends: then what was measured until then counts. now
-// is the clock. An error means that the sweep could not go on for a reason of its own.
+// Run races until there is an answer, the budget is used or the context ends. All finished
+// measurements count. now is the clock. An error means that the sweep itself failed.
 func Run(ctx context.Context, r *race.Race, m Measurer, now func() time.Time, o Observer) (Outcome, error) {
 	begin := now()
 	out := Outcome{Flagged: map[measure.Flag]int{}, Memory: map[string]int64{}}

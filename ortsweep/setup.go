@@ -1,8 +1,10 @@
-// Package ortsweep finds the settings of an ONNX Runtime session that serve one model best when no batching server stands in
-// front of it: execution provider, build, precision, threads, execution mode, graph optimization, memory, spinning, session
-// entries, provider options. It stands beside profile: a sweep's specification in, a race of candidates on engine processes
-// (package race decides, runner measures), a result with files out. It knows neither batchers nor loads, and it never runs
-// ONNX Runtime itself.
+// Package ortsweep finds the best settings of an ONNX Runtime session for one model without a
+// batching server: execution provider, build, precision, threads, execution mode, graph
+// optimization, memory, spinning, session entries, provider options.
+//
+// It stands beside profile. It takes a sweep's specification, races candidates on engine processes
+// (package race decides, runner measures), and writes a result with files. It does not know
+// batchers or loads, and never runs ONNX Runtime itself.
 package ortsweep
 
 import (
@@ -23,16 +25,16 @@ import (
 	"tuner/spec"
 )
 
-// Setup is what a sweep depends on. Its Profile is the sweep's.
+// Setup has everything on which a sweep depends. Its Profile is the sweep's.
 type Setup struct {
 	profile.Setup
 	Sweep spec.Sweep
 
-	cores int // that an engine process may use
+	cores int // number of cores for an engine process
 }
 
-// Check reports why a model cannot be swept as the sweep asks for; batching says that its first dimension is a batch of any size.
-// Errors are profile.InputErrors.
+// Check returns the reason why a model cannot be swept. batching means that its first dimension is
+// a batch of any size. Errors are profile.InputErrors.
 func Check(sweep spec.Sweep, s profile.Subject, batching bool) error {
 	if sweep.Batch > 1 && !batching {
 		return &profile.InputError{Err: fmt.Errorf("%s: batch: cannot run %q with batch %d: the model has no batch dimension of any size; "+
@@ -44,7 +46,8 @@ func Check(sweep spec.Sweep, s profile.Subject, batching bool) error {
 	return nil
 }
 
-// NewSetup makes the default: the user's configuration without its batcher, with as many instances as sessions. Errors are Check's.
+// NewSetup makes the default: the user's configuration without its batcher, with as many instances
+// as sessions. Errors are Check's.
 func NewSetup(sweep spec.Sweep, s profile.Setup) (Setup, error) {
 	if err := Check(sweep, s.Subject, s.Facts.Batching); err != nil {
 		return Setup{}, err
@@ -60,11 +63,11 @@ func NewSetup(sweep spec.Sweep, s profile.Setup) (Setup, error) {
 	config.InstanceGroup[0].Count = int32(sweep.Sessions)
 	s.Profile, s.Subject.Config = sweep.Profile, config
 	s.Facts.BaseInstances, s.Facts.BaseMaxBatchSize, s.Facts.GPUs = sweep.Sessions, int(config.MaxBatchSize), 1
-	return Setup{Setup: s, Sweep: sweep, cores: runtime.NumCPU()}, nil // a child has the affinity of its parent
+	return Setup{Setup: s, Sweep: sweep, cores: runtime.NumCPU()}, nil // a child inherits the affinity of its parent
 }
 
-// pin puts the sessions of a configuration on one GPU, the first that it lists: an instance group makes its count of instances on each, and
-// the programs of a sweep have one device.
+// pin puts the sessions of a configuration on one GPU, the first in its list. An instance group
+// makes its count of instances on each GPU, and a sweep's programs use one device.
 func pin(config *modelconfig.Config) {
 	for _, g := range config.GetInstanceGroup() {
 		if g.GetKind() == configpb.ModelInstanceGroup_KIND_GPU {
@@ -73,18 +76,18 @@ func pin(config *modelconfig.Config) {
 	}
 }
 
-// config is the configuration of a candidate, its sessions on one device.
+// config returns the configuration of a candidate, with its sessions on one device.
 func (s Setup) config(c search.Candidate) (*modelconfig.Config, error) {
 	config, err := spec.Apply(s.Subject.Config, c)
 	if err != nil {
 		return nil, err
 	}
-	config = modelconfig.Clone(config) // of the default it is the default's own
+	config = modelconfig.Clone(config) // for the default it is the default's own
 	pin(config)
 	return config, nil
 }
 
-// given is what ONNX Runtime is given for the configuration of a candidate.
+// given returns the options that ONNX Runtime receives for a candidate's configuration.
 func (s Setup) given(config *modelconfig.Config) (modelconfig.Options, []modelconfig.Provider, error) {
 	options, err := modelconfig.ORTOptions(config)
 	if err != nil {
@@ -99,8 +102,8 @@ func (s Setup) given(config *modelconfig.Config) (modelconfig.Options, []modelco
 	return snippet.Given(options, at)
 }
 
-// Race returns the race of a sweep: its knobs without the values that change nothing or cannot be had here, which are
-// returned with the reasons.
+// Race returns the race of a sweep. Values of knobs that change nothing or are not available here
+// are left out, and returned with the reasons.
 func (s Setup) Race() (*race.Race, []race.Out) {
 	canonical := s.canon()
 	knobs, outs := canonical.prune()
@@ -110,19 +113,20 @@ func (s Setup) Race() (*race.Race, []race.Out) {
 	}), outs
 }
 
-// canon tells which candidates make the same session.
+// canon determines which candidates have the same session.
 type canon struct {
-	setup    Setup
-	space    search.Space
-	sessions map[string]string // by candidate's key: what session has found out, since a product asks for much of it again
+	setup Setup
+	space search.Space
+	// sessions: results of session by candidate's key, since a product needs many of them again
+	sessions map[string]string
 }
 
 func (s Setup) canon() canon {
 	return canon{setup: s, space: s.Sweep.Space(s.Facts), sessions: map[string]string{}}
 }
 
-// prune drops the values of knobs that no candidate needs: those that are the default's own, and execution providers that
-// create no session with any build here. The latter are told, with the reason.
+// prune drops the values of knobs that no candidate needs: defaults, and execution providers that
+// create no session with any build here. The latter are returned with the reason.
 func (k canon) prune() (knobs []search.Knob, outs []race.Out) {
 	for _, knob := range k.space.Knobs {
 		var kept []search.Value
@@ -144,8 +148,8 @@ func (k canon) prune() (knobs []search.Knob, outs []race.Out) {
 	return knobs, outs
 }
 
-// meansAlone reports whether a knob has an effect without any other one. The usual spinning of idle threads depends on the
-// provider: beside one with a pool of its own they do not spin.
+// meansAlone reports whether a knob has an effect without another one. The default spinning of idle
+// threads depends on the provider: with a provider that has its own pool they do not spin.
 func (k canon) meansAlone(knob string) bool {
 	if knob == sessionoption.AllowSpinning || knob == sessionoption.IntraSpinning {
 		return !slices.ContainsFunc(provider.All(), func(p provider.Provider) bool { return p.HasPoolBeside() && k.tries(search.Value(p.Name)) })
@@ -165,7 +169,7 @@ func (k canon) tries(of search.Value) bool {
 // unavailable reports whether no build has the execution provider.
 func (k canon) unavailable(of search.Value) bool {
 	if len(k.space.Facts.Runtimes) == 0 {
-		return true // the rule has said so
+		return true // the rule has reported it
 	}
 	return !slices.ContainsFunc(k.space.Facts.Runtimes, func(r search.RuntimeFacts) bool {
 		_, out := r.Unavailable[string(of)]
@@ -173,7 +177,8 @@ func (k canon) unavailable(of search.Value) bool {
 	})
 }
 
-// of returns the candidate with the fewest settings that makes the same session as c, or why c is left out.
+// of returns the candidate with the fewest settings that has the same session as c, or the reason
+// why c is left out.
 func (k canon) of(c search.Candidate) (search.Candidate, string) {
 	folded, out := k.space.Canonical(c)
 	if out != "" {
@@ -185,8 +190,8 @@ func (k canon) of(c search.Candidate) (search.Candidate, string) {
 	}
 	for _, s := range folded.Settings() {
 		less := search.NewCandidate(slices.DeleteFunc(folded.Settings(), func(o search.Setting) bool { return o == s })...)
-		// A setting may go only if the rules of the space leave the rest as it is: the option of an execution provider, say,
-		// needs the provider.
+		// A setting may be dropped only if the rules of the space keep the rest. For example, an
+		// execution provider's option needs the provider.
 		kept, out := k.space.Canonical(less)
 		if same, err := k.session(less); out == "" && kept.Key() == less.Key() && err == nil && same == session {
 			folded = less
@@ -198,7 +203,7 @@ func (k canon) of(c search.Candidate) (search.Candidate, string) {
 	return folded, ""
 }
 
-// session is a text that is the same for candidates that make the same session.
+// session returns a text that is equal for candidates with the same session.
 func (k canon) session(c search.Candidate) (string, error) {
 	key := c.Key()
 	if text, ok := k.sessions[key]; ok {
@@ -229,7 +234,8 @@ func (k canon) session(c search.Candidate) (string, error) {
 	return string(text), nil
 }
 
-// normal leaves out what ONNX Runtime does when it is told nothing, so that saying it makes no difference.
+// normal leaves out what ONNX Runtime does when it is told nothing, so that saying it makes no
+// difference.
 func normal(o modelconfig.Options) modelconfig.Options {
 	settings := o.Settings
 	o.Settings, o.Session = nil, maps.Clone(o.Session)
@@ -252,7 +258,7 @@ func normal(o modelconfig.Options) modelconfig.Options {
 	return o
 }
 
-// precisionOf is the precision that serves a candidate.
+// precisionOf returns the precision that serves a candidate.
 func precisionOf(c search.Candidate) string {
 	if v, ok := c.Get(search.KnobPrecision); ok {
 		return string(v)
@@ -260,7 +266,7 @@ func precisionOf(c search.Candidate) string {
 	return spec.PrecisionOriginal
 }
 
-// runtimeOf is the name of the build that serves a candidate: the first one unless it says otherwise.
+// runtimeOf returns the name of the build that serves a candidate, by default the first one.
 func (k canon) runtimeOf(c search.Candidate) string {
 	if v, ok := c.Get(search.KnobRuntime); ok {
 		return string(v)
@@ -271,8 +277,8 @@ func (k canon) runtimeOf(c search.Candidate) string {
 	return ""
 }
 
-// Candidates lists the distinct candidates of a sweep, the default first; whole is false when there are more than limit, and the
-// list is cut there.
+// Candidates lists the distinct candidates of a sweep, the default first. If there are more than
+// limit, the list is cut and whole is false.
 func (s Setup) Candidates(limit int) (list []search.Candidate, whole bool) {
 	canonical := s.canon()
 	knobs, _ := canonical.prune()

@@ -19,11 +19,11 @@ import (
 	"tuner/spec"
 )
 
-// mostRows is how many candidates the table shows: the answer must stay on the screen.
+// mostRows is the number of candidates in the table. The answer must stay on the screen.
 const mostRows = 30
 
-// WriteTable writes the result for a terminal: the answer in a sentence, the candidates, then what was left out and what one
-// should know about the figures.
+// WriteTable writes the result for a terminal: the answer in a sentence, the candidates, what was
+// left out, and doubts about the figures.
 func WriteTable(w io.Writer, r Result) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n", r.headline())
@@ -47,7 +47,7 @@ func WriteTable(w io.Writer, r Result) error {
 	return nil
 }
 
-// headline is the answer.
+// headline returns the answer.
 func (r Result) headline() string {
 	win, ok := r.winner()
 	switch {
@@ -65,7 +65,7 @@ func (r Result) headline() string {
 	return fmt.Sprintf("Winner: %s; gain over the default on fresh launches %s.", settingText(win.Candidate), gainText(win.Gain))
 }
 
-// remedy is what helps a race that was too short.
+// remedy returns the remedy for a race that was too short.
 func (r Result) remedy() string {
 	if !r.Race.Unproven || r.Outcome.Interrupted {
 		return ""
@@ -73,7 +73,7 @@ func (r Result) remedy() string {
 	return "; try a longer --budget"
 }
 
-// measured says what the figures are.
+// measured describes the figures.
 func (r Result) measured() string {
 	s := r.Setup.Sweep
 	if s.Measure == spec.SweepThroughput {
@@ -82,10 +82,10 @@ func (r Result) measured() string {
 	return fmt.Sprintf("mean compute time of one execution at batch %d", s.Batch)
 }
 
-// gainText prints a ratio with its interval as percentages: "+130 % (+121 % to +139 %)"; without the interval where there is
-// none.
+// gainText prints a ratio with its interval as percentages: "+130 % (+121 % to +139 %)". It omits a
+// missing interval.
 func gainText(e stats.Estimate) string {
-	if rounded(e.Lo) == rounded(e.Hi) || e.Hi > 100*e.Value { // of one window, or of two that differ wildly
+	if rounded(e.Lo) == rounded(e.Hi) || e.Hi > 100*e.Value { // from one window, or from two very different ones
 		return percent(e.Value)
 	}
 	return fmt.Sprintf("%s (%s to %s)", percent(e.Value), percent(e.Lo), percent(e.Hi))
@@ -93,7 +93,7 @@ func gainText(e stats.Estimate) string {
 
 func percent(ratio float64) string {
 	p := 100 * (ratio - 1)
-	if math.Abs(p) >= 99.95 { // what follows the point would be noise
+	if math.Abs(p) >= 99.95 { // digits after the point would be noise
 		return fmt.Sprintf("%+.0f %%", p)
 	}
 	return fmt.Sprintf("%+.1f %%", p)
@@ -107,7 +107,7 @@ func (r Result) valueText(v float64) string {
 	return measure.ComputeInfer.Format(v)
 }
 
-// row is a candidate's line of the table.
+// row returns a candidate's row of the table.
 func (r Result) row(s race.Standing) []string {
 	verdict := string(s.Verdict)
 	switch s.Verdict {
@@ -126,7 +126,7 @@ func (r Result) row(s race.Standing) []string {
 	return row
 }
 
-// notes are the lines below the table.
+// notes returns the lines below the table.
 func (r Result) notes() []string {
 	var lines []string
 	if len(r.Race.Standings) > 1 {
@@ -166,7 +166,8 @@ func (r Result) notes() []string {
 	return append(lines, r.warnings()...)
 }
 
-// absent are the execution providers that `auto` found not to work here; nobody asked for them by name.
+// absent returns the execution providers that `auto` found not to work here. The user did not name
+// them.
 func (r Result) absent() []string {
 	auto := slices.ContainsFunc(r.Setup.Sweep.Knobs, func(k search.Knob) bool {
 		return k.Name == search.KnobExecutionProvider && slices.Contains(k.Values, spec.Auto)

@@ -1,8 +1,9 @@
-// Package flags has the options of `tuner ortsweep`, OLive's forms among them, and makes of them the specification that an
-// ortsweep.yaml would be.
+// Package flags has the options of `tuner ortsweep`, including OLive's forms. It makes the same
+// specification from them as from an ortsweep.yaml.
 //
-// Flags become the text of an ortsweep.yaml, so that package spec judges them like any other file, and so that the
-// results' folder holds the file that was run. The package reads files, and measures nothing.
+// The flags become the text of an ortsweep.yaml, so that package spec checks them like a file, and
+// so that the results' folder has the file of the sweep. The package reads files, and measures
+// nothing.
 package flags
 
 import (
@@ -37,7 +38,7 @@ type Options struct {
 	oliveFile           string
 	tensors             olive.Tensors
 
-	given func(flag string) bool // on the command line, or by its variable
+	given func(flag string) bool // set on the command line, or by its variable
 }
 
 // Add defines all flags.
@@ -63,8 +64,8 @@ func (o *Options) Add(f *pflag.FlagSet) {
 	f.StringVar(&o.ORTLibrary, "ort-library", "", "ONNX Runtime library, or flavour[@version] of an installed one (default $TUNER_ORT_LIBRARY, else all installed flavours; with --knob the cpu one)")
 }
 
-// Read reads the file, or makes a specification of the flags, of OLive's configuration or of OLive's variables. Settings of
-// OLive that do not apply are told in messages.
+// Read reads the file, or makes a specification from the flags, from OLive's configuration or from
+// OLive's variables. It reports settings of OLive that do not apply in messages.
 func (o *Options) Read(messages io.Writer) (spec.Sweep, error) {
 	if o.given("budget") && o.budget < time.Second {
 		return spec.Sweep{}, exit.Usagef("--budget %v: it must be 1s or longer", o.budget)
@@ -98,7 +99,7 @@ func (o *Options) Read(messages io.Writer) (spec.Sweep, error) {
 	return s, err
 }
 
-// fieldFlags lists the flags that stand for fields of an ortsweep.yaml.
+// fieldFlags lists the flags that set fields of an ortsweep.yaml.
 func fieldFlags() []spec.FieldFlag {
 	return []spec.FieldFlag{
 		{Field: "output", Flag: "--output-folder"},
@@ -113,7 +114,7 @@ func fieldFlags() []spec.FieldFlag {
 	}
 }
 
-// checkModel tells early, and in terms of flags, what is wrong with the model's path.
+// checkModel reports mistakes in the model's path early, in terms of flags.
 func (o *Options) checkModel(model string) error {
 	if model == "" {
 		return exit.Usagef("no model given: use -m model.onnx, or -f ortsweep.yaml")
@@ -131,7 +132,8 @@ func (o *Options) checkModel(model string) error {
 	return nil
 }
 
-// readFile reads an ortsweep.yaml. Of the flags that say what is swept only budget and output folder may stand beside it.
+// readFile reads an ortsweep.yaml. Among the flags for the sweep, only budget and output folder may
+// be combined with it.
 func (o *Options) readFile() (spec.Sweep, error) {
 	for _, flag := range []string{"batch", "data", "in-names", "in-shapes", "in-types", "knob", "measure", "model", "olive", "out-names", "sessions", "shape"} {
 		if o.given(flag) {
@@ -155,8 +157,8 @@ func (o *Options) readFile() (spec.Sweep, error) {
 	return s, nil
 }
 
-// readOlive collects the settings of OLive's forms: its configuration, else its flags, else its variables where no model is
-// given.
+// readOlive collects the settings of OLive's forms: its configuration, or its flags, or its
+// variables if no model is given.
 func (o *Options) readOlive() (olive.Settings, error) {
 	if o.oliveFile != "" {
 		if o.model != "" || !o.tensors.IsZero() {
@@ -176,7 +178,7 @@ func (o *Options) readOlive() (olive.Settings, error) {
 	return olive.Settings{Model: o.model, Inputs: in, Outputs: out}, err
 }
 
-// ShapeError adds to an error on the shapes of inputs where they are given.
+// ShapeError adds to an error about input shapes the way to set them.
 func (o *Options) ShapeError(path string, err error) error {
 	field, hint := "load.inputs", "load: {inputs: {shape: {NAME: [SIZES]}}}, without the batch dimension"
 	if o.file == "" {

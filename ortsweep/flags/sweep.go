@@ -17,8 +17,8 @@ import (
 	"tuner/spec"
 )
 
-// sweepFile is an ortsweep.yaml as the flags make it. A number that a flag gives is written even if it is 0: package spec then
-// tells the mistake.
+// sweepFile is an ortsweep.yaml made from flags. A number from a flag is written even if it is 0,
+// so that package spec reports the mistake.
 type sweepFile struct {
 	Model    string            `yaml:"model"`
 	Name     string            `yaml:"name,omitempty"`
@@ -32,7 +32,7 @@ type sweepFile struct {
 	Accuracy map[string]string `yaml:"accuracy,omitempty"`
 }
 
-// newSweepFile makes the ortsweep.yaml of flags and OLive's settings. Flags have precedence over OLive's settings.
+// newSweepFile makes the ortsweep.yaml from flags and OLive's settings. Flags take precedence.
 func newSweepFile(o *Options, s olive.Settings) (sweepFile, error) {
 	f := sweepFile{Model: s.Model, Name: s.Name, Output: cmp.Or(o.folder, s.Output), Measure: o.measure}
 	if s.Throughput && f.Measure == "" {
@@ -57,7 +57,8 @@ func newSweepFile(o *Options, s olive.Settings) (sweepFile, error) {
 	return f, err
 }
 
-// number is the value of a flag that is given, else OLive's, which is 0 where OLive does not set it; nil for neither.
+// number returns the value of a given flag, or else OLive's value (0 if not set); nil without
+// either.
 func number(given bool, flag, ofOLive int) *int {
 	switch {
 	case given:
@@ -76,7 +77,7 @@ func (f sweepFile) text() ([]byte, error) {
 	return text, nil
 }
 
-// movable is the text with absolute paths, so that `-f` runs it again from the results' folder.
+// movable returns the text with absolute paths, so that `-f` can run it from the results' folder.
 func (f sweepFile) movable(output string) ([]byte, error) {
 	f.Output = output
 	paths := []*string{&f.Model, &f.Output}
@@ -98,7 +99,8 @@ func (f sweepFile) movable(output string) ([]byte, error) {
 	return f.text()
 }
 
-// libraryFiles are the library files among the values of the knob runtime: those with a slash (package spec).
+// libraryFiles returns the library files among the values of the knob runtime: those with a slash
+// (package spec).
 func libraryFiles(space *yaml.Node) (paths []*string) {
 	if space == nil {
 		return nil
@@ -116,7 +118,8 @@ func libraryFiles(space *yaml.Node) (paths []*string) {
 	return paths
 }
 
-// sweepShapes collects the shapes of --shape and of OLive's forms, and OLive's batch. OLive's are compared with the model.
+// sweepShapes collects the shapes of --shape and of OLive's forms, and OLive's batch. It compares
+// OLive's shapes with the model.
 func (o *Options) sweepShapes(s olive.Settings) (shapes map[string][]int64, batch int, err error) {
 	shapes = map[string][]int64{}
 	if len(s.Inputs)+len(s.Outputs) > 0 {
@@ -142,7 +145,8 @@ func (o *Options) sweepShapes(s olive.Settings) (shapes map[string][]int64, batc
 	return shapes, batch, nil
 }
 
-// sweepSpace makes the space of --knob and of OLive's other knobs; nil for neither, so that the usual space is searched.
+// sweepSpace makes the space from --knob and OLive's other knobs. It returns nil without any, so
+// that the default space is searched.
 func sweepSpace(flags []string, knobs []olive.Knob) (*yaml.Node, error) {
 	space := &yaml.Node{Kind: yaml.MappingNode}
 	add := func(name string, values *yaml.Node) {

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// The file in the results' folder names library files by absolute paths. Names of builds stay.
+// The file in the results' folder names library files by absolute paths. Names of builds do not
+// change.
 func TestLibrariesOfAMovableSweep(t *testing.T) {
 	t.Parallel()
 	space, err := sweepSpace([]string{"runtime=cpu,lib/own.so", "intra_op_threads=1,2"}, nil)

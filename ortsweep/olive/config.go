@@ -14,9 +14,9 @@ import (
 	"tuner/ort/provider"
 )
 
-// ParseConfig reads the JSON of OLive's optimization config. file is its name: it appears in errors, and relative paths in the
-// file are relative to its folder. The error lists all mistakes: unknown keys among them, since a misspelt one would change the
-// search without a word.
+// ParseConfig reads the JSON of OLive's optimization config. file is its name for errors. Relative
+// paths in the file are relative to its folder. The error lists all mistakes, including unknown
+// keys: a misspelt key would change the search silently.
 func ParseConfig(file string, text []byte) (Settings, error) {
 	var fields map[string]json.RawMessage
 	if err := strict(text, &fields); err != nil {
@@ -45,7 +45,7 @@ func ParseConfig(file string, text []byte) (Settings, error) {
 	return c.Settings, nil
 }
 
-// config is a configuration being read.
+// config is a configuration that is being read.
 type config struct {
 	Settings
 	file   string
@@ -64,7 +64,7 @@ func (c *config) fail(key, format string, args ...any) {
 	c.errs = append(c.errs, fmt.Errorf("%s: %s: %s", c.file, key, fmt.Sprintf(format, args...)))
 }
 
-// readers are what reads each key.
+// readers returns the reader of each key.
 func (c *config) readers() map[string]func(json.RawMessage) {
 	readers := map[string]func(json.RawMessage){
 		"model_path":                c.text("model_path", &c.Model),
@@ -92,7 +92,7 @@ func (c *config) readers() map[string]func(json.RawMessage) {
 	return readers
 }
 
-// inapplicable lists the keys that mean nothing to a sweep, with the reason and what stands in their place.
+// inapplicable lists the keys that do not apply to a sweep, with the reason and the alternative.
 func inapplicable() map[string]string {
 	const openMP = "ONNX Runtime has had no OpenMP since version 1.8"
 	return map[string]string{
@@ -117,7 +117,8 @@ func inapplicable() map[string]string {
 	}
 }
 
-// inapplicable notes a key that asks for something; false and empty values ask for nothing.
+// inapplicable adds a note about a key that requests something. false and empty values request
+// nothing.
 func (c *config) inapplicable(key, why string) func(json.RawMessage) {
 	return func(raw json.RawMessage) {
 		if s := strings.TrimSpace(string(raw)); s != "false" && s != `""` && s != "[]" && s != "{}" {
@@ -126,7 +127,7 @@ func (c *config) inapplicable(key, why string) func(json.RawMessage) {
 	}
 }
 
-// finish draws the conclusions that need several keys.
+// finish handles settings that depend on several keys.
 func (c *config) finish() {
 	if len(c.shapes) > 0 && len(c.shapes) != len(c.names) {
 		c.fail("input_shapes", "has %d shapes for %d input_names", len(c.shapes), len(c.names))
@@ -162,11 +163,11 @@ func (c *config) finish() {
 	}
 }
 
-// oliveProviders are the execution providers of OLive's last release. A provider that tuner learns is
-// none of them.
+// oliveProviders are the execution providers of OLive's last release. Providers that tuner adds
+// later are not among them.
 var oliveProviders = []string{"cpu", "cuda", "dnnl", "openvino", "tensorrt"}
 
-// finishProviders makes knobs of the execution providers and TensorRT's precisions.
+// finishProviders makes knobs from the execution providers and TensorRT's precisions.
 func (c *config) finishProviders() {
 	var providers []string
 	for _, p := range c.providers {
@@ -191,7 +192,7 @@ func (c *config) finishProviders() {
 	}
 }
 
-// knob adds a knob with each value once, unless it has none.
+// knob adds a knob with each value once, if it has any.
 func (c *config) knob(name string, values ...string) {
 	var distinct []string
 	for _, v := range values {
@@ -304,13 +305,13 @@ func executionModes() map[string]string {
 	return map[string]string{"sequential": "sequential", "parallel": "parallel", "0": "sequential", "1": "parallel"}
 }
 
-// graphLevels are OLive's words, and ONNX Runtime's numbers for them.
+// graphLevels maps OLive's words to ONNX Runtime's numbers.
 func graphLevels() map[string]string {
 	return map[string]string{"disable": "disable", "basic": "basic", "extended": "extended", "all": "all",
 		"0": "disable", "1": "basic", "2": "extended", "99": "all"}
 }
 
-// words reads words that have others here.
+// words reads words that have other names here.
 func (c *config) words(key, knob string, dictionary func() map[string]string) func(json.RawMessage) {
 	return func(raw json.RawMessage) {
 		var values []string
@@ -326,7 +327,7 @@ func (c *config) words(key, knob string, dictionary func() map[string]string) fu
 	}
 }
 
-// inputsSpec reads {"name": [1, 7], …}; the shapes' order is that of the names.
+// inputsSpec reads {"name": [1, 7], …}. The shapes are in the order of the names.
 func (c *config) inputsSpec(raw json.RawMessage) {
 	var spec map[string][]int64
 	if json.Unmarshal(raw, &spec) != nil {

@@ -1,7 +1,11 @@
-// Package olive reads the input forms of ONNX Runtime OLive: the JSON of its optimization config (the Python package of 2021
-// and 2022), its texts for names, shapes and types of inputs, and the variables that its scripts were driven by. Out come
-// plain settings for a sweep, and for every field that cannot apply a note that says so: nothing is ignored silently. It
-// reads texts alone, and knows neither files nor sweeps.
+// Package olive reads the input forms of ONNX Runtime OLive:
+//
+//   - the JSON of its optimization config (the Python package of 2021 and 2022),
+//   - its texts for names, shapes and types of inputs,
+//   - the variables of its scripts.
+//
+// It returns settings for a sweep, and a note for every field that cannot apply. It ignores nothing
+// silently. It reads only texts, and does not know files or sweeps.
 package olive
 
 import (
@@ -16,7 +20,7 @@ import (
 	"tuner/model/onnx"
 )
 
-// Settings is what OLive's forms ask for.
+// Settings has the settings from OLive's forms.
 type Settings struct {
 	Model      string // path of the ONNX file
 	Name       string
@@ -24,27 +28,27 @@ type Settings struct {
 	Data       string // npz file with sample inputs
 	Inputs     []Input
 	Outputs    []string
-	Throughput bool // else latency
-	Batch      int  // 0: not said
-	Sessions   int  // 0: not said
+	Throughput bool // otherwise latency
+	Batch      int  // 0: not set
+	Sessions   int  // 0: not set
 	Knobs      []Knob
-	Notes      []string // what cannot apply, and why; for people
+	Notes      []string // fields that cannot apply, with reasons, for people
 }
 
-// Knob is a setting that is searched, by tuner's name, with its values.
+// Knob is a searched setting, by tuner's name, with its values.
 type Knob struct {
 	Name   string
 	Values []string
 }
 
-// Input is a model input as OLive describes it.
+// Input is a model input in OLive's description.
 type Input struct {
 	Name  string
-	Type  string  // "" when not given
-	Shape []int64 // -1 for the batch; nil when not given
+	Type  string  // "" if not given
+	Shape []int64 // -1 for the batch; nil if not given
 }
 
-// Tensors are OLive's texts for inputs and outputs: names separated by commas, or JSON lists.
+// Tensors has OLive's texts for inputs and outputs: names separated by commas, or JSON lists.
 type Tensors struct {
 	InNames  string // input_names,input_mask
 	InShapes string // [[-1,256],[-1,256]]
@@ -86,7 +90,7 @@ func (t Tensors) Parse() (inputs []Input, outputs []string, err error) {
 	return inputs, outputs, errors.Join(err, checkShapes(inputs))
 }
 
-// about names what could not be read.
+// about names the text that could not be read.
 func about(what string, err error) error {
 	if err == nil {
 		return nil
@@ -94,7 +98,7 @@ func about(what string, err error) error {
 	return fmt.Errorf("cannot read the %s: %w", what, err)
 }
 
-// list reads names separated by commas, or a JSON list of texts. An empty text is no name at all.
+// list reads names separated by commas, or a JSON list of texts. An empty text has no names.
 func list(text string) ([]string, error) {
 	text = strings.TrimSpace(text)
 	if text == "" {
@@ -123,7 +127,7 @@ func checkNames(names []string) error {
 	return nil
 }
 
-// parseShapes reads [[-1,256],[-1,256]]; a single input may be [-1,256].
+// parseShapes reads [[-1,256],[-1,256]]. For a single input it may be [-1,256].
 func parseShapes(text string) ([][]int64, error) {
 	text = strings.TrimSpace(text)
 	if text == "" {
@@ -140,7 +144,8 @@ func parseShapes(text string) ([][]int64, error) {
 	return nil, fmt.Errorf("%q is no list of shapes such as [[-1,256],[-1,256]]", text)
 }
 
-// checkShapes refuses what no request can have: -1 anywhere but first, where it is the batch, and sizes below 1.
+// checkShapes refuses shapes that no request can have: sizes below 1, and -1 in other places than
+// the first, where it is the batch.
 func checkShapes(inputs []Input) error {
 	var errs []error
 	seen := map[string]bool{}
@@ -162,7 +167,8 @@ func checkShapes(inputs []Input) error {
 	return errors.Join(errs...)
 }
 
-// Check compares the settings with the model: names, types and shapes. The error lists all that differs.
+// Check compares the settings with the model: names, types and shapes. The error lists all
+// differences.
 func (s Settings) Check(m *onnx.Model) error {
 	var errs []error
 	for _, in := range s.Inputs {
@@ -187,8 +193,8 @@ func (s Settings) Check(m *onnx.Model) error {
 	return errors.Join(errs...)
 }
 
-// fits reports whether a shape can be a request's: as many dimensions, fixed ones equal. -1 fits a batch of any size, and a
-// fixed batch of one too.
+// fits reports whether a request can have a shape: the number of dimensions and the fixed sizes
+// must be equal. -1 matches a batch of any size, and a fixed batch of one.
 func fits(shape []int64, dims []onnx.Dim) bool {
 	if len(shape) != len(dims) {
 		return false
@@ -209,7 +215,7 @@ func names(values []onnx.Value) []string {
 	return list
 }
 
-// elementType reads a type by ONNX's, numpy's or PyTorch's name.
+// elementType reads a type by ONNX's, NumPy's or PyTorch's name.
 func elementType(name string) (onnx.DataType, bool) {
 	name = strings.ToLower(strings.TrimSpace(name))
 	name = strings.TrimSuffix(strings.TrimPrefix(name, "tensor("), ")")
@@ -227,8 +233,8 @@ func elementType(name string) (onnx.DataType, bool) {
 	return 0, false
 }
 
-// BatchSize is the batch that the inputs' shapes give in place of -1, where the model's first dimension is the batch; 0 when
-// they give none. Inputs that disagree are an error.
+// BatchSize returns the batch size that the inputs' shapes have instead of -1, if the model's first
+// dimension is the batch. It returns 0 if they have none. Different sizes are an error.
 func (s Settings) BatchSize() (int, error) {
 	batch := int64(0)
 	for _, in := range s.Inputs {
@@ -243,8 +249,8 @@ func (s Settings) BatchSize() (int, error) {
 	return int(batch), nil
 }
 
-// Shapes are the shapes of one request by input, the batch dimension left out, as tuner has them. batched says that the
-// model's first dimension is the batch.
+// Shapes returns the shapes of one request by input, without the batch dimension, in tuner's form.
+// batched means that the model's first dimension is the batch.
 func (s Settings) Shapes(batched bool) map[string][]int64 {
 	shapes := map[string][]int64{}
 	for _, in := range s.Inputs {
@@ -261,8 +267,8 @@ func (s Settings) Shapes(batched bool) map[string][]int64 {
 	return shapes
 }
 
-// Variables reads the variables that OLive's scripts were driven by: model_filename with model_location, model_name,
-// model_type, in_names, in_shapes, in_types, out_names. found is false when they name no model.
+// Variables reads the variables of OLive's scripts: model_filename with model_location, model_name,
+// model_type, in_names, in_shapes, in_types, out_names. found is false if they name no model.
 func Variables(lookup func(string) (string, bool)) (s Settings, found bool, err error) {
 	get := func(name string) string {
 		value, _ := lookup(name)

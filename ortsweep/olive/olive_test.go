@@ -32,7 +32,7 @@ func TestTensorsOfTheBlog(t *testing.T) {
 	}
 }
 
-// A size in place of -1 is the batch, and not lost; 1 is one too.
+// A size instead of -1 is the batch and is kept, also 1.
 func TestBatchSize(t *testing.T) {
 	t.Parallel()
 	for want, inputs := range map[int][]Input{
@@ -51,7 +51,8 @@ func TestBatchSize(t *testing.T) {
 	}
 }
 
-// Where the first dimension is no batch, all sizes are those of a request; a model of a fixed batch of one is one of these.
+// If the first dimension is not the batch, all sizes are those of a request. A model with a fixed
+// batch of one is such a case.
 func TestShapesOfAModelWithoutBatch(t *testing.T) {
 	t.Parallel()
 	for _, shape := range [][]int64{{1, 3, 28, 28}, {-1, 3, 28, 28}} {
@@ -154,7 +155,7 @@ func TestConfig(t *testing.T) {
 	}
 }
 
-// As in every file, relative paths are relative to the file; what names no path stays empty.
+// Relative paths are relative to the file, as in every file. An empty path stays empty.
 func TestPathsAreRelativeToTheConfig(t *testing.T) {
 	t.Parallel()
 	s, err := ParseConfig("work/olive.json", []byte(`{"model_path": "../bert.onnx", "result_path": "/tmp/out"}`))

@@ -8,25 +8,26 @@ import (
 	"tuner/search"
 )
 
-// need is what a trial takes beside its window, as far as that is known before it.
+// need is the known cost of a trial in addition to its window.
 type need int
 
-// The needs, from the cheapest.
+// The needs, the cheapest first.
 const (
-	needNothing need = iota // the candidate was measured before: its session is probably there
-	needSession             // another candidate of its artifact was: the engine process is there
+	needNothing need = iota // the candidate was measured before, so its session probably exists
+	needSession             // another candidate of its artifact was measured, so the engine process exists
 	needEngine
 	needs
 )
 
-// costs says what trials of each need have taken beyond the windows that were asked for, such as a launch, a warm-up, and what the windows of a
-// slow model lasted longer (package runner): sums and numbers over the race so far.
+// costs has the times that trials of each need took beyond their requested windows: launches,
+// warm-ups, and the extension of windows for slow models (package runner). It stores sums and
+// numbers over the race so far.
 type costs [needs]struct {
 	sum time.Duration
 	n   int
 }
 
-// The costs that are expected before the first trial of a need.
+// The expected costs before the first trial of a need.
 const (
 	guessedLaunch = 1500 * time.Millisecond
 	guessedExtra  = 400 * time.Millisecond
@@ -37,8 +38,9 @@ func (c *costs) addCost(n need, extra time.Duration) {
 	c[n].n++
 }
 
-// expect is what a window of that length is expected to take. Where a session is made quickly, and whether engines are shared at all,
-// shows in the first one: until then it is expected to be as dear as a launch.
+// expect returns the expected time of a window with that length. The first session shows whether
+// sessions are created quickly and engines are shared. Until then it is expected to cost as much as
+// a launch.
 func (c *costs) expect(n need, window time.Duration) time.Duration {
 	switch {
 	case c[n].n > 0:
@@ -51,7 +53,7 @@ func (c *costs) expect(n need, window time.Duration) time.Duration {
 	return window + guessedExtra
 }
 
-// need is what a trial of a candidate takes outside of the finals.
+// need returns the need of a trial outside of the finals.
 func (r *Race) need(c search.Candidate) need {
 	least := needEngine
 	for _, h := range r.heats {
@@ -68,7 +70,8 @@ func (r *Race) need(c search.Candidate) need {
 	return least
 }
 
-// needAt is what the trial at a place in the present round of a heat takes. A round of the finals begins with no engine.
+// needAt returns the need of the trial at a position in a heat's current round. A round of the
+// finals begins without engines.
 func (r *Race) needAt(h *heat, place int) need {
 	c := h.entrants[h.order[place]].candidate
 	if h.phase != PhaseFinal {
@@ -82,7 +85,8 @@ func (r *Race) needAt(h *heat, place int) need {
 	return needEngine
 }
 
-// finalRound is what a round of the finals of the default and candidates is expected to take with windows of that length.
+// finalRound returns the expected time of a finals round of the default and candidates with windows
+// of that length.
 func (r *Race) finalRound(window time.Duration, candidates []search.Candidate) time.Duration {
 	artifacts := []string{search.Candidate{}.ArtifactKey()}
 	cost := r.costs.expect(needEngine, window)
@@ -97,13 +101,17 @@ func (r *Race) finalRound(window time.Duration, candidates []search.Candidate) t
 	return cost
 }
 
-// reserve is the part of the time left that is planned with: launches take a little longer now and then.
+// reserve is the share of the remaining time that plans use, since launches sometimes take a little
+// longer.
 const reserve = 0.95
 
-// finalLength is how long the windows of the finals of the default and candidates are: at most finalWindow times the shortest. Half of
-// a window's variance goes with its length and half stays, since what disturbs a window outlasts it; so of all ways to spend a time, the
-// least variance comes of windows of √(shortest · what a window takes beside itself). They are shorter where the fewest rounds would not
-// fit otherwise.
+// finalLength returns the window length in the finals of the default and candidates: at most
+// finalWindow times the shortest.
+//
+// Half of a window's variance falls with its length, and half stays, since disturbances outlast it.
+// So the variance for a given total time is lowest with windows of √(shortest · the time that a
+// window takes in addition). They are shorter if the minimum number of rounds would not fit
+// otherwise.
 func (r *Race) finalLength(candidates []search.Candidate) time.Duration {
 	shortest, entrants := r.settings.Window, time.Duration(1+len(candidates))
 	beside := r.finalRound(0, candidates) / entrants

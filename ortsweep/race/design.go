@@ -10,11 +10,13 @@ import (
 	"tuner/search"
 )
 
-// Settings with small effects are not screened one by one: a design changes all of them at once, each in half of its runs, so
-// that every window tells something of every setting. For the same number of windows the effects come out several times
-// more precise. (Fractional factorial designs: Box, Hunter and Hunter, Statistics for Experimenters, ch. 6.)
+// Settings with small effects are not screened one by one. A design changes all of them at once,
+// each in half of its runs, so every window has information about every setting. For the same
+// number of windows, the effects are several times more precise. (Fractional factorial designs:
+// Box, Hunter and Hunter, Statistics for Experimenters, ch. 6.)
 
-// designRuns is the number of a design's runs, and designFreedom how many effects they can tell apart.
+// designRuns is the number of a design's runs. designFreedom is the number of effects that they can
+// distinguish.
 const (
 	designRuns    = 8
 	designFreedom = designRuns - 1
@@ -23,15 +25,19 @@ const (
 // hopelessEffect is the log effect below which an assignment is left out of the product.
 const hopelessEffect = -0.02
 
-// design is a heat in which several blocks are changed at once. Its first run is the candidate that it began with.
+// design is a heat that changes several blocks at once. Its first run is the candidate with which
+// it began.
 type design struct {
 	blocks []block
-	levels [][]search.Candidate // per block: the assignments, in candidates that differ from the first one in the block alone
+	// levels: per block: the assignments, as candidates that differ from the first one in that
+	// block only
+	levels [][]search.Candidate
 	runs   []search.Candidate
 	chosen [][]int // per run: the level of each block
 }
 
-// newDesign plans the runs of the blocks around the best so far. Runs that come to the same session are one.
+// newDesign plans the runs of the blocks around the best candidate so far. Runs with the same
+// session are merged.
 func (r *Race) newDesign(blocks []block) *design {
 	d := &design{}
 	for _, b := range blocks {
@@ -64,8 +70,8 @@ func (r *Race) newDesign(blocks []block) *design {
 	return d
 }
 
-// hadamard is a column of the Hadamard matrix of order 8: level 0 in half of the runs, the first among them. Columns 1 to 7 are
-// orthogonal to each other.
+// hadamard returns a column of the Hadamard matrix of order 8. Half of the runs have level 0,
+// including the first. Columns 1 to 7 are orthogonal to each other.
 func hadamard(column int) []int {
 	levels := make([]int, designRuns)
 	for run := range levels {
@@ -74,7 +80,7 @@ func hadamard(column int) []int {
 	return levels
 }
 
-// balanced has each of n levels about equally often, in random order but for the first run, which has level 0.
+// balanced uses each of n levels about equally often, in random order. The first run has level 0.
 func (r *Race) balanced(n int) []int {
 	levels := make([]int, designRuns)
 	for run := range levels {
@@ -84,7 +90,8 @@ func (r *Race) balanced(n int) []int {
 	return levels
 }
 
-// changes are the effects of each block's levels, but for the hopeless and those whose every run failed.
+// changes returns the effects of each block's levels. It omits hopeless levels, and those whose
+// every run failed.
 func (d *design) changes(h *heat) [][]change {
 	effects := d.effects(h)
 	var list [][]change
@@ -101,22 +108,23 @@ func (d *design) changes(h *heat) [][]change {
 	return list
 }
 
-// effectSpread is what is expected of effects, and runSpread of what the additive model misses of a run, as standard deviations of
-// logs. Together with the noise of the windows they say how far effects are drawn towards nothing (ridge regression): noise must
-// not become a promise. That also settles designs with fewer runs than effects.
+// effectSpread is the expected standard deviation of effects, and runSpread that of a run's
+// deviation from the additive model, both of logs. Together with the noise of the windows they
+// determine how far effects are drawn towards zero (ridge regression), so that noise does not
+// become a promise. They also determine effects if a design has fewer runs than effects.
 const (
 	effectSpread = 0.04
 	runSpread    = 0.01
 )
 
-// ridge is the weight of "no effect" beside one run.
+// ridge returns the weight of "no effect" relative to one run.
 func (d *design) ridge(h *heat) float64 {
 	noise := h.noise() / float64(max(1, h.round))
 	return (runSpread*runSpread + noise) / (effectSpread * effectSpread)
 }
 
-// effects are the levels' log effects against level 0, by block: the additive model that fits the runs best. A level without any
-// measured run has −∞.
+// effects returns the levels' log effects against level 0, by block, from the additive model that
+// fits the runs best. A level without any measured run has −∞.
 func (d *design) effects(h *heat) [][]float64 {
 	effects := make([][]float64, len(d.blocks))
 	first := make([]int, len(d.blocks)) // column of each block's level 1

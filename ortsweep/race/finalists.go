@@ -11,33 +11,34 @@ import (
 	"tuner/search"
 )
 
-// Who goes into the finals is decided by what was measured of a combination and by what screening promises of its parts, each
-// as far as it can be trusted.
+// The finalists are chosen by a combination's measurements and by the screening's prediction for
+// its parts. Each counts as far as it is reliable.
 
-// promises are the log effects that screening promises of combinations, by the candidate's key.
+// promises are the log effects that screening predicts for combinations, by the candidate's key.
 type promises map[string]float64
 
-// What is believed before it is measured, and on how many degrees of freedom: the standard deviations of a window's log, and of
-// the difference between a promise and the truth.
+// Prior assumptions with their degrees of freedom: the standard deviation of a window's log, and
+// that of the difference between a promise and the truth.
 const (
 	guessedNoise   = 0.03
 	guessedFreedom = 4
 	guessedMiss    = 0.01
 )
 
-// noise is the variance of one window's log, from all who are still in the heat.
+// noise returns the variance of one window's log, from all entrants that are still in the heat.
 func (h *heat) noise() float64 {
 	variance, freedom := stats.NewBlocks(scores(h.racing())).Noise()
 	return (guessedFreedom*guessedNoise*guessedNoise + float64(freedom)*variance) / float64(guessedFreedom+freedom)
 }
 
-// outlooks are what is to be expected of challengers against the default, as log ratios: what was measured, drawn towards what
-// screening promised. The more the windows scatter, the more the promises count; the more the promises miss what was measured,
-// the less (empirical Bayes: Efron and Morris 1973). The promises' level is set by all challengers together.
+// outlooks returns the expected log ratios of challengers to the default: the measured ratio, drawn
+// towards the promised one. Promises count more if the windows scatter more, and less if they miss
+// the measurements (empirical Bayes: Efron and Morris 1973). All challengers together set the level
+// of the promises.
 func (h *heat) outlooks(in []*entrant) map[*entrant]float64 {
 	list := map[*entrant]float64{}
 	var promised []*entrant
-	level := 0.0 // of what was measured above what was promised
+	level := 0.0 // mean difference of measured and promised
 	for _, e := range in {
 		list[e] = math.Log(e.ratio(h.base()).Value)
 		if p, ok := h.promises[e.candidate.Key()]; ok {
@@ -56,7 +57,8 @@ func (h *heat) outlooks(in []*entrant) map[*entrant]float64 {
 		misses += off * off
 		doubt += noise / float64(len(e.scores))
 	}
-	miss := max(guessedMiss*guessedMiss/4, (misses-doubt)/float64(guessedFreedom+len(promised)-1)) // variance of truth − promise
+	// variance of truth − promise
+	miss := max(guessedMiss*guessedMiss/4, (misses-doubt)/float64(guessedFreedom+len(promised)-1))
 	for _, e := range promised {
 		trust := miss / (miss + noise/float64(len(e.scores)))
 		list[e] = trust*list[e] + (1-trust)*(h.promises[e.candidate.Key()]+level)
@@ -64,17 +66,19 @@ func (h *heat) outlooks(in []*entrant) map[*entrant]float64 {
 	return list
 }
 
-// mostFinalists is how many candidates meet the default in the finals, and withinFinal how near to the best they must be.
+// mostFinalists is the largest number of candidates that meet the default in the finals.
+// withinFinal is the required ratio to the best.
 const (
 	mostFinalists = 3
 	withinFinal   = 0.98
 )
 
-// finalists are the challengers that go on: the best, the simplest that may be as good, and others that are nearly as good as far as
-// there is room. Settings that gain nothing are to lose against their absence in the finals, not to be carried along.
+// finalists returns the challengers for the finals: the best, the simplest one that may be as good,
+// and others that are nearly as good, while there is room. In the finals, settings without a gain
+// should lose against their absence, and not be carried along.
 func (h *heat) finalists(most int) []search.Candidate {
 	if len(h.base().scores) == 0 {
-		return nil // nobody is known to be better than the default
+		return nil // no challenger looks better than the default
 	}
 	in := h.challengers()
 	outlook := h.outlooks(in)
@@ -108,8 +112,9 @@ func (e *entrant) isSimpler(other *entrant) bool {
 	return len(e.candidate.Settings()) < len(other.candidate.Settings())
 }
 
-// mayReplace reports whether e is other without some of its settings, and as good as it to within one standard error (Breiman, Friedman,
-// Olshen and Stone 1984, §3.4.3), which is a quarter of a 95 % interval.
+// mayReplace reports whether e is other without some of its settings, and as good within one
+// standard error (Breiman, Friedman, Olshen and Stone 1984, §3.4.3), which is a quarter of a 95 %
+// interval.
 func (e *entrant) mayReplace(other *entrant) bool {
 	for _, s := range e.candidate.Settings() {
 		if v, ok := other.candidate.Get(s.Knob); !ok || v != s.Value {
@@ -120,8 +125,8 @@ func (e *entrant) mayReplace(other *entrant) bool {
 	return math.Log(ratio.Value) >= -math.Log(ratio.Hi/ratio.Lo)/4
 }
 
-// beginFinals sends the best of the product into the finals. Without anything that looks better than the default the race
-// is over.
+// beginFinals sends the best of the product into the finals. If nothing looks better than the
+// default, the race is over.
 func (r *Race) beginFinals(h *heat) {
 	finalists := h.finalists(mostFinalists)
 	if len(finalists) == 0 {
@@ -141,8 +146,9 @@ func (r *Race) beginFinals(h *heat) {
 	}
 }
 
-// fewestOf is how many rounds must fit into the time left for finals of these: more where there are more than two, since a gain that is
-// known precisely is worth more than another candidate that is nearly as good.
+// fewestOf returns the number of rounds that must fit into the remaining time. It is larger for
+// more than two finalists, since a precise gain is worth more than another candidate that is nearly
+// as good.
 func fewestOf(finalists []search.Candidate) int {
 	if len(finalists) > 2 {
 		return manyFinals
@@ -150,14 +156,15 @@ func fewestOf(finalists []search.Candidate) int {
 	return fewestFinals
 }
 
-// fits reports whether so many rounds of finals of the default and candidates fit into the time left.
+// fits reports whether a number of finals rounds of the default and candidates fits into the
+// remaining time.
 func (r *Race) fits(rounds int, candidates []search.Candidate) bool {
 	cost := time.Duration(rounds) * r.finalRound(finalWindow*r.settings.Window, candidates)
 	return r.settings.Budget == 0 || r.elapsed+cost <= r.settings.Budget
 }
 
-// unheard are those who beat the default in the product but did not go into the finals: when the finals prove nobody better, they
-// get finals of their own, once.
+// unheard returns candidates that beat the default in the product but were not in the finals. If
+// the finals prove no candidate better, they get their own finals once.
 func (r *Race) unheard() []search.Candidate {
 	if len(r.heats) < 2 || r.heats[len(r.heats)-2].phase != PhaseProduct {
 		return nil

@@ -9,7 +9,7 @@ import (
 	"tuner/search"
 )
 
-// product is a heat in which candidates were measured at their true gains, with the noise that is given.
+// product makes a heat in which candidates were measured at their true gains, with the given noise.
 func product(random *rand.Rand, noise float64, rounds int, gains map[string]float64) *heat {
 	var list []search.Candidate
 	for _, name := range []string{"a", "b", "c"} {
@@ -31,13 +31,13 @@ func product(random *rand.Rand, noise float64, rounds int, gains map[string]floa
 	return h
 }
 
-// What was measured without doubt counts more than what screening promised; what is noise counts less.
+// Precise measurements count more than promises, noisy ones less.
 func TestOutlookTrustsWhatIsKnown(t *testing.T) {
 	t.Parallel()
 	gains := map[string]float64{"a": 1.5, "b": 1.3, "c": 1.3}
 	for _, c := range []struct {
 		noise    float64
-		measured bool // a goes first, as measured, and not b, as promised
+		measured bool // a comes first, by its measurements, and not b, by its promise
 	}{{0.005, true}, {0.4, false}} {
 		random := rand.New(rand.NewPCG(2, 3))
 		agree := 0
@@ -54,7 +54,7 @@ func TestOutlookTrustsWhatIsKnown(t *testing.T) {
 	}
 }
 
-// The finals go on until the gain is known precisely, as long as there is time.
+// The finals continue until the gain is known precisely, while there is time.
 func TestFinalsAreWorthReporting(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(20) {
@@ -73,8 +73,8 @@ func TestFinalsAreWorthReporting(t *testing.T) {
 	}
 }
 
-// Where only int8 matters, the answer is int8 with little else, whatever noise makes of the rest: of six settings that do nothing
-// fewer come along than by chance.
+// If only int8 matters, the answer is int8 with few other settings, for any noise. Fewer than by
+// chance of the six settings without an effect are in it.
 func TestLittleComesAlong(t *testing.T) {
 	t.Parallel()
 	const races = 60
@@ -99,7 +99,8 @@ func TestLittleComesAlong(t *testing.T) {
 	}
 }
 
-// Who beats the default in the product but not its relatives' outlook is heard when the finals prove nobody better.
+// A candidate beats the default in the product, but its relatives lower its outlook. It gets finals
+// if the finals prove no candidate better.
 func TestUnheardGetFinals(t *testing.T) {
 	t.Parallel()
 	r := New(minilm(0, 1))
@@ -117,22 +118,24 @@ func TestUnheardGetFinals(t *testing.T) {
 	if r.why != "" || r.heat().phase != PhaseFinal || r.heat().entrant(product.entrants[2].candidate) == nil {
 		t.Fatalf("the race is over (%q), or goes on without b", r.why)
 	}
-	r.endHeat(r.heat()) // nothing measured: it must end there
+	r.endHeat(r.heat()) // without measurements the race must end here
 	if r.why == "" {
 		t.Error("finals follow finals without end")
 	}
 }
 
-// Windows of the finals are as long as pays off beside the launches, and shorter where the fewest rounds need that.
+// Windows of the finals are as long as is efficient with launches, and shorter if the minimum
+// number of rounds needs that.
 func TestFinalWindows(t *testing.T) {
 	t.Parallel()
 	c := []search.Candidate{search.NewCandidate(search.Setting{Knob: "session.a", Value: "1"})}
 	for _, tt := range []struct{ launch, session, budget, want time.Duration }{
-		{time.Second, 280 * time.Millisecond, 0, 400 * time.Millisecond},                // √(250 ms · (1 s + 0.28 s)/2)
-		{time.Minute, time.Minute, 0, finalWindow * simWindow},                          // at most
-		{time.Millisecond, time.Millisecond, 0, simWindow},                              // at least
-		{time.Second, 280 * time.Millisecond, 10 * time.Second, 310 * time.Millisecond}, // 95 % of 10 s are 5 · 1.9 s, less 1.28 s: two of 0.31 s
-		{time.Second, 280 * time.Millisecond, 5 * time.Second, simWindow},               // five rounds do not fit
+		{time.Second, 280 * time.Millisecond, 0, 400 * time.Millisecond}, // √(250 ms · (1 s + 0.28 s)/2)
+		{time.Minute, time.Minute, 0, finalWindow * simWindow},           // maximum
+		{time.Millisecond, time.Millisecond, 0, simWindow},               // minimum
+		// 95 % of 10 s are 5 · 1.9 s, minus 1.28 s: two of 0.31 s
+		{time.Second, 280 * time.Millisecond, 10 * time.Second, 310 * time.Millisecond},
+		{time.Second, 280 * time.Millisecond, 5 * time.Second, simWindow}, // five rounds do not fit
 	} {
 		r := &Race{settings: minilm(tt.budget, 1)}
 		r.costs.addCost(needEngine, tt.launch)
@@ -143,7 +146,8 @@ func TestFinalWindows(t *testing.T) {
 	}
 }
 
-// A round that was cut before the default's turn makes nobody a finalist: there is nothing to compare with.
+// A round that was cut before the default's window makes no finalists, since there is nothing to
+// compare with.
 func TestNoFinalistsWithoutTheDefault(t *testing.T) {
 	t.Parallel()
 	h := newHeat(PhaseProduct, []search.Candidate{option("a"), option("b")})

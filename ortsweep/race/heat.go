@@ -11,17 +11,20 @@ import (
 	"tuner/search"
 )
 
-// How a heat judges; docs/design/ortsweep.md says why.
+// A heat's decision rules. docs/design/ortsweep.md explains them.
 const (
-	surely        = 0.99 // dropped when the whole interval of the ratio to the leader is below
-	farBehind     = 0.80 // dropped when both of the first two ratios are below
-	hardlyBetter  = 1.02 // a challenger whose interval ends below need not be measured further
-	clearlyBetter = 1.05 // a finalist whose interval begins above has won
-	precisely     = 1.04 // a finalist's gain is known when its interval ends less than so many times above its beginning
-	firstJudged   = 3    // rounds before intervals say anything
+	// surely: an entrant is dropped if the whole interval of its ratio to the leader is below this
+	surely        = 0.99
+	farBehind     = 0.80 // an entrant is dropped if both of its first two ratios are below this
+	hardlyBetter  = 1.02 // a challenger whose interval ends below this needs no further rounds
+	clearlyBetter = 1.05 // a finalist whose interval begins above this has won
+	// precisely: a finalist's gain is known if the ratio of its interval's ends is below this
+	precisely   = 1.04
+	firstJudged = 3 // rounds before intervals are used
 )
 
-// The most rounds of a heat, and the fewest of the finals; of those with more than two finalists, as planned.
+// The largest number of rounds of a heat, and the smallest of the finals. With more than two
+// finalists the latter is the planned number.
 const (
 	screenRounds  = 6
 	productRounds = 10
@@ -30,8 +33,8 @@ const (
 	manyFinals    = 8
 )
 
-// finalWindow is how many times the shortest window a window of the finals lasts at most; growth is by how much those of a heat
-// grow from round to round, up to mostGrowth.
+// finalWindow is the largest length of a finals window, in shortest windows. growth is the factor
+// by which other heats' windows grow from round to round, up to mostGrowth.
 const (
 	finalWindow = 4
 	growth      = 0.25
@@ -41,13 +44,13 @@ const (
 // entrant is a candidate in one heat.
 type entrant struct {
 	candidate search.Candidate
-	measured  []float64     // figures, by round
+	measured  []float64     // figures by round
 	withheld  []float64     // CPU time that others took from their windows (measure.Withheld)
-	values    []float64     // figures, freed of that
-	scores    []float64     // the same as "larger is better": a latency's reciprocal
-	variate   stats.Variate // by which it was taken out
-	out       string        // why it is out of the heat; "" while it is in
-	failure   string        // why it yielded no figure; then it is out
+	values    []float64     // figures after the correction for it
+	scores    []float64     // the same with "larger is better": a latency's reciprocal
+	variate   stats.Variate // the variate of the correction
+	out       string        // reason why it left the heat; "" while it is in
+	failure   string        // reason why it has no figure; it is then out
 }
 
 func (e *entrant) tell(o Outcome, higherBetter bool) {
@@ -63,26 +66,27 @@ func (e *entrant) tell(o Outcome, higherBetter bool) {
 	e.values, e.scores = append(e.values, o.Value), append(e.scores, score(o.Value, higherBetter))
 }
 
-// ratio estimates how many times better e is than other, from the rounds that both have been in.
+// ratio estimates how many times better e is than other, from the rounds that both took part in.
 func (e *entrant) ratio(other *entrant) stats.Estimate {
 	return stats.Widen(stats.PairedRatio(e.scores, other.scores), e.doubt(other))
 }
 
-// heat is a race of a few candidates in rounds, the default first among them.
+// heat is a race of a few candidates in rounds, with the default first.
 type heat struct {
 	phase    Phase
 	entrants []*entrant // the default first
 	deadline time.Duration
-	length   time.Duration // of the windows of finals
-	round    int           // complete rounds
-	order    []int         // of the present round's entrants
-	next     int           // in order
+	length   time.Duration // window length of finals
+	round    int           // number of complete rounds
+	order    []int         // of the current round's entrants
+	next     int           // index in order
 
-	// Of a screening heat: what is screened, around which candidate, and by which design; nil for one that races.
+	// screened has the blocks of a screening heat, with the candidate around which it screens, and
+	// its design. The design is nil in a heat that races.
 	screened []block
 	from     search.Candidate
 	design   *design
-	promises promises // of a product after screening
+	promises promises // for a product after screening
 }
 
 func newHeat(phase Phase, candidates []search.Candidate) *heat {
@@ -95,7 +99,7 @@ func newHeat(phase Phase, candidates []search.Candidate) *heat {
 	return h
 }
 
-// entrant returns a candidate's entrant, nil when it is not in this heat.
+// entrant returns a candidate's entrant, and nil if it is not in this heat.
 func (h *heat) entrant(c search.Candidate) *entrant {
 	for _, e := range h.entrants {
 		if e.candidate.Key() == c.Key() {
@@ -105,18 +109,18 @@ func (h *heat) entrant(c search.Candidate) *entrant {
 	return nil
 }
 
-// hasFigure tells whether a candidate was measured in this heat.
+// hasFigure reports whether a candidate was measured in this heat.
 func (h *heat) hasFigure(c search.Candidate) bool {
 	e := h.entrant(c)
 	return e != nil && len(e.scores) > 0
 }
 
-// rounds is the most rounds that the heat may have.
+// rounds returns the largest number of rounds of the heat.
 func (h *heat) rounds() int {
 	return map[Phase]int{PhaseScreen: screenRounds, PhaseProduct: productRounds, PhaseFinal: finalRounds}[h.phase]
 }
 
-// window is the length of the present round's windows.
+// window returns the window length of the current round.
 func (h *heat) window(shortest time.Duration) time.Duration {
 	if h.phase == PhaseFinal {
 		return h.length
@@ -124,8 +128,8 @@ func (h *heat) window(shortest time.Duration) time.Duration {
 	return time.Duration(math.Min(mostGrowth, 1+growth*float64(h.round)) * float64(shortest))
 }
 
-// shuffle sets the order of the next round: random, but in the finals the other way round each time, so that a drift falls
-// on all alike even in few rounds.
+// shuffle sets the order of the next round. It is random. In the finals each second round has the
+// reverse order of the one before, so that drift affects all entrants equally even in few rounds.
 func (h *heat) shuffle(random *rand.Rand) {
 	h.next, h.order = 0, nil
 	for i, e := range h.entrants {
@@ -140,10 +144,10 @@ func (h *heat) shuffle(random *rand.Rand) {
 	}
 }
 
-// base is the default's entrant.
+// base returns the default's entrant.
 func (h *heat) base() *entrant { return h.entrants[0] }
 
-// challengers are the entrants that are still in, without the default.
+// challengers returns the entrants that are still in, without the default.
 func (h *heat) challengers() []*entrant {
 	var in []*entrant
 	for _, e := range h.entrants[1:] {
@@ -154,7 +158,7 @@ func (h *heat) challengers() []*entrant {
 	return in
 }
 
-// leader is the entrant that is best so far, the default included; nil when nothing was measured.
+// leader returns the best entrant so far, including the default; nil if nothing was measured.
 func (h *heat) leader() *entrant {
 	lead := h.base()
 	if len(lead.scores) == 0 {
@@ -169,8 +173,9 @@ func (h *heat) leader() *entrant {
 	return lead
 }
 
-// ratio estimates how many times better one entrant is than another. In the finals, which nobody leaves, all entrants together say which
-// windows lie far off, but not how noisy they are: the default may be noisier than the rest.
+// ratio estimates how many times better one entrant is than another. In the finals, which no
+// entrant leaves, all entrants together determine the outlying windows. They do not determine the
+// noise, since the default may be noisier than the others.
 func (h *heat) ratio(e, other *entrant) stats.Estimate {
 	in := h.racing()
 	i, k := slices.Index(in, e), slices.Index(in, other)
@@ -180,7 +185,7 @@ func (h *heat) ratio(e, other *entrant) stats.Estimate {
 	return stats.Widen(stats.NewBlocks(scores(in)).Paired(i, k), e.doubt(other))
 }
 
-// racing are the default and the challengers.
+// racing returns the default and the challengers.
 func (h *heat) racing() []*entrant { return append([]*entrant{h.base()}, h.challengers()...) }
 
 func scores(entrants []*entrant) [][]float64 {
@@ -191,8 +196,8 @@ func scores(entrants []*entrant) [][]float64 {
 	return list
 }
 
-// judge drops the hopeless. The finals drop nobody, since their figures are what is reported; nor does a design, whose runs
-// are not candidates for themselves.
+// judge drops hopeless entrants. Finals drop none, since their figures are reported. Designs drop
+// none either, since their runs are no candidates.
 func (h *heat) judge() {
 	lead := h.leader()
 	if lead == nil || h.phase == PhaseFinal || h.design != nil {
@@ -213,7 +218,7 @@ func (h *heat) judge() {
 	}
 }
 
-// over says that further rounds would not change the heat's outcome, or are not allowed.
+// over reports whether further rounds are not allowed, or would not change the heat's outcome.
 func (h *heat) over() bool {
 	in := h.challengers()
 	if len(in) == 0 || h.round >= h.rounds() {
@@ -228,14 +233,14 @@ func (h *heat) over() bool {
 	return h.round >= firstJudged && h.settled(in)
 }
 
-// isOpen says of a heat that is ended by time that its question has no answer: somebody was not measured, or further rounds might have
-// changed the outcome.
+// isOpen reports whether a heat that ran out of time has not answered its question: an entrant was
+// not measured, or further rounds might have changed the outcome.
 func (h *heat) isOpen() bool {
 	isWaiting := func(e *entrant) bool { return e.out == "" && len(e.scores) == 0 }
 	return slices.ContainsFunc(h.entrants, isWaiting) || !h.over()
 }
 
-// settled says that nobody who is left can still turn out to be much better than the rest.
+// settled reports whether no remaining entrant can still be much better than the others.
 func (h *heat) settled(in []*entrant) bool {
 	lead := h.leader()
 	for _, e := range in {
@@ -250,9 +255,9 @@ func (h *heat) settled(in []*entrant) bool {
 	return true
 }
 
-// answered says of the finals that for each the question whether it beats the default is answered, and that the gains of all that
-// may be the best are known precisely. An answer after few rounds must be clear, because one that is looked for after every
-// round is found by chance more often than the interval says.
+// answered reports whether the finals have answered for each finalist whether it beats the default,
+// and whether all gains that may be the best are precise. After few rounds the answer must be
+// clear: testing after every round finds false answers more often than the interval says.
 func (h *heat) answered(in []*entrant) bool {
 	lead := h.leader()
 	for _, e := range in {
@@ -267,8 +272,9 @@ func (h *heat) answered(in []*entrant) bool {
 	return true
 }
 
-// winner is the finals' answer: among those whose whole interval is above 1, the best, or within 1 % of it the one with the fewest
-// settings; the default when there is none.
+// winner returns the finals' answer. Among the entrants whose whole interval is above 1 it is the
+// best, or the one within 1 % of it with the fewest settings. Without such entrants it is the
+// default.
 func (h *heat) winner() *entrant {
 	best, gain := h.base(), 1.0
 	for _, e := range h.proven() {
@@ -285,10 +291,10 @@ func (h *heat) winner() *entrant {
 	return simplest
 }
 
-// provenRounds is the fewest pairs that prove a gain.
+// provenRounds is the smallest number of pairs that proves a gain.
 const provenRounds = 3
 
-// proven are the challengers that beat the default beyond doubt.
+// proven returns the challengers that certainly beat the default.
 func (h *heat) proven() []*entrant {
 	var list []*entrant
 	for _, e := range h.challengers() {
@@ -299,7 +305,7 @@ func (h *heat) proven() []*entrant {
 	return list
 }
 
-// verdictText says how the race ended.
+// verdictText describes how the race ended.
 func (h *heat) verdictText() string {
 	if w := h.winner(); !w.candidate.IsDefault() {
 		ratio := h.ratio(w, h.base())
@@ -308,7 +314,7 @@ func (h *heat) verdictText() string {
 	return "nothing beats the default beyond doubt: leave every setting as it is"
 }
 
-// interruptedText says what was known when the race was interrupted.
+// interruptedText describes what was known when the race was interrupted.
 func (h *heat) interruptedText() string {
 	if h.winner().candidate.IsDefault() {
 		return "interrupted before anything was proven"
@@ -316,7 +322,7 @@ func (h *heat) interruptedText() string {
 	return "interrupted: " + h.verdictText() + ", not confirmed on fresh launches"
 }
 
-// percent prints a ratio as the change that it is: 1.5 is +50.0 %.
+// percent prints a ratio as a change: 1.5 is +50.0 %.
 func percent(ratio float64) string { return fmt.Sprintf("%+.1f %%", 100*(ratio-1)) }
 
 func nameOf(e *entrant) string {

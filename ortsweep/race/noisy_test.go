@@ -9,8 +9,9 @@ import (
 	"tuner/search"
 )
 
-// shared is MiniLM on two cores of a shared machine, as `make -C lab bench-ortsweep` measured it: int8 doubles the speed, idle threads that
-// do not spin cost a tenth, and the rest nearly nothing.
+// shared is MiniLM on two cores of a shared machine, as `make -C lab bench-ortsweep` measured it.
+// int8 doubles the speed. Idle threads that do not spin cost a tenth. The other settings have
+// almost no effect.
 func shared(c search.Candidate) float64 {
 	log := 0.0
 	threads, _ := c.Get(search.KnobIntraOpThreads)
@@ -35,7 +36,7 @@ func shared(c search.Candidate) float64 {
 	return 100 * math.Exp(log)
 }
 
-// On a noisy machine settings that gain nothing must not be carried into the answer because they were lucky.
+// On a noisy machine, lucky settings without a gain must not become part of the answer.
 func TestRaceOnNoisyMachine(t *testing.T) {
 	t.Parallel()
 	const races, best = 200, 195.0
@@ -61,8 +62,8 @@ func TestRaceOnNoisyMachine(t *testing.T) {
 	}
 }
 
-// tiny is a model of microseconds, for which a second thread costs more than it gains: by how much, is given. Nothing else helps, and
-// static int8 slows it down.
+// tiny is a model that takes microseconds, for which a second thread costs more than it gains.
+// oneThread is the factor of one thread. No other setting helps, and static int8 slows it down.
 func tiny(oneThread float64) func(search.Candidate) float64 {
 	return func(c search.Candidate) float64 {
 		log := 0.0
@@ -87,13 +88,14 @@ func tiny(oneThread float64) func(search.Candidate) float64 {
 	}
 }
 
-// Half a minute is enough to prove what helps a tiny model, since one engine process serves all that is tried on a model file.
+// Half a minute is enough to prove what helps a tiny model, since one engine process serves all
+// candidates of a model file.
 func TestShortBudgetOnATinyModel(t *testing.T) {
 	t.Parallel()
 	const races = 100
 	for _, c := range []struct {
 		gain   float64
-		proven int // at least, of the races
+		proven int // minimum number of races
 	}{{1.6, 95}, {1.15, 80}} {
 		proven := 0
 		for seed := range uint64(races) {
@@ -117,7 +119,7 @@ func TestShortBudgetOnATinyModel(t *testing.T) {
 	}
 }
 
-// A budget that is too short for the whole space goes to what matters most, and to a proof.
+// A budget that is too short for the whole space is spent on what matters most, and on a proof.
 func TestShortBudgetEndsWithAProof(t *testing.T) {
 	t.Parallel()
 	const races = 100

@@ -1,7 +1,10 @@
-// Package race decides which candidates of an ONNX Runtime session to measure next, and when the answer is known. It races
-// candidates against each other and against the default in rounds of short windows, drops the hopeless early, and confirms
-// the best on fresh launches (docs/design/ortsweep.md). It is pure: no clock, no I/O, no global randomness; the next trial
-// is a function of settings, seed and outcomes. Package ortsweep measures what it asks for.
+// Package race decides which candidates of an ONNX Runtime session to measure next, and when the
+// answer is known. It races candidates against each other and the default in rounds of short
+// windows. It drops hopeless ones early, and confirms the best on fresh launches
+// (docs/design/ortsweep.md).
+//
+// It is pure: no clock, no I/O, no global randomness. The next trial is a function of settings,
+// seed and outcomes. Package ortsweep measures the trials.
 package race
 
 import (
@@ -13,17 +16,18 @@ import (
 	"tuner/search"
 )
 
-// Settings is all that a race depends on.
+// Settings has everything on which a race depends.
 type Settings struct {
-	// Knobs are what may be changed, with their values. A knob that is left alone counts as a value more.
+	// Knobs are the knobs that may change, with their values. An unset knob counts as one more
+	// value.
 	Knobs []search.Knob
-	// Canonical returns the candidate that stands for another one, since both make the same session, or the reason why
-	// a candidate is left out.
+	// Canonical returns the candidate that stands for another one with the same session, or the
+	// reason why a candidate is left out.
 	Canonical func(search.Candidate) (c search.Candidate, out string)
-	// HigherBetter says that a larger figure is the better one.
+	// HigherBetter means that larger figures are better.
 	HigherBetter bool
 	Budget       time.Duration // 0: none
-	Window       time.Duration // the shortest window
+	Window       time.Duration // shortest window
 	Seed         uint64
 }
 
@@ -32,8 +36,8 @@ type Phase string
 
 // The phases, in their order.
 const (
-	PhaseScreen  Phase = "screen"  // one block of knobs at a time around the best so far
-	PhaseProduct Phase = "product" // combinations of what mattered
+	PhaseScreen  Phase = "screen"  // one block of knobs at a time, around the best candidate so far
+	PhaseProduct Phase = "product" // combinations of the knobs that mattered
 	PhaseFinal   Phase = "final"   // default and finalists in turn, on fresh launches
 )
 
@@ -41,29 +45,30 @@ const (
 type Trial struct {
 	Candidate search.Candidate `json:"candidate"`
 	Window    time.Duration    `json:"window"`
-	Fresh     bool             `json:"fresh,omitempty"` // all engines are stopped before it: it begins a round on fresh launches
-	Phase     Phase            `json:"phase"`
-	Heat      int              `json:"heat"`  // from 1
-	Round     int              `json:"round"` // from 1 in each heat
+	// all engines are stopped before it, since it begins a round on fresh launches
+	Fresh bool  `json:"fresh,omitempty"`
+	Phase Phase `json:"phase"`
+	Heat  int   `json:"heat"`  // from 1
+	Round int   `json:"round"` // from 1 in each heat
 }
 
-// Outcome is what a trial yielded: a figure, or the reason why there is none.
+// Outcome is the outcome of a trial: a figure, or the reason why there is none.
 type Outcome struct {
 	Value    float64       `json:"value,omitempty"` // > 0 unless Failure is set
 	Failure  string        `json:"failure,omitempty"`
 	Withheld float64       `json:"withheld,omitempty"` // CPU time that others took from the window (measure.Withheld)
-	Elapsed  time.Duration `json:"elapsed"`            // since the race's start, at the trial's end
+	Elapsed  time.Duration `json:"elapsed"`            // from the race's start to the trial's end
 }
 
-// Action is what to do next: a trial, or to stop.
+// Action is the next action: a trial, or to stop.
 type Action struct {
 	Trial Trial
 	Stop  bool
-	Why   string // in a few words, for people
+	Why   string // reason in a few words, for people
 }
 
-// How the budget is divided: the finals get finalShare of it, and more where fewest rounds of default and winner need that, up
-// to mostFinalShare; screening gets screenShare of the rest.
+// Shares of the budget. The finals get finalShare. They get more, up to mostFinalShare, if the
+// minimum number of rounds of default and winner needs it. Screening gets screenShare of the rest.
 const (
 	finalShare     = 0.35
 	mostFinalShare = 0.6
@@ -73,25 +78,25 @@ const (
 // directly is the largest number of candidates that race at once, without screening.
 const directly = 16
 
-// Race is one race. It is not for concurrent use.
+// Race is one race. It is not safe for concurrent use.
 type Race struct {
 	settings Settings
 	random   *rand.Rand
 	costs    costs
 	elapsed  time.Duration
-	withheld stats.Variate // what others took is taken out of all figures by it
+	withheld stats.Variate // corrects all figures for CPU time that others took
 
-	heats   []*heat // all so far; the last is the present one
+	heats   []*heat // all heats so far, the current one last
 	best    search.Candidate
-	blocks  [][]block  // groups still to be screened
-	changes [][]change // what screening found out, by block
-	why     string     // why the race is over; "" while it is on
-	broken  string     // why the default cannot be measured
+	blocks  [][]block  // groups that are not screened yet
+	changes [][]change // results of the screening, by block
+	why     string     // reason why the race is over; "" while it runs
+	broken  string     // reason why the default cannot be measured
 	outs    []Out
 	noted   map[string]bool // keys of outs
 
-	isCut    bool // there was no time to find out by screening what some settings do
-	unproven bool // the budget ended before the answer could be proven
+	isCut    bool // some settings were not screened for lack of time
+	unproven bool // the budget ended before the answer was proven
 	retried  bool // the default failed once after it had been measured
 }
 
@@ -103,7 +108,8 @@ type Out struct {
 
 // New starts a race.
 func New(s Settings) *Race {
-	r := &Race{settings: s, random: rand.New(rand.NewPCG(s.Seed, 0x6f727473))} // the second word only separates it from other uses of the seed
+	// the second word only separates it from other uses of the seed
+	r := &Race{settings: s, random: rand.New(rand.NewPCG(s.Seed, 0x6f727473))}
 	if all, whole := r.product(blocksOf(s.Knobs), directly); whole {
 		r.begin(PhaseProduct, all, 1)
 		return r
@@ -113,7 +119,7 @@ func New(s Settings) *Race {
 	return r
 }
 
-// Ask returns the next action and changes nothing.
+// Ask returns the next action. It changes nothing.
 func (r *Race) Ask() Action {
 	if r.why != "" {
 		return Action{Stop: true, Why: r.why}
@@ -121,7 +127,7 @@ func (r *Race) Ask() Action {
 	return Action{Trial: r.trial(), Why: string(r.heat().phase)}
 }
 
-// trial is the next window of the present heat.
+// trial returns the next window of the current heat.
 func (r *Race) trial() Trial {
 	h := r.heat()
 	e := h.entrants[h.order[h.next]]
@@ -141,7 +147,7 @@ func (r *Race) Tell(o Outcome) {
 	r.elapsed = o.Elapsed
 	e := h.entrants[h.order[h.next]]
 	if o.Failure != "" && e.candidate.IsDefault() && !r.retried && r.measured(e.candidate) {
-		r.retried = true // one bad window must not throw a whole race away
+		r.retried = true // one bad window must not end a whole race
 		return
 	}
 	e.tell(o, r.settings.HigherBetter)
@@ -153,7 +159,7 @@ func (r *Race) Tell(o Outcome) {
 	}
 	h.next++
 	if h.next < len(h.order) {
-		if r.late(h) { // rounds must not be mixed: an incomplete one is the last
+		if r.late(h) { // rounds must not be mixed, so an incomplete one is the last
 			r.endHeat(h)
 		}
 		return
@@ -166,14 +172,15 @@ func (r *Race) Tell(o Outcome) {
 	}
 }
 
-// late says that the heat's time is up, or that what comes next would end after the budget.
+// late reports whether the heat's time is over, or whether the next step would end after the
+// budget.
 func (r *Race) late(h *heat) bool {
 	limit := r.settings.Budget
 	if limit == 0 {
 		return false
 	}
 	window, cost := h.window(r.settings.Window), time.Duration(0)
-	end := len(h.order) // a round is begun only if all of it fits: a part of one says nothing
+	end := len(h.order) // a round begins only if it fits completely, since a part of it has no information
 	if h.next > 0 {
 		end = h.next + 1
 	}
@@ -183,7 +190,7 @@ func (r *Race) late(h *heat) bool {
 	return r.elapsed+cost > h.deadline && h.round > 0 || r.elapsed+cost > limit
 }
 
-// hasTime says whether one round of the default and candidates fits into the time of a phase.
+// hasTime reports whether one round of the default and candidates fits into the time of a phase.
 func (r *Race) hasTime(phase Phase, candidates []search.Candidate) bool {
 	if r.settings.Budget == 0 {
 		return true
@@ -197,7 +204,7 @@ func (r *Race) hasTime(phase Phase, candidates []search.Candidate) bool {
 	return r.elapsed+cost <= r.phaseEnd(phase)
 }
 
-// measured tells whether a candidate was measured before.
+// measured reports whether a candidate was measured before.
 func (r *Race) measured(c search.Candidate) bool {
 	for _, h := range r.heats {
 		if h.hasFigure(c) {
@@ -207,7 +214,8 @@ func (r *Race) measured(c search.Candidate) bool {
 	return false
 }
 
-// begin starts a heat of the default and candidates. share is the part of its phase's time after which it must be over.
+// begin starts a heat of the default and candidates. share is the part of its phase's time after
+// which it must be over.
 func (r *Race) begin(phase Phase, candidates []search.Candidate, share float64) {
 	h := newHeat(phase, candidates)
 	h.deadline = time.Duration(share * float64(r.phaseEnd(phase)))
@@ -218,7 +226,7 @@ func (r *Race) begin(phase Phase, candidates []search.Candidate, share float64) 
 	r.heats = append(r.heats, h)
 }
 
-// phaseEnd is when a phase must be over, since the race's start.
+// phaseEnd returns the time at which a phase must be over, since the race's start.
 func (r *Race) phaseEnd(phase Phase) time.Duration {
 	budget := float64(r.settings.Budget)
 	needed := fewestFinals * r.finalRound(finalWindow*r.settings.Window, []search.Candidate{r.best})
@@ -232,7 +240,7 @@ func (r *Race) phaseEnd(phase Phase) time.Duration {
 	return r.settings.Budget
 }
 
-// endHeat draws the conclusions of a heat and begins what comes after it.
+// endHeat evaluates a heat and begins the next one.
 func (r *Race) endHeat(h *heat) {
 	switch h.phase {
 	case PhaseScreen:
@@ -257,8 +265,9 @@ func (r *Race) endHeat(h *heat) {
 	}
 }
 
-// finish ends the race with what a heat says. isOpen tells that it might have said more had there been time: then, and where screening was cut
-// short, the default is no answer but what is left without one.
+// finish ends the race with a heat's result. isOpen means that more time might have changed it.
+// Then, or if screening was cut short, the default is no answer, but only the rest without an
+// answer.
 func (r *Race) finish(h *heat, isOpen bool) {
 	r.why = h.verdictText()
 	if r.unproven = (isOpen || r.isCut) && h.winner().candidate.IsDefault(); !r.unproven {

@@ -15,29 +15,29 @@ import (
 	"tuner/search"
 )
 
-// machine is a simulated one: what it measures of a candidate is its true speed times the machine's drift, the luck of its
-// session, and the noise of the window.
+// machine is a simulated machine. A candidate's figure is its true speed times the machine's drift,
+// the luck of its session, and the noise of the window.
 type machine struct {
 	speed   func(search.Candidate) float64 // infer/s; 0: it does not start
 	random  *rand.Rand
-	noise   float64 // of a window of the shortest length, standard deviation of the log
-	spread  float64 // between sessions, likewise
+	noise   float64 // standard deviation of the log for a window of the shortest length
+	spread  float64 // standard deviation of the log between sessions
 	phase   float64 // of the drift
-	shares  bool    // an engine process serves all candidates of an artifact, one after the other
+	shares  bool    // one engine process serves all candidates of an artifact, one after the other
 	launch  time.Duration
-	session time.Duration // making one, the launch not included
-	extra   time.Duration // of any trial, beside its window
-	longer  bool          // windows of slow candidates are, as package runner makes them
+	session time.Duration // session creation time, without the launch
+	extra   time.Duration // additional time of every trial
+	longer  bool          // windows of slow candidates are longer, as in package runner
 	elapsed time.Duration
-	alive   []simEngine // the latest used last
+	alive   []simEngine // most recently used last
 	luck    map[string]float64
 	trials  int
 }
 
-// simEngine is a live engine process, and the key of the candidate that it serves.
+// simEngine is a live engine process, with the key of its candidate.
 type simEngine struct{ name, serves string }
 
-// What a simulated trial takes beside its window, where each candidate has an engine process of its own.
+// Additional times of a simulated trial if each candidate has its own engine process.
 const (
 	simLaunch = 1200 * time.Millisecond
 	simExtra  = 350 * time.Millisecond
@@ -81,14 +81,16 @@ func (m *machine) measure(t Trial) Outcome {
 	}
 	m.alive = append(m.alive, e)
 	m.alive = m.alive[max(0, len(m.alive)-simAlive):]
-	// Half of the noise's variance is there whatever the window's length: neighbours of tenths of a second are alike.
+	// Half of the noise's variance does not depend on the window's length, since disturbances last
+	// tenths of a second.
 	share := 0.5 + 0.5*float64(simWindow)/float64(window)
 	drift := 0.10 * math.Sin(m.phase+m.elapsed.Seconds()/20)
 	log := drift + m.luck[key] + m.noise*math.Sqrt(share)*m.random.NormFloat64()
 	return Outcome{Value: speed * math.Exp(log), Elapsed: m.elapsed}
 }
 
-// lasting is how long a window lasts: five executions at least, and thirty as far as three times that length suffices.
+// lasting returns the length of a window: at least five executions, and thirty if three times the
+// requested length is enough.
 func (m *machine) lasting(asked time.Duration, speed float64) time.Duration {
 	if !m.longer || speed == 0 {
 		return asked
@@ -98,7 +100,7 @@ func (m *machine) lasting(asked time.Duration, speed float64) time.Duration {
 	return min(max(asked, 30*execution), 3*asked)
 }
 
-// run races on a machine to the end.
+// run runs a race on a machine to the end.
 func run(t *testing.T, s Settings, m *machine) Result {
 	t.Helper()
 	r := New(s)
@@ -118,13 +120,13 @@ func knob(name string, values ...search.Value) search.Knob {
 	return search.Knob{Name: name, Scope: scope, Values: values}
 }
 
-// usual is what a setting is when it is left alone.
+// usual reports whether a setting has the default value.
 func usual(s search.Setting) bool {
 	return slices.Contains([]string{"precision=fp32", "execution_provider=cpu", "execution_mode=sequential", "graph_optimization=all",
 		"allow_spinning=true", "memory_arena=true", "memory_pattern=true"}, s.Knob+"="+string(s.Value))
 }
 
-// canonical drops what is usual, and inter-op threads without parallel execution.
+// canonical drops default settings, and inter-op threads without parallel execution.
 func canonical(c search.Candidate) (search.Candidate, string) {
 	mode, _ := c.Get(sessionoption.ExecutionMode)
 	settings := slices.DeleteFunc(c.Settings(), func(s search.Setting) bool {
@@ -136,8 +138,8 @@ func canonical(c search.Candidate) (search.Candidate, string) {
 	return search.NewCandidate(settings...), ""
 }
 
-// minilm is a space like that of MiniLM on two cores: threads 1, 2 or left alone, seven knobs of two values: 3·2⁷ = 384 distinct
-// candidates.
+// minilm is a space like that of MiniLM on two cores: threads 1, 2 or unset, and seven knobs with
+// two values. It has 3·2⁷ = 384 distinct candidates.
 func minilm(budget time.Duration, seed uint64) Settings {
 	return Settings{
 		Knobs: []search.Knob{
@@ -149,8 +151,9 @@ func minilm(budget time.Duration, seed uint64) Settings {
 	}
 }
 
-// landscape draws true speeds with the interactions that peers were seen to have: int8 is 2.3 times faster on cpu and slower
-// on openvino, one thread halves the speed less for int8, and the small knobs have small effects.
+// landscape draws true speeds with interactions that were observed. int8 is 2.3 times faster on cpu
+// and slower on openvino. One thread halves the speed, but less for int8. The small knobs have
+// small effects.
 func landscape(random *rand.Rand) func(search.Candidate) float64 {
 	provider := math.Log(0.9 + 0.3*random.Float64())
 	int8 := math.Log(1.3 + random.Float64())
@@ -204,8 +207,9 @@ func every(s Settings) []search.Candidate {
 	return all
 }
 
-// What a sweep is to keep: within 2 % of what exhaustive measurement would find, in at most a fifth of its time, in at least 95 %
-// of the races. Exhaustive measurement is a launch and five windows of a second for each candidate.
+// A sweep promises an answer within 2 % of that of an exhaustive measurement, in at most a fifth of
+// its time, in at least 95 % of the races. An exhaustive measurement has a launch and five windows
+// of a second for each candidate.
 func TestRaceFindsNearlyTheBest(t *testing.T) {
 	t.Parallel()
 	const races = 200
@@ -239,8 +243,8 @@ func TestRaceFindsNearlyTheBest(t *testing.T) {
 	}
 }
 
-// Where nothing matters, noise must not win: at most in 5 % of the races, as the intervals promise (two finalists, chosen by
-// looks, are measured afresh).
+// If nothing matters, noise wins in at most 5 % of the races, as the intervals promise. Two
+// finalists, chosen by their figures, are measured again.
 func TestNothingBeatsTheDefault(t *testing.T) {
 	t.Parallel()
 	const races = 200
@@ -257,7 +261,7 @@ func TestNothingBeatsTheDefault(t *testing.T) {
 	}
 }
 
-// A small space races at once, and every candidate has a verdict.
+// A small space races at once, and every candidate gets a verdict.
 func TestSmallSpaceRacesAtOnce(t *testing.T) {
 	t.Parallel()
 	s := Settings{Knobs: []search.Knob{knob(search.KnobPrecision, "fp32", "int8"), knob(search.KnobIntraOpThreads, "1", "2")},
@@ -285,7 +289,7 @@ func TestSmallSpaceRacesAtOnce(t *testing.T) {
 			t.Errorf("%s is %q, want %q", key, verdicts[key], want)
 		}
 	}
-	if len(result.Standings) != 6 { // 2 precisions × threads left alone, 1, 2
+	if len(result.Standings) != 6 { // 2 precisions × threads unset, 1, 2
 		t.Errorf("%d standings, want 6", len(result.Standings))
 	}
 }
@@ -325,7 +329,7 @@ func TestRaceIsDeterministic(t *testing.T) {
 	}
 }
 
-// Interrupted anywhere, the race has a result; before the finals it is not called confirmed.
+// After any interruption, the race has a result. Before the finals it is not called confirmed.
 func TestInterruptedRaceHasAResult(t *testing.T) {
 	t.Parallel()
 	speed := landscape(rand.New(rand.NewPCG(4, 7)))
@@ -343,7 +347,7 @@ func TestInterruptedRaceHasAResult(t *testing.T) {
 	}
 }
 
-// However early the budget ends, in the middle of a round too, there is a result.
+// A budget that ends at any time, even in the middle of a round, gives a result.
 func TestAnyBudgetHasAResult(t *testing.T) {
 	t.Parallel()
 	speed := landscape(rand.New(rand.NewPCG(8, 7)))
@@ -354,7 +358,7 @@ func TestAnyBudgetHasAResult(t *testing.T) {
 	}
 }
 
-// The windows of slow models last longer than asked, and the budget is kept all the same.
+// The windows of slow models are longer than requested. The budget is still kept.
 func TestSlowModelsKeepTheBudget(t *testing.T) {
 	t.Parallel()
 	for _, slower := range []float64{2, 5, 10, 30} {
@@ -370,7 +374,8 @@ func TestSlowModelsKeepTheBudget(t *testing.T) {
 	}
 }
 
-// Each round of a heat has every survivor once, the default among them, and latencies count downwards.
+// Each round of a heat has every survivor once, including the default. For latencies, lower is
+// better.
 func TestRoundsArePaired(t *testing.T) {
 	t.Parallel()
 	s := minilm(time.Minute, 5)
@@ -393,7 +398,7 @@ func TestRoundsArePaired(t *testing.T) {
 			incomplete++
 		}
 	}
-	if incomplete > 6 { // the last round of a heat may be cut by its deadline: four screens, a product, the finals
+	if incomplete > 6 { // the deadline may cut the last round of each heat: four screens, a product, the finals
 		t.Errorf("%d rounds without the default", incomplete)
 	}
 	if w := r.Result().Winner; w.IsDefault() {
@@ -401,7 +406,7 @@ func TestRoundsArePaired(t *testing.T) {
 	}
 }
 
-// Settings without an effect do not win along with one that has some.
+// Settings without an effect do not win together with one that has an effect.
 func TestSuperfluousSettingsStayOut(t *testing.T) {
 	t.Parallel()
 	s := Settings{Knobs: []search.Knob{knob(search.KnobIntraOpThreads, "1", "2", "3", "4"), knob("session.a", "1"), knob("session.b", "1"), knob("session.c", "1")},
@@ -418,7 +423,8 @@ func TestSuperfluousSettingsStayOut(t *testing.T) {
 	}
 }
 
-// A budget that ends before the finals proves nothing, and says so of what is ahead and of the default.
+// A budget that ends before the finals proves nothing. The result says so about the candidates
+// ahead and about the default.
 func TestUnprovenIsNoVictoryOfTheDefault(t *testing.T) {
 	t.Parallel()
 	s := Settings{Knobs: []search.Knob{knob(search.KnobIntraOpThreads, "1")}, Canonical: canonical, HigherBetter: true, Budget: 6 * time.Second,
@@ -433,7 +439,7 @@ func TestUnprovenIsNoVictoryOfTheDefault(t *testing.T) {
 	}
 }
 
-// One bad window of the default does not throw the race away; two in a row do.
+// One bad window of the default does not end the race. Two in a row do.
 func TestDefaultMayFailOnce(t *testing.T) {
 	t.Parallel()
 	for failures, broken := range map[int]bool{1: false, 2: true} {

@@ -10,20 +10,21 @@ import (
 	"tuner/search"
 )
 
-// block is knobs that are changed together, because one of them means nothing without the other, or because they are known
-// to interact.
+// block has knobs that change together, because one has no effect without the other, or because
+// they interact.
 type block struct{ knobs []search.Knob }
 
-// near is how far below the best, as a ratio, threads and artifacts still count as "mattered": they interact.
+// near is the ratio to the best above which threads and artifacts still count as relevant, since
+// they interact.
 const near = 0.85
 
-// mostScreened bounds the product of a block; a larger one changes a knob at a time.
+// mostScreened limits the product of a block. A larger block changes one knob at a time.
 const mostScreened = 12
 
-// mostProduct is how many combinations of what mattered race.
+// mostProduct is the number of combinations that race in the product.
 const mostProduct = 6
 
-// group is a knob's place in the order of screening: threads, artifact, all others.
+// group returns a knob's position in the order of screening: threads, artifact, all others.
 func group(k search.Knob) int {
 	switch {
 	case k.Name == search.KnobIntraOpThreads:
@@ -34,8 +35,9 @@ func group(k search.Knob) int {
 	return 2
 }
 
-// groups puts the knobs into blocks, and the blocks into the groups that are screened one after the other. What comes after
-// threads and artifact is divided into groups that one design can tell apart.
+// groups puts the knobs into blocks, and the blocks into groups that are screened one after the
+// other. The knobs after threads and artifact are split into groups that one design can
+// distinguish.
 func groups(knobs []search.Knob) [][]block {
 	list := make([][]block, 3)
 	freedom := 0
@@ -49,14 +51,15 @@ func groups(knobs []search.Knob) [][]block {
 		}
 		list[at] = append(list[at], b)
 	}
-	if len(list[0])*len(list[1]) > 0 { // threads once more, around the best artifact: the two interact
+	if len(list[0])*len(list[1]) > 0 { // threads again, around the best artifact, since the two interact
 		list = slices.Insert(list, 2, list[0])
 	}
 	return slices.DeleteFunc(list, func(g []block) bool { return len(g) == 0 })
 }
 
-// screens are the groups that are screened, in their order. Where the time does not suffice for one round of all, threads are screened
-// once only, around the best artifact, which matters more; and what comes last may be left out (nextGroup).
+// screens returns the groups to screen, in their order. If the time is too short for one round of
+// all, threads are screened only once, around the best artifact, which matters more. The last
+// groups may be left out (nextGroup).
 func (r *Race) screens() [][]block {
 	list := groups(r.settings.Knobs)
 	launches := 0
@@ -77,12 +80,12 @@ func (r *Race) screens() [][]block {
 	return list
 }
 
-// weight is a group's part of the time for screening, in relation to others.
+// weight returns a group's share of the time for screening, relative to others.
 func weight(g []block) float64 {
 	return [...]float64{1, 2, 4}[group(g[0].knobs[0])]
 }
 
-// size is the number of the block's assignments, those that are left alone included.
+// size returns the number of the block's assignments, including unset ones.
 func (b block) size() int {
 	n := 1
 	for _, k := range b.knobs {
@@ -91,7 +94,8 @@ func (b block) size() int {
 	return n
 }
 
-// blocksOf groups the knobs that belong together: runtime, provider and precision; execution mode and inter-op threads.
+// blocksOf groups the knobs that belong together: runtime, provider and precision; execution mode
+// and inter-op threads.
 func blocksOf(knobs []search.Knob) []block {
 	var list []block
 	at := map[string]int{}
@@ -112,13 +116,13 @@ func blocksOf(knobs []search.Knob) []block {
 	return list
 }
 
-// without returns a candidate with a knob left alone.
+// without returns a candidate with a knob unset.
 func without(c search.Candidate, knob string) search.Candidate {
 	return search.NewCandidate(slices.DeleteFunc(c.Settings(), func(s search.Setting) bool { return s.Knob == knob })...)
 }
 
-// variations are all assignments of the block's knobs in a candidate, "left alone" included; of a block whose product is too
-// large, those that change one knob.
+// variations returns all assignments of the block's knobs in a candidate, including unset ones. If
+// the product is too large, it returns those that change one knob.
 func (b block) variations(c search.Candidate) []search.Candidate {
 	list := []search.Candidate{c}
 	for _, k := range b.knobs {
@@ -136,15 +140,17 @@ func (b block) variations(c search.Candidate) []search.Candidate {
 	return list
 }
 
-// change is what screening found out about one assignment of a block: how it compares with the best that the heat began with.
+// change is the screening's result for one assignment of a block, compared with the best candidate
+// at the start of the heat.
 type change struct {
 	block    block
 	settings []search.Setting
 	effect   float64 // log ratio
-	doubt    float64 // its standard error; 0 of an effect that is drawn towards nothing already
+	doubt    float64 // its standard error; 0 for an effect that was drawn towards zero
 }
 
-// sorted returns candidates' settings in the order of the knobs, so that equal candidates have equal keys.
+// sorted returns a candidate with its settings in the order of the knobs, so that equal candidates
+// have equal keys.
 func (r *Race) sorted(c search.Candidate) search.Candidate {
 	var settings []search.Setting
 	for _, k := range r.settings.Knobs {
@@ -155,7 +161,8 @@ func (r *Race) sorted(c search.Candidate) search.Candidate {
 	return search.NewCandidate(settings...)
 }
 
-// legal returns the distinct canonical candidates among those given, and notes which are left out.
+// legal returns the distinct canonical candidates among the given ones, and records which are left
+// out.
 func (r *Race) legal(raw []search.Candidate) []search.Candidate {
 	var list []search.Candidate
 	seen := map[string]bool{}
@@ -173,7 +180,7 @@ func (r *Race) legal(raw []search.Candidate) []search.Candidate {
 	return list
 }
 
-// leaveOut notes a candidate once.
+// leaveOut records a candidate once.
 func (r *Race) leaveOut(c search.Candidate, reason string) {
 	if r.noted == nil {
 		r.noted = map[string]bool{}
@@ -184,10 +191,11 @@ func (r *Race) leaveOut(c search.Candidate, reason string) {
 	}
 }
 
-// mostExpanded bounds the expansion of a product, whatever comes of it.
+// mostExpanded limits the number of combinations that a product tries.
 const mostExpanded = 4096
 
-// product is every legal combination of the blocks; whole is false when there are more than limit, or too many to expand.
+// product returns every legal combination of the blocks. whole is false if there are more than
+// limit, or too many to expand.
 func (r *Race) product(blocks []block, limit int) (list []search.Candidate, whole bool) {
 	raw := []search.Candidate{{}}
 	for _, b := range blocks {
@@ -211,8 +219,8 @@ func (r *Race) product(blocks []block, limit int) (list []search.Candidate, whol
 	return list, true
 }
 
-// nextGroup begins the screening of the next group in which there is something to compare and for which there is time, or goes on to the
-// product.
+// nextGroup begins the screening of the next group that has something to compare and that fits into
+// the time. Otherwise it continues with the product.
 func (r *Race) nextGroup() {
 	for len(r.blocks) > 0 {
 		blocks := r.blocks[0]
@@ -236,7 +244,7 @@ func (r *Race) nextGroup() {
 			r.isCut = r.isCut || slices.ContainsFunc(blocks, func(b block) bool { return r.known(b) < 0 })
 			continue
 		}
-		// Each group has its part of the time that is left to the phase.
+		// Each group has its share of the phase's remaining time.
 		rest := weight(blocks)
 		for _, g := range r.blocks {
 			rest += weight(g)
@@ -250,7 +258,8 @@ func (r *Race) nextGroup() {
 	r.beginProduct()
 }
 
-// learn draws the conclusions of a screening heat: what each block's assignments do, and what is best now.
+// learn evaluates a screening heat: the effects of each block's assignments, and the best candidate
+// now.
 func (r *Race) learn(h *heat) {
 	from := h.entrant(h.from)
 	if from == nil || from.failure != "" || len(from.scores) == 0 {
@@ -265,7 +274,7 @@ func (r *Race) learn(h *heat) {
 	top := 0.0
 	if lead := h.leader(); lead != nil && lead != from && lead.ratio(from).Value > 1 {
 		top = math.Log(lead.ratio(from).Value)
-		r.best = lead.candidate // what comes next is screened around the likely best
+		r.best = lead.candidate // the next groups are screened around the likely best
 	}
 	for _, b := range h.screened {
 		var options []change
@@ -286,7 +295,7 @@ func (r *Race) learn(h *heat) {
 	}
 }
 
-// conclude notes what a block's assignments do, in place of what was known of that block before.
+// conclude records the effects of a block's assignments, and replaces earlier ones.
 func (r *Race) conclude(options []change) {
 	if len(options) == 0 {
 		return
@@ -298,12 +307,12 @@ func (r *Race) conclude(options []change) {
 	r.changes = append(r.changes, options)
 }
 
-// known is the place of a block's changes, -1 when nothing is known of it.
+// known returns the index of a block's changes, and -1 if they are unknown.
 func (r *Race) known(b block) int {
 	return slices.IndexFunc(r.changes, func(options []change) bool { return options[0].block.knobs[0].Name == b.knobs[0].Name })
 }
 
-// assignment is the part of a candidate that lies in a block.
+// assignment returns a candidate's settings in a block.
 func assignment(c search.Candidate, b block) []search.Setting {
 	var part []search.Setting
 	for _, s := range c.Settings() {
@@ -318,7 +327,7 @@ func (b block) has(knob string) bool {
 	return slices.ContainsFunc(b.knobs, func(k search.Knob) bool { return k.Name == knob })
 }
 
-// differsOnlyIn reports whether two candidates are the same outside of a block.
+// differsOnlyIn reports whether two candidates are equal outside of a block.
 func differsOnlyIn(a, b search.Candidate, in block) bool {
 	rest := func(c search.Candidate) string {
 		return search.NewCandidate(slices.DeleteFunc(c.Settings(), func(s search.Setting) bool { return in.has(s.Knob) })...).Key()
@@ -326,13 +335,14 @@ func differsOnlyIn(a, b search.Candidate, in block) bool {
 	return rest(a) == rest(b)
 }
 
-// combination is a candidate in the making, with the sum of the effects of its parts.
+// combination is a candidate under construction, with the sum of its parts' effects.
 type combination struct {
 	candidate search.Candidate
 	effect    float64
 }
 
-// beginProduct races the combinations of what mattered, those first that the sum of their effects promises most of.
+// beginProduct races the combinations of what mattered, those with the largest sum of effects
+// first.
 func (r *Race) beginProduct() {
 	sums := []combination{{r.best, 0}}
 	for _, options := range r.changes {
@@ -352,7 +362,7 @@ func (r *Race) beginProduct() {
 	for _, c := range sums {
 		raw = append(raw, c.candidate)
 		if list := r.legal([]search.Candidate{c.candidate}); len(list) == 1 {
-			if _, known := promised[list[0].Key()]; !known { // the best sum goes first
+			if _, known := promised[list[0].Key()]; !known { // the largest sum comes first
 				promised[list[0].Key()] = c.effect
 			}
 		}
@@ -366,14 +376,15 @@ func (r *Race) beginProduct() {
 	}
 }
 
-// worthwhile is the log effect from which on a setting is worth having for itself, and essential the one from which on nobody
-// would do without it.
+// worthwhile is the log effect from which a setting is worth having. essential is the one from
+// which it is always wanted.
 const (
 	worthwhile = 0.01
 	essential  = 0.03
 )
 
-// plain is the combination of what is worth having beyond the noise: the best of each block, left alone where it gains little.
+// plain returns the combination of settings whose gain exceeds the noise: the best of each block,
+// or unset if it gains little.
 func (r *Race) plain(little float64) search.Candidate {
 	c := r.best
 	for _, options := range r.changes {

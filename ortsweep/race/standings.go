@@ -8,47 +8,52 @@ import (
 	"tuner/search"
 )
 
-// Verdict is what became of a candidate.
+// Verdict is the result of the race for a candidate.
 type Verdict string
 
 // The verdicts.
 const (
-	Winner  Verdict = "winner"  // the answer; the default when nothing beats it
-	Ahead   Verdict = "ahead"   // it looks better than the default, but that was not proven
-	Base    Verdict = "default" // the default where nothing is proven
-	Tied    Verdict = "tied"    // not told apart from the answer
+	Winner  Verdict = "winner"  // the answer; it is the default if nothing beats it
+	Ahead   Verdict = "ahead"   // it looks better than the default, but this is not proven
+	Base    Verdict = "default" // the default, if nothing is proven
+	Tied    Verdict = "tied"    // not distinguishable from the answer
 	Slower  Verdict = "slower"  // worse than the answer in the last heat
-	Passed  Verdict = "passed"  // it did not go on to the last heat: others looked better
-	Dropped Verdict = "dropped" // given up early
-	Failed  Verdict = "failed"  // it yielded no figure
+	Passed  Verdict = "passed"  // not in the last heat, since others looked better
+	Dropped Verdict = "dropped" // dropped early
+	Failed  Verdict = "failed"  // it has no figure
 )
 
-// Standing is what the race knows of one candidate.
+// Standing is the race's result for one candidate.
 type Standing struct {
 	Candidate search.Candidate `json:"candidate"`
 	Windows   int              `json:"windows"`
-	Value     stats.Estimate   `json:"value"` // of the metric, in its base unit; of a finalist from the finals alone, where it is in line with Gain
-	Gain      stats.Estimate   `json:"gain"`  // how many times better than the default in the same rounds; 1 for the default
-	Final     bool             `json:"final,omitempty"`
-	Verdict   Verdict          `json:"verdict"`
-	Reason    string           `json:"reason,omitempty"` // of a dropped or failed one
-	// Values are the figures by heat and round, as they were measured; Value and Gain are freed of what others withheld.
+	// of the metric, in its base unit; for a finalist from the finals only, consistent with Gain
+	Value   stats.Estimate `json:"value"`
+	Gain    stats.Estimate `json:"gain"` // factor over the default in the same rounds; 1 for the default
+	Final   bool           `json:"final,omitempty"`
+	Verdict Verdict        `json:"verdict"`
+	Reason  string         `json:"reason,omitempty"` // of a dropped or failed candidate
+	// Values are the measured figures by heat and round. Value and Gain are corrected for CPU time
+	// that others withheld.
 	Values [][]float64 `json:"values"`
 }
 
-// Result is where the race stands, at its end or when it was interrupted.
+// Result is the state of the race, at its end or at an interruption.
 type Result struct {
-	Winner    search.Candidate `json:"winner"`    // the default unless something beats it beyond doubt
+	Winner    search.Candidate `json:"winner"`    // the default, unless something certainly beats it
 	Confirmed bool             `json:"confirmed"` // on fresh launches
 	Unproven  bool             `json:"unproven"`  // the race ended before the question was answered
 	Why       string           `json:"why"`
-	Broken    string           `json:"broken,omitempty"` // why the default could not be measured: then there is no result
-	Slope     float64          `json:"slope,omitempty"`  // of the logarithm of a figure as "larger is better", over what others withheld; 0 where they took nothing
-	Standings []Standing       `json:"standings"`        // the best first
-	Outs      []Out            `json:"outs,omitempty"`
+	// reason why the default could not be measured; there is no result then
+	Broken string `json:"broken,omitempty"`
+	// slope of a figure's logarithm with "larger is better", over the withheld time; 0 if others
+	// took nothing
+	Slope     float64    `json:"slope,omitempty"`
+	Standings []Standing `json:"standings"` // best first
+	Outs      []Out      `json:"outs,omitempty"`
 }
 
-// Result sums up the race as far as it has come.
+// Result sums up the race so far.
 func (r *Race) Result() Result {
 	last := r.deciding()
 	result := Result{Why: r.why, Broken: r.broken, Unproven: r.unproven || r.why == "", Outs: r.outs, Slope: r.withheld.Slope}
@@ -72,7 +77,8 @@ func (r *Race) Result() Result {
 	return result
 }
 
-// markAhead says of an unproven race what looks better than the default, and calls the default no winner.
+// markAhead marks, in an unproven race, the candidates that look better than the default. The
+// default is then not called the winner.
 func markAhead(standings []Standing) {
 	for i, s := range standings {
 		switch {
@@ -84,7 +90,8 @@ func markAhead(standings []Standing) {
 	}
 }
 
-// deciding is the heat that says which candidate wins: the last one in which something was compared; nil without one.
+// deciding returns the heat that decides the winner: the last one with a comparison; nil without
+// one.
 func (r *Race) deciding() *heat {
 	for _, h := range slices.Backward(r.heats) {
 		if h.round >= provenRounds || h.phase == PhaseFinal && r.why != "" {
@@ -94,7 +101,7 @@ func (r *Race) deciding() *heat {
 	return nil
 }
 
-// candidates are all that were measured, each once.
+// candidates returns all measured candidates, each once.
 func (r *Race) candidates() []search.Candidate {
 	var list []search.Candidate
 	seen := map[string]bool{}
@@ -109,12 +116,14 @@ func (r *Race) candidates() []search.Candidate {
 	return list
 }
 
-// standing sums up what all heats say of a candidate; of a finalist, what the finals say.
+// standing sums up a candidate's figures from all heats. For a finalist it uses the finals only.
 func (r *Race) standing(c search.Candidate, deciding *heat, winner search.Candidate) Standing {
 	s := Standing{Candidate: c, Verdict: Passed}
 	var values, own, base []float64
-	all, paired, against := entrant{variate: r.withheld}, entrant{variate: r.withheld}, entrant{} // what was withheld in these
-	var level, gain stats.Estimate                                                                // of a finalist: from its last finals
+	// withheld time in these
+	all, paired, against := entrant{variate: r.withheld}, entrant{variate: r.withheld}, entrant{}
+	// for a finalist: from its last finals
+	var level, gain stats.Estimate
 	for _, h := range r.heats {
 		e := h.entrant(c)
 		if e == nil || len(e.values) == 0 && e.failure == "" {
@@ -156,8 +165,8 @@ func (r *Race) standing(c search.Candidate, deciding *heat, winner search.Candid
 	return s
 }
 
-// level estimates an entrant's figure in the finals by the same fit as ratio does, so that figures stand in the order of the gains
-// whatever window lies far off.
+// level estimates an entrant's figure in the finals with the same fit as ratio. So figures have the
+// order of the gains, even with outlying windows.
 func (h *heat) level(e *entrant) stats.Estimate {
 	in := h.racing()
 	i := slices.Index(in, e)
@@ -171,18 +180,20 @@ func (h *heat) level(e *entrant) stats.Estimate {
 	return stats.Widen(stats.NewBlocks(values).Mean(i), e.ownDoubt())
 }
 
-// mean is that of a candidate's figures: on log scale, so that its interval never reaches 0.
+// mean returns the mean of a candidate's figures. It is computed on log scale, so its interval
+// never reaches 0.
 func mean(values []float64) stats.Estimate {
 	return stats.PairedRatio(values, slices.Repeat([]float64{1}, len(values)))
 }
 
-// tied reports whether a candidate cannot be told apart from the winner in this heat.
+// tied reports whether a candidate cannot be distinguished from the winner in this heat.
 func (h *heat) tied(c, winner search.Candidate) bool {
 	a, b := h.entrant(c), h.entrant(winner)
 	return h.hasFigure(c) && h.hasFigure(winner) && h.ratio(a, b).Hi >= 1
 }
 
-// compareStandings puts the winner first, then the finalists, then the rest by gain; failures last.
+// compareStandings orders the winner first, then the finalists, then the others by gain, with
+// failures last.
 func compareStandings(a, b Standing) int {
 	rank := func(s Standing) int {
 		switch {

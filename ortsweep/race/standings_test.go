@@ -7,7 +7,8 @@ import (
 	"tuner/search"
 )
 
-// Figures of finalists are in line with their gains, also where one window of the default lies far off: the table stands in one order.
+// Figures of finalists are consistent with their gains, even if one window of the default is an
+// outlier. So the table has one order.
 func TestFiguresAreInLineWithGains(t *testing.T) {
 	t.Parallel()
 	for _, rounds := range []int{3, 4, 5, 12} {

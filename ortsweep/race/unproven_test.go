@@ -12,12 +12,12 @@ import (
 	"tuner/search"
 )
 
-// option is a candidate of one setting.
+// option makes a candidate with one setting.
 func option(name string) search.Candidate {
 	return search.NewCandidate(search.Setting{Knob: "session." + name, Value: "1"})
 }
 
-// verdicts are those of a result's standings, by candidate.
+// verdicts returns a result's verdicts by candidate.
 func verdicts(r Result) map[string]Verdict {
 	all := map[string]Verdict{}
 	for _, s := range r.Standings {
@@ -26,7 +26,8 @@ func verdicts(r Result) map[string]Verdict {
 	return all
 }
 
-// ended is a race whose only heat ended after rounds in which a candidate was so many times better than the default.
+// ended makes a race with one heat, which ended after rounds in which a candidate was better than
+// the default by these ratios.
 func ended(phase Phase, failure string, ratios ...float64) Result {
 	h := newHeat(phase, []search.Candidate{option("a")})
 	for _, ratio := range ratios {
@@ -44,7 +45,7 @@ func ended(phase Phase, failure string, ratios ...float64) Result {
 	return r.Result()
 }
 
-// The default is the answer where the question was answered, and no answer where the budget ended before.
+// The default is the answer if the question was answered. If the budget ended before, it is not.
 func TestDefaultIsNoAnswerToAnOpenQuestion(t *testing.T) {
 	t.Parallel()
 	var twelve []float64
@@ -73,7 +74,7 @@ func TestDefaultIsNoAnswerToAnOpenQuestion(t *testing.T) {
 	}
 }
 
-// Settings that nobody had time to look at leave the question open, however clear the rest is.
+// Settings that were not screened leave the question open, even if the others are clear.
 func TestSkippedScreeningIsNoAnswer(t *testing.T) {
 	t.Parallel()
 	for _, isCut := range []bool{true, false} {
@@ -97,7 +98,7 @@ func TestSkippedScreeningIsNoAnswer(t *testing.T) {
 	}
 }
 
-// Once the budget is used nothing more is measured, and the answer is open.
+// After the budget nothing more is measured, and the answer is open.
 func TestNothingIsMeasuredAfterTheBudget(t *testing.T) {
 	t.Parallel()
 	r := New(minilm(10*time.Second, 1))
@@ -110,7 +111,7 @@ func TestNothingIsMeasuredAfterTheBudget(t *testing.T) {
 	}
 }
 
-// A budget of one window, that of the default, does not mean that there was nothing else to try.
+// If the budget allows only one window, that of the default, other candidates may still be better.
 func TestOneWindowOfTheDefaultIsNoAnswer(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(20) {
@@ -127,8 +128,8 @@ func TestOneWindowOfTheDefaultIsNoAnswer(t *testing.T) {
 	t.Error("no race begins with the default")
 }
 
-// Where all finalists fail on fresh launches, others that beat the default before get finals, unless the time is over: then the question
-// is open.
+// If all finalists fail on fresh launches, others that beat the default before get finals. If the
+// time is over, the question stays open.
 func TestUnheardFollowFinalistsThatFail(t *testing.T) {
 	t.Parallel()
 	for _, hasTime := range []bool{true, false} {
@@ -149,7 +150,7 @@ func TestUnheardFollowFinalistsThatFail(t *testing.T) {
 	}
 }
 
-// Who was not measured in finals that never began is not slower in them.
+// A candidate that was not measured in finals that never began is not slower in them.
 func TestFinalsThatNeverBeganJudgeNobody(t *testing.T) {
 	t.Parallel()
 	product := newHeat(PhaseProduct, []search.Candidate{option("a")})
@@ -164,7 +165,7 @@ func TestFinalsThatNeverBeganJudgeNobody(t *testing.T) {
 	}
 }
 
-// Without figures of the default there is no winner, whatever the finals have shown before it failed.
+// Without figures of the default there is no winner, even if finals were measured before it failed.
 func TestBrokenDefaultHasNoWinner(t *testing.T) {
 	t.Parallel()
 	finals := newHeat(PhaseFinal, []search.Candidate{option("a")})
@@ -180,7 +181,7 @@ func TestBrokenDefaultHasNoWinner(t *testing.T) {
 	}
 }
 
-// A gain is as uncertain as the differences to the default say, also where all others are calm.
+// A gain is as uncertain as its differences to the default, even if all other entrants are quiet.
 func TestGainBesideANoisyDefault(t *testing.T) {
 	t.Parallel()
 	finals := newHeat(PhaseFinal, []search.Candidate{option("a"), option("b")})
@@ -190,7 +191,8 @@ func TestGainBesideANoisyDefault(t *testing.T) {
 		finals.entrants[2].tell(Outcome{Value: 1}, true)
 		finals.round++
 	}
-	// Differences of logs 0, −0.1, −0.2: mean −0.1, standard deviation 0.1; half the interval is t(0.975, 2)·0.1/√3 = 4.303·0.05774 = 0.2484.
+	// Differences of logs 0, −0.1, −0.2: mean −0.1, standard deviation 0.1; half the interval is
+	// t(0.975, 2)·0.1/√3 = 4.303·0.05774 = 0.2484.
 	gain := finals.ratio(finals.entrants[1], finals.base())
 	if math.Abs(math.Log(gain.Value)+0.1) > 1e-9 || math.Abs(math.Log(gain.Hi)-0.1484) > 1e-4 {
 		t.Errorf("the gain is %+v", gain)

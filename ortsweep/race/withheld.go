@@ -6,9 +6,10 @@ import (
 	"tuner/measure/stats"
 )
 
-// correct takes out of all figures what others withheld from their windows: a control variate, on the logarithm. Its slope is
-// learned from windows of the same candidate in the same heat, and figures are moved to the race's mean of what was withheld.
-// Where nothing was, figures stay as they were measured.
+// correct corrects all figures for the CPU time that others withheld from their windows. It is a
+// control variate on the logarithm. Its slope is learned from windows of the same candidate in the
+// same heat. Figures are corrected to the race's mean of the withheld time. If nothing was
+// withheld, figures do not change.
 func (r *Race) correct() {
 	type group struct {
 		heat int
@@ -29,7 +30,7 @@ func (r *Race) correct() {
 	if !disturbed {
 		return
 	}
-	const lost = -1 // what is taken is lost
+	const lost = -1 // all withheld time is lost
 	r.withheld = stats.LearnVariate(groups, withheld, logs, lost, 0)
 	for _, h := range r.heats {
 		for _, e := range h.entrants {
@@ -38,7 +39,7 @@ func (r *Race) correct() {
 	}
 }
 
-// correct sets an entrant's figures to what they would have been beside others that took as much as they did on average.
+// correct sets an entrant's figures to their expected values if others took their average share.
 func (e *entrant) correct(v stats.Variate, higherBetter bool) {
 	e.variate = v
 	for k, x := range e.withheld {
@@ -51,7 +52,7 @@ func (e *entrant) correct(v stats.Variate, higherBetter bool) {
 	}
 }
 
-// score is a figure as "larger is better": a latency's reciprocal.
+// score returns a figure with "larger is better": a latency's reciprocal.
 func score(value float64, higherBetter bool) float64 {
 	if higherBetter {
 		return value
@@ -59,7 +60,8 @@ func score(value float64, higherBetter bool) float64 {
 	return 1 / value
 }
 
-// doubt is the variance that the correction adds to the logarithm of the ratio of two entrants in the rounds that both were in.
+// doubt returns the variance that the correction adds to the logarithm of two entrants' ratio, in
+// the rounds that both took part in.
 func (e *entrant) doubt(other *entrant) float64 {
 	n := min(len(e.withheld), len(other.withheld))
 	excess := 0.0
@@ -69,7 +71,7 @@ func (e *entrant) doubt(other *entrant) float64 {
 	return e.variate.Variance * excess * excess
 }
 
-// ownDoubt is the variance that the correction adds to the logarithm of an entrant's level.
+// ownDoubt returns the variance that the correction adds to the logarithm of an entrant's level.
 func (e *entrant) ownDoubt() float64 {
 	mean := 0.0
 	for _, x := range e.withheld {
@@ -81,5 +83,5 @@ func (e *entrant) ownDoubt() float64 {
 	return e.variate.Doubt(mean)
 }
 
-// first are the first n values, or all where there are fewer.
+// first returns the first n values, or all if there are fewer.
 func first(values []float64, n int) []float64 { return values[:min(n, len(values))] }

@@ -9,7 +9,8 @@ import (
 	"tuner/search"
 )
 
-// beside is a machine with a neighbour that takes two fifths of it for seconds, whose share is measured with an error of 2 %.
+// beside is a machine with a neighbour that takes two fifths of it for seconds. The share is
+// measured with an error of 2 %.
 type beside struct {
 	*machine
 	random *rand.Rand
@@ -24,7 +25,7 @@ func (b *beside) measure(t Trial) Outcome {
 		b.busy = !b.busy
 		b.until += time.Duration(2 * b.random.ExpFloat64() * float64(time.Second))
 	}
-	seen := b.random.NormFloat64() // drawn whether it counts or not, so that both races see the same neighbour
+	seen := b.random.NormFloat64() // drawn in every case, so that both races see the same neighbour
 	if o.Failure != "" || !b.busy {
 		return o
 	}
@@ -36,7 +37,8 @@ func (b *beside) measure(t Trial) Outcome {
 	return o
 }
 
-// Beside a neighbour, races that take it out find more of the answers that they can prove, and their gains are off by less.
+// With a neighbour, races with the correction prove more answers, and their gains have smaller
+// errors.
 func TestNeighbourIsTakenOut(t *testing.T) {
 	t.Parallel()
 	const races, gain = 100, 1.95
@@ -75,8 +77,8 @@ func TestNeighbourIsTakenOut(t *testing.T) {
 	}
 }
 
-// Where nothing was withheld, figures are those that were measured, by the last digit; where the same was withheld from all,
-// too, but for rounding.
+// Without withheld time, figures equal the measured ones to the last digit. If the same was
+// withheld from all, they are equal within rounding.
 func TestFiguresStayWithoutOthers(t *testing.T) {
 	t.Parallel()
 	for _, withheld := range []float64{0, 0.3} {
@@ -99,7 +101,8 @@ func TestFiguresStayWithoutOthers(t *testing.T) {
 	}
 }
 
-// A latency that a neighbour doubled is halved, and its score doubled; by hand, at a slope of −1 about 0.
+// A latency that a neighbour doubled is halved, and its score doubled. Computed by hand, with a
+// slope of −1 around 0.
 func TestLatenciesAreCorrected(t *testing.T) {
 	t.Parallel()
 	e := &entrant{}

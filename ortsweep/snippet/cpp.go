@@ -44,7 +44,7 @@ func (w *writer) cppOptions(s Session) {
 	}
 }
 
-// cppProvider appends an execution provider; that of the CPU is always there, last.
+// cppProvider appends an execution provider. The CPU's is always there, last.
 func (w *writer) cppProvider(p modelconfig.Provider) {
 	row := provider.Of(p.Name)
 	switch row.CPP.How {
@@ -74,7 +74,7 @@ func (w *writer) cppMap(p modelconfig.Provider) {
 	w.linef("  };")
 }
 
-// cppNative appends a provider that the C interface alone knows (oneDNN).
+// cppNative appends a provider that only the C interface has (oneDNN).
 func (w *writer) cppNative(p modelconfig.Provider, class string) {
 	w.linef("  Ort%sProviderOptions* %s = nullptr;", class, p.Name)
 	w.linef("  Ort::ThrowOnError(Ort::GetApi().Create%sProviderOptions(&%s));", class, p.Name)
@@ -94,7 +94,7 @@ func (w *writer) cppEntries(p modelconfig.Provider) {
 	}
 }
 
-// runnable reports whether all inputs have types that C++ and Go have too.
+// runnable reports whether all inputs have types that C++ and Go have.
 func runnable(s Session) bool {
 	for _, in := range s.Inputs {
 		if cppType(in.Type) == "" {
@@ -128,7 +128,8 @@ func (w *writer) cppRun(s Session) {
 	w.linef("  }")
 }
 
-// cppType is the C++ type of an element; "" for those that C++ lacks, and for bool, whose vectors are packed.
+// cppType returns the C++ type of an element. It returns "" for types that C++ lacks, and for bool,
+// whose vectors are packed.
 func cppType(t onnx.DataType) string {
 	switch t {
 	case onnx.Int8:

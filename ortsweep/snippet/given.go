@@ -8,14 +8,15 @@ import (
 	"tuner/ort/provider"
 )
 
-// Given returns what the engine gives ONNX Runtime for a configuration's session options (modelconfig.Options.Given), without the
-// defaults of the providers.
+// Given returns the options that the engine passes to ONNX Runtime for a configuration's session
+// options (modelconfig.Options.Given), without the providers' defaults.
 func Given(o modelconfig.Options, at modelconfig.Place) (modelconfig.Options, []modelconfig.Provider, error) {
 	given, providers, err := o.Given(at)
 	if err != nil {
 		return given, nil, err
 	}
-	providers = slices.DeleteFunc(providers, func(p modelconfig.Provider) bool { return p.Name == provider.CPU }) // always there
+	// providers: always present
+	providers = slices.DeleteFunc(providers, func(p modelconfig.Provider) bool { return p.Name == provider.CPU })
 	for _, p := range providers {
 		usual := provider.Of(p.Name).Defaults
 		maps.DeleteFunc(p.Options, func(key, value string) bool { return usual[key] == value })

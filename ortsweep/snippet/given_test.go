@@ -9,7 +9,7 @@ import (
 	"tuner/ort/sessionoption"
 )
 
-// Programs make the session that was measured: what the engine adds to a configuration is in them.
+// Programs create the measured session, including the settings that the engine adds.
 func TestGiven(t *testing.T) {
 	t.Parallel()
 	accelerated := func(name string, parameters ...string) []modelconfig.Accelerator {

@@ -60,7 +60,7 @@ func (w *writer) goOptions(s Session) {
 	w.linef("}")
 }
 
-// goProvider appends an execution provider; that of the CPU is always there, last.
+// goProvider appends an execution provider. The CPU's is always there, last.
 func (w *writer) goProvider(p modelconfig.Provider) {
 	row := provider.Of(p.Name)
 	switch row.Go.How {
@@ -80,7 +80,7 @@ func (w *writer) goProvider(p modelconfig.Provider) {
 	}
 }
 
-// goMap is a map literal, an entry to a line.
+// goMap returns a map literal with one entry per line.
 func goMap(m map[string]string) string {
 	var b strings.Builder
 	b.WriteString("map[string]string{\n")
@@ -117,7 +117,7 @@ func (w *writer) goRun(s Session) {
 	w.linef("}")
 }
 
-// goType is the Go type of an element; all that cppType knows has one.
+// goType returns the Go type of an element. Every type of cppType has one.
 func goType(t onnx.DataType) string {
 	switch t {
 	case onnx.Int8:

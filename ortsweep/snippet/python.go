@@ -43,7 +43,8 @@ func WritePython(to io.Writer, s Session) error {
 	return w.flush(to, "Python")
 }
 
-// pipHint says how to install a build; "" for a library of the user's own, which no Python project is known to hold.
+// pipHint describes how to install a build. It returns "" for a user's own library, whose Python
+// package is unknown.
 func pipHint(runtime string) string {
 	flavour, version, found := strings.Cut(runtime, "@")
 	build, known := provider.BuildOf(flavour)
@@ -53,7 +54,7 @@ func pipHint(runtime string) string {
 	return fmt.Sprintf("; install: pip install %s==%s numpy", build.Project, version)
 }
 
-// pythonProviders is the list of providers, the CPU's last.
+// pythonProviders returns the list of providers, the CPU's last.
 func pythonProviders(providers []modelconfig.Provider) string {
 	var list []string
 	for _, p := range providers {
@@ -71,7 +72,7 @@ func pythonProviders(providers []modelconfig.Provider) string {
 	return strings.Join(append(list, quote(provider.Of(provider.CPU).ORTName())), ", ")
 }
 
-// numpyZeros makes an input of zeros.
+// numpyZeros returns an input of zeros.
 func numpyZeros(in Input) string {
 	if in.Type == onnx.String {
 		return fmt.Sprintf("np.full([%s], \"\", dtype=object)", shape(in.Shape))
@@ -79,7 +80,7 @@ func numpyZeros(in Input) string {
 	return fmt.Sprintf("np.zeros([%s], dtype=np.%s)", shape(in.Shape), numpyType(in.Type))
 }
 
-// numpyType is numpy's name of an element type.
+// numpyType returns NumPy's name of an element type.
 func numpyType(t onnx.DataType) string {
 	switch t {
 	case onnx.Bool:
@@ -108,7 +109,7 @@ func numpyType(t onnx.DataType) string {
 	return "float32"
 }
 
-// quoted is a list of string literals.
+// quoted returns a list of string literals.
 func quoted(names []string) string {
 	list := make([]string, len(names))
 	for i, n := range names {

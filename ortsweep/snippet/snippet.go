@@ -1,6 +1,6 @@
-// Package snippet writes a session's settings as programs that are ready to be pasted: Python, C++ and Go, each with ONNX
-// Runtime's own interface and nothing of tuner. Each creates the session and runs it once on zeros. It is a function of
-// values: no clock, no file, no ONNX Runtime.
+// Package snippet writes a session's settings as programs to paste: Python, C++ and Go, each with
+// ONNX Runtime's own interface and without tuner. Each program creates the session and runs it once
+// on zeros. The output depends only on the values, not on a clock, a file or ONNX Runtime.
 package snippet
 
 import (
@@ -16,13 +16,13 @@ import (
 	"tuner/ort/sessionoption"
 )
 
-// Session is what a program shall set up.
+// Session is the session that a program creates.
 type Session struct {
 	About     []string // comment lines on top
 	Model     string   // path of the ONNX file
-	Runtime   string   // flavour@version of the build that was measured
+	Runtime   string   // measured build, flavour@version
 	Options   modelconfig.Options
-	Providers []modelconfig.Provider // in order of preference; that of the CPU comes last by itself
+	Providers []modelconfig.Provider // in order of preference; the CPU's comes last automatically
 	Inputs    []Input                // of one request
 	Outputs   []string               // names
 }
@@ -31,10 +31,10 @@ type Session struct {
 type Input struct {
 	Name  string
 	Type  onnx.DataType
-	Shape []int64 // batch dimension included
+	Shape []int64 // including the batch dimension
 }
 
-// elements is the number of the input's elements.
+// elements returns the number of the input's elements.
 func (in Input) elements() int64 {
 	n := int64(1)
 	for _, d := range in.Shape {
@@ -54,7 +54,7 @@ func sorted(m map[string]string) []setting {
 	return list
 }
 
-// writer collects lines of a program; the first error of writing is kept for the end.
+// writer collects lines of a program, and keeps the first write error.
 type writer struct{ strings.Builder }
 
 func (w *writer) linef(format string, args ...any) {
@@ -62,7 +62,7 @@ func (w *writer) linef(format string, args ...any) {
 	w.WriteByte('\n')
 }
 
-// comments writes comment lines with a prefix. Line breaks inside of a line cannot end the comment.
+// comments writes comment lines with a prefix. Line breaks in a line cannot end the comment.
 func (w *writer) comments(prefix string, lines []string) {
 	for _, line := range lines {
 		w.linef("%s %s", prefix, strings.NewReplacer("\n", " ", "\r", " ").Replace(line))
@@ -76,11 +76,11 @@ func (w *writer) flush(to io.Writer, what string) error {
 	return nil
 }
 
-// quote is a string literal of Python, C++ and Go alike: the escapes that Go uses for text outside of ASCII (\u00e9) mean the
-// same in all three.
+// quote returns a string literal that is valid in Python, C++ and Go. Go's escapes for text outside
+// of ASCII (\u00e9) mean the same in all three.
 func quote(text string) string { return strconv.QuoteToASCII(text) }
 
-// shape is a list of numbers: 1, 32.
+// shape returns a list of numbers: 1, 32.
 func shape(dims []int64) string {
 	parts := make([]string, len(dims))
 	for i, d := range dims {

@@ -18,7 +18,7 @@ import (
 	"tuner/ort/sessionoption"
 )
 
-// sessions are one of each kind of provider, with every option somewhere.
+// sessions returns one session for each kind of provider. Together they use every option.
 func sessions() map[string]Session {
 	ids := []Input{{"input_ids", onnx.Int64, []int64{1, 32}}}
 	return map[string]Session{
@@ -55,14 +55,15 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// Every Go program is checked against the binding that this module is built with.
+// Every Go program is type-checked against the binding that this module uses.
 func TestGoProgramsCompile(t *testing.T) {
 	if testing.Short() {
 		t.Skip("reads the binding's source")
 	}
 	t.Parallel()
 	files := token.NewFileSet()
-	// The checker reads packages from source; cgo's own part of the binding is not needed for its interface.
+	// The checker reads packages from source. It needs the binding's interface, but not its cgo
+	// part.
 	config := types.Config{Importer: importer.ForCompiler(files, "source", nil), FakeImportC: true}
 	for name, s := range sessions() {
 		var b bytes.Buffer
