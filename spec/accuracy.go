@@ -13,23 +13,27 @@ import (
 	"tuner/search"
 )
 
-// Accuracy says how a variant of the model is compared with the original, and by how much it may differ.
+// Accuracy configures the comparison of variants with the original model: the data, and the limit
+// on differences.
 type Accuracy struct {
-	// Limit is what a variant must keep. Without one in the file it is DefaultLimit where the space has other precisions than
-	// the original, or the file has the section accuracy; else nil: nothing is checked.
+	// Limit is the limit that a variant must keep. If the file has none, it is DefaultLimit if the
+	// space has other precisions than the original, or if the file has the section accuracy.
+	// Otherwise it is nil, and nothing is checked.
 	Limit       *accuracy.Limit
-	Data        string  // file or folder with the inputs to compare on; "" for synthetic ones
-	Calibration string  // the inputs for int8_static's ranges; "" for those of Data
-	Rows        int     // at most so many rows; 0: all of Data, or precision's own number of synthetic ones
+	Data        string  // file or folder with the inputs of the comparison; "" for synthetic ones
+	Calibration string  // inputs for int8_static's ranges; "" for those of Data
+	Rows        int     // largest number of rows; 0: all of Data, or precision's own number of synthetic ones
 	MaxKept     float64 // share of the operators that may stay in fp32 to keep the limit, 0..1
-	Command     string  // that computes the user's own metric; "" for none
-	// CalibrationMethod is CalibrationMinMax, CalibrationPercentile or CalibrationEntropy; "" for package precision's own choice.
+	Command     string  // command that computes the user's own metric; "" without one
+	// CalibrationMethod is CalibrationMinMax, CalibrationPercentile or CalibrationEntropy; "" for
+	// package precision's default.
 	CalibrationMethod string
-	// Unchecked accepts options of execution providers that lower the precision, although nothing compares what they yield.
+	// Unchecked allows options of execution providers that lower the precision although no
+	// comparison checks their outputs.
 	Unchecked bool
 }
 
-// How int8_static's ranges come from the calibration data.
+// The methods that derive int8_static's ranges from the calibration data.
 const (
 	CalibrationMinMax     = "minmax"
 	CalibrationPercentile = "percentile"
@@ -42,13 +46,15 @@ func DefaultLimit() *accuracy.Limit {
 	return &accuracy.Limit{Metric: "cosine", Min: &least}
 }
 
-// accuracyField is the name of the section and of the constraint, uncheckedField that of a field of the section.
+// accuracyField is the name of the section and of the constraint. uncheckedField is a field of the
+// section.
 const (
 	accuracyField  = "accuracy"
 	uncheckedField = "unchecked_options"
 )
 
-// isUnchecked reports whether the file that this is the root of accepts unchecked options: the space, which depends on it, may come before it.
+// isUnchecked reports whether the file with this root allows unchecked options. The space depends
+// on it and may come first in the file.
 func (v value) isUnchecked() bool { return v.child(accuracyField).child(uncheckedField).isTrue() }
 
 // accuracy reads the section.
@@ -110,14 +116,14 @@ func (r profileReader) accuracyLimit(v value) {
 	}
 }
 
-// share reads a part of a whole: 25%, or 0.25.
+// share reads a share: 25%, or 0.25.
 func (v value) share() (float64, bool) {
 	x, ok := v.float()
 	if text, percent := strings.CutSuffix(v.node.Value, "%"); percent && v.node.Kind == yaml.ScalarNode {
 		number, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
 		x, ok = number/100, err == nil
 	}
-	if !ok || !(x >= 0 && x <= 1) { // NaN is no share
+	if !ok || !(x >= 0 && x <= 1) { // excludes NaN too
 		e := Error{Problem: "is not a share", Allowed: "0% to 100%, or 0 to 1"}
 		if bare, isBare := v.float(); isBare && bare > 1 && bare <= 100 {
 			e.Hint = fmt.Sprintf("write %s%%", v.node.Value)
@@ -128,7 +134,8 @@ func (v value) share() (float64, bool) {
 	return x, true
 }
 
-// openShare reads a share above 0% and below 100%. why tells in an error what speaks against the ends.
+// openShare reads a share above 0% and below 100%. why explains in an error why the ends are not
+// allowed.
 func (v value) openShare(why string) (float64, bool) {
 	x, ok := v.share()
 	if ok && (x == 0 || x == 1) {
@@ -138,8 +145,9 @@ func (v value) openShare(why string) (float64, bool) {
 	return x, ok
 }
 
-// checkAccuracy joins the limit with the user's command, and reports what does not go together: a limit that bounds nothing,
-// and settings of the check where there is nothing to check. Who settles how variants are compared wants them compared.
+// checkAccuracy combines the limit with the user's command. It reports contradictions: a limit that
+// limits nothing, and settings of a comparison that compares nothing. A file with settings for the
+// comparison wants one.
 func (r profileReader) checkAccuracy(given map[string]value) {
 	a := &r.p.Accuracy
 	if a.Limit != nil {
@@ -150,7 +158,8 @@ func (r profileReader) checkAccuracy(given map[string]value) {
 		return
 	}
 	section, has := given[accuracyField]
-	if !has || len(section.doc.errors) > 0 || a.Unchecked && len(section.node.Content) == 2 { // nothing but that it be not compared
+	// the section only turns the comparison off
+	if !has || len(section.doc.errors) > 0 || a.Unchecked && len(section.node.Content) == 2 {
 		return
 	}
 	switch {
@@ -164,12 +173,13 @@ func (r profileReader) checkAccuracy(given map[string]value) {
 	}
 }
 
-// hasVariants reports whether the space has anything whose outputs may differ from the original model's on the cpu provider.
+// hasVariants reports whether the space has anything whose outputs may differ from the original
+// model's on the cpu provider.
 func (p Profile) hasVariants() bool {
 	return p.hasOther(search.KnobPrecision, PrecisionOriginal) || p.hasOther(search.KnobExecutionProvider, provider.CPU)
 }
 
-// hasOther reports whether a knob of the space has another value than the usual one.
+// hasOther reports whether a knob of the space has another value than the default.
 func (p Profile) hasOther(knob string, usual search.Value) bool {
 	k, _ := p.knob(knob)
 	return slices.ContainsFunc(k.Values, func(v search.Value) bool { return v != usual })

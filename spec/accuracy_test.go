@@ -38,13 +38,15 @@ func TestConvertedPrecisions(t *testing.T) {
 	if diff := cmp.Diff(want, p.Model); diff != "" {
 		t.Error(diff)
 	}
-	// All can be candidates: what cannot be made, or is rejected, is folded later.
+	// All of them can be candidates. The search later folds those that cannot be made or are
+	// rejected.
 	if diff := cmp.Diff([]string{"fp32", "int8", "fp16"}, p.Space(search.Facts{}).Facts.Precisions); diff != "" {
 		t.Error(diff)
 	}
 }
 
-// The names in profiles are those of package precision, which this one does not import, and so is the default share.
+// The precision names in profiles are those of package precision, which this package does not
+// import. The same holds for the default share.
 func TestPrecisionsAreThoseOfTheMaker(t *testing.T) {
 	t.Parallel()
 	if diff := cmp.Diff(precision.Names(), append([]string{PrecisionOriginal}, Convertible()...)); diff != "" {
@@ -80,7 +82,7 @@ func TestAnalysisDoesNotDecideOnAccuracy(t *testing.T) {
 	}
 }
 
-// Applying a value that Base names changes nothing, knob by knob.
+// Applying a value that Base returns changes nothing, for each knob.
 func TestBaseIsWhatChangesNothing(t *testing.T) {
 	t.Parallel()
 	check := func(name, text string, missing ...string) {
@@ -91,7 +93,7 @@ func TestBaseIsWhatChangesNothing(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// An explicit default and an absent one are the same to the server.
+			// An explicit default and an absent one are the same for the server.
 			if diff := cmp.Diff(Base(config), Base(got)); diff != "" {
 				t.Errorf("%s: %s = %s changes (-before +after):\n%s", name, knob, v, diff)
 			}

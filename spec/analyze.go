@@ -8,35 +8,37 @@ import (
 	"tuner/search"
 )
 
-// Analyze is an analyze.yaml with its defaults filled in. It is immutable. File names are relative to the working folder.
+// Analyze is an analyze.yaml with its defaults filled in. It is immutable. File names are relative
+// to the working folder.
 type Analyze struct {
 	Path        string              // of the YAML file
 	Input       string              // output folder of the campaign
-	Output      string              // folder of the results; the campaign's when the file names none
+	Output      string              // folder of the results; the campaign's if the file names none
 	Objective   *search.Objective   // nil: the campaign's
-	Constraints []search.Constraint // in place of the campaign's; nil: the campaign's, empty: none
-	Price       float64             // of an hour of the machine, in place of the campaign's; 0: the campaign's
-	Confidence  float64             // in place of the campaign's (Search.Confidence); 0: the campaign's
-	Top         int                 // how many configurations the report shows in detail, ≥ 1
+	Constraints []search.Constraint // replace the campaign's; nil: the campaign's, empty: none
+	Price       float64             // price of an hour of the machine; 0: the campaign's
+	Confidence  float64             // replaces the campaign's (Search.Confidence); 0: the campaign's
+	Top         int                 // number of configurations that the report shows in detail, ≥ 1
 	Mode        string              // ModeOnline, ModeOffline, or "": see Goal and ComparedAt
 	Rank        string              // RankScore or RankTop3Mean
-	At          *At                 // nil: what the mode says, see ComparedAt
-	Formats     []string            // what is written: some of the Format constants, in the file's order
+	At          *At                 // nil: the mode's, see ComparedAt
+	Formats     []string            // formats to write: some of the Format constants, in the file's order
 	CSV         CSVFiles
-	Plots       []Plot   // beside the usual ones
-	Shared      bool     // Output may hold other files, too, as Model Analyzer's export path does
-	Configs     []string // names of the configurations that are reported, beside the default; nil: all
+	Plots       []Plot   // in addition to the usual ones
+	Shared      bool     // Output may also hold other files, like Model Analyzer's export path
+	Configs     []string // names of reported configurations, besides the default; nil: all
 }
 
 // The forms of the optimum among the formats. Package report/formats has the list of all formats.
 const (
 	FormatConfig     = "config"
 	FormatRepository = "repository"
-	FormatHelm       = "helm" // of the repository; `tuner run` alone writes it
+	FormatHelm       = "helm" // of the repository; only `tuner run` writes it
 )
 
-// Goal returns the campaign's goal with the file's own objective, constraints and price in place of those that it gives, or that its mode
-// implies. An Errors says that it depends on a cost without a price in either file.
+// Goal returns the campaign's goal. The file's objective, constraints and price replace the
+// campaign's, also those that its mode implies. An Errors means that the goal depends on a cost and
+// neither file has a price.
 func (a Analyze) Goal(campaign search.Goal) (search.Goal, error) {
 	campaign.Objective, campaign.Constraints = a.objective(campaign), a.constraints(campaign)
 	campaign.Price = cmp.Or(a.Price, campaign.Price)
@@ -47,9 +49,9 @@ func (a Analyze) Goal(campaign search.Goal) (search.Goal, error) {
 	return campaign, nil
 }
 
-// ParseAnalyze reads an analyze.yaml. path is its file name: it appears in errors, and relative paths in the file are
-// relative to its folder. formats are the formats that the file may ask for; a file that names none gets all of them. The
-// error is an Errors with every mistake of the file.
+// ParseAnalyze reads an analyze.yaml. path is its file name for errors. Relative paths in the file
+// are relative to its folder. formats are the allowed formats; a file that names none gets all of
+// them. The error is an Errors with every mistake of the file.
 func ParseAnalyze(path string, text []byte, formats []string) (Analyze, error) {
 	d := &document{file: path}
 	a := analyzeDefaults()
@@ -77,7 +79,7 @@ func ParseAnalyze(path string, text []byte, formats []string) (Analyze, error) {
 	return a, nil
 }
 
-// analyzeFields reads the fields of an analyze.yaml into a.
+// analyzeFields returns the readers of an analyze.yaml's fields, which store into a.
 func analyzeFields(a *Analyze, formats []string) []field {
 	folder := func(target *string) func(value) {
 		return func(v value) {

@@ -10,7 +10,7 @@ import (
 	"tuner/search"
 )
 
-// allFormats are formats as the program has them.
+// allFormats returns the program's formats.
 func allFormats() []string {
 	return []string{"table", "csv", "png", "html", "junit", FormatConfig, FormatRepository, FormatHelm}
 }
@@ -87,7 +87,8 @@ func TestAnalyzeMistakes(t *testing.T) {
 	check("report_model_configs: [a]", "1: report_model_configs: belongs to Triton Model Analyzer's files, which profile and analyze read")
 }
 
-// An analyze.yaml replaces what it gives and keeps the rest; an empty mapping of constraints removes them.
+// An analyze.yaml replaces what it sets and keeps the rest. An empty mapping of constraints removes
+// them.
 func TestAnalyzeGoal(t *testing.T) {
 	t.Parallel()
 	campaign := search.Goal{Objective: single(measure.Throughput),

@@ -11,15 +11,16 @@ import (
 	"tuner/search"
 )
 
-// Apply returns the configuration that serves the candidate: its knobs set in a copy of base, everything else as in base,
-// which should be complete (modelconfig.Complete). The default candidate is base itself. Precision and runtime are not
-// part of a configuration: they choose the model file and the server's library.
+// Apply returns the configuration that serves the candidate: a copy of base with the candidate's
+// knobs. base should be complete (modelconfig.Complete). The default candidate gives base.
+// Precision and runtime are not part of a configuration: they select the model file and the
+// server's library.
 func Apply(base *modelconfig.Config, c search.Candidate) (*modelconfig.Config, error) {
 	if c.IsDefault() {
 		return base, nil
 	}
 	a := applier{candidate: c, config: modelconfig.Clone(base)}
-	if err := a.fields(); err != nil { // first: some are session options, which the knobs change
+	if err := a.fields(); err != nil { // first, since some are session options, which the knobs change
 		return nil, fmt.Errorf("cannot configure %s: %w", c, err)
 	}
 	var err error
@@ -40,12 +41,12 @@ func Apply(base *modelconfig.Config, c search.Candidate) (*modelconfig.Config, e
 	return applied, nil
 }
 
-// applier is a configuration in the making.
+// applier is a configuration under construction.
 type applier struct {
 	candidate search.Candidate
 	config    *modelconfig.Config
 	options   modelconfig.Options
-	serving   search.Serving // what is written of batcher, instances and threads
+	serving   search.Serving // values of batcher, instances and threads to write
 }
 
 // servingOf reads a candidate whose knobs are set in a configuration with these session options.
@@ -57,7 +58,7 @@ func servingOf(config *modelconfig.Config, o modelconfig.Options, c search.Candi
 	return search.Space{Facts: facts}.Serving(c)
 }
 
-// whole reads a knob that is an integer; set is false when the candidate leaves it alone.
+// whole reads an integer knob. set is false if the candidate does not set it.
 func (a *applier) whole(knob string) (n int, set bool, err error) {
 	v, set := a.candidate.Get(knob)
 	if !set {
@@ -90,7 +91,7 @@ func (a *applier) sessionKnob(knob string, v search.Value) error {
 	return nil
 }
 
-// provider moves the model to an execution provider, as a stock Triton is told.
+// provider moves the model to an execution provider, with the settings of a stock Triton.
 func (a *applier) provider() error {
 	name, set := a.candidate.Get(search.KnobExecutionProvider)
 	if !set {
@@ -105,8 +106,8 @@ func (a *applier) provider() error {
 	return nil
 }
 
-// providerOptions sets the options of execution providers. The search leaves those of another provider than the chosen one
-// alone.
+// providerOptions sets the options of execution providers. The search does not set those of
+// providers other than the chosen one.
 func (a *applier) providerOptions() error {
 	for _, s := range a.candidate.Settings() {
 		if of, option, ok := search.ProviderOption(s.Knob); ok {
@@ -116,7 +117,7 @@ func (a *applier) providerOptions() error {
 	return nil
 }
 
-// groups returns the instance groups, one on the CPU for a configuration without any.
+// groups returns the instance groups. For a configuration without any it returns one on the CPU.
 func (a *applier) groups() []*configpb.ModelInstanceGroup {
 	if len(a.config.InstanceGroup) == 0 {
 		a.config.InstanceGroup = []*configpb.ModelInstanceGroup{{Kind: configpb.ModelInstanceGroup_KIND_CPU}}
@@ -124,7 +125,7 @@ func (a *applier) groups() []*configpb.ModelInstanceGroup {
 	return a.config.InstanceGroup
 }
 
-// instances sets the count of the instance group, which keeps its kind and host policy.
+// instances sets the count of the instance group, and keeps its kind and host policy.
 func (a *applier) instances() error {
 	if _, set, err := a.whole(search.KnobInstanceCount); err != nil || !set {
 		return err
@@ -137,8 +138,8 @@ func (a *applier) instances() error {
 	return nil
 }
 
-// batching sets the batch size and the dynamic batcher. With another batch size, the base's
-// preferred sizes no longer fit and are dropped: the server then prefers full batches.
+// batching sets the batch size and the dynamic batcher. If the batch size changes, the base's
+// preferred sizes no longer fit and are dropped. The server then prefers full batches.
 func (a *applier) batching() error {
 	if err := a.checkBatcherKnobs(); err != nil {
 		return err
@@ -162,8 +163,8 @@ func (a *applier) batching() error {
 	return nil
 }
 
-// checkBatcherKnobs refuses values of the batcher's knobs that cannot be read, and what needs a
-// batcher where nothing is batched.
+// checkBatcherKnobs refuses invalid values of the batcher's knobs, and knobs that need a batcher if
+// nothing is batched.
 func (a *applier) checkBatcherKnobs() error {
 	if _, _, err := a.whole(search.KnobMaxBatchSize); err != nil {
 		return err
@@ -184,7 +185,7 @@ func (a *applier) checkBatcherKnobs() error {
 	return nil
 }
 
-// batcher returns the dynamic batcher, a new one for a configuration without a scheduler.
+// batcher returns the dynamic batcher. For a configuration without a scheduler it makes a new one.
 func (a *applier) batcher() (*configpb.ModelDynamicBatching, error) {
 	switch s := a.config.SchedulingChoice.(type) {
 	case *configpb.ModelConfig_DynamicBatching:
@@ -197,7 +198,7 @@ func (a *applier) batcher() (*configpb.ModelDynamicBatching, error) {
 	return nil, errors.New("the model's configuration has another scheduler than dynamic_batching")
 }
 
-// fields sets parameters and ModelConfig fields, and refuses what is neither these nor a knob.
+// fields sets parameters and ModelConfig fields, and refuses other names that are no knobs.
 func (a *applier) fields() error {
 	for _, s := range a.candidate.Settings() {
 		if _, isKnob := search.KnobScope(s.Knob); isKnob {
@@ -215,7 +216,7 @@ func (a *applier) fields() error {
 		}
 	}
 	for i, g := range a.config.GetInstanceGroup() {
-		if g.GetName() == "" { // as Triton completes a configuration, which base is
+		if g.GetName() == "" { // Triton completes a configuration in this way, and base is complete
 			g.Name = fmt.Sprintf("%s_%d", a.config.GetName(), i)
 		}
 	}

@@ -10,7 +10,8 @@ import (
 	"tuner/search"
 )
 
-// base is a complete configuration with something to keep: a host policy, a parameter, another session option.
+// base is a complete configuration with settings to keep: a host policy, a parameter, another
+// session option.
 const base = `
 name: "m"
 platform: "onnxruntime_onnx"
@@ -52,7 +53,7 @@ func candidate(pairs ...string) search.Candidate {
 	return search.NewCandidate(settings...)
 }
 
-// Each knob changes exactly what design says it lands on: the expectation is base with lines replaced.
+// Each knob changes exactly its own lines: the expected text is base with lines replaced.
 func TestApply(t *testing.T) {
 	t.Parallel()
 	const (
@@ -110,7 +111,7 @@ func TestApply(t *testing.T) {
 	check("parameter", candidate("parameters.mine", "a b"), `"kept"`, `"a b"`)
 }
 
-// A value that is protobuf's default still overrides what base has.
+// A value that equals protobuf's default still replaces base's value.
 func TestApplyFieldToDefault(t *testing.T) {
 	t.Parallel()
 	from := parseConfig(t, base+`optimization { eager_batching: true }`)

@@ -11,9 +11,10 @@ import (
 	"tuner/search"
 )
 
-// Base returns the knobs' values that a complete configuration has: Apply with one of them changes nothing. Knobs for which
-// no value does that are missing, such as max_batch_size for a configuration that batches without the dynamic batcher. What is
-// not said counts as what the engine makes of that. Nothing is returned of session options that cannot be read: Apply reports them.
+// Base returns the knob values of a complete configuration: Apply with one of them changes nothing.
+// It omits knobs without such a value, such as max_batch_size for a configuration that batches
+// without the dynamic batcher. An absent setting counts as the engine's default. Base omits session
+// options that cannot be read; Apply reports them.
 func Base(config *modelconfig.Config) map[string]search.Value {
 	o, err := modelconfig.ORTOptions(config)
 	if err != nil {
@@ -31,7 +32,7 @@ func baseWith(config *modelconfig.Config, o modelconfig.Options) map[string]sear
 	return base
 }
 
-// fieldsBase returns the values of the knobs that are no session options.
+// fieldsBase returns the values of the knobs that are not session options.
 func fieldsBase(config *modelconfig.Config) map[string]search.Value {
 	base := map[string]search.Value{search.KnobPrecision: PrecisionOriginal}
 	if groups := config.GetInstanceGroup(); len(groups) == 1 {
@@ -66,8 +67,9 @@ func isPoolsOwn(o modelconfig.Options, option sessionoption.Option, of string) b
 		slices.ContainsFunc(option.Entries, func(key string) bool { _, said := o.Session[key]; return !said })
 }
 
-// Provider returns the execution provider that a configuration with these session options asks for first: the accelerator
-// for the kind of its first instances, cuda for those on a GPU without one, else cpu.
+// Provider returns the first execution provider of a configuration with these session options: the
+// accelerator for the kind of its first instances, cuda for instances on a GPU without one, else
+// cpu.
 func Provider(config *modelconfig.Config, o modelconfig.Options) string {
 	groups := config.GetInstanceGroup()
 	accelerators, usual := o.CPUAccelerators, provider.CPU

@@ -7,7 +7,8 @@ import (
 	"tuner/search"
 )
 
-// Threads spin unless told otherwise; two pools of which one spins are no value of the knob, and XNNPACK has its own usual.
+// Threads spin by default. If only one of two pools spins, the knob has no such value. XNNPACK has
+// another default.
 func TestBaseKnowsSpinning(t *testing.T) {
 	t.Parallel()
 	const (

@@ -10,7 +10,7 @@ import (
 	"tuner/search"
 )
 
-// completeConfig is what Triton's auto-completion makes of a small model with a batch dimension.
+// completeConfig returns Triton's auto-completion of a small model with a batch dimension.
 func completeConfig(t *testing.T) *modelconfig.Config {
 	t.Helper()
 	side := func(name string) []modelconfig.Tensor {
@@ -24,8 +24,9 @@ func completeConfig(t *testing.T) *modelconfig.Config {
 	return c
 }
 
-// Every candidate of the shipped examples is a configuration that Triton would take, is read back from its text, and differs
-// from every other candidate's, precision and runtime (which are not configuration) left out.
+// Every candidate of the shipped examples gives a configuration that Triton would accept and that
+// survives writing and reading. It differs from all others, without precision and runtime, which
+// are not part of the configuration.
 func TestEveryCandidateApplies(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("../configs/*.profile.yaml")

@@ -11,13 +11,13 @@ import (
 // CSVFiles are the CSV files of the results.
 type CSVFiles struct{ Inference, GPU, Server CSVFile }
 
-// CSVFile says how one of them is called, and which columns it has; zero values are Model Analyzer's own choice.
+// CSVFile has the name and the columns of a CSV file. Zero values mean Model Analyzer's own.
 type CSVFile struct {
-	Name    string   // below the folder results; only Model Analyzer's files can change it
-	Columns []string // by Model Analyzer's names, in the file's order
+	Name    string   // in the folder results; only Model Analyzer's files can change it
+	Columns []string // Model Analyzer's names, in the file's order
 }
 
-// Named returns the files with Model Analyzer's names for those that have none.
+// Named returns the files with Model Analyzer's names for those without a name.
 func (f CSVFiles) Named() CSVFiles {
 	f.Inference.Name = cmp.Or(f.Inference.Name, "metrics-model-inference.csv")
 	f.GPU.Name = cmp.Or(f.GPU.Name, "metrics-model-gpu.csv")
@@ -25,15 +25,17 @@ func (f CSVFiles) Named() CSVFiles {
 	return f
 }
 
-// BackendParameter begins the name of a column that shows a parameter of the configuration: backend_parameter/intra_op_thread_count.
+// BackendParameter begins the name of a column with a parameter of the configuration:
+// backend_parameter/intra_op_thread_count.
 const BackendParameter = "backend_parameter/"
 
-// IsUnmeasured reports whether nothing tells the figures of a column: it is empty.
+// IsUnmeasured reports whether a column stays empty since tuner does not measure its figures.
 func IsUnmeasured(field string) bool {
 	return slices.Contains([]string{"perf_client_send_recv", "perf_client_response_wait", "cpu_available_ram"}, field)
 }
 
-// InferenceFields lists the columns that the file of the configurations may have, besides those that begin with BackendParameter.
+// InferenceFields lists the allowed columns in the file of the configurations, without those that
+// begin with BackendParameter.
 func InferenceFields() []string {
 	return []string{"model_name", "batch_size", "concurrency", "request_rate", "model_config_path", "instance_group", "max_batch_size",
 		"satisfies_constraints", "perf_throughput", "perf_latency_avg", "perf_latency_p90", "perf_latency_p95", "perf_latency_p99",
@@ -41,18 +43,18 @@ func InferenceFields() []string {
 		"perf_server_compute_output", "cpu_used_ram", "cpu_available_ram"}
 }
 
-// GPUFields lists the columns that the file of the GPUs may have.
+// GPUFields lists the allowed columns in the file of the GPUs.
 func GPUFields() []string {
 	return []string{"model_name", "gpu_uuid", "batch_size", "concurrency", "request_rate", "model_config_path", "instance_group",
 		"satisfies_constraints", "gpu_used_memory", "gpu_free_memory", "gpu_total_memory", "gpu_utilization", "gpu_power_usage"}
 }
 
-// ServerFields lists the columns that the file of the server alone may have.
+// ServerFields lists the allowed columns in the file of the server without a model.
 func ServerFields() []string {
 	return []string{"model_name", "gpu_uuid", "gpu_used_memory", "gpu_free_memory", "gpu_total_memory", "gpu_utilization", "gpu_power_usage"}
 }
 
-// columns reads a list of columns; others with the prefix are allowed too, where there is one.
+// columns reads a list of columns. Other names with the prefix are allowed too, unless it is empty.
 func columns(target *[]string, allowed []string, prefix string) func(value) {
 	return func(v value) {
 		var list []string

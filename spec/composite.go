@@ -17,9 +17,13 @@ import (
 	"tuner/search"
 )
 
-// Repeated fields of ModelConfig and maps are swept as Triton Model Analyzer does in its manual mode: a list is one value, a list of lists
-// is several; a mapping is one, a list of mappings several. In a message below them each scalar may be a list, too: all combinations are
-// values then. The values are in protobuf's text form with the fields in the schema's order, so that equal ones have equal texts.
+// Repeated fields and maps of ModelConfig are swept as in Triton Model Analyzer's manual mode. A
+// list is one value, and a list of lists several. A mapping is one value, and a list of mappings
+// several. In a message below them, each scalar may be a list too; all combinations are then
+// values.
+//
+// The values are in protobuf's text form with the fields in the schema's order, so that equal
+// values have equal texts.
 
 // compositeValues reads the values of a repeated field or a map.
 func compositeValues(f protoreflect.FieldDescriptor, v value) []search.Value {
@@ -30,7 +34,8 @@ func compositeValues(f protoreflect.FieldDescriptor, v value) []search.Value {
 	return values
 }
 
-// alternatives are the texts that a field may have; none after a mistake, which is reported.
+// alternatives returns the possible texts of a field. It returns none after a mistake, which it
+// reports.
 func alternatives(f protoreflect.FieldDescriptor, v value) []string {
 	switch {
 	case f.IsMap():
@@ -49,7 +54,8 @@ func alternatives(f protoreflect.FieldDescriptor, v value) []string {
 	return singleTexts(f, v)
 }
 
-// listsOf are the lists that a repeated field may be: the value, or where all its elements are lists each of them.
+// listsOf returns the possible lists of a repeated field: the value, or its elements if all of them
+// are lists.
 func listsOf(v value) []value {
 	elements := v.elements()
 	isList := func(e value) bool { return e.node.Kind == yaml.SequenceNode }
@@ -63,7 +69,7 @@ func listsOf(v value) []value {
 	return elements
 }
 
-// listTexts are the texts of one list: each element may have several.
+// listTexts returns the texts of one list, whose elements may have several each.
 func listTexts(f protoreflect.FieldDescriptor, v value) []string {
 	var parts [][]string
 	for _, e := range v.elements() {
@@ -72,7 +78,7 @@ func listTexts(f protoreflect.FieldDescriptor, v value) []string {
 	return joined(v, "[", parts, "]")
 }
 
-// singleTexts are the texts of one element of a field.
+// singleTexts returns the texts of one element of a field.
 func singleTexts(f protoreflect.FieldDescriptor, v value) []string {
 	if f.Message() != nil {
 		return messageTexts(f.Message(), v)
@@ -85,7 +91,7 @@ func singleTexts(f protoreflect.FieldDescriptor, v value) []string {
 	})
 }
 
-// messageTexts are the texts of one message: each field may have several.
+// messageTexts returns the texts of one message, whose fields may have several each.
 func messageTexts(m protoreflect.MessageDescriptor, v value) []string {
 	read := map[protoreflect.FieldNumber][]string{}
 	fields := make([]field, m.Fields().Len())
@@ -95,7 +101,7 @@ func messageTexts(m protoreflect.MessageDescriptor, v value) []string {
 	}
 	given := v.mapping(fields, nil)
 	if len(read) != len(given) || v.node.Kind != yaml.MappingNode {
-		return nil // an unknown field, or one without a value, was reported
+		return nil // an unknown field or one without a value was reported
 	}
 	var parts [][]string
 	for i := range fields {
@@ -106,7 +112,7 @@ func messageTexts(m protoreflect.MessageDescriptor, v value) []string {
 	return joined(v, "{", parts, "}")
 }
 
-// mapTexts are the texts of one map: each of its values may have several.
+// mapTexts returns the texts of one map, whose values may have several each.
 func mapTexts(f protoreflect.FieldDescriptor, v value) []string {
 	read := map[string][]string{}
 	v.mapping(nil, func(key, v value) bool {
@@ -130,7 +136,8 @@ func prefixed(prefix string, texts []string) []string {
 	return mapped(texts, func(text string) string { return prefix + text })
 }
 
-// joined are all combinations of one text of each part, between brackets; the last part changes fastest.
+// joined returns all combinations of one text of each part, between brackets. The last part changes
+// fastest.
 func joined(v value, begin string, parts [][]string, end string) []string {
 	combinations := []string{""}
 	for i, texts := range parts {
@@ -152,7 +159,8 @@ func joined(v value, begin string, parts [][]string, end string) []string {
 	return mapped(combinations, func(c string) string { return begin + c + end })
 }
 
-// messageValues reads the values of a field that is one message: a mapping each, or null for one without fields.
+// messageValues reads the values of a field with one message: a mapping each, or null for a message
+// without fields.
 func messageValues(f protoreflect.FieldDescriptor, v value) []search.Value {
 	var values []search.Value
 	for _, e := range v.list() {
@@ -167,7 +175,7 @@ func messageValues(f protoreflect.FieldDescriptor, v value) []search.Value {
 	return values
 }
 
-// checkComposite reports values of a field that would be read, and yet not served as they say.
+// checkComposite reports values that are valid but would not be served as written.
 func (r profileReader) checkComposite(path string, v value, values []search.Value) bool {
 	for _, x := range values {
 		var c modelconfig.Config
@@ -186,7 +194,8 @@ func (r profileReader) checkComposite(path string, v value, values []search.Valu
 	return true
 }
 
-// checkGroups wants of instance groups what is else Triton's choice on the machine: the number of instances must be known.
+// checkGroups requires values in instance groups that Triton would otherwise choose on the machine,
+// since the number of instances must be known.
 func checkGroups(c *modelconfig.Config) error {
 	for i, g := range c.GetInstanceGroup() {
 		isKnown := g.GetKind() == configpb.ModelInstanceGroup_KIND_CPU || g.GetKind() == configpb.ModelInstanceGroup_KIND_GPU
@@ -200,7 +209,8 @@ func checkGroups(c *modelconfig.Config) error {
 	return nil
 }
 
-// groupInstances is the number of instances that a value of instance_group asks for where GPUs are not listed but so many; 0 for one that cannot be read.
+// groupInstances returns the number of instances in a value of instance_group. gpus is the number
+// of GPUs of groups without a list. It returns 0 for an invalid value.
 func groupInstances(v search.Value, gpus int) int {
 	var c modelconfig.Config
 	if err := setConfigField(&c, search.KnobInstanceGroup, v); err != nil {
@@ -209,7 +219,8 @@ func groupInstances(v search.Value, gpus int) int {
 	return modelconfig.Instances(&c, gpus)
 }
 
-// checkAccelerators holds accelerators to what the knob execution_provider and the options of providers are held to.
+// checkAccelerators applies the rules of the knob execution_provider and of providers' options to
+// accelerators.
 func checkAccelerators(c *modelconfig.Config, unchecked bool) error {
 	list, err := accelerators(c)
 	if err != nil {
@@ -233,12 +244,13 @@ func accelerators(c *modelconfig.Config) ([]modelconfig.Accelerator, error) {
 	return slices.Concat(o.GPUAccelerators, o.CPUAccelerators), err
 }
 
-// foreignAccelerator is one of the values of a field that a stock Triton does not have; "" when it has all.
+// foreignAccelerator returns a value of a field that a stock Triton does not have; "" if it has
+// all.
 func foreignAccelerator(k search.Knob) string {
 	for _, v := range k.Values {
 		var c modelconfig.Config
 		if err := setConfigField(&c, k.Name, v); err != nil {
-			continue // it was reported
+			continue // already reported
 		}
 		list, _ := accelerators(&c)
 		for _, a := range list {
@@ -250,12 +262,13 @@ func foreignAccelerator(k search.Knob) string {
 	return ""
 }
 
-// isAccelerators reports whether a field of ModelConfig is that of the execution providers, or lies in it.
+// isAccelerators reports whether a field of ModelConfig is that of the execution providers, or a
+// part of it.
 func isAccelerators(path string) bool {
 	return path == acceleratorsField || strings.HasPrefix(path, acceleratorsField+".")
 }
 
-// owners lists the named knobs that set a field of ModelConfig, or a session entry, too, among those of the space.
+// owners lists the space's named knobs that set the same ModelConfig field or session entry.
 func (r profileReader) owners(path string) []string {
 	var list []string
 	for _, k := range r.p.Knobs {
@@ -271,7 +284,7 @@ func (r profileReader) owners(path string) []string {
 	return list
 }
 
-// knobAt is where a space gives a knob: under its name, or nested as in config.pbtxt.
+// knobAt returns the place of a knob in a space: under its name, or nested as in config.pbtxt.
 func knobAt(space value, name string) value {
 	at := space.child(name)
 	if at.node != space.node {
@@ -283,7 +296,7 @@ func knobAt(space value, name string) value {
 	return at
 }
 
-// checkOwners reports a field of ModelConfig, or a session entry, beside the knobs that set it, too.
+// checkOwners reports a ModelConfig field or session entry if a knob of the space sets it too.
 func (r profileReader) checkOwners(at value, path string) {
 	owners := r.owners(path)
 	if len(owners) == 0 || at.doc.isRecorded {
@@ -296,8 +309,9 @@ func (r profileReader) checkOwners(at value, path string) {
 	at.fail(Error{Problem: "is set by " + strings.Join(owners, " and ") + ", too", Hint: "keep the knob, or " + other})
 }
 
-// checkFields reports fields of ModelConfig and session entries beside the knobs that set them, too, fields that make no difference to the
-// bundled engine, and accelerators that a stock Triton does not have.
+// checkFields reports ModelConfig fields and session entries that a knob of the space sets too. It
+// also reports fields without an effect in the bundled engine, and accelerators that a stock Triton
+// does not have.
 func (r profileReader) checkFields(given map[string]value) {
 	space, has := given["space"]
 	if !has {

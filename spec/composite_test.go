@@ -10,7 +10,7 @@ import (
 	"tuner/search"
 )
 
-// The values of repeated fields, of maps and of what is nested in them, in protobuf's text form.
+// The values of repeated fields, of maps and of nested fields are in protobuf's text form.
 func TestCompositeValues(t *testing.T) {
 	t.Parallel()
 	check := func(space, knob string, want ...search.Value) {
@@ -28,7 +28,7 @@ func TestCompositeValues(t *testing.T) {
 	check(`instance_group: [{kind: KIND_CPU, count: 2}]`, "instance_group", `[{kind:KIND_CPU,count:2}]`)
 	check(`instance_group: [[{count: 1, kind: KIND_CPU}], [{kind: KIND_CPU, count: 2}, {kind: KIND_GPU, count: 1, gpus: [0, 1]}]]`, "instance_group",
 		`[{kind:KIND_CPU,count:1}]`, `[{kind:KIND_CPU,count:2},{kind:KIND_GPU,count:1,gpus:[0,1]}]`)
-	// A list in the place of a scalar is swept, as in Model Analyzer, and all combinations are values.
+	// A list in place of a scalar is swept, as in Model Analyzer. All combinations are values.
 	check(`instance_group: [{kind: [KIND_CPU, KIND_GPU], count: [1, 2]}]`, "instance_group",
 		`[{kind:KIND_CPU,count:1}]`, `[{kind:KIND_CPU,count:2}]`, `[{kind:KIND_GPU,count:1}]`, `[{kind:KIND_GPU,count:2}]`)
 	check(`instance_group: [{kind: KIND_GPU, count: 1, gpus: [[0], [0, 1]]}]`, "instance_group",
@@ -44,7 +44,7 @@ func TestCompositeValues(t *testing.T) {
 	check("metric_tags: {team: [a, 'b \"c\"']}\nrunner: {mode: local}", "metric_tags", `[{key:"team",value:"a"}]`, `[{key:"team",value:"b \"c\""}]`)
 }
 
-// What is swept stands in the configuration that is deployed, whatever base has there.
+// A swept value replaces base's value in the deployed configuration.
 func TestApplyComposite(t *testing.T) {
 	t.Parallel()
 	check := func(space string, index int, want ...string) {
@@ -76,7 +76,8 @@ func TestApplyComposite(t *testing.T) {
 	check(`parameters: {mine: [a, b]}`, 1, `key: "mine" value { string_value: "b" }`)
 }
 
-// Instances of groups count as those of instance_count do: in the loads, the knee and the rule on threads.
+// Instances of groups count like those of instance_count: for the loads, the knee and the rule on
+// threads.
 func TestInstanceGroupsCount(t *testing.T) {
 	t.Parallel()
 	s := parse(t, "model: a\nspace:\n  intra_op_threads: [2]\n  instance_group: [[{kind: KIND_CPU, count: 1}], [{kind: KIND_CPU, count: 2}, {kind: KIND_GPU, count: 30, gpus: [0, 1]}]]").
@@ -88,12 +89,13 @@ func TestInstanceGroupsCount(t *testing.T) {
 	if folds := fmt.Sprint(s.Candidates().Folds()); !strings.Contains(folds, "oversubscribed: intra_op_threads × the instances of instance_group") {
 		t.Errorf("folds are %s, want 62 instances of 2 threads left out on 2 cores", folds)
 	}
-	if last := s.Load.Levels[len(s.Load.Levels)-1]; last != 1024 { // 4 × batch 4 × 62 instances = 992, the next power of two
+	// 4 × batch 4 × 62 instances = 992; the next power of two
+	if last := s.Load.Levels[len(s.Load.Levels)-1]; last != 1024 {
 		t.Errorf("the loads end at %v", last)
 	}
 }
 
-// A group on GPUs that lists none has its count on each there is.
+// A group on GPUs without a list has its count on each GPU.
 func TestGroupInstancesOnGPUs(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[search.Value]int{

@@ -9,7 +9,7 @@ import (
 	"tuner/search"
 )
 
-// Every shipped example reads without a mistake and has something to search.
+// Every shipped example is valid and has something to search.
 func TestConfigs(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("../configs/*.yaml")

@@ -9,8 +9,9 @@ import (
 	"tuner/search/plan"
 )
 
-// profileDefaults is the value of every field that a profile.yaml may leave out; package spec/reference says the same.
-// Name and Output follow from the model's file name (defaulted), space and load from the machine (Space).
+// profileDefaults has the default of every optional field in a profile.yaml; package spec/reference
+// has the same. Name and Output follow from the model's file name (defaulted), space and load from
+// the machine (Space).
 func profileDefaults() Profile {
 	return Profile{
 		DeployTarget: TargetTriton,
@@ -27,13 +28,13 @@ func profileDefaults() Profile {
 	}
 }
 
-// analyzeDefaults is the value of every field that an analyze.yaml may leave out; package spec/reference says the same.
-// Output follows from Input, and Formats are those that there are.
+// analyzeDefaults has the default of every optional field in an analyze.yaml; package
+// spec/reference has the same. Output follows from Input. Formats are all formats.
 func analyzeDefaults() Analyze {
 	return Analyze{Top: 3, Rank: RankScore}
 }
 
-// defaulted fills in what follows from other fields.
+// defaulted sets the values that follow from other fields.
 func (p Profile) defaulted() Profile {
 	if p.Name == "" {
 		p.Name = nameOf(p.Model.Path)

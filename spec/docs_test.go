@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Every YAML example for users reads without a mistake. Its first field tells which file it is.
+// Every YAML example for users is valid. Its first field shows which file it is.
 func TestDocsExamples(t *testing.T) {
 	t.Parallel()
 	pages, err := filepath.Glob("../docs/*/*.md")

@@ -15,17 +15,19 @@ import (
 	"tuner/model/modelconfig"
 )
 
-// maxNodes is how many values a document may have after its aliases are expanded; more is a mistake or an attack.
+// maxNodes is the largest number of values in a document after its aliases are expanded. More is a
+// mistake or an attack.
 const maxNodes = 100_000
 
-// document is a YAML file being read: it collects every mistake instead of stopping at the first.
+// document is a YAML file that is being read. It collects all mistakes.
 type document struct {
-	file       string
-	isRecorded bool // it is in a journal: what was once allowed has been measured
+	file string
+	// isRecorded: the text is from a journal, so fields that are no longer allowed are accepted
+	isRecorded bool
 	errors     Errors
 }
 
-// open parses text into its root value; ok is false when there is nothing that could be read further.
+// open parses text into its root value. ok is false if nothing more can be read.
 func (d *document) open(text []byte) (root value, ok bool) {
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	var node yaml.Node
@@ -61,7 +63,7 @@ func (d *document) unreadable(err error) {
 	d.addError(Error{Line: line, Problem: "the file is not valid YAML: " + problem})
 }
 
-// syntaxPattern takes the YAML library's message apart: the line stands nowhere else than in the text.
+// syntaxPattern splits the YAML library's message, since the line is only in the text.
 var syntaxPattern = regexp.MustCompile(`^yaml: (?:line (\d+): )?((?s).*)$`)
 
 func syntaxError(err error) (line int, problem string) {
@@ -76,7 +78,8 @@ func syntaxError(err error) (line int, problem string) {
 	return max(line, 1), m[2]
 }
 
-// countNodes takes the node and all below it off the budget. An alias that contains itself uses it up.
+// countNodes subtracts the node and all nodes below it from the budget. An alias that contains
+// itself uses it up.
 func countNodes(n *yaml.Node, budget *int) {
 	if *budget--; *budget < 0 {
 		return
@@ -94,7 +97,7 @@ func (d *document) addError(e Error) {
 	d.errors = append(d.errors, e)
 }
 
-// err returns what was collected, nil for nothing.
+// err returns the collected mistakes, and nil without any.
 func (d *document) err() error {
 	if len(d.errors) == 0 {
 		return nil
@@ -102,14 +105,14 @@ func (d *document) err() error {
 	return d.errors.sorted()
 }
 
-// value is a place in the document: a node and the path that leads to it.
+// value is a place in the document: a node with its path.
 type value struct {
 	doc  *document
 	node *yaml.Node
 	path string
 }
 
-// resolved follows an alias to the value that it stands for.
+// resolved follows an alias to its value.
 func (v value) resolved() value {
 	for v.node.Alias != nil {
 		v.node = v.node.Alias
@@ -117,8 +120,8 @@ func (v value) resolved() value {
 	return v
 }
 
-// fail reports a mistake at this place; file, line, path and value are filled in. The value of a key is not shown: its path
-// ends with it.
+// fail reports a mistake at this place. It fills in file, line, path and value. For a key it omits
+// the value, since the path ends with it.
 func (v value) fail(e Error) {
 	e.Line, e.Path = max(v.node.Line, 1), v.path
 	if v.node.Kind != yaml.ScalarNode || !strings.HasSuffix(v.path, v.node.Value) {
@@ -127,7 +130,7 @@ func (v value) fail(e Error) {
 	v.doc.addError(e)
 }
 
-// show prints the value on one line, shortened; a mapping or list as its first entries.
+// show prints the value on one line, shortened. It prints the first entries of a mapping or list.
 func (v value) show() string {
 	if v.node.Kind == yaml.ScalarNode {
 		return words.Shorten(v.node.Value, longestValue)
@@ -141,17 +144,17 @@ func (v value) show() string {
 	return words.Shorten(strings.Join(strings.Fields(string(text)), " "), longestValue)
 }
 
-// longestValue is how many characters of a value a mistake quotes.
+// longestValue is the number of characters of a value in a mistake.
 const longestValue = 60
 
-// field is one allowed key of a mapping and what reads its value.
+// field is an allowed key of a mapping, with the reader of its value.
 type field struct {
 	name string
 	read func(value)
 }
 
-// mapping reads the fields of a mapping and returns those that were given. Every other key is a mistake, unless other
-// takes it (other may be nil).
+// mapping reads the fields of a mapping and returns the given ones. Other keys are mistakes, unless
+// other accepts them (other may be nil).
 func (v value) mapping(fields []field, other func(key, v value) bool) map[string]value {
 	given := map[string]value{}
 	if v.node.Kind != yaml.MappingNode {
@@ -229,7 +232,7 @@ func names(fields []field) []string {
 
 func fieldNames(fields []field) string { return strings.Join(names(fields), ", ") }
 
-// child returns the value of a key, the mapping itself when it has none.
+// child returns the value of a key, and the mapping itself if there is none.
 func (v value) child(key string) value {
 	for i := 0; i+1 < len(v.node.Content); i += 2 {
 		if v.node.Content[i].Value == key {

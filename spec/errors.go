@@ -9,18 +9,18 @@ import (
 	"tuner/internal/problems"
 )
 
-// Error is one mistake in a YAML file, with all that is needed to mend it.
+// Error is one mistake in a YAML file, with everything that is needed to fix it.
 type Error struct {
 	File    string
-	Line    int    // from 1; 0 where no file of lines was read
+	Line    int    // from 1; 0 if the text has no lines that users can look up
 	Path    string // "space.max_batch_size[2]"; "" for the file as a whole
-	Value   string // what the file says there, shortened; "" when there is nothing to show
-	Problem string // what is wrong, without the value
-	Allowed string // what may stand there; "" when the problem says it
-	Hint    string // what to do; "" when the rest says it
+	Value   string // the value in the file, shortened; "" without one
+	Problem string // the mistake, without the value
+	Allowed string // allowed values; "" if the problem names them
+	Hint    string // the remedy; "" if the rest names it
 }
 
-// Error is "file:line: path: problem (value "x"); allowed: …", and the hint on a line of its own.
+// Error returns "file:line: path: problem (value "x"); allowed: …". A hint is on a line of its own.
 func (e Error) Error() string {
 	var b strings.Builder
 	b.WriteString(e.File)
@@ -44,10 +44,11 @@ func (e Error) Error() string {
 	return b.String()
 }
 
-// Errors is every mistake of a file, by line.
+// Errors has all mistakes of a file, by line.
 type Errors []Error
 
-// Error is one mistake per line, the first where there are many; several are announced by their number.
+// Error returns one mistake per line, the first ones if there are many. Several mistakes begin with
+// their number.
 func (es Errors) Error() string {
 	lines := make([]string, 0, len(es)+1)
 	if len(es) > 1 {
@@ -62,7 +63,7 @@ func (es Errors) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// sorted returns the mistakes by line; those of one line keep their order.
+// sorted returns the mistakes by line. Those of one line keep their order.
 func (es Errors) sorted() Errors {
 	sorted := slices.Clone(es)
 	slices.SortStableFunc(sorted, func(a, b Error) int { return cmp.Compare(a.Line, b.Line) })

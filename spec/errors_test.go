@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestManyMistakes: of mistakes without end the first are told.
+// If there are endless mistakes, the first ones are reported.
 func TestManyMistakes(t *testing.T) {
 	t.Parallel()
 	_, err := ParseProfile("p.yaml", []byte("model: m.onnx\n"+strings.Repeat("wrong: 1\n", 5000)))

@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// FromFlags is the name that mistakes give to a file that flags stand for.
+// FromFlags is the file name in mistakes of a file that was made from flags.
 const FromFlags = "command line"
 
-// FieldFlag says which flag stands for a field, such as "load.concurrency". A field that ends in a dot stands for all below
-// it.
+// FieldFlag maps a field to a flag, such as "load.concurrency". A field that ends in a dot includes
+// all fields below it.
 type FieldFlag struct{ Field, Flag string }
 
-// NamingFlags puts flags in place of fields into the mistakes of a file that was made of flags. Such a file has no lines
-// that a user could look up.
+// NamingFlags replaces fields by flags in the mistakes of a file that was made from flags. Such a
+// file has no lines that a user could look up.
 func NamingFlags(err error, flags []FieldFlag) error {
 	var mistakes Errors
 	if !errors.As(err, &mistakes) {
@@ -25,7 +25,7 @@ func NamingFlags(err error, flags []FieldFlag) error {
 	return mistakes
 }
 
-// flagOf is the flag that stands for a field; the field itself where none does.
+// flagOf returns the flag of a field, and the field itself without one.
 func flagOf(field string, flags []FieldFlag) string {
 	for _, f := range flags {
 		if rest, found := strings.CutPrefix(field, f.Field); found {

@@ -12,7 +12,7 @@ import (
 	"tuner/search"
 )
 
-// seeds adds the runnable examples and a few texts that reach the corners of the format.
+// seeds adds the runnable examples, and a few texts with rare forms.
 func seeds(f *testing.F) {
 	f.Helper()
 	files, err := filepath.Glob("../configs/*.yaml")

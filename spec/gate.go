@@ -13,59 +13,61 @@ import (
 	"tuner/search"
 )
 
-// Gate is a gate.yaml with its defaults filled in: what `tuner gate` compares, and how much worse the candidate may be. It is immutable. File
-// names are relative to the working folder.
+// Gate is a gate.yaml with its defaults filled in: the sides that `tuner gate` compares, and how
+// much worse the candidate may be. It is immutable. File names are relative to the working folder.
 type Gate struct {
 	Path     string // of the YAML file
 	Text     []byte // of the YAML file; shared, must not be changed
-	Name     string // of the model when served, on both sides
+	Name     string // served name of the model on both sides
 	Output   string // folder of the results
-	History  string // file that every gate adds a line to
+	History  string // file to which every gate adds a line
 	Baseline GateSide
-	// Candidate is never a saved one.
+	// Candidate is never a saved baseline.
 	Candidate    GateSide
-	Load         measure.Load // neither a concurrency nor a rate: follows from the configuration
+	Load         measure.Load // neither concurrency nor rate: it follows from the configuration
 	Inputs       Inputs
-	Metrics      []GateMetric        // none without a baseline
-	Limits       []search.Constraint // of the candidate by itself
-	Accuracy     Accuracy            // Limit nil: outputs are not compared
+	Metrics      []GateMetric        // empty without a baseline
+	Limits       []search.Constraint // absolute limits of the candidate
+	Accuracy     Accuracy            // nil Limit: outputs are not compared
 	Budget       time.Duration
 	Window       time.Duration
-	Inconclusive string // GatePass or GateFail: what an inconclusive verdict counts as; "" for neither
+	Inconclusive string // GatePass or GateFail, for an inconclusive verdict; "" for neither
 }
 
-// GateSide is one side of a gate: a model with its configuration on a server, or what was measured of that earlier.
+// GateSide is one side of a gate: a model with its configuration on a server, or an earlier
+// measurement of it.
 type GateSide struct {
-	Model   string // ONNX file, or Triton model folder; "" for none
+	Model   string // ONNX file, or Triton model folder; "" without one
 	Config  string // config.pbtxt, for an ONNX file; "" for Triton's auto-completion
-	Runtime string // ONNX Runtime: an installed build or a library file; "" for the usual one
+	Runtime string // ONNX Runtime: an installed build or a library file; "" for the default
 	Engine  string // program file of the tuner whose engine serves; "" for this one
-	Saved   string // file of a saved baseline, in place of all others
+	Saved   string // file of a saved baseline; then all others are empty
 }
 
-// IsZero reports whether there is no such side.
+// IsZero reports whether the side is absent.
 func (s GateSide) IsZero() bool { return s == GateSide{} }
 
-// GateMetric is a metric that must not be worse than the baseline's by more than a margin.
+// GateMetric is a metric that may be worse than the baseline's by at most a margin.
 type GateMetric struct {
 	Metric measure.Metric
 	Margin float64 // share of the baseline's value, above 0 and below 1
 }
 
-// What an inconclusive verdict counts as.
+// The meanings of an inconclusive verdict.
 const (
 	GatePass = "pass"
 	GateFail = "fail"
 )
 
-// The margins of metrics that are given without one. A high percentile of a few seconds varies several times as much as a throughput does.
+// The default margins of metrics. A high percentile over a few seconds varies several times as much
+// as a throughput.
 const (
 	usualMargin = 0.02
 	tailMargin  = 0.10
 	tail        = 0.9 // from this quantile on
 )
 
-// DefaultMargin is the margin of a metric that is given without one, as a share.
+// DefaultMargin returns the default margin of a metric, as a share.
 func DefaultMargin(m measure.Metric) float64 {
 	if q, ok := m.Quantile(); ok && q >= tail {
 		return tailMargin
@@ -73,8 +75,8 @@ func DefaultMargin(m measure.Metric) float64 {
 	return usualMargin
 }
 
-// ParseGate reads a gate.yaml. path is its file name: it appears in errors, and relative paths in the file are relative to its folder. The
-// error is an Errors with every mistake of the file.
+// ParseGate reads a gate.yaml. path is its file name for errors. Relative paths in the file are
+// relative to its folder. The error is an Errors with every mistake of the file.
 func ParseGate(path string, text []byte) (Gate, error) {
 	d := &document{file: path}
 	g := Gate{Path: path, Text: slices.Clone(text), Load: measure.Load{BatchSize: 1}, Budget: 15 * time.Minute, Window: 500 * time.Millisecond}
@@ -93,7 +95,7 @@ func ParseGate(path string, text []byte) (Gate, error) {
 	return g.defaulted(), nil
 }
 
-// defaulted fills in what follows from other fields.
+// defaulted sets the values that follow from other fields.
 func (g Gate) defaulted() Gate {
 	if g.Name == "" {
 		g.Name = nameOf(g.Candidate.Model)
@@ -106,7 +108,7 @@ func (g Gate) defaulted() Gate {
 	}
 	if len(g.Metrics) == 0 && !g.Baseline.IsZero() {
 		first := measure.Throughput
-		if g.Load.RequestRate > 0 { // throughput is the schedule's then
+		if g.Load.RequestRate > 0 { // the schedule then sets the throughput
 			first = measure.LatencyAvg
 		}
 		for _, m := range []measure.Metric{first, measure.LatencyP99} {
@@ -116,7 +118,7 @@ func (g Gate) defaulted() Gate {
 	return g
 }
 
-// Profile is the profile that opens the model of a side, which errors call by name.
+// Profile returns the profile that opens the model of a side. name is the side's name in errors.
 func (g Gate) Profile(name string, side GateSide) Profile {
 	p := profileDefaults()
 	p.Path, p.Name, p.Output, p.Inputs, p.Accuracy = g.Path+": "+name, g.Name, g.Output, g.Inputs, g.Accuracy
@@ -125,7 +127,7 @@ func (g Gate) Profile(name string, side GateSide) Profile {
 	return p.defaulted()
 }
 
-// AllMetrics lists the metrics that the gate depends on, each once.
+// AllMetrics lists the metrics of the gate, each once.
 func (g Gate) AllMetrics() []measure.Metric {
 	var list []measure.Metric
 	for _, m := range g.Metrics {
@@ -139,7 +141,8 @@ func (g Gate) AllMetrics() []measure.Metric {
 	return list
 }
 
-// gateReader reads the fields of a gate.yaml into g, those that mean the same in a profile.yaml into a profile.
+// gateReader reads the fields of a gate.yaml into g. It reads those with the same meaning as in a
+// profile.yaml into a profile.
 type gateReader struct {
 	profileReader
 	g *Gate
@@ -170,7 +173,7 @@ func (r gateReader) fields() []field {
 	}
 }
 
-// side reads a model's path, a saved baseline's, or {model, config, runtime, engine}.
+// side reads a model's path, a saved baseline's path, or {model, config, runtime, engine}.
 func (r gateReader) side(v value, target *GateSide, canBeSaved bool) {
 	if len(v.node.Content) == 0 {
 		name, ok := v.text()
@@ -226,7 +229,7 @@ func (r gateReader) load(v value) {
 	}
 }
 
-// highestConcurrency bounds the requests in flight, and the rows in one.
+// highestConcurrency limits the requests in flight, and the rows in one request.
 const highestConcurrency = 1 << 20
 
 // metrics reads a list of names, or of {name, margin}.
@@ -242,7 +245,7 @@ func (r gateReader) metrics(v value) {
 	}
 }
 
-// metric reads one of them.
+// metric reads one metric.
 func (r gateReader) metric(v value) GateMetric {
 	var m GateMetric
 	name := func(v value) {
@@ -273,7 +276,7 @@ func (r gateReader) metric(v value) GateMetric {
 	return m
 }
 
-// checkCost refuses the metric that no gate can judge.
+// checkCost refuses the cost, which no gate can judge.
 func checkCost(v value, m measure.Metric) {
 	if m == measure.Cost {
 		v.fail(Error{Problem: "follows from throughput and a price", Hint: "name throughput"})
@@ -288,7 +291,7 @@ func (r gateReader) limits(v value) {
 	}
 }
 
-// accuracy reads what outputs are compared on.
+// accuracy reads the data for the comparison of outputs.
 func (r gateReader) accuracy(v value) {
 	a := &r.p.Accuracy
 	v.mapping([]field{
@@ -306,7 +309,7 @@ func (r gateReader) accuracy(v value) {
 	}, nil)
 }
 
-// check finds what is missing, and fields that contradict each other.
+// check detects missing fields, and fields that contradict each other.
 func (r gateReader) check(root value, given map[string]value) {
 	if _, has := given["candidate"]; !has {
 		root.doc.addError(Error{Line: max(root.node.Line, 1), Path: "candidate", Problem: "is required", Allowed: "an ONNX file or a Triton model folder",
@@ -325,7 +328,7 @@ func (r gateReader) check(root value, given map[string]value) {
 	r.checkAccuracy(given)
 }
 
-// checkGPUMemory refuses a metric that is one of all processes where both sides have one.
+// checkGPUMemory refuses a metric that covers all processes if both sides have one.
 func (r gateReader) checkGPUMemory(given map[string]value) {
 	if r.g.Baseline.Model == "" {
 		return
@@ -340,7 +343,7 @@ func (r gateReader) checkGPUMemory(given map[string]value) {
 	}
 }
 
-// checkAccuracy joins the limit with the user's command, and reports what does not go together.
+// checkAccuracy combines the limit with the user's command, and reports contradictions.
 func (r gateReader) checkAccuracy(given map[string]value) {
 	a := &r.p.Accuracy
 	if a.Limit == nil {

@@ -27,7 +27,7 @@ func TestGateDefaults(t *testing.T) {
 	if diff := cmp.Diff(want, g); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	// At a rate the throughput is the schedule's; without a baseline there is nothing to compare.
+	// At a rate the schedule sets the throughput. Without a baseline there is nothing to compare.
 	for text, want := range map[string][]GateMetric{
 		"baseline: b.onnx\ncandidate: c.onnx\nload: {request_rate: 200}": {{measure.LatencyAvg, 0.02}, {measure.LatencyP99, 0.1}},
 		"candidate: c.onnx\nlimits: {memory: {max: 1GiB}}":               nil,

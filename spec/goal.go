@@ -18,7 +18,7 @@ type MetricTag struct {
 	Metric measure.Metric
 }
 
-// MetricTags lists the metrics that have another name in Triton Model Analyzer.
+// PrecisionOriginal is the precision of the model as given.
 func MetricTags() []MetricTag {
 	return []MetricTag{
 		{"perf_throughput", measure.Throughput},
@@ -36,7 +36,7 @@ func MetricTags() []MetricTag {
 	}
 }
 
-// TagMetric returns the metric behind a tag of Triton Model Analyzer that has another name there, "" for none.
+// TagMetric returns the metric of a Triton Model Analyzer tag with another name; "" without one.
 func TagMetric(tag string) measure.Metric {
 	for _, t := range MetricTags() {
 		if t.Tag == tag {
@@ -46,10 +46,11 @@ func TagMetric(tag string) measure.Metric {
 	return ""
 }
 
-// anyPercentile stands for the names of latency percentiles in what is allowed.
+// anyPercentile stands for the latency percentiles in lists of allowed names.
 const anyPercentile = "latency_pN"
 
-// metric reads the name of a metric, or its tag in Model Analyzer. others may stand there too, and are in the caller's care.
+// metric reads the name of a metric, or its tag in Model Analyzer. others are additional allowed
+// names, which the caller handles.
 func (v value) metric(others ...string) (measure.Metric, bool) {
 	name := v.node.Value
 	if m := TagMetric(name); m != "" {
@@ -70,7 +71,7 @@ func (v value) metric(others ...string) (measure.Metric, bool) {
 	return "", false
 }
 
-// goalMetric is metric of a goal or a gate, which bound failed requests by themselves.
+// goalMetric is metric for goals and gates, which limit failed requests in their own way.
 func (v value) goalMetric(others ...string) (measure.Metric, bool) {
 	m, ok := v.metric(others...)
 	if m == measure.ErrorRate && !v.doc.isRecorded {
@@ -80,7 +81,7 @@ func (v value) goalMetric(others ...string) (measure.Metric, bool) {
 	return m, ok
 }
 
-// single is the objective of one metric.
+// single returns the objective with one metric.
 func single(m measure.Metric) search.Objective {
 	return search.Objective{Terms: []search.Term{{Metric: m, Weight: 1}}}
 }
@@ -119,7 +120,7 @@ func (v value) weights() search.Objective {
 	return o
 }
 
-// appendMetric appends m, or reports that it was named already, perhaps by its other name.
+// appendMetric appends m. It reports m if it was named already, maybe by its other name.
 func appendMetric(v value, seen []measure.Metric, m measure.Metric) []measure.Metric {
 	if slices.Contains(seen, m) {
 		v.fail(Error{Problem: fmt.Sprintf("names the metric %s a second time", m), Hint: "keep one of the two"})
@@ -128,8 +129,8 @@ func appendMetric(v value, seen []measure.Metric, m measure.Metric) []measure.Me
 	return append(seen, m)
 }
 
-// constraints reads {metric: {min | max}}. The result is not nil, so that "no constraint" differs from "not said". accuracy
-// reads the constraint of that name, which bounds no measured metric.
+// constraints reads {metric: {min | max}}. The result is not nil, so that "no constraint" differs
+// from "not set". accuracy reads the constraint of that name, which limits no measured metric.
 func (v value) constraints(accuracy func(value)) []search.Constraint {
 	list := []search.Constraint{}
 	var seen []measure.Metric
@@ -151,8 +152,8 @@ func (v value) constraints(accuracy func(value)) []search.Constraint {
 	return list
 }
 
-// constraint reads the bound of a metric: a minimum where higher is better, else a maximum. A utilisation takes both: a GPU shall
-// neither idle nor be without a reserve.
+// constraint reads the limit of a metric: a minimum if higher is better, and else a maximum. A
+// utilisation may have both, so that a GPU neither idles nor is full.
 func (v value) constraint(m measure.Metric) (search.Constraint, bool) {
 	info, _ := m.Info()
 	c := search.Constraint{Metric: m}
@@ -187,8 +188,8 @@ func (v value) constraint(m measure.Metric) (search.Constraint, bool) {
 	return c, c.Min != nil || c.Max != nil
 }
 
-// bound reads a value above 0 in the base unit. As in Model Analyzer, a bare latency is in milliseconds and a bare size in
-// megabytes.
+// bound reads a value above 0 in the base unit. As in Model Analyzer, a bare latency is in
+// milliseconds and a bare size in megabytes.
 func (v value) bound(unit measure.Unit) (float64, bool) {
 	switch unit {
 	case measure.Seconds:
@@ -205,7 +206,7 @@ func (v value) bound(unit measure.Unit) (float64, bool) {
 	return v.number(fmt.Sprintf("a number above 0, in %s", unit))
 }
 
-// price reads {per_hour}, what an hour of the machine costs; 0 after a mistake.
+// price reads {per_hour}, the cost of an hour of the machine. It returns 0 after a mistake.
 func (v value) price() float64 {
 	price := 0.0
 	given := v.mapping([]field{{"per_hour", func(v value) { price, _ = v.number("a number above 0, in any currency") }}}, nil)
@@ -215,7 +216,7 @@ func (v value) price() float64 {
 	return price
 }
 
-// checkPrice reports a cost where no price is given.
+// checkPrice reports a cost without a price.
 func checkPrice(given map[string]value) {
 	if _, has := given["price"]; has {
 		return
@@ -225,14 +226,14 @@ func checkPrice(given map[string]value) {
 		if !has {
 			continue
 		}
-		// Of a mapping the entry, of a single metric that itself.
+		// For a mapping, report the entry. For a single metric, report the value.
 		if cost := v.child(string(measure.Cost)); cost.node != v.node || v.node.Value == string(measure.Cost) {
 			cost.fail(Error{Problem: "cannot be told without the price of the machine", Hint: "add a line price: {per_hour: 0.40}, in any currency"})
 		}
 	}
 }
 
-// latency reads a duration above 0 in seconds; a bare number is milliseconds.
+// latency reads a duration above 0 in seconds. A bare number is in milliseconds.
 func (v value) latency() (float64, bool) {
 	seconds, ok := v.float()
 	seconds /= 1e3
@@ -250,7 +251,7 @@ func (v value) latency() (float64, bool) {
 	return seconds, true
 }
 
-// size reads a size in bytes; a bare number is megabytes.
+// size reads a size in bytes. A bare number is in megabytes.
 func (v value) size() (float64, bool) {
 	if mb, bare := v.float(); bare && mb > 0 {
 		return mb * 1e6, true

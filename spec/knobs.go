@@ -15,7 +15,8 @@ import (
 	"tuner/search"
 )
 
-// Auto is the execution_provider that stands for each one that creates a session for this model on this machine.
+// Auto is the value of execution_provider for all providers that create a session for this model on
+// this machine.
 const Auto = "auto"
 
 // providers lists the execution providers that a configuration for the target can name.
@@ -64,13 +65,13 @@ func sessionValues(option sessionoption.Option) knobReader {
 	return wordValues(option.Words...)
 }
 
-// noSpace is the space of a profile that measures the default alone.
+// noSpace is the space of a profile that measures only the default.
 const noSpace = "none"
 
 // space reads the knobs.
 func (r profileReader) space(v value) {
 	if v.node.Kind == yaml.ScalarNode && v.node.Value == noSpace {
-		r.p.Knobs = []search.Knob{} // unlike nil, which is tuner's own choice
+		r.p.Knobs = []search.Knob{} // unlike nil, which is tuner's default space
 		return
 	}
 	v.mapping(r.knobFields(), r.otherKnob)
@@ -79,14 +80,16 @@ func (r profileReader) space(v value) {
 	}
 }
 
-// addKnob appends a knob; one whose values were all wrong has been reported already.
+// addKnob appends a knob. If all its values were wrong, they have been reported already, and it
+// does nothing.
 func (r profileReader) addKnob(name string, scope search.Scope, values []search.Value) {
 	if len(values) > 0 {
 		r.p.Knobs = append(r.p.Knobs, search.Knob{Name: name, Scope: scope, Values: values})
 	}
 }
 
-// otherKnob takes session.* entries, options of execution providers, and the fields of Triton's ModelConfig.
+// otherKnob accepts session.* entries, options of execution providers, and the fields of Triton's
+// ModelConfig.
 func (r profileReader) otherKnob(key, v value) bool {
 	name := key.node.Value
 	if sessionoption.IsEntry(name) && name != sessionoption.Prefix {
@@ -113,7 +116,7 @@ func (r profileReader) otherKnob(key, v value) bool {
 	return true
 }
 
-// knob returns the knob of that name, false when the space has none.
+// knob returns the knob with that name, and false if the space has none.
 func (p Profile) knob(name string) (search.Knob, bool) {
 	for _, k := range p.Knobs {
 		if k.Name == name {
@@ -130,7 +133,7 @@ func wholeValues(low int64) knobReader {
 	}
 }
 
-// batchValues reads max_batch_size: sizes from 1, or 0 alone for a model without batching.
+// batchValues reads max_batch_size: sizes from 1, or only 0 for a model without batching.
 func batchValues(v value) []search.Value {
 	values := wholeValues(0)(v)
 	if len(values) > 1 && slices.Contains(values, search.IntValue(0)) {
@@ -167,7 +170,7 @@ func textValues(v value) []search.Value {
 	})(v)
 }
 
-// runtimeValues reads what names ONNX Runtime builds.
+// runtimeValues reads the names of ONNX Runtime builds.
 func (r profileReader) runtimeValues(v value) []search.Value {
 	return listValues(func(v value) (search.Value, bool) {
 		name, ok := r.build(v)
@@ -175,7 +178,8 @@ func (r profileReader) runtimeValues(v value) []search.Value {
 	})(v)
 }
 
-// build reads what names an ONNX Runtime: an installed build, or a library file, which has a slash and is relative to the profile's folder.
+// build reads the name of an ONNX Runtime: an installed build, or a library file. A file has a
+// slash and is relative to the profile's folder.
 func (r profileReader) build(v value) (string, bool) {
 	name, ok := v.text()
 	if ok && strings.ContainsRune(name, filepath.Separator) {
@@ -184,7 +188,7 @@ func (r profileReader) build(v value) (string, bool) {
 	return name, ok
 }
 
-// listValues makes a reader of one value or a list without repetition.
+// listValues makes a reader of one value, or a list without repetition.
 func listValues(read func(value) (search.Value, bool)) knobReader {
 	return func(v value) []search.Value {
 		var values []search.Value
@@ -197,7 +201,8 @@ func listValues(read func(value) (search.Value, bool)) knobReader {
 	}
 }
 
-// sizeListValues reads preferred_batch_size, which is a list itself: [4, 8] is one value, [[4], [4, 8]] are two.
+// sizeListValues reads preferred_batch_size, whose values are lists: [4, 8] is one value, [[4], [4,
+// 8]] are two.
 func sizeListValues(v value) []search.Value {
 	lists := v.list()
 	nested := slices.ContainsFunc(lists, func(e value) bool { return e.node.Kind == yaml.SequenceNode })
@@ -221,7 +226,8 @@ func sizeListValues(v value) []search.Value {
 	return values
 }
 
-// optionValues reads the values of an execution provider's option, as texts; unchecked ones may lower the precision.
+// optionValues reads the values of an execution provider's option as texts. With unchecked, they
+// may lower the precision.
 func optionValues(of, option string, unchecked bool) knobReader {
 	return listValues(func(v value) (search.Value, bool) {
 		text, ok := v.text()
@@ -236,8 +242,9 @@ func optionValues(of, option string, unchecked bool) knobReader {
 	})
 }
 
-// optionMistake says what is wrong with an execution provider's option. It is zero if nothing is. Providers are tried, and outputs
-// compared with the original's, without options; unchecked says that the user knows.
+// optionMistake returns the mistake in an execution provider's option, and zero without one.
+// Providers are tried, and outputs compared with the original's, without options. unchecked means
+// that the user accepts this.
 func optionMistake(of, option, text string, unchecked bool) Error {
 	row := provider.Of(of)
 	err := modelconfig.CheckProviderOption(of, option, text)
@@ -254,7 +261,8 @@ func optionMistake(of, option, text string, unchecked bool) Error {
 	return Error{}
 }
 
-// precisionValues reads names of precisions that tuner makes itself, or a map from name to the user's own ONNX file.
+// precisionValues reads names of precisions that tuner makes, or a map from names to the user's own
+// ONNX files.
 func (r profileReader) precisionValues(v value) []search.Value {
 	if v.node.Kind == yaml.MappingNode {
 		return r.precisionFiles(v)
@@ -299,7 +307,7 @@ func (r profileReader) precisionFiles(v value) []search.Value {
 	return values
 }
 
-// checkTarget reports providers that a stock Triton would not take.
+// checkTarget reports providers that a stock Triton does not support.
 func (r profileReader) checkTarget(given map[string]value) {
 	space, has := given["space"]
 	if !has || r.p.DeployTarget != TargetTriton {

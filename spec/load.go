@@ -10,12 +10,13 @@ import (
 	"tuner/search"
 )
 
-// load reads the range of loads and what the requests carry.
+// load reads the range of loads and the content of requests.
 func (r profileReader) load(v value) {
 	axis := &r.p.Load
 	given := v.mapping([]field{
 		{"concurrency", func(v value) {
-			if v.node.Kind != yaml.ScalarNode || v.node.Value != Auto { // auto leaves the levels nil: Space chooses them
+			// auto leaves the levels nil, and Space chooses them
+			if v.node.Kind != yaml.ScalarNode || v.node.Value != Auto {
 				readLevels(v, axis, wholeScale(1))
 			}
 		}},
@@ -36,10 +37,10 @@ func (r profileReader) load(v value) {
 	}
 }
 
-// highestRate is the highest request rate that the load generator can schedule, in requests/s.
+// highestRate is the highest request rate of the load generator, in requests/s.
 const highestRate = 10_000_000
 
-// rateScale is the scale of request rates, whole numbers.
+// rateScale returns the scale of request rates, whole numbers.
 func rateScale() scale {
 	return scale{read: func(v value) (int64, bool) { return v.whole(1, highestRate) }, step: 1, doubles: true}
 }
@@ -94,7 +95,7 @@ func (v value) shape() ([]int64, bool) {
 	return dims, true
 }
 
-// checkBatch reports requests that are larger than every batch the server would accept.
+// checkBatch reports requests that are larger than every batch of the server.
 func (r profileReader) checkBatch(given map[string]value) {
 	load, hasLoad := given["load"]
 	knob, hasKnob := r.p.knob(search.KnobMaxBatchSize)

@@ -11,24 +11,28 @@ import (
 	"tuner/search"
 )
 
-// Sweep is an ortsweep.yaml with its defaults filled in: what `tuner ortsweep` searches. It is a profile.yaml with artifact and
-// engine knobs alone, and with what a session is measured by in place of loads, objective and constraints. It is immutable.
+// Sweep is an ortsweep.yaml with its defaults filled in: what `tuner ortsweep` searches. It is a
+// profile.yaml with only artifact and engine knobs. Instead of loads, objective and constraints it
+// has the measure of a session. It is immutable.
 type Sweep struct {
 	Profile
 	Measure  string // SweepLatency or SweepThroughput
-	Batch    int    // rows in one request, ≥ 1
-	Sessions int    // sessions side by side, ≥ 1; 1 for latency
+	Batch    int    // rows per request, ≥ 1
+	Sessions int    // number of parallel sessions, ≥ 1; 1 for latency
 
-	usual bool // the file has no space: threads are added when the cores are known, and WithRuntimes adds builds
+	// usual: the file has no space: Space adds threads when the cores are known, and WithRuntimes
+	// adds builds
+	usual bool
 }
 
-// What a sweep measures.
+// The measures of a sweep.
 const (
 	SweepLatency    = "latency"    // mean compute time of one execution, one session, one client
-	SweepThroughput = "throughput" // rows per second of all sessions, none of them ever idle
+	SweepThroughput = "throughput" // rows per second of all sessions, none of which is ever idle
 )
 
-// usualSweep is the space of an ortsweep.yaml without one; intra_op_threads come on top, from the machine's cores.
+// usualSweep is the space of an ortsweep.yaml without one. The machine's cores add
+// intra_op_threads.
 func usualSweep() string {
 	text := "execution_provider: auto\nprecision: [fp32, int8, int8_static]\n"
 	for _, s := range sessionoption.Swept() {
@@ -41,8 +45,8 @@ func usualSweep() string {
 	return text
 }
 
-// ParseSweep reads an ortsweep.yaml. path is its file name: it appears in errors, and relative paths in the file are relative
-// to its folder. The error is an Errors with every mistake of the file.
+// ParseSweep reads an ortsweep.yaml. path is its file name for errors. Relative paths in the file
+// are relative to its folder. The error is an Errors with every mistake of the file.
 func ParseSweep(path string, text []byte) (Sweep, error) {
 	d := &document{file: path}
 	s := Sweep{Profile: profileDefaults(), Measure: SweepLatency, Batch: 1, Sessions: 1}
@@ -63,7 +67,7 @@ func ParseSweep(path string, text []byte) (Sweep, error) {
 	if err := d.err(); err != nil {
 		return Sweep{}, err
 	}
-	if s.Accuracy.Limit == nil && s.hasVariants() { // what wins is deployed with its provider
+	if s.Accuracy.Limit == nil && s.hasVariants() { // the winner is deployed with its provider
 		s.Accuracy.Limit = DefaultLimit()
 	}
 	named := s.Output != ""
@@ -74,13 +78,14 @@ func ParseSweep(path string, text []byte) (Sweep, error) {
 	return s, nil
 }
 
-// sweepReader reads the fields of an ortsweep.yaml into s, those of a profile into the profile in it.
+// sweepReader reads the fields of an ortsweep.yaml into s, and those of a profile into the profile
+// in it.
 type sweepReader struct {
 	profileReader
 	s *Sweep
 }
 
-// ofBoth are the fields that mean the same in a profile.yaml.
+// ofBoth lists the fields with the same meaning in a profile.yaml.
 func ofBoth() []string {
 	return []string{"model", "config", "name", "output", "deploy_target", "space", "accuracy", "constraints"}
 }
@@ -103,7 +108,7 @@ func (r sweepReader) fields() []field {
 	)
 }
 
-// search reads the fields of a profile's search that mean something here.
+// search reads the fields of a profile's search that apply here.
 func (r sweepReader) search(v value) {
 	s := &r.p.Search
 	v.mapping([]field{
@@ -125,7 +130,7 @@ func (r sweepReader) search(v value) {
 	}, r.ofProfile)
 }
 
-// ofProfile takes the fields that only a profile.yaml has.
+// ofProfile accepts the fields that only a profile.yaml has.
 func (r sweepReader) ofProfile(key, _ value) bool {
 	all := append(names(r.profileReader.fields()), "strategy", "earlier", "concurrency", "client_batch_size", "request_rate")
 	if !slices.Contains(all, key.node.Value) {
@@ -139,7 +144,7 @@ func (r sweepReader) ofProfile(key, _ value) bool {
 	return true
 }
 
-// usualSpace reads the space of a file without one.
+// usualSpace reads the default space for a file without one.
 func (r sweepReader) usualSpace(path string) {
 	d := &document{file: path}
 	if root, ok := d.open([]byte(usualSweep())); ok {
@@ -148,8 +153,8 @@ func (r sweepReader) usualSpace(path string) {
 	r.s.usual = true
 }
 
-// checkSweep reports knobs that are not a session's, constraints other than accuracy, and sessions beside the one whose latency
-// is measured.
+// checkSweep reports knobs that are not a session's, constraints other than accuracy, and more than
+// one session for latency.
 func (r sweepReader) checkSweep(given map[string]value) {
 	space := given["space"]
 	for _, k := range r.p.Knobs {
@@ -173,7 +178,7 @@ func (r sweepReader) checkSweep(given map[string]value) {
 	}
 }
 
-// Space returns what the sweep searches on the machine and with the model that facts describe.
+// Space returns the sweep's space on the machine and with the model that facts describe.
 func (s Sweep) Space(facts search.Facts) search.Space {
 	p := s.Profile
 	if s.usual {
@@ -185,8 +190,8 @@ func (s Sweep) Space(facts search.Facts) search.Space {
 	return space
 }
 
-// WithRuntimes returns the sweep over several ONNX Runtime builds, the default's first, when its file leaves the space to
-// tuner; a file with a space says itself which builds are searched.
+// WithRuntimes returns the sweep over several ONNX Runtime builds, the default's first, if its file
+// has no space. A file with a space names its builds itself.
 func (s Sweep) WithRuntimes(selectors []string) Sweep {
 	if !s.usual || len(selectors) < 2 {
 		return s

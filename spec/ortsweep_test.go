@@ -29,7 +29,7 @@ func TestSweepDefaults(t *testing.T) {
 	if s.Accuracy.Limit == nil {
 		t.Error("int8 is in the usual space, but no limit of accuracy")
 	}
-	// Two cores: 1 and 2 threads come on top of the usual space.
+	// With two cores, 1 and 2 threads are added to the default space.
 	knobs := map[string][]search.Value{}
 	for _, k := range s.Space(search.Facts{Cores: 2, Batching: true}).Knobs {
 		knobs[k.Name] = k.Values
@@ -45,7 +45,7 @@ func TestSweepDefaults(t *testing.T) {
 	}
 }
 
-// docs/reference/ortsweep.md: the limit is there where the space has other precisions or providers.
+// docs/reference/ortsweep.md: there is a limit if the space has other precisions or providers.
 func TestSweepLimit(t *testing.T) {
 	t.Parallel()
 	for space, want := range map[string]bool{
@@ -91,7 +91,7 @@ load: {inputs: {shape: {ids: [32]}}}
 	}
 }
 
-// Options that lower the precision are accepted wherever the section stands that says so.
+// Options that lower the precision are accepted for every place of the section that allows them.
 func TestSweepUncheckedOptions(t *testing.T) {
 	t.Parallel()
 	const space, accuracy = "space: {tensorrt.precision_mode: FP16}\n", "accuracy: {unchecked_options: true}\n"
@@ -102,7 +102,7 @@ func TestSweepUncheckedOptions(t *testing.T) {
 	}
 }
 
-// A sweep that leaves the space to tuner compares the installed builds, but one alone is no knob.
+// A sweep without a space compares the installed builds. A single build makes no knob.
 func TestSweepWithRuntimes(t *testing.T) {
 	t.Parallel()
 	s, err := ParseSweep("s.yaml", []byte("model: m.onnx"))

@@ -2,19 +2,20 @@ package spec
 
 import "tuner/measure"
 
-// Plot is a picture that the user asks for, as the report of Model Analyzer draws them: y over x, a curve for each configuration.
+// Plot is a chart that the user requests, like those in Model Analyzer's report: y over x, with a
+// curve for each configuration.
 type Plot struct {
 	Name        string         // of the file plots/simple/NAME.png
 	Title       string         // "": Y against X
 	X           measure.Metric // "": the load
 	Y           measure.Metric
-	IsMonotonic bool // only those points whose y is higher than that of all with a lower x
+	IsMonotonic bool // only points whose y is higher than that of all points with a lower x
 }
 
-// loadAxes are the names of the load as an x axis: a campaign has either the one or the other.
+// loadAxes are the names of the load as an x axis. A campaign has only one of them.
 func loadAxes() []string { return []string{"concurrency", "request_rate"} }
 
-// plots reads a mapping from names to pictures.
+// plots reads a mapping from names to charts.
 func (v value) plots() []Plot {
 	var list []Plot
 	v.mapping(nil, func(key, v value) bool {

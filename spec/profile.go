@@ -1,11 +1,13 @@
-// Package spec reads the files that a user writes: profile.yaml, which says what to search, and analyze.yaml, which says
-// what to make of the results (docs/reference describes every field). It stands at the beginning of the data flow: text in,
-// the values that search, profile and analyze work with out. Apply goes the other way, from a candidate of the search to
-// the model configuration that is served.
+// Package spec reads the user's files: profile.yaml, which describes what to search, analyze.yaml,
+// which describes the results, gate.yaml and ortsweep.yaml (docs/reference describes every field).
+// It stands at the beginning of the data flow. It turns text into values for search, profile and
+// analyze. Apply goes the other way, from a candidate of the search to the model configuration that
+// serves it.
 //
-// Reading is strict. Every mistake of a file is reported at once, each with its line, what may stand there and a hint. It
-// is also pure: no file is opened and no machine looked at, so that a campaign resumed from its journal reads the same. What
-// depends on the machine comes in as search.Facts, through Profile.Space and Profile.Settings.
+// Reading is strict. All mistakes of a file are reported together, each with its line, the allowed
+// values and a hint. Reading is also pure: it opens no file and does not inspect the machine, so a
+// campaign that is resumed from its journal reads the same. Facts about the machine come in as
+// search.Facts, through Profile.Space and Profile.Settings.
 package spec
 
 import (
@@ -18,115 +20,128 @@ import (
 	"tuner/search/plan"
 )
 
-// Profile is a profile.yaml with its defaults filled in. It is immutable. File names are relative to the working folder, as
-// the profile's own name is.
+// Profile is a profile.yaml with its defaults filled in. It is immutable. File names are relative
+// to the working folder, like the profile's own name.
 type Profile struct {
 	Path         string // of the YAML file
 	Text         []byte // of the YAML file; shared, must not be changed
-	Name         string // of the model when served
+	Name         string // served name of the model
 	Output       string // folder of the campaign: journal, results
 	DeployTarget string // TargetTriton or TargetTuner
-	Mode         string // ModeOnline, ModeOffline, or "": what goal and load are where the file has none
-	Model        ModelSource
-	Runner       Runner
-	Finals       *Runner // that confirms the finalists and the default; nil: Runner
-	Search       Search
-	Knobs        []search.Knob   // in the file's order; nil without space: see Space
-	Load         search.LoadAxis // Levels nil for auto: see Space
-	Inputs       Inputs
-	Goal         search.Goal
-	Accuracy     Accuracy
+	// Mode: ModeOnline, ModeOffline, or "": sets goal and load if the file has none
+	Mode     string
+	Model    ModelSource
+	Runner   Runner
+	Finals   *Runner // runner that confirms the finalists and the default; nil: Runner
+	Search   Search
+	Knobs    []search.Knob   // in the file's order; nil without a space: see Space
+	Load     search.LoadAxis // nil Levels for auto: see Space
+	Inputs   Inputs
+	Goal     search.Goal
+	Accuracy Accuracy
 }
 
-// ModelSource is where the model's files are.
+// ModelSource has the places of the model's files.
 type ModelSource struct {
-	Path   string // ONNX file, or Triton model folder
-	Config string // config.pbtxt of the default configuration, for an ONNX file; "" for what Triton's auto-completion makes
-	// Precisions maps each name of the precision knob to its ONNX file. PrecisionOriginal maps to Path unless the user says
-	// otherwise; where Path is a folder, that means the folder's own model file.
+	Path string // ONNX file, or Triton model folder
+	// Config: config.pbtxt of the default configuration, for an ONNX file; "" for Triton's
+	// auto-completion
+	Config string
+	// Precisions maps each name of the precision knob to its ONNX file. PrecisionOriginal maps to
+	// Path by default. If Path is a folder, that means the folder's own model file.
 	Precisions map[string]string
-	// Convert lists the precisions that are made of the original, in the file's order: some of Convertible.
+	// Convert lists the precisions to make from the original, in the file's order: some of
+	// Convertible.
 	Convert []string
 }
 
-// PrecisionOriginal is the precision that stands for the model as given.
+// PrecisionOriginal is the precision of the model as given.
 const PrecisionOriginal = "fp32"
 
-// Convertible lists the precisions that tuner makes of a model itself.
+// Convertible lists the precisions that tuner can make from a model.
 func Convertible() []string { return []string{"fp16", "int8", "int8_static"} }
 
-// What a configuration must be deployable on: a stock Triton server, or this program's own engine with all its options.
+// The deployment targets of a configuration: a stock Triton server, or this program's own engine
+// with all its options.
 const (
 	TargetTriton = "triton"
 	TargetTuner  = "tuner"
 )
 
-// Runner says which server is measured and how it is talked to. Fields of other modes are zero.
+// Runner describes the measured server and the connection to it. Fields of other modes are zero.
 type Runner struct {
 	Mode     string // RunnerBundled, RunnerLocal or RunnerRemote
 	Protocol string // ProtocolGRPC or ProtocolHTTP
 
-	Server      string            // local: tritonserver's path, or that of a program that takes its options
-	Args        []string          // local: further options of it
-	Environment map[string]string // local: variables, beside the program's own
-	Log         string            // local: file that its output is appended to; "" for none
+	Server      string            // local: path of tritonserver, or of a program with the same options
+	Args        []string          // local: additional options
+	Environment map[string]string // local: variables in addition to the program's own
+	Log         string            // local: file to which its output is appended; "" for none
 
-	URL        string            // remote: [SCHEME://]HOST[:PORT], see Address
-	MetricsURL string            // remote: of its metrics page; "" for none
-	Repository string            // remote: folder that the server has as its model repository; "": files travel over the wire
-	Headers    map[string]string // remote: of every request (gRPC: metadata); $NAME stands for an environment variable
-	TLS        TLSFiles          // remote
+	URL        string // remote: [SCHEME://]HOST[:PORT], see Address
+	MetricsURL string // remote: address of its metrics page; "" for none
+	// Repository: remote: the server's model repository as a folder here; "": files are sent to the
+	// server
+	Repository string
+	// Headers: remote: header fields of every request (gRPC: metadata); $NAME stands for an
+	// environment variable
+	Headers map[string]string
+	TLS     TLSFiles // remote
 }
 
-// DefaultServer is the program of RunnerLocal when the file names none.
+// DefaultServer is the default program of RunnerLocal.
 const DefaultServer = "tritonserver"
 
-// TLSFiles are the PEM files of connections that are secured by TLS; all may be "".
+// TLSFiles are the PEM files of TLS connections. All may be "".
 type TLSFiles struct {
-	CA          string // authorities to trust; "": the system's
-	Certificate string // the client's own, with its chain
+	CA          string // trusted authorities; "": the system's
+	Certificate string // the client's certificate, with its chain
 	Key         string
 }
 
 // The values of Runner's fields.
 const (
-	RunnerBundled = "bundled" // the engine that is part of this program
+	RunnerBundled = "bundled" // this program's engine
 	RunnerLocal   = "local"   // a tritonserver that is launched for each pool
-	RunnerRemote  = "remote"  // a server that runs already
+	RunnerRemote  = "remote"  // a server that is running already
 	ProtocolGRPC  = "grpc"
 	ProtocolHTTP  = "http"
 )
 
-// Search says how the space is searched.
+// Search configures the search.
 type Search struct {
-	Strategy string // a name of plan.Names
+	Strategy string // one of plan.Names
 	Budget   search.Budget
 	Seed     uint64
 	Window   time.Duration // length of one measurement window
-	Earlier  []string      // output folders of earlier campaigns to reuse, or their journals
-	// Confidence is the probability with which what is recommended keeps the constraints, between 0.5 and 1; 0 is
-	// the search's own (verdict.Confidence).
+	Earlier  []string      // output folders or journals of earlier campaigns to reuse
+	// Confidence is the required probability, between 0.5 and 1, that the recommended configuration
+	// keeps the constraints. 0 is the search's default (verdict.Confidence).
 	Confidence float64
-	// Until is the relative gain beyond which anything else must still be likely to be better for the search to go on, between
-	// 0 and 1; 0 is none: it goes on while anything is worth a trial.
+	// Until is a relative gain between 0 and 1. The search ends when no other configuration is
+	// likely to be better by more than that. 0 means no limit: the search continues while any trial
+	// is worthwhile.
 	Until float64
 }
 
-// Inputs says what the requests carry.
+// Inputs describes the content of requests.
 type Inputs struct {
-	// Shape gives inputs with symbolic dimensions their size in a request, the batch dimension left out: every dimension ≥ 1.
+	// Shape sets the sizes of inputs with symbolic dimensions in a request, without the batch
+	// dimension. Every dimension is ≥ 1.
 	Shape map[string][]int64
-	// Examples names the inputs whose shape is an example of tuner's, and not the user's: reports say so.
+	// Examples names the inputs whose shape is tuner's example and not the user's. Reports show
+	// this.
 	Examples []string
 }
 
-// ParseProfile reads a profile.yaml. path is its file name: it appears in errors, and relative paths in the file are
-// relative to its folder. The error is an Errors with every mistake of the file.
+// ParseProfile reads a profile.yaml. path is its file name for errors. Relative paths in the file
+// are relative to its folder. The error is an Errors with every mistake of the file.
 func ParseProfile(path string, text []byte) (Profile, error) {
 	return (&document{file: path}).profile(text)
 }
 
-// RecordedProfile is ParseProfile for the text in a journal: what was allowed when the campaign began, and has been measured, is no mistake.
+// RecordedProfile is ParseProfile for the text in a journal. Settings that were allowed when the
+// campaign began are still accepted.
 func RecordedProfile(path string, text []byte) (Profile, error) {
 	return (&document{file: path, isRecorded: true}).profile(text)
 }
@@ -147,7 +162,8 @@ func (d *document) profile(text []byte) (Profile, error) {
 	return p.defaulted(), nil
 }
 
-// isForeign reports files of Triton Model Analyzer, which would otherwise yield a page of unknown fields.
+// isForeign recognizes files of Triton Model Analyzer, which would otherwise give a page of unknown
+// fields.
 func (v value) isForeign() bool {
 	for i := 0; i+1 < len(v.node.Content); i += 2 {
 		key := value{v.doc, v.node.Content[i], v.node.Content[i].Value}
@@ -185,7 +201,7 @@ func (r profileReader) fields() []field {
 	}
 }
 
-// severalModels takes the field that a later version will have.
+// severalModels accepts the field of a later version.
 func severalModels(key, _ value) bool {
 	if key.node.Value != "models" {
 		return false
@@ -194,14 +210,14 @@ func severalModels(key, _ value) bool {
 	return true
 }
 
-// setWord reads one of the allowed words into target, which keeps its default after a mistake.
+// setWord reads one of the allowed words into target. After a mistake, target keeps its default.
 func setWord(v value, target *string, allowed []string, later ...string) {
 	if word, ok := v.word(allowed, later...); ok {
 		*target = word
 	}
 }
 
-// check finds what is missing, and fields that contradict each other.
+// check detects missing fields, and fields that contradict each other.
 func (r profileReader) check(root value, given map[string]value) {
 	_, hasModel := given["model"]
 	_, hasModels := given["models"]
@@ -219,7 +235,7 @@ func (r profileReader) check(root value, given map[string]value) {
 	r.checkAccuracy(given)
 }
 
-// defaultObjective is the latency where someone waits and the file names no objective.
+// defaultObjective sets the latency as the objective if someone waits and the file names none.
 func (r profileReader) defaultObjective(given map[string]value) {
 	_, hasObjective := given["objective"]
 	_, hasWeights := given["weights"]
@@ -228,7 +244,7 @@ func (r profileReader) defaultObjective(given map[string]value) {
 	}
 }
 
-// checkObjective reports an objective given in both ways.
+// checkObjective reports an objective that is given in both ways.
 func checkObjective(given map[string]value) {
 	_, single := given["objective"]
 	if weights, several := given["weights"]; single && several {
@@ -251,7 +267,7 @@ func (r profileReader) file(v value, target *string) {
 	}
 }
 
-// relativeTo makes a name that was written in the file at path usable from the working folder.
+// relativeTo converts a name in the file at path into one relative to the working folder.
 func relativeTo(path, name string) string {
 	if filepath.IsAbs(name) {
 		return filepath.Clean(name)
@@ -271,8 +287,8 @@ func (r profileReader) name(v value) {
 	r.p.Name = name
 }
 
-// servableName makes a model name of any text: what is not a letter, digit or one of _ . - becomes _, and the first is
-// never a dot or dash. "" becomes "model".
+// servableName makes a model name from any text. Characters other than letters, digits and _ . -
+// become _. The first is never a dot or dash. "" becomes "model".
 func servableName(text string) string {
 	name := strings.Map(func(c rune) rune {
 		if c < 128 && (c == '_' || c == '.' || c == '-' || '0' <= c && c <= '9' || 'a' <= c|32 && c|32 <= 'z') {
@@ -287,7 +303,7 @@ func servableName(text string) string {
 	return name
 }
 
-// The limits of a window: shorter ones hold too few requests, longer ones waste the budget.
+// The limits of a window. Shorter windows have too few requests, longer ones waste the budget.
 const (
 	shortestWindow = 50 * time.Millisecond
 	longestWindow  = 5 * time.Minute
@@ -330,7 +346,7 @@ const (
 	longestBudget  = 30 * 24 * time.Hour
 )
 
-// budget reads a time, or {time, trials}. A budget in trials alone has no limit in time.
+// budget reads a time, or {time, trials}. A budget of only trials has no time limit.
 func (r profileReader) budget(v value) {
 	readTime := func(v value) {
 		if d, ok := v.durationWithin(shortestBudget, longestBudget); ok {

@@ -166,7 +166,8 @@ func TestParseProfileDefaults(t *testing.T) {
 	}
 }
 
-// Every metric may be improved or bounded, by its own name or Model Analyzer's; limits below a millisecond are kept to the digit.
+// Every metric may be improved or limited, by its own name or Model Analyzer's. Limits below a
+// millisecond keep all digits.
 func TestGoals(t *testing.T) {
 	t.Parallel()
 	check := func(text string, want search.Goal) {
@@ -192,7 +193,7 @@ func TestGoals(t *testing.T) {
 	}
 }
 
-// A library file is a path as any other is: relative to the profile's folder.
+// The path of a library file is relative to the profile's folder, like other paths.
 func TestRuntimeFiles(t *testing.T) {
 	t.Parallel()
 	p := parse(t, "model: a\nspace: {runtime: [cpu, lib/libonnxruntime.so, /opt/libonnxruntime.so]}")
@@ -201,7 +202,7 @@ func TestRuntimeFiles(t *testing.T) {
 	}
 }
 
-// What a file may ask for although nothing compares it with the original, and a space of nothing but the default.
+// Options without a comparison with the original, and a space with only the default.
 func TestUncheckedOptionsAndNoSpace(t *testing.T) {
 	t.Parallel()
 	fp16 := "{name: tensorrt, parameters: {precision_mode: FP16}}"
@@ -225,7 +226,8 @@ func TestBudgetInTrialsHasNoTime(t *testing.T) {
 	}
 }
 
-// A share is a percentage or a number; a number that can only be a percentage is told how to be one.
+// A share is a percentage or a number. If a number can only be a percentage, the error shows how to
+// write it.
 func TestUntil(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]float64{"2%": 0.02, "0.02": 0.02, "2.5 %": 0.025, "99%": 0.99} {
@@ -250,7 +252,7 @@ func TestAliasesAndAnchors(t *testing.T) {
 	}
 }
 
-// Every mistake of a file is reported, and each names its line and path.
+// Every mistake of a file is reported with its line and path.
 func TestProfileMistakes(t *testing.T) {
 	t.Parallel()
 	check := func(name, text string, want ...string) {
@@ -403,7 +405,7 @@ func TestSpaceMistakes(t *testing.T) {
 		"optimization.cuda.graphs"+ignored, "optimization.output_pinned_memory.enable"+ignored)
 }
 
-// What only a Triton honours is refused where the bundled engine serves any of the trials.
+// Fields that only a Triton honours are refused if the bundled engine serves any trial.
 func TestFieldsOfAnotherServer(t *testing.T) {
 	t.Parallel()
 	const space = "\nspace: {response_cache: {enable: [false, true]}}"
@@ -478,7 +480,8 @@ func TestGoalMistakes(t *testing.T) {
 		"load.client_batch_size: is larger than every max_batch_size of the space (at most 4)")
 }
 
-// What a user sees is kept in a golden file: three mistakes at once, with values, allowed values and hints.
+// A golden file has the errors as a user sees them: three mistakes, with values, allowed values and
+// hints.
 func TestErrorText(t *testing.T) {
 	t.Parallel()
 	_, err := ParseProfile("work/profile.yaml", []byte(`model: m.onnx
@@ -512,7 +515,7 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// What is refused today, and was measured once, is read from a journal.
+// A setting that is refused today is still read from a journal.
 func TestRecordedProfile(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{

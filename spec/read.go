@@ -8,8 +8,7 @@ import (
 	"tuner/internal/exit"
 )
 
-// ReadProfile reads and parses the profile in a file. Every mistake is the user's to mend
-// (exit.Usage).
+// ReadProfile reads and parses the profile in a file. The user can fix every error (exit.Usage).
 func ReadProfile(path string) (Profile, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -19,7 +18,8 @@ func ReadProfile(path string) (Profile, error) {
 	return p, exit.With(exit.Usage, err)
 }
 
-// ReadAnalyze reads and parses an analyze file that may name some report formats. Every mistake is the user's to mend.
+// ReadAnalyze reads and parses an analyze file that may name some report formats. The user can fix
+// every error.
 func ReadAnalyze(path string, formats []string) (Analyze, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -29,7 +29,7 @@ func ReadAnalyze(path string, formats []string) (Analyze, error) {
 	return a, exit.With(exit.Usage, err)
 }
 
-// AnalyzeOf is the analyze file where only a campaign's output folder is named.
+// AnalyzeOf returns the default analyze file for a campaign's output folder.
 func AnalyzeOf(dir string, formats []string) (Analyze, error) {
 	a, err := ParseAnalyze("--input", []byte(fmt.Sprintf("input: %q\n", dir)), formats)
 	return a, exit.With(exit.Usage, err)

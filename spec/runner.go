@@ -15,16 +15,16 @@ import (
 	"tuner/search"
 )
 
-// IsBundled reports whether the engine of this program is measured: else another server is.
+// IsBundled reports whether this program's engine is measured, and not another server.
 func (r Runner) IsBundled() bool { return r.Mode == RunnerBundled }
 
-// UsesBundled reports whether the engine of this program serves any of a profile's trials.
+// UsesBundled reports whether this program's engine serves any of a profile's trials.
 func (p Profile) UsesBundled() bool {
 	return p.Runner.IsBundled() || p.Finals != nil && p.Finals.IsBundled()
 }
 
-// Address is where a remote server is reached, host:port, and whether TLS secures the connections. A port that is left out is Triton's
-// of the protocol.
+// Address returns a remote server's address, host:port, and whether connections use TLS. The
+// default port is Triton's port of the protocol.
 func (r Runner) Address() (address string, secure bool, err error) {
 	secure = r.TLS != TLSFiles{}
 	host := strings.TrimSuffix(r.URL, "/")
@@ -53,19 +53,19 @@ func (r Runner) Address() (address string, secure bool, err error) {
 	return net.JoinHostPort(strings.Trim(host, "[]"), port), secure, nil
 }
 
-// schemes are those of Runner.URL; an s at the end is for TLS.
+// schemes lists the schemes of Runner.URL. A final s means TLS.
 func schemes() []string { return []string{"http", "https", "grpc", "grpcs"} }
 
-// bundledRunner is the runner of a profile that names none.
+// bundledRunner returns the default runner of a profile.
 func bundledRunner() Runner { return Runner{Mode: RunnerBundled, Protocol: ProtocolGRPC} }
 
-// runnerField is a field of a runner, and the mode that it belongs to; "" for every one.
+// runnerField is a field of a runner, with its mode; "" for all modes.
 type runnerField struct {
 	field
 	mode string
 }
 
-// runnerFields read into target.
+// runnerFields returns the fields with their readers, which store into target.
 func (r profileReader) runnerFields(target *Runner) []runnerField {
 	text := func(target *string) func(value) {
 		return func(v value) {
@@ -96,7 +96,7 @@ func (r profileReader) runnerFields(target *Runner) []runnerField {
 	}
 }
 
-// runner reads a runner, and reports what its mode lacks, and what belongs to another.
+// runner reads a runner. It reports missing fields of its mode, and fields of other modes.
 func (r profileReader) runner(v value, target *Runner) {
 	before := len(v.doc.errors)
 	all := r.runnerFields(target)
@@ -119,7 +119,8 @@ func (r profileReader) runner(v value, target *Runner) {
 	}
 }
 
-// checkURL reads the protocol from the scheme of a remote server's address, and reports an address that is none.
+// checkURL reads the protocol from the scheme of a remote server's address, and reports an invalid
+// address.
 func checkURL(given map[string]value, target *Runner) {
 	const allowed = "HOST:PORT, http://HOST:PORT, https://HOST:PORT, grpc://HOST:PORT, grpcs://HOST:PORT"
 	_, secure, err := target.Address()
@@ -143,7 +144,8 @@ func checkURL(given map[string]value, target *Runner) {
 	target.Protocol = protocol
 }
 
-// program reads a program's name: one with a slash is a path, relative to the profile's folder, any other is looked for in PATH.
+// program reads a program's name. A name with a slash is a path relative to the profile's folder.
+// Others are searched in PATH.
 func (r profileReader) program(v value, target *string) {
 	name, ok := v.text()
 	switch {
@@ -158,13 +160,13 @@ func (r profileReader) program(v value, target *string) {
 	}
 }
 
-// OwnOptions are the options of a server that tuner sets itself.
+// OwnOptions lists the server options that tuner sets itself.
 func OwnOptions() []string {
 	return []string{"model-repository", "model-store", "model-control-mode", "load-model", "http-port", "grpc-port", "metrics-port",
 		"http-address", "grpc-address", "metrics-address"}
 }
 
-// serverOptions reads further options of a server.
+// serverOptions reads additional options of a server.
 func serverOptions(v value) []string {
 	var options []string
 	for _, e := range v.list() {
@@ -182,7 +184,7 @@ func serverOptions(v value) []string {
 	return options
 }
 
-// texts reads a mapping of names to texts, each by read.
+// texts reads a mapping from names to texts, each with read.
 func texts(v value, read func(value) (string, bool)) map[string]string {
 	list := map[string]string{}
 	v.mapping(nil, func(key, v value) bool {
@@ -194,7 +196,7 @@ func texts(v value, read func(value) (string, bool)) map[string]string {
 	return list
 }
 
-// finals reads who confirms the finalists.
+// finals reads the runner that confirms the finalists.
 func (r profileReader) finals(v value) {
 	given := v.mapping([]field{{"runner", func(v value) {
 		finals := bundledRunner()
@@ -206,7 +208,7 @@ func (r profileReader) finals(v value) {
 	}
 }
 
-// checkServers reports what does not go together with servers other than the bundled engine.
+// checkServers reports settings that do not work with servers other than the bundled engine.
 func (r profileReader) checkServers(given map[string]value) {
 	p := r.p
 	if at, has := given["finals"]; has && p.Finals != nil && reflect.DeepEqual(*p.Finals, p.Runner) {

@@ -32,7 +32,8 @@ func (v value) anyText() (string, bool) {
 	return v.node.Value, true
 }
 
-// word reads one of the allowed words. later are words that a later version will take: they get a text of their own.
+// word reads one of the allowed words. later lists words of a later version, which get their own
+// message.
 func (v value) word(allowed []string, later ...string) (string, bool) {
 	list := strings.Join(allowed, ", ")
 	if v.node.Kind != yaml.ScalarNode {
@@ -75,7 +76,7 @@ func (v value) whole(low, high int64) (int64, bool) {
 	return n, true
 }
 
-// number reads a finite number above zero. want describes it in an error, with the unit.
+// number reads a finite number above zero. want describes it in an error, with its unit.
 func (v value) number(want string) (float64, bool) {
 	if x, ok := v.float(); ok && x > 0 {
 		return x, true
@@ -84,11 +85,11 @@ func (v value) number(want string) (float64, bool) {
 	return 0, false
 }
 
-// confidenceAllowed are the probabilities that may be asked for. A limit that is missed as often as it is kept
-// is not kept, and nothing that is measured is certain.
+// confidenceAllowed describes the allowed probabilities. A limit that is missed as often as it is
+// kept is not kept. No measurement is certain.
 const confidenceAllowed = "a probability between 0.5 and 1, such as 0.9"
 
-// IsConfidence reports whether a probability may be asked for.
+// IsConfidence reports whether a probability is allowed.
 func IsConfidence(p float64) bool { return p > 0.5 && p < 1 }
 
 // confidence reads the probability with which constraints must hold.
@@ -101,7 +102,7 @@ func (v value) confidence(target *float64) {
 	*target = p
 }
 
-// float reads a bare finite number; ok is false for all else, and nothing is reported.
+// float reads a bare finite number. For other values ok is false, and nothing is reported.
 func (v value) float() (x float64, ok bool) {
 	if v.node.Kind != yaml.ScalarNode || (v.node.ShortTag() != "!!int" && v.node.ShortTag() != "!!float") {
 		return 0, false
@@ -120,7 +121,7 @@ func (v value) flag() (bool, bool) {
 	return b, true
 }
 
-// isTrue reports whether the value is true; anything else is left to flag.
+// isTrue reports whether the value is true. Method flag reports other values.
 func (v value) isTrue() bool {
 	var b bool
 	return v.node.Kind == yaml.ScalarNode && v.node.ShortTag() == "!!bool" && v.node.Decode(&b) == nil && b

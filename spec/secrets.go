@@ -7,7 +7,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// hidden stands in a journal for what may be a secret.
+// hidden replaces possible secrets in a journal.
 const hidden = "[hidden]"
 
 var (
@@ -18,12 +18,13 @@ var (
 	optionOfName  = regexp.MustCompile(`(?s)^(--?[^=]+=)(.+)$`)
 )
 
-// WithoutSecrets is a profile's text as a journal keeps it: without the values of header fields but $NAME, of variables and options whose names say
-// that they are secret, and without users and queries of URLs. A text that has none of these stays as it is; another one loses its layout.
+// WithoutSecrets returns a profile's text for a journal. It removes the values of header fields
+// except $NAME, those of variables and options with secret-sounding names, and users and queries of
+// URLs. A text without any of these does not change. Others lose their layout.
 func WithoutSecrets(text []byte) []byte {
 	var doc yaml.Node
 	if err := yaml.Unmarshal(text, &doc); err != nil || len(doc.Content) == 0 {
-		return text // it is no profile, and is not kept
+		return text // it is no profile, and is not stored
 	}
 	root, isHiding := doc.Content[0], false
 	for _, runner := range []*yaml.Node{childOf(root, "runner"), childOf(childOf(root, "finals"), "runner")} {
@@ -34,12 +35,12 @@ func WithoutSecrets(text []byte) []byte {
 	}
 	var b bytes.Buffer
 	if err := yaml.NewEncoder(&b).Encode(&doc); err != nil {
-		return text // what was decoded is encoded
+		return text // decoded text can always be encoded
 	}
 	return b.Bytes()
 }
 
-// WithoutSecrets hides the same in what is compared of two runners.
+// WithoutSecrets hides the same parts in a runner, for the comparison of two runners.
 func (r Runner) WithoutSecrets() Runner {
 	var options []string
 	for _, o := range r.Args {
@@ -56,7 +57,7 @@ func (r Runner) WithoutSecrets() Runner {
 	return r
 }
 
-// hideIn hides what may be secret in the mapping of a runner, and reports whether there was anything.
+// hideIn hides possible secrets in the mapping of a runner. It reports whether there were any.
 func hideIn(runner *yaml.Node) bool {
 	isHiding := false
 	hide := func(n *yaml.Node, by func(string) string) {
@@ -114,7 +115,7 @@ func resolve(n *yaml.Node) *yaml.Node {
 	return n
 }
 
-// childOf is a value of a mapping; nil for none.
+// childOf returns a value of a mapping; nil without one.
 func childOf(mapping *yaml.Node, key string) (child *yaml.Node) {
 	eachOf(mapping, func(name string, value *yaml.Node) {
 		if name == key {
@@ -124,7 +125,7 @@ func childOf(mapping *yaml.Node, key string) (child *yaml.Node) {
 	return child
 }
 
-// eachOf goes through a mapping, as far as it is one.
+// eachOf calls do for each entry of a mapping. For other nodes it does nothing.
 func eachOf(mapping *yaml.Node, do func(key string, value *yaml.Node)) {
 	if mapping = resolve(mapping); mapping == nil || mapping.Kind != yaml.MappingNode {
 		return

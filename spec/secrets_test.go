@@ -59,7 +59,7 @@ func TestWithoutSecrets(t *testing.T) {
 	}
 }
 
-// A profile without secrets is kept to the byte, also one that is none.
+// A profile without secrets, and a text that is no profile, do not change.
 func TestWithoutSecretsLeavesOthersAlone(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
@@ -73,7 +73,7 @@ func TestWithoutSecretsLeavesOthersAlone(t *testing.T) {
 	}
 }
 
-// An anchor's text is hidden where it is used as a secret.
+// An anchor's text is hidden if it is used as a secret.
 func TestWithoutSecretsOfAliases(t *testing.T) {
 	t.Parallel()
 	text := "model: m.onnx\nrunner: {mode: remote, url: 'h:1', headers: &h {a: &s s3cret}}\nfinals: {runner: {mode: remote, url: 'i:1', headers: *h}}\n"
@@ -82,7 +82,7 @@ func TestWithoutSecretsOfAliases(t *testing.T) {
 	}
 }
 
-// Credentials in a server's address would be kept by whoever keeps addresses.
+// Credentials in a server's address would be stored with the address.
 func TestAddressTakesNoCredentials(t *testing.T) {
 	t.Parallel()
 	for _, url := range []string{"user@host:8001", "grpc://user:pass@host:8001", "https://user@host"} {

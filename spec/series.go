@@ -9,18 +9,19 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// longestSeries is how many values one knob may have. More cannot be measured, and is a range without its step.
+// longestSeries is the largest number of values of one knob. More cannot be measured, and usually
+// come from a range without its step.
 const longestSeries = 1000
 
-// scale is how the numbers of a series are written: durations are nanoseconds here.
+// scale describes how the numbers of a series are written. Durations are in nanoseconds here.
 type scale struct {
 	read func(value) (int64, bool)
-	step int64 // of a range that gives none; 0: the range must give it
-	// doubles says that a range without step and scale doubles, and ends with its max.
+	step int64 // default step of a range; 0: the range must have one
+	// doubles means that a range without step and scale doubles, and ends with its max.
 	doubles bool
 }
 
-// wholeScale is the scale of whole numbers from low on.
+// wholeScale returns the scale of whole numbers from low on.
 func wholeScale(low int64) scale {
 	return scale{
 		read: func(v value) (int64, bool) { return v.whole(low, math.MaxInt32) },
@@ -28,7 +29,7 @@ func wholeScale(low int64) scale {
 	}
 }
 
-// microScale is the scale of durations in Triton's resolution, whole microseconds.
+// microScale returns the scale of durations in Triton's resolution, whole microseconds.
 func microScale() scale {
 	return scale{
 		read: func(v value) (int64, bool) {
@@ -42,7 +43,8 @@ func microScale() scale {
 	}
 }
 
-// series reads one number, a list of them, or a range; ranged says that it was a range. Values keep the user's order.
+// series reads one number, a list of them, or a range. ranged means that it was a range. Values
+// keep the user's order.
 func (v value) series(s scale) (numbers []int64, ranged bool) {
 	if v.node.Kind == yaml.MappingNode {
 		return v.span(s), true
@@ -55,7 +57,7 @@ func (v value) series(s scale) (numbers []int64, ranged bool) {
 	return numbers, false
 }
 
-// list returns the elements of a list or the single value, and reports an empty list.
+// list returns the elements of a list, or the single value. It reports an empty list.
 func (v value) list() []value {
 	elements := v.elements()
 	if len(elements) == 0 {
@@ -64,7 +66,7 @@ func (v value) list() []value {
 	return elements
 }
 
-// appendOnce appends x, or reports that it is in the list already.
+// appendOnce appends x, or reports that the list has it already.
 func appendOnce[T comparable](v value, list []T, x T) []T {
 	if slices.Contains(list, x) {
 		v.fail(Error{Problem: "appears twice in the list"})
@@ -73,7 +75,7 @@ func appendOnce[T comparable](v value, list []T, x T) []T {
 	return append(list, x)
 }
 
-// span is a range as written: the ends are included.
+// span is a range in the file. The ends are included.
 type span struct {
 	low, high, step int64
 	doubling        bool
@@ -123,7 +125,7 @@ func (v value) span(s scale) []int64 {
 	return nil
 }
 
-// appendEnd appends the end of a range where its values stop short of it.
+// appendEnd appends the end of a range if its values stop before it.
 func appendEnd(numbers []int64, end int64) []int64 {
 	if numbers[len(numbers)-1] < end {
 		return append(numbers, end)
@@ -131,7 +133,7 @@ func appendEnd(numbers []int64, end int64) []int64 {
 	return numbers
 }
 
-// expand returns the values of a sound range: min, min+step … or min, 2·min, 4·min … up to max.
+// expand returns the values of a valid range: min, min+step … or min, 2·min, 4·min … up to max.
 func (v value) expand(r span) []int64 {
 	if !r.doubling && (r.high-r.low)/r.step >= longestSeries {
 		v.fail(Error{Problem: fmt.Sprintf("is a range of %d values", (r.high-r.low)/r.step+1),

@@ -10,9 +10,9 @@ import (
 	"tuner/search"
 )
 
-// Space returns what the campaign searches on the machine and with the model that facts describe: `auto` and a missing
-// `space:` or `concurrency:` are filled in, and runtimes get their full names. Facts.TritonOnly and Facts.Precisions are set
-// from the profile.
+// Space returns the space of the campaign on the machine and with the model that facts describe. It
+// replaces `auto` and a missing `space:` or `concurrency:` by values, and completes the names of
+// runtimes. It sets Facts.TritonOnly and Facts.Precisions from the profile.
 func (p Profile) Space(facts search.Facts) search.Space {
 	facts.TritonOnly = p.DeployTarget == TargetTriton
 	facts.Precisions = slices.Sorted(maps.Keys(p.Model.Precisions))
@@ -37,14 +37,15 @@ func (p Profile) Space(facts search.Facts) search.Space {
 	if s.Load.Levels == nil {
 		s.Load.Levels = autoLevels(s)
 		s.Load.Any = true
-		if p.Mode == ModeOffline { // the queue is never empty: lower loads tell nothing
+		if p.Mode == ModeOffline { // the queue is never empty, so lower loads give no information
 			s.Load.Levels, s.Load.Any = s.Load.Levels[len(s.Load.Levels)-1:], false
 		}
 	}
 	return s
 }
 
-// Runtimes returns the selectors of ONNX Runtime builds in the file's order (cpu, openvino@1.24.1); nil without the knob.
+// Runtimes returns the selectors of ONNX Runtime builds in the file's order (cpu, openvino@1.24.1);
+// nil without the knob.
 func (p Profile) Runtimes() []string {
 	k, has := p.knob(search.KnobRuntime)
 	if !has {
@@ -53,7 +54,7 @@ func (p Profile) Runtimes() []string {
 	return mapped(k.Values, func(v search.Value) string { return string(v) })
 }
 
-// Settings returns what a search strategy depends on.
+// Settings returns the settings of the search strategy.
 func (p Profile) Settings(facts search.Facts) search.Settings {
 	return search.Settings{
 		Space:  p.Space(facts),
@@ -69,9 +70,9 @@ func (p Profile) Settings(facts search.Facts) search.Settings {
 	}
 }
 
-// takesTurns reports whether engines may be measured in turn: the server of the final trials is launched here, so that it can
-// be paused. Engines that take turns are on the GPUs together, and drivers tell only the memory of all, so that a goal which
-// judges that memory has no turns.
+// takesTurns reports whether engines may be measured in turn: the server of the final trials is
+// launched here, so that it can be paused. Engines that take turns are on the GPUs together, and
+// drivers tell only the memory of all, so that a goal which judges that memory has no turns.
 func (p Profile) takesTurns() bool {
 	if slices.Contains(p.Goal.Metrics(), measure.GPUMemory) {
 		return false
@@ -82,8 +83,8 @@ func (p Profile) takesTurns() bool {
 	return p.Runner.Mode != RunnerRemote
 }
 
-// expandAuto replaces `auto` by every provider of the target. Those that Facts.Unavailable names are folded by the search,
-// with their reason, so that the user sees them.
+// expandAuto replaces `auto` by every provider of the target. The search folds those in
+// Facts.Unavailable, with their reason, so that the user sees them.
 func (p Profile) expandAuto(values []search.Value) []search.Value {
 	var expanded []search.Value
 	add := func(v search.Value) {
@@ -103,14 +104,14 @@ func (p Profile) expandAuto(values []search.Value) []search.Value {
 	return expanded
 }
 
-// The ends of the space that is searched when the profile has none.
+// The limits of the default space.
 const (
 	mostDefaultInstances = 4
 	largestDefaultBatch  = 32
 )
 
-// defaultKnobs is the space of a profile without one: threads, instances and, for a model with a batch dimension, batches. A
-// default that computes on GPUs has no threads that matter.
+// defaultKnobs is the space of a profile without one: threads, instances and, for a model with a
+// batch dimension, batches. A default that computes on GPUs has no threads that matter.
 func defaultKnobs(facts search.Facts) []search.Knob {
 	cores := max(1, facts.Cores)
 	knobs := []search.Knob{
@@ -149,14 +150,16 @@ func upTo(n int) []int {
 
 func intValues(ns []int) []search.Value { return mapped(ns, search.IntValue) }
 
-// The ends of the load axis when it is auto.
+// The limits of the load axis for auto.
 const (
 	leastAutoConcurrency = 64
 	mostAutoConcurrency  = 1024
 )
 
-// autoLevels is the load axis for `auto`: powers of two, up to four full batches for every instance of the largest pool, that of the default
-// configuration included. Two keep every instance busy while the next batch fills (the knee); twice that shows where more clients only wait.
+// autoLevels returns the load axis for `auto`: powers of two, up to four full batches for every
+// instance of the largest pool, including the default configuration's. Two batches keep every
+// instance busy while the next batch fills (the knee). Twice that shows the region where more
+// clients only wait.
 func autoLevels(s search.Space) []float64 {
 	largest := search.Candidate{}
 	for _, k := range s.Knobs {

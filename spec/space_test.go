@@ -78,15 +78,16 @@ func TestLoadAxis(t *testing.T) {
 	check("load: {concurrency: [8, 1]}", search.LoadAxis{Levels: []float64{1, 8}, BatchSize: 1})
 	check("load: {concurrency: {min: 10, max: 30, step: 10}}",
 		search.LoadAxis{Levels: []float64{10, 20, 30}, Any: true, BatchSize: 1})
-	// 4 · batch 2 · 2 instances = 16, and twice that for the default; at least 64.
+	// 4 · batch 2 · 2 instances = 16, and twice that for the default. The minimum is 64.
 	auto64 := search.LoadAxis{Levels: []float64{1, 2, 4, 8, 16, 32, 64}, Any: true, BatchSize: 1}
 	check("space: {max_batch_size: 2, instance_count: 2}", auto64)
 	check("space: {max_batch_size: 2}\nload: {concurrency: auto}", auto64)
-	// 4 · 32 · 3 / 2 per request = 192, the next power of two is 256.
+	// 4 · 32 · 3 / 2 per request = 192. The next power of two is 256.
 	check("space: {max_batch_size: 32, instance_count: 3}\nload: {client_batch_size: 2}",
 		search.LoadAxis{Levels: []float64{1, 2, 4, 8, 16, 32, 64, 128, 256}, Any: true, BatchSize: 2})
-	// What the space leaves alone is the default configuration's: 4 · 64 · 4 = 1024; 4 · 64 · 1; 4 · 8 · 4. What it does not leave alone counts for
-	// the default all the same: 4 · 64 · 4. A model that does not batch: 4 · 4 at least 64.
+	// The default configuration supplies values outside the space: 4 · 64 · 4 = 1024, 4 · 64 · 1,
+	// and 4 · 8 · 4. The default itself also counts: 4 · 64 · 4. A model that does not batch has 4
+	// · 4, and the minimum is 64.
 	base := search.Facts{Cores: 8, Batching: true, BaseMaxBatchSize: 64, BaseInstances: 4}
 	last := func(text string, facts search.Facts, want float64) {
 		t.Helper()
@@ -100,7 +101,7 @@ func TestLoadAxis(t *testing.T) {
 	last("space: {max_batch_size: 8}", search.Facts{Batching: true, BaseMaxBatchSize: 1, BaseInstances: 4}, 128)
 	last("space: {max_batch_size: [1, 2], instance_count: [1, 2]}", base, 1024)
 	last("space: {intra_op_threads: [1, 2]}", search.Facts{BaseMaxBatchSize: 64, BaseInstances: 4}, 64)
-	// Never more than 1024, whatever the space.
+	// The maximum is 1024 for every space.
 	check("space: {max_batch_size: 2000000000, instance_count: 2000000000}",
 		search.LoadAxis{Levels: []float64{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024}, Any: true, BatchSize: 1})
 }
@@ -117,7 +118,7 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// A server that runs already is not this program's to pause. What counts is the one that measures the finals.
+// This program cannot pause a server that was running already. The server of the finals counts.
 func TestWhichServersTakeTurns(t *testing.T) {
 	t.Parallel()
 	check := func(servers string, want bool) {

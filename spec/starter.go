@@ -23,8 +23,8 @@ const (
 //go:embed templates
 var templates embed.FS
 
-// Starter is what a commented profile.yaml and analyze.yaml for a model are made of. Paths are as they shall stand in the
-// files: relative to their folder.
+// Starter has the content of a commented profile.yaml and analyze.yaml for a model. Paths are as in
+// the files: relative to their folder.
 type Starter struct {
 	Model    string // ONNX file or Triton model folder
 	Config   string // config.pbtxt; "" for a model folder, which has its own
@@ -34,30 +34,30 @@ type Starter struct {
 	OnGPU    bool   // the default configuration computes on GPUs
 	Batching bool   // the model has a batch dimension
 	Shapes   []StarterShape
-	Wish     *Wish // what the user asked for already; nil: examples stand in its place, marked as such
+	Wish     *Wish // the user's requests; nil: examples replace them, marked as such
 }
 
-// Wish is what a user asks for without a file, each as a profile writes it.
+// Wish has the user's requests without a file, each in the form of a profile.
 type Wish struct {
 	Budget     string   // of the search; "": the default
-	Until      string   // share of a gain at which the search may end; "": none
+	Until      string   // relative gain at which the search may end; "": none
 	Mode       string   // ModeOnline or ModeOffline; "": neither
-	Objective  string   // metric; "": the mode's, else the default
+	Objective  string   // metric; "": the mode's, or the default
 	P99        string   // limit of the p99 latency; "": none
-	Accuracy   string   // least mean cosine of other precisions; "": the default
-	Precisions []string // nil: that of the model as given
+	Accuracy   string   // minimum mean cosine of other precisions; "": the default
+	Precisions []string // nil: only that of the model as given
 }
 
-// StarterShape is an input with symbolic dimensions, and the value of each.
+// StarterShape is an input with symbolic dimensions, with the size of each.
 type StarterShape struct {
 	Input string
 	Dims  []int64 // without the batch dimension, every one ≥ 1
-	Note  string  // one line for people: which dimension is symbolic
-	// Example says that a value is an example, and not the user's.
+	Note  string  // one line for people that names the symbolic dimensions
+	// Example means that a value is tuner's example, and not the user's.
 	Example bool
 }
 
-// Examples are the inputs of whose shape a value is an example.
+// Examples returns the inputs whose shape has an example value.
 func (s Starter) Examples() []string {
 	var names []string
 	for _, shape := range s.Shapes {
@@ -68,13 +68,14 @@ func (s Starter) Examples() []string {
 	return names
 }
 
-// NewStarter returns the starter for a model: served under the model's file name, with the campaign in out/NAME.
+// NewStarter returns the starter for a model. The served name is the model's file name, and the
+// campaign is in out/NAME.
 func NewStarter(model string) Starter {
 	name := nameOf(model)
 	return Starter{Model: model, Name: name, Output: filepath.Join("out", name), Cores: 1}
 }
 
-// nameOf is the name under which a model is served when the user gives none: that of its file or folder.
+// nameOf returns the default served name of a model: that of its file or folder.
 func nameOf(model string) string {
 	return servableName(strings.TrimSuffix(filepath.Base(model), ".onnx"))
 }
@@ -87,7 +88,8 @@ func (s Starter) Precisions() []string {
 	return []string{PrecisionOriginal, "int8"}
 }
 
-// Threads and Instances are the values of the knobs in the written space, chosen for the machine's cores.
+// Threads and Instances are the values of the knobs in the written space, chosen for the machine's
+// cores.
 func (s Starter) Threads() []int { return powers(max(1, s.Cores)) }
 
 // Instances: see Threads.
@@ -113,7 +115,7 @@ func (Starter) SessionOptions() []string {
 	return lines
 }
 
-// Wished is the wish, or one for nothing.
+// Wished returns the wish, or an empty one.
 func (s Starter) Wished() Wish {
 	if s.Wish == nil {
 		return Wish{}
@@ -161,5 +163,5 @@ func quoteYAML(text string) (string, error) {
 // listYAML writes numbers as a list on one line.
 func listYAML(numbers any) string { return strings.ReplaceAll(fmt.Sprint(numbers), " ", ", ") }
 
-// commentYAML makes text fit behind a #: names in a model file may hold line breaks.
+// commentYAML puts a text on one line, for a comment. Names in a model file may have line breaks.
 func commentYAML(text string) string { return strings.Join(strings.Fields(text), " ") }

@@ -39,7 +39,7 @@ func TestStarterText(t *testing.T) {
 	golden.Check(t, filepath.Join("testdata", "starter.analyze.yaml"), analyze)
 }
 
-// What is written reads back without a mistake and means the same as a profile without a space on that machine.
+// The written file is valid. It has the same meaning as a profile without a space on that machine.
 func TestStarterParses(t *testing.T) {
 	t.Parallel()
 	check := func(name string, s Starter) {
@@ -83,7 +83,7 @@ func TestStarterParses(t *testing.T) {
 	check("odd names", odd)
 }
 
-// What a user asks for stands in the file instead of the examples; what is not asked for is no limit.
+// The user's requests replace the examples in the file. Without a request there is no limit.
 func TestStarterOfAWish(t *testing.T) {
 	t.Parallel()
 	check := func(name string, w Wish, want string) {
@@ -118,7 +118,7 @@ func TestStarterOfAWish(t *testing.T) {
 	check("a precision alone", Wish{Precisions: []string{"fp32", "int8"}}, "model: m.onnx\nspace: {precision: [fp32, int8]}\n")
 }
 
-// The commented-out examples are valid too: uncommented one at a time, each line still reads without a mistake.
+// The commented-out examples are valid too: the file stays valid if any one line is uncommented.
 func TestStarterExamples(t *testing.T) {
 	t.Parallel()
 	gpu := minilmStarter()

@@ -15,20 +15,21 @@ import (
 	"tuner/search"
 )
 
-// A field of Triton's ModelConfig that no knob stands for can be swept too: its knob is named by its path
-// ("dynamic_batching.preserve_ordering"), its values are in protobuf's text form.
+// A field of Triton's ModelConfig without a knob can be swept too. Its knob has the field's path as
+// its name ("dynamic_batching.preserve_ordering"), and values in protobuf's text form.
 
 func configDescriptor() protoreflect.MessageDescriptor {
 	return (*modelconfig.Config)(nil).ProtoReflect().Descriptor()
 }
 
-// Fields of ModelConfig: the one that maps names to texts, and that of the execution providers.
+// Fields of ModelConfig: the map from names to texts, and the field of the execution providers.
 const (
 	parametersField   = "parameters"
 	acceleratorsField = "optimization.execution_accelerators"
 )
 
-// takenBy returns the knob that stands for a ModelConfig field, or why it cannot be swept; "" when it can.
+// takenBy returns the knob for a ModelConfig field, or the reason why it cannot be swept; "" if it
+// can.
 func takenBy(path string) string {
 	if key, found := strings.CutPrefix(path, parametersField+"."); found {
 		if sessionoption.IsEntry(key) && key != sessionoption.Prefix {
@@ -52,7 +53,7 @@ func takenBy(path string) string {
 	return ""
 }
 
-// ignoredByEngine reports whether the bundled engine serves alike whatever a field of ModelConfig says.
+// ignoredByEngine reports whether a field of ModelConfig has no effect in the bundled engine.
 func ignoredByEngine(path string) bool {
 	return slices.ContainsFunc([]string{"response_cache", "metric_tags", "model_metrics", "optimization.priority", "optimization.cuda",
 		"optimization.input_pinned_memory", "optimization.output_pinned_memory", "optimization.gather_kernel_buffer_threshold",
@@ -60,7 +61,7 @@ func ignoredByEngine(path string) bool {
 	}, func(field string) bool { return path == field || strings.HasPrefix(path, field+".") })
 }
 
-// configFields returns the readers of a ModelConfig message's fields; prefix is the message's path.
+// configFields returns the readers of a ModelConfig message's fields. prefix is the message's path.
 func (r profileReader) configFields(m protoreflect.MessageDescriptor, prefix string) []field {
 	fields := make([]field, m.Fields().Len())
 	for i := range fields {
@@ -132,7 +133,7 @@ func fieldValues(f protoreflect.FieldDescriptor, v value) []search.Value {
 	})(v)
 }
 
-// wholeLimits returns the range of a whole-number kind, as far as int64 reaches.
+// wholeLimits returns the range of an integer kind within int64.
 func wholeLimits(k protoreflect.Kind) (low, high int64) {
 	switch k {
 	case protoreflect.Int32Kind:
@@ -145,7 +146,7 @@ func wholeLimits(k protoreflect.Kind) (low, high int64) {
 	return math.MinInt64, math.MaxInt64
 }
 
-// setConfigField sets the field at a dotted path of c, which is changed.
+// setConfigField sets the field at a dotted path of c.
 func setConfigField(c *modelconfig.Config, path string, v search.Value) error {
 	names := strings.Split(path, ".")
 	text, err := fieldText(configDescriptor(), names, string(v))
@@ -181,7 +182,8 @@ func isMessage(f protoreflect.FieldDescriptor) bool {
 	return f.Message() != nil && !f.IsList() && !f.IsMap()
 }
 
-// fieldText is a configuration in text form that holds nothing but one field: a scalar, a list, a map, or a message as a whole.
+// fieldText returns a configuration in text form with only one field: a scalar, a list, a map, or a
+// whole message.
 func fieldText(m protoreflect.MessageDescriptor, names []string, v string) (string, error) {
 	f := m.Fields().ByTextName(names[0])
 	isWhole := len(names) == 1 && strings.HasPrefix(v, "{")

@@ -13,15 +13,15 @@ import (
 	"tuner/search"
 )
 
-// What serving is for; "" is neither: goal and loads are those of the profile.
+// The serving modes; "" is neither: goal and loads are the profile's.
 const (
 	ModeOnline  = "online"  // someone waits for each answer: latency first, at a low load
-	ModeOffline = "offline" // nobody waits: throughput, whatever the latency
+	ModeOffline = "offline" // nobody waits: throughput, with any latency
 )
 
 func modes() []string { return []string{ModeOnline, ModeOffline} }
 
-// What configurations are ranked by.
+// The rankings of configurations.
 const (
 	RankScore    = "score"     // the score of the best load
 	RankTop3Mean = "top3-mean" // the mean of the three highest throughputs over the loads
@@ -29,14 +29,15 @@ const (
 
 func ranks() []string { return []string{RankScore, RankTop3Mean} }
 
-// At says at which load configurations are compared: the zero value is each at its own best one.
+// At is the load at which configurations are compared. The zero value means each at its own best
+// load.
 type At struct {
-	Load   measure.Load // this one, without a client batch; the zero value is none
-	Lowest bool         // the lowest at which the default was measured
-	Each   bool         // the best, and for every load by itself what is best there
+	Load   measure.Load // this load, without a client batch; the zero value is none
+	Lowest bool         // the lowest load at which the default was measured
+	Each   bool         // the best load, and the best configuration at each load
 }
 
-// String is how it is written.
+// String returns the text in a file.
 func (a At) String() string {
 	switch {
 	case a.Lowest:
@@ -53,7 +54,7 @@ func (a At) String() string {
 
 const atAllowed = "best, lowest, each, concurrency=N, request_rate=N"
 
-// ParseAt reads what String writes; ok is false for anything else.
+// ParseAt reads the output of String. ok is false for other texts.
 func ParseAt(text string) (at At, ok bool) {
 	name, number, _ := strings.Cut(text, "=")
 	switch {
@@ -73,7 +74,7 @@ func ParseAt(text string) (at At, ok bool) {
 	return At{}, false
 }
 
-// at reads the load that configurations are compared at.
+// at reads the load at which configurations are compared.
 func (v value) at(target **At) {
 	text, ok := v.text()
 	if !ok {
@@ -87,15 +88,15 @@ func (v value) at(target **At) {
 	*target = &at
 }
 
-// Overrides are fields of an analyze.yaml that the command line gives in their place; "" and 0 keep the file's. Top is from 1,
-// Confidence a probability.
+// Overrides are command-line values for fields of an analyze.yaml; "" and 0 keep the file's. Top is
+// from 1, Confidence is a probability.
 type Overrides struct {
 	Mode, Rank, At string
 	Top            int
 	Confidence     float64
 }
 
-// With returns the analysis with the overrides in place. The error names every flag that cannot be used.
+// With returns the analysis with the overrides. The error names every invalid flag.
 func (a Analyze) With(o Overrides) (Analyze, error) {
 	var problems []error
 	word := func(flag, given string, allowed []string, target *string) {
@@ -126,7 +127,8 @@ func (a Analyze) With(o Overrides) (Analyze, error) {
 	return a, errors.Join(problems...)
 }
 
-// contradiction finds a way of ranking that does not go together with what else is asked for, and the field that is to blame; "" for none.
+// contradiction finds a ranking that contradicts other settings, and returns its field; "" for
+// none.
 func (a Analyze) contradiction() (field string, e Error) {
 	isThroughput := func(o search.Objective) bool { return len(o.Terms) == 1 && o.Terms[0].Metric == measure.Throughput }
 	at := a.ComparedAt()
@@ -142,7 +144,7 @@ func (a Analyze) contradiction() (field string, e Error) {
 	return "", Error{}
 }
 
-// ComparedAt is the load at which configurations are compared, as the file says it or its mode.
+// ComparedAt returns the load at which configurations are compared, from the file or its mode.
 func (a Analyze) ComparedAt() At {
 	switch {
 	case a.At != nil:
@@ -153,7 +155,7 @@ func (a Analyze) ComparedAt() At {
 	return At{}
 }
 
-// objective is what the file compares by in place of the campaign's objective.
+// objective returns the file's objective, which replaces the campaign's.
 func (a Analyze) objective(campaign search.Goal) search.Objective {
 	switch {
 	case a.Objective != nil:
@@ -166,7 +168,8 @@ func (a Analyze) objective(campaign search.Goal) search.Objective {
 	return campaign.Objective
 }
 
-// latency is the percentile that the constraints in force name, else that of the campaign's objective, else the 99th.
+// latency returns the percentile in the effective constraints, or that of the campaign's objective,
+// or the 99th.
 func (a Analyze) latency(campaign search.Goal) measure.Metric {
 	for _, c := range a.constraints(campaign) {
 		if _, isPercentile := c.Metric.Quantile(); isPercentile {
@@ -176,7 +179,8 @@ func (a Analyze) latency(campaign search.Goal) measure.Metric {
 	return search.Goal{Objective: campaign.Objective}.Latency()
 }
 
-// constraints are the file's in place of the campaign's. Where nobody waits, limits on latencies do not count unless the file itself has them.
+// constraints returns the file's constraints, or else the campaign's. If nobody waits, only the
+// file's own limits on latencies count.
 func (a Analyze) constraints(campaign search.Goal) []search.Constraint {
 	switch {
 	case a.Constraints != nil:

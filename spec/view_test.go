@@ -35,7 +35,7 @@ func TestParseAt(t *testing.T) {
 	}
 }
 
-// The same words on the command line come before those of the file, and are checked as strictly.
+// The same words on the command line take precedence over the file's, and are checked as strictly.
 func TestOverrides(t *testing.T) {
 	t.Parallel()
 	file, err := ParseAnalyze("a.yaml", []byte("input: x\nmode: offline\ntop: 5"), allFormats())
@@ -67,8 +67,8 @@ func TestOverrides(t *testing.T) {
 	check(Overrides{Rank: "top3-mean", At: "concurrency=4"}, "--rank: top3-mean is a mean over loads")
 }
 
-// A mode says what counts: online the latency, at the lowest load; offline the throughput, whatever the latency. What the file says itself
-// comes before that.
+// A mode sets what counts: online the latency, at the lowest load; offline the throughput, with any
+// latency. The file's own settings take precedence.
 func TestModes(t *testing.T) {
 	t.Parallel()
 	memory := search.Constraint{Metric: measure.Memory, Max: pointer(1e9)}
@@ -104,7 +104,7 @@ func TestModes(t *testing.T) {
 	}
 }
 
-// A profile's mode changes what is searched where the file does not say it.
+// A profile's mode changes the search only where the file has no setting.
 func TestProfileModes(t *testing.T) {
 	t.Parallel()
 	facts := search.Facts{Cores: 2, Batching: true}

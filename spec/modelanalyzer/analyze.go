@@ -10,20 +10,22 @@ import (
 	"tuner/spec"
 )
 
-// variantMark is between a model's name and the number of its configuration, in Model Analyzer's names of configurations.
+// variantMark separates a model's name and the number of its configuration in Model Analyzer's
+// names of configurations.
 const variantMark = "_config_"
 
-// analysis is what is to be made of the results of one campaign.
+// analysis describes the analysis of one campaign's results.
 type analysis struct {
 	at      value
 	folder  string   // of the campaign, below the checkpoints
-	configs []string // that are reported; nil: all
-	goal    *model   // whose goal replaces the campaign's; nil: none
-	plots   []value  // that its models ask for; none: those of the file
+	configs []string // reported configurations; nil: all
+	goal    *model   // model whose goal replaces the campaign's; nil: none
+	plots   []value  // plots of its models; empty: those of the file
 }
 
-// analyses are those that a file asks for: of the configurations in report_model_configs, of the models in analysis_models, or else of the
-// models in profile_models, each in the folder that its campaign has.
+// analyses returns the analyses that a file requests. They cover the configurations in
+// report_model_configs, or the models in analysis_models, or else those in profile_models. Each
+// uses the folder of its campaign.
 func (r *reader) analyses(root value) []spec.Analyze {
 	var asked []analysis
 	switch {
@@ -50,7 +52,7 @@ func (r *reader) analyses(root value) []spec.Analyze {
 	return list
 }
 
-// has reports whether the file has a field, whatever its value.
+// has reports whether the file has a field, with any value.
 func (r *reader) has(name string) bool {
 	_, has := r.given[name]
 	return has
@@ -78,7 +80,8 @@ func (r *reader) reported() []analysis {
 	return list
 }
 
-// results writes down what becomes of the results in a campaign's folder, an analyze.yaml of tuner's own, and has it read.
+// results converts the analysis of a campaign's folder into an analyze.yaml of tuner's own, and has
+// it read.
 func (r *reader) results(x analysis) spec.Analyze {
 	n := newNative()
 	n.text(x.at, r.relativePath(filepath.Join(r.checkpoints(), x.folder)), "input")
@@ -107,7 +110,8 @@ func (r *reader) results(x analysis) spec.Analyze {
 	return a
 }
 
-// plots are those of an analysis's models, else of the file; of one name the first counts.
+// plots adds the plots of an analysis's models, or else the file's. If two have the same name, the
+// first counts.
 func (r *reader) plots(n *native, x analysis) {
 	asked := x.plots
 	if v, has := r.said("plots"); has && len(asked) == 0 {
@@ -128,7 +132,7 @@ func (r *reader) plots(n *native, x analysis) {
 	}
 }
 
-// plot passes one on, with the names of metrics that stand for others here.
+// plot adds a plot, with tuner's names of metrics.
 func (r *reader) plot(n *native, p entry) {
 	for _, f := range p.entries() {
 		node := f.node
@@ -143,16 +147,17 @@ func (r *reader) plot(n *native, p entry) {
 	}
 }
 
-// reportsFolder holds the results of each model, below the export path, where there are several.
+// reportsFolder has the results of each model, below the export path, if there are several.
 const reportsFolder = "reports"
 
-// exportPath is the folder of the results, relative to the working folder.
+// exportPath returns the folder of the results, relative to the working folder.
 func (r *reader) exportPath() (value, string) {
 	at, export := r.text("export_path", ".")
 	return at, cmp.Or(r.options.ExportPath, export)
 }
 
-// joint is the folder of the results of all models together, relative to the working folder; "" for a single one.
+// joint returns the folder of the results of all models together, relative to the working folder;
+// "" for a single model.
 func (r *reader) joint() string {
 	if !r.several {
 		return ""
@@ -170,7 +175,7 @@ func (r *reader) csv() spec.CSVFiles {
 	}
 }
 
-// csvFile reads one of them. Its columns are some of the allowed, or begin with the prefix where there is one.
+// csvFile reads one of them. Its columns must be allowed, or begin with the prefix if there is one.
 func (r *reader) csvFile(nameField, columnsField string, allowed []string, prefix string) spec.CSVFile {
 	var f spec.CSVFile
 	if v, has := r.said(nameField); has {

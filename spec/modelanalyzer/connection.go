@@ -8,7 +8,7 @@ import (
 	"tuner/spec"
 )
 
-// tlsFlags are perf_analyzer's flags for the files of a connection secured by TLS, by runner.tls's name for them.
+// tlsFlags maps runner.tls's names to perf_analyzer's flags for the files of a TLS connection.
 func tlsFlags(protocol string) map[string]string {
 	if protocol == spec.ProtocolHTTP {
 		return map[string]string{"ca": "ssl-https-ca-certificates-file", "certificate": "ssl-https-client-certificate-file", "key": "ssl-https-private-key-file"}
@@ -16,10 +16,11 @@ func tlsFlags(protocol string) map[string]string {
 	return map[string]string{"ca": "ssl-grpc-root-certifications-file", "certificate": "ssl-grpc-certificate-chain-file", "key": "ssl-grpc-private-key-file"}
 }
 
-// secureFlag asks for TLS over gRPC; over HTTP the scheme of the address does.
+// secureFlag requests TLS over gRPC. Over HTTP the scheme of the address does.
 const secureFlag = "ssl-grpc-use-ssl"
 
-// connection passes header fields and the files of TLS on to a remote server, and returns the scheme that its address needs; "" for none.
+// connection converts header fields and TLS files for a remote server. It returns the scheme of its
+// address; "" for the default.
 func (r *reader) connection(n *native, flags map[string]value, protocol string) string {
 	if v, has := flags["http-header"]; has {
 		for _, e := range v.elements() {
@@ -50,8 +51,8 @@ func (r *reader) connection(n *native, flags map[string]value, protocol string) 
 	return ""
 }
 
-// unusedTLS reports flags of TLS that do not count: those of the other protocol, and the files for gRPC where nothing asks for TLS, at which
-// perf_analyzer does not look either.
+// unusedTLS reports flags of TLS that have no effect: those of the other protocol, and files for
+// gRPC without a request for TLS. perf_analyzer ignores these too.
 func (r *reader) unusedTLS(flags map[string]value, protocol string, isAsked bool) {
 	for _, name := range slices.Sorted(maps.Keys(flags)) {
 		v := flags[name]
@@ -68,7 +69,7 @@ func (r *reader) unusedTLS(flags map[string]value, protocol string, isAsked bool
 	}
 }
 
-// checkTLS reports what is asked of TLS that there is not: unchecked certificates, and files in other formats.
+// checkTLS reports unsupported requests: unchecked certificates, and files in other formats.
 func (r *reader) checkTLS(flags map[string]value, protocol string) {
 	if protocol != spec.ProtocolHTTP {
 		return
@@ -85,7 +86,7 @@ func (r *reader) checkTLS(flags map[string]value, protocol string) {
 	}
 }
 
-// unconnected reports flags about the connection to a server that tuner starts itself, on loopback.
+// unconnected reports flags for the connection to a server that tuner starts itself, on loopback.
 func (r *reader) unconnected(flags map[string]value) {
 	const text = "is for a remote server: those that tuner starts are on loopback"
 	if v, has := flags["http-header"]; has && v.isSaid() {

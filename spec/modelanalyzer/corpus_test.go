@@ -16,7 +16,8 @@ import (
 	"tuner/spec"
 )
 
-// machine is a machine without GPUs and with a tritonserver; the first line of a file may say otherwise: "# machine: gpus=2 server=none".
+// machine returns a machine without GPUs and with a tritonserver. The first line of a file may
+// change that: "# machine: gpus=2 server=none".
 func machine(t *testing.T, text string) Machine {
 	t.Helper()
 	m := Machine{Dir: "/work", Server: "/opt/tritonserver/bin/tritonserver"}
@@ -38,11 +39,12 @@ func machine(t *testing.T, text string) Machine {
 	return m
 }
 
-// facts are of a machine with eight cores and a model that batches.
+// facts describe a machine with eight cores and a model that batches.
 var facts = search.Facts{Cores: 8, Batching: true, BaseMaxBatchSize: 16, BaseInstances: 1}
 
-// describe prints all that a file means: its warnings, each campaign as a file of tuner's own with the number of its configurations and its
-// loads, and what becomes of the results; or its mistakes.
+// describe prints the meaning of a file: its warnings, each campaign as a file of tuner's own with
+// the number of its configurations and its loads, and the analyses. For an invalid file it prints
+// the mistakes.
 func describe(path string, text []byte, m Machine) string {
 	var b strings.Builder
 	parse := ParseProfile
@@ -95,7 +97,7 @@ func describeResults(b *strings.Builder, a spec.Analyze) {
 	fmt.Fprintln(b)
 }
 
-// Each file of the corpus means what its golden file says.
+// Each file of the corpus has the meaning in its golden file.
 func TestCorpus(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/corpus/*.yaml")
@@ -117,7 +119,7 @@ func TestCorpus(t *testing.T) {
 	}
 }
 
-// Every shipped example reads without a mistake.
+// Every shipped example is valid.
 func TestConfigs(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("../../configs/model_analyzer/*.yaml")
@@ -140,8 +142,9 @@ func TestConfigs(t *testing.T) {
 	}
 }
 
-// The tutorial on OLive and Model Analyzer has five preferred batch sizes by five instance counts for the model, and one configuration for
-// its default, all on a GPU with TensorRT in half precision.
+// The tutorial on OLive and Model Analyzer has five preferred batch sizes by five instance counts
+// for the model. It has one configuration for the default. All use a GPU with TensorRT in half
+// precision.
 func TestTutorialExpandsToItsCounts(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("testdata/corpus/tutorial.yaml")
@@ -164,7 +167,7 @@ func TestTutorialExpandsToItsCounts(t *testing.T) {
 	}
 }
 
-// What the journal holds of a campaign is a file of tuner's own that reads the same.
+// A journal has the campaign as a file of tuner's own, which reads the same.
 func TestJournalsTextReadsTheSame(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("testdata/corpus/parameters.yaml")
@@ -188,7 +191,8 @@ func TestJournalsTextReadsTheSame(t *testing.T) {
 	}
 }
 
-// The results of several models together lie in the export path, wherever file and working folder are.
+// The results of several models together are in the export path, for every place of file and
+// working folder.
 func TestJointFolder(t *testing.T) {
 	t.Parallel()
 	check := func(exportPath, flag, want string) {
@@ -206,7 +210,7 @@ func TestJointFolder(t *testing.T) {
 	check(".", "/e", "/e")
 }
 
-// The rows of the documentation and the table of the code are the same fields with the same effects.
+// The documentation's rows and the code's table have the same fields with the same effects.
 func TestDocsNameEveryField(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../docs/reference/model_analyzer.md")
@@ -247,7 +251,8 @@ func TestDocsNameEveryField(t *testing.T) {
 	}
 }
 
-// The table has every field of Model Analyzer's profile and report configurations, as its documentation and its source list them.
+// The table has every field of Model Analyzer's profile and report configurations, from its
+// documentation and source.
 func TestTableIsComplete(t *testing.T) {
 	t.Parallel()
 	file := `config_file model_repository profile_models bls_composing_models ensemble_composing_models cpu_only_composing_models checkpoint_directory
@@ -275,7 +280,7 @@ func TestTableIsComplete(t *testing.T) {
 	}
 }
 
-// Each field is read: one that is unused or refused says so where it is given, and one that applies is no unknown field.
+// Each field is read. An unused or refused field gives its message. A field that applies is known.
 func TestEachFieldIsRead(t *testing.T) {
 	t.Parallel()
 	base := "model_repository: m\nprofile_models:\n  a:\n"
@@ -306,7 +311,7 @@ func TestEachFieldIsRead(t *testing.T) {
 	}
 }
 
-// Files of tuner's own are none of Model Analyzer's, also with the fields that both have.
+// Files of tuner's own are not recognized as Model Analyzer's, even with fields that both have.
 func TestIs(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"model: a\nconstraints: {latency_p99: {max: 1}}", "input: out\nplots: all\ngpu_output_fields: gpu_uuid", "", "- a", "model: [", "a: &x [*x]"} {

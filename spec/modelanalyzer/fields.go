@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// Section is a place where fields may stand.
+// Section is a part of a file that has fields.
 type Section string
 
 // The sections of Model Analyzer's files.
@@ -18,31 +18,33 @@ const (
 	ReportSpec   Section = "report model"        // an entry of report_model_configs
 )
 
-// Effect is what becomes of a field.
+// Effect is the effect of a field.
 type Effect string
 
 // The effects.
 const (
-	Applied Effect = "applied" // it means here what it means there
-	Unused  Effect = "unused"  // there is nothing that it would change: said as a warning when it is given
-	Refused Effect = "refused" // an error: without it something else would be measured than what the file asks for
+	Applied Effect = "applied" // it has the same meaning here
+	Unused  Effect = "unused"  // it changes nothing here; using it gives a warning
+	// Refused: an error, since something else would be measured than the file requests
+	Refused Effect = "refused"
 )
 
-// Field is one field of Model Analyzer's files; docs/reference/model_analyzer.md has a row for each.
+// Field is a field of Model Analyzer's files. docs/reference/model_analyzer.md has a row for each.
 type Field struct {
 	Section Section
 	Name    string
 	Effect  Effect
 	Text    string // of the warning or the error
-	Hint    string // what to do about an error
+	Hint    string // remedy for an error
 }
 
-// Fields lists every field of Model Analyzer's profile, report and (until its version 1.11) analyze files.
+// Fields lists every field of Model Analyzer's profile, report and (until its version 1.11) analyze
+// files.
 func Fields() []Field {
 	return slices.Concat(appliedFields(), unusedFields(), refusedFields(), modelFields(), clientFields())
 }
 
-// appliedFields are those of the file that mean the same here.
+// appliedFields lists the file's fields with the same meaning here.
 func appliedFields() []Field {
 	return slices.Concat(
 		fields(TopLevel, Applied, "", "model_repository", "profile_models", "checkpoint_directory", "export_path", "concurrency", "batch_sizes",
@@ -58,7 +60,7 @@ func appliedFields() []Field {
 	)
 }
 
-// unusedFields are those of the file that would change nothing.
+// unusedFields lists the file's fields without an effect here.
 func unusedFields() []Field {
 	return slices.Concat(
 		fields(TopLevel, Unused, "results are written as CSV, PNG, HTML, JSON and Markdown; nothing is written as PDF", "output_formats"),
@@ -89,7 +91,7 @@ func unusedFields() []Field {
 	)
 }
 
-// refusedFields are those of the file that ask for what there is not.
+// refusedFields lists the file's fields that request unsupported features.
 func refusedFields() []Field {
 	return slices.Concat(
 		refused(TopLevel, "ensembles and pipelines of models (BLS) come in a later version", "profile the models one by one",
@@ -102,7 +104,7 @@ func refusedFields() []Field {
 	)
 }
 
-// modelFields are those of models, wherever the file lists them.
+// modelFields lists the fields of models, for all places that list models.
 func modelFields() []Field {
 	return slices.Concat(
 		fields(PerModel, Applied, "", "cpu_only", "objectives", "constraints", "parameters", "model_config_parameters", "perf_analyzer_flags",
@@ -117,7 +119,7 @@ func modelFields() []Field {
 	)
 }
 
-// clientFields are perf_analyzer's flags.
+// clientFields lists perf_analyzer's flags.
 func clientFields() []Field {
 	return slices.Concat(
 		fields(ClientFlags, Applied, "", "batch-size", "b", "shape", "measurement-interval", "concurrency-range", "request-rate-range", "percentile",

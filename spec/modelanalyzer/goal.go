@@ -9,20 +9,20 @@ import (
 	"tuner/spec"
 )
 
-// metricTags are Model Analyzer's tags that tuner measures.
+// metricTags lists Model Analyzer's tags that tuner measures.
 func metricTags() []string {
 	return []string{"perf_throughput", "perf_latency_avg", "perf_latency_p90", "perf_latency_p95", "perf_latency_p99", "perf_server_queue",
 		"perf_server_compute_input", "perf_server_compute_infer", "perf_server_compute_output", "cpu_used_ram", "gpu_used_memory", "gpu_utilization",
 		"gpu_power_usage"}
 }
 
-// tag returns the tag that a name stands for here, or reports that there is none.
+// tag returns the tag for a name, or reports that there is none.
 func (r *reader) tag(key value) (string, bool) {
 	name := key.node.Value
 	switch {
 	case slices.Contains(metricTags(), name):
 		return name, true
-	case name == "perf_latency": // of old versions
+	case name == "perf_latency": // in old versions
 		return "perf_latency_p99", true
 	case name == "gpu_free_memory":
 		r.warn(key, "the memory in use is taken for it: the less, the more is free")
@@ -39,13 +39,14 @@ func (r *reader) tag(key value) (string, bool) {
 	return "", false
 }
 
-// isLost reports whether a metric of GPUs cannot be measured on this machine, which Model Analyzer takes for no reason to fail.
+// isLost reports whether a GPU metric cannot be measured on this machine. Model Analyzer does not
+// fail because of it.
 func (r *reader) isLost(tag string) bool {
 	_, mode := r.text("triton_launch_mode", "")
 	return strings.HasPrefix(tag, "gpu_") && r.machine.GPUs == 0 && mode != launchRemote
 }
 
-// goal says what makes a configuration better, and what it must keep.
+// goal writes the objective and the constraints.
 func (r *reader) goal(n *native, m model) {
 	if v, has := r.of(m, "objectives"); has {
 		r.objectives(n, v)
@@ -57,7 +58,7 @@ func (r *reader) goal(n *native, m model) {
 	r.shorthand(n, "min_throughput", "perf_throughput", "min")
 }
 
-// objectives reads a list of tags, of weight 10 each, or a mapping from tags to weights.
+// objectives reads a list of tags, each with weight 10, or a mapping from tags to weights.
 func (r *reader) objectives(n *native, v value) {
 	weights := mapping(v)
 	lost := false
@@ -116,14 +117,14 @@ func (r *reader) constraints(n *native, v value) {
 	}
 }
 
-// shorthand is a constraint with a field of its own, which replaces the one of that metric.
+// shorthand reads a constraint with its own field. It replaces the constraint on that metric.
 func (r *reader) shorthand(n *native, field, tag, side string) {
 	if v, has := r.said(field); has {
 		n.bound(v, scalar(v, v.node.Value, false), tag, side)
 	}
 }
 
-// bound sets a constraint, in place of an earlier one.
+// bound sets a constraint and replaces an earlier one.
 func (n *native) bound(from value, node *yaml.Node, tag, side string) {
 	at := child(child(n.root, "constraints"), tag)
 	for i := 0; i+1 < len(at.Content); i += 2 {

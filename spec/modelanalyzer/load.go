@@ -9,11 +9,12 @@ import (
 	"tuner/spec"
 )
 
-// longestSeries is how many numbers a range may stand for.
+// longestSeries is the largest number of values in a range.
 const longestSeries = 1000
 
-// numbers reads a series of whole numbers in any of its forms: one number, a list, "1,2,4", {start, stop, step} with both ends included,
-// and start:stop:step, as perf_analyzer has it. What is no number is kept, for package spec to report.
+// numbers reads a series of whole numbers in all forms: one number, a list, "1,2,4", {start, stop,
+// step} with both ends included, and perf_analyzer's start:stop:step. It keeps other values, which
+// package spec reports.
 func (r *reader) numbers(v value) []value {
 	if v.isMapping() {
 		return r.spanNumbers(v)
@@ -48,7 +49,7 @@ func (r *reader) spanNumbers(v value) []value {
 	return r.counted(v, parts)
 }
 
-// counted counts from start to stop, which may be left out, and both are included.
+// counted counts from start to stop. Both are included. stop may be omitted.
 func (r *reader) counted(v value, parts []string) []value {
 	bounds := []int64{0, 0, 1}
 	for i, part := range parts {
@@ -73,7 +74,7 @@ func (r *reader) counted(v value, parts []string) []value {
 	return list
 }
 
-// numbersNode is numbers as a list.
+// numbersNode returns numbers as a list.
 func (r *reader) numbersNode(v value) *yaml.Node {
 	list := sequence(v)
 	for _, e := range r.numbers(v) {
@@ -86,7 +87,7 @@ func (r *reader) numbersNode(v value) *yaml.Node {
 	return list
 }
 
-// load says what the clients do.
+// load writes the load of the clients.
 func (r *reader) load(n *native, m model, batch value) {
 	n.word(batch, batch.node.Value, "load", "client_batch_size")
 	flags := r.clientFlags(m)
@@ -111,13 +112,13 @@ func (r *reader) isSaid(name string) bool {
 	return has
 }
 
-// searchesRate reports whether the automatic search is one of request rates.
+// searchesRate reports whether the automatic search varies the request rate.
 func (r *reader) searchesRate() bool {
 	return r.isSaid("request_rate_search_enable") || r.isSaid("run_config_search_min_request_rate") || r.isSaid("run_config_search_max_request_rate")
 }
 
-// levels finds the loads that are listed: perf_analyzer's own flags come before the model's parameters, these before the file's. A value
-// without a node stands for none.
+// levels finds the listed loads. perf_analyzer's own flags take precedence over the model's
+// parameters, and these over the file's. A value without a node means none.
 func (r *reader) levels(m model, flags map[string]value) (field string, v value) {
 	for _, f := range [][2]string{{"concurrency-range", "concurrency"}, {"request-rate-range", "request_rate"}} {
 		if v, has := flags[f[0]]; has && v.isSaid() {
@@ -145,7 +146,7 @@ func (r *reader) levels(m model, flags map[string]value) (field string, v value)
 	return "", value{}
 }
 
-// shapes reads "input:1,3,224", or a list of such.
+// shapes reads "input:1,3,224", or a list of these.
 func (r *reader) shapes(n *native, v value) {
 	for _, e := range v.elements() {
 		at := strings.LastIndex(e.node.Value, ":")

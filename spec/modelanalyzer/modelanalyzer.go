@@ -1,9 +1,10 @@
-// Package modelanalyzer reads the YAML files of Triton Model Analyzer, as they are, into the values that files of tuner's own
-// give: it writes down what a file means as a profile.yaml or analyze.yaml for each of its models, and has package spec read
-// that. It stands beside package spec at the beginning of the data flow; nothing below knows of the foreign format.
+// Package modelanalyzer reads the YAML files of Triton Model Analyzer. It translates each into a
+// profile.yaml or analyze.yaml for each of its models, and has package spec read that. It stands
+// beside package spec at the beginning of the data flow. No later package knows the foreign format.
 //
-// Nothing is ignored silently. What has no effect here is a Warning, what would measure something else than the file asks for
-// an error, each with file, line and path. Reading is pure: what depends on the machine comes in as Machine.
+// It ignores nothing silently. A setting without an effect is a Warning. A setting that would make
+// the measurement differ from the file is an error. Both have file, line and path. Reading is pure:
+// facts about the machine come in as Machine.
 package modelanalyzer
 
 import (
@@ -16,21 +17,21 @@ import (
 	"tuner/spec"
 )
 
-// Machine is what the meaning of a file depends on beside its text.
+// Machine has the facts on which the meaning of a file depends, besides its text.
 type Machine struct {
-	Dir    string // working folder, absolute: Model Analyzer's files name folders relative to it
-	GPUs   int    // of this machine: without any, models are profiled on the CPU
-	Server string // path of the tritonserver that is in PATH; "" where there is none
+	Dir    string // working folder, absolute; folders in Model Analyzer's files are relative to it
+	GPUs   int    // GPUs of this machine; without any, models are profiled on the CPU
+	Server string // path of the tritonserver in PATH; "" without one
 }
 
-// Options are given on the command line in place of what the file says; "" leaves it.
+// Options are command-line values that replace the file's; "" keeps the file's value.
 type Options struct {
 	CheckpointDirectory string
 	ExportPath          string
-	Formats             []string // of results: the foreign files name none
+	Formats             []string // of results, since the foreign files name none
 }
 
-// Warning says that a field has no effect, or another one.
+// Warning means that a field has no effect, or another effect.
 type Warning struct {
 	File string
 	Line int // from 1
@@ -38,26 +39,27 @@ type Warning struct {
 	Text string
 }
 
-// String is "file:line: path: text".
+// String returns "file:line: path: text".
 func (w Warning) String() string { return fmt.Sprintf("%s:%d: %s: %s", w.File, w.Line, w.Path, w.Text) }
 
-// Campaign is what a file asks for of one model at one client batch.
+// Campaign is a file's request for one model at one client batch.
 type Campaign struct {
 	Profile spec.Profile
-	Analyze spec.Analyze // what becomes of its results
+	Analyze spec.Analyze // analysis of its results
 }
 
-// File is a file as read.
+// File is the content of a file.
 type File struct {
 	Campaigns []Campaign // of a profile, in the file's order
-	// Unreported says that no results are to be written after the campaigns (skip_summary_reports).
+	// Unreported means that no results are written after the campaigns (skip_summary_reports).
 	Unreported bool
 	Analyses   []spec.Analyze // of an analyze or report file
 	Joint      string         // folder of the results of all models together; "" for a single one
 	Warnings   []Warning
 }
 
-// Is reports whether a text is one of Model Analyzer's files: a mapping with a field that only they have.
+// Is reports whether a text is a file of Model Analyzer: a mapping with a field that only these
+// files have.
 func Is(text []byte) bool {
 	root, err := open(text)
 	if err != nil {
@@ -66,14 +68,14 @@ func Is(text []byte) bool {
 	return slices.ContainsFunc(root.entries(), entry.isTheirs)
 }
 
-// isTheirs reports whether a field of a file is one that only Model Analyzer's files have.
+// isTheirs reports whether only Model Analyzer's files have a field.
 func (e entry) isTheirs() bool {
 	shared := []string{"constraints", "plots", "inference_output_fields", "gpu_output_fields", "server_output_fields"}
 	_, known := find(TopLevel, e.name)
 	return known && !slices.Contains(shared, e.name)
 }
 
-// ParseProfile reads what is to be profiled. path is the file's name: it appears in errors and warnings. The error is a
+// ParseProfile reads a profile. path is the file's name for errors and warnings. The error is a
 // spec.Errors with every mistake of the file.
 func ParseProfile(path string, text []byte, m Machine, o Options) (File, error) {
 	r := &reader{path: path, machine: m, options: o}
@@ -94,8 +96,8 @@ func ParseProfile(path string, text []byte, m Machine, o Options) (File, error) 
 	return f, r.err()
 }
 
-// ParseAnalyze reads what is to be made of the results of earlier campaigns: the models of analysis_models, report_model_configs or
-// profile_models. Everything else is as in ParseProfile.
+// ParseAnalyze reads the analysis of earlier campaigns' results: the models of analysis_models,
+// report_model_configs or profile_models. Otherwise it works like ParseProfile.
 func ParseAnalyze(path string, text []byte, m Machine, o Options) (File, error) {
 	r := &reader{path: path, machine: m, options: o}
 	var f File
@@ -107,18 +109,19 @@ func ParseAnalyze(path string, text []byte, m Machine, o Options) (File, error) 
 	return f, r.err()
 }
 
-// reader reads one file. It collects mistakes and warnings instead of stopping at the first.
+// reader reads one file. It collects all mistakes and warnings.
 type reader struct {
 	path     string
 	machine  Machine
 	options  Options
 	given    map[string]value // fields of the file
-	several  bool             // it asks for more than one campaign, so that each has a folder of results
+	several  bool             // it has several campaigns, each with its own folder of results
 	errors   spec.Errors
 	warnings []Warning
 }
 
-// read opens the file and reads its fields against the table; ok is false where nothing more can be read.
+// read opens the file and checks its fields against the table. ok is false if nothing more can be
+// read.
 func (r *reader) read(text []byte) (root value, ok bool) {
 	root, err := open(text)
 	if err != nil {
@@ -151,7 +154,7 @@ func (r *reader) isMixed(root value) bool {
 	return isMixed
 }
 
-// err returns the mistakes by line; nil for none.
+// err returns the mistakes by line; nil without any.
 func (r *reader) err() error {
 	if len(r.errors) == 0 {
 		return nil
@@ -166,7 +169,8 @@ func (r *reader) said(name string) (value, bool) {
 	return v, has && v.isSaid()
 }
 
-// text returns a field of the file as text, or what stands for it when it is not given, or is none, which is reported.
+// text returns a field of the file as text. It returns the default if the field is not given or is
+// not a text, which it reports.
 func (r *reader) text(name, usual string) (value, string) {
 	v, has := r.said(name)
 	if !has || !r.isText(v) {
@@ -175,7 +179,8 @@ func (r *reader) text(name, usual string) (value, string) {
 	return v, strings.TrimSpace(v.node.Value)
 }
 
-// relativePath makes a name that is relative to the working folder one that is relative to the file's, as tuner's own files have them.
+// relativePath converts a name relative to the working folder into one relative to the file's
+// folder, as in tuner's own files.
 func (r *reader) relativePath(name string) string {
 	if filepath.IsAbs(name) {
 		return filepath.Clean(name)
@@ -191,7 +196,7 @@ func (r *reader) relativePath(name string) string {
 	return absolute
 }
 
-// checkpoints is the folder of the campaigns, relative to the working folder.
+// checkpoints returns the folder of the campaigns, relative to the working folder.
 func (r *reader) checkpoints() string {
 	_, dir := r.text("checkpoint_directory", "checkpoints")
 	return cmp.Or(r.options.CheckpointDirectory, dir)
@@ -200,12 +205,12 @@ func (r *reader) checkpoints() string {
 // model is one entry of a list of models.
 type model struct {
 	name  string
-	at    value            // of the name
+	at    value            // place of the name
 	given map[string]value // its own fields
 }
 
-// models reads a field that names models in any of its forms: "a, b", a list of names, a mapping from names to their own fields, and a
-// list of both.
+// models reads a field with models in all forms: "a, b", a list of names, a mapping from names to
+// their fields, and a list of both.
 func (r *reader) models(field string, section Section) []model {
 	v, has := r.given[field]
 	if !has {
@@ -243,7 +248,7 @@ func (r *reader) models(field string, section Section) []model {
 	return list
 }
 
-// of returns a model's own field, else the file's: the one replaces the other as a whole.
+// of returns a model's own field, or else the file's. One replaces the other completely.
 func (r *reader) of(m model, name string) (value, bool) {
 	if v, has := m.given[name]; has && v.isSaid() {
 		return v, true

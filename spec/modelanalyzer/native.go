@@ -10,18 +10,19 @@ import (
 	"tuner/spec"
 )
 
-// native is a file of tuner's own in the making, and where each of its places comes from. Going through its text is what keeps all else
-// free of the foreign format: a campaign's journal holds this text, and reads the same without Model Analyzer's file.
+// native is a file of tuner's own under construction, with the origin of each of its places. Only
+// its text is passed on, so all other code is independent of the foreign format. A campaign's
+// journal has this text, and can be read without Model Analyzer's file.
 type native struct {
 	root    *yaml.Node
-	origins map[string]value // by the path in the native file
+	origins map[string]value // by path in the native file
 }
 
 func newNative() *native {
 	return &native{root: &yaml.Node{Kind: yaml.MappingNode}, origins: map[string]value{}}
 }
 
-// set puts a node at a path of keys; from is what it stands for.
+// set stores a node at a path of keys. from is its origin.
 func (n *native) set(from value, node *yaml.Node, keys ...string) {
 	at := n.root
 	for _, key := range keys[:len(keys)-1] {
@@ -42,7 +43,7 @@ func (n *native) word(from value, word string, keys ...string) {
 	n.set(from, scalar(from, word, false), keys...)
 }
 
-// child returns the mapping under a key, which is made where there is none.
+// child returns the mapping under a key, and makes it if there is none.
 func child(at *yaml.Node, key string) *yaml.Node {
 	for i := 0; i+1 < len(at.Content); i += 2 {
 		if at.Content[i].Value == key {
@@ -64,7 +65,8 @@ func hasKey(at *yaml.Node, key string) bool {
 	return false
 }
 
-// recordOrigin remembers where a node and all below it come from: those below have the same names in both files.
+// recordOrigin records the origin of a node and all nodes below it. Those below have the same names
+// in both files.
 func (n *native) recordOrigin(from value, node *yaml.Node, path, foreign string) {
 	line := from.node.Line
 	if node.Line > 0 {
@@ -83,7 +85,7 @@ func (n *native) recordOrigin(from value, node *yaml.Node, path, foreign string)
 	}
 }
 
-// print is the file's text, under a line that says what it is made of.
+// print returns the file's text, after a line that names its origin.
 func (n *native) print() ([]byte, error) {
 	text, err := yaml.Marshal(n.root)
 	if err != nil {
@@ -92,7 +94,8 @@ func (n *native) print() ([]byte, error) {
 	return append([]byte("# What Model Analyzer's file means to tuner.\n"), text...), nil
 }
 
-// translate turns the mistakes that package spec finds in the native text into mistakes of the foreign file.
+// translate converts the mistakes that package spec finds in the native text into mistakes of the
+// foreign file.
 func (r *reader) translate(n *native, err error) {
 	var mistakes spec.Errors
 	if !errors.As(err, &mistakes) {

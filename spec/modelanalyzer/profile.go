@@ -9,7 +9,7 @@ import (
 	"tuner/spec"
 )
 
-// campaigns are those of a model: one for each client batch.
+// campaigns returns the campaigns of a model: one for each client batch.
 func (r *reader) campaigns(m model) []Campaign {
 	batches := r.batches(m)
 	var list []Campaign
@@ -21,7 +21,7 @@ func (r *reader) campaigns(m model) []Campaign {
 	return list
 }
 
-// folders are those of a model's campaigns, by client batch.
+// folders returns the folders of a model's campaigns, by client batch.
 func folders(m model, batches []value) []string {
 	list := make([]string, len(batches))
 	for i, batch := range batches {
@@ -32,7 +32,7 @@ func folders(m model, batches []value) []string {
 	return list
 }
 
-// batches are the client batches of a model. The search has one for a campaign.
+// batches returns the client batches of a model. The search uses one per campaign.
 func (r *reader) batches(m model) []value {
 	one := value{scalar(m.at, "1", false), m.at.path}
 	v, has := r.parameter(m, "batch_sizes")
@@ -56,7 +56,7 @@ func (r *reader) batches(m model) []value {
 	return list
 }
 
-// parameter returns a load parameter: the model's own, else the file's.
+// parameter returns a load parameter: the model's own, or else the file's.
 func (r *reader) parameter(m model, name string) (value, bool) {
 	if own, has := m.given["parameters"]; has {
 		if v, given := r.mapping(own, Parameters)[name]; given && v.isSaid() {
@@ -66,7 +66,7 @@ func (r *reader) parameter(m model, name string) (value, bool) {
 	return r.said(name)
 }
 
-// clientFlags are the perf_analyzer flags of a model.
+// clientFlags returns the perf_analyzer flags of a model.
 func (r *reader) clientFlags(m model) map[string]value {
 	v, has := r.of(m, "perf_analyzer_flags")
 	if !has {
@@ -75,7 +75,7 @@ func (r *reader) clientFlags(m model) map[string]value {
 	return r.mapping(v, ClientFlags)
 }
 
-// campaign writes down what the file means for one model, and has it read.
+// campaign translates the file for one model, and has the result read.
 func (r *reader) campaign(m model, batch value, folder string) (Campaign, bool) {
 	before := len(r.errors)
 	repository, dir := r.text("model_repository", "")
@@ -112,8 +112,8 @@ const (
 	launchLibrary = "c_api"
 )
 
-// launchMode is how the server comes to run; "" for tuner's own engine, which stands in where the file asks for none and this machine has
-// none.
+// launchMode returns the way in which the server is started. It returns "" for tuner's own engine,
+// which is used if the file names none and this machine has none.
 func (r *reader) launchMode() (value, string) {
 	v, mode := r.text("triton_launch_mode", "")
 	_, hasPath := r.said("triton_server_path")
@@ -137,7 +137,7 @@ func (r *reader) launchMode() (value, string) {
 	return v, mode
 }
 
-// warnFile is a warning about the file as a whole.
+// warnFile adds a warning about the whole file.
 func (r *reader) warnFile(text string) {
 	w := Warning{File: r.path, Line: 1, Path: "triton_launch_mode", Text: text}
 	for _, other := range r.warnings {
@@ -148,7 +148,7 @@ func (r *reader) warnFile(text string) {
 	r.warnings = append(r.warnings, w)
 }
 
-// runner says which server is measured.
+// runner writes which server is measured.
 func (r *reader) runner(n *native, m model) {
 	at, mode := r.launchMode()
 	if at.node == nil {
@@ -172,7 +172,7 @@ func (r *reader) runner(n *native, m model) {
 	}
 }
 
-// warnUnused warns about fields of a model or the file that mean nothing in a mode.
+// warnUnused warns about fields of a model or the file without an effect in a mode.
 func (r *reader) warnUnused(m model, text string, names ...string) {
 	for _, name := range names {
 		if v, has := r.of(m, name); has {
@@ -181,7 +181,7 @@ func (r *reader) warnUnused(m model, text string, names ...string) {
 	}
 }
 
-// remote is a server that runs already.
+// remote writes a server that is running already.
 func (r *reader) remote(n *native, m model, at value, protocol string) {
 	n.word(at, spec.RunnerRemote, "runner", "mode")
 	field, usual := "triton_grpc_endpoint", "localhost:8001"
@@ -200,7 +200,7 @@ func (r *reader) remote(n *native, m model, at value, protocol string) {
 		"triton_server_path")
 }
 
-// local is a tritonserver that is started for each pool.
+// local writes a tritonserver that is started for each pool.
 func (r *reader) local(n *native, m model, at value) {
 	n.word(at, spec.RunnerLocal, "runner", "mode")
 	if v, path := r.text("triton_server_path", r.machine.Server); v.node == nil {
@@ -209,7 +209,7 @@ func (r *reader) local(n *native, m model, at value) {
 		if strings.ContainsRune(path, '/') {
 			path = r.relativePath(path)
 			if !strings.ContainsRune(path, '/') {
-				path = "./" + path // what has no slash is looked up in PATH
+				path = "./" + path // names without a slash are searched in PATH
 			}
 		}
 		n.text(v, path, "runner", "server")
@@ -227,7 +227,8 @@ func (r *reader) local(n *native, m model, at value) {
 	}
 }
 
-// serverFlags passes flags on to the server, but for those that tuner sets itself. Their names may have underscores, as in Model Analyzer.
+// serverFlags passes flags to the server, except those that tuner sets itself. Their names may have
+// underscores, as in Model Analyzer.
 func (r *reader) serverFlags(n *native, v value) {
 	args := sequence(v)
 	for _, e := range r.texts(v) {
@@ -243,14 +244,15 @@ func (r *reader) serverFlags(n *native, v value) {
 	}
 }
 
-// isOnCPU reports whether a model is profiled on the CPU: as the file says, or because this machine has no GPU and runs the server.
+// isOnCPU reports whether a model is profiled on the CPU: because the file says so, or because this
+// machine has no GPU and runs the server.
 func (r *reader) isOnCPU(m model) bool {
 	v, has := m.given["cpu_only"]
 	_, mode := r.text("triton_launch_mode", "")
 	return has && v.isSaid() || r.machine.GPUs == 0 && mode != launchRemote
 }
 
-// checkGPUs says what becomes of the choice of GPUs.
+// checkGPUs reports the effect of the choice of GPUs.
 func (r *reader) checkGPUs() {
 	v, has := r.said("gpus")
 	if !has {

@@ -17,11 +17,12 @@ import (
 	"tuner/spec"
 )
 
-// unlimited is a budget that no campaign uses up: Model Analyzer ends when all is measured.
+// unlimited is a budget that no campaign uses up, since Model Analyzer ends when everything is
+// measured.
 const unlimited = 1_000_000
 
-// search says how the space is searched. What is enumerated by hand is measured as it is listed; the automatic search is tuner's own, unless
-// the file asks for a mode.
+// search writes how the space is searched. Configurations that are enumerated by hand are measured
+// in their order. The automatic search is tuner's own, unless the file names a mode.
 func (r *reader) search(n *native, m model) {
 	at, mode := r.text("run_config_search_mode", "")
 	strategy := plan.Guided
@@ -50,8 +51,8 @@ func (r *reader) search(n *native, m model) {
 	}
 }
 
-// isManual reports whether a model's configurations are enumerated by hand. The modes quick and optuna choose instances and batch all the same,
-// with what is listed beside them.
+// isManual reports whether a model's configurations are enumerated by hand. The modes quick and
+// optuna choose instances and batch in any case, in addition to the listed values.
 func (r *reader) isManual(m model) bool {
 	v, has := m.given["model_config_parameters"]
 	_, mode := r.text("run_config_search_mode", "")
@@ -59,7 +60,7 @@ func (r *reader) isManual(m model) bool {
 	return disabled || has && v.isSaid() && mode != "quick" && mode != "optuna"
 }
 
-// space says which configurations are searched.
+// space writes which configurations are searched.
 func (r *reader) space(n *native, m model) {
 	if v, has := m.given["model_config_parameters"]; has && v.isSaid() {
 		s := spaceWriter{r, n, m}
@@ -69,7 +70,7 @@ func (r *reader) space(n *native, m model) {
 		r.automaticSpace(n, m)
 	}
 	r.onCPU(n, m)
-	if !hasKey(n.root, "space") { // nothing is listed, or nothing but null
+	if !hasKey(n.root, "space") { // the file lists nothing, or only null
 		n.word(m.at, "none", "space")
 	}
 }
@@ -85,7 +86,8 @@ func (r *reader) automaticSpace(n *native, m model) {
 	}
 }
 
-// onCPU keeps a model off GPUs that its server may have, unless instance groups or accelerators are listed, which say it themselves.
+// onCPU keeps a model off its server's GPUs, unless the file lists instance groups or accelerators,
+// which decide themselves.
 func (r *reader) onCPU(n *native, m model) {
 	_, mode := r.text("triton_launch_mode", "")
 	if !r.isOnCPU(m) || r.machine.GPUs == 0 && mode != launchRemote {
@@ -98,14 +100,14 @@ func (r *reader) onCPU(n *native, m model) {
 	}
 }
 
-// span is a range of the automatic search: the end of its fields' names, and what its ends are when they are not given.
+// span is a range of the automatic search: the suffix of its fields' names, and the default ends.
 type span struct {
 	field     string
 	low, high int64
 	doubles   bool
 }
 
-// span writes a range, with the ends that the file gives.
+// span writes a range, with the ends in the file.
 func (r *reader) span(n *native, m model, s span, keys ...string) {
 	node, path := mapping(m.at), strings.Join(keys, ".")
 	n.set(m.at, node, keys...)
@@ -116,7 +118,7 @@ func (r *reader) span(n *native, m model, s span, keys ...string) {
 		at, text := m.at, strconv.FormatInt(end.usual, 10)
 		if v, has := r.said("run_config_search_" + end.name + "_" + s.field); has {
 			at, text = v, v.node.Value
-			n.origins[path] = v // the range as a whole is judged by what the file says of it
+			n.origins[path] = v // mistakes in the whole range are reported at this field
 		}
 		n.word(at, text, append(slices.Clone(keys), end.name)...)
 	}
@@ -125,8 +127,8 @@ func (r *reader) span(n *native, m model, s span, keys ...string) {
 	}
 }
 
-// spaceWriter writes the model_config_parameters of one model. Fields that tuner has a knob for become that knob's values; all others are
-// swept under their own names, in the same forms as Model Analyzer has.
+// spaceWriter writes the model_config_parameters of one model. Fields with a knob in tuner become
+// that knob's values. All others are swept under their own names, in Model Analyzer's forms.
 type spaceWriter struct {
 	r *reader
 	n *native
@@ -143,7 +145,7 @@ func (s spaceWriter) message(v value, md protoreflect.MessageDescriptor, path ..
 		f := md.Fields().ByTextName(e.name)
 		at := append(slices.Clone(path), e.name)
 		switch {
-		case e.isNull(): // leave the configuration's own
+		case e.isNull(): // keep the configuration's own value
 		case f == nil || f.Message() == nil || f.IsList() || f.IsMap():
 			s.leaf(e.value, f, at)
 		default:
@@ -152,7 +154,7 @@ func (s spaceWriter) message(v value, md protoreflect.MessageDescriptor, path ..
 	}
 }
 
-// part writes a field that is one message: a mapping, also as the only element of a list.
+// part writes a field with one message: a mapping, also as the only element of a list.
 func (s spaceWriter) part(v value, f protoreflect.FieldDescriptor, path []string) {
 	name := strings.Join(path, ".")
 	alternatives := v.elements()
@@ -175,7 +177,7 @@ func (s spaceWriter) part(v value, f protoreflect.FieldDescriptor, path []string
 	}
 }
 
-// batching turns the dynamic batcher on where nothing else of the space does for certain.
+// batching turns the dynamic batcher on, unless another part of the space certainly does.
 func (s spaceWriter) batching(v value) {
 	isSure := !s.r.isManual(s.m) // the range of batches does
 	look := func(entries []entry, names ...string) {
@@ -194,7 +196,7 @@ func (s spaceWriter) batching(v value) {
 
 func (s spaceWriter) space(path []string) []string { return append([]string{"space"}, path...) }
 
-// leaf writes a field that has values of its own.
+// leaf writes a field with values of its own.
 func (s spaceWriter) leaf(v value, f protoreflect.FieldDescriptor, path []string) {
 	switch strings.Join(path, ".") {
 	case "max_batch_size":
@@ -227,7 +229,7 @@ func each(v value, of func(value) *yaml.Node) *yaml.Node {
 	return list
 }
 
-// graphLevel is the knob's word for a level of Triton's onnxruntime backend.
+// graphLevel returns the knob's word for a level of Triton's onnxruntime backend.
 func graphLevel(v value) *yaml.Node {
 	if word, known := sessionoption.Of(sessionoption.GraphOptimization).Decode(v.node.Value); known {
 		return scalar(v, word, true)
@@ -235,7 +237,7 @@ func graphLevel(v value) *yaml.Node {
 	return scalar(v, v.node.Value, true)
 }
 
-// groups copies instance groups, and says of each what Triton would choose: its kind and count.
+// groups copies instance groups, and adds to each what Triton would choose: its kind and count.
 func (s spaceWriter) groups(v value) *yaml.Node {
 	list := s.copy(v, false)
 	kind := "KIND_GPU"
@@ -266,7 +268,8 @@ func (s spaceWriter) groups(v value) *yaml.Node {
 	return list
 }
 
-// stringValue is what a parameter is set to: itself, its string_value, or in a list also those of each mapping.
+// stringValue returns a parameter's value: itself, its string_value, or in a list also those of
+// each mapping.
 func stringValue(v value) value {
 	for _, inner := range v.entries() {
 		if inner.name == "string_value" {
@@ -289,7 +292,8 @@ func stringValue(v value) value {
 	return value{list, v.path}
 }
 
-// parameters writes backend parameters: name: {string_value: text or list}, those of the onnxruntime backend as its knobs.
+// parameters writes backend parameters, {name: {string_value: text or list}}. Those of the
+// onnxruntime backend become its knobs.
 func (s spaceWriter) parameters(v value) {
 	if list := v.elements(); len(list) == 1 {
 		v = list[0]
@@ -314,7 +318,7 @@ func (s spaceWriter) parameters(v value) {
 	}
 }
 
-// lowered accepts options of accelerators that lower the precision, and says so.
+// lowered allows options of accelerators that lower the precision, with a warning.
 func (s spaceWriter) lowered(v value) {
 	for _, e := range v.elements() {
 		of := ""
@@ -349,7 +353,7 @@ func (s spaceWriter) loweredOptions(of string, v value) {
 	}
 }
 
-// copy copies a value; numbers may be quoted in Model Analyzer's files.
+// copy copies a value. Numbers may be quoted in Model Analyzer's files.
 func (s spaceWriter) copy(v value, isNumber bool) *yaml.Node {
 	n := &yaml.Node{Kind: v.node.Kind, Tag: v.node.Tag, Value: v.node.Value, Line: v.node.Line}
 	if v.node.Kind != yaml.ScalarNode {

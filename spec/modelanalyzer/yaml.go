@@ -15,10 +15,11 @@ import (
 	"tuner/spec"
 )
 
-// maxNodes is how many values a file may have after its aliases are expanded; more is a mistake or an attack.
+// maxNodes is the largest number of values in a file after its aliases are expanded. More is a
+// mistake or an attack.
 const maxNodes = 100_000
 
-// value is a place in the file: a node without aliases, and the path that leads to it.
+// value is a place in the file: a node without aliases, with its path.
 type value struct {
 	node *yaml.Node
 	path string
@@ -27,7 +28,7 @@ type value struct {
 // entry is a key of a mapping with its value.
 type entry struct {
 	name string
-	key  value // its node is the key's; the path that of the value
+	key  value // its node is the key's; its path is the value's
 	value
 }
 
@@ -52,8 +53,8 @@ func open(text []byte) (value, error) {
 	return value{node: root}, nil
 }
 
-// expand copies a node with what its aliases and merge keys stand for, and takes each node off the budget. An alias that contains
-// itself uses it up.
+// expand copies a node with expanded aliases and merge keys. It subtracts each node from the
+// budget. An alias that contains itself uses it up.
 func expand(n *yaml.Node, budget *int) *yaml.Node {
 	for n.Alias != nil && *budget >= 0 {
 		n = n.Alias
@@ -84,7 +85,7 @@ func expand(n *yaml.Node, budget *int) *yaml.Node {
 	return copied
 }
 
-// merge adds to a mapping what a merge key brings and the mapping does not have.
+// merge adds entries of a merge key that a mapping does not have.
 func merge(into, from *yaml.Node) {
 	if from.Kind == yaml.SequenceNode {
 		for _, c := range from.Content {
@@ -116,7 +117,8 @@ func (v value) isNull() bool {
 	return v.node.Kind == yaml.ScalarNode && v.node.ShortTag() == "!!null"
 }
 
-// isSaid reports whether a value counts as given: Model Analyzer takes what Python calls false (0, false, empty, null) for not given.
+// isSaid reports whether a value counts as given. Model Analyzer treats values that are false in
+// Python (0, false, empty, null) as not given.
 func (v value) isSaid() bool {
 	if v.node.Kind != yaml.ScalarNode {
 		return len(v.node.Content) > 0
@@ -128,7 +130,7 @@ func (v value) isSaid() bool {
 	return !v.isNull() && v.node.Value != "" && (err != nil || x != 0)
 }
 
-// flag reads a YAML 1.1 boolean, as PyYAML does.
+// flag reads a YAML 1.1 boolean, like PyYAML.
 func (v value) flag() (on, ok bool) {
 	if v.node.Kind != yaml.ScalarNode {
 		return false, false
@@ -160,7 +162,7 @@ func (v value) elements() []value {
 	return list
 }
 
-// entries returns a mapping's keys in their order; none of anything else.
+// entries returns a mapping's keys in their order, and none for other values.
 func (v value) entries() []entry {
 	var list []entry
 	for i := 0; i+1 < len(v.node.Content) && v.isMapping(); i += 2 {
@@ -170,7 +172,7 @@ func (v value) entries() []entry {
 	return list
 }
 
-// words takes "a, b" apart, and a list of texts.
+// words splits "a, b", and a list of texts.
 func (v value) words() []value {
 	var list []value
 	for _, e := range v.elements() {
@@ -202,7 +204,7 @@ func (v value) show() string {
 	return text
 }
 
-// fail reports a mistake at a place; file, line, path and value are filled in.
+// fail reports a mistake at a place. It fills in file, line, path and value.
 func (r *reader) fail(v value, e spec.Error) {
 	e.File, e.Line, e.Path = r.path, max(v.node.Line, 1), v.path
 	if v.node.Kind != yaml.ScalarNode || !strings.HasSuffix(v.path, v.node.Value) {
@@ -211,14 +213,15 @@ func (r *reader) fail(v value, e spec.Error) {
 	r.addError(e)
 }
 
-// addError keeps a mistake once: those of a field that holds for several models come once for each.
+// addError records a mistake once. A field that applies to several models gives its mistakes once
+// for each.
 func (r *reader) addError(e spec.Error) {
 	if !slices.Contains(r.errors, e) {
 		r.errors = append(r.errors, e)
 	}
 }
 
-// warn says what does not apply here.
+// warn reports a setting that does not apply.
 func (r *reader) warn(v value, format string, args ...any) {
 	w := Warning{File: r.path, Line: max(v.node.Line, 1), Path: v.path, Text: fmt.Sprintf(format, args...)}
 	if !slices.Contains(r.warnings, w) {
@@ -226,7 +229,8 @@ func (r *reader) warn(v value, format string, args ...any) {
 	}
 }
 
-// isText reports whether a value is one text or number; anything else is a mistake.
+// isText reports whether a value is one text or number. Other values are a mistake, which it
+// reports.
 func (r *reader) isText(v value) bool {
 	if v.node.Kind == yaml.ScalarNode && !v.isNull() {
 		return true
@@ -235,7 +239,7 @@ func (r *reader) isText(v value) bool {
 	return false
 }
 
-// texts returns the entries of a mapping from names to texts, and reports what is none.
+// texts returns the entries of a mapping from names to texts, and reports other values.
 func (r *reader) texts(v value) []entry {
 	if !v.isMapping() {
 		r.fail(v, spec.Error{Problem: "must be a mapping (name: value)"})
@@ -243,7 +247,8 @@ func (r *reader) texts(v value) []entry {
 	return slices.DeleteFunc(v.entries(), func(e entry) bool { return !r.isText(e.value) })
 }
 
-// mapping reads a mapping's fields against the table of a section. A key that is given twice counts as it stands last, as in PyYAML.
+// mapping checks a mapping's fields against the table of a section. If a key is given twice, the
+// last one counts, as in PyYAML.
 func (r *reader) mapping(v value, section Section) map[string]value {
 	given := map[string]value{}
 	if v.isNull() {
@@ -278,7 +283,8 @@ func (r *reader) mapping(v value, section Section) map[string]value {
 	return given
 }
 
-// scalar makes a node of a native file that stands where v stands; text is quoted where YAML would take it for something else.
+// scalar makes a node of a native file in place of v. text is quoted if YAML would read it as
+// another type.
 func scalar(v value, text string, isText bool) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.ScalarNode, Value: text, Line: v.node.Line}
 	if isText {

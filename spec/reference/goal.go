@@ -12,7 +12,7 @@ import (
 // otherPercentile matches the names of latency percentiles that have no column of their own.
 const otherPercentile = "^latency_p[0-9]+(\\\\.[0-9]+)?$"
 
-// tags are the names that metrics have in Model Analyzer.
+// tags returns Model Analyzer's names of a metric.
 func tags(m measure.Metric) []string {
 	var list []string
 	for _, t := range spec.MetricTags() {
@@ -23,7 +23,7 @@ func tags(m measure.Metric) []string {
 	return list
 }
 
-// metricNames are the names of metrics in a goal, tags of Model Analyzer included.
+// metricNames lists the names of metrics in a goal, including Model Analyzer's tags.
 func metricNames() []string {
 	var list []string
 	for _, m := range measure.Metrics() {
@@ -32,20 +32,20 @@ func metricNames() []string {
 	return list
 }
 
-// metric is the name of one.
+// metric is the type of a metric's name.
 func metric() Type {
 	return Type{Name: "[metric](metrics.md)", Schema: fmt.Sprintf(`{"anyOf": [{"enum": %s}, {"type": "string", "pattern": "%s"}]}`, raw(metricNames()), otherPercentile),
 		Good: []string{"throughput", "latency_p99.9", "perf_latency_p95"}, Bad: []string{"speed", "error_rate"}}
 }
 
-// weights are several metrics.
+// weights is the type of a mapping from metrics to weights.
 func weights() Type {
 	return Type{Name: "mapping: metric to number above 0",
 		Schema: fmt.Sprintf(`{"type": "object", "minProperties": 1, "propertyNames": %s, "additionalProperties": %s}`, metric().Schema, positive().Schema),
 		Good:   []string{"{throughput: 10, latency_p99: 5}"}, Bad: []string{"{}", "{speed: 1}", "{throughput: 0}", "throughput"}}
 }
 
-// bound is the schema of a metric's limit: a mapping with min, max, or either.
+// bound returns the schema of a metric's limit: a mapping with min, max, or either.
 func bound(m measure.Metric) string {
 	info, _ := m.Info()
 	value := `{"type": "number", "exclusiveMinimum": 0}`
@@ -67,7 +67,7 @@ func bound(m measure.Metric) string {
 	return fmt.Sprintf(`{"type": "object", "additionalProperties": false, "minProperties": 1, "properties": {%s}}`, sides)
 }
 
-// limits bound metrics, and the accuracy where withAccuracy says so.
+// limits is the type of limits on metrics. With withAccuracy it includes the accuracy.
 func limits(withAccuracy bool) Type {
 	var properties []string
 	for _, m := range measure.Metrics() {

@@ -12,24 +12,24 @@ import (
 	"tuner/spec"
 )
 
-// oneOrMore is the schema of a value or a list of them.
+// oneOrMore returns the schema of a value or a list of values.
 func oneOrMore(schema string) string {
 	return fmt.Sprintf(`{"anyOf": [%[1]s, {"type": "array", "minItems": 1, "items": %[1]s}]}`, schema)
 }
 
-// setting is a knob and where its value stands in config.pbtxt.
+// setting describes a knob, and the place of its value in config.pbtxt.
 func setting(name string, t Type, meaning, lands string) Field {
 	return Field{Name: name, Type: t, Without: "the default configuration's value", Meaning: strings.TrimSpace(meaning + " In config.pbtxt: " + lands + ".")}
 }
 
-// space has the knobs.
+// space describes the section with the knobs.
 func space() Field {
 	return Field{Name: "space", Type: words("none"), Without: "[tuner's own choice](profile.md#knobs-space)",
 		Meaning: "The knobs and their values. With `none` only the default is measured. Illegal and equivalent combinations are left out.",
 		Fields:  append(sessionKnobs(), serverKnobs()...), Others: otherKnobs()}
 }
 
-// sessionKnobs are those of sessions and of what they compute with.
+// sessionKnobs lists the knobs of sessions and their devices.
 func sessionKnobs() []Field {
 	precisions := list(words(append([]string{spec.PrecisionOriginal}, spec.Convertible()...)...))
 	fields := []Field{
@@ -95,7 +95,7 @@ func placeOf(o sessionoption.Option) string {
 	return place
 }
 
-// serverKnobs are those of instances and batcher.
+// serverKnobs lists the knobs of instances and the batcher.
 func serverKnobs() []Field {
 	batches := series(whole(0, 0), false)
 	batches.Good = []string{"0", "8", "[1, 2, 4]", "{min: 1, max: 32, scale: pow2}"}
@@ -114,7 +114,7 @@ func serverKnobs() []Field {
 	}
 }
 
-// otherKnobs are session entries, providers' options and fields of ModelConfig.
+// otherKnobs lists session entries, providers' options and fields of ModelConfig.
 func otherKnobs() []Others {
 	any := Type{Name: "a value or a list, nested as in config.pbtxt", Schema: `true`}
 	texts := Type{Name: "text; or a list", Schema: oneOrMore(anyText)}

@@ -11,7 +11,7 @@ import (
 // MetricsPageName is the name of the page of metrics in docs/reference.
 const MetricsPageName = "metrics.md"
 
-// MetricsPage describes the metrics that goals, tables and files name.
+// MetricsPage describes the metrics in goals, tables and files.
 func MetricsPage() []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, `%s# Metrics
@@ -39,7 +39,7 @@ these units. Model Analyzer's names are accepted in YAML files, too.
 	return b.Bytes()
 }
 
-// unit is a unit in words.
+// unit returns a unit in words.
 func unit(u measure.Unit) string {
 	switch u {
 	case measure.InferPerSecond:
@@ -52,7 +52,7 @@ func unit(u measure.Unit) string {
 	return string(u)
 }
 
-// orDash puts names into code spans, or writes a dash for none.
+// orDash puts names into code spans. It returns a dash for none.
 func orDash(names []string) string {
 	if len(names) == 0 {
 		return "–"

@@ -9,7 +9,7 @@ import (
 	"tuner/spec"
 )
 
-// Analyze describes analyze.yaml. formats are the words that the field of that name may have.
+// Analyze describes analyze.yaml. formats are the allowed words of the field with that name.
 func Analyze(formats []string) File {
 	return File{
 		Name: "analyze.yaml",
@@ -50,7 +50,7 @@ func formatsField(formats []string) Field {
 		Meaning: "The files that are written beside `report.md` and `result.json`, see [result files](results.md). `helm` needs `repository`, and only [tuner run](run.md) writes it; [`tuner export helm`](export.md) does so at any time."}
 }
 
-// plots are charts that the user asks for.
+// plots describes the charts that the user requests.
 func plots() Field {
 	const axes = "x_axis: latency_p99, y_axis: throughput"
 	x := metric()
@@ -70,7 +70,7 @@ func plots() Field {
 	}}
 }
 
-// columns choose those of a CSV file.
+// columns describes the choice of a CSV file's columns.
 func columns(name string, allowed []string, file, prefix string) Field {
 	t := list(words(allowed...))
 	t.Name = "list of " + quoted(allowed)
@@ -123,13 +123,13 @@ func Gate() File {
 
 const accuracyLimits = "baseline: main/model.onnx\nlimits: {accuracy: {metric: cosine, min: 0.99}}"
 
-// of is a type with its schema and values.
+// of returns the type with a schema and example values.
 func (t Type) of(schema string, good, bad []string) Type {
 	t.Schema, t.Good, t.Bad = oneOrMore(schema), good, bad
 	return t
 }
 
-// side is one side of a gate.
+// side describes one side of a gate.
 func side() []Field {
 	const model = "model: model.onnx"
 	return []Field{
@@ -151,7 +151,7 @@ func Sweep() File {
 	}
 }
 
-// sweepFields are those of a profile that describe sessions, and those of a sweep alone.
+// sweepFields lists a profile's fields that describe sessions, and a sweep's own fields.
 func sweepFields() []Field {
 	shared := map[string]Field{}
 	for _, f := range Profile().Fields {
@@ -190,7 +190,7 @@ func sweepFields() []Field {
 	}
 }
 
-// sweepKnobs are the knobs of a session.
+// sweepKnobs lists the knobs of a session.
 func sweepKnobs() []Field {
 	var list []Field
 	for _, f := range sessionKnobs() {

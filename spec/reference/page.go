@@ -6,19 +6,19 @@ import (
 	"strings"
 )
 
-// Generated begins every page that a test makes.
+// Generated begins every page that a test generates.
 const Generated = "<!-- Generated from the code: `make golden` writes this page. -->\n"
 
-// Schema file name and page name of a file.
+// base returns the common part of the file's schema name and page name.
 func (f File) base() string { return strings.TrimSuffix(f.Name, ".yaml") }
 
-// PageName is the name of the file's page in docs/reference.
+// PageName returns the name of the file's page in docs/reference.
 func (f File) PageName() string { return f.base() + "-fields.md" }
 
-// SchemaName is the name of the file's JSON Schema in docs/reference.
+// SchemaName returns the name of the file's JSON Schema in docs/reference.
 func (f File) SchemaName() string { return f.base() + ".schema.json" }
 
-// Page is the file's page: a list of all fields, then a section for each.
+// Page returns the file's page: a list of all fields, then a section for each.
 func (f File) Page() []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s# %s: fields\n\n%s\n", Generated, f.Name, fold(f.Intro))
@@ -30,7 +30,7 @@ func (f File) Page() []byte {
 	return b.Bytes()
 }
 
-// section writes what is known of a field.
+// section writes the description of a field.
 func (f Field) section(b *bytes.Buffer) {
 	kind := f.Type.Name
 	switch {
@@ -60,7 +60,7 @@ func (f Field) section(b *bytes.Buffer) {
 	}
 }
 
-// item writes a line of a list, folded.
+// item writes an item of a list, folded.
 func item(b *bytes.Buffer, name, text string) {
 	if text != "" {
 		name += ": "
@@ -68,10 +68,10 @@ func item(b *bytes.Buffer, name, text string) {
 	fmt.Fprintf(b, "- %s\n", strings.ReplaceAll(fold(name+text), "\n", "\n  "))
 }
 
-// pageWidth is the most columns of a line on a page.
+// pageWidth is the largest width of a line on a page, in columns.
 const pageWidth = 100
 
-// fold breaks text into lines. Code spans stay whole.
+// fold breaks text into lines. Code spans are not broken.
 func fold(text string) string {
 	var b strings.Builder
 	column := 0

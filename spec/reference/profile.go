@@ -7,7 +7,7 @@ import (
 	"tuner/spec"
 )
 
-// day is the unit in which the longest budget is thought.
+// day is the unit of the longest budget.
 const day = 24 * time.Hour
 
 // Profile describes profile.yaml.
@@ -54,20 +54,20 @@ func Profile() File {
 	}
 }
 
-// servedName is the name of a model when served.
+// servedName describes the served name of a model.
 func servedName(without string) Field {
 	return Field{Name: "name", Type: Type{Name: "text: letters, digits, `_`, `.`, `-`", Schema: `{"type": ["string", "number"], "pattern": "^[A-Za-z0-9_][A-Za-z0-9_.-]*$"}`,
 		Good: []string{"minilm", "resnet-50_v1.5"}, Bad: []string{"a/b", "-a", `"a b"`}}, Without: without, Meaning: "The name under which the model is served."}
 }
 
-// price is what the machine costs.
+// price describes the price of the machine.
 func price(without string) Field {
 	return Field{Name: "price", Without: without, Meaning: "The metric `cost` needs it. With it, every report tells the cost.", Fields: []Field{
 		{Name: "per_hour", Type: positive(), Unit: "any currency", Required: true, Meaning: "The cost of the machine for an hour."},
 	}}
 }
 
-// inputs is the section of sizes; isProfile adds the inputs whose sizes are examples.
+// inputs describes the section of sizes. With isProfile it has the inputs whose sizes are examples.
 func inputs(isProfile bool) Field {
 	f := Field{Name: "inputs", Fields: []Field{
 		{Name: "shape", Type: Type{Name: "mapping: input to list of sizes", Schema: `{"type": "object", "additionalProperties": {"type": "array", "items": {"type": "integer", "minimum": 1}}}`,
@@ -82,7 +82,7 @@ func inputs(isProfile bool) Field {
 	return f
 }
 
-// runner has the fields of a server to be measured.
+// runner describes the fields of a measured server.
 func runner() []Field {
 	const local, remote = "mode: local", "mode: remote, url: 'gpu-host:8001'"
 	return []Field{
@@ -115,7 +115,7 @@ func runner() []Field {
 	}
 }
 
-// searchFields are those of the section search.
+// searchFields lists the fields of the section search.
 func searchFields() []Field {
 	longest := 30 * day
 	return []Field{
@@ -142,7 +142,7 @@ func searchFields() []Field {
 	}
 }
 
-// accuracySection says how variants are compared with the original.
+// accuracySection describes how variants are compared with the original.
 func accuracySection() Field {
 	const variants = "space: {precision: [fp32, int8]}"
 	return Field{Name: "accuracy", With: variants, Meaning: "How the outputs of variants are compared with the original's. See [Accuracy](profile.md#accuracy).", Fields: []Field{

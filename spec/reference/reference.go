@@ -1,43 +1,45 @@
-// Package reference describes every field of the YAML files that a user writes: type, unit, default,
-// allowed values, meaning. It is the one source of the pages docs/reference/*-fields.md and of the
-// JSON Schemas beside them, with which editors check and complete these files.
+// Package reference describes every field of the user's YAML files: type, unit, default, allowed
+// values, meaning. It is the only source of the pages docs/reference/*-fields.md and of the JSON
+// Schemas beside them, with which editors check and complete these files.
 //
 // It stands beside package spec, which reads the files. It reads nothing itself, and only tests use
-// it: they write pages and schemas, and hold each field's names, defaults, good and bad values
-// against the reader. A field that the reader has and a table here lacks fails them.
+// it. They write pages and schemas, and compare each field's names, defaults, good and bad values
+// with the reader. They fail if a field of the reader is missing in a table here.
 package reference
 
 import "strings"
 
 // File describes one kind of YAML file.
 type File struct {
-	Name   string // profile.yaml
-	Intro  string // what reads the file, in one or two sentences of Markdown
+	Name   string // file name, such as profile.yaml
+	Intro  string // the reader of the file, in one or two sentences of Markdown
 	Fields []Field
 }
 
-// Field describes one field. It has a Type, or Fields of its own, or the choice of both.
+// Field describes one field. It has a Type, or its own Fields, or allows both forms.
 type Field struct {
-	Name     string // key in its mapping
-	Type     Type   // of the value; zero for a mapping of Fields alone
-	Unit     string // of the value
-	Default  string // as YAML; "": see Without
-	Without  string // what holds without the field, in words; "" with a Default or IsRequired
-	Meaning  string // sentences of Markdown
-	Beside   string // fields of the same mapping that this one needs, as YAML: mode: local
-	With     string // lines of the file that this one needs, as YAML
+	Name    string // key in its mapping
+	Type    Type   // of the value; zero for a mapping with only Fields
+	Unit    string // of the value
+	Default string // default as YAML; "": see Without
+	// Without: effect of omitting the field, in words; "" with a Default or IsRequired
+	Without string
+	Meaning string // sentences of Markdown
+	// Beside: required fields of the same mapping, as YAML, such as mode: local
+	Beside   string
+	With     string // required lines of the file, as YAML
 	Fields   []Field
 	Required bool
-	// SameAs is the path of a field with the same Fields, which pages describe there.
+	// SameAs is the path of a field with the same Fields. Pages describe them there.
 	SameAs string
-	// IsNamed says that the user names the entries of this mapping: Fields[0] stands for each, and
-	// its Name stands for the user's.
+	// IsNamed means that the user names the entries of this mapping. Fields[0] stands for each
+	// entry, and its Name for the user's name.
 	IsNamed bool
-	// Others allows further names in the mapping.
+	// Others allows additional names in the mapping.
 	Others []Others
 }
 
-// Others are names that a mapping may have beside those of its fields.
+// Others are additional names in a mapping.
 type Others struct {
 	Pattern string // regular expression
 	Type    Type
@@ -51,8 +53,8 @@ type Type struct {
 	Bad    []string // values that both refuse
 }
 
-// Each calls visit for every field of a list and all below, with its path. It describes no field
-// twice.
+// Each calls visit for every field of a list and all fields below, with its path. It visits no
+// field twice.
 func Each(fields []Field, visit func(path []string, f Field)) { each(nil, fields, visit) }
 
 func each(above []string, fields []Field, visit func(path []string, f Field)) {

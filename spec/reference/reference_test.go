@@ -24,14 +24,14 @@ import (
 	"tuner/spec/reference"
 )
 
-// kind is a kind of file, its reader, and the lines that it cannot do without.
+// kind is a kind of file, with its reader and its required lines.
 type kind struct {
 	file    reference.File
 	minimum string
 	read    func(text string) (any, error)
 }
 
-// kinds lists them. Readers return what was read without the text itself.
+// kinds lists the kinds. Readers return their result without the text.
 func kinds() []kind {
 	words := formats.All().Words()
 	return []kind{
@@ -57,7 +57,7 @@ func kinds() []kind {
 	}
 }
 
-// The committed pages and schemas are what the tables make.
+// The committed pages and schemas are generated from the tables.
 func TestPagesAreGenerated(t *testing.T) {
 	t.Parallel()
 	docs := filepath.Join("..", "..", "docs", "reference")
@@ -72,7 +72,7 @@ func TestPagesAreGenerated(t *testing.T) {
 	golden.Check(t, filepath.Join(docs, reference.MetricsPageName), reference.MetricsPage())
 }
 
-// document is a file with a value at a path, and all that it needs beside it.
+// document returns a file with a value at a path, and everything that the value requires.
 func (k kind) document(path []string, f needy, value string) string {
 	lines := []string{}
 	given := func(name string) bool {
@@ -101,13 +101,13 @@ func (k kind) document(path []string, f needy, value string) string {
 	return strings.Join(append(lines, text), "\n") + "\n"
 }
 
-// needy is a field with what its sections need beside them, from the outermost on.
+// needy is a field with the requirements of its sections, from the outermost on.
 type needy struct {
 	reference.Field
 	around []string
 }
 
-// inherited gives every field what its sections need. The names are the paths.
+// inherited gives every field the requirements of its sections, by path.
 func inherited(fields []reference.Field) map[string]needy {
 	all := map[string]needy{}
 	reference.Each(fields, func(path []string, f reference.Field) {
@@ -122,7 +122,8 @@ func inherited(fields []reference.Field) map[string]needy {
 	return all
 }
 
-// A section's names are those that the reader allows: it lists them about a name that nobody has.
+// A section has exactly the names that the reader allows. The reader lists them in its error for an
+// unknown name.
 func TestNamesAreTheReaders(t *testing.T) {
 	t.Parallel()
 	for _, k := range kinds() {
@@ -164,7 +165,7 @@ func (k kind) hasKnob(scope search.Scope) bool {
 	return k.file.Name != "ortsweep.yaml" || scope == search.ScopeArtifact || scope == search.ScopeEngine
 }
 
-// mistakes returns what is wrong with a file.
+// mistakes returns the mistakes in a file.
 func mistakes(t *testing.T, err error) spec.Errors {
 	t.Helper()
 	var es spec.Errors
@@ -174,7 +175,7 @@ func mistakes(t *testing.T, err error) spec.Errors {
 	return es
 }
 
-// A file that gives a default reads as one that does not.
+// A file that sets a default reads the same as one that omits it.
 func TestDefaults(t *testing.T) {
 	t.Parallel()
 	for _, k := range kinds() {
@@ -199,7 +200,7 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// without is a document with all that a field needs, and not the field.
+// without returns a document with all requirements of a field, but without the field.
 func (k kind) without(path []string, f needy) string {
 	if f.Beside != "" {
 		neighbour, value, _ := strings.Cut(f.Beside, ": ")
@@ -215,10 +216,10 @@ func (k kind) without(path []string, f needy) string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
-// exported compares unexported fields, too.
+// exported makes comparisons include unexported fields.
 func exported() gocmp.Option { return gocmp.Exporter(func(reflect.Type) bool { return true }) }
 
-// Every good value is read and satisfies the schema. No bad one does either.
+// Every good value is read and satisfies the schema. Every bad one is refused by both.
 func TestReaderAndSchemaAgree(t *testing.T) {
 	t.Parallel()
 	for _, k := range kinds() {
@@ -253,8 +254,8 @@ func TestReaderAndSchemaAgree(t *testing.T) {
 	}
 }
 
-// isFiner reports values that only a reader can refuse: patterns do not compare durations, or shares
-// with 100 %, and schemas know neither addresses nor the options of a server.
+// isFiner reports values that only a reader can refuse. Patterns cannot compare durations, or
+// shares with 100 %. Schemas do not know addresses or the options of a server.
 func isFiner(value string) bool {
 	switch value {
 	case "10ns", "2m", "[0, 4]", `"me@host"`, `"host:0"`, "[--http-port=1]":
@@ -310,7 +311,7 @@ func compiled(t *testing.T, f reference.File) *jsonschema.Schema {
 	return schema
 }
 
-// validate checks YAML by a schema, as an editor does.
+// validate checks YAML with a schema, like an editor.
 func validate(t *testing.T, schema *jsonschema.Schema, text string) error {
 	t.Helper()
 	var value any

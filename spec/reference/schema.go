@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// Schema is the file's JSON Schema, draft 7, which all editors know.
+// Schema returns the file's JSON Schema, draft 7, which all editors support.
 func (f File) Schema() ([]byte, error) {
 	o := section(f.Fields, nil)
 	o["$schema"] = "http://json-schema.org/draft-07/schema#"
@@ -23,7 +23,7 @@ func (f File) Schema() ([]byte, error) {
 
 type object map[string]any
 
-// section is the schema of a mapping of fields.
+// section returns the schema of a mapping of fields.
 func section(fields []Field, others []Others) object {
 	properties, required := object{}, []string{}
 	for _, f := range fields {
@@ -46,7 +46,7 @@ func section(fields []Field, others []Others) object {
 	return o
 }
 
-// schema describes a field's value, with its meaning and its default.
+// schema returns the schema of a field's value, with its meaning and its default.
 func (f Field) schema() object {
 	o := object{}
 	switch {

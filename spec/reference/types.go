@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// raw encodes a value as JSON. Only types that cannot fail come here.
+// raw encodes a value as JSON. Its callers only pass types that cannot fail.
 func raw(v any) string {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -17,29 +17,30 @@ func raw(v any) string {
 	return string(text)
 }
 
-// path is a file or folder, relative to the YAML file's folder.
+// path is the type of a file or folder, relative to the YAML file's folder.
 func path(example string) Type {
 	return Type{Name: "path", Schema: `{"type": "string", "minLength": 1}`, Good: []string{example}, Bad: []string{`""`}}
 }
 
-// text is any text. YAML reads some texts as numbers.
+// text is the type of any text. YAML reads some texts as numbers.
 func text(examples ...string) Type {
 	return Type{Name: "text", Schema: anyText, Good: examples, Bad: []string{`[]`}}
 }
 
 const anyText = `{"type": ["string", "number", "boolean"]}`
 
-// words is one of some words.
+// words is the type of one of some words.
 func words(list ...string) Type {
 	return Type{Name: quoted(list), Schema: fmt.Sprintf(`{"enum": %s}`, raw(list)), Good: list, Bad: []string{"no-such-word"}}
 }
 
-// flag is true or false.
+// flag is the type of true or false.
 func flag() Type {
 	return Type{Name: "`true`, `false`", Schema: `{"type": "boolean"}`, Good: []string{"true", "false"}, Bad: []string{`"yes"`}}
 }
 
-// whole is a whole number within bounds; most 0 is no upper bound that a user meets.
+// whole is the type of a whole number within bounds. If most is 0, there is no practical upper
+// bound.
 func whole(least, most int64) Type {
 	t := Type{Name: fmt.Sprintf("whole number from %d", least), Schema: fmt.Sprintf(`{"type": "integer", "minimum": %d}`, least)}
 	t.Good, t.Bad = []string{strconv.FormatInt(least, 10)}, []string{strconv.FormatInt(least-1, 10), "1.5", `"1"`}
@@ -51,7 +52,7 @@ func whole(least, most int64) Type {
 	return t
 }
 
-// grouped writes a number with commas between thousands.
+// grouped prints a number with commas between thousands.
 func grouped(n int64) string {
 	digits := strconv.FormatInt(n, 10)
 	for i := len(digits) - 3; i > 0; i -= 3 {
@@ -60,12 +61,12 @@ func grouped(n int64) string {
 	return digits
 }
 
-// positive is a number above 0.
+// positive is the type of a number above 0.
 func positive() Type {
 	return Type{Name: "number above 0", Schema: `{"type": "number", "exclusiveMinimum": 0}`, Good: []string{"0.4", "10"}, Bad: []string{"0", "-1", "many"}}
 }
 
-// share is a part of a whole, with or without both ends.
+// share is the type of a share, with or without 0 and 1.
 func share(withEnds bool) Type {
 	t := Type{Name: "share: `2%`, `0.02`", Good: []string{"2%", "0.02", "100%", "1", "0"}, Bad: []string{"1.5", "2", "some", "-1%"}}
 	t.Schema = `{"anyOf": [{"type": "string", "pattern": "^[0-9.]+ ?%$"}, {"type": "number", "minimum": 0, "maximum": 1}]}`
@@ -77,16 +78,16 @@ func share(withEnds bool) Type {
 	return t
 }
 
-// probability is the one with which a limit must hold.
+// probability is the type of the probability with which a limit must hold.
 func probability() Type {
 	return Type{Name: "number above 0.5 and below 1", Schema: `{"type": "number", "exclusiveMinimum": 0.5, "exclusiveMaximum": 1}`,
 		Good: []string{"0.9"}, Bad: []string{"0.5", "1", "90%"}}
 }
 
-// durationText is a number with a unit; 0 needs none.
+// durationText is the schema of a number with a unit. 0 needs no unit.
 const durationText = `{"anyOf": [{"type": "string", "pattern": "^([0-9.]+ ?(ns|us|µs|ms|s|m|h) ?)+$"}, {"const": 0}]}`
 
-// duration is one within bounds.
+// duration is the type of a duration within bounds.
 func duration(least, most time.Duration) Type {
 	short := func(d time.Duration) string {
 		return strings.TrimSuffix(strings.TrimSuffix(d.String(), "0s"), "0m") // 5m0s is 5m
@@ -98,7 +99,7 @@ func duration(least, most time.Duration) Type {
 		Good: []string{least.String(), most.String()}, Bad: []string{"soon", "10"}}
 }
 
-// list is one value, or a list of values that differ.
+// list is the type of one value, or a list of distinct values.
 func list(of Type) Type {
 	t := Type{Name: of.Name + "; or a list", Schema: fmt.Sprintf(`{"anyOf": [%s, {"type": "array", "minItems": 1, "uniqueItems": true, "items": %s}]}`, of.Schema, of.Schema)}
 	t.Good = append([]string{"[" + strings.Join(of.Good, ", ") + "]"}, of.Good...)
@@ -106,7 +107,7 @@ func list(of Type) Type {
 	return t
 }
 
-// series is one value, a list, or a range of numbers.
+// series is the type of one value, a list, or a range of numbers.
 func series(of Type, needsStep bool) Type {
 	t := list(of)
 	t.Name = "series: " + of.Name
@@ -120,7 +121,7 @@ func series(of Type, needsStep bool) Type {
 	return t
 }
 
-// or is a choice of two types.
+// or returns the type of values of either type.
 func (t Type) or(u Type) Type {
 	return Type{Name: t.Name + "; or " + u.Name, Schema: fmt.Sprintf(`{"anyOf": [%s, %s]}`, t.Schema, u.Schema), Good: append(t.Good[:len(t.Good):len(t.Good)], u.Good...)}
 }
