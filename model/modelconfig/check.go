@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// CheckModel checks a complete configuration against the model it is for, as
-// the onnxruntime backend does when it loads: counts, names, data types and
-// shapes. It stops at the first difference and says it in the backend's words.
+// CheckModel checks a complete configuration against its model, like the onnxruntime backend when
+// it loads: counts, names, data types and shapes. It stops at the first difference, and uses the
+// backend's words.
 func CheckModel(c *Config, io ModelIO) error {
 	required := 0
 	for _, in := range c.GetInput() {
@@ -41,12 +41,13 @@ func CheckModel(c *Config, io ModelIO) error {
 	return nil
 }
 
-// A signature is the inputs or the outputs of a model. A stranger's model may have hundreds of thousands.
+// signature has the inputs or the outputs of a model. A foreign model may have hundreds of
+// thousands.
 type signature struct {
 	config    *Config
 	side      string
 	declared  map[string]Tensor
-	scattered map[string]bool // outputs that are scattered back to the requests, so their shape is not theirs
+	scattered map[string]bool // outputs that are scattered back to the requests, so their shape is not checked
 }
 
 func newSignature(c *Config, side string, declared []Tensor) signature {
@@ -64,7 +65,7 @@ func newSignature(c *Config, side string, declared []Tensor) signature {
 	return s
 }
 
-// check compares one configured tensor with the model's of that name.
+// check compares one configured tensor with the model's tensor of that name.
 func (s signature) check(t tensorConfig) error {
 	c, side, name := s.config, s.side, t.GetName()
 	model, isDeclared := s.declared[name]
@@ -100,8 +101,8 @@ func checkScalar(model, tensor string, dims []int64) error {
 	return nil
 }
 
-// checkShape compares shapes. A configured input may be narrower than the
-// model, where the model leaves a dimension open; outputs must be exact.
+// checkShape compares shapes. A configured input may fix a dimension that the model leaves open.
+// Outputs must be exact.
 func checkShape(c *Config, model Tensor, dims []int64, exact bool) error {
 	prefix := fmt.Sprintf("model '%s', tensor '%s': ", c.GetName(), model.Name)
 	batching := c.GetMaxBatchSize() > 0
@@ -127,7 +128,7 @@ func checkShape(c *Config, model Tensor, dims []int64, exact bool) error {
 		prefix, len(model.Dims), Shape(model.Dims), len(full), specified)
 }
 
-// Shape writes dimensions as Triton does in its messages: [-1,384].
+// Shape writes dimensions like Triton's messages: [-1,384].
 func Shape(dims []int64) string {
 	text := make([]string, len(dims))
 	for i, d := range dims {

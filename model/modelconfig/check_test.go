@@ -9,9 +9,8 @@ import (
 	"tuner/model/modelconfig/configpb"
 )
 
-// TestCheckModel has the texts that a real Triton 2.51 was seen to say for an
-// adder of two [-1,4] tensors, and those of its backend's scalar and optional
-// inputs.
+// These are the messages of a real Triton 2.51 for an adder of two [-1,4] tensors, and those of its
+// backend's scalar and optional inputs.
 func TestCheckModel(t *testing.T) {
 	t.Parallel()
 	const x, y = `input { name: "x" data_type: TYPE_FP32 dims: 4 }`, `input { name: "y" data_type: TYPE_FP32 dims: 4 }`
@@ -84,9 +83,8 @@ func TestRefuseUnsupported(t *testing.T) {
 	}
 }
 
-// TestRefuseEntries: a configuration comes over the wire, too. No session entry
-// makes ONNX Runtime open a file, and none goes past the bounds of a parameter;
-// the entries are those of the libraries 1.24.1 and 1.31.1.
+// A configuration may also come over the wire. No session entry may make ONNX Runtime open a file,
+// or exceed the limits of a parameter. The entries are those of the libraries 1.24.1 and 1.31.1.
 func TestRefuseEntries(t *testing.T) {
 	t.Parallel()
 	const file = "no file outside of the model's folder is read or written"
@@ -126,9 +124,8 @@ func TestRefuseEntries(t *testing.T) {
 	}
 }
 
-// TestRefuseAddresses: an option of the CUDA provider that ONNX Runtime takes
-// for the address of a function or of a stream is refused, wherever it stands;
-// names that this package does not know are left to ONNX Runtime.
+// Options of the CUDA provider that ONNX Runtime interprets as the address of a function or a
+// stream are refused in every place. Unknown names are passed to ONNX Runtime.
 func TestRefuseAddresses(t *testing.T) {
 	t.Parallel()
 	for _, list := range []string{"gpu_execution_accelerator", "cpu_execution_accelerator"} {
@@ -147,8 +144,7 @@ func TestRefuseAddresses(t *testing.T) {
 	}
 }
 
-// TestRefuseFilesByCapability: on a GPU, Triton runs the file that
-// cc_model_filenames has for it; on a CPU the field says nothing.
+// On a GPU, Triton runs the file in cc_model_filenames for it. On a CPU the field has no effect.
 func TestRefuseFilesByCapability(t *testing.T) {
 	t.Parallel()
 	const files = `name: "m" cc_model_filenames { key: "7.5" value: "t4.onnx" } instance_group { kind: `

@@ -7,47 +7,44 @@ import (
 	"tuner/model/modelconfig/configpb"
 )
 
-// DefaultMaxBatchSize is the batch size that auto-completion gives a model that
-// can batch, unless the server is told another.
+// DefaultMaxBatchSize is the batch size that auto-completion gives a model that can batch, unless
+// the server has another default.
 const DefaultMaxBatchSize = 4
 
-// sequenceIdleDefault is how long a sequence may be silent, in microseconds.
+// sequenceIdleDefault is the default time in microseconds that a sequence may be idle.
 const sequenceIdleDefault = 1_000_000
 
-// CompleteOptions is what auto-completion has to know besides the configuration.
+// CompleteOptions has the facts that auto-completion needs besides the configuration.
 type CompleteOptions struct {
 	// DirName is the name of the model's folder.
 	DirName string
-	// HasModelFile says that the first version folder holds a file or folder
-	// named model.onnx. It decides the backend where the configuration does not.
+	// HasModelFile means that the first version folder has a file or folder named model.onnx. It
+	// selects the backend if the configuration does not.
 	HasModelFile bool
-	// IO is the model's signature; nil leaves inputs, outputs, batch size and
-	// scheduler as they are.
+	// IO is the model's signature. nil leaves inputs, outputs, batch size and scheduler unchanged.
 	IO *ModelIO
-	// DefaultMaxBatchSize replaces the default of the same name; 0 keeps it,
-	// negative values mean no batching.
+	// DefaultMaxBatchSize replaces the constant of that name. 0 keeps it, and negative values mean
+	// no batching.
 	DefaultMaxBatchSize int
-	// GPUs is the number of GPUs of the server; their ids count from 0.
+	// GPUs is the number of the server's GPUs. Their ids begin at 0.
 	GPUs int
-	// DisableAutoComplete leaves out what needs the model, as Triton does with
-	// the flag of that name.
+	// DisableAutoComplete skips what needs the model, like Triton's flag of that name.
 	DisableAutoComplete bool
 }
 
-// A PollError is why a model is refused before it is touched: Triton answers
-// only that it could not poll the repository, and logs the reason.
+// PollError has the reason why a model is refused before it is loaded. Triton only answers that it
+// could not poll the repository, and logs the reason.
 type PollError struct{ Reason error }
 
 func (e *PollError) Error() string { return e.Reason.Error() }
 
-// Unwrap gives the reason.
+// Unwrap returns the reason.
 func (e *PollError) Unwrap() error { return e.Reason }
 
-// Complete returns the configuration that a Triton server would run c with, in
-// the same two steps: the server fills in name, backend and defaults and checks
-// them (failures are a *PollError), then the backend fills in what it learns
-// from the model. Every error text is Triton's, and all of them are invalid
-// arguments in its terms. Complete is idempotent.
+// Complete returns the configuration with which a Triton server would run c. It follows Triton's
+// two steps. First the server fills in name, backend and defaults and checks them; failures are a
+// *PollError. Then the backend fills in what it learns from the model. All error texts are
+// Triton's, and all are invalid arguments in its terms. Complete is idempotent.
 func Complete(c *Config, o CompleteOptions) (*Config, error) {
 	out := Clone(c)
 	if err := fillServerSide(out, o); err != nil {
@@ -75,8 +72,8 @@ func Complete(c *Config, o CompleteOptions) (*Config, error) {
 	return out, nil
 }
 
-// otherBackends are the backends of the platforms, besides ONNX Runtime's, that
-// are older than the backend field.
+// otherBackends has the backends of platforms that are older than the backend field, without ONNX
+// Runtime's.
 var otherBackends = map[string]string{
 	"tensorflow_graphdef":   "tensorflow",
 	"tensorflow_savedmodel": "tensorflow",
@@ -107,8 +104,8 @@ func fillServerSide(c *Config, o CompleteOptions) error {
 	return nil
 }
 
-// fillFromName takes the backend from a model name of the form model.backend,
-// Triton's last resort.
+// fillFromName takes the backend from a model name of the form model.backend, as Triton does if
+// nothing else names it.
 func fillFromName(c *Config, name string) error {
 	_, backend, found := strings.Cut(name, ".")
 	if !found {
@@ -127,8 +124,8 @@ func orDefault(value, byDefault string) string {
 	return value
 }
 
-// normalize writes out the defaults that the server applies to every model. It
-// runs again after the backend's step, which may have added a batcher.
+// normalize sets the defaults that the server applies to every model. It runs again after the
+// backend's step, which may have added a batcher.
 func normalize(c *Config) {
 	if c.GetVersionPolicy() == nil {
 		latest := &configpb.ModelVersionPolicy_Latest{NumVersions: 1}
@@ -165,7 +162,7 @@ func normalizeSequence(s *configpb.ModelSequenceBatching, maxBatchSize int32) {
 	}
 }
 
-// checkPolled is what the server checks before it looks at the model.
+// checkPolled makes the checks of the server before it reads the model.
 func checkPolled(c *Config, o CompleteOptions) error {
 	err := checkServerSide(c)
 	if o.DisableAutoComplete {
@@ -178,9 +175,9 @@ func checkPolled(c *Config, o CompleteOptions) error {
 	return err
 }
 
-// fillFromModel is the backend's step: batch size, batcher and the side of the
-// signature that the configuration leaves out. A configuration with both sides
-// is left alone, and so stays without batching unless it asks for it.
+// fillFromModel is the backend's step. It sets batch size, batcher and the missing side of the
+// signature. A configuration with both sides does not change, so it stays without batching unless
+// it requests it.
 func fillFromModel(c *Config, io ModelIO, defaultMaxBatchSize int) error {
 	hasInputs := len(c.GetInput())+len(c.GetBatchInput()) > 0
 	hasOutputs := len(c.GetOutput()) > 0
@@ -230,9 +227,9 @@ func fillBatching(c *Config, io ModelIO, defaultMaxBatchSize int) error {
 	return nil
 }
 
-// configDims is a model's shape as a configuration writes it: without the batch
-// dimension when batching. Nothing left is written as one element, with a
-// reshape to nothing where the batch dimension remains.
+// configDims returns a model's shape in the form of a configuration: without the batch dimension if
+// it batches. An empty shape becomes one element. If the batch dimension remains, a reshape to an
+// empty shape is added.
 func configDims(t Tensor, maxBatchSize int32) ([]int64, *configpb.ModelTensorReshape) {
 	dims := t.Dims
 	if maxBatchSize > 0 {

@@ -20,7 +20,7 @@ const (
 	i64  = configpb.DataType_TYPE_INT64
 )
 
-// addSub has a batch dimension, fixed has none that varies.
+// addSub has a batch dimension. fixed has only fixed dimensions.
 var (
 	addSub = ModelIO{
 		Inputs:  []Tensor{tensor("x", fp32, -1, 4), tensor("y", fp32, -1, 4)},
@@ -32,19 +32,19 @@ var (
 	}
 )
 
-// pinned and latest is what normalisation adds to every model.
+// pinned and latest are the texts that normalisation adds to every model.
 const pinned = `
 	version_policy { latest { num_versions: 1 } }
 	optimization { input_pinned_memory { enable: true } output_pinned_memory { enable: true } }`
 
-// named is what the server fills in.
+// named is the text that the server fills in.
 const named = `name: "m" platform: "onnxruntime_onnx" backend: "onnxruntime" default_model_filename: "model.onnx"`
 
 const addSubIO = `
 	input { name: "x" data_type: TYPE_FP32 dims: 4 } input { name: "y" data_type: TYPE_FP32 dims: 4 }
 	output { name: "sum" data_type: TYPE_FP32 dims: 4 } output { name: "diff" data_type: TYPE_FP32 dims: 4 }`
 
-// defaultGroup is the group of a configuration without one, on CPUs.
+// defaultGroup is the default group, on CPUs.
 const defaultGroup = `instance_group { name: "m" kind: KIND_CPU count: 2 }`
 
 func TestComplete(t *testing.T) {
@@ -148,8 +148,7 @@ func TestComplete(t *testing.T) {
 	}
 }
 
-// TestCompleteErrors has the texts that a real Triton was seen to say; polled
-// are those that it only logs.
+// These are the messages of a real Triton. polled are those that it only logs.
 func TestCompleteErrors(t *testing.T) {
 	t.Parallel()
 	tests := []struct {

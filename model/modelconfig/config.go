@@ -1,15 +1,14 @@
-// Package modelconfig holds the configuration of one model as a
-// Triton-compatible server knows it: it reads and prints config.pbtxt and its
-// JSON form, completes what the user left out the way Triton does, and says
-// what is wrong with it.
+// Package modelconfig holds the configuration of one model in a Triton-compatible server. It reads
+// and prints config.pbtxt and its JSON form, completes missing parts like Triton, and reports its
+// mistakes.
 //
-// It stands at both ends of the data flow. The engine completes and checks the
-// configuration of each model it loads; the tuner reads the user's file,
-// changes knobs in it and prints what will be deployed. Every field of the
-// public schema is kept and printed, also those that nothing here uses.
+// It stands at both ends of the data flow. The engine completes and checks the configuration of
+// each model that it loads. The tuner reads the user's file, changes knobs in it and prints the
+// configuration to deploy. Every field of the public schema is kept and printed, including unused
+// ones.
 //
-// It touches neither files nor models nor ONNX Runtime: the shapes of a model
-// come in as a ModelIO, and whether a file exists as an option.
+// The package uses no files, no models and no ONNX Runtime: the shapes of a model come in as a
+// ModelIO, and the existence of a file as an option.
 package modelconfig
 
 import (
@@ -18,20 +17,19 @@ import (
 	"tuner/model/modelconfig/configpb"
 )
 
-// Config is one model's configuration. It is treated as a value: no function
-// here changes its argument, and neither should callers; see Clone.
+// Config is one model's configuration. It is treated as a value: no function here changes its
+// argument, and callers must not either; see Clone.
 type Config = configpb.ModelConfig
 
-// Names by which a configuration selects the only backend served here.
+// Names by which a configuration selects the only supported backend.
 const (
 	Backend              = "onnxruntime"
 	Platform             = "onnxruntime_onnx"
 	DefaultModelFilename = "model.onnx"
 )
 
-// Tensor is an input or output as the model itself declares it. Dims is the
-// whole shape, the batch dimension included; -1 is a dimension of any size and
-// no dimensions a scalar.
+// Tensor is an input or output as the model declares it. Dims is the whole shape, including the
+// batch dimension. -1 is a dimension of any size. Without dimensions it is a scalar.
 type Tensor struct {
 	Name     string
 	DataType configpb.DataType
@@ -43,8 +41,8 @@ type ModelIO struct {
 	Inputs, Outputs []Tensor
 }
 
-// CanBatch reports whether requests can be joined along the first dimension:
-// every input and output has one, and it may take any size.
+// CanBatch reports whether requests can be joined along the first dimension: every input and output
+// has one of any size.
 func (io ModelIO) CanBatch() bool {
 	for _, side := range [][]Tensor{io.Inputs, io.Outputs} {
 		for _, t := range side {
@@ -61,7 +59,7 @@ func Clone(c *Config) *Config {
 	return proto.CloneOf(c)
 }
 
-// Equal reports whether a and b say the same.
+// Equal reports whether a and b are equal.
 func Equal(a, b *Config) bool {
 	return proto.Equal(a, b)
 }

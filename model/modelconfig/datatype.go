@@ -13,7 +13,7 @@ const (
 	stringBytes = "BYTES"
 )
 
-// wireNames are the names that front ends look up for each tensor of a request.
+// wireNames are the names that front ends need for each tensor of a request.
 var wireNames = [...]string{
 	configpb.DataType_TYPE_INVALID: "INVALID", configpb.DataType_TYPE_BOOL: "BOOL",
 	configpb.DataType_TYPE_UINT8: "UINT8", configpb.DataType_TYPE_UINT16: "UINT16",
@@ -25,8 +25,8 @@ var wireNames = [...]string{
 	configpb.DataType_TYPE_STRING: stringBytes,
 }
 
-// WireName is the name of a data type in the inference protocol: FP32 for
-// TYPE_FP32, BYTES for TYPE_STRING.
+// WireName returns the name of a data type in the inference protocol: FP32 for TYPE_FP32, BYTES for
+// TYPE_STRING.
 func WireName(t configpb.DataType) string {
 	if t >= 0 && int(t) < len(wireNames) {
 		return wireNames[t]
@@ -46,7 +46,7 @@ func DataTypeOf(wireName string) (configpb.DataType, error) {
 	return t, nil
 }
 
-// ByteSize is the size of one element in bytes, 0 where it varies (TYPE_STRING)
+// ByteSize returns the size of one element in bytes. It returns 0 if the size varies (TYPE_STRING)
 // or is unknown.
 func ByteSize(t configpb.DataType) int {
 	switch t {

@@ -7,8 +7,8 @@ import (
 	"tuner/internal/alloctest"
 )
 
-// FuzzParse: what is read is printed so that reading it again gives the same,
-// in both notations, and printing that gives the same bytes.
+// A configuration survives printing and reading in both notations. Printing the result gives the
+// same bytes.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
 		"", `name: "m"`, named + pinned + defaultGroup + addSubIO,
@@ -30,7 +30,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// FuzzParseJSON is FuzzParse with JSON coming in.
+// FuzzParseJSON is FuzzParse with JSON as input.
 func FuzzParseJSON(f *testing.F) {
 	for _, seed := range []string{
 		`{}`, `{"max_batch_size":32,"backend":"onnxruntime"}`, `{"input":[{"dims":["1",-1],"dataType":"type_fp32"}]}`,
@@ -49,8 +49,7 @@ func FuzzParseJSON(f *testing.F) {
 	})
 }
 
-// checkRoundTrips compares printed forms rather than messages: a NaN is not
-// equal to itself.
+// checkRoundTrips compares printed forms and not messages, since NaN is not equal to itself.
 func checkRoundTrips(t *testing.T, c *Config) {
 	t.Helper()
 	text, err := Format(c)

@@ -10,25 +10,25 @@ import (
 	"tuner/ort/sessionoption"
 )
 
-// A Place is where a session is made.
+// Place is the device of a session.
 type Place struct {
 	OnGPU bool
-	GPU   int  // its number
-	Cores int  // that the process, or the session by its host policy, may use
-	Bound bool // by a host policy: left to itself what has threads takes all cores of the machine
+	GPU   int // its number
+	Cores int // cores that the process, or the session by its host policy, may use
+	// Bound: a host policy limits the cores; without it, threads use all cores of the machine
+	Bound bool
 }
 
-// A Provider is an execution provider with its options, by ONNX Runtime's own
-// names.
+// Provider is an execution provider with its options, by ONNX Runtime's names.
 type Provider struct {
 	Name    string
 	Options map[string]string
 }
 
-// Given returns what ONNX Runtime is given for a session: the options, and the
-// execution providers in Triton's order, which are the accelerators of the
-// place's kind, and on a GPU CUDA behind them, named or not. ONNX Runtime's own
-// CPU provider always comes last. An error is an option that a provider lacks.
+// Given returns what ONNX Runtime receives for a session: the options, and the execution providers
+// in Triton's order. These are the accelerators of the place's kind and, on a GPU, CUDA after them,
+// also if it is not named. ONNX Runtime's own CPU provider always comes last. An error means that a
+// provider lacks an option.
 func (o Options) Given(at Place) (Options, []Provider, error) {
 	accelerators := o.CPUAccelerators
 	if at.OnGPU {
@@ -62,9 +62,9 @@ func (o Options) Given(at Place) (Options, []Provider, error) {
 	return o, providers, nil
 }
 
-// given are an accelerator's parameters as ONNX Runtime names them, with what
-// the place adds: the device, as Triton's backend does, and under a host policy
-// the threads of a provider that has its own only.
+// given returns an accelerator's parameters by ONNX Runtime's names, with additions of the place:
+// the device, as in Triton's backend, and under a host policy the threads of a provider that has
+// only its own threads.
 func (a Accelerator) given(at Place) map[string]string {
 	row := provider.Of(a.Name)
 	out := map[string]string{}
@@ -89,10 +89,9 @@ func (a Accelerator) given(at Place) map[string]string {
 	return out
 }
 
-// withOwnPool gives the threads of a session to the pool of a provider that has
-// one beside ONNX Runtime's (XNNPACK), unless the provider's parameter says how
-// many that has. ONNX Runtime's documentation of XNNPACK advises so: two pools
-// whose threads wait busily take the cores from each other.
+// withOwnPool gives the threads of a session to the pool of a provider that has its own (XNNPACK),
+// unless the provider's parameter sets that pool's size. ONNX Runtime's documentation of XNNPACK
+// advises this, since two pools with spinning threads take cores from each other.
 func withOwnPool(o Options, providers []Provider, cores int) (Options, []Provider) {
 	i := slices.IndexFunc(providers, func(p Provider) bool { return provider.Of(p.Name).HasPoolBeside() })
 	if i < 0 {

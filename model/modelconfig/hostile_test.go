@@ -9,7 +9,8 @@ import (
 	"tuner/model/modelconfig/configpb"
 )
 
-// TestManyMistakes: a text of nothing but mistakes takes work in proportion to its length, and the first mistakes are told.
+// The work for a text with only mistakes is proportional to its length. The first mistakes are
+// reported.
 func TestManyMistakes(t *testing.T) {
 	check := func(notation string, parse func(n int) error) {
 		var err error
@@ -44,7 +45,7 @@ func TestManyMistakes(t *testing.T) {
 	})
 }
 
-// TestNearestOfLongNames: a name longer than any that is known is not compared with them.
+// A name longer than any known one is not compared with them.
 func TestNearestOfLongNames(t *testing.T) {
 	t.Parallel()
 	if got := Nearest(strings.Repeat("max_batch_size", 10000), []string{"max_batch_size"}); got != "" {
@@ -52,7 +53,7 @@ func TestNearestOfLongNames(t *testing.T) {
 	}
 }
 
-// countedTensor counts how often its name is asked for.
+// countedTensor counts the requests for its name.
 type countedTensor struct {
 	*configpb.ModelInput
 	asked *int
@@ -60,7 +61,7 @@ type countedTensor struct {
 
 func (c countedTensor) GetName() string { *c.asked++; return c.ModelInput.GetName() }
 
-// TestCheckModelLooksUp: the work for a tensor does not grow with the number of tensors that a model has.
+// The work for a tensor does not grow with the number of a model's tensors.
 func TestCheckModelLooksUp(t *testing.T) {
 	t.Parallel()
 	work := func(n int) int {

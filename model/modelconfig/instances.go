@@ -7,15 +7,14 @@ import (
 	"tuner/model/modelconfig/configpb"
 )
 
-// defaultCPUInstances is how many CPU copies of an onnxruntime model Triton
-// makes when the configuration does not say.
+// defaultCPUInstances is Triton's default number of CPU instances of an onnxruntime model.
 const defaultCPUInstances = 2
 
-// maxInstances is how many instances a group may have on one device: each is a
-// session with threads and a copy of the model's weights.
+// maxInstances is the largest number of instances of a group on one device. Each is a session with
+// threads and a copy of the model's weights.
 const maxInstances = 1024
 
-// maxModelInstances is how many a model may have in all of its groups, on all devices.
+// maxModelInstances is the largest number of a model's instances in all groups and on all devices.
 const maxModelInstances = 8 * maxInstances
 
 // completeInstanceGroups gives every group a name, a kind, a count and its GPUs.
@@ -46,7 +45,8 @@ func completeInstanceGroups(c *Config, gpus int) error {
 	return nil
 }
 
-// Instances is the number of instances that a configuration's groups ask for on all their devices; a group on GPUs that lists none is on so many.
+// Instances returns the number of instances in a configuration's groups on all their devices. A
+// group on GPUs without a list is on gpus of them.
 func Instances(c *Config, gpus int) int {
 	n := 0
 	for _, g := range c.GetInstanceGroup() {
@@ -59,7 +59,7 @@ func Instances(c *Config, gpus int) int {
 	return n
 }
 
-// kindHere resolves KIND_AUTO: GPU if there is one and all those listed exist.
+// kindHere resolves KIND_AUTO. It is GPU if the server has GPUs and all listed ones exist.
 func kindHere(g *configpb.ModelInstanceGroup, gpus int) configpb.ModelInstanceGroup_Kind {
 	absent := func(id int32) bool { return id < 0 || int(id) >= gpus }
 	if gpus == 0 || slices.ContainsFunc(g.GetGpus(), absent) {
@@ -92,7 +92,7 @@ func checkGPUs(model string, g *configpb.ModelInstanceGroup, gpus int) error {
 	return nil
 }
 
-// checkInstanceGroups checks what does not depend on the server's GPUs.
+// checkInstanceGroups makes the checks that do not depend on the server's GPUs.
 func checkInstanceGroups(c *Config) []error {
 	if c.GetEnsembleScheduling() != nil {
 		return nil

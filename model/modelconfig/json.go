@@ -14,11 +14,11 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// FormatJSON prints c the way Triton answers a request for a configuration:
-// proto field names in the schema's order, default values and empty lists
-// printed, messages that are not set left out, 64-bit integers as numbers.
+// FormatJSON prints c in the form of Triton's answer to a request for a configuration: proto field
+// names in the schema's order, default values and empty lists printed, unset messages omitted,
+// 64-bit integers as numbers.
 func FormatJSON(c *Config) ([]byte, error) {
-	// Strings that are not UTF-8 are the one thing that has no JSON form.
+	// Only strings that are not UTF-8 have no JSON form.
 	if _, err := proto.Marshal(c); err != nil {
 		return nil, fmt.Errorf("cannot print configuration of %q: %w", c.GetName(), err)
 	}
@@ -27,8 +27,8 @@ func FormatJSON(c *Config) ([]byte, error) {
 	return w.out.Bytes(), nil
 }
 
-// quotes64 names the messages whose 64-bit integers Triton leaves as strings,
-// which is how protocol buffers print them; it rewrites all others as numbers.
+// quotes64 names the messages whose 64-bit integers Triton prints as strings, like protocol
+// buffers. It prints all others as numbers.
 func quotes64(message protoreflect.FullName) bool {
 	switch message {
 	case "inference.ModelInstanceGroup.SecondaryDevice",
@@ -50,7 +50,7 @@ func (w *jsonWriter) message(m protoreflect.Message) {
 	for i := range fields.Len() {
 		fd := fields.Get(i)
 		if fd.HasPresence() && !m.Has(fd) {
-			continue // a message or a member of a oneof that is not set
+			continue // an unset message or member of a oneof
 		}
 		if !first {
 			w.out.WriteByte(',')
@@ -135,13 +135,13 @@ func (w *jsonWriter) single(fd protoreflect.FieldDescriptor, v protoreflect.Valu
 func (w *jsonWriter) string(s string) {
 	encoder := json.NewEncoder(&w.out)
 	encoder.SetEscapeHTML(false)
-	// A string into a buffer: Encode cannot fail, and ends with a line break.
+	// Encode of a string into a buffer cannot fail, and ends with a line break.
 	_ = encoder.Encode(s)
 	w.out.Truncate(w.out.Len() - 1)
 }
 
-// float writes a number with a decimal point, and what JSON has no number for
-// as protocol buffers do.
+// float writes a number with a decimal point. Values without a JSON number are written like in
+// protocol buffers.
 func (w *jsonWriter) float(f float64, bits int) {
 	switch {
 	case math.IsNaN(f):

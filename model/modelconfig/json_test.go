@@ -10,9 +10,9 @@ import (
 	"tuner/model/modelconfig/configpb"
 )
 
-// TestFormatJSONObserved completes the MiniLM encoder without a config.pbtxt and
-// compares with what a real Triton 2.51 with its onnxruntime backend answered,
-// byte for byte. Its inputs come out of a hash map, hence their order here.
+// This completes the MiniLM encoder without a config.pbtxt. It compares the bytes with the answer
+// of a real Triton 2.51 with its onnxruntime backend. The inputs have the order of Triton's hash
+// map.
 func TestFormatJSONObserved(t *testing.T) {
 	t.Parallel()
 	int64s := func(name string) Tensor {
@@ -36,8 +36,8 @@ func TestFormatJSONObserved(t *testing.T) {
 	}
 }
 
-// TestFormatJSONIntegers: 64-bit integers are numbers but for three messages,
-// keys of maps are always strings and in numeric order, doubles have a point.
+// 64-bit integers are numbers except in three messages. Keys of maps are always strings in numeric
+// order. Doubles have a point.
 func TestFormatJSONIntegers(t *testing.T) {
 	t.Parallel()
 	c := mustParse(t, []byte(`
@@ -66,7 +66,7 @@ func TestFormatJSONIntegers(t *testing.T) {
 	}
 }
 
-// TestParseJSON takes the forms of one configuration that Triton takes.
+// All forms of one configuration that Triton accepts.
 func TestParseJSON(t *testing.T) {
 	t.Parallel()
 	want := mustParse(t, []byte(`

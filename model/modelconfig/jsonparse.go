@@ -18,8 +18,7 @@ import (
 // overridePrefix begins every error of ParseJSON, as in Triton.
 const overridePrefix = "Invalid config override: "
 
-// maxJSONDepth bounds the nesting of an override; the schema itself needs less
-// than ten levels.
+// maxJSONDepth limits the nesting of an override. The schema needs less than ten levels.
 const maxJSONDepth = 100
 
 // MaxText is how many bytes a configuration may have, in either form: a real one
@@ -55,8 +54,8 @@ func ParseJSON(text []byte) (*Config, error) {
 	return c, nil
 }
 
-// withoutPosition drops the place from protojson's error: it is one in the copy,
-// not in the text that the user sent.
+// withoutPosition removes the position from protojson's error. It refers to the copy, not to the
+// user's text.
 func withoutPosition(err error) error {
 	if err == nil {
 		return nil
@@ -67,16 +66,16 @@ func withoutPosition(err error) error {
 	return err
 }
 
-// A jsonReader copies JSON token by token beside the schema, so that enum names
-// come out as the schema spells them and unknown fields are found.
+// jsonReader copies JSON token by token and follows the schema, so that enum names get the schema's
+// spelling and unknown fields are found.
 type jsonReader struct {
 	in      *json.Decoder
 	out     bytes.Buffer
 	unknown problems.List
 }
 
-// value copies the next value. Its type is the message md, or where that is
-// nil the enum ed, or where both are nil some scalar.
+// value copies the next value. Its type is the message md; if that is nil, the enum ed; if both are
+// nil, a scalar.
 func (r *jsonReader) value(path string, md protoreflect.MessageDescriptor, ed protoreflect.EnumDescriptor, depth int) error {
 	if depth == 0 {
 		return fmt.Errorf("nested deeper than %d levels", maxJSONDepth)
@@ -143,11 +142,11 @@ func (r *jsonReader) object(path string, md protoreflect.MessageDescriptor, dept
 	return r.end('}')
 }
 
-// member gives the type of the value under name in a message or a map; a name
-// that the message does not have is noted.
+// member returns the type of the value under name in a message or a map. It records a name that the
+// message does not have.
 func (r *jsonReader) member(path, name string, md protoreflect.MessageDescriptor) (protoreflect.MessageDescriptor, protoreflect.EnumDescriptor) {
 	if md == nil {
-		return nil, nil // protojson says that a scalar was expected
+		return nil, nil // protojson reports that a scalar was expected
 	}
 	if md.IsMapEntry() {
 		value := md.Fields().ByNumber(2)
@@ -166,7 +165,7 @@ func (r *jsonReader) member(path, name string, md protoreflect.MessageDescriptor
 	return fd.Message(), fd.Enum()
 }
 
-// end copies a closing bracket, which is what follows when there is no more.
+// end copies a closing bracket, which must follow if there are no more elements.
 func (r *jsonReader) end(bracket json.Delim) error {
 	token, err := r.in.Token()
 	if errors.Is(err, io.EOF) {
@@ -192,7 +191,7 @@ func (r *jsonReader) write(scalar any) error {
 	return nil
 }
 
-// enumName is the schema's spelling of an enum value.
+// enumName returns the schema's spelling of an enum value.
 func enumName(name string, ed protoreflect.EnumDescriptor) string {
 	upper := strings.ReplaceAll(strings.ToUpper(name), "-", "_")
 	if ed.Values().ByName(protoreflect.Name(upper)) != nil {
@@ -201,7 +200,7 @@ func enumName(name string, ed protoreflect.EnumDescriptor) string {
 	return name
 }
 
-// place names a path for people.
+// place formats a path for people.
 func place(path string) string {
 	if path == "" {
 		return "the configuration"

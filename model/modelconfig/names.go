@@ -12,14 +12,13 @@ import (
 	"tuner/internal/problems"
 )
 
-// maxExplained is the size in bytes up to which a rejected text is examined for
-// misspelt names. The syntax tree is built recursively, so a large hostile text
-// gets prototext's plain error instead.
+// maxExplained is the size in bytes up to which a rejected text is examined for misspelt names. The
+// syntax tree is built recursively, so a large hostile text gets prototext's plain error instead.
 const maxExplained = 256 << 10
 
-// unknownNames finds every field and enum value of text that the schema does
-// not have, so that the user sees all of them at once. It returns nil if there
-// is none or the text cannot be read at all.
+// unknownNames finds every field and enum value of text that the schema does not have, so that the
+// user sees all of them together. It returns nil if there is none, or if the text cannot be read at
+// all.
 func unknownNames(file string, text []byte) error {
 	if len(text) > maxExplained {
 		return nil
@@ -33,7 +32,7 @@ func unknownNames(file string, text []byte) error {
 	return e.found.Err()
 }
 
-// An explainer walks a syntax tree beside the schema.
+// explainer walks a syntax tree and follows the schema.
 type explainer struct {
 	file  string
 	text  []byte
@@ -64,7 +63,7 @@ func (e *explainer) enum(n *ast.Node, ed protoreflect.EnumDescriptor) {
 	for _, v := range n.Values {
 		if v.Value == "" || strings.ContainsAny(v.Value[:1], `-0123456789"'`) ||
 			ed.Values().ByName(protoreflect.Name(v.Value)) != nil {
-			continue // numbers and quoted names are left to prototext
+			continue // prototext reports numbers and quoted names
 		}
 		e.add(n, func() string {
 			allowed := valueNames(ed)
@@ -73,7 +72,7 @@ func (e *explainer) enum(n *ast.Node, ed protoreflect.EnumDescriptor) {
 	}
 }
 
-// add notes what is wrong with a node; text is called only when it is told.
+// add records a mistake in a node. text is only called if the mistake is reported.
 func (e *explainer) add(n *ast.Node, text func() string) {
 	e.found.AddFunc(func() error {
 		before := e.text[:e.name(n)]
@@ -83,8 +82,7 @@ func (e *explainer) add(n *ast.Node, text func() string) {
 	})
 }
 
-// name is the offset of a node's name; its Start may lie before it, at white
-// space or comments.
+// name returns the offset of a node's name. Its Start may be before it, at white space or comments.
 func (e *explainer) name(n *ast.Node) int {
 	offset := min(int(n.Start.Byte), len(e.text))
 	for offset < len(e.text) {
@@ -118,7 +116,7 @@ func valueNames(ed protoreflect.EnumDescriptor) []string {
 	return names
 }
 
-// hint proposes the known name that the user probably meant, if one is near.
+// hint suggests the known name that the user probably meant, if one is similar.
 func hint(name string, known []string) string {
 	if best := Nearest(name, known); best != "" {
 		return fmt.Sprintf("; did you mean %q?", best)
@@ -126,14 +124,13 @@ func hint(name string, known []string) string {
 	return ""
 }
 
-// Nearest returns the known name that a user who wrote name probably meant:
-// the beginning of it, or at most about a third of it misspelt. "" when none is
-// near.
+// Nearest returns the known name that a user who wrote name probably meant: name is its beginning,
+// or at most about a third of it is misspelt. It returns "" if none is similar.
 func Nearest(name string, known []string) string {
 	best, bestDistance := "", 2+len(name)/3
 	for _, k := range known {
 		if len(name) > 2*len(k)+2 {
-			continue // too far, and a stranger's name may have megabytes
+			continue // too different, and a foreign name may have megabytes
 		}
 		d := editDistance(strings.ToLower(name), strings.ToLower(k))
 		if len(name) >= 3 && strings.HasPrefix(k, name) {
@@ -146,8 +143,7 @@ func Nearest(name string, known []string) string {
 	return best
 }
 
-// editDistance is Levenshtein's: how many bytes to insert, delete or replace to
-// make b of a.
+// editDistance is Levenshtein's distance: the number of bytes to insert, delete or replace.
 func editDistance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

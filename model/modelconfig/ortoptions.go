@@ -18,34 +18,31 @@ import (
 // options and session entries (package sessionoption).
 const keyArenaShrinkage = "memory.enable_memory_arena_shrinkage"
 
-// An Accelerator is an execution provider with its options.
+// Accelerator is an execution provider with its options.
 type Accelerator struct {
 	Name       string
 	Parameters map[string]string
 }
 
-// Options are the settings of an onnxruntime session that a configuration
-// holds. The zero value is the backend's default throughout.
+// Options are the settings of an onnxruntime session in a configuration. The zero value has the
+// backend's defaults.
 type Options struct {
 	// Settings are the session options that are parameters, or the level of the
 	// graph optimization.
 	Settings sessionoption.Settings
-	// ArenaShrinkage lists devices whose arenas give memory back after each
-	// run, such as "cpu:0;gpu:0".
+	// ArenaShrinkage lists devices whose arenas return memory after each run, such as
+	// "cpu:0;gpu:0".
 	ArenaShrinkage string
 	// Session holds the session configuration entries, "session." included in
 	// their keys.
 	Session map[string]string
-	// CUDA holds the options of the CUDA provider that stand among the
-	// parameters.
+	// CUDA has the options of the CUDA provider among the parameters.
 	CUDA map[string]string
-	// Accelerators by the kind of instance that they are for, in order of
-	// precedence.
+	// Accelerators by the kind of their instances, in order of precedence.
 	GPUAccelerators, CPUAccelerators []Accelerator
 }
 
-// ORTOptions reads the session settings out of c. The errors are the backend's,
-// all of them joined.
+// ORTOptions reads the session settings of c. The errors are the backend's, all joined.
 func ORTOptions(c *Config) (Options, error) {
 	p := parameterReader{parameters: c.GetParameters()}
 	o := Options{ArenaShrinkage: p.parameters[keyArenaShrinkage].GetStringValue()}
@@ -72,9 +69,8 @@ func ORTOptions(c *Config) (Options, error) {
 	return o, errors.Join(p.errs...)
 }
 
-// SetORTOptions returns c with exactly these session settings, whatever it had
-// before; ORTOptions of the result gives o again. Settings that are the
-// backend's default are left out.
+// SetORTOptions returns c with exactly these session settings, and replaces all earlier ones.
+// ORTOptions of the result gives o again. It omits settings with the backend's defaults.
 func SetORTOptions(c *Config, o Options) *Config {
 	out := Clone(c)
 	maps.DeleteFunc(out.Parameters, func(key string, _ *configpb.ModelParameter) bool { return isORTKey(key) })
@@ -203,7 +199,7 @@ func writeAccelerators(list []Accelerator) []*accelerator {
 	return written
 }
 
-// A parameterReader reads typed parameters and gathers what is wrong with them.
+// parameterReader reads typed parameters and collects mistakes.
 type parameterReader struct {
 	parameters map[string]*configpb.ModelParameter
 	errs       []error
@@ -247,7 +243,7 @@ func (p *parameterReader) integer(text string) (int, bool) {
 	return n, err == nil
 }
 
-// threads is 0 where ONNX Runtime is to choose.
+// threads reads a number of threads. It returns 0 if ONNX Runtime chooses.
 func (p *parameterReader) threads(key, text string) (string, bool) {
 	n, ok := p.integer(text)
 	if ok && n > provider.MaxThreads {
@@ -268,7 +264,7 @@ func (p *parameterReader) boolean(text string) (string, bool) {
 	return "", false
 }
 
-// put stores a value in a map that may not exist yet.
+// put stores a value in a map, and makes the map if needed.
 func put[V any](m *map[string]V, key string, value V) {
 	if *m == nil {
 		*m = make(map[string]V)

@@ -55,7 +55,7 @@ func TestORTOptions(t *testing.T) {
 			if diff := cmp.Diff(in, SetORTOptions(in, got), protocmp.Transform()); diff != "" {
 				t.Errorf("set again: -want +got:\n%s", diff)
 			}
-			// All settings replaced by none: only what is not a setting stays.
+			// Replacing all settings by none leaves only what is not a setting.
 			bare := SetORTOptions(in, Options{})
 			if left, err := ORTOptions(bare); err != nil || !cmp.Equal(left, Options{}) {
 				t.Errorf("after clearing: %+v, %v", left, err)
@@ -67,7 +67,7 @@ func TestORTOptions(t *testing.T) {
 	}
 }
 
-// TestORTOptionsForms: what the backend reads in other spellings.
+// The other spellings that the backend accepts.
 func TestORTOptionsForms(t *testing.T) {
 	t.Parallel()
 	got, err := ORTOptions(mustParse(t, []byte(`
@@ -83,8 +83,7 @@ func TestORTOptionsForms(t *testing.T) {
 	}
 }
 
-// TestORTOptionsBooleans: the spellings are those of ParseBoolValue in Triton's
-// backend repository, in any case.
+// The spellings are those of ParseBoolValue in Triton's backend repository, in any case.
 func TestORTOptionsBooleans(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{

@@ -12,8 +12,8 @@ import (
 	"tuner/ort/provider"
 )
 
-// CheckProviderOption says what is wrong with an option of an execution
-// provider: a name that the provider lacks, or a value that it would refuse.
+// CheckProviderOption returns the mistake in an option of an execution provider: a name that the
+// provider lacks, or a value that it would refuse.
 func CheckProviderOption(of, name, value string) error {
 	row := provider.Of(of)
 	option, known := row.Option(name)
@@ -29,11 +29,10 @@ func CheckProviderOption(of, name, value string) error {
 	return nil
 }
 
-// checkAccelerator refuses parameters as Triton's onnxruntime backend does: in
-// its words where it parses them (TensorRT). Unknown names that it passes on
-// (CUDA) are left to ONNX Runtime, whose releases add to them. For providers
-// that a stock Triton lacks, or gives no parameters, the errors are
-// CheckProviderOption's.
+// checkAccelerator refuses parameters like Triton's onnxruntime backend, and in its words if it
+// parses them (TensorRT). Unknown names that it passes on (CUDA) are left to ONNX Runtime, whose
+// releases add to them. For providers that a stock Triton lacks or gives no parameters, the errors
+// are CheckProviderOption's.
 func checkAccelerator(a Accelerator) error {
 	row := provider.Of(a.Name)
 	var errs []error
@@ -54,18 +53,16 @@ func checkAccelerator(a Accelerator) error {
 	return errors.Join(errs...)
 }
 
-// isCUDAParameter reports whether a model's parameter is an option of the CUDA
-// provider. Triton's backend reads these options there, and not at the
-// accelerator.
+// isCUDAParameter reports whether a model's parameter is an option of the CUDA provider. Triton's
+// backend reads these options there, and not at the accelerator.
 func isCUDAParameter(key string) bool {
 	option, _ := provider.Of(provider.CUDA).Option(key)
 	return option.Parameter
 }
 
-// UseProvider sets the accelerator with which a stock Triton is told to compute
-// on an execution provider, and returns the kind of the instances for that. The
-// kind alone is enough for cpu and cuda. Accelerators of other providers are
-// dropped; the provider's own keep their parameters.
+// UseProvider sets the accelerator with which a stock Triton uses an execution provider, and
+// returns the kind of its instances. For cpu and cuda the kind is enough. It drops accelerators of
+// other providers, and keeps the parameters of the provider's own.
 func (o *Options) UseProvider(name string) configpb.ModelInstanceGroup_Kind {
 	row := provider.Of(name)
 	list, kind := o.CPUAccelerators, configpb.ModelInstanceGroup_KIND_CPU
@@ -84,7 +81,7 @@ func (o *Options) UseProvider(name string) configpb.ModelInstanceGroup_Kind {
 	return kind
 }
 
-// listOf is the list that an accelerator of a provider stands in.
+// listOf returns the list with a provider's accelerator.
 func (o *Options) listOf(row provider.Provider) *[]Accelerator {
 	if row.GPU {
 		return &o.GPUAccelerators
@@ -92,10 +89,9 @@ func (o *Options) listOf(row provider.Provider) *[]Accelerator {
 	return &o.CPUAccelerators
 }
 
-// SetProviderOption sets an option of an execution provider where Triton's
-// onnxruntime backend looks for it. That is the provider's accelerator, which is
-// added if it is missing. Four CUDA options are parameters of the model: what
-// the backend finds there, or its default, wins over the accelerator.
+// SetProviderOption sets an option of an execution provider where Triton's onnxruntime backend
+// reads it. That is the provider's accelerator, which is added if needed. Four CUDA options are
+// parameters of the model: these, or their defaults, replace the accelerator's.
 func (o *Options) SetProviderOption(of, name, value string) {
 	row := provider.Of(of)
 	if option, _ := row.Option(name); option.Parameter {
@@ -116,9 +112,9 @@ func (o *Options) SetProviderOption(of, name, value string) {
 	put(&(*list)[i].Parameters, name, value)
 }
 
-// cudaOptions are the options of the CUDA provider in ONNX Runtime's names and
-// words: those of its accelerator, and over them the four that Triton's
-// onnxruntime backend always sets, from the parameters or by default.
+// cudaOptions returns the options of the CUDA provider in ONNX Runtime's names and words. They are
+// those of its accelerator, replaced by the four that Triton's onnxruntime backend always sets from
+// the parameters or by default.
 func (o Options) cudaOptions() (map[string]string, error) {
 	cuda := provider.Of(provider.CUDA)
 	out := map[string]string{}

@@ -12,8 +12,8 @@ import (
 	"tuner/ort/sessionoption"
 )
 
-// Every option of every provider refuses nonsense by its name, and what it
-// expects; the good values are those of the providers' documentation.
+// Every option of every provider refuses an invalid value with its name and the expected form. The
+// valid values are those of the providers' documentation.
 func TestCheckProviderOption(t *testing.T) {
 	t.Parallel()
 	for _, good := range [][3]string{
@@ -41,7 +41,8 @@ func TestCheckProviderOption(t *testing.T) {
 		{"openvino", "load_config", `{"CPU": {"CACHE_DIR": "/etc"}}`, `cannot set option "load_config" of execution provider openvino to "{\"CPU\": {\"CACHE_DIR\": \"/etc\"}}": expected ` +
 			properties.Form.Expected},
 		{"dnnl", "use_arenas", "1", `cannot set option "use_arenas" of execution provider dnnl: its options are use_arena; did you mean "use_arena"?`},
-		{"dnnl", "threadpool_args", "123456", `cannot set option "threadpool_args" of execution provider dnnl: its options are use_arena`}, // an address
+		// an address
+		{"dnnl", "threadpool_args", "123456", `cannot set option "threadpool_args" of execution provider dnnl: its options are use_arena`},
 		{"cuda", "gpu_mem_limit", "-1", `cannot set option "gpu_mem_limit" of execution provider cuda to "-1": expected a number of bytes`},
 		{"cpu", "threads", "1", `cannot set option "threads" of execution provider cpu: it takes no options`},
 	} {
@@ -51,8 +52,7 @@ func TestCheckProviderOption(t *testing.T) {
 	}
 }
 
-// TestProviderOptions: every option that is listed can be given, with some
-// value.
+// Every listed option can be set, with some value.
 func TestProviderOptions(t *testing.T) {
 	t.Parallel()
 	if got := provider.Of("cpu").OptionNames(); got != nil {
@@ -74,8 +74,7 @@ func TestProviderOptions(t *testing.T) {
 	}
 }
 
-// TestCheckAccelerator: the texts of TensorRT are those of the source of
-// Triton's onnxruntime backend.
+// The texts for TensorRT are those in the source of Triton's onnxruntime backend.
 func TestCheckAccelerator(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ provider, name, value, want string }{
@@ -85,7 +84,7 @@ func TestCheckAccelerator(t *testing.T) {
 		{"tensorrt", "trt_min_subgraph_size", "few", "failed to convert 'few' to integral number"},
 		{"tensorrt", "trt_dla_enable", "maybe", "failed to convert 'maybe' to boolean"},
 		{"tensorrt", "trt_dla_enable", "1", ""},
-		{"cuda", "an_option_of_tomorrow", "1", ""}, // ONNX Runtime knows
+		{"cuda", "an_option_of_tomorrow", "1", ""}, // ONNX Runtime checks it
 		{"cuda", "prefer_nhwc", "yes", `cannot set option "prefer_nhwc" of execution provider cuda to "yes": expected one of 0, 1`},
 		{"openvino", "num_threads", "1", `cannot set option "num_threads" of execution provider openvino: its options are cache_dir, device_type, ` +
 			`disable_dynamic_shapes, enable_opencl_throttling, enable_qdq_optimizer, layout, load_config, model_priority, num_of_threads, num_streams, ` +
@@ -102,8 +101,7 @@ func TestCheckAccelerator(t *testing.T) {
 	}
 }
 
-// TestSetProviderOption: what is set reads as set, and leaves the original as
-// it was.
+// A set option can be read back, and the original does not change.
 func TestSetProviderOption(t *testing.T) {
 	t.Parallel()
 	before := Options{CPUAccelerators: []Accelerator{{Name: "openvino", Parameters: map[string]string{"num_streams": "1"}}}}
@@ -136,8 +134,8 @@ func TestSetProviderOption(t *testing.T) {
 	}
 }
 
-// TestCUDAOptions: Triton's backend always takes these four from the
-// parameters, or their defaults; it never looks for them at the accelerator.
+// Triton's backend always takes these four from the parameters, or their defaults. It never reads
+// them at the accelerator.
 func TestCUDAOptions(t *testing.T) {
 	t.Parallel()
 	defaults := map[string]string{"cudnn_conv_algo_search": "EXHAUSTIVE", "gpu_mem_limit": "18446744073709551615",
@@ -152,9 +150,8 @@ func TestCUDAOptions(t *testing.T) {
 	}
 }
 
-// TestUseProvider: a stock Triton is told by the kind of the instances for cpu
-// and cuda, and by an accelerator for all others. Accelerators that are there
-// stay for their own provider only.
+// For cpu and cuda, a stock Triton needs the kind of the instances, and for all others an
+// accelerator. Existing accelerators stay only for their own provider.
 func TestUseProvider(t *testing.T) {
 	t.Parallel()
 	openVINO := Accelerator{Name: "openvino", Parameters: map[string]string{"num_streams": "1"}}

@@ -7,7 +7,7 @@ import (
 	"tuner/model/modelconfig/configpb"
 )
 
-// A tensorConfig is what inputs and outputs have in common.
+// tensorConfig is the common interface of inputs and outputs.
 type tensorConfig interface {
 	GetName() string
 	GetDataType() configpb.DataType
@@ -17,10 +17,11 @@ type tensorConfig interface {
 	GetIsNonLinearFormatIo() bool
 }
 
-// AnswerSize is how many bytes the outputs of a request of a client batch have; 0 where that cannot be told: they are not in the
-// configuration, a dimension is open, or elements are text.
+// AnswerSize returns the size of the outputs of a request with a client batch, in bytes. It returns
+// 0 if that is unknown: they are not in the configuration, a dimension is open, or elements are
+// text.
 func AnswerSize(c *Config, batch int) int64 {
-	total := 0.0 // which does not overflow
+	total := 0.0 // does not overflow
 	for _, out := range c.GetOutput() {
 		size := float64(batch * ByteSize(out.GetDataType()))
 		for _, d := range out.GetDims() {
@@ -34,7 +35,7 @@ func AnswerSize(c *Config, batch int) int64 {
 	return int64(min(total, 1<<62))
 }
 
-// checkIO checks inputs and outputs by themselves, without the model.
+// checkIO checks inputs and outputs without the model.
 func checkIO(c *Config) error {
 	var errs problems.List
 	add := func(err error) {
@@ -55,8 +56,8 @@ func checkIO(c *Config) error {
 	return errs.Err()
 }
 
-// checkTensor checks one input or output. A name given twice is refused although
-// Triton loads it: the second one could never be served.
+// checkTensor checks one input or output. A repeated name is refused although Triton loads it,
+// since the second tensor could never be served.
 func checkTensor(side string, t tensorConfig, maxBatchSize int32, seen map[string]bool) error {
 	name := t.GetName()
 	switch {
@@ -95,7 +96,7 @@ func areDims(dims []int64) bool {
 	return true
 }
 
-// checkReshape says why dims cannot be handed to the model as shape, "" if they can.
+// checkReshape returns the reason why dims cannot be passed to the model as shape, "" if they can.
 func checkReshape(dims, shape []int64, maxBatchSize int32) string {
 	if len(shape) == 0 && maxBatchSize == 0 {
 		return "cannot have empty reshape for non-batching model as scalar tensors are not supported"
@@ -118,9 +119,8 @@ func checkReshape(dims, shape []int64, maxBatchSize int32) string {
 	return ""
 }
 
-// elementRuns multiplies the dimensions between the variable ones: [2,4,-1,6]
-// is 8 and 6. Two shapes can be the same data only if these agree. A product
-// that does not fit is -1.
+// elementRuns multiplies the dimensions between the variable ones: [2,4,-1,6] gives 8 and 6. Two
+// shapes can hold the same data only if these agree. A product that overflows is -1.
 func elementRuns(dims []int64) []int64 {
 	runs := []int64{1}
 	for _, d := range dims {

@@ -9,10 +9,9 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// Parse reads config.pbtxt. It is as strict as Triton: an unknown field, an
-// unknown enum value or a repeated scalar is an error. Errors begin with
-// file:line:column, one line each, with a hint where there is one; file is used
-// for nothing else.
+// Parse reads config.pbtxt. It is as strict as Triton: an unknown field, an unknown enum value or a
+// repeated scalar is an error. Errors begin with file:line:column, one line each, with a hint if
+// there is one. file is used only for errors.
 func Parse(file string, text []byte) (*Config, error) {
 	if len(text) > MaxText {
 		return nil, fmt.Errorf("%s: %d bytes are more than the %d that are allowed", file, len(text), MaxText)
@@ -28,8 +27,8 @@ func Parse(file string, text []byte) (*Config, error) {
 	return nil, syntaxError(file, err)
 }
 
-// syntaxPattern takes prototext's message apart. The position stands nowhere
-// else than in the text; it is missing where the text ends too early.
+// syntaxPattern splits prototext's message, since the position is only in its text. It is missing
+// if the text ends too early.
 var syntaxPattern = regexp.MustCompile(`^proto:[\s\x{a0}]*(?:syntax error[\s\x{a0}]*)?(?:\(line (\d+):(\d+)\):[\s\x{a0}]*)?(.*)$`)
 
 func syntaxError(file string, err error) error {
@@ -44,9 +43,8 @@ func syntaxError(file string, err error) error {
 	}
 }
 
-// Format prints c as canonical config.pbtxt: the same bytes for equal
-// configurations, fields in the schema's order, enums by name, lists of numbers
-// on one line. Any Triton reads it.
+// Format prints c as canonical config.pbtxt: the same bytes for equal configurations, fields in the
+// schema's order, enums by name, lists of numbers on one line. Every Triton can read it.
 func Format(c *Config) ([]byte, error) {
 	text, err := prototext.MarshalOptions{Indent: "  "}.Marshal(c)
 	if err != nil {
@@ -55,11 +53,10 @@ func Format(c *Config) ([]byte, error) {
 	return tidy(text, c.ProtoReflect().Descriptor()), nil
 }
 
-// tidy gives prototext's lines, each a field or the end of a message, the look
-// of Triton's own examples: no colon before a brace, and the scalars of a
-// repeated field, which prototext prints one by one, as a list. It also takes
-// out the space behind some colons by which prototext varies from one build to
-// the next, on purpose.
+// tidy changes prototext's lines, each a field or the end of a message, to the form of Triton's own
+// examples. It removes the colon before a brace, and joins the scalars of a repeated field, which
+// prototext prints one by one, into a list. It also removes the space after some colons, which
+// prototext varies on purpose between builds.
 func tidy(text []byte, md protoreflect.MessageDescriptor) []byte {
 	tidied := make([]byte, 0, len(text))
 	add := func(parts ...[]byte) {
@@ -67,8 +64,8 @@ func tidy(text []byte, md protoreflect.MessageDescriptor) []byte {
 			tidied = append(tidied, part...)
 		}
 	}
-	messages := []protoreflect.MessageDescriptor{md} // the line is in the last
-	var before protoreflect.FieldDescriptor          // of the line before
+	messages := []protoreflect.MessageDescriptor{md} // the line is in the last one
+	var before protoreflect.FieldDescriptor          // field of the previous line
 	for line := range bytes.Lines(text) {
 		name, value, isField := bytes.Cut(line, []byte(":"))
 		if !isField {
@@ -81,7 +78,7 @@ func tidy(text []byte, md protoreflect.MessageDescriptor) []byte {
 		switch {
 		case fd.Message() != nil:
 			add(name, []byte(" "), value, []byte("\n"))
-			if string(value) == "{" { // an empty one ends on the same line
+			if string(value) == "{" { // an empty message ends on the same line
 				messages = append(messages, fd.Message())
 			}
 		case fd.IsList() && fd == before:

@@ -14,8 +14,8 @@ import (
 	"tuner/model/modelconfig/configpb"
 )
 
-// TestFormat prints a configuration written in every notation the text format
-// allows and compares with the canonical form, which must be a fixed point.
+// This prints a configuration written in every notation of the text format. The canonical form must
+// be a fixed point.
 func TestFormat(t *testing.T) {
 	t.Parallel()
 	loose := mustParse(t, readFile(t, "loose.pbtxt"))
@@ -33,8 +33,8 @@ func TestFormat(t *testing.T) {
 	}
 }
 
-// TestEveryFieldSurvives sets every field of the schema, one oneof member after
-// the other, and takes it through text and JSON.
+// This sets every field of the schema, one oneof member after the other, and converts it to text
+// and JSON and back.
 func TestEveryFieldSurvives(t *testing.T) {
 	t.Parallel()
 	for member := range 3 { // no oneof of the schema has more than three members
@@ -61,8 +61,8 @@ func TestEveryFieldSurvives(t *testing.T) {
 	}
 }
 
-// fill sets every field of m to something that is not its default; of each
-// oneof the given member, or its last.
+// fill sets every field of m to a non-default value. For each oneof it sets the given member, or
+// its last.
 func fill(m protoreflect.Message, member, depth int) {
 	for i := range m.Descriptor().Fields().Len() {
 		fd := m.Descriptor().Fields().Get(i)
@@ -118,8 +118,8 @@ func scalar(fd protoreflect.FieldDescriptor) protoreflect.Value {
 	}
 }
 
-// TestFormatIsStable prints the same configuration often; prototext alone would
-// vary its spacing from one build to the next.
+// The same configuration is printed many times. prototext alone would vary its spacing between
+// builds.
 func TestFormatIsStable(t *testing.T) {
 	t.Parallel()
 	got, err := Format(&Config{Name: "m", SchedulingChoice: &configpb.ModelConfig_DynamicBatching{
@@ -134,8 +134,7 @@ func TestFormatIsStable(t *testing.T) {
 	}
 }
 
-// TestFormatReadsItsOwnLines: texts that look like what stands around them, and
-// lists that end where the next message begins.
+// Texts that look like their surroundings, and lists that end where the next message begins.
 func TestFormatReadsItsOwnLines(t *testing.T) {
 	t.Parallel()
 	got, err := Format(&Config{
@@ -198,7 +197,7 @@ c.pbtxt:5:2: unknown field "foo" in ModelInput`,
 	}
 }
 
-// TestParseHugeNesting: what a hostile text must not do is exhaust the stack.
+// A hostile text must not exhaust the stack.
 func TestParseHugeNesting(t *testing.T) {
 	t.Parallel()
 	if _, err := Parse("c.pbtxt", []byte(strings.Repeat("input{", 1<<20))); err == nil {

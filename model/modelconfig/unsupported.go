@@ -11,8 +11,8 @@ import (
 	"tuner/ort/sessionoption"
 )
 
-// RefuseUnsupported says which features of a configuration the bundled engine
-// does not have, all of them at once; a real Triton may well serve it.
+// RefuseUnsupported reports all features of a configuration that the bundled engine does not have.
+// A real Triton may serve it.
 func RefuseUnsupported(c *Config) error {
 	var errs []error
 	add := func(field, instead string) {
@@ -56,7 +56,7 @@ func RefuseUnsupported(c *Config) error {
 	return errors.Join(errs...)
 }
 
-// refuseEntries adds the session entries of ONNX Runtime that nobody may set.
+// refuseEntries adds the session entries of ONNX Runtime that may not be set.
 func refuseEntries(c *Config, add func(field, instead string)) {
 	for _, key := range slices.Sorted(maps.Keys(c.GetParameters())) {
 		field := fmt.Sprintf("parameters[%q]", key)
@@ -69,7 +69,7 @@ func refuseEntries(c *Config, add func(field, instead string)) {
 	}
 }
 
-// refuseOptions adds the options of execution providers that nobody may set.
+// refuseOptions adds the options of execution providers that may not be set.
 func refuseOptions(c *Config, add func(field, instead string)) {
 	accelerators := c.GetOptimization().GetExecutionAccelerators()
 	for _, a := range slices.Concat(accelerators.GetGpuExecutionAccelerator(), accelerators.GetCpuExecutionAccelerator()) {
@@ -85,7 +85,7 @@ func refuseOptions(c *Config, add func(field, instead string)) {
 	}
 }
 
-// refuseTensors adds what single inputs and outputs ask for.
+// refuseTensors adds unsupported features of single inputs and outputs.
 func refuseTensors(c *Config, add func(field, instead string)) {
 	for i, in := range c.GetInput() {
 		if in.GetAllowRaggedBatch() {

@@ -7,14 +7,14 @@ import (
 	"tuner/model/modelconfig/configpb"
 )
 
-// Validate checks a complete configuration by itself, by Triton's rules and in
-// its words. All errors are returned together, joined.
+// Validate checks a complete configuration without its model, by Triton's rules and in its words.
+// It returns all errors, joined.
 func Validate(c *Config) error {
 	errs := []error{checkServerSide(c), checkIO(c)}
 	return errors.Join(append(errs, checkInstanceGroups(c)...)...)
 }
 
-// checkServerSide checks everything but tensors and instance groups.
+// checkServerSide checks everything except tensors and instance groups.
 func checkServerSide(c *Config) error {
 	var errs []error
 	if c.GetName() == "" {
@@ -37,7 +37,7 @@ func checkServerSide(c *Config) error {
 	return errors.Join(errs...)
 }
 
-// ensemblePlatform is the platform of a model made of other models.
+// ensemblePlatform is the platform of a model that consists of other models.
 const ensemblePlatform = "ensemble"
 
 func checkBackend(c *Config) error {
@@ -57,7 +57,7 @@ func checkBackend(c *Config) error {
 	return nil
 }
 
-// maxPriorityLevels bounds the queues of a model: each level has its own.
+// maxPriorityLevels limits the queues of a model: each level has its own.
 const maxPriorityLevels = 1 << 16
 
 func checkDynamicBatching(c *Config) []error {
@@ -99,7 +99,7 @@ func checkPreferred(what string, c *Config, sizes []int32) []error {
 	return nil
 }
 
-// checkOrdering refuses what would let one request overtake another.
+// checkOrdering refuses settings with which one request could overtake another.
 func checkOrdering(model string, b *configpb.ModelDynamicBatching) []error {
 	var errs []error
 	if b.GetPriorityLevels() > 1 {
@@ -118,8 +118,8 @@ func checkOrdering(model string, b *configpb.ModelDynamicBatching) []error {
 	return errs
 }
 
-// checkSequenceBatching checks the strategy; the controls are not, since no
-// engine here runs sequences.
+// checkSequenceBatching checks the strategy. It does not check the controls, since no engine here
+// runs sequences.
 func checkSequenceBatching(c *Config) []error {
 	s := c.GetSequenceBatching()
 	if s == nil {
@@ -135,8 +135,8 @@ func checkSequenceBatching(c *Config) []error {
 	return errs
 }
 
-// refuse makes an error in Triton's own words, which clients and tests match to
-// the letter, capitals and full stops included.
+// refuse makes an error in Triton's own words. Clients and tests compare it exactly, including
+// capitals and full stops.
 func refuse(format string, args ...any) error {
 	return fmt.Errorf(format, args...)
 }
