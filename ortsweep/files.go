@@ -150,8 +150,8 @@ func WriteConfig(w io.Writer, r Result) error {
 	return nil
 }
 
-// notOfTriton says which settings a stock Triton's onnxruntime backend does not honour, and which
-// are no part of a configuration.
+// notOfTriton lists the settings that a stock Triton's onnxruntime backend ignores, and those that
+// are not part of a configuration.
 func notOfTriton(c search.Candidate) []string {
 	var lines []string
 	for _, s := range c.Settings() {

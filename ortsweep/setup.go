@@ -1,6 +1,6 @@
 // Package ortsweep finds the best settings of an ONNX Runtime session for one model without a
-// batching server: execution provider, build, precision, threads, execution mode, graph
-// optimization, memory, spinning, session entries, provider options.
+// batching server. The settings are execution provider, build, precision, threads, execution mode,
+// graph optimization, memory, spinning, session entries, and provider options.
 //
 // It stands beside profile. It takes a sweep's specification, races candidates on engine processes
 // (package race decides, runner measures), and writes a result with files. It does not know
@@ -234,8 +234,8 @@ func (k canon) session(c search.Candidate) (string, error) {
 	return string(text), nil
 }
 
-// normal leaves out what ONNX Runtime does when it is told nothing, so that saying it makes no
-// difference.
+// normal removes the settings that equal ONNX Runtime's defaults or have no effect. A session with
+// such a setting then equals one without it.
 func normal(o modelconfig.Options) modelconfig.Options {
 	settings := o.Settings
 	o.Settings, o.Session = nil, maps.Clone(o.Session)

@@ -13,7 +13,7 @@ import (
 
 // Base returns the knob values of a complete configuration: Apply with one of them changes nothing.
 // It omits knobs without such a value, such as max_batch_size for a configuration that batches
-// without the dynamic batcher. An absent setting counts as the engine's default. Base omits session
+// without the dynamic batcher. An absent setting has the engine's default. Base omits session
 // options that cannot be read; Apply reports them.
 func Base(config *modelconfig.Config) map[string]search.Value {
 	o, err := modelconfig.ORTOptions(config)
@@ -23,7 +23,8 @@ func Base(config *modelconfig.Config) map[string]search.Value {
 	return baseWith(config, o)
 }
 
-// baseWith is Base for a configuration with these session options, which the caller has read.
+// baseWith is Base for a configuration with these session options, which the caller has already
+// read.
 func baseWith(config *modelconfig.Config, o modelconfig.Options) map[string]search.Value {
 	base := fieldsBase(config)
 	of := Provider(config, o)
@@ -49,8 +50,8 @@ func fieldsBase(config *modelconfig.Config) map[string]search.Value {
 	return base
 }
 
-// sessionBase fills in the knobs that are session options, in a configuration that asks for this
-// execution provider.
+// sessionBase adds the values of the knobs that are session options to base. of is the execution
+// provider that the configuration names.
 func sessionBase(base map[string]search.Value, o modelconfig.Options, of string) {
 	for _, option := range sessionoption.All() {
 		value, known := o.Get(option)
@@ -60,16 +61,16 @@ func sessionBase(base map[string]search.Value, o modelconfig.Options, of string)
 	}
 }
 
-// isPoolsOwn reports whether the default of an option is another one because the execution provider
-// has a thread pool beside ONNX Runtime's (modelconfig.Options.Given).
+// isPoolsOwn reports whether the execution provider changes the default of an option, since it has
+// a thread pool beside ONNX Runtime's (modelconfig.Options.Given).
 func isPoolsOwn(o modelconfig.Options, option sessionoption.Option, of string) bool {
 	return option.Name == sessionoption.AllowSpinning && provider.Of(of).HasPoolBeside() &&
 		slices.ContainsFunc(option.Entries, func(key string) bool { _, said := o.Session[key]; return !said })
 }
 
-// Provider returns the first execution provider of a configuration with these session options: the
-// accelerator for the kind of its first instances, cuda for instances on a GPU without one, else
-// cpu.
+// Provider returns the first execution provider of a configuration with these session options. This
+// is the accelerator for the kind of its first instances. Without an accelerator it is cuda for
+// instances on a GPU, else cpu.
 func Provider(config *modelconfig.Config, o modelconfig.Options) string {
 	groups := config.GetInstanceGroup()
 	accelerators, usual := o.CPUAccelerators, provider.CPU

@@ -20,8 +20,8 @@ type Sweep struct {
 	Batch    int    // rows per request, ≥ 1
 	Sessions int    // number of parallel sessions, ≥ 1; 1 for latency
 
-	// usual: the file has no space: Space adds threads when the cores are known, and WithRuntimes
-	// adds builds
+	// usual: the file has no space. Space then adds threads once the cores are known, and
+	// WithRuntimes adds builds.
 	usual bool
 }
 

@@ -1,13 +1,13 @@
-// Package spec reads the user's files: profile.yaml, which describes what to search, analyze.yaml,
-// which describes the results, gate.yaml and ortsweep.yaml (docs/reference describes every field).
-// It stands at the beginning of the data flow. It turns text into values for search, profile and
-// analyze. Apply goes the other way, from a candidate of the search to the model configuration that
-// serves it.
+// Package spec reads the user's files (docs/reference describes every field). profile.yaml
+// describes what to search, and analyze.yaml describes the results. gate.yaml describes a gate, and
+// ortsweep.yaml a sweep of session settings. The package stands at the beginning of the data flow.
+// It turns text into values for search, profile and analyze. Apply goes the other way, from a
+// candidate of the search to the model configuration that serves it.
 //
 // Reading is strict. All mistakes of a file are reported together, each with its line, the allowed
-// values and a hint. Reading is also pure: it opens no file and does not inspect the machine, so a
-// campaign that is resumed from its journal reads the same. Facts about the machine come in as
-// search.Facts, through Profile.Space and Profile.Settings.
+// values and a hint. Reading is also pure: it opens no file and does not inspect the machine.
+// Therefore a campaign that is resumed from its journal reads the same. Facts about the machine
+// come in as search.Facts, through Profile.Space and Profile.Settings.
 package spec
 
 import (

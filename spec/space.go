@@ -156,8 +156,8 @@ const (
 	mostAutoConcurrency  = 1024
 )
 
-// autoLevels returns the load axis for `auto`: powers of two, up to four full batches for every
-// instance of the largest pool, including the default configuration's. Two batches keep every
+// autoLevels returns the load axis for `auto`, in powers of two. It ends at four full batches for
+// every instance of the largest pool or of the default configuration. Two batches keep every
 // instance busy while the next batch fills (the knee). Twice that shows the region where more
 // clients only wait.
 func autoLevels(s search.Space) []float64 {

@@ -7,8 +7,8 @@
 // configuration to deploy. Every field of the public schema is kept and printed, including unused
 // ones.
 //
-// The package uses no files, no models and no ONNX Runtime: the shapes of a model come in as a
-// ModelIO, and the existence of a file as an option.
+// The package uses no files, no models and no ONNX Runtime. The caller passes the shapes of a model
+// as a ModelIO, and the existence of a file as an option.
 package modelconfig
 
 import (

@@ -62,9 +62,9 @@ func (o Options) Given(at Place) (Options, []Provider, error) {
 	return o, providers, nil
 }
 
-// given returns an accelerator's parameters by ONNX Runtime's names, with additions of the place:
-// the device, as in Triton's backend, and under a host policy the threads of a provider that has
-// only its own threads.
+// given returns an accelerator's parameters by ONNX Runtime's names, with two additions of the
+// place. One is the device, as in Triton's backend. The other is for a provider that has only its
+// own threads: under a host policy their number is that of the cores.
 func (a Accelerator) given(at Place) map[string]string {
 	row := provider.Of(a.Name)
 	out := map[string]string{}
@@ -89,9 +89,9 @@ func (a Accelerator) given(at Place) map[string]string {
 	return out
 }
 
-// withOwnPool gives the threads of a session to the pool of a provider that has its own (XNNPACK),
-// unless the provider's parameter sets that pool's size. ONNX Runtime's documentation of XNNPACK
-// advises this, since two pools with spinning threads take cores from each other.
+// withOwnPool gives the threads of a session to the pool of a provider that has its own (XNNPACK).
+// It does not if the provider's parameter sets that pool's size. ONNX Runtime's documentation of
+// XNNPACK advises this, since two pools with spinning threads take cores from each other.
 func withOwnPool(o Options, providers []Provider, cores int) (Options, []Provider) {
 	i := slices.IndexFunc(providers, func(p Provider) bool { return provider.Of(p.Name).HasPoolBeside() })
 	if i < 0 {

@@ -14,9 +14,9 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// FormatJSON prints c in the form of Triton's answer to a request for a configuration: proto field
-// names in the schema's order, default values and empty lists printed, unset messages omitted,
-// 64-bit integers as numbers.
+// FormatJSON prints c in the form of Triton's answer to a request for a configuration. Proto field
+// names are in the schema's order. Default values and empty lists are printed, and unset messages
+// are omitted. 64-bit integers are numbers.
 func FormatJSON(c *Config) ([]byte, error) {
 	// Only strings that are not UTF-8 have no JSON form.
 	if _, err := proto.Marshal(c); err != nil {

@@ -21,14 +21,13 @@ const overridePrefix = "Invalid config override: "
 // maxJSONDepth limits the nesting of an override. The schema needs less than ten levels.
 const maxJSONDepth = 100
 
-// MaxText is how many bytes a configuration may have, in either form: a real one
-// has a few thousand.
+// MaxText is the largest size of a configuration in bytes, in either form. A real one has a few
+// thousand.
 const MaxText = 4 << 20
 
-// ParseJSON reads a configuration in JSON, as a load request carries it:
-// field names in snake_case or camelCase, 64-bit integers as numbers or
-// strings, enum names in upper or lower case. Unknown fields are errors, all of
-// them named, with Triton's prefix "Invalid config override: ".
+// ParseJSON reads a configuration in the JSON of a load request. Field names are in snake_case or
+// camelCase, 64-bit integers are numbers or strings, and enum names are in upper or lower case. The
+// error names all unknown fields, with Triton's prefix "Invalid config override: ".
 func ParseJSON(text []byte) (*Config, error) {
 	if len(text) > MaxText {
 		return nil, fmt.Errorf("%s%d bytes are more than the %d that are allowed", overridePrefix, len(text), MaxText)

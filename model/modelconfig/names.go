@@ -124,8 +124,8 @@ func hint(name string, known []string) string {
 	return ""
 }
 
-// Nearest returns the known name that a user who wrote name probably meant: name is its beginning,
-// or at most about a third of it is misspelt. It returns "" if none is similar.
+// Nearest returns the known name that a user who wrote name probably meant. Either name is the
+// beginning of it, or at most about a third of name is misspelt. It returns "" if none is similar.
 func Nearest(name string, known []string) string {
 	best, bestDistance := "", 2+len(name)/3
 	for _, k := range known {

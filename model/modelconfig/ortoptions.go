@@ -108,19 +108,19 @@ func (o Options) parameters() map[string]string {
 	return p
 }
 
-// graph is optimization.graph; nil for the backend's default level.
+// graph returns optimization.graph, and nil for the backend's default level.
 func (o Options) graph() *configpb.ModelOptimizationPolicy_Graph {
 	for name, value := range o.Settings {
 		if option := sessionoption.Of(name); option.IsLevel {
-			n, _ := strconv.Atoi(option.Code(value)) // a row's levels are numbers
+			n, _ := strconv.Atoi(option.Code(value)) // the levels of an option are numbers
 			return &configpb.ModelOptimizationPolicy_Graph{Level: int32(n)}
 		}
 	}
 	return nil
 }
 
-// Set sets a session option, where Triton's onnxruntime backend looks for it. A
-// value that the option does not take is an error.
+// Set sets a session option in the place where Triton's onnxruntime backend reads it. The error
+// says which values the option allows.
 func (o *Options) Set(option sessionoption.Option, value string) error {
 	if err := checkSetting(option, value); err != nil {
 		return err
@@ -141,8 +141,8 @@ func (o *Options) SetEntry(key, value string) {
 	put(&o.Session, key, value)
 }
 
-// Get returns the value of a session option, its default if nothing sets it. It
-// is false if the entries of the option differ, or have another value.
+// Get returns the value of a session option, by default the option's default. It returns false if
+// the option's entries differ, or if their value is none of the option's.
 func (o Options) Get(option sessionoption.Option) (string, bool) {
 	if len(option.Entries) == 0 {
 		return o.Settings.Value(option.Name), true
@@ -157,7 +157,7 @@ func (o Options) Get(option sessionoption.Option) (string, bool) {
 	return option.Decode(slices.Collect(maps.Keys(codes))[0])
 }
 
-// checkSetting says what is wrong with a value.
+// checkSetting returns an error for a value that a session option does not have.
 func checkSetting(option sessionoption.Option, value string) error {
 	if option.Kind == sessionoption.Threads {
 		if n, err := strconv.Atoi(value); err != nil || n < 0 {
@@ -205,8 +205,8 @@ type parameterReader struct {
 	errs       []error
 }
 
-// read returns the value of a session option that is a parameter; set is false
-// if the parameter is missing or wrong.
+// read returns the value of a session option that is a parameter. set is false if the parameter is
+// missing or wrong.
 func (p *parameterReader) read(option sessionoption.Option) (value string, set bool) {
 	parameter, ok := p.parameters[option.Parameter]
 	if !ok || option.Parameter == "" {

@@ -43,8 +43,9 @@ func syntaxError(file string, err error) error {
 	}
 }
 
-// Format prints c as canonical config.pbtxt: the same bytes for equal configurations, fields in the
-// schema's order, enums by name, lists of numbers on one line. Every Triton can read it.
+// Format prints c as canonical config.pbtxt, with the same bytes for equal configurations. Fields
+// are in the schema's order, enums are names, and a list of numbers is on one line. Every Triton
+// can read it.
 func Format(c *Config) ([]byte, error) {
 	text, err := prototext.MarshalOptions{Indent: "  "}.Marshal(c)
 	if err != nil {

@@ -1,9 +1,8 @@
 // Package flags has the options of `tuner ortsweep`, including OLive's forms. It makes the same
 // specification from them as from an ortsweep.yaml.
 //
-// The flags become the text of an ortsweep.yaml, so that package spec checks them like a file, and
-// so that the results' folder has the file of the sweep. The package reads files, and measures
-// nothing.
+// The flags become the text of an ortsweep.yaml. Package spec checks that text like a file, and the
+// results' folder gets it as the file of the sweep. The package reads files, and measures nothing.
 package flags
 
 import (

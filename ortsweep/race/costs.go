@@ -19,8 +19,8 @@ const (
 	needs
 )
 
-// costs has the times that trials of each need took beyond their requested windows: launches,
-// warm-ups, and the extension of windows for slow models (package runner). It stores sums and
+// costs has the times that trials of each need took beyond their requested windows. They come from
+// launches, warm-ups, and longer windows for slow models (package runner). It stores sums and
 // numbers over the race so far.
 type costs [needs]struct {
 	sum time.Duration

@@ -110,8 +110,8 @@ func (d *design) changes(h *heat) [][]change {
 
 // effectSpread is the expected standard deviation of effects, and runSpread that of a run's
 // deviation from the additive model, both of logs. Together with the noise of the windows they
-// determine how far effects are drawn towards zero (ridge regression), so that noise does not
-// become a promise. They also determine effects if a design has fewer runs than effects.
+// determine how far effects are drawn towards zero (ridge regression). Without this, noise would
+// look like a gain. They also determine effects if a design has fewer runs than effects.
 const (
 	effectSpread = 0.04
 	runSpread    = 0.01

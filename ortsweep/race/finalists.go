@@ -73,8 +73,8 @@ const (
 	withinFinal   = 0.98
 )
 
-// finalists returns the challengers for the finals: the best, the simplest one that may be as good,
-// and others that are nearly as good, while there is room. In the finals, settings without a gain
+// finalists returns up to most challengers for the finals. These are the best, the simplest one
+// that may be as good, and others that are nearly as good. In the finals, settings without a gain
 // should lose against their absence, and not be carried along.
 func (h *heat) finalists(most int) []search.Candidate {
 	if len(h.base().scores) == 0 {
@@ -112,8 +112,8 @@ func (e *entrant) isSimpler(other *entrant) bool {
 	return len(e.candidate.Settings()) < len(other.candidate.Settings())
 }
 
-// mayReplace reports whether e is other without some of its settings, and as good within one
-// standard error (Breiman, Friedman, Olshen and Stone 1984, §3.4.3), which is a quarter of a 95 %
+// mayReplace reports whether e has only settings of other and is as good within one standard error
+// (Breiman, Friedman, Olshen and Stone 1984, §3.4.3). One standard error is a quarter of a 95 %
 // interval.
 func (e *entrant) mayReplace(other *entrant) bool {
 	for _, s := range e.candidate.Settings() {

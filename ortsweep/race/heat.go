@@ -233,8 +233,8 @@ func (h *heat) over() bool {
 	return h.round >= firstJudged && h.settled(in)
 }
 
-// isOpen reports whether a heat that ran out of time has not answered its question: an entrant was
-// not measured, or further rounds might have changed the outcome.
+// isOpen reports whether a heat that ran out of time has not answered its question. Either an
+// entrant was not measured, or further rounds might have changed the outcome.
 func (h *heat) isOpen() bool {
 	isWaiting := func(e *entrant) bool { return e.out == "" && len(e.scores) == 0 }
 	return slices.ContainsFunc(h.entrants, isWaiting) || !h.over()
@@ -255,9 +255,9 @@ func (h *heat) settled(in []*entrant) bool {
 	return true
 }
 
-// answered reports whether the finals have answered for each finalist whether it beats the default,
-// and whether all gains that may be the best are precise. After few rounds the answer must be
-// clear: testing after every round finds false answers more often than the interval says.
+// answered reports whether the finals have answered for each finalist whether it beats the default.
+// All gains that may be the best must also be precise. After few rounds the answer must be clear:
+// testing after every round finds false answers more often than the interval says.
 func (h *heat) answered(in []*entrant) bool {
 	lead := h.leader()
 	for _, e := range in {

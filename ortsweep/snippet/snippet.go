@@ -89,8 +89,8 @@ func shape(dims []int64) string {
 	return strings.Join(parts, ", ")
 }
 
-// options writes the lines that set the session options. What ONNX Runtime does by itself, and what
-// has no effect, is left out. entry is the format of a line for a session entry: key, value.
+// options writes the lines that set the session options. It omits options that have ONNX Runtime's
+// default or no effect. entry is the format of a line for a session entry: key, value.
 func (w *writer) options(s Session, indent string, lineOf func(sessionoption.Option) sessionoption.Line, entry string) {
 	settings := s.Options.Settings
 	for _, o := range sessionoption.All() {

@@ -42,9 +42,9 @@ func machine(t *testing.T, text string) Machine {
 // facts describe a machine with eight cores and a model that batches.
 var facts = search.Facts{Cores: 8, Batching: true, BaseMaxBatchSize: 16, BaseInstances: 1}
 
-// describe prints the meaning of a file: its warnings, each campaign as a file of tuner's own with
-// the number of its configurations and its loads, and the analyses. For an invalid file it prints
-// the mistakes.
+// describe prints the meaning of a file: its warnings, its campaigns and its analyses. Each
+// campaign is a file of tuner's own, with the number of its configurations and its loads. For an
+// invalid file it prints the mistakes.
 func describe(path string, text []byte, m Machine) string {
 	var b strings.Builder
 	parse := ParseProfile

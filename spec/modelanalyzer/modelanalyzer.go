@@ -209,8 +209,12 @@ type model struct {
 	given map[string]value // its own fields
 }
 
-// models reads a field with models in all forms: "a, b", a list of names, a mapping from names to
-// their fields, and a list of both.
+// models reads a field with models in one of these forms:
+//
+//   - "a, b",
+//   - a list of names,
+//   - a mapping from names to their fields,
+//   - a list of both.
 func (r *reader) models(field string, section Section) []model {
 	v, has := r.given[field]
 	if !has {

@@ -244,8 +244,8 @@ func (r *reader) serverFlags(n *native, v value) {
 	}
 }
 
-// isOnCPU reports whether a model is profiled on the CPU: because the file says so, or because this
-// machine has no GPU and runs the server.
+// isOnCPU reports whether a model is profiled on the CPU. Either the file says so, or this machine
+// runs the server and has no GPU.
 func (r *reader) isOnCPU(m model) bool {
 	v, has := m.given["cpu_only"]
 	_, mode := r.text("triton_launch_mode", "")

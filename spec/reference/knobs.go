@@ -76,7 +76,7 @@ func sessionKnob(o sessionoption.Option) Field {
 	return setting(o.Name, t, meaning, placeOf(o))
 }
 
-// placeOf says where config.pbtxt has a session option, and with which codes.
+// placeOf describes the place of a session option in config.pbtxt, and its codes there.
 func placeOf(o sessionoption.Option) string {
 	if len(o.Entries) > 0 {
 		return "session entries `" + strings.Join(o.Entries, "` and `") + "`"
