@@ -14,11 +14,12 @@ import (
 	"tuner/profile/journal"
 )
 
-// recorded is the time of the wall clock at which a record was written.
+// recorded matches the wall-clock time at which a record was written.
 var recorded = regexp.MustCompile(`"at":"[^"]+"`)
 
-// A clock that jumps between any two records, years ahead or back, changes nothing of what a campaign says: durations are those of the monotonic
-// clock, and the order of records is that of their numbers.
+// The wall clock may jump between any two records, years ahead or back. The result of the campaign
+// does not change. Durations come from the monotonic clock, and the order of records from their
+// numbers.
 func TestClockJumps(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(5, 32))

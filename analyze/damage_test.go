@@ -73,7 +73,7 @@ func TestDamagedJournals(t *testing.T) {
 	}
 }
 
-// damagedFrom returns journals of the present format: of a grid, of a guided search, and of one
+// damagedFrom returns journals of the current format: of a grid, of a guided search, and of one
 // that learned from the grid.
 func damagedFrom(t *testing.T) map[string][]byte {
 	t.Helper()
@@ -151,10 +151,11 @@ func absurdity(r analyze.Result) string {
 	return ""
 }
 
-// damageBlock damages lines, or a block of bytes: they are lost, there twice, in another place, zeros, or those of another journal.
+// damageBlock damages lines, or a block of bytes. It removes, repeats, moves or zeroes them, or
+// replaces them by those of another journal.
 func damageBlock(random *rand.Rand, text, other []byte) (damaged []byte, what string) {
 	lines := bytes.SplitAfter(text, []byte("\n"))
-	lines = lines[:len(lines)-1] // behind the last newline is nothing
+	lines = lines[:len(lines)-1] // nothing follows the last newline
 	i, k := random.IntN(len(lines)), random.IntN(len(lines))
 	first := random.IntN(len(text))
 	end := min(len(text), first+1+random.IntN(4096))
@@ -179,8 +180,8 @@ func damageBlock(random *rand.Rand, text, other []byte) (damaged []byte, what st
 	}
 }
 
-// A journal of which lines or blocks are damaged is refused, or tells the same. What ends earlier is the one exception: it is what a campaign that was
-// killed then has left.
+// A journal with damaged lines or blocks is refused, or gives the same result. The one exception is
+// a journal that ends earlier. A campaign that was killed at that point leaves the same journal.
 func TestDamagedBlocks(t *testing.T) {
 	t.Parallel()
 	journals := damagedFrom(t)

@@ -61,7 +61,7 @@ func removeOptimized(dir string) error {
 type optimizedModel struct {
 	output   string // output folder of the campaign
 	path     string // path of the model
-	level    string // of graph_optimization
+	level    string // value of graph_optimization
 	build    ortlib.Build
 	external bool   // it has external weights
 	key      string // digest of all dependencies; "" if nothing can be written

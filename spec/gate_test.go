@@ -164,7 +164,7 @@ func FuzzParseGate(f *testing.F) {
 	})
 }
 
-// The examples of the page in docs/reference read without a mistake.
+// The examples of the page in docs/reference are valid.
 func TestGateDocs(t *testing.T) {
 	t.Parallel()
 	parse := func(text string) error { _, err := ParseGate("g.yaml", []byte(text)); return err }

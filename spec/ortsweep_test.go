@@ -164,7 +164,7 @@ func FuzzParseSweep(f *testing.F) {
 	})
 }
 
-// The examples of the page in docs/reference read without a mistake.
+// The examples of the page in docs/reference are valid.
 func TestSweepDocs(t *testing.T) {
 	t.Parallel()
 	parse := func(text string) error { _, err := ParseSweep("s.yaml", []byte(text)); return err }

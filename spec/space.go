@@ -70,9 +70,10 @@ func (p Profile) Settings(facts search.Facts) search.Settings {
 	}
 }
 
-// takesTurns reports whether engines may be measured in turn: the server of the final trials is
-// launched here, so that it can be paused. Engines that take turns are on the GPUs together, and
-// drivers tell only the memory of all, so that a goal which judges that memory has no turns.
+// takesTurns reports whether engines may be measured in turn. This requires that the server of the
+// final trials is launched here, so that it can be paused. Engines that take turns are on the GPUs
+// together, and drivers report only their total memory. Therefore a goal with GPU memory excludes
+// turns.
 func (p Profile) takesTurns() bool {
 	if slices.Contains(p.Goal.Metrics(), measure.GPUMemory) {
 		return false
@@ -111,7 +112,8 @@ const (
 )
 
 // defaultKnobs is the space of a profile without one: threads, instances and, for a model with a
-// batch dimension, batches. A default that computes on GPUs has no threads that matter.
+// batch dimension, batches. It has no threads if the default computes on GPUs, since they do not
+// matter there.
 func defaultKnobs(facts search.Facts) []search.Knob {
 	cores := max(1, facts.Cores)
 	knobs := []search.Knob{

@@ -80,7 +80,7 @@ func nameOf(model string) string {
 	return servableName(strings.TrimSuffix(filepath.Base(model), ".onnx"))
 }
 
-// Precisions are those that are worth a try where the default computes: fp16 on GPUs, int8 on CPUs.
+// Precisions are the ones that are useful on the default's device: fp16 on GPUs, int8 on CPUs.
 func (s Starter) Precisions() []string {
 	if s.OnGPU {
 		return []string{PrecisionOriginal, "fp16"}

@@ -19,14 +19,14 @@ func Bytes(run func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// What a parser of foreign bytes may allocate for an input: so many times its size, and so much besides.
+// A parser of foreign bytes may allocate PerByte times the size of its input, plus Besides bytes.
 const (
 	PerByte = 10
 	Besides = 64 << 20
 )
 
-// Bound fails a test of a parser that allocates more for an input than its size justifies. A fuzz target defers what it
-// returns, and has nothing else at work meanwhile:
+// Bound returns a check that fails if more bytes were allocated since than an input of this size
+// justifies. A fuzz target defers the check. Nothing else may allocate meanwhile:
 //
 //	defer alloctest.Bound(t, len(input))()
 func Bound(t testing.TB, size int) (check func()) {
@@ -39,7 +39,8 @@ func Bound(t testing.TB, size int) (check func()) {
 	}
 }
 
-// allocated is how many bytes the process has allocated so far. Unlike runtime.ReadMemStats it does not stop the world.
+// allocated returns the number of bytes that the process has allocated so far. Unlike
+// runtime.ReadMemStats it does not stop the world.
 func allocated() uint64 {
 	sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
 	metrics.Read(sample)

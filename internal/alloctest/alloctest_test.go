@@ -15,7 +15,7 @@ func TestBytes(t *testing.T) {
 	}
 }
 
-// recorder is a test that only notes whether it failed.
+// recorder is a test that only records whether it failed.
 type recorder struct {
 	testing.TB
 	failed bool

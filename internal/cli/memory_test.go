@@ -21,10 +21,12 @@ import (
 	"tuner/pipeline/steps"
 )
 
-// noMemory is how a program that has no memory says so: Go's runtime, its threads, or tuner itself.
+// noMemory matches the messages of a program without memory. They come from Go's runtime, its
+// threads, or tuner itself.
 var noMemory = regexp.MustCompile(`out of memory|cannot allocate memory|failed to reserve page summary memory|pthread_create failed|failed to create new OS thread`)
 
-// TestOutOfMemory: a verb that finds no more memory ends with an error that says so. Every file that it wrote is whole.
+// If a verb runs out of memory, it ends with an error that says so. Every file that it wrote is
+// complete.
 func TestOutOfMemory(t *testing.T) {
 	t.Parallel()
 	tuner, err := exec.LookPath("tuner")
@@ -33,7 +35,7 @@ func TestOutOfMemory(t *testing.T) {
 	}
 	dir := t.TempDir()
 	model, analysis := filepath.Join(dir, "large.onnx"), filepath.Join(dir, "analyze.yaml")
-	g := build.NewGraph("large") // some hundred MiB are read and parsed
+	g := build.NewGraph("large") // several hundred MiB are read and parsed
 	x := g.Input("x", onnx.Float, onnx.Symbol("batch"), onnx.Fixed(1))
 	g.OutputAs("y", g.Node("MatMul", []string{x, g.Floats("w", make([]float32, 32<<20), 1, 32<<20)}), onnx.Float, onnx.Symbol("batch"), onnx.Fixed(32<<20))
 	writeModel(t, model, g.Model())
@@ -51,7 +53,7 @@ func TestOutOfMemory(t *testing.T) {
 			cmd := exec.Command("/bin/sh", append([]string{"-c", "ulimit -v " + limit + ` && exec "$@"`, "sh", tuner}, verb...)...)
 			var errs bytes.Buffer
 			cmd.Stderr = &errs
-			_ = cmd.Run() // how it ended is in ProcessState
+			_ = cmd.Run() // ProcessState has the outcome
 			files, err := steps.FilesOf(out, out)
 			if err != nil && !errors.Is(err, fs.ErrNotExist) {
 				t.Fatal(err)
@@ -59,7 +61,7 @@ func TestOutOfMemory(t *testing.T) {
 			if err := os.RemoveAll(out); err != nil {
 				t.Fatal(err)
 			}
-			// a hidden file that was not renamed yet is none of those that a reader looks at
+			// readers ignore hidden files that were not renamed yet
 			files = slices.DeleteFunc(files, func(f steps.File) bool { return strings.HasPrefix(filepath.Base(f.Path), ".") })
 			return cmd.ProcessState.ExitCode(), errs.String(), files
 		}

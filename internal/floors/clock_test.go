@@ -9,8 +9,9 @@ import (
 	"testing"
 )
 
-// wallClock are the files that may take a time apart from its monotonic reading, or take one from the file system, each with the reason. What a program
-// decides and what it measures follows the monotonic clock, which nobody can set.
+// wallClock lists the files that may use a time without its monotonic reading, or a time from the
+// file system, each with the reason. All decisions and measurements of the program use the
+// monotonic clock, which nobody can set.
 var wallClock = map[string]string{
 	"profile/journal/journal.go":         "when a record was written, for people",
 	"profile/preparation/preparation.go": "when a campaign began, for people and for the order of earlier campaigns",
@@ -26,7 +27,8 @@ var wallClock = map[string]string{
 	"internal/testserver/queue.go":       "a wall clock for the tests of clients",
 }
 
-// Nothing but what is listed looks at the wall clock, so that a clock that is set changes no decision and no duration.
+// Only the listed files use the wall clock. Therefore setting the clock changes no decision and no
+// duration.
 func TestWallClock(t *testing.T) {
 	t.Parallel()
 	out, err := exec.Command("git", "-C", root, "ls-files", "--cached", "--others", "--exclude-standard", "*.go").Output()
@@ -41,7 +43,7 @@ func TestWallClock(t *testing.T) {
 		}
 		text, err := os.ReadFile(filepath.Join(root, file))
 		if os.IsNotExist(err) {
-			continue // deleted, and not committed yet
+			continue // deleted but not committed
 		}
 		if err != nil {
 			t.Fatal(err)

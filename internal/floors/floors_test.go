@@ -35,11 +35,11 @@ var allowed = map[string][]string{
 	"gate/decide":         {"measure/stats"}, // pure: pairs in, a verdict out
 	"gate/output":         {"gate", "gate/decide", "spec", "measure", "internal/plotstyle", "internal/terminal", "internal/webpage"},
 	"profile":             {"profile/campaign", "spec", "search", "search/verdict", "runner", "model/modelrepo", "model/modelconfig", "profile/journal", "measure", "engine/api", "model/onnx", "internal/hostinfo", "model/precision", "model/dataset", "runner/payload"},
-	"profile/preparation": {"profile", "profile/campaign", "profile/dryrun", "profile/progress", "spec", "search", "profile/journal", "runner", "runner/target", "ort/ortlib", "ort/provider/probe", "model/precision", "model/precision/places", "model/dataset", "internal/hostinfo", "internal/checksum", "internal/exit", "internal/words"}, // what a campaign needs of this machine
+	"profile/preparation": {"profile", "profile/campaign", "profile/dryrun", "profile/progress", "spec", "search", "profile/journal", "runner", "runner/target", "ort/ortlib", "ort/provider/probe", "model/precision", "model/precision/places", "model/dataset", "internal/hostinfo", "internal/checksum", "internal/exit", "internal/words"}, // checks before a campaign
 	"profile/dryrun":      {"profile", "profile/campaign", "spec", "search"},
 	"profile/progress":    {"profile", "search", "measure", "internal/terminal"},
 	"profile/starter":     {"profile", "profile/preparation", "spec", "model/modelconfig", "model/onnx", "ort/ortlib", "internal/hostinfo"},
-	"profile/campaign":    {"spec", "search", "profile/journal", "model/modelconfig", "internal/checksum", "internal/parallel"}, // what a journal means; it runs nothing
+	"profile/campaign":    {"spec", "search", "profile/journal", "model/modelconfig", "internal/checksum", "internal/parallel"}, // meaning of journals; it runs nothing
 	"runner":              {"engine/api", "runner/load", "runner/wire", "runner/meter", "internal/hostinfo", "measure"},
 	"runner/target":       {"runner", "internal/children", "internal/exit", "engine/api", "spec", "search", "profile/journal", "runner/wire", "runner/meter", "measure", "internal/hostinfo", "ort/ortlib", "model/modelrepo", "model/modelconfig", "ort/provider"},                                                                                                                                                                                                                                                                                                                                                        // modelconfig: what a remote server serves, to be given back
 	"pipeline":            {"analyze", "model/dataset", "export", "internal/checksum", "internal/exit", "internal/terminal", "internal/words", "profile/journal", "runner/meter", "model/modelconfig", "model/onnx", "ort/ortlib", "model/precision", "model/precision/accuracy", "model/precision/conversion", "model/precision/places", "profile", "profile/campaign", "profile/preparation", "profile/starter", "ort/provider", "ort/provider/probe", "model/pytorch", "report", "report/formats", "report/html", "report/json", "report/markdown", "report/text", "runner/target", "search", "spec", "pipeline/steps"}, // the steps use everything but the command line
@@ -56,7 +56,7 @@ var allowed = map[string][]string{
 	"search/searchtest":  {"search", "measure"},
 	// a model of the server: it knows no strategy
 	"search/queuesim": {"measure", "measure/stats"},
-	// what is known: it decides nothing
+	// knowledge only: it decides nothing
 	"search/posterior":           {"search", "search/footprint", "measure", "measure/stats"},
 	"search/verdict":             {"search", "search/posterior", "measure"},
 	"model/modelrepo":            {"model/modelconfig", "internal/checksum", "internal/inside"},
@@ -75,7 +75,7 @@ var allowed = map[string][]string{
 	"engine/api":                 {"model/modelconfig/configpb", "model/modelconfig"},
 	"engine/flags":               {"engine", "engine/api"},
 	"engine/serve":               {"engine", "engine/api", "engine/flags", "engine/onnxruntime", "ort", "ort/ortlib", "internal/hostinfo"},
-	// onnx/extent: what a file unfolds into, before ONNX Runtime gets it
+	// onnx/extent: the unpacked size of a file, before ONNX Runtime opens it
 	"engine/onnxruntime":       {"engine", "ort", "model/modelconfig", "model/onnx/extent"},
 	"model/onnx/extent":        {"model/onnx"},
 	"ort":                      {"internal/telemetry"},
@@ -110,8 +110,8 @@ var allowed = map[string][]string{
 	"internal/webpage":         {},
 	"internal/words":           {},
 	"internal/orttest":         {"ort", "model/onnx"},
-	"ort/provider":             {}, // a table: it asks nobody
-	"ort/sessionoption":        {}, // a table: it asks nobody
+	"ort/provider":             {}, // a table without imports
+	"ort/sessionoption":        {}, // a table without imports
 	"internal/overlay":         {},
 	"ort/provider/probe":       {"internal/children", "internal/hostinfo", "ort/ortlib", "search", "model/modelconfig"}, // the facts of a space; graph levels
 	"ort/provider/probe/child": {"ort/provider/probe", "ort", "model/modelconfig"},                                      // ort: it runs in a process of its own

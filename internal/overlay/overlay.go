@@ -1,6 +1,6 @@
-// Package overlay runs a test again in a build with other files, for tests which prove that a new row
-// of a table is enough. The go command takes the other files from an overlay. No file of the tree
-// changes. Only tests use it.
+// Package overlay runs a test again in a build with other files. Such tests prove that a new row of
+// a table is enough. The go command gets the other files in an overlay, so no file of the tree
+// changes. Only tests use the package.
 package overlay
 
 import (
@@ -12,14 +12,15 @@ import (
 	"testing"
 )
 
-// again is set in the environment of the second run.
+// again is an environment variable that is set in the second run.
 const again = "TUNER_TEST_OVERLAY"
 
-// IsAgain reports whether this is the second run. A test that still misses its rows then fails.
+// IsAgain reports whether this is the second run. In that run, a test whose rows are still missing
+// fails.
 func IsAgain() bool { return os.Getenv(again) != "" }
 
-// Table returns the text of a file with more rows at the end of its table, which is declared by
-// `var table = `.
+// Table returns the text of a file with additional rows at the end of its table. The file declares
+// the table by `var table = `.
 func Table(t *testing.T, path, rows string) string {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -35,8 +36,8 @@ func Table(t *testing.T, path, rows string) string {
 	return string(text[:end+1]) + rows + string(text[end+1:])
 }
 
-// Run runs a test again in a build that has other texts for files, given by their paths. Files that do
-// not exist are added.
+// Run runs a test again in a build with other texts for the files at these paths. It adds files
+// that do not exist.
 func Run(t *testing.T, texts map[string]string) {
 	t.Helper()
 	dir := t.TempDir()

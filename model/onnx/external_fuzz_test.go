@@ -13,8 +13,8 @@ import (
 	"tuner/model/onnx/onnxpb"
 )
 
-// FuzzExternal reads a model whose file says where its weights are. Whatever it says, nothing outside of the model's folder is read, and no more than
-// the file has.
+// FuzzExternal reads a model whose file gives the places of its weights. For every such file, only
+// files in the model's folder are read, and not more bytes than they have.
 func FuzzExternal(f *testing.F) {
 	f.Add("w.data", "0", "16", int64(4))
 	f.Add("../outside", "0", "", int64(4))
@@ -46,7 +46,7 @@ func FuzzExternal(f *testing.F) {
 			}},
 		}})
 		if err != nil {
-			return // a text that is no UTF-8: no model file has it
+			return // not UTF-8, which every model file is
 		}
 		defer alloctest.Bound(t, len(data))()
 		m, err := onnx.Parse(filepath.Join(dir, "m.onnx"), data)

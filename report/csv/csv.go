@@ -231,7 +231,7 @@ func gpuCell(r analyze.Result, x measuredPoint, g measure.GPUWindow, field strin
 	case "gpu_uuid":
 		return textCell(g.UUID)
 	case "gpu_used_memory":
-		if g.MemoryUsed == 0 && g.MemoryTotal > 0 { // not told apart: engines that took turns were on the GPU together
+		if g.MemoryUsed == 0 && g.MemoryTotal > 0 { // unknown: engines that took turns were on the GPU together
 			return ""
 		}
 		return threeDecimals(float64(g.MemoryUsed) / 1e6)

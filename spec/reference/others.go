@@ -41,7 +41,7 @@ func Analyze(formats []string) File {
 	}
 }
 
-// formatsField lists the report formats. A chart needs the repository that it serves.
+// formatsField describes the report formats. A chart needs the repository that it serves.
 func formatsField(formats []string) Field {
 	t := list(words(formats...))
 	t.Name = "list of " + quoted(formats)
