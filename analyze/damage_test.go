@@ -133,8 +133,8 @@ func TestExtremeNumbers(t *testing.T) {
 	}
 }
 
-// absurdity describes a figure of a result that is impossible; "" if there is none. It does not
-// check the server's statistics: the counters may restart within a window.
+// absurdity describes an impossible figure of a result; "" without one. It does not check the
+// server's statistics: the counters may restart within a window.
 func absurdity(r analyze.Result) string {
 	for _, c := range r.Configs {
 		for _, p := range c.Points {

@@ -40,7 +40,7 @@ type Subject struct {
 	Change     *measure.Estimate
 	Bottleneck Bottleneck
 	Breakdown  *Breakdown // nil without the server's statistics
-	Higher     *Higher    // the next higher load that was measured; nil if there is none
+	Higher     *Higher    // the next higher measured load; nil at the highest one
 	IsHighest  bool       // the load is the profile's highest
 	// Predictions compare what the search predicted before the first final with the configuration's
 	// own windows. Metrics: the goal's, throughput, mean latency and p99. Nil if the strategy

@@ -33,8 +33,7 @@ func RankFile(a spec.Analyze) (Result, error) {
 	return result.OnlyAsked(a, fmt.Sprintf("the campaign in %q", a.Input))
 }
 
-// importHint names Model Analyzer's checkpoint if there is one in the place of the missing
-// campaign.
+// importHint returns a hint if the folder of a missing campaign has a checkpoint of Model Analyzer.
 func importHint(input string) string {
 	dir := filepath.Dir(input)
 	if files, err := filepath.Glob(filepath.Join(dir, "*.ckpt")); err != nil || len(files) == 0 {

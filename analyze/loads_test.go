@@ -137,8 +137,9 @@ func TestModesOfOneJournal(t *testing.T) {
 	check("mode: offline", "minilm_config_0", 16)
 }
 
-// A gain at a load compares with the default at that load. There is none if the default was not
-// measured there or misses a limit, even if its best load has a gain.
+// A gain at a load compares with the default at that load. Without a measurement of the default
+// there, or if it misses a limit, the gain is missing. This holds even if the default's best load
+// has a gain.
 func TestGainAtALoad(t *testing.T) {
 	t.Parallel()
 	limit := 0.055 // s; with 24 requests in flight the default's mean is 62 ms, that of two one-thread instances 39 ms

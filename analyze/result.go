@@ -294,7 +294,7 @@ func (r Result) Nearest() (Config, bool) {
 	return r.Configs[0], true
 }
 
-// Config returns the configuration with that name, and false if there is none.
+// Config returns the configuration with that name, and false if it is unknown.
 func (r Result) Config(name string) (Config, bool) {
 	for _, c := range r.Configs {
 		if c.Name == name {

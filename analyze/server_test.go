@@ -97,7 +97,7 @@ func batcherOf(c search.Candidate) queuesim.Batcher {
 // spread is the standard deviation of the logarithm of a batch's service time.
 const spread = 0.05
 
-// curve returns the server's service curve for a number of instances.
+// curve returns the server's service curve for this many instances.
 func (s server) curve(instances int) queuesim.Curve {
 	c := queuesim.Curve{Spread: spread, Overhead: s.overhead}
 	for size := 1; size <= 16; size *= 2 {

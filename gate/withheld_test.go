@@ -9,9 +9,9 @@ import (
 	"tuner/measure"
 )
 
-// beside yields windows of 100 s on two cores. The engine would use a number of cores, and a
-// neighbour takes a share of the machine in each window. The throughput follows from the remaining
-// CPU time.
+// beside yields windows of 100 s on two cores. usable is the number of cores that the engine uses
+// without a neighbour. neighbour returns the share of the machine that the neighbour takes in a
+// window. The throughput follows from the remaining CPU time.
 func beside(rate, usable float64, neighbour func(n int) float64) func(n int) measure.Window {
 	return func(n int) measure.Window {
 		taken := neighbour(n)

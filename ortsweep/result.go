@@ -202,7 +202,7 @@ func newInterval(e stats.Estimate) interval {
 }
 
 func rounded(x float64) float64 {
-	// the interval of two very different windows may be infinite, which JSON cannot represent
+	// the interval of two windows that differ much may be infinite, which JSON cannot represent
 	if x = min(x, math.MaxFloat32); x == 0 {
 		return 0
 	}

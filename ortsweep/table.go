@@ -85,7 +85,7 @@ func (r Result) measured() string {
 // gainText prints a ratio with its interval as percentages: "+130 % (+121 % to +139 %)". It omits a
 // missing interval.
 func gainText(e stats.Estimate) string {
-	if rounded(e.Lo) == rounded(e.Hi) || e.Hi > 100*e.Value { // from one window, or from two very different ones
+	if rounded(e.Lo) == rounded(e.Hi) || e.Hi > 100*e.Value { // from one window, or from two that differ much
 		return percent(e.Value)
 	}
 	return fmt.Sprintf("%s (%s to %s)", percent(e.Value), percent(e.Lo), percent(e.Hi))

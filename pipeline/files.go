@@ -105,7 +105,7 @@ func compareProfiles(path string, there, asked []byte) (isSame, isOtherEnd bool,
 	return false, reflect.DeepEqual(a, b), nil
 }
 
-// analysisOf reads the analyze.yaml beside a profile. If there is none, or only that of another
+// analysisOf reads the analyze.yaml beside a profile. If the file is missing or belongs to another
 // campaign, it makes one.
 func analysisOf(messages io.Writer, p spec.Profile) (spec.Analyze, error) {
 	path := filepath.Join(filepath.Dir(p.Path), spec.AnalyzeName)

@@ -189,8 +189,8 @@ func CheckSpace(p spec.Profile, s Subject, facts search.Facts) error {
 }
 
 // checked yields the candidates to check. In a small space these are all. In a large space it
-// yields those of the first pool, and one of each other pool that differs from the default's in at
-// most two knobs. Of both kinds it yields at most mostChecked.
+// yields those of the first pool, and one of each nearby pool. A nearby pool differs from the
+// default's in at most two knobs. Of both kinds it yields at most mostChecked.
 func checked(candidates *search.Candidates) iter.Seq[search.Candidate] {
 	return func(yield func(search.Candidate) bool) {
 		next, left := candidates.Walk(), mostChecked

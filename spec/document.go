@@ -232,7 +232,7 @@ func names(fields []field) []string {
 
 func fieldNames(fields []field) string { return strings.Join(names(fields), ", ") }
 
-// child returns the value of a key, and the mapping itself if there is none.
+// child returns the value of a key, and the mapping itself if the key is missing.
 func (v value) child(key string) value {
 	for i := 0; i+1 < len(v.node.Content); i += 2 {
 		if v.node.Content[i].Value == key {

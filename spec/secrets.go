@@ -24,7 +24,7 @@ var (
 func WithoutSecrets(text []byte) []byte {
 	var doc yaml.Node
 	if err := yaml.Unmarshal(text, &doc); err != nil || len(doc.Content) == 0 {
-		return text // it is no profile, and is not stored
+		return text // not a profile, so it is not stored
 	}
 	root, isHiding := doc.Content[0], false
 	for _, runner := range []*yaml.Node{childOf(root, "runner"), childOf(childOf(root, "finals"), "runner")} {

@@ -92,6 +92,5 @@ func shapes(model *onnx.Model, config *modelconfig.Config) map[string][]int64 {
 	return found
 }
 
-// instances returns the number of instances of the configuration on a machine with a number of
-// GPUs.
+// instances returns the number of instances of the configuration on a machine with this many GPUs.
 func (s subject) instances(gpus int) int { return max(1, modelconfig.Instances(s.config, gpus)) }

@@ -39,8 +39,8 @@ type bound struct {
 	critical float64 // Student's quantile for it, at the look's number of pairs
 }
 
-// NewPlan plans the looks of a gate that has a number of criteria (1 or more) and time for a number
-// of pairs. The error means that the pairs are too few for a look.
+// NewPlan plans the looks of a gate with the given number of criteria (1 or more) and time for the
+// given number of pairs. The error means that the pairs are too few for a look.
 //
 // Failing follows O'Brien and Fleming. Early looks fail only clear cases, and the last look has
 // nearly the power of a test without looks. The criteria share the error probability, since each of
@@ -92,7 +92,7 @@ func (p Plan) MostPairs() int { return p.every * p.Looks() }
 // Looks returns the number of looks.
 func (p Plan) Looks() int { return len(p.fails) }
 
-// bounds returns the bounds for a number of pairs: those of the look that is due, or of the next
+// bounds returns the bounds after this many pairs: those of the look that is due, or of the next
 // one.
 func (p Plan) bounds(pairs int) (fail, hold bound) {
 	k := min((pairs+p.every-1)/p.every, p.Looks()) - 1

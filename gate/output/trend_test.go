@@ -47,7 +47,7 @@ func trendOf(t *testing.T, r Report) (text string, root *markup.Node) {
 	return b.String(), root
 }
 
-// find returns the first element with a name and an id; nil if there is none.
+// find returns the first element with a name and an id; nil without one.
 func find(root *markup.Node, name, id string) *markup.Node {
 	for n := range root.Descendants() {
 		if n.Type == markup.ElementNode && n.Data == name && slices.Contains(n.Attr, markup.Attribute{Key: "id", Val: id}) {

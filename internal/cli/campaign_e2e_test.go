@@ -236,7 +236,7 @@ func sockets(pid int) int {
 	return n
 }
 
-// engineOf returns an engine that a process has started; 0 if there is none.
+// engineOf returns an engine that a process has started; 0 without one.
 func engineOf(parent int) int {
 	engines := enginesOf(parent)
 	if len(engines) == 0 {

@@ -114,8 +114,8 @@ func writePerf(out io.Writer, r paflags.Reports, report perf.Report) error {
 	return errors.Join(errs...)
 }
 
-// perfVerdict returns the error of a run: an interruption, else the run's own error, failed
-// requests, unstable levels, or a latency limit that no level keeps.
+// perfVerdict returns the error of a run. An interruption comes first, then the run's own error,
+// failed requests, unstable levels, and a latency limit that no level keeps.
 func perfVerdict(r perf.Report, err error) error {
 	switch {
 	case r.Interrupted:

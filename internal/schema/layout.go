@@ -10,8 +10,8 @@ import (
 // width is the largest width of a line in columns, if its parts allow it.
 const width = 120
 
-// lay prints JSON on one line if it fits after a number of columns. Otherwise each member has its
-// own line.
+// lay prints JSON on one line if it fits after the used columns. Otherwise each member has its own
+// line.
 func lay(raw json.RawMessage, indent string, used int) (string, error) {
 	open, parts, err := split(raw)
 	if err != nil {

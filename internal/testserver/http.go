@@ -169,7 +169,8 @@ func (s *Server) control(conn net.Conn, in *bufio.Reader, r request) bool {
 	return err == nil
 }
 
-// document returns the JSON at a path. If there is none, content is nil and text is the error.
+// document returns the JSON at a path. If the path is unknown, content is nil and text is the
+// error.
 func (s *Server) document(path string) (content []byte, text string) {
 	var value any
 	switch path {

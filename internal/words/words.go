@@ -25,7 +25,7 @@ func Count(n int, noun string) string {
 // Clock writes a duration in whole seconds, such as 3m5s.
 func Clock(d time.Duration) string { return d.Round(time.Second).String() }
 
-// Shorten cuts a text to a number of characters. The last character of a text that was cut is "…".
+// Shorten cuts a text to most characters. The last character of a text that was cut is "…".
 func Shorten(text string, most int) string {
 	if most < 1 {
 		return ""

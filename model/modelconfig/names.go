@@ -17,8 +17,8 @@ import (
 const maxExplained = 256 << 10
 
 // unknownNames finds every field and enum value of text that the schema does not have, so that the
-// user sees all of them together. It returns nil if there is none, or if the text cannot be read at
-// all.
+// user sees all of them together. It returns nil if the schema has all of them, or if the text
+// cannot be read at all.
 func unknownNames(file string, text []byte) error {
 	if len(text) > maxExplained {
 		return nil

@@ -243,7 +243,7 @@ func (p *parameterReader) integer(text string) (int, bool) {
 	return n, err == nil
 }
 
-// threads reads a number of threads. It returns 0 if ONNX Runtime chooses.
+// threads reads the size of a thread pool. It returns 0 if ONNX Runtime chooses.
 func (p *parameterReader) threads(key, text string) (string, bool) {
 	n, ok := p.integer(text)
 	if ok && n > provider.MaxThreads {

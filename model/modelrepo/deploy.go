@@ -182,7 +182,7 @@ func checkReplaceable(dir string) error {
 }
 
 // written lists the files of a folder that Write made and nobody changed since, including the
-// receipt. foreign is the reason if it is no such folder.
+// receipt. For any other folder, foreign is the reason.
 func written(dir string) (files []string, foreign string, err error) {
 	info, err := os.Lstat(dir)
 	if err != nil {

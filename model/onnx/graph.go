@@ -25,7 +25,7 @@ func (m *Model) Nodes() []*onnxpb.NodeProto { return m.Graph().GetNode() }
 // not be changed.
 func (m *Model) Initializers() []*onnxpb.TensorProto { return m.Graph().GetInitializer() }
 
-// Initializer returns the constant with that name in the main graph, and nil if there is none.
+// Initializer returns the constant with that name in the main graph, and nil without one.
 func (m *Model) Initializer(name string) *onnxpb.TensorProto { return m.initializers[name] }
 
 // Producer returns the node that computes a value of the main graph. It returns nil for inputs,

@@ -16,7 +16,7 @@ import (
 const batchRows = 8
 
 // judge compares the outputs of a model on a provider with the reference. miss describes how it
-// misses the limit; "" if it keeps it, or if there is none. A *RefusedError means that the provider
+// misses the limit; "" if it keeps it, or without a limit. A *RefusedError means that the provider
 // does not run it.
 func (k *Maker) judge(ctx context.Context, m *onnx.Model, provider string) (report accuracy.Report, miss string, err error) {
 	reference, err := k.original(ctx)
@@ -128,9 +128,9 @@ func (k *Maker) outputs(ctx context.Context, m *onnx.Model, provider string) (ac
 	return outputs, err
 }
 
-// checkMemory returns an error if a number of copies of the source's outputs would take more than
-// half of this process's possible memory. It estimates from the outputs of the first batch. The
-// rest is for the engine and everything else.
+// checkMemory returns an error if copies of the source's outputs would take more than half of this
+// process's possible memory. copies is their number. It estimates from the outputs of the first
+// batch. The rest is for the engine and everything else.
 func (k *Maker) checkMemory(first map[string]inputs.Tensor, data dataset.Dataset, copies int64) error {
 	var size int64
 	for _, t := range first {

@@ -119,7 +119,7 @@ func (k *Maker) rescues(precision string) bool {
 }
 
 // find looks for a variant in the cache. If nodes are kept, it looks for one whose nodes were
-// chosen on the first provider, or else on the next ones. If there is none, the entry is nil.
+// chosen on the first provider, or else on the next ones. If it finds nothing, the entry is nil.
 func (k *Maker) find(id key, providers []string) (cache, *entry, error) {
 	if !k.rescues(id.Precision) {
 		providers = []string{""}

@@ -29,7 +29,7 @@ const servedName = "model"
 type ServeOptions struct {
 	Runner runner.Options // launcher, protocol, and time limit of loading
 	// Library returns the ONNX Runtime library for an execution provider. An error has the reason
-	// why there is none, and counts as a refusal.
+	// why it is missing, and counts as a refusal.
 	Library func(provider string) (string, error)
 	// Folder is the folder of models while an engine serves them. "" is UserCache, where models
 	// from the cache need no additional space.

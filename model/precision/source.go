@@ -42,7 +42,7 @@ var knownDomains = []string{
 }
 
 // customOperator returns the first operator that neither ONNX Runtime nor the model defines, as
-// "domain:name (node …)"; "" if there is none.
+// "domain:name (node …)"; "" without one.
 func customOperator(p *onnxpb.ModelProto) string {
 	isKnown := map[string]bool{}
 	for _, domain := range knownDomains {

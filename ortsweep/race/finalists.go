@@ -156,7 +156,7 @@ func fewestOf(finalists []search.Candidate) int {
 	return fewestFinals
 }
 
-// fits reports whether a number of finals rounds of the default and candidates fits into the
+// fits reports whether this many rounds of finals with the default and candidates fit into the
 // remaining time.
 func (r *Race) fits(rounds int, candidates []search.Candidate) bool {
 	cost := time.Duration(rounds) * r.finalRound(finalWindow*r.settings.Window, candidates)

@@ -52,7 +52,7 @@ type Trial struct {
 	Round int   `json:"round"` // from 1 in each heat
 }
 
-// Outcome is the outcome of a trial: a figure, or the reason why there is none.
+// Outcome is the outcome of a trial: a figure, or the reason why it is missing.
 type Outcome struct {
 	Value    float64       `json:"value,omitempty"` // > 0 unless Failure is set
 	Failure  string        `json:"failure,omitempty"`

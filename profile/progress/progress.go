@@ -23,7 +23,7 @@ type Progress struct {
 	out     io.Writer // for lines
 	goal    search.Goal
 	bar     *campaignBar            // nil if stderr is not a terminal
-	columns func() int              // width of the terminal; 0 if there is none, or if it is unknown
+	columns func() int              // width of the terminal; 0 without a terminal, or if it is unknown
 	failed  map[measure.Failure]int // number of the first trial that failed this way
 }
 

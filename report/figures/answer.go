@@ -1,6 +1,6 @@
-// Package figures has the texts and figures that all reports share: the answer and its lines, the
-// ranking and other tables, the explanation, and the notes. Every format takes its words and
-// figures from here, so all formats agree.
+// Package figures has the texts and figures that all reports share. They are the answer and its
+// lines, the ranking and other tables, the explanation, and the notes. Every format takes its words
+// and figures from here, so all formats agree.
 //
 // It comes after package analyze and before the formats, each of which has a package of its own
 // beside this one. It contains no markup, writes no files and ranks nothing.

@@ -16,7 +16,7 @@ func metricTags() []string {
 		"gpu_power_usage"}
 }
 
-// tag returns the tag for a name, or reports that there is none.
+// tag returns the tag for a name, or reports an unknown name.
 func (r *reader) tag(key value) (string, bool) {
 	name := key.node.Value
 	switch {

@@ -43,7 +43,7 @@ func (n *native) word(from value, word string, keys ...string) {
 	n.set(from, scalar(from, word, false), keys...)
 }
 
-// child returns the mapping under a key, and makes it if there is none.
+// child returns the mapping under a key, and makes it if it is missing.
 func child(at *yaml.Node, key string) *yaml.Node {
 	for i := 0; i+1 < len(at.Content); i += 2 {
 		if at.Content[i].Value == key {

@@ -17,7 +17,7 @@ func raw(v any) string {
 	return string(text)
 }
 
-// path is the type of a file or folder, relative to the YAML file's folder.
+// path is the type of a path of a file or folder, relative to the YAML file's folder.
 func path(example string) Type {
 	return Type{Name: "path", Schema: `{"type": "string", "minLength": 1}`, Good: []string{example}, Bad: []string{`""`}}
 }
@@ -66,7 +66,7 @@ func positive() Type {
 	return Type{Name: "number above 0", Schema: `{"type": "number", "exclusiveMinimum": 0}`, Good: []string{"0.4", "10"}, Bad: []string{"0", "-1", "many"}}
 }
 
-// share is the type of a share, with or without 0 and 1.
+// share is the type of a number from 0 to 1, with or without both ends.
 func share(withEnds bool) Type {
 	t := Type{Name: "share: `2%`, `0.02`", Good: []string{"2%", "0.02", "100%", "1", "0"}, Bad: []string{"1.5", "2", "some", "-1%"}}
 	t.Schema = `{"anyOf": [{"type": "string", "pattern": "^[0-9.]+ ?%$"}, {"type": "number", "minimum": 0, "maximum": 1}]}`

@@ -149,7 +149,7 @@ func parts(t inputs.Tensor) iter.Seq[inputs.Tensor] {
 	}
 }
 
-// FindNaN returns the index of the first element that is NaN. ok is false if there is none.
+// FindNaN returns the index of the first element that is NaN. ok is false without one.
 func FindNaN(t inputs.Tensor) (i int64, ok bool) {
 	if !t.Type.IsFloat() {
 		return 0, false

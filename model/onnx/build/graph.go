@@ -2,8 +2,8 @@
 // its published weights, and models with random weights for tests and demonstrations.
 //
 // It stands before the data flow: its models are written to files, which other packages read like a
-// user's model. It is no general framework. It connects operators but does not know their meaning.
-// This package's own tests find wrong graphs with ONNX Runtime.
+// user's model. It is not a general framework: it connects operators but does not know their
+// meaning. This package's own tests find wrong graphs with ONNX Runtime.
 package build
 
 import (

@@ -119,8 +119,8 @@ func whyNone(kept []Kept) string {
 		len(kept), kept[0].Op, kept[0].Node, kept[0].Reason)
 }
 
-// findQuantized returns a node that computes in integers or decodes them, also in subgraphs; nil if
-// there is none.
+// findQuantized returns a node that computes in integers or decodes them, also in subgraphs; nil
+// without one.
 func findQuantized(g *onnxpb.GraphProto) *onnxpb.NodeProto {
 	for _, node := range g.GetNode() {
 		if isQuantized(node) {

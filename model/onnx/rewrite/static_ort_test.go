@@ -141,9 +141,9 @@ func TestInt8StaticOfCNN(t *testing.T) {
 	check(8, map[string]string{"session.x64quantprecision": "1"}) // exact products for processors without VNNI
 }
 
-// In deep random networks, every layer adds its rounding error, and no training made them robust
-// against it. onnxruntime.quantization's quantize_static gives mean cosines of 0.993 and 0.947 for
-// the same models.
+// In deep random networks, every layer adds its rounding error, and no training reduced the effect
+// of it. onnxruntime.quantization's quantize_static gives mean cosines of 0.993 and 0.947 for the
+// same models.
 func TestInt8StaticOfDeepNetworks(t *testing.T) {
 	t.Parallel()
 	orttest.Runtime(t)

@@ -164,7 +164,7 @@ func joinBiases(clean *onnx.Model) (*onnx.Model, error) {
 }
 
 // findBias returns the node that adds a constant row to a MatMul with constant weights, and that
-// row; nil if there is none.
+// row; nil without such a node.
 func findBias(m *onnx.Model, node *onnxpb.NodeProto) (sum *onnxpb.NodeProto, bias string) {
 	if !isOp(node, "MatMul") || len(node.GetInput()) != 2 || len(node.GetOutput()) != 1 {
 		return nil, ""

@@ -279,7 +279,7 @@ func (p *plan) number(value string) (float32, bool) {
 	return values[0], true
 }
 
-// source returns the node in 8 bits that computes a value; nil if there is none.
+// source returns the node in 8 bits that computes a value; nil without one.
 func (p *plan) source(value string) *onnxpb.NodeProto {
 	node := p.model.Producer(value)
 	if p.isLimiter(node) && !p.isPlanned(node) {

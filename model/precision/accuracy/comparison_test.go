@@ -16,8 +16,8 @@ func TestCosineOfNoNumbers(t *testing.T) {
 	}
 }
 
-// The work of finding neighbours is limited. For wide rows fewer are compared, and for very wide
-// ones too few for a figure.
+// The work of finding neighbours is limited. Wider rows reduce the number of compared rows, until
+// they are too few for a figure.
 func TestNeighboursAreBounded(t *testing.T) {
 	t.Parallel()
 	for columns, want := range map[int]int{2: 2000, 384: 1672, 1000: 1036, 30522: 187, maxNeighbourWork / 100: 10, 2 * maxNeighbourWork: 0} {

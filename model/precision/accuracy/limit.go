@@ -123,7 +123,7 @@ func (l Limit) Check(r Report) (value float64, miss string) {
 	}
 }
 
-// worst returns the value that counts with its origin, or the reason why there is none.
+// worst returns the value that counts with its origin, or the reason why it is missing.
 func (l Limit) worst(r Report) (value float64, where, missing string) {
 	switch {
 	case l.Metric == commandMetric && r.Command == nil:

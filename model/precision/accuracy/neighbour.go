@@ -10,7 +10,7 @@ const (
 	maxNeighbourWork = 1 << 30
 )
 
-// neighbourRows returns the number of compared rows for an output with a number of columns.
+// neighbourRows returns the number of compared rows for an output with this many columns.
 func neighbourRows(columns int) int {
 	return min(maxNeighbourRows, int(math.Sqrt(float64(maxNeighbourWork/columns))))
 }

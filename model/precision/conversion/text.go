@@ -254,7 +254,7 @@ func percent(v float64) string {
 	return fmt.Sprintf("%.1f %%", 100*v)
 }
 
-// sizeText prints a number of bytes.
+// sizeText prints a size in bytes.
 func sizeText(bytes int64) string {
 	if bytes < 1e6 {
 		return fmt.Sprintf("%.1f kB", float64(bytes)/1e3)

@@ -1,5 +1,5 @@
-// Package places describes what computes in a place: the build of ONNX Runtime that serves an
-// execution provider, and tuner's own engine that opens models on it. It also has the names of
+// Package places describes what computes in a place. This is the build of ONNX Runtime that serves
+// an execution provider, and tuner's own engine that opens models on it. It also has the names of
 // everything that affects a comparison of outputs. It stands between the installed builds (package
 // ortlib) and packages precision and profile, which make and judge variants. It converts nothing
 // and compares nothing.

@@ -1,8 +1,10 @@
-"""Writes what ONNX's own shape inference says of a model: {"value": "FLOAT[batch,3]"}, for the tests of package shapes.
+"""Writes the shapes that ONNX's own shape inference finds in a model: {"value": "FLOAT[batch,3]"}.
+
+The tests of package shapes read them.
 
     python infer.py MODEL.onnx > NAME.json        (needs: pip install onnx==1.23.2)
 
-A "?" is a size that ONNX does not know; values of which it knows no shape are written "FLOAT[…]".
+A "?" is a size that ONNX does not know. A value with an unknown shape is "FLOAT[…]".
 """
 
 import json
