@@ -89,13 +89,13 @@ func runAnalyze(ctx context.Context, con console, o analyzeOptions) error {
 	for _, a := range list {
 		err := analyzeOne(con, o, a)
 		if err != nil && exit.CodeOf(err) != exit.Infeasible {
-			return err
+			return exit.Leading(err, infeasible)
 		}
 		infeasible = errors.Join(infeasible, err)
 	}
 	if joint != "" {
 		if err := joinResults(con, joint, list); err != nil {
-			return err
+			return exit.Leading(err, infeasible)
 		}
 	}
 	return infeasible

@@ -50,7 +50,7 @@ func runImport(ctx context.Context, con console, o analyzeOptions) error {
 		isAsked = true
 		err := importOne(con, o, a, recording, len(list) > 1)
 		if err != nil && exit.CodeOf(err) != exit.Infeasible {
-			return err
+			return exit.Leading(err, infeasible)
 		}
 		infeasible = errors.Join(infeasible, err)
 	}
