@@ -58,6 +58,9 @@ const (
 	// streamWorkers is the number of goroutines that wait for calls. Further calls at the same time
 	// get a new goroutine. It costs a fifth of a small inference, since its stack grows.
 	streamWorkers = 256
+	// handshake bounds the time between the connection and the end of what a client sends first: TLS,
+	// HTTP/2's preface and its first settings. A body over HTTP may stop for as long.
+	handshake = time.Minute
 	// Windows of flow control in bytes. With fixed windows gRPC does not measure the network by
 	// pings, which would take one per round trip.
 	streamWindow = 1 << 20
@@ -86,7 +89,8 @@ func New(s *engine.Server, o Options) *Frontend {
 	options := []grpc.ServerOption{
 		grpc.ForceServerCodecV2(newCodec(b, f.transit)), experimental.BufferPool(b), grpc.InTapHandle(admit),
 		grpc.MaxRecvMsgSize(largest), grpc.MaxSendMsgSize(math.MaxInt32), grpc.MaxHeaderListSize(maxHeaders), grpc.MaxConcurrentStreams(maxStreams),
-		grpc.NumStreamWorkers(streamWorkers), grpc.InitialWindowSize(streamWindow), grpc.InitialConnWindowSize(connWindow),
+		grpc.NumStreamWorkers(streamWorkers), grpc.ConnectionTimeout(handshake),
+		grpc.InitialWindowSize(streamWindow), grpc.InitialConnWindowSize(connWindow),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: k.Time, Timeout: k.Timeout, MaxConnectionAge: k.MaxAge, MaxConnectionAgeGrace: k.MaxAgeGrace}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: k.MinPingInterval, PermitWithoutStream: k.PermitWithoutCalls}),
 		grpc.UnknownServiceHandler(func(any, grpc.ServerStream) error { return status.Error(codes.Unimplemented, "") }),
