@@ -161,7 +161,8 @@ func hangAllUp(ctx context.Context, s *scene) (string, error) {
 }
 
 func expireAll(ctx context.Context, s *scene) (string, error) {
-	v, err := s.jammed(ctx, "dynamic_batching { default_queue_policy { allow_timeout_override: true } }\n")
+	// As in Triton, a request can only shorten the timeout of the model's policy. Without one it has no effect.
+	v, err := s.jammed(ctx, "dynamic_batching { default_queue_policy { default_timeout_microseconds: 600000000 allow_timeout_override: true } }\n")
 	if err != nil {
 		return "", err
 	}
