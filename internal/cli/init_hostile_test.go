@@ -43,7 +43,7 @@ func TestInitImpossibleSize(t *testing.T) {
 		dir := t.TempDir()
 		writeModel(t, filepath.Join(dir, "huge.onnx"), g.Model())
 		code, _, message := initModel(t, filepath.Join(dir, "huge.onnx"), "-o", dir)
-		if code != exit.Usage || !strings.Contains(message, fmt.Sprint(size)) {
+		if code != exit.Usage || !strings.Contains(message, fmt.Sprint(size)) || !strings.Contains(message, filepath.Join(dir, "huge.onnx")) {
 			t.Errorf("size %d: exit code %d: %s", size, code, message)
 		}
 	}

@@ -121,7 +121,7 @@ func Files(dir string, s spec.Starter, subject profile.Subject, formats []string
 	_, profileErr := spec.ParseProfile(files[0].Path, profileText)
 	_, analyzeErr := spec.ParseAnalyze(files[1].Path, analyzeText, formats)
 	if err := errors.Join(profileErr, analyzeErr); err != nil {
-		return nil, exit.Usagef("cannot write a valid profile for this model: %w", err)
+		return nil, exit.Usagef("cannot write a valid profile for the model %q: %w", subject.Model.Path(), err)
 	}
 	if s.Config == "" {
 		return files, nil

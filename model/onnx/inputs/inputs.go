@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"tuner/internal/problems"
@@ -71,15 +72,15 @@ func Batches(m *onnx.Model) bool {
 	return len(m.Inputs()) > 0
 }
 
-// Derive returns the accepted values of each input, in the model's order. The error lists every
-// input with an open shape, and how to set it.
+// Derive returns the accepted values of each input, in the model's order. The error names the file. It
+// lists every input with an open shape, and how to set it.
 func Derive(m *onnx.Model, o Options) ([]Input, error) {
 	if err := m.CheckServable(); err != nil {
-		return nil, fmt.Errorf("cannot derive the inputs of the model: %w", err)
+		return nil, fmt.Errorf("cannot derive the inputs of %s: %w", nameOf(m), err)
 	}
 	dims, err := settleShapes(m, o)
 	if err != nil {
-		return nil, fmt.Errorf("cannot derive the inputs of the model: %w", err)
+		return nil, fmt.Errorf("cannot derive the inputs of %s: %w", nameOf(m), err)
 	}
 	flow := newFlow(m.Graph())
 	batched := Batches(m)
@@ -89,6 +90,14 @@ func Derive(m *onnx.Model, o Options) ([]Input, error) {
 		list = append(list, withValues(in, flow))
 	}
 	return list, nil
+}
+
+// nameOf returns the model's file for errors. A model that was not read from a file has no name.
+func nameOf(m *onnx.Model) string {
+	if m.Path() == "" {
+		return "the model"
+	}
+	return strconv.Quote(m.Path())
 }
 
 // withValues chooses an input's values by their uses in the graph.
