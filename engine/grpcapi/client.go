@@ -4,10 +4,8 @@ import (
 	"context"
 	"crypto/tls"
 	"net"
-	"reflect"
 	"sync"
 
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/peer"
 
@@ -30,10 +28,13 @@ type client struct {
 	account *budget.Account
 	buffers *buffers
 	in, out frames
+	// bytes that have arrived and that Read has not returned, and their memory, which is at most one
+	// read of gRPC (32 KiB); only Read uses them
+	ahead, spare []byte
 
 	mu      sync.Mutex
 	streams map[uint32]arrived // the open ones
-	newest  uint32             // highest number of a stream so far
+	newest  uint32             // highest number of a stream that Read has returned
 	unsent  int                // bytes of answers in gRPC's queues
 	isEnded bool               // everything has been given back
 }
@@ -97,21 +98,35 @@ func (c *client) memory() *budget.Account {
 	return c.account
 }
 
-// Read reads, and charges the content of frames before gRPC parses them.
+// Read reads, and charges the content of frames before gRPC parses them. It ends after the headers
+// of a new stream, even if more has arrived. gRPC asks for more only after it has begun the call. So
+// the newest stream is that of the call that begins.
 func (c *client) Read(b []byte) (int, error) {
-	n, err := c.Conn.Read(b)
+	n, err := copy(b, c.ahead), error(nil)
+	arrived := n == 0
+	if arrived {
+		n, err = c.Conn.Read(b)
+	}
 	charge, owe := 0, 0
 	c.mu.Lock()
-	c.in.scan(b[:n], func(f frame) {
+	seen := c.in.scan(b[:n], func(f frame) bool {
 		more, late := c.received(f)
 		charge, owe = charge+more, owe+late
+		return f.stream == c.newest && f.endsHeaders()
 	})
 	c.mu.Unlock()
+	switch {
+	case !arrived:
+		c.ahead = c.ahead[seen:]
+	case seen < n:
+		c.spare = append(c.spare[:0], b[seen:n]...)
+		c.ahead, err = c.spare, nil // the connection returns its error again
+	}
 	c.charge(charge, owe)
 	if owe >= movement {
 		c.account.Moved()
 	}
-	return n, err
+	return seen, err
 }
 
 // received counts a frame from the client. It returns how many more bytes are held, and how many of
@@ -187,11 +202,12 @@ func (c *client) leave(stream uint32, n int) {
 func (c *client) Write(b []byte) (int, error) {
 	charge, owe := 0, 0
 	c.mu.Lock()
-	c.out.scan(b, func(f frame) {
+	c.out.scan(b, func(f frame) bool {
 		if f.kind == frameReset || f.kind == frameHeaders && f.flags&flagEndStream != 0 {
 			less, early := c.ended(f.stream)
 			charge, owe = charge+less, owe+early
 		}
+		return false
 	})
 	c.mu.Unlock()
 	c.charge(charge, owe)
@@ -259,14 +275,22 @@ func (s sent) Put(b *[]byte) {
 	s.buffers.Put(b)
 }
 
-// streamOf returns the number of a call's stream, which gRPC does not export. 0: unknown.
+// streamKey is the key of the number of a call's stream in the call's context.
+type streamKey struct{}
+
+// begin puts the number of a call's stream into its context. gRPC does not export the number. begin
+// must be called by gRPC's tap, which runs before the connection is read on (see Read).
+func (c *client) begin(ctx context.Context) context.Context {
+	if c == nil {
+		return ctx
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return context.WithValue(ctx, streamKey{}, c.newest)
+}
+
+// streamOf returns the number of a call's stream. 0: unknown.
 func streamOf(ctx context.Context) uint32 {
-	v := reflect.ValueOf(grpc.ServerTransportStreamFromContext(ctx))
-	if v.Kind() != reflect.Pointer || v.IsNil() || v.Elem().Kind() != reflect.Struct {
-		return 0
-	}
-	if id := v.Elem().FieldByName("id"); id.IsValid() && id.Kind() == reflect.Uint32 {
-		return uint32(id.Uint())
-	}
-	return 0
+	stream, _ := ctx.Value(streamKey{}).(uint32)
+	return stream
 }

@@ -91,15 +91,67 @@ func TestClientFollowsFrames(t *testing.T) {
 	used("late ones", 0)
 }
 
+// However the bytes arrive, Read passes on all of them, and ends with the headers of each new stream.
+// That stream is then the newest.
+func TestReadEndsWithTheHeadersOfACall(t *testing.T) {
+	t.Parallel()
+	head := func(stream uint32, flags byte, n int) []byte {
+		return wire(frame{kind: frameHeaders, flags: flags, stream: stream, length: n})
+	}
+	rest := func(stream uint32, flags byte) []byte {
+		return wire(frame{kind: frameContinuation, flags: flags, stream: stream, length: 7})
+	}
+	data := func(stream uint32) []byte { return wire(frame{kind: frameData, stream: stream, length: 5}) }
+	parts := [][]byte{ // each but the last ends with the headers of a call
+		slices.Concat([]byte(preface), head(1, flagEndHeaders, 10)),
+		slices.Concat(data(1), head(3, 0, 10), rest(3, 0), rest(3, flagEndHeaders)),
+		slices.Concat(data(1), data(3), head(5, flagEndHeaders|flagEndStream, 0)),
+		head(7, flagEndHeaders, 3),
+		slices.Concat(data(3), data(7)),
+	}
+	sent := slices.Concat(parts...)
+	for step := 1; step <= len(sent); step++ {
+		server, remote := net.Pipe()
+		c := newClient(server, budget.New(1<<20), &buffers{})
+		go func() {
+			for part := range slices.Chunk(sent, step) {
+				_, _ = remote.Write(part) // the reader sees a failure
+			}
+			_ = remote.Close()
+		}()
+		var got []byte
+		ends := map[int]uint32{} // the newest stream by the number of bytes after a Read
+		for b := make([]byte, len(sent)); ; {
+			n, err := c.Read(b)
+			if err != nil {
+				break
+			}
+			got = append(got, b[:n]...)
+			ends[len(got)] = streamOf(c.begin(t.Context()))
+		}
+		if !slices.Equal(got, sent) {
+			t.Errorf("steps of %d: %d of %d bytes are passed on, or others", step, len(got), len(sent))
+		}
+		at := 0
+		for i, part := range parts[:4] {
+			at += len(part)
+			if want := uint32(2*i + 1); ends[at] != want {
+				t.Errorf("steps of %d: after %d bytes the newest stream is %d, want %d", step, at, ends[at], want)
+			}
+		}
+		_ = c.Close()
+	}
+}
+
 // The same frames are found for any division of the bytes.
 func FuzzFrames(f *testing.F) {
 	f.Add(append(wire(frame{kind: frameHeaders, stream: 1, length: 5}), wire(frame{kind: frameData, flags: 1, stream: 1, length: 3})...), uint8(2))
 	f.Fuzz(func(t *testing.T, b []byte, step uint8) {
 		var whole, parts []frame
-		(&frames{}).scan(b, func(f frame) { whole = append(whole, f) })
+		(&frames{}).scan(b, func(f frame) bool { whole = append(whole, f); return false })
 		s := &frames{}
 		for part := range slices.Chunk(b, int(step)+1) {
-			s.scan(part, func(f frame) { parts = append(parts, f) })
+			s.scan(part, func(f frame) bool { parts = append(parts, f); return false })
 		}
 		if !slices.Equal(whole, parts) {
 			t.Errorf("%v at once, %v in steps of %d", whole, parts, int(step)+1)

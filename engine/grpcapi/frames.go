@@ -10,6 +10,7 @@ const (
 	frameReset        = 0x3
 	frameContinuation = 0x9
 	flagEndStream     = 0x1
+	flagEndHeaders    = 0x4
 	preface           = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 )
 
@@ -20,24 +21,35 @@ type frame struct {
 	length      int // length of the payload
 }
 
-// frames follows one direction of an HTTP/2 connection.
-type frames struct {
-	skip int // bytes up to the next head
-	head [9]byte
-	have int // bytes of the head so far
+// endsHeaders reports whether the headers of a stream end with the frame.
+func (f frame) endsHeaders() bool {
+	return (f.kind == frameHeaders || f.kind == frameContinuation) && f.flags&flagEndHeaders != 0
 }
 
-// scan passes the frames whose heads end in b to take. Their payload need not have arrived.
-func (s *frames) scan(b []byte, take func(frame)) {
-	for {
-		n := min(s.skip, len(b))
-		s.skip, b = s.skip-n, b[n:]
-		n = copy(s.head[s.have:], b)
-		if s.have, b = s.have+n, b[n:]; s.have < len(s.head) {
-			return
+// frames follows one direction of an HTTP/2 connection.
+type frames struct {
+	skip  int  // bytes up to the next head
+	stops bool // scan stops before the next head
+	head  [9]byte
+	have  int // bytes of the head so far
+}
+
+// scan passes the frames whose heads end in b to take. Their payload need not have arrived. If take
+// returns true, scan stops after the frame's payload. It returns how many bytes it has seen.
+func (s *frames) scan(b []byte, take func(frame) (stop bool)) int {
+	for at := 0; ; {
+		n := min(s.skip, len(b)-at)
+		s.skip, at = s.skip-n, at+n
+		if s.stops && s.skip == 0 {
+			s.stops = false
+			return at
+		}
+		n = copy(s.head[s.have:], b[at:])
+		if s.have, at = s.have+n, at+n; s.have < len(s.head) {
+			return at
 		}
 		h := &s.head
 		s.have, s.skip = 0, int(h[0])<<16|int(h[1])<<8|int(h[2])
-		take(frame{kind: h[3], flags: h[4], stream: binary.BigEndian.Uint32(h[5:]) &^ (1 << 31), length: s.skip})
+		s.stops = take(frame{kind: h[3], flags: h[4], stream: binary.BigEndian.Uint32(h[5:]) &^ (1 << 31), length: s.skip})
 	}
 }

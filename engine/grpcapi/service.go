@@ -112,14 +112,17 @@ func (f *Frontend) Serve(l net.Listener) error {
 }
 
 // admit refuses calls that take memory if there is none for their client, before any part of them
-// is kept. All other calls are always answered.
+// is kept. All other calls are always answered. admit notes the streams of inferences, whose
+// messages are charged.
 func admit(ctx context.Context, call *tap.Info) (context.Context, error) {
 	switch call.FullMethodName {
 	case pb.GRPCInferenceService_ModelInfer_FullMethodName, pb.GRPCInferenceService_ModelStreamInfer_FullMethodName,
 		pb.GRPCInferenceService_RepositoryModelLoad_FullMethodName:
-		if account := clientOf(ctx).memory(); account.IsFull() {
+		c := clientOf(ctx)
+		if account := c.memory(); account.IsFull() {
 			return nil, statusOf(engine.Full(account))
 		}
+		return c.begin(ctx), nil
 	}
 	return ctx, nil
 }
