@@ -1,6 +1,6 @@
-// Package onnxruntime is the engine's Backend on ONNX Runtime: it turns a model configuration into session options, as
-// Triton's onnxruntime backend does, and runs batches in sessions. It is the only part of the engine that imports package
-// ort, and it knows nothing of requests, queues or wires.
+// Package onnxruntime is the engine's Backend on ONNX Runtime. It converts a model configuration to
+// session options, as Triton's onnxruntime backend does, and runs batches in sessions. It is the
+// only part of the engine that imports package ort, and it knows no requests, queues or wires.
 package onnxruntime
 
 import (
@@ -21,7 +21,8 @@ type Backend struct {
 	processors *processors
 }
 
-// New returns a backend on an opened runtime, which stays the caller's and must outlive all sessions. A process has one.
+// New returns a backend on an opened runtime. The caller keeps the runtime, which must outlive all
+// sessions. A process has one backend.
 func New(r *ort.Runtime) *Backend {
 	return &Backend{runtime: r, compiled: r.Providers(), processors: newProcessors()}
 }
@@ -45,7 +46,7 @@ func (b *Backend) NewSession(ctx context.Context, files engine.ModelFiles, confi
 	return newSession(s, b.processors)
 }
 
-// backendError gives ONNX Runtime's errors the form in which Triton passes them on.
+// backendError converts ONNX Runtime's errors to the form in which Triton passes them on.
 func backendError(err error) error {
 	var known *ort.Error
 	if errors.As(err, &known) {
@@ -58,7 +59,7 @@ func backendError(err error) error {
 	return engine.Errorf(engine.Internal, "%v", err)
 }
 
-// options translates the session settings of a configuration.
+// options converts the session settings of a configuration.
 func (b *Backend) options(config *modelconfig.Config, in engine.Instance) (ort.SessionOptions, error) {
 	said, err := modelconfig.ORTOptions(config)
 	if err != nil {
@@ -81,7 +82,7 @@ func (b *Backend) options(config *modelconfig.Config, in engine.Instance) (ort.S
 	return out, nil
 }
 
-// tensors translates what a session says of its inputs or outputs.
+// tensors converts a session's description of its inputs or outputs.
 func tensors(infos []ort.TensorInfo) ([]modelconfig.Tensor, error) {
 	var out []modelconfig.Tensor
 	for _, info := range infos {
@@ -94,7 +95,7 @@ func tensors(infos []ort.TensorInfo) ([]modelconfig.Tensor, error) {
 	return out, nil
 }
 
-// dataType is the configuration's name of an element type.
+// dataType returns the configuration's name of an element type.
 func dataType(t ort.ElementType) (engine.DataType, error) {
 	if t == ort.String {
 		return modelconfig.DataTypeOf("BYTES")

@@ -46,7 +46,7 @@ func TestOptions(t *testing.T) {
 		level("1"):                                        set(sessionoption.GraphOptimization, "extended"),
 		level("2"):                                        set(sessionoption.GraphOptimization, sessionoption.Disabled),
 		level("7"):                                        {},
-		// an accelerator for GPUs means nothing to an instance on a CPU
+		// An accelerator for GPUs has no effect on an instance on a CPU.
 		`optimization { execution_accelerators { gpu_execution_accelerator { name: "nope" } } }`: {},
 	} {
 		c, err := modelconfig.Parse("config.pbtxt", []byte(text))
@@ -60,7 +60,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// Under a policy the threads that the configuration leaves open are as many as the cores.
+// Under a policy, thread numbers that the configuration leaves open equal the number of cores.
 func TestOptionsUnderAPolicy(t *testing.T) {
 	t.Parallel()
 	cores := strconv.Itoa(hostpolicy.Cores())

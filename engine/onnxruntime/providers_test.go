@@ -23,15 +23,16 @@ func accelerators(t *testing.T, text string) *modelconfig.Config {
 	return c
 }
 
-// everything is a library with all providers that tuner can set up.
+// everything returns a backend of a library with all providers that tuner can set up.
 func everything() *Backend {
 	return &Backend{compiled: []string{"tensorrt", "cuda", "dnnl", "openvino", "xnnpack", "cpu"}}
 }
 
-// The accelerators of a configuration reach ONNX Runtime, in Triton's order and under ONNX Runtime's names.
+// The accelerators of a configuration reach ONNX Runtime, in Triton's order and under ONNX
+// Runtime's names.
 func TestProviders(t *testing.T) {
 	t.Parallel()
-	// what Triton's backend sets for CUDA where nothing is said
+	// The options that Triton's backend sets for CUDA by default.
 	cuda := func(more ...string) map[string]string {
 		out := map[string]string{"device_id": "1", "cudnn_conv_algo_search": "EXHAUSTIVE", "gpu_mem_limit": "18446744073709551615",
 			"arena_extend_strategy": "kNextPowerOfTwo", "do_copy_in_default_stream": "1"}
@@ -68,7 +69,7 @@ func TestProviders(t *testing.T) {
 	}
 }
 
-// XNNPACK has a thread pool of its own: ONNX Runtime's threads go to it, and none of them waits busily.
+// XNNPACK has its own thread pool. It gets ONNX Runtime's threads, and no thread spins.
 func TestXNNPACKThreads(t *testing.T) {
 	t.Parallel()
 	const name = `cpu_execution_accelerator { name: "xnnpack" }`
@@ -103,7 +104,8 @@ func TestXNNPACKThreads(t *testing.T) {
 	}
 }
 
-// A provider that the library lacks, and an option that the provider lacks, are refused as invalid arguments.
+// A provider that the library lacks, and an option that the provider lacks, are refused as invalid
+// arguments.
 func TestProviderErrors(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{

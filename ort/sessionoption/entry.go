@@ -8,22 +8,22 @@ import (
 // Prefix begins the session entries of ONNX Runtime, and the knobs and parameters for them.
 const Prefix = "session."
 
-// entry is what is known about one session entry that no option stands for. ONNX Runtime's releases
-// add entries; those without a row here are passed on as they are.
+// entry describes a session entry that belongs to no option. ONNX Runtime's releases add entries.
+// Those without a row here are passed on unchanged.
 type entry struct {
 	key    string
 	triton bool     // the onnxruntime backend of a stock Triton honours it
-	swept  []string // the values that `tuner ortsweep` tries where its file has no space
+	swept  []string // values that `tuner ortsweep` tries if its file has no space
 	file   file
 }
 
-// file says whether an entry makes ONNX Runtime read or write a file of any path.
+// file tells whether an entry makes ONNX Runtime read or write a file at any path.
 type file int
 
 const (
-	byName  file = iota // it does if its key says so
-	yes                 // although its key does not say so
-	neither             // although its key says so
+	byName  file = iota // it does if its key names a file
+	yes                 // it does, although its key does not name a file
+	neither             // it does not, although its key names a file
 )
 
 var entries = []entry{
@@ -54,9 +54,9 @@ func IsKnob(name string) bool {
 // entry.
 func OfTriton(name string) bool { return Of(name).Triton || entryOf(name).triton }
 
-// NamesFile reports whether a session entry makes ONNX Runtime read or write a file of any path. The
-// releases of ONNX Runtime add such entries. So one that is named after a file is one, unless it is
-// known to be a switch.
+// NamesFile reports whether a session entry makes ONNX Runtime read or write a file at any path.
+// ONNX Runtime's releases add such entries. So an entry whose key names a file counts as one,
+// unless it is known to be a switch.
 func NamesFile(key string) bool {
 	switch entryOf(key).file {
 	case yes:
@@ -74,8 +74,8 @@ type Sweep struct {
 	Values []string
 }
 
-// Swept lists what `tuner ortsweep` tries where its file has no space. Threads are added when the
-// cores are known.
+// Swept lists the values that `tuner ortsweep` tries if its file has no space. Threads are added
+// when the number of cores is known.
 func Swept() []Sweep {
 	var list []Sweep
 	for _, o := range table {

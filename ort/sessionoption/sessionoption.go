@@ -1,7 +1,8 @@
-// Package sessionoption holds what tuner knows about the options of an ONNX Runtime session. Each
-// option that is a knob has one row in table.go: its name in YAML, its values, where config.pbtxt has
-// it, whether a stock Triton honours it, how ONNX Runtime and programs set it. Everything else that
-// depends on an option asks its row: profiles, the search, config.pbtxt, the engine, `tuner ortsweep`.
+// Package sessionoption holds tuner's knowledge about the options of an ONNX Runtime session. Each
+// option that is a knob has one row in table.go. The row has its name in YAML, its values, its
+// place in config.pbtxt, and the support by a stock Triton. It also says how ONNX Runtime and
+// programs set it. All other code that depends on an option asks its row: profiles, the search,
+// config.pbtxt, the engine, `tuner ortsweep`.
 //
 // The package is a table and its look-ups. It decides nothing, runs nothing, and reads no files.
 // docs/how-to/add-a-session-option.md says how to add a row.
@@ -12,7 +13,7 @@ import (
 	"strings"
 )
 
-// The options that code outside of this package names, because it computes with them.
+// The options that code outside this package names, since it computes with them.
 const (
 	IntraOpThreads    = "intra_op_threads"
 	InterOpThreads    = "inter_op_threads"
@@ -23,7 +24,7 @@ const (
 	MemoryPattern     = "memory_pattern"
 )
 
-// Values of these options that code outside of this package names.
+// Values of these options that code outside this package names.
 const (
 	Parallel = "parallel" // of ExecutionMode
 	Disabled = "disable"  // of GraphOptimization
@@ -37,7 +38,7 @@ const (
 	InterSpinning = "session.inter_op.allow_spinning"
 )
 
-// Kind says which values an option takes.
+// Kind is the kind of values that an option takes.
 type Kind int
 
 // The kinds of options.
@@ -54,33 +55,34 @@ type Option struct {
 
 	Kind    Kind
 	Words   []string // the values of a Word
-	Default string   // what a session does where nothing sets the option
+	Default string   // value of a session that does not set the option
 
-	// Where config.pbtxt has it: in one of these three.
+	// The place in config.pbtxt is one of these three.
 
-	Parameter string   // a parameter: enable_mem_arena
-	IsLevel   bool     // optimization.graph.level
-	Entries   []string // parameters that are session entries of ONNX Runtime, all with the same value
+	Parameter string // a parameter: enable_mem_arena
+	IsLevel   bool   // optimization.graph.level
+	// parameters that are session entries of ONNX Runtime; all have the same value
+	Entries []string
 
-	// Codes are the words as config.pbtxt has them. A word that is missing stands there itself.
+	// Codes are the words in config.pbtxt. A word without a code is written unchanged.
 	Codes map[string]string
-	// Refusal is the error of Triton's backend for a code that it does not know, with %s for the code.
+	// Refusal is the error of Triton's backend for an unknown code. %s stands for the code.
 	Refusal string
 
-	// Triton says that the onnxruntime backend of a stock Triton honours the option.
+	// Triton is true if the onnxruntime backend of a stock Triton honours the option.
 	Triton bool
-	// Entry is the session entry by which newer releases of ONNX Runtime set the option. It would win
-	// over Parameter or level, so configurations may not set it. Package ort uses it for options that
-	// have no function of their own.
+	// Entry is the session entry by which newer releases of ONNX Runtime set the option. It would
+	// override Parameter or the level, so configurations may not set it. Package ort uses it for
+	// options without their own function.
 	Entry string
-	// ChangesResults says that outputs may differ in their last digits.
+	// ChangesResults is true if outputs may differ in their last digits.
 	ChangesResults bool
 
-	// Needs is what another option must be for this one to have an effect.
+	// Needs is the value of another option that this one needs to have an effect.
 	Needs Need
-	// Swept are the values that `tuner ortsweep` tries where its file has no space.
+	// Swept are the values that `tuner ortsweep` tries if its file has no space.
 	Swept []string
-	// Short names the option in a few words for people; "" if the value is enough.
+	// Short describes the option in a few words for people. "" if the value is enough.
 	Short string
 
 	// The lines that set a value in programs. nil: the line for the session entry Entry.
@@ -90,17 +92,17 @@ type Option struct {
 // Need is a value of another option. The zero value is no need.
 type Need struct {
 	Option, Value string
-	// Idle is the value that stands for all values where the need is not met.
+	// Idle is the value that stands for all values if the need is not met.
 	Idle string
 }
 
-// Line makes the line of a program that sets a value; "" if there is nothing to say.
+// Line makes the line of a program that sets a value. "" if no line is needed.
 type Line func(value string) string
 
 // All returns the options that are knobs, in the order in which they are listed.
 func All() []Option { return slices.Clone(table) }
 
-// Find returns the row of a name, and false if the table has none.
+// Find returns the row of a name. It returns false if the table has none.
 func Find(name string) (Option, bool) {
 	if i := index(name); i >= 0 {
 		return table[i], true
@@ -108,7 +110,7 @@ func Find(name string) (Option, bool) {
 	return Option{}, false
 }
 
-// index is the place of a name in the table, -1 if it is not there. The search asks it for each
+// index returns the place of a name in the table, -1 if it is missing. The search asks it for each
 // candidate, so it copies no rows.
 func index(name string) int {
 	for i := range table {
@@ -119,19 +121,20 @@ func index(name string) int {
 	return -1
 }
 
-// Of returns the row of a name that the table has.
+// Of returns the row of a name, which the table must have.
 func Of(name string) Option {
 	o, _ := Find(name)
 	return o
 }
 
-// OfParameter returns the row that a parameter of config.pbtxt sets, and false if there is none.
+// OfParameter returns the row that a parameter of config.pbtxt sets. It returns false if there is
+// none.
 func OfParameter(key string) (Option, bool) {
 	return first(func(o Option) bool { return key != "" && o.Parameter == key })
 }
 
-// OfEntry returns the row whose parameter or level a session entry would override, and false if there
-// is none.
+// OfEntry returns the row whose parameter or level a session entry would override. It returns false
+// if there is none.
 func OfEntry(key string) (Option, bool) {
 	return first(func(o Option) bool { return key != "" && o.Entry == key })
 }
@@ -144,7 +147,7 @@ func first(is func(Option) bool) (Option, bool) {
 	return table[i], true
 }
 
-// Values returns the values of an option, for people and for readers; nil for a number.
+// Values returns the values of an option, for people and for readers. It is nil for a number.
 func (o Option) Values() []string {
 	switch o.Kind {
 	case Switch:
@@ -155,7 +158,7 @@ func (o Option) Values() []string {
 	return o.Words
 }
 
-// Code returns a value as config.pbtxt has it.
+// Code returns a value in the form of config.pbtxt.
 func (o Option) Code(value string) string {
 	if code, ok := o.Codes[value]; ok {
 		return code
@@ -166,7 +169,7 @@ func (o Option) Code(value string) string {
 	return value
 }
 
-// Decode returns the value that config.pbtxt has as a code, and false for an unknown code.
+// Decode returns the value for a code in config.pbtxt. It returns false for an unknown code.
 func (o Option) Decode(code string) (string, bool) {
 	for _, value := range o.Values() {
 		if o.Code(value) == code {
@@ -176,7 +179,7 @@ func (o Option) Decode(code string) (string, bool) {
 	return "", false
 }
 
-// Field names the place in config.pbtxt.
+// Field returns the place in config.pbtxt.
 func (o Option) Field() string {
 	if o.IsLevel {
 		return LevelField
@@ -187,7 +190,7 @@ func (o Option) Field() string {
 // LevelField is the place of an option whose IsLevel is true.
 const LevelField = "optimization.graph.level"
 
-// Text names a value for people in a few words: "2 threads", "no arena".
+// Text describes a value for people in a few words: "2 threads", "no arena".
 func (o Option) Text(value string) string {
 	switch {
 	case o.Kind == Switch && value == Off:

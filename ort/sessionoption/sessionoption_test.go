@@ -7,7 +7,7 @@ import (
 	"tuner/ort/sessionoption"
 )
 
-// TestRows: each row is whole, and what it names is there.
+// TestRows checks that each row is complete, and that the names in it exist.
 func TestRows(t *testing.T) {
 	t.Parallel()
 	names, fields := map[string]bool{}, map[string]bool{}
@@ -36,7 +36,7 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// checkValues: codes go both ways, and values that a row names are the option's.
+// checkValues checks that codes can be decoded, and that values in a row belong to the option.
 func checkValues(t *testing.T, o sessionoption.Option) {
 	t.Helper()
 	for _, value := range o.Values() {

@@ -5,11 +5,11 @@ import (
 	"strconv"
 )
 
-// Settings are values of options by name. An option that is missing is left to ONNX Runtime. Options
-// that config.pbtxt has as session entries are not among them.
+// Settings are values of options by name. A missing option is left to ONNX Runtime. Options that
+// config.pbtxt has as session entries are not among them.
 type Settings map[string]string
 
-// Value returns the value of an option, its default if it is missing.
+// Value returns the value of an option. If it is missing, it returns the default.
 func (s Settings) Value(name string) string {
 	if value, set := s[name]; set {
 		return value
@@ -23,7 +23,7 @@ func (s Settings) Whole(name string) int {
 	return n
 }
 
-// With returns a copy with another value. A default is left out, except for a switch, which a
+// With returns a copy with another value. It leaves out a default, except for a switch, which a
 // configuration may set to its default.
 func (s Settings) With(name, value string) Settings {
 	out := maps.Clone(s)
@@ -38,5 +38,5 @@ func (s Settings) With(name, value string) Settings {
 	return out
 }
 
-// Meets reports whether an option has what it needs to have an effect.
+// Meets reports whether a need is met, so that the option has an effect.
 func (s Settings) Meets(n Need) bool { return n.Option == "" || s.Value(n.Option) == n.Value }

@@ -46,7 +46,7 @@ var table = []Option{
 		Go:     line("check(options.SetInterOpNumThreads(%s))"),
 	},
 	{
-		// The default is another one beside a provider with a thread pool of its own
+		// The default differs beside a provider with its own thread pool
 		// (modelconfig.Options.Given).
 		Name: AllowSpinning, Kind: Switch, Default: On,
 		About:   "Idle threads spin before they sleep",
@@ -73,15 +73,15 @@ var table = []Option{
 	},
 }
 
-// line makes a Line of a format with %s for the value.
+// line makes a Line from a format. %s stands for the value.
 func line(format string) Line {
 	return func(value string) string { return fmt.Sprintf(format, value) }
 }
 
-// always makes a Line for an option that has one value other than its default.
+// always makes a Line for an option that has only one value other than its default.
 func always(text string) Line { return func(string) string { return text } }
 
-// level makes a Line of a format and the names of the graph levels below "all".
+// level makes a Line from a format and the names of the graph levels below "all".
 func level(format, disabled, basic, extended string) Line {
 	names := map[string]string{Disabled: disabled, "basic": basic, "extended": extended}
 	return func(value string) string { return fmt.Sprintf(format, names[value]) }

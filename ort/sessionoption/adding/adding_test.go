@@ -1,7 +1,7 @@
-// Package adding_test proves that a new session option is a row of the table in package sessionoption
-// and nothing else (docs/how-to/add-a-session-option.md). The test adds two rows to a copy of the
-// table, runs itself again in a build with that copy, and takes the new options through the program:
-// profile.yaml, search space, config.pbtxt, session, programs, report.
+// Package adding_test proves that a new session option needs only a row in the table of package
+// sessionoption (docs/how-to/add-a-session-option.md). The test adds two rows to a copy of the
+// table, and runs itself again in a build with that copy. It takes the new options through the
+// program: profile.yaml, search space, config.pbtxt, session, programs, report.
 package adding_test
 
 import (
@@ -30,9 +30,9 @@ import (
 	"tuner/spec"
 )
 
-// rows are two options that are no knobs. model_format is a parameter of config.pbtxt here; package ort
-// sets it by its session entry. denormals_as_zero is a session entry in config.pbtxt, which a stock
-// Triton does not honour.
+// rows are two options that are not knobs. model_format is a parameter of config.pbtxt here, and
+// package ort sets it by its session entry. denormals_as_zero is a session entry in config.pbtxt,
+// which a stock Triton does not honour.
 const rows = `
 	{
 		Name: "model_format", Kind: Word, Words: []string{"ONNX", "ORT"}, Default: "ONNX",
