@@ -28,8 +28,8 @@ type client struct {
 	account *budget.Account
 	buffers *buffers
 	in, out frames
-	// bytes that have arrived and that Read has not returned, and their memory, which is at most one
-	// read of gRPC (32 KiB); only Read uses them
+	// bytes received that Read has not returned, and their memory: at most one read of gRPC (32
+	// KiB); only Read uses them
 	ahead, spare []byte
 
 	mu      sync.Mutex
@@ -99,8 +99,8 @@ func (c *client) memory() *budget.Account {
 }
 
 // Read reads, and charges the content of frames before gRPC parses them. It ends after the headers
-// of a new stream, even if more has arrived. gRPC asks for more only after it has begun the call. So
-// the newest stream is that of the call that begins.
+// of a new stream, even if more has arrived. gRPC asks for more only after it has begun the call.
+// So the newest stream is that of the call that begins.
 func (c *client) Read(b []byte) (int, error) {
 	n, err := copy(b, c.ahead), error(nil)
 	arrived := n == 0

@@ -91,8 +91,8 @@ func TestClientFollowsFrames(t *testing.T) {
 	used("late ones", 0)
 }
 
-// However the bytes arrive, Read passes on all of them, and ends with the headers of each new stream.
-// That stream is then the newest.
+// However the bytes arrive, Read passes on all of them, and ends with the headers of each new
+// stream. That stream is then the newest.
 func TestReadEndsWithTheHeadersOfACall(t *testing.T) {
 	t.Parallel()
 	head := func(stream uint32, flags byte, n int) []byte {

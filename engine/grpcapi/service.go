@@ -58,8 +58,8 @@ const (
 	// streamWorkers is the number of goroutines that wait for calls. Further calls at the same time
 	// get a new goroutine. It costs a fifth of a small inference, since its stack grows.
 	streamWorkers = 256
-	// handshake bounds the time between the connection and the end of what a client sends first: TLS,
-	// HTTP/2's preface and its first settings. A body over HTTP may stop for as long.
+	// handshake bounds the time between the connection and the end of what a client sends first:
+	// TLS, HTTP/2's preface and its first settings. A body over HTTP may stop for as long.
 	handshake = time.Minute
 	// Windows of flow control in bytes. With fixed windows gRPC does not measure the network by
 	// pings, which would take one per round trip.
