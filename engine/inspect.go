@@ -19,8 +19,8 @@ func (s *Server) Metadata() api.ServerMetadata {
 	}}
 }
 
-// Ready reports whether requests may be sent. The models of the start must have been loaded. With
-// strict readiness, every known model must be ready, or unloaded on request.
+// Ready reports whether requests may be sent. The models to load at the start must have been
+// loaded. With strict readiness, every known model must be ready, or unloaded on request.
 func (s *Server) Ready() bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

@@ -78,7 +78,7 @@ type version struct {
 // unloadedReason marks versions that were unloaded on request. They do not make the server unready.
 const unloadedReason = "unloaded"
 
-// Open starts a server and loads the models of the start.
+// Open starts a server and loads the models that it serves from the start.
 func Open(ctx context.Context, o Options) (*Server, error) {
 	s, err := New(o)
 	if err != nil {
@@ -110,8 +110,8 @@ func New(o Options) (*Server, error) {
 	return &Server{options: o, entries: map[string]*entry{}, ending: make(chan struct{}), sweepAt: fewEntries}, nil
 }
 
-// LoadAll loads the models of the start. With ExitOnError a model that fails is an error, but the
-// others serve. If ctx ends meanwhile, the error is that of ctx.
+// LoadAll loads the models that the server serves from the start. With ExitOnError a model that
+// fails is an error, but the others serve. If ctx ends meanwhile, the error is that of ctx.
 func (s *Server) LoadAll(ctx context.Context) error {
 	names, err := s.startModels()
 	if err != nil {

@@ -111,9 +111,8 @@ func (f *Frontend) Serve(l net.Listener) error {
 	return f.grpc.Serve(&listener{l, f.memory, f.service.buffers})
 }
 
-// admit refuses calls that take memory if there is none for their client, before any part of them
-// is kept. All other calls are always answered. admit notes the streams of inferences, whose
-// messages are charged.
+// If a client has no memory left, admit refuses its calls that take memory, before any part of them
+// is kept. All other calls are always answered.
 func admit(ctx context.Context, call *tap.Info) (context.Context, error) {
 	switch call.FullMethodName {
 	case pb.GRPCInferenceService_ModelInfer_FullMethodName, pb.GRPCInferenceService_ModelStreamInfer_FullMethodName,
