@@ -39,7 +39,7 @@ func (b *Backend) NewSession(ctx context.Context, files engine.ModelFiles, confi
 	if err := extent.Check(files.Path); err != nil {
 		return nil, engine.Errorf(engine.InvalidArgument, "%v", err)
 	}
-	s, err := b.runtime.NewSession(files.Path, options)
+	s, err := b.runtime.NewSession(files.Path, boundFolding(options, config, files.Path))
 	if err != nil {
 		return nil, backendError(err)
 	}
