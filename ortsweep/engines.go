@@ -13,6 +13,7 @@ import (
 	"tuner/measure"
 	"tuner/model/modelconfig"
 	"tuner/model/modelrepo"
+	"tuner/model/precision/recipe"
 	"tuner/ort/sessionoption"
 	"tuner/ortsweep/race"
 	"tuner/profile"
@@ -290,7 +291,7 @@ func (e *Engines) variant(file profile.File) (modelrepo.Variant, error) {
 func (e *Engines) ModelFiles() (map[string]string, error) {
 	files := map[string]string{}
 	for precision, v := range e.variants {
-		if precision == spec.PrecisionOriginal {
+		if precision == recipe.Original {
 			continue
 		}
 		folder, err := modelrepo.OpenModel(filepath.Join(v.Dir, v.Model))

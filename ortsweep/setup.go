@@ -16,6 +16,7 @@ import (
 
 	"tuner/model/modelconfig"
 	"tuner/model/modelconfig/configpb"
+	"tuner/model/precision/recipe"
 	"tuner/ort/provider"
 	"tuner/ort/sessionoption"
 	"tuner/ortsweep/race"
@@ -263,7 +264,7 @@ func precisionOf(c search.Candidate) string {
 	if v, ok := c.Get(search.KnobPrecision); ok {
 		return string(v)
 	}
-	return spec.PrecisionOriginal
+	return recipe.Original
 }
 
 // runtimeOf returns the name of the build that serves a candidate, by default the first one.

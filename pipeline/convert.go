@@ -22,6 +22,7 @@ import (
 	"tuner/model/precision/accuracy"
 	"tuner/model/precision/conversion"
 	"tuner/model/precision/places"
+	"tuner/model/precision/recipe"
 	"tuner/model/pytorch"
 	"tuner/ort/provider"
 	"tuner/pipeline/steps"
@@ -106,7 +107,7 @@ func (c modelConversion) ofONNX(subject profile.Subject) (modelConversion, error
 		c.skipped = fmt.Sprintf("%s is an ONNX file, and is served as it is: %v", c.Model, err)
 		return c, nil
 	}
-	c.source, c.target, c.sizes = subject.Model, conversion.Target(c.dir, c.Model, spec.PrecisionOriginal), map[string][]int64{}
+	c.source, c.target, c.sizes = subject.Model, conversion.Target(c.dir, c.Model, recipe.Original), map[string][]int64{}
 	shapes, err := starter.ExampleShapes(subject, nil)
 	for _, s := range shapes {
 		c.sizes[s.Input] = s.Dims
@@ -210,7 +211,7 @@ func (c modelConversion) freeBatch(ctx context.Context, opener precision.Opener,
 	if err != nil {
 		return steps.Outcome{}, conversion.Failed(ctx, err)
 	}
-	v, err := maker.Make(ctx, precision.FP32, []string{provider.CPU})
+	v, err := maker.Make(ctx, recipe.Original, []string{provider.CPU})
 	if err != nil {
 		return steps.Outcome{}, conversion.Failed(ctx, err)
 	}

@@ -21,6 +21,7 @@ import (
 	"tuner/model/onnx"
 	"tuner/model/onnx/build"
 	"tuner/model/precision/accuracy"
+	"tuner/model/precision/recipe"
 	"tuner/ort/ortlib"
 	"tuner/ort/sessionoption"
 	"tuner/pipeline/steps"
@@ -35,7 +36,7 @@ import (
 // wishOf returns the wish from flags of `tuner run`.
 func wishOf(t *testing.T, flags ...string) spec.Wish {
 	t.Helper()
-	w := spec.Wish{Precisions: []string{spec.PrecisionOriginal, "int8"}}
+	w := spec.Wish{Precisions: []string{recipe.Original, "int8"}}
 	for _, flag := range flags {
 		name, value, _ := strings.Cut(flag, "=")
 		switch name {

@@ -11,6 +11,7 @@ import (
 	"tuner/measure"
 	"tuner/model/modelconfig"
 	"tuner/model/modelrepo"
+	"tuner/model/precision/recipe"
 	"tuner/runner"
 	"tuner/search"
 	"tuner/spec"
@@ -181,7 +182,7 @@ func (e *Engines) largestOf(maxBatch int) (runner.Batches, error) {
 
 // file returns the candidate's model file.
 func (e *Engines) file(c search.Candidate) (File, error) {
-	precision := spec.PrecisionOriginal
+	precision := recipe.Original
 	if v, ok := c.Get(search.KnobPrecision); ok {
 		precision = string(v)
 	}

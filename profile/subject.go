@@ -15,6 +15,7 @@ import (
 	"tuner/model/modelrepo"
 	"tuner/model/onnx"
 	"tuner/model/onnx/shapes"
+	"tuner/model/precision/recipe"
 	"tuner/spec"
 )
 
@@ -63,8 +64,8 @@ func OpenSubject(p spec.Profile, gpus int) (Subject, error) {
 		return Subject{}, &InputError{err}
 	}
 	paths := maps.Clone(p.Model.Precisions)
-	if paths[spec.PrecisionOriginal] == p.Model.Path {
-		paths[spec.PrecisionOriginal] = origin.model
+	if paths[recipe.Original] == p.Model.Path {
+		paths[recipe.Original] = origin.model
 	}
 	var problems []error
 	for _, precision := range orderPrecisions(paths) {
@@ -93,13 +94,13 @@ func OpenSubject(p spec.Profile, gpus int) (Subject, error) {
 
 // orderPrecisions puts the original first and sorts the others by name.
 func orderPrecisions(paths map[string]string) []string {
-	others := slices.DeleteFunc(slices.Sorted(maps.Keys(paths)), func(name string) bool { return name == spec.PrecisionOriginal })
-	return append([]string{spec.PrecisionOriginal}, others...)
+	others := slices.DeleteFunc(slices.Sorted(maps.Keys(paths)), func(name string) bool { return name == recipe.Original })
+	return append([]string{recipe.Original}, others...)
 }
 
 // modelField returns the profile's field for a precision's model file.
 func modelField(p spec.Profile, precision string) string {
-	if precision == spec.PrecisionOriginal && p.Model.Precisions[precision] == p.Model.Path {
+	if precision == recipe.Original && p.Model.Precisions[precision] == p.Model.Path {
 		return "model"
 	}
 	return "space.precision." + precision

@@ -9,6 +9,7 @@ import (
 
 	"tuner/model/onnx"
 	"tuner/model/precision"
+	"tuner/model/precision/recipe"
 	"tuner/ort/provider"
 	"tuner/profile/journal"
 	"tuner/search"
@@ -48,7 +49,7 @@ func Compares(p spec.Profile, facts search.Facts) bool {
 	}
 	space := p.Space(facts)
 	elsewhere := slices.ContainsFunc(space.Places(), func(place search.Place) bool { return place != space.Reference() })
-	return slices.ContainsFunc(variantNames(p, facts), func(name string) bool { return elsewhere || name != spec.PrecisionOriginal })
+	return slices.ContainsFunc(variantNames(p, facts), func(name string) bool { return elsewhere || name != recipe.Original })
 }
 
 // Conversions lists the precisions to make before the search begins, assuming that none is
@@ -98,7 +99,7 @@ func (v *Variants) addRecord(j judge, record journal.Variant) error {
 		v.Rejected = append(v.Rejected, search.Rejection{Precision: record.Precision, Provider: place.Provider, Runtime: place.Runtime,
 			Reason: record.Rejected[name]})
 	}
-	if record.Path == "" || record.Own || record.Precision == spec.PrecisionOriginal || !j.serves(record) {
+	if record.Path == "" || record.Own || record.Precision == recipe.Original || !j.serves(record) {
 		return nil
 	}
 	file, err := j.subject.variantFile(record.Precision, record.Path)
@@ -126,7 +127,7 @@ func variantNames(p spec.Profile, facts search.Facts) []string {
 	}
 	fixed, set := first.Get(search.KnobPrecision)
 	return slices.DeleteFunc(names, func(name string) bool {
-		return set && name != string(fixed) || !set && name != spec.PrecisionOriginal
+		return set && name != string(fixed) || !set && name != recipe.Original
 	})
 }
 
@@ -163,12 +164,12 @@ func (j judge) record(ctx context.Context, name string, convert bool) (record jo
 	var made precision.Variant
 	record = journal.Variant{Precision: name, Rejected: map[string]string{}}
 	switch {
-	case name == spec.PrecisionOriginal:
+	case name == recipe.Original:
 		others := slices.DeleteFunc(slices.Clone(j.places), func(p search.Place) bool { return p == j.reference })
 		if len(others) == 0 {
 			return record, false, nil
 		}
-		made, err = j.maker.Make(ctx, precision.FP32, placeNames(others))
+		made, err = j.maker.Make(ctx, recipe.Original, placeNames(others))
 	case convert:
 		made, err = j.maker.Make(ctx, name, placeNames(j.places))
 	default:
@@ -215,7 +216,7 @@ func placeNames(places []search.Place) []string {
 // tryProviders rejects places whose provider works with the original but not with the variant's
 // file: it creates no session, or leaves every node to cpu.
 func (j judge) tryProviders(ctx context.Context, record *journal.Variant) error {
-	if record.Precision == spec.PrecisionOriginal {
+	if record.Precision == recipe.Original {
 		return nil
 	}
 	for _, place := range j.places {

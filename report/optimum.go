@@ -16,6 +16,7 @@ import (
 	"tuner/model/modelconfig"
 	"tuner/model/modelrepo"
 	"tuner/model/onnx"
+	"tuner/model/precision/recipe"
 	"tuner/profile/journal"
 	"tuner/report/figures"
 	"tuner/spec"
@@ -145,7 +146,7 @@ func measuredModel(r analyze.Result, precision string) (modelrepo.Source, error)
 
 // wasMade reports whether tuner made a precision's file. Its cache may have been emptied since.
 func wasMade(r analyze.Result, precision string) bool {
-	return precision != spec.PrecisionOriginal && slices.ContainsFunc(r.Header.Variants, func(v journal.Variant) bool {
+	return precision != recipe.Original && slices.ContainsFunc(r.Header.Variants, func(v journal.Variant) bool {
 		return v.Precision == precision && !v.Own
 	})
 }

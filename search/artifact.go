@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"tuner/model/precision/recipe"
 	"tuner/ort/provider"
 	"tuner/ort/sessionoption"
 )
@@ -115,7 +116,7 @@ func unavailableProvider(f folding, values []Value) string {
 
 // rejectedVariant keeps out what the accuracy check has thrown out.
 func rejectedVariant(f folding, values []Value) string {
-	precision, chosen := string(f.valueOrBase(values, KnobPrecision, "fp32")), f.provider(values)
+	precision, chosen := string(f.valueOrBase(values, KnobPrecision, recipe.Original)), f.provider(values)
 	for _, r := range f.space.Facts.Rejected {
 		switch {
 		case r.Precision != precision:

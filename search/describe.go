@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"tuner/model/precision/recipe"
 	"tuner/ort/provider"
 )
 
@@ -69,7 +70,7 @@ func describeSetting(s Setting) string {
 		}
 		return "preferred " + string(s.Value)
 	case KnobPrecision:
-		return unless(s.Value, "fp32")
+		return unless(s.Value, recipe.Original)
 	case KnobExecutionProvider:
 		return unless(s.Value, provider.CPU)
 	}

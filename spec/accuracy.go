@@ -9,6 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"tuner/model/precision/accuracy"
+	"tuner/model/precision/recipe"
 	"tuner/ort/provider"
 	"tuner/search"
 )
@@ -167,7 +168,7 @@ func (r profileReader) checkAccuracy(given map[string]value) {
 		section.child("command").fail(Error{Problem: "is a command whose number nothing bounds", Hint: "write constraints: {accuracy: {metric: command, min: …}}"})
 	case !r.p.hasVariants():
 		section.fail(Error{Problem: "has no effect: the space has nothing but the model as given on the cpu provider",
-			Hint: fmt.Sprintf("name other precisions (space.precision: [%s, int8]), or remove the section", PrecisionOriginal)})
+			Hint: fmt.Sprintf("name other precisions (space.precision: [%s]), or remove the section", strings.Join(recipe.Usual(false), ", "))})
 	default:
 		a.Limit = DefaultLimit()
 	}
@@ -176,7 +177,7 @@ func (r profileReader) checkAccuracy(given map[string]value) {
 // hasVariants reports whether the space has anything whose outputs may differ from the original
 // model's on the cpu provider.
 func (p Profile) hasVariants() bool {
-	return p.hasOther(search.KnobPrecision, PrecisionOriginal) || p.hasOther(search.KnobExecutionProvider, provider.CPU)
+	return p.hasOther(search.KnobPrecision, recipe.Original) || p.hasOther(search.KnobExecutionProvider, provider.CPU)
 }
 
 // hasOther reports whether a knob of the space has another value than the default.

@@ -6,6 +6,7 @@ import (
 
 	"tuner/model/modelconfig"
 	"tuner/model/modelconfig/configpb"
+	"tuner/model/precision/recipe"
 	"tuner/ort/provider"
 	"tuner/ort/sessionoption"
 	"tuner/search"
@@ -35,7 +36,7 @@ func baseWith(config *modelconfig.Config, o modelconfig.Options) map[string]sear
 
 // fieldsBase returns the values of the knobs that are not session options.
 func fieldsBase(config *modelconfig.Config) map[string]search.Value {
-	base := map[string]search.Value{search.KnobPrecision: PrecisionOriginal}
+	base := map[string]search.Value{search.KnobPrecision: recipe.Original}
 	if groups := config.GetInstanceGroup(); len(groups) == 1 {
 		base[search.KnobInstanceCount] = search.IntValue(int(groups[0].GetCount()))
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"tuner/measure"
+	"tuner/model/precision/recipe"
 	"tuner/search"
 	"tuner/search/plan"
 )
@@ -42,12 +43,12 @@ func (p Profile) defaulted() Profile {
 	if p.Output == "" {
 		p.Output = relativeTo(p.Path, filepath.Join("out", p.Name))
 	}
-	precisions := map[string]string{PrecisionOriginal: p.Model.Path}
+	precisions := map[string]string{recipe.Original: p.Model.Path}
 	for name, file := range p.Model.Precisions {
 		precisions[name] = file
 	}
 	p.Model.Precisions = precisions
-	if p.Accuracy.Limit == nil && p.hasOther(search.KnobPrecision, PrecisionOriginal) {
+	if p.Accuracy.Limit == nil && p.hasOther(search.KnobPrecision, recipe.Original) {
 		p.Accuracy.Limit = DefaultLimit()
 	}
 	return p

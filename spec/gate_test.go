@@ -10,6 +10,7 @@ import (
 
 	"tuner/internal/alloctest"
 	"tuner/measure"
+	"tuner/model/precision/recipe"
 	"tuner/search"
 )
 
@@ -83,7 +84,7 @@ inconclusive: fail
 	}
 	p := g.Profile("candidate", g.Candidate)
 	if p.Model.Path != "work/new.onnx" || p.Model.Config != "work/new.pbtxt" || p.Name != "encoder" || p.Load.BatchSize != 2 || p.Path != "work/gate.yaml: candidate" ||
-		p.Model.Precisions[PrecisionOriginal] != "work/new.onnx" || len(p.Inputs.Shape) != 1 {
+		p.Model.Precisions[recipe.Original] != "work/new.onnx" || len(p.Inputs.Shape) != 1 {
 		t.Errorf("profile %+v", p)
 	}
 	saved, err := ParseGate("work/gate.yaml", []byte("baseline: base.json\ncandidate: new.onnx"))

@@ -18,7 +18,7 @@ type MetricTag struct {
 	Metric measure.Metric
 }
 
-// PrecisionOriginal is the precision of the model as given.
+// recipe.Original is the precision of the model as given.
 func MetricTags() []MetricTag {
 	return []MetricTag{
 		{"perf_throughput", measure.Throughput},

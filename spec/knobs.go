@@ -10,6 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"tuner/model/modelconfig"
+	"tuner/model/precision/recipe"
 	"tuner/ort/provider"
 	"tuner/ort/sessionoption"
 	"tuner/search"
@@ -253,7 +254,7 @@ func optionMistake(of, option, text string, unchecked bool) Error {
 		return Error{Problem: err.Error()}
 	case !unchecked && row.LowersPrecision(option, text):
 		return Error{Problem: "computes with fewer bits than the model says, and would not be compared with the original",
-			Hint: fmt.Sprintf("remove the value; the knob %s has what is compared: %s", search.KnobPrecision, strings.Join(Convertible(), ", "))}
+			Hint: fmt.Sprintf("remove the value; the knob %s has what is compared: %s", search.KnobPrecision, strings.Join(recipe.Made(), ", "))}
 	case option == row.Device.Option && text != row.Device.Usual:
 		return Error{Problem: "computes on another device than the one on which the provider is tried and its outputs are compared", Allowed: row.Device.Usual,
 			Hint: "remove the value"}
@@ -267,18 +268,18 @@ func (r profileReader) precisionValues(v value) []search.Value {
 	if v.node.Kind == yaml.MappingNode {
 		return r.precisionFiles(v)
 	}
-	known := append([]string{PrecisionOriginal}, Convertible()...)
+	known := recipe.Names()
 	values := listValues(func(v value) (search.Value, bool) {
 		name, ok := v.text()
 		if ok && !slices.Contains(known, name) {
 			v.fail(Error{Problem: "is not a precision that tuner makes", Allowed: strings.Join(known, ", "),
-				Hint: fmt.Sprintf("name your own file: precision: {%s: MODEL.onnx, %s: FILE.onnx}", PrecisionOriginal, name)})
+				Hint: fmt.Sprintf("name your own file: precision: {%s: MODEL.onnx, %s: FILE.onnx}", recipe.Original, name)})
 			return "", false
 		}
 		return search.Value(name), ok
 	})(v)
 	for _, name := range values {
-		if name != PrecisionOriginal {
+		if name != recipe.Original {
 			r.p.Model.Convert = append(r.p.Model.Convert, string(name))
 		}
 	}

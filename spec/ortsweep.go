@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"tuner/model/precision/recipe"
 	"tuner/ort/sessionoption"
 	"tuner/search"
 )
@@ -34,7 +35,7 @@ const (
 // usualSweep is the space of an ortsweep.yaml without one. The machine's cores add
 // intra_op_threads.
 func usualSweep() string {
-	text := "execution_provider: auto\nprecision: [fp32, int8, int8_static]\n"
+	text := "execution_provider: auto\nprecision: [" + strings.Join(recipe.Swept(), ", ") + "]\n"
 	for _, s := range sessionoption.Swept() {
 		values := strings.Join(s.Values, ", ")
 		if sessionoption.IsEntry(s.Name) { // its values are texts

@@ -47,19 +47,13 @@ type ModelSource struct {
 	// Config: config.pbtxt of the default configuration, for an ONNX file; "" for Triton's
 	// auto-completion
 	Config string
-	// Precisions maps each name of the precision knob to its ONNX file. PrecisionOriginal maps to
-	// Path by default. If Path is a folder, that means the folder's own model file.
+	// Precisions maps each name of the precision knob to its ONNX file. The original maps to Path by
+	// default. If Path is a folder, that means the folder's own model file.
 	Precisions map[string]string
 	// Convert lists the precisions to make from the original, in the file's order: some of
-	// Convertible.
+	// recipe.Made.
 	Convert []string
 }
-
-// PrecisionOriginal is the precision of the model as given.
-const PrecisionOriginal = "fp32"
-
-// Convertible lists the precisions that tuner can make from a model.
-func Convertible() []string { return []string{"fp16", "int8", "int8_static"} }
 
 // The deployment targets of a configuration: a stock Triton server, or this program's own engine
 // with all its options.

@@ -10,6 +10,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"tuner/model/precision/recipe"
 	"tuner/ort/sessionoption"
 	"tuner/search"
 )
@@ -80,13 +81,8 @@ func nameOf(model string) string {
 	return servableName(strings.TrimSuffix(filepath.Base(model), ".onnx"))
 }
 
-// Precisions are the ones that are useful on the default's device: fp16 on GPUs, int8 on CPUs.
-func (s Starter) Precisions() []string {
-	if s.OnGPU {
-		return []string{PrecisionOriginal, "fp16"}
-	}
-	return []string{PrecisionOriginal, "int8"}
-}
+// Precisions lists the ones that are useful on the default's device.
+func (s Starter) Precisions() []string { return recipe.Usual(s.OnGPU) }
 
 // Threads and Instances are the values of the knobs in the written space, chosen for the machine's
 // cores.

@@ -15,6 +15,7 @@ import (
 	"tuner/analyze"
 	"tuner/measure"
 	"tuner/model/modelconfig"
+	"tuner/model/precision/recipe"
 	"tuner/profile/campaign"
 	"tuner/profile/journal"
 	"tuner/search"
@@ -185,7 +186,7 @@ func (b *Builder) Compared(variants ...journal.Variant) *Builder {
 		for provider, reason := range v.Rejected {
 			b.campaign.Facts.Rejected = append(b.campaign.Facts.Rejected, search.Rejection{Precision: v.Precision, Provider: provider, Reason: reason})
 		}
-		if v.Path != "" && v.Precision != spec.PrecisionOriginal && len(v.Rejected) < len(v.Accuracy) {
+		if v.Path != "" && v.Precision != recipe.Original && len(v.Rejected) < len(v.Accuracy) {
 			b.campaign.Header.Models = append(b.campaign.Header.Models,
 				journal.ModelFile{Precision: v.Precision, Path: v.Path, SHA256: v.SHA256, Bytes: v.Bytes})
 		}

@@ -15,8 +15,8 @@ import (
 	"tuner/model/modelconfig"
 	"tuner/model/onnx"
 	"tuner/model/precision"
+	"tuner/model/precision/recipe"
 	"tuner/profile"
-	"tuner/spec"
 )
 
 // Judge compares exported models with the originals of their campaigns. Its method Check is an
@@ -43,7 +43,7 @@ func (j Judge) Check(ctx context.Context, m export.ManifestModel, file string) (
 		return "", "", err
 	case digest != m.SHA256:
 		return Failed, fmt.Sprintf("the model is not the one that was measured: its digest is %s, and was %s", digest, m.SHA256), nil
-	case m.Cosine == nil && m.Precision == spec.PrecisionOriginal:
+	case m.Cosine == nil && m.Precision == recipe.Original:
 		return Passed, "the model is the one that was measured, in its original precision", nil
 	case m.Cosine == nil:
 		return Skipped, "the campaign compared no outputs with the original's", nil

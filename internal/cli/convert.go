@@ -18,6 +18,7 @@ import (
 	"tuner/model/precision/calibrate"
 	"tuner/model/precision/conversion"
 	"tuner/model/precision/places"
+	"tuner/model/precision/recipe"
 	"tuner/model/pytorch"
 	"tuner/ort/provider"
 )
@@ -53,9 +54,9 @@ func newConvert(con console) *cobra.Command {
 	cmd := verb(&cobra.Command{
 		Use:   "convert MODEL --precision NAME[,NAME…]",
 		Short: "Convert a model to other precisions, and check their accuracy",
-		Long: `Makes variants of a model: fp16, int8 (8-bit weights, activations quantized in each run) or int8_static (activations quantized by ranges
-that calibration finds). fp32 only makes a fixed batch dimension symbolic. Each variant is run and compared with the original, on your
-data or on random inputs.
+		Long: "Makes variants of a model in other precisions.\n" + strings.Join(recipe.Sentences(""), "\n") + `
+To make fp32 only turns a fixed batch dimension into a symbolic one. Each variant is run and compared with the original, on your data or
+on random inputs.
 
 With a limit (--metric and --min or --max), the nodes that hurt most stay in fp32 until it holds. A variant that still misses the limit is
 rejected and not written.
@@ -81,7 +82,7 @@ FOLDER/NAME.PRECISION.onnx, and cached. The original is never changed.`,
 
 func (o *convertOptions) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringSliceVar(&o.precisions, "precision", nil, "`names` of the precisions to make: "+strings.Join(precision.Names(), ", "))
+	f.StringSliceVar(&o.precisions, "precision", nil, "`names` of the precisions to make: "+strings.Join(recipe.Names(), ", "))
 	f.StringVarP(&o.dir, "output-folder", "o", ".", "`folder` to write to; made when it does not exist")
 	f.StringVar(&o.data, "data", "", "`file` of inputs to compare on: .npz, .npy, a folder of .npy files, or perf_analyzer's JSON (default: random ones)")
 	f.StringVar(&o.calibration, "calibration", "", "`file` of inputs that int8_static is calibrated on, in the same forms (default: those of --data, or other random ones)")
@@ -211,12 +212,12 @@ func (o convertOptions) settings(path string) (precision.Options, error) {
 		return s, err
 	}
 	if len(o.precisions) == 0 && !pytorch.IsFile(path) {
-		return s, exit.Usagef("say what to make with --precision: %s", strings.Join(precision.Names(), ", "))
+		return s, exit.Usagef("say what to make with --precision: %s", strings.Join(recipe.Names(), ", "))
 	}
 	if len(o.providers) == 0 {
 		return s, exit.Usagef("--ep names no execution provider: allowed are %s", strings.Join(provider.Names(), ", "))
 	}
-	err := cmp.Or(checkNames("--precision", o.precisions, precision.Names()), checkNames("--ep", o.providers, provider.Names()))
+	err := cmp.Or(checkNames("--precision", o.precisions, recipe.Names()), checkNames("--ep", o.providers, provider.Names()))
 	if err != nil {
 		return s, err
 	}

@@ -11,6 +11,7 @@ import (
 	"tuner/export"
 	"tuner/internal/exit"
 	"tuner/model/onnx/inputs"
+	"tuner/model/precision/recipe"
 	"tuner/model/pytorch"
 	"tuner/pipeline"
 	"tuner/spec"
@@ -67,7 +68,8 @@ func (o *runOptions) addFlags(cmd *cobra.Command) {
 	f.StringVar(&o.wish.Until, "until", "", "end before the budget when nothing else is likely to be better by this `share`, such as 2% (default none)")
 	f.StringVar(&o.wish.Mode, "mode", "", "`purpose` in place of an objective: online (latency at the lowest load) or offline (throughput at the highest)")
 	f.StringVar(&o.wish.Objective, "objective", "", "`metric` that the search improves (default throughput; with --mode online the latency)")
-	f.StringSliceVar(&o.wish.Precisions, "precision", nil, "`names` of the precisions to try; fp32 is the model as it is (default fp32,int8; on a GPU fp32,fp16)")
+	f.StringSliceVar(&o.wish.Precisions, "precision", nil, "`names` of the precisions to try; fp32 is the model as it is (default "+
+		strings.Join(recipe.Usual(false), ",")+"; on a GPU "+strings.Join(recipe.Usual(true), ",")+")")
 	f.StringVar(&o.wish.Accuracy, "accuracy", "", "least mean `cosine` between a variant's outputs and the original's (default 0.99)")
 	f.StringArrayVar(&o.shapes, "shape", nil, "`NAME:SIZES` of an input with symbolic dimensions, without the batch dimension, such as ids:128; may be repeated")
 	f.StringVar(&o.output, "output", "text", "`format` on stdout: text (the answer) or json (the result)")

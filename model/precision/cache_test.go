@@ -9,6 +9,7 @@ import (
 
 	"tuner/internal/alloctest"
 	"tuner/model/onnx"
+	"tuner/model/precision/recipe"
 )
 
 func read(t *testing.T, path string) *onnx.Model {
@@ -33,15 +34,15 @@ func TestCache(t *testing.T) {
 			}
 		})
 	}
-	first := l.make(cached(nil), Int8, "cpu")
-	again := l.make(cached(nil), Int8, "cpu")
+	first := l.make(cached(nil), recipe.Int8, "cpu")
+	again := l.make(cached(nil), recipe.Int8, "cpu")
 	if !again.FromCache || len(l.opened) != 0 || again.Path != first.Path || nodes(again.Kept) != "a" || again.Converted != 7 {
 		t.Errorf("%v were opened; %+v", l.opened, again)
 	}
 	if again.Accuracy["cpu"].Outputs["y"].MaxAbs != 3.96875 {
 		t.Errorf("accuracy %+v", again.Accuracy)
 	}
-	more := l.make(cached(nil), Int8, "cpu", "openvino")
+	more := l.make(cached(nil), recipe.Int8, "cpu", "openvino")
 	if more.FromCache || len(l.opened) != 2 || more.Path != first.Path { // the original and the variant on openvino
 		t.Errorf("with another provider %v were opened; %+v", l.opened, more)
 	}
@@ -52,7 +53,7 @@ func TestCache(t *testing.T) {
 		"bits":  func(o *Options) { o.WeightBits = 7 },
 		"limit": func(o *Options) { o.Limit = nil },
 	} {
-		if v := l.make(cached(change), Int8, "cpu"); v.FromCache || v.Path == first.Path {
+		if v := l.make(cached(change), recipe.Int8, "cpu"); v.FromCache || v.Path == first.Path {
 			t.Errorf("with another %s: %s, from the cache: %t", name, v.Path, v.FromCache)
 		}
 	}
@@ -93,15 +94,15 @@ func TestCacheDamaged(t *testing.T) {
 			t.Parallel()
 			l := newLab(t, eight())
 			k := l.maker(5, nil)
-			first := l.make(k, Int8, "cpu")
+			first := l.make(k, recipe.Int8, "cpu")
 			if err := damage(filepath.Dir(first.Path)); err != nil {
 				t.Fatal(err)
 			}
-			again := l.make(k, Int8, "cpu")
+			again := l.make(k, recipe.Int8, "cpu")
 			if again.FromCache || again.Path != first.Path || again.Digest != first.Digest {
 				t.Errorf("%+v, before %+v", again, first)
 			}
-			if last := l.make(k, Int8, "cpu"); !last.FromCache {
+			if last := l.make(k, recipe.Int8, "cpu"); !last.FromCache {
 				t.Error("what was made again was not found")
 			}
 			checkNothingElse(t, k.options.Cache, 1)

@@ -16,6 +16,7 @@ import (
 	"tuner/model/onnx"
 	"tuner/model/onnx/inputs"
 	"tuner/model/precision/accuracy"
+	"tuner/model/precision/recipe"
 )
 
 func TestRunCommand(t *testing.T) {
@@ -104,14 +105,14 @@ func TestMetricAsLimit(t *testing.T) {
 		o.Limit = &accuracy.Limit{Metric: "command", Min: &least, Command: "sh " + script}
 		o.MaxKept = 0
 	})
-	if v := l.make(k, Int8, "cpu"); !strings.HasPrefix(v.Rejected["cpu"], "command is 0.5, less than 0.6") || *v.Accuracy["cpu"].Command != .5 {
+	if v := l.make(k, recipe.Int8, "cpu"); !strings.HasPrefix(v.Rejected["cpu"], "command is 0.5, less than 0.6") || *v.Accuracy["cpu"].Command != .5 {
 		t.Errorf("%+v", v)
 	}
 	write("0.7")
-	if v := l.make(k, Int8, "cpu"); len(v.Rejected) != 0 || v.FromCache || *v.Accuracy["cpu"].Command != .7 {
+	if v := l.make(k, recipe.Int8, "cpu"); len(v.Rejected) != 0 || v.FromCache || *v.Accuracy["cpu"].Command != .7 {
 		t.Errorf("with another script: %+v", v)
 	}
-	mine := read(t, l.make(k, Int8, "cpu").Path)
+	mine := read(t, l.make(k, recipe.Int8, "cpu").Path)
 	for _, value := range []float64{.8, .5} {
 		write(fmt.Sprint(value))
 		v, err := k.Check(t.Context(), "mine", mine, []string{"cpu"})
@@ -120,7 +121,7 @@ func TestMetricAsLimit(t *testing.T) {
 		}
 	}
 	write("good")
-	if _, err := k.Make(t.Context(), Int8, []string{"cpu"}); !errors.As(err, new(*CommandError)) {
+	if _, err := k.Make(t.Context(), recipe.Int8, []string{"cpu"}); !errors.As(err, new(*CommandError)) {
 		t.Errorf("a script without a number: %v", err)
 	}
 }
@@ -131,7 +132,7 @@ func TestMetricOfNoNumbers(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, map[string]float64{"a": math.NaN()})
 	least := .5
-	v := l.make(l.maker(0, func(o *Options) { o.Limit = &accuracy.Limit{Metric: "command", Min: &least, Command: "false"} }), FP16, "cpu")
+	v := l.make(l.maker(0, func(o *Options) { o.Limit = &accuracy.Limit{Metric: "command", Min: &least, Command: "false"} }), "fp16", "cpu")
 	want := `output "y" has 40 elements that are NaN or infinite where the original's are not`
 	if v.Rejected["cpu"] != want || v.Accuracy["cpu"].Command != nil {
 		t.Errorf("%+v, want %q", v, want)

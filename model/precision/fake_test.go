@@ -105,13 +105,13 @@ func (l *lab) maker(largest float64, change func(*Options)) *Maker {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	k.recipes = func(_ context.Context, precision string) (recipe, error) { return l.recipe(k, precision), nil }
+	k.rewriters = func(_ context.Context, precision string) (rewriter, error) { return l.recipe(k, precision), nil }
 	return k
 }
 
 // recipe makes the fake recipe of a precision. fp16 has no probe.
-func (l *lab) recipe(k *Maker, precision string) recipe {
-	r := recipe{convert: func(keep []string) (*onnx.Model, rewrite.Summary, error) {
+func (l *lab) recipe(k *Maker, precision string) rewriter {
+	r := rewriter{convert: func(keep []string) (*onnx.Model, rewrite.Summary, error) {
 		if len(l.errors) == 0 {
 			return nil, rewrite.Summary{}, fmt.Errorf("%w: it has no nodes", rewrite.ErrNothing)
 		}
@@ -129,7 +129,7 @@ func (l *lab) recipe(k *Maker, precision string) recipe {
 		slices.Sort(keep)
 		return named(k.base, precision+" "+strings.Join(keep, ",")), s, nil
 	}}
-	if precision != FP16 {
+	if precision != "fp16" {
 		r.probe = func() (*onnx.Model, map[string]string, error) {
 			outputs := map[string]string{}
 			for node := range l.errors {

@@ -12,6 +12,7 @@ import (
 	"tuner/model/onnx/inputs"
 	"tuner/model/onnx/rewrite"
 	"tuner/model/precision/accuracy"
+	"tuner/model/precision/recipe"
 )
 
 // Maker makes the variants of one source. It is not safe for concurrent use.
@@ -26,9 +27,9 @@ type Maker struct {
 	data   string // digest of the data
 	memory int64  // memory that this process can have, in bytes; 0: unknown
 
-	open    Opener
-	options Options
-	recipes func(ctx context.Context, precision string) (recipe, error) // newRecipe, except in tests
+	open      Opener
+	options   Options
+	rewriters func(ctx context.Context, precision string) (rewriter, error) // newRewriter, except in tests
 
 	reference accuracy.Outputs // of the source on cpu; nil until it is needed
 	labels    []int64          // labels of the data, if they match an output of the reference
@@ -54,7 +55,7 @@ func NewMaker(source *onnx.Model, open Opener, o Options) (*Maker, error) {
 	}
 	k := &Maker{source: source, base: source, digest: digest, batch: fixedBatch(source), data: o.Data.Digest(),
 		memory: hostinfo.UsableMemory(), open: open, options: o}
-	k.recipes = k.newRecipe
+	k.rewriters = k.newRewriter
 	if o.FreeBatch && !inputs.Batches(source) {
 		switch freed, err := rewrite.SymbolicBatch(source); {
 		case err == nil:
@@ -87,8 +88,8 @@ func checkOptions(o Options) error {
 // nodes are kept in fp32. An *Unmakeable means that there is no such variant. Other errors are not
 // the variant's fault.
 func (k *Maker) Make(ctx context.Context, precision string, providers []string) (Variant, error) {
-	if precision == FP32 && !k.freed {
-		return k.Check(ctx, FP32, k.source, providers)
+	if precision == recipe.Original && !k.freed {
+		return k.Check(ctx, recipe.Original, k.source, providers)
 	}
 	id := k.keyOf(precision)
 	id.Settings = k.settingsOf(ctx, precision)
@@ -115,7 +116,7 @@ func (k *Maker) Make(ctx context.Context, precision string, providers []string) 
 
 // rescues reports whether nodes of a precision may be kept in fp32 for the limit.
 func (k *Maker) rescues(precision string) bool {
-	return k.options.Limit != nil && k.options.MaxKept > 0 && (precision == Int8 || precision == Int8Static)
+	return k.options.Limit != nil && k.options.MaxKept > 0 && rowOf(precision).Probe != nil
 }
 
 // find looks for a variant in the cache. If nodes are kept, it looks for one whose nodes were
@@ -151,7 +152,7 @@ func overtaken(v Variant, chosenOn string, providers []string) bool {
 // the variant another time.
 func (k *Maker) make(ctx context.Context, id key, providers []string) (cache, *entry, error) {
 	k.progress("%s: converting", id.Precision)
-	r, err := k.recipes(ctx, id.Precision)
+	r, err := k.rewriters(ctx, id.Precision)
 	if err != nil {
 		return cache{}, nil, err
 	}

@@ -17,6 +17,7 @@ import (
 	"tuner/model/onnx/inputs"
 	"tuner/model/onnx/rewrite"
 	"tuner/model/precision/accuracy"
+	"tuner/model/precision/recipe"
 )
 
 // make makes a variant and fails the test on an error.
@@ -43,12 +44,12 @@ func TestMakeAccepts(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, map[string]float64{"a": .25, "b": .125})
 	k := l.maker(.5, nil)
-	v := l.make(k, Int8, "cpu", "openvino")
+	v := l.make(k, recipe.Int8, "cpu", "openvino")
 	// The errors add up to 3/8. The order is: the original, and the variant on each provider.
 	if diff := cmp.Diff([]string{"int8  on cpu", "source on cpu", "int8  on openvino"}, l.opened, cmpopts.SortSlices(strings.Compare)); diff != "" {
 		t.Errorf("sessions: -want +got:\n%s", diff)
 	}
-	want := Variant{Precision: Int8, Converted: 2, Rejected: map[string]string{}, Notes: []string{"a note"},
+	want := Variant{Precision: recipe.Int8, Converted: 2, Rejected: map[string]string{}, Notes: []string{"a note"},
 		Left: []rewrite.Kept{{Node: "odd", Op: "Gemm", Reason: "its alpha is 2"}}}
 	if diff := cmp.Diff(want, v, cmpopts.IgnoreFields(Variant{}, "Path", "Digest", "Bytes", "Accuracy")); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -80,7 +81,7 @@ func TestMakeRescues(t *testing.T) {
 		{.25, "a,b,c,d,e", []int{1, 2, 4, 6, 5}}, // .22; at most six of eight
 	} {
 		l := newLab(t, eight())
-		v := l.make(l.maker(c.largest, func(o *Options) { o.MaxKept = .75 }), Int8, "cpu")
+		v := l.make(l.maker(c.largest, func(o *Options) { o.MaxKept = .75 }), recipe.Int8, "cpu")
 		if got := nodes(v.Kept); got != c.kept || len(v.Rejected) != 0 || v.Converted != 8-len(v.Kept) {
 			t.Errorf("limit %v: kept %q, want %q; rejected %v, converted %d", c.largest, got, c.kept, v.Rejected, v.Converted)
 		}
@@ -114,18 +115,18 @@ func TestMakeRejects(t *testing.T) {
 		spoil     func(*lab)
 		want      string
 	}{
-		"too few may be kept": {Int8, nil, nil, // a quarter of eight: a and b; 1.97 remains
+		"too few may be kept": {recipe.Int8, nil, nil, // a quarter of eight: a and b; 1.97 remains
 			`max_abs_error is 7.96875, more than 0.5 (output "y"); with the 2 most sensitive of 8 nodes in fp32 it is 1.96875`},
-		"none may be kept": {Int8, func(o *Options) { o.MaxKept = .1 }, nil,
+		"none may be kept": {recipe.Int8, func(o *Options) { o.MaxKept = .1 }, nil,
 			`max_abs_error is 7.96875, more than 0.5 (output "y"); of 8 nodes none may stay in fp32 (at most 10 %, and never all)`},
 		// seven: with eight there is nothing to convert
-		"all may be kept": {Int8, func(o *Options) { least := 1e-3; o.MaxKept, o.Limit.Max = 1, &least }, nil,
+		"all may be kept": {recipe.Int8, func(o *Options) { least := 1e-3; o.MaxKept, o.Limit.Max = 1, &least }, nil,
 			`max_abs_error is 7.96875, more than 0.001 (output "y"); with the 7 most sensitive of 8 nodes in fp32 it is 0.03125`},
-		"no attempt runs": {Int8, nil, func(l *lab) { l.refuse["int8 a on cpu"], l.refuse["int8 a,b on cpu"] = "crashed", "out of memory" },
+		"no attempt runs": {recipe.Int8, nil, func(l *lab) { l.refuse["int8 a on cpu"], l.refuse["int8 a,b on cpu"] = "crashed", "out of memory" },
 			`max_abs_error is 7.96875, more than 0.5 (output "y"); with the 2 most sensitive of 8 nodes in fp32 there are no figures: out of memory`},
-		"keeping is switched off": {Int8, func(o *Options) { o.MaxKept = 0 }, nil, `max_abs_error is 7.96875, more than 0.5 (output "y")`},
-		"fp16":                    {FP16, nil, nil, `max_abs_error is 7.96875, more than 0.5 (output "y")`},
-		"no probe": {Int8, nil, func(l *lab) { l.refuse["probe on cpu"] = "too large" },
+		"keeping is switched off": {recipe.Int8, func(o *Options) { o.MaxKept = 0 }, nil, `max_abs_error is 7.96875, more than 0.5 (output "y")`},
+		"fp16":                    {"fp16", nil, nil, `max_abs_error is 7.96875, more than 0.5 (output "y")`},
+		"no probe": {recipe.Int8, nil, func(l *lab) { l.refuse["probe on cpu"] = "too large" },
 			`max_abs_error is 7.96875, more than 0.5 (output "y"); which nodes are to blame could not be measured: too large`},
 	} {
 		l := newLab(t, eight())
@@ -151,7 +152,7 @@ func TestMakePerProvider(t *testing.T) {
 	l.factor["openvino"] = 4
 	k := l.maker(5, nil)
 	// On cpu 7.97 remains, and with a kept 3.97. On openvino it is four times as much.
-	v := l.make(k, Int8, "cuda", "cpu", "openvino")
+	v := l.make(k, recipe.Int8, "cuda", "cpu", "openvino")
 	if diff := cmp.Diff(map[string]string{"cuda": "no GPU", "openvino": `max_abs_error is 15.875, more than 5 (output "y")`}, v.Rejected); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
@@ -159,18 +160,18 @@ func TestMakePerProvider(t *testing.T) {
 		t.Errorf("kept %q", nodes(v.Kept))
 	}
 	// While it does not run the variant, the file that was made for cpu is used.
-	v = l.make(k, Int8, "cuda", "cpu", "openvino")
+	v = l.make(k, recipe.Int8, "cuda", "cpu", "openvino")
 	if diff := cmp.Diff([]string{"int8 a on cuda"}, l.opened); diff != "" || v.Rejected["cuda"] != "no GPU" {
 		t.Errorf("%+v; -want +got:\n%s", v.Rejected, diff)
 	}
 	// Later it may run the variant. Then it chooses the nodes, as if it had run it the first time.
 	delete(l.refuse, "cuda")
 	l.factor["cuda"] = 2 // of 7.97: a and b must stay, which leaves 3.94
-	v = l.make(k, Int8, "cuda", "cpu", "openvino")
+	v = l.make(k, recipe.Int8, "cuda", "cpu", "openvino")
 	if nodes(v.Kept) != "a,b" || v.Rejected["cuda"] != "" || v.FromCache {
 		t.Errorf("kept %q; %+v, from the cache: %t", nodes(v.Kept), v.Rejected, v.FromCache)
 	}
-	if v = l.make(k, Int8, "cuda", "cpu", "openvino"); !v.FromCache || nodes(v.Kept) != "a,b" {
+	if v = l.make(k, recipe.Int8, "cuda", "cpu", "openvino"); !v.FromCache || nodes(v.Kept) != "a,b" {
 		t.Errorf("the second time: %+v", v)
 	}
 }
@@ -190,14 +191,14 @@ func TestRefusalsAreNoVerdict(t *testing.T) {
 			l.refuse[session] = "the engine ended by itself"
 		}
 		k := l.maker(2, nil) // met with a and b in fp32
-		if v := l.make(k, Int8, "cpu"); v.Rejected["cpu"] == "" || len(v.Kept) != 0 {
+		if v := l.make(k, recipe.Int8, "cpu"); v.Rejected["cpu"] == "" || len(v.Kept) != 0 {
 			t.Errorf("%s is refused, but %+v", name, v)
 		}
 		clear(l.refuse)
-		if v := l.make(k, Int8, "cpu"); len(v.Rejected) != 0 || nodes(v.Kept) != "a,b" {
+		if v := l.make(k, recipe.Int8, "cpu"); len(v.Rejected) != 0 || nodes(v.Kept) != "a,b" {
 			t.Errorf("%s runs again, but rejected %v, kept %q", name, v.Rejected, nodes(v.Kept))
 		}
-		if v := l.make(k, Int8, "cpu"); !v.FromCache || nodes(v.Kept) != "a,b" {
+		if v := l.make(k, recipe.Int8, "cpu"); !v.FromCache || nodes(v.Kept) != "a,b" {
 			t.Errorf("%s, the third time: %+v", name, v)
 		}
 	}
@@ -209,11 +210,11 @@ func TestFiguresOutliveAnError(t *testing.T) {
 	l := newLab(t, map[string]float64{"a": .25})
 	k := l.maker(0, nil)
 	l.fail = map[string]error{"int8  on openvino": errBroken}
-	if _, err := k.Make(t.Context(), Int8, []string{"cpu", "openvino"}); !errors.Is(err, errBroken) {
+	if _, err := k.Make(t.Context(), recipe.Int8, []string{"cpu", "openvino"}); !errors.Is(err, errBroken) {
 		t.Fatal(err)
 	}
 	l.fail = nil
-	v := l.make(k, Int8, "cpu", "openvino")
+	v := l.make(k, recipe.Int8, "cpu", "openvino")
 	if diff := cmp.Diff([]string{"int8  on openvino"}, l.opened); diff != "" || len(v.Accuracy) != 2 {
 		t.Errorf("%+v; -want +got:\n%s", v, diff)
 	}
@@ -224,7 +225,7 @@ func TestRescueOutlivesARefusal(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, eight())
 	l.refuse["int8 a on cpu"] = "crashed"
-	if v := l.make(l.maker(2, nil), Int8, "cpu"); len(v.Rejected) != 0 || nodes(v.Kept) != "a,b" {
+	if v := l.make(l.maker(2, nil), recipe.Int8, "cpu"); len(v.Rejected) != 0 || nodes(v.Kept) != "a,b" {
 		t.Errorf("%+v", v)
 	}
 }
@@ -233,8 +234,8 @@ func TestMakeErrors(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, nil)
 	var unmakeable *Unmakeable
-	_, err := l.maker(.5, nil).Make(t.Context(), Int8, []string{"cpu"})
-	if !errors.Is(err, ErrUnmakeable) || !errors.Is(err, rewrite.ErrNothing) || !errors.As(err, &unmakeable) || unmakeable.Precision != Int8 {
+	_, err := l.maker(.5, nil).Make(t.Context(), recipe.Int8, []string{"cpu"})
+	if !errors.Is(err, ErrUnmakeable) || !errors.Is(err, rewrite.ErrNothing) || !errors.As(err, &unmakeable) || unmakeable.Precision != recipe.Int8 {
 		t.Errorf("nothing to convert: %v", err)
 	}
 
@@ -242,14 +243,14 @@ func TestMakeErrors(t *testing.T) {
 	l.refuse["source on cpu"] = "unknown operator"
 	var source *SourceError
 	k := l.maker(.5, nil)
-	if _, err := k.Make(t.Context(), Int8, []string{"cpu"}); !errors.As(err, &source) || source.Path != k.source.Path() || !strings.Contains(err.Error(), "does not run it on cpu, so that there is nothing to compare variants with: unknown operator") {
+	if _, err := k.Make(t.Context(), recipe.Int8, []string{"cpu"}); !errors.As(err, &source) || source.Path != k.source.Path() || !strings.Contains(err.Error(), "does not run it on cpu, so that there is nothing to compare variants with: unknown operator") {
 		t.Errorf("a source that does not run: %v", err)
 	}
 
 	l = newLab(t, eight())
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errBroken)
-	if _, err := l.maker(.5, nil).Make(ctx, Int8, []string{"cpu"}); !errors.Is(err, context.Canceled) {
+	if _, err := l.maker(.5, nil).Make(ctx, recipe.Int8, []string{"cpu"}); !errors.Is(err, context.Canceled) {
 		t.Errorf("interrupted: %v", err)
 	}
 }
@@ -267,14 +268,14 @@ func TestNonFiniteOriginal(t *testing.T) {
 	l := newLab(t, map[string]float64{"a": .25})
 	k := l.maker(.5, with(1, nan, inf, 2))
 	for range 2 {
-		v := l.make(k, Int8, "cpu", "openvino")
+		v := l.make(k, recipe.Int8, "cpu", "openvino")
 		want := []string{"a note", `2 elements of the original's output "y" are NaN or infinite: nothing is judged by them`}
 		if diff := cmp.Diff(want, v.Notes); diff != "" || len(v.Rejected) != 0 || v.Accuracy["cpu"].Outputs["y"].MaxAbs != .25 {
 			t.Errorf("%+v; notes: -want +got:\n%s", v, diff)
 		}
 	}
 	var source *SourceError
-	_, err := l.maker(.5, with(nan, nan, inf, nan)).Make(t.Context(), Int8, []string{"cpu"})
+	_, err := l.maker(.5, with(nan, nan, inf, nan)).Make(t.Context(), recipe.Int8, []string{"cpu"})
 	if want := `on the data "odd.npz", all 4 elements of output "y" are NaN or infinite: there is nothing to compare variants with`; !errors.As(err, &source) || !strings.Contains(err.Error(), want) {
 		t.Errorf("no number at all: %v lacks %q", err, want)
 	}
@@ -298,11 +299,11 @@ func TestLabelsThatDoNotFit(t *testing.T) {
 	l := newLab(t, map[string]float64{"a": .25})
 	k := l.maker(.5, with(2, "")) // two classes: 0 and 1
 	for range 2 {
-		if v := l.make(k, Int8, "cpu"); !slices.Contains(v.Notes, note) || len(v.Rejected) != 0 || v.Accuracy["cpu"].Labels != nil {
+		if v := l.make(k, recipe.Int8, "cpu"); !slices.Contains(v.Notes, note) || len(v.Rejected) != 0 || v.Accuracy["cpu"].Labels != nil {
 			t.Errorf("labels beyond the classes: %+v", v)
 		}
 	}
-	if v := l.make(l.maker(.5, with(1, "")), Int8, "cpu"); slices.Contains(v.Notes, note) || v.Accuracy["cpu"].Labels == nil {
+	if v := l.make(l.maker(.5, with(1, "")), recipe.Int8, "cpu"); slices.Contains(v.Notes, note) || v.Accuracy["cpu"].Labels == nil {
 		t.Errorf("labels that fit: %+v", v)
 	}
 	refuse := func(err error, want string) {
@@ -311,7 +312,7 @@ func TestLabelsThatDoNotFit(t *testing.T) {
 			t.Errorf("%v lacks %q", err, want)
 		}
 	}
-	_, err := l.maker(.5, with(2, "top1_accuracy_loss")).Make(t.Context(), Int8, []string{"cpu"})
+	_, err := l.maker(.5, with(2, "top1_accuracy_loss")).Make(t.Context(), recipe.Int8, []string{"cpu"})
 	refuse(err, `on the data "rows", the labels fit no output: one is needed of rows × classes`)
 	largest := .5
 	_, err = NewMaker(l.source(), l, Options{Data: rows(1), Cache: "cache", Limit: &accuracy.Limit{Metric: "top1_accuracy_loss", Max: &largest}})
@@ -342,15 +343,15 @@ func TestOriginal(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, eight())
 	k := l.maker(.5, nil)
-	v := l.make(k, FP32, "cpu")
+	v := l.make(k, recipe.Original, "cpu")
 	if v.Path != k.source.Path() || v.Digest != k.digest || len(v.Accuracy) != 0 || len(l.opened) != 0 {
 		t.Errorf("%+v after %v", v, l.opened)
 	}
-	v = l.make(k, FP32, "cpu", "openvino")
+	v = l.make(k, recipe.Original, "cpu", "openvino")
 	if v.Accuracy["openvino"].Rows != 20 || len(v.Rejected) != 0 {
 		t.Errorf("%+v", v)
 	}
-	if v = l.make(k, FP32, "cpu", "openvino"); !v.FromCache || len(l.opened) != 0 {
+	if v = l.make(k, recipe.Original, "cpu", "openvino"); !v.FromCache || len(l.opened) != 0 {
 		t.Errorf("the second time: %v were opened, from the cache: %t", l.opened, v.FromCache)
 	}
 }
@@ -407,7 +408,7 @@ func TestLostElements(t *testing.T) {
 	l := newLab(t, map[string]float64{"a": math.NaN()}) // 20 rows of 2 elements are lost
 	k := l.maker(0, nil)
 	for range 2 {
-		v := l.make(k, Int8, "cpu", "openvino")
+		v := l.make(k, recipe.Int8, "cpu", "openvino")
 		const lost = `40 elements of output "y" are NaN or infinite in the variant alone; the figures leave them out`
 		if diff := cmp.Diff([]string{"a note", "on cpu, " + lost, "on openvino, " + lost}, v.Notes); diff != "" || len(v.Rejected) != 0 {
 			t.Errorf("rejected %v; notes: -want +got:\n%s", v.Rejected, diff)
@@ -422,7 +423,7 @@ func TestLostElementsAreNotRescued(t *testing.T) {
 	l := newLab(t, map[string]float64{"a": nan, "b": nan, "c": nan, "d": nan, "e": 0, "f": 0, "g": 0, "h": 0})
 	const lost = `output "y" has 40 elements that are NaN or infinite where the original's are not`
 	want := map[string]string{"cpu": lost + "; with the 2 most sensitive of 8 nodes in fp32 " + lost}
-	if v := l.make(l.maker(.5, nil), Int8, "cpu"); !cmp.Equal(want, v.Rejected) {
+	if v := l.make(l.maker(.5, nil), recipe.Int8, "cpu"); !cmp.Equal(want, v.Rejected) {
 		t.Errorf("-want +got:\n%s", cmp.Diff(want, v.Rejected))
 	}
 }
@@ -434,7 +435,7 @@ func TestLimitThatNothingHas(t *testing.T) {
 	least := .5
 	// of two classes
 	k := l.maker(0, func(o *Options) { o.Limit = &accuracy.Limit{Metric: "top5_agreement", Min: &least} })
-	v, err := k.Make(t.Context(), Int8, []string{"cpu"})
+	v, err := k.Make(t.Context(), recipe.Int8, []string{"cpu"})
 	const want = `no output has the metric of the limit top5 agreement ≥ 0.5; set a limit on one of cosine, max_abs_error, `
 	if got := v.Rejected["cpu"]; err != nil || !strings.HasPrefix(got, want) || !strings.HasSuffix(got, "(--metric, or constraints.accuracy in a profile)") {
 		t.Errorf("%q, %v; want %q", got, err, want)
@@ -473,7 +474,7 @@ func TestMemory(t *testing.T) {
 		}
 	}
 	judge := func(k *Maker) error {
-		_, err := k.Make(t.Context(), Int8, []string{"cpu"})
+		_, err := k.Make(t.Context(), recipe.Int8, []string{"cpu"})
 		return err
 	}
 	check("a variant", 767, false, judge)

@@ -22,17 +22,6 @@ import (
 	"tuner/ort/provider"
 )
 
-// The precisions by name.
-const (
-	FP32       = "fp32"        // the unchanged source
-	FP16       = "fp16"        // half-precision weights and activations
-	Int8       = "int8"        // 8-bit weights; activations are quantized in each run, by their own range
-	Int8Static = "int8_static" // 8-bit weights and activations, with ranges from calibration
-)
-
-// Names lists the precisions, the original first.
-func Names() []string { return []string{FP32, FP16, Int8, Int8Static} }
-
 // cpu is the execution provider of every ONNX Runtime. It computes the reference.
 const cpu = provider.CPU
 

@@ -39,7 +39,7 @@ func (a attempt) left() []rewrite.Kept {
 }
 
 // try converts the model with some nodes kept.
-func (k *Maker) try(r recipe, precision string, kept []KeptNode) (attempt, error) {
+func (k *Maker) try(r rewriter, precision string, kept []KeptNode) (attempt, error) {
 	names := make([]string, len(kept))
 	for i, n := range kept {
 		names[i] = n.Node
@@ -61,7 +61,7 @@ func (k *Maker) judged(ctx context.Context, a attempt, provider string) (attempt
 
 // secure judges a first attempt on the first provider that runs it. If it misses the limit, secure
 // keeps nodes in fp32 for that provider.
-func (k *Maker) secure(ctx context.Context, precision string, r recipe, first attempt, providers []string) (attempt, error) {
+func (k *Maker) secure(ctx context.Context, precision string, r rewriter, first attempt, providers []string) (attempt, error) {
 	for _, provider := range providers {
 		k.progress("%s: checking on %s", precision, provider)
 		a, err := k.judged(ctx, first, provider)
@@ -79,7 +79,7 @@ func (k *Maker) secure(ctx context.Context, precision string, r recipe, first at
 // rescue looks for the smallest number of the most sensitive nodes that must stay in fp32 to keep
 // the limit. It doubles the number until the limit is kept, then bisects. Without success it
 // returns the attempt unchanged, with the reason.
-func (k *Maker) rescue(ctx context.Context, precision string, r recipe, missed attempt) (attempt, error) {
+func (k *Maker) rescue(ctx context.Context, precision string, r rewriter, missed attempt) (attempt, error) {
 	nodes, err := k.sensitivities(ctx, precision, r)
 	switch {
 	case isRefusal(err):
@@ -167,7 +167,7 @@ func (k *Maker) vain(most, of int, last attempt) string {
 
 // sensitivities measures the error of each candidate node's conversion on cpu. It returns the
 // nodes, worst first.
-func (k *Maker) sensitivities(ctx context.Context, precision string, r recipe) ([]KeptNode, error) {
+func (k *Maker) sensitivities(ctx context.Context, precision string, r rewriter) ([]KeptNode, error) {
 	probe, outputs, err := r.probe()
 	if err != nil {
 		return nil, &Unmakeable{precision, err}

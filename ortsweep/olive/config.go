@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"tuner/model/modelconfig"
+	"tuner/model/precision/recipe"
 	"tuner/ort/provider"
 )
 
@@ -79,7 +80,7 @@ func (c *config) readers() map[string]func(json.RawMessage) {
 		"intra_thread_num_list":     c.numbers("intra_thread_num_list", "intra_op_threads"),
 		"execution_mode_list":       c.words("execution_mode_list", "execution_mode", executionModes),
 		"ort_opt_level_list":        c.words("ort_opt_level_list", "graph_optimization", graphLevels),
-		"quantization_enabled":      c.ifTrue("quantization_enabled", func() { c.knob("precision", "fp32", "int8") }),
+		"quantization_enabled":      c.ifTrue("quantization_enabled", func() { c.knob("precision", recipe.Original, recipe.Int8) }),
 		"throughput_tuning_enabled": c.flag("throughput_tuning_enabled", &c.Throughput),
 		"trt_fp16_enabled":          c.flag("trt_fp16_enabled", &c.trtFP16),
 		"fp32_enabled":              c.flag("fp32_enabled", &c.fp32),

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"tuner/model/modelconfig"
+	"tuner/model/precision/recipe"
 	"tuner/profile/journal"
 	"tuner/search"
 	"tuner/spec"
@@ -146,7 +147,7 @@ func isSameServer(then, now *journal.ServerInfo) bool {
 // campaigns. For example, it may have been made with other data.
 func hasOtherFile(c search.Candidate, then, now journal.Header) bool {
 	precision, _ := c.Get(search.KnobPrecision)
-	name := cmp.Or(string(precision), spec.PrecisionOriginal)
+	name := cmp.Or(string(precision), recipe.Original)
 	a, _ := then.File(name)
 	b, _ := now.File(name)
 	return a.SHA256 != "" && b.SHA256 != "" && a.SHA256 != b.SHA256

@@ -21,6 +21,7 @@ import (
 	"tuner/model/modelconfig"
 	"tuner/model/modelconfig/configpb"
 	"tuner/model/onnx/inputs"
+	"tuner/model/precision/recipe"
 	"tuner/ort/ortlib"
 	"tuner/profile"
 	"tuner/profile/preparation"
@@ -53,7 +54,7 @@ func Open(ctx context.Context, verb, model, dir string, given map[string][]int64
 	usual := func() (ortlib.Build, error) { return ortlib.Resolve("") }
 	source := spec.Profile{
 		Path: verb, Name: spec.NewStarter(absolute).Name, // model may be ".", which has no name
-		Model: spec.ModelSource{Path: model, Precisions: map[string]string{spec.PrecisionOriginal: model}},
+		Model: spec.ModelSource{Path: model, Precisions: map[string]string{recipe.Original: model}},
 	}
 	subject, err := profile.OpenSubject(source, preparation.GPUs(ctx, host, usual))
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"tuner/measure"
+	"tuner/model/precision/recipe"
 	"tuner/search"
 )
 
@@ -126,12 +127,9 @@ func (d *decider) complexityOf(c search.Candidate) complexity {
 			continue
 		}
 		of.differences++
-		if s.Knob == search.KnobPrecision && (base != "" || !isOriginal(s.Value)) {
+		if s.Knob == search.KnobPrecision && (base != "" || recipe.IsLossy(string(s.Value))) {
 			of.isPrecise = false
 		}
 	}
 	return of
 }
-
-// isOriginal reports whether a precision is the model's own where the default does not name one.
-func isOriginal(v search.Value) bool { return v == "original" || v == "fp32" }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"tuner/model/modelconfig/configpb"
+	"tuner/model/precision/recipe"
 	"tuner/ort/provider"
 	"tuner/ort/sessionoption"
 	"tuner/search"
@@ -31,7 +32,7 @@ func space() Field {
 
 // sessionKnobs lists the knobs of sessions and their devices.
 func sessionKnobs() []Field {
-	precisions := list(words(append([]string{spec.PrecisionOriginal}, spec.Convertible()...)...))
+	precisions := list(words(recipe.Names()...))
 	fields := []Field{
 		{Name: search.KnobExecutionProvider, Type: list(words(append([]string{spec.Auto}, provider.Names()...)...)), With: "deploy_target: tuner", Without: "the default configuration's",
 			Meaning: fmt.Sprintf("`auto` is each provider that creates a session for this model on this machine. With `deploy_target: triton` the values are `auto`, %s. [Execution providers](../design/providers.md) says how each lands in config.pbtxt.",
@@ -40,8 +41,8 @@ func sessionKnobs() []Field {
 			Meaning: "ONNX Runtime builds: installed ones, or library files, whose paths have a slash. The first one serves the default. With `deploy_target: triton` only the first is measured, since a stock Triton has one. Contradicts `--ort-library`."},
 		{Name: search.KnobPrecision, Type: Type{Name: precisions.Name + "; or a mapping: name to ONNX file",
 			Schema: fmt.Sprintf(`{"anyOf": [%s, {"type": "object", "minProperties": 1, "additionalProperties": {"type": "string"}}]}`, precisions.Schema),
-			Good:   append(precisions.Good, "{fp32: model.onnx, mine: small.onnx}"), Bad: precisions.Bad}, Without: spec.PrecisionOriginal,
-			Meaning: "`fp32` is the model as given. tuner makes the others from it. A file of your own must have the same inputs and outputs: names, types and numbers of dimensions. `tuner convert --keep-io` makes fp16 such a file."},
+			Good:   append(precisions.Good, "{fp32: model.onnx, mine: small.onnx}"), Bad: precisions.Bad}, Without: recipe.Original,
+			Meaning: strings.Join(recipe.Sentences("`"), " ") + " tuner makes the others from `fp32`. A file of your own must have the same inputs and outputs: names, types and numbers of dimensions. `tuner convert --keep-io` makes fp16 such a file."},
 	}
 	for _, option := range sessionoption.All() {
 		fields = append(fields, sessionKnob(option))

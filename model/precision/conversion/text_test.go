@@ -15,6 +15,7 @@ import (
 	"tuner/model/onnx/inputs"
 	"tuner/model/precision"
 	"tuner/model/precision/accuracy"
+	"tuner/model/precision/recipe"
 )
 
 // The rows are the compared ones, also if a request of a fixed batch has several. A long reason
@@ -23,8 +24,8 @@ func TestConvertText(t *testing.T) {
 	t.Parallel()
 	reason := strings.Repeat("it cannot be run ", 20)
 	r := Result{Request: Request{Model: "m.onnx", Providers: []string{"cpu", "openvino"}}, Variants: []Variant{{
-		Precision: precision.Int8, Rejected: map[string]string{"openvino": reason},
-		made: precision.Variant{Precision: precision.Int8, Accuracy: map[string]accuracy.Report{"cpu": {Rows: 12}}},
+		Precision: recipe.Int8, Rejected: map[string]string{"openvino": reason},
+		made: precision.Variant{Precision: recipe.Int8, Accuracy: map[string]accuracy.Report{"cpu": {Rows: 12}}},
 	}}}
 	var out strings.Builder
 	r.Settings.Data = dataset.Dataset{Name: "rows.npz", Rows: 3}

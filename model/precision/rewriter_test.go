@@ -13,6 +13,7 @@ import (
 	"tuner/model/onnx"
 	"tuner/model/onnx/build"
 	"tuner/model/onnx/inputs"
+	"tuner/model/precision/recipe"
 )
 
 func TestMultipliesBytes(t *testing.T) {
@@ -30,16 +31,16 @@ func TestSettings(t *testing.T) {
 	l := newLab(t, eight())
 	k := l.maker(0, func(o *Options) { o.KeepIO, o.CalibrationMethod, o.Calibration = true, "entropy", rows(3) })
 	for precision, want := range map[string]settings{
-		FP32:       {},
-		FP16:       {KeepIO: true},
-		Int8:       {Bits: 8},
-		Int8Static: {Bits: 8, Method: "entropy", Data: rows(3).Digest()},
+		recipe.Original: {},
+		"fp16":          {KeepIO: true},
+		recipe.Int8:     {Bits: 8},
+		"int8_static":   {Bits: 8, Method: "entropy", Data: rows(3).Digest()},
 	} {
 		if diff := cmp.Diff(want, k.settingsOf(t.Context(), precision)); diff != "" {
 			t.Errorf("%s: -want +got:\n%s", precision, diff)
 		}
 	}
-	if d := l.maker(0, nil).settingsOf(t.Context(), Int8Static).Data; d != rows(20).Digest() {
+	if d := l.maker(0, nil).settingsOf(t.Context(), "int8_static").Data; d != rows(20).Digest() {
 		t.Errorf("without data to calibrate on it is not that of the comparison: %s", d)
 	}
 }
@@ -62,7 +63,7 @@ func TestRecipeRemembersNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := k.newRecipe(t.Context(), Int8)
+	r, err := k.newRewriter(t.Context(), recipe.Int8)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +110,7 @@ func TestCalibrationIsRefused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = k.newRecipe(t.Context(), Int8Static)
+		_, err = k.newRewriter(t.Context(), "int8_static")
 		if err == nil || !strings.Contains(err.Error(), want) || errors.Is(err, ErrUnmakeable) != (outputs == 1) || errors.As(err, new(*SourceError)) != (outputs == 0) {
 			t.Errorf("%d outputs: %v", outputs, err)
 		}

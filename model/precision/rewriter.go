@@ -12,10 +12,11 @@ import (
 	"tuner/model/onnx/inputs"
 	"tuner/model/onnx/rewrite"
 	"tuner/model/precision/calibrate"
+	"tuner/model/precision/recipe"
 )
 
-// recipe makes one precision's model of a source.
-type recipe struct {
+// rewriter makes one precision's model of a source.
+type rewriter struct {
 	// convert converts the model, except the nodes named by keep.
 	convert func(keep []string) (*onnx.Model, rewrite.Summary, error)
 	// probe makes a model that measures the error of each node's conversion. outputs has by node
@@ -36,82 +37,86 @@ type settings struct {
 
 // settingsOf returns the settings of a precision.
 func (k *Maker) settingsOf(ctx context.Context, precision string) settings {
-	s := settings{FreeBatch: k.options.FreeBatch}
-	switch precision {
-	case FP16:
+	s, r := settings{FreeBatch: k.options.FreeBatch}, rowOf(precision)
+	if r.KeepsIO {
 		s.KeepIO = k.options.KeepIO
-	case Int8:
+	}
+	if r.HasBits {
 		s.Bits = k.weightBits(ctx)
-	case Int8Static:
-		s.Bits, s.Method, s.Data = k.weightBits(ctx), k.options.CalibrationMethod, k.calibration().Digest()
+	}
+	if r.Calibrated {
+		s.Method, s.Data = k.options.CalibrationMethod, k.calibration().Digest()
 	}
 	return s
 }
 
-// newRecipe returns a precision's recipe. For int8_static it runs the calibration.
-func (k *Maker) newRecipe(ctx context.Context, precision string) (recipe, error) {
-	switch m := k.base; precision {
-	case FP32:
-		return recipe{convert: func([]string) (*onnx.Model, rewrite.Summary, error) { return m, rewrite.Summary{}, nil }}, nil
-	case FP16:
-		return recipe{convert: func([]string) (*onnx.Model, rewrite.Summary, error) {
-			return rewrite.Float16(m, rewrite.Float16Options{KeepIO: k.options.KeepIO})
-		}}, nil
-	case Int8:
-		options := rewrite.Int8Options{Bits: k.weightBits(ctx)}
-		return recipe{
-			convert: func(keep []string) (*onnx.Model, rewrite.Summary, error) {
-				with := options
-				with.Keep = keep
-				return rewrite.Int8Dynamic(m, with)
-			},
-			probe: func() (*onnx.Model, map[string]string, error) { return rewrite.Int8Sensitivity(m, options) },
-		}, nil
-	case Int8Static:
-		return k.calibrated(ctx)
-	default:
-		return recipe{}, fmt.Errorf("cannot make the precision %q: there are %v", precision, Names())
-	}
+// rowOf returns the row of a precision. It is the zero row for a name without one.
+func rowOf(precision string) recipe.Recipe {
+	r, _ := recipe.Find(precision)
+	return r
 }
 
-// calibrated runs the source on the calibration data and returns the recipe with the resulting
-// ranges.
-func (k *Maker) calibrated(ctx context.Context) (recipe, error) {
+// newRewriter returns a precision's rewriter. If the precision needs ranges, it runs the calibration.
+func (k *Maker) newRewriter(ctx context.Context, precision string) (rewriter, error) {
+	r, known := recipe.Find(precision)
+	if !known {
+		return rewriter{}, fmt.Errorf("cannot make the precision %q: there are %v", precision, recipe.Names())
+	}
+	var s recipe.Settings
+	if r.KeepsIO {
+		s.KeepIO = k.options.KeepIO
+	}
+	if r.HasBits {
+		s.Bits = k.weightBits(ctx)
+	}
+	if r.Calibrated {
+		var err error
+		if s.Ranges, err = k.ranges(ctx, precision); err != nil {
+			return rewriter{}, err
+		}
+	}
+	made := rewriter{convert: func(keep []string) (*onnx.Model, rewrite.Summary, error) {
+		with := s
+		with.Keep = keep
+		return r.Convert(k.base, with)
+	}}
+	if r.Probe != nil {
+		made.probe = func() (*onnx.Model, map[string]string, error) { return r.Probe(k.base, s) }
+	}
+	return made, nil
+}
+
+// ranges runs the source on the calibration data and returns the ranges of its activations.
+func (k *Maker) ranges(ctx context.Context, precision string) (map[string]rewrite.Range, error) {
 	values, err := rewrite.Activations(k.base)
 	if err != nil {
-		return recipe{}, &Unmakeable{Int8Static, err}
+		return nil, &Unmakeable{precision, err}
 	}
 	exposed, err := rewrite.Expose(k.base, values)
 	if err != nil {
-		return recipe{}, &Unmakeable{Int8Static, err}
+		return nil, &Unmakeable{precision, err}
 	}
 	collector, err := calibrate.New(k.options.CalibrationMethod)
 	if err != nil {
-		return recipe{}, err
+		return nil, err
 	}
 	if _, err := k.original(ctx); err != nil { // checks first that the source runs at all
-		return recipe{}, err
+		return nil, err
 	}
-	err = k.calibrate(ctx, exposed, func(in, out map[string]inputs.Tensor) error { return collector.Add(pick(values, out, in)) })
+	err = k.calibrate(ctx, precision, exposed, func(in, out map[string]inputs.Tensor) error {
+		return collector.Add(pick(values, out, in))
+	})
 	if err != nil {
-		return recipe{}, err
+		return nil, err
 	}
-	options := rewrite.Int8StaticOptions{Ranges: collector.Ranges(), Bits: k.weightBits(ctx)}
-	return recipe{
-		convert: func(keep []string) (*onnx.Model, rewrite.Summary, error) {
-			with := options
-			with.Keep = keep
-			return rewrite.Int8Static(k.base, with)
-		},
-		probe: func() (*onnx.Model, map[string]string, error) { return rewrite.Int8StaticSensitivity(k.base, options) },
-	}, nil
+	return collector.Ranges(), nil
 }
 
 // calibrate runs the source with its activations as outputs. If a provider refuses that, only this
 // precision fails.
-func (k *Maker) calibrate(ctx context.Context, exposed *onnx.Model, add visitor) error {
+func (k *Maker) calibrate(ctx context.Context, precision string, exposed *onnx.Model, add visitor) error {
 	data := k.calibration()
-	k.progress("%s: calibrating on %d rows", Int8Static, data.Rows)
+	k.progress("%s: calibrating on %d rows", precision, data.Rows)
 	session, err := k.open.Open(ctx, exposed, cpu)
 	if err == nil {
 		defer session.Close(context.WithoutCancel(ctx))
@@ -119,14 +124,14 @@ func (k *Maker) calibrate(ctx context.Context, exposed *onnx.Model, add visitor)
 		// answer (2 GiB).
 		err = inBatches(ctx, session, exposed, data, 1, func(in, out map[string]inputs.Tensor) error {
 			if err := add(in, out); err != nil {
-				return &Unmakeable{Int8Static, err}
+				return &Unmakeable{precision, err}
 			}
 			return nil
 		})
 	}
 	var refused *RefusedError
 	if errors.As(err, &refused) {
-		return &Unmakeable{Int8Static, fmt.Errorf("cannot calibrate the model on the data %q: ONNX Runtime does not run it on %s with its activations as outputs: %s",
+		return &Unmakeable{precision, fmt.Errorf("cannot calibrate the model on the data %q: ONNX Runtime does not run it on %s with its activations as outputs: %s",
 			data.Name, cpu, refused.Reason)}
 	}
 	return err
