@@ -10,7 +10,7 @@ import (
 	"tuner/search/posterior"
 )
 
-// Decide makes the decision from what is known.
+// Decide makes the decision from beliefs.
 func Decide(b Beliefs, o Options) Verdict {
 	o.Confidence = cmp.Or(o.Confidence, Confidence)
 	d := newDecider(b, o)
@@ -65,22 +65,22 @@ func (d *decider) state(v Verdict, base int) State {
 	return Proven
 }
 
-// decider holds the cells that take part and what is known of each pair.
+// decider holds the cells that take part and the beliefs about each pair.
 type decider struct {
 	Options
-	z       float64 // standard deviations that stand for the confidence, on one side
+	z       float64 // one-sided normal quantile of the confidence
 	choices []Choice
 	keys    []string // of the choices' candidates
 	scores  joint
-	bounds  []search.Constraint // the goal's, then those that a reader may try, which bound nothing yet
+	bounds  []search.Constraint // the goal's, then those that a reader may try, which exclude nothing yet
 	limited []joint             // of each bound's metric
-	kept    []bool              // by choice: not displaced by a simpler one, see reduce
-	lean    []bool              // not displaced by a lower load of its own configuration
-	order   []int               // the choices, the simplest first
-	places  []int               // of each choice in that order
+	kept    []bool              // by choice: no simpler one displaces it, see reduce
+	lean    []bool              // no lower load of its own configuration displaces it
+	order   []int               // the choices, simplest first
+	places  []int               // index of each choice in that order
 }
 
-// joint is one quantity of all choices: means and covariances.
+// joint is the joint distribution of one quantity over all choices: means and covariances.
 type joint struct {
 	means       []float64
 	covariances [][]float64
@@ -91,7 +91,7 @@ func (j joint) at(i int) posterior.Normal {
 	return posterior.Normal{Mean: j.means[i], Deviation: math.Sqrt(max(j.covariances[i][i], 0))}
 }
 
-// difference is the distribution of a's value less b's.
+// difference returns the distribution of a's value minus b's.
 func (j joint) difference(a, b int) posterior.Normal {
 	if a == b {
 		return posterior.Normal{}
@@ -107,7 +107,7 @@ func newDecider(b Beliefs, o Options) *decider {
 	var cells []posterior.Cell
 	for _, m := range measured {
 		if m.IsElsewhere != isElsewhere || o.At != nil && !isAt(m.Load, *o.At) {
-			continue // figures of two servers do not compare
+			continue // figures of two servers cannot be compared
 		}
 		d.keys = append(d.keys, m.Candidate.Key())
 		d.choices = append(d.choices, Choice{
@@ -124,7 +124,7 @@ func newDecider(b Beliefs, o Options) *decider {
 	return d
 }
 
-// dropUnscored leaves out the cells of which a metric of the objective is not known.
+// dropUnscored removes the cells for which a metric of the objective is unknown.
 func (d *decider) dropUnscored(b Beliefs, cells *[]posterior.Cell) {
 	isKnown := make([]bool, len(*cells))
 	for i := range isKnown {
@@ -147,14 +147,14 @@ func (d *decider) dropUnscored(b Beliefs, cells *[]posterior.Cell) {
 	d.choices, d.keys, *cells = choices, keys, kept
 }
 
-// isAt reports whether two loads are the same whatever the client batch.
+// isAt reports whether two loads are equal apart from the client batch.
 func isAt(a, b measure.Load) bool {
 	return a.Concurrency == b.Concurrency && a.RequestRate == b.RequestRate
 }
 
-// fill reads means and covariances of the objective and of each constraint. Figures of one trial err
-// together: what makes a machine slower harms throughput and latency at once. So deviations of an
-// objective's terms add up, which is the most that they can come to.
+// fill reads means and covariances of the objective and of each constraint. The errors of one
+// trial's figures are correlated: a slow machine reduces throughput and raises latency at once. So
+// the deviations of an objective's terms are added, which is the upper bound of their sum.
 func (d *decider) fill(b Beliefs, cells []posterior.Cell) {
 	n := len(cells)
 	d.scores = newJoint(n)
@@ -186,8 +186,8 @@ func (d *decider) fill(b Beliefs, cells []posterior.Cell) {
 	}
 }
 
-// boundsOf lists the goal's constraints, and bounds on latency and memory that keep nothing out where the
-// goal has none: readers ask what a limit would change.
+// boundsOf lists the goal's constraints. It adds bounds on latency and memory that exclude nothing
+// if the goal has none, since readers ask what a limit would change.
 func boundsOf(goal search.Goal) []search.Constraint {
 	list := slices.Clone(goal.Constraints)
 	for _, metric := range []measure.Metric{goal.Latency(), measure.Memory} {
@@ -200,8 +200,8 @@ func boundsOf(goal search.Goal) []search.Constraint {
 	return list
 }
 
-// addDeviations joins two covariances as those of quantities that err together: √v = √v₁ + √v₂, with the
-// sign of the larger.
+// addDeviations joins two covariances of quantities with fully correlated errors: √v = √v₁ + √v₂,
+// with the sign of the larger.
 func addDeviations(a, b float64) float64 {
 	s := math.Copysign(math.Sqrt(math.Abs(a)), a) + math.Copysign(math.Sqrt(math.Abs(b)), b)
 	return math.Copysign(s*s, s)
@@ -231,8 +231,8 @@ func jointOf(b Beliefs, cells []posterior.Cell, metric measure.Metric) joint {
 	return j
 }
 
-// valueMetrics lists the metrics that a choice tells: those that reports show of every configuration,
-// and the goal's others.
+// valueMetrics lists the metrics of a choice: those that reports show of every configuration, and
+// the goal's others.
 func valueMetrics(goal search.Goal) []measure.Metric {
 	list := []measure.Metric{measure.Throughput, measure.LatencyAvg, goal.Latency(), measure.Memory, measure.Cost}
 	for _, m := range goal.Metrics() {
@@ -243,7 +243,7 @@ func valueMetrics(goal search.Goal) []measure.Metric {
 	return list
 }
 
-// judge sees a choice through the goal.
+// judge applies the goal to a choice.
 func (d *decider) judge(b Beliefs, i int) {
 	c := &d.choices[i]
 	c.Score = d.scores.at(i)
@@ -265,12 +265,12 @@ func (d *decider) judge(b Beliefs, i int) {
 		c.Limits = append(c.Limits, l)
 		c.Holds *= l.Probability
 	}
-	if c.Errors > search.MostErrors { // what refuses requests is quick with the others
+	if c.Errors > search.MostErrors { // a server that refuses requests answers the others quickly
 		c.Holds = 0
 	}
 }
 
-// holds is the probability that a constraint holds at a choice; 0 where its metric is not known.
+// holds returns the probability that a constraint holds at a choice; 0 if its metric is unknown.
 func (d *decider) holds(k, i int, c search.Constraint) float64 {
 	if c.Metric == measure.ErrorRate {
 		if c.Violation(d.choices[i].Errors) > 0 {
@@ -291,16 +291,18 @@ func (d *decider) holds(k, i int, c search.Constraint) float64 {
 	return max(p, 0)
 }
 
-// isRecommendable reports whether a choice may be recommended: it is safe, and no simpler one stands for it.
+// isRecommendable reports whether a choice may be recommended: it is safe, and no simpler one
+// displaces it.
 func (d *decider) isRecommendable(i int) bool { return d.kept[i] && d.isSafe(i) }
 
-// isSafe reports whether a choice may lead and keeps all limits with the asked confidence.
+// isSafe reports whether a choice may lead and keeps all limits with the required confidence.
 func (d *decider) isSafe(i int) bool { return d.mayLead(i) && d.choices[i].Keeps(d.Confidence) }
 
 func (d *decider) mayLead(i int) bool { return d.choices[i].MayLead() }
 
-// answer is the choice that is deployed: the best of what may be recommended and is not displaced; else
-// the best of what is likely; else what misses the limits least. −1 never: there is a choice.
+// answer returns the choice to deploy. It is the best choice that may be recommended and is not
+// displaced. Without one, it is the best likely choice, else the one that misses the limits least.
+// It is never −1, since there is a choice.
 func (d *decider) answer() int {
 	if best := d.best(d.isRecommendable); best >= 0 {
 		return best
@@ -315,7 +317,8 @@ func (d *decider) answer() int {
 	return slices.MinFunc(all, d.byMiss)
 }
 
-// best is the choice with the best expected objective of some, the simpler of equals; −1 without any.
+// best returns the choice with the best expected objective among some; between equals, the simpler
+// one. −1 without any.
 func (d *decider) best(is func(int) bool) int {
 	best := -1
 	for _, i := range d.order {
@@ -326,7 +329,8 @@ func (d *decider) best(is func(int) bool) int {
 	return best
 }
 
-// likeliest is the choice of which most is expected where what misses the limits counts nothing.
+// likeliest returns the choice with the highest expected objective, if a choice that misses the
+// limits counts as 0.
 func (d *decider) likeliest(is func(int) bool) int {
 	best, most := -1, math.Inf(-1)
 	for _, i := range d.order {
@@ -337,8 +341,8 @@ func (d *decider) likeliest(is func(int) bool) int {
 	return best
 }
 
-// byMiss orders what may lead first, then what lacks least on log scale, then the more likely, then the
-// better.
+// byMiss orders choices: first those that may lead, then the smallest miss on log scale, then the
+// more likely, then the better.
 func (d *decider) byMiss(a, b int) int {
 	rank := func(i int) int {
 		switch {
@@ -362,14 +366,14 @@ func violation(c Choice) float64 {
 	return sum
 }
 
-// base is the default at its best load: the best that is safe, else the likeliest, else what
-// misses least; −1 where it was not measured.
+// base returns the default at its best load. It is the best safe load, else the likeliest, else the
+// one with the smallest miss. −1 if the default was not measured.
 func (d *decider) base() int {
 	isDefault := func(i int) bool { return d.choices[i].Candidate.IsDefault() }
 	return d.bestOf(isDefault)
 }
 
-// bestOf is the best load of some choices.
+// bestOf returns the best load among some choices.
 func (d *decider) bestOf(is func(int) bool) int {
 	isLean := func(i int) bool { return d.lean[i] && d.isSafe(i) }
 	for _, may := range []func(int) bool{isLean, d.isSafe} {
@@ -392,7 +396,7 @@ func (d *decider) bestOf(is func(int) bool) int {
 	return slices.MinFunc(list, d.byMiss)
 }
 
-// compare fills in what each choice is against the answer, and against the default.
+// compare fills in each choice's comparison with the answer and with the default.
 func (d *decider) compare(answer, base int) {
 	for i := range d.choices {
 		c := &d.choices[i]
@@ -410,13 +414,14 @@ func (d *decider) compare(answer, base int) {
 	}
 }
 
-// configs lists each configuration at its load: the answer first, then what keeps the limits with the
-// asked confidence, then what is likely to, each by its score, and last the rest by what it misses.
+// configs lists each configuration at its load, the answer first. Then come those that keep the
+// limits with the required confidence, and those that are likely to, each by score. The rest follow
+// by their miss.
 func (d *decider) configs(answer, base int) []Choice {
 	var list []int
 	for i, key := range d.keys {
 		if slices.Index(d.keys, key) != i {
-			continue // it had its turn
+			continue // already listed
 		}
 		at := d.bestOf(func(i int) bool { return d.keys[i] == key })
 		if d.keys[answer] == key {
@@ -450,8 +455,8 @@ func (d *decider) configs(answer, base int) []Choice {
 	return configs
 }
 
-// edge is the best of what is likely to keep the limits and better than the recommended one by more
-// than a tie; nil without one.
+// edge returns the best choice that is likely to keep the limits and beats the recommended one by
+// more than a tie. nil without one.
 func (d *decider) edge(answer int) *Choice {
 	best := d.best(func(i int) bool {
 		return d.mayLead(i) && !d.isSafe(i) && d.choices[i].Holds >= Likely &&
@@ -463,7 +468,7 @@ func (d *decider) edge(answer int) *Choice {
 	return &d.choices[best]
 }
 
-// tradeoffs are what would have to give where nothing keeps the limits.
+// tradeoffs returns the changes of limits that would make a choice acceptable if none keeps them.
 func (d *decider) tradeoffs() search.Tradeoffs {
 	var t search.Tradeoffs
 	for i, c := range d.choices {

@@ -8,7 +8,7 @@ import (
 	"tuner/search"
 )
 
-// Label is a metric's short name for people: "p99", "queue time".
+// Label returns a metric's short name for people: "p99", "queue time".
 func Label(m measure.Metric) string {
 	switch m {
 	case measure.LatencyAvg:
@@ -32,8 +32,8 @@ func Label(m measure.Metric) string {
 	return strings.ReplaceAll(string(m), "_", " ")
 }
 
-// ConstraintText prints a constraint: "p99 ≤ 50 ms". One without bounds is what the objective asks for
-// (search.Goal.Unscored).
+// ConstraintText prints a constraint: "p99 ≤ 50 ms". A constraint without bounds stands for a
+// metric that the objective needs (search.Goal.Unscored).
 func ConstraintText(c search.Constraint) string {
 	if c.Min == nil && c.Max == nil {
 		return Label(c.Metric) + " > 0"
@@ -48,7 +48,8 @@ func ConstraintText(c search.Constraint) string {
 	return strings.Join(parts, " and ")
 }
 
-// LimitText prints a bound as the user would write it, without digits that say nothing: "50 ms", "7.5 ms", "2147 MB".
+// LimitText prints a bound as the user would write it, without insignificant digits: "50 ms", "7.5
+// ms", "2147 MB".
 func LimitText(m measure.Metric, value float64) string {
 	info, _ := m.Info()
 	switch info.Unit {

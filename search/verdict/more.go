@@ -14,18 +14,18 @@ import (
 
 func normalQuantile(p float64) float64 { return distuv.UnitNormal.Quantile(p) }
 
-// more is by how much something else may be better than the answer, relative, at most with the asked
-// confidence: the gain x with
+// more returns an upper bound, at the required confidence, of the relative gain of any other choice
+// over the answer. It is the gain x with
 //
 //	Π over engine processes (1 − max over their cells P(keeps the limits)·P(gain > x)) = Confidence
 //
-// Cells of one process err together, so that the most promising stands for them; processes are taken
-// as independent, which makes x too large rather than too small.
+// The errors of one process's cells are correlated, so the most promising cell stands for all.
+// Processes are treated as independent. This makes x too large rather than too small.
 func (d *decider) more(answer int) float64 {
 	if d.IsOpen {
 		return math.Inf(1)
 	}
-	const most = 20.0 // a factor of e²⁰
+	const most = 20.0 // factor of e²⁰
 	others := d.others(answer)
 	within := func(x float64) bool { return chanceOfMore(others, x*d.Goal.Objective.Weight()) <= 1-d.Confidence }
 	if within(0) {
@@ -42,16 +42,16 @@ func (d *decider) more(answer int) float64 {
 	return math.Expm1(hi)
 }
 
-// other is a configuration at a load beside the answer: by how much its score is above the answer's, and
-// the probability that it keeps the limits.
+// other compares a configuration at a load with the answer: the difference of their scores, and the
+// probability that it keeps the limits.
 type other struct {
 	over  posterior.Normal
 	holds float64
 }
 
-// others lists, by engine process, all that may be better than the answer.
+// others lists, by engine process, all choices that may be better than the answer.
 func (d *decider) others(answer int) [][]other {
-	byPool := map[string]int{} // place in the list
+	byPool := map[string]int{} // index in the list
 	var list [][]other
 	enter := func(c search.Candidate, o other) {
 		key := c.PoolKey()
@@ -76,8 +76,8 @@ func (d *decider) others(answer int) [][]other {
 	return list
 }
 
-// chanceOfMore is the probability that something keeps the limits and has a score above the answer's by
-// more than x.
+// chanceOfMore returns the probability that another choice keeps the limits and has a score above
+// the answer's by more than x.
 func chanceOfMore(others [][]other, x float64) float64 {
 	nothing := 1.0
 	for _, pool := range others {
@@ -90,8 +90,8 @@ func chanceOfMore(others [][]other, x float64) float64 {
 	return 1 - nothing
 }
 
-// chance is the highest probability that anything keeps the limits, measured or not; 1 where nothing is known of
-// something that may.
+// chance returns the highest probability that any configuration keeps the limits, measured or not.
+// It is 1 if one without any prediction may keep them.
 func (d *decider) chance() float64 {
 	if d.IsOpen {
 		return 1
@@ -108,8 +108,8 @@ func (d *decider) chance() float64 {
 	return most
 }
 
-// curves are the answer as a function of each limit, and of one on latency and memory where the goal has
-// none.
+// curves returns the answer as a function of each limit. Latency and memory are included even if
+// the goal does not limit them.
 func (d *decider) curves() []Curve {
 	var list []Curve
 	for k, c := range d.bounds {
@@ -120,9 +120,9 @@ func (d *decider) curves() []Curve {
 	return list
 }
 
-// curve goes through the choices by the limit at which each may be recommended. The best so far is what
-// is recommended from there on: the choices that are displaced are the same at every limit, so the
-// objective only rises.
+// curve visits the choices by the limit at which each may be recommended. From there on the best
+// choice so far is recommended. The displaced choices are the same at every limit, so the objective
+// only rises.
 func (d *decider) curve(metric measure.Metric, isLeast bool, k int) Curve {
 	curve := Curve{Metric: metric, IsLeast: isLeast}
 	var steps []Step
@@ -147,7 +147,7 @@ func (d *decider) curve(metric measure.Metric, isLeast bool, k int) Curve {
 	return curve
 }
 
-// threshold is Threshold of what may be recommended.
+// threshold returns Threshold of a choice that may be recommended.
 func (d *decider) threshold(k, i int, isLeast bool) (float64, bool) {
 	c := d.choices[i]
 	if !d.mayLead(i) || c.IsUnknown() {
@@ -156,10 +156,10 @@ func (d *decider) threshold(k, i int, isLeast bool) (float64, bool) {
 	return c.Threshold(d.bounds[k].Metric, isLeast, d.Confidence)
 }
 
-// Threshold is the limit on a metric, in its base unit, from which on a choice keeps all limits with a
-// probability p, the others as they are: Π of the others · P(metric ≤ limit) = p, with a normal logarithm
-// of the metric. isLeast says that the limit is a minimum. It is false where no limit helps, and where the
-// choice does not tell the metric.
+// Threshold returns the limit on a metric, in its base unit, from which on a choice keeps all
+// limits with probability p. The other limits stay the same: Π of the others · P(metric ≤ limit) =
+// p, with a normal logarithm of the metric. isLeast means that the limit is a minimum. The result
+// is false if no limit suffices, or if the choice does not have the metric.
 func (c Choice) Threshold(metric measure.Metric, isLeast bool, p float64) (float64, bool) {
 	e := c.Values[metric]
 	others := 1.0

@@ -10,17 +10,19 @@ import (
 	"tuner/search"
 )
 
-// reduce finds the choices that a simpler one displaces. It does not look at the limits' values, so the
-// choices that are left are the same whatever the limits: the best of them within a limit can only get
-// better as the limit is loosened.
+// reduce finds the choices that a simpler one displaces. It does not look at the limits' values, so
+// the remaining choices are the same for all limits. Therefore the best of them within a limit can
+// only improve as the limit is loosened.
 //
-// A choice is displaced by a simpler one that was not displaced itself, is no worse in the objective,
-// and no worse in any metric that is limited. What "no worse" asks for depends on what the simpler one
-// saves. The default and the default's precision cost nothing and lose no accuracy, so anything else
-// must be shown to be better. Between others a tie is enough. What was confirmed on fresh launches counts as
-// simpler than what was not, and a load that was as simpler than one that was not: among equals the one that is
-// known best is the answer, and none of the others has to be measured for it. What has an unknown percentile displaces nothing but by being the default:
-// against that a gain has to be shown.
+// A simpler choice displaces another if it was not displaced itself, is no worse in the objective,
+// and no worse in any limited metric. The meaning of "no worse" depends on the benefit of the
+// simpler one. The default and the default's precision cost nothing and lose no accuracy, so any
+// other choice must be shown to be better. Between others a tie is enough.
+//
+// A choice that was confirmed on fresh launches counts as simpler than an unconfirmed one; the same
+// holds for loads. So among equals the best-known one is the answer, and the others need no
+// measurement. A choice with an unknown percentile displaces nothing, unless it is the default. A
+// gain over the default must be shown.
 func (d *decider) reduce() {
 	d.order = make([]int, len(d.choices))
 	for i := range d.order {
@@ -87,7 +89,7 @@ func (d *decider) isNoWorse(k, s, a int, c search.Constraint, mustBeShown bool) 
 	}
 	switch isFree := c.Max != nil && math.IsInf(*c.Max, 1); {
 	case mustBeShown && isFree && c.Metric == measure.Memory:
-		return true // lower precision saves memory that nobody has asked to save
+		return true // lower precision saves memory, which the goal does not ask for
 	case mustBeShown && c.Metric != measure.Memory:
 		return worse.Above(0) < d.Confidence
 	}
@@ -95,10 +97,10 @@ func (d *decider) isNoWorse(k, s, a int, c search.Constraint, mustBeShown bool) 
 	return worse.Mean+spread <= math.Log1p(Tie)
 }
 
-// complexity is how far a configuration is from the default, the least first.
+// complexity ranks configurations by their distance from the default, nearest first.
 type complexity struct {
 	isDefault   bool
-	isPrecise   bool // it serves the default's precision
+	isPrecise   bool // it has the default's precision
 	isConfirmed bool // at some load
 	differences int  // settings that the default does not have
 }
@@ -108,7 +110,7 @@ func (c complexity) compare(o complexity) int {
 		first(c.isConfirmed, o.isConfirmed), cmp.Compare(c.differences, o.differences))
 }
 
-// first orders what is true before what is not.
+// first orders true before false.
 func first(a, b bool) int {
 	switch {
 	case a == b:

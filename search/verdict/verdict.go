@@ -1,12 +1,14 @@
-// Package verdict makes the one decision of a campaign: which configuration is recommended at which
-// load, what holds with which probability, what is just out of reach, and how sure that is. Everything
-// that names a best configuration reads it: the search's progress, the terminal, every report, the
-// deployed configuration, and the exports.
+// Package verdict makes the one decision of a campaign. It says which configuration is recommended
+// at which load, and which constraints hold with which probability. It also names the choice that
+// narrowly misses a limit, and the certainty of the decision. Every output that names a best
+// configuration reads it: the search's progress, the terminal, every report, the deployed
+// configuration, and the exports.
 //
-// It stands behind package posterior, which says what is known, and before everything that says it to
-// people. It measures nothing. Two properties hold by construction, and tests check them: an answer
-// never gets worse when a limit is loosened, and no other configuration that was measured is better
-// in the objective and as safe. docs/design/verdict.md has the rules and their reasons.
+// In the data flow it follows package posterior, which supplies the beliefs, and precedes
+// everything that presents them. It measures nothing. Two properties hold by construction, and
+// tests check them. An answer never gets worse when a limit is loosened. No other measured
+// configuration is better in the objective and as safe. docs/design/verdict.md has the rules and
+// their reasons.
 package verdict
 
 import (
@@ -15,90 +17,95 @@ import (
 	"tuner/search/posterior"
 )
 
-// Confidence is the probability with which limits must hold, unless the user asks for another.
+// Confidence is the required probability that the limits hold, unless the user sets another.
 const Confidence = 0.95
 
-// Tie is the relative gain that is none: within it the simpler configuration and the lower load win.
-// Deployments on two machines of one type differ by more.
+// Tie is the largest relative gain that does not count: within it the simpler configuration and the
+// lower load win. Deployments on two machines of one type differ by more.
 const Tie = 0.01
 
-// Confirmed is how many fresh launches it takes before figures of a configuration are told: with one, the spread
-// between launches is not seen.
+// Confirmed is the number of fresh launches after which figures of a configuration count as
+// confirmed. One launch does not show the spread between launches.
 const Confirmed = 2
 
-// Likely is the probability from which on a limit is more likely kept than not. What keeps all limits
-// with it, and not with the asked confidence, is at the edge.
+// Likely is the probability from which on a limit is more likely kept than not. A choice is at the
+// edge if it keeps all limits with this probability but below the required confidence.
 const Likely = 0.5
 
-// worthMore is the gain that something else may still have, beyond which a campaign is unfinished.
-// Users stop asking for more at about so much; with 5 % most campaigns of three minutes on a noisy
-// machine would be unfinished, with 20 % the answer may miss a knob.
+// worthMore is the possible gain of other choices above which a campaign is unfinished. Users stop
+// asking for more at about this value. With 5 % most campaigns of three minutes on a noisy machine
+// would be unfinished. With 20 % the answer may miss a knob.
 const worthMore = 0.10
 
-// Beliefs is what is known of cells. It does not block.
+// Beliefs are the distributions of metrics at cells. Its methods do not block.
 type Beliefs interface {
 	// Measured lists the cells with trials, in the order of the first trials.
 	Measured() []posterior.Measured
-	// Joint is what is known of a metric at several cells; false where nothing is known of it. The mean of
-	// a cell of which it is not known is not a number.
+	// Joint is the joint distribution of a metric at several cells; false if nothing is known about
+	// the metric. A cell without a distribution has the mean NaN.
 	Joint(cells []posterior.Cell, metric measure.Metric) (posterior.Joint, bool)
-	// IsPredicted reports whether a model stands behind a metric at a cell beside the cell's trials.
+	// IsPredicted reports whether a model predicts a metric at a cell, beyond the cell's trials.
 	IsPredicted(c posterior.Cell, metric measure.Metric) bool
 }
 
-// Options say what is asked.
+// Options select the question.
 type Options struct {
 	Space      search.Space
 	Goal       search.Goal
 	Confidence float64       // 0: Confidence
-	At         *measure.Load // compare at this load, whatever the client batch; nil: each at its best
-	Rivals     []Rival       // what was not measured and may be better
-	// Until is the relative gain for which the user would not wait (search.Settings.Until), 0 where none was said.
+	At         *measure.Load // compare at this load, for any client batch; nil: each at its best
+	Rivals     []Rival       // unmeasured candidates that may be better
+	// Until is the relative gain for which the user would not wait (search.Settings.Until); 0 if
+	// the user set none.
 	Until float64
-	// IsOpen says that something may be better of which nothing is known: engines without service times.
+	// IsOpen means that candidates without any prediction may be better: engines without service
+	// times.
 	IsOpen bool
-	// MustConfirm says that an answer counts as unfinished until it was measured on a fresh launch.
+	// MustConfirm means that an answer stays unfinished until it was measured on a fresh launch.
 	MustConfirm bool
 }
 
-// Rival is a configuration at a load that was not measured, as far as it is predicted.
+// Rival is an unmeasured configuration at a load, with its predictions.
 type Rival struct {
 	Candidate search.Candidate
 	Load      measure.Load
 	Score     posterior.Normal // of the goal, on log scale
 	Holds     float64          // probability that it keeps all limits
-	// IsPool says that the candidate stands for the best of an engine process that was not started.
+	// IsPool means that the candidate stands for the best of an engine process that was not
+	// started.
 	IsPool bool
 }
 
-// State is the answer's in one word or two.
+// State is the state of an answer in a few words.
 type State string
 
 // The states of an answer, in the order in which they are checked.
 const (
-	Unmeasured State = "nothing measured"   // no trial told a figure
-	Nothing    State = "nothing satisfies"  // nothing is likely to keep the limits
-	Unfinished State = "unfinished"         // something may be much better, or keep limits that nothing keeps so far, or the answer was not confirmed
-	Close      State = "close to the limit" // nothing keeps the limits with the asked confidence
-	NoGain     State = "no gain shown"      // nothing is shown to be better than the default
+	Unmeasured State = "nothing measured"  // no trial gave a figure
+	Nothing    State = "nothing satisfies" // no choice is likely to keep the limits
+	// Unfinished: another choice may be much better, or may keep limits that none keeps so far, or
+	// the answer was not confirmed
+	Unfinished State = "unfinished"
+	Close      State = "close to the limit" // no choice keeps the limits with the required confidence
+	NoGain     State = "no gain shown"      // no choice is shown to be better than the default
 	Proven     State = "proven"             // recommended, and shown to be better than the default
 )
 
 // Limit is a constraint at a configuration's load.
 type Limit struct {
 	Constraint  search.Constraint
-	Probability float64 // that it holds
-	// Needs is how many more independent requests bound the percentile by themselves; 0 where enough
-	// were measured, and for other metrics.
+	Probability float64 // that the constraint holds
+	// Needs is the number of further independent requests that make the percentile measurable
+	// without a model. It is 0 if enough were measured, and for other metrics.
 	Needs int
-	// IsModelled says that the queue simulation supplies what these requests do not tell.
+	// IsModelled means that the queue simulation completes the percentile of too few requests.
 	IsModelled bool
 }
 
-// IsUnknown reports whether too few requests were measured and nothing else tells the percentile.
+// IsUnknown reports whether too few requests were measured and no model predicts the percentile.
 func (l Limit) IsUnknown() bool { return l.Needs > 0 && !l.IsModelled }
 
-// Choice is a configuration at a load, and what is known of it.
+// Choice is a configuration at a load, with its figures.
 type Choice struct {
 	posterior.Measured
 	Score  posterior.Normal // of the goal's objective, on log scale
@@ -106,26 +113,29 @@ type Choice struct {
 	Holds  float64 // probability that all limits are kept
 	Limits []Limit // in the goal's order
 	Misses []search.Miss
-	// Gain is the factor by which the objective is better than the default's at the default's best load.
-	// Nil unless both are likely to keep the limits.
+	// Gain is the ratio of the objective to the default's at the default's best load. It is nil
+	// unless both are likely to keep the limits.
 	Gain *measure.Estimate
-	// Better is the probability that it is better than the default at all; 0 where Gain is nil.
+	// Better is the probability that the choice is better than the default at all; 0 if Gain is
+	// nil.
 	Better float64
-	// Against is the relative change of the objective from the answer to this one: −0.12 is 12 % worse.
+	// Against is the relative change of the objective from the answer to this choice: −0.12 is 12 %
+	// worse.
 	Against measure.Estimate
-	// IsOutside says that it was measured for load curves alone, and that the space does not have it: nobody asked
-	// to deploy it.
+	// IsOutside means that it was measured for load curves alone and lies outside the space: nobody
+	// asked to deploy it.
 	IsOutside bool
-	// IsDisplaced says that a simpler configuration, or a lower load, stands for it: it is never recommended.
+	// IsDisplaced means that a simpler configuration, or a lower load, displaces it: it is never
+	// recommended.
 	IsDisplaced bool
-	Tied        bool // it cannot be told from the answer, and differs by no more than a tie
+	Tied        bool // not distinguishable from the answer, and within a tie of it
 }
 
-// MayLead reports whether it may be named as best at all. What lies outside of the space may not, and what failed
-// on a fresh process cannot be deployed.
+// MayLead reports whether the choice may be named as best. A choice outside the space may not. A
+// configuration that failed on a fresh process cannot be deployed.
 func (c Choice) MayLead() bool { return !c.IsOutside && !c.IsBroken }
 
-// IsUnknown reports whether a limit is.
+// IsUnknown reports whether a limit is unknown.
 func (c Choice) IsUnknown() bool {
 	for _, l := range c.Limits {
 		if l.IsUnknown() {
@@ -135,18 +145,18 @@ func (c Choice) IsUnknown() bool {
 	return false
 }
 
-// Keeps reports whether it keeps all limits with a confidence. A limit that is unknown is not kept, whatever its
-// probability.
+// Keeps reports whether it keeps all limits with a confidence. An unknown limit never counts as
+// kept.
 func (c Choice) Keeps(confidence float64) bool { return c.Holds >= confidence && !c.IsUnknown() }
 
-// Step is what is recommended from a limit on, up to the next step's.
+// Step is the recommended choice from a limit up to the limit of the next step.
 type Step struct {
 	Limit  float64 // in the metric's base unit
 	Choice int     // in Verdict.Choices
 }
 
-// Curve is the answer as a function of one limit, all others as asked: the tightest limit first. Below
-// the first step nothing is recommended.
+// Curve is the answer as a function of one limit, with all others as the goal has them. The
+// tightest limit comes first. Below the first step nothing is recommended.
 type Curve struct {
 	Metric  measure.Metric
 	IsLeast bool // the limit is a minimum: steps go down
@@ -157,28 +167,29 @@ type Curve struct {
 type Verdict struct {
 	State      State
 	Confidence float64
-	// Recommended keeps all limits with at least Confidence; nil where nothing does.
+	// Recommended keeps all limits with at least Confidence; nil if no choice does.
 	Recommended *Choice
-	// Edge is better than Recommended and keeps the limits likely, but not with Confidence. Nil where
-	// there is none.
+	// Edge is better than Recommended and likely to keep the limits, but with less than Confidence.
+	// nil without one.
 	Edge    *Choice
-	Default *Choice // at its best load; nil where the default was not measured
-	// Nearest misses the limits least; nil unless nothing that was measured is likely to keep them.
+	Default *Choice // at its best load; nil if the default was not measured
+	// Nearest misses the limits least; nil if a measured choice is likely to keep them.
 	Nearest *Choice
-	// Chance is, beside Nearest, the highest probability that something keeps the limits, measured or not; 1 where nothing
-	// is known of something that may. 0 otherwise.
+	// Chance is set together with Nearest, else 0. It is the highest probability that any
+	// configuration keeps the limits, measured or not. It is 1 if one without any prediction may
+	// keep them.
 	Chance  float64
 	Configs []Choice // every configuration at its load, the answer first
 	Choices []Choice // every configuration at every load that was measured
-	// More is by how much something else may be better than the answer, relative, at most with
-	// probability Confidence; +Inf where nothing is known of something that may be.
+	// More is an upper bound, with probability Confidence, of the relative gain of any other choice
+	// over the answer. It is +Inf if a choice without any prediction may be better.
 	More      float64
 	Curves    []Curve
 	Tradeoffs search.Tradeoffs
 }
 
-// Answer is what is deployed: the recommended, else what is at the edge, else what misses the limits
-// least. It is nil where nothing was measured.
+// Answer returns the choice to deploy: Recommended, else Edge, else Nearest. nil if nothing was
+// measured.
 func (v Verdict) Answer() *Choice {
 	for _, c := range []*Choice{v.Recommended, v.Edge, v.Nearest} {
 		if c != nil {
@@ -188,10 +199,10 @@ func (v Verdict) Answer() *Choice {
 	return nil
 }
 
-// Satisfies reports whether something is likely to keep all limits.
+// Satisfies reports whether a choice is likely to keep all limits.
 func (v Verdict) Satisfies() bool { return v.Recommended != nil || v.Edge != nil }
 
-// gain is a difference of scores as a relative change of the objective with a 95 % interval.
+// gain converts a difference of scores to a relative change of the objective with a 95 % interval.
 func gain(o search.Objective, d posterior.Normal) measure.Estimate {
 	lo, hi := d.Interval()
 	return measure.Estimate{Value: o.Gain(0, d.Mean), Lo: o.Gain(0, lo), Hi: o.Gain(0, hi)}

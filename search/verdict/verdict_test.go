@@ -14,8 +14,8 @@ import (
 	"tuner/search/verdict"
 )
 
-// beliefs are known distributions: of each metric a mean and a deviation for every cell, and a part of
-// the deviation that all cells share.
+// beliefs are known distributions. Each metric has a mean and a deviation for every cell, and a
+// share of the deviation that all cells have in common.
 type beliefs struct {
 	cells  []posterior.Measured
 	means  map[measure.Metric][]float64
@@ -47,7 +47,7 @@ func (b *beliefs) Joint(cells []posterior.Cell, m measure.Metric) (posterior.Joi
 	return posterior.NewJoint(means, covariances), true
 }
 
-// add enters a cell: infer/s, seconds, bytes, and relative deviations of the first two.
+// add adds a cell: infer/s, seconds, bytes, and relative deviations of the first two.
 func (b *beliefs) add(c search.Candidate, concurrency int, x, p99, memory, dx, dp float64) {
 	if b.means == nil {
 		b.means, b.own, b.places = map[measure.Metric][]float64{}, map[measure.Metric][]float64{}, map[string]int{}
@@ -94,8 +94,8 @@ func options(constraints ...search.Constraint) verdict.Options {
 	}
 }
 
-// random makes a campaign of several configurations under several loads: throughput saturates and
-// latency grows with the load, with errors.
+// random makes a campaign of several configurations under several loads. Throughput saturates and
+// latency grows with the load, both with errors.
 func random(seed uint64) *beliefs {
 	r := rand.New(rand.NewPCG(seed, 7))
 	b := &beliefs{shared: 0.05 * r.Float64()}
@@ -119,7 +119,7 @@ func random(seed uint64) *beliefs {
 	return b
 }
 
-// A looser limit never makes the recommended answer worse, whichever limit it is.
+// Loosening any limit never makes the recommended answer worse.
 func TestLooserLimitsAreNoWorse(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(1000) {
@@ -146,7 +146,7 @@ func TestLooserLimitsAreNoWorse(t *testing.T) {
 	}
 }
 
-// The curve says what Decide would say at each limit.
+// The curve equals the answers of Decide at each limit.
 func TestCurveIsTheAnswer(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(100) {
@@ -171,8 +171,9 @@ func TestCurveIsTheAnswer(t *testing.T) {
 	}
 }
 
-// Nothing that may be recommended as surely is better than the recommended one in objective and latency
-// by more than a tie, but for what would give up the default or its precision without a gain that is shown.
+// No choice that may be recommended with the same confidence beats the recommended one in objective
+// and latency by more than a tie. The exceptions would give up the default or its precision without
+// a shown gain.
 func TestRecommendedIsNotDominated(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(1000) {
@@ -193,7 +194,7 @@ func TestRecommendedIsNotDominated(t *testing.T) {
 	}
 }
 
-// The order in which trials were made does not matter.
+// The order of the trials does not change the verdict.
 func TestOrderOfTrialsDoesNotMatter(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(300) {
@@ -211,7 +212,8 @@ func TestOrderOfTrialsDoesNotMatter(t *testing.T) {
 	}
 }
 
-// A load that brings nothing is not recommended: 66.0 infer/s at six in flight are no more than 65.6 at two.
+// A higher load without a gain is not recommended: 66.0 infer/s at six in flight are no better than
+// 65.6 at two.
 func TestLoadIsWorthWhatItBrings(t *testing.T) {
 	t.Parallel()
 	b := &beliefs{}
@@ -225,7 +227,7 @@ func TestLoadIsWorthWhatItBrings(t *testing.T) {
 	}
 }
 
-// Lower precision is recommended only where its gain is shown.
+// Lower precision is recommended only if its gain is shown.
 func TestPrecisionNeedsAGain(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -245,7 +247,8 @@ func TestPrecisionNeedsAGain(t *testing.T) {
 	}
 }
 
-// What was measured for load curves alone leads where the space has it, and nowhere else; there it is in the list last.
+// A configuration that was measured for load curves alone leads only if the space has it. Otherwise
+// it is last in the list.
 func TestCurvesLeadWithinTheSpace(t *testing.T) {
 	t.Parallel()
 	b := &beliefs{}
@@ -270,7 +273,8 @@ func TestCurvesLeadWithinTheSpace(t *testing.T) {
 	}
 }
 
-// What does not start again is named as nearest at most, even where nothing else was measured.
+// A configuration that does not start again is named as nearest at most, even if nothing else was
+// measured.
 func TestBrokenIsNoAnswer(t *testing.T) {
 	t.Parallel()
 	b := &beliefs{}
@@ -281,8 +285,8 @@ func TestBrokenIsNoAnswer(t *testing.T) {
 	}
 }
 
-// Without anything that keeps the limits with the asked confidence the answer is at the edge, and with
-// less of it the same choice is recommended.
+// If no choice keeps the limits with the required confidence, the answer is at the edge. With a
+// lower confidence the same choice is recommended.
 func TestEdge(t *testing.T) {
 	t.Parallel()
 	b := &beliefs{}
@@ -301,8 +305,8 @@ func TestEdge(t *testing.T) {
 	}
 }
 
-// Where nothing that was measured keeps the limits, a campaign is unfinished as long as something else may, and then no
-// limit is said to have to give.
+// If no measured choice keeps the limits, a campaign is unfinished as long as another may keep
+// them. Until then no limit is proposed for loosening.
 func TestNothingSatisfiesSoFar(t *testing.T) {
 	t.Parallel()
 	b := &beliefs{}
@@ -323,7 +327,8 @@ func TestNothingSatisfiesSoFar(t *testing.T) {
 	check(0.04, true, verdict.Unfinished, "configurations were never tried")
 }
 
-// A campaign is unfinished until its answer was measured on a fresh launch; figures of other origin have none.
+// A campaign is unfinished until its answer was measured on a fresh launch. Figures of other origin
+// have no launch.
 func TestUnconfirmedIsUnfinished(t *testing.T) {
 	t.Parallel()
 	b := &beliefs{}
@@ -341,7 +346,7 @@ func TestUnconfirmedIsUnfinished(t *testing.T) {
 	check(0, false, verdict.NoGain)
 }
 
-// What a rival may still bring is a quantile: with one rival it is that of its own gain.
+// More is a quantile of the possible gain: with one rival, of that rival's gain.
 func TestMore(t *testing.T) {
 	t.Parallel()
 	b := &beliefs{}
@@ -349,7 +354,7 @@ func TestMore(t *testing.T) {
 	o := options(limit(measure.LatencyP99, 0.050))
 	o.Rivals = []verdict.Rival{{Candidate: candidate("instance_count", "2"), Score: posterior.Normal{Mean: math.Log(110), Deviation: 0.2}, Holds: 1}}
 	v := verdict.Decide(b, o)
-	// ln 1.1 + 1.645 · 0.2 = 0.4243, of which e^0.4243 − 1 = 0.528.
+	// ln 1.1 + 1.645 · 0.2 = 0.4243, and e^0.4243 − 1 = 0.528.
 	if math.Abs(v.More-0.528) > 0.002 || v.State != verdict.Unfinished {
 		t.Errorf("%s, more %.4f, want %s and 0.528", v.State, v.More, verdict.Unfinished)
 	}

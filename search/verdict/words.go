@@ -11,21 +11,21 @@ import (
 	"tuner/search"
 )
 
-// Words say a decision to people. Every output that uses words for it uses these.
+// Words describe a decision for people. All textual outputs use them.
 type Words struct {
 	Goal search.Goal
-	Name func(search.Candidate) string // of a configuration; nil: what it sets
-	// IsExact says that the figures have no errors that are known, so that no probability is told.
+	Name func(search.Candidate) string // name of a configuration; nil: its settings
+	// IsExact means that the figures have no known errors, so no probability is printed.
 	IsExact bool
 }
 
-// Line is one statement of an answer, and what it is about: "At the edge", "2 instances at …".
+// Line is one statement of an answer with its subject: "At the edge", "2 instances at …".
 type Line struct{ Name, Text string }
 
-// String is the line as it is printed.
+// String returns the printed line.
 func (l Line) String() string { return l.Name + ": " + l.Text }
 
-// The names of an answer's lines, each of which is there once at most.
+// The names of an answer's lines. Each occurs at most once.
 const (
 	LineRecommended = "Recommended"
 	LineEdge        = "At the edge"
@@ -36,10 +36,10 @@ const (
 	LineNext        = "Next"
 )
 
-// Badge is the state as a title.
+// Badge returns the state as a title.
 func (s State) Badge() string { return strings.ToUpper(string(s[:1])) + string(s[1:]) }
 
-// Headline is the first sentence of an answer: the state, and what it rests on.
+// Headline returns the first sentence of an answer: the state and its grounds.
 func (v Verdict) Headline(w Words) string {
 	switch v.State {
 	case Unmeasured:
@@ -65,7 +65,7 @@ func (v Verdict) Headline(w Words) string {
 	return Proven.Badge() + ": the best" + w.Within() + ", which the default does not keep."
 }
 
-// misses are what a choice misses, as the end of a sentence.
+// misses lists the limits that a choice misses, as the end of a sentence.
 func misses(c Choice) string {
 	if len(c.Misses) == 0 {
 		return ""
@@ -73,7 +73,7 @@ func misses(c Choice) string {
 	return "; " + MissesText(c.Misses)
 }
 
-// unfinished says how much may be missing, and what to do.
+// unfinished describes the gain that may be missing, and the next action.
 func (v Verdict) unfinished() string {
 	switch {
 	case v.Nearest != nil && math.IsInf(v.More, 1):
@@ -89,7 +89,7 @@ func (v Verdict) unfinished() string {
 	return fmt.Sprintf("%s: something up to %s × better may exist; a larger --budget looks for it.", Unfinished.Badge(), Factor(1+v.More))
 }
 
-// Lines are the statements behind the headline, the answer first.
+// Lines returns the statements behind the headline, the answer first.
 func (v Verdict) Lines(w Words) []Line {
 	var list []Line
 	add := func(name, text string) {
@@ -119,12 +119,12 @@ func (v Verdict) Lines(w Words) []Line {
 	return list
 }
 
-// Sentences say the whole decision, the answer first.
+// Sentences describe the whole decision, the answer first.
 func (v Verdict) Sentences(goal search.Goal) []string {
 	w := Words{Goal: goal}
 	list := []string{v.Headline(w)}
 	for i, l := range v.Lines(w) {
-		if i == 0 && v.State == Nothing { // one has no meaning without the other
+		if i == 0 && v.State == Nothing { // the headline and the first line need each other
 			list[0] += " " + l.String()
 			continue
 		}
@@ -133,7 +133,7 @@ func (v Verdict) Sentences(goal search.Goal) []string {
 	return list
 }
 
-// answerText is the answer, and its gain where the headline does not tell it.
+// answerText describes the answer, with its gain unless the headline has it.
 func (v Verdict) answerText(w Words) string {
 	answer := *v.Answer()
 	text := w.Text(answer)
@@ -146,10 +146,10 @@ func (v Verdict) answerText(w Words) string {
 	return text + "."
 }
 
-// Text says a choice with its figures: what, at which load, what it does, and how surely.
+// Text describes a choice: configuration, load, figures, and certainty.
 func (w Words) Text(c Choice) string { return w.place(c) + ": " + w.standing(c) }
 
-// place is a choice's configuration and load.
+// place describes a choice's configuration and load.
 func (w Words) place(c Choice) string {
 	name := c.Candidate.Describe()
 	if w.Name != nil {
@@ -158,7 +158,7 @@ func (w Words) place(c Choice) string {
 	return fmt.Sprintf("%s at %s", name, c.Load)
 }
 
-// brief is standing in fewer words, for what stands beside the answer: "kept: 98 %?" is extrapolated.
+// brief is a short form of standing, for choices beside the answer. "kept: 98 %?" is extrapolated.
 func (w Words) brief(c Choice) string {
 	text := w.Figures(c.Values)
 	if len(c.Limits) == 0 || w.IsExact {
@@ -171,10 +171,10 @@ func (w Words) brief(c Choice) string {
 	return fmt.Sprintf("%s; kept: %s%s", text, Percent(c.Holds), mark)
 }
 
-// Text says a choice that is named by what it sets.
+// Text describes a choice that is named by its settings.
 func (c Choice) Text(goal search.Goal) string { return Words{Goal: goal}.Text(c) }
 
-// standing are a choice's figures, and how surely it keeps the limits.
+// standing describes a choice's figures, and the probability that it keeps the limits.
 func (w Words) standing(c Choice) string {
 	text := w.Figures(c.Values)
 	if len(c.Limits) == 0 {
@@ -189,7 +189,7 @@ func (w Words) standing(c Choice) string {
 	return text
 }
 
-// limits names the constraints where they are few: "p99 ≤ 50 ms".
+// limits names the constraints if they are few: "p99 ≤ 50 ms".
 func (w Words) limits() string {
 	const most = 2
 	if n := len(w.Goal.Constraints); n == 0 || n > most {
@@ -199,7 +199,8 @@ func (w Words) limits() string {
 	return names
 }
 
-// MissesText says by how much each constraint is missed: "p99 is 59.4 ms, 19 % above the limit of 50.0 ms".
+// MissesText describes the miss of each constraint: "p99 is 59.4 ms, 19 % above the limit of 50.0
+// ms".
 func MissesText(misses []search.Miss) string {
 	parts := make([]string, len(misses))
 	for i, m := range misses {
@@ -208,7 +209,8 @@ func MissesText(misses []search.Miss) string {
 	return strings.Join(parts, "; ")
 }
 
-// Within is the constraints as the end of a phrase: " within p99 ≤ 50 ms", or " with throughput ≥ 100 infer/s"; "" without any.
+// Within names the constraints as the end of a phrase: " within p99 ≤ 50 ms", " with throughput ≥
+// 100 infer/s". "" without any.
 func (w Words) Within() string {
 	word, parts := " within ", make([]string, len(w.Goal.Constraints))
 	for i, c := range w.Goal.Constraints {
@@ -223,7 +225,8 @@ func (w Words) Within() string {
 	return word + strings.Join(parts, ", ")
 }
 
-// HoldsText is the probability that all limits are kept, and what is missing to tell it by measuring alone.
+// HoldsText describes the probability that all limits are kept, and the requests that are missing
+// to know it by measurement alone.
 func (c Choice) HoldsText() string {
 	if l, ok := c.unknown(); ok {
 		return fmt.Sprintf("%s by extrapolation (%s needs %s)", Percent(c.Holds), Label(l.Constraint.Metric), words.Count(l.Needs, "more request"))
@@ -231,7 +234,7 @@ func (c Choice) HoldsText() string {
 	return Percent(c.Holds)
 }
 
-// unknown is the first limit that too few requests tell.
+// unknown returns the first limit with too few requests.
 func (c Choice) unknown() (Limit, bool) {
 	i := slices.IndexFunc(c.Limits, Limit.IsUnknown)
 	if i < 0 {
@@ -240,7 +243,7 @@ func (c Choice) unknown() (Limit, bool) {
 	return c.Limits[i], true
 }
 
-// Next says what to do, as far as there is something that would change the answer; "" otherwise.
+// Next describes the next action if one could change the answer; "" otherwise.
 func (v Verdict) Next() string {
 	answer := v.Answer()
 	switch {
@@ -264,7 +267,7 @@ func (v Verdict) Next() string {
 	return text + "."
 }
 
-// Figures are the throughput, the latency that the goal cares for, and the goal's other metrics.
+// Figures describe the throughput, the goal's latency, and the goal's other metrics.
 func (w Words) Figures(values map[measure.Metric]measure.Estimate) string {
 	var parts []string
 	var told []measure.Metric
@@ -283,8 +286,8 @@ func (w Words) Figures(values map[measure.Metric]measure.Estimate) string {
 	return strings.Join(parts, ", ")
 }
 
-// Interval is a value with its 95 % interval, whose ends do not repeat the unit: "31.4 ms [28.4, 34.7]". Memory
-// has none that says anything.
+// Interval prints a value with its 95 % interval, whose ends do not repeat the unit: "31.4 ms
+// [28.4, 34.7]". An interval of memory carries no information and is omitted.
 func Interval(metric measure.Metric, e measure.Estimate) string {
 	value, lo, hi := metric.Format(e.Value), metric.Format(e.Lo), metric.Format(e.Hi)
 	if e.Hi <= e.Lo || metric == measure.Memory {
@@ -299,10 +302,11 @@ func Interval(metric measure.Metric, e measure.Estimate) string {
 	return fmt.Sprintf("%s [%s, %s]", value, lo, hi)
 }
 
-// near is how far beyond a limit a reader may want to know of, as a factor.
+// near is the largest factor beyond a limit at which a step is worth a sentence.
 const near = 1.5
 
-// Loosened says what the next step of a limit would bring, where it is near and brings more than worthMore: "" otherwise.
+// Loosened describes the next step of a limit if it is near and brings more than worthMore; ""
+// otherwise.
 func (v Verdict) Loosened(goal search.Goal) string {
 	answer := v.Recommended
 	if answer == nil {
@@ -324,15 +328,15 @@ func (v Verdict) Loosened(goal search.Goal) string {
 	return ""
 }
 
-// upwards rounds a limit to three digits, never below it: with less, the step is not reached.
+// upwards rounds a limit up to three digits, since a lower limit would not reach the step.
 func upwards(x float64) float64 {
 	scale := math.Pow(10, math.Floor(math.Log10(x))-2)
-	const slack = 1e-9 // of the arithmetic
+	const slack = 1e-9 // relative error of the arithmetic
 	return math.Ceil(x/scale-slack) * scale
 }
 
-// GainText says a gain over the default as the ratio of the objective's own values: "1.84 × the default's throughput
-// [1.80, 1.88]", "0.62 × the default's p99". A gain is at least 0.
+// GainText describes a gain over the default as the ratio of the objective's own values: "1.84 ×
+// the default's throughput [1.80, 1.88]", "0.62 × the default's p99". A gain is at least 0.
 func (w Words) GainText(gain measure.Estimate) string {
 	r := w.Ratio(gain)
 	text := Factor(r.Value) + " × the default's " + Label(w.Goal.Objective.Terms[0].Metric)
@@ -345,8 +349,8 @@ func (w Words) GainText(gain measure.Estimate) string {
 	return fmt.Sprintf("%s [%s, %s]", text, Factor(r.Lo), Factor(r.Hi))
 }
 
-// Ratio turns a gain into the ratio of the objective's own values with its interval: below 1 where a single metric of which
-// less is better falls.
+// Ratio converts a gain to the ratio of the objective's own values with its interval. It is below 1
+// if the objective is one metric that falls, and less is better.
 func (w Words) Ratio(gain measure.Estimate) measure.Estimate {
 	a, b := w.ratio(gain.Lo), w.ratio(gain.Hi)
 	return measure.Estimate{Value: w.ratio(gain.Value), Lo: min(a, b), Hi: max(a, b)}
@@ -362,8 +366,8 @@ func (w Words) ratio(gain float64) float64 {
 	return gain
 }
 
-// ChangeText prints a relative change of the objective against the best: "12.3 % worse (9.8 to 15.0)". Where the
-// 95 % interval holds 0 it is probable alone: "probably 28 % worse (−49 to +2)".
+// ChangeText prints a relative change of the objective against the best: "12.3 % worse (9.8 to
+// 15.0)". If the 95 % interval contains 0, it says "probably": "probably 28 % worse (−49 to +2)".
 func ChangeText(change measure.Estimate) string {
 	word, value, lo, hi := "better", change.Value, change.Lo, change.Hi
 	if change.Value < 0 {
@@ -380,13 +384,13 @@ func ChangeText(change measure.Estimate) string {
 	return fmt.Sprintf("%s %s (%.1f to %.1f)", percents(value), word, 100*lo, 100*hi)
 }
 
-// changeWord is a change without its interval: "14 % better".
+// changeWord prints a change without its interval: "14 % better".
 func changeWord(change measure.Estimate) string {
 	text, _, _ := strings.Cut(ChangeText(change), " (")
 	return text
 }
 
-// percents is a share in per cent with a decimal where that says something: "2.7 %", "28 %".
+// percents prints a share in per cent, with a decimal if it is significant: "2.7 %", "28 %".
 func percents(share float64) string {
 	if math.Abs(share) >= 0.1 {
 		return fmt.Sprintf("%.0f %%", 100*share)
@@ -394,7 +398,7 @@ func percents(share float64) string {
 	return fmt.Sprintf("%.1f %%", 100*share)
 }
 
-// signed is a share in per cent with its sign and without the unit, never −0.
+// signed prints a share in per cent with its sign and without the unit, never −0.
 func signed(share float64) string {
 	text := fmt.Sprintf("%+.1f", math.Round(1000*share)/10+0)
 	if math.Abs(share) >= 0.1 {
@@ -403,8 +407,8 @@ func signed(share float64) string {
 	return strings.Replace(text, "-", "−", 1)
 }
 
-// Percent is a probability in words: "97 %", ">99 %", "<1 %". It is rounded down: what is below the asked
-// confidence must not read as if it reached it.
+// Percent prints a probability: "97 %", ">99 %", "<1 %". It rounds down, so that a value below the
+// required confidence never reads as if it reached it.
 func Percent(p float64) string {
 	const slack = 1e-9 // of the arithmetic: 100 × 0.29 is below 29
 	switch {
@@ -416,7 +420,7 @@ func Percent(p float64) string {
 	return fmt.Sprintf("%.0f %%", math.Floor(100*p+slack))
 }
 
-// Factor is a ratio with three digits.
+// Factor prints a ratio with three digits.
 func Factor(x float64) string {
 	if x >= 100 {
 		return fmt.Sprintf("%.0f", x)

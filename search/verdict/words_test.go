@@ -38,7 +38,8 @@ func TestChangeText(t *testing.T) {
 	}
 }
 
-// A gain is told by the objective's own values: a latency of half is 0.5 × the default's.
+// A gain is printed as a ratio of the objective's own values: half the latency is 0.5 × the
+// default's.
 func TestGainText(t *testing.T) {
 	t.Parallel()
 	words := func(terms ...search.Term) Words {
@@ -70,7 +71,7 @@ func TestIntervalRepeatsNoUnit(t *testing.T) {
 	}
 }
 
-// A limit is told with digits that suffice to reach the step.
+// A limit is printed with enough digits to reach the step.
 func TestUpwardsIsNeverBelow(t *testing.T) {
 	t.Parallel()
 	for _, x := range []float64{0.02143, 0.0214, 0.9999, 1, 123456, 0.00099999} {
@@ -80,7 +81,7 @@ func TestUpwardsIsNeverBelow(t *testing.T) {
 	}
 }
 
-// Each state has a headline that begins with it, and names what is next where something is.
+// Each state has a headline that begins with it and names the next action if there is one.
 func TestHeadlineNamesTheState(t *testing.T) {
 	t.Parallel()
 	goal := search.Goal{Objective: search.Objective{Terms: []search.Term{{Metric: measure.Throughput, Weight: 1}}}}
