@@ -8,7 +8,7 @@ import (
 	"tuner/search/posterior"
 )
 
-// What it takes to learn from the events of a campaign, all anew, and after the newest of them.
+// BenchmarkNew learns from all events of a campaign from scratch, and after the newest event.
 func BenchmarkNew(b *testing.B) {
 	for _, trials := range []int{50, 100, 200} {
 		m := newMachine(1)
@@ -29,7 +29,7 @@ func BenchmarkNew(b *testing.B) {
 	}
 }
 
-// What it takes to ask of many cells together.
+// BenchmarkJoint asks for the joint distribution of many cells.
 func BenchmarkJoint(b *testing.B) {
 	for _, trials := range []int{50, 100, 200} {
 		m := newMachine(1)
@@ -39,7 +39,7 @@ func BenchmarkJoint(b *testing.B) {
 			cells := m.cells(n)
 			b.Run(fmt.Sprintf("%d/%d", trials, n), func(b *testing.B) {
 				for i := 0; b.Loop(); i++ {
-					last := (i + 1) % n // the last answer is kept: no question is asked twice
+					last := (i + 1) % n // the last answer is cached, so no question is asked twice
 					cells[0], cells[last] = cells[last], cells[0]
 					if _, ok := p.Joint(cells, measure.Throughput); !ok {
 						b.Fatal("nothing is known")
@@ -50,7 +50,7 @@ func BenchmarkJoint(b *testing.B) {
 	}
 }
 
-// cells lists as many cells at more and more loads.
+// cells lists n cells at growing loads.
 func (m *machine) cells(n int) []posterior.Cell {
 	var list []posterior.Cell
 	for i := range n {

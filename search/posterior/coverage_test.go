@@ -13,21 +13,22 @@ import (
 	"tuner/search/posterior"
 )
 
-// machine is a simulated campaign: cells with true throughputs, predictions that miss them as those of the
-// recordings do, a speed that wanders in seconds and minutes, bursts, and a neighbour that takes CPU time.
+// machine is a simulated campaign. Its cells have true throughputs, and predictions that miss them
+// as in the recordings. Its speed drifts over seconds and minutes. It has bursts, and a neighbour
+// that takes CPU time.
 type machine struct {
 	random  *rand.Rand
-	truths  map[string]float64 // log, by candidate and load
+	truths  map[string]float64 // logarithm, by candidate and load
 	priors  map[string]float64
-	noise   float64 // of a trial
-	wander  float64 // of the speed, in seconds and in minutes alike
-	bursts  float64 // share of the trials that a burst slows by a third
-	takes   float64 // CPU share of a neighbour while it is there
+	noise   float64 // deviation of a trial
+	wander  float64 // deviation of the speed, over seconds and over minutes
+	bursts  float64 // share of the trials that a burst slows down by a third
+	takes   float64 // CPU share of a neighbour while it runs
 	fast    float64
 	slow    float64
 	now     float64
 	launch  int
-	process float64 // what the engine process has more than others
+	process float64 // deviation of an engine process from the others
 	speeds  float64 // sum over trials
 	trials  int
 	loads   []int
@@ -37,7 +38,8 @@ type machine struct {
 func newMachine(seed uint64) *machine {
 	r := rand.New(rand.NewPCG(seed, 3))
 	m := &machine{random: r, truths: map[string]float64{}, priors: map[string]float64{}, loads: []int{1, 2, 4, 8, 16, 32}}
-	size := func(usual float64) float64 { return usual * math.Exp(0.5*r.NormFloat64()) } // as it differs from recording to recording
+	// varies from recording to recording
+	size := func(usual float64) float64 { return usual * math.Exp(0.5*r.NormFloat64()) }
 	bias, shared, pools, smooth, cell := 0.3*r.NormFloat64(), surface(r, size(0.08)), size(0.16), size(0.1), size(0.03)
 	for pool := range 4 {
 		own, surface, cells := pools*r.NormFloat64(), surface(r, smooth), map[[2]int]float64{}
@@ -45,7 +47,7 @@ func newMachine(seed uint64) *machine {
 			c := search.Candidate{}.With("instance_count", search.IntValue(1+pool)).With("max_batch_size", search.IntValue(batch))
 			m.members = append(m.members, c)
 			for _, n := range m.loads {
-				size := min(batch, n) // more is not in flight: what fits into one batch is one server
+				size := min(batch, n) // no more are in flight: batch sizes beyond that are one server
 				server := [2]int{n, size}
 				if _, known := cells[server]; !known {
 					cells[server] = cell * r.NormFloat64()
@@ -59,9 +61,9 @@ func newMachine(seed uint64) *machine {
 	return m
 }
 
-// surface is a smooth random function of load and batch on log scale, with a standard deviation: a sum of
-// waves, of which the covariance is exp(−½ Σ (difference/reach)²) (Rahimi and Recht, Random Features for
-// Large-Scale Kernel Machines, 2007).
+// surface returns a smooth random function of load and batch on log scale, with a given standard
+// deviation. It is a sum of waves whose covariance is exp(−½ Σ (difference/reach)²) (Rahimi and
+// Recht, Random Features for Large-Scale Kernel Machines, 2007).
 func surface(r *rand.Rand, deviation float64) func(n, batch int) float64 {
 	const waves = 50
 	var list [waves][3]float64
@@ -142,9 +144,9 @@ func (m *machine) options() posterior.Options {
 	}
 }
 
-// The 95 % intervals of measured cells hold the truth on the machine as it was in the campaign, and the
-// errors of cells that were not measured are as large as stated: quiet, drifting, with bursts, and beside
-// a neighbour.
+// The 95 % intervals of measured cells contain the truth on the campaign's average machine. The
+// errors of unmeasured cells are as large as stated. The machine is quiet, drifts, has bursts, or
+// has a neighbour.
 func TestCoverage(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -210,8 +212,8 @@ func isMeasured(p *posterior.Posterior, c posterior.Cell) bool {
 	})
 }
 
-// Configurations that are one and the same server have one estimate: without a queue delay a largest batch
-// beyond what is in flight never fills.
+// Configurations that are the same server have one estimate. Without a queue delay, a maximum batch
+// size above the requests in flight never fills.
 func TestEqualServersAreOne(t *testing.T) {
 	t.Parallel()
 	m := newMachine(1)
@@ -221,7 +223,7 @@ func TestEqualServersAreOne(t *testing.T) {
 		return posterior.Cell{Candidate: c, Load: measure.Load{Concurrency: n, BatchSize: 1}}
 	}
 	o := m.options()
-	o.Prior = nil // which tells them apart
+	o.Prior = nil // the prior distinguishes them
 	p := posterior.New(o, m.campaign(40))
 	j, _ := p.Joint([]posterior.Cell{cell(four, 2), cell(four.With("max_batch_size", "8"), 2), cell(four.With("max_batch_size", "8"), 8)}, measure.Throughput)
 	if d := j.Difference(0, 1); math.Abs(d.Mean) > 1e-9 || d.Deviation > 1e-6 {
@@ -232,7 +234,8 @@ func TestEqualServersAreOne(t *testing.T) {
 	}
 }
 
-// What is known does not depend on the order in which events are told, and half of them tell less.
+// The posterior does not depend on the order of the events, and half of the events leave more
+// uncertainty.
 func TestOrderAndAmount(t *testing.T) {
 	t.Parallel()
 	m := newMachine(5)
@@ -260,7 +263,7 @@ func TestOrderAndAmount(t *testing.T) {
 	}
 }
 
-// What is known from a posterior of fewer events is nearly what is known from all events at once.
+// A posterior that starts from one of fewer events is nearly equal to one from all events at once.
 func TestLikeBefore(t *testing.T) {
 	t.Parallel()
 	m := newMachine(6)

@@ -6,8 +6,8 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// lower is the lower triangle of a symmetric matrix, or the factor L of its Cholesky decomposition L·Lᵀ,
-// row by row: row i has i+1 elements.
+// lower is the lower triangle of a symmetric matrix, or the factor L of its Cholesky decomposition
+// L·Lᵀ. It is stored row by row: row i has i+1 elements.
 type lower [][]float64
 
 func newLower(n int) lower {
@@ -18,15 +18,15 @@ func newLower(n int) lower {
 	return rows
 }
 
-// factorize replaces a matrix by its factor. It is false where the matrix is not positive definite, and
-// leaves rubbish there.
+// factorize replaces a matrix by its factor. It returns false if the matrix is not positive
+// definite; the content is then undefined.
 func (l lower) factorize() bool {
 	for i, row := range l {
 		for j, other := range l[:i] {
 			row[j] = (row[j] - floats.Dot(row[:j], other[:j])) / other[j]
 		}
 		square := row[i] - floats.Dot(row[:i], row[:i])
-		if !(square > 0) { // also what is not a number
+		if !(square > 0) { // also catches NaN
 			return false
 		}
 		row[i] = math.Sqrt(square)
@@ -34,7 +34,7 @@ func (l lower) factorize() bool {
 	return true
 }
 
-// forward solves L·z = x in place. The first elements of x, as many as said, are known to be 0.
+// forward solves L·z = x in place. The first zeros elements of x are known to be 0.
 func (l lower) forward(x []float64, zeros int) {
 	for i := zeros; i < len(l); i++ {
 		x[i] = (x[i] - floats.Dot(l[i][zeros:i], x[zeros:i])) / l[i][i]
@@ -49,7 +49,7 @@ func (l lower) backward(z []float64) {
 	}
 }
 
-// logDet is the logarithm of the determinant of L·Lᵀ.
+// logDet returns the logarithm of the determinant of L·Lᵀ.
 func (l lower) logDet() float64 {
 	sum := 0.0
 	for i, row := range l {
@@ -58,7 +58,7 @@ func (l lower) logDet() float64 {
 	return sum
 }
 
-// inverseDiagonal is the diagonal of the inverse of L·Lᵀ.
+// inverseDiagonal returns the diagonal of the inverse of L·Lᵀ.
 func (l lower) inverseDiagonal() []float64 {
 	diagonal, column := make([]float64, len(l)), make([]float64, len(l))
 	for i := range l {

@@ -34,13 +34,14 @@ func random(seed uint64) ([]observation, []scales) {
 	return list, all
 }
 
-// someSites lie in two pools with two batchers each, at some loads; some are predicted.
+// someSites returns sites in two pools with two batchers each, at some loads. Some have
+// predictions.
 func someSites(r *rand.Rand, n int) []site {
 	var sites []site
 	for range n {
 		pool, batcher, level := string(rune('a'+r.IntN(2))), string(rune('x'+r.IntN(2))), float64(r.IntN(6))
 		s := site{Place: named(pool, pool+batcher+string(rune('0'+int(level))))}
-		size := float64(batcher[0]-'x') + 0.3*float64(pool[0]-'a') // equal servers are at one place
+		size := float64(batcher[0]-'x') + 0.3*float64(pool[0]-'a') // equal servers have one place
 		s.at = [3]float64{level, size, size / 2}
 		if r.IntN(4) > 0 {
 			s.prior, s.isKnown = 9+0.1*r.NormFloat64(), true
@@ -50,7 +51,8 @@ func someSites(r *rand.Rand, n int) []site {
 	return sites
 }
 
-// plainly is the textbook's answer, from matrices: the moments of a mixture of processes of some scales.
+// plainly computes the moments of a mixture of processes with some scales by textbook matrix
+// formulas.
 func plainly(t *testing.T, p *process, parts []scales, probabilities []float64, sites []site) (*mat.VecDense, *mat.SymDense, []float64) {
 	t.Helper()
 	n, m := len(sites), len(p.list)
@@ -108,7 +110,7 @@ func plainly(t *testing.T, p *process, parts []scales, probabilities []float64, 
 	return mean, covariance, likelihoods
 }
 
-// What is answered by sums over sites and trials in the order of time is what the textbook's matrices say.
+// The answers from sums over sites and trials in time order equal those of the textbook's matrices.
 func TestAnswersAreTheTextbooks(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(20) {
@@ -145,7 +147,7 @@ func TestAnswersAreTheTextbooks(t *testing.T) {
 	}
 }
 
-// A factor's solutions against the matrix that it is of.
+// The solutions with a factor satisfy the equations of its matrix.
 func TestFactor(t *testing.T) {
 	t.Parallel()
 	list, all := random(1)

@@ -8,28 +8,28 @@ import (
 	"tuner/measure/stats"
 )
 
-// Figures keeps what trials tell, so that it is read from their windows once: a percentile with its error takes longer than
-// the rest of what is learned from a trial. A campaign that asks after each trial has one. It may be used by several
-// goroutines.
+// Figures caches the figures of trials, so that each is computed from its windows once. A
+// percentile with its error takes longer than all other learning from a trial. A campaign that asks
+// after each trial has one cache. Several goroutines may use it.
 type Figures struct {
 	mutex sync.Mutex
 	known map[figureKey]figure
 }
 
-// figureKey identifies a trial by its windows, which nobody changes.
+// figureKey identifies a trial by its windows, which are immutable.
 type figureKey struct {
 	windows *measure.Window
 	count   int
 	metric  measure.Metric
 }
 
-// figure is what a trial tells of a metric.
+// figure is a trial's figure of a metric.
 type figure struct {
 	value
-	independent float64 // latencies behind a percentile, see measure.Tail
+	independent float64 // independent latencies behind a percentile, see measure.Tail
 }
 
-// of reads a figure, or remembers it. m has windows.
+// of computes a figure, or returns it from the cache. m has windows.
 func (f *Figures) of(m measure.Measurement, metric measure.Metric) figure {
 	if f == nil {
 		return figureOf(m, metric)

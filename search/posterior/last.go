@@ -7,8 +7,8 @@ import (
 	"tuner/measure"
 )
 
-// lastJoints keeps the last joint distribution of each metric. A reader of a report may ask for a
-// decision under a hundred limits: all are about the same cells, and what is known of these does not
+// lastJoints caches the last joint distribution of each metric. A reader of a report may ask for a
+// decision under a hundred limits. All are about the same cells, and the distributions do not
 // depend on limits.
 type lastJoints struct {
 	mutex sync.Mutex
@@ -20,7 +20,7 @@ type lastJoint struct {
 	joint Joint
 }
 
-// of returns the joint distribution of some cells, which compute makes if it is not the last one.
+// of returns the joint distribution of some cells. If it is not the last one, compute makes it.
 func (l *lastJoints) of(cells []Cell, metric measure.Metric, compute func() Joint) Joint {
 	keys := make([]CellKey, len(cells))
 	for i, c := range cells {

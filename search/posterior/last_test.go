@@ -11,7 +11,7 @@ import (
 	"tuner/search/posterior"
 )
 
-// What is known does not depend on what was asked before, or at the same time.
+// An answer does not depend on questions before it or at the same time.
 func TestAskedAgain(t *testing.T) {
 	t.Parallel()
 	m := newMachine(3)
@@ -35,7 +35,7 @@ func TestAskedAgain(t *testing.T) {
 					t.Errorf("cell %d (-want +got):\n%s", i, diff)
 				}
 			}
-			got.Means[0] = 0 // a reader's own copy
+			got.Means[0] = 0 // the reader has its own copy
 		})
 	}
 	asking.Wait()

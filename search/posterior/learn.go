@@ -7,11 +7,12 @@ import (
 	"tuner/measure"
 )
 
-// usual are the scales that are expected before a campaign, from recordings of four models
-// (lab/testdata/landscapes): twice what a campaign's predictions miss of the recorded truths, and the machine's
-// speed. A campaign opens pools where the predictions are good, so that the scales of its trials are too
-// small for the others: with what is missed in the mean, unmeasured cells were off by 1.6 of their
-// deviations. A mean latency misses as the throughput does, since Little's law ties them.
+// usual returns the scales that are expected before a campaign. They come from recordings of four
+// models (lab/testdata/landscapes): the machine's speed, and twice the error of a campaign's
+// predictions against the recorded truths. A campaign opens pools whose predictions are good, so
+// the scales of its trials are too small for the other pools. With the mean error instead of twice
+// that, unmeasured cells were off by 1.6 of their deviations. A mean latency has the same error as
+// the throughput, since Little's law ties them.
 func usual(metric measure.Metric) scales {
 	if metric == measure.Throughput || metric == measure.LatencyAvg {
 		return scales{
@@ -25,35 +26,37 @@ func usual(metric measure.Metric) scales {
 	}
 }
 
-// surprise is the standard deviation of the logarithm of a scale around the usual one: a factor of 2.2
-// either way.
+// surprise is the standard deviation of the logarithm of a scale around the usual one: a factor of
+// 2.2 in either direction.
 const surprise = 0.8
 
-// How scales are learned. On simulated campaigns 20 draws in 4 steps leave intervals of 93 to 97 % and these
-// here 94 to 96 %; five times as many change nothing.
+// Parameters of learning the scales. On simulated campaigns 20 draws in 4 steps give intervals with
+// 93 to 97 % coverage, and these values 94 to 96 %. Five times as many change nothing.
 const (
 	draws    = 32   // sets of scales in a step
 	steps    = 5    // of the importance sampling
-	enough   = 8    // sets of scales that a step's mean rests on at least
-	probable = 0.03 // least probability of scales that are kept
-	freedom  = 4    // degrees of freedom of Student's distribution for a trial's own error
-	rounds   = 2    // of weighing trials
-	newest   = 80   // trials that scales are learned from, the last ones: the time grows with the cube
+	enough   = 8    // least effective number of sets behind a step's mean
+	probable = 0.03 // least probability of a set of scales that is kept
+	freedom  = 4    // degrees of freedom of Student's distribution of a trial's own error
+	rounds   = 2    // of weighting trials
+	newest   = 80   // number of last trials from which scales are learned: the time grows with its cube
 )
 
-// Growth is by how much trials grow until scales are learned anew: in between they hardly change.
+// Growth is the factor by which the number of trials must grow before scales are learned again.
+// Below it they hardly change.
 const Growth = 1.25
 
-// learn finds the scales that make the trials likely, weighs the trials, and conditions the process.
+// learn finds the scales that make the trials likely, weights the trials, and conditions the
+// process.
 //
-// Scales are drawn, and each set counts by the likelihood of the trials and by how near it is to the
-// usual one. Each step draws around the mean of the step before (adaptive importance sampling; Cappé,
-// Guillin, Marin and Robert, Journal of Computational and Graphical Statistics 13, 2004). The sets of the
-// last step are averaged over. With one set the process would be surer than it may be where few cells
-// were measured.
+// It draws scales. Each set is weighted by the likelihood of the trials and by its distance from
+// the usual scales. Each step draws around the mean of the step before (adaptive importance
+// sampling; Cappé, Guillin, Marin and Robert, Journal of Computational and Graphical Statistics 13,
+// 2004). The result is an average over the sets of the last step. A single set would make the
+// process overconfident if few cells were measured.
 //
-// like is the process of fewer trials of the same campaign, or nil. Its scales are kept until the trials
-// have grown by a quarter: in between they hardly change.
+// like is the process of fewer trials of the same campaign, or nil. Its scales are kept until the
+// number of trials has grown by a quarter (Growth). Below that they hardly change.
 func learn(metric measure.Metric, list []observation, like *process, isSketch bool) *process {
 	p := newProcess(metric, list)
 	common := usual(metric)
@@ -88,7 +91,7 @@ func learn(metric measure.Metric, list []observation, like *process, isSketch bo
 	return p
 }
 
-// centre is the mean of what nothing predicts.
+// centre returns the mean of the trials without a prediction.
 func centre(list []observation) float64 {
 	sum, n := 0.0, 0.0
 	for _, o := range list {
@@ -99,7 +102,7 @@ func centre(list []observation) float64 {
 	return sum / max(n, 1)
 }
 
-// recent is the process of the newest trials alone. It sees how the process weighs them.
+// recent returns the process of the newest trials alone. They keep the weights of the full process.
 func (p *process) recent() *process {
 	if len(p.list) <= newest {
 		return p
@@ -110,16 +113,17 @@ func (p *process) recent() *process {
 	return &q
 }
 
-// drawn is a set of scales that may be, and the logarithm of its weight; weights sum up to 1.
+// drawn is a possible set of scales with the logarithm of its weight. The weights sum up to 1.
 type drawn struct {
 	scales
 	log float64
 }
 
-// cloud is where scales are drawn: normal on log scale, each by itself.
+// cloud is the distribution from which scales are drawn: independent normal distributions on log
+// scale.
 type cloud struct{ means, deviations [learned]float64 }
 
-// around is the cloud of what is usual.
+// around returns the cloud of the usual scales.
 func around(s scales) cloud {
 	c := cloud{means: s.logs()}
 	for i := range c.deviations {
@@ -130,8 +134,8 @@ func around(s scales) cloud {
 
 func (c cloud) scales() scales { return scalesOf(c.means) }
 
-// towards is a cloud around drawn scales. A few likely sets would make it collapse: the weights are
-// flattened, by a power, until enough sets count.
+// towards returns a cloud around drawn scales. A few likely sets would make it collapse, so a power
+// flattens the weights until enough sets count.
 func (c cloud) towards(list []drawn) cloud {
 	weights := make([]float64, len(list))
 	for power := 1.0; ; power /= 2 {
@@ -161,12 +165,12 @@ func (c cloud) towards(list []drawn) cloud {
 	return next
 }
 
-// draw makes a step's sets of scales with their weights: likelihood times prior over the density with
-// which they are drawn.
+// draw makes a step's sets of scales with their weights: likelihood times prior, divided by the
+// density from which they are drawn.
 func (p *process) draw(from cloud, common scales, step int) []drawn {
 	var list []drawn
 	most, usual := math.Inf(-1), common.logs()
-	random := rand.New(rand.NewPCG(uint64(step), uint64(len(p.list)))) // the same trials, the same draws
+	random := rand.New(rand.NewPCG(uint64(step), uint64(len(p.list)))) // the same trials give the same draws
 	for range draws {
 		var logs [learned]float64
 		weight := 0.0
@@ -187,7 +191,7 @@ func (p *process) draw(from cloud, common scales, step int) []drawn {
 	return list
 }
 
-// normalize makes the weights sum up to 1. most is the logarithm of the largest.
+// normalize scales the weights to a sum of 1. most is the logarithm of the largest.
 func normalize(list []drawn, most float64) {
 	sum := 0.0
 	for _, d := range list {
@@ -198,9 +202,9 @@ func normalize(list []drawn, most float64) {
 	}
 }
 
-// truncate bounds the weights by their mean times the root of their number (Ionides, Truncated Importance
-// Sampling, JCGS 17, 2008). With few sets in many dimensions one is often the likeliest by far, by chance,
-// and the process would be as sure as if its scales were known.
+// truncate limits the weights to their mean times the root of their number (Ionides, Truncated
+// Importance Sampling, JCGS 17, 2008). With few sets in many dimensions, one set is often by far
+// the likeliest by chance. Then the process would be as certain as if its scales were known.
 func truncate(list []drawn) {
 	bound := -math.Log(float64(len(list))) / 2
 	for i := range list {
@@ -209,10 +213,11 @@ func truncate(list []drawn) {
 	normalize(list, bound)
 }
 
-// learned is how many scales are learned; the global one is not, since there is one campaign.
+// learned is the number of learned scales. The global scale is not learned, since there is one
+// campaign.
 const learned = 11
 
-// logs are the logarithms of the scales that are learned.
+// logs returns the logarithms of the learned scales.
 func (s scales) logs() [learned]float64 {
 	list := [...]float64{s.shared, s.pool, s.smooth, s.cell, s.trial, s.within, s.fast, s.slow, s.tau, s.launch, s.bare}
 	for i, x := range list {
@@ -229,7 +234,7 @@ func scalesOf(logs [learned]float64) scales {
 	}
 }
 
-// average keeps the probable scales and conditions the whole process on each.
+// average keeps the probable sets of scales and conditions the whole process on each.
 func (p *process) average(list []drawn) {
 	sum := 0.0
 	for _, c := range list {
@@ -248,7 +253,7 @@ func (p *process) average(list []drawn) {
 	}
 }
 
-// only is the part that is all of the process.
+// only returns a part that is the whole process.
 func (p *process) only(s scales) part {
 	x, ok := p.condition(s)
 	if !ok {
@@ -259,7 +264,7 @@ func (p *process) only(s scales) part {
 	return x
 }
 
-// mean is the mean of the kept scales on log scale.
+// mean returns the mean of the kept scales on log scale.
 func (p *process) mean(global float64) scales {
 	sum, all := [learned]float64{}, 0.0
 	for _, d := range p.drawn {
@@ -277,10 +282,10 @@ func (p *process) mean(global float64) scales {
 	return s
 }
 
-// weigh gives trials weights by how far each is from what all tell together, as if its own error had
-// Student's distribution (Lange, Little and Taylor, JASA 84, 1989): with ν degrees of freedom and the
-// error's mean and variance e and v given all trials, the weight is (ν+1)/(ν + (e²+v)/noise). A window
-// that a neighbour has spoiled counts little, without a rule of which to drop.
+// weigh gives each trial a weight by its distance from the estimate of all, as if its own error had
+// Student's distribution (Lange, Little and Taylor, JASA 84, 1989). With ν degrees of freedom, and
+// the error's mean e and variance v given all trials, the weight is (ν+1)/(ν + (e²+v)/noise). So a
+// window that a neighbour has spoiled counts little, without a rule that drops windows.
 func (p *process) weigh(s scales) {
 	for range rounds {
 		x, ok := p.condition(s)

@@ -6,22 +6,24 @@ import (
 	"tuner/measure"
 )
 
-// Noise is the variance of what one more trial, on a launch of its own, tells of a metric's logarithm, beside the
-// machine's speed: what launches differ by, a trial's own error, and that of windows like those so far. It is 0 of
-// memory, which is seen as it is, and of what nothing was measured.
+// Noise returns the variance of a metric's logarithm in one more trial on its own launch, without
+// the machine's speed. It sums the variance between launches, a trial's own error, and the error of
+// windows like those so far. It is 0 for memory, which is measured exactly, and for metrics without
+// a trial.
 func (p *Posterior) Noise(metric measure.Metric) float64 {
 	return p.average(metric, func(s *scales, typical float64) float64 {
 		return s.trial*s.trial + s.within*s.within*typical + s.launch*s.launch
 	})
 }
 
-// Scatter is the variance of the logarithms of trials of one cell, minutes apart: Noise and the machine's speed.
+// Scatter returns the variance of the logarithms of trials of one cell that are minutes apart:
+// Noise plus the machine's speed.
 func (p *Posterior) Scatter(metric measure.Metric) float64 {
 	return p.Noise(metric) + p.average(metric, func(s *scales, _ float64) float64 { return s.course(0) })
 }
 
-// average is the mean over all likely scales of a variance, which may depend on that of typical windows; 0 where nothing
-// told the metric.
+// average returns the mean of a variance over all likely scales. The variance may depend on the
+// variance of typical windows. It is 0 if no trial has the metric.
 func (p *Posterior) average(metric measure.Metric, of func(s *scales, typical float64) float64) float64 {
 	if metric == measure.Cost {
 		metric = measure.Throughput

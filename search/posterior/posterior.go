@@ -1,9 +1,9 @@
-// Package posterior says what is known of every configuration under every load, from all that was
-// measured. It turns events into one Gaussian process for each metric, on log scale, and answers
-// with means, deviations and covariances. Searching, deciding and reporting read the same answers.
+// Package posterior estimates every configuration under every load from all measurements. It turns
+// events into one Gaussian process for each metric, on log scale, and answers with means,
+// deviations and covariances. Searching, deciding and reporting read the same answers.
 //
 // It measures nothing, decides nothing, and has no clock: it is a function of the space, the goal
-// and the events. docs/design/posterior.md has the formulas and where they come from.
+// and the events. docs/design/posterior.md has the formulas and their sources.
 package posterior
 
 import (
@@ -19,28 +19,28 @@ import (
 	"tuner/search/footprint"
 )
 
-// Prior predicts a metric before it is measured, as the queue simulation does from service times.
+// Prior predicts a metric before it is measured, such as the queue simulation from service times.
 type Prior interface {
-	// Log is the natural logarithm of a metric of a configuration under a load, false where nothing
-	// predicts it. It does not block.
+	// Log returns the natural logarithm of a metric of a configuration under a load; false without
+	// a prediction. It does not block.
 	Log(c search.Candidate, load measure.Load, metric measure.Metric) (float64, bool)
 }
 
-// Options are what a posterior is made from beside the events.
+// Options are the inputs of a posterior besides the events.
 type Options struct {
 	Space search.Space
 	Goal  search.Goal
-	Prior Prior // nil: nothing is predicted
-	// Elsewhere says that the finals ran on another server than the search: what is known of one
-	// server says nothing of the other.
+	Prior Prior // nil: no predictions
+	// Elsewhere means that the finals ran on another server than the search. Measurements of one
+	// server then carry no information about the other.
 	Elsewhere bool
-	// Like is what was known before the newest events of the same campaign, nil for none: learning from
-	// it is quicker and nearly the same. It is no sketch.
+	// Like is the posterior before the newest events of the same campaign, or nil. Learning from it
+	// is faster and gives nearly the same result. It is not a sketch.
 	Like *Posterior
-	// IsSketch asks for one set of scales, the mean of Like's, instead of all that may be. That is quick enough to be asked
-	// after each trial of a search, and it is surer than it may be.
+	// IsSketch asks for one set of scales, the mean of Like's, instead of all possible ones. It is
+	// fast enough to be asked after each trial of a search, but overconfident.
 	IsSketch bool
-	// Figures keeps what was read of the campaign's trials; nil: all are read anew.
+	// Figures caches the figures of the campaign's trials; nil: all are computed again.
 	Figures *Figures
 }
 
@@ -55,41 +55,42 @@ func (o Options) like(metric measure.Metric) *process {
 type Cell struct {
 	Candidate search.Candidate
 	Load      measure.Load
-	// IsElsewhere says that it ran on the finals' own server (Options.Elsewhere).
+	// IsElsewhere means that it ran on the finals' own server (Options.Elsewhere).
 	IsElsewhere bool
 }
 
 // Is reports whether two cells are the same.
 func (c Cell) Is(o Cell) bool { return c.Key() == o.Key() }
 
-// Posterior is what is known after the events. It is immutable.
+// Posterior holds the distributions after the events. It is immutable.
 type Posterior struct {
 	options   Options
 	processes map[measure.Metric]*process
 	measured  []Measured
-	searched  *footprint.Model                   // memory, on the server of the search
-	final     *footprint.Model                   // and on that of the finals
-	asking    *sync.Mutex                        // of these models
-	plain     map[CellKey][]Normal               // cells that are far from the best, each by itself; by metric
-	untold    map[measure.Metric]map[string]bool // keys of candidates whose trials told nothing of a metric that others told
+	searched  *footprint.Model                   // memory on the server of the search
+	final     *footprint.Model                   // memory on the server of the finals
+	asking    *sync.Mutex                        // guards these models
+	plain     map[CellKey][]Normal               // cells far from the best, each estimated alone; by metric
+	untold    map[measure.Metric]map[string]bool // candidates whose trials lack a metric that other trials have, by key
 	joints    lastJoints
 }
 
-// Measured is a cell that trials have measured, and how much stands behind it.
+// Measured is a measured cell with the amount of data behind it.
 type Measured struct {
 	Cell
 	Trials   int
 	Launches int     // engine processes
-	Fresh    int     // of them launched for a single trial, after the search
+	Fresh    int     // of these, launched for a single trial after the search
 	Requests int     // completed
-	Errors   float64 // share of the requests that failed, 0..1
-	// Independent counts, for each latency percentile of the goal, the independent latencies
-	// behind it (measure.Tail). Below measure.Needed the percentile comes from the model.
+	Errors   float64 // share of failed requests, 0..1
+	// Independent counts, for each latency percentile of the goal, the independent latencies behind
+	// it (measure.Tail). Below measure.Needed the percentile comes from the model.
 	Independent map[measure.Metric]float64
-	// OnlyCurve says that the cell's configuration was measured for load curves alone. It may lie
-	// outside of the space.
+	// OnlyCurve means that the cell's configuration was measured for load curves alone. It may lie
+	// outside the space.
 	OnlyCurve bool
-	// IsBroken says that the configuration failed on a fresh process and never succeeded after it.
+	// IsBroken means that the configuration failed on a fresh process and has never succeeded
+	// since.
 	IsBroken bool
 }
 
@@ -108,15 +109,15 @@ func New(o Options, events []search.Event) *Posterior {
 			p.processes[metric] = learn(metric, observed, o.like(metric), o.IsSketch)
 		}
 	}
-	p.options.Like = nil // not to keep all that came before
+	p.options.Like = nil // frees the earlier posteriors
 	return p
 }
 
-// Measured lists the cells that trials have measured, in the order of their first trials.
+// Measured lists the measured cells in the order of their first trials.
 func (p *Posterior) Measured() []Measured { return slices.Clone(p.measured) }
 
-// metrics lists the metrics that the posterior is about: the goal's, the throughput, the mean latency
-// and the percentile that the goal cares for. Memory and cost are derived and not in the list.
+// metrics lists the metrics of the posterior: the goal's, the throughput, the mean latency and the
+// goal's percentile. Memory and cost are derived and not in the list.
 func (p *Posterior) metrics() []measure.Metric {
 	list := []measure.Metric{measure.Throughput, measure.LatencyAvg, p.options.Goal.Latency()}
 	for _, m := range p.options.Goal.Metrics() {
@@ -130,23 +131,23 @@ func (p *Posterior) metrics() []measure.Metric {
 // Normal is a normal distribution of the natural logarithm of a metric in its base unit.
 type Normal struct{ Mean, Deviation float64 }
 
-// Estimate is the distribution's median with its 95 % interval, in the metric's base unit.
+// Estimate returns the distribution's median with its 95 % interval, in the metric's base unit.
 func (n Normal) Estimate() measure.Estimate {
 	lo, hi := n.Interval()
 	return measure.Estimate{Value: math.Exp(n.Mean), Lo: math.Exp(lo), Hi: math.Exp(hi)}
 }
 
-// Interval is the 95 % interval of the logarithm.
+// Interval returns the 95 % interval of the logarithm.
 func (n Normal) Interval() (lo, hi float64) {
 	return n.Mean - stats.Half95*n.Deviation, n.Mean + stats.Half95*n.Deviation
 }
 
-// NormalOf is the distribution of which an estimate is the median with its 95 % interval.
+// NormalOf returns the distribution whose median and 95 % interval are the estimate.
 func NormalOf(e measure.Estimate) Normal {
 	return Normal{math.Log(e.Value), math.Log(e.Hi/e.Value) / stats.Half95}
 }
 
-// Above is the probability that the logarithm is more than x, 0..1.
+// Above returns the probability that the logarithm is above x, 0..1.
 func (n Normal) Above(x float64) float64 {
 	if n.Deviation <= 0 {
 		if n.Mean > x {
@@ -157,7 +158,7 @@ func (n Normal) Above(x float64) float64 {
 	return distuv.UnitNormal.CDF((n.Mean - x) / n.Deviation)
 }
 
-// Below is the probability that the metric is at most a limit, 0..1.
+// Below returns the probability that the metric is at most a limit, 0..1.
 func (n Normal) Below(limit float64) float64 {
 	if limit <= 0 {
 		return 0
@@ -172,14 +173,14 @@ func (n Normal) Below(limit float64) float64 {
 	return distuv.UnitNormal.CDF(d / n.Deviation)
 }
 
-// Surplus is the expectation of what the logarithm has above 0, counted only where it is at least so many deviations above
-// its mean; −Inf: anywhere. The deviation must not be 0.
+// Surplus returns the expectation of the positive part of the logarithm. It counts only values that
+// are at least `least` deviations above the mean; −Inf counts all. The deviation must not be 0.
 func (n Normal) Surplus(least float64) float64 {
 	z := max(-n.Mean/n.Deviation, least)
 	return n.Mean*distuv.UnitNormal.CDF(-z) + n.Deviation*distuv.UnitNormal.Prob(z)
 }
 
-// At is what is known of a metric at a cell. It is false where nothing of the metric was measured.
+// At returns the distribution of a metric at a cell; false if no trial has the metric.
 func (p *Posterior) At(c Cell, metric measure.Metric) (Normal, bool) {
 	joint, ok := p.Joint([]Cell{c}, metric)
 	if !ok {
@@ -188,8 +189,8 @@ func (p *Posterior) At(c Cell, metric measure.Metric) (Normal, bool) {
 	return joint.At(0), true
 }
 
-// Joint is what is known of a metric at several cells together, in their order. The mean is not a number at
-// a cell of a configuration that was measured and does not have the metric, as the energy where no GPU is.
+// Joint returns the joint distribution of a metric at several cells, in their order. The mean is
+// NaN at a measured cell whose configuration lacks the metric, such as the energy without a GPU.
 func (p *Posterior) Joint(cells []Cell, metric measure.Metric) (Joint, bool) {
 	switch metric {
 	case measure.Memory:
@@ -204,7 +205,8 @@ func (p *Posterior) Joint(cells []Cell, metric measure.Metric) (Joint, bool) {
 	return p.joints.of(cells, metric, func() Joint { return p.joined(process, cells, metric) }), true
 }
 
-// joined is what a process says of cells, with those that are looked at by themselves.
+// joined returns the joint distribution of cells by a process. Cells that are estimated alone are
+// independent in it.
 func (p *Posterior) joined(process *process, cells []Cell, metric measure.Metric) Joint {
 	var sites []site
 	var places []int
@@ -236,7 +238,7 @@ func (p *Posterior) joined(process *process, cells []Cell, metric measure.Metric
 	return j
 }
 
-// remember learns what configurations hold in memory: one figure each, on each server.
+// remember learns the memory of configurations: one figure each, on each server.
 func (p *Posterior) remember(events []search.Event) {
 	p.searched = footprint.New(p.options.Space)
 	if p.final = p.searched; p.options.Elsewhere {
@@ -251,8 +253,8 @@ func (p *Posterior) remember(events []search.Event) {
 	}
 }
 
-// memoryOf treats the memories of configurations as known, each with an error of its own. The mean of one
-// that is not known is not a number.
+// memoryOf returns the memories of configurations, each with an independent error. An unknown one
+// has the mean NaN.
 func (p *Posterior) memoryOf(cells []Cell) (Joint, bool) {
 	p.asking.Lock()
 	defer p.asking.Unlock()
@@ -273,7 +275,7 @@ func (p *Posterior) memoryOf(cells []Cell) (Joint, bool) {
 	return j, isKnown
 }
 
-// costOf derives the cost from the throughput: a machine costs its price however much it does.
+// costOf derives the cost from the throughput: a machine has the same price at any throughput.
 func (p *Posterior) costOf(cells []Cell) (Joint, bool) {
 	if p.options.Goal.Price <= 0 {
 		return Joint{}, false
@@ -297,20 +299,20 @@ func (j Joint) set(a, b int, c float64) {
 	j.covariances[a*len(j.Means)+b], j.covariances[b*len(j.Means)+a] = c, c
 }
 
-// Covariance is that of two cells' logarithms, by their places in the list.
+// Covariance returns the covariance of two cells' logarithms, by their indices in the list.
 func (j Joint) Covariance(a, b int) float64 { return j.covariances[a*len(j.Means)+b] }
 
-// At is the distribution of one cell alone.
+// At returns the distribution of one cell alone.
 func (j Joint) At(i int) Normal { return Normal{j.Means[i], math.Sqrt(max(j.Covariance(i, i), 0))} }
 
-// Difference is the distribution of the logarithm of a's value over b's.
+// Difference returns the distribution of the logarithm of a's value divided by b's.
 func (j Joint) Difference(a, b int) Normal {
 	v := j.Covariance(a, a) + j.Covariance(b, b) - 2*j.Covariance(a, b)
 	return Normal{j.Means[a] - j.Means[b], math.Sqrt(max(v, 0))}
 }
 
-// IsPredicted reports whether the prior tells a metric at a cell, so that it is known beyond the cell's
-// own trials.
+// IsPredicted reports whether the prior predicts a metric at a cell, so that the estimate rests on
+// more than the cell's own trials.
 func (p *Posterior) IsPredicted(c Cell, metric measure.Metric) bool {
 	if p.options.Prior == nil {
 		return false

@@ -11,14 +11,14 @@ import (
 	"tuner/measure"
 )
 
-// observation is what one trial tells of one metric.
+// observation is one trial's figure of one metric.
 type observation struct {
 	site
 	at       float64 // s
 	launch   int
-	withheld float64 // less the campaign's mean, on log scale
+	withheld float64 // minus the campaign's mean, on log scale
 	log      float64
-	variance float64 // that the windows explain
+	variance float64 // explained by the windows
 	seconds  float64 // of the windows
 }
 
@@ -42,37 +42,39 @@ func observations(readings []reading, metric int, o Options) []observation {
 	return list
 }
 
-// reach is that of the kernel on the scale of its coordinates: of the logarithms of load and batch, and of
-// the queue delay.
+// reach is the length scale of the kernel for each coordinate: the logarithms of load and batch,
+// and the queue delay.
 var reach = [3]float64{1.2, 0.7, 0.7}
 
-// lasting is how long the fast part of the machine's speed lasts. On recordings of four models trials
-// of different engines correlate with 0.5 to 0.7 within 3 s and with 0.2 to 0.35 after 10 s.
+// lasting is the time constant of the fast part of the machine's speed. On recordings of four
+// models, trials of different engines correlate with 0.5 to 0.7 within 3 s, and with 0.2 to 0.35
+// after 10 s.
 const lasting = 5.0 // s
 
-// scales are the standard deviations that a logarithm is made of.
+// scales are the standard deviations of the components of a logarithm.
 type scales struct {
-	global float64 // all cells together
-	shared float64 // alike in all pools for near cells
-	pool   float64 // all cells of a pool
-	smooth float64 // alike for near cells of a pool
-	cell   float64 // a server at a load alone: one more request may wait for one more batch
-	bare   float64 // cells that nothing predicts, together: what else they have is in proportion
+	global float64 // shared by all cells
+	shared float64 // shared by near cells of all pools
+	pool   float64 // shared by all cells of a pool
+	smooth float64 // shared by near cells of a pool
+	cell   float64 // of a server at one load alone: one more request may wait for one more batch
+	bare   float64 // shared by cells without a prediction; their other components are proportional to it
 
-	trial  float64 // of a trial alone, beyond what its windows explain
-	within float64 // factor of the deviation that its windows tell: an interval of few requests is a guess
-	fast   float64 // the machine's speed, lasting seconds
-	slow   float64 // the same, lasting minutes
-	tau    float64 // s, how long the slow part lasts
+	trial  float64 // of a trial alone, beyond the part that its windows explain
+	within float64 // factor on the deviation that its windows show: an interval from few requests is a rough estimate
+	fast   float64 // the machine's speed, over seconds
+	slow   float64 // the same, over minutes
+	tau    float64 // s, time constant of the slow part
 	launch float64 // of an engine process
 }
 
-// likeness is how alike two sites are: what the kernel needs of a pair, whatever its scales.
+// likeness describes how similar two sites are. It is the part of a pair's kernel that does not
+// depend on the scales.
 type likeness struct {
 	near                     float64 // by load, batch and queue delay
 	isSamePool, isSameServer bool
-	isBare                   bool // nothing predicts either
-	isApart                  bool // one is predicted alone: by how much its prediction misses says nothing of the other
+	isBare                   bool // neither has a prediction
+	isApart                  bool // only one has a prediction, so its error carries no information about the other
 }
 
 func likenessOf(a, b *site) likeness {
@@ -82,7 +84,7 @@ func likenessOf(a, b *site) likeness {
 	return likeness{near: rbf(&a.at, &b.at), isSamePool: a.pool == b.pool, isSameServer: a.server == b.server, isBare: !a.isKnown}
 }
 
-// kernel is the covariance of what two cells have beyond their predictions.
+// kernel returns the covariance of two cells, beyond their predictions.
 func (s *scales) kernel(l likeness) float64 {
 	if l.isApart {
 		return 0
@@ -101,11 +103,11 @@ func (s *scales) kernel(l likeness) float64 {
 	return c
 }
 
-// bareVariance is what near cells, cells of a pool, and near cells of a pool have in common that nothing
-// predicts, each in units of what all such cells have in common.
+// bareVariance is the variance that near cells, cells of a pool, and near cells of a pool share
+// without a prediction. Each is in units of the variance that all such cells share.
 const bareVariance = 0.25
 
-// bare is the kernel of what nothing predicts, in units of bare².
+// bare returns the kernel of cells without a prediction, in units of bare².
 func (l likeness) bare() float64 {
 	c := 1 + bareVariance*l.near
 	if l.isSamePool {
@@ -114,7 +116,7 @@ func (l likeness) bare() float64 {
 	return c
 }
 
-// kernels are those of several pairs.
+// kernels returns the kernels of several pairs.
 func (s *scales) kernels(list []likeness) []float64 {
 	kernels := make([]float64, len(list), len(list)+1)
 	for i, l := range list {
@@ -123,7 +125,7 @@ func (s *scales) kernels(list []likeness) []float64 {
 	return kernels
 }
 
-// kernelScales are those of the kernel.
+// kernelScales returns the scales that the kernel depends on.
 func (s *scales) kernelScales() [6]*float64 {
 	return [...]*float64{&s.global, &s.shared, &s.pool, &s.smooth, &s.cell, &s.bare}
 }
@@ -137,14 +139,16 @@ func rbf(a, b *[3]float64) float64 {
 	return math.Exp(-sum / 2)
 }
 
-// course is the covariance of the machine's speed at two instants: two Ornstein-Uhlenbeck processes.
+// course returns the covariance of the machine's speed at two instants: two Ornstein-Uhlenbeck
+// processes.
 func (s *scales) course(t float64) float64 {
 	t = math.Abs(t)
 	return s.fast*s.fast*math.Exp(-t/lasting) + s.slow*s.slow*math.Exp(-t/s.tau)
 }
 
-// average is the covariance of the speed at an instant, which may be outside, with its mean over the campaign, which
-// lasts from begin to end: ∫ σ²·exp(−|t−at|/τ) dt / T, of both processes.
+// average returns the covariance of the speed at an instant with its mean over the campaign, which
+// lasts from begin to end. The instant may lie outside. It is ∫ σ²·exp(−|t−at|/τ) dt / T, summed
+// over both processes.
 func (s *scales) average(at, begin, end float64) float64 {
 	mean := func(sd, tau float64) float64 {
 		long := end - begin
@@ -163,7 +167,7 @@ func (s *scales) average(at, begin, end float64) float64 {
 	return mean(s.fast, lasting) + mean(s.slow, s.tau)
 }
 
-// spread is the variance of the speed's mean over the campaign.
+// spread returns the variance of the speed's mean over the campaign.
 func (s *scales) spread(begin, end float64) float64 {
 	of := func(sd, tau float64) float64 {
 		x := (end - begin) / tau
@@ -175,10 +179,11 @@ func (s *scales) spread(begin, end float64) float64 {
 	return of(s.fast, lasting) + of(s.slow, s.tau)
 }
 
-// The normal prior of the slope: what others take is lost in proportion, more or less.
+// slopeDeviation is the standard deviation of the slope's normal prior: the loss is roughly
+// proportional to the CPU time that others take.
 const slopeDeviation = 0.5
 
-// process is a Gaussian process over the cells that was conditioned on trials (Rasmussen and Williams,
+// process is a Gaussian process over the cells, conditioned on trials (Rasmussen and Williams,
 // Gaussian Processes for Machine Learning, 2006, §2.2). Its covariance of two trials is
 //
 //	kernel(cells) + course(instants) + launch²·[same process] + 0.25·withheld·withheld + noise·[same trial]
@@ -186,28 +191,28 @@ const slopeDeviation = 0.5
 // It is a mixture of such processes with different scales, each with its probability.
 type process struct {
 	metric     measure.Metric
-	direction  float64       // of the metric as the machine gets faster: 1, −1, or 0
-	centre     float64       // where nothing predicts
+	direction  float64       // change of the metric as the machine gets faster: 1, −1, or 0
+	centre     float64       // mean of cells without a prediction
 	begin, end float64       // s, of the campaign
-	list       []observation // in the order of time
+	list       []observation // in time order
 	sites      []site        // of the trials, each once
-	weights    []float64     // of each trial: below 1 for what is far from all else
+	weights    []float64     // of each trial: below 1 if it is far from all others
 	parts      []part
 	pairs
 
 	drawn       []drawn // scales of the parts
-	learnedFrom int     // trials
+	learnedFrom int     // number of trials
 }
 
-// pairs is what two trials have in common whatever the scales.
+// pairs holds the parts of two trials' covariance that do not depend on the scales.
 type pairs struct {
-	places []int        // of each trial's site
+	places []int        // index of each trial's site
 	alike  [][]likeness // of two sites
 	fast   lower        // exp(−gap/lasting) of two trials
-	kin    [][]int      // of each trial: those of its engine process up to itself
+	kin    [][]int      // by trial: the trials of its engine process up to itself
 }
 
-// part is a process with certain scales.
+// part is a process with fixed scales.
 type part struct {
 	scales
 	probability float64
@@ -216,20 +221,21 @@ type part struct {
 	answers
 }
 
-// answers is what a part needs to answer. A cell has the same covariance with all trials of a site, but for
-// the course of the machine. So trials count by the sums over sites, and a question takes no time that
-// grows with the trials. Each list has an element for each site, and a last one for the course.
+// answers holds the sums from which a part answers. Apart from the machine's course, a cell has the
+// same covariance with all trials of a site. So sums over sites replace the trials, and the time of
+// a question does not grow with the number of trials. Each list has an element for each site, and a
+// last one for the course.
 type answers struct {
-	pull      []float64   // by which the mean moves
-	explained [][]float64 // the quadratic form by which the variance falls
+	pull      []float64   // change of the mean
+	explained [][]float64 // quadratic form by which the variance falls
 }
 
-// newProcess lists trials in the order of time, and what pairs of them have in common.
+// newProcess sorts trials by time, and computes the common parts of their pairs.
 func newProcess(metric measure.Metric, list []observation) *process {
 	p := &process{metric: metric, direction: Direction(metric), list: slices.Clone(list), centre: centre(list)}
 	slices.SortStableFunc(p.list, func(a, b observation) int { return cmp.Compare(a.at, b.at) })
 	first := slices.IndexFunc(p.list, func(o observation) bool { return o.at >= 0 })
-	if first >= 0 { // what was measured in an earlier campaign is no part of this one's mean
+	if first >= 0 { // an earlier campaign's trials do not count in this one's mean
 		p.begin, p.end = p.list[first].at, p.list[len(list)-1].at
 	}
 	p.weights = make([]float64, len(list))
@@ -240,9 +246,9 @@ func newProcess(metric measure.Metric, list []observation) *process {
 	return p
 }
 
-// arrange lists the sites of the trials once each, and what pairs have in common.
+// arrange lists the sites of the trials, each once, and computes the common parts of their pairs.
 func (p *process) arrange() {
-	type identity struct { // equal servers have one site but for their predictions
+	type identity struct { // equal servers share a site unless their predictions differ
 		server  unique.Handle[string]
 		isKnown bool
 		prior   float64
@@ -269,7 +275,7 @@ func (p *process) arrange() {
 	p.alike = p.likenesses(p.sites)
 }
 
-// likenesses is how alike some sites and those of the trials are.
+// likenesses returns the likeness of some sites to the sites of the trials.
 func (p *process) likenesses(sites []site) [][]likeness {
 	alike := make([][]likeness, len(sites))
 	for i := range sites {
@@ -281,7 +287,8 @@ func (p *process) likenesses(sites []site) [][]likeness {
 	return alike
 }
 
-// Direction is which way a metric that trials tell goes as the machine gets faster: 1 up, −1 down, 0 neither.
+// Direction returns the direction in which a measured metric changes as the machine gets faster: 1
+// up, −1 down, 0 neither.
 func Direction(metric measure.Metric) float64 {
 	_, isPercentile := metric.Quantile()
 	switch {
@@ -293,7 +300,7 @@ func Direction(metric measure.Metric) float64 {
 	return 0
 }
 
-// expected is the logarithm of a trial before anything is learned from it.
+// expected returns the expected logarithm of a trial before learning.
 func (p *process) expected(o observation) float64 {
 	return p.prediction(o.site) - p.direction*o.withheld
 }
@@ -305,12 +312,12 @@ func (p *process) prediction(s site) float64 {
 	return p.centre
 }
 
-// ownVariance is the variance of a trial's own error before it is weighed.
+// ownVariance returns the variance of a trial's own error without its weight.
 func (s *scales) ownVariance(o observation) float64 {
 	return s.trial*s.trial + s.within*s.within*o.variance
 }
 
-// covariance is that of the trials under certain scales.
+// covariance returns the covariance of the trials under given scales.
 func (p *process) covariance(s *scales) lower {
 	k := newLower(len(p.list))
 	kernels := make([][]float64, len(p.sites))
@@ -323,7 +330,8 @@ func (p *process) covariance(s *scales) lower {
 			withheld[i] = slopeDeviation * o.withheld
 		}
 	}
-	slow := make([]float64, len(p.list)) // exp(−gap/τ) of a row's trial and each before it: the product over the gaps between
+	// exp(−gap/τ) between a row's trial and each earlier one: the product over the gaps between
+	slow := make([]float64, len(p.list))
 	fastVariance, slowVariance, launchVariance := s.fast*s.fast, s.slow*s.slow, s.launch*s.launch
 	for i, row := range k {
 		if i > 0 {
@@ -342,9 +350,9 @@ func (p *process) covariance(s *scales) lower {
 	return k
 }
 
-// factor is the factor of the trials' covariance, the trials less what is expected of them in its
-// coordinates, and the logarithm of their likelihood up to a constant. It is false where the covariance
-// is not positive definite.
+// factor returns the factor of the trials' covariance, and the residuals of the trials in its
+// coordinates. The third result is the logarithm of their likelihood up to a constant. It returns
+// false if the covariance is not positive definite.
 func (p *process) factor(s *scales) (factor lower, rest []float64, likelihood float64, ok bool) {
 	factor = p.covariance(s)
 	if !factor.factorize() {
@@ -358,15 +366,15 @@ func (p *process) factor(s *scales) (factor lower, rest []float64, likelihood fl
 	return factor, rest, -(floats.Dot(rest, rest) + factor.logDet()) / 2, true
 }
 
-// likelihood is the logarithm of the trials' likelihood under certain scales, up to a constant. It is false
-// where their covariance is not positive definite.
+// likelihood returns the logarithm of the trials' likelihood under given scales, up to a constant.
+// It returns false if their covariance is not positive definite.
 func (p *process) likelihood(s scales) (float64, bool) {
 	_, _, likelihood, ok := p.factor(&s)
 	return likelihood, ok
 }
 
-// condition makes a part of certain scales that answers nothing yet. It is false where the covariance is not
-// positive definite.
+// condition makes a part with given scales that cannot answer yet. It returns false if the
+// covariance is not positive definite.
 func (p *process) condition(s scales) (part, bool) {
 	factor, pulls, _, ok := p.factor(&s)
 	if !ok {
@@ -376,14 +384,14 @@ func (p *process) condition(s scales) (part, bool) {
 	return part{scales: s, factor: factor, pulls: pulls}, true
 }
 
-// prepare makes a part answer.
+// prepare computes the sums from which a part answers.
 func (p *process) prepare(x *part) {
 	n, m := len(p.sites), len(p.list)
 	columns := make([][]float64, n+1)
 	for i := range columns {
 		columns[i] = make([]float64, m)
 	}
-	first := make([]int, n+1) // of each column: the trials before it have no part in it
+	first := make([]int, n+1) // by column: earlier trials have zeros there
 	for i := range n {
 		first[i] = slices.Index(p.places, i)
 	}
@@ -406,23 +414,24 @@ func (p *process) prepare(x *part) {
 	}
 }
 
-// asked is what the parts say of some cells, ready for covariances.
+// asked holds the answers of the parts about some cells, ready for covariances.
 //
-// The covariance of a and b is, over parts with the probabilities p, the sum of p·(kernel + level − uᵀ·E·u′
-// + d·d′): u and u′ are the kernels of a and b with the trials' sites, E is what the trials explain, and d
-// and d′ are the part's means less those of all. The kernel is linear in the variances, so one of the mean
-// variances stands for all. The rest is one product of two long lists, with an element for each summand.
+// The covariance of a and b is the sum over parts, with probabilities p, of p·(kernel + level −
+// uᵀ·E·u′ + d·d′). Here u and u′ are the kernels of a and b with the trials' sites. E is the part
+// that the trials explain. d and d′ are the part's means minus the means of all. The kernel is
+// linear in the variances, so one kernel of the mean variances stands for all. The rest is one
+// product of two long lists, with an element for each summand.
 type asked struct {
 	sites       []site
 	means       []float64
-	mean        scales // of mean variances
+	mean        scales // with mean variances
 	level       float64
 	left, right [][]float64
 }
 
-// ask is what the parts say of sites, on the machine as it was in the campaign's mean.
+// ask returns the answers of the parts about sites, for the machine's mean speed in the campaign.
 func (p *process) ask(sites []site) asked {
-	n, width := len(p.sites)+1, len(p.sites)+2 // in the lists of a part
+	n, width := len(p.sites)+1, len(p.sites)+2 // elements in the lists of a part
 	a := asked{sites: sites, means: make([]float64, len(sites)), mean: p.meanVariances()}
 	for k := range p.parts {
 		a.level += p.parts[k].probability * p.parts[k].spread(p.begin, p.end)
@@ -430,7 +439,7 @@ func (p *process) ask(sites []site) asked {
 	left, right := make([]float64, len(sites)*len(p.parts)*width), make([]float64, len(sites)*len(p.parts)*width)
 	for i, alike := range p.likenesses(sites) {
 		l, r := left[i*len(p.parts)*width:][:len(p.parts)*width], right[i*len(p.parts)*width:][:len(p.parts)*width]
-		moves := make([]float64, len(p.parts)) // of the part's mean
+		moves := make([]float64, len(p.parts)) // deviation of the part's mean
 		for k := range p.parts {
 			x := &p.parts[k]
 			u := append(x.kernels(alike), 1)
@@ -451,12 +460,12 @@ func (p *process) ask(sites []site) asked {
 	return a
 }
 
-// covariance is that of two of the cells, by their places.
+// covariance returns the covariance of two of the cells, by their indices.
 func (a *asked) covariance(i, j int) float64 {
 	return a.mean.kernel(likenessOf(&a.sites[i], &a.sites[j])) + a.level - floats.Dot(a.left[i], a.right[j])
 }
 
-// meanVariances are scales of which the kernel is the mean of the parts' kernels.
+// meanVariances returns scales whose kernel is the mean of the parts' kernels.
 func (p *process) meanVariances() scales {
 	var s scales
 	for _, x := range p.parts {

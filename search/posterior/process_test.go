@@ -8,7 +8,8 @@ import (
 	"tuner/measure"
 )
 
-// fixed is a process of one part with the given scales, over trials whose cells are predicted to be at 0.
+// fixed makes a process of one part with given scales, over trials whose cells have the prediction
+// 0.
 func fixed(t *testing.T, s scales, list []observation) *process {
 	t.Helper()
 	p := newProcess(measure.Throughput, list)
@@ -35,8 +36,9 @@ func near(t *testing.T, what string, got, want, tolerance float64) {
 	}
 }
 
-// Trials of one cell with independent errors: the mean of n values y with variance s² under a prior with
-// variance g² is g²·Σy/(n·g²+s²), and its variance g²·s²/(n·g²+s²).
+// For trials of one cell with independent errors, the posterior is the conjugate normal. n values y
+// with variance s² under a prior with variance g² have the mean g²·Σy/(n·g²+s²) and the variance
+// g²·s²/(n·g²+s²).
 func TestOneCellIsTheConjugateNormal(t *testing.T) {
 	t.Parallel()
 	const g, s = 0.3, 0.1
@@ -50,14 +52,14 @@ func TestOneCellIsTheConjugateNormal(t *testing.T) {
 	got := p.joint([]site{spot("a")}).At(0)
 	near(t, "mean", got.Mean, g*g*sum/(4*g*g+s*s), 1e-9)
 	near(t, "variance", got.Deviation*got.Deviation, g*g*s*s/(4*g*g+s*s), 1e-9)
-	// Another pool shares the global part, so that its mean is the same and its variance larger by nothing
-	// but what it has of its own: here nothing.
+	// Another pool shares the global part, so its mean is the same. Its variance is larger by the
+	// variance of its own parts, which is 0 here.
 	near(t, "the other pool's mean", p.joint([]site{spot("b")}).At(0).Mean, got.Mean, 1e-9)
 }
 
-// Two cells in turn on a machine whose speed wanders: what both meet cancels in their difference. With n
-// trials each, errors s and a speed that is the same for both of a turn, the difference has the variance
-// 2·s²/n under a flat prior.
+// Two cells are measured in turn on a machine whose speed drifts. The common part cancels in their
+// difference. Take n trials each, errors s, and a speed that is equal for both trials of a turn.
+// The difference then has the variance 2·s²/n under a flat prior.
 func TestTurnsCancelTheMachine(t *testing.T) {
 	t.Parallel()
 	const s, n = 0.02, 20
@@ -78,7 +80,8 @@ func TestTurnsCancelTheMachine(t *testing.T) {
 	}
 }
 
-// The mean of an Ornstein-Uhlenbeck process over the campaign against a sum over small steps.
+// The formula of the mean of an Ornstein-Uhlenbeck process over the campaign equals a sum over
+// small steps.
 func TestAverageOfTheCourse(t *testing.T) {
 	t.Parallel()
 	s := &scales{fast: 0.05, slow: 0.08, tau: 40}
@@ -93,8 +96,8 @@ func TestAverageOfTheCourse(t *testing.T) {
 	near(t, "variance of the mean", s.spread(begin, end), two, 1e-6)
 }
 
-// What others take is lost in proportion, whatever the prior expects, once trials tell it: here throughput
-// falls with the power 1.4 of the CPU time that is left.
+// The slope against the CPU time that others take is learned from trials, against the prior. Here
+// throughput falls with the power 1.4 of the remaining CPU time.
 func TestSlopeIsLearned(t *testing.T) {
 	t.Parallel()
 	var list []observation
@@ -107,7 +110,7 @@ func TestSlopeIsLearned(t *testing.T) {
 	near(t, "level at the mean", p.joint([]site{spot("a")}).At(0).Mean, 2, 0.002)
 }
 
-// One spoiled trial among ten hardly moves the mean once trials are weighed.
+// One spoiled trial among ten hardly moves the mean once trials are weighted.
 func TestSpoiledTrialsCountLittle(t *testing.T) {
 	t.Parallel()
 	var list []observation
@@ -128,7 +131,8 @@ func TestSpoiledTrialsCountLittle(t *testing.T) {
 	}
 }
 
-// slope is by how much the metric's logarithm changes with that of the CPU time that is left.
+// slope returns the change of the metric's logarithm per change of the logarithm of the remaining
+// CPU time.
 func (p *process) slope() float64 {
 	sum := 0.0
 	for _, x := range p.parts {
@@ -141,7 +145,7 @@ func (p *process) slope() float64 {
 	return sum
 }
 
-// joint is the joint distribution of the logarithms at sites.
+// joint returns the joint distribution of the logarithms at sites.
 func (p *process) joint(sites []site) Joint {
 	a := p.ask(sites)
 	j := Joint{a.means, make([]float64, len(sites)*len(sites))}

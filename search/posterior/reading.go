@@ -8,7 +8,7 @@ import (
 	"tuner/search"
 )
 
-// reading is one trial of a cell: what it tells of each metric.
+// reading is one trial of a cell with its figures of all metrics.
 type reading struct {
 	cell     Cell
 	at       float64 // s since the campaign's start (search.Event.Middle)
@@ -18,15 +18,15 @@ type reading struct {
 	values   []value // by metric
 }
 
-// value is what a trial tells of a metric, on log scale.
+// value is a trial's figure of a metric, on log scale.
 type value struct {
 	log      float64
-	variance float64 // that the windows' own intervals explain
+	variance float64 // explained by the windows' own intervals
 	isKnown  bool
 }
 
-// read lists the trials that tell figures of a load. Service trials tell of batches instead, and what
-// they know comes in through the prior.
+// read lists the trials with figures of a load. Service trials measure batches instead; their
+// information enters through the prior.
 func (p *Posterior) read(events []search.Event) []reading {
 	var list []reading
 	metrics := p.metrics()
@@ -50,8 +50,8 @@ func (p *Posterior) read(events []search.Event) []reading {
 	return list
 }
 
-// untoldIn finds, for each metric, the candidates whose trials told nothing of it. Percentiles are left out:
-// a trial with too few requests for one has it all the same, and the model tells it.
+// untoldIn finds, for each metric, the candidates whose trials lack it. Percentiles are left out,
+// since the model completes them in a trial with too few requests.
 func untoldIn(readings []reading, metrics []measure.Metric) map[measure.Metric]map[string]bool {
 	untold := map[measure.Metric]map[string]bool{}
 	for i, metric := range metrics {
@@ -79,16 +79,16 @@ func cellOf(e search.Event, o Options) Cell {
 	return Cell{e.Trial.Candidate, e.Trial.Load, o.Elsewhere && e.Trial.Phase == search.PhaseFinal}
 }
 
-// The least values that logarithms are taken of: a microsecond, a share of a hundredth, since drivers tell
-// utilisations in whole percents, and 10⁻⁹ of anything else.
+// The least values for logarithms: a microsecond; a share of a hundredth, since drivers report
+// utilisations in whole per cents; and 10⁻⁹ of any other metric.
 const (
 	least      = 1e-9
 	shortest   = 1e-6
 	leastShare = 0.01
 )
 
-// Log is the natural logarithm of a metric's value in its base unit, of which 0 counts as the least that
-// can be told.
+// Log returns the natural logarithm of a metric's value in its base unit. Smaller values count as
+// the metric's least value.
 func Log(metric measure.Metric, value float64) float64 {
 	least := least
 	switch info, _ := metric.Info(); info.Unit {
@@ -100,10 +100,10 @@ func Log(metric measure.Metric, value float64) float64 {
 	return math.Log(max(value, least))
 }
 
-// quietest is the least standard deviation of what one trial tells: a window's edges cut batches.
+// quietest is the least standard deviation of one trial's figure: a window's edges cut batches.
 const quietest = 0.002
 
-// measuredCells sums up what stands behind each cell, in the order of the first trials.
+// measuredCells sums up the data behind each cell, in the order of the first trials.
 func measuredCells(events []search.Event, o Options) []Measured {
 	var list []Measured
 	places, launches := map[CellKey]int{}, map[CellKey]map[int]bool{}
@@ -141,7 +141,7 @@ func measuredCells(events []search.Event, o Options) []Measured {
 	return list
 }
 
-// enter adds a trial to what stands behind a cell.
+// enter adds a trial to the data behind a cell.
 func (m *Measured) enter(e search.Event, o Options) {
 	m.Trials++
 	if e.Trial.Fresh && e.Trial.Phase == search.PhaseFinal {
@@ -167,22 +167,22 @@ func failures(m measure.Measurement) int {
 	return n
 }
 
-// CellKey identifies a cell, and may be compared.
+// CellKey identifies a cell and is comparable.
 type CellKey struct {
 	candidate   string
 	load        measure.Load
 	isElsewhere bool
 }
 
-// Key is the same of cells that are the same.
+// Key is equal for equal cells.
 func (c Cell) Key() CellKey { return CellKey{c.Candidate.Key(), c.Load, c.IsElsewhere} }
 
-// withheldMean is the campaign's mean of what was withheld, on log scale: figures are of the machine
-// as it was on average.
+// withheldMean returns the campaign's mean of the withheld CPU time, on log scale: figures refer to
+// the average machine.
 func (p *Posterior) withheldMean(readings []reading) float64 {
 	sum, seconds := 0.0, 0.0
 	for _, r := range readings {
-		if r.at >= 0 { // what was measured in an earlier campaign is no part of this one's mean
+		if r.at >= 0 { // an earlier campaign's trials do not count in this one's mean
 			sum, seconds = sum+r.withheld*r.seconds, seconds+r.seconds
 		}
 	}

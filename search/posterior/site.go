@@ -9,24 +9,24 @@ import (
 	"tuner/search"
 )
 
-// Place is where a cell lies: what the kernel compares. It is the same for all metrics, and may be kept. Its
-// names are interned, since places are compared far more often than made.
+// Place holds the coordinates of a cell that the kernel compares. It is the same for all metrics,
+// and may be kept. Its names are interned, since places are compared far more often than made.
 type Place struct {
-	pool   unique.Handle[string] // the engine process, and on which server
-	server unique.Handle[string] // cells of one server and load are one and the same (search.Space.ClassKey)
-	at     [3]float64            // load and batch, as logarithms, and queue delay
+	pool   unique.Handle[string] // the engine process and its server
+	server unique.Handle[string] // cells of one server and load are identical (search.Space.ClassKey)
+	at     [3]float64            // logarithms of load and batch, and queue delay
 }
 
-// site is a place and what is predicted of a metric there.
+// site is a place with the prediction of a metric there.
 type site struct {
 	Place
 	prior   float64 // on log scale
 	isKnown bool    // prior is a prediction
 }
 
-// delayUnit scales queue delays: the kernel takes ln(1 + delay/delayUnit), so that a delay below it
-// counts in proportion and a longer one by its ratio. The quickest models that are served take a tenth of a
-// millisecond, so that a shorter delay hardly matters.
+// delayUnit scales queue delays. The kernel takes ln(1 + delay/delayUnit), so delays below it count
+// linearly and longer ones logarithmically. The fastest models in use take a tenth of a
+// millisecond, so a shorter delay hardly matters.
 const delayUnit = 100 * time.Microsecond
 
 func siteOf(c Cell, metric measure.Metric, o Options) site {
@@ -37,7 +37,7 @@ func siteOf(c Cell, metric measure.Metric, o Options) site {
 	return s
 }
 
-// PlaceOf is where a cell lies.
+// PlaceOf returns the place of a cell.
 func PlaceOf(c Cell, space search.Space) Place {
 	pool, server := space.PoolClass(c.Candidate), space.ClassKey(c.Candidate, c.Load)+" @ "+c.Load.String()
 	if c.IsElsewhere {
@@ -45,7 +45,7 @@ func PlaceOf(c Cell, space search.Space) Place {
 	}
 	batch, delay := filled(space.MaxBatch(c.Candidate), c.Load), 0.0
 	if d, err := space.Value(c.Candidate, search.KnobMaxQueueDelay).Duration(); err == nil && batch > 1 {
-		delay = float64(d) // a batch of one waits for nothing
+		delay = float64(d) // a batch of one never waits
 	}
 	return Place{
 		pool:   unique.Make(pool),
@@ -54,16 +54,17 @@ func PlaceOf(c Cell, space search.Space) Place {
 	}
 }
 
-// PlaceBeyond is a place in an engine process that was never measured, so that only what all processes have
-// in common is known of it.
+// PlaceBeyond returns a place in an engine process that was never measured. Only the component that
+// all processes share is known there.
 func PlaceBeyond(load measure.Load, batch int) Place {
 	return Place{at: [3]float64{math.Log(max(load.Level(), least)), math.Log(filled(batch, load)), 0}}
 }
 
-// filled is the largest batch that a load fills, at least 1.
+// filled returns the largest batch that a load fills, at least 1.
 func filled(batch int, l measure.Load) float64 { return max(min(float64(batch), inFlight(l)), 1) }
 
-// inFlight is how many inferences wait or run at once in a closed loop, infinite in an open loop.
+// inFlight returns the number of inferences that wait or run at once in a closed loop; infinite in
+// an open loop.
 func inFlight(l measure.Load) float64 {
 	if l.Concurrency == 0 {
 		return math.Inf(1)

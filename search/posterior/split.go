@@ -9,11 +9,11 @@ import (
 	"tuner/search"
 )
 
-// mostJoined is how many trials are looked at together. The time grows with their cube: 200 take a
-// fifth of a second. An exhaustive campaign has thousands, of which few are near the best.
+// mostJoined is the largest number of trials in one process. The time grows with their cube: 200
+// take a fifth of a second. An exhaustive campaign has thousands, and few are near the best.
 const mostJoined = 200
 
-// mostSketched is the same of a sketch, which has one set of scales and draws none.
+// mostSketched is the same limit for a sketch, which has one set of scales and draws none.
 const mostSketched = 300
 
 func (o Options) mostJoined() int {
@@ -23,8 +23,8 @@ func (o Options) mostJoined() int {
 	return mostJoined
 }
 
-// split takes the trials of the cells that are near the best apart from all others, where there are many.
-// The default always counts as near.
+// split separates the trials of the cells near the best from all others if there are too many. The
+// default always counts as near.
 func split(events []search.Event, o Options, most int) (joined, plain []search.Event) {
 	useful := slices.DeleteFunc(slices.Clone(events), func(e search.Event) bool { return !isUseful(e) })
 	if len(useful) <= most {
@@ -63,14 +63,14 @@ func split(events []search.Event, o Options, most int) (joined, plain []search.E
 	return joined, plain
 }
 
-// IsApart reports whether a cell was measured and is judged by its own trials alone, since many others are nearer to the
-// best.
+// IsApart reports whether a cell was measured and is estimated from its own trials alone, since
+// many others are nearer to the best.
 func (p *Posterior) IsApart(c Cell) bool {
 	_, isPlain := p.plain[c.Key()]
 	return isPlain
 }
 
-// alone is what trials of a cell say by themselves: their mean, with the usual error of a trial.
+// alone estimates each cell from its own trials: their mean, with the usual error of a trial.
 func (p *Posterior) alone(events []search.Event) map[CellKey][]Normal {
 	byCell := map[CellKey][]reading{}
 	for _, r := range p.read(events) {

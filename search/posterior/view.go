@@ -9,8 +9,8 @@ import (
 	"tuner/measure/stats"
 )
 
-// View is what is known of one metric by the mean of its likely covariances instead of their mixture. A
-// search asks it of thousands of places after each trial. It is immutable.
+// View is the posterior of one metric with the mean of the likely covariances instead of their
+// mixture. A search asks it about thousands of places after each trial. It is immutable.
 type View struct {
 	part
 	sites       []site
@@ -19,11 +19,11 @@ type View struct {
 	centre      float64
 	process     *process
 	level       float64 // variance of the machine's mean speed
-	rate        float64 // variance of the logarithm that a window of a second has by its own interval
+	rate        float64 // variance of the logarithm of a one-second window, from its own interval
 }
 
-// View is what is known of a metric, of which isPredicted says whether predictions come with it. Where no
-// trial told it, that is the prior alone.
+// View returns the view of a metric. isPredicted tells whether the metric has predictions. Without
+// a trial of the metric, the view is the prior alone.
 func (p *Posterior) View(metric measure.Metric, isPredicted bool) *View {
 	process, ok := p.processes[metric]
 	if !ok {
@@ -50,7 +50,7 @@ func (p *process) view(x part, isPredicted bool) *View {
 	}
 }
 
-// blended are the scales of which the variances are the means of the parts'.
+// blended returns scales whose variances are the means of the parts'.
 func (p *process) blended() scales {
 	s := p.meanVariances()
 	for _, x := range p.parts {
@@ -67,22 +67,24 @@ func (p *process) blended() scales {
 	return s
 }
 
-// IsSeen reports whether a trial told the metric.
+// IsSeen reports whether a trial has the metric.
 func (v *View) IsSeen() bool { return v.isSeen }
 
-// Centre is the mean logarithm of the trials that nothing predicted.
+// Centre returns the mean logarithm of the trials without a prediction.
 func (v *View) Centre() float64 { return v.centre }
 
-// TrialVariance is that of the logarithm of one trial whose windows last some seconds: its own error and
-// what the machine's speed changes by within seconds.
+// TrialVariance returns the variance of the logarithm of one trial with windows of the given
+// seconds. It sums the trial's own error and the change of the machine's speed within seconds.
 func (v *View) TrialVariance(seconds float64) float64 {
 	return v.trial*v.trial + v.fast*v.fast + v.within*v.within*v.rate/seconds
 }
 
-// SpeedVariance is that of the machine's slow part: what trials minutes apart differ by.
+// SpeedVariance returns the variance of the slow part of the machine's speed, which makes trials
+// minutes apart differ.
 func (v *View) SpeedVariance() float64 { return v.slow * v.slow }
 
-// Residual is what a logarithm is expected to have beyond its prediction, or beyond the view's centre.
+// Residual is the expected difference of a logarithm from its prediction, or from the view's
+// centre.
 type Residual struct {
 	Mean, Variance float64
 
@@ -90,7 +92,7 @@ type Residual struct {
 	kernels []float64 // with the sites, and a 1 for the machine's course
 }
 
-// At is the residual at a place.
+// At returns the residual at a place.
 func (v *View) At(x *Place) Residual {
 	s := site{Place: *x, isKnown: v.isPredicted}
 	r := Residual{place: x, kernels: make([]float64, len(v.sites)+1)}
@@ -100,21 +102,21 @@ func (v *View) At(x *Place) Residual {
 	r.kernels[len(v.sites)] = 1
 	r.Mean = floats.Dot(r.kernels, v.pull)
 	r.Variance = v.kernel(likenessOf(&s, &s)) + v.level
-	for i, k := range r.kernels { // what is explained is symmetric
+	for i, k := range r.kernels { // explained is symmetric
 		r.Variance -= k * (2*floats.Dot(v.explained[i][:i], r.kernels[:i]) + v.explained[i][i]*k)
 	}
 	r.Variance = max(r.Variance, 0)
 	return r
 }
 
-// Reference is a place that others are compared with.
+// Reference is a place with which others are compared.
 type Reference struct {
 	view  *View
 	place *Place
 	gain  []float64
 }
 
-// Against is the place of a residual as a reference.
+// Against makes the place of a residual a reference.
 func (v *View) Against(y Residual) Reference {
 	ref := Reference{view: v, place: y.place, gain: make([]float64, len(y.kernels))}
 	for i, row := range v.explained {
@@ -126,24 +128,24 @@ func (v *View) Against(y Residual) Reference {
 // Is reports whether the reference is the place of a residual.
 func (r Reference) Is(x Residual) bool { return r.place == x.place }
 
-// Covariance is that of a residual with the reference's.
+// Covariance returns the covariance of a residual with the reference's.
 func (r Reference) Covariance(x Residual) float64 {
 	a, b := site{Place: *x.place, isKnown: r.view.isPredicted}, site{Place: *r.place, isKnown: r.view.isPredicted}
 	return r.view.kernel(likenessOf(&a, &b)) + r.view.level - floats.Dot(x.kernels, r.gain)
 }
 
-// Ahead is the error of trials that may come next: what they would tell beside what their cell does on the machine as it
-// was in the campaign's mean. That is the machine's speed then, what their engine process differs by, and each trial's
-// own error.
+// Ahead is the error of possible next trials: the difference between their figures and their cell's
+// value at the campaign's mean speed. It consists of the machine's speed at that time, the
+// deviation of their engine process, and each trial's own error.
 type Ahead struct {
-	variance float64   // of what they have in common
+	variance float64   // variance of their common part
 	own      float64   // variance of each one's own error
 	common   float64   // covariance with the machine's mean speed, before any trial
-	told     []float64 // what the trials so far tell of the error, by sites, as in answers
+	told     []float64 // information of the trials so far about the error, by sites, as in answers
 }
 
-// Ahead is the error of trials at an instant, in seconds of the campaign, each of which has windows of some seconds, in the
-// engine process of a launch that was measured; 0 stands for one of their own.
+// Ahead returns the error of trials at an instant, in seconds of the campaign, with windows of the
+// given seconds. launch is a measured launch of their engine process; 0 stands for a new one.
 func (v *View) Ahead(at, seconds float64, launch int) Ahead {
 	launches, own := v.launch*v.launch, v.trial*v.trial+v.within*v.within*v.rate/seconds
 	if v.process == nil {
@@ -169,7 +171,7 @@ func (v *View) Ahead(at, seconds float64, launch int) Ahead {
 	return a
 }
 
-// with is the error's covariance with a residual.
+// with returns the error's covariance with a residual.
 func (a Ahead) with(x Residual) float64 {
 	if a.told == nil {
 		return 0
@@ -177,22 +179,23 @@ func (a Ahead) with(x Residual) float64 {
 	return a.common - floats.Dot(x.kernels, a.told)
 }
 
-// Tells is what some trials would tell of the residual of their cell: the variance by which it would fall.
+// Tells returns the information of some trials about the residual of their cell: the reduction of
+// its variance.
 func (a Ahead) Tells(x Residual, trials int) float64 {
 	shared := a.with(x)
 	told := x.Variance + shared
 	return told * told / a.seen(x, shared, trials)
 }
 
-// TellsBetween is what some trials of x would tell of by how much it is above y: the variance by which it would fall. apart
-// is the covariance of x with that difference.
+// TellsBetween returns the information of some trials of x about the difference of x and y: the
+// reduction of its variance. apart is the covariance of x with that difference.
 func (a Ahead) TellsBetween(x, y Residual, apart float64, trials int) float64 {
 	shared := a.with(x)
 	told := apart + shared - a.with(y)
 	return told * told / a.seen(x, shared, trials)
 }
 
-// seen is the variance of the mean of some trials. shared is the error's covariance with x.
+// seen returns the variance of the mean of some trials. shared is the error's covariance with x.
 func (a Ahead) seen(x Residual, shared float64, trials int) float64 {
 	return max(x.Variance+2*shared+a.variance+a.own/float64(trials), tiny)
 }

@@ -9,7 +9,8 @@ import (
 	"tuner/measure"
 )
 
-// exampleSites are cells of three processes at several loads; the last was never measured, like its process.
+// exampleSites returns cells of three processes at several loads. The last cell and its process
+// were never measured.
 func exampleSites() []site {
 	var list []site
 	for i, name := range []string{"a", "a", "b", "b", "c", "d"} {
@@ -36,7 +37,7 @@ func exampleProcess(t *testing.T, n int) *process {
 	return fixed(t, usual(measure.Throughput), list)
 }
 
-// By sites everything is what it is by trials.
+// Computation by sites equals computation by trials.
 func TestViewIsTheProcess(t *testing.T) {
 	t.Parallel()
 	p := exampleProcess(t, 30)
@@ -58,7 +59,8 @@ func TestViewIsTheProcess(t *testing.T) {
 	near(t, "variance of a trial", v.TrialVariance(4), s.trial*s.trial+s.fast*s.fast+0.01*2.0/4, 1e-12)
 }
 
-// What a trial would tell is what it tells once it is made: in the process of the last trial, and in one of its own.
+// The predicted information of a trial equals its information after the measurement: in the process
+// of the last trial, and in a new one.
 func TestAheadIsWhatATrialTells(t *testing.T) {
 	t.Parallel()
 	p := exampleProcess(t, 30)
@@ -68,7 +70,7 @@ func TestAheadIsWhatATrialTells(t *testing.T) {
 	for _, launch := range []int{running, 99} {
 		next := observation{site: sites[1], at: last.at + 4, launch: launch, variance: 0.01, seconds: 2}
 		q := newProcess(measure.Throughput, append(slices.Clone(p.list), next))
-		q.begin, q.end = p.begin, p.end // the same mean of the machine's speed
+		q.begin, q.end = p.begin, p.end // the same mean speed of the machine
 		part, ok := q.condition(p.parts[0].scales)
 		if !ok {
 			t.Fatal("not positive definite")
