@@ -7,19 +7,20 @@ import (
 
 // request is one that has arrived.
 type request struct {
-	sent, at float64 // s; at: when it arrived
+	sent, at float64 // s; at: its arrival
 	rows     int     // inferences
 }
 
-// batch is a run of requests: they are served in the order of their arrival, so that a batch is a part of it.
+// batch is a range of consecutive requests, since they are served in the order of their arrival.
 type batch struct {
 	first, end int // indices of requests
 	rows       int
-	closed     bool // no request joins it any more
+	closed     bool // no more requests join it
 }
 
-// batcher is Triton's dynamic batcher, or its plain queue. It follows engine/scheduler function by function, where the
-// reasons stand; of the two this one has no clock, no priorities, timeouts and shapes, and one order of service.
+// batcher is Triton's dynamic batcher, or its plain queue. It follows engine/scheduler function by
+// function; the reasons stand there. Unlike the scheduler it has no clock, priorities, timeouts and
+// shapes, and one order of service.
 type batcher struct {
 	dynamic   bool
 	max       int
@@ -27,14 +28,14 @@ type batcher struct {
 	delay     float64 // s
 	ahead     int     // batches that may be ready
 
-	requests []request // all that ever came
-	head     int       // the first that is in no batch
-	rows     int       // of those in no batch
+	requests []request // all requests since the start
+	head     int       // the first request that is in no batch
+	rows     int       // rows of the requests that are in no batch
 	ready    fifo[batch]
-	open     batch   // what is being formed: ready behind all others as soon as it has rows
-	forming  bool    // there is an open batch
-	awaited  int     // rows in the queue that are worth a look while the open batch waits
-	wake     float64 // s, when the oldest request has waited delay
+	open     batch   // the batch being formed: ready behind all others once it has rows
+	forming  bool    // an open batch exists
+	awaited  int     // rows in the queue from which on a new look is useful while the open batch waits
+	wake     float64 // s, time at which the oldest request has waited delay
 }
 
 func (b *batcher) reset(c Batcher) {
@@ -51,7 +52,7 @@ func (b *batcher) reset(c Batcher) {
 	}
 }
 
-// push adds a request, which arrives now.
+// push adds a request that arrives now.
 func (b *batcher) push(r request) {
 	b.requests = append(b.requests, r)
 	b.rows += r.rows
@@ -60,7 +61,7 @@ func (b *batcher) push(r request) {
 	}
 }
 
-// isReady reports whether an instance can be given a batch.
+// isReady reports whether a batch for an instance is ready.
 func (b *batcher) isReady() bool {
 	if !b.dynamic {
 		return b.head < len(b.requests)
@@ -68,7 +69,7 @@ func (b *batcher) isReady() bool {
 	return b.ready.len() > 0 || b.forming && b.open.rows > 0
 }
 
-// take hands the batch that was ready first to an instance. One must be.
+// take gives the batch that was ready first to an instance. One must be ready.
 func (b *batcher) take(now float64) batch {
 	if !b.dynamic {
 		b.open = batch{first: b.head, end: b.head}
@@ -91,7 +92,8 @@ func (b *batcher) pop() batch {
 	return b.open
 }
 
-// merge joins to a batch that is taken those behind it that have waited longer than the delay, while they fit.
+// merge adds to a taken batch the batches behind it that have waited longer than the delay, while
+// they fit.
 func (b *batcher) merge(next *batch, now float64) {
 	for b.isReady() {
 		other := b.open
@@ -102,7 +104,7 @@ func (b *batcher) merge(next *batch, now float64) {
 			return
 		}
 		if b.ready.len() == 0 {
-			b.close() // whether it fits or not, it does not grow
+			b.close() // it grows no further, whether it fits or not
 		}
 		if next.rows+other.rows > b.max {
 			return
@@ -112,7 +114,7 @@ func (b *batcher) merge(next *batch, now float64) {
 	}
 }
 
-// pump forms batches while there is room for them, and notes when to look at what has to wait.
+// pump forms batches while there are free slots, and sets the time of the next look.
 func (b *batcher) pump(now float64) {
 	b.wake = math.Inf(1)
 	for b.dynamic && b.head < len(b.requests) && b.hasSlot() {
@@ -131,7 +133,7 @@ func (b *batcher) pump(now float64) {
 	}
 }
 
-// hasSlot reports whether a batch may be formed or grown: two per instance are prepared ahead.
+// hasSlot reports whether a batch may be formed or extended: two per instance are prepared ahead.
 func (b *batcher) hasSlot() bool {
 	formed := b.ready.len()
 	if b.forming && b.open.rows > 0 {
@@ -150,7 +152,7 @@ func (b *batcher) join(count int) {
 	b.open.end = b.head
 }
 
-// close ends the growth of the open batch.
+// close stops the growth of the open batch.
 func (b *batcher) close() {
 	b.forming = false
 	if b.open.rows > 0 {
@@ -158,14 +160,15 @@ func (b *batcher) close() {
 	}
 }
 
-// outlook is what a look at the queue's head finds.
+// outlook is the result of a look at the queue's head.
 type outlook struct {
-	pending, rows int  // requests that could join the open batch, their rows
-	best          int  // requests that make up a preferred size; 0: none do
+	pending, rows int  // requests that could join the open batch, and their rows
+	best          int  // requests that make up a preferred size; 0: no number does
 	sendNow       bool // the batch cannot grow beyond pending
 }
 
-// look scans the queue for what the open batch could become, and closes that if it can't grow any more.
+// look scans the queue for requests that could join the open batch, and closes a batch that cannot
+// grow any more.
 func (b *batcher) look() outlook {
 	var o outlook
 	for _, r := range b.requests[b.head:] {
@@ -188,7 +191,8 @@ func (b *batcher) look() outlook {
 	return o
 }
 
-// decide says how many requests join the open batch now, or, if not 0, until when the first of them may still wait for company.
+// decide returns the number of requests that join the open batch now. If until is not 0, the first
+// of them may wait for others until then.
 func (b *batcher) decide(now float64) (take int, until float64) {
 	o := b.look()
 	if o.pending == 0 {
@@ -214,7 +218,7 @@ func (b *batcher) decide(now float64) (take int, until float64) {
 	return 0, latest
 }
 
-// nextPreferred is the smallest preferred size above size, or 0.
+// nextPreferred returns the smallest preferred size above size, or 0.
 func (b *batcher) nextPreferred(size int) int {
 	if i, _ := slices.BinarySearch(b.preferred, size+1); i < len(b.preferred) {
 		return b.preferred[i]

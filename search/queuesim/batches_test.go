@@ -14,17 +14,17 @@ import (
 	"tuner/measure"
 )
 
-// constant is a curve whose batches all take the same time, in seconds.
+// constant returns a curve whose batches all take the same time, in seconds.
 func constant(time float64) Curve {
 	return Curve{Sizes: []int{1, 1000}, Alone: []float64{time, time}}
 }
 
-// affine is the curve of batches that take a + b·n milliseconds.
+// affine returns the curve of batches that take a + b·n milliseconds.
 func affine(a, b float64) Curve {
 	return Curve{Sizes: []int{1, 1000}, Alone: []float64{(a + b) / 1000, (a + 1000*b) / 1000}}
 }
 
-// ended is an execution and its end.
+// ended is an execution with its end.
 type ended struct {
 	execution
 	at float64
@@ -45,8 +45,8 @@ func play(b Batcher, c Curve, arrivals ...arrival) []ended {
 	return all
 }
 
-// The batches that a real Triton 2.51 formed of these arrivals ("instant in ms:rows"), with a model whose executions take
-// 100 ms: those of engine/scheduler's test of the same name.
+// A real Triton 2.51 formed these batches from these arrivals ("instant in ms:rows"). Executions of
+// the model take 100 ms. The cases are those of engine/scheduler's test of the same name.
 func TestBatchesAreTritons(t *testing.T) {
 	t.Parallel()
 	const delay = 50 * time.Millisecond
@@ -92,7 +92,8 @@ func TestBatchesAreTritons(t *testing.T) {
 		}
 		tc.batcher.Dynamic = true
 		var got []int
-		for _, e := range play(tc.batcher, constant(0.101), arrivals...) { // a little more than 100 ms, as everything real
+		// slightly more than 100 ms, like any real execution
+		for _, e := range play(tc.batcher, constant(0.101), arrivals...) {
 			got = append(got, e.rows)
 		}
 		if d := gocmp.Diff(tc.want, got); d != "" {
@@ -101,8 +102,9 @@ func TestBatchesAreTritons(t *testing.T) {
 	}
 }
 
-// The requests A, C, B, D, E, in the order of their arrival, of 4, 2, 2, 6, 2 rows; A and C arrive at 0, B at 1/3, D and E at 2/3 of an
-// execution; at most 8 rows in a batch. Without delay the instances are busy until just after 0: an idle one would start A alone.
+// The requests A, C, B, D, E, in the order of their arrival, have 4, 2, 2, 6, 2 rows. A and C
+// arrive at 0, B at 1/3, D and E at 2/3 of an execution. A batch has at most 8 rows. Without delay
+// the instances are busy until just after 0, since an idle one would start A alone.
 func TestTiming(t *testing.T) {
 	t.Parallel()
 	const soon = 1e-6
@@ -142,8 +144,8 @@ func TestTiming(t *testing.T) {
 	}
 }
 
-// A batch takes 1 s alone and 2 s beside another. A begins at 0, B at 0.5, when half of A is done: the rest takes 1 s, in which
-// half of B is done, and the rest of B takes 0.5 s.
+// A batch takes 1 s alone and 2 s beside another. A begins at 0. B begins at 0.5, when half of A is
+// done. The rest of A takes 1 s, in which half of B is done. The rest of B takes 0.5 s.
 func TestRunningBatchesShare(t *testing.T) {
 	t.Parallel()
 	curve := Curve{Sizes: []int{1}, Alone: []float64{1}, Crowded: []float64{2}}
@@ -153,7 +155,7 @@ func TestRunningBatchesShare(t *testing.T) {
 	}
 }
 
-// Closed loops that have a closed form, without chance.
+// Deterministic closed loops with a closed form.
 func TestClosedLoops(t *testing.T) {
 	t.Parallel()
 	overhead := func(c Curve, ms float64) Curve {
@@ -170,19 +172,22 @@ func TestClosedLoops(t *testing.T) {
 		throughput, batch float64
 		mean              float64 // ms
 	}{
-		// One client is in the server 10 of 12 ms.
+		// One client is in the server for 10 of 12 ms.
 		{"one client", Batcher{Instances: 1, MaxBatch: 8, Dynamic: true}, overhead(constant(0.010), 2), clients(1), 1000. / 12, 1, 12},
 		{"no batching, saturated", Batcher{Instances: 2, MaxBatch: 8}, constant(0.010), clients(3), 200, 1, 15},
-		// One request is served alone when all come at once; then the others, and so on in turn: each waits for the other batch.
+		// All requests come at once, and one is served alone. Then the others are served, and so on
+		// in turn: each waits for the other batch.
 		{"two groups", Batcher{Instances: 1, MaxBatch: 8, Dynamic: true}, overhead(constant(0.010), 1), clients(8), 400, 4, 20},
 		{"full batches", Batcher{Instances: 1, MaxBatch: 8, Dynamic: true}, overhead(affine(5, 1), 1), clients(64), 8000. / 13, 8, 8 * 13},
-		// The queue never fills a batch: it waits 20 ms, takes 5 + 4, and the clients 1.
+		// The queue never fills a batch. It waits 20 ms, executes for 5 + 4 ms, and the clients
+		// take 1 ms.
 		{"delay", Batcher{Instances: 1, MaxBatch: 8, Dynamic: true, Delay: 20 * ms}, overhead(affine(5, 1), 1), clients(4), 4000. / 30, 4, 30},
-		// All eight are there at once: nobody waits for the delay.
+		// All eight are present at once, so no request waits for the delay.
 		{"delay, but full", Batcher{Instances: 1, MaxBatch: 8, Dynamic: true, Delay: 20 * ms}, overhead(affine(5, 1), 1), clients(8), 8000. / 14, 8, 14},
-		// Batches of 4 are closed, though 8 would be possible: four are served, four wait, 5 + 4 ms each.
+		// Batches of 4 are closed, although 8 are possible. Four are served while four wait: 5 + 4
+		// ms each.
 		{"preferred size", Batcher{Instances: 1, MaxBatch: 8, Dynamic: true, Preferred: []int{4}}, overhead(affine(5, 1), 1), clients(8), 4000. / 9, 4, 18},
-		// 3 + 3 fit into 8, 3 + 3 + 3 do not: 5 + 6 ms for each two of the 6 clients.
+		// 3 + 3 fit into 8, 3 + 3 + 3 do not. Each pair of the 6 clients takes 5 + 6 ms.
 		{"client batches are not split", Batcher{Instances: 1, MaxBatch: 8, Dynamic: true}, affine(5, 1), measure.Load{Concurrency: 6, BatchSize: 3}, 6000. / 11, 6, 33},
 		{"the smallest numbers", Batcher{}, constant(0.010), measure.Load{Concurrency: 1}, 100, 1, 10},
 	} {
@@ -202,7 +207,8 @@ func TestRefusedClientBatch(t *testing.T) {
 	}
 }
 
-// A simulator is a function of its arguments, whatever it simulated before, and needs no more memory.
+// The result depends only on the arguments, and not on earlier simulations. A reused simulator
+// allocates no memory.
 func TestSimulatorIsUsedAgain(t *testing.T) {
 	var s Simulator
 	curve := Curve{Sizes: []int{1, 8}, Alone: []float64{0.002, 0.006}, Crowded: []float64{0.003, 0.01}, Spread: 0.1, Overhead: 1e-4}

@@ -29,7 +29,7 @@ func TestCurveTime(t *testing.T) {
 		{"falling between sizes, as measured", falling, 3, 1, 1, 3.5},
 		{"not falling above", falling, 8, 1, 1, 3},
 		{"nor below", falling, 1, 1, 1, 4},
-		{"below, at least the share", steep, 2, 1, 1, 2}, // the line is at −6
+		{"below, at least the share", steep, 2, 1, 1, 2}, // the line gives −6
 		{"single size", single, 4, 1, 1, 2},
 		{"single size, above", single, 6, 1, 1, 3},
 		{"single size, below", single, 1, 1, 1, 2},

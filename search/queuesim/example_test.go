@@ -8,7 +8,8 @@ import (
 	"tuner/search/queuesim"
 )
 
-// A batch of n takes 5 + n ms. Four clients never fill a batch of 8: with a queue delay they wait for it in vain.
+// A batch of n takes 5 + n ms. Four clients never fill a batch of 8, so a queue delay only adds
+// waiting time.
 func Example() {
 	curve := queuesim.Curve{Sizes: []int{1, 8}, Alone: []float64{0.006, 0.013}, Overhead: 0.001}
 	for _, delay := range []time.Duration{0, 20 * time.Millisecond} {

@@ -1,14 +1,14 @@
 package queuesim
 
-// fifo is a queue that uses its array again.
+// fifo is a queue that reuses its array.
 type fifo[E any] struct {
 	items []E
-	head  int // items before it are gone
+	head  int // items before it are removed
 }
 
 func (f *fifo[E]) len() int { return len(f.items) - f.head }
 
-// front is the oldest item. It is valid until the next change.
+// front returns the oldest item. It is valid until the next change.
 func (f *fifo[E]) front() *E { return &f.items[f.head] }
 
 func (f *fifo[E]) push(e E) {

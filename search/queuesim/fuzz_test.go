@@ -11,8 +11,9 @@ import (
 	"tuner/measure"
 )
 
-// watched simulates and checks that every request is served once, in the order of arrival, in batches that are allowed, by as many
-// instances as there are. It returns the executions that ended, too, and the requests.
+// watched simulates and checks that every request is served once, in the order of arrival. It also
+// checks that batches are allowed and that no more instances run than exist. It returns the
+// finished executions and the requests, too.
 func watched(t *testing.T, b Batcher, c Curve, load measure.Load, o Options) (r Result, all []ended, requests []request) {
 	t.Helper()
 	var s Simulator
@@ -49,7 +50,8 @@ func watched(t *testing.T, b Batcher, c Curve, load measure.Load, o Options) (r 
 	return r, all, s.batcher.requests
 }
 
-// Little's law in open loops: the mean number of requests in the server is the throughput times the latency.
+// Little's law in open loops: the mean number of requests in the server is the throughput times the
+// latency.
 func TestLittlesLawInOpenLoops(t *testing.T) {
 	t.Parallel()
 	c := Curve{Sizes: []int{1, 8}, Alone: []float64{0.003, 0.010}, Crowded: []float64{0.004, 0.016}, Spread: 0.2}
@@ -60,7 +62,7 @@ func TestLittlesLawInOpenLoops(t *testing.T) {
 		{Instances: 2, MaxBatch: 8, Dynamic: true, Delay: 5 * time.Millisecond, Preferred: []int{2, 4}},
 	} {
 		r, all, requests := watched(t, b, c, measure.Load{RequestRate: 200, BatchSize: 1}, Options{Requests: 40_000})
-		inServer, last := 0.0, 0.0 // s, sum over requests; s, the end of all
+		inServer, last := 0.0, 0.0 // s, sum over requests; s, end of the last
 		for _, e := range all {
 			for _, q := range requests[e.first:e.end] {
 				inServer += e.at - q.at

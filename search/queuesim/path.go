@@ -2,23 +2,26 @@ package queuesim
 
 import "math"
 
-// path is what a request passes before it waits for an instance: the client that sends it, the wire and the front end, whose work the processors do that
-// the instances compute on. Requests pass in order, on as many cores as there are requests; when these and the instances' threads are more than the
-// cores, all share them alike. What one takes that is alone on the machine, beyond what it takes among many, is threads that wake up, which those in
-// flight share.
+// path is the part of the server that a request passes before it waits for an instance: client,
+// wire and front end. Their work runs on the processors on which the instances compute. Requests
+// pass in order, on as many cores as there are requests. If these and the instances' threads exceed
+// the cores, all share the cores equally.
+//
+// A request alone on the machine takes more processor time than one among many. The difference is
+// the waking of threads, which the requests in flight share.
 type path struct {
-	cost    float64 // s of processor time that a request takes among many; 0: there is no path
-	wake    float64 // s of processor time beside it, that those in flight share
+	cost    float64 // s of processor time per request under load; 0: there is no path
+	wake    float64 // s of additional processor time, which the requests in flight share
 	cores   float64
 	threads float64 // of an instance
 
 	waiting  fifo[arrival]
-	requests int     // in all that is waiting
-	inFlight int     // that were sent and are not answered
-	left     float64 // s of processor time, of the first request
-	speed    float64 // seconds of processor time per second that go into it, since
+	requests int     // requests in all waiting arrivals
+	inFlight int     // sent and not answered
+	left     float64 // s of processor time that the first request still needs
+	speed    float64 // seconds of processor time per second for the first request, since `since`
 	since    float64 // s
-	ends     float64 // s, when the first request is through
+	ends     float64 // s, time at which the first request has passed
 }
 
 func (p *path) reset(c Curve) {
@@ -36,10 +39,10 @@ func (p *path) push(a arrival, now float64) {
 	p.requests += a.requests
 }
 
-// work is the processor time in seconds that the next request takes.
+// work returns the processor time in seconds of the next request.
 func (p *path) work() float64 { return p.cost + p.wake/float64(max(p.inFlight, 1)) }
 
-// pop takes the first request, which is through now.
+// pop removes the first request, which has passed now.
 func (p *path) pop(now float64) request {
 	first := p.waiting.front()
 	r := request{sent: first.at, at: now, rows: first.rows}
@@ -51,7 +54,8 @@ func (p *path) pop(now float64) request {
 	return r
 }
 
-// pace computes anew when the first request is through, with so many instances busy, and returns by how much the path slows these down.
+// pace computes again when the first request will have passed, with the given number of busy
+// instances. It returns the factor by which the path slows these down.
 func (p *path) pace(now float64, busy int) (slow float64) {
 	if p.cost == 0 {
 		return 1

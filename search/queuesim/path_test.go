@@ -7,7 +7,8 @@ import (
 	"tuner/measure"
 )
 
-// A closed loop in which a request takes 20 µs of a core outside of the instances, and 10 µs that those in flight share.
+// In this closed loop a request takes 20 µs of a core outside the instances, plus 10 µs that the
+// requests in flight share.
 func TestPath(t *testing.T) {
 	t.Parallel()
 	const micro = 1e-6
@@ -38,7 +39,8 @@ func TestPath(t *testing.T) {
 	}
 }
 
-// What a request takes outside of the instances is 100 µs of a core alone, and 20 among many: what is beyond that is shared.
+// A request takes 100 µs of a core outside the instances alone, and 20 among many. The difference
+// is shared.
 func TestFewShareLittle(t *testing.T) {
 	t.Parallel()
 	const micro = 1e-6
@@ -52,11 +54,12 @@ func TestFewShareLittle(t *testing.T) {
 	check(t, "latency of an open loop in which a request is mostly alone", r.Mean, 101*micro, 0.02)
 }
 
-// In an open loop what cannot pass waits before the server, whose queue is empty.
+// In an open loop, requests that cannot pass wait before the server, whose queue is empty.
 func TestPathOfAnOpenLoop(t *testing.T) {
 	t.Parallel()
 	c := Curve{Sizes: []int{1}, Alone: []float64{1e-6}, Spread: 0.05, Path: 1e-3, Cores: 1}
-	r := Simulate(Batcher{}, c, measure.Load{RequestRate: 500}, Options{Requests: many}) // M/D/1 at half of what the path can do
+	// M/D/1 at half of the path's capacity
+	r := Simulate(Batcher{}, c, measure.Load{RequestRate: 500}, Options{Requests: many})
 	check(t, "wait and path", r.Mean, 1.5e-3, 0.03)
 	if r.Queue > 1e-5 {
 		t.Errorf("requests wait for %v s in the server", r.Queue)

@@ -16,8 +16,8 @@ import (
 	"tuner/engine/scheduler"
 )
 
-// The engine's scheduler, with a fake clock, makes the same batches of random arrivals at the same instants. (The test alone imports it:
-// the tuner's side stays apart from the engine.)
+// The engine's scheduler, with a fake clock, makes the same batches from random arrivals at the
+// same instants. (Only the test imports it, since tuner's side is separate from the engine.)
 func TestBatchesAreTheSchedulers(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(200) {
@@ -28,7 +28,7 @@ func TestBatchesAreTheSchedulers(t *testing.T) {
 		}
 		var real []start
 		synctest.Test(t, func(t *testing.T) { real = scheduled(t, b, arrivals) })
-		for _, list := range [][]start{real, simulated} { // of batches that begin together, either may be first
+		for _, list := range [][]start{real, simulated} { // batches that begin together may have either order
 			slices.SortFunc(list, func(x, y start) int { return cmp.Or(cmp.Compare(x.at, y.at), cmp.Compare(x.rows, y.rows)) })
 		}
 		same := func(x, y start) bool { return x.rows == y.rows && (x.at-y.at).Abs() < time.Microsecond }
@@ -38,12 +38,12 @@ func TestBatchesAreTheSchedulers(t *testing.T) {
 	}
 }
 
-// duration is what a batch takes.
+// duration returns the time of a batch.
 func duration(rows int) time.Duration {
 	return 100*time.Millisecond + time.Duration(rows)*1_370*time.Microsecond
 }
 
-// randomTrace makes settings and arrivals that keep the instances now busy, now waiting.
+// randomTrace makes settings and arrivals that alternate between busy and idle instances.
 func randomTrace(random *rand.Rand) (Batcher, []arrival) {
 	b := Batcher{
 		Instances: 1 + random.IntN(3), MaxBatch: 1 + random.IntN(12), Dynamic: random.IntN(10) > 0,
@@ -65,7 +65,7 @@ func randomTrace(random *rand.Rand) (Batcher, []arrival) {
 	return b, arrivals
 }
 
-// noted is an Executor that notes when a batch begins, and takes its duration.
+// noted is an Executor that records the begin of a batch and takes its duration.
 type noted struct {
 	begin time.Time
 	mu    *sync.Mutex
@@ -73,7 +73,7 @@ type noted struct {
 }
 
 type start struct {
-	at   time.Duration // since the beginning of all
+	at   time.Duration // since the start of the trace
 	rows int
 }
 
@@ -88,7 +88,7 @@ func (n noted) Execute(items []scheduler.Item[int]) {
 	time.Sleep(duration(rows))
 }
 
-// scheduled plays arrivals to the scheduler and lists the executions.
+// scheduled sends arrivals to the scheduler and lists the executions.
 func scheduled(t *testing.T, b Batcher, arrivals []arrival) (ran []start) {
 	var mu sync.Mutex
 	var executors []scheduler.Executor[int]

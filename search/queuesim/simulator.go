@@ -5,8 +5,8 @@ import (
 	"math/rand/v2"
 )
 
-// Simulator simulates one load after the other in the same memory. The zero value is ready; it is for one goroutine, and must not
-// be copied.
+// Simulator simulates loads one after the other in the same memory. The zero value is ready. It is
+// for one goroutine, and must not be copied.
 type Simulator struct {
 	batcher   batcher
 	curve     Curve
@@ -14,21 +14,22 @@ type Simulator struct {
 
 	now      float64 // s
 	due      fifo[arrival]
-	closed   bool    // a closed loop: who is answered sends again
+	closed   bool    // a closed loop: an answered client sends again
 	rate     float64 // requests/s of an open loop
-	upcoming int     // arrivals of an open loop that are not in due
+	upcoming int     // arrivals of an open loop that are not yet in due
 	path     path
 	running  []execution
 	tally    tally
 
 	arrivals, service random
 
-	factor  func() float64                // for tests: the time of an execution in units of the curve's; nil: log-normal
+	factor  func() float64                // for tests: ratio of an execution's time to the curve's; nil: log-normal
 	observe func(e execution, at float64) // for tests: sees each execution when it ends
 }
 
-// arrival is requests that are sent at the same instant: by all clients at the beginning, and by those whose requests shared a
-// batch. All arrivals wait in one queue, because each answer is as long under way as any other.
+// arrival is a group of requests that are sent at the same instant: by all clients at the start, or
+// by clients whose requests shared a batch. All arrivals wait in one queue, because all answers
+// take equally long.
 type arrival struct {
 	at       float64 // s
 	requests int
@@ -39,16 +40,16 @@ type arrival struct {
 type execution struct {
 	batch
 	begin          float64 // s
-	alone, crowded float64 // s, what it takes in all, by how many others run
-	busy           int     // instances that were busy when its end was computed; 0: it is new
-	slow           float64 // by what leads to the server, then: a factor of its time
-	since          float64 // s, when that was
-	left           float64 // of the work then: 1 at the beginning
-	time           float64 // s, of the whole work at that pace
+	alone, crowded float64 // s, its full time alone and crowded
+	busy           int     // busy instances when its end was computed; 0: it is new
+	slow           float64 // factor by which the path slowed it down then
+	since          float64 // s, the instant of that computation
+	left           float64 // remaining work then: 1 at the start
+	time           float64 // s, of the full work at that pace
 	ends           float64 // s
 }
 
-// random is a source of numbers that can be seeded anew.
+// random is a source of numbers that can be reseeded.
 type random struct {
 	source  rand.PCG
 	numbers *rand.Rand
@@ -72,7 +73,7 @@ func (s *Simulator) reset(b Batcher, c Curve, seed uint64) {
 	s.service.seed(seed, 1)
 }
 
-// run lets events happen until the tally is complete, or nothing is left to happen.
+// run processes events until the tally is complete, or no event is left.
 func (s *Simulator) run() {
 	for !s.tally.isComplete(s.now) {
 		at, what, i := s.next()
@@ -102,12 +103,13 @@ const (
 	nothing event = iota
 	completion
 	sending
-	passing // what leads to the server
+	passing // the path to the server
 	delayOver
 )
 
-// next finds the next event, and of a completion the execution. At the same instant completions are first: an instance takes its
-// next batch before the clients have heard of the last.
+// next returns the next event, and the index of the execution for a completion. At the same instant
+// completions come first: an instance takes its next batch before the clients receive the last
+// answer.
 func (s *Simulator) next() (at float64, what event, i int) {
 	at = math.Inf(1)
 	for k := range s.running {
@@ -127,8 +129,9 @@ func (s *Simulator) next() (at float64, what event, i int) {
 	return at, what, i
 }
 
-// send sends what is due, onto the path or, without one, to the server at once. An idle instance takes the first of several requests and does not wait for
-// the others: in a real server they come some microseconds apart, and no instance waits without a queue delay.
+// send sends the due requests onto the path, or without a path directly to the server. An idle
+// instance takes the first of several requests and does not wait for the others. In a real server
+// they arrive some microseconds apart, and no instance waits without a queue delay.
 func (s *Simulator) send() {
 	a := s.due.pop()
 	if s.path.cost > 0 {
@@ -145,7 +148,7 @@ func (s *Simulator) send() {
 	}
 }
 
-// gap is the time between two arrivals of a Poisson process.
+// gap draws the time between two arrivals of a Poisson process.
 func (s *Simulator) gap() float64 { return s.arrivals.numbers.ExpFloat64() / s.rate }
 
 // dispatch gives ready batches to idle instances.
@@ -161,7 +164,7 @@ func (s *Simulator) dispatch() {
 	}
 }
 
-// draw is what chance makes of the time of an execution: a log-normal factor with mean 1.
+// draw draws the random factor of an execution's time: log-normal with mean 1.
 func (s *Simulator) draw() float64 {
 	switch spread := s.curve.Spread; {
 	case s.factor != nil:
@@ -172,8 +175,9 @@ func (s *Simulator) draw() float64 {
 	return 1
 }
 
-// pace computes anew when executions end, after others have begun or ended. What instances have in common, cores above all, they
-// share while they run, not as it was when a batch began: a batch goes on faster when its neighbour is done.
+// pace recomputes the ends of the executions after others have begun or ended. Instances share
+// common resources, above all cores, during their whole execution. So a batch runs faster once its
+// neighbour is done.
 func (s *Simulator) pace() {
 	busy := len(s.running)
 	slow := s.path.pace(s.now, busy)
@@ -191,8 +195,8 @@ func (s *Simulator) pace() {
 	}
 }
 
-// complete ends an execution. Its clients hear of it, and in a closed loop send again, after the curve's overhead, unless they
-// have had it on the path.
+// complete ends an execution. Its clients receive the answer, and in a closed loop send again after
+// the curve's overhead, unless the path includes the overhead.
 func (s *Simulator) complete(i int) {
 	e := s.running[i]
 	last := len(s.running) - 1

@@ -6,9 +6,10 @@ import (
 	"tuner/measure/stats"
 )
 
-// tally gathers what counts: whole executions, from the end of the one that ends the warm-up to the end of the last.
+// tally sums up the counted part: whole executions, from the end of the last warm-up execution to
+// the end of the last one.
 type tally struct {
-	skip, want int // requests: of the warm-up, and that count
+	skip, want int // requests: of the warm-up, and counted
 	done       int
 	counting   bool
 	begin      float64 // s
@@ -23,7 +24,7 @@ func (t *tally) reset(skip, want int) {
 	*t = tally{skip: skip, want: want, latencies: t.latencies[:0]}
 }
 
-// pass lets time go by with so many instances busy.
+// pass advances the time with the given number of busy instances.
 func (t *tally) pass(seconds float64, busy int) {
 	if t.counting {
 		t.busy += seconds * float64(busy)
@@ -47,7 +48,8 @@ func (t *tally) add(requests []request, e execution, now, overhead float64) {
 	}
 }
 
-// isComplete reports whether enough is counted: also some time, as several executions may end at once.
+// isComplete reports whether enough requests are counted. Some time must have passed too, since
+// several executions may end at once.
 func (t *tally) isComplete(now float64) bool {
 	return t.counting && len(t.latencies) >= t.want && now > t.begin
 }

@@ -12,7 +12,7 @@ import (
 // many requests make the mean of a wait exact to 1 or 2 %.
 const many = 100_000
 
-// exponential makes all times of a simulator's executions exponential.
+// exponential makes all execution times of a simulator exponential.
 func exponential(s *Simulator) *Simulator {
 	s.factor = func() float64 { return s.service.numbers.ExpFloat64() }
 	return s
@@ -25,7 +25,7 @@ func check(t *testing.T, what string, got, want, tolerance float64) {
 	}
 }
 
-// Queues of textbooks: Poisson arrivals at rate ρ per server, service times with mean 1, no batching.
+// Textbook queues: Poisson arrivals at rate ρ per server, service times with mean 1, no batching.
 func TestQueues(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -58,7 +58,7 @@ func TestQueues(t *testing.T) {
 	}
 }
 
-// erlangC is the probability of having to wait for one of n servers with an offered load of a.
+// erlangC returns the probability of waiting for one of n servers with an offered load of a.
 func erlangC(n int, a float64) float64 {
 	term, sum := 1.0, 0.0 // aᵏ/k!
 	for k := range n {
@@ -69,8 +69,9 @@ func erlangC(n int, a float64) float64 {
 	return last / (sum + last)
 }
 
-// A server that takes all that waits, with batches of n in α·n + τ: Y. Inoue's upper bound of the mean latency (Queueing analysis of
-// GPU-based inference servers with dynamic batching, 2021, theorem 2), which he finds to be within a few percent.
+// The server takes all waiting requests, with batches of n in α·n + τ. Y. Inoue gives an upper
+// bound of the mean latency (Queueing analysis of GPU-based inference servers with dynamic
+// batching, 2021, theorem 2). He finds it to be within a few percent.
 func TestInoueBound(t *testing.T) {
 	t.Parallel()
 	const alpha, tau = 0.001, 0.004
@@ -85,7 +86,7 @@ func TestInoueBound(t *testing.T) {
 	}
 }
 
-// The mean of the log-normal service times is the curve's, and their spread is as asked for.
+// The mean of the log-normal service times is the curve's, and their spread is the requested one.
 func TestSpread(t *testing.T) {
 	t.Parallel()
 	curve := constant(1)
@@ -96,7 +97,7 @@ func TestSpread(t *testing.T) {
 	check(t, "p90", r.P90, math.Exp(1.2816*0.5-0.5*0.5/2), 0.01)
 }
 
-// loops are closed loops of many kinds, for what holds of all of them.
+// loops yields closed loops of many kinds, for properties that hold for all.
 func loops(yield func(name string, b Batcher, c Curve, load measure.Load)) {
 	for _, instances := range []int{1, 2, 4} {
 		for _, batch := range []int{1, 4, 8} {
@@ -119,8 +120,9 @@ func loops(yield func(name string, b Batcher, c Curve, load measure.Load)) {
 	}
 }
 
-// Bounds of operational analysis (Denning and Buzen 1978): Little's law, and the throughput within that of clients that never wait and
-// that of instances that never idle.
+// Bounds of operational analysis (Denning and Buzen 1978): Little's law, and two upper bounds of
+// the throughput. One is that of clients that never wait, the other that of instances that never
+// idle.
 func TestBoundsOfClosedLoops(t *testing.T) {
 	t.Parallel()
 	var s Simulator
@@ -133,7 +135,7 @@ func TestBoundsOfClosedLoops(t *testing.T) {
 		}
 		capacity := 0.0
 		for n := range b.MaxBatch {
-			for busy := range b.Instances { // each that is busy does a batch of n+1 in so much time
+			for busy := range b.Instances { // each busy one executes a batch of n+1 in this time
 				capacity = max(capacity, float64((busy+1)*(n+1))/c.Time(n+1, busy+1, b.Instances))
 			}
 		}
@@ -146,7 +148,7 @@ func TestBoundsOfClosedLoops(t *testing.T) {
 	})
 }
 
-// With many clients all batches are full, and all instances busy.
+// With many clients all batches are full and all instances are busy.
 func TestSaturation(t *testing.T) {
 	t.Parallel()
 	c := Curve{Sizes: []int{1, 8}, Alone: []float64{0.002, 0.005}, Crowded: []float64{0.003, 0.009}, Spread: 0.1, Overhead: 1e-4}
@@ -156,7 +158,7 @@ func TestSaturation(t *testing.T) {
 	check(t, "busy", r.Busy, 3, 1e-6)
 }
 
-// More clients do not make less throughput. (Where a preferred size or a delay stands against it, they may.)
+// More clients do not reduce the throughput. (With a preferred size or a delay they may.)
 func TestThroughputGrowsWithClients(t *testing.T) {
 	t.Parallel()
 	var s Simulator
