@@ -9,7 +9,7 @@ import (
 	"tuner/ort/sessionoption"
 )
 
-// The folding rules about what serves a model: its file, ONNX Runtime's build, the execution provider and their options.
+// The folding rules about the file, ONNX Runtime's build, the execution provider and their options.
 
 func ignoredByTriton(f folding, values []Value) string {
 	if !f.space.Facts.TritonOnly {
@@ -30,7 +30,8 @@ func ignoredByTriton(f folding, values []Value) string {
 	return reason
 }
 
-// isHonouredByTriton reports whether Triton's onnxruntime backend takes a knob from the configuration.
+// isHonouredByTriton reports whether Triton's onnxruntime backend reads a knob from the
+// configuration.
 func isHonouredByTriton(knob string) bool {
 	if of, _, isOption := ProviderOption(knob); isOption {
 		return provider.Of(of).Triton.TakesOptions()
@@ -38,8 +39,8 @@ func isHonouredByTriton(knob string) bool {
 	return !sessionoption.IsKnob(knob) || sessionoption.OfTriton(knob)
 }
 
-// foreignOption removes the options of all execution providers except the chosen one and the one that
-// stands behind it.
+// foreignOption removes the options of all execution providers except the chosen one and its
+// fallback.
 func foreignOption(f folding, values []Value) string {
 	reason, chosen := "", provider.Of(f.provider(values))
 	for _, k := range f.space.Knobs {
@@ -52,7 +53,7 @@ func foreignOption(f folding, values []Value) string {
 	return reason
 }
 
-// threadsKnob is the knob for the threads of a provider that has its own; "" if it has none.
+// threadsKnob returns the knob for the threads of a provider that has its own; "" if it has none.
 func threadsKnob(p provider.Provider) string {
 	if p.Threads.Option == "" {
 		return ""
@@ -60,8 +61,8 @@ func threadsKnob(p provider.Provider) string {
 	return p.Name + "." + p.Threads.Option
 }
 
-// ownThreads removes intra_op_threads where the provider has threads of its own only. A stock Triton
-// passes it no number of threads at all unless it takes the provider's options.
+// ownThreads removes intra_op_threads if the provider has only its own threads. A stock Triton
+// passes it no thread number, unless it takes the provider's options.
 func ownThreads(f folding, values []Value) string {
 	chosen := provider.Of(f.provider(values))
 	if !chosen.Threads.Only || !f.set(values, KnobIntraOpThreads, IntValue(0)) {
@@ -73,12 +74,14 @@ func ownThreads(f folding, values []Value) string {
 	return chosen.Title + " has threads of its own (" + threadsKnob(chosen) + "), so intra_op_threads has no effect on it"
 }
 
-// provider returns the execution provider of a combination: its own, else the default configuration's.
+// provider returns the execution provider of a combination: its own, else the default
+// configuration's.
 func (f folding) provider(values []Value) string {
 	return string(f.valueOrBase(values, KnobExecutionProvider, provider.CPU))
 }
 
-// valueOrBase returns a knob's value in a combination, else the default configuration's, else usual.
+// valueOrBase returns a knob's value in a combination, else the default configuration's, else
+// usual.
 func (f folding) valueOrBase(values []Value, knob string, usual Value) Value {
 	if v := f.value(values, knob); v != "" {
 		return v
@@ -89,7 +92,7 @@ func (f folding) valueOrBase(values []Value, knob string, usual Value) Value {
 	return usual
 }
 
-// runtime returns the build that serves a combination; without the knob it has no name.
+// runtime returns the build that serves a combination. Without the knob it has no name.
 func (f folding) runtime(values []Value) RuntimeFacts {
 	facts := f.space.Facts
 	if len(facts.Runtimes) == 0 {
@@ -100,7 +103,7 @@ func (f folding) runtime(values []Value) RuntimeFacts {
 }
 
 func unavailableProvider(f folding, values []Value) string {
-	chosen := f.provider(values) // the default's where the space leaves it alone: it may be missing from one of the builds
+	chosen := f.provider(values) // the default's if the space has no such knob: one of the builds may lack it
 	runtime, where := f.runtime(values), "here"
 	if runtime.Name != "" {
 		where = "in runtime " + runtime.Name
@@ -114,7 +117,7 @@ func unavailableProvider(f folding, values []Value) string {
 	return ""
 }
 
-// rejectedVariant keeps out what the accuracy check has thrown out.
+// rejectedVariant excludes variants that the accuracy check rejected.
 func rejectedVariant(f folding, values []Value) string {
 	precision, chosen := string(f.valueOrBase(values, KnobPrecision, recipe.Original)), f.provider(values)
 	for _, r := range f.space.Facts.Rejected {

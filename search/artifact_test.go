@@ -46,7 +46,8 @@ func TestRejectedVariantsAreFolded(t *testing.T) {
 		search.Fold{Reason: "precision fp32 is rejected on execution_provider openvino: far off", Count: 1})
 }
 
-// Two builds may compute one provider differently: a verdict on one of them says nothing of the other.
+// Two builds may compute one provider differently, so a rejection in one does not apply to the
+// other.
 func TestRejectedInOneRuntime(t *testing.T) {
 	t.Parallel()
 	facts := search.Facts{Precisions: []string{"fp32", "int8"}, Runtimes: []search.RuntimeFacts{{Name: "cpu@1"}, {Name: "cpu@2"}}}
@@ -65,7 +66,8 @@ func TestRejectedInOneRuntime(t *testing.T) {
 	both := []search.Knob{knob("runtime", "cpu@1", "cpu@2"), knob("precision", "int8")}
 	check("cpu@2", both, "runtime=cpu@1 precision=int8")
 	check("cpu@1", both, "runtime=cpu@2 precision=int8")
-	check("cpu@1", []search.Knob{knob("precision", "fp32", "int8")}, "precision=fp32") // the first serves where the knob is left alone
+	// the first build serves candidates without the knob
+	check("cpu@1", []search.Knob{knob("precision", "fp32", "int8")}, "precision=fp32")
 }
 
 func TestProvidersOfSeveralRuntimes(t *testing.T) {
@@ -86,7 +88,7 @@ func TestProvidersOfSeveralRuntimes(t *testing.T) {
 	if diff := cmp.Diff([]search.Fold{missing}, folds); diff != "" {
 		t.Error(diff)
 	}
-	// Candidates that leave the provider alone run on the default's, which the first build does not have.
+	// Candidates without a provider run on the default's, which the first build lacks.
 	onOpenVINO := facts
 	onOpenVINO.Base = map[string]search.Value{"execution_provider": "openvino"}
 	got, folds = expand(onOpenVINO, knobs[0])
@@ -96,7 +98,7 @@ func TestProvidersOfSeveralRuntimes(t *testing.T) {
 	if diff := cmp.Diff([]search.Fold{missing}, folds); diff != "" {
 		t.Error(diff)
 	}
-	// A stock Triton has one: the first, in which openvino is missing.
+	// A stock Triton has one build: the first, which lacks openvino.
 	facts.TritonOnly = true
 	got, _ = expand(facts, knobs...)
 	if diff := cmp.Diff([]string{"runtime=cpu@1.31.1 execution_provider=cpu"}, got); diff != "" {
@@ -111,7 +113,7 @@ func TestOptionsOfProviders(t *testing.T) {
 		knob("execution_provider", "cpu", "openvino"), knob("intra_op_threads", "1", "2"), knob("openvino.num_of_threads", "1", "2"),
 	}
 	got, _ := expand(facts, knobs...)
-	// The cpu provider has ONNX Runtime's threads alone, OpenVINO its own alone.
+	// The cpu provider has only ONNX Runtime's threads, and OpenVINO only its own.
 	want := []string{
 		"execution_provider=cpu intra_op_threads=1", "execution_provider=cpu intra_op_threads=2",
 		"execution_provider=openvino intra_op_threads=0 openvino.num_of_threads=1",
@@ -120,7 +122,7 @@ func TestOptionsOfProviders(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	facts.TritonOnly = true // hands OpenVINO no options
+	facts.TritonOnly = true // passes OpenVINO no options
 	got, _ = expand(facts, knobs...)
 	want = []string{want[0], want[1], "execution_provider=openvino intra_op_threads=0"}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -135,7 +137,7 @@ func TestOptionsOfProviders(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	// XNNPACK's own threads count as ONNX Runtime's do: 5 are more than the 4 cores.
+	// XNNPACK's own threads count like ONNX Runtime's: 5 are more than the 4 cores.
 	got, _ = expand(search.Facts{Cores: 4}, knob("execution_provider", "xnnpack"), knob("xnnpack.intra_op_num_threads", "2", "3", "5"), knob("instance_count", "4"))
 	if diff := cmp.Diff([]string{"execution_provider=xnnpack xnnpack.intra_op_num_threads=2 instance_count=4"}, got); diff != "" {
 		t.Error(diff)
@@ -163,7 +165,7 @@ func TestProviderOption(t *testing.T) {
 	}
 }
 
-// TestFirstStageKnobs: a first stage keeps the settings that say what serves the model, and those alone.
+// A first stage keeps only the settings of the artifact and the session.
 func TestFirstStageKnobs(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]bool{
@@ -176,7 +178,8 @@ func TestFirstStageKnobs(t *testing.T) {
 	}
 }
 
-// The space lists batches of 4 and 8 on 1 or 2 threads; the default has batches of 4, 2 instances, and all threads.
+// The space lists batches of 4 and 8 on 1 or 2 threads; the default has batches of 4, 2 instances,
+// and all threads.
 func TestSpaceHas(t *testing.T) {
 	t.Parallel()
 	space := search.Space{
@@ -193,10 +196,10 @@ func TestSpaceHas(t *testing.T) {
 	check(one, true)
 	check(one.With("max_batch_size", "8"), true)
 	check(one.With("max_batch_size", "16"), false)
-	check(one.With("instance_count", "2"), true) // as the default
+	check(one.With("instance_count", "2"), true) // the default's value
 	check(one.With("instance_count", "1"), false)
 	check(one.With("precision", "int8"), false)
-	check(search.Candidate{}, false) // 0 threads, which stand for all, are not listed
+	check(search.Candidate{}, false) // 0 threads, which means all, is not listed
 	check(search.NewCandidate(search.Setting{Knob: "max_batch_size", Value: "8"}), false)
 }
 
@@ -225,10 +228,11 @@ func TestFirstStage(t *testing.T) {
 	check(candidate("precision", "int8", "intra_op_threads", "1", "instance_count", "2", "max_batch_size", "16"), "precision=int8 intra_op_threads=1", false)
 	check(candidate("precision", "int8", "intra_op_threads", "0", "instance_count", "2", "max_batch_size", "4", "max_queue_delay", "0us"), "precision=int8", true)
 	check(candidate("precision", "fp32", "instance_count", "1"), "default", false)
-	// A knob whose value in the default is not known is another one.
+	// A knob whose value in the default is unknown counts as different.
 	check(candidate("optimization.priority", "PRIORITY_MAX"), "default", false)
 	check(candidate("session.x", "1", "openvino.num_streams", "2", "runtime", "a"), "session.x=1 openvino.num_streams=2 runtime=a", true)
-	// The default's build is the first of several; XNNPACK does not spin unless it is told to.
+	// The default's build is the first of several. XNNPACK does not spin unless the configuration
+	// says so.
 	space.Facts.Base["allow_spinning"] = "true"
 	space.Facts.Runtimes = []search.RuntimeFacts{{Name: "cpu@1.31.1"}, {Name: "openvino@1.24.1"}}
 	check(candidate("runtime", "cpu@1.31.1", "allow_spinning", "true"), "default", true)

@@ -6,16 +6,20 @@ import (
 )
 
 const (
-	// MostSeats is how many trials a block may have: as many engines as are up at a time (package runner).
+	// MostSeats is the largest number of trials in a block: the number of engines that run at the
+	// same time (package runner).
 	MostSeats = 3
-	// TurnWindow is how long a window of a turn is: a round of three, with the filling of their queues, is then over before the machine has changed
-	// its pace, which it keeps for about five seconds. Of a slow model the windows become longer.
+	// TurnWindow is the length of a turn's window. A round of three, with the filling of their
+	// queues, then ends before the machine changes its speed, which it keeps for about five
+	// seconds. Slow models get longer windows.
 	TurnWindow = 500 * time.Millisecond
 )
 
-// Block is the action of measuring trials in turn on engines that are launched for it and all up, in the order A B C, C B A, …: each has one window in
-// each of the rounds, in place of its own. Even numbers of rounds treat all alike. A single trial is measured alone, for as long. There are MostSeats
-// trials at most, and none is a service trial. Package plan numbers the blocks.
+// Block returns the action that measures trials in turn on engines that are launched for it and all
+// run, in the order A B C, C B A, …. Each trial has one window in each round instead of its own
+// windows. An even number of rounds treats all alike. A single trial is measured alone, for the
+// same total time. There are MostSeats trials at most, and none is a service trial. Package plan
+// numbers the blocks.
 func (s Settings) Block(seats []Trial, rounds int) Action {
 	block := slices.Clone(seats)
 	for i := range block {
@@ -29,7 +33,7 @@ func (s Settings) Block(seats []Trial, rounds int) Action {
 	return Action{Trial: block[0], Block: block}
 }
 
-// Numbered is the action with the ordinal of its block, from 1.
+// Numbered returns the action with the ordinal of its block, from 1.
 func (a Action) Numbered(block int) Action {
 	if a.Block == nil {
 		return a
@@ -42,7 +46,8 @@ func (a Action) Numbered(block int) Action {
 	return a
 }
 
-// Alone is a seat of a block as a trial that is measured by itself: in one window as long as all its turns together.
+// Alone returns a seat of a block as a trial that is measured alone, in one window as long as all
+// its turns together.
 func (t Trial) Alone() Trial {
 	t.Windows, t.Window, t.Block, t.IsApart = 1, time.Duration(t.Windows)*t.Window, 0, true
 	return t

@@ -13,8 +13,8 @@ import (
 	"tuner/search"
 )
 
-// Whatever the trials are: a block keeps which configurations they are, at which loads and in which phase; measured alone a seat takes as long as in
-// its turns.
+// A block keeps the configurations, loads and phase of its trials. Measured alone, a seat takes as
+// long as in its turns.
 func TestBlock(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 1))
@@ -58,7 +58,8 @@ func TestBlock(t *testing.T) {
 	}
 }
 
-// A journal tells blocks apart by their ordinals, and one that was written before there were any reads as it did.
+// A journal distinguishes blocks by their ordinals. A journal from before blocks existed is read as
+// before.
 func TestBlockInAJournal(t *testing.T) {
 	t.Parallel()
 	byKey := cmp.Comparer(func(a, b search.Candidate) bool { return a.Key() == b.Key() })

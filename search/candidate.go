@@ -14,8 +14,8 @@ type Setting struct {
 	Value Value  `json:"value"`
 }
 
-// Candidate is one configuration: a value for each knob of the space, in the space's order. It is immutable. The zero
-// value is the default configuration: no knob is touched (design §5, "Default").
+// Candidate is one configuration: a value for each knob of the space, in the space's order. It is
+// immutable. The zero value is the default configuration, which sets no knob.
 type Candidate struct{ settings []Setting }
 
 // NewCandidate makes a candidate from settings, whose order it keeps.
@@ -29,7 +29,7 @@ func (c Candidate) IsDefault() bool { return len(c.settings) == 0 }
 // Settings returns a copy of the candidate's settings.
 func (c Candidate) Settings() []Setting { return append([]Setting(nil), c.settings...) }
 
-// Get returns the value of a knob, and false when the candidate leaves it alone.
+// Get returns the value of a knob; false if the candidate does not set it.
 func (c Candidate) Get(knob string) (Value, bool) {
 	for _, s := range c.settings {
 		if s.Knob == knob {
@@ -39,7 +39,7 @@ func (c Candidate) Get(knob string) (Value, bool) {
 	return "", false
 }
 
-// With returns the candidate with one knob set to another value (appended when it had none).
+// With returns the candidate with one knob set to another value. A new knob is appended.
 func (c Candidate) With(knob string, v Value) Candidate {
 	settings := c.Settings()
 	for i := range settings {
@@ -54,12 +54,12 @@ func (c Candidate) With(knob string, v Value) Candidate {
 // defaultKey is the key of the default configuration and of its pool.
 const defaultKey = "default"
 
-// Key is the candidate's canonical text, equal exactly for equal candidates of one space: "default", or
-// "precision=fp32 intra_op_threads=2 …".
+// Key is the candidate's canonical text, equal exactly for equal candidates of one space:
+// "default", or "precision=fp32 intra_op_threads=2 …".
 func (c Candidate) Key() string { return c.key(func(Setting) bool { return true }) }
 
-// PoolKey is the part of Key that needs an engine process of its own: every knob but the batcher's. It is "default" for
-// candidates that change batcher knobs only: they run in the default's process.
+// PoolKey is the part of Key that determines the engine process: every knob but the batcher's. It
+// is "default" for candidates that change batcher knobs only: they run in the default's process.
 func (c Candidate) PoolKey() string {
 	return c.key(func(s Setting) bool {
 		scope, known := KnobScope(s.Knob)
@@ -67,7 +67,8 @@ func (c Candidate) PoolKey() string {
 	})
 }
 
-// ArtifactKey is the part of Key that says what serves the model: its file, ONNX Runtime's build and the execution provider.
+// ArtifactKey is the part of Key that determines the artifact: the model file, ONNX Runtime's build
+// and the execution provider.
 func (c Candidate) ArtifactKey() string {
 	return c.key(func(s Setting) bool {
 		scope, known := KnobScope(s.Knob)
@@ -102,8 +103,8 @@ func (c Candidate) MarshalJSON() ([]byte, error) {
 	return json.Marshal(c.settings)
 }
 
-// UnmarshalJSON reads what MarshalJSON wrote. A setting with another field, or without a knob, is an error: left out, it would make another
-// configuration of the candidate.
+// UnmarshalJSON reads the output of MarshalJSON. A setting with another field, or without a knob,
+// is an error, since ignoring it would give another configuration.
 func (c *Candidate) UnmarshalJSON(data []byte) error {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.DisallowUnknownFields()

@@ -9,20 +9,22 @@ import (
 	"sync"
 )
 
-// Candidates are the legal and distinct candidates of a space, in an order that goes through the values of the dearest scope
-// slowest, so that those of one pool are neighbours. They are the product of two parts, since no folding rule looks at both: the
-// pools, and the settings of the batcher, which are the same in every pool. Nothing is expanded but what is asked for, so a space
-// may be far larger than memory. A pool is given by the candidate that sets nothing but the pool's own knobs.
+// Candidates are the legal and distinct candidates of a space. In their order, the values of the
+// most expensive scope change slowest, so candidates of one pool are neighbours. They are the
+// product of two parts, since no folding rule looks at both: the pools, and the settings of the
+// batcher. The latter are the same in every pool. Only the requested part is expanded, so a space
+// may be far larger than memory. A pool is represented by the candidate that sets only the pool's
+// own knobs.
 type Candidates struct {
 	rules    folding
 	pools    part
 	batchers part
-	settings func() [][]Value // of the batcher, by the part's knobs; made once
-	tallies  func() tallies   // made once
+	settings func() [][]Value // of the batcher, by the part's knobs; computed once
+	tallies  func() tallies   // computed once
 }
 
-// The sizes up to which a part of a space is gone through: the pools to be counted, which takes a second, and the settings of a pool's
-// batcher, which are held in memory.
+// The sizes up to which a part of a space is enumerated: the pools for counting, which takes a
+// second, and the settings of a pool's batcher, which are kept in memory.
 const (
 	countablePools = 1 << 18
 	mostBatchers   = 100_000
@@ -47,7 +49,7 @@ func (s Space) Candidates() *Candidates {
 	return c
 }
 
-// poolScope is the scope that PoolKey sees: a knob that is not known is part of the pool.
+// poolScope returns the scope that PoolKey sees: an unknown knob is part of the pool.
 func poolScope(knob string) Scope {
 	scope, known := KnobScope(knob)
 	if !known {
@@ -56,14 +58,14 @@ func poolScope(knob string) Scope {
 	return scope
 }
 
-// Len is the number of candidates, the default not counted. Where there are too many pools to be gone through it is the most that
-// there may be, and exact is false.
+// Len returns the number of candidates without the default. If there are too many pools to
+// enumerate, it is an upper bound, and exact is false.
 func (c *Candidates) Len() (n int, exact bool) {
 	pools, exact := c.PoolCount()
 	return times(pools, c.Batchers()), exact
 }
 
-// PoolCount is the number of pools, as Len is that of candidates.
+// PoolCount returns the number of pools, with the same exactness as Len.
 func (c *Candidates) PoolCount() (n int, exact bool) {
 	if c.Batchers() == 0 {
 		return 0, true
@@ -79,19 +81,21 @@ func (c *Candidates) PoolCount() (n int, exact bool) {
 	return n, true
 }
 
-// Batchers is the number of settings of the batcher, the same in each pool.
+// Batchers returns the number of settings of the batcher, which is the same in each pool.
 func (c *Candidates) Batchers() int { return len(c.settings()) }
 
-// BatcherCombinations is the number of raw combinations of the batcher's knobs, and whether they can be held in memory.
+// BatcherCombinations returns the number of raw combinations of the batcher's knobs, and whether
+// they fit into memory.
 func (c *Candidates) BatcherCombinations() (n int, ok bool) {
 	n = c.batchers.size()
 	return n, n <= mostBatchers
 }
 
-// isVoid reports whether a pool has no candidate, but the default at most, by whether it touches no knob.
+// isVoid reports whether a pool has no candidate except possibly the default. isEmpty means that it
+// sets no knob.
 func (c *Candidates) isVoid(isEmpty bool) bool { return isEmpty && len(c.batchers.knobs) == 0 }
 
-// Pools goes through the pools.
+// Pools yields the pools.
 func (c *Candidates) Pools() iter.Seq[Candidate] {
 	return func(yield func(Candidate) bool) {
 		next := c.poolWalk()
@@ -103,7 +107,7 @@ func (c *Candidates) Pools() iter.Seq[Candidate] {
 	}
 }
 
-// poolWalk returns a function each call of which takes the next pool; it is false at the end.
+// poolWalk returns a function that returns the next pool at each call; false at the end.
 func (c *Candidates) poolWalk() func() (Candidate, bool) {
 	w, values := newWalk(c.pools), c.rules.none()
 	return func() (Candidate, bool) {
@@ -131,7 +135,7 @@ func (c *Candidates) Members(pool Candidate) []Candidate {
 	return list
 }
 
-// Member is the i-th of Members.
+// Member returns the i-th of Members.
 func (c *Candidates) Member(pool Candidate, i int) Candidate {
 	values := c.rules.values(pool)
 	for j, k := range c.batchers.knobs {
@@ -140,7 +144,7 @@ func (c *Candidates) Member(pool Candidate, i int) Candidate {
 	return c.rules.candidate(values)
 }
 
-// Walk returns a function each call of which takes the next candidate; it is false at the end.
+// Walk returns a function that returns the next candidate at each call; false at the end.
 func (c *Candidates) Walk() func() (Candidate, bool) {
 	next, members := c.poolWalk(), []Candidate(nil)
 	return func() (Candidate, bool) {
@@ -157,7 +161,7 @@ func (c *Candidates) Walk() func() (Candidate, bool) {
 	}
 }
 
-// First is the first candidate, and false where there is none.
+// First returns the first candidate; false without one.
 func (c *Candidates) First() (Candidate, bool) { return c.Walk()() }
 
 // All expands the space.
@@ -169,7 +173,8 @@ func (c *Candidates) All() []Candidate {
 	return list
 }
 
-// Draw is a random pool, not necessarily a new one; false where so many combinations in a row are illegal that there may be none.
+// Draw returns a random pool, which may repeat. It returns false after many illegal combinations in
+// a row, since there may be no legal one.
 func (c *Candidates) Draw(random *rand.Rand) (pool Candidate, ok bool) {
 	const patience = 10_000
 	if c.Batchers() == 0 || c.pools.size() == 0 {
@@ -188,7 +193,8 @@ func (c *Candidates) Draw(random *rand.Rand) (pool Candidate, ok bool) {
 	return Candidate{}, false
 }
 
-// pool is the pool that stands for a combination of the pools' knobs, which is made canonical; false where it is illegal.
+// pool returns the pool of a combination of the pools' knobs, which it makes canonical; false if it
+// is illegal.
 func (c *Candidates) pool(values []Value) (Candidate, bool) {
 	v := c.pools.fold(values)
 	pool := c.rules.candidate(values)
@@ -211,14 +217,15 @@ func (c *Candidates) expandBatchers() [][]Value {
 	return list
 }
 
-// part is some of a space's knobs, the pools' or the batcher's, with the folding rules that look at them.
+// part is a subset of a space's knobs, the pools' or the batcher's, with the folding rules that
+// look at them.
 type part struct {
 	rules     folding
 	isBatcher bool
-	knobs     []int // places in the space, those of the dearest scope first
+	knobs     []int // indices in the space, most expensive scope first
 }
 
-// size is the number of raw combinations, as far as an int reaches.
+// size returns the number of raw combinations, limited to the range of int.
 func (p part) size() int {
 	n := 1
 	for _, k := range p.knobs {
@@ -227,7 +234,7 @@ func (p part) size() int {
 	return n
 }
 
-// times is the product of two numbers that are not negative, as far as an int reaches.
+// times returns the product of two non-negative numbers, limited to the range of int.
 func times(a, b int) int {
 	if b > 0 && a > math.MaxInt/b {
 		return math.MaxInt
@@ -235,7 +242,7 @@ func times(a, b int) int {
 	return a * b
 }
 
-// set writes the i-th combination into values; the last knob turns fastest.
+// set writes the i-th combination into values. The last knob changes fastest.
 func (p part) set(values []Value, i int) {
 	for _, k := range slices.Backward(p.knobs) {
 		list := p.rules.space.Knobs[k].Values
@@ -244,13 +251,14 @@ func (p part) set(values []Value, i int) {
 	}
 }
 
-// verdict is what the rules make of a combination, or of a part of one. Of several reasons the one of the first rule counts.
+// verdict is the result of the rules for a combination, or for a part of one. Of several reasons
+// the one of the first rule counts.
 type verdict struct {
-	merged, illegal     string // why it stands for another combination; why it is left out
-	mergedBy, illegalBy int    // the rules' places
+	merged, illegal     string // reason for merging into another combination; reason for leaving it out
+	mergedBy, illegalBy int    // indices of the rules
 }
 
-// and joins the verdicts on two parts of a combination.
+// and combines the verdicts on two parts of a combination.
 func (v verdict) and(w verdict) verdict {
 	if v.merged == "" || w.merged != "" && w.mergedBy < v.mergedBy {
 		v.merged, v.mergedBy = w.merged, w.mergedBy
@@ -261,7 +269,8 @@ func (v verdict) and(w verdict) verdict {
 	return v
 }
 
-// fold rewrites a combination into its canonical form, as far as this part goes, and says why that differs, or why it is illegal.
+// fold rewrites this part of a combination into its canonical form. It returns the reason for a
+// difference, or for being illegal.
 func (p part) fold(values []Value) verdict {
 	var v verdict
 	for i, r := range merging {
@@ -284,21 +293,21 @@ func (p part) fold(values []Value) verdict {
 	return v
 }
 
-// walk goes through a part's combinations.
+// walk enumerates a part's combinations.
 type walk struct {
 	part   part
 	at, to int
-	seen   map[string]bool // canonical forms that came up
+	seen   map[string]bool // canonical forms so far
 	key    []byte
 }
 
 func newWalk(p part) *walk { return &walk{part: p, to: p.size(), seen: map[string]bool{}} }
 
-// finding is what a walk finds out about a combination.
+// finding is the result of a walk for a combination.
 type finding struct {
 	verdict
-	isRepeated bool // its canonical form came up before
-	isEmpty    bool // its canonical form touches no knob
+	isRepeated bool // its canonical form occurred before
+	isEmpty    bool // its canonical form sets no knob
 }
 
 // step writes the canonical form of the next combination into values; ok is false at the end.
@@ -323,15 +332,15 @@ func (w *walk) step(values []Value) (s finding, ok bool) {
 	return s, true
 }
 
-// tally is how many combinations of a part have the same said of them.
+// tally counts the combinations of a part that have the same finding.
 type tally struct {
 	finding
 	count  int
-	first  int     // place of the first of them
+	first  int     // index of the first of them
 	values []Value // its canonical form
 }
 
-// tallies are those of both parts, in the order of their firsts.
+// tallies are those of both parts, ordered by first.
 type tallies struct{ pools, batchers []tally }
 
 func (c *Candidates) tally() tallies { return tallies{c.pools.tally(), c.batchers.tally()} }
@@ -352,14 +361,15 @@ func (p part) tally() []tally {
 	return list
 }
 
-// Folds says which combinations were left out or merged into others, and why: one of the candidates or folds counts each raw
-// combination. It says nothing where there are too many pools to be gone through.
+// Folds returns the combinations that were left out or merged into others, with the reasons. Each
+// raw combination is counted by one of the candidates or folds. The result is empty if there are
+// too many pools to enumerate.
 func (c *Candidates) Folds() []Fold {
 	if len(c.rules.space.Knobs) == 0 || c.pools.size() > countablePools {
 		return nil
 	}
 	type pair struct{ pool, batcher tally }
-	var pairs []pair // all combinations with the same two tallies have the same reason
+	var pairs []pair // all combinations with the same two tallies share a reason
 	for _, p := range c.tallies().pools {
 		for _, b := range c.tallies().batchers {
 			pairs = append(pairs, pair{p, b})

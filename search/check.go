@@ -6,10 +6,12 @@ import (
 	"time"
 )
 
-// clockSlack is by how much a campaign's clock and that of its load windows may differ.
+// clockSlack is the largest difference between a campaign's clock and the clock of its load
+// windows.
 const clockSlack = time.Minute
 
-// Check refuses an event that no trial has: package journal asks it of what it writes and reads.
+// Check returns an error for an event that no trial can have. Package journal checks all events
+// that it writes and reads.
 func (e Event) Check() error {
 	if err := e.Measurement.Check(); err != nil {
 		return fmt.Errorf("trial of %s at %s: %w", e.Trial.Candidate, e.Trial.Load, err)
@@ -25,12 +27,12 @@ func (e Event) Check() error {
 	return e.Trial.Load.Check()
 }
 
-// hasBatch reports whether the trial's requests may have so many inferences each.
+// hasBatch reports whether the trial's requests may have this number of inferences each.
 func (t Trial) hasBatch(size int) bool {
 	return size == t.Load.BatchSize || slices.Contains(t.Sizes, size) || t.Load.BatchSize == 0 && t.Sizes == nil
 }
 
-// Check refuses an earlier campaign with such an event.
+// Check returns an error for an earlier campaign with such an event.
 func (e Earlier) Check() error {
 	for _, event := range e.Events {
 		if err := event.Check(); err != nil {

@@ -29,7 +29,8 @@ func TestCheckOfAnEvent(t *testing.T) {
 	check("a rate", event(time.Second, 3*time.Second, measure.Load{RequestRate: 0.5}), false)
 	check("clocks that differ", event(2*time.Second, 3*time.Second, eight), false)
 	check("a window longer than the campaign", event(time.Hour, 3*time.Second, eight), true)
-	check("the longest windows", event(math.MaxInt64, math.MaxInt64-1, eight), false) // one that edits both goes through
+	// accepted from anyone who edits both
+	check("the longest windows", event(math.MaxInt64, math.MaxInt64-1, eight), false)
 	check("the longest windows of a short campaign", event(math.MaxInt64, time.Hour, eight), true)
 	check("before the campaign", event(0, -1, eight), true)
 	check("below no load", event(time.Second, 3*time.Second, measure.Load{Concurrency: -1}), true)
@@ -37,7 +38,7 @@ func TestCheckOfAnEvent(t *testing.T) {
 	check("two loads", event(time.Second, 3*time.Second, measure.Load{Concurrency: 1, RequestRate: 1}), true)
 }
 
-// A setting whose name is lost is not left out: the candidate would be another one.
+// A setting without its name is an error, since ignoring it would give another candidate.
 func TestCandidateOfUnknownFields(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{`[{"knoc":"a","value":"1"}]`, `[{"knob":"a","valve":"1"}]`, `[{"knob":"","value":"1"}]`, `[{"value":"1"}]`, `[{"knob":"a","value":"1"},{}]`} {

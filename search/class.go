@@ -8,22 +8,19 @@ import (
 	"tuner/measure"
 )
 
-// ClassKey names the server that a candidate of the space is under a load. Candidates
-// with equal keys are one and the same server there: whatever is measured of one is true
-// of the others.
+// ClassKey identifies the server that a candidate of the space forms under a load. Candidates with
+// equal keys are the same server there, so a measurement of one holds for the others.
 //
-// Two candidates of a pool are that in a closed loop when neither waits for company and
-// all requests in flight fit into the largest batch of either. The batcher then hands
-// over all that waits as soon as an instance is free, and the largest batch bounds
-// nothing. An open loop has no bound on what is in flight, so that every batcher is a
-// class of its own there.
+// In a closed loop, two candidates of a pool are the same server if neither waits for more
+// requests, and all requests in flight fit into the largest batch of either. The batcher then sends
+// all waiting requests as soon as an instance is free, and the largest batch limits nothing. In an
+// open loop the requests in flight are unlimited, so every batcher is its own class there.
 func (s Space) ClassKey(c Candidate, load measure.Load) string {
 	return s.PoolClass(c) + " " + s.batcherClass(c, load)
 }
 
-// PoolClass is the part of ClassKey that the engine process decides, whatever the load. It is
-// equal where all settings of the process come to the same: a candidate may say what the
-// default has anyway.
+// PoolClass is the part of ClassKey that depends on the engine process, for all loads. Equivalent
+// process settings have equal classes: a candidate may set a knob to the default's value.
 func (s Space) PoolClass(c Candidate) string {
 	var knobs, parts []string
 	for _, k := range s.Knobs {
@@ -42,22 +39,22 @@ func (s Space) PoolClass(c Candidate) string {
 	return strings.Join(parts, " ")
 }
 
-// batcherClass is the part of ClassKey that the batcher's knobs decide.
+// batcherClass is the part of ClassKey that depends on the batcher's knobs.
 func (s Space) batcherClass(c Candidate, load measure.Load) string {
 	serving, delay := s.Serving(c), s.Value(c, KnobMaxQueueDelay)
 	batch, preferred := max(serving.MaxBatch, 1), slices.Sorted(slices.Values(serving.Preferred))
 	if batch <= 1 { // a batch of one never waits
 		delay, preferred = DurationValue(0), nil
 	}
-	joins := !s.Facts.Batching || serving.Dynamic         // a candidate that does not batch has nothing to join
+	joins := !s.Facts.Batching || serving.Dynamic         // a candidate without batching has nothing to join
 	inFlight := load.Concurrency * max(load.BatchSize, 1) // inferences; 0 in an open loop
-	// A preferred size below what is in flight ends a batch that could have grown.
+	// A preferred size below the requests in flight closes a batch that could have grown.
 	isReached := slices.ContainsFunc(preferred, func(size int) bool { return size < inFlight })
 	wait, err := delay.Duration()
 	if inFlight > 0 && batch >= inFlight && joins && !isReached && err == nil && wait == 0 {
 		return "all in one batch"
 	}
-	text := string(delay) // of one that is not known, or no duration
+	text := string(delay) // used if the delay is unknown or not a duration
 	if err == nil {
 		text = wait.String()
 	}

@@ -11,8 +11,7 @@ import (
 	"tuner/search/queuesim"
 )
 
-// batching is a space whose default has batches of 4, prefers them full, and does not
-// wait.
+// batching returns a space whose default has batches of 4, prefers full batches, and does not wait.
 func batching() search.Space {
 	return search.Space{
 		Knobs: []search.Knob{
@@ -74,9 +73,8 @@ func TestClassKey(t *testing.T) {
 	}
 }
 
-// Whatever the service times, configurations of one class make the same batches at the
-// same instants: the queue simulation, which is Triton's batcher, gives the same result
-// to the last digit.
+// Configurations of one class make the same batches at the same instants, for any service times.
+// The queue simulation, which is Triton's batcher, gives results that are equal to the last digit.
 func TestClassesAreServedAlike(t *testing.T) {
 	t.Parallel()
 	space := batching()

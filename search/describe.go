@@ -9,8 +9,9 @@ import (
 	"tuner/ort/provider"
 )
 
-// Describe names the candidate in a few words for people: "2 instances × 1 thread, batch 16, int8". What goes without saying
-// (fp32, the cpu execution provider, no delay) is left out; unlike Key it is no identity.
+// Describe names the candidate in a few words for people: "2 instances × 1 thread, batch 16, int8".
+// It omits usual values (fp32, the cpu execution provider, no delay), so unlike Key it does not
+// identify the candidate.
 func (c Candidate) Describe() string {
 	if c.IsDefault() {
 		return "default"
@@ -48,7 +49,7 @@ func (c Candidate) describePool() string {
 	return strings.Join(parts, " × ")
 }
 
-// describeSetting names a setting other than instances and threads; "" when it goes without saying.
+// describeSetting names a setting other than instances and threads; "" for a usual value.
 func describeSetting(s Setting) string {
 	switch s.Knob {
 	case KnobInstanceCount, KnobIntraOpThreads:
@@ -77,7 +78,8 @@ func describeSetting(s Setting) string {
 	return fmt.Sprintf("%s %s", s.Knob, s.Value)
 }
 
-// durationText prints a duration in the largest unit of which it has one: "100 µs", "1.5 ms", "2 s".
+// durationText prints a duration in its largest unit with a value of at least one: "100 µs", "1.5
+// ms", "2 s".
 func durationText(d time.Duration) string {
 	for _, unit := range []struct {
 		of   time.Duration
@@ -90,7 +92,7 @@ func durationText(d time.Duration) string {
 	return fmt.Sprintf("%d µs", d.Microseconds())
 }
 
-// unless returns the value's text, or "" when it is the usual one.
+// unless returns the value's text, or "" if it is the usual one.
 func unless(v Value, usual string) string {
 	if string(v) == usual {
 		return ""

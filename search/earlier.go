@@ -5,18 +5,21 @@ import (
 	"time"
 )
 
-// Earlier is what a campaign before this one measured of the same model, with the same requests and the same default
-// configuration. It is neither a trial of this campaign nor one of its results.
+// Earlier holds the measurements of an earlier campaign with the same model, requests and default
+// configuration. They are neither trials of this campaign nor its results.
 type Earlier struct {
 	From    string    `json:"from"` // its output folder, for people
 	Created time.Time `json:"created"`
-	Same    bool      `json:"same"` // machine, ONNX Runtime and protocol as now: the events are data; else they only help to predict
-	Events  []Event   `json:"events"`
+	// same machine, ONNX Runtime and protocol: the events are data; else they only improve
+	// predictions
+	Same   bool    `json:"same"`
+	Events []Event `json:"events"`
 }
 
-// Adopt returns the candidate of this space that is the same configuration as one of another space with the same default
-// configuration: a knob that only one of the spaces has is the default's where it is left alone. It is false where there is
-// none; whether the values are among the knobs' is not looked at.
+// Adopt converts a candidate of another space with the same default configuration to the equal
+// candidate of this space. A knob that only one space has takes the default's value where it is not
+// set. It returns false without an equal candidate. It does not check whether the space lists the
+// values.
 func (s Space) Adopt(c Candidate) (Candidate, bool) {
 	if c.IsDefault() {
 		return c, true

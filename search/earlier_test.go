@@ -28,17 +28,18 @@ func TestAdopt(t *testing.T) {
 	}
 	set := func(knob string, value search.Value) search.Setting { return search.Setting{Knob: knob, Value: value} }
 	check("default")
-	// Knobs that the other space left alone have the default's values; the order is this space's.
+	// Knobs that the other space does not set have the default's values. The order is this space's.
 	check("precision=fp32 instance_count=1 max_batch_size=8 max_queue_delay=0us", set("max_batch_size", "8"), set("instance_count", "1"))
 	check("precision=int8 instance_count=2 max_batch_size=4 max_queue_delay=0us", set("precision", "int8"))
-	// A knob that only the other space has must say what the default has.
+	// A knob that only the other space has must have the default's value.
 	check("precision=fp32 instance_count=1 max_batch_size=4 max_queue_delay=0us", set("allow_spinning", "true"), set("instance_count", "1"))
 	check("none", set("allow_spinning", "false"), set("instance_count", "1"))
 	check("none", set("session.x", "1"))
-	// What is folded here stands for the candidate, and what is illegal here is none.
+	// A candidate that is folded here is replaced by its canonical one. One that is illegal here
+	// has no equal.
 	check("precision=fp32 instance_count=2 max_batch_size=1 max_queue_delay=0us", set("max_batch_size", "1"), set("max_queue_delay", "100us"))
 	check("none", set("precision", "fp16"))
-	// XNNPACK's threads do not spin when the knob is left alone: that is not what the default has.
+	// Without the knob, XNNPACK's threads do not spin, unlike the default's.
 	space.Knobs = append(space.Knobs, knob("execution_provider", "cpu", "xnnpack"))
 	space.Facts.Base["execution_provider"] = "cpu"
 	check("none", set("allow_spinning", "true"), set("execution_provider", "xnnpack"))

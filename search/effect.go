@@ -6,35 +6,39 @@ import (
 	"tuner/measure"
 )
 
-// KnobEffect says how much a knob matters: how good the best is with each of its other values, all other knobs and the load free,
-// beside the best with the chosen value (a partial optimum).
+// KnobEffect describes the importance of a knob. For each other value it compares the best
+// configuration with that value to the best one with the chosen value. All other knobs and the load
+// are free (a partial optimum).
 type KnobEffect struct {
 	Knob   string
 	Chosen Value    // the winner's
 	Others []Effect // in the order of the space's values
 }
 
-// Effect is what the best with another value of a knob is beside the best with the chosen one.
+// Effect compares the best configuration with another value of a knob to the best with the chosen
+// value.
 type Effect struct {
 	Value Value
 	Basis Basis
-	// Change of the objective, relative: −0.12 is 12 % worse. Zero where Basis is unknown, and where constraints are missed.
+	// Change of the objective, relative: −0.12 is 12 % worse. Zero if Basis is unknown, or if
+	// constraints are missed.
 	Change measure.Estimate
-	Misses []Miss // constraints that even the nearest with the value misses; empty where it satisfies them
+	Misses []Miss // constraints that even the nearest configuration with the value misses; empty if it satisfies them
 }
 
-// Basis is what an effect rests on.
+// Basis is the source of an effect.
 type Basis string
 
 // The bases of effects.
 const (
-	BasisMeasured  Basis = "measured"  // both sides were
-	BasisPredicted Basis = "predicted" // at least one side is what the search believes without a window of it
-	BasisBound     Basis = "bound"     // engine processes with the value were not started: Change is the most that it may be
-	BasisUnknown   Basis = "unknown"   // nothing with the value has figures, or it is left out of the space
+	BasisMeasured  Basis = "measured"  // both sides were measured
+	BasisPredicted Basis = "predicted" // at least one side is a prediction of the search without a window
+	BasisBound     Basis = "bound"     // engine processes with the value were not started: Change is an upper bound
+	BasisUnknown   Basis = "unknown"   // no configuration with the value has figures, or the space excludes it
 )
 
-// Size is by how much a knob can change the objective, as a share: 1 where a value misses the constraints, 0 where nothing is known.
+// Size returns the largest change of the objective by a knob, as a share: 1 if a value misses the
+// constraints, 0 if nothing is known.
 func (k KnobEffect) Size() float64 {
 	size := 0.0
 	for _, e := range k.Others {
@@ -46,7 +50,8 @@ func (k KnobEffect) Size() float64 {
 	return size
 }
 
-// Value is what a knob is in a candidate of the space: its own value, or else the default configuration's; "" where that is unknown.
+// Value returns a knob's value in a candidate of the space: its own, or else the default
+// configuration's; "" if that is unknown.
 func (s Space) Value(c Candidate, knob string) Value {
 	if v, ok := c.Get(knob); ok {
 		return v

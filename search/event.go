@@ -2,9 +2,9 @@ package search
 
 import "time"
 
-// Middle is the instant in the middle of a trial's windows, since the campaign's start: the mean of theirs,
-// since those of a turn block have the others' windows between them. A journal of an earlier version does
-// not tell their starts; they are then taken as the time before the trial's end.
+// Middle returns the middle of a trial's windows, since the campaign's start. It is the mean over
+// the windows, since the windows of a turn block alternate with the others'. A journal of an
+// earlier version lacks their starts. They then count as the time before the trial's end.
 func (e Event) Middle() time.Duration {
 	var middles, total time.Duration
 	for _, w := range e.Measurement.Windows {

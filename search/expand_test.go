@@ -11,7 +11,8 @@ import (
 	"tuner/ort/sessionoption"
 )
 
-// expanded is a space's candidates and folds the plain way: each combination by itself, through all rules.
+// expanded computes a space's candidates and folds directly: each combination alone, through all
+// rules.
 func expanded(s Space) (candidates []Candidate, folds []Fold) {
 	if len(s.Knobs) == 0 {
 		return nil, nil
@@ -70,7 +71,8 @@ func applied(f folding, values []Value) (merged, illegal string) {
 	return merged, ""
 }
 
-// someSpace draws knobs, a few values for each, and facts, so that every rule has something to do in some spaces.
+// someSpace draws knobs, a few values for each, and facts, so that every rule applies in some
+// spaces.
 func someSpace(random *rand.Rand) Space {
 	all := []Knob{
 		{Name: KnobExecutionProvider, Values: []Value{"cpu", "openvino", "xnnpack", "cuda"}},
@@ -106,7 +108,7 @@ func someSpace(random *rand.Rand) Space {
 	return s
 }
 
-// The candidates, their order and their folds are those of going through every combination, although none of that is done.
+// The candidates, their order and their folds equal those of a full enumeration, which is not made.
 func TestCandidatesAreThoseOfAllCombinations(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))
@@ -144,7 +146,7 @@ func texts(candidates []Candidate) []string {
 	return list
 }
 
-// What is looked at in a large space is of the space, whatever it folds.
+// The neighbours in a large space belong to the space, for all folds.
 func TestNeighboursAreCandidates(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(3, 4))
@@ -183,7 +185,7 @@ func TestNeighboursAreCandidates(t *testing.T) {
 	}
 }
 
-// numbered is a knob with the values 0 … n-1.
+// numbered returns a knob with the values 0 … n-1.
 func numbered(name string, n int) Knob {
 	k := Knob{Name: name}
 	for i := range n {
@@ -209,7 +211,7 @@ func TestNear(t *testing.T) {
 			t.Errorf("%d from %v (-want +got):\n%s", distance, home, diff)
 		}
 	}
-	// The default has a=1, and b is at its first value.
+	// The default has a=1, and b has its first value.
 	check(Candidate{}, 0, "a=1 b=0 instance_count=1", "a=1 b=0 instance_count=2")
 	check(Candidate{}, 1, "a=1 b=1 instance_count=1", "a=1 b=1 instance_count=2",
 		"a=0 b=0 instance_count=1", "a=0 b=0 instance_count=2", "a=2 b=0 instance_count=1", "a=2 b=0 instance_count=2")
@@ -235,7 +237,8 @@ func TestCoarseAndBeside(t *testing.T) {
 	}
 	slices.Sort(keys)
 	keys = slices.Compact(keys)
-	// 99 × 50 → 50 × 50 → 25 × 50 → 25 × 25 → 13 × 25 → 13 × 13 → 7 × 13 → 7 × 7 → 4 × 7 = 28, of which those with a batch of 1 are one.
+	// 99 × 50 → 50 × 50 → 25 × 50 → 25 × 25 → 13 × 25 → 13 × 13 → 7 × 13 → 7 × 7 → 4 × 7 = 28.
+	// Those with a batch of 1 count as one.
 	if len(keys) != 3*7+1 || !slices.Contains(keys, "max_batch_size=99 max_queue_delay=49us") || !slices.Contains(keys, "max_batch_size=1 max_queue_delay=0us") {
 		t.Errorf("the coarse choice is %q", keys)
 	}
@@ -253,7 +256,7 @@ func TestCoarseAndBeside(t *testing.T) {
 	}
 }
 
-// A space of 10^12 pools is not gone through, whatever is asked of it but its end.
+// No question enumerates a space of 10^12 pools, unless it asks for the end.
 func TestHugeSpace(t *testing.T) {
 	t.Parallel()
 	s := Space{Facts: Facts{Batching: true}}

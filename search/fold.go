@@ -9,7 +9,8 @@ import (
 	"tuner/ort/sessionoption"
 )
 
-// Combinations is the number of raw combinations of the knobs' values, before folding; at most limit.
+// Combinations is the number of raw combinations of the knobs' values, before folding; at most
+// limit.
 func (s Space) Combinations(limit int) int {
 	n := 1
 	for _, k := range s.Knobs {
@@ -18,7 +19,8 @@ func (s Space) Combinations(limit int) int {
 	return min(n, limit)
 }
 
-// Canonical returns the candidate that stands for a raw combination, or the reason why the combination is left out.
+// Canonical returns the canonical candidate of a raw combination, or the reason why the combination
+// is left out.
 func (s Space) Canonical(raw Candidate) (c Candidate, illegal string) {
 	f := newFolding(s)
 	values := f.values(raw)
@@ -29,14 +31,15 @@ func (s Space) Canonical(raw Candidate) (c Candidate, illegal string) {
 	return f.candidate(values), ""
 }
 
-// rule is one of the folding rules. It looks either at the batcher's knobs, or at others (Candidates counts on that).
+// rule is one of the folding rules. It looks either at the batcher's knobs, or at others
+// (Candidates relies on that).
 type rule struct {
 	apply     func(folding, []Value) string
 	isBatcher bool
 }
 
-// The rules, in the order in which their reasons count: those that rewrite a combination into an equivalent one, and those that
-// leave it out.
+// The rules, ordered by the priority of their reasons: first those that rewrite a combination into
+// an equivalent one, then those that leave it out.
 var (
 	merging = [...]rule{
 		{apply: ignoredByTriton}, {apply: foreignOption}, {apply: ownThreads}, {noBatchDimension, true}, {batchOfOne, true}, {apply: needless},
@@ -47,11 +50,11 @@ var (
 	}
 )
 
-// folding is the rules, prepared for one space.
+// folding holds the rules, prepared for one space.
 type folding struct {
 	space Space
-	index map[string]int         // a knob's place in the space
-	needy []sessionoption.Option // session options of the space that need another one's value
+	index map[string]int         // index of a knob in the space
+	needy []sessionoption.Option // session options of the space that need a value of another option
 }
 
 func newFolding(s Space) folding {
@@ -65,7 +68,7 @@ func newFolding(s Space) folding {
 	return f
 }
 
-// candidate makes a candidate of values in the space's order, "" being a knob that is left alone.
+// candidate makes a candidate from values in the space's order; "" is a knob that is not set.
 func (f folding) candidate(values []Value) Candidate {
 	settings := make([]Setting, 0, len(values))
 	for i, v := range values {
@@ -79,10 +82,10 @@ func (f folding) candidate(values []Value) Candidate {
 	return Candidate{settings}
 }
 
-// none is a combination that leaves every knob alone.
+// none returns a combination that sets no knob.
 func (f folding) none() []Value { return make([]Value, len(f.space.Knobs)) }
 
-// values are a candidate's, in the space's order.
+// values returns a candidate's values, in the space's order.
 func (f folding) values(c Candidate) []Value {
 	values := f.none()
 	for i, k := range f.space.Knobs {
@@ -91,7 +94,8 @@ func (f folding) values(c Candidate) []Value {
 	return values
 }
 
-// value returns a knob's value in a combination, "" when the space or the combination leaves it alone.
+// value returns a knob's value in a combination; "" if the space lacks it or the combination does
+// not set it.
 func (f folding) value(values []Value, knob string) Value {
 	if i, ok := f.index[knob]; ok {
 		return values[i]
@@ -109,7 +113,7 @@ func (f folding) integer(values []Value, knob string) (int, bool) {
 	return n, err == nil
 }
 
-// set changes a knob that has a value, and reports whether it had another one.
+// set changes a knob that is set, and reports whether its value was different.
 func (f folding) set(values []Value, knob string, v Value) bool {
 	i, ok := f.index[knob]
 	if !ok || values[i] == "" || values[i] == v {
@@ -126,7 +130,8 @@ func noBatchDimension(f folding, values []Value) string {
 	return ""
 }
 
-// withoutBatchDimension: the dims of a configuration with batching leave the batch dimension out, and 0 would take it away.
+// withoutBatchDimension rejects max_batch_size 0 for models with a batch dimension. The dims of a
+// configuration with batching omit that dimension, and 0 would remove it.
 func withoutBatchDimension(f folding, values []Value) string {
 	if batch, ok := f.integer(values, KnobMaxBatchSize); ok && batch == 0 && f.space.Facts.Batching {
 		return "max_batch_size 0 is for models without a batch dimension"
@@ -147,7 +152,7 @@ func batchOfOne(f folding, values []Value) string {
 	return ""
 }
 
-// needless gives the session options that have no effect beside another option's value one value.
+// needless sets session options to one value if another option's value makes them ineffective.
 func needless(f folding, values []Value) string {
 	reason := ""
 	for _, o := range f.needy {
@@ -184,7 +189,7 @@ func clientBatchTooLarge(f folding, values []Value) string {
 	return ""
 }
 
-// tooManyThreads looks at every thread pool that an instance has: ONNX Runtime's, and the provider's own.
+// tooManyThreads checks every thread pool of an instance: ONNX Runtime's, and the provider's own.
 func tooManyThreads(f folding, values []Value) string {
 	chosen := provider.Of(f.provider(values))
 	own := threadsKnob(chosen)
@@ -194,7 +199,7 @@ func tooManyThreads(f folding, values []Value) string {
 	return cmp.Or(tooManyOf(f, values, KnobIntraOpThreads), tooManyOf(f, values, own))
 }
 
-// tooManyOf takes 0 threads, ONNX Runtime's default, for one thread per core.
+// tooManyOf counts 0 threads, ONNX Runtime's default, as one thread per core.
 func tooManyOf(f folding, values []Value, knob string) string {
 	cores := f.space.Facts.Cores
 	threads, ok := f.integer(values, knob)

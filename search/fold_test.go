@@ -96,7 +96,8 @@ func TestFoldingRules(t *testing.T) {
 		search.Fold{Reason: "there is no model file with precision int8", Count: 1})
 	check("client batch", facts, 4, knobs{knob("max_batch_size", "2", "4")}, []string{"max_batch_size=4"},
 		search.Fold{Reason: "max_batch_size is smaller than the client batch of 4", Count: 1})
-	// 2 cores: 3 threads are too many for one instance; 1 × 5, 2 × 3 and, 0 being all cores, 0 × 3 are for all of them.
+	// 2 cores: 3 threads are too many for one instance. 1 × 5, 2 × 3 and 0 × 3 are too many for all
+	// instances; 0 means all cores.
 	check("threads", facts, 1,
 		knobs{knob("intra_op_threads", "0", "1", "2", "3"), knob("instance_count", "2", "3", "5")},
 		[]string{
@@ -129,7 +130,7 @@ func TestFoldingRules(t *testing.T) {
 		search.Fold{Reason: "the same value is listed twice", Count: 1, Into: "instance_count=1"})
 }
 
-// bigSpace has 2·6·6·2·3·6·5·12 = 155,520 combinations, its knobs in no particular order.
+// bigSpace has 2·6·6·2·3·6·5·12 = 155,520 combinations, with its knobs in arbitrary order.
 func bigSpace() search.Space {
 	numbers := func(n int) []search.Value {
 		var values []search.Value
@@ -217,7 +218,7 @@ func TestLoadAxis(t *testing.T) {
 func TestKnee(t *testing.T) {
 	t.Parallel()
 	space := searchtest.Settings(searchtest.Small(), 0).Space
-	space.Facts.BaseInstances, space.Facts.BaseMaxBatchSize = 3, 0 // 0 is Triton's 4
+	space.Facts.BaseInstances, space.Facts.BaseMaxBatchSize = 3, 0 // 0 means Triton's 4
 	space.Facts.Base[search.KnobInstanceCount] = "3"
 	check := func(c search.Candidate, clientBatch int, want float64) {
 		space.Load.BatchSize = clientBatch

@@ -8,11 +8,11 @@ import (
 	"tuner/measure"
 )
 
-// Goal is what makes a measurement good: an objective to improve, within constraints.
+// Goal defines the quality of a measurement: an objective to improve, within constraints.
 type Goal struct {
 	Objective   Objective
 	Constraints []Constraint
-	Price       float64 // of an hour of the machine, in any currency; 0 unknown, and the cost with it
+	Price       float64 // of an hour of the machine, in any currency; 0: unknown, as is then the cost
 }
 
 // Metrics lists the metrics of the goal, each once, the objective's first.
@@ -40,7 +40,7 @@ func (g Goal) Percentiles() []measure.Metric {
 	})
 }
 
-// Latency is the latency percentile that the goal cares for: the first that it names, else the 99th.
+// Latency returns the goal's latency percentile: the first that it names, else the 99th.
 func (g Goal) Latency() measure.Metric {
 	if named := g.Percentiles(); len(named) > 0 {
 		return named[0]
@@ -48,13 +48,14 @@ func (g Goal) Latency() measure.Metric {
 	return measure.LatencyP99
 }
 
-// Cost is what a million inferences cost at a throughput in inferences/s.
+// Cost returns the cost of a million inferences at a throughput in inferences/s.
 func (g Goal) Cost(throughput float64) float64 {
 	const hour, million = 3600, 1e6
 	return g.Price / (throughput * hour) * million
 }
 
-// Estimate is a metric of a measurement, also the cost, with its 95 % interval; false when it is not known.
+// Estimate returns a metric of a measurement, including the cost, with its 95 % interval; false if
+// it is unknown.
 func (g Goal) Estimate(m measure.Measurement, metric measure.Metric) (measure.Estimate, bool) {
 	if metric != measure.Cost {
 		return m.Estimate(metric)
@@ -63,11 +64,11 @@ func (g Goal) Estimate(m measure.Measurement, metric measure.Metric) (measure.Es
 	if !ok || rate.Value <= 0 || g.Price <= 0 {
 		return measure.Estimate{}, false
 	}
-	const vague = 1e-3 // of the throughput: where its interval reaches down to nothing, the cost's has an end all the same
+	const vague = 1e-3 // share of the throughput that keeps the cost's interval finite if the throughput's reaches 0
 	return measure.Estimate{Value: g.Cost(rate.Value), Lo: g.Cost(rate.Hi), Hi: g.Cost(max(rate.Lo, vague*rate.Value))}, true
 }
 
-// Estimates are those of several metrics, without the ones that are not known.
+// Estimates returns the estimates of several metrics, without the unknown ones.
 func (g Goal) Estimates(m measure.Measurement, metrics []measure.Metric) map[measure.Metric]measure.Estimate {
 	estimates := m.Estimates(metrics)
 	if slices.Contains(metrics, measure.Cost) {
@@ -78,7 +79,7 @@ func (g Goal) Estimates(m measure.Measurement, metrics []measure.Metric) map[mea
 	return estimates
 }
 
-// Value is the value of Estimate, without what its interval costs.
+// Value returns the value of Estimate without computing the interval.
 func (g Goal) Value(m measure.Measurement, metric measure.Metric) (float64, bool) {
 	if metric != measure.Cost {
 		return m.Value(metric)
@@ -87,8 +88,9 @@ func (g Goal) Value(m measure.Measurement, metric measure.Metric) (float64, bool
 	return e.Value, ok
 }
 
-// Objective is a weighted sum of metrics on log scale: score = Σ weight · ±ln(value), + where higher is better. A single
-// metric has weight 1. On log scale a factor counts the same wherever it starts, which makes the ranking transitive.
+// Objective is a weighted sum of metrics on log scale: score = Σ weight · ±ln(value), + if higher
+// is better. A single metric has weight 1. On log scale a factor counts the same from any starting
+// point, which makes the ranking transitive.
 type Objective struct {
 	Terms []Term // at least one; weights > 0
 }
@@ -99,7 +101,8 @@ type Term struct {
 	Weight float64        `json:"weight" jsonschema:"exclusiveMinimum=0"`
 }
 
-// Signed is the weight, negative where lower is better: the score grows by so much as the metric's logarithm grows by 1.
+// Signed returns the weight, negative if lower is better. It is the change of the score when the
+// metric's logarithm grows by 1.
 func (t Term) Signed() float64 {
 	if info, _ := t.Metric.Info(); info.HigherBetter {
 		return t.Weight
@@ -107,11 +110,12 @@ func (t Term) Signed() float64 {
 	return -t.Weight
 }
 
-// Gain is the relative improvement from one score to another: the weighted geometric mean of the metrics' ratios, less 1.
-// It is 0.05 when a single metric is better by 5 %.
+// Gain returns the relative improvement from one score to another: the weighted geometric mean of
+// the metrics' ratios, minus 1. It is 0.05 if a single metric improves by 5 %.
 func (o Objective) Gain(from, to float64) float64 { return math.Exp((to-from)/o.Weight()) - 1 }
 
-// Weight is the sum of the weights: a score grows by so much more than the logarithm of a gain.
+// Weight returns the sum of the weights: the factor between a difference of scores and the
+// logarithm of a gain.
 func (o Objective) Weight() float64 {
 	sum := 0.0
 	for _, t := range o.Terms {
@@ -120,12 +124,13 @@ func (o Objective) Weight() float64 {
 	return sum
 }
 
-// FallsWithLoad reports whether a metric falls as the load rises: a machine costs its price however little it does, and what it draws
-// when it idles is shared by more inferences. All others rise, or stay.
+// FallsWithLoad reports whether a metric falls as the load rises. A machine has the same price at
+// any load, and more inferences share its idle power. All other metrics rise or stay.
 func FallsWithLoad(m measure.Metric) bool { return m == measure.Cost || m == measure.Energy }
 
-// Rises reports whether more load can improve the objective, falls whether less load can: throughput is better high and rises with the
-// load; what is better low rises too, but for the metrics that fall.
+// Rises reports whether more load can improve the objective. falls reports whether less load can.
+// Throughput is better high and rises with the load. Metrics that are better low rise too, apart
+// from those that FallsWithLoad names.
 func (o Objective) Rises() bool { return slices.ContainsFunc(o.Terms, Term.improves) }
 
 func (o Objective) falls() bool {
@@ -138,15 +143,16 @@ func (t Term) improves() bool {
 	return info.HigherBetter != FallsWithLoad(t.Metric)
 }
 
-// Constraint bounds a metric, in the metric's base unit. Nil bounds do not bound; at least one is set, but in what Goal.Unscored lists.
+// Constraint bounds a metric, in the metric's base unit. A nil bound does not apply. At least one
+// bound is set, except in the results of Goal.Unscored.
 type Constraint struct {
 	Metric measure.Metric `json:"metric"`
 	Min    *float64       `json:"min,omitempty"`
 	Max    *float64       `json:"max,omitempty"`
 }
 
-// Violation is the relative amount by which value misses the constraint: 0 when it satisfies it, 0.25 when a maximum is
-// exceeded by a quarter.
+// Violation returns the relative amount by which value misses the constraint: 0 if it satisfies it,
+// 0.25 if it exceeds a maximum by a quarter.
 func (c Constraint) Violation(value float64) float64 {
 	switch {
 	case c.Max != nil && value > *c.Max:
@@ -160,12 +166,12 @@ func (c Constraint) Violation(value float64) float64 {
 // Miss is a constraint that a measurement does not satisfy.
 type Miss struct {
 	Constraint Constraint
-	Value      float64 // in the metric's base unit; 0 when it is missing
-	Violation  float64 // relative; 1 when the value is missing
-	Missing    bool    // the measurement does not tell the metric, which is no reason to trust it
+	Value      float64 // in the metric's base unit; 0 if it is missing
+	Violation  float64 // relative; 1 if the value is missing
+	Missing    bool    // the measurement lacks the metric, so it cannot be trusted
 }
 
-// String says for people what is missed: "latency_p99 is 61.2 ms, 22 % above the limit of 50.0 ms".
+// String describes the miss for people: "latency_p99 is 61.2 ms, 22 % above the limit of 50.0 ms".
 func (m Miss) String() string {
 	metric, bound, side := m.Constraint.Metric, m.Constraint.Min, "below the least of"
 	if m.Constraint.Max != nil && m.Value > *m.Constraint.Max {
@@ -174,7 +180,7 @@ func (m Miss) String() string {
 	switch {
 	case m.Missing:
 		return fmt.Sprintf("%s is unknown", metric)
-	case bound == nil: // of the objective
+	case bound == nil: // from the objective
 		return fmt.Sprintf("%s is %s, which has no score", metric, metric.Format(m.Value))
 	case m.Violation >= 1 && *bound > 0:
 		return fmt.Sprintf("%s is %s, %.1f × the limit of %s", metric, metric.Format(m.Value), m.Value/(*bound), metric.Format(*bound))
@@ -182,8 +188,9 @@ func (m Miss) String() string {
 	return fmt.Sprintf("%s is %s, %.0f %% %s %s", metric, metric.Format(m.Value), m.Violation*100, side, metric.Format(*bound))
 }
 
-// Score is the objective's value for a measurement; higher is better. It is false when the trial failed, or a metric of
-// the objective is unknown or not positive, which has no logarithm.
+// Score returns the objective's value for a measurement; higher is better. It returns false if the
+// trial failed, or if a metric of the objective is unknown or not positive, so that it has no
+// logarithm.
 func (g Goal) Score(m measure.Measurement) (float64, bool) {
 	if m.Failure != nil {
 		return 0, false
@@ -193,7 +200,8 @@ func (g Goal) Score(m measure.Measurement) (float64, bool) {
 	})
 }
 
-// ScoreOf is Score of figures, whatever they come from; value tells a metric's, and false where it is not known.
+// ScoreOf is Score for figures of any source. value returns a metric's figure; false if it is
+// unknown.
 func (g Goal) ScoreOf(value func(measure.Metric) (float64, bool)) (float64, bool) {
 	score := 0.0
 	for _, t := range g.Objective.Terms {
@@ -206,8 +214,9 @@ func (g Goal) ScoreOf(value func(measure.Metric) (float64, bool)) (float64, bool
 	return score, true
 }
 
-// Unscored lists, as misses, the metrics of the objective that leave figures without a score (see ScoreOf): those that are not known, and those
-// that are not positive. In a ranking they weigh as much as a constraint on a metric that is not known.
+// Unscored lists, as misses, the metrics of the objective that leave figures without a score (see
+// ScoreOf): unknown ones, and those that are not positive. In a ranking they count like a
+// constraint on an unknown metric.
 func (g Goal) Unscored(value func(measure.Metric) (float64, bool)) []Miss {
 	var misses []Miss
 	for _, t := range g.Objective.Terms {
@@ -218,17 +227,18 @@ func (g Goal) Unscored(value func(measure.Metric) (float64, bool)) []Miss {
 	return misses
 }
 
-// MostErrors is the share of failed requests that every goal tolerates: a configuration that refuses requests is quick with
-// the others, and must not be taken for a good one.
+// MostErrors is the share of failed requests that every goal tolerates. A configuration that
+// refuses requests answers the others quickly, and must not count as a good one.
 const MostErrors = 0.01
 
-// Misses lists the constraints that a measurement does not satisfy, in their order, and last the limit on failed requests
-// that every goal has. A metric that the measurement does not tell is missed.
+// Misses lists the constraints that a measurement does not satisfy, in their order, and last the
+// limit on failed requests that every goal has. A metric that the measurement lacks counts as
+// missed.
 func (g Goal) Misses(m measure.Measurement) []Miss {
 	return g.MissesBy(m, nil)
 }
 
-// MissesBy is Misses with estimates that were made already.
+// MissesBy is Misses with known estimates.
 func (g Goal) MissesBy(m measure.Measurement, known map[measure.Metric]measure.Estimate) []Miss {
 	return g.MissesOf(func(metric measure.Metric) (float64, bool) {
 		if e, ok := known[metric]; ok {
@@ -239,7 +249,8 @@ func (g Goal) MissesBy(m measure.Measurement, known map[measure.Metric]measure.E
 	})
 }
 
-// MissesOf is Misses of figures, whatever they come from; value tells a metric's, and false where it is not known.
+// MissesOf is Misses for figures of any source. value returns a metric's figure; false if it is
+// unknown.
 func (g Goal) MissesOf(value func(measure.Metric) (float64, bool)) []Miss {
 	var misses []Miss
 	for _, c := range g.Constraints {
@@ -259,5 +270,5 @@ func (g Goal) MissesOf(value func(measure.Metric) (float64, bool)) []Miss {
 	return misses
 }
 
-// Satisfies reports whether a trial succeeded and its measurement is within every constraint.
+// Satisfies reports whether a trial succeeded and its measurement satisfies every constraint.
 func (g Goal) Satisfies(m measure.Measurement) bool { return m.Failure == nil && len(g.Misses(m)) == 0 }

@@ -13,7 +13,7 @@ import (
 	"tuner/search/searchtest"
 )
 
-// measured has 400 infer/s at a latency of 20 ms and 100 MB.
+// measured returns 400 infer/s at a latency of 20 ms and 100 MB.
 func measured() measure.Measurement {
 	return searchtest.Measured(search.Trial{Windows: 1, Window: time.Second}, 400, 20*time.Millisecond)
 }
@@ -57,7 +57,7 @@ func TestScoreNeedsEveryMetric(t *testing.T) {
 
 func TestGainIsTheWeightedGeometricMean(t *testing.T) {
 	t.Parallel()
-	// Weights 3 and 1: a throughput × 1.2 and a latency × 2 give (1.2³ / 2)^(1/4) − 1 = −3.6 %.
+	// Weights 3 and 1: throughput × 1.2 and latency × 2 give (1.2³ / 2)^(1/4) − 1 = −3.6 %.
 	o := search.Objective{Terms: []search.Term{{Metric: measure.Throughput, Weight: 3}, {Metric: measure.LatencyP99, Weight: 1}}}
 	from, to := 3*math.Log(100)-math.Log(0.01), 3*math.Log(120)-math.Log(0.02)
 	if got, want := o.Gain(from, to), math.Pow(1.2*1.2*1.2/2, 0.25)-1; !near(got, want) {
@@ -65,7 +65,7 @@ func TestGainIsTheWeightedGeometricMean(t *testing.T) {
 	}
 }
 
-// 400 infer/s are 1.44 million an hour: at 0.36 an hour a million cost 0.25.
+// 400 infer/s are 1.44 million an hour. At 0.36 an hour, a million costs 0.25.
 func TestCostTakesAPrice(t *testing.T) {
 	t.Parallel()
 	goal := search.Goal{
@@ -101,7 +101,7 @@ func TestCostTakesAPrice(t *testing.T) {
 	}
 }
 
-// What more load does to a point's misses: it lowers the cost and raises all else.
+// More load changes a point's misses: it lowers the cost and raises all other metrics.
 func TestPointsThatNeedMoreLoad(t *testing.T) {
 	t.Parallel()
 	least := 500.0
@@ -171,7 +171,7 @@ func TestMisses(t *testing.T) {
 	}
 }
 
-// A goal has misses for what leaves figures without a score, and only then.
+// A goal has misses for figures without a score, and only for them.
 func TestUnscored(t *testing.T) {
 	t.Parallel()
 	idle := searchtest.Measured(search.Trial{Windows: 1, Window: time.Second}, 0, time.Second)

@@ -1,7 +1,10 @@
-// Package search decides what to measure next. A Space holds the knobs and their values, a Candidate is one choice for each
-// knob, a Strategy answers Ask with the next Action and learns from Tell. It is pure: no clock, no I/O, no goroutine, no
-// global randomness. The next action is a function of settings, seed and events, so that a campaign is resumed by
-// replaying its journal, and a strategy is evaluated in seconds against recorded or synthetic landscapes.
+// Package search decides the next measurement. A Space holds the knobs and their values. A
+// Candidate is one choice for each knob. A Strategy answers Ask with the next Action and learns
+// from Tell.
+//
+// The package is pure: no clock, no I/O, no goroutine, no global randomness. The next action is a
+// function of settings, seed and events. So a campaign resumes by replaying its journal, and a
+// strategy is evaluated in seconds against recorded or synthetic landscapes.
 package search
 
 import (
@@ -14,7 +17,7 @@ import (
 	"tuner/ort/sessionoption"
 )
 
-// Scope says what a change of a knob costs, from dearest to cheapest.
+// Scope is the cost class of a knob's change, from most to least expensive.
 type Scope int
 
 // The scopes of knobs.
@@ -22,11 +25,11 @@ const (
 	ScopeArtifact Scope = iota // another model file or ONNX Runtime build: conversion once, new process
 	ScopeEngine                // session options: new process
 	ScopePool                  // instances: new process
-	ScopeBatcher               // batcher settings: reconfigured over the wire
+	ScopeBatcher               // batcher settings: reconfigured by the server's API
 )
 
-// The knobs, by their names in YAML and output. Package sessionoption lists those that are options of
-// a session.
+// The knobs, by their names in YAML and output. Package sessionoption lists the session options
+// among them.
 const (
 	KnobExecutionProvider  = "execution_provider"
 	KnobRuntime            = "runtime"
@@ -38,11 +41,12 @@ const (
 	KnobMaxQueueDelay      = "max_queue_delay"
 )
 
-// KnobInstanceGroup is the field of ModelConfig that says all of the instances, where the space has that instead of KnobInstanceCount.
+// KnobInstanceGroup is the field of ModelConfig for all instances, if the space has it instead of
+// KnobInstanceCount.
 const KnobInstanceGroup = "instance_group"
 
-// KnobScope returns the scope of a named knob, and false for an unknown name. `session.*` entries and options of execution
-// providers are engine knobs.
+// KnobScope returns the scope of a named knob; false for an unknown name. `session.*` entries and
+// options of execution providers are engine knobs.
 func KnobScope(name string) (Scope, bool) {
 	switch name {
 	case KnobExecutionProvider, KnobRuntime, KnobPrecision:
@@ -59,7 +63,7 @@ func KnobScope(name string) (Scope, bool) {
 }
 
 // ProviderOption splits the name of a knob for an option of an execution provider:
-// "openvino.num_streams". It is false for every other name.
+// "openvino.num_streams". It returns false for every other name.
 func ProviderOption(name string) (of, option string, ok bool) {
 	of, option, found := strings.Cut(name, ".")
 	if !found || len(provider.Of(of).Options) == 0 {
@@ -84,7 +88,8 @@ func IntValue(n int) Value { return Value(strconv.Itoa(n)) }
 // BoolValue makes "true" or "false".
 func BoolValue(b bool) Value { return Value(strconv.FormatBool(b)) }
 
-// DurationValue prints the duration in whole microseconds ("0us", "100us", "2000us"): Triton's resolution.
+// DurationValue prints the duration in whole microseconds ("0us", "100us", "2000us"): Triton's
+// resolution.
 func DurationValue(d time.Duration) Value { return Value(fmt.Sprintf("%dus", d.Microseconds())) }
 
 // IntsValue makes "[4,8]"; the empty list is "[]".

@@ -7,7 +7,7 @@ import (
 	"tuner/measure"
 )
 
-// Point is what one load of a configuration yielded, seen through the goal.
+// Point is the result of one load of a configuration, judged by the goal.
 type Point struct {
 	Level   float64 // on the load axis
 	Score   float64 // 0 unless Scored
@@ -16,16 +16,16 @@ type Point struct {
 	Failure *measure.Failure
 }
 
-// Judge sees a measurement at a load through the goal.
+// Judge applies the goal to a measurement at a load.
 func (g Goal) Judge(load measure.Load, m measure.Measurement) Point {
 	score, ok := g.Score(m)
 	return Point{Level: load.Level(), Score: score, Scored: ok, Misses: g.Misses(m), Failure: m.Failure}
 }
 
-// Passes reports whether the point has a score and is within every constraint.
+// Passes reports whether the point has a score and satisfies every constraint.
 func (p Point) Passes() bool { return p.Scored && len(p.Misses) == 0 }
 
-// Violation is the sum of the relative amounts by which constraints are missed.
+// Violation returns the sum of the relative amounts by which constraints are missed.
 func (p Point) Violation() float64 {
 	sum := 0.0
 	for _, m := range p.Misses {
@@ -34,7 +34,8 @@ func (p Point) Violation() float64 {
 	return sum
 }
 
-// Better orders points: passing ones by score, before failing ones by violation, before those without a score.
+// Better orders points: first passing ones by score, then failing ones by violation, then those
+// without a score.
 func (p Point) Better(q Point) bool {
 	switch {
 	case p.Passes() != q.Passes():
@@ -47,7 +48,8 @@ func (p Point) Better(q Point) bool {
 	return p.Violation() < q.Violation()
 }
 
-// Standing is a configuration at its best load so far: the best within the constraints, else the nearest to them.
+// Standing is a configuration at its best load so far: the best within the constraints, else the
+// nearest to them.
 type Standing struct {
 	Candidate   Candidate
 	Load        measure.Load
@@ -55,13 +57,13 @@ type Standing struct {
 	Measurement measure.Measurement
 }
 
-// Ledger is what a campaign has learned so far, by configuration. It is for one goroutine.
+// Ledger holds a campaign's results so far, by configuration. It is for one goroutine.
 type Ledger struct {
 	goal    Goal
 	entries map[string]*entry // by candidate key
 	order   []*entry          // as first measured
-	leader  *entry            // nil while nothing passes
-	pools   map[string]string // why a pool's engine process does not start
+	leader  *entry            // nil while no configuration passes
+	pools   map[string]string // reason why a pool's engine process does not start
 
 	tradeoffs Tradeoffs
 }
@@ -71,13 +73,13 @@ type entry struct {
 	points []Point // in the order of the trials
 }
 
-// NewLedger returns an empty ledger, whose points are judged by a goal.
+// NewLedger returns an empty ledger. The goal judges its points.
 func NewLedger(g Goal) *Ledger {
 	return &Ledger{goal: g, entries: map[string]*entry{}, pools: map[string]string{}}
 }
 
-// Add enters the outcome of a trial. A service trial is no point of its configuration: of it only counts that the pool's engine
-// process does not start.
+// Add records the outcome of a trial. A service trial adds no point to its configuration. It counts
+// only if the pool's engine process does not start.
 func (l *Ledger) Add(e Event) {
 	c := e.Trial.Candidate
 	if f := e.Measurement.Failure; f != nil && f.Stage == measure.StageStart {
@@ -103,7 +105,8 @@ func (l *Ledger) Add(e Event) {
 	}
 }
 
-// Points returns the points of a configuration in the order of its trials; the caller must not change them.
+// Points returns the points of a configuration in the order of its trials; the caller must not
+// change them.
 func (l *Ledger) Points(c Candidate) []Point {
 	if known, ok := l.entries[c.Key()]; ok {
 		return known.points
@@ -111,7 +114,7 @@ func (l *Ledger) Points(c Candidate) []Point {
 	return nil
 }
 
-// Best returns a configuration at its best load, and false where it was not measured.
+// Best returns a configuration at its best load; false if it was not measured.
 func (l *Ledger) Best(c Candidate) (Standing, bool) {
 	if known, ok := l.entries[c.Key()]; ok {
 		return known.best, true
@@ -119,7 +122,7 @@ func (l *Ledger) Best(c Candidate) (Standing, bool) {
 	return Standing{}, false
 }
 
-// Leader returns the best configuration within the constraints so far, and false while there is none.
+// Leader returns the best configuration within the constraints so far; false without one.
 func (l *Ledger) Leader() (Standing, bool) {
 	if l.leader == nil {
 		return Standing{}, false
@@ -127,7 +130,7 @@ func (l *Ledger) Leader() (Standing, bool) {
 	return l.leader.best, true
 }
 
-// Lead is the leader's score, -Inf while there is none.
+// Lead returns the leader's score; -Inf without a leader.
 func (l *Ledger) Lead() float64 {
 	if l.leader == nil {
 		return math.Inf(-1)
@@ -135,7 +138,8 @@ func (l *Ledger) Lead() float64 {
 	return l.leader.best.Point.Score
 }
 
-// Ranked lists the measured configurations from best to worst, equal ones in the order of their first trials.
+// Ranked lists the measured configurations from best to worst, equal ones in the order of their
+// first trials.
 func (l *Ledger) Ranked() []Standing {
 	ranked := make([]Standing, len(l.order))
 	for i, e := range l.order {
@@ -153,10 +157,11 @@ func (l *Ledger) Ranked() []Standing {
 	return ranked
 }
 
-// Len is the number of configurations that were tried.
+// Len returns the number of configurations that were tried.
 func (l *Ledger) Len() int { return len(l.order) }
 
-// PoolFailure returns why the engine process of a candidate's pool does not start, and false when that is not known.
+// PoolFailure returns the reason why the engine process of a candidate's pool does not start; false
+// if it is unknown.
 func (l *Ledger) PoolFailure(c Candidate) (string, bool) {
 	reason, ok := l.pools[c.PoolKey()]
 	return reason, ok

@@ -12,7 +12,8 @@ import (
 	"tuner/search/searchtest"
 )
 
-// told enters the outcome of a configuration at a concurrency; a throughput of 0 is a failure to start.
+// told adds the outcome of a configuration at a concurrency. A throughput of 0 is a failure to
+// start.
 func told(l *search.Ledger, name search.Value, concurrency int, throughput float64, latency time.Duration) {
 	t := search.Trial{
 		Candidate: search.NewCandidate(search.Setting{Knob: search.KnobInstanceCount, Value: name}),
@@ -40,7 +41,7 @@ func TestLedgerRanksConfigurationsByTheirBestLoad(t *testing.T) {
 		t.Errorf("nothing passes, but %v leads", leader.Candidate)
 	}
 	told(l, "good", 8, 300, 20*ms)
-	told(l, "good", 16, 350, 60*ms) // too slow: 8 in flight stay its best load
+	told(l, "good", 16, 350, 60*ms) // too slow: 8 in flight remain its best load
 	told(l, "best", 4, 320, 20*ms)
 	told(l, "best", 8, 400, 30*ms)
 	var got []string
@@ -67,7 +68,8 @@ func TestLedgerRanksConfigurationsByTheirBestLoad(t *testing.T) {
 	}
 }
 
-// A service trial tells nothing of its configuration at a load; that the engine process does not start, it does.
+// A service trial adds no point to its configuration. But the ledger records that an engine process
+// does not start.
 func TestLedgerTakesNoPointsFromServiceTrials(t *testing.T) {
 	t.Parallel()
 	l := search.NewLedger(seek(1, 0.050).Goal)

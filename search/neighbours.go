@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// What a strategy looks at in a space of which it cannot look at all: what differs little from something that it knows.
+// A strategy that cannot look at a whole space looks at the neighbours of known candidates.
 
-// Near goes through the pools whose engines differ from home's in so many knobs, each with all numbers of instances; pools of one
-// engine are neighbours. Folded combinations may bring a pool up again, or one that is nearer. A knob that home leaves alone has
-// the default configuration's value, or else the first.
+// Near yields the pools whose engines differ from home's in `distance` knobs, each with all numbers
+// of instances. Pools of one engine are neighbours. Folding may yield a pool again, or a nearer
+// one. A knob that home does not set has the default configuration's value, or else the first.
 func (c *Candidates) Near(home Candidate, distance int) iter.Seq[Candidate] {
 	return func(yield func(Candidate) bool) {
 		knobs := slices.DeleteFunc(slices.Clone(c.pools.knobs), func(k int) bool { return c.knob(k).Name == KnobInstanceCount })
@@ -17,7 +17,7 @@ func (c *Candidates) Near(home Candidate, distance int) iter.Seq[Candidate] {
 		if c.Batchers() == 0 || c.pools.size() == 0 {
 			return
 		}
-		var turn func(rest []int, changes int) bool // reports whether to go on
+		var turn func(rest []int, changes int) bool // reports whether to continue
 		turn = func(rest []int, changes int) bool {
 			switch {
 			case changes > len(rest):
@@ -41,7 +41,7 @@ func (c *Candidates) Near(home Candidate, distance int) iter.Seq[Candidate] {
 	}
 }
 
-// eachInstances yields the pools of an engine, and reports whether to go on.
+// eachInstances yields the pools of an engine, and reports whether to continue.
 func (c *Candidates) eachInstances(engine []Value, yield func(Candidate) bool) bool {
 	counts, at := []Value{""}, c.rules.index[KnobInstanceCount]
 	if _, has := c.rules.index[KnobInstanceCount]; has {
@@ -61,8 +61,8 @@ func (c *Candidates) eachInstances(engine []Value, yield func(Candidate) bool) b
 
 func (c *Candidates) knob(k int) Knob { return c.rules.space.Knobs[k] }
 
-// place is that of a candidate's value among a knob's, of the default configuration's where the candidate leaves the knob alone, or
-// else the first.
+// place returns the index of a candidate's value among a knob's values. If the candidate does not
+// set the knob, it is the index of the default's value, or else 0.
 func (c *Candidates) place(of Candidate, k int) int {
 	v, set := of.Get(c.knob(k).Name)
 	if !set {
@@ -71,8 +71,9 @@ func (c *Candidates) place(of Candidate, k int) int {
 	return max(slices.Index(c.knob(k).Values, v), 0)
 }
 
-// Coarse goes through members of a pool that are spread evenly over the values of the batcher's knobs, from the first of each knob to the
-// last: at most about most of them. Folded combinations may bring one up again.
+// Coarse yields members of a pool that are spread evenly over the values of the batcher's knobs,
+// including each knob's first and last value. There are about `most` at most. Folding may yield one
+// again.
 func (c *Candidates) Coarse(pool Candidate, most int) iter.Seq[Candidate] {
 	chosen := c.thinned(most)
 	return func(yield func(Candidate) bool) {
@@ -93,8 +94,8 @@ func (c *Candidates) Coarse(pool Candidate, most int) iter.Seq[Candidate] {
 	}
 }
 
-// thinned chooses values of the batcher's knobs, by the knobs' places: half of those of the knob that has most, until there are few
-// enough combinations.
+// thinned chooses values of the batcher's knobs, by the knobs' indices. It halves the values of the
+// knob that has most, until there are few enough combinations.
 func (c *Candidates) thinned(most int) map[int][]Value {
 	counts := map[int]int{}
 	product := 1
@@ -123,8 +124,8 @@ func (c *Candidates) thinned(most int) map[int][]Value {
 	return chosen
 }
 
-// Beside goes through the members of a candidate's pool that differ from it in one of the batcher's knobs, by 1, 2, 4 … places among the
-// knob's values, and the candidate itself. Folded combinations may bring one up again.
+// Beside yields the candidate, and the members of its pool that differ in one of the batcher's
+// knobs. They are 1, 2, 4 … values away. Folding may yield one again.
 func (c *Candidates) Beside(member Candidate) iter.Seq[Candidate] {
 	return func(yield func(Candidate) bool) {
 		home := c.rules.values(member)
@@ -151,8 +152,8 @@ func (c *Candidates) Beside(member Candidate) iter.Seq[Candidate] {
 	}
 }
 
-// yieldMember yields the candidate that stands for a combination of a legal pool with any settings of the batcher, if that is legal, and
-// reports whether to go on.
+// yieldMember yields the canonical candidate of a combination of a legal pool with any settings of
+// the batcher, if it is legal. It reports whether to continue.
 func (c *Candidates) yieldMember(combination []Value, yield func(Candidate) bool) bool {
 	values := slices.Clone(combination)
 	if v := c.batchers.fold(values); v.illegal != "" {

@@ -7,11 +7,11 @@ import (
 	"tuner/ort/provider"
 )
 
-// Place is where a variant of the model serves: on an execution provider, in one ONNX Runtime build where several are measured.
-// Two builds of one provider may compute differently.
+// Place is an execution provider on which a variant of the model serves, in one ONNX Runtime build
+// if several are measured. Two builds may compute one provider differently.
 type Place struct {
 	Provider string
-	Runtime  string // flavour@version; "" where a single build is measured
+	Runtime  string // flavour@version; "" if a single build is measured
 }
 
 // String names the place in the journal and in reports: "cpu", or "cpu in openvino@1.24.1".
@@ -22,14 +22,14 @@ func (p Place) String() string {
 	return p.Provider + " in " + p.Runtime
 }
 
-// ParsePlace reads what String wrote.
+// ParsePlace reads the output of String.
 func ParsePlace(text string) Place {
 	of, runtime, _ := strings.Cut(text, " in ")
 	return Place{of, runtime}
 }
 
-// Places lists where the space's candidates can serve on this machine: each execution provider in each build that is measured and
-// in which it works. cpu comes first.
+// Places lists the places of the space's candidates on this machine: each execution provider in
+// each measured build in which it works. cpu comes first.
 func (s Space) Places() []Place {
 	var places []Place
 	for _, of := range s.providers() {
@@ -42,10 +42,12 @@ func (s Space) Places() []Place {
 	return places
 }
 
-// Reference is where the original serves that all variants are compared with: on cpu, in the default's build.
+// Reference returns the place of the original model with which all variants are compared: cpu in
+// the default's build.
 func (s Space) Reference() Place { return s.Facts.place(provider.CPU, s.Facts.measured()[0]) }
 
-// providers lists the execution providers of the space, cpu first; the default's where the space leaves them alone.
+// providers lists the execution providers of the space, cpu first; without the knob, the default's
+// provider.
 func (s Space) providers() []string {
 	f := newFolding(s)
 	i, ok := f.index[KnobExecutionProvider]
@@ -63,7 +65,7 @@ func (s Space) providers() []string {
 	return list
 }
 
-// measured lists the builds that serve candidates, the default's first: never none.
+// measured lists the builds that serve candidates, the default's first. It is never empty.
 func (f Facts) measured() []RuntimeFacts {
 	switch {
 	case len(f.Runtimes) == 0:
@@ -74,7 +76,7 @@ func (f Facts) measured() []RuntimeFacts {
 	return f.Runtimes
 }
 
-// place names the build where there are several.
+// place adds the build's name if there are several.
 func (f Facts) place(of string, r RuntimeFacts) Place {
 	if len(f.measured()) == 1 {
 		return Place{Provider: of}

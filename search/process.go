@@ -6,16 +6,17 @@ import (
 	"tuner/measure"
 )
 
-// Process is the engine process that runs in a campaign, as far as the trials tell. It keeps the memory that its largest batches took, so that it tells
-// too much of a configuration with smaller ones.
+// Process is the running engine process of a campaign, reconstructed from the trials. It keeps the
+// memory of its largest batches, so its figure is too large for a configuration with smaller
+// batches.
 type Process struct {
-	Pool  string // key; "" while none runs
-	Batch int    // the largest that it may have been given
+	Pool  string // key; "" without a running process
+	Batch int    // largest batch that it may have executed
 
 	last measure.Measurement
 }
 
-// During returns the process in which an event's trial ran, as it was before.
+// During returns the process of an event's trial, before the trial.
 func (p Process) During(e Event) Process {
 	if pool := e.Trial.Candidate.PoolKey(); p.Pool != pool || e.Trial.Fresh || e.Measurement.Times.Launch > 0 {
 		return Process{Pool: pool}
@@ -23,7 +24,7 @@ func (p Process) During(e Event) Process {
 	return p
 }
 
-// After returns the process that runs after an event.
+// After returns the running process after an event.
 func (p Process) After(e Event, s Space) Process {
 	m := e.Measurement
 	if m.Failure != nil && m.Failure.Stage != measure.StageLoad {
@@ -36,7 +37,7 @@ func (p Process) After(e Event, s Space) Process {
 	return p
 }
 
-// largest is the largest batch that the event's trial may have made.
+// largest returns the largest batch that the event's trial may have made.
 func (e Event) largest(s Space) int {
 	if e.Trial.Phase == PhaseService {
 		done := min(len(e.Measurement.Windows), len(e.Trial.Sizes))
@@ -45,8 +46,9 @@ func (e Event) largest(s Space) int {
 	return s.MaxBatch(e.Trial.Candidate)
 }
 
-// Burdens reports whether the goal depends on a candidate's memory and the process cannot tell it, for what larger batches took. Where it keeps a limit
-// all the same, so does the candidate.
+// Burdens reports whether the goal depends on a candidate's memory and the process cannot show it,
+// because it keeps memory of larger batches. If the process is within a limit, the candidate is
+// too.
 func (p Process) Burdens(c Candidate, s Settings) bool {
 	if p.Pool != c.PoolKey() || p.Batch <= s.Space.MaxBatch(c) {
 		return false
@@ -55,7 +57,8 @@ func (p Process) Burdens(c Candidate, s Settings) bool {
 		slices.ContainsFunc(s.Goal.Constraints, p.isInDoubt)
 }
 
-// isInDoubt reports whether what the process holds leaves open if a configuration with smaller batches is within a constraint.
+// isInDoubt reports whether the process's memory leaves open if a configuration with smaller
+// batches satisfies a constraint.
 func (p Process) isInDoubt(c Constraint) bool {
 	if !isMemory(c.Metric) {
 		return false

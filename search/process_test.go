@@ -7,7 +7,7 @@ import (
 	"tuner/measure"
 )
 
-// event is a trial with batches of at most so many in a process that holds so many bytes.
+// event returns a trial with batches up to a size in a process with this many bytes.
 func event(batch int, bytes int64) Event {
 	c := NewCandidate(Setting{KnobMaxBatchSize, IntValue(batch)})
 	return Event{Trial: Trial{Candidate: c, Phase: PhaseSearch}, Measurement: measure.Measurement{Memory: bytes, Windows: make([]measure.Window, 1)}}
@@ -45,7 +45,8 @@ func TestProcess(t *testing.T) {
 	check("a crash", crash, "", 0)
 }
 
-// What larger batches took burdens a configuration where its memory is asked for, but not where the limit is kept all the same.
+// The memory of larger batches burdens a configuration if the goal asks for its memory, unless it
+// is within the limit anyway.
 func TestBurdens(t *testing.T) {
 	t.Parallel()
 	most, least := 100.0, 10.0

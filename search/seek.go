@@ -9,44 +9,48 @@ import (
 	"tuner/measure"
 )
 
-// The figures of a seek. On a shared machine, windows of the same configuration that are minutes apart differ by a standard
-// deviation of about 10 % in throughput (measured on 756 points of a real Triton, in two passes of 1.2 s windows).
+// The parameters of a seek. On a shared machine, the throughput of windows of one configuration
+// that are minutes apart has a standard deviation of about 10 %. It was measured on 756 points of a
+// real Triton, in two passes of 1.2 s windows.
 const (
-	near        = 0.10 // closer than this to the leader, a configuration may be better than it
-	worthwhile  = 0.05 // gain for which the next level is tried
-	refinement  = 0.02 // possible gain for which the space between two levels is searched
-	resolution  = 1.25 // ratio of neighbouring levels below which nothing is searched between them
-	fineRates   = 1.05 // the same of request rates: an open loop's throughput is the rate, and not near saturation whatever the load
-	headroom    = 1.25 // by how much throughput may still grow beyond the knee
-	cautious    = 0.95 // part of the way to the predicted limit that is tried
+	near       = 0.10 // a configuration closer than this to the leader may be better
+	worthwhile = 0.05 // gain for which the next level is tried
+	refinement = 0.02 // possible gain for which levels between two others are tried
+	resolution = 1.25 // smallest ratio of neighbouring levels between which others are tried
+	// fineRates: the same for request rates: an open loop's throughput equals the rate, and is not
+	// flat near saturation
+	fineRates   = 1.05
+	headroom    = 1.25 // factor by which throughput may still grow beyond the knee
+	cautious    = 0.95 // share of the predicted limit that is tried
 	retreat     = 4.0  // factor by which the load is lowered after a hang
-	seekMaximum = 8    // points of one seek
+	seekMaximum = 8    // most points of one seek
 )
 
-// Seek finds the best load of one configuration within the constraints, in few trials. It relies on what holds in a
-// closed loop: throughput does not fall with concurrency, nor does latency, and throughput grows at most in proportion to
-// concurrency. So a load that fails bounds the throughput of every lower load from above, and a configuration that cannot
-// come near the leader is given up early.
+// Seek finds the best load of one configuration within the constraints, in few trials. It relies on
+// properties of a closed loop: throughput and latency do not fall with concurrency, and throughput
+// grows at most in proportion to it. So a failing load bounds the throughput of every lower load
+// from above. A configuration that cannot come near the leader is given up early.
 type Seek struct {
 	Axis LoadAxis
 	Goal Goal
-	Knee float64 // where the search starts: the concurrency that saturates the configuration
+	Knee float64 // start of the search: the concurrency that saturates the configuration
 }
 
-// Step is the next load to try, and in a few words why.
+// Step is the next load to try, with the reason in a few words.
 type Step struct {
 	Level float64
 	Why   string
 }
 
-// move is a step, with the score that no load in its direction can exceed.
+// move is a step with the highest possible score of all loads in its direction.
 type move struct {
 	Step
 	ceiling float64
 }
 
-// Next returns the next load to try, given the points so far in the order of their trials and the score to beat (-Inf when
-// there is none). It is false when the best load is found as well as is worth while, or when there is no hope.
+// Next returns the next load to try. points are the points so far in the order of their trials, and
+// lead is the score to beat (-Inf without one). It returns false if the best load is known well
+// enough, or if no load can reach the lead.
 func (s Seek) Next(points []Point, lead float64) (Step, bool) {
 	if len(points) == 0 {
 		return s.start(), true
@@ -65,7 +69,8 @@ func (s Seek) Next(points []Point, lead float64) (Step, bool) {
 	return m.Step, true
 }
 
-// start is the first load: the knee, or the lowest load when load only makes the objective worse.
+// start returns the first load: the knee, or the lowest load if more load only makes the objective
+// worse.
 func (s Seek) start() Step {
 	switch {
 	case !s.Goal.Objective.Rises():
@@ -76,8 +81,8 @@ func (s Seek) start() Step {
 	return Step{s.Axis.AtLeast(s.Knee), "load that saturates it"}
 }
 
-// afterFailure gives a configuration that failed at its only load one more chance, at a much lower one, when the load may
-// have been the reason.
+// afterFailure gives a configuration that failed at its only load one more chance at a much lower
+// load, if the load may have caused the failure.
 func (s Seek) afterFailure(points []Point) (Step, bool) {
 	p := points[0]
 	level := s.Axis.AtMost(p.Level / retreat)
@@ -97,20 +102,22 @@ func loadMayBeTheReason(p Point) bool {
 // isMemory reports whether a metric hardly depends on the load.
 func isMemory(m measure.Metric) bool { return m == measure.Memory || m == measure.GPUMemory }
 
-// towards is where a point sends the search.
+// towards is the direction in which a point sends the search.
 type towards int
 
 const (
 	here   towards = iota // it passes
-	lower                 // a metric exceeds its maximum, and metrics rise with the load but for FallsWithLoad
+	lower                 // a metric exceeds its maximum, and metrics except FallsWithLoad rise with the load
 	higher                // a metric is below its minimum
-	never                 // no load helps, as far as can be known
+	never                 // no load is known to help
 )
 
-// NeedsMore reports whether a higher load can satisfy the constraints that the point misses, and no lower one.
+// NeedsMore reports whether a higher load can satisfy the constraints that the point misses, and no
+// lower one.
 func (p Point) NeedsMore() bool { return direction(p) == higher }
 
-// direction says which loads can satisfy the constraints that a point misses.
+// direction returns the direction of the loads that can satisfy the constraints that a point
+// misses.
 func direction(p Point) towards {
 	if !p.Scored {
 		return never
@@ -129,7 +136,7 @@ func direction(p Point) towards {
 	return result
 }
 
-// survey is a configuration's points by where they send the search, each ascending by level.
+// survey groups a configuration's points by direction, each group ascending by level.
 type survey struct{ passing, lower, higher []Point }
 
 func newSurvey(points []Point) survey {
@@ -148,7 +155,7 @@ func newSurvey(points []Point) survey {
 	return v
 }
 
-// move chooses the next step, and false when there is none.
+// move chooses the next step; false without one.
 func (s Seek) move(v survey) (move, bool) {
 	switch {
 	case len(v.passing) > 0:
@@ -161,7 +168,7 @@ func (s Seek) move(v survey) (move, bool) {
 	return s.up(v.higher[len(v.higher)-1])
 }
 
-// improve looks for a better load than the best that passes.
+// improve looks for a better load than the best passing one.
 func (s Seek) improve(v survey) (move, bool) {
 	best := 0
 	for i, p := range v.passing {
@@ -209,8 +216,9 @@ func (s Seek) up(p Point) (move, bool) {
 	return move{Step{level, "higher load"}, ceiling}, level > p.Level
 }
 
-// down lowers the load to where the constraint is expected to hold. In saturation latency is in proportion to concurrency
-// (Little's law), so an excess of a quarter is cured by a load of four fifths. Where that does not help, steps get longer.
+// down lowers the load to the level at which the constraint is expected to hold. In saturation
+// latency is proportional to concurrency (Little's law), so four fifths of the load correct an
+// excess of a quarter. If that does not suffice, steps get longer.
 func (s Seek) down(v survey) (move, bool) {
 	p := v.lower[0]
 	target := p.Level / math.Pow(resolution, math.Pow(2, float64(len(v.lower)-1)))
@@ -223,7 +231,7 @@ func (s Seek) down(v survey) (move, bool) {
 	return move{Step{level, "lower load: " + p.Misses[0].String()}, s.ceilingBelow(p)}, level < p.Level
 }
 
-// between bisects, on log scale, a gap whose lower or upper end or neither passes.
+// between bisects, on log scale, a gap in which only the lower, only the upper, or no end passes.
 func (s Seek) between(a, b Point) (move, bool) {
 	ceiling := s.ceilingBelow(b)
 	switch {
@@ -245,7 +253,8 @@ func (s Seek) between(a, b Point) (move, bool) {
 	return move{Step{level, "between a lower and a higher load"}, ceiling}, ok && b.Level > gap*a.Level
 }
 
-// ceilingBelow is the best score of any load below a point: its own when the objective only rises with the load.
+// ceilingBelow returns the best score of any load below a point: its own if the objective only
+// rises with the load.
 func (s Seek) ceilingBelow(p Point) float64 {
 	if s.Goal.Objective.falls() {
 		return math.Inf(1)
@@ -253,8 +262,8 @@ func (s Seek) ceilingBelow(p Point) float64 {
 	return p.Score
 }
 
-// raised is the score after the throughput grew by a factor and nothing got worse. Of an objective with other metrics no
-// more is known.
+// raised returns the score after the throughput grew by a factor and nothing got worse. It is
+// unbounded if less load can improve the objective.
 func (s Seek) raised(score, factor float64) float64 {
 	if s.Goal.Objective.falls() {
 		return math.Inf(1)
@@ -264,11 +273,12 @@ func (s Seek) raised(score, factor float64) float64 {
 
 func (s Seek) gain(from, to float64) float64 { return s.Goal.Objective.Gain(from, to) }
 
-// inside returns the level of the axis that is nearest to the geometric mean of two levels and strictly between them.
+// inside returns the level of the axis that is nearest to the geometric mean of two levels and
+// strictly between them.
 func (a LoadAxis) inside(low, high float64) (float64, bool) {
 	mean := math.Sqrt(low * high)
 	if a.Any {
-		level := max(math.Floor(mean), math.Floor(low)+1) // 3 is between 2 and 4, though the mean is 2.8
+		level := max(math.Floor(mean), math.Floor(low)+1) // 3 is between 2 and 4, although the mean is 2.8
 		return level, level > low && level < high
 	}
 	best, found := 0.0, false

@@ -13,11 +13,12 @@ import (
 	"tuner/search/searchtest"
 )
 
-// machine is a closed loop in closed form: a request alone takes alone, the server completes at most peak per second.
+// machine is a closed loop in closed form: a lone request takes `alone`, and the server completes
+// at most `peak` per second.
 type machine struct {
 	alone time.Duration
 	peak  float64
-	// failure of every load from a level on; nil when there is none
+	// failure of all loads from a level on; nil without one
 	failure *measure.Failure
 	from    float64
 }
@@ -32,7 +33,7 @@ func (m machine) measure(load measure.Load) measure.Measurement {
 	return searchtest.Measured(search.Trial{Load: load, Windows: 1}, throughput, latency)
 }
 
-// run seeks to the end, and returns the levels tried and the best that passes (0 when none does).
+// run seeks to the end, and returns the tried levels and the best passing one (0 without one).
 func run(t *testing.T, s search.Seek, m machine, lead float64) (levels []float64, best float64) {
 	t.Helper()
 	var points []search.Point
@@ -62,7 +63,8 @@ var (
 	doubled = []float64{1, 2, 4, 8, 16, 32, 64}
 )
 
-// seek looks for the highest throughput at a limited p99 in seconds, any whole concurrency from 1 to 64.
+// seek looks for the highest throughput at a limited p99 in seconds, with any whole concurrency
+// from 1 to 64.
 func seek(knee, p99 float64) search.Seek {
 	return search.Seek{
 		Axis: search.LoadAxis{Levels: doubled, Any: true, BatchSize: 1},
@@ -95,7 +97,7 @@ func TestSeekLevels(t *testing.T) {
 	atLeast.Goal.Constraints = []search.Constraint{{Metric: measure.Throughput, Min: &least}}
 	cheapest := seek(64, 0.050)
 	cheapest.Goal.Objective.Terms[0].Metric, cheapest.Goal.Price = measure.Cost, 1
-	cheap := latency // 5.4 an hour are 1 for a million at 1500/s
+	cheap := latency // at 5.4 an hour, a million costs 1 at 1500/s
 	cheap.Goal.Constraints, cheap.Goal.Price = []search.Constraint{searchtest.AtMost(measure.Cost, 1)}, 5.4
 	impossible := seek(16, 0.001)
 	impossible.Goal.Constraints = append(impossible.Goal.Constraints, atLeast.Goal.Constraints...)
@@ -105,21 +107,26 @@ func TestSeekLevels(t *testing.T) {
 	check("saturated at the knee: one more level shows it", seek(16, 0.050), saturated, none, 16, 32)
 	check("knee beyond the axis", seek(500, 0.100), saturated, none, 64)
 	check("throughput still grows", seek(4, 1), machine{alone: 10 * ms, peak: 3000}, none, 4, 8, 16, 32, 64)
-	// 64 in flight take 64 ms; within 50 ms fit 64·0.95/1.28 = 47. More cannot exceed the 1000/s that 64 have: 47 have them.
+	// 64 in flight take 64 ms. Within 50 ms, 64·0.95/1.28 = 47 are possible. The throughput cannot
+	// exceed the 1000/s of 64, which 47 reach.
 	check("down to the limit in one step", seek(64, 0.050), saturated, none, 64, 47)
-	// At 32 and 8 ms a request: the limit of 4 ms is below the 10 ms of a lone request. 32·0.95/8 = 3, then 3/1.25² = 1.
+	// 32 in flight take 32 ms, and the limit of 4 ms is below the 10 ms of a lone request.
+	// 32·0.95/8 = 3, then 3/1.25² = 1.
 	check("nothing passes", seek(32, 0.004), saturated, none, 32, 3, 1)
 	check("listed levels only", listed, machine{alone: 10 * ms, peak: 500}, none, 16, 32)
-	// 1000/s is less than 0.9 of the leader, and beyond the knee there is at most a quarter more.
+	// 1000/s is less than 0.9 of the leader, and beyond the knee it can grow by a quarter at most.
 	check("given up", seek(16, 0.050), saturated, math.Log(1000*1.25/0.89), 16)
 	check("not given up near the leader", seek(16, 0.050), saturated, math.Log(1000*1.25/0.91), 16, 32)
 	check("given up when it fails", seek(64, 0.050), saturated, math.Log(1000/0.89), 64)
 	check("lowest latency at the lowest load", latency, saturated, none, 1)
-	// 1500/s need 15 in flight: 1, 2, 4, 8 have less, 16 has enough and the same latency, so nothing can be gained below.
+	// 1500/s need 15 in flight: 1, 2, 4, 8 have less. 16 has enough at the same latency, so a lower
+	// load gains nothing.
 	check("lowest load with enough throughput", atLeast, machine{alone: 10 * ms, peak: 3000}, none, 1, 2, 4, 8, 16)
-	// Here 16 are 3 % slower: 11 = ⌊√(8·16)⌋ and 13 = ⌊√(11·16)⌋ have too little throughput, 16/13 is fine enough.
+	// Here 16 in flight are 3 % slower. 11 = ⌊√(8·16)⌋ and 13 = ⌊√(11·16)⌋ have too little
+	// throughput, and 16/13 is fine enough.
 	check("refined", atLeast, machine{alone: 10 * ms, peak: 1550}, none, 1, 2, 4, 8, 16, 11, 13)
-	// Cost falls with the load: it is sought like throughput, and a limit on it asks for more load.
+	// Cost falls with the load. So its search is like that for throughput, and a limit on it asks
+	// for more load.
 	check("cheapest load within the limit", cheapest, saturated, none, 64, 47)
 	check("lowest load that is cheap enough", cheap, machine{alone: 10 * ms, peak: 3000}, none, 1, 2, 4, 8, 16)
 	check("constraints that exclude each other", impossible, saturated, none, 16)
@@ -129,7 +136,7 @@ func TestSeekLevels(t *testing.T) {
 	check("crash", seek(64, 1), machine{failure: &measure.Failure{Stage: measure.StageCrash}}, none, 64)
 }
 
-// TestSeekFindsTheBestLoad compares with trying all loads, for knees, limits and machines of all sizes.
+// Seek's result equals that of trying all loads, for knees, limits and machines of all sizes.
 func TestSeekFindsTheBestLoad(t *testing.T) {
 	t.Parallel()
 	windows, seeks := 0, 0
@@ -145,7 +152,8 @@ func TestSeekFindsTheBestLoad(t *testing.T) {
 				}
 				levels, level := run(t, s, m, none)
 				windows, seeks = windows+len(levels), seeks+1
-				// Bisection ends at a ratio of 1.25, so less than a fifth can be left of a throughput that grows with the load.
+				// Bisection ends at a ratio of 1.25, so at most a fifth is lost of a throughput
+				// that grows with the load.
 				if got := min(level*100, peak); got < best/1.25 {
 					t.Errorf("knee %v, limit %v s, peak %v/s: %v/s at %v, the best is %v/s; tried %v", knee, limit, peak, got, level, best, levels)
 				}
@@ -157,7 +165,8 @@ func TestSeekFindsTheBestLoad(t *testing.T) {
 	}
 }
 
-// TestSeekFindsTheRate: a request takes 10 ms / (1 − rate/capacity), so that it keeps 50 ms up to four fifths of the capacity.
+// A request takes 10 ms / (1 − rate/capacity), so it stays within 50 ms up to four fifths of the
+// capacity.
 func TestSeekFindsTheRate(t *testing.T) {
 	t.Parallel()
 	for _, best := range []float64{60, 333, 800, 1500} {
@@ -183,7 +192,8 @@ func TestSeekFindsTheRate(t *testing.T) {
 
 func TestSeekAnyOrderOfObjectives(t *testing.T) {
 	t.Parallel()
-	// Throughput minus half the latency, on log scale: best where throughput stops to grow, at 10 in flight.
+	// Throughput minus half the latency, on log scale. The best load is where throughput stops
+	// growing, at 10 in flight.
 	s := seek(32, 1)
 	s.Goal.Objective.Terms = []search.Term{{Metric: measure.Throughput, Weight: 2}, {Metric: measure.LatencyP99, Weight: 1}}
 	levels, best := run(t, s, machine{alone: 10 * time.Millisecond, peak: 1000}, none)

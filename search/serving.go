@@ -7,19 +7,19 @@ import (
 	"tuner/ort/provider"
 )
 
-// Serving is how a candidate serves: what it makes of batcher, instances and threads.
+// Serving describes how a candidate serves: batcher, instances and threads.
 //
-// It is the one reading of these knobs. Package spec writes it into the configuration, the queue
-// simulation predicts with it, and the space's own rules ask it. A knob that the candidate leaves
-// alone has the default configuration's value.
+// All code reads these knobs through it. Package spec writes it into the configuration, the queue
+// simulation predicts with it, and the space's rules use it. A knob that the candidate does not set
+// has the default configuration's value.
 type Serving struct {
-	MaxBatch  int           // max_batch_size of the configuration; 0 where the model does not batch
+	MaxBatch  int           // max_batch_size of the configuration; 0 if the model does not batch
 	Dynamic   bool          // the configuration has the dynamic batcher
 	Preferred []int         // preferred batch sizes of the dynamic batcher
 	Delay     time.Duration // longest time that the dynamic batcher lets a request wait for others
 	Instances int           // on all devices together
-	Devices   int           // each of them has the same number of instances
-	Threads   int           // intra-op threads of an instance; 0 is ONNX Runtime's own choice
+	Devices   int           // each device has the same number of instances
+	Threads   int           // intra-op threads of an instance; 0: ONNX Runtime's own choice
 }
 
 // Serving reads a candidate.
@@ -41,13 +41,14 @@ func (s Space) Serving(c Candidate) Serving {
 	return x
 }
 
-// What Triton's auto-completion makes of a model with a batch dimension.
+// The values that Triton's auto-completion gives a model with a batch dimension.
 const completedBatch, completedInstances = 4, 2
 
-// defaultBatch is the largest batch of the default configuration.
+// defaultBatch returns the largest batch of the default configuration.
 func (f Facts) defaultBatch() int { return cmp.Or(f.BaseMaxBatchSize, completedBatch) }
 
-// configuredBatch is the max_batch_size of a candidate's configuration, 0 where it does not batch.
+// configuredBatch returns the max_batch_size of a candidate's configuration; 0 if it does not
+// batch.
 func (s Space) configuredBatch(c Candidate) int {
 	if !s.Facts.Batching {
 		return 0
@@ -55,12 +56,12 @@ func (s Space) configuredBatch(c Candidate) int {
 	return s.intOr(c, KnobMaxBatchSize, s.Facts.defaultBatch())
 }
 
-// MaxBatch is the largest batch of a candidate's executions, 1 where it does not batch.
+// MaxBatch returns the largest batch of a candidate's executions; 1 if it does not batch.
 func (s Space) MaxBatch(c Candidate) int { return max(s.configuredBatch(c), 1) }
 
-// hasBatcher reports whether a candidate that batches has the dynamic batcher. That is the default
-// configuration's, which tells its size as a knob or is completed by the server, or a new one for
-// what the candidate sets of it.
+// hasBatcher reports whether a candidate that batches has the dynamic batcher. The default
+// configuration may have it, with its size as a knob or completed by the server. Otherwise a
+// candidate's own batcher settings add it.
 func (s Space) hasBatcher(c Candidate) bool {
 	return s.Value(c, KnobMaxBatchSize) != "" || s.Facts.BaseMaxBatchSize == 0 || c.NeedsBatcher()
 }
@@ -73,8 +74,8 @@ func (c Candidate) NeedsBatcher() bool {
 	return hasSizes && sizes != IntsValue(nil) || hasDelay && delay != DurationValue(0)
 }
 
-// preferredSizes are the preferred batch sizes of a candidate with a largest batch: its own, or the
-// default's. The default's are dropped with another largest batch, since they no longer fit.
+// preferredSizes returns the preferred batch sizes of a candidate with a largest batch: its own, or
+// the default's. The default's are dropped if the largest batch differs, since they no longer fit.
 func (s Space) preferredSizes(c Candidate, batch int) []int {
 	if _, own := c.Get(KnobPreferredBatchSize); !own && batch != s.configuredBatch(Candidate{}) {
 		return nil
@@ -86,7 +87,7 @@ func (s Space) preferredSizes(c Candidate, batch int) []int {
 	return sizes
 }
 
-// intOr is the whole number that a knob has in a candidate or in the default configuration, else
+// intOr returns the integer value of a knob in a candidate or in the default configuration, else
 // base.
 func (s Space) intOr(c Candidate, knob string, base int) int {
 	n, err := s.Value(c, knob).Int()
@@ -96,15 +97,15 @@ func (s Space) intOr(c Candidate, knob string, base int) int {
 	return n
 }
 
-// grouped is the number of instances of a candidate that says them all in the knob instance_group.
+// grouped returns the number of instances of a candidate that sets the knob instance_group.
 func (f Facts) grouped(c Candidate) (n int, ok bool) {
 	v, set := c.Get(KnobInstanceGroup)
 	n, known := f.InstanceGroups[v]
 	return n, set && known
 }
 
-// Instances is the number of instances of a candidate, on all its devices, as far as its own
-// settings and those of the default configuration say.
+// Instances returns the number of instances of a candidate on all its devices, from its own
+// settings and those of the default configuration.
 func (f Facts) Instances(c Candidate) int {
 	n, ok := f.grouped(c)
 	if ok {
@@ -121,7 +122,7 @@ func (f Facts) Instances(c Candidate) int {
 	return max(n, 1) * f.devices(c)
 }
 
-// devices is how many devices have the instances that a candidate counts.
+// devices returns the number of devices on which the counted instances run.
 func (f Facts) devices(c Candidate) int {
 	of, set := c.Get(KnobExecutionProvider)
 	if !set {

@@ -9,8 +9,8 @@ import (
 	"tuner/search"
 )
 
-// A configuration without a dynamic batcher gets it with any size or delay that is set, and the
-// default's preferred sizes are dropped with another largest batch.
+// A configuration without a dynamic batcher gets one with any size or delay that is set. The
+// default's preferred sizes are dropped if the largest batch differs.
 func TestServing(t *testing.T) {
 	t.Parallel()
 	facts := search.Facts{Batching: true, BaseMaxBatchSize: 4, BaseInstances: 2, GPUs: 2, InstanceGroups: map[search.Value]int{"two groups": 5},

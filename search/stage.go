@@ -7,12 +7,14 @@ import (
 	"tuner/ort/sessionoption"
 )
 
-// A campaign's gain has two parts: what serves the model (precision, runtime, execution provider, session options), and how
-// requests come to it (instances, batching). The first stage is a configuration in which only the former differ from the
-// default; it shows how much of the gain is theirs.
+// A campaign's gain has two parts. One is from the artifact and the session (precision, runtime,
+// execution provider, session options). The other is from instances and batching. The first stage
+// is a configuration that differs from the default only in the first part. It shows that part's
+// share of the gain.
 
-// FirstStage returns the candidate with all of c's settings that say what serves the model and that the default does not
-// have anyway, and none of those for instances and batching. It is the default when nothing is left.
+// FirstStage returns the candidate with c's settings of the artifact and the session that differ
+// from the default. It omits those for instances and batching. It is the default if nothing is
+// left.
 func (s Space) FirstStage(c Candidate) Candidate {
 	var kept []Setting
 	for _, setting := range c.settings {
@@ -24,7 +26,8 @@ func (s Space) FirstStage(c Candidate) Candidate {
 	return Candidate{kept}
 }
 
-// InFirstStage reports whether c serves with the default's instances and batching. It is true of the default.
+// InFirstStage reports whether c has the default's instances and batching. It is true for the
+// default.
 func (s Space) InFirstStage(c Candidate) bool {
 	for _, setting := range c.settings {
 		base, known := s.Facts.base(setting.Knob)
@@ -35,9 +38,10 @@ func (s Space) InFirstStage(c Candidate) bool {
 	return true
 }
 
-// Has reports whether a candidate lies in the space: every knob of the space has a value there that the space lists,
-// in the candidate, or in the default where the candidate leaves it alone, and nothing else differs from the default. A
-// first stage may lie outside: it has the default's instances and batching, which the space need not list.
+// Has reports whether a candidate lies in the space. The space must list the value of each of its
+// knobs: the candidate's, or the default's if the candidate does not set it. Nothing else may
+// differ from the default. A first stage may lie outside. It has the default's instances and
+// batching, which the space need not list.
 func (s Space) Has(c Candidate) bool {
 	for _, k := range s.Knobs {
 		if !slices.Contains(k.Values, s.Value(c, k.Name)) {
@@ -51,15 +55,15 @@ func (s Space) Has(c Candidate) bool {
 	})
 }
 
-// isFirstStage reports whether a knob belongs to what serves the model.
+// isFirstStage reports whether a knob belongs to the artifact or the session.
 func isFirstStage(knob string) bool {
 	scope, known := KnobScope(knob)
 	return known && (scope == ScopeArtifact || scope == ScopeEngine)
 }
 
-// isUnlikeDefault reports whether a knob that is not set means something else with c's other settings
-// than in the default. Idle threads wait busily unless told otherwise, except beside a provider with a
-// pool of its own (modelconfig.Options.Given).
+// isUnlikeDefault reports whether an unset knob has another meaning with c's other settings than in
+// the default. Idle threads spin by default, except beside a provider with its own pool
+// (modelconfig.Options.Given).
 func isUnlikeDefault(c Candidate, knob string) bool {
 	of, _ := c.Get(KnobExecutionProvider)
 	return knob == sessionoption.AllowSpinning && provider.Of(string(of)).HasPoolBeside()

@@ -7,25 +7,26 @@ import (
 	"tuner/measure"
 )
 
-// Strategy chooses the trials of a campaign, one after the other. Ask returns the next action and changes nothing: asked
-// twice, it answers the same. Tell reports the outcome of that action: of a block one event for each of its trials, in their order; where the block
-// could not be measured in turns, or was interrupted, of the same trials measured alone (Trial.Alone), or of fewer. Both are deterministic and never
-// block.
+// Strategy chooses the trials of a campaign, one after the other. Ask returns the next action and
+// changes nothing, so a second call returns the same. Tell reports the outcome of that action. A
+// block gives one event for each of its trials, in their order. If the block could not be measured
+// in turns, the events are of the same trials measured alone (Trial.Alone). An interrupted block
+// may give fewer. Both methods are deterministic and never block.
 type Strategy interface {
 	Ask() Action
 	Tell(Event)
 }
 
-// Action is what to do next: run a trial, or a block of them, or stop.
+// Action is the next thing to do: run a trial or a block of trials, or stop.
 type Action struct {
 	Trial Trial
-	Block []Trial // measured in turn (Settings.Block), the first of them is Trial; nil: Trial is measured alone
+	Block []Trial // measured in turn (Settings.Block), Trial is the first of them; nil: Trial is measured alone
 	Stop  bool
-	// Why says in a few words why this trial is next, or why the search ends.
+	// Why gives in a few words the reason for this trial, or for the end of the search.
 	Why string
 }
 
-// Trials are those of the action, none where it is to stop.
+// Trials returns the action's trials; none if it is to stop.
 func (a Action) Trials() []Trial {
 	switch {
 	case a.Stop:
@@ -36,7 +37,7 @@ func (a Action) Trials() []Trial {
 	return []Trial{a.Trial}
 }
 
-// Trial is a value that says all that one measurement needs: which configuration, under which load, for how long.
+// Trial is a value that determines one measurement: the configuration, the load, and the duration.
 type Trial struct {
 	Candidate Candidate     `json:"candidate"`
 	Load      measure.Load  `json:"load"`
@@ -44,22 +45,24 @@ type Trial struct {
 	Window    time.Duration `json:"window"`          // length of each
 	Fresh     bool          `json:"fresh,omitempty"` // on an engine process launched for this trial
 	Phase     Phase         `json:"phase"`
-	// Sizes are the client batches of a service trial's windows, one window for each, at the load's concurrency.
+	// Sizes are the client batches of a service trial's windows, one window for each, at the load's
+	// concurrency.
 	Sizes []int `json:"sizes,omitempty"`
-	// Longest is how long a batch of a service trial may take: the first size that is expected to take longer is left out, with all larger ones (EndsAfter).
-	// 0: none is.
+	// Longest is the longest expected time of a batch in a service trial. The first size that is
+	// expected to take longer is omitted, with all larger ones (EndsAfter). 0: no limit.
 	Longest time.Duration `json:"longest,omitempty"`
-	// Worth bounds what a window must show at measure.Look for the trial to go on: one that misses any of these can no longer matter, and is cut there. Of
-	// metrics that the load itself tells; the bounds have room for what so little of a window may err by.
+	// Worth are constraints on the first measure.Look share of a window. A window that violates one
+	// can no longer matter, and is cut there. They apply only to metrics that the load generator
+	// measures. The bounds include a margin for the error of such a short window.
 	Worth []Constraint `json:"worth,omitempty"`
-	// Block is the ordinal of the block, from 1, that the trial is a seat of: it has one window in each round, in turn with the block's other trials. 0: it
-	// is measured alone.
+	// Block is the ordinal of the trial's block, from 1. The trial has one window in each round, in
+	// turn with the block's other trials. 0: it is measured alone.
 	Block int `json:"block,omitempty"`
-	// IsApart says that the trial was to be a seat of a block that could not be measured in turns.
+	// IsApart means that the trial belongs to a block that could not be measured in turns.
 	IsApart bool `json:"apart,omitempty"`
 }
 
-// IsFutile reports whether a window misses, by what it shows so far, what it must show for the trial to go on.
+// IsFutile reports whether the part of a window so far violates a constraint in Worth.
 func (t Trial) IsFutile(soFar measure.Window) bool {
 	m := measure.Measurement{Windows: []measure.Window{soFar}}
 	return slices.ContainsFunc(t.Worth, func(c Constraint) bool {
@@ -68,8 +71,9 @@ func (t Trial) IsFutile(soFar measure.Window) bool {
 	})
 }
 
-// EndsAfter reports whether a service trial ends when batches of its first sizes took so long: the next size is expected to take longer than it may. What
-// is expected goes on as the line of the last two sizes, and no larger batch is expected to take shorter.
+// EndsAfter reports whether a service trial ends after batches of its first sizes took these times,
+// since the next size is expected to exceed Longest. The expectation continues the line of the last
+// two sizes. A larger batch is never expected to be faster.
 func (t Trial) EndsAfter(times []time.Duration) bool {
 	n := len(times)
 	if t.Longest == 0 || n == 0 || n >= len(t.Sizes) {
@@ -90,8 +94,8 @@ type Phase string
 const (
 	PhaseDefault Phase = "default" // the default configuration, always first
 	PhaseSearch  Phase = "search"
-	PhaseService Phase = "service" // within the search: what a batch of each size takes in a pool's process
-	PhaseFinal   Phase = "final"   // what the decision depends on, on fresh launches
+	PhaseService Phase = "service" // within the search: the time of a batch of each size in a pool's process
+	PhaseFinal   Phase = "final"   // measurements for the decision, on fresh launches
 	PhaseCurve   Phase = "curve"   // further loads of the default, the first stage and the best, for the charts
 )
 
@@ -99,32 +103,37 @@ const (
 type Event struct {
 	Trial       Trial               `json:"trial"`
 	Measurement measure.Measurement `json:"measurement"`
-	Elapsed     time.Duration       `json:"elapsed"` // since the campaign's start, pauses between resumed runs left out
+	Elapsed     time.Duration       `json:"elapsed"` // since the campaign's start, without pauses between resumed runs
 }
 
-// Budget bounds a campaign. Zero fields do not bound. No trial is begun that is expected to end after the time; one that takes longer is
-// finished, and one that hangs ends when its own time is over: minutes for a load of the model or a first answer, then seconds without one.
+// Budget bounds a campaign. Zero fields do not bound. No trial begins if it is expected to end
+// after the time. A longer trial is finished. A hanging one ends by its own limits: minutes for a
+// load of the model or a first answer, then seconds without an answer.
 type Budget struct {
 	Time   time.Duration
 	Trials int
 }
 
-// Settings is all that a strategy depends on.
+// Settings holds all inputs of a strategy.
 type Settings struct {
 	Space  Space
 	Goal   Goal
 	Budget Budget
 	Seed   uint64
-	// Confidence is the probability with which what is recommended keeps the constraints; 0: verdict.Confidence.
+	// Confidence is the probability with which the recommended configuration keeps the constraints;
+	// 0: verdict.Confidence.
 	Confidence float64
 	Window     time.Duration // length of one window in the search phase
-	// Earlier is what campaigns before this one measured, the newest first; strategies that cannot learn from them pass over it.
+	// Earlier holds the measurements of earlier campaigns, newest first. Strategies that cannot
+	// learn from them ignore it.
 	Earlier []Earlier
-	// Elsewhere says that the final trials are measured on another server than the others: their figures do not compare.
+	// Elsewhere means that the final trials are measured on another server, so their figures cannot
+	// be compared with the others.
 	Elsewhere bool
-	// Until is the relative gain beyond which anything else must still be likely to be better for the campaign to go on:
-	// 0.02 ends it when nothing else is better by more than 2 %, with Confidence. 0: it goes on while anything is worth a trial.
+	// Until is the relative gain at which a campaign ends. At 0.02 it ends if, with Confidence, no
+	// other configuration is better by more than 2 %. 0: it continues while any trial is worth its
+	// time.
 	Until float64
-	// Turns says that the server can be measured in blocks of turns.
+	// Turns means that the server supports measuring blocks in turns.
 	Turns bool
 }

@@ -27,7 +27,7 @@ func TestFutileWindows(t *testing.T) {
 		"good":           {worth, window(101, 40*time.Millisecond), false},
 		"slow":           {worth, window(99, 40*time.Millisecond), true},
 		"late":           {worth, window(101, 60*time.Millisecond), true},
-		"nothing so far": {worth[1:], window(0, 0), false}, // a latency that is not known misses nothing
+		"nothing so far": {worth[1:], window(0, 0), false}, // an unknown latency misses nothing
 		"no bounds":      {nil, window(1, time.Second), false},
 	} {
 		if got := (search.Trial{Worth: c.worth}).IsFutile(c.window); got != c.want {
@@ -36,7 +36,8 @@ func TestFutileWindows(t *testing.T) {
 	}
 }
 
-// The next size is expected on the line of the last two: after 10 and 20 ms for batches of 1 and 2, 40 ms for 4 and 80 ms for 8.
+// The expected time of the next size continues the line of the last two. After 10 and 20 ms for
+// batches of 1 and 2, it is 40 ms for 4 and 80 ms for 8.
 func TestServiceTrialEndsBeforeWhatTakesTooLong(t *testing.T) {
 	t.Parallel()
 	const ms = time.Millisecond

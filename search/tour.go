@@ -5,9 +5,9 @@ import (
 	"math"
 )
 
-// Tour is the part that strategies share: it goes through candidates one by one and seeks the best load of each, passing
-// over those whose engine process is known not to start. It reads the ledger that its owner writes: the owner adds each
-// event there before it tells the tour.
+// Tour is the common part of strategies. It visits candidates one by one and seeks the best load of
+// each. It skips those whose engine process is known not to start. It reads the ledger of its
+// owner, who adds each event there before calling Tell.
 type Tour struct {
 	settings Settings
 	ledger   *Ledger
@@ -15,12 +15,12 @@ type Tour struct {
 	current  Candidate
 	ended    bool
 	next     func() (Candidate, bool)
-	left     int // candidates that are not done, as far as known
+	left     int // known number of candidates that are not done
 	skipped  foldCounter
 }
 
-// NewTour returns a tour through candidates in their order. A default tour (PhaseDefault) has no leader to beat: the
-// default's best load is what everything else is compared with.
+// NewTour returns a tour through candidates in their order. A default tour (PhaseDefault) has no
+// leader to beat: all others are compared with the default's best load.
 func NewTour(s Settings, l *Ledger, phase Phase, candidates []Candidate) *Tour {
 	left := candidates
 	return NewLazyTour(s, l, phase, len(candidates), func() (Candidate, bool) {
@@ -33,8 +33,8 @@ func NewTour(s Settings, l *Ledger, phase Phase, candidates []Candidate) *Tour {
 	})
 }
 
-// NewLazyTour is NewTour with candidates that are made when it is their turn: next takes the next one, or says that there is none. There
-// are about so many.
+// NewLazyTour is NewTour with candidates that are made on demand. next returns the next one; false
+// at the end. about is their approximate number.
 func NewLazyTour(s Settings, l *Ledger, phase Phase, about int, next func() (Candidate, bool)) *Tour {
 	first, ok := next()
 	t := &Tour{settings: s, ledger: l, phase: phase, current: first, ended: !ok, next: next, left: about, skipped: foldCounter{at: map[string]int{}}}
@@ -42,7 +42,7 @@ func NewLazyTour(s Settings, l *Ledger, phase Phase, about int, next func() (Can
 	return t
 }
 
-// turn goes on to the next candidate.
+// turn moves to the next candidate.
 func (t *Tour) turn() {
 	c, ok := t.next()
 	t.current, t.ended, t.left = c, !ok, t.left-1
@@ -57,10 +57,10 @@ func (t *Tour) Ask() Action {
 	return Action{Trial: t.settings.Trial(t.current, step.Level, t.phase), Why: step.Why}
 }
 
-// Tell goes on to the next candidate when the current one's best load is found.
+// Tell moves to the next candidate once the current one's best load is found.
 func (t *Tour) Tell(Event) { t.advance() }
 
-// Remaining is the number of candidates whose best load is not found yet.
+// Remaining returns the number of candidates whose best load is not found yet.
 func (t *Tour) Remaining() int {
 	if t.ended {
 		return 0
@@ -68,10 +68,10 @@ func (t *Tour) Remaining() int {
 	return max(t.left, 1)
 }
 
-// Skipped says which candidates were passed over, by reason.
+// Skipped returns the number of skipped candidates by reason.
 func (t *Tour) Skipped() []Fold { return t.skipped.list }
 
-// advance drops candidates that are finished or hopeless.
+// advance drops candidates that are finished or cannot lead.
 func (t *Tour) advance() {
 	for ; !t.ended; t.turn() {
 		reason, broken := t.ledger.PoolFailure(t.current)
@@ -94,7 +94,7 @@ func (t *Tour) step() (Step, bool) {
 	return Seek{Axis: s.Space.Load, Goal: s.Goal, Knee: s.Space.Knee(t.current)}.Next(t.ledger.Points(t.current), lead)
 }
 
-// Trial is one window of a candidate at a level of the load axis.
+// Trial returns a trial with one window of a candidate at a level of the load axis.
 func (s Settings) Trial(c Candidate, level float64, phase Phase) Trial {
 	return Trial{Candidate: c, Load: s.Space.Load.At(level), Windows: 1, Window: s.Window, Phase: phase}
 }

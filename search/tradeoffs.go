@@ -9,12 +9,13 @@ import (
 	"tuner/measure"
 )
 
-// Tradeoffs are what would do if a single constraint gave: for each constraint, the configuration at a load that misses no other one,
-// and that one by the least. The one that has to give least comes first. They say something where nothing satisfies all constraints.
+// Tradeoffs are the ways to satisfy all constraints but one. For each constraint, they hold the
+// configuration at a load that misses no other one, and misses this one by the least. The smallest
+// miss comes first. They are useful if no configuration satisfies all constraints.
 type Tradeoffs []Standing
 
-// Add returns the trade-offs with a further configuration at a load taken into account. One that misses several constraints is none, nor
-// is one that refuses requests, which no goal allows.
+// Add returns the trade-offs with a further configuration at a load taken into account. It ignores
+// one that misses several constraints, and one that refuses requests, which no goal allows.
 func (t Tradeoffs) Add(s Standing) Tradeoffs {
 	if !s.Point.Scored || len(s.Point.Misses) != 1 {
 		return t
@@ -34,8 +35,9 @@ func (t Tradeoffs) Add(s Standing) Tradeoffs {
 	return t
 }
 
-// String says in a sentence what would have to give: "A constraint would have to give: latency_p99 to 61.2 ms (2 instances × 1 thread at
-// concurrency 4), or throughput to 410.0 infer/s (default at concurrency 2)."; "" without trade-offs.
+// String describes the change of a constraint that is needed: "A constraint would have to give:
+// latency_p99 to 61.2 ms (2 instances × 1 thread at concurrency 4), or throughput to 410.0 infer/s
+// (default at concurrency 2)."; "" without trade-offs.
 func (t Tradeoffs) String() string {
 	var parts []string
 	for _, s := range t {
@@ -49,8 +51,9 @@ func (t Tradeoffs) String() string {
 	return fmt.Sprintf("A constraint would have to give: %s.", strings.Join(parts, ", or "))
 }
 
-// Shortfall says in sentences what is nearest to the constraints, of what was measured, and what would have to give. It is empty where
-// something satisfies them, or where nothing has a score.
+// Shortfall describes in sentences the measured configuration that is nearest to the constraints,
+// and the constraints that would have to change. It is empty if a configuration satisfies them, or
+// if none has a score.
 func (l *Ledger) Shortfall() []string {
 	ranked := l.Ranked()
 	if len(ranked) == 0 || !ranked[0].Point.Scored || ranked[0].Point.Passes() {
@@ -68,7 +71,7 @@ func (l *Ledger) Shortfall() []string {
 	switch text := l.tradeoffs.String(); {
 	case text != "":
 		sentences = append(sentences, text)
-	case len(limits) == len(misses): // several, as everything does
+	case len(limits) == len(misses): // several, like every configuration
 		sentences = append(sentences, fmt.Sprintf("Constraints would have to give: %s.", strings.Join(limits, " and ")))
 	}
 	return sentences

@@ -11,7 +11,7 @@ import (
 	"tuner/search/searchtest"
 )
 
-// At least 500 infer/s at a p99 of at most 20 ms.
+// strict asks for at least 500 infer/s at a p99 of at most 20 ms.
 func strict() search.Goal {
 	least := 500.0
 	return search.Goal{
@@ -52,7 +52,7 @@ func TestShortfallNamesWhatWouldHaveToGive(t *testing.T) {
 	}
 }
 
-// What is not known cannot be told to give, nor can refused requests.
+// An unknown figure, or refused requests, cannot be a trade-off.
 func TestTradeoffsAreOfKnownFigures(t *testing.T) {
 	t.Parallel()
 	limit := search.MostErrors

@@ -7,14 +7,16 @@ import (
 	"tuner/ort/provider"
 )
 
-// Withheld is what others took of the CPU time that a candidate could have used in a measurement (measure.Withheld), with so
-// many instances that may compute at once. A neighbour on the cores that few threads leave idle takes nothing from it.
+// Withheld returns the CPU time that others took from a candidate in a measurement
+// (measure.Withheld). `instances` is the number of instances that may compute at once. A neighbour
+// on cores that few threads leave idle takes nothing.
 func (s Space) Withheld(c Candidate, instances int, m measure.Measurement) float64 {
 	return m.WithheldOf(s.Facts.Cores, s.usable(c, instances, m))
 }
 
-// usable is how many cores' worth of CPU time instances and clients can use at once: a thread of an instance takes one core
-// at most, and clients take what they took. 0: all, as where the number of threads is not set, or GPUs compute.
+// usable returns the number of cores whose CPU time instances and clients can use at once. A thread
+// of an instance uses one core at most, and clients use the time they used. 0: all, if the number
+// of threads is not set, or GPUs compute.
 func (s Space) usable(c Candidate, instances int, m measure.Measurement) float64 {
 	threads, err := s.Value(c, KnobIntraOpThreads).Int()
 	if err != nil || threads <= 0 || cmp.Or(s.Value(c, KnobExecutionProvider), provider.CPU) != provider.CPU {

@@ -8,8 +8,9 @@ import (
 	"tuner/measure"
 )
 
-// A neighbour on one of two cores takes half of what a configuration with as many threads as cores gets, and nothing from one
-// with a single thread, whose clients use nothing; but from two instances of that, and from its clients when they use a core.
+// A neighbour on one of two cores takes half of the CPU time of a configuration with as many
+// threads as cores. It takes nothing from one instance with a single thread and idle clients. It
+// takes time from two such instances, or from clients that use a core.
 func TestWithheldGoesByThreads(t *testing.T) {
 	t.Parallel()
 	m := measure.Measurement{Windows: []measure.Window{{Duration: time.Second, Foreign: 0.5, EngineCPU: time.Second}}}
@@ -20,7 +21,7 @@ func TestWithheldGoesByThreads(t *testing.T) {
 		"all cores":        {s.Withheld(Candidate{}, 1, m), math.Ln2},
 		"one thread":       {s.Withheld(one, 1, m), 0},
 		"two instances":    {s.Withheld(one, 2, m), math.Ln2},
-		"with its clients": {s.Withheld(one, 1, clients), math.Log(1.5)}, // 1.5 of 2 cores could be used, and 1 was left
+		"with its clients": {s.Withheld(one, 1, clients), math.Log(1.5)}, // 1.5 of 2 cores were usable, and 1 was left
 		"on a GPU":         {s.Withheld(one.With(KnobExecutionProvider, "cuda"), 1, m), math.Ln2},
 		"no window":        {s.Withheld(one, 1, measure.Measurement{}), 0},
 	} {
