@@ -1,11 +1,10 @@
-// Package footprint tells what a configuration holds in memory. That is one figure of
-// each configuration: the peak resident set of a fresh engine process that has executed
-// one of its largest batches on every instance. The peak of a trial is another one, since
-// a process keeps what larger batches took before.
+// Package footprint estimates the memory of a configuration. It is one figure per configuration:
+// the peak resident set of a fresh engine process that has executed one of its largest batches on
+// every instance. The peak of a trial differs, since a process keeps the memory of earlier, larger
+// batches.
 //
-// The package stands beside the strategies: it learns from all events of a campaign, and
-// search, analysis and reports ask it. It measures nothing, and knows neither loads nor
-// times.
+// The package stands beside the strategies. It learns from all events of a campaign, and search,
+// analysis and reports read it. It measures nothing, and ignores loads and times.
 package footprint
 
 import (
@@ -18,42 +17,42 @@ import (
 	"tuner/search"
 )
 
-// Basis says what an estimate rests on.
+// Basis is the source of an estimate.
 type Basis string
 
 // The bases of estimates.
 const (
-	Measured Basis = "measured" // a process was seen that had executed this batch and no larger one
-	Derived  Basis = "derived"  // of other batches, other numbers of instances, or a process that held more
+	Measured Basis = "measured" // from a process that had executed this batch and no larger one
+	Derived  Basis = "derived"  // from other batches, other numbers of instances, or a process that held more
 )
 
-// Estimate is what a configuration holds, in bytes, with its 95 % interval.
+// Estimate is a configuration's memory in bytes, with its 95 % interval.
 type Estimate struct {
 	measure.Estimate
 	Basis Basis
 }
 
-// Deviation is the standard deviation of the logarithm, by the interval.
+// Deviation returns the standard deviation of the logarithm, from the interval.
 func (e Estimate) Deviation() float64 { return math.Log(e.Hi/e.Lo) / (2 * stats.Half95) }
 
-// Model is what a campaign tells of its configurations' memory. It is for one goroutine.
+// Model estimates the memory of a campaign's configurations. It is for one goroutine.
 type Model struct {
 	space   search.Space
 	process search.Process
 	pools   map[string]*Pool
 	engines map[string]*engine
-	order   []*Pool // as first asked for
+	order   []*Pool // in the order of the first request
 }
 
-// engine is the pools that differ in the number of instances alone.
+// engine holds the pools that differ only in the number of instances.
 type engine struct{ pools []*Pool }
 
-// New returns a model of a space that knows nothing yet.
+// New returns an empty model of a space.
 func New(space search.Space) *Model {
 	return &Model{space: space, pools: map[string]*Pool{}, engines: map[string]*engine{}}
 }
 
-// Pool returns the pool of a candidate, whatever the candidate's batcher.
+// Pool returns the pool of a candidate, for any batcher settings.
 func (m *Model) Pool(c search.Candidate) *Pool {
 	name := m.engineOf(c)
 	instances := m.space.Facts.Instances(c)
@@ -71,8 +70,8 @@ func (m *Model) Pool(c search.Candidate) *Pool {
 	return p
 }
 
-// engineOf names all that a candidate's process is apart from the number of its
-// instances. A knob that it leaves alone is the default's.
+// engineOf names a candidate's process apart from the number of its instances. An unset knob has
+// the default's value.
 func (m *Model) engineOf(c search.Candidate) string {
 	var parts []string
 	add := func(knob string) {
@@ -92,8 +91,8 @@ func (m *Model) engineOf(c search.Candidate) string {
 	return strings.Join(parts, " ")
 }
 
-// Add learns from an event. Events come in the order in which they happened, those of
-// service trials among them.
+// Add learns from an event. Events come in the order in which they happened, including those of
+// service trials.
 func (m *Model) Add(e search.Event) {
 	before, p := m.process.During(e), m.Pool(e.Trial.Candidate)
 	m.process = m.process.After(e, m.space)
@@ -112,7 +111,7 @@ func (m *Model) Add(e search.Event) {
 		return
 	}
 	if e.Trial.Phase == search.PhaseService {
-		if !isTold && m.process.Batch > before.Batch { // windows of old journals do not tell
+		if !isTold && m.process.Batch > before.Batch { // windows of old journals lack it
 			p.see(service, m.process.Batch, r.Memory)
 		}
 		return
@@ -128,12 +127,12 @@ func (m *Model) Add(e search.Event) {
 	p.bound(batch, r.Memory)
 }
 
-// Of is what a candidate holds; false where nothing is known of any.
+// Of returns the memory of a candidate; false if nothing is known about any.
 func (m *Model) Of(c search.Candidate) (Estimate, bool) {
 	return m.Pool(c).Holds(m.space.MaxBatch(c))
 }
 
-// Knows reports whether what a candidate holds was measured.
+// Knows reports whether the memory of a candidate was measured.
 func (m *Model) Knows(c search.Candidate) bool {
 	e, ok := m.Of(c)
 	return ok && e.Basis == Measured
@@ -144,9 +143,9 @@ func (m *Model) Any() bool {
 	return slices.ContainsFunc(m.order, func(p *Pool) bool { return p.isKnown() })
 }
 
-// Seen is an event with what its configuration holds in the place of what its process
-// held meanwhile, so that a goal judges all trials of a configuration by the same figure.
-// A service trial stays as it is: it is no figure of its configuration.
+// Seen returns an event with the memory of its configuration instead of that of its process. So a
+// goal judges all trials of a configuration by the same figure. A service trial stays unchanged,
+// since it is not a figure of its configuration.
 func (m *Model) Seen(e search.Event) search.Event {
 	if e.Trial.Phase == search.PhaseService || e.Measurement.Failure != nil || e.Measurement.Memory <= 0 {
 		return e

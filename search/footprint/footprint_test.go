@@ -12,8 +12,8 @@ import (
 	"tuner/search/footprint"
 )
 
-// A machine on which a process takes 40 MB, and each instance 30 MB and 2 MB for a row of
-// the largest batch that it was given.
+// holds models a machine on which a process takes 40 MB. Each instance takes 30 MB, plus 2 MB for
+// each row of its largest batch so far.
 func holds(instances, batch int) int64 { return 40e6 + int64(instances)*(30e6+2e6*int64(batch)) }
 
 var space = search.Space{Facts: search.Facts{Batching: true, BaseMaxBatchSize: 4, BaseInstances: 2}}
@@ -23,7 +23,7 @@ func candidate(instances, batch int) search.Candidate {
 		search.Setting{Knob: search.KnobMaxBatchSize, Value: search.IntValue(batch)})
 }
 
-// load is a trial at a load; a fresh one waits for a launch.
+// load returns a trial at a load; a fresh one follows a launch.
 func load(instances, batch int, isFresh bool, memory, foot int64) search.Event {
 	e := search.Event{Trial: search.Trial{Candidate: candidate(instances, batch), Phase: search.PhaseSearch, Fresh: isFresh}}
 	e.Measurement = measure.Measurement{Memory: memory, Windows: make([]measure.Window, 1)}
@@ -36,7 +36,7 @@ func load(instances, batch int, isFresh bool, memory, foot int64) search.Event {
 	return e
 }
 
-// curve is a service trial on a fresh process.
+// curve returns a service trial on a fresh process.
 func curve(instances int, sizes ...int) search.Event {
 	e := search.Event{Trial: search.Trial{Candidate: candidate(instances, 32), Phase: search.PhaseService, Sizes: sizes}}
 	e.Measurement.Times.Launch = time.Second
@@ -55,8 +55,7 @@ func learned(events ...search.Event) *footprint.Model {
 	return m
 }
 
-// The machine is linear in batch and instances, so that what is between and beyond what
-// was seen is exact.
+// The machine is linear in batch and instances, so interpolation and extrapolation are exact.
 func TestClosedForms(t *testing.T) {
 	t.Parallel()
 	services := []search.Event{curve(1, 1, 2, 4, 32), curve(3, 1, 32)}
@@ -82,8 +81,8 @@ func TestClosedForms(t *testing.T) {
 	}
 }
 
-// A configuration has one figure, whatever came before its trials, in whatever order, and
-// however far the peaks of the trials are from each other.
+// A configuration has one figure, for any trials before its own, in any order, and for any spread
+// of the trials' peaks.
 func TestOneFigureWhateverTheOrder(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(200) {
@@ -133,8 +132,8 @@ func TestOneFigureWhateverTheOrder(t *testing.T) {
 	}
 }
 
-// What a process of old journals tells: service trials before fresh loads, and these
-// before the least peak of loads that came after larger batches.
+// Old journals have three kinds of evidence. Service trials count before fresh loads, and these
+// before the least peak of loads that followed larger batches.
 func TestJournalsWithoutFootprints(t *testing.T) {
 	t.Parallel()
 	burdened := []search.Event{load(1, 32, true, 300e6, 0), load(1, 4, false, 290e6, 0), load(1, 4, false, 280e6, 0)}
@@ -158,7 +157,7 @@ func TestJournalsWithoutFootprints(t *testing.T) {
 	}
 }
 
-// Nothing is known of nothing, and of another engine little.
+// An empty model knows nothing, and knows little about another engine.
 func TestWhatIsNotKnown(t *testing.T) {
 	t.Parallel()
 	if e, ok := learned().Of(candidate(1, 4)); ok || learned().Any() {
@@ -183,7 +182,7 @@ func TestWhatIsNotKnown(t *testing.T) {
 	}
 }
 
-// The default is the configuration that sets what it has.
+// The default equals the configuration that sets the default's values.
 func TestTwinOfTheDefault(t *testing.T) {
 	t.Parallel()
 	s := space
@@ -201,8 +200,8 @@ func TestTwinOfTheDefault(t *testing.T) {
 	}
 }
 
-// More is never believed to take less: in the batch within a pool, and of what the lines
-// of a curve with noise say in between.
+// A larger batch is never estimated to take less memory, within a pool or between the points of a
+// noisy curve.
 func TestGrowsWithTheBatch(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(100) {
@@ -230,7 +229,7 @@ func ExampleModel() {
 	m := footprint.New(space)
 	m.Add(load(1, 4, true, 101e6, 78e6)) // a fresh process
 	m.Add(load(1, 64, false, 198e6, 0))  // batches 16 times as large
-	m.Add(load(1, 4, false, 196e6, 0))   // as before, in a process that keeps what those took
+	m.Add(load(1, 4, false, 196e6, 0))   // as before, in a process that keeps the memory of those
 	e, _ := m.Of(candidate(1, 4))
 	fmt.Printf("%.0f MB, %s\n", e.Value/1e6, e.Basis)
 	// Output: 78 MB, measured

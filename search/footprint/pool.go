@@ -9,41 +9,41 @@ import (
 	"tuner/measure/stats"
 )
 
-// evidence is where a figure of a batch comes from. The first that there is counts.
+// evidence is the source of a batch's figure. The first available one counts.
 type evidence int
 
 const (
-	footprint evidence = iota // of a fresh process, after one batch on every instance
-	service                   // after a size of a service trial, which had seen no larger one
-	fresh                     // of a load on a fresh process, in a journal without footprints
-	kept                      // of a load on a process that had held no larger batch
+	footprint evidence = iota // from a fresh process, after one batch on every instance
+	service                   // after a size of a service trial, in a process without larger batches
+	fresh                     // from a load on a fresh process, in a journal without footprints
+	kept                      // from a load on a process that had held no larger batch
 	evidences
 )
 
-// What estimates are worth, as standard deviations of logarithms: two launches of one
-// configuration differ by 1 to 3 %; what other batches or instances tell is right to some
-// 10 %; what other engines take, within a factor of 2.7.
+// The errors of estimates, as standard deviations of logarithms. Two launches of one configuration
+// differ by 1 to 3 %. Estimates from other batches or instances are right to some 10 %. Those from
+// other engines are right within a factor of 2.7.
 const (
 	near  = 0.02
 	far   = 0.1
 	other = 0.5
 )
 
-// Pool is what was seen of the processes of one pool, or of one like it.
+// Pool holds the observations of the processes of one pool, or of a similar one.
 type Pool struct {
 	model     *Model
 	engine    *engine
 	instances int
 	knots     map[int]*knot   // by batch
 	bounds    map[int]float64 // by a configuration's largest batch: the least peak of its trials
-	line      []point         // of the knots, ascending; nil when it must be made
-	isSure    bool            // the line is of sure knots
+	line      []point         // of the knots, ascending; nil if it must be computed
+	isSure    bool            // the line consists of sure knots
 }
 
-// knot is what was seen of a batch, in bytes.
+// knot holds the observations of a batch, in bytes.
 type knot struct{ seen [evidences][]float64 }
 
-// point is a batch and what it takes.
+// point is a batch with its memory.
 type point struct {
 	batch int
 	bytes float64
@@ -67,15 +67,15 @@ func (p *Pool) bound(batch int, bytes int64) {
 	}
 }
 
-// Inherit takes over what another campaign saw of the pool, where nothing is known of it.
+// Inherit copies another campaign's observations of the pool, if it has none itself.
 func (p *Pool) Inherit(then *Pool) {
 	if !p.isKnown() {
 		p.knots, p.bounds, p.line = then.knots, then.bounds, nil
 	}
 }
 
-// best is the evidence that counts, and what it is worth. Loads may not have made a batch
-// as large as they were allowed to: of further loads on a process the most counts.
+// best returns the evidence that counts, with its figures. Loads may not have made batches of the
+// full allowed size, so of further loads on a process the largest counts.
 func (k *knot) best() (bytes []float64, from evidence) {
 	for from, list := range k.seen {
 		if len(list) > 0 {
@@ -85,7 +85,7 @@ func (k *knot) best() (bytes []float64, from evidence) {
 	return nil, evidences
 }
 
-// bytes is the figure of the evidence that counts.
+// bytes returns the figure of the evidence that counts.
 func (k *knot) bytes() float64 {
 	list, from := k.best()
 	if from == kept {
@@ -94,14 +94,14 @@ func (k *knot) bytes() float64 {
 	return stats.Median(list)
 }
 
-// isSure reports whether the batch was executed beyond doubt.
+// isSure reports whether the batch was certainly executed.
 func (k *knot) isSure() bool {
 	_, from := k.best()
 	return from <= service
 }
 
-// Holds is what a process of the pool holds with a largest batch; false where nothing is
-// known of any.
+// Holds returns the memory of a process of the pool with a largest batch; false if nothing is known
+// about any.
 func (p *Pool) Holds(batch int) (Estimate, bool) {
 	line := p.points()
 	isWithin := len(line) > 0 && line[0].batch <= batch && batch <= line[len(line)-1].batch
@@ -124,7 +124,7 @@ func (p *Pool) Holds(batch int) (Estimate, bool) {
 	return spread(bytes, deviation, Derived), true
 }
 
-// below is the most that batches up to one were seen to take; 0 where none were.
+// below returns the largest observed memory of batches up to a size; 0 without one.
 func (p *Pool) below(batch int) float64 {
 	bytes := 0.0
 	for _, x := range p.points() {
@@ -135,16 +135,16 @@ func (p *Pool) below(batch int) float64 {
 	return bytes
 }
 
-// spread is an estimate whose logarithm has a standard deviation.
+// spread returns an estimate whose logarithm has the given standard deviation.
 func spread(bytes, deviation float64, basis Basis) Estimate {
 	factor := math.Exp(stats.Half95 * deviation)
 	return Estimate{measure.Estimate{Value: bytes, Lo: bytes / factor, Hi: bytes * factor}, basis}
 }
 
-// derive is what a batch that was not seen takes, and the deviation of its logarithm: on
-// the line between the batches that were; beyond them as the nearest pool of the engine
-// grows, for each instance, or on the line through the last two; else as other numbers of
-// instances say; else what other engines take.
+// derive estimates the memory of an unobserved batch, with the deviation of its logarithm. Between
+// observed batches it is on their line. Beyond them it grows like the nearest pool of the engine,
+// per instance, or on the line through the last two. Otherwise it comes from other numbers of
+// instances, or from other engines.
 func (p *Pool) derive(batch int) (bytes, deviation float64, ok bool) {
 	line := p.points()
 	if len(line) == 0 {
@@ -167,7 +167,7 @@ func (p *Pool) derive(batch int) (bytes, deviation float64, ok bool) {
 	return along(line, batch), far, true
 }
 
-// from is what a batch beyond an end of the line takes.
+// from estimates the memory of a batch beyond an end of the line.
 func (p *Pool) from(end point, batch int) float64 {
 	q := p.like(end.batch, batch)
 	if q == nil {
@@ -177,8 +177,7 @@ func (p *Pool) from(end point, batch int) float64 {
 	return end.bytes + grows*float64(p.instances)/float64(q.instances)
 }
 
-// points are the knots that are sure, or all where none is. None takes less than a
-// smaller one.
+// points returns the sure knots, or all if none is sure. None takes less than a smaller one.
 func (p *Pool) points() []point {
 	if p.line != nil {
 		return p.line
@@ -199,8 +198,8 @@ func (p *Pool) points() []point {
 	return p.line
 }
 
-// along is a line's value at a batch: linear between its points, and beyond them as
-// between the two at that end, but no less than in proportion to the batch.
+// along returns a line's value at a batch. It is linear between points. Beyond an end it continues
+// the line of the two points there, but never below proportion to the batch.
 func along(line []point, batch int) float64 {
 	if len(line) == 1 {
 		return line[0].bytes
@@ -212,8 +211,8 @@ func along(line []point, batch int) float64 {
 	return max(bytes, line[0].bytes*min(float64(batch)/float64(line[0].batch), 1))
 }
 
-// like is the pool of the engine with the nearest number of instances that was seen with
-// two batches, and with those from one to another; nil where none was.
+// like returns the pool of the engine with the nearest number of instances that has two observed
+// batches, including those from one to another. nil without one.
 func (p *Pool) like(from, to int) *Pool {
 	for _, q := range p.neighbours() {
 		line := q.points()
@@ -224,8 +223,8 @@ func (p *Pool) like(from, to int) *Pool {
 	return nil
 }
 
-// neighbours are the engine's other pools of which batches were seen, those with the
-// nearest numbers of instances first, of two as near the one with fewer.
+// neighbours returns the engine's other pools with observations. Those with the nearest numbers of
+// instances come first; at equal distance, the one with fewer.
 func (p *Pool) neighbours() []*Pool {
 	list := slices.DeleteFunc(slices.Clone(p.engine.pools), func(q *Pool) bool { return q == p || len(q.knots) == 0 })
 	slices.SortFunc(list, func(a, b *Pool) int {
@@ -236,9 +235,8 @@ func (p *Pool) neighbours() []*Pool {
 
 func (p *Pool) apart(q *Pool) int { return max(p.instances-q.instances, q.instances-p.instances) }
 
-// beside is what a batch takes by the engine's pools with the two nearest numbers of
-// instances: each instance takes as much. Of one number alone, half is taken to be its
-// instances'.
+// beside estimates a batch from the engine's pools with the two nearest numbers of instances: each
+// instance takes the same memory. With only one number, half counts as that of its instances.
 func (p *Pool) beside(batch int) (bytes float64, ok bool) {
 	list := p.neighbours()
 	if len(list) == 0 {
@@ -253,8 +251,8 @@ func (p *Pool) beside(batch int) (bytes float64, ok bool) {
 	return max(first+each*float64(p.instances-q.instances), first/float64(q.instances+1)), true
 }
 
-// typical is what a batch takes in the pools of which batches were seen, in the geometric
-// mean; false where none were.
+// typical returns the geometric mean of a batch's memory in the pools with observations; false
+// without one.
 func (m *Model) typical(batch int) (bytes float64, ok bool) {
 	sum, count := 0.0, 0.0
 	for _, p := range m.order {
