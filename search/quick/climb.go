@@ -6,14 +6,14 @@ import (
 	"tuner/search"
 )
 
-// minKnown is the number of measured neighbours from which a fast step is computed.
+// minKnown is the least number of measured neighbours for a fast step.
 const minKnown = 3
 
-// strides are the thresholds of a step vector's parts for steps of 1, 2 and 3.
+// strides are the thresholds of a step vector's components for steps of 1, 2 and 3.
 var strides = [...]float64{0.09, 0.3, 1.0}
 
-// result is what the climb knows of a coordinate that it measured. It is not valid when the trial failed or the
-// combination is left out.
+// result is the measurement of a coordinate. It is invalid if the trial failed or the combination
+// is left out.
 type result struct {
 	point search.Point
 	valid bool
@@ -21,18 +21,18 @@ type result struct {
 
 func (r result) passes() bool { return r.valid && r.point.Passes() }
 
-// climb is Model Analyzer's hill climb, as a state machine: at says what to measure next until done, learn takes the
-// result.
+// climb is Model Analyzer's hill climb as a state machine. `at` is the next coordinate to measure
+// until `done`, and learn takes the result.
 type climb struct {
 	terrain    terrain
 	objective  search.Objective
 	results    map[coordinate]result
-	visits     map[coordinate]int // how often a coordinate became home
+	visits     map[coordinate]int // number of times that a coordinate became home
 	home       coordinate
 	at         coordinate
 	best       coordinate
 	slow       bool // measure every adjacent neighbour before the next step
-	homePassed bool // some home was within the constraints
+	homePassed bool // a home was within the constraints
 	done       bool
 }
 
@@ -41,7 +41,7 @@ func newClimb(t terrain, o search.Objective) *climb {
 	return &climb{terrain: t, objective: o, results: map[coordinate]result{}, visits: map[coordinate]int{}, home: start, at: start, best: start}
 }
 
-// learn enters the result of the coordinate that was to be measured, and moves on.
+// learn takes the result of the current coordinate, and moves on.
 func (c *climb) learn(r result) {
 	if best, known := c.results[c.best]; r.valid && (!known || !best.valid || c.improves(best, r)) {
 		c.best = c.at
@@ -68,8 +68,8 @@ func (c *climb) improves(a, b result) bool {
 	return c.weight(a, b, !a.passes()) > 0
 }
 
-// weight is the relative advantage of b over a, b's minus a's over their mean for an objective of one metric; or by how
-// much less b misses the constraints.
+// weight returns the relative advantage of b over a. For an objective of one metric it is b's value
+// minus a's, divided by their mean. With byConstraints it is the decrease of the violation.
 func (c *climb) weight(a, b result, byConstraints bool) float64 {
 	switch {
 	case byConstraints:
@@ -81,7 +81,8 @@ func (c *climb) weight(a, b result, byConstraints bool) float64 {
 	return 2 * (ratio - 1) / (ratio + 1)
 }
 
-// stepBack goes to the neighbour nearest to the best coordinate so far, and walks slowly from there.
+// stepBack goes to the neighbour nearest to the best coordinate so far, and walks slowly from
+// there.
 func (c *climb) stepBack() {
 	nearest := c.home
 	for i, n := range c.terrain.neighbourhood(c.home) {
@@ -93,7 +94,7 @@ func (c *climb) stepBack() {
 	c.move(nearest, true)
 }
 
-// step makes a new home, and ends the climb where it stays or has been twice.
+// step chooses a new home. It ends the climb if the home stays, or was visited twice.
 func (c *climb) step() {
 	next := c.fastHome
 	if c.isSlow() {
@@ -118,7 +119,7 @@ func (c *climb) explore() {
 	c.at, c.done = next, !ok
 }
 
-// neighbours lists the validly measured coordinates around home.
+// neighbours lists the coordinates around home with valid measurements.
 func (c *climb) neighbours() []coordinate {
 	var valid []coordinate
 	for _, n := range c.terrain.neighbourhood(c.home) {
@@ -129,7 +130,7 @@ func (c *climb) neighbours() []coordinate {
 	return valid
 }
 
-// isSlow reports whether the limits of the constraints pass through the neighbourhood, or a step back has just been made.
+// isSlow reports whether the constraints pass through the neighbourhood, or the last step was back.
 func (c *climb) isSlow() bool {
 	home, measured := c.results[c.home]
 	if c.slow || !measured {
@@ -143,7 +144,7 @@ func (c *climb) isSlow() bool {
 	return false
 }
 
-// known reports whether enough is measured around home for a step.
+// known reports whether enough neighbours of home are measured for a step.
 func (c *climb) known() bool {
 	if c.isSlow() {
 		_, missing := c.unmeasured(c.terrain.adjacent(c.home))
@@ -161,7 +162,8 @@ func (c *climb) unmeasured(among []coordinate) (coordinate, bool) {
 	return coordinate{}, false
 }
 
-// unseen is the unmeasured neighbour with the most values, dimension by dimension, that no measured neighbour has.
+// unseen returns the unmeasured neighbour with the most new values: by dimension, those that no
+// measured neighbour has.
 func (c *climb) unseen() (coordinate, bool) {
 	var seen [dimensions]map[int]bool
 	for i := range seen {
@@ -186,7 +188,7 @@ func (c *climb) unseen() (coordinate, bool) {
 	return best, most >= 0
 }
 
-// slowHome is the best coordinate within the constraints among home and its neighbours.
+// slowHome returns the best coordinate within the constraints among home and its neighbours.
 func (c *climb) slowHome() coordinate {
 	best := c.home
 	for _, n := range c.neighbours() {
@@ -221,7 +223,7 @@ func (c *climb) fastHome() coordinate {
 	return c.terrain.plus(c.home, step)
 }
 
-// stride turns a part of the step vector into a number of steps.
+// stride converts a component of the step vector to a number of steps.
 func stride(x float64) int {
 	n := 0
 	for _, bound := range strides {

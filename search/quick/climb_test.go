@@ -13,14 +13,15 @@ import (
 
 var throughput = search.Objective{Terms: []search.Term{{Metric: measure.Throughput, Weight: 1}}}
 
-// plain is a terrain of the given size in which every coordinate has a candidate.
+// plain returns a terrain of the given size in which every coordinate has a candidate.
 func plain(batches, instances int) terrain {
 	var t terrain
 	t.values = [dimensions][]search.Value{make([]search.Value, batches), make([]search.Value, instances)}
 	return t
 }
 
-// passing is a result with a throughput within the constraints, failing one that exceeds them by a part.
+// passing returns a result with a throughput within the constraints. failing returns one that
+// exceeds them by a share.
 func passing(throughput float64) result {
 	return result{search.Point{Score: math.Log(throughput), Scored: true}, true}
 }
@@ -31,7 +32,8 @@ func failing(throughput, violation float64) result {
 	return r
 }
 
-// walk climbs to the end, and returns the coordinates in the order in which they were first measured.
+// walk climbs to the end, and returns the coordinates in the order in which they were first
+// measured.
 func walk(t *testing.T, size terrain, land func(coordinate) result) ([]coordinate, *climb) {
 	t.Helper()
 	c := newClimb(size, throughput)
@@ -62,27 +64,31 @@ func TestClimb(t *testing.T) {
 			}
 		})
 	}
-	// From the corner the neighbours are taken that bring two new values each: (0,1), (1,0), (2,2). On level ground the
-	// step is none, and the climb ends.
+	// From the corner, the climb measures the neighbours with two new values each: (0,1), (1,0),
+	// (2,2). On level ground the step is zero, and the climb ends.
 	check("level ground", plain(8, 5), func(coordinate) result { return passing(100) },
 		coordinate{0, 0}, coordinate{0, 1}, coordinate{1, 0}, coordinate{2, 2})
-	// Throughput doubles with each step of the first dimension up to 3: the relative differences over the mean are 0 for
-	// (0,1), 2/3 for (1,0), 6/5 for (2,2). First part: (2/3 + 6/5)/(1 + 2) = 0.62, two steps. Second: (0 + 6/5)/(1 + 2)
-	// = 0.4, two steps. At (2,2), 400, three neighbours are known: (0,1) and (0,0) and (1,0).
-	// Differences: −6/5, −6/5 and −2/3; first part: (6/5 + 6/5 + 2/3)/(2 + 2 + 1) = 0.61, two steps; second, of (0,1),
-	// (0,0), (1,0): (6/5 + 6/5 + 2/3)/(1 + 2 + 2) = 0.61, two steps: (4,4). Its radius has (2,2) only; (4,3) and (5,4) bring
-	// two new values each. (2,2) is worse by 2/3: (2/3)/(2 + 1) = 0.22, one step each: (5,4), at the border of the second
-	// dimension. There (4,4) and (4,3) are known, (5,2) is new; all are equal, so the climb ends.
+	// Throughput doubles with each step of the first dimension up to 3. The relative differences
+	// over the mean are 0 for (0,1), 2/3 for (1,0), 6/5 for (2,2). First component: (2/3 + 6/5)/(1
+	// + 2) = 0.62, two steps. Second: (0 + 6/5)/(1 + 2) = 0.4, two steps.
+	//
+	// At (2,2), 400, three neighbours are known: (0,1) and (0,0) and (1,0). Differences: −6/5, −6/5
+	// and −2/3. First component: (6/5 + 6/5 + 2/3)/(2 + 2 + 1) = 0.61, two steps. Second, of (0,1),
+	// (0,0), (1,0): (6/5 + 6/5 + 2/3)/(1 + 2 + 2) = 0.61, two steps: (4,4).
+	//
+	// Its radius contains only (2,2); (4,3) and (5,4) bring two new values each. (2,2) is worse by
+	// 2/3: (2/3)/(2 + 1) = 0.22, one step each: (5,4), at the border of the second dimension. There
+	// (4,4) and (4,3) are known, and (5,2) is new. All are equal, so the climb ends.
 	check("up the first dimension", plain(8, 5),
 		func(c coordinate) result { return passing(100 * math.Exp2(float64(min(c[0], 3)))) },
 		coordinate{0, 0}, coordinate{0, 1}, coordinate{1, 0}, coordinate{2, 2}, coordinate{4, 4},
 		coordinate{4, 3}, coordinate{5, 4}, coordinate{5, 2})
-	// Nothing else is there.
+	// There is no other coordinate.
 	check("one point", plain(1, 1), func(coordinate) result { return passing(100) }, coordinate{0, 0})
-	// The corner itself cannot be measured: there is nowhere to step back to.
+	// The corner itself cannot be measured, and there is no coordinate to step back to.
 	check("failing corner", plain(4, 4), func(coordinate) result { return result{} }, coordinate{0, 0})
-	// The corner passes, (0,1) does not: slow mode takes the adjacent (1,0) only, which is better and passes; its adjacent
-	// (2,0) and (1,1) fail, so it stays.
+	// The corner passes, (0,1) does not. Slow mode takes only the adjacent (1,0), which is better
+	// and passes. Its adjacent (2,0) and (1,1) fail, so it stays.
 	check("slow along a limit", plain(4, 4), func(c coordinate) result {
 		if c[1] > 0 || c[0] > 1 {
 			return failing(1000, 0.5)
@@ -93,7 +99,8 @@ func TestClimb(t *testing.T) {
 
 func TestClimbFollowsFallingViolations(t *testing.T) {
 	t.Parallel()
-	// Nothing passes below 5 in the first dimension, and the violation falls on the way there.
+	// No coordinate passes below 5 in the first dimension, and the violation falls on the way
+	// there.
 	_, c := walk(t, plain(8, 3), func(at coordinate) result {
 		if at[0] >= 5 {
 			return passing(100)
@@ -105,7 +112,7 @@ func TestClimbFollowsFallingViolations(t *testing.T) {
 	}
 }
 
-// TestClimbEnds walks over random ground, with failures, limits and holes.
+// Climbs over random ground with failures, limits and holes end.
 func TestClimbEnds(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))

@@ -1,16 +1,20 @@
-// Package quick is Model Analyzer's quick search, the baseline to beat: a hill climb over max_batch_size (by powers of
-// two, or whatever values the space has) and instance_count at the load 2 · max_batch_size · instance_count, then a search
-// of the best loads of the three best configurations. It searches no other knob: each stays at its first legal value.
+// Package quick is Model Analyzer's quick search, the baseline for other strategies. It is a hill
+// climb over max_batch_size and instance_count at the load 2 · max_batch_size · instance_count. The
+// values of max_batch_size are powers of two, or those of the space. A search for the best loads of
+// the three best configurations follows. It searches no other knob: each stays at its first legal
+// value.
 //
-// It differs from the original in three points: both dimensions are bounded by the space's values; a combination that is
-// folded away counts as a failed measurement without costing a trial, and the climb begins at the first that is not; and
-// the sweep at the end really seeks the best load within the constraints (the original measures 1, 2, 4, 8 clients
-// whatever the results).
+// It differs from the original in three points:
+//   - The space's values bound both dimensions.
+//   - A folded combination counts as a failed measurement without costing a trial, and the climb
+//     begins at the first one that is not folded.
+//   - The sweep at the end seeks the best load within the constraints. The original measures 1, 2,
+//     4, 8 clients whatever the results.
 package quick
 
 import "tuner/search"
 
-// finalists is how many configurations of the climb get a search for their best load.
+// finalists is the number of configurations of the climb whose best load is sought.
 const finalists = 3
 
 // Quick is the strategy. It reads the ledger that its owner writes.
@@ -19,7 +23,7 @@ type Quick struct {
 	ledger   *search.Ledger
 	climb    *climb
 	measured []search.Candidate // by the climb, in its order
-	sweep    *search.Tour       // nil until the climb is done
+	sweep    *search.Tour       // nil before the climb is done
 }
 
 // New returns the strategy for the candidates of the settings' space.
@@ -51,7 +55,7 @@ func (q *Quick) Ask() search.Action {
 	}
 }
 
-// Tell moves the climb on when its coordinate was measured.
+// Tell moves the climb on if its coordinate was measured.
 func (q *Quick) Tell(e search.Event) {
 	if q.sweep != nil {
 		q.sweep.Tell(e)
@@ -60,7 +64,8 @@ func (q *Quick) Tell(e search.Event) {
 	q.skipKnown()
 }
 
-// Remaining estimates how many configurations are still to be measured; a climb usually takes a dozen trials.
+// Remaining estimates the number of configurations that are not measured yet. A climb usually takes
+// a dozen trials.
 func (q *Quick) Remaining() int {
 	if q.sweep != nil {
 		return q.sweep.Remaining()
@@ -69,7 +74,7 @@ func (q *Quick) Remaining() int {
 	return max(typical-len(q.measured), 1) + finalists
 }
 
-// Skipped says which candidates were passed over, by reason.
+// Skipped returns the skipped candidates by reason.
 func (q *Quick) Skipped() []search.Fold {
 	if q.sweep == nil {
 		return nil
@@ -77,7 +82,7 @@ func (q *Quick) Skipped() []search.Fold {
 	return q.sweep.Skipped()
 }
 
-// skipKnown feeds the climb with what the ledger knows already, until it needs a trial or is done.
+// skipKnown feeds the climb with results from the ledger, until it needs a trial or is done.
 func (q *Quick) skipKnown() {
 	for !q.climb.done {
 		r, known := q.lookUp(q.climb.at)
@@ -91,7 +96,7 @@ func (q *Quick) skipKnown() {
 	}
 }
 
-// lookUp returns the result at a coordinate, and false when it is not measured yet.
+// lookUp returns the result at a coordinate; false if it is not measured yet.
 func (q *Quick) lookUp(at coordinate) (result, bool) {
 	c, legal := q.climb.terrain.candidate(at)
 	if !legal {

@@ -7,13 +7,14 @@ import (
 	"tuner/search"
 )
 
-// dimensions is the number of knobs that the hill climb searches: max_batch_size and instance_count, in that order.
+// dimensions is the number of knobs that the hill climb searches: max_batch_size and
+// instance_count, in that order.
 const dimensions = 2
 
 // coordinate is a point of the climb: an index into each dimension's ascending values.
 type coordinate [dimensions]int
 
-// plus adds a step, and keeps within the bounds.
+// plus adds a step within the bounds.
 func (t terrain) plus(c, step coordinate) coordinate {
 	for i := range c {
 		c[i] = min(max(c[i]+step[i], 0), len(t.values[i])-1)
@@ -21,7 +22,7 @@ func (t terrain) plus(c, step coordinate) coordinate {
 	return c
 }
 
-// distance is the square of the Euclidean distance.
+// distance returns the square of the Euclidean distance.
 func distance(a, b coordinate) int {
 	sum := 0
 	for i := range a {
@@ -33,14 +34,15 @@ func distance(a, b coordinate) int {
 // terrain maps coordinates to candidates.
 type terrain struct {
 	space  search.Space
-	values [dimensions][]search.Value // of a knob that is not searched, one: its fixed value
+	values [dimensions][]search.Value // a knob that is not searched has one: its fixed value
 	fixed  search.Candidate           // the values of all other knobs
 }
 
 var climbed = [dimensions]string{search.KnobMaxBatchSize, search.KnobInstanceCount}
 
-// newTerrain fixes every other knob at its first value that some candidate keeps: what a small batch folds away (a delay, say) is not folded
-// away of the larger ones. It is false when the space has no candidate.
+// newTerrain fixes every other knob at its first value that some candidate keeps. A knob that folds
+// for small batches, such as a delay, need not fold for larger ones. It returns false if the space
+// has no candidate.
 func newTerrain(s search.Space, candidates *search.Candidates) (terrain, bool) {
 	first, ok := candidates.First()
 	if !ok {
@@ -68,12 +70,13 @@ func newTerrain(s search.Space, candidates *search.Candidates) (terrain, bool) {
 }
 
 func byNumber(a, b search.Value) int {
-	x, _ := strconv.Atoi(string(a)) // the folding rules see to values that are no numbers
+	x, _ := strconv.Atoi(string(a)) // the folding rules reject values that are not numbers
 	y, _ := strconv.Atoi(string(b))
 	return x - y
 }
 
-// start is the first coordinate that has a candidate: the smallest batch, and for it the fewest instances.
+// start returns the first coordinate that has a candidate: the smallest batch, and for it the
+// fewest instances.
 func (t terrain) start() coordinate {
 	for a := range t.values[0] {
 		for b := range t.values[1] {
@@ -85,7 +88,7 @@ func (t terrain) start() coordinate {
 	return coordinate{}
 }
 
-// candidate returns the candidate at a coordinate, and false when there is none: its combination is left out.
+// candidate returns the candidate at a coordinate; false if its combination is left out.
 func (t terrain) candidate(at coordinate) (search.Candidate, bool) {
 	c := t.fixed
 	for i, knob := range climbed {
@@ -97,8 +100,9 @@ func (t terrain) candidate(at coordinate) (search.Candidate, bool) {
 	return c, illegal == ""
 }
 
-// level is the load at which the climb measures a candidate: 2 · max_batch_size · instance_count requests in flight,
-// within the load axis; of request rates, of which that says nothing, the middle one.
+// level returns the load at which the climb measures a candidate: 2 · max_batch_size ·
+// instance_count requests in flight, within the load axis. For request rates it is the middle
+// level, since the formula does not apply to them.
 func (t terrain) level(c search.Candidate) float64 {
 	if levels := t.space.Load.Levels; t.space.Load.Rate {
 		return levels[(len(levels)-1)/2]
@@ -106,11 +110,11 @@ func (t terrain) level(c search.Candidate) float64 {
 	return t.space.Load.AtLeast(t.space.Knee(c))
 }
 
-// radius is how far the neighbourhood of a home reaches.
+// radius is the extent of a home's neighbourhood.
 const radius = 3
 
-// neighbourhood lists the coordinates within the radius of home, home first, in Model Analyzer's order: nearest in the
-// first dimension first, then in the second, and up before down.
+// neighbourhood lists the coordinates within the radius of home, home first, in Model Analyzer's
+// order. The nearest in the first dimension come first, then in the second, and up before down.
 func (t terrain) neighbourhood(home coordinate) []coordinate {
 	var near []coordinate
 	for a := range radius + 1 {
@@ -126,7 +130,8 @@ func (t terrain) neighbourhood(home coordinate) []coordinate {
 	return near
 }
 
-// adjacent lists the coordinates that differ from home by one step of one dimension, down before up.
+// adjacent lists the coordinates that differ from home by one step of one dimension, down before
+// up.
 func (t terrain) adjacent(home coordinate) []coordinate {
 	var near []coordinate
 	for i := range home {
