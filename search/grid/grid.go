@@ -1,5 +1,6 @@
-// Package grid is the exhaustive strategy: every candidate of the space in its order, which keeps candidates of one engine
-// process together, each at its best load. With a budget that is smaller than the space it covers the first part only.
+// Package grid is the exhaustive strategy. It visits every candidate of the space in its order,
+// which keeps candidates of one engine process together, and seeks each one's best load. A budget
+// that is too small for the space covers only its first part.
 package grid
 
 import "tuner/search"

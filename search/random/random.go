@@ -1,5 +1,6 @@
-// Package random is the strategy that tries candidates in a seeded random order without repetition: the baseline that a
-// cleverer strategy has to beat, and a fair sample of the space when the budget covers a part of it only.
+// Package random is a strategy that tries candidates in a seeded random order without repetition.
+// It is a baseline for other strategies, and a fair sample of the space if the budget covers only a
+// part.
 package random
 
 import (
@@ -8,15 +9,17 @@ import (
 	"tuner/search"
 )
 
-// perVisit is how many candidates of a pool are tried before its engine process is ended. Two of a pool at a time halve
-// the launches of a plain permutation, while a small budget still reaches many pools.
+// perVisit is the number of candidates of a pool that are tried before its engine process ends. Two
+// per visit halve the launches of a plain permutation, and a small budget still reaches many pools.
 const perVisit = 2
 
-// mostShuffled is the number of candidates that are put into an order beforehand. Of more, each is drawn when it is its turn.
+// mostShuffled is the largest number of candidates that are ordered in advance. With more, each is
+// drawn on demand.
 const mostShuffled = 200_000
 
-// New returns a tour through all candidates in a random order, which reads the ledger that its owner writes. The order
-// goes round the pools, in an order drawn once, and takes from each the next two of its candidates.
+// New returns a tour through all candidates in a random order, which reads its owner's ledger. The
+// order visits the pools in turn, in an order drawn once, and takes the next two candidates of
+// each.
 func New(s search.Settings, l *search.Ledger, candidates *search.Candidates) *search.Tour {
 	if n, _ := candidates.Len(); n > mostShuffled {
 		return search.NewLazyTour(s, l, search.PhaseSearch, n, drawn(s.Seed, candidates))
@@ -53,8 +56,8 @@ func shuffled(seed uint64, candidates []search.Candidate) []search.Candidate {
 	return order
 }
 
-// drawn returns a function each call of which draws a new candidate, two of a pool after each other. It is false when so many draws in a
-// row were known that hardly any is left.
+// drawn returns a function that draws a new candidate at each call, two of a pool after each other.
+// It returns false after many known draws in a row, since hardly any candidate is left.
 func drawn(seed uint64, candidates *search.Candidates) func() (search.Candidate, bool) {
 	const patience = 1000
 	random := rand.New(rand.NewPCG(seed, 0))

@@ -48,7 +48,8 @@ func TestOrderIsASeededPermutation(t *testing.T) {
 	}
 }
 
-// Of a space of 10^12 candidates each is drawn when it is its turn: none twice, two of a pool after each other, by the seed alone.
+// From a space of 10^12 candidates each is drawn on demand: none twice, two of a pool after each
+// other, depending on the seed alone.
 func TestDrawn(t *testing.T) {
 	t.Parallel()
 	space := search.Space{Facts: search.Facts{Batching: true}}
@@ -85,7 +86,7 @@ func TestDrawn(t *testing.T) {
 	if len(slices.Compact(keys)) != 1000 {
 		t.Error("a candidate is drawn twice")
 	}
-	// Of six candidates all are drawn, and then there is an end.
+	// All of six candidates are drawn, and then the function ends.
 	space.Knobs = []search.Knob{{Name: "a", Values: []search.Value{"1", "2", "3"}}, {Name: search.KnobMaxBatchSize, Values: []search.Value{"1", "2"}}}
 	next, n := drawn(1, space.Candidates()), 0
 	for _, ok := next(); ok; _, ok = next() {
