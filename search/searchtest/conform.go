@@ -11,13 +11,18 @@ import (
 	"tuner/search"
 )
 
-// longest is the number of trials after which a campaign is taken for endless.
+// longest is the number of trials after which a campaign counts as endless.
 const longest = 3000
 
-// Conform checks what every campaign's strategy must keep, on variants of a machine and several budgets: Ask changes nothing, equal
-// settings and events give equal actions (also after the events went through the journal's encoding), the default comes
-// first, candidates (or first stages of them) and loads are of the space, service trials are of its engine processes, the budget
-// is kept, and it ends.
+// Conform checks the contract of a campaign's strategy, on variants of a machine and several
+// budgets:
+//   - Ask changes nothing.
+//   - Equal settings and events give equal actions, also after the events went through the
+//     journal's encoding.
+//   - The default comes first.
+//   - Candidates (or first stages of them) and loads belong to the space, and service trials to its
+//     engine processes.
+//   - The campaign keeps the budget, and ends.
 func Conform(t *testing.T, l Landscape, make func(search.Settings) (search.Strategy, error)) {
 	t.Helper()
 	for name, c := range cases(l) {
@@ -37,7 +42,7 @@ func Conform(t *testing.T, l Landscape, make func(search.Settings) (search.Strat
 			checkTrials(t, c.settings, events)
 			checkBudget(t, c.settings.Budget, events)
 			checkReplay(t, fresh, events)
-			if c.settings.Budget.Trials > 0 { // a few events will do: the encoding takes longer than all the rest
+			if c.settings.Budget.Trials > 0 { // few events suffice: the encoding takes longer than all other checks
 				checkReplay(t, fresh, journaled(t, events))
 			}
 		})
@@ -108,8 +113,9 @@ func cases(machine Landscape) map[string]testCase {
 	return tests
 }
 
-// Settings is a space of 2 precisions × 3 thread counts × 4 instance counts × 5 batch sizes × 2 delays with any
-// concurrency from 1 to 64, for the highest throughput at a limited p99.
+// Settings returns a space of 2 precisions × 3 thread counts × 4 instance counts × 5 batch sizes ×
+// 2 delays. The concurrency is any from 1 to 64. The goal is the highest throughput at a limited
+// p99.
 func Settings(l Landscape, p99 time.Duration) search.Settings {
 	knob := func(name string, values ...search.Value) search.Knob {
 		scope, _ := search.KnobScope(name)
@@ -136,7 +142,7 @@ func Settings(l Landscape, p99 time.Duration) search.Settings {
 	}
 }
 
-// AtMost is an upper bound in the metric's base unit.
+// AtMost returns an upper bound in the metric's base unit.
 func AtMost(m measure.Metric, limit float64) search.Constraint {
 	return search.Constraint{Metric: m, Max: &limit}
 }
@@ -173,14 +179,15 @@ func checkTrials(t *testing.T, s search.Settings, events []search.Event) {
 	}
 }
 
-// isService reports whether a trial has what a service trial needs: one window for each of its ascending sizes.
+// isService reports whether a trial is a valid service trial: one window for each of its ascending
+// sizes.
 func isService(t search.Trial) bool {
 	ascending := slices.IsSorted(t.Sizes) && len(slices.Compact(slices.Clone(t.Sizes))) == len(t.Sizes)
 	return len(t.Sizes) > 0 && ascending && t.Sizes[0] >= 1 && t.Windows == len(t.Sizes) && t.Window > 0 &&
 		t.Load == measure.Load{Concurrency: max(1, t.Load.Concurrency), BatchSize: t.Sizes[0]}
 }
 
-// checkBudget allows the first trial, without which nothing is known.
+// checkBudget always allows the first trial.
 func checkBudget(t *testing.T, b search.Budget, events []search.Event) {
 	t.Helper()
 	if n := len(events); n > 1 && b.Trials > 0 && n > b.Trials {
@@ -191,7 +198,8 @@ func checkBudget(t *testing.T, b search.Budget, events []search.Event) {
 	}
 }
 
-// checkReplay tells the events to another strategy, as a resumed campaign does, and asks twice before each.
+// checkReplay tells the events to another strategy, as a resumed campaign does, and asks twice
+// before each.
 func checkReplay(t *testing.T, fresh func() search.Strategy, events []search.Event) {
 	t.Helper()
 	s := fresh()
@@ -217,7 +225,7 @@ func checkReplay(t *testing.T, fresh func() search.Strategy, events []search.Eve
 	}
 }
 
-// journaled returns the events as they come back from a journal.
+// journaled returns the events after a round trip through a journal.
 func journaled(t *testing.T, events []search.Event) []search.Event {
 	t.Helper()
 	var read []search.Event

@@ -1,6 +1,7 @@
-// Package searchtest is what strategies are tested with: a machine in closed form, on which a campaign runs in
-// milliseconds and whose best configuration is known, and a conformance suite that every strategy passes. It stands in for
-// the campaign loop and the runner, and imports neither.
+// Package searchtest provides a machine in closed form and a conformance suite for tests of
+// strategies. On the machine a campaign runs in milliseconds, and its best configuration is known.
+// Every strategy passes the suite. The package replaces the campaign loop and the runner, and
+// imports neither.
 package searchtest
 
 import (
@@ -14,11 +15,16 @@ import (
 	"tuner/search"
 )
 
-// Landscape is a serving machine in closed form. An instance takes (Fixed + PerItem·b) / threads^0.8 for a batch of b;
-// int8 takes 0.6 of that; more threads than cores slow all down in proportion, and by a tenth. With n requests in flight
-// on k instances batches are n/k large, at most max_batch_size; beyond that requests wait, and latency grows with n. At a request
-// rate batches are as large as the rate needs, and requests wait as for one server with constant service times. The engine takes 40 MB,
-// and 30 MB and its largest batch's Rows for each instance, which its process keeps.
+// Landscape is a serving machine in closed form. An instance takes (Fixed + PerItem·b) /
+// threads^0.8 for a batch of b; int8 takes 0.6 of that. More threads than cores slow all down in
+// proportion, and by a tenth.
+//
+// With n requests in flight on k instances, batches have n/k requests, at most max_batch_size.
+// Beyond that requests wait, and latency grows with n. At a request rate batches are as large as
+// the rate needs, and requests wait as for one server with constant service times.
+//
+// The engine takes 40 MB. Each instance takes 30 MB, plus Row for each row of its largest batch,
+// which its process keeps.
 type Landscape struct {
 	Cores       int
 	Fixed       time.Duration
@@ -30,17 +36,19 @@ type Landscape struct {
 	WarmUp      time.Duration
 	Noise       float64 // standard deviation of a window's log throughput
 	Seed        uint64  // of the noise
-	Path        float64 // inferences/s at most at a request rate, whatever the configuration: what leads to the server; 0 has no end
-	Row         int64   // bytes that an instance takes for each row of its largest batch
-	// Fail makes trials fail; nil when none does.
+	// Path: largest throughput in inferences/s at a request rate, for all configurations, because
+	// of the path to the server; 0: unlimited
+	Path float64
+	Row  int64 // bytes that an instance takes for each row of its largest batch
+	// Fail makes trials fail; nil: none fails.
 	Fail func(search.Trial) *measure.Failure
-	// Starts is what the engine process of a candidate takes to launch, where that differs; nil: Launch, all alike.
+	// Starts returns the launch time of a candidate's engine process; nil: Launch for all.
 	Starts func(search.Candidate) time.Duration
 
-	histograms *sync.Map // time.Duration → measure.Histogram: making one takes longer than all the rest of a trial
+	histograms *sync.Map // time.Duration → measure.Histogram: making one takes longer than the rest of a trial
 }
 
-// Small is a machine with 4 cores on which batching pays.
+// Small returns a machine with 4 cores on which batching pays.
 func Small() Landscape {
 	return Landscape{
 		Cores: 4, Fixed: 4 * time.Millisecond, PerItem: 2 * time.Millisecond, Instances: 2, MaxBatch: 4,
@@ -73,7 +81,7 @@ func (l Landscape) Serve(c search.Candidate, load measure.Load) (float64, time.D
 	return throughput, time.Duration(n / throughput * float64(time.Second))
 }
 
-// overloaded is the latency at a rate beyond what a configuration can do.
+// overloaded is the latency at a rate beyond a configuration's capacity.
 const overloaded = 10 * time.Second
 
 // serveRate is Serve in an open loop.
@@ -96,10 +104,10 @@ func (l Landscape) serveRate(c search.Candidate, rate float64) (float64, time.Du
 	return rate, time.Duration(l.service(c, b, instances) * wait * float64(time.Second))
 }
 
-// Memory is what an engine takes that serves nothing but the configuration, in bytes.
+// Memory returns the bytes of an engine that serves only this configuration.
 func (l Landscape) Memory(c search.Candidate) int64 { return l.holds(c, l.maxBatch(c)) }
 
-// holds is what the configuration's engine takes after batches of a size.
+// holds returns the memory of the configuration's engine after batches of a size.
 func (l Landscape) holds(c search.Candidate, batch int) int64 {
 	return 40e6 + int64(setting(c, search.KnobInstanceCount, l.Instances))*(30e6+l.Row*int64(batch))
 }
@@ -108,8 +116,8 @@ func (l Landscape) maxBatch(c search.Candidate) int {
 	return max(setting(c, search.KnobMaxBatchSize, l.MaxBatch), 1)
 }
 
-// service returns how long a batch takes in an instance while busy instances work, it among them; s. In Serve all of them do,
-// whatever the load.
+// service returns the seconds that a batch takes in an instance while busy instances work,
+// including this one. In Serve all of them work, at any load.
 func (l Landscape) service(c search.Candidate, batch float64, busy int) float64 {
 	threads := setting(c, search.KnobIntraOpThreads, l.Cores)
 	seconds := (l.Fixed.Seconds() + l.PerItem.Seconds()*batch) / math.Pow(float64(threads), 0.8)
@@ -134,7 +142,8 @@ func setting(c search.Candidate, knob string, base int) int {
 	return n
 }
 
-// Run runs a campaign to its end, or for limit trials and what is left of a block then, and returns its events.
+// Run runs a campaign to its end, or for limit trials plus the rest of a started block, and returns
+// its events.
 func (l Landscape) Run(s search.Strategy, limit int) []search.Event {
 	var run session
 	for len(run.events) < limit {
@@ -151,12 +160,12 @@ func (l Landscape) Run(s search.Strategy, limit int) []search.Event {
 	return run.events
 }
 
-// session is the state of a campaign: its clock, and the engine process that runs.
+// session is the state of a campaign: its clock, and the running engine process.
 type session struct {
 	events   []search.Event
 	elapsed  time.Duration
 	launches int
-	held     int // the largest batch that the process was given
+	held     int // the process's largest batch so far
 	last     search.Candidate
 }
 
@@ -190,7 +199,7 @@ func (s *session) trial(l Landscape, t search.Trial) search.Event {
 		factor := noise()
 		latency = time.Duration(float64(latency) / factor).Round(time.Microsecond)
 		if t.Load.RequestRate > 0 {
-			factor = 1 // what comes is answered, however slowly
+			factor = 1 // all requests are answered, however slowly
 		}
 		m = withWindows(m, t, throughput*factor, l.histogram(latency))
 		if t.IsFutile(m.Windows[0]) {
@@ -206,8 +215,8 @@ func (s *session) trial(l Landscape, t search.Trial) search.Event {
 	return search.Event{Trial: t, Measurement: m, Elapsed: s.elapsed}
 }
 
-// curve adds a service trial's windows in a process that held batches of a size: each client's batches go to an instance of their own, as long as there
-// are so many.
+// curve adds a service trial's windows in a process that held batches of a size. Each client's
+// batches go to their own instance, as long as there are enough instances.
 func (l Landscape) curve(m measure.Measurement, t search.Trial, held int, noise func() float64) measure.Measurement {
 	busy := min(t.Load.Concurrency, setting(t.Candidate, search.KnobInstanceCount, l.Instances))
 	var times []time.Duration
@@ -230,16 +239,17 @@ func (l Landscape) curve(m measure.Measurement, t search.Trial, held int, noise 
 	return m
 }
 
-// Measured makes the measurement of a trial that had one throughput and one latency throughout.
+// Measured makes the measurement of a trial with constant throughput and latency.
 func Measured(t search.Trial, throughput float64, latency time.Duration) measure.Measurement {
 	return withWindows(measure.Measurement{Launch: 1}, t, throughput, histogram(latency))
 }
 
 const (
 	memory = 100e6 // bytes, of Measured
-	// windowLength is what a window says of its length: so long that counts of whole inferences do not round the throughput.
+	// windowLength is the length of a window: so long that counts of whole inferences do not round
+	// the throughput.
 	windowLength = 1000 * time.Second
-	// sampled is how many latencies a window tells, all alike: enough for a 99th percentile.
+	// sampled is the number of latencies in a window, all equal: enough for a 99th percentile.
 	sampled = 400
 )
 
@@ -268,7 +278,7 @@ func (l Landscape) histogram(latency time.Duration) measure.Histogram {
 	return h
 }
 
-// histogram is the distribution of a single latency.
+// histogram returns the distribution of a single latency.
 func histogram(latency time.Duration) measure.Histogram {
 	return measure.NewHistogram(slices.Repeat([]time.Duration{latency}, sampled))
 }
