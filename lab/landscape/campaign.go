@@ -6,51 +6,50 @@ import (
 	"tuner/search"
 )
 
-// Strategy is a campaign's strategy that can say what it would recommend.
+// Strategy is a campaign's strategy with a recommendation.
 type Strategy interface {
 	search.Strategy
 	Leader() (search.Standing, bool)
 }
 
-// Hours says of which hours of the machine a truth is.
+// Hours selects the period of the machine to which a truth applies.
 type Hours int
 
-// Now is the campaign's own time: throughputs are the landscape's times the machine's
-// mean speed meanwhile, latencies are divided by it. A strategy can know this truth. Long
-// is all of the recorded hours, or the mean of a synthetic noise, of which a campaign
-// sees a few minutes.
+// Now is the campaign's own time. Throughputs are the landscape's times the machine's mean speed
+// during it, and latencies are divided by that. A strategy can know this truth. Long is all of the
+// recorded hours, or the mean of a synthetic noise. A campaign sees a few minutes of it.
 const (
 	Now Hours = iota
 	Long
 	hours
 )
 
-// Outcome is how a campaign went.
+// Outcome is the result of a campaign.
 type Outcome struct {
-	Steps    []Step         // what was recommended, in the order of time
-	Regret   [hours]float64 // of the answer, as Landscape.Regret has it
+	Steps    []Step         // recommendations in time order
+	Regret   [hours]float64 // of the answer, see Landscape.Regret
 	False    [hours]bool    // the answer exceeds the limit by more than 2 %
 	Launches int            // engine processes started
-	Trials   int            // service trials too
+	Trials   int            // including service trials
 	Measured float64        // share of the landscape's points that were measured
 	Elapsed  time.Duration  // virtual
 	Value    Coverage       // of the answer's throughput over long hours, by the finals' interval
-	ValueNow Coverage       // the same on the machine as fast as it was during the finals
-	Gain     Coverage       // of its gain over the default
-	Claims   Claims         // what the strategy itself believes; empty of one that only measures
+	ValueNow Coverage       // the same for the machine's speed during the finals
+	Gain     Coverage       // of the answer's gain over the default
+	Claims   Claims         // the strategy's own estimates; empty for a strategy without them
 }
 
-// Step is a recommendation: from a time on, what it is worth.
+// Step is a recommendation, with its start and its quality.
 type Step struct {
 	At     time.Duration
 	Regret [hours]float64
 
 	candidate search.Candidate
 	level     float64
-	isKnown   bool // something is recommended
+	isKnown   bool // a recommendation exists
 }
 
-// At is the regret of what was recommended at a time, 1 before the first recommendation.
+// At returns the regret of the recommendation at a time, 1 before the first one.
 func (o Outcome) At(t time.Duration, h Hours) float64 {
 	regret := 1.0
 	for _, s := range o.Steps {
@@ -62,8 +61,8 @@ func (o Outcome) At(t time.Duration, h Hours) float64 {
 	return regret
 }
 
-// StaysWithin is the time after which the recommendation's regret never exceeds a bound again, and
-// false when the answer's does.
+// StaysWithin returns the time after which the recommendation's regret never exceeds a bound again;
+// false if the answer's does.
 func (o Outcome) StaysWithin(bound float64, h Hours) (time.Duration, bool) {
 	since, within := time.Duration(0), false
 	for _, s := range o.Steps {
@@ -74,14 +73,14 @@ func (o Outcome) StaysWithin(bound float64, h Hours) (time.Duration, bool) {
 	return since, within
 }
 
-// longest is a number of trials that no campaign with a budget of minutes has.
+// longest is a number of trials that no campaign with a budget of minutes reaches.
 const longest = 20_000
 
-// Follower is told of each trial, why it was made, and the regret over long hours of what
-// is recommended after it.
+// Follower receives each trial, its reason, and the regret over long hours of the recommendation
+// after it.
 type Follower func(e search.Event, why string, regret float64)
 
-// Run carries a campaign out on a machine with a seed's noise. follow may be nil.
+// Run runs a campaign on a machine with a seed's noise. follow may be nil.
 func (l *Landscape) Run(s Strategy, limit Limit, seed uint64, follow Follower) Outcome {
 	machine := l.NewMachine(seed)
 	long := l.judge(limit, 1)
@@ -131,7 +130,7 @@ func (l *Landscape) Run(s Strategy, limit Limit, seed uint64, follow Follower) O
 	return o
 }
 
-// recommend enters what is recommended from a time on.
+// recommend records a recommendation from a time on.
 func (o *Outcome) recommend(s Step) {
 	if n := len(o.Steps); n > 0 {
 		last := o.Steps[n-1]

@@ -9,62 +9,59 @@ import (
 	"tuner/search"
 )
 
-// Believer is a strategy that also says what it believes.
+// Believer is a strategy with estimates.
 type Believer interface {
-	// Claim is what it says of the best; false while it claims nothing.
+	// Claim returns the claim about the best; false without one.
 	Claim() (Claim, bool)
-	// Predict is what it believes of a configuration at a load; false where it believes
-	// nothing.
+	// Predict returns the estimate for a configuration at a load; false without one.
 	Predict(c search.Candidate, load measure.Load) (Prediction, bool)
 }
 
-// Claim is what a strategy says of the best.
+// Claim is a strategy's claim about the best configuration.
 type Claim struct {
 	Candidate  search.Candidate
 	Level      float64
 	Throughput measure.Estimate // inferences/s
 	Feasible   float64          // probability that the limit is kept
-	Gain       *float64         // relative, by which anything else is better at most; nil while nothing is said of that
+	Gain       *float64         // largest relative gain of any other configuration; nil without such a claim
 	IsOver     bool             // the search ended by itself, not by its budget
 }
 
-// Prediction is what a strategy believes of a configuration at a load, with 95 %
-// intervals that are symmetric on log scale. A metric is nil where nothing is believed of
-// it.
+// Prediction is a strategy's estimate for a configuration at a load, with 95 % intervals that are
+// symmetric on log scale. A metric without an estimate is nil.
 type Prediction struct{ Throughput, P99 *measure.Estimate }
 
-// Claims is what a strategy claimed at the campaign's end, beside the truth.
+// Claims compares a strategy's claims at the campaign's end with the truth.
 type Claims struct {
-	Value      Coverage // the interval of the best's throughput holds the truth over long hours
-	Bound      Coverage // nothing is better than the best by more than was said, now; stated of a best that keeps the limit
+	Value      Coverage // the interval of the best's throughput contains the truth over long hours
+	Bound      Coverage // no configuration exceeds the claimed gain now; only stated if the best keeps the limit
 	IsOver     bool     // the search ended by itself, not by its budget
 	Kept       Kept
-	Throughput Misfit // of cells that were not measured
+	Throughput Misfit // of unmeasured cells
 	P99        Misfit
 }
 
-// Kept is a stated probability that the limit is kept, and whether it is, to the letter.
+// Kept is a stated probability that the limit is kept, and whether it is kept exactly.
 type Kept struct {
-	Stated      bool // there is a limit
+	Stated      bool // a limit exists
 	Probability float64
 	True        [hours]bool
 }
 
-// Misfit sums by how many of its own standard deviations a belief is off the truth.
+// Misfit sums the errors of estimates, in units of their own standard deviations.
 type Misfit struct {
 	Count   int
 	Squares float64
 }
 
-// RMS is the root of the mean square: 1 of beliefs that are as unsure as they should be.
-// It is NaN of none.
+// RMS returns the root of the mean square: 1 if the stated deviations are right. It is NaN without
+// estimates.
 func (m Misfit) RMS() float64 { return math.Sqrt(m.Squares / float64(m.Count)) }
 
-// Add joins the sums of two.
+// Add adds two sums.
 func (m Misfit) Add(n Misfit) Misfit { return Misfit{m.Count + n.Count, m.Squares + n.Squares} }
 
-// enter adds a belief with a 95 % interval on log scale. The truth has a standard error
-// of its own.
+// enter adds an estimate with a 95 % interval on log scale. The truth has its own standard error.
 func (m *Misfit) enter(e *measure.Estimate, truth, standardError float64) {
 	if e == nil || e.Lo <= 0 {
 		return
@@ -75,12 +72,11 @@ func (m *Misfit) enter(e *measure.Estimate, truth, standardError float64) {
 	}
 }
 
-// mostExamined is how many cells of a campaign's end are examined, since each is
-// simulated: a twentieth of the campaign's CPU time.
+// mostExamined is the number of cells that are examined at a campaign's end. Each is simulated;
+// together they take a twentieth of the campaign's CPU time.
 const mostExamined = 20
 
-// examine holds what a strategy claims against the truth. classes are those that were
-// measured.
+// examine compares a strategy's claims with the truth. classes are the measured ones.
 func (l *Landscape) examine(b Believer, now, long judge, classes map[string]bool, seed uint64) Claims {
 	var claims Claims
 	if c, ok := b.Claim(); ok {
@@ -116,8 +112,8 @@ func (l *Landscape) examine(b Believer, now, long judge, classes map[string]bool
 	return claims
 }
 
-// spread is by how much recorded visits to one class differ, as standard deviations of
-// logarithms. A truth errs by that over the root of its visits. It is 0 where truths are
+// spread is the deviation between recorded visits to one class, as standard deviations of
+// logarithms. The error of a truth is that divided by the root of its visits. It is 0 if truths are
 // known.
 type spread struct{ throughput, p99 float64 }
 

@@ -9,7 +9,7 @@ import (
 	"tuner/search"
 )
 
-// oracle believes the truth, times a factor of its own, with a standard deviation.
+// oracle claims the truth times its own factor, with a standard deviation.
 type oracle struct {
 	landscape         *Landscape
 	claim             Claim
@@ -26,7 +26,7 @@ func (o *oracle) Predict(c search.Candidate, load measure.Load) (Prediction, boo
 	return Prediction{Throughput: &e}, c.PoolKey() == candidate("2", "4").PoolKey()
 }
 
-// estimate is a figure with the 95 % interval of a standard deviation of its logarithm.
+// estimate returns a figure with the 95 % interval for a standard deviation of its logarithm.
 func estimate(value, deviation float64) measure.Estimate {
 	return measure.Estimate{Value: value, Lo: value * math.Exp(-stats.Half95*deviation), Hi: value * math.Exp(stats.Half95*deviation)}
 }
@@ -35,7 +35,7 @@ func TestClaimsAreHeldAgainstTheTruth(t *testing.T) {
 	t.Parallel()
 	l := small().make()
 	limit := Limit{"6.1 ms", 0.0061}
-	now, long := l.judge(limit, 0.99), l.judge(limit, 1.05) // 6 ms are 6.06 ms now, 5.71 ms long
+	now, long := l.judge(limit, 0.99), l.judge(limit, 1.05) // 6 ms are 6.06 ms now and 5.71 ms over long hours
 	gain := func(x float64) *float64 { return &x }
 	check := func(name string, c Claim, check func(Claims) bool) {
 		t.Helper()
@@ -51,8 +51,7 @@ func TestClaimsAreHeldAgainstTheTruth(t *testing.T) {
 	far := best
 	far.Throughput = estimate(500, 0.05)
 	check("an interval that is off", far, func(c Claims) bool { return c.Value == Coverage{true, false} })
-	// Batches of 1 at 1 do 200/s within the limit; the best does 667/s, 3.33 times as
-	// many.
+	// Batches of 1 at 1 do 200/s within the limit. The best does 667/s, 3.33 times as many.
 	second := best
 	second.Candidate, second.Level = candidate("2", "1"), 1
 	second.Gain = gain(2.2)
@@ -71,8 +70,8 @@ func TestClaimsAreHeldAgainstTheTruth(t *testing.T) {
 	}
 }
 
-// Beliefs that are three deviations too low have a misfit of 3; those of measured cells
-// do not count, nor what is not believed.
+// Estimates that are three deviations too low have a misfit of 3. Measured cells, and cells without
+// an estimate, do not count.
 func TestUnmeasuredCellsAreExamined(t *testing.T) {
 	t.Parallel()
 	l := small().make()
@@ -80,12 +79,11 @@ func TestUnmeasuredCellsAreExamined(t *testing.T) {
 	o := &oracle{landscape: l, factor: math.Exp(-0.2), deviation: 0.1}
 	measured := map[string]bool{l.Find(candidate("2", "4"), 4).class: true}
 	got := l.examine(o, now, now, measured, 1)
-	// Of 12 cells 6 are in the pool of two instances, one of which was measured.
+	// 6 of the 12 cells are in the pool of two instances, and one of them was measured.
 	if got.Throughput.Count != 5 || !near(got.Throughput.RMS(), 3, 1e-9) || got.P99.Count != 0 || o.asked != 11 {
 		t.Errorf("%+v after %d questions", got, o.asked)
 	}
-	// A truth that is known to 10 % √2 itself takes a part of the blame: 0.3 / √(0.1² +
-	// 0.1²).
+	// A truth with an error of 10 % √2 explains a part of the difference: 0.3 / √(0.1² + 0.1²).
 	rough := *l
 	rough.spread = spread{throughput: 0.1}
 	if got := rough.examine(o, now, now, measured, 1); !near(got.Throughput.RMS(), 3/math.Sqrt2, 1e-9) {
@@ -102,7 +100,7 @@ func TestSpreadIsThatOfVisits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Visits of 950 and 1050/s, whose logarithms differ by 0.1: a deviation of 0.1/√2.
+	// Visits have 950 and 1050/s, so their logarithms differ by 0.1: a deviation of 0.1/√2.
 	if s := l.spread; !near(s.throughput, 0.1/math.Sqrt2, 0.05) || !near(s.p99, 0.1/math.Sqrt2, 0.05) {
 		t.Errorf("spread is %+v", s)
 	}

@@ -8,10 +8,10 @@ import (
 	"tuner/search"
 )
 
-// Coverage is whether an interval, or a bound, that was stated holds the truth.
+// Coverage tells whether a stated interval, or bound, contains the truth.
 type Coverage struct{ Stated, Covers bool }
 
-// cover asks whether the intervals of the answer's finals hold the truth.
+// cover checks whether the intervals of the answer's finals contain the truth.
 func (l *Landscape) cover(o *Outcome, answer search.Standing, machine *Machine, finals []search.Event) {
 	truth := l.Find(answer.Candidate, answer.Point.Level)
 	if truth == nil || !truth.Measurable() {
@@ -32,8 +32,8 @@ func (l *Landscape) cover(o *Outcome, answer search.Standing, machine *Machine, 
 	}
 }
 
-// throughputs are the logarithms of a configuration's throughput at a load in the final
-// trials, each on a launch of its own.
+// throughputs returns the logarithms of a configuration's throughput at a load in the final trials,
+// each on its own launch.
 func throughputs(finals []search.Event, c search.Candidate, level float64) []float64 {
 	var logs []float64
 	for _, e := range finals {
@@ -47,7 +47,7 @@ func throughputs(finals []search.Event, c search.Candidate, level float64) []flo
 	return logs
 }
 
-// mostMeasured is the load at which a configuration had most final trials.
+// mostMeasured returns the load at which a configuration had most final trials.
 func mostMeasured(finals []search.Event, c search.Candidate) (float64, []float64) {
 	best, most := 0.0, []float64(nil)
 	for _, e := range finals {
@@ -60,8 +60,8 @@ func mostMeasured(finals []search.Event, c search.Candidate) (float64, []float64
 	return best, most
 }
 
-// coverage asks whether Student's interval over launches holds the truth: what analyze
-// reports where there are three or more.
+// coverage checks whether Student's interval over launches contains the truth. analyze reports this
+// interval for three launches or more.
 func coverage(logs []float64, truth float64) Coverage {
 	if len(logs) < 3 {
 		return Coverage{}
@@ -70,8 +70,8 @@ func coverage(logs []float64, truth float64) Coverage {
 	return Coverage{true, e.Lo <= truth && truth <= e.Hi}
 }
 
-// gainCoverage asks the same of the difference of two means with the pooled spread
-// between launches, as analyze reports a gain.
+// gainCoverage checks the same for the difference of two means with the pooled spread between
+// launches, as analyze reports a gain.
 func gainCoverage(a, b []float64, truth float64) Coverage {
 	n, m := float64(len(a)), float64(len(b))
 	half := stats.TQuantile(0.975, n+m-2) * math.Sqrt((squaresOf(a)+squaresOf(b))/(n+m-2)*(1/n+1/m))
@@ -79,7 +79,7 @@ func gainCoverage(a, b []float64, truth float64) Coverage {
 	return Coverage{true, math.Abs(difference-truth) <= half}
 }
 
-// squaresOf is the sum of squares around the mean.
+// squaresOf returns the sum of squares around the mean.
 func squaresOf(values []float64) float64 {
 	sum, mean := 0.0, stats.Mean(values).Value
 	for _, x := range values {

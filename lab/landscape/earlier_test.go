@@ -9,9 +9,8 @@ import (
 	"tuner/search/plan"
 )
 
-// machineOf is a machine with 4 cores and noise of 5 %: 16 pools × 11 batcher settings × 7 loads.
-// power is that of the number of threads by which they shorten a batch, and factor what everything
-// takes longer.
+// machineOf returns a machine with 4 cores and noise of 5 %: 16 pools × 11 batcher settings × 7
+// loads. Threads shorten a batch by their number to a power. `factor` makes everything slower.
 func machineOf(seed uint64, power, factor float64) *Landscape {
 	service := cpuService(4, 0.003, 0.004) // threads to the power of 0.8
 	y := synthesis{
@@ -30,8 +29,8 @@ func machineOf(seed uint64, power, factor float64) *Landscape {
 	return y.onProcessor().make()
 }
 
-// effort is what a campaign took until it first recommended something within 2 % of the best, and
-// what its search took in all. The finals confirm with either.
+// effort is the cost of a campaign until it first recommended a point within 2 % of the best, and
+// the total cost of its search. Both count without the finals.
 type effort struct {
 	events             []search.Event
 	trials, launches   int
@@ -68,14 +67,16 @@ func guidedCampaign(t *testing.T, l *Landscape, limit Limit, seed uint64, earlie
 	return f
 }
 
-// A second campaign on the same machine, under other weather, is within 2 % of the best after less
-// than half of the trials and launches that it takes without the first, starts fewer engine
-// processes in all, and its answers are as good.
+// A second campaign runs on the same machine with other weather. It is within 2 % of the best after
+// less than half of the trials and launches that it needs without the first. It starts fewer engine
+// processes in total, and its answers are as good.
 func TestSecondCampaignIsQuicker(t *testing.T) {
 	t.Parallel()
 	const seeds = 6
 	l := machineOf(21, 0.8, 1)
-	limit := l.Limits()[2] // within the middle one a fifth of all answers exceed it by more than 2 %, with the first campaign and without: luck would decide
+	// the middle limit is unsuitable: a fifth of all answers exceed it by more than 2 %, with and
+	// without the first campaign
+	limit := l.Limits()[2]
 	var alone, again effort
 	for seed := range uint64(seeds) {
 		first := guidedCampaign(t, l, limit, seed+1)
@@ -98,7 +99,8 @@ func TestSecondCampaignIsQuicker(t *testing.T) {
 	}
 }
 
-// A prior from a machine that takes twice as long, and on which threads hardly help, is no harm.
+// A prior from a slower machine does no harm. That machine takes twice as long, and threads hardly
+// help on it.
 func TestPriorOfAnotherMachine(t *testing.T) {
 	t.Parallel()
 	here, there := machineOf(22, 0.8, 1), machineOf(23, 0.2, 2)

@@ -8,32 +8,32 @@ import (
 	"tuner/search"
 )
 
-// What an informed strategy compares.
+// Parameters of an informed strategy's comparison.
 const (
 	mostRivals = 8
-	nearLimit  = 1.10 // a p99 within so many limits may look as if it kept them
-	nearBest   = 0.95 // of the best throughput
-	turns      = 2    // windows of a turn, each twice as long as the campaign's
+	nearLimit  = 1.10 // a p99 up to this multiple of the limit may appear to keep it
+	nearBest   = 0.95 // share of the best throughput
+	turns      = 2    // windows per turn, each twice as long as the campaign's
 )
 
-// informed is a strategy that nobody can have. It knows the best point and those that may be taken
-// for it, and has the whole budget to tell them apart by what it measures: where it errs, the noise
-// of the machine allows no better.
+// informed is an ideal strategy with knowledge of the truth. It knows the best point and those that
+// may be confused with it. It uses the whole budget to distinguish them by measurements. Its errors
+// are the least that the machine's noise allows.
 type informed struct {
 	settings search.Settings
-	rivals   []search.Standing // the best first
+	rivals   []search.Standing // best first
 	told     int
 	elapsed  time.Duration
 	longest  time.Duration // of a trial
 }
 
-// Informed returns that strategy for campaigns under a limit. No rival keeps an impossible one.
+// Informed returns that strategy for campaigns under a limit. No rival keeps an impossible limit.
 func (l *Landscape) Informed(limit Limit, s search.Settings) Strategy {
 	best, _ := l.Best(limit)
 	points := slices.DeleteFunc(slices.Clone(l.Points), func(p Point) bool {
 		return !p.Measurable() || p.P99 > nearLimit*limit.P99 || p.Throughput < nearBest*best.Throughput
 	})
-	slices.SortStableFunc(points, func(a, b Point) int { // those within the limit before those beyond
+	slices.SortStableFunc(points, func(a, b Point) int { // those within the limit come before those beyond
 		return cmp.Or(cmp.Compare(max(a.P99, limit.P99), max(b.P99, limit.P99)), cmp.Compare(b.Throughput, a.Throughput))
 	})
 	strategy := &informed{settings: s}
@@ -43,7 +43,7 @@ func (l *Landscape) Informed(limit Limit, s search.Settings) Strategy {
 	return strategy
 }
 
-// turn is the rival whose turn it is: A B C, C B A, A B C, ….
+// turn returns the next rival in the order A B C, C B A, A B C, ….
 func (i *informed) turn() int {
 	n := len(i.rivals)
 	if at := i.told % n; i.told/n%2 == 0 {
@@ -52,7 +52,7 @@ func (i *informed) turn() int {
 	return n - 1 - i.told%n
 }
 
-// Ask returns the next rival's trial as long as the longest one would fit into the budget.
+// Ask returns the next rival's trial while the longest trial would fit into the budget.
 func (i *informed) Ask() search.Action {
 	if len(i.rivals) == 0 || i.elapsed+i.longest > i.settings.Budget.Time {
 		return search.Action{Stop: true, Why: "the budget is used"}
@@ -63,7 +63,7 @@ func (i *informed) Ask() search.Action {
 	return search.Action{Trial: t, Why: "in turn with all that may be taken for the best"}
 }
 
-// Tell enters a trial.
+// Tell adds a trial.
 func (i *informed) Tell(e search.Event) {
 	r := &i.rivals[i.turn()]
 	r.Measurement.Windows = append(r.Measurement.Windows, e.Measurement.Windows...)
@@ -72,7 +72,7 @@ func (i *informed) Tell(e search.Event) {
 	i.told, i.elapsed = i.told+1, e.Elapsed
 }
 
-// Leader is the best rival that keeps the limit by all its requests so far.
+// Leader returns the best rival that keeps the limit by all its requests so far.
 func (i *informed) Leader() (search.Standing, bool) {
 	var best search.Standing
 	found := false

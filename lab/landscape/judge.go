@@ -2,17 +2,16 @@ package landscape
 
 import "tuner/search"
 
-// tolerance is by how much a recommendation may exceed the limit before it is worth
-// nothing.
+// tolerance is the largest excess over the limit of a useful recommendation.
 const tolerance = 0.02
 
-// judge knows the truth under a limit on a machine of a mean speed: throughputs are the
-// landscape's times the speed, latencies are divided by it, as Little's law has it.
+// judge knows the truth under a limit on a machine with a mean speed. Throughputs are the
+// landscape's times the speed. Latencies are divided by it, by Little's law.
 type judge struct {
 	landscape *Landscape
 	limit     Limit
 	speed     float64
-	best      *Point // with the highest throughput within the limit; nil where no point keeps it
+	best      *Point // with the highest throughput within the limit; nil if no point keeps it
 }
 
 func (l *Landscape) judge(limit Limit, speed float64) judge {
@@ -31,12 +30,12 @@ func (j judge) keeps(p *Point, tolerance float64) bool {
 	return p != nil && p.Measurable() && p.P99/j.speed <= j.limit.P99*(1+tolerance)
 }
 
-// isFalse reports whether a point exceeds the limit by more than what is tolerated.
+// isFalse reports whether a point exceeds the limit by more than the tolerance.
 func (j judge) isFalse(p *Point) bool {
 	return p != nil && p.Measurable() && !j.keeps(p, tolerance)
 }
 
-// regret is Landscape.Regret at the judge's speed.
+// regret returns Landscape.Regret at the judge's speed.
 func (j judge) regret(c search.Candidate, level float64) float64 {
 	p := j.landscape.Find(c, level)
 	if j.best == nil || !j.keeps(p, tolerance) {
@@ -45,7 +44,7 @@ func (j judge) regret(c search.Candidate, level float64) float64 {
 	return max(0, 1-p.Throughput/j.best.Throughput)
 }
 
-// ofStep is the regret of a recommendation, 1 of none.
+// ofStep returns the regret of a recommendation, 1 without one.
 func (j judge) ofStep(s Step) float64 {
 	if !s.isKnown {
 		return 1

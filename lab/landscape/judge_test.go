@@ -8,7 +8,7 @@ import (
 	"tuner/search"
 )
 
-// steadfast measures one cell, and recommends it, until a time is over.
+// steadfast measures one cell and recommends it until a time is over.
 type steadfast struct {
 	trial search.Trial
 	until time.Duration
@@ -26,8 +26,8 @@ func (s *steadfast) Leader() (search.Standing, bool) {
 func TestJudgeAtASpeed(t *testing.T) {
 	t.Parallel()
 	l := small().make()
-	// By TestRegret's figures: two instances with batches of 4 at 4 take 6 ms and do
-	// 667/s; batches of 1 at 1 take 5 ms and do 200/s.
+	// By TestRegret's figures, two instances with batches of 4 at 4 take 6 ms and do 667/s. Batches
+	// of 1 at 1 take 5 ms and do 200/s.
 	limit := Limit{"5.6 ms", 0.0056}
 	fast, slow := l.judge(limit, 1.1), l.judge(limit, 0.85)
 	if fast.best.Candidate.Key() != candidate("2", "4").Key() || fast.best.Level != 4 {
@@ -44,9 +44,9 @@ func TestJudgeAtASpeed(t *testing.T) {
 	}
 }
 
-// The machine is twice as fast in one half of the recording as in the other. A cell that
-// misses its limit by a tenth over all hours keeps it where the campaign fell into the
-// fast half, and misses it in the slow one.
+// The machine is twice as fast in one half of the recording as in the other. A cell misses its
+// limit by a tenth over all hours. It keeps the limit if the campaign ran in the fast half, and
+// misses it in the slow one.
 func TestNowIsTheMachineAsItWas(t *testing.T) {
 	t.Parallel()
 	l, err := FromRecord(recording())

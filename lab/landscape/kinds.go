@@ -14,17 +14,18 @@ import (
 // Synthetic returns the synthetic landscapes:
 //   - cpu: a machine with 8 cores; 72 pools × 16 batcher settings × 7 loads; noise of 5 %
 //   - noisy: a machine with 4 cores, 20 pools, noise of 10 %, and a neighbour that comes and goes
-//   - gpu: batches up to 128 on instances that share a GPU, and launches that take long; 16 pools × 25 × 9
-//   - past: service times that depend on how many requests wait, and on what an instance did before, which no service curve
-//     and no queue simulation tells
+//   - gpu: batches up to 128 on instances that share a GPU, and launches that take long; 16 pools ×
+//     25 × 9
+//   - past: service times that depend on the waiting requests and on an instance's past, which no
+//     service curve and no queue simulation shows
 //   - slow: a detector on 2 cores, whose batches of 32 take a second; 8 pools × 16 × 7
 func Synthetic() []*Landscape {
 	return []*Landscape{cpu().make(), noisy().make(), gpu().make(), past().make(), slow().make()}
 }
 
-// How far the truth is from the simulation of a queue on the measured service curve, as means and
-// standard deviations of logarithms: what was seen on a real Triton (reference/search.md §3.8),
-// apart from the pools' bias, which is from §2.3.
+// The errors of the queue simulation on the measured service curve against the truth, as means and
+// standard deviations of logarithms. They were observed on a real Triton (reference/search.md
+// §3.8), except the pools' bias, which is from §2.3.
 const (
 	simulatedTooHigh = 0.11 // throughput
 	simulatedTooLow  = 0.30 // p99
@@ -34,7 +35,8 @@ const (
 	tailPointError   = 0.10 // p99
 )
 
-// simulated is the outcome of a queue simulation with this landscape's errors of pool and point.
+// simulated returns the outcome of a queue simulation with this landscape's errors of pool and
+// point.
 func (y synthesis) simulated(s setup, load measure.Load) outcome {
 	s = y.plainest(s, load)
 	o := y.queue(s, load)
@@ -44,9 +46,9 @@ func (y synthesis) simulated(s setup, load measure.Load) outcome {
 	return o.bias(throughput, tail)
 }
 
-// plainest is the configuration that does the same at a load: without a delay where two full
-// batches for each instance are always in flight, and without one with the smallest batch that all
-// that is in flight fits into. A server that does the same has the same errors.
+// plainest returns the simplest configuration that behaves the same at a load. It has no delay if
+// two full batches for each instance are always in flight. Without a delay it has the smallest
+// batch that holds all requests in flight. Equal servers have equal errors.
 func (y synthesis) plainest(s setup, load measure.Load) setup {
 	c := s.candidate
 	if load.Concurrency > 2*s.B*s.instances {
@@ -65,7 +67,7 @@ func (y synthesis) plainest(s setup, load measure.Load) setup {
 	return newSetup(c)
 }
 
-// queue is the outcome of a queue simulation on the landscape's service times.
+// queue returns the outcome of a queue simulation on the landscape's service times.
 func (y synthesis) queue(s setup, load measure.Load) outcome {
 	curve := queuesim.Curve{Spread: 0.06, Overhead: y.wire}
 	for size := 1; size <= y.largest; size *= 2 {
@@ -85,7 +87,7 @@ func knob(name string, values ...search.Value) search.Knob {
 	return search.Knob{Name: name, Scope: scope, Values: values}
 }
 
-// cpuSpace is the space of the landscapes on processors, less some knobs.
+// cpuSpace returns the space of the landscapes on processors without some knobs.
 func cpuSpace(cores int, knobs ...search.Knob) search.Space {
 	precisions := []string{"fp32"}
 	for _, k := range knobs {
@@ -106,8 +108,9 @@ func cpuSpace(cores int, knobs ...search.Knob) search.Space {
 	}
 }
 
-// cpuService is the time of a batch on a processor: it shrinks with the threads, and grows with
-// what other busy instances take of the memory's bandwidth and, beyond the cores, of the cores.
+// cpuService returns the time of a batch on a processor. It falls with the threads. It rises with
+// the memory bandwidth that other busy instances use and, beyond the cores, with their use of the
+// cores.
 func cpuService(cores int, fixed, perItem float64) func(setup, int, int) float64 {
 	return func(s setup, concurrency, batch int) float64 {
 		t := (fixed + perItem*math.Pow(float64(batch), 0.97)) / math.Pow(float64(s.threads), 0.8)
@@ -126,7 +129,7 @@ func cpuService(cores int, fixed, perItem float64) func(setup, int, int) float64
 	}
 }
 
-// cpuCosts are those of the bundled engine with a model of some 100 MB.
+// cpuCosts returns the costs of the bundled engine with a model of some 100 MB.
 func cpuCosts() costs {
 	return costs{reconfigure: 400 * time.Millisecond, warmUp: 500 * time.Millisecond, settle: 300 * time.Millisecond, other: 100 * time.Millisecond}
 }
@@ -171,7 +174,7 @@ func (y synthesis) onProcessor() synthesis {
 	return y
 }
 
-// slow is a detector: 12 to 37 ms an inference, and not much less in larger batches.
+// slow returns a detector: 12 to 37 ms per inference, and only slightly less in larger batches.
 func slow() synthesis {
 	y := synthesis{
 		name: "slow", seed: 15, noise: noiseOf(0.05), costs: cpuCosts(), wire: 0.002, largest: 32,
@@ -190,8 +193,8 @@ func slow() synthesis {
 	return y
 }
 
-// gpu is a GPU that instances share: what they compute takes turns, what they launch and copy does
-// not.
+// gpu returns a GPU that instances share. Their computations take turns, but their launches and
+// copies overlap.
 func gpu() synthesis {
 	y := synthesis{
 		name: "gpu", seed: 13, noise: noiseOf(0.04), costs: cpuCosts(), wire: 0.0006, largest: 128,
@@ -225,8 +228,8 @@ func gpu() synthesis {
 	return y
 }
 
-// gpuService is the time of a batch on a GPU: flat while the batch does not fill it, then in
-// proportion, with a step where the working set leaves the cache.
+// gpuService returns the time of a batch on a GPU. It is constant until the batch fills the GPU,
+// then proportional, with a step where the working set exceeds the cache.
 func gpuService(s setup, concurrency, batch int) float64 {
 	overhead, perItem, floor := 0.0009, 0.00022, 0.0024 // s
 	if s.precision == "fp16" {
@@ -244,7 +247,7 @@ func gpuService(s setup, concurrency, batch int) float64 {
 	return overhead + compute*(1+filled*(busy-1))
 }
 
-// past is a machine whose instances remember.
+// past returns a machine whose instances have a memory.
 func past() synthesis {
 	base := cpuService(4, 0.003, 0.002)
 	y := synthesis{

@@ -13,9 +13,9 @@ import (
 	"tuner/search/plan"
 )
 
-// small is a landscape of 2 pools × 2 batch sizes × 3 loads in closed form: a batch takes 4 ms + 1
-// ms for each item, an instance more makes everything faster in proportion, and every request takes
-// N/X.
+// small is a landscape of 2 pools × 2 batch sizes × 3 loads in closed form. A batch takes 4 ms + 1
+// ms for each item. Another instance makes everything proportionally faster, and every request
+// takes N/X.
 func small() synthesis {
 	space := search.Space{
 		Knobs: []search.Knob{knob(search.KnobInstanceCount, "1", "2"), knob(search.KnobMaxBatchSize, "1", "4")},
@@ -65,13 +65,13 @@ func TestRegret(t *testing.T) {
 	check("1", "4", 16, none, 0.5)
 	check("2", "4", 16, tight, 1)
 	check("2", "4", 4, tight, 0)
-	check("2", "4", 4, Limit{"within 2 %", 0.006 / 1.01}, 0) // tolerated, and better than all that keep it
+	check("2", "4", 4, Limit{"within 2 %", 0.006 / 1.01}, 0) // tolerated, and better than all that keep the limit
 	check("2", "4", 5, none, 1)                              // not a point
 	check("1", "4", 16, Limit{"impossible", 1e-6}, 1)
 	if _, ok := l.Best(Limit{"impossible", 1e-6}); ok {
 		t.Error("a point keeps an impossible limit")
 	}
-	// The twelve p99, ascending: 5 5 5 5 6 8 10 16 20 32 40 80 ms; a quarter of them is within the
+	// The twelve p99, ascending: 5 5 5 5 6 8 10 16 20 32 40 80 ms. A quarter of them is within the
 	// third, 60 % within the seventh.
 	limits := l.Limits()
 	if len(limits) != 3 || !near(limits[0].P99, 0.005, 1e-3) || !near(limits[1].P99, 0.010, 1e-3) || !math.IsInf(limits[2].P99, 1) {
@@ -103,15 +103,14 @@ func TestMachineKeepsTheTruth(t *testing.T) {
 	p99, _ := e.Measurement.Estimate(measure.LatencyP99)
 	queue, _ := e.Measurement.Estimate(measure.QueueTime)
 	w := e.Measurement.Windows[0]
-	// X = 1000/s, R = 16 ms, of which 8 ms in the queue; batches of 4.
+	// X = 1000/s, R = 16 ms including 8 ms in the queue; batches of 4.
 	if !near(x.Value, 1000, 0.01) || !near(p99.Value, 0.016, 0.01) || !near(queue.Value, 0.008, 0.01) || !near(w.Server.MeanBatch(), 4, 0.01) ||
 		e.Measurement.Memory != 2e8 || len(w.Sub) != subWindows {
 		t.Errorf("throughput %v, p99 %v, queue %v, batch %g, memory %d", x, p99, queue, w.Server.MeanBatch(), e.Measurement.Memory)
 	}
 }
 
-// A window that is cut has the part of everything that its time is of the whole, and takes no more
-// of the clock.
+// A cut window has the same share of all figures as of its time, and advances the clock by no more.
 func TestMachineCutsWindows(t *testing.T) {
 	t.Parallel()
 	least := 1100.0
@@ -201,15 +200,15 @@ func TestNoiseIsAsLargeAsItSays(t *testing.T) {
 	}
 	l := y.make()
 	var throughput, tail []float64
-	for seed := range uint64(400) { // a machine for each, so that the drift is in the figures
+	for seed := range uint64(400) { // a new machine each time, so that the figures include the drift
 		e := l.NewMachine(seed).Measure(trial(candidate("2", "4"), 16))
 		x, _ := e.Measurement.Estimate(measure.Throughput)
 		p99, _ := e.Measurement.Estimate(measure.LatencyP99)
 		throughput, tail = append(throughput, math.Log(x.Value/1000)), append(tail, math.Log(p99.Value/0.0298))
 	}
 	deviation := func(values []float64) float64 { return record.StandardError(values) * math.Sqrt(float64(len(values))) }
-	// √(0.03² + (0.035² averaged over 1 s of 1.5 s: × 0.81) + 0.01²) = 4.5 %; the tail has 5 %
-	// more, in squares.
+	// √(0.03² + (0.035² averaged over 1 s of 1.5 s: × 0.81) + 0.01²) = 4.5 %. The tail adds 5 % in
+	// squares.
 	if d := deviation(throughput); d < 0.035 || d > 0.055 {
 		t.Errorf("throughput varies by %.3f", d)
 	}
@@ -233,7 +232,7 @@ func TestWeatherDoesNotDependOnTheQuestions(t *testing.T) {
 	if b.speed(50*time.Second) != late || a.speed(3*time.Second) != b.speed(3*time.Second) {
 		t.Error("the course depends on when it was asked")
 	}
-	// Over hours the neighbour takes nothing from the mean, since the truth has its share.
+	// Over hours the neighbour does not change the mean, since the truth includes its share.
 	sum, count := 0.0, 0
 	long := newWeather(trace{}, Noise{Burst: 0.3}, 0, 8)
 	for at := time.Duration(0); at < 10*time.Hour; at += time.Second {
@@ -300,7 +299,7 @@ func TestCampaign(t *testing.T) {
 	if followed != o.Trials {
 		t.Errorf("%d of %d trials are told", followed, o.Trials)
 	}
-	// Four configurations: all are measured, and the best is better than the others by far.
+	// All four configurations are measured, and the best is far better than the others.
 	if o.Regret != [hours]float64{} || o.False[Now] || o.False[Long] || o.Launches < 5 || o.Measured <= 0.2 || o.Elapsed > 3*time.Minute+time.Second || !o.Value.Stated || !o.Gain.Stated {
 		t.Errorf("outcome is %+v", o)
 	}

@@ -18,7 +18,7 @@ type Machine struct {
 	recorder  *measure.Recorder
 	clock     time.Duration
 	launches  int
-	launch    float64 // speed of the engine process that runs, against the mean launch
+	launch    float64 // speed of the running engine process, relative to the mean launch
 	last      search.Candidate
 }
 
@@ -30,7 +30,7 @@ func (l *Landscape) NewMachine(seed uint64) *Machine {
 	}
 }
 
-// Launches is how many engine processes were started.
+// Launches returns the number of engine processes that were started.
 func (m *Machine) Launches() int { return m.launches }
 
 // Measure answers a trial.
@@ -47,7 +47,7 @@ func (m *Machine) Measure(t search.Trial) search.Event {
 	return search.Event{Trial: t, Measurement: result, Elapsed: m.clock}
 }
 
-// begin launches or reconfigures where that is needed.
+// begin launches or reconfigures if necessary.
 func (m *Machine) begin(t search.Trial) measure.Measurement {
 	var result measure.Measurement
 	p := m.landscape.pool(t.Candidate)

@@ -9,21 +9,21 @@ import (
 	"tuner/measure/stats"
 )
 
-// memory simulates a server in a closed loop whose service times depend on more than the batch:
-// they grow with the requests that wait (they compete for the memory and the cores), and with how
-// busy the instance was in the last half second (its core gets warm and its clock falls); the first
-// batch after a pause finds its caches cold.
+// memory simulates a server in a closed loop whose service times depend on more than the batch.
+// They rise with the number of waiting requests, which compete for the memory and the cores. They
+// rise with the utilization of the instance in the last half second: its core gets warm and its
+// clock falls. The first batch after a pause finds cold caches.
 type memory struct {
 	setup
 	wire float64
 	base func(s setup, concurrency, batch int) float64
 }
 
-// The figures of these dependences.
+// The parameters of these effects.
 const (
-	waitingMost = 0.40  // factor less 1 with many requests waiting
-	waitingHalf = 8.0   // requests that wait for half of it
-	warmest     = 1.25  // factor of an instance that never rests
+	waitingMost = 0.40  // factor minus 1 with many requests waiting
+	waitingHalf = 8.0   // waiting requests for half of it
+	warmest     = 1.25  // factor of an instance that is always busy
 	warmTime    = 0.5   // s
 	coldFactor  = 1.5   // of the first batch after a pause
 	coldPause   = 0.005 // s
@@ -32,10 +32,10 @@ const (
 
 // worker is an instance.
 type worker struct {
-	until float64   // s, when its batch ends; +Inf when it has none
-	since float64   // s, when its last batch ended
-	warm  float64   // share of the last time in which it was busy
-	batch []float64 // when the requests of its batch were sent
+	until float64   // s, end of its batch; +Inf without one
+	since float64   // s, end of its last batch
+	warm  float64   // recent share of busy time
+	batch []float64 // send times of its batch's requests
 }
 
 // run is the state of a simulation.
@@ -43,8 +43,8 @@ type run struct {
 	memory
 	random   *rand.Rand
 	workers  []worker
-	arriving []float64 // when requests arrive at the server, ascending
-	waiting  []float64 // when those that wait arrived
+	arriving []float64 // arrival times of requests at the server, ascending
+	waiting  []float64 // arrival times of the waiting requests
 	now      float64
 	served   []float64 // latencies
 	queued   float64   // s, summed over requests
@@ -52,8 +52,7 @@ type run struct {
 	busy     float64 // s, summed over instances
 }
 
-// serve runs until the figures of a few thousand requests are known, after a tenth more for the
-// start.
+// serve runs until it has the figures of a few thousand requests, after a tenth more for the start.
 func (m memory) serve(load measure.Load, seed uint64) outcome {
 	r := &run{memory: m, random: rand.New(rand.NewPCG(seed, 3)), workers: make([]worker, m.instances), arriving: make([]float64, load.Concurrency)}
 	for i := range r.workers {
@@ -74,8 +73,8 @@ func (m memory) serve(load measure.Load, seed uint64) outcome {
 	return outcome{throughput: n / (r.now - begin), latency: at, queue: r.queued / n, batch: n / float64(max(1, r.batches)), busy: r.busy / (r.now - begin)}
 }
 
-// step goes on to the next event: an arrival, the end of a batch, or the end of the oldest
-// request's delay.
+// step processes the next event: an arrival, the end of a batch, or the end of the oldest request's
+// delay.
 func (r *run) step() {
 	next := math.Inf(1)
 	if len(r.arriving) > 0 {
@@ -101,7 +100,7 @@ func (r *run) step() {
 	}
 }
 
-// idle is an instance without a batch, the one that has rested longest; -1 when there is none.
+// idle returns the instance without a batch that has rested longest; -1 without one.
 func (r *run) idle() int {
 	best := -1
 	for i, w := range r.workers {
@@ -112,7 +111,7 @@ func (r *run) idle() int {
 	return best
 }
 
-// isDue reports whether a batch shall begin.
+// isDue reports whether a batch must begin.
 func (r *run) isDue() bool {
 	return len(r.waiting) >= max(1, r.B) || len(r.waiting) > 0 && r.now >= r.waiting[0]+r.delay.Seconds()
 }

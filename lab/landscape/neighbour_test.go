@@ -9,8 +9,8 @@ import (
 	"tuner/search"
 )
 
-// busyEngine is a recording of a machine with two cores, whose engine and clients use so
-// many of them.
+// busyEngine returns a recording of a machine with two cores, on which engine and clients use the
+// given numbers of cores.
 func busyEngine(t *testing.T, engine, clients float64) *Landscape {
 	t.Helper()
 	f := recording()
@@ -29,8 +29,8 @@ func busyEngine(t *testing.T, engine, clients float64) *Landscape {
 	return l
 }
 
-// windows are many of a cell on one machine, by whether the neighbour was there all the
-// time or not at all.
+// windowsBeside returns many windows of a cell on one machine: those without the neighbour, and
+// those entirely beside it.
 func windowsBeside(l *Landscape) (quiet, disturbed []measure.Window) {
 	m := l.NewMachine(7)
 	for range 200 {
@@ -47,8 +47,8 @@ func windowsBeside(l *Landscape) (quiet, disturbed []measure.Window) {
 	return quiet, disturbed
 }
 
-// averages are the means of windows: requests per second, seconds of latency, cores of
-// engine and clients.
+// averages returns the means of windows: requests per second, seconds of latency, cores of engine
+// and clients.
 func averages(windows []measure.Window) (rate, latency, engine, clients float64) {
 	n := float64(len(windows))
 	for _, w := range windows {
@@ -62,9 +62,9 @@ func averages(windows []measure.Window) (rate, latency, engine, clients float64)
 	return rate, latency, engine, clients
 }
 
-// An engine that with its clients uses 1.9 of 2 cores has 1.2 left where a neighbour
-// takes 40 %. All that it does goes on at 1.2/1.9 of its pace, with as much CPU time for
-// each request; the windows say how much others took, and are flagged.
+// An engine that uses 1.9 of 2 cores with its clients has 1.2 left if a neighbour takes 40 %. All
+// its work continues at 1.2/1.9 of its pace, with the same CPU time per request. The windows record
+// the others' share, and are flagged.
 func TestNeighbourTakesCores(t *testing.T) {
 	t.Parallel()
 	l := busyEngine(t, 1.7, 0.2).WithNeighbour(0.4)
@@ -87,7 +87,7 @@ func TestNeighbourTakesCores(t *testing.T) {
 		if len(w.Flags) != 1 || w.Flags[0] != measure.FlagForeign {
 			t.Fatalf("flags are %v", w.Flags)
 		}
-		// What is withheld explains the pace of an engine that could have used all cores.
+		// The withheld time explains the pace of an engine that could have used all cores.
 		if got := w.Withheld(2); !near(got, -math.Log(0.6), 1e-3) {
 			t.Fatalf("%.3f is withheld", got)
 		}
@@ -97,8 +97,8 @@ func TestNeighbourTakesCores(t *testing.T) {
 	}
 }
 
-// An engine that uses one of two cores is not slowed by a neighbour that takes the other,
-// nor is a machine that nobody disturbs.
+// An engine that uses one of two cores is not slowed by a neighbour on the other, nor is an
+// undisturbed machine.
 func TestNeighbourOnIdleCores(t *testing.T) {
 	t.Parallel()
 	quiet, disturbed := windowsBeside(busyEngine(t, 0.9, 0.1).WithNeighbour(0.25))
@@ -123,7 +123,7 @@ func TestNeighbourOnIdleCores(t *testing.T) {
 	}
 }
 
-// A neighbour's bursts last 20 s and come after 60 s, in the mean. It changes neither a
+// A neighbour's bursts last 20 s and follow 60 s of idle time, in the mean. It changes neither a
 // truth nor the rest of a machine's noise.
 func TestNeighbourIsNoTruth(t *testing.T) {
 	t.Parallel()

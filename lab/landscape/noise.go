@@ -8,18 +8,20 @@ import (
 	"tuner/lab/landscape/record"
 )
 
-// Noise is what disturbs a machine's windows, as standard deviations of logarithms. A window of 1 s
-// varies by about the root of the sum of the squares of Drift, Flicker and Launch.
+// Noise describes the disturbances of a machine's windows, as standard deviations of logarithms. A
+// window of 1 s varies by about the root of the sum of the squares of Drift, Flicker and Launch.
 type Noise struct {
-	Drift   float64 // wandering within minutes: Ornstein-Uhlenbeck, time constant 120 s
-	Flicker float64 // wandering within seconds: the same, 1.5 s
+	Drift   float64 // drift within minutes: Ornstein-Uhlenbeck, time constant 120 s
+	Flicker float64 // drift within seconds: the same process, 1.5 s
 	Launch  float64 // of one engine launch against another
 	Tail    float64 // of a window's upper percentiles, beyond that of all latencies
-	Burst   float64 // share of the speed that a neighbour takes while it is busy, 20 s of every 80 s in the mean; 0: no neighbour
+	// Burst: share of the speed that a neighbour takes while it is busy, 20 s of every 80 s in the
+	// mean; 0: no neighbour
+	Burst float64
 }
 
-// noiseOf is the noise with which windows of a second vary by about a standard deviation, in the
-// parts that were seen on shared machines: most of it is slow (reference/search.md §5.7).
+// noiseOf returns the noise with which windows of a second vary by about a standard deviation. Its
+// parts were observed on shared machines: most of it is slow (reference/search.md §5.7).
 func noiseOf(deviation float64) Noise {
 	return Noise{Drift: 0.6 * deviation, Flicker: 0.7 * deviation, Launch: min(0.01, deviation/4), Tail: deviation}
 }
@@ -36,20 +38,20 @@ const (
 // trace is the course of a recorded machine's speed.
 type trace struct {
 	course record.Course
-	span   time.Duration // of the recording; 0 for none
+	span   time.Duration // of the recording; 0 without one
 }
 
-// weather is one course of a machine's speed in time: equal seeds give equal courses, however they
-// are asked. It is that of a recording from some time on, or else one of a noise.
+// weather is one course of a machine's speed in time. Equal seeds give equal courses for any order
+// of queries. The course is that of a recording from some time on, or else of a noise.
 type weather struct {
 	trace          trace
 	from           time.Duration // in the recording
 	noise          Noise
 	random         *rand.Rand
-	speeds         []float64 // factor on the machine's speed, for each grain
+	speeds         []float64 // factor on the machine's speed, by grain
 	drift, flicker float64
 	bursts         bursts    // of the noise
-	neighbour      neighbour // of the replay, beside recording or noise
+	neighbour      neighbour // of the replay, in addition to recording or noise
 }
 
 func newWeather(t trace, n Noise, neighbour float64, seed uint64) *weather {
@@ -64,7 +66,7 @@ func newWeather(t trace, n Noise, neighbour float64, seed uint64) *weather {
 	return w
 }
 
-// speed is the factor on the machine's speed at a time.
+// speed returns the factor on the machine's speed at a time.
 func (w *weather) speed(at time.Duration) float64 {
 	i := int(at.Seconds() / grain)
 	for len(w.speeds) <= i {
@@ -73,7 +75,8 @@ func (w *weather) speed(at time.Duration) float64 {
 	return w.speeds[i]
 }
 
-// steal is the share of the machine's CPU time that the hypervisor takes at a time; 0 of a noise.
+// steal returns the share of the machine's CPU time that the hypervisor takes at a time; 0 for a
+// noise.
 func (w *weather) steal(at time.Duration) float64 {
 	if w.trace.span == 0 {
 		return 0
@@ -81,12 +84,12 @@ func (w *weather) steal(at time.Duration) float64 {
 	return w.trace.course.Steal((w.from + at) % w.trace.span)
 }
 
-// taken is the share of the cores' time that the neighbour takes over a span, 0..1.
+// taken returns the share of the cores' time that the neighbour takes over a span, 0..1.
 func (w *weather) taken(from, to time.Duration) float64 {
 	return w.neighbour.taken(int(from.Seconds()/grain), int(to.Seconds()/grain))
 }
 
-// mean is the factor over a span, the neighbour apart.
+// mean returns the factor over a span, without the neighbour.
 func (w *weather) mean(from, to time.Duration) float64 {
 	first, last := int(from.Seconds()/grain), int(to.Seconds()/grain)
 	w.speed(to)
@@ -97,7 +100,7 @@ func (w *weather) mean(from, to time.Duration) float64 {
 	return sum / float64(last-first+1)
 }
 
-// step goes on by one grain. After a recording's end comes its beginning.
+// step advances by one grain. A recording restarts after its end.
 func (w *weather) step() {
 	if w.trace.span > 0 {
 		at := w.from + time.Duration(len(w.speeds))*time.Duration(grain*float64(time.Second))
@@ -111,12 +114,12 @@ func (w *weather) step() {
 		if w.bursts.step() {
 			speed *= 1 - w.noise.Burst
 		}
-		speed /= 1 - w.noise.Burst*busyTime/(busyTime+idleTime) // the truth is that of the mean hour
+		speed /= 1 - w.noise.Burst*busyTime/(busyTime+idleTime) // the truth is the average over hours
 	}
 	w.speeds = append(w.speeds, speed)
 }
 
-// wander is the next value of an Ornstein-Uhlenbeck process, given a standard normal number.
+// wander returns the next value of an Ornstein-Uhlenbeck process, given a standard normal number.
 func wander(x, deviation, constant, normal float64) float64 {
 	keep := math.Exp(-grain / constant)
 	return keep*x + math.Sqrt(1-keep*keep)*deviation*normal

@@ -25,9 +25,8 @@ func Load(path string) (*Landscape, error) {
 	return l, nil
 }
 
-// FromRecord makes a landscape of a recording. What is drawn later are its visits without
-// the drift of their time, and the truth of a point is the mean over the launches of its
-// class, on log scale.
+// FromRecord makes a landscape from a recording. Replays draw its visits without the drift of their
+// time. The truth of a point is the mean over the launches of its class, on log scale.
 func FromRecord(f record.File) (*Landscape, error) {
 	l := newLandscape(f.Header.Name, f.Header.Space)
 	l.Recorded, l.window = true, f.Header.Window.Seconds()
@@ -56,7 +55,7 @@ func FromRecord(f record.File) (*Landscape, error) {
 	return l, nil
 }
 
-// addPools enters launch times and service trials.
+// addPools adds launch times and service trials.
 func (l *Landscape) addPools(f record.File, course record.Course) {
 	started := map[string]bool{}
 	of := func(t record.Trial) *pool {
@@ -84,13 +83,13 @@ func (l *Landscape) addPools(f record.File, course record.Course) {
 		of(p.Trial)
 	}
 	for _, p := range l.pools {
-		if len(p.launches) == 0 { // a file that was cut short
+		if len(p.launches) == 0 { // an incomplete file
 			p.launches = durations(2)
 		}
 	}
 }
 
-// addService enters a service trial.
+// addService adds a service trial.
 func (p *pool) addService(s record.Service, course record.Course) {
 	if s.Failure != nil {
 		return
@@ -108,8 +107,8 @@ func (p *pool) addService(s record.Service, course record.Course) {
 	p.services[i].passes = append(p.services[i].passes, pass)
 }
 
-// addCosts takes the medians of what the parts of trials took. A trial also takes time that it does
-// not tell: from the end of the one before, less its times.
+// addCosts takes the medians of the durations of the parts of trials. A trial also takes time that
+// is not recorded: the time from the end of the previous trial, minus its own times.
 func (l *Landscape) addCosts(f record.File) {
 	ends := []time.Duration{0}
 	for _, p := range f.Points {
@@ -125,7 +124,7 @@ func (l *Landscape) addCosts(f record.File) {
 	}
 	var reconfigure, warmUp, settle, other []float64
 	for _, p := range f.Points {
-		if p.Times.Reconfigure > time.Millisecond { // else there was nothing to change
+		if p.Times.Reconfigure > time.Millisecond { // otherwise there was nothing to change
 			reconfigure = append(reconfigure, p.Times.Reconfigure.Seconds())
 		}
 		if p.Failure == nil {
@@ -146,7 +145,7 @@ func (l *Landscape) addCosts(f record.File) {
 	l.costs = costs{median(reconfigure), median(warmUp), median(settle), median(other)}
 }
 
-// newVisits takes the course of the machine out of a class's visits.
+// newVisits removes the machine's course from a class's visits.
 func newVisits(recorded []record.Visit) [][]window {
 	visits := make([][]window, len(recorded))
 	for i, v := range recorded {
@@ -157,7 +156,7 @@ func newVisits(recorded []record.Visit) [][]window {
 	return visits
 }
 
-// newWindow takes the course of the machine out of a recorded window.
+// newWindow removes the machine's course from a recorded window.
 func newWindow(r record.Timed) window {
 	w := window{seconds: r.Duration.Seconds(), batch: 1, parts: newParts(r.Queue, r.Input, r.Infer, r.Output, r.Speed), isMeasured: true}
 	requests := 0

@@ -12,8 +12,8 @@ import (
 	"tuner/search"
 )
 
-// recording is one of a machine that is half as fast in its second half, which begins at 100 s. The
-// default was measured on 2 launches that differ by 10 %, 950 and 1050/s at full speed; two
+// recording is from a machine that is half as fast in its second half, which begins at 100 s. The
+// default was measured on 2 launches that differ by 10 %: 950 and 1050/s at full speed. Two
 // instances do not start.
 func recording() record.File {
 	f := record.File{Header: record.Header{
@@ -65,12 +65,12 @@ func TestRecordedDriftIsTakenOut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Trials end every 10 s, of which points tell 1.5 s and the service trial with two sizes 1 s,
-	// all of it warm-up.
+	// Trials end every 10 s. Of these, points record 1.5 s and the service trial with two sizes 1
+	// s, all of it warm-up.
 	if !l.Recorded || len(l.Points) != 2 || l.costs.warmUp != 500*time.Millisecond || l.costs.settle != 5*time.Second || l.costs.other != 8500*time.Millisecond {
 		t.Fatalf("%d points, costs %+v", len(l.Points), l.costs)
 	}
-	// The speed is told against its mean, √(1·½) on log scale (11 and 10 references), which makes
+	// The speed is relative to its mean, √(1·½) on log scale (11 and 10 references), which makes
 	// all 0.72 times as fast. The launches, 950 and 1050, differ by 0.1 in their logarithms, which
 	// is twice the standard error of their mean.
 	p := l.Find(search.Candidate{}, 4)
@@ -97,7 +97,7 @@ func TestRecordedReplay(t *testing.T) {
 		e.Measurement.Times.Windows.Round(time.Millisecond) != 6*time.Second || e.Measurement.Times.Launch != time.Second {
 		t.Errorf("%d windows, times %+v", len(e.Measurement.Windows), e.Measurement.Times)
 	}
-	// Each second is one of either visit: 950 or 1050, times what the drift left.
+	// Each second comes from one visit: 950 or 1050, times the remaining drift.
 	for _, w := range e.Measurement.Windows {
 		for i := range 2 {
 			requests := 0
@@ -126,7 +126,7 @@ func TestRecordedReplay(t *testing.T) {
 }
 
 // The recorded machine is twice as fast for the first half of its 200 s. So is the replayed one for
-// half of any 200 s, from some time on.
+// half of any 200 s.
 func TestRecordedDriftIsReplayed(t *testing.T) {
 	t.Parallel()
 	l, err := FromRecord(recording())
@@ -150,8 +150,7 @@ func TestRecordedDriftIsReplayed(t *testing.T) {
 	}
 }
 
-// What the hypervisor took about a time of the recording, it takes of the windows that are replayed
-// then.
+// The replay at a time of the recording has the hypervisor's share of that time.
 func TestRecordedStealIsReplayed(t *testing.T) {
 	t.Parallel()
 	f := recording()
@@ -172,8 +171,8 @@ func TestRecordedStealIsReplayed(t *testing.T) {
 	}
 }
 
-// Without what engine and clients used, the share of the CPU time that was wanted and stolen is on
-// another scale.
+// Without the CPU time of engine and clients, the wanted and stolen share of CPU time has another
+// scale.
 func TestUsedCPUTimeIsReplayed(t *testing.T) {
 	t.Parallel()
 	f := recording()
@@ -201,7 +200,8 @@ func TestUsedCPUTimeIsReplayed(t *testing.T) {
 	all := map[string]search.Value{search.KnobInstanceCount: "1", search.KnobIntraOpThreads: "0"}
 	point := search.Trial{Load: measure.Load{Concurrency: 4, BatchSize: 1}, Windows: 1, Window: 2 * time.Second}
 	check(one, 2, point, []float64{0.9}, []float64{0.05})
-	// A request of 3 ms computes for 2, one with a batch of four, of 6 ms, for 5.
+	// A request of 3 ms computes for 2 ms. One with a batch of four takes 6 ms and computes for 5
+	// ms.
 	service := search.Trial{Phase: search.PhaseService, Load: measure.Load{Concurrency: 1, BatchSize: 1}, Windows: 2, Window: 200 * time.Millisecond, Sizes: []int{1, 4}}
 	check(one, 2, service, []float64{2.0 / 3, 5.0 / 6}, []float64{0, 0})
 	check(all, 2, service, []float64{4.0 / 3, 5.0 / 3}, []float64{0, 0})

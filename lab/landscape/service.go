@@ -10,21 +10,21 @@ import (
 	"tuner/search"
 )
 
-// service is what requests of each client batch take in a pool's process at a concurrency, in one
-// pass or several.
+// service holds the times of requests of each client batch in a pool's process at a concurrency, in
+// one pass or several.
 type service struct {
 	concurrency int
 	passes      [][]batchTime // each ascending by size
 }
 
-// batchTime is what a request of a client batch takes.
+// batchTime is the time of a request of a client batch.
 type batchTime struct {
 	size    int
-	latency float64 // s, as the client sees it
-	parts   parts   // of it, in the server
+	latency float64 // s, measured by the client
+	parts   parts   // of the latency, in the server
 }
 
-// at is a pass's time for a size: linear between sizes, affine beyond the last two.
+// at returns a pass's time for a size: linear between sizes, affine beyond the last two.
 func at(pass []batchTime, size int) batchTime {
 	i, exact := slices.BinarySearchFunc(pass, size, func(b batchTime, size int) int { return b.size - size })
 	if exact || len(pass) == 1 {
@@ -38,7 +38,7 @@ func at(pass []batchTime, size int) batchTime {
 		mix(a.parts.infer, b.parts.infer), mix(a.parts.output, b.parts.output)}}
 }
 
-// nearest returns the pool's service times at a concurrency, or at the one nearest to it.
+// nearest returns the pool's service times at a concurrency, or at the nearest one.
 func (p *pool) nearest(concurrency int) (service, bool) {
 	distance := func(s service) float64 {
 		return math.Abs(math.Log(float64(s.concurrency) / float64(max(concurrency, 1))))
@@ -49,8 +49,9 @@ func (p *pool) nearest(concurrency int) (service, bool) {
 	return slices.MinFunc(p.services, func(a, b service) int { return int(math.Copysign(1, distance(a)-distance(b))) }), true
 }
 
-// The windows of service trials: at least so many executions, within three times what was asked,
-// but never fewer than two. Each comes after three (package runner).
+// The windows of service trials have at least this number of executions, within three times the
+// requested length, but never fewer than two. Each window follows three executions (package
+// runner).
 const (
 	leastExecutions = 10
 	longestStretch  = 3
@@ -58,8 +59,7 @@ const (
 	before          = 3
 )
 
-// serviceSpread is by how much the latencies of a service trial's requests vary, as the logarithm's
-// standard deviation.
+// serviceSpread is the standard deviation of the logarithms of a service trial's latencies.
 const serviceSpread = 0.05
 
 // service measures a service trial: one window for each size.
@@ -96,8 +96,8 @@ func (m *Machine) service(t search.Trial, result *measure.Measurement) {
 	}
 }
 
-// cores is how many an engine uses, by assumption, while so many of its instances compute: the
-// threads of each, as far as there are cores. What service trials used was not recorded.
+// cores returns the assumed number of cores that an engine uses while `busy` of its instances
+// compute: the threads of each, limited by the machine's cores. Service trials did not record it.
 func (l *Landscape) cores(c search.Candidate, busy float64) float64 {
 	all := l.Space.Facts.Cores
 	threads, err := l.Space.Value(c, search.KnobIntraOpThreads).Int()
@@ -107,14 +107,14 @@ func (l *Landscape) cores(c search.Candidate, busy float64) float64 {
 	return min(busy*float64(threads), float64(all))
 }
 
-// spreadSketch is a narrow distribution around a latency.
+// spreadSketch returns a narrow distribution around a latency.
 func spreadSketch(latency float64) record.Sketch {
 	return record.NewSketch(func(level float64) float64 {
 		return latency * math.Exp(serviceSpread*(level-0.5)*math.Sqrt(12)) // uniform, with the same standard deviation
 	})
 }
 
-// durations turns seconds into durations.
+// durations converts seconds to durations.
 func durations(seconds ...float64) []time.Duration {
 	list := make([]time.Duration, len(seconds))
 	for i, s := range seconds {

@@ -10,10 +10,10 @@ import (
 	"tuner/search/verdict"
 )
 
-// On a slow detector under a tight limit, service trials measure nothing but the last size that
-// breaks the limit by itself, and no more of it than what noise makes of the limit. Every
-// precision and number of threads has service times before the finals, and what is never opened
-// is no proof that nothing is better.
+// A service trial of a slow detector under a tight limit measures at most one size whose batches
+// break the limit: its last, by half of the limit at most, which allows for noise. Every precision
+// and number of threads has service times before the finals. Pools that are never opened do not
+// prove that nothing is better.
 func TestSlowDetector(t *testing.T) {
 	t.Parallel()
 	const campaigns = 4

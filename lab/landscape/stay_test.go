@@ -12,8 +12,8 @@ import (
 	"tuner/search"
 )
 
-// visited is a point with visits of two windows of a second each, whose rates say which
-// they are: 10·visit + window, twice as many in the second half.
+// visited returns a point with visits of two windows of a second each. Their rates identify them:
+// 10·visit + window, doubled in the second half.
 func visited(visits int) *Point {
 	p := &Point{}
 	for v := range visits {
@@ -27,8 +27,8 @@ func visited(visits int) *Point {
 	return p
 }
 
-// What a trial plays is whole visits: after the first window of a visit comes its second,
-// and then any visit's first.
+// A trial replays whole visits. After the first window of a visit comes its second, and then any
+// visit's first.
 func TestWholeVisitsAreDrawn(t *testing.T) {
 	t.Parallel()
 	s := stay{point: visited(3)}
@@ -51,8 +51,8 @@ func TestWholeVisitsAreDrawn(t *testing.T) {
 	}
 }
 
-// Short windows are parts of a recorded one as long as it lasts: two of 0.4 s, of which
-// the second begins where the first ends.
+// Short windows are parts of a recorded one while it lasts. Of two with 0.4 s, the second begins
+// where the first ends.
 func TestShortWindowsArePartsOfAVisit(t *testing.T) {
 	t.Parallel()
 	s := stay{point: visited(1)}
@@ -68,8 +68,8 @@ func TestShortWindowsArePartsOfAVisit(t *testing.T) {
 	}
 }
 
-// Means of two windows vary as visits do, not as two windows drawn one by one: visits
-// differ by 10 %, and the windows of each not at all.
+// Means of two windows vary as visits do, not as two windows that are drawn one by one. Visits
+// differ by 10 %, and the windows of each do not differ.
 func TestNoiseOfAVisitIsCommonToItsWindows(t *testing.T) {
 	t.Parallel()
 	f := recording()
@@ -93,15 +93,15 @@ func TestNoiseOfAVisitIsCommonToItsWindows(t *testing.T) {
 		x, _ := e.Measurement.Estimate(measure.Throughput)
 		logs = append(logs, math.Log(x.Value))
 	}
-	// The spread of the 60 visits is 10 % within a tenth of itself; one by one it would
-	// be 7 %.
+	// The spread of the 60 visits is 10 % within a tenth of itself. Drawn one by one it would be 7
+	// %.
 	if d := record.StandardError(logs) * math.Sqrt(float64(len(logs))); d < 0.083 || d > 0.12 {
 		t.Errorf("means of two windows vary by %.3f, want 0.1", d)
 	}
 }
 
-// Windows of two points in turn, at instants less than a second apart, meet the same
-// machine: their ratio varies less than either.
+// Windows of two points in turn, less than a second apart, meet the same machine. So their ratio
+// varies less than either.
 func TestTurnsShareTheCourse(t *testing.T) {
 	t.Parallel()
 	y := small()
@@ -122,8 +122,8 @@ func TestTurnsShareTheCourse(t *testing.T) {
 		own, ratios = append(own, math.Log(rate(first))), append(ratios, math.Log(rate(second)/rate(first)))
 	}
 	deviation := func(logs []float64) float64 { return record.StandardError(logs) * math.Sqrt(float64(len(logs))) }
-	// Half a second apart, flicker of 1.5 s is alike by exp(−⅓) = 0.72: the difference
-	// has √(2·0.28) = 0.75 of its deviation, for instants, and less for means.
+	// Half a second apart, flicker of 1.5 s has a correlation of exp(−⅓) = 0.72. The difference has
+	// √(2·0.28) = 0.75 of its deviation for instants, and less for means.
 	if d, r := deviation(own), deviation(ratios); r > 0.85*d {
 		t.Errorf("ratios vary by %.3f, windows by %.3f", r, d)
 	}

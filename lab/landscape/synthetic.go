@@ -13,19 +13,19 @@ import (
 	"tuner/search"
 )
 
-// synthesis is what a synthetic landscape is made from.
+// synthesis holds the parameters of a synthetic landscape.
 type synthesis struct {
 	name    string
 	space   search.Space
 	noise   Noise
 	costs   costs
-	seed    uint64 // of what differs between its pools and points
+	seed    uint64 // of the differences between its pools and points
 	launch  func(setup) float64
 	memory  func(setup) float64
 	serve   func(setup, measure.Load) outcome
 	service func(s setup, concurrency, batch int) float64 // s, of a batch in the server
-	wire    float64                                       // s per request outside of the server
-	largest int                                           // batch of the service trials
+	wire    float64                                       // s per request outside the server
+	largest int                                           // largest batch of the service trials
 }
 
 // setup is a candidate with its knobs as numbers.
@@ -56,7 +56,7 @@ func newSetup(c search.Candidate) setup {
 	return s
 }
 
-// outcome is what a configuration yields at a load in the long run.
+// outcome is a configuration's long-run result at a load.
 type outcome struct {
 	throughput float64                     // inferences/s
 	latency    func(level float64) float64 // s, quantile function
@@ -115,8 +115,8 @@ func (y synthesis) point(s setup, level float64) Point {
 		memory: int64(y.memory(s)), visits: [][]window{{w}}}
 }
 
-// pool makes a pool's service times, alone and with all instances busy, from one batch size to the
-// next power of two.
+// pool makes a pool's service times, alone and with all instances busy. Batch sizes are powers of
+// two.
 func (y synthesis) pool(s setup) *pool {
 	p := &pool{launches: durations(y.launch(s), 1.1*y.launch(s), 0.95*y.launch(s))}
 	for _, concurrency := range []int{1, s.instances} {
@@ -133,16 +133,15 @@ func (y synthesis) pool(s setup) *pool {
 	return p
 }
 
-// normal is a standard normal number that belongs to a name.
+// normal returns a standard normal number that depends on a name.
 func (y synthesis) normal(name string) float64 {
 	hash := fnv.New64a()
 	_, _ = hash.Write([]byte(name)) // never fails
 	return rand.New(rand.NewPCG(y.seed, hash.Sum64())).NormFloat64()
 }
 
-// quantiles is a quantile function through given figures, whose mean is that of a closed loop:
-// below the median it begins where the mean comes out right, and above the 99th percentile it ends
-// 15 % further.
+// quantiles returns a quantile function through given figures with the mean of a closed loop. Its
+// start, below the median, is chosen to give that mean. Its end is 15 % above the 99th percentile.
 func quantiles(mean, p50, p90, p95, p99 float64) func(float64) float64 {
 	end := 1.15 * p99
 	above := 0.4*(p50+p90)/2 + 0.05*(p90+p95)/2 + 0.04*(p95+p99)/2 + 0.01*(p99+end)/2
@@ -158,8 +157,8 @@ func quantiles(mean, p50, p90, p95, p99 float64) func(float64) float64 {
 	}
 }
 
-// bias changes an outcome by a factor on the throughput, with latencies that follow by Little's
-// law, and one on the tail of the latencies. Both are logarithms.
+// bias multiplies an outcome's throughput by a factor, with latencies that follow by Little's law.
+// It multiplies the tail of the latencies by another. Both are given as logarithms.
 func (o outcome) bias(throughput, tail float64) outcome {
 	factor, stretch, latency := math.Exp(throughput), math.Exp(tail), o.latency
 	o.throughput *= factor

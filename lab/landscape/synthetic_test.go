@@ -26,7 +26,8 @@ func TestBias(t *testing.T) {
 	t.Parallel()
 	o := outcome{throughput: 100, latency: func(level float64) float64 { return 0.010 + 0.010*level }, queue: 0.004}
 	b := o.bias(math.Log(2), math.Log(3))
-	// Twice the throughput halves the latencies; the 99th percentile is three times as far besides.
+	// Twice the throughput halves the latencies. In addition the 99th percentile is three times as
+	// far.
 	if !near(b.throughput, 200, 1e-9) || !near(b.queue, 0.002, 1e-9) || !near(b.latency(0.5), 0.0075, 1e-9) || !near(b.latency(0.99), 0.0199/2*3, 1e-9) {
 		t.Errorf("throughput %g, queue %g, median %g, p99 %g", b.throughput, b.queue, b.latency(0.5), b.latency(0.99))
 	}
@@ -35,7 +36,7 @@ func TestBias(t *testing.T) {
 	}
 }
 
-// The machine that remembers keeps the laws that hold whatever service times depend on.
+// The machine with a memory keeps the laws that hold for all service times.
 func TestPastKeepsLittlesLaw(t *testing.T) {
 	t.Parallel()
 	constant := func(setup, int, int) float64 { return 0.010 }
@@ -50,7 +51,7 @@ func TestPastKeepsLittlesLaw(t *testing.T) {
 			if o.batch > float64(batch) || o.batch < 1 || o.busy > 2.05 {
 				t.Errorf("batch %d at %d: mean batch %.2f, %.2f busy", batch, concurrency, o.batch, o.busy)
 			}
-			// At most two batches at a time, each of at least 10 ms but for the spread.
+			// At most two batches run at a time, each for at least 10 ms apart from the spread.
 			if most := 2 * float64(batch) / 0.010; o.throughput > most*1.03 {
 				t.Errorf("batch %d at %d: %.0f/s of at most %.0f", batch, concurrency, o.throughput, most)
 			}
@@ -67,7 +68,7 @@ func TestPastKeepsLittlesLaw(t *testing.T) {
 
 func TestDelayFillsBatches(t *testing.T) {
 	t.Parallel()
-	// Three of four clients are answered together; without a delay the fourth is then served alone,
+	// Three of four clients are answered together. Without a delay the fourth is then served alone,
 	// while the three are on their way.
 	batch := func(delay search.Value) float64 {
 		c := search.NewCandidate(search.Setting{Knob: search.KnobMaxBatchSize, Value: "3"}, search.Setting{Knob: search.KnobMaxQueueDelay, Value: delay})
@@ -79,8 +80,8 @@ func TestDelayFillsBatches(t *testing.T) {
 	}
 }
 
-// Each kind of landscape, with few of its points: throughput is positive, more load never makes a
-// tail shorter by much, and the default is there.
+// Each kind of landscape is checked with few of its points. Throughput is positive, more load never
+// makes a tail much shorter, and the default exists.
 func TestKinds(t *testing.T) {
 	t.Parallel()
 	for _, y := range []synthesis{cpu(), noisy(), gpu(), past(), slow()} {
@@ -112,8 +113,8 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// With 16 in flight, an instance with batches of 4 always has two full ones waiting, so that it
-// need not wait; and batches of up to 8 hold all of 4 in flight, as those of 4 do.
+// With 16 in flight, an instance with batches of 4 always has two full ones waiting, so its delay
+// has no effect. Batches of up to 8 hold all of 4 in flight, as those of 4 do.
 func TestWhatDoesTheSameHasTheSameTruth(t *testing.T) {
 	t.Parallel()
 	y := cpu()

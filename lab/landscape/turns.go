@@ -7,13 +7,13 @@ import (
 	"tuner/search"
 )
 
-// fill is what goes by before each turn of a block: the engine is continued, its queue fills, and
-// the clients come and go (docs/design/gate.md).
+// fill is the time before each turn of a block: the engine is continued, its queue fills, and the
+// clients come and go (docs/design/gate.md).
 const fill = 350 * time.Millisecond
 
-// Block answers the trials of a block: their engines are launched one after the other, and then
-// they have their windows in turn, in the order A B C, C B A, …. What is common to the windows of a
-// round is the machine's weather, whose times they tell.
+// Block answers the trials of a block. Their engines are launched one after the other. Then they
+// have their windows in turn, in the order A B C, C B A, …. The windows of a round share the
+// machine's weather at their times.
 func (m *Machine) Block(block []search.Trial) []search.Event {
 	events := make([]search.Event, len(block))
 	stays := make([]stay, len(block))
@@ -47,7 +47,7 @@ func (m *Machine) Block(block []search.Trial) []search.Event {
 	return events
 }
 
-// failure is why a trial at a load has no figures; nil where it has.
+// failure returns the reason why a trial at a load has no figures; nil if it has some.
 func (m *Machine) failure(t search.Trial) *measure.Failure {
 	p := m.landscape.Find(t.Candidate, t.Load.Level())
 	if p == nil || t.Load.Concurrency == 0 {
@@ -56,7 +56,7 @@ func (m *Machine) failure(t search.Trial) *measure.Failure {
 	return p.Failure
 }
 
-// turn plays one window of a trial.
+// turn replays one window of a trial.
 func (m *Machine) turn(t search.Trial, s *stay, launch float64, result *measure.Measurement) {
 	m.clock += fill
 	begin := m.clock

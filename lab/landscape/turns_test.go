@@ -10,8 +10,8 @@ import (
 	"tuner/search/plan"
 )
 
-// The windows of a block come in the order A B C, C B A, on launches of their own, and its times
-// add up.
+// The windows of a block come in the order A B C, C B A, on their own launches, and its times add
+// up.
 func TestBlock(t *testing.T) {
 	t.Parallel()
 	m := small().make().NewMachine(1)
@@ -39,8 +39,8 @@ func TestBlock(t *testing.T) {
 	}
 }
 
-// Turns cancel the machine's drift: where nothing else differs, two seats of one configuration
-// differ less than two trials one after the other.
+// Turns cancel the machine's drift. If nothing else differs, two seats of one configuration differ
+// less than two consecutive trials.
 func TestBlockCancelsDrift(t *testing.T) {
 	t.Parallel()
 	s := small()
@@ -65,7 +65,7 @@ func TestBlockCancelsDrift(t *testing.T) {
 	}
 }
 
-// A campaign whose finals are blocks finds the best as any other, and reports as much of it.
+// A campaign whose finals are blocks finds the best like any other, and reports as much about it.
 func TestCampaignInTurns(t *testing.T) {
 	t.Parallel()
 	y := small()

@@ -8,23 +8,23 @@ import (
 	"tuner/measure"
 )
 
-// window is what a replay draws: a window from which the machine's drift at its time is taken out.
+// window is the unit that a replay draws: a window without the machine's drift at its time.
 type window struct {
 	seconds    float64
 	rates      []float64 // requests/s, by parts of equal length
 	latency    record.Sketch
 	batch      float64 // requests in an execution, mean
-	cores      float64 // that the engine used; 0 unknown
+	cores      float64 // cores that the engine used; 0 unknown
 	clients    float64 // cores that the clients used; 0 unknown
 	parts      parts
-	isMeasured bool // its latencies are a sample already; else they are a distribution to draw from
+	isMeasured bool // its latencies are already a sample; else they are a distribution to draw from
 }
 
-// parts is where a request's time in the server goes, in seconds.
+// parts splits a request's time in the server, in seconds.
 type parts struct{ queue, input, infer, output float64 }
 
-// part is a window between two shares of its time. What is known only of the whole is the
-// same in the part.
+// part returns a window between two shares of its time. Figures of the whole window apply to the
+// part.
 func (w window) part(from, to float64) window {
 	n := float64(len(w.rates))
 	first := min(int(math.Round(from*n)), len(w.rates)-1)
@@ -32,16 +32,16 @@ func (w window) part(from, to float64) window {
 	return w
 }
 
-// The slices of a replayed window.
+// subWindows is the number of slices of a replayed window.
 const subWindows = 10
 
-// Requests whose latency is drawn one by one are spread evenly over the distribution by steps of
-// the golden ratio.
+// golden is the step of the golden ratio. Requests whose latency is drawn one by one are spread
+// evenly over the distribution by it.
 const golden = 0.6180339887498949
 
-// play makes a measured window of a drawn one: of so many seconds, begun at a time of the machine's
-// weather, on a launch whose speed is known. In a closed loop latencies are longer by the factor by
-// which the machine is slower.
+// play makes a measured window from a drawn one. It has the given seconds, begins at a time of the
+// machine's weather, and runs on a launch with a known speed. In a closed loop latencies are longer
+// by the factor by which the machine is slower.
 func (m *Machine) play(w window, begin time.Duration, seconds, launch float64, clientBatch int) measure.Window {
 	length := time.Duration(seconds * float64(time.Second))
 	result := measure.Window{Start: begin, Duration: length}
@@ -49,7 +49,7 @@ func (m *Machine) play(w window, begin time.Duration, seconds, launch float64, c
 	tail := math.Exp(m.landscape.noise.Tail * m.random.NormFloat64())
 	carry, level := m.random.Float64(), m.random.Float64()
 	var spent parts
-	worked := 0.0 // share of the time that it would have had the cores alone
+	worked := 0.0 // share of the time in which it would have had the cores alone
 	for i := range subWindows {
 		from := begin + time.Duration(i)*slice
 		left := slowed(w.cores+w.clients, m.landscape.Space.Facts.Cores, m.weather.taken(from, from+slice))
@@ -72,11 +72,10 @@ func (m *Machine) play(w window, begin time.Duration, seconds, launch float64, c
 	return m.beside(result)
 }
 
-// mostForeign is the share of the cores' time from which on others flag a window (package
-// meter).
+// mostForeign is the share of the cores' time above which others flag a window (package meter).
 const mostForeign = 0.10
 
-// beside tells in a window what the neighbour took meanwhile.
+// beside adds the neighbour's share during a window.
 func (m *Machine) beside(w measure.Window) measure.Window {
 	w.Foreign, w.Flags = m.weather.taken(w.Start, w.Start+w.Duration), nil
 	if w.Foreign > mostForeign {
@@ -85,8 +84,8 @@ func (m *Machine) beside(w measure.Window) measure.Window {
 	return w
 }
 
-// latencies records those of n requests. The requests of a batch end together: those of a
-// distribution are drawn by batches.
+// latencies records the latencies of n requests. The requests of a batch end together, so those of
+// a distribution are drawn by batches.
 func (m *Machine) latencies(w window, n int, level, tail, speed float64) float64 {
 	together := 1
 	if !w.isMeasured {
@@ -110,9 +109,9 @@ func (m *Machine) latencies(w window, n int, level, tail, speed float64) float64
 	return level
 }
 
-// stretched is the factor on a quantile where the tail is longer by another factor: none up to the
-// median, all of it from the 99th percentile on, and in between in proportion to how far out it is
-// on log scale.
+// stretched returns the factor on a quantile if the tail is longer by another factor. It is 1 up to
+// the median, and the full factor from the 99th percentile on. In between it grows in proportion to
+// the distance on log scale.
 func stretched(level, tail float64) float64 {
 	if level <= 0.5 {
 		return 1
@@ -128,7 +127,7 @@ func (p *parts) add(q parts, factor float64) {
 	p.output += q.output * factor
 }
 
-// server makes the server's statistics of sums over requests.
+// server makes the server's statistics from sums over requests.
 func (p parts) server(requests, clientBatch int, batch float64) measure.ServerStats {
 	sum := func(seconds float64) time.Duration { return time.Duration(seconds * float64(time.Second)) }
 	executions := min(requests, int(math.Ceil(float64(requests)/max(batch, 1))))
@@ -143,7 +142,7 @@ func (p parts) server(requests, clientBatch int, batch float64) measure.ServerSt
 	return s
 }
 
-// joined is several windows as one.
+// joined combines several windows into one.
 func joined(windows []measure.Window) measure.Window {
 	all := windows[0]
 	all.Steal /= float64(len(windows))
@@ -163,8 +162,8 @@ func joined(windows []measure.Window) measure.Window {
 	return all
 }
 
-// until is a window up to a share of its slices; of what is only known of the whole window it has
-// the share of its requests.
+// until returns a window up to a share of its slices. Figures of the whole window are scaled by the
+// share of its requests.
 func until(w measure.Window, share float64) measure.Window {
 	part := w
 	part.Sub = w.Sub[:int(math.Ceil(share*float64(len(w.Sub))))]

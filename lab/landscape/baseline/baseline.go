@@ -1,4 +1,4 @@
-// Package baseline holds search strategies for comparison, which the product does not have: every
+// Package baseline holds search strategies for comparison, which are not in the product: every
 // point in random order, the tree-structured Parzen estimator, and Gaussian-process optimization
 // with constraints.
 //
@@ -45,13 +45,13 @@ func New(name string, s search.Settings) (*plan.Plan, error) {
 	return p, nil
 }
 
-// points is the space as a list of points, and what all baselines share.
+// points is the space as a list of points, and the common part of all baselines.
 type points struct {
 	settings   search.Settings
 	ledger     *search.Ledger
 	candidates []search.Candidate
-	index      map[string]int // a candidate's place by key
-	ordinal    []bool         // of each knob: its values are numbers or durations
+	index      map[string]int // index of a candidate, by key
+	ordinal    []bool         // by knob: its values are numbers or durations
 }
 
 func newPoints(s search.Settings, l *search.Ledger, candidates []search.Candidate) points {
@@ -77,19 +77,19 @@ func isOrdinal(k search.Knob) bool {
 	return true
 }
 
-// point is a place in the list of candidates, and in the list of levels.
+// point holds an index into the candidates and one into the levels.
 type point struct{ candidate, level int }
 
-// number of points.
+// number returns the number of points.
 func (p points) number() int { return len(p.candidates) * len(p.settings.Space.Load.Levels) }
 
-// at is the i-th point.
+// at returns the i-th point.
 func (p points) at(i int) point {
 	n := len(p.settings.Space.Load.Levels)
 	return point{i / n, i % n}
 }
 
-// trial measures a point in one window.
+// trial returns the action that measures a point in one window.
 func (p points) trial(at point, why string) search.Action {
 	level := p.settings.Space.Load.Levels[at.level]
 	return search.Action{Trial: p.settings.Trial(p.candidates[at.candidate], level, search.PhaseSearch), Why: why}
@@ -101,14 +101,14 @@ func (p points) isBroken(candidate int) bool {
 	return broken
 }
 
-// Skipped is nothing: a baseline does not explain itself.
+// Skipped returns nothing: a baseline does not explain itself.
 func (p points) Skipped() []search.Fold { return nil }
 
-// exhaustive measures every point once, pool by pool in random order, within a pool configuration
+// exhaustive measures every point once: the pools in random order, and within a pool configuration
 // by configuration.
 type exhaustive struct {
 	points
-	todo []point // the first is the next
+	todo []point // the first is next
 }
 
 func newExhaustive(p points) *exhaustive {
@@ -144,7 +144,7 @@ func (e *exhaustive) Ask() search.Action {
 	return e.trial(e.todo[0], "next in a random order")
 }
 
-// Tell goes on to the next point. What is told of the default, which comes first, is nothing to it.
+// Tell moves to the next point. It ignores events of the default, which comes first.
 func (e *exhaustive) Tell(event search.Event) {
 	if event.Trial.Phase == search.PhaseSearch && len(e.todo) > 0 {
 		e.todo = e.todo[1:]
@@ -154,5 +154,5 @@ func (e *exhaustive) Tell(event search.Event) {
 	}
 }
 
-// Remaining is the number of points to come.
+// Remaining returns the number of points that are not measured yet.
 func (e *exhaustive) Remaining() int { return len(e.todo) }

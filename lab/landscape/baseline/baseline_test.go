@@ -69,7 +69,7 @@ func TestEqualEventsGiveEqualActions(t *testing.T) {
 	}
 }
 
-// The seed decides what a baseline draws, whatever else draws meanwhile.
+// Only the seed decides the draws of a baseline, even if other goroutines draw meanwhile.
 func TestSeedsDecide(t *testing.T) {
 	t.Parallel()
 	machine := searchtest.Small()
@@ -97,7 +97,7 @@ func TestBaselinesFind(t *testing.T) {
 			}
 		}
 	}
-	// Little is promised of the estimator in 80 trials.
+	// Little is expected of the estimator in 80 trials.
 	for name, share := range map[string]float64{"gp-bo": 0.9, "tpe": 0.2} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -143,7 +143,7 @@ func TestUnknownName(t *testing.T) {
 	}
 }
 
-// sample is a smooth function at points of a square.
+// sample returns a smooth function at points of a square.
 func sample() (d data) {
 	for i := range 5 {
 		for j := range 5 {
@@ -171,13 +171,13 @@ func TestProcessInterpolates(t *testing.T) {
 			t.Errorf("at %v: %.4f ± %.4f, want %.4f", x, means[i], deviations[i], truth(x))
 		}
 	}
-	// Far from all that is known: the mean, and the values' own spread.
+	// Far from all known points, the prediction is the mean with the values' own spread.
 	if math.Abs(means[2]-p.mean) > 0.01 || math.Abs(deviations[2]-p.scale) > 0.01*p.scale {
 		t.Errorf("far away: %.4f ± %.4f, want %.4f ± %.4f", means[2], deviations[2], p.mean, p.scale)
 	}
 }
 
-// A value that is the mean of many trials is believed more than one of a single trial.
+// A mean of many trials gets more weight than one trial.
 func TestTrialsTakeNoiseOut(t *testing.T) {
 	t.Parallel()
 	believe := func(trials float64) (mean, deviation float64) {
@@ -198,8 +198,8 @@ func TestTrialsTakeNoiseOut(t *testing.T) {
 	}
 }
 
-// Where the noise hides which point is best, points are measured again, as often as a
-// doubt is worth it.
+// If the noise hides the best point, points are measured again, as often as the uncertainty
+// justifies.
 func TestBayesReplicates(t *testing.T) {
 	t.Parallel()
 	machine := searchtest.Small()
@@ -232,8 +232,8 @@ func TestRefitFindsWhatDoesNotMatter(t *testing.T) {
 
 func TestImprovement(t *testing.T) {
 	t.Parallel()
-	// Of a standard normal over 0: φ(0) = 0.39894; of one that is far better, the difference; of
-	// one far worse, nothing.
+	// For a standard normal against 0: φ(0) = 0.39894. For one that is far better: the difference.
+	// For one far worse: 0.
 	for _, c := range []struct{ mean, best, want float64 }{{0, 0, 0.39894}, {10, 0, 10}, {0, 10, 0}} {
 		if got := improvement(c.mean, 1, c.best); math.Abs(got-c.want) > 1e-4 {
 			t.Errorf("from %g to %g: %g, want %g", c.best, c.mean, got, c.want)

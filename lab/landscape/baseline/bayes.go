@@ -13,24 +13,24 @@ import (
 	"tuner/search"
 )
 
-// bayes is Bayesian optimization as a generic tuner does it: a Gaussian process for the score and
-// one for each constrained metric, both on log scale, over the knobs and the load. The next point
-// has the highest expected improvement × probability of satisfying the constraints, for its
-// expected cost. It knows nothing of queues and batches.
+// bayes is Bayesian optimization like in a generic tuner. It has a Gaussian process for the score
+// and one for each constrained metric, all on log scale, over the knobs and the load. The next
+// point has the highest expected improvement × probability of satisfying the constraints, divided
+// by its expected cost. It has no model of queues and batches.
 type bayes struct {
 	points
-	features [][]float64 // of each candidate
+	features [][]float64 // by candidate
 	seen     []observation
-	places   map[point]int // in seen
+	places   map[point]int // index in seen
 	costs    costs
-	models   []model // of the score, then of each constraint
+	models   []model // for the score, then for each constraint
 	next     *search.Action
 }
 
-// observation is what is known of a point: its windows together.
+// observation is the mean of all windows of a point.
 type observation struct {
 	at     point
-	values []float64 // of each model; NaN when unknown
+	values []float64 // by model; NaN if unknown
 	pooled measure.Measurement
 	judged search.Point
 	trials int
@@ -40,22 +40,22 @@ type observation struct {
 type model struct {
 	process  process
 	shape    shape
-	refitted int // points that were known when its shape was found; 0: never
+	refitted int // number of known points when its shape was fitted; 0: never
 }
 
-// costs are what parts of a trial took, in seconds; a launch counts for every point that is not in
-// the running process.
+// costs are the durations of the parts of a trial, in seconds. A launch counts for every point
+// outside the running process.
 type costs struct {
 	launches, trials float64 // sums
-	launched, run    float64 // numbers
+	launched, run    float64 // counts
 	last             search.Candidate
 }
 
 const (
-	initial    = 10  // points that are drawn before the models are asked
-	considered = 300 // points of the space that are looked at for the next trial
+	initial    = 10  // points that are drawn before the models are used
+	considered = 300 // points of the space that are considered for the next trial
 	refitEvery = 8   // points
-	mostTrials = 20  // of a point: as many as guided may measure one
+	mostTrials = 20  // per point: the same limit as for guided
 )
 
 func newBayes(p points) *bayes {
@@ -66,8 +66,8 @@ func newBayes(p points) *bayes {
 	return b
 }
 
-// features are a candidate's knobs as numbers: ordinal ones by their place among the values, 0..1,
-// others one for each value.
+// features returns a candidate's knobs as numbers. An ordinal knob is its index among the values,
+// scaled to 0..1. Other knobs have one number for each value.
 func (p points) features(c search.Candidate) []float64 {
 	var list []float64
 	for knob, k := range p.settings.Space.Knobs {
@@ -88,7 +88,7 @@ func (p points) features(c search.Candidate) []float64 {
 	return list
 }
 
-// input is a point's features: the candidate's and the load's.
+// input returns a point's features: the candidate's and the load's.
 func (b *bayes) input(at point) []float64 {
 	levels := b.settings.Space.Load.Levels
 	load := math.Log(levels[at.level]/levels[0]) / max(math.Log(levels[len(levels)-1]/levels[0]), 1e-9)
@@ -107,7 +107,7 @@ func (b *bayes) Ask() search.Action {
 	return *b.next
 }
 
-// Tell enters an observation of a point of the space.
+// Tell adds an observation of a point of the space.
 func (b *bayes) Tell(e search.Event) {
 	b.next = nil
 	b.costs.add(e)
@@ -131,7 +131,7 @@ func (b *bayes) Tell(e search.Event) {
 	b.learn()
 }
 
-// values are the figures that the models are of.
+// values returns the figures that are modelled.
 func (b *bayes) values(m measure.Measurement) []float64 {
 	values := make([]float64, len(b.models))
 	for i := range values {
@@ -201,10 +201,10 @@ func (b *bayes) decide() point {
 	return chosen
 }
 
-// total is the number of measurements, which the next draw depends on.
+// total returns the number of measurements, which seeds the next draw.
 func (b *bayes) total() int { return int(b.costs.run) }
 
-// draw is a random point of a pool that starts, as far as that is known.
+// draw returns a random point of a pool that is not known to fail.
 func (b *bayes) draw(random *rand.Rand) point {
 	at := b.at(random.IntN(b.number()))
 	for range considered {
@@ -216,8 +216,7 @@ func (b *bayes) draw(random *rand.Rand) point {
 	return at
 }
 
-// consider returns random points, and those that differ in one step from the best ones that were
-// seen.
+// consider returns random points, and those that differ in one step from the best observed ones.
 func (b *bayes) consider(random *rand.Rand) []point {
 	list := make([]point, 0, considered)
 	for _, s := range b.ranked()[:min(3, len(b.seen))] {
@@ -282,20 +281,20 @@ func (b *bayes) believe(points []point) (score, deviation, feasible []float64) {
 	return score, deviation, feasible
 }
 
-// improvement is the expected improvement of a normal variable over the best.
+// improvement returns the expected improvement of a normal variable over the best.
 func improvement(mean, deviation, best float64) float64 {
 	z := (mean - best) / deviation
 	return deviation * (z*distuv.UnitNormal.CDF(z) + distuv.UnitNormal.Prob(z))
 }
 
-// belief is an observed point with what the models make of it.
+// belief is an observed point with its predictions.
 type belief struct {
 	observation
 	score, feasible float64
 }
 
-// ranked orders the observed points: those that more likely than not satisfy the constraints by
-// their score, then the others by how likely they do.
+// ranked orders the observed points. First come those that more likely than not satisfy the
+// constraints, by score. The others follow by that probability.
 func (b *bayes) ranked() []belief {
 	list := make([]belief, len(b.seen))
 	points := make([]point, len(b.seen))
@@ -326,8 +325,8 @@ func (b *bayes) ranked() []belief {
 	return list
 }
 
-// incumbent is the best score that is believed of an observed point within the constraints; -Inf
-// when there is none.
+// incumbent returns the best predicted score of an observed point within the constraints; -Inf
+// without one.
 func (b *bayes) incumbent() float64 {
 	if list := b.ranked(); len(list) > 0 && list[0].feasible > 0.5 {
 		return list[0].score
@@ -335,7 +334,7 @@ func (b *bayes) incumbent() float64 {
 	return math.Inf(-1)
 }
 
-// Remaining is the number of points that were not measured.
+// Remaining returns the number of points that were not measured.
 func (b *bayes) Remaining() int { return max(1, b.number()-len(b.seen)) }
 
 // add learns from a trial.
@@ -348,7 +347,7 @@ func (c *costs) add(e search.Event) {
 	c.last = e.Trial.Candidate
 }
 
-// expect is what a trial of a candidate costs, in seconds.
+// expect returns the expected duration of a trial of a candidate, in seconds.
 func (c *costs) expect(candidate search.Candidate) float64 {
 	seconds := c.trials / max(c.run, 1)
 	if candidate.PoolKey() != c.last.PoolKey() {

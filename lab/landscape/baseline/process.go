@@ -6,25 +6,25 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// process is a Gaussian process with a constant mean, a Matérn kernel (ν = 5/2) with a
-// length for each dimension, and noise, whose variance is divided by the trials that a
-// value is the mean of. Values are standardized. The zero value knows nothing.
+// process is a Gaussian process with a constant mean, a Matérn kernel (ν = 5/2) with a length for
+// each dimension, and noise. The noise variance is divided by the number of trials behind a value.
+// Values are standardized. The zero value has no data.
 type process struct {
 	shape       shape
 	inputs      [][]float64
-	values      []float64 // as given
+	values      []float64 // not standardized
 	mean, scale float64
 	cholesky    mat.Cholesky
 	weights     *mat.VecDense // K⁻¹ y
 }
 
-// shape is the hyper-parameters.
+// shape holds the hyper-parameters.
 type shape struct {
 	lengths []float64
-	noise   float64 // variance of one trial, of the values' variance
+	noise   float64 // variance of one trial, relative to the values' variance
 }
 
-// newShape is where the search for the likeliest shape begins.
+// newShape returns the start of the search for the likeliest shape.
 func newShape(dimensions int) shape {
 	s := shape{lengths: make([]float64, dimensions), noise: 0.01}
 	for i := range s.lengths {
@@ -33,7 +33,7 @@ func newShape(dimensions int) shape {
 	return s
 }
 
-// kernel is the correlation of two points.
+// kernel returns the correlation of two points.
 func (s shape) kernel(a, b []float64) float64 {
 	squares := 0.0
 	for i, l := range s.lengths {
@@ -44,11 +44,11 @@ func (s shape) kernel(a, b []float64) float64 {
 	return (1 + r + r*r/3) * math.Exp(-r)
 }
 
-// data is what processes are fitted to.
+// data is the input of a fit.
 type data struct {
 	inputs [][]float64
 	values []float64
-	trials []float64 // of which each value is the mean
+	trials []float64 // number behind each value, which is their mean
 }
 
 func (d *data) add(input []float64, value, trials float64) {
@@ -56,7 +56,7 @@ func (d *data) add(input []float64, value, trials float64) {
 }
 
 // fit returns the process of values at inputs, and the logarithm of its marginal likelihood; false
-// when the matrix is not positive definite.
+// if the matrix is not positive definite.
 func fit(s shape, d data) (process, float64, bool) {
 	inputs, values := d.inputs, d.values
 	n := len(values)
@@ -90,8 +90,8 @@ func fit(s shape, d data) (process, float64, bool) {
 	return p, -mat.Dot(y, p.weights)/2 - p.cholesky.LogDet()/2 - prior(s), true
 }
 
-// prior keeps lengths and noise near what is usual, where there are few values: log-normal around 1
-// and 0.01.
+// prior keeps lengths and noise near usual values if there are few data: log-normal around 1 and
+// 0.01.
 func prior(s shape) float64 {
 	sum := math.Pow(math.Log(s.noise/0.01)/2, 2) / 2
 	for _, l := range s.lengths {
@@ -100,7 +100,7 @@ func prior(s shape) float64 {
 	return sum
 }
 
-// refit looks for a likelier shape, one hyper-parameter after the other.
+// refit searches for a likelier shape, one hyper-parameter after the other.
 func refit(s shape, d data) shape {
 	_, best, _ := fit(s, d)
 	try := func(change func(*shape, float64)) {

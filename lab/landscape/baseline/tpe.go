@@ -14,14 +14,14 @@ import (
 )
 
 // tpe is goptuna's tree-structured Parzen estimator over the knobs and the load, with its defaults,
-// as Model Analyzer uses Optuna's: a point that misses the constraints gets a value below every
-// other, and less the more it misses them by.
+// as Model Analyzer uses Optuna's. A point that misses the constraints gets a value below every
+// other, which falls with the violation.
 type tpe struct {
 	points
 	study   *goptuna.Study
-	pending *suggestion // asked for and not told yet
+	pending *suggestion // asked and not yet told
 	told    int
-	draws   int // that the study made
+	draws   int // number so far in the study
 }
 
 // suggestion is a point that the study asks for.
@@ -30,10 +30,10 @@ type suggestion struct {
 	point point
 }
 
-// Values of points that have no score: scores are logarithms, and differ by less.
+// Values of points without a score. Scores are logarithms, and differ by less.
 const (
 	missing = -1000.0 // failed, or illegal
-	missed  = -100.0  // less the violation
+	missed  = -100.0  // minus the violation
 )
 
 func newTPE(p points) (*tpe, error) {
@@ -46,13 +46,12 @@ func newTPE(p points) (*tpe, error) {
 	return &tpe{points: p, study: study}, nil
 }
 
-// drawing is held while a study draws: it draws from the process's random numbers,
-// whatever seed it is given (goptuna 0.9.0, internal/random), so that these are seeded
-// before each draw.
+// drawing is locked while a study draws. goptuna 0.9.0 draws from the process's random numbers
+// whatever its seed (internal/random), so these are seeded before each draw.
 var drawing sync.Mutex
 
-// seeded runs a draw with the process's random numbers seeded by the campaign's seed and
-// the number of the draw. It takes GODEBUG=randseednop=0, which the module sets.
+// seeded runs a draw after it seeded the process's random numbers with the campaign's seed and the
+// number of the draw. It needs GODEBUG=randseednop=0, which the module sets.
 func (t *tpe) seeded(draw func()) {
 	drawing.Lock()
 	defer drawing.Unlock()
@@ -63,7 +62,7 @@ func (t *tpe) seeded(draw func()) {
 	draw()
 }
 
-// Ask returns the study's point. It is asked once, and kept until its outcome is told.
+// Ask returns the study's point. It is asked once, and kept until Tell gets its outcome.
 func (t *tpe) Ask() search.Action {
 	if len(t.candidates) == 0 {
 		return search.Action{Stop: true, Why: "the space is empty"}
@@ -75,11 +74,10 @@ func (t *tpe) Ask() search.Action {
 	return t.trial(t.pending.point, "tree-structured Parzen estimator")
 }
 
-// mostIllegal is how many illegal combinations are refused in a row before one is drawn at random.
+// mostIllegal is the number of illegal combinations in a row after which one is drawn at random.
 const mostIllegal = 50
 
-// suggest asks the study for legal points only: it learns of the others that they are worth
-// nothing.
+// suggest asks the study for legal points only. The study learns that the others have no value.
 func (t *tpe) suggest() suggestion {
 	for range mostIllegal {
 		var trial int
@@ -154,12 +152,12 @@ func (t *tpe) value(trial int, value float64) {
 	must(t.study.Storage.SetTrialState(trial, goptuna.TrialStateComplete))
 }
 
-// must ends the program on an error that only a mistake of this package can cause.
+// must panics on an error that only a bug in this package can cause.
 func must(err error) {
 	if err != nil {
 		panic(err)
 	}
 }
 
-// Remaining is the number of points that were not drawn, were each drawn once.
+// Remaining returns the number of points without a draw, if each draw gave a new point.
 func (t *tpe) Remaining() int { return max(1, t.number()-t.told) }

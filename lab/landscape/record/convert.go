@@ -21,12 +21,12 @@ func NewPoint(t Trial, level float64, m measure.Measurement) Point {
 	return p
 }
 
-// unanswered is the failure of a trial in whose windows nothing came to an end.
+// unanswered returns the failure of a trial in whose windows no request ended.
 func unanswered() *measure.Failure {
 	return &measure.Failure{Stage: measure.StageHang, Reason: "no request was answered within the windows"}
 }
 
-// NewService makes the record of a service trial, whose windows are those of the sizes in their
+// NewService makes the record of a service trial. Its windows are those of the sizes, in their
 // order.
 func NewService(t Trial, concurrency int, sizes []int, m measure.Measurement) Service {
 	s := Service{Trial: t.with(m), Concurrency: concurrency}
@@ -44,7 +44,7 @@ func NewService(t Trial, concurrency int, sizes []int, m measure.Measurement) Se
 	return s
 }
 
-// with fills in what a measurement says of its trial.
+// with fills in the measurement's data about its trial.
 func (t Trial) with(m measure.Measurement) Trial {
 	t.Launch, t.Times, t.Memory, t.Failure = m.Launch, m.Times, m.Memory, m.Failure
 	return t
@@ -72,7 +72,7 @@ func latencies(w measure.Window) Sketch {
 	return NewSketch(func(level float64) float64 { return all.Quantile(level).Seconds() })
 }
 
-// perRequest is the mean of each part of the requests' time in the server.
+// perRequest returns the mean of each part of the requests' time in the server.
 func perRequest(s measure.ServerStats) (queue, input, infer, output time.Duration) {
 	mean := func(sum time.Duration) time.Duration {
 		return (sum / time.Duration(max(s.Requests, 1))).Round(10 * time.Nanosecond)

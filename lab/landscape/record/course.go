@@ -8,29 +8,28 @@ import (
 	"tuner/measure/stats"
 )
 
-// Course is the machine's speed in the course of a recording: over minutes as the
-// reference point shows it, within them as all classes that were measured more than once
-// show it, and what the hypervisor took of it. A machine whose cores are others', too, is
-// faster or slower by a tenth from one second to the next, which a reference every few
-// minutes does not see.
+// Course is the machine's speed in the course of a recording. The reference point shows it over
+// minutes. Within minutes, all classes with more than one measurement show it. It also holds the
+// hypervisor's share. The speed of a machine with shared cores changes by a tenth from one second
+// to the next. A reference every few minutes does not show that.
 type Course struct {
 	minutes, seconds smooth  // logarithms
 	steal            smooth  // share of the CPU time that the hypervisor took
-	slope, mean      float64 // of the logarithm by that share, and of the share
+	slope, mean      float64 // of the logarithm by that share; of the share
 }
 
-// The widths of the fast part among which the one is chosen that predicts best: from half
-// a second, which is less than any two trials lie apart, each twice the one before.
+// The candidate widths of the fast part; the one that predicts best is chosen. They start at half a
+// second, which is below the distance of any two trials, and each is twice the one before.
 const (
 	leastWidth = 0.5 // s
 	widths     = 10
-	fastRounds = 10 // in which classes and speeds are told from each other in turn
+	fastRounds = 10 // number of alternations between estimating classes and speeds
 )
 
-// NewCourse reads the speed off a file's points: the logarithm of a trial's throughput is
-// its class's (points that are one server), plus the speed's (an additive model, fitted
-// by backfitting with a Gaussian kernel; its width is the one that predicts trials best
-// from those beside them).
+// NewCourse reads the speed from a file's points. The logarithm of a trial's throughput is its
+// class's plus the speed's; a class is a set of points that are one server. It is an additive
+// model, fitted by backfitting with a Gaussian kernel. The chosen width predicts trials best from
+// their neighbours.
 func NewCourse(f File) Course {
 	c := newBurden(f)
 	for _, p := range f.Points {
@@ -48,13 +47,13 @@ func NewCourse(f File) Course {
 	}
 	c.minutes.width = max(1, c.minutes.spacing())
 	c.seconds = newFast(c.repeated(f))
-	c.steal.width = max(c.seconds.width, c.steal.spacing()) // narrower, it would be 0 between trials
+	c.steal.width = max(c.seconds.width, c.steal.spacing()) // a narrower width would give 0 between trials
 	return c
 }
 
-// newBurden is a course of which only is known what the hypervisor took, and what that
-// did to classes that were measured more than once (least squares over each one's
-// differences from its mean).
+// newBurden returns a course that has only the hypervisor's share and its effect on classes with
+// more than one measurement. The effect is estimated by least squares over each class's differences
+// from its mean.
 func newBurden(f File) Course {
 	var c Course
 	var classes []string
@@ -65,22 +64,20 @@ func newBurden(f File) Course {
 			c.steal.at, c.steal.values = append(c.steal.at, p.At.Seconds()), append(c.steal.values, p.stolen())
 		}
 	}
-	const none = 1e-9 // where no trials of a class differ in it
+	const none = 1e-9 // the trials of no class differ in it
 	products, squares := stats.WithinGroups(classes, c.steal.values, logs)
 	c.slope, c.mean = products/(squares+none), stats.Mean(c.steal.values).Value
 	return c
 }
 
-// undisturbed is the logarithm of a point's throughput, as if the hypervisor had taken as much as
-// it does in the mean.
+// undisturbed returns the logarithm of a point's throughput at the mean share of the hypervisor.
 func (c Course) undisturbed(p Point) float64 { return p.logThroughput() - c.slope*(p.stolen()-c.mean) }
 
-// visits are trials of classes that were measured more than once, in the order of their
-// times.
+// visits are trials of classes with more than one measurement, in time order.
 type visits struct {
 	at, logs []float64 // s; of the throughput, without the slow part of the course
-	class    []int     // which, from 0
-	count    []float64 // of each class
+	class    []int     // index of the class, from 0
+	count    []float64 // by class
 }
 
 func (c Course) repeated(f File) visits {
@@ -109,7 +106,7 @@ func (c Course) repeated(f File) visits {
 	return v
 }
 
-// newFast is the fast part of the course.
+// newFast returns the fast part of the course.
 func newFast(v visits) smooth {
 	var best smooth
 	least := math.Inf(1)
@@ -121,8 +118,7 @@ func newFast(v visits) smooth {
 	return best
 }
 
-// fit tells classes and speeds from each other, and returns the speeds and the sum of
-// squares of what neither explains.
+// fit separates classes and speeds. It returns the speeds and the sum of squares of the residuals.
 func (v visits) fit(width float64) (s smooth, squares float64) {
 	s = smooth{at: v.at, values: make([]float64, len(v.at)), width: width}
 	speeds, means := make([]float64, len(v.at)), make([]float64, len(v.count))
@@ -144,18 +140,18 @@ func (v visits) fit(width float64) (s smooth, squares float64) {
 	return s, squares
 }
 
-// Speed is the machine's speed at a time against its mean. It is 1 without a reference.
+// Speed returns the machine's speed at a time, relative to its mean. It is 1 without a reference.
 func (c Course) Speed(at time.Duration) float64 { return c.under(at, c.Steal(at)) }
 
-// under is the speed at a time at which the hypervisor took a share of the machine's CPU time.
+// under returns the speed at a time at which the hypervisor took a share of the machine's CPU time.
 func (c Course) under(at time.Duration, steal float64) float64 {
 	return math.Exp(c.minutes.value(at.Seconds()) + c.seconds.value(at.Seconds()) + c.slope*(steal-c.mean))
 }
 
-// Steal is the share of the machine's CPU time that the hypervisor took at a time, 0..1.
+// Steal returns the share of the machine's CPU time that the hypervisor took at a time, 0..1.
 func (c Course) Steal(at time.Duration) float64 { return c.steal.value(at.Seconds()) }
 
-// Deviation is the standard deviation of the logarithm of the speed over minutes.
+// Deviation returns the standard deviation of the logarithm of the speed over minutes.
 func (c Course) Deviation() float64 {
 	squares := 0.0
 	for _, at := range c.minutes.at {
@@ -165,24 +161,24 @@ func (c Course) Deviation() float64 {
 	return math.Sqrt(squares / float64(max(len(c.minutes.at), 1)))
 }
 
-// smooth is a curve through noisy values, whose mean is about 0.
+// smooth is a curve through noisy values with a mean of about 0.
 type smooth struct {
 	at     []float64 // s, ascending
 	values []float64
 	width  float64 // s, within which neighbours are averaged
 }
 
-// spacing is how far its values lie apart in the mean, in seconds.
+// spacing returns the mean distance of its values in seconds.
 func (s smooth) spacing() float64 {
 	n := len(s.at)
 	return (s.at[n-1] - s.at[0]) / float64(n)
 }
 
-// value is the mean of the values, weighted by how near they are, since a single one is as noisy as
-// any window; 0 far from all. A value of that very instant is left out: it would take its own noise
-// for the machine's speed.
+// value returns the mean of the values, weighted by their nearness, since a single one is as noisy
+// as any window. It is 0 far from all. A value of that exact instant is left out, since its own
+// noise would count as the machine's speed.
 func (s smooth) value(at float64) float64 {
-	const reach = 4 // widths beyond which nothing counts
+	const reach = 4 // widths beyond which values do not count
 	sum, weights := 0.0, 1e-9
 	for i := sort.SearchFloat64s(s.at, at-reach*s.width); i < len(s.at) && s.at[i] <= at+reach*s.width; i++ {
 		if s.at[i] == at {

@@ -14,8 +14,8 @@ import (
 // restlessRates are the requests per second of its configurations, by instances.
 var restlessRates = map[search.Value]float64{"1": 1e5, "2": 1.02e5, "3": 0.5e5}
 
-// restless is a recording of a machine whose speed changes by 30 % within half a minute, which the
-// reference does not see: it is measured always when the machine is at its mean. Three
+// restless returns a recording of a machine whose speed changes by 30 % within half a minute. The
+// reference does not show it, since it is always measured when the machine is at its mean. Three
 // configurations are measured in turn, in random order.
 func restless(noise float64) File {
 	f := File{Header: Header{Space: search.Space{Load: search.LoadAxis{Levels: []float64{4}, BatchSize: 1}}}}
@@ -45,8 +45,8 @@ func TestSpeedWithinMinutesIsTakenOut(t *testing.T) {
 	for _, truth := range Truths(f, NewCourse(f)) {
 		instances, _ := truth.Candidate.Get(search.KnobInstanceCount)
 		want := restlessRates[instances]
-		// Without its speed the machine's 21 % of deviation leave a standard error of 2.1 % after a
-		// hundred visits.
+		// Without correcting the speed, the machine's deviation of 21 % leaves a standard error of
+		// 2.1 % after a hundred visits.
 		if truth.Error > 0.005 || math.Abs(truth.Throughput/want-1) > 0.015 {
 			t.Errorf("%s instances: %g ± %.2f %%, want %g", instances, truth.Throughput, 100*truth.Error, want)
 		}
@@ -56,9 +56,9 @@ func TestSpeedWithinMinutesIsTakenOut(t *testing.T) {
 	}
 }
 
-// A machine whose speed changes within two seconds is followed by a kernel of half a
-// second. The recordings of this repository choose neither end of the widths: none asks
-// for a narrower one, nor for a wider.
+// A kernel of half a second follows a machine whose speed changes within two seconds. The
+// recordings of this repository choose neither end of the widths, so they need neither a narrower
+// nor a wider one.
 func TestWidthsAreNotEndsOfTheirGrid(t *testing.T) {
 	t.Parallel()
 	f := File{Header: Header{Space: search.Space{Load: search.LoadAxis{Levels: []float64{4}, BatchSize: 1}}}}
@@ -87,8 +87,8 @@ func TestWidthsAreNotEndsOfTheirGrid(t *testing.T) {
 	}
 }
 
-// Where the machine is steady, a trial's own noise is not taken for the machine's speed: the errors
-// are what the noise makes them.
+// On a steady machine, a trial's own noise does not count as the machine's speed: the errors are
+// those of the noise.
 func TestNoiseIsNotTakenForSpeed(t *testing.T) {
 	t.Parallel()
 	f := restless(0)
@@ -107,9 +107,8 @@ func TestNoiseIsNotTakenForSpeed(t *testing.T) {
 	}
 }
 
-// The hypervisor takes a twentieth of the machine in the mean, a quarter from the fifth minute on,
-// and each percent costs two: the truth is what configurations do while it takes as much as in the
-// mean.
+// The hypervisor takes a twentieth of the machine in the mean, and a quarter from the fifth minute
+// on. Each percent costs two. The truth is the configurations' performance at the mean share.
 func TestWhatTheHypervisorTookIsTakenOut(t *testing.T) {
 	t.Parallel()
 	f := restless(0.01)
@@ -138,7 +137,8 @@ func TestWhatTheHypervisorTookIsTakenOut(t *testing.T) {
 	if math.Abs(early-0.05) > 0.03 || math.Abs(late-0.25) > 0.03 {
 		t.Errorf("%.3f and %.3f are taken, want 0.05 and 0.25", early, late)
 	}
-	if ratio := course.Speed(8*time.Minute) / course.Speed(2*time.Minute); math.Abs(math.Log(ratio)+0.4) > 0.1 { // at equal phases of the fast part
+	// at equal phases of the fast part
+	if ratio := course.Speed(8*time.Minute) / course.Speed(2*time.Minute); math.Abs(math.Log(ratio)+0.4) > 0.1 {
 		t.Errorf("the machine is %.2f times as fast while more is taken, want %.2f", ratio, math.Exp(-0.4))
 	}
 }

@@ -14,15 +14,15 @@ import (
 	"tuner/search"
 )
 
-// line is one line of a file: exactly one of its fields is set, the header in the first line and
-// nowhere else.
+// line is one line of a file. Exactly one of its fields is set: the header in the first line,
+// others in all following lines.
 type line struct {
 	Header  *Header  `json:"header,omitempty"`
 	Point   *Point   `json:"point,omitempty"`
 	Service *Service `json:"service,omitempty"`
 }
 
-// Load reads a file, compressed by gzip or not. Errors name file and line.
+// Load reads a file, with or without gzip compression. Errors name file and line.
 func Load(path string) (File, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -36,7 +36,7 @@ func Load(path string) (File, error) {
 	return file, nil
 }
 
-// Read reads a file's content, compressed by gzip or not.
+// Read reads a file's content, with or without gzip compression.
 func Read(r io.Reader) (File, error) {
 	lines := bufio.NewReader(r)
 	if magic, _ := lines.Peek(2); bytes.Equal(magic, []byte{0x1f, 0x8b}) {
@@ -65,7 +65,7 @@ func Read(r io.Reader) (File, error) {
 	return f, nil
 }
 
-// add enters a line.
+// add adds a line.
 func (f *File) add(text []byte) error {
 	var l line
 	decoder := json.NewDecoder(bytes.NewReader(text))
@@ -138,7 +138,7 @@ func (p Point) check(s search.Space) error {
 	return nil
 }
 
-// longestWindow bounds what is believable, in seconds and in requests.
+// longestWindow is an upper bound of plausible values, in seconds and in requests.
 const longestWindow = 1e6
 
 func (w Window) check() error {

@@ -1,7 +1,7 @@
-// Package record is the file format of recorded landscapes (lab/docs/landscape.md): what a campaign
-// could have measured of one model on one machine, point by point. The recorder writes such files,
-// and package landscape replays campaigns on them. The package reads and writes values, and judges
-// no figure.
+// Package record is the file format of recorded landscapes (lab/docs/landscape.md). A file holds
+// what a campaign could have measured of one model on one machine, point by point. The recorder
+// writes such files, and package landscape replays campaigns on them. The package reads and writes
+// values, and judges no figure.
 package record
 
 import (
@@ -16,30 +16,30 @@ import (
 // Version is the version of the format that this package writes, and the only one that it reads.
 const Version = 1
 
-// Header is the first line of a file: what was recorded, and where.
+// Header is the first line of a file. It describes the recording and its machine.
 type Header struct {
 	Version int               `json:"version"`
 	Name    string            `json:"name"`
 	Created time.Time         `json:"created"`
-	Machine string            `json:"machine"` // fingerprint; figures of another machine do not compare
+	Machine string            `json:"machine"` // fingerprint; figures of two machines cannot be compared
 	Host    string            `json:"host"`    // the machine for people: processor and cores
 	Runtime string            `json:"runtime"` // ONNX Runtime build, flavour@version
 	Models  map[string]string `json:"models"`  // precision → sha256 of the model file
 	Config  string            `json:"config"`  // default configuration, config.pbtxt
 	Space   search.Space      `json:"space"`
-	Window  time.Duration     `json:"window"` // length that was asked for
+	Window  time.Duration     `json:"window"` // requested length
 	Seed    uint64            `json:"seed"`   // of the order
 	Notes   string            `json:"notes,omitempty"`
 }
 
-// File is a whole recording, its trials in the order in which they were made.
+// File is a whole recording, with its trials in the order of measurement.
 type File struct {
 	Header   Header
 	Points   []Point
 	Services []Service
 }
 
-// Span is the time that the trials took, pauses between the recorder's runs left out.
+// Span returns the time of the trials, without pauses between the recorder's runs.
 func (f File) Span() time.Duration {
 	last := time.Duration(0)
 	for _, p := range f.Points {
@@ -51,12 +51,12 @@ func (f File) Span() time.Duration {
 	return last
 }
 
-// Trial is what all measurements have in common.
+// Trial is the common part of all measurements.
 type Trial struct {
 	Candidate search.Candidate `json:"candidate"`
-	Pass      int              `json:"pass"`   // over the whole space, from 1; 0: again, beyond the passes
+	Pass      int              `json:"pass"`   // over the whole space, from 1; 0: repeats beyond the passes
 	Launch    int              `json:"launch"` // ordinal of the engine launch, from 1
-	At        time.Duration    `json:"at"`     // its end, since the recording's start, pauses between runs left out
+	At        time.Duration    `json:"at"`     // its end, since the recording's start, without pauses between runs
 	Times     measure.Times    `json:"times"`
 	Memory    int64            `json:"memory,omitempty"` // bytes, peak resident set of the engine process; 0 unknown
 	Failure   *measure.Failure `json:"failure,omitempty"`
@@ -66,11 +66,11 @@ type Trial struct {
 type Point struct {
 	Trial
 	Level     float64  `json:"level"`               // on the load axis
-	Reference bool     `json:"reference,omitempty"` // of the point that is repeated to see the machine's drift
+	Reference bool     `json:"reference,omitempty"` // of the point that is repeated to show the machine's drift
 	Windows   []Window `json:"windows,omitempty"`   // none after a failure
 }
 
-// logThroughput is the mean of the logarithms of its windows' throughputs.
+// logThroughput returns the mean of the logarithms of its windows' throughputs.
 func (p Point) logThroughput() float64 {
 	sum := 0.0
 	for _, w := range p.Windows {
@@ -79,7 +79,7 @@ func (p Point) logThroughput() float64 {
 	return sum / float64(len(p.Windows))
 }
 
-// stolen is the mean share of the CPU time that the hypervisor took from its windows.
+// stolen returns the mean share of the CPU time that the hypervisor took from its windows.
 func (p Point) stolen() float64 {
 	sum := 0.0
 	for _, w := range p.Windows {
@@ -88,7 +88,7 @@ func (p Point) stolen() float64 {
 	return sum / float64(len(p.Windows))
 }
 
-// Window is one window, shortened to what a replay needs. All times are per request.
+// Window is one window, reduced to the data of a replay. All times are per request.
 type Window struct {
 	Duration   time.Duration `json:"duration"`
 	Requests   []int         `json:"requests"` // by sub-window of equal length
@@ -100,12 +100,12 @@ type Window struct {
 	Infer      time.Duration `json:"infer"` // mean
 	Output     time.Duration `json:"output"`
 	CPU        time.Duration `json:"cpu,omitempty"`        // of the engine, in the whole window; 0 unknown
-	ClientCPU  time.Duration `json:"client_cpu,omitempty"` // of the clients, likewise
+	ClientCPU  time.Duration `json:"client_cpu,omitempty"` // of the clients, in the whole window; 0 unknown
 	Steal      float64       `json:"steal,omitempty"`      // share of the machine's CPU time that the hypervisor took, 0..1
 	Flags      []string      `json:"flags,omitempty"`
 }
 
-// Service is a service trial: in a pool's process, what requests of each client batch take at a
+// Service is a service trial: in a pool's process, the times of requests of each client batch at a
 // concurrency.
 type Service struct {
 	Trial
@@ -113,7 +113,7 @@ type Service struct {
 	Batches     []BatchFigure `json:"batches,omitempty"` // ascending by size; none after a failure
 }
 
-// BatchFigure is what the requests of one client batch took, in the mean.
+// BatchFigure holds the mean times of requests of one client batch.
 type BatchFigure struct {
 	Size       int           `json:"size"` // inferences in a request
 	Requests   int           `json:"requests"`
@@ -141,7 +141,7 @@ func NewSketch(quantile func(level float64) float64) Sketch {
 	return s
 }
 
-// rounded is a positive number to four digits, and any below 1 is 0.
+// rounded returns a positive number to four digits; below 1 it returns 0.
 func rounded(x float64) float64 {
 	if x < 1 {
 		return 0
@@ -150,8 +150,8 @@ func rounded(x float64) float64 {
 	return math.Round(x/digit) * digit
 }
 
-// Quantile is the latency in seconds that a share of the requests does not exceed: linear between
-// the levels.
+// Quantile returns the latency in seconds that a share of the requests does not exceed: linear
+// between the levels.
 func (s Sketch) Quantile(level float64) float64 {
 	i := sort.SearchFloat64s(sketchLevels[:], level)
 	if i == 0 || i == len(s) {
@@ -162,7 +162,7 @@ func (s Sketch) Quantile(level float64) float64 {
 	return (a + (b-a)*(level-low)/(high-low)) / 1e9
 }
 
-// Mean is the mean latency in seconds: of the distribution that is linear between the levels.
+// Mean returns the mean latency in seconds of the distribution that is linear between the levels.
 func (s Sketch) Mean() float64 {
 	sum := 0.0
 	for i := 1; i < len(s); i++ {
@@ -171,7 +171,7 @@ func (s Sketch) Mean() float64 {
 	return sum / 1e9
 }
 
-// Throughput is the window's requests per second.
+// Throughput returns the window's requests per second.
 func (w Window) Throughput() float64 {
 	n := 0
 	for _, r := range w.Requests {

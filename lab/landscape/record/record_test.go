@@ -17,7 +17,7 @@ import (
 	"tuner/search/searchtest"
 )
 
-// sample is a small recording.
+// sample returns a small recording.
 func sample() File {
 	ms := time.Millisecond
 	candidate := search.NewCandidate(search.Setting{Knob: search.KnobInstanceCount, Value: "2"})
@@ -100,7 +100,7 @@ func TestMistakesAreNamed(t *testing.T) {
 	}
 }
 
-// withoutWindows cuts the windows out of a point's line.
+// withoutWindows removes the windows from a point's line.
 func withoutWindows(point string) string {
 	return point[:strings.Index(point, `,"windows":[`)] + "}}\n"
 }
@@ -158,7 +158,7 @@ func TestSketchKeepsQuantiles(t *testing.T) {
 	if got := s.Quantile(0.7); got <= s.Quantile(0.5) || got >= s.Quantile(0.75) {
 		t.Errorf("quantile 0.7 is %g, not between its neighbours", got)
 	}
-	// The mean of 10 + 10·u² over 0..1 is 13.33; the chords lie above the parabola by at most
+	// The mean of 10 + 10·u² over 0..1 is 13.33. The chords lie above the parabola by at most
 	// 10·0.25²/6 per level.
 	if got := s.Mean(); got < 0.01333 || got > 0.01345 {
 		t.Errorf("mean is %g s, want 0.0133", got)

@@ -11,29 +11,30 @@ import (
 	"tuner/search"
 )
 
-// Truth is what all trials of a point's class say together, the machine's drift taken
-// out. The points of a class are one and the same server (search.Space.ClassKey), so that
-// they have one truth.
+// Truth combines all trials of a point's class, without the machine's drift. The points of a class
+// are the same server (search.Space.ClassKey), so they have one truth.
 type Truth struct {
 	Candidate  search.Candidate
 	Level      float64
-	Class      string           // equal for points that are one and the same server
-	Throughput float64          // inferences/s: mean over the launches, on log scale
-	P99        float64          // s, of the latencies of all windows together
-	Error      float64          // standard error of the throughput's logarithm, from launch to launch; +Inf with one launch
-	Memory     int64            // bytes, the most that was seen of the point itself
-	Failure    *measure.Failure // of a point without windows of its own, the last one; else nil
-	Launches   int              // on which the class was measured
-	Visits     []Visit          // of the class, in the order of their times; none after a failure
+	Class      string  // equal for points that are the same server
+	Throughput float64 // inferences/s: mean over the launches, on log scale
+	P99        float64 // s, of the latencies of all windows together
+	// Error: standard error of the throughput's logarithm, from launch to launch; +Inf with one
+	// launch
+	Error    float64
+	Memory   int64            // bytes, the largest figure of the point itself
+	Failure  *measure.Failure // last failure of a point without windows of its own; else nil
+	Launches int              // number of launches on which the class was measured
+	Visits   []Visit          // of the class, in time order; none after a failure
 }
 
-// Visit is the windows of one trial, in their order.
+// Visit holds the windows of one trial, in their order.
 type Visit struct {
 	Launch  int
 	Windows []Timed
 }
 
-// Timed is a window with the machine's speed meanwhile.
+// Timed is a window with the machine's speed during it.
 type Timed struct {
 	Window
 	Speed float64
@@ -50,7 +51,7 @@ func (f File) class(p Point) string {
 	return space.ClassKey(p.Candidate, space.Load.At(p.Level)) + " @ " + strconv.FormatFloat(p.Level, 'g', -1, 64)
 }
 
-// Truths are those of a file's points, in the order of their first trials.
+// Truths returns the truths of a file's points, in the order of their first trials.
 func Truths(f File, course Course) []Truth {
 	var order []Point // the first trial of each
 	own, classes := map[string][]Point{}, map[string][]Point{}
@@ -91,7 +92,7 @@ func Truths(f File, course Course) []Truth {
 	return list
 }
 
-// newTruth joins the trials of a class, none of which failed.
+// newTruth combines the trials of a class, none of which failed.
 func newTruth(trials []Point, clientBatch int, course Course) Truth {
 	var t Truth
 	var launches []int
@@ -119,7 +120,7 @@ func newTruth(trials []Point, clientBatch int, course Course) Truth {
 	return t
 }
 
-// StandardError is that of the mean of values, +Inf for a single one.
+// StandardError returns the standard error of the mean of values, +Inf for a single one.
 func StandardError(values []float64) float64 {
 	if len(values) < 2 {
 		return math.Inf(1)
@@ -132,9 +133,9 @@ func StandardError(values []float64) float64 {
 	return math.Sqrt(squares / (n - 1) / n)
 }
 
-// pooledQuantile is a quantile of the latencies of all windows together.
+// pooledQuantile returns a quantile of the latencies of all windows together.
 func pooledQuantile(windows []Timed, level float64) float64 {
-	const values = 400 // of each window
+	const values = 400 // per window
 	all := make([]float64, 0, values*len(windows))
 	for _, w := range windows {
 		for i := range values {
@@ -145,9 +146,9 @@ func pooledQuantile(windows []Timed, level float64) float64 {
 	return stats.Quantile(all, level)
 }
 
-// Limits are limits on the 99th percentile under which a landscape is searched: the p99 that a
-// quarter of the points keeps, and the one that 60 % of them keep, both to two digits, as a user
-// would give them. p99s is not empty.
+// Limits returns limits on the 99th percentile for searches of a landscape: the p99 that a quarter
+// of the points keeps, and the one that 60 % keep. Both are rounded to two digits, as a user would
+// give them. p99s is not empty.
 func Limits(p99s []float64) (tight, middle float64) {
 	sorted := slices.Sorted(slices.Values(p99s))
 	at := func(share float64) float64 {
@@ -158,9 +159,8 @@ func Limits(p99s []float64) (tight, middle float64) {
 	return at(0.25), at(0.60)
 }
 
-// Best are the points with the highest throughputs within a limit on the 99th percentile,
-// at most n, the best first. Of a class only the point that was measured first is among
-// them.
+// Best returns the points with the highest throughputs within a limit on the 99th percentile, at
+// most n, best first. From each class it takes only the point that was measured first.
 func Best(truths []Truth, p99 float64, n int) []Truth {
 	seen := map[string]bool{}
 	within := slices.DeleteFunc(slices.Clone(truths), func(t Truth) bool {

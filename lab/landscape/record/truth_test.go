@@ -9,8 +9,8 @@ import (
 	"tuner/search"
 )
 
-// drifting is a recording of a machine that is half as fast from 100 s on. One configuration is
-// measured in each half, another fails.
+// drifting returns a recording of a machine that is half as fast from 100 s on. One configuration
+// is measured in each half, another fails.
 func drifting() File {
 	f := File{Header: Header{Space: search.Space{Load: search.LoadAxis{Levels: []float64{4}, BatchSize: 2}}}}
 	add := func(instances search.Value, at, requests float64, launch int, reference bool) {
@@ -40,7 +40,7 @@ func TestDriftIsTakenOut(t *testing.T) {
 	if len(truths) != 3 {
 		t.Fatalf("%d points", len(truths))
 	}
-	// Speed is told against its mean on log scale, over 11 references at full and 10 at half speed:
+	// Speed is relative to its mean on log scale, over 11 references at full and 10 at half speed:
 	// 2 inferences × 1000/s × 0.719.
 	want := 2000 * math.Exp(10*math.Log(0.5)/21)
 	one, two, broken := truths[0], truths[1], truths[2]
@@ -62,9 +62,8 @@ func TestDriftIsTakenOut(t *testing.T) {
 	}
 }
 
-// twins is a recording of three configurations at 4 in flight, on a steady machine.
-// Batches of 4 and of 8 hold all that is in flight: they are one server. Batches of 2 are
-// another one.
+// twins returns a recording of three configurations at 4 in flight, on a steady machine. Batches of
+// 4 and of 8 hold all requests in flight, so they are one server. Batches of 2 are another.
 func twins() File {
 	base := map[string]search.Value{search.KnobMaxBatchSize: "4", search.KnobMaxQueueDelay: "0us"}
 	f := File{Header: Header{Space: search.Space{
@@ -100,7 +99,7 @@ func TestOneServerHasOneTruth(t *testing.T) {
 	if four.Class != eight.Class || eight.Throughput != four.Throughput || eight.P99 != four.P99 || eight.Error != four.Error || eight.Failure != nil {
 		t.Errorf("batches of 8 are %+v, of 4 %+v", eight, four)
 	}
-	if four.Memory != 1000 || eight.Memory != 1100 { // what a process holds is its own
+	if four.Memory != 1000 || eight.Memory != 1100 { // each process has its own memory
 		t.Errorf("memory is %d and %d", four.Memory, eight.Memory)
 	}
 	if two.Class == four.Class || math.Abs(two.Throughput-970) > 1e-9 || !math.IsInf(two.Error, 1) {

@@ -13,14 +13,14 @@ import (
 	"tuner/internal/durable"
 )
 
-// Log is a recording under way: an uncompressed file that is only appended to.
+// Log is an unfinished recording: an uncompressed file to which lines are appended.
 type Log struct {
 	file *os.File
 }
 
-// Open starts a recording, or goes on with the one in the file, whose content it returns. A last
-// line that was torn by a crash is cut off. The header of a file that is there already counts; it
-// is the caller's to compare.
+// Open starts a recording, or resumes the one in the file and returns its content. It removes a
+// last line that was torn by a crash. The header of an existing file applies; the caller must
+// compare it.
 func Open(path string, h Header) (*Log, File, error) {
 	text, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -48,10 +48,10 @@ func Open(path string, h Header) (*Log, File, error) {
 	return log, known, nil
 }
 
-// Point appends a trial; it returns when that is durable.
+// Point appends a trial. It returns when the trial is durable.
 func (l *Log) Point(p Point) error { return l.append(line{Point: &p}) }
 
-// Service appends a service trial; it returns when that is durable.
+// Service appends a service trial. It returns when the trial is durable.
 func (l *Log) Service(s Service) error { return l.append(line{Service: &s}) }
 
 // Close ends the recording.

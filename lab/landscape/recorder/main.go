@@ -1,14 +1,14 @@
 // Recorder records what a campaign could measure of one model on this machine:
 //
-//   - every configuration of a profile's space at every load, in two passes in random order, each on launches
-//     of its own;
+//   - every configuration of a profile's space at every load, in two passes in random order, each
+//     on its own launches;
 //   - the service times of every pool;
 //   - a reference point every few minutes, which shows the machine's drift;
 //   - the best points under each limit again, until their means are known to 1 %.
 //
-// The benchmark of the search replays campaigns on the file (package landscape). A recording takes an hour or
-// more. It is appended to a file trial by trial: interrupted, the same command goes on. The program measures
-// as `tuner profile` does, and judges nothing.
+// The benchmark of the search replays campaigns on the file (package landscape). A recording takes
+// an hour or more. It is appended to a file trial by trial. After an interruption, the same command
+// resumes it. The program measures like `tuner profile`, and judges nothing.
 //
 //	TUNER_ORT_LIBRARY="$(bin/tuner runtime install cpu)" go -C lab run ./landscape/recorder \
 //		-profile lab/testdata/landscapes/mlp.profile.yaml -o out/mlp.jsonl -save lab/testdata/landscapes/mlp.jsonl.gz
@@ -46,8 +46,8 @@ type options struct {
 	passes    int
 	windows   int           // of a trial
 	window    time.Duration // of these
-	reference time.Duration // at most between two trials of the reference point, but for a pool's trials
-	rounds    int           // at most, of the best points again
+	reference time.Duration // longest time between two trials of the reference point, except during a pool's trials
+	rounds    int           // most repetitions of the best points
 	seed      uint64
 	notes     string
 }
@@ -149,7 +149,8 @@ func prepare(ctx context.Context, o options) (profile.Setup, record.Header, erro
 	return profile.Setup{Profile: p, Subject: subject, Facts: facts, Runtime: journal.RuntimeInfo{Flavour: "measured", Library: o.library}}, header, nil
 }
 
-// sameRecording says in what a recording differs from the one that is asked for.
+// sameRecording returns an error that names the difference between a recording and the requested
+// one.
 func sameRecording(old, now record.Header) error {
 	for _, f := range []struct{ what, old, now string }{
 		{"name", old.Name, now.Name}, {"machine", old.Machine, now.Machine}, {"ONNX Runtime", old.Runtime, now.Runtime},
@@ -164,7 +165,7 @@ func sameRecording(old, now record.Header) error {
 	return nil
 }
 
-// launches is the number of engine launches of a recording so far.
+// launches returns the number of engine launches of a recording so far.
 func launches(f record.File) int {
 	n := 0
 	for _, p := range f.Points {
@@ -176,7 +177,7 @@ func launches(f record.File) int {
 	return n
 }
 
-// summarize says how precise the landscape is.
+// summarize prints the precision of the landscape.
 func (r *recorder) summarize(out io.Writer) error {
 	course := record.NewCourse(r.file)
 	truths := record.Truths(r.file, course)

@@ -14,38 +14,40 @@ import (
 	"tuner/search"
 )
 
-// trialer measures trials, as a campaign's does.
+// trialer measures trials, like a campaign's.
 type trialer interface {
 	Measure(ctx context.Context, trial search.Trial) (measure.Measurement, error)
 }
 
-// recordLog keeps the records; each method returns when the record is durable.
+// recordLog stores the records. Each method returns when the record is durable.
 type recordLog interface {
 	Point(record.Point) error
 	Service(record.Service) error
 }
 
 const (
-	bestPoints       = 20                     // that are measured again under each limit
-	nearLimit        = 1.1                    // times a limit: points up to there may turn out to be within it, and are measured as well
-	precise          = 0.01                   // standard error of their throughput, relative, that is small enough
-	leastLaunch      = 3                      // launches from which a standard error says something
+	bestPoints = 20 // number of points that are measured again under each limit
+	// nearLimit: multiple of a limit up to which points are measured again too, since they may turn
+	// out to be within it
+	nearLimit        = 1.1
+	precise          = 0.01                   // relative standard error of their throughput that is small enough
+	leastLaunch      = 3                      // least launches for a meaningful standard error
 	serviceWindow    = 400 * time.Millisecond // of a service trial
 	referenceWindows = 4                      // windows of the reference point
 )
 
-// recorder carries a recording on to its end.
+// recorder runs a recording to its end.
 type recorder struct {
 	options
 	space    search.Space
-	file     record.File // all that was recorded, earlier runs included
+	file     record.File // all records, including those of earlier runs
 	log      recordLog
 	trialer  trialer
 	now      func() time.Time
 	messages io.Writer
 	base     time.Duration // of earlier runs
 	begin    time.Time
-	lastRef  time.Duration // when the reference point was measured; below zero for never
+	lastRef  time.Duration // last measurement of the reference point; below zero for never
 }
 
 func newRecorder(o options, known record.File, log recordLog, t trialer, messages io.Writer) *recorder {
@@ -53,7 +55,7 @@ func newRecorder(o options, known record.File, log recordLog, t trialer, message
 		base: known.Span(), lastRef: -1}
 }
 
-// elapsed is the recording's time, pauses between its runs left out.
+// elapsed returns the recording's time without pauses between its runs.
 func (r *recorder) elapsed() time.Duration { return r.base + r.now().Sub(r.begin) }
 
 // record makes the passes, and then measures the best points again.
@@ -84,8 +86,8 @@ type spot struct {
 	level     float64
 }
 
-// pass visits every pool once, in random order, and measures there what this pass has not measured
-// yet.
+// pass visits every pool once, in random order, and measures the spots that this pass has not
+// measured yet.
 func (r *recorder) pass(ctx context.Context, pass int) error {
 	done := map[string]bool{}
 	for _, p := range r.file.Points {
@@ -106,8 +108,8 @@ func (r *recorder) pass(ctx context.Context, pass int) error {
 	return r.visits(ctx, todo, pass, rand.New(rand.NewPCG(r.seed, uint64(pass))))
 }
 
-// visits measures spots pool by pool, each pool on a launch of its own, all in random order but
-// that a configuration's loads follow one another.
+// visits measures spots pool by pool, each pool on its own launch. The order is random, except that
+// the loads of a configuration follow each other.
 func (r *recorder) visits(ctx context.Context, todo []spot, pass int, random *rand.Rand) error {
 	var order []string
 	pools := map[string][]spot{}
@@ -147,7 +149,7 @@ func shuffled(spots []spot, random *rand.Rand) []spot {
 	return mixed
 }
 
-// visit measures spots of one pool on a fresh launch: in a pass first its service times.
+// visit measures spots of one pool on a fresh launch. In a pass it begins with the service times.
 func (r *recorder) visit(ctx context.Context, spots []spot, pass int) error {
 	fresh := true
 	if pass > 0 && !r.hasService(spots[0].candidate, pass) {
@@ -158,7 +160,7 @@ func (r *recorder) visit(ctx context.Context, spots []spot, pass int) error {
 		fresh = dead
 	}
 	windows := r.windows
-	if pass == 0 { // many short visits: what disturbs one disturbs those beside it, too, and is seen in them
+	if pass == 0 { // many short visits: a disturbance of one also affects its neighbours, and shows in them
 		windows = 1
 	}
 	for _, s := range spots {
@@ -170,7 +172,7 @@ func (r *recorder) visit(ctx context.Context, spots []spot, pass int) error {
 		if err := r.point(record.NewPoint(record.Trial{Candidate: s.candidate, Pass: pass, At: r.elapsed()}, s.level, m)); err != nil {
 			return err
 		}
-		fresh = false // after a failure that ended the engine the next trial launches another anyhow
+		fresh = false // after a failure that ended the engine, the next trial launches another anyway
 	}
 	return nil
 }
@@ -218,8 +220,8 @@ func (r *recorder) services(ctx context.Context, member search.Candidate, pass i
 	return false, nil
 }
 
-// roomiest is the configuration of a candidate's pool with the largest batches and the shortest
-// delay, which batches of every size go through at once.
+// roomiest returns the configuration of a candidate's pool with the largest batches and the
+// shortest delay. Batches of every size pass through it without waiting.
 func (r *recorder) roomiest(member search.Candidate) (c search.Candidate, largest, instances int) {
 	facts := r.space.Facts
 	c, largest, instances = member, max(facts.BaseMaxBatchSize, 1), max(facts.BaseInstances, 1)
@@ -252,7 +254,7 @@ func (r *recorder) roomiest(member search.Candidate) (c search.Candidate, larges
 	return c, largest, instances
 }
 
-// reference measures the default where it is saturated, to see how fast the machine is now.
+// reference measures the default where it is saturated, which shows the machine's current speed.
 func (r *recorder) reference(ctx context.Context) error {
 	level := r.space.Load.AtLeast(r.space.Knee(search.Candidate{}))
 	trial := search.Trial{Load: r.space.Load.At(level), Windows: referenceWindows, Window: r.window, Fresh: true, Phase: search.PhaseSearch}
@@ -266,10 +268,10 @@ func (r *recorder) reference(ctx context.Context) error {
 	return r.point(p)
 }
 
-// truths are what the points' trials say so far.
+// truths returns the truths of the points' trials so far.
 func (r *recorder) truths() []record.Truth { return record.Truths(r.file, record.NewCourse(r.file)) }
 
-// limits are those under which the landscape will be searched; none where all points failed.
+// limits returns the limits for searches of the landscape; none if all points failed.
 func limits(truths []record.Truth) []float64 {
 	var p99s []float64
 	for _, t := range truths {
@@ -284,8 +286,8 @@ func limits(truths []record.Truth) []float64 {
 	return []float64{tight, middle, math.Inf(1)}
 }
 
-// vague lists the best points under each limit, and under a little more, whose mean is
-// not known well enough, one for each class.
+// vague lists the best points under each limit, and slightly above it, whose mean is not known well
+// enough, one for each class.
 func (r *recorder) vague() []spot {
 	truths := r.truths()
 	var list []spot

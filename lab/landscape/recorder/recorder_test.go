@@ -18,15 +18,15 @@ import (
 	"tuner/search/searchtest"
 )
 
-// fake is an engine in closed form, on a clock of its own. Every launch is faster or slower by 3 %
-// in turn.
+// fake is an engine in closed form, with its own clock. Launches are alternately faster and slower
+// by 3 %.
 type fake struct {
 	machine  searchtest.Landscape
 	clock    time.Time
 	launches int
 	last     search.Candidate
 	trials   []search.Trial
-	fail     int // the trial, counted from 1, at which the recording breaks off; 0 never
+	fail     int // the trial, counted from 1, at which the recording stops; 0 never
 }
 
 func (f *fake) now() time.Time { return f.clock }
@@ -57,11 +57,12 @@ func sampleOptions(t *testing.T) options {
 
 func sampleHeader() record.Header {
 	space := searchtest.Settings(searchtest.Small(), time.Second).Space
-	space.Knobs, space.Load = space.Knobs[2:], search.LoadAxis{Levels: []float64{1, 8}, BatchSize: 1} // instances, batches, delays
+	// instances, batches, delays
+	space.Knobs, space.Load = space.Knobs[2:], search.LoadAxis{Levels: []float64{1, 8}, BatchSize: 1}
 	return record.Header{Version: record.Version, Name: "sample", Window: time.Second, Space: space}
 }
 
-// carryOn records until the end or the failure of the engine, and returns what was recorded.
+// carryOn records until the end or the failure of the engine, and returns the records.
 func carryOn(t *testing.T, o options, f *fake) (*recorder, error) {
 	t.Helper()
 	log, known, err := record.Open(o.recording, sampleHeader())
@@ -115,8 +116,8 @@ func TestRecordingIsComplete(t *testing.T) {
 	if references < int(last/(5*time.Minute)) {
 		t.Errorf("%d references in %v", references, last)
 	}
-	// Five pools, of which one instance's and the default's are measured at one concurrency or two,
-	// in two passes.
+	// Five pools are measured in two passes. One instance's and the default's have one concurrency,
+	// the others two.
 	alone := 0
 	for _, s := range r.file.Services {
 		if s.Concurrency == 1 {
@@ -131,7 +132,8 @@ func TestRecordingIsComplete(t *testing.T) {
 	}
 	truths := r.truths()
 	for _, limit := range limits(truths) {
-		for _, truth := range record.Best(truths, nearLimit*limit, bestPoints) { // which of them are within the limit must be known, too
+		// the recording must also show which of them are within the limit
+		for _, truth := range record.Best(truths, nearLimit*limit, bestPoints) {
 			if truth.Launches < leastLaunch {
 				t.Errorf("%s at %g, limit %g: %d launches", truth.Candidate, truth.Level, limit, truth.Launches)
 			}
@@ -164,7 +166,7 @@ func TestInterruptedRecordingGoesOn(t *testing.T) {
 	if known != 59 || !slices.EqualFunc(first.file.Points, r.file.Points[:len(first.file.Points)], func(a, b record.Point) bool { return a.At == b.At }) {
 		t.Errorf("%d trials before the interruption, or others after it", known)
 	}
-	// Nothing is measured twice but for the reference, and the pause does not count.
+	// Only the reference is measured twice, and the pause does not count.
 	passes := map[string]int{}
 	for _, p := range r.file.Points {
 		if p.Pass > 0 && !p.Reference {
