@@ -24,8 +24,8 @@ var analyzerText string
 var minilmConfig []byte
 
 // analyzer compares a campaign with Model Analyzer's quick search. Both search on the same real
-// Triton: the campaign has its finalists confirmed there. Both are timed as programs, from their
-// start until the answer is there. The campaign has Model Analyzer's own time and a minute.
+// Triton; the campaign confirms its finalists there. Both are timed as programs, from their start
+// to the answer. The campaign has Model Analyzer's own time plus a minute.
 func (b *bench) analyzer(ctx context.Context) error {
 	dir := filepath.Join(b.output, "analyzer")
 	if err := os.RemoveAll(dir); err != nil {
@@ -56,8 +56,8 @@ func (b *bench) analyzer(ctx context.Context) error {
 		[]string{row(theirs, other, other, ""), row(ours, own, other, fmt.Sprintf("≥ 2.0, p99 ≤ 30 ms, within %v", limit.Round(time.Second)))})
 }
 
-// quick runs Model Analyzer's quick search in a folder, or takes the results that are there. Their
-// first configuration is the best.
+// quick runs Model Analyzer's quick search in a folder, or takes the existing results. Their first
+// configuration is the best.
 func (b *bench) quick(ctx context.Context, m subject, limit time.Duration, dir string) (answer, error) {
 	a := answer{by: "Model Analyzer", model: m, repository: filepath.Join(dir, "chosen")}
 	results := filepath.Join(dir, "results", "metrics-model-inference.csv")
@@ -85,7 +85,7 @@ func (b *bench) quick(ctx context.Context, m subject, limit time.Duration, dir s
 }
 
 // read takes the best configuration from the table of results, and returns the name of its folder.
-// The table's rows are in the order of merit, those within the constraints first.
+// The table is sorted by merit, with those within the constraints first.
 func (a *answer) read(path string) (variant string, err error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -116,9 +116,9 @@ func (a *answer) read(path string) (variant string, err error) {
 	return value("Model Config Path"), err
 }
 
-// analyzerFiles writes the repository that the search starts from, and its profile.
+// analyzerFiles writes the initial repository of the search, and its profile.
 func (b *bench) analyzerFiles(m subject, limit time.Duration, dir string) (profile string, err error) {
-	if err := os.RemoveAll(dir); err != nil { // what an interrupted search left
+	if err := os.RemoveAll(dir); err != nil { // remains of an interrupted search
 		return "", fmt.Errorf("cannot remove an earlier search: %w", err)
 	}
 	if err := b.place(m, filepath.Join(dir, "repository"), m.config); err != nil {
@@ -152,7 +152,8 @@ func (b *bench) place(m subject, repository string, config []byte) error {
 		text, err = os.ReadFile(filepath.Join(b.models, m.File))
 	}
 	if err == nil {
-		err = os.WriteFile(filepath.Join(folder, "1", "model.onnx"), text, 0o644) // tuner serve follows no link out of a repository
+		// err: tuner serve does not follow links out of a repository
+		err = os.WriteFile(filepath.Join(folder, "1", "model.onnx"), text, 0o644)
 	}
 	if err != nil {
 		return fmt.Errorf("cannot make a repository: %w", err)

@@ -79,7 +79,7 @@ func TestAnswerOfModelAnalyzer(t *testing.T) {
 	}
 }
 
-// A ratio of 1.1 in every pair.
+// The ratio is 1.1 in every pair.
 func TestRow(t *testing.T) {
 	t.Parallel()
 	own := []figures{{110, 0.02, 0}, {220, 0.03, 0}, {330, 0.04, 0}}
@@ -95,13 +95,12 @@ func TestRow(t *testing.T) {
 	check(a, "campaign 1m1s")
 	a.wall = 90 * time.Second
 	check(a, "1m30s (campaign 1m1s)")
-	a.campaign = 0 // Model Analyzer has none
+	a.campaign = 0 // Model Analyzer has no such time
 	check(a, "1m30s")
 }
 
-// tunerScript is a tuner whose campaigns are a recorded journal. It keeps what it is called with,
-// and a variant in the cache; with an answer that nothing satisfies the constraints it exits as
-// tuner does.
+// tunerScript is a tuner whose campaigns are a recorded journal. It records its arguments, and a
+// variant in the cache. If no answer satisfies the constraints, it exits like tuner.
 const tunerScript = `#!/bin/sh
 dir="${0%/*}"
 echo "$1 $(ls "$TUNER_CACHE" 2>/dev/null)" >> "$dir/calls"
@@ -115,9 +114,9 @@ fi
 exit "$(cat "$dir/exit")"
 `
 
-// newBench has that tuner, and a clock that goes on by ten minutes whenever it is asked. Its tests
-// are not parallel: a program that another test forks while the script is written holds it open,
-// and what is open cannot be executed.
+// newBench returns a bench with that tuner, and a clock that advances by ten minutes at each
+// reading. Its tests are not parallel. A program that another test forks while the script is
+// written holds it open, and an open file cannot be executed.
 func newBench(t *testing.T) *bench {
 	t.Helper()
 	dir := t.TempDir()
@@ -135,7 +134,7 @@ func newBench(t *testing.T) *bench {
 	return &bench{options: options{tuner: filepath.Join(dir, "tuner"), output: t.TempDir()}, now: now, messages: t.Output()}
 }
 
-// recorded is how long the journal's campaign took; the programs around it take ten minutes.
+// recorded returns the duration of the journal's campaign. The programs around it take ten minutes.
 func recorded(t *testing.T, b *bench) time.Duration {
 	t.Helper()
 	_, records, err := journal.Read(filepath.Dir(b.tuner))
@@ -151,7 +150,7 @@ func recorded(t *testing.T, b *bench) time.Duration {
 
 func TestProgramsAreTimedFromNothing(t *testing.T) {
 	b := newBench(t)
-	for range 2 { // the second finds the campaign and the variants of the first
+	for range 2 { // the second run finds the campaign and the variants of the first
 		a, err := b.whole(t.Context(), campaign{Model: minilm(), Name: "one", Strategy: "guided", Seed: 1})
 		if err != nil || a.wall != 10*time.Minute || a.campaign != recorded(t, b) {
 			t.Fatalf("%+v, %v", a, err)
@@ -187,7 +186,7 @@ func TestBudgetWithin(t *testing.T) {
 	}
 }
 
-// The recorded campaign gives one answer, whatever the seed.
+// The recorded campaign gives the same answer for every seed.
 func TestEqualAnswersAreOneFinding(t *testing.T) {
 	b := newBench(t)
 	found, err := b.findings(t.Context(), trust{name: "quiet", campaigns: 2, limit: 50 * time.Millisecond})
@@ -196,7 +195,7 @@ func TestEqualAnswersAreOneFinding(t *testing.T) {
 	}
 }
 
-// The second answer measures 5 % better than the one that promised most, which is thereby 0.95 of
+// The second answer measures 5 % better than the most promising one, which therefore has 0.95 of
 // the best.
 func TestTrustTable(t *testing.T) {
 	t.Parallel()
@@ -233,7 +232,7 @@ func TestDutyTakesItsShare(t *testing.T) {
 		}
 		bursts += burst
 	}
-	// The standard error of a mean of so many exponential times is 1 %.
+	// The standard error of a mean of this many exponential times is 1 %.
 	if mean := bursts / n; mean < burstTime*97/100 || mean > burstTime*103/100 {
 		t.Errorf("a burst takes %v in the mean, want %v", mean, burstTime)
 	}

@@ -16,20 +16,21 @@ import (
 	"tuner/measure/stats"
 )
 
-// trust is a part about whether the answers of several campaigns hold on a machine as it is.
+// trust is a part of the benchmark. It checks whether the answers of several campaigns hold on the
+// machine in its current state.
 type trust struct {
 	name      string // of the part, and of its campaigns
 	campaigns int
-	budget    time.Duration // of each
+	budget    time.Duration // per campaign
 	limit     time.Duration
-	neighbour bool // computes meanwhile
+	neighbour bool // computes during the campaigns
 }
 
 // trustedRatio is the least share of the best answer's throughput that every other answer must
 // reach.
 const trustedRatio = 0.97
 
-// looserLimit is on p99, in the parts of this file.
+// looserLimit is the limit on p99 in the parts of this file.
 const looserLimit = 50 * time.Millisecond
 
 func (b *bench) disturbed(ctx context.Context) error {
@@ -40,14 +41,14 @@ func (b *bench) undisturbed(ctx context.Context) error {
 	return b.trusted(ctx, trust{name: "quiet", campaigns: b.repetitions, budget: b.budgetOr(3 * time.Minute), limit: looserLimit})
 }
 
-// short runs two campaigns that have less time than they need. Where their answers differ, both
-// should say that they are unfinished.
+// short runs two campaigns with less time than they need. If their answers differ, both should
+// report that they are unfinished.
 func (b *bench) short(ctx context.Context) error {
 	return b.trusted(ctx, trust{name: "short", campaigns: 2, budget: b.budgetOr(45 * time.Second), limit: looserLimit})
 }
 
-// trusted runs several campaigns. It measures each different answer in turn with the one that
-// promises most.
+// trusted runs several campaigns. It measures each distinct answer in turn with the most promising
+// one.
 func (b *bench) trusted(ctx context.Context, t trust) (err error) {
 	var found []finding
 	all := func() error {
@@ -70,17 +71,17 @@ func (b *bench) trusted(ctx context.Context, t trust) (err error) {
 	return sidebyside.Print(b.out, trustTable(title, t.limit, found))
 }
 
-// finding is an answer and the campaigns that gave it. Its pairs compare it with the answer that
-// promises most.
+// finding is an answer with the campaigns that gave it. Its pairs compare it with the most
+// promising answer.
 type finding struct {
 	answer
 	seeds      []string
 	states     []string  // of each of their answers
-	own, other []figures // none where there is no answer
+	own, other []figures // empty without an answer
 }
 
 // findings runs the campaigns. Those that recommend the same configuration at the same load are one
-// finding. The first finding promises most.
+// finding. The first finding is the most promising one.
 func (b *bench) findings(ctx context.Context, t trust) ([]finding, error) {
 	var found []finding
 	for i := range t.campaigns {
@@ -119,7 +120,7 @@ func readState(folder string) (string, error) {
 }
 
 // judge measures the findings in turn with the first. A single finding is measured in pairs with
-// itself, for its p99. Its ratio is 1.
+// itself, for its p99; its ratio is 1.
 func (b *bench) judge(ctx context.Context, found []finding) error {
 	var answers []*finding
 	for i := range found {
@@ -142,8 +143,8 @@ func (b *bench) judge(ctx context.Context, found []finding) error {
 	return nil
 }
 
-// trustTable prints the findings. The best is the one that measured best. It need not be the one
-// that promises most.
+// trustTable prints the findings. The best is the one with the best measurement. The most promising
+// one may be another.
 func trustTable(title string, limit time.Duration, found []finding) string {
 	best := 1.0
 	for _, f := range found {
@@ -168,7 +169,7 @@ func trustTable(title string, limit time.Duration, found []finding) string {
 	return text.String()
 }
 
-// ratio is of the throughput to that of the finding that promises most.
+// ratio returns the ratio of its throughput to that of the most promising finding.
 func (f finding) ratio() stats.Estimate {
 	return stats.PairedRatio(throughputs(f.own), throughputs(f.other))
 }

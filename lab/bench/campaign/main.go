@@ -1,23 +1,25 @@
-// Campaign measures how good the answers of campaigns are on real models. Its parts:
+// Campaign measures the quality of campaigns' answers on real models. Its parts:
 //
-//   - repeats: do short campaigns on MiniLM find what an exhaustive one finds?
-//   - analyzer: what does a campaign find beside the real Model Analyzer's quick search, on the same
-//     real Triton, in the same time and a minute?
-//   - neighbour, quiet: do the answers of several campaigns hold and agree beside a process that takes
-//     CPU time in bursts, and without it?
-//   - short: what do campaigns say that had too little time?
+//   - repeats: do short campaigns on MiniLM find the answer of an exhaustive one?
+//   - analyzer: compares a campaign with the real Model Analyzer's quick search, on the same real
+//     Triton, in the same time plus a minute.
+//   - neighbour, quiet: do the answers of several campaigns hold and agree beside a process that
+//     takes CPU time in bursts, and without it?
+//   - short: what do campaigns with too little time report?
 //   - published: the first two questions on four published models, on both engines.
 //
 // MiniLM has a limit on p99, and a cosine of at least 0.99 with the original.
 //
-// Beside Model Analyzer both programs are timed by the wall, until the answer is there. Ours begins from
-// nothing: it makes the int8 variant and compares it anew. A budget bounds neither that nor the starts. So
-// the benchmark measures their time first, with a campaign of one trial, and takes it off the budget.
+// In the comparison with Model Analyzer, both programs are timed by wall clock from start to
+// answer. Ours starts from nothing: it makes the int8 variant and compares it again. A budget
+// bounds neither that nor the starts. So the benchmark first measures their time with a campaign of
+// one trial, and subtracts it from the budget.
 //
-// Each answer is a repository and a load. The benchmark measures answers in alternating pairs, on fresh
-// servers, with `tuner perf` as the client. It prints Markdown and judges nothing. The campaigns stay in the
-// output folder, except those of analyzer: interrupted, the same command goes on with them. The real peers
-// come from lab/scripts/peers.sh. The machine should have nothing else to do.
+// Each answer is a repository and a load. The benchmark measures answers in alternating pairs, on
+// fresh servers, with `tuner perf` as the client. It prints Markdown and judges nothing. The
+// campaigns stay in the output folder, except those of analyzer. After an interruption the same
+// command resumes with them. The real peers come from lab/scripts/peers.sh. The machine should be
+// idle otherwise.
 //
 //	TUNER_ORT_LIBRARY="$(bin/tuner runtime install cpu)" go -C lab run ./bench/campaign -what analyzer
 package main
@@ -49,7 +51,7 @@ type options struct {
 	output      string
 }
 
-// parts are the values of -what.
+// parts returns the values of -what.
 func parts() sidebyside.Parts[*bench] {
 	return sidebyside.Parts[*bench]{
 		{Name: "repeats", Run: (*bench).repeats}, {Name: "analyzer", Run: (*bench).analyzer},
@@ -58,7 +60,7 @@ func parts() sidebyside.Parts[*bench] {
 	}
 }
 
-// bench is what all parts need.
+// bench holds the common inputs of all parts.
 type bench struct {
 	options
 	peers         *peers.Peers
@@ -71,7 +73,7 @@ func (o options) budgetOr(own time.Duration) time.Duration { return cmp.Or(o.bud
 
 func main() { program.Main("campaign", parted()) }
 
-// parted is the benchmark, or its neighbour: the benchmark starts itself in that role.
+// parted returns the benchmark, or its neighbour: the benchmark starts itself in that role.
 func parted() program.Run { return program.Or(asNeighbour, neighbour, program.With(define, run)) }
 
 func define(f *program.Flags, o *options) {

@@ -2,13 +2,14 @@ package main
 
 import "tuner/lab/published"
 
-// rival is a published model, as campaigns compare on it.
+// rival is a published model on which campaigns are compared.
 type rival struct {
 	subject
 	made published.Model
 }
 
-// rivals are of four speeds: below 1 ms, 5–10 ms, 20–50 ms and 80–200 ms an inference on one core.
+// rivals returns models of four speeds: below 1 ms, 5–10 ms, 20–50 ms and 80–200 ms per inference
+// on one core.
 func rivals() []rival {
 	of := func(m published.Model, batches bool, shapes ...string) rival {
 		return rival{subject{Name: m.Name, File: m.File(), Shapes: shapes, Batches: batches, profile: publishedText}, m}

@@ -17,19 +17,19 @@ import (
 	"tuner/internal/hostinfo"
 )
 
-// asNeighbour is the hidden first argument with which the benchmark is its own neighbour; the
-// second is the seed.
+// asNeighbour is the hidden first argument that makes the benchmark its own neighbour. The second
+// is the seed.
 const asNeighbour = "neighbour"
 
-// neighbourShare is what the neighbour takes of one core, and burstTime how long it computes at a
-// time, both in the mean.
+// neighbourShare is the neighbour's mean share of one core. burstTime is the mean length of its
+// bursts.
 const (
 	neighbourShare = 0.3
 	burstTime      = time.Second
 )
 
 // besides calls do while a neighbour computes in bursts. It returns the share of one core that the
-// neighbour took.
+// neighbour used.
 func (b *bench) besides(seed uint64, do func() error) (share float64, err error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -37,9 +37,11 @@ func (b *bench) besides(seed uint64, do func() error) (share float64, err error)
 	}
 	command := exec.Command(self, asNeighbour, strconv.FormatUint(seed, 10))
 	command.Stderr = b.messages
-	// Killed, this process cannot end the neighbour, which would disturb whatever comes next.
-	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL} // a terminal's Ctrl-C is not for it
-	runtime.LockOSThread()                                                                // the kernel kills the neighbour when the thread that started it ends
+	// If this process is killed, it cannot end the neighbour, which would disturb later work.
+	// a terminal's Ctrl-C must not reach it
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	// the kernel kills the neighbour when the thread that started it ends
+	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	begin := b.now()
 	if err := command.Start(); err != nil {
@@ -47,7 +49,7 @@ func (b *bench) besides(seed uint64, do func() error) (share float64, err error)
 	}
 	err = do()
 	kill := command.Process.Kill()
-	_ = command.Wait() // ProcessState tells how it ended
+	_ = command.Wait() // ProcessState has the outcome
 	state := command.ProcessState
 	if status, ok := state.Sys().(syscall.WaitStatus); kill != nil || !ok || !status.Signaled() {
 		err = errors.Join(err, fmt.Errorf("the neighbour had ended before it was asked to: %v", state))
@@ -70,7 +72,7 @@ func neighbour(ctx context.Context, args []string, _, _ io.Writer) error {
 		if err := compute(burst); err != nil {
 			return err
 		}
-		// What others made a burst wait for the core comes off the rests, so that the share holds.
+		// Rests are shortened by the time that bursts waited for the core, so that the share holds.
 		due = due.Add(burst + rest)
 		select {
 		case <-ctx.Done():
@@ -80,7 +82,7 @@ func neighbour(ctx context.Context, args []string, _, _ io.Writer) error {
 	return nil
 }
 
-// duty draws for how long the neighbour computes and then rests: exponential times. A rest makes up
+// duty draws the lengths of the neighbour's bursts and rests: exponential times. A rest compensates
 // for the burst before it, so that the share holds over minutes, too.
 type duty struct{ random *rand.Rand }
 
@@ -91,9 +93,9 @@ func (d duty) next() (burst, rest time.Duration) {
 	return time.Duration(seconds * float64(time.Second)), time.Duration(seconds * (1/neighbourShare - 1) * float64(time.Second))
 }
 
-// compute uses the CPU for so long.
+// compute uses the CPU for a burst.
 func compute(burst time.Duration) error {
-	block := make([]byte, 1<<16) // a few dozen µs between two looks at the clock
+	block := make([]byte, 1<<16) // a few dozen µs between two readings of the clock
 	begin, err := hostinfo.OwnCPU()
 	for now := begin; err == nil && now-begin < burst; now, err = hostinfo.OwnCPU() {
 		sum := sha256.Sum256(block)

@@ -15,7 +15,7 @@ import (
 	"tuner/measure/stats"
 )
 
-// figures are what was measured of an answer once.
+// figures are one measurement of an answer.
 type figures struct {
 	throughput float64 // infer/s
 	p99        float64 // s
@@ -33,8 +33,8 @@ func (b *bench) onTriton(ctx context.Context, repository string) (*peers.Server,
 	return b.peers.StartTriton(ctx, repository)
 }
 
-// pairs measures two answers in turn, each on a server of its own: A B, B A, A B and so on. So a
-// drift of the machine falls on both alike.
+// pairs measures two answers in turn, each on its own server: A B, B A, A B and so on. So a drift
+// of the machine affects both equally.
 func (b *bench) pairs(ctx context.Context, serve start, one, other answer) (ones, others []figures, err error) {
 	for i := range b.options.pairs {
 		order := []*answer{&one, &other}
@@ -109,7 +109,7 @@ func readReport(in io.Reader) (figures, error) {
 	return figures{throughput: report[throughput], p99: report[p99] / 1e6}, err
 }
 
-// times are a row's: of the programs, and of that the campaign's own.
+// times prints the durations of a row: of the programs, and the campaign's own part of them.
 func (a answer) times() string {
 	switch wall, campaign := a.wall.Round(time.Second), a.campaign.Round(time.Second); {
 	case wall == 0:
@@ -121,7 +121,7 @@ func (a answer) times() string {
 	}
 }
 
-// row is a line of the table: an answer, and how it compares in pairs with the other.
+// row returns a line of the table: an answer, and its comparison in pairs with the other.
 func row(a answer, own, other []figures, goal string) string {
 	ratio := stats.PairedRatio(throughputs(own), throughputs(other))
 	return fmt.Sprintf("| %s | %s at concurrency %d | %s, %d | %.0f, %.1f ms | %.0f, %.1f ms | **%.2f** (%.2f–%.2f) | %s |\n", a.by, a.text, a.concurrency,

@@ -18,7 +18,7 @@ import (
 //go:embed published.yaml
 var publishedText string
 
-// Sizes are the shapes as a profile has them: "x: [3, 48, 320]".
+// Sizes returns the shapes in a profile's syntax: "x: [3, 48, 320]".
 func (m subject) Sizes() []string {
 	var list []string
 	for _, shape := range m.Shapes {
@@ -35,11 +35,11 @@ type contest struct {
 	limit           time.Duration
 	guided, grid    side
 	ours, analyzers side  // on the real Triton alone: the guided answer again, beside Model Analyzer's
-	analyzerFailed  error // why there is none of Model Analyzer
-	failed          error // why there is nothing at all
+	analyzerFailed  error // reason why Model Analyzer has no answer
+	failed          error // reason why there is no result at all
 }
 
-// side is an answer, with its pairs with another.
+// side is an answer, with its pairs against another.
 type side struct {
 	answer
 	figures []figures
@@ -47,7 +47,7 @@ type side struct {
 
 // published runs campaigns on four published models, on both engines. It compares each with an
 // exhaustive campaign, and on Triton with Model Analyzer. If one fails, the others still run, and
-// the table says why it failed.
+// the table has the reason.
 func (b *bench) published(ctx context.Context) error {
 	var contests []contest
 	var failed error
@@ -64,7 +64,7 @@ func (b *bench) published(ctx context.Context) error {
 				return ctx.Err()
 			}
 			contests = append(contests, c)
-			fmt.Fprint(b.messages, c.row()) // an interruption later does not lose it
+			fmt.Fprint(b.messages, c.row()) // so that a later interruption does not lose it
 		}
 	}
 	title := fmt.Sprintf("Published models: campaigns of %v beside exhaustive ones and Model Analyzer", b.budgetOr(5*time.Minute))
@@ -94,8 +94,8 @@ func (b *bench) prepare(ctx context.Context, p *rival) (limit time.Duration, err
 // limitFactor times the latency of a single inference is the limit on p99.
 const limitFactor = 4
 
-// limit returns the limit on p99: whole milliseconds, since Model Analyzer takes no others. It
-// keeps the limit, because campaigns go on only under the same one.
+// limit returns the limit on p99 in whole milliseconds, since Model Analyzer takes no others. It
+// stores the limit, because campaigns resume only under the same one.
 func (b *bench) limit(ctx context.Context, m subject, dir string) (time.Duration, error) {
 	kept := filepath.Join(dir, "limit")
 	if text, err := os.ReadFile(kept); err == nil {
@@ -113,8 +113,8 @@ func (b *bench) limit(ctx context.Context, m subject, dir string) (time.Duration
 	return limit, os.WriteFile(kept, []byte(limit.String()), 0o644)
 }
 
-// wholeLimit returns the limit of a model that answers so many single requests in a second, one
-// after the other.
+// wholeLimit returns the limit of a model from its throughput with single requests, one after the
+// other.
 func wholeLimit(throughput float64) time.Duration {
 	return time.Duration(math.Ceil(1e3*limitFactor/throughput)) * time.Millisecond
 }
@@ -155,7 +155,7 @@ func (b *bench) meet(ctx context.Context, serve start, one, other *side) (err er
 	return err
 }
 
-// row is a contest's line of the table.
+// row returns a contest's line of the table.
 func (c contest) row() string {
 	begin := fmt.Sprintf("| %s | %s | %v |", c.model.made.What, c.engine, c.limit)
 	if c.failed != nil {
@@ -171,8 +171,8 @@ func (c contest) row() string {
 	return fmt.Sprintf("%s %s | %s | %s | %s\n", begin, c.guided, c.grid, over(c.guided, c.grid), other)
 }
 
-// String prints an answer and the medians of its pairs. Without pairs it prints what the answer's
-// own report says.
+// String prints an answer and the medians of its pairs. Without pairs it prints the figures of the
+// answer's own report.
 func (s side) String() string {
 	switch {
 	case s.repository == "":
@@ -187,7 +187,7 @@ func (s side) String() string {
 	return fmt.Sprintf("%s at concurrency %d: %.0f, %.1f ms", text, s.concurrency, stats.Median(throughputs(s.figures)), 1e3*stats.Median(p99s(s.figures)))
 }
 
-// over is the ratio of two sides' throughputs, if both were measured.
+// over returns the ratio of two sides' throughputs, if both were measured.
 func over(one, other side) string {
 	if one.figures == nil || other.figures == nil {
 		return ""
@@ -196,7 +196,7 @@ func over(one, other side) string {
 	return fmt.Sprintf("**%.2f** (%.2f–%.2f)", ratio.Value, ratio.Lo, ratio.Hi)
 }
 
-// cell prints an error in a cell of a table: its last lines, which tell the cause, as one line.
+// cell prints an error in a cell of a table: its last lines, which have the cause, as one line.
 func cell(err error) string {
 	lines := strings.Split(strings.TrimSpace(err.Error()), "\n")
 	return strings.ReplaceAll(strings.Join(lines[max(0, len(lines)-3):], " "), "|", "/")

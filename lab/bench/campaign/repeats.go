@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// repeats compares short campaigns with an exhaustive one: the grid over the whole space, whose
-// finals confirm its best.
+// repeats compares short campaigns with an exhaustive one. The latter is the grid over the whole
+// space, and its finals confirm its best.
 func (b *bench) repeats(ctx context.Context) error {
 	budget := b.budgetOr(5 * time.Minute)
 	best, err := b.tune(ctx, campaign{Model: minilm(), Name: "exhaustive", Strategy: "grid", Seed: 1, Limit: usualLimit})

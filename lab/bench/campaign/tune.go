@@ -19,14 +19,14 @@ import (
 //go:embed profile.yaml
 var profileText string
 
-// subject is a model that campaigns are about.
+// subject is a model on which campaigns run.
 type subject struct {
-	Name    string   // under which it is served
+	Name    string   // name in the servers
 	File    string   // in the folder of models
-	Shapes  []string // NAME:SIZES of the inputs whose sizes the model leaves open, without the batch dimension
+	Shapes  []string // NAME:SIZES of the inputs with symbolic sizes, without the batch dimension
 	Batches bool     // it has a batch dimension
 	profile string   // template of its campaigns' profiles
-	config  []byte   // config.pbtxt that Model Analyzer starts from
+	config  []byte   // config.pbtxt from which Model Analyzer starts
 }
 
 func minilm() subject {
@@ -44,8 +44,8 @@ type campaign struct {
 	Budget   time.Duration // 0: none
 	Seed     int
 	Limit    time.Duration // on p99
-	Runner   string        // that the search measures; "" tuner's own engine
-	Server   string        // that the finalists are confirmed on; "" tuner's own engine
+	Runner   string        // engine for the search; "" tuner's own engine
+	Server   string        // server that confirms the finalists; "" tuner's own engine
 }
 
 // usualLimit is the limit on p99 of the parts that have no limit of their own.
@@ -54,24 +54,24 @@ const usualLimit = 30 * time.Millisecond
 // errNone is the error of a campaign without an answer.
 var errNone = errors.New("no configuration satisfies the constraints")
 
-// answer is a configuration that somebody chose, and the load that it is meant for.
+// answer is a chosen configuration with the load for which it is meant.
 type answer struct {
 	by          string
-	text        string // in words
+	text        string // description
 	model       subject
-	key         string // identity of the configuration, of our answers alone
-	repository  string // folder that a server of models serves it from
+	key         string // identity of the configuration, for our answers only
+	repository  string // folder from which a server can serve it
 	concurrency int
-	throughput  float64       // infer/s, by the report of whoever chose it
-	p99         float64       // s, likewise
-	wall        time.Duration // of the programs that found it; 0 where they went on with what was there
-	campaign    time.Duration // of our trials, by the campaign's own account, which its budget bounds
-	beyond      bool          // a limit, by the report of whoever chose it
+	throughput  float64       // infer/s, from the report of the program that chose it
+	p99         float64       // s, from the same report
+	wall        time.Duration // of the programs that found it; 0 if they resumed existing work
+	campaign    time.Duration // duration of our trials by the campaign's own report, which its budget bounds
+	beyond      bool          // exceeds a limit, by the same report
 	measured    int           // trials, or measurements
 }
 
-// tune runs a campaign of ours, or the rest of it. It takes the answer from what `tuner analyze`
-// wrote.
+// tune runs one of our campaigns, or the rest of it. It reads the answer from the output of `tuner
+// analyze`.
 func (b *bench) tune(ctx context.Context, c campaign) (answer, error) {
 	result, err := b.carryOut(ctx, c)
 	if err != nil {
@@ -88,17 +88,16 @@ func (b *bench) tune(ctx context.Context, c campaign) (answer, error) {
 	}, nil
 }
 
-// folder is a campaign's output.
+// folder returns a campaign's output folder.
 func (b *bench) folder(c campaign) string { return filepath.Join(b.output, c.Name) }
 
-// cache returns the folder in which tuner keeps the variants that it made. No other program's
-// variants are there.
+// cache returns the folder in which tuner keeps its variants. It has no other program's variants.
 func (b *bench) cache() string { return filepath.Join(b.output, "cache") }
 
-// infeasible is tuner's exit code where nothing satisfies the constraints.
+// infeasible is tuner's exit code if no configuration satisfies the constraints.
 const infeasible = 5
 
-// carryOut runs a campaign of ours, or the rest of it, and has it analyzed.
+// carryOut runs one of our campaigns, or the rest of it, and analyzes it.
 func (b *bench) carryOut(ctx context.Context, c campaign) (analyze.Result, error) {
 	folder := b.folder(c)
 	profile := folder + ".profile.yaml"
@@ -125,7 +124,7 @@ func (b *bench) carryOut(ctx context.Context, c campaign) (analyze.Result, error
 	return analyze.Analyze(campaign, analyze.Options{Goal: &goal})
 }
 
-// profile is the text of a campaign's profile.
+// profile returns the text of a campaign's profile.
 func (b *bench) profile(c campaign, folder string) (string, error) {
 	var text strings.Builder
 	values := struct {
@@ -138,8 +137,8 @@ func (b *bench) profile(c campaign, folder string) (string, error) {
 	return text.String(), nil
 }
 
-// program runs a program to its end, with more variables in its environment. An error has what it
-// printed.
+// program runs a program to its end, with additional environment variables. An error includes its
+// output.
 func (b *bench) program(ctx context.Context, environment []string, name string, args ...string) error {
 	command := exec.CommandContext(ctx, name, args...)
 	command.Env = append(os.Environ(), environment...)

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// whole carries out a campaign from nothing, without an earlier run's trials and variants, and
-// times it as a program.
+// whole runs a campaign from nothing, without an earlier run's trials and variants, and times it as
+// a program.
 func (b *bench) whole(ctx context.Context, c campaign) (answer, error) {
 	if err := b.forget(c); err != nil {
 		return answer{}, err
@@ -20,8 +20,8 @@ func (b *bench) whole(ctx context.Context, c campaign) (answer, error) {
 	return a, err
 }
 
-// preparation returns the time that such a campaign takes beside its trials: to start, to make and
-// compare the variants, to analyze. It measures a campaign that has time for one trial only.
+// preparation returns the time of such a campaign beside its trials: to start, to make and compare
+// the variants, to analyze. It measures a campaign that has time for only one trial.
 func (b *bench) preparation(ctx context.Context, c campaign) (time.Duration, error) {
 	c.Name, c.Budget = "preparation", time.Second
 	if err := b.forget(c); err != nil {
@@ -32,7 +32,7 @@ func (b *bench) preparation(ctx context.Context, c campaign) (time.Duration, err
 	return b.now().Sub(begin) - result.Account.Elapsed, err
 }
 
-// forget removes a campaign, and the variants that campaigns made.
+// forget removes a campaign, and the variants of campaigns.
 func (b *bench) forget(c campaign) error {
 	if err := errors.Join(os.RemoveAll(b.folder(c)), os.RemoveAll(b.cache())); err != nil {
 		return fmt.Errorf("cannot remove an earlier campaign: %w", err)
@@ -40,7 +40,7 @@ func (b *bench) forget(c campaign) error {
 	return nil
 }
 
-// budgetWithin returns the budget of a campaign that is to end, as a program, within a limit.
+// budgetWithin returns the budget of a campaign that must end, as a program, within a limit.
 func budgetWithin(limit, preparation time.Duration) (time.Duration, error) {
 	budget := (limit - preparation).Truncate(time.Second)
 	if budget <= 0 {

@@ -16,15 +16,14 @@ import (
 	"tuner/model/modelconfig"
 )
 
-// drainTime is how long requests may take once the server shall end.
+// drainTime is the longest time of requests after the server was asked to end.
 const drainTime = 5 * time.Second
 
-// addsub serves with the engine's front ends and scheduler before a model that is a few lines of
-// Go. Benchmark frontend sets it against a real Triton before a few lines of C, so that ONNX
-// Runtime counts against neither. It takes those of tritonserver's options that package peers
-// gives.
+// addsub serves with the engine's front ends and scheduler and a model that is a few lines of Go.
+// Benchmark frontend compares it with a real Triton and a few lines of C, so that ONNX Runtime
+// affects neither. It takes the options of tritonserver that package peers passes.
 func addsub(ctx context.Context, args []string, _, messages io.Writer) error {
-	debug.SetGCPercent(400) // as tuner serve does
+	debug.SetGCPercent(400) // like tuner serve
 	var repository string
 	var http, grpc, metrics frontends.Listen
 	flags := flag.NewFlagSet(asAddsub, flag.ContinueOnError)
@@ -60,7 +59,7 @@ func (bareBackend) NewSession(context.Context, engine.ModelFiles, *modelconfig.C
 	return &bareSession{}, nil
 }
 
-// bareSession is one instance; it keeps nothing.
+// bareSession is one instance. It keeps no state.
 type bareSession struct{}
 
 func (*bareSession) IO() modelconfig.ModelIO { return enginetest.Simple() }

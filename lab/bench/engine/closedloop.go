@@ -12,9 +12,8 @@ import (
 	"tuner/runner/wire"
 )
 
-// closedLoop is the client that tuner itself measures with: its load generator over gRPC, a
-// connection for each request in flight. It warms up until the load is steady, and measures a
-// window.
+// closedLoop returns tuner's own client: its load generator over gRPC, with a connection for each
+// request in flight. It warms up until the load is steady, and measures a window.
 func closedLoop(request api.InferRequest, concurrency int, window time.Duration) client {
 	return func(ctx context.Context, s *side) (seen, error) {
 		to, err := target(s.server.GRPC, request)
@@ -24,7 +23,8 @@ func closedLoop(request api.InferRequest, concurrency int, window time.Duration)
 		result, err := load.Run(ctx, load.Options{
 			Load: measure.Load{Concurrency: concurrency, BatchSize: 1},
 			Dial: func(ctx context.Context, _ int) (load.Conn, error) { return to.Dial(ctx, concurrency) },
-			// Each batch size may cost its first use: ONNX Runtime plans its memory anew.
+			// Each batch size may be slow at its first use, since ONNX Runtime then plans its
+			// memory again.
 			Ramp:     []int{1, 2, 4, 8, 16, 32},
 			WarmUp:   2 * time.Second,
 			Length:   func(time.Duration) time.Duration { return window },
@@ -39,7 +39,7 @@ func closedLoop(request api.InferRequest, concurrency int, window time.Duration)
 	}
 }
 
-// tell takes the figures out of windows.
+// tell reads the figures from windows.
 func tell(windows []measure.Window) (seen, error) {
 	m := measure.Measurement{Windows: windows}
 	throughput, ok := m.Estimate(measure.Throughput)
@@ -54,8 +54,8 @@ func tell(windows []measure.Window) (seen, error) {
 	return seen{Throughput: throughput.Value, P50: p50.Value, P99: p99.Value}, nil
 }
 
-// sender sends one request after the other over a connection of its own. Send returns when the
-// answer is complete.
+// sender sends one request after the other over its own connection. Send returns when the answer is
+// complete.
 type sender interface {
 	Send(ctx context.Context) error
 	Close() error
@@ -79,7 +79,7 @@ func dial(address string, request api.InferRequest) (*grpcSender, error) {
 	return &grpcSender{client, encoded}, nil
 }
 
-// target is what the tuner sends in a campaign.
+// target returns the target of tuner's requests in a campaign.
 func target(address string, request api.InferRequest) (wire.Target, error) {
 	t := wire.Target{Options: wire.Options{Address: address, Protocol: wire.GRPC}}
 	prepared, err := wire.Prepare(t.Options, request, wire.Format{}, nil)

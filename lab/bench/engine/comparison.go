@@ -13,8 +13,8 @@ type comparison struct {
 	Unit   string
 	Rounds []round
 	Of     func(figures) float64 // above zero
-	Scale  float64               // what the figure is multiplied with to be in Unit
-	Goal   string                // of the ratio; "" where there is none
+	Scale  float64               // factor that converts the figure to Unit
+	Goal   string                // of the ratio; "" for none
 }
 
 // values lists the figure of both sides, round by round.
@@ -26,8 +26,8 @@ func (c comparison) values() (tuner, triton []float64) {
 	return tuner, triton
 }
 
-// noise is what disturbed the rounds: the median share of the machine that other processes took,
-// and the median cores that the server without load used.
+// noise returns the disturbances of the rounds: the median share of the machine that other
+// processes took, and the median number of cores that the idle server used.
 func (c comparison) noise() (foreign, idle float64) {
 	var f, i []float64
 	for _, r := range c.Rounds {
@@ -37,7 +37,7 @@ func (c comparison) noise() (foreign, idle float64) {
 	return stats.Median(f), stats.Median(i)
 }
 
-// line is the comparison for the table.
+// line returns the comparison's line of the table.
 func (c comparison) line() sidebyside.Line {
 	tuner, triton := c.values()
 	foreign, idle := c.noise()
@@ -59,7 +59,7 @@ func (b *bench) report(title string, list []comparison) error {
 	}.Report(title, lines)
 }
 
-// The figures that comparisons are about.
+// The figures of comparisons.
 
 func throughput(f figures) float64 { return f.Throughput }
 
@@ -73,14 +73,14 @@ func infer(f figures) float64 { return f.Infer }
 
 func around(f figures) float64 { return f.Around }
 
-// shortestAdded replaces an added latency that is not above zero: then the time of the model
-// exceeds the latency. So ratios stay defined.
+// shortestAdded replaces an added latency that is not above zero, when the model's time exceeds the
+// latency. So ratios stay defined.
 const shortestAdded = 1e-6
 
-// added returns the median latency less the mean time of the model's own. A disturbed machine
-// lengthens the mean more.
+// added returns the median latency minus the model's mean time. A disturbed machine lengthens the
+// mean more.
 func added(f figures) float64 { return max(shortestAdded, f.P50-f.Infer) }
 
-// addedMean returns the mean latency without the model's own time. Both means hold the same
+// addedMean returns the mean latency minus the model's time. Both means include the same
 // disturbances of the model's runs, so these cancel out.
 func addedMean(f figures) float64 { return max(shortestAdded, f.Mean-f.Infer) }

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// roundsOf makes rounds of throughputs.
+// roundsOf makes rounds from throughputs.
 func roundsOf(tuner, triton []float64) (out []round) {
 	for i := range tuner {
 		out = append(out, round{
@@ -27,7 +27,7 @@ func TestComparison(t *testing.T) {
 	if math.Abs(r.Value-1.1) > 1e-12 { // ratios 1.1, 1.1, 0.9
 		t.Errorf("median ratio %v, expected 1.1", r.Value)
 	}
-	// Student's interval of ln 1.1, ln 1.1, ln 0.9: mean 0.02842, deviation 0.11586, t(0.975, 2) =
+	// Student's interval for ln 1.1, ln 1.1, ln 0.9: mean 0.02842, deviation 0.11586, t(0.975, 2) =
 	// 4.3027.
 	if math.Abs(r.Lo-math.Exp(0.02842-4.3027*0.11586/math.Sqrt(3))) > 1e-3 || math.Abs(r.Hi-math.Exp(0.02842+4.3027*0.11586/math.Sqrt(3))) > 1e-3 {
 		t.Errorf("interval %v to %v", r.Lo, r.Hi)
@@ -106,7 +106,7 @@ func TestUsage(t *testing.T) {
 	before := meter{at: at, server: time.Second, idle: time.Second, requests: 500, inferred: 900, executed: 100}
 	after := meter{at: at.Add(2 * time.Second), server: 3 * time.Second, idle: 1100 * time.Millisecond, requests: 1500, inferred: 2900, executed: 350}
 	u := after.since(before)
-	// 2 s for 1,000 requests, 0.1 s in 2 s, 2,000 rows in 250 batches; the machine's own clock did
+	// 2 s for 1,000 requests, 0.1 s in 2 s, 2,000 rows in 250 batches. The machine's own clock did
 	// not move.
 	if u.CPU != 2 || math.Abs(u.Idle-0.05) > 1e-12 || u.Batch != 8 || u.Foreign != 0 {
 		t.Errorf("usage %+v", u)

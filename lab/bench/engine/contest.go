@@ -18,7 +18,7 @@ type side struct {
 	control api.Client // for its statistics
 }
 
-// address is where a protocol of perf_analyzer's, http or grpc, is served.
+// address returns the address of a protocol of perf_analyzer: http or grpc.
 func (s *side) address(protocol string) string {
 	if protocol == sidebyside.HTTP {
 		return s.server.HTTP
@@ -50,8 +50,8 @@ func newSide(name string, server *peers.Server, err error) (*side, error) {
 	return &side{name, server, control}, nil
 }
 
-// contest is both servers, up at the same time. One is under load while the other sleeps. What the
-// sleeping one uses nevertheless is among the figures.
+// contest holds both servers, which run at the same time. One is under load while the other sleeps.
+// The figures include the sleeping one's use of the machine.
 type contest struct{ tuner, triton *side }
 
 // start starts both servers, each on its repository.
@@ -63,7 +63,7 @@ func (b *bench) start(ctx context.Context, tunerRepository, tritonRepository str
 	return b.against(ctx, tuner, tritonRepository)
 }
 
-// serve starts both servers on one repository of a model, which a setting configures.
+// serve starts both servers on one repository of a model with a setting's configuration.
 func (b *bench) serve(ctx context.Context, file string, s setting) (*contest, error) {
 	repository, err := b.repository(file, s.config())
 	if err != nil {
@@ -83,26 +83,26 @@ func (b *bench) against(ctx context.Context, tuner *side, tritonRepository strin
 
 func (c *contest) stop() error { return errors.Join(c.tuner.stop(), c.triton.stop()) }
 
-// client puts a load on a server, and tells what it saw.
+// client puts a load on a server, and returns its measurement.
 type client func(ctx context.Context, s *side) (seen, error)
 
-// seen holds what a client saw.
+// seen holds a client's measurement.
 type seen struct {
 	Throughput float64 // inferences per second
 	P50, P99   float64 // s, latency of a request
-	// What perf_analyzer tells besides, in s, means of a request; 0: not asked.
+	// Further figures of perf_analyzer in s, means per request; 0: not requested.
 	Mean   float64 // latency
 	Infer  float64 // compute_infer of the server's statistics
 	Around float64 // the rest of the server's statistics: queue, compute_input and compute_output
 }
 
-// figures are one side's of one round.
+// figures are one side's figures of one round.
 type figures struct {
 	seen
 	usage
 }
 
-// round is both sides, one right after the other.
+// round holds both sides, measured one right after the other.
 type round struct{ Tuner, Triton figures }
 
 // turn is one side's part of a round.
@@ -112,7 +112,7 @@ type turn struct {
 }
 
 // alternate measures both sides in turn: tuner Triton, Triton tuner and so on. So a drift of the
-// machine's speed falls on both alike. A first measurement of each side warms it up and does not
+// machine's speed affects both equally. A first measurement of each side is a warm-up and does not
 // count.
 func (c *contest) alternate(ctx context.Context, rounds int, run client) ([]round, error) {
 	var out []round
@@ -136,8 +136,8 @@ func (c *contest) alternate(ctx context.Context, rounds int, run client) ([]roun
 	return out, nil
 }
 
-// measureSide measures one side, and what the machine did meanwhile. idle is the other side, or nil
-// where it is not up.
+// measureSide measures one side, and the machine during that time. idle is the other side, or nil
+// if it does not run.
 func measureSide(ctx context.Context, s, idle *side, run client) (figures, error) {
 	before, err := readMeter(ctx, s, idle)
 	if err != nil {

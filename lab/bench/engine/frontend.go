@@ -17,7 +17,7 @@ import (
 // simple is the name of Triton's example model, which adds and subtracts two INT32[16] tensors.
 const simple = "simple"
 
-// simpleConfig is its configuration on a backend.
+// simpleConfig returns its configuration on a backend.
 func simpleConfig(backend string) string {
 	return fmt.Sprintf(`
 name: %q
@@ -37,12 +37,12 @@ const frontendConcurrency = 16
 type way struct {
 	name string
 	run  client
-	goal string // of the throughput; "" where there is none
+	goal string // of the throughput; "" for none
 }
 
 // frontend compares the front ends with a model that takes no time. First the model is a few lines
-// of Go on our side and of C on Triton's, so that ONNX Runtime counts against neither. Then tuner
-// serve with ONNX Runtime meets the same Triton. Last both have ONNX Runtime, as users have.
+// of Go on our side and of C on Triton's, so that ONNX Runtime affects neither. Then tuner serve
+// with ONNX Runtime meets the same Triton. Last both have ONNX Runtime, like users.
 func (b *bench) frontend(ctx context.Context) error {
 	o := b.or(10, time.Second)
 	inONNX, err := b.repository(simple+".onnx", simpleConfig("onnxruntime"))
@@ -78,8 +78,7 @@ func (b *bench) frontend(ctx context.Context) error {
 	return errors.Join(err, b.report(title, all))
 }
 
-// startBare starts a real Triton before a few lines of C, and our front ends before a few lines of
-// Go.
+// startBare starts a real Triton with a few lines of C, and our front ends with a few lines of Go.
 func (b *bench) startBare(ctx context.Context, ours, tritons string) (*contest, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -93,7 +92,7 @@ func (b *bench) startBare(ctx context.Context, ours, tritons string) (*contest, 
 	return b.against(ctx, us, tritons)
 }
 
-// frontends measures every way that it can on one pair of servers.
+// frontends measures every available client on one pair of servers.
 func (b *bench) frontends(ctx context.Context, title string, start func() (*contest, error), ways []way) (lines []comparison, err error) {
 	c, err := start()
 	if err != nil {
@@ -119,7 +118,7 @@ func (b *bench) frontends(ctx context.Context, title string, start func() (*cont
 	return lines, err
 }
 
-// simpleRequest is an inference of simple, and the outputs that it must have.
+// simpleRequest returns an inference of simple, and its expected outputs.
 func simpleRequest() (r api.InferRequest, sum, difference []byte) {
 	var a, b []byte
 	for i := range int32(16) {
@@ -134,8 +133,8 @@ func simpleRequest() (r api.InferRequest, sum, difference []byte) {
 	}, Outputs: []string{"OUTPUT0", "OUTPUT1"}}, sum, difference
 }
 
-// dialSimpleHTTP connects a light client that sends what perf_analyzer sends: tensors in binary,
-// all outputs asked for.
+// dialSimpleHTTP connects a light client that sends the same as perf_analyzer: binary tensors, and
+// a request for all outputs.
 func dialSimpleHTTP(ctx context.Context, address string) (sender, error) {
 	r, sum, difference := simpleRequest()
 	const header = `{"id":"","inputs":[{"name":"INPUT0","datatype":"INT32","shape":[1,16],"parameters":{"binary_data_size":64}},` +

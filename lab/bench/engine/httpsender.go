@@ -13,10 +13,10 @@ import (
 	"time"
 )
 
-// dialTime bounds how long connecting may take.
+// dialTime is the longest time of a connection attempt.
 const dialTime = 10 * time.Second
 
-// longestAnswer bounds the body of an HTTP answer, in bytes.
+// longestAnswer is the largest body of an HTTP answer, in bytes.
 const longestAnswer = 1 << 20
 
 const okStatus = "HTTP/1.1 200"
@@ -27,7 +27,7 @@ type httpSender struct {
 	conn    net.Conn
 	in      *bufio.Reader
 	request []byte
-	tensors [][]byte // that every answer must hold
+	tensors [][]byte // that every answer must contain
 	body    []byte   // of the latest answer
 }
 
@@ -38,7 +38,7 @@ func dialHTTP(ctx context.Context, address string, request []byte, tensors ...[]
 	if err != nil {
 		return nil, fmt.Errorf("cannot connect: %w", err)
 	}
-	context.AfterFunc(ctx, func() { _ = conn.Close() }) // the call in progress reports it
+	context.AfterFunc(ctx, func() { _ = conn.Close() }) // the current call reports it
 	return &httpSender{conn: conn, in: bufio.NewReader(conn), request: request, tensors: tensors}, nil
 }
 

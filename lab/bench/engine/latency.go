@@ -9,8 +9,8 @@ import (
 	"tuner/lab/bench/sidebyside"
 )
 
-// latency compares what the servers add to a single inference: the client's median latency, less
-// the mean time inside ONNX Runtime by the server's statistics.
+// latency compares the time that the servers add to a single inference. It is the client's median
+// latency minus the mean time inside ONNX Runtime by the server's statistics.
 func (b *bench) latency(ctx context.Context) (err error) {
 	o := b.or(10, time.Second)
 	if err := b.quantized(ctx); err != nil {
@@ -40,8 +40,8 @@ func (b *bench) latency(ctx context.Context) (err error) {
 	return errors.Join(failed, b.report(fmt.Sprintf("### Latency: MiniLM int8, %v, concurrency 1, perf_analyzer", s), lines))
 }
 
-// disturbed tells in how many rounds the model's own time was above the latency, on either side.
-// There the figure is shortestAdded.
+// disturbed prints the number of rounds in which the model's own time exceeded the latency, on
+// either side. In these the figure is shortestAdded.
 func disturbed(rounds []round) string {
 	n := 0
 	for _, r := range rounds {

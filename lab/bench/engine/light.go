@@ -10,18 +10,18 @@ import (
 	"tuner/measure/stats"
 )
 
-// light is a client that costs as little as it can, so that the server is what limits it: a
-// prepared request, sent over and over, on a connection for each request in flight.
+// light is a client with the least possible cost, so that the server is the bottleneck. It sends a
+// prepared request over and over, on a connection for each request in flight.
 type light struct {
 	concurrency int
 	window      time.Duration
 	dial        func(ctx context.Context, address string) (sender, error)
 }
 
-// overtime is how long answers may take beyond the window.
+// overtime is the longest time of answers beyond the window.
 const overtime = 10 * time.Second
 
-// client is the light client over a protocol.
+// client returns the light client over a protocol.
 func (l light) client(protocol string) client {
 	return func(ctx context.Context, s *side) (seen, error) { return l.run(ctx, s.address(protocol)) }
 }
@@ -32,7 +32,7 @@ func (l light) run(ctx context.Context, address string) (seen, error) {
 	var senders []sender
 	defer func() {
 		for _, s := range senders {
-			_ = s.Close() // the figures are in
+			_ = s.Close() // the figures are complete
 		}
 	}()
 	for range l.concurrency {
@@ -62,7 +62,7 @@ func (l light) run(ctx context.Context, address string) (seen, error) {
 }
 
 // loop sends until the window ends, at least once, and returns the latencies in seconds. Each loop
-// has a context of its own: a context that all calls share is a lock that they share.
+// has its own context, since calls with a shared context share its lock.
 func (l light) loop(parent context.Context, s sender, end time.Time) ([]float64, error) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(parent))
 	defer cancel()

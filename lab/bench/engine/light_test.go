@@ -21,7 +21,7 @@ import (
 	pb "tuner/engine/api/inferencepb"
 )
 
-// addSub computes what simple does.
+// addSub computes the outputs of simple.
 func addSub(a, b []byte) (sum, difference []byte) {
 	for i := 0; i < len(a); i += 4 {
 		x, y := binary.LittleEndian.Uint32(a[i:]), binary.LittleEndian.Uint32(b[i:])
@@ -93,7 +93,7 @@ func TestLightClientCountsWhatIsAnswered(t *testing.T) {
 		name  string
 		serve func(*testing.T, *atomic.Int64) string
 		dial  func(context.Context, string) (sender, error)
-		extra int64 // requests that check the server before they count
+		extra int64 // requests that check the server before the counted ones
 	}{
 		{"HTTP", serveHTTP, dialSimpleHTTP, 0},
 		{"gRPC", serveGRPC, dialSimpleGRPC, 3},

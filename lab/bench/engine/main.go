@@ -1,14 +1,15 @@
-// Engine measures tuner's engine side by side with a real Triton and its onnxruntime backend. Its parts:
+// Engine measures tuner's engine side by side with a real Triton and its onnxruntime backend. Its
+// parts:
 //
 //   - frontend: what do the front ends cost?
 //   - latency: what do the servers add to a single inference?
 //   - saturation: how much do they do when there is always work?
 //   - ranking: do both put the same configurations in the same order?
 //
-// Both servers load the same library of ONNX Runtime and the same files, and are measured in turn. The
-// program prints ratios with intervals, and the CPU time that others took from the machine. It judges
-// nothing: the goals stand beside the figures. The real peers come from lab/scripts/peers.sh, the models
-// from lab/samplemodels.
+// Both servers load the same library of ONNX Runtime and the same files, and are measured in turn.
+// The program prints ratios with intervals, and the CPU time that others took from the machine. It
+// judges nothing: the goals stand beside the figures. The real peers come from
+// lab/scripts/peers.sh, the models from lab/samplemodels.
 //
 //	go -C lab run ./bench/engine -what saturation -rounds 10 -window 1s
 package main
@@ -35,7 +36,7 @@ type options struct {
 	record string
 }
 
-// benchmarks are the values of -what.
+// benchmarks returns the values of -what.
 func benchmarks() sidebyside.Parts[*bench] {
 	return sidebyside.Parts[*bench]{
 		{Name: "frontend", Run: (*bench).frontend}, {Name: "latency", Run: (*bench).latency},
@@ -43,11 +44,11 @@ func benchmarks() sidebyside.Parts[*bench] {
 	}
 }
 
-// bench is what every part needs.
+// bench holds the common inputs of all parts.
 type bench struct {
 	options
 	peers    *peers.Peers
-	work     string // a folder of its own, on the file system of the models, so that repositories can link them
+	work     string // its own folder, on the file system of the models, so that repositories can link them
 	out      io.Writer
 	record   io.Writer // of every single figure
 	messages io.Writer
@@ -84,7 +85,7 @@ func run(ctx context.Context, o options, out, messages io.Writer) error {
 	})
 }
 
-// or returns the rounds and the window that were asked for, else a benchmark's own.
+// or returns the requested rounds and window, else a benchmark's own.
 func (o options) or(rounds int, window time.Duration) options {
 	o.rounds, o.window = cmp.Or(o.rounds, rounds), cmp.Or(o.window, window)
 	return o

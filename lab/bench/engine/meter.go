@@ -9,27 +9,27 @@ import (
 	"tuner/lab/bench/sidebyside"
 )
 
-// usage is what a measurement took from the machine.
+// usage is the machine's usage during a measurement.
 type usage struct {
 	CPU     float64 // s of the loaded server per 1,000 requests; 0 without any
 	Batch   float64 // mean size of the executed batches; 0 without any
-	Idle    float64 // cores that the other server used
+	Idle    float64 // cores that the idle server used
 	Foreign float64 // share of the machine's CPU time that other processes, or other virtual machines, used, 0..1
 }
 
-// meter is a reading of every clock that usage is made of.
+// meter is a reading of all clocks behind usage.
 type meter struct {
 	at       time.Time
 	machine  hostinfo.CPUSnapshot
-	own      time.Duration // CPU time of this process and of those that it ran and that ended
+	own      time.Duration // CPU time of this process and of its children that have ended
 	server   time.Duration // CPU time
-	idle     time.Duration // CPU time of the other server
+	idle     time.Duration // CPU time of the idle server
 	requests uint64        // answered by the server without error
 	inferred uint64        // rows of all batches
 	executed uint64        // batches
 }
 
-// readMeter reads the clocks; idle is nil where there is no other server.
+// readMeter reads the clocks. idle is nil without another server.
 func readMeter(ctx context.Context, s, idle *side) (m meter, err error) {
 	statistics, err := s.control.Statistics(ctx, "")
 	if err != nil {
@@ -61,7 +61,7 @@ func cpuTime(s *side) (time.Duration, error) {
 	return u.CPU, err
 }
 
-// ownTime is the CPU time of this process and of the clients that it has run.
+// ownTime returns the CPU time of this process and of the clients that it has run.
 func ownTime() (time.Duration, error) {
 	own, err := hostinfo.OwnCPU()
 	if err != nil {
@@ -71,7 +71,7 @@ func ownTime() (time.Duration, error) {
 	return own + clients, err
 }
 
-// since is the usage between two readings.
+// since returns the usage between two readings.
 func (m meter) since(earlier meter) usage {
 	wall := m.at.Sub(earlier.at)
 	server, idle := m.server-earlier.server, m.idle-earlier.idle

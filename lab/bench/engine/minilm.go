@@ -14,7 +14,7 @@ const minilm = "minilm"
 // sequence is the number of tokens of each request.
 const sequence = 32
 
-// setting is what a configuration of MiniLM decides.
+// setting holds the variable part of MiniLM's configuration.
 type setting struct {
 	Instances int
 	Threads   int // of each instance
@@ -30,7 +30,7 @@ func (s setting) String() string {
 	return text
 }
 
-// config is the setting as config.pbtxt.
+// config returns the setting as config.pbtxt.
 func (s setting) config() string {
 	batching := ""
 	if s.MaxBatch > 1 {
@@ -52,7 +52,7 @@ parameters { key: "intra_op_thread_count" value { string_value: "%[6]d" } }
 `, minilm, s.MaxBatch, sequence, batching, s.Instances, s.Threads)
 }
 
-// minilmRequest is an inference of one sentence: tokens from all over the vocabulary, none of them
+// minilmRequest returns an inference of one sentence, with tokens from the whole vocabulary and no
 // padding.
 func minilmRequest() api.InferRequest {
 	const vocabulary = 30522

@@ -9,8 +9,8 @@ import (
 	"tuner/lab/bench/sidebyside"
 )
 
-// perfAnalyzer is the client: the real perf_analyzer in a closed loop. It measures three windows
-// and reports their mean, whatever their spread: the rounds are what tells of that.
+// perfAnalyzer returns the real perf_analyzer in a closed loop as the client. It measures three
+// windows and reports their mean, for any spread, since the rounds show the spread.
 func (b *bench) perfAnalyzer(model, protocol string, concurrency int, window time.Duration) client {
 	analyzer := sidebyside.Analyzer{Name: "perf_analyzer", Command: []string{b.peers.PerfAnalyzer}, Work: b.work}
 	return func(ctx context.Context, s *side) (seen, error) {

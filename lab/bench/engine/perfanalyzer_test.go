@@ -14,7 +14,7 @@ import (
 	"tuner/lab/peers"
 )
 
-// heading is perf_analyzer 2.51's with --verbose-csv.
+// heading is the heading of perf_analyzer 2.51 with --verbose-csv.
 const heading = "Concurrency,Inferences/Second,Client Send,Network+Server Send/Recv,Server Queue,Server Compute Input,Server Compute Infer,Server Compute Output,Client Recv,p50 latency,p90 latency,p95 latency,p99 latency,Avg latency,request/response,response wait\n"
 
 func TestReadReport(t *testing.T) {
@@ -52,8 +52,8 @@ func TestReadReportRefuses(t *testing.T) {
 	}
 }
 
-// fakeAnalyzer is a perf_analyzer that fails until its second run; it finds its report's path
-// behind -f.
+// fakeAnalyzer is a perf_analyzer that fails until its second run. It finds its report's path after
+// -f.
 const fakeAnalyzer = `#!/bin/sh
 cd "${0%/*}"
 echo run >> runs

@@ -6,7 +6,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// ranks numbers values from the highest, 1, down; equal values share the mean of their ranks.
+// ranks numbers values from the highest, 1, down. Equal values share the mean of their ranks.
 func ranks(values []float64) []float64 {
 	descending := slices.Clone(values)
 	slices.Sort(descending)
@@ -24,16 +24,16 @@ func ranks(values []float64) []float64 {
 }
 
 // spearman returns the rank correlation of two figures of the same things, from -1 to 1: the linear
-// correlation of their ranks. It is NaN where one of them is the same for all.
+// correlation of their ranks. It is NaN if one figure is constant.
 func spearman(a, b []float64) float64 {
 	return stat.Correlation(ranks(a), ranks(b), nil)
 }
 
-// kept returns how much of the best of b remains when the choice is made by a. It is 1 when both
-// agree on the best.
+// kept returns the share of b's best value that a choice by a keeps. It is 1 if both agree on the
+// best.
 func kept(a, b []float64) float64 {
 	return b[best(a)] / slices.Max(b)
 }
 
-// best is the index of the highest value.
+// best returns the index of the highest value.
 func best(values []float64) int { return slices.Index(values, slices.Max(values)) }

@@ -43,7 +43,7 @@ func TestSpearman(t *testing.T) {
 
 func TestKept(t *testing.T) {
 	t.Parallel()
-	// The best by the first yields 90 on the second, whose best is 100.
+	// The best by the first gives 90 on the second, whose best is 100.
 	if got := kept([]float64{3, 8, 5}, []float64{100, 90, 10}); got != 0.9 {
 		t.Errorf("kept %v, expected 0.9", got)
 	}

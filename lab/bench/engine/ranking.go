@@ -15,12 +15,12 @@ import (
 	"tuner/measure/stats"
 )
 
-// rankingLoads are the requests in flight: few, where delays and instances show in the latency, and
-// many, where batches do.
+// rankingLoads returns the requests in flight. With few, delays and instances show in the latency;
+// with many, batches do.
 func rankingLoads() []int { return []int{4, 32} }
 
-// rankingSettings are 20 configurations: what a search would try on a machine of that many cores,
-// poor ones included.
+// rankingSettings returns 20 configurations that a search would try on a machine with that many
+// cores, including poor ones.
 func rankingSettings(cores int) []setting {
 	var out []setting
 	for _, layout := range [][2]int{{1, 1}, {1, cores}, {cores, 1}, {2, cores}, {2 * cores, 1}} {
@@ -32,14 +32,14 @@ func rankingSettings(cores int) []setting {
 	return out
 }
 
-// standing is a setting under a load, with what both servers did in all passes.
+// standing is a setting under a load, with the figures of both servers in all passes.
 type standing struct {
 	setting     setting
 	concurrency int
 	rounds      []round
 }
 
-// throughput is the median of a side's rounds.
+// throughput returns the median of a side's rounds.
 func (s standing) throughput(of func(round) figures) float64 {
 	return s.median(func(r round) float64 { return of(r).Throughput })
 }
@@ -56,12 +56,12 @@ func ofTuner(r round) figures { return r.Tuner }
 
 func ofTriton(r round) figures { return r.Triton }
 
-// rankingRounds is how many rounds of a setting each pass measures, one after the other.
+// rankingRounds is the number of consecutive rounds of a setting in each pass.
 const rankingRounds = 2
 
-// ranking compares the order in which both servers put the same configurations. Each pass goes
-// through them in an order of its own, with fresh servers, so that a drift of the machine favours
-// none. A configuration that cannot be measured is left out, and becomes an error in the end.
+// ranking compares the order of the same configurations on both servers. Each pass visits them in
+// its own order, with fresh servers, so that a drift of the machine favours none. A configuration
+// that cannot be measured is left out, and becomes an error at the end.
 func (b *bench) ranking(ctx context.Context) error {
 	o := b.or(3, 1500*time.Millisecond)
 	settings := rankingSettings(hostinfo.Read(ctx).UsableCores())
@@ -110,8 +110,8 @@ func (b *bench) rank(ctx context.Context, s setting, window time.Duration, into 
 	return nil
 }
 
-// writeRanking prints the standings, with their ranks among those of the same load, and how well
-// the ranks agree. Every load has the same standings.
+// writeRanking prints the standings, with their ranks among those of the same load, and the
+// agreement of the ranks. Every load has the same standings.
 func writeRanking(out io.Writer, standings []standing) error {
 	var text strings.Builder
 	fmt.Fprintf(&text, "\n### Ranking: MiniLM fp32, %d tokens (instances × threads, max batch, delay)\n\n", sequence)

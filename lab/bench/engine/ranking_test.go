@@ -31,7 +31,7 @@ func TestWriteRanking(t *testing.T) {
 	var standings []standing
 	for i, tuner := range []float64{100, 300, 200} {
 		s := standing{setting: setting{Instances: i + 1, Threads: 1, MaxBatch: 4}, concurrency: rankingLoads()[0]}
-		// The best of tuner, the second, yields 291 of Triton's best, 300.
+		// The best of tuner, the second, gives 291 of Triton's best, 300.
 		s.rounds = roundsOf([]float64{tuner}, []float64{[]float64{100, 291, 300}[i]})
 		standings = append(standings, s)
 		s.concurrency = rankingLoads()[1]

@@ -14,7 +14,7 @@ import (
 	"tuner/model/onnx"
 )
 
-// repository makes a repository of one ONNX model with a configuration, which names it.
+// repository makes a repository of one ONNX model with a configuration that has its name.
 func (b *bench) repository(file, config string) (string, error) {
 	c, err := modelconfig.Parse("config.pbtxt", []byte(config))
 	if err != nil {
@@ -39,7 +39,7 @@ const (
 	fileInt8 = "minilm_int8.onnx"
 )
 
-// quantized makes the int8 variant of MiniLM where it is not there yet.
+// quantized makes the int8 variant of MiniLM if it does not exist.
 func (b *bench) quantized(ctx context.Context) error {
 	path := filepath.Join(b.models, fileInt8)
 	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {

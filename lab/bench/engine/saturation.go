@@ -12,7 +12,7 @@ import (
 // saturationConcurrency keeps two instances of batch 16 busy, or one with its next batch waiting.
 const saturationConcurrency = 32
 
-// saturation compares the throughput of MiniLM when there is always work.
+// saturation compares the throughput of MiniLM under permanent load.
 func (b *bench) saturation(ctx context.Context) error {
 	if err := b.quantized(ctx); err != nil {
 		return err
@@ -33,7 +33,7 @@ func (b *bench) saturation(ctx context.Context) error {
 }
 
 // saturate compares one setting, with perf_analyzer and with tuner's own load generator. With an
-// error it returns the lines that were complete before.
+// error it also returns the complete lines.
 func (b *bench) saturate(ctx context.Context, precision, file string, s setting) (lines []comparison, err error) {
 	if err := context.Cause(ctx); err != nil {
 		return nil, err

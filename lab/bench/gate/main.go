@@ -1,8 +1,8 @@
-// Gate checks the promise of `tuner gate` on a real model. A gate of a model against itself must not fail. A
-// gate of an engine that is 5 % slower, or slow with a few of its executions, must fail.
+// Gate checks the promise of `tuner gate` on a real model. A gate of a model against itself must
+// not fail. A gate of an engine that is 5 % slower, or slow in a few of its executions, must fail.
 //
-// The program runs the verb as a user does. It prints a line for each gate, and a summary, also when it is
-// interrupted. It judges nothing.
+// The program runs the verb like a user. It prints a line for each gate, and a summary, also after
+// an interruption. It judges nothing.
 //
 //	TUNER_ORT_LIBRARY="$(bin/tuner runtime install cpu)" go -C lab run ./bench/gate -what slow -runs 20
 package main
@@ -39,7 +39,7 @@ type options struct {
 // kind is a way in which the candidate's engine differs from the baseline's.
 type kind struct {
 	name string
-	slow slowness // 0: it is the same engine
+	slow slowness // 0: the same engine
 }
 
 func kinds() []kind {
@@ -74,7 +74,7 @@ func run(ctx context.Context, o options, out, messages io.Writer) error {
 	return program.InFolder("", "bench-gate", func(dir string) error { return bench(ctx, o, dir, out, messages) })
 }
 
-// bench runs the gates that are asked for, with their files in dir.
+// bench runs the requested gates, with their files in dir.
 func bench(ctx context.Context, o options, dir string, out, messages io.Writer) error {
 	asked := slices.DeleteFunc(kinds(), func(k kind) bool { return o.what != sidebyside.All && o.what != k.name })
 	list := make([]series, len(asked))
@@ -97,7 +97,7 @@ func bench(ctx context.Context, o options, dir string, out, messages io.Writer) 
 	return failure
 }
 
-// series are the gates of a kind.
+// series holds the gates of a kind.
 type series struct {
 	kind    kind
 	file    string // gate.yaml
@@ -121,14 +121,15 @@ func gates(ctx context.Context, o options, list []series, messages io.Writer) er
 	return nil
 }
 
-// oneInstance is the configuration of both sides. With one instance, longer executions cost exactly
-// as much throughput: no other instance uses the cores meanwhile, or misses them.
+// gates runs the kinds in turn, so that the machine's drift affects all of them. An interrupted
+// benchmark then has some gates of each kind.
 const oneInstance = `max_batch_size: 8
 instance_group [{ count: 1 kind: KIND_CPU }]
 dynamic_batching {}
 `
 
-// write makes the gate.yaml of a kind. A slow engine is this program: the runner starts a script that adds its role.
+// write makes the gate.yaml of a kind. The slow engine is this program: the runner starts a script
+// that adds its role.
 func write(dir string, o options, k kind) (string, error) {
 	engine := ""
 	if k.slow.factor > 0 {
@@ -161,7 +162,7 @@ budget: %[6]v
 	return file, nil
 }
 
-// result is what the benchmark reads of gate.json.
+// result is the part of gate.json that the benchmark reads.
 type result struct {
 	Verdict  string      `json:"verdict"`
 	Elapsed  float64     `json:"elapsed_seconds"`
@@ -203,8 +204,8 @@ func gate(ctx context.Context, o options, file string, messages io.Writer) (resu
 	return r, nil
 }
 
-// summary counts the verdicts of a kind, and then those of each criterion by itself. A slow tail
-// takes throughput, too, and the criterion that fails first ends the gate.
+// summary counts the verdicts of a kind, and then those of each criterion alone. A slow tail
+// reduces the throughput, too, and the criterion that fails first ends the gate.
 func summary(k kind, results []result) string {
 	var all tally
 	var metrics []string // in order

@@ -46,7 +46,7 @@ func TestSummary(t *testing.T) {
 	if want := "slow: 1 pass, 2 fail, 0 inconclusive of 3; median 200 s, 20 pairs"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	// Whether p99 finds a slow tail is told also where throughput fails with it.
+	// The summary shows whether p99 finds a slow tail even if throughput fails with it.
 	tail := func(throughput, p99 string) result {
 		return result{Verdict: "fail", Elapsed: 100, Pairs: 10, Criteria: []criterion{{Metric: "throughput", Verdict: throughput}, {Metric: "latency_p99", Verdict: p99}}}
 	}

@@ -16,21 +16,23 @@ import (
 	"tuner/model/modelconfig"
 )
 
-// asSlow is the first argument that makes this program a slow engine. The slowness and the arguments of `tuner` follow.
+// asSlow is the first argument that makes this program a slow engine. The slowness and the
+// arguments of `tuner` follow.
 const asSlow = "slow"
 
-// slowness is work that is added to executions, so that a gate has a regression of a known size to find.
+// slowness is additional work in executions, so that a gate has a regression of a known size to
+// find.
 type slowness struct {
-	factor float64 // of an execution's time; 0: as it is
+	factor float64 // of an execution's time; 0: unchanged
 	share  float64 // of the executions that take longer
 }
 
-// args are the arguments that readSlowness reads.
+// args returns the arguments that readSlowness reads.
 func (s slowness) args() []string {
 	return []string{strconv.FormatFloat(s.factor, 'g', -1, 64), strconv.FormatFloat(s.share, 'g', -1, 64)}
 }
 
-// readSlowness reads a slowness, and returns the arguments behind it.
+// readSlowness reads a slowness, and returns the arguments after it.
 func readSlowness(args []string) (slowness, []string, error) {
 	if len(args) < 2 {
 		return slowness{}, nil, errors.New("a factor and a share are needed")
@@ -46,7 +48,7 @@ func readSlowness(args []string) (slowness, []string, error) {
 	return slowness{factor, share}, args[2:], nil
 }
 
-// slowEngine is `tuner serve` with executions that take longer.
+// slowEngine is `tuner serve` with slower executions.
 func slowEngine(ctx context.Context, args []string, _, messages io.Writer) error {
 	by, rest, err := readSlowness(args)
 	if err != nil {
@@ -63,7 +65,7 @@ func slowEngine(ctx context.Context, args []string, _, messages io.Writer) error
 	return serve.RunWith(ctx, messages, o, by.of)
 }
 
-// of slows the sessions of a backend down.
+// of slows down the sessions of a backend.
 func (s slowness) of(b engine.Backend) engine.Backend { return slowBackend{b, s} }
 
 type slowBackend struct {
@@ -83,7 +85,7 @@ func (b slowBackend) NewSession(ctx context.Context, files engine.ModelFiles, co
 type slowSession struct {
 	engine.Session
 	by  slowness
-	due float64 // executions that are to be slow, less those that were
+	due float64 // number of executions that should have been slow, minus those that were
 }
 
 // Execute implements engine.Session: it keeps a core busy for the additional time of the execution.
@@ -98,7 +100,7 @@ func (s *slowSession) Execute(b *engine.Batch) (engine.Result, error) {
 	s.due--
 	begin := time.Now()
 	more := time.Duration((s.by.factor - 1) * float64(r.Computed.Sub(r.Gathered)))
-	for time.Since(begin) < more { // busy, as a model that computes more would be
+	for time.Since(begin) < more { // busy, like a model that computes more
 	}
 	r.Computed = r.Computed.Add(time.Since(begin))
 	return r, nil

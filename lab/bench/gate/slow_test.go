@@ -27,7 +27,7 @@ func TestSlowEngineReadsArguments(t *testing.T) {
 	}
 }
 
-// instantly is a session whose executions say that they took a time.
+// instantly is a session whose executions report a given time.
 type instantly struct {
 	engine.Session
 	took time.Duration
@@ -38,7 +38,7 @@ func (s instantly) Execute(*engine.Batch) (engine.Result, error) {
 	return engine.Result{Gathered: now, Computed: now.Add(s.took)}, nil
 }
 
-// Of ten executions a fifth take three times as long, evenly spread, and say so.
+// Of ten executions, two take three times as long, evenly spread, and report it.
 func TestSlowSessionSlowsAShare(t *testing.T) {
 	t.Parallel()
 	const took = 100 * time.Microsecond

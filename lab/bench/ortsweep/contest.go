@@ -23,20 +23,20 @@ import (
 	"tuner/spec"
 )
 
-// contest measures candidates as the verb does, but all of them.
+// contest measures candidates like the verb, but all of them.
 type contest struct {
 	setup   ortsweep.Setup
 	engines *ortsweep.Engines
 }
 
-// open prepares the same sweep on the model files that a race made.
+// open prepares the same sweep on the model files of a race.
 func open(ctx context.Context, o options, dir string, r raceResult) (*contest, error) {
 	sweep, err := spec.ParseSweep(filepath.Join(dir, "exhaustive.yaml"), []byte(sweepText(o, 1)))
 	if err != nil {
 		return nil, err
 	}
 	sweep.Output = filepath.Join(dir, "exhaustive")
-	sweep.Model.Convert = nil // they are there already
+	sweep.Model.Convert = nil // they exist already
 	sweep.Model.Precisions = map[string]string{}
 	for _, f := range r.Model.Files {
 		sweep.Model.Precisions[f.Precision] = f.Path
@@ -73,14 +73,14 @@ func (c *contest) seconds(ctx context.Context, candidate search.Candidate, windo
 	return f.Value, err
 }
 
-// exhaustive is every candidate's figure.
+// exhaustive holds every candidate's figure.
 type exhaustive struct {
-	standings []standing // the best first
+	standings []standing // best first
 	elapsed   time.Duration
 }
 
 // exhaustive measures every candidate in random order, each next to windows of the default. The
-// default's windows are there for the comparison alone: they do not count as time.
+// default's windows serve only the comparison: they do not count as time.
 func (c *contest) exhaustive(ctx context.Context, o options, messages io.Writer) (exhaustive, error) {
 	all, _ := c.setup.Candidates(1 << 12)
 	random := rand.New(rand.NewPCG(1, 2))
@@ -108,10 +108,10 @@ func (c *contest) exhaustive(ctx context.Context, o options, messages io.Writer)
 	return e, nil
 }
 
-// meeting is candidates, the default first, that were measured in turn on fresh launches.
+// meeting holds candidates, the default first, that were measured in turn on fresh launches.
 type meeting struct {
 	candidates []search.Candidate
-	figures    stats.Blocks // rows per second, up to a factor that all share
+	figures    stats.Blocks // rows per second, up to a common factor
 }
 
 // meet measures candidates and the default in turn on fresh launches. Every other round has the

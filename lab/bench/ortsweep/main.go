@@ -1,9 +1,10 @@
-// Ortsweep checks the promise of `tuner ortsweep`: it finds a setting within 2 % of the best, in at most a
-// fifth of the time of exhaustive measurement.
+// Ortsweep checks the promise of `tuner ortsweep`: it finds a setting within 2 % of the best, in at
+// most a fifth of the time of exhaustive measurement.
 //
-// The program runs the verb several times, as a user does, and measures every candidate of the space once.
-// The best of many noisy figures looks better than it is. So the winners of all races and the best of the
-// exhaustive measurement then meet on fresh launches. The program prints a table and judges nothing.
+// The program runs the verb several times, like a user, and measures every candidate of the space
+// once. The best of many noisy figures looks better than it is. So the winners of all races and the
+// best of the exhaustive measurement then meet on fresh launches. The program prints a table and
+// judges nothing.
 //
 //	TUNER_ORT_LIBRARY="$(bin/tuner runtime install cpu)" go -C lab run ./bench/ortsweep -repetitions 10
 package main
@@ -31,7 +32,7 @@ type options struct {
 	windows     int           // of each candidate in the exhaustive measurement
 	window      time.Duration // of these
 	rounds      int           // of the last comparison
-	results     string        // folder that keeps the races' results; "" for one that is removed
+	results     string        // folder for the races' results; "" for one that is removed
 }
 
 func main() { program.Main("ortsweep", program.With(define, run)) }
@@ -66,7 +67,7 @@ func run(ctx context.Context, o options, out, messages io.Writer) error {
 	return bench(ctx, o, o.results, out, messages)
 }
 
-// bench races, measures everything, and compares. The races' results are in dir.
+// bench runs the races, measures everything, and compares. The races' results are in dir.
 func bench(ctx context.Context, o options, dir string, out, messages io.Writer) error {
 	var err error
 	races := make([]raceResult, o.repetitions)

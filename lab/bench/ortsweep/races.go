@@ -14,7 +14,7 @@ import (
 	"tuner/search"
 )
 
-// raceResult is what the benchmark reads of a race's result.json.
+// raceResult is the part of a race's result.json that the benchmark reads.
 type raceResult struct {
 	Elapsed float64 `json:"elapsed_seconds"`
 	Winner  struct {
@@ -29,7 +29,7 @@ type raceResult struct {
 	} `json:"model"`
 }
 
-// sweepText is the space: 3·2⁵ = 96 distinct candidates on a machine of two cores.
+// sweepText returns the space: 3·2⁵ = 96 distinct candidates on a machine with two cores.
 func sweepText(o options, seed int) string {
 	return fmt.Sprintf(`model: %q
 name: model
@@ -71,10 +71,11 @@ type standing struct {
 	gain      stats.Estimate
 }
 
-// mostBest is how many of the exhaustive measurement's best meet the races' winners.
+// mostBest is the number of the exhaustive measurement's best candidates that meet the races'
+// winners.
 const mostBest = 3
 
-// finalists are the winners of the races and the best of the exhaustive measurement, each once.
+// finalists returns the winners of the races and the best of the exhaustive measurement, each once.
 func finalists(races []raceResult, every exhaustive) []search.Candidate {
 	var list []search.Candidate
 	add := func(c search.Candidate) {
@@ -91,8 +92,8 @@ func finalists(races []raceResult, every exhaustive) []search.Candidate {
 	return list
 }
 
-// report prints the comparison: the candidates that met, and for each race its time and how near
-// its winner came to the best. The best of several figures looks better than it is. So report
+// report prints the comparison: the candidates that met, and for each race its time and its
+// winner's distance from the best. The best of several figures looks better than it is. So report
 // counts the winners that are certainly not within 2 %.
 func report(w io.Writer, races []raceResult, every exhaustive, m meeting) error {
 	best := 0

@@ -39,7 +39,8 @@ func TestReport(t *testing.T) {
 	a.Elapsed, a.Winner.Settings = 10, candidate("1")
 	b.Elapsed, b.Winner.Settings = 20, candidate("2")
 	every := exhaustive{standings: []standing{{candidate("1"), stats.Estimate{Value: 2}}, {candidate("3"), stats.Estimate{Value: 1.9}}}, elapsed: 100 * time.Second}
-	if list := finalists([]raceResult{a, b}, every); len(list) != 3 { // 1 and 3 of the exhaustive measurement, 2 of race b
+	// 1 and 3 of the exhaustive measurement, 2 of race b
+	if list := finalists([]raceResult{a, b}, every); len(list) != 3 {
 		t.Errorf("finalists are %v", list)
 	}
 	var out bytes.Buffer

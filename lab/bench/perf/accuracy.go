@@ -20,7 +20,7 @@ type scenario struct {
 	args   []string // the programs' arguments
 }
 
-// closedScenarios are those of the closed loop.
+// closedScenarios returns the scenarios of the closed loop.
 func closedScenarios() []scenario {
 	eight := []string{"--concurrency-range", "8"}
 	return []scenario{
@@ -31,8 +31,8 @@ func closedScenarios() []scenario {
 	}
 }
 
-// openScenarios are those of the open loop; all have one server, for which Lindley's recursion
-// holds.
+// openScenarios returns the scenarios of the open loop. All have one server, for which Lindley's
+// recursion holds.
 func openScenarios() []scenario {
 	poisson := func(rate string) []string {
 		return []string{"--request-rate-range", rate, "--request-distribution", "poisson"}
@@ -46,7 +46,7 @@ func openScenarios() []scenario {
 	}
 }
 
-// way is a program with arguments of its own.
+// way is a program with its own arguments.
 type way struct {
 	name string
 	side sidebyside.Analyzer
@@ -78,8 +78,8 @@ func (b *bench) open(ctx context.Context) error {
 	})
 }
 
-// accuracy has each program measure each scenario on a server that has just started. It prints
-// their figures beside the truth.
+// accuracy has each program measure each scenario on a newly started server. It prints their
+// figures beside the truth.
 func (b *bench) accuracy(ctx context.Context, title string, list []scenario, ways []way, window time.Duration,
 	judge func(told, []testserver.Entry) []figure) error {
 	var text strings.Builder
@@ -104,7 +104,7 @@ func (b *bench) accuracy(ctx context.Context, title string, list []scenario, way
 	return errors.Join(failed, sidebyside.Print(b.out, text.String()))
 }
 
-// observation is what a program reported, and what the server recorded.
+// observation holds the report of a program and the server's record.
 type observation struct {
 	told
 	entries []testserver.Entry
@@ -113,7 +113,7 @@ type observation struct {
 
 func (o observation) foreign() float64 { return o.others }
 
-// observe runs a program on a server of its own.
+// observe runs a program on its own server.
 func (b *bench) observe(ctx context.Context, s scenario, w way, window time.Duration) (o observation, err error) {
 	server, err := startServer(ctx, s.server...)
 	if err != nil {
@@ -136,7 +136,7 @@ func (b *bench) observe(ctx context.Context, s scenario, w way, window time.Dura
 	return o, err
 }
 
-// String is a cell of the table: what was reported, and its deviation.
+// String prints a cell of the table: the reported figure, and its deviation.
 func (f figure) String() string {
 	value, deviation := sidebyside.Digits(f.reported), fmt.Sprintf("%+.2f %%", 100*f.deviation()/f.mid)
 	if f.isTime {

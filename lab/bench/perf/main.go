@@ -1,14 +1,15 @@
 // Perf measures `tuner perf` beside the real perf_analyzer. Its parts:
 //
-//   - closed, open: do both report what really happened?
+//   - closed, open: do both report the truth?
 //   - speed: how fast are they, and what do they cost?
 //   - pacing: how well does tuner keep a schedule?
 //   - scale: what do many connections and requests do to tuner?
 //
-// The server is package testserver, in a process of its own. Its service times follow a known law, and its
-// record of every request is the truth. Both programs get the same command line and are measured in turn.
-// The ratios stand beside the CPU time that others took from the machine. The program judges nothing: the
-// goals stand beside the figures. The real perf_analyzer comes from lab/scripts/peers.sh.
+// The server is package testserver, in its own process. Its service times follow a known law, and
+// its record of every request is the truth. Both programs get the same command line and are
+// measured in turn. The ratios stand beside the CPU time that others took from the machine. The
+// program judges nothing: the goals stand beside the figures. The real perf_analyzer comes from
+// lab/scripts/peers.sh.
 //
 //	go -C lab run ./bench/perf -what speed -rounds 10 -window 600ms
 package main
@@ -34,7 +35,7 @@ type options struct {
 	tunerPath, recordPath string
 }
 
-// parts are the values of -what.
+// parts returns the values of -what.
 func parts() sidebyside.Parts[*bench] {
 	return sidebyside.Parts[*bench]{
 		{Name: "closed", Run: (*bench).closed}, {Name: "open", Run: (*bench).open}, {Name: "speed", Run: (*bench).speed},
@@ -42,11 +43,11 @@ func parts() sidebyside.Parts[*bench] {
 	}
 }
 
-// bench is what every part needs.
+// bench holds the common inputs of all parts.
 type bench struct {
 	options
 	tuner, analyzer sidebyside.Analyzer
-	work            string // a folder of its own
+	work            string // its own folder
 	out             io.Writer
 	record          io.Writer // of every single figure
 	messages        io.Writer
@@ -86,5 +87,5 @@ func run(ctx context.Context, o options, out, messages io.Writer) error {
 	})
 }
 
-// orWindow returns the window that was asked for, else a part's own.
+// orWindow returns the requested window, else a part's own.
 func (o options) orWindow(own time.Duration) time.Duration { return cmp.Or(o.window, own) }

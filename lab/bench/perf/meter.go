@@ -10,11 +10,11 @@ import (
 	"tuner/lab/bench/sidebyside"
 )
 
-// meter is a reading of the clocks that cost is made of.
+// meter is a reading of the clocks behind cost.
 type meter struct {
 	at       time.Time
 	machine  hostinfo.CPUSnapshot
-	client   time.Duration // CPU time of the programs that were run and have ended
+	client   time.Duration // CPU time of the finished client programs
 	own      time.Duration // CPU time of this process
 	server   time.Duration // CPU time
 	requests uint64        // answered by the server without error
@@ -47,19 +47,20 @@ func readMeter(ctx context.Context, s *server) (m meter, err error) {
 	return m, err
 }
 
-// perRequest is the client's CPU time per request in s, from its start to its end, since an earlier
-// reading.
+// perRequest returns the client's CPU time per request in s, from its start to its end, since an
+// earlier reading.
 func (m meter) perRequest(earlier meter) float64 {
 	return (m.client - earlier.client).Seconds() / float64(m.requests-earlier.requests)
 }
 
-// foreign is the share of the machine's CPU time, 0..1, that others took since an earlier reading.
+// foreign returns the share of the machine's CPU time, 0..1, that others took since an earlier
+// reading.
 func (m meter) foreign(earlier meter) float64 {
 	ours := m.server - earlier.server + m.own - earlier.own + m.client - earlier.client
 	return sidebyside.Foreign(m.machine.Since(earlier.machine), ours, m.at.Sub(earlier.at))
 }
 
-// cores is the CPU time of this process per time, since an earlier reading.
+// cores returns the CPU time of this process per time, since an earlier reading.
 func (m meter) cores(earlier meter) float64 {
 	return (m.own - earlier.own).Seconds() / m.at.Sub(earlier.at).Seconds()
 }

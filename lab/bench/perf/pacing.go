@@ -20,17 +20,17 @@ import (
 // pacingRate is the mean rate of the schedule, in requests per second.
 const pacingRate = 2000
 
-// pace is how well a schedule was kept in one round.
+// pace holds the accuracy of a schedule in one round.
 type pace struct {
-	P50, P99 float64 // s, from the scheduled instant to the sending
+	P50, P99 float64 // s, from the scheduled time to the sending
 	Cores    float64 // CPU time per time
 	Others   float64 // share of the machine's CPU time that others took, 0..1
 }
 
 func (p pace) foreign() float64 { return p.Others }
 
-// pacing measures how late an open loop sends. A pacer that only sleeps, and sends nothing, is
-// measured beside it.
+// pacing measures the delays of sending in an open loop. A pacer that only sleeps, and sends
+// nothing, is measured beside it.
 func (b *bench) pacing(ctx context.Context) (err error) {
 	s, err := startServer(ctx, "-records", "1")
 	if err != nil {
@@ -65,7 +65,7 @@ func (b *bench) pacing(ctx context.Context) (err error) {
 	return sidebyside.Print(b.out, text.String())
 }
 
-// spread is a figure's median with its least and greatest value.
+// spread prints a figure's median with its least and greatest value.
 func spread(paces []pace, scale float64, figure func(pace) float64) string {
 	var values []float64
 	for _, p := range paces {
@@ -83,7 +83,7 @@ type conn struct {
 // Send implements load.Conn.
 func (c conn) Send(slot, _ int) { c.Conn.Send(slot, c.request) }
 
-// openLoop measures a window of tuner's open loop, after half a second of it.
+// openLoop measures a window of tuner's open loop, after half a second of warm-up.
 func openLoop(ctx context.Context, s *server, seed uint64, window time.Duration) (pace, error) {
 	arrivals, err := load.Poisson(pacingRate, seed)
 	if err != nil {
@@ -125,7 +125,7 @@ func openLoop(ctx context.Context, s *server, seed uint64, window time.Duration)
 	}, nil
 }
 
-// sleepLoop keeps the same schedule by time.Sleep, and sends nothing.
+// sleepLoop keeps the same schedule with time.Sleep, and sends nothing.
 func sleepLoop(ctx context.Context, s *server, seed uint64, window time.Duration) (pace, error) {
 	arrivals, err := load.Poisson(pacingRate, seed)
 	if err != nil {

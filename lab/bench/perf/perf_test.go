@@ -34,11 +34,11 @@ func TestRecorded(t *testing.T) {
 
 func TestRecursed(t *testing.T) {
 	t.Parallel()
-	// What the server says of the begin of a service is of account in its length alone: the waits
-	// come from the recursion.
+	// Only the length of a service counts, not its recorded begin: the waits come from the
+	// recursion.
 	entries := []testserver.Entry{entry(40, 40, 60), entry(0, 0, 30), entry(10, 910, 930), entry(20, 50, 60)}
-	// By arrival: at 0 takes 30 and waits 0; at 10 takes 20, waits 20; at 20 takes 10, waits 30; at
-	// 40 takes 20, waits 20.
+	// By arrival: the one at 0 takes 30 and waits 0; at 10: takes 20, waits 20; at 20: takes 10,
+	// waits 30; at 40: takes 20, waits 20.
 	got := recursed(entries, 0, 1000*ms)
 	if diff := cmp.Diff([]float64{0.03, 0.04, 0.04, 0.04}, got.latencies); diff != "" {
 		t.Error(diff)
@@ -46,7 +46,7 @@ func TestRecursed(t *testing.T) {
 	if math.Abs(got.mean-got.service-0.0175) > 1e-12 { // waits 0, 20, 30, 20 ms
 		t.Errorf("mean wait %v", got.mean-got.service)
 	}
-	// Requests before the window count for the waits of those in it.
+	// Requests before the window affect the waits of those in it.
 	if got := recursed(entries[:2], 31*ms, 1000*ms); got.mean != 0.02 {
 		t.Errorf("latency %v", got.mean)
 	}
@@ -61,7 +61,7 @@ func TestDeviation(t *testing.T) {
 			t.Errorf("%+v: deviation %v, close %v, cell %q; want %v, %v, %q", f, f.deviation(), f.isClose(), f.String(), deviation, isClose, cell)
 		}
 	}
-	// The median's rank is 2: with its neighbours from 1 to 3 ms.
+	// The median has rank 2: with its neighbours, from 1 to 3 ms.
 	check(percentile(0.0029, r, 0.5), 0, true, "2.900 (+0.00 %, +0.000 ms)")
 	check(percentile(0.00305, r, 0.5), 0.00005, true, "3.050 (+2.50 %, +0.050 ms)")
 	check(percentile(0.0004, r, 0.5), -0.0006, false, "**0.400 (-30.00 %, -0.600 ms)**")
@@ -122,7 +122,7 @@ func TestWriteTable(t *testing.T) {
 	if err := b.table().Report("### Speed", lines); err != nil {
 		t.Fatal(err)
 	}
-	// Ratios 3, 3, 2: Student's interval of ln 3, ln 3, ln 2 is 0.9635 ± 4.3027·0.2341/√3.
+	// Ratios 3, 3, 2: Student's interval for ln 3, ln 3, ln 2 is 0.9635 ± 4.3027·0.2341/√3.
 	const want = `
 ### Speed
 

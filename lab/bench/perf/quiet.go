@@ -6,15 +6,15 @@ import (
 	"tuner/lab/bench/sidebyside"
 )
 
-// Others may take so much of the machine's CPU time, else a measurement is repeated, so often at
-// most.
+// A measurement is repeated if others take more than this share of the machine's CPU time, up to
+// this number of times.
 const (
 	mostForeign = 0.05
 	repetitions = 4
 )
 
-// quietest repeats a measurement until others took little of the machine meanwhile; the one with
-// the least counts. Each may fail and is tried again.
+// quietest repeats a measurement until others take little of the machine during it. The one with
+// the least share counts. A failed measurement is tried again.
 func quietest[T interface{ foreign() float64 }](ctx context.Context, b *bench, name string, measure func() (T, error)) (best T, err error) {
 	for i := range repetitions {
 		m, err := sidebyside.Retry(ctx, b.messages, name, measure)

@@ -11,15 +11,15 @@ import (
 	"tuner/lab/bench/sidebyside"
 )
 
-// told is what a program reported of one load.
+// told is a program's report of one load.
 type told struct {
 	Rate                float64 // requests per second
 	Mean, P50, P95, P99 float64 // latencies in s
-	From, To            int64   // its windows, in ns since 1970; 0: not asked for
+	From, To            int64   // its windows, in ns since 1970; 0: not requested
 }
 
-// measureEdges has a program make a load, and returns what it reports, with the windows' edges,
-// which cost a record of every request.
+// measureEdges has a program make a load, and returns its report with the edges of the windows. The
+// edges require a record of every request.
 func (b *bench) measureEdges(ctx context.Context, program sidebyside.Analyzer, d sidebyside.Demand) (told, error) {
 	export := filepath.Join(b.work, "export.json")
 	if err := os.RemoveAll(export); err != nil {
@@ -48,8 +48,8 @@ func readReport(in io.Reader) (told, error) {
 	}, nil
 }
 
-// readEdges reads from the record of every request when the first window began and the last one
-// ended.
+// readEdges reads the begin of the first window and the end of the last one from the record of
+// every request.
 func readEdges(in io.Reader) ([2]int64, error) {
 	var export struct {
 		Experiments []struct {

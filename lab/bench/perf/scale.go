@@ -15,7 +15,7 @@ import (
 	"tuner/lab/bench/sidebyside"
 )
 
-// endurance is a load that is large in one respect.
+// endurance is a load with one extreme parameter.
 type endurance struct {
 	name   string
 	args   []string
@@ -30,7 +30,7 @@ func (b *bench) endurances() []endurance {
 	}
 }
 
-// scale watches the memory of `tuner perf` under large loads.
+// scale records the memory of `tuner perf` under large loads.
 func (b *bench) scale(ctx context.Context) error {
 	var text strings.Builder
 	text.WriteString("\n### Scale: memory of tuner perf, in MiB\n\n| | requests | of them failed | time, s | after 10 % of the time | half | the end | most |\n|---|---|---|---|---|---|---|---|\n")
@@ -77,7 +77,7 @@ func mebibytes(n int64) string { return fmt.Sprintf("%.0f", float64(n)/(1<<20)) 
 
 // memory is a process's resident set over its life, in bytes.
 type memory struct {
-	readings []int64 // each second
+	readings []int64 // one per second
 	peak     int64
 }
 
@@ -108,7 +108,7 @@ func (b *bench) watch(ctx context.Context, s *server, e endurance) (memory, erro
 			}
 			return m, nil
 		case <-every.C:
-			if u, err := hostinfo.Process(cmd.Process.Pid); err == nil && u.RSS > 0 { // else it has just ended
+			if u, err := hostinfo.Process(cmd.Process.Pid); err == nil && u.RSS > 0 { // otherwise it has just ended
 				m.readings, m.peak = append(m.readings, u.RSS), max(m.peak, u.PeakRSS)
 			}
 		}

@@ -15,13 +15,13 @@ import (
 	"tuner/lab/bench/sidebyside"
 )
 
-// server is a testserver in a process of its own, which is this program again.
+// server is a testserver in its own process, which is this program again.
 type server struct {
 	testserver.Addresses
 	cmd *exec.Cmd
 }
 
-// stopTime bounds how long the server may take to end.
+// stopTime is the longest time that the server may take to end.
 const stopTime = 10 * time.Second
 
 // startServer starts a server with testserver's arguments. It ends with the context, or by stop.
@@ -46,7 +46,7 @@ func startServer(ctx context.Context, args ...string) (*server, error) {
 	return s, nil
 }
 
-// demand is a load on the server.
+// demand returns a load on the server.
 func (s *server) demand(protocol string, window time.Duration, args ...string) sidebyside.Demand {
 	address := s.HTTP
 	if protocol == sidebyside.GRPC {
@@ -66,7 +66,7 @@ func (s *server) stop() error {
 	return nil
 }
 
-// cpu is the CPU time that the server has used.
+// cpu returns the CPU time that the server has used.
 func (s *server) cpu() (time.Duration, error) {
 	u, err := hostinfo.Process(s.cmd.Process.Pid)
 	return u.CPU, err

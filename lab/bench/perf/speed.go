@@ -11,20 +11,20 @@ import (
 	"tuner/lab/bench/sidebyside"
 )
 
-// busyLoop is how many requests are in flight where the highest rate is asked for.
+// busyLoop is the number of requests in flight at the highest rate.
 const busyLoop = 16
 
-// cost is what a program reached, and what it took.
+// cost holds a program's result and its cost.
 type cost struct {
 	told
-	CPU    float64 // s of the program per request, its start and end included
+	CPU    float64 // s of the program per request, including its start and end
 	Others float64 // share of the machine's CPU time that others took, 0..1
 }
 
 func (c cost) foreign() float64 { return c.Others }
 
-// speed compares the highest rate, the cost of a request, and the latency that is reported of the
-// fastest answers.
+// speed compares the highest rate, the cost of a request, and the reported latency of the fastest
+// answers.
 func (b *bench) speed(ctx context.Context) error {
 	var lines []sidebyside.Line
 	var failed error
@@ -43,7 +43,7 @@ func (b *bench) speed(ctx context.Context) error {
 	return errors.Join(failed, b.table().Report("### Speed: a server that answers at once", lines))
 }
 
-// table compares tuner with perf_analyzer.
+// table returns the table that compares tuner with perf_analyzer.
 func (b *bench) table() sidebyside.Table {
 	return sidebyside.Table{
 		Benchmark: "Perf", Ours: sidebyside.Side{Name: b.tuner.Name, Key: "tuner"}, Theirs: sidebyside.Side{Name: b.analyzer.Name, Key: b.analyzer.Name},
@@ -51,11 +51,11 @@ func (b *bench) table() sidebyside.Table {
 	}
 }
 
-// pair is both programs, one right after the other.
+// pair holds both programs, measured one right after the other.
 type pair struct{ tuner, analyzer cost }
 
-// compare returns one figure of all pairs, multiplied with scale to be in the unit. The most that
-// others took of the machine meanwhile stands beside it.
+// compare returns one figure of all pairs, multiplied by scale to convert it to the unit. The
+// largest share of the machine that others took meanwhile stands beside it.
 func compare(name, unit string, scale float64, goal string, pairs []pair, figure func(cost) float64) sidebyside.Line {
 	l := sidebyside.Line{Name: name, Unit: unit, Goal: goal}
 	foreign := 0.0
@@ -68,7 +68,7 @@ func compare(name, unit string, scale float64, goal string, pairs []pair, figure
 }
 
 // contest measures both programs in turn on one server: tuner perf_analyzer, perf_analyzer tuner
-// and so on. So a drift of the machine's speed falls on both alike. A first round does not count.
+// and so on. So a drift of the machine's speed affects both equally. A first round does not count.
 func (b *bench) contest(ctx context.Context, protocol string) (busy, single []pair, err error) {
 	s, err := startServer(ctx, "-records", "1")
 	if err != nil {
@@ -104,7 +104,7 @@ func (b *bench) contest(ctx context.Context, protocol string) (busy, single []pa
 	return busy, single, nil
 }
 
-// weigh measures a program and what it takes.
+// weigh measures a program and its cost.
 func weigh(ctx context.Context, s *server, program sidebyside.Analyzer, d sidebyside.Demand) (cost, error) {
 	before, err := readMeter(ctx, s)
 	if err != nil {

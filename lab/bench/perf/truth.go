@@ -8,7 +8,7 @@ import (
 	"tuner/internal/testserver"
 )
 
-// truth is what really happened to the requests that were answered in a program's windows.
+// truth holds the true figures of the requests that were answered in a program's windows.
 type truth struct {
 	rate      float64   // per second
 	latencies []float64 // ascending, in s
@@ -16,14 +16,14 @@ type truth struct {
 	service   float64   // mean from the begin of the service to the answer, in s
 }
 
-// recorded is the truth by the server's record: from the arrival of a request to its answer.
+// recorded returns the truth by the server's record: from the arrival of a request to its answer.
 func recorded(entries []testserver.Entry, from, to int64) truth {
 	return gather(entries, from, to, func(_ int, e testserver.Entry) int64 { return e.Written - e.Arrival })
 }
 
 // recursed returns the truth of one server and a queue, by Lindley's recursion on the recorded
 // arrivals and service times. A request waits as long as its predecessor waited and was served,
-// less the time between their arrivals. A late answer, written after the end of its service, adds
+// minus the time between their arrivals. A late answer, written after the end of its service, adds
 // to its latency but not to the waits. The entries must reach back to a time when the queue was
 // empty.
 func recursed(entries []testserver.Entry, from, to int64) truth {
@@ -35,8 +35,8 @@ func recursed(entries []testserver.Entry, from, to int64) truth {
 	return gather(entries, from, to, func(i int, e testserver.Entry) int64 { return waits[i] + e.Written - e.Begin })
 }
 
-// gather takes the latencies, in ns, of the requests that were answered from one to before the
-// other instant.
+// gather takes the latencies, in ns, of the requests that were answered from `from` until before
+// `to`.
 func gather(entries []testserver.Entry, from, to int64, latency func(i int, e testserver.Entry) int64) truth {
 	var t truth
 	for i, e := range entries {
@@ -80,8 +80,8 @@ type figure struct {
 	isTime      bool
 }
 
-// deviation returns by how much the report misses the truth. It is 0 within the truth's range, and
-// not a number where there is no truth.
+// deviation returns the deviation of the report from the truth. It is 0 within the truth's range,
+// and NaN without a truth.
 func (f figure) deviation() float64 {
 	switch {
 	case math.IsNaN(f.mid):
@@ -101,12 +101,12 @@ func (f figure) isClose() bool {
 	return d <= closeShare*f.mid || f.isTime && d <= closeTime
 }
 
-// exact is a figure whose truth is one value.
+// exact returns a figure whose truth is one value.
 func exact(reported, truth float64, isTime bool) figure {
 	return figure{reported, truth, truth, truth, isTime}
 }
 
-// percentile is a figure of a latency's percentile.
+// percentile returns a figure of a latency's percentile.
 func percentile(reported float64, t truth, q float64) figure {
 	lo, mid, hi := t.quantile(q)
 	return figure{reported, lo, mid, hi, true}

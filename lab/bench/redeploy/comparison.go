@@ -12,15 +12,15 @@ import (
 	"tuner/measure/stats"
 )
 
-// figures are one side's of one pair.
+// figures are one side's figures of one pair.
 type figures struct {
 	Throughput float64        // inferences per second
 	P99        float64        // seconds
 	Foreign    float64        // share of the machine's CPU time that other processes used, 0..1
-	Window     measure.Window // that they were taken from
+	Window     measure.Window // source of the figures
 }
 
-// newFigures takes the figures out of a measurement of one window.
+// newFigures reads the figures from a measurement of one window.
 func newFigures(m measure.Measurement) (figures, error) {
 	if m.Failure != nil {
 		return figures{}, fmt.Errorf("failed (%s): %s", m.Failure.Stage, m.Failure.Reason)
@@ -33,13 +33,13 @@ func newFigures(m measure.Measurement) (figures, error) {
 	return figures{throughput.Value, p99.Value, m.Windows[0].Foreign, m.Windows[0]}, nil
 }
 
-// pair is both sides, measured one right after the other.
+// pair holds both sides, measured one right after the other.
 type pair struct {
 	A, B     figures
 	Reversed bool // B first
 }
 
-// comparison is everything that is printed.
+// comparison holds everything that is printed.
 type comparison struct {
 	Model        string
 	A, B         string // the sides' names
@@ -49,7 +49,7 @@ type comparison struct {
 	Pairs        []pair
 }
 
-// column gathers one figure of all pairs.
+// column collects one figure of all pairs.
 func (c comparison) column(of func(pair) float64) []float64 {
 	values := make([]float64, len(c.Pairs))
 	for i, p := range c.Pairs {
@@ -91,8 +91,8 @@ func (c comparison) writeTable(out io.Writer) error {
 }
 
 // writeSummary prints medians and ratios. The reported throughput is one number from another time.
-// So the interval of its ratio has the spread of B alone, and the machine's drift since then shows
-// in its value.
+// So the interval of its ratio has only B's spread, and its value includes the machine's drift
+// since then.
 func (c comparison) writeSummary(out io.Writer) {
 	a := c.column(func(p pair) float64 { return p.A.Throughput })
 	b := c.column(func(p pair) float64 { return p.B.Throughput })
@@ -106,8 +106,8 @@ func (c comparison) writeSummary(out io.Writer) {
 	fmt.Fprintf(out, "foreign CPU load    %.0f %% of the machine\n\n", 100*foreign)
 }
 
-// p99 is the 99th percentile of the latencies in all windows of a side: a single window has few
-// requests above it.
+// p99 returns the 99th percentile of the latencies in all windows of a side: a single window has
+// few requests above it.
 func (c comparison) p99(of func(pair) figures) string {
 	var all measure.Measurement
 	for _, p := range c.Pairs {

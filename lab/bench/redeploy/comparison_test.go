@@ -11,10 +11,10 @@ import (
 	"tuner/measure"
 )
 
-// Four pairs in which B is 2 %, 0 %, 4 % and 2 % faster; up to 4 pairs the interval is Student's on
+// Four pairs in which B is 2 %, 0 %, 4 % and 2 % faster. Up to 4 pairs the interval is Student's on
 // the logarithms: mean(ln 1.02, 0, ln 1.04, ln 1.02) = 0.019706, s = 0.016013, t(0.975, 3) =
-// 3.1824, half width t·s/2 = 0.025480, so e^0.019706 = 1.020 in [e^-0.005774, e^0.045186] = [0.994,
-// 1.046].
+// 3.1824, half width t·s/2 = 0.025480. So the result is e^0.019706 = 1.020 in [e^-0.005774,
+// e^0.045186] = [0.994, 1.046].
 func TestComparisonIsPrinted(t *testing.T) {
 	t.Parallel()
 	side := func(throughput float64) figures {
@@ -38,8 +38,8 @@ func TestComparisonIsPrinted(t *testing.T) {
 	golden.Check(t, filepath.Join("testdata", "comparison.txt"), got.Bytes())
 }
 
-// window has 1000 requests, with latencies of 1, 2, … 1000 ms: their 99th percentile is 990 ms, at
-// the histogram's resolution.
+// window returns 1000 requests with latencies of 1, 2, … 1000 ms. Their 99th percentile is 990 ms,
+// at the histogram's resolution.
 func window(t *testing.T) measure.Window {
 	t.Helper()
 	latencies := make([]time.Duration, 1000)

@@ -18,10 +18,10 @@ import (
 	"tuner/spec"
 )
 
-// contest is a campaign opened for measuring two ways of serving against each other.
+// contest is a campaign opened for a comparison of two ways of serving.
 type contest struct {
 	result  analyze.Result
-	a, b    *side // a: as the campaign measures; b: the deployed repository
+	a, b    *side // a: the campaign's way; b: the deployed repository
 	runners []*runner.Runner
 }
 
@@ -50,9 +50,9 @@ func (c *contest) close(ctx context.Context) {
 	}
 }
 
-// reported is the throughput of the winner at its best load, as analyze reports it.
+// reported returns the throughput of the winner at its best load, as analyze reports it.
 func (c *contest) reported() measure.Estimate {
-	winner, _ := c.result.Winner() // open has made sure of it
+	winner, _ := c.result.Winner() // open has checked it
 	return winner.Best.Values[measure.Throughput]
 }
 
@@ -84,9 +84,10 @@ func open(o options) (*contest, error) {
 	return newContest(o, result, setup, requests, contender, winner)
 }
 
-// subject opens what the campaign measured, and makes its requests again.
+// subject opens the model of the campaign, and makes its requests again.
 func subject(c analyze.Campaign) (profile.Setup, runner.Requests, error) {
-	opened, err := profile.OpenSubject(c.Profile, 0) // GPUs only matter for the default configuration, which is the journal's
+	// GPUs only matter for the default configuration, which the journal has
+	opened, err := profile.OpenSubject(c.Profile, 0)
 	if err != nil {
 		return profile.Setup{}, nil, err
 	}
@@ -127,7 +128,7 @@ func newContest(o options, result analyze.Result, setup profile.Setup, requests 
 	return &contest{result: result, a: a, b: b, runners: []*runner.Runner{a.runner, b.runner}}, nil
 }
 
-// trial is a configuration at its best load.
+// trial returns a configuration at its best load.
 func trial(o options, c analyze.Config) search.Trial {
 	return search.Trial{Candidate: c.Candidate, Load: c.Best.Load, Windows: 1, Window: o.window, Fresh: true, Phase: search.PhaseFinal}
 }

@@ -1,11 +1,11 @@
-// Redeploy checks the promise "what was measured is what is deployed". It takes a campaign that was analyzed,
-// serves its chosen repository by its own config.pbtxt, and measures it in alternating pairs. The other side
-// of a pair is the same configuration as the campaign ran it, or, with -against default, the default
-// configuration. Every measurement has a fresh engine process, and the campaign's own requests, load
-// generator and windows.
+// Redeploy checks the promise "what was measured is what is deployed". It takes an analyzed
+// campaign, serves its chosen repository by its own config.pbtxt, and measures it in alternating
+// pairs. The other side of a pair is the same configuration as run by the campaign. With -against
+// default it is the default configuration. Every measurement has a fresh engine process, and the
+// campaign's own requests, load generator and windows.
 //
-// The program reads the journal and the repository, and changes neither. It prints a table and lines for
-// benchstat. It judges nothing: a busy machine shows in the figures of foreign load.
+// The program reads the journal and the repository, and changes neither. It prints a table and
+// lines for benchstat. It judges nothing: a busy machine shows in the figures of foreign load.
 //
 //	go -C lab run ./bench/redeploy -campaign out/minilm -pairs 8 -window 3s
 package main
@@ -28,7 +28,7 @@ type options struct {
 	window   time.Duration
 }
 
-// What the deployed repository is measured against.
+// The other side of the comparison.
 const (
 	againstCampaign = "campaign"
 	againstDefault  = "default"
@@ -68,7 +68,7 @@ func run(ctx context.Context, o options, out, messages io.Writer) error {
 }
 
 // measurePairs measures both sides in turn: A B, B A, A B and so on. So a drift of the machine's
-// speed falls on both alike.
+// speed affects both equally.
 func measurePairs(ctx context.Context, o options, c *contest, messages io.Writer) ([]pair, error) {
 	var pairs []pair
 	for i := range o.pairs {

@@ -26,8 +26,8 @@ func TestFlags(t *testing.T) {
 	}
 }
 
-// Every campaign claims what its verdict states, and guided predicts what was not measured;
-// baselines claim nothing.
+// Every campaign claims the statements of its verdict, and guided predicts unmeasured cells.
+// Baselines claim nothing.
 func TestClaims(t *testing.T) {
 	t.Parallel()
 	l, err := landscape.Load("../../testdata/landscapes/minilm.jsonl.gz")
@@ -49,8 +49,8 @@ func TestClaims(t *testing.T) {
 	}
 }
 
-// outcome is a campaign with one recommendation, from a time on; over long hours it is
-// worth less by a tenth.
+// outcome returns a campaign with one recommendation from a time on, which is a tenth worse over
+// long hours.
 func outcome(at time.Duration, regret float64) landscape.Outcome {
 	step := landscape.Step{At: at}
 	step.Regret[landscape.Now], step.Regret[landscape.Long] = regret, min(regret+0.1, 1)
@@ -65,8 +65,8 @@ func TestReport(t *testing.T) {
 	l := &landscape.Landscape{Name: "sample", Recorded: true}
 	other := &landscape.Landscape{Name: "other", Recorded: true}
 	limit := landscape.Limit{Name: "tight", P99: 0.020}
-	// Four campaigns: two within 1 %, one of them at once; one at 4 %; one beyond the
-	// limit. The last takes 5 minutes, and 20 launches.
+	// Four campaigns: two within 1 %, one of them from the start; one at 4 %; one beyond the limit.
+	// The last takes 5 minutes and 20 launches.
 	list := []landscape.Outcome{outcome(30*time.Second, 0), outcome(90*time.Second, 0.01), outcome(time.Minute, 0.04), outcome(time.Minute, 1)}
 	list[3].Elapsed, list[3].Launches = 5*time.Minute, 20
 	all := []series{{l, limit, "random", list}, {other, limit, "random", list[:1]}}
@@ -77,7 +77,8 @@ func TestReport(t *testing.T) {
 	text := strings.Join(strings.Fields(out.String()), " ")
 	for _, want := range []string{"sample, p99 ≤ 20.00 ms (tight)",
 		"now: P(≤2/5 %) 60 s 120 s 300 s 600 s false long: P(≤2/5 %) 60 s 120 s 300 s 600 s false",
-		"random 4 0.25/0.50 0.50/0.75 0.50/0.75 0.50/0.75 25.0 % 0.00/0.00 0.00/0.00 0.00/0.00 0.00/0.00 0.0 %", // 60 s: one at 0, one at 4 %
+		// 60 s: one at 0, one at 4 %
+		"random 4 0.25/0.50 0.50/0.75 0.50/0.75 0.50/0.75 25.0 % 0.00/0.00 0.00/0.00 0.00/0.00 0.00/0.00 0.0 %",
 		"90 s never 7 (10) 70 (70) 5.0 (5.0) 540 (480) –", "50.0 % of 4", "all recorded landscapes",
 		"each landscape by itself, all limits", "sample chosen on it random 4", "other not chosen on it random 1"} {
 		if !strings.Contains(text, want) {
@@ -112,9 +113,11 @@ func TestReportOfClaims(t *testing.T) {
 	text := strings.Join(strings.Fields(out.String()), " ")
 	for _, want := range []string{
 		"beside a neighbour that takes 30 % of the cores",
-		"75.0 % of 4 50.0 % of 2 50.0 % of 2 2.00 of 8 –",                                // bound: all, by budget, wrong; √(8/2) = 2
-		"guided 0.30: 0.00, 0.00 of 1 – – 0.75: 1.00, 0.50 of 2 – 1.00: 1.00, 1.00 of 1", // bins from below 0.5 to 0.9–1.0
-		"50.0 % of 4 strategy answer's",                                                  // ended by budget
+		// bound: all, by budget, wrong; √(8/2) = 2
+		"75.0 % of 4 50.0 % of 2 50.0 % of 2 2.00 of 8 –",
+		// bins from below 0.5 to 0.9–1.0
+		"guided 0.30: 0.00, 0.00 of 1 – – 0.75: 1.00, 0.50 of 2 – 1.00: 1.00, 1.00 of 1",
+		"50.0 % of 4 strategy answer's", // ended by budget
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("lacks %q:\n%s", want, out.String())

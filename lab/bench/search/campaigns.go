@@ -13,7 +13,7 @@ import (
 	"tuner/search"
 )
 
-// series is the campaigns of one strategy on one landscape under one limit, by seed.
+// series holds the campaigns of one strategy on one landscape under one limit, by seed.
 type series struct {
 	landscape *landscape.Landscape
 	limit     landscape.Limit
@@ -21,7 +21,7 @@ type series struct {
 	outcomes  []landscape.Outcome
 }
 
-// campaigns runs all of them on all cores. The outcome of each depends on its seed alone.
+// campaigns runs all of them on all cores. The outcome of each depends only on its seed.
 func campaigns(ctx context.Context, o options, all []*landscape.Landscape, messages io.Writer) ([]series, error) {
 	var list []series
 	for _, l := range all {
@@ -62,7 +62,7 @@ func campaigns(ctx context.Context, o options, all []*landscape.Landscape, messa
 	return list, context.Cause(ctx)
 }
 
-// run is the campaign with one seed. All strategies have the same weather under the same seed.
+// run runs the campaign with one seed. All strategies have the same weather under the same seed.
 func (s *series) run(seed int, budget time.Duration, follow landscape.Follower) error {
 	settings := s.landscape.Settings(s.limit, budget, uint64(seed)+1)
 	strategy, err := newStrategy(s.strategy, s.landscape, s.limit, settings)
@@ -73,7 +73,7 @@ func (s *series) run(seed int, budget time.Duration, follow landscape.Follower) 
 	return nil
 }
 
-// tracer prints the trials of a campaign as they come.
+// tracer prints the trials of a campaign as they happen.
 func (s *series) tracer(out io.Writer) landscape.Follower {
 	fmt.Fprintf(out, "\n%s, %s, %s\n", s.landscape.Name, limitText(s.limit), s.strategy)
 	return func(e search.Event, why string, regret float64) {

@@ -9,11 +9,10 @@ import (
 	"tuner/measure/stats"
 )
 
-// wrong is the regret on the machine as it was from which on an answer is wrong.
+// wrong is the regret, at the campaign's own time, above which an answer is wrong.
 const wrong = 0.02
 
-// claims prints what was claimed beside the truth. It leaves out what nothing in the
-// group states.
+// claims prints the claims beside the truth. It omits claims that no campaign of the group states.
 func claims(w io.Writer, group []series) {
 	fmt.Fprintln(w, "\nstrategy\tanswer's interval holds long\tas in the finals\tgain's\tbelief's, long"+
 		"\tnothing better than stated: all\tended by budget\twrong answers\tz of unmeasured cells, rms: throughput\tp99")
@@ -47,7 +46,7 @@ func claims(w io.Writer, group []series) {
 	}
 }
 
-// only is the campaigns that are meant.
+// only returns the campaigns that satisfy isMeant.
 func (s series) only(isMeant func(landscape.Outcome) bool) series {
 	var list []landscape.Outcome
 	for _, o := range s.outcomes {
@@ -59,10 +58,10 @@ func (s series) only(isMeant func(landscape.Outcome) bool) series {
 	return s
 }
 
-// reliability compares stated probabilities with what is true. It has a bin below a half, and bins
-// of a tenth from there. Each has the mean of the stated probabilities, the shares of campaigns in
-// which the limit is kept on the machine as it was and over long hours, and their number. It is
-// false where none was stated.
+// reliability compares stated probabilities with the truth. It has a bin below a half, and bins of
+// a tenth from there. Each has the mean of the stated probabilities, and the number of campaigns.
+// It also has the shares that keep the limit at the campaign's own time and over long hours. It
+// returns false if no campaign states a probability.
 func (s series) reliability() (row string, ok bool) {
 	const bins = 6
 	var stated [bins]float64
@@ -95,8 +94,7 @@ func (s series) reliability() (row string, ok bool) {
 	return row, ok
 }
 
-// misfit is the root of the mean square over all cells of all campaigns, and their
-// number.
+// misfit prints the root of the mean square over all cells of all campaigns, and their number.
 func (s series) misfit(of func(landscape.Outcome) landscape.Misfit) string {
 	var all landscape.Misfit
 	for _, o := range s.outcomes {
@@ -108,7 +106,7 @@ func (s series) misfit(of func(landscape.Outcome) landscape.Misfit) string {
 	return fmt.Sprintf("%.2f of %d", all.RMS(), all.Count)
 }
 
-// middle is the median of a figure, and its mean in brackets.
+// middle prints the median of a figure, and its mean in brackets.
 func (s series) middle(format string, of func(landscape.Outcome) float64) string {
 	var values []float64
 	for _, o := range s.outcomes {
@@ -117,20 +115,19 @@ func (s series) middle(format string, of func(landscape.Outcome) float64) string
 	return fmt.Sprintf(format+" ("+format+")", stats.Median(values), stats.Mean(values).Value)
 }
 
-// byBudget is the share of campaigns that their budget ended; "–" of strategies that do
-// not say so.
+// byBudget prints the share of campaigns that their budget ended; "–" for strategies without that
+// information.
 func (s series) byBudget() string {
 	return s.portion(func(o landscape.Outcome) (isMeant, is bool) { return o.Claims.Value.Stated, !o.Claims.IsOver })
 }
 
-// covers is the share of the stated intervals that hold the truth, and how many were
-// stated.
+// covers prints the share of the stated intervals that contain the truth, and the number of stated
+// ones.
 func (s series) covers(of func(landscape.Outcome) landscape.Coverage) string {
 	return s.portion(func(o landscape.Outcome) (isMeant, is bool) { c := of(o); return c.Stated, c.Covers })
 }
 
-// portion is the share of the campaigns that are meant in which something is so, and
-// their number.
+// portion prints the share of the selected campaigns for which `is` holds, and their number.
 func (s series) portion(of func(landscape.Outcome) (isMeant, is bool)) string {
 	n, m := 0, 0
 	for _, o := range s.outcomes {

@@ -24,7 +24,7 @@ type options struct {
 	recorded   string   // folder of recorded landscapes
 	landscapes []string // names; nil: all
 	strategies []string
-	tuned      []string // landscapes on which constants of strategies were chosen
+	tuned      []string // landscapes on which strategies' constants were chosen
 	neighbour  float64  // share of the cores that a neighbour takes in its bursts
 	trace      bool     // print the trials of the first seed's campaigns
 }
@@ -88,7 +88,7 @@ func run(ctx context.Context, o options, out, messages io.Writer) error {
 	return report(out, o, series)
 }
 
-// open reads the recorded landscapes and makes the synthetic ones, as far as they are asked for.
+// open reads the recorded landscapes and makes the synthetic ones, if they are selected.
 func open(o options) ([]*landscape.Landscape, error) {
 	paths, err := filepath.Glob(filepath.Join(o.recorded, "*.jsonl.gz"))
 	if err != nil {
@@ -117,7 +117,7 @@ func open(o options) ([]*landscape.Landscape, error) {
 	return chosen, nil
 }
 
-// describe says what a landscape holds, and what the best is under each limit.
+// describe prints the contents of a landscape, and the best under each limit.
 func describe(l *landscape.Landscape) string {
 	text := fmt.Sprintf("%s: %d points", l.Name, len(l.Points))
 	for _, limit := range l.Limits() {

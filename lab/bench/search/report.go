@@ -12,8 +12,8 @@ import (
 	"tuner/lab/landscape"
 )
 
-// report prints the tables of each landscape and limit, those of each landscape over its
-// limits, and those of the recorded and of the synthetic ones together.
+// report prints three groups of tables: for each landscape and limit, for each landscape over its
+// limits, and for the recorded and the synthetic ones together.
 func report(out io.Writer, o options, all []series) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	if o.neighbour > 0 {
@@ -39,7 +39,7 @@ func report(out io.Writer, o options, all []series) error {
 	return nil
 }
 
-// together joins each strategy's campaigns on the landscapes that are meant.
+// together joins each strategy's campaigns on the selected landscapes.
 func together(o options, all []series, isMeant func(series) bool) []series {
 	var list []series
 	for _, name := range o.strategies {
@@ -56,9 +56,9 @@ func together(o options, all []series, isMeant func(series) bool) []series {
 	return list
 }
 
-// byLandscape prints a row for each landscape by itself, all limits together. It marks those on
-// which constants of the strategies were chosen: only the others show how a strategy does on a
-// landscape on which nobody tuned it.
+// byLandscape prints a row for each landscape, with all limits together. It marks those on which
+// the strategies' constants were chosen. Only the others show a strategy's result on a landscape
+// without tuning.
 func byLandscape(w io.Writer, o options, all []series) {
 	var names []string
 	for _, s := range all {
@@ -78,7 +78,7 @@ func byLandscape(w io.Writer, o options, all []series) {
 	}
 }
 
-// moments are the times at which recommendations are judged, up to the budget.
+// moments returns the times at which recommendations are judged, up to the budget.
 func moments(budget time.Duration) []time.Duration {
 	list := []time.Duration{time.Minute, 2 * time.Minute, 5 * time.Minute, 10 * time.Minute, 15 * time.Minute}
 	return slices.DeleteFunc(list, func(t time.Duration) bool { return t > budget })
@@ -103,7 +103,7 @@ func tables(w io.Writer, o options, group []series) {
 }
 
 // answerHead names the columns of answers: P(≤ 2/5 %) is the share of campaigns whose
-// recommendation is within so much of the best.
+// recommendation is within 2 or 5 % of the best.
 func answerHead(o options) string {
 	var head strings.Builder
 	for _, hours := range []string{"now", "long"} {
@@ -119,7 +119,7 @@ func answerHead(o options) string {
 	return head.String()
 }
 
-// answers are the columns of answerHead.
+// answers returns the columns of answerHead.
 func (s series) answers(o options) string {
 	var row strings.Builder
 	for _, h := range []landscape.Hours{landscape.Now, landscape.Long} {
@@ -131,7 +131,7 @@ func (s series) answers(o options) string {
 	return row.String()
 }
 
-// within is the share of campaigns whose recommendation at a time has at most a regret.
+// within returns the share of campaigns whose recommendation at a time has at most a regret.
 func (s series) within(t time.Duration, regret float64, h landscape.Hours) float64 {
 	return s.share(func(o landscape.Outcome) bool { return o.At(t, h) <= regret })
 }
@@ -146,8 +146,8 @@ func (s series) share(is func(landscape.Outcome) bool) float64 {
 	return float64(n) / float64(len(s.outcomes))
 }
 
-// stays is a quantile of the time after which the regret stays within 2 % on the machine
-// as it was; "never" where the campaigns that get there are fewer.
+// stays prints a quantile of the time after which the regret stays within 2 % at the campaign's own
+// time. It prints "never" if fewer campaigns reach that.
 func (s series) stays(quantile float64) string {
 	var times []float64
 	for _, o := range s.outcomes {

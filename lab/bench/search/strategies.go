@@ -16,7 +16,7 @@ import (
 // informed is the strategy that knows the landscape.
 const informed = "informed"
 
-// strategies lists the product's, the baselines, and what the noise allows at best.
+// strategies lists the product's strategies, the baselines, and the best that the noise allows.
 func strategies() []string { return slices.Concat(plan.Names(), baseline.Names(), []string{informed}) }
 
 // newStrategy makes the strategy of a campaign on a landscape under a limit by its name.
@@ -34,13 +34,13 @@ func newStrategy(name string, l *landscape.Landscape, limit landscape.Limit, s s
 	return &believer{Plan: p}, nil
 }
 
-// believer is a campaign that says what it claims, once it is over.
+// believer is a campaign with claims after its end.
 type believer struct {
 	*plan.Plan
-	known *posterior.Posterior // at the end; nil until it is asked for
+	known *posterior.Posterior // at the end; nil before the first request
 }
 
-// Claim is what the campaign states of its answer.
+// Claim returns the campaign's claim about its answer.
 func (b *believer) Claim() (landscape.Claim, bool) {
 	v := b.Verdict()
 	answer := v.Answer()
@@ -57,8 +57,7 @@ func (b *believer) Claim() (landscape.Claim, bool) {
 	return claim, true
 }
 
-// Predict is what is known of a configuration at a load from the trials and the simulation of the
-// queue.
+// Predict estimates a configuration at a load from the trials and the simulation of the queue.
 func (b *believer) Predict(c search.Candidate, load measure.Load) (landscape.Prediction, bool) {
 	cell := posterior.Cell{Candidate: c, Load: load}
 	if b.known == nil {

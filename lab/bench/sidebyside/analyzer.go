@@ -13,13 +13,13 @@ import (
 	"time"
 )
 
-// The protocols, as perf_analyzer calls them.
+// The protocols, with perf_analyzer's names.
 const (
 	HTTP = "http"
 	GRPC = "grpc"
 )
 
-// Windows is of how many windows a measurement consists: the fewest that perf_analyzer reports of.
+// Windows is the number of windows of a measurement: the least for which perf_analyzer reports.
 const Windows = 3
 
 // Analyzer is perf_analyzer, or a program that takes its arguments and writes its report.
@@ -29,15 +29,15 @@ type Analyzer struct {
 	Work    string // folder for the report
 }
 
-// Demand is one load that an analyzer is to make, with zeros as inputs.
+// Demand is one load for an analyzer, with zeros as inputs.
 type Demand struct {
 	Model, Protocol, Address string
 	Window                   time.Duration
 	Args                     []string // further ones
 }
 
-// Measure has a program make a load in three windows, whatever their spread, and reads its CSV
-// report. It ends a program that takes far longer than the windows.
+// Measure has a program make a load in three windows, for any spread, and reads its CSV report. It
+// ends a program that takes far longer than the windows.
 func Measure[T any](ctx context.Context, a Analyzer, d Demand, read func(report io.Reader) (T, error)) (T, error) {
 	var none T
 	report := filepath.Join(a.Work, "report.csv")
@@ -69,7 +69,7 @@ func ReadFile[T any](path string, read func(io.Reader) (T, error)) (value T, err
 	return value, nil
 }
 
-// Columns are those of a CSV report of one load that have the titles.
+// Columns returns the columns with the given titles from a CSV report of one load.
 func Columns(report io.Reader, titles ...string) (map[string]float64, error) {
 	lines, err := csv.NewReader(report).ReadAll()
 	if err != nil {

@@ -1,7 +1,7 @@
-// Package sidebyside is what the benchmarks share that measure a program of ours beside a real one:
-// the choice of a benchmark's parts, perf_analyzer as the client, and the table of ratios with its
-// record for benchstat.
+// Package sidebyside is the common part of the benchmarks that compare one of our programs with a
+// real one. It has the choice of a benchmark's parts, perf_analyzer as the client, and the table of
+// ratios with its record for benchstat.
 //
-// It stands above packages program and peers, and knows nothing of what is compared. It prints
-// figures and judges none.
+// It stands above packages program and peers, and does not depend on the compared programs. It
+// prints figures and judges none.
 package sidebyside

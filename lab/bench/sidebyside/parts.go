@@ -14,7 +14,7 @@ import (
 // All stands for every part of a benchmark.
 const All = "all"
 
-// Part is one of a benchmark's parts; B is what all of them need.
+// Part is one of a benchmark's parts. B holds their common inputs.
 type Part[B any] struct {
 	Name string
 	Run  func(b B, ctx context.Context) error
@@ -23,7 +23,7 @@ type Part[B any] struct {
 // Parts are a benchmark's parts in the order in which they run.
 type Parts[B any] []Part[B]
 
-// Names are those of the parts, and All.
+// Names returns the names of the parts, and All.
 func (p Parts[B]) Names() []string {
 	var names []string
 	for _, part := range p {
@@ -37,7 +37,7 @@ func (p Parts[B]) Define(f *program.Flags, what *string) {
 	f.Choice(what, "what", All, p.Names(), "which part")
 }
 
-// Setting is where a benchmark runs.
+// Setting selects the parts of a benchmark and its files.
 type Setting struct {
 	What          string // the part
 	Record        string // file for every single figure; "" for none
@@ -45,7 +45,7 @@ type Setting struct {
 }
 
 // RunBeside runs the part that the setting names, or all, beside the installed peers. It first
-// prints what machine this is. open makes what the parts need from the peers and the record.
+// prints the machine. open makes the inputs of the parts from the peers and the record.
 func (p Parts[B]) RunBeside(ctx context.Context, s Setting, open func(installed *peers.Peers, record io.Writer) B) (err error) {
 	installed, err := peers.Find()
 	if err != nil {
@@ -60,7 +60,7 @@ func (p Parts[B]) RunBeside(ctx context.Context, s Setting, open func(installed 
 	return p.Run(ctx, s.What, open(installed, record), s.Messages)
 }
 
-// Run runs the part of that name, or all until the context ends, and tells how long each took. If
+// Run runs the part of that name, or all until the context ends, and prints the time of each. If
 // one fails, the others still run.
 func (p Parts[B]) Run(ctx context.Context, name string, b B, messages io.Writer) error {
 	var failed error
@@ -77,8 +77,8 @@ func (p Parts[B]) Run(ctx context.Context, name string, b B, messages io.Writer)
 	return failed
 }
 
-// attempts is how often a measurement may be tried: on a busy machine perf_analyzer sometimes
-// hangs, or sees nothing complete.
+// attempts is the number of tries of a measurement. On a busy machine perf_analyzer sometimes
+// hangs, or sees no complete request.
 const attempts = 3
 
 // Retry repeats a measurement that fails, unless the context has ended.

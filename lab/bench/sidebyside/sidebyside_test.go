@@ -87,8 +87,7 @@ func TestCreateRecord(t *testing.T) {
 	}
 }
 
-// analyzer is a perf_analyzer that writes what it is given as the report, and its arguments into a
-// file.
+// analyzer is a perf_analyzer that writes its input as the report, and its arguments into a file.
 const analyzer = `#!/bin/sh
 dir="${0%/*}"
 echo "$@" > "$dir/args"
@@ -124,7 +123,7 @@ func TestMeasure(t *testing.T) {
 func TestForeign(t *testing.T) {
 	t.Parallel()
 	second := time.Second
-	// In a window of 1 s others took half of what all processors have, 0.1 of that through the
+	// In a window of 1 s others took half of the time of all processors, 0.1 of it through the
 	// hypervisor.
 	all := time.Duration(hostinfo.Read(t.Context()).CPU.Logical) * second
 	if got := Foreign(hostinfo.CPUUsage{Busy: all * 6 / 10, Steal: all / 10}, all*2/10, second); got < 0.499 || got > 0.501 {

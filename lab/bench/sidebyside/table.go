@@ -20,12 +20,12 @@ type Side struct {
 type Line struct {
 	Name, Unit   string
 	Ours, Theirs []float64 // above zero, in the unit, round by round
-	Goal         string    // of the ratio; "" where there is none
-	Disturbed    []string  // what Table.Disturbances names
+	Goal         string    // of the ratio; "" for none
+	Disturbed    []string  // values for Table.Disturbances
 }
 
-// Ratio is our figure over theirs: the median of the rounds' ratios, and the 95 % interval of
-// stats.PairedRatio.
+// Ratio returns our figure divided by theirs: the median of the rounds' ratios, and the 95 %
+// interval of stats.PairedRatio.
 func (l Line) Ratio() stats.Estimate {
 	ratios := make([]float64, len(l.Ours))
 	for i := range ratios {
@@ -35,13 +35,15 @@ func (l Line) Ratio() stats.Estimate {
 	return stats.Estimate{Value: stats.Median(ratios), Lo: paired.Lo, Hi: paired.Hi}
 }
 
-// Table says who is compared, and where it is reported.
+// Table names the two sides, and the outputs of the report.
 type Table struct {
 	Benchmark    string // its name in the record
 	Ours, Theirs Side
-	Disturbances []string  // headings of what disturbed the rounds
+	Disturbances []string  // headings for the disturbances of the rounds
 	Out          io.Writer // takes tables in Markdown
-	Record       io.Writer // takes every single figure in the format of Go's benchmarks: `benchstat -col /side FILE` reads them
+	// Record: takes every single figure in the format of Go's benchmarks; `benchstat -col /side
+	// FILE` reads them
+	Record io.Writer
 }
 
 // Report prints and records lines, if there are any.
@@ -80,7 +82,7 @@ func (t Table) record(lines []Line) error {
 	return nil
 }
 
-// CreateRecord creates the file of a record; without a path, figures are forgotten.
+// CreateRecord creates the file of a record. Without a path, figures are discarded.
 func CreateRecord(path string) (*os.File, error) {
 	if path == "" {
 		path = os.DevNull
@@ -100,7 +102,7 @@ func Print(out io.Writer, table string) error {
 	return nil
 }
 
-// Digits is a value with three digits or more.
+// Digits prints a value with three digits or more.
 func Digits(v float64) string {
 	switch {
 	case v >= 100:

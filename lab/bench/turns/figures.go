@@ -12,13 +12,12 @@ import (
 	"tuner/measure/stats"
 )
 
-// trim is the share of the rounds that the trimmed mean leaves out at each end (as
-// stats.PairedRatio does).
+// trim is the share of the rounds that the trimmed mean omits at each end (like stats.PairedRatio).
 const trim = 0.2
 
-// figures are logarithms of the ratio of two engines alike, round by round.
+// figures are logarithms of the ratio of two equal engines, round by round.
 type figures struct {
-	little, count []float64 // by Little's law; by what completed
+	little, count []float64 // by Little's law; by the completed requests
 	foreign       float64   // mean share of the CPU time that others used
 	windows       time.Duration
 }
@@ -46,7 +45,7 @@ func newFigures(blocks []block) figures {
 
 func rate(w measure.Window) float64 { return float64(w.Inferences) / w.Duration.Seconds() }
 
-// String is what the rounds say of the ratio.
+// String prints the rounds' estimate of the ratio.
 func (f figures) String() string {
 	return fmt.Sprintf("%d rounds; A/B − 1: %s; trimmed: %s; counted: %s; others use %.0f %% of the CPU time",
 		len(f.little), ofMean(stats.TrimmedMean(f.little, 0)), ofMean(stats.TrimmedMean(f.little, trim)), ofMean(stats.TrimmedMean(f.count, 0)), 100*f.foreign)
@@ -54,8 +53,8 @@ func (f figures) String() string {
 
 func ofMean(t stats.Trimmed) string { return fmt.Sprintf("%+.2f ± %.2f %%", 100*t.Mean, 100*t.Error) }
 
-// falseFindings is how many meetings of consecutive rounds, drawn from the logarithms of blocks,
-// have a 95 % interval that does not hold 0.
+// falseFindings returns the number of meetings of consecutive rounds whose 95 % interval excludes
+// 0. Meetings are drawn from the logarithms of blocks.
 func falseFindings(blocks [][]float64, meetings, rounds int) int {
 	random, found := rand.New(rand.NewPCG(1, 2)), 0
 	long := slices.DeleteFunc(slices.Clone(blocks), func(b []float64) bool { return len(b) < rounds })
@@ -73,7 +72,7 @@ func falseFindings(blocks [][]float64, meetings, rounds int) int {
 	return found
 }
 
-// report is what all blocks say.
+// report prints the result of all blocks.
 func report(o options, blocks []block, took time.Duration) string {
 	var text strings.Builder
 	all := newFigures(blocks)
@@ -89,8 +88,8 @@ func report(o options, blocks []block, took time.Duration) string {
 	return text.String()
 }
 
-// scatter is the standard deviation of the logarithms of windows' throughputs around the mean of
-// their launch.
+// scatter returns the standard deviation of the logarithms of windows' throughputs around the mean
+// of their launch.
 func scatter(blocks []block) float64 {
 	squares, freedom := 0.0, 0
 	for _, b := range blocks {
@@ -107,7 +106,7 @@ func scatter(blocks []block) float64 {
 	return math.Sqrt(squares / float64(max(1, freedom)))
 }
 
-// deviation is the standard deviation of values.
+// deviation returns the standard deviation of values.
 func deviation(values []float64) float64 {
 	return stats.TrimmedMean(values, 0).Error * math.Sqrt(float64(len(values)))
 }

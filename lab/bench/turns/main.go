@@ -1,7 +1,8 @@
-// Turns measures how precisely engines that take turns compare. Both engines serve the same configuration, so
-// the true ratio of their throughputs is 1. The program prints the standard error of the logarithm of the
-// measured ratio, by Little's law and by counting. It also draws short meetings from all rounds, and prints
-// how many of them would have found a difference. It judges nothing.
+// Turns measures the precision of comparisons between engines that take turns. Both engines serve
+// the same configuration, so the true ratio of their throughputs is 1. The program prints the
+// standard error of the logarithm of the measured ratio, by Little's law and by counting. It also
+// draws short meetings from all rounds, and prints the number of those that would have found a
+// difference. It judges nothing.
 //
 //	TUNER_ORT_LIBRARY="$(bin/tuner runtime install cpu)" go -C lab run ./bench/turns -time 100s
 package main
@@ -78,8 +79,8 @@ func run(ctx context.Context, o options, out, messages io.Writer) error {
 	})
 }
 
-// measureBlocks has two engines take turns on the same job, block after block, for the time that
-// was asked for.
+// measureBlocks has two engines take turns on the same job, block after block, for the requested
+// time.
 func measureBlocks(ctx context.Context, o options, job runner.Job, messages io.Writer) ([]block, error) {
 	r := runner.New(runner.Options{
 		Launcher: target.Bundled{Binary: o.tuner}, Dial: runner.GRPC, Wire: runner.Over(runner.OverGRPC),
@@ -104,11 +105,11 @@ func measureBlocks(ctx context.Context, o options, job runner.Job, messages io.W
 	return blocks, nil
 }
 
-// block is one block of two seats alike.
+// block is one block of two equal seats.
 type block struct{ a, b measure.Measurement }
 
-// jobOf is the job of both engines: the model with the configuration that is completed from it, as
-// a gate serves it.
+// jobOf returns the job of both engines: the model with its completed configuration, as a gate
+// serves it.
 func jobOf(ctx context.Context, o options, dir string) (runner.Job, error) {
 	shape := ""
 	if o.inputs != "" {

@@ -27,7 +27,7 @@ func TestFlags(t *testing.T) {
 	check("-ort-library a.so -model", "flag needs an argument")
 }
 
-// A model that is not there is told before anything is launched.
+// A missing model is reported before any launch.
 func TestModelThatIsNotThere(t *testing.T) {
 	t.Parallel()
 	o := options{model: "none.onnx", library: "a.so", concurrency: 8, window: time.Second}
@@ -36,8 +36,8 @@ func TestModelThatIsNotThere(t *testing.T) {
 	}
 }
 
-// played is a block of two engines whose windows have what is in flight, 4, over latencies around
-// 40 ms.
+// played returns a block of two engines with 4 requests in flight. By Little's law its windows
+// complete 4 divided by latencies around 40 ms.
 func played(random *rand.Rand, rounds int, noise, difference float64) block {
 	window := func(shift float64) measure.Window {
 		latency := time.Duration(40e6 * math.Exp(noise*random.NormFloat64()-shift))
@@ -57,7 +57,7 @@ func TestFigures(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 3))
 	blocks := []block{played(random, 400, 0.1, 0.05), played(random, 400, 0.1, 0.05)}
 	f := newFigures(blocks)
-	// Differences of two windows scatter by √2 · 10 %, so the mean of 800 by 0.5 %.
+	// Differences of two windows have a deviation of √2 · 10 %, so the mean of 800 has 0.5 %.
 	if mean := deviation(f.little); len(f.little) != 800 || math.Abs(mean-0.141) > 0.01 || math.Abs(scatter(blocks)-0.1) > 0.01 {
 		t.Errorf("%d rounds that scatter by %.3f", len(f.little), mean)
 	}
