@@ -14,8 +14,8 @@ import (
 )
 
 // analyzerProfile is a small search of the real Model Analyzer: two instance counts and two batch
-// sizes at two loads. The repository is read by Model Analyzer itself; the output repository gets
-// its variants.
+// sizes at two loads. Model Analyzer itself reads the repository, and writes its variants to the
+// output repository.
 const analyzerProfile = `model_repository: %[1]s
 output_model_repository_path: %[2]s/variants
 export_path: %[2]s
@@ -47,13 +47,13 @@ profile_models:
       max-trials: 10
 `
 
-// The perf_analyzer flags of the models that are profiled.
+// The perf_analyzer flags of the profiled models.
 const (
 	zeroFlags   = "input-data: zero"
 	minilmFlags = zeroFlags + "\n      shape:\n      - input_ids:32\n      - attention_mask:32\n      - token_type_ids:32"
 )
 
-// TestModelAnalyzer runs the real Model Analyzer, unchanged, with our engine in Triton's place.
+// TestModelAnalyzer runs the real, unchanged Model Analyzer with our engine in place of Triton.
 func TestModelAnalyzer(t *testing.T) {
 	for _, tc := range []struct {
 		name, launch, search, protocol, model, flags string
@@ -96,8 +96,8 @@ func TestModelAnalyzer(t *testing.T) {
 	}
 }
 
-// checkImport ranks the checkpoint that Model Analyzer has written: as many configurations as its
-// own table has.
+// checkImport ranks the checkpoint of Model Analyzer: it has as many configurations as Model
+// Analyzer's own table.
 func checkImport(t *testing.T, dir, model string, table []byte) {
 	t.Helper()
 	runTool(t, dir, environment(t, "TUNER_BINARY"), "analyze", "--import", filepath.Join(dir, "checkpoints"), "--export-path", filepath.Join(dir, "imported"))
@@ -111,7 +111,7 @@ func checkImport(t *testing.T, dir, model string, table []byte) {
 	}
 }
 
-// checkServes has a real Triton serve MiniLM as a repository has it.
+// checkServes has a real Triton serve MiniLM from a repository.
 func checkServes(t *testing.T, p *peers.Peers, repository string) {
 	t.Helper()
 	server, err := p.StartTriton(t.Context(), repository)
@@ -125,8 +125,8 @@ func checkServes(t *testing.T, p *peers.Peers, repository string) {
 	}
 }
 
-// TestModelAnalyzersFile has tuner profile MiniLM with the same file on a real Triton, which it
-// starts, or which runs already. A Triton then serves what was chosen.
+// TestModelAnalyzersFile has tuner profile MiniLM with the same file on a real Triton that it
+// starts, or that already runs. A Triton then serves the chosen configuration.
 func TestModelAnalyzersFile(t *testing.T) {
 	for _, launch := range []string{"local", "remote"} {
 		t.Run(launch, func(t *testing.T) {
@@ -159,7 +159,7 @@ func TestModelAnalyzersFile(t *testing.T) {
 	}
 }
 
-// local makes a program that Model Analyzer takes for tritonserver, and returns the profile's lines
+// local makes a program that Model Analyzer starts as tritonserver, and returns the profile's lines
 // for it.
 func local(t *testing.T, p *peers.Peers, dir string) string {
 	t.Helper()

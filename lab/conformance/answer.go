@@ -14,15 +14,15 @@ import (
 	"unicode/utf8"
 )
 
-// Answer is what a server answered, in a form in which answers that mean the same are equal.
+// Answer is a server's answer in a normal form: equivalent answers are equal.
 type Answer struct {
 	Status  string   // HTTP status code or name of the gRPC code
-	Headers []string // of HTTP, those that the protocol is about
-	Text    string   // JSON with sorted keys, one value a line; or the text itself where it is no JSON
-	Binary  []byte   // tensors behind the JSON
+	Headers []string // of HTTP, those of the protocol
+	Text    string   // JSON with sorted keys, one value a line; text that is not JSON is unchanged
+	Binary  []byte   // tensors after the JSON
 }
 
-// String is the answer as people read and diffs show it.
+// String returns the answer for people and diffs.
 func (a Answer) String() string {
 	var b strings.Builder
 	fmt.Fprintln(&b, a.Status)
@@ -34,7 +34,7 @@ func (a Answer) String() string {
 	return b.String()
 }
 
-// Summary is the answer on one line, cut where it gets long.
+// Summary returns the answer on one line. A long one is cut.
 func (a Answer) Summary() string {
 	const enough = 800
 	text := strings.Join(append([]string{a.Status}, a.Headers...), ", ") + " " + a.Text
@@ -52,26 +52,27 @@ func (a Answer) Summary() string {
 }
 
 var (
-	// nameList is a list of tensors in an error text; Triton's are in the order of a hash map.
+	// nameList matches a list of tensors in an error text. Triton's are in the order of a hash map.
 	nameList = regexp.MustCompile(`\['[^\]]*'\]`)
-	// ownFolder is where a server keeps the files of a load request, which error texts show.
+	// ownFolder matches a server's folder for the files of a load request, which error texts show.
 	ownFolder = regexp.MustCompile(`/tmp/(folder\w{6}|tuner-models-\d+/\d+/\w+)/`)
 )
 
-// cleanText takes out of an error text what means nothing.
+// cleanText removes the parts of an error text without meaning.
 func cleanText(text string) string {
 	text = nameList.ReplaceAllStringFunc(text, func(list string) string {
 		names := strings.Split(strings.Trim(list, "[]"), ",")
 		slices.Sort(names)
 		return "[" + strings.Join(names, ",") + "]"
 	})
-	text = strings.TrimSuffix(strings.ReplaceAll(text, "\n;", ";"), "\n") // some messages of ONNX Runtime end in a line break
+	// text: some messages of ONNX Runtime end in a line break
+	text = strings.TrimSuffix(strings.ReplaceAll(text, "\n;", ";"), "\n")
 	return ownFolder.ReplaceAllString(text, "<folder>/")
 }
 
-// normalize writes JSON so that equal values are equal text, without what differs from run to run:
-// the durations and times of statistics are only zero or not. Text that is no JSON stays as it is,
-// bytes that are no text are quoted.
+// normalize writes JSON so that equal values have equal text. Of values that differ between runs,
+// such as durations and times of statistics, it keeps only whether they are zero. Text that is not
+// JSON stays unchanged, and bytes that are not text are quoted.
 func normalize(text []byte) string {
 	if !utf8.Valid(text) {
 		return strconv.Quote(string(text))
@@ -104,13 +105,13 @@ func indent(value any) (string, error) {
 	return strings.TrimSuffix(out.String(), "\n"), nil
 }
 
-// place is where in an answer a value stands: what may be cleaned depends on it.
+// place is the position of a value in an answer. The allowed cleaning depends on it.
 type place struct {
 	message    bool // in an error text
 	statistics bool // in a model's statistics
 }
 
-// in is the place of an object's field.
+// in returns the place of an object's field.
 func (p place) in(key string) place {
 	return place{
 		message:    key == "error" || key == "error_message" || key == "reason",
@@ -156,7 +157,7 @@ func (p place) cleanField(object map[string]any, key string) any {
 	return value
 }
 
-// without is the answer without one field of its JSON.
+// without returns the answer without one field of its JSON.
 func (a Answer) without(field string) Answer {
 	var object map[string]any
 	if json.Unmarshal([]byte(a.Text), &object) != nil {
@@ -178,8 +179,8 @@ func nameOf(value any) string {
 	return name
 }
 
-// number writes a number so that equal ones are equal: 1, 1.0 and 1e0. Whole numbers keep all their
-// digits.
+// number writes a number so that equal ones have equal text: 1, 1.0 and 1e0. Whole numbers keep all
+// their digits.
 func number(n json.Number) any {
 	text := n.String()
 	if !strings.ContainsAny(text, ".eE") {

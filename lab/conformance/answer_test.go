@@ -21,7 +21,7 @@ func TestNormalize(t *testing.T) {
 	same(`{"platform":"p","inputs":[{"name":"b"},{"name":"a"}]}`, `{"platform":"p","inputs":[{"name":"a"},{"name":"b"}]}`)
 	same(`{"error":"got ['b','a'] of [1,2]"}`, `{"error":"got ['a','b'] of [1,2]"}`)
 	differ(`{"error":"got ['b']"}`, `{"error":"got ['a']"}`)
-	differ(`{"data":["got ['b','a']"]}`, `{"data":["got ['a','b']"]}`) // a tensor, no error text
+	differ(`{"data":["got ['b','a']"]}`, `{"data":["got ['a','b']"]}`) // a tensor, not an error text
 	differ(`{"data":["a\n"]}`, `{"data":["a"]}`)
 	differ(`{"model_stats":[{"ns":0}]}`, `{"model_stats":[{"ns":1}]}`)
 	differ(`{"parameters":{"ns":1}}`, `{"parameters":{"ns":2}}`)

@@ -26,21 +26,22 @@ import (
 )
 
 const (
-	execution = 100 * time.Millisecond // of one batch, whatever its size
-	steady    = execution / 20         // an execution may take so much longer
-	punctual  = 5 * time.Millisecond   // a request may be sent so late
-	attempts  = 60                     // to play a trace undisturbed …
-	agreeing  = 3                      // … so often with the same batches
-	counting  = 10 * time.Second       // the statistics may lag behind the answers so long
+	execution = 100 * time.Millisecond // of one batch, for any size
+	steady    = execution / 20         // allowed excess of an execution's time
+	punctual  = 5 * time.Millisecond   // allowed delay of a request
+	attempts  = 60                     // number of attempts to play a trace undisturbed …
+	agreeing  = 3                      // … this number of times with the same batches
+	counting  = 10 * time.Second       // longest delay of the statistics after the answers
 )
 
 // The configurations of the comparison, each with its arrivals, "instant in ms:rows". The instants
-// were chosen among random ones so that the batches stay the same if executions take up to 7 %
-// longer and each request comes up to 9 ms late, and do not depend on which of Triton's threads is
-// first when an instance ends a batch: it, to take the next, or the batcher's.
+// were chosen among random ones so that the batches are stable. They stay the same if executions
+// take up to 7 % longer and each request comes up to 9 ms late. They do not depend on the order of
+// Triton's threads when an instance ends a batch: the instance takes the next, or the batcher acts
+// first.
 var batcherCases = []struct {
 	name, batching   string
-	maxBatch, serves int // serves: the number of instances
+	maxBatch, serves int // serves: number of instances
 	arrivals         string
 }{
 	{"max8", ``, 8, 1,
@@ -66,8 +67,7 @@ var batcherCases = []struct {
 }
 
 // TestBatcher plays the same arrivals to a real Triton and to our engine, both with a model that
-// sleeps, and compares the sizes of the batches that they executed; of one instance also their
-// order.
+// sleeps. It compares the sizes of the executed batches, and with one instance also their order.
 func TestBatcher(t *testing.T) {
 	for _, c := range batcherCases {
 		t.Run(c.name, func(t *testing.T) {
@@ -79,7 +79,8 @@ func TestBatcher(t *testing.T) {
 			tuner := enginetest.Start(t, enginetest.Options{Model: sleepModel, Config: sleepConfig("onnxruntime", c.batching, c.maxBatch, c.serves),
 				Backend: &enginetest.Backend{IO: sleepIO(), ServiceTime: func(int, int) time.Duration { return execution }}})
 			var executed [2]string
-			for i, address := range []string{triton.HTTP, tuner.Addresses.HTTP} { // one after the other, not to disturb
+			// one after the other, so that they do not disturb each other
+			for i, address := range []string{triton.HTTP, tuner.Addresses.HTTP} {
 				executed[i], err = settled(t.Context(), address, c.arrivals, c.serves)
 				var open *undecided
 				switch {
@@ -99,13 +100,13 @@ func TestBatcher(t *testing.T) {
 	}
 }
 
-// disturbance is why a play says nothing: a request was sent late, or an execution did not take its
-// time.
+// disturbance is the reason why a play is invalid: a request was sent late, or an execution took
+// another time.
 type disturbance struct{ what string }
 
 func (d *disturbance) Error() string { return d.what }
 
-// undecided is the end of all attempts: no batches were seen often enough.
+// undecided is the error after all attempts: no batches were seen often enough.
 type undecided struct {
 	seen map[string]int // batches of undisturbed plays
 	last error          // disturbance
@@ -115,7 +116,7 @@ func (u *undecided) Error() string {
 	return fmt.Sprintf("no %d of %d plays gave the same batches undisturbed: %v, the last disturbance: %v", agreeing, attempts, u.seen, u.last)
 }
 
-// sleepModel is a model that takes the time of an execution and nothing else.
+// sleepModel is a model that only sleeps for the time of an execution.
 const sleepModel = "sleep"
 
 // sleepRepository makes a repository for Triton, with the backend that sleeps.
@@ -149,7 +150,7 @@ func sleepIO() modelconfig.ModelIO {
 }
 
 // settled plays arrivals until several undisturbed plays gave the same batches. Its error is an
-// *undecided where none came of that; any other is a failure of the server.
+// *undecided if they never did. Any other error is a failure of the server.
 func settled(ctx context.Context, address, arrivals string, instances int) (string, error) {
 	c := api.NewHTTP(address)
 	defer c.Close()
@@ -171,14 +172,14 @@ func settled(ctx context.Context, address, arrivals string, instances int) (stri
 	return "", open
 }
 
-// answer is one to a request of a play.
+// answer is the answer to a request of a play.
 type answer struct {
-	at   time.Duration // since the play began
+	at   time.Duration // since the start of the play
 	rows int
 }
 
-// play sends the arrivals and tells which batches were executed. Its error is a *disturbance if a
-// request was sent late, or an execution did not take its time.
+// play sends the arrivals and returns the executed batches. Its error is a *disturbance if a
+// request was sent late, or an execution took another time.
 func play(ctx context.Context, c api.Client, arrivals string, instances int) (string, error) {
 	before, err := batches(ctx, c)
 	if err != nil {
@@ -192,7 +193,8 @@ func play(ctx context.Context, c api.Client, arrivals string, instances int) (st
 	for _, a := range answers {
 		sent += a.rows
 	}
-	executed, err := counted(ctx, c, before, sent) // of disturbed plays, too: the next begins with all counted
+	// also after disturbed plays, so that the next starts with complete statistics
+	executed, err := counted(ctx, c, before, sent)
 	if err != nil {
 		return "", err
 	}
@@ -203,7 +205,7 @@ func play(ctx context.Context, c api.Client, arrivals string, instances int) (st
 		return executed.String(), nil
 	}
 	slices.SortFunc(answers, func(a, b answer) int { return cmp.Compare(a.at, b.at) })
-	var order []int // of one instance, batches end an execution apart
+	var order []int // with one instance, batches end an execution apart
 	for i, a := range answers {
 		if i == 0 || a.at-answers[i-1].at > execution/2 {
 			order = append(order, 0)
@@ -213,8 +215,8 @@ func play(ctx context.Context, c api.Client, arrivals string, instances int) (st
 	return fmt.Sprintf("%v in order %v", executed, order), nil
 }
 
-// sendAll sends the arrivals at their instants and waits for the answers. late is nil, or tells of
-// a request that was sent late; err is a request's that failed.
+// sendAll sends the arrivals at their instants and waits for the answers. late is nil, or names a
+// request that was sent late. err is that of a failed request.
 func sendAll(ctx context.Context, c api.Client, arrivals string) (answers []answer, late, err error) {
 	var (
 		mu       sync.Mutex
@@ -255,10 +257,10 @@ func send(ctx context.Context, c api.Client, rows int) error {
 	return err
 }
 
-// executions are the batches that a model has executed, by size.
+// executions are the executed batches of a model, by size.
 type executions map[int]struct {
 	count uint64
-	time  time.Duration // inside the model, of one; all of them in what batches returns
+	time  time.Duration // inside the model, of one; in the result of batches, of all
 }
 
 // batches reads a server's statistics.
@@ -279,7 +281,7 @@ func batches(ctx context.Context, c api.Client) (executions, error) {
 	return out, nil
 }
 
-// counted waits until the statistics since before count the rows that were answered: Triton's come
+// counted waits until the statistics since before count the answered rows, since Triton's come
 // after the answers.
 func counted(ctx context.Context, c api.Client, before executions, rows int) (executions, error) {
 	ctx, cancel := context.WithTimeout(ctx, counting)
@@ -307,7 +309,7 @@ func counted(ctx context.Context, c api.Client, before executions, rows int) (ex
 	}
 }
 
-// since is what was executed between two states.
+// since returns the executions between two states.
 func (e executions) since(before executions) executions {
 	out := executions{}
 	for size, now := range e {
@@ -320,7 +322,7 @@ func (e executions) since(before executions) executions {
 	return out
 }
 
-// steady is nil, or a disturbance: which batches did not take the time of an execution.
+// steady returns nil, or a disturbance that names the batches with another execution time.
 func (e executions) steady() error {
 	for size, b := range e {
 		if b.time > execution+steady {

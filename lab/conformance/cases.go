@@ -12,12 +12,13 @@ import (
 
 // Case is one request of a file of requests.
 //
-// A file is a txtar archive: each section is a request, and they are made in order. A section is a
+// A file is a txtar archive. Each section is a request, and they are made in order. A section is a
 // request line, for HTTP the headers and an empty line, then the message. The request line is an
-// HTTP method and a path, or the name of a gRPC method; a gRPC message is in protobuf's text form.
+// HTTP method and a path, or the name of a gRPC method. A gRPC message is in protobuf's text form.
+//
 // A line "---" separates the JSON from the binary tensors of an HTTP request, and the messages of a
-// gRPC stream. <<…>> is an expression of package text/template (functions, below): it writes what
-// would be tedious or impossible to write as text.
+// gRPC stream. <<…>> is an expression of package text/template (functions, below). It writes data
+// that would be tedious or impossible to write as text.
 type Case struct {
 	Name    string // file, without its extension, and section: "infer/sum of two tensors"
 	Verb    string // HTTP method; empty for gRPC
@@ -32,7 +33,7 @@ type Header struct{ Key, Value string }
 // separator is the line between the parts of a message.
 const separator = "---\n"
 
-// Endpoint is the part of Triton's surface that the case asks: an HTTP path without the names of
+// Endpoint returns the part of Triton's API that the case uses: an HTTP path without the names of
 // models and versions, or a gRPC method.
 func (c Case) Endpoint() string {
 	if c.Verb == "" {
@@ -53,8 +54,8 @@ func (c Case) Endpoint() string {
 	return strings.Replace(strings.Join(parts, "/"), "/versions/V", "", 1)
 }
 
-// Settles reports whether the case asks for what changes a moment later than it seems: Triton
-// unloads, and counts, after it has answered.
+// Settles reports whether the case asks for a state that changes after the answer: Triton unloads
+// and counts after it has answered.
 func (c Case) Settles() bool {
 	endpoint := strings.ToLower(c.Endpoint())
 	return slices.ContainsFunc([]string{"ready", "index", "stats", "statistics"}, func(what string) bool {
@@ -91,7 +92,7 @@ func ReadCases(folder string) ([]Case, error) {
 	return cases, nil
 }
 
-// LoadCases are what TestLoad asks of a model: to be loaded, and what has become of it.
+// LoadCases returns TestLoad's requests for a model: its load, and queries of its state.
 func LoadCases(m Model) []Case {
 	var cases []Case
 	for _, step := range []struct{ name, verb, path string }{
@@ -107,7 +108,7 @@ func LoadCases(m Model) []Case {
 	return cases
 }
 
-// indexCase is the name of the comparison of what the index says of a model after all that.
+// indexCase returns the name of the comparison of the model's index entry after its load.
 func indexCase(m Model) string { return "load/" + m.Name + "/index" }
 
 // parseCase reads one section.

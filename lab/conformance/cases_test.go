@@ -56,8 +56,8 @@ func TestEndpoint(t *testing.T) {
 	check(Case{Target: "ModelInfer"}, "ModelInfer")
 }
 
-// endpoints are the surface that the engine has. Each is asked at least ten different things, but
-// for those where there is but one thing to ask: their requests have no fields.
+// endpoints are the endpoints of the engine. Each gets at least ten different requests, except
+// those whose requests have no fields.
 var endpoints = map[string]int{
 	"/v2": 10, "/v2/health/live": 10, "/v2/health/ready": 10, "/v2/models/M": 10, "/v2/models/M/config": 10,
 	"/v2/models/M/ready": 10, "/v2/models/M/stats": 10, "/v2/models/stats": 10, "/v2/models/M/infer": 10,
@@ -71,7 +71,7 @@ func TestEveryEndpointIsAsked(t *testing.T) {
 	t.Parallel()
 	asked := map[string]map[string]bool{}
 	for _, mode := range []string{"explicit", "none"} {
-		state := 0 // the same question is another one when a model has been loaded or unloaded since
+		state := 0 // the same request counts again after a model was loaded or unloaded
 		for _, c := range readCases(t, mode) {
 			endpoint := c.Endpoint()
 			if asked[endpoint] == nil {
@@ -93,7 +93,7 @@ func TestEveryEndpointIsAsked(t *testing.T) {
 	}
 }
 
-// errorClasses are the ways in which the engine refuses, each met by at least five requests.
+// errorClasses are the kinds of refusals by the engine. At least five requests cause each.
 var errorClasses = []string{
 	"400", "404", "405", "500", "501", "503", "NotFound", "InvalidArgument", "Internal", "Unavailable", "Unimplemented",
 }

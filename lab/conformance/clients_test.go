@@ -13,7 +13,7 @@ import (
 	"tuner/lab/peers"
 )
 
-// TestClients runs a program that uses much of tritonclient on both servers: it must print the
+// TestClients runs a program that uses much of tritonclient on both servers. It must print the
 // same.
 func TestClients(t *testing.T) {
 	p := newPair(t, newRepository(t, "explicit"), "--model-control-mode=explicit", "--load-model=*")

@@ -5,23 +5,22 @@ import (
 	"slices"
 )
 
-// Difference is a way in which the engine knowingly answers otherwise than Triton.
+// Difference is a known difference between the answers of the engine and of Triton.
 type Difference struct {
 	ID     string
-	Reason string   // docs/reference/conformance.md has the same
+	Reason string   // the same text is in docs/reference/conformance.md
 	Cases  []string // patterns of path.Match for the names of cases
-	// Extensions are patterns, too: in the answers of these cases only the JSON field "extensions"
+	// Extensions are also patterns. In the answers of these cases only the JSON field "extensions"
 	// may differ.
 	Extensions []string
-	// Fails: the engine may answer with status 500 where Triton does not, since that is Triton's
+	// Fails means that the engine may answer with status 500 if Triton does not. It is Triton's
 	// status for all other models that it does not find.
 	Fails bool
 }
 
-// Differences are all that there are. Which of the cases that the patterns match do differ, and
-// what the engine answers then, is in testdata/differences.json: the suite fails for a case that
-// differs and is not there, for one there that does not differ, and for another answer than the one
-// there.
+// Differences are all known differences. testdata/differences.json lists the matching cases that do
+// differ, with the engine's answers. The suite fails for a case that differs and is not in the
+// file, for one in the file that does not differ, and for another answer than the one in the file.
 var Differences = []Difference{
 	{
 		ID:     "later",
@@ -115,14 +114,14 @@ var Differences = []Difference{
 	},
 }
 
-// MaxDifferences is how many differences there may be at most.
+// MaxDifferences is the largest allowed number of differences.
 const MaxDifferences = 10
 
 // extensions is the field of Difference.Extensions.
 const extensions = "extensions"
 
-// knownDifference returns the ID of the difference that the named case may show, and the one JSON
-// field that it is about; "" for none, and for all of the answer.
+// knownDifference returns the ID of the difference that the named case may show, and its JSON
+// field. The ID is "" without one. The field is "" for the whole answer.
 func knownDifference(name string) (id, field string) {
 	matches := func(pattern string) bool {
 		ok, err := path.Match(pattern, name)

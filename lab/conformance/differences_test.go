@@ -64,7 +64,7 @@ func TestDifferencesAreDocumented(t *testing.T) {
 	}
 }
 
-// caseNames are the names of all requests and loads.
+// caseNames returns the names of all requests and loads.
 func caseNames(t *testing.T) []string {
 	t.Helper()
 	var names []string

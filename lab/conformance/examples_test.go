@@ -14,9 +14,8 @@ import (
 	"tuner/lab/peers"
 )
 
-// examples are the programs of tritonclient's examples that need nothing beyond what the engine
-// has. Those left out are about sequences, decoupled models, shared memory and images
-// (docs/reference/conformance.md).
+// examples are the programs of tritonclient's examples that need only the engine's features. The
+// others use sequences, decoupled models, shared memory and images (docs/reference/conformance.md).
 var examples = []string{
 	"simple_http_infer_client", "simple_http_async_infer_client", "simple_http_aio_infer_client", "simple_http_string_infer_client",
 	"simple_http_health_metadata", "simple_http_model_control",
@@ -26,21 +25,22 @@ var examples = []string{
 	"simple_grpc_model_control",
 }
 
-// nulExample tells which examples send strings with a NUL in them: those fail on Triton with an
-// ONNX model, which ends a string there (the difference nul), and are run on the engine alone.
+// nulExample matches the examples that send strings with a NUL. They fail on Triton with an ONNX
+// model, which ends a string there (the difference nul), and run on the engine alone.
 var nulExample = regexp.MustCompile(`_string_infer_client$`)
 
-// passed are the lines in which an example says what went well.
+// passed matches the lines in which an example reports success.
 var passed = regexp.MustCompile(`(?m)^PASS.*$`)
 
-// TestClientsExamples runs tritonclient's own examples on both servers: they check the answers
+// TestClientsExamples runs tritonclient's own examples on both servers. They check the answers
 // themselves.
 func TestClientsExamples(t *testing.T) {
 	for _, protocol := range []string{"http", "grpc"} {
 		t.Run(protocol, func(t *testing.T) {
 			repository := newRepository(t, "examples")
 			if protocol == "http" {
-				if err := os.RemoveAll(filepath.Join(repository, "mlp")); err != nil { // the example counts seven models
+				// the example counts seven models
+				if err := os.RemoveAll(filepath.Join(repository, "mlp")); err != nil {
 					t.Fatal(err)
 				}
 			}

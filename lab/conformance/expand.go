@@ -11,7 +11,7 @@ import (
 	"text/template"
 )
 
-// functions are what a request may call between << and >>.
+// functions are the functions that a request may call between << and >>.
 var functions = template.FuncMap{
 	"list":   list,
 	"zeros":  func(n int) string { return strings.Repeat("\x00", n) },
@@ -63,7 +63,7 @@ func list(n, first int) string {
 	return strings.Join(numbers, ",")
 }
 
-// tensor is the wire form of values: little-endian, size bytes each.
+// tensor returns the wire form of values: little-endian, size bytes each.
 func tensor[T any](values []T, bits func(T) uint64, size int) string {
 	var data []byte
 	for _, v := range values {

@@ -14,8 +14,8 @@ import (
 	"tuner/lab/peers"
 )
 
-// exportProfile is a short campaign of MiniLM: what it finds does not matter, that it is served as
-// it was measured does.
+// exportProfile is a short campaign of MiniLM. Its result does not matter, only that the deployment
+// equals the measured configuration.
 const exportProfile = `model: %q
 name: minilm
 output: %q
@@ -24,14 +24,14 @@ space: {intra_op_threads: [1], instance_count: [1, 2], max_batch_size: [8, 16]}
 load: {concurrency: [16], inputs: {shape: {input_ids: [32], attention_mask: [32], token_type_ids: [32]}}}
 `
 
-// exportRounds is how often both servers are measured in turn; exportShare is how much of the
-// engine's throughput Triton must have at least.
+// exportRounds is the number of turns of both servers. exportShare is the least share of the
+// engine's throughput that Triton must reach.
 const (
 	exportRounds = 3
 	exportShare  = 0.9
 )
 
-// exported is what is read of export.json.
+// exported is the part of export.json that the test reads.
 type exported struct {
 	Repository string   `json:"repository"`
 	Arguments  []string `json:"arguments"`
@@ -45,9 +45,9 @@ type exported struct {
 	} `json:"models"`
 }
 
-// TestExport has a real Triton serve an exported repository with the exported arguments: it loads,
-// and serves as much as the engine does, within 10 %. Both are measured in turn on this machine, so
-// that its drift falls on both.
+// TestExport has a real Triton serve an exported repository with the exported arguments. It loads,
+// and its throughput is that of the engine within 10 %. Both are measured in turn on this machine,
+// so that its drift affects both.
 func TestExport(t *testing.T) {
 	dir := t.TempDir()
 	out, deploy := filepath.Join(dir, "out"), filepath.Join(dir, "deploy")
@@ -84,8 +84,7 @@ func TestExport(t *testing.T) {
 	}
 }
 
-// served measures what a server that it starts serves at the reported load, in infer/s, and stops
-// it.
+// served starts a server, measures its throughput at the reported load, in infer/s, and stops it.
 func served(t *testing.T, e exported, start func() (*peers.Server, error)) float64 {
 	t.Helper()
 	server, err := start()
@@ -111,5 +110,5 @@ func served(t *testing.T, e exported, start func() (*peers.Server, error)) float
 	return perf.Levels[0].Throughput.Value
 }
 
-// middle is the median of an odd number of values.
+// middle returns the median of an odd number of values.
 func middle(values []float64) float64 { return slices.Sorted(slices.Values(values))[len(values)/2] }

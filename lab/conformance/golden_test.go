@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 )
 
-// The golden files, by the name of a case. `make -C lab conformance` compares them with what the
-// servers answer, and `go test -tags conformance -update` writes them.
+// The golden files, by the name of a case. `make -C lab conformance` compares them with the
+// servers' answers, and `go test -tags conformance -update` writes them.
 var (
 	// statusesFile has the status of each answer of the engine.
 	statusesFile = filepath.Join("testdata", "statuses.json")

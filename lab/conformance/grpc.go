@@ -64,9 +64,8 @@ func (g *GRPCClient) Do(ctx context.Context, c Case) (Answer, error) {
 	return succeeded([]proto.Message{response})
 }
 
-// stream sends requests one after the other, each when the one before has been answered: the order
-// of answers to concurrent requests is another matter. The stream's end is the last answer's
-// status.
+// stream sends requests one after the other, each after the answer to the one before. The order of
+// answers to concurrent requests is tested elsewhere. The stream's end is the last answer's status.
 func (g *GRPCClient) stream(ctx context.Context, name string, method protoreflect.MethodDescriptor, requests []proto.Message) (Answer, error) {
 	stream, err := g.conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, name)
 	if err != nil {

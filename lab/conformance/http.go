@@ -11,21 +11,21 @@ import (
 	"time"
 )
 
-// requestTime bounds one request; loading MiniLM on a busy machine takes most.
+// requestTime is the longest time of one request. Loading MiniLM on a busy machine takes most of
+// it.
 const requestTime = 60 * time.Second
 
-// maxAnswer bounds the bytes of an answer that are read.
+// maxAnswer is the largest number of bytes that are read from an answer.
 const maxAnswer = 64 << 20
 
-// jsonLength is the header that says where the JSON of a message ends and binary tensors begin.
-// "auto" as its value in a request is the length of the first part.
+// jsonLength is the header with the length of the JSON, after which binary tensors begin. In a
+// request, "auto" stands for the length of the first part.
 const jsonLength = "Inference-Header-Content-Length"
 
 // compared are the headers of an answer that belong to the protocol.
 var compared = []string{"Content-Type", jsonLength, "Content-Encoding", "Accept-Encoding"}
 
-// HTTPClient makes requests exactly as they are written: it adds no compression and follows
-// nothing.
+// HTTPClient makes requests exactly as written: it adds no compression and follows no redirects.
 type HTTPClient struct{ client http.Client }
 
 // NewHTTPClient makes a client.
@@ -36,11 +36,10 @@ func NewHTTPClient() *HTTPClient {
 	}}
 }
 
-// Close closes idle connections: while one is open, Triton does not end.
+// Close closes idle connections, since Triton does not end while one is open.
 func (h *HTTPClient) Close() { h.client.CloseIdleConnections() }
 
-// Do makes a request of the server at address. An error means that there is no answer that could be
-// read.
+// Do sends a request to the server at address. An error means that there is no readable answer.
 func (h *HTTPClient) Do(ctx context.Context, address string, c Case) (Answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTime)
 	defer cancel()
@@ -67,7 +66,8 @@ func newRequest(ctx context.Context, address string, c Case) (*http.Request, err
 		return nil, err
 	}
 	path, query, _ := strings.Cut(c.Target, "?")
-	request.URL = &url.URL{Scheme: "http", Host: address, Opaque: path, RawQuery: query} // opaque: escapes stay as written
+	// opaque: escapes stay as written
+	request.URL = &url.URL{Scheme: "http", Host: address, Opaque: path, RawQuery: query}
 	for _, h := range c.Headers {
 		switch {
 		case h.Key == jsonLength && h.Value == "auto":
@@ -81,12 +81,12 @@ func newRequest(ctx context.Context, address string, c Case) (*http.Request, err
 	return request, nil
 }
 
-// httpAnswer separates an answer into what is compared as JSON and what as bytes.
+// httpAnswer splits an answer into the parts that are compared as JSON and as bytes.
 func httpAnswer(response *http.Response, body []byte) Answer {
 	a := Answer{Status: strconv.Itoa(response.StatusCode)}
 	for _, key := range compared {
 		if key == "Content-Type" && (len(body) == 0 || response.StatusCode >= http.StatusBadRequest) {
-			continue // no client asks the type of nothing, or of an error: Triton's is text/plain for some
+			continue // no client reads the type of an empty answer or an error; Triton's is text/plain for some
 		}
 		if value := response.Header.Get(key); value != "" && key != jsonLength {
 			a.Headers = append(a.Headers, key+": "+value)

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestLoad loads every model of a repository, good and bad, and compares the answer and what both
-// servers then say of it.
+// TestLoad loads every model of a repository, good and bad. It compares the answer and the later
+// state of the model on both servers.
 func TestLoad(t *testing.T) {
 	models, err := ReadModels(filepath.Join("testdata", "repositories", "load.txtar"))
 	if err != nil {
@@ -39,7 +39,7 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// indexEntries splits the answer of the index: what it says of each model.
+// indexEntries splits the answer of the index into the entries of the models.
 func indexEntries(t *testing.T, answer Answer) map[string]string {
 	t.Helper()
 	var list []map[string]any

@@ -16,11 +16,10 @@ import (
 	"tuner/lab/peers"
 )
 
-// toolTime bounds one run of one of Triton's tools.
+// toolTime is the longest time of one run of one of Triton's tools.
 const toolTime = 5 * time.Minute
 
-// runTool runs a program to its end and returns what it printed; the test fails when the program
-// does.
+// runTool runs a program to its end and returns its output. If the program fails, the test fails.
 func runTool(t *testing.T, dir, program string, args ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), toolTime)
@@ -45,11 +44,11 @@ func newTuner(t *testing.T, repository string, args ...string) *peers.Server {
 	return server
 }
 
-// tokens fixes the length of MiniLM's inputs, which its file leaves open.
+// tokens sets the length of MiniLM's inputs, which is symbolic in its file.
 const tokens = " --shape input_ids:32 --shape attention_mask:32 --shape token_type_ids:32"
 
-// perfRuns are options of perf_analyzer by what they exercise. Windows are short: whether it gets
-// what it asks for is the question, not how fast.
+// perfRuns are options of perf_analyzer, by the tested feature. Windows are short, since the runs
+// test the answers and not the speed.
 var perfRuns = []struct{ name, args string }{
 	{"HTTP, synchronous", "-m simple -i http --concurrency-range 1:2"},
 	{"HTTP, asynchronous", "-m simple -i http --async --concurrency-range 4"},
@@ -114,7 +113,7 @@ func TestPerfAnalyzer(t *testing.T) {
 	noFailures(t, server)
 }
 
-// noFailures checks that no request of a tool has failed unseen.
+// noFailures checks that no request of a tool has failed silently.
 func noFailures(t *testing.T, server *peers.Server) {
 	t.Helper()
 	answer, err := NewHTTPClient().Do(t.Context(), server.HTTP, Case{Verb: "GET", Target: "/v2/models/stats", Parts: []string{""}})

@@ -16,14 +16,13 @@ import (
 	"tuner/search/queuesim"
 )
 
-// looks is how often windows are added at most, until the median of all agrees with the prediction:
-// other work on the machine keeps instances and clients from running at their time.
+// looks is the largest number of windows that are added until the median of all agrees with the
+// prediction. Other work on the machine delays instances and clients.
 const looks = 5
 
-// TestPredictionsOfModel compares the simulation with the engine as users start it, over gRPC, and
-// a model that computes for the same time whatever the batch. What it takes is read off the very
-// windows in which the throughput is compared: a machine's speed changes from one second to the
-// next, and is not what is judged.
+// TestPredictionsOfModel compares the simulation with the engine as users start it, over gRPC. The
+// model computes for the same time at any batch size. That time is read from the same windows as
+// the throughput. A machine's speed changes from one second to the next, and is not under test.
 func TestPredictionsOfModel(t *testing.T) {
 	var models []Model
 	for i, c := range predicted {
@@ -57,7 +56,7 @@ parameters { key: "intra_op_thread_count" value { string_value: "1" } }`)})
 	}
 }
 
-// modelOf names the model with the configuration of a case.
+// modelOf returns the name of the model with the configuration of a case.
 func modelOf(i int) string { return fmt.Sprintf("predicted_%d", i) }
 
 // startModels serves models until the test ends.

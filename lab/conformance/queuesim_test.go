@@ -24,8 +24,8 @@ import (
 	"tuner/search/queuesim"
 )
 
-// The configurations and loads of which package search/queuesim's predictions are compared with the
-// engine.
+// The configurations and loads for which the predictions of package search/queuesim are compared
+// with the engine.
 var predicted = []struct {
 	name    string
 	batcher queuesim.Batcher
@@ -45,12 +45,12 @@ var predicted = []struct {
 	{"client batches", queuesim.Batcher{Instances: 1, MaxBatch: 8, Dynamic: true}, measure.Load{Concurrency: 6, BatchSize: 3}},
 }
 
-// agreement is by how much a prediction may be off.
+// agreement is the largest allowed error of a prediction.
 const agreement = 0.02
 
 // TestPredictions compares the simulation's predictions with the engine itself under package load,
-// with a model that sleeps. The clock is a fake one, so that nothing else takes time. What the
-// simulation knows of the model is what service trials find.
+// with a model that sleeps. The clock is fake, so no other work takes time. The simulation gets its
+// data about the model from service trials.
 func TestPredictions(t *testing.T) {
 	t.Parallel()
 	for _, c := range predicted {
@@ -69,7 +69,7 @@ func TestPredictions(t *testing.T) {
 	}
 }
 
-// deviations are by how much predictions are off, relative to what was seen.
+// deviations are the errors of predictions, relative to the measurement.
 type deviations struct{ throughput, latency, batch float64 }
 
 func relativeErrors(b queuesim.Batcher, c queuesim.Curve, l measure.Load, s sight) deviations {
@@ -81,18 +81,18 @@ func (d deviations) agree() bool {
 	return math.Abs(d.throughput) <= agreement && math.Abs(d.latency) <= agreement && math.Abs(d.batch) <= agreement
 }
 
-// server is one whose model a load can be put on.
+// server is a server with a model under load.
 type server struct {
 	dial       func(rows int) func(context.Context, int) (load.Conn, error)
 	statistics func(context.Context) (api.Statistics, error)
 }
 
-// sight is what clients and statistics show of a load in a window.
+// sight holds the figures of clients and statistics for a load in a window.
 type sight struct {
 	throughput float64 // inferences/s
-	latency    float64 // s, mean; of it
+	latency    float64 // s, mean; it includes
 	compute    float64 // s, in an instance, and
-	outside    float64 // s, neither there nor in the queue
+	outside    float64 // s, outside instance and queue
 	batch      float64 // inferences per execution
 }
 
@@ -134,7 +134,7 @@ func watch(t *testing.T, s server, l measure.Load, window time.Duration) []sight
 	return seen
 }
 
-// median is the median of each figure over windows.
+// median returns the median of each figure over windows.
 func median(seen []sight) sight {
 	of := func(figure func(sight) float64) float64 {
 		var values []float64
@@ -152,8 +152,8 @@ func median(seen []sight) sight {
 	}
 }
 
-// serviceCurve measures what a batch takes: client batches of each size, of a single client and of
-// one for each instance.
+// serviceCurve measures the times of batches: client batches of each size, from a single client and
+// from one for each instance.
 func serviceCurve(t *testing.T, s server, b queuesim.Batcher, window time.Duration) queuesim.Curve {
 	t.Helper()
 	c := queuesim.Curve{Sizes: []int{1, 4, 16}}
@@ -170,8 +170,8 @@ func serviceCurve(t *testing.T, s server, b queuesim.Batcher, window time.Durati
 	return c
 }
 
-// configuration is a config.pbtxt with these settings. The tensors are needed: what lacks them is
-// completed, with a batcher.
+// configuration returns a config.pbtxt with these settings. The tensors are necessary, since a
+// missing one is completed together with a batcher.
 func configuration(b queuesim.Batcher, tensors string) string {
 	text := fmt.Sprintf("backend: \"onnxruntime\"\nmax_batch_size: %d\ninstance_group { count: %d kind: KIND_CPU }\n%s\n", b.MaxBatch, b.Instances, tensors)
 	if !b.Dynamic {
@@ -181,7 +181,8 @@ func configuration(b queuesim.Batcher, tensors string) string {
 	return text + fmt.Sprintf("dynamic_batching { preferred_batch_size: %s max_queue_delay_microseconds: %d }\n", preferred, b.Delay.Microseconds())
 }
 
-// What a batch of n takes in the model that sleeps: 4 ms and 1 ms for each inference, and chance.
+// The time of a batch of n in the model that sleeps: 4 ms, 1 ms for each inference, and a random
+// part.
 const (
 	sleepFixed  = 4 * time.Millisecond
 	sleepEach   = time.Millisecond
@@ -191,7 +192,7 @@ const (
 output [ { name: "OUTPUT0" data_type: TYPE_INT32 dims: [ 16 ] }, { name: "OUTPUT1" data_type: TYPE_INT32 dims: [ 16 ] } ]`
 )
 
-// newSleeping is the engine, without its front ends, with a model that sleeps.
+// newSleeping returns the engine, without its front ends, with a model that sleeps.
 func newSleeping(t *testing.T, b queuesim.Batcher) server {
 	t.Helper()
 	const name = "sleeping"
@@ -227,8 +228,8 @@ type direct struct {
 	broken    func() bool
 }
 
-// newDirect makes a connection on which a request is under way for 200 µs, and some µs more, so
-// that those of different clients come one after the other, as they do over a network.
+// newDirect makes a connection that delays a request by 200 µs plus some µs, so that those of
+// different clients arrive one after the other, as over a network.
 func newDirect(e *engine.Server, model string, rows, number int) *direct {
 	ctx, cancel := context.WithCancel(context.Background())
 	tensor := func(name string) engine.Tensor {

@@ -22,7 +22,7 @@ import (
 	"tuner/spec"
 )
 
-// pageLimits is what the page's data says of its sliders.
+// pageLimits is the part of the page's data about its sliders.
 type pageLimits struct {
 	Limits []struct {
 		Metric measure.Metric
@@ -37,17 +37,17 @@ type pageLimits struct {
 	}
 }
 
-// expected is what report.html must show where its sliders stand.
+// expected is the expected content of report.html at a position of its sliders.
 type expected struct {
 	Row   int  `json:"row"`
 	Place int  `json:"place"`
 	Own   bool `json:"own"`
-	// Cards are those of the verdict, by what they are: recommended, edge or nearest. One without a
-	// choice is empty.
+	// Cards are those of the verdict, by kind: recommended, edge or nearest. One without a choice
+	// is empty.
 	Cards map[string]map[string]string `json:"cards"`
 }
 
-// constraintsAt are a goal's constraints with limits in the place of its own on these metrics.
+// constraintsAt returns a goal's constraints with other limits on these metrics.
 func (l pageLimits) constraintsAt(goal search.Goal, limits ...*float64) []search.Constraint {
 	list := slices.DeleteFunc(slices.Clone(goal.Constraints), func(c search.Constraint) bool {
 		return slices.ContainsFunc(l.Limits, func(moved struct {
@@ -69,7 +69,7 @@ func (l pageLimits) constraintsAt(goal search.Goal, limits ...*float64) []search
 	return list
 }
 
-// cardOf are the lines of a choice's card.
+// cardOf returns the lines of a choice's card.
 func cardOf(c *decision.Choice, isDefault bool) map[string]string {
 	card := map[string]string{}
 	if c == nil {
@@ -109,7 +109,7 @@ func newExpected(v decision.Verdict, row, place int, isOwn bool) expected {
 	return e
 }
 
-// expectedOf asks for a decision at every place of a page's sliders.
+// expectedOf computes the decision at every position of a page's sliders.
 func expectedOf(t *testing.T, r analyze.Result, dir string) []expected {
 	t.Helper()
 	page, err := os.ReadFile(filepath.Join(dir, "report.html"))
@@ -138,9 +138,9 @@ func expectedOf(t *testing.T, r analyze.Result, dir string) []expected {
 	return list
 }
 
-// mixed is a campaign in which every rule of the verdict counts: near ties, equal figures,
-// finalists whose launches differ or fail, a failure, a configuration that refuses requests, and
-// one of the load curves that is better than all.
+// mixed returns a campaign to which every rule of the verdict applies. It has near ties, equal
+// figures, finalists whose launches differ or fail, and a failure. It has a configuration that
+// refuses requests, and one of the load curves that is better than all.
 func mixed(t *testing.T, profile string) analyze.Campaign {
 	best, second, refusing := analyzetest.Candidate(2, 1, 16), analyzetest.Candidate(2, 1, 32), analyzetest.Candidate(4, 1, 8)
 	b := analyzetest.New(t, profile).Measure(search.Candidate{}, 2, 4, 8, 16)
@@ -150,7 +150,7 @@ func mixed(t *testing.T, profile string) analyze.Campaign {
 	} {
 		b.Measure(c, 4, 8, 16, 32)
 	}
-	for _, c := range []search.Candidate{ // the same figures: threads, differences from the default, and names decide
+	for _, c := range []search.Candidate{ // equal figures: threads, differences from the default, and names decide
 		analyzetest.Candidate(3, 2, 8), analyzetest.Candidate(3, 1, 8), analyzetest.Candidate(3, 1, 4), analyzetest.Candidate(3, 1, 16),
 	} {
 		b.Given(c, 8, 500, 16e6)
@@ -158,10 +158,11 @@ func mixed(t *testing.T, profile string) analyze.Campaign {
 	b.Fail(analyzetest.Candidate(8, 2, 64), 8, measure.StageStart, "the engine was not ready after 1m0s")
 	// By the windows of the search it is as good as the best.
 	b.FailFinal(analyzetest.Candidate(2, 1, 64), 16)
-	for range 2 { // of three the figures' own intervals would tell the spread between launches
+	for range 2 { // with three, the spread between launches would come from the figures' own intervals
 		b.Confirm(best, 16).Confirm(search.Candidate{}, 8).Confirm(second, 16)
 	}
-	b.Given(second, 18, 750, 24*time.Millisecond) // better than at 16, where its finals may miss a limit that it keeps here
+	// better than at 16, where its finals may miss a limit that it keeps here
+	b.Given(second, 18, 750, 24*time.Millisecond)
 	threads := search.Setting{Knob: search.KnobIntraOpThreads, Value: "1"}
 	c := b.Curve(search.NewCandidate(threads), 8, 16).End("the space is exhausted", false).Campaign()
 	for _, e := range c.Events {
@@ -169,9 +170,10 @@ func mixed(t *testing.T, profile string) analyze.Campaign {
 		switch {
 		case e.Trial.Candidate.Key() == refusing.Key(): // of both windows' requests 1.4 % to 2.8 %, by load
 			windows[0].Errors = windows[0].Requests * (24 + e.Trial.Load.Concurrency) / 1000
-		case e.Trial.Phase == search.PhaseFinal && e.Measurement.Launch%2 == 0: // launches differ by more than their windows tell
+		// launches differ by more than their windows show
+		case e.Trial.Phase == search.PhaseFinal && e.Measurement.Launch%2 == 0:
 			pace = 104
-		case e.Trial.Phase == search.PhaseCurve: // the best of all
+		case e.Trial.Phase == search.PhaseCurve: // better than all others
 			pace = 85
 		}
 		for i := range windows {
@@ -181,7 +183,7 @@ func mixed(t *testing.T, profile string) analyze.Campaign {
 	return c
 }
 
-// ratesOf is a campaign with request rates in place of concurrencies.
+// ratesOf returns a campaign with request rates instead of concurrencies.
 func ratesOf(c analyze.Campaign) analyze.Campaign {
 	c.Events = slices.Clone(c.Events)
 	for i := range c.Events {
@@ -191,13 +193,13 @@ func ratesOf(c analyze.Campaign) analyze.Campaign {
 	return c
 }
 
-// look is a campaign, and how it is looked at.
+// look is a campaign with a view of it.
 type look struct {
 	campaign analyze.Campaign
 	options  analyze.Options
 }
 
-// views are the campaigns by name.
+// views returns the campaigns by name.
 func views(t *testing.T) map[string]look {
 	profile := func(goal string) string {
 		head, _, _ := strings.Cut(analyzetest.Profile, "objective:")
@@ -230,8 +232,8 @@ func recordedCampaign(t *testing.T, name string) analyze.Campaign {
 	return c
 }
 
-// TestReportRanking moves the sliders of report.html to every place, and compares the answer that
-// it shows there with what package analyze decides under the same limits.
+// TestReportRanking moves the sliders of report.html to every position. It compares the displayed
+// answer with the decision of package analyze under the same limits.
 func TestReportRanking(t *testing.T) {
 	for name, look := range views(t) {
 		r, err := analyze.Analyze(look.campaign, look.options)

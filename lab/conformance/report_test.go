@@ -17,8 +17,8 @@ import (
 	"tuner/spec"
 )
 
-// TestReport opens report.html in a real browser, from disk: testdata/report.mjs says what it
-// checks there. TUNER_PICTURES names a folder for screenshots.
+// TestReport opens report.html in a real browser, from disk. testdata/report.mjs has the checks.
+// TUNER_PICTURES names a folder for screenshots.
 func TestReport(t *testing.T) {
 	for _, journal := range []string{"minilm", "guided"} {
 		t.Run(journal, func(t *testing.T) {
@@ -63,7 +63,7 @@ func TestReport(t *testing.T) {
 			r.Configs[i].Gain = nil
 		}
 		r.Recorded, r.Explanation = "another program", analyze.Explanation{}
-		for m, e := range r.Configs[0].Points[0].Values { // as wide intervals of an import may reach
+		for m, e := range r.Configs[0].Points[0].Values { // intervals as wide as those of an import
 			r.Configs[0].Points[0].Values[m] = measure.Estimate{Value: e.Value, Lo: -e.Value, Hi: 3 * e.Value}
 		}
 		browse(t, pageOf(t, r), "baseless", "baseless")

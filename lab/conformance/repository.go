@@ -17,9 +17,9 @@ import (
 // Model is a model of a repository.
 type Model struct {
 	Name     string
-	File     string   // what modelFile knows, or the name of a sample; "no_version": the model has no version
+	File     string   // a name that modelFile knows, or that of a sample; "no_version": the model has no version
 	Versions []string // 1 unless given
-	Config   string   // config.pbtxt; empty: there is none
+	Config   string   // config.pbtxt; empty: no file
 }
 
 // ReadModels reads the description of a repository: a txtar archive with a section "NAME FILE
@@ -44,8 +44,8 @@ func ReadModels(archive string) ([]Model, error) {
 	return models, nil
 }
 
-// WriteRepository makes a model repository in folder. samples is a folder that samplemodels has
-// filled.
+// WriteRepository makes a model repository in folder. samples is a folder with the output of
+// samplemodels.
 func WriteRepository(models []Model, folder, samples string) error {
 	for _, m := range models {
 		if err := m.write(filepath.Join(folder, m.Name), samples); err != nil {
@@ -85,8 +85,8 @@ func (m Model) write(folder, samples string) error {
 	return nil
 }
 
-// modelFile returns the ONNX file of a name: generated ones first, good and then bad, else one of
-// the folder samples. For "missing" there is none.
+// modelFile returns the ONNX file of a name. It looks first at generated good ones, then at bad
+// ones, then in the folder samples. For "missing" there is no file.
 func modelFile(name, samples string) ([]byte, error) {
 	switch name {
 	case "sum_and_difference":
@@ -103,7 +103,8 @@ func modelFile(name, samples string) ([]byte, error) {
 		return marshal(negation(onnx.Symbol("batch")).Proto())
 	case "scalar":
 		return marshal(negation().Proto())
-	case "slow_constant_time": // three times what the sample takes: what lies between two executions counts for little
+	// three times as long as the sample, so that the time between two executions hardly counts
+	case "slow_constant_time":
 		return marshal(build.ConstantTime(3000).Proto())
 	case "newer_ir", "newer_opset", "unknown_operator", "lost_data":
 		return marshal(broken(name))
@@ -124,7 +125,7 @@ func modelFile(name, samples string) ([]byte, error) {
 	return data, nil
 }
 
-// marshal is the same in every run, so that both servers and all runs get the same bytes.
+// marshal is deterministic, so that both servers and all runs get the same bytes.
 func marshal(model *onnxpb.ModelProto) ([]byte, error) {
 	return proto.MarshalOptions{Deterministic: true}.Marshal(model)
 }
@@ -139,8 +140,9 @@ func sumAndDifference(batch onnx.Dim) *onnx.Model {
 	return g.Model()
 }
 
-// simpleOf makes Triton's simple model for a type that is no number to ONNX Runtime's operators:
-// OUTPUT0 = INPUT0 + INPUT1, OUTPUT1 = INPUT0 - INPUT1, all t[batch, 16], added as INT32.
+// simpleOf makes Triton's simple model for a type that ONNX Runtime's operators do not compute
+// with. OUTPUT0 = INPUT0 + INPUT1 and OUTPUT1 = INPUT0 - INPUT1 are all t[batch, 16], and are
+// computed as INT32.
 func simpleOf(t onnx.DataType) *onnx.Model {
 	g := build.NewGraph("simple")
 	shape := []onnx.Dim{onnx.Symbol("batch"), onnx.Fixed(16)}
@@ -160,7 +162,7 @@ func negation(shape ...onnx.Dim) *onnx.Model {
 	return g.Model()
 }
 
-// broken is a model with one thing in it that ONNX Runtime refuses.
+// broken returns a model with one fault for which ONNX Runtime refuses it.
 func broken(how string) *onnxpb.ModelProto {
 	model := sumAndDifference(onnx.Symbol("batch")).Proto()
 	switch how {

@@ -12,7 +12,7 @@ import (
 	"tuner/engine/api"
 )
 
-// runnerProfile is a campaign of some seconds on a sample model.
+// runnerProfile is a campaign of a few seconds on a sample model.
 const runnerProfile = `model: %[1]q
 name: %[2]s
 output: %[3]q
@@ -23,7 +23,7 @@ load: {concurrency: [1, 2]}
 constraints: {latency_p99: {max: 10s}, accuracy: {metric: cosine, min: 0.5}%[7]s}
 `
 
-// profiled runs a campaign and its analysis, and returns its folder and what it said.
+// profiled runs a campaign and its analysis, and returns its folder and output.
 func profiled(t *testing.T, name, runner, precisions, constraints string, trials int) (dir, output string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -39,7 +39,7 @@ func profiled(t *testing.T, name, runner, precisions, constraints string, trials
 	return dir, output + runTool(t, dir, environment(t, "TUNER_BINARY"), "analyze", "-f", "analyze.yaml")
 }
 
-// contains fails the test for a text that lacks one of the parts, and for failed trials.
+// contains fails the test if a text lacks one of the parts, or reports failed trials.
 func contains(t *testing.T, text string, parts ...string) {
 	t.Helper()
 	for _, part := range append(parts, "(0 failed)") {
@@ -49,7 +49,7 @@ func contains(t *testing.T, text string, parts ...string) {
 	}
 }
 
-// TestRunnerLocal searches on a real Triton that tuner launches, two precisions of the model.
+// TestRunnerLocal searches two precisions of the model on a real Triton that tuner launches.
 func TestRunnerLocal(t *testing.T) {
 	runner := fmt.Sprintf("runner: {mode: local, server: %q, args: [--log-verbose=0]}", find(t).Triton)
 	dir, output := profiled(t, "mlp", runner, "fp32, int8", ", memory: {max: 8GB}", 12)
@@ -67,9 +67,9 @@ func TestRunnerLocal(t *testing.T) {
 	}
 }
 
-// TestRunnerRemote searches on a real Triton that runs already: its own model, with another
-// precision that is sent; a model that it does not know; and with files that are put into its
-// repository. Its models are as they were afterwards.
+// TestRunnerRemote searches on a real Triton that already runs. The cases are its own model with
+// another precision that is sent, an unknown model, and files that are put into its repository.
+// Afterwards its models are unchanged.
 func TestRunnerRemote(t *testing.T) {
 	repository := t.TempDir()
 	models := []Model{{Name: "mlp", File: "mlp", Versions: []string{"1"}}, {Name: "simple", File: "simple", Versions: []string{"1"}}}

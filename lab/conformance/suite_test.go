@@ -30,7 +30,7 @@ type pair struct {
 	http          *HTTPClient
 	grpc          [2]*GRPCClient // Triton's, ours
 	repository    string
-	ended         bool // Triton has, because of a request
+	ended         bool // a request ended Triton
 }
 
 // newPair starts both servers on a repository.
@@ -70,7 +70,7 @@ func newRepository(t *testing.T, name string) string {
 	return folder
 }
 
-// stopAtEnd stops a server when the test ends, and shows what it printed when the test failed.
+// stopAtEnd stops a server when the test ends, and shows its output if the test failed.
 func stopAtEnd(t *testing.T, s *peers.Server) {
 	t.Cleanup(func() {
 		if err := s.Stop(); err != nil {
@@ -101,7 +101,7 @@ func environment(t *testing.T, name string) string {
 	return value
 }
 
-// ask makes a request of both servers at the same time.
+// ask sends a request to both servers at the same time.
 func (p *pair) ask(ctx context.Context, c Case) (answers [2]Answer, errs [2]error) {
 	var both sync.WaitGroup
 	for i, server := range []*peers.Server{p.triton, p.tuner} {
@@ -124,11 +124,11 @@ type verdict struct {
 	mu                    sync.Mutex
 	statuses, differences map[string]string // golden
 	met                   map[string]bool   // the cases that ran,
-	status, different     map[string]string // the status of our answers to them, and those that differ
+	status, different     map[string]string // the status of our answers to them, and the different answers
 }
 
-// compare asks both servers and judges their answers. A Triton that gives no answer has ended, as
-// some requests make it: nothing can be compared with it.
+// compare asks both servers and judges their answers. A Triton without an answer has ended, as some
+// requests cause; then there is no comparison.
 func (v *verdict) compare(t *testing.T, p *pair, c Case) {
 	t.Helper()
 	id, _ := knownDifference(c.Name)
@@ -147,8 +147,8 @@ func (v *verdict) compare(t *testing.T, p *pair, c Case) {
 	v.judge(t, c.Name, p.repository, answers)
 }
 
-// judge fails the test for answers that differ without being known to, and for a known difference
-// that is gone or is another one.
+// judge fails the test for unknown differences between the answers, and for a known difference that
+// has gone or changed.
 func (v *verdict) judge(t *testing.T, name, repository string, answers [2]Answer) {
 	t.Helper()
 	v.mu.Lock()
@@ -187,12 +187,12 @@ func (v *verdict) judge(t *testing.T, name, repository string, answers [2]Answer
 	}
 }
 
-// mayFail is Fails of the difference with an ID.
+// mayFail returns Fails of the difference with an ID.
 func mayFail(id string) bool {
 	return slices.ContainsFunc(Differences, func(d Difference) bool { return d.ID == id && d.Fails })
 }
 
-// equal fails the test when the answers are not.
+// equal fails the test if the answers differ.
 func equal(t *testing.T, answers [2]Answer) {
 	t.Helper()
 	if answers[0].String() == answers[1].String() {
@@ -202,7 +202,7 @@ func equal(t *testing.T, answers [2]Answer) {
 	t.Logf("-Triton +tuner:\n%s", cmp.Diff(strings.Split(answers[0].String(), "\n"), strings.Split(answers[1].String(), "\n")))
 }
 
-// judged is what TestRequests and TestLoad find.
+// judged holds the findings of TestRequests and TestLoad.
 var judged = &verdict{met: map[string]bool{}, status: map[string]string{}, different: map[string]string{}}
 
 func TestMain(m *testing.M) {
@@ -232,11 +232,12 @@ func run(m *testing.M) int {
 	return code
 }
 
-// updateGolden writes a golden file: what it had of the cases that were not met, and answers.
+// updateGolden writes a golden file. It keeps the entries of cases that did not run, and adds
+// answers.
 func updateGolden(file string, met map[string]bool, answers map[string]string) error {
 	all, err := readGolden(file)
 	if err != nil {
-		all = map[string]string{} // the first time
+		all = map[string]string{} // the file does not exist yet
 	}
 	maps.DeleteFunc(all, func(name, _ string) bool { return met[name] })
 	maps.Copy(all, answers)
@@ -247,8 +248,8 @@ func updateGolden(file string, met map[string]bool, answers map[string]string) e
 	return os.WriteFile(file, []byte(text+"\n"), 0o644)
 }
 
-// golden is the beginning of an answer for the golden file. repository is the folder that differs
-// from run to run.
+// golden returns the beginning of an answer for the golden file. repository is the folder, which
+// differs from run to run.
 func golden(a Answer, repository string) string {
 	const enough = 240
 	text := a.Summary()

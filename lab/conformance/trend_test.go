@@ -18,8 +18,8 @@ import (
 	"tuner/spec"
 )
 
-// TestTrend opens trend.html in a real browser, from disk: testdata/trend.mjs says what it checks
-// there. TUNER_PICTURES names a folder for screenshots.
+// TestTrend opens trend.html in a real browser, from disk. testdata/trend.mjs has the checks.
+// TUNER_PICTURES names a folder for screenshots.
 func TestTrend(t *testing.T) {
 	t.Run("ordinary", func(t *testing.T) {
 		t.Parallel()
@@ -37,7 +37,7 @@ func TestTrend(t *testing.T) {
 	})
 }
 
-// gateFile is what the history's gates compared.
+// gateFile returns the gate file of the history.
 func gateFile(t *testing.T) spec.Gate {
 	t.Helper()
 	g, err := spec.ParseGate("gate.yaml", []byte("name: minilm\nbaseline: base.onnx\ncandidate: new.onnx\nload: {concurrency: 8}\n"+
@@ -48,8 +48,8 @@ func gateFile(t *testing.T) spec.Gate {
 	return g
 }
 
-// gates are a history of a dozen: the first by an earlier version, the third on another machine,
-// the eighth slower, the tenth undecided.
+// gates returns a history of a dozen gates. The first is by an earlier version, the third on
+// another machine, the eighth slower, the tenth undecided.
 func gates(t *testing.T) []gate.Record {
 	t.Helper()
 	p := func(v float64) *float64 { return &v }

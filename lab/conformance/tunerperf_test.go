@@ -31,7 +31,7 @@ func newTriton(t *testing.T, repository string) *peers.Server {
 	return server
 }
 
-// tunerPerfRuns are options that tuner perf and perf_analyzer have both.
+// tunerPerfRuns are options that tuner perf and perf_analyzer share.
 var tunerPerfRuns = []struct{ name, args string }{
 	{"Triton's optimization guide", "-m simple --percentile=95 --concurrency-range 1:2"},
 	{"gRPC", "-m simple -i grpc --concurrency-range 2"},
@@ -43,8 +43,8 @@ var tunerPerfRuns = []struct{ name, args string }{
 	{"models that are named", "-m chain --bls-composing-models simple:1,simple_versions:1"},
 }
 
-// TestTunerPerf runs tuner perf beside the real perf_analyzer on a real Triton: what perf_analyzer
-// prints and writes, tuner perf does, too, but for the numbers.
+// TestTunerPerf runs tuner perf beside the real perf_analyzer on a real Triton. tuner perf prints
+// and writes the same as perf_analyzer, apart from the numbers.
 func TestTunerPerf(t *testing.T) {
 	server := newTriton(t, "ensemble")
 	for _, run := range tunerPerfRuns {
@@ -74,8 +74,8 @@ func TestTunerPerf(t *testing.T) {
 
 var figure = regexp.MustCompile(`[0-9][0-9.e+]*`)
 
-// forms are a text's lines without their numbers. What perf_analyzer says of its threads, of the
-// length of a window and of wasted time is its own.
+// forms returns a text's lines without their numbers. It drops perf_analyzer's own lines about its
+// threads, the length of a window and wasted time.
 func forms(text string) []string {
 	var lines []string
 	for line := range strings.Lines(text) {
@@ -87,7 +87,7 @@ func forms(text string) []string {
 	return lines
 }
 
-// headers are the first lines of the files in a folder, by name.
+// headers returns the first lines of the files in a folder, by name.
 func headers(t *testing.T, folder string) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -109,7 +109,7 @@ func headers(t *testing.T, folder string) map[string]string {
 	return found
 }
 
-// int32Tensor makes a tensor [1, n] of the numbers from first on, by a step.
+// int32Tensor makes a tensor [1, n] of the numbers from first on, with a step.
 func int32Tensor(name string, n, first, step int) api.Tensor {
 	data := make([]byte, 0, 4*n)
 	for i := range n {
@@ -168,7 +168,7 @@ func TestWire(t *testing.T) {
 				}
 				return failed
 			}
-			for range 3 { // a connection goes on after answers of all kinds
+			for range 3 { // a connection stays usable after answers of all kinds
 				if err := errors.Join(ask(request, right), ask(request, nil)); err != nil {
 					t.Error(err)
 				}

@@ -12,7 +12,7 @@ import (
 )
 
 // TestChartIsTheManifests renders the chart and compares it, and the claim beside it, with the
-// manifests of the same result: both are the same deployment.
+// manifests of the same result. Both are the same deployment.
 func TestChartIsTheManifests(t *testing.T) {
 	for name, args := range variants {
 		t.Run(name, func(t *testing.T) {
@@ -37,8 +37,8 @@ func TestChartIsTheManifests(t *testing.T) {
 	}
 }
 
-// addSpecs adds the specifications of all objects by kind, without what a chart alone says: when
-// images are pulled, and the usual type of a service.
+// addSpecs adds the specifications of all objects by kind, without the fields that only a chart
+// has: the pull policy of images, and the usual type of a service.
 func addSpecs(t *testing.T, specs map[string]any, text []byte) {
 	t.Helper()
 	for _, document := range documents(t, text) {
@@ -61,8 +61,8 @@ func addSpecs(t *testing.T, specs map[string]any, text []byte) {
 	}
 }
 
-// TestChartRefuses: helm takes neither values that the chart's schema does not know, nor a
-// Kubernetes without preStop.sleep.
+// helm refuses values that the chart's schema does not have, and a Kubernetes without
+// preStop.sleep.
 func TestChartRefuses(t *testing.T) {
 	dir := export(t, "helm")
 	for args, fault := range map[[2]string]string{
@@ -77,8 +77,8 @@ func TestChartRefuses(t *testing.T) {
 	}
 }
 
-// TestServiceMonitor: it finds the service by its labels, and the metrics by the port's name, and
-// is there only when it is asked for.
+// The ServiceMonitor finds the service by its labels, and the metrics by the port's name. It exists
+// only on request.
 func TestServiceMonitor(t *testing.T) {
 	dir := export(t, "helm")
 	if bytes.Contains(rendered(t, dir), []byte("kind: ServiceMonitor")) {

@@ -55,8 +55,8 @@ var resources = map[string]string{
 	"serving.kserve.io/v1beta1 InferenceService": "/apis/serving.kserve.io/v1beta1/namespaces/default/inferenceservices",
 }
 
-// create asks the API server to create an object, with strict validation and without keeping it:
-// the error is its own.
+// create asks the API server to create an object, with strict validation and without storing it.
+// The error is the server's own.
 func (c cluster) create(t *testing.T, object []byte) error {
 	t.Helper()
 	var head struct {
@@ -89,7 +89,7 @@ func (c cluster) create(t *testing.T, object []byte) error {
 	return nil
 }
 
-// refuses fails the test unless the API server refuses an object, and for the fault that it has.
+// refuses fails the test unless the API server refuses an object because of the given fault.
 func (c cluster) refuses(t *testing.T, object []byte, fault string) {
 	t.Helper()
 	if err := c.create(t, object); err == nil || !strings.Contains(err.Error(), strings.TrimSpace(strings.TrimPrefix(fault, "name: "))) {
@@ -122,7 +122,7 @@ func documents(t *testing.T, text []byte) [][]byte {
 	}
 }
 
-// TestManifests has the API server take every object of the targets kubernetes, kserve and helm.
+// TestManifests has the API server accept every object of the targets kubernetes, kserve and helm.
 func TestManifests(t *testing.T) {
 	c := newCluster(t)
 	t.Run("what is wrong is refused", func(t *testing.T) {
@@ -139,7 +139,7 @@ func TestManifests(t *testing.T) {
 			t.Run(target+", "+name, func(t *testing.T) {
 				dir := export(t, target, args...)
 				files, err := filepath.Glob(filepath.Join(dir, pattern))
-				loaders, _ := filepath.Glob(filepath.Join(dir, "loader.yaml")) // absent without a claim of its own
+				loaders, _ := filepath.Glob(filepath.Join(dir, "loader.yaml")) // absent without its own claim
 				claims, _ := filepath.Glob(filepath.Join(dir, "models-claim.yaml"))
 				if err != nil || len(files) == 0 {
 					t.Fatalf("no files %s: %v", pattern, err)
@@ -163,14 +163,14 @@ func TestManifests(t *testing.T) {
 	}
 }
 
-// helm is the program that lab/scripts/controlplane.sh has built.
+// helm returns the program that lab/scripts/controlplane.sh has built.
 func helm(t *testing.T) string {
 	t.Helper()
 	return filepath.Join(environment(t, "TUNER_CONTROLPLANE"), "helm")
 }
 
-// rendered is the chart of an export as helm renders it, under the name that the export chose, for
-// the oldest Kubernetes that the chart names.
+// rendered returns the chart of an export, rendered by helm under the export's name, for the oldest
+// Kubernetes that the chart names.
 func rendered(t *testing.T, dir string, args ...string) []byte {
 	t.Helper()
 	var chart struct {

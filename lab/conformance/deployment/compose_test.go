@@ -9,7 +9,7 @@ import (
 	"github.com/compose-spec/compose-go/v2/types"
 )
 
-// load reads a project as Docker Compose does.
+// load reads a project like Docker Compose.
 func load(t *testing.T, dir string) (*types.Project, error) {
 	t.Helper()
 	options, err := cli.NewProjectOptions([]string{filepath.Join(dir, "compose.yaml")}, cli.WithWorkingDirectory(dir))

@@ -1,8 +1,8 @@
-// Package deployment validates what `tuner export` writes by the code that will read it: manifests,
-// the rendered chart and KServe's object by a real Kubernetes API server with strict validation,
-// the chart by helm, the Compose project by compose-go, Prometheus' configuration and queries by
-// Prometheus.
+// Package deployment validates the output of `tuner export` with the programs that read it. A real
+// Kubernetes API server with strict validation checks manifests, the rendered chart and KServe's
+// object. helm checks the chart, compose-go the Compose project, and Prometheus its own
+// configuration and queries.
 //
-// It is what `make -C lab conformance` runs beside package conformance, in a module of its own: the
-// product does not carry these dependencies. It runs the tuner program and reads its files alone.
+// `make -C lab conformance` runs it beside package conformance. It has its own module, since the
+// product does not carry these dependencies. It only runs the tuner program and reads its files.
 package deployment

@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// variants are exports that differ in what their files hold.
+// variants are exports with different kinds of content.
 var variants = map[string][]string{
 	"as measured":  nil,
 	"one server":   {"--max-replicas", "1"},
@@ -26,7 +26,7 @@ var variants = map[string][]string{
 	"other image":  {"--image", "registry.example.com/serving/triton@sha256:" + strings.Repeat("ab", 32), "--name", "encoder"},
 }
 
-// environment is a setting without which nothing can be tested.
+// environment returns a required environment variable.
 func environment(t *testing.T, name string) string {
 	t.Helper()
 	value := os.Getenv(name)
@@ -36,7 +36,7 @@ func environment(t *testing.T, name string) string {
 	return value
 }
 
-// run runs a program in a folder and returns what it printed.
+// run runs a program in a folder and returns its output.
 func run(t *testing.T, dir, program string, args ...string) []byte {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), program, args...)
@@ -49,8 +49,8 @@ func run(t *testing.T, dir, program string, args ...string) []byte {
 	return out
 }
 
-// export analyzes the recorded campaign with a model that is at hand, exports it, and returns the
-// export's folder. The folder other has the same campaign of a model of another name.
+// export analyzes the recorded campaign with an available model, exports it, and returns the
+// export's folder. The folder other has the same campaign for a model with another name.
 func export(t *testing.T, target string, args ...string) string {
 	t.Helper()
 	const root = "../../.."
@@ -68,8 +68,8 @@ func export(t *testing.T, target string, args ...string) string {
 	return filepath.Join(dir, "deploy")
 }
 
-// renamed is a journal of before there were checksums, with another name of its model; it has the
-// digest of its profile.
+// renamed returns a journal from before checksums existed, with another name of its model. It has
+// the digest of its profile.
 func renamed(t *testing.T, journal []byte, name string) []byte {
 	t.Helper()
 	journal = bytes.ReplaceAll(journal, []byte("minilm"), []byte(name))

@@ -21,8 +21,8 @@ func TestPrometheusConfiguration(t *testing.T) {
 	}
 }
 
-// TestAutoscalerQuery parses the queries of the autoscaler's metric, with the places filled in that
-// prometheus-adapter fills in.
+// TestAutoscalerQuery parses the queries of the autoscaler's metric, with the values that
+// prometheus-adapter inserts.
 func TestAutoscalerQuery(t *testing.T) {
 	var values struct {
 		Rules struct {

@@ -10,8 +10,8 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// decode reads an object as strictly as the API server does with fieldValidation=Strict: unknown
-// and doubled fields are errors.
+// decode reads an object as strictly as the API server with fieldValidation=Strict: unknown and
+// duplicate fields are errors.
 func decode(text []byte) (runtime.Object, error) {
 	object, _, err := serializer.NewCodecFactory(scheme.Scheme, serializer.EnableStrict).UniversalDeserializer().Decode(text, nil, nil)
 	return object, err
@@ -23,7 +23,7 @@ func TestStrictFields(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := export(t, "kubernetes", args...)
 			files, err := filepath.Glob(filepath.Join(dir, "manifests", "*.yaml"))
-			loader, _ := filepath.Glob(filepath.Join(dir, "loader.yaml")) // absent without a claim of its own
+			loader, _ := filepath.Glob(filepath.Join(dir, "loader.yaml")) // absent without its own claim
 			if err != nil || len(files) < 3 {
 				t.Fatalf("only the manifests %v: %v", files, err)
 			}
