@@ -11,7 +11,7 @@ import (
 	"tuner/search/verdict"
 )
 
-// planInTurns plans a campaign on a server that can be measured in turns.
+// planInTurns plans a campaign on a server that supports measuring in turns.
 func planInTurns(t *testing.T, l searchtest.Landscape, change func(*search.Settings)) *plan.Plan {
 	t.Helper()
 	s := searchtest.Settings(l, 50*time.Millisecond)
@@ -26,7 +26,8 @@ func planInTurns(t *testing.T, l searchtest.Landscape, change func(*search.Setti
 	return p
 }
 
-// blocksOf lists the finals by block, in their order; a trial that was measured alone is one of its own.
+// blocksOf lists the finals by block, in their order. A trial that was measured alone is its own
+// block.
 func blocksOf(events []search.Event) [][]search.Event {
 	var blocks [][]search.Event
 	for _, e := range phases(events, search.PhaseFinal) {
@@ -40,7 +41,8 @@ func blocksOf(events []search.Event) [][]search.Event {
 	return blocks
 }
 
-// isConfirmed fails the test unless the answer and the default were measured on two fresh launches each.
+// isConfirmed fails the test unless the answer and the default were measured on two fresh launches
+// each.
 func isConfirmed(t *testing.T, p *plan.Plan) {
 	t.Helper()
 	v := p.Verdict()
@@ -56,7 +58,8 @@ func isConfirmed(t *testing.T, p *plan.Plan) {
 	}
 }
 
-// What the finals compare meets in blocks of turns, on launches of its own; no cell is twice in a block.
+// Cells that the finals compare meet in blocks of turns, on their own launches. No cell is twice in
+// a block.
 func TestFinalsInBlocks(t *testing.T) {
 	t.Parallel()
 	l := searchtest.Small()
@@ -80,7 +83,8 @@ func TestFinalsInBlocks(t *testing.T) {
 	isConfirmed(t, p)
 }
 
-// Where a block could not be measured in turns, its trials come alone, and so do all others.
+// If a block could not be measured in turns, its trials are measured alone, and so are all later
+// ones.
 func TestFinalsWithoutRoomForBlocks(t *testing.T) {
 	t.Parallel()
 	l := searchtest.Small()
@@ -95,7 +99,8 @@ func TestFinalsWithoutRoomForBlocks(t *testing.T) {
 	isConfirmed(t, p)
 }
 
-// aloneAfter is a plan whose blocks, but for the first few, are measured one trial after the other.
+// aloneAfter is a plan with blocks that are measured one trial after the other, except the first
+// few.
 type aloneAfter struct {
 	*plan.Plan
 	blocks int
@@ -110,7 +115,8 @@ func (a aloneAfter) Tell(e search.Event) {
 	a.Plan.Tell(e)
 }
 
-// A campaign whose block was interrupted between two of its events goes on, and what was told counts.
+// A campaign resumes after an interruption between two events of a block, and the events so far
+// count.
 func TestInterruptedBlockGoesOn(t *testing.T) {
 	t.Parallel()
 	l := searchtest.Small()
@@ -129,7 +135,7 @@ func TestInterruptedBlockGoesOn(t *testing.T) {
 	}
 }
 
-// A pause hides that a queue grows: at request rates finals are measured without.
+// A pause hides that a queue grows, so finals at request rates have no blocks.
 func TestNoBlocksAtARate(t *testing.T) {
 	t.Parallel()
 	l := searchtest.Small()
@@ -143,7 +149,8 @@ func TestNoBlocksAtARate(t *testing.T) {
 	}
 }
 
-// A block is begun only when all of it is expected to end within the budget; a first one that is too dear gives way to a single trial.
+// A block begins only if it is expected to end within the budget. If the first one is too
+// expensive, a single trial replaces it.
 func TestBlocksWithinTheBudget(t *testing.T) {
 	t.Parallel()
 	l := searchtest.Small()

@@ -11,12 +11,12 @@ import (
 	"tuner/search/verdict"
 )
 
-// Where the load curves change the answer, the new one has a fresh launch before the budget ends.
+// If the load curves change the answer, the new one gets a fresh launch before the budget ends.
 func TestWhatTheCurvesChangeIsConfirmed(t *testing.T) {
 	t.Parallel()
 	for _, budget := range []search.Budget{{Time: 40 * time.Second}, {Time: time.Minute}, {Time: 2 * time.Minute}, {Trials: 30}} {
 		p := newPlan(t, "random", searchtest.Small(), budget)
-		var lucky *search.Trial // of the first curve
+		var lucky *search.Trial // from the first curve
 		inFinals(p, searchtest.Small(), func(trial search.Trial, throughput *float64, latency *time.Duration) {
 			if trial.Phase == search.PhaseCurve && lucky == nil {
 				lucky = &trial
@@ -40,7 +40,8 @@ func TestWhatTheCurvesChangeIsConfirmed(t *testing.T) {
 	}
 }
 
-// However short a campaign is and whatever the noise moves, its answer was measured on a fresh process, or it says that it is unfinished.
+// Even in a short campaign with noise, the answer was measured on a fresh process, or the verdict
+// is unfinished.
 func TestShortCampaignsConfirmTheirAnswer(t *testing.T) {
 	t.Parallel()
 	campaigns, unconfirmed := 0, 0

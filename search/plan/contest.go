@@ -14,23 +14,26 @@ import (
 // tiny keeps a divisor from being zero.
 const tiny = 1e-18
 
-// contest weighs what a choice should meet in the finals, the answer for one. Each cell is worth what a trial of it is
-// expected to gain (the knowledge gradient; Frazier, Powell and Dayanik, INFORMS Journal on Computing 21, 2009): it may
-// turn out to be better than the choice, and to keep the limits as surely as is asked.
+// contest weighs the opponents of a choice in the finals, such as those of the answer. A cell's
+// worth is the expected gain of a trial (the knowledge gradient; Frazier, Powell and Dayanik,
+// INFORMS Journal on Computing 21, 2009). The cell may turn out to be better than the choice, and
+// to keep the limits with the required confidence.
 type contest struct {
 	plan *Plan
 	*decision
-	isSafe bool             // the choice keeps the limits as surely as is asked
+	isSafe bool             // the choice keeps the limits with the required confidence
 	cells  []posterior.Cell // the last is the choice
 	in     map[posterior.CellKey]bool
 	out    map[string]bool    // keys of the candidates that may not lead
-	scores []posterior.Normal // of each over the choice's, on log scale
+	scores []posterior.Normal // by cell, minus the choice's, on log scale
 	noise  float64            // variance of a trial's score
-	safe   []float64          // probability that, after one more trial, it keeps the limits as surely as is asked
+	// safe: probability that, after one more trial, it keeps the limits with the required
+	// confidence
+	safe []float64
 }
 
-// contestOf lets the answer meet what was measured, the loads beside those of the best configurations, and what the strategy
-// predicts to be better.
+// contestOf compares the answer with the measured cells, the loads beside those of the best
+// configurations, and the strategy's best predictions.
 func (p *Plan) contestOf(d *decision) *contest {
 	m := p.newContest(d, d.verdict.Answer())
 	m.isSafe = d.verdict.Recommended != nil
@@ -40,7 +43,7 @@ func (p *Plan) contestOf(d *decision) *contest {
 	for _, c := range d.verdict.Configs[:min(p.tuning.Considered, len(d.verdict.Configs))] {
 		m.enterLoadsBeside(c.Cell)
 	}
-	if !p.settings.Elsewhere { // what the strategy predicts is of the search's server
+	if !p.settings.Elsewhere { // the strategy's predictions apply to the search's server
 		for _, r := range p.predicted(p.tuning.Considered) {
 			m.enterCell(posterior.Cell{Candidate: r.Candidate, Load: r.Load})
 		}
@@ -48,7 +51,8 @@ func (p *Plan) contestOf(d *decision) *contest {
 	return m.weigh()
 }
 
-// contestOfLoads lets a configuration meet itself under other loads: each is to be compared at its best.
+// contestOfLoads compares a configuration with itself under other loads, since each is compared at
+// its best.
 func (p *Plan) contestOfLoads(d *decision, choice *verdict.Choice) *contest {
 	m := p.newContest(d, choice)
 	m.isSafe = choice.Holds >= d.verdict.Confidence
@@ -73,7 +77,7 @@ func (p *Plan) newContest(d *decision, choice *verdict.Choice) *contest {
 	return m
 }
 
-// enterCell adds a cell that may be measured and is not in yet; the choice stays the last.
+// enterCell adds a cell that may be measured and is not in yet. The choice stays last.
 func (m *contest) enterCell(c posterior.Cell) {
 	if key := c.Key(); !m.in[key] && !m.out[c.Candidate.Key()] {
 		m.in[key] = true
@@ -98,7 +102,7 @@ func (m *contest) weigh() *contest {
 	return m
 }
 
-// predicted are the best cells of those that were not measured, as far as the strategy can tell.
+// predicted returns the best unmeasured cells by the strategy's predictions.
 func (p *Plan) predicted(most int) []verdict.Rival {
 	predictor, ok := p.inner.(Predictor)
 	if !ok {
@@ -111,7 +115,7 @@ func (p *Plan) predicted(most int) []verdict.Rival {
 	return list[:min(most, len(list))]
 }
 
-// scoreCells fills in by how much each is better than the choice.
+// scoreCells computes each cell's score minus the choice's.
 func (m *contest) scoreCells() {
 	last := len(m.cells) - 1
 	m.scores = make([]posterior.Normal, len(m.cells))
@@ -132,8 +136,9 @@ func (m *contest) scoreCells() {
 	m.noise = deviation * deviation
 }
 
-// predictSafety fills in the probabilities to be safe after one more trial. A normal belief with variance v becomes, after a trial with
-// variance n, one with variance v·n/(v+n), whose mean has moved by a deviation of v/√(v+n).
+// predictSafety computes the probabilities to be safe after one more trial. A normal belief with
+// variance v and a trial with variance n give a belief with variance v·n/(v+n). Its mean moves with
+// a deviation of v/√(v+n).
 func (m *contest) predictSafety() {
 	m.safe = make([]float64, len(m.cells))
 	for i := range m.safe {
@@ -145,7 +150,7 @@ func (m *contest) predictSafety() {
 		noise := m.known.Noise(c.Metric)
 		for i := range m.cells {
 			if !ok || math.IsNaN(j.Means[i]) {
-				continue // it will be known
+				continue // known after the trial
 			}
 			v := j.Covariance(i, i)
 			moves, left := v/math.Sqrt(max(v+noise, tiny)), math.Sqrt(v*noise/max(v+noise, tiny))
@@ -159,8 +164,8 @@ func (m *contest) predictSafety() {
 	}
 }
 
-// worth is the gain to be expected of a further trial of a cell, and of one of the choice beside it, relative. Where the
-// choice is not safe, whatever turns out to be takes its place.
+// worth returns the expected relative gain of a further trial of a cell together with one of the
+// choice. If the choice is not safe, a cell that turns out to be safe replaces it.
 func (m *contest) worth(i int) float64 {
 	d := m.scores[i]
 	weight := m.plan.settings.Goal.Objective.Weight()
@@ -175,8 +180,8 @@ func (m *contest) worth(i int) float64 {
 	return m.safe[i] * posterior.Normal{Mean: d.Mean, Deviation: moves}.Surplus(math.Inf(-1)) / weight
 }
 
-// rivals are the cells that are worth more than worth, the one that is worth most first. Where the choice is not safe, it is those of which
-// one is likely enough to be.
+// rivals returns the cells that are worth more than `worth`, the best first. If the choice is not
+// safe, it returns those with a sufficient probability to be safe.
 func (m *contest) rivals(worth float64) []posterior.Cell {
 	if !m.isSafe {
 		worth = m.unlikely()
@@ -198,5 +203,5 @@ func (m *contest) rivals(worth float64) []posterior.Cell {
 // isOpen reports whether the choice is not safe and may turn out to be.
 func (m *contest) isOpen() bool { return !m.isSafe && m.worth(len(m.cells)-1) > m.unlikely() }
 
-// unlikely is the probability below which nothing is expected to turn out safe.
+// unlikely returns the probability below which no cell is expected to turn out safe.
 func (m *contest) unlikely() float64 { return 1 - m.verdict.Confidence }

@@ -8,12 +8,12 @@ import (
 	"tuner/search/footprint"
 )
 
-// costs estimates how long a trial takes from how long the parts of earlier ones took.
+// costs estimates the time of a trial from the times of the parts of earlier ones.
 type costs struct {
 	settings         search.Settings
 	tuning           Tuning
 	launches         launches
-	finalLaunches    launches // where the final trials are elsewhere
+	finalLaunches    launches // if the final trials are elsewhere
 	reconfigure      mean
 	serving, service share // of the trials at loads, and of the service trials
 	turns            share // of the seats of blocks, whose warm-up is that of one turn
@@ -24,10 +24,10 @@ type costs struct {
 	held             *footprint.Model
 }
 
-// share is what trials of one kind take beside the engine's launch or reconfiguration.
+// share is the time of trials of one kind without the engine's launch or reconfiguration.
 type share struct {
 	warmUp, other  mean
-	asked, windows time.Duration // sums of the lengths of windows, asked for and real
+	asked, windows time.Duration // sums of the lengths of windows, requested and actual
 }
 
 // of returns the share of a trial's kind.
@@ -41,7 +41,7 @@ func (c *costs) of(t search.Trial) *share {
 	return &c.serving
 }
 
-// warmUps is how many warm-ups a trial has: one, or one before each turn.
+// warmUps returns the number of a trial's warm-ups: one, or one before each turn.
 func warmUps(t search.Trial) time.Duration {
 	if t.Block > 0 {
 		return time.Duration(max(1, t.Windows))
@@ -57,7 +57,7 @@ type mean struct {
 
 func (m *mean) add(d time.Duration) { m.sum, m.n = m.sum+d, m.n+1 }
 
-// or returns the mean, or a guess when nothing was added.
+// or returns the mean, or a guess without data.
 func (m *mean) or(guess time.Duration) time.Duration {
 	if m.n == 0 {
 		return guess
@@ -65,12 +65,12 @@ func (m *mean) or(guess time.Duration) time.Duration {
 	return m.sum / time.Duration(m.n)
 }
 
-// near is the mean, shrunk to what is expected otherwise, which counts like so many that were added.
+// near returns the mean, shrunk towards an expected value. Its weight is a number of data.
 func (m mean) near(expected time.Duration, weight float64) time.Duration {
 	return time.Duration((float64(m.sum) + weight*float64(expected)) / (float64(m.n) + weight))
 }
 
-// launches is how long engine processes took to start.
+// launches holds the launch times of engine processes.
 type launches struct {
 	all  mean
 	like map[string]mean // by kind; only looked up
@@ -88,8 +88,9 @@ func (l *launches) record(kinds []string, d time.Duration) {
 	}
 }
 
-// expect is what a launch takes by those of its kinds so far, of which the last one says most: from each to the next the mean is shrunk to
-// that of the one before. Before any launch it is the guess.
+// expect returns the expected time of a launch from its kinds so far; the last kind is the most
+// specific. Each kind's mean is shrunk towards that of the kind before. Before any launch it is the
+// guess.
 func (l *launches) expect(kinds []string, guess time.Duration, widerWeight float64) time.Duration {
 	d := l.all.or(guess)
 	for _, kind := range kinds {
@@ -98,8 +99,9 @@ func (l *launches) expect(kinds []string, guess time.Duration, widerWeight float
 	return d
 }
 
-// kinds are what decides how long a candidate's engine process takes to start, from what it has in common with most to what is its own: the
-// execution provider in its build, which may compile for half a minute; the model file; the pool, whose instances are loaded in turn.
+// kinds returns the factors of a candidate's launch time, from the most general to the most
+// specific. They are the execution provider in its build, which may compile for half a minute, the
+// model file, and the pool, whose instances are loaded in turn.
 func (c *costs) kinds(x search.Candidate) []string {
 	provider := fmt.Sprintf("%s in %s", c.settings.Space.Value(x, search.KnobExecutionProvider), c.settings.Space.Value(x, search.KnobRuntime))
 	file := fmt.Sprintf("%s with %s", provider, c.settings.Space.Value(x, search.KnobPrecision))
@@ -133,7 +135,7 @@ func (c *costs) record(e search.Event) {
 	c.trials++
 }
 
-// expect is the time that a trial is expected to take after the last one.
+// expect returns the expected time of a trial after the last one.
 func (c *costs) expect(t search.Trial) time.Duration {
 	s := c.of(t)
 	guessed, wider := search.GuessedWarmUp, c.tuning.WiderWeight
@@ -141,7 +143,7 @@ func (c *costs) expect(t search.Trial) time.Duration {
 		guessed = c.tuning.Fill
 	}
 	d := length(t) + warmUps(t)*s.warmUp.or(guessed) + s.other.or(0)
-	if s.asked > 0 { // windows are longer than asked where a percentile needs more requests, or a batch takes long
+	if s.asked > 0 { // windows are longer than requested if a percentile needs more requests, or a batch takes long
 		d += time.Duration(float64(length(t)) * max(float64(s.windows)/float64(s.asked)-1, 0))
 	}
 	switch kinds := c.kinds(t.Candidate); {
@@ -155,8 +157,8 @@ func (c *costs) expect(t search.Trial) time.Duration {
 	return d
 }
 
-// isFresh reports whether a trial needs a process of its own: it says so, or its memory is
-// neither known nor told by the process that runs.
+// isFresh reports whether a trial needs its own process. Either it asks for one, or its memory is
+// neither known nor shown by the running process.
 func (c *costs) isFresh(t search.Trial) bool {
 	return t.Fresh || c.process.Burdens(t.Candidate, c.settings) && !c.held.Knows(t.Candidate)
 }

@@ -8,7 +8,8 @@ import (
 	"tuner/search"
 )
 
-// Service trials have short warm-ups and windows: what they take is expected of them alone, and launches are the same for all.
+// Service trials have short warm-ups and windows. Their times predict only service trials, but
+// launches are the same for all.
 func TestCostsOfServiceTrials(t *testing.T) {
 	t.Parallel()
 	const ms = time.Millisecond
@@ -31,19 +32,21 @@ func TestCostsOfServiceTrials(t *testing.T) {
 	// Guesses: 2 s for the launch and 0.5 s of warm-up.
 	check(serving, 3500*ms)
 	check(service, 3300*ms)
-	// A second of launch, 0.3 s of warm-up, 1.5 s of windows where 1 s was asked for, 0.1 s for the rest.
+	// A second of launch, 0.3 s of warm-up, 1.5 s of windows for a requested 1 s, 0.1 s for the
+	// rest.
 	c.record(search.Event{Trial: serving, Elapsed: 2900 * ms, Measurement: measure.Measurement{Times: measure.Times{Launch: time.Second, WarmUp: 300 * ms, Windows: 1500 * ms}}})
 	check(serving, 1900*ms)
 	check(service, 1300*ms)
 	check(elsewhere, 2300*ms)
-	// 0.2 s of warm-up, the windows as asked, 0.4 s for the rest.
+	// 0.2 s of warm-up, the windows as requested, 0.4 s for the rest.
 	c.record(search.Event{Trial: service, Elapsed: 4300 * ms, Measurement: measure.Measurement{Times: measure.Times{WarmUp: 200 * ms, Windows: 800 * ms}}})
 	check(serving, 1900*ms)
 	check(service, 1400*ms)
 	check(elsewhere, 2400*ms)
 }
 
-// A seat of a block fills its queue before each of its turns, and is launched for it; what blocks take says nothing of other trials.
+// A seat of a block fills its queue before each of its turns, and is launched for it. The times of
+// blocks do not predict other trials.
 func TestCostsOfTurns(t *testing.T) {
 	t.Parallel()
 	const ms = time.Millisecond
@@ -57,7 +60,7 @@ func TestCostsOfTurns(t *testing.T) {
 		}
 	}
 	check(trial, 3500*ms) // guesses: 2 s for the launch and 0.5 s of warm-up
-	check(seat, 6800*ms)  // and 0.3 s before each of six turns of half a second
+	check(seat, 6800*ms)  // plus 0.3 s before each of six turns of half a second
 	// A second of launch, 0.4 s before each turn, 0.75 s in each, 0.2 s for the rest.
 	c.record(search.Event{Trial: seat, Elapsed: 8100 * ms, Measurement: measure.Measurement{Times: measure.Times{Launch: time.Second, WarmUp: 2400 * ms, Windows: 4500 * ms}}})
 	check(seat, 8100*ms)
@@ -66,7 +69,7 @@ func TestCostsOfTurns(t *testing.T) {
 	check(trial, 2500*ms)
 }
 
-// A window that was cut says nothing of how long one takes.
+// A cut window does not show the time of a full one.
 func TestCostsOfCutTrials(t *testing.T) {
 	t.Parallel()
 	trial := search.Trial{Load: measure.Load{Concurrency: 8, BatchSize: 1}, Windows: 1, Window: time.Second, Phase: search.PhaseSearch}
@@ -81,8 +84,9 @@ func TestCostsOfCutTrials(t *testing.T) {
 	}
 }
 
-// An execution provider that compiles takes 25 s to launch, the other one 5 s, and an instance more half a second more: what was launched
-// once is expected to take as long again, and what is like it nearly as long. One mean of all would say 10 s.
+// An execution provider that compiles takes 25 s to launch, the other one 5 s. Another instance
+// takes half a second more. A repeated launch is expected to take the same time, and a similar one
+// nearly the same. The mean of all would be 10 s.
 func TestCostsOfLaunchesByKind(t *testing.T) {
 	t.Parallel()
 	candidate := func(provider, precision, instances search.Value) search.Candidate {
@@ -108,11 +112,12 @@ func TestCostsOfLaunchesByKind(t *testing.T) {
 	check(candidate("tensorrt", "fp32", "4"), 23*time.Second, 25*time.Second)
 	check(candidate("tensorrt", "fp16", "1"), 20*time.Second, 25*time.Second) // another file, the same provider
 	check(candidate("cuda", "fp32", "4"), 5*time.Second, 6*time.Second)
-	check(search.Candidate{}, 5*time.Second, 6*time.Second) // of its values, not of what it does not say
+	check(search.Candidate{}, 5*time.Second, 6*time.Second) // by its own values, not by the knobs that it leaves unset
 	check(candidate("openvino", "fp32", "1"), 10*time.Second, 11*time.Second)
 }
 
-// Finals on another server have launches of their own, which say nothing of the search's, nor these of them.
+// Finals on another server have their own launches, which do not predict the search's, and vice
+// versa.
 func TestCostsOfFinalsElsewhere(t *testing.T) {
 	t.Parallel()
 	const ms = time.Millisecond
@@ -125,7 +130,7 @@ func TestCostsOfFinalsElsewhere(t *testing.T) {
 	for _, elsewhere := range []bool{false, true} {
 		c := costs{tuning: DefaultTuning(), settings: search.Settings{Elsewhere: elsewhere}}
 		add(&c, trial, 400*ms)
-		// 0.5 s of warm-up and 1 s of window; another server's launch is guessed to take 2 s.
+		// 0.5 s of warm-up and 1 s of window. Another server's launch is guessed to take 2 s.
 		want := 1900 * ms
 		if elsewhere {
 			want = 3500 * ms
@@ -134,7 +139,7 @@ func TestCostsOfFinalsElsewhere(t *testing.T) {
 			t.Errorf("elsewhere %t: a final is expected to take %v, want %v", elsewhere, got, want)
 		}
 		add(&c, final, 4400*ms)
-		// In one mean that is 2.4 s; apart 0.4 s and 4.4 s.
+		// A common mean would be 2.4 s; separate ones are 0.4 s and 4.4 s.
 		search, finals := 3900*ms, 3900*ms
 		if elsewhere {
 			search, finals = 1900*ms, 5900*ms

@@ -10,9 +10,11 @@ import (
 	"tuner/search"
 )
 
-// curve returns the next trial of the load curves: of the best, of the default, and of the first stage between them
-// (search.Space.FirstStage). First come the loads at which the default was measured in the search, and the best one's load,
-// where the first stage was not, so that they can be compared; then the levels of the axis, for each of the three the nearest to its best load first.
+// curve returns the next trial of the load curves: of the best, of the default, and of the first
+// stage between them (search.Space.FirstStage). First the first stage is measured at the loads of
+// the default in the search, and at the best one's load, where it is not yet measured, so that they
+// can be compared. Then come the levels of the axis, for each of the three the nearest to its best
+// load first.
 func (p *Plan) curve() (search.Action, bool) {
 	if next, ok := p.required(); ok {
 		return next, true
@@ -40,13 +42,14 @@ func (p *Plan) curveTrial(c search.Candidate, level float64) search.Action {
 	return search.Action{Trial: p.settings.Trial(c, level, search.PhaseCurve), Why: "load curve"}
 }
 
-// best is the answer so far.
+// best returns the answer so far.
 func (p *Plan) best() (search.Standing, bool) { return standingOf(p.decided().verdict) }
 
-// firstStage is the configuration that shows how much of the gain is precision's, provider's and session options': the best one
-// with only its settings of that kind, or what is better of the configurations within the constraints that the search measured
-// with the default's instances and batching. The former comes first as long as it is to be measured: the others may be unrelated
-// to the best. It is false where that is the default or the best itself.
+// firstStage returns the configuration that shows the gain's share of precision, provider and
+// session options. It is the best one with only its settings of that kind. Alternatively it is a
+// better configuration within the constraints that the search measured with the default's instances
+// and batching. The former comes first while it is still to be measured, since the others may be
+// unrelated to the best. It returns false if the result is the default or the best itself.
 func (p *Plan) firstStage(best search.Standing) (search.Standing, bool) {
 	space := p.settings.Space
 	if space.InFirstStage(best.Candidate) {
@@ -76,7 +79,8 @@ func (p *Plan) firstStage(best search.Standing) (search.Standing, bool) {
 	return first, true
 }
 
-// alone is what the curve phase measured of a first stage that the search did not, and whether a load is missing yet.
+// alone returns the curve phase's measurements of a first stage outside the search, and whether a
+// load is still missing.
 func (p *Plan) alone(c search.Candidate, best search.Standing) (s search.Standing, more bool) {
 	space, level := p.settings.Space, p.defaultLevels()[0]
 	s = search.Standing{Candidate: c, Load: space.Load.At(level), Point: search.Point{Level: level}}
@@ -92,12 +96,13 @@ func (p *Plan) alone(c search.Candidate, best search.Standing) (s search.Standin
 	return s, more
 }
 
-// stageLevels are the loads at which the first stage is compared with the default and with the best.
+// stageLevels returns the loads at which the first stage is compared with the default and with the
+// best.
 func (p *Plan) stageLevels(best search.Standing) []float64 {
 	return append(p.defaultLevels(), best.Point.Level)
 }
 
-// defaultLevels are the loads at which the search measured the default, its best first.
+// defaultLevels returns the loads at which the search measured the default, its best first.
 func (p *Plan) defaultLevels() []float64 {
 	for _, s := range p.ledger.Ranked() {
 		if !s.Candidate.IsDefault() || !s.Point.Scored {
@@ -114,7 +119,7 @@ func (p *Plan) defaultLevels() []float64 {
 	return nil
 }
 
-// required is a trial of the first stage at a load at which the default was measured, or at the best one's load.
+// required returns a trial of the first stage at a load of the default, or at the best one's load.
 func (p *Plan) required() (search.Action, bool) {
 	best, ok := p.best()
 	if !ok {
@@ -130,8 +135,8 @@ func (p *Plan) required() (search.Action, bool) {
 	return search.Action{}, false
 }
 
-// missing is the level, of those given up to a limit, that is nearest to a configuration's best load and at which it was not
-// measured. Loads from which on it failed are left alone, all of them when its engine does not even start.
+// missing returns the unmeasured level, up to a limit, that is nearest to a configuration's best
+// load. It skips loads from the first failure on, and all loads if the engine does not start.
 func (p *Plan) missing(s search.Standing, among []float64, limit float64) (float64, bool) {
 	measured := map[float64]bool{}
 	note := func(level float64, failure *measure.Failure) {
@@ -152,7 +157,7 @@ func (p *Plan) missing(s search.Standing, among []float64, limit float64) (float
 			note(e.Trial.Load.Level(), e.Measurement.Failure)
 		}
 	}
-	if s.Point.Scored { // a finalist's best load may not have been a level of the search
+	if s.Point.Scored { // a finalist's best load need not be a level of the search
 		measured[s.Point.Level] = true
 	}
 	var levels []float64
@@ -169,13 +174,13 @@ func (p *Plan) missing(s search.Standing, among []float64, limit float64) (float
 	}), true
 }
 
-// curveReserve is what all else leaves to the curves.
+// curveReserve returns the part of the budget that is set aside for the curves.
 func (p *Plan) curveReserve() budgetPart {
 	b, share := p.settings.Budget, p.tuning.CurveShare
 	return budgetPart{time: time.Duration(float64(b.Time) * share), trials: int(float64(b.Trials) * share)}
 }
 
-// curved are the events of the curve phase, each with what its configuration holds.
+// curved returns the events of the curve phase, each with the memory of its configuration.
 func (p *Plan) curved() []search.Event {
 	var list []search.Event
 	for _, e := range p.events {

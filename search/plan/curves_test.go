@@ -43,8 +43,8 @@ func firstStageLevels(space search.Space, events []search.Event) map[search.Phas
 	return levels
 }
 
-// TestFirstStageIsMeasured leaves the default's instances and batch out of the space, so that the search never sees the first
-// stage: the curve phase must measure it where the default was measured, also within a short budget.
+// The space does not have the default's instances and batch, so the search never measures the first
+// stage. The curve phase must measure it at the default's loads, even within a short budget.
 func TestFirstStageIsMeasured(t *testing.T) {
 	t.Parallel()
 	l := searchtest.Small()
@@ -83,8 +83,8 @@ func TestFirstStageIsMeasured(t *testing.T) {
 	}
 }
 
-// TestFirstStageOfTheSearchIsUsed has the default's instances and batch in the space: no other configuration is measured for
-// the first stage than the best that the search knows.
+// The space has the default's instances and batch. The curve phase measures no other first stage
+// than the best that the search knows.
 func TestFirstStageOfTheSearchIsUsed(t *testing.T) {
 	t.Parallel()
 	l := searchtest.Small()
@@ -106,8 +106,9 @@ func TestFirstStageOfTheSearchIsUsed(t *testing.T) {
 	}
 }
 
-// TestFirstStageIsTheBestOnes: the search knows fp32 with the default's 2 instances, and int8 wins with others. What fp32 does says
-// nothing of int8, so int8 with the default's instances is measured where the default was, and being better it gets the curve.
+// The search knows fp32 with the default's 2 instances, and int8 wins with others. fp32 carries no
+// information about int8. So int8 with the default's instances is measured at the default's loads.
+// It is better, so it gets the curve.
 func TestFirstStageIsTheBestOnes(t *testing.T) {
 	t.Parallel()
 	l := searchtest.Small()
@@ -119,7 +120,7 @@ func TestFirstStageIsTheBestOnes(t *testing.T) {
 		return nil
 	}
 	s := searchtest.Settings(l, 50*time.Millisecond)
-	s.Space.Knobs[1].Values = []search.Value{"1"} // thread, so that int8 is the faster one with two instances as well
+	s.Space.Knobs[1].Values = []search.Value{"1"} // thread, so that int8 is also faster with two instances
 	p, err := plan.New("grid", s)
 	if err != nil {
 		t.Fatal(err)
@@ -173,7 +174,8 @@ func TestFirstStageThatDoesNotStart(t *testing.T) {
 	}
 }
 
-// TestNoFirstStageNoReserve: where no knob says what serves the model, the curves keep nothing back.
+// TestNoFirstStageNoReserve: where no knob says what serves the model, the curves keep nothing
+// back.
 func TestNoFirstStageNoReserve(t *testing.T) {
 	t.Parallel()
 	l := searchtest.Small()

@@ -6,16 +6,16 @@ import (
 	"tuner/search/verdict"
 )
 
-// decision is what is known after some of the events, and the verdict by it.
+// decision holds the posterior after some of the events, and the verdict from it.
 type decision struct {
-	events  int // that it rests on
+	events  int // number of events behind it
 	known   *posterior.Posterior
 	verdict verdict.Verdict
 }
 
-// decided is the decision that the campaign goes on from. What is measured next depends on it, so that it is a function of the events
-// alone: it learns from all of them at once. Curves that were measured last do not count yet: which are to be measured does not change
-// while they are.
+// decided returns the campaign's current decision. The next trial depends on it, so it must be a
+// function of the events alone: it learns from all of them at once. The last curves do not count
+// yet, so that the choice of curves stays fixed while they are measured.
 func (p *Plan) decided() *decision {
 	n := len(p.events)
 	for n > 0 && p.events[n-1].Trial.Phase == search.PhaseCurve {
@@ -24,7 +24,7 @@ func (p *Plan) decided() *decision {
 	return p.decidedAfter(n)
 }
 
-// decidedAfter is the decision after so many events: all, or all but the last curves.
+// decidedAfter returns the decision after n events: all, or all but the last curves.
 func (p *Plan) decidedAfter(n int) *decision {
 	for _, d := range p.decisions {
 		if d.events == n {
@@ -36,15 +36,15 @@ func (p *Plan) decidedAfter(n int) *decision {
 	return d
 }
 
-// decide learns from events and makes the decision by them.
+// decide learns from events and makes the decision.
 func (p *Plan) decide(events []search.Event) *decision {
 	known := posterior.New(p.posteriorOptions(), events)
 	p.known, p.knownOf = known, len(events)
 	return &decision{len(events), known, p.DecideAt(known, nil)}
 }
 
-// anchor is the last number of trials, up to n, after which the search decides whether it is over: 1, 2, 3, 4, 5, 6, 7, 8, 10, … To decide
-// after each would take a tenth of the time.
+// anchor returns the last number of trials, up to n, after which the search decides whether it is
+// over: 1, 2, 3, 4, 5, 6, 7, 8, 10, … A decision after each trial would take a tenth of the time.
 func anchor(n int) int {
 	at := 0
 	for next := 1; next <= n; next = max(next+1, int(posterior.Growth*float64(next))) {

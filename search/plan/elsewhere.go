@@ -8,11 +8,11 @@ import (
 	"tuner/search/verdict"
 )
 
-// Where the finals run on another server, what is known of the search's says little of the figures there. So the best of the
-// search and the default are all measured there, before anything is decided by what they do there.
+// If the finals run on another server, figures of the search's server carry little information
+// about it. So the best of the search and the default are all measured there before any decision.
 
-// newcomers are the finalists that were not measured often enough on the finals' own server, those that were measured least
-// first.
+// newcomers returns the finalists with too few measurements on the finals' own server, those with
+// the fewest first.
 func (p *Plan) newcomers() []posterior.Cell {
 	trials, isOut := map[string]int{}, map[string]bool{}
 	for _, e := range p.events {
@@ -32,7 +32,7 @@ func (p *Plan) newcomers() []posterior.Cell {
 	return list[:min(search.MostSeats, len(list))]
 }
 
-// finalists are the best of the search and the default, each at its load there.
+// finalists returns the best of the search and the default, each at its load there.
 func (p *Plan) finalists() []verdict.Choice {
 	var searched []search.Event
 	for _, e := range p.events {

@@ -7,7 +7,8 @@ import (
 	"tuner/search/searchtest"
 )
 
-// TestGuidedGoesOnFromOtherTrials: a journal may come from a version whose strategy chose otherwise. Its trials count like any others.
+// A journal may come from a version with other choices of the strategy. Its trials count like any
+// others.
 func TestGuidedGoesOnFromOtherTrials(t *testing.T) {
 	t.Parallel()
 	l := searchtest.Small()
@@ -20,7 +21,7 @@ func TestGuidedGoesOnFromOtherTrials(t *testing.T) {
 	if !ok {
 		t.Fatal("no leader")
 	}
-	// Loads that are within a percent of the best count as it, and the lower of them is recommended.
+	// Loads within a percent of the best are ties, and the lowest of them is recommended.
 	if got, _ := l.Serve(leader.Candidate, leader.Load); got < 0.97*optimum(l) {
 		t.Errorf("%v at %v has %.0f/s of %.0f/s", leader.Candidate, leader.Load, got, optimum(l))
 	}

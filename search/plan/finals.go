@@ -11,15 +11,17 @@ import (
 	"tuner/search/verdict"
 )
 
-// takesTurns reports whether finals are measured in blocks of turns. A pause empties a queue, so that at a request rate it would hide that the queue
-// grows. Where a block could not be measured in turns, no other is asked for.
+// takesTurns reports whether finals are measured in blocks of turns. A pause empties a queue, so at
+// a request rate it would hide that the queue grows. After a block that could not be measured in
+// turns, no other is tried.
 func (p *Plan) takesTurns() bool {
 	return p.settings.Turns && !p.settings.Space.Load.Rate && !p.isRefused
 }
 
-// final is the next action of the finals: on engine processes launched for them they measure what the decision depends on, which is the answer so far,
-// what may be better, and the default. They follow the decision after each action; nothing else is kept between actions. They leave what is set
-// aside, except for the first launch of the answer: nothing else matters as much.
+// final returns the next action of the finals. On fresh engine processes they measure the cells on
+// which the decision depends: the answer so far, its possible rivals, and the default. They follow
+// the decision after each action, and keep no other state. They respect the reserve `aside`, except
+// for the first launch of the answer, which matters most.
 func (p *Plan) final(d *decision, aside budgetPart) (search.Action, bool) {
 	r := p.round(d)
 	if p.settings.Budget == (search.Budget{}) && p.finals >= p.tuning.MostFinals {
@@ -46,7 +48,7 @@ func (p *Plan) final(d *decision, aside budgetPart) (search.Action, bool) {
 	return alone, p.affords(alone.Trial, budgetPart{})
 }
 
-// trials are the final trials of cells.
+// trials returns the final trials of cells.
 func (p *Plan) trials(cells []posterior.Cell) []search.Trial {
 	var list []search.Trial
 	for _, c := range cells {
@@ -55,8 +57,8 @@ func (p *Plan) trials(cells []posterior.Cell) []search.Trial {
 	return list
 }
 
-// leastMeasured is the trial whose cell has had the fewest final trials, of equals the one whose last is the longest ago: so they come in turn where
-// one is measured after the other.
+// leastMeasured returns the trial whose cell has the fewest final trials; between equals, the one
+// whose last is the oldest. So cells alternate when trials are measured one after the other.
 func (p *Plan) leastMeasured(trials []search.Trial) search.Trial {
 	count := func(t search.Trial) (n, last int) {
 		for i, e := range p.events {
@@ -76,7 +78,7 @@ func (p *Plan) leastMeasured(trials []search.Trial) search.Trial {
 	})
 }
 
-// lastFinal is the configuration of the last final trial; before any, the default.
+// lastFinal returns the configuration of the last final trial; before any, the default.
 func (p *Plan) lastFinal() search.Candidate {
 	for i := len(p.events) - 1; i >= 0; i-- {
 		if t := p.events[i].Trial; t.Phase == search.PhaseFinal {
@@ -86,15 +88,16 @@ func (p *Plan) lastFinal() search.Candidate {
 	return search.Candidate{}
 }
 
-// finalWindows is how many windows a launch is used for: as many as it takes that three fifths of the time are windows. A
-// dearer launch is worth more of them (Kalibera and Jones, 2013: repeat most where the costs are least).
+// finalWindows returns the number of windows per launch with which three fifths of the time are
+// windows. A more expensive launch deserves more windows (Kalibera and Jones, 2013: repeat most
+// where the costs are least).
 func (p *Plan) finalWindows() int {
 	launch := p.costs.launches.all.or(search.GuessedLaunch) + p.costs.serving.warmUp.or(search.GuessedWarmUp)
 	n := math.Round(p.tuning.WindowsPerLaunch * launch.Seconds() / (p.tuning.Longer * p.settings.Window).Seconds())
 	return min(max(int(n), 1), search.MostWindows)
 }
 
-// finalTrial is a trial with long windows on a fresh launch.
+// finalTrial returns a trial with long windows on a fresh launch.
 func (p *Plan) finalTrial(c search.Candidate, level float64) search.Trial {
 	t := p.settings.Trial(c, level, search.PhaseFinal)
 	t.Windows = p.finalWindows()
@@ -103,16 +106,19 @@ func (p *Plan) finalTrial(c search.Candidate, level float64) search.Trial {
 	return t
 }
 
-// round is what the finals may measure next: nothing where no more is worth it.
+// round holds the cells that the finals may measure next. It is empty if no cell is worth a trial.
 type round struct {
 	must []posterior.Cell // the answer and the default until they are confirmed, each on verdict.Confirmed launches
-	may  []posterior.Cell // what may change the answer, or make the gain over the default more certain, what is worth most first
-	with posterior.Cell   // the answer, which is measured beside these
-	// isNew says that the answer, the first that must be measured, was never measured on a launch of its own.
+	// may: cells that may change the answer, or make the gain over the default more certain, the
+	// most valuable first
+	may  []posterior.Cell
+	with posterior.Cell // the answer, which is measured together with these
+	// isNew means that the answer, the first cell in must, has never been measured on a fresh
+	// launch.
 	isNew bool
 }
 
-// seats are the cells of a block of turns.
+// seats returns the cells of a block of turns.
 func (r round) seats() []posterior.Cell {
 	list := slices.Clone(r.must)
 	for _, c := range append([]posterior.Cell{r.with}, r.may...) {
@@ -123,8 +129,8 @@ func (r round) seats() []posterior.Cell {
 	return list
 }
 
-// alone are the cells of which one is measured by itself, the first unless another had fewer final trials. The answer may move from trial to
-// trial: so that it does not keep the default waiting, the two come in turn.
+// alone returns the candidates for a single trial. It takes the first, unless another has fewer
+// final trials. The answer may change from trial to trial, so the answer and the default alternate.
 func (r round) alone(last search.Candidate) []posterior.Cell {
 	switch {
 	case len(r.must) > 1 && last.Key() != r.must[1].Candidate.Key():
@@ -135,7 +141,7 @@ func (r round) alone(last search.Candidate) []posterior.Cell {
 	return append(slices.Clip(r.may[:min(1, len(r.may))]), r.with)
 }
 
-// round is the next one.
+// round returns the next round.
 func (p *Plan) round(d *decision) round {
 	if p.settings.Elsewhere {
 		if list := p.newcomers(); len(list) > 0 {
@@ -153,7 +159,7 @@ func (p *Plan) round(d *decision) round {
 	}
 	base := v.Default
 	if answer.Candidate.IsDefault() || v.Nearest != nil || base != nil && base.IsBroken {
-		base = nil // there is nothing to compare with
+		base = nil // nothing to compare with
 	}
 	if base != nil && freshOf(v, base.Candidate) < verdict.Confirmed {
 		r.must = append(r.must, base.Cell)
@@ -172,12 +178,13 @@ func (p *Plan) round(d *decision) round {
 	return r
 }
 
-// isVague reports whether the gain over the default is known less precisely than a reader wants.
+// isVague reports whether the gain over the default is less precise than a reader wants.
 func (p *Plan) isVague(gain measure.Estimate) bool {
 	return (gain.Hi-gain.Lo)/2 > p.tuning.Precise*gain.Value
 }
 
-// freshOf is on how many fresh launches a configuration was measured, whatever the load: its best load may move.
+// freshOf returns the number of fresh launches of a configuration at any load, since its best load
+// may change.
 func freshOf(v verdict.Verdict, c search.Candidate) int {
 	n := 0
 	for _, x := range v.Choices {
@@ -188,8 +195,8 @@ func freshOf(v verdict.Verdict, c search.Candidate) int {
 	return n
 }
 
-// bestOf is where a configuration goes on that is to be compared at its best: at another load where that may be better by so much that
-// the comparison is not precise.
+// bestOf returns the next cell of a configuration that is compared at its best. It is another load
+// if that may be better by more than the precision of the comparison.
 func (p *Plan) bestOf(d *decision, c *verdict.Choice) posterior.Cell {
 	if others := p.contestOfLoads(d, c).rivals(p.tuning.Precise); len(others) > 0 {
 		return others[0]
@@ -197,12 +204,12 @@ func (p *Plan) bestOf(d *decision, c *verdict.Choice) posterior.Cell {
 	return c.Cell
 }
 
-// isEnough reports whether nothing else is better by more than the user cares for.
+// isEnough reports whether no other choice is better by more than the user's Until.
 func (p *Plan) isEnough(v verdict.Verdict) bool {
 	return p.settings.Until > 0 && v.Nearest == nil && v.More <= p.settings.Until
 }
 
-// enough says why a campaign ends in which isEnough.
+// enough returns the reason for the end of a campaign with isEnough.
 func (p *Plan) enough() string {
 	return fmt.Sprintf("nothing else is better by more than %.3g %%", p.settings.Until*100)
 }

@@ -11,23 +11,26 @@ import (
 	"tuner/search/searchtest"
 )
 
-// served is what a landscape's configuration does at a load.
+// served holds the figures of a landscape's configuration at a load.
 type served struct {
 	throughput, latency, memory float64 // inferences/s, s, bytes
 }
 
-// within reports whether a latency keeps a limit in seconds, as far as the buckets of a histogram tell.
+// within reports whether a latency keeps a limit in seconds, within the resolution of a histogram's
+// buckets.
 func (s served) within(limit float64) bool { return s.latency <= 1.002*limit }
 
-// question is a goal, and what it means: the score of what is served, and false where that misses the constraints. The score is written
-// down here once more, so that the answer is compared with the best of all configurations at all loads, and not with what the program
-// takes for it.
+// question is a goal with its meaning: the score of a configuration; false if it misses the
+// constraints. The score is implemented again here. So the test compares the answer with the best
+// of all configurations at all loads, independently of the program.
 type question struct {
 	machine searchtest.Landscape
 	goal    search.Goal
 	load    search.LoadAxis // the usual one without levels
 	means   func(served) (float64, bool)
-	vague   float64 // by how much the best may be better than guided's answer, where nothing predicts what the machine does; 0: as usual
+	// vague: largest expected gain of the best over guided's answer, if nothing predicts the
+	// machine; 0: the usual one
+	vague float64
 }
 
 func questions() map[string]question {
@@ -40,9 +43,10 @@ func questions() map[string]question {
 	perMillion := func(x float64) float64 { return 0.4 / 3600 / x * 1e6 }
 	rates := search.LoadAxis{Rate: true, Any: true, Levels: []float64{100, 200, 400, 800, 1600, 3200, 6400}, BatchSize: 1}
 	small, quick, narrow := searchtest.Small(), searchtest.Small(), searchtest.Small()
-	narrow.Path = 900 // less than half of what the best could do
+	narrow.Path = 900 // less than half of the best's throughput
 	hungry := searchtest.Small()
-	hungry.Row = 2e6                                                      // one instance takes 70 MB and 2 MB a row: 102 MB with batches of 16, 86 MB of 8
+	// one instance takes 70 MB plus 2 MB per row: 102 MB with batches of 16, 86 MB with 8
+	hungry.Row = 2e6
 	quick.Fixed, quick.PerItem = 60*time.Microsecond, 20*time.Microsecond // int8 on four threads takes 16 µs
 	return map[string]question{
 		"p99 with a least throughput": {small, goal(atLeast(1500), term(measure.LatencyP99, 1)), search.LoadAxis{},
@@ -68,7 +72,7 @@ func questions() map[string]question {
 	}
 }
 
-// best is the best score of all configurations at all loads.
+// best returns the best score of all configurations at all loads.
 func (q question) best(s search.Settings) float64 {
 	best := math.Inf(-1)
 	candidates := s.Space.Candidates().All()
@@ -91,19 +95,21 @@ func (q question) serve(c search.Candidate, load measure.Load) served {
 	return served{throughput, latency.Seconds(), float64(q.machine.Memory(c))}
 }
 
-// Whatever the objective, the constraints and the load are, the answer is the best there is, as far as the loads that are tried tell:
-// neighbours in a closed loop differ by a quarter.
+// For any objective, constraints and load, the answer is the best within the resolution of the
+// tried loads. Neighbouring loads in a closed loop differ by a quarter.
 func TestAnyObjectiveIsAnswered(t *testing.T) {
 	t.Parallel()
 	for name, q := range questions() {
 		for strategy, worst := range map[string]float64{"guided": 0.03, "grid": 0.08} {
 			t.Run(name+"/"+strategy, func(t *testing.T) {
 				t.Parallel()
-				if q.vague > 0 { // near its capacity a server's percentiles rise steeply: what keeps the limit surely is well below
+				// near its capacity a server's percentiles rise steeply, so a load that keeps the
+				// limit for sure is well below
+				if q.vague > 0 {
 					worst = q.vague
 				}
 				s := searchtest.Settings(q.machine, time.Second)
-				s.Goal, s.Confidence = q.goal, 0.6 // the answer may be near a limit, as the best is
+				s.Goal, s.Confidence = q.goal, 0.6 // the answer may be near a limit, like the best
 				if q.load.Levels != nil {
 					s.Space.Load = q.load
 				}
@@ -130,8 +136,8 @@ func TestAnyObjectiveIsAnswered(t *testing.T) {
 	}
 }
 
-// A process keeps what its largest batches took. A configuration with smaller ones is judged
-// by what it takes itself: as service trials tell, or else by a process of its own.
+// A process keeps the memory of its largest batches. A configuration with smaller ones is judged by
+// its own memory: from service trials, or else from its own process.
 func TestMemoryIsTheConfigurationsOwn(t *testing.T) {
 	t.Parallel()
 	for strategy, needsProcesses := range map[string]bool{"guided": false, "random": true} {
@@ -146,7 +152,7 @@ func checkOwnMemory(t *testing.T, strategy string, needsProcesses bool) {
 	t.Helper()
 	q := questions()["throughput in 90 MB"]
 	s := searchtest.Settings(q.machine, time.Second)
-	s.Goal, s.Confidence = q.goal, 0.6 // the answer may be near a limit, as the best is
+	s.Goal, s.Confidence = q.goal, 0.6 // the answer may be near a limit, like the best
 	p, err := plan.New(strategy, s)
 	if err != nil {
 		t.Fatal(err)

@@ -1,8 +1,13 @@
-// Package plan is the frame of every campaign. Around a strategy it puts what all have in common: the default configuration is
-// measured first; then the strategy searches, and leaves a part of the budget; then finals measure, on fresh launches, what the
-// decision depends on; what is left goes into more search and more finals, for as long as anything is worth a trial; and load curves of
-// the answer, the default and the first stage come last. It is a strategy itself, and as pure: it knows the time only from the events.
-// The reasons are in docs/design/search.md.
+// Package plan is the frame of every campaign around a strategy. It has these phases:
+//   - The default configuration is measured first.
+//   - The strategy searches, and leaves a part of the budget.
+//   - Finals measure, on fresh launches, the cells on which the decision depends.
+//   - The rest of the budget goes into more search and more finals while any trial is worth its
+//     time.
+//   - Load curves of the answer, the default and the first stage come last.
+//
+// The plan is a strategy itself, and equally pure: it knows the time only from the events. The
+// reasons are in docs/design/search.md.
 package plan
 
 import (
@@ -23,28 +28,28 @@ type Plan struct {
 	tuning   Tuning
 	ledger   *search.Ledger // default and search phase
 	costs    costs
-	held     *footprint.Model // what configurations hold in memory
+	held     *footprint.Model // memory of configurations
 	finally  *footprint.Model // the same on the server of the final trials
 	base     *search.Tour     // the default configuration
 	inner    Explorer
-	ended    string // why the search phase ended first; "" until then
+	ended    string // reason for the first end of the search phase; "" until then
 
-	finals    int  // final trials so far
-	blocks    int  // of turns so far
+	finals    int  // number of final trials so far
+	blocks    int  // number of blocks of turns so far
 	isRefused bool // a block could not be measured in turns
 
 	candidates *search.Candidates
-	events     []search.Event       // all that was told
-	figures    posterior.Figures    // of them
-	known      *posterior.Posterior // from which scales are taken for people who watch
-	knownOf    int                  // of how many events that is
-	shown      *decision            // to these people, last
+	events     []search.Event       // all events so far
+	figures    posterior.Figures    // of the events
+	known      *posterior.Posterior // source of scales for the displayed decisions
+	knownOf    int                  // number of events behind known
+	shown      *decision            // last displayed decision
 	decisions  []*decision          // the last two
 	searched   *decision            // the last one by the search alone
 }
 
-// Around returns a campaign with an explorer inside that is made for the ledger and the space's candidates. It fails for settings
-// that are not usable, all errors at once.
+// Around returns a campaign around an explorer that is made for the ledger and the space's
+// candidates. For invalid settings it returns all errors at once.
 func Around(s search.Settings, explorer func(*search.Ledger, *search.Candidates) Explorer) (*Plan, error) {
 	if err := check(s); err != nil {
 		return nil, fmt.Errorf("cannot plan campaign: %w", err)
@@ -59,7 +64,7 @@ func Around(s search.Settings, explorer func(*search.Ledger, *search.Candidates)
 	return p, nil
 }
 
-// Candidates are what the campaign searches.
+// Candidates returns the candidates of the campaign's space.
 func (p *Plan) Candidates() *search.Candidates { return p.candidates }
 
 func check(s search.Settings) error {
@@ -81,7 +86,7 @@ func check(s search.Settings) error {
 	return errors.Join(errs...)
 }
 
-// Ask returns the next trial, or why the campaign ends.
+// Ask returns the next trial, or the reason why the campaign ends.
 func (p *Plan) Ask() search.Action {
 	next := p.following()
 	if next.Block != nil {
@@ -91,7 +96,7 @@ func (p *Plan) Ask() search.Action {
 	return next
 }
 
-// following is the next action, whatever the process that runs can tell.
+// following returns the next action, without regard to the running process.
 func (p *Plan) following() search.Action {
 	if p.ended != "" {
 		return p.afterSearch(p.ended)
@@ -103,7 +108,7 @@ func (p *Plan) following() search.Action {
 	return p.afterSearch(next.Why)
 }
 
-// searching is the next trial of the default and search phases.
+// searching returns the next trial of the default and search phases.
 func (p *Plan) searching() search.Action {
 	if next := p.base.Ask(); !next.Stop {
 		if p.costs.trials > 0 && !p.affords(next.Trial, budgetPart{}) {
@@ -127,9 +132,10 @@ func (p *Plan) searching() search.Action {
 	return search.Action{Stop: true, Why: p.spent()}
 }
 
-// afterSearch is the next trial once there is an answer to confirm. A budget is used for as long as anything is worth it: in the finals,
-// and in the search, which has learned from these. The curves come last, when it is clear what they are to show. Whatever is measured may
-// change the answer, so finals and curves leave the time to confirm one more.
+// afterSearch returns the next trial once there is an answer to confirm. It uses the budget while
+// any trial is worth its time: in the finals, and in the search, which learns from the finals. The
+// curves come last, when their configurations are fixed. Any measurement may change the answer, so
+// finals and curves keep the time to confirm one more.
 func (p *Plan) afterSearch(why string) search.Action {
 	if next, ok := p.final(p.decided(), p.curveReserve().orMore(p.confirmation(search.Candidate{}))); ok {
 		return next
@@ -150,7 +156,7 @@ func (p *Plan) afterSearch(why string) search.Action {
 	return search.Action{Stop: true, Why: why}
 }
 
-// spent says which budget ended the search.
+// spent returns the budget that ended the search.
 func (p *Plan) spent() string {
 	if b := p.settings.Budget; b.Trials > 0 && p.costs.trials+1 > b.Trials-p.reserve().trials {
 		return fmt.Sprintf("the budget of %d trials is used", b.Trials)
@@ -158,8 +164,8 @@ func (p *Plan) spent() string {
 	return fmt.Sprintf("the budget of %v leaves no time for another trial", p.settings.Budget.Time)
 }
 
-// Tell learns the outcome of the last trial. All that judges it is shown what its
-// configuration holds, and the explorer what was measured.
+// Tell learns the outcome of the last trial. The judging parts get the event with the memory of its
+// configuration, and the explorer gets the measured event.
 func (p *Plan) Tell(e search.Event) {
 	phase := e.Trial.Phase
 	if p.ended == "" && (phase == search.PhaseFinal || phase == search.PhaseCurve) {
@@ -173,7 +179,8 @@ func (p *Plan) Tell(e search.Event) {
 		p.finals++
 		p.isRefused = p.isRefused || e.Trial.IsApart
 		p.finally.Add(e)
-		if learner, ok := p.inner.(Learner); ok && !p.settings.Elsewhere { // one server says nothing of another one's figures
+		// figures of one server carry no information about another
+		if learner, ok := p.inner.(Learner); ok && !p.settings.Elsewhere {
 			learner.Confirm(p.finally.Seen(e))
 		}
 	case search.PhaseCurve:
@@ -187,8 +194,9 @@ func (p *Plan) Tell(e search.Event) {
 	}
 }
 
-// whyEnded says why the search phase is over now that a later phase has begun. A journal's campaign may have had a smaller
-// budget or a larger Settings.Until, with which the search ended earlier than it would today.
+// whyEnded returns the reason why the search phase is over once a later phase has begun. A
+// journal's campaign may have had a smaller budget or a larger Settings.Until, so that its search
+// ended earlier than it would today.
 func (p *Plan) whyEnded() string {
 	if next := p.searching(); next.Stop {
 		return next.Why
@@ -196,19 +204,19 @@ func (p *Plan) whyEnded() string {
 	return "an earlier run, with a smaller budget or a larger until, had ended the search"
 }
 
-// Explainer is the strategy that is framed, where it can say why its answer is what it is.
+// Explainer returns the framed strategy if it can explain its answer.
 func (p *Plan) Explainer() (Explainer, bool) {
 	x, ok := p.inner.(Explainer)
 	return x, ok
 }
 
-// Skipped says which candidates were passed over in the search, by reason.
+// Skipped returns the candidates that the search skipped, by reason.
 func (p *Plan) Skipped() []search.Fold { return p.inner.Skipped() }
 
-// Progress returns the number of trials told, and how many there are expected to be in the end: an estimate from the
-// trials per configuration so far, within the budget.
+// Progress returns the number of trials so far, and the expected number at the end. The latter is
+// an estimate from the trials per configuration so far, within the budget.
 func (p *Plan) Progress() (done, expected int) {
-	const mostTrials = 1e12 // of an estimate, lest it overflow
+	const mostTrials = 1e12 // of an estimate, to avoid an overflow
 	done = p.costs.trials
 	perCandidate := p.tuning.TrialsPerCandidate
 	if n := p.ledger.Len(); n > 1 {
@@ -230,8 +238,8 @@ func (p *Plan) Progress() (done, expected int) {
 	return done, done + max(ahead, 1)
 }
 
-// Remaining estimates how long the campaign still takes: the trials expected, as long as those so far were in the mean, or
-// before the first as long as guessed, within the budget.
+// Remaining estimates the remaining time of the campaign. It multiplies the expected trials by the
+// mean time of a trial so far, or a guess before the first, within the budget.
 func (p *Plan) Remaining() time.Duration {
 	done, expected := p.Progress()
 	trial := p.settings.Window + search.GuessedWarmUp + search.GuessedReconfigure + p.launchShare()
@@ -245,10 +253,11 @@ func (p *Plan) Remaining() time.Duration {
 	return d
 }
 
-// longest is a time beyond which no estimate goes, in nanoseconds: two centuries, near the end of what a duration holds.
+// longest is the upper limit of an estimate in nanoseconds: two centuries, near the limit of a
+// duration.
 const longest = 200 * 365 * 24 * float64(time.Hour)
 
-// launchShare is a trial's share of the launches, as guessed: one for each pool.
+// launchShare returns a trial's guessed share of the launches: one for each pool.
 func (p *Plan) launchShare() time.Duration {
 	pools, _ := p.candidates.PoolCount()
 	size, _ := p.candidates.Len()
@@ -269,7 +278,7 @@ func (a budgetPart) orMore(b budgetPart) budgetPart {
 	return budgetPart{max(a.time, b.time), max(a.trials, b.trials)}
 }
 
-// affords reports whether a trial is expected to end within the budget less what is set aside.
+// affords reports whether a trial is expected to end within the budget minus the part set aside.
 func (p *Plan) affords(t search.Trial, aside budgetPart) bool {
 	b := p.settings.Budget
 	if b.Trials > 0 && p.costs.trials+1 > b.Trials-aside.trials {
@@ -278,12 +287,12 @@ func (p *Plan) affords(t search.Trial, aside budgetPart) bool {
 	return b.Time == 0 || p.costs.elapsed+p.costs.expect(t) <= b.Time-aside.time
 }
 
-// confirmation is the cost of one final trial of a configuration by itself.
+// confirmation returns the cost of one final trial of a configuration alone.
 func (p *Plan) confirmation(c search.Candidate) budgetPart {
 	return p.surcharge([]search.Trial{p.finalTrial(c, p.settings.Space.Load.Levels[0])})
 }
 
-// surcharge is the cost of trials that are to follow another.
+// surcharge returns the cost of trials that follow another.
 func (p *Plan) surcharge(trials []search.Trial) budgetPart {
 	part := budgetPart{trials: len(trials)}
 	for _, t := range trials {
@@ -292,8 +301,9 @@ func (p *Plan) surcharge(trials []search.Trial) budgetPart {
 	return part
 }
 
-// reserve is what the search leaves to the finals and the curves: room for a round of finals, before any of them at least a
-// fifth of the budget, and what the curves need. While nothing satisfies the constraints there is nothing to confirm.
+// reserve returns the part of the budget that the search leaves to the finals and the curves. It is
+// room for a round of finals, and the need of the curves; before any final, at least a fifth of the
+// budget. While nothing satisfies the constraints there is nothing to confirm.
 func (p *Plan) reserve() budgetPart {
 	leader, isAny := p.ledger.Leader()
 	if !isAny {

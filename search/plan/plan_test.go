@@ -38,7 +38,8 @@ func newPlan(t *testing.T, name string, l searchtest.Landscape, b search.Budget)
 	return p
 }
 
-// optimum is the highest throughput of any configuration at any load with a latency of at most 50 ms.
+// optimum returns the highest throughput of any configuration at any load with a latency of at most
+// 50 ms.
 func optimum(l searchtest.Landscape) float64 {
 	best := 0.0
 	for _, c := range searchtest.Settings(l, 0).Space.Candidates().All() {
@@ -78,8 +79,8 @@ func TestOptimumIsFound(t *testing.T) {
 	slow := searchtest.Small() // a batch of 16 takes 60 ms on one thread: large batches miss the limit
 	slow.Fixed, slow.PerItem = 12*time.Millisecond, 3*time.Millisecond
 	check("grid", slow, 0.9)
-	// Quick searches batch sizes and instances only; one thread and fp32, the first values, stay. The best of those has
-	// 0.6 of the throughput that int8 has.
+	// Quick searches only batch sizes and instances. It keeps one thread and fp32, the first
+	// values. The best of those has 0.6 of int8's throughput.
 	check("quick", searchtest.Small(), 0.59)
 }
 
@@ -88,7 +89,8 @@ func phases(events []search.Event, phase search.Phase) []search.Event {
 	return slices.DeleteFunc(slices.Clone(events), func(e search.Event) bool { return e.Trial.Phase != phase })
 }
 
-// inFinals tells a plan what a machine would show, after change has had a hand in it, and returns the finals.
+// inFinals tells a plan the results of a machine after change has modified them, and returns the
+// finals.
 func inFinals(p *plan.Plan, l searchtest.Landscape, change func(t search.Trial, throughput *float64, latency *time.Duration)) []search.Event {
 	var finals []search.Event
 	for n := range 1000 {
@@ -131,7 +133,8 @@ func TestFinals(t *testing.T) {
 	}
 }
 
-// Where the leader misses the limit by a tenth whenever it is launched freshly, the answer is a lower load that keeps it there.
+// If the leader misses the limit by a tenth on every fresh launch, the answer is a lower load that
+// keeps it there.
 func TestFinalsLowerALoadThatWasTooHigh(t *testing.T) {
 	t.Parallel()
 	l := searchtest.Small()
@@ -156,8 +159,8 @@ func TestFinalsLowerALoadThatWasTooHigh(t *testing.T) {
 	}
 }
 
-// A default that looked ten times slower in the search, as on a machine that was busy for a while, is compared at the load that it really
-// bears, so that the gain over it is not overstated.
+// A default appeared ten times slower in the search, as on a temporarily busy machine. It is
+// compared at its real best load, so that the gain over it is not overstated.
 func TestFinalsRaiseALoadThatWasTooLow(t *testing.T) {
 	t.Parallel()
 	l := searchtest.Small()
@@ -189,7 +192,8 @@ func TestFinalsRaiseALoadThatWasTooLow(t *testing.T) {
 	}
 }
 
-// A campaign that may end when nothing else is better by half is over before one that uses its budget, and says why.
+// A campaign that may end when nothing else is better by half ends before its budget, and gives the
+// reason.
 func TestUntil(t *testing.T) {
 	t.Parallel()
 	l := searchtest.Small()
@@ -216,7 +220,7 @@ func TestUntil(t *testing.T) {
 	}
 }
 
-// A campaign that was enough for its user goes on where less is enough for it now, or nothing is.
+// A campaign that was good enough for its user continues if Until is now smaller, or unset.
 func TestSmallerUntilGoesOn(t *testing.T) {
 	t.Parallel()
 	l := searchtest.Small()
@@ -243,7 +247,7 @@ func TestSmallerUntilGoesOn(t *testing.T) {
 	}
 }
 
-// What the finals refute is not the answer, whatever the search made of it.
+// A choice that the finals refute is not the answer, even if the search preferred it.
 func TestWhatTheFinalsRefuteIsNotTheAnswer(t *testing.T) {
 	t.Parallel()
 	for _, strategy := range []string{"grid", "random", "quick"} {
@@ -266,7 +270,7 @@ func TestWhatTheFinalsRefuteIsNotTheAnswer(t *testing.T) {
 	}
 }
 
-// What fails on fresh launches is not the answer while anything else serves.
+// A configuration that fails on fresh launches is not the answer while any other serves.
 func TestWhatFailsInTheFinalsDoesNotLead(t *testing.T) {
 	t.Parallel()
 	l := searchtest.Small()
@@ -304,7 +308,7 @@ func TestBudgetLeavesRoomForFinals(t *testing.T) {
 		if why := p.Ask().Why; !strings.Contains(why, "budget") {
 			t.Errorf("budget %+v: the reason for the end is %q", b, why)
 		}
-		// No time is left that a further trial would have fitted in, at about 4 s for a final one.
+		// The remaining time is too short for a further final trial of about 4 s.
 		if last := events[len(events)-1]; b.Time > 0 && b.Time-last.Elapsed > 5*time.Second {
 			t.Errorf("budget %+v: ended after %v", b, last.Elapsed)
 		}
@@ -341,8 +345,8 @@ func TestPoolThatDoesNotStartIsTriedOnce(t *testing.T) {
 				tried[e.Trial.Candidate.PoolKey()]++
 			}
 		}
-		// 2 precisions × 3 thread counts with 2 instances; each pool has 9 candidates: batches of 2, 4, 8, 16 with two
-		// delays, and of 1.
+		// 2 precisions × 3 thread counts with 2 instances. Each pool has 9 candidates: batches of
+		// 2, 4, 8, 16 with two delays, and of 1.
 		if len(tried) != 6 {
 			t.Errorf("%s: %d pools failed, want 6: %v", name, len(tried), tried)
 		}
@@ -392,7 +396,7 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// Every strategy searches 10^8 × 24 pools for as long as the budget lasts, without going through them.
+// Every strategy searches 10^8 × 24 pools until the budget ends, without enumerating them.
 func TestHugeSpaceWithABudget(t *testing.T) {
 	t.Parallel()
 	l := searchtest.Small()
@@ -436,8 +440,8 @@ func TestDearLaunchesGetMoreWindows(t *testing.T) {
 	}
 }
 
-// Where int8 takes 20 s to launch and fp32 1 s, what a launch takes is expected by what is launched: the budget is kept to within a window,
-// and what is left of it suffices for finals.
+// If int8 takes 20 s to launch and fp32 1 s, the expected launch time depends on the launched file.
+// The budget is kept to within a window, and the rest of it suffices for finals.
 func TestBudgetIsKeptWhereLaunchesDiffer(t *testing.T) {
 	t.Parallel()
 	l := searchtest.Small()
@@ -460,7 +464,7 @@ func TestBudgetIsKeptWhereLaunchesDiffer(t *testing.T) {
 	}
 }
 
-// economist asks for a trial on a fresh launch, and knows of one in the process that runs.
+// economist asks for a trial on a fresh launch, and knows one in the running process.
 type economist struct{ *search.Tour }
 
 func (economist) Ask() search.Action { return search.Action{Trial: serving(true)} }
@@ -473,7 +477,8 @@ func serving(isFresh bool) search.Trial {
 	return search.Trial{Load: measure.Load{Concurrency: 1, BatchSize: 1}, Windows: 1, Window: time.Second, Fresh: isFresh, Phase: search.PhaseSearch}
 }
 
-// Where the budget has no time left for a dear launch, the search goes on in the process that runs.
+// If the budget has no time left for an expensive launch, the search continues in the running
+// process.
 func TestRestOfTheBudgetIsUsed(t *testing.T) {
 	t.Parallel()
 	l := searchtest.Small()
@@ -493,8 +498,9 @@ func TestRestOfTheBudgetIsUsed(t *testing.T) {
 	}
 }
 
-// What nothing can satisfy is found out by guided within a tenth of the budget, and the finals end when they have confirmed it on two launches
-// of the nearest; the other strategies have to try everything, and all say what would have to give.
+// If no configuration can satisfy the constraints, guided finds this out within a tenth of the
+// budget. The finals end after they have confirmed it on two launches of the nearest. The other
+// strategies have to try everything. All of them name the constraints that would have to change.
 func TestWhatNothingSatisfiesEndsEarly(t *testing.T) {
 	t.Parallel()
 	l := searchtest.Small()
@@ -551,7 +557,7 @@ func TestNewNamesEveryMistake(t *testing.T) {
 		}
 	}
 	check("genetic", good, `cannot plan campaign: unknown strategy "genetic"; allowed: ["guided" "grid" "random" "quick"]`)
-	// 3^20 × 24 pools, which are so many that the illegal ones are not told from the others, × 9 settings of the batcher.
+	// 3^20 × 24 pools, too many to exclude the illegal ones, × 9 settings of the batcher.
 	check("grid", big, `cannot plan campaign: the grid has 753145430616 candidates and no budget; give it one, list fewer values or knobs, or choose the strategy guided`)
 	batchers := good
 	batchers.Space.Knobs = slices.Clone(good.Space.Knobs)
@@ -573,7 +579,8 @@ func TestNewNamesEveryMistake(t *testing.T) {
 		`the window is 0s; allowed: a positive length`)
 }
 
-// While nothing satisfies the constraints there is nothing to confirm: the search has the time of the finals, too.
+// While nothing satisfies the constraints there is nothing to confirm, so the search gets the time
+// of the finals, too.
 func TestNothingIsKeptForFinalsOfNothing(t *testing.T) {
 	t.Parallel()
 	const budget = time.Minute
@@ -590,8 +597,8 @@ func TestNothingIsKeptForFinalsOfNothing(t *testing.T) {
 	}
 }
 
-// What people see after each trial is nearly what the campaign decides by: learned more quickly, it names the same answer in most cases,
-// with the same figures.
+// The displayed decision after each trial is nearly the campaign's own. It is learned faster, and
+// names the same answer in most cases, with the same figures.
 func TestWhatIsShownIsNearlyTheDecision(t *testing.T) {
 	t.Parallel()
 	l := searchtest.Small()

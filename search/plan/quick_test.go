@@ -9,8 +9,8 @@ import (
 	"tuner/search/searchtest"
 )
 
-// Quick climbs from the smallest batch that has a candidate, and leaves other knobs at the values that the space has for them, although a batch
-// of one has none.
+// Quick climbs from the smallest batch that has a candidate. It keeps other knobs at their values
+// in the space, although a batch of one has none.
 func TestQuickClimbsAroundFolds(t *testing.T) {
 	t.Parallel()
 	knob := func(name string, values ...search.Value) search.Knob {
@@ -48,7 +48,8 @@ func TestQuickClimbsAroundFolds(t *testing.T) {
 			}
 		})
 	}
-	// Batches of 1 and 2 are smaller than a request. Around 4, the three nearest larger ones are within the radius of a neighbourhood.
+	// Batches of 1 and 2 are smaller than a request. Around 4, the three nearest larger ones are
+	// within the radius of a neighbourhood.
 	check("large requests", 4, []search.Knob{knob(search.KnobMaxBatchSize, "1", "2", "4", "8", "16", "32", "64", "128")},
 		"max_batch_size=4", "max_batch_size=8", "max_batch_size=16", "max_batch_size=32")
 	check("preferred sizes", 1, []search.Knob{knob(search.KnobMaxBatchSize, "4", "8", "16"), knob(search.KnobPreferredBatchSize, "[8]")},

@@ -11,12 +11,12 @@ import (
 	"tuner/search/searchtest"
 )
 
-// resumption is a campaign that ran to its end, to be repeated from any of its events on.
+// resumption is a complete campaign that is repeated from any of its events on.
 type resumption struct {
 	settings search.Settings
 	strategy string
 	events   []search.Event
-	said     []string // by a plan that is asked everything twice: before each event, and after the last
+	said     []string // answers of a plan that is asked everything twice: before each event, and after the last
 }
 
 func (r resumption) fresh(t *testing.T) *plan.Plan {
@@ -28,7 +28,7 @@ func (r resumption) fresh(t *testing.T) *plan.Plan {
 	return p
 }
 
-// answers are what a plan says to all that may be asked of it, but for what only people who watch ask (SoFar).
+// answers returns a plan's answers to all questions, except those of people who watch (SoFar).
 func answers(t *testing.T, p *plan.Plan) string {
 	t.Helper()
 	done, expected := p.Progress()
@@ -44,7 +44,7 @@ func text(t *testing.T, v any) string {
 	return string(data)
 }
 
-// newResumption runs a campaign that is asked for nothing but its next trial, and that once.
+// newResumption runs a campaign that is asked only for its next trial, once each.
 func newResumption(t *testing.T, strategy string) resumption {
 	t.Helper()
 	l := searchtest.Small()
@@ -67,7 +67,8 @@ func newResumption(t *testing.T, strategy string) resumption {
 	return r
 }
 
-// step asks a plan that was told so many events for the next trial, which is to be the campaign's, and tells its outcome.
+// step asks a plan after the given number of events for the next trial, compares it with the
+// campaign's, and tells its outcome.
 func (r resumption) step(t *testing.T, p *plan.Plan, told int) {
 	t.Helper()
 	next := p.Ask()
@@ -83,7 +84,8 @@ func (r resumption) step(t *testing.T, p *plan.Plan, told int) {
 	p.Tell(r.events[told])
 }
 
-// interrupt tells a new plan what came before the interruption, asking it nothing, and goes on to the end.
+// interrupt tells a new plan the events before the interruption without any question, and continues
+// to the end.
 func (r resumption) interrupt(t *testing.T, cut int) {
 	t.Helper()
 	p := r.fresh(t)
@@ -101,11 +103,11 @@ func (r resumption) interrupt(t *testing.T, cut int) {
 	}
 }
 
-// A campaign that is resumed goes on as it would have without the interruption, wherever that was. Nor does it matter how often a plan is asked, and
-// what else than its next trial.
+// A resumed campaign continues as it would have without the interruption, at any point. Additional
+// questions to the plan do not change it.
 func TestResumedCampaignsGoOnAlike(t *testing.T) {
 	t.Parallel()
-	const shares = 4 // of the cuts, side by side
+	const shares = 4 // of the cuts, in parallel
 	for _, strategy := range plan.Names() {
 		t.Run(strategy, func(t *testing.T) {
 			t.Parallel()

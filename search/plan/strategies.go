@@ -21,22 +21,22 @@ const (
 	Quick  = "quick"
 )
 
-// Strategy is a row of the table of strategies. A new strategy is a folder of its own and a row here
+// Strategy is a row of the table of strategies. A new strategy needs its own folder and a row here
 // (docs/how-to/add-a-strategy.md).
 type Strategy struct {
 	Name string
-	// New returns the strategy for a campaign's settings. It reads the ledger, which its owner writes, and
+	// New returns the strategy for a campaign's settings. It reads the ledger of its owner, and
 	// draws from the candidates.
 	New func(search.Settings, *search.Ledger, *search.Candidates) Explorer
-	// Reuses says that it learns from earlier campaigns (search.Settings.Earlier).
+	// Reuses means that it learns from earlier campaigns (search.Settings.Earlier).
 	Reuses bool
-	// IsExhaustive says that it goes through all candidates. A large space needs a budget then.
+	// IsExhaustive means that it visits all candidates. A large space then needs a budget.
 	IsExhaustive bool
-	// KeepsPrecision says that it measures no other precision than that of the space's first candidate.
+	// KeepsPrecision means that it measures only the precision of the space's first candidate.
 	KeepsPrecision bool
 }
 
-// Strategies lists what a campaign may search with, the default first.
+// Strategies lists the strategies of campaigns, the default first.
 func Strategies() []Strategy {
 	return []Strategy{
 		{Name: Guided, Reuses: true, New: func(s search.Settings, l *search.Ledger, c *search.Candidates) Explorer { return guided.New(s, l, c) }},
@@ -55,7 +55,7 @@ func Names() []string {
 	return names
 }
 
-// Find returns the named strategy; false for a name that the table has not.
+// Find returns the named strategy; false if the table does not have it.
 func Find(name string) (Strategy, bool) {
 	all := Strategies()
 	i := slices.IndexFunc(all, func(s Strategy) bool { return s.Name == name })
@@ -65,53 +65,53 @@ func Find(name string) (Strategy, bool) {
 	return all[i], true
 }
 
-// Explorer is a strategy that Plan frames. It is told the events of the default and search phases, after
-// the plan has entered them in the ledger that the explorer was made with.
+// Explorer is a strategy that Plan frames. It gets the events of the default and search phases,
+// after the plan has added them to the explorer's ledger.
 type Explorer interface {
 	search.Strategy
-	Remaining() int         // candidates still to be measured, an estimate
-	Skipped() []search.Fold // candidates passed over, by reason
+	Remaining() int         // estimated number of candidates that are still to be measured
+	Skipped() []search.Fold // skipped candidates, by reason
 }
 
-// What follows is for an explorer that can do more. Each interface is optional.
+// The following interfaces are optional abilities of an explorer.
 
-// Learner learns from the finals, too, and may have more to explore after them.
+// Learner also learns from the finals, and may have more to explore after them.
 type Learner interface {
 	Explorer
 	// Confirm learns the outcome of a final trial.
 	Confirm(search.Event)
 }
 
-// Economist knows of something cheaper where the budget is too short for what it asks for.
+// Economist knows a cheaper trial if the budget is too short for its first choice.
 type Economist interface {
 	Explorer
-	// AskWithin is Ask among the trials that are affordable; it stops where none is worth its time.
+	// AskWithin is Ask restricted to affordable trials. It stops if none is worth its time.
 	AskWithin(affords func(search.Trial) bool) search.Action
 }
 
-// Explainer says why its answer is what it is. It may be asked after any event, and changes nothing.
+// Explainer explains its answer. It may be asked after any event, and changes nothing.
 type Explainer interface {
 	Explorer
-	// Predict tells what is known of a configuration at a load; false where nothing is.
+	// Predict returns the estimate for a configuration at a load; false without one.
 	Predict(search.Candidate, measure.Load) (search.Prediction, bool)
-	// Effects tells how much each knob matters, the winner's value against every other.
+	// Effects returns the importance of each knob: the winner's value against every other.
 	Effects(winner search.Candidate) []search.KnobEffect
 	// Dropped lists the metrics whose predictions turned out wrong.
 	Dropped() []measure.Metric
 }
 
-// Noter has sentences about its search: what it learned from, what it left out, why it ended.
+// Noter has sentences about its search: its sources, its omissions, the reason of its end.
 type Noter interface {
 	Explorer
 	Notes() []string
 }
 
-// mostUnbounded is how many candidates an exhaustive search may have without a budget: at a second for
-// each, two weeks.
+// mostUnbounded is the largest number of candidates of an exhaustive search without a budget: at a
+// second for each, two weeks.
 const mostUnbounded = 1_000_000
 
-// New returns a campaign with the named strategy inside. It fails for a name or settings that are not
-// usable, all errors at once.
+// New returns a campaign with the named strategy inside. For an invalid name or settings it returns
+// all errors at once.
 func New(name string, s search.Settings) (*Plan, error) {
 	strategy, known := Find(name)
 	if !known {
@@ -121,7 +121,7 @@ func New(name string, s search.Settings) (*Plan, error) {
 	return strategy.Plan(s)
 }
 
-// Plan returns a campaign with the strategy inside. It fails for settings that are not usable.
+// Plan returns a campaign with the strategy inside. It returns an error for invalid settings.
 func (x Strategy) Plan(s search.Settings) (*Plan, error) {
 	p, err := Around(s, func(l *search.Ledger, candidates *search.Candidates) Explorer { return x.New(s, l, candidates) })
 	if err != nil {

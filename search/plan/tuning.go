@@ -6,71 +6,72 @@ import (
 	"tuner/search"
 )
 
-// Tuning are the numbers by which a campaign is framed. Each has its unit, where it comes from, and what
-// happens when it is doubled.
+// Tuning holds the parameters of a campaign's frame. Each has its unit, its source, and the effect
+// of doubling it.
 //
-// Users set none of them: what is theirs to say is in search.Settings.
+// Users set none of them. The parameters of users are in search.Settings.
 type Tuning struct {
 	// Shares of the budget.
 
-	// Reserved is the share that the search leaves to the finals, at least. Judged, not measured. Doubled,
-	// less time finds more candidates that fewer trials confirm.
+	// Reserved is the least share that the search leaves to the finals. Judged, not measured.
+	// Doubled, less time finds more candidates that fewer trials confirm.
 	Reserved float64
-	// ReservedMost is the share that the search leaves at most, where a block of finals costs more.
-	// Beyond a half there is no time to find anything. Judged, not measured.
+	// ReservedMost is the largest share that the search leaves if a block of finals costs more.
+	// Above a half there is too little time to search. Judged, not measured.
 	ReservedMost float64
-	// CurveShare is the share that is kept for the load curves. Three curves of eight loads take about
-	// 40 s. Doubled, the charts gain loads that hardly anybody reads.
+	// CurveShare is the share for the load curves. Three curves of eight loads take about 40 s.
+	// Doubled, the charts gain loads that hardly anybody reads.
 	CurveShare float64
 
-	// Which trials the finals have.
+	// The choice of the finals' trials.
 
-	// WorthIt is the relative gain that a further final trial must be expected to bring. Doubled, budgets
-	// stay unused; halved, no answer changes by what a user would see.
+	// WorthIt is the least expected relative gain of a further final trial. Doubled, budgets stay
+	// unused; halved, no answer changes visibly.
 	WorthIt float64
-	// Considered is how many configurations have the loads beside theirs considered, and how many cells
-	// that were only predicted. Each costs a simulation: doubled, a decision takes longer.
+	// Considered is the number of configurations with neighbouring loads in the contest, and the
+	// number of predicted cells. Each costs a simulation: doubled, a decision takes longer.
 	Considered int
-	// Besides are the factors of the loads that are considered beside a configuration's best. The near
-	// ones matter where a load is a little too high, the far ones where the search saw few loads. On a
-	// coarse axis several of them are one level. Judged, not measured.
+	// Besides are the factors of the loads that are considered beside a configuration's best. The
+	// near ones matter if a load is slightly too high, the far ones if the search measured few
+	// loads. On a coarse axis several of them are one level. Judged, not measured.
 	Besides []float64
-	// Precise is half the relative interval of the gain over the default that is narrow enough for a
-	// reader. Doubled, finals of the default end earlier.
+	// Precise is half the relative interval of the gain over the default that is narrow enough for
+	// a reader. Doubled, finals of the default end earlier.
 	Precise float64
-	// BaseLaunches is how many fresh launches the default gets for that. A seventh would make its part of
-	// the interval narrower by 7 %.
+	// BaseLaunches is the largest number of the default's fresh launches for that. A seventh would
+	// narrow its part of the interval by 7 %.
 	BaseLaunches int
-	// Turns is how many windows each seat of a block has on its launch. An even number treats all seats
-	// alike. A block of three takes about 20 s, of which 9 s are windows. Doubled, the windows say more of
-	// each launch and less of what launches differ by.
+	// Turns is the number of windows of each seat of a block on its launch. An even number treats
+	// all seats alike. A block of three takes about 20 s, including 9 s of windows. Doubled, the
+	// windows show more about each launch and less about the variation between launches.
 	Turns int
-	// Longer is the factor on the length of windows in the finals, beside those of the search.
+	// Longer is the factor of the finals' window length over the search's.
 	Longer time.Duration
-	// WindowsPerLaunch is the time of the windows by that of a launch and its warm-up. With 1.5, three
-	// fifths of a final trial are windows (Kalibera and Jones, 2013: repeat most where the costs are
-	// least).
+	// WindowsPerLaunch is the ratio of the time of the windows to that of a launch with its
+	// warm-up. With 1.5, three fifths of a final trial are windows (Kalibera and Jones, 2013:
+	// repeat most where the costs are least).
 	WindowsPerLaunch float64
-	// MostFinals is how many final trials there are without a budget, so that such a campaign ends; what
-	// they lead to is confirmed by as many again. Judged, not measured.
+	// MostFinals is the largest number of final trials without a budget, so that such a campaign
+	// ends. The same number again may confirm their answer. Judged, not measured.
 	MostFinals int
 	// CurveReach is the charts' highest load as a multiple of the best one.
 	CurveReach float64
 
-	// What trials are expected to cost.
+	// The expected costs of trials.
 
-	// Fill is how long a turn takes beside its window while no block was measured: the queue fills, and
+	// Fill is the time of a turn beside its window until a block was measured: the queue fills, and
 	// processes are stopped (docs/design/gate.md). The first block replaces it.
 	Fill time.Duration
-	// WiderWeight is how much the mean launch of the wider kind counts, in launches. Launches of a kind
-	// differ by much less than kinds do. Doubled, the first launches of a provider that compiles are
-	// underestimated for longer.
+	// WiderWeight is the weight of the wider kind's mean launch, in launches. Launches of a kind
+	// differ by much less than kinds do. Doubled, the first launches of a provider that compiles
+	// are underestimated for longer.
 	WiderWeight float64
-	// TrialsPerCandidate is what a configuration takes while no figure is known. It is for progress alone.
+	// TrialsPerCandidate is the assumed number of trials of a configuration before any is known.
+	// Only the progress uses it.
 	TrialsPerCandidate float64
 }
 
-// DefaultTuning is what campaigns use.
+// DefaultTuning returns the parameters of campaigns.
 func DefaultTuning() Tuning {
 	return Tuning{
 		Reserved: 0.20, ReservedMost: 0.50, CurveShare: 0.08,
@@ -80,6 +81,6 @@ func DefaultTuning() Tuning {
 	}
 }
 
-// mostFinalists is how many configurations go to another server beside the default: a block of them. Each
-// costs two launches there.
+// mostFinalists is the largest number of configurations that another server measures beside the
+// default: a block of them. Each costs two launches there.
 const mostFinalists = search.MostSeats

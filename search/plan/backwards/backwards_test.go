@@ -1,5 +1,5 @@
-// Package backwards adds a strategy that nobody needs, and takes it through a campaign: it shows that a new
-// strategy is a folder of its own and a row of the plan's table (docs/how-to/add-a-strategy.md).
+// Package backwards adds an artificial strategy, and runs a campaign with it. It shows that a new
+// strategy needs only its own folder and a row in the plan's table (docs/how-to/add-a-strategy.md).
 package backwards
 
 import (
@@ -13,10 +13,11 @@ import (
 	"tuner/search/searchtest"
 )
 
-// most is how many candidates are tried.
+// most is the largest number of candidates that are tried.
 const most = 8
 
-// Backwards goes through the space from its end: the last candidates, each at its best load, the last one first.
+// Backwards visits the space from its end: the last candidates, each at its best load, the last one
+// first.
 type Backwards struct{ *search.Tour }
 
 // New returns the strategy.
@@ -26,10 +27,10 @@ func New(s search.Settings, l *search.Ledger, candidates *search.Candidates) Bac
 	return Backwards{search.NewTour(s, l, search.PhaseSearch, list[:min(most, len(list))])}
 }
 
-// Notes says what a reader of the report should know.
+// Notes returns a sentence for the reader of the report.
 func (b Backwards) Notes() []string { return []string{"The space was searched from its end."} }
 
-// row is what a strategy adds to plan.Strategies.
+// row is the strategy's row for plan.Strategies.
 var row = plan.Strategy{Name: "backwards", IsExhaustive: true, New: func(s search.Settings, l *search.Ledger, c *search.Candidates) plan.Explorer {
 	return New(s, l, c)
 }}
@@ -39,7 +40,8 @@ func TestBackwardsConforms(t *testing.T) {
 	searchtest.Conform(t, searchtest.Small(), func(s search.Settings) (search.Strategy, error) { return row.Plan(s) })
 }
 
-// The whole campaign: the default first, the last candidate of the space next, finals on fresh launches, an answer.
+// The whole campaign: the default first, the last candidate of the space next, finals on fresh
+// launches, an answer.
 func TestCampaign(t *testing.T) {
 	t.Parallel()
 	l := searchtest.Small()
@@ -69,7 +71,7 @@ func TestCampaign(t *testing.T) {
 	}
 }
 
-// A strategy that goes through all candidates is refused without a budget in a space that is too large for it.
+// A strategy that visits all candidates needs a budget for a large space.
 func TestLargeSpaceNeedsABudget(t *testing.T) {
 	t.Parallel()
 	s := searchtest.Settings(searchtest.Small(), time.Second)
