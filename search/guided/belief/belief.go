@@ -12,7 +12,7 @@ import (
 	"tuner/search/posterior"
 )
 
-// Belief is what is believed of a cell.
+// Belief is the estimate of a cell.
 type Belief struct {
 	pools.Cell
 	Score     float64   // of the goal, mean
@@ -24,15 +24,15 @@ type Belief struct {
 	Trials    int
 }
 
-// Deviation is the standard deviation of the score.
+// Deviation returns the standard deviation of the score.
 func (b Belief) Deviation() float64 { return math.Sqrt(b.Variance) }
 
-// empty is a belief that is to be filled in.
+// empty returns a belief to fill in.
 func (c criteria) empty() Belief {
 	return Belief{Means: make([]float64, len(c.metrics)), Residuals: make([]posterior.Residual, len(c.metrics))}
 }
 
-// Believe joins prediction and residuals at a cell of a pool that is ready.
+// Believe combines prediction and residuals at a cell of a ready pool.
 func (x *Beliefs) Believe(c pools.Cell) Belief {
 	b := x.empty()
 	b.Cell = c
@@ -48,14 +48,14 @@ func (x *Beliefs) Believe(c pools.Cell) Belief {
 	return b
 }
 
-// AtBest is Believe with what bounds the cell instead of its simulation.
+// AtBest is Believe with the cell's bounds instead of its simulation.
 func (x *Beliefs) AtBest(c pools.Cell) Belief {
 	b := x.empty()
 	x.FillAtBest(c, &b)
 	return b
 }
 
-// FillAtBest is AtBest in memory that is used again. What the belief had before is lost.
+// FillAtBest is AtBest with reused memory. It overwrites the belief.
 func (x *Beliefs) FillAtBest(c pools.Cell, b *Belief) {
 	if len(b.Means) != len(x.metrics) {
 		*b = x.empty()
@@ -66,8 +66,9 @@ func (x *Beliefs) FillAtBest(c pools.Cell, b *Belief) {
 	x.expect(x.places.of(c), c.MaxBatch(), b)
 }
 
-// bound fills in, for each metric, the logarithm of what no cell surpasses at a load with batches up to the i-th size. A
-// percentile above the median is no less than the mean, but for rare shapes.
+// bound fills in, for each metric, the logarithm of its bound over all cells at a load with batches
+// up to the i-th size. A percentile above the median is at least the mean, except in rare
+// distributions.
 func (x *Beliefs) bound(o predict.Outline, i int, level float64, logs []float64) {
 	best := x.predictor.Bound(o, i, level)
 	for k, m := range x.metrics {
@@ -88,8 +89,9 @@ func (x *Beliefs) bound(o predict.Outline, i int, level float64, logs []float64)
 	}
 }
 
-// plain is the logarithm of what stands for the prediction of a metric whose predictions have turned out wrong: in each pool
-// the same throughput, as far as the clients ask for it, and the latency that it makes by Little's law.
+// plain returns the logarithm that replaces the prediction of a metric whose predictions are wrong.
+// It assumes the same throughput in each pool, within the clients' demand, and the latency that
+// follows by Little's law.
 func (x *Beliefs) plain(name measure.Metric, o predict.Outline, level float64) float64 {
 	b := x.predictor.Bound(o, o.Largest(), level)
 	if name == measure.Throughput || name == measure.Cost {
@@ -98,12 +100,14 @@ func (x *Beliefs) plain(name measure.Metric, o predict.Outline, level float64) f
 	return math.Log(b.Wait)
 }
 
-// expect adds the residuals at a place of the belief's pool, with batches up to a size, to the means, and judges them.
+// expect adds the residuals at a place of the belief's pool, with batches up to a size, to the
+// means, and judges them.
 func (x *Beliefs) expect(place *posterior.Place, batch int, b *Belief) {
 	for k, m := range x.metrics {
 		b.Residuals[k] = x.residual(m, place, batch, b.Pool)
 		b.Means[k] += b.Residuals[k].Mean
-		switch _, rate := x.predictor.Demand(b.Level); m.name { // an open loop's server answers no more than what comes
+		// an open loop's server answers at most the offered requests
+		switch _, rate := x.predictor.Demand(b.Level); m.name {
 		case measure.Throughput:
 			b.Means[k] = min(b.Means[k], math.Log(rate))
 		case measure.Cost:
@@ -113,7 +117,7 @@ func (x *Beliefs) expect(place *posterior.Place, batch int, b *Belief) {
 	x.Judge(b)
 }
 
-// residual is what is expected of a metric beyond its prediction at a place of a pool.
+// residual returns the expected residual of a metric at a place of a pool, beyond its prediction.
 func (x *Beliefs) residual(m *metric, place *posterior.Place, batch int, p *pools.Pool) posterior.Residual {
 	if !m.isMemory() {
 		r := m.view.At(place)
@@ -130,9 +134,10 @@ func (x *Beliefs) residual(m *metric, place *posterior.Place, batch int, p *pool
 	return posterior.Residual{Mean: math.Log(held.Value), Variance: deviation * deviation}
 }
 
-// Outlook yields what is believed of a pool that is not ready: of each size of batches at the load that just makes them, and
-// at the lowest and the highest; what does more than the next smaller size allows takes at least as long as a batch of that.
-// A belief is valid until the next one.
+// Outlook yields beliefs of a pool that is not ready. For each batch size there is the load that
+// just makes such batches; the lowest and the highest load are added. A cell with more throughput
+// than the next smaller size allows takes at least as long as a batch of this size. A belief is
+// valid until the next one.
 func (x *Beliefs) Outlook(p *pools.Pool, f predict.Forecast) iter.Seq[Belief] {
 	o := x.predictor.ExpectedOutline(p, f.Curve)
 	unknown := f.Deviation*f.Deviation + x.predictor.Contention(p).Variance
@@ -165,7 +170,8 @@ func (x *Beliefs) Outlook(p *pools.Pool, f predict.Forecast) iter.Seq[Belief] {
 	}
 }
 
-// raiseLatencies raises the latencies of a belief to those of a batch. The median may be of smaller ones.
+// raiseLatencies raises the latencies of a belief to those of a batch. The median may be of smaller
+// ones.
 func (x *Beliefs) raiseLatencies(b Belief, log float64) {
 	for k, m := range x.metrics {
 		if m.bindsLatency() && !m.isDropped {
@@ -174,7 +180,7 @@ func (x *Beliefs) raiseLatencies(b Belief, log float64) {
 	}
 }
 
-// doubt adds a variance to what is predicted in a belief.
+// doubt adds a variance to the predicted metrics of a belief.
 func (x *Beliefs) doubt(b *Belief, variance float64) {
 	for k, m := range x.metrics {
 		if m.isPredicted {
@@ -184,8 +190,9 @@ func (x *Beliefs) doubt(b *Belief, variance float64) {
 	x.Judge(b)
 }
 
-// Stated is a belief with what the curve of its open pool leaves unknown of a cell that was not measured. It is for what is
-// stated: in the search every such cell would stay a challenger until it is measured.
+// Stated returns a belief plus the uncertainty of an open pool's curve about an unmeasured cell. It
+// is only for statements: in the search every such cell would remain a challenger until it is
+// measured.
 func (x *Beliefs) Stated(b Belief) Belief {
 	batch := float64(b.MaxBatch())
 	if inFlight, _ := x.predictor.Demand(b.Level); inFlight < batch {
@@ -202,7 +209,7 @@ func (x *Beliefs) varianceBeyond(batch, last int) float64 {
 	return service.VarianceBeyond(batch, last, x.tuning.Service.BeyondDeviation)
 }
 
-// Difference is the variance of the difference of two cells' scores.
+// Difference returns the variance of the difference of two cells' scores.
 func (x *Beliefs) Difference(a, b Belief) float64 {
 	return x.variances(func(k int) float64 {
 		r, s, m := a.Residuals[k], b.Residuals[k], x.metrics[k]
@@ -216,7 +223,7 @@ func (x *Beliefs) Difference(a, b Belief) float64 {
 	})
 }
 
-// covariance is that of a metric's logarithms at two cells.
+// covariance returns the covariance of a metric's logarithms at two cells.
 func (m *metric) covariance(a, b posterior.Residual) float64 {
 	if !m.reference.Is(b) {
 		m.reference = m.view.Against(b)
@@ -224,8 +231,8 @@ func (m *metric) covariance(a, b posterior.Residual) float64 {
 	return m.reference.Covariance(a)
 }
 
-// HighestScore is the score that no cell surpasses at a load: in an open loop the throughput cannot exceed the offered rate.
-// It is infinite otherwise.
+// HighestScore returns an upper bound of the scores of all cells at a load. In an open loop the
+// throughput cannot exceed the offered rate. Otherwise it is infinite.
 func (x *Beliefs) HighestScore(level float64) float64 {
 	_, rate := x.predictor.Demand(level)
 	return x.scoreOfRate(rate)

@@ -18,7 +18,7 @@ func atMost(m measure.Metric, limit float64) search.Constraint {
 	return search.Constraint{Metric: m, Max: &limit}
 }
 
-// of are beliefs for a goal, in a space without any pool.
+// of returns beliefs for a goal, in a space without any pool.
 func of(goal search.Goal) *Beliefs {
 	s := search.Settings{Space: search.Space{Load: search.LoadAxis{Levels: []float64{1}, BatchSize: 1}}, Goal: goal}
 	n, held := tuning.Default(), footprint.New(s.Space)
@@ -28,8 +28,8 @@ func of(goal search.Goal) *Beliefs {
 
 func maximize(terms ...search.Term) search.Objective { return search.Objective{Terms: terms} }
 
-// A percentile that the simulation does not tell lies where an exponential tail has it: −ln(1−q) seconds of one with a mean
-// of 1 s.
+// A percentile that the simulation lacks is placed on an exponential tail: −ln(1−q) seconds for a
+// mean of 1 s.
 func TestTailOfAnExponential(t *testing.T) {
 	t.Parallel()
 	at := func(q float64) float64 { return -math.Log(1 - q) }
@@ -41,8 +41,8 @@ func TestTailOfAnExponential(t *testing.T) {
 	}
 }
 
-// Whatever makes a machine faster makes throughput higher and latencies lower, so a goal on both errs by the sum of the
-// deviations; what memory and energy are known by is beside that.
+// A faster machine has higher throughput and lower latencies, so the deviations add up for a goal
+// on both. The errors of memory and energy are independent of that.
 func TestVariancesOfAScore(t *testing.T) {
 	t.Parallel()
 	c := newCriteria(search.Goal{Objective: maximize(search.Term{Metric: measure.Throughput, Weight: 2}, search.Term{Metric: measure.LatencyP99, Weight: 1},
@@ -57,7 +57,8 @@ func TestVariancesOfAScore(t *testing.T) {
 	}
 }
 
-// A belief whose mean is a limit keeps it with a probability of a half, one that is 1.645 deviations within with 0.95.
+// A belief whose mean is a limit keeps it with probability one half. One that is 1.645 deviations
+// within keeps it with 0.95.
 func TestSatisfaction(t *testing.T) {
 	t.Parallel()
 	limit := math.Log(0.05)
@@ -71,7 +72,7 @@ func TestSatisfaction(t *testing.T) {
 	}
 }
 
-// The bounds have room for three standard deviations of what two fifths of a second may err by.
+// The bounds include a margin of three standard deviations of the error of two fifths of a second.
 func TestWhatAWindowMustShow(t *testing.T) {
 	t.Parallel()
 	limit := 0.020
@@ -99,7 +100,7 @@ func TestWhatAWindowMustShow(t *testing.T) {
 	if got := x.MustShow(math.Inf(-1)); got != nil {
 		t.Errorf("while nothing satisfies the constraints: %+v", got)
 	}
-	// A latency is to be low, and of several metrics together a window does not tell what they make.
+	// A latency should be low. A window does not show the combined objective of several metrics.
 	latency := search.Term{Metric: measure.LatencyAvg, Weight: 1}
 	x = of(search.Goal{Objective: maximize(latency)})
 	x.Learn(next)

@@ -1,9 +1,9 @@
-// Package belief says what is known of cells: the predictions of package predict, corrected by what trials showed, and
-// judged by the goal.
+// Package belief estimates cells: it corrects the predictions of package predict by the trials, and
+// judges them by the goal.
 //
-// The corrections are those of package posterior, whose model of the errors is that of the answer. Beliefs come out as
-// values: a score, a probability to keep the constraints, and what the next trials would tell of them. Which trial is next
-// is not decided here.
+// The corrections come from package posterior, so the errors have the same model as in the answer.
+// Beliefs are values: a score, a probability to keep the constraints, and the information of the
+// next trials about them. The package does not decide which trial is next.
 package belief
 
 import (
@@ -24,7 +24,7 @@ import (
 	"tuner/search/verdict"
 )
 
-// Beliefs is what is known of all cells.
+// Beliefs holds the estimates of all cells.
 type Beliefs struct {
 	criteria
 	space      search.Space
@@ -32,21 +32,21 @@ type Beliefs struct {
 	predictor  *predict.Predictor
 	held       *footprint.Model
 	tuning     tuning.Tuning
-	confidence float64 // probability to keep the constraints from which on a cell may lead
-	sure       float64 // deviations within each of its limits that a leader is, at least
+	confidence float64 // least probability to keep the constraints for a cell that may lead
+	sure       float64 // least distance of a leader from each of its limits, in deviations
 
 	past      []search.Event       // trials of cells of earlier campaigns
 	trials    []search.Event       // of cells
 	figures   posterior.Figures    // of them
-	known     *posterior.Posterior // what they tell
-	isLearned bool                 // known is of all of them
-	scales    *posterior.Posterior // what was known when scales were learned last
-	scaledAt  int                  // trials then
+	known     *posterior.Posterior // posterior of the trials
+	isLearned bool                 // known includes all of them
+	scales    *posterior.Posterior // the posterior at the last learning of scales
+	scaledAt  int                  // number of trials then
 	next      Next
 	places    places
 }
 
-// Next is when and how the next trial would be measured.
+// Next describes the time and conditions of the next trial.
 type Next struct {
 	Elapsed       time.Duration // of the campaign so far
 	WarmUp        time.Duration // expected
@@ -57,7 +57,7 @@ type Next struct {
 	Launched      int           // ordinal of its launch
 }
 
-// New returns beliefs that rest on no trial.
+// New returns beliefs without any trial.
 func New(s search.Settings, p *pools.Pools, x *predict.Predictor, held *footprint.Model, n tuning.Tuning) *Beliefs {
 	return &Beliefs{
 		criteria: newCriteria(s.Goal), space: s.Space, pools: p, predictor: x, held: held, tuning: n,
@@ -65,26 +65,27 @@ func New(s search.Settings, p *pools.Pools, x *predict.Predictor, held *footprin
 	}
 }
 
-// Confidence is the probability to keep the constraints from which on a cell may lead.
+// Confidence returns the least probability to keep the constraints for a cell that may lead.
 func (x *Beliefs) Confidence() float64 { return x.confidence }
 
-// IsTrusted reports whether a cell is believed to keep the constraints as surely as a leader must.
+// IsTrusted reports whether a cell keeps the constraints with the confidence that a leader needs.
 func (x *Beliefs) IsTrusted(b Belief) bool { return b.Feasible >= x.confidence }
 
-// Trials lists those of cells that were recorded in this campaign. The caller must not change the list.
+// Trials lists the recorded trials of cells in this campaign. The caller must not change the list.
 func (x *Beliefs) Trials() []search.Event { return x.trials }
 
-// Record enters a trial of a cell.
+// Record adds a trial of a cell.
 func (x *Beliefs) Record(e search.Event) { x.trials = append(x.trials, e) }
 
-// Inherit enters a trial of an earlier campaign.
+// Inherit adds a trial of an earlier campaign.
 func (x *Beliefs) Inherit(e search.Event) { x.past = append(x.past, e) }
 
-// Expire says that an event was told since Learn.
+// Expire means that an event came after the last Learn.
 func (x *Beliefs) Expire() { x.isLearned = false }
 
-// UpdateScales learns the posterior's scales when the trials have grown. That is when a trial is told, so that scales follow
-// from the events alone, whenever the search is asked.
+// UpdateScales learns the posterior's scales when the number of trials has grown enough. It is
+// called with each trial, so that scales depend only on the events, and not on the times of
+// questions.
 func (x *Beliefs) UpdateScales() {
 	n := len(x.past) + len(x.trials)
 	if n == x.scaledAt || float64(n) < posterior.Growth*float64(x.scaledAt) {
@@ -94,15 +95,15 @@ func (x *Beliefs) UpdateScales() {
 	x.scales = posterior.New(x.options(nil), slices.Concat(x.past, x.trials))
 }
 
-// UpdateDropped finds out whose predictions are wrong. That is when a trial is told: what is predicted must not depend on
-// when it is asked for.
+// UpdateDropped finds metrics with wrong predictions. It is called with each trial, since
+// predictions must not depend on the times of questions.
 func (x *Beliefs) UpdateDropped() {
 	for _, m := range x.metrics {
 		m.isDropped = m.isPredicted && x.isWrong(m)
 	}
 }
 
-// Learn conditions what is known of each metric on all that was measured in ready pools.
+// Learn conditions the estimate of each metric on all measurements in ready pools.
 func (x *Beliefs) Learn(next Next) {
 	if x.isLearned {
 		return
@@ -122,7 +123,7 @@ func (x *Beliefs) Learn(next Next) {
 	x.sure = distuv.UnitNormal.Quantile(math.Pow(x.confidence, 1/float64(max(x.limits(), 1))))
 }
 
-// lookAhead prepares what the next trial may tell of a metric.
+// lookAhead prepares the information of the next trial about a metric.
 func (m *metric) lookAhead(next Next) {
 	at := next.Elapsed + next.WarmUp + next.Window/2
 	m.running = m.view.Ahead(at.Seconds(), next.Window.Seconds(), next.Launched)
@@ -133,8 +134,8 @@ func (x *Beliefs) options(like *posterior.Posterior) posterior.Options {
 	return posterior.Options{Space: x.space, Goal: x.goal, Prior: x, Figures: &x.figures, Like: like, IsSketch: like != nil}
 }
 
-// isWrong reports whether a metric differs more from the simulation within pools than predictions may, beyond what trials
-// differ by themselves: beside a neighbour a p99 scatters by half.
+// isWrong reports whether a metric's deviation from the simulation within pools exceeds the allowed
+// one. It first subtracts the variation between trials: beside a neighbour a p99 varies by half.
 func (x *Beliefs) isWrong(m *metric) bool {
 	scatter := 0.0
 	if x.scales != nil {
@@ -161,11 +162,13 @@ func (x *Beliefs) isWrong(m *metric) bool {
 	}
 	limits := x.tuning.Beliefs
 	most := limits.Wrong*limits.Wrong*freedom + noise
-	return freedom >= limits.Freedom && squares > most+limits.Clearly*most*math.Sqrt(2/freedom) // the deviation of a sum of squares
+	// the deviation of a sum of squares
+	return freedom >= limits.Freedom && squares > most+limits.Clearly*most*math.Sqrt(2/freedom)
 }
 
-// Log predicts the natural logarithm of a metric of a configuration under a load from service times: false where the
-// engine's are not known, and for metrics that the simulation does not tell. It makes Beliefs a posterior.Prior.
+// Log predicts the natural logarithm of a metric of a configuration under a load from service
+// times. It returns false if the engine's service times are unknown, and for metrics that the
+// simulation lacks. It makes Beliefs a posterior.Prior.
 func (x *Beliefs) Log(c search.Candidate, load measure.Load, name measure.Metric) (float64, bool) {
 	cell, ok := x.pools.CellOf(c, load.Level())
 	if !ok || !isPredicted(name) {
@@ -174,7 +177,8 @@ func (x *Beliefs) Log(c search.Candidate, load measure.Load, name measure.Metric
 	return x.prior(cell, name), true
 }
 
-// prior is the logarithm that the simulation predicts for a metric at a cell, or what stands for it.
+// prior returns the logarithm that the simulation predicts for a metric at a cell, or its
+// replacement.
 func (x *Beliefs) prior(c pools.Cell, name measure.Metric) float64 {
 	for _, m := range x.metrics {
 		switch {
@@ -188,7 +192,7 @@ func (x *Beliefs) prior(c pools.Cell, name measure.Metric) float64 {
 	return x.simulated(c, name)
 }
 
-// simulated is the logarithm of a metric of a cell by the simulation alone.
+// simulated returns the logarithm of a metric of a cell by the simulation alone.
 func (x *Beliefs) simulated(c pools.Cell, name measure.Metric) float64 {
 	r := x.predictor.Simulate(c)
 	if m := newMetric(name); !m.isRate() {
@@ -197,8 +201,9 @@ func (x *Beliefs) simulated(c pools.Cell, name measure.Metric) float64 {
 	return x.ofRate(name, max(r.Throughput, floor))
 }
 
-// endless is the logarithm of the latency from which on all are alike in an open loop: beyond its capacity a pool's queue
-// grows for as long as it is watched, and how far it got says nothing of lower rates.
+// endless returns the logarithm of the latency above which all are equivalent in an open loop.
+// Beyond its capacity a pool's queue grows during the whole window, and its length carries no
+// information about lower rates.
 func (x *Beliefs) endless(m *metric, p *pools.Pool) float64 {
 	if !x.space.Load.Rate || !m.isPredicted || m.isRate() {
 		return math.Inf(1)
@@ -212,8 +217,8 @@ func (x *Beliefs) endless(m *metric, p *pools.Pool) float64 {
 	return posterior.Log(m.name, x.tuning.Loads.EndlessBatches*o.Seconds[o.Largest()])
 }
 
-// IsEndless reports whether a trial's latencies are beyond what can be told of a queue that grows: how far they got would
-// tell the posterior of the length of the windows.
+// IsEndless reports whether a trial's latencies come from an endlessly growing queue. They depend
+// on the length of the windows, so they must not enter the posterior.
 func (x *Beliefs) IsEndless(m measure.Measurement) bool {
 	if !x.space.Load.Rate {
 		return false
@@ -225,7 +230,7 @@ func (x *Beliefs) IsEndless(m measure.Measurement) bool {
 	})
 }
 
-// Predict tells what is known of a cell of a pool that is ready.
+// Predict returns the estimate for a cell of a ready pool.
 func (x *Beliefs) Predict(c pools.Cell) search.Prediction {
 	curve := x.predictor.Curve(c.Pool)
 	return search.Prediction{
@@ -234,10 +239,11 @@ func (x *Beliefs) Predict(c pools.Cell) search.Prediction {
 	}
 }
 
-// IsFar reports whether so many others are nearer to the best that the posterior keeps a cell apart.
+// IsFar reports whether the posterior estimates a cell alone, since many others are nearer to the
+// best.
 func (x *Beliefs) IsFar(c pools.Cell) bool { return x.known.IsApart(x.places.cell(c)) }
 
-// IsLeft reports whether all that was measured of a pool is far from the best.
+// IsLeft reports whether all measured cells of a pool are far from the best.
 func (x *Beliefs) IsLeft(p *pools.Pool) bool {
 	return p.IsMeasured() && !slices.ContainsFunc(p.Histories(), func(h *pools.History) bool {
 		c, found := p.Cell(h)
@@ -245,8 +251,9 @@ func (x *Beliefs) IsLeft(p *pools.Pool) bool {
 	})
 }
 
-// Pace is the throughput of now by that of then, from the cells that both measured, nil without any. Both campaigns saw some
-// minutes of the machine's slow course.
+// Pace returns the ratio of the present to the earlier throughput, from the cells that both
+// campaigns measured; nil without any. Each campaign saw a few minutes of the machine's slow
+// course.
 func (x *Beliefs) Pace(pairs [][2]*pools.History) *measure.Estimate {
 	v := x.known.View(measure.Throughput, true)
 	sum, precision := 0.0, 0.0

@@ -12,7 +12,7 @@ import (
 	"tuner/search/queuesim"
 )
 
-// criteria is the goal as it judges beliefs: its metrics, by weight and limits.
+// criteria is the goal in the form that judges beliefs: its metrics, by weight and limits.
 type criteria struct {
 	goal    search.Goal
 	metrics []*metric
@@ -66,8 +66,8 @@ func (c criteria) IsScored(m measure.Measurement) bool {
 	return isScored
 }
 
-// TightestLatency is the lowest limit on a latency that a batch alone would break, in seconds; infinite without one. The
-// median may be that of smaller batches.
+// TightestLatency returns the lowest limit on a latency that one batch alone would exceed, in
+// seconds; infinite without one. The median may be that of smaller batches.
 func (c criteria) TightestLatency() float64 {
 	least := math.Inf(1)
 	for _, m := range c.metrics {
@@ -83,7 +83,7 @@ func (c criteria) TightestLatency() float64 {
 	return least
 }
 
-// Misses are the constraints that a belief's means miss.
+// Misses returns the constraints that a belief's means miss.
 func (c criteria) Misses(b Belief) []search.Miss {
 	var list []search.Miss
 	for k, m := range c.metrics {
@@ -97,7 +97,7 @@ func (c criteria) Misses(b Belief) []search.Miss {
 	return list
 }
 
-// Judge sees the means and residuals of a belief through the goal. A metric of which nothing is known counts for nothing.
+// Judge applies the goal to the means and residuals of a belief. It ignores unknown metrics.
 func (c criteria) Judge(b *Belief) {
 	b.Score, b.Feasible, b.Lack = 0, 1, 0
 	b.Variance = c.variances(func(k int) float64 { return b.Residuals[k].Variance })
@@ -113,8 +113,9 @@ func (c criteria) Judge(b *Belief) {
 	}
 }
 
-// variances joins those of the metrics' logarithms, by their places, to that of the score. Whatever makes a machine or a
-// pool faster than believed helps all metrics of speed, so these err together.
+// variances combines the variances of the metrics' logarithms, by their indices, into that of the
+// score. A machine or a pool that is faster than predicted improves all metrics of speed, so their
+// errors are correlated.
 func (c criteria) variances(of func(k int) float64) float64 {
 	speed, others := 0.0, 0.0
 	for k, m := range c.metrics {
@@ -129,8 +130,8 @@ func (c criteria) variances(of func(k int) float64) float64 {
 	return speed*speed + max(others, 0)
 }
 
-// limits is how many bounds the constraints have on metrics of which something is known. They share alike what a leader
-// may miss.
+// limits returns the number of bounds on known metrics in the constraints. They share equally the
+// probability with which a leader may miss one.
 func (c criteria) limits() (n int) {
 	for _, m := range c.metrics {
 		for _, limit := range m.limits {
@@ -144,7 +145,7 @@ func (c criteria) limits() (n int) {
 	return n
 }
 
-// ofRate is the logarithm of throughput or cost at a throughput in inferences/s.
+// ofRate returns the logarithm of throughput or cost at a throughput in inferences/s.
 func (c criteria) ofRate(name measure.Metric, throughput float64) float64 {
 	if name == measure.Cost {
 		throughput = c.goal.Cost(throughput)
@@ -152,7 +153,8 @@ func (c criteria) ofRate(name measure.Metric, throughput float64) float64 {
 	return math.Log(throughput)
 }
 
-// scoreOfRate is the score at a throughput where the objective is only that, or the cost; infinite otherwise.
+// scoreOfRate returns the score at a throughput if the objective is only that, or the cost;
+// infinite otherwise.
 func (c criteria) scoreOfRate(throughput float64) float64 {
 	if m := c.metrics[0]; len(c.goal.Objective.Terms) == 1 && m.isRate() && !math.IsInf(throughput, 1) {
 		return m.weight * c.ofRate(m.name, throughput)
@@ -160,7 +162,7 @@ func (c criteria) scoreOfRate(throughput float64) float64 {
 	return math.Inf(1)
 }
 
-// simulatedValue is a metric by the simulation alone, nil where that does not tell it.
+// simulatedValue returns a metric by the simulation alone; nil if it lacks the metric.
 func (c criteria) simulatedValue(name measure.Metric, r queuesim.Result) *float64 {
 	m := newMetric(name)
 	var v float64
@@ -175,8 +177,8 @@ func (c criteria) simulatedValue(name measure.Metric, r queuesim.Result) *float6
 	return &v
 }
 
-// predictions are what a belief and a simulation say of each metric: those of the goal that are known, and what every
-// reader looks for.
+// predictions returns the estimates of a belief and a simulation for each metric: the known ones of
+// the goal, and those of every report.
 func (c criteria) predictions(b Belief, r queuesim.Result) []search.Predicted {
 	var list []search.Predicted
 	for k, m := range c.metrics {
@@ -193,7 +195,8 @@ func (c criteria) predictions(b Belief, r queuesim.Result) []search.Predicted {
 	return list
 }
 
-// shortfall is by how much the logarithm of a value misses a constraint; 0 where it does not.
+// shortfall returns the amount by which the logarithm of a value misses a constraint; 0 if it
+// satisfies it.
 func shortfall(c search.Constraint, log float64) float64 {
 	miss := 0.0
 	if c.Max != nil {
@@ -205,7 +208,7 @@ func shortfall(c search.Constraint, log float64) float64 {
 	return miss
 }
 
-// satisfaction is the probability that a log-normal value is within a constraint.
+// satisfaction returns the probability that a log-normal value is within a constraint.
 func satisfaction(c search.Constraint, mean, deviation float64) float64 {
 	p := 1.0
 	deviation = max(deviation, floor)

@@ -10,10 +10,11 @@ import (
 	"tuner/search"
 )
 
-// What trials that were not made yet would tell.
+// This file computes the information of trials before they are made.
 
-// Tells is what the next trials of a cell tell of a metric: the variance by which that of its logarithm falls. Memory is
-// seen when the pool is opened, and no trial tells more of it.
+// Tells returns the information of a cell's next trials about a metric: the reduction of the
+// variance of its logarithm. Memory is known once the pool is opened, and further trials add
+// nothing.
 func (x *Beliefs) Tells(k int, b Belief, trials int) float64 {
 	m, variance := x.metrics[k], b.Residuals[k].Variance
 	switch {
@@ -25,16 +26,16 @@ func (x *Beliefs) Tells(k int, b Belief, trials int) float64 {
 	return variance
 }
 
-// runs reports whether a trial of a cell would be in the process that runs.
+// runs reports whether a trial of a cell would be in the running process.
 func (x *Beliefs) runs(b Belief) bool { return b.Pool != nil && b.Pool.Key() == x.next.Running }
 
-// Moves is the standard deviation by which the next trials of a cell move its score.
+// Moves returns the standard deviation by which the next trials of a cell move its score.
 func (x *Beliefs) Moves(b Belief, trials int) float64 {
 	return math.Sqrt(x.variances(func(k int) float64 { return x.Tells(k, b, trials) }))
 }
 
-// MovesOver is the standard deviation by which the next trials of a cell, the leader or another, move the score of that
-// other cell over the leader's.
+// MovesOver is the standard deviation by which the next trials of a cell, the leader or another,
+// move the score of that other cell over the leader's.
 func (x *Beliefs) MovesOver(of, b, leader Belief, trials int) float64 {
 	return math.Sqrt(x.variances(func(k int) float64 {
 		m := x.metrics[k]
@@ -50,9 +51,10 @@ func (x *Beliefs) MovesOver(of, b, leader Belief, trials int) float64 {
 	}))
 }
 
-// Needed is how much faster than believed trials must show a cell, in deviations of what they tell. From there on it keeps
-// its limits as surely as a leader must. others is the probability that it keeps those limits that speed does not help. What
-// trials tell moves a mean, and the rest of the variance remains.
+// Needed is how much faster than believed trials must show a cell, in deviations of what they tell.
+// From there on it keeps its limits as surely as a leader must. others is the probability that it
+// keeps those limits that speed does not help. What trials tell moves a mean, and the rest of the
+// variance remains.
 func (x *Beliefs) Needed(b Belief, trials int) (deviations, others float64) {
 	deviations, others = math.Inf(-1), 1
 	for k, m := range x.metrics {
@@ -80,9 +82,10 @@ func (x *Beliefs) Needed(b Belief, trials int) (deviations, others float64) {
 	return deviations, others
 }
 
-// MustShow bounds what a window must show at its look to matter still: the limits, and the lead where the objective is one
-// metric, each with room for what so short a window may err by. There are none while nothing satisfies the constraints: then
-// it is to be known by how much they are missed.
+// MustShow bounds what a window must show at its look to matter still: the limits, and the lead
+// where the objective is one metric, each with room for what so short a window may err by. There
+// are none while nothing satisfies the constraints: then it is to be known by how much they are
+// missed.
 func (x *Beliefs) MustShow(lead float64) []search.Constraint {
 	if math.IsInf(lead, -1) {
 		return nil

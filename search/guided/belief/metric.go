@@ -9,22 +9,22 @@ import (
 	"tuner/search/queuesim"
 )
 
-// floor is the least value that a logarithm is taken of, and the least standard deviation.
+// floor is the least value for a logarithm, and the least standard deviation.
 const floor = 1e-9
 
-// metric is what is believed of one metric of the goal, on log scale.
+// metric holds the estimates of one metric of the goal, on log scale.
 type metric struct {
 	name        measure.Metric
 	quantile    float64 // of a percentile of the latency; else 0
-	weight      float64 // in the objective, negative where lower is better; 0 in none
+	weight      float64 // in the objective, negative if lower is better; 0 for none
 	limits      []search.Constraint
 	isPredicted bool // by the simulation of the queue
 	isDropped   bool // its predictions turned out wrong
 	isKnown     bool // it was measured, or is predicted
 	view        *posterior.View
-	reference   posterior.Reference // with which cells were compared last
-	running     posterior.Ahead     // the error of the next trial in the process that runs
-	fresh       posterior.Ahead     // and in one that is launched for it
+	reference   posterior.Reference // last cell with which others were compared
+	running     posterior.Ahead     // the error of the next trial in the running process
+	fresh       posterior.Ahead     // and in a process that is launched for it
 }
 
 func newMetric(name measure.Metric) *metric {
@@ -33,7 +33,7 @@ func newMetric(name measure.Metric) *metric {
 	return m
 }
 
-// centre is the mean logarithm of what nothing predicts.
+// centre returns the mean logarithm of cells without a prediction.
 func (m *metric) centre() float64 {
 	if m.view == nil {
 		return 0
@@ -41,19 +41,21 @@ func (m *metric) centre() float64 {
 	return m.view.Centre()
 }
 
-// isMemory reports whether the metric is memory, which is a matter of the pool and the largest batch.
+// isMemory reports whether the metric is memory, which depends only on the pool and the largest
+// batch.
 func (m *metric) isMemory() bool { return m.name == measure.Memory }
 
-// bindsLatency reports whether the metric is at least the time of the batches that a throughput needs: the median may be
-// that of smaller ones.
+// bindsLatency reports whether the metric is at least the time of the batches that a throughput
+// needs. The median may be that of smaller ones.
 func (m *metric) bindsLatency() bool {
 	return m.name == measure.LatencyAvg || m.quantile > 0.5
 }
 
-// isRate reports whether the metric is the throughput, or the cost, which is its reciprocal but for a factor.
+// isRate reports whether the metric is the throughput, or the cost, which is its reciprocal times a
+// factor.
 func (m *metric) isRate() bool { return m.name == measure.Throughput || m.name == measure.Cost }
 
-// isPredicted reports whether the simulation of the queue tells a metric.
+// isPredicted reports whether the simulation of the queue predicts a metric.
 func isPredicted(name measure.Metric) bool {
 	switch name {
 	case measure.Throughput, measure.Cost, measure.LatencyAvg, measure.QueueTime:
@@ -63,12 +65,12 @@ func isPredicted(name measure.Metric) bool {
 	return isQuantile
 }
 
-// isToldByLoad reports whether a load itself tells a metric.
+// isToldByLoad reports whether the load generator itself measures a metric.
 func (m *metric) isToldByLoad() bool {
 	return m.quantile > 0 || m.name == measure.Throughput || m.name == measure.LatencyAvg
 }
 
-// predicted is a metric of a simulated queue, not that of a rate.
+// predicted returns a metric of a simulated queue, except rates.
 func (m *metric) predicted(r queuesim.Result) float64 {
 	switch m.name {
 	case measure.LatencyAvg:
@@ -87,8 +89,8 @@ func (m *metric) predicted(r queuesim.Result) float64 {
 	return tail(r, m.quantile)
 }
 
-// tail is a percentile of the latency that the simulation does not tell, from those that it does: linear in −ln(1−q), as
-// that of an exponential tail is.
+// tail returns a percentile of the latency that the simulation lacks, from its percentiles: linear
+// in −ln(1−q), like an exponential tail.
 func tail(r queuesim.Result, q float64) float64 {
 	known := [...]struct{ q, latency float64 }{{0.5, r.P50}, {0.9, r.P90}, {0.95, r.P95}, {0.99, r.P99}}
 	i := 1
@@ -100,7 +102,7 @@ func tail(r queuesim.Result, q float64) float64 {
 	return a.latency + (b.latency-a.latency)*(at(q)-at(a.q))/(at(b.q)-at(a.q))
 }
 
-// ahead is the error of the next trial: in the process that runs, or in one of its own.
+// ahead returns the error of the next trial: in the running process, or in a new one.
 func (m *metric) ahead(isRunning bool) posterior.Ahead {
 	if isRunning {
 		return m.running
@@ -108,7 +110,8 @@ func (m *metric) ahead(isRunning bool) posterior.Ahead {
 	return m.fresh
 }
 
-// direction is which way the metric goes on a machine that gets faster; 0 for what is no matter of speed.
+// direction returns the direction in which the metric changes on a faster machine; 0 if it does not
+// depend on speed.
 func (m *metric) direction() float64 {
 	if m.name == measure.Cost {
 		return -posterior.Direction(m.source())
@@ -116,7 +119,7 @@ func (m *metric) direction() float64 {
 	return posterior.Direction(m.name)
 }
 
-// source is the metric that trials tell of it: the cost is derived from the throughput.
+// source returns the measured metric behind it: the cost is derived from the throughput.
 func (m *metric) source() measure.Metric {
 	if m.name == measure.Cost {
 		return measure.Throughput
@@ -124,7 +127,8 @@ func (m *metric) source() measure.Metric {
 	return m.name
 }
 
-// leading is what an only metric of the objective must be for a score, with a factor of room.
+// leading returns the constraint on an objective's only metric for a score, with a factor as a
+// margin.
 func (m *metric) leading(score, room float64) search.Constraint {
 	value := math.Exp(score / m.weight)
 	if m.weight > 0 {
@@ -133,7 +137,7 @@ func (m *metric) leading(score, room float64) search.Constraint {
 	return loosened(search.Constraint{Metric: m.name, Max: &value}, room)
 }
 
-// loosened is a constraint that leaves a factor of room.
+// loosened returns a constraint with a factor as a margin.
 func loosened(c search.Constraint, room float64) search.Constraint {
 	if c.Max != nil {
 		most := *c.Max * room

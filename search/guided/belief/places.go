@@ -6,14 +6,14 @@ import (
 	"tuner/search/posterior"
 )
 
-// places keeps where cells lie for the posterior.
+// places caches the places of cells for the posterior.
 type places struct {
 	space  search.Space
 	pools  *pools.Pools
 	byPool map[*pools.Pool]map[pools.Setting]*posterior.Place
 }
 
-// of is where a cell lies.
+// of returns the place of a cell.
 func (p places) of(c pools.Cell) *posterior.Place {
 	known := p.byPool[c.Pool]
 	if known == nil {
@@ -29,7 +29,7 @@ func (p places) of(c pools.Cell) *posterior.Place {
 	return place
 }
 
-// cell is a cell as the posterior has it.
+// cell converts a cell for the posterior.
 func (p places) cell(c pools.Cell) posterior.Cell {
 	return posterior.Cell{Candidate: p.pools.Named(c), Load: p.space.Load.At(c.Level)}
 }

@@ -7,17 +7,17 @@ import (
 	"tuner/search"
 )
 
-// outcome counts the engines with a value of a knob that are open and that have failed for good.
+// outcome counts the open engines with a value of a knob, and those that have failed for good.
 type outcome struct{ Open, Failed int }
 
-// Experience is what is known of each value of each engine knob, in the space's order of knobs. A value without an outcome
-// was not tried.
+// Experience holds the outcomes of each value of each engine knob, in the space's order of knobs. A
+// value without an outcome was not tried.
 type Experience struct {
 	byKnob   []map[search.Value]outcome
 	hopeless int
 }
 
-// Experience collects it from all engines.
+// Experience collects the outcomes from all engines.
 func (s *Pools) Experience() Experience {
 	x := Experience{make([]map[search.Value]outcome, len(s.base.values)), s.tuning.Engines.Hopeless}
 	for i := range x.byKnob {
@@ -41,7 +41,8 @@ func (s *Pools) Experience() Experience {
 	return x
 }
 
-// IsHopeless reports whether an engine has a value with which several engines failed and none works.
+// IsHopeless reports whether an engine has a value with which several engines failed and none
+// works.
 func (x Experience) IsHopeless(e *Engine) bool {
 	for i, v := range e.values {
 		if r := x.byKnob[i][v]; r.Open == 0 && r.Failed >= x.hopeless {
@@ -57,10 +58,10 @@ func (x Experience) isTried(knob int, v search.Value) bool {
 	return tried
 }
 
-// Unexplored is the engine to open next so that each value of each engine knob has been tried once: of those with a new
-// value the one that differs least from the default's, since that shows the value's effect. It is nil when all values were
-// tried, but for those that only come with what always fails. While none is open, one that failed once is tried again, with
-// more instances.
+// Unexplored returns the next engine to open so that each value of each engine knob is tried once.
+// Among those with a new value it takes the one most similar to the default's, since that shows the
+// value's effect. It is nil when all values were tried, except those that only occur with values
+// that always fail. While none is open, one that failed once is tried again, with more instances.
 func (s *Pools) Unexplored(x Experience) *Engine {
 	if !s.base.isTried() {
 		return s.base
@@ -93,7 +94,8 @@ func (s *Pools) Unexplored(x Experience) *Engine {
 	return next
 }
 
-// Untried is how many pools are to be opened until every value of an engine knob was tried, and the default's pool.
+// Untried returns the number of pools to open until every value of an engine knob was tried, and
+// the default's pool.
 func (s *Pools) Untried() int {
 	n := 0
 	if !s.base.isTried() {

@@ -7,12 +7,12 @@ import (
 	"tuner/search"
 )
 
-// A space may have more pools, or more settings of the batcher in each, than can be thought about between two trials. Then
-// the search looks at a part: at engines that differ in few knobs from the default's, and at more of them around each new
-// best; and in a pool at settings that are spread over all, and at more of them around each that was measured. What is
-// looked at is a matter of the events alone.
+// A space may have more pools, or more settings of the batcher in each, than can be considered
+// between two trials. Then the search looks at a part. It takes engines that differ in few knobs
+// from the default's, and more of them around each new best. In a pool it takes settings that are
+// spread over all, and more of them around each measured one. The part depends on the events alone.
 
-// enterSpace enters the pools of the space, or a part of them.
+// enterSpace adds the pools of the space, or a part of them.
 func (s *Pools) enterSpace() {
 	if n, _ := s.candidates.PoolCount(); n > s.tuning.Parts.Whole() {
 		s.isPart = true
@@ -24,7 +24,8 @@ func (s *Pools) enterSpace() {
 	}
 }
 
-// enterAround enters pools whose engines differ from home's in few knobs, the nearest first: about so many.
+// enterAround adds about `most` pools whose engines differ from home's in few knobs, the nearest
+// first.
 func (s *Pools) enterAround(home search.Candidate, most int) {
 	parts := s.tuning.Parts
 	end, left := min(len(s.pools)+most, parts.Pools), parts.Patience*most
@@ -39,14 +40,15 @@ func (s *Pools) enterAround(home search.Candidate, most int) {
 	}
 }
 
-// enterNew enters a pool unless it is known.
+// enterNew adds a pool unless it is known.
 func (s *Pools) enterNew(settings search.Candidate) {
 	if s.byKey[settings.PoolKey()] == nil {
 		s.enter(settings)
 	}
 }
 
-// Of is the pool of a candidate. One that was not looked at, of a campaign that went another way before, is entered.
+// Of returns the pool of a candidate. It adds an unknown one, such as that of a campaign that took
+// another course.
 func (s *Pools) Of(c search.Candidate) (*Pool, bool) {
 	p, known := s.byKey[c.PoolKey()]
 	if known || !s.isPart {
@@ -59,8 +61,8 @@ func (s *Pools) Of(c search.Candidate) (*Pool, bool) {
 	return p, known
 }
 
-// FollowBest looks around the best that was measured where that is another engine's than before. It reports whether it
-// looked.
+// FollowBest looks around the best measured configuration if it has another engine than before. It
+// reports whether it looked.
 func (s *Pools) FollowBest() bool {
 	if !s.isPart {
 		return false
@@ -74,11 +76,11 @@ func (s *Pools) FollowBest() bool {
 	return true
 }
 
-// IsLarge reports whether not all members of a pool are looked at.
+// IsLarge reports whether only some members of a pool are considered.
 func (s *Pools) IsLarge() bool { return s.candidates.Batchers() > s.tuning.Parts.WholePool }
 
-// Fill lists the members of a pool that are looked at: of a large pool's those that are spread over all, that are like the
-// best so far, and that is the same as the default.
+// Fill lists the considered members of a pool. In a large pool these are members spread over all,
+// those similar to the best so far, and the one that equals the default.
 func (s *Pools) Fill(p *Pool) {
 	switch {
 	case len(p.members) > 0 && !s.IsLarge():
@@ -99,7 +101,7 @@ func (s *Pools) Fill(p *Pool) {
 	}
 }
 
-// withBatcher is a pool's candidate with the batcher of another's.
+// withBatcher returns a pool's candidate with another's batcher.
 func withBatcher(settings, other search.Candidate) search.Candidate {
 	for _, x := range other.Settings() {
 		if scope, known := search.KnobScope(x.Knob); known && scope == search.ScopeBatcher {
@@ -109,7 +111,7 @@ func withBatcher(settings, other search.Candidate) search.Candidate {
 	return settings
 }
 
-// AddMembers adds to the members of a large pool that are looked at, as long as they are not too many.
+// AddMembers adds considered members to a large pool, up to the limit.
 func (s *Pools) AddMembers(p *Pool, members iter.Seq[search.Candidate]) {
 	for c := range members {
 		if len(p.members) < s.tuning.Parts.Members {
@@ -118,7 +120,7 @@ func (s *Pools) AddMembers(p *Pool, members iter.Seq[search.Candidate]) {
 	}
 }
 
-// addMember adds a member to those of a large pool that are looked at.
+// addMember adds a considered member to a large pool.
 func (p *Pool) addMember(c search.Candidate) {
 	if p.isMember == nil {
 		p.isMember = map[string]bool{}
@@ -129,7 +131,7 @@ func (p *Pool) addMember(c search.Candidate) {
 	}
 }
 
-// AddNeighbours looks at what is like a candidate that was measured in a large pool, and at the candidate itself.
+// AddNeighbours adds a measured candidate of a large pool, and its neighbours.
 func (s *Pools) AddNeighbours(p *Pool, c search.Candidate) {
 	if !s.IsLarge() || c.IsDefault() {
 		return
@@ -141,7 +143,7 @@ func (s *Pools) AddNeighbours(p *Pool, c search.Candidate) {
 	}
 }
 
-// Unseen is the number of candidates that were not looked at, at most.
+// Unseen returns an upper bound of the number of candidates that were not considered.
 func (s *Pools) Unseen() int {
 	if !s.isPart && !s.IsLarge() {
 		return 0
@@ -156,5 +158,5 @@ func (s *Pools) Unseen() int {
 	return max(all-seen, 0)
 }
 
-// PerPool is the number of candidates of each pool.
+// PerPool returns the number of candidates of each pool.
 func (s *Pools) PerPool() int { return s.candidates.Batchers() }

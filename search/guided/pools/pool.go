@@ -10,38 +10,39 @@ import (
 	"tuner/search/queuesim"
 )
 
-// Engine is what serves the model: all settings of a pool but the number of instances.
+// Engine holds all settings of a pool except the number of instances.
 type Engine struct {
 	index    int
-	values   []search.Value // by the space's engine knobs, "" where one is left alone
+	values   []search.Value // by the space's engine knobs, "" if unset
 	pools    []*Pool        // ascending by instances
 	alone    service.Times  // with one request in flight
-	opened   *Pool          // where that was measured
-	zones    []zone         // that fail in all its pools
-	attempts int            // pools that may fail before the engine counts as failed
+	opened   *Pool          // the pool on which that was measured
+	zones    []zone         // failures in all its pools
+	attempts int            // number of pools that may fail before the engine counts as failed
 }
 
-// Index is the engine's place in Pools.Engines.
+// Index returns the engine's index in Pools.Engines.
 func (e *Engine) Index() int { return e.index }
 
-// Values are what the engine knobs are set to, in the space's order, "" where one is left alone. The caller must not
-// change them.
+// Values returns the values of the engine knobs in the space's order, "" if unset. The caller must
+// not change them.
 func (e *Engine) Values() []search.Value { return e.values }
 
-// Pools are the engine's, ascending by instances. The caller must not change the list.
+// Pools returns the engine's pools, ascending by instances. The caller must not change the list.
 func (e *Engine) Pools() []*Pool { return e.pools }
 
-// Alone is what batches take with one request in flight.
+// Alone returns the times of batches with one request in flight.
 func (e *Engine) Alone() *service.Times { return &e.alone }
 
 // IsOpen reports whether the engine's service times are known.
 func (e *Engine) IsOpen() bool { return e.alone.IsKnown() }
 
-// OpenedOn is the pool on which the engine's service times were measured in this campaign; nil where none was.
+// OpenedOn returns the pool on which the engine's service times were measured in this campaign; nil
+// without one.
 func (e *Engine) OpenedOn() *Pool { return e.opened }
 
-// EntryPool is the pool on which the engine is opened, the one with the fewest instances that has not failed; nil when
-// the engine has failed.
+// EntryPool returns the pool on which the engine is opened: the one with the fewest instances that
+// has not failed. nil if the engine has failed.
 func (e *Engine) EntryPool() *Pool {
 	var entry *Pool
 	failed := 0
@@ -59,25 +60,26 @@ func (e *Engine) EntryPool() *Pool {
 	return entry
 }
 
-// isTried reports whether the engine is open, or a pool of it has failed.
+// isTried reports whether the engine is open, or one of its pools has failed.
 func (e *Engine) isTried() bool {
 	return e.IsOpen() || slices.ContainsFunc(e.pools, (*Pool).HasFailed)
 }
 
-// Pool is one engine process: an engine and a number of instances. Its batchers and loads are its cells.
+// Pool is one engine process: an engine and a number of instances. Its batchers and loads are its
+// cells.
 type Pool struct {
 	key       string
-	settings  search.Candidate // what its candidates have in common
+	settings  search.Candidate // common settings of its candidates
 	engine    *Engine
 	instances int
-	threads   int                // of one instance, where it computes on the cores; 0 unknown
+	threads   int                // of one instance, if it computes on the cores; 0 unknown
 	maxBatch  int                // largest of its candidates, at least 1
-	members   []search.Candidate // that are looked at; none until its service times are known
-	isMember  map[string]bool    // by key; in a large pool, where not all are looked at
-	hosts     bool               // the default is one of its candidates, beside the space's
+	members   []search.Candidate // considered ones; none until its service times are known
+	isMember  map[string]bool    // by key; only in a large pool, which considers a part
+	hosts     bool               // the default is one of its candidates, in addition to the space's
 	crowded   service.Times      // with a request in flight for each instance
-	failure   string             // why it is out
-	starts    int                // launches that failed
+	failure   string             // reason why it is out
+	starts    int                // failed launches
 	zones     []zone
 	memory    *footprint.Pool
 	histories []*History
@@ -89,12 +91,12 @@ type Batcher struct {
 	Candidate search.Candidate
 	Key       string
 	Queue     queuesim.Batcher
-	Below     int // the next smaller batch of the pool, where batchers of both differ in nothing else; 0: none
+	Below     int // the next smaller batch of the pool whose batcher differs in nothing else; 0: none
 }
 
 // Setting is a batcher at a load: a cell within its pool.
 type Setting struct {
-	Batcher int // its place in the pool
+	Batcher int // index in the pool
 	Level   float64
 }
 
@@ -104,18 +106,18 @@ type Cell struct {
 	Setting
 }
 
-// Batcher is the cell's candidate.
+// Batcher returns the cell's candidate.
 func (c Cell) Batcher() Batcher { return c.Pool.batchers[c.Setting.Batcher] }
 
-// MaxBatch is the largest batch of the cell's executions.
+// MaxBatch returns the largest batch of the cell's executions.
 func (c Cell) MaxBatch() int { return max(c.Batcher().Queue.MaxBatch, 1) }
 
-// SharesCandidate reports whether two cells are of one configuration.
+// SharesCandidate reports whether two cells have one configuration.
 func (c Cell) SharesCandidate(o Cell) bool {
 	return c.Pool == o.Pool && c.Setting.Batcher == o.Setting.Batcher
 }
 
-// History is what was measured of a cell in the search.
+// History holds the search's measurements of a cell.
 type History struct {
 	Key         string // of the candidate
 	Level       float64
@@ -123,7 +125,7 @@ type History struct {
 	Trials      int
 }
 
-// Seconds is how long its trials were in the mean.
+// Seconds returns the mean duration of its trials.
 func (h *History) Seconds() float64 {
 	sum := 0.0
 	for _, w := range h.Measurement.Windows {
@@ -132,31 +134,32 @@ func (h *History) Seconds() float64 {
 	return sum / float64(h.Trials)
 }
 
-// Key is the pool's key (search.Candidate.PoolKey).
+// Key returns the pool's key (search.Candidate.PoolKey).
 func (p *Pool) Key() string { return p.key }
 
-// Settings are what the pool's candidates have in common.
+// Settings returns the common settings of the pool's candidates.
 func (p *Pool) Settings() search.Candidate { return p.settings }
 
-// Engine is the pool's engine.
+// Engine returns the pool's engine.
 func (p *Pool) Engine() *Engine { return p.engine }
 
-// Instances is the number of instances, on all devices.
+// Instances returns the number of instances, on all devices.
 func (p *Pool) Instances() int { return p.instances }
 
-// Threads is how many threads an instance computes on, 0 where it does not compute on the cores or that is unknown.
+// Threads returns the number of threads that an instance computes on; 0 if it does not compute on
+// the cores, or if that is unknown.
 func (p *Pool) Threads() int { return p.threads }
 
-// MaxBatch is the largest batch of the pool's candidates, at least 1.
+// MaxBatch returns the largest batch of the pool's candidates, at least 1.
 func (p *Pool) MaxBatch() int { return p.maxBatch }
 
-// Members are the candidates that are looked at. The caller must not change the list.
+// Members returns the considered candidates. The caller must not change the list.
 func (p *Pool) Members() []search.Candidate { return p.members }
 
-// Together is what batches take with a request in flight for each instance.
+// Together returns the times of batches with a request in flight for each instance.
 func (p *Pool) Together() *service.Times { return &p.crowded }
 
-// ServiceTimes is what is known of the pool's service times.
+// ServiceTimes returns the known service times of the pool.
 func (p *Pool) ServiceTimes() *service.Times {
 	if p.IsReady() && p.instances > 1 {
 		return &p.crowded
@@ -164,10 +167,10 @@ func (p *Pool) ServiceTimes() *service.Times {
 	return &p.engine.alone
 }
 
-// Memory is what the pool's processes hold.
+// Memory returns the memory of the pool's processes.
 func (p *Pool) Memory() *footprint.Pool { return p.memory }
 
-// Failure is why the pool is out, "" where it is not.
+// Failure returns the reason why the pool is out; "" if it is not.
 func (p *Pool) Failure() string { return p.failure }
 
 // HasFailed reports whether the pool is out.
@@ -176,16 +179,17 @@ func (p *Pool) HasFailed() bool { return p.failure != "" }
 // Fail takes the pool out.
 func (p *Pool) Fail(reason string) { p.failure = reason }
 
-// FailStart enters a launch that failed. What has served may have had bad luck, and is out after the second.
+// FailStart records a failed launch. A pool that has served is out only after the second one, since
+// the first may be chance.
 func (p *Pool) FailStart(reason string) {
 	if p.starts++; len(p.histories) == 0 || p.starts == p.engine.attempts {
 		p.failure = reason
 	}
 }
 
-// RecordService enters a service trial in the pool's process. One that fails closes the pool, or, where smaller batches
-// were measured before it did, rules out the batches that it failed with and larger ones: with one client in all pools of
-// the engine.
+// RecordService adds a service trial in the pool's process. If it fails without measured sizes, it
+// closes the pool. If smaller batches were measured first, it rules out the failed and larger ones:
+// with one client, in all pools of the engine.
 func (p *Pool) RecordService(e search.Event, clientBatch int) {
 	times, ruleOut := &p.crowded, func(size int) { p.RuleOutBatches(size, 0) }
 	if e.Trial.Load.Concurrency == 1 {
@@ -203,34 +207,34 @@ func (p *Pool) RecordService(e search.Event, clientBatch int) {
 	}
 }
 
-// IsReady reports whether all is known that the simulation of the pool's queue needs.
+// IsReady reports whether the simulation of the pool's queue has all its inputs.
 func (p *Pool) IsReady() bool { return p.failure == "" && p.batchers != nil }
 
-// IsUnopened reports whether the pool may still be opened: it has not failed, and not all is known of it yet.
+// IsUnopened reports whether the pool may still be opened: it has not failed, and is not ready.
 func (p *Pool) IsUnopened() bool { return !p.HasFailed() && !p.IsReady() }
 
-// Batchers are those of the members. The caller must not change the list.
+// Batchers returns the batchers of the members. The caller must not change the list.
 func (p *Pool) Batchers() []Batcher { return p.batchers }
 
-// Find returns the place of a candidate among the pool's batchers.
+// Find returns the index of a candidate among the pool's batchers.
 func (p *Pool) Find(key string) (int, bool) {
 	i := slices.IndexFunc(p.batchers, func(b Batcher) bool { return b.Key == key })
 	return i, i >= 0
 }
 
-// Cell is the pool's cell of a history, false where the candidate is not among its batchers.
+// Cell returns the pool's cell of a history; false if the candidate is not among its batchers.
 func (p *Pool) Cell(h *History) (Cell, bool) {
 	at, found := p.Find(h.Key)
 	return Cell{p, Setting{at, h.Level}}, found
 }
 
-// Histories are what was measured of the pool's cells. The caller must not change the list.
+// Histories returns the measurements of the pool's cells. The caller must not change the list.
 func (p *Pool) Histories() []*History { return p.histories }
 
 // IsMeasured reports whether any cell was measured.
 func (p *Pool) IsMeasured() bool { return len(p.histories) > 0 }
 
-// History returns what was measured of a cell, nil while nothing was.
+// History returns the measurements of a cell; nil without any.
 func (p *Pool) History(key string, level float64) *History {
 	i := slices.IndexFunc(p.histories, func(h *History) bool { return h.Key == key && h.Level == level })
 	if i < 0 {
@@ -252,8 +256,8 @@ func (p *Pool) Record(key string, level float64, m measure.Measurement) {
 	all.Memory, all.Launch = max(all.Memory, m.Memory), m.Launch
 }
 
-// below is the largest batch of a batcher that waits as long as another but has a smaller batch, joins requests as that
-// does, or has nothing to join; 0 where there is none.
+// below returns the largest smaller batch of an otherwise equal batcher: it waits as long, and
+// joins requests in the same way or has none to join. 0 without one.
 func (p *Pool) below(b queuesim.Batcher) int {
 	below := 0
 	for _, other := range p.batchers {

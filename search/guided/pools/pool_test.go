@@ -6,7 +6,8 @@ import (
 	"tuner/search/queuesim"
 )
 
-// Only what joins requests in the same way, or has none to join, is the same as a larger batch at a load that fits into it.
+// At a load that fits into both, a smaller batch equals a larger one only if both join requests in
+// the same way, or have none to join.
 func TestBelowIsAlike(t *testing.T) {
 	t.Parallel()
 	p := &Pool{}
@@ -20,7 +21,8 @@ func TestBelowIsAlike(t *testing.T) {
 	}
 }
 
-// A zone of batches holds for all that are as large at a load as high, a candidate's from its level on, and a cell's alone.
+// A zone of batches covers all batches at least as large at loads at least as high. A candidate's
+// zone covers the loads from its level on, and a cell's only that cell.
 func TestZonesOfFailure(t *testing.T) {
 	t.Parallel()
 	p := &Pool{engine: &Engine{}, batchers: []Batcher{{Key: "a", Queue: queuesim.Batcher{MaxBatch: 4}}, {Key: "b", Queue: queuesim.Batcher{MaxBatch: 16}}}}

@@ -1,8 +1,8 @@
-// Package pools knows what of a space the guided search has looked at: which engines and pools there are, which of them were
-// opened, what was measured of their cells, and what failed.
+// Package pools holds the guided search's view of a space: its engines and pools, their states, the
+// measurements of their cells, and failures.
 //
-// It is written by package guided, from the events, and read by prediction and beliefs. It predicts nothing and decides
-// nothing. In a space that is too large to be looked at as a whole it holds a part (part.go).
+// Package guided writes it from the events. Prediction and beliefs read it. It predicts nothing and
+// decides nothing. Of a space that is too large it holds a part (part.go).
 package pools
 
 import (
@@ -18,7 +18,7 @@ import (
 	"tuner/search/queuesim"
 )
 
-// Pools is what was looked at. It reads the ledger that its owner writes.
+// Pools holds the considered part of a space. It reads the ledger of its owner.
 type Pools struct {
 	space      search.Space
 	ledger     *search.Ledger
@@ -30,17 +30,17 @@ type Pools struct {
 	pools   []*Pool
 	byKey   map[string]*Pool   // by pool key
 	byName  map[string]*Engine // by EngineKey
-	isPart  bool               // the pools are a part of the space's, those around the default and what was the best
-	home    string             // EngineKey of the last best that was looked around
-	largest int                // batch of all pools
-	widest  int                // member of each pool that allows the largest batches and waits the least
-	base    *Engine            // the default's, or else the one most like it
-	twin    search.Candidate   // that is the same as the default; the default itself where none is
-	outside Pool               // of a default that is not like any candidate: what was measured of it
+	isPart  bool               // only a part of the space's pools is considered, around the default and former bests
+	home    string             // EngineKey of the last best with considered neighbours
+	largest int                // largest batch of all pools
+	widest  int                // index of each pool's member with the largest batches and the shortest delay
+	base    *Engine            // the default's, or else the most similar one
+	twin    search.Candidate   // candidate that equals the default; the default itself without one
+	outside Pool               // measurements of a default that equals no candidate
 }
 
-// New returns the pools of a space, or a part of them, of which nothing is known yet. What they hold in memory is written
-// by the owner of the footprint model.
+// New returns the pools of a space, or a part of them, without measurements. The owner of the
+// footprint model records their memory.
 func New(space search.Space, l *search.Ledger, candidates *search.Candidates, held *footprint.Model, n tuning.Tuning) *Pools {
 	s := &Pools{space: space, ledger: l, candidates: candidates, held: held, tuning: n, byKey: map[string]*Pool{}, byName: map[string]*Engine{}}
 	s.findWidest()
@@ -54,7 +54,7 @@ func New(space search.Space, l *search.Ledger, candidates *search.Candidates, he
 	return s
 }
 
-// distance counts the engine's settings of a pool that the default has not.
+// distance counts the engine's settings of a pool that differ from the default's.
 func (s *Pools) distance(p *Pool) int {
 	n := 0
 	for _, x := range p.settings.Settings() {
@@ -65,25 +65,26 @@ func (s *Pools) distance(p *Pool) int {
 	return n
 }
 
-// All are the pools, in the space's order as far as they were looked at. The caller must not change the list.
+// All returns the considered pools in the space's order. The caller must not change the list.
 func (s *Pools) All() []*Pool { return s.pools }
 
-// Engines are in the order in which they were met. The caller must not change the list.
+// Engines returns the engines in the order in which they were added. The caller must not change the
+// list.
 func (s *Pools) Engines() []*Engine { return s.engines }
 
-// Outside keeps what was measured of a default that is not like any candidate.
+// Outside holds the measurements of a default that equals no candidate.
 func (s *Pools) Outside() *Pool { return &s.outside }
 
-// ByKey is the pool of a key. The default has one where a pool is the same as the default's.
+// ByKey returns the pool of a key. The default has one if a pool equals the default's.
 func (s *Pools) ByKey(key string) (*Pool, bool) {
 	p, ok := s.byKey[key]
 	return p, ok
 }
 
-// Default is the pool that is the same as the default's.
+// Default returns the pool that equals the default's.
 func (s *Pools) Default() (*Pool, bool) { return s.ByKey(search.Candidate{}.PoolKey()) }
 
-// Named is a cell's candidate; the default where that is the same.
+// Named returns a cell's candidate, or the default if they are equal.
 func (s *Pools) Named(c Cell) search.Candidate {
 	b := c.Batcher()
 	if b.Key == s.twin.Key() {
@@ -92,7 +93,7 @@ func (s *Pools) Named(c Cell) search.Candidate {
 	return b.Candidate
 }
 
-// InPool is a candidate as its pool has it: the twin in the place of the default.
+// InPool returns a candidate in its pool's form: the twin instead of the default.
 func (s *Pools) InPool(c search.Candidate) search.Candidate {
 	if c.IsDefault() {
 		return s.twin
@@ -100,7 +101,7 @@ func (s *Pools) InPool(c search.Candidate) search.Candidate {
 	return c
 }
 
-// CellOf is the cell of a configuration at a level, false where its pool is not ready.
+// CellOf returns the cell of a configuration at a level; false if its pool is not ready.
 func (s *Pools) CellOf(c search.Candidate, level float64) (Cell, bool) {
 	p, known := s.byKey[c.PoolKey()]
 	if !known || !p.IsReady() {
@@ -110,16 +111,16 @@ func (s *Pools) CellOf(c search.Candidate, level float64) (Cell, bool) {
 	return Cell{p, Setting{at, level}}, found
 }
 
-// ClientBatch is how many inferences a request has.
+// ClientBatch returns the number of inferences per request.
 func (s *Pools) ClientBatch() int { return max(s.space.Load.BatchSize, 1) }
 
-// Sizes are the client batches of a pool's service trial.
+// Sizes returns the client batches of a pool's service trial.
 func (s *Pools) Sizes(p *Pool) []int { return service.Sizes(s.ClientBatch(), p.maxBatch) }
 
-// LargestSizes are the client batches of a service trial up to the space's largest batch.
+// LargestSizes returns the client batches of a service trial up to the space's largest batch.
 func (s *Pools) LargestSizes() []int { return service.Sizes(s.ClientBatch(), s.largest) }
 
-// Widest is the pool's candidate that allows the largest batches and waits the least.
+// Widest returns the pool's candidate with the largest batches and the shortest delay.
 func (s *Pools) Widest(p *Pool) search.Candidate {
 	c := s.candidates.Member(p.settings, s.widest)
 	if p.hosts && s.byWidth(search.Candidate{}, c) < 0 {
@@ -128,10 +129,10 @@ func (s *Pools) Widest(p *Pool) search.Candidate {
 	return c
 }
 
-// First is the pool's first candidate.
+// First returns the pool's first candidate.
 func (s *Pools) First(p *Pool) search.Candidate { return s.candidates.Member(p.settings, 0) }
 
-// enter adds a pool of the space that is not known yet, with its engine.
+// enter adds an unknown pool of the space, with its engine.
 func (s *Pools) enter(settings search.Candidate) {
 	p := s.newPool(settings)
 	s.byKey[p.key] = p
@@ -158,13 +159,14 @@ func (s *Pools) newPool(settings search.Candidate) *Pool {
 		memory:    s.held.Pool(settings),
 	}
 	if cmp.Or(s.space.Value(settings, search.KnobExecutionProvider), provider.CPU) == provider.CPU {
-		p.threads = cmp.Or(serving.Threads, s.space.Facts.Cores) // ONNX Runtime takes all cores unless it is told
+		p.threads = cmp.Or(serving.Threads, s.space.Facts.Cores) // ONNX Runtime takes all cores by default
 	}
 	return p
 }
 
-// findWidest finds the largest batch of the space's batchers, which are the same in each pool, and of those with that the
-// first that waits the least and prefers the fewest sizes.
+// findWidest finds the largest batch of the space's batchers, which are the same in each pool.
+// Among those with that batch it takes the first with the shortest delay and the fewest preferred
+// sizes.
 func (s *Pools) findWidest() {
 	var widest search.Candidate
 	for i := range s.candidates.Batchers() {
@@ -175,14 +177,15 @@ func (s *Pools) findWidest() {
 	s.largest = max(s.Queue(widest).MaxBatch, 1)
 }
 
-// byWidth orders candidates by their batchers: large batches first, then short delays, then few preferred sizes.
+// byWidth orders candidates by their batchers: large batches first, then short delays, then few
+// preferred sizes.
 func (s *Pools) byWidth(a, b search.Candidate) int {
 	x, y := s.Queue(a), s.Queue(b)
 	return cmp.Or(cmp.Compare(y.MaxBatch, x.MaxBatch), cmp.Compare(x.Delay, y.Delay), cmp.Compare(len(x.Preferred), len(y.Preferred)))
 }
 
-// Queue is a candidate's batcher as the simulation takes it. A batch of one never waits, and preferred sizes that no batch
-// reaches do nothing.
+// Queue returns a candidate's batcher for the simulation. A batch of one never waits, and preferred
+// sizes that no batch reaches have no effect.
 func (s *Pools) Queue(c search.Candidate) queuesim.Batcher {
 	x := s.space.Serving(c)
 	b := queuesim.Batcher{MaxBatch: x.MaxBatch, Instances: x.Instances, Dynamic: x.Dynamic && x.MaxBatch > 1}
@@ -193,7 +196,7 @@ func (s *Pools) Queue(c search.Candidate) queuesim.Batcher {
 	return b
 }
 
-// EngineKey is the part of a pool's key that is not its number of instances.
+// EngineKey returns the part of a pool's key without its number of instances.
 func EngineKey(c search.Candidate) string {
 	var parts []string
 	for _, x := range c.Settings() {
@@ -204,7 +207,7 @@ func EngineKey(c search.Candidate) string {
 	return strings.Join(parts, " ")
 }
 
-// IsEngineKnob reports whether a knob is a pool's, instances apart. One that is not known is.
+// IsEngineKnob reports whether a knob belongs to a pool, except the instances. An unknown one does.
 func IsEngineKnob(name string) bool {
 	scope, known := search.KnobScope(name)
 	return name != search.KnobInstanceCount && (!known || scope != search.ScopeBatcher)
@@ -221,7 +224,7 @@ func (s *Pools) engineValues(c search.Candidate) []search.Value {
 	return values
 }
 
-// isBase reports whether a setting says what the default configuration has anyway.
+// isBase reports whether a setting equals the default configuration's value.
 func (s *Pools) isBase(x search.Setting) bool {
 	facts := s.space.Facts
 	if x.Knob == search.KnobRuntime && len(facts.Runtimes) > 0 {
@@ -231,8 +234,8 @@ func (s *Pools) isBase(x search.Setting) bool {
 	return known && base == x.Value
 }
 
-// adoptDefault finds the pool that is the same as the default's, and the candidate that is the same as the default; where
-// only the latter is missing, the default becomes a member of the pool.
+// adoptDefault finds the pool that equals the default's, and the candidate that equals the default.
+// If only the latter is missing, the default becomes a member of the pool.
 func (s *Pools) adoptDefault() {
 	isOther := func(x search.Setting) bool { return !s.isBase(x) }
 	for _, p := range s.pools {
@@ -252,8 +255,8 @@ func (s *Pools) adoptDefault() {
 	}
 }
 
-// Open makes the batchers of a pool when its service times are known, and makes them again when they have changed. It
-// reports whether they are known.
+// Open makes the batchers of a pool if its service times are known, and makes them again if these
+// have changed. It reports whether they are known.
 func (s *Pools) Open(p *Pool) bool {
 	if !p.engine.IsOpen() || p.instances > 1 && !p.crowded.IsKnown() {
 		return false
@@ -264,7 +267,7 @@ func (s *Pools) Open(p *Pool) bool {
 	return true
 }
 
-// makeBatchers makes those of the pool's members that have none.
+// makeBatchers makes the batchers of the pool's members that have none.
 func (s *Pools) makeBatchers(p *Pool) {
 	for _, c := range p.members[len(p.batchers):] {
 		p.batchers = append(p.batchers, Batcher{Candidate: c, Key: c.Key(), Queue: s.Queue(c)})

@@ -2,14 +2,14 @@ package pools
 
 import "slices"
 
-// zone is a part of a pool that fails: the batch sizes and loads from one on, or one
-// candidate, from a request rate on that is too much for it or, when that is what does
-// not load, at all; or a cell of which nothing can be told.
+// zone is a part of a pool that fails. It covers the batch sizes and loads from a pair on, or one
+// candidate, or one cell without usable figures. A candidate fails from a request rate on that is
+// too high for it, or at every load if it does not load.
 type zone struct {
 	batch     int
 	level     float64
 	candidate string // key; "" for all
-	isCell    bool   // that candidate, at that level
+	isCell    bool   // only that candidate at that level
 }
 
 // holds reports whether a candidate with a largest batch fails at a load.
@@ -44,7 +44,7 @@ func (p *Pool) RuleOutCell(key string, level float64) {
 	p.zones = append(p.zones, zone{candidate: key, level: level, isCell: true})
 }
 
-// RuleOutFrom rules out a candidate from a level on; 0 rules it out at all.
+// RuleOutFrom rules out a candidate from a level on; 0 rules it out completely.
 func (p *Pool) RuleOutFrom(key string, level float64) {
 	p.zones = append(p.zones, zone{candidate: key, level: level})
 }

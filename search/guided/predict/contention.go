@@ -6,13 +6,14 @@ import (
 	"tuner/search/guided/pools"
 )
 
-// Contention is what is expected of the instances of a pool beside what they would do undisturbed, as a logarithm.
+// Contention is the expected effect of a pool's instances on each other, relative to their
+// undisturbed throughput, as a logarithm.
 type Contention struct{ Mean, Variance float64 }
 
-// Contention is that of a pool.
+// Contention returns the contention of a pool.
 func (x *Predictor) Contention(p *pools.Pool) Contention { return x.contention[p] }
 
-// contentionCovariance is that of two pools' logarithms.
+// contentionCovariance returns the covariance of two pools' logarithms.
 func (x *Predictor) contentionCovariance(a, b *pools.Pool) float64 {
 	n := x.tuning.Contention
 	d := math.Log(float64(a.Instances()) / float64(b.Instances()))
@@ -35,8 +36,9 @@ func (x *Predictor) contentionCovariance(a, b *pools.Pool) float64 {
 	return k
 }
 
-// ForecastContention predicts, for all pools of several instances that are not ready, what their instances do to each other,
-// from those that are: memory bandwidth, cores and a GPU are shared in much the same way whatever the engine.
+// ForecastContention predicts the contention of all pools of several instances that are not ready,
+// from those that are. Instances share memory bandwidth, cores and a GPU in a similar way with
+// every engine.
 func (x *Predictor) ForecastContention() {
 	ready := x.ready()
 	factor, weights := make([][]float64, len(ready)), make([]float64, len(ready))

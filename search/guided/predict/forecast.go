@@ -7,27 +7,28 @@ import (
 	"tuner/search/queuesim"
 )
 
-// Forecast is what is expected of an engine that has not been opened.
+// Forecast is the prediction for an unopened engine.
 type Forecast struct {
 	Curve     queuesim.Curve
 	Deviation float64 // standard deviation of its times' logarithm
-	Last      int     // the largest size of the curves that it rests on
+	Last      int     // largest size of the curves behind it
 }
 
-// observation is a service curve that was measured.
+// observation is a measured service curve.
 type observation struct {
 	engine  *pools.Engine
 	curve   queuesim.Curve
-	machine int // that it was measured on: 0 this one, others from 1
+	machine int // machine of the measurement: 0 this one, others from 1
 }
 
-// Observe enters a service curve of an engine that was measured on another machine, the first of which is 1.
+// Observe adds a service curve of an engine that was measured on another machine. The first of
+// these is 1.
 func (x *Predictor) Observe(e *pools.Engine, c queuesim.Curve, machine int) {
 	x.foreign = append(x.foreign, observation{e, c, machine})
 }
 
-// observations lists the service curves that forecasts are made from, those of this machine first. Others tell nothing
-// without one of these to compare with.
+// observations lists the service curves for forecasts, those of this machine first. The others
+// carry no information without a curve of this machine for comparison.
 func (x *Predictor) observations() []observation {
 	var list []observation
 	for _, e := range x.pools.Engines() {
@@ -41,8 +42,8 @@ func (x *Predictor) observations() []observation {
 	return append(list, x.foreign...)
 }
 
-// engineCovariance is that of two engines' log service times: each engine knob has an effect of its own, and each engine a
-// rest.
+// engineCovariance returns the covariance of two engines' log service times. Each engine knob has
+// its own effect, and each engine a rest.
 func (x *Predictor) engineCovariance(a, b *pools.Engine) float64 {
 	k := x.tuning.Engines.Common
 	others := b.Values()
@@ -57,8 +58,8 @@ func (x *Predictor) engineCovariance(a, b *pools.Engine) float64 {
 	return k
 }
 
-// covariance is that of two observations. Those of another machine are what they are here times a factor that is common to
-// all of them, one of each value of a knob, and one of each engine.
+// covariance returns the covariance of two observations. Times on another machine are those of this
+// one times three factors: a common one, one for each value of a knob, and one for each engine.
 func (x *Predictor) covariance(a, b observation) float64 {
 	k := x.engineCovariance(a.engine, b.engine)
 	if a.machine != b.machine || a.machine == 0 {
@@ -78,8 +79,8 @@ func (x *Predictor) covariance(a, b observation) float64 {
 	return k
 }
 
-// ForecastEngines predicts the curves of all engines that have not been opened from those that are known: for each size the
-// best linear prediction of the logarithm.
+// ForecastEngines predicts the curves of all unopened engines from the known ones: for each size
+// the best linear prediction of the logarithm.
 func (x *Predictor) ForecastEngines() {
 	known := x.observations()
 	x.forecasts = make([]Forecast, len(x.pools.Engines()))
@@ -101,8 +102,8 @@ func (x *Predictor) ForecastEngines() {
 	}
 }
 
-// forecast is that of one engine. The means of what known service times have in common are taken from the first, to which
-// the others are compared.
+// forecast returns the forecast of one engine. The common mean of known service times is taken from
+// the first, with which the others are compared.
 func (x *Predictor) forecast(e *pools.Engine, known []observation, factor [][]float64, sizes []int) Forecast {
 	k := make([]float64, len(known))
 	for i, o := range known {
@@ -130,7 +131,7 @@ func (x *Predictor) forecast(e *pools.Engine, known []observation, factor [][]fl
 	return f
 }
 
-// Forecast is what is known, or else predicted, of an engine's service times; false where nothing is.
+// Forecast returns the known, or else predicted, service times of an engine; false without any.
 func (x *Predictor) Forecast(e *pools.Engine) (f Forecast, ok bool) {
 	switch {
 	case e.IsOpen():

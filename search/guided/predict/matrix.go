@@ -2,8 +2,8 @@ package predict
 
 import "math"
 
-// cholesky returns the lower factor of a positive definite matrix given by its lower triangle, in place. What rounding makes
-// of a variance that is as good as zero is lifted to a tiny one.
+// cholesky returns the lower factor of a positive definite matrix given by its lower triangle, in
+// place. Rounding may make a variance near zero negative, so it is raised to a tiny one.
 func cholesky(a [][]float64) [][]float64 {
 	const tiny = 1e-12
 	for i, row := range a {

@@ -8,28 +8,29 @@ import (
 	"tuner/search/queuesim"
 )
 
-// Outline is what bounds a pool's cells from above without a simulation.
+// Outline holds upper bounds of a pool's cells that need no simulation.
 type Outline struct {
 	Sizes    []int     // of batches, ascending
-	Seconds  []float64 // that a batch of each size takes in an instance, all others idle
-	Most     []float64 // inferences/s at most, of batches up to each size
+	Seconds  []float64 // time of a batch of each size in an instance, while all others are idle
+	Most     []float64 // highest throughput in inferences/s, for batches up to each size
 	Overhead float64   // s per request
 }
 
-// UpTo is the place of the batches that a largest batch allows.
+// UpTo returns the index of the largest size within a largest batch.
 func (o Outline) UpTo(batch int) int {
 	i, _ := slices.BinarySearch(o.Sizes, batch)
 	return min(i, len(o.Sizes)-1)
 }
 
-// Largest is the place of the largest batches.
+// Largest returns the index of the largest size.
 func (o Outline) Largest() int { return len(o.Sizes) - 1 }
 
-// Lone is what a request takes that is alone on the server, in seconds.
+// Lone returns the time of a request that is alone on the server, in seconds.
 func (o Outline) Lone() float64 { return o.Seconds[0] + o.Overhead }
 
-// newOutline is that of a pool with a service curve, without what it does at most: of the curve's sizes, and of larger ones
-// that were left out or not asked for, where the curve goes on as a line.
+// newOutline returns the outline of a pool with a service curve, without its highest throughputs.
+// It has the curve's sizes, and larger ones that were omitted or not requested, for which the curve
+// continues as a line.
 func (x *Predictor) newOutline(p *pools.Pool, c queuesim.Curve) Outline {
 	last := c.Sizes[len(c.Sizes)-1]
 	beyond := slices.DeleteFunc(x.pools.Sizes(p), func(size int) bool { return size <= last || p.Refuses(size) })
@@ -41,7 +42,8 @@ func (x *Predictor) newOutline(p *pools.Pool, c queuesim.Curve) Outline {
 	return o
 }
 
-// measuredOutline is that of a pool whose service times are known: any number of its instances may be busy.
+// measuredOutline returns the outline of a pool with known service times: any number of its
+// instances may be busy.
 func (x *Predictor) measuredOutline(p *pools.Pool, c queuesim.Curve) Outline {
 	o := x.newOutline(p, c)
 	for i, size := range o.Sizes {
@@ -56,8 +58,9 @@ func (x *Predictor) measuredOutline(p *pools.Pool, c queuesim.Curve) Outline {
 	return o
 }
 
-// ExpectedOutline is that of a pool of which one instance's curve is known or predicted. Together, instances do what they
-// would do undisturbed but for their contention, never less than one of them, and each no more than in a smaller pool.
+// ExpectedOutline returns the outline of a pool for which one instance's curve is known or
+// predicted. All instances together have their undisturbed throughput times their contention. It is
+// never less than that of one instance. No instance has more than in a smaller pool.
 func (x *Predictor) ExpectedOutline(p *pools.Pool, c queuesim.Curve) Outline {
 	o := x.newOutline(p, c)
 	for i, size := range o.Sizes {
@@ -76,8 +79,8 @@ func (x *Predictor) ExpectedOutline(p *pools.Pool, c queuesim.Curve) Outline {
 	return o
 }
 
-// undisturbed is what the instances of a pool would do with batches of a size, in inferences/s, if nothing but the cores
-// limited them.
+// undisturbed returns the throughput of a pool's instances with batches of a size, in inferences/s,
+// if only the cores limited them.
 func (x *Predictor) undisturbed(p *pools.Pool, c queuesim.Curve, size int) float64 {
 	useful := float64(p.Instances())
 	if p.Threads() > 0 && x.cores > 0 {
@@ -86,15 +89,16 @@ func (x *Predictor) undisturbed(p *pools.Pool, c queuesim.Curve, size int) float
 	return useful * float64(size) / c.Time(size, 1, 1)
 }
 
-// Bound is what no cell surpasses.
+// Bound holds bounds for all cells of a set.
 type Bound struct {
 	Throughput float64 // inferences/s
 	Wait       float64 // s, the least mean latency
 	Lone       float64 // s, the least latency of any request
 }
 
-// Bound is what no cell with batches up to the i-th size surpasses at a load: clients cannot send faster than they are
-// answered, nor instances do more than their most, and by Little's law the requests in flight wait accordingly.
+// Bound returns the bounds of all cells with batches up to the i-th size at a load. Clients cannot
+// send faster than they are answered, and instances cannot exceed their highest throughput. By
+// Little's law the requests in flight then wait accordingly.
 func (x *Predictor) Bound(o Outline, i int, level float64) Bound {
 	lone := o.Lone()
 	inFlight, rate := x.Demand(level)

@@ -8,11 +8,11 @@ import (
 	"tuner/search/guided/pools"
 )
 
-// Path is the processor time in seconds that a request takes outside of the instances; 0 while it is unknown, or too little
-// to tell.
+// Path returns the processor time in seconds that a request takes outside the instances; 0 if it is
+// unknown, or too little to measure.
 func (x *Predictor) Path() float64 { return x.path }
 
-// SetPath predicts everything again that a new path has a part in.
+// SetPath sets the path and computes all predictions again that depend on it.
 func (x *Predictor) SetPath(path float64) {
 	if path == x.path {
 		return
@@ -25,8 +25,8 @@ func (x *Predictor) SetPath(path float64) {
 	}
 }
 
-// MeasuredPath estimates the path (queuesim.Curve) from what little disturbed trials with the highest request rates tell;
-// false as long as none does.
+// MeasuredPath estimates the path (queuesim.Curve) from the least disturbed trials with the highest
+// request rates; false without any.
 func (x *Predictor) MeasuredPath() (float64, bool) {
 	type sample struct{ rate, path float64 }
 	var samples []sample
@@ -54,9 +54,11 @@ func (x *Predictor) MeasuredPath() (float64, bool) {
 	return math.Exp(n.Step * math.Round(math.Log(paths[len(paths)/n.Undisturbed])/n.Step)), true
 }
 
-// pathOf is the request rate of windows, and the processor time in seconds that a request takes outside of the instances of
-// a pool: what engine and clients used less what the instances computed, by their service times, since beside others they
-// take longer without computing more. It is false where that cannot be told, as of a server on another machine.
+// pathOf returns the request rate of windows, and the processor time in seconds that a request
+// takes outside a pool's instances. It subtracts the computing time of the instances from that of
+// engine and clients. The former comes from their service times, since instances take longer beside
+// others without computing more. It returns false if that is unknown, as for a server on another
+// machine.
 func (x *Predictor) pathOf(p *pools.Pool, m measure.Measurement) (rate, path float64, ok bool) {
 	used, computed, duration, requests := 0.0, 0.0, 0.0, 0
 	curve := x.opened[p].curve
@@ -76,7 +78,7 @@ func (x *Predictor) pathOf(p *pools.Pool, m measure.Measurement) (rate, path flo
 	return float64(requests) / duration, (used - computed) / float64(requests), true
 }
 
-// passable is the most that can pass to the server, in inferences/s.
+// passable returns the highest throughput that the path allows, in inferences/s.
 func (x *Predictor) passable() float64 {
 	if x.path == 0 || x.cores == 0 {
 		return math.Inf(1)

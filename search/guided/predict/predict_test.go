@@ -15,7 +15,8 @@ import (
 	"tuner/search/queuesim"
 )
 
-// settings is a space of one batcher and of engines with so many threads, each with one to three instances.
+// settings returns a space with one batcher and engines with the given thread numbers, each with
+// one to three instances.
 func settings(threads ...search.Value) search.Settings {
 	return search.Settings{Space: search.Space{
 		Knobs: []search.Knob{
@@ -33,8 +34,8 @@ func newPredictor(s search.Settings) *Predictor {
 	return New(s, pools.New(s.Space, search.NewLedger(s.Goal), s.Space.Candidates(), footprint.New(s.Space), n), n)
 }
 
-// opens makes a pool ready with one instance's service times, seconds for a batch of 1, 2 and 4. All instances together
-// take as long.
+// opens makes a pool ready with one instance's service times: seconds for a batch of 1, 2 and 4.
+// All instances together take the same time.
 func (x *Predictor) opens(p *pools.Pool, seconds ...float64) {
 	sizes := []int{1, 2, 4}[:len(seconds)]
 	*p.Engine().Alone() = service.New(sizes, seconds, []float64{0.05}, 1)
@@ -43,7 +44,8 @@ func (x *Predictor) opens(p *pools.Pool, seconds ...float64) {
 	x.Open(p)
 }
 
-// A trial tells of the path what was used beyond the service times of its batches: here one of 2 takes 30 µs.
+// A trial shows the path as the processor time beyond the service times of its batches. Here a
+// batch of 2 takes 30 µs.
 func TestPathOfTrials(t *testing.T) {
 	t.Parallel()
 	const ms = time.Millisecond
@@ -55,7 +57,7 @@ func TestPathOfTrials(t *testing.T) {
 		name    string
 		threads search.Value // "": a device computes
 		windows []measure.Window
-		want    float64 // s; 0: not told
+		want    float64 // s; 0: unknown
 	}{
 		{"two windows", "2", []measure.Window{window(50*ms, 20*ms), window(30*ms, 20*ms)}, 30e-6},
 		{"a device computes", "", []measure.Window{window(50*ms, 20*ms)}, 70e-6},
@@ -79,8 +81,8 @@ func TestPathOfTrials(t *testing.T) {
 	}
 }
 
-// Threads that spin or switch add to what a trial uses: where two in three trials are disturbed, the path is what the others
-// tell, and what trials with few requests use is no matter.
+// Threads that spin or switch add to the processor time of a trial. If two in three trials are
+// disturbed, the others show the path. Trials with few requests do not count.
 func TestPathIsOfUndisturbedTrials(t *testing.T) {
 	t.Parallel()
 	x := newPredictor(settings("1"))
@@ -134,8 +136,8 @@ func TestBound(t *testing.T) {
 	}
 }
 
-// With one open engine the others are expected to take what that takes, with the effects of the values that differ unknown:
-// the conditional variance of two normal numbers is k(e,e) − k(e,o)²/k(o,o).
+// With one open engine the others are expected to have its times, with unknown effects of the
+// values that differ. The conditional variance of two normal numbers is k(e,e) − k(e,o)²/k(o,o).
 func TestForecastFromOneEngine(t *testing.T) {
 	t.Parallel()
 	x := newPredictor(settings("1", "2"))
@@ -159,8 +161,8 @@ func TestForecastFromOneEngine(t *testing.T) {
 	}
 }
 
-// What instances of a like pool do to each other is expected of others the less, the more instances differ: by normal
-// correlation, from one observation, k(p,o)/k(o,o) of its logarithm.
+// The contention of one pool predicts that of others. The more the numbers of instances differ, the
+// less it does. By normal correlation, from one observation, it is k(p,o)/k(o,o) of its logarithm.
 func TestContentionFromOnePool(t *testing.T) {
 	t.Parallel()
 	x := newPredictor(settings("1"))
@@ -182,7 +184,7 @@ func TestContentionFromOnePool(t *testing.T) {
 	}
 }
 
-// The factor of a 2×2 matrix, and what it solves, in closed form.
+// The factor of a 2×2 matrix, and the solution of its equations, in closed form.
 func TestMatrix(t *testing.T) {
 	t.Parallel()
 	factor := cholesky([][]float64{{4}, {2, 5}})

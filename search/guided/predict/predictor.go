@@ -1,8 +1,8 @@
-// Package predict says what pools do with loads before anything is measured under them.
+// Package predict predicts the results of loads on pools before any measurement under them.
 //
-// Service curves of opened pools come in from package pools. Out go, as small values: the simulation of a cell's queue,
-// bounds that no cell surpasses, and forecasts of engines and pools that were not opened. It corrects nothing by what trials
-// under load show: that is package belief's.
+// Its inputs are the service curves of opened pools from package pools. Its outputs are small
+// values: the simulation of a cell's queue, bounds of sets of cells, and forecasts of unopened
+// engines and pools. It does not correct by trials under load, which package belief does.
 package predict
 
 import (
@@ -15,7 +15,7 @@ import (
 	"tuner/search/queuesim"
 )
 
-// Predictor predicts for the pools of a space. Its owner tells it when service times have changed.
+// Predictor predicts for the pools of a space. Its owner reports changes of service times.
 type Predictor struct {
 	load      search.LoadAxis
 	cores     int
@@ -24,21 +24,23 @@ type Predictor struct {
 	tuning    tuning.Tuning
 	simulator queuesim.Simulator
 
-	path       float64 // s of processor time that a request takes outside of the instances; 0 unknown, or too little to tell
+	// path: s of processor time that a request takes outside the instances; 0 unknown, or too
+	// little to measure
+	path       float64
 	foreign    []observation
 	forecasts  []Forecast // by engine; nil until an engine was opened
 	contention map[*pools.Pool]Contention
 	opened     map[*pools.Pool]*opened
 }
 
-// opened is what is predicted of a pool whose service times are known.
+// opened holds the predictions of a pool with known service times.
 type opened struct {
 	curve   queuesim.Curve
 	outline Outline
 	results map[pools.Setting]queuesim.Result
 }
 
-// New returns a predictor that knows no service times.
+// New returns a predictor without service times.
 func New(s search.Settings, p *pools.Pools, n tuning.Tuning) *Predictor {
 	return &Predictor{
 		load: s.Space.Load, cores: s.Space.Facts.Cores, seed: s.Seed, pools: p, tuning: n,
@@ -46,7 +48,7 @@ func New(s search.Settings, p *pools.Pools, n tuning.Tuning) *Predictor {
 	}
 }
 
-// Open predicts a pool from service times that are known now, or that have changed.
+// Open predicts a pool from new or changed service times.
 func (x *Predictor) Open(p *pools.Pool) {
 	curve := p.Engine().Alone().Curve(x.tuning.Service.LeastSpread)
 	if p.Instances() > 1 {
@@ -64,20 +66,20 @@ func (x *Predictor) Open(p *pools.Pool) {
 	x.reset(p, o)
 }
 
-// reset forgets what was predicted of a pool with another path to the server, or other service times.
+// reset discards the predictions of a pool after a change of the path or of its service times.
 func (x *Predictor) reset(p *pools.Pool, o *opened) {
 	o.curve.Path, o.curve.Cores, o.curve.Threads = x.path, x.cores, p.Threads()
 	o.outline = x.measuredOutline(p, o.curve)
 	o.results = map[pools.Setting]queuesim.Result{}
 }
 
-// Curve is the service curve of a pool that was opened.
+// Curve returns the service curve of an opened pool.
 func (x *Predictor) Curve(p *pools.Pool) queuesim.Curve { return x.opened[p].curve }
 
-// Outline bounds the cells of a pool that was opened.
+// Outline returns the bounds of an opened pool's cells.
 func (x *Predictor) Outline(p *pools.Pool) Outline { return x.opened[p].outline }
 
-// Simulate predicts a cell of a pool that was opened, once.
+// Simulate predicts a cell of an opened pool, once.
 func (x *Predictor) Simulate(c pools.Cell) queuesim.Result {
 	o := x.opened[c.Pool]
 	r, known := o.results[c.Setting]
@@ -88,7 +90,7 @@ func (x *Predictor) Simulate(c pools.Cell) queuesim.Result {
 	return r
 }
 
-// Demand is what a load asks of a pool: inferences in flight in a closed loop, or inferences/s.
+// Demand returns a load's demand: inferences in flight in a closed loop, or inferences/s.
 func (x *Predictor) Demand(level float64) (inFlight, rate float64) {
 	client := float64(x.pools.ClientBatch())
 	if x.load.Rate {
@@ -97,14 +99,14 @@ func (x *Predictor) Demand(level float64) (inFlight, rate float64) {
 	return level * client, math.Inf(1)
 }
 
-// IsSaturated reports whether there are always enough requests waiting for a batch at a cell. Those on the path to the
-// server do not wait: where it takes long, they may be most.
+// IsSaturated reports whether enough requests for a batch always wait at a cell. Requests on the
+// path to the server do not wait; on a long path they may be the majority.
 func (x *Predictor) IsSaturated(c pools.Cell) bool {
 	inFlight, _ := x.Demand(c.Level)
 	return x.path == 0 && !math.IsInf(inFlight, 1) && inFlight > float64(2*c.Batcher().Queue.MaxBatch*c.Pool.Instances())
 }
 
-// Extend predicts what engines do that were met since the last one was opened.
+// Extend predicts the engines that were added since the last one was opened.
 func (x *Predictor) Extend() {
 	if x.forecasts != nil {
 		x.ForecastEngines()
@@ -112,7 +114,7 @@ func (x *Predictor) Extend() {
 	}
 }
 
-// ready are the pools of several instances that are ready.
+// ready returns the ready pools of several instances.
 func (x *Predictor) ready() []*pools.Pool {
 	return slices.DeleteFunc(slices.Clone(x.pools.All()), func(p *pools.Pool) bool { return !p.IsReady() || p.Instances() == 1 })
 }

@@ -1,7 +1,7 @@
-// Package service knows what batches take in an engine process, as service trials measured it.
+// Package service holds the batch times of an engine process, as measured by service trials.
 //
-// It is the first part of the guided search: service trials come in, a service curve goes out to package predict. It
-// chooses no trial and knows no load.
+// It is the first part of the guided search: service trials come in, and a service curve goes out
+// to package predict. It chooses no trial and knows no load.
 package service
 
 import (
@@ -15,19 +15,19 @@ import (
 	"tuner/search/queuesim"
 )
 
-// Times is the time of a batch by its size. The zero value knows nothing.
+// Times is the time of a batch by its size. The zero value has no data.
 type Times struct {
 	sizes        []int     // ascending
 	seconds      []float64 // of a batch of each size
 	spreads      []float64 // standard deviation of the logarithm of a batch's time
-	overhead     float64   // s per request of the smallest size, outside of instance and queue
+	overhead     float64   // s per request of the smallest size, outside instance and queue
 	largestAsked int       // of all trials
 	trials       int
-	isInherited  bool // an earlier campaign's
+	isInherited  bool // from an earlier campaign
 }
 
-// New is what was measured in so many trials of an instance: what batches of ascending sizes take, and the standard
-// deviations of the logarithms of their times.
+// New returns the result of a number of trials of an instance: the times of batches of ascending
+// sizes, and the standard deviations of their logarithms.
 func New(sizes []int, seconds, spreads []float64, trials int) Times {
 	return Times{sizes: sizes, seconds: seconds, spreads: spreads, trials: trials}
 }
@@ -38,13 +38,13 @@ func (t *Times) IsKnown() bool { return len(t.sizes) > 0 }
 // IsInherited reports whether an earlier campaign measured them.
 func (t *Times) IsInherited() bool { return t.isInherited }
 
-// Trials is how many service trials measured them.
+// Trials returns the number of service trials behind them.
 func (t *Times) Trials() int { return t.trials }
 
-// LargestAsked is the largest size that a trial asked for, whether it was measured or not.
+// LargestAsked returns the largest size that a trial requested, even if it was not measured.
 func (t *Times) LargestAsked() int { return t.largestAsked }
 
-// Largest is the largest size that was measured, 0 where none was.
+// Largest returns the largest measured size; 0 without one.
 func (t *Times) Largest() int {
 	if len(t.sizes) == 0 {
 		return 0
@@ -52,8 +52,9 @@ func (t *Times) Largest() int {
 	return t.sizes[len(t.sizes)-1]
 }
 
-// Record enters a service trial. Where a size was measured before, the shorter time counts: what disturbs a window only
-// makes it longer. Times of an earlier campaign are forgotten where the trial measures them again.
+// Record adds a service trial. If a size was measured before, the shorter time counts, since
+// disturbances only make a window longer. If the trial measures times of an earlier campaign again,
+// it replaces them.
 func (t *Times) Record(e search.Event) {
 	if t.isInherited && e.Trial.Sizes[0] <= t.sizes[0] && slices.Max(e.Trial.Sizes) > t.Largest() {
 		*t = Times{}
@@ -87,7 +88,8 @@ func (t *Times) recordWindow(size int, w measure.Window) {
 	}
 }
 
-// Inherit takes over what an earlier campaign measured where nothing is known yet, and reports whether it did.
+// Inherit copies the times of an earlier campaign if there are none yet, and reports whether it
+// did.
 func (t *Times) Inherit(then Times) bool {
 	if t.IsKnown() || !then.IsKnown() {
 		return false
@@ -96,7 +98,7 @@ func (t *Times) Inherit(then Times) bool {
 	return true
 }
 
-// Suspects lists the sizes whose times cannot both be right with a neighbour's.
+// Suspects lists the sizes whose times contradict a neighbour's.
 func (t *Times) Suspects(n tuning.Service) []int {
 	var sizes []int
 	for i := 1; i < len(t.sizes); i++ {
@@ -113,7 +115,7 @@ func (t *Times) Suspects(n tuning.Service) []int {
 	return sizes
 }
 
-// Curve is the service curve of one instance, with at least a spread.
+// Curve returns the service curve of one instance, with a least spread.
 func (t *Times) Curve(leastSpread float64) queuesim.Curve {
 	c := queuesim.Curve{Sizes: t.sizes, Alone: t.seconds, Overhead: t.overhead}
 	spreads := slices.Sorted(slices.Values(t.spreads))
@@ -121,9 +123,9 @@ func (t *Times) Curve(leastSpread float64) queuesim.Curve {
 	return c
 }
 
-// ofWindow is what one window of a service trial tells of batches of a size: seconds in the instance, the spread of their
-// logarithm, and the seconds that a request takes elsewhere. Without the server's statistics all of the latency counts as
-// service.
+// ofWindow returns the times of a batch of a size from one window of a service trial: seconds in
+// the instance, the spread of their logarithm, and the seconds of a request elsewhere. Without the
+// server's statistics all of the latency counts as service.
 func ofWindow(w measure.Window, size int) (seconds, spread, overhead float64, ok bool) {
 	m := measure.Measurement{Windows: []measure.Window{w}}
 	latency, ok := m.Estimate(measure.LatencyAvg)
@@ -147,8 +149,9 @@ func ofWindow(w measure.Window, size int) (seconds, spread, overhead float64, ok
 	return seconds, spread, max(latency.Value-seconds-perRequest(s.Queue), 0), true
 }
 
-// Refused is the smallest size of a service trial from which on none got an answer; false where the largest did. A smaller
-// one that got none had bad luck, and sizes that were left out without a failure took too long.
+// Refused returns the smallest size of a service trial from which on no request got an answer;
+// false if the largest size got one. A smaller size without an answer is chance. Sizes that were
+// omitted without a failure took too long.
 func Refused(e search.Event) (size int, found bool) {
 	windows := e.Measurement.Windows
 	for i := len(e.Trial.Sizes) - 1; i >= 0; i-- {
@@ -163,7 +166,8 @@ func Refused(e search.Event) (size int, found bool) {
 	return size, found
 }
 
-// Sizes are the client batches of a service trial: from the requests' own in powers of two to the largest batch.
+// Sizes returns the client batches of a service trial: from the requests' own in powers of two to
+// the largest batch.
 func Sizes(client, maxBatch int) []int {
 	var sizes []int
 	for size := client; size < maxBatch; size *= 2 {
@@ -172,8 +176,8 @@ func Sizes(client, maxBatch int) []int {
 	return append(sizes, max(maxBatch, client))
 }
 
-// VarianceBeyond is the variance of the logarithm of a batch's time where only sizes up to the last one were measured.
-// The standard deviation is one more deviation for each doubling.
+// VarianceBeyond returns the variance of the logarithm of a batch's time if only sizes up to the
+// last one were measured. The standard deviation grows by `deviation` for each doubling.
 func VarianceBeyond(batch, last int, deviation float64) float64 {
 	if batch <= last || last == 0 {
 		return 0

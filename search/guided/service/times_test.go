@@ -13,7 +13,7 @@ import (
 	"tuner/search/guided/tuning"
 )
 
-// window is one in which a batch takes so many seconds in an instance, and 0.3 ms elsewhere.
+// window returns one in which a batch takes the given seconds in an instance, and 0.3 ms elsewhere.
 func window(size int, seconds float64) measure.Window {
 	const requests = 50
 	latency := measure.NewHistogram(slices.Repeat([]time.Duration{time.Duration((seconds + 0.0003) * 1e9)}, requests))
@@ -33,7 +33,8 @@ func TestServiceTimesOfWindows(t *testing.T) {
 		Queue: 100 * time.Millisecond, ComputeInput: 50 * time.Millisecond, ComputeOutput: 50 * time.Millisecond, ComputeInfer: time.Second,
 		Batches: []measure.BatchStat{{Size: 4, Executions: 96, ComputeInfer: 768 * time.Millisecond}, {Size: 8, Executions: 2, ComputeInfer: 32 * time.Millisecond}},
 	}}
-	// 768 ms / 96 = 8 ms for a batch of 4, and 0.5 ms each of input and output; 12 − 9 − 1 of queue = 2 ms elsewhere.
+	// 768 ms / 96 = 8 ms for a batch of 4, and 0.5 ms each for input and output. 12 − 9 − 1 of
+	// queue = 2 ms elsewhere.
 	seconds, _, overhead, ok := ofWindow(w, 4)
 	if !ok || math.Abs(seconds-0.009) > 1e-9 || math.Abs(overhead-0.002) > 2e-5 {
 		t.Errorf("a batch takes %v s and %v s elsewhere (%v), want 0.009 and 0.002", seconds, overhead, ok)
@@ -79,7 +80,7 @@ func TestRepeatedServiceTimesKeepTheShorter(t *testing.T) {
 	}
 }
 
-// A curve of an earlier campaign is forgotten where a trial measures it again as a whole and beyond, and only there.
+// A curve of an earlier campaign is discarded only if a trial measures all of it again, and beyond.
 func TestInheritedTimesAreReplaced(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -117,7 +118,8 @@ func TestSizes(t *testing.T) {
 	check(3, 8, 3, 6, 8)
 }
 
-// Sizes that were left out, and one that had no luck, are not refused: no larger batch is out for them.
+// Sizes that were omitted, and one without an answer by chance, are not refused: they rule out no
+// larger batch.
 func TestRefusedSizes(t *testing.T) {
 	t.Parallel()
 	failure := &measure.Failure{Stage: measure.StageHang, Reason: "no answer"}
@@ -146,7 +148,7 @@ func TestRefusedSizes(t *testing.T) {
 	}
 }
 
-// The deviation of a size beyond the last one is one more for each doubling.
+// The deviation of a size beyond the last one grows by one unit for each doubling.
 func TestVarianceBeyond(t *testing.T) {
 	t.Parallel()
 	for batch, doublings := range map[int]float64{4: 0, 8: 0, 12: math.Log2(1.5), 16: 1, 32: 2} {
