@@ -10,7 +10,8 @@ import (
 	"tuner/search/posterior"
 )
 
-// What the search believes of what it measured is what the answer will rest on: one set of mean scales stands for the mixture.
+// The search's beliefs about its measured cells equal those of the answer: one set of mean scales
+// replaces the mixture.
 func TestBeliefsAreTheAnswers(t *testing.T) {
 	t.Parallel()
 	m := typical(3, 0.02)
@@ -40,7 +41,8 @@ func TestBeliefsAreTheAnswers(t *testing.T) {
 	}
 }
 
-// What an earlier campaign measured is known before the first trial of this one, so that beliefs miss less than the simulation does.
+// The measurements of an earlier campaign are known before the first trial of this one, so beliefs
+// have smaller errors than the simulation.
 func TestEarlierTrialsAreKnown(t *testing.T) {
 	t.Parallel()
 	m := typical(2, 0.05)

@@ -11,24 +11,25 @@ import (
 	"tuner/search/guided/pools"
 )
 
-// past is what earlier campaigns tell.
+// past holds the data of earlier campaigns.
 type past struct {
 	campaigns []*earlier
 	path      float64 // s, of a request to the server on this machine (predict.Predictor); 0 unknown
 }
 
-// earlier is one of those campaigns.
+// earlier is one earlier campaign.
 type earlier struct {
 	from   string
 	isSame bool                             // its figures are data
-	cells  map[*pools.Pool][]*pools.History // by this search's pools, and what is outside of them
-	pools  []*pools.Pool                    // of these, in order
-	curves int                              // service curves that are used
-	points int                              // cells that are used
+	cells  map[*pools.Pool][]*pools.History // by this search's pools, and those outside them
+	pools  []*pools.Pool                    // keys of cells, in order
+	curves int                              // number of used service curves
+	points int                              // number of used cells
 }
 
-// recall takes over what earlier campaigns measured. Each is told to a search of its own with the same pools, and what that then
-// knows is handed on: from this machine as data, from others as a prior. What failed is tried again when it is worth a trial.
+// recall takes over the measurements of earlier campaigns. A separate search with the same pools
+// learns each campaign, and its knowledge is copied. It counts as data from this machine, and as a
+// prior from others. A failed trial is repeated if it is worth its time.
 func (g *Guided) recall(candidates *search.Candidates) {
 	bare := g.settings
 	bare.Earlier = nil
@@ -51,7 +52,8 @@ func (g *Guided) recall(candidates *search.Candidates) {
 	}
 }
 
-// adopt is an earlier campaign's event in terms of a space; false where it failed, or the space has no such configuration or load.
+// adopt converts an earlier campaign's event to a space; false if it failed, or if the space has no
+// such configuration or load.
 func adopt(space search.Space, e search.Event) (search.Event, bool) {
 	load := e.Trial.Load
 	isOfAxis := load.BatchSize == space.Load.BatchSize && (load.RequestRate > 0) == space.Load.Rate
@@ -63,7 +65,7 @@ func adopt(space search.Space, e search.Event) (search.Event, bool) {
 	return e, ok
 }
 
-// inherit takes over service times, memory and cells that a campaign measured on this machine.
+// inherit takes over service times, memory and cells of a campaign on this machine.
 func (g *Guided) inherit(c *earlier, then *Guided) {
 	for _, p := range then.pools.All() {
 		mine, _ := g.poolOf(p.Settings())
@@ -101,7 +103,7 @@ func (g *Guided) inherit(c *earlier, then *Guided) {
 	g.predictor.ForecastContention()
 }
 
-// inheritTimes takes over a pool's service times where there are none.
+// inheritTimes takes over a pool's service times if there are none.
 func (c *earlier) inheritTimes(mine, then *pools.Pool) {
 	if mine.Engine().Alone().Inherit(*then.Engine().Alone()) {
 		c.curves++
@@ -111,9 +113,10 @@ func (c *earlier) inheritTimes(mine, then *pools.Pool) {
 	}
 }
 
-// before is an event of so many campaigns ago, on no process of this one's or another's.
+// before converts an event from the given number of campaigns ago, so that it shares no process
+// with this campaign or another.
 func before(e search.Event, campaigns int, longAgo time.Duration) search.Event {
-	const mostLaunches = 1_000_000 // of a campaign
+	const mostLaunches = 1_000_000 // per campaign
 	by := time.Duration(campaigns) * longAgo
 	e.Elapsed -= by
 	e.Measurement.Launch = -(campaigns*mostLaunches + e.Measurement.Launch)
@@ -124,7 +127,8 @@ func before(e search.Event, campaigns int, longAgo time.Duration) search.Event {
 	return e
 }
 
-// consult takes over what a campaign learned on another machine that may hold here: how engines' service times compare.
+// consult takes over the part of a campaign on another machine that may hold here: the comparison
+// of engines' service times.
 func (g *Guided) consult(c *earlier, machine int, then *Guided) {
 	for _, e := range then.pools.Engines() {
 		if e.IsOpen() {
@@ -135,7 +139,8 @@ func (g *Guided) consult(c *earlier, machine int, then *Guided) {
 	}
 }
 
-// pace is the throughput of now by that of then, from the cells that both measured, nil without any.
+// pace returns the ratio of the present to the earlier throughput, from the cells that both
+// campaigns measured; nil without any.
 func (g *Guided) pace(c *earlier) *measure.Estimate {
 	g.learn()
 	var pairs [][2]*pools.History
@@ -149,17 +154,18 @@ func (g *Guided) pace(c *earlier) *measure.Estimate {
 	return g.beliefs.Pace(pairs)
 }
 
-// reuse is what a search knows from an earlier campaign.
+// reuse describes the use of an earlier campaign.
 type reuse struct {
 	From   string
 	Same   bool // on this machine
-	Curves int  // service curves
-	Points int  // configurations at loads
-	// Pace is the factor on the throughput of then, with its 95 % interval; nil where nothing was measured again yet.
+	Curves int  // number of service curves
+	Points int  // number of configurations at loads
+	// Pace is the ratio of the present to the earlier throughput, with its 95 % interval; nil if
+	// nothing was measured again yet.
 	Pace *measure.Estimate
 }
 
-// reuses says what came of each earlier campaign.
+// reuses describes the use of each earlier campaign.
 func (g *Guided) reuses() []reuse {
 	var list []reuse
 	for _, c := range g.past.campaigns {

@@ -16,7 +16,7 @@ import (
 	"tuner/search/guided/service"
 )
 
-// launches counts the engine processes that were started.
+// launches counts the started engine processes.
 func launches(events []search.Event) int {
 	n := 0
 	for _, e := range events {
@@ -27,7 +27,8 @@ func launches(events []search.Event) int {
 	return n
 }
 
-// regret is the share of the best throughput within the limit that a search's answer misses; 1 where it exceeds the limit.
+// regret returns the share of the best throughput within the limit that a search's answer misses; 1
+// if it exceeds the limit.
 func (m machine) regret(t *testing.T, g *Guided, limit float64) float64 {
 	t.Helper()
 	ranked := g.Ranked()
@@ -41,8 +42,8 @@ func (m machine) regret(t *testing.T, g *Guided, limit float64) float64 {
 	return 1 - x/m.best(t, limit)
 }
 
-// With the figures of a first campaign on the same machine, a second one under another course of the noise needs fewer trials and
-// launches than without them, and its answers are as good.
+// With the figures of a first campaign on the same machine, under another course of the noise, a
+// second one needs fewer trials and launches. Its answers are as good.
 func TestEarlierCampaignSavesTrials(t *testing.T) {
 	t.Parallel()
 	const seeds = 8
@@ -75,7 +76,8 @@ func TestEarlierCampaignSavesTrials(t *testing.T) {
 	}
 }
 
-// The machine is slower by e^0.2 than it was: the search finds out from what it measures again, and says so, also where it is after the cost.
+// The machine is slower by e^0.2 than before. The search learns this from its repeated
+// measurements, and reports it, also for cost as the objective.
 func TestPaceIsLearned(t *testing.T) {
 	t.Parallel()
 	for _, metric := range []measure.Metric{measure.Throughput, measure.Cost} {
@@ -108,7 +110,8 @@ func testPace(t *testing.T, metric measure.Metric) {
 	}
 }
 
-// A default that is like no candidate tells the pace, too: nothing else is sure to be measured again.
+// A default that equals no candidate shows the pace, too. Only the default is sure to be measured
+// again.
 func TestPaceOfADefaultOutside(t *testing.T) {
 	t.Parallel()
 	m := typical(5, 10)
@@ -116,13 +119,13 @@ func TestPaceOfADefaultOutside(t *testing.T) {
 	_, first := m.run(t, 40)
 	m.visit, m.slower = 1, 0.2
 	m.settings.Earlier = []search.Earlier{{From: "out/first", Same: true, Events: first}}
-	g, _ := m.run(t, 4) // of the default alone
+	g, _ := m.run(t, 4) // only of the default
 	if pace := g.statement().Reused[0].Pace; pace == nil || math.Abs(math.Log(pace.Value)+0.2) > 0.1 {
 		t.Errorf("pace is %+v, want about e^-0.2 = 0.82", pace)
 	}
 }
 
-// A resumed campaign reads what it reuses from its journal, and decides as before.
+// A resumed campaign reads the reused data from its journal, and decides as before.
 func TestEarlierCampaignFromAJournal(t *testing.T) {
 	t.Parallel()
 	m := typical(4, 0.03)
@@ -141,8 +144,8 @@ func TestEarlierCampaignFromAJournal(t *testing.T) {
 	}
 }
 
-// On another machine threads hardly help, so that one thread each is best there, and everything takes twice as long. Being told of it
-// as a prior costs little here, where four threads are better by far.
+// On another machine threads hardly help, so one thread each is best there, and everything takes
+// twice as long. As a prior this costs little here, where four threads are far better.
 func TestMisleadingPrior(t *testing.T) {
 	t.Parallel()
 	simulated := [2]*sync.Map{{}, {}}
@@ -165,7 +168,8 @@ func TestMisleadingPrior(t *testing.T) {
 	}
 }
 
-// Each engine has a rest that no value explains. Another machine, three times as slow, tells it in part.
+// Each engine has a rest that no value explains. Another machine, three times as slow, shows it in
+// part.
 func TestForecastsFromAnotherMachine(t *testing.T) {
 	t.Parallel()
 	m := typical(1, 0.05)
@@ -206,7 +210,8 @@ func TestForecastsFromAnotherMachine(t *testing.T) {
 	}
 }
 
-// Beyond the batches of an earlier campaign its curve goes on as a line, so that larger ones are not bounded by what smaller ones do.
+// Beyond the batches of an earlier campaign its curve continues as a line, so that smaller batches
+// do not bound larger ones.
 func TestInheritedCurves(t *testing.T) {
 	t.Parallel()
 	curve := func(largest int) service.Times {
@@ -231,7 +236,7 @@ func TestInheritedCurves(t *testing.T) {
 	}
 }
 
-// What failed once may work now, and what is not in the space is not taken over.
+// Earlier failures may work now, and configurations outside the space are not taken over.
 func TestFailuresAreNotReused(t *testing.T) {
 	t.Parallel()
 	m := typical(2, 0.05)

@@ -13,8 +13,9 @@ import (
 	"tuner/search/posterior"
 )
 
-// Effects says how much each knob matters, by what is believed of all cells: the winner's value against every other, in the
-// space's order of knobs. Knobs that the winner leaves alone, or that have one value, are left out.
+// Effects returns the importance of each knob by the beliefs about all cells: the winner's value
+// against every other, in the space's order of knobs. It omits knobs that the winner does not set,
+// or that have one value.
 func (g *Guided) Effects(winner search.Candidate) []search.KnobEffect {
 	if len(g.pools.All()) == 0 {
 		return nil
@@ -33,7 +34,7 @@ type effects struct {
 	surveyor  *surveyor
 }
 
-// scoreBound is a score that is not surpassed, as far as can be known.
+// scoreBound is an upper bound of a score with its deviation.
 type scoreBound struct{ score, deviation float64 }
 
 func (x effects) of(winner search.Candidate, bests map[search.Setting]belief.Belief, bounds map[search.Setting]scoreBound) []search.KnobEffect {
@@ -42,7 +43,7 @@ func (x effects) of(winner search.Candidate, bests map[search.Setting]belief.Bel
 		effect := search.KnobEffect{Knob: k.Name, Chosen: x.settings.Space.Value(winner, k.Name)}
 		chosen, known := bests[search.Setting{Knob: k.Name, Value: effect.Chosen}]
 		if !known || !x.beliefs.IsTrusted(chosen) {
-			continue // nothing is believed in that the others could be compared with
+			continue // no cell to compare the others with
 		}
 		for _, v := range k.Values {
 			if v == effect.Chosen {
@@ -51,7 +52,7 @@ func (x effects) of(winner search.Candidate, bests map[search.Setting]belief.Bel
 			s := search.Setting{Knob: k.Name, Value: v}
 			other, isKnown := bests[s]
 			bound, isBounded := bounds[s]
-			isBest := x.beliefs.IsTrusted(other) && other.Score >= bound.score // of all that has the value, started or not
+			isBest := x.beliefs.IsTrusted(other) && other.Score >= bound.score // of all with the value, started or not
 			switch {
 			case isKnown && (isBest || !isBounded):
 				effect.Others = append(effect.Others, x.compare(v, chosen, other))
@@ -70,7 +71,7 @@ func (x effects) of(winner search.Candidate, bests map[search.Setting]belief.Bel
 	return list
 }
 
-// compare is the effect of a value whose best is believed to be other.
+// compare returns the effect of a value, whose best is the belief other.
 func (x effects) compare(v search.Value, chosen, other belief.Belief) search.Effect {
 	e := search.Effect{Value: v, Basis: search.BasisPredicted}
 	if chosen.Trials > 0 && other.Trials > 0 {
@@ -85,15 +86,17 @@ func (x effects) compare(v search.Value, chosen, other belief.Belief) search.Eff
 	return e
 }
 
-// change is a difference of scores as a relative change of the objective, with a 95 % interval.
+// change converts a difference of scores to a relative change of the objective, with a 95 %
+// interval.
 func (x effects) change(difference, deviation float64) measure.Estimate {
 	gain := func(difference float64) float64 { return x.settings.Goal.Objective.Gain(0, difference) }
 	lo, hi := posterior.Normal{Mean: difference, Deviation: deviation}.Interval()
 	return measure.Estimate{Value: gain(difference), Lo: gain(lo), Hi: gain(hi)}
 }
 
-// bests finds, for every value of every knob, the best cell that has it in a ready pool, beginning with cells that are
-// believed already. It simulates no cell whose bounds say that it is the best of none of its values.
+// bests finds, for every value of every knob, the best cell with it in a ready pool, starting from
+// existing beliefs. It does not simulate cells whose bounds exclude them as the best of all their
+// values.
 func (x effects) bests(known []belief.Belief) map[search.Setting]belief.Belief {
 	bests := map[search.Setting]belief.Belief{}
 	enter := func(b belief.Belief) {
@@ -123,7 +126,7 @@ func (x effects) bests(known []belief.Belief) map[search.Setting]belief.Belief {
 	return bests
 }
 
-// values are the settings of a candidate by knob, the default's where it leaves one alone, as far as these are known.
+// values returns a candidate's known settings by knob. An unset knob has the default's.
 func (x effects) values(c search.Candidate) []search.Setting {
 	space := x.settings.Space
 	settings := make([]search.Setting, 0, len(space.Knobs))
@@ -135,9 +138,9 @@ func (x effects) values(c search.Candidate) []search.Setting {
 	return settings
 }
 
-// unmeasured lists the cells of ready pools that were not measured, at their bounds: those that may be trusted by their
-// score, then the others by their feasibility. Those that are the same as another are there too, unlike in a survey: they
-// tell that a value does not matter.
+// unmeasured lists the unmeasured cells of ready pools, at their bounds: those that may be trusted
+// by score, then the others by feasibility. Unlike a survey it includes cells that equal another,
+// since they show that a value does not matter.
 func (x effects) unmeasured() []unmeasuredAtBest {
 	var list []unmeasuredAtBest
 	var best belief.Belief
@@ -151,7 +154,8 @@ func (x effects) unmeasured() []unmeasuredAtBest {
 	return list
 }
 
-// bounds finds, for every value that needs an engine process, the most that pools do with it that were not started.
+// bounds finds, for every value that needs an engine process, the highest bound of the pools that
+// were not started.
 func (x effects) bounds() map[search.Setting]scoreBound {
 	bounds := map[search.Setting]scoreBound{}
 	for _, e := range x.pools.Engines() {

@@ -10,13 +10,14 @@ import (
 	"tuner/search"
 )
 
-// exact is a machine whose truth is what the simulation makes of its service times.
+// exact returns a machine whose truth is the simulation of its service times.
 func exact(limit float64) machine {
 	return machine{settings: small(limit), seed: 1, noise: 0.01, simulated: &sync.Map{}}
 }
 
-// mostWith is the highest true throughput of any candidate with a knob's value at the highest load, which is the best where nothing is
-// limited: in a closed loop throughput does not fall with concurrency.
+// mostWith returns the highest true throughput of any candidate with a knob's value at the highest
+// load. It is the best without limits, since in a closed loop throughput does not fall with
+// concurrency.
 func (m machine) mostWith(g *Guided, knob string, v search.Value) float64 {
 	candidates := m.settings.Space.Candidates().All()
 	most := 0.0
@@ -29,7 +30,8 @@ func (m machine) mostWith(g *Guided, knob string, v search.Value) float64 {
 	return most
 }
 
-// Whatever the search has measured of a value, what it says of its effect is near the truth: the best of all that has it.
+// The reported effect of a value is near the truth, which is the best of all with the value, for
+// any measurements of it.
 func TestEffectsAreTheTruth(t *testing.T) {
 	t.Parallel()
 	m := exact(10)
@@ -54,12 +56,13 @@ func TestEffectsAreTheTruth(t *testing.T) {
 		}
 	}
 	i := slices.IndexFunc(effects, func(k search.KnobEffect) bool { return k.Knob == search.KnobPrecision })
-	if i < 0 || effects[i].Chosen != "int8" || math.Abs(effects[i].Size()-0.4) > 0.1 { // which takes 0.6 of the time
+	if i < 0 || effects[i].Chosen != "int8" || math.Abs(effects[i].Size()-0.4) > 0.1 { // int8 takes 0.6 of the time
 		t.Errorf("the effect of precision: %+v", effects)
 	}
 }
 
-// One thread takes 3.6 ms for an inference even with int8, which is over a limit of 3 ms; two take 2.1 ms.
+// One thread takes 3.6 ms for an inference even with int8, which is above the limit of 3 ms. Two
+// take 2.1 ms.
 func TestEffectsNameWhatMissesTheLimit(t *testing.T) {
 	t.Parallel()
 	m := exact(0.003)

@@ -8,8 +8,8 @@ import (
 	"tuner/search/guided/belief"
 )
 
-// Ranked lists the configurations, each at its best load, best first by what is believed of them: those within the
-// constraints, then those that were measured and are not, and last what only the ledger knows.
+// Ranked lists the configurations, each at its best load, best first by belief. Those within the
+// constraints come first, then measured ones outside, and last those that only the ledger has.
 func (g *Guided) Ranked() []search.Standing {
 	s := g.decide().survey
 	best := map[string]belief.Belief{}
@@ -42,13 +42,13 @@ func (g *Guided) Ranked() []search.Standing {
 			ranked = append(ranked, standing)
 		}
 	}
-	if i := g.defaultIndex(ranked); i > 0 { // the default, better than all that is believed
+	if i := g.defaultIndex(ranked); i > 0 { // the default, better than all beliefs
 		ranked = slices.Insert(slices.Delete(slices.Clone(ranked), i, i+1), 0, ranked[i])
 	}
 	return ranked
 }
 
-// standing is a belief as the ledger would have it.
+// standing converts a belief to the ledger's form.
 func (g *Guided) standing(b belief.Belief) search.Standing {
 	load := g.settings.Space.Load.At(b.Level)
 	s := search.Standing{Candidate: g.pools.Named(b.Cell), Load: load, Point: search.Point{Level: load.Level(), Score: b.Score, Scored: true}}
@@ -61,7 +61,8 @@ func (g *Guided) standing(b belief.Belief) search.Standing {
 	return s
 }
 
-// defaultIndex is the place of a default that no pool stands for, where its measured score beats the first's; else 0.
+// defaultIndex returns the index of a default outside all pools if its measured score exceeds the
+// first's; else 0.
 func (g *Guided) defaultIndex(ranked []search.Standing) int {
 	score := g.defaultScore()
 	if len(ranked) == 0 || math.IsInf(score, -1) || ranked[0].Point.Passes() && ranked[0].Point.Score >= score {

@@ -15,7 +15,7 @@ import (
 	"tuner/search/verdict"
 )
 
-// Guided is the strategy. It reads the ledger that its owner writes.
+// Guided is the strategy. It reads the ledger of its owner.
 type Guided struct {
 	settings  search.Settings
 	tuning    tuning.Tuning
@@ -29,19 +29,19 @@ type Guided struct {
 	appraiser appraiser
 	opener    opener
 	past      past
-	next      *decision // nil until it is asked for
+	next      *decision // nil before the first request
 
 	affords func(search.Trial) bool // nil: any
 
 	isConfirming bool   // the finals have begun
-	over         string // why nothing was left to do before; "" where something was
+	over         string // reason why nothing was left to do before; "" if something was
 }
 
-// decision is what to do next, and the survey behind it.
+// decision is the next action, with the survey behind it.
 type decision struct {
 	action search.Action
 	survey survey
-	rivals *rivals // nil until it is asked for
+	rivals *rivals // nil before the first request
 }
 
 // New returns the strategy for the candidates of the settings' space.
@@ -62,15 +62,15 @@ func New(s search.Settings, l *search.Ledger, candidates *search.Candidates) *Gu
 // Ask returns the next service trial or window.
 func (g *Guided) Ask() search.Action { return g.decide().action }
 
-// AskWithin is Ask among the trials that are affordable: late in a budget there is no time to open another pool, but for
-// windows in the running process.
+// AskWithin is Ask restricted to affordable trials. Late in a budget there is no time to open
+// another pool, but still for windows in the running process.
 func (g *Guided) AskWithin(affords func(search.Trial) bool) search.Action {
 	g.affords = affords
 	defer func() { g.affords = nil }()
 	return g.choose().action
 }
 
-// allows reports whether an action may be taken now.
+// allows reports whether an action is affordable now.
 func (g *Guided) allows(a search.Action) bool { return g.affords == nil || g.affords(a.Trial) }
 
 // mayMeasure reports whether a trial of a cell may be the next one.
@@ -94,7 +94,7 @@ func (g *Guided) Tell(e search.Event) {
 	g.beliefs.UpdateScales()
 }
 
-// Confirm learns the outcome of a final trial: it is one more of its cell, on a launch of its own.
+// Confirm learns the outcome of a final trial: a further trial of its cell, on its own launch.
 func (g *Guided) Confirm(e search.Event) {
 	if !g.isConfirming {
 		if next := g.Ask(); next.Stop {
@@ -105,14 +105,14 @@ func (g *Guided) Confirm(e search.Event) {
 	g.Tell(e)
 }
 
-// record enters an event in the pool that it is of.
+// record adds an event to its pool.
 func (g *Guided) record(e search.Event) {
 	c, m, phase := e.Trial.Candidate, e.Measurement, e.Trial.Phase
 	if x, ok := m.Estimate(measure.Throughput); ok && phase != search.PhaseService {
 		g.surveyor.recordThroughput(x.Value)
 	}
 	p, ok := g.poolOf(c)
-	if !ok { // the figures of a default that no pool stands for: they are measured in every campaign, and tell the pace
+	if !ok { // figures of a default outside all pools: they are measured in every campaign, and show the pace
 		if m.Failure == nil && phase != search.PhaseService {
 			g.recordTrial(g.pools.Outside(), c, e)
 		}
@@ -133,7 +133,7 @@ func (g *Guided) record(e search.Event) {
 	g.recordTrial(p, c, e)
 }
 
-// poolOf is the pool of a candidate. One that was not looked at is met, with others of its engine.
+// poolOf returns the pool of a candidate. It adds an unknown one, with others of its engine.
 func (g *Guided) poolOf(c search.Candidate) (*pools.Pool, bool) {
 	before := len(g.pools.All())
 	p, ok := g.pools.Of(c)
@@ -143,7 +143,7 @@ func (g *Guided) poolOf(c search.Candidate) (*pools.Pool, bool) {
 	return p, ok
 }
 
-// recordService enters a service trial, and predicts again what it changes.
+// recordService adds a service trial, and updates the predictions that depend on it.
 func (g *Guided) recordService(p *pools.Pool, e search.Event) {
 	p.RecordService(e, g.pools.ClientBatch())
 	if e.Trial.Load.Concurrency != 1 {
@@ -157,14 +157,15 @@ func (g *Guided) recordService(p *pools.Pool, e search.Event) {
 	g.predictor.ForecastContention()
 }
 
-// open makes a pool ready when its service times are known, and predicts it again when they have changed.
+// open makes a pool ready when its service times are known, and updates its prediction when they
+// have changed.
 func (g *Guided) open(p *pools.Pool) {
 	if g.pools.Open(p) {
 		g.predictor.Open(p)
 	}
 }
 
-// recordFailure enters what a failed trial rules out.
+// recordFailure rules out cells because of a failed trial.
 func (g *Guided) recordFailure(p *pools.Pool, c search.Candidate, e search.Event) {
 	switch f := e.Measurement.Failure; f.Stage {
 	case measure.StageStart:
@@ -176,17 +177,18 @@ func (g *Guided) recordFailure(p *pools.Pool, c search.Candidate, e search.Event
 	}
 }
 
-// recordTrial adds a trial's windows to those of its cell. What refuses requests, or completes none, is out, also with larger
-// batches; at a rate at which not all could be sent, so is the candidate, and that tells all the same how much it answers.
+// recordTrial adds a trial's windows to those of its cell. A candidate that refuses requests, or
+// completes none, is out, and so are larger batches. If not all requests could be sent at a rate,
+// the candidate is out from there, but its throughput counts.
 func (g *Guided) recordTrial(p *pools.Pool, c search.Candidate, e search.Event) {
 	isScored, m := g.beliefs.IsScored(e.Measurement), e.Measurement
 	level := e.Trial.Load.Level()
 	if failed, known := m.Estimate(measure.ErrorRate); !isScored || known && failed.Value > search.MostErrors {
-		if isEmpty(m.Windows) { // as at a low rate by chance
+		if isEmpty(m.Windows) { // by chance, such as at a low rate
 			p.RuleOutCell(c.Key(), level)
 			return
 		}
-		if !isScored || m.Errors() > 0 { // what refuses some is quick with the others
+		if !isScored || m.Errors() > 0 { // a server that refuses some requests answers the others quickly
 			p.RuleOutBatches(g.pools.Queue(c).MaxBatch, level)
 			return
 		}
@@ -201,13 +203,13 @@ func (g *Guided) recordTrial(p *pools.Pool, c search.Candidate, e search.Event) 
 	g.beliefs.Record(e)
 }
 
-// isEmpty reports whether no request ended in windows, well or not.
+// isEmpty reports whether no request ended in windows, with or without an error.
 func isEmpty(windows []measure.Window) bool {
 	return !slices.ContainsFunc(windows, func(w measure.Window) bool { return w.Requests+w.Errors+w.Dropped > 0 })
 }
 
-// updatePath predicts with what trials tell of the path to the server, or with what an earlier campaign found as long as
-// none does.
+// updatePath sets the path to the server from trials, or from an earlier campaign while no trial
+// shows it.
 func (g *Guided) updatePath() {
 	path, ok := g.predictor.MeasuredPath()
 	if !ok {
@@ -216,7 +218,7 @@ func (g *Guided) updatePath() {
 	g.predictor.SetPath(path)
 }
 
-// learn brings the beliefs up to date.
+// learn updates the beliefs.
 func (g *Guided) learn() { g.beliefs.Learn(g.schedule.next()) }
 
 // decide chooses the next action, once after each event.
@@ -227,7 +229,7 @@ func (g *Guided) decide() *decision {
 	return g.next
 }
 
-// choose goes through what may be done, in the order of its worth.
+// choose tries the possible actions in order of priority.
 func (g *Guided) choose() *decision {
 	if len(g.pools.All()) == 0 {
 		stop := search.Action{Stop: true, Why: "the space has no configuration but the default"}
@@ -252,8 +254,8 @@ func (g *Guided) choose() *decision {
 	return d
 }
 
-// ways are what may be done, in the order of its worth. Where the time is short, all engines are priced before a load is put
-// on one.
+// ways returns the possible actions in order of priority. If time is short, all engines are priced
+// before any gets a load.
 func (g *Guided) ways() []func(*survey) (search.Action, bool) {
 	if g.opener.isHurried() {
 		return []func(*survey) (search.Action, bool){g.explore, g.settleIn, g.worthiest}
@@ -261,8 +263,8 @@ func (g *Guided) ways() []func(*survey) (search.Action, bool) {
 	return []func(*survey) (search.Action, bool){g.settleIn, g.explore, g.worthiest}
 }
 
-// before is what comes before an action: where a load is put on a pool whose curve is to be continued, the service trial of
-// that.
+// before returns the action that must precede another. A load on a pool with an incomplete curve
+// needs the service trial that completes it.
 func (g *Guided) before(a search.Action) search.Action {
 	if p, ok := g.poolOf(a.Trial.Candidate); ok && a.Trial.Phase == search.PhaseSearch && p.IsReady() {
 		if more, ok := g.opener.complete(p); ok && g.allows(more) {
@@ -272,10 +274,11 @@ func (g *Guided) before(a search.Action) search.Action {
 	return a
 }
 
-// settleIn measures the best of the running process's pool while nothing of that was measured: it shows the pool's own part
-// of the residuals, and costs no launch. What is trusted to keep the limits goes first, since it may be the only load of a
-// short campaign. At a request rate it does not: whoever keeps up answers what comes, so a safe rate tells nothing of how
-// much the pool does.
+// settleIn measures the best cell of the running process's pool if none of the pool was measured.
+// It shows the pool's own residuals, and costs no launch. Cells that are trusted to keep the limits
+// come first, since a short campaign may have only this load. At a request rate they do not: a
+// server that keeps up answers the offered rate, so a safe rate carries no information about the
+// pool's capacity.
 func (g *Guided) settleIn(s *survey) (search.Action, bool) {
 	p, ok := g.pools.ByKey(g.schedule.process.Pool)
 	if !ok || !p.IsReady() || p.IsMeasured() {
@@ -300,8 +303,8 @@ func (g *Guided) settleIn(s *survey) (search.Action, bool) {
 	return g.measure(best.Cell, s, "the best of a new pool, as predicted"), true
 }
 
-// explore opens the default's pool, which was measured already, and then engines that show the effect of a value that was
-// not tried.
+// explore opens the default's pool, which was measured already, and then engines that show the
+// effect of an untried value.
 func (g *Guided) explore(*survey) (search.Action, bool) {
 	if g.schedule.searched() > g.tuning.Trials.ExploreShare {
 		return search.Action{}, false
@@ -316,9 +319,9 @@ func (g *Guided) explore(*survey) (search.Action, bool) {
 	return g.opener.price(e), true
 }
 
-// worthiest takes the trial that is worth most for its cost: of a cell, of the leader, or of a pool that opens. While nothing
-// leads, that is what most likely leads after some trials; where nothing can, it is what is nearest to the constraints, for
-// the answer.
+// worthiest returns the trial with the highest worth for its cost: of a cell, of the leader, or of
+// a pool that opens. While nothing leads, it is the cell that most likely leads after some trials.
+// If nothing can lead, it is the cell nearest to the constraints, for the answer.
 func (g *Guided) worthiest(s *survey) (search.Action, bool) {
 	leader, leads := s.leading()
 	if leads && leader.Trials == 0 && g.mayMeasure(leader.Cell) {
@@ -354,8 +357,8 @@ func (g *Guided) worthiest(s *survey) (search.Action, bool) {
 	return search.Action{}, false
 }
 
-// measure is a trial of a cell. It is cut where it shows that it can no longer matter beside what the survey found, unless it
-// is the leader's. nil: it never is.
+// measure returns a trial of a cell. It is cut when it can no longer matter beside the survey s,
+// unless it is the leader's. With nil it is never cut.
 func (g *Guided) measure(c pools.Cell, s *survey, why string) search.Action {
 	t := g.settings.Trial(c.Batcher().Candidate, c.Level, search.PhaseSearch)
 	t.Window, t.Windows = g.schedule.window(), g.schedule.windows(c)
@@ -367,7 +370,8 @@ func (g *Guided) measure(c pools.Cell, s *survey, why string) search.Action {
 	return search.Action{Trial: t, Why: why}
 }
 
-// defaultScore is the default's best within the constraints, where no ready pool stands for it; else -Inf.
+// defaultScore returns the default's best score within the constraints if no ready pool has it;
+// else -Inf.
 func (g *Guided) defaultScore() float64 {
 	if p, ok := g.pools.Default(); ok && p.IsReady() {
 		return math.Inf(-1)
@@ -378,17 +382,18 @@ func (g *Guided) defaultScore() float64 {
 	return math.Inf(-1)
 }
 
-// Log predicts a metric of a configuration under a load: the plan's posterior starts from it.
+// Log predicts a metric of a configuration under a load, as the prior of the plan's posterior.
 func (g *Guided) Log(c search.Candidate, load measure.Load, metric measure.Metric) (float64, bool) {
 	return g.beliefs.Log(c, load, metric)
 }
 
-// Predict tells what is known of a configuration at a load; false where the service times of its engine process are not.
+// Predict returns the estimate for a configuration at a load; false if the service times of its
+// engine process are unknown.
 func (g *Guided) Predict(c search.Candidate, load measure.Load) (search.Prediction, bool) {
 	if len(g.pools.All()) == 0 {
 		return search.Prediction{}, false
 	}
-	g.decide() // it has learned from all events then
+	g.decide() // afterwards it has learned from all events
 	known, found := g.pools.CellOf(c, load.Level())
 	if !found {
 		return search.Prediction{}, false
@@ -396,9 +401,9 @@ func (g *Guided) Predict(c search.Candidate, load measure.Load) (search.Predicti
 	return g.beliefs.Predict(known), true
 }
 
-// Rivals lists what was not measured and may be better than the best: cells of open pools as they are believed, and what
-// pools may do which were not started, at their bounds. isOpen says that nothing is known of some engine that may be better.
-// The caller must not change the list.
+// Rivals lists the unmeasured cells that may be better than the best: cells of open pools by their
+// beliefs, and pools that were not started by their bounds. isOpen means that an engine without any
+// prediction may be better. The caller must not change the list.
 func (g *Guided) Rivals() (list []verdict.Rival, isOpen bool) {
 	if len(g.pools.All()) == 0 {
 		return nil, false
@@ -411,7 +416,7 @@ func (g *Guided) Rivals() (list []verdict.Rival, isOpen bool) {
 	return d.rivals.list, d.rivals.isOpen
 }
 
-// Remaining estimates how many configurations are still to be measured.
+// Remaining estimates the number of configurations that are still to be measured.
 func (g *Guided) Remaining() int {
 	const least = 2
 	if g.decide().action.Stop {

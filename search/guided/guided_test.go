@@ -17,12 +17,13 @@ import (
 	"tuner/search/posterior"
 )
 
-// typical is a machine with the errors that were measured on real servers.
+// typical returns a machine with the errors that were measured on real servers.
 func typical(seed uint64, limit float64) machine {
 	return machine{settings: small(limit), seed: seed, poolError: 0.08, cellError: 0.03, noise: 0.05, tail: 0.3, simulated: &sync.Map{}}
 }
 
-// At a tight limit on p99 and without one, most of 20 campaigns end within 2 % of the best feasible cell, after 1 % of the cells.
+// At a tight limit on p99 and without one, most of 20 campaigns end within 2 % of the best feasible
+// cell, after 1 % of the cells.
 func TestFindsTheBest(t *testing.T) {
 	t.Parallel()
 	const seeds = 20
@@ -53,7 +54,8 @@ func TestFindsTheBest(t *testing.T) {
 	}
 }
 
-// Another window of the same cell at once meets the same drift, and tells less than the first: no cell is measured more than four times in a row.
+// An immediate second window of a cell meets the same drift, and carries less information than the
+// first. So no cell is measured more than four times in a row.
 func TestNoCellIsMeasuredOnAndOn(t *testing.T) {
 	t.Parallel()
 	_, events := typical(7, 0.02).run(t, 100)
@@ -86,7 +88,7 @@ func TestReplayRepeatsTheCampaign(t *testing.T) {
 	for cut := 3; cut < len(events); cut += 7 {
 		ledger := search.NewLedger(m.settings.Goal)
 		g := New(m.settings, ledger, candidates)
-		for _, e := range events[:cut] { // as a resumed campaign: it is asked nothing before the end of the journal
+		for _, e := range events[:cut] { // like a resumed campaign, which asks nothing before the end of the journal
 			if e.Trial.Phase != search.PhaseService {
 				ledger.Add(e)
 			}
@@ -111,7 +113,8 @@ func text(t *testing.T, v any) string {
 	return string(data)
 }
 
-// A throughput that is anything at each load, as no queue's is, has residuals with a standard deviation of 0.7 within each pool.
+// A throughput that is random at each load, unlike any queue's, has residuals with a standard
+// deviation of 0.7 within each pool.
 func TestDropsWrongPredictions(t *testing.T) {
 	t.Parallel()
 	m := typical(1, 10)
@@ -130,14 +133,16 @@ func TestDropsWrongPredictions(t *testing.T) {
 		t.Errorf("right predictions of %v are dropped", st.Dropped)
 	}
 	noisy := typical(1, 0.05)
-	noisy.noise = 0.35 // as beside a neighbour: what trials of one cell differ by says nothing of the simulation
+	// as beside a neighbour: the variation between trials of one cell carries no information about
+	// the simulation
+	noisy.noise = 0.35
 	g, _ = noisy.run(t, 60)
 	if st := g.statement(); len(st.Dropped) > 0 {
 		t.Errorf("predictions of %v are dropped, since trials scatter", st.Dropped)
 	}
 }
 
-// The space has neither the default's threads nor anything as good.
+// The space has neither the default's threads nor an equally good value.
 func TestKnowsADefaultOutsideTheSpace(t *testing.T) {
 	t.Parallel()
 	m := typical(1, 10)
@@ -152,8 +157,10 @@ func TestKnowsADefaultOutsideTheSpace(t *testing.T) {
 	}
 }
 
-// The shortest service time is 1.2 ms, the most throughput some 3,000/s. Whatever is asked beyond that, however far, the search ends when it has
-// seen what each value of an engine knob does (four engines, and the default's pool), and what is nearest: nothing is measured again to be sure of it.
+// The shortest service time is 1.2 ms, the highest throughput some 3,000/s. For every requirement
+// beyond that, the search ends after it has measured the effect of each value of an engine knob
+// (four engines, and the default's pool), and the nearest cell. Nothing is measured again to
+// confirm it.
 func TestStopsWhereNothingCanSatisfy(t *testing.T) {
 	t.Parallel()
 	least, most := 1e5, 1e7
@@ -170,7 +177,8 @@ func TestStopsWhereNothingCanSatisfy(t *testing.T) {
 			m := typical(1, 1)
 			m.settings.Goal.Constraints = constraints
 			g, events := m.run(t, 400)
-			// A percentile that is a quarter below the shortest service time is not as good as impossible before cells were measured.
+			// A percentile that is a quarter below the shortest service time is not practically
+			// impossible before cells were measured.
 			ending, loads, most := "nothing can satisfy the constraints; nearest is", 2, tuning.Default().Beliefs.Possible
 			if name == "p99, a little" {
 				ending, loads, most = "nothing is likely to satisfy the constraints; nearest is", 4, 1-g.beliefs.Confidence()
@@ -211,7 +219,8 @@ func atMost(m measure.Metric, limit float64) search.Constraint {
 	return search.Constraint{Metric: m, Max: &limit}
 }
 
-// What is out of the question is ordered by how little it lacks, not by its score, so that the finals confirm the nearest: load 1.
+// Infeasible cells are ordered by their miss, not by their score, so that the finals confirm the
+// nearest: load 1.
 func TestNearestIsRankedFirst(t *testing.T) {
 	t.Parallel()
 	g, _ := typical(1, 1e-9).run(t, 400)
@@ -291,13 +300,14 @@ func TestFailures(t *testing.T) {
 		func(s search.Standing, _ []search.Trial) bool { return has(s.Candidate, search.KnobInstanceCount, "2") })
 	check("high loads", refuse(measure.StageHang, func(trial search.Trial) bool { return trial.Load.Concurrency > 12 }),
 		func(s search.Standing, failed []search.Trial) bool {
-			return slices.ContainsFunc(failed, func(f search.Trial) bool { // batches as small, at a load as low, hung in the same engine process
+			// batches at most as large, at a load at most as high, hung in the same engine process
+			return slices.ContainsFunc(failed, func(f search.Trial) bool {
 				return f.Candidate.PoolKey() == s.Candidate.PoolKey() && batch(f.Candidate) <= batch(s.Candidate) && f.Load.Concurrency <= s.Load.Concurrency
 			})
 		})
 }
 
-// With one engine in the space, a first process that does not start leaves the others.
+// With one engine in the space, a first process that does not start does not rule out the others.
 func TestSingleEngineIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	m := typical(1, 0.05)
@@ -319,7 +329,7 @@ func TestSingleEngineIsTriedAgain(t *testing.T) {
 	}
 }
 
-// A launch that fails once does not rule out what has served; twice it does.
+// A configuration that has served is ruled out by two failed launches, but not by one.
 func TestFailedLaunchOfWhatServed(t *testing.T) {
 	t.Parallel()
 	m := typical(1, 0.05)
@@ -336,7 +346,8 @@ func TestFailedLaunchOfWhatServed(t *testing.T) {
 	}
 }
 
-// Where another pool cannot be afforded, what is best in the running process is asked for, and the first wish stays what it was.
+// If another pool is not affordable, the best cell in the running process is asked for, and the
+// first choice stays the same.
 func TestAskWithin(t *testing.T) {
 	t.Parallel()
 	m := typical(1, 0.05)
@@ -442,7 +453,7 @@ func TestMemoryLimitKeepsPoolsOut(t *testing.T) {
 			large++
 		}
 	}
-	if large > 3 { // by the line through two numbers of instances the others are known
+	if large > 3 { // the line through two numbers of instances gives the others
 		t.Errorf("%d of %d trials in pools that are too large", large, len(events))
 	}
 	if best := g.Ranked()[0]; best.Measurement.Memory > int64(most) {
@@ -506,8 +517,10 @@ func TestADearLaunchIsWorthMoreWindows(t *testing.T) {
 	}
 }
 
-// A cell that is believed to be 10 % worse than the lead and to exceed the limit by 10 %, both within 10 %, takes the lead where a trial shows that it is
-// faster than believed by enough: the integral of the gain over what the trial may show. Taken apart, the two would be several times less.
+// A cell is believed to be 10 % worse than the lead and to exceed the limit by 10 %, both within 10
+// %. It takes the lead if a trial shows that it is sufficiently faster than believed. Its worth is
+// the integral of the gain over the possible results. Treated as independent, the two would give
+// several times less.
 func TestLessonKnowsThatSpeedHelpsAllMetrics(t *testing.T) {
 	t.Parallel()
 	g := newSmall(t, nil)
@@ -520,7 +533,8 @@ func TestLessonKnowsThatSpeedHelpsAllMetrics(t *testing.T) {
 		b.Residuals[k].Variance = deviation * deviation
 	}
 	moves, shortens := math.Sqrt(g.beliefs.Tells(0, b, 1)), math.Sqrt(g.beliefs.Tells(1, b, 1))
-	room := 1.645 * math.Sqrt(deviation*deviation-shortens*shortens) // it must keep the limit with a probability of 0.95
+	// it must keep the limit with a probability of 0.95
+	room := 1.645 * math.Sqrt(deviation*deviation-shortens*shortens)
 	want := 0.0
 	const step = 1e-4
 	for z := -6.0; z < 6; z += step {
@@ -533,8 +547,9 @@ func TestLessonKnowsThatSpeedHelpsAllMetrics(t *testing.T) {
 	}
 }
 
-// What trials may teach: of a cell that is as good as the lead, within 10 %, the mean that will be believed moves, and what is above the lead of it counts:
-// deviation/√(2π). A settled cell teaches next to nothing, and several trials teach more than one.
+// The worth of trials of a cell that equals the lead within 10 %: the future mean moves, and its
+// part above the lead counts, deviation/√(2π). Trials of a settled cell are worth almost nothing,
+// and several trials are worth more than one.
 func TestLessonIsWhatTrialsMayChange(t *testing.T) {
 	t.Parallel()
 	g := newSmall(t, nil)

@@ -10,8 +10,9 @@ import (
 	"tuner/search"
 )
 
-// widened is the small space with further session entries of so many values each, the machine's 20 pools for each combination, and with
-// so many batch sizes and delays.
+// widened returns the small space with further session entries, the given number of values each,
+// and with the given numbers of batch sizes and delays. The machine has 20 pools for each
+// combination.
 func widened(batches, delays int, values ...int) search.Settings {
 	s := small(0.05)
 	knob := func(name string, n int, value func(int) search.Value) search.Knob {
@@ -36,7 +37,8 @@ func widened(batches, delays int, values ...int) search.Settings {
 	return s
 }
 
-// The mixes of large spaces: 20 pools of the small space × the session entries, and batches × delays in each.
+// The kinds of large spaces: 20 pools of the small space × the session entries, and batches ×
+// delays in each.
 func mixes() map[string]search.Settings {
 	return map[string]search.Settings{
 		"10⁵ candidates":       widened(0, 0, 8, 8, 7),       // 20·448 pools × 11
@@ -52,12 +54,12 @@ func largeMachine(s search.Settings) machine {
 	return m
 }
 
-// In a space of 10⁷ candidates the search gets ahead as it does in a small one: each step of the session entries makes the machine faster by
-// 2 %, so that the best is far from the default.
+// In a space of 10⁷ candidates the search makes progress like in a small one. Each step of the
+// session entries makes the machine faster by 2 %, so the best is far from the default.
 func TestLargeSpaces(t *testing.T) {
 	t.Parallel()
 	for name, s := range mixes() {
-		if name == "10⁵ candidates" { // as any small space
+		if name == "10⁵ candidates" { // like any small space
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
@@ -89,7 +91,8 @@ func TestLargeSpaces(t *testing.T) {
 	}
 }
 
-// replay tells the first events to another search, as a resumed campaign does, and compares what it asks for.
+// replay tells the first events to another search, as a resumed campaign does, and compares its
+// actions.
 func replay(t *testing.T, m machine, events []search.Event) {
 	t.Helper()
 	cut := len(events) - 5
@@ -106,7 +109,7 @@ func replay(t *testing.T, m machine, events []search.Event) {
 	}
 }
 
-// A journal may hold trials of pools that this search would not have looked at.
+// A journal may contain trials of pools that this search would not have considered.
 func TestLargeSpaceMeetsForeignTrials(t *testing.T) {
 	t.Parallel()
 	m := largeMachine(widened(0, 0, 9, 9, 9, 9, 8))
@@ -134,7 +137,8 @@ func TestLargeSpaceMeetsForeignTrials(t *testing.T) {
 	}
 }
 
-// BenchmarkDecision is one decision after 40 trials. It reports what the search holds in memory, with its candidates.
+// BenchmarkDecision makes one decision after 40 trials. It reports the memory of the search with
+// its candidates.
 func BenchmarkDecision(b *testing.B) {
 	for name, s := range mixes() {
 		b.Run(name, func(b *testing.B) {
@@ -163,7 +167,7 @@ func BenchmarkDecision(b *testing.B) {
 	}
 }
 
-// heap is what is allocated and not garbage, in bytes.
+// heap returns the live heap in bytes.
 func heap() int64 {
 	runtime.GC()
 	var m runtime.MemStats

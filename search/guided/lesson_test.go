@@ -11,8 +11,9 @@ import (
 	"tuner/search/posterior"
 )
 
-// Trials tell no more than is unknown, and several no less than one: of by how much a cell is above the leader, whichever of the two they
-// are of. What they are expected to bring is no loss.
+// Trials reduce the variance by no more than its value, and several trials reduce it by at least as
+// much as one. This holds for the difference between a cell and the leader, for trials of either.
+// The expected gain is never negative.
 func TestTrialsTellNoMoreThanIsUnknown(t *testing.T) {
 	t.Parallel()
 	g, _ := typical(7, 0.02).run(t, 25)
@@ -44,7 +45,8 @@ func TestTrialsTellNoMoreThanIsUnknown(t *testing.T) {
 	}
 }
 
-// A cell that trials show faster by as much as is needed keeps all limits as surely as a leader must, whatever is believed of it before.
+// If trials show a cell faster by the needed amount, it keeps all limits with the confidence of a
+// leader, for any earlier belief.
 func TestWhatIsNeededIsEnough(t *testing.T) {
 	t.Parallel()
 	p99, mean, least := 0.05, 0.02, 100.0

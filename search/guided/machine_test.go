@@ -16,36 +16,36 @@ import (
 	"tuner/search/queuesim"
 )
 
-// machine is a server whose truth is the queue simulation of its own service times, times an error of each pool and of each candidate,
-// and noise.
+// machine is a server whose truth is the queue simulation of its own service times, times an error
+// of each pool and of each candidate, and noise.
 type machine struct {
 	settings  search.Settings
 	seed      uint64
-	poolError float64 // standard deviations of the log
+	poolError float64 // standard deviations of the logarithm
 	cellError float64
-	noise     float64 // of a second's throughput; of its 99th percentile twice as much
-	tail      float64 // log of what the simulation misses of every latency percentile
-	chaos     float64 // standard deviation of the log by which each cell's throughput is different from any prediction
-	visit     uint64  // another course of the noise
-	slower    float64 // log of what everything takes longer than it once did
-	power     float64 // of the number of threads, by which they shorten a batch; 0: 0.8
-	most      int     // batches larger than this hang; 0: none do
-	path      float64 // s of processor time that a request takes outside of the instances
-	quick     float64 // by which batches take shorter; 0: 1
-	// fail makes trials fail, where it is not nil.
+	noise     float64 // of a second's throughput; twice as much for its 99th percentile
+	tail      float64 // logarithm of the simulation's error in every latency percentile
+	chaos     float64 // standard deviation of the logarithm of each cell's random error against any prediction
+	visit     uint64  // selects another course of the noise
+	slower    float64 // logarithm of the slowdown since the earlier campaign
+	power     float64 // exponent with which threads shorten a batch; 0: 0.8
+	most      int     // larger batches hang; 0: none do
+	path      float64 // s of processor time that a request takes outside the instances
+	quick     float64 // divisor of the batch times; 0: 1
+	// fail makes trials fail unless it is nil.
 	fail func(search.Trial) *measure.Failure
 
-	simulated *sync.Map // by candidate and load: the truth's part that no seed changes
+	simulated *sync.Map // by candidate and load: the part of the truth that no seed changes
 }
 
-// deviate is a standard normal number that belongs to a name.
+// deviate returns a standard normal number that depends on a name.
 func (m machine) deviate(name string) float64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(name))
 	return rand.New(rand.NewPCG(m.seed, h.Sum64())).NormFloat64()
 }
 
-// threadsOf is the number of threads of a candidate's instances, base where nothing says it.
+// threadsOf returns the number of threads of a candidate's instances, or base if it is unset.
 func threadsOf(g *Guided, c search.Candidate, base int) int {
 	n, err := g.settings.Space.Value(c, search.KnobIntraOpThreads).Int()
 	if err != nil {
@@ -54,7 +54,8 @@ func threadsOf(g *Guided, c search.Candidate, base int) int {
 	return n
 }
 
-// time is what a batch takes with so many instances busy, in seconds: threads share the cores.
+// time returns the seconds of a batch with the given number of busy instances: threads share the
+// cores.
 func (m machine) time(g *Guided, c search.Candidate, batch, busy int) float64 {
 	threads := threadsOf(g, c, 1)
 	t := (0.004 + 0.002*float64(batch)) / math.Pow(float64(threads), cmp.Or(m.power, 0.8)) / cmp.Or(m.quick, 1)
@@ -82,7 +83,8 @@ func (m machine) curve(g *Guided, c search.Candidate) queuesim.Curve {
 	return curve
 }
 
-// truth is throughput, mean latency and 99th percentile of a candidate at a load, without noise.
+// truth returns throughput, mean latency and 99th percentile of a candidate at a load, without
+// noise.
 func (m machine) truth(g *Guided, c search.Candidate, load measure.Load) (x, mean, p99 float64) {
 	key, r := c.Key()+load.String(), m.simulate(g, c, load)
 	off := m.poolError*m.deviate("pool"+pools.EngineKey(c)+string(g.settings.Space.Value(c, search.KnobInstanceCount))) + m.cellError*m.deviate(c.Key())
@@ -90,7 +92,7 @@ func (m machine) truth(g *Guided, c search.Candidate, load measure.Load) (x, mea
 	tail := m.tail + m.poolError*m.deviate("tail"+c.PoolKey()) + m.cellError*m.deviate("tail"+c.Key())
 	x = r.Throughput * math.Exp(off)
 	if load.RequestRate > 0 {
-		x = r.Throughput // whoever keeps up with an open loop answers what comes
+		x = r.Throughput // a server that keeps up with an open loop answers the offered rate
 	}
 	return x, r.Mean * math.Exp(-off), max(r.P99, r.Mean) * math.Exp(tail-off)
 }
@@ -105,7 +107,8 @@ func (m machine) simulate(g *Guided, c search.Candidate, load measure.Load) queu
 	return known.(queuesim.Result)
 }
 
-// run answers trials: the default's best load first, then what the strategy asks for, until it stops or enough is measured.
+// run answers trials: the default's best load first, then those of the strategy, until it stops or
+// enough is measured.
 func (m machine) run(t *testing.T, most int) (*Guided, []search.Event) {
 	t.Helper()
 	ledger := search.NewLedger(m.settings.Goal)
@@ -168,7 +171,8 @@ func (m machine) answer(g *Guided, trial search.Trial, ordinal int) search.Event
 		return e
 	}
 	x, mean, p99 := m.truth(g, trial.Candidate, trial.Load)
-	noise := m.noise * math.Sqrt(0.75/trial.Window.Seconds()+0.25) // a quarter of the variance is drift, which no longer window takes out
+	// a quarter of the variance is drift, which a longer window does not remove
+	noise := m.noise * math.Sqrt(0.75/trial.Window.Seconds()+0.25)
 	factor := math.Exp(noise * random.NormFloat64())
 	w := windowOf(trial.Window, x*factor, mean/factor, p99/factor*math.Exp(2*noise*random.NormFloat64()))
 	if m.path > 0 {
@@ -178,7 +182,7 @@ func (m machine) answer(g *Guided, trial search.Trial, ordinal int) search.Event
 	return e
 }
 
-// addUse adds what the server says of its instances, and the system of the processors.
+// addUse adds the server's figures about its instances, and the system's about the processors.
 func (m machine) addUse(g *Guided, w *measure.Window, trial search.Trial) {
 	r := m.simulate(g, trial.Candidate, trial.Load)
 	busy := r.Busy * w.Duration.Seconds()
@@ -200,7 +204,8 @@ func serviceWindowOf(size int, seconds float64) measure.Window {
 	}
 }
 
-// windowOf has a throughput in inferences/s, and latencies with a mean and a 99th percentile.
+// windowOf returns a window with a throughput in inferences/s, and latencies with a mean and a 99th
+// percentile.
 func windowOf(length time.Duration, x, mean, p99 float64) measure.Window {
 	done := int(math.Round(x * length.Seconds()))
 	return measure.Window{
@@ -209,8 +214,8 @@ func windowOf(length time.Duration, x, mean, p99 float64) measure.Window {
 	}
 }
 
-// histogram has n latencies of a Pareto distribution: the quantile u is least·(1−u)^−h, where h makes the 99th percentile and the mean,
-// least/(1−h), what they are.
+// histogram returns n latencies of a Pareto distribution. The quantile u is least·(1−u)^−h. h and
+// least give the 99th percentile and the mean, least/(1−h).
 func histogram(n int, mean, p99 float64) measure.Histogram {
 	low, high := 0.0, 0.75
 	for range 40 {
@@ -229,7 +234,8 @@ func histogram(n int, mean, p99 float64) measure.Histogram {
 	return measure.NewHistogram(latencies)
 }
 
-// small is a space of 2 × 3 × 4 × 6 × 2 settings with any concurrency from 1 to 64, for the highest throughput at a limited p99.
+// small returns a space of 2 × 3 × 4 × 6 × 2 settings with any concurrency from 1 to 64, for the
+// highest throughput at a limited p99.
 func small(p99 float64) search.Settings {
 	knob := func(name string, values ...search.Value) search.Knob {
 		scope, _ := search.KnobScope(name)
@@ -261,8 +267,8 @@ func small(p99 float64) search.Settings {
 	}
 }
 
-// best is the highest true throughput within the limit on p99, over the grid's loads and batches from 8 on, with int8, which takes 0.6
-// of the time: less is never better here.
+// best returns the highest true throughput within the limit on p99, over the grid's loads, batches
+// from 8 on, and int8. int8 takes 0.6 of the time; other settings are never better here.
 func (m machine) best(t *testing.T, limit float64) float64 {
 	t.Helper()
 	candidates := m.settings.Space.Candidates()

@@ -7,8 +7,8 @@ import (
 	"tuner/search"
 )
 
-// The cost is predicted from the throughput: a search for the cheapest believes of every cell what one for the highest throughput does,
-// and ends at the same one.
+// The cost is predicted from the throughput. So a search for the lowest cost has the same beliefs
+// as one for the highest throughput, and the same answer.
 func TestCheapestIsFastest(t *testing.T) {
 	t.Parallel()
 	fast, cheap := typical(7, 0.05), typical(7, 0.05)
@@ -22,7 +22,7 @@ func TestCheapestIsFastest(t *testing.T) {
 	}
 }
 
-// Two engines that take as little memory as each other are told apart by no trial: the search ends.
+// No trial can distinguish two engines with equal, minimal memory, so the search ends.
 func TestSearchForTheLeastMemoryEnds(t *testing.T) {
 	t.Parallel()
 	m := typical(4, 0.05)

@@ -13,7 +13,7 @@ import (
 	"tuner/search/queuesim"
 )
 
-// opener makes service trials: it says which pools are worth one, and which sizes are measured.
+// opener makes service trials: it selects the pools that are worth one, and the measured sizes.
 type opener struct {
 	settings  search.Settings
 	tuning    tuning.Tuning
@@ -24,11 +24,11 @@ type opener struct {
 	appraiser appraiser
 }
 
-// poolBound is what a pool whose service times are not known may do.
+// poolBound is an upper bound for a pool with unknown service times.
 type poolBound struct {
 	pool   *pools.Pool
 	worth  float64 // per second, see appraiser.rate
-	chance float64 // the highest probability that a cell satisfies the constraints
+	chance float64 // highest probability that a cell satisfies the constraints
 }
 
 // worthOpening lists the pools of an engine that are not ready and are worth a trial.
@@ -36,7 +36,8 @@ func (o opener) worthOpening(e *pools.Engine, s *survey) []poolBound {
 	return slices.DeleteFunc(o.bounds(e, s), func(x poolBound) bool { return x.worth == 0 })
 }
 
-// bounds lists all pools of an engine that are not ready, as far as its service times are known or forecast.
+// bounds lists all pools of an engine that are not ready, if its service times are known or
+// forecast.
 func (o opener) bounds(e *pools.Engine, s *survey) []poolBound {
 	f, ok := o.predictor.Forecast(e)
 	if !ok {
@@ -51,7 +52,7 @@ func (o opener) bounds(e *pools.Engine, s *survey) []poolBound {
 	return list
 }
 
-// bound is the most that a pool may do.
+// bound returns an upper bound for a pool.
 func (o opener) bound(p *pools.Pool, f predict.Forecast, s *survey) poolBound {
 	x, cost := poolBound{pool: p}, o.cost(p, f)
 	for b := range o.beliefs.Outlook(p, f) {
@@ -63,8 +64,8 @@ func (o opener) bound(p *pools.Pool, f predict.Forecast, s *survey) poolBound {
 	return x
 }
 
-// chance is the highest probability that a configuration satisfies the constraints, of cells and of pools that were not
-// started, while none is believed to.
+// chance returns the highest probability that a configuration satisfies the constraints, over cells
+// and unstarted pools, while none is believed to.
 func (o opener) chance(s *survey) float64 {
 	if len(o.pools.All()) == 0 {
 		return 0
@@ -81,8 +82,8 @@ func (o opener) chance(s *survey) float64 {
 	return most
 }
 
-// best is the pool that is worth most to be made ready, of those whose service trial is allowed, and false where none is
-// worth a trial.
+// best returns the pool whose opening is worth most, among those with an allowed service trial;
+// false if none is worth a trial.
 func (o opener) best(s *survey, allows func(search.Action) bool) (poolBound, bool) {
 	var best poolBound
 	known := o.pools.Experience()
@@ -99,7 +100,7 @@ func (o opener) best(s *survey, allows func(search.Action) bool) (poolBound, boo
 	return best, best.pool != nil
 }
 
-// cost is what it takes until the first window of a pool, in seconds.
+// cost returns the time until the first window of a pool, in seconds.
 func (o opener) cost(p *pools.Pool, f predict.Forecast) float64 {
 	trials := 1
 	if !p.Engine().IsOpen() && p.Instances() > 1 {
@@ -114,8 +115,8 @@ func (o opener) cost(p *pools.Pool, f predict.Forecast) float64 {
 	return seconds + o.schedule.expect(p.Engine(), first, first.Key(), o.schedule.window()).Seconds()
 }
 
-// begin is the next service trial of a pool that is to be ready: what a batch takes alone, where that is not known of its
-// engine, or with all instances at work.
+// begin returns the next service trial of a pool that must become ready: alone, if the engine's
+// times are unknown, else with all instances busy.
 func (o opener) begin(p *pools.Pool) search.Action {
 	if !p.Engine().IsOpen() {
 		return o.serviceTrial(p, 1, o.priced(p), "service times of an engine that may be better")
@@ -123,13 +124,14 @@ func (o opener) begin(p *pools.Pool) search.Action {
 	return o.serviceTrial(p, p.Instances(), o.priced(p), "service times of instances together")
 }
 
-// price is the service trial by which an engine shows what its values do.
+// price returns the service trial by which an engine shows the effect of its values.
 func (o opener) price(e *pools.Engine) search.Action {
 	entry := e.EntryPool()
 	return o.serviceTrial(entry, 1, o.priced(entry), "service times of an engine")
 }
 
-// serviceTrial is a service trial in a pool's process, with the candidate that allows the largest batches and waits the least.
+// serviceTrial returns a service trial in a pool's process, with the candidate that has the largest
+// batches and the shortest delay.
 func (o opener) serviceTrial(p *pools.Pool, concurrency int, sizes []int, why string) search.Action {
 	sizes = slices.DeleteFunc(slices.Clone(sizes), p.Refuses)
 	return search.Action{Trial: search.Trial{
@@ -138,8 +140,8 @@ func (o opener) serviceTrial(p *pools.Pool, concurrency int, sizes []int, why st
 	}, Why: why}
 }
 
-// repeat measures again, once, the sizes of the service trial in the running process whose times cannot be right: they are
-// not smoothed.
+// repeat measures implausible sizes of the service trial in the running process again, once: they
+// are not smoothed.
 func (o opener) repeat() (search.Action, bool) {
 	p, ok := o.pools.ByKey(o.schedule.process.Pool)
 	if !ok || p.HasFailed() {
@@ -157,10 +159,10 @@ func (o opener) repeat() (search.Action, bool) {
 	return search.Action{}, false
 }
 
-// complete is the service trial that continues a ready pool's curve before a load is put on the pool; false where there is
-// nothing to continue with. An engine that was only priced has sizes that no trial asked for. A curve of an earlier campaign
-// may end where a tighter limit or a smaller budget broke it off; it is measured again, since the machine may have another
-// pace today.
+// complete returns the service trial that continues a ready pool's curve before its first load;
+// false if nothing is missing. An engine that was only priced lacks sizes. A curve of an earlier
+// campaign may end early because of a tighter limit or a smaller budget. It is then measured again,
+// since the machine may now have another pace.
 func (o opener) complete(p *pools.Pool) (search.Action, bool) {
 	t, concurrency := p.ServiceTimes(), 1
 	if t == p.Together() {
@@ -177,20 +179,21 @@ func (o opener) complete(p *pools.Pool) (search.Action, bool) {
 	return o.serviceTrial(p, concurrency, sizes, "service times of larger batches"), true
 }
 
-// curve is what was measured of a pool's service times.
+// curve returns the measured service times of a pool.
 func (o opener) curve(p *pools.Pool) queuesim.Curve {
 	return p.ServiceTimes().Curve(o.tuning.Service.LeastSpread)
 }
 
 func (o opener) longest() time.Duration { return o.schedule.longest(o.beliefs.TightestLatency()) }
 
-// isBrief reports whether a batch that takes so many seconds is measured.
+// isBrief reports whether a batch of the given seconds is measured.
 func (o opener) isBrief(seconds float64) bool {
 	longest := o.longest()
 	return longest == 0 || seconds <= longest.Seconds()
 }
 
-// measurable is how many sizes of a curve, known or forecast, are expected to be measured in a pool.
+// measurable returns the number of sizes of a known or forecast curve that are expected to be
+// measured in a pool.
 func (o opener) measurable(p *pools.Pool, c queuesim.Curve) int {
 	sizes := o.pools.Sizes(p)
 	tooLong := func(size int) bool { return len(c.Sizes) > 0 && !o.isBrief(c.Time(size, 1, 1)) }
@@ -200,7 +203,8 @@ func (o opener) measurable(p *pools.Pool, c queuesim.Curve) int {
 	return len(sizes)
 }
 
-// priced are the sizes of a service trial that prices an engine: the smallest two where the time is short, else all.
+// priced returns the sizes of a service trial that prices an engine: the smallest two if time is
+// short, else all.
 func (o opener) priced(p *pools.Pool) []int {
 	sizes := o.pools.Sizes(p)
 	if o.isHurried() {
@@ -209,8 +213,8 @@ func (o opener) priced(p *pools.Pool) []int {
 	return sizes
 }
 
-// isHurried reports whether there is no time to put a load on an engine before all values of the engine knobs were tried:
-// what these are expected to take is more than what is left for it.
+// isHurried reports whether there is no time for a load on an engine before all values of the
+// engine knobs were tried. Their expected time then exceeds the rest of its share.
 func (o opener) isHurried() bool {
 	if o.settings.Budget.Time == 0 {
 		return false

@@ -45,8 +45,8 @@ func (m machine) opened(t *testing.T, g *Guided, sizes ...int) *pools.Pool {
 	return p
 }
 
-// A pool of which two sizes were asked for has a curve that goes on before a load is put on it;
-// one that was broken off, or whose next size takes too long, has not.
+// A pool with only two requested sizes gets the rest of its curve before its first load. A curve
+// that was broken off, or whose next size takes too long, does not continue.
 func TestPricedCurvesAreCompleted(t *testing.T) {
 	t.Parallel()
 	m := typical(1, 0.05)
@@ -71,9 +71,9 @@ func TestPricedCurvesAreCompleted(t *testing.T) {
 	check(0.0001, []int{1, 2}, nil)
 }
 
-// The curve of an earlier campaign under a tighter limit is measured anew as far as the looser
-// one wants it, and until then larger batches are not ruled out. Under the same limit it is taken
-// as it is.
+// The curve of an earlier campaign under a tighter limit is measured again up to the sizes that the
+// looser one allows. Until then it does not rule out larger batches. Under the same limit it is
+// used unchanged.
 func TestShortCurveOfAnEarlierCampaign(t *testing.T) {
 	t.Parallel()
 	const tight = 0.002
@@ -109,9 +109,9 @@ func TestShortCurveOfAnEarlierCampaign(t *testing.T) {
 	}
 }
 
-// Where launches and curves take most of a short budget, engines are priced with two sizes each,
-// and a load is first put on a pool when each value of each engine knob has been tried. With time
-// enough, the first curve is measured as a whole.
+// If launches and curves take most of a short budget, engines are priced with two sizes each. A
+// pool gets its first load when each value of each engine knob has been tried. With enough time,
+// the first curve is measured completely.
 func TestShortBudgetPricesFirst(t *testing.T) {
 	t.Parallel()
 	check := func(budget time.Duration, sizes int) []search.Event {
@@ -140,8 +140,8 @@ func TestShortBudgetPricesFirst(t *testing.T) {
 	}
 }
 
-// What was not started is a rival although it is too little known to be trusted: that is why it
-// may be better.
+// An unstarted pool is a rival although its prediction is too uncertain to be trusted, since it may
+// be better.
 func TestUnknownPoolsAreRivals(t *testing.T) {
 	t.Parallel()
 	m := typical(1, 0.05)

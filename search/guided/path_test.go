@@ -8,8 +8,9 @@ import (
 	"tuner/search/guided/pools"
 )
 
-// Where a batch takes microseconds, what leads to the server is what ends the throughput, and what is predicted of it without that would be wrong by an
-// order of magnitude. Most of 12 campaigns end within 3 % of the best all the same.
+// If a batch takes microseconds, the path to the server limits the throughput. A prediction without
+// it would be wrong by an order of magnitude. Most of 12 campaigns still end within 3 % of the
+// best.
 func TestFindsTheBestOfQuickModels(t *testing.T) {
 	t.Parallel()
 	const seeds = 12
@@ -30,7 +31,8 @@ func TestFindsTheBestOfQuickModels(t *testing.T) {
 	}
 }
 
-// The next campaign on the same machine knows the path before its first trial, and one on another machine does not.
+// The next campaign on the same machine knows the path before its first trial; one on another
+// machine does not.
 func TestPathOfAnEarlierCampaign(t *testing.T) {
 	t.Parallel()
 	m := typical(1, 10)
@@ -53,7 +55,8 @@ func TestPathOfAnEarlierCampaign(t *testing.T) {
 	}
 }
 
-// A delay does nothing where there are always enough requests waiting, unless those in flight are on the path to the server.
+// A delay has no effect if enough requests always wait, unless the requests in flight are on the
+// path to the server.
 func TestDelaysBeyondThePath(t *testing.T) {
 	t.Parallel()
 	for _, path := range []float64{0, 30e-6} {

@@ -26,8 +26,8 @@ func newSmall(t *testing.T, change func(*search.Settings)) *Guided {
 	return New(s, search.NewLedger(s.Goal), s.Space.Candidates())
 }
 
-// Of precision × threads there are 6 engines; 4 instances of 4 threads, and 3, are more than twice the 4 cores, so 4 × 4 + 2 × 2 pools
-// remain.
+// Precision × threads gives 6 engines. 4 instances of 4 threads, and 3, exceed twice the 4 cores,
+// so 4 × 4 + 2 × 2 pools remain.
 func TestGroup(t *testing.T) {
 	t.Parallel()
 	g := newSmall(t, nil)
@@ -85,7 +85,8 @@ func (m machine) openWith(g *Guided, p *pools.Pool) {
 	g.open(p)
 }
 
-// A pool whose service times are known is bounded by its outline: no simulated cell does more, or waits less, but for chance.
+// The outline of a pool with known service times bounds its cells. No simulated cell has a higher
+// throughput or a shorter wait, apart from random errors.
 func TestOutlineBoundsTheSimulation(t *testing.T) {
 	t.Parallel()
 	g := newSmall(t, nil)
@@ -111,7 +112,7 @@ func TestOutlineBoundsTheSimulation(t *testing.T) {
 	}
 }
 
-// The bound of a pool of which one instance is known holds for what the machine really does with it.
+// The bound of a pool for which one instance is known holds for its real figures on the machine.
 func TestExpectedOutlineBoundsTheMeasuredOne(t *testing.T) {
 	t.Parallel()
 	g := newSmall(t, nil)
@@ -134,7 +135,8 @@ func TestExpectedOutlineBoundsTheMeasuredOne(t *testing.T) {
 	}
 }
 
-// Effects of knobs multiply on the machine, so that after one engine for each value the others are known.
+// Effects of knobs multiply on the machine, so after one engine for each value the others are
+// known.
 func TestForecastsOfAnAdditiveModel(t *testing.T) {
 	t.Parallel()
 	g := newSmall(t, nil)
@@ -190,7 +192,8 @@ func TestValuesThatAlwaysFailAreGivenUp(t *testing.T) {
 	}
 }
 
-// Where batches of more than eight hang, their sizes are out, and what smaller ones take is known: none is asked for again.
+// If batches of more than eight hang, their sizes are out. The times of smaller ones are known, so
+// none is requested again.
 func TestLargeBatchesThatFailAreOut(t *testing.T) {
 	t.Parallel()
 	m := typical(2, 0.05)
@@ -202,7 +205,7 @@ func TestLargeBatchesThatFailAreOut(t *testing.T) {
 			failed++
 		}
 	}
-	if failed > len(g.pools.Engines())+2 { // once in each, and by the default's finding its load
+	if failed > len(g.pools.Engines())+2 { // once in each, and by the search for the default's load
 		t.Errorf("%d of %d trials failed", failed, len(events))
 	}
 	best := g.Ranked()[0]
@@ -211,7 +214,8 @@ func TestLargeBatchesThatFailAreOut(t *testing.T) {
 	}
 }
 
-// A value that was not tried is tried with what works, though an engine that always fails is nearer to the default's.
+// An untried value is tried with working ones, although an engine that always fails is nearer to
+// the default's.
 func TestUnexploredIsNotHopeless(t *testing.T) {
 	t.Parallel()
 	g := newSmall(t, func(s *search.Settings) {
@@ -246,7 +250,7 @@ func TestLevels(t *testing.T) {
 	}
 }
 
-// A service trial whose smallest size got no answer, while larger ones did, leaves a search that goes on.
+// In a service trial the smallest size got no answer while larger ones did. The search continues.
 func TestUnluckyServiceWindow(t *testing.T) {
 	t.Parallel()
 	m := typical(1, 0.05)
@@ -264,7 +268,8 @@ func TestUnluckyServiceWindow(t *testing.T) {
 	}
 }
 
-// Windows in which nothing ended, as at a low rate by chance, tell nothing, and rule out nothing else.
+// Windows in which no request ended, such as by chance at a low rate, carry no information, and
+// rule out nothing else.
 func TestEmptyWindows(t *testing.T) {
 	t.Parallel()
 	m := typical(1, 0.05)
@@ -280,7 +285,8 @@ func TestEmptyWindows(t *testing.T) {
 	}
 }
 
-// A service trial that left out what takes too long rules out nothing: larger batches serve at loads where they are small, and the best is found.
+// A service trial that omitted slow sizes rules out nothing. Larger batches serve at loads where
+// they are small, and the best is found.
 func TestLongBatchesAreLeftOut(t *testing.T) {
 	t.Parallel()
 	const limit = 1

@@ -7,7 +7,7 @@ import (
 	"tuner/search/verdict"
 )
 
-// rivals are what was not measured and may be better.
+// rivals are the unmeasured cells that may be better.
 type rivals struct {
 	list   []verdict.Rival
 	isOpen bool

@@ -11,7 +11,8 @@ import (
 	"tuner/search/guided/tuning"
 )
 
-// schedule knows what the parts of earlier trials took, what of the budget is used, and how long the next windows are.
+// schedule knows the durations of the parts of earlier trials, the used part of the budget, and the
+// length of the next windows.
 type schedule struct {
 	settings                    search.Settings
 	tuning                      tuning.Tuning
@@ -21,7 +22,7 @@ type schedule struct {
 	size                        mean          // of a service trial
 	trials, defaults            int           // of all phases, and of the default's
 	served                      int           // trials of cells in the search
-	elapsed, begun              time.Duration // of the campaign, and when the search began in it
+	elapsed, begun              time.Duration // of the campaign; begin of the search in it
 	process                     search.Process
 	launched                    int              // ordinal of its launch
 	last                        search.Candidate // that it serves
@@ -44,7 +45,7 @@ func (m mean) with(d time.Duration) mean {
 	return m
 }
 
-// or returns the mean, or a guess when nothing was added.
+// or returns the mean, or a guess without data.
 func (m mean) or(guess time.Duration) time.Duration {
 	if m.n == 0 {
 		return guess
@@ -52,7 +53,7 @@ func (m mean) or(guess time.Duration) time.Duration {
 	return m.sum / time.Duration(m.n)
 }
 
-// record learns what the parts of a trial took.
+// record learns the durations of the parts of a trial.
 func (c *schedule) record(e search.Event) {
 	times := e.Measurement.Times
 	c.launch, c.reconfigure = c.launch.with(times.Launch), c.reconfigure.with(times.Reconfigure)
@@ -70,13 +71,13 @@ func (c *schedule) record(e search.Event) {
 	c.process, c.last = c.process.After(e, c.settings.Space), e.Trial.Candidate
 }
 
-// recordLaunch learns what a launch of an engine took, 0 where there was none.
+// recordLaunch learns the duration of a launch of an engine, 0 without one.
 func (c *schedule) recordLaunch(e *pools.Engine, d time.Duration) {
 	c.launches[e] = c.launches[e].with(d)
 }
 
-// launchOf is how long it takes to launch a candidate's engine: as long as it took before, else as long as others took; 0
-// where its process runs.
+// launchOf returns the expected launch time of a candidate's engine: its earlier one, else that of
+// others; 0 if its process runs.
 func (c *schedule) launchOf(e *pools.Engine, candidate search.Candidate) time.Duration {
 	if candidate.PoolKey() == c.process.Pool && (!c.process.Burdens(candidate, c.settings) || c.held.Knows(candidate)) {
 		return 0
@@ -84,14 +85,14 @@ func (c *schedule) launchOf(e *pools.Engine, candidate search.Candidate) time.Du
 	return c.launches[e].or(c.anyLaunch())
 }
 
-// anyLaunch, anyWarmUp and anySize are what such a part of a trial is expected to take.
+// anyLaunch, anyWarmUp and anySize return the expected durations of such parts of a trial.
 func (c *schedule) anyLaunch() time.Duration { return c.launch.or(search.GuessedLaunch) }
 
 func (c *schedule) anyWarmUp() time.Duration { return c.warmUp.or(search.GuessedWarmUp) }
 
 func (c *schedule) anySize() time.Duration { return c.size.or(c.tuning.Service.GuessedSize()) }
 
-// expect is how long windows of a candidate take with all that goes before them.
+// expect returns the expected time of windows of a candidate, including everything before them.
 func (c *schedule) expect(e *pools.Engine, candidate search.Candidate, key string, windows time.Duration) time.Duration {
 	launch := c.launchOf(e, candidate)
 	d := launch + windows + c.anyWarmUp()
@@ -101,16 +102,16 @@ func (c *schedule) expect(e *pools.Engine, candidate search.Candidate, key strin
 	return d
 }
 
-// cost is what a trial of a cell takes, in seconds.
+// cost returns the time of a trial of a cell, in seconds.
 func (c *schedule) cost(x pools.Cell) float64 {
 	b := x.Batcher()
 	return c.expect(x.Pool.Engine(), b.Candidate, b.Key, time.Duration(c.windows(x))*c.window()).Seconds()
 }
 
-// again is what each further trial of a cell takes, in seconds.
+// again returns the time of each further trial of a cell, in seconds.
 func (c *schedule) again() float64 { return (c.window() + c.anyWarmUp()).Seconds() }
 
-// searched is the share of the budget that is spent, of what the default left of it; 0 without one.
+// searched returns the spent share of the budget that the default left; 0 without one.
 func (c *schedule) searched() float64 {
 	b, share := c.settings.Budget, 0.0
 	if left := b.Time - c.begun; left > 0 {
@@ -122,29 +123,29 @@ func (c *schedule) searched() float64 {
 	return share
 }
 
-// share is what a time is of the budget's, of what the default left of it.
+// share returns a time as a share of the budget that the default left.
 func (c *schedule) share(d time.Duration) float64 {
 	return float64(d) / float64(max(c.settings.Budget.Time-c.begun, 1))
 }
 
-// window is the length of the next window.
+// window returns the length of the next window.
 func (c *schedule) window() time.Duration {
 	n := c.tuning.Trials
 	factor := min(math.Pow(n.Growth, float64(c.served/n.GrowthEvery)), n.GrowthMost)
 	return time.Duration(factor * float64(c.settings.Window)).Round(time.Millisecond)
 }
 
-// windows is how many windows a trial of a cell has.
+// windows returns the number of windows of a trial of a cell.
 func (c *schedule) windows(x pools.Cell) int {
 	return c.windowsAfter(c.launchOf(x.Pool.Engine(), x.Batcher().Candidate))
 }
 
-// windowsAfter is one, or as many as a launch before them is worth.
+// windowsAfter returns one, or as many as a launch before them is worth.
 func (c *schedule) windowsAfter(launch time.Duration) int {
 	return int(min(max(math.Round(math.Sqrt(launch.Seconds()/c.window().Seconds())), 1), search.MostWindows))
 }
 
-// next is when and how the next trial would be measured.
+// next describes the time and conditions of the next trial.
 func (c *schedule) next() belief.Next {
 	launch := c.anyLaunch()
 	return belief.Next{
@@ -153,8 +154,8 @@ func (c *schedule) next() belief.Next {
 	}
 }
 
-// longest is how long a batch may take to be measured, 0 without an end: a part of the budget, and no longer than any limit
-// on a latency that the batch alone would break.
+// longest returns the longest time of a batch that is measured, 0 without a limit: a part of the
+// budget, and at most the tightest limit on a latency that one batch alone would exceed.
 func (c *schedule) longest(tightest float64) time.Duration {
 	longest := tightest
 	if budget := c.settings.Budget.Time; budget > 0 {

@@ -9,19 +9,19 @@ import (
 	"tuner/search/guided/pools"
 )
 
-// statement is what the search says of itself.
+// statement is the search's description of itself.
 type statement struct {
-	// Shortfall says, where nothing that was measured satisfies the constraints, what misses them least and what would have
-	// to give, in sentences.
+	// Shortfall describes, if no measured configuration satisfies the constraints, the smallest
+	// miss and the constraints that would have to change, in sentences.
 	Shortfall []string
 	Chance    float64          // then also: the highest probability of any configuration to satisfy them
-	Why       string           // why the search is over; "" while it is not
-	Dropped   []measure.Metric // whose predictions turned out wrong, so that the search did without them
-	Unseen    int              // candidates that the search never looked at, in a space that is so large; at most
+	Why       string           // reason for the end of the search; "" before
+	Dropped   []measure.Metric // metrics whose predictions turned out wrong, so the search ignored them
+	Unseen    int              // upper bound of the unconsidered candidates in a large space
 	Reused    []reuse          // earlier campaigns, in the settings' order
 }
 
-// statement is what can be said now.
+// statement returns the current statement.
 func (g *Guided) statement() statement {
 	d := g.decide()
 	st := statement{Why: g.over, Reused: g.reuses(), Unseen: g.pools.Unseen(), Dropped: g.beliefs.Dropped()}
@@ -34,15 +34,15 @@ func (g *Guided) statement() statement {
 	return st
 }
 
-// Dropped lists the metrics whose predictions turned out wrong, so that the search did without them.
+// Dropped lists the metrics whose predictions turned out wrong, so that the search ignored them.
 func (g *Guided) Dropped() []measure.Metric { return g.beliefs.Dropped() }
 
-// Notes are sentences about the search itself: what it learned from, what it left out, why it ended.
+// Notes are sentences about the search itself: its sources, its omissions, the reason of its end.
 func (g *Guided) Notes() []string {
 	s := g.statement()
 	var list []string
-	if len(s.Shortfall) > 0 && s.Why != "" { // else the budget ended first
-		const least = 0.001 // that is told
+	if len(s.Shortfall) > 0 && s.Why != "" { // otherwise the budget ended first
+		const least = 0.001 // least reported value
 		list = append(list, fmt.Sprintf("No configuration satisfies the constraints with a probability above %.1f %%.", 100*max(s.Chance, least)))
 	}
 	for _, r := range s.Reused {
@@ -60,14 +60,15 @@ func (g *Guided) Notes() []string {
 	return list
 }
 
-// ending says why nothing is left to do.
+// ending returns the reason why nothing is left to do.
 func (g *Guided) ending(d *decision) string {
 	switch {
 	case !slices.ContainsFunc(g.pools.All(), (*pools.Pool).IsReady) && !slices.ContainsFunc(g.pools.Engines(), func(e *pools.Engine) bool { return e.EntryPool() != nil }):
 		return "no engine process of the space serves"
 	case !d.survey.hasLead():
 		why := "nothing can satisfy the constraints"
-		if g.opener.chance(&d.survey) > g.tuning.Beliefs.Possible { // of what was measured until little was left to learn
+		// of what was measured until little was left to learn
+		if g.opener.chance(&d.survey) > g.tuning.Beliefs.Possible {
 			why = "nothing is likely to satisfy the constraints"
 		}
 		if ranked := g.ledger.Ranked(); len(ranked) > 0 && len(ranked[0].Point.Misses) > 0 {
@@ -79,7 +80,7 @@ func (g *Guided) ending(d *decision) string {
 	return "nothing that is left is likely to be better by what is worth a trial"
 }
 
-// Skipped says which candidates were not measured, because their pools do not serve or cannot matter.
+// Skipped returns the unmeasured candidates whose pools do not serve or cannot matter.
 func (g *Guided) Skipped() []search.Fold {
 	if len(g.pools.All()) == 0 {
 		return nil

@@ -6,11 +6,11 @@ import (
 	"tuner/search"
 )
 
-// Before any service times are known, nothing is known of how much better something else may be.
+// Before any service times are known, nothing bounds the gain of other candidates.
 func TestNothingIsOpenInTheEnd(t *testing.T) {
 	t.Parallel()
 	m := typical(1, 0.05)
-	m.settings.Space.Facts.Base[search.KnobIntraOpThreads] = "3" // a default of its own
+	m.settings.Space.Facts.Base[search.KnobIntraOpThreads] = "3" // its own default
 	g, _ := m.run(t, 3)
 	if _, isOpen := g.Rivals(); !isOpen {
 		t.Error("nothing is open after three trials")

@@ -12,19 +12,19 @@ import (
 	"tuner/search/guided/tuning"
 )
 
-// survey is what is believed of all cells that may matter.
+// survey holds the beliefs about all cells that may matter.
 type survey struct {
 	cells   []belief.Belief
-	leader  int               // place of the best cell that is feasible; -1: there is none, or the default is better
+	leader  int               // index of the best feasible cell; -1 without one, or if the default is better
 	lead    float64           // score to beat; -Inf while nothing satisfies the constraints
-	nearest *unmeasuredAtBest // of the cells that are not measured, the one that misses the constraints least at best; nil without a ready pool
+	nearest *unmeasuredAtBest // the unmeasured cell that misses the constraints least at best; nil without a ready pool
 	chance  float64           // while nothing satisfies the constraints: the highest probability that a cell does
 }
 
 // hasLead reports whether anything satisfies the constraints.
 func (s *survey) hasLead() bool { return !math.IsInf(s.lead, -1) }
 
-// leading is the best cell that is feasible; false where there is none, or the default is better.
+// leading returns the best feasible cell; false without one, or if the default is better.
 func (s *survey) leading() (belief.Belief, bool) {
 	if s.leader < 0 {
 		return belief.Belief{}, false
@@ -32,7 +32,7 @@ func (s *survey) leading() (belief.Belief, bool) {
 	return s.cells[s.leader], true
 }
 
-// unmeasuredAtBest is a cell that was not measured, at its best.
+// unmeasuredAtBest is an unmeasured cell with its bounds.
 type unmeasuredAtBest struct {
 	pools.Cell
 	most     float64 // score
@@ -40,7 +40,7 @@ type unmeasuredAtBest struct {
 	lack     float64 // sum of the logarithms by which it misses constraints
 }
 
-// surveyor looks at the cells that were measured, and at those that could be better than the best.
+// surveyor considers the measured cells, and those that could be better than the best.
 type surveyor struct {
 	load      search.LoadAxis
 	tuning    tuning.Tuning
@@ -50,14 +50,15 @@ type surveyor struct {
 	levels    []float64 // the loads of the grid
 
 	answered float64         // the highest throughput of any trial under load, in inferences/s
-	bounded  []belief.Belief // what bounds cells that were not measured; nil until it is asked for
+	bounded  []belief.Belief // bounds of unmeasured cells; nil before the first request
 }
 
 func newSurveyor(s search.Settings, p *pools.Pools, x *predict.Predictor, b *belief.Beliefs, n tuning.Tuning) *surveyor {
 	return &surveyor{load: s.Space.Load, tuning: n, pools: p, predictor: x, beliefs: b, levels: levels(s.Space.Load, n.Loads.Ratio)}
 }
 
-// levels are the loads of the grid: the axis's own, or where any is allowed a geometric series of whole numbers.
+// levels returns the loads of the grid: the axis's own, or a geometric series of whole numbers if
+// any is allowed.
 func levels(axis search.LoadAxis, ratio float64) []float64 {
 	first, last := axis.Levels[0], axis.Levels[len(axis.Levels)-1]
 	if !axis.Any {
@@ -66,7 +67,7 @@ func levels(axis search.LoadAxis, ratio float64) []float64 {
 	return between(axis, first, last, ratio)
 }
 
-// between lists levels from one to another, neighbours in a ratio or one apart.
+// between lists levels from one to another; neighbours have a given ratio, or differ by one.
 func between(axis search.LoadAxis, from, to, ratio float64) []float64 {
 	list := []float64{from}
 	for level := from; level < to; {
@@ -76,10 +77,10 @@ func between(axis search.LoadAxis, from, to, ratio float64) []float64 {
 	return list
 }
 
-// expire forgets what was bounded before an event.
+// expire discards the bounds from before an event.
 func (v *surveyor) expire() { v.bounded = nil }
 
-// recordThroughput enters what a trial under load answered, in inferences/s.
+// recordThroughput records the throughput of a trial under load, in inferences/s.
 func (v *surveyor) recordThroughput(x float64) { v.answered = max(v.answered, x) }
 
 // enter adds a belief to a survey.
@@ -91,7 +92,7 @@ func (v *surveyor) enter(s *survey, b belief.Belief) {
 	}
 }
 
-// survey begins with a score to beat. It simulates no cell whose bounds say that it is not better than the best.
+// survey starts with a score to beat. It does not simulate cells whose bounds are below the best.
 func (v *surveyor) survey(lead float64) survey {
 	s := survey{leader: -1, lead: lead}
 	for _, p := range v.pools.All() {
@@ -115,7 +116,7 @@ func (v *surveyor) survey(lead float64) survey {
 	slices.SortStableFunc(rest, func(a, b unmeasuredAtBest) int { return cmp.Compare(b.most, a.most) })
 	for _, u := range rest {
 		if u.most <= s.lead || len(s.cells) >= n.Most {
-			s.chance = max(s.chance, u.feasible) // it is the most likely one of the rest
+			s.chance = max(s.chance, u.feasible) // the most likely one of the rest
 			break
 		}
 		v.enter(&s, v.beliefs.Believe(u.Cell))
@@ -124,14 +125,15 @@ func (v *surveyor) survey(lead float64) survey {
 	return s
 }
 
-// byFeasibility orders the most feasible first, all that are as good as certain by their score.
+// byFeasibility orders the most feasible first. Those that are practically certain are ordered by
+// score.
 func (v *surveyor) byFeasibility(a, b unmeasuredAtBest) int {
 	trusted := v.beliefs.Confidence()
 	return cmp.Or(cmp.Compare(min(b.feasible, trusted), min(a.feasible, trusted)), cmp.Compare(b.most, a.most))
 }
 
-// promising lists the cells that are not measured and may be better than the lead. It notes the one that is nearest to the
-// constraints.
+// promising lists the unmeasured cells that may be better than the lead. It records the one nearest
+// to the constraints.
 func (v *surveyor) promising(s *survey) []unmeasuredAtBest {
 	hasLead := s.hasLead()
 	var list []unmeasuredAtBest
@@ -150,13 +152,13 @@ func (v *surveyor) promising(s *survey) []unmeasuredAtBest {
 	return list
 }
 
-// isNearer reports whether a cell lacks less than another at best. Where their bounds do not tell them apart the lower load
-// is nearer: beyond its bounds a latency grows with it.
+// isNearer reports whether a cell has a smaller miss than another at best. If their bounds are
+// equal, the lower load is nearer, since a latency beyond its bounds grows with the load.
 func isNearer(a, b unmeasuredAtBest) bool {
 	return cmp.Or(cmp.Compare(a.lack, b.lack), cmp.Compare(a.Level, b.Level), cmp.Compare(b.most, a.most)) < 0
 }
 
-// unmeasured yields the cells of ready pools at the grid's levels that were not measured.
+// unmeasured yields the unmeasured cells of ready pools at the grid's levels.
 func (v *surveyor) unmeasured(yield func(pools.Cell) bool) {
 	for _, p := range v.pools.All() {
 		if !p.IsReady() || v.beliefs.IsLeft(p) {
@@ -172,7 +174,7 @@ func (v *surveyor) unmeasured(yield func(pools.Cell) bool) {
 	}
 }
 
-// bounds lists what bounds the useful cells that were not measured, once after each event.
+// bounds lists the bounds of the useful unmeasured cells, once after each event.
 func (v *surveyor) bounds() []belief.Belief {
 	if v.bounded == nil {
 		v.bounded = []belief.Belief{}
@@ -185,8 +187,9 @@ func (v *surveyor) bounds() []belief.Belief {
 	return v.bounded
 }
 
-// isUseful reports whether a cell is worth a thought: it does not fail, a delay may help at its load, and no smaller batch is
-// the same at it, as when all that is in flight fits into one.
+// isUseful reports whether a cell needs consideration: it does not fail, a delay may help at its
+// load, and no smaller batch is equal there. Batches are equal if all requests in flight fit into
+// the smaller one.
 func (v *surveyor) isUseful(c pools.Cell) bool {
 	if c.Level > v.reach() {
 		return false
@@ -199,8 +202,9 @@ func (v *surveyor) isUseful(c pools.Cell) bool {
 	return inFlight > float64(b.Below) && !c.Pool.IsDead(c.Setting)
 }
 
-// reach is the highest request rate that is worth a try. What leads to the server may end the rates long before the server
-// would, of which service times know nothing; and far beyond its end an open loop tells nothing but that.
+// reach returns the highest request rate that is worth a trial. The path to the server may limit
+// the rate far below the server's capacity, which service times do not show. Far beyond its
+// capacity an open loop shows nothing else.
 func (v *surveyor) reach() float64 {
 	if !v.load.Rate || v.answered == 0 {
 		return math.Inf(1)
@@ -213,7 +217,7 @@ func (v *surveyor) reach() float64 {
 	return max(v.tuning.Loads.Stride*rate, v.levels[above])
 }
 
-// refine looks at the levels between the grid's around the leader, where any level is allowed.
+// refine considers the levels between the grid's around the leader, if any level is allowed.
 func (v *surveyor) refine(s *survey) {
 	leader, ok := s.leading()
 	if !ok || !v.load.Any {
@@ -235,12 +239,13 @@ func (v *surveyor) refine(s *survey) {
 	}
 }
 
-// upside is the score that a cell may have beside the leader's believed one.
+// upside returns the score that a cell may reach against the leader's believed one.
 func (v *surveyor) upside(s *survey, b belief.Belief) float64 {
 	return b.Score + v.tuning.Beliefs.Clearly*v.deviation(s, b)
 }
 
-// deviation is that of a cell's score from the lead: what it has in common with the leader cannot tell them apart.
+// deviation returns the standard deviation of a cell's score against the lead. Common errors with
+// the leader do not count.
 func (v *surveyor) deviation(s *survey, b belief.Belief) float64 {
 	if leader, ok := s.leading(); ok {
 		return math.Sqrt(v.beliefs.Difference(b, leader))
@@ -248,11 +253,11 @@ func (v *surveyor) deviation(s *survey, b belief.Belief) float64 {
 	return b.Deviation()
 }
 
-// gap is by how much a cell may be better than the lead.
+// gap returns the possible gain of a cell over the lead.
 func (v *surveyor) gap(s *survey, b belief.Belief) float64 { return v.upside(s, b) - s.lead }
 
-// byBelief orders what is trusted to be feasible by its score, before the rest by its feasibility, and last what is out of
-// the question by how little it lacks.
+// byBelief orders trusted cells first, by score. The others follow by feasibility, and infeasible
+// ones come last, by their miss.
 func (v *surveyor) byBelief(a, b belief.Belief) int {
 	rank := func(b belief.Belief) float64 {
 		if b.Feasible < v.tuning.Beliefs.Possible {

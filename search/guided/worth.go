@@ -15,7 +15,7 @@ import (
 // leastDeviation keeps a divisor from being zero.
 const leastDeviation = 1e-9
 
-// appraiser says what trials are worth.
+// appraiser computes the worth of trials.
 type appraiser struct {
 	settings search.Settings
 	tuning   tuning.Tuning
@@ -23,8 +23,8 @@ type appraiser struct {
 	schedule *schedule
 }
 
-// rate is the most that trials of a cell may bring per second, of which the first takes so many seconds; 0 where nothing is
-// worth it.
+// rate returns the highest gain of trials of a cell per second. The first trial takes `first`
+// seconds. 0 if none is worth its time.
 func (a appraiser) rate(first float64, gain func(trials int) float64) float64 {
 	again, best, least := a.schedule.again(), 0.0, a.tuning.Worth.WithinBudget
 	if a.settings.Budget == (search.Budget{}) {
@@ -38,8 +38,8 @@ func (a appraiser) rate(first float64, gain func(trials int) float64) float64 {
 	return best
 }
 
-// gain is what the next trials of a cell are worth: over the lead, what they are expected to bring. Without a lead it is the
-// probability that the cell then leads, where that matters.
+// gain returns the worth of the next trials of a cell: their expected gain over the lead. Without a
+// lead it is the probability that the cell then leads, if that matters.
 func (a appraiser) gain(s *survey, b belief.Belief, trials int) float64 {
 	if s.hasLead() {
 		return a.lesson(s, b, trials)
@@ -50,19 +50,20 @@ func (a appraiser) gain(s *survey, b belief.Belief, trials int) float64 {
 	return 0
 }
 
-// lesson is what the next trials of a cell are expected to bring over the lead: the gain of what will then be thought best
-// (the knowledge gradient of Frazier, Powell and Dayanik, INFORMS Journal on Computing 21, 2009). Of two that are within a
-// percent, and as noisy as ten, a trial teaches little, however likely either is to be the better. What makes a machine
-// faster raises throughput and shortens latencies, so these err together. A cell that was measured in a slow minute may be
-// better and keep its limits.
+// lesson returns the expected gain of the next trials of a cell over the lead: the gain of the
+// later best (the knowledge gradient of Frazier, Powell and Dayanik, INFORMS Journal on Computing
+// 21, 2009). If two cells are within a percent, with noise of ten, a trial is worth little, however
+// likely either is the better one. A faster machine has higher throughput and shorter latencies, so
+// their errors are correlated. A cell that was measured in a slow minute may be better and keep its
+// limits.
 func (a appraiser) lesson(s *survey, b belief.Belief, trials int) float64 {
 	moves := max(a.moves(s, b, b, trials), leastDeviation)
 	least, others := a.beliefs.Needed(b, trials)
 	return a.surplus(s, b, moves, least) * others
 }
 
-// lessonOfLeader is what the next trials of the leader are expected to bring: that another turns out to be better. It counts
-// the score of one other at a time, so it is a lower bound.
+// lessonOfLeader returns the expected gain of the next trials of the leader: another may turn out
+// to be better. It considers one other at a time, so it is a lower bound.
 func (a appraiser) lessonOfLeader(s *survey, trials int) float64 {
 	leader, most := s.cells[s.leader], 0.0
 	for i, b := range s.cells {
@@ -73,8 +74,8 @@ func (a appraiser) lessonOfLeader(s *survey, trials int) float64 {
 	return most
 }
 
-// moves is the standard deviation by which the next trials of a cell, the leader or another, move the score of a cell over
-// the leader's.
+// moves returns the standard deviation by which the next trials of a cell, the leader or another,
+// move the score of a cell against the leader's.
 func (a appraiser) moves(s *survey, of, b belief.Belief, trials int) float64 {
 	if leader, ok := s.leading(); ok {
 		return a.beliefs.MovesOver(of, b, leader, trials)
@@ -82,9 +83,10 @@ func (a appraiser) moves(s *survey, of, b belief.Belief, trials int) float64 {
 	return a.beliefs.Moves(of, trials)
 }
 
-// surplus is the gain over the lead to be expected of a cell whose score trials move by a deviation, and that counts only
-// where they show it faster than believed by least deviations. Another load of the leader's configuration is another answer
-// only where it is better by more than a tie. In an open loop the throughput cannot exceed the offered rate.
+// surplus returns the expected gain over the lead of a cell whose score trials move by a deviation.
+// It counts only results that exceed the belief by `least` deviations. Another load of the leader's
+// configuration counts only if it is better by more than a tie. In an open loop the throughput
+// cannot exceed the offered rate.
 func (a appraiser) surplus(s *survey, b belief.Belief, moves, least float64) float64 {
 	if leader, ok := s.leading(); ok && leader.SharesCandidate(b.Cell) {
 		least = max(least, (s.lead+math.Log1p(verdict.Tie)*a.settings.Goal.Objective.Weight()-b.Score)/moves)
@@ -99,7 +101,8 @@ func (a appraiser) surplus(s *survey, b belief.Belief, moves, least float64) flo
 	return gain
 }
 
-// settles is the probability that, after the next trials of a cell, it keeps the constraints as surely as a leader must.
+// settles returns the probability that, after the next trials of a cell, it keeps the constraints
+// with the confidence of a leader.
 func (a appraiser) settles(b belief.Belief, trials int) float64 {
 	least, others := a.beliefs.Needed(b, trials)
 	return distuv.UnitNormal.CDF(-least) * others

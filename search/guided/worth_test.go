@@ -6,7 +6,7 @@ import (
 	"tuner/search"
 )
 
-// Challengers are cut where they can no longer matter, the leader never is.
+// Challengers are cut when they can no longer matter. The leader is never cut.
 func TestOnlyChallengersAreCut(t *testing.T) {
 	t.Parallel()
 	g, events := typical(7, 0.02).run(t, 60)

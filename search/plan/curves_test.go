@@ -149,7 +149,7 @@ func TestFirstStageIsTheBestOnes(t *testing.T) {
 	}
 }
 
-// TestFirstStageThatDoesNotStart is tried once.
+// A first stage that does not start is tried once.
 func TestFirstStageThatDoesNotStart(t *testing.T) {
 	t.Parallel()
 	l := searchtest.Small()
@@ -174,8 +174,7 @@ func TestFirstStageThatDoesNotStart(t *testing.T) {
 	}
 }
 
-// TestNoFirstStageNoReserve: where no knob says what serves the model, the curves keep nothing
-// back.
+// If no knob belongs to the artifact or the session, the curves have no reserve.
 func TestNoFirstStageNoReserve(t *testing.T) {
 	t.Parallel()
 	l := searchtest.Small()

@@ -34,8 +34,8 @@ func (x *Beliefs) Moves(b Belief, trials int) float64 {
 	return math.Sqrt(x.variances(func(k int) float64 { return x.Tells(k, b, trials) }))
 }
 
-// MovesOver is the standard deviation by which the next trials of a cell, the leader or another,
-// move the score of that other cell over the leader's.
+// MovesOver returns the standard deviation by which the next trials of a cell, the leader or
+// another, move the score of that other cell against the leader's.
 func (x *Beliefs) MovesOver(of, b, leader Belief, trials int) float64 {
 	return math.Sqrt(x.variances(func(k int) float64 {
 		m := x.metrics[k]
@@ -51,10 +51,10 @@ func (x *Beliefs) MovesOver(of, b, leader Belief, trials int) float64 {
 	}))
 }
 
-// Needed is how much faster than believed trials must show a cell, in deviations of what they tell.
-// From there on it keeps its limits as surely as a leader must. others is the probability that it
-// keeps those limits that speed does not help. What trials tell moves a mean, and the rest of the
-// variance remains.
+// Needed returns the least result of trials after which a cell keeps its limits with the confidence
+// of a leader. It is the excess over the believed speed, in deviations of the trials' information.
+// others is the probability that the cell keeps the limits that speed does not affect. Trials move
+// a mean, and the rest of the variance remains.
 func (x *Beliefs) Needed(b Belief, trials int) (deviations, others float64) {
 	deviations, others = math.Inf(-1), 1
 	for k, m := range x.metrics {

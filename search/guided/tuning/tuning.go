@@ -183,8 +183,8 @@ type Worth struct {
 
 // Trials is for the course of a campaign.
 type Trials struct {
-	// ExploreShare is the share of the budget after the default. Once it is used, only pools that
-	// may be better are opened.
+	// ExploreShare is a share of the budget that the default leaves. Once it is used, only pools
+	// that may be better are opened.
 	ExploreShare float64
 	// Growth is the factor by which windows get longer with every GrowthEvery trials, up to
 	// GrowthMost: the remaining cells differ by less and less.
