@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// The verdict is an error where an attack was not withstood, and where none was made.
+// The verdict is an error if an attack succeeded, and if none was made.
 func TestTable(t *testing.T) {
 	t.Parallel()
 	one := func(s state) result {
@@ -14,7 +14,7 @@ func TestTable(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		results []result
-		want    string // in the error; empty: none
+		want    string // in the error; empty: no error
 	}{
 		"held":              {[]result{one(passed)}, ""},
 		"held and not run":  {[]result{one(passed), one(skipped)}, ""},
@@ -33,7 +33,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// Every attack says what it stands for, and no two have one name.
+// Every attack names its finding, and all names are distinct.
 func TestCorpus(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
@@ -45,7 +45,7 @@ func TestCorpus(t *testing.T) {
 	}
 }
 
-// Refusals need the exit code and the words, however the message was folded.
+// A refusal needs the exit code and the words, for any line breaks in the message.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	o := outcome{code: 2, out: "tuner: cannot\n  read"}

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// privacy: what tuner's programs tell others.
+// privacy: information that tuner's programs send to others.
 func privacy() []attack {
 	return []attack{{
 		"A1", "who does ONNX Runtime call?", "no address but loopback, no name looked up, nothing in the home folder",
@@ -23,7 +23,7 @@ func privacy() []attack {
 			if err := s.add("simple", "simple", ""); err != nil {
 				return "", err
 			}
-			// strace as a prefix of the command, with its output in the scene.
+			// strace as a prefix of the command, with its output in the scene
 			v, err := s.serve(ctx, `set -- strace -f -qq -e trace=connect,sendto,sendmmsg -o "$PWD/trace" "$@"`, []string{"simple"})
 			if err != nil {
 				return "", err
@@ -40,7 +40,7 @@ func privacy() []attack {
 	}}
 }
 
-// quiet wants a trace of system calls that reach nobody.
+// quiet checks that a trace of system calls contacts nobody.
 func (s *scene) quiet(trace string) (string, error) {
 	lines, err := s.lines(trace)
 	if err != nil {
@@ -74,7 +74,7 @@ func connections() []attack {
 			if err != nil {
 				return "", err
 			}
-			time.Sleep(500 * time.Millisecond) // until the server has accepted what it will
+			time.Sleep(500 * time.Millisecond) // until the server has accepted all connections that it accepts
 			if err := v.serves(ctx); err != nil {
 				return "", err
 			}
@@ -125,7 +125,8 @@ func slow(ctx context.Context, s *scene) (string, error) {
 	open := 0
 	for i, c := range append(all, half...) {
 		_ = c.SetReadDeadline(time.Now().Add(2 * time.Millisecond))
-		if _, err := io.ReadAll(c); err != nil && errors.Is(err, errTimeout(err)) && i >= 250 { // the first have sent nothing: they are idle, not slow
+		// the first have sent nothing: they are idle, not slow
+		if _, err := io.ReadAll(c); err != nil && errors.Is(err, errTimeout(err)) && i >= 250 {
 			open++
 		}
 	}
@@ -144,7 +145,7 @@ func errTimeout(err error) error {
 	return io.EOF
 }
 
-// garbage sends what belongs to no protocol.
+// garbage sends bytes of no protocol.
 func garbage(ctx context.Context, s *scene) (string, error) {
 	if err := s.add("simple", "simple", ""); err != nil {
 		return "", err

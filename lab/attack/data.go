@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// data: arrays and YAML of strangers.
+// data: foreign arrays and YAML.
 func data() []attack {
 	array := func(file func() ([]byte, error)) func(context.Context, *scene) (string, error) {
 		return func(ctx context.Context, s *scene) (string, error) { return refusedArray(ctx, s, file) }
@@ -34,14 +34,14 @@ func data() []attack {
 	}
 }
 
-// header is the head of an .npy file.
+// header returns the head of an .npy file.
 func header(dtype, shape string) []byte {
 	text := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%s,), }", dtype, shape)
 	text += strings.Repeat(" ", 63-(10+len(text))%64) + "\n"
 	return append(binary.LittleEndian.AppendUint16([]byte("\x93NUMPY\x01\x00"), uint16(len(text))), text...)
 }
 
-// zipped is an archive of one array, its header with zeros behind it.
+// zipped returns an archive of one array: its header and zeros after it.
 func zipped(name string, head []byte, zeros int64) ([]byte, error) {
 	var out bytes.Buffer
 	z := zip.NewWriter(&out)
@@ -66,7 +66,7 @@ func (zeroes) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// lyingZip says 1 KiB for an entry of 512 MiB.
+// lyingZip declares 1 KiB for an entry of 512 MiB.
 func lyingZip() ([]byte, error) {
 	var packed bytes.Buffer
 	w, err := flate.NewWriter(&packed, flate.BestSpeed)
@@ -111,7 +111,7 @@ func manyArrays() ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// refusedArray wants that convert refuses a file of inputs.
+// refusedArray checks that convert refuses a file of inputs.
 func refusedArray(ctx context.Context, s *scene, file func() ([]byte, error)) (string, error) {
 	content, err := file()
 	if err != nil {

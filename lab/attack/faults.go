@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// faults: the machine lets tuner down, or somebody kills it.
+// faults: the machine fails, or somebody kills tuner.
 func faults() []attack {
 	return []attack{
 		{"A10", "kill -9 of convert while the user's metric runs", "the metric and what it has started end", orphanMetric},
@@ -27,14 +27,15 @@ func faults() []attack {
 	}
 }
 
-// campaigner is a tuner that runs.
+// campaigner is a running tuner.
 type campaigner struct {
 	cmd    *exec.Cmd
 	out    syncBuffer
 	exited chan struct{}
 }
 
-// starts starts tuner in the background. It is killed with the scene, with all that it started in its group.
+// starts starts tuner in the background. It is killed with the scene, together with its process
+// group.
 func (s *scene) starts(args ...string) (*campaigner, error) {
 	for _, dir := range []string{"home", "tmp"} {
 		if err := os.MkdirAll(s.path(dir), 0o755); err != nil {
@@ -43,12 +44,12 @@ func (s *scene) starts(args ...string) (*campaigner, error) {
 	}
 	p := &campaigner{cmd: s.command("", args...), exited: make(chan struct{})}
 	p.cmd.Stdout, p.cmd.Stderr = &p.out, &p.out
-	p.cmd.WaitDelay = time.Second // what it has started may hold its output
+	p.cmd.WaitDelay = time.Second // its children may keep its output open
 	if err := p.cmd.Start(); err != nil {
 		return nil, err
 	}
 	go func() {
-		_ = p.cmd.Wait() // the exit code says it
+		_ = p.cmd.Wait() // the exit code has the outcome
 		close(p.exited)
 	}()
 	s.programs = append(s.programs, p)
@@ -65,7 +66,7 @@ func (p *campaigner) ends(ctx context.Context) (int, error) {
 	}
 }
 
-// until waits for something.
+// until waits for a condition.
 func until(ctx context.Context, what string, is func() bool) error {
 	for !is() {
 		select {
@@ -77,9 +78,9 @@ func until(ctx context.Context, what string, is func() bool) error {
 	return nil
 }
 
-// left lists the processes that belong to the scene: its folder is in their environment.
+// left lists the processes of the scene: its folder is in their environment.
 func (s *scene) left() (pids []string) {
-	entries, _ := os.ReadDir("/proc") // the attack fails without it
+	entries, _ := os.ReadDir("/proc") // without it the attack fails
 	for _, e := range entries {
 		env, err := os.ReadFile("/proc/" + e.Name() + "/environ")
 		if err == nil && bytes.Contains(env, []byte("TMPDIR="+s.path("tmp"))) {
@@ -89,7 +90,7 @@ func (s *scene) left() (pids []string) {
 	return pids
 }
 
-// nobodyLeft wants that all processes of the scene end within five seconds.
+// nobodyLeft checks that all processes of the scene end within five seconds.
 func (s *scene) nobodyLeft(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -119,9 +120,9 @@ func orphanMetric(ctx context.Context, s *scene) (string, error) {
 
 const longProfile = "model: m.onnx\noutput: out\nsearch: {strategy: grid, budget: {time: 2m, trials: 12}, window: 100ms}\nspace: {intra_op_threads: [1, 2], instance_count: [1, 2, 3]}\nload: {concurrency: [1, 2]}\n"
 
-// finished returns the number of trials of a campaign that has ended by itself. Its journal must begin with what it was earlier,
-// and lack no record. Six candidates and the default are measured once. How many further trials the budget of twelve then gets
-// depends on what was measured.
+// finished returns the number of trials of a campaign that has ended by itself. Its journal must
+// begin with its earlier content, and lack no record. Six candidates and the default are measured
+// once. The number of further trials within the budget of twelve depends on the measurements.
 func (s *scene) finished(earlier string) (int, error) {
 	text, err := os.ReadFile(s.path("out", "journal.jsonl"))
 	if err != nil {
@@ -157,7 +158,7 @@ func (s *scene) profiles() error {
 // awaitTrials waits until a campaign has n trials.
 func (s *scene) awaitTrials(ctx context.Context, p *campaigner, n int) error {
 	return until(ctx, "trial", func() bool {
-		got, _ := s.trials("out", "journal.jsonl") // it may not be there yet
+		got, _ := s.trials("out", "journal.jsonl") // it may not exist yet
 		select {
 		case <-p.exited:
 			return true
@@ -251,7 +252,7 @@ func hungUp(ctx context.Context, s *scene) (string, error) {
 	return "exit code 130, the end is recorded", s.nobodyLeft(ctx)
 }
 
-// disk mounts a small disk at a folder of the scene, until it is closed.
+// disk mounts a small disk at a folder of the scene, until the scene is closed.
 func (s *scene) disk(folder, options string, flags uintptr) error {
 	if err := os.MkdirAll(s.path(folder), 0o755); err != nil {
 		return err
@@ -275,7 +276,7 @@ func fullDisk(ctx context.Context, s *scene) (string, error) {
 	if err := s.awaitTrials(ctx, p, 2); err != nil {
 		return "", err
 	}
-	_ = os.WriteFile(s.path("out", "filler"), full, 0o644) // it fills what is left, and fails
+	_ = os.WriteFile(s.path("out", "filler"), full, 0o644) // it fills the rest of the disk, and fails
 	code, err := p.ends(ctx)
 	if err != nil || code != 2 || !strings.Contains(flat(p.out.String()), "no space left") {
 		return "", errors.Join(fmt.Errorf("exit code %d: %s", code, last(p.out.String())), err)
@@ -291,7 +292,7 @@ func fullDisk(ctx context.Context, s *scene) (string, error) {
 	if err != nil || o.code != 0 {
 		return "", errors.Join(fmt.Errorf("with space: exit code %d: %s", o.code, last(o.out)), err)
 	}
-	// What was written in part when the disk was full is cut off. Every whole line stays.
+	// A line that was incomplete when the disk was full is removed. Every complete line stays.
 	n, err := s.finished(string(before[:bytes.LastIndexByte(before, '\n')+1]))
 	if err != nil {
 		return "", fmt.Errorf("with space: %w", err)

@@ -11,13 +11,14 @@ import (
 	"time"
 )
 
-// smuggled is hidden in the bodies of requests; an answer to it can be told.
+// smuggled is hidden in the bodies of requests. An answer to it is recognizable.
 const smuggled = "GET /v2/models/SMUGGLED HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
-// unload is what a proxy in front forbids.
+// unload is a request that a proxy in front forbids.
 const unload = "POST /v2/repository/models/simple/unload HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n"
 
-// ambiguous are requests whose end two programs might see at different places, with another one hidden in them.
+// ambiguous returns requests whose end two programs might see at different places, with another one
+// hidden in them.
 func ambiguous(path, hidden string) []string {
 	const chunked = "Transfer-Encoding: chunked\r\n"
 	sized := fmt.Sprintf("Content-Length: %d\r\n", len(hidden))
@@ -73,7 +74,7 @@ func smuggle(ctx context.Context, s *scene) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		// The answer may be lost, since the server hangs up on what it has not read.
+		// The answer may be lost, since the server closes the connection without reading the rest.
 		if len(got) > 1 || len(got) == 1 && got[0].status != 400 {
 			return "", fmt.Errorf("%q got %v", text, got)
 		}
@@ -81,7 +82,8 @@ func smuggle(ctx context.Context, s *scene) (string, error) {
 	return fmt.Sprintf("%d refused with 400", len(requests)), v.serves(ctx)
 }
 
-// proxy is a program that keeps clients from model control, and uses few connections for all of them.
+// proxy is a program that blocks model control for clients, and uses few connections for all of
+// them.
 type proxy struct {
 	name, program, config string
 	args                  []string
@@ -163,7 +165,7 @@ func (p proxy) run(ctx context.Context, s *scene) (string, error) {
 	return v.behind(ctx, s.path("socket"))
 }
 
-// awaitSocket waits until somebody listens.
+// awaitSocket waits until a program listens.
 func awaitSocket(ctx context.Context, path string) error {
 	for ctx.Err() == nil {
 		c, err := net.Dial("unix", path)
@@ -253,13 +255,13 @@ func spellings(ctx context.Context, s *scene) (string, error) {
 	return fmt.Sprintf("%d spellings refused", tried), v.serves(ctx)
 }
 
-// frame is a frame of HTTP/2.
+// frame returns a frame of HTTP/2.
 func frame(kind, flags byte, stream uint32, payload string) string {
 	n := len(payload)
 	return string([]byte{byte(n >> 16), byte(n >> 8), byte(n), kind, flags, byte(stream >> 24), byte(stream >> 16), byte(stream >> 8), byte(stream)}) + payload
 }
 
-// block is the header block of a call over gRPC, without compression.
+// block returns the header block of a call over gRPC, without compression.
 func block(method string) string {
 	var b strings.Builder
 	for _, field := range [][2]string{{":method", "POST"}, {":scheme", "http"}, {":path", "/inference.GRPCInferenceService/" + method}, {":authority", "localhost"},
@@ -273,14 +275,15 @@ func block(method string) string {
 	return b.String()
 }
 
-// pours sends frames on connections of gRPC's, reading nothing, until all are sent or the server hangs up.
+// pours sends frames on gRPC connections without reading, until all are sent or the server closes
+// the connection.
 func (v *server) pours(ctx context.Context, connections int, text func(i int) string) error {
 	for range connections {
 		conn, err := dial(ctx, "tcp", v.at.GRPC)
 		if err != nil {
 			return err
 		}
-		go func() { _, _ = conn.Read(make([]byte, 1<<20)) }() // until it is closed, below
+		go func() { _, _ = conn.Read(make([]byte, 1<<20)) }() // until it is closed below
 		_ = conn.SetWriteDeadline(time.Now().Add(10 * time.Second))
 		_, err = conn.Write([]byte(preface + frame(4, 0, 0, "")))
 		for i := 0; err == nil; i++ {

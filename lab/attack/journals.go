@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// journals: records that somebody damaged, edited or mixed, and what they must not hold.
+// journals: damaged, edited or mixed records, and secrets that they must not contain.
 func journals() []attack {
 	return []attack{
 		{"A5", "400 changes of one byte of a journal", "analyze refuses it with exit code 2, or its figures are as before", changedBytes},
@@ -38,9 +38,9 @@ func (s *scene) campaign(ctx context.Context, more string) ([]byte, error) {
 	return os.ReadFile(s.path("out", "journal.jsonl"))
 }
 
-// analyzed analyzes a journal in a folder of its own. result holds the figures, without times and paths.
+// analyzed analyzes a journal in its own folder. result holds the figures, without times and paths.
 func (s *scene) analyzed(ctx context.Context, journal []byte) (result string, o outcome, err error) {
-	_ = os.RemoveAll(s.path("look")) // what stays is written over
+	_ = os.RemoveAll(s.path("look")) // remaining files are overwritten
 	if err := s.write(journal, "look", "journal.jsonl"); err != nil {
 		return "", o, err
 	}
@@ -53,7 +53,7 @@ func (s *scene) analyzed(ctx context.Context, journal []byte) (result string, o 
 
 const lookFile = "input: look\nformats: [table]\n"
 
-// started is the campaign whose journal is attacked.
+// started returns the campaign whose journal is attacked.
 func (s *scene) started(ctx context.Context) (journal []byte, result string, err error) {
 	if journal, err = s.campaign(ctx, ""); err != nil {
 		return nil, "", err
@@ -106,7 +106,7 @@ func editedLines(ctx context.Context, s *scene) (string, error) {
 		return "", err
 	}
 	lines, others := bytes.SplitAfter(journal, []byte("\n")), bytes.SplitAfter(other, []byte("\n"))
-	const n = 3 // the record that is attacked: a trial
+	const n = 3 // the attacked record: a trial
 	join := func(parts ...[][]byte) []byte {
 		var all []byte
 		for _, p := range parts {
@@ -131,7 +131,7 @@ func editedLines(ctx context.Context, s *scene) (string, error) {
 			return "", fmt.Errorf("%s: exit code %d: %s", name, o.code, last(o.out))
 		}
 	}
-	// A torn last line is what a kill leaves.
+	// A kill leaves a torn last line.
 	torn := journal[:len(journal)-20]
 	if _, o, err := s.analyzed(ctx, torn); err != nil || o.code != 0 {
 		return "", errors.Join(fmt.Errorf("a torn last line: exit code %d: %s", o.code, last(o.out)), err)
@@ -139,7 +139,7 @@ func editedLines(ctx context.Context, s *scene) (string, error) {
 	return "12 refused, a torn last line left out", nil
 }
 
-// sealed makes the checksums of a journal anew, as docs/reference/journal.md tells it.
+// sealed computes the checksums of a journal again, as docs/reference/journal.md describes.
 func sealed(journal []byte) []byte {
 	var out []byte
 	before := ""
@@ -155,7 +155,7 @@ func sealed(journal []byte) []byte {
 	return out
 }
 
-// forged wants that a journal whose checksums fit is refused for what it says.
+// forged checks that a journal with correct checksums is refused for its content.
 func forged(ctx context.Context, s *scene, change func([]byte) []byte, words string) (string, error) {
 	journal, _, err := s.started(ctx)
 	if err != nil {
@@ -218,7 +218,7 @@ func secrets(ctx context.Context, s *scene) (string, error) {
 	return s.without(secret, "out")
 }
 
-// without wants that no file of a folder contains a text.
+// without checks that no file of a folder contains a text.
 func (s *scene) without(text, folder string) (string, error) {
 	files := 0
 	var walk func(dir string) error

@@ -18,7 +18,7 @@ import (
 	"tuner/model/onnx/onnxpb"
 )
 
-// loads: models and configurations that a client has loaded, and what happens meanwhile.
+// loads: models and configurations that a client loads, and other requests during a load.
 func loads() []attack {
 	refused := func(name string, put func(*scene) error) func(context.Context, *scene) (string, error) {
 		return func(ctx context.Context, s *scene) (string, error) { return refusedLoad(ctx, s, put) }
@@ -46,7 +46,7 @@ func loads() []attack {
 	}
 }
 
-// refusedLoad wants that a model called hostile is refused.
+// refusedLoad checks that a model called hostile is refused.
 func refusedLoad(ctx context.Context, s *scene, put func(*scene) error) (string, error) {
 	if err := put(s); err != nil {
 		return "", err
@@ -80,7 +80,7 @@ func marshal(m *onnx.Model) []byte {
 	return data
 }
 
-// functions is a model of n functions, each of which calls the next one twice.
+// functions returns a model of n functions, each of which calls the next one twice.
 func functions(n int) []byte {
 	node := func(domain, op, in, out string) *onnxpb.NodeProto {
 		return &onnxpb.NodeProto{Domain: &domain, OpType: &op, Input: []string{in}, Output: []string{out}}
@@ -103,7 +103,7 @@ func functions(n int) []byte {
 	return marshal(onnx.New(m))
 }
 
-// sparse is a model with a sparse tensor of n elements, of which it has one.
+// sparse returns a model with a sparse tensor that declares n elements and has one.
 func sparse(n int64) []byte {
 	g := build.NewGraph("sparse")
 	g.OutputAs("y", g.Input("x", onnx.Float, onnx.Fixed(1)), onnx.Float, onnx.Fixed(1))
@@ -114,7 +114,7 @@ func sparse(n int64) []byte {
 	return marshal(onnx.New(m))
 }
 
-// foldable is a small model of n constants of some bytes, which all go into its output.
+// foldable returns a small model of n constants of the given size, which all enter its output.
 func foldable(n int, size int64) []byte {
 	g := build.NewGraph("foldable")
 	sum := g.Input("x", onnx.Float, onnx.Fixed(1))
@@ -169,7 +169,7 @@ func folding(ctx context.Context, s *scene) (string, error) {
 	return fmt.Sprintf("%v after %.1f s, %s", err, took.Seconds(), seen), errBound
 }
 
-// upload is a load request with a file.
+// upload sends a load request with a file.
 func (v *server) upload(ctx context.Context, model, file string, data []byte) error {
 	return v.LoadModel(ctx, model, `{"backend":"onnxruntime"}`, api.File{Path: file, Data: data})
 }
@@ -247,7 +247,8 @@ func strayUploads(ctx context.Context, s *scene) (string, error) {
 	return "12 refused", v.serves(ctx)
 }
 
-// steady asks the model simple until it is told to stop. It returns how often, and the longest time.
+// steady sends requests to the model simple until it is stopped. It returns their number, and the
+// longest time.
 func (v *server) steady(ctx context.Context, until *atomic.Bool) (n int, longest time.Duration, err error) {
 	for !until.Load() {
 		begin := time.Now()
@@ -280,7 +281,7 @@ func storm(ctx context.Context, s *scene) (string, error) {
 				case 1:
 					err = v.LoadModel(ctx, "simple", fmt.Sprintf(`{"backend":"onnxruntime","max_batch_size":%d}`, 1+j%8))
 				case 2:
-					_ = v.UnloadModel(ctx, "mlp") // it may be unloaded by another
+					_ = v.UnloadModel(ctx, "mlp") // another client may have unloaded it
 				case 3:
 					err = v.upload(ctx, fmt.Sprint("up", i), "1/model.onnx", sample(s, "mlp"))
 				}
@@ -326,7 +327,7 @@ func drain(ctx context.Context, s *scene) (string, error) {
 		}
 		answered++
 	}
-	<-v.exited // the scene's end kills it otherwise
+	<-v.exited // otherwise the scene's end kills it
 	if code := v.cmd.ProcessState.ExitCode(); code != 0 || !unready {
 		return "", fmt.Errorf("exit code %d, unready %t", code, unready)
 	}

@@ -1,9 +1,11 @@
-// Attack drives a built tuner from outside, as hostile clients, web pages, models, files and machines do. Each attack
-// of the corpus has a name, says what must be seen, and tells what was seen. The program starts its own servers on
-// loopback, in folders of its own, and bounds what each of them may take.
+// Attack drives a built tuner from outside like hostile clients, web pages, models, files and
+// machines. Each attack of the corpus has a name, a required observation, and a report of the
+// actual one. The program starts its own servers on loopback, in its own folders, and limits their
+// resources.
 //
-// It ends with exit code 1 if an attack was not withstood. Where an attack needs what the machine lacks (a proxy, root,
-// strace), it is left out, and the table says so. The program measures no speed.
+// It ends with exit code 1 if an attack succeeded. If the machine lacks a tool for an attack (a
+// proxy, root, strace), the attack is skipped, and the table says so. The program measures no
+// speed.
 //
 //	go -C lab run ./attack -run 'smuggl|journal'
 package main
@@ -41,14 +43,15 @@ func define(f *program.Flags, o *options) {
 
 // attack is one case of the corpus.
 type attack struct {
-	row  string // the finding that it stands for; lab/docs/attack.md says what it is
+	row  string // the finding behind it; lab/docs/attack.md describes it
 	name string
-	want string // what must be seen
-	// run attacks, and tells in a few words what was seen. An error says what was not withstood.
+	want string // required observation
+	// run attacks, and returns the observation in a few words. An error describes a successful
+	// attack.
 	run func(ctx context.Context, s *scene) (seen string, err error)
 }
 
-// attacks lists the whole corpus. The order is that of the table.
+// attacks lists the whole corpus in the order of the table.
 func attacks() []attack {
 	var all []attack
 	for _, some := range [][]attack{privacy(), connections(), memory(), framing(), pages(), queues(), requests(), loads(), models(), data(), journals(), faults()} {
@@ -57,7 +60,8 @@ func attacks() []attack {
 	return all
 }
 
-// patience bounds each attack. The longest one waits for a client to be found idle, which takes ten seconds.
+// patience is the longest time of an attack. The longest attack waits until a client counts as
+// idle, which takes ten seconds.
 const patience = 90 * time.Second
 
 // notRun is the error of an attack that this machine cannot make.
@@ -82,7 +86,7 @@ func run(ctx context.Context, o options, out, messages io.Writer) error {
 	return errors.Join(table(out, results), ctx.Err())
 }
 
-// try makes one attack in a folder of its own.
+// try makes one attack in its own folder.
 func try(ctx context.Context, o options, a attack) result {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

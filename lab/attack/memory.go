@@ -37,15 +37,16 @@ func random(seed uint64, n int) []byte {
 	return data
 }
 
-// The memory that servers under attack have, and what of it clients may hold: three eighths.
+// The memory of servers under attack, and the clients' share of it: three eighths.
 const (
 	podMemory   = 1 << 30
 	clientsHold = podMemory / 8 * 3
 	engineHolds = 256 << 20 // the engine and ONNX Runtime without clients
 )
 
-// pod makes a control group of podMemory for a server, as a container has one. The server finds its budget by it. Where
-// the kernel charges nothing to it, the watch of the scene bounds the server all the same.
+// pod makes a control group of podMemory for a server, like that of a container. The server takes
+// its budget from it. If the kernel does not charge the memory to it, the scene's watch limits the
+// server instead.
 func (s *scene) pod() (limits string, err error) {
 	mine, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
@@ -73,7 +74,8 @@ func (s *scene) pod() (limits string, err error) {
 	return "", notRun("no control group may be made here")
 }
 
-// generous serves a model whose answers are as large as its input says, and the model simple, in a pod.
+// generous serves a model whose answers have the size that its input asks for, and the model
+// simple, in a pod.
 func (s *scene) generous(ctx context.Context, flags ...string) (*server, error) {
 	limits, err := s.pod()
 	if err != nil {
@@ -85,7 +87,7 @@ func (s *scene) generous(ctx context.Context, flags ...string) (*server, error) 
 	return s.serve(ctx, limits, []string{"large", "simple", "text"}, flags...)
 }
 
-// zeros is a model that answers as many zeros as its input says.
+// zeros returns a model that answers as many zeros as its input asks for.
 func zeros() []byte {
 	g := build.NewGraph("zeros")
 	shape := g.Input("SHAPE", onnx.Int64, onnx.Fixed(1))
@@ -93,7 +95,7 @@ func zeros() []byte {
 	return marshal(g.Model())
 }
 
-// memory: little that becomes much, and answers that nobody reads.
+// memory: small inputs that become large, and answers that nobody reads.
 func memory() []attack {
 	const bound = "the memory stays within the budget, others are served meanwhile"
 	return []attack{
@@ -108,7 +110,7 @@ func memory() []attack {
 	}
 }
 
-// meanwhile wants others to be served while an attack lasts.
+// meanwhile checks that others are served during an attack.
 func (v *server) meanwhile(ctx context.Context, d time.Duration) error {
 	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
 		if err := v.serves(ctx); err != nil {
@@ -146,7 +148,7 @@ func unreadHTTP(ctx context.Context, s *scene) (string, error) {
 	return fmt.Sprintf("%s, %d of 100 refused with 503", seen, refused), err
 }
 
-// reluctant is a connection whose data is not read once the attack has begun.
+// reluctant is a connection that is not read once the attack has begun.
 type reluctant struct {
 	net.Conn
 	stop <-chan struct{}
@@ -163,7 +165,7 @@ func (r reluctant) Read(p []byte) (int, error) {
 	}
 }
 
-// deaf opens a connection of gRPC, and returns what makes it stop reading.
+// deaf opens a gRPC connection, and returns a function that stops its reading.
 func deaf(ctx context.Context, address string, options ...grpc.DialOption) (*grpc.ClientConn, func(), error) {
 	stop := make(chan struct{})
 	conn, err := dialGRPC(address, append(options, grpc.WithContextDialer(func(ctx2 context.Context, a string) (net.Conn, error) {
@@ -194,11 +196,12 @@ func unreadGRPC(compression string) func(context.Context, *scene) (string, error
 		var calls errgroup.Group
 		for range 200 {
 			calls.Go(func() error {
-				_, _ = client.ModelInfer(ctx, message("large", "SHAPE", "INT64", []int64{1}, int64s(8<<20/4))) // nobody reads the answer
+				// nobody reads the answer
+				_, _ = client.ModelInfer(ctx, message("large", "SHAPE", "INT64", []int64{1}, int64s(8<<20/4)))
 				return nil
 			})
 		}
-		err = v.meanwhile(ctx, 14*time.Second) // longer than it takes to find who holds the memory
+		err = v.meanwhile(ctx, 14*time.Second) // longer than the server needs to find the holder of the memory
 		cancel()
 		_ = calls.Wait() // its members return nil
 		if err != nil {
@@ -232,7 +235,7 @@ func unreadStream(ctx context.Context, s *scene) (string, error) {
 		}
 	}()
 	err = v.meanwhile(ctx, 5*time.Second)
-	cancel() // ahead of the connection's end, which waits for its reader
+	cancel() // before the end of the connection, which waits for its reader
 	if err != nil {
 		return "", err
 	}
@@ -256,13 +259,14 @@ func manyStrings(ctx context.Context, s *scene) (string, error) {
 	return v.bounded(clientsHold + engineHolds)
 }
 
-// bomb is a request over gRPC as it travels: a message of zeros that gzip made a thousandth of.
+// bomb returns a gRPC request in wire form: a message of zeros that gzip compressed to a
+// thousandth.
 func bomb(size int) []byte {
 	zipped := gzipped(make([]byte, size))
 	return append(binary.BigEndian.AppendUint32([]byte{1}, uint32(len(zipped))), zipped...)
 }
 
-// calls makes a call over gRPC with a body as it travels, and returns its status.
+// calls makes a gRPC call with a body in wire form, and returns its status.
 func (v *server) calls(ctx context.Context, method string, body []byte, headers ...string) (string, error) {
 	transport := &http.Transport{Protocols: &http.Protocols{}}
 	transport.Protocols.SetUnencryptedHTTP2(true)
@@ -281,7 +285,7 @@ func (v *server) calls(ctx context.Context, method string, body []byte, headers 
 		return "", err
 	}
 	defer response.Body.Close()
-	_, _ = io.Copy(io.Discard, response.Body) // the trailers say how it went
+	_, _ = io.Copy(io.Discard, response.Body) // the trailers have the status
 	return cmp.Or(response.Trailer.Get("Grpc-Status"), response.Header.Get("Grpc-Status")), nil
 }
 
@@ -351,7 +355,7 @@ func heldBodies(ctx context.Context, s *scene) (string, error) {
 	return v.bounded(clientsHold + engineHolds + clientsHold/4)
 }
 
-// gzipped compresses, for files.
+// gzipped compresses data for files.
 func gzipped(data []byte) []byte {
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)

@@ -18,7 +18,7 @@ import (
 	"tuner/model/onnx/onnxpb"
 )
 
-// models: ONNX files of strangers, in the hands of tuner's commands.
+// models: foreign ONNX files in tuner's commands.
 func models() []attack {
 	return []attack{
 		{"A4", "external data that is a link to a file of the user", "init, convert, profile, run refuse it, serve too; the file is copied nowhere", links},
@@ -35,7 +35,7 @@ func models() []attack {
 // secret stands for a file of the user.
 const secret = "TOP-SECRET-0123456789abcdef"
 
-// external is a model whose weights are external data at a location.
+// external returns a model whose weights are external data at a location.
 func external(location string, n int) []byte {
 	g := build.NewGraph("external")
 	w := g.Floats("w", make([]float32, n/4), int64(n/4))
@@ -116,7 +116,7 @@ func locations(ctx context.Context, s *scene) (string, error) {
 	return "18 refusals", nil
 }
 
-// nested is a model of loops inside of each other, whose innermost uses many values of the outermost graph.
+// nested returns a model of nested loops, whose innermost uses many values of the outermost graph.
 func nested(depth, names int) []byte {
 	g := build.NewGraph("loops")
 	x := g.Input("x", onnx.Float, onnx.Fixed(1))
@@ -142,7 +142,7 @@ func nested(depth, names int) []byte {
 	return data
 }
 
-// inputs is a model of many inputs.
+// inputs returns a model with many inputs.
 func inputs(n int) []byte {
 	g := build.NewGraph("inputs")
 	var first string
@@ -153,7 +153,8 @@ func inputs(n int) []byte {
 	return marshal(g.Model())
 }
 
-// quick wants that init is quick and moderate, whatever it says. code is its exit code; -1: any but that of a crash.
+// quick checks that init is fast and uses little memory, for any outcome. code is its exit code;
+// -1: any but that of a crash.
 func quick(name string, model func() []byte, code int) func(context.Context, *scene) (string, error) {
 	return func(ctx context.Context, s *scene) (string, error) {
 		if err := s.write(model(), name+".onnx"); err != nil {
@@ -208,7 +209,7 @@ func unknownFields(ctx context.Context, s *scene) (string, error) {
 	return fmt.Sprintf("after %.1f and %.1f s, %s", override.Seconds(), file.Seconds(), seen), err
 }
 
-// declared is a model with a tensor that says it has more elements than it has.
+// declared returns a model with a tensor that declares more elements than it has.
 func declared(n int64) []byte {
 	g := build.NewGraph("declared")
 	w := g.Floats("w", make([]float32, 4), n)
@@ -216,7 +217,7 @@ func declared(n int64) []byte {
 	return marshal(g.Model())
 }
 
-// dims is a model with inputs of a large size.
+// dims returns a model with inputs of a large size.
 func dims(n int64) []byte {
 	g := build.NewGraph("dims")
 	var shape []onnx.Dim
@@ -237,7 +238,8 @@ func refusedModel(model func() []byte) func(context.Context, *scene) (string, er
 			if err != nil {
 				return "", err
 			}
-			isRefused := o.code == 2 || o.code == 0 && args[0] == "init" || o.code == 1 && args[0] == "run" // init reads no weights, run measures nothing
+			// init reads no weights, run measures nothing
+			isRefused := o.code == 2 || o.code == 0 && args[0] == "init" || o.code == 1 && args[0] == "run"
 			if !isRefused || o.took > 20*time.Second || o.peak > 1<<30 {
 				return "", fmt.Errorf("tuner %s ended with %d after %v, peak %d MiB: %s", args[0], o.code, o.took, o.peak>>20, last(o.out))
 			}

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// pages: what a web page in the user's browser sends.
+// pages: requests that a web page in the user's browser sends.
 func pages() []attack {
 	return []attack{
 		{"B9", "calls with effects by a page of another site", "403, no effect", foreignOrigin},

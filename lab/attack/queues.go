@@ -18,7 +18,7 @@ import (
 	"tuner/model/onnx/build"
 )
 
-// queues: many requests that wait, are cancelled, or use what each model has once.
+// queues: many requests that wait, are cancelled, or use each model's single resources.
 func queues() []attack {
 	return []attack{
 		{"B3", "20,000 queued requests cancelled at once, over gRPC", "others are served meanwhile, the queue is empty within 10 s", cancelAll},
@@ -30,7 +30,7 @@ func queues() []attack {
 	}
 }
 
-// slowModel multiplies large matrices as often as its input says, each some 10 ms.
+// slowModel multiplies large matrices as often as its input says, about 10 ms each.
 func slowModel() []byte {
 	g := build.NewGraph("slow")
 	n := g.Input("N", onnx.Int64, onnx.Fixed(1))
@@ -52,7 +52,8 @@ func (s *scene) jammed(ctx context.Context, config string) (*server, error) {
 	return s.serve(ctx, "", []string{"simple", "slow"})
 }
 
-// queued sends n requests to the slow model on one connection, and returns what cancels them.
+// queued sends n requests to the slow model on one connection, and returns a function that cancels
+// them.
 func (v *server) queued(ctx context.Context, n int, timeout int64) (cancel func(), answers *errgroup.Group, err error) {
 	conn, err := dialGRPC(v.at.GRPC, grpc.WithInitialWindowSize(1<<20))
 	if err != nil {
@@ -74,7 +75,7 @@ func (v *server) queued(ctx context.Context, n int, timeout int64) (cancel func(
 	return func() { end(); _ = conn.Close() }, answers, nil
 }
 
-// pending is the number of requests that wait for a model.
+// pending returns the number of requests that wait for a model.
 func (v *server) pending(ctx context.Context, model string) (int, error) {
 	page, err := api.Metrics(ctx, v.at.Metrics)
 	if err != nil {
@@ -89,7 +90,7 @@ func (v *server) pending(ctx context.Context, model string) (int, error) {
 	return 0, fmt.Errorf("the metrics say nothing of the queue of %s", model)
 }
 
-// drains waits until nothing waits for a model, and serves others meanwhile.
+// drains waits until no request waits for a model, while others are served.
 func (v *server) drains(ctx context.Context, model string, patience time.Duration) (string, error) {
 	begin := time.Now()
 	for {
@@ -161,7 +162,8 @@ func hangAllUp(ctx context.Context, s *scene) (string, error) {
 }
 
 func expireAll(ctx context.Context, s *scene) (string, error) {
-	// As in Triton, a request can only shorten the timeout of the model's policy. Without one it has no effect.
+	// As in Triton, a request can only shorten the timeout of the model's policy. Without a policy
+	// its timeout has no effect.
 	v, err := s.jammed(ctx, "dynamic_batching { default_queue_policy { default_timeout_microseconds: 600000000 allow_timeout_override: true } }\n")
 	if err != nil {
 		return "", err
@@ -185,7 +187,7 @@ func expireAll(ctx context.Context, s *scene) (string, error) {
 	return seen, err
 }
 
-// cpu is the CPU time that the server has used.
+// cpu returns the CPU time that the server has used.
 func (v *server) cpu() (time.Duration, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", v.at.PID))
 	if err != nil {
@@ -198,7 +200,7 @@ func (v *server) cpu() (time.Duration, error) {
 	return time.Duration(user+system) * tick, errors.Join(err1, err2)
 }
 
-// costs is the CPU time of a request to a model with the inputs of simple.
+// costs returns the CPU time of a request to a model with the inputs of simple.
 func (v *server) costs(ctx context.Context, model string, n int) (time.Duration, error) {
 	body, _ := sum()
 	request := post("/v2/models/"+model+"/infer", "", body)
@@ -224,7 +226,7 @@ func (v *server) costs(ctx context.Context, model string, n int) (time.Duration,
 	return (after - before) / time.Duration(n), err
 }
 
-// ratio compares what requests cost in two places, in turns.
+// ratio compares the costs of requests in two places, in turn.
 func ratio(first, second func() (time.Duration, error), most float64) (string, error) {
 	var a, b time.Duration
 	for range 3 {
@@ -280,7 +282,8 @@ func idleModels(ctx context.Context, s *scene) (string, error) {
 		func() (time.Duration, error) { return beside.costs(ctx, "simple", 5000) }, 1.5)
 }
 
-// waiting measures the server with requests that wait for each other's batch, which computes nothing meanwhile.
+// waiting measures the server with requests that wait for each other's batch, which computes
+// nothing meanwhile.
 func waiting(ctx context.Context, s *scene) (string, error) {
 	err := errors.Join(s.add("simple", "simple", ""),
 		s.add("patient", "simple", "max_batch_size: 65536\ndynamic_batching { max_queue_delay_microseconds: 60000000 }\n"))

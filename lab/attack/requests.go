@@ -10,7 +10,7 @@ import (
 	"tuner/engine/api"
 )
 
-// requests: well-framed requests with hostile content, and options that ask for what is not there.
+// requests: well-framed requests with hostile content, and options for missing features.
 func requests() []attack {
 	return []attack{
 		{"B6", "options that would change what is served", "refused with exit code 2", options12},
@@ -64,7 +64,7 @@ func duplicates(ctx context.Context, s *scene) (string, error) {
 	return "400 both", v.serves(ctx)
 }
 
-// extensions asks over HTTP what clients ask before they start.
+// extensions sends the HTTP requests that clients send before they start.
 func extensions(ctx context.Context, s *scene) (string, error) {
 	v, err := s.simple(ctx)
 	if err != nil {
@@ -111,7 +111,8 @@ func hostileJSON(ctx context.Context, s *scene) (string, error) {
 	}
 	for name, text := range texts {
 		status, answer, err := v.send(ctx, "POST", inferSimple, []byte(text))
-		if err != nil || status < 400 || !strings.HasPrefix(answer, `{"error":`) { // Triton says 500 to some of them
+		// Triton answers some of them with 500
+		if err != nil || status < 400 || !strings.HasPrefix(answer, `{"error":`) {
 			return "", errors.Join(fmt.Errorf("%s: got %d %s", name, status, cell(answer)), err)
 		}
 	}

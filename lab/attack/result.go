@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// state is how an attack ended.
+// state is the outcome of an attack.
 type state string
 
 const (
@@ -17,7 +17,7 @@ const (
 	skipped state = "not run"
 )
 
-// result is what came of an attack.
+// result is the result of an attack.
 type result struct {
 	attack
 	state state
@@ -25,7 +25,7 @@ type result struct {
 	took  time.Duration
 }
 
-// table writes the results. It is an error if one failed, or none was made.
+// table writes the results. It returns an error if one failed, or none was made.
 func table(out io.Writer, results []result) error {
 	counts := map[state]int{}
 	var took time.Duration
@@ -56,7 +56,7 @@ func list(out io.Writer) error {
 	return nil
 }
 
-// cell makes one cell of a text.
+// cell makes one cell from a text.
 func cell(text string) string {
 	const most = 300
 	text = strings.Join(strings.Fields(strings.ReplaceAll(text, "|", "/")), " ")

@@ -18,7 +18,7 @@ import (
 	"tuner/engine/api"
 )
 
-// scene is where one attack happens: its folder, and the processes that it has started.
+// scene is the environment of one attack: its folder, and its processes.
 type scene struct {
 	options
 	dir      string
@@ -30,11 +30,11 @@ type scene struct {
 	errs     []error // of watches
 }
 
-// mostMemory is the resident memory beyond which a process under attack is killed, so that a defence that fails does not
-// take the machine with it. The attacks themselves have smaller bounds.
+// mostMemory is the resident memory above which a process under attack is killed, so that a failing
+// defence does not exhaust the machine. The attacks themselves have smaller limits.
 const mostMemory = 4 << 30
 
-// path is a path in the scene's folder.
+// path returns a path in the scene's folder.
 func (s *scene) path(elements ...string) string {
 	return filepath.Join(append([]string{s.dir}, elements...)...)
 }
@@ -54,9 +54,9 @@ func (s *scene) add(name, sample, config string) error {
 	return s.put(name, data, config)
 }
 
-// sample reads a sample model; nil if there is none.
+// sample reads a sample model; nil without one.
 func sample(s *scene, name string) []byte {
-	data, _ := os.ReadFile(filepath.Join(s.models, name+".onnx")) // the attack fails without it
+	data, _ := os.ReadFile(filepath.Join(s.models, name+".onnx")) // without it the attack fails
 	return data
 }
 
@@ -65,13 +65,14 @@ func (s *scene) put(name string, data []byte, config string) error {
 	return errors.Join(s.write(data, "repository", name, "1", "model.onnx"), s.write([]byte(config), "repository", name, "config.pbtxt"))
 }
 
-// environment is that of every program: it has no home and no other folder for temporary files than the scene's.
+// environment returns the environment of every program. Its home and its folder for temporary files
+// are the scene's.
 func (s *scene) environment(more ...string) []string {
 	return append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.path("home"), "TMPDIR=" + s.path("tmp"),
 		"TUNER_CACHE=" + s.path("cache"), "TUNER_ORT_LIBRARY=" + s.library, "LANG=C.UTF-8"}, more...)
 }
 
-// command makes a command of tuner. limits are shell commands that come before it, such as "ulimit -n 300".
+// command makes a command of tuner. limits are shell commands before it, such as "ulimit -n 300".
 func (s *scene) command(limits string, args ...string) *exec.Cmd {
 	cmd := exec.Command("/bin/sh", append([]string{"-c", "set -e; " + limits + "\nexec \"$@\"", "sh", s.tuner}, args...)...)
 	cmd.Dir, cmd.Env = s.dir, s.environment()
@@ -79,7 +80,7 @@ func (s *scene) command(limits string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// outcome is what a program did.
+// outcome is the result of a program.
 type outcome struct {
 	code int
 	out  string // both outputs
@@ -87,7 +88,7 @@ type outcome struct {
 	took time.Duration
 }
 
-// refused wants an exit code and words in the message.
+// refused checks an exit code and words in the message.
 func (o outcome) refused(code int, words ...string) (string, error) {
 	for _, w := range words {
 		if !strings.Contains(flat(o.out), w) {
@@ -100,10 +101,10 @@ func (o outcome) refused(code int, words ...string) (string, error) {
 	return fmt.Sprintf("exit code %d after %.1f s, peak %d MiB: %s", o.code, o.took.Seconds(), o.peak>>20, last(o.out)), nil
 }
 
-// flat is text with one space between words, however it was folded.
+// flat returns text with one space between words instead of line breaks.
 func flat(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// last is the end of an output.
+// last returns the end of an output.
 func last(text string) string {
 	const most = 160
 	if text = flat(text); len(text) > most {
@@ -117,7 +118,7 @@ func (s *scene) tunes(ctx context.Context, args ...string) (outcome, error) {
 	return s.tunesUnder(ctx, "", args...)
 }
 
-// tunesUnder is tunes under limits. What takes longer than the attack may is killed.
+// tunesUnder is tunes under limits. It kills a program that runs longer than the attack may.
 func (s *scene) tunesUnder(ctx context.Context, limits string, args ...string) (outcome, error) {
 	for _, dir := range []string{"home", "tmp"} {
 		if err := os.MkdirAll(s.path(dir), 0o755); err != nil {
@@ -133,7 +134,7 @@ func (s *scene) tunesUnder(ctx context.Context, limits string, args ...string) (
 	}
 	w := s.watch(cmd.Process.Pid, mostMemory)
 	stop := context.AfterFunc(ctx, func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
-	_ = cmd.Wait() // the exit code says it
+	_ = cmd.Wait() // the exit code has the outcome
 	stop()
 	return outcome{cmd.ProcessState.ExitCode(), out.String(), w.stop(), time.Since(begin)}, ctx.Err()
 }
@@ -177,7 +178,7 @@ func (s *scene) serve(ctx context.Context, limits string, load []string, flags .
 	s.servers = append(s.servers, v)
 	v.watch = s.watch(v.cmd.Process.Pid, mostMemory)
 	go func() {
-		_ = v.cmd.Wait() // the exit code says it
+		_ = v.cmd.Wait() // the exit code has the outcome
 		close(v.exited)
 	}()
 	if err := announce.SetReadDeadline(time.Now().Add(patience / 2)); err != nil {
@@ -193,7 +194,7 @@ func (s *scene) serve(ctx context.Context, limits string, load []string, flags .
 	return v, v.awaitReady(ctx)
 }
 
-// awaitReady waits until the models are loaded: ports open earlier.
+// awaitReady waits until the models are loaded, since ports open earlier.
 func (v *server) awaitReady(ctx context.Context) error {
 	for {
 		status, _, err := v.get(ctx, "/v2/health/ready")
@@ -210,7 +211,7 @@ func (v *server) awaitReady(ctx context.Context) error {
 	}
 }
 
-// alive wants a server that runs, and answers probes on its three ports and an inference.
+// alive checks that a server runs, and answers probes on its three ports and an inference.
 func (v *server) alive(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -231,7 +232,7 @@ func (v *server) alive(ctx context.Context) error {
 	return nil
 }
 
-// signal signals the server itself, which strace may have started.
+// signal signals the server itself, which may be a child of strace.
 func (v *server) signal(s syscall.Signal) error { return syscall.Kill(v.at.PID, s) }
 
 // end asks the server to end, and waits for that.
@@ -245,10 +246,10 @@ func (v *server) end() (int, error) {
 	}
 }
 
-// close ends what the attack has left.
+// close ends the remains of the attack.
 func (s *scene) close() {
 	for _, v := range s.servers {
-		_ = syscall.Kill(-v.cmd.Process.Pid, syscall.SIGKILL) // its group is gone, or all is well
+		_ = syscall.Kill(-v.cmd.Process.Pid, syscall.SIGKILL) // its group has gone, or was killed
 		<-v.exited
 		v.watch.stop()
 	}
@@ -257,10 +258,10 @@ func (s *scene) close() {
 		<-p.exited
 	}
 	for _, m := range s.mounts {
-		_ = syscall.Unmount(m, syscall.MNT_DETACH) // the folder cannot be removed otherwise, which is told
+		_ = syscall.Unmount(m, syscall.MNT_DETACH) // otherwise the folder cannot be removed, which is reported
 	}
 	for _, g := range s.groups {
-		_ = os.Remove(g) // the next start of the machine removes it, too
+		_ = os.Remove(g) // the next start of the machine removes it anyway
 	}
 }
 
@@ -270,7 +271,7 @@ func (s *scene) lines(elements ...string) ([]string, error) {
 	return strings.Split(strings.TrimSpace(string(text)), "\n"), err
 }
 
-// faults are what watches have found.
+// faults returns the findings of watches.
 func (s *scene) faults() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -286,7 +287,7 @@ type watch struct {
 	peak int64
 }
 
-// watch kills a process that takes more than most bytes.
+// watch kills a process that uses more than `most` bytes.
 func (s *scene) watch(pid int, most int64) *watch {
 	w := &watch{pid: pid, done: make(chan struct{})}
 	w.all.Go(func() {
@@ -309,14 +310,14 @@ func (s *scene) watch(pid int, most int64) *watch {
 	return w
 }
 
-// stop ends the watch and returns the largest memory that was seen.
+// stop ends the watch and returns the largest observed memory.
 func (w *watch) stop() int64 {
 	w.once.Do(func() { close(w.done) })
 	w.all.Wait()
 	return w.peak
 }
 
-// memoryOf reads a field of a process's status, in bytes; 0 when it is gone.
+// memoryOf reads a field of a process's status, in bytes; 0 if the process has gone.
 func memoryOf(pid int, field string) int64 {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	_, rest, _ := strings.Cut(string(text), field+":")
@@ -328,10 +329,10 @@ func memoryOf(pid int, field string) int64 {
 	return n << 10
 }
 
-// peak is the largest memory that the server has had.
+// peak returns the largest memory of the server so far.
 func (v *server) peak() int64 { return memoryOf(v.at.PID, "VmHWM") }
 
-// bounded wants that the server has never taken more than a number of bytes.
+// bounded checks that the server has never used more than a number of bytes.
 func (v *server) bounded(most int64) (string, error) {
 	peak := v.peak()
 	if peak > most {
@@ -340,7 +341,7 @@ func (v *server) bounded(most int64) (string, error) {
 	return fmt.Sprintf("peak %d MiB of %d", peak>>20, most>>20), nil
 }
 
-// syncBuffer is an output that is read while it is written.
+// syncBuffer is an output that is read during writing.
 type syncBuffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer

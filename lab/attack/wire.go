@@ -27,12 +27,12 @@ type reply struct {
 	body   string
 }
 
-// get asks on a connection of its own.
+// get sends a request on its own connection.
 func (v *server) get(ctx context.Context, path string) (int, string, error) {
 	return v.send(ctx, http.MethodGet, path, nil)
 }
 
-// send sends a request on a connection of its own. headers are names and values in turn.
+// send sends a request on its own connection. headers are names and values in turn.
 func (v *server) send(ctx context.Context, method, path string, body []byte, headers ...string) (int, string, error) {
 	r, err := http.NewRequestWithContext(ctx, method, "http://"+v.at.HTTP+path, bytes.NewReader(body))
 	if err != nil {
@@ -54,15 +54,15 @@ func (v *server) send(ctx context.Context, method, path string, body []byte, hea
 	return response.StatusCode, string(text), err
 }
 
-// raw sends bytes and reads all answers until the connection ends, or nothing has come for a second.
+// raw sends bytes and reads all answers until the connection ends, or is silent for a second.
 func raw(ctx context.Context, network, address, text string) ([]reply, error) {
 	conn, err := dial(ctx, network, address)
 	if err != nil {
 		return nil, err
 	}
 	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(20 * time.Second)) // fails only for a closed connection, as the next call does
-	_, _ = io.WriteString(conn, text)                      // the server may hang up, and is right to
+	_ = conn.SetDeadline(time.Now().Add(20 * time.Second)) // fails only for a closed connection, like the next call
+	_, _ = io.WriteString(conn, text)                      // the server may rightly close the connection
 	var got []reply
 	for r := bufio.NewReader(conn); ; {
 		_ = conn.SetReadDeadline(time.Now().Add(time.Second))
@@ -70,7 +70,7 @@ func raw(ctx context.Context, network, address, text string) ([]reply, error) {
 		if err != nil {
 			return got, nil
 		}
-		body, _ := io.ReadAll(response.Body) // a part of it will do
+		body, _ := io.ReadAll(response.Body) // a part of it suffices
 		got = append(got, reply{response.StatusCode, string(body)})
 	}
 }
@@ -96,7 +96,7 @@ func crowd(ctx context.Context, n int, address, text string) ([]net.Conn, error)
 			}
 			break
 		}
-		_, _ = io.WriteString(conn, text) // a connection that is refused fails
+		_, _ = io.WriteString(conn, text) // a refused connection fails
 		all = append(all, conn)
 	}
 	return all, nil
@@ -108,14 +108,14 @@ func hangUp(conns []net.Conn) {
 	}
 }
 
-// post is a POST as bytes.
+// post returns a POST request as bytes.
 func post(path, headers, body string) string {
 	return fmt.Sprintf("POST %s HTTP/1.1\r\nHost: localhost\r\n%sContent-Length: %d\r\n\r\n%s", path, headers, len(body), body)
 }
 
 const inferSimple = "/v2/models/simple/infer"
 
-// sum is a request to the model simple in JSON, and what its answer must contain.
+// sum returns a request to the model simple in JSON, and the required part of its answer.
 func sum() (body, want string) {
 	a, b := rand.IntN(1000), rand.IntN(1000)
 	list := func(n int) string { return strings.TrimSuffix(strings.Repeat(fmt.Sprint(n, ","), 16), ",") }
@@ -124,7 +124,7 @@ func sum() (body, want string) {
 		fmt.Sprintf(`"data":[%s]`, list(a+b))
 }
 
-// adds wants the right answer of the model simple, within a time.
+// adds checks the answer of the model simple within a time.
 func (v *server) adds(ctx context.Context, patience time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -136,7 +136,7 @@ func (v *server) adds(ctx context.Context, patience time.Duration) error {
 	return nil
 }
 
-// serves wants a server that is alive and adds rightly.
+// serves checks that a server is alive and adds correctly.
 func (v *server) serves(ctx context.Context) error {
 	return errors.Join(v.alive(ctx), v.adds(ctx, 10*time.Second))
 }
@@ -148,7 +148,7 @@ func dialGRPC(address string, options ...grpc.DialOption) (*grpc.ClientConn, err
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(1<<30), grpc.MaxCallSendMsgSize(1<<30))}, options...)...)
 }
 
-// message is a request to a model with one input.
+// message returns a request to a model with one input.
 func message(model, input, datatype string, shape []int64, data []byte) *pb.ModelInferRequest {
 	return &pb.ModelInferRequest{
 		ModelName: model, RawInputContents: [][]byte{data},
@@ -156,7 +156,7 @@ func message(model, input, datatype string, shape []int64, data []byte) *pb.Mode
 	}
 }
 
-// int64s is a tensor in wire form.
+// int64s returns a tensor in wire form.
 func int64s(values ...int64) []byte {
 	var data []byte
 	for _, v := range values {
@@ -165,7 +165,7 @@ func int64s(values ...int64) []byte {
 	return data
 }
 
-// binaryBody is a request over HTTP with one input in binary form, all outputs binary.
+// binaryBody returns an HTTP request with one input in binary form, and all outputs binary.
 func binaryBody(input, datatype string, shape []int64, data []byte) (body []byte, header string) {
 	dims := strings.ReplaceAll(fmt.Sprint(shape), " ", ",")
 	head := fmt.Sprintf(`{"inputs":[{"name":%q,"datatype":%q,"shape":%s,"parameters":{"binary_data_size":%d}}],"parameters":{"binary_data_output":true}}`,
