@@ -29,29 +29,31 @@ import (
 	"tuner/ort/ortlib"
 )
 
-// role makes the program a child of itself, which works on the mutations of a batch.
+// role makes the program a child of itself, which processes the mutations of a batch.
 const role = "child"
 
-// addressSpace is what a child may have of it. What a mutation makes larger fails there, as on a machine that has no more.
+// addressSpace is the size of a child's address space. A mutation that makes it larger fails, as on
+// a machine with too little memory.
 const addressSpace = 8 << 30
 
-// line is what a child says about a mutation: that it begins, with no verdict, and then what came of it.
+// line is a child's message about a mutation: first its begin, without a verdict, and then its
+// result.
 type line struct {
 	Number  int
-	What    string   `json:",omitempty"` // was changed
+	What    string   `json:",omitempty"` // description of the change
 	Verdict string   `json:",omitempty"`
-	Faults  []string `json:",omitempty"` // what is neither refused as it should be nor right
+	Faults  []string `json:",omitempty"` // results that are neither a proper refusal nor correct
 	Peak    int64    `json:",omitempty"` // resident memory, in bytes
 }
 
 // The verdicts.
 const (
 	refused = "refused"
-	served  = "served"  // and the answer is ONNX Runtime's
-	failing = "failing" // loaded, and the inference is refused by both
+	served  = "served"  // the answer equals ONNX Runtime's
+	failing = "failing" // loaded, and both refuse the inference
 )
 
-// runChild works on the mutations that its arguments name, one after the other.
+// runChild processes the mutations of its arguments, one after the other.
 func runChild(ctx context.Context, args []string, out, _ io.Writer) error {
 	var model string
 	var from, to int
@@ -94,9 +96,9 @@ func runChild(ctx context.Context, args []string, out, _ io.Writer) error {
 	return nil
 }
 
-// subject is what a mutation goes through.
+// subject holds the inputs of a mutation's checks.
 type subject struct {
-	dir     string // has all the files
+	dir     string // folder of all files
 	library *ort.Runtime
 	server  *engine.Server
 }
@@ -131,7 +133,7 @@ func (s *subject) close() {
 	_ = os.RemoveAll(s.dir)
 }
 
-// try takes a damaged model through everything.
+// try runs all checks on a damaged model.
 func (s *subject) try(ctx context.Context, data []byte) (line, error) {
 	if err := os.WriteFile(s.path(), data, 0o644); err != nil {
 		return line{}, fmt.Errorf("cannot write the model: %w", err)
@@ -206,7 +208,7 @@ func (s *subject) tryConvert() (faults []string) {
 	return faults
 }
 
-// named is a fault if an error does not name the model's file.
+// named returns a fault if an error does not name the model's file.
 func (s *subject) named(what string, err error) []string {
 	if strings.Contains(err.Error(), s.path()) {
 		return nil
@@ -214,7 +216,8 @@ func (s *subject) named(what string, err error) []string {
 	return []string{fmt.Sprintf("%s does not name the file: %v", what, err)}
 }
 
-// tryServe loads the model into the engine and asks it once. ONNX Runtime by itself is asked the same.
+// tryServe loads the model into the engine and sends one request. ONNX Runtime alone gets the same
+// request.
 func (s *subject) tryServe(ctx context.Context) (verdict string, faults []string) {
 	if err := s.server.Load(ctx, "m", engine.Override{}); err != nil {
 		if !strings.Contains(err.Error(), "'m'") && !strings.Contains(err.Error(), `"m"`) {
@@ -229,7 +232,7 @@ func (s *subject) tryServe(ctx context.Context) (verdict string, faults []string
 	}()
 	request, err := s.request()
 	if err != nil {
-		return failing, nil // nobody knows what it takes
+		return failing, nil // its inputs are unknown
 	}
 	answer, err := s.server.Infer(ctx, request)
 	if err == nil {
@@ -240,7 +243,8 @@ func (s *subject) tryServe(ctx context.Context) (verdict string, faults []string
 	case err != nil && wantErr != nil:
 		return failing, faults
 	case err != nil && strings.Contains(err.Error(), "expected a first dimension of"):
-		// The configuration of a model that batches promises a batch dimension, which ONNX Runtime does not check.
+		// The configuration of a model that batches promises a batch dimension, which ONNX Runtime
+		// does not check.
 		return failing, faults
 	case err != nil:
 		return failing, append(faults, "the engine refuses what ONNX Runtime computes: "+err.Error())
@@ -255,7 +259,7 @@ func (s *subject) tryServe(ctx context.Context) (verdict string, faults []string
 	return served, faults
 }
 
-// request makes an inference request of what the model says that it takes.
+// request makes an inference request from the model's declared inputs.
 func (s *subject) request() (*engine.Request, error) {
 	metadata, err := s.server.ModelMetadata("m", 0)
 	if err != nil {
@@ -292,7 +296,7 @@ func tensor(in api.TensorMetadata, v inputs.Tensor) (engine.Tensor, error) {
 	return engine.Tensor{Name: in.Name, DataType: t, Shape: v.Shape, Data: v.Data}, nil
 }
 
-// alone computes a request with ONNX Runtime and nothing around it.
+// alone computes a request with ONNX Runtime alone.
 func (s *subject) alone(ctx context.Context, r *engine.Request) (map[string]engine.Tensor, error) {
 	session, err := s.library.NewSession(s.path(), ort.SessionOptions{})
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"tuner/model/onnx/build"
 )
 
-// sample is a small model file.
+// sample returns a small model file.
 func sample(t *testing.T) []byte {
 	t.Helper()
 	g := build.NewGraph("sample")
@@ -30,7 +30,7 @@ func sample(t *testing.T) []byte {
 	return data
 }
 
-// A number is always the same mutation, the model stays as it is, and mutations differ.
+// A number always gives the same mutation, the model stays unchanged, and mutations differ.
 func TestMutate(t *testing.T) {
 	t.Parallel()
 	model := sample(t)
@@ -51,7 +51,7 @@ func TestMutate(t *testing.T) {
 	}
 }
 
-// What a run has noted, the next one finds.
+// A run reads the notes of the previous one.
 func TestNotes(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "folder", "notes.jsonl")
@@ -69,7 +69,7 @@ func TestNotes(t *testing.T) {
 	}
 }
 
-// A child that says nothing more has died of the mutation that it began.
+// A child without further messages died from the mutation that it began.
 func TestFollow(t *testing.T) {
 	t.Parallel()
 	notes, _, err := openNotes[outcome](filepath.Join(t.TempDir(), "notes"))
@@ -106,7 +106,7 @@ func TestNear(t *testing.T) {
 	}
 }
 
-// Temporary and hidden files are seen, the lock of a journal and what belongs there are not.
+// Temporary and hidden files are found. The lock of a journal and regular files are not.
 func TestLeftovers(t *testing.T) {
 	t.Parallel()
 	c := campaign{dir: t.TempDir()}
@@ -124,7 +124,7 @@ func TestLeftovers(t *testing.T) {
 	}
 }
 
-// A process is known by the mark in its environment.
+// The mark in its environment identifies a process.
 func TestMarked(t *testing.T) {
 	t.Parallel()
 	c := campaign{dir: t.TempDir(), mark: fmt.Sprintf("TUNER_FAULTS=test.%d", os.Getpid()), o: options{tuner: "/bin/sleep"}}

@@ -21,16 +21,17 @@ import (
 	"tuner/search"
 )
 
-// trials is the budget of the campaigns, which take some seconds.
+// trials is the budget of the campaigns, which take a few seconds.
 const trials = 6
 
-// orphans may live this long after the kill: the kernel ends them at once, but the machine is busy.
+// orphans is the longest life of processes after the kill. The kernel ends them at once, but the
+// machine is busy.
 const orphans = 10 * time.Second
 
-// killed is the note of a campaign: how many kills it took, and the faults.
+// killed is the note of a campaign: the number of kills, and the faults.
 type killed struct {
 	Kills  int
-	After  []time.Duration // of each start
+	After  []time.Duration // after each start
 	Faults []string
 }
 
@@ -51,7 +52,7 @@ func killCampaigns(ctx context.Context, o options, out io.Writer) (faults int, e
 	for _, k := range earlier {
 		add(k)
 	}
-	whole := time.Duration(0) // a campaign that nobody kills
+	whole := time.Duration(0) // a campaign without kills
 	for n < o.kills {
 		var k killed
 		err := program.InFolder("", "faults", func(dir string) error {
@@ -82,7 +83,7 @@ func killCampaigns(ctx context.Context, o options, out io.Writer) (faults int, e
 	return faults, nil
 }
 
-// campaign is one in a folder of its own, with a folder for temporary files and a cache of its own.
+// campaign has its own folder, with a folder for temporary files and a cache.
 type campaign struct {
 	o    options
 	dir  string
@@ -126,14 +127,15 @@ func (c campaign) finish(ctx context.Context) error {
 	return nil
 }
 
-// torment starts the campaign and kills it, until it is over or has had all kills. Then it is finished and analyzed.
+// torment starts the campaign and kills it, until it ends or has had all kills. Then it is finished
+// and analyzed.
 func (c campaign) torment(ctx context.Context, random *rand.Rand, whole time.Duration, kills int) (k killed, err error) {
 	if err := c.prepare(); err != nil {
 		return k, err
 	}
-	var safe []byte // whole lines of the journal
+	var safe []byte // complete lines of the journal
 	for k.Kills < kills {
-		after := time.Duration(random.Int64N(int64(whole / 2))) // what is over before its kill is none
+		after := time.Duration(random.Int64N(int64(whole / 2))) // a campaign that ends before its kill is not killed
 		wasKilled, fault, err := c.kill(ctx, after)
 		if err != nil {
 			return k, err
@@ -155,8 +157,8 @@ func (c campaign) torment(ctx context.Context, random *rand.Rand, whole time.Dur
 	return k, ctx.Err()
 }
 
-// kill starts the campaign and kills it after a time. It reports whether the campaign was still running, and what is wrong
-// afterwards.
+// kill starts the campaign and kills it after a time. It reports whether the campaign was still
+// running, and the faults afterwards.
 func (c campaign) kill(ctx context.Context, after time.Duration) (wasKilled bool, faults []string, err error) {
 	var words tail
 	cmd := c.command(ctx, &words, "profile", "-f", "profile.yaml")
@@ -187,7 +189,7 @@ func (c campaign) kill(ctx context.Context, after time.Duration) (wasKilled bool
 	return wasKilled, faults, nil
 }
 
-// journal returns the whole lines of the journal, and what is wrong with it. There may be none yet.
+// journal returns the complete lines of the journal, and its faults. The journal may not exist yet.
 func (c campaign) journal() (lines []byte, faults []string) {
 	data, err := os.ReadFile(filepath.Join(c.output(), journal.FileName))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -202,7 +204,7 @@ func (c campaign) journal() (lines []byte, faults []string) {
 	return data[:bytes.LastIndexByte(data, '\n')+1], nil
 }
 
-// processes are those of the campaign that are still there after a time.
+// processes returns the campaign's processes that still run after a time.
 func (c campaign) processes(patience time.Duration) (left []string) {
 	for begin := time.Now(); ; time.Sleep(20 * time.Millisecond) {
 		left = c.marked()
@@ -218,16 +220,16 @@ func (c campaign) marked() (list []string) {
 	for _, path := range environments {
 		text, err := os.ReadFile(path)
 		if err != nil || !slices.Contains(strings.Split(string(text), "\x00"), c.mark) {
-			continue // gone, or a foreign one
+			continue // gone, or of another user
 		}
 		pid := filepath.Base(filepath.Dir(path))
-		command, _ := os.ReadFile(filepath.Join("/proc", pid, "cmdline")) // it may be gone
+		command, _ := os.ReadFile(filepath.Join("/proc", pid, "cmdline")) // it may have gone
 		list = append(list, pid+" "+strings.ReplaceAll(string(command), "\x00", " "))
 	}
 	return list
 }
 
-// end finishes the campaign, analyzes it, and looks at everything that is left.
+// end finishes the campaign, analyzes it, and checks all remains.
 func (c campaign) end(ctx context.Context, safe []byte) (faults []string) {
 	for _, args := range [][]string{{"profile", "-f", "profile.yaml"}, {"analyze", "-f", "analyze.yaml"}} {
 		var words tail
@@ -247,7 +249,8 @@ func (c campaign) end(ctx context.Context, safe []byte) (faults []string) {
 	return append(faults, c.leftovers()...)
 }
 
-// judge looks at the trials: as many as the budget has, none of the search twice, and campaign time that only grows.
+// judge checks the trials: their number equals the budget, none of the search is repeated, and
+// campaign time only grows.
 func (c campaign) judge() (faults []string) {
 	_, records, err := journal.Read(c.output())
 	if err != nil {
@@ -280,10 +283,11 @@ func (c campaign) judge() (faults []string) {
 	return faults
 }
 
-// receipt is what `tuner analyze` notes in a repository about the files that it wrote there.
+// receipt is the file in which `tuner analyze` records the files that it wrote into a repository.
 const receipt = ".tuner.json"
 
-// leftovers are files that nobody needs: temporary ones, sockets, and hidden ones but for locks and receipts.
+// leftovers returns useless files: temporary ones, sockets, and hidden ones except locks and
+// receipts.
 func (c campaign) leftovers() (faults []string) {
 	_ = filepath.WalkDir(c.dir, func(path string, entry fs.DirEntry, err error) error {
 		name, _ := filepath.Rel(c.dir, path)

@@ -1,13 +1,14 @@
-// Faults kills campaigns, and damages models, a great many times, and looks at what is left.
+// Faults kills campaigns, and damages models, many times, and checks the remains.
 //
-// It has two parts. Part kills runs a short campaign and kills it with SIGKILL at random instants, again and
-// again, until the campaign is over. After each kill it checks that no record was lost, that no process is left,
-// and, at the end, that no file is left. Part models changes model files in random places. Each goes through
-// `tuner init`, the conversions, the engine and one inference. It must be refused by its name, or computed as
-// ONNX Runtime alone computes it. `tuner convert` itself gets each fiftieth.
+// It has two parts. Part kills runs a short campaign and kills it with SIGKILL at random instants,
+// again and again, until the campaign ends. After each kill it checks that no record was lost and
+// that no process is left. At the end it checks that no file is left. Part models changes model
+// files in random places. Each goes through `tuner init`, the conversions, the engine and one
+// inference. It must be refused with its name, or give the result of ONNX Runtime alone. `tuner
+// convert` itself gets every fiftieth.
 //
-// A fault is printed with the number that repeats it. The program ends with exit code 1 if there was one. What
-// it has done is noted in a folder, from which a later run continues.
+// A fault is printed with the number that repeats it. The program ends with exit code 1 if there
+// was one. It records its progress in a folder, from which a later run continues.
 //
 //	go -C lab run ./faults -what models -mutations 2000
 package main
@@ -34,7 +35,7 @@ type options struct {
 	seed      uint64
 	tuner     string
 	library   string
-	notes     string // folder of what was done
+	notes     string // folder for the progress
 }
 
 // The parts.
@@ -44,8 +45,8 @@ const (
 	models = "models"
 )
 
-// damaged are the models of part models, below the folder of the sample models: two small ones, a recurrent one, and two that
-// others published.
+// damaged are the models of part models, below the folder of the sample models: two small ones, a
+// recurrent one, and two published ones.
 var damaged = []string{"mlp", "cnn", "lstm", "published/ppocr_cls", "published/magika"}
 
 func main() {
@@ -88,7 +89,7 @@ func run(ctx context.Context, o options, out, _ io.Writer) error {
 	return nil
 }
 
-// notesOf is the file in which a part notes what it has done.
+// notesOf returns the file in which a part records its progress.
 func (o options) notesOf(part string) string {
 	return filepath.Join(o.notes, fmt.Sprintf("%s-%d.jsonl", part, o.seed))
 }

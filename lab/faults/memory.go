@@ -10,14 +10,15 @@ import (
 	"tuner/model/modelconfig/configpb"
 )
 
-// resetPeak makes peak begin anew.
+// resetPeak resets peak.
 func resetPeak() {
-	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) // where it fails, the peak is that of the whole process
+	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) // if it fails, the peak is that of the whole process
 }
 
 var peakLine = regexp.MustCompile(`VmHWM:\s*(\d+) kB`)
 
-// peak is the most memory that this process had resident since resetPeak, in bytes; 0 where the system does not say.
+// peak returns the largest resident memory of this process since resetPeak, in bytes; 0 if the
+// system does not report it.
 func peak() int64 {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {
@@ -34,7 +35,8 @@ func peak() int64 {
 	return kilobytes << 10
 }
 
-// near reports whether two outputs are the same. Numbers in 32 bits may differ by what another order of additions makes.
+// near reports whether two outputs are equal. Numbers in 32 bits may differ by the effect of
+// another order of additions.
 func near(t configpb.DataType, a, b []byte) bool {
 	if len(a) != len(b) {
 		return false

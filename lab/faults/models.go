@@ -18,14 +18,16 @@ import (
 )
 
 const (
-	// hangs is when a mutation is taken for one that has no end. Each takes milliseconds; the engine's own bound on a load is two
-	// minutes of ONNX Runtime's work.
+	// hangs is the time after which a mutation counts as endless. Each takes milliseconds; the
+	// engine's own limit on a load is two minutes of ONNX Runtime's work.
 	hangs = 3 * time.Minute
-	// batch is how many mutations a child works on: it bounds what a leak can add up to.
+	// batch is the number of mutations per child, which limits the sum of leaks.
 	batch = 250
-	// allowed is how much resident memory a mutation may take beyond ten times its file, which is what a child has anyway.
+	// allowed is the resident memory that a mutation may use beyond ten times its file. It includes
+	// the child's own memory.
 	allowed = 1 << 30
-	// eachWhole is how many mutations there are to one that `tuner convert` gets, which starts engines and takes seconds.
+	// eachWhole is the number of mutations for each one that `tuner convert` gets. It starts
+	// engines and takes seconds.
 	eachWhole = 50
 )
 
@@ -71,7 +73,7 @@ type damaging struct {
 	out        io.Writer
 }
 
-// all works on what is not done yet.
+// all processes the remaining mutations.
 func (d damaging) all(ctx context.Context) error {
 	for n := 0; n < d.o.mutations; n++ {
 		if _, isDone := d.done[n]; isDone {
@@ -87,13 +89,13 @@ func (d damaging) all(ctx context.Context) error {
 	return d.whole(ctx)
 }
 
-// batch has a child work on mutations. Where it dies or hangs, the mutation that it worked on is at fault.
+// batch has a child process mutations. If it dies or hangs, its current mutation is at fault.
 func (d damaging) batch(ctx context.Context, from, to int) error {
 	for to > from+1 {
 		if _, isDone := d.done[to-1]; !isDone {
 			break
 		}
-		to-- // what an earlier run has done already
+		to-- // an earlier run has processed it
 	}
 	self, err := os.Executable()
 	if err != nil {
@@ -135,14 +137,15 @@ func (d damaging) batch(ctx context.Context, from, to int) error {
 
 var errHangs = fmt.Errorf("no end within %v", hangs)
 
-// follow notes what a child says until it ends. It returns the mutation that was begun and has no verdict.
+// follow records a child's messages until it ends. It returns the mutation that was begun and has
+// no verdict.
 func (d damaging) follow(in io.Reader, hung func()) (begun *line, err error) {
 	watchdog := time.AfterFunc(hangs, hung)
 	defer watchdog.Stop()
 	for lines := bufio.NewReader(in); ; {
 		text, err := lines.ReadBytes('\n')
 		if err != nil {
-			return begun, nil // its end
+			return begun, nil // the child's end
 		}
 		watchdog.Reset(hangs)
 		var l line
@@ -169,7 +172,7 @@ func (d damaging) note(l line) error {
 	return d.notes.add(o)
 }
 
-// whole gives some of the mutations to `tuner convert`. Their notes have numbers below zero.
+// whole gives some of the mutations to `tuner convert`. Their notes have negative numbers.
 func (d damaging) whole(ctx context.Context) error {
 	data, err := os.ReadFile(d.path)
 	if err != nil {
@@ -190,8 +193,8 @@ func (d damaging) whole(ctx context.Context) error {
 	return nil
 }
 
-// convert runs `tuner convert` on a mutation. It may end with 0, or, with the name of the file, with 1 or 2. What it leaves
-// in its output folder are models that can be read.
+// convert runs `tuner convert` on a mutation. Allowed exit codes are 0 or, with the name of the
+// file, 1 or 2. All models in its output folder must be readable.
 func (d damaging) convert(ctx context.Context, data []byte, n int) (l line, err error) {
 	dir, err := os.MkdirTemp("", "faults-*")
 	if err != nil {
@@ -228,7 +231,7 @@ func (d damaging) convert(ctx context.Context, data []byte, n int) (l line, err 
 	return l, nil
 }
 
-// report prints what came of the model's mutations, and counts those that are at fault.
+// report prints the results of the model's mutations, and counts the faulty ones.
 func (d damaging) report() (faults int) {
 	verdicts, peak := map[string]int{}, int64(0)
 	for n, o := range d.done {
@@ -251,7 +254,7 @@ func (d damaging) report() (faults int) {
 // tail keeps the end of a text.
 type tail struct{ text []byte }
 
-// tailSize is how many bytes of a child's last words are kept.
+// tailSize is the number of kept bytes at the end of a child's output.
 const tailSize = 4 << 10
 
 func (t *tail) Write(p []byte) (int, error) {

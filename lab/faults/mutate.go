@@ -19,8 +19,8 @@ type mutation struct {
 	what string
 }
 
-// mutate makes the mutation of a number: always the same one. Half of them change the message (fields, lists,
-// numbers, texts), so that the file still is one; half change bytes.
+// mutate makes the mutation of a number, which is always the same. Half of them change the message
+// (fields, lists, numbers, texts), so that the file stays valid; half change bytes.
 func mutate(model []byte, seed uint64, number int) mutation {
 	random := rand.New(rand.NewPCG(seed, uint64(number)))
 	if number%2 == 0 {
@@ -70,7 +70,8 @@ func mutateBytes(random *rand.Rand, model []byte) mutation {
 	return m
 }
 
-// place is an offset: half of them near the ends of the file, where the graph mostly is and weights are not.
+// place returns an offset. Half of them are near the ends of the file, which usually have the graph
+// and no weights.
 func place(random *rand.Rand, size int) int {
 	switch random.IntN(4) {
 	case 0:
@@ -82,7 +83,7 @@ func place(random *rand.Rand, size int) int {
 	}
 }
 
-// extreme is a number that sizes and counts seldom have.
+// extreme returns a number that is unusual for sizes and counts.
 func extreme(random *rand.Rand) uint64 {
 	numbers := []uint64{0, 1, 1 << 16, 1 << 31, 1<<31 - 1, 1 << 32, 1 << 40, 1 << 62, math.MaxInt64, 1 << 63, math.MaxUint64, math.MaxUint64 - 1}
 	return numbers[random.IntN(len(numbers))]
@@ -103,7 +104,7 @@ func mutateMessage(random *rand.Rand, model []byte) (mutation, bool) {
 	return m, err == nil
 }
 
-// mutateField goes down into the message, by chance, and changes a field there.
+// mutateField descends into the message at random, and changes a field there.
 func mutateField(random *rand.Rand, m protoreflect.Message) string {
 	for {
 		var set []protoreflect.FieldDescriptor
@@ -158,7 +159,7 @@ func mutateList(random *rand.Rand, m protoreflect.Message, f protoreflect.FieldD
 	return fmt.Sprintf("%d changed", i)
 }
 
-// changed is another value of a field that is no message.
+// changed returns another value of a field that is not a message.
 func changed(random *rand.Rand, f protoreflect.FieldDescriptor, v protoreflect.Value) protoreflect.Value {
 	number := extreme(random)
 	switch f.Kind() {

@@ -10,10 +10,11 @@ import (
 	"path/filepath"
 )
 
-// notes are what a part has done, a line of JSON each. A later run reads them and does the rest.
+// notes are the progress of a part, one line of JSON for each item. A later run reads them and does
+// the rest.
 type notes[T any] struct{ file *os.File }
 
-// openNotes returns what earlier runs have noted.
+// openNotes returns the notes of earlier runs.
 func openNotes[T any](path string) (*notes[T], []T, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, nil, fmt.Errorf("cannot make the folder of the notes: %w", err)

@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// compileTime bounds how long a compiler may take.
+// compileTime is the longest time of a compilation.
 const compileTime = time.Minute
 
-// CompileBackend makes a Triton backend of a C file, in the folder of the model that it serves. It
-// needs a C compiler.
+// CompileBackend compiles a C file to a Triton backend, in the folder of the model that it serves.
+// It needs a C compiler.
 func CompileBackend(ctx context.Context, source, folder, name string) error {
 	ctx, cancel := context.WithTimeout(ctx, compileTime)
 	defer cancel()

@@ -1,9 +1,9 @@
-// Package peers runs the programs that tuner is compared with: a real Triton with its onnxruntime
+// Package peers runs the programs with which tuner is compared: a real Triton with its onnxruntime
 // backend, the real perf_analyzer and the real Model Analyzer. It runs tuner's own engine in the
 // same way.
 //
-// It finds what lab/scripts/peers.sh has installed, starts it and stops it. It knows nothing of
-// what is asked of these programs. No verb of tuner needs a peer.
+// It finds the programs that lab/scripts/peers.sh has installed, starts and stops them. It does not
+// depend on their use. No verb of tuner needs a peer.
 package peers
 
 import (
@@ -14,8 +14,8 @@ import (
 	"tuner/lab/program"
 )
 
-// Folder is where lab/scripts/peers.sh installs the peers, below the repository's root; the
-// environment variable TUNER_PEERS names another place.
+// Folder is the folder below the repository's root in which lab/scripts/peers.sh installs the
+// peers. The environment variable TUNER_PEERS names another one.
 const Folder = ".peers"
 
 // Peers are the paths of the installed programs.
@@ -27,7 +27,7 @@ type Peers struct {
 	ORTLibrary    string // the ONNX Runtime that Triton's backend loads
 }
 
-// Dir is the folder that the peers are installed in, or would be.
+// Dir returns the folder of the installed peers, even if it does not exist.
 func Dir() (string, error) {
 	if dir := os.Getenv("TUNER_PEERS"); dir != "" {
 		return dir, nil
@@ -39,7 +39,7 @@ func Dir() (string, error) {
 	return filepath.Join(root, Folder), nil
 }
 
-// Find returns the peers. The error names what is missing, and how to get it.
+// Find returns the peers. The error names a missing program, and how to get it.
 func Find() (*Peers, error) {
 	dir, err := Dir()
 	if err != nil {

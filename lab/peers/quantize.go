@@ -12,7 +12,7 @@ import (
 //go:embed quantize.py
 var quantizeScript string
 
-// quantizeTime bounds how long onnxruntime.quantization may take.
+// quantizeTime is the longest time of onnxruntime.quantization.
 const quantizeTime = 5 * time.Minute
 
 // Quantize has onnxruntime.quantization make the int8 variant of a model file.

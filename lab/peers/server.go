@@ -29,19 +29,19 @@ type Server struct {
 	PID     int
 
 	cmd    *exec.Cmd
-	judged bool // it must end with exit status 0 when it is asked to end
+	judged bool // it must end with exit status 0 when it is asked to
 	output *lockedBuffer
 	ended  chan struct{} // closed when the process has ended
 }
 
 // StartTriton starts a real Triton on a model repository and waits until it is ready. args are
-// further options of tritonserver; the caller stops the server.
+// further options of tritonserver. The caller stops the server.
 func (p *Peers) StartTriton(ctx context.Context, repository string, args ...string) (*Server, error) {
 	return StartServer(ctx, []string{p.Triton}, repository, args...)
 }
 
-// StartTuner starts tuner's engine, binary, in the same way, with the ONNX Runtime that Triton's
-// backend uses: both answer from the same library. It has to end well, too: see Stop.
+// StartTuner starts tuner's engine, binary, in the same way, with the ONNX Runtime of Triton's
+// backend: both answer from the same library. It must also end properly: see Stop.
 func (p *Peers) StartTuner(ctx context.Context, binary, repository string, args ...string) (*Server, error) {
 	s, err := StartServer(ctx, []string{binary, "serve", "--ort-library=" + p.ORTLibrary}, repository, args...)
 	if err == nil {
@@ -50,7 +50,7 @@ func (p *Peers) StartTuner(ctx context.Context, binary, repository string, args 
 	return s, err
 }
 
-// StartServer starts any other server that takes tritonserver's options: a program with its first
+// StartServer starts any other server with tritonserver's options: a program with its first
 // arguments.
 func StartServer(ctx context.Context, server []string, repository string, args ...string) (*Server, error) {
 	ports, err := FreePorts(3)
@@ -70,7 +70,7 @@ func StartServer(ctx context.Context, server []string, repository string, args .
 	s.PID = s.cmd.Process.Pid
 	go func() {
 		defer close(s.ended)
-		_ = s.cmd.Wait() // ProcessState tells how it ended
+		_ = s.cmd.Wait() // ProcessState has the outcome
 	}()
 	if err := s.awaitReady(ctx); err != nil {
 		if !s.hasEnded() {
@@ -81,7 +81,7 @@ func StartServer(ctx context.Context, server []string, repository string, args .
 	return s, nil
 }
 
-// awaitReady polls until the server is ready: all models that it was asked to load are.
+// awaitReady polls until the server is ready: all requested models are loaded.
 func (s *Server) awaitReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()
@@ -112,12 +112,12 @@ func (s *Server) ready(ctx context.Context) bool {
 	return response.Body.Close() == nil && response.StatusCode == http.StatusOK
 }
 
-// Output is what the server has printed so far.
+// Output returns the server's output so far.
 func (s *Server) Output() string { return s.output.String() }
 
-// Stop asks the server to end, and kills it when it does not. One that had ended before it was
-// asked to is an error, and so is an engine of ours that had to be killed or ended with another
-// exit status than 0. How others end when they are asked to is their matter.
+// Stop asks the server to end, and kills it if it does not. It returns an error if the server had
+// ended before. An engine of ours must also end without a kill and with exit status 0; other
+// servers need not.
 func (s *Server) Stop() error {
 	if s.hasEnded() {
 		return fmt.Errorf("process %d had ended before it was asked to: %v", s.PID, s.cmd.ProcessState)
@@ -138,7 +138,7 @@ func (s *Server) Stop() error {
 	return err
 }
 
-// hasEnded reports whether the process has.
+// hasEnded reports whether the process has ended.
 func (s *Server) hasEnded() bool {
 	select {
 	case <-s.ended:
@@ -167,7 +167,7 @@ func portOf(address string) string {
 	return port
 }
 
-// lockedBuffer keeps what a process prints, while others read it.
+// lockedBuffer stores a process's output while others read it.
 type lockedBuffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer

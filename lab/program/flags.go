@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// Flags are a program's flags, and what is checked of their values.
+// Flags are a program's flags, and the checks of their values.
 type Flags struct {
 	*flag.FlagSet
 	checks []func() error
@@ -70,7 +70,7 @@ func (f *Flags) Path(p *string, name, value, usage string) {
 	})
 }
 
-// Existing defines a flag like Path, for a file or a folder that must be there.
+// Existing defines a flag like Path, for a file or a folder that must exist.
 func (f *Flags) Existing(p *string, name, value, usage string) {
 	f.Check(func() error {
 		if _, err := os.Stat(*p); err != nil {
@@ -84,7 +84,7 @@ func (f *Flags) Existing(p *string, name, value, usage string) {
 // Tuner defines -tuner, the tuner program.
 func (f *Flags) Tuner(p *string) { f.Existing(p, "tuner", "bin/tuner", "the tuner program") }
 
-// Library defines -ort-library, which is needed.
+// Library defines -ort-library, which is required.
 func (f *Flags) Library(p *string) {
 	f.StringVar(p, "ort-library", os.Getenv("TUNER_ORT_LIBRARY"), "ONNX Runtime library")
 	f.Check(func() error {

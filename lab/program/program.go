@@ -1,5 +1,5 @@
-// Package program is the skeleton of the laboratory's programs: their main function, their flags, the folder that they
-// work in. tuner has its own.
+// Package program is the skeleton of the laboratory's programs: their main function, their flags,
+// and their working folder. tuner has its own.
 //
 // A program defines its flags in one function and does its work in another:
 //
@@ -25,7 +25,7 @@ import (
 // Run is a program's work. It gets its arguments, stdout, and stderr for messages.
 type Run func(ctx context.Context, args []string, out, messages io.Writer) error
 
-// Main runs a program with its arguments. If run returns an error, Main prints it on stderr behind
+// Main runs a program with its arguments. If run returns an error, Main prints it on stderr after
 // the program's name, and ends the process with exit code 1.
 //
 // The context ends on SIGINT and SIGTERM, so that run can clean up. run works in the root of the
@@ -33,7 +33,7 @@ type Run func(ctx context.Context, args []string, out, messages io.Writer) error
 func Main(name string, run Run) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	if root, err := Root(); err == nil {
-		_ = os.Chdir(root) // run fails by itself where it does not find its files
+		_ = os.Chdir(root) // run fails by itself if it does not find its files
 	}
 	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
@@ -66,7 +66,7 @@ func Or(role string, other, run Run) Run {
 }
 
 // InFolder calls do with a new folder in parent, which is removed afterwards. Without a parent the
-// folder is where the system has its temporary files.
+// folder is in the system's folder for temporary files.
 func InFolder(parent, name string, do func(dir string) error) (err error) {
 	dir, err := os.MkdirTemp(parent, name+"-*")
 	if err != nil {

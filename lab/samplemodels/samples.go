@@ -14,7 +14,7 @@ import (
 	"tuner/model/onnx/build"
 )
 
-// options are the flags that change what is written.
+// options are the flags that change the output.
 type options struct {
 	iterations int64
 	wheel      string
@@ -23,7 +23,7 @@ type options struct {
 // sample is a model that can be written.
 type sample struct {
 	name string
-	// digest is the sha256 of the file when it is known without building the model, else "".
+	// digest is the sha256 of the file if it is known without building the model, else "".
 	digest string
 	build  func(context.Context) (*onnx.Model, error)
 }
@@ -73,7 +73,7 @@ func names(list []sample) []string {
 	return all
 }
 
-// writeAll writes the models that are not there yet.
+// writeAll writes the missing models.
 func writeAll(ctx context.Context, out io.Writer, dir string, list []sample) error {
 	for _, s := range list {
 		path := filepath.Join(dir, s.name+".onnx")
@@ -88,7 +88,7 @@ func writeAll(ctx context.Context, out io.Writer, dir string, list []sample) err
 	return nil
 }
 
-// write writes one model and says what it did.
+// write writes one model and returns a message.
 func write(ctx context.Context, path string, s sample) (string, error) {
 	existing, err := digest(path)
 	if err != nil {
@@ -115,7 +115,7 @@ func write(ctx context.Context, path string, s sample) (string, error) {
 	return "written", m.Write(path, 0)
 }
 
-// digest returns the sha256 of a file, "" when there is none.
+// digest returns the sha256 of a file; "" if it does not exist.
 func digest(path string) (string, error) {
 	sum, err := checksum.File(path)
 	if errors.Is(err, fs.ErrNotExist) {

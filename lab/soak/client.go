@@ -21,18 +21,18 @@ import (
 	pb "tuner/engine/api/inferencepb"
 )
 
-// patience is how long a client waits for an answer; a request that takes longer is lost.
+// patience is the time that a client waits for an answer. A request that takes longer is lost.
 const patience = 60 * time.Second
 
 // asker sends a question and returns the outputs.
 type asker func(context.Context, question) ([]api.Tensor, error)
 
-// client returns a client that asks a model again and again and checks the answers. open makes what
-// it asks through.
+// client returns a client that sends questions to a model again and again and checks the answers.
+// open makes its asker.
 func (s *site) client(seed uint64, model string, open func(context.Context) (ask asker, done func())) func(context.Context) {
 	return func(ctx context.Context) {
 		r := rand.New(rand.NewPCG(seed, uint64(len(model))))
-		// Clients finish what they have begun when the time is over.
+		// Clients finish a begun question after the end of the time.
 		life := context.WithoutCancel(ctx)
 		ask, done := open(life)
 		defer done()
@@ -43,7 +43,7 @@ func (s *site) client(seed uint64, model string, open func(context.Context) (ask
 	}
 }
 
-// once asks and counts.
+// once asks one question and counts the outcome.
 func (s *site) once(ctx context.Context, model string, q question, ask asker) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -68,12 +68,12 @@ func (s *site) once(ctx context.Context, model string, q question, ask asker) {
 	s.tally.add(func(c *counts) { c.checked++ })
 }
 
-// isAbsence recognises the answers for a model that is not there.
+// isAbsence recognises the answers for a missing model.
 func isAbsence(text string) bool {
 	return strings.HasPrefix(text, "Request for unknown model: ") || strings.Contains(text, "has stopped accepting new inference requests")
 }
 
-// phase counts the comings and goings of the volatile model: even while it is there.
+// phase counts the loads and unloads of the volatile model. It is even while the model is loaded.
 type phase struct{ n atomic.Int64 }
 
 type moment int64
@@ -85,7 +85,7 @@ func nothing()                                         {}
 func (s *site) binary(context.Context) (asker, func()) { return through(s.http), nothing }
 func (s *site) unary(context.Context) (asker, func())  { return through(s.grpc), nothing }
 
-// through asks by one of tuner's own clients.
+// through asks with one of tuner's own clients.
 func through(c api.Client) asker {
 	return func(ctx context.Context, q question) ([]api.Tensor, error) {
 		encoded, err := c.Encode(q.request)
@@ -217,7 +217,7 @@ func fromJSON(datatype string, text json.RawMessage) ([]byte, error) {
 	return data, err
 }
 
-// stream asks over one stream of gRPC, which it opens again when it has broken or an answer was
+// stream asks over one gRPC stream. It opens a new one if the stream has broken or an answer was
 // lost.
 func (s *site) stream(ctx context.Context) (asker, func()) {
 	connection, err := dial(s.at.GRPC)

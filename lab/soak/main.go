@@ -1,12 +1,12 @@
-// Soak checks that the engine loses no answer and keeps no resource. It starts `tuner serve`, and sends it
-// mixed load for as long as it is told. Clients of every protocol compare every answer with the right one.
-// Meanwhile models are loaded again and unloaded, clients leave in the middle of a request, and others send
-// bytes that are no request, or one byte at a time. The program watches the memory, the file descriptors, the
-// threads and the goroutines of the engine.
+// Soak checks that the engine loses no answer and leaks no resource. It starts `tuner serve`, and
+// sends it mixed load for the given time. Clients of every protocol compare every answer with the
+// right one. Meanwhile models are loaded again and unloaded. Some clients leave in the middle of a
+// request. Others send invalid bytes, or one byte at a time. The program watches the memory, the
+// file descriptors, the threads and the goroutines of the engine.
 //
-// It ends with exit code 1 if an answer was lost or wrong, if the engine died or grew, or if there was too
-// little to judge by. A binary that was built with -race reports data races by its exit code. The program
-// measures no speed.
+// It ends with exit code 1 if an answer was lost or wrong, if the engine died or grew, or if the
+// data do not suffice. A binary that was built with -race reports data races by its exit code. The
+// program measures no speed.
 //
 //	go -C lab run ./soak -duration 30m
 package main
@@ -64,7 +64,7 @@ func run(ctx context.Context, o options, out, _ io.Writer) error {
 	})
 }
 
-// soak sends the load and judges what came of it.
+// soak sends the load and judges the results.
 func soak(ctx context.Context, o options, engine runner.Engine, out io.Writer) error {
 	s, err := newSite(ctx, o, engine.Address())
 	if err != nil {
@@ -93,7 +93,7 @@ func soak(ctx context.Context, o options, engine runner.Engine, out io.Writer) e
 	return errors.Join(s.tally.verdict(out), watch.verdict())
 }
 
-// The models. Clients of the volatile one must put up with its absence.
+// The models. Clients of the volatile one must tolerate its absence.
 const (
 	minilm   = "minilm"
 	simple   = "simple"
@@ -120,7 +120,7 @@ func writeRepository(repository, models string) error {
 	return nil
 }
 
-// site is the engine under test, and what its clients share.
+// site holds the engine under test, and the common data of its clients.
 type site struct {
 	at    api.Announcement
 	http  *api.HTTPClient
@@ -150,7 +150,7 @@ func newSite(ctx context.Context, o options, at api.Announcement) (*site, error)
 
 func (s *site) close() error { return errors.Join(s.http.Close(), s.grpc.Close()) }
 
-// everyone lists who works on the engine at the same time; each ends with its context.
+// everyone lists all concurrent users of the engine. Each ends with its context.
 func (s *site) everyone() []func(context.Context) {
 	all := []func(context.Context){s.reload, s.comeAndGo, s.scrape, s.halfBodies, s.leave, s.cancel, s.garbage, s.provoke, s.rawBytes(s.at.HTTP), s.rawBytes(s.at.GRPC), s.slow, s.patient}
 	for seed := range uint64(2) {

@@ -9,16 +9,16 @@ import (
 	"tuner/engine/api"
 )
 
-// Operators load, unload and look.
+// Operators load, unload and read the state.
 
 const (
 	reloadEvery = time.Second
-	minilmEvery = 10 // reloads of the others, for one of MiniLM
+	minilmEvery = 10 // reloads of other models for each of MiniLM
 	scrapeEvery = 500 * time.Millisecond
 	operation   = 2 * time.Minute // after which a load or scrape has hung
 )
 
-// configuration is one of the configurations of a model, all of which take batches of maxRows.
+// configuration returns one of the configurations of a model, all of which take batches of maxRows.
 func configuration(model string, n int) string {
 	sizes, delays := []int{4, 8, 16}, []int{0, 100, 2000}
 	return fmt.Sprintf(`{"name":%q,"backend":"onnxruntime","max_batch_size":%d,`+
@@ -26,7 +26,7 @@ func configuration(model string, n int) string {
 		`"parameters":{"intra_op_thread_count":{"string_value":"1"}}}`, model, sizes[n%3], 1+n/3%2, delays[n/6%3])
 }
 
-// reload loads models again with other configurations, which no request may notice.
+// reload loads models again with other configurations, which must not affect requests.
 func (s *site) reload(ctx context.Context) {
 	for n := 1; ctx.Err() == nil; n++ {
 		model := []string{simple, text}[n%2]
@@ -72,7 +72,7 @@ func (s *site) scrape(ctx context.Context) {
 
 func second[T any](_ T, err error) error { return err }
 
-// operate does something that must succeed, to its end even when the time is over.
+// operate does something that must succeed. It finishes even after the end of the time.
 func (s *site) operate(ctx context.Context, what string, do func(context.Context) error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), operation)
 	defer cancel()

@@ -14,13 +14,13 @@ import (
 	"tuner/engine/api"
 )
 
-// question is a request whose answer is known.
+// question is a request with a known answer.
 type question struct {
 	request api.InferRequest
 	check   func([]api.Tensor) error
 }
 
-// ask makes a question for a model, by chance.
+// ask makes a random question for a model.
 func (s *site) ask(model string, r *rand.Rand) question {
 	switch model {
 	case minilm:
@@ -35,7 +35,7 @@ func (s *site) ask(model string, r *rand.Rand) question {
 // maxRows is the largest batch of a question.
 const maxRows = 4
 
-// askSimple wants the sums and differences of 16 numbers per row.
+// askSimple asks for the sums and differences of 16 numbers per row.
 func askSimple(model string, r *rand.Rand) question {
 	rows := 1 + r.IntN(maxRows)
 	var a, b, sum, difference []byte
@@ -58,7 +58,7 @@ func askSimple(model string, r *rand.Rand) question {
 	}
 }
 
-// askText wants its strings back. Some are empty, and some are long.
+// askText asks for its own strings. Some are empty, and some are long.
 func askText(r *rand.Rand) question {
 	rows := 1 + r.IntN(maxRows)
 	var data []byte
@@ -85,7 +85,7 @@ func askText(r *rand.Rand) question {
 	}
 }
 
-// same reports how outputs differ from what is right.
+// same returns an error that describes the difference of outputs from the right ones.
 func same(got []api.Tensor, want map[string]api.Tensor) error {
 	if len(got) != len(want) {
 		return fmt.Errorf("%d outputs, want %d", len(got), len(want))
@@ -112,7 +112,7 @@ func excerpt(data []byte) string {
 	return fmt.Sprintf("%x", data)
 }
 
-// A sentence and its embedding, as MiniLM gave it when it was asked for nothing else.
+// sentence is a sentence with its embedding by an otherwise idle MiniLM.
 type sentence struct {
 	tokens    []int64
 	embedding []float32
@@ -122,7 +122,7 @@ const (
 	sentences  = 16
 	sequence   = 32 // tokens of a sentence
 	dimensions = 384
-	tolerance  = 1e-5 // of an element: batches of other sizes round otherwise
+	tolerance  = 1e-5 // of an element: other batch sizes round differently
 )
 
 // learn asks MiniLM for the embeddings of the sentences, one by one.

@@ -18,7 +18,7 @@ import (
 	pb "tuner/engine/api/inferencepb"
 )
 
-// A check accepts the right answer, and notices each way of being wrong.
+// A check accepts the right answer, and detects each kind of error.
 func TestChecks(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 2))
@@ -46,7 +46,7 @@ func TestChecks(t *testing.T) {
 	}
 }
 
-// answerOf computes what the model answers, by other means than the checks.
+// answerOf computes the model's answer, independently of the checks.
 func answerOf(q question) []api.Tensor {
 	in := q.request.Inputs
 	switch q.request.Model {
@@ -70,7 +70,7 @@ func answerOf(q question) []api.Tensor {
 	return []api.Tensor{tensor("OUTPUT0", sum), tensor("OUTPUT1", difference)}
 }
 
-// Only the volatile model may refuse, only for its absence, and only while it may be absent.
+// Only the volatile model may refuse, only because of its absence, and only while it may be absent.
 func TestOnceCounts(t *testing.T) {
 	t.Parallel()
 	gone := &api.StatusError{Status: 404, Text: "Request for unknown model: 'volatile' has no available versions"}
@@ -134,8 +134,8 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
-// silent is a server whose first stream never answers; the others answer with what answerOf
-// computes.
+// silent is a server whose first stream never answers. The others answer with the output of
+// answerOf.
 type silent struct {
 	pb.UnimplementedGRPCInferenceServiceServer
 	question question
@@ -166,8 +166,8 @@ func (s *silent) ModelStreamInfer(stream pb.GRPCInferenceService_ModelStreamInfe
 	}
 }
 
-// An answer that does not come on a stream is lost when the client's patience ends; the next
-// questions go over another stream.
+// A missing answer on a stream counts as lost when the client's patience ends. The next questions
+// use another stream.
 func TestStreamLosesPatience(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -200,7 +200,7 @@ func TestStreamLosesPatience(t *testing.T) {
 	}
 }
 
-// The binary part of an answer must be exactly what its JSON part says.
+// The binary part of an answer must be exactly as its JSON part declares.
 func TestBinaryAnswer(t *testing.T) {
 	t.Parallel()
 	const good = `{"id":"7","outputs":[{"name":"A","datatype":"INT32","shape":[1],"parameters":{"binary_data_size":4}}]}`
@@ -227,7 +227,7 @@ func TestBinaryAnswer(t *testing.T) {
 	}
 }
 
-// What grows steadily is reported; what swings, or grew at the start alone, is not.
+// Steady growth is reported. Oscillation, or growth only at the start, is not.
 func TestGrowth(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

@@ -7,22 +7,22 @@ import (
 	"sync"
 )
 
-// tally counts what came of the requests. Its methods are safe for concurrent use.
+// tally counts the outcomes of the requests. Its methods are safe for concurrent use.
 type tally struct {
 	mu     sync.Mutex
 	counts counts
-	faults []string // the first of them
+	faults []string // the first ones
 }
 
 // counts are numbers of requests.
 type counts struct {
-	asked    int // by clients that want an answer; each ends as one of the next four
-	checked  int // answered, and right
+	asked    int // by clients that expect an answer; each ends as one of the next four
+	checked  int // answered correctly
 	absent   int // refused by the volatile model while it may be absent
 	lost     int // not answered, or refused
-	wrong    int // answered otherwise than is right
-	failed   int // operations, and answers to vandals, that were not as they must be
-	nonsense int // bad requests that were refused as they should
+	wrong    int // answered incorrectly
+	failed   int // operations, and answers to vandals, that were not as required
+	nonsense int // bad requests that were properly refused
 	vanished int // requests whose client left
 	reloads  int // loads and unloads
 }
@@ -51,7 +51,7 @@ func (t *tally) mistake(format string, args ...any) {
 	t.fault("wrong: "+fmt.Sprintf(format, args...), func(c *counts) { c.wrong++ })
 }
 
-// fail counts what went wrong beside the questions.
+// fail counts failures outside the questions.
 func (t *tally) fail(format string, args ...any) {
 	t.fault("failed: "+fmt.Sprintf(format, args...), func(c *counts) { c.failed++ })
 }
@@ -65,8 +65,8 @@ func (t *tally) fault(what string, change func(*counts)) {
 	}
 }
 
-// verdict prints the first faults; any is an error, and so is a question without an outcome, or no
-// checked answer at all.
+// verdict prints the first faults. It returns an error for any fault, for a question without an
+// outcome, and if no answer was checked.
 func (t *tally) verdict(out io.Writer) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -25,8 +25,8 @@ import (
 	pb "tuner/engine/api/inferencepb"
 )
 
-// Vandals are clients that break off, send nonsense, or take their time. What they do must harm
-// nobody else.
+// Vandals are clients that break off, send invalid bytes, or are slow. They must not affect other
+// clients.
 
 const (
 	vandalPause = 20 * time.Millisecond
@@ -34,7 +34,7 @@ const (
 	slowOnes    = 8
 )
 
-// connect opens a connection that does nothing by itself.
+// connect opens a connection that sends nothing by itself.
 func connect(address string) (*net.TCPConn, error) {
 	c, err := net.DialTimeout("tcp", address, patience)
 	if err != nil {
@@ -43,10 +43,10 @@ func connect(address string) (*net.TCPConn, error) {
 	return c.(*net.TCPConn), nil
 }
 
-// hangUp closes a connection in one of two ways: politely, or with a reset.
+// hangUp closes a connection in one of two ways: normally, or with a reset.
 func hangUp(c *net.TCPConn, rude bool) {
 	if rude {
-		_ = c.SetLinger(0) // fails only for a connection that is gone
+		_ = c.SetLinger(0) // fails only for a closed connection
 	}
 	_ = c.Close()
 }
@@ -60,14 +60,14 @@ func (s *site) vandalize(ctx context.Context, address string, act func(c *net.TC
 			s.tally.fail("cannot connect: %v", err)
 			return
 		}
-		_ = act(c, r) // the engine may close first, and is right to
+		_ = act(c, r) // the engine may rightly close first
 		hangUp(c, r.IntN(2) == 0)
 		s.tally.add(func(c *counts) { c.vanished++ })
 		pause(ctx, vandalPause)
 	}
 }
 
-// rawRequest is a question as it travels over HTTP.
+// rawRequest returns a question in the form of an HTTP request.
 func rawRequest(q question) []byte {
 	body, header, err := api.EncodeHTTP(q.request)
 	if err != nil {
@@ -95,7 +95,7 @@ func (s *site) leave(ctx context.Context) {
 	})
 }
 
-// rawBytes returns who sends what belongs to no protocol.
+// rawBytes returns a client that sends bytes of no protocol.
 func (s *site) rawBytes(address string) func(context.Context) {
 	return func(ctx context.Context) {
 		s.vandalize(ctx, address, func(c *net.TCPConn, r *rand.Rand) error {
@@ -117,7 +117,7 @@ func randomBytes(r *rand.Rand, limit int) []byte {
 	return data
 }
 
-// cancel asks over gRPC, and loses patience after a few milliseconds; on streams, too.
+// cancel asks over gRPC, and cancels after a few milliseconds; on streams, too.
 func (s *site) cancel(ctx context.Context) {
 	r := rand.New(rand.NewPCG(4, 4))
 	connection, err := dial(s.at.GRPC)
@@ -148,8 +148,8 @@ func (s *site) cancel(ctx context.Context) {
 	}
 }
 
-// garbage sends well-framed requests whose content is wrong; each must be refused, with an error
-// that can be read.
+// garbage sends well-framed requests with wrong content. Each must be refused with a readable
+// error.
 func (s *site) garbage(ctx context.Context) {
 	r := rand.New(rand.NewPCG(5, 5))
 	client := &http.Client{Transport: &http.Transport{}, Timeout: patience}
@@ -183,8 +183,7 @@ func (s *site) garbage(ctx context.Context) {
 	}
 }
 
-// provoke runs a model that throws, over both protocols. Each request must be answered with what
-// was thrown.
+// provoke runs a model that throws, over both protocols. Each answer must contain the thrown error.
 func (s *site) provoke(ctx context.Context) {
 	q := question{request: api.InferRequest{Model: failing, Inputs: []api.Tensor{
 		{Name: "INPUT", Datatype: "FP32", Shape: []int64{1, 4}, Data: make([]byte, 16)},
@@ -203,7 +202,7 @@ func (s *site) provoke(ctx context.Context) {
 	}
 }
 
-// patiently does something that waits for an answer, and gives it up when it takes too long.
+// patiently does something that waits for an answer, and gives up after the client's patience.
 func patiently(ctx context.Context, do func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -224,7 +223,8 @@ func nonsense(r *rand.Rand) [][]byte {
 	}
 }
 
-// truncated is the front of a message, in a field that no message of the protocol lacks the end of.
+// truncated returns the front of a message, cut inside a field that every message of the protocol
+// completes.
 func truncated(r *rand.Rand) proto.Message {
 	whole, err := proto.Marshal(message(askSimple(simple, r).request))
 	if err != nil {
@@ -235,7 +235,7 @@ func truncated(r *rand.Rand) proto.Message {
 	return m
 }
 
-// slow keeps connections that send a byte per second, and then go.
+// slow keeps connections that send a byte per second, and then leave.
 func (s *site) slow(ctx context.Context) {
 	var all sync.WaitGroup
 	for i := range uint64(slowOnes) {
@@ -289,7 +289,7 @@ func (s *site) byPieces(_ context.Context, q question) ([]api.Tensor, error) {
 	if err := c.SetDeadline(time.Now().Add(patience)); err != nil {
 		return nil, err
 	}
-	for piece := range bytes.Lines(rawRequest(q)) { // the body has line breaks by chance alone
+	for piece := range bytes.Lines(rawRequest(q)) { // line breaks in the body occur only by chance
 		half := len(piece) / 2
 		for _, part := range [][]byte{piece[:half], piece[half:]} {
 			time.Sleep(slowPause)
@@ -317,7 +317,7 @@ func (s *site) byPieces(_ context.Context, q question) ([]api.Tensor, error) {
 	return binaryAnswer(text, header, q.request.ID)
 }
 
-// binaryAnswer reads an answer whose first bytes are JSON, and whose others are the outputs.
+// binaryAnswer reads an answer that consists of JSON and binary outputs.
 func binaryAnswer(text []byte, header int, id string) ([]api.Tensor, error) {
 	if header < 0 || header > len(text) {
 		return nil, fmt.Errorf("%d bytes of JSON in an answer of %d", header, len(text))

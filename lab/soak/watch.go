@@ -18,14 +18,14 @@ import (
 const (
 	lookEvery  = 5 * time.Second
 	reportAt   = time.Minute
-	fewSamples = 12 // too few to tell growth from chance
+	fewSamples = 12 // too few to distinguish growth from chance
 
 	// A run shorter than this cannot have enough readings in its last two thirds; a longer one
 	// must.
 	shortRun = 2 * fewSamples * lookEvery
 )
 
-// watch follows what the engine's process holds.
+// watch follows the resources of the engine's process.
 type watch struct {
 	pid     int
 	metrics string // address
@@ -35,13 +35,13 @@ type watch struct {
 	lasted  time.Duration // of follow
 }
 
-// quantity is something that must not grow.
+// quantity is a resource that must not grow.
 type quantity struct {
 	name  string
 	unit  string
 	scale float64 // of the printed value
-	slack float64 // growth over the observed time that is no leak, in its own unit
-	share float64 // the same, as a share of its median
+	slack float64 // growth over the observed time that does not count as a leak, in its own unit
+	share float64 // the same as a share of its median
 }
 
 func quantities() []quantity {
@@ -58,7 +58,7 @@ func newWatch(pid int, metrics string, t *tally, out io.Writer) *watch {
 	return &watch{pid: pid, metrics: metrics, tally: t, out: out, series: map[string][]float64{}}
 }
 
-// follow looks at the process until ctx ends, and prints a line each minute.
+// follow reads the process until ctx ends, and prints a line each minute.
 func (w *watch) follow(ctx context.Context) {
 	fmt.Fprintf(w.out, "%8s %9s %9s %6s %5s %6s %6s %9s %9s %8s %8s %6s %8s %10s\n", "time", "asked", "checked", "absent", "lost", "wrong",
 		"failed", "nonsense", "vanished", "reloads", "RSS MiB", "fds", "threads", "goroutines")
@@ -79,7 +79,7 @@ func (w *watch) follow(ctx context.Context) {
 
 var goroutines = regexp.MustCompile(`(?m)^go_goroutines (\d+)`)
 
-// look adds a value to each series; what cannot be read is left out.
+// look adds a value to each series. It skips unreadable ones.
 func (w *watch) look(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -112,8 +112,8 @@ func (w *watch) report(elapsed time.Duration) {
 	fmt.Fprintln(w.out)
 }
 
-// verdict prints how each quantity went after the first third of the time, and is an error if one
-// grew, or could not be read often enough to tell.
+// verdict prints the course of each quantity after the first third of the time. It returns an error
+// if one grew, or has too few readings.
 func (w *watch) verdict() error {
 	var faults []error
 	for _, q := range quantities() {
