@@ -63,7 +63,7 @@ func (x *Beliefs) Needed(b Belief, trials int) (deviations, others float64) {
 		}
 		variance, told := b.Residuals[k].Variance, x.Tells(k, b, trials)
 		room := x.sure * math.Sqrt(max(variance-told, 0))
-		need := func(way, misses float64) { // way: of the metric, to keep the limit
+		need := func(way, misses float64) { // way: direction of the metric that keeps the limit
 			if d := (misses + room) / max(math.Sqrt(told), floor); m.direction()*way > 0 {
 				deviations = max(deviations, d)
 			} else {
@@ -82,10 +82,10 @@ func (x *Beliefs) Needed(b Belief, trials int) (deviations, others float64) {
 	return deviations, others
 }
 
-// MustShow bounds what a window must show at its look to matter still: the limits, and the lead
-// where the objective is one metric, each with room for what so short a window may err by. There
-// are none while nothing satisfies the constraints: then it is to be known by how much they are
-// missed.
+// MustShow returns constraints on a window at its look: the limits, and the lead if the objective
+// is one metric. A window that violates them no longer matters. Each has a margin for the error of
+// such a short window. There are none while nothing satisfies the constraints, since the size of
+// the miss is then needed.
 func (x *Beliefs) MustShow(lead float64) []search.Constraint {
 	if math.IsInf(lead, -1) {
 		return nil
@@ -106,7 +106,7 @@ func (x *Beliefs) MustShow(lead float64) []search.Constraint {
 	return list
 }
 
-// lookDeviation is that of the logarithm of what a window shows at its look.
+// lookDeviation returns the standard deviation of the logarithm of a window's figure at its look.
 func (m *metric) lookDeviation(window time.Duration) float64 {
 	return math.Sqrt(m.view.TrialVariance(measure.Look*window.Seconds()) + m.view.SpeedVariance())
 }
