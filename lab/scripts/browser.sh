@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
-# Installs what the tests of report.html need: Chromium and Node.js from Debian, and playwright-core, which drives the one from the
-# other, from npm. For tests alone; nothing of it becomes part of tuner.
+# Installs the tools for the tests of report.html: Chromium and Node.js from Debian, and
+# playwright-core from npm, with which Node.js drives Chromium. They are only for tests, and no part
+# of tuner.
 #
-# usage: lab/scripts/browser.sh [DIR]      DIR: .peers unless given
+# usage: lab/scripts/browser.sh [DIR]      DIR: default .peers
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 dir=$(mkdir -p "${1:-.peers}/browser" && cd "${1:-.peers}/browser" && pwd)
 
 playwright=1.65.1
 
-# need COMMAND PACKAGE: installs Debian's package where there is no such command.
+# need COMMAND PACKAGE: installs Debian's package if the command does not exist.
 need() {
 	command -v "$1" >/dev/null && return
 	echo "==> browser: installing $2"

@@ -1,6 +1,7 @@
 #!/bin/bash
-# Builds what validates deployment files into a folder: etcd, kube-apiserver and helm, and fetches KServe's CRD. All comes through the Go
-# module proxy, so that neither containers nor packages are needed; the first time takes some minutes, later ones nothing. Usage:
+# Builds the validators of deployment files into a folder: etcd, kube-apiserver and helm. Also
+# fetches KServe's CRD. All sources come from the Go module proxy, so no containers or packages are
+# needed. The first run takes several minutes, later ones no time. Usage:
 #
 #   lab/scripts/controlplane.sh FOLDER
 set -euo pipefail
@@ -20,19 +21,19 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export CGO_ENABLED=0
 
-# module NAME: an empty Go module, into which requirements and replacements are then edited.
+# module NAME: makes an empty Go module. Requirements and replacements are added later.
 module() {
 	mkdir -p "$work/$1" && cd "$work/$1" && go mod init "$1" 2>/dev/null
 }
 
-# build PACKAGE PROGRAM: a program of the module that is being made.
+# build PACKAGE PROGRAM: builds a program of the current module.
 build() {
 	printf '//go:build tools\n\npackage tools\n\nimport _ "%s"\n' "$1" > tools.go
 	go mod tidy 2>/dev/null
 	go build -ldflags "-s -w ${3:-}" -o "$dir/$2" "$1"
 }
 
-# The staging modules of Kubernetes are replaced within its own repository alone.
+# Only Kubernetes' own repository replaces its staging modules.
 module kubernetes
 source=$(go mod download -json "k8s.io/kubernetes@$KUBERNETES" | sed -n 's/.*"GoMod": "\(.*\)".*/\1/p')
 go mod edit -require "k8s.io/kubernetes@$KUBERNETES"

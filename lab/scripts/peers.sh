@@ -1,20 +1,22 @@
 #!/usr/bin/env bash
-# Installs the real programs that tuner is compared with: Triton's server with its onnxruntime backend, perf_analyzer, Model
-# Analyzer and tritonclient's examples. For tests and benchmarks alone (docs/reference/conformance.md); nothing of it becomes part of tuner.
+# Installs the real programs with which tuner is compared: Triton's server with its onnxruntime
+# backend, perf_analyzer, Model Analyzer and tritonclient's examples. They are only for tests and
+# benchmarks (docs/reference/conformance.md), and no part of tuner.
 #
-# usage: lab/scripts/peers.sh [DIR]      DIR: .peers unless given
+# usage: lab/scripts/peers.sh [DIR]      DIR: default .peers
 #
-# Everything comes from PyPI, Debian's packages and Triton's public repositories. TUNER_PEERS_MIRROR names a folder with bare
-# clones of the five repositories (any names that contain the repository's), for machines that do not reach GitHub. A step
-# that came to its end is not made again (DIR/.done has a stamp of each with its version), one that was interrupted is made
-# anew.
+# Everything comes from PyPI, Debian's packages and Triton's public repositories. For machines
+# without access to GitHub, TUNER_PEERS_MIRROR names a folder with bare clones of the five
+# repositories. Their names must contain the repository's. A complete step is not repeated: DIR/.done
+# has a stamp of each with its version. An interrupted step is repeated.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 dir=$(mkdir -p "${1:-.peers}" && cd "${1:-.peers}" && pwd)
 mirror=${TUNER_PEERS_MIRROR:-}
 
-# These belong together: pytriton 0.7.0 bundles Triton's core 2.51.0 (release 24.10), whose backend interface the branch
-# r24.10 of the backend speaks, and 2.51.0 is the newest perf_analyzer that runs on glibc 2.36.
+# These versions belong together. pytriton 0.7.0 bundles Triton's core 2.51.0 (release 24.10). The
+# backend's branch r24.10 implements its backend interface. 2.51.0 is the newest perf_analyzer that
+# runs on glibc 2.36.
 pytriton=0.7.0
 triton=2.51.0
 branch=r24.10
@@ -22,7 +24,7 @@ ort=1.31.1
 model_analyzer=1.58.0
 header=v1.12.1 # of yalue/onnxruntime_go: brings ONNX Runtime's C header with API version 19, which the backend asks for
 
-# step NAME VERSION: calls the function NAME, unless that version of it has come to its end before.
+# step NAME VERSION: calls the function NAME, unless that version of it is already complete.
 step() {
 	local stamp=$dir/.done/$1-$2
 	if [ ! -e "$stamp" ]; then
@@ -32,7 +34,7 @@ step() {
 	fi
 }
 
-# Debian's libraries and build tools; those that are there need no root.
+# Debian's libraries and build tools. Installed ones need no root.
 packages() {
 	local missing=()
 	for package in python3-venv libb64-0d cmake g++ rapidjson-dev googletest unzip; do
@@ -59,7 +61,7 @@ server() {
 
 packages_of_triton() { echo "$dir"/triton/lib/python3.*/site-packages; }
 
-# The wheel carries the binary, which wants a CUDA library even where there is no GPU: pytriton has brought one.
+# The wheel contains the binary, which needs a CUDA library even without a GPU. pytriton has one.
 perf_analyzer() {
 	echo "==> peers: perf_analyzer $triton"
 	rm -rf "$dir/pa"
@@ -93,7 +95,7 @@ sources() {
 	git --git-dir="$bare" archive "$branch" | tar x -C "$to"
 }
 
-# The onnxruntime backend. It is linked against the very ONNX Runtime that it will load.
+# The onnxruntime backend. It is linked against the same ONNX Runtime that it will load.
 backend() {
 	echo "==> peers: the onnxruntime backend, with ONNX Runtime $ort"
 	build=$dir/ort_backend
@@ -127,7 +129,7 @@ backend() {
 	cp -L "$build/lib/libonnxruntime.so.1" "$to/"
 }
 
-# The programs that the client's repository shows people how to use it with.
+# The example programs of the client's repository.
 examples() {
 	echo "==> peers: tritonclient's examples, $branch"
 	build=$dir/client

@@ -223,8 +223,7 @@ func nonsense(r *rand.Rand) [][]byte {
 	}
 }
 
-// truncated returns the front of a message, cut inside a field that every message of the protocol
-// completes.
+// truncated returns a message that consists of the first bytes of a valid request.
 func truncated(r *rand.Rand) proto.Message {
 	whole, err := proto.Marshal(message(askSimple(simple, r).request))
 	if err != nil {

@@ -1,5 +1,7 @@
-"""Uses a server through the real tritonclient, over HTTP or gRPC, and prints what it gets: two servers that behave alike make it
-print the same. Times and addresses are left out; tensors are printed in the order of their names where the order means nothing."""
+"""Uses a server through the real tritonclient, over HTTP or gRPC, and prints the answers.
+
+Two servers with equal behaviour give equal output. It omits times and addresses. It sorts tensors by
+name if their order has no meaning."""
 
 import json
 import queue
