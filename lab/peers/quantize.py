@@ -1,7 +1,8 @@
 """Makes an int8 variant of a model: quantize.py FROM TO.
 
-Dynamic quantization of the matrix products alone, with a scale for each channel: that keeps the embedding's cosine above
-0.99, which the defaults (one scale for each tensor, the embedding table quantized too) do not.
+It quantizes only the matrix products, dynamically, with a scale for each channel. This keeps the
+embedding's cosine above 0.99. The defaults do not: one scale for each tensor, and a quantized
+embedding table.
 """
 
 import sys
