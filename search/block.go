@@ -15,8 +15,8 @@ const (
 	TurnWindow = 500 * time.Millisecond
 )
 
-// Block returns the action that measures trials in turn on engines that are launched for it and all
-// run, in the order A B C, C B A, …. Each trial has one window in each round instead of its own
+// Block returns the action that measures trials in turn. Their engines are launched for it and all
+// run. The order is A B C, C B A, …. Each trial has one window in each round instead of its own
 // windows. An even number of rounds treats all alike. A single trial is measured alone, for the
 // same total time. There are MostSeats trials at most, and none is a service trial. Package plan
 // numbers the blocks.

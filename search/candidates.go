@@ -23,8 +23,8 @@ type Candidates struct {
 	tallies  func() tallies   // computed once
 }
 
-// The sizes up to which a part of a space is enumerated: the pools for counting, which takes a
-// second, and the settings of a pool's batcher, which are kept in memory.
+// The sizes up to which a part of a space is enumerated. The pools are enumerated for counting,
+// which takes a second. The settings of a pool's batcher are kept in memory.
 const (
 	countablePools = 1 << 18
 	mostBatchers   = 100_000

@@ -11,10 +11,11 @@ import (
 // ClassKey identifies the server that a candidate of the space forms under a load. Candidates with
 // equal keys are the same server there, so a measurement of one holds for the others.
 //
-// In a closed loop, two candidates of a pool are the same server if neither waits for more
-// requests, and all requests in flight fit into the largest batch of either. The batcher then sends
-// all waiting requests as soon as an instance is free, and the largest batch limits nothing. In an
-// open loop the requests in flight are unlimited, so every batcher is its own class there.
+// In a closed loop, two candidates of a pool are the same server under two conditions. Neither
+// waits for more requests, and all requests in flight fit into the largest batch of either. The
+// batcher then sends all waiting requests as soon as an instance is free, and the largest batch
+// limits nothing. In an open loop the requests in flight are unlimited, so every batcher is its own
+// class there.
 func (s Space) ClassKey(c Candidate, load measure.Load) string {
 	return s.PoolClass(c) + " " + s.batcherClass(c, load)
 }

@@ -81,8 +81,8 @@ func (s Seek) start() Step {
 	return Step{s.Axis.AtLeast(s.Knee), "load that saturates it"}
 }
 
-// afterFailure gives a configuration that failed at its only load one more chance at a much lower
-// load, if the load may have caused the failure.
+// afterFailure gives a configuration that failed at its only load one more chance, if the load may
+// have caused the failure. The next load is much lower.
 func (s Seek) afterFailure(points []Point) (Step, bool) {
 	p := points[0]
 	level := s.Axis.AtMost(p.Level / retreat)

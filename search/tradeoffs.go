@@ -10,8 +10,8 @@ import (
 )
 
 // Tradeoffs are the ways to satisfy all constraints but one. For each constraint, they hold the
-// configuration at a load that misses no other one, and misses this one by the least. The smallest
-// miss comes first. They are useful if no configuration satisfies all constraints.
+// configuration at a load that misses only this one, by the least amount. The smallest miss comes
+// first. They are useful if no configuration satisfies all constraints.
 type Tradeoffs []Standing
 
 // Add returns the trade-offs with a further configuration at a load taken into account. It ignores

@@ -37,8 +37,7 @@ const (
 // The configurations of the comparison, each with its arrivals, "instant in ms:rows". The instants
 // were chosen among random ones so that the batches are stable. They stay the same if executions
 // take up to 7 % longer and each request comes up to 9 ms late. They do not depend on the order of
-// Triton's threads when an instance ends a batch: the instance takes the next, or the batcher acts
-// first.
+// Triton's threads at the end of a batch: the instance takes the next, or the batcher acts first.
 var batcherCases = []struct {
 	name, batching   string
 	maxBatch, serves int // serves: number of instances

@@ -20,7 +20,8 @@ type Difference struct {
 
 // Differences are all known differences. testdata/differences.json lists the matching cases that do
 // differ, with the engine's answers. The suite fails for a case that differs and is not in the
-// file, for one in the file that does not differ, and for another answer than the one in the file.
+// file. It fails for a case in the file that does not differ, and for another answer than the one
+// in the file.
 var Differences = []Difference{
 	{
 		ID:     "later",

@@ -1,6 +1,6 @@
 // Package conformance sends a real Triton and tuner's engine the same requests and compares their
-// answers: status codes, JSON values, error texts and bytes, over HTTP and gRPC, with the same
-// model repository.
+// answers. It compares status codes, JSON values, error texts and bytes, over HTTP and gRPC, with
+// the same model repository.
 //
 // The requests are data (testdata/requests). So are the known and accepted differences
 // (differences.go). `make -C lab conformance` runs the package. It judges only answers; lab/bench

@@ -228,7 +228,7 @@ type direct struct {
 	broken    func() bool
 }
 
-// newDirect makes a connection that delays a request by 200 µs plus some µs, so that those of
+// newDirect makes a connection that delays a request by 200 µs plus some µs. So requests of
 // different clients arrive one after the other, as over a network.
 func newDirect(e *engine.Server, model string, rows, number int) *direct {
 	ctx, cancel := context.WithCancel(context.Background())

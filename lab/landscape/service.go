@@ -97,7 +97,8 @@ func (m *Machine) service(t search.Trial, result *measure.Measurement) {
 }
 
 // cores returns the assumed number of cores that an engine uses while `busy` of its instances
-// compute: the threads of each, limited by the machine's cores. Service trials did not record it.
+// compute. It is the threads of each, limited by the machine's cores. Service trials did not record
+// it.
 func (l *Landscape) cores(c search.Candidate, busy float64) float64 {
 	all := l.Space.Facts.Cores
 	threads, err := l.Space.Value(c, search.KnobIntraOpThreads).Int()

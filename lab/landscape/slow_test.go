@@ -11,9 +11,9 @@ import (
 )
 
 // A service trial of a slow detector under a tight limit measures at most one size whose batches
-// break the limit: its last, by half of the limit at most, which allows for noise. Every precision
-// and number of threads has service times before the finals. Pools that are never opened do not
-// prove that nothing is better.
+// break the limit, its last. They exceed it by half at most, which allows for noise. Every
+// precision and number of threads has service times before the finals. Pools that are never opened
+// do not prove that nothing is better.
 func TestSlowDetector(t *testing.T) {
 	t.Parallel()
 	const campaigns = 4

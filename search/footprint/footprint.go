@@ -1,7 +1,7 @@
 // Package footprint estimates the memory of a configuration. It is one figure per configuration:
-// the peak resident set of a fresh engine process that has executed one of its largest batches on
-// every instance. The peak of a trial differs, since a process keeps the memory of earlier, larger
-// batches.
+// the peak resident set of a fresh engine process. That process has executed one of its largest
+// batches on every instance. The peak of a trial differs, since a process keeps the memory of
+// earlier, larger batches.
 //
 // The package stands beside the strategies. It learns from all events of a campaign, and search,
 // analysis and reports read it. It measures nothing, and ignores loads and times.

@@ -276,7 +276,7 @@ func (g *Guided) before(a search.Action) search.Action {
 
 // settleIn measures the best cell of the running process's pool if none of the pool was measured.
 // It shows the pool's own residuals, and costs no launch. Cells that are trusted to keep the limits
-// come first, since a short campaign may have only this load. At a request rate they do not: a
+// come first, since a short campaign may have only this load. At a request rate they do not. A
 // server that keeps up answers the offered rate, so a safe rate carries no information about the
 // pool's capacity.
 func (g *Guided) settleIn(s *survey) (search.Action, bool) {
@@ -401,9 +401,9 @@ func (g *Guided) Predict(c search.Candidate, load measure.Load) (search.Predicti
 	return g.beliefs.Predict(known), true
 }
 
-// Rivals lists the unmeasured cells that may be better than the best: cells of open pools by their
-// beliefs, and pools that were not started by their bounds. isOpen means that an engine without any
-// prediction may be better. The caller must not change the list.
+// Rivals lists the unmeasured cells that may be better than the best. Cells of open pools have
+// their beliefs. Pools that were not started have their bounds. isOpen means that an engine without
+// any prediction may be better. The caller must not change the list.
 func (g *Guided) Rivals() (list []verdict.Rival, isOpen bool) {
 	if len(g.pools.All()) == 0 {
 		return nil, false

@@ -157,8 +157,8 @@ func TestKnowsADefaultOutsideTheSpace(t *testing.T) {
 	}
 }
 
-// The shortest service time is 1.2 ms, the highest throughput some 3,000/s. For every requirement
-// beyond that, the search ends after it has measured the effect of each value of an engine knob
+// The shortest service time is 1.2 ms, the highest throughput some 3,000/s. The search ends for
+// every requirement beyond that. By then it has measured the effect of each value of an engine knob
 // (four engines, and the default's pool), and the nearest cell. Nothing is measured again to
 // confirm it.
 func TestStopsWhereNothingCanSatisfy(t *testing.T) {

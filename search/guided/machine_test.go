@@ -16,8 +16,8 @@ import (
 	"tuner/search/queuesim"
 )
 
-// machine is a server whose truth is the queue simulation of its own service times, times an error
-// of each pool and of each candidate, and noise.
+// machine is a server whose truth is the queue simulation of its own service times. It is
+// multiplied by an error of each pool and of each candidate, and by noise.
 type machine struct {
 	settings  search.Settings
 	seed      uint64

@@ -154,8 +154,8 @@ func (c *schedule) next() belief.Next {
 	}
 }
 
-// longest returns the longest time of a batch that is measured, 0 without a limit: a part of the
-// budget, and at most the tightest limit on a latency that one batch alone would exceed.
+// longest returns the longest time of a batch that is measured, 0 without a limit. It is a part of
+// the budget, and at most the tightest limit on a latency that one batch alone would exceed.
 func (c *schedule) longest(tightest float64) time.Duration {
 	longest := tightest
 	if budget := c.settings.Budget.Time; budget > 0 {

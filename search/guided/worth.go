@@ -50,12 +50,12 @@ func (a appraiser) gain(s *survey, b belief.Belief, trials int) float64 {
 	return 0
 }
 
-// lesson returns the expected gain of the next trials of a cell over the lead: the gain of the
-// later best (the knowledge gradient of Frazier, Powell and Dayanik, INFORMS Journal on Computing
-// 21, 2009). If two cells are within a percent, with noise of ten, a trial is worth little, however
-// likely either is the better one. A faster machine has higher throughput and shorter latencies, so
-// their errors are correlated. A cell that was measured in a slow minute may be better and keep its
-// limits.
+// lesson returns the expected gain of the next trials of a cell over the lead. It is the gain of
+// the later best (the knowledge gradient of Frazier, Powell and Dayanik, INFORMS Journal on
+// Computing 21, 2009). If two cells are within a percent, with noise of ten, a trial is worth
+// little, however likely either is the better one. A faster machine has higher throughput and
+// shorter latencies, so their errors are correlated. A cell that was measured in a slow minute may
+// be better and keep its limits.
 func (a appraiser) lesson(s *survey, b belief.Belief, trials int) float64 {
 	moves := max(a.moves(s, b, b, trials), leastDeviation)
 	least, others := a.beliefs.Needed(b, trials)
@@ -75,7 +75,7 @@ func (a appraiser) lessonOfLeader(s *survey, trials int) float64 {
 }
 
 // moves returns the standard deviation by which the next trials of a cell, the leader or another,
-// move the score of a cell against the leader's.
+// move a cell's score against the leader's.
 func (a appraiser) moves(s *survey, of, b belief.Belief, trials int) float64 {
 	if leader, ok := s.leading(); ok {
 		return a.beliefs.MovesOver(of, b, leader, trials)

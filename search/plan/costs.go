@@ -100,8 +100,8 @@ func (l *launches) expect(kinds []string, guess time.Duration, widerWeight float
 }
 
 // kinds returns the factors of a candidate's launch time, from the most general to the most
-// specific. They are the execution provider in its build, which may compile for half a minute, the
-// model file, and the pool, whose instances are loaded in turn.
+// specific. They are the execution provider in its build, the model file, and the pool. A provider
+// may compile for half a minute. The instances of a pool are loaded in turn.
 func (c *costs) kinds(x search.Candidate) []string {
 	provider := fmt.Sprintf("%s in %s", c.settings.Space.Value(x, search.KnobExecutionProvider), c.settings.Space.Value(x, search.KnobRuntime))
 	file := fmt.Sprintf("%s with %s", provider, c.settings.Space.Value(x, search.KnobPrecision))

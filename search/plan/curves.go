@@ -11,10 +11,9 @@ import (
 )
 
 // curve returns the next trial of the load curves: of the best, of the default, and of the first
-// stage between them (search.Space.FirstStage). First the first stage is measured at the loads of
-// the default in the search, and at the best one's load, where it is not yet measured, so that they
-// can be compared. Then come the levels of the axis, for each of the three the nearest to its best
-// load first.
+// stage between them (search.Space.FirstStage). First come the missing loads of the first stage:
+// those of the default in the search, and the best one's load. They make the three comparable. Then
+// come the levels of the axis, for each of the three the nearest to its best load first.
 func (p *Plan) curve() (search.Action, bool) {
 	if next, ok := p.required(); ok {
 		return next, true

@@ -44,7 +44,8 @@ func (p *Plan) decide(events []search.Event) *decision {
 }
 
 // anchor returns the last number of trials, up to n, after which the search decides whether it is
-// over: 1, 2, 3, 4, 5, 6, 7, 8, 10, … A decision after each trial would take a tenth of the time.
+// over. The numbers are 1, 2, 3, 4, 5, 6, 7, 8, 10 and so on. A decision after each trial would
+// take a tenth of the time.
 func anchor(n int) int {
 	at := 0
 	for next := 1; next <= n; next = max(next+1, int(posterior.Growth*float64(next))) {

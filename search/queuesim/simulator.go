@@ -27,9 +27,9 @@ type Simulator struct {
 	observe func(e execution, at float64) // for tests: sees each execution when it ends
 }
 
-// arrival is a group of requests that are sent at the same instant: by all clients at the start, or
-// by clients whose requests shared a batch. All arrivals wait in one queue, because all answers
-// take equally long.
+// arrival is a group of requests that are sent at the same instant. All clients send at the start,
+// and later those whose requests shared a batch. All arrivals wait in one queue, because all
+// answers take equally long.
 type arrival struct {
 	at       float64 // s
 	requests int

@@ -26,8 +26,8 @@ func (c comparison) values() (tuner, triton []float64) {
 	return tuner, triton
 }
 
-// noise returns the disturbances of the rounds: the median share of the machine that other
-// processes took, and the median number of cores that the idle server used.
+// noise returns two disturbances of the rounds. foreign is the median share of the machine that
+// other processes took. idle is the median number of cores that the idle server used.
 func (c comparison) noise() (foreign, idle float64) {
 	var f, i []float64
 	for _, r := range c.Rounds {

@@ -1,4 +1,4 @@
-// Ortsweep checks the promise of `tuner ortsweep`: it finds a setting within 2 % of the best, in at
+// Ortsweep checks the promise of `tuner ortsweep`. It finds a setting within 2 % of the best, in at
 // most a fifth of the time of exhaustive measurement.
 //
 // The program runs the verb several times, like a user, and measures every candidate of the space

@@ -1,5 +1,6 @@
-// Search compares search strategies on recorded and synthetic landscapes (package landscape): all strategies
-// on all landscapes under all limits with all seeds, on a virtual clock. It prints tables and judges nothing.
+// Search compares search strategies on recorded and synthetic landscapes (package landscape). It
+// runs all strategies on all landscapes under all limits with all seeds, on a virtual clock. It
+// prints tables and judges nothing.
 //
 //	go -C lab run ./bench/search -seeds 50
 package main

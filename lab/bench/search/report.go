@@ -12,8 +12,8 @@ import (
 	"tuner/lab/landscape"
 )
 
-// report prints three groups of tables: for each landscape and limit, for each landscape over its
-// limits, and for the recorded and the synthetic ones together.
+// report prints three groups of tables. They are for each landscape and limit, for each landscape
+// over its limits, and for the recorded and the synthetic ones together.
 func report(out io.Writer, o options, all []series) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	if o.neighbour > 0 {

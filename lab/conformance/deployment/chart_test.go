@@ -37,7 +37,7 @@ func TestChartIsTheManifests(t *testing.T) {
 	}
 }
 
-// addSpecs adds the specifications of all objects by kind, without the fields that only a chart
+// addSpecs adds the specifications of all objects by kind. It omits the fields that only a chart
 // has: the pull policy of images, and the usual type of a service.
 func addSpecs(t *testing.T, specs map[string]any, text []byte) {
 	t.Helper()

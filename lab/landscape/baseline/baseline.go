@@ -1,6 +1,6 @@
-// Package baseline holds search strategies for comparison, which are not in the product: every
-// point in random order, the tree-structured Parzen estimator, and Gaussian-process optimization
-// with constraints.
+// Package baseline holds search strategies for comparison, which are not in the product. They are
+// every point in random order, the tree-structured Parzen estimator, and Gaussian-process
+// optimization with constraints.
 //
 // They choose points of the space: a configuration at a load. The product's own strategies seek a
 // configuration's best load instead. Package plan frames both alike. All of them know the time only

@@ -35,7 +35,7 @@ func (x *Beliefs) Moves(b Belief, trials int) float64 {
 }
 
 // MovesOver returns the standard deviation by which the next trials of a cell, the leader or
-// another, move the score of that other cell against the leader's.
+// another, move that other's score against the leader's.
 func (x *Beliefs) MovesOver(of, b, leader Belief, trials int) float64 {
 	return math.Sqrt(x.variances(func(k int) float64 {
 		m := x.metrics[k]

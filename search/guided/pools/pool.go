@@ -256,8 +256,8 @@ func (p *Pool) Record(key string, level float64, m measure.Measurement) {
 	all.Memory, all.Launch = max(all.Memory, m.Memory), m.Launch
 }
 
-// below returns the largest smaller batch of an otherwise equal batcher: it waits as long, and
-// joins requests in the same way or has none to join. 0 without one.
+// below returns the largest smaller batch of an otherwise equal batcher. That batcher waits as
+// long, and joins requests in the same way or has none to join. 0 without one.
 func (p *Pool) below(b queuesim.Batcher) int {
 	below := 0
 	for _, other := range p.batchers {

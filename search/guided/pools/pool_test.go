@@ -6,8 +6,8 @@ import (
 	"tuner/search/queuesim"
 )
 
-// At a load that fits into both, a smaller batch equals a larger one only if both join requests in
-// the same way, or have none to join.
+// At a load that fits into both, a smaller batch equals a larger one under one condition. Both join
+// requests in the same way, or have none to join.
 func TestBelowIsAlike(t *testing.T) {
 	t.Parallel()
 	p := &Pool{}

@@ -59,7 +59,8 @@ func (x *Predictor) engineCovariance(a, b *pools.Engine) float64 {
 }
 
 // covariance returns the covariance of two observations. Times on another machine are those of this
-// one times three factors: a common one, one for each value of a knob, and one for each engine.
+// one times three factors. There is a common one, one for each value of a knob, and one for each
+// engine.
 func (x *Predictor) covariance(a, b observation) float64 {
 	k := x.engineCovariance(a.engine, b.engine)
 	if a.machine != b.machine || a.machine == 0 {

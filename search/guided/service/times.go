@@ -26,8 +26,8 @@ type Times struct {
 	isInherited  bool // from an earlier campaign
 }
 
-// New returns the result of a number of trials of an instance: the times of batches of ascending
-// sizes, and the standard deviations of their logarithms.
+// New returns the result of trials of an instance: the times of batches of ascending sizes, and the
+// standard deviations of their logarithms.
 func New(sizes []int, seconds, spreads []float64, trials int) Times {
 	return Times{sizes: sizes, seconds: seconds, spreads: spreads, trials: trials}
 }
@@ -123,9 +123,9 @@ func (t *Times) Curve(leastSpread float64) queuesim.Curve {
 	return c
 }
 
-// ofWindow returns the times of a batch of a size from one window of a service trial: seconds in
-// the instance, the spread of their logarithm, and the seconds of a request elsewhere. Without the
-// server's statistics all of the latency counts as service.
+// ofWindow returns the times of a batch of a size from one window of a service trial. They are the
+// seconds in the instance, the spread of their logarithm, and the seconds of a request elsewhere.
+// Without the server's statistics all of the latency counts as service.
 func ofWindow(w measure.Window, size int) (seconds, spread, overhead float64, ok bool) {
 	m := measure.Measurement{Windows: []measure.Window{w}}
 	latency, ok := m.Estimate(measure.LatencyAvg)

@@ -134,8 +134,8 @@ type Loads struct {
 	Ratio float64 // ratio of neighbouring levels if any level may be tried
 	Fine  float64 // the same around the best one. Verdicts call 1 % a tie
 	// EndlessLimits and EndlessBatches set the latency above which the queue of an open loop counts
-	// as endless: a multiple of the limit, or without one a multiple of the largest batch's time.
-	// Higher latencies carry no information about lower rates.
+	// as endless. It is a multiple of the limit, or without one a multiple of the largest batch's
+	// time. Higher latencies carry no information about lower rates.
 	EndlessLimits  float64
 	EndlessBatches float64
 	// Stride is the largest ratio of a request rate to the highest answered rate so far. Beyond its
