@@ -332,7 +332,7 @@ func memoryOf(pid int, field string) int64 {
 // peak returns the largest memory of the server so far.
 func (v *server) peak() int64 { return memoryOf(v.at.PID, "VmHWM") }
 
-// bounded checks that the server has never used more than a number of bytes.
+// bounded checks that the server has never used more than `most` bytes.
 func (v *server) bounded(most int64) (string, error) {
 	peak := v.peak()
 	if peak > most {

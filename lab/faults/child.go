@@ -42,7 +42,7 @@ type line struct {
 	Number  int
 	What    string   `json:",omitempty"` // description of the change
 	Verdict string   `json:",omitempty"`
-	Faults  []string `json:",omitempty"` // results that are neither a proper refusal nor correct
+	Faults  []string `json:",omitempty"` // wrong results, and refusals without the required text
 	Peak    int64    `json:",omitempty"` // resident memory, in bytes
 }
 

@@ -65,7 +65,7 @@ func (m *mean) or(guess time.Duration) time.Duration {
 	return m.sum / time.Duration(m.n)
 }
 
-// near returns the mean, shrunk towards an expected value. Its weight is a number of data.
+// near returns the mean, shrunk towards an expected value. The value counts as `weight` data.
 func (m mean) near(expected time.Duration, weight float64) time.Duration {
 	return time.Duration((float64(m.sum) + weight*float64(expected)) / (float64(m.n) + weight))
 }

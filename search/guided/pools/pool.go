@@ -65,7 +65,7 @@ func (e *Engine) isTried() bool {
 	return e.IsOpen() || slices.ContainsFunc(e.pools, (*Pool).HasFailed)
 }
 
-// Pool is one engine process: an engine and a number of instances. Its batchers and loads are its
+// Pool is one engine process: an engine with its count of instances. Its batchers and loads are its
 // cells.
 type Pool struct {
 	key       string
