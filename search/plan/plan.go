@@ -135,7 +135,8 @@ func (p *Plan) searching() search.Action {
 // afterSearch returns the next trial once there is an answer to confirm. It uses the budget while
 // any trial is worth its time: in the finals, and in the search, which learns from the finals. The
 // curves come last, when their configurations are fixed. Any measurement may change the answer, so
-// finals and curves keep the time to confirm one more.
+// finals and curves keep the time to confirm one more. If nothing needs it in the end, the last final
+// trial uses it.
 func (p *Plan) afterSearch(why string) search.Action {
 	if next, ok := p.final(p.decided(), p.curveReserve().orMore(p.confirmation(search.Candidate{}))); ok {
 		return next
@@ -149,8 +150,10 @@ func (p *Plan) afterSearch(why string) search.Action {
 		return next
 	}
 	if d := p.decidedAfter(len(p.events)); d.verdict.Answer() != nil {
-		if next, ok := p.final(d, p.confirmation(d.verdict.Answer().Candidate)); ok {
-			return next
+		for _, aside := range []budgetPart{p.confirmation(d.verdict.Answer().Candidate), {}} {
+			if next, ok := p.final(d, aside); ok {
+				return next
+			}
 		}
 	}
 	return search.Action{Stop: true, Why: why}
