@@ -81,7 +81,7 @@ func TestExportedPrecisionIsVerified(t *testing.T) {
 	w.write("profile.yaml", fmt.Sprintf(`model: %q
 config: slow.pbtxt
 output: out
-search: {strategy: grid, budget: {time: 2m, trials: 3}, window: 100ms}
+search: {strategy: grid, budget: {time: 2m, trials: 6}, window: 100ms}
 space: {precision: [int8], max_queue_delay: 0}
 load: {concurrency: 1}
 constraints: {accuracy: {metric: cosine, min: 0.9}}
