@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"tuner/lab/process"
 )
 
 // faults: the machine fails, or somebody kills tuner.
@@ -30,7 +32,7 @@ func faults() []attack {
 // campaigner is a running tuner.
 type campaigner struct {
 	cmd    *exec.Cmd
-	out    syncBuffer
+	out    process.Output
 	exited chan struct{}
 }
 
@@ -79,16 +81,7 @@ func until(ctx context.Context, what string, is func() bool) error {
 }
 
 // left lists the processes of the scene: its folder is in their environment.
-func (s *scene) left() (pids []string) {
-	entries, _ := os.ReadDir("/proc") // without it the attack fails
-	for _, e := range entries {
-		env, err := os.ReadFile("/proc/" + e.Name() + "/environ")
-		if err == nil && bytes.Contains(env, []byte("TMPDIR="+s.path("tmp"))) {
-			pids = append(pids, e.Name())
-		}
-	}
-	return pids
-}
+func (s *scene) left() []process.Process { return process.Marked("TMPDIR=" + s.path("tmp")) }
 
 // nobodyLeft checks that all processes of the scene end within five seconds.
 func (s *scene) nobodyLeft(ctx context.Context) error {

@@ -9,13 +9,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
 
 	"tuner/engine/api"
+	"tuner/internal/hostinfo"
+	"tuner/lab/process"
 )
 
 // scene is the environment of one attack: its folder, and its processes.
@@ -146,7 +147,7 @@ type server struct {
 	at     api.Announcement
 	cmd    *exec.Cmd
 	watch  *watch
-	log    syncBuffer
+	log    process.Output
 	exited chan struct{}
 }
 
@@ -292,7 +293,7 @@ func (s *scene) watch(pid int, most int64) *watch {
 	w := &watch{pid: pid, done: make(chan struct{})}
 	w.all.Go(func() {
 		for {
-			rss := memoryOf(pid, "VmRSS")
+			rss := memoryOf(pid).RSS
 			if w.peak = max(w.peak, rss); rss > most {
 				_ = syscall.Kill(-pid, syscall.SIGKILL) // it may have ended
 				s.mu.Lock()
@@ -317,20 +318,14 @@ func (w *watch) stop() int64 {
 	return w.peak
 }
 
-// memoryOf reads a field of a process's status, in bytes; 0 if the process has gone.
-func memoryOf(pid int, field string) int64 {
-	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	_, rest, _ := strings.Cut(string(text), field+":")
-	fields := strings.Fields(rest)
-	if len(fields) == 0 {
-		return 0
-	}
-	n, _ := strconv.ParseInt(fields[0], 10, 64)
-	return n << 10
+// memoryOf returns the memory of a process; 0 if it has gone.
+func memoryOf(pid int) hostinfo.ProcessUsage {
+	usage, _ := hostinfo.Process(pid) // it may have ended
+	return usage
 }
 
 // peak returns the largest memory of the server so far.
-func (v *server) peak() int64 { return memoryOf(v.at.PID, "VmHWM") }
+func (v *server) peak() int64 { return memoryOf(v.at.PID).PeakRSS }
 
 // bounded checks that the server has never used more than `most` bytes.
 func (v *server) bounded(most int64) (string, error) {
@@ -339,22 +334,4 @@ func (v *server) bounded(most int64) (string, error) {
 		return "", fmt.Errorf("the server took %d MiB, more than %d", peak>>20, most>>20)
 	}
 	return fmt.Sprintf("peak %d MiB of %d", peak>>20, most>>20), nil
-}
-
-// syncBuffer is an output that is read during writing.
-type syncBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (s *syncBuffer) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.Write(p)
-}
-
-func (s *syncBuffer) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.String()
 }

@@ -12,6 +12,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"tuner/lab/process"
 	"tuner/model/modelconfig/configpb"
 	"tuner/model/onnx"
 	"tuner/model/onnx/build"
@@ -133,12 +134,12 @@ func TestMarked(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Skipf("no program to start: %v", err)
 	}
-	if left := c.marked(); len(left) != 1 {
+	if left := process.Marked(c.mark); len(left) != 1 {
 		t.Errorf("processes %v, want one", left)
 	}
 	cancel()
 	_ = cmd.Wait() // it was killed
-	if left := c.marked(); len(left) != 0 {
+	if left := process.Marked(c.mark); len(left) != 0 {
 		t.Errorf("processes %v, want none", left)
 	}
 }

@@ -11,11 +11,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"tuner/lab/process"
 	"tuner/lab/program"
 	"tuner/profile/journal"
 	"tuner/search"
@@ -205,28 +205,13 @@ func (c campaign) journal() (lines []byte, faults []string) {
 }
 
 // processes returns the campaign's processes that still run after a time.
-func (c campaign) processes(patience time.Duration) (left []string) {
+func (c campaign) processes(patience time.Duration) (left []process.Process) {
 	for begin := time.Now(); ; time.Sleep(20 * time.Millisecond) {
-		left = c.marked()
+		left = process.Marked(c.mark)
 		if len(left) == 0 || time.Since(begin) > patience {
 			return left
 		}
 	}
-}
-
-// marked lists the processes that have the campaign's mark in their environment.
-func (c campaign) marked() (list []string) {
-	environments, _ := filepath.Glob("/proc/[0-9]*/environ") // the pattern is well-formed
-	for _, path := range environments {
-		text, err := os.ReadFile(path)
-		if err != nil || !slices.Contains(strings.Split(string(text), "\x00"), c.mark) {
-			continue // gone, or of another user
-		}
-		pid := filepath.Base(filepath.Dir(path))
-		command, _ := os.ReadFile(filepath.Join("/proc", pid, "cmdline")) // it may have gone
-		list = append(list, pid+" "+strings.ReplaceAll(string(command), "\x00", " "))
-	}
-	return list
 }
 
 // end finishes the campaign, analyzes it, and checks all remains.

@@ -60,7 +60,7 @@ func define(f *program.Flags, o *options) {
 	f.Existing(&o.models, "models", "models", "folder of the sample models")
 	f.StringVar(&o.only, "only", strings.Join(damaged, ","), "which models to damage")
 	f.Uint64Var(&o.seed, "seed", 32, "of the random numbers: another seed is another set of faults")
-	f.Path(&o.notes, "notes", "out/faults", "folder for what was done; remove it to begin anew")
+	f.Path(&o.notes, "notes", "out/faults", "folder for what was done; remove it to start again")
 	f.Tuner(&o.tuner)
 	f.Library(&o.library)
 }

@@ -4,35 +4,21 @@ import (
 	"encoding/binary"
 	"math"
 	"os"
-	"regexp"
-	"strconv"
 
+	"tuner/internal/hostinfo"
 	"tuner/model/modelconfig/configpb"
 )
 
 // resetPeak resets peak.
 func resetPeak() {
-	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) // if it fails, the peak is that of the whole process
+	_ = hostinfo.ResetPeak(os.Getpid()) // if it fails, the peak is that of the whole process
 }
-
-var peakLine = regexp.MustCompile(`VmHWM:\s*(\d+) kB`)
 
 // peak returns the largest resident memory of this process since resetPeak, in bytes; 0 if the
 // system does not report it.
 func peak() int64 {
-	status, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		return 0
-	}
-	m := peakLine.FindSubmatch(status)
-	if m == nil {
-		return 0
-	}
-	kilobytes, err := strconv.ParseInt(string(m[1]), 10, 64)
-	if err != nil {
-		return 0
-	}
-	return kilobytes << 10
+	usage, _ := hostinfo.Process(os.Getpid())
+	return usage.PeakRSS
 }
 
 // near reports whether two outputs are equal. Numbers in 32 bits may differ by the effect of

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"tuner/lab/process"
 )
 
 func TestFindNamesWhatIsMissing(t *testing.T) {
@@ -36,7 +38,7 @@ func TestStopOfServers(t *testing.T) {
 	t.Parallel()
 	check := func(script string, judged bool, want string) {
 		t.Helper()
-		s := &Server{judged: judged, output: &lockedBuffer{}, ended: make(chan struct{})}
+		s := &Server{judged: judged, output: &process.Output{}, ended: make(chan struct{})}
 		s.cmd = exec.Command("/bin/sh", "-c", script)
 		out, err := s.cmd.StdoutPipe()
 		if err != nil {

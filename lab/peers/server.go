@@ -1,7 +1,6 @@
 package peers
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,9 +9,10 @@ import (
 	"os"
 	"os/exec"
 	"slices"
-	"sync"
 	"syscall"
 	"time"
+
+	"tuner/lab/process"
 )
 
 const (
@@ -30,7 +30,7 @@ type Server struct {
 
 	cmd    *exec.Cmd
 	judged bool // it must end with exit status 0 when it is asked to
-	output *lockedBuffer
+	output *process.Output
 	ended  chan struct{} // closed when the process has ended
 }
 
@@ -57,7 +57,7 @@ func StartServer(ctx context.Context, server []string, repository string, args .
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{HTTP: ports[0], GRPC: ports[1], Metrics: ports[2], output: &lockedBuffer{}, ended: make(chan struct{})}
+	s := &Server{HTTP: ports[0], GRPC: ports[1], Metrics: ports[2], output: &process.Output{}, ended: make(chan struct{})}
 	all := append(slices.Clone(server[1:]), "--model-repository="+repository,
 		"--http-address=127.0.0.1", "--grpc-address=127.0.0.1", "--metrics-address=127.0.0.1",
 		"--http-port="+portOf(s.HTTP), "--grpc-port="+portOf(s.GRPC), "--metrics-port="+portOf(s.Metrics))
@@ -165,22 +165,4 @@ func FreePorts(n int) ([]string, error) {
 func portOf(address string) string {
 	_, port, _ := net.SplitHostPort(address) // it comes from a listener
 	return port
-}
-
-// lockedBuffer stores a process's output while others read it.
-type lockedBuffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
 }
