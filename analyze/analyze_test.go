@@ -122,7 +122,7 @@ func TestFinalPhaseTakesPrecedence(t *testing.T) {
 	c := analyzetest.Candidate(2, 1, 16)
 	r := mustAnalyze(t, analyzetest.New(t, analyzetest.Profile).
 		Measure(search.Candidate{}, 8).Measure(c, 8, 16).
-		Confirm(c, 16).Confirm(search.Candidate{}, 8).Confirm(search.Candidate{}, 8).Confirm(c, 16), analyze.Options{})
+		Finals(c, 16), analyze.Options{})
 	best, _ := r.Winner()
 	if !best.Best.Confirmed || best.Best.Load.Concurrency != 16 {
 		t.Fatalf("best point is %v at %v, want the confirmed one at concurrency 16", best.Best.Confirmed, best.Best.Load)

@@ -37,7 +37,7 @@ func TestFiguresOfTwoServersAreNotCompared(t *testing.T) {
 	finalist, other := analyzetest.Candidate(2, 1, 16), analyzetest.Candidate(2, 1, 8)
 	campaign := analyzetest.New(t, analyzetest.Profile).
 		Measure(search.Candidate{}, 4, 8).Measure(other, 16).Measure(finalist, 16).
-		Confirm(finalist, 16).Confirm(search.Candidate{}, 8).Confirm(search.Candidate{}, 8).Confirm(finalist, 16).
+		Finals(finalist, 16).
 		End("the space is exhausted", false).Campaign()
 	halveFinals(campaign)
 	analyzed := func(c analyze.Campaign) analyze.Result {
@@ -103,7 +103,7 @@ func TestViewsAreOfOneServer(t *testing.T) {
 	finalist := analyzetest.Candidate(2, 1, 16)
 	campaign := analyzetest.New(t, analyzetest.Profile).
 		Measure(search.Candidate{}, 4, 8, 16).Measure(analyzetest.Candidate(2, 1, 8), 4, 8, 16).Measure(finalist, 4, 8, 16).
-		Confirm(finalist, 16).Confirm(search.Candidate{}, 8).Confirm(search.Candidate{}, 8).Confirm(finalist, 16).
+		Finals(finalist, 16).
 		End("the space is exhausted", false).Campaign()
 	halveFinals(campaign)
 	campaign.Header.Finals = elsewhere

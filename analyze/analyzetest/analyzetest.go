@@ -101,6 +101,20 @@ func (b *Builder) Noisy(seed uint64, spread float64) *Builder {
 	return b
 }
 
+// Config is BaseConfig with a candidate applied to it.
+func Config(t testing.TB, c search.Candidate) *modelconfig.Config {
+	t.Helper()
+	base, err := modelconfig.Parse("base", []byte(BaseConfig))
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := spec.Apply(base, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return config
+}
+
 // Candidate makes a candidate of the synthetic space.
 func Candidate(instances, threads, batch int) search.Candidate {
 	return search.NewCandidate(
@@ -155,6 +169,17 @@ func (b *Builder) Beside(share float64) *Builder {
 func (b *Builder) Confirm(c search.Candidate, concurrency int) *Builder {
 	b.trial(c, concurrency, search.PhaseFinal, true)
 	return b
+}
+
+// Finals confirms a configuration and the default, the latter at concurrency 8, twice each.
+func (b *Builder) Finals(c search.Candidate, concurrency int) *Builder {
+	return b.Confirm(c, concurrency).Confirm(search.Candidate{}, 8).Confirm(search.Candidate{}, 8).Confirm(c, concurrency)
+}
+
+// Won ends a search that was won by a configuration: it and the default are measured, and have
+// their finals.
+func (b *Builder) Won(c search.Candidate) *Builder {
+	return b.Measure(search.Candidate{}, 4, 8).Measure(c, 8, 16).Finals(c, 16).End("the space is exhausted", false)
 }
 
 // Curve adds trials of the phase that measures load curves.

@@ -33,7 +33,7 @@ func Typical(t *testing.T) *analyzetest.Builder {
 		Fail(analyzetest.Candidate(2, 2, 32), 8, measure.StageStart, "the engine was not ready after 1m0s\nlast words").
 		Measure(analyzetest.Candidate(2, 1, 8), 8, 16, 16).
 		Measure(best, 8, 16, 32).
-		Confirm(best, 16).Confirm(search.Candidate{}, 8).Confirm(search.Candidate{}, 8).Confirm(best, 16).
+		Finals(best, 16).
 		Curve(search.NewCandidate(search.Setting{Knob: search.KnobIntraOpThreads, Value: "1"}), 8, 16).
 		End("the space is exhausted", false)
 }
@@ -77,7 +77,7 @@ func WithVariants(t *testing.T) *analyzetest.Builder {
 		Measure(search.Candidate{}, 4, 8, 16).
 		Measure(int8(analyzetest.Candidate(2, 1, 4)), 8, 16).
 		Measure(best, 16, 32).
-		Confirm(best, 32).Confirm(search.Candidate{}, 8).Confirm(search.Candidate{}, 8).Confirm(best, 32).
+		Finals(best, 32).
 		End("the space is exhausted", false)
 }
 

@@ -119,20 +119,6 @@ func on(settings ...string) search.Candidate {
 	return c
 }
 
-// configOf applies a candidate to the base configuration of the synthetic campaigns.
-func configOf(t *testing.T, c search.Candidate) *modelconfig.Config {
-	t.Helper()
-	base, err := modelconfig.Parse("base", []byte(analyzetest.BaseConfig))
-	if err != nil {
-		t.Fatal(err)
-	}
-	config, err := spec.Apply(base, c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return config
-}
-
 // testConfiguration writes config.pbtxt, and reads it as the search and the engine do.
 func testConfiguration(t *testing.T) {
 	for _, test := range []struct {
@@ -144,7 +130,7 @@ func testConfiguration(t *testing.T) {
 		{on(search.KnobExecutionProvider, "slate", "slate.chalk", "red"),
 			[]string{"kind:KIND_GPU", `gpu_execution_accelerator{name:"slate"parameters{key:"chalk"value:"red"}}`}},
 	} {
-		config := configOf(t, test.candidate)
+		config := analyzetest.Config(t, test.candidate)
 		text, err := modelconfig.Format(config)
 		if err != nil {
 			t.Fatal(err)
@@ -162,7 +148,7 @@ func testConfiguration(t *testing.T) {
 			t.Errorf("%s: the engine refuses it: %v", test.candidate, err)
 		}
 	}
-	config := configOf(t, on(search.KnobExecutionProvider, "sundial"))
+	config := analyzetest.Config(t, on(search.KnobExecutionProvider, "sundial"))
 	config.Optimization.ExecutionAccelerators.CpuExecutionAccelerator[0].Parameters = map[string]string{"notes": "/etc/passwd"}
 	if err := modelconfig.RefuseUnsupported(config); err == nil {
 		t.Error("the engine lets a configuration name any file")
@@ -186,7 +172,7 @@ func testPrograms(t *testing.T) {
 			`options.AppendExecutionProvider_Slate_V2(*slate);`,
 			`check(options.AppendExecutionProviderSlate(slate))`},
 	} {
-		options, err := modelconfig.ORTOptions(configOf(t, test.candidate))
+		options, err := modelconfig.ORTOptions(analyzetest.Config(t, test.candidate))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -214,10 +200,7 @@ func testReportAndExport(t *testing.T) {
 	profile := strings.NewReplacer("output: out", "output: out\ndeploy_target: tuner",
 		"intra_op_threads: [1, 2]", "execution_provider: [cpu, sundial]\n  sundial.hours: [1, 2]").Replace(analyzetest.Profile)
 	best := on(search.KnobExecutionProvider, "sundial", "sundial.hours", "2", search.KnobInstanceCount, "1", search.KnobMaxBatchSize, "16")
-	campaign := analyzetest.New(t, profile).
-		Measure(search.Candidate{}, 4, 8).
-		Measure(best, 8, 16).Confirm(best, 16).Confirm(search.Candidate{}, 8).Confirm(search.Candidate{}, 8).Confirm(best, 16).
-		End("the space is exhausted", false).Campaign()
+	campaign := analyzetest.New(t, profile).Won(best).Campaign()
 	campaign.Facts.Assigned = map[string]string{"sundial": "all 2 nodes"}
 	result, err := analyze.Analyze(campaign, analyze.Options{})
 	if err != nil {
@@ -237,7 +220,7 @@ func testReportAndExport(t *testing.T) {
 		}
 	}
 	source := modelrepo.Source{Path: "../../../testdata/ort/add_sub.onnx", Digest: "d"}
-	if err := modelrepo.Write(filepath.Join(dir, "repository"), source, configOf(t, best)); err != nil {
+	if err := modelrepo.Write(filepath.Join(dir, "repository"), source, analyzetest.Config(t, best)); err != nil {
 		t.Fatal(err)
 	}
 	exported, err := export.Write(export.Triton, filepath.Join(t.TempDir(), "deploy"), export.Options{

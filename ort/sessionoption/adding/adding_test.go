@@ -132,30 +132,16 @@ func best() search.Candidate {
 	return search.Candidate{}.With("model_format", "ORT").With("denormals_as_zero", "true")
 }
 
-// configOf applies a candidate to the base configuration of the synthetic campaigns.
-func configOf(t *testing.T, c search.Candidate) *modelconfig.Config {
-	t.Helper()
-	base, err := modelconfig.Parse("base", []byte(analyzetest.BaseConfig))
-	if err != nil {
-		t.Fatal(err)
-	}
-	config, err := spec.Apply(base, c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return config
-}
-
 // testConfiguration writes config.pbtxt, and reads it as the search and the engine do.
 func testConfiguration(t *testing.T) {
-	config := configOf(t, best())
+	config := analyzetest.Config(t, best())
 	for key, want := range map[string]string{"model_format": "ORT", "session.set_denormal_as_zero": "1"} {
 		if got := config.GetParameters()[key].GetStringValue(); got != want {
 			t.Errorf("parameter %s is %q, want %q", key, got, want)
 		}
 	}
 	for at, want := range map[*modelconfig.Config][2]search.Value{
-		config: {"ORT", "true"}, configOf(t, search.Candidate{}): {"ONNX", "false"},
+		config: {"ORT", "true"}, analyzetest.Config(t, search.Candidate{}): {"ONNX", "false"},
 	} {
 		base := spec.Base(at)
 		if got := [2]search.Value{base["model_format"], base["denormals_as_zero"]}; got != want {
@@ -185,7 +171,7 @@ func errorHas(err error, want string) bool { return err != nil && strings.Contai
 
 // testPrograms writes the programs of `tuner ortsweep`.
 func testPrograms(t *testing.T) {
-	options, err := modelconfig.ORTOptions(configOf(t, best()))
+	options, err := modelconfig.ORTOptions(analyzetest.Config(t, best()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,10 +198,7 @@ func testReport(t *testing.T) {
 	profile := strings.NewReplacer("output: out", "output: out\ndeploy_target: tuner",
 		"intra_op_threads: [1, 2]", "model_format: [ONNX, ORT]\n  denormals_as_zero: [true, false]").Replace(analyzetest.Profile)
 	won := best().With(search.KnobInstanceCount, "1").With(search.KnobMaxBatchSize, "16")
-	result, err := analyze.Analyze(analyzetest.New(t, profile).
-		Measure(search.Candidate{}, 4, 8).
-		Measure(won, 8, 16).Confirm(won, 16).Confirm(search.Candidate{}, 8).Confirm(search.Candidate{}, 8).Confirm(won, 16).
-		End("the space is exhausted", false).Campaign(), analyze.Options{})
+	result, err := analyze.Analyze(analyzetest.New(t, profile).Won(won).Campaign(), analyze.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -234,7 +217,7 @@ func testSession(t *testing.T) {
 	backend := onnxruntime.New(orttest.Runtime(t))
 	files := engine.ModelFiles{Path: "../../../testdata/ort/add_sub.onnx"}
 	for format, want := range map[search.Value]string{"ONNX": "", "ORT": "onnx runtime error"} {
-		config := configOf(t, best().With("model_format", format))
+		config := analyzetest.Config(t, best().With("model_format", format))
 		session, err := backend.NewSession(t.Context(), files, config, engine.Instance{Policy: hostpolicy.Any()})
 		switch {
 		case (err == nil) != (want == ""), err != nil && !strings.Contains(err.Error(), want):
