@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -85,20 +84,18 @@ func runAnalyze(ctx context.Context, con console, o analyzeOptions) error {
 	if err != nil {
 		return err
 	}
-	var infeasible error
+	var models exit.Several
 	for _, a := range list {
-		err := analyzeOne(con, o, a)
-		if err != nil && exit.CodeOf(err) != exit.Infeasible {
-			return exit.Leading(err, infeasible)
+		if err := models.Add(analyzeOne(con, o, a)); err != nil {
+			return err
 		}
-		infeasible = errors.Join(infeasible, err)
 	}
 	if joint != "" {
-		if err := joinResults(con, joint, list); err != nil {
-			return exit.Leading(err, infeasible)
+		if err := models.Add(joinResults(con, joint, list)); err != nil {
+			return err
 		}
 	}
-	return infeasible
+	return models.Unmet()
 }
 
 // analyzeOne ranks one campaign and writes its results.

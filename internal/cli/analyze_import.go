@@ -40,7 +40,7 @@ func runImport(ctx context.Context, con console, o analyzeOptions) error {
 	for _, note := range notes {
 		fmt.Fprintln(con.err, "warning: "+note)
 	}
-	var infeasible error
+	var models exit.Several
 	isAsked := false
 	for _, recording := range list {
 		a, ok := imported.GoalOf(asked, recording.Model, formats.All().Words())
@@ -48,16 +48,14 @@ func runImport(ctx context.Context, con console, o analyzeOptions) error {
 			continue // the file asks for other models
 		}
 		isAsked = true
-		err := importOne(con, o, a, recording, len(list) > 1)
-		if err != nil && exit.CodeOf(err) != exit.Infeasible {
-			return exit.Leading(err, infeasible)
+		if err := models.Add(importOne(con, o, a, recording, len(list) > 1)); err != nil {
+			return err
 		}
-		infeasible = errors.Join(infeasible, err)
 	}
 	if !isAsked {
 		return imported.OtherModels(o.file, o.imported, asked, list)
 	}
-	return infeasible
+	return models.Unmet()
 }
 
 // importOne ranks the measurements of one model, and delivers the result.

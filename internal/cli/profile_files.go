@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -130,30 +129,25 @@ func runProfile(ctx context.Context, con console, o profileOptions) error {
 	if err != nil {
 		return err
 	}
-	var infeasible error
+	var models exit.Several
 	for i, p := range f.profiles {
 		if len(f.profiles) > 1 && o.output == "text" {
 			fmt.Fprintf(con.out, "%s (%d of %d), %s:\n", p.Name, i+1, len(f.profiles), p.Output)
 		}
 		err := runCampaign(ctx, con, o, p)
-		if err != nil && exit.CodeOf(err) != exit.Infeasible {
-			return exit.Leading(err, infeasible)
+		if exit.IsUnmet(err) && len(f.analyses) > 0 && !o.dryRun {
+			err = cmp.Or(analyzeAfter(con, o, f.analyses[i]), err) // uses the confirmed figures
 		}
-		if len(f.analyses) > 0 && !o.dryRun {
-			ranked := analyzeAfter(con, o, f.analyses[i])
-			if ranked != nil && exit.CodeOf(ranked) != exit.Infeasible {
-				return exit.Leading(ranked, infeasible)
-			}
-			err = cmp.Or(ranked, err) // uses the confirmed figures
-		}
-		infeasible = errors.Join(infeasible, err)
-	}
-	if f.export != "" && !o.dryRun {
-		if err := joinResults(con, f.export, f.analyses); err != nil {
+		if err := models.Add(err); err != nil {
 			return err
 		}
 	}
-	return infeasible
+	if f.export != "" && !o.dryRun {
+		if err := models.Add(joinResults(con, f.export, f.analyses)); err != nil {
+			return err
+		}
+	}
+	return models.Unmet()
 }
 
 // analyzeAfter writes the results of a campaign that has just ended, like Model Analyzer's profile.

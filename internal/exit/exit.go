@@ -91,6 +91,26 @@ func CodeOf(err error) int {
 	return Failure
 }
 
+// IsUnmet reports whether an error is nil, or says only that a model's limits are not met.
+func IsUnmet(err error) bool { return err == nil || CodeOf(err) == Infeasible }
+
+// Several collects the errors of several models, one after the other. The others still run if the
+// limits of one are not met. Any other error ends them.
+type Several struct{ unmet error }
+
+// Add adds a model's error. It returns an error if the others must not run: that of this model,
+// which gives the exit code, followed by the unmet limits of those before.
+func (s *Several) Add(err error) error {
+	if !IsUnmet(err) {
+		return Leading(err, s.unmet)
+	}
+	s.unmet = errors.Join(s.unmet, err)
+	return nil
+}
+
+// Unmet returns the limits that were not met, and nil if all were.
+func (s *Several) Unmet() error { return s.unmet }
+
 // Leading joins errors, and keeps the exit code of the first. errors.Join alone would have the code
 // of any error that carries one.
 func Leading(err, others error) error {

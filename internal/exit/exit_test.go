@@ -55,3 +55,24 @@ func TestOrInterrupted(t *testing.T) {
 		t.Errorf("after the interruption: %v with exit code %d", err, exit.CodeOf(err))
 	}
 }
+
+// Unmet limits of a model do not stop the others. Any other error does, and gives the exit code.
+func TestSeveral(t *testing.T) {
+	t.Parallel()
+	first, second, broken := exit.With(exit.Infeasible, errors.New("first")), infeasible{}, errors.New("broken")
+	var models exit.Several
+	for _, err := range []error{nil, first, second} {
+		if stop := models.Add(err); stop != nil {
+			t.Errorf("%v stops the others", err)
+		}
+	}
+	if err := models.Unmet(); exit.CodeOf(err) != exit.Infeasible || !errors.Is(err, first) || !errors.Is(err, second) {
+		t.Errorf("unmet are %v, exit code %d", err, exit.CodeOf(err))
+	}
+	if err := models.Add(broken); exit.CodeOf(err) != exit.Failure || !errors.Is(err, broken) || !errors.Is(err, first) {
+		t.Errorf("stopped by %v, exit code %d", err, exit.CodeOf(err))
+	}
+	if err := new(exit.Several).Unmet(); err != nil {
+		t.Errorf("without a model: %v", err)
+	}
+}
