@@ -137,8 +137,7 @@ func (f *Frontend) Shutdown(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// service answers the calls of the inference protocol. Unknown calls get the answer that they are
-// not implemented.
+// service answers the calls of the inference protocol. Unknown calls get gRPC's status Unimplemented.
 type service struct {
 	pb.UnimplementedGRPCInferenceServiceServer
 	server      *engine.Server
@@ -207,7 +206,7 @@ func (h *health) Check(context.Context, *grpc_health_v1.HealthCheckRequest) (*gr
 	return &grpc_health_v1.HealthCheckResponse{Status: grpc_health_v1.HealthCheckResponse_NOT_SERVING}, nil
 }
 
-// Watch is not implemented, with Triton's message.
+// Watch answers as Triton does, which offers Check alone: status Unimplemented, without a message.
 func (h *health) Watch(*grpc_health_v1.HealthCheckRequest, grpc_health_v1.Health_WatchServer) error {
 	return status.Error(codes.Unimplemented, "")
 }

@@ -102,7 +102,7 @@ func runner() []Field {
 			Good: []string{"gpu-host:8001"}, Bad: []string{`"me@host"`, `"host:0"`}}, Without: "required for `remote`", Beside: "mode: remote",
 			Meaning: "For `remote`: the server. Triton's ports are the defaults: 8001 for gRPC, 8000 for HTTP."},
 		{Name: "metrics_url", Type: text("http://gpu-host:8002/metrics"), Without: "none", Beside: remote, Meaning: "For `remote`: the server's metrics page. tuner reads the GPUs and the memory of the server's machine from it."},
-		{Name: "model_repository", Type: path("/mnt/models"), Without: "files travel over the wire", Beside: remote,
+		{Name: "model_repository", Type: path("models"), Without: "files travel over the wire", Beside: remote,
 			Meaning: "For `remote`: the server's model repository, where this machine sees it. Model files are put there while they are measured."},
 		{Name: "headers", Type: Type{Name: "mapping: name to text", Schema: `{"type": "object", "additionalProperties": ` + anyText + `}`, Good: []string{"{authorization: $TOKEN}"}, Bad: []string{"[A]"}},
 			Without: "none", Beside: remote,
