@@ -67,8 +67,8 @@ func drawLegend(canvas draw.Canvas, bars []bar) {
 	for _, kind := range []struct {
 		color color.Color
 		label string
-	}{{winnerColor, "the answer"}, {defaultColor, "default"}, {aheadColor, "ahead, unproven"}, {tiedColor, "not told apart from the answer"},
-		{otherColor, "slower, or given up earlier"}} {
+	}{{winnerColor, "the answer"}, {defaultColor, "default"}, {aheadColor, "ahead, unproven"}, {tiedColor, "not distinct from the answer"},
+		{otherColor, "slower, or dropped early"}} {
 		if !slices.ContainsFunc(bars, func(b bar) bool { return barColor(b.Standing) == kind.color }) {
 			continue
 		}

@@ -161,7 +161,7 @@ func notOfTriton(c search.Candidate) []string {
 		case s.Knob == search.KnobPrecision:
 			lines = append(lines, fmt.Sprintf("The model file is that of precision %s.", s.Value))
 		case s.Knob == search.KnobRuntime:
-			lines = append(lines, fmt.Sprintf("A stock Triton brings its own ONNX Runtime; measured was %s.", s.Value))
+			lines = append(lines, fmt.Sprintf("A stock Triton has its own ONNX Runtime; this was measured with %s.", s.Value))
 		case sessionoption.IsKnob(s.Knob) && !sessionoption.OfTriton(s.Knob):
 			lines = append(lines, "A stock Triton ignores "+setting+"; tuner serve honours it.")
 		case isOption && !provider.Of(of).Triton.TakesOptions():

@@ -80,7 +80,7 @@ func TestBatchNeedsABatchDimension(t *testing.T) {
 	s := newSetup(t, "batch: 2")
 	s.Facts.Batching = false
 	var input *profile.InputError
-	if _, err := NewSetup(s.Sweep, s.Setup); !errors.As(err, &input) || !strings.Contains(err.Error(), "no batch dimension") {
+	if _, err := NewSetup(s.Sweep, s.Setup); !errors.As(err, &input) || !strings.Contains(err.Error(), "no symbolic batch dimension") {
 		t.Errorf("error is %v", err)
 	}
 }
@@ -390,7 +390,7 @@ func TestNotOfTriton(t *testing.T) {
 	want := []string{
 		"The model file is that of precision int8.", "A stock Triton ignores allow_spinning: false; tuner serve honours it.",
 		"A stock Triton has no execution provider xnnpack; tuner serve has.", "A stock Triton does not pass openvino.num_of_threads: 2 on; tuner serve does.",
-		"A stock Triton brings its own ONNX Runtime; measured was openvino@1.24.1.",
+		"A stock Triton has its own ONNX Runtime; this was measured with openvino@1.24.1.",
 	}
 	if diff := cmp.Diff(want, notOfTriton(c)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

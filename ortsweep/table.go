@@ -130,7 +130,7 @@ func (r Result) row(s race.Standing) []string {
 func (r Result) notes() []string {
 	var lines []string
 	if len(r.Race.Standings) > 1 {
-		lines = append(lines, "gain: how much faster than the default in the same rounds; no interval where there are too few windows for one")
+		lines = append(lines, "gain: how much faster than the default in the same rounds; without an interval where windows are too few")
 	}
 	if more := len(r.Race.Standings) - mostRows; more > 0 {
 		lines = append(lines, fmt.Sprintf("%d more in result.json.", more))

@@ -110,7 +110,7 @@ func NoteOldChart(out io.Writer, output string, r analyze.Result) {
 	if found && m.Models[0].Configuration == best.Name && m.Models[0].Load == best.Best.Load {
 		return
 	}
-	fmt.Fprintf(out, "the chart in %s is of the last 'tuner run', and not of this result: 'tuner export helm' writes one\n", filepath.Join(output, chartDir))
+	fmt.Fprintf(out, "the chart in %s belongs to the last 'tuner run', and not to this result: 'tuner export helm' writes one\n", filepath.Join(output, chartDir))
 }
 
 // removeChart removes the chart of an earlier run.

@@ -123,14 +123,14 @@ func (c modelConversion) ofONNX(subject profile.Subject) (modelConversion, error
 // to replace but must not. It also refuses a folder in which the run could not continue.
 func (c modelConversion) checkFiles(log *steps.Log) error {
 	if _, err := os.Lstat(c.target); c.skipped == "" && !log.Owns(steps.Convert, c.target) && !errors.Is(err, fs.ErrNotExist) {
-		return exit.Usagef("cannot convert %q to %q, which exists: 'tuner run %s' goes on from it, and -o names another folder", c.Model, c.target, c.target)
+		return exit.Usagef("cannot convert %q to %q, which exists: use it with 'tuner run %s', or choose another folder with -o", c.Model, c.target, c.target)
 	}
 	if err := c.checkProfile(); err != nil {
 		return err
 	}
 	made, known := log.List().Get(steps.Convert)
 	if known && made.Key != c.key && campaign.Exists(c.dir) {
-		return exit.Usagef("%q, or how it is to be converted, changed since the campaign in %q began: name another folder with -o, or remove that one to start over", c.Model, c.dir)
+		return exit.Usagef("%q or its shapes changed after the campaign in %q began: choose another folder with -o, or remove that one to start over", c.Model, c.dir)
 	}
 	return nil
 }
@@ -148,7 +148,7 @@ func (c modelConversion) checkProfile() error {
 	}
 	isServed := isSamePath(p.Model.Path, c.Model) || c.target != "" && isSamePath(p.Model.Path, c.target)
 	if !isServed {
-		return exit.Usagef("%s is there, and is of another model than %q (%q): 'tuner run -f %s' goes on with it, and -o names another folder",
+		return exit.Usagef("%s describes another model than %q (%q): resume that run with 'tuner run -f %s', or choose another folder with -o",
 			path, c.Model, p.Model.Path, path)
 	}
 	return nil
@@ -197,7 +197,7 @@ func (c modelConversion) export(ctx context.Context, opener precision.Opener) (s
 	if err := conversion.Export(ctx, c.Messages, c.torch, c.Python, c.target, opener); err != nil {
 		return steps.Outcome{}, err
 	}
-	return steps.Outcome{Text: fmt.Sprintf("%s was exported from %s, and yields what PyTorch does", c.target, c.Model), Files: []string{c.target}}, nil
+	return steps.Outcome{Text: fmt.Sprintf("%s was exported from %s, and has PyTorch's outputs", c.target, c.Model), Files: []string{c.target}}, nil
 }
 
 // freeBatch makes the fixed batch dimension of an ONNX file symbolic.
@@ -224,7 +224,7 @@ func (c modelConversion) freeBatch(ctx context.Context, opener precision.Opener,
 	if err := v.Export(c.target, true); err != nil {
 		return steps.Outcome{}, exit.OfFiles(err)
 	}
-	outcome := steps.Outcome{Text: fmt.Sprintf("%s is %s with a symbolic batch dimension, and yields the same", c.target, c.Model), Files: []string{c.target}}
+	outcome := steps.Outcome{Text: fmt.Sprintf("%s is %s with a symbolic batch dimension, and has the same outputs", c.target, c.Model), Files: []string{c.target}}
 	if _, err := os.Lstat(c.target + ".data"); err == nil {
 		outcome.Files = append(outcome.Files, c.target+".data")
 	}

@@ -59,7 +59,7 @@ func TestFreeBatch(t *testing.T) {
 		state  steps.State
 		want   string // the end of the text
 	}{
-		"the same":            {batchOpener{}, "", "with a symbolic batch dimension, and yields the same"},
+		"the same":            {batchOpener{}, "", "with a symbolic batch dimension, and has the same outputs"},
 		"other numbers":       {batchOpener{alter: set("y", onnx.AppendFloat(nil, onnx.Float, 1<<20))}, steps.Skipped, `its outputs differ ("y" by up to 1.05e+06, relative `},
 		"not a number":        {batchOpener{alter: set("y", []byte{0, 0, 0xc0, 0x7f})}, steps.Skipped, `its outputs differ (64 elements of "y" are NaN or infinite where the original's are not)`},
 		"other whole numbers": {batchOpener{alter: set("m", onnx.AppendInteger(nil, onnx.Int64, 1<<40))}, steps.Skipped, `its outputs differ ("m" is equal in 0 % of the rows)`},

@@ -27,7 +27,7 @@ func writeFiles(ctx context.Context, r Request, name, model, dir string) (string
 		return "", err
 	}
 	if len(first.Shapes) > 0 && len(r.Shapes) == 0 {
-		fmt.Fprintf(r.Messages, "sizes of symbolic dimensions are examples, on which the figures depend: %s; --shape says what your requests have\n", shapesText(first.Shapes))
+		fmt.Fprintf(r.Messages, "sizes of symbolic dimensions are examples, and the figures depend on them: %s; set yours with --shape\n", shapesText(first.Shapes))
 	}
 	if r.Wish.Precisions == nil {
 		r.Wish.Precisions = first.Precisions()
@@ -43,7 +43,7 @@ func writeFiles(ctx context.Context, r Request, name, model, dir string) (string
 		return path, err
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", exit.Usagef("cannot make folder %q: %v; -o names another", dir, durable.Cause(err))
+		return "", exit.Usagef("cannot make folder %q: %v; choose another with -o", dir, durable.Cause(err))
 	}
 	return path, exit.OfFiles(starter.Replace(dir, missing))
 }
@@ -80,7 +80,7 @@ func missingFiles(files []starter.File) ([]starter.File, error) {
 		case isOtherEnd:
 			missing = append(missing, f)
 		case !isSame:
-			return nil, exit.Usagef("%s is there, and asks for something else than this command: 'tuner run -f %s' goes on with it, and -o names another folder", f.Path, f.Path)
+			return nil, exit.Usagef("%s describes another run than this command: resume that run with 'tuner run -f %s', or choose another folder with -o", f.Path, f.Path)
 		}
 	}
 	return missing, nil
@@ -114,7 +114,7 @@ func analysisOf(messages io.Writer, p spec.Profile) (spec.Analyze, error) {
 		if err != nil || isSamePath(a.Input, p.Output) {
 			return a, err
 		}
-		fmt.Fprintf(messages, "%s is of another campaign (%s): the results are written as without one\n", path, a.Input)
+		fmt.Fprintf(messages, "%s belongs to another campaign (%s), so it is not used for these results\n", path, a.Input)
 	}
 	return spec.AnalyzeOf(p.Output, formats.All().Words())
 }

@@ -89,7 +89,7 @@ func (j job) optimizable(r analyze.Result) (o optimizedModel, reason string, err
 	}
 	i := slices.IndexFunc(j.campaign.Builds, func(b ortlib.Build) bool { return b.Name() == best.Setup.Runtime })
 	if i < 0 {
-		return o, fmt.Sprintf("the best runs on %s, which is no library of this machine", best.Setup.Runtime), nil
+		return o, fmt.Sprintf("the best runs on %s, which is not a library on this machine", best.Setup.Runtime), nil
 	}
 	file, _ := r.Header.File(best.Setup.Precision)
 	model, err := onnx.Read(file.Path)

@@ -198,10 +198,10 @@ func (j job) answer(ctx context.Context, r analyze.Result, outcome profile.Outco
 		return err
 	}
 	if ctx.Err() != nil {
-		return exit.With(exit.Interrupted, fmt.Errorf("interrupted after %s; the same command goes on", words.Count(outcome.Status.Trials, "trial")))
+		return exit.With(exit.Interrupted, fmt.Errorf("interrupted after %s; the same command resumes", words.Count(outcome.Status.Trials, "trial")))
 	}
 	if !r.IsMeasured() {
-		return exit.With(exit.Failure, errors.New("nothing was measured, so that there is no result"))
+		return exit.With(exit.Failure, errors.New("nothing was measured, so there is no result"))
 	}
 	return r.Unmet()
 }

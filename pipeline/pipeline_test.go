@@ -118,7 +118,7 @@ func TestRunKeepsItsFiles(t *testing.T) {
 	if diff := cmp.Diff([]string{"int8"}, p.Model.Convert); diff != "" {
 		t.Errorf("precisions that are made: %s", diff)
 	}
-	if !strings.Contains(said.String(), "are examples, on which the figures depend: INPUT0 [32]; --shape says") {
+	if !strings.Contains(said.String(), "are examples, and the figures depend on them: INPUT0 [32]; set yours with --shape") {
 		t.Errorf("it said %q", &said)
 	}
 	edited := "# mine\n" + text()
@@ -128,7 +128,7 @@ func TestRunKeepsItsFiles(t *testing.T) {
 		t.Errorf("the same again: %v, file changed %t", err, text() != edited)
 	}
 	for _, other := range [][]string{{"--p99=20ms", "--budget=5m"}, {"--budget=5m"}, {"--p99=30ms", "--budget=5m", "--precision=fp32"}, {"--p99=20ms", "--budget=9m"}, {"--p99=30ms", "--budget=5m", "--mode=online"}} {
-		if err := write(other...); exit.CodeOf(err) != exit.Usage || !strings.Contains(err.Error(), "asks for something else than this command: 'tuner run -f ") || text() != edited {
+		if err := write(other...); exit.CodeOf(err) != exit.Usage || !strings.Contains(err.Error(), "describes another run than this command") || text() != edited {
 			t.Errorf("%v: error %v, file changed %t", other, err, text() != edited)
 		}
 	}
@@ -147,7 +147,7 @@ func TestRunKeepsItsFiles(t *testing.T) {
 	before := text()
 	elsewhere := regexp.MustCompile(`(?m)^output: .*$`).ReplaceAllString(before, "output: elsewhere")
 	writeText(t, filepath.Join(out, spec.ProfileName), elsewhere, 0o600)
-	if err := write("--p99=30ms", "--budget=9m"); exit.CodeOf(err) != exit.Usage || !strings.Contains(err.Error(), "asks for something else") || text() != elsewhere {
+	if err := write("--p99=30ms", "--budget=9m"); exit.CodeOf(err) != exit.Usage || !strings.Contains(err.Error(), "describes another run") || text() != elsewhere {
 		t.Errorf("another output: error %v, file changed %t", err, text() != elsewhere)
 	}
 	writeText(t, filepath.Join(out, spec.ProfileName), before, 0o600)
@@ -191,7 +191,7 @@ func TestGivenShapes(t *testing.T) {
 	// different given sizes of one symbol are kept
 	check("ids [128], mask [64], image [3 8]", "", map[string][]int64{"ids": {128}, "mask": {64}, "image": {3, 8}})
 	check("", "--shape words: the model has no such input; it has [ids FLOAT[batch,sequence]", map[string][]int64{"words": {8}})
-	check("", "--shape ids: [1 8] does not fit ids FLOAT[batch,sequence], of which the batch dimension is left out", map[string][]int64{"ids": {1, 8}})
+	check("", "--shape ids: [1 8] does not fit ids FLOAT[batch,sequence]; leave out the batch dimension", map[string][]int64{"ids": {1, 8}})
 	check("", "--shape image: [4 8] does not fit", map[string][]int64{"image": {4, 8}})
 }
 
@@ -222,7 +222,7 @@ func TestAnalysisBesideTheProfile(t *testing.T) {
 		t.Fatal(err)
 	}
 	check("input: out\ntop: 6\n", 6, "")
-	check("input: elsewhere\ntop: 7\n", 3, "analyze.yaml is of another campaign")
+	check("input: elsewhere\ntop: 7\n", 3, "analyze.yaml belongs to another campaign")
 	writeText(t, filepath.Join(dir, spec.AnalyzeName), "input: out\ntop: many\n", 0o600)
 	if _, err := analysisOf(io.Discard, p); exit.CodeOf(err) != exit.Usage {
 		t.Errorf("error %v, want exit code 2", err)
@@ -261,7 +261,7 @@ func TestRunReplacesNoModel(t *testing.T) {
 	made := steps.Step{Name: steps.Convert, State: steps.OK, Key: "a"}
 	check("nothing is there", log(), "")
 	writeText(t, c.target, "mine", 0o600)
-	check("a file of the user's", log(), `which exists: 'tuner run `)
+	check("a file of the user's", log(), `which exists: use it with 'tuner run `)
 	check("our own", log(made), "")
 	killed := log()
 	if err := killed.Claim(steps.Convert, "a", c.target); err != nil {
@@ -271,7 +271,7 @@ func TestRunReplacesNoModel(t *testing.T) {
 	made.Key = "b"
 	check("our own of another model", log(made), "")
 	writeText(t, filepath.Join(dir, journal.FileName), "", 0o600)
-	check("our own of another model, measured", log(made), "changed since the campaign")
+	check("our own of another model, measured", log(made), "changed after the campaign")
 	made.Key = "a"
 	check("our own, measured", log(made), "")
 
@@ -279,7 +279,7 @@ func TestRunReplacesNoModel(t *testing.T) {
 	writeText(t, profileAt, "model: net.onnx\n", 0o600)
 	check("with its profile", log(made), "")
 	writeText(t, profileAt, "model: other.onnx\n", 0o600)
-	check("with the profile of another model", log(made), `is of another model than "net.pt"`)
+	check("with the profile of another model", log(made), `describes another model than "net.pt"`)
 	writeText(t, profileAt, "model: [", 0o600)
 	check("with a broken profile", log(made), "not valid YAML")
 }
@@ -308,7 +308,7 @@ func TestOutcomesOfVariants(t *testing.T) {
 	check("own files", precisionOutcome(p, []journal.Variant{{Precision: "small", Own: true}}), steps.Skip("the profile asks for no other precision than the model's own"))
 	check("compared", accuracyOutcome(p.Accuracy, []journal.Variant{int8, fp16}), steps.Outcome{
 		Text: "int8 on cpu is accepted: cosine 0.9931; int8 on openvino is rejected: cosine is 0.9; limit cosine ≥ 0.99, on 64 rows of synthetic (random) inputs"})
-	check("nothing to compare", accuracyOutcome(p.Accuracy, []journal.Variant{fp16}), steps.Skip("nothing computes otherwise than the original on cpu"))
+	check("nothing to compare", accuracyOutcome(p.Accuracy, []journal.Variant{fp16}), steps.Skip("every candidate computes as the original does on cpu"))
 }
 
 // A best configuration with optimization on cpu has an optimized graph. Otherwise there is a
@@ -325,7 +325,7 @@ func TestOptimizable(t *testing.T) {
 	}{
 		"nothing satisfies": {analyzetest.Candidate(2, 1, 16), impossible, "nothing satisfies the constraints"},
 		"another provider":  {analyzetest.Candidate(2, 1, 16).With(search.KnobExecutionProvider, "openvino"), nil, "the best runs on openvino, which compiles the model itself"},
-		"another library":   {analyzetest.Candidate(2, 1, 16), nil, "the best runs on cpu@1.31.1, which is no library of this machine"},
+		"another library":   {analyzetest.Candidate(2, 1, 16), nil, "the best runs on cpu@1.31.1, which is not a library on this machine"},
 		"disabled":          {analyzetest.Candidate(2, 1, 16).With(sessionoption.GraphOptimization, "disable"), nil, "the best has graph optimization disabled"},
 	} {
 		b := analyzetest.New(t, analyzetest.Profile).Measure(search.Candidate{}, 8).Measure(tt.best, 16)

@@ -79,7 +79,7 @@ func accuracyOutcome(a spec.Accuracy, records []journal.Variant) steps.Outcome {
 		}
 	}
 	if len(parts) == 0 {
-		return steps.Skip("nothing computes otherwise than the original on cpu")
+		return steps.Skip("every candidate computes as the original does on cpu")
 	}
 	return steps.Outcome{Text: fmt.Sprintf("%s; limit %s, on %s", strings.Join(parts, "; "), a.Limit, data)}
 }

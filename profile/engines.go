@@ -220,7 +220,7 @@ func (s Subject) build(folder string, f File) (modelrepo.Variant, error) {
 	}
 	v, err := modelrepo.Build(root, f.Source, s.Config)
 	if errors.Is(err, syscall.ENOSPC) {
-		err = fmt.Errorf("%w; free some space and run the same command again to go on", err)
+		err = fmt.Errorf("%w; free some space and run the same command again to resume", err)
 	}
 	return v, err
 }

@@ -53,6 +53,6 @@ func (f File) CheckUnchanged() error {
 			return nil // only touched, or replaced by a copy
 		}
 	}
-	return &InputError{fmt.Errorf("the model file %q was changed or replaced while its model is measured, so the measurements end; "+
-		"put the old file back to go on with the same command, or measure the new one into another output folder", strings.Join(touched, ", "))}
+	return &InputError{fmt.Errorf("the model file %q was changed or replaced during the measurements, so they end; "+
+		"put the old file back and run the same command to resume, or measure the new one into another output folder", strings.Join(touched, ", "))}
 }

@@ -223,7 +223,7 @@ func outputError(p spec.Profile, err error) error {
 	}
 	remedy := ""
 	if errors.As(err, new(*fs.PathError)) {
-		remedy = "; choose another `output:` on a disk that can be written"
+		remedy = "; choose another `output:` folder that can be written"
 	}
 	return &InputError{fmt.Errorf("%s: output: cannot use folder %q: %w%s", p.Path, p.Output, err, remedy)}
 }

@@ -165,7 +165,7 @@ func (r profileReader) checkAccuracy(given map[string]value) {
 	}
 	switch {
 	case a.Command != "":
-		section.child("command").fail(Error{Problem: "is a command whose number nothing bounds", Hint: "write constraints: {accuracy: {metric: command, min: …}}"})
+		section.child("command").fail(Error{Problem: "is a command, and no constraint uses its number", Hint: "write constraints: {accuracy: {metric: command, min: …}}"})
 	case !r.p.hasVariants():
 		section.fail(Error{Problem: "has no effect: the space has nothing but the model as given on the cpu provider",
 			Hint: fmt.Sprintf("name other precisions (space.precision: [%s]), or remove the section", strings.Join(recipe.Usual(false), ", "))})

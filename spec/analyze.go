@@ -43,7 +43,7 @@ func (a Analyze) Goal(campaign search.Goal) (search.Goal, error) {
 	campaign.Objective, campaign.Constraints = a.objective(campaign), a.constraints(campaign)
 	campaign.Price = cmp.Or(a.Price, campaign.Price)
 	if campaign.Price == 0 && slices.Contains(campaign.Metrics(), measure.Cost) {
-		return campaign, Errors{{File: a.Path, Path: "price", Problem: "is required: cost cannot be told without it, and the profile has none",
+		return campaign, Errors{{File: a.Path, Path: "price", Problem: "is required: the metric cost needs it, and the profile has none",
 			Hint: "add a line price: {per_hour: 0.40}, in any currency"}}
 	}
 	return campaign, nil

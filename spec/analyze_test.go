@@ -116,7 +116,7 @@ func TestAnalyzeGoal(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = a.Goal(search.Goal{Objective: single(measure.Throughput)})
-	if want := "a.yaml: price: is required: cost cannot be told without it"; err == nil || !strings.HasPrefix(err.Error(), want) {
+	if want := "a.yaml: price: is required: the metric cost needs it"; err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("a cost without a price: %v, want %q", err, want)
 	}
 }

@@ -321,7 +321,7 @@ func (r profileReader) checkFields(given map[string]value) {
 		at := knobAt(space, k.Name)
 		r.checkOwners(at, k.Name)
 		if r.p.UsesBundled() && ignoredByEngine(k.Name) && !at.doc.isRecorded {
-			at.fail(Error{Problem: "makes no difference to the bundled engine, which does not honour it",
+			at.fail(Error{Problem: "has no effect: the bundled engine ignores it",
 				Hint: "remove it, or measure a Triton: runner: {mode: local, server: tritonserver}"})
 		}
 		if !isAccelerators(k.Name) || r.p.DeployTarget != TargetTriton {

@@ -262,7 +262,7 @@ func (r gateReader) metric(v value) GateMetric {
 	given := v.mapping([]field{
 		{"name", name},
 		{"margin", func(v value) {
-			if share, ok := v.openShare("nothing can be proven to be no worse at all"); ok {
+			if share, ok := v.openShare("nobody can prove that a candidate is not worse by anything"); ok {
 				m.Margin = share
 			}
 		}},
@@ -321,7 +321,7 @@ func (r gateReader) check(root value, given map[string]value) {
 		metrics.fail(Error{Problem: "cannot be compared without a baseline", Hint: "add a line baseline: FILE, or bound them by limits: {METRIC: {max: …}}"})
 	}
 	if i := slices.IndexFunc(r.g.Metrics, func(m GateMetric) bool { return m.Metric == measure.Throughput }); i >= 0 && r.g.Load.RequestRate > 0 {
-		metrics.fail(Error{Problem: fmt.Sprintf("cannot compare throughput at %g requests/s: it is the schedule's", r.g.Load.RequestRate),
+		metrics.fail(Error{Problem: fmt.Sprintf("cannot compare throughput at %g requests/s: the request rate fixes it", r.g.Load.RequestRate),
 			Hint: "name a latency, or write load: {concurrency: N}"})
 	}
 	r.checkGPUMemory(given)
@@ -333,7 +333,7 @@ func (r gateReader) checkGPUMemory(given map[string]value) {
 	if r.g.Baseline.Model == "" {
 		return
 	}
-	mistake := Error{Problem: "cannot tell the gpu_memory of two engines apart, which are on the GPUs at a time",
+	mistake := Error{Problem: "cannot compare the gpu_memory of two engines: both are on the GPUs at the same time",
 		Hint: "bound the candidate's in a gate without a baseline, or compare with a saved one"}
 	if slices.ContainsFunc(r.g.Metrics, func(m GateMetric) bool { return m.Metric == measure.GPUMemory }) {
 		given["metrics"].fail(mistake)
@@ -358,7 +358,7 @@ func (r gateReader) checkAccuracy(given map[string]value) {
 		limit.fail(Error{Problem: err.Error()})
 	}
 	if r.g.Baseline.Model == "" {
-		limit.fail(Error{Problem: "needs the baseline's model: the candidate's outputs are compared with those that it yields",
+		limit.fail(Error{Problem: "needs the baseline's model: the candidate's outputs are compared with its outputs",
 			Hint: "write baseline: FILE, an ONNX file or a Triton model folder"})
 	}
 }

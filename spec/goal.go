@@ -75,7 +75,7 @@ func (v value) metric(others ...string) (measure.Metric, bool) {
 func (v value) goalMetric(others ...string) (measure.Metric, bool) {
 	m, ok := v.metric(others...)
 	if m == measure.ErrorRate && !v.doc.isRecorded {
-		v.fail(Error{Problem: "is always bounded: a load at which more than 1 % of the requests fail satisfies nothing, and there is no other limit", Hint: "remove it"})
+		v.fail(Error{Problem: "has a fixed limit: a load at which more than 1 % of the requests fail satisfies nothing", Hint: "remove it"})
 		return "", false
 	}
 	return m, ok
@@ -228,7 +228,7 @@ func checkPrice(given map[string]value) {
 		}
 		// For a mapping, report the entry. For a single metric, report the value.
 		if cost := v.child(string(measure.Cost)); cost.node != v.node || v.node.Value == string(measure.Cost) {
-			cost.fail(Error{Problem: "cannot be told without the price of the machine", Hint: "add a line price: {per_hour: 0.40}, in any currency"})
+			cost.fail(Error{Problem: "needs the price of the machine", Hint: "add a line price: {per_hour: 0.40}, in any currency"})
 		}
 	}
 }

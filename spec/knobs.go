@@ -292,7 +292,7 @@ func (r profileReader) precisionFiles(v value) []search.Value {
 	v.mapping(nil, func(key, v value) bool {
 		name := key.node.Value
 		if servableName(name) != name {
-			key.fail(Error{Problem: "is the file of a precision whose name has other characters than letters, digits and _ . -"})
+			key.fail(Error{Problem: "has a precision's name with other characters than letters, digits and _ . -"})
 			return true
 		}
 		if file, ok := v.text(); ok {

@@ -162,7 +162,7 @@ func (r sweepReader) checkSweep(given map[string]value) {
 		if k.Scope == search.ScopeArtifact || k.Scope == search.ScopeEngine {
 			continue
 		}
-		e := Error{Problem: fmt.Sprintf("%s is no setting of a session", k.Name), Allowed: "artifact and engine knobs (docs/reference/ortsweep.md)",
+		e := Error{Problem: fmt.Sprintf("%s is not a setting of a session", k.Name), Allowed: "artifact and engine knobs (docs/reference/ortsweep.md)",
 			Hint: "a profile.yaml searches what a server does with sessions"}
 		if k.Name == search.KnobInstanceCount {
 			e.Hint = "write sessions: N"

@@ -122,7 +122,7 @@ func TestSweepMistakes(t *testing.T) {
 	for text, want := range map[string]string{
 		"batch: 0\nmodel: m":                     "s.yaml:1: batch: is out of range",
 		"{}":                                     "model: is required",
-		"model: m\nspace: {max_batch_size: [4]}": "max_batch_size is no setting of a session",
+		"model: m\nspace: {max_batch_size: [4]}": "max_batch_size is not a setting of a session",
 		"model: m\nspace: {instance_count: [1, 2]}":                      "write sessions: N",
 		"model: m\nobjective: throughput":                                "belongs to a profile.yaml",
 		"model: m\nload: {concurrency: [1]}":                             "load.concurrency: belongs to a profile.yaml",

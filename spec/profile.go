@@ -320,7 +320,7 @@ func (r profileReader) search(v value) {
 		}},
 		{"confidence", func(v value) { v.confidence(&s.Confidence) }},
 		{"until", func(v value) {
-			if share, ok := v.openShare("without it the search goes on while anything is worth a trial"); ok {
+			if share, ok := v.openShare("without it the search continues while anything is worth a trial"); ok {
 				s.Until = share
 			}
 		}},

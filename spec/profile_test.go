@@ -287,9 +287,9 @@ func TestProfileMistakes(t *testing.T) {
 	check("until", "model: a\nsearch: {until: 1.5x}", "2: search.until: is not a share")
 	check("until a share above the whole", "model: a\nsearch: {until: 150%}", "2: search.until: is not a share")
 	check("until nothing", "model: a\nsearch: {until: 0}",
-		"2: search.until: must be above 0 and below 1: without it the search goes on while anything is worth a trial")
+		"2: search.until: must be above 0 and below 1: without it the search continues while anything is worth a trial")
 	check("until anything", "model: a\nsearch: {until: 100%}",
-		"2: search.until: must be above 0 and below 1: without it the search goes on while anything is worth a trial")
+		"2: search.until: must be above 0 and below 1: without it the search continues while anything is worth a trial")
 	check("seed", "model: a\nsearch: {seed: -1}", "2: search.seed: is out of range")
 	check("earlier", "model: a\nsearch: {earlier: [out, ./out, {}]}", "2: search.earlier[1]: appears twice in the list", "2: search.earlier[2]: must be text")
 	check("no earlier", "model: a\nsearch: {earlier: []}", "2: search.earlier: is an empty list")
@@ -395,7 +395,7 @@ func TestSpaceMistakes(t *testing.T) {
 	check(`dynamic_batching: {priority_queue_policy: [1, 2]}`,
 		"dynamic_batching.priority_queue_policy[0]: must be a mapping (field: value)", "dynamic_batching.priority_queue_policy[1]: must be a mapping (field: value)")
 	check(`optimization: {priority: HIGH}`, "optimization.priority: is not known")
-	const ignored = ": makes no difference to the bundled engine, which does not honour it"
+	const ignored = ": has no effect: the bundled engine ignores it"
 	check(`{allow_spinning: [true, false], session.intra_op.allow_spinning: ["0", "1"]}`, "session.intra_op.allow_spinning: is set by allow_spinning, too")
 	check(`response_cache: {enable: [false, true]}`, "response_cache.enable"+ignored)
 	check(`optimization: {priority: PRIORITY_MAX, eager_batching: true, gather_kernel_buffer_threshold: 8, input_pinned_memory: {enable: false}}`,
@@ -414,7 +414,7 @@ func TestFieldsOfAnotherServer(t *testing.T) {
 	}
 	for _, servers := range []string{"finals: {runner: {mode: local}}", "runner: {mode: local}\nfinals: {runner: {mode: bundled}}"} {
 		_, err := ParseProfile("p.yaml", []byte("model: a\n"+servers+space))
-		if err == nil || !strings.Contains(err.Error(), "space.response_cache.enable: makes no difference to the bundled engine") {
+		if err == nil || !strings.Contains(err.Error(), "space.response_cache.enable: has no effect: the bundled engine ignores it") {
 			t.Errorf("%s: error is %v", servers, err)
 		}
 	}
@@ -435,12 +435,12 @@ func TestGoalMistakes(t *testing.T) {
 	check("objective: [throughput]", "objective: must be one metric")
 	check("objective: accuracy", "objective: cannot be accuracy, which is only a constraint")
 	check("objective: latency_p100", "objective: is not a metric")
-	check("objective: cost", "objective: cannot be told without the price of the machine")
-	check("objective: error_rate", "objective: is always bounded: a load at which more than 1 % of the requests fail satisfies nothing, and there is no other limit")
-	check("weights: {throughput: 3, error_rate: 1}", "weights.error_rate: is always bounded: a load at which more than 1 % of the requests fail satisfies nothing, and there is no other limit")
-	check("constraints: {error_rate: {max: 5%}}", "constraints.error_rate: is always bounded: a load at which more than 1 % of the requests fail satisfies nothing, and there is no other limit")
-	check("weights: {throughput: 3, cost: 1}", "weights.cost: cannot be told without the price of the machine")
-	check("constraints: {latency_p99: {max: 1ms}, cost: {max: 1}}", "constraints.cost: cannot be told without the price of the machine")
+	check("objective: cost", "objective: needs the price of the machine")
+	check("objective: error_rate", "objective: has a fixed limit: a load at which more than 1 % of the requests fail satisfies nothing")
+	check("weights: {throughput: 3, error_rate: 1}", "weights.error_rate: has a fixed limit: a load at which more than 1 % of the requests fail satisfies nothing")
+	check("constraints: {error_rate: {max: 5%}}", "constraints.error_rate: has a fixed limit: a load at which more than 1 % of the requests fail satisfies nothing")
+	check("weights: {throughput: 3, cost: 1}", "weights.cost: needs the price of the machine")
+	check("constraints: {latency_p99: {max: 1ms}, cost: {max: 1}}", "constraints.cost: needs the price of the machine")
 	check("price: 0.4", "price: must be a mapping (field: value)")
 	check("price: {per_hour: 0}", "price.per_hour: must be a number above 0")
 	check("price: {}", "price: has no number")
@@ -467,7 +467,7 @@ func TestGoalMistakes(t *testing.T) {
 	check("constraints: {accuracy: {metric: cosine}}", `constraints.accuracy: the metric "cosine" needs a bound: min or max`)
 	check("constraints: {accuracy: {metric: cosine, max: 1}}", `constraints.accuracy: more of "cosine" is better: it takes min, not max`)
 	check("constraints: {accuracy: {metric: command, min: 1}}", "constraints.accuracy: the metric command needs the command to run")
-	check("accuracy: {command: judge.sh}", "accuracy.command: is a command whose number nothing bounds")
+	check("accuracy: {command: judge.sh}", "accuracy.command: is a command, and no constraint uses its number")
 	check("accuracy: {rows: 10}", "accuracy: has no effect: the space has nothing but the model as given on the cpu provider")
 	check("accuracy: {rows: 0, max_kept: 125%, calibration_method: median, dat: x}", "accuracy.rows: is out of range",
 		"accuracy.max_kept: is not a share", "accuracy.calibration_method: is not known", "accuracy.dat: unknown field")

@@ -35,7 +35,7 @@ func (r Runner) Address() (address string, secure bool, err error) {
 		host, secure = rest, secure || strings.HasSuffix(scheme, "s")
 	}
 	if strings.Contains(host, "@") {
-		return "", false, errors.New("it names a user; credentials belong into headers, as $NAME of an environment variable")
+		return "", false, errors.New("it names a user; put credentials into headers, as $NAME of an environment variable")
 	}
 	if name, number, err := net.SplitHostPort(host); err == nil {
 		if n, err := strconv.Atoi(number); err != nil || n < 1 || n > 65535 || name == "" {
@@ -223,7 +223,7 @@ func (r profileReader) checkServers(given map[string]value) {
 			continue
 		}
 		if p.DeployTarget != TargetTriton {
-			at.fail(Error{Problem: "is another server than the bundled engine, which alone honours what deploy_target: tuner opens (spinning, session entries, several runtimes)",
+			at.fail(Error{Problem: "is another server than the bundled engine, and only that one honours the options of deploy_target: tuner (spinning, session entries, several runtimes)",
 				Hint: "remove deploy_target"})
 		}
 		if space, has := given["space"]; has && s.name == "runner" && p.Runtimes() != nil {

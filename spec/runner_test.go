@@ -86,8 +86,8 @@ func TestRunnerMistakes(t *testing.T) {
 	check("finals: {runner: {mode: remote}}", "2: finals.runner: has no url")
 	check("finals: {runner: {mode: bundled}}", "2: finals: names the server that runner names")
 	check("runner: {mode: local, server: x}\ndeploy_target: tuner",
-		"2: runner: is another server than the bundled engine, which alone honours what deploy_target: tuner opens (spinning, session entries, several runtimes)")
+		"2: runner: is another server than the bundled engine, and only that one honours the options of deploy_target: tuner (spinning, session entries, several runtimes)")
 	check("finals: {runner: {mode: remote, url: x}}\ndeploy_target: tuner",
-		"2: finals: is another server than the bundled engine, which alone honours what deploy_target: tuner opens (spinning, session entries, several runtimes)")
+		"2: finals: is another server than the bundled engine, and only that one honours the options of deploy_target: tuner (spinning, session entries, several runtimes)")
 	check("runner: {mode: local, server: x}\nspace: {runtime: [cpu]}", "3: space.runtime: cannot be chosen on another server than the bundled engine: it has its own ONNX Runtime")
 }

@@ -157,7 +157,7 @@ func (o *Options) Validate() error {
 		complain("--load-model needs --model-control-mode=explicit")
 	}
 	if len(o.loadModels) > 1 && slices.Contains(o.loadModels, "*") {
-		complain("--load-model=* is every model: no other --load-model may stand beside it")
+		complain("--load-model=* is every model: leave out any other --load-model")
 	}
 	if o.exitTimeout < 0 || o.exitTimeout > math.MaxInt32 {
 		complain("--exit-timeout-secs=%d must be between 0 and %d", o.exitTimeout, math.MaxInt32)
@@ -214,7 +214,7 @@ func (o *Options) LogLevels() map[slog.Level]bool {
 // WarnOfIgnored logs a warning for options without a meaning for this engine.
 func (o *Options) WarnOfIgnored(log *slog.Logger) {
 	for _, name := range o.unsupported.ignored() {
-		log.Warn("option ignored: it means nothing to this engine", "option", name)
+		log.Warn("option ignored: it has no effect on this engine", "option", name)
 	}
 }
 

@@ -73,7 +73,7 @@ func (c *certificates) readAgain(log *slog.Logger) {
 		return
 	}
 	if err := c.read(); err != nil {
-		log.Error("SIGHUP: the certificates from before stay", "error", err)
+		log.Error("SIGHUP: cannot read the new certificates, so the old ones stay", "error", err)
 		return
 	}
 	log.Info("SIGHUP: read the certificates again, for new connections")

@@ -57,7 +57,7 @@ func (l *logFile) Write(message []byte) (int, error) {
 // openAgain is open, after a SIGHUP.
 func (l *logFile) openAgain(log *slog.Logger) {
 	if err := l.open(); err != nil {
-		log.Error("SIGHUP: the log stays in the earlier file", "error", err)
+		log.Error("SIGHUP: cannot open the log file, so the log stays in the earlier one", "error", err)
 	}
 }
 

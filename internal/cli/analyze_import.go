@@ -19,9 +19,9 @@ import (
 func runImport(ctx context.Context, con console, o analyzeOptions) error {
 	switch {
 	case o.input != "":
-		return exit.Usagef("--import and --input contradict each other: the one names another program's measurements, the other a campaign of tuner's")
+		return exit.Usagef("--import and --input contradict each other: --import reads another program's measurements, and --input a campaign of tuner")
 	case o.explain:
-		return exit.Usagef("--import and --explain contradict each other: another program's figures do not tell what limits a configuration")
+		return exit.Usagef("--import and --explain contradict each other: another program's figures do not show what limits a configuration")
 	}
 	var asked []spec.Analyze
 	if o.file != "" {

@@ -67,7 +67,7 @@ func TestFullDiskInTheMiddle(t *testing.T) {
 	w := newWorkplace(t)
 	mount(t, "tmpfs", w.output, "tmpfs", 0, "size=64k")
 	p := w.run(exit.Usage, "profile", "-f", "profile.yaml")
-	expect(t, p.stderr.String(), "no space left on device", "free some space and run the same command again to go on")
+	expect(t, p.stderr.String(), "no space left on device", "free some space and run the same command again to resume")
 	if left, err := filepath.Glob(filepath.Join(w.output, "variants", "*", "*", "*", "*.onnx")); err != nil || len(left) > 0 {
 		t.Errorf("half a model was left: %v %v", left, err)
 	}

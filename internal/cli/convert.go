@@ -212,7 +212,7 @@ func (o convertOptions) settings(path string) (precision.Options, error) {
 		return s, err
 	}
 	if len(o.precisions) == 0 && !pytorch.IsFile(path) {
-		return s, exit.Usagef("say what to make with --precision: %s", strings.Join(recipe.Names(), ", "))
+		return s, exit.Usagef("no precision given: name one or more with --precision: %s", strings.Join(recipe.Names(), ", "))
 	}
 	if len(o.providers) == 0 {
 		return s, exit.Usagef("--ep names no execution provider: allowed are %s", strings.Join(provider.Names(), ", "))
@@ -272,7 +272,7 @@ func share(flag, text string) (float64, error) {
 		v /= 100
 	}
 	if err != nil || !(v >= 0 && v <= 1) {
-		return 0, exit.Usagef("%s %q: a share is given as 25%% or 0.25, from 0 to 1", flag, text)
+		return 0, exit.Usagef("%s %q: write a share such as 25%% or 0.25, from 0 to 1", flag, text)
 	}
 	return v, nil
 }

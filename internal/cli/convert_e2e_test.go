@@ -250,7 +250,7 @@ func TestConvertKeepsFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, stderr := b.convert(exit.Usage, "mlp.onnx", "--precision", "fp16,int8")
-	expect(t, stderr, `cannot write "mlp.int8.onnx": it is there already; --force replaces it`)
+	expect(t, stderr, `cannot write "mlp.int8.onnx": it exists; replace it with --force`)
 	if text, err := os.ReadFile(target); err != nil || string(text) != "mine" {
 		t.Errorf("the file is now %.20q (%v)", text, err)
 	}

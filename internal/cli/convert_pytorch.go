@@ -38,7 +38,7 @@ func checkPyTorchFlags(path string, given func(flag string) bool) error {
 	}
 	for _, flag := range pytorchFlags {
 		if given(flag) {
-			return exit.Usagef("--%s is for PyTorch's files (.pt, .pth); %q tells that itself", flag, path)
+			return exit.Usagef("--%s is for PyTorch's files (.pt, .pth); leave it out for %q", flag, path)
 		}
 	}
 	return nil
@@ -48,7 +48,7 @@ func checkPyTorchFlags(path string, given func(flag string) bool) error {
 func (o pytorchOptions) source(path string) (pytorch.Source, error) {
 	in, err := pytorch.ParseInputs(o.inNames, o.inShapes, o.inTypes)
 	if err != nil {
-		return pytorch.Source{}, exit.Usagef("%w; a PyTorch file does not tell them: use --in-names, --in-shapes and --in-types", err)
+		return pytorch.Source{}, exit.Usagef("%w; a PyTorch file does not have them: use --in-names, --in-shapes and --in-types", err)
 	}
 	s := pytorch.Source{Path: path, Inputs: in, Opset: o.opset, AllowPickle: o.allowPickle}
 	if o.outNames != "" {

@@ -28,7 +28,7 @@ func TestPyTorchFlags(t *testing.T) {
 		t.Errorf("%+v, %v", s, err)
 	}
 	_, err := pytorchOptions{inNames: "x"}.source("net.pt")
-	if exit.CodeOf(err) != exit.Usage || !strings.Contains(err.Error(), "there are 1 names and 0 shapes; a PyTorch file does not tell them: use --in-names") {
+	if exit.CodeOf(err) != exit.Usage || !strings.Contains(err.Error(), "there are 1 names and 0 shapes; a PyTorch file does not have them: use --in-names") {
 		t.Error(err)
 	}
 }

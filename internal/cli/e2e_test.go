@@ -86,7 +86,7 @@ func TestInterruptedCampaignIsUsable(t *testing.T) {
 			}
 			awaitGone(t, engine)
 			w.checkInterrupted()
-			if !bytes.Contains(p.stderr.Bytes(), []byte("the same command goes on, and 'tuner analyze' uses what there is")) {
+			if !bytes.Contains(p.stderr.Bytes(), []byte("the same command resumes, and 'tuner analyze' uses what was measured")) {
 				t.Errorf("stderr does not say how to go on:\n%s", p.stderr.String())
 			}
 			w.analyze()

@@ -49,7 +49,7 @@ compares it with its report.`,
 // oneTarget refuses an unknown target, and names the target that was probably meant.
 func oneTarget(_ *cobra.Command, args []string) error {
 	if len(args) != 1 {
-		return fmt.Errorf("one target is needed, of %s (%d given)", strings.Join(export.Targets(), ", "), len(args))
+		return fmt.Errorf("name one target of %s (%d given)", strings.Join(export.Targets(), ", "), len(args))
 	}
 	for _, target := range export.Targets() {
 		if args[0] == target {

@@ -115,7 +115,7 @@ func saveGate(con console, o *flags.Options, r gate.Result) error {
 		return nil
 	}
 	if why := r.Outcome.Unfit(); why != "" {
-		fmt.Fprintf(con.err, "the baseline %s is left as it was: %s\n", o.SaveBaseline, why)
+		fmt.Fprintf(con.err, "the baseline %s was not changed: %s\n", o.SaveBaseline, why)
 		return nil
 	}
 	if err := r.SaveAs(o.SaveBaseline); err != nil {

@@ -133,7 +133,7 @@ func reportSweep(con console, o *flags.Options, r ortsweep.Result) error {
 	}
 	switch {
 	case r.Outcome.Interrupted:
-		return exit.With(exit.Interrupted, fmt.Errorf("interrupted after %d windows; what they say is in %s", r.Outcome.Windows, r.Setup.Sweep.Output))
+		return exit.With(exit.Interrupted, fmt.Errorf("interrupted after %d windows; their results are in %s", r.Outcome.Windows, r.Setup.Sweep.Output))
 	case r.Race.Broken != "":
 		return errors.New(r.Race.Why)
 	}

@@ -158,11 +158,11 @@ func summarize(con console, o profileOptions, setup profile.Setup, outcome profi
 	case end.Interrupted && s.Trials == 0:
 		return exit.With(exit.Interrupted, errors.New("interrupted in the first trial; the same command begins it again"))
 	case end.Interrupted:
-		return exit.With(exit.Interrupted, fmt.Errorf("interrupted after %d trials; the same command goes on, and 'tuner analyze' uses what there is", s.Trials))
+		return exit.With(exit.Interrupted, fmt.Errorf("interrupted after %d trials; the same command resumes, and 'tuner analyze' uses what was measured", s.Trials))
 	case s.Leader == nil && s.Failed == s.Trials:
 		return exit.With(exit.Infeasible, errors.New("nothing satisfies the constraints: no configuration could be measured; 'tuner analyze' lists the failures"))
 	case s.Leader == nil:
-		return exit.With(exit.Infeasible, errors.New("nothing satisfies the constraints; 'tuner analyze' tells what is nearest to them"))
+		return exit.With(exit.Infeasible, errors.New("nothing satisfies the constraints; 'tuner analyze' shows the nearest configuration"))
 	}
 	return nil
 }

@@ -94,7 +94,7 @@ func (f foreignFlags) options() modelanalyzer.Options {
 // refuse reports these flags if the file is tuner's own, which names its folders itself.
 func (f foreignFlags) refuse() error {
 	if f.checkpoints != "" || f.export != "" {
-		return exit.Usagef("--checkpoint-directory and --export-path are for Model Analyzer's files: this one names its `output:` itself")
+		return exit.Usagef("--checkpoint-directory and --export-path are for Model Analyzer's files: set `output:` in this file")
 	}
 	return nil
 }

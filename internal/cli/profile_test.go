@@ -73,12 +73,12 @@ func TestSummaryWithoutFigures(t *testing.T) {
 		"interrupted in the first trial": {0, 0, true, exit.Interrupted, "m: 0 trials (0 failed) in 40s; the reason\n",
 			"interrupted in the first trial; the same command begins it again"},
 		"interrupted later": {3, 3, true, exit.Interrupted, "m: 3 trials (3 failed) in 40s; the reason\nnothing could be measured\nnext: tuner analyze --input out\n",
-			"interrupted after 3 trials; the same command goes on, and 'tuner analyze' uses what there is"},
+			"interrupted after 3 trials; the same command resumes, and 'tuner analyze' uses what was measured"},
 		"all failed": {3, 3, false, exit.Infeasible, "m: 3 trials (3 failed) in 40s; the reason\nnothing could be measured\nnext: tuner analyze --input out\n",
 			"no configuration could be measured; 'tuner analyze' lists the failures"},
 		"nothing satisfies the constraints": {3, 1, false, exit.Infeasible,
 			"m: 3 trials (1 failed) in 40s; the reason\nno configuration satisfied the constraints so far\nnext: tuner analyze --input out\n",
-			"'tuner analyze' tells what is nearest to them"},
+			"'tuner analyze' shows the nearest configuration"},
 	} {
 		var out strings.Builder
 		setup := profile.Setup{Profile: spec.Profile{Output: "out"}, Subject: profile.Subject{Name: "m"}}

@@ -72,7 +72,7 @@ func TestKilledRunGoesOn(t *testing.T) {
 	kept := w.trials()
 
 	second := w.run(exit.OK, "run", "-f", "profile.yaml")
-	expect(t, second.stderr.String(), "going on after ", "7/7 chart\n  ok")
+	expect(t, second.stderr.String(), "resuming after ", "7/7 chart\n  ok")
 	all := w.trials()
 	if got := w.states(w.output); got != allDone || len(all) != budget {
 		t.Errorf("%s after %d trials, want %s after %d", got, len(all), allDone, budget)
@@ -109,7 +109,7 @@ func TestInterruptedRunIsUsable(t *testing.T) {
 	}
 	awaitGone(t, engine)
 	expect(t, strings.Join(strings.Fields(p.stdout.String()), " "), "; interrupted;")
-	expect(t, p.stderr.String(), "trials; the same command goes on")
+	expect(t, p.stderr.String(), "trials; the same command resumes")
 	if got := w.states(w.output); !strings.Contains(got, "configuration search interrupted, optimized model interrupted, ") || !strings.HasSuffix(got, "chart ok") {
 		t.Errorf("states: %s", got)
 	}
@@ -138,7 +138,7 @@ func TestRunFreesTheBatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := w.run(exit.OK, "run", "cnn.onnx", "--precision", "fp32", "--budget", "3s", "-o", "made")
-	expect(t, p.stderr.String(), "made/cnn.fp32.onnx is cnn.onnx with a symbolic batch dimension, and yields the same")
+	expect(t, p.stderr.String(), "made/cnn.fp32.onnx is cnn.onnx with a symbolic batch dimension, and has the same outputs")
 	m, err := onnx.Read(filepath.Join(w.dir, "made", "cnn.fp32.onnx"))
 	if err != nil || m.Inputs()[0].Shape[0].IsFixed() {
 		t.Errorf("the batch dimension is not symbolic (%v)", err)
@@ -160,7 +160,7 @@ func TestRunExportsPyTorch(t *testing.T) {
 	python := pytorchtest.Python(t, build.Identity(onnx.Float), "INPUT0", "OUTPUT0", pytorchtest.Status)
 	args := []string{"run", "net.pt", "--in-names", "INPUT0", "--in-shapes", "[-1,-1]", "--precision", "fp32", "--budget", "2s", "-o", "made", "--python", python}
 	p := w.run(exit.OK, args...)
-	expect(t, p.stderr.String(), "net.pt: exporting with PyTorch", "1/7 convert\n", "made/net.onnx was exported from net.pt, and yields what PyTorch does")
+	expect(t, p.stderr.String(), "net.pt: exporting with PyTorch", "1/7 convert\n", "made/net.onnx was exported from net.pt, and has PyTorch's outputs")
 	if _, err := os.Stat(filepath.Join(w.dir, "made", "repository", "net", "config.pbtxt")); err != nil {
 		t.Error(err)
 	}
@@ -173,7 +173,7 @@ func TestRunExportsPyTorch(t *testing.T) {
 	expect(t, p.stderr.String(), "1/7 convert\n  ok, done before: made/net.onnx was exported")
 	w.write("net.pt", "another TorchScript")
 	p = w.run(exit.Usage, args...)
-	expect(t, p.stderr.String(), `"net.pt", or how it is to be converted, changed since the campaign in "made" began`)
+	expect(t, p.stderr.String(), `"net.pt" or its shapes changed after the campaign in "made" began`)
 }
 
 // export runs tuner on net.pt, whose ONNX file is made/net.onnx, with a replacement for Python. It
@@ -210,7 +210,7 @@ func TestKilledConversionGoesOn(t *testing.T) {
 	w.write("net.pt", "another TorchScript")
 	expect(t, w.export(exit.Usage, "/bin/false"), failed)
 	python := pytorchtest.Python(t, build.Identity(onnx.Float), "INPUT0", "OUTPUT0", pytorchtest.Status)
-	expect(t, w.export(exit.OK, python), "1/7 convert\n", "made/net.onnx was exported from net.pt, and yields what PyTorch does")
+	expect(t, w.export(exit.OK, python), "1/7 convert\n", "made/net.onnx was exported from net.pt, and has PyTorch's outputs")
 }
 
 // A profile can be resumed in every state of the conversion. The conversion does not count as done
@@ -233,7 +233,7 @@ load: {concurrency: [1], inputs: {shape: {INPUT0: [4]}}}
 `)
 	p := w.run(exit.OK, "run", "-f", "made/profile.yaml")
 	expect(t, p.stderr.String(), "1/7 convert\n  skipped: made/profile.yaml names the file that is served")
-	expect(t, w.export(exit.Usage, "/bin/false"), `changed since the campaign in "made" began`)
+	expect(t, w.export(exit.Usage, "/bin/false"), `changed after the campaign in "made" began`)
 	if again, err := os.ReadFile(filepath.Join(w.dir, "made", "net.onnx")); err != nil || !bytes.Equal(content, again) {
 		t.Errorf("the model that was measured is not there any more (%v)", err)
 	}

@@ -272,7 +272,7 @@ func TestServeReadsCertificatesAgain(t *testing.T) {
 		}
 	}
 	rename(newCert, cert) // does not match the old key
-	hangUp("the certificates from before stay")
+	hangUp("cannot read the new certificates, so the old ones stay")
 	if got := serial(); !bytes.Equal(got, first.Leaf.Raw) {
 		t.Error("a certificate that does not fit its key is used")
 	}

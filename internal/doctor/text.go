@@ -130,7 +130,7 @@ const noisy = 0.10
 
 func printNoise(line printLine, n *Noise) {
 	if n == nil {
-		line(markNone, "noise", "this system does not tell it")
+		line(markNone, "noise", "unknown on this system")
 		return
 	}
 	text := fmt.Sprintf("other processes use %.0f %% of the CPU time, the hypervisor takes %.1f %%", 100*n.Busy, 100*n.Steal)

@@ -65,7 +65,7 @@ func parse(args []string, messages io.Writer) (o Options, err error) {
 	flags.IntVar(&f.CloseEvery, "close-every", 0, "HTTP: close a connection after so many inferences")
 	flags.IntVar(&f.DieAfter, "die-after", 0, "end after so many inferences")
 	flags.BoolVar(&f.LongBody, "long-body", false, "HTTP: announce a byte more than comes")
-	flags.BoolVar(&f.BadHead, "bad-head", false, "HTTP: answer inferences by what is no HTTP")
+	flags.BoolVar(&f.BadHead, "bad-head", false, "HTTP: answer inferences with text that is not HTTP")
 	flags.StringVar(&f.Datatype, "datatype", "", "of the input in the metadata (default FP32)")
 	if err := flags.Parse(args); err != nil {
 		return Options{}, err

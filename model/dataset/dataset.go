@@ -153,7 +153,7 @@ func stack[T ~map[string]inputs.Tensor](requests []T) (map[string]inputs.Tensor,
 			case all.Shape[0] != int64(i):
 				return nil, fmt.Errorf("step %d lacks %q, which step %d has: every step needs the same inputs", all.Shape[0], name, i)
 			case !slices.Equal(all.Shape[1:], t.Shape):
-				return nil, fmt.Errorf("%q has the shape %v in step %d, before it %v: pad the steps to one shape", name, t.Shape, i, all.Shape[1:])
+				return nil, fmt.Errorf("%q has the shape %v in step %d, but %v in the steps before it: pad the steps to one shape", name, t.Shape, i, all.Shape[1:])
 			}
 			all.Shape[0]++
 			all.Data = append(all.Data, t.Data...)
@@ -186,14 +186,14 @@ func takeLabels(arrays map[string]inputs.Tensor, m *onnx.Model) ([]int64, error)
 			continue
 		}
 		if labels != nil {
-			return nil, errors.New("there are arrays label and labels: one is enough")
+			return nil, errors.New("it has two arrays of classes, label and labels: leave one out")
 		}
 		delete(arrays, name)
 		values, isWhole := elements.Integers(t)
 		n, _ := onnx.Elements(t.Shape)
 		isColumn := len(t.Shape) == 1 || len(t.Shape) == 2 && t.Shape[1] == 1
 		if !isWhole || !isColumn || n == 0 {
-			return nil, fmt.Errorf("the array %q, %s%v, is none of class numbers, one per row: y.argmax(1) makes one of one-hot rows", name, t.Type, t.Shape)
+			return nil, fmt.Errorf("the array %q is %s%v, but labels are one class number for each row: y.argmax(1) makes them from one-hot rows", name, t.Type, t.Shape)
 		}
 		labels = values
 	}

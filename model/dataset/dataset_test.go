@@ -179,17 +179,17 @@ func TestReadRefuses(t *testing.T) {
 			}
 		}
 	}
-	refuse("missing", arrays{"ids": ids}, `the array "mask" is missing: the model's input mask FLOAT[batch,sequence]; there are []`)
-	refuse("misspelt", arrays{"ids": ids, "masks": mask}, `the array "mask" is missing`, `there are ["masks"]`, `the array "masks" is none of the model's inputs ["ids" "mask"]`)
+	refuse("missing", arrays{"ids": ids}, `the array "mask" is missing, which the model's input mask FLOAT[batch,sequence] needs; the data has []`)
+	refuse("misspelt", arrays{"ids": ids, "masks": mask}, `the array "mask" is missing`, `the data has ["masks"]`, `the array "masks" is not one of the model's inputs ["ids" "mask"]`)
 	refuse("wrong type", arrays{"ids": floats([]int64{2, 2}, 1, 2, 3, 4), "mask": mask}, `array "ids": it is FLOAT instead of INT64; convert it where it is made: arr.astype(numpy.int64)`)
-	refuse("wrong shape", arrays{"ids": integers(onnx.Int64, []int64{2}, 1, 2), "mask": mask}, `array "ids": its shape [2] has 1 dimensions, the model's input is ids INT64[batch,sequence] and the rows come first`)
+	refuse("wrong shape", arrays{"ids": integers(onnx.Int64, []int64{2}, 1, 2), "mask": mask}, `array "ids": its shape [2] has 1 dimensions, but the model's input is ids INT64[batch,sequence], and the first dimension has the rows`)
 	refuse("other sequence", arrays{"ids": ids, "mask": floats([]int64{2, 1}, 1, 1)}, `"sequence" is 1 here and 2 in "ids"`)
-	refuse("other rows", arrays{"ids": ids, "mask": floats([]int64{1, 2}, 1, 1)}, `the array "mask" has 1 rows, "ids" has 2`)
+	refuse("other rows", arrays{"ids": ids, "mask": floats([]int64{1, 2}, 1, 1)}, `the array "mask" has 1 rows, but "ids" has 2`)
 	refuse("empty", arrays{"ids": integers(onnx.Int64, []int64{0, 2}), "mask": mask}, "its shape [0 2] is empty")
 	refuse("labels", arrays{"ids": ids, "mask": mask, "label": integers(onnx.Int64, []int64{3}, 1, 2, 3)}, "there are 3 labels for 2 rows")
-	refuse("fractions for labels", arrays{"ids": ids, "mask": mask, "label": floats([]int64{2}, 1, 2)}, `the array "label", FLOAT[2], is none of class numbers`)
+	refuse("fractions for labels", arrays{"ids": ids, "mask": mask, "label": floats([]int64{2}, 1, 2)}, `the array "label" is FLOAT[2], but labels are one class number for each row`)
 	refuse("one-hot labels", arrays{"ids": ids, "mask": mask, "label": ids}, `y.argmax(1)`)
-	refuse("everything at once", arrays{"ids": mask, "more": mask}, `array "ids"`, `"mask" is missing`, `"more" is none`)
+	refuse("everything at once", arrays{"ids": mask, "more": mask}, `array "ids"`, `"mask" is missing`, `"more" is not one`)
 	classes := integers(onnx.Int64, []int64{2}, 0, 1)
 	refuse("labels twice", arrays{"ids": ids, "mask": mask, "label": classes, "labels": classes}, "label and labels")
 	nan := floats([]int64{2, 2}, 1, 1, 1, 0)
@@ -207,11 +207,11 @@ func TestReadRefusesFiles(t *testing.T) {
 	}
 	file := func(name, content string) string { return writeFile(t, filepath.Join(t.TempDir(), name), content) }
 	refuse(filepath.Join(t.TempDir(), "none.npz"), "no such file")
-	refuse(file("data.csv", "1,2"), "its kind is not known by its name")
-	refuse(file("data.npz", "1,2"), "it is no .npz archive")
+	refuse(file("data.csv", "1,2"), "its name has no known ending")
+	refuse(file("data.npz", "1,2"), "it is not an .npz archive")
 	refuse(t.TempDir(), "the folder has no .npy files")
-	refuse(filepath.Dir(file("ids.npy", "1,2")), "it is no NumPy array file")
-	refuse(file("steps.json", `{"data": [{"ids": [1.5], "mask": [1]}]}`), "data[0].ids: value 0: 1.5 is no whole number")
+	refuse(filepath.Dir(file("ids.npy", "1,2")), "it is not a NumPy array file")
+	refuse(file("steps.json", `{"data": [{"ids": [1.5], "mask": [1]}]}`), "data[0].ids: value 0: 1.5 is not a whole number")
 	refuse(file("lacks.json", `{"data": [{"ids": [1], "mask": [1]}, {"ids": [1]}]}`), `step 1 lacks "mask"`)
 	refuse(file("late.json", `{"data": [{"ids": [1]}, {"ids": [1], "mask": [1]}]}`), `step 0 lacks "mask", which step 1 has`)
 	refuse(file("ragged.json", `{"data": [{"ids": [1], "mask": [1]}, {"ids": [1, 2], "mask": [1, 2]}]}`), "pad the steps to one shape")
@@ -226,7 +226,7 @@ func TestReadFixedSizes(t *testing.T) {
 		t.Error(err)
 	}
 	_, err = dataset.Read(write(t, "x.npz", arrays{"x": floats([]int64{3}, 1, 2, 3)}), oneInput(onnx.Float, onnx.Fixed(2)))
-	if err == nil || !strings.Contains(err.Error(), "its first dimension 3 is no multiple of the model's 2") {
+	if err == nil || !strings.Contains(err.Error(), "its first dimension 3 is not a multiple of the model's 2") {
 		t.Error(err)
 	}
 }

@@ -70,7 +70,7 @@ func (f *fitter) all(arrays map[string]inputs.Tensor, m *onnx.Model, take func(o
 		t, ok := arrays[v.Name]
 		if !ok {
 			f.wrong.AddFunc(func() error {
-				return fmt.Errorf("the array %q is missing: the model's input %s; there are %s", v.Name, v, problems.Quote(slices.Sorted(maps.Keys(arrays))))
+				return fmt.Errorf("the array %q is missing, which the model's input %s needs; the data has %s", v.Name, v, problems.Quote(slices.Sorted(maps.Keys(arrays))))
 			})
 			continue
 		}
@@ -84,7 +84,7 @@ func (f *fitter) all(arrays map[string]inputs.Tensor, m *onnx.Model, take func(o
 	}
 	for _, name := range slices.Sorted(maps.Keys(arrays)) {
 		f.wrong.AddFunc(func() error {
-			return fmt.Errorf("the array %q is none of the model's inputs %s; leave it out, or name it label when it holds the classes", name, problems.Quote(names(m.Inputs())))
+			return fmt.Errorf("the array %q is not one of the model's inputs %s; leave it out, or name it label if it holds the classes", name, problems.Quote(names(m.Inputs())))
 		})
 	}
 	if !f.wrong.IsEmpty() {
@@ -108,7 +108,7 @@ func (f *fitter) fit(v onnx.Value, t inputs.Tensor) (inputs.Tensor, error) {
 	}
 	if i, ok := elements.FindNaN(converted); ok {
 		n, _ := onnx.Elements(converted.Shape[1:]) // elements of one row
-		return inputs.Tensor{}, fmt.Errorf("it has NaN (row %d, counted from 0): no output of that says anything; leave such rows out", i/n)
+		return inputs.Tensor{}, fmt.Errorf("it has NaN (row %d, counted from 0), and the outputs of such a row cannot be compared; leave such rows out", i/n)
 	}
 	return converted, nil
 }
@@ -152,7 +152,7 @@ func (f *fitter) shape(v onnx.Value, t inputs.Tensor) (inputs.Tensor, error) {
 			return inputs.Tensor{}, err
 		}
 	default:
-		return inputs.Tensor{}, fmt.Errorf("its shape %v has %d dimensions, the model's input is %s and the rows come first", t.Shape, len(t.Shape), v)
+		return inputs.Tensor{}, fmt.Errorf("its shape %v has %d dimensions, but the model's input is %s, and the first dimension has the rows", t.Shape, len(t.Shape), v)
 	}
 	for i, d := range own {
 		if err := f.bind(v.Name, d, t.Shape[i+1]); err != nil {
@@ -170,7 +170,7 @@ func splitFirst(shape []int64, want onnx.Dim) ([]int64, error) {
 		size = want.Size
 	}
 	if size == 0 || shape[0]%size != 0 {
-		return nil, fmt.Errorf("its first dimension %d is no multiple of the model's %d", shape[0], size)
+		return nil, fmt.Errorf("its first dimension %d is not a multiple of the model's %d", shape[0], size)
 	}
 	return append([]int64{shape[0] / size, size}, shape[1:]...), nil
 }
@@ -194,7 +194,7 @@ func (f *fitter) countRows(in []onnx.Value, arrays map[string]inputs.Tensor) int
 	first := arrays[in[0].Name].Shape[0]
 	for _, v := range in[1:] {
 		if rows := arrays[v.Name].Shape[0]; rows != first {
-			f.wrong.Addf("the array %q has %d rows, %q has %d", v.Name, rows, in[0].Name, first)
+			f.wrong.Addf("the array %q has %d rows, but %q has %d", v.Name, rows, in[0].Name, first)
 		}
 	}
 	return int(first)

@@ -65,7 +65,7 @@ func TestBombsAreNotUnpacked(t *testing.T) {
 		}
 	}
 	check("text for numbers", number, map[string]string{"x": header("|S1", "(1048576, 4)")}, "it is STRING instead of FLOAT")
-	check("another name", number, map[string]string{"x": header("<f4", "(262144, 4)"), "z": header("<f4", "(262144, 4)")}, `the array "z" is none of the model's inputs`)
+	check("another name", number, map[string]string{"x": header("<f4", "(262144, 4)"), "z": header("<f4", "(262144, 4)")}, `the array "z" is not one of the model's inputs`)
 	check("another shape", number, map[string]string{"x": header("<f4", "(524288, 2)")}, "its shape [524288 2] does not fit")
 	check("no labels", number, map[string]string{"x": header("<f4", "(262144, 4)"), "label": header("<f4", "(1048576,)")}, `the array "label"`)
 	check("text without end", text, map[string]string{"x": header("|S1", "(2048, 2048)")}, "np.savez")

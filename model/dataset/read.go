@@ -72,7 +72,7 @@ func readArrays(path string, m *onnx.Model) (map[string]inputs.Tensor, error) {
 	case extension == ".json":
 		return readJSON(path, info.Size(), m)
 	default:
-		return nil, readError(path, errors.New("its kind is not known by its name; it may be .npz, .npy, .json (perf_analyzer's), or a folder of NAME.npy files"))
+		return nil, readError(path, errors.New("its name has no known ending; use .npz, .npy, .json (perf_analyzer's), or a folder of NAME.npy files"))
 	}
 }
 
@@ -103,7 +103,7 @@ func readFolder(path string, o npy.Options) (map[string]inputs.Tensor, error) {
 		paths[name] = filepath.Join(path, entry.Name())
 	}
 	if len(paths) == 0 {
-		return nil, readError(path, errors.New("the folder has no .npy files; they are to be named after the inputs: NAME.npy"))
+		return nil, readError(path, errors.New("the folder has no .npy files; name them after the inputs: NAME.npy"))
 	}
 	return npy.ReadFiles(paths, o)
 }
@@ -111,7 +111,7 @@ func readFolder(path string, o npy.Options) (map[string]inputs.Tensor, error) {
 // readOnly reads a .npy file as the model's only input.
 func readOnly(path string, m *onnx.Model) (map[string]inputs.Tensor, error) {
 	if in := m.Inputs(); len(in) != 1 {
-		return nil, readError(path, fmt.Errorf("a .npy file is one array, the model has the inputs %s; put all into one .npz: np.savez(path, NAME=array, …)",
+		return nil, readError(path, fmt.Errorf("a .npy file is one array, but the model has the inputs %s; put all into one .npz: np.savez(path, NAME=array, …)",
 			problems.Quote(names(in))))
 	}
 	return npy.ReadFiles(map[string]string{m.Inputs()[0].Name: path}, options(path, m))

@@ -95,7 +95,7 @@ func refuseTensors(c *Config, add func(field, instead string)) {
 			add(fmt.Sprintf("input[%d].is_shape_tensor (%q)", i, in.GetName()), "only TensorRT models have shape tensors")
 		}
 		if in.GetOptional() {
-			add(fmt.Sprintf("input[%d].optional (%q)", i, in.GetName()), "requests cannot replace the value that the model has of it yet: leave the input out of the configuration, and that value serves")
+			add(fmt.Sprintf("input[%d].optional (%q)", i, in.GetName()), "requests cannot replace the model's own value of it yet; leave the input out of the configuration to use that value")
 		}
 	}
 	for i, out := range c.GetOutput() {

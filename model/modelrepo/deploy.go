@@ -200,7 +200,7 @@ func written(dir string) (files []string, foreign string, err error) {
 		return nil, receiptName + " in it is damaged", nil
 	}
 	if len(r.SHA256) == 0 {
-		return nil, receiptName + " in it, of an earlier tuner, does not tell what its files held", nil
+		return nil, receiptName + " in it is of an earlier tuner, and has no digests of the files", nil
 	}
 	if files, err = listFiles(dir); err != nil {
 		return nil, "", err

@@ -137,7 +137,7 @@ func checkSpan(t *onnxpb.TensorProto, s span, f ExternalFile) error {
 		return fmt.Errorf("%s%v needs %d bytes, its external data has %d", DataType(t.GetDataType()), t.GetDims(), want, s.length)
 	}
 	if s.offset > f.Size || want > f.Size-s.offset {
-		return fmt.Errorf("its %d bytes from byte %d on are not in %q, which has only %d (truncated?)", want, s.offset, f.Path, f.Size)
+		return fmt.Errorf("it needs %d bytes from byte %d on in %q, which has only %d (truncated?)", want, s.offset, f.Path, f.Size)
 	}
 	return nil
 }

@@ -27,7 +27,7 @@ func checkGrowth(data []byte) error {
 	if c.messages <= c.most {
 		return nil
 	}
-	return fmt.Errorf("its %d bytes hold more than %d nodes, attributes and the like, which would take over %d times the file in memory; no exporter writes that",
+	return fmt.Errorf("its %d bytes hold more than %d nodes, attributes and other parts, which would take more than %d times the file's size in memory; no exporter writes such a file",
 		len(data), c.most, maxGrowth)
 }
 

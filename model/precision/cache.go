@@ -219,7 +219,7 @@ func identify(m *onnx.Model) (digest string, size int64, err error) {
 	}
 	info, err := os.Stat(m.Path())
 	if err != nil {
-		return "", 0, fmt.Errorf("cannot find the model again: %w", err)
+		return "", 0, fmt.Errorf("cannot read the size of the model: %w", err)
 	}
 	size = info.Size()
 	for _, f := range m.ExternalFiles() {

@@ -82,7 +82,7 @@ func (k *Maker) original(ctx context.Context) (accuracy.Outputs, error) {
 // row.
 func (k *Maker) checkReference(outputs accuracy.Outputs) error {
 	if err := accuracy.CheckFinite(outputs); err != nil {
-		return fmt.Errorf("%w: there is nothing to compare variants with; look for inputs outside what the model was made for", err)
+		return fmt.Errorf("%w: there is nothing to compare variants with; look for inputs that the model was not made for", err)
 	}
 	limit := k.options.Limit
 	if labels := k.options.Data.Labels; labels != nil {
@@ -90,7 +90,7 @@ func (k *Maker) checkReference(outputs accuracy.Outputs) error {
 		case err == nil:
 			k.labels = labels
 		case limit != nil && limit.NeedsLabels():
-			return fmt.Errorf("%w; mend the array of labels, or set a limit on another metric", err)
+			return fmt.Errorf("%w; correct the array of labels, or set a limit on another metric", err)
 		}
 	}
 	if limit == nil {
@@ -109,7 +109,7 @@ func (k *Maker) sourceError(err error) error {
 	if !errors.As(err, &refused) {
 		return err
 	}
-	return &SourceError{k.source.Path(), fmt.Errorf("ONNX Runtime does not run it on %s, so that there is nothing to compare variants with: %s", cpu, refused.Reason)}
+	return &SourceError{k.source.Path(), fmt.Errorf("ONNX Runtime does not run it on %s, so there is nothing to compare variants with: %s", cpu, refused.Reason)}
 }
 
 // outputs runs a model over the data.
@@ -144,7 +144,7 @@ func (k *Maker) checkMemory(first map[string]inputs.Tensor, data dataset.Dataset
 		return nil
 	}
 	const gibibyte = 1 << 30
-	return &SourceError{k.source.Path(), fmt.Errorf("comparing the outputs of %d rows of %q takes some %.3g GiB of memory, more than half of the %.3g GiB that are there; "+
+	return &SourceError{k.source.Path(), fmt.Errorf("comparing the outputs of %d rows of %q takes about %.3g GiB of memory, more than half of the machine's %.3g GiB; "+
 		"compare fewer rows (--rows N, or accuracy.rows in a profile)", data.Rows, data.Name, float64(needed)/gibibyte, float64(k.memory)/gibibyte)}
 }
 
@@ -216,7 +216,7 @@ func adapt(m *onnx.Model, in map[string]inputs.Tensor) (map[string]inputs.Tensor
 	for _, v := range m.Inputs() {
 		t, ok := in[v.Name]
 		if !ok {
-			return nil, &RefusedError{fmt.Sprintf("it has the input %q, which the original has not", v.Name)}
+			return nil, &RefusedError{fmt.Sprintf("it has the input %q, which the original does not have", v.Name)}
 		}
 		converted, err := elements.Convert(t, v.Type)
 		if err != nil {

@@ -181,7 +181,7 @@ func (k *Maker) make(ctx context.Context, id key, providers []string) (cache, *e
 // notes returns the rewrite's notes, and one about the batch dimension.
 func (k *Maker) notes(s rewrite.Summary) []string {
 	if k.freed {
-		return append([]string{"its batch dimension is symbolic now; that of the original is fixed"}, s.Notes...)
+		return append([]string{"its batch dimension is symbolic now; the original has a fixed one"}, s.Notes...)
 	}
 	return s.Notes
 }
@@ -269,14 +269,14 @@ func (k *Maker) unjudged(reports map[string]accuracy.Report) (notes []string) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(nonFinite)) {
 		if n := nonFinite[name]; n > 0 {
-			notes = append(notes, fmt.Sprintf("%d elements of the original's output %q are NaN or infinite: nothing is judged by them", n, name))
+			notes = append(notes, fmt.Sprintf("%d elements of the original's output %q are NaN or infinite: they are not compared", n, name))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(without)) {
-		notes = append(notes, fmt.Sprintf("output %q is not judged by %s, which it does not have", name, k.options.Limit.Metric))
+		notes = append(notes, fmt.Sprintf("output %q is not judged: it has no %s", name, k.options.Limit.Metric))
 	}
 	if misfit {
-		notes = append(notes, fmt.Sprintf("the labels of %q fit no output: nothing is judged by them", k.options.Data.Name))
+		notes = append(notes, fmt.Sprintf("the labels of %q fit no output: they are not used", k.options.Data.Name))
 	}
 	return notes
 }

@@ -118,7 +118,7 @@ func TestMakeRejects(t *testing.T) {
 		"too few may be kept": {recipe.Int8, nil, nil, // a quarter of eight: a and b; 1.97 remains
 			`max_abs_error is 7.96875, more than 0.5 (output "y"); with the 2 most sensitive of 8 nodes in fp32 it is 1.96875`},
 		"none may be kept": {recipe.Int8, func(o *Options) { o.MaxKept = .1 }, nil,
-			`max_abs_error is 7.96875, more than 0.5 (output "y"); of 8 nodes none may stay in fp32 (at most 10 %, and never all)`},
+			`max_abs_error is 7.96875, more than 0.5 (output "y"); none of its 8 nodes may stay in fp32 (at most 10 %, and never all)`},
 		// seven: with eight there is nothing to convert
 		"all may be kept": {recipe.Int8, func(o *Options) { least := 1e-3; o.MaxKept, o.Limit.Max = 1, &least }, nil,
 			`max_abs_error is 7.96875, more than 0.001 (output "y"); with the 7 most sensitive of 8 nodes in fp32 it is 0.03125`},
@@ -127,7 +127,7 @@ func TestMakeRejects(t *testing.T) {
 		"keeping is switched off": {recipe.Int8, func(o *Options) { o.MaxKept = 0 }, nil, `max_abs_error is 7.96875, more than 0.5 (output "y")`},
 		"fp16":                    {"fp16", nil, nil, `max_abs_error is 7.96875, more than 0.5 (output "y")`},
 		"no probe": {recipe.Int8, nil, func(l *lab) { l.refuse["probe on cpu"] = "too large" },
-			`max_abs_error is 7.96875, more than 0.5 (output "y"); which nodes are to blame could not be measured: too large`},
+			`max_abs_error is 7.96875, more than 0.5 (output "y"); the sensitivity of its nodes could not be measured: too large`},
 	} {
 		l := newLab(t, eight())
 		if c.spoil != nil {
@@ -243,7 +243,7 @@ func TestMakeErrors(t *testing.T) {
 	l.refuse["source on cpu"] = "unknown operator"
 	var source *SourceError
 	k := l.maker(.5, nil)
-	if _, err := k.Make(t.Context(), recipe.Int8, []string{"cpu"}); !errors.As(err, &source) || source.Path != k.source.Path() || !strings.Contains(err.Error(), "does not run it on cpu, so that there is nothing to compare variants with: unknown operator") {
+	if _, err := k.Make(t.Context(), recipe.Int8, []string{"cpu"}); !errors.As(err, &source) || source.Path != k.source.Path() || !strings.Contains(err.Error(), "does not run it on cpu, so there is nothing to compare variants with: unknown operator") {
 		t.Errorf("a source that does not run: %v", err)
 	}
 
@@ -269,7 +269,7 @@ func TestNonFiniteOriginal(t *testing.T) {
 	k := l.maker(.5, with(1, nan, inf, 2))
 	for range 2 {
 		v := l.make(k, recipe.Int8, "cpu", "openvino")
-		want := []string{"a note", `2 elements of the original's output "y" are NaN or infinite: nothing is judged by them`}
+		want := []string{"a note", `2 elements of the original's output "y" are NaN or infinite: they are not compared`}
 		if diff := cmp.Diff(want, v.Notes); diff != "" || len(v.Rejected) != 0 || v.Accuracy["cpu"].Outputs["y"].MaxAbs != .25 {
 			t.Errorf("%+v; notes: -want +got:\n%s", v, diff)
 		}
@@ -295,7 +295,7 @@ func TestLabelsThatDoNotFit(t *testing.T) {
 			}
 		}
 	}
-	const note = `the labels of "rows" fit no output: nothing is judged by them`
+	const note = `the labels of "rows" fit no output: they are not used`
 	l := newLab(t, map[string]float64{"a": .25})
 	k := l.maker(.5, with(2, "")) // two classes: 0 and 1
 	for range 2 {
@@ -313,7 +313,7 @@ func TestLabelsThatDoNotFit(t *testing.T) {
 		}
 	}
 	_, err := l.maker(.5, with(2, "top1_accuracy_loss")).Make(t.Context(), recipe.Int8, []string{"cpu"})
-	refuse(err, `on the data "rows", the labels fit no output: one is needed of rows × classes`)
+	refuse(err, `on the data "rows", the labels fit no output: they need an output of rows × classes`)
 	largest := .5
 	_, err = NewMaker(l.source(), l, Options{Data: rows(1), Cache: "cache", Limit: &accuracy.Limit{Metric: "top1_accuracy_loss", Max: &largest}})
 	refuse(err, `the limit is on top1_accuracy_loss, and the data "rows" has no labels; add an array named label`)
@@ -452,7 +452,7 @@ func TestUnjudgedOutputs(t *testing.T) {
 	k := &Maker{options: Options{Limit: &accuracy.Limit{Metric: "cosine", Min: &least}}}
 	report := accuracy.Report{Outputs: map[string]accuracy.Figures{"n": {CosineMean: math.NaN()}, "y": {CosineMean: 1}}}
 	notes := k.unjudged(map[string]accuracy.Report{"cpu": report, "openvino": report})
-	if diff := cmp.Diff([]string{`output "n" is not judged by cosine, which it does not have`}, notes); diff != "" {
+	if diff := cmp.Diff([]string{`output "n" is not judged: it has no cosine`}, notes); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }

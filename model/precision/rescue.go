@@ -83,7 +83,7 @@ func (k *Maker) rescue(ctx context.Context, precision string, r rewriter, missed
 	nodes, err := k.sensitivities(ctx, precision, r)
 	switch {
 	case isRefusal(err):
-		missed.miss += "; which nodes are to blame could not be measured: " + err.Error()
+		missed.miss += "; the sensitivity of its nodes could not be measured: " + err.Error()
 		missed.settled = errors.Is(err, ErrUnmakeable)
 		return missed, nil
 	case err != nil:
@@ -154,7 +154,7 @@ func fewestKept(most int, try func(n int) (attempt, error)) (fewest *attempt, la
 func (k *Maker) vain(most, of int, last attempt) string {
 	switch {
 	case most == 0:
-		return fmt.Sprintf("; of %d nodes none may stay in fp32 (at most %.3g %%, and never all)", of, 100*k.options.MaxKept)
+		return fmt.Sprintf("; none of its %d nodes may stay in fp32 (at most %.3g %%, and never all)", of, 100*k.options.MaxKept)
 	case last.provider == "":
 		return fmt.Sprintf("; with the %d most sensitive of %d nodes in fp32 there are no figures: %s", most, of, last.miss)
 	}

@@ -60,7 +60,7 @@ func rowOf(precision string) recipe.Recipe {
 func (k *Maker) newRewriter(ctx context.Context, precision string) (rewriter, error) {
 	r, known := recipe.Find(precision)
 	if !known {
-		return rewriter{}, fmt.Errorf("cannot make the precision %q: there are %v", precision, recipe.Names())
+		return rewriter{}, fmt.Errorf("cannot make the precision %q: allowed are %v", precision, recipe.Names())
 	}
 	var s recipe.Settings
 	if r.KeepsIO {

@@ -91,7 +91,7 @@ func texts(data []byte) ([][]byte, error) {
 		}
 		n := binary.LittleEndian.Uint32(data)
 		if data = data[4:]; uint64(n) > uint64(len(data)) {
-			return nil, fmt.Errorf("a string of %d bytes is said to follow, %d are left", n, len(data))
+			return nil, fmt.Errorf("a string has %d bytes by its length, but %d are left", n, len(data))
 		}
 		list = append(list, data[:n])
 		data = data[n:]
@@ -107,7 +107,7 @@ func checkSize(t inputs.Tensor) error {
 		n, have = n*t.Type.Size(), int64(len(t.Data))
 	}
 	if !ok || n != have {
-		return fmt.Errorf("its %s%v does not fit the %d bytes or strings that came", t.Type, t.Shape, have)
+		return fmt.Errorf("its %s%v does not fit the %d bytes or strings of the answer", t.Type, t.Shape, have)
 	}
 	return nil
 }

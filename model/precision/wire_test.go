@@ -40,7 +40,7 @@ func TestAnswerErrors(t *testing.T) {
 		"does not fit the 3 bytes":          {Datatype: "FP32", Shape: []int64{1}, Data: []byte{1, 2, 3}},
 		"INT64[-1] does not fit":            {Datatype: "INT64", Shape: []int64{-1}},
 		"2 bytes are left where the length": {Datatype: "BYTES", Shape: []int64{1}, Data: []byte{1, 0}},
-		"a string of 9 bytes":               {Datatype: "BYTES", Shape: []int64{1}, Data: []byte{9, 0, 0, 0, 1}},
+		"a string has 9 bytes":              {Datatype: "BYTES", Shape: []int64{1}, Data: []byte{9, 0, 0, 0, 1}},
 		"does not fit the 1 bytes":          {Datatype: "BYTES", Shape: []int64{2}, Data: []byte{1, 0, 0, 0, 1}},
 	} {
 		if _, err := answer([]api.Tensor{tensor}); err == nil || !strings.Contains(err.Error(), want) {

@@ -70,7 +70,7 @@ func parseShapes(text string) ([][]int64, error) {
 	case json.Unmarshal([]byte(text), &one) == nil:
 		return [][]int64{one}, nil
 	default:
-		return nil, fmt.Errorf("the shapes %q are no JSON lists of whole numbers, such as [[-1,256],[-1,256]]", text)
+		return nil, fmt.Errorf("the shapes %q are not JSON lists of whole numbers, such as [[-1,256],[-1,256]]", text)
 	}
 }
 

@@ -42,8 +42,8 @@ func TestParseInputsRefuses(t *testing.T) {
 	refuse("x", "", "", "there are 1 names and 0 shapes")
 	refuse("x,y", "[[1]]", "", "there are 2 names and 1 shapes")
 	refuse("x", "[[1]]", "int64,int64", "there are 1 names and 2 types")
-	refuse("x", "1,2", "", `the shapes "1,2" are no JSON lists`)
-	refuse("x", "[[1.5]]", "", "no JSON lists")
+	refuse("x", "1,2", "", `the shapes "1,2" are not JSON lists`)
+	refuse("x", "[[1.5]]", "", "not JSON lists")
 	refuse("x", "[1]", "complex64", `the type "complex64" is unknown; allowed are bool, float16, float32, float64, int16`)
 }
 

@@ -21,7 +21,7 @@ func findPython(python string, s Source, out string) (string, error) {
 	}
 	path, err := exec.LookPath(python)
 	if err != nil {
-		return "", fmt.Errorf("it takes a Python with PyTorch, and %q is not there; install one and PyTorch into it, or name yours:\n%s", python, hint("python3", s, out))
+		return "", fmt.Errorf("it needs Python with PyTorch, and %q was not found; install both, or name your Python:\n%s", python, hint("python3", s, out))
 	}
 	return path, nil
 }
@@ -50,7 +50,7 @@ func runScript(ctx context.Context, python, folder string, r request) (result, e
 		err = json.Unmarshal(text, &made)
 	}
 	if runError != nil || err != nil {
-		return result{}, fmt.Errorf("%s ended without a result (%w); it said last:\n%s", python, errors.Join(runError, err), complaints.lines(12))
+		return result{}, fmt.Errorf("%s ended without a result (%w); its last output was:\n%s", python, errors.Join(runError, err), complaints.lines(12))
 	}
 	return made, nil
 }
@@ -77,19 +77,19 @@ func (t *tail) lines(n int) string {
 }
 
 // ErrPermission means that the file needs Source.AllowPickle.
-var ErrPermission = errors.New("it takes your permission (for files of people you trust)")
+var ErrPermission = errors.New("it needs your permission (for files of people you trust)")
 
 // refusal explains why export.py made no model, with the remedy.
 func refusal(r result, python string, s Source, out string) error {
 	byHand := hint(python, s, out)
 	switch r.Status {
 	case "packages":
-		return fmt.Errorf("%s lacks a package (%s); install what it takes, or name another Python:\n%s", python, r.Message, byHand)
+		return fmt.Errorf("%s lacks a package (%s); install it, or name another Python:\n%s", python, r.Message, byHand)
 	case "weights":
-		return fmt.Errorf("it has weights alone (a state_dict), not the program that uses them; load them into your module and save that: "+
+		return fmt.Errorf("it has weights alone (a state_dict), and no module that uses them; load them into your module and save that: "+
 			"model.load_state_dict(torch.load(%q)); torch.jit.save(torch.jit.script(model.eval()), \"model.pt\")", s.Path)
 	case "pickle":
-		return fmt.Errorf("it is a pickled module: loading it runs whatever code the file names, so %w, "+
+		return fmt.Errorf("it is a pickled module: loading it runs any code that the file names, so %w, "+
 			"or better TorchScript: torch.jit.save(torch.jit.script(model.eval()), \"model.pt\")", ErrPermission)
 	case "old":
 		return fmt.Errorf("PyTorch %s is older than 2.6: loading any file with it may run the file's code, so %w, or better a newer PyTorch: "+
@@ -98,7 +98,7 @@ func refusal(r result, python string, s Source, out string) error {
 		return fmt.Errorf("the pickled module's classes are not found (%s); run in the folder that you trained in, or set PYTHONPATH, "+
 			"or save TorchScript, which needs no classes: torch.jit.save(torch.jit.script(model.eval()), \"model.pt\")", r.Message)
 	case "no_module":
-		return fmt.Errorf("it holds no module but %s; save the module itself: torch.jit.save(torch.jit.script(model.eval()), \"model.pt\")", r.Message)
+		return fmt.Errorf("it holds %s, and no module; save the module itself: torch.jit.save(torch.jit.script(model.eval()), \"model.pt\")", r.Message)
 	case "unreadable":
 		return fmt.Errorf("PyTorch cannot read it: %s", r.Message)
 	case "outputs":

@@ -149,7 +149,7 @@ func export(ctx context.Context, s Source, python, out string, run Runner) (Repo
 	for n := range made.Examples {
 		figures, err := compare(ctx, run, folder, n)
 		if err != nil {
-			return Report{}, fmt.Errorf("the exported model does not do what PyTorch does: %w", err)
+			return Report{}, fmt.Errorf("the exported model's outputs are not PyTorch's: %w", err)
 		}
 		report.MaxAbs = greater(report.MaxAbs, figures)
 	}
@@ -197,7 +197,7 @@ func newRequest(s Source) (request, error) {
 	r := request{Path: path, Outputs: s.Outputs, Opset: opset(s), AllowPickle: s.AllowPickle}
 	var errs []error
 	if len(s.Inputs) == 0 {
-		errs = append(errs, errors.New("a PyTorch file does not tell the model's inputs; give their names, types and shapes"))
+		errs = append(errs, errors.New("a PyTorch file does not describe the model's inputs; give their names, types and shapes"))
 	}
 	seen := map[string]bool{}
 	for _, name := range s.Outputs {
@@ -230,7 +230,7 @@ func checkReadable(path string) error {
 	if info, err := f.Stat(); err != nil || info.Mode().IsRegular() {
 		return err
 	}
-	return errors.New("it is no file; give the .pt file itself")
+	return errors.New("it is not a file; name the .pt file itself")
 }
 
 func opset(s Source) int {

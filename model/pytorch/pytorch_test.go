@@ -121,7 +121,7 @@ func TestExportRefusesOtherOutputs(t *testing.T) {
 		}
 		checkClean(t, dir)
 	}
-	check("values", answer{"y": floats(1, 2.5)}, `the exported model does not do what PyTorch does: output "y" differs by up to 0.5, relative 0.25`)
+	check("values", answer{"y": floats(1, 2.5)}, `the exported model's outputs are not PyTorch's: output "y" differs by up to 0.5, relative 0.25`)
 	check("NaN", answer{"y": floats(1, math.NaN())}, `output "y" differs`)
 	check("shape", answer{"y": floats(1, 2, 3)}, "its shape is [1 3], the original's [1 2]")
 	check("name", answer{"z": floats(1, 2)}, `lacks the output "y"`)
@@ -145,10 +145,10 @@ func TestExportExplains(t *testing.T) {
 	check("packages", says("packages", "No module named torch"), "lacks a package (No module named torch)", "-m pip install torch onnx onnxscript",
 		`torch.onnx.export(model, (torch.zeros((2,2,), dtype=torch.float32),), `, `dynamic_axes={"x": {0: "batch"}, "output": {0: "batch"}}, opset_version=17`)
 	check("weights", says("weights", ""), "weights alone (a state_dict)", "load_state_dict")
-	check("pickle", says("pickle", ""), "loading it runs whatever code the file names", "torch.jit.save")
-	check("old", says("old", "2.5.1"), "PyTorch 2.5.1 is older than 2.6", "it takes your permission", "-m pip install 'torch>=2.6'")
+	check("pickle", says("pickle", ""), "loading it runs any code that the file names", "torch.jit.save")
+	check("old", says("old", "2.5.1"), "PyTorch 2.5.1 is older than 2.6", "it needs your permission", "-m pip install 'torch>=2.6'")
 	check("classes", says("classes", "No module named net"), "(No module named net)", "PYTHONPATH")
-	check("no module", says("no_module", "dict"), "it holds no module but dict")
+	check("no module", says("no_module", "dict"), "it holds dict")
 	check("unreadable", says("unreadable", "not a zip file"), "PyTorch cannot read it: not a zip file")
 	check("outputs", says("outputs", "two"), ": two")
 	check("run", says("run", "sizes"), "(x FLOAT[-1 2]): sizes")
@@ -162,7 +162,7 @@ func TestExportExplains(t *testing.T) {
 func TestExportWithoutPython(t *testing.T) {
 	t.Parallel()
 	_, err := pytorch.Export(t.Context(), source(t), filepath.Join(t.TempDir(), "python"), filepath.Join(t.TempDir(), "model.onnx"), answer{})
-	for _, part := range []string{"is not there", "python3 -m pip install torch onnx onnxscript", "torch.jit.load("} {
+	for _, part := range []string{"was not found", "python3 -m pip install torch onnx onnxscript", "torch.jit.load("} {
 		if err == nil || !strings.Contains(err.Error(), part) {
 			t.Errorf("%v, want %q", err, part)
 		}
@@ -211,7 +211,7 @@ func TestExportChecksSource(t *testing.T) {
 		}
 	}
 	check(func(s *pytorch.Source) { s.Path = "none.pt" }, `"none.pt": no such file`)
-	check(func(s *pytorch.Source) { s.Path = filepath.Dir(s.Path) }, "it is no file; give the .pt file itself")
+	check(func(s *pytorch.Source) { s.Path = filepath.Dir(s.Path) }, "it is not a file; name the .pt file itself")
 	check(func(s *pytorch.Source) { s.Inputs = nil }, "give their names, types and shapes")
 	check(func(s *pytorch.Source) {
 		s.Outputs = []string{"x"}

@@ -143,10 +143,10 @@ func TestRealPyTorch(t *testing.T) {
 			t.Errorf("%s: %v, want %q", name, err, want)
 		}
 	}
-	refuse("pickled.pth", "it takes your permission", plain)
+	refuse("pickled.pth", "it needs your permission", plain)
 	refuse("weights.pth", "weights alone", plain)
 	refuse("script.pt", "the model has 2 outputs, 1 names are given", func(s *pytorch.Source) { s.Outputs = []string{"only"} })
 	refuse("script.pt", "PyTorch cannot run it", func(s *pytorch.Source) { s.Inputs = s.Inputs[:1] })
 	refuse("nets.py", "PyTorch cannot read it", plain)
-	refuse("depends.pth", "does not do what PyTorch does", trusted)
+	refuse("depends.pth", "the exported model's outputs are not PyTorch's", trusted)
 }

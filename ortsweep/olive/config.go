@@ -34,7 +34,7 @@ func ParseConfig(file string, text []byte) (Settings, error) {
 			if near := modelconfig.Nearest(key, known); near != "" {
 				hint = fmt.Sprintf("; did you mean %q?", near)
 			}
-			c.fail(key, "is no key of OLive's configuration that tuner knows%s", hint)
+			c.fail(key, "is not a known key of OLive's configuration%s", hint)
 		case string(fields[key]) != "null":
 			read(fields[key])
 		}
@@ -174,7 +174,7 @@ func (c *config) finishProviders() {
 	for _, p := range c.providers {
 		name := provider.FromORT(p)
 		if !slices.Contains(oliveProviders, name) {
-			c.fail("providers_list", "%q is no execution provider of OLive; allowed are %s", p, strings.Join(oliveProviders, ", "))
+			c.fail("providers_list", "%q is not an execution provider of OLive; allowed are %s", p, strings.Join(oliveProviders, ", "))
 			continue
 		}
 		if !slices.Contains(providers, name) {
@@ -294,7 +294,7 @@ func (c *config) numbers(key, knob string) func(json.RawMessage) {
 		values := c.values(key, raw)
 		for _, v := range values {
 			if n, err := strconv.Atoi(v); err != nil || n < 0 || n > 1024 {
-				c.fail(key, "%q is no number of threads from 0 to 1024", v)
+				c.fail(key, "%q is not a number of threads from 0 to 1024", v)
 				return
 			}
 		}

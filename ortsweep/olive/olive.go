@@ -74,7 +74,7 @@ func (t Tensors) Parse() (inputs []Input, outputs []string, err error) {
 	}
 	for what, n := range map[string]int{"shapes": len(shapes), "types": len(types)} {
 		if n > 0 && n != len(names) {
-			err = errors.Join(err, fmt.Errorf("cannot read the inputs: %d names, but %d %s", len(names), n, what))
+			err = errors.Join(err, fmt.Errorf("cannot read the inputs: there are %d names, but %d %s", len(names), n, what))
 		}
 	}
 	for i, name := range names {
@@ -141,7 +141,7 @@ func parseShapes(text string) ([][]int64, error) {
 	if json.Unmarshal([]byte(text), &single) == nil {
 		return [][]int64{single}, nil
 	}
-	return nil, fmt.Errorf("%q is no list of shapes such as [[-1,256],[-1,256]]", text)
+	return nil, fmt.Errorf("%q is not a list of shapes such as [[-1,256],[-1,256]]", text)
 }
 
 // checkShapes refuses shapes that no request can have: sizes below 1, and -1 in other places than
@@ -160,7 +160,7 @@ func checkShapes(inputs []Input) error {
 			case d == -1:
 				errs = append(errs, fmt.Errorf("cannot read the shape %v of input %q: only the first dimension, the batch, may be -1; write the size that requests have", in.Shape, in.Name))
 			default:
-				errs = append(errs, fmt.Errorf("cannot read the shape %v of input %q: %d is no size", in.Shape, in.Name, d))
+				errs = append(errs, fmt.Errorf("cannot read the shape %v of input %q: %d is not a size", in.Shape, in.Name, d))
 			}
 		}
 	}

@@ -86,9 +86,9 @@ func TestTensorMistakes(t *testing.T) {
 		"2 names, but 1 shapes":                   {InNames: "a,b", InShapes: "[[1]]"},
 		"2 names, but 3 types":                    {InNames: "a,b", InTypes: "int64,int64,int64"},
 		"need the inputs' names":                  {InShapes: "[[1]]"},
-		`"[[1" is no list of shapes`:              {InNames: "a", InShapes: "[[1"},
+		`"[[1" is not a list of shapes`:           {InNames: "a", InShapes: "[[1"},
 		"only the first dimension, the batch":     {InNames: "a", InShapes: "[[1,-1]]"},
-		"0 is no size":                            {InNames: "a", InShapes: "[[0]]"},
+		"0 is not a size":                         {InNames: "a", InShapes: "[[0]]"},
 		`"a" is named twice`:                      {InNames: "a,a"},
 		"is empty":                                {InNames: "a,,b"},
 		"neither names separated by commas nor a": {InNames: "[1]"},
@@ -190,8 +190,8 @@ func TestConfigMistakesAreListed(t *testing.T) {
 	_, err := ParseConfig("olive.json", []byte(`{"provider_list": ["cpu"], "providers_list": ["tpu"], "intra_thread_num_list": ["many"],
 		"execution_mode_list": ["fast"], "concurrency_num": 0, "quantization_enabled": "yes", "inputs_spec": {"x": [1]}, "input_names": ["x"]}`))
 	for _, want := range []string{
-		`provider_list: is no key of OLive's configuration that tuner knows; did you mean "providers_list"?`, `"tpu" is no execution provider`,
-		`"many" is no number of threads`, `"fast" is not known`, "concurrency_num: must be a whole number from 1",
+		`provider_list: is not a known key of OLive's configuration; did you mean "providers_list"?`, `"tpu" is not an execution provider`,
+		`"many" is not a number of threads`, `"fast" is not known`, "concurrency_num: must be a whole number from 1",
 		"quantization_enabled: must be true or false", "inputs_spec: contradicts input_names", "model_path: is required",
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {

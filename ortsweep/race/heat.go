@@ -57,7 +57,7 @@ func (e *entrant) tell(o Outcome, higherBetter bool) {
 	if o.Failure != "" || !(o.Value > 0) || math.IsInf(o.Value, 0) {
 		e.failure = o.Failure
 		if e.failure == "" {
-			e.failure = fmt.Sprintf("the figure %g is no measurement", o.Value)
+			e.failure = fmt.Sprintf("the figure %g is not a measurement", o.Value)
 		}
 		e.out = e.failure
 		return

@@ -92,7 +92,7 @@ func (o *Options) warnings() []string {
 
 func (o *Options) checkModel(p *problems.List, plan *Plan) {
 	if o.model == "" {
-		p.Addf("-m: which model is to be measured?")
+		p.Addf("no model given: name the one to measure with -m")
 	}
 	if o.given("bls-composing-models") {
 		var err error

@@ -161,7 +161,7 @@ func read(dir string) (List, Reports, error) {
 func parse(text []byte) (List, Reports, error) {
 	var d document
 	if err := json.Unmarshal(text, &d); err != nil {
-		return nil, Reports{}, fmt.Errorf("it is no record of steps: %w", err)
+		return nil, Reports{}, fmt.Errorf("it is not a record of steps: %w", err)
 	}
 	if d.Format != format {
 		return nil, Reports{}, fmt.Errorf("it has format %d; this version of tuner reads format %d", d.Format, format)
@@ -181,13 +181,13 @@ func listOf(records []record) (List, error) {
 		number := r.Step.Number()
 		switch {
 		case number == 0:
-			return nil, fmt.Errorf("steps[%d].step: %q is no step; allowed: %q", i, r.Step, Names())
+			return nil, fmt.Errorf("steps[%d].step: %q is not a step; allowed: %q", i, r.Step, Names())
 		case number <= last:
 			return nil, fmt.Errorf("steps[%d].step: %q is out of order; the order is %q", i, r.Step, Names())
 		case !slices.Contains(states(), r.State):
-			return nil, fmt.Errorf("steps[%d].state: %q is no state; allowed: %q", i, r.State, states())
+			return nil, fmt.Errorf("steps[%d].state: %q is not a state; allowed: %q", i, r.State, states())
 		case !(r.Elapsed >= 0 && r.Elapsed < maxElapsed):
-			return nil, fmt.Errorf("steps[%d].elapsed_seconds: %v is no duration", i, r.Elapsed)
+			return nil, fmt.Errorf("steps[%d].elapsed_seconds: %v is not a duration", i, r.Elapsed)
 		}
 		last = number
 		elapsed := time.Duration(r.Elapsed * float64(time.Second))

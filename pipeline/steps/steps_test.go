@@ -311,12 +311,12 @@ func TestUnwritableFolder(t *testing.T) {
 func TestParseRefuses(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"":             "no record of steps",
+		"":             "not a record of steps",
 		`{"format":2}`: "format 2",
-		`{"format":1,"steps":[{"step":"dance","state":"ok"}]}`:                                      `steps[0].step: "dance" is no step; allowed: ["convert"`,
-		`{"format":1,"steps":[{"step":"convert","state":"fine"}]}`:                                  `steps[0].state: "fine" is no state`,
+		`{"format":1,"steps":[{"step":"dance","state":"ok"}]}`:                                      `steps[0].step: "dance" is not a step; allowed: ["convert"`,
+		`{"format":1,"steps":[{"step":"convert","state":"fine"}]}`:                                  `steps[0].state: "fine" is not a state`,
 		`{"format":1,"steps":[{"step":"repository","state":"ok"},{"step":"convert","state":"ok"}]}`: `steps[1].step: "convert" is out of order`,
-		`{"format":1,"steps":[{"step":"convert","state":"ok","elapsed_seconds":-1}]}`:               "-1 is no duration",
+		`{"format":1,"steps":[{"step":"convert","state":"ok","elapsed_seconds":-1}]}`:               "-1 is not a duration",
 	} {
 		if _, _, err := parse([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %q", text, err, want)

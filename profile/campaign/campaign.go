@@ -41,7 +41,7 @@ func Read(dir string) (Campaign, error) {
 	}
 	c := Campaign{Dir: dir, Header: header}
 	if c.Profile, err = spec.RecordedProfile(header.Spec.Path, []byte(header.Spec.Text)); err != nil {
-		return Campaign{}, fmt.Errorf("its profile does not parse any more: %w", err)
+		return Campaign{}, fmt.Errorf("this version of tuner cannot read its profile: %w", err)
 	}
 	if err := header.DecodeFacts(&c.Facts); err != nil {
 		return Campaign{}, fmt.Errorf("cannot read its facts: %w", err)

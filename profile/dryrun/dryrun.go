@@ -99,10 +99,10 @@ func (f Forecast) Write(out io.Writer) error {
 		fmt.Fprintln(&b, line)
 	}
 	for _, name := range f.Conversions {
-		fmt.Fprintf(&b, "first: %s is made of the model (once: it is kept for the next time)\n", name)
+		fmt.Fprintf(&b, "first: %s is made from the model (once: it is kept for the next time)\n", name)
 	}
 	if f.Check != "" {
-		fmt.Fprintf(&b, "first: accuracy is checked: %s; what misses it is not measured\n", f.Check)
+		fmt.Fprintf(&b, "first: accuracy is checked: %s; a variant that misses the limit is not measured\n", f.Check)
 	}
 	f.writeCandidates(&b)
 	unit := ""
@@ -141,7 +141,7 @@ func (f Forecast) writeCandidates(b *strings.Builder) {
 	}
 	switch {
 	case !f.IsCounted:
-		fmt.Fprintln(b, "folded: not counted, of so many engine processes")
+		fmt.Fprintln(b, "folded: not counted, since there are too many engine processes")
 	case len(f.Folds) > 0:
 		fmt.Fprintln(b, "folded:")
 	}

@@ -52,9 +52,9 @@ func remedyOf(i int, err error) string {
 	case errors.As(err, new(*formatError)):
 		return ""
 	case i == 0:
-		return "; bring back a copy of the file, or remove it to start over"
+		return "; restore a copy of the file, or remove it to start over"
 	}
-	return fmt.Sprintf("; bring back a copy of the file, or keep what is whole: its first %d lines", i)
+	return fmt.Sprintf("; restore a copy of the file, or keep only its first %d lines, which are whole", i)
 }
 
 // lines are the lines of a journal, without an incomplete last one.
@@ -105,7 +105,7 @@ func (l lines) parse() ([]Record, []damage) {
 		open, sum, isSealed := unseal(l.list[i])
 		switch {
 		case isSealed && sumOf(l.previous(i), open) != sum:
-			damages[i].seal = errors.New("the record is damaged: its checksum does not fit. It was changed or moved, a line before it is gone, or it is from another journal")
+			damages[i].seal = errors.New("the record is damaged: its checksum is wrong. It was changed or moved, a line before it is missing, or it is from another journal")
 		case !isSealed && i > l.first:
 			damages[i].seal = errors.New("the record is damaged: it ends without its checksum")
 		}
@@ -114,7 +114,7 @@ func (l lines) parse() ([]Record, []damage) {
 			open, isObject = unbrace(l.list[i])
 		}
 		if !isObject {
-			damages[i].parsing = errors.New("it is no JSON object")
+			damages[i].parsing = errors.New("it is not a JSON object")
 			return
 		}
 		records[i], damages[i].parsing = parseRecord(open)

@@ -90,15 +90,15 @@ func TestDamageIsAnErrorWithItsLine(t *testing.T) {
 		"no data":            {resealed(lines[0] + `{"seq":2,"kind":"trial"}` + "\n"), ":2: record of kind \"trial\" has no data"},
 		"newer format":       {resealed(edited(`"format":2`, `"format":9`)), ":1: journal has format 9"},
 		"newer fields":       {resealed(edited(`"format":2`, `"format":9,"seed":"a"`)), ":1: journal has format 9"},
-		"a figure":           {edited(`"n":1`, `"n":2`), ":3: the record is damaged: its checksum does not fit"},
-		"a checksum":         {whole[:len(whole)-4] + "x\"}\n", ":3: the record is damaged: its checksum does not fit"},
+		"a figure":           {edited(`"n":1`, `"n":2`), ":3: the record is damaged: its checksum is wrong"},
+		"a checksum":         {whole[:len(whole)-4] + "x\"}\n", ":3: the record is damaged: its checksum is wrong"},
 		"no checksum":        {strings.Replace(whole, lines[1], strings.Replace(lines[1], `"sum"`, `"sun"`, 1), 1), ":2: the record is damaged"},
 		"none in the header": {strings.Replace(whole, `"sum"`, `"sun"`, 1), ":1: this is not a journal, or its header is damaged"},
 		"an older header":    {edited(`"format":2`, `"format":1`), ":1: the record is damaged"},
 		"missing line":       {lines[0] + lines[2], ":2: record has the number 3, not 2"},
 		"doubled line":       {lines[0] + lines[1] + lines[1], ":3: record has the number 2, not 3"},
 		"swapped lines":      {lines[0] + lines[2] + lines[1], ":2: record has the number 3, not 2"},
-		"mixed journals":     {lines[0] + lines[1] + other[2], ":3: the record is damaged: its checksum does not fit"},
+		"mixed journals":     {lines[0] + lines[1] + other[2], ":3: the record is damaged: its checksum is wrong"},
 		"another header":     {other[0] + lines[1] + lines[2], ":1: the record is damaged"},
 		"garbled end":        {whole[:len(whole)-1] + "x", ":3: the record is damaged"},
 		"an empty line":      {whole + "\n", ":4: the record is damaged"},
@@ -119,10 +119,10 @@ func TestDamageIsAnErrorWithItsLine(t *testing.T) {
 func TestDamageHasARemedy(t *testing.T) {
 	t.Parallel()
 	whole := written(t)
-	checkDamage(t, strings.Replace(whole, `"n":1`, `"n":2`, 1), ":3: the record is damaged: its checksum does not fit. It was changed or moved, a line before it is gone, or it is from another journal; "+
-		"bring back a copy of the file, or keep what is whole: its first 2 lines")
-	checkDamage(t, strings.Replace(whole, `"seed":9`, `"seed":8`, 1), ":1: the record is damaged: its checksum does not fit. It was changed or moved, a line before it is gone, or it is from another journal; "+
-		"bring back a copy of the file, or remove it to start over")
+	checkDamage(t, strings.Replace(whole, `"n":1`, `"n":2`, 1), ":3: the record is damaged: its checksum is wrong. It was changed or moved, a line before it is missing, or it is from another journal; "+
+		"restore a copy of the file, or keep only its first 2 lines, which are whole")
+	checkDamage(t, strings.Replace(whole, `"seed":9`, `"seed":8`, 1), ":1: the record is damaged: its checksum is wrong. It was changed or moved, a line before it is missing, or it is from another journal; "+
+		"restore a copy of the file, or remove it to start over")
 }
 
 // The first lines of a damaged journal are a valid journal, as the error says.
@@ -170,7 +170,7 @@ func TestUnsealedJournalGoesOn(t *testing.T) {
 		t.Fatalf("the old lines were changed (%v): %s", err, text)
 	}
 	edited := func(old, by string) string { return strings.Replace(string(text), old, by, 1) }
-	checkDamage(t, edited(`"n":1`, `"n":2`), ":4: the record is damaged: its checksum does not fit") // the first seal covers all before it
+	checkDamage(t, edited(`"n":1`, `"n":2`), ":4: the record is damaged: its checksum is wrong") // the first seal covers all before it
 	checkDamage(t, edited(`"a"`, `"x"`), ":4: the record is damaged")
 	checkDamage(t, edited(`"c"`, `"x"`), ":6: the record is damaged")
 	checkDamage(t, strings.Replace(string(text), `,"sum":`, `,"sun":`, 1), ":4: the record is damaged")

@@ -173,7 +173,7 @@ func TestTinyDisk(t *testing.T) {
 			n++
 		}
 	}
-	if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), fmt.Sprintf("(%d records are safe; free some space and run the same command again to go on)", n+1)) {
+	if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), fmt.Sprintf("(%d records are safe; free some space and run the same command again to resume)", n+1)) {
 		t.Errorf("after %d trials: %v", n, err)
 	}
 	if _, records, err := Read(dir); err != nil || len(records) != n+1 {

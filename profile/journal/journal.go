@@ -173,7 +173,7 @@ func (j *Journal) Append(kind string, v any) error {
 	case err != nil:
 		return fmt.Errorf("cannot append %s to journal: %w", kind, err)
 	case kind == KindHeader:
-		return fmt.Errorf("cannot append %s to journal %q: it has one", kind, j.path)
+		return fmt.Errorf("cannot append %s to journal %q: it has one already", kind, j.path)
 	case j.isBroken:
 		return fmt.Errorf("cannot append %s to journal %q: an earlier write failed and could not be undone", kind, j.path)
 	}
@@ -205,12 +205,12 @@ func (j *Journal) cut() error {
 func remedy(err error) string {
 	for _, full := range []error{syscall.ENOSPC, syscall.EDQUOT} {
 		if errors.Is(err, full) {
-			return "; free some space and run the same command again to go on"
+			return "; free some space and run the same command again to resume"
 		}
 	}
 	for _, failed := range []error{syscall.EIO, syscall.EROFS} {
 		if errors.Is(err, failed) {
-			return "; see to the disk and run the same command again to go on"
+			return "; check the disk and run the same command again to resume"
 		}
 	}
 	return ""

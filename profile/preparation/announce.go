@@ -30,10 +30,10 @@ func (o Options) announce(setup profile.Setup, log campaign.Log) {
 		o.say(line)
 	}
 	if !log.Header().HasChecksums() {
-		o.say("warning: the journal is of an earlier version and has no checksums: those of new records cover it as it is now")
+		o.say("warning: the journal is of an earlier version and has no checksums; the checksums of new records also cover the old ones")
 	}
 	if n := len(log.Past); n > 0 {
-		o.say(fmt.Sprintf("going on after %d trials of an earlier run (%s)", n, words.Clock(log.Elapsed())))
+		o.say(fmt.Sprintf("resuming after %d trials of an earlier run (%s)", n, words.Clock(log.Elapsed())))
 	}
 }
 

@@ -80,7 +80,7 @@ func (o Options) findBuilds(ctx context.Context, p spec.Profile, s profile.Subje
 		}
 		return opened, facts, nil
 	case o.DryRun && !errors.As(missing, new(*ortlib.SameError)): // works without ONNX Runtime, and knows more with one
-		fmt.Fprintf(o.Messages, "%v\nthe plan is made without: what does not work here is not left out of it\n", missing)
+		fmt.Fprintf(o.Messages, "%v\nthe plan is made without it, and may contain candidates that do not work here\n", missing)
 		return builds, facts, nil
 	}
 	return nil, facts, exit.With(exit.Usage, missing)

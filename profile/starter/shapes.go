@@ -82,7 +82,7 @@ func GivenSizes(m *onnx.Model, given map[string][]int64) (map[string]int64, erro
 			}
 		}
 		if !fits {
-			return nil, exit.Usagef("--shape %s: %v does not fit %s, of which the batch dimension is left out", name, given[name], m.Inputs()[i])
+			return nil, exit.Usagef("--shape %s: %v does not fit %s; leave out the batch dimension", name, given[name], m.Inputs()[i])
 		}
 	}
 	return sizes, nil

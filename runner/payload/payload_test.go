@@ -396,7 +396,7 @@ func TestRefusesData(t *testing.T) {
 	file := func(name, text string) payload.Source {
 		return payload.Source{Batch: 2, Data: []string{write(t, dir, name, text)}}
 	}
-	refuse(t, model(true), file("wrong.json", `{"data": [{"x": [1, 2], "ids": [1.5]}]}`), "wrong.json: cannot read the perf_analyzer data: data[0].ids: value 0: 1.5 is no whole number of INT64")
+	refuse(t, model(true), file("wrong.json", `{"data": [{"x": [1, 2], "ids": [1.5]}]}`), "wrong.json: cannot read the perf_analyzer data: data[0].ids: value 0: 1.5 is not a whole number of INT64")
 	refuse(t, model(true), file("missing.json", `{"data": [{"x": [1, 2]}, {"ids": [1]}]}`),
 		"missing.json, step 0 has no values for the input ids INT64 [-1]", "missing.json, step 1 has no values for the input x FP32 [2]")
 	refuse(t, model(true), file("uneven.json", `{"data": [{"x": [1, 2], "ids": [1]}, {"x": [1, 2], "ids": [1, 2]}]}`), `"ids" is [1] in one, [2] in the other`)

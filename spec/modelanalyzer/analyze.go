@@ -192,7 +192,7 @@ func (r *reader) csvFile(nameField, columnsField string, allowed []string, prefi
 		isParameter := prefix != "" && strings.HasPrefix(name, prefix) && len(name) > len(prefix)
 		switch {
 		case !isParameter && !slices.Contains(allowed, name):
-			r.fail(e, spec.Error{Problem: "is no column of this file", Allowed: strings.Join(allowed, ", ")})
+			r.fail(e, spec.Error{Problem: "is not a column of this file", Allowed: strings.Join(allowed, ", ")})
 		case spec.IsUnmeasured(name):
 			r.warn(e, "%s is not measured: its column is empty", name)
 		}

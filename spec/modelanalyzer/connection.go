@@ -76,7 +76,7 @@ func (r *reader) checkTLS(flags map[string]value, protocol string) {
 	}
 	for _, name := range []string{"ssl-https-verify-peer", "ssl-https-verify-host"} {
 		if v, has := flags[name]; has && v.node.Value == "0" {
-			r.fail(v, spec.Error{Problem: "asks for a server that is not checked: its certificate always is", Hint: "remove the line, and name the authority with ssl-https-ca-certificates-file"})
+			r.fail(v, spec.Error{Problem: "turns off the check of the server's certificate, which tuner always makes", Hint: "remove the line, and name the authority with ssl-https-ca-certificates-file"})
 		}
 	}
 	for _, name := range []string{"ssl-https-client-certificate-type", "ssl-https-private-key-type"} {

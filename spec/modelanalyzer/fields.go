@@ -100,7 +100,7 @@ func refusedFields() []Field {
 			"run_config_profile_models_concurrently_enable"),
 		refused(TopLevel, "a server that may not load models runs one configuration, and there is nothing to search",
 			"`tuner perf` measures it at a range of loads", "reload_model_disable"),
-		refused(TopLevel, "is a model's own, in profile_models", "", "weighting"),
+		refused(TopLevel, "belongs to a model, in profile_models", "", "weighting"),
 	)
 }
 

@@ -25,10 +25,10 @@ func (r *reader) tag(key value) (string, bool) {
 	case name == "perf_latency": // in old versions
 		return "perf_latency_p99", true
 	case name == "gpu_free_memory":
-		r.warn(key, "the memory in use is taken for it: the less, the more is free")
+		r.warn(key, "tuner uses the memory in use instead: the less is used, the more is free")
 		return "gpu_used_memory", true
 	case name == "cpu_available_ram", name == "cpu_free_ram":
-		r.warn(key, "the memory in use is taken for it: the less, the more is available")
+		r.warn(key, "tuner uses the memory in use instead: the less is used, the more is available")
 		return "cpu_used_ram", true
 	}
 	e := spec.Error{Problem: "is not measured", Allowed: strings.Join(metricTags(), ", ")}

@@ -64,7 +64,7 @@ func (r *reader) counted(v value, parts []string) []value {
 		bounds[1] = bounds[0]
 	}
 	if bounds[1] < bounds[0] || (bounds[1]-bounds[0])/bounds[2] >= longestSeries {
-		r.fail(v, spec.Error{Problem: "is a range without numbers, or with more than 1000", Hint: "mend its ends, or take a greater step"})
+		r.fail(v, spec.Error{Problem: "is a range without numbers, or with more than 1000", Hint: "correct its ends, or use a greater step"})
 		return nil
 	}
 	var list []value

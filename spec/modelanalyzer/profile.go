@@ -81,7 +81,7 @@ func (r *reader) campaign(m model, batch value, folder string) (Campaign, bool) 
 	repository, dir := r.text("model_repository", "")
 	if dir == "" {
 		repository = m.at
-		r.fail(m.at, spec.Error{Problem: "has no model_repository to be found in", Hint: "add model_repository: FOLDER; tuner reads the model's inputs there, " +
+		r.fail(m.at, spec.Error{Problem: "is in no model_repository", Hint: "add model_repository: FOLDER; tuner reads the model's inputs there, " +
 			"also of one that a remote server serves"})
 	}
 	n := newNative()
@@ -265,5 +265,5 @@ func (r *reader) checkGPUs() {
 		r.warn(v, "there is no GPU on this machine")
 		return
 	}
-	r.warn(v, "it chooses none; CUDA_VISIBLE_DEVICES in tuner's own environment chooses the GPUs that serve and are read")
+	r.warn(v, "it has no effect: CUDA_VISIBLE_DEVICES in tuner's own environment chooses the GPUs")
 }

@@ -344,7 +344,7 @@ func (s spaceWriter) loweredOptions(of string, v value) {
 			if !provider.Of(of).LowersPrecision(option.name, x.node.Value) {
 				continue
 			}
-			s.r.warn(x, "%s computes with fewer bits than the model says; what it yields is not compared with the original",
+			s.r.warn(x, "%s computes with fewer bits than the model says; its outputs are not compared with the original's",
 				fmt.Sprintf("%s %s", of, x.node.Value))
 			if at := child(s.n.root, "accuracy"); len(at.Content) == 0 {
 				s.n.word(x, "true", "accuracy", "unchecked_options")

@@ -69,7 +69,7 @@ func ReadArchive(path string, o Options) (map[string]inputs.Tensor, error) {
 	archive, err := zip.OpenReader(path)
 	switch {
 	case errors.Is(err, zip.ErrFormat):
-		return fail(errors.New("it is no .npz archive (a zip file, as np.savez writes)"))
+		return fail(errors.New("it is not an .npz archive (a zip file, as np.savez writes)"))
 	case err != nil:
 		return fail(err)
 	}
@@ -105,7 +105,7 @@ func entries(archive *zip.Reader, wrong *problems.List) []source {
 		name, isArray := strings.CutSuffix(entry.Name, ".npy")
 		switch {
 		case !isArray:
-			wrong.Addf("%q in it is no .npy file: only those belong into a .npz archive", entry.Name)
+			wrong.Addf("%q in it is not a .npy file: an .npz archive holds only those", entry.Name)
 		case seen[name]:
 			wrong.Addf("the array %q is in it twice", name)
 		case entry.UncompressedSize64 > noLimit:
@@ -200,7 +200,7 @@ func (o Options) check(outlines map[string]Outline, total, unpacked int64) error
 	case total > most:
 		return &tooLargeError{total, most, "save fewer rows"}
 	case total > unpacked:
-		return &tooLargeError{total, unpacked, fmt.Sprintf("that is over %d times the file: if they really hold so little, save them uncompressed (np.savez)", maxRatio)}
+		return &tooLargeError{total, unpacked, fmt.Sprintf("that is more than %d times the file's size; save them uncompressed (np.savez)", maxRatio)}
 	}
 	return nil
 }

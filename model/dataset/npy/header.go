@@ -58,7 +58,7 @@ func readHeader(r io.Reader, size int64) (header, error) {
 	}
 	h.data = n * h.element.width
 	if have := size - h.length; have != h.data {
-		return header{}, fmt.Errorf("its header promises %d bytes (shape %v), the file has %d: it is torn, or not one array", h.data, h.shape, have)
+		return header{}, fmt.Errorf("its header announces %d bytes (shape %v), but the file has %d: it is truncated, or has more than one array", h.data, h.shape, have)
 	}
 	return h, nil
 }
@@ -76,11 +76,11 @@ type element struct {
 func scanHeader(r io.Reader) (header, error) {
 	fixed := make([]byte, len(magic)+2)
 	if _, err := io.ReadFull(r, fixed); err != nil || string(fixed[:len(magic)]) != magic {
-		return header{}, errors.New("it is no NumPy array file (those begin with \\x93NUMPY); np.save writes one")
+		return header{}, errors.New("it is not a NumPy array file (those begin with \\x93NUMPY); np.save writes one")
 	}
 	major := fixed[len(magic)]
 	if major < 1 || major > 3 {
-		return header{}, fmt.Errorf("its format version is %d, of which nothing is known; np.save of any present NumPy writes 1, 2 or 3", major)
+		return header{}, fmt.Errorf("its format version %d is unknown; np.save writes 1, 2 or 3", major)
 	}
 	size := make([]byte, 4)
 	if major == 1 {
@@ -102,7 +102,7 @@ func scanHeader(r io.Reader) (header, error) {
 	return h, err
 }
 
-var errTorn = errors.New("it ends within its header: the file is torn")
+var errTorn = errors.New("it ends within its header: the file is truncated")
 
 // parseHeader reads the text of a header: a Python dictionary with the keys descr, fortran_order
 // and shape.
@@ -135,7 +135,7 @@ func parseHeader(text string) (h header, err error) {
 		}
 	}
 	if l.skip(); l.rest != "" {
-		return h, fmt.Errorf("its header goes on after its end: %q", l.rest)
+		return h, fmt.Errorf("its header has text after its end: %q", l.rest)
 	}
 	if len(seen) != 3 {
 		return h, errors.New("its header lacks one of descr, fortran_order, shape")
@@ -176,21 +176,21 @@ func parseElement(descr string) (element, error) {
 		return e, nil
 	}
 	if code == "" {
-		return e, errors.New("its header gives no type")
+		return e, errors.New("its header has no type (descr)")
 	}
 	n, err := strconv.ParseInt(code[1:], 10, 32)
 	switch kind := code[0]; {
 	case kind == 'O':
-		return e, errors.New("it holds Python objects (dtype object), which only running code could load, so it is refused; save numbers " +
+		return e, errors.New("it holds Python objects (dtype object), and loading those would run code; save numbers " +
 			"or text: arr.astype(numpy.float32), arr.astype(str)")
 	case (kind == 'S' || kind == 'U') && (err != nil || n <= 0):
-		return e, fmt.Errorf("its type %q is text of no length", descr)
+		return e, fmt.Errorf("its type %q is text of length 0", descr)
 	case kind == 'S':
 		e.kind, e.width, e.unit = onnx.String, n, 1
 	case kind == 'U':
 		e.kind, e.width, e.unit, e.wide = onnx.String, 4*n, 4, true
 	default:
-		return e, fmt.Errorf("its type %q is none that a model takes; convert it first: arr.astype(numpy.float32)", descr)
+		return e, fmt.Errorf("no model takes its type %q; convert it first: arr.astype(numpy.float32)", descr)
 	}
 	return e, nil
 }
@@ -222,7 +222,7 @@ func (l *literal) skipByte(b byte) bool {
 
 func (l *literal) expect(b byte) error {
 	if !l.skipByte(b) {
-		return fmt.Errorf("its header is malformed: %q where %q is due", shorten(l.rest), b)
+		return fmt.Errorf("its header is malformed: %q in place of %q", shorten(l.rest), b)
 	}
 	return nil
 }
@@ -239,7 +239,7 @@ func (l *literal) text() (string, error) {
 			return value, nil
 		}
 	}
-	return "", fmt.Errorf("its header is malformed: %q where a string is due", shorten(l.rest))
+	return "", fmt.Errorf("its header is malformed: %q in place of a string", shorten(l.rest))
 }
 
 func (l *literal) truth() (bool, error) {
@@ -250,7 +250,7 @@ func (l *literal) truth() (bool, error) {
 			return value, nil
 		}
 	}
-	return false, fmt.Errorf("its header is malformed: %q where True or False is due", shorten(l.rest))
+	return false, fmt.Errorf("its header is malformed: %q in place of True or False", shorten(l.rest))
 }
 
 // tuple reads sizes: (), (3,), (3, 4). Python 2 wrote 3L.
@@ -264,7 +264,7 @@ func (l *literal) tuple() ([]int64, error) {
 		digits := l.rest[:len(l.rest)-len(strings.TrimLeft(l.rest, "0123456789"))]
 		size, err := strconv.ParseInt(digits, 10, 64)
 		if err != nil {
-			return nil, fmt.Errorf("its header is malformed: %q where a size is due", shorten(l.rest))
+			return nil, fmt.Errorf("its header is malformed: %q in place of a size", shorten(l.rest))
 		}
 		sizes = append(sizes, size)
 		l.rest = strings.TrimPrefix(l.rest[len(digits):], "L")

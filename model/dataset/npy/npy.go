@@ -60,14 +60,14 @@ func readExactly(r io.Reader, want int64) ([]byte, error) {
 		data = data[:len(data)+n]
 		switch {
 		case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
-			return nil, fmt.Errorf("it has not the %d bytes that its header promises: it is torn", want)
+			return nil, fmt.Errorf("it has less than the %d bytes that its header announces: it is truncated", want)
 		case err != nil:
 			return nil, err
 		}
 	}
 	switch _, err := io.ReadFull(r, make([]byte, 1)); { // an archive checks its checksum at the end
 	case err == nil:
-		return nil, fmt.Errorf("it has more than the %d bytes that its header promises", want)
+		return nil, fmt.Errorf("it has more than the %d bytes that its header announces", want)
 	case !errors.Is(err, io.EOF):
 		return nil, err
 	}

@@ -94,32 +94,32 @@ func TestReadRefuses(t *testing.T) {
 			t.Errorf("%s: %v, want %q", name, err, want)
 		}
 	}
-	refuse("nothing", nil, "it is no NumPy array file")
-	refuse("another file", []byte("PK\x03\x04 and so on"), "it is no NumPy array file")
-	refuse("a new version", []byte("\x93NUMPY\x09\x00\x00\x00"), "its format version is 9")
-	refuse("torn header", file(dict("<f4", "False", "(1,)"))[:20], "torn")
-	refuse("torn length", []byte("\x93NUMPY\x01\x00\x00"), "torn")
+	refuse("nothing", nil, "it is not a NumPy array file")
+	refuse("another file", []byte("PK\x03\x04 and so on"), "it is not a NumPy array file")
+	refuse("a new version", []byte("\x93NUMPY\x09\x00\x00\x00"), "its format version 9")
+	refuse("torn header", file(dict("<f4", "False", "(1,)"))[:20], "truncated")
+	refuse("torn length", []byte("\x93NUMPY\x01\x00\x00"), "truncated")
 	refuse("a giant header", []byte("\x93NUMPY\x02\x00\xff\xff\xff\xff"), "its header of 4294967295 bytes is longer")
-	refuse("torn data", file(dict("<f4", "False", "(2,)"), 0, 0, 0, 0), "promises 8 bytes (shape [2]), the file has 4")
-	refuse("more data", file(dict("|u1", "False", "(1,)"), 1, 2), "promises 1 bytes (shape [1]), the file has 2")
-	refuse("a giant array", file(dict("<f4", "False", "(1000000, 1000000)")), "promises 4000000000000 bytes")
+	refuse("torn data", file(dict("<f4", "False", "(2,)"), 0, 0, 0, 0), "announces 8 bytes (shape [2]), but the file has 4")
+	refuse("more data", file(dict("|u1", "False", "(1,)"), 1, 2), "announces 1 bytes (shape [1]), but the file has 2")
+	refuse("a giant array", file(dict("<f4", "False", "(1000000, 1000000)")), "announces 4000000000000 bytes")
 	refuse("an impossible shape", file(dict("<f4", "False", "(9223372036854775807, 9)")), "impossible")
 	refuse("an impossible size", file(dict("<f8", "False", "(9223372036854775807,)")), "impossible")
-	refuse("a number that is none", file(dict("<f4", "False", "(99999999999999999999,)")), "a size is due")
+	refuse("a number that is none", file(dict("<f4", "False", "(99999999999999999999,)")), "in place of a size")
 	refuse("objects", file(dict("|O", "False", "(1,)")), "Python objects")
 	refuse("records", file("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,)}"), "structured dtype")
-	refuse("complex", file(dict("<c8", "False", "(1,)")), `"<c8" is none that a model takes`)
-	refuse("times", file(dict("<M8[ns]", "False", "(1,)")), `"<M8[ns]" is none that a model takes`)
-	refuse("text of no length", file(dict("<U0", "False", "(1000000000,)")), "text of no length")
-	refuse("no type", file(dict("", "False", "(1,)")), "gives no type")
+	refuse("complex", file(dict("<c8", "False", "(1,)")), `no model takes its type "<c8"`)
+	refuse("times", file(dict("<M8[ns]", "False", "(1,)")), `no model takes its type "<M8[ns]"`)
+	refuse("text of no length", file(dict("<U0", "False", "(1000000000,)")), "text of length 0")
+	refuse("no type", file(dict("", "False", "(1,)")), "has no type")
 	refuse("no Unicode", file(dict("<U1", "False", "(1,)"), 0, 0xd8, 0, 0), "invalid character 0xd800")
 	refuse("a missing key", file("{'descr': '<f4', 'shape': (1,)}"), "lacks one of")
 	refuse("a key twice", file("{'descr': '<f4', 'descr': '<f4'}"), `"descr" twice`)
 	refuse("an unknown key", file("{'order': 'C'}"), `unknown key "order"`)
-	refuse("a truth that is none", file("{'fortran_order': 1}"), "True or False is due")
+	refuse("a truth that is none", file("{'fortran_order': 1}"), "in place of True or False")
 	refuse("no end", file("{'descr': '<f4"), "does not end")
-	refuse("no comma", file("{'descr': '<f4' 'shape': ()}"), "where '}' is due")
-	refuse("more after the end", file(dict("<f4", "False", "()")+"x", 0, 0, 0, 0), "goes on after its end")
+	refuse("no comma", file("{'descr': '<f4' 'shape': ()}"), "in place of '}'")
+	refuse("more after the end", file(dict("<f4", "False", "()")+"x", 0, 0, 0, 0), "has text after its end")
 }
 
 // NumPy wrote this archive. testdata/make.py has its content.
@@ -180,14 +180,14 @@ func TestReadArchiveRefuses(t *testing.T) {
 		}
 	}
 	refuse("twice", archive(t, "a.npy", good, "a.npy", good), `the array "a" is in it twice`)
-	refuse("another file", archive(t, "a.npy", good, "readme.txt", "hello"), `"readme.txt" in it is no .npy file`)
-	refuse("every bad one", archive(t, "a.npy", "x", "b.npy", good[:15]), `array "a": it is no NumPy`, `array "b": it ends within`)
+	refuse("another file", archive(t, "a.npy", good, "readme.txt", "hello"), `"readme.txt" in it is not a .npy file`)
+	refuse("every bad one", archive(t, "a.npy", "x", "b.npy", good[:15]), `array "a": it is not a NumPy`, `array "b": it ends within`)
 	refuse("no file", filepath.Join(t.TempDir(), "none.npz"))
 	plain := filepath.Join(t.TempDir(), "plain.npz")
 	if err := os.WriteFile(plain, []byte(good), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	refuse("no archive", plain, "it is no .npz archive")
+	refuse("no archive", plain, "it is not an .npz archive")
 	refuse("a bad checksum", damaged(t, archive(t, "a.npy", good)), "checksum")
 }
 

@@ -51,7 +51,7 @@ func Parse(text []byte, in, out []Spec) (File, error) {
 		return err
 	})
 	if err == nil && len(file.Streams) == 0 {
-		err = errors.New(`it has no "data", or none in it: {"data": [{"NAME": [1, 2, 3]}]}`)
+		err = errors.New(`it has no "data", or an empty one; write {"data": [{"NAME": [1, 2, 3]}]}`)
 	}
 	if err == nil && file.Expected != nil {
 		err = sameSteps(file)
@@ -158,7 +158,7 @@ func members(value json.RawMessage, path string, visit func(key string, value js
 	if t, err := d.Token(); err != nil {
 		return syntax(path, err)
 	} else if t != json.Delim('{') {
-		return fmt.Errorf("%san object {…} is due, not %s", at(path), shorten(value))
+		return fmt.Errorf("%sit is %s; write an object {…}", at(path), shorten(value))
 	}
 	seen := map[string]bool{}
 	for d.More() {
@@ -168,7 +168,7 @@ func members(value json.RawMessage, path string, visit func(key string, value js
 		}
 		key, _ := t.(string) // a member begins with a string, or Token fails
 		if seen[key] {
-			return fmt.Errorf("%s%q is there twice", at(path), key)
+			return fmt.Errorf("%s%q is given twice", at(path), key)
 		}
 		seen[key] = true
 		var member json.RawMessage
@@ -183,7 +183,7 @@ func members(value json.RawMessage, path string, visit func(key string, value js
 		return syntax(path, err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return fmt.Errorf("%sit goes on after its end", at(path))
+		return fmt.Errorf("%sit has text after its end", at(path))
 	}
 	return nil
 }
@@ -192,12 +192,12 @@ func members(value json.RawMessage, path string, visit func(key string, value js
 func list(value json.RawMessage, path string) ([]json.RawMessage, error) {
 	var entries []json.RawMessage
 	if err := json.Unmarshal(value, &entries); err != nil || value[0] != '[' {
-		return nil, fmt.Errorf("%sa list […] is due, not %s", at(path), shorten(value))
+		return nil, fmt.Errorf("%sit is %s; write a list […]", at(path), shorten(value))
 	}
 	return entries, nil
 }
 
-func syntax(path string, err error) error { return fmt.Errorf("%sit is no JSON: %w", at(path), err) }
+func syntax(path string, err error) error { return fmt.Errorf("%sit is not JSON: %w", at(path), err) }
 
 func at(path string) string {
 	if path == "" {

@@ -31,10 +31,10 @@ func parseTensor(value json.RawMessage, s Spec) (inputs.Tensor, error) {
 		case key == "b64" && content == nil:
 			content = slices.Concat([]byte(`{"b64":`), member, []byte("}"))
 		case key == "content" || key == "b64":
-			return errors.New("it has content and b64: one is enough")
+			return errors.New("it has both content and b64: leave one out")
 		case key == "shape":
 			if err := json.Unmarshal(member, &shape); err != nil || shape == nil {
-				return fmt.Errorf("the shape %s is no list of whole numbers", shorten(member))
+				return fmt.Errorf("the shape %s is not a list of whole numbers", shorten(member))
 			}
 		default:
 			return fmt.Errorf("%q is unknown; allowed are content, shape and b64", key)
@@ -93,7 +93,7 @@ func settle(given []int64, s Spec, n int64) ([]int64, error) {
 		return nil, fmt.Errorf("the shape %v does not fit the model's %v (without the batch dimension)", given, s.Dims)
 	}
 	if want, ok := onnx.Elements(shape); !ok || want != n {
-		return nil, fmt.Errorf("it has %d values, its shape %v needs %d", n, shape, want)
+		return nil, fmt.Errorf("it has %d values, but its shape %v needs %d", n, shape, want)
 	}
 	return shape, nil
 }
@@ -134,21 +134,21 @@ func appendValue(t *inputs.Tensor, token json.Token) (err error) {
 			return nil
 		}
 		if nonFinite([]byte(v)) != v || v == "" {
-			return fmt.Errorf("%q is text, the model takes %s", v, t.Type)
+			return fmt.Errorf("%q is text, but the model takes %s", v, t.Type)
 		}
 		text = v
 	case bool:
 		if t.Type != onnx.Bool {
-			return fmt.Errorf("%t is a truth value, the model takes %s", v, t.Type)
+			return fmt.Errorf("%t is a boolean, but the model takes %s", v, t.Type)
 		}
 		text = map[bool]string{false: "0", true: "1"}[v]
 	case json.Number:
 		text = v.String()
 	default:
-		return fmt.Errorf("null is no value of %s", t.Type)
+		return fmt.Errorf("null is not a value of %s", t.Type)
 	}
 	if t.Type == onnx.String {
-		return fmt.Errorf("%s is a number, the model takes text", text)
+		return fmt.Errorf("%s is a number, but the model takes text", text)
 	}
 	t.Data, err = appendNumber(t.Data, t.Type, text)
 	return err
@@ -169,13 +169,13 @@ func appendNumber(data []byte, t onnx.DataType, text string) ([]byte, error) {
 	if t == onnx.Uint64 {
 		v, err := strconv.ParseUint(text, 10, 64)
 		if err != nil {
-			return nil, fmt.Errorf("%s is no whole number of %s", text, t)
+			return nil, fmt.Errorf("%s is not a whole number of %s", text, t)
 		}
 		return binary.LittleEndian.AppendUint64(data, v), nil
 	}
 	v, err := strconv.ParseInt(text, 10, 64)
 	if lo, hi := elements.InRange(t); err != nil || v < lo || v > hi {
-		return nil, fmt.Errorf("%s is no whole number of %s (%d … %d)", text, t, lo, hi)
+		return nil, fmt.Errorf("%s is not a whole number of %s (%d … %d)", text, t, lo, hi)
 	}
 	return onnx.AppendInteger(data, t, v), nil
 }
@@ -191,7 +191,7 @@ func fillBase64(t *inputs.Tensor, content json.RawMessage) error {
 		return json.Unmarshal(value, &encoded)
 	})
 	if err != nil || encoded == nil {
-		return fmt.Errorf("a list of values or {\"b64\": \"…\"} is due, not %s", shorten(content))
+		return fmt.Errorf("it is %s; write a list of values or {\"b64\": \"…\"}", shorten(content))
 	}
 	raw, err := base64.StdEncoding.DecodeString(*encoded)
 	switch {
@@ -201,7 +201,7 @@ func fillBase64(t *inputs.Tensor, content json.RawMessage) error {
 		t.Strings, err = split(raw)
 		return err
 	case int64(len(raw))%t.Type.Size() != 0:
-		return fmt.Errorf("b64: %d bytes are no whole number of %s", len(raw), t.Type)
+		return fmt.Errorf("b64: %d bytes are not a whole number of %s values", len(raw), t.Type)
 	}
 	t.Data = raw
 	return nil
@@ -213,7 +213,7 @@ func split(raw []byte) ([][]byte, error) {
 	var texts [][]byte
 	for len(raw) > 0 {
 		if len(raw) < 4 || uint64(binary.LittleEndian.Uint32(raw)) > uint64(len(raw)-4) {
-			return nil, errors.New("b64: the elements of text are not each preceded by their length (four bytes, little-endian)")
+			return nil, errors.New("b64: each text needs its length before it (four bytes, little-endian)")
 		}
 		end := 4 + binary.LittleEndian.Uint32(raw)
 		texts = append(texts, raw[4:end])

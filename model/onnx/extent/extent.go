@@ -49,7 +49,7 @@ func Check(path string) error {
 	case err != nil:
 		return fmt.Errorf("cannot read the model: %w", err)
 	case whole.nodes-graph.nodes > MaxNodes:
-		problem = fmt.Sprintf("its functions unfold into %s nodes; at most %d are loaded, for which ONNX Runtime takes minutes", number(whole.nodes-graph.nodes), MaxNodes)
+		problem = fmt.Sprintf("its functions unfold into %s nodes, and %d are the most that are loaded, since ONNX Runtime takes minutes for them", number(whole.nodes-graph.nodes), MaxNodes)
 	case whole.bytes > MaxBytes:
 		problem = fmt.Sprintf("its tensors unfold into %s bytes; at most %d are loaded", number(whole.bytes), uint64(MaxBytes))
 	default:
@@ -103,7 +103,7 @@ type body struct {
 	isBusy bool             // its unfolded size is being computed
 }
 
-var errCircle = errors.New("its functions call each other in a circle")
+var errCircle = errors.New("its functions call each other without an end")
 
 // unfold returns the size of a body including the functions that it calls.
 func (b *body) unfold() (size, error) {

@@ -105,12 +105,12 @@ func TestCheck(t *testing.T) {
 		data []byte
 		want string // empty: not refused
 	}{
-		"25 functions":    {encode(t, doubling(25)), "its functions unfold into 50331646 nodes; at most 262144 are loaded"},
+		"25 functions":    {encode(t, doubling(25)), "its functions unfold into 50331646 nodes, and 262144 are the most that are loaded"},
 		"100 functions":   {encode(t, doubling(100)), "its functions unfold into more than 9223372036854775807 nodes"},
 		"17 functions":    {encode(t, doubling(17)), ""},
-		"a circle":        {encode(t, circle), "its functions call each other in a circle"},
+		"a circle":        {encode(t, circle), "its functions call each other without an end"},
 		"sparse tensors":  {encode(t, &onnxpb.ModelProto{Graph: big}), "its tensors unfold into 5368709120 bytes; at most 4294967296 are loaded"},
-		"an endless name": {encode(t, &onnxpb.ModelProto{Functions: []*onnxpb.FunctionProto{fn(strings.Repeat("F", 2<<20))}}), "one of its names has more than 1 MiB"},
+		"an endless name": {encode(t, &onnxpb.ModelProto{Functions: []*onnxpb.FunctionProto{fn(strings.Repeat("F", 2<<20))}}), "one of its names is longer than 1 MiB"},
 		"no model":        {[]byte("this is a text"), ""},
 		"cut off":         {encode(t, doubling(25))[:100], ""},
 		"empty":           {nil, ""},

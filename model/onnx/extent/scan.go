@@ -22,7 +22,7 @@ const (
 var errDamaged = errors.New("it is damaged")
 
 // errName means that a name is too long to be read here. ONNX Runtime may still read it.
-var errName = errors.New("one of its names has more than 1 MiB")
+var errName = errors.New("one of its names is longer than 1 MiB")
 
 // longestText is the largest length of a name in bytes.
 const longestText = 1 << 20

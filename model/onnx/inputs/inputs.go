@@ -235,7 +235,7 @@ func (s *settler) bind(v onnx.Value, skip int) {
 		case d.IsFixed() && d.Size != given[i]:
 			s.errorf("the shape %v given for %s differs from its fixed dimension %d", given, v, d.Size)
 		case d.Symbol != "" && bound && size != given[i]:
-			s.errorf("the shape %v given for %s gives %q the size %d, another input gives it %d", given, v, d.Symbol, given[i], size)
+			s.errorf("the shape %v given for %s gives %q the size %d, but another input gives it %d", given, v, d.Symbol, given[i], size)
 		case d.Symbol != "":
 			s.sizes[d.Symbol] = given[i]
 		}
@@ -246,7 +246,7 @@ func (s *settler) bind(v onnx.Value, skip int) {
 func (s *settler) settle(v onnx.Value, skip int) []int64 {
 	given, ok := s.options.Shape[v.Name]
 	if !v.Ranked && !ok {
-		s.errorf("the file does not say the shape of the input %s; give it (load, inputs, shape: {%s: […]})", v, v.Name)
+		s.errorf("the file has no shape for the input %s; give it as load: {inputs: {shape: {%s: […]}}}", v, v.Name)
 		return nil
 	}
 	dims := given
@@ -275,7 +275,7 @@ func (s *settler) size(v onnx.Value, d onnx.Dim, given []int64, i int) int64 {
 		return s.options.Default
 	}
 	if d.Symbol == "" || !s.unsettled[d.Symbol] {
-		s.errorf("the dimension %q of the input %s is not fixed; give its size (load, inputs, shape: {%s: […]})", d, v, v.Name)
+		s.errorf("the dimension %q of the input %s is not fixed; give its size in load: {inputs: {shape: {%s: […]}}}", d, v, v.Name)
 	}
 	s.unsettled[d.Symbol] = true
 	return 1

@@ -276,13 +276,13 @@ func TestDeriveReportsAllShapeErrors(t *testing.T) {
 	check("open", twoSequences(), inputs.Options{}, `dimension "sequence" of the input a`, `dimension "width" of the input b`,
 		"shape: {a: […]}")
 	check("contradiction", twoSequences(), inputs.Options{Shape: map[string][]int64{"a": {7}, "b": {8, 3}}},
-		`gives "sequence" the size 8, another input gives it 7`)
+		`gives "sequence" the size 8, but another input gives it 7`)
 	check("rank", twoSequences(), inputs.Options{Shape: map[string][]int64{"a": {1, 7}}}, "has 2 dimensions instead of 1")
 	check("unknown input", twoSequences(), inputs.Options{Shape: map[string][]int64{"c": {1}}, Default: 1}, `"c", which is not an input`)
 	check("fixed", build.MLP(), inputs.Options{Shape: map[string][]int64{"INPUT": {65}}}, "differs from its fixed dimension 64")
 	check("not positive", twoSequences(), inputs.Options{Shape: map[string][]int64{"a": {0}}}, "not positive")
 	check("huge", twoSequences(), inputs.Options{Default: 1 << 40}, "would exceed")
-	check("no shape", unranked(), inputs.Options{Default: 1}, "the file does not say the shape of the input a FLOAT[…]")
+	check("no shape", unranked(), inputs.Options{Default: 1}, "the file has no shape for the input a FLOAT[…]")
 	check("no shape, not positive", unranked(), inputs.Options{Shape: map[string][]int64{"a": {-3}}, Default: 1}, "the shape [-3] given for a FLOAT[…] is not positive")
 	check("no shape, huge", unranked(), inputs.Options{Shape: map[string][]int64{"a": {1 << 40, 1 << 40}}, Default: 1}, "would exceed")
 	check("sequence", build.SequenceInput(), inputs.Options{}, `"INPUT" is of an unsupported type (sequence)`)

@@ -19,7 +19,7 @@ func ParseShapes(flags []string) (map[string][]int64, error) {
 		for field := range strings.SplitSeq(text[i+1:], ",") {
 			n, err := strconv.ParseInt(strings.TrimSpace(field), 10, 64)
 			if err != nil || n < 1 {
-				return nil, fmt.Errorf("--shape %q: %q is no size: write whole numbers from 1", text, field)
+				return nil, fmt.Errorf("--shape %q: %q is not a size: write whole numbers from 1", text, field)
 			}
 			dims = append(dims, n)
 		}

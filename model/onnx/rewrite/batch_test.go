@@ -177,9 +177,9 @@ func TestSymbolicBatchRefuses(t *testing.T) {
 	check(`(Concat) joins the rows of a batch`, rows(func(g *build.Graph, x string) string {
 		return g.Node("Concat", []string{x, x}, build.IntAttribute("axis", 0))
 	}))
-	check(`joins values of which "start" does not have the batch`, node("Concat",
+	check(`joins values, but "start" does not have the batch`, node("Concat",
 		func(g *build.Graph) []string { return []string{g.Floats("start", make([]float32, 8), 2, 1, 4)} }, build.IntAttribute("axis", 1)))
-	check(`joins the batch with "per_row", which has a row for each`, node("Add",
+	check(`combines the batch with "per_row", which has a fixed number of rows`, node("Add",
 		func(g *build.Graph) []string { return []string{g.Floats("per_row", make([]float32, 2), 2, 1, 1)} }))
 	check(`(Add) joins values that have the batch in different dimensions`, rows(func(g *build.Graph, x string) string {
 		return g.Node("Add", []string{x, g.Node("Unsqueeze", []string{x, g.Int64s("axis1", []int64{1}, 1)})})

@@ -46,12 +46,12 @@ func (b *batcher) move(node *onnxpb.NodeProto, op string) (lane, error) {
 	case "Tile":
 		repeats, ok := b.fixed(node, 1, "")
 		if !ok || len(repeats) != rank || repeats[l.axis] != 1 {
-			return lane{}, b.refuse(node, "repeats the rows of a batch, or as often as the graph computes")
+			return lane{}, b.refuse(node, "repeats the rows of a batch, or repeats a number of times that the graph computes")
 		}
 	case "Pad":
 		pads, ok := b.fixed(node, 1, "pads")
 		if !ok || len(pads) != 2*rank || pads[l.axis] != 0 || pads[rank+l.axis] != 0 {
-			return lane{}, b.refuse(node, "adds rows to a batch, or by numbers that the graph computes")
+			return lane{}, b.refuse(node, "pads the batch, or pads by sizes that the graph computes")
 		}
 	}
 	return l, nil
@@ -64,7 +64,7 @@ func (b *batcher) transposed(node *onnxpb.NodeProto, l lane, rank int) (lane, er
 	}
 	to := slices.Index(perm, int64(l.axis))
 	if to < 0 {
-		return lane{}, b.refuse(node, "has no place for the batch in its permutation %v", perm)
+		return lane{}, b.refuse(node, "does not move the batch by its permutation %v", perm)
 	}
 	return lane{to, l.inner}, nil
 }
@@ -72,7 +72,7 @@ func (b *batcher) transposed(node *onnxpb.NodeProto, l lane, rank int) (lane, er
 func (b *batcher) unsqueezed(node *onnxpb.NodeProto, l lane, rank int) (lane, error) {
 	axes, ok := b.fixed(node, 1, "axes")
 	if !ok {
-		return lane{}, b.refuse(node, "inserts dimensions where the graph computes")
+		return lane{}, b.refuse(node, "inserts dimensions at positions that the graph computes")
 	}
 	inserted := make([]bool, rank+len(axes))
 	for _, axis := range axes {
@@ -180,7 +180,7 @@ func (b *batcher) reshape(node *onnxpb.NodeProto) (*onnxpb.NodeProto, lane, erro
 		case i == out.axis:
 			sizes[i] = -1
 		case sizes[i] == -1 && !d.IsFixed():
-			return nil, lane{}, b.refuse(node, "computes one dimension already, so that the batch cannot be another")
+			return nil, lane{}, b.refuse(node, "has a dimension of size -1 already, so the batch cannot be another")
 		case sizes[i] == -1, isCopy(i) && d.IsFixed():
 			sizes[i] = d.Size
 		}

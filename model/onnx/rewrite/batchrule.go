@@ -66,7 +66,7 @@ func (b *batcher) align(node *onnxpb.NodeProto) (lane, error) {
 		}
 		shape := b.infos[name].Shape
 		if right < 0 || len(shape) >= right && shape[len(shape)-right] != onnx.Fixed(1) {
-			return lane{}, b.refuse(node, "joins the batch with %q, which has a row for each", name)
+			return lane{}, b.refuse(node, "combines the batch with %q, which has a fixed number of rows", name)
 		}
 	}
 	return lane{rank - right, found.inner}, nil
@@ -113,7 +113,7 @@ func (b *batcher) gemm(node *onnxpb.NodeProto) (lane, error) {
 		return lane{}, b.refuse(node, "does not have the batch as its rows")
 	}
 	if len(node.GetInput()) > 2 && b.rank(node, 2) == 2 && b.infos[node.GetInput()[2]].Shape[0] != onnx.Fixed(1) {
-		return lane{}, b.refuse(node, "adds %q, which has a row for each", node.GetInput()[2])
+		return lane{}, b.refuse(node, "adds %q, which has a fixed number of rows", node.GetInput()[2])
 	}
 	return l, nil
 }
@@ -183,7 +183,7 @@ func (b *batcher) concat(node *onnxpb.NodeProto) (lane, error) {
 	first, _ := b.batched(node, 0)
 	for i, name := range node.GetInput() {
 		if l, ok := b.batched(node, i); !ok || l != first {
-			return lane{}, b.refuse(node, "joins values of which %q does not have the batch where others do", name)
+			return lane{}, b.refuse(node, "joins values, but %q does not have the batch in the same dimension as the others", name)
 		}
 	}
 	return b.without(node, first, []int64{integer(node, "axis", 1)}, false)

@@ -50,7 +50,7 @@ func checkKeep(m *onnx.Model, target string, keep []string) error {
 		}
 	}
 	if len(unknown) > 0 {
-		return fmt.Errorf("cannot convert the model to %s: it has no nodes %q, which are to be kept; the summary of a conversion has their names", target, unknown)
+		return fmt.Errorf("cannot convert the model to %s: it has no nodes %q, which should be kept; the summary of a conversion has the names", target, unknown)
 	}
 	return nil
 }
@@ -59,7 +59,7 @@ func checkKeep(m *onnx.Model, target string, keep []string) error {
 // operators of the rewrite.
 func checkOpset(m *onnx.Model, target string, least int64) error {
 	if got := m.Opset(""); got < least {
-		return fmt.Errorf("cannot convert the model to %s: it uses version %d of ONNX's operator set, the operators of %s need %d or newer; "+
+		return fmt.Errorf("cannot convert the model to %s: it uses version %d of ONNX's operator set, but the operators of %s need %d or newer; "+
 			"export it again with a newer one (torch.onnx.export: opset_version=17) or convert it (onnx.version_converter)", target, got, target, least)
 	}
 	return nil

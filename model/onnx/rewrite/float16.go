@@ -78,7 +78,7 @@ func (h *halver) nothingReason() string {
 		return "none of its nodes computes in fp32"
 	}
 	first := h.summary.Kept[0]
-	return fmt.Sprintf("its %d nodes that compute in fp32 have to stay so: the first, %q (%s), because %s",
+	return fmt.Sprintf("all of its %d nodes that compute in fp32 must stay in fp32; the first is %q (%s): %s",
 		len(h.summary.Kept), first.Node, first.Op, first.Reason)
 }
 

@@ -95,7 +95,7 @@ func TestFloat16ExtremeValues(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	// 65519, 65520 and -3.4e38 exceed 65504. Infinity stays infinity.
-	if diff := cmp.Diff([]string{`the constant "w" has 3 values beyond ±65504, fp16's largest, which they became`}, summary.Notes); diff != "" {
+	if diff := cmp.Diff([]string{`the constant "w" has 3 values beyond ±65504, the largest number of fp16; each became that number`}, summary.Notes); diff != "" {
 		t.Errorf("notes (-want +got):\n%s", diff)
 	}
 }
@@ -265,7 +265,7 @@ func TestFloat16FindsNothing(t *testing.T) {
 	g := build.NewGraph("ranges")
 	x := g.Input("x", onnx.Float, onnx.Symbol("n"))
 	g.Output(g.Node("CumSum", []string{x, g.Int64s("axis", []int64{0})}), onnx.Float, onnx.Symbol("n"))
-	check(g.Model(), `its 1 nodes that compute in fp32 have to stay so: the first, "node_CumSum_0" (CumSum), because`)
+	check(g.Model(), `its 1 nodes that compute in fp32 must stay in fp32; the first is "node_CumSum_0" (CumSum), because`)
 }
 
 // typesOf returns the types of named values. For subgraphs, the name of the graph comes first.
@@ -388,7 +388,7 @@ func TestFloat16Positions(t *testing.T) {
 	if diff := cmp.Diff(want, typesOf(t, half, positions, angles, "Cos_0", mask, bias, turned)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	reason := "it computes with whole numbers, of which fp16 holds none but the even ones beyond 2048"
+	reason := "it computes with whole numbers, and fp16 has no odd ones beyond 2048"
 	wantKept := []rewrite.Kept{{Node: "node_MatMul_0", Op: "MatMul", Reason: reason}, {Node: "node_Cos_0", Op: "Cos", Reason: reason}}
 	if diff := cmp.Diff(wantKept, summary.Kept); diff != "" {
 		t.Errorf("kept (-want +got):\n%s", diff)

@@ -47,7 +47,7 @@ func (h *halver) halve(t *onnxpb.TensorProto, name string) (*onnxpb.TensorProto,
 		out = binary.LittleEndian.AppendUint16(out, half(v))
 	}
 	if cut > 0 {
-		note := fmt.Sprintf("the constant %q has %d values beyond ±%d, fp16's largest, which they became", t.GetName(), cut, maxHalf)
+		note := fmt.Sprintf("the constant %q had %d values beyond ±%d, the largest number of fp16; each became that number", t.GetName(), cut, maxHalf)
 		h.summary.Notes = append(h.summary.Notes, note)
 	}
 	tensor := newTensor(onnx.Float16, out, t.GetDims()...)

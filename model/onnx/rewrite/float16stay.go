@@ -18,7 +18,7 @@ const (
 	blocked  = "fp16 spoils its operator's results, or runtimes do not have it in fp16"
 	untyped  = "the types of its values are not known"
 	sums     = "it is part of a sum or a normalisation, whose squares and sums can exceed 65504"
-	counting = "it computes with whole numbers, of which fp16 holds none but the even ones beyond 2048"
+	counting = "it computes with whole numbers, and fp16 has no odd ones beyond 2048"
 )
 
 // heat is the relation of a value to a sum.

@@ -86,7 +86,7 @@ type weightKey struct {
 func newDynamic(m *onnx.Model, o Int8Options) (*dynamic, []product, error) {
 	q := &dynamic{options: o, activations: map[string]quantized{}, weights: map[weightKey]quantized{}}
 	if o.Bits != 0 && o.Bits != 7 && o.Bits != 8 {
-		return q, nil, fmt.Errorf("cannot convert the model to %s: weights of %d bits are asked for; there are 7 and 8", dynamicTarget, o.Bits)
+		return q, nil, fmt.Errorf("cannot convert the model to %s: weights of %d bits are not possible; choose 7 or 8", dynamicTarget, o.Bits)
 	}
 	clean, err := Clean(m)
 	if err != nil {
@@ -96,7 +96,7 @@ func newDynamic(m *onnx.Model, o Int8Options) (*dynamic, []product, error) {
 		return q, nil, err
 	}
 	if node := findQuantized(clean.Graph()); node != nil {
-		return q, nil, nothing(dynamicTarget, fmt.Sprintf("it is quantized already (the node %q is a %s); begin with the model before that", node.GetName(), node.GetOpType()))
+		return q, nil, nothing(dynamicTarget, fmt.Sprintf("it is quantized already (the node %q is a %s); convert the model as it was before quantization", node.GetName(), node.GetOpType()))
 	}
 	products, kept := findProducts(clean, o.Keep)
 	q.summary.Kept = kept

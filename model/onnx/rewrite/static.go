@@ -94,7 +94,7 @@ type static struct {
 func newStatic(m *onnx.Model, o Int8StaticOptions) (*static, error) {
 	s := &static{options: o, activations: map[string]quantized{}, decoded: map[string]string{}, weights: map[weightKey]string{}}
 	if o.Bits != 0 && o.Bits != 7 && o.Bits != 8 {
-		return s, fmt.Errorf("cannot convert the model to %s: weights of %d bits are asked for; there are 7 and 8", staticTarget, o.Bits)
+		return s, fmt.Errorf("cannot convert the model to %s: weights of %d bits are not possible; choose 7 or 8", staticTarget, o.Bits)
 	}
 	clean, err := Clean(m)
 	if err != nil {
@@ -104,7 +104,7 @@ func newStatic(m *onnx.Model, o Int8StaticOptions) (*static, error) {
 		return s, err
 	}
 	if node := findQuantized(clean.Graph()); node != nil {
-		return s, nothing(staticTarget, fmt.Sprintf("it is quantized already (the node %q is a %s); begin with the model before that", node.GetName(), node.GetOpType()))
+		return s, nothing(staticTarget, fmt.Sprintf("it is quantized already (the node %q is a %s); convert the model as it was before quantization", node.GetName(), node.GetOpType()))
 	}
 	prepared, err := foldNormalizations(clean)
 	if err == nil {

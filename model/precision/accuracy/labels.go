@@ -33,7 +33,7 @@ func judge(reference, variant Outputs, labels []int64) (LabelFigures, error) {
 		}
 	}
 	if best.Reference < 0 {
-		return best, errors.New("the labels fit no output: one is needed of rows × classes, as many rows as labels, every label among the classes (counted from 0)")
+		return best, errors.New("the labels fit no output: they need an output of rows × classes, with a row for each label and a class for each label (counted from 0)")
 	}
 	return best, nil
 }

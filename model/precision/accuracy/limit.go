@@ -89,7 +89,7 @@ func (l Limit) Validate() error {
 	add(isCommand && l.Command == "", "the metric command needs the command to run")
 	add(!isCommand && l.Command != "", "a command is given, but the metric is %q; use the metric command", l.Metric)
 	for _, bound := range []*float64{l.Min, l.Max} {
-		add(bound != nil && !isFinite(*bound), "a bound of %q is no number", l.Metric)
+		add(bound != nil && !isFinite(*bound), "a bound of %q is not a number", l.Metric)
 	}
 	add(!isCommand && moreIsBetter && l.Min != nil && *l.Min > 1, "%q is at most 1: write 0.99 for 99 %%", l.Metric)
 	isError := !isCommand && !moreIsBetter && l.Metric != lossMetric // of which a variant may have less than none
@@ -145,7 +145,7 @@ func (l Limit) worst(r Report) (value float64, where, missing string) {
 		value, found = v, name
 	}
 	if found == "" {
-		return 0, "", fmt.Sprintf("no output is of a form for %s", l.Metric)
+		return 0, "", fmt.Sprintf("no output has the shape that %s needs", l.Metric)
 	}
 	return value, fmt.Sprintf(" (output %q)", found), ""
 }

@@ -72,7 +72,7 @@ func TestCheckWithoutFigure(t *testing.T) {
 		}
 	}
 	void := accuracy.Report{Outputs: map[string]accuracy.Figures{"y": {CosineMean: nan}}}
-	check(accuracy.Limit{Metric: "cosine", Min: bound(0)}, void, "no output is of a form for cosine")
+	check(accuracy.Limit{Metric: "cosine", Min: bound(0)}, void, "no output has the shape that cosine needs")
 	check(accuracy.Limit{Metric: "top1_accuracy_loss", Max: bound(1)}, void, "there are no labels to find top1_accuracy_loss")
 	check(accuracy.Limit{Metric: "command", Min: bound(0)}, void, "the command has not been run")
 	void.Command = &nan
@@ -108,9 +108,9 @@ func TestValidate(t *testing.T) {
 	refuse(accuracy.Limit{Metric: "top1_accuracy_loss", Min: bound(1)}, `less of "top1_accuracy_loss" is better`)
 	refuse(accuracy.Limit{Metric: "command", Min: bound(1)}, "needs the command to run")
 	refuse(accuracy.Limit{Metric: "cosine", Min: bound(1), Command: "score"}, "use the metric command")
-	refuse(accuracy.Limit{Metric: "cosine", Min: &nan}, "no number")
+	refuse(accuracy.Limit{Metric: "cosine", Min: &nan}, "not a number")
 	refuse(accuracy.Limit{Metric: "command", Command: "score", Min: bound(2), Max: bound(1)}, "min is greater than max")
-	refuse(accuracy.Limit{Metric: "max_abs_error", Min: bound(math.Inf(1)), Command: "score"}, "less of", "use the metric command", "no number")
+	refuse(accuracy.Limit{Metric: "max_abs_error", Min: bound(math.Inf(1)), Command: "score"}, "less of", "use the metric command", "not a number")
 	refuse(accuracy.Limit{Metric: "cosine", Min: bound(99)}, `"cosine" is at most 1: write 0.99 for 99 %`)
 	refuse(accuracy.Limit{Metric: "mean_rel_error", Max: bound(-0.1)}, `"mean_rel_error" is at least 0`)
 	for _, l := range []accuracy.Limit{{Metric: "command", Command: "score", Min: bound(1), Max: bound(2)}, {Metric: "top1_agreement", Min: bound(1)},

@@ -42,7 +42,7 @@ func New(method string) (*Collector, error) {
 		method = MinMax
 	}
 	if !slices.Contains(Methods(), method) {
-		return nil, fmt.Errorf("cannot calibrate by the method %q: there are %q", method, Methods())
+		return nil, fmt.Errorf("cannot calibrate by the method %q: allowed are %q", method, Methods())
 	}
 	return &Collector{method: method, values: map[string]*histogram{}}, nil
 }
@@ -60,8 +60,8 @@ func (c *Collector) Add(batch map[string]inputs.Tensor) error {
 		}
 		for i, v := range elements.Floats(t) {
 			if math.IsNaN(v) || math.Abs(v) > math.MaxFloat32 {
-				return fmt.Errorf("cannot calibrate the value %q: it holds %v (element %d of shape %v), which no 8-bit range contains; "+
-					"look for inputs outside what the model was made for", name, v, i, t.Shape)
+				return fmt.Errorf("cannot calibrate the value %q: it holds %v (element %d of shape %v), which is outside of every 8-bit range; "+
+					"look for inputs that the model was not made for", name, v, i, t.Shape)
 			}
 			c.values[name].addNumber(v)
 		}

@@ -28,7 +28,7 @@ func (d Data) Read(m *onnx.Model) (data, calibration dataset.Dataset, err error)
 	if d.Path != "" {
 		data, err = d.file(d.Path, m)
 	} else if data, err = d.random(m, Seed); err != nil {
-		err = fmt.Errorf("%w\nhere sizes are given as --shape NAME:1,2; --data takes rows of your own", err)
+		err = fmt.Errorf("%w\nhere sizes are given by --shape NAME:1,2, or by rows of your own with --data", err)
 	}
 	switch {
 	case err != nil:

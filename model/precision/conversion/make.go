@@ -41,7 +41,7 @@ func (r Request) CheckTargets() error {
 		path := Target(r.Dir, r.Model, name)
 		for _, file := range []string{path, path + ".data"} {
 			if _, err := os.Lstat(file); err == nil {
-				errs = append(errs, exit.Usagef("cannot write %q: it is there already; --force replaces it, -o names another folder", file))
+				errs = append(errs, exit.Usagef("cannot write %q: it exists; replace it with --force, or choose another folder with -o", file))
 			}
 		}
 	}
@@ -153,7 +153,7 @@ func (r *Result) export() error {
 // exportError adds the remedy to the error about an existing file.
 func exportError(err error) error {
 	if errors.As(err, new(*precision.ExistsError)) {
-		return exit.Usagef("%v; --force replaces it, -o names another folder", err)
+		return exit.Usagef("%v; replace it with --force, or choose another folder with -o", err)
 	}
 	return exit.OfFiles(err)
 }

@@ -76,7 +76,7 @@ esac
 
 func TestWobbleText(t *testing.T) {
 	t.Parallel()
-	for difference, want := range map[float64]string{0: "", 0.0125: "its outputs differ by up to 0.0125", math.Inf(1): "an output is another whole number, or NaN or infinite in one run alone"} {
+	for difference, want := range map[float64]string{0: "", 0.0125: "they differ by up to 0.0125", math.Inf(1): "a whole number changes, or a value is NaN or infinite in one run alone"} {
 		if got := wobbleText(difference); got != want {
 			t.Errorf("%v: %q, want %q", difference, got, want)
 		}

@@ -28,7 +28,7 @@ func ExportPath(path, dir string) string {
 func ExportTarget(path, dir string, force bool) (string, error) {
 	out := ExportPath(path, dir)
 	if _, err := os.Lstat(out); !force && err == nil {
-		return "", exit.Usagef("cannot export %q to %q, which exists; --force replaces it, and 'tuner convert %s' goes on from it", path, out, out)
+		return "", exit.Usagef("cannot export %q to %q, which exists; replace it with --force, or convert it with 'tuner convert %s'", path, out, out)
 	}
 	return out, nil
 }
@@ -42,9 +42,9 @@ func Export(ctx context.Context, messages io.Writer, source pytorch.Source, pyth
 	case ctx.Err() != nil:
 		return exit.OrInterrupted(ctx, err)
 	case errors.Is(err, pytorch.ErrPermission):
-		return exit.Usagef("%w\nhere the permission is --allow-pickle", err)
+		return exit.Usagef("%w\ngive the permission with --allow-pickle", err)
 	case errors.As(err, new(*pytorch.WriteError)):
-		return exit.Usagef("%w\n-o names another folder", err)
+		return exit.Usagef("%w\nchoose another folder with -o", err)
 	case err != nil:
 		return exit.With(exit.Usage, err)
 	}

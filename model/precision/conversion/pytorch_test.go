@@ -70,7 +70,7 @@ func TestExport(t *testing.T) {
 		t.Errorf("by force: %q, %v", again, err)
 	}
 	err = Export(t.Context(), &said, source, pytorchtest.Python(t, build.Simple(), "x", "y", `{"status": "pickle"}`), out, echoOpener{})
-	if exit.CodeOf(err) != exit.Usage || !strings.Contains(err.Error(), "here the permission is --allow-pickle") {
+	if exit.CodeOf(err) != exit.Usage || !strings.Contains(err.Error(), "give the permission with --allow-pickle") {
 		t.Errorf("pickled: %v", err)
 	}
 }

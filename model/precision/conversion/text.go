@@ -88,7 +88,7 @@ func (r Result) text(b *strings.Builder) {
 		fmt.Fprintf(b, "  calibration: %s\n", note)
 	}
 	if text := wobbleText(r.Repeats.Difference()); text != "" {
-		fmt.Fprintf(b, "  the original does not repeat itself: from run to run %s\n", text)
+		fmt.Fprintf(b, "  the original's outputs are not the same in each run: %s\n", text)
 	}
 	table := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "PRECISION\tPROVIDER\tSIZE\tNODES\tKEPT\tCOSINE\tP1\tMIN\tTOP-1\tNEIGHBOURS\tVERDICT")
@@ -118,9 +118,9 @@ func (r Result) rows() int {
 func wobbleText(difference float64) string {
 	switch {
 	case math.IsInf(difference, 0):
-		return "an output is another whole number, or NaN or infinite in one run alone"
+		return "a whole number changes, or a value is NaN or infinite in one run alone"
 	case difference > 0:
-		return fmt.Sprintf("its outputs differ by up to %.3g", difference)
+		return fmt.Sprintf("they differ by up to %.3g", difference)
 	}
 	return ""
 }
@@ -211,7 +211,7 @@ func (r Result) printDetails(out io.Writer, v Variant) {
 		fmt.Fprintf(out, "  %-12.3g %s\n", n.Error, n.Node)
 	}
 	if len(v.Left) > 0 {
-		fmt.Fprintf(out, "%s leaves as it was:\n", v.Precision)
+		fmt.Fprintf(out, "%s leaves unchanged:\n", v.Precision)
 	}
 	printLeft(out, v.Left)
 }
