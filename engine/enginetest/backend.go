@@ -5,6 +5,7 @@ package enginetest
 
 import (
 	"context"
+	"math/rand/v2"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -16,9 +17,10 @@ import (
 
 // Backend is a fake engine.Backend. If the rows of an output have as many bytes as those of the
 // input at the same position, the output repeats that input. So tests notice mixed-up rows. Every
-// other output is zero.
+// other output is zero, or noise.
 type Backend struct {
-	IO modelconfig.ModelIO // of every model; zero value: Simple
+	IO    modelconfig.ModelIO // of every model; zero value: Simple
+	Noise bool                // outputs are random bytes in place of zeros, so that no compression makes them smaller
 	// busy: running instances, including this one; nil: no time
 	ServiceTime func(rows, busy int) time.Duration
 	Fail        func(rows int) error                   // error of an execution; nil: never
@@ -96,13 +98,13 @@ func (s *session) Execute(b *engine.Batch) (engine.Result, error) {
 	result.Computed = time.Now()
 	for _, name := range b.Outputs {
 		i := slices.IndexFunc(s.io.Outputs, func(t modelconfig.Tensor) bool { return t.Name == name })
-		result.Outputs = append(result.Outputs, output(s.io.Outputs[i], i, rows, b.Inputs))
+		result.Outputs = append(result.Outputs, s.backend.output(s.io.Outputs[i], i, rows, b.Inputs))
 	}
 	return result, nil
 }
 
 // output makes the output at position i.
-func output(t modelconfig.Tensor, i, rows int, inputs []engine.BatchInput) engine.Tensor {
+func (b *Backend) output(t modelconfig.Tensor, i, rows int, inputs []engine.BatchInput) engine.Tensor {
 	out := engine.Tensor{Name: t.Name, DataType: t.DataType, Shape: slices.Clone(t.Dims)}
 	elements := 1
 	for k, d := range out.Shape {
@@ -128,5 +130,8 @@ func output(t modelconfig.Tensor, i, rows int, inputs []engine.BatchInput) engin
 		}
 	}
 	out.Data = make([]byte, size)
+	if b.Noise {
+		_, _ = rand.NewChaCha8([32]byte{}).Read(out.Data) // it never fails
+	}
 	return out
 }

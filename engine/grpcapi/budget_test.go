@@ -35,10 +35,15 @@ const patience = 30 * time.Second
 // budget.
 func large(t *testing.T, size int64, b *budget.Budget) *grpc.ClientConn {
 	t.Helper()
-	_, conn := serve(t, enginetest.Start(t, enginetest.Options{Backend: &enginetest.Backend{IO: modelconfig.ModelIO{
+	return largeWith(t, size, grpcapi.Options{Memory: b})
+}
+
+func largeWith(t *testing.T, size int64, o grpcapi.Options) *grpc.ClientConn {
+	t.Helper()
+	_, conn := serve(t, enginetest.Start(t, enginetest.Options{Backend: &enginetest.Backend{Noise: o.Compression != grpcapi.CompressionNone, IO: modelconfig.ModelIO{
 		Inputs:  []modelconfig.Tensor{{Name: "X", DataType: configpb.DataType_TYPE_UINT8, Dims: []int64{-1, -1}}},
 		Outputs: []modelconfig.Tensor{{Name: "Y", DataType: configpb.DataType_TYPE_UINT8, Dims: []int64{-1, size}}},
-	}}}), grpcapi.Options{Memory: b})
+	}}}), o)
 	return conn
 }
 
@@ -89,46 +94,63 @@ func nothing(used int64) bool { return used == 0 }
 // checks and other clients are answered over their own connections.
 func TestUnreadAnswersStopNobody(t *testing.T) {
 	t.Parallel()
-	for name, sent := range map[string]func() []byte{
-		"calls": func() []byte {
-			b := hello()
-			for i := range uint32(200) {
-				b = append(append(b, call(2*i+1, "ModelInfer")...), frame(frameData, 1, 2*i+1, message(t, ask(1)))...)
-			}
-			return b
-		},
-		"a stream": func() []byte {
-			b := append(hello(), call(1, "ModelStreamInfer")...)
-			for range 200 {
-				b = append(b, frame(frameData, 0, 1, message(t, ask(1)))...)
-			}
-			return b
-		},
-	} {
+	calls := hello()
+	for i := range uint32(200) {
+		calls = append(append(calls, call(2*i+1, "ModelInfer")...), frame(frameData, 1, 2*i+1, message(t, ask(1)))...)
+	}
+	stream := append(hello(), call(1, "ModelStreamInfer")...)
+	for range 200 {
+		stream = append(stream, frame(frameData, 0, 1, message(t, ask(1)))...)
+	}
+	for name, sent := range map[string][]byte{"calls": calls, "a stream": stream} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := budget.New(100 << 20)
-			conn := large(t, 1<<20, b)
-			reader := raw(t, conn.Target(), sent())
-			until(t, b, "the client that does not read", func(used int64) bool { return used > 40<<20 })
-			c := pb.NewGRPCInferenceServiceClient(conn)
-			ctx, cancel := context.WithTimeout(t.Context(), patience)
-			defer cancel()
-			for range 10 {
-				if _, err := c.ServerLive(ctx, &pb.ServerLiveRequest{}); err != nil {
-					t.Fatalf("live: %v", err)
-				}
-				if answer, err := c.ModelInfer(ctx, ask(2<<20)); err != nil || len(answer.GetRawOutputContents()[0]) != 1<<20 {
-					t.Fatalf("infer: %v", err)
-				}
-			}
-			if used := b.Used(); used > 60<<20 {
-				t.Errorf("%d bytes are charged", used)
-			}
-			_ = reader.Close()
-			until(t, b, "after the client has gone", nothing)
+			unread(t, 1<<20, grpcapi.CompressionNone, sent)
 		})
 	}
+}
+
+// Compressed answers count as others do. On each stream only one waits, since gRPC makes no further
+// answer on a stream where 64 KiB wait.
+func TestUnreadCompressedAnswersStopNobody(t *testing.T) {
+	t.Parallel()
+	for method, flags := range map[string]byte{"ModelInfer": 1, "ModelStreamInfer": 0} {
+		sent := hello()
+		for i := range uint32(200) {
+			sent = append(sent, call(2*i+1, method, "grpc-accept-encoding", "gzip")...)
+			sent = append(sent, frame(frameData, flags, 2*i+1, message(t, ask(1)))...)
+		}
+		t.Run(method, func(t *testing.T) {
+			t.Parallel()
+			unread(t, 128<<10, grpcapi.CompressionLow, sent) // gzip takes its time
+		})
+	}
+}
+
+// unread checks a client that sends something and reads none of its answers of size bytes. It takes
+// a part of the memory, and others are answered.
+func unread(t *testing.T, size int64, compression grpcapi.Compression, sent []byte) {
+	b := budget.New(100 * size)
+	conn := largeWith(t, size, grpcapi.Options{Memory: b, Compression: compression})
+	reader := raw(t, conn.Target(), sent)
+	until(t, b, "the client that does not read", func(used int64) bool { return used > 20*size })
+	c := pb.NewGRPCInferenceServiceClient(conn)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for range 10 {
+		if _, err := c.ServerLive(ctx, &pb.ServerLiveRequest{}); err != nil {
+			t.Fatalf("live: %v", err)
+		}
+		if answer, err := c.ModelInfer(ctx, ask(2*size)); err != nil || int64(len(answer.GetRawOutputContents()[0])) != size {
+			t.Fatalf("infer: %v", err)
+		}
+	}
+	// Half is taken once. Then the memory is free again that the answers needed beside their own.
+	if used := b.Used(); used < 10*size || used > 60*size {
+		t.Errorf("%d bytes are charged of %d", used, b.Max())
+	}
+	_ = reader.Close()
+	until(t, b, "after the client has gone", nothing)
 }
 
 // When a connection has used its part of the memory, its calls are refused at once. They are served
@@ -160,10 +182,16 @@ func TestCallsBeyondTheMemoryAreRefused(t *testing.T) {
 // The bytes of answered requests are given back while the connection, and its stream, stay open.
 // Not parallel: compressors charge the front end that was made last.
 func TestAnsweredRequestsAreGivenBack(t *testing.T) {
+	for name, compression := range map[string]grpcapi.Compression{"plain": grpcapi.CompressionNone, "gzip": grpcapi.CompressionLow} {
+		t.Run(name, func(t *testing.T) { answered(t, compression) })
+	}
+}
+
+func answered(t *testing.T, compression grpcapi.Compression) {
 	tensor := []modelconfig.Tensor{{Name: "X", DataType: configpb.DataType_TYPE_UINT8, Dims: []int64{-1, -1}}}
 	b := budget.New(256 << 20)
 	_, conn := serve(t, enginetest.Start(t, enginetest.Options{Backend: &enginetest.Backend{IO: modelconfig.ModelIO{Inputs: tensor, Outputs: tensor}}}),
-		grpcapi.Options{Memory: b}, grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(1<<30)))
+		grpcapi.Options{Memory: b, Compression: compression}, grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(1<<30)))
 	c := pb.NewGRPCInferenceServiceClient(conn)
 	stream, err := c.ModelStreamInfer(t.Context())
 	if err != nil {

@@ -41,8 +41,10 @@ type client struct {
 
 // arrived counts the bytes received on a stream.
 type arrived struct {
-	held int // bytes that are charged
-	owed int // part of held: messages, complete or not
+	held    int // bytes that are charged
+	owed    int // part of held: messages, complete or not
+	waiting int // bytes that are charged for answers
+	answers *answers
 }
 
 // listener makes connections of type client.
@@ -113,7 +115,7 @@ func (c *client) Read(b []byte) (int, error) {
 		more, late := c.received(f)
 		charge, owe = charge+more, owe+late
 		return f.stream == c.newest && f.endsHeaders()
-	})
+	}, nil)
 	c.mu.Unlock()
 	switch {
 	case !arrived:
@@ -147,7 +149,8 @@ func (c *client) received(f frame) (held, owed int) {
 		return c.ended(f.stream)
 	}
 	if held > 0 {
-		c.streams[f.stream] = arrived{s.held + held, s.owed + owed}
+		s.held, s.owed = s.held+held, s.owed+owed
+		c.streams[f.stream] = s
 	}
 	return held, owed
 }
@@ -156,7 +159,7 @@ func (c *client) received(f frame) (held, owed int) {
 func (c *client) ended(stream uint32) (held, owed int) {
 	s := c.streams[stream]
 	delete(c.streams, stream)
-	return -s.held, -s.owed
+	return -s.held - s.waiting, -s.owed - s.waiting
 }
 
 // charge changes the held and owed bytes of the account.
@@ -192,13 +195,14 @@ func (c *client) leave(stream uint32, n int) {
 	s, isOpen := c.streams[stream]
 	n = min(n, s.owed) // a compressed message is longer than the bytes received
 	if isOpen {
-		c.streams[stream] = arrived{s.held - n, s.owed - n}
+		s.held, s.owed = s.held-n, s.owed-n
+		c.streams[stream] = s
 	}
 	c.mu.Unlock()
 	c.charge(-n, -n)
 }
 
-// Write writes, and gives back the bytes of calls that end with it.
+// Write writes, and gives back the bytes of calls and of compressed answers that end with it.
 func (c *client) Write(b []byte) (int, error) {
 	charge, owe := 0, 0
 	c.mu.Lock()
@@ -208,6 +212,9 @@ func (c *client) Write(b []byte) (int, error) {
 			charge, owe = charge+less, owe+early
 		}
 		return false
+	}, func(f frame, p []byte) {
+		n := c.written(f, p)
+		charge, owe = charge-n, owe-n
 	})
 	c.mu.Unlock()
 	c.charge(charge, owe)
@@ -224,7 +231,7 @@ func (c *client) Close() error {
 	c.mu.Lock()
 	held, owed := c.unsent, c.unsent
 	for _, s := range c.streams {
-		held, owed = held+s.held, owed+s.owed
+		held, owed = held+s.held+s.waiting, owed+s.owed+s.waiting
 	}
 	clear(c.streams)
 	c.unsent, c.isEnded = 0, true

@@ -143,15 +143,66 @@ func TestReadEndsWithTheHeadersOfACall(t *testing.T) {
 	}
 }
 
+// A compressed answer stays charged until its last byte is written, in whatever parts, or its stream
+// ends.
+func TestCompressedAnswersAreChargedUntilWritten(t *testing.T) {
+	t.Parallel()
+	message := func(n int) []byte { return append([]byte{1, 0, 0, 0, byte(n)}, make([]byte, n)...) }
+	// Two messages, an empty one, and the beginning of a fourth.
+	data := slices.Concat(message(100), message(7), message(0), message(50)[:30])
+	for step := 1; step <= len(data); step++ {
+		b := budget.New(1 << 20)
+		server, remote := net.Pipe()
+		go func() { _, _ = io.Copy(io.Discard, remote) }() // until the server closes the connection
+		c := newClient(server, b, &buffers{})
+		c.streams[1], c.streams[3] = arrived{}, arrived{}
+		if !c.hold(1, 1000) || !c.hold(1, 2000) || !c.hold(1, 0) || !c.hold(1, 4000) || !c.hold(3, 8000) || c.hold(1, 1<<20) {
+			t.Fatal("the budget has room for five answers, and not for a MiB")
+		}
+		seen := 0
+		want := func() (left int64) {
+			left = 8000
+			for end, charge := range map[int]int64{105: 1000, 105 + 12: 2000, 1 << 20: 4000} {
+				if seen < end {
+					left += charge
+				}
+			}
+			return left
+		}
+		for part := range slices.Chunk(data, step) {
+			head := wire(frame{kind: frameData, stream: 1, length: len(part)})[:9]
+			if _, err := c.Write(append(head, part...)); err != nil {
+				t.Fatal(err)
+			}
+			if seen += len(part); b.Used() != want() {
+				t.Errorf("steps of %d: %d bytes are charged after %d, want %d", step, b.Used(), seen, want())
+			}
+		}
+		if _, err := c.Write(wire(frame{kind: frameReset, stream: 1, length: 4})); err != nil {
+			t.Fatal(err)
+		}
+		if b.Used() != 8000 {
+			t.Errorf("steps of %d: %d bytes are charged after the end of the stream", step, b.Used())
+		}
+		if !c.hold(1, 500) || b.Used() != 8000 {
+			t.Error("an answer of a stream that has ended is charged")
+		}
+		_ = c.Close()
+		if b.Used() != 0 {
+			t.Errorf("%d bytes are charged after the end of the connection", b.Used())
+		}
+	}
+}
+
 // The same frames are found for any division of the bytes.
 func FuzzFrames(f *testing.F) {
 	f.Add(append(wire(frame{kind: frameHeaders, stream: 1, length: 5}), wire(frame{kind: frameData, flags: 1, stream: 1, length: 3})...), uint8(2))
 	f.Fuzz(func(t *testing.T, b []byte, step uint8) {
 		var whole, parts []frame
-		(&frames{}).scan(b, func(f frame) bool { whole = append(whole, f); return false })
+		(&frames{}).scan(b, func(f frame) bool { whole = append(whole, f); return false }, nil)
 		s := &frames{}
 		for part := range slices.Chunk(b, int(step)+1) {
-			s.scan(part, func(f frame) bool { parts = append(parts, f); return false })
+			s.scan(part, func(f frame) bool { parts = append(parts, f); return false }, nil)
 		}
 		if !slices.Equal(whole, parts) {
 			t.Errorf("%v at once, %v in steps of %d", whole, parts, int(step)+1)

@@ -135,18 +135,18 @@ func (r *deflateReader) Close() error {
 	return r.ReadCloser.Close()
 }
 
-// compress chooses the compression of a call's answer. By default, gRPC would use that of the
-// request.
-func (c Compression) compress(ctx context.Context) error {
+// compress chooses the compression of a call's answers, and reports whether they are compressed. By
+// default, gRPC would use that of the request.
+func (c Compression) compress(ctx context.Context) (isCompressed bool, err error) {
 	stream, ok := grpc.ServerTransportStreamFromContext(ctx).(interface {
 		RecvCompress() string
 		ClientAdvertisedCompressors() []string
 	})
 	if !ok {
-		return nil
+		return false, nil
 	}
 	if request := stream.RecvCompress(); c == CompressionNone && (request == "" || request == encoding.Identity) {
-		return nil
+		return false, nil
 	}
 	name := encoding.Identity
 	switch accepted := stream.ClientAdvertisedCompressors(); {
@@ -156,5 +156,5 @@ func (c Compression) compress(ctx context.Context) error {
 	case slices.Contains(accepted, deflateName):
 		name = deflateName
 	}
-	return grpc.SetSendCompressor(ctx, name)
+	return name != encoding.Identity, grpc.SetSendCompressor(ctx, name)
 }

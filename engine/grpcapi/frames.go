@@ -31,14 +31,19 @@ type frames struct {
 	skip  int  // bytes up to the next head
 	stops bool // scan stops before the next head
 	head  [9]byte
-	have  int // bytes of the head so far
+	have  int   // bytes of the head so far
+	last  frame // the one whose payload is skipped
 }
 
 // scan passes the frames whose heads end in b to take. Their payload need not have arrived. If take
-// returns true, scan stops after the frame's payload. It returns how many bytes it has seen.
-func (s *frames) scan(b []byte, take func(frame) (stop bool)) int {
+// returns true, scan stops after the frame's payload. It returns how many bytes it has seen. It
+// passes payloads in b to body, in pieces as they come. body may be nil.
+func (s *frames) scan(b []byte, take func(frame) (stop bool), body func(frame, []byte)) int {
 	for at := 0; ; {
 		n := min(s.skip, len(b)-at)
+		if n > 0 && body != nil {
+			body(s.last, b[at:at+n])
+		}
 		s.skip, at = s.skip-n, at+n
 		if s.stops && s.skip == 0 {
 			s.stops = false
@@ -50,6 +55,7 @@ func (s *frames) scan(b []byte, take func(frame) (stop bool)) int {
 		}
 		h := &s.head
 		s.have, s.skip = 0, int(h[0])<<16|int(h[1])<<8|int(h[2])
-		s.stops = take(frame{kind: h[3], flags: h[4], stream: binary.BigEndian.Uint32(h[5:]) &^ (1 << 31), length: s.skip})
+		s.last = frame{kind: h[3], flags: h[4], stream: binary.BigEndian.Uint32(h[5:]) &^ (1 << 31), length: s.skip}
+		s.stops = take(s.last)
 	}
 }

@@ -36,11 +36,17 @@ func (s *service) infer(ctx context.Context, m *message, c *client) (any, error)
 	if err != nil {
 		return nil, statusOf(err)
 	}
-	answer, err := s.finish(ctx, pending, c, encode)
+	write := encoder(encode)
+	if isCompressed, err := s.compression.compress(ctx); err != nil {
+		return nil, err
+	} else if isCompressed {
+		write = holding(encode, streamOf(ctx))
+	}
+	answer, err := s.finish(ctx, pending, c, write)
 	if err != nil {
 		return nil, statusOf(err)
 	}
-	return answer, s.compression.compress(ctx)
+	return answer, nil
 }
 
 // start queues the request of a message. The message must not change until the request has

@@ -152,9 +152,12 @@ type service struct {
 func (s *service) stop() { s.stopped.Do(func() { close(s.stopping) }) }
 
 // unary serves every call except inferences and streams. The guard must admit the call. unary
-// charges the answer.
+// charges the answer, which is never compressed.
 func (s *service) unary(ctx context.Context, request any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
 	if err := s.guard.check(ctx, info.FullMethod); err != nil {
+		return nil, err
+	}
+	if _, err := CompressionNone.compress(ctx); err != nil {
 		return nil, err
 	}
 	answer, err := handle(ctx, request)

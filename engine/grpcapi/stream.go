@@ -38,6 +38,7 @@ var errStopping = status.Error(codes.Unavailable, "GRPC server is shutting down 
 type flow struct {
 	client     *client // nil: no account is charged
 	stream     uint32  // number of the stream
+	compressed bool    // the answers
 	queue      chan streamed
 	unanswered atomic.Int64 // requests that have arrived and are not answered
 }
@@ -50,10 +51,11 @@ func serveStream(server any, stream grpc.ServerStream) error {
 	s := server.(*service)
 	ctx, cancel := context.WithCancel(stream.Context())
 	defer cancel()
-	if err := s.compression.compress(ctx); err != nil {
+	compressed, err := s.compression.compress(ctx)
+	if err != nil {
 		return err
 	}
-	f := &flow{client: clientOf(ctx), stream: streamOf(ctx), queue: make(chan streamed, maxInFlight)}
+	f := &flow{client: clientOf(ctx), stream: streamOf(ctx), compressed: compressed, queue: make(chan streamed, maxInFlight)}
 	received := make(chan error, 1)
 	go func() {
 		defer close(f.queue)
@@ -119,7 +121,7 @@ func (s *service) answer(ctx context.Context, stream grpc.ServerStream, f *flow)
 		if !open {
 			return nil
 		}
-		answer, err := s.finishStreamed(ctx, &next, f.client)
+		answer, err := s.finishStreamed(ctx, &next, f)
 		f.drop(s, next.message)
 		if err != nil && strict {
 			return statusOf(err)
@@ -152,13 +154,25 @@ func (f *flow) drop(s *service, m *message) {
 
 // finishStreamed waits for the request and serialises its answer. The error is that of a request
 // that was accepted and failed, for streams that end with it. The answer always has it.
-func (s *service) finishStreamed(ctx context.Context, q *streamed, c *client) (mem.BufferSlice, error) {
+func (s *service) finishStreamed(ctx context.Context, q *streamed, f *flow) (mem.BufferSlice, error) {
 	if q.err != nil {
-		return encodeRefusal(engine.TextOf(q.err), q.message), nil
+		return f.small(encodeRefusal(engine.TextOf(q.err), q.message)), nil
 	}
-	answer, err := s.finish(ctx, q.pending, c, encodeStreamed)
+	write := encoder(encodeStreamed)
+	if f.compressed {
+		write = holding(encodeStreamed, f.stream)
+	}
+	answer, err := s.finish(ctx, q.pending, f.client, write)
 	if err != nil {
-		answer = encodeFailure(engine.TextOf(err), q.message)
+		answer = f.small(encodeFailure(engine.TextOf(err), q.message))
 	}
 	return answer, err
+}
+
+// small passes on an answer that the charge of the call covers.
+func (f *flow) small(answer mem.BufferSlice) mem.BufferSlice {
+	if f.compressed {
+		f.client.hold(f.stream, 0)
+	}
+	return answer
 }
