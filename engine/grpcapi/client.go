@@ -31,6 +31,7 @@ type client struct {
 	// bytes received that Read has not returned, and their memory: at most one read of gRPC (32
 	// KiB); only Read uses them
 	ahead, spare []byte
+	pause        pause
 
 	mu      sync.Mutex
 	streams map[uint32]arrived // the open ones
@@ -107,11 +108,15 @@ func (c *client) Read(b []byte) (int, error) {
 	n, err := copy(b, c.ahead), error(nil)
 	arrived := n == 0
 	if arrived {
+		if err := c.bound(); err != nil {
+			return 0, err
+		}
 		n, err = c.Conn.Read(b)
 	}
 	charge, owe := 0, 0
 	c.mu.Lock()
 	seen := c.in.scan(b[:n], func(f frame) bool {
+		c.pause.next(f)
 		more, late := c.received(f)
 		charge, owe = charge+more, owe+late
 		return f.stream == c.newest && f.endsHeaders()

@@ -35,6 +35,9 @@ type frames struct {
 	last  frame // the one whose payload is skipped
 }
 
+// isInside reports whether a frame has begun and not ended.
+func (s *frames) isInside() bool { return s.skip > 0 || s.have > 0 }
+
 // scan passes the frames whose heads end in b to take. Their payload need not have arrived. If take
 // returns true, scan stops after the frame's payload. It returns how many bytes it has seen. It
 // passes payloads in b to body, in pieces as they come. body may be nil.
