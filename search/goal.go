@@ -128,12 +128,16 @@ func (o Objective) Weight() float64 {
 // any load, and more inferences share its idle power. All other metrics rise or stay.
 func FallsWithLoad(m measure.Metric) bool { return m == measure.Cost || m == measure.Energy }
 
-// Rises reports whether more load can improve the objective. falls reports whether less load can.
+// IsMemory reports whether a metric hardly depends on the load.
+func IsMemory(m measure.Metric) bool { return m == measure.Memory || m == measure.GPUMemory }
+
+// Rises reports whether more load can improve the objective. Falls reports whether less load can.
 // Throughput is better high and rises with the load. Metrics that are better low rise too, apart
 // from those that FallsWithLoad names.
 func (o Objective) Rises() bool { return slices.ContainsFunc(o.Terms, Term.improves) }
 
-func (o Objective) falls() bool {
+// Falls: see Rises.
+func (o Objective) Falls() bool {
 	return slices.ContainsFunc(o.Terms, func(t Term) bool { return !t.improves() })
 }
 

@@ -53,14 +53,14 @@ func (p Process) Burdens(c Candidate, s Settings) bool {
 	if p.Pool != c.PoolKey() || p.Batch <= s.Space.MaxBatch(c) {
 		return false
 	}
-	return slices.ContainsFunc(s.Goal.Objective.Terms, func(t Term) bool { return isMemory(t.Metric) }) ||
+	return slices.ContainsFunc(s.Goal.Objective.Terms, func(t Term) bool { return IsMemory(t.Metric) }) ||
 		slices.ContainsFunc(s.Goal.Constraints, p.isInDoubt)
 }
 
 // isInDoubt reports whether the process's memory leaves open if a configuration with smaller
 // batches satisfies a constraint.
 func (p Process) isInDoubt(c Constraint) bool {
-	if !isMemory(c.Metric) {
+	if !IsMemory(c.Metric) {
 		return false
 	}
 	bytes, known := p.last.Value(c.Metric)

@@ -35,32 +35,34 @@ func (a LoadAxis) At(level float64) measure.Load {
 // AtLeast returns the lowest level of the axis that is at least target, or the last one.
 func (a LoadAxis) AtLeast(target float64) float64 {
 	if a.Any {
-		return min(max(math.Ceil(target), a.first()), a.last())
+		return min(max(math.Ceil(target), a.First()), a.Last())
 	}
 	for _, level := range a.Levels {
 		if level >= target {
 			return level
 		}
 	}
-	return a.last()
+	return a.Last()
 }
 
 // AtMost returns the highest level of the axis that is at most target, or the first one.
 func (a LoadAxis) AtMost(target float64) float64 {
 	if a.Any {
-		return max(min(math.Floor(target), a.last()), a.first())
+		return max(min(math.Floor(target), a.Last()), a.First())
 	}
 	for _, level := range slices.Backward(a.Levels) {
 		if level <= target {
 			return level
 		}
 	}
-	return a.first()
+	return a.First()
 }
 
-func (a LoadAxis) first() float64 { return a.Levels[0] }
+// First returns the lowest level.
+func (a LoadAxis) First() float64 { return a.Levels[0] }
 
-func (a LoadAxis) last() float64 { return a.Levels[len(a.Levels)-1] }
+// Last returns the highest level.
+func (a LoadAxis) Last() float64 { return a.Levels[len(a.Levels)-1] }
 
 // Facts are the facts about model and machine that the folding rules need.
 type Facts struct {

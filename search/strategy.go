@@ -137,3 +137,8 @@ type Settings struct {
 	// Turns means that the server supports measuring blocks in turns.
 	Turns bool
 }
+
+// Trial returns a trial with one window of a candidate at a level of the load axis.
+func (s Settings) Trial(c Candidate, level float64, phase Phase) Trial {
+	return Trial{Candidate: c, Load: s.Space.Load.At(level), Windows: 1, Window: s.Window, Phase: phase}
+}

@@ -54,6 +54,8 @@ var allowed = map[string][]string{
 	"spec/modelanalyzer": {"spec", "search", "model/modelconfig"},
 	"search":             {"search/posterior", "search/verdict", "measure", "measure/stats"},
 	"search/searchtest":  {"search", "measure"},
+	// loads of configurations, one after the other: it does not choose configurations
+	"search/tour": {"search", "measure"},
 	// a model of the server: it knows no strategy
 	"search/queuesim": {"measure", "measure/stats"},
 	// knowledge only: it decides nothing

@@ -3,10 +3,13 @@
 // that is too small for the space covers only its first part.
 package grid
 
-import "tuner/search"
+import (
+	"tuner/search"
+	"tuner/search/tour"
+)
 
 // New returns a tour through all candidates, which reads the ledger that its owner writes.
-func New(s search.Settings, l *search.Ledger, candidates *search.Candidates) *search.Tour {
+func New(s search.Settings, l *search.Ledger, candidates *search.Candidates) *tour.Tour {
 	n, _ := candidates.Len()
-	return search.NewLazyTour(s, l, search.PhaseSearch, n, candidates.Walk())
+	return tour.NewLazy(s, l, search.PhaseSearch, n, candidates.Walk())
 }

@@ -14,6 +14,7 @@ import (
 	"tuner/search"
 	"tuner/search/guided/pools"
 	"tuner/search/queuesim"
+	"tuner/search/tour"
 )
 
 // machine is a server whose truth is the queue simulation of its own service times. It is
@@ -113,7 +114,7 @@ func (m machine) run(t *testing.T, most int) (*Guided, []search.Event) {
 	t.Helper()
 	ledger := search.NewLedger(m.settings.Goal)
 	g := New(m.settings, ledger, m.settings.Space.Candidates())
-	tour := search.NewTour(m.settings, ledger, search.PhaseDefault, []search.Candidate{{}})
+	tour := tour.New(m.settings, ledger, search.PhaseDefault, []search.Candidate{{}})
 	var events []search.Event
 	last, elapsed := "", time.Duration(0)
 	for len(events) < most {

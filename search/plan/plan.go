@@ -19,6 +19,7 @@ import (
 	"tuner/search"
 	"tuner/search/footprint"
 	"tuner/search/posterior"
+	"tuner/search/tour"
 	"tuner/search/verdict"
 )
 
@@ -30,7 +31,7 @@ type Plan struct {
 	costs    costs
 	held     *footprint.Model // memory of configurations
 	finally  *footprint.Model // the same on the server of the final trials
-	base     *search.Tour     // the default configuration
+	base     *tour.Tour       // the default configuration
 	inner    Explorer
 	ended    string // reason for the first end of the search phase; "" until then
 
@@ -59,7 +60,7 @@ func Around(s search.Settings, explorer func(*search.Ledger, *search.Candidates)
 	if p.finally = p.held; s.Elsewhere {
 		p.finally = footprint.New(s.Space)
 	}
-	p.base = search.NewTour(s, p.ledger, search.PhaseDefault, []search.Candidate{{}})
+	p.base = tour.New(s, p.ledger, search.PhaseDefault, []search.Candidate{{}})
 	p.inner = explorer(p.ledger, p.candidates)
 	return p, nil
 }

@@ -13,6 +13,7 @@ import (
 	"tuner/search"
 	"tuner/search/plan"
 	"tuner/search/searchtest"
+	"tuner/search/tour"
 )
 
 func TestStrategiesConform(t *testing.T) {
@@ -465,7 +466,7 @@ func TestBudgetIsKeptWhereLaunchesDiffer(t *testing.T) {
 }
 
 // economist asks for a trial on a fresh launch, and knows one in the running process.
-type economist struct{ *search.Tour }
+type economist struct{ *tour.Tour }
 
 func (economist) Ask() search.Action { return search.Action{Trial: serving(true)} }
 
@@ -486,7 +487,7 @@ func TestRestOfTheBudgetIsUsed(t *testing.T) {
 	s := searchtest.Settings(l, 50*time.Millisecond)
 	s.Budget.Time = time.Minute
 	p, err := plan.Around(s, func(l *search.Ledger, _ *search.Candidates) plan.Explorer {
-		return economist{search.NewTour(s, l, search.PhaseSearch, nil)}
+		return economist{tour.New(s, l, search.PhaseSearch, nil)}
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -12,7 +12,10 @@
 //     4, 8 clients whatever the results.
 package quick
 
-import "tuner/search"
+import (
+	"tuner/search"
+	"tuner/search/tour"
+)
 
 // finalists is the number of configurations of the climb whose best load is sought.
 const finalists = 3
@@ -23,7 +26,7 @@ type Quick struct {
 	ledger   *search.Ledger
 	climb    *climb
 	measured []search.Candidate // by the climb, in its order
-	sweep    *search.Tour       // nil before the climb is done
+	sweep    *tour.Tour         // nil before the climb is done
 }
 
 // New returns the strategy for the candidates of the settings' space.
@@ -31,7 +34,7 @@ func New(s search.Settings, l *search.Ledger, candidates *search.Candidates) *Qu
 	q := &Quick{settings: s, ledger: l}
 	t, ok := newTerrain(s.Space, candidates)
 	if !ok {
-		q.sweep = search.NewTour(s, l, search.PhaseSearch, nil)
+		q.sweep = tour.New(s, l, search.PhaseSearch, nil)
 		return q
 	}
 	q.climb = newClimb(t, s.Goal.Objective)
@@ -92,7 +95,7 @@ func (q *Quick) skipKnown() {
 		q.climb.learn(r)
 	}
 	if q.sweep == nil {
-		q.sweep = search.NewTour(q.settings, q.ledger, search.PhaseSearch, q.best())
+		q.sweep = tour.New(q.settings, q.ledger, search.PhaseSearch, q.best())
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 
 	"tuner/search"
+	"tuner/search/tour"
 )
 
 // perVisit is the number of candidates of a pool that are tried before its engine process ends. Two
@@ -20,11 +21,11 @@ const mostShuffled = 200_000
 // New returns a tour through all candidates in a random order, which reads its owner's ledger. The
 // order visits the pools in turn, in an order drawn once, and takes the next two candidates of
 // each.
-func New(s search.Settings, l *search.Ledger, candidates *search.Candidates) *search.Tour {
+func New(s search.Settings, l *search.Ledger, candidates *search.Candidates) *tour.Tour {
 	if n, _ := candidates.Len(); n > mostShuffled {
-		return search.NewLazyTour(s, l, search.PhaseSearch, n, drawn(s.Seed, candidates))
+		return tour.NewLazy(s, l, search.PhaseSearch, n, drawn(s.Seed, candidates))
 	}
-	return search.NewTour(s, l, search.PhaseSearch, shuffled(s.Seed, candidates.All()))
+	return tour.New(s, l, search.PhaseSearch, shuffled(s.Seed, candidates.All()))
 }
 
 func shuffled(seed uint64, candidates []search.Candidate) []search.Candidate {

@@ -11,6 +11,7 @@ import (
 	"tuner/search"
 	"tuner/search/plan"
 	"tuner/search/searchtest"
+	"tuner/search/tour"
 )
 
 // most is the largest number of candidates that are tried.
@@ -18,13 +19,13 @@ const most = 8
 
 // Backwards visits the space from its end: the last candidates, each at its best load, the last one
 // first.
-type Backwards struct{ *search.Tour }
+type Backwards struct{ *tour.Tour }
 
 // New returns the strategy.
 func New(s search.Settings, l *search.Ledger, candidates *search.Candidates) Backwards {
 	list := candidates.All()
 	slices.Reverse(list)
-	return Backwards{search.NewTour(s, l, search.PhaseSearch, list[:min(most, len(list))])}
+	return Backwards{tour.New(s, l, search.PhaseSearch, list[:min(most, len(list))])}
 }
 
 // Notes returns a sentence for the reader of the report.
@@ -80,7 +81,7 @@ func TestLargeSpaceNeedsABudget(t *testing.T) {
 	}
 	made := row
 	made.New = func(s search.Settings, l *search.Ledger, _ *search.Candidates) plan.Explorer {
-		return Backwards{search.NewTour(s, l, search.PhaseSearch, nil)}
+		return Backwards{tour.New(s, l, search.PhaseSearch, nil)}
 	}
 	if _, err := made.Plan(s); err == nil || !strings.Contains(err.Error(), "the backwards has") {
 		t.Errorf("error %v", err)

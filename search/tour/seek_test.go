@@ -1,4 +1,4 @@
-package search_test
+package tour_test
 
 import (
 	"math"
@@ -11,6 +11,7 @@ import (
 	"tuner/measure"
 	"tuner/search"
 	"tuner/search/searchtest"
+	"tuner/search/tour"
 )
 
 // machine is a closed loop in closed form: a lone request takes `alone`, and the server completes
@@ -34,7 +35,7 @@ func (m machine) measure(load measure.Load) measure.Measurement {
 }
 
 // run seeks to the end, and returns the tried levels and the best passing one (0 without one).
-func run(t *testing.T, s search.Seek, m machine, lead float64) (levels []float64, best float64) {
+func run(t *testing.T, s tour.Seek, m machine, lead float64) (levels []float64, best float64) {
 	t.Helper()
 	var points []search.Point
 	for {
@@ -65,8 +66,8 @@ var (
 
 // seek looks for the highest throughput at a limited p99 in seconds, with any whole concurrency
 // from 1 to 64.
-func seek(knee, p99 float64) search.Seek {
-	return search.Seek{
+func seek(knee, p99 float64) tour.Seek {
+	return tour.Seek{
 		Axis: search.LoadAxis{Levels: doubled, Any: true, BatchSize: 1},
 		Goal: search.Goal{
 			Objective:   search.Objective{Terms: []search.Term{{Metric: measure.Throughput, Weight: 1}}},
@@ -78,7 +79,7 @@ func seek(knee, p99 float64) search.Seek {
 
 func TestSeekLevels(t *testing.T) {
 	t.Parallel()
-	check := func(name string, s search.Seek, m machine, lead float64, want ...float64) {
+	check := func(name string, s tour.Seek, m machine, lead float64, want ...float64) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got, _ := run(t, s, m, lead)

@@ -1,4 +1,4 @@
-package search
+package tour
 
 import (
 	"cmp"
@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"tuner/measure"
+	"tuner/search"
 )
 
 // The parameters of a seek. On a shared machine, the throughput of windows of one configuration
@@ -31,8 +32,8 @@ const (
 // grows at most in proportion to it. So a failing load bounds the throughput of every lower load
 // from above. A configuration that cannot come near the leader is given up early.
 type Seek struct {
-	Axis LoadAxis
-	Goal Goal
+	Axis search.LoadAxis
+	Goal search.Goal
 	Knee float64 // start of the search: the concurrency that saturates the configuration
 }
 
@@ -51,18 +52,18 @@ type move struct {
 // Next returns the next load to try. points are the points so far in the order of their trials, and
 // lead is the score to beat (-Inf without one). It returns false if the best load is known well
 // enough, or if no load can reach the lead.
-func (s Seek) Next(points []Point, lead float64) (Step, bool) {
+func (s Seek) Next(points []search.Point, lead float64) (Step, bool) {
 	if len(points) == 0 {
 		return s.start(), true
 	}
 	if len(points) >= seekMaximum {
 		return Step{}, false
 	}
-	if slices.ContainsFunc(points, func(p Point) bool { return direction(p) == never }) {
+	if slices.ContainsFunc(points, func(p search.Point) bool { return direction(p) == never }) {
 		return s.afterFailure(points)
 	}
 	m, ok := s.move(newSurvey(points))
-	tried := slices.ContainsFunc(points, func(p Point) bool { return p.Level == m.Level })
+	tried := slices.ContainsFunc(points, func(p search.Point) bool { return p.Level == m.Level })
 	if !ok || tried || s.gain(lead, m.ceiling) < -near {
 		return Step{}, false
 	}
@@ -74,7 +75,7 @@ func (s Seek) Next(points []Point, lead float64) (Step, bool) {
 func (s Seek) start() Step {
 	switch {
 	case !s.Goal.Objective.Rises():
-		return Step{s.Axis.first(), "lowest load"}
+		return Step{s.Axis.First(), "lowest load"}
 	case s.Axis.Rate:
 		return Step{s.Axis.Levels[(len(s.Axis.Levels)-1)/2], "middle of the rates"}
 	}
@@ -83,7 +84,7 @@ func (s Seek) start() Step {
 
 // afterFailure gives a configuration that failed at its only load one more chance, if the load may
 // have caused the failure. The next load is much lower.
-func (s Seek) afterFailure(points []Point) (Step, bool) {
+func (s Seek) afterFailure(points []search.Point) (Step, bool) {
 	p := points[0]
 	level := s.Axis.AtMost(p.Level / retreat)
 	if len(points) > 1 || level >= p.Level || !loadMayBeTheReason(p) {
@@ -92,15 +93,12 @@ func (s Seek) afterFailure(points []Point) (Step, bool) {
 	return Step{level, "much lower load after a failure"}, true
 }
 
-func loadMayBeTheReason(p Point) bool {
+func loadMayBeTheReason(p search.Point) bool {
 	if p.Failure != nil {
 		return p.Failure.Stage == measure.StageHang || p.Failure.Stage == measure.StageErrors
 	}
-	return slices.ContainsFunc(p.Misses, func(m Miss) bool { return isMemory(m.Constraint.Metric) && !m.Missing })
+	return slices.ContainsFunc(p.Misses, func(m search.Miss) bool { return search.IsMemory(m.Constraint.Metric) && !m.Missing })
 }
-
-// isMemory reports whether a metric hardly depends on the load.
-func isMemory(m measure.Metric) bool { return m == measure.Memory || m == measure.GPUMemory }
 
 // towards is the direction in which a point sends the search.
 type towards int
@@ -112,23 +110,19 @@ const (
 	never                 // no load is known to help
 )
 
-// NeedsMore reports whether a higher load can satisfy the constraints that the point misses, and no
-// lower one.
-func (p Point) NeedsMore() bool { return direction(p) == higher }
-
 // direction returns the direction of the loads that can satisfy the constraints that a point
 // misses.
-func direction(p Point) towards {
+func direction(p search.Point) towards {
 	if !p.Scored {
 		return never
 	}
 	result := here
 	for _, m := range p.Misses {
 		wanted, tooMuch := higher, m.Constraint.Max != nil && m.Value > *m.Constraint.Max
-		if tooMuch != FallsWithLoad(m.Constraint.Metric) {
+		if tooMuch != search.FallsWithLoad(m.Constraint.Metric) {
 			wanted = lower
 		}
-		if m.Missing || isMemory(m.Constraint.Metric) || (result != here && result != wanted) {
+		if m.Missing || search.IsMemory(m.Constraint.Metric) || (result != here && result != wanted) {
 			return never
 		}
 		result = wanted
@@ -137,10 +131,10 @@ func direction(p Point) towards {
 }
 
 // survey groups a configuration's points by direction, each group ascending by level.
-type survey struct{ passing, lower, higher []Point }
+type survey struct{ passing, lower, higher []search.Point }
 
-func newSurvey(points []Point) survey {
-	sorted := slices.SortedStableFunc(slices.Values(points), func(a, b Point) int { return cmp.Compare(a.Level, b.Level) })
+func newSurvey(points []search.Point) survey {
+	sorted := slices.SortedStableFunc(slices.Values(points), func(a, b search.Point) int { return cmp.Compare(a.Level, b.Level) })
 	var v survey
 	for _, p := range sorted {
 		switch direction(p) {
@@ -178,7 +172,7 @@ func (s Seek) improve(v survey) (move, bool) {
 	}
 	p, top := v.passing[best], len(v.passing)-1
 	if s.Goal.Objective.Rises() && best == top {
-		above := slices.IndexFunc(v.lower, func(q Point) bool { return q.Level > p.Level })
+		above := slices.IndexFunc(v.lower, func(q search.Point) bool { return q.Level > p.Level })
 		if above >= 0 {
 			if m, ok := s.between(p, v.lower[above]); ok {
 				return m, true
@@ -189,7 +183,7 @@ func (s Seek) improve(v survey) (move, bool) {
 			}
 		}
 	}
-	if !s.Goal.Objective.falls() || best != 0 {
+	if !s.Goal.Objective.Falls() || best != 0 {
 		return move{}, false
 	}
 	if len(v.higher) > 0 {
@@ -203,11 +197,11 @@ func (s Seek) improve(v survey) (move, bool) {
 }
 
 // up doubles the load.
-func (s Seek) up(p Point) (move, bool) {
+func (s Seek) up(p search.Point) (move, bool) {
 	level := s.Axis.AtLeast(2 * p.Level)
 	ceiling := p.Score
 	if s.Goal.Objective.Rises() {
-		growth := s.Axis.last() / p.Level
+		growth := s.Axis.Last() / p.Level
 		if !s.Axis.Rate && p.Level >= s.Knee {
 			growth = min(growth, headroom)
 		}
@@ -232,7 +226,7 @@ func (s Seek) down(v survey) (move, bool) {
 }
 
 // between bisects, on log scale, a gap in which only the lower, only the upper, or no end passes.
-func (s Seek) between(a, b Point) (move, bool) {
+func (s Seek) between(a, b search.Point) (move, bool) {
 	ceiling := s.ceilingBelow(b)
 	switch {
 	case s.Goal.Objective.Rises() && a.Passes():
@@ -240,12 +234,12 @@ func (s Seek) between(a, b Point) (move, bool) {
 	case !s.Goal.Objective.Rises():
 		ceiling = a.Score
 	}
-	for _, p := range []Point{a, b} {
+	for _, p := range []search.Point{a, b} {
 		if p.Passes() && s.gain(p.Score, ceiling) < refinement {
 			return move{}, false
 		}
 	}
-	level, ok := s.Axis.inside(a.Level, b.Level)
+	level, ok := inside(s.Axis, a.Level, b.Level)
 	gap := resolution
 	if s.Axis.Rate {
 		gap = fineRates
@@ -255,8 +249,8 @@ func (s Seek) between(a, b Point) (move, bool) {
 
 // ceilingBelow returns the best score of any load below a point: its own if the objective only
 // rises with the load.
-func (s Seek) ceilingBelow(p Point) float64 {
-	if s.Goal.Objective.falls() {
+func (s Seek) ceilingBelow(p search.Point) float64 {
+	if s.Goal.Objective.Falls() {
 		return math.Inf(1)
 	}
 	return p.Score
@@ -265,7 +259,7 @@ func (s Seek) ceilingBelow(p Point) float64 {
 // raised returns the score after the throughput grew by a factor and nothing got worse. It is
 // unbounded if less load can improve the objective.
 func (s Seek) raised(score, factor float64) float64 {
-	if s.Goal.Objective.falls() {
+	if s.Goal.Objective.Falls() {
 		return math.Inf(1)
 	}
 	return score + s.Goal.Objective.Weight()*math.Log(factor)
@@ -273,9 +267,9 @@ func (s Seek) raised(score, factor float64) float64 {
 
 func (s Seek) gain(from, to float64) float64 { return s.Goal.Objective.Gain(from, to) }
 
-// inside returns the level of the axis that is nearest to the geometric mean of two levels and
+// inside returns the level of an axis that is nearest to the geometric mean of two levels and
 // strictly between them.
-func (a LoadAxis) inside(low, high float64) (float64, bool) {
+func inside(a search.LoadAxis, low, high float64) (float64, bool) {
 	mean := math.Sqrt(low * high)
 	if a.Any {
 		level := max(math.Floor(mean), math.Floor(low)+1) // 3 is between 2 and 4, although the mean is 2.8
