@@ -17,7 +17,7 @@ import (
 	"tuner/model/dataset"
 	"tuner/model/onnx"
 	"tuner/model/onnx/inputs"
-	"tuner/model/onnx/rewrite"
+	"tuner/model/onnx/rewrite/batch"
 	"tuner/model/precision"
 	"tuner/model/precision/accuracy"
 	"tuner/model/precision/conversion"
@@ -103,7 +103,7 @@ func (c modelConversion) ofONNX(subject profile.Subject) (modelConversion, error
 		c.skipped = c.Model + " is an ONNX file whose batch dimension is symbolic"
 		return c, nil
 	}
-	if _, err := rewrite.SymbolicBatch(subject.Model); err != nil {
+	if _, err := batch.Symbolic(subject.Model); err != nil {
 		c.skipped = fmt.Sprintf("%s is an ONNX file, and is served as it is: %v", c.Model, err)
 		return c, nil
 	}

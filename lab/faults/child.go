@@ -23,7 +23,9 @@ import (
 	"tuner/model/modelconfig"
 	"tuner/model/onnx"
 	"tuner/model/onnx/inputs"
-	"tuner/model/onnx/rewrite"
+	"tuner/model/onnx/rewrite/batch"
+	"tuner/model/onnx/rewrite/float16"
+	"tuner/model/onnx/rewrite/quantization"
 	"tuner/model/precision"
 	"tuner/ort"
 	"tuner/ort/ortlib"
@@ -178,13 +180,13 @@ func (s *subject) tryConvert() (faults []string) {
 		return s.named("checking", err)
 	}
 	conversions := map[string]func() (*onnx.Model, error){
-		"batch": func() (*onnx.Model, error) { return rewrite.SymbolicBatch(m) },
+		"batch": func() (*onnx.Model, error) { return batch.Symbolic(m) },
 		"fp16": func() (*onnx.Model, error) {
-			v, _, err := rewrite.Float16(m, rewrite.Float16Options{})
+			v, _, err := float16.Convert(m, float16.Options{})
 			return v, err
 		},
 		"int8": func() (*onnx.Model, error) {
-			v, _, err := rewrite.Int8Dynamic(m, rewrite.Int8Options{})
+			v, _, err := quantization.Dynamic(m, quantization.Options{})
 			return v, err
 		},
 	}

@@ -21,8 +21,8 @@ const (
 	// hangs is the time after which a mutation counts as endless. Each takes milliseconds; the
 	// engine's own limit on a load is two minutes of ONNX Runtime's work.
 	hangs = 3 * time.Minute
-	// batch is the number of mutations per child, which limits the sum of leaks.
-	batch = 250
+	// perChild is the number of mutations per child, which limits the sum of leaks.
+	perChild = 250
 	// allowed is the resident memory that a mutation may use beyond ten times its file. It includes
 	// the child's own memory.
 	allowed = 1 << 30
@@ -79,7 +79,7 @@ func (d damaging) all(ctx context.Context) error {
 		if _, isDone := d.done[n]; isDone {
 			continue
 		}
-		if err := d.batch(ctx, n, min(d.o.mutations, n+batch)); err != nil {
+		if err := d.batch(ctx, n, min(d.o.mutations, n+perChild)); err != nil {
 			return err
 		}
 		if _, isDone := d.done[n]; !isDone {

@@ -11,6 +11,7 @@ import (
 	"tuner/model/onnx"
 	"tuner/model/onnx/inputs"
 	"tuner/model/onnx/rewrite"
+	"tuner/model/onnx/rewrite/batch"
 	"tuner/model/precision/accuracy"
 	"tuner/model/precision/recipe"
 )
@@ -57,7 +58,7 @@ func NewMaker(source *onnx.Model, open Opener, o Options) (*Maker, error) {
 		memory: hostinfo.UsableMemory(), open: open, options: o}
 	k.rewriters = k.newRewriter
 	if o.FreeBatch && !inputs.Batches(source) {
-		switch freed, err := rewrite.SymbolicBatch(source); {
+		switch freed, err := batch.Symbolic(source); {
 		case err == nil:
 			k.base, k.freed = freed, true
 		case !errors.Is(err, rewrite.ErrNothing):

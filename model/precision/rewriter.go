@@ -11,6 +11,7 @@ import (
 	"tuner/model/onnx"
 	"tuner/model/onnx/inputs"
 	"tuner/model/onnx/rewrite"
+	"tuner/model/onnx/rewrite/quantization"
 	"tuner/model/precision/calibrate"
 	"tuner/model/precision/recipe"
 )
@@ -87,8 +88,8 @@ func (k *Maker) newRewriter(ctx context.Context, precision string) (rewriter, er
 }
 
 // ranges runs the source on the calibration data and returns the ranges of its activations.
-func (k *Maker) ranges(ctx context.Context, precision string) (map[string]rewrite.Range, error) {
-	values, err := rewrite.Activations(k.base)
+func (k *Maker) ranges(ctx context.Context, precision string) (map[string]quantization.Range, error) {
+	values, err := quantization.Activations(k.base)
 	if err != nil {
 		return nil, &Unmakeable{precision, err}
 	}

@@ -9,7 +9,7 @@ import (
 	"tuner/model/onnx"
 	"tuner/model/onnx/build"
 	"tuner/model/onnx/inputs"
-	"tuner/model/onnx/rewrite"
+	"tuner/model/onnx/rewrite/batch"
 )
 
 // The sample models are fixed to a batch of 1 or 2, and then made symbolic again. The result for
@@ -23,7 +23,7 @@ func TestSymbolicBatchComputesTheSame(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for _, size := range []int64{1, 2} {
-				free, err := rewrite.SymbolicBatch(fixedTo(m, size))
+				free, err := batch.Symbolic(fixedTo(m, size))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -116,7 +116,7 @@ func flatRows(size int64, make func(g *build.Graph, x string, list func(...int64
 
 func mustFree(t *testing.T, m *onnx.Model) *onnx.Model {
 	t.Helper()
-	free, err := rewrite.SymbolicBatch(m)
+	free, err := batch.Symbolic(m)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"tuner/model/onnx/build"
 	"tuner/model/onnx/onnxpb"
 	"tuner/model/onnx/rewrite"
+	"tuner/model/onnx/rewrite/batch"
 )
 
 // fixedTo fixes the first dimension of all inputs and outputs, as in an export without dynamic
@@ -49,7 +50,7 @@ func TestSymbolicBatch(t *testing.T) {
 	t.Parallel()
 	m := build.CNN(1)
 	before := digest(t, m)
-	free, err := rewrite.SymbolicBatch(m)
+	free, err := batch.Symbolic(m)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +63,7 @@ func TestSymbolicBatch(t *testing.T) {
 	if digest(t, m) != before {
 		t.Error("the source was changed")
 	}
-	if _, err := rewrite.SymbolicBatch(free); !errors.Is(err, rewrite.ErrNothing) {
+	if _, err := batch.Symbolic(free); !errors.Is(err, rewrite.ErrNothing) {
 		t.Errorf("the second time: %v, want ErrNothing", err)
 	}
 }
@@ -81,7 +82,7 @@ func TestSymbolicBatchNames(t *testing.T) {
 		}
 	})
 	for want, m := range map[string]*onnx.Model{"batch": m, "N": named, "batch_2": taken} {
-		free, err := rewrite.SymbolicBatch(m)
+		free, err := batch.Symbolic(m)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -98,7 +99,7 @@ func TestSymbolicBatchAdapts(t *testing.T) {
 	check := func(name string, want []int64, make func(g *build.Graph, x string) string) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			free, err := rewrite.SymbolicBatch(rows(make))
+			free, err := batch.Symbolic(rows(make))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -143,7 +144,7 @@ func checkRefused(t *testing.T, want string, m *onnx.Model) {
 	t.Helper()
 	t.Run(want, func(t *testing.T) {
 		t.Parallel()
-		_, err := rewrite.SymbolicBatch(m)
+		_, err := batch.Symbolic(m)
 		if !errors.Is(err, rewrite.ErrNothing) || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
 		}

@@ -26,7 +26,7 @@ import (
 // the format version is raised to 4, the first that allows it. Subgraphs do not change. The tensors
 // are shared with m. Cleaning a clean model changes nothing.
 func Clean(m *onnx.Model) (*onnx.Model, error) {
-	p := draft(m.Proto())
+	p := Draft(m.Proto())
 	dropDefaults(p)
 	liftConstants(p.GetGraph())
 	nameNodes(p.GetGraph())
@@ -34,12 +34,12 @@ func Clean(m *onnx.Model) (*onnx.Model, error) {
 	return m.Replace(p)
 }
 
-// draft copies a model so that the lists of its main graph can be changed. The elements are shared
+// Draft copies a model so that the lists of its main graph can be changed. The elements are shared
 // with p: they may be replaced, but not changed. A deep copy would double the memory of a large
 // model.
-func draft(p *onnxpb.ModelProto) *onnxpb.ModelProto {
-	d := shallow(p)
-	g := shallow(p.GetGraph())
+func Draft(p *onnxpb.ModelProto) *onnxpb.ModelProto {
+	d := Shallow(p)
+	g := Shallow(p.GetGraph())
 	g.Node = slices.Clone(g.Node)
 	g.Initializer = slices.Clone(g.Initializer)
 	g.SparseInitializer = slices.Clone(g.SparseInitializer)
@@ -50,8 +50,8 @@ func draft(p *onnxpb.ModelProto) *onnxpb.ModelProto {
 	return d
 }
 
-// shallow copies a message. Its fields share their values with the original.
-func shallow[M proto.Message](src M) M {
+// Shallow copies a message. Its fields share their values with the original.
+func Shallow[M proto.Message](src M) M {
 	dst := src.ProtoReflect().New()
 	src.ProtoReflect().Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
 		dst.Set(f, v)
@@ -85,7 +85,7 @@ func liftConstants(g *onnxpb.GraphProto) {
 		outputs[v.GetName()] = true
 	}
 	g.Node = slices.DeleteFunc(g.Node, func(node *onnxpb.NodeProto) bool {
-		t := constantTensor(node)
+		t := ConstantTensor(node)
 		if t == nil || outputs[t.GetName()] {
 			return false
 		}
@@ -94,10 +94,10 @@ func liftConstants(g *onnxpb.GraphProto) {
 	})
 }
 
-// constantTensor returns the value of a Constant node, with the name of its output. It returns nil
+// ConstantTensor returns the value of a Constant node, with the name of its output. It returns nil
 // for other nodes and for sparse values.
-func constantTensor(node *onnxpb.NodeProto) *onnxpb.TensorProto {
-	if !isOp(node, "Constant") || len(node.GetOutput()) != 1 || len(node.GetAttribute()) != 1 {
+func ConstantTensor(node *onnxpb.NodeProto) *onnxpb.TensorProto {
+	if !IsOp(node, "Constant") || len(node.GetOutput()) != 1 || len(node.GetAttribute()) != 1 {
 		return nil
 	}
 	var t *onnxpb.TensorProto
@@ -106,20 +106,20 @@ func constantTensor(node *onnxpb.NodeProto) *onnxpb.TensorProto {
 		if a.GetT() == nil {
 			return nil
 		}
-		t = shallow(a.GetT())
+		t = Shallow(a.GetT())
 	case "value_float":
-		t = newTensor(onnx.Float, floatBytes([]float32{a.GetF()}))
+		t = NewTensor(onnx.Float, FloatBytes([]float32{a.GetF()}))
 	case "value_floats":
-		t = newTensor(onnx.Float, floatBytes(a.GetFloats()), int64(len(a.GetFloats())))
+		t = NewTensor(onnx.Float, FloatBytes(a.GetFloats()), int64(len(a.GetFloats())))
 	case "value_int":
-		t = newTensor(onnx.Int64, int64Bytes([]int64{a.GetI()}))
+		t = NewTensor(onnx.Int64, Int64Bytes([]int64{a.GetI()}))
 	case "value_ints":
-		t = newTensor(onnx.Int64, int64Bytes(a.GetInts()), int64(len(a.GetInts())))
+		t = NewTensor(onnx.Int64, Int64Bytes(a.GetInts()), int64(len(a.GetInts())))
 	case "value_string":
-		t = newTensor(onnx.String, nil)
+		t = NewTensor(onnx.String, nil)
 		t.StringData = [][]byte{a.GetS()}
 	case "value_strings":
-		t = newTensor(onnx.String, nil, int64(len(a.GetStrings())))
+		t = NewTensor(onnx.String, nil, int64(len(a.GetStrings())))
 		t.StringData = a.GetStrings()
 	default:
 		return nil
@@ -128,12 +128,13 @@ func constantTensor(node *onnxpb.NodeProto) *onnxpb.TensorProto {
 	return t
 }
 
-// newTensor makes a constant from raw little-endian bytes; nil for strings.
-func newTensor(t onnx.DataType, raw []byte, dims ...int64) *onnxpb.TensorProto {
+// NewTensor makes a constant from raw little-endian bytes; nil for strings.
+func NewTensor(t onnx.DataType, raw []byte, dims ...int64) *onnxpb.TensorProto {
 	return &onnxpb.TensorProto{DataType: proto.Int32(int32(t)), Dims: dims, RawData: raw}
 }
 
-func floatBytes(values []float32) []byte {
+// FloatBytes returns the little-endian bytes of numbers.
+func FloatBytes(values []float32) []byte {
 	raw := make([]byte, 0, 4*len(values))
 	for _, v := range values {
 		raw = binary.LittleEndian.AppendUint32(raw, math.Float32bits(v))
@@ -141,7 +142,8 @@ func floatBytes(values []float32) []byte {
 	return raw
 }
 
-func int64Bytes(values []int64) []byte {
+// Int64Bytes returns the little-endian bytes of integers.
+func Int64Bytes(values []int64) []byte {
 	raw := make([]byte, 0, 8*len(values))
 	for _, v := range values {
 		raw = binary.LittleEndian.AppendUint64(raw, uint64(v))
@@ -151,7 +153,7 @@ func int64Bytes(values []int64) []byte {
 
 // nameNodes names nodes that have no name, and renames those with the name of an earlier node.
 func nameNodes(g *onnxpb.GraphProto) {
-	used := names{}
+	used := Names{}
 	var nameless []int
 	for i, node := range g.Node {
 		if name := node.GetName(); name == "" || used[name] {
@@ -161,17 +163,18 @@ func nameNodes(g *onnxpb.GraphProto) {
 		}
 	}
 	for _, i := range nameless {
-		node := shallow(g.Node[i])
+		node := Shallow(g.Node[i])
 		base := node.GetName()
 		if base == "" {
-			base = node.GetOpType() + "_" + firstName(node.GetOutput())
+			base = node.GetOpType() + "_" + FirstName(node.GetOutput())
 		}
-		node.Name = proto.String(used.fresh(base))
+		node.Name = proto.String(used.Fresh(base))
 		g.Node[i] = node
 	}
 }
 
-func firstName(list []string) string {
+// FirstName returns the first name that is not empty, or "".
+func FirstName(list []string) string {
 	for _, name := range list {
 		if name != "" {
 			return name
@@ -180,12 +183,12 @@ func firstName(list []string) string {
 	return ""
 }
 
-// names is a set of names in use.
-type names map[string]bool
+// Names is a set of names in use.
+type Names map[string]bool
 
-// fresh returns the base, or the base with the lowest number that makes it unique. It adds the
+// Fresh returns the base, or the base with the lowest number that makes it unique. It adds the
 // result to the set.
-func (n names) fresh(base string) string {
+func (n Names) Fresh(base string) string {
 	name := base
 	for i := 2; n[name]; i++ {
 		name = fmt.Sprintf("%s_%d", base, i)
@@ -221,7 +224,7 @@ func sweep(g *onnxpb.GraphProto) {
 			continue
 		}
 		running[node] = true
-		eachUsed(node, need)
+		EachUsed(node, need)
 		for _, name := range node.GetOutput() { // all outputs of a remaining node may be described
 			alive[name] = true
 		}
@@ -233,16 +236,16 @@ func sweep(g *onnxpb.GraphProto) {
 	g.ValueInfo = slices.DeleteFunc(g.ValueInfo, func(v *onnxpb.ValueInfoProto) bool { return !alive[v.GetName()] })
 }
 
-// eachUsed calls visit for every value that a node or its subgraphs use. This includes values that
+// EachUsed calls visit for every value that a node or its subgraphs use. This includes values that
 // a subgraph defines itself. ONNX gives these unique names, so they cannot be mistaken for other
 // values.
-func eachUsed(node *onnxpb.NodeProto, visit func(string)) {
+func EachUsed(node *onnxpb.NodeProto, visit func(string)) {
 	for _, name := range node.GetInput() {
 		visit(name)
 	}
 	for _, g := range onnx.Subgraphs(node) {
 		for _, inner := range g.GetNode() {
-			eachUsed(inner, visit)
+			EachUsed(inner, visit)
 		}
 		for _, v := range g.GetOutput() {
 			visit(v.GetName())

@@ -1,9 +1,10 @@
-// Package rewrite converts models into models that compute the same in other numbers or shapes:
-// 8-bit integers, 16-bit floats, another batch dimension. It stands between the model file and the
-// variants that are served.
+// Package rewrite edits models. It cleans a model, so that every other rewrite starts from the same
+// form, and has the editor that writes a new graph beside a clean one. The packages below it convert
+// models with it: quantization to 8-bit integers, float16 to 16-bit floats, batch to another batch
+// dimension. They stand between the model file and the variants that are served.
 //
-// Its functions take a model and return a model, without files, clock or randomness. The same model
-// always gives the same bytes. A source is never changed. The package does not judge its results:
+// All these functions take a model and return a model, without files, clock or randomness. The same
+// model always gives the same bytes. A source is never changed. No package here judges its results:
 // other packages measure whether a variant is accurate and fast enough.
 package rewrite
 
@@ -29,16 +30,17 @@ type Summary struct {
 // Kept is a candidate that was not converted.
 type Kept struct{ Node, Op, Reason string }
 
-// keptOnRequest is the reason for nodes that the caller keeps.
-const keptOnRequest = "kept on request"
+// KeptOnRequest is the reason for nodes that the caller keeps.
+const KeptOnRequest = "kept on request"
 
-func nothing(target, reason string) error {
+// Nothing returns the error of a model in which there is nothing to convert.
+func Nothing(target, reason string) error {
 	return fmt.Errorf("cannot convert the model to %s: %w: %s", target, ErrNothing, reason)
 }
 
-// checkKeep checks that the nodes to keep exist in the clean model m. A misspelt name would
+// CheckKeep checks that the nodes to keep exist in the clean model m. A misspelt name would
 // otherwise be ignored.
-func checkKeep(m *onnx.Model, target string, keep []string) error {
+func CheckKeep(m *onnx.Model, target string, keep []string) error {
 	known := map[string]bool{}
 	for _, node := range m.Nodes() {
 		known[node.GetName()] = true
@@ -55,9 +57,9 @@ func checkKeep(m *onnx.Model, target string, keep []string) error {
 	return nil
 }
 
-// checkOpset refuses a model whose operator set is older than least, the first one with the
+// CheckOpset refuses a model whose operator set is older than least, the first one with the
 // operators of the rewrite.
-func checkOpset(m *onnx.Model, target string, least int64) error {
+func CheckOpset(m *onnx.Model, target string, least int64) error {
 	if got := m.Opset(""); got < least {
 		return fmt.Errorf("cannot convert the model to %s: it uses version %d of ONNX's operator set, but the operators of %s need %d or newer; "+
 			"export it again with a newer one (torch.onnx.export: opset_version=17) or convert it (onnx.version_converter)", target, got, target, least)
@@ -65,10 +67,18 @@ func checkOpset(m *onnx.Model, target string, least int64) error {
 	return nil
 }
 
-// isDefaultDomain reports whether a domain is ONNX's own.
-func isDefaultDomain(domain string) bool { return domain == "" || domain == "ai.onnx" }
+// IsDefaultDomain reports whether a domain is ONNX's own.
+func IsDefaultDomain(domain string) bool { return domain == "" || domain == "ai.onnx" }
 
-// isOp reports whether a node is that operator of ONNX's own set; false for nil.
-func isOp(node *onnxpb.NodeProto, op string) bool {
-	return node.GetOpType() == op && isDefaultDomain(node.GetDomain())
+// IsOp reports whether a node is that operator of ONNX's own set; false for nil.
+func IsOp(node *onnxpb.NodeProto, op string) bool {
+	return node.GetOpType() == op && IsDefaultDomain(node.GetDomain())
+}
+
+// Operator returns a node's operator with its domain as a prefix, unless that is ONNX's own.
+func Operator(node *onnxpb.NodeProto) string {
+	if IsDefaultDomain(node.GetDomain()) {
+		return node.GetOpType()
+	}
+	return node.GetDomain() + "." + node.GetOpType()
 }

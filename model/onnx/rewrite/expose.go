@@ -20,7 +20,7 @@ func Expose(m *onnx.Model, values []string) (*onnx.Model, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot expose values of the model: %w", err)
 	}
-	p := draft(m.Proto())
+	p := Draft(m.Proto())
 	known := map[string]bool{}
 	for _, v := range slices.Concat(m.Inputs(), m.Outputs()) {
 		known[v.Name] = true

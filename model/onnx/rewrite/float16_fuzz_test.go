@@ -8,7 +8,8 @@ import (
 	"tuner/internal/alloctest"
 	"tuner/model/onnx"
 	"tuner/model/onnx/build"
-	"tuner/model/onnx/rewrite"
+	"tuner/model/onnx/rewrite/batch"
+	"tuner/model/onnx/rewrite/float16"
 )
 
 // For any graph in the file, the rewrites do not panic, and give the same bytes twice. A second
@@ -36,20 +37,20 @@ func FuzzFloat16AndBatch(f *testing.F) {
 			return
 		}
 		for _, keep := range []bool{false, true} {
-			half, _, err := rewrite.Float16(m, rewrite.Float16Options{KeepIO: keep})
+			half, _, err := float16.Convert(m, float16.Options{KeepIO: keep})
 			if err != nil {
 				continue
 			}
-			again, _ := float16(t, m, rewrite.Float16Options{KeepIO: keep})
+			again, _ := toFloat16(t, m, float16.Options{KeepIO: keep})
 			if digest(t, half) != digest(t, again) {
 				t.Error("two conversions to fp16 differ")
 			}
-			if _, summary, err := rewrite.Float16(half, rewrite.Float16Options{KeepIO: keep}); err == nil {
+			if _, summary, err := float16.Convert(half, float16.Options{KeepIO: keep}); err == nil {
 				t.Errorf("fp16 converts again: %q", summary.Converted)
 			}
 		}
-		if free, err := rewrite.SymbolicBatch(m); err == nil {
-			if _, err := rewrite.SymbolicBatch(free); err == nil {
+		if free, err := batch.Symbolic(m); err == nil {
+			if _, err := batch.Symbolic(free); err == nil {
 				t.Error("the batch becomes symbolic twice")
 			}
 		}

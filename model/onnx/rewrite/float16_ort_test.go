@@ -13,12 +13,13 @@ import (
 	"tuner/model/onnx/inputs"
 	"tuner/model/onnx/onnxpb"
 	"tuner/model/onnx/rewrite"
+	"tuner/model/onnx/rewrite/float16"
 	"tuner/ort"
 )
 
-func float16(t *testing.T, m *onnx.Model, o rewrite.Float16Options) (*onnx.Model, rewrite.Summary) {
+func toFloat16(t *testing.T, m *onnx.Model, o float16.Options) (*onnx.Model, rewrite.Summary) {
 	t.Helper()
-	half, summary, err := rewrite.Float16(m, o)
+	half, summary, err := float16.Convert(m, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +36,7 @@ func TestFloat16Runs(t *testing.T) {
 			t.Parallel()
 			want := infer(t, load(t, m), random(t, m, 3, 1))
 			for _, keep := range []bool{false, true} {
-				half, _, err := rewrite.Float16(m, rewrite.Float16Options{KeepIO: keep})
+				half, _, err := float16.Convert(m, float16.Options{KeepIO: keep})
 				if errors.Is(err, rewrite.ErrNothing) {
 					continue
 				}
@@ -57,7 +58,7 @@ func TestOpenVINORunsFloat16(t *testing.T) {
 	delete(models, "constant_time") // OpenVINO has no Loop in fp32 either
 	for name, m := range models {
 		t.Run(name, func(t *testing.T) {
-			half, _, err := rewrite.Float16(m, rewrite.Float16Options{KeepIO: true})
+			half, _, err := float16.Convert(m, float16.Options{KeepIO: true})
 			if errors.Is(err, rewrite.ErrNothing) {
 				return
 			}
@@ -81,7 +82,7 @@ func TestFloat16OfMiniLM(t *testing.T) {
 	want := infer(t, load(t, m), in)["embedding"]
 	const width = 384
 	for _, keep := range []bool{false, true} {
-		half, _ := float16(t, m, rewrite.Float16Options{KeepIO: keep})
+		half, _ := toFloat16(t, m, float16.Options{KeepIO: keep})
 		got := infer(t, load(t, half), in)["embedding"]
 		for i := 0; i < len(want); i += width {
 			if c := cosine(want[i:i+width], got[i:i+width]); !(c >= 0.9999) {
@@ -96,7 +97,7 @@ func TestFloat16RunsBranches(t *testing.T) {
 	t.Parallel()
 	orttest.Runtime(t)
 	for _, keep := range [][]string{nil, {"node_If_0"}} {
-		half, _ := float16(t, branching(), rewrite.Float16Options{KeepIO: true, Keep: keep})
+		half, _ := toFloat16(t, branching(), float16.Options{KeepIO: true, Keep: keep})
 		s := load(t, half)
 		for branch, want := range [][]float32{{6, 7, 8, 9}, {1, 3, 6, 10}} { // (1, 2, 3, 4) + 5; its running sum
 			in := map[string]inputs.Tensor{
@@ -125,7 +126,7 @@ func TestFloat16DoesNotOverflow(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			m := overflowing(build, width)
-			half, _ := float16(t, m, rewrite.Float16Options{KeepIO: true})
+			half, _ := toFloat16(t, m, float16.Options{KeepIO: true})
 			in := map[string]inputs.Tensor{"x": floatTensor(row, 1, width)}
 			want, got := infer(t, load(t, m), in)["y"], infer(t, load(t, half), in)["y"]
 			for i := range want {
@@ -184,7 +185,7 @@ func TestFloat16CutsInputs(t *testing.T) {
 		m := changed(overflowing(func(g *build.Graph, x string) string {
 			return g.Node("Mul", []string{x, g.Floats("half", []float32{0.5}, 1)})
 		}, 4), func(p *onnxpb.ModelProto) { p.OpsetImport[0].Version = &opset })
-		half, _ := float16(t, m, rewrite.Float16Options{KeepIO: true})
+		half, _ := toFloat16(t, m, float16.Options{KeepIO: true})
 		got := infer(t, load(t, half), map[string]inputs.Tensor{"x": floatTensor([]float32{1e6, -1e30, 3, float32(math.Inf(1))}, 1, 4)})["y"]
 		for i, want := range []float32{32752, -32752, 1.5, 32752} { // 65504/2
 			if got[i] != want {

@@ -16,6 +16,7 @@ import (
 	"tuner/model/onnx/build"
 	"tuner/model/onnx/onnxpb"
 	"tuner/model/onnx/rewrite"
+	"tuner/model/onnx/rewrite/float16"
 	"tuner/model/onnx/shapes"
 )
 
@@ -39,7 +40,7 @@ func converted(t *testing.T, values []float32) ([]uint16, rewrite.Summary) {
 	m := overflowing(func(g *build.Graph, x string) string {
 		return g.Node("Mul", []string{x, g.Floats("w", values, int64(len(values)))})
 	}, 1)
-	half, summary := float16(t, m, rewrite.Float16Options{})
+	half, summary := toFloat16(t, m, float16.Options{})
 	return halves(t, half, "w"), summary
 }
 
@@ -105,7 +106,7 @@ func TestFloat16RefusesNaN(t *testing.T) {
 	m := overflowing(func(g *build.Graph, x string) string {
 		return g.Node("Mul", []string{x, g.Floats("w", []float32{1, float32(math.NaN())}, 2)})
 	}, 2)
-	_, _, err := rewrite.Float16(m, rewrite.Float16Options{})
+	_, _, err := float16.Convert(m, float16.Options{})
 	want := `cannot convert the model to fp16: its weight "w" holds NaN (element 1 of 2); export the model again from a sound checkpoint`
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
@@ -153,7 +154,7 @@ func TestFloat16Wiring(t *testing.T) {
 	before := digest(t, m)
 	check := func(keep bool, wantInterfaces, want []string) {
 		t.Helper()
-		half, summary := float16(t, m, rewrite.Float16Options{KeepIO: keep})
+		half, summary := toFloat16(t, m, float16.Options{KeepIO: keep})
 		if diff := cmp.Diff(want, wiring(half)); diff != "" {
 			t.Errorf("keep %v: nodes (-want +got):\n%s", keep, diff)
 		}
@@ -213,7 +214,7 @@ func TestFloat16Wiring(t *testing.T) {
 func TestFloat16Keeps(t *testing.T) {
 	t.Parallel()
 	m := topOfTwo()
-	_, summary := float16(t, m, rewrite.Float16Options{BlockOps: []string{"Add"}, Keep: []string{"node_Identity_0"}})
+	_, summary := toFloat16(t, m, float16.Options{BlockOps: []string{"Add"}, Keep: []string{"node_Identity_0"}})
 	var got []string
 	for _, k := range summary.Kept {
 		got = append(got, k.Node)
@@ -221,7 +222,7 @@ func TestFloat16Keeps(t *testing.T) {
 	if diff := cmp.Diff([]string{"node_Add_0", "node_Identity_0"}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	_, _, err := rewrite.Float16(m, rewrite.Float16Options{Keep: []string{"misspelt"}})
+	_, _, err := float16.Convert(m, float16.Options{Keep: []string{"misspelt"}})
 	if err == nil || !strings.Contains(err.Error(), `it has no nodes ["misspelt"]`) {
 		t.Errorf("got %v", err)
 	}
@@ -232,20 +233,20 @@ func TestFloat16Twice(t *testing.T) {
 	t.Parallel()
 	for name, m := range samples() {
 		for _, keep := range []bool{false, true} {
-			o := rewrite.Float16Options{KeepIO: keep}
-			half, _, err := rewrite.Float16(m, o)
+			o := float16.Options{KeepIO: keep}
+			half, _, err := float16.Convert(m, o)
 			if errors.Is(err, rewrite.ErrNothing) {
 				continue
 			}
 			if err != nil {
 				t.Fatal(err)
 			}
-			again, _ := float16(t, m, o)
+			again, _ := toFloat16(t, m, o)
 			if digest(t, half) != digest(t, again) {
 				t.Errorf("%s, keep %v: two conversions differ", name, keep)
 			}
 			for _, keepThen := range []bool{false, true} {
-				if _, summary, err := rewrite.Float16(half, rewrite.Float16Options{KeepIO: keepThen}); !errors.Is(err, rewrite.ErrNothing) {
+				if _, summary, err := float16.Convert(half, float16.Options{KeepIO: keepThen}); !errors.Is(err, rewrite.ErrNothing) {
 					t.Errorf("%s, keep %v, then %v: converted again %q, error %v", name, keep, keepThen, summary.Converted, err)
 				}
 			}
@@ -257,7 +258,7 @@ func TestFloat16FindsNothing(t *testing.T) {
 	t.Parallel()
 	check := func(m *onnx.Model, want string) {
 		t.Helper()
-		if _, _, err := rewrite.Float16(m, rewrite.Float16Options{}); !errors.Is(err, rewrite.ErrNothing) || !strings.Contains(err.Error(), want) {
+		if _, _, err := float16.Convert(m, float16.Options{}); !errors.Is(err, rewrite.ErrNothing) || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
 		}
 	}
@@ -293,7 +294,7 @@ func typesOf(t *testing.T, m *onnx.Model, names ...string) []string {
 func TestFloat16Subgraphs(t *testing.T) {
 	t.Parallel()
 	m := build.ConstantTime(3)
-	half, summary := float16(t, m, rewrite.Float16Options{})
+	half, summary := toFloat16(t, m, float16.Options{})
 	want := []string{"FLOAT16", "FLOAT16", "FLOAT16", "FLOAT16"}
 	if diff := cmp.Diff(want, typesOf(t, half, "body/matrix", "body/rotation", "body/matrix_next", "OUTPUT")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -301,7 +302,7 @@ func TestFloat16Subgraphs(t *testing.T) {
 	if !slices.Contains(summary.Converted, "node_Loop_0/node_MatMul_0") {
 		t.Errorf("the summary does not name the product inside: %q", summary.Converted)
 	}
-	pinned, _ := float16(t, m, rewrite.Float16Options{Keep: []string{"node_Loop_0"}})
+	pinned, _ := toFloat16(t, m, float16.Options{Keep: []string{"node_Loop_0"}})
 	want = []string{"FLOAT", "FLOAT", "FLOAT", "FLOAT16"}
 	if diff := cmp.Diff(want, typesOf(t, pinned, "body/matrix", "body/rotation", "body/matrix_next", "OUTPUT")); diff != "" {
 		t.Errorf("with the loop kept (-want +got):\n%s", diff)
@@ -328,7 +329,7 @@ func branching() *onnx.Model {
 // before the If, so that every branch can use it.
 func TestFloat16Branches(t *testing.T) {
 	t.Parallel()
-	half, _ := float16(t, branching(), rewrite.Float16Options{})
+	half, _ := toFloat16(t, branching(), float16.Options{})
 	want := []string{"Mul_0 = Mul(x, w)", "Mul_0_fp32 = Cast(Mul_0)", "If_0 = If(go)", "y = Identity(If_0)"}
 	if diff := cmp.Diff(want, wiring(half)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -349,7 +350,7 @@ func TestFloat16Branches(t *testing.T) {
 	if diff := cmp.Diff(want, inside); diff != "" {
 		t.Errorf("inside (-want +got):\n%s", diff)
 	}
-	kept, _ := float16(t, branching(), rewrite.Float16Options{Keep: []string{"node_If_0"}})
+	kept, _ := toFloat16(t, branching(), float16.Options{Keep: []string{"node_If_0"}})
 	for _, g := range onnx.Subgraphs(kept.Nodes()[2]) {
 		if got := g.GetNode()[0].GetInput()[0]; got != "Mul_0_fp32" || len(g.GetNode()) != 1 {
 			t.Errorf("%s of the kept If takes %q, want the fp32 form, and has %d nodes", g.GetName(), got, len(g.GetNode()))
@@ -365,7 +366,7 @@ func TestFloat16KeepsWhatSchemasFix(t *testing.T) {
 	x := g.Input("x", onnx.Float, onnx.Symbol("batch"), onnx.Fixed(3), onnx.Fixed(4), onnx.Fixed(4))
 	y := g.Node("Resize", []string{x, "", g.Floats("scales", []float32{1, 1, 2, 2}, 4)})
 	g.OutputAs("y", y, onnx.Float, onnx.Symbol("batch"), onnx.Fixed(3), onnx.Fixed(8), onnx.Fixed(8))
-	half, _ := float16(t, g.Model(), rewrite.Float16Options{})
+	half, _ := toFloat16(t, g.Model(), float16.Options{})
 	if diff := cmp.Diff([]string{"FLOAT", "FLOAT16"}, typesOf(t, half, "scales", "Resize_0")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -383,7 +384,7 @@ func TestFloat16Positions(t *testing.T) {
 	mask := g.Node("Cast", []string{g.Input("mask", onnx.Int64, onnx.Symbol("s"), onnx.Fixed(1))}, build.IntAttribute("to", 1))
 	bias := g.Node("Mul", []string{g.Node("Sub", []string{g.Floats("one", []float32{1}), mask}), g.Floats("lowest", []float32{-1e30})})
 	g.OutputAs("y", g.Node("Add", []string{turned, bias}), onnx.Float, onnx.Symbol("batch"), onnx.Symbol("s"), onnx.Fixed(4))
-	half, summary := float16(t, g.Model(), rewrite.Float16Options{})
+	half, summary := toFloat16(t, g.Model(), float16.Options{})
 	want := []string{"FLOAT", "FLOAT", "FLOAT", "FLOAT16", "FLOAT16", "FLOAT16"}
 	if diff := cmp.Diff(want, typesOf(t, half, positions, angles, "Cos_0", mask, bias, turned)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -405,7 +406,7 @@ func TestFloat16LeavesTheUnknown(t *testing.T) {
 	after := g.Node("Relu", []string{strange})
 	g.Output(after, onnx.Float, onnx.Symbol("batch"), onnx.Fixed(4))
 	m := changed(g.Model(), func(p *onnxpb.ModelProto) { p.Graph.Node[1].Domain = proto.String("com.example") })
-	half, summary := float16(t, m, rewrite.Float16Options{})
+	half, summary := toFloat16(t, m, float16.Options{})
 	want := []string{"Mul_0 = Mul(x, w)", "Mul_0_fp32 = Cast(Mul_0)", "Strange_0 = Strange(Mul_0_fp32)", "Relu_0_fp32 = Relu(Strange_0)",
 		"Relu_0_cut = Clip(Relu_0_fp32, fp16_lowest, fp16_highest)", "Relu_0 = Cast(Relu_0_cut)"}
 	if diff := cmp.Diff(want, wiring(half)); diff != "" {
@@ -429,7 +430,7 @@ func TestFloat16Scatter(t *testing.T) {
 			x = g.Node("Mul", []string{x, g.Floats("w", []float32{2}, 1)})
 			return g.Node("ScatterND", []string{x, index, g.Floats("update", []float32{1}, 1)}, how)
 		}, 4)
-		_, summary := float16(t, m, rewrite.Float16Options{})
+		_, summary := toFloat16(t, m, float16.Options{})
 		var kept []string
 		for _, k := range summary.Kept {
 			kept = append(kept, k.Node)
@@ -453,8 +454,8 @@ func TestFloat16ReadsExternalData(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	outside, _ := float16(t, m, rewrite.Float16Options{})
-	inside, _ := float16(t, build.MLP(), rewrite.Float16Options{})
+	outside, _ := toFloat16(t, m, float16.Options{})
+	inside, _ := toFloat16(t, build.MLP(), float16.Options{})
 	if digest(t, outside) != digest(t, inside) {
 		t.Error("with external data it becomes another model")
 	}
@@ -466,7 +467,7 @@ func TestFloat16ConstantOfShape(t *testing.T) {
 	m := overflowing(func(g *build.Graph, x string) string {
 		return g.Node("Add", []string{x, g.Node("ConstantOfShape", []string{g.Node("Shape", []string{x})})})
 	}, 4)
-	half, _ := float16(t, m, rewrite.Float16Options{})
+	half, _ := toFloat16(t, m, float16.Options{})
 	value := onnx.Attribute(half.Nodes()[1], "value").GetT()
 	if onnx.DataType(value.GetDataType()) != onnx.Float16 || !slices.Equal(value.GetRawData(), []byte{0, 0}) {
 		t.Errorf("the value is %v", value)

@@ -16,11 +16,12 @@ import (
 	"tuner/model/onnx/build"
 	"tuner/model/onnx/onnxpb"
 	"tuner/model/onnx/rewrite"
+	"tuner/model/onnx/rewrite/quantization"
 )
 
-func int8Dynamic(t *testing.T, m *onnx.Model, o rewrite.Int8Options) (*onnx.Model, rewrite.Summary) {
+func int8Dynamic(t *testing.T, m *onnx.Model, o quantization.Options) (*onnx.Model, rewrite.Summary) {
 	t.Helper()
-	q, summary, err := rewrite.Int8Dynamic(m, o)
+	q, summary, err := quantization.Dynamic(m, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +68,7 @@ func TestInt8Dynamic(t *testing.T) {
 	t.Parallel()
 	m := times("x", weights)
 	before := digest(t, m)
-	check := func(o rewrite.Int8Options, want []int8, wantScales []float32) {
+	check := func(o quantization.Options, want []int8, wantScales []float32) {
 		t.Helper()
 		q, summary := int8Dynamic(t, m, o)
 		if diff := cmp.Diff([]string{"DynamicQuantizeLinear", "MatMulInteger", "Cast", "Mul", "Mul", "Identity"}, operators(q)); diff != "" {
@@ -88,12 +89,12 @@ func TestInt8Dynamic(t *testing.T) {
 	}
 	// The columns' largest magnitudes are 127 and 254. The scales are 1 and 2 with 127 steps,
 	// 127/64 and 254/64 with 64.
-	check(rewrite.Int8Options{}, []int8{1, 1, 3, 2, 5, 3, 127, -127}, []float32{1, 2})
-	check(rewrite.Int8Options{Bits: 8}, []int8{1, 1, 3, 2, 5, 3, 127, -127}, []float32{1, 2})
+	check(quantization.Options{}, []int8{1, 1, 3, 2, 5, 3, 127, -127}, []float32{1, 2})
+	check(quantization.Options{Bits: 8}, []int8{1, 1, 3, 2, 5, 3, 127, -127}, []float32{1, 2})
 	// 1/1.984 = 0.504, 3/1.984 = 1.51, 5/1.984 = 2.52; 2/3.969 = 0.504 and so on.
-	check(rewrite.Int8Options{Bits: 7}, []int8{1, 1, 2, 1, 3, 2, 64, -64}, []float32{127. / 64, 254. / 64})
+	check(quantization.Options{Bits: 7}, []int8{1, 1, 2, 1, 3, 2, 64, -64}, []float32{127. / 64, 254. / 64})
 	// One scale of 2 for all. Ties go to the even number (1/2 → 0, 3/2 → 2, 5/2 → 2, 127/2 → 64).
-	check(rewrite.Int8Options{PerTensor: true}, []int8{0, 1, 2, 2, 2, 3, 64, -127}, []float32{2})
+	check(quantization.Options{PerTensor: true}, []int8{0, 1, 2, 2, 2, 3, 64, -127}, []float32{2})
 	if digest(t, m) != before {
 		t.Error("the source was changed")
 	}
@@ -102,7 +103,7 @@ func TestInt8Dynamic(t *testing.T) {
 // ONNX Runtime fuses the nodes only in this order.
 func TestInt8DynamicWiring(t *testing.T) {
 	t.Parallel()
-	q, _ := int8Dynamic(t, times("x", weights), rewrite.Int8Options{})
+	q, _ := int8Dynamic(t, times("x", weights), quantization.Options{})
 	nodes := q.Nodes()
 	quantize, multiply, cast, scales, scaled := nodes[0], nodes[1], nodes[2], nodes[3], nodes[4]
 	check := func(what string, want, got []string) {
@@ -132,7 +133,7 @@ func TestInt8DynamicShares(t *testing.T) {
 	c := g.Node("MatMul", []string{g.Node("Add", []string{a, b}), w})
 	rows := g.Node("Gather", []string{w, g.Int64s("row", []int64{0})})
 	g.OutputAs("y", g.Node("Add", []string{c, rows}), onnx.Float, onnx.Symbol("batch"), onnx.Fixed(4))
-	q, _ := int8Dynamic(t, g.Model(), rewrite.Int8Options{})
+	q, _ := int8Dynamic(t, g.Model(), quantization.Options{})
 	var initializers []string
 	for _, tensor := range q.Initializers() {
 		initializers = append(initializers, tensor.GetName())
@@ -167,7 +168,7 @@ func gemm() *onnx.Model {
 
 func TestInt8DynamicGemm(t *testing.T) {
 	t.Parallel()
-	q, summary := int8Dynamic(t, gemm(), rewrite.Int8Options{})
+	q, summary := int8Dynamic(t, gemm(), quantization.Options{})
 	if diff := cmp.Diff([]string{"DynamicQuantizeLinear", "MatMulInteger", "Cast", "Mul", "Mul", "Add", "Identity"}, operators(q)); diff != "" {
 		t.Errorf("nodes (-want +got):\n%s", diff)
 	}
@@ -192,7 +193,7 @@ func TestInt8DynamicBatchedWeight(t *testing.T) {
 	x := g.Input("x", onnx.Float, onnx.Fixed(2), onnx.Symbol("rows"), onnx.Fixed(2))
 	w := g.Floats("w", []float32{127, 254, 0, 2, 381, 508, 3, 4}, 2, 2, 2)
 	g.OutputAs("y", g.Node("MatMul", []string{x, w}), onnx.Float, onnx.Fixed(2), onnx.Symbol("rows"), onnx.Fixed(2))
-	q, _ := int8Dynamic(t, g.Model(), rewrite.Int8Options{})
+	q, _ := int8Dynamic(t, g.Model(), quantization.Options{})
 	// Matrix 0 has the columns (127, 0) and (254, 2), matrix 1 (381, 3) and (508, 4). The scales
 	// are 1, 2, 3, 4.
 	if diff := cmp.Diff([]int8{127, 127, 0, 1, 127, 127, 1, 1}, int8s(t, q, "w_quantized")); diff != "" {
@@ -217,7 +218,7 @@ func unfolded() *onnx.Model {
 
 func TestInt8DynamicSeesThroughViews(t *testing.T) {
 	t.Parallel()
-	q, _ := int8Dynamic(t, unfolded(), rewrite.Int8Options{})
+	q, _ := int8Dynamic(t, unfolded(), quantization.Options{})
 	if diff := cmp.Diff([]int8{1, 1, 3, 2, 5, 3, 127, -127}, int8s(t, q, "w_quantized")); diff != "" {
 		t.Errorf("weights (-want +got):\n%s", diff)
 	}
@@ -229,18 +230,18 @@ func TestInt8DynamicSeesThroughViews(t *testing.T) {
 func TestInt8DynamicTwice(t *testing.T) {
 	t.Parallel()
 	for name, m := range samples() {
-		q, _, err := rewrite.Int8Dynamic(m, rewrite.Int8Options{})
+		q, _, err := quantization.Dynamic(m, quantization.Options{})
 		if errors.Is(err, rewrite.ErrNothing) {
 			continue
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, _ := int8Dynamic(t, m, rewrite.Int8Options{})
+		again, _ := int8Dynamic(t, m, quantization.Options{})
 		if digest(t, again) != digest(t, q) {
 			t.Errorf("%s: the same model became something else", name)
 		}
-		if _, _, err := rewrite.Int8Dynamic(q, rewrite.Int8Options{}); !errors.Is(err, rewrite.ErrNothing) {
+		if _, _, err := quantization.Dynamic(q, quantization.Options{}); !errors.Is(err, rewrite.ErrNothing) {
 			t.Errorf("%s: converting the result gave %v", name, err)
 		}
 	}
@@ -261,7 +262,7 @@ func TestInt8DynamicKeeps(t *testing.T) {
 	for i, v := range []string{first, vector, scaled, shifted, turned, both} {
 		g.OutputAs("y"+string(rune('0'+i)), v, onnx.Float)
 	}
-	q, summary := int8Dynamic(t, g.Model(), rewrite.Int8Options{Keep: []string{"node_MatMul_1"}})
+	q, summary := int8Dynamic(t, g.Model(), quantization.Options{Keep: []string{"node_MatMul_1"}})
 	want := rewrite.Summary{Converted: []string{"node_MatMul_0"}, Kept: []rewrite.Kept{
 		{Node: "node_MatMul_1", Op: "MatMul", Reason: "kept on request"},
 		{Node: "node_MatMul_2", Op: "MatMul", Reason: "its constant is the first operand; only a constant second operand is converted"},
@@ -299,7 +300,7 @@ func TestInt8DynamicKeepsSubgraphs(t *testing.T) {
 	start := g.Node("MatMul", []string{x, captured})
 	end := g.Node("Loop", []string{g.Int64s("iterations", []int64{2}), g.True("forever"), start}, build.GraphAttribute("body", body))
 	g.OutputAs("y", end, onnx.Float)
-	q, summary := int8Dynamic(t, g.Model(), rewrite.Int8Options{})
+	q, summary := int8Dynamic(t, g.Model(), quantization.Options{})
 	const reason = "it is inside a subgraph, which is left alone"
 	want := rewrite.Summary{Converted: []string{"node_MatMul_3"}, Kept: []rewrite.Kept{
 		{Node: "node_Loop_0/node_MatMul_0", Op: "MatMul", Reason: reason},
@@ -319,11 +320,11 @@ func TestInt8DynamicFindsNothing(t *testing.T) {
 	t.Parallel()
 	check := func(m *onnx.Model, want string) {
 		t.Helper()
-		_, _, err := rewrite.Int8Dynamic(m, rewrite.Int8Options{})
+		_, _, err := quantization.Dynamic(m, quantization.Options{})
 		if !errors.Is(err, rewrite.ErrNothing) || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v does not say %q", err, want)
 		}
-		if _, _, err := rewrite.Int8Sensitivity(m, rewrite.Int8Options{}); !errors.Is(err, rewrite.ErrNothing) {
+		if _, _, err := quantization.Sensitivity(m, quantization.Options{}); !errors.Is(err, rewrite.ErrNothing) {
 			t.Errorf("the probe gave %v", err)
 		}
 	}
@@ -359,10 +360,10 @@ func TestInt8DynamicFindsNothing(t *testing.T) {
 
 func TestInt8DynamicRefuses(t *testing.T) {
 	t.Parallel()
-	check := func(m *onnx.Model, o rewrite.Int8Options, want ...string) {
+	check := func(m *onnx.Model, o quantization.Options, want ...string) {
 		t.Helper()
-		_, _, err := rewrite.Int8Dynamic(m, o)
-		_, _, probeErr := rewrite.Int8Sensitivity(m, o)
+		_, _, err := quantization.Dynamic(m, o)
+		_, _, probeErr := quantization.Sensitivity(m, o)
 		for _, w := range want {
 			if err == nil || errors.Is(err, rewrite.ErrNothing) || !strings.Contains(err.Error(), w) {
 				t.Errorf("error %v does not say %q", err, w)
@@ -373,14 +374,14 @@ func TestInt8DynamicRefuses(t *testing.T) {
 		}
 	}
 	m := times("x", weights)
-	check(m, rewrite.Int8Options{Bits: 4}, "weights of 4 bits", "there are 7 and 8")
-	check(m, rewrite.Int8Options{Keep: []string{"node_MatMul_0", "nope"}}, `no nodes ["nope"]`)
+	check(m, quantization.Options{Bits: 4}, "weights of 4 bits", "there are 7 and 8")
+	check(m, quantization.Options{Keep: []string{"node_MatMul_0", "nope"}}, `no nodes ["nope"]`)
 	old := changed(m, func(p *onnxpb.ModelProto) { p.OpsetImport[0].Version = proto.Int64(10) })
-	check(old, rewrite.Int8Options{}, "it uses version 10 of ONNX's operator set", "need 11", "opset_version")
+	check(old, quantization.Options{}, "it uses version 10 of ONNX's operator set", "need 11", "opset_version")
 	for _, bad := range []float64{math.NaN(), math.Inf(-1)} {
 		check(times("x", func(g *build.Graph) string {
 			return g.Floats("w", []float32{1, 2, 3, 4, 5, float32(bad), 7, 8}, 4, 2)
-		}), rewrite.Int8Options{}, `the node "node_MatMul_0"`, `its weight "w" holds`, "element 5 of 8")
+		}), quantization.Options{}, `the node "node_MatMul_0"`, `its weight "w" holds`, "element 5 of 8")
 	}
 }
 
@@ -388,7 +389,7 @@ func TestInt8DynamicTellsOfDenormalWeights(t *testing.T) {
 	t.Parallel()
 	_, summary := int8Dynamic(t, times("x", func(g *build.Graph) string {
 		return g.Floats("w", []float32{1, 1, 1, 1, 1, 1, 0x1p-127, 0x1p-149}, 4, 2)
-	}), rewrite.Int8Options{})
+	}), quantization.Options{})
 	if len(summary.Notes) != 1 || !strings.Contains(summary.Notes[0], `the weight "w" has 2 denormal numbers`) {
 		t.Errorf("notes: %q", summary.Notes)
 	}
@@ -397,7 +398,7 @@ func TestInt8DynamicTellsOfDenormalWeights(t *testing.T) {
 func TestInt8Sensitivity(t *testing.T) {
 	t.Parallel()
 	m := build.MLP()
-	probe, outputs, err := rewrite.Int8Sensitivity(m, rewrite.Int8Options{Keep: []string{"node_MatMul_1"}})
+	probe, outputs, err := quantization.Sensitivity(m, quantization.Options{Keep: []string{"node_MatMul_1"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -433,8 +434,8 @@ func TestInt8DynamicReadsExternalData(t *testing.T) {
 	if len(outside.ExternalFiles()) == 0 {
 		t.Fatal("the model has no external data")
 	}
-	want, _ := int8Dynamic(t, m, rewrite.Int8Options{})
-	got, _ := int8Dynamic(t, outside, rewrite.Int8Options{})
+	want, _ := int8Dynamic(t, m, quantization.Options{})
+	got, _ := int8Dynamic(t, outside, quantization.Options{})
 	if len(got.ExternalFiles()) > 0 { // biases are too small to be stored outside
 		t.Errorf("%v are still needed", got.ExternalFiles())
 	}
@@ -461,11 +462,11 @@ func FuzzInt8Dynamic(f *testing.F) {
 		if err != nil {
 			return
 		}
-		q, _, err := rewrite.Int8Dynamic(m, rewrite.Int8Options{})
+		q, _, err := quantization.Dynamic(m, quantization.Options{})
 		if err != nil {
 			return
 		}
-		if _, _, err := rewrite.Int8Dynamic(q, rewrite.Int8Options{}); !errors.Is(err, rewrite.ErrNothing) {
+		if _, _, err := quantization.Dynamic(q, quantization.Options{}); !errors.Is(err, rewrite.ErrNothing) {
 			t.Errorf("converting the result gave %v", err)
 		}
 	})

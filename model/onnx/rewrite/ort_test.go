@@ -18,6 +18,7 @@ import (
 	"tuner/model/onnx/build"
 	"tuner/model/onnx/inputs"
 	"tuner/model/onnx/rewrite"
+	"tuner/model/onnx/rewrite/quantization"
 	"tuner/ort"
 	"tuner/ort/sessionoption"
 )
@@ -98,7 +99,7 @@ func TestInt8DynamicComputesExactly(t *testing.T) {
 	in := map[string]inputs.Tensor{"x": floatTensor([]float32{-55, 200, 0.5, 1.5}, 1, 4)}
 	check := func(what string, m *onnx.Model, level string, want ...float32) {
 		t.Helper()
-		q, _ := int8Dynamic(t, m, rewrite.Int8Options{})
+		q, _ := int8Dynamic(t, m, quantization.Options{})
 		s := orttest.Load(t, q, ort.SessionOptions{Settings: sessionoption.Settings{sessionoption.IntraOpThreads: "1", sessionoption.GraphOptimization: level}})
 		if diff := cmp.Diff(want, infer(t, s, in)["y"]); diff != "" {
 			t.Errorf("%s, optimization %s (-want +got):\n%s", what, level, diff)
@@ -121,7 +122,7 @@ func TestInt8DynamicComputesBatchedWeights(t *testing.T) {
 	x := g.Input("x", onnx.Float, onnx.Symbol("rows"), onnx.Fixed(4))
 	w := g.Floats("w", []float32{127, -254, 1, 0, 2.5, 10, 3.5, 14, 254, 0, 0, 0, 0, 0, 0, 381}, 2, 4, 2)
 	g.OutputAs("y", g.Node("MatMul", []string{x, w}), onnx.Float, onnx.Fixed(2), onnx.Symbol("rows"), onnx.Fixed(2))
-	q, _ := int8Dynamic(t, g.Model(), rewrite.Int8Options{})
+	q, _ := int8Dynamic(t, g.Model(), quantization.Options{})
 	for _, level := range []string{sessionoption.Disabled, "all"} {
 		s := orttest.Load(t, q, ort.SessionOptions{Settings: sessionoption.Settings{sessionoption.IntraOpThreads: "1", sessionoption.GraphOptimization: level}})
 		got := infer(t, s, map[string]inputs.Tensor{"x": floatTensor([]float32{-55, 200, 0.5, 1.5}, 1, 4)})
@@ -138,7 +139,7 @@ func TestInt8DynamicRuns(t *testing.T) {
 	for name, m := range samples() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			q, _, err := rewrite.Int8Dynamic(m, rewrite.Int8Options{})
+			q, _, err := quantization.Dynamic(m, quantization.Options{})
 			if errors.Is(err, rewrite.ErrNothing) {
 				return
 			}
@@ -157,7 +158,7 @@ func TestOpenVINORunsInt8Dynamic(t *testing.T) {
 	orttest.OpenVINO(t)
 	for name, m := range samples() {
 		t.Run(name, func(t *testing.T) {
-			q, _, err := rewrite.Int8Dynamic(m, rewrite.Int8Options{})
+			q, _, err := quantization.Dynamic(m, quantization.Options{})
 			if errors.Is(err, rewrite.ErrNothing) {
 				return
 			}
@@ -195,7 +196,7 @@ func TestCleanComputesTheSame(t *testing.T) {
 func TestInt8SensitivityMeasures(t *testing.T) {
 	t.Parallel()
 	m := times("x", func(g *build.Graph) string { return g.Floats("w", []float32{127, -254, 1, 0, 2.5, 10, 3.5, 14}, 4, 2) })
-	probe, outputs, err := rewrite.Int8Sensitivity(m, rewrite.Int8Options{})
+	probe, outputs, err := quantization.Sensitivity(m, quantization.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -260,7 +261,7 @@ func TestInt8DynamicOfMiniLM(t *testing.T) {
 	const width = 384
 	// This gives the same numbers on every processor. Those without VNNI would otherwise saturate.
 	exact := ort.SessionOptions{Settings: sessionoption.Settings{sessionoption.IntraOpThreads: "1"}, Entries: map[string]string{"session.x64quantprecision": "1"}}
-	check := func(o rewrite.Int8Options, least float64) {
+	check := func(o quantization.Options, least float64) {
 		t.Helper()
 		q, summary := int8Dynamic(t, m, o)
 		// 6 layers with query, key, value, output and two more
@@ -279,15 +280,15 @@ func TestInt8DynamicOfMiniLM(t *testing.T) {
 			t.Errorf("%+v: mean cosine %v, want %v", o, mean, least)
 		}
 	}
-	check(rewrite.Int8Options{}, 0.988)
-	check(rewrite.Int8Options{Bits: 7}, 0.985)
+	check(quantization.Options{}, 0.988)
+	check(quantization.Options{Bits: 7}, 0.985)
 }
 
 // ONNX Runtime's slower, exact products for processors without VNNI accept the model too.
 func TestInt8DynamicRunsWithQuantPrecision(t *testing.T) {
 	t.Parallel()
 	m := build.MLP()
-	q, _ := int8Dynamic(t, m, rewrite.Int8Options{})
+	q, _ := int8Dynamic(t, m, quantization.Options{})
 	in := random(t, m, 3, 1)
 	s := orttest.Load(t, q, ort.SessionOptions{Settings: sessionoption.Settings{sessionoption.IntraOpThreads: "1"}, Entries: map[string]string{"session.x64quantprecision": "1"}})
 	if c := cosine(infer(t, load(t, m), in)["OUTPUT"], infer(t, s, in)["OUTPUT"]); !(c >= 0.99) {

@@ -13,13 +13,14 @@ import (
 	"tuner/model/onnx/build"
 	"tuner/model/onnx/inputs"
 	"tuner/model/onnx/rewrite"
+	"tuner/model/onnx/rewrite/quantization"
 	"tuner/model/precision/calibrate"
 	"tuner/ort"
 	"tuner/ort/sessionoption"
 )
 
 // calibrated returns the ranges of a model's values for some rows.
-func calibrated(t *testing.T, m *onnx.Model, rows map[string]inputs.Tensor) map[string]rewrite.Range {
+func calibrated(t *testing.T, m *onnx.Model, rows map[string]inputs.Tensor) map[string]quantization.Range {
 	t.Helper()
 	values := activations(t, m)
 	exposed, err := rewrite.Expose(m, values)
@@ -75,7 +76,7 @@ func TestONNXRuntimeFusesInt8Static(t *testing.T) {
 	for name, c := range classifiers() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			q, summary := int8Static(t, c.model, rewrite.Int8StaticOptions{Ranges: alike(t, c.model, -1, 1)})
+			q, summary := int8Static(t, c.model, quantization.StaticOptions{Ranges: alike(t, c.model, -1, 1)})
 			if len(summary.Kept) > 0 {
 				t.Errorf("kept: %v", summary.Kept)
 			}
@@ -124,7 +125,7 @@ func TestInt8StaticOfCNN(t *testing.T) {
 	orttest.Runtime(t)
 	const rows = 64
 	m := build.CNN(0)
-	o := rewrite.Int8StaticOptions{Ranges: calibrated(t, m, random(t, m, rows, 1))}
+	o := quantization.StaticOptions{Ranges: calibrated(t, m, random(t, m, rows, 1))}
 	in := random(t, m, rows, 2)
 	want := infer(t, load(t, m), in)["logits"]
 	check := func(bits int, entries map[string]string) {
@@ -152,7 +153,7 @@ func TestInt8StaticOfDeepNetworks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			m := classifiers()[name].model
-			q, _ := int8Static(t, m, rewrite.Int8StaticOptions{Ranges: calibrated(t, m, random(t, m, rows, 1))})
+			q, _ := int8Static(t, m, quantization.StaticOptions{Ranges: calibrated(t, m, random(t, m, rows, 1))})
 			in := random(t, m, rows, 2)
 			if mean, _ := agreement(infer(t, load(t, m), in)["logits"], infer(t, load(t, q), in)["logits"], rows); !(mean >= least) {
 				t.Errorf("cosine %v, want %v", mean, least)
@@ -170,7 +171,7 @@ func TestInt8StaticRuns(t *testing.T) {
 			t.Parallel()
 			m := samples()[name]
 			in := random(t, m, 3, 1)
-			q, _ := int8Static(t, m, rewrite.Int8StaticOptions{Ranges: calibrated(t, m, in)})
+			q, _ := int8Static(t, m, quantization.StaticOptions{Ranges: calibrated(t, m, in)})
 			checkAgreement(t, infer(t, load(t, m), in), infer(t, load(t, q), in), 0.99)
 		})
 	}
@@ -188,7 +189,7 @@ func TestInt8StaticComputesExactly(t *testing.T) {
 	g, x := graph()
 	w := g.Floats("w", []float32{127, -254, 1, 0, 2.5, 10, 3.5, 14}, 4, 2)
 	m := output(g, g.Node("Add", []string{g.Node("MatMul", []string{x, w}), g.Floats("b", []float32{10, 10}, 2)}))
-	q, _ := int8Static(t, m, rewrite.Int8StaticOptions{Ranges: alike(t, m, -51, 204)})
+	q, _ := int8Static(t, m, quantization.StaticOptions{Ranges: alike(t, m, -51, 204)})
 	in := map[string]inputs.Tensor{"x": floatTensor([]float32{-51, 300, 0.5, 1.5}, 1, 4)}
 	for _, level := range []string{sessionoption.Disabled, "all"} {
 		s := orttest.Load(t, q, ort.SessionOptions{Settings: sessionoption.Settings{sessionoption.IntraOpThreads: "1", sessionoption.GraphOptimization: level}})
@@ -205,7 +206,7 @@ func TestInt8StaticConvolvesExactly(t *testing.T) {
 	g, x := pixels()
 	c := g.Node("Relu", []string{g.Node("Conv", []string{x, g.Floats("w", []float32{127}, 1, 1, 1, 1)})})
 	m := output(g, c)
-	q, _ := int8Static(t, m, rewrite.Int8StaticOptions{Ranges: map[string]rewrite.Range{
+	q, _ := int8Static(t, m, quantization.StaticOptions{Ranges: map[string]quantization.Range{
 		"x": {Min: -51, Max: 204}, c: {Min: 0, Max: 255 * 127},
 	}})
 	in := map[string]inputs.Tensor{"x": floatTensor([]float32{-51, 3, 200, 1.5}, 1, 1, 2, 2)}
@@ -224,7 +225,7 @@ func TestInt8StaticKeepsWhatItFolds(t *testing.T) {
 	m := build.CNN(0)
 	in := random(t, m, 4, 1)
 	keep := []string{"node_Conv_0", "node_Conv_1", "node_Conv_2"}
-	q, _ := int8Static(t, m, rewrite.Int8StaticOptions{Ranges: alike(t, m, -1e-30, 1e-30), Keep: keep})
+	q, _ := int8Static(t, m, quantization.StaticOptions{Ranges: alike(t, m, -1e-30, 1e-30), Keep: keep})
 	exact, err := rewrite.Expose(m, []string{"Flatten_0"}) // the input of the last layer, which is converted
 	if err != nil {
 		t.Fatal(err)
@@ -251,7 +252,7 @@ func TestInt8StaticSensitivityMeasures(t *testing.T) {
 	g, x := graph()
 	w := g.Floats("w", []float32{127, -254, 1, 0, 2.5, 10, 3.5, 14}, 4, 2)
 	m := output(g, g.Node("Add", []string{g.Node("MatMul", []string{x, w}), g.Floats("b", []float32{10, 10}, 2)}))
-	probe, outputs, err := rewrite.Int8StaticSensitivity(m, rewrite.Int8StaticOptions{Ranges: alike(t, m, -51, 204)})
+	probe, outputs, err := quantization.StaticSensitivity(m, quantization.StaticOptions{Ranges: alike(t, m, -51, 204)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -273,7 +274,7 @@ func TestOpenVINORunsInt8Static(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			const rows = 4
 			m := samples()[name]
-			q, _ := int8Static(t, m, rewrite.Int8StaticOptions{Ranges: calibrated(t, m, random(t, m, rows, 1))})
+			q, _ := int8Static(t, m, quantization.StaticOptions{Ranges: calibrated(t, m, random(t, m, rows, 1))})
 			in := random(t, m, rows, 2)
 			s := orttest.Load(t, q, ort.SessionOptions{
 				RecordAssignment: true, Providers: []ort.Provider{{Name: "openvino", Options: map[string]string{"num_of_threads": "1"}}},

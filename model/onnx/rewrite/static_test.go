@@ -17,11 +17,12 @@ import (
 	"tuner/model/onnx/build"
 	"tuner/model/onnx/onnxpb"
 	"tuner/model/onnx/rewrite"
+	"tuner/model/onnx/rewrite/quantization"
 )
 
-func int8Static(t *testing.T, m *onnx.Model, o rewrite.Int8StaticOptions) (*onnx.Model, rewrite.Summary) {
+func int8Static(t *testing.T, m *onnx.Model, o quantization.StaticOptions) (*onnx.Model, rewrite.Summary) {
 	t.Helper()
-	q, summary, err := rewrite.Int8Static(m, o)
+	q, summary, err := quantization.Static(m, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +31,7 @@ func int8Static(t *testing.T, m *onnx.Model, o rewrite.Int8StaticOptions) (*onnx
 
 func activations(t *testing.T, m *onnx.Model) []string {
 	t.Helper()
-	values, err := rewrite.Activations(m)
+	values, err := quantization.Activations(m)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,11 +39,11 @@ func activations(t *testing.T, m *onnx.Model) []string {
 }
 
 // alike gives all activations of a model the same range.
-func alike(t *testing.T, m *onnx.Model, least, most float32) map[string]rewrite.Range {
+func alike(t *testing.T, m *onnx.Model, least, most float32) map[string]quantization.Range {
 	t.Helper()
-	ranges := map[string]rewrite.Range{}
+	ranges := map[string]quantization.Range{}
 	for _, value := range activations(t, m) {
-		ranges[value] = rewrite.Range{Min: least, Max: most}
+		ranges[value] = quantization.Range{Min: least, Max: most}
 	}
 	return ranges
 }
@@ -96,7 +97,7 @@ func TestInt8StaticWiring(t *testing.T) {
 	}
 	m := output(g, dense("w1", g.Node("Relu", []string{dense("w0", x)})))
 	before := digest(t, m)
-	q, summary := int8Static(t, m, rewrite.Int8StaticOptions{Ranges: alike(t, m, -51, 204)})
+	q, summary := int8Static(t, m, quantization.StaticOptions{Ranges: alike(t, m, -51, 204)})
 	want := []string{
 		"x_QuantizeLinear_output = QuantizeLinear(x, x_scale, x_zero_point)",
 		"x_decoded = DequantizeLinear(x_QuantizeLinear_output, x_scale, x_zero_point)",
@@ -136,7 +137,7 @@ func TestInt8StaticParameters(t *testing.T) {
 	check := func(least, most, wantScale float32, wantZero uint8) {
 		t.Helper()
 		m := times("x", weights)
-		q, _ := int8Static(t, m, rewrite.Int8StaticOptions{Ranges: alike(t, m, least, most)})
+		q, _ := int8Static(t, m, quantization.StaticOptions{Ranges: alike(t, m, least, most)})
 		scales, zeros := constants(t, q)
 		if scales["x_scale"] != wantScale || zeros["x_zero_point"] != wantZero {
 			t.Errorf("%v to %v: scale %v, zero point %v, want %v and %v", least, most, scales["x_scale"], zeros["x_zero_point"], wantScale, wantZero)
@@ -159,12 +160,12 @@ func TestInt8StaticWeights(t *testing.T) {
 	t.Parallel()
 	m := gemm() // columns (1, 3, 5, 127) and (2, 4, 6, -254), bias (1, 2)
 	for bits, want := range map[int][]int8{0: {1, 1, 3, 2, 5, 3, 127, -127}, 8: {1, 1, 3, 2, 5, 3, 127, -127}, 7: {1, 1, 2, 1, 3, 2, 64, -64}} {
-		q, _ := int8Static(t, m, rewrite.Int8StaticOptions{Ranges: alike(t, m, 0, 127.5), Bits: bits})
+		q, _ := int8Static(t, m, quantization.StaticOptions{Ranges: alike(t, m, 0, 127.5), Bits: bits})
 		if diff := cmp.Diff(want, int8s(t, q, "w_quantized")); diff != "" {
 			t.Errorf("%d bits (-want +got):\n%s", bits, diff)
 		}
 	}
-	q, _ := int8Static(t, m, rewrite.Int8StaticOptions{Ranges: alike(t, m, 0, 127.5)})
+	q, _ := int8Static(t, m, quantization.StaticOptions{Ranges: alike(t, m, 0, 127.5)})
 	if diff := cmp.Diff([]float32{1, 2}, floats(t, q, "w_scale")); diff != "" {
 		t.Errorf("scales of the weights (-want +got):\n%s", diff)
 	}
@@ -207,7 +208,7 @@ func TestInt8StaticFitsBiases(t *testing.T) {
 	g, x := graph()
 	w := g.Floats("w", []float32{127, 0, 0x1p-27, 1, 0, 0, 1, 0, 0, 1, 0, 0}, 4, 3)
 	m := output(g, g.Node("Gemm", []string{x, w, g.Floats("bias", []float32{5, 3, 4}, 3)}))
-	q, _ := int8Static(t, m, rewrite.Int8StaticOptions{Ranges: alike(t, m, 0, 255)})
+	q, _ := int8Static(t, m, quantization.StaticOptions{Ranges: alike(t, m, 0, 255)})
 	if diff := cmp.Diff([]float32{1, 3. / (1 << 24), 0x1p-28}, floats(t, q, "w_scale")); diff != "" {
 		t.Errorf("scales (-want +got):\n%s", diff)
 	}
@@ -227,7 +228,7 @@ func TestInt8StaticShares(t *testing.T) {
 	b := g.Node("MatMul", []string{g.Node("Softmax", []string{a}), w})
 	rows := g.Node("Gather", []string{w, g.Int64s("row", []int64{0})})
 	m := output(g, g.Node("Add", []string{b, rows}))
-	q, _ := int8Static(t, m, rewrite.Int8StaticOptions{Ranges: alike(t, m, -1, 1)})
+	q, _ := int8Static(t, m, quantization.StaticOptions{Ranges: alike(t, m, -1, 1)})
 	var names []string
 	for _, tensor := range q.Initializers() {
 		names = append(names, tensor.GetName())
@@ -243,7 +244,7 @@ func TestInt8StaticShares(t *testing.T) {
 func TestInt8StaticTwice(t *testing.T) {
 	t.Parallel()
 	for name, m := range samples() {
-		values, err := rewrite.Activations(m)
+		values, err := quantization.Activations(m)
 		if errors.Is(err, rewrite.ErrNothing) {
 			continue
 		}
@@ -253,12 +254,12 @@ func TestInt8StaticTwice(t *testing.T) {
 		if len(values) == 0 {
 			t.Errorf("%s: there is something to convert, but no activation", name)
 		}
-		o := rewrite.Int8StaticOptions{Ranges: alike(t, m, -1, 1)}
+		o := quantization.StaticOptions{Ranges: alike(t, m, -1, 1)}
 		q, _ := int8Static(t, m, o)
 		if again, _ := int8Static(t, m, o); digest(t, again) != digest(t, q) {
 			t.Errorf("%s: the same model became something else", name)
 		}
-		if _, _, err := rewrite.Int8Static(q, o); !errors.Is(err, rewrite.ErrNothing) {
+		if _, _, err := quantization.Static(q, o); !errors.Is(err, rewrite.ErrNothing) {
 			t.Errorf("%s: converting the result gave %v", name, err)
 		}
 	}
@@ -276,7 +277,7 @@ func TestInt8StaticKeeps(t *testing.T) {
 	column := g.Floats("column", []float32{1, 2, 3, 4}, 4, 1)
 	added := g.Node("Gemm", []string{scaled, g.Floats("w5", []float32{1, 2, 3, 4}, 1, 4), column})
 	m := output(g, added)
-	_, summary := int8Static(t, m, rewrite.Int8StaticOptions{Ranges: alike(t, m, -1, 1), Keep: []string{"node_Conv_1"}})
+	_, summary := int8Static(t, m, quantization.StaticOptions{Ranges: alike(t, m, -1, 1), Keep: []string{"node_Conv_1"}})
 	want := rewrite.Summary{Converted: []string{"node_Conv_0"}, Kept: []rewrite.Kept{
 		{Node: "node_Conv_1", Op: "Conv", Reason: "kept on request"},
 		{Node: "node_Conv_2", Op: "Conv", Reason: "its bias is computed"},
@@ -294,12 +295,12 @@ func TestInt8StaticFindsNothing(t *testing.T) {
 	t.Parallel()
 	check := func(m *onnx.Model, want string, keep ...string) {
 		t.Helper()
-		o := rewrite.Int8StaticOptions{Keep: keep}
-		_, _, err := rewrite.Int8Static(m, o)
+		o := quantization.StaticOptions{Keep: keep}
+		_, _, err := quantization.Static(m, o)
 		if !errors.Is(err, rewrite.ErrNothing) || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v does not say %q", err, want)
 		}
-		if _, _, err := rewrite.Int8StaticSensitivity(m, o); !errors.Is(err, rewrite.ErrNothing) {
+		if _, _, err := quantization.StaticSensitivity(m, o); !errors.Is(err, rewrite.ErrNothing) {
 			t.Errorf("the probe gave %v", err)
 		}
 	}
@@ -315,10 +316,10 @@ func TestInt8StaticFindsNothing(t *testing.T) {
 
 func TestInt8StaticRefuses(t *testing.T) {
 	t.Parallel()
-	check := func(m *onnx.Model, o rewrite.Int8StaticOptions, want ...string) {
+	check := func(m *onnx.Model, o quantization.StaticOptions, want ...string) {
 		t.Helper()
-		_, _, err := rewrite.Int8Static(m, o)
-		_, _, probeErr := rewrite.Int8StaticSensitivity(m, o)
+		_, _, err := quantization.Static(m, o)
+		_, _, probeErr := quantization.StaticSensitivity(m, o)
 		for _, w := range want {
 			if err == nil || errors.Is(err, rewrite.ErrNothing) || !strings.Contains(err.Error(), w) {
 				t.Errorf("error %v does not say %q", err, w)
@@ -331,16 +332,16 @@ func TestInt8StaticRefuses(t *testing.T) {
 	m := times("x", weights)
 	inf := float32(math.Inf(1))
 	nan := float32(math.NaN())
-	ranges := func(least, most float32) rewrite.Int8StaticOptions {
-		return rewrite.Int8StaticOptions{Ranges: map[string]rewrite.Range{"x": {Min: least, Max: most}}}
+	ranges := func(least, most float32) quantization.StaticOptions {
+		return quantization.StaticOptions{Ranges: map[string]quantization.Range{"x": {Min: least, Max: most}}}
 	}
-	check(m, rewrite.Int8StaticOptions{}, `the range of the value "x" is missing`)
+	check(m, quantization.StaticOptions{}, `the range of the value "x" is missing`)
 	check(m, ranges(1, -1), `the range of the value "x", from 1 to -1, is impossible`)
 	check(m, ranges(nan, 1), "from NaN to 1")
 	check(m, ranges(0, nan), "from 0 to NaN")
 	check(m, ranges(0, inf), "from 0 to +Inf")
-	check(m, rewrite.Int8StaticOptions{Bits: 4}, "weights of 4 bits", "there are 7 and 8")
-	check(m, rewrite.Int8StaticOptions{Keep: []string{"nope"}}, `no nodes ["nope"]`)
+	check(m, quantization.StaticOptions{Bits: 4}, "weights of 4 bits", "there are 7 and 8")
+	check(m, quantization.StaticOptions{Keep: []string{"nope"}}, `no nodes ["nope"]`)
 	old := changed(m, func(p *onnxpb.ModelProto) { p.OpsetImport[0].Version = proto.Int64(12) })
 	check(old, ranges(0, 1), "it uses version 12 of ONNX's operator set", "int8_static need 13")
 	g, x := graph()
@@ -354,7 +355,7 @@ func TestInt8StaticRefuses(t *testing.T) {
 func TestInt8StaticSensitivity(t *testing.T) {
 	t.Parallel()
 	m := build.CNN(0)
-	probe, outputs, err := rewrite.Int8StaticSensitivity(m, rewrite.Int8StaticOptions{Ranges: alike(t, m, -1, 1), Keep: []string{"node_Conv_1"}})
+	probe, outputs, err := quantization.StaticSensitivity(m, quantization.StaticOptions{Ranges: alike(t, m, -1, 1), Keep: []string{"node_Conv_1"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -388,19 +389,19 @@ func FuzzInt8Static(f *testing.F) {
 		if err != nil {
 			return
 		}
-		values, err := rewrite.Activations(m)
+		values, err := quantization.Activations(m)
 		if err != nil {
 			return
 		}
-		o := rewrite.Int8StaticOptions{Ranges: map[string]rewrite.Range{}}
+		o := quantization.StaticOptions{Ranges: map[string]quantization.Range{}}
 		for _, value := range values {
-			o.Ranges[value] = rewrite.Range{Min: -1, Max: 2}
+			o.Ranges[value] = quantization.Range{Min: -1, Max: 2}
 		}
-		q, _, err := rewrite.Int8Static(m, o)
+		q, _, err := quantization.Static(m, o)
 		if err != nil {
 			return
 		}
-		if _, _, err := rewrite.Int8Static(q, o); !errors.Is(err, rewrite.ErrNothing) {
+		if _, _, err := quantization.Static(q, o); !errors.Is(err, rewrite.ErrNothing) {
 			t.Errorf("converting the result gave %v", err)
 		}
 	})

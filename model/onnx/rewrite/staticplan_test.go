@@ -9,7 +9,7 @@ import (
 
 	"tuner/model/onnx"
 	"tuner/model/onnx/build"
-	"tuner/model/onnx/rewrite"
+	"tuner/model/onnx/rewrite/quantization"
 )
 
 // normalized makes a model with a normalisation after a convolution. For the first channel it is x
@@ -28,7 +28,7 @@ func normalized() *onnx.Model {
 func TestInt8StaticFoldsNormalizations(t *testing.T) {
 	t.Parallel()
 	m := normalized()
-	q, _ := int8Static(t, m, rewrite.Int8StaticOptions{Ranges: alike(t, m, -1, 1), Keep: []string{"node_Conv_0"}})
+	q, _ := int8Static(t, m, quantization.StaticOptions{Ranges: alike(t, m, -1, 1), Keep: []string{"node_Conv_0"}})
 	if diff := cmp.Diff([]float32{3, 0}, floats(t, q, "w_folded")); diff != "" {
 		t.Errorf("weights (-want +got):\n%s", diff)
 	}
@@ -49,7 +49,7 @@ func TestInt8StaticLeavesNormalizations(t *testing.T) {
 	}
 	check := func(what string, m *onnx.Model) {
 		t.Helper()
-		q, _ := int8Static(t, m, rewrite.Int8StaticOptions{Ranges: alike(t, m, -1, 1)})
+		q, _ := int8Static(t, m, quantization.StaticOptions{Ranges: alike(t, m, -1, 1)})
 		if !slices.Contains(operators(q), "BatchNormalization") {
 			t.Errorf("%s: %v", what, operators(q))
 		}
@@ -83,7 +83,7 @@ func TestInt8StaticPlan(t *testing.T) {
 	}
 	quantized := func(keep ...string) []string {
 		t.Helper()
-		q, _ := int8Static(t, m, rewrite.Int8StaticOptions{Ranges: alike(t, m, -1, 1), Keep: keep})
+		q, _ := int8Static(t, m, quantization.StaticOptions{Ranges: alike(t, m, -1, 1), Keep: keep})
 		var values []string
 		for _, node := range q.Nodes() {
 			if node.GetOpType() == "QuantizeLinear" {
@@ -120,7 +120,7 @@ func TestInt8StaticLimiters(t *testing.T) {
 		t.Helper()
 		g, x := pixels()
 		m := output(g, conv1(g, limited(g, conv1(g, x, "w0", 1)), "w1", 1))
-		q, _ := int8Static(t, m, rewrite.Int8StaticOptions{Ranges: alike(t, m, -51, 204)})
+		q, _ := int8Static(t, m, quantization.StaticOptions{Ranges: alike(t, m, -51, 204)})
 		ops := operators(q)
 		if got := !slices.Contains(ops, "Relu") && !slices.Contains(ops, "Clip"); got != want {
 			t.Errorf("%s: %v", what, ops)
@@ -146,7 +146,7 @@ func TestInt8StaticLimiters(t *testing.T) {
 	// relu6 limits a range that is too wide: 0 to 6 in 255 steps.
 	g, x := pixels()
 	m := output(g, conv1(g, clip(0, 6)(g, conv1(g, x, "w0", 1)), "w1", 1))
-	q, _ := int8Static(t, m, rewrite.Int8StaticOptions{Ranges: alike(t, m, -51, 204)})
+	q, _ := int8Static(t, m, quantization.StaticOptions{Ranges: alike(t, m, -51, 204)})
 	if scales, zeros := constants(t, q); scales["Clip_0_scale"] != 6./255 || zeros["Clip_0_zero_point"] != 0 {
 		t.Errorf("scale %v, zero point %v", scales["Clip_0_scale"], zeros["Clip_0_zero_point"])
 	}
@@ -159,7 +159,7 @@ func TestInt8StaticKeepsOutputs(t *testing.T) {
 	c := conv1(g, x, "w", 1)
 	g.Output(c, onnx.Float, onnx.Symbol("batch"), onnx.Fixed(1), onnx.Fixed(2), onnx.Fixed(2))
 	m := g.Model()
-	q, _ := int8Static(t, m, rewrite.Int8StaticOptions{Ranges: alike(t, m, -1, 1)})
+	q, _ := int8Static(t, m, quantization.StaticOptions{Ranges: alike(t, m, -1, 1)})
 	if diff := cmp.Diff(interfaces(m), interfaces(q)); diff != "" {
 		t.Errorf("inputs and outputs (-want +got):\n%s", diff)
 	}

@@ -12,7 +12,7 @@ import (
 
 	"tuner/model/dataset/elements"
 	"tuner/model/onnx/inputs"
-	"tuner/model/onnx/rewrite"
+	"tuner/model/onnx/rewrite/quantization"
 )
 
 // The methods.
@@ -70,8 +70,8 @@ func (c *Collector) Add(batch map[string]inputs.Tensor) error {
 }
 
 // Ranges returns the range of each value with at least one number.
-func (c *Collector) Ranges() map[string]rewrite.Range {
-	ranges := map[string]rewrite.Range{}
+func (c *Collector) Ranges() map[string]quantization.Range {
+	ranges := map[string]quantization.Range{}
 	for name, h := range c.values {
 		if h.count == 0 {
 			continue
@@ -84,7 +84,7 @@ func (c *Collector) Ranges() map[string]rewrite.Range {
 			threshold := h.entropy()
 			least, most = max(least, -threshold), min(most, threshold)
 		}
-		ranges[name] = rewrite.Range{Min: float32(least), Max: float32(most)}
+		ranges[name] = quantization.Range{Min: float32(least), Max: float32(most)}
 	}
 	return ranges
 }

@@ -10,7 +10,7 @@ import (
 
 	"tuner/model/onnx"
 	"tuner/model/onnx/inputs"
-	"tuner/model/onnx/rewrite"
+	"tuner/model/onnx/rewrite/quantization"
 	"tuner/model/precision/calibrate"
 )
 
@@ -23,7 +23,7 @@ func tensor(t onnx.DataType, values ...float64) inputs.Tensor {
 }
 
 // rangeOf returns the range of one value from batches.
-func rangeOf(t *testing.T, method string, batches ...[]float64) rewrite.Range {
+func rangeOf(t *testing.T, method string, batches ...[]float64) quantization.Range {
 	t.Helper()
 	c, err := calibrate.New(method)
 	if err != nil {
@@ -48,13 +48,13 @@ func uniform(n int, lo, hi float64) []float64 {
 }
 
 // near reports whether both ends are within a tolerance.
-func near(got rewrite.Range, least, most, tolerance float64) bool {
+func near(got quantization.Range, least, most, tolerance float64) bool {
 	return math.Abs(float64(got.Min)-least) <= tolerance && math.Abs(float64(got.Max)-most) <= tolerance
 }
 
 func TestMinMax(t *testing.T) {
 	t.Parallel()
-	check := func(want rewrite.Range, batches ...[]float64) {
+	check := func(want quantization.Range, batches ...[]float64) {
 		t.Helper()
 		for _, method := range []string{calibrate.MinMax, ""} { // the default
 			if diff := cmp.Diff(want, rangeOf(t, method, batches...)); diff != "" {
@@ -62,10 +62,10 @@ func TestMinMax(t *testing.T) {
 			}
 		}
 	}
-	check(rewrite.Range{Min: -2, Max: 3}, []float64{1, -2}, []float64{3})
-	check(rewrite.Range{Min: 5, Max: 6}, []float64{5, 6}) // zero does not occur; the rewrite ensures that it is exact
-	check(rewrite.Range{}, []float64{0, 0})
-	check(rewrite.Range{Min: -1e-40, Max: math.MaxFloat32}, []float64{math.MaxFloat32}, []float64{-1e-40})
+	check(quantization.Range{Min: -2, Max: 3}, []float64{1, -2}, []float64{3})
+	check(quantization.Range{Min: 5, Max: 6}, []float64{5, 6}) // zero does not occur; the rewrite ensures that it is exact
+	check(quantization.Range{}, []float64{0, 0})
+	check(quantization.Range{Min: -1e-40, Max: math.MaxFloat32}, []float64{math.MaxFloat32}, []float64{-1e-40})
 }
 
 // From 10^6 numbers, 10^6·0.000005 = 5 may be cut off at each end. A bin has thousands of the
@@ -80,7 +80,7 @@ func TestPercentileCutsOutliers(t *testing.T) {
 	if !near(got, -1, 3, 1./64) {
 		t.Errorf("range %v, want -1 to 3", got)
 	}
-	if diff := cmp.Diff(rewrite.Range{Min: -100, Max: 100}, rangeOf(t, calibrate.MinMax, bulk, outliers)); diff != "" {
+	if diff := cmp.Diff(quantization.Range{Min: -100, Max: 100}, rangeOf(t, calibrate.MinMax, bulk, outliers)); diff != "" {
 		t.Errorf("minmax (-want +got):\n%s", diff)
 	}
 	six := []float64{50, 64, 70, 80, 90, 100} // one too many: the smallest of them stays
@@ -128,7 +128,7 @@ func TestEntropyKeepsUniform(t *testing.T) {
 	if got := rangeOf(t, calibrate.Entropy, make([]float64, 10*n), uniform(n, 0, 1)); !near(got, 0, 1, 1./n) {
 		t.Errorf("range of 0 to 1 and many zeros: %v", got)
 	}
-	if got := rangeOf(t, calibrate.Entropy, []float64{0, 0}); got != (rewrite.Range{}) {
+	if got := rangeOf(t, calibrate.Entropy, []float64{0, 0}); got != (quantization.Range{}) {
 		t.Errorf("range of zeros: %v", got)
 	}
 	if got := rangeOf(t, calibrate.Entropy, []float64{-3, 5}); !near(got, -3, 5, 0) {
@@ -150,7 +150,7 @@ func TestEntropyCutsOutliers(t *testing.T) {
 	for i, q := range values {
 		values[i] = -math.Log1p(-q)
 	}
-	check := func(sign float64, outliers ...float64) rewrite.Range {
+	check := func(sign float64, outliers ...float64) quantization.Range {
 		t.Helper()
 		signed := make([]float64, len(values))
 		for i, v := range values {
@@ -197,10 +197,10 @@ func TestTypes(t *testing.T) {
 	}
 	types := map[string]onnx.DataType{"half": onnx.Float16, "brain": onnx.BFloat16, "single": onnx.Float, "double": onnx.Double}
 	batch := map[string]inputs.Tensor{"empty": tensor(onnx.Float)}
-	want := map[string]rewrite.Range{} // an empty value has no range
+	want := map[string]quantization.Range{} // an empty value has no range
 	for name, typ := range types {
 		batch[name] = tensor(typ, -0.5, 2)
-		want[name] = rewrite.Range{Min: -0.5, Max: 2}
+		want[name] = quantization.Range{Min: -0.5, Max: 2}
 	}
 	if err := c.Add(batch); err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 
 	"tuner/model/onnx"
 	"tuner/model/onnx/rewrite"
+	"tuner/model/onnx/rewrite/quantization"
 )
 
 // The precisions that code outside of this package names.
@@ -46,10 +47,10 @@ type Recipe struct {
 
 // Settings configure a rewrite.
 type Settings struct {
-	Keep   []string                 // nodes that stay in fp32
-	KeepIO bool                     // the types of inputs and outputs stay
-	Bits   int                      // of a weight: 8 or 7
-	Ranges map[string]rewrite.Range // of activations, by value
+	Keep   []string                      // nodes that stay in fp32
+	KeepIO bool                          // the types of inputs and outputs stay
+	Bits   int                           // of a weight: 8 or 7
+	Ranges map[string]quantization.Range // of activations, by value
 }
 
 // Names lists the precisions, the original first.

@@ -10,6 +10,7 @@ import (
 	"tuner/model/onnx"
 	"tuner/model/onnx/build"
 	"tuner/model/onnx/rewrite"
+	"tuner/model/onnx/rewrite/quantization"
 )
 
 // Each row is whole, and its rewrite obeys the rules of docs/how-to/add-a-precision.md.
@@ -38,13 +39,13 @@ func testConvert(t *testing.T, r Recipe) {
 	before := digest(t, m)
 	s := Settings{Bits: 8}
 	if r.Calibrated {
-		values, err := rewrite.Activations(m)
+		values, err := quantization.Activations(m)
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.Ranges = map[string]rewrite.Range{}
+		s.Ranges = map[string]quantization.Range{}
 		for _, v := range values {
-			s.Ranges[v] = rewrite.Range{Min: -1, Max: 1}
+			s.Ranges[v] = quantization.Range{Min: -1, Max: 1}
 		}
 	}
 	made, summary, err := r.Convert(m, s)

@@ -3,6 +3,8 @@ package recipe
 import (
 	"tuner/model/onnx"
 	"tuner/model/onnx/rewrite"
+	"tuner/model/onnx/rewrite/float16"
+	"tuner/model/onnx/rewrite/quantization"
 )
 
 // table has a row for each precision, in the order in which lists name them. The original is first.
@@ -20,7 +22,7 @@ var table = []Recipe{
 		Lossy: true, PaysOnGPU: true,
 		KeepsIO: true,
 		Convert: func(m *onnx.Model, s Settings) (*onnx.Model, rewrite.Summary, error) {
-			return rewrite.Float16(m, rewrite.Float16Options{KeepIO: s.KeepIO, Keep: s.Keep})
+			return float16.Convert(m, float16.Options{KeepIO: s.KeepIO, Keep: s.Keep})
 		},
 	},
 	{
@@ -28,10 +30,10 @@ var table = []Recipe{
 		Lossy: true, PaysOnCPU: true,
 		HasBits: true,
 		Convert: func(m *onnx.Model, s Settings) (*onnx.Model, rewrite.Summary, error) {
-			return rewrite.Int8Dynamic(m, rewrite.Int8Options{Bits: s.Bits, Keep: s.Keep})
+			return quantization.Dynamic(m, quantization.Options{Bits: s.Bits, Keep: s.Keep})
 		},
 		Probe: func(m *onnx.Model, s Settings) (*onnx.Model, map[string]string, error) {
-			return rewrite.Int8Sensitivity(m, rewrite.Int8Options{Bits: s.Bits, Keep: s.Keep})
+			return quantization.Sensitivity(m, quantization.Options{Bits: s.Bits, Keep: s.Keep})
 		},
 	},
 	{
@@ -39,10 +41,10 @@ var table = []Recipe{
 		Lossy: true, PaysOnCPU: true,
 		Calibrated: true, HasBits: true,
 		Convert: func(m *onnx.Model, s Settings) (*onnx.Model, rewrite.Summary, error) {
-			return rewrite.Int8Static(m, rewrite.Int8StaticOptions{Ranges: s.Ranges, Bits: s.Bits, Keep: s.Keep})
+			return quantization.Static(m, quantization.StaticOptions{Ranges: s.Ranges, Bits: s.Bits, Keep: s.Keep})
 		},
 		Probe: func(m *onnx.Model, s Settings) (*onnx.Model, map[string]string, error) {
-			return rewrite.Int8StaticSensitivity(m, rewrite.Int8StaticOptions{Ranges: s.Ranges, Bits: s.Bits, Keep: s.Keep})
+			return quantization.StaticSensitivity(m, quantization.StaticOptions{Ranges: s.Ranges, Bits: s.Bits, Keep: s.Keep})
 		},
 	},
 }

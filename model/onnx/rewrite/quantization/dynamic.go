@@ -1,4 +1,8 @@
-package rewrite
+// Package quantization converts the products and convolutions of a model to 8-bit integers, with
+// ranges that each run finds (Dynamic) or that a calibration gives (Static). It edits models with
+// package rewrite. It also makes the models that measure how much each node loses (Sensitivity). It
+// does not run a model, and does not choose the nodes that stay in 32 bits.
+package quantization
 
 import (
 	"fmt"
@@ -7,10 +11,11 @@ import (
 
 	"tuner/model/onnx"
 	"tuner/model/onnx/onnxpb"
+	"tuner/model/onnx/rewrite"
 )
 
-// Int8Options configure how weights become 8-bit integers.
-type Int8Options struct {
+// Options configure how weights become 8-bit integers.
+type Options struct {
 	// PerTensor gives a weight one scale instead of one per output column. The file gets slightly
 	// smaller, and the model much less accurate.
 	PerTensor bool
@@ -21,13 +26,13 @@ type Int8Options struct {
 	Keep []string
 }
 
-// dynamicTarget is the name of Int8Dynamic's result in messages.
+// dynamicTarget is the name of Dynamic's result in messages.
 const dynamicTarget = "int8"
 
 // dynamicOpset is the first opset with DynamicQuantizeLinear.
 const dynamicOpset = 11
 
-// Int8Dynamic converts products with constant weights (MatMul and Gemm) to 8-bit integers. Weights
+// Dynamic converts products with constant weights (MatMul and Gemm) to 8-bit integers. Weights
 // are quantized now, activations in each run by their own range. Convolutions stay, since they
 // would become slower, and so do embedding tables. The error wraps ErrNothing if no node can be
 // converted. Other errors name an invalid node or weight, or say that the model's operator set is
@@ -41,7 +46,7 @@ const dynamicOpset = 11
 // A weight always has a zero point, although it is 0. Without it, ONNX Runtime 1.27 aborts under
 // session.x64quantprecision. 1.31 refuses one that weights share. The zero point is one number, not
 // one per column, which makes the products about 15 % faster (ONNX Runtime 1.31, AVX512-VNNI).
-func Int8Dynamic(m *onnx.Model, o Int8Options) (*onnx.Model, Summary, error) {
+func Dynamic(m *onnx.Model, o Options) (*onnx.Model, rewrite.Summary, error) {
 	q, products, err := newDynamic(m, o)
 	if err != nil {
 		return nil, q.summary, err
@@ -49,7 +54,7 @@ func Int8Dynamic(m *onnx.Model, o Int8Options) (*onnx.Model, Summary, error) {
 	next := 0 // products are in the order of the nodes
 	for _, node := range q.Nodes() {
 		if next == len(products) || products[next].node != node {
-			q.keep(node)
+			q.Keep(node)
 			continue
 		}
 		if err := q.convert(products[next], node.GetOutput()[0]); err != nil {
@@ -58,18 +63,18 @@ func Int8Dynamic(m *onnx.Model, o Int8Options) (*onnx.Model, Summary, error) {
 		q.summary.Converted = append(q.summary.Converted, node.GetName())
 		next++
 	}
-	converted, err := q.finish()
+	converted, err := q.Finish()
 	return converted, q.summary, err
 }
 
 // dynamic converts products. Activations and weights that several products share are quantized
 // once.
 type dynamic struct {
-	*editor
-	options     Int8Options
+	*rewrite.Editor
+	options     Options
 	activations map[string]quantized
 	weights     map[weightKey]quantized
-	summary     Summary
+	summary     rewrite.Summary
 }
 
 // quantized has the names of the parts of a quantized value.
@@ -83,35 +88,35 @@ type weightKey struct {
 
 // newDynamic cleans a model and finds its convertible products. The summary is complete even if
 // there are none.
-func newDynamic(m *onnx.Model, o Int8Options) (*dynamic, []product, error) {
+func newDynamic(m *onnx.Model, o Options) (*dynamic, []product, error) {
 	q := &dynamic{options: o, activations: map[string]quantized{}, weights: map[weightKey]quantized{}}
 	if o.Bits != 0 && o.Bits != 7 && o.Bits != 8 {
 		return q, nil, fmt.Errorf("cannot convert the model to %s: weights of %d bits are not possible; choose 7 or 8", dynamicTarget, o.Bits)
 	}
-	clean, err := Clean(m)
+	clean, err := rewrite.Clean(m)
 	if err != nil {
 		return q, nil, err
 	}
-	if err := checkKeep(clean, dynamicTarget, o.Keep); err != nil {
+	if err := rewrite.CheckKeep(clean, dynamicTarget, o.Keep); err != nil {
 		return q, nil, err
 	}
 	if node := findQuantized(clean.Graph()); node != nil {
-		return q, nil, nothing(dynamicTarget, fmt.Sprintf("it is quantized already (the node %q is a %s); convert the model as it was before quantization", node.GetName(), node.GetOpType()))
+		return q, nil, rewrite.Nothing(dynamicTarget, fmt.Sprintf("it is quantized already (the node %q is a %s); convert the model as it was before quantization", node.GetName(), node.GetOpType()))
 	}
 	products, kept := findProducts(clean, o.Keep)
 	q.summary.Kept = kept
 	if len(products) == 0 {
-		return q, nil, nothing(dynamicTarget, whyNone(kept))
+		return q, nil, rewrite.Nothing(dynamicTarget, whyNone(kept))
 	}
-	if err := checkOpset(clean, dynamicTarget, dynamicOpset); err != nil {
+	if err := rewrite.CheckOpset(clean, dynamicTarget, dynamicOpset); err != nil {
 		return q, nil, err
 	}
-	q.editor = newEditor(clean)
+	q.Editor = rewrite.NewEditor(clean)
 	return q, products, nil
 }
 
 // whyNone explains why no product can be converted.
-func whyNone(kept []Kept) string {
+func whyNone(kept []rewrite.Kept) string {
 	if len(kept) == 0 {
 		return "it has no MatMul or Gemm with constant weights"
 	}
@@ -141,7 +146,7 @@ func findQuantized(g *onnxpb.GraphProto) *onnxpb.NodeProto {
 func isQuantized(node *onnxpb.NodeProto) bool {
 	op := node.GetOpType()
 	switch {
-	case isDefaultDomain(node.GetDomain()):
+	case rewrite.IsDefaultDomain(node.GetDomain()):
 		return strings.HasSuffix(op, "QuantizeLinear") || strings.HasSuffix(op, "DequantizeLinear") ||
 			strings.HasPrefix(op, "QLinear") || op == "MatMulInteger" || op == "ConvInteger"
 	case node.GetDomain() == "com.microsoft":
@@ -160,15 +165,15 @@ func (q *dynamic) convert(p product, output string) error {
 	}
 	a := q.activation(p.activation)
 	name := p.node.GetName()
-	sum := q.compute("MatMulInteger", name+"_MatMulInteger", []string{a.values, b.values, a.zero, b.zero})
-	float := q.compute("Cast", name+"_Cast", []string{sum}, intAttribute("to", int64(onnx.Float)))
-	scale := q.compute("Mul", name+"_scales", []string{a.scale, b.scale})
+	sum := q.Compute("MatMulInteger", name+"_MatMulInteger", []string{a.values, b.values, a.zero, b.zero})
+	float := q.Compute("Cast", name+"_Cast", []string{sum}, rewrite.IntAttribute("to", int64(onnx.Float)))
+	scale := q.Compute("Mul", name+"_scales", []string{a.scale, b.scale})
 	if p.bias == "" {
-		q.addNode("Mul", name+"_Mul", []string{float, scale}, []string{output})
+		q.AddNode("Mul", name+"_Mul", []string{float, scale}, []string{output})
 		return nil
 	}
-	scaled := q.compute("Mul", name+"_Mul", []string{float, scale})
-	q.addNode("Add", name+"_Add", []string{scaled, p.bias}, []string{output})
+	scaled := q.Compute("Mul", name+"_Mul", []string{float, scale})
+	q.AddNode("Add", name+"_Add", []string{scaled, p.bias}, []string{output})
 	return nil
 }
 
@@ -177,20 +182,20 @@ func (q *dynamic) activation(value string) quantized {
 	if a, done := q.activations[value]; done {
 		return a
 	}
-	a := quantized{q.used.fresh(value + "_quantized"), q.used.fresh(value + "_scale"), q.used.fresh(value + "_zero_point")}
-	q.addNode("DynamicQuantizeLinear", value+"_DynamicQuantizeLinear", []string{value}, []string{a.values, a.scale, a.zero})
+	a := quantized{q.Used.Fresh(value + "_quantized"), q.Used.Fresh(value + "_scale"), q.Used.Fresh(value + "_zero_point")}
+	q.AddNode("DynamicQuantizeLinear", value+"_DynamicQuantizeLinear", []string{value}, []string{a.values, a.scale, a.zero})
 	q.activations[value] = a
 	return a
 }
 
 // weight quantizes the constant of a product.
 func (q *dynamic) weight(p product) (quantized, error) {
-	name := p.weight.tensor.GetName()
-	key := weightKey{name, p.weight.transposed}
+	name := p.weight.Tensor.GetName()
+	key := weightKey{name, p.weight.Transposed}
 	if w, done := q.weights[key]; done {
 		return w, nil
 	}
-	values, err := p.weight.floats(q.Model)
+	values, err := p.weight.Floats(q.Model)
 	if err != nil {
 		return quantized{}, fmt.Errorf("cannot convert the node %q to %s: %w", p.node.GetName(), dynamicTarget, err)
 	}
@@ -202,11 +207,11 @@ func (q *dynamic) weight(p product) (quantized, error) {
 		q.summary.Notes = append(q.summary.Notes, fmt.Sprintf("the weight %q has %d denormal numbers (below 1.2e-38): "+
 			"they become 0 in int8; in fp32 they can slow its products down a hundredfold", name, denormal))
 	}
-	raw, scales, scaleDims := q.quantize(values, p.weight.dims())
+	raw, scales, scaleDims := q.quantize(values, p.weight.Dims())
 	w := quantized{
-		values: q.constant(name+"_quantized", onnx.Int8, raw, p.weight.dims()...),
-		scale:  q.constant(name+"_scale", onnx.Float, floatBytes(scales), scaleDims...),
-		zero:   q.constant(name+"_zero_point", onnx.Int8, []byte{0}),
+		values: q.Constant(name+"_quantized", onnx.Int8, raw, p.weight.Dims()...),
+		scale:  q.Constant(name+"_scale", onnx.Float, rewrite.FloatBytes(scales), scaleDims...),
+		zero:   q.Constant(name+"_zero_point", onnx.Int8, []byte{0}),
 	}
 	q.weights[key] = w
 	return w, nil

@@ -1,4 +1,4 @@
-package rewrite
+package quantization
 
 import (
 	"fmt"
@@ -7,30 +7,31 @@ import (
 
 	"tuner/model/onnx"
 	"tuner/model/onnx/onnxpb"
+	"tuner/model/onnx/rewrite"
 )
 
 // product is a MatMul or Gemm with a constant second operand.
 type product struct {
 	node       *onnxpb.NodeProto
 	activation string // name of the first operand
-	weight     constant
+	weight     rewrite.Constant
 	bias       string // the addend of a Gemm; "" without one
 }
 
 // findProducts lists, in graph order, the products of a clean model that can be computed in
 // integers. kept are the candidates that cannot: products whose weights a person would expect to be
 // quantized.
-func findProducts(m *onnx.Model, keep []string) (found []product, kept []Kept) {
+func findProducts(m *onnx.Model, keep []string) (found []product, kept []rewrite.Kept) {
 	for _, node := range m.Nodes() {
 		p, reason, candidate := examine(m, node)
 		if candidate && reason == "" && slices.Contains(keep, node.GetName()) {
-			reason = keptOnRequest
+			reason = rewrite.KeptOnRequest
 		}
 		switch {
 		case candidate && reason == "":
 			found = append(found, p)
 		case candidate:
-			kept = append(kept, Kept{node.GetName(), node.GetOpType(), reason})
+			kept = append(kept, rewrite.Kept{Node: node.GetName(), Op: node.GetOpType(), Reason: reason})
 		}
 		kept = append(kept, innerProducts(m, node)...)
 	}
@@ -39,8 +40,8 @@ func findProducts(m *onnx.Model, keep []string) (found []product, kept []Kept) {
 
 // innerProducts lists the products with constant weights in the subgraphs of a node of m's main
 // graph. Names are unique in the whole model, so one set holds the constants of all subgraphs.
-func innerProducts(m *onnx.Model, node *onnxpb.NodeProto) []Kept {
-	var kept []Kept
+func innerProducts(m *onnx.Model, node *onnxpb.NodeProto) []rewrite.Kept {
+	var kept []rewrite.Kept
 	own := map[string]bool{}
 	var search func(path string, g *onnxpb.GraphProto)
 	search = func(path string, g *onnxpb.GraphProto) {
@@ -51,10 +52,10 @@ func innerProducts(m *onnx.Model, node *onnxpb.NodeProto) []Kept {
 			name := path + "/" + node.GetName()
 			in := node.GetInput()
 			switch {
-			case isOp(node, "Constant") && len(node.GetOutput()) == 1:
+			case rewrite.IsOp(node, "Constant") && len(node.GetOutput()) == 1:
 				own[node.GetOutput()[0]] = true
-			case (isOp(node, "MatMul") || isOp(node, "Gemm")) && len(in) > 1 && (own[in[1]] || m.Initializer(in[1]) != nil):
-				kept = append(kept, Kept{name, node.GetOpType(), "it is inside a subgraph, which is left alone"})
+			case (rewrite.IsOp(node, "MatMul") || rewrite.IsOp(node, "Gemm")) && len(in) > 1 && (own[in[1]] || m.Initializer(in[1]) != nil):
+				kept = append(kept, rewrite.Kept{Node: name, Op: node.GetOpType(), Reason: "it is inside a subgraph, which is left alone"})
 			}
 			for _, sub := range onnx.Subgraphs(node) {
 				search(name, sub)
@@ -73,22 +74,22 @@ func examine(m *onnx.Model, node *onnxpb.NodeProto) (p product, reason string, c
 	if isFused(m, node) {
 		return p, "it is a fused operator of ONNX Runtime; convert the model as it was exported, before such optimisations", true
 	}
-	if !isOp(node, "MatMul") && !isOp(node, "Gemm") || len(node.GetInput()) < 2 || len(node.GetOutput()) != 1 {
+	if !rewrite.IsOp(node, "MatMul") && !rewrite.IsOp(node, "Gemm") || len(node.GetInput()) < 2 || len(node.GetOutput()) != 1 {
 		return p, "", false
 	}
 	p = product{node: node, activation: node.GetInput()[0]}
-	left, leftConstant := findConstant(m, p.activation)
-	weight, rightConstant := findConstant(m, node.GetInput()[1])
+	left, leftConstant := rewrite.FindConstant(m, p.activation)
+	weight, rightConstant := rewrite.FindConstant(m, node.GetInput()[1])
 	switch {
 	case leftConstant == rightConstant: // both vary, or both are constant, and ONNX Runtime multiplies them once
 		return p, "", false
-	case leftConstant && left.isFloat():
+	case leftConstant && left.IsFloat():
 		return p, "its constant is the first operand; only a constant second operand is converted", true
-	case leftConstant || !onnx.DataType(weight.tensor.GetDataType()).IsFloat():
+	case leftConstant || !onnx.DataType(weight.Tensor.GetDataType()).IsFloat():
 		return p, "", false
 	}
 	p.weight = weight
-	if isOp(node, "Gemm") {
+	if rewrite.IsOp(node, "Gemm") {
 		if reason = p.takeGemm(); reason != "" {
 			return p, reason, true
 		}
@@ -121,11 +122,11 @@ func (p *product) takeGemm() (reason string) {
 		return fmt.Sprintf("its beta is %v; only 1 is converted", beta)
 	case onnx.Attribute(p.node, "transA").GetI() != 0:
 		return "it transposes its first operand (transA)"
-	case len(p.weight.tensor.GetDims()) != 2:
+	case len(p.weight.Tensor.GetDims()) != 2:
 		return "its weight is not a matrix"
 	}
 	if onnx.Attribute(p.node, "transB").GetI() != 0 {
-		p.weight.transposed = !p.weight.transposed
+		p.weight.Transposed = !p.weight.Transposed
 	}
 	return ""
 }
@@ -136,11 +137,11 @@ const largestRows = math.MaxInt32 / (math.MaxUint8 * math.MaxInt8)
 
 // obstacle returns the reason why the weight cannot be quantized; "" if it can.
 func (p *product) obstacle() string {
-	dims := p.weight.dims()
+	dims := p.weight.Dims()
 	elements, _ := onnx.Elements(dims)
 	switch {
-	case !p.weight.isFloat():
-		return fmt.Sprintf("its weight is %s; only FLOAT is converted", onnx.DataType(p.weight.tensor.GetDataType()))
+	case !p.weight.IsFloat():
+		return fmt.Sprintf("its weight is %s; only FLOAT is converted", onnx.DataType(p.weight.Tensor.GetDataType()))
 	case len(dims) < 2:
 		return "its weight is a vector"
 	case elements == 0:

@@ -1,4 +1,4 @@
-package rewrite
+package float16
 
 import (
 	"encoding/binary"
@@ -9,6 +9,7 @@ import (
 
 	"tuner/model/onnx"
 	"tuner/model/onnx/onnxpb"
+	"tuner/model/onnx/rewrite"
 )
 
 // maxHalf is the largest finite fp16 number, (2 - 2^-10)·2^15.
@@ -50,7 +51,7 @@ func (h *halver) halve(t *onnxpb.TensorProto, name string) (*onnxpb.TensorProto,
 		note := fmt.Sprintf("the constant %q had %d values beyond ±%d, the largest number of fp16; each became that number", t.GetName(), cut, maxHalf)
 		h.summary.Notes = append(h.summary.Notes, note)
 	}
-	tensor := newTensor(onnx.Float16, out, t.GetDims()...)
+	tensor := rewrite.NewTensor(onnx.Float16, out, t.GetDims()...)
 	tensor.Name, tensor.DocString = proto.String(name), t.DocString
 	return tensor, nil
 }

@@ -1,4 +1,4 @@
-package rewrite
+package batch
 
 import (
 	"encoding/binary"
@@ -7,6 +7,7 @@ import (
 
 	"tuner/model/onnx"
 	"tuner/model/onnx/onnxpb"
+	"tuner/model/onnx/rewrite"
 )
 
 // move follows the batch through operators that move elements, or that work along one axis.
@@ -276,7 +277,7 @@ func (b *batcher) count(node *onnxpb.NodeProto, k int) error {
 	if d := b.infos[node.GetInput()[0]].Shape; len(d) == 1 && d[0].IsFixed() {
 		length = d[0].Size
 	}
-	switch operator(node) {
+	switch rewrite.Operator(node) {
 	case "Cast", "Identity":
 		b.vectors[node.GetOutput()[0]] = k
 		return nil

@@ -1,4 +1,7 @@
-package rewrite
+// Package float16 converts a model to 16-bit floating-point numbers (Convert). It edits models with
+// package rewrite. It decides which nodes stay in 32 bits from the graph alone, and does not measure
+// how accurate the result is.
+package float16
 
 import (
 	"fmt"
@@ -8,11 +11,12 @@ import (
 
 	"tuner/model/onnx"
 	"tuner/model/onnx/onnxpb"
+	"tuner/model/onnx/rewrite"
 	"tuner/model/onnx/shapes"
 )
 
-// Float16Options select the parts of a model that stay in 32 bits.
-type Float16Options struct {
+// Options select the parts of a model that stay in 32 bits.
+type Options struct {
 	// KeepIO keeps the types of inputs and outputs, so that the same requests are valid.
 	KeepIO bool
 	// BlockOps names operators that stay in fp32; nil means DefaultBlockOps.
@@ -21,10 +25,10 @@ type Float16Options struct {
 	Keep []string
 }
 
-// float16Target is the name of Float16's result in messages.
-const float16Target = "fp16"
+// target is the name of Float16's result in messages.
+const target = "fp16"
 
-// Float16 converts a model to 16-bit floating-point numbers. Its FLOAT values become FLOAT16, in
+// Convert converts a model to 16-bit floating-point numbers. Its FLOAT values become FLOAT16, in
 // subgraphs too.
 //
 // Some nodes stay in fp32 between Casts: those without a 16-bit form, and those that overflow or
@@ -35,42 +39,42 @@ const float16Target = "fp16"
 // Constants beyond ±65504 (masks of -3.4e38) become ±65504. Only 0 becomes 0. Values that come from
 // fp32 at run time and may be larger are clipped to ±65504 before the Cast. Otherwise they would
 // become infinite in fp16, and a sum of them NaN.
-func Float16(m *onnx.Model, o Float16Options) (*onnx.Model, Summary, error) {
-	clean, err := Clean(m)
+func Convert(m *onnx.Model, o Options) (*onnx.Model, rewrite.Summary, error) {
+	clean, err := rewrite.Clean(m)
 	if err != nil {
-		return nil, Summary{}, err
+		return nil, rewrite.Summary{}, err
 	}
-	if err := checkKeep(clean, float16Target, o.Keep); err != nil {
-		return nil, Summary{}, err
+	if err := rewrite.CheckKeep(clean, target, o.Keep); err != nil {
+		return nil, rewrite.Summary{}, err
 	}
 	types, err := shapes.All(clean)
 	if err != nil {
-		return nil, Summary{}, err
+		return nil, rewrite.Summary{}, err
 	}
 	if o.BlockOps == nil {
 		o.BlockOps = DefaultBlockOps()
 	}
-	h := &halver{editor: newEditor(clean), options: o, types: types}
-	main := h.newGraph(nil, h.proto.Graph)
+	h := &halver{Editor: rewrite.NewEditor(clean), options: o, types: types}
+	main := h.newGraph(nil, h.Proto.Graph)
 	if err := h.convertMain(main); err != nil {
-		return nil, h.summary, fmt.Errorf("cannot convert the model to %s: %w", float16Target, err)
+		return nil, h.summary, fmt.Errorf("cannot convert the model to %s: %w", target, err)
 	}
 	if h.halved == 0 {
-		return nil, h.summary, nothing(float16Target, h.nothingReason())
+		return nil, h.summary, rewrite.Nothing(target, h.nothingReason())
 	}
-	converted, err := h.Replace(h.proto)
+	converted, err := h.Replace(h.Proto)
 	return converted, h.summary, err
 }
 
 // halver converts a model to fp16.
 type halver struct {
-	*editor
-	options Float16Options
+	*rewrite.Editor
+	options Options
 	types   shapes.Graphs
 	low     string // the constants to which values are clipped; "" until they are needed
 	high    string
 	halved  int // number of nodes that now compute in 16 bits
-	summary Summary
+	summary rewrite.Summary
 }
 
 func (h *halver) nothingReason() string {
@@ -95,7 +99,7 @@ func (h *halver) convertMain(g *halfGraph) error {
 		if g.isFloat(v.GetName()) {
 			g.forms[v.GetName()] = &form{cut: true}
 			g.define(v.GetName(), public)
-			g.proto.Input[i] = retyped(v, public)
+			g.proto.Input[i] = rewrite.Retyped(v, public)
 		}
 	}
 	if err := g.convert(); err != nil {
@@ -106,24 +110,11 @@ func (h *halver) convertMain(g *halfGraph) error {
 			if _, err := g.as(v.GetName(), public); err != nil {
 				return err
 			}
-			g.proto.Output[i] = retyped(v, public)
+			g.proto.Output[i] = rewrite.Retyped(v, public)
 		}
 	}
 	g.finish()
 	return nil
-}
-
-// retyped copies the description of a value with another element type.
-func retyped(v *onnxpb.ValueInfoProto, t onnx.DataType) *onnxpb.ValueInfoProto {
-	v = shallow(v)
-	v.Type = shallow(v.GetType())
-	tensor := &onnxpb.TypeProto_Tensor{}
-	if old := v.GetType().GetTensorType(); old != nil {
-		tensor = shallow(old)
-	}
-	tensor.ElemType = proto.Int32(int32(t))
-	v.Type.Value = &onnxpb.TypeProto_TensorType{TensorType: tensor}
-	return v
 }
 
 // halfGraph is a graph during the conversion to fp16.
@@ -207,7 +198,7 @@ func (g *halfGraph) define(name string, t onnx.DataType) string {
 	}
 	written := name
 	if want, ok := g.public[name]; ok && want != t {
-		written = g.used.fresh(name + suffix(t))
+		written = g.Used.Fresh(name + suffix(t))
 	}
 	f.set(t, written)
 	return written
@@ -248,7 +239,7 @@ func (g *halfGraph) as(name string, t onnx.DataType) (string, error) {
 	}
 	written := name
 	if want, public := owner.public[name]; public && want != t || !public && (f.half != "" || f.single != "") {
-		written = g.used.fresh(name + suffix(t))
+		written = g.Used.Fresh(name + suffix(t))
 	}
 	switch {
 	case f.tensor != nil && t == onnx.Float16:
@@ -260,14 +251,14 @@ func (g *halfGraph) as(name string, t onnx.DataType) (string, error) {
 	case f.tensor != nil:
 		tensor := f.tensor
 		if written != name {
-			tensor = shallow(tensor)
+			tensor = rewrite.Shallow(tensor)
 			tensor.Name = proto.String(written)
 		}
 		f.made = append(f.made, tensor)
 	case t == onnx.Float16:
 		owner.narrow(f, written)
 	default:
-		owner.write("Cast", written+"_cast", []string{f.half}, written, intAttribute("to", int64(onnx.Float)))
+		owner.write("Cast", written+"_cast", []string{f.half}, written, rewrite.IntAttribute("to", int64(onnx.Float)))
 	}
 	f.set(t, written)
 	return written, nil
@@ -278,7 +269,7 @@ func (g *halfGraph) narrow(f *form, written string) {
 	source := f.single
 	if f.cut {
 		const withInputs = 11 // in earlier opsets, the limits of a Clip are attributes
-		cut := g.used.fresh(written + "_cut")
+		cut := g.Used.Fresh(written + "_cut")
 		if g.Opset("") >= withInputs {
 			g.limits()
 			g.write("Clip", cut, []string{source, g.low, g.high}, cut)
@@ -287,21 +278,21 @@ func (g *halfGraph) narrow(f *form, written string) {
 		}
 		source = cut
 	}
-	g.write("Cast", written+"_cast", []string{source}, written, intAttribute("to", int64(onnx.Float16)))
+	g.write("Cast", written+"_cast", []string{source}, written, rewrite.IntAttribute("to", int64(onnx.Float16)))
 }
 
 // limits makes the constants for Clip in the main graph, which subgraphs can use too.
 func (h *halver) limits() {
 	if h.low == "" {
-		h.low = h.constant("fp16_lowest", onnx.Float, floatBytes([]float32{-maxHalf}))
-		h.high = h.constant("fp16_highest", onnx.Float, floatBytes([]float32{maxHalf}))
+		h.low = h.Constant("fp16_lowest", onnx.Float, rewrite.FloatBytes([]float32{-maxHalf}))
+		h.high = h.Constant("fp16_highest", onnx.Float, rewrite.FloatBytes([]float32{maxHalf}))
 	}
 }
 
 // write appends a node of ONNX's own set to the graph.
 func (g *halfGraph) write(op, name string, inputs []string, output string, attributes ...*onnxpb.AttributeProto) {
 	g.written = append(g.written, &onnxpb.NodeProto{
-		Name: proto.String(g.used.fresh(name)), OpType: proto.String(op), Input: inputs, Output: []string{output}, Attribute: attributes,
+		Name: proto.String(g.Used.Fresh(name)), OpType: proto.String(op), Input: inputs, Output: []string{output}, Attribute: attributes,
 	})
 }
 
@@ -328,7 +319,7 @@ func (g *halfGraph) finish() {
 		case f == nil || f.single == v.GetName():
 			infos = append(infos, v)
 		case f.half == v.GetName():
-			infos = append(infos, retyped(v, onnx.Float16))
+			infos = append(infos, rewrite.Retyped(v, onnx.Float16))
 		}
 	}
 	g.proto.ValueInfo = slices.Clip(infos)

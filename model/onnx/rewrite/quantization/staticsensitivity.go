@@ -1,14 +1,14 @@
-package rewrite
+package quantization
 
 import "tuner/model/onnx"
 
-// Int8StaticSensitivity returns a model that computes the same as m. For each layer that Int8Static
+// StaticSensitivity returns a model that computes the same as m. For each layer that Static
 // would convert, it also computes the 8-bit form from the same input, quantized by its range.
 //
 // For each layer it has an additional output, FLOAT[1], with the relative squared error over all
 // elements, as in Int8Sensitivity. outputs has the output's name by the layer's node. Errors are
-// Int8Static's.
-func Int8StaticSensitivity(m *onnx.Model, o Int8StaticOptions) (probe *onnx.Model, outputs map[string]string, err error) {
+// Static's.
+func StaticSensitivity(m *onnx.Model, o StaticOptions) (probe *onnx.Model, outputs map[string]string, err error) {
 	s, err := newStatic(m, o)
 	if err == nil {
 		err = s.checkRanges()
@@ -18,21 +18,21 @@ func Int8StaticSensitivity(m *onnx.Model, o Int8StaticOptions) (probe *onnx.Mode
 	}
 	s.probing = true
 	for _, node := range s.Nodes() { // all nodes first, since later ones may use any of them
-		s.keep(node)
+		s.Keep(node)
 	}
 	outputs = map[string]string{}
-	relative := newRelativeError(s.editor)
+	relative := newRelativeError(s.Editor)
 	for _, l := range s.sorted() {
 		if _, done := s.decoded[l.activation]; !done {
 			s.pair(l.activation, l.activation)
 		}
 		exact, name := l.node.GetOutput()[0], l.node.GetName()
-		twin := s.used.fresh(exact + "_int8")
+		twin := s.Used.Fresh(exact + "_int8")
 		if err := s.writeLayer(l, s.decoded[l.activation], twin); err != nil {
 			return nil, nil, err
 		}
 		outputs[name] = relative.output(name+"_int8_error", exact, twin)
 	}
-	probe, err = s.finish()
+	probe, err = s.Finish()
 	return probe, outputs, err
 }

@@ -1,4 +1,4 @@
-package rewrite
+package quantization
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 
 	"tuner/model/onnx"
 	"tuner/model/onnx/onnxpb"
+	"tuner/model/onnx/rewrite"
 	"tuner/model/onnx/shapes"
 )
 
@@ -19,7 +20,7 @@ import (
 // weights become a·w and the bias a·(b-mean)+shift (ONNX's definition of BatchNormalization). The
 // convolution keeps its name. The result keeps the name of the normalisation's output.
 func foldNormalizations(clean *onnx.Model) (*onnx.Model, error) {
-	e := newEditor(clean)
+	e := rewrite.NewEditor(clean)
 	folded := map[*onnxpb.NodeProto]bool{}
 	for _, node := range clean.Nodes() {
 		if folded[node] {
@@ -27,7 +28,7 @@ func foldNormalizations(clean *onnx.Model) (*onnx.Model, error) {
 		}
 		n, ok := findNormalization(clean, node)
 		if !ok {
-			e.keep(node)
+			e.Keep(node)
 			continue
 		}
 		folded[n.node] = true
@@ -35,39 +36,39 @@ func foldNormalizations(clean *onnx.Model) (*onnx.Model, error) {
 			return nil, err
 		}
 	}
-	return e.finish()
+	return e.Finish()
 }
 
 // normalization is a BatchNormalization after a convolution. All parameters of both are constant.
 type normalization struct {
 	convolution, node *onnxpb.NodeProto
-	weight            constant
-	bias              constant // its tensor is nil if the convolution has none
-	parameters        [4]constant
+	weight            rewrite.Constant
+	bias              rewrite.Constant // its tensor is nil if the convolution has none
+	parameters        [4]rewrite.Constant
 	epsilon           float64
 }
 
 // findNormalization returns the normalization after a node if both can become one convolution.
 func findNormalization(m *onnx.Model, node *onnxpb.NodeProto) (n normalization, ok bool) {
-	if !isOp(node, "Conv") || len(node.GetInput()) < 2 || len(node.GetOutput()) != 1 {
+	if !rewrite.IsOp(node, "Conv") || len(node.GetInput()) < 2 || len(node.GetOutput()) != 1 {
 		return n, false
 	}
 	n.convolution, n.node = node, onlyConsumer(m, node.GetOutput()[0])
-	if !isOp(n.node, "BatchNormalization") || len(n.node.GetInput()) != 5 || len(n.node.GetOutput()) != 1 ||
+	if !rewrite.IsOp(n.node, "BatchNormalization") || len(n.node.GetInput()) != 5 || len(n.node.GetOutput()) != 1 ||
 		n.node.GetInput()[0] != node.GetOutput()[0] || onnx.Attribute(n.node, "training_mode").GetI() != 0 {
 		return n, false
 	}
-	if n.weight, ok = findConstant(m, node.GetInput()[1]); !ok || !n.weight.isFloat() || len(n.weight.dims()) < 3 {
+	if n.weight, ok = rewrite.FindConstant(m, node.GetInput()[1]); !ok || !n.weight.IsFloat() || len(n.weight.Dims()) < 3 {
 		return n, false
 	}
-	channels := n.weight.dims()[0]
+	channels := n.weight.Dims()[0]
 	if len(node.GetInput()) > 2 && node.GetInput()[2] != "" {
-		if n.bias, ok = findConstant(m, node.GetInput()[2]); !ok || !isVector(n.bias, channels) {
+		if n.bias, ok = rewrite.FindConstant(m, node.GetInput()[2]); !ok || !isVector(n.bias, channels) {
 			return n, false
 		}
 	}
 	for i := range n.parameters {
-		if n.parameters[i], ok = findConstant(m, n.node.GetInput()[i+1]); !ok || !isVector(n.parameters[i], channels) {
+		if n.parameters[i], ok = rewrite.FindConstant(m, n.node.GetInput()[i+1]); !ok || !isVector(n.parameters[i], channels) {
 			return n, false
 		}
 	}
@@ -78,8 +79,8 @@ func findNormalization(m *onnx.Model, node *onnxpb.NodeProto) (n normalization, 
 	return n, true
 }
 
-func isVector(c constant, size int64) bool {
-	return c.isFloat() && len(c.dims()) == 1 && c.dims()[0] == size
+func isVector(c rewrite.Constant, size int64) bool {
+	return c.IsFloat() && len(c.Dims()) == 1 && c.Dims()[0] == size
 }
 
 // onlyConsumer returns the only node that uses a value, once and outside of subgraphs. It returns
@@ -94,23 +95,23 @@ func onlyConsumer(m *onnx.Model, value string) *onnxpb.NodeProto {
 }
 
 // fold writes the convolution with the folded normalisation.
-func (n normalization) fold(e *editor) error {
+func (n normalization) fold(e *rewrite.Editor) error {
 	fail := func(err error) error {
 		return fmt.Errorf("cannot fold the node %q into %q: %w", n.node.GetName(), n.convolution.GetName(), err)
 	}
-	weights, err := n.weight.floats(e.Model)
+	weights, err := n.weight.Floats(e.Model)
 	if err != nil {
 		return fail(err)
 	}
 	var p [4][]float32 // scale, shift, mean, variance
 	for i := range p {
-		if p[i], err = n.parameters[i].floats(e.Model); err != nil {
+		if p[i], err = n.parameters[i].Floats(e.Model); err != nil {
 			return fail(err)
 		}
 	}
 	bias := make([]float32, len(p[0]))
-	if n.bias.tensor != nil {
-		if bias, err = n.bias.floats(e.Model); err != nil {
+	if n.bias.Tensor != nil {
+		if bias, err = n.bias.Floats(e.Model); err != nil {
 			return fail(err)
 		}
 	}
@@ -123,15 +124,15 @@ func (n normalization) fold(e *editor) error {
 			scaled[i] = float32(a * float64(weights[i]))
 		}
 	}
-	name := n.weight.tensor.GetName()
-	node := shallow(n.convolution)
+	name := n.weight.Tensor.GetName()
+	node := rewrite.Shallow(n.convolution)
 	node.Input = []string{
 		n.convolution.GetInput()[0],
-		e.constant(name+"_folded", onnx.Float, floatBytes(scaled), n.weight.dims()...),
-		e.constant(name+"_folded_bias", onnx.Float, floatBytes(shifted), int64(len(shifted))),
+		e.Constant(name+"_folded", onnx.Float, rewrite.FloatBytes(scaled), n.weight.Dims()...),
+		e.Constant(name+"_folded_bias", onnx.Float, rewrite.FloatBytes(shifted), int64(len(shifted))),
 	}
 	node.Output = n.node.GetOutput()
-	e.keep(node)
+	e.Keep(node)
 	return nil
 }
 
@@ -144,46 +145,46 @@ func joinBiases(clean *onnx.Model) (*onnx.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := newEditor(clean)
+	e := rewrite.NewEditor(clean)
 	joined := map[*onnxpb.NodeProto]bool{}
 	for _, node := range clean.Nodes() {
 		if joined[node] {
 			continue
 		}
 		sum, bias := findBias(clean, node)
-		if a := infos[firstName(node.GetInput())]; sum == nil || !a.Ranked || len(a.Shape) != 2 {
-			e.keep(node)
+		if a := infos[rewrite.FirstName(node.GetInput())]; sum == nil || !a.Ranked || len(a.Shape) != 2 {
+			e.Keep(node)
 			continue
 		}
 		joined[sum] = true
-		e.keep(&onnxpb.NodeProto{
+		e.Keep(&onnxpb.NodeProto{
 			Name: node.Name, OpType: proto.String("Gemm"), Input: append(slices.Clone(node.GetInput()), bias), Output: sum.GetOutput(),
 		})
 	}
-	return e.finish()
+	return e.Finish()
 }
 
 // findBias returns the node that adds a constant row to a MatMul with constant weights, and that
 // row; nil without such a node.
 func findBias(m *onnx.Model, node *onnxpb.NodeProto) (sum *onnxpb.NodeProto, bias string) {
-	if !isOp(node, "MatMul") || len(node.GetInput()) != 2 || len(node.GetOutput()) != 1 {
+	if !rewrite.IsOp(node, "MatMul") || len(node.GetInput()) != 2 || len(node.GetOutput()) != 1 {
 		return nil, ""
 	}
-	weight, ok := findConstant(m, node.GetInput()[1])
-	if !ok || !weight.isFloat() || len(weight.dims()) != 2 {
+	weight, ok := rewrite.FindConstant(m, node.GetInput()[1])
+	if !ok || !weight.IsFloat() || len(weight.Dims()) != 2 {
 		return nil, ""
 	}
 	product := node.GetOutput()[0]
 	sum = onlyConsumer(m, product)
-	if !isOp(sum, "Add") || len(sum.GetInput()) != 2 || len(sum.GetOutput()) != 1 {
+	if !rewrite.IsOp(sum, "Add") || len(sum.GetInput()) != 2 || len(sum.GetOutput()) != 1 {
 		return nil, ""
 	}
 	bias = sum.GetInput()[0]
 	if bias == product {
 		bias = sum.GetInput()[1]
 	}
-	row, ok := findConstant(m, bias)
-	if !ok || !row.isFloat() || !isRow(row.dims(), weight.dims()[1]) {
+	row, ok := rewrite.FindConstant(m, bias)
+	if !ok || !row.IsFloat() || !isRow(row.Dims(), weight.Dims()[1]) {
 		return nil, ""
 	}
 	return sum, bias

@@ -1,8 +1,9 @@
-package rewrite
+package batch
 
 import (
 	"tuner/model/onnx"
 	"tuner/model/onnx/onnxpb"
+	"tuner/model/onnx/rewrite"
 )
 
 // flow returns the position of the batch in the outputs of a node that computes each row
@@ -78,7 +79,7 @@ func (b *batcher) leading(node *onnxpb.NodeProto) (lane, error) {
 	if err == nil && l != (lane{0, 1}) {
 		err = b.refuse(node, "does not have the batch as its first dimension")
 	}
-	if err == nil && isOp(node, "MaxPool") && len(node.GetOutput()) > 1 {
+	if err == nil && rewrite.IsOp(node, "MaxPool") && len(node.GetOutput()) > 1 {
 		err = b.refuse(node, "numbers the elements of all rows")
 	}
 	return l, err

@@ -1,10 +1,11 @@
-package rewrite
+package float16
 
 import (
 	"slices"
 
 	"tuner/model/onnx"
 	"tuner/model/onnx/onnxpb"
+	"tuner/model/onnx/rewrite"
 )
 
 // stay is the decision that a node stays in fp32.
@@ -52,7 +53,7 @@ func (g *halfGraph) decide() map[*onnxpb.NodeProto]stay {
 			d.producers[name] = node
 		}
 		if reason := d.ownReason(node); reason != "" {
-			d.stays[node] = stay{reason, !isBounded(operator(node))}
+			d.stays[node] = stay{reason, !isBounded(rewrite.Operator(node))}
 		}
 	}
 	for _, node := range d.nodes {
@@ -82,10 +83,10 @@ func (d *decision) ownReason(node *onnxpb.NodeProto) string {
 	}
 	switch {
 	case slices.Contains(d.options.Keep, d.path+node.GetName()):
-		return keptOnRequest
+		return rewrite.KeptOnRequest
 	case slices.Contains(d.options.BlockOps, node.GetOpType()), reduces(node):
 		return blocked
-	case !hasHalf(operator(node), d.Opset("")):
+	case !hasHalf(rewrite.Operator(node), d.Opset("")):
 		return noHalf
 	default:
 		return ""
@@ -131,7 +132,7 @@ func (d *decision) findSum(node *onnxpb.NodeProto) {
 	}
 	square := d.square(node.GetInput()[0])
 	after := grown
-	switch operator(node) {
+	switch rewrite.Operator(node) {
 	case "ReduceSum", "ReduceSumSquare", "ReduceL1", "ReduceProd":
 	case "ReduceL2", "ReduceLogSum", "ReduceLogSumExp":
 		after = rooted
@@ -148,9 +149,9 @@ func (d *decision) findSum(node *onnxpb.NodeProto) {
 		return
 	}
 	d.stayAs(square, sums, true)
-	if centred := d.producers[square.GetInput()[0]]; isOp(centred, "Sub") && len(centred.GetInput()) == 2 {
+	if centred := d.producers[square.GetInput()[0]]; rewrite.IsOp(centred, "Sub") && len(centred.GetInput()) == 2 {
 		d.stayAs(centred, sums, true)
-		if mean := d.producers[centred.GetInput()[1]]; isOp(mean, "ReduceMean") {
+		if mean := d.producers[centred.GetInput()[1]]; rewrite.IsOp(mean, "ReduceMean") {
 			d.stayAs(mean, sums, false)
 		}
 	}
@@ -163,9 +164,9 @@ func (d *decision) square(value string) *onnxpb.NodeProto {
 	switch {
 	case len(node.GetInput()) == 0:
 		return nil
-	case isOp(node, "Pow"), isOp(node, "Exp"):
+	case rewrite.IsOp(node, "Pow"), rewrite.IsOp(node, "Exp"):
 		return node
-	case isOp(node, "Mul") && len(node.GetInput()) == 2 && node.GetInput()[0] == node.GetInput()[1]:
+	case rewrite.IsOp(node, "Mul") && len(node.GetInput()) == 2 && node.GetInput()[0] == node.GetInput()[1]:
 		return node
 	default:
 		return nil
@@ -183,7 +184,7 @@ func (d *decision) followSum(node *onnxpb.NodeProto) {
 			pure = false
 		}
 	}
-	if warmth == cold || len(node.GetOutput()) != 1 || !isDefaultDomain(node.GetDomain()) {
+	if warmth == cold || len(node.GetOutput()) != 1 || !rewrite.IsDefaultDomain(node.GetDomain()) {
 		return
 	}
 	after := warmth
@@ -228,7 +229,7 @@ func (d *decision) followCount(node *onnxpb.NodeProto) {
 		return
 	}
 	output := node.GetOutput()[0]
-	op := operator(node)
+	op := rewrite.Operator(node)
 	if op == "Range" && d.isFloat(output) || op == "Cast" && d.isWide(node) && !d.isMask(node) {
 		d.stayAs(node, "", true)
 		d.counted[output] = d.isFloat(output)
@@ -277,7 +278,7 @@ func (d *decision) isWide(node *onnxpb.NodeProto) bool {
 func (d *decision) isMask(node *onnxpb.NodeProto) bool {
 	consumers := d.consumers[node.GetOutput()[0]]
 	for _, c := range consumers {
-		if !isOp(c, "Sub") || len(c.GetInput()) != 2 || c.GetInput()[1] != node.GetOutput()[0] || !d.isConstant(c.GetInput()[0], 1) {
+		if !rewrite.IsOp(c, "Sub") || len(c.GetInput()) != 2 || c.GetInput()[1] != node.GetOutput()[0] || !d.isConstant(c.GetInput()[0], 1) {
 			return false
 		}
 	}

@@ -1,4 +1,4 @@
-package rewrite
+package float16
 
 import (
 	"slices"
@@ -7,6 +7,7 @@ import (
 
 	"tuner/model/onnx"
 	"tuner/model/onnx/onnxpb"
+	"tuner/model/onnx/rewrite"
 )
 
 // convert writes all nodes of the graph.
@@ -24,14 +25,14 @@ func (g *halfGraph) convertNode(node *onnxpb.NodeProto) error {
 	name := g.path + node.GetName()
 	switch {
 	case stays && s.reason != "":
-		g.summary.Kept = append(g.summary.Kept, Kept{Node: name, Op: node.GetOpType(), Reason: s.reason})
+		g.summary.Kept = append(g.summary.Kept, rewrite.Kept{Node: name, Op: node.GetOpType(), Reason: s.reason})
 	case !stays && g.touches(node):
 		g.summary.Converted = append(g.summary.Converted, name)
-		if !isOp(node, "Cast") && !isOp(node, "Clip") { // no model consists of these only; this rewrite adds them
+		if !rewrite.IsOp(node, "Cast") && !rewrite.IsOp(node, "Clip") { // no model consists of these only; this rewrite adds them
 			g.halved++
 		}
 	}
-	written := shallow(node)
+	written := rewrite.Shallow(node)
 	var err error
 	if written.Input, err = g.inputs(node, stays); err != nil {
 		return err
@@ -50,7 +51,7 @@ func (g *halfGraph) convertNode(node *onnxpb.NodeProto) error {
 			continue
 		}
 		t := onnx.Float16
-		if stays || slices.Contains(floatOutputs(operator(node)), i) {
+		if stays || slices.Contains(floatOutputs(rewrite.Operator(node)), i) {
 			t = onnx.Float
 		}
 		written.Output[i] = g.define(value, t)
@@ -73,7 +74,7 @@ func (g *halfGraph) touches(node *onnxpb.NodeProto) bool {
 // inputs returns a node's inputs in the types that the node needs.
 func (g *halfGraph) inputs(node *onnxpb.NodeProto, stays bool) ([]string, error) {
 	inputs := slices.Clone(node.GetInput())
-	fixed := floatInputs(operator(node), g.Opset(""))
+	fixed := floatInputs(rewrite.Operator(node), g.Opset(""))
 	for i, name := range inputs {
 		t := onnx.Float16
 		if stays || slices.Contains(fixed, i) {
@@ -93,9 +94,9 @@ func (g *halfGraph) convertAttributes(node *onnxpb.NodeProto) error {
 	node.Attribute = slices.Clone(node.GetAttribute())
 	float := len(node.GetOutput()) > 0 && g.isFloat(node.GetOutput()[0])
 	switch {
-	case isOp(node, "Cast") && float:
-		node.Attribute = []*onnxpb.AttributeProto{intAttribute("to", int64(onnx.Float16))}
-	case isOp(node, "Constant") && float, isOp(node, "ConstantOfShape") && float:
+	case rewrite.IsOp(node, "Cast") && float:
+		node.Attribute = []*onnxpb.AttributeProto{rewrite.IntAttribute("to", int64(onnx.Float16))}
+	case rewrite.IsOp(node, "Constant") && float, rewrite.IsOp(node, "ConstantOfShape") && float:
 		return g.convertConstant(node)
 	}
 	for i, a := range node.GetAttribute() {
@@ -108,7 +109,7 @@ func (g *halfGraph) convertAttributes(node *onnxpb.NodeProto) error {
 		if err := sub.convertSubgraph(); err != nil {
 			return err
 		}
-		node.Attribute[i] = shallow(a)
+		node.Attribute[i] = rewrite.Shallow(a)
 		node.Attribute[i].G = sub.proto
 	}
 	return nil
@@ -117,11 +118,11 @@ func (g *halfGraph) convertAttributes(node *onnxpb.NodeProto) error {
 // convertConstant gives a Constant or ConstantOfShape an fp16 value. Without a value,
 // ConstantOfShape repeats the FLOAT 0.
 func (g *halfGraph) convertConstant(node *onnxpb.NodeProto) error {
-	value := constantTensor(node)
-	if isOp(node, "ConstantOfShape") {
+	value := rewrite.ConstantTensor(node)
+	if rewrite.IsOp(node, "ConstantOfShape") {
 		value = onnx.Attribute(node, "value").GetT()
 		if value == nil {
-			value = newTensor(onnx.Float, floatBytes([]float32{0}), 1)
+			value = rewrite.NewTensor(onnx.Float, rewrite.FloatBytes([]float32{0}), 1)
 		}
 	}
 	t, err := g.halve(value, value.GetName())
@@ -137,7 +138,7 @@ func (g *halfGraph) convertSubgraph() error {
 	for i, v := range g.proto.Input {
 		if g.isFloat(v.GetName()) {
 			g.define(v.GetName(), onnx.Float16)
-			g.proto.Input[i] = retyped(v, onnx.Float16)
+			g.proto.Input[i] = rewrite.Retyped(v, onnx.Float16)
 		}
 	}
 	if err := g.convert(); err != nil {
@@ -149,7 +150,7 @@ func (g *halfGraph) convertSubgraph() error {
 			if err != nil {
 				return err
 			}
-			g.proto.Output[i] = retyped(v, onnx.Float16)
+			g.proto.Output[i] = rewrite.Retyped(v, onnx.Float16)
 			g.proto.Output[i].Name = proto.String(name)
 		}
 	}
@@ -168,7 +169,7 @@ func (g *halfGraph) pinSubgraphs(node *onnxpb.NodeProto) error {
 		if err != nil {
 			return err
 		}
-		node.Attribute[i] = shallow(a)
+		node.Attribute[i] = rewrite.Shallow(a)
 		node.Attribute[i].G = pinned
 	}
 	return nil
@@ -178,7 +179,7 @@ func (g *halfGraph) pinSubgraphs(node *onnxpb.NodeProto) error {
 // graphs in between define.
 func (g *halfGraph) pin(original *onnxpb.GraphProto, inner map[string]bool) (*onnxpb.GraphProto, error) {
 	graph := draftGraph(original)
-	own := names{}
+	own := rewrite.Names{}
 	for name := range inner {
 		own[name] = true
 	}
@@ -194,7 +195,7 @@ func (g *halfGraph) pin(original *onnxpb.GraphProto, inner map[string]bool) (*on
 		}
 	}
 	for i, node := range graph.Node {
-		node = shallow(node)
+		node = rewrite.Shallow(node)
 		node.Input = slices.Clone(node.GetInput())
 		for k, name := range node.Input {
 			if own[name] {
@@ -214,7 +215,7 @@ func (g *halfGraph) pin(original *onnxpb.GraphProto, inner map[string]bool) (*on
 			if err != nil {
 				return nil, err
 			}
-			node.Attribute[k] = shallow(a)
+			node.Attribute[k] = rewrite.Shallow(a)
 			node.Attribute[k].G = pinned
 		}
 		graph.Node[i] = node
@@ -224,5 +225,5 @@ func (g *halfGraph) pin(original *onnxpb.GraphProto, inner map[string]bool) (*on
 
 // draftGraph copies a graph so that its lists can be changed. The elements are shared.
 func draftGraph(g *onnxpb.GraphProto) *onnxpb.GraphProto {
-	return draft(&onnxpb.ModelProto{Graph: g}).Graph
+	return rewrite.Draft(&onnxpb.ModelProto{Graph: g}).Graph
 }

@@ -1,4 +1,7 @@
-package rewrite
+// Package batch makes the batch dimension of a model symbolic (Symbolic), so that a server can batch
+// requests. It edits models with package rewrite. It refuses a model in which it cannot follow the
+// batch dimension from all inputs to all outputs.
+package batch
 
 import (
 	"fmt"
@@ -6,18 +9,19 @@ import (
 
 	"tuner/model/onnx"
 	"tuner/model/onnx/onnxpb"
+	"tuner/model/onnx/rewrite"
 	"tuner/model/onnx/shapes"
 )
 
-// SymbolicBatch makes the first dimension of all inputs and outputs symbolic, so that a server can
+// Symbolic makes the first dimension of all inputs and outputs symbolic, so that a server can
 // batch requests. A model that was exported with a fixed batch size then accepts any.
 //
 // It follows the batch dimension through the graph. Constants that contain its size (the target of
 // a Reshape) are adapted. The error wraps ErrNothing if the first dimensions are not fixed, or if
 // the graph does not allow the change. The graph does not allow it if an operator mixes the rows of
 // a batch, or is not known to keep them apart. The text names the operator.
-func SymbolicBatch(m *onnx.Model) (*onnx.Model, error) {
-	clean, err := Clean(m)
+func Symbolic(m *onnx.Model) (*onnx.Model, error) {
+	clean, err := rewrite.Clean(m)
 	if err != nil {
 		return nil, err
 	}
@@ -29,7 +33,7 @@ func SymbolicBatch(m *onnx.Model) (*onnx.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &batcher{editor: newEditor(clean), infos: infos, size: size, lanes: map[string]lane{}, vectors: map[string]int{}}
+	b := &batcher{Editor: rewrite.NewEditor(clean), infos: infos, size: size, lanes: map[string]lane{}, vectors: map[string]int{}}
 	for _, v := range clean.Inputs() {
 		b.lanes[v.Name] = lane{axis: 0, inner: 1}
 	}
@@ -44,7 +48,7 @@ func SymbolicBatch(m *onnx.Model) (*onnx.Model, error) {
 		}
 	}
 	b.declare(symbol)
-	return b.finish()
+	return b.Finish()
 }
 
 // batchError is the reason why the batch dimension cannot change. It counts as ErrNothing, whose
@@ -55,14 +59,14 @@ func (e batchError) Error() string {
 	return "cannot make the batch dimension of the model symbolic: " + string(e)
 }
 
-func (e batchError) Unwrap() error { return ErrNothing }
+func (e batchError) Unwrap() error { return rewrite.ErrNothing }
 
 func noBatch(format string, a ...any) error { return batchError(fmt.Sprintf(format, a...)) }
 
 // batchOf returns the fixed first dimension that the inputs share, and a name for it. The name
 // comes from an input whose first dimension is symbolic already, or is new.
 func batchOf(m *onnx.Model) (size int64, symbol string, err error) {
-	taken := names{}
+	taken := rewrite.Names{}
 	for _, v := range slices.Concat(m.Inputs(), m.Outputs()) {
 		if len(v.Shape) == 0 {
 			return 0, "", noBatch("%s has no first dimension", v)
@@ -88,7 +92,7 @@ func batchOf(m *onnx.Model) (size int64, symbol string, err error) {
 	case size == 0:
 		return 0, "", noBatch("%s has no rows", first)
 	case symbol == "":
-		symbol = taken.fresh("batch")
+		symbol = taken.Fresh("batch")
 	}
 	return size, symbol, nil
 }
@@ -102,7 +106,7 @@ type lane struct {
 
 // batcher follows the batch dimension through a graph.
 type batcher struct {
-	*editor
+	*rewrite.Editor
 	infos map[string]shapes.Info
 	size  int64           // of the batch, in the file
 	lanes map[string]lane // of the values that depend on the batch
@@ -113,7 +117,7 @@ type batcher struct {
 // declare names the dimension. It removes the file's shapes of intermediate values, since they have
 // the old batch size.
 func (b *batcher) declare(symbol string) {
-	g := b.proto.Graph
+	g := b.Proto.Graph
 	for _, list := range [][]*onnxpb.ValueInfoProto{g.Input, g.Output} {
 		for i, v := range list {
 			list[i] = withFirstSymbol(v, symbol)
@@ -127,9 +131,9 @@ func (b *batcher) declare(symbol string) {
 
 // withFirstSymbol copies the description of a value, with a symbol as its first dimension.
 func withFirstSymbol(v *onnxpb.ValueInfoProto, symbol string) *onnxpb.ValueInfoProto {
-	v = retyped(v, onnx.DataType(v.GetType().GetTensorType().GetElemType()))
+	v = rewrite.Retyped(v, onnx.DataType(v.GetType().GetTensorType().GetElemType()))
 	tensor := v.GetType().GetTensorType()
-	tensor.Shape = shallow(tensor.GetShape())
+	tensor.Shape = rewrite.Shallow(tensor.GetShape())
 	tensor.Shape.Dim = slices.Clone(tensor.Shape.GetDim())
 	tensor.Shape.Dim[0] = &onnxpb.TensorShapeProto_Dimension{Value: &onnxpb.TensorShapeProto_Dimension_DimParam{DimParam: symbol}}
 	return v
@@ -138,7 +142,7 @@ func withFirstSymbol(v *onnxpb.ValueInfoProto, symbol string) *onnxpb.ValueInfoP
 // pass writes a node, and finds the batch in its outputs.
 func (b *batcher) pass(node *onnxpb.NodeProto) error {
 	if !b.depends(node) {
-		b.keep(node)
+		b.Keep(node)
 		return nil
 	}
 	if len(onnx.Subgraphs(node)) > 0 {
@@ -146,7 +150,7 @@ func (b *batcher) pass(node *onnxpb.NodeProto) error {
 	}
 	for _, name := range node.GetInput() {
 		if k, ok := b.vectors[name]; ok {
-			b.keep(node)
+			b.Keep(node)
 			return b.count(node, k)
 		}
 		if l, ok := b.lanes[name]; ok && l.axis >= len(b.infos[name].Shape) {
@@ -156,16 +160,16 @@ func (b *batcher) pass(node *onnxpb.NodeProto) error {
 	written := node
 	var out lane
 	var err error
-	switch op := operator(node); op {
+	switch op := rewrite.Operator(node); op {
 	case "Reshape":
 		written, out, err = b.reshape(node)
 	case "Expand":
 		written, out, err = b.expand(node)
 	case "Shape":
-		b.keep(node)
+		b.Keep(node)
 		return b.measure(node)
 	case "LSTM", "GRU", "RNN":
-		b.keep(node)
+		b.Keep(node)
 		return b.recur(node)
 	default:
 		out, err = b.flow(node, op)
@@ -173,7 +177,7 @@ func (b *batcher) pass(node *onnxpb.NodeProto) error {
 	if err != nil {
 		return err
 	}
-	b.keep(written)
+	b.Keep(written)
 	for _, name := range node.GetOutput() {
 		if name != "" {
 			b.lanes[name] = out
@@ -185,7 +189,7 @@ func (b *batcher) pass(node *onnxpb.NodeProto) error {
 // depends reports whether a node, or a subgraph of it, uses the batch or its size.
 func (b *batcher) depends(node *onnxpb.NodeProto) bool {
 	found := false
-	eachUsed(node, func(name string) {
+	rewrite.EachUsed(node, func(name string) {
 		_, batched := b.lanes[name]
 		_, vector := b.vectors[name]
 		found = found || batched || vector
@@ -247,7 +251,7 @@ func (b *batcher) fixed(node *onnxpb.NodeProto, i int, attribute string) (list [
 
 // setInput copies a node and replaces an input.
 func setInput(node *onnxpb.NodeProto, i int, value string) *onnxpb.NodeProto {
-	node = shallow(node)
+	node = rewrite.Shallow(node)
 	node.Input = slices.Clone(node.GetInput())
 	node.Input[i] = value
 	return node
@@ -255,7 +259,7 @@ func setInput(node *onnxpb.NodeProto, i int, value string) *onnxpb.NodeProto {
 
 // setSizes copies a node and replaces its second input by a constant with the sizes of a shape.
 func (b *batcher) setSizes(node *onnxpb.NodeProto, sizes []int64) *onnxpb.NodeProto {
-	name := b.constant(node.GetName()+"_shape", onnx.Int64, int64Bytes(sizes), int64(len(sizes)))
+	name := b.Constant(node.GetName()+"_shape", onnx.Int64, rewrite.Int64Bytes(sizes), int64(len(sizes)))
 	node = setInput(node, 1, name)
 	node.Attribute = slices.DeleteFunc(slices.Clone(node.GetAttribute()), func(a *onnxpb.AttributeProto) bool {
 		return a.GetName() == "allowzero" // the sizes have no zeros

@@ -1,4 +1,4 @@
-package rewrite
+package quantization
 
 import (
 	"encoding/binary"
@@ -6,17 +6,18 @@ import (
 	"math"
 
 	"tuner/model/onnx"
+	"tuner/model/onnx/rewrite"
 )
 
 // weight writes the constants of a layer, each with its DequantizeLinear. activation is the scale
 // of the layer's activation. It returns the names of the decoded weights and of the decoded bias
 // ("" without a bias). Weights that several layers share are written once.
 func (s *static) weight(l layer, activation float32) (weight, bias string, err error) {
-	values, err := l.weight.floats(s.Model)
+	values, err := l.weight.Floats(s.Model)
 	if err != nil {
 		return "", "", err
 	}
-	name := l.weight.tensor.GetName()
+	name := l.weight.Tensor.GetName()
 	denormal, err := checkFinite(name, values)
 	if err != nil {
 		return "", "", err
@@ -25,16 +26,16 @@ func (s *static) weight(l layer, activation float32) (weight, bias string, err e
 	if err != nil {
 		return "", "", err
 	}
-	q := quantizeLayer(values, l.axis, l.weight.dims(), s.limit())
+	q := quantizeLayer(values, l.axis, l.weight.Dims(), s.limit())
 	fitted := q.fit(values, addends, activation)
-	key := weightKey{name, l.weight.transposed}
+	key := weightKey{name, l.weight.Transposed}
 	weight, shared := s.weights[key]
 	if !shared || fitted {
 		if denormal > 0 && !shared {
 			s.summary.Notes = append(s.summary.Notes, fmt.Sprintf("the weight %q has %d denormal numbers (below 1.2e-38): "+
 				"they become 0 in %s; in fp32 they can slow its layers down a hundredfold", name, denormal, staticTarget))
 		}
-		weight = s.decode(name, onnx.Int8, q.raw, l.weight.dims(), q.scales, l.axis)
+		weight = s.decode(name, onnx.Int8, q.raw, l.weight.Dims(), q.scales, l.axis)
 		if !fitted {
 			s.weights[key] = weight
 		}
@@ -59,12 +60,12 @@ func (s *static) bias(l layer) ([]float32, error) {
 	if l.bias == "" {
 		return nil, nil
 	}
-	c, _ := findConstant(s.Model, l.bias)
-	values, err := c.floats(s.Model)
+	c, _ := rewrite.FindConstant(s.Model, l.bias)
+	values, err := c.Floats(s.Model)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := checkFinite(c.tensor.GetName(), values); err != nil {
+	if _, err := checkFinite(c.Tensor.GetName(), values); err != nil {
 		return nil, err
 	}
 	if len(values) == int(l.channels()) {
@@ -86,13 +87,13 @@ func (s *static) bias(l layer) ([]float32, error) {
 func (s *static) decode(name string, t onnx.DataType, raw []byte, dims []int64, scales []float32, axis int) string {
 	channels := int64(len(scales))
 	inputs := []string{
-		s.constant(name+"_quantized", t, raw, dims...),
-		s.constant(name+"_scale", onnx.Float, floatBytes(scales), channels),
+		s.Constant(name+"_quantized", t, raw, dims...),
+		s.Constant(name+"_scale", onnx.Float, rewrite.FloatBytes(scales), channels),
 	}
 	if t == onnx.Int8 { // 32-bit integers have only the zero point 0
-		inputs = append(inputs, s.constant(name+"_zero_point", onnx.Int8, make([]byte, channels), channels))
+		inputs = append(inputs, s.Constant(name+"_zero_point", onnx.Int8, make([]byte, channels), channels))
 	}
-	return s.compute("DequantizeLinear", name+"_DequantizeLinear", inputs, intAttribute("axis", int64(axis)))
+	return s.Compute("DequantizeLinear", name+"_DequantizeLinear", inputs, rewrite.IntAttribute("axis", int64(axis)))
 }
 
 // layerWeights are the weights of a layer as integers.

@@ -1,4 +1,4 @@
-package rewrite
+package quantization
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 
 	"tuner/model/onnx"
 	"tuner/model/onnx/onnxpb"
+	"tuner/model/onnx/rewrite"
 	"tuner/model/onnx/shapes"
 )
 
@@ -20,7 +21,7 @@ type plan struct {
 	others map[*onnxpb.NodeProto]scaling
 	// roots: value → the value whose scale it has, for nodes that keep their input's scale
 	roots map[string]string
-	kept  []Kept
+	kept  []rewrite.Kept
 }
 
 // layer is a node with constant weights: Conv, MatMul or Gemm.
@@ -52,7 +53,7 @@ func newPlan(m *onnx.Model, keep []string) (*plan, error) {
 		l, reason, candidate := findLayer(m, node)
 		switch {
 		case candidate && reason == "" && slices.Contains(keep, node.GetName()):
-			keepers, reason = append(keepers, node), keptOnRequest
+			keepers, reason = append(keepers, node), rewrite.KeptOnRequest
 			p.layers[node] = l
 		case candidate && reason == "":
 			p.layers[node] = l
@@ -62,7 +63,7 @@ func newPlan(m *onnx.Model, keep []string) (*plan, error) {
 			}
 		}
 		if reason != "" {
-			p.kept = append(p.kept, Kept{node.GetName(), node.GetOpType(), reason})
+			p.kept = append(p.kept, rewrite.Kept{Node: node.GetName(), Op: node.GetOpType(), Reason: reason})
 		}
 		p.kept = append(p.kept, innerProducts(m, node)...)
 	}
@@ -83,7 +84,7 @@ func findLayer(m *onnx.Model, node *onnxpb.NodeProto) (l layer, reason string, c
 	if !varies(m, firstInput(node)) {
 		return l, "", false
 	}
-	if isOp(node, "Conv") {
+	if rewrite.IsOp(node, "Conv") {
 		return findConvolution(m, node)
 	}
 	p, reason, candidate := examine(m, node)
@@ -91,10 +92,10 @@ func findLayer(m *onnx.Model, node *onnxpb.NodeProto) (l layer, reason string, c
 	if !candidate || reason != "" {
 		return l, reason, candidate
 	}
-	if rank := len(p.weight.dims()); rank != 2 {
+	if rank := len(p.weight.Dims()); rank != 2 {
 		return l, fmt.Sprintf("its weight has %d dimensions; only matrices are converted", rank), true
 	}
-	return l, l.obstacle(m, p.weight.dims()[0]), true
+	return l, l.obstacle(m, p.weight.Dims()[0]), true
 }
 
 func firstInput(node *onnxpb.NodeProto) string {
@@ -116,17 +117,17 @@ func findConvolution(m *onnx.Model, node *onnxpb.NodeProto) (l layer, reason str
 	}
 	l.product = product{node: node, activation: in[0]}
 	var ok bool
-	if l.weight, ok = findConstant(m, in[1]); !ok {
+	if l.weight, ok = rewrite.FindConstant(m, in[1]); !ok {
 		return l, "", false
 	}
 	if len(in) > 2 {
 		l.bias = in[2]
 	}
-	dims := l.weight.dims()
+	dims := l.weight.Dims()
 	elements, _ := onnx.Elements(dims)
 	switch {
-	case !l.weight.isFloat():
-		return l, fmt.Sprintf("its weight is %s; only FLOAT is converted", onnx.DataType(l.weight.tensor.GetDataType())), true
+	case !l.weight.IsFloat():
+		return l, fmt.Sprintf("its weight is %s; only FLOAT is converted", onnx.DataType(l.weight.Tensor.GetDataType())), true
 	case len(dims) < 3 || elements == 0:
 		return l, fmt.Sprintf("its weight has the shape %v", dims), true
 	}
@@ -146,26 +147,26 @@ func (l layer) obstacle(m *onnx.Model, products int64) string {
 	if l.bias == "" {
 		return ""
 	}
-	bias, ok := findConstant(m, l.bias)
+	bias, ok := rewrite.FindConstant(m, l.bias)
 	switch {
 	case !ok:
 		return "its bias is computed"
-	case !bias.isFloat():
-		return fmt.Sprintf("its bias is %s", onnx.DataType(bias.tensor.GetDataType()))
-	case !isRow(bias.dims(), l.channels()):
-		return fmt.Sprintf("its bias has the shape %v", bias.dims())
+	case !bias.IsFloat():
+		return fmt.Sprintf("its bias is %s", onnx.DataType(bias.Tensor.GetDataType()))
+	case !isRow(bias.Dims(), l.channels()):
+		return fmt.Sprintf("its bias has the shape %v", bias.Dims())
 	}
 	return ""
 }
 
 // channels returns the number of outputs with weights of their own.
-func (l layer) channels() int64 { return l.weight.dims()[l.axis] }
+func (l layer) channels() int64 { return l.weight.Dims()[l.axis] }
 
 // scalingOf has the operators that ONNX Runtime's CPU provider computes on 8-bit numbers (rules of
 // onnxruntime's QDQSelectorActionTransformer). Resize copies pixels only in its mode "nearest".
 // AveragePool has no 8-bit form with dilations.
 func scalingOf(node *onnxpb.NodeProto) scaling {
-	if !isDefaultDomain(node.GetDomain()) || len(node.GetOutput()) != 1 || len(node.GetInput()) == 0 {
+	if !rewrite.IsDefaultDomain(node.GetDomain()) || len(node.GetOutput()) != 1 || len(node.GetInput()) == 0 {
 		return none
 	}
 	switch node.GetOpType() {
@@ -250,9 +251,9 @@ func (p *plan) result(node *onnxpb.NodeProto) string {
 // number with the range of the node's output has the same effect.
 func (p *plan) isLimiter(node *onnxpb.NodeProto) bool {
 	switch {
-	case isOp(node, "Relu"):
+	case rewrite.IsOp(node, "Relu"):
 		return true
-	case !isOp(node, "Clip") || len(node.GetInput()) < 2:
+	case !rewrite.IsOp(node, "Clip") || len(node.GetInput()) < 2:
 		return false
 	}
 	least, ok := p.number(node.GetInput()[1])
@@ -268,11 +269,11 @@ func (p *plan) isLimiter(node *onnxpb.NodeProto) bool {
 
 // number returns the value of a FLOAT constant with one element.
 func (p *plan) number(value string) (float32, bool) {
-	c, ok := findConstant(p.model, value)
-	if !ok || !c.isFloat() {
+	c, ok := rewrite.FindConstant(p.model, value)
+	if !ok || !c.IsFloat() {
 		return 0, false
 	}
-	values, err := c.floats(p.model)
+	values, err := c.Floats(p.model)
 	if err != nil || len(values) != 1 {
 		return 0, false
 	}
@@ -301,7 +302,7 @@ func (p *plan) isPlanned(node *onnxpb.NodeProto) bool {
 // uses them in 8 bits, since they are more accurate in float.
 func (p *plan) isQuantized(value string) bool {
 	source := p.source(value)
-	return isOp(source, "Conv") || p.others[source] != none || p.isWanted(value)
+	return rewrite.IsOp(source, "Conv") || p.others[source] != none || p.isWanted(value)
 }
 
 // findRoots determines for each value the value whose scale it has.

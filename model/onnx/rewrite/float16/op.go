@@ -1,8 +1,9 @@
-package rewrite
+package float16
 
 import (
 	"tuner/model/onnx"
 	"tuner/model/onnx/onnxpb"
+	"tuner/model/onnx/rewrite"
 )
 
 // DefaultBlockOps returns the operators that stay in fp32 by default. Classic machine learning has
@@ -15,14 +16,6 @@ func DefaultBlockOps() []string {
 		"RandomUniformLike", "Range", "RoiAlign", "SVMClassifier", "SVMRegressor", "Scaler", "TopK", "TreeEnsemble",
 		"TreeEnsembleClassifier", "TreeEnsembleRegressor", "Upsample", "ZipMap",
 	}
-}
-
-// operator returns a node's operator with its domain as a prefix, unless that is ONNX's own.
-func operator(node *onnxpb.NodeProto) string {
-	if isDefaultDomain(node.GetDomain()) {
-		return node.GetOpType()
-	}
-	return node.GetDomain() + "." + node.GetOpType()
 }
 
 // hasHalf reports whether an operator's schema accepts FLOAT16 for all its FLOAT values, except
@@ -77,7 +70,7 @@ func hasHalf(operator string, opset int64) bool {
 // (1.31) refuse that in fp16 at run time.
 func reduces(node *onnxpb.NodeProto) bool {
 	how := string(onnx.Attribute(node, "reduction").GetS())
-	return (isOp(node, "ScatterElements") || isOp(node, "ScatterND")) && how != "" && how != "none"
+	return (rewrite.IsOp(node, "ScatterElements") || rewrite.IsOp(node, "ScatterND")) && how != "" && how != "none"
 }
 
 // floatInputs returns the inputs of an operator with hasHalf that must be FLOAT, by its schema or

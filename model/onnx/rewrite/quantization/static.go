@@ -1,4 +1,4 @@
-package rewrite
+package quantization
 
 import (
 	"errors"
@@ -10,13 +10,14 @@ import (
 
 	"tuner/model/onnx"
 	"tuner/model/onnx/onnxpb"
+	"tuner/model/onnx/rewrite"
 )
 
 // Range is the range of a value.
 type Range struct{ Min, Max float32 }
 
-// Int8StaticOptions configure how weights and activations become 8-bit integers.
-type Int8StaticOptions struct {
+// StaticOptions configure how weights and activations become 8-bit integers.
+type StaticOptions struct {
 	// Ranges has the range of each value that Activations lists, by name.
 	Ranges map[string]Range
 	// Bits is the number of bits of a weight: 8 (0 means 8), or 7. Processors without VNNI or AMX
@@ -26,23 +27,23 @@ type Int8StaticOptions struct {
 	Keep []string
 }
 
-// staticTarget is the name of Int8Static's result in messages.
+// staticTarget is the name of Static's result in messages.
 const staticTarget = "int8_static"
 
 // staticOpset is the first opset whose DequantizeLinear accepts a scale per channel.
 const staticOpset = 13
 
-// Activations lists the values of m, including inputs, whose ranges Int8Static needs, in graph
-// order. Errors are Int8Static's.
+// Activations lists the values of m, including inputs, whose ranges Static needs, in graph
+// order. Errors are Static's.
 func Activations(m *onnx.Model) ([]string, error) {
-	s, err := newStatic(m, Int8StaticOptions{})
+	s, err := newStatic(m, StaticOptions{})
 	if err != nil {
 		return nil, err
 	}
 	return s.calibrated(), nil
 }
 
-// Int8Static converts convolutions and products with constant weights (Conv, MatMul, Gemm) to 8-bit
+// Static converts convolutions and products with constant weights (Conv, MatMul, Gemm) to 8-bit
 // integers. It also converts the nodes between them (sums, pools, concatenations, reshapes), so
 // that values stay integers from layer to layer.
 //
@@ -55,7 +56,7 @@ func Activations(m *onnx.Model) ([]string, error) {
 // The result has the form that runtimes agree on: the original operators between QuantizeLinear and
 // DequantizeLinear. ONNX Runtime's CPU provider turns them into QLinearConv, QLinearAdd and so on,
 // OpenVINO into its own integer operators.
-func Int8Static(m *onnx.Model, o Int8StaticOptions) (*onnx.Model, Summary, error) {
+func Static(m *onnx.Model, o StaticOptions) (*onnx.Model, rewrite.Summary, error) {
 	s, err := newStatic(m, o)
 	if err == nil {
 		err = s.checkRanges()
@@ -73,38 +74,38 @@ func Int8Static(m *onnx.Model, o Int8StaticOptions) (*onnx.Model, Summary, error
 			return nil, s.summary, err
 		}
 	}
-	converted, err := s.finish()
+	converted, err := s.Finish()
 	return converted, s.summary, err
 }
 
 // static applies a plan.
 type static struct {
-	*editor
+	*rewrite.Editor
 	*plan
-	options     Int8StaticOptions
+	options     StaticOptions
 	activations map[string]quantized // scale and zero point, by value
 	decoded     map[string]string    // value → its name after DequantizeLinear
 	weights     map[weightKey]string // names after DequantizeLinear
 	probing     bool                 // the integer layers are added beside the original ones
-	summary     Summary
+	summary     rewrite.Summary
 }
 
 // newStatic cleans a model and makes the plan. The summary is complete even if nothing can be
 // converted.
-func newStatic(m *onnx.Model, o Int8StaticOptions) (*static, error) {
+func newStatic(m *onnx.Model, o StaticOptions) (*static, error) {
 	s := &static{options: o, activations: map[string]quantized{}, decoded: map[string]string{}, weights: map[weightKey]string{}}
 	if o.Bits != 0 && o.Bits != 7 && o.Bits != 8 {
 		return s, fmt.Errorf("cannot convert the model to %s: weights of %d bits are not possible; choose 7 or 8", staticTarget, o.Bits)
 	}
-	clean, err := Clean(m)
+	clean, err := rewrite.Clean(m)
 	if err != nil {
 		return s, err
 	}
-	if err := checkKeep(clean, staticTarget, o.Keep); err != nil {
+	if err := rewrite.CheckKeep(clean, staticTarget, o.Keep); err != nil {
 		return s, err
 	}
 	if node := findQuantized(clean.Graph()); node != nil {
-		return s, nothing(staticTarget, fmt.Sprintf("it is quantized already (the node %q is a %s); convert the model as it was before quantization", node.GetName(), node.GetOpType()))
+		return s, rewrite.Nothing(staticTarget, fmt.Sprintf("it is quantized already (the node %q is a %s); convert the model as it was before quantization", node.GetName(), node.GetOpType()))
 	}
 	prepared, err := foldNormalizations(clean)
 	if err == nil {
@@ -118,14 +119,14 @@ func newStatic(m *onnx.Model, o Int8StaticOptions) (*static, error) {
 	}
 	s.summary.Kept = s.kept
 	if len(s.layers) == 0 {
-		return s, nothing(staticTarget, whyNoLayer(s.kept))
+		return s, rewrite.Nothing(staticTarget, whyNoLayer(s.kept))
 	}
-	s.editor = newEditor(prepared)
-	return s, checkOpset(prepared, staticTarget, staticOpset)
+	s.Editor = rewrite.NewEditor(prepared)
+	return s, rewrite.CheckOpset(prepared, staticTarget, staticOpset)
 }
 
 // whyNoLayer explains why no layer can be converted.
-func whyNoLayer(kept []Kept) string {
+func whyNoLayer(kept []rewrite.Kept) string {
 	if len(kept) == 0 {
 		return "it has no Conv, MatMul or Gemm with constant weights"
 	}
@@ -163,17 +164,17 @@ func (s *static) convert(node *onnxpb.NodeProto) error {
 		}
 		s.close(node, output)
 	case s.others[node] != none:
-		written := shallow(node)
+		written := rewrite.Shallow(node)
 		written.Input = slices.Clone(node.GetInput())
 		for i := range numbers(node, s.others[node]) {
 			written.Input[i] = s.decoded[written.Input[i]]
 		}
-		written.Output = []string{s.used.fresh(s.result(node) + "_float")}
-		s.keep(written)
+		written.Output = []string{s.Used.Fresh(s.result(node) + "_float")}
+		s.Keep(written)
 		s.close(node, written.Output[0])
 	case s.isAbsorbed(node):
 	default:
-		s.keep(node)
+		s.Keep(node)
 		for _, output := range node.GetOutput() {
 			if output != "" && s.isQuantized(output) {
 				s.pair(output, output)
@@ -186,7 +187,7 @@ func (s *static) convert(node *onnxpb.NodeProto) error {
 // isAbsorbed reports whether a node is a limiter that becomes superfluous by the quantization of
 // its output.
 func (s *static) isAbsorbed(node *onnxpb.NodeProto) bool {
-	output := firstName(node.GetOutput())
+	output := rewrite.FirstName(node.GetOutput())
 	source := s.source(output)
 	return source != nil && source != node && s.isQuantized(output)
 }
@@ -194,7 +195,7 @@ func (s *static) isAbsorbed(node *onnxpb.NodeProto) bool {
 // layerOutput returns the name of a layer's float result: its own output if that is not quantized.
 func (s *static) layerOutput(node *onnxpb.NodeProto) string {
 	if result := s.result(node); s.isQuantized(result) {
-		return s.used.fresh(result + "_float")
+		return s.Used.Fresh(result + "_float")
 	}
 	return node.GetOutput()[0]
 }
@@ -212,12 +213,12 @@ func (s *static) close(node *onnxpb.NodeProto, computed string) {
 // integers then continue with the exact value.
 func (s *static) pair(value, computed string) {
 	a := s.activation(value)
-	integers := s.compute("QuantizeLinear", value+"_QuantizeLinear", []string{computed, a.scale, a.zero})
+	integers := s.Compute("QuantizeLinear", value+"_QuantizeLinear", []string{computed, a.scale, a.zero})
 	decoded := value
 	if computed == value {
-		decoded = s.used.fresh(value + "_decoded")
+		decoded = s.Used.Fresh(value + "_decoded")
 	}
-	s.addNode("DequantizeLinear", value+"_DequantizeLinear", []string{integers, a.scale, a.zero}, []string{decoded})
+	s.AddNode("DequantizeLinear", value+"_DequantizeLinear", []string{integers, a.scale, a.zero}, []string{decoded})
 	s.decoded[value] = decoded
 }
 
@@ -229,8 +230,8 @@ func (s *static) activation(value string) quantized {
 	}
 	scale, zero := s.parameters(root)
 	a := quantized{
-		scale: s.constant(root+"_scale", onnx.Float, floatBytes([]float32{scale})),
-		zero:  s.constant(root+"_zero_point", onnx.Uint8, []byte{zero}),
+		scale: s.Constant(root+"_scale", onnx.Float, rewrite.FloatBytes([]float32{scale})),
+		zero:  s.Constant(root+"_zero_point", onnx.Uint8, []byte{zero}),
 	}
 	s.activations[root] = a
 	return a
@@ -244,7 +245,7 @@ func (s *static) parameters(value string) (scale float32, zero uint8) {
 	least, most := min(float64(r.Min), 0), max(float64(r.Max), 0)
 	if node := s.Producer(value); s.isLimiter(node) {
 		least = 0
-		if isOp(node, "Clip") && len(node.GetInput()) > 2 {
+		if rewrite.IsOp(node, "Clip") && len(node.GetInput()) > 2 {
 			if limit, ok := s.number(node.GetInput()[2]); ok {
 				most = max(min(most, float64(limit)), 0)
 			}
@@ -265,18 +266,18 @@ func (s *static) writeLayer(l layer, activation, output string) error {
 	if err != nil {
 		return fmt.Errorf("cannot convert the node %q to %s: %w", l.node.GetName(), staticTarget, err)
 	}
-	node := shallow(l.node)
-	if isOp(node, "Gemm") {
+	node := rewrite.Shallow(l.node)
+	if rewrite.IsOp(node, "Gemm") {
 		node.Attribute = nil // transB is applied to the weights; the others have their defaults
 	}
 	if s.probing {
-		node.Name = proto.String(s.used.fresh(l.node.GetName() + "_int8"))
+		node.Name = proto.String(s.Used.Fresh(l.node.GetName() + "_int8"))
 	}
 	node.Input = []string{activation, weight}
 	if bias != "" {
 		node.Input = append(node.Input, bias)
 	}
 	node.Output = []string{output}
-	s.keep(node)
+	s.Keep(node)
 	return nil
 }
