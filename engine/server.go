@@ -91,6 +91,13 @@ func Open(ctx context.Context, o Options) (*Server, error) {
 	return s, nil
 }
 
+// MissingRepositoryError means that a model repository cannot be opened. The text is Triton's.
+type MissingRepositoryError struct{ Path string }
+
+func (e *MissingRepositoryError) Error() string {
+	return "creating server: Internal - failed to stat file " + e.Path
+}
+
 // New makes a server that has loaded nothing. It answers, but is not ready before LoadAll. The
 // caller closes it. New removes files that killed servers have left in the folder for temporary
 // files.
@@ -103,7 +110,7 @@ func New(o Options) (*Server, error) {
 	}
 	for _, root := range o.Repositories {
 		if _, err := os.Stat(root); err != nil {
-			return nil, fmt.Errorf("creating server: Internal - failed to stat file %s", root)
+			return nil, &MissingRepositoryError{root}
 		}
 	}
 	durable.SweepScratch(os.TempDir(), uploadsKind)

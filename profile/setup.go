@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
+	"os"
 	"time"
 
 	"tuner/internal/durable"
@@ -222,7 +223,10 @@ func outputError(p spec.Profile, err error) error {
 		return &InputError{fmt.Errorf("%s: output: %w\nchoose another `output:`, or remove its journal.jsonl to start over", p.Path, err)}
 	}
 	remedy := ""
-	if errors.As(err, new(*fs.PathError)) {
+	if info, failure := os.Stat(p.Output); failure == nil && !info.IsDir() {
+		err = errors.New("it is a file")
+		remedy = "; choose another folder"
+	} else if errors.As(err, new(*fs.PathError)) {
 		remedy = "; choose another `output:` folder that can be written"
 	}
 	return &InputError{fmt.Errorf("%s: output: cannot use folder %q: %w%s", p.Path, p.Output, err, remedy)}

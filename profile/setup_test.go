@@ -2,6 +2,9 @@ package profile_test
 
 import (
 	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -307,5 +310,18 @@ func TestCheckFree(t *testing.T) {
 	}
 	if err := profile.CheckFree(s.Profile); err != nil {
 		t.Errorf("after its end: %v", err)
+	}
+}
+
+// An output folder that is a file is named as such, without the name of a temporary file.
+func TestOutputThatIsAFile(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "out")
+	if err := os.WriteFile(path, []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	err := profile.CheckOutput(spec.Profile{Path: "p.yaml", Output: path})
+	if want := fmt.Sprintf("p.yaml: output: cannot use folder %q: it is a file; choose another folder", path); err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
 	}
 }

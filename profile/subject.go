@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"tuner/internal/durable"
 	"tuner/internal/exit"
@@ -120,7 +121,7 @@ type origin struct {
 func locate(p spec.Profile) (origin, error) {
 	info, err := os.Stat(p.Model.Path)
 	if err != nil {
-		return origin{}, fmt.Errorf("%s: model: cannot open %q: %w; paths are relative to the file's folder", p.Path, p.Model.Path, durable.Cause(err))
+		return origin{}, fmt.Errorf("%s: model: cannot open %q: %w%s", p.Path, p.Model.Path, durable.Cause(err), pathHint(p))
 	}
 	o := origin{model: p.Model.Path, config: p.Model.Config}
 	if info.IsDir() {
@@ -140,9 +141,17 @@ func locate(p spec.Profile) (origin, error) {
 		return o, nil
 	}
 	if o.text, err = os.ReadFile(o.config); err != nil {
-		return origin{}, fmt.Errorf("%s: config: cannot read %q: %w; paths are relative to the file's folder", p.Path, o.config, durable.Cause(err))
+		return origin{}, fmt.Errorf("%s: config: cannot read %q: %w%s", p.Path, o.config, durable.Cause(err), pathHint(p))
 	}
 	return o, nil
+}
+
+// pathHint says to what paths in a profile are relative; "" if the profile was made from flags.
+func pathHint(p spec.Profile) string {
+	if strings.HasPrefix(p.Path, spec.FromFlags) {
+		return ""
+	}
+	return "; paths are relative to the file's folder"
 }
 
 // openFile reads one precision's model and computes its digest.

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 
@@ -32,7 +33,7 @@ func (d *document) open(text []byte) (root value, ok bool) {
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	var node yaml.Node
 	if err := decoder.Decode(&node); err != nil {
-		d.unreadable(err)
+		d.unreadable(text, err)
 		return value{}, false
 	}
 	var second yaml.Node
@@ -41,7 +42,7 @@ func (d *document) open(text []byte) (root value, ok bool) {
 			Hint: "remove the line ---, or split the file"})
 		return value{}, false
 	} else if !errors.Is(err, io.EOF) {
-		d.unreadable(err)
+		d.unreadable(text, err)
 		return value{}, false
 	}
 	budget := maxNodes
@@ -54,9 +55,14 @@ func (d *document) open(text []byte) (root value, ok bool) {
 }
 
 // unreadable reports text that is not YAML.
-func (d *document) unreadable(err error) {
+func (d *document) unreadable(text []byte, err error) {
 	if errors.Is(err, io.EOF) {
 		d.addError(Error{Line: 1, Problem: "the file is empty", Hint: "`tuner init MODEL` writes a complete file with explanations"})
+		return
+	}
+	if !utf8.Valid(text) || bytes.IndexByte(text, 0) >= 0 {
+		d.addError(Error{Line: 1, Problem: "the file is not YAML but binary data",
+			Hint: "`tuner run MODEL` tunes a model without a file, and `tuner init MODEL` writes a file for it"})
 		return
 	}
 	line, problem := syntaxError(err)

@@ -61,7 +61,11 @@ func (v value) metric(others ...string) (measure.Metric, bool) {
 	}
 	known := append(mapped(measure.Metrics(), func(m measure.Metric) string { return string(m) }), others...)
 	e := Error{Problem: "is not a metric", Allowed: strings.Join(append(known, anyPercentile), ", ")}
+	latency := "latency_" + name
+	_, isLatency := measure.Metric(latency).Info()
 	switch near := modelconfig.Nearest(name, known); {
+	case isLatency:
+		e.Hint = fmt.Sprintf("did you mean %q?", latency)
 	case name == accuracyField:
 		e.Problem, e.Hint = "cannot be accuracy, which is only a constraint", "write constraints: {accuracy: {metric: cosine, min: 0.99}}"
 	case near != "":
@@ -176,6 +180,10 @@ func (v value) constraint(m measure.Metric) (search.Constraint, bool) {
 		most.read, allowed = wrong("max", "min"), "{min: …}"
 	default:
 		least.read, allowed = wrong("min", "max"), "{max: …}"
+	}
+	if v.node.Kind == yaml.ScalarNode && m != measure.GPUUtilization {
+		v.fail(Error{Problem: "must be a mapping", Allowed: allowed, Hint: "write " + strings.Replace(allowed, "…", v.node.Value, 1)})
+		return c, false
 	}
 	given := v.mapping([]field{least, most}, nil)
 	switch {

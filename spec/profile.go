@@ -11,6 +11,7 @@
 package spec
 
 import (
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -149,7 +150,7 @@ func (d *document) profile(text []byte) (Profile, error) {
 	}
 	p.Accuracy.Unchecked = root.isUnchecked()
 	r := profileReader{&p}
-	r.check(root, root.mapping(r.fields(), severalModels))
+	r.check(root, root.mapping(r.fields(), r.misplaced))
 	if err := d.err(); err != nil {
 		return Profile{}, err
 	}
@@ -195,12 +196,30 @@ func (r profileReader) fields() []field {
 	}
 }
 
-// severalModels accepts the field of a later version.
-func severalModels(key, _ value) bool {
-	if key.node.Value != "models" {
+// sections maps fields that people write at the top of a profile to the sections that have them.
+var sections = map[string]string{
+	"strategy": "search", "budget": "search", "seed": "search", "window": "search", "confidence": "search", "until": "search", "earlier": "search",
+	"concurrency": "load", "request_rate": "load", "client_batch_size": "load", "inputs": "load",
+	"protocol": "runner", "server": "runner", "url": "runner",
+}
+
+// misplaced reports a field of a section, or of a later version, at the top of the file.
+func (r profileReader) misplaced(key, _ value) bool {
+	name := key.node.Value
+	section := sections[name]
+	switch {
+	case name == "models":
+		key.fail(Error{Problem: "several models are not supported by this version", Hint: "write model: FILE, one profile per model"})
+		return true
+	case name == "knobs":
+		key.fail(Error{Problem: "unknown field", Hint: "write the knobs into the section space"})
+		return true
+	case section == "" && slices.Contains(names(r.knobFields()), name):
+		section = "space"
+	case section == "":
 		return false
 	}
-	key.fail(Error{Problem: "several models are not supported by this version", Hint: "write model: FILE, one profile per model"})
+	key.fail(Error{Problem: "belongs into the section " + section, Hint: fmt.Sprintf("write %s: {%s: …}", section, name)})
 	return true
 }
 

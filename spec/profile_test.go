@@ -300,6 +300,35 @@ func TestProfileMistakes(t *testing.T) {
 		"2: load.request_rate[1]: is out of range", "2: load.request_rate[2]: must be a whole number")
 }
 
+// A field of a section that stands at the top is named with its section. Each of these sections has
+// the field.
+func TestMisplacedFields(t *testing.T) {
+	t.Parallel()
+	check := func(text, want string) {
+		t.Helper()
+		if _, err := ParseProfile("p.yaml", []byte("model: a\n"+text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want %q", text, err, want)
+		}
+	}
+	for field, section := range map[string]string{
+		"strategy": "search", "budget": "search", "seed": "search", "window": "search", "confidence": "search", "until": "search", "earlier": "search",
+		"concurrency": "load", "request_rate": "load", "client_batch_size": "load", "inputs": "load",
+		"protocol": "runner", "server": "runner", "url": "runner", "precision": "space", "instance_count": "space",
+	} {
+		check(field+": {x: 1}", fmt.Sprintf("p.yaml:2: %s: belongs into the section %s\n    hint: write %s: {%s: …}", field, section, section, field))
+		_, err := ParseProfile("p.yaml", []byte(fmt.Sprintf("model: a\n%s: {%s: {x: 1}}", section, field)))
+		if err != nil && (strings.Contains(err.Error(), section+"."+field+": unknown field") || strings.Contains(err.Error(), "neither a knob")) {
+			t.Errorf("the section %s does not have %s: %v", section, field, err)
+		}
+	}
+	check("knobs: {}", "hint: write the knobs into the section space")
+	check("constraints: {p99: {max: 30}}", `constraints.p99: is not a metric`)
+	check("constraints: {p99: {max: 30}}", `did you mean "latency_p99"?`)
+	check("constraints: {latency_p99: 50ms}", "constraints.latency_p99: must be a mapping (value \"50ms\"); allowed: {max: …}\n    hint: write {max: 50ms}")
+	check("constraints: {throughput: 100}", "hint: write {min: 100}")
+	check("\x00\x01", "p.yaml:1: the file is not YAML but binary data")
+}
+
 func TestRequestRates(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]search.LoadAxis{
@@ -453,7 +482,7 @@ func TestGoalMistakes(t *testing.T) {
 	check("weights: {throughput: 0}", "weights.throughput: must be a number above 0")
 	check("weights: {throughput: 1, perf_throughput: 2}", "weights.perf_throughput: names the metric throughput a second time")
 	check("weights: {}", "weights: has no metric")
-	check("constraints: {latency_p99: 30ms}", "constraints.latency_p99: must be a mapping (field: value)")
+	check("constraints: {latency_p99: 30ms}", "constraints.latency_p99: must be a mapping")
 	check("constraints: {latency_p99: {}}", "constraints.latency_p99: is a constraint without a bound")
 	check("constraints: {latency_p99: {min: 3ms}}", "constraints.latency_p99.min: would reject the better values of latency_p99")
 	check("constraints: {latency_p99: {max: 0}}", "constraints.latency_p99.max: must be above 0")

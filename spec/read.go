@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"tuner/internal/durable"
 	"tuner/internal/exit"
 )
 
@@ -12,7 +13,7 @@ import (
 func ReadProfile(path string) (Profile, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return Profile{}, exit.Usagef("cannot read profile: %v", err)
+		return Profile{}, exit.Usagef("cannot read the profile %q: %v; 'tuner init MODEL' writes one", path, durable.Cause(err))
 	}
 	p, err := ParseProfile(filepath.Clean(path), text)
 	return p, exit.With(exit.Usage, err)
@@ -23,7 +24,7 @@ func ReadProfile(path string) (Profile, error) {
 func ReadAnalyze(path string, formats []string) (Analyze, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return Analyze{}, exit.Usagef("cannot read %s: %v", path, err)
+		return Analyze{}, exit.Usagef("cannot read %q: %v", path, durable.Cause(err))
 	}
 	a, err := ParseAnalyze(filepath.Clean(path), text, formats)
 	return a, exit.With(exit.Usage, err)

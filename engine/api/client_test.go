@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -213,6 +215,21 @@ func TestNoServer(t *testing.T) {
 		if _, err := c.Infer(t.Context(), encoded); err == nil {
 			t.Errorf("%s: inference on a closed client", name)
 		}
+	}
+}
+
+// A page of another web server is not printed. Its status is.
+func TestPageOfAnotherServer(t *testing.T) {
+	t.Parallel()
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusNotFound)
+		_, _ = w.Write([]byte("<!DOCTYPE HTML>\n<html>nothing here</html>"))
+	}))
+	defer web.Close()
+	client := api.NewHTTP(strings.TrimPrefix(web.URL, "http://"))
+	defer client.Close()
+	if _, err := client.ServerMetadata(t.Context()); err == nil || err.Error() != "server answered 404: Not Found" {
+		t.Errorf("error %v", err)
 	}
 }
 

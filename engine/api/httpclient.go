@@ -168,7 +168,11 @@ func roundTrip(ctx context.Context, client *http.Client, method, address string,
 
 func statusError(status int, body []byte) error {
 	var e Error
-	if json.Unmarshal(body, &e) != nil || e.Text == "" {
+	switch isJSON := json.Unmarshal(body, &e) == nil && e.Text != ""; {
+	case isJSON:
+	case bytes.HasPrefix(body, []byte("<")): // a page of another web server
+		e.Text = http.StatusText(status)
+	default:
 		e.Text = string(body)
 	}
 	return &StatusError{status, e.Text}

@@ -88,7 +88,10 @@ func RunWith(ctx context.Context, messages io.Writer, o *flags.Options, wrap fun
 	models.Backend, models.GPUs = wrap(onnxruntime.New(runtime)), usableGPUs(runtime)
 	server, err := engine.New(models)
 	if err != nil {
-		return errors.Join(err, runtime.Close())
+		if errors.As(err, new(*engine.MissingRepositoryError)) {
+			err = exit.Usagef("%w; name an existing folder with --model-repository", err)
+		}
+		return exit.Leading(err, runtime.Close())
 	}
 	if err := listen(ctx, messages, o, server, listeners, runtime); err != nil {
 		return err // at once, since a running request may not end in time

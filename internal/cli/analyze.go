@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tuner/analyze"
+	"tuner/internal/durable"
 	"tuner/internal/exit"
 	"tuner/internal/terminal"
 	"tuner/pipeline"
@@ -48,7 +49,7 @@ other programs: a checkpoint of Model Analyzer, or perf_analyzer's CSV or output
 'formats' in the file chooses among: ` + strings.Join(formats.All().Words(), ", ") + `. report.md and result.json are always written.`,
 		Example: "  tuner analyze -f analyze.yaml\n  tuner analyze --input out/minilm --explain\n  tuner analyze --input out/minilm --at concurrency=8\n" +
 			"  tuner analyze --input out/minilm --mode online\n  tuner analyze --import checkpoints/0.ckpt -e results",
-		Args: usageArgs(fileByFlag),
+		Args: fileByFlag("", "name a campaign's folder as --input %[1]s"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cmd.Flags().Changed("top") && o.overrides.Top < 1 {
 				return exit.Usagef("--top %d: must be a whole number from 1", o.overrides.Top)
@@ -167,7 +168,7 @@ func readAnalyses(ctx context.Context, con console, o analyzeOptions) (list []sp
 func readAnalyzeText(path string) ([]byte, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return nil, exit.Usagef("cannot read %s: %v", path, err)
+		return nil, exit.Usagef("cannot read %q: %v", path, durable.Cause(err))
 	}
 	return text, nil
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tuner/internal/doctor"
+	"tuner/internal/durable"
 	"tuner/internal/exit"
 	"tuner/ort/provider/probe"
 )
@@ -33,7 +34,7 @@ func runDoctor(ctx context.Context, con console, output, model string) error {
 		return err
 	}
 	if _, err := os.Stat(model); model != "" && err != nil {
-		return exit.Usagef("cannot read the model: %v", err)
+		return exit.Usagef("cannot read the model %q: %v", model, durable.Cause(err))
 	}
 	p, err := probe.New()
 	if err != nil {

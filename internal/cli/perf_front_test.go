@@ -185,8 +185,8 @@ func TestPerfOverTLS(t *testing.T) {
 		"HTTP, wrong client certificate":   {http(ours, other), exit.Failure, "certificate required"},
 		"gRPC, wrong client certificate":   {grpc(ours, other), exit.Failure, "certificate required"},
 		"HTTP, key of another certificate": {http(ours, ours, "--ssl-https-private-key-type", "DER"), exit.Usage, "cannot use the client certificate"},
-		"HTTP, clear text":                 {[]string{"-u", strings.TrimPrefix(web, "https://")}, exit.Failure, "cannot be measured"},
-		"gRPC, clear text":                 {[]string{"-i", "grpc", "-u", rpc}, exit.Failure, "cannot be measured"},
+		"HTTP, clear text":                 {[]string{"-u", strings.TrimPrefix(web, "https://")}, exit.Failure, "cannot measure the server"},
+		"gRPC, clear text":                 {[]string{"-i", "grpc", "-u", rpc}, exit.Failure, "cannot measure the server"},
 		"gRPC, TLS where there is none":    {[]string{"-i", "grpc", "-u", at.GRPC, "--ssl-grpc-use-ssl"}, exit.Failure, "TLS"},
 	} {
 		t.Run(name, func(t *testing.T) {

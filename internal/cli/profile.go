@@ -32,6 +32,9 @@ type profileOptions struct {
 	foreign    foreignFlags
 }
 
+// modelToProfile is the advice for a model in place of a profile.
+const modelToProfile = "'tuner run %[1]s' tunes a model, and 'tuner init %[1]s' writes a profile for it"
+
 func newProfile(con console) *cobra.Command {
 	var o profileOptions
 	var until string
@@ -50,7 +53,7 @@ results have the form of Model Analyzer's own profile.
 
 Ctrl-C keeps what was measured. Run the same command again to resume. A second Ctrl-C ends it at once.`,
 		Example: "  tuner profile -f profile.yaml\n  tuner profile -f profile.yaml --dry-run\n  tuner profile -f profile.yaml --until 2%\n  tuner profile -f larger.yaml --earlier out/minilm",
-		Args:    usageArgs(fileByFlag),
+		Args:    fileByFlag(modelToProfile, modelToProfile),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cmd.Flags().Changed("until") {
 				p, err := readFlag("until", until, untilLine)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"tuner/internal/durable"
 	"tuner/internal/exit"
 	"tuner/internal/hostinfo"
 	"tuner/report/csv"
@@ -71,7 +72,7 @@ func readProfileText(path string) ([]byte, error) {
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return nil, exit.Usagef("cannot read profile: %v", err)
+		return nil, exit.Usagef("cannot read the profile %q: %v; 'tuner init MODEL' writes one", path, durable.Cause(err))
 	}
 	return text, nil
 }

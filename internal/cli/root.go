@@ -16,6 +16,7 @@ import (
 func run(ctx context.Context, con console, args []string) int {
 	root := newRoot(con)
 	root.SetArgs(args)
+	root.SetFlagErrorFunc(flagMistake(args))
 	err := root.ExecuteContext(ctx)
 	if err != nil {
 		fmt.Fprintf(con.err, "tuner: %s\n", terminal.Plain(terminal.Bounded(err.Error())))
@@ -48,9 +49,6 @@ func newRoot(con console) *cobra.Command {
 	root.SetOut(con.out)
 	root.SetErr(con.err)
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", fmt.Sprintf(".FlagUsagesWrapped %d", helpWidth)))
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return exit.Usagef("%v\nSee '%s --help'", err, cmd.CommandPath())
-	})
 	root.SuggestionsMinimumDistance = 2
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddGroup(groups()...)
@@ -65,10 +63,13 @@ func unknownVerb(cmd *cobra.Command, args []string) error {
 		return nil
 	}
 	hint := ""
-	if similar := cmd.SuggestionsFor(args[0]); len(similar) > 0 {
+	switch similar := cmd.SuggestionsFor(args[0]); {
+	case args[0] == "version":
+		hint = "; use 'tuner --version'"
+	case len(similar) > 0:
 		hint = fmt.Sprintf("; did you mean %q?", similar[0])
 	}
-	return exit.Usagef("unknown command %q for %q%s\nSee '%s --help'", args[0], cmd.Name(), hint, cmd.CommandPath())
+	return exit.Usagef("unknown command %q for %q%s\nSee '%s --help'", args[0], cmd.CommandPath(), hint, cmd.CommandPath())
 }
 
 // verb folds the description of a command to the width of a terminal, and adds the exit codes to

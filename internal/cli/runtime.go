@@ -26,11 +26,12 @@ into a Python environment.
 To use a library of your own, name it with --ort-library or TUNER_ORT_LIBRARY. The values cpu, openvino and cuda, with or without
 @VERSION, are builds. Any other name, and any value with a slash, is a library file.`,
 		Example: "  tuner runtime install cpu\n  tuner runtime install cpu@1.24.4\n  tuner runtime list",
-		Args:    usageArgs(cobra.NoArgs),
+		Args:    unknownVerb,
 		RunE: func(*cobra.Command, []string) error {
 			return exit.Usagef("no command given: use 'tuner runtime install FLAVOUR' or 'tuner runtime list'")
 		},
 	})
+	cmd.SuggestionsMinimumDistance = 2
 	cmd.AddCommand(newRuntimeInstall(con), newRuntimeList(con))
 	return cmd
 }
@@ -44,7 +45,12 @@ A damaged build is replaced. 'tuner runtime list' shows what can be installed.
 
 On a machine without a network, pip takes the wheel from a folder that PIP_FIND_LINKS names, with PIP_NO_INDEX=1.`,
 		Example: "  tuner runtime install openvino",
-		Args:    usageArgs(cobra.ExactArgs(1)),
+		Args: usageArgs(func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return fmt.Errorf("name one build, such as cpu, openvino or cuda (%d given); 'tuner runtime list' shows all", len(args))
+			}
+			return nil
+		}),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			store, err := ortlib.UserStore()
 			if err != nil {
@@ -52,7 +58,7 @@ On a machine without a network, pip takes the wheel from a folder that PIP_FIND_
 			}
 			isOffered := func(name string) bool { return name == args[0] || strings.HasPrefix(name, args[0]+"@") }
 			if !slices.ContainsFunc(store.Offered(), isOffered) {
-				return exit.Usagef("cannot install runtime %q: on this platform there are: %s", args[0], cmp.Or(strings.Join(store.Offered(), ", "), "none"))
+				return exit.Usagef("cannot install runtime %q: allowed on this platform are %s", args[0], cmp.Or(strings.Join(store.Offered(), ", "), "none"))
 			}
 			start := time.Now()
 			build, err := store.Install(cmd.Context(), args[0], con.err)

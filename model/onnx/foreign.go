@@ -13,6 +13,7 @@ import (
 const (
 	convertTensorFlow = "convert it to ONNX first (python -m tf2onnx.convert)"
 	convertPyTorch    = "export it to ONNX first (torch.onnx.export)"
+	remedyName        = "name the model's .onnx file"
 	remedyCopy        = "copy or export it again"
 	remedyTensors     = `export it with tensors only (from scikit-learn: options={"zipmap": False})`
 )
@@ -30,7 +31,7 @@ func foreign(data []byte) *FileError {
 		}
 	}
 	if isText(data) {
-		return &FileError{Problem: "it is not an ONNX file but text"}
+		return &FileError{Problem: "it is not an ONNX file but text", Remedy: remedyName}
 	}
 	problem := checkFields(data)
 	switch {
@@ -41,7 +42,7 @@ func foreign(data []byte) *FileError {
 	case looksLikeTensorFlow(data):
 		return &FileError{Problem: "it is not an ONNX file but looks like a TensorFlow graph", Remedy: convertTensorFlow}
 	default:
-		return &FileError{Problem: "it is not an ONNX file"}
+		return &FileError{Problem: "it is not an ONNX file", Remedy: remedyName}
 	}
 }
 

@@ -44,7 +44,7 @@ func openServer(ctx context.Context, plan paflags.Plan) (*server, error) {
 		if plan.Wire.Protocol != wire.HTTP { // HTTP's client reports a refusal itself
 			err = cmp.Or(wire.Refusal(ctx, plan.Wire), err)
 		}
-		return nil, fmt.Errorf("the server at %s cannot be measured: %w; is it running there, and does it speak %s?",
+		return nil, fmt.Errorf("cannot measure the server at %s: %w; check that it runs there and speaks %s",
 			plan.Wire.Address, err, map[string]string{"http": "HTTP", "grpc": "gRPC"}[plan.Settings.Protocol])
 	}
 	s.statistics = slices.Contains(about.Extensions, api.ExtensionStatistics)

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -158,7 +160,10 @@ func TestDifferencesNameWhatDiffers(t *testing.T) {
 	check(func(h *journal.Header) { h.Spec = journal.NewSpecFile("q.yaml", []byte("# moved\n"+text)) })
 	check(func(h *journal.Header) { h.Spec = journal.NewSpecFile("p.yaml", []byte(text+"search: {budget: 3m}\n")) })
 	check(func(h *journal.Header) { h.Spec = journal.NewSpecFile("q.yaml", []byte(text+"search: {seed: 7}\n")) },
-		"profile: p.yaml asks for another search than the journal's (q.yaml)")
+		"profile: p.yaml asks for another search than the journal's (q.yaml); different are: search")
+	check(func(h *journal.Header) {
+		h.Spec = journal.NewSpecFile("q.yaml", []byte("model: m.onnx\nspace: {instance_count: 3}\nconstraints: {latency_p99: {max: 7ms}}\n"))
+	}, "profile: p.yaml asks for another search than the journal's (q.yaml); different are: space, constraints")
 	check(func(h *journal.Header) { h.Model = "n" }, "model name: n then, m now")
 	check(func(h *journal.Header) { h.Models = nil }, "models:  then, fp32 aa now")
 	check(func(h *journal.Header) { h.Runtime.Version = "1.30.0" }, "ONNX Runtime: cpu@1.30.0 then, cpu@1.31.1 now")
@@ -172,6 +177,55 @@ func TestDifferencesNameWhatDiffers(t *testing.T) {
 }
 
 // The journal of another campaign is refused with all differences, and does not change.
+func TestDifferentFieldsMissNone(t *testing.T) {
+	t.Parallel()
+	// What the header compares in its own way.
+	elsewhere := []string{"Path", "Text", "Output", "Model"}
+	for i := range reflect.TypeFor[spec.Profile]().NumField() {
+		name := reflect.TypeFor[spec.Profile]().Field(i).Name
+		var a, b spec.Profile
+		fill(reflect.ValueOf(&b).Elem().Field(i))
+		got := campaign.DifferentFields(a, b)
+		if slices.Contains(elsewhere, name) != (len(got) == 0) || campaign.AskSame(a, b) != (len(got) == 0) {
+			t.Errorf("another %s: different fields %q, the same search %t", name, got, campaign.AskSame(a, b))
+		}
+	}
+}
+
+// fill sets every field below v to a value other than zero.
+func fill(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString("x")
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Float64:
+		v.SetFloat(7)
+	case reflect.Int, reflect.Int64:
+		v.SetInt(7)
+	case reflect.Uint64, reflect.Uint8:
+		v.SetUint(7)
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fill(v.Elem())
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		fill(v.Index(0))
+	case reflect.Map:
+		key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
+		fill(key)
+		fill(value)
+		v.Set(reflect.MakeMap(v.Type()))
+		v.SetMapIndex(key, value)
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Field(i).CanSet() {
+				fill(v.Field(i))
+			}
+		}
+	}
+}
+
 func TestResumeRefusesAnotherCampaign(t *testing.T) {
 	t.Parallel()
 	now := asked(t)

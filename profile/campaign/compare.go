@@ -32,8 +32,8 @@ func (d *differences) compare(what, then, now string) {
 func Differences(then journal.Header, now Asked) []string {
 	var d differences
 	h := now.Header
-	if then.Spec.SHA256 != h.Spec.SHA256 && !asksSame(then.Spec, now.Profile) {
-		d = append(d, fmt.Sprintf("profile: %s asks for another search than the journal's (%s)", now.Profile.Path, then.Spec.Path))
+	if then.Spec.SHA256 != h.Spec.SHA256 {
+		d = append(d, askedText(then.Spec, now.Profile)...)
 	}
 	d.compare("model name", then.Model, h.Model)
 	d.compare("models", filesText(then.Models), filesText(h.Models))
@@ -55,10 +55,53 @@ func Differences(then journal.Header, now Asked) []string {
 	return d
 }
 
-// asksSame reports whether the profile in a header requests the same search as p.
-func asksSame(then journal.SpecFile, p spec.Profile) bool {
+// askedText says in which fields the profile p requests another search than the profile in a
+// header. It is empty for the same search.
+func askedText(then journal.SpecFile, p spec.Profile) []string {
 	recorded, err := spec.RecordedProfile(then.Path, []byte(then.Text))
-	return err == nil && AskSame(recorded, p)
+	if err == nil && AskSame(recorded, p) {
+		return nil
+	}
+	text := fmt.Sprintf("profile: %s asks for another search than the journal's (%s)", p.Path, then.Path)
+	if fields := DifferentFields(recorded, p); err == nil && len(fields) > 0 {
+		text += "; different are: " + strings.Join(fields, ", ")
+	}
+	return []string{text}
+}
+
+// DifferentFields lists the fields of a profile.yaml in which two profiles request different
+// searches.
+func DifferentFields(a, b spec.Profile) []string {
+	a, b = searchOf(a), searchOf(b)
+	var fields []string
+	for _, f := range []struct {
+		name      string
+		then, now any
+	}{
+		{"name", a.Name, b.Name},
+		{"deploy_target", a.DeployTarget, b.DeployTarget},
+		{"mode", a.Mode, b.Mode},
+		{"runner", a.Runner, b.Runner},
+		{"finals", a.Finals, b.Finals},
+		{"search", a.Search, b.Search},
+		{"space", a.Knobs, b.Knobs},
+		{"load", []any{a.Load, a.Inputs}, []any{b.Load, b.Inputs}},
+		{"objective", a.Goal.Objective, b.Goal.Objective},
+		{"constraints", []any{a.Goal.Constraints, a.Accuracy.Limit}, []any{b.Goal.Constraints, b.Accuracy.Limit}},
+		{"price", a.Goal.Price, b.Goal.Price},
+		{"accuracy", withoutLimit(a.Accuracy), withoutLimit(b.Accuracy)},
+	} {
+		if !reflect.DeepEqual(f.then, f.now) {
+			fields = append(fields, f.name)
+		}
+	}
+	return fields
+}
+
+// withoutLimit leaves the limit out, which is a constraint in the file.
+func withoutLimit(a spec.Accuracy) spec.Accuracy {
+	a.Limit = nil
+	return a
 }
 
 // AskSame reports whether two profiles request the same search. Comments, budgets, untils and paths

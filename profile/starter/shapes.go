@@ -71,7 +71,7 @@ func GivenSizes(m *onnx.Model, given map[string][]int64) (map[string]int64, erro
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		i := slices.IndexFunc(m.Inputs(), func(v onnx.Value) bool { return v.Name == name })
 		if i < 0 {
-			return nil, exit.Usagef("--shape %s: the model has no such input; it has %v", name, m.Inputs())
+			return nil, exit.Usagef("--shape %s: the model has no such input; its inputs are %s", name, inputsText(m))
 		}
 		dims := requestShape(m.Inputs()[i], batches)
 		fits := len(dims) == len(given[name])
@@ -86,6 +86,15 @@ func GivenSizes(m *onnx.Model, given map[string][]int64) (map[string]int64, erro
 		}
 	}
 	return sizes, nil
+}
+
+// inputsText lists a model's inputs.
+func inputsText(m *onnx.Model) string {
+	texts := make([]string, len(m.Inputs()))
+	for i, in := range m.Inputs() {
+		texts[i] = in.String()
+	}
+	return strings.Join(texts, ", ")
 }
 
 // exampleShape sets the dimensions of one input. configured are those of the configuration. One of

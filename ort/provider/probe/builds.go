@@ -16,8 +16,11 @@ import (
 func (p Prober) Open(ctx context.Context, build ortlib.Build) (ortlib.Build, error) {
 	answer := p.Try(ctx, build, "", "")
 	if answer.Error != "" {
-		return ortlib.Build{}, fmt.Errorf("cannot use the ONNX Runtime %s: %s\nname another with --ort-library, or run 'tuner runtime install cpu'",
-			build.Name(), answer.Error)
+		remedy := "" // ONNX Runtime's own errors have one
+		if answer.Crashed {
+			remedy = "; install a working one with 'tuner runtime install cpu', or name another with --ort-library"
+		}
+		return ortlib.Build{}, fmt.Errorf("cannot use the ONNX Runtime %s: %s%s", build.Name(), answer.Error, remedy)
 	}
 	build.Version = answer.Version
 	return build, nil

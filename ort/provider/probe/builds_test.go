@@ -56,8 +56,11 @@ func TestOpen(t *testing.T) {
 	if err != nil || opened.Version != "1.2" || opened.Library != build.Library {
 		t.Errorf("it opens: %v, %v", opened, err)
 	}
-	if _, err := script(t, `echo '{"error": "it is damaged"}'`).Open(t.Context(), build); err == nil || !strings.Contains(err.Error(), "external: it is damaged\n") {
+	if _, err := script(t, `echo '{"error": "it is damaged"}'`).Open(t.Context(), build); err == nil || !strings.Contains(err.Error(), "external: it is damaged") {
 		t.Errorf("it does not: %v", err)
+	}
+	if _, err := script(t, `exit 3`).Open(t.Context(), build); err == nil || !strings.HasSuffix(err.Error(), "; install a working one with 'tuner runtime install cpu', or name another with --ort-library") {
+		t.Errorf("its process crashes: %v", err)
 	}
 }
 

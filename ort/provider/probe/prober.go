@@ -34,7 +34,8 @@ type Answer struct {
 	Unassigned string  `json:"unassigned,omitempty"` // reason why Assigned is unknown
 	Error      string  `json:"error,omitempty"`      // "": it works
 	// cause of Error in ONNX Runtime's log; "": none
-	Log string `json:"-"`
+	Log     string `json:"-"`
+	Crashed bool   `json:"-"` // the child gave no answer: it crashed, hung, or could not start
 }
 
 // Nodes is the part of a model that an execution provider took (package ort, Assigned).
@@ -88,11 +89,11 @@ func (p Prober) ask(ctx context.Context, build ortlib.Build, flags ...string) An
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	cmd.Env = build.Environment(os.Environ())
 	if err := children.Run(cmd); err != nil {
-		return Answer{Error: p.failure(ctx, err, stderr.String())}
+		return Answer{Error: p.failure(ctx, err, stderr.String()), Crashed: true}
 	}
 	var answer Answer
 	if err := json.Unmarshal(stdout.Bytes(), &answer); err != nil {
-		return Answer{Error: fmt.Sprintf("unreadable answer of the child process: %v", err)}
+		return Answer{Error: fmt.Sprintf("unreadable answer of the child process: %v", err), Crashed: true}
 	}
 	if answer.Error != "" {
 		answer.Log = nativeReason(stderr.String())

@@ -21,11 +21,11 @@ func TestChildEnds(t *testing.T) {
 		want         Answer
 	}{
 		{"answers", `echo '{"version": "1.2", "providers": ["cpu"]}'`, time.Minute, Answer{Version: "1.2", Providers: []string{"cpu"}}},
-		{"aborts", "echo noise >&2; kill -ABRT $$", time.Minute, Answer{Error: "failed: signal: aborted: noise"}},
+		{"aborts", "echo noise >&2; kill -ABRT $$", time.Minute, Answer{Error: "failed: signal: aborted: noise", Crashed: true}},
 		{"crashes in Go's words", "echo 'SIGSEGV: segmentation violation' >&2; echo 'goroutine 1' >&2; exit 2", time.Minute,
-			Answer{Error: "failed: exit status 2: SIGSEGV: segmentation violation"}},
-		{"hangs", "exec sleep 600", 100 * time.Millisecond, Answer{Error: "failed: no answer within 100ms"}},
-		{"says nothing", "exit 0", time.Minute, Answer{Error: "unreadable answer of the child process: unexpected end of JSON input"}},
+			Answer{Error: "failed: exit status 2: SIGSEGV: segmentation violation", Crashed: true}},
+		{"hangs", "exec sleep 600", 100 * time.Millisecond, Answer{Error: "failed: no answer within 100ms", Crashed: true}},
+		{"says nothing", "exit 0", time.Minute, Answer{Error: "unreadable answer of the child process: unexpected end of JSON input", Crashed: true}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
