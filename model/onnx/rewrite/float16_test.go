@@ -96,7 +96,7 @@ func TestFloat16ExtremeValues(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	// 65519, 65520 and -3.4e38 exceed 65504. Infinity stays infinity.
-	if diff := cmp.Diff([]string{`the constant "w" has 3 values beyond ±65504, the largest number of fp16; each became that number`}, summary.Notes); diff != "" {
+	if diff := cmp.Diff([]string{`the constant "w" had 3 values beyond ±65504, the largest number of fp16; each became that number`}, summary.Notes); diff != "" {
 		t.Errorf("notes (-want +got):\n%s", diff)
 	}
 }
@@ -266,7 +266,7 @@ func TestFloat16FindsNothing(t *testing.T) {
 	g := build.NewGraph("ranges")
 	x := g.Input("x", onnx.Float, onnx.Symbol("n"))
 	g.Output(g.Node("CumSum", []string{x, g.Int64s("axis", []int64{0})}), onnx.Float, onnx.Symbol("n"))
-	check(g.Model(), `its 1 nodes that compute in fp32 must stay in fp32; the first is "node_CumSum_0" (CumSum), because`)
+	check(g.Model(), `its 1 nodes that compute in fp32 must stay in fp32; the first is "node_CumSum_0" (CumSum):`)
 }
 
 // typesOf returns the types of named values. For subgraphs, the name of the graph comes first.

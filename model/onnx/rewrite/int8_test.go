@@ -374,7 +374,7 @@ func TestInt8DynamicRefuses(t *testing.T) {
 		}
 	}
 	m := times("x", weights)
-	check(m, quantization.Options{Bits: 4}, "weights of 4 bits", "there are 7 and 8")
+	check(m, quantization.Options{Bits: 4}, "weights of 4 bits", "choose 7 or 8")
 	check(m, quantization.Options{Keep: []string{"node_MatMul_0", "nope"}}, `no nodes ["nope"]`)
 	old := changed(m, func(p *onnxpb.ModelProto) { p.OpsetImport[0].Version = proto.Int64(10) })
 	check(old, quantization.Options{}, "it uses version 10 of ONNX's operator set", "need 11", "opset_version")

@@ -340,7 +340,7 @@ func TestInt8StaticRefuses(t *testing.T) {
 	check(m, ranges(nan, 1), "from NaN to 1")
 	check(m, ranges(0, nan), "from 0 to NaN")
 	check(m, ranges(0, inf), "from 0 to +Inf")
-	check(m, quantization.StaticOptions{Bits: 4}, "weights of 4 bits", "there are 7 and 8")
+	check(m, quantization.StaticOptions{Bits: 4}, "weights of 4 bits", "choose 7 or 8")
 	check(m, quantization.StaticOptions{Keep: []string{"nope"}}, `no nodes ["nope"]`)
 	old := changed(m, func(p *onnxpb.ModelProto) { p.OpsetImport[0].Version = proto.Int64(12) })
 	check(old, ranges(0, 1), "it uses version 12 of ONNX's operator set", "int8_static need 13")
