@@ -3,7 +3,6 @@ package spec
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -12,6 +11,7 @@ import (
 	"tuner/model/precision/recipe"
 	"tuner/ort/provider"
 	"tuner/search"
+	"tuner/spec/document"
 )
 
 // Accuracy configures the comparison of variants with the original model: the data, and the limit
@@ -56,34 +56,34 @@ const (
 
 // isUnchecked reports whether the file with this root allows unchecked options. The space depends
 // on it and may come first in the file.
-func (v value) isUnchecked() bool { return v.child(accuracyField).child(uncheckedField).isTrue() }
+func isUnchecked(v document.Value) bool { return v.Child(accuracyField).Child(uncheckedField).IsTrue() }
 
 // accuracy reads the section.
-func (r profileReader) accuracy(v value) {
+func (r profileReader) accuracy(v document.Value) {
 	a := &r.p.Accuracy
-	v.mapping([]field{
-		{"data", func(v value) { r.file(v, &a.Data) }},
-		{"calibration", func(v value) { r.file(v, &a.Calibration) }},
-		{"calibration_method", func(v value) {
+	v.Mapping([]document.Field{
+		{Name: "data", Read: func(v document.Value) { r.file(v, &a.Data) }},
+		{Name: "calibration", Read: func(v document.Value) { r.file(v, &a.Calibration) }},
+		{Name: "calibration_method", Read: func(v document.Value) {
 			setWord(v, &a.CalibrationMethod, []string{CalibrationMinMax, CalibrationPercentile, CalibrationEntropy})
 		}},
-		{"rows", func(v value) {
-			if n, ok := v.whole(1, 1_000_000); ok {
+		{Name: "rows", Read: func(v document.Value) {
+			if n, ok := v.Whole(1, 1_000_000); ok {
 				a.Rows = int(n)
 			}
 		}},
-		{"max_kept", func(v value) {
-			if share, ok := v.share(); ok {
+		{Name: "max_kept", Read: func(v document.Value) {
+			if share, ok := v.Share(); ok {
 				a.MaxKept = share
 			}
 		}},
-		{"command", func(v value) {
-			if text, ok := v.text(); ok {
+		{Name: "command", Read: func(v document.Value) {
+			if text, ok := v.Text(); ok {
 				a.Command = text
 			}
 		}},
-		{uncheckedField, func(v value) {
-			if on, ok := v.flag(); ok {
+		{Name: uncheckedField, Read: func(v document.Value) {
+			if on, ok := v.Flag(); ok {
 				a.Unchecked = on
 			}
 		}},
@@ -91,83 +91,54 @@ func (r profileReader) accuracy(v value) {
 }
 
 // accuracyLimit reads the constraint {metric, min | max}.
-func (r profileReader) accuracyLimit(v value) {
+func (r profileReader) accuracyLimit(v document.Value) {
 	var l accuracy.Limit
-	bound := func(target **float64) func(value) {
-		return func(v value) {
-			x, ok := v.float()
+	bound := func(target **float64) func(document.Value) {
+		return func(v document.Value) {
+			x, ok := v.Float()
 			if !ok {
-				v.fail(Error{Problem: "must be a number", Allowed: "0.99, 1e-3"})
+				v.Fail(document.Error{Problem: "must be a number", Allowed: "0.99, 1e-3"})
 				return
 			}
 			*target = &x
 		}
 	}
-	before := len(v.doc.errors)
-	given := v.mapping([]field{
-		{"metric", func(v value) { setWord(v, &l.Metric, accuracy.Metrics()) }},
-		{"min", bound(&l.Min)},
-		{"max", bound(&l.Max)},
+	before := v.Mistakes()
+	given := v.Mapping([]document.Field{
+		{Name: "metric", Read: func(v document.Value) { setWord(v, &l.Metric, accuracy.Metrics()) }},
+		{Name: "min", Read: bound(&l.Min)},
+		{Name: "max", Read: bound(&l.Max)},
 	}, nil)
-	if _, has := given["metric"]; !has && v.node.Kind == yaml.MappingNode {
-		v.fail(Error{Problem: "has no metric", Allowed: strings.Join(accuracy.Metrics(), ", "), Hint: "write accuracy: {metric: cosine, min: 0.99}"})
+	if _, has := given["metric"]; !has && v.Node.Kind == yaml.MappingNode {
+		v.Fail(document.Error{Problem: "has no metric", Allowed: strings.Join(accuracy.Metrics(), ", "), Hint: "write accuracy: {metric: cosine, min: 0.99}"})
 	}
-	if len(v.doc.errors) == before {
+	if v.Mistakes() == before {
 		r.p.Accuracy.Limit = &l
 	}
-}
-
-// share reads a share: 25%, or 0.25.
-func (v value) share() (float64, bool) {
-	x, ok := v.float()
-	if text, percent := strings.CutSuffix(v.node.Value, "%"); percent && v.node.Kind == yaml.ScalarNode {
-		number, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
-		x, ok = number/100, err == nil
-	}
-	if !ok || !(x >= 0 && x <= 1) { // excludes NaN too
-		e := Error{Problem: "is not a share", Allowed: "0% to 100%, or 0 to 1"}
-		if bare, isBare := v.float(); isBare && bare > 1 && bare <= 100 {
-			e.Hint = fmt.Sprintf("write %s%%", v.node.Value)
-		}
-		v.fail(e)
-		return 0, false
-	}
-	return x, true
-}
-
-// openShare reads a share above 0% and below 100%. why explains in an error why the ends are not
-// allowed.
-func (v value) openShare(why string) (float64, bool) {
-	x, ok := v.share()
-	if ok && (x == 0 || x == 1) {
-		v.fail(Error{Problem: "must be above 0 and below 1: " + why, Allowed: "a share: 2%, 0.02"})
-		return 0, false
-	}
-	return x, ok
 }
 
 // checkAccuracy combines the limit with the user's command. It reports contradictions: a limit that
 // limits nothing, and settings of a comparison that compares nothing. A file with settings for the
 // comparison wants one.
-func (r profileReader) checkAccuracy(given map[string]value) {
+func (r profileReader) checkAccuracy(given map[string]document.Value) {
 	a := &r.p.Accuracy
 	if a.Limit != nil {
 		a.Limit.Command = a.Command
 		if err := a.Limit.Validate(); err != nil {
-			given["constraints"].child(accuracyField).fail(Error{Problem: err.Error()})
+			given["constraints"].Child(accuracyField).Fail(document.Error{Problem: err.Error()})
 		}
 		return
 	}
 	section, has := given[accuracyField]
 	// the section only turns the comparison off
-	if !has || len(section.doc.errors) > 0 || a.Unchecked && len(section.node.Content) == 2 {
+	if !has || section.Mistakes() > 0 || a.Unchecked && len(section.Node.Content) == 2 {
 		return
 	}
 	switch {
 	case a.Command != "":
-		section.child("command").fail(Error{Problem: "is a command, and no constraint uses its number", Hint: "write constraints: {accuracy: {metric: command, min: …}}"})
+		section.Child("command").Fail(document.Error{Problem: "is a command, and no constraint uses its number", Hint: "write constraints: {accuracy: {metric: command, min: …}}"})
 	case !r.p.hasVariants():
-		section.fail(Error{Problem: "has no effect: the space has nothing but the model as given on the cpu provider",
+		section.Fail(document.Error{Problem: "has no effect: the space has nothing but the model as given on the cpu provider",
 			Hint: fmt.Sprintf("name other precisions (space.precision: [%s]), or remove the section", strings.Join(recipe.Usual(false), ", "))})
 	default:
 		a.Limit = DefaultLimit()

@@ -9,6 +9,7 @@ import (
 	"tuner/model/precision"
 	"tuner/model/precision/accuracy"
 	"tuner/search"
+	"tuner/spec/document"
 )
 
 func TestAccuracyDefaults(t *testing.T) {
@@ -72,7 +73,7 @@ func TestRuntimesGetTheirFullNames(t *testing.T) {
 func TestAnalysisDoesNotDecideOnAccuracy(t *testing.T) {
 	t.Parallel()
 	_, err := ParseAnalyze("a.yaml", []byte("input: out\nconstraints: {accuracy: {metric: cosine, min: 0.9}}"), allFormats())
-	var es Errors
+	var es document.Errors
 	if !errors.As(err, &es) || len(es) != 1 || es[0].Path != "constraints.accuracy" {
 		t.Errorf("error %v, want one at constraints.accuracy", err)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"tuner/measure"
 	"tuner/search"
+	"tuner/spec/document"
 )
 
 // Analyze is an analyze.yaml with its defaults filled in. It is immutable. File names are relative
@@ -43,7 +44,7 @@ func (a Analyze) Goal(campaign search.Goal) (search.Goal, error) {
 	campaign.Objective, campaign.Constraints = a.objective(campaign), a.constraints(campaign)
 	campaign.Price = cmp.Or(a.Price, campaign.Price)
 	if campaign.Price == 0 && slices.Contains(campaign.Metrics(), measure.Cost) {
-		return campaign, Errors{{File: a.Path, Path: "price", Problem: "is required: the metric cost needs it, and the profile has none",
+		return campaign, document.Errors{{File: a.Path, Path: "price", Problem: "is required: the metric cost needs it, and the profile has none",
 			Hint: "add a line price: {per_hour: 0.40}, in any currency"}}
 	}
 	return campaign, nil
@@ -53,24 +54,23 @@ func (a Analyze) Goal(campaign search.Goal) (search.Goal, error) {
 // are relative to its folder. formats are the allowed formats; a file that names none gets all of
 // them. The error is an Errors with every mistake of the file.
 func ParseAnalyze(path string, text []byte, formats []string) (Analyze, error) {
-	d := &document{file: path}
+	d := document.New(path)
 	a := analyzeDefaults()
 	a.Formats = slices.Clone(formats)
 	a.Path = path
-	root, ok := d.open(text)
-	if !ok || root.isForeign() {
-		return Analyze{}, d.err()
+	root, ok := d.Open(text)
+	if !ok || isForeign(root) {
+		return Analyze{}, d.Err()
 	}
-	given := root.mapping(analyzeFields(&a, formats), nil)
+	given := root.Mapping(analyzeFields(&a, formats), nil)
 	if _, has := given["input"]; !has {
-		d.addError(Error{Line: max(root.node.Line, 1), Path: "input", Problem: "is required", Allowed: "the output folder of a profile",
-			Hint: "add a line input: FOLDER"})
+		root.Require("input", "the output folder of a profile", "add a line input: FOLDER")
 	}
 	checkObjective(given)
 	if field, e := a.contradiction(); field != "" {
-		given[field].fail(e)
+		given[field].Fail(e)
 	}
-	if err := d.err(); err != nil {
+	if err := d.Err(); err != nil {
 		return Analyze{}, err
 	}
 	if a.Output == "" {
@@ -80,49 +80,49 @@ func ParseAnalyze(path string, text []byte, formats []string) (Analyze, error) {
 }
 
 // analyzeFields returns the readers of an analyze.yaml's fields, which store into a.
-func analyzeFields(a *Analyze, formats []string) []field {
-	folder := func(target *string) func(value) {
-		return func(v value) {
-			if name, ok := v.text(); ok {
-				*target = relativeTo(a.Path, name)
+func analyzeFields(a *Analyze, formats []string) []document.Field {
+	folder := func(target *string) func(document.Value) {
+		return func(v document.Value) {
+			if name, ok := v.Text(); ok {
+				*target = document.RelativeTo(a.Path, name)
 			}
 		}
 	}
-	objective := func(o search.Objective) { a.Objective = &o }
-	return []field{
-		{"input", folder(&a.Input)},
-		{"output", folder(&a.Output)},
-		{"objective", func(v value) { objective(v.objective()) }},
-		{"weights", func(v value) { objective(v.weights()) }},
-		{"constraints", func(v value) {
-			a.Constraints = v.constraints(func(v value) {
-				v.fail(Error{Problem: "is decided before a campaign measures anything, not in its analysis",
+	set := func(o search.Objective) { a.Objective = &o }
+	return []document.Field{
+		{Name: "input", Read: folder(&a.Input)},
+		{Name: "output", Read: folder(&a.Output)},
+		{Name: "objective", Read: func(v document.Value) { set(objective(v)) }},
+		{Name: "weights", Read: func(v document.Value) { set(weights(v)) }},
+		{Name: "constraints", Read: func(v document.Value) {
+			a.Constraints = constraints(v, func(v document.Value) {
+				v.Fail(document.Error{Problem: "is decided before a campaign measures anything, not in its analysis",
 					Hint: "write it in the profile's constraints, and profile into another output folder"})
 			})
 		}},
-		{"price", func(v value) { a.Price = v.price() }},
-		{"confidence", func(v value) { v.confidence(&a.Confidence) }},
-		{"top", func(v value) {
-			if n, ok := v.whole(1, longestSeries); ok {
+		{Name: "price", Read: func(v document.Value) { a.Price = price(v) }},
+		{Name: "confidence", Read: func(v document.Value) { confidence(v, &a.Confidence) }},
+		{Name: "top", Read: func(v document.Value) {
+			if n, ok := v.Whole(1, document.LongestSeries); ok {
 				a.Top = int(n)
 			}
 		}},
-		{"mode", func(v value) { setWord(v, &a.Mode, modes()) }},
-		{"rank", func(v value) { setWord(v, &a.Rank, ranks()) }},
-		{"at", func(v value) { v.at(&a.At) }},
-		{"plots", func(v value) { a.Plots = v.plots() }},
-		{"inference_output_fields", columns(&a.CSV.Inference.Columns, InferenceFields(), BackendParameter)},
-		{"gpu_output_fields", columns(&a.CSV.GPU.Columns, GPUFields(), "")},
-		{"server_output_fields", columns(&a.CSV.Server.Columns, ServerFields(), "")},
-		{"formats", func(v value) {
+		{Name: "mode", Read: func(v document.Value) { setWord(v, &a.Mode, modes()) }},
+		{Name: "rank", Read: func(v document.Value) { setWord(v, &a.Rank, ranks()) }},
+		{Name: "at", Read: func(v document.Value) { at(v, &a.At) }},
+		{Name: "plots", Read: func(v document.Value) { a.Plots = plots(v) }},
+		{Name: "inference_output_fields", Read: columns(&a.CSV.Inference.Columns, InferenceFields(), BackendParameter)},
+		{Name: "gpu_output_fields", Read: columns(&a.CSV.GPU.Columns, GPUFields(), "")},
+		{Name: "server_output_fields", Read: columns(&a.CSV.Server.Columns, ServerFields(), "")},
+		{Name: "formats", Read: func(v document.Value) {
 			var list []string
-			for _, e := range v.list() {
-				if f, ok := e.word(formats); ok {
-					list = appendOnce(e, list, f)
+			for _, e := range v.List() {
+				if f, ok := e.Word(formats); ok {
+					list = document.AppendOnce(e, list, f)
 				}
 			}
 			if slices.Contains(list, FormatHelm) && !slices.Contains(list, FormatRepository) {
-				v.fail(Error{Problem: "has " + FormatHelm + ", the chart of the repository, without that",
+				v.Fail(document.Error{Problem: "has " + FormatHelm + ", the chart of the repository, without that",
 					Hint: "add " + FormatRepository + ", or leave out " + FormatHelm})
 			}
 			a.Formats = list

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"tuner/model/modelconfig"
+	"tuner/spec/document"
 )
 
 // CSVFiles are the CSV files of the results.
@@ -55,20 +56,20 @@ func ServerFields() []string {
 }
 
 // columns reads a list of columns. Other names with the prefix are allowed too, unless it is empty.
-func columns(target *[]string, allowed []string, prefix string) func(value) {
-	return func(v value) {
+func columns(target *[]string, allowed []string, prefix string) func(document.Value) {
+	return func(v document.Value) {
 		var list []string
-		for _, e := range v.list() {
-			name, ok := e.text()
+		for _, e := range v.List() {
+			name, ok := e.Text()
 			if !ok {
 				continue
 			}
 			if isOther := prefix != "" && strings.HasPrefix(name, prefix) && len(name) > len(prefix); isOther {
-				list = appendOnce(e, list, name)
+				list = document.AppendOnce(e, list, name)
 				continue
 			}
-			if word, ok := e.column(allowed, prefix); ok {
-				list = appendOnce(e, list, word)
+			if word, ok := column(e, allowed, prefix); ok {
+				list = document.AppendOnce(e, list, word)
 			}
 		}
 		*target = list
@@ -76,19 +77,19 @@ func columns(target *[]string, allowed []string, prefix string) func(value) {
 }
 
 // column reads the name of a column.
-func (v value) column(allowed []string, prefix string) (string, bool) {
+func column(v document.Value, allowed []string, prefix string) (string, bool) {
 	for _, name := range allowed {
-		if v.node.Value == name {
+		if v.Node.Value == name {
 			return name, true
 		}
 	}
-	e := Error{Problem: "is not a column of this file", Allowed: strings.Join(allowed, ", ")}
+	e := document.Error{Problem: "is not a column of this file", Allowed: strings.Join(allowed, ", ")}
 	if prefix != "" {
 		e.Allowed += ", " + prefix + "NAME"
 	}
-	if near := modelconfig.Nearest(v.node.Value, allowed); near != "" {
+	if near := modelconfig.Nearest(v.Node.Value, allowed); near != "" {
 		e.Hint = "did you mean \"" + near + "\"?"
 	}
-	v.fail(e)
+	v.Fail(e)
 	return "", false
 }

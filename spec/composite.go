@@ -15,6 +15,7 @@ import (
 	"tuner/model/modelconfig/configpb"
 	"tuner/ort/sessionoption"
 	"tuner/search"
+	"tuner/spec/document"
 )
 
 // Repeated fields and maps of ModelConfig are swept as in Triton Model Analyzer's manual mode. A
@@ -26,21 +27,21 @@ import (
 // values have equal texts.
 
 // compositeValues reads the values of a repeated field or a map.
-func compositeValues(f protoreflect.FieldDescriptor, v value) []search.Value {
+func compositeValues(f protoreflect.FieldDescriptor, v document.Value) []search.Value {
 	var values []search.Value
 	for _, text := range alternatives(f, v) {
-		values = appendOnce(v, values, search.Value(text))
+		values = document.AppendOnce(v, values, search.Value(text))
 	}
 	return values
 }
 
 // alternatives returns the possible texts of a field. It returns none after a mistake, which it
 // reports.
-func alternatives(f protoreflect.FieldDescriptor, v value) []string {
+func alternatives(f protoreflect.FieldDescriptor, v document.Value) []string {
 	switch {
 	case f.IsMap():
 		var texts []string
-		for _, m := range v.list() {
+		for _, m := range v.List() {
 			texts = append(texts, mapTexts(f, m)...)
 		}
 		return texts
@@ -56,30 +57,30 @@ func alternatives(f protoreflect.FieldDescriptor, v value) []string {
 
 // listsOf returns the possible lists of a repeated field: the value, or its elements if all of them
 // are lists.
-func listsOf(v value) []value {
-	elements := v.elements()
-	isList := func(e value) bool { return e.node.Kind == yaml.SequenceNode }
+func listsOf(v document.Value) []document.Value {
+	elements := v.Elements()
+	isList := func(e document.Value) bool { return e.Node.Kind == yaml.SequenceNode }
 	switch {
 	case !slices.ContainsFunc(elements, isList):
-		return []value{v}
-	case slices.ContainsFunc(elements, func(e value) bool { return !isList(e) }):
-		v.fail(Error{Problem: "mixes elements with lists of elements", Allowed: "[…] for one value, [[…], […]] for several"})
+		return []document.Value{v}
+	case slices.ContainsFunc(elements, func(e document.Value) bool { return !isList(e) }):
+		v.Fail(document.Error{Problem: "mixes elements with lists of elements", Allowed: "[…] for one value, [[…], […]] for several"})
 		return nil
 	}
 	return elements
 }
 
 // listTexts returns the texts of one list, whose elements may have several each.
-func listTexts(f protoreflect.FieldDescriptor, v value) []string {
+func listTexts(f protoreflect.FieldDescriptor, v document.Value) []string {
 	var parts [][]string
-	for _, e := range v.elements() {
+	for _, e := range v.Elements() {
 		parts = append(parts, singleTexts(f, e))
 	}
 	return joined(v, "[", parts, "]")
 }
 
 // singleTexts returns the texts of one element of a field.
-func singleTexts(f protoreflect.FieldDescriptor, v value) []string {
+func singleTexts(f protoreflect.FieldDescriptor, v document.Value) []string {
 	if f.Message() != nil {
 		return messageTexts(f.Message(), v)
 	}
@@ -92,15 +93,15 @@ func singleTexts(f protoreflect.FieldDescriptor, v value) []string {
 }
 
 // messageTexts returns the texts of one message, whose fields may have several each.
-func messageTexts(m protoreflect.MessageDescriptor, v value) []string {
+func messageTexts(m protoreflect.MessageDescriptor, v document.Value) []string {
 	read := map[protoreflect.FieldNumber][]string{}
-	fields := make([]field, m.Fields().Len())
+	fields := make([]document.Field, m.Fields().Len())
 	for i := range fields {
 		f := m.Fields().Get(i)
-		fields[i] = field{f.TextName(), func(v value) { read[f.Number()] = prefixed(f.TextName()+":", alternatives(f, v)) }}
+		fields[i] = document.Field{Name: f.TextName(), Read: func(v document.Value) { read[f.Number()] = prefixed(f.TextName()+":", alternatives(f, v)) }}
 	}
-	given := v.mapping(fields, nil)
-	if len(read) != len(given) || v.node.Kind != yaml.MappingNode {
+	given := v.Mapping(fields, nil)
+	if len(read) != len(given) || v.Node.Kind != yaml.MappingNode {
 		return nil // an unknown field or one without a value was reported
 	}
 	var parts [][]string
@@ -113,16 +114,16 @@ func messageTexts(m protoreflect.MessageDescriptor, v value) []string {
 }
 
 // mapTexts returns the texts of one map, whose values may have several each.
-func mapTexts(f protoreflect.FieldDescriptor, v value) []string {
+func mapTexts(f protoreflect.FieldDescriptor, v document.Value) []string {
 	read := map[string][]string{}
-	v.mapping(nil, func(key, v value) bool {
+	v.Mapping(nil, func(key, v document.Value) bool {
 		keys := singleTexts(f.MapKey(), key)
 		if len(keys) == 1 {
 			read[keys[0]] = mapped(alternatives(f.MapValue(), v), func(text string) string { return fmt.Sprintf("{key:%s,value:%s}", keys[0], text) })
 		}
 		return true
 	})
-	if v.node.Kind != yaml.MappingNode || 2*len(read) != len(v.node.Content) {
+	if v.Node.Kind != yaml.MappingNode || 2*len(read) != len(v.Node.Content) {
 		return nil
 	}
 	var parts [][]string
@@ -138,11 +139,11 @@ func prefixed(prefix string, texts []string) []string {
 
 // joined returns all combinations of one text of each part, between brackets. The last part changes
 // fastest.
-func joined(v value, begin string, parts [][]string, end string) []string {
+func joined(v document.Value, begin string, parts [][]string, end string) []string {
 	combinations := []string{""}
 	for i, texts := range parts {
-		if len(combinations)*len(texts) > longestSeries {
-			v.fail(Error{Problem: fmt.Sprintf("has more than %d combinations", longestSeries), Hint: "list fewer values"})
+		if len(combinations)*len(texts) > document.LongestSeries {
+			v.Fail(document.Error{Problem: fmt.Sprintf("has more than %d combinations", document.LongestSeries), Hint: "list fewer values"})
 			return nil
 		}
 		var longer []string
@@ -161,22 +162,22 @@ func joined(v value, begin string, parts [][]string, end string) []string {
 
 // messageValues reads the values of a field with one message: a mapping each, or null for a message
 // without fields.
-func messageValues(f protoreflect.FieldDescriptor, v value) []search.Value {
+func messageValues(f protoreflect.FieldDescriptor, v document.Value) []search.Value {
 	var values []search.Value
-	for _, e := range v.list() {
+	for _, e := range v.List() {
 		texts := []string{"{}"}
-		if !e.isNull() {
+		if !e.IsNull() {
 			texts = messageTexts(f.Message(), e)
 		}
 		for _, text := range texts {
-			values = appendOnce(e, values, search.Value(text))
+			values = document.AppendOnce(e, values, search.Value(text))
 		}
 	}
 	return values
 }
 
 // checkComposite reports values that are valid but would not be served as written.
-func (r profileReader) checkComposite(path string, v value, values []search.Value) bool {
+func (r profileReader) checkComposite(path string, v document.Value, values []search.Value) bool {
 	for _, x := range values {
 		var c modelconfig.Config
 		err := setConfigField(&c, path, x)
@@ -187,7 +188,7 @@ func (r profileReader) checkComposite(path string, v value, values []search.Valu
 			err = checkAccelerators(&c, r.p.Accuracy.Unchecked)
 		}
 		if err != nil {
-			v.fail(Error{Problem: fmt.Sprintf("cannot be %s: %v", x, err)})
+			v.Fail(document.Error{Problem: fmt.Sprintf("cannot be %s: %v", x, err)})
 			return false
 		}
 	}
@@ -231,7 +232,7 @@ func checkAccelerators(c *modelconfig.Config, unchecked bool) error {
 			return fmt.Errorf("%q is not an execution provider; allowed: %s", a.Name, strings.Join(known, ", "))
 		}
 		for _, option := range slices.Sorted(maps.Keys(a.Parameters)) {
-			if e := optionMistake(a.Name, option, a.Parameters[option], unchecked); e != (Error{}) {
+			if e := optionMistake(a.Name, option, a.Parameters[option], unchecked); e != (document.Error{}) {
 				return fmt.Errorf("option %s of %s: %s", option, a.Name, e.Problem)
 			}
 		}
@@ -285,34 +286,34 @@ func (r profileReader) owners(path string) []string {
 }
 
 // knobAt returns the place of a knob in a space: under its name, or nested as in config.pbtxt.
-func knobAt(space value, name string) value {
-	at := space.child(name)
-	if at.node != space.node {
+func knobAt(space document.Value, name string) document.Value {
+	at := space.Child(name)
+	if at.Node != space.Node {
 		return at
 	}
 	for part := range strings.SplitSeq(name, ".") {
-		at = at.child(part)
+		at = at.Child(part)
 	}
 	return at
 }
 
 // checkOwners reports a ModelConfig field or session entry if a knob of the space sets it too.
-func (r profileReader) checkOwners(at value, path string) {
+func (r profileReader) checkOwners(at document.Value, path string) {
 	owners := r.owners(path)
-	if len(owners) == 0 || at.doc.isRecorded {
+	if len(owners) == 0 || at.IsRecorded() {
 		return
 	}
 	other := "the field of ModelConfig"
 	if _, isKnob := search.KnobScope(path); isKnob {
 		other = "the session entry"
 	}
-	at.fail(Error{Problem: "is set by " + strings.Join(owners, " and ") + ", too", Hint: "keep the knob, or " + other})
+	at.Fail(document.Error{Problem: "is set by " + strings.Join(owners, " and ") + ", too", Hint: "keep the knob, or " + other})
 }
 
 // checkFields reports ModelConfig fields and session entries that a knob of the space sets too. It
 // also reports fields without an effect in the bundled engine, and accelerators that a stock Triton
 // does not have.
-func (r profileReader) checkFields(given map[string]value) {
+func (r profileReader) checkFields(given map[string]document.Value) {
 	space, has := given["space"]
 	if !has {
 		return
@@ -320,15 +321,15 @@ func (r profileReader) checkFields(given map[string]value) {
 	for _, k := range r.p.Knobs {
 		at := knobAt(space, k.Name)
 		r.checkOwners(at, k.Name)
-		if r.p.UsesBundled() && ignoredByEngine(k.Name) && !at.doc.isRecorded {
-			at.fail(Error{Problem: "has no effect: the bundled engine ignores it",
+		if r.p.UsesBundled() && ignoredByEngine(k.Name) && !at.IsRecorded() {
+			at.Fail(document.Error{Problem: "has no effect: the bundled engine ignores it",
 				Hint: "remove it, or measure a Triton: runner: {mode: local, server: tritonserver}"})
 		}
 		if !isAccelerators(k.Name) || r.p.DeployTarget != TargetTriton {
 			continue
 		}
 		if name := foreignAccelerator(k); name != "" {
-			at.fail(Error{Problem: fmt.Sprintf("%s is not an execution provider of a stock Triton", name),
+			at.Fail(document.Error{Problem: fmt.Sprintf("%s is not an execution provider of a stock Triton", name),
 				Allowed: strings.Join(providers(TargetTriton), ", "), Hint: "write deploy_target: tuner to open all"})
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"tuner/model/precision/recipe"
 	"tuner/search"
 	"tuner/search/plan"
+	"tuner/spec/document"
 )
 
 // profileDefaults has the default of every optional field in a profile.yaml; package spec/reference
@@ -41,7 +42,7 @@ func (p Profile) defaulted() Profile {
 		p.Name = nameOf(p.Model.Path)
 	}
 	if p.Output == "" {
-		p.Output = relativeTo(p.Path, filepath.Join("out", p.Name))
+		p.Output = document.RelativeTo(p.Path, filepath.Join("out", p.Name))
 	}
 	precisions := map[string]string{recipe.Original: p.Model.Path}
 	for name, file := range p.Model.Precisions {

@@ -3,6 +3,8 @@ package spec
 import (
 	"errors"
 	"strings"
+
+	"tuner/spec/document"
 )
 
 // FromFlags is the file name in mistakes of a file that was made from flags.
@@ -15,7 +17,7 @@ type FieldFlag struct{ Field, Flag string }
 // NamingFlags replaces fields by flags in the mistakes of a file that was made from flags. Such a
 // file has no lines that a user could look up.
 func NamingFlags(err error, flags []FieldFlag) error {
-	var mistakes Errors
+	var mistakes document.Errors
 	if !errors.As(err, &mistakes) {
 		return err
 	}

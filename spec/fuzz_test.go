@@ -10,6 +10,7 @@ import (
 
 	"tuner/internal/alloctest"
 	"tuner/search"
+	"tuner/spec/document"
 )
 
 // seeds adds the runnable examples, and a few texts with rare forms.
@@ -36,7 +37,7 @@ func seeds(f *testing.F) {
 // checkErrors fails unless err is a list of mistakes that all have a file, a line and a problem.
 func checkErrors(t *testing.T, err error) {
 	t.Helper()
-	var es Errors
+	var es document.Errors
 	if !errors.As(err, &es) || len(es) == 0 {
 		t.Fatalf("error is %T: %v", err, err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"tuner/measure"
 	"tuner/search"
+	"tuner/spec/document"
 )
 
 // Gate is a gate.yaml with its defaults filled in: the sides that `tuner gate` compares, and how
@@ -78,17 +79,17 @@ func DefaultMargin(m measure.Metric) float64 {
 // ParseGate reads a gate.yaml. path is its file name for errors. Relative paths in the file are
 // relative to its folder. The error is an Errors with every mistake of the file.
 func ParseGate(path string, text []byte) (Gate, error) {
-	d := &document{file: path}
+	d := document.New(path)
 	g := Gate{Path: path, Text: slices.Clone(text), Load: measure.Load{BatchSize: 1}, Budget: 15 * time.Minute, Window: 500 * time.Millisecond}
-	root, ok := d.open(text)
-	if !ok || root.isForeign() {
-		return Gate{}, d.err()
+	root, ok := d.Open(text)
+	if !ok || isForeign(root) {
+		return Gate{}, d.Err()
 	}
 	scratch := profileDefaults()
 	scratch.Path = path
 	r := gateReader{profileReader{&scratch}, &g}
-	r.check(root, root.mapping(r.fields(), nil))
-	if err := d.err(); err != nil {
+	r.check(root, root.Mapping(r.fields(), nil))
+	if err := d.Err(); err != nil {
 		return Gate{}, err
 	}
 	g.Name, g.Output, g.Inputs, g.Accuracy = scratch.Name, scratch.Output, scratch.Inputs, scratch.Accuracy
@@ -101,7 +102,7 @@ func (g Gate) defaulted() Gate {
 		g.Name = nameOf(g.Candidate.Model)
 	}
 	if g.Output == "" {
-		g.Output = relativeTo(g.Path, filepath.Join("out", g.Name+"-gate"))
+		g.Output = document.RelativeTo(g.Path, filepath.Join("out", g.Name+"-gate"))
 	}
 	if g.History == "" {
 		g.History = filepath.Join(g.Output, "history.jsonl")
@@ -148,84 +149,84 @@ type gateReader struct {
 	g *Gate
 }
 
-func (r gateReader) fields() []field {
+func (r gateReader) fields() []document.Field {
 	g := r.g
-	within := func(target *time.Duration, low, high time.Duration) func(value) {
-		return func(v value) {
-			if d, ok := v.durationWithin(low, high); ok {
+	within := func(target *time.Duration, low, high time.Duration) func(document.Value) {
+		return func(v document.Value) {
+			if d, ok := v.DurationWithin(low, high); ok {
 				*target = d
 			}
 		}
 	}
-	return []field{
-		{"name", r.name},
-		{"output", func(v value) { r.file(v, &r.p.Output) }},
-		{"history", func(v value) { r.file(v, &g.History) }},
-		{"baseline", func(v value) { r.side(v, &g.Baseline, true) }},
-		{"candidate", func(v value) { r.side(v, &g.Candidate, false) }},
-		{"load", r.load},
-		{"metrics", r.metrics},
-		{"limits", r.limits},
-		{"accuracy", r.accuracy},
-		{"budget", within(&g.Budget, shortestBudget, longestBudget)},
-		{"window", within(&g.Window, shortestWindow, longestWindow)},
-		{"inconclusive", func(v value) { setWord(v, &g.Inconclusive, []string{GatePass, GateFail}) }},
+	return []document.Field{
+		{Name: "name", Read: r.name},
+		{Name: "output", Read: func(v document.Value) { r.file(v, &r.p.Output) }},
+		{Name: "history", Read: func(v document.Value) { r.file(v, &g.History) }},
+		{Name: "baseline", Read: func(v document.Value) { r.side(v, &g.Baseline, true) }},
+		{Name: "candidate", Read: func(v document.Value) { r.side(v, &g.Candidate, false) }},
+		{Name: "load", Read: r.load},
+		{Name: "metrics", Read: r.metrics},
+		{Name: "limits", Read: r.limits},
+		{Name: "accuracy", Read: r.accuracy},
+		{Name: "budget", Read: within(&g.Budget, shortestBudget, longestBudget)},
+		{Name: "window", Read: within(&g.Window, shortestWindow, longestWindow)},
+		{Name: "inconclusive", Read: func(v document.Value) { setWord(v, &g.Inconclusive, []string{GatePass, GateFail}) }},
 	}
 }
 
 // side reads a model's path, a saved baseline's path, or {model, config, runtime, engine}.
-func (r gateReader) side(v value, target *GateSide, canBeSaved bool) {
-	if len(v.node.Content) == 0 {
-		name, ok := v.text()
+func (r gateReader) side(v document.Value, target *GateSide, canBeSaved bool) {
+	if len(v.Node.Content) == 0 {
+		name, ok := v.Text()
 		switch {
 		case !ok:
 		case strings.EqualFold(filepath.Ext(name), ".json") && canBeSaved:
-			target.Saved = relativeTo(r.p.Path, name)
+			target.Saved = document.RelativeTo(r.p.Path, name)
 		case strings.EqualFold(filepath.Ext(name), ".json"):
-			v.fail(Error{Problem: "is not a model: a candidate is always measured", Allowed: "an ONNX file or a Triton model folder"})
+			v.Fail(document.Error{Problem: "is not a model: a candidate is always measured", Allowed: "an ONNX file or a Triton model folder"})
 		default:
-			target.Model = relativeTo(r.p.Path, name)
+			target.Model = document.RelativeTo(r.p.Path, name)
 		}
 		return
 	}
-	given := v.mapping([]field{
-		{"model", func(v value) { r.file(v, &target.Model) }},
-		{"config", func(v value) { r.file(v, &target.Config) }},
-		{"runtime", func(v value) {
+	given := v.Mapping([]document.Field{
+		{Name: "model", Read: func(v document.Value) { r.file(v, &target.Model) }},
+		{Name: "config", Read: func(v document.Value) { r.file(v, &target.Config) }},
+		{Name: "runtime", Read: func(v document.Value) {
 			if name, ok := r.build(v); ok {
 				target.Runtime = name
 			}
 		}},
-		{"engine", func(v value) { r.file(v, &target.Engine) }},
+		{Name: "engine", Read: func(v document.Value) { r.file(v, &target.Engine) }},
 	}, nil)
-	if _, has := given["model"]; !has && v.node.Kind == yaml.MappingNode {
-		v.fail(Error{Problem: "has no model", Allowed: "{model: FILE, config: FILE, runtime: BUILD, engine: FILE}"})
+	if _, has := given["model"]; !has && v.Node.Kind == yaml.MappingNode {
+		v.Fail(document.Error{Problem: "has no model", Allowed: "{model: FILE, config: FILE, runtime: BUILD, engine: FILE}"})
 	}
 }
 
 // load reads the one load of a gate.
-func (r gateReader) load(v value) {
+func (r gateReader) load(v document.Value) {
 	l := &r.g.Load
-	number := func(most int64, set func(int64)) func(value) {
-		return func(v value) {
-			if len(v.node.Content) > 0 {
-				v.fail(Error{Problem: "must be one number: a gate has one load", Hint: "write a gate.yaml for each load"})
+	number := func(most int64, set func(int64)) func(document.Value) {
+		return func(v document.Value) {
+			if len(v.Node.Content) > 0 {
+				v.Fail(document.Error{Problem: "must be one number: a gate has one load", Hint: "write a gate.yaml for each load"})
 				return
 			}
-			if n, ok := v.whole(1, most); ok {
+			if n, ok := v.Whole(1, most); ok {
 				set(n)
 			}
 		}
 	}
-	given := v.mapping([]field{
-		{"concurrency", number(highestConcurrency, func(n int64) { l.Concurrency = int(n) })},
-		{"request_rate", number(highestRate, func(n int64) { l.RequestRate = float64(n) })},
-		{"client_batch_size", number(highestConcurrency, func(n int64) { l.BatchSize = int(n) })},
-		{"inputs", r.inputs},
+	given := v.Mapping([]document.Field{
+		{Name: "concurrency", Read: number(highestConcurrency, func(n int64) { l.Concurrency = int(n) })},
+		{Name: "request_rate", Read: number(highestRate, func(n int64) { l.RequestRate = float64(n) })},
+		{Name: "client_batch_size", Read: number(highestConcurrency, func(n int64) { l.BatchSize = int(n) })},
+		{Name: "inputs", Read: r.inputs},
 	}, nil)
 	_, closed := given["concurrency"]
 	if rate, open := given["request_rate"]; open && closed {
-		rate.fail(Error{Problem: "contradicts concurrency", Hint: "keep one of the two"})
+		rate.Fail(document.Error{Problem: "contradicts concurrency", Hint: "keep one of the two"})
 	}
 }
 
@@ -233,12 +234,12 @@ func (r gateReader) load(v value) {
 const highestConcurrency = 1 << 20
 
 // metrics reads a list of names, or of {name, margin}.
-func (r gateReader) metrics(v value) {
+func (r gateReader) metrics(v document.Value) {
 	var seen []measure.Metric
-	for _, e := range v.list() {
-		before := len(e.doc.errors)
+	for _, e := range v.List() {
+		before := e.Mistakes()
 		m := r.metric(e)
-		if len(e.doc.errors) == before {
+		if e.Mistakes() == before {
 			seen = appendMetric(e, seen, m.Metric)
 			r.g.Metrics = append(r.g.Metrics, m)
 		}
@@ -246,29 +247,29 @@ func (r gateReader) metrics(v value) {
 }
 
 // metric reads one metric.
-func (r gateReader) metric(v value) GateMetric {
+func (r gateReader) metric(v document.Value) GateMetric {
 	var m GateMetric
-	name := func(v value) {
-		if metric, ok := v.goalMetric(); ok {
+	name := func(v document.Value) {
+		if metric, ok := goalMetric(v); ok {
 			checkCost(v, metric)
 			m.Metric = metric
 		}
 	}
-	if v.node.Kind != yaml.MappingNode {
+	if v.Node.Kind != yaml.MappingNode {
 		name(v)
 		m.Margin = DefaultMargin(m.Metric)
 		return m
 	}
-	given := v.mapping([]field{
-		{"name", name},
-		{"margin", func(v value) {
-			if share, ok := v.openShare("nobody can prove that a candidate is not worse by anything"); ok {
+	given := v.Mapping([]document.Field{
+		{Name: "name", Read: name},
+		{Name: "margin", Read: func(v document.Value) {
+			if share, ok := v.OpenShare("nobody can prove that a candidate is not worse by anything"); ok {
 				m.Margin = share
 			}
 		}},
 	}, nil)
 	if _, has := given["name"]; !has {
-		v.fail(Error{Problem: "has no name", Allowed: "{name: METRIC, margin: SHARE}"})
+		v.Fail(document.Error{Problem: "has no name", Allowed: "{name: METRIC, margin: SHARE}"})
 	}
 	if _, has := given["margin"]; !has {
 		m.Margin = DefaultMargin(m.Metric)
@@ -277,32 +278,32 @@ func (r gateReader) metric(v value) GateMetric {
 }
 
 // checkCost refuses the cost, which no gate can judge.
-func checkCost(v value, m measure.Metric) {
+func checkCost(v document.Value, m measure.Metric) {
 	if m == measure.Cost {
-		v.fail(Error{Problem: "follows from throughput and a price", Hint: "name throughput"})
+		v.Fail(document.Error{Problem: "follows from throughput and a price", Hint: "name throughput"})
 	}
 }
 
 // limits reads {metric: {min | max}} and the limit of accuracy.
-func (r gateReader) limits(v value) {
-	r.g.Limits = v.constraints(r.accuracyLimit)
+func (r gateReader) limits(v document.Value) {
+	r.g.Limits = constraints(v, r.accuracyLimit)
 	for _, c := range r.g.Limits {
-		checkCost(v.child(string(c.Metric)), c.Metric)
+		checkCost(v.Child(string(c.Metric)), c.Metric)
 	}
 }
 
 // accuracy reads the data for the comparison of outputs.
-func (r gateReader) accuracy(v value) {
+func (r gateReader) accuracy(v document.Value) {
 	a := &r.p.Accuracy
-	v.mapping([]field{
-		{"data", func(v value) { r.file(v, &a.Data) }},
-		{"rows", func(v value) {
-			if n, ok := v.whole(1, 1_000_000); ok {
+	v.Mapping([]document.Field{
+		{Name: "data", Read: func(v document.Value) { r.file(v, &a.Data) }},
+		{Name: "rows", Read: func(v document.Value) {
+			if n, ok := v.Whole(1, 1_000_000); ok {
 				a.Rows = int(n)
 			}
 		}},
-		{"command", func(v value) {
-			if text, ok := v.text(); ok {
+		{Name: "command", Read: func(v document.Value) {
+			if text, ok := v.Text(); ok {
 				a.Command = text
 			}
 		}},
@@ -310,18 +311,17 @@ func (r gateReader) accuracy(v value) {
 }
 
 // check detects missing fields, and fields that contradict each other.
-func (r gateReader) check(root value, given map[string]value) {
+func (r gateReader) check(root document.Value, given map[string]document.Value) {
 	if _, has := given["candidate"]; !has {
-		root.doc.addError(Error{Line: max(root.node.Line, 1), Path: "candidate", Problem: "is required", Allowed: "an ONNX file or a Triton model folder",
-			Hint: "add a line candidate: FILE"})
+		root.Require("candidate", "an ONNX file or a Triton model folder", "add a line candidate: FILE")
 	}
 	_, hasBaseline := given["baseline"]
 	metrics, hasMetrics := given["metrics"]
 	if hasMetrics && !hasBaseline {
-		metrics.fail(Error{Problem: "cannot be compared without a baseline", Hint: "add a line baseline: FILE, or bound them by limits: {METRIC: {max: …}}"})
+		metrics.Fail(document.Error{Problem: "cannot be compared without a baseline", Hint: "add a line baseline: FILE, or bound them by limits: {METRIC: {max: …}}"})
 	}
 	if i := slices.IndexFunc(r.g.Metrics, func(m GateMetric) bool { return m.Metric == measure.Throughput }); i >= 0 && r.g.Load.RequestRate > 0 {
-		metrics.fail(Error{Problem: fmt.Sprintf("cannot compare throughput at %g requests/s: the request rate fixes it", r.g.Load.RequestRate),
+		metrics.Fail(document.Error{Problem: fmt.Sprintf("cannot compare throughput at %g requests/s: the request rate fixes it", r.g.Load.RequestRate),
 			Hint: "name a latency, or write load: {concurrency: N}"})
 	}
 	r.checkGPUMemory(given)
@@ -329,36 +329,36 @@ func (r gateReader) check(root value, given map[string]value) {
 }
 
 // checkGPUMemory refuses a metric that covers all processes if both sides have one.
-func (r gateReader) checkGPUMemory(given map[string]value) {
+func (r gateReader) checkGPUMemory(given map[string]document.Value) {
 	if r.g.Baseline.Model == "" {
 		return
 	}
-	mistake := Error{Problem: "cannot compare the gpu_memory of two engines: both are on the GPUs at the same time",
+	mistake := document.Error{Problem: "cannot compare the gpu_memory of two engines: both are on the GPUs at the same time",
 		Hint: "bound the candidate's in a gate without a baseline, or compare with a saved one"}
 	if slices.ContainsFunc(r.g.Metrics, func(m GateMetric) bool { return m.Metric == measure.GPUMemory }) {
-		given["metrics"].fail(mistake)
+		given["metrics"].Fail(mistake)
 	}
 	if slices.ContainsFunc(r.g.Limits, func(c search.Constraint) bool { return c.Metric == measure.GPUMemory }) {
-		given["limits"].fail(mistake)
+		given["limits"].Fail(mistake)
 	}
 }
 
 // checkAccuracy combines the limit with the user's command, and reports contradictions.
-func (r gateReader) checkAccuracy(given map[string]value) {
+func (r gateReader) checkAccuracy(given map[string]document.Value) {
 	a := &r.p.Accuracy
 	if a.Limit == nil {
-		if section, has := given[accuracyField]; has && len(section.doc.errors) == 0 {
-			section.fail(Error{Problem: "has no effect without a limit", Hint: "write limits: {accuracy: {metric: cosine, min: 0.99}}, or remove the section"})
+		if section, has := given[accuracyField]; has && section.Mistakes() == 0 {
+			section.Fail(document.Error{Problem: "has no effect without a limit", Hint: "write limits: {accuracy: {metric: cosine, min: 0.99}}, or remove the section"})
 		}
 		return
 	}
-	limit := given["limits"].child(accuracyField)
+	limit := given["limits"].Child(accuracyField)
 	a.Limit.Command = a.Command
 	if err := a.Limit.Validate(); err != nil {
-		limit.fail(Error{Problem: err.Error()})
+		limit.Fail(document.Error{Problem: err.Error()})
 	}
 	if r.g.Baseline.Model == "" {
-		limit.fail(Error{Problem: "needs the baseline's model: the candidate's outputs are compared with its outputs",
+		limit.Fail(document.Error{Problem: "needs the baseline's model: the candidate's outputs are compared with its outputs",
 			Hint: "write baseline: FILE, an ONNX file or a Triton model folder"})
 	}
 }

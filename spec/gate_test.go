@@ -12,6 +12,7 @@ import (
 	"tuner/measure"
 	"tuner/model/precision/recipe"
 	"tuner/search"
+	"tuner/spec/document"
 )
 
 func TestGateDefaults(t *testing.T) {
@@ -122,7 +123,7 @@ func TestGateMistakes(t *testing.T) {
 		"candidat: c":                                                               `did you mean "candidate"?`,
 	} {
 		_, err := ParseGate("g.yaml", []byte(text))
-		var es Errors
+		var es document.Errors
 		if !errors.As(err, &es) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error is %v, want %q", text, err, want)
 		}
@@ -134,7 +135,7 @@ func TestGateMistakes(t *testing.T) {
 	}
 	// One value is reported once.
 	_, err := ParseGate("g.yaml", []byte("baseline: b\ncandidate: c\nmetrics: [{name: memory, margin: 2}]"))
-	var es Errors
+	var es document.Errors
 	if !errors.As(err, &es) || len(es) != 1 {
 		t.Errorf("%v, want one mistake", err)
 	}

@@ -10,6 +10,7 @@ import (
 	"tuner/measure"
 	"tuner/model/modelconfig"
 	"tuner/search"
+	"tuner/spec/document"
 )
 
 // MetricTag is the name of a metric in Triton Model Analyzer.
@@ -51,8 +52,8 @@ const anyPercentile = "latency_pN"
 
 // metric reads the name of a metric, or its tag in Model Analyzer. others are additional allowed
 // names, which the caller handles.
-func (v value) metric(others ...string) (measure.Metric, bool) {
-	name := v.node.Value
+func metric(v document.Value, others ...string) (measure.Metric, bool) {
+	name := v.Node.Value
 	if m := TagMetric(name); m != "" {
 		return m, true
 	}
@@ -60,7 +61,7 @@ func (v value) metric(others ...string) (measure.Metric, bool) {
 		return measure.Metric(name), true
 	}
 	known := append(mapped(measure.Metrics(), func(m measure.Metric) string { return string(m) }), others...)
-	e := Error{Problem: "is not a metric", Allowed: strings.Join(append(known, anyPercentile), ", ")}
+	e := document.Error{Problem: "is not a metric", Allowed: strings.Join(append(known, anyPercentile), ", ")}
 	latency := "latency_" + name
 	_, isLatency := measure.Metric(latency).Info()
 	switch near := modelconfig.Nearest(name, known); {
@@ -71,15 +72,15 @@ func (v value) metric(others ...string) (measure.Metric, bool) {
 	case near != "":
 		e.Hint = fmt.Sprintf("did you mean %q?", near)
 	}
-	v.fail(e)
+	v.Fail(e)
 	return "", false
 }
 
 // goalMetric is metric for goals and gates, which limit failed requests in their own way.
-func (v value) goalMetric(others ...string) (measure.Metric, bool) {
-	m, ok := v.metric(others...)
-	if m == measure.ErrorRate && !v.doc.isRecorded {
-		v.fail(Error{Problem: "has a fixed limit: a load at which more than 1 % of the requests fail satisfies nothing", Hint: "remove it"})
+func goalMetric(v document.Value, others ...string) (measure.Metric, bool) {
+	m, ok := metric(v, others...)
+	if m == measure.ErrorRate && !v.IsRecorded() {
+		v.Fail(document.Error{Problem: "has a fixed limit: a load at which more than 1 % of the requests fail satisfies nothing", Hint: "remove it"})
 		return "", false
 	}
 	return m, ok
@@ -91,12 +92,12 @@ func single(m measure.Metric) search.Objective {
 }
 
 // objective reads one metric.
-func (v value) objective() search.Objective {
-	if len(v.node.Content) > 0 {
-		v.fail(Error{Problem: "must be one metric", Hint: "several, weighted: weights: {throughput: 10, latency_p99: 5}"})
+func objective(v document.Value) search.Objective {
+	if len(v.Node.Content) > 0 {
+		v.Fail(document.Error{Problem: "must be one metric", Hint: "several, weighted: weights: {throughput: 10, latency_p99: 5}"})
 		return search.Objective{}
 	}
-	m, ok := v.goalMetric()
+	m, ok := goalMetric(v)
 	if !ok {
 		return search.Objective{}
 	}
@@ -104,30 +105,30 @@ func (v value) objective() search.Objective {
 }
 
 // weights reads {metric: weight}.
-func (v value) weights() search.Objective {
+func weights(v document.Value) search.Objective {
 	var o search.Objective
 	var seen []measure.Metric
-	v.mapping(nil, func(key, v value) bool {
-		m, known := key.goalMetric()
+	v.Mapping(nil, func(key, v document.Value) bool {
+		m, known := goalMetric(key)
 		if !known {
 			return true
 		}
 		seen = appendMetric(key, seen, m)
-		if w, ok := v.number("a weight above 0"); ok {
+		if w, ok := v.Number("a weight above 0"); ok {
 			o.Terms = append(o.Terms, search.Term{Metric: m, Weight: w})
 		}
 		return true
 	})
-	if len(v.node.Content) == 0 {
-		v.fail(Error{Problem: "has no metric", Allowed: "metric: weight, at least one"})
+	if len(v.Node.Content) == 0 {
+		v.Fail(document.Error{Problem: "has no metric", Allowed: "metric: weight, at least one"})
 	}
 	return o
 }
 
 // appendMetric appends m. It reports m if it was named already, maybe by its other name.
-func appendMetric(v value, seen []measure.Metric, m measure.Metric) []measure.Metric {
+func appendMetric(v document.Value, seen []measure.Metric, m measure.Metric) []measure.Metric {
 	if slices.Contains(seen, m) {
-		v.fail(Error{Problem: fmt.Sprintf("names the metric %s a second time", m), Hint: "keep one of the two"})
+		v.Fail(document.Error{Problem: fmt.Sprintf("names the metric %s a second time", m), Hint: "keep one of the two"})
 		return seen
 	}
 	return append(seen, m)
@@ -135,20 +136,20 @@ func appendMetric(v value, seen []measure.Metric, m measure.Metric) []measure.Me
 
 // constraints reads {metric: {min | max}}. The result is not nil, so that "no constraint" differs
 // from "not set". accuracy reads the constraint of that name, which limits no measured metric.
-func (v value) constraints(accuracy func(value)) []search.Constraint {
+func constraints(v document.Value, accuracy func(document.Value)) []search.Constraint {
 	list := []search.Constraint{}
 	var seen []measure.Metric
-	v.mapping(nil, func(key, v value) bool {
-		if key.node.Value == accuracyField {
+	v.Mapping(nil, func(key, v document.Value) bool {
+		if key.Node.Value == accuracyField {
 			accuracy(v)
 			return true
 		}
-		m, known := key.goalMetric(accuracyField)
+		m, known := goalMetric(key, accuracyField)
 		if !known {
 			return true
 		}
 		seen = appendMetric(key, seen, m)
-		if c, ok := v.constraint(m); ok {
+		if c, ok := constraint(v, m); ok {
 			list = append(list, c)
 		}
 		return true
@@ -158,39 +159,39 @@ func (v value) constraints(accuracy func(value)) []search.Constraint {
 
 // constraint reads the limit of a metric: a minimum if higher is better, and else a maximum. A
 // utilisation may have both, so that a GPU neither idles nor is full.
-func (v value) constraint(m measure.Metric) (search.Constraint, bool) {
+func constraint(v document.Value, m measure.Metric) (search.Constraint, bool) {
 	info, _ := m.Info()
 	c := search.Constraint{Metric: m}
-	read := func(target **float64) func(value) {
-		return func(v value) {
-			if x, ok := v.bound(info.Unit); ok {
+	read := func(target **float64) func(document.Value) {
+		return func(v document.Value) {
+			if x, ok := bound(v, info.Unit); ok {
 				*target = &x
 			}
 		}
 	}
-	wrong := func(given, right string) func(value) {
-		return func(v value) {
-			v.fail(Error{Problem: fmt.Sprintf("would reject the better values of %s", m), Allowed: right, Hint: "write " + right + " instead of " + given})
+	wrong := func(given, right string) func(document.Value) {
+		return func(v document.Value) {
+			v.Fail(document.Error{Problem: fmt.Sprintf("would reject the better values of %s", m), Allowed: right, Hint: "write " + right + " instead of " + given})
 		}
 	}
-	least, most, allowed := field{"min", read(&c.Min)}, field{"max", read(&c.Max)}, "{min: …, max: …}"
+	least, most, allowed := document.Field{Name: "min", Read: read(&c.Min)}, document.Field{Name: "max", Read: read(&c.Max)}, "{min: …, max: …}"
 	switch {
 	case m == measure.GPUUtilization:
 	case info.HigherBetter:
-		most.read, allowed = wrong("max", "min"), "{min: …}"
+		most.Read, allowed = wrong("max", "min"), "{min: …}"
 	default:
-		least.read, allowed = wrong("min", "max"), "{max: …}"
+		least.Read, allowed = wrong("min", "max"), "{max: …}"
 	}
-	if v.node.Kind == yaml.ScalarNode && m != measure.GPUUtilization {
-		v.fail(Error{Problem: "must be a mapping", Allowed: allowed, Hint: "write " + strings.Replace(allowed, "…", v.node.Value, 1)})
+	if v.Node.Kind == yaml.ScalarNode && m != measure.GPUUtilization {
+		v.Fail(document.Error{Problem: "must be a mapping", Allowed: allowed, Hint: "write " + strings.Replace(allowed, "…", v.Node.Value, 1)})
 		return c, false
 	}
-	given := v.mapping([]field{least, most}, nil)
+	given := v.Mapping([]document.Field{least, most}, nil)
 	switch {
-	case len(given) == 0 && v.node.Kind == yaml.MappingNode:
-		v.fail(Error{Problem: "is a constraint without a bound", Allowed: allowed})
+	case len(given) == 0 && v.Node.Kind == yaml.MappingNode:
+		v.Fail(document.Error{Problem: "is a constraint without a bound", Allowed: allowed})
 	case c.Min != nil && c.Max != nil && *c.Min > *c.Max:
-		v.fail(Error{Problem: "has a min above its max", Hint: "swap the two"})
+		v.Fail(document.Error{Problem: "has a min above its max", Hint: "swap the two"})
 		return c, false
 	}
 	return c, c.Min != nil || c.Max != nil
@@ -198,34 +199,34 @@ func (v value) constraint(m measure.Metric) (search.Constraint, bool) {
 
 // bound reads a value above 0 in the base unit. As in Model Analyzer, a bare latency is in
 // milliseconds and a bare size in megabytes.
-func (v value) bound(unit measure.Unit) (float64, bool) {
+func bound(v document.Value, unit measure.Unit) (float64, bool) {
 	switch unit {
 	case measure.Seconds:
-		return v.latency()
+		return v.Latency()
 	case measure.Bytes:
-		return v.size()
+		return v.Size()
 	case measure.Share:
-		x, ok := v.share()
+		x, ok := v.Share()
 		if ok && x == 0 {
-			v.fail(Error{Problem: "must be above 0", Allowed: "0% to 100%, or 0 to 1"})
+			v.Fail(document.Error{Problem: "must be above 0", Allowed: "0% to 100%, or 0 to 1"})
 		}
 		return x, ok && x > 0
 	}
-	return v.number(fmt.Sprintf("a number above 0, in %s", unit))
+	return v.Number(fmt.Sprintf("a number above 0, in %s", unit))
 }
 
 // price reads {per_hour}, the cost of an hour of the machine. It returns 0 after a mistake.
-func (v value) price() float64 {
+func price(v document.Value) float64 {
 	price := 0.0
-	given := v.mapping([]field{{"per_hour", func(v value) { price, _ = v.number("a number above 0, in any currency") }}}, nil)
-	if _, has := given["per_hour"]; !has && v.node.Kind == yaml.MappingNode {
-		v.fail(Error{Problem: "has no number", Allowed: "{per_hour: …}"})
+	given := v.Mapping([]document.Field{{Name: "per_hour", Read: func(v document.Value) { price, _ = v.Number("a number above 0, in any currency") }}}, nil)
+	if _, has := given["per_hour"]; !has && v.Node.Kind == yaml.MappingNode {
+		v.Fail(document.Error{Problem: "has no number", Allowed: "{per_hour: …}"})
 	}
 	return price
 }
 
 // checkPrice reports a cost without a price.
-func checkPrice(given map[string]value) {
+func checkPrice(given map[string]document.Value) {
 	if _, has := given["price"]; has {
 		return
 	}
@@ -235,39 +236,25 @@ func checkPrice(given map[string]value) {
 			continue
 		}
 		// For a mapping, report the entry. For a single metric, report the value.
-		if cost := v.child(string(measure.Cost)); cost.node != v.node || v.node.Value == string(measure.Cost) {
-			cost.fail(Error{Problem: "needs the price of the machine", Hint: "add a line price: {per_hour: 0.40}, in any currency"})
+		if cost := v.Child(string(measure.Cost)); cost.Node != v.Node || v.Node.Value == string(measure.Cost) {
+			cost.Fail(document.Error{Problem: "needs the price of the machine", Hint: "add a line price: {per_hour: 0.40}, in any currency"})
 		}
 	}
 }
 
-// latency reads a duration above 0 in seconds. A bare number is in milliseconds.
-func (v value) latency() (float64, bool) {
-	seconds, ok := v.float()
-	seconds /= 1e3
-	if !ok {
-		d, isDuration := v.duration()
-		if !isDuration {
-			return 0, false
-		}
-		seconds = d.Seconds()
-	}
-	if seconds <= 0 {
-		v.fail(Error{Problem: "must be above 0", Allowed: durationUnits + "; a bare number is milliseconds"})
-		return 0, false
-	}
-	return seconds, true
-}
+// confidenceAllowed describes the allowed probabilities. A limit that is missed as often as it is
+// kept is not kept. No measurement is certain.
+const confidenceAllowed = "a probability between 0.5 and 1, such as 0.9"
 
-// size reads a size in bytes. A bare number is in megabytes.
-func (v value) size() (float64, bool) {
-	if mb, bare := v.float(); bare && mb > 0 {
-		return mb * 1e6, true
+// IsConfidence reports whether a probability is allowed.
+func IsConfidence(p float64) bool { return p > 0.5 && p < 1 }
+
+// confidence reads the probability with which constraints must hold.
+func confidence(v document.Value, target *float64) {
+	p, ok := v.Float()
+	if !ok || !IsConfidence(p) {
+		v.Fail(document.Error{Problem: "must be a probability", Allowed: confidenceAllowed})
+		return
 	}
-	if bytes, ok := parseSize(v.node.Value); ok && bytes > 0 {
-		return bytes, true
-	}
-	v.fail(Error{Problem: "is not a size above 0", Allowed: "a number with a unit: 512MB, 2GiB; a bare number is megabytes",
-		Hint: "units: B, kB, MB, GB, TB (powers of 1000), KiB, MiB, GiB, TiB (powers of 1024)"})
-	return 0, false
+	*target = p
 }

@@ -14,6 +14,7 @@ import (
 	"tuner/ort/provider"
 	"tuner/ort/sessionoption"
 	"tuner/search"
+	"tuner/spec/document"
 )
 
 // Auto is the value of execution_provider for all providers that create a session for this model on
@@ -29,17 +30,17 @@ func providers(target string) []string {
 }
 
 // knobReader reads the values of one knob, in the user's order.
-type knobReader func(v value) []search.Value
+type knobReader func(v document.Value) []search.Value
 
 // knobFields returns the fields of `space:` for the knobs with names of their own.
-func (r profileReader) knobFields() []field {
-	knob := func(name string, read knobReader) field {
-		return field{name, func(v value) {
+func (r profileReader) knobFields() []document.Field {
+	knob := func(name string, read knobReader) document.Field {
+		return document.Field{Name: name, Read: func(v document.Value) {
 			scope, _ := search.KnobScope(name)
 			r.addKnob(name, scope, read(v))
 		}}
 	}
-	fields := []field{
+	fields := []document.Field{
 		knob(search.KnobExecutionProvider, wordValues(append([]string{Auto}, providers(TargetTuner)...)...)),
 		knob(search.KnobRuntime, r.runtimeValues),
 		knob(search.KnobPrecision, r.precisionValues),
@@ -70,14 +71,14 @@ func sessionValues(option sessionoption.Option) knobReader {
 const noSpace = "none"
 
 // space reads the knobs.
-func (r profileReader) space(v value) {
-	if v.node.Kind == yaml.ScalarNode && v.node.Value == noSpace {
+func (r profileReader) space(v document.Value) {
+	if v.Node.Kind == yaml.ScalarNode && v.Node.Value == noSpace {
 		r.p.Knobs = []search.Knob{} // unlike nil, which is tuner's default space
 		return
 	}
-	v.mapping(r.knobFields(), r.otherKnob)
-	if len(v.node.Content) == 0 && v.node.Kind == yaml.MappingNode {
-		v.fail(Error{Problem: "is empty", Hint: "name at least one knob, or remove the line to search the default space"})
+	v.Mapping(r.knobFields(), r.otherKnob)
+	if len(v.Node.Content) == 0 && v.Node.Kind == yaml.MappingNode {
+		v.Fail(document.Error{Problem: "is empty", Hint: "name at least one knob, or remove the line to search the default space"})
 	}
 }
 
@@ -91,8 +92,8 @@ func (r profileReader) addKnob(name string, scope search.Scope, values []search.
 
 // otherKnob accepts session.* entries, options of execution providers, and the fields of Triton's
 // ModelConfig.
-func (r profileReader) otherKnob(key, v value) bool {
-	name := key.node.Value
+func (r profileReader) otherKnob(key, v document.Value) bool {
+	name := key.Node.Value
 	if sessionoption.IsEntry(name) && name != sessionoption.Prefix {
 		r.addKnob(name, search.ScopeEngine, textValues(v))
 		return true
@@ -103,17 +104,17 @@ func (r profileReader) otherKnob(key, v value) bool {
 	}
 	fields := r.configFields(configDescriptor(), "")
 	for _, f := range fields {
-		if f.name == name {
-			f.read(v)
+		if f.Name == name {
+			f.Read(v)
 			return true
 		}
 	}
-	known := names(r.knobFields())
-	e := Error{Problem: "is neither a knob nor a field of Triton's ModelConfig", Allowed: strings.Join(known, ", ") + ", session.*, PROVIDER.OPTION, ModelConfig fields"}
-	if near := modelconfig.Nearest(name, append(known, names(fields)...)); near != "" {
+	known := document.Names(r.knobFields())
+	e := document.Error{Problem: "is neither a knob nor a field of Triton's ModelConfig", Allowed: strings.Join(known, ", ") + ", session.*, PROVIDER.OPTION, ModelConfig fields"}
+	if near := modelconfig.Nearest(name, append(known, document.Names(fields)...)); near != "" {
 		e.Hint = fmt.Sprintf("did you mean %q?", near)
 	}
-	key.fail(e)
+	key.Fail(e)
 	return true
 }
 
@@ -128,52 +129,52 @@ func (p Profile) knob(name string) (search.Knob, bool) {
 }
 
 func wholeValues(low int64) knobReader {
-	return func(v value) []search.Value {
-		numbers, _ := v.series(wholeScale(low))
+	return func(v document.Value) []search.Value {
+		numbers, _ := v.Series(document.WholeScale(low))
 		return mapped(numbers, func(n int64) search.Value { return search.IntValue(int(n)) })
 	}
 }
 
 // batchValues reads max_batch_size: sizes from 1, or only 0 for a model without batching.
-func batchValues(v value) []search.Value {
+func batchValues(v document.Value) []search.Value {
 	values := wholeValues(0)(v)
 	if len(values) > 1 && slices.Contains(values, search.IntValue(0)) {
-		v.fail(Error{Problem: "mixes 0 (the model has no batch dimension) with batch sizes", Allowed: "0 alone, or sizes from 1",
+		v.Fail(document.Error{Problem: "mixes 0 (the model has no batch dimension) with batch sizes", Allowed: "0 alone, or sizes from 1",
 			Hint: "remove the 0; without batching but with a batch dimension is 1"})
 		return nil
 	}
 	return values
 }
 
-func delayValues(v value) []search.Value {
-	delays, _ := v.series(microScale())
+func delayValues(v document.Value) []search.Value {
+	delays, _ := v.Series(document.MicroScale())
 	return mapped(delays, func(n int64) search.Value { return search.DurationValue(time.Duration(n)) })
 }
 
 func wordValues(allowed ...string) knobReader {
-	return listValues(func(v value) (search.Value, bool) {
-		word, ok := v.word(allowed)
+	return listValues(func(v document.Value) (search.Value, bool) {
+		word, ok := v.Word(allowed)
 		return search.Value(word), ok
 	})
 }
 
-func flagValues(v value) []search.Value {
-	return listValues(func(v value) (search.Value, bool) {
-		b, ok := v.flag()
+func flagValues(v document.Value) []search.Value {
+	return listValues(func(v document.Value) (search.Value, bool) {
+		b, ok := v.Flag()
 		return search.BoolValue(b), ok
 	})(v)
 }
 
-func textValues(v value) []search.Value {
-	return listValues(func(v value) (search.Value, bool) {
-		text, ok := v.text()
+func textValues(v document.Value) []search.Value {
+	return listValues(func(v document.Value) (search.Value, bool) {
+		text, ok := v.Text()
 		return search.Value(text), ok
 	})(v)
 }
 
 // runtimeValues reads the names of ONNX Runtime builds.
-func (r profileReader) runtimeValues(v value) []search.Value {
-	return listValues(func(v value) (search.Value, bool) {
+func (r profileReader) runtimeValues(v document.Value) []search.Value {
+	return listValues(func(v document.Value) (search.Value, bool) {
 		name, ok := r.build(v)
 		return search.Value(name), ok
 	})(v)
@@ -181,21 +182,21 @@ func (r profileReader) runtimeValues(v value) []search.Value {
 
 // build reads the name of an ONNX Runtime: an installed build, or a library file. A file has a
 // slash and is relative to the profile's folder.
-func (r profileReader) build(v value) (string, bool) {
-	name, ok := v.text()
+func (r profileReader) build(v document.Value) (string, bool) {
+	name, ok := v.Text()
 	if ok && strings.ContainsRune(name, filepath.Separator) {
-		name = relativeTo(r.p.Path, name)
+		name = document.RelativeTo(r.p.Path, name)
 	}
 	return name, ok
 }
 
 // listValues makes a reader of one value, or a list without repetition.
-func listValues(read func(value) (search.Value, bool)) knobReader {
-	return func(v value) []search.Value {
+func listValues(read func(document.Value) (search.Value, bool)) knobReader {
+	return func(v document.Value) []search.Value {
 		var values []search.Value
-		for _, e := range v.list() {
+		for _, e := range v.List() {
 			if x, ok := read(e); ok {
-				values = appendOnce(e, values, x)
+				values = document.AppendOnce(e, values, x)
 			}
 		}
 		return values
@@ -204,25 +205,25 @@ func listValues(read func(value) (search.Value, bool)) knobReader {
 
 // sizeListValues reads preferred_batch_size, whose values are lists: [4, 8] is one value, [[4], [4,
 // 8]] are two.
-func sizeListValues(v value) []search.Value {
-	lists := v.list()
-	nested := slices.ContainsFunc(lists, func(e value) bool { return e.node.Kind == yaml.SequenceNode })
+func sizeListValues(v document.Value) []search.Value {
+	lists := v.List()
+	nested := slices.ContainsFunc(lists, func(e document.Value) bool { return e.Node.Kind == yaml.SequenceNode })
 	if !nested {
-		lists = []value{v}
+		lists = []document.Value{v}
 	}
 	var values []search.Value
 	for _, list := range lists {
-		if nested && list.node.Kind != yaml.SequenceNode {
-			list.fail(Error{Problem: "mixes sizes with lists of sizes", Allowed: "[4, 8] for one value, [[4], [4, 8]] for several"})
+		if nested && list.Node.Kind != yaml.SequenceNode {
+			list.Fail(document.Error{Problem: "mixes sizes with lists of sizes", Allowed: "[4, 8] for one value, [[4], [4, 8]] for several"})
 			continue
 		}
 		var sizes []int
-		for _, e := range list.elements() {
-			if n, ok := e.whole(1, 1<<20); ok {
-				sizes = appendOnce(e, sizes, int(n))
+		for _, e := range list.Elements() {
+			if n, ok := e.Whole(1, 1<<20); ok {
+				sizes = document.AppendOnce(e, sizes, int(n))
 			}
 		}
-		values = appendOnce(list, values, search.IntsValue(sizes))
+		values = document.AppendOnce(list, values, search.IntsValue(sizes))
 	}
 	return values
 }
@@ -230,13 +231,13 @@ func sizeListValues(v value) []search.Value {
 // optionValues reads the values of an execution provider's option as texts. With unchecked, they
 // may lower the precision.
 func optionValues(of, option string, unchecked bool) knobReader {
-	return listValues(func(v value) (search.Value, bool) {
-		text, ok := v.text()
+	return listValues(func(v document.Value) (search.Value, bool) {
+		text, ok := v.Text()
 		if !ok {
 			return "", false
 		}
-		if e := optionMistake(of, option, text, unchecked); e != (Error{}) {
-			v.fail(e)
+		if e := optionMistake(of, option, text, unchecked); e != (document.Error{}) {
+			v.Fail(e)
 			return "", false
 		}
 		return search.Value(text), true
@@ -246,33 +247,33 @@ func optionValues(of, option string, unchecked bool) knobReader {
 // optionMistake returns the mistake in an execution provider's option, and zero without one.
 // Providers are tried, and outputs compared with the original's, without options. unchecked means
 // that the user accepts this.
-func optionMistake(of, option, text string, unchecked bool) Error {
+func optionMistake(of, option, text string, unchecked bool) document.Error {
 	row := provider.Of(of)
 	err := modelconfig.CheckProviderOption(of, option, text)
 	switch {
 	case err != nil:
-		return Error{Problem: err.Error()}
+		return document.Error{Problem: err.Error()}
 	case !unchecked && row.LowersPrecision(option, text):
-		return Error{Problem: "computes with fewer bits than the model says, and would not be compared with the original",
+		return document.Error{Problem: "computes with fewer bits than the model says, and would not be compared with the original",
 			Hint: fmt.Sprintf("remove the value; the knob %s has what is compared: %s", search.KnobPrecision, strings.Join(recipe.Made(), ", "))}
 	case option == row.Device.Option && text != row.Device.Usual:
-		return Error{Problem: "computes on another device than the one on which the provider is tried and its outputs are compared", Allowed: row.Device.Usual,
+		return document.Error{Problem: "computes on another device than the one on which the provider is tried and its outputs are compared", Allowed: row.Device.Usual,
 			Hint: "remove the value"}
 	}
-	return Error{}
+	return document.Error{}
 }
 
 // precisionValues reads names of precisions that tuner makes, or a map from names to the user's own
 // ONNX files.
-func (r profileReader) precisionValues(v value) []search.Value {
-	if v.node.Kind == yaml.MappingNode {
+func (r profileReader) precisionValues(v document.Value) []search.Value {
+	if v.Node.Kind == yaml.MappingNode {
 		return r.precisionFiles(v)
 	}
 	known := recipe.Names()
-	values := listValues(func(v value) (search.Value, bool) {
-		name, ok := v.text()
+	values := listValues(func(v document.Value) (search.Value, bool) {
+		name, ok := v.Text()
 		if ok && !slices.Contains(known, name) {
-			v.fail(Error{Problem: "is not a precision that tuner makes", Allowed: strings.Join(known, ", "),
+			v.Fail(document.Error{Problem: "is not a precision that tuner makes", Allowed: strings.Join(known, ", "),
 				Hint: fmt.Sprintf("name your own file: precision: {%s: MODEL.onnx, %s: FILE.onnx}", recipe.Original, name)})
 			return "", false
 		}
@@ -286,30 +287,30 @@ func (r profileReader) precisionValues(v value) []search.Value {
 	return values
 }
 
-func (r profileReader) precisionFiles(v value) []search.Value {
+func (r profileReader) precisionFiles(v document.Value) []search.Value {
 	files := map[string]string{}
 	var values []search.Value
-	v.mapping(nil, func(key, v value) bool {
-		name := key.node.Value
+	v.Mapping(nil, func(key, v document.Value) bool {
+		name := key.Node.Value
 		if servableName(name) != name {
-			key.fail(Error{Problem: "has a precision's name with other characters than letters, digits and _ . -"})
+			key.Fail(document.Error{Problem: "has a precision's name with other characters than letters, digits and _ . -"})
 			return true
 		}
-		if file, ok := v.text(); ok {
-			files[name] = relativeTo(r.p.Path, file)
+		if file, ok := v.Text(); ok {
+			files[name] = document.RelativeTo(r.p.Path, file)
 			values = append(values, search.Value(name))
 		}
 		return true
 	})
-	if len(v.node.Content) == 0 {
-		v.fail(Error{Problem: "is empty", Allowed: "names with their ONNX files"})
+	if len(v.Node.Content) == 0 {
+		v.Fail(document.Error{Problem: "is empty", Allowed: "names with their ONNX files"})
 	}
 	r.p.Model.Precisions = files
 	return values
 }
 
 // checkTarget reports providers that a stock Triton does not support.
-func (r profileReader) checkTarget(given map[string]value) {
+func (r profileReader) checkTarget(given map[string]document.Value) {
 	space, has := given["space"]
 	if !has || r.p.DeployTarget != TargetTriton {
 		return
@@ -318,7 +319,7 @@ func (r profileReader) checkTarget(given map[string]value) {
 	stock := providers(TargetTriton)
 	for _, v := range knob.Values {
 		if v != Auto && !slices.Contains(stock, string(v)) {
-			space.child(search.KnobExecutionProvider).fail(Error{
+			space.Child(search.KnobExecutionProvider).Fail(document.Error{
 				Problem: fmt.Sprintf("%s is not an execution provider of a stock Triton", v),
 				Allowed: strings.Join(stock, ", ") + ", " + Auto, Hint: "write deploy_target: tuner to open all"})
 		}

@@ -10,6 +10,7 @@ import (
 	"tuner/model/precision/recipe"
 	"tuner/ort/sessionoption"
 	"tuner/search"
+	"tuner/spec/document"
 )
 
 // Sweep is an ortsweep.yaml with its defaults filled in: what `tuner ortsweep` searches. It is a
@@ -49,23 +50,23 @@ func usualSweep() string {
 // ParseSweep reads an ortsweep.yaml. path is its file name for errors. Relative paths in the file
 // are relative to its folder. The error is an Errors with every mistake of the file.
 func ParseSweep(path string, text []byte) (Sweep, error) {
-	d := &document{file: path}
+	d := document.New(path)
 	s := Sweep{Profile: profileDefaults(), Measure: SweepLatency, Batch: 1, Sessions: 1}
 	s.Path, s.Text, s.DeployTarget = path, slices.Clone(text), TargetTuner
 	s.Search = Search{Budget: search.Budget{Time: 3 * time.Minute}, Seed: 1, Window: 250 * time.Millisecond}
-	root, ok := d.open(text)
-	if !ok || root.isForeign() {
-		return Sweep{}, d.err()
+	root, ok := d.Open(text)
+	if !ok || isForeign(root) {
+		return Sweep{}, d.Err()
 	}
-	s.Accuracy.Unchecked = root.isUnchecked()
+	s.Accuracy.Unchecked = isUnchecked(root)
 	r := sweepReader{profileReader{&s.Profile}, &s}
-	given := root.mapping(r.fields(), r.ofProfile)
+	given := root.Mapping(r.fields(), r.ofProfile)
 	if _, has := given["space"]; !has {
 		r.usualSpace(path)
 	}
 	r.check(root, given)
 	r.checkSweep(given)
-	if err := d.err(); err != nil {
+	if err := d.Err(); err != nil {
 		return Sweep{}, err
 	}
 	if s.Accuracy.Limit == nil && s.hasVariants() { // the winner is deployed with its provider
@@ -74,7 +75,7 @@ func ParseSweep(path string, text []byte) (Sweep, error) {
 	named := s.Output != ""
 	s.Profile = s.defaulted()
 	if !named {
-		s.Output = relativeTo(path, filepath.Join("out", s.Name+"-ortsweep"))
+		s.Output = document.RelativeTo(path, filepath.Join("out", s.Name+"-ortsweep"))
 	}
 	return s, nil
 }
@@ -91,40 +92,40 @@ func ofBoth() []string {
 	return []string{"model", "config", "name", "output", "deploy_target", "space", "accuracy", "constraints"}
 }
 
-func (r sweepReader) fields() []field {
-	shared := slices.DeleteFunc(r.profileReader.fields(), func(f field) bool { return !slices.Contains(ofBoth(), f.name) })
-	count := func(target *int) func(value) {
-		return func(v value) {
-			if n, ok := v.whole(1, 1<<20); ok {
+func (r sweepReader) fields() []document.Field {
+	shared := slices.DeleteFunc(r.profileReader.fields(), func(f document.Field) bool { return !slices.Contains(ofBoth(), f.Name) })
+	count := func(target *int) func(document.Value) {
+		return func(v document.Value) {
+			if n, ok := v.Whole(1, 1<<20); ok {
 				*target = int(n)
 			}
 		}
 	}
 	return append(shared,
-		field{"measure", func(v value) { setWord(v, &r.s.Measure, []string{SweepLatency, SweepThroughput}) }},
-		field{"batch", count(&r.s.Batch)},
-		field{"sessions", count(&r.s.Sessions)},
-		field{"search", r.search},
-		field{"load", func(v value) { v.mapping([]field{{"inputs", r.inputs}}, r.ofProfile) }},
+		document.Field{Name: "measure", Read: func(v document.Value) { setWord(v, &r.s.Measure, []string{SweepLatency, SweepThroughput}) }},
+		document.Field{Name: "batch", Read: count(&r.s.Batch)},
+		document.Field{Name: "sessions", Read: count(&r.s.Sessions)},
+		document.Field{Name: "search", Read: r.search},
+		document.Field{Name: "load", Read: func(v document.Value) { v.Mapping([]document.Field{{Name: "inputs", Read: r.inputs}}, r.ofProfile) }},
 	)
 }
 
 // search reads the fields of a profile's search that apply here.
-func (r sweepReader) search(v value) {
+func (r sweepReader) search(v document.Value) {
 	s := &r.p.Search
-	v.mapping([]field{
-		{"budget", func(v value) {
-			if d, ok := v.durationWithin(shortestBudget, longestBudget); ok {
+	v.Mapping([]document.Field{
+		{Name: "budget", Read: func(v document.Value) {
+			if d, ok := v.DurationWithin(shortestBudget, longestBudget); ok {
 				s.Budget.Time = d
 			}
 		}},
-		{"seed", func(v value) {
-			if n, ok := v.whole(0, 1<<62); ok {
+		{Name: "seed", Read: func(v document.Value) {
+			if n, ok := v.Whole(0, 1<<62); ok {
 				s.Seed = uint64(n)
 			}
 		}},
-		{"window", func(v value) {
-			if d, ok := v.durationWithin(shortestWindow, longestWindow); ok {
+		{Name: "window", Read: func(v document.Value) {
+			if d, ok := v.DurationWithin(shortestWindow, longestWindow); ok {
 				s.Window = d
 			}
 		}},
@@ -132,23 +133,23 @@ func (r sweepReader) search(v value) {
 }
 
 // ofProfile accepts the fields that only a profile.yaml has.
-func (r sweepReader) ofProfile(key, _ value) bool {
-	all := append(names(r.profileReader.fields()), "strategy", "earlier", "concurrency", "client_batch_size", "request_rate")
-	if !slices.Contains(all, key.node.Value) {
+func (r sweepReader) ofProfile(key, _ document.Value) bool {
+	all := append(document.Names(r.profileReader.fields()), "strategy", "earlier", "concurrency", "client_batch_size", "request_rate")
+	if !slices.Contains(all, key.Node.Value) {
 		return false
 	}
-	e := Error{Problem: "belongs to a profile.yaml: ortsweep measures sessions without a batching server"}
-	if key.node.Value == "client_batch_size" {
+	e := document.Error{Problem: "belongs to a profile.yaml: ortsweep measures sessions without a batching server"}
+	if key.Node.Value == "client_batch_size" {
 		e.Hint = "write batch: N"
 	}
-	key.fail(e)
+	key.Fail(e)
 	return true
 }
 
 // usualSpace reads the default space for a file without one.
 func (r sweepReader) usualSpace(path string) {
-	d := &document{file: path}
-	if root, ok := d.open([]byte(usualSweep())); ok {
+	d := document.New(path)
+	if root, ok := d.Open([]byte(usualSweep())); ok {
 		r.space(root)
 	}
 	r.s.usual = true
@@ -156,25 +157,25 @@ func (r sweepReader) usualSpace(path string) {
 
 // checkSweep reports knobs that are not a session's, constraints other than accuracy, and more than
 // one session for latency.
-func (r sweepReader) checkSweep(given map[string]value) {
+func (r sweepReader) checkSweep(given map[string]document.Value) {
 	space := given["space"]
 	for _, k := range r.p.Knobs {
 		if k.Scope == search.ScopeArtifact || k.Scope == search.ScopeEngine {
 			continue
 		}
-		e := Error{Problem: fmt.Sprintf("%s is not a setting of a session", k.Name), Allowed: "artifact and engine knobs (docs/reference/ortsweep.md)",
+		e := document.Error{Problem: fmt.Sprintf("%s is not a setting of a session", k.Name), Allowed: "artifact and engine knobs (docs/reference/ortsweep.md)",
 			Hint: "a profile.yaml searches what a server does with sessions"}
 		if k.Name == search.KnobInstanceCount {
 			e.Hint = "write sessions: N"
 		}
-		space.fail(e)
+		space.Fail(e)
 	}
 	if len(r.p.Goal.Constraints) > 0 {
-		given["constraints"].fail(Error{Problem: "names another constraint than accuracy", Allowed: "accuracy",
+		given["constraints"].Fail(document.Error{Problem: "names another constraint than accuracy", Allowed: "accuracy",
 			Hint: "ortsweep has one figure, that of `measure:`; a profile.yaml searches within constraints"})
 	}
 	if r.s.Measure == SweepLatency && r.s.Sessions > 1 {
-		given["sessions"].fail(Error{Problem: "contradicts measure: latency, which is that of one session",
+		given["sessions"].Fail(document.Error{Problem: "contradicts measure: latency, which is that of one session",
 			Hint: "write measure: throughput, or remove the line"})
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"tuner/internal/alloctest"
 	"tuner/search"
+	"tuner/spec/document"
 )
 
 func TestSweepDefaults(t *testing.T) {
@@ -136,7 +137,7 @@ func TestSweepMistakes(t *testing.T) {
 		"model: m\nmeasure: throughput\nsessions: 2\nsearch: {seed: -1}": "search.seed",
 	} {
 		_, err := ParseSweep("s.yaml", []byte(text))
-		var es Errors
+		var es document.Errors
 		if !errors.As(err, &es) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error is %v, want %q", text, err, want)
 		}

@@ -1,6 +1,9 @@
 package spec
 
-import "tuner/measure"
+import (
+	"tuner/measure"
+	"tuner/spec/document"
+)
 
 // Plot is a chart that the user requests, like those in Model Analyzer's report: y over x, with a
 // curve for each configuration.
@@ -16,17 +19,17 @@ type Plot struct {
 func loadAxes() []string { return []string{"concurrency", "request_rate"} }
 
 // plots reads a mapping from names to charts.
-func (v value) plots() []Plot {
+func plots(v document.Value) []Plot {
 	var list []Plot
-	v.mapping(nil, func(key, v value) bool {
-		p := Plot{Name: key.node.Value}
+	v.Mapping(nil, func(key, v document.Value) bool {
+		p := Plot{Name: key.Node.Value}
 		if servableName(p.Name) != p.Name {
-			key.fail(Error{Problem: "is not usable as the name of a file", Allowed: "letters, digits and _ . - (not first)"})
+			key.Fail(document.Error{Problem: "is not usable as the name of a file", Allowed: "letters, digits and _ . - (not first)"})
 		}
-		given := v.mapping(p.fields(), nil)
+		given := v.Mapping(p.fields(), nil)
 		for _, axis := range []string{"x_axis", "y_axis"} {
 			if _, has := given[axis]; !has {
-				v.fail(Error{Problem: "has no " + axis, Hint: "write {x_axis: latency_p99, y_axis: throughput}"})
+				v.Fail(document.Error{Problem: "has no " + axis, Hint: "write {x_axis: latency_p99, y_axis: throughput}"})
 			}
 		}
 		list = append(list, p)
@@ -35,24 +38,24 @@ func (v value) plots() []Plot {
 	return list
 }
 
-func (p *Plot) fields() []field {
-	return []field{
-		{"title", func(v value) {
-			if text, ok := v.text(); ok {
+func (p *Plot) fields() []document.Field {
+	return []document.Field{
+		{Name: "title", Read: func(v document.Value) {
+			if text, ok := v.Text(); ok {
 				p.Title = text
 			}
 		}},
-		{"x_axis", func(v value) {
+		{Name: "x_axis", Read: func(v document.Value) {
 			for _, load := range loadAxes() {
-				if v.node.Value == load {
+				if v.Node.Value == load {
 					return
 				}
 			}
-			p.X, _ = v.metric(loadAxes()...)
+			p.X, _ = metric(v, loadAxes()...)
 		}},
-		{"y_axis", func(v value) { p.Y, _ = v.metric() }},
-		{"monotonic", func(v value) {
-			if on, ok := v.flag(); ok {
+		{Name: "y_axis", Read: func(v document.Value) { p.Y, _ = metric(v) }},
+		{Name: "monotonic", Read: func(v document.Value) {
+			if on, ok := v.Flag(); ok {
 				p.IsMonotonic = on
 			}
 		}},

@@ -12,13 +12,13 @@ package spec
 
 import (
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"tuner/search"
 	"tuner/search/plan"
+	"tuner/spec/document"
 )
 
 // Profile is a profile.yaml with its defaults filled in. It is immutable. File names are relative
@@ -132,26 +132,26 @@ type Inputs struct {
 // ParseProfile reads a profile.yaml. path is its file name for errors. Relative paths in the file
 // are relative to its folder. The error is an Errors with every mistake of the file.
 func ParseProfile(path string, text []byte) (Profile, error) {
-	return (&document{file: path}).profile(text)
+	return readProfile(path, document.New(path), text)
 }
 
 // RecordedProfile is ParseProfile for the text in a journal. Settings that were allowed when the
 // campaign began are still accepted.
 func RecordedProfile(path string, text []byte) (Profile, error) {
-	return (&document{file: path, isRecorded: true}).profile(text)
+	return readProfile(path, document.NewRecorded(path), text)
 }
 
-func (d *document) profile(text []byte) (Profile, error) {
+func readProfile(path string, d *document.Document, text []byte) (Profile, error) {
 	p := profileDefaults()
-	p.Path, p.Text = d.file, slices.Clone(text)
-	root, ok := d.open(text)
-	if !ok || root.isForeign() {
-		return Profile{}, d.err()
+	p.Path, p.Text = path, slices.Clone(text)
+	root, ok := d.Open(text)
+	if !ok || isForeign(root) {
+		return Profile{}, d.Err()
 	}
-	p.Accuracy.Unchecked = root.isUnchecked()
+	p.Accuracy.Unchecked = isUnchecked(root)
 	r := profileReader{&p}
-	r.check(root, root.mapping(r.fields(), r.misplaced))
-	if err := d.err(); err != nil {
+	r.check(root, root.Mapping(r.fields(), r.misplaced))
+	if err := d.Err(); err != nil {
 		return Profile{}, err
 	}
 	return p.defaulted(), nil
@@ -159,12 +159,11 @@ func (d *document) profile(text []byte) (Profile, error) {
 
 // isForeign recognizes files of Triton Model Analyzer, which would otherwise give a page of unknown
 // fields.
-func (v value) isForeign() bool {
-	for i := 0; i+1 < len(v.node.Content); i += 2 {
-		key := value{v.doc, v.node.Content[i], v.node.Content[i].Value}
-		switch key.path {
+func isForeign(v document.Value) bool {
+	for _, key := range v.Keys() {
+		switch key.Node.Value {
 		case "profile_models", "report_model_configs":
-			key.fail(Error{Problem: "belongs to Triton Model Analyzer's files, which profile and analyze read",
+			key.Fail(document.Error{Problem: "belongs to Triton Model Analyzer's files, which profile and analyze read",
 				Hint: "`tuner init MODEL` writes a file of tuner's own for the same model"})
 			return true
 		}
@@ -175,24 +174,24 @@ func (v value) isForeign() bool {
 // profileReader reads the fields of a profile.yaml into p.
 type profileReader struct{ p *Profile }
 
-func (r profileReader) fields() []field {
-	return []field{
-		{"model", r.model},
-		{"config", func(v value) { r.file(v, &r.p.Model.Config) }},
-		{"name", r.name},
-		{"output", func(v value) { r.file(v, &r.p.Output) }},
-		{"deploy_target", func(v value) { setWord(v, &r.p.DeployTarget, []string{TargetTriton, TargetTuner}) }},
-		{"mode", func(v value) { setWord(v, &r.p.Mode, modes()) }},
-		{"runner", func(v value) { r.runner(v, &r.p.Runner) }},
-		{"finals", r.finals},
-		{"search", r.search},
-		{"space", r.space},
-		{"load", r.load},
-		{"objective", func(v value) { r.p.Goal.Objective = v.objective() }},
-		{"weights", func(v value) { r.p.Goal.Objective = v.weights() }},
-		{"constraints", func(v value) { r.p.Goal.Constraints = v.constraints(r.accuracyLimit) }},
-		{"price", func(v value) { r.p.Goal.Price = v.price() }},
-		{"accuracy", r.accuracy},
+func (r profileReader) fields() []document.Field {
+	return []document.Field{
+		{Name: "model", Read: r.model},
+		{Name: "config", Read: func(v document.Value) { r.file(v, &r.p.Model.Config) }},
+		{Name: "name", Read: r.name},
+		{Name: "output", Read: func(v document.Value) { r.file(v, &r.p.Output) }},
+		{Name: "deploy_target", Read: func(v document.Value) { setWord(v, &r.p.DeployTarget, []string{TargetTriton, TargetTuner}) }},
+		{Name: "mode", Read: func(v document.Value) { setWord(v, &r.p.Mode, modes()) }},
+		{Name: "runner", Read: func(v document.Value) { r.runner(v, &r.p.Runner) }},
+		{Name: "finals", Read: r.finals},
+		{Name: "search", Read: r.search},
+		{Name: "space", Read: r.space},
+		{Name: "load", Read: r.load},
+		{Name: "objective", Read: func(v document.Value) { r.p.Goal.Objective = objective(v) }},
+		{Name: "weights", Read: func(v document.Value) { r.p.Goal.Objective = weights(v) }},
+		{Name: "constraints", Read: func(v document.Value) { r.p.Goal.Constraints = constraints(v, r.accuracyLimit) }},
+		{Name: "price", Read: func(v document.Value) { r.p.Goal.Price = price(v) }},
+		{Name: "accuracy", Read: r.accuracy},
 	}
 }
 
@@ -204,39 +203,38 @@ var sections = map[string]string{
 }
 
 // misplaced reports a field of a section, or of a later version, at the top of the file.
-func (r profileReader) misplaced(key, _ value) bool {
-	name := key.node.Value
+func (r profileReader) misplaced(key, _ document.Value) bool {
+	name := key.Node.Value
 	section := sections[name]
 	switch {
 	case name == "models":
-		key.fail(Error{Problem: "several models are not supported by this version", Hint: "write model: FILE, one profile per model"})
+		key.Fail(document.Error{Problem: "several models are not supported by this version", Hint: "write model: FILE, one profile per model"})
 		return true
 	case name == "knobs":
-		key.fail(Error{Problem: "unknown field", Hint: "write the knobs into the section space"})
+		key.Fail(document.Error{Problem: "unknown field", Hint: "write the knobs into the section space"})
 		return true
-	case section == "" && slices.Contains(names(r.knobFields()), name):
+	case section == "" && slices.Contains(document.Names(r.knobFields()), name):
 		section = "space"
 	case section == "":
 		return false
 	}
-	key.fail(Error{Problem: "belongs into the section " + section, Hint: fmt.Sprintf("write %s: {%s: …}", section, name)})
+	key.Fail(document.Error{Problem: "belongs into the section " + section, Hint: fmt.Sprintf("write %s: {%s: …}", section, name)})
 	return true
 }
 
 // setWord reads one of the allowed words into target. After a mistake, target keeps its default.
-func setWord(v value, target *string, allowed []string, later ...string) {
-	if word, ok := v.word(allowed, later...); ok {
+func setWord(v document.Value, target *string, allowed []string, later ...string) {
+	if word, ok := v.Word(allowed, later...); ok {
 		*target = word
 	}
 }
 
 // check detects missing fields, and fields that contradict each other.
-func (r profileReader) check(root value, given map[string]value) {
+func (r profileReader) check(root document.Value, given map[string]document.Value) {
 	_, hasModel := given["model"]
 	_, hasModels := given["models"]
 	if !hasModel && !hasModels {
-		root.doc.addError(Error{Line: max(root.node.Line, 1), Path: "model", Problem: "is required",
-			Allowed: "an ONNX file or a Triton model folder", Hint: "add a line model: FILE"})
+		root.Require("model", "an ONNX file or a Triton model folder", "add a line model: FILE")
 	}
 	checkObjective(given)
 	r.defaultObjective(given)
@@ -249,7 +247,7 @@ func (r profileReader) check(root value, given map[string]value) {
 }
 
 // defaultObjective sets the latency as the objective if someone waits and the file names none.
-func (r profileReader) defaultObjective(given map[string]value) {
+func (r profileReader) defaultObjective(given map[string]document.Value) {
 	_, hasObjective := given["objective"]
 	_, hasWeights := given["weights"]
 	if r.p.Mode == ModeOnline && !hasObjective && !hasWeights {
@@ -258,43 +256,35 @@ func (r profileReader) defaultObjective(given map[string]value) {
 }
 
 // checkObjective reports an objective that is given in both ways.
-func checkObjective(given map[string]value) {
+func checkObjective(given map[string]document.Value) {
 	_, single := given["objective"]
 	if weights, several := given["weights"]; single && several {
-		weights.fail(Error{Problem: "contradicts objective", Hint: "keep one of the two"})
+		weights.Fail(document.Error{Problem: "contradicts objective", Hint: "keep one of the two"})
 	}
 }
 
-func (r profileReader) model(v value) {
-	if len(v.node.Content) > 0 {
-		v.fail(Error{Problem: "must be one file name", Hint: "write model: FILE, one profile per model"})
+func (r profileReader) model(v document.Value) {
+	if len(v.Node.Content) > 0 {
+		v.Fail(document.Error{Problem: "must be one file name", Hint: "write model: FILE, one profile per model"})
 		return
 	}
 	r.file(v, &r.p.Model.Path)
 }
 
 // file reads a file name into target, relative to the profile's folder.
-func (r profileReader) file(v value, target *string) {
-	if name, ok := v.text(); ok {
-		*target = relativeTo(r.p.Path, name)
+func (r profileReader) file(v document.Value, target *string) {
+	if name, ok := v.Text(); ok {
+		*target = document.RelativeTo(r.p.Path, name)
 	}
 }
 
-// relativeTo converts a name in the file at path into one relative to the working folder.
-func relativeTo(path, name string) string {
-	if filepath.IsAbs(name) {
-		return filepath.Clean(name)
-	}
-	return filepath.Join(filepath.Dir(path), name)
-}
-
-func (r profileReader) name(v value) {
-	name, ok := v.text()
+func (r profileReader) name(v document.Value) {
+	name, ok := v.Text()
 	if !ok {
 		return
 	}
 	if servableName(name) != name {
-		v.fail(Error{Problem: "is not usable as a model name and as a folder", Allowed: "letters, digits and _ . - (not first)"})
+		v.Fail(document.Error{Problem: "is not usable as a model name and as a folder", Allowed: "letters, digits and _ . - (not first)"})
 		return
 	}
 	r.p.Name = name
@@ -322,31 +312,31 @@ const (
 	longestWindow  = 5 * time.Minute
 )
 
-func (r profileReader) search(v value) {
+func (r profileReader) search(v document.Value) {
 	s := &r.p.Search
-	v.mapping([]field{
-		{"strategy", func(v value) { setWord(v, &s.Strategy, plan.Names()) }},
-		{"budget", r.budget},
-		{"seed", func(v value) {
-			if n, ok := v.whole(0, 1<<62); ok {
+	v.Mapping([]document.Field{
+		{Name: "strategy", Read: func(v document.Value) { setWord(v, &s.Strategy, plan.Names()) }},
+		{Name: "budget", Read: r.budget},
+		{Name: "seed", Read: func(v document.Value) {
+			if n, ok := v.Whole(0, 1<<62); ok {
 				s.Seed = uint64(n)
 			}
 		}},
-		{"window", func(v value) {
-			if d, ok := v.durationWithin(shortestWindow, longestWindow); ok {
+		{Name: "window", Read: func(v document.Value) {
+			if d, ok := v.DurationWithin(shortestWindow, longestWindow); ok {
 				s.Window = d
 			}
 		}},
-		{"confidence", func(v value) { v.confidence(&s.Confidence) }},
-		{"until", func(v value) {
-			if share, ok := v.openShare("without it the search continues while anything is worth a trial"); ok {
+		{Name: "confidence", Read: func(v document.Value) { confidence(v, &s.Confidence) }},
+		{Name: "until", Read: func(v document.Value) {
+			if share, ok := v.OpenShare("without it the search continues while anything is worth a trial"); ok {
 				s.Until = share
 			}
 		}},
-		{"earlier", func(v value) {
-			for _, e := range v.list() {
-				if name, ok := e.text(); ok {
-					s.Earlier = appendOnce(e, s.Earlier, relativeTo(r.p.Path, name))
+		{Name: "earlier", Read: func(v document.Value) {
+			for _, e := range v.List() {
+				if name, ok := e.Text(); ok {
+					s.Earlier = document.AppendOnce(e, s.Earlier, document.RelativeTo(r.p.Path, name))
 				}
 			}
 		}},
@@ -360,21 +350,21 @@ const (
 )
 
 // budget reads a time, or {time, trials}. A budget of only trials has no time limit.
-func (r profileReader) budget(v value) {
-	readTime := func(v value) {
-		if d, ok := v.durationWithin(shortestBudget, longestBudget); ok {
+func (r profileReader) budget(v document.Value) {
+	readTime := func(v document.Value) {
+		if d, ok := v.DurationWithin(shortestBudget, longestBudget); ok {
 			r.p.Search.Budget.Time = d
 		}
 	}
-	if len(v.node.Content) == 0 {
+	if len(v.Node.Content) == 0 {
 		readTime(v)
 		return
 	}
 	r.p.Search.Budget = search.Budget{}
-	v.mapping([]field{
-		{"time", readTime},
-		{"trials", func(v value) {
-			if n, ok := v.whole(1, 1_000_000); ok {
+	v.Mapping([]document.Field{
+		{Name: "time", Read: readTime},
+		{Name: "trials", Read: func(v document.Value) {
+			if n, ok := v.Whole(1, 1_000_000); ok {
 				r.p.Search.Budget.Trials = int(n)
 			}
 		}},

@@ -18,6 +18,7 @@ import (
 	"tuner/ort/provider"
 	"tuner/search"
 	"tuner/search/plan"
+	"tuner/spec/document"
 )
 
 func parse(t *testing.T, text string) Profile {
@@ -32,11 +33,11 @@ func parse(t *testing.T, text string) Profile {
 // mistakes returns "line path: problem" of each error.
 func mistakes(t *testing.T, err error) []string {
 	t.Helper()
-	var es Errors
+	var es document.Errors
 	if !errors.As(err, &es) {
 		t.Fatalf("error is %T (%v), want Errors", err, err)
 	}
-	return mapped(es, func(e Error) string {
+	return mapped(es, func(e document.Error) string {
 		short := e
 		short.File, short.Hint, short.Allowed, short.Value = "", "", "", ""
 		return strings.TrimPrefix(short.Error(), ":")
@@ -236,7 +237,7 @@ func TestUntil(t *testing.T) {
 		}
 	}
 	_, err := ParseProfile("p.yaml", []byte("model: a.onnx\nsearch: {until: 2}"))
-	var mistakes Errors
+	var mistakes document.Errors
 	if !errors.As(err, &mistakes) || len(mistakes) != 1 || mistakes[0].Value != "2" || mistakes[0].Hint != "write 2%" {
 		t.Errorf("until 2: %v", err)
 	}
@@ -523,25 +524,6 @@ constraints:
   speed: {max: 100}
 `))
 	golden.Check(t, filepath.Join("testdata", "mistakes.txt"), err.Error()+"\n")
-}
-
-func TestSizes(t *testing.T) {
-	t.Parallel()
-	check := func(text string, want float64) {
-		got, ok := parseSize(text)
-		if !ok || !cmp.Equal(got, want, cmpopts.EquateApprox(1e-12, 0)) {
-			t.Errorf("parseSize(%q) = %v, %v; want %v", text, got, ok, want)
-		}
-	}
-	check("2GiB", 2*1024*1024*1024)
-	check("512MB", 512e6)
-	check("1.5 kB", 1500)
-	check("100B", 100)
-	for _, text := range []string{"", "2", "GiB", "2G", "2gb", "NaNMB", "infGB"} {
-		if got, ok := parseSize(text); ok {
-			t.Errorf("parseSize(%q) = %v, want an error", text, got)
-		}
-	}
 }
 
 // A setting that is refused today is still read from a journal.

@@ -13,6 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"tuner/search"
+	"tuner/spec/document"
 )
 
 // IsBundled reports whether this program's engine is measured, and not another server.
@@ -61,59 +62,59 @@ func bundledRunner() Runner { return Runner{Mode: RunnerBundled, Protocol: Proto
 
 // runnerField is a field of a runner, with its mode; "" for all modes.
 type runnerField struct {
-	field
+	document.Field
 	mode string
 }
 
 // runnerFields returns the fields with their readers, which store into target.
 func (r profileReader) runnerFields(target *Runner) []runnerField {
-	text := func(target *string) func(value) {
-		return func(v value) {
-			if s, ok := v.text(); ok {
+	text := func(target *string) func(document.Value) {
+		return func(v document.Value) {
+			if s, ok := v.Text(); ok {
 				*target = s
 			}
 		}
 	}
-	files := func(v value) {
-		v.mapping([]field{
-			{"ca", func(v value) { r.file(v, &target.TLS.CA) }},
-			{"certificate", func(v value) { r.file(v, &target.TLS.Certificate) }},
-			{"key", func(v value) { r.file(v, &target.TLS.Key) }},
+	files := func(v document.Value) {
+		v.Mapping([]document.Field{
+			{Name: "ca", Read: func(v document.Value) { r.file(v, &target.TLS.CA) }},
+			{Name: "certificate", Read: func(v document.Value) { r.file(v, &target.TLS.Certificate) }},
+			{Name: "key", Read: func(v document.Value) { r.file(v, &target.TLS.Key) }},
 		}, nil)
 	}
 	return []runnerField{
-		{field{"mode", func(v value) { setWord(v, &target.Mode, []string{RunnerBundled, RunnerLocal, RunnerRemote}) }}, ""},
-		{field{"protocol", func(v value) { setWord(v, &target.Protocol, []string{ProtocolGRPC, ProtocolHTTP}) }}, ""},
-		{field{"server", func(v value) { r.program(v, &target.Server) }}, RunnerLocal},
-		{field{"args", func(v value) { target.Args = serverOptions(v) }}, RunnerLocal},
-		{field{"environment", func(v value) { target.Environment = texts(v, value.anyText) }}, RunnerLocal},
-		{field{"log", func(v value) { r.file(v, &target.Log) }}, RunnerLocal},
-		{field{"url", text(&target.URL)}, RunnerRemote},
-		{field{"metrics_url", text(&target.MetricsURL)}, RunnerRemote},
-		{field{"model_repository", func(v value) { r.file(v, &target.Repository) }}, RunnerRemote},
-		{field{"headers", func(v value) { target.Headers = texts(v, value.text) }}, RunnerRemote},
-		{field{"tls", files}, RunnerRemote},
+		{document.Field{Name: "mode", Read: func(v document.Value) { setWord(v, &target.Mode, []string{RunnerBundled, RunnerLocal, RunnerRemote}) }}, ""},
+		{document.Field{Name: "protocol", Read: func(v document.Value) { setWord(v, &target.Protocol, []string{ProtocolGRPC, ProtocolHTTP}) }}, ""},
+		{document.Field{Name: "server", Read: func(v document.Value) { r.program(v, &target.Server) }}, RunnerLocal},
+		{document.Field{Name: "args", Read: func(v document.Value) { target.Args = serverOptions(v) }}, RunnerLocal},
+		{document.Field{Name: "environment", Read: func(v document.Value) { target.Environment = texts(v, document.Value.AnyText) }}, RunnerLocal},
+		{document.Field{Name: "log", Read: func(v document.Value) { r.file(v, &target.Log) }}, RunnerLocal},
+		{document.Field{Name: "url", Read: text(&target.URL)}, RunnerRemote},
+		{document.Field{Name: "metrics_url", Read: text(&target.MetricsURL)}, RunnerRemote},
+		{document.Field{Name: "model_repository", Read: func(v document.Value) { r.file(v, &target.Repository) }}, RunnerRemote},
+		{document.Field{Name: "headers", Read: func(v document.Value) { target.Headers = texts(v, document.Value.Text) }}, RunnerRemote},
+		{document.Field{Name: "tls", Read: files}, RunnerRemote},
 	}
 }
 
 // runner reads a runner. It reports missing fields of its mode, and fields of other modes.
-func (r profileReader) runner(v value, target *Runner) {
-	before := len(v.doc.errors)
+func (r profileReader) runner(v document.Value, target *Runner) {
+	before := v.Mistakes()
 	all := r.runnerFields(target)
-	given := v.mapping(mapped(all, func(f runnerField) field { return f.field }), nil)
-	if len(v.doc.errors) > before {
+	given := v.Mapping(mapped(all, func(f runnerField) document.Field { return f.Field }), nil)
+	if v.Mistakes() > before {
 		return
 	}
 	for _, f := range all {
-		if at, has := given[f.name]; has && f.mode != "" && f.mode != target.Mode {
-			at.fail(Error{Problem: fmt.Sprintf("is for mode: %s, and the mode is %s", f.mode, target.Mode)})
+		if at, has := given[f.Name]; has && f.mode != "" && f.mode != target.Mode {
+			at.Fail(document.Error{Problem: fmt.Sprintf("is for mode: %s, and the mode is %s", f.mode, target.Mode)})
 		}
 	}
 	switch {
 	case target.Mode == RunnerLocal && target.Server == "":
 		target.Server = DefaultServer
 	case target.Mode == RunnerRemote && target.URL == "":
-		v.fail(Error{Problem: "has no url", Hint: "write {mode: remote, url: HOST:PORT}"})
+		v.Fail(document.Error{Problem: "has no url", Hint: "write {mode: remote, url: HOST:PORT}"})
 	case target.Mode == RunnerRemote:
 		checkURL(given, target)
 	}
@@ -121,15 +122,15 @@ func (r profileReader) runner(v value, target *Runner) {
 
 // checkURL reads the protocol from the scheme of a remote server's address, and reports an invalid
 // address.
-func checkURL(given map[string]value, target *Runner) {
+func checkURL(given map[string]document.Value, target *Runner) {
 	const allowed = "HOST:PORT, http://HOST:PORT, https://HOST:PORT, grpc://HOST:PORT, grpcs://HOST:PORT"
 	_, secure, err := target.Address()
 	if err != nil {
-		given["url"].fail(Error{Problem: "is not the address of a server: " + err.Error(), Allowed: allowed})
+		given["url"].Fail(document.Error{Problem: "is not the address of a server: " + err.Error(), Allowed: allowed})
 		return
 	}
-	if at, has := given["tls"]; has && !secure && !at.doc.isRecorded {
-		at.fail(Error{Problem: "names no file, and url does not ask for TLS: nothing would be encrypted", Allowed: "{ca: FILE, certificate: FILE, key: FILE}",
+	if at, has := given["tls"]; has && !secure && !at.IsRecorded() {
+		at.Fail(document.Error{Problem: "names no file, and url does not ask for TLS: nothing would be encrypted", Allowed: "{ca: FILE, certificate: FILE, key: FILE}",
 			Hint: "write url: grpcs://HOST:PORT, or https://HOST:PORT, for TLS with the system's authorities"})
 	}
 	scheme, _, found := strings.Cut(target.URL, "://")
@@ -138,7 +139,7 @@ func checkURL(given map[string]value, target *Runner) {
 	}
 	protocol := strings.TrimSuffix(scheme, "s")
 	if at, has := given["protocol"]; has && target.Protocol != protocol {
-		at.fail(Error{Problem: fmt.Sprintf("contradicts the scheme of url, %s://", scheme), Hint: "keep one of the two"})
+		at.Fail(document.Error{Problem: fmt.Sprintf("contradicts the scheme of url, %s://", scheme), Hint: "keep one of the two"})
 		return
 	}
 	target.Protocol = protocol
@@ -146,12 +147,12 @@ func checkURL(given map[string]value, target *Runner) {
 
 // program reads a program's name. A name with a slash is a path relative to the profile's folder.
 // Others are searched in PATH.
-func (r profileReader) program(v value, target *string) {
-	name, ok := v.text()
+func (r profileReader) program(v document.Value, target *string) {
+	name, ok := v.Text()
 	switch {
 	case !ok:
 	case strings.ContainsRune(name, filepath.Separator):
-		*target = relativeTo(r.p.Path, name)
+		*target = document.RelativeTo(r.p.Path, name)
 		if !strings.ContainsRune(*target, filepath.Separator) { // beside a profile in the working folder
 			*target = "." + string(filepath.Separator) + *target
 		}
@@ -167,16 +168,16 @@ func OwnOptions() []string {
 }
 
 // serverOptions reads additional options of a server.
-func serverOptions(v value) []string {
+func serverOptions(v document.Value) []string {
 	var options []string
-	for _, e := range v.list() {
-		text, ok := e.text()
+	for _, e := range v.List() {
+		text, ok := e.Text()
 		if !ok {
 			continue
 		}
 		name, _, _ := strings.Cut(strings.TrimLeft(text, "-"), "=")
 		if strings.HasPrefix(text, "--") && slices.Contains(OwnOptions(), name) {
-			e.fail(Error{Problem: fmt.Sprintf("sets --%s, which tuner sets for each server that it launches", name), Hint: "remove it"})
+			e.Fail(document.Error{Problem: fmt.Sprintf("sets --%s, which tuner sets for each server that it launches", name), Hint: "remove it"})
 			continue
 		}
 		options = append(options, text)
@@ -185,11 +186,11 @@ func serverOptions(v value) []string {
 }
 
 // texts reads a mapping from names to texts, each with read.
-func texts(v value, read func(value) (string, bool)) map[string]string {
+func texts(v document.Value, read func(document.Value) (string, bool)) map[string]string {
 	list := map[string]string{}
-	v.mapping(nil, func(key, v value) bool {
+	v.Mapping(nil, func(key, v document.Value) bool {
 		if text, ok := read(v); ok {
-			list[key.node.Value] = text
+			list[key.Node.Value] = text
 		}
 		return true
 	})
@@ -197,22 +198,22 @@ func texts(v value, read func(value) (string, bool)) map[string]string {
 }
 
 // finals reads the runner that confirms the finalists.
-func (r profileReader) finals(v value) {
-	given := v.mapping([]field{{"runner", func(v value) {
+func (r profileReader) finals(v document.Value) {
+	given := v.Mapping([]document.Field{{Name: "runner", Read: func(v document.Value) {
 		finals := bundledRunner()
 		r.runner(v, &finals)
 		r.p.Finals = &finals
 	}}}, nil)
-	if _, has := given["runner"]; !has && v.node.Kind == yaml.MappingNode && len(v.node.Content) == 0 {
-		v.fail(Error{Problem: "has no runner", Hint: "write finals: {runner: {mode: local, server: tritonserver}}"})
+	if _, has := given["runner"]; !has && v.Node.Kind == yaml.MappingNode && len(v.Node.Content) == 0 {
+		v.Fail(document.Error{Problem: "has no runner", Hint: "write finals: {runner: {mode: local, server: tritonserver}}"})
 	}
 }
 
 // checkServers reports settings that do not work with servers other than the bundled engine.
-func (r profileReader) checkServers(given map[string]value) {
+func (r profileReader) checkServers(given map[string]document.Value) {
 	p := r.p
 	if at, has := given["finals"]; has && p.Finals != nil && reflect.DeepEqual(*p.Finals, p.Runner) {
-		at.fail(Error{Problem: "names the server that runner names", Hint: "remove it: the finals run there anyway"})
+		at.Fail(document.Error{Problem: "names the server that runner names", Hint: "remove it: the finals run there anyway"})
 	}
 	for _, s := range []struct {
 		name   string
@@ -223,11 +224,11 @@ func (r profileReader) checkServers(given map[string]value) {
 			continue
 		}
 		if p.DeployTarget != TargetTriton {
-			at.fail(Error{Problem: "is another server than the bundled engine, and only that one honours the options of deploy_target: tuner (spinning, session entries, several runtimes)",
+			at.Fail(document.Error{Problem: "is another server than the bundled engine, and only that one honours the options of deploy_target: tuner (spinning, session entries, several runtimes)",
 				Hint: "remove deploy_target"})
 		}
 		if space, has := given["space"]; has && s.name == "runner" && p.Runtimes() != nil {
-			space.child(search.KnobRuntime).fail(Error{Problem: "cannot be chosen on another server than the bundled engine: it has its own ONNX Runtime", Hint: "remove the line"})
+			space.Child(search.KnobRuntime).Fail(document.Error{Problem: "cannot be chosen on another server than the bundled engine: it has its own ONNX Runtime", Hint: "remove the line"})
 		}
 	}
 }

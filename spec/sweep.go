@@ -13,6 +13,7 @@ import (
 	"tuner/model/modelconfig"
 	"tuner/ort/sessionoption"
 	"tuner/search"
+	"tuner/spec/document"
 )
 
 // A field of Triton's ModelConfig without a knob can be swept too. Its knob has the field's path as
@@ -62,44 +63,44 @@ func ignoredByEngine(path string) bool {
 }
 
 // configFields returns the readers of a ModelConfig message's fields. prefix is the message's path.
-func (r profileReader) configFields(m protoreflect.MessageDescriptor, prefix string) []field {
-	fields := make([]field, m.Fields().Len())
+func (r profileReader) configFields(m protoreflect.MessageDescriptor, prefix string) []document.Field {
+	fields := make([]document.Field, m.Fields().Len())
 	for i := range fields {
 		f := m.Fields().Get(i)
-		fields[i] = field{f.TextName(), func(v value) { r.configField(f, join(prefix, f.TextName()), v) }}
+		fields[i] = document.Field{Name: f.TextName(), Read: func(v document.Value) { r.configField(f, document.Join(prefix, f.TextName()), v) }}
 	}
 	return fields
 }
 
 // configField reads the values of one ModelConfig field, or of those below it.
-func (r profileReader) configField(f protoreflect.FieldDescriptor, path string, v value) {
+func (r profileReader) configField(f protoreflect.FieldDescriptor, path string, v document.Value) {
 	hint := takenBy(path)
 	switch {
 	case hint != "":
-		v.fail(Error{Problem: "cannot be swept as a field of ModelConfig", Hint: hint})
+		v.Fail(document.Error{Problem: "cannot be swept as a field of ModelConfig", Hint: hint})
 	case path == parametersField:
 		r.configParameters(v)
 	case f.IsMap() || f.IsList():
 		if values := compositeValues(f, v); r.checkComposite(path, v, values) {
 			r.addKnob(path, search.ScopePool, values)
 		}
-	case path == acceleratorsField && v.node.Kind == yaml.SequenceNode: // no knob stands for a part of it
+	case path == acceleratorsField && v.Node.Kind == yaml.SequenceNode: // no knob stands for a part of it
 		if values := messageValues(f, v); r.checkComposite(path, v, values) {
 			r.addKnob(path, search.ScopePool, values)
 		}
 	case f.Message() != nil:
-		v.mapping(r.configFields(f.Message(), path), nil)
+		v.Mapping(r.configFields(f.Message(), path), nil)
 	default:
 		r.addKnob(path, search.ScopePool, fieldValues(f, v))
 	}
 }
 
 // configParameters reads {name: value or list of values}.
-func (r profileReader) configParameters(v value) {
-	v.mapping(nil, func(key, v value) bool {
-		path := join(parametersField, key.node.Value)
+func (r profileReader) configParameters(v document.Value) {
+	v.Mapping(nil, func(key, v document.Value) bool {
+		path := document.Join(parametersField, key.Node.Value)
 		if hint := takenBy(path); hint != "" {
-			key.fail(Error{Problem: "cannot be swept as a parameter", Hint: hint})
+			key.Fail(document.Error{Problem: "cannot be swept as a parameter", Hint: hint})
 			return true
 		}
 		r.addKnob(path, search.ScopePool, textValues(v))
@@ -108,7 +109,7 @@ func (r profileReader) configParameters(v value) {
 }
 
 // fieldValues reads one value or a list for a scalar field.
-func fieldValues(f protoreflect.FieldDescriptor, v value) []search.Value {
+func fieldValues(f protoreflect.FieldDescriptor, v document.Value) []search.Value {
 	switch f.Kind() {
 	case protoreflect.BoolKind:
 		return flagValues(v)
@@ -121,14 +122,14 @@ func fieldValues(f protoreflect.FieldDescriptor, v value) []search.Value {
 	case protoreflect.StringKind:
 		return textValues(v)
 	case protoreflect.FloatKind, protoreflect.DoubleKind:
-		return listValues(func(v value) (search.Value, bool) {
-			x, ok := v.number("a number above 0")
+		return listValues(func(v document.Value) (search.Value, bool) {
+			x, ok := v.Number("a number above 0")
 			return search.Value(strconv.FormatFloat(x, 'g', -1, 64)), ok
 		})(v)
 	}
 	low, high := wholeLimits(f.Kind())
-	return listValues(func(v value) (search.Value, bool) {
-		n, ok := v.whole(low, high)
+	return listValues(func(v document.Value) (search.Value, bool) {
+		n, ok := v.Whole(low, high)
 		return search.Value(strconv.FormatInt(n, 10)), ok
 	})(v)
 }

@@ -11,6 +11,7 @@ import (
 
 	"tuner/measure"
 	"tuner/search"
+	"tuner/spec/document"
 )
 
 // The serving modes; "" is neither: goal and loads are the profile's.
@@ -75,14 +76,14 @@ func ParseAt(text string) (at At, ok bool) {
 }
 
 // at reads the load at which configurations are compared.
-func (v value) at(target **At) {
-	text, ok := v.text()
+func at(v document.Value, target **At) {
+	text, ok := v.Text()
 	if !ok {
 		return
 	}
 	at, ok := ParseAt(text)
 	if !ok {
-		v.fail(Error{Problem: "is not a load to compare at", Allowed: atAllowed})
+		v.Fail(document.Error{Problem: "is not a load to compare at", Allowed: atAllowed})
 		return
 	}
 	*target = &at
@@ -129,19 +130,19 @@ func (a Analyze) With(o Overrides) (Analyze, error) {
 
 // contradiction finds a ranking that contradicts other settings, and returns its field; "" for
 // none.
-func (a Analyze) contradiction() (field string, e Error) {
+func (a Analyze) contradiction() (field string, e document.Error) {
 	isThroughput := func(o search.Objective) bool { return len(o.Terms) == 1 && o.Terms[0].Metric == measure.Throughput }
 	at := a.ComparedAt()
 	switch {
 	case a.Rank != RankTop3Mean:
-		return "", Error{}
+		return "", document.Error{}
 	case at.Lowest || at.Load != (measure.Load{}):
-		return "rank", Error{Problem: RankTop3Mean + " is a mean over loads, and configurations are compared at one",
+		return "rank", document.Error{Problem: RankTop3Mean + " is a mean over loads, and configurations are compared at one",
 			Hint: "leave out one of rank and at (mode: online compares at the lowest load)"}
 	case a.Objective != nil && !isThroughput(*a.Objective):
-		return "rank", Error{Problem: RankTop3Mean + " is a mean of throughputs, and the objective is another", Hint: "leave out one of rank and objective"}
+		return "rank", document.Error{Problem: RankTop3Mean + " is a mean of throughputs, and the objective is another", Hint: "leave out one of rank and objective"}
 	}
-	return "", Error{}
+	return "", document.Error{}
 }
 
 // ComparedAt returns the load at which configurations are compared, from the file or its mode.

@@ -15,6 +15,7 @@ import (
 	"tuner/model/pytorch"
 	"tuner/pipeline"
 	"tuner/spec"
+	"tuner/spec/document"
 )
 
 // runOptions are the flags of `tuner run`.
@@ -132,7 +133,7 @@ func readFlag(flag, value, line string) (spec.Profile, error) {
 		return spec.Profile{}, exit.Usagef("--%s %q: expected one value", flag, value)
 	}
 	p, err := spec.ParseProfile("--"+flag, []byte("model: model.onnx\n"+fmt.Sprintf(line, value)))
-	var mistakes spec.Errors
+	var mistakes document.Errors
 	if !errors.As(err, &mistakes) {
 		return p, err
 	}

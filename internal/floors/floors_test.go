@@ -47,11 +47,13 @@ var allowed = map[string][]string{
 	"analyze":             {"profile/campaign", "spec", "search", "search/posterior", "search/verdict", "profile/journal", "pipeline/steps", "measure", "model/modelconfig", "measure/stats", "model/precision/accuracy", "internal/parallel"},
 	// spec: Model Analyzer's tags
 	"analyze/imported": {"analyze", "spec", "measure", "model/modelconfig", "search"},
-	"spec":             {"internal/problems", "search", "model/modelconfig", "measure", "model/precision/accuracy"},
+	"spec":             {"search", "model/modelconfig", "measure", "model/precision/accuracy"},
+	// YAML alone: it does not know what a field means; modelconfig: the nearest of several words
+	"spec/document": {"internal/problems", "model/modelconfig"},
 	// the words and names that fields may have
 	"spec/reference": {"spec", "search", "measure", "model/modelconfig", "model/precision/accuracy"},
 	// it writes files of tuner's own, and has package spec read them
-	"spec/modelanalyzer": {"spec", "search", "model/modelconfig"},
+	"spec/modelanalyzer": {"spec", "spec/document", "search", "model/modelconfig"},
 	"search":             {"search/posterior", "search/verdict", "measure", "measure/stats"},
 	"search/searchtest":  {"search", "measure"},
 	// loads of configurations, one after the other: it does not choose configurations

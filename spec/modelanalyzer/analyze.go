@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"tuner/spec"
+	"tuner/spec/document"
 )
 
 // variantMark separates a model's name and the number of its configuration in Model Analyzer's
@@ -42,7 +43,7 @@ func (r *reader) analyses(root value) []spec.Analyze {
 			}
 		}
 	default:
-		r.fail(root, spec.Error{Problem: "names no models", Allowed: "report_model_configs, analysis_models, profile_models"})
+		r.fail(root, document.Error{Problem: "names no models", Allowed: "report_model_configs, analysis_models, profile_models"})
 	}
 	r.several = len(asked) > 1
 	var list []spec.Analyze
@@ -64,7 +65,7 @@ func (r *reader) reported() []analysis {
 	for _, m := range r.models("report_model_configs", ReportSpec) {
 		name, _, found := strings.Cut(m.name, variantMark)
 		if !found {
-			r.fail(m.at, spec.Error{Problem: fmt.Sprintf("%q is not the name of a configuration", m.name), Allowed: "MODEL_config_default, MODEL_config_0, …"})
+			r.fail(m.at, document.Error{Problem: fmt.Sprintf("%q is not the name of a configuration", m.name), Allowed: "MODEL_config_default, MODEL_config_0, …"})
 			continue
 		}
 		i := slices.IndexFunc(list, func(a analysis) bool { return a.folder == name })
@@ -120,7 +121,7 @@ func (r *reader) plots(n *native, x analysis) {
 	seen := map[string]bool{}
 	for _, plots := range asked {
 		if !plots.isMapping() {
-			r.fail(plots, spec.Error{Problem: "must be a mapping (name: {title, x_axis, y_axis, monotonic})"})
+			r.fail(plots, document.Error{Problem: "must be a mapping (name: {title, x_axis, y_axis, monotonic})"})
 		}
 		for _, p := range plots.entries() {
 			if seen[p.name] {
@@ -180,7 +181,7 @@ func (r *reader) csvFile(nameField, columnsField string, allowed []string, prefi
 	var f spec.CSVFile
 	if v, has := r.said(nameField); has {
 		if f.Name = v.node.Value; f.Name != filepath.Base(f.Name) || f.Name == ".." {
-			r.fail(v, spec.Error{Problem: "is not the name of a file without a folder"})
+			r.fail(v, document.Error{Problem: "is not the name of a file without a folder"})
 		}
 	}
 	v, has := r.said(columnsField)
@@ -192,7 +193,7 @@ func (r *reader) csvFile(nameField, columnsField string, allowed []string, prefi
 		isParameter := prefix != "" && strings.HasPrefix(name, prefix) && len(name) > len(prefix)
 		switch {
 		case !isParameter && !slices.Contains(allowed, name):
-			r.fail(e, spec.Error{Problem: "is not a column of this file", Allowed: strings.Join(allowed, ", ")})
+			r.fail(e, document.Error{Problem: "is not a column of this file", Allowed: strings.Join(allowed, ", ")})
 		case spec.IsUnmeasured(name):
 			r.warn(e, "%s is not measured: its column is empty", name)
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"tuner/spec"
+	"tuner/spec/document"
 )
 
 // tlsFlags maps runner.tls's names to perf_analyzer's flags for the files of a TLS connection.
@@ -26,7 +27,7 @@ func (r *reader) connection(n *native, flags map[string]value, protocol string) 
 		for _, e := range v.elements() {
 			name, text, found := strings.Cut(e.node.Value, ":")
 			if !found || strings.TrimSpace(name) == "" {
-				r.fail(e, spec.Error{Problem: "is not a header field", Allowed: "NAME: VALUE, or a list of such"})
+				r.fail(e, document.Error{Problem: "is not a header field", Allowed: "NAME: VALUE, or a list of such"})
 				continue
 			}
 			n.text(e, strings.TrimSpace(text), "runner", "headers", strings.TrimSpace(name))
@@ -76,12 +77,12 @@ func (r *reader) checkTLS(flags map[string]value, protocol string) {
 	}
 	for _, name := range []string{"ssl-https-verify-peer", "ssl-https-verify-host"} {
 		if v, has := flags[name]; has && v.node.Value == "0" {
-			r.fail(v, spec.Error{Problem: "turns off the check of the server's certificate, which tuner always makes", Hint: "remove the line, and name the authority with ssl-https-ca-certificates-file"})
+			r.fail(v, document.Error{Problem: "turns off the check of the server's certificate, which tuner always makes", Hint: "remove the line, and name the authority with ssl-https-ca-certificates-file"})
 		}
 	}
 	for _, name := range []string{"ssl-https-client-certificate-type", "ssl-https-private-key-type"} {
 		if v, has := flags[name]; has && v.node.Value != "PEM" {
-			r.fail(v, spec.Error{Problem: "is not a format that is read", Allowed: "PEM"})
+			r.fail(v, document.Error{Problem: "is not a format that is read", Allowed: "PEM"})
 		}
 	}
 }
@@ -95,7 +96,7 @@ func (r *reader) unconnected(flags map[string]value) {
 	files := slices.Concat([]string{secureFlag}, tlsNames(spec.ProtocolGRPC), tlsNames(spec.ProtocolHTTP))
 	for _, name := range files {
 		if v, has := flags[name]; has && v.isSaid() {
-			r.fail(v, spec.Error{Problem: text + ", without TLS", Hint: "remove the line, or use triton_launch_mode: remote"})
+			r.fail(v, document.Error{Problem: text + ", without TLS", Hint: "remove the line, or use triton_launch_mode: remote"})
 		}
 	}
 }

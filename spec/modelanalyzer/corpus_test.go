@@ -14,6 +14,7 @@ import (
 	"tuner/internal/golden"
 	"tuner/search"
 	"tuner/spec"
+	"tuner/spec/document"
 )
 
 // machine returns a machine without GPUs and with a tritonserver. The first line of a file may
@@ -340,7 +341,7 @@ func FuzzParse(f *testing.F) {
 		defer alloctest.Bound(t, len(text))()
 		for _, parse := range []func(string, []byte, Machine, Options) (File, error){ParseProfile, ParseAnalyze} {
 			file, err := parse("f.yaml", text, m, Options{})
-			var mistakes spec.Errors
+			var mistakes document.Errors
 			if err != nil && (!errors.As(err, &mistakes) || len(mistakes) == 0) {
 				t.Fatalf("error is %T: %v", err, err)
 			}

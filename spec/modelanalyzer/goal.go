@@ -6,7 +6,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"tuner/spec"
+	"tuner/spec/document"
 )
 
 // metricTags lists Model Analyzer's tags that tuner measures.
@@ -31,7 +31,7 @@ func (r *reader) tag(key value) (string, bool) {
 		r.warn(key, "tuner uses the memory in use instead: the less is used, the more is available")
 		return "cpu_used_ram", true
 	}
-	e := spec.Error{Problem: "is not measured", Allowed: strings.Join(metricTags(), ", ")}
+	e := document.Error{Problem: "is not measured", Allowed: strings.Join(metricTags(), ", ")}
 	if strings.Contains(name, "token") {
 		e.Problem = "is of generative models, which come in a later version"
 	}
@@ -85,7 +85,7 @@ func (r *reader) objectives(n *native, v value) {
 	switch len(weights.Content) {
 	case 0:
 		if lost {
-			r.fail(v, spec.Error{Problem: "has nothing but metrics of GPUs, and there is no GPU on this machine", Hint: "add perf_throughput"})
+			r.fail(v, document.Error{Problem: "has nothing but metrics of GPUs, and there is no GPU on this machine", Hint: "add perf_throughput"})
 		}
 	case 2:
 		at := value{weights.Content[0], v.path}
@@ -98,7 +98,7 @@ func (r *reader) objectives(n *native, v value) {
 // constraints reads {tag: {min | max}}.
 func (r *reader) constraints(n *native, v value) {
 	if !v.isMapping() {
-		r.fail(v, spec.Error{Problem: "must be a mapping (metric: {min or max: bound})"})
+		r.fail(v, document.Error{Problem: "must be a mapping (metric: {min or max: bound})"})
 		return
 	}
 	for _, e := range v.entries() {
@@ -108,7 +108,7 @@ func (r *reader) constraints(n *native, v value) {
 		case r.isLost(tag):
 			r.warn(e.key, "there is no GPU on this machine: the constraint is left out, as Model Analyzer does")
 		case !e.isMapping():
-			r.fail(e.value, spec.Error{Problem: "must be a mapping", Allowed: "{min: …} or {max: …}"})
+			r.fail(e.value, document.Error{Problem: "must be a mapping", Allowed: "{min: …} or {max: …}"})
 		default:
 			for _, bound := range e.entries() {
 				n.bound(bound.value, scalar(bound.value, bound.node.Value, false), tag, bound.name)

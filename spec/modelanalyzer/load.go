@@ -6,7 +6,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"tuner/spec"
+	"tuner/spec/document"
 )
 
 // longestSeries is the largest number of values in a range.
@@ -42,7 +42,7 @@ func (r *reader) spanNumbers(v value) []value {
 		case "step":
 			parts[2] = e.node.Value
 		default:
-			r.fail(e.key, spec.Error{Problem: "unknown field", Allowed: "start, stop, step"})
+			r.fail(e.key, document.Error{Problem: "unknown field", Allowed: "start, stop, step"})
 			return nil
 		}
 	}
@@ -55,7 +55,7 @@ func (r *reader) counted(v value, parts []string) []value {
 	for i, part := range parts {
 		n, err := strconv.ParseInt(strings.TrimSpace(part), 10, 64)
 		if err != nil || i > 2 || n < 1 {
-			r.fail(v, spec.Error{Problem: "is not a range of whole numbers from 1", Allowed: "{start: 1, stop: 8, step: 1}, or 1:8:1"})
+			r.fail(v, document.Error{Problem: "is not a range of whole numbers from 1", Allowed: "{start: 1, stop: 8, step: 1}, or 1:8:1"})
 			return nil
 		}
 		bounds[i] = n
@@ -64,7 +64,7 @@ func (r *reader) counted(v value, parts []string) []value {
 		bounds[1] = bounds[0]
 	}
 	if bounds[1] < bounds[0] || (bounds[1]-bounds[0])/bounds[2] >= longestSeries {
-		r.fail(v, spec.Error{Problem: "is a range without numbers, or with more than 1000", Hint: "correct its ends, or use a greater step"})
+		r.fail(v, document.Error{Problem: "is a range without numbers, or with more than 1000", Hint: "correct its ends, or use a greater step"})
 		return nil
 	}
 	var list []value
@@ -135,7 +135,7 @@ func (r *reader) levels(m model, flags map[string]value) (field string, v value)
 		hasRate, hasConcurrency = hasRate && rate.isSaid(), hasConcurrency && concurrency.isSaid()
 		switch {
 		case hasRate && hasConcurrency:
-			r.fail(rate, spec.Error{Problem: "contradicts concurrency", Hint: "keep one of the two"})
+			r.fail(rate, document.Error{Problem: "contradicts concurrency", Hint: "keep one of the two"})
 			return "request_rate", rate
 		case hasRate:
 			return "request_rate", rate
@@ -151,7 +151,7 @@ func (r *reader) shapes(n *native, v value) {
 	for _, e := range v.elements() {
 		at := strings.LastIndex(e.node.Value, ":")
 		if at <= 0 {
-			r.fail(e, spec.Error{Problem: "is not an input with its shape", Allowed: "NAME:3,224,224, without the batch dimension"})
+			r.fail(e, document.Error{Problem: "is not an input with its shape", Allowed: "NAME:3,224,224, without the batch dimension"})
 			continue
 		}
 		name, dims := e.node.Value[:at], value{scalar(e, e.node.Value[at+1:], true), e.path}

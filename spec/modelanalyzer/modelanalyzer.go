@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"tuner/spec"
+	"tuner/spec/document"
 )
 
 // Machine has the facts on which the meaning of a file depends, besides its text.
@@ -76,13 +77,13 @@ func (e entry) isTheirs() bool {
 }
 
 // ParseProfile reads a profile. path is the file's name for errors and warnings. The error is a
-// spec.Errors with every mistake of the file.
+// document.Errors with every mistake of the file.
 func ParseProfile(path string, text []byte, m Machine, o Options) (File, error) {
 	r := &reader{path: path, machine: m, options: o}
 	var f File
 	if root, ok := r.read(text); ok {
 		if _, has := r.given["profile_models"]; !has {
-			r.fail(root, spec.Error{Problem: "has no profile_models", Hint: "add profile_models: [NAME], of models in model_repository"})
+			r.fail(root, document.Error{Problem: "has no profile_models", Hint: "add profile_models: [NAME], of models in model_repository"})
 		}
 		models := r.models("profile_models", PerModel)
 		r.several = len(models) > 1 || len(models) == 1 && len(r.batches(models[0])) > 1
@@ -116,7 +117,7 @@ type reader struct {
 	options  Options
 	given    map[string]value // fields of the file
 	several  bool             // it has several campaigns, each with its own folder of results
-	errors   spec.Errors
+	errors   document.Errors
 	warnings []Warning
 }
 
@@ -125,7 +126,7 @@ type reader struct {
 func (r *reader) read(text []byte) (root value, ok bool) {
 	root, err := open(text)
 	if err != nil {
-		r.addError(spec.Error{File: r.path, Line: 1, Problem: err.Error()})
+		r.addError(document.Error{File: r.path, Line: 1, Problem: err.Error()})
 		return root, false
 	}
 	if r.isMixed(root) {
@@ -133,7 +134,7 @@ func (r *reader) read(text []byte) (root value, ok bool) {
 	}
 	r.given = r.mapping(root, TopLevel)
 	if v, has := r.said("model_type"); has && v.node.Value != "generic" {
-		r.fail(v, spec.Error{Problem: "generative models, which genai-perf measures, come in a later version", Allowed: "generic"})
+		r.fail(v, document.Error{Problem: "generative models, which genai-perf measures, come in a later version", Allowed: "generic"})
 	}
 	return root, true
 }
@@ -146,7 +147,7 @@ func (r *reader) isMixed(root value) bool {
 	isMixed := false
 	for _, e := range root.entries() {
 		if slices.Contains(own, e.name) && theirs >= 0 {
-			r.fail(e.key, spec.Error{Problem: fmt.Sprintf("is a field of tuner's own files, and %s is one of Model Analyzer's", root.entries()[theirs].name),
+			r.fail(e.key, document.Error{Problem: fmt.Sprintf("is a field of tuner's own files, and %s is one of Model Analyzer's", root.entries()[theirs].name),
 				Hint: "a file is either the one or the other: move the line into a file of its own kind"})
 			isMixed = true
 		}
@@ -159,7 +160,7 @@ func (r *reader) err() error {
 	if len(r.errors) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(r.errors, func(a, b spec.Error) int { return cmp.Compare(a.Line, b.Line) })
+	slices.SortStableFunc(r.errors, func(a, b document.Error) int { return cmp.Compare(a.Line, b.Line) })
 	return r.errors
 }
 
@@ -223,7 +224,7 @@ func (r *reader) models(field string, section Section) []model {
 	var list []model
 	add := func(m model) {
 		if slices.ContainsFunc(list, func(other model) bool { return other.name == m.name }) {
-			r.fail(m.at, spec.Error{Problem: fmt.Sprintf("names the model %q a second time", m.name), Hint: "keep one of the two"})
+			r.fail(m.at, document.Error{Problem: fmt.Sprintf("names the model %q a second time", m.name), Hint: "keep one of the two"})
 			return
 		}
 		list = append(list, m)
@@ -239,7 +240,7 @@ func (r *reader) models(field string, section Section) []model {
 			continue
 		}
 		if e.isSequence() || e.isNull() {
-			r.fail(e, spec.Error{Problem: "must be the name of a model, or a name with the model's own fields"})
+			r.fail(e, document.Error{Problem: "must be the name of a model, or a name with the model's own fields"})
 			continue
 		}
 		for _, name := range e.words() {
@@ -247,7 +248,7 @@ func (r *reader) models(field string, section Section) []model {
 		}
 	}
 	if len(list) == 0 && len(r.errors) == 0 {
-		r.fail(v, spec.Error{Problem: "names no model"})
+		r.fail(v, document.Error{Problem: "names no model"})
 	}
 	return list
 }

@@ -7,7 +7,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"tuner/spec"
+	"tuner/spec/document"
 )
 
 // native is a file of tuner's own under construction, with the origin of each of its places. Only
@@ -97,10 +97,10 @@ func (n *native) print() ([]byte, error) {
 // translate converts the mistakes that package spec finds in the native text into mistakes of the
 // foreign file.
 func (r *reader) translate(n *native, err error) {
-	var mistakes spec.Errors
+	var mistakes document.Errors
 	if !errors.As(err, &mistakes) {
 		if err != nil {
-			r.addError(spec.Error{File: r.path, Line: 1, Problem: err.Error()})
+			r.addError(document.Error{File: r.path, Line: 1, Problem: err.Error()})
 		}
 		return
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"tuner/spec"
+	"tuner/spec/document"
 )
 
 // campaigns returns the campaigns of a model: one for each client batch.
@@ -81,7 +82,7 @@ func (r *reader) campaign(m model, batch value, folder string) (Campaign, bool) 
 	repository, dir := r.text("model_repository", "")
 	if dir == "" {
 		repository = m.at
-		r.fail(m.at, spec.Error{Problem: "is in no model_repository", Hint: "add model_repository: FOLDER; tuner reads the model's inputs there, " +
+		r.fail(m.at, document.Error{Problem: "is in no model_repository", Hint: "add model_repository: FOLDER; tuner reads the model's inputs there, " +
 			"also of one that a remote server serves"})
 	}
 	n := newNative()
@@ -120,15 +121,15 @@ func (r *reader) launchMode() (value, string) {
 	switch {
 	case mode == launchRemote, mode == launchLocal && (hasPath || r.machine.Server != ""):
 	case mode == launchLocal:
-		r.fail(v, spec.Error{Problem: "finds no tritonserver in PATH", Hint: "add triton_server_path: PROGRAM, or remove the line to measure tuner's own engine"})
+		r.fail(v, document.Error{Problem: "finds no tritonserver in PATH", Hint: "add triton_server_path: PROGRAM, or remove the line to measure tuner's own engine"})
 	case mode == launchDocker:
-		r.fail(v, spec.Error{Problem: "starts no container", Allowed: "local, remote",
+		r.fail(v, document.Error{Problem: "starts no container", Allowed: "local, remote",
 			Hint: "write triton_launch_mode: local and triton_server_path: ./tritonserver-docker.sh, a script of one line:\n" +
 				`        exec docker run --rm --network=host -v "$PWD:$PWD" -w "$PWD" IMAGE tritonserver "$@"`})
 	case mode == launchLibrary:
-		r.fail(v, spec.Error{Problem: "loads no server as a library: an abort in it would end the campaign", Allowed: "local, remote"})
+		r.fail(v, document.Error{Problem: "loads no server as a library: an abort in it would end the campaign", Allowed: "local, remote"})
 	case mode != "":
-		r.fail(v, spec.Error{Problem: "is not known", Allowed: "local, remote"})
+		r.fail(v, document.Error{Problem: "is not known", Allowed: "local, remote"})
 	case hasPath || r.machine.Server != "":
 		mode = launchLocal
 	default:

@@ -14,7 +14,7 @@ import (
 	"tuner/ort/sessionoption"
 	"tuner/search"
 	"tuner/search/plan"
-	"tuner/spec"
+	"tuner/spec/document"
 )
 
 // unlimited is a budget that no campaign uses up, since Model Analyzer ends when everything is
@@ -39,10 +39,10 @@ func (r *reader) search(n *native, m model) {
 	case "optuna":
 		r.warn(at, "the sampler is tuner's own (guided), which takes the limits into account")
 	default:
-		r.fail(at, spec.Error{Problem: "is not known", Allowed: "brute, quick, optuna"})
+		r.fail(at, document.Error{Problem: "is not known", Allowed: "brute, quick, optuna"})
 	}
 	if v, has := r.said("run_config_search_disable"); has && mode == "quick" {
-		r.fail(v, spec.Error{Problem: "contradicts run_config_search_mode: quick", Hint: "keep one of the two"})
+		r.fail(v, document.Error{Problem: "contradicts run_config_search_mode: quick", Hint: "keep one of the two"})
 	}
 	n.word(at, strategy, "search", "strategy")
 	n.word(at, strconv.Itoa(unlimited), "search", "budget", "trials")
@@ -138,7 +138,7 @@ type spaceWriter struct {
 // message writes the fields of a message.
 func (s spaceWriter) message(v value, md protoreflect.MessageDescriptor, path ...string) {
 	if !v.isMapping() {
-		s.r.fail(v, spec.Error{Problem: "must be a mapping (field: value)"})
+		s.r.fail(v, document.Error{Problem: "must be a mapping (field: value)"})
 		return
 	}
 	for _, e := range v.entries() {
@@ -165,7 +165,7 @@ func (s spaceWriter) part(v value, f protoreflect.FieldDescriptor, path []string
 		s.lowered(v)
 		s.n.set(v, s.copy(v, false), s.space(path)...)
 	case v.isSequence():
-		s.r.fail(v, spec.Error{Problem: "lists several mappings", Allowed: "one mapping", Hint: "list the values of its fields instead: all combinations are measured"})
+		s.r.fail(v, document.Error{Problem: "lists several mappings", Allowed: "one mapping", Hint: "list the values of its fields instead: all combinations are measured"})
 	default:
 		if name == "optimization.execution_accelerators" {
 			s.lowered(v)
@@ -299,7 +299,7 @@ func (s spaceWriter) parameters(v value) {
 		v = list[0]
 	}
 	if !v.isMapping() {
-		s.r.fail(v, spec.Error{Problem: "must be one mapping (name: value)", Hint: "list the values of a parameter instead: all combinations are measured"})
+		s.r.fail(v, document.Error{Problem: "must be one mapping (name: value)", Hint: "list the values of a parameter instead: all combinations are measured"})
 		return
 	}
 	for _, e := range v.entries() {

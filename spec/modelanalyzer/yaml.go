@@ -12,7 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"tuner/model/modelconfig"
-	"tuner/spec"
+	"tuner/spec/document"
 )
 
 // maxNodes is the largest number of values in a file after its aliases are expanded. More is a
@@ -205,7 +205,7 @@ func (v value) show() string {
 }
 
 // fail reports a mistake at a place. It fills in file, line, path and value.
-func (r *reader) fail(v value, e spec.Error) {
+func (r *reader) fail(v value, e document.Error) {
 	e.File, e.Line, e.Path = r.path, max(v.node.Line, 1), v.path
 	if v.node.Kind != yaml.ScalarNode || !strings.HasSuffix(v.path, v.node.Value) {
 		e.Value = v.show()
@@ -215,7 +215,7 @@ func (r *reader) fail(v value, e spec.Error) {
 
 // addError records a mistake once. A field that applies to several models gives its mistakes once
 // for each.
-func (r *reader) addError(e spec.Error) {
+func (r *reader) addError(e document.Error) {
 	if !slices.Contains(r.errors, e) {
 		r.errors = append(r.errors, e)
 	}
@@ -235,14 +235,14 @@ func (r *reader) isText(v value) bool {
 	if v.node.Kind == yaml.ScalarNode && !v.isNull() {
 		return true
 	}
-	r.fail(v, spec.Error{Problem: "must be one value"})
+	r.fail(v, document.Error{Problem: "must be one value"})
 	return false
 }
 
 // texts returns the entries of a mapping from names to texts, and reports other values.
 func (r *reader) texts(v value) []entry {
 	if !v.isMapping() {
-		r.fail(v, spec.Error{Problem: "must be a mapping (name: value)"})
+		r.fail(v, document.Error{Problem: "must be a mapping (name: value)"})
 	}
 	return slices.DeleteFunc(v.entries(), func(e entry) bool { return !r.isText(e.value) })
 }
@@ -255,13 +255,13 @@ func (r *reader) mapping(v value, section Section) map[string]value {
 		return given
 	}
 	if !v.isMapping() {
-		r.fail(v, spec.Error{Problem: "must be a mapping (field: value)"})
+		r.fail(v, document.Error{Problem: "must be a mapping (field: value)"})
 		return given
 	}
 	for _, e := range v.entries() {
 		f, known := find(section, e.name)
 		if !known {
-			unknown := spec.Error{Problem: "unknown field"}
+			unknown := document.Error{Problem: "unknown field"}
 			if near := modelconfig.Nearest(e.name, names(section)); near != "" {
 				unknown.Hint = fmt.Sprintf("did you mean %q?", near)
 			}
@@ -275,7 +275,7 @@ func (r *reader) mapping(v value, section Section) map[string]value {
 		switch {
 		case !e.isSaid():
 		case f.Effect == Refused:
-			r.fail(e.value, spec.Error{Problem: f.Text, Hint: f.Hint})
+			r.fail(e.value, document.Error{Problem: f.Text, Hint: f.Hint})
 		case f.Effect == Unused:
 			r.warn(e.value, "%s", f.Text)
 		}

@@ -21,6 +21,7 @@ import (
 	"tuner/report/formats"
 	"tuner/search"
 	"tuner/spec"
+	"tuner/spec/document"
 	"tuner/spec/reference"
 )
 
@@ -166,9 +167,9 @@ func (k kind) hasKnob(scope search.Scope) bool {
 }
 
 // mistakes returns the mistakes in a file.
-func mistakes(t *testing.T, err error) spec.Errors {
+func mistakes(t *testing.T, err error) document.Errors {
 	t.Helper()
-	var es spec.Errors
+	var es document.Errors
 	if err != nil && !errors.As(err, &es) {
 		t.Fatal(err)
 	}
