@@ -39,7 +39,7 @@ func importHint(input string) string {
 	if files, err := filepath.Glob(filepath.Join(dir, "*.ckpt")); err != nil || len(files) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("; Model Analyzer's own measurements are read with --import %s", dir)
+	return fmt.Sprintf("; read Model Analyzer's own measurements with --import %s", dir)
 }
 
 // OptionsOf returns the options that an analyze file asks for.
@@ -86,8 +86,8 @@ func (r Result) Unmet() error {
 	}
 	what := "nothing"
 	if r.Verdict.State == verdict.Unfinished {
-		what = "nothing that was measured"
+		what = "no measured configuration"
 	}
-	return exit.With(exit.Infeasible, fmt.Errorf("%s satisfies the constraints; nearest is %s at %s: %s",
+	return exit.With(exit.Infeasible, fmt.Errorf("%s satisfies the constraints; the nearest is %s at %s: %s",
 		what, nearest.Candidate.Describe(), nearest.Best.Load, strings.Join(misses, ", and ")))
 }

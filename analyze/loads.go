@@ -38,7 +38,7 @@ func (e *LoadError) Error() string {
 		}
 		have = append(have, spec.At{Load: l}.String())
 	}
-	return fmt.Sprintf("nothing was measured at %s; there are figures at %s; to measure it, give the profile a load with that level",
+	return fmt.Sprintf("nothing was measured at %s; figures exist at %s; to measure it, add this level to the load in the profile",
 		e.At, strings.Join(have, ", "))
 }
 

@@ -64,7 +64,7 @@ func TestComparedAtALoad(t *testing.T) {
 		t.Errorf("the lowest load is %v, want that of the default, 2", lowest.At)
 	}
 	_, err := analyze.Analyze(several(t).Campaign(), analyze.Options{At: at(7)})
-	want := "nothing was measured at concurrency=7; there are figures at concurrency=2, concurrency=4, concurrency=8, concurrency=16;"
+	want := "nothing was measured at concurrency=7; figures exist at concurrency=2, concurrency=4, concurrency=8, concurrency=16;"
 	if load := new(analyze.LoadError); !errors.As(err, &load) || !strings.Contains(err.Error(), want) {
 		t.Errorf("error %v, want %q", err, want)
 	}

@@ -21,7 +21,7 @@ func (e *ObjectiveError) Error() string {
 	for i, m := range e.Have {
 		have[i] = string(m)
 	}
-	return fmt.Sprintf("the objective's %s is not known of any configuration, or is 0, which has no score; choose an objective that was measured: %s",
+	return fmt.Sprintf("the objective's %s is unknown or 0 for every configuration; choose an objective that was measured: %s",
 		e.Metric, strings.Join(have, ", "))
 }
 

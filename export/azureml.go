@@ -130,7 +130,7 @@ func azureNotes(d Deployment, o Options) []string {
 	var list []string
 	for _, r := range retirements {
 		if r.sizes.MatchString(d.InstanceType) {
-			list = append(list, fmt.Sprintf("Azure retires %s (the date is %s): choose another with --instance-type, such as Standard_NC4as_T4_v3 or Standard_D4as_v4.",
+			list = append(list, fmt.Sprintf("Azure's retirement date of %s is %s: choose another with --instance-type, such as Standard_NC4as_T4_v3 or Standard_D4as_v4.",
 				d.InstanceType, r.date))
 		}
 	}

@@ -101,7 +101,7 @@ func azureGPU(d Deployment) (string, error) {
 		return kind[0], nil
 	}
 	return "", inputErrorf("no Azure size is known with GPUs like those that were measured (%s): name one with --instance-type",
-		cmp.Or(strings.Join(slices.Sorted(maps.Keys(names)), ", "), "they are not known"))
+		cmp.Or(strings.Join(slices.Sorted(maps.Keys(names)), ", "), "unknown ones"))
 }
 
 // kindOfGPU returns a GPU's kind as azureSizes names it, from the GPU's name; "" for others.

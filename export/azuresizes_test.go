@@ -48,7 +48,7 @@ func TestInstanceType(t *testing.T) {
 	check(nil, "GPUs like those that were measured (NVIDIA A100 80GB PCIe, Tesla T4)", parsed(t, gpu()...), another(parsed(t, on("Tesla T4")...)))
 	// the T400 is not a T4
 	check(nil, "GPUs like those that were measured (NVIDIA T400)", parsed(t, on("NVIDIA T400")...))
-	check(nil, "GPUs like those that were measured (they are not known)", parsed(t, append(gpu(), measuredOn("server", "remote")...)...))
+	check(nil, "GPUs like those that were measured (unknown ones)", parsed(t, append(gpu(), measuredOn("server", "remote")...)...))
 	check(func(o *Options) { o.GPUs = 4 }, "Standard_NC96ads_A100_v4", parsed(t, gpu()...))
 	check(func(o *Options) { o.GPUs = 3 }, "3 cores, 640 MiB and 3 × A100: name one with --instance-type", parsed(t, gpu()...))
 	check(func(o *Options) { o.GPUs = 0 }, "--gpus 0: the tuned configuration needs 1", parsed(t, gpu()...))

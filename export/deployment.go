@@ -175,19 +175,19 @@ func checkOptions(t target, models []Model, o Options) []error {
 		}
 	}
 	check(len(models) > 0, "nothing to export: name the output folder of an analyzed campaign with --input")
-	check(o.Name == "" || dnsLabel(o.Name) == o.Name, "--name %q: allowed are lower-case letters, digits and - (first a letter, not last), at most %d", o.Name, longestName)
+	check(o.Name == "" || dnsLabel(o.Name) == o.Name, "--name %q: allowed are lower-case letters, digits and -, with a letter first and no - last, at most %d", o.Name, longestName)
 	check(imagePattern.MatchString(o.Image) && imageTag(o.Image) != "", "--image %q: an image with its tag is needed, such as %s", o.Image, DefaultImage)
 	check(o.GPUs >= GPUsAsMeasured && o.GPUs <= mostReplicas, "--gpus %d: must be from 0 to %d", o.GPUs, mostReplicas)
-	check(resourcePattern.MatchString(o.GPUResource), "--gpu-resource %q: such as %s or nvidia.com/mig-1g.5gb", o.GPUResource, DefaultGPUResource)
+	check(resourcePattern.MatchString(o.GPUResource), "--gpu-resource %q: a resource of Kubernetes is needed, such as %s or nvidia.com/mig-1g.5gb", o.GPUResource, DefaultGPUResource)
 	check(o.Replicas >= 1 && o.Replicas <= mostReplicas, "--replicas %d: must be from 1 to %d", o.Replicas, mostReplicas)
 	check(o.MaxReplicas >= 1 && o.MaxReplicas <= mostReplicas, "--max-replicas %d: must be from 1 to %d", o.MaxReplicas, mostReplicas)
 	modes := []string{ControlNone, ControlExplicit, ControlPoll}
 	check(slices.Contains(modes, o.ControlMode), "--model-control-mode %q: allowed are %s", o.ControlMode, strings.Join(modes, ", "))
 	for _, p := range o.HostPolicies {
-		check(hostPolicyPattern.MatchString(p), "--host-policy %q: such as gpu_0,numa-node=0 or cpu_0,cpu-cores=0-3", p)
+		check(hostPolicyPattern.MatchString(p), "--host-policy %q: a policy with a setting is needed, such as gpu_0,numa-node=0 or cpu_0,cpu-cores=0-3", p)
 	}
-	check(o.InstanceType == "" || instancePattern.MatchString(o.InstanceType), "--instance-type %q: such as Standard_D4as_v4", o.InstanceType)
-	check(t.instanceType != nil || o.InstanceType == "", "--instance-type %q: only Azure has machines of such sizes; leave it out for %s", o.InstanceType, t.name)
+	check(o.InstanceType == "" || instancePattern.MatchString(o.InstanceType), "--instance-type %q: a size of Azure is needed, such as Standard_D4as_v4", o.InstanceType)
+	check(t.instanceType != nil || o.InstanceType == "", "--instance-type %q: only Azure has such sizes; leave the flag out for %s", o.InstanceType, t.name)
 	check(t.isCluster() || o.GPUResource == DefaultGPUResource,
 		"--gpu-resource %q: only Kubernetes knows resources by name; %s counts GPUs with --gpus", o.GPUResource, t.name)
 	if err := checkStorage(t, o.Storage); err != nil {
@@ -196,7 +196,7 @@ func checkOptions(t target, models []Model, o Options) []error {
 	names := map[string]string{}
 	for _, m := range models {
 		other, twice := names[m.Name]
-		check(!twice, "--input %s and %s: both have a model %q, and a server has one of a name", other, m.Input, m.Name)
+		check(!twice, "--input %s and %s: both have a model %q, and a server cannot have two of the same name", other, m.Input, m.Name)
 		names[m.Name] = m.Input
 	}
 	return errs

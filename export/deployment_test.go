@@ -67,7 +67,7 @@ func TestServers(t *testing.T) {
 			t.Errorf("%s: %d cores, %g bytes, measured on %q; want %d, %g, %q", test.name, d.CPUs, m.Memory, (view{d}).Machines(), test.cores, test.memory, test.machines)
 		}
 		remote := test.cores == 8
-		if noted := strings.Contains(strings.Join(d.Notes, "\n"), `was measured on "`+tritonName+`", of whose machine nothing is known`); noted != remote {
+		if noted := strings.Contains(strings.Join(d.Notes, "\n"), `was measured on "`+tritonName+`", whose machine is unknown`); noted != remote {
 			t.Errorf("%s: the notes are %q", test.name, d.Notes)
 		}
 		if written := d.Manifest().Models[0]; written.Server != test.server || (written.Machine == "") != remote {

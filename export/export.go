@@ -124,7 +124,7 @@ func copyModels(repository string, models []Model, share bool) (int64, error) {
 	for _, m := range models {
 		n, err := modelrepo.CopyDeployed(repository, m.folder(), share)
 		if err != nil {
-			return 0, &InputError{fmt.Errorf("%w; 'tuner analyze' writes it anew", err)}
+			return 0, &InputError{fmt.Errorf("%w; run 'tuner analyze' to write it again", err)}
 		}
 		size += n
 	}

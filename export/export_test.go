@@ -210,7 +210,7 @@ func TestNothingHalfWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := Write(Triton, filepath.Join(parent, "deploy"), defaults(in))
-	if input := new(InputError); !errors.As(err, &input) || !strings.Contains(err.Error(), "it was changed since tuner wrote it; 'tuner analyze' writes it anew") {
+	if input := new(InputError); !errors.As(err, &input) || !strings.Contains(err.Error(), "it was changed since tuner wrote it; run 'tuner analyze' to write it again") {
 		t.Errorf("error is %v, want an InputError", err)
 	}
 	if entries, err := os.ReadDir(parent); err != nil || len(entries) > 0 {
@@ -292,10 +292,10 @@ func TestBadResults(t *testing.T) {
 		"no such configuration": {[]string{`"best": "minilm_config_4"`, `"best": "x"`}, `best: there is no configuration "x"`},
 		"nothing satisfies":     {[]string{`"best": "minilm_config_4"`, `"best": ""`}, "since nothing satisfies the constraints"},
 		"another name":          {[]string{`name: \"minilm\"\nplatform`, `name: \"other\"\nplatform`}, `"minilm" is configured as "other"`},
-		"no load":               {[]string{`"concurrency": 16`, `"concurrency": 0`}, "is no load"},
+		"no load":               {[]string{`"concurrency": 16`, `"concurrency": 0`}, "is not a load"},
 		"no figures":            {[]string{`"throughput": {`, `"thruput": {`}, "has no throughput and latency_p99 at concurrency 16"},
-		"absurd figures":        {[]string{`"value": 290000000`, `"value": 29e99`}, "cannot be"},
-		"absurd instances":      {[]string{`"instance_count": 2`, `"instance_count": 2000000000`}, "2000000000 instances of 1 threads cannot be"},
+		"absurd figures":        {[]string{`"value": 290000000`, `"value": 29e99`}, "is impossible"},
+		"absurd instances":      {[]string{`"instance_count": 2`, `"instance_count": 2000000000`}, "2000000000 instances of 1 threads are impossible"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -49,11 +49,11 @@ func (d Deployment) kubernetes() written {
 		w.addDocuments(filepath.Join(manifestsDir, name), comment, spec)
 	}
 	d.addClaim(&w, manifestsDir)
-	manifest("deployment.yaml", "Triton with the tuned models; requests are limits: exclusive cores need whole ones (see README.md).", d.server())
-	manifest("service.yaml", "HTTP, gRPC and metrics. For gRPC, whose connections live long, balance in the client or by a mesh.", d.service())
+	manifest("deployment.yaml", "Triton with the tuned models. Requests equal limits and cores are whole numbers, as exclusive cores need (see README.md).", d.server())
+	manifest("service.yaml", "HTTP, gRPC and metrics. gRPC connections live long: balance them in the client or with a mesh.", d.service())
 	manifest("disruption-budget.yaml", "Nodes are drained one server at a time.", d.disruptionBudget())
 	if d.scales() {
-		manifest("autoscaler.yaml", "Adds servers when requests queue for longer than at the load that was tuned.", d.autoscaler())
+		manifest("autoscaler.yaml", "Adds servers when requests wait in the queue for longer than at the tuned load.", d.autoscaler())
 		w.addDocuments("prometheus-adapter.yaml", "Values of the chart prometheus-community/prometheus-adapter: the autoscaler's metric.", adapterRules())
 	}
 	return w

@@ -109,7 +109,7 @@ func ReadManifest(dir string) (Manifest, error) {
 func parseManifest(path string, text []byte) (Manifest, error) {
 	var m Manifest
 	if err := json.Unmarshal(text, &m); err != nil {
-		return Manifest{}, inputErrorf("%s is not written by 'tuner export': %w", path, err)
+		return Manifest{}, inputErrorf("%s was not written by 'tuner export': %w", path, err)
 	}
 	switch {
 	case m.Format != ManifestFormat:
@@ -122,9 +122,9 @@ func parseManifest(path string, text []byte) (Manifest, error) {
 	for i, model := range m.Models {
 		switch {
 		case !modelName.MatchString(model.Name):
-			return Manifest{}, inputErrorf("%s: models[%d].name: %q is no name of a model", path, i, model.Name)
+			return Manifest{}, inputErrorf("%s: models[%d].name: %q is not the name of a model", path, i, model.Name)
 		case !isLoad(model.Load):
-			return Manifest{}, inputErrorf("%s: models[%d].load: %s is no load", path, i, model.Load)
+			return Manifest{}, inputErrorf("%s: models[%d].load: %s is not a load", path, i, model.Load)
 		case !(model.Throughput.Value > 0):
 			return Manifest{}, inputErrorf("%s: models[%d].throughput: must be above 0", path, i)
 		}

@@ -17,16 +17,16 @@ func notes(d Deployment, o Options) []string {
 	var list []string
 	add := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
 	if o.Name == "" && (len(d.Models) > 1 || d.Models[0].Name != d.Name) {
-		add("The deployment is called %q (models keep their names): Kubernetes takes lower-case letters, digits and - alone; --name chooses another.", d.Name)
+		add("The deployment is called %q, since Kubernetes takes only lower-case letters, digits and -. The models keep their names. --name chooses another name.", d.Name)
 	}
 	if d.Memory == 0 {
-		add("No memory is reserved, since the campaign did not measure how much it takes: set it by hand.")
+		add("No memory is reserved, since the campaign did not measure memory: set it by hand.")
 	}
 	if d.GPUs > 0 && !slices.ContainsFunc(d.Models, func(m Model) bool { return m.GPUs() > 0 }) {
 		add("The tuned configuration computes on CPUs: its %d GPUs will idle.", d.GPUs)
 	}
 	if most := mostCores(d.Models); most > 0 && d.CPUs > most {
-		add("Together the models are given %d cores, and the machine that each was measured on by itself has %d: with fewer cores they do not reach "+
+		add("The models get %d cores together, but each was measured alone on a machine with %d. With fewer cores they do not reach "+
 			"their figures while all are busy.", d.CPUs, most)
 	}
 	if d.target.isOneServer && (o.Replicas != DefaultReplicas || o.MaxReplicas != DefaultMaxReplicas) {
@@ -73,16 +73,16 @@ func machineNotes(m Model, d Deployment) []string {
 	var list []string
 	add := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
 	if m.Remote {
-		add("Model %q was measured on %q, of whose machine nothing is known: cores and GPUs follow from the configuration alone; compare them with that "+
+		add("Model %q was measured on %q, whose machine is unknown. Cores and GPUs follow from the configuration alone: compare them with that "+
 			"machine's.", m.Name, m.Server)
 	}
 	if measured := m.GPUs(); d.GPUs < measured {
-		add("Model %q was measured with instances on %d GPUs, of which a server has %d.", m.Name, measured, d.GPUs)
+		add("Model %q was measured with instances on %d GPUs, but a server has %d.", m.Name, measured, d.GPUs)
 	}
 	if m.Threads == 0 && m.GPUs() == 0 {
-		text := fmt.Sprintf("Model %q: %s is not set, so that a thread is started for each core of the node, whatever the limit", m.Name, m.threadOption())
+		text := fmt.Sprintf("Model %q does not set %s, so it starts a thread for each core of the node, whatever the limit", m.Name, m.threadOption())
 		if m.knowsMachine() {
-			text += fmt.Sprintf(": it needs nodes of %d cores, as it was measured on", m.Host.UsableCores())
+			text += fmt.Sprintf(". It needs nodes with %d cores, like the measured one", m.Host.UsableCores())
 		}
 		add("%s.", text)
 	}
@@ -108,12 +108,12 @@ func stockNotes(m Model) []string {
 	var list []string
 	add := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
 	if slices.ContainsFunc(slices.Collect(maps.Keys(m.Options.Session)), func(key string) bool { return !sessionoption.OfTriton(key) }) {
-		add("Model %q sets session.* entries: `tuner serve` honours them, a stock Triton ignores them (deploy_target: triton searches without).", m.Name)
+		add("Model %q sets session.* entries. `tuner serve` uses them, but a stock Triton ignores them (deploy_target: triton searches without them).", m.Name)
 	}
 	for _, a := range m.accelerators() {
 		if a.Name == provider.CPU || provider.Of(a.Name).Triton == provider.Missing {
-			add("Model %q names the execution accelerator %q: `tuner serve` has it, a stock Triton does not load the model (deploy_target: triton "+
-				"searches without).", m.Name, a.Name)
+			add("Model %q names the execution accelerator %q. `tuner serve` has it, but a stock Triton does not load the model (deploy_target: triton "+
+				"searches without it).", m.Name, a.Name)
 		}
 	}
 	for _, a := range m.Options.CPUAccelerators {
@@ -121,9 +121,9 @@ func stockNotes(m Model) []string {
 		if row.Triton != provider.Bare || len(a.Parameters) == 0 {
 			continue
 		}
-		text := fmt.Sprintf("Model %q sets options of %s: `tuner serve` honours them, a stock Triton passes none of them on", m.Name, row.Title)
+		text := fmt.Sprintf("Model %q sets options of %s. `tuner serve` uses them, but a stock Triton ignores them", m.Name, row.Title)
 		if row.Threads.Only && a.Parameters[row.Threads.Option] != "" {
-			text += ", so that each instance has a thread for each core of the node there"
+			text += ", so there each instance has a thread for each core of the node"
 		}
 		add("%s.", text)
 	}
@@ -144,7 +144,7 @@ func policyNotes(m Model, o Options) []string {
 	var list []string
 	for _, policy := range m.hostPolicies() {
 		if !slices.ContainsFunc(o.HostPolicies, func(p string) bool { return strings.HasPrefix(p, policy+",") }) {
-			list = append(list, fmt.Sprintf("Model %q names the host policy %q, which no --host-policy describes: it is without effect.", m.Name, policy))
+			list = append(list, fmt.Sprintf("Model %q names the host policy %q, which no --host-policy describes, so it has no effect.", m.Name, policy))
 		}
 	}
 	return list

@@ -32,22 +32,22 @@ func TestNotes(t *testing.T) {
 	}{
 		{"as measured", Kubernetes, named, []Model{parsed(t)}, ""},
 		{"two models", Kubernetes, named, []Model{parsed(t), another()},
-			"Together the models are given 4 cores, and the machine that each was measured on by itself has 2: "},
+			"The models get 4 cores together, but each was measured alone on a machine with 2. "},
 		{"two models on a large machine", Kubernetes, named, []Model{parsed(t, `"logical": 2`, `"logical": 16`), another(`"logical": 2`, `"logical": 16`)}, ""},
 		{"XNNPACK", Kubernetes, named, []Model{parsed(t, accelerated("xnnpack", "")...)},
-			"names the execution accelerator \"xnnpack\": `tuner serve` has it, a stock Triton does not load the model"},
+			"names the execution accelerator \"xnnpack\". `tuner serve` has it, but a stock Triton does not load the model"},
 		{"oneDNN", Helm, named, []Model{parsed(t, accelerated("dnnl", "")...)}, `names the execution accelerator "dnnl"`},
 		{"OpenVINO with an option", Kubernetes, named, []Model{parsed(t, accelerated("openvino", `parameters { key: \"num_of_threads\" value: \"1\" }`)...)},
-			"sets options of OpenVINO: `tuner serve` honours them, a stock Triton passes none of them on, so that each instance has a thread for each core"},
+			"sets options of OpenVINO. `tuner serve` uses them, but a stock Triton ignores them, so there each instance has a thread for each core"},
 		{"OpenVINO without", Kubernetes, named, []Model{parsed(t, accelerated("openvino", "")...)},
-			"OpenVINO's num_of_threads is not set, so that a thread is started for each core of the node, whatever the limit: it needs nodes of 2 cores"},
+			"does not set OpenVINO's num_of_threads, so it starts a thread for each core of the node, whatever the limit. It needs nodes with 2 cores"},
 		{"any number of threads", Kubernetes, named, []Model{parsed(t, `key: \"intra_op_thread_count\"`, `key: \"other\"`)},
-			"intra_op_thread_count is not set, so that a thread is started for each core of the node, whatever the limit: it needs nodes of 2 cores"},
+			"does not set intra_op_thread_count, so it starts a thread for each core of the node, whatever the limit. It needs nodes with 2 cores"},
 		{"any number on an unknown machine", Kubernetes, named,
 			[]Model{parsed(t, append(measuredOn("server", "remote"), `key: \"intra_op_thread_count\"`, `key: \"other\"`)...)},
-			"intra_op_thread_count is not set, so that a thread is started for each core of the node, whatever the limit."},
+			"does not set intra_op_thread_count, so it starts a thread for each core of the node, whatever the limit."},
 		{"fewer GPUs", Kubernetes, with(func(o *Options) { o.GPUs = 1 }), []Model{parsed(t, fourGPUs...)},
-			`Model "minilm" was measured with instances on 4 GPUs, of which a server has 1.`},
+			`Model "minilm" was measured with instances on 4 GPUs, but a server has 1.`},
 		{"servers of Compose", Compose, with(func(o *Options) { o.Replicas = 2 }), []Model{parsed(t)},
 			"The target compose is one server: --replicas and --max-replicas have no effect there."},
 		{"servers of docker run", Triton, with(func(o *Options) { o.MaxReplicas = 1 }), []Model{parsed(t)}, "The target triton is one server: "},
@@ -79,7 +79,7 @@ func TestInstanceTypeElsewhere(t *testing.T) {
 		o := defaults()
 		o.InstanceType = "Standard_D4as_v4"
 		_, err := newDeployment(target, []Model{parsed(t)}, o)
-		want := `--instance-type "Standard_D4as_v4": only Azure has machines of such sizes; leave it out for ` + target.name
+		want := `--instance-type "Standard_D4as_v4": only Azure has such sizes; leave the flag out for ` + target.name
 		if target.name == AzureML && err != nil || target.name != AzureML && (err == nil || err.Error() != want) {
 			t.Errorf("%s: error %v, want %q", target.name, err, want)
 		}

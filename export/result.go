@@ -83,7 +83,7 @@ func checkFolder(m Model) error {
 	path := filepath.Join(m.folder(), "config.pbtxt")
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return inputErrorf("cannot read %q: %w; 'tuner analyze' writes it (formats: repository)", path, durable.Cause(err))
+		return inputErrorf("cannot read %q: %w; run 'tuner analyze' to write it (formats: repository)", path, durable.Cause(err))
 	}
 	config, err := modelconfig.Parse(path, text)
 	if err != nil {
@@ -92,7 +92,7 @@ func checkFolder(m Model) error {
 	config = modelconfig.Clone(config)
 	config.ModelWarmup = m.Config.GetModelWarmup()
 	if !modelconfig.Equal(config, m.Config) {
-		return inputErrorf("%s is not the configuration %s of %s; 'tuner analyze' writes both anew (formats: repository)", path, m.Configuration, result.FileName)
+		return inputErrorf("%s is not the configuration %s of %s; run 'tuner analyze' to write both again (formats: repository)", path, m.Configuration, result.FileName)
 	}
 	return nil
 }
@@ -263,19 +263,19 @@ func checkFigures(path string, m Model) error {
 	rate, p99 := m.Values[measure.Throughput].Value, m.Values[measure.LatencyP99].Value
 	switch {
 	case !isLoad(m.Load):
-		return inputErrorf("%s: best_load of %s: %s is no load", path, m.Configuration, m.Load)
+		return inputErrorf("%s: best_load of %s: %s is not a load", path, m.Configuration, m.Load)
 	case m.Instances > mostCount || m.Threads > mostCount:
-		return inputErrorf("%s: setup of %s: %d instances of %d threads cannot be", path, m.Configuration, m.Instances, m.Threads)
+		return inputErrorf("%s: setup of %s: %d instances of %d threads are impossible", path, m.Configuration, m.Instances, m.Threads)
 	case m.GPUs() > mostCount:
-		return inputErrorf("%s: config of %s: %d GPUs cannot be", path, m.Configuration, m.GPUs())
+		return inputErrorf("%s: config of %s: %d GPUs are impossible", path, m.Configuration, m.GPUs())
 	case m.Memory > mostValue:
-		return inputErrorf("%s: memory of %s: %g cannot be", path, m.Configuration, m.Memory)
+		return inputErrorf("%s: memory of %s: %g is impossible", path, m.Configuration, m.Memory)
 	case !(rate > 0) || !(p99 > 0):
 		return inputErrorf("%s: %s has no throughput and latency_p99 at %s", path, m.Configuration, m.Load)
 	}
 	for metric, e := range m.Values {
 		if e.Value < 0 || e.Value > mostValue {
-			return inputErrorf("%s: %s of %s: %g cannot be", path, metric, m.Configuration, e.Value)
+			return inputErrorf("%s: %s of %s: %g is impossible", path, metric, m.Configuration, e.Value)
 		}
 	}
 	return nil

@@ -55,7 +55,7 @@ func checkStorage(t target, uri string) error {
 		return fmt.Errorf("--storage %q: %s takes SCHEME://PLACE/PATH with one of the schemes %s", uri, t.name, strings.Join(t.schemes, ", "))
 	}
 	if m[1] == "pvc" && !claimPattern.MatchString(m[2]) {
-		return fmt.Errorf("--storage %q: %q is no name of a persistent volume claim", uri, m[2])
+		return fmt.Errorf("--storage %q: %q is not the name of a persistent volume claim", uri, m[2])
 	}
 	return nil
 }
@@ -80,6 +80,6 @@ func (d Deployment) addClaim(w *written, folder string) {
 	if !d.Storage.Own {
 		return
 	}
-	w.addDocuments(filepath.Join(folder, claimFile), "Where the model repository lies; "+loaderFile+" fills it.", d.claim())
-	w.addDocuments(loaderFile, "A pod to copy the model repository into the claim with; delete it afterwards.", d.loader())
+	w.addDocuments(filepath.Join(folder, claimFile), "Storage for the model repository; "+loaderFile+" fills it.", d.claim())
+	w.addDocuments(loaderFile, "Copy the model repository into the claim through this pod, then delete the pod.", d.loader())
 }

@@ -30,7 +30,7 @@ func Check(g spec.Gate, saveBaseline string) error {
 			continue
 		}
 		if info, err := os.Stat(engine); err != nil || info.IsDir() || info.Mode()&0o111 == 0 {
-			problems = append(problems, fmt.Errorf("%s: %s: %q is no program; name the file of a tuner", g.Path, field, engine))
+			problems = append(problems, fmt.Errorf("%s: %s: %q is not a program; name the file of a tuner", g.Path, field, engine))
 		}
 	}
 	problems = append(problems, CheckHistory(g.History))

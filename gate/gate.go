@@ -207,7 +207,7 @@ func (r *run) addPair(p Pair) (ended bool) {
 	for i, c := range r.Criteria {
 		var ok bool
 		if values[i], ok = c.value(p, r.Reference); !ok {
-			r.undecidable(fmt.Sprintf("%s cannot be judged: the measurements do not tell it", c.Metric))
+			r.undecidable(fmt.Sprintf("%s cannot be judged: it was not measured", c.Metric))
 			return true
 		}
 	}
@@ -275,7 +275,7 @@ func (r *run) plan() bool {
 		if len(r.Criteria) == 0 {
 			what = "a baseline"
 		}
-		r.inconclusive(fmt.Sprintf("the budget of %v is enough for %s of %v, and %s needs %d at least", r.Budget, pairsText(affordable),
+		r.inconclusive(fmt.Sprintf("the budget of %v is enough for %s of %v, but %s needs at least %d", r.Budget, pairsText(affordable),
 			r.pairTime().Round(100*time.Millisecond), what, decide.LeastPairs))
 		return false
 	}
@@ -367,7 +367,7 @@ func (r *run) withoutTimes(o Outcome) Outcome {
 		}
 	}
 	o.Needed, o.Timeless = Need{}, true
-	o.Reasons = append(o.Reasons, fmt.Sprintf("the candidate does not keep up with %s: its queue grows, so that no latency is short enough for good", r.Candidate.Job.Load))
+	o.Reasons = append(o.Reasons, fmt.Sprintf("the candidate does not keep up with %s: its queue keeps growing, so no limit on latency holds for long", r.Candidate.Job.Load))
 	return o
 }
 

@@ -22,33 +22,41 @@ const historySchema = 1
 
 // Record is one gate: a line of the history.
 type Record struct {
-	Schema      int                             `json:"schema"`
-	Time        time.Time                       `json:"time"`
-	Revision    string                          `json:"revision,omitempty"`
-	Name        string                          `json:"name"`
-	Verdict     decide.Verdict                  `json:"verdict"`
-	Load        measure.Load                    `json:"load"`
+	Schema   int            `json:"schema"`             // version of this format: 1
+	Time     time.Time      `json:"time"`               // when the gate began
+	Revision string         `json:"revision,omitempty"` // commit that was judged
+	Name     string         `json:"name"`               // name of the gate
+	Verdict  decide.Verdict `json:"verdict"`            // verdict of the gate
+	Load     measure.Load   `json:"load"`               // the load of both sides
+	// fingerprint of the machine; figures of machines with different fingerprints do not compare
 	Fingerprint string                          `json:"machine_fingerprint"`
-	Pairs       int                             `json:"pairs"`
-	Seconds     float64                         `json:"seconds"`
-	Metrics     map[measure.Metric]RecordFigure `json:"metrics"`
+	Pairs       int                             `json:"pairs"`   // number of measured pairs
+	Seconds     float64                         `json:"seconds"` // how long the gate took
+	Metrics     map[measure.Metric]RecordFigure `json:"metrics"` // figures by metric
 }
 
 // RecordFigure is a metric in a line of the history: its figures, with its margin or limits. Lines
 // of earlier versions end after Hi.
 type RecordFigure struct {
-	Candidate float64  `json:"candidate"`          // in the metric's base unit
-	Baseline  *float64 `json:"baseline,omitempty"` // nil without a baseline
-	Change    *float64 `json:"change,omitempty"`   // candidate over baseline, minus 1
-	Lo        *float64 `json:"lo,omitempty"`       // bounds of the change; nil if unknown
-	Hi        *float64 `json:"hi,omitempty"`
+	// median of the candidate, in the metric's base unit
+	Candidate float64 `json:"candidate"`
+	// median of the baseline, in the metric's base unit; absent without a baseline
+	Baseline *float64 `json:"baseline,omitempty"`
+	Change   *float64 `json:"change,omitempty"` // candidate over baseline, minus 1
+	// lower end of the interval of the change; absent if unknown
+	Lo *float64 `json:"lo,omitempty"`
+	Hi *float64 `json:"hi,omitempty"` // upper end of the interval of the change
 
-	Verdict     decide.Verdict `json:"verdict,omitempty"` // of all criteria of the metric
-	Margin      *float64       `json:"margin,omitempty"`  // allowed share of the baseline
-	Min         *float64       `json:"min,omitempty"`     // limits, in the metric's base unit
-	Max         *float64       `json:"max,omitempty"`
-	CandidateLo *float64       `json:"candidate_lo,omitempty"` // interval of the candidate, if it has a limit
-	CandidateHi *float64       `json:"candidate_hi,omitempty"`
+	Verdict decide.Verdict `json:"verdict,omitempty"` // verdict on the metric, over all its criteria
+	// allowed change for the worse, as a share of the baseline
+	Margin *float64 `json:"margin,omitempty"`
+	Min    *float64 `json:"min,omitempty"` // least allowed value, in the metric's base unit
+	// largest allowed value, in the metric's base unit
+	Max *float64 `json:"max,omitempty"`
+	// lower end of the candidate's interval, if the metric has a limit
+	CandidateLo *float64 `json:"candidate_lo,omitempty"`
+	// upper end of the candidate's interval, if the metric has a limit
+	CandidateHi *float64 `json:"candidate_hi,omitempty"`
 }
 
 // NewRecord makes the history's line for a result.
@@ -123,7 +131,7 @@ func readHistory(path string) ([]Record, int64, error) {
 	}
 	records, size, err := parseHistory(text)
 	if err != nil {
-		return nil, 0, &profile.InputError{Err: fmt.Errorf("%s:%w; mend or remove the line, or name another file by history", path, err)}
+		return nil, 0, &profile.InputError{Err: fmt.Errorf("%s:%w; correct or remove the line, or name another file in the field history", path, err)}
 	}
 	return records, size, nil
 }
@@ -153,7 +161,7 @@ func CheckHistory(path string) error {
 		return err
 	}
 	if err := durable.CheckFile(path); err != nil {
-		return &profile.InputError{Err: fmt.Errorf("cannot write the history %q: %w; name another file by history", path, durable.Cause(err))}
+		return &profile.InputError{Err: fmt.Errorf("cannot write the history %q: %w; name another file in the field history", path, durable.Cause(err))}
 	}
 	return nil
 }

@@ -26,7 +26,7 @@ func SavedReference(s Setup, allowOtherMachine bool) (reference map[measure.Metr
 	}
 	reference, notes, err = saved.References(path, s)
 	if text != "" {
-		notes = append(notes, "Mind that "+text+".")
+		notes = append(notes, "Note that "+text+".")
 	}
 	return reference, notes, "", err
 }

@@ -40,35 +40,37 @@ const leastJobs = 3
 // Saved is a saved baseline: measurements of a model, for the comparison with later candidates.
 // docs/reference/gate.md describes it.
 type Saved struct {
-	Schema  int                `json:"schema"`
-	Tool    string             `json:"tool"`
-	Name    string             `json:"name"`
-	Model   string             `json:"model_sha256"`
-	Config  string             `json:"config"` // config.pbtxt
-	Runtime string             `json:"runtime"`
-	Engine  string             `json:"engine,omitempty"` // program file of another tuner
-	Load    measure.Load       `json:"load"`
-	Shapes  map[string][]int64 `json:"input_shapes,omitempty"`
-	Window  float64            `json:"window_seconds"`
+	Schema  int                `json:"schema"`                 // version of this format: 1
+	Tool    string             `json:"tool"`                   // version of tuner
+	Name    string             `json:"name"`                   // name of the gate
+	Model   string             `json:"model_sha256"`           // digest of the model file, in hexadecimal
+	Config  string             `json:"config"`                 // the config.pbtxt
+	Runtime string             `json:"runtime"`                // build of ONNX Runtime
+	Engine  string             `json:"engine,omitempty"`       // program file of another tuner
+	Load    measure.Load       `json:"load"`                   // the load
+	Shapes  map[string][]int64 `json:"input_shapes,omitempty"` // shapes of the inputs in the requests
+	Window  float64            `json:"window_seconds"`         // length of the windows
 	// the windows had no pauses between them; in earlier versions they had
-	Settled     bool                     `json:"settled,omitempty"`
+	Settled bool `json:"settled,omitempty"`
+	// fingerprint of the machine; figures of machines with different fingerprints do not compare
 	Fingerprint string                   `json:"machine_fingerprint"`
-	Machine     json.RawMessage          `json:"machine,omitempty"`
-	Noise       map[measure.Metric]Noise `json:"noise"` // between jobs
-	Jobs        []SavedJob               `json:"jobs"`  // the latest last
+	Machine     json.RawMessage          `json:"machine,omitempty"` // facts of the machine
+	Noise       map[measure.Metric]Noise `json:"noise"`             // difference between jobs, by metric
+	Jobs        []SavedJob               `json:"jobs"`              // the latest ten jobs, the latest last
 }
 
 // SavedJob is one run of the gate.
 type SavedJob struct {
-	Time     time.Time                    `json:"time"`
-	Revision string                       `json:"revision,omitempty"`
-	Pairs    map[measure.Metric][]float64 `json:"pairs"` // one value per pair, in base units
+	Time     time.Time                    `json:"time"`               // when the gate began
+	Revision string                       `json:"revision,omitempty"` // commit that was measured
+	Pairs    map[measure.Metric][]float64 `json:"pairs"`              // one value per pair by metric, in base units
 }
 
 // Noise is the difference of a metric between jobs with the same model on one machine.
 type Noise struct {
-	Spread float64 `json:"spread"` // standard deviation of the logarithm
-	Jobs   int     `json:"jobs"`   // number of jobs behind Spread
+	// standard deviation of the logarithm between jobs
+	Spread float64 `json:"spread"`
+	Jobs   int     `json:"jobs"` // number of jobs behind the spread
 }
 
 // savedMetrics lists the metrics of a saved baseline, if they are measured.
@@ -199,32 +201,32 @@ func (s Saved) References(path string, setup Setup) (map[measure.Metric]Referenc
 		return nil, nil, &profile.InputError{Err: fmt.Errorf("%s: baseline: %s: %s; save a new one with --save-baseline", setup.Spec.Path, path, fmt.Sprintf(format, args...))}
 	}
 	if s.Load != setup.Load {
-		return fail("was measured at %s, and the candidate shall be at %s", s.Load, setup.Load)
+		return fail("it was measured at %s, but the candidate's load is %s", s.Load, setup.Load)
 	}
 	if !sameShapes(s.Shapes, setup.Spec.Inputs.Shape) {
-		return fail("was measured with inputs of the shapes %v, and the candidate shall be with %v", s.Shapes, setup.Spec.Inputs.Shape)
+		return fail("it was measured with the input shapes %v, but the candidate's are %v", s.Shapes, setup.Spec.Inputs.Shape)
 	}
 	config, err := modelconfig.Parse("config", []byte(s.Config))
 	if err != nil {
 		return fail("%v", err)
 	}
 	if then, now := differing(signature(config), signature(setup.Candidate.Config)); then != now {
-		return fail("was measured of a model with %s, and the candidate's has %s", then, now)
+		return fail("its model has %s, but the candidate's has %s", then, now)
 	}
 	references, notes := map[measure.Metric]Reference{}, s.differences(setup)
 	for _, m := range setup.Spec.Metrics {
 		r, assumed, ok := s.Reference(m.Metric)
 		if !ok {
-			return fail("has no %s", m.Metric)
+			return fail("it has no %s", m.Metric)
 		}
 		references[m.Metric] = r
 		note := ""
 		if assumed {
-			note = fmt.Sprintf("How much %s differs from job to job is not known yet and taken as %.0f %%; --save-baseline in %d jobs with the same model and "+
-				"version of tuner tells it. ", m.Metric, 100*assumedSpread, leastJobs)
+			note = fmt.Sprintf("The spread of %s between jobs is not known yet, so %.0f %% is assumed. --save-baseline in %d jobs with the same model and "+
+				"version of tuner measures it. ", m.Metric, 100*assumedSpread, leastJobs)
 		}
 		if c := (Criterion{Metric: m.Metric, Margin: m.Margin}); !c.judged(references).CanPass() {
-			note += fmt.Sprintf("%s: jobs differ by too much for a candidate that is just as good to pass (%s is tolerated).", m.Metric, c.Tolerated())
+			note += fmt.Sprintf("%s: jobs differ so much that an equally good candidate cannot pass (%s is tolerated).", m.Metric, c.Tolerated())
 		}
 		if note != "" {
 			notes = append(notes, strings.TrimSpace(note))
@@ -238,14 +240,14 @@ func (s Saved) References(path string, setup Setup) (map[measure.Metric]Referenc
 func (s Saved) differences(setup Setup) []string {
 	var notes []string
 	if s.Name != setup.Spec.Name {
-		notes = append(notes, fmt.Sprintf("Mind that the baseline is of a model named %q, and the candidate's is named %q.", s.Name, setup.Spec.Name))
+		notes = append(notes, fmt.Sprintf("Note that the baseline's model is named %q, and the candidate's is named %q.", s.Name, setup.Spec.Name))
 	}
 	if now := setup.Spec.Window; s.Window != now.Seconds() {
-		notes = append(notes, fmt.Sprintf("Mind that the baseline was measured in windows of %g s, and the candidate in windows of %v.", s.Window, now))
+		notes = append(notes, fmt.Sprintf("Note that the baseline was measured in windows of %g s, and the candidate in windows of %v.", s.Window, now))
 	}
 	if !s.Settled {
-		notes = append(notes, "Mind that the baseline was measured with pauses between its windows, in turn with another one or by an earlier version, "+
-			"and the candidate without; a new one with --save-baseline compares better.")
+		notes = append(notes, "Note that the baseline was measured with pauses between its windows, and the candidate without. "+
+			"A new baseline compares better: save one with --save-baseline.")
 	}
 	return notes
 }
@@ -308,7 +310,7 @@ func ReadSaved(path string) (Saved, error) {
 func parseSaved(text []byte) (Saved, error) {
 	var s Saved
 	if err := json.Unmarshal(text, &s); err != nil {
-		return Saved{}, fmt.Errorf("it is not a saved baseline: %w", err)
+		return Saved{}, fmt.Errorf("this is not a saved baseline: %w", err)
 	}
 	switch {
 	case s.Schema != savedSchema:

@@ -193,7 +193,7 @@ func TestReferencesRefuse(t *testing.T) {
 		changed.Candidate.Config = proto.CloneOf(s.Candidate.Config)
 		model(changed.Candidate.Config)
 		var input *profile.InputError
-		if _, _, err := saved.References("base.json", changed); !errors.As(err, &input) || !strings.Contains(err.Error(), "gate.yaml: baseline: base.json: was measured of a model with ") {
+		if _, _, err := saved.References("base.json", changed); !errors.As(err, &input) || !strings.Contains(err.Error(), "gate.yaml: baseline: base.json: its model has ") {
 			t.Errorf("another model: %v", err)
 		}
 	}
@@ -211,9 +211,9 @@ func TestReferencesRefuse(t *testing.T) {
 		t.Errorf("the same model without batches: %v", err)
 	}
 	for want, change := range map[string]func(*Setup){
-		"was measured at concurrency 8, and the candidate shall be at concurrency 4": func(s *Setup) { s.Load.Concurrency = 4 },
-		"with inputs of the shapes": func(s *Setup) { s.Spec.Inputs.Shape = map[string][]int64{"x": {3}} },
-		"has no energy":             func(s *Setup) { s.Spec.Metrics = []spec.GateMetric{{Metric: measure.Energy, Margin: 0.1}} },
+		"it was measured at concurrency 8, but the candidate's load is concurrency 4": func(s *Setup) { s.Load.Concurrency = 4 },
+		"it was measured with the input shapes":                                       func(s *Setup) { s.Spec.Inputs.Shape = map[string][]int64{"x": {3}} },
+		"has no energy":                                                               func(s *Setup) { s.Spec.Metrics = []spec.GateMetric{{Metric: measure.Energy, Margin: 0.1}} },
 	} {
 		changed := s
 		change(&changed)
@@ -230,7 +230,7 @@ func TestReferencesWarn(t *testing.T) {
 	t.Parallel()
 	s := newSetup(t, saving)
 	for want, change := range map[string]func(*Saved){
-		`of a model named "old", and the candidate's is named "simple"`:         func(s *Saved) { s.Name = "old" },
+		`model is named "old", and the candidate's is named "simple"`:           func(s *Saved) { s.Name = "old" },
 		"was measured in windows of 2 s, and the candidate in windows of 500ms": func(s *Saved) { s.Window = 2 },
 		"with pauses between its windows":                                       func(s *Saved) { s.Settled = false },
 	} {
@@ -242,8 +242,8 @@ func TestReferencesWarn(t *testing.T) {
 	}
 	// If an unchanged candidate cannot keep a margin, this is reported before the measurement.
 	noisy := newSaved(t, s, 200, 200, 200)
-	for jobs, want := range map[int]string{0: "tells it. throughput: jobs differ by too much for a candidate that is just as good to pass (2 % lower is tolerated).",
-		3: "throughput: jobs differ by too much for a candidate that is just as good to pass (2 % lower is tolerated)."} {
+	for jobs, want := range map[int]string{0: "measures it. throughput: jobs differ so much that an equally good candidate cannot pass (2 % lower is tolerated).",
+		3: "throughput: jobs differ so much that an equally good candidate cannot pass (2 % lower is tolerated)."} {
 		noisy.Noise[measure.Throughput] = Noise{Spread: 0.02, Jobs: jobs}
 		if _, notes, err := noisy.References("base.json", s); err != nil || len(notes) != 1 || !strings.HasSuffix(notes[0], want) {
 			t.Errorf("%d jobs: %q, %v; want %q", jobs, notes, err, want)
@@ -287,7 +287,7 @@ func TestDifferences(t *testing.T) {
 func TestReadSavedRefuses(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"hello":         "it is not a saved baseline",
+		"hello":         "this is not a saved baseline",
 		`{"schema": 2}`: "it has schema 2; this version of tuner reads 1",
 		`{"schema": 1}`: "jobs: it has none",
 		`{"schema": 1, "jobs": [{"pairs": {"throughput": [1, 0]}}]}`:                                 "jobs[0].pairs.throughput: every value must be above 0",

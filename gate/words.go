@@ -72,14 +72,14 @@ func (c Criterion) doubt(s decide.Standing) string {
 		return fmt.Sprintf("%s: too little was measured", c.Metric)
 	}
 	if c.IsLimit() {
-		return fmt.Sprintf("%s is somewhere in %s: %s is allowed", c.Metric, c.Interval(s), c.Tolerated())
+		return fmt.Sprintf("%s is %s: %s is allowed", c.Metric, c.Interval(s), c.Tolerated())
 	}
-	return fmt.Sprintf("%s differs by something in %s: %s is tolerated", c.Metric, c.Interval(s), c.Tolerated())
+	return fmt.Sprintf("%s differs by %s: %s is tolerated", c.Metric, c.Interval(s), c.Tolerated())
 }
 
 // tooVague explains that jobs differ by more than the tolerance.
 func (c Criterion) tooVague(spread float64) string {
-	return fmt.Sprintf("%s: jobs on this machine differ by %.1f %%, so that none proves %s or less, however long it takes; widen the margin, "+
+	return fmt.Sprintf("%s: jobs on this machine differ by %.1f %%, so no single job can prove that it is at most %s; widen the margin, "+
 		"save the baseline again in further jobs, or measure the baseline's model", c.Metric, 100*spread, c.Tolerated())
 }
 

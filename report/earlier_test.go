@@ -20,8 +20,8 @@ func TestReusedCampaigns(t *testing.T) {
 	t.Parallel()
 	r := reporttest.Ranked(t, analyzetest.New(t, analyzetest.Profile).Measure(search.Candidate{}, 8), analyze.Options{})
 	r.Reused = []analyze.Reused{{From: "out/first", Created: time.Unix(0, 0).UTC(), Same: true, Trials: 41}, {From: "out/there", Trials: 1}}
-	here := "Reused from out/first: 41 trials on this machine, to choose what to measure; no figure here is theirs."
-	there := "Reused from out/there: 1 trial on another machine, ONNX Runtime or protocol, for forecasts alone; no figure here is theirs."
+	here := "Reused from out/first: 41 trials on this machine, to choose what to measure; no figure here includes them."
+	there := "Reused from out/there: 1 trial on another machine, ONNX Runtime or protocol, for forecasts only; no figure here includes them."
 	for name, write := range map[string]func(*bytes.Buffer) error{
 		"table":    func(b *bytes.Buffer) error { return text.WriteTable(b, r) },
 		"markdown": func(b *bytes.Buffer) error { return markdown.Write(b, r, false) },

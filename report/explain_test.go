@@ -47,7 +47,7 @@ func TestExplanations(t *testing.T) {
 func TestReportWithoutTheBest(t *testing.T) {
 	t.Parallel()
 	r, _ := reporttest.Ranked(t, reporttest.Typical(t), analyze.Options{}).Only([]string{"minilm_config_1"})
-	const want = "There is nothing to explain: the best of the campaign is not among the configurations that are reported.\n"
+	const want = "There is nothing to explain: the campaign's best configuration is not among the reported ones.\n"
 	if got := reporttest.Written(t, r, text.WriteExplanation); got != want {
 		t.Errorf("the explanation is %q, want %q", got, want)
 	}

@@ -30,7 +30,7 @@ func (e *InputError) ExitCode() int { return exit.Usage }
 // untrusted source.
 func checkName(model string) error {
 	if model == "" || strings.HasPrefix(model, ".") || strings.ContainsAny(model, `/\`) {
-		return &InputError{fmt.Errorf("cannot write results: the journal's model name %q is not that of a folder", model)}
+		return &InputError{fmt.Errorf("cannot write results: the journal's model name %q cannot be the name of a folder", model)}
 	}
 	return nil
 }

@@ -120,12 +120,12 @@ func WriteRepository(dir string, r analyze.Result) error {
 func measuredModel(r analyze.Result, precision string) (modelrepo.Source, error) {
 	file, ok := r.Header.File(precision)
 	if !ok {
-		return modelrepo.Source{}, fmt.Errorf("the journal names no model file of precision %q", precision)
+		return modelrepo.Source{}, fmt.Errorf("the journal names no model file for precision %q", precision)
 	}
 	model, err := onnx.Read(file.Path)
 	if err != nil {
 		if wasMade(r, precision) {
-			err = fmt.Errorf("%w; tuner had made it: the same `tuner profile` command makes it again", err)
+			err = fmt.Errorf("%w; tuner made this file: run the same `tuner profile` command to make it again", err)
 		}
 		return modelrepo.Source{}, &InputError{err}
 	}
@@ -134,7 +134,7 @@ func measuredModel(r analyze.Result, precision string) (modelrepo.Source, error)
 		return modelrepo.Source{}, err
 	}
 	if digest != file.SHA256 {
-		return modelrepo.Source{}, &InputError{fmt.Errorf("the model %q changed since it was measured (its digest was %s, and is %s); "+
+		return modelrepo.Source{}, &InputError{fmt.Errorf("the model %q changed since it was measured (its digest was %s, and is now %s); "+
 			"put the old file back, or profile the new one into another output folder", file.Path, file.SHA256, digest)}
 	}
 	source := modelrepo.Source{Path: file.Path, Digest: digest, Folder: modelFolder(file.Path)}
@@ -248,7 +248,7 @@ func removeStale(dir, model string) error {
 	case err != nil:
 		return fmt.Errorf("cannot remove the outdated optimum: %w", err)
 	case !strings.HasPrefix(string(text), "# "+configMark):
-		return &InputError{fmt.Errorf("cannot remove %q, which is not the optimum any more: tuner did not write it; move it away", path)}
+		return &InputError{fmt.Errorf("cannot remove the outdated %q: tuner did not write it; move it away", path)}
 	default:
 		if err := os.Remove(path); err != nil {
 			return fmt.Errorf("cannot remove the outdated optimum: %w", err)

@@ -180,7 +180,7 @@ func TestHalfWrittenFolderIsTakenUp(t *testing.T) {
 func TestRepositoryOfAVariantThatIsGone(t *testing.T) {
 	t.Parallel()
 	err := report.WriteRepository(t.TempDir(), reporttest.Ranked(t, reporttest.WithVariants(t), analyze.Options{}))
-	if input := new(report.InputError); !errors.As(err, &input) || !strings.Contains(err.Error(), "the same `tuner profile` command makes it again") {
+	if input := new(report.InputError); !errors.As(err, &input) || !strings.Contains(err.Error(), "run the same `tuner profile` command to make it again") {
 		t.Errorf("error %v, want an InputError with the remedy", err)
 	}
 }

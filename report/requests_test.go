@@ -22,7 +22,7 @@ func TestRequestShapesStandEverywhere(t *testing.T) {
 	r := reporttest.Ranked(t, analyzetest.New(t, profile).Measure(analyzetest.Candidate(2, 1, 4), 1, 2).End("done", false), analyze.Options{})
 	r.Requests = append(r.Requests, analyze.RequestShape{Input: "sr", Dims: []int64{1}, Source: analyze.ShapeOfModel},
 		analyze.RequestShape{Input: "x", Dims: []int64{3, 224, 224}, Source: analyze.ShapeGiven})
-	const want = "input_ids [32] (an example: give yours, since the figures depend on it), x [3 224 224] (as given), sr [1] (as the model has it)"
+	const want = "input_ids [32] (an example: give yours, since the figures depend on it), x [3 224 224] (as given), sr [1] (fixed by the model)"
 	for name, write := range map[string]func(*bytes.Buffer) error{
 		"terminal":    func(b *bytes.Buffer) error { return text.WriteAnswer(b, r) },
 		"table":       func(b *bytes.Buffer) error { return text.WriteTable(b, r) },

@@ -33,18 +33,18 @@ func TestServersAreNamed(t *testing.T) {
 	}{
 		{"table", triton, nil, text.WriteTable, []string{"Measured on triton 2.51.0 (/opt/tritonserver)."}, "ONNX Runtime"},
 		{"table of two", nil, triton, text.WriteTable,
-			[]string{"Two servers: the search was measured on the bundled engine, what is confirmed on triton 2.51.0 (/opt/tritonserver)."}, "Measured on"},
-		{"table of two, the other way round", triton, bundled, text.WriteTable, []string{"what is confirmed on the bundled engine"}, "Measured on"},
+			[]string{"The search was measured on the bundled engine, and the finals on triton 2.51.0 (/opt/tritonserver)."}, "Measured on"},
+		{"table of two, the other way round", triton, bundled, text.WriteTable, []string{"and the finals on the bundled engine"}, "Measured on"},
 		{"table of finals on a server that runs already", triton, remote, text.WriteTable,
-			[]string{"; measured again with the model loaded anew", "✓ measured again with the model loaded anew"}, "fresh process"},
+			[]string{"; measured again with the model reloaded", "✓ measured again with the model reloaded"}, "fresh process"},
 		{"markdown", triton, nil, summary, []string{"- server: triton 2.51.0 (/opt/tritonserver)\n"}, "ONNX Runtime"},
 		{"markdown of two", nil, triton, summary, []string{"- server: the bundled engine\n", "- server of the finals: triton 2.51.0", "- ONNX Runtime 1.31.1 (cpu)"}, "Measured on"},
-		{"stages of two", nil, triton, summary, []string{"Stage 1 by itself was measured on the bundled engine alone, and the best configuration on triton 2.51.0 " +
-			"(/opt/tritonserver): their figures do not compare."}, "a larger budget measures it"},
+		{"stages of two", nil, triton, summary, []string{"Stage 1 alone was measured on the bundled engine, and the best configuration on triton 2.51.0 " +
+			"(/opt/tritonserver), so their figures do not compare."}, "a larger budget measures it"},
 		{"JSON", triton, nil, resultjson.Write, []string{`"server": "triton 2.51.0 (/opt/tritonserver)"`, `"where": "/opt/tritonserver"`, `"runtimes": []`}, "bundled"},
 		{"JSON of two", nil, triton, resultjson.Write, []string{`"server": "the bundled engine"`, `"server": "triton 2.51.0 (/opt/tritonserver)"`, `"finals": {`}, "Measured on"},
-		{"page", triton, nil, page, []string{">Measured on triton 2.51.0 (/opt/tritonserver).<"}, "Two servers"},
-		{"page of two", nil, triton, page, []string{">Two servers: the search was measured on the bundled engine, what is confirmed on triton 2.51.0 (/opt/tritonserver)."}, "Measured on triton"},
+		{"page", triton, nil, page, []string{">Measured on triton 2.51.0 (/opt/tritonserver).<"}, "and the finals on"},
+		{"page of two", nil, triton, page, []string{">The search was measured on the bundled engine, and the finals on triton 2.51.0 (/opt/tritonserver)."}, "Measured on triton"},
 		{"config", nil, triton, report.WriteConfig, []string{"seed 1, triton 2.51.0 (/opt/tritonserver), 2026-05-04"}, "ONNX Runtime"},
 	} {
 		b := reporttest.Typical(t).Campaign()

@@ -94,16 +94,16 @@ func (r *record) UnmarshalJSON(data []byte) error {
 func parseCheckpoint(path string, text []byte) ([]analyze.Recording, []string, error) {
 	var c checkpoint
 	if err := json.Unmarshal(text, &c); err != nil {
-		return nil, nil, fmt.Errorf("this is no whole checkpoint of Model Analyzer: %w", err)
+		return nil, nil, fmt.Errorf("the checkpoint of Model Analyzer is incomplete: %w", err)
 	}
 	if c.Results == nil {
-		return nil, nil, errors.New("this is no checkpoint of Model Analyzer: it has no ResultManager.results")
+		return nil, nil, errors.New("this is not a checkpoint of Model Analyzer: ResultManager.results is missing")
 	}
 	var list []analyze.Recording
 	var notes []string
 	for _, model := range slices.Sorted(maps.Keys(c.Results.Models)) {
 		if strings.Contains(model, ",") {
-			notes = append(notes, fmt.Sprintf("%s: models %s were measured together, and are left out", path, model))
+			notes = append(notes, fmt.Sprintf("%s: left out the models %s, since they were measured together", path, model))
 			continue
 		}
 		r := analyze.Recording{Model: model, Source: path}
@@ -135,7 +135,7 @@ func byNumber(a, b string) int {
 func recorded(model, name string, v variant) (analyze.RecordedConfig, error) {
 	c := analyze.RecordedConfig{Name: name, Default: strings.HasSuffix(name, "_config_default"), Deployed: &modelconfig.Config{}}
 	if len(v.run.Models) != 1 {
-		return c, fmt.Errorf("it is of %d models instead of one", len(v.run.Models))
+		return c, fmt.Errorf("it has %d models instead of one", len(v.run.Models))
 	}
 	text := v.run.Models[0].Config
 	if newer := v.run.Models[0].Variant; newer != nil {
@@ -172,7 +172,7 @@ func configOf(text json.RawMessage) (*modelconfig.Config, error) {
 	}
 	fields := map[string]json.RawMessage{}
 	if err := json.Unmarshal(text, &fields); err != nil {
-		return nil, fmt.Errorf("its configuration is no object: %w", err)
+		return nil, fmt.Errorf("its configuration is not an object: %w", err)
 	}
 	if inner, wrapped := fields["_model_config"]; wrapped {
 		return configOf(inner)
@@ -190,7 +190,7 @@ func configOf(text json.RawMessage) (*modelconfig.Config, error) {
 func (m measurement) point() (analyze.RecordedPoint, error) {
 	p := analyze.RecordedPoint{Values: map[measure.Metric]float64{}}
 	if len(m.Models) != 1 {
-		return p, fmt.Errorf("it is of %d models instead of one", len(m.Models))
+		return p, fmt.Errorf("it has %d models instead of one", len(m.Models))
 	}
 	parameter := func(name string) float64 {
 		x, _ := number(strings.Trim(string(m.Models[0].Parameters[name]), `"`))

@@ -32,7 +32,7 @@ func Read(path string) (list []analyze.Recording, notes []string, err error) {
 		return nil, nil, err
 	}
 	if info, err := os.Stat(path); err == nil && info.Size() > maxBytes {
-		return nil, nil, fmt.Errorf("%s: the file has %d bytes, and at most %d are read", path, info.Size(), maxBytes)
+		return nil, nil, fmt.Errorf("cannot read %q: the file has %d bytes, and the limit is %d", path, info.Size(), maxBytes)
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -39,7 +39,7 @@ func TestCheckpoint(t *testing.T) {
 	if len(list) != 1 || list[0].Model != "resnet" {
 		t.Fatalf("%d recordings, the first of %q", len(list), list[0].Model)
 	}
-	if len(notes) != 1 || !strings.Contains(notes[0], "models a,b were measured together, and are left out") {
+	if len(notes) != 1 || !strings.Contains(notes[0], "left out the models a,b, since they were measured together") {
 		t.Errorf("notes: %q", notes)
 	}
 	var names []string
@@ -194,16 +194,16 @@ func TestWhatIsNoRecording(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"":   "the file is empty",
-		"{}": "this is no checkpoint of Model Analyzer: it has no ResultManager.results",
-		`{"ResultManager.results": {"_results": {`:                                 "this is no whole checkpoint of Model Analyzer: unexpected end of JSON input",
+		"{}": "this is not a checkpoint of Model Analyzer: ResultManager.results is missing",
+		`{"ResultManager.results": {"_results": {`:                                 "the checkpoint of Model Analyzer is incomplete: unexpected end of JSON input",
 		`{"ResultManager.results": {"_results": {"a": {"a_config_0": [1]}}}}`:      "a variant has 1 parts instead of two",
-		`{"ResultManager.results": {"_results": {"a": {"a_config_0": [{}, {}]}}}}`: "variant a_config_0: it is of 0 models instead of one",
+		`{"ResultManager.results": {"_results": {"a": {"a_config_0": [{}, {}]}}}}`: "variant a_config_0: it has 0 models instead of one",
 		`{"ResultManager.results": {"_results": {"a,b": {}}}}`:                     "the checkpoint has no measurements of a single model",
 		"Concurrency,Inferences/Second\n":                                          "the file has no rows: perf_analyzer found no stable load",
-		"Concurrency,Inferences/Second\n1\n":                                       "row 2: it has 1 cells, and the header 2",
-		"Concurrency,Inferences/Second\n1,fast\n":                                  `row 2: Inferences/Second is "fast", and no number`,
+		"Concurrency,Inferences/Second\n1\n":                                       "row 2: it has 1 cells, and the header has 2",
+		"Concurrency,Inferences/Second\n1,fast\n":                                  `row 2: Inferences/Second is "fast", not a number`,
 		"Inferences/Second,p99 latency\n1,2\n":                                     "row 2: it has neither a Concurrency nor a Request Rate",
-		"hello":                                                                    "this is no output of perf_analyzer",
+		"hello":                                                                    "this is neither output of perf_analyzer",
 	} {
 		if _, _, err := parse("f", []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want %q", text, err, want)

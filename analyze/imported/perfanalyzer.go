@@ -68,7 +68,7 @@ func parseCSV(path string, text []byte) (analyze.Recording, error) {
 	reader.FieldsPerRecord = -1
 	lines, err := reader.ReadAll()
 	if err != nil {
-		return analyze.Recording{}, fmt.Errorf("this is no whole CSV file: %w", err)
+		return analyze.Recording{}, fmt.Errorf("the CSV file is incomplete: %w", err)
 	}
 	var points []analyze.RecordedPoint
 	for i, line := range lines[1:] {
@@ -90,7 +90,7 @@ func csvPoint(header, line []string) (analyze.RecordedPoint, error) {
 	var uuids []string
 	for i, name := range header {
 		if i >= len(line) {
-			return p, fmt.Errorf("it has %d cells, and the header %d", len(line), len(header))
+			return p, fmt.Errorf("it has %d cells, and the header has %d", len(line), len(header))
 		}
 		if tag, factor := gpuTag(name); tag != "" {
 			for uuid, x := range gpuCell(line[i]) {
@@ -105,7 +105,7 @@ func csvPoint(header, line []string) (analyze.RecordedPoint, error) {
 		metric, factor := columnOf(name)
 		switch {
 		case !ok:
-			return p, fmt.Errorf("%s is %q, and no number", name, line[i])
+			return p, fmt.Errorf("%s is %q, not a number", name, line[i])
 		case name == "Concurrency":
 			p.Load = closedLoop(x, 0)
 		case name == "Request Rate":
@@ -166,7 +166,7 @@ func parseOutput(path string, text []byte) (analyze.Recording, error) {
 	// unstable loads have no figures
 	r.points = slices.DeleteFunc(r.points, func(p analyze.RecordedPoint) bool { return len(p.Values) == 0 })
 	if len(r.points) == 0 {
-		return analyze.Recording{}, errors.New("this is no output of perf_analyzer, no CSV of it and no checkpoint of Model Analyzer: it has no load with a throughput")
+		return analyze.Recording{}, errors.New("this is neither output of perf_analyzer, nor its CSV file, nor a checkpoint of Model Analyzer: no load has a throughput")
 	}
 	return single(path, r.points), nil
 }

@@ -39,7 +39,7 @@ func OtherModels(file, source string, asked []spec.Analyze, list []analyze.Recor
 	for _, recording := range list {
 		measured = append(measured, recording.Model)
 	}
-	return exit.Usagef("%s asks for %s, and %s has measurements of %s; name these in the file", file, strings.Join(wanted, ", "), source, strings.Join(measured, ", "))
+	return exit.Usagef("%s asks for %s, but %s has measurements of %s; name these models in the file", file, strings.Join(wanted, ", "), source, strings.Join(measured, ", "))
 }
 
 // Rank ranks the measurements of one model by an analyze file. It returns that file with the

@@ -46,7 +46,7 @@ func (j Judge) Check(ctx context.Context, m export.ManifestModel, file string) (
 	case m.Cosine == nil && m.Precision == recipe.Original:
 		return Passed, "the model is the one that was measured, in its original precision", nil
 	case m.Cosine == nil:
-		return Skipped, "the campaign compared no outputs with the original's", nil
+		return Skipped, "the campaign did not compare the outputs with the original's", nil
 	}
 	if j.Input != "" {
 		m.Input = j.Input
@@ -108,7 +108,7 @@ func (j Judge) compare(ctx context.Context, m export.ManifestModel, c analyze.Ca
 func sameAccuracy(v precision.Variant, provider string, reported float64) (Status, string, error) {
 	report, ok := v.Accuracy[provider]
 	if !ok {
-		return Skipped, "the model on this provider is what all others are compared with", nil
+		return Skipped, "this model on this provider is the one that all others are compared with", nil
 	}
 	now, ok := report.LeastCosine()
 	if !ok {

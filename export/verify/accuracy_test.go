@@ -24,7 +24,7 @@ func TestSameAccuracy(t *testing.T) {
 		{"cpu", 0.9942, Passed, "cosine 0.9951 with the original on 64 rows; reported 0.9942"},
 		{"cpu", 0.9970, Failed, "cosine 0.9951 with the original on 64 rows; reported 0.997"},
 		{"cpu", 0.9930, Failed, "cosine 0.9951 with the original on 64 rows; reported 0.993"},
-		{"openvino", 0.9951, Skipped, "the model on this provider is what all others are compared with"},
+		{"openvino", 0.9951, Skipped, "this model on this provider is the one that all others are compared with"},
 	} {
 		status, text, err := sameAccuracy(v, tt.provider, tt.reported)
 		if status != tt.status || text != tt.text || err != nil {

@@ -176,7 +176,7 @@ func otherBuilds(subjects []subject) string {
 	text := ""
 	for _, s := range subjects {
 		if s.otherBuild() {
-			text += fmt.Sprintf("; model %q was tuned on %s, and %s serves it here: name that build with --ort-library, or install it with 'tuner runtime'",
+			text += fmt.Sprintf("; model %q was tuned on %s, but %s serves it here: name the tuned build with --ort-library, or install it with 'tuner runtime install'",
 				s.reported.Name, s.tunedOn(), s.build.Name)
 		}
 	}
@@ -294,11 +294,11 @@ func (v *verifier) judge(s subject, now measure.Estimate) (Status, string) {
 		measure.Throughput.Format(now.Hi), s.reported.Load, measure.Throughput.Format(then.Value))
 	switch {
 	case s.reported.Server != "":
-		return Skipped, fmt.Sprintf("%s of %s, and measured on the bundled engine: not judged", text, s.reported.Server)
+		return Skipped, fmt.Sprintf("%s by %s, but this is the bundled engine: not judged", text, s.reported.Server)
 	case v.options.Fingerprint != s.reported.Machine:
 		return Skipped, text + " on another machine: not judged"
 	case s.otherBuild():
-		return Skipped, fmt.Sprintf("%s on %s, and measured on %s: not judged", text, s.tunedOn(), s.build.Name)
+		return Skipped, fmt.Sprintf("%s on %s, but this is %s: not judged", text, s.tunedOn(), s.build.Name)
 	case now.Hi < (1-tolerance)*then.Value:
 		return Failed, fmt.Sprintf("%s: more than %.0f %% below", text, 100*tolerance)
 	}

@@ -74,8 +74,8 @@ func TestJudge(t *testing.T) {
 	check("here", "cpu@1.31.1", 90, Passed, "reported 100.0 infer/s")
 	check("here", "cpu@1.31.1", 89, Failed, "more than 10 % below")
 	check("there", "cpu@1.31.1", 89, Skipped, "on another machine: not judged")
-	check("here", "openvino@1.24.1", 89, Skipped, "on openvino@1.24.1, and measured on cpu@1.31.1: not judged")
-	check("here", "", 89, Skipped, "on a server's own ONNX Runtime, and measured on cpu@1.31.1: not judged")
+	check("here", "openvino@1.24.1", 89, Skipped, "on openvino@1.24.1, but this is cpu@1.31.1: not judged")
+	check("here", "", 89, Skipped, "on a server's own ONNX Runtime, but this is cpu@1.31.1: not judged")
 }
 
 // The throughput of another server than the bundled engine is reported but not judged, even on the
@@ -85,7 +85,7 @@ func TestJudgeOtherServer(t *testing.T) {
 	v := verifier{options: Options{Fingerprint: "here"}}
 	s := subject{build: Build{Name: "cpu@1.31.1"}, reported: export.ManifestModel{Server: "triton 2.51.0 (/opt/tritonserver)",
 		Machine: "here", Runtime: "cpu@1.31.1", Load: measure.Load{Concurrency: 1, BatchSize: 1}, Throughput: export.Figure{Value: 100}}}
-	const want = "reported 100.0 infer/s of triton 2.51.0 (/opt/tritonserver), and measured on the bundled engine: not judged"
+	const want = "reported 100.0 infer/s by triton 2.51.0 (/opt/tritonserver), but this is the bundled engine: not judged"
 	if status, text := v.judge(s, measure.Estimate{Value: 50, Lo: 50, Hi: 50}); status != Skipped || !strings.HasSuffix(text, want) {
 		t.Errorf("%s, %q; want %s, %q", status, text, Skipped, want)
 	}

@@ -56,12 +56,12 @@ func (o *Options) Add(f *pflag.FlagSet) {
 	f.StringArrayVar(&o.shapes, "shape", nil, "NAME:SIZES of an input without the batch dimension; may be repeated")
 	f.DurationVar(&o.budget, "budget", 0, "longest `time` to measure (default 15m)")
 	f.StringVar(&o.inconclusive, "inconclusive", "", "count an inconclusive verdict as pass or fail (default exit code 4)")
-	f.StringVar(&o.SaveBaseline, "save-baseline", "", "`file` for the candidate's figures, unless it fails")
+	f.StringVar(&o.SaveBaseline, "save-baseline", "", "save the candidate's figures to this `file`, unless it fails")
 	f.BoolVar(&o.AllowOtherMachine, "allow-other-machine", false, "compare with a baseline that was saved on another machine")
 	f.StringVarP(&o.folder, "output-folder", "o", "", "`folder` of the results (default out/NAME-gate)")
 	f.StringVar(&o.Annotations, "annotations", "", "print lines on stderr for a CI system: github or gitlab")
 	f.BoolVarP(&o.Quiet, "quiet", "q", false, "print no progress")
-	f.StringVar(&o.Output, "output", "text", "on stdout: text (the table), markdown or json")
+	f.StringVar(&o.Output, "output", "text", "what to print on stdout: text (the table), markdown or json")
 	f.StringVar(&o.ORTLibrary, "ort-library", "", "ONNX Runtime library, or flavour[@version] of an installed one, for sides that name none")
 }
 
@@ -75,7 +75,7 @@ func (o *Options) Read() (spec.Gate, error) {
 	if o.file != "" {
 		for _, flag := range []string{"baseline", "candidate", "metric", "limit", "concurrency", "request-rate", "shape"} {
 			if o.given(flag) {
-				return spec.Gate{}, exit.Usagef("--%s contradicts -f: the file says it", flag)
+				return spec.Gate{}, exit.Usagef("--%s contradicts -f: the file has this field", flag)
 			}
 		}
 		path = filepath.Clean(o.file)

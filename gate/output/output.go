@@ -93,7 +93,7 @@ func (r Report) headline() string {
 	case len(r.Rows) == 0 && r.Accuracy == nil:
 		return text + "measured, nothing to judge"
 	case len(r.Setup.Spec.Metrics) > 0:
-		return text + "pass, no worse than the baseline by more than is tolerated"
+		return text + "pass, not worse than the baseline by more than the margin"
 	}
 	return text + "pass, within the limits"
 }
@@ -127,7 +127,7 @@ func (r Report) needed() string {
 	case n.Time > 0:
 		return fmt.Sprintf("A decision would probably need %s in all (--budget).", words.Clock(n.Time))
 	case r.Outcome.Looks > 0:
-		return "No reasonable time would decide it: the change is too near to what is tolerated."
+		return "No reasonable time would decide it: the change is too close to what is tolerated."
 	}
 	return ""
 }

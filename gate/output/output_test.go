@@ -203,7 +203,7 @@ func TestNeeded(t *testing.T) {
 	}{
 		{gate.Need{Time: 25 * time.Minute}, false, "A decision would probably need 25m0s in all (--budget)."},
 		{gate.Need{Time: time.Hour, Window: 1200 * time.Millisecond}, false, "A decision would probably need windows of 1.2s (window in gate.yaml), and 1h0m0s in all (--budget)."},
-		{gate.Need{}, false, "No reasonable time would decide it: the change is too near to what is tolerated."},
+		{gate.Need{}, false, "No reasonable time would decide it: the change is too close to what is tolerated."},
 		{gate.Need{}, true, ""},
 	} {
 		r.Outcome.Needed, r.Outcome.Timeless = tt.needed, tt.timeless

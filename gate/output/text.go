@@ -51,7 +51,7 @@ func WriteTable(w io.Writer, r Report) error {
 		b.WriteByte('\n')
 	}
 	for _, note := range r.notes() {
-		b.WriteString(terminal.Fold(note, terminal.Width))
+		b.WriteString(terminal.Fold(note, terminal.ProseWidth))
 	}
 	return write(w, "the table", b.String())
 }

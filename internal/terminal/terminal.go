@@ -17,8 +17,12 @@ import (
 	"golang.org/x/term"
 )
 
-// Width is the expected width of a terminal, in columns.
-const Width = 120
+// Width is the largest width of a table's row, in columns. ProseWidth is that of sentences, which
+// fit the narrowest usual terminal.
+const (
+	Width      = 120
+	ProseWidth = 80
+)
 
 // File returns the file behind an output, and whether it is a terminal.
 func File(out io.Writer) (*os.File, bool) {

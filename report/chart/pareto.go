@@ -60,7 +60,7 @@ func drawPareto(canvas draw.Canvas, r analyze.Result, pair []measure.Metric) {
 	if len(c.curves) == 0 {
 		style := plotstyle.Text(11, plotstyle.Soft)
 		style.XAlign, style.YAlign = text.XCenter, text.YCenter
-		canvas.FillText(style, canvas.Center(), fmt.Sprintf("no figures of both %s and %s", verdict.Label(pair[0]), verdict.Label(pair[1])))
+		canvas.FillText(style, canvas.Center(), fmt.Sprintf("no configuration has both %s and %s", verdict.Label(pair[0]), verdict.Label(pair[1])))
 		return
 	}
 	c.x = logAxis(x.Title+", log scale", c.extent(), sparseTicks)
@@ -168,7 +168,7 @@ func paretoLegend(r analyze.Result) []entry {
 	var list []entry
 	if len(r.Fronts) > 0 {
 		list = append(list, entry{label: "Pareto set of all three", look: paretoLook},
-			entry{label: "front of the two in the panel", look: frontLook})
+			entry{label: "Pareto front of the two in the panel", look: frontLook})
 	}
 	list = append(list, entry{label: "other points", look: restLook})
 	if r.Default().Best != nil {

@@ -80,7 +80,7 @@ func wordsOf(r analyze.Result) verdict.Words {
 }
 
 func recordedHeadline(r analyze.Result, w verdict.Words) string {
-	text := "Recorded by another program, which does not tell how sure its figures are"
+	text := "Recorded by another program, which gives no intervals"
 	if best := First(r); best.Gain != nil && !best.Candidate.IsDefault() {
 		text += ": " + w.GainText(*best.Gain) + w.Within()
 	}
@@ -181,7 +181,7 @@ func unsealedText(r analyze.Result) string {
 	if r.Recorded != "" || r.Header.HasChecksums() {
 		return ""
 	}
-	return "nobody has changed the journal, which is of an earlier version and has no checksums"
+	return "nobody has changed the journal, which has no checksums since an earlier version wrote it"
 }
 
 // assumedText lists the assumptions of the figures: the requests, the accuracy of another
@@ -215,9 +215,9 @@ func withheldText(r analyze.Result) string {
 	case w.Most < leastWithheld:
 		return "a quiet machine"
 	case w.Mean < leastWithheld:
-		return fmt.Sprintf("a quiet machine, but for a window with %.0f %% of the CPU time used by others", 100*w.Most)
+		return fmt.Sprintf("a quiet machine, except for a window in which others used %.0f %% of the CPU time", 100*w.Most)
 	default:
-		return fmt.Sprintf("others used %.0f %% of the CPU time (%.0f %% in the worst window): the figures are of the mean", 100*w.Mean, 100*w.Most)
+		return fmt.Sprintf("others use %.0f %% of the CPU time, the average while measuring (%.0f %% in the worst window)", 100*w.Mean, 100*w.Most)
 	}
 }
 
@@ -234,17 +234,14 @@ func basisLine(r analyze.Result) string {
 func againText(r analyze.Result, c analyze.Config) string {
 	switch p := *c.Best; {
 	case p.Confirmed && r.Header.ReloadsFinals():
-		return fmt.Sprintf("measured again with the model loaded anew %s; the remote server itself was not restarted", words.Count(p.Launches, "time"))
+		return fmt.Sprintf("measured again with the model reloaded %s; the remote server itself was not restarted", words.Count(p.Launches, "time"))
 	case p.Confirmed:
 		return "measured again on " + words.Count(p.Launches, "fresh process")
 	case c.FailedFinals:
-		return "not measured again, since its fresh processes failed: it may not serve"
+		return "not measured again, since its fresh processes failed: it may fail in service"
 	}
 	return "not measured again on a fresh process"
 }
-
-// HeadWidth is the width of the answer's sentences on a terminal and in report.md, in columns.
-const HeadWidth = 80
 
 // Texts returns the lines as text: "Recommended: config_3 …".
 func (a Answer) Texts() []string {
@@ -258,7 +255,7 @@ func (a Answer) Texts() []string {
 // RequestsText lists the shapes of inputs in the measured requests with their sources. It returns
 // "" if they are unknown.
 //
-//	ids [32], mask [32] (examples: give yours, since the figures depend on them), sr [1] (as the model has it)
+//	ids [32], mask [32] (examples: give yours, since the figures depend on them), sr [1] (fixed by the model)
 func RequestsText(r analyze.Result) string {
 	var groups []string
 	for _, g := range []struct {
@@ -267,7 +264,7 @@ func RequestsText(r analyze.Result) string {
 	}{
 		{analyze.ShapeExample, "an example: give yours, since the figures depend on it", "examples: give yours, since the figures depend on them"},
 		{analyze.ShapeGiven, "as given", "as given"},
-		{analyze.ShapeOfModel, "as the model has it", "as the model has them"},
+		{analyze.ShapeOfModel, "fixed by the model", "fixed by the model"},
 	} {
 		var parts []string
 		for _, s := range r.Requests {

@@ -27,7 +27,7 @@ type Section struct {
 // Unexplained returns the reason why there is no explanation.
 func Unexplained(r analyze.Result) string {
 	if slices.ContainsFunc(r.Configs, func(c analyze.Config) bool { return c.Best != nil }) {
-		return "the best of the campaign is not among the configurations that are reported"
+		return "the campaign's best configuration is not among the reported ones"
 	}
 	return "nothing was measured"
 }
@@ -69,7 +69,7 @@ func comparison(r analyze.Result) Section {
 		case other.Change == nil:
 			s.Lines = append(s.Lines, fmt.Sprintf("%s does not satisfy the constraints: at %s %s.", name, c.Best.Load, verdict.MissesText(c.Best.Misses)))
 		case c.Candidate.IsDefault() && best.Gain != nil:
-			s.Lines = append(s.Lines, fmt.Sprintf("It has %s, at %s.", verdict.Words{Goal: r.Goal}.GainText(*best.Gain), other.Load))
+			s.Lines = append(s.Lines, fmt.Sprintf("%s has %s; the default was measured at %s.", ShortName(r, best), verdict.Words{Goal: r.Goal}.GainText(*best.Gain), other.Load))
 		case len(c.TiedWith) > 0:
 			s.Lines = append(s.Lines, fmt.Sprintf("%s at %s is tied with it in %s: %s.", name, other.Load, GainOf(r), verdict.ChangeText(*other.Change)))
 		default:
@@ -98,7 +98,7 @@ func whyNot(r analyze.Result, c analyze.Config, change measure.Estimate) string 
 	case !x.Keeps(r.Verdict.Confidence):
 		return ", but keeps the limits with a probability of " + x.HoldsText()
 	}
-	return ", which is not shown well enough to give up what is simpler"
+	return "; this is too uncertain to prefer it to the simpler configuration"
 }
 
 func configOf(r analyze.Result, s analyze.Subject) analyze.Config {
@@ -142,16 +142,17 @@ func knobTable(r analyze.Result) Section {
 	switch {
 	case len(s.Cells) == 0:
 	case isBelieved:
-		s.Notes = append(s.Notes, "The best with another value against the best with the chosen one, all other knobs and the load free; in parentheses 95 % intervals.")
+		s.Notes = append(s.Notes, "Each row compares the best configuration with another value to the best with the chosen value. "+
+			"All other knobs and the load may differ. Parentheses hold 95 % intervals.")
 	default:
-		s.Notes = append(s.Notes, "The best that was measured with another value against the best with the chosen one; in parentheses 95 % intervals. "+
-			"Where little was measured, other knobs may have their part in it.")
+		s.Notes = append(s.Notes, "Each row compares the best measured configuration with another value to the best with the chosen value. "+
+			"Parentheses hold 95 % intervals. If little was measured, other knobs may cause part of the change.")
 	}
 	if len(alike) > 0 {
-		s.Lines = append(s.Lines, "There is no difference to speak of between the values of "+strings.Join(alike, ", ")+".")
+		s.Lines = append(s.Lines, "These knobs make no clear difference: "+strings.Join(alike, ", ")+".")
 	}
 	if len(alone) > 0 {
-		s.Lines = append(s.Lines, "No other value was measured of "+strings.Join(alone, ", ")+".")
+		s.Lines = append(s.Lines, "No other value was measured for "+strings.Join(alone, ", ")+".")
 	}
 	return s
 }
@@ -190,7 +191,7 @@ func missText(m search.Miss) string {
 func basisText(b search.Basis) string {
 	switch b {
 	case search.BasisBound:
-		return "not started: by its bounds"
+		return "bound, not measured"
 	case search.BasisUnknown:
 		return "no figures" // not tried, failed, or left out of the space
 	}
@@ -229,10 +230,10 @@ func predictionTable(r analyze.Result) Section {
 	if curve := r.Explanation.Subjects[0].Curve; curve != nil {
 		s.Lines = append(s.Lines, curveText(*curve))
 	}
-	s.Notes = append(s.Notes, "Simulated: by the queue simulation, from what batches take in the engine process; in parentheses how far off that was. Believed: "+
-		"corrected by the windows of the search, before the first final; of what the finals measured. It holds where the 95 % intervals overlap.")
+	s.Notes = append(s.Notes, "Simulated: the result of the queue simulation from measured batch times, with its error in parentheses. "+
+		"Believed: the prediction before the first final, corrected by measured windows. A belief holds if its 95 % interval overlaps the measured one.")
 	for _, m := range r.Explanation.Dropped {
-		s.Notes = append(s.Notes, fmt.Sprintf("The simulation was too far off in %s: the search went on without it.", verdict.Label(m)))
+		s.Notes = append(s.Notes, fmt.Sprintf("The simulation was too far off in %s, so the search stopped using it.", verdict.Label(m)))
 	}
 	return s
 }
@@ -269,13 +270,13 @@ func curveText(c analyze.ServiceCurve) string {
 	for i, size := range c.Sizes {
 		parts[i] = fmt.Sprintf("%d: %s", size, measure.ComputeInfer.Format(c.Alone[i]))
 	}
-	text := "What a batch takes in its engine process, by size: " + strings.Join(parts, ", ")
+	text := "Time of a batch in its engine process, by size: " + strings.Join(parts, ", ")
 	last := len(c.Sizes) - 1
 	if len(c.Crowded) > last {
 		text += fmt.Sprintf("; %.2f × as long with all instances busy", c.Crowded[last]/c.Alone[last])
 	}
 	if last > 0 {
-		text += fmt.Sprintf(". An inference takes %s of a batch of %d, by itself %s",
+		text += fmt.Sprintf(". One inference takes %s in a batch of %d, and %s alone",
 			measure.ComputeInfer.Format(c.Alone[last]/float64(c.Sizes[last])), c.Sizes[last], measure.ComputeInfer.Format(c.Alone[0]/float64(c.Sizes[0])))
 	}
 	return text + "."
@@ -287,10 +288,10 @@ func untried(r analyze.Result) Section {
 	s := Section{Title: "What was not tried"}
 	s.Lines = append(s.Lines, fmt.Sprintf("%d of the space's %s were measured.", u.Measured, words.Count(u.Candidates, "configuration")))
 	if u.Predicted > 0 {
-		s.Lines = append(s.Lines, fmt.Sprintf("Of %s there are predictions and no window: the service times of the engine process were measured.", words.Count(u.Predicted, "further configuration")))
+		s.Lines = append(s.Lines, fmt.Sprintf("Only predictions exist for %s, made from measured batch times.", words.Count(u.Predicted, "further configuration")))
 	}
 	if u.Unreached > 0 {
-		s.Lines = append(s.Lines, fmt.Sprintf("Of %s nothing is known: the campaign ended before.", words.Count(u.Unreached, "further configuration")))
+		s.Lines = append(s.Lines, fmt.Sprintf("Nothing is known about %s: the campaign ended first.", words.Count(u.Unreached, "further configuration")))
 	}
 	for _, f := range u.Skipped {
 		s.Lines = append(s.Lines, fmt.Sprintf("%s: %s.", words.Count(f.Count, "other"), firstLine(f.Reason)))

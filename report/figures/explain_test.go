@@ -24,11 +24,11 @@ func TestBottleneckTexts(t *testing.T) {
 		}
 	}
 	nothing := func(*analyze.Breakdown, *analyze.Config) {}
-	check(analyze.BottleneckCompute, "The 2 cores are full", nothing)
+	check(analyze.BottleneckCompute, "The 2 cores are busy", nothing)
 	check(analyze.BottleneckCompute, "1.0 of 2 cores are idle", func(b *analyze.Breakdown, _ *analyze.Config) { b.EngineCPU = 0.95 })
 	check(analyze.BottleneckCompute, "The GPU computes for 97 % of the time", func(b *analyze.Breakdown, _ *analyze.Config) { b.GPU = 0.97 })
-	check(analyze.BottleneckQueue, "hold a request back for 2.00 ms", func(_ *analyze.Breakdown, c *analyze.Config) { c.Setup.QueueDelay = 2e6 })
-	check(analyze.BottleneckQueue, "Requests come unevenly", nothing)
+	check(analyze.BottleneckQueue, "delay a request by 2.00 ms", func(_ *analyze.Breakdown, c *analyze.Config) { c.Setup.QueueDelay = 2e6 })
+	check(analyze.BottleneckQueue, "Requests arrive unevenly", nothing)
 	check(analyze.BottleneckClient, "Client, wire and front end limit it", nothing)
 	check(analyze.BottleneckClient, "The client limits it: the load generator was short of CPU", func(_ *analyze.Breakdown, c *analyze.Config) {
 		c.Best.Flags = []measure.Flag{measure.FlagClientCPU}

@@ -53,7 +53,7 @@ func latencyLines(s analyze.Subject) []string {
 		parts = append(parts, part("compute", b.Compute()))
 	}
 	parts = append(parts, part("client, wire and front end", b.Outside))
-	return []string{fmt.Sprintf("At %s a request takes %s in the mean: %s.", s.Load, measure.LatencyAvg.Format(b.Latency), strings.Join(parts, ", "))}
+	return []string{fmt.Sprintf("At %s a request takes %s on average: %s.", s.Load, measure.LatencyAvg.Format(b.Latency), strings.Join(parts, ", "))}
 }
 
 // bottleneckText names the bottleneck of a configuration, with the figures that show it.
@@ -66,7 +66,7 @@ func bottleneckText(r analyze.Result, s analyze.Subject, c analyze.Config) strin
 	case analyze.BottleneckCompute:
 		return fmt.Sprintf("Compute limits it: %s.", busyText(*b, c))
 	case analyze.BottleneckQueue:
-		return fmt.Sprintf("The queue limits it: requests wait longer than they are computed, although only %s.", busyText(*b, c))
+		return fmt.Sprintf("The queue limits it: requests wait for longer than their computation takes, although only %s.", busyText(*b, c))
 	case analyze.BottleneckClient:
 		if text := generatorText(c.Best.Flags); text != "" {
 			return fmt.Sprintf("The client limits it: %s. The server may do more than these figures say.", text)
@@ -84,7 +84,7 @@ func busyText(b analyze.Breakdown, c analyze.Config) string {
 	if b.Instances == 1 {
 		verb = "is"
 	}
-	text := fmt.Sprintf("%.2f of %s %s at work at any time", min(b.Busy, float64(b.Instances)), words.Count(b.Instances, "instance"), verb)
+	text := fmt.Sprintf("%.2f of %s %s busy on average", min(b.Busy, float64(b.Instances)), words.Count(b.Instances, "instance"), verb)
 	if b.MeanBatch > 0 && c.Setup.MaxBatchSize > 1 {
 		text += fmt.Sprintf(", in batches of %.1f (%d at most)", b.MeanBatch, c.Setup.MaxBatchSize)
 		text += batchesText(b.Batches)
@@ -120,9 +120,9 @@ func adviceText(r analyze.Result, s analyze.Subject, c analyze.Config) string {
 		return computeAdvice(r, s, c)
 	case analyze.BottleneckQueue:
 		if d := c.Setup.QueueDelay; d > 0 {
-			return fmt.Sprintf("The batcher may hold a request back for %s to wait for company: a shorter max_queue_delay, or more load, shortens that.", delayCell(d))
+			return fmt.Sprintf("The batcher may delay a request by %s to wait for others; a shorter max_queue_delay, or more load, shortens that.", delayCell(d))
 		}
-		return "Requests come unevenly: they wait for one batch while instances have nothing to do."
+		return "Requests arrive unevenly: some wait for a batch to end while other instances are idle."
 	}
 	return ""
 }
@@ -169,17 +169,17 @@ func computeAdvice(r analyze.Result, s analyze.Subject, c analyze.Config) string
 	case b.GPU >= analyze.Saturated:
 		return fmt.Sprintf("The GPU computes for %.0f %% of the time. %s another GPU would give more.", 100*b.GPU, cheaper)
 	case provider.OnGPU(c.Setup.Provider) || b.EngineCPU == 0 || r.Cores == 0:
-		return "More instances give more where what they share is not full."
+		return "More instances give more if the resource that they share is not saturated."
 	case idle <= (1-analyze.Saturated)*float64(r.Cores):
-		text := fmt.Sprintf("The %s are full", words.Count(r.Cores, "core"))
+		text := fmt.Sprintf("The %s are busy", words.Count(r.Cores, "core"))
 		if others >= leastWithheld*float64(r.Cores) {
-			text += fmt.Sprintf(", of which other work takes %.2f", others)
+			text += fmt.Sprintf(", and other work takes %.2f of them", others)
 		}
 		return fmt.Sprintf("%s. %s more cores would give more.", text, cheaper)
 	}
-	text := fmt.Sprintf("%.1f of %s are idle, which more instances or threads could use", idle, words.Count(r.Cores, "core"))
+	text := fmt.Sprintf("%.1f of %s are idle; more instances or threads could use them", idle, words.Count(r.Cores, "core"))
 	if len(r.Explanation.Knobs) > 0 {
-		text += ": the knobs below say what comes of that"
+		text += ", and the knobs below show the effect"
 	}
 	return text + "."
 }
@@ -205,7 +205,7 @@ func higherText(r analyze.Result, s analyze.Subject) string {
 	case h != nil:
 		return higherDoubt(r, s, *h)
 	case s.IsHighest:
-		return "Why no higher load: it is the highest of the profile. Whether more would be served was not asked."
+		return "Why no higher load: the profile has none, so none was measured."
 	}
 	return "No higher load was measured."
 }
@@ -217,5 +217,5 @@ func higherDoubt(r analyze.Result, s analyze.Subject, h analyze.Higher) string {
 			return fmt.Sprintf("Why no higher load: at %s, the next that was measured, the limits are kept with a probability of %s.", h.Load, verdict.Percent(kept))
 		}
 	}
-	return fmt.Sprintf("Why no higher load: at %s, the next that was measured, it is %.1f %% better in %s, which is not shown well enough.", h.Load, tenths(h.Change), GainOf(r))
+	return fmt.Sprintf("Why no higher load: at %s, the next that was measured, it is %.1f %% better in %s, which is too uncertain.", h.Load, tenths(h.Change), GainOf(r))
 }

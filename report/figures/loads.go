@@ -39,4 +39,4 @@ func BestAtLoads(r analyze.Result) (heads []terminal.Column, cells [][]string) {
 const LoadsTitle = "Best at each load"
 
 // LoadsNote says how to read the table.
-const LoadsNote = "Each load by itself, by the windows that were measured there: a search measures few configurations at every load. In parentheses: misses a limit."
+const LoadsNote = "Each row uses only the windows that were measured at its load. A search measures few configurations at every load. Parentheses mark a missed limit."

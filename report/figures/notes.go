@@ -59,7 +59,7 @@ func legendNotes(r analyze.Result, g Ranking) []string {
 	if slices.ContainsFunc(shown, func(c analyze.Config) bool { return c.Satisfies() && c.Best.Confirmed }) {
 		how := "on engines launched for it"
 		if r.Header.ReloadsFinals() {
-			how = "with the model loaded anew"
+			how = "with the model reloaded"
 		}
 		lines = append(lines, confirmedMark+" measured again "+how+", after the search")
 	}
@@ -99,17 +99,17 @@ func ViewNotes(r analyze.Result) []string {
 			}
 		}
 		if absent > 0 {
-			text += fmt.Sprintf(", where %s not measured and so not ranked", words.Count(absent, "configuration")+" "+wereText(absent))
+			text += fmt.Sprintf("; %s not measured there, so not ranked", words.Count(absent, "configuration")+" "+wereText(absent))
 		}
 		lines = append(lines, text+".")
 	}
 	if r.Rank == spec.RankTop3Mean {
 		text := "Ranked by the mean of the three highest throughputs over the loads within the limits"
 		if n := mostLoads(r); n < 3 {
-			text += fmt.Sprintf("; no configuration has three such loads, so that the mean is of %d", n)
+			text += fmt.Sprintf("; no configuration has three such loads, so the mean is over %d", n)
 		}
 		if slices.ContainsFunc(r.Configs, func(c analyze.Config) bool { return c.Satisfies() && math.IsInf(c.Score.Value, 0) }) {
-			text += "; those with fewer such loads than others come behind them, without a mean"
+			text += "; configurations with fewer such loads follow without a mean"
 		}
 		lines = append(lines, text+".")
 	}
@@ -185,9 +185,9 @@ func ReusedNotes(r analyze.Result) []string {
 	for _, e := range r.Reused {
 		how := "on this machine, to choose what to measure"
 		if !e.Same {
-			how = "on another machine, ONNX Runtime or protocol, for forecasts alone"
+			how = "on another machine, ONNX Runtime or protocol, for forecasts only"
 		}
-		lines = append(lines, fmt.Sprintf("Reused from %s: %s %s; no figure here is theirs.", e.From, words.Count(e.Trials, "trial"), how))
+		lines = append(lines, fmt.Sprintf("Reused from %s: %s %s; no figure here includes them.", e.From, words.Count(e.Trials, "trial"), how))
 	}
 	return lines
 }

@@ -17,7 +17,7 @@ func ServerNotes(r analyze.Result) []string {
 	h := r.Header
 	switch {
 	case h.Finals != nil:
-		return []string{fmt.Sprintf("Two servers: the search was measured on %s, what is confirmed on %s. Only figures of one server are compared.", h.Server, h.Finals)}
+		return []string{fmt.Sprintf("The search was measured on %s, and the finals on %s. Only figures of the same server are compared.", h.Server, h.Finals)}
 	case h.Server != nil:
 		return []string{fmt.Sprintf("Measured on %s.", h.Server)}
 	}

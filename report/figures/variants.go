@@ -35,7 +35,7 @@ func AccuracyData(r analyze.Result) string {
 	case report == nil:
 		return ""
 	case report.Synthetic:
-		return words.Count(report.Rows, "row") + " of synthetic (random) inputs: your own data (accuracy.data in the profile) may tell otherwise"
+		return words.Count(report.Rows, "row") + " of random inputs; your own data (accuracy.data in the profile) may give another result"
 	}
 	return fmt.Sprintf("%s of %s", words.Count(report.Rows, "row"), r.Accuracy.Data)
 }

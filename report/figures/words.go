@@ -71,9 +71,9 @@ func inBestLoads(n int) string {
 	case 1:
 		return "at its best load"
 	case 2:
-		return "in the mean of its two best loads"
+		return "on average over its two best loads"
 	}
-	return "in the mean of its three best loads"
+	return "on average over its three best loads"
 }
 
 // ObjectiveValues prints a configuration's values of the objective's metrics at its best load.

@@ -81,7 +81,7 @@ func TestAgain(t *testing.T) {
 	}
 	check("not measured again on a fresh process")
 	c.FailedFinals = true
-	check("not measured again, since its fresh processes failed: it may not serve")
+	check("not measured again, since its fresh processes failed: it may fail in service")
 	c.FailedFinals, c.Best.Confirmed, c.Best.Launches = false, true, 3
 	check("measured again on 3 fresh processes")
 }

@@ -106,8 +106,8 @@ func (c Card) Figures() [][3]string { return c.Of.Figures }
 
 // The texts of cards without a choice.
 const (
-	noneRecommended = "Nothing that was measured keeps the limits as surely as asked."
-	noneAtTheEdge   = "Nothing that was measured is better and likely to keep the limits."
+	noneRecommended = "No measured configuration keeps the limits with the required probability."
+	noneAtTheEdge   = "No measured configuration is better and likely to keep the limits."
 )
 
 // cards returns the columns of the report's own answer: the recommended choice and the one at the

@@ -369,7 +369,7 @@ func TestViewsOfThePage(t *testing.T) {
 	page := func(w io.Writer, r analyze.Result) error { return Write(w, r, false) }
 	at8 := reporttest.Written(t, reporttest.Ranked(t, reporttest.Typical(t), analyze.Options{At: spec.At{Load: measure.Load{Concurrency: 8}}}), page)
 	mean := reporttest.Written(t, reporttest.Ranked(t, reporttest.Typical(t), analyze.Options{Rank: spec.RankTop3Mean}), page)
-	const load, rank = ">All are compared at concurrency=8, where ", ">Ranked by the mean of the three highest throughputs over the loads within the limits"
+	const load, rank = ">All are compared at concurrency=8; ", ">Ranked by the mean of the three highest throughputs over the loads within the limits"
 	if !strings.Contains(at8, load) || strings.Contains(at8, rank) || !strings.Contains(mean, rank) || strings.Contains(mean, load) {
 		t.Error("the page does not say how its configurations were compared, or says what is not so")
 	}

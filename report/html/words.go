@@ -182,23 +182,23 @@ func trust(r analyze.Result) []Chip {
 		list = append(list, Chip{Text: text, Hint: hint, Link: link, IsDoubt: isDoubt})
 	}
 	if len(answer.Limits) > 0 {
-		hint := "The probability that the answer keeps all limits. Where it is too low, choose a looser limit, or measure longer: a larger budget."
+		hint := "The probability that the answer keeps all limits. If it is too low, loosen a limit, or measure longer with a larger budget."
 		add(r.Verdict.Recommended == nil, "#curve", "limits kept: "+answer.HoldsText(), hint)
 	}
 	if best.Best != nil && best.Best.Confirmed {
-		add(false, "#candidates", "measured again on "+words.Count(best.Best.Launches, "fresh process"), "The answer was measured again, in turn with the default, on engine processes of its own.")
+		add(false, "#candidates", "measured again on "+words.Count(best.Best.Launches, "fresh process"), "The answer was measured again on fresh engine processes, in turn with the default.")
 	} else {
 		add(true, "#candidates", "not measured again", "The figures are those of the search. A larger budget leaves time to measure the answer again.")
 	}
 	if w := r.Withheld; w.Mean > quiet {
 		hint := fmt.Sprintf("Other programs took this share of the CPU time while windows were measured, %.0f %% in the worst trial. "+
-			"Figures are of the machine as it was on average. Measure again on a machine without other load.", 100*w.Most)
+			"Figures describe the machine with this load on average. Measure again on a machine without other load.", 100*w.Most)
 		add(true, "#origin", fmt.Sprintf("%.0f %% of the CPU time taken by others", 100*w.Mean), hint)
 	} else {
 		add(false, "#origin", "machine quiet", "Other programs took no more than 1 % of the CPU time while windows were measured.")
 	}
 	if text := figures.RequestsText(r); text != "" {
-		add(false, "#origin", "requests of "+text, "All figures are of requests of this shape. If yours differ, set load.inputs in the profile.")
+		add(false, "#origin", "requests of "+text, "All figures hold for requests of this shape. If yours differ, set load.inputs in the profile.")
 	}
 	return append(list, accuracyChips(r, best)...)
 }

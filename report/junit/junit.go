@@ -140,7 +140,7 @@ func casesOf(r analyze.Result) []testCase {
 	limit := search.MostErrors
 	refused := caseOf(r, c, search.Constraint{Metric: measure.ErrorRate, Max: &limit})
 	if _, isTold := c.Best.Values[measure.ErrorRate]; r.Recorded != "" && !isTold {
-		refused.Skipped = &skipped{Message: "another program measured it, and does not tell how many requests failed"}
+		refused.Skipped = &skipped{Message: "another program measured it, and does not report how many requests failed"}
 	}
 	return append(cases, refused)
 }
@@ -169,9 +169,9 @@ func (j *testCase) judge(l verdict.Limit, confidence float64) {
 	case j.Failure != nil:
 		j.Failure.Text = j.Out
 	case l.IsUnknown():
-		j.Skipped = &skipped{Message: fmt.Sprintf("%s is not known: needs %s", text, words.Count(l.Needs, "more request"))}
+		j.Skipped = &skipped{Message: fmt.Sprintf("%s is not known: it needs %s", text, words.Count(l.Needs, "more request"))}
 	case l.Probability < confidence:
-		j.Failure = &failure{Message: fmt.Sprintf("%s is kept with probability %s, and %s was asked for", text, verdict.Percent(l.Probability),
+		j.Failure = &failure{Message: fmt.Sprintf("%s is kept with probability %s, but %s is required", text, verdict.Percent(l.Probability),
 			verdict.Percent(confidence)), Type: "confidence", Text: j.Out}
 	}
 }

@@ -57,7 +57,7 @@ func TestJUnit(t *testing.T) {
 		"minilm_config_4: p99 ≤ 50 ms at concurrency 16: ", "p99 is 31.", "kept with probability >99 %", "error rate ≤ 1 % at concurrency 16")
 	check("infeasible", reporttest.Ranked(t, reporttest.Typical(t), analyze.Options{Goal: reporttest.Tight()}), 2, 1, "constraint: p99 is ", "the limit of 3.00 ms")
 	check("recorded", reporttest.OfAnother(t), 2, 1, "p99 ≤ 3 ms at concurrency 1", "constraint: p99 is 5.00 ms, 67 % above the limit of 3.00 ms",
-		"skipped: another program measured it, and does not tell how many requests failed")
+		"skipped: another program measured it, and does not report how many requests failed")
 	unknown := reporttest.Ranked(t, reporttest.Typical(t), analyze.Options{})
 	unknown.Configs[0].Best.Misses = append(unknown.Configs[0].Best.Misses, search.Miss{Constraint: search.Constraint{Metric: measure.Energy}})
 	check("without a score", unknown, 3, 1, "energy per inference > 0 at concurrency 16", "constraint: energy")
@@ -84,9 +84,9 @@ func TestJUnitJudgesByProbability(t *testing.T) {
 		}
 	}
 	check("kept", verdict.Limit{Probability: 0.95}, "", "")
-	check("a coin flip", verdict.Limit{Probability: 0.63}, "p99 ≤ 50 ms is kept with probability 63 %, and 95 % was asked for", "")
-	check("nearly", verdict.Limit{Probability: 0.9499}, "p99 ≤ 50 ms is kept with probability 94 %, and 95 % was asked for", "")
-	check("too few requests", verdict.Limit{Probability: 0.99, Needs: 240}, "", "p99 ≤ 50 ms is not known: needs 240 more requests")
+	check("a coin flip", verdict.Limit{Probability: 0.63}, "p99 ≤ 50 ms is kept with probability 63 %, but 95 % is required", "")
+	check("nearly", verdict.Limit{Probability: 0.9499}, "p99 ≤ 50 ms is kept with probability 94 %, but 95 % is required", "")
+	check("too few requests", verdict.Limit{Probability: 0.99, Needs: 240}, "", "p99 ≤ 50 ms is not known: it needs 240 more requests")
 	check("too few, but predicted", verdict.Limit{Probability: 0.99, Needs: 240, IsModelled: true}, "", "")
 }
 

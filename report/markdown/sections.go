@@ -28,10 +28,10 @@ func answer(r analyze.Result) string {
 		head += ": " + escape(rest)
 	}
 	var b strings.Builder
-	b.WriteString(terminal.Fill(head, figures.HeadWidth) + "\n\n")
+	b.WriteString(terminal.Fill(head, terminal.ProseWidth) + "\n\n")
 	for _, l := range a.Lines {
 		text := strings.ReplaceAll(escape(l.Text), ">", `\>`) // at the start of a line it would begin a quotation
-		b.WriteString(terminal.Fold(fmt.Sprintf("- **%s**: %s\n", l.Name, text), figures.HeadWidth))
+		b.WriteString(terminal.Fold(fmt.Sprintf("- **%s**: %s\n", l.Name, text), terminal.ProseWidth))
 	}
 	return b.String()
 }
@@ -120,10 +120,10 @@ func writeStages(b *strings.Builder, r analyze.Result, charts bool) {
 		"instances and batching. Both stages change these too.\n\n")
 	switch {
 	case r.StageElsewhere:
-		fmt.Fprintf(b, "Stage 1 by itself was measured on %s alone, and the best configuration on %s: their figures do not compare.\n\n",
+		fmt.Fprintf(b, "Stage 1 alone was measured on %s, and the best configuration on %s, so their figures do not compare.\n\n",
 			escape(r.Header.Server.String()), escape(r.Header.Finals.String()))
 	case r.FirstStage == "" && r.Recorded == "":
-		fmt.Fprintf(b, "Stage 1 by itself was not measured: a larger budget measures it.\n\n")
+		fmt.Fprintf(b, "Stage 1 alone was not measured; a larger budget measures it.\n\n")
 	}
 	var cells [][]string
 	for _, s := range list {
@@ -197,7 +197,7 @@ func writeVariants(b *strings.Builder, r analyze.Result) {
 			fmt.Fprintf(b, "\n%s: %s.\n", escape(v.Precision), escape(strings.TrimSuffix(note, ".")))
 		}
 		if len(v.Kept) > 0 {
-			fmt.Fprintf(b, "\nIn %s these operators stay in fp32 to keep the limit (relative error that they would have):\n\n", escape(v.Precision))
+			fmt.Fprintf(b, "\nIn %[1]s these operators stay in fp32 to keep the limit. Parentheses hold their relative error in %[1]s:\n\n", escape(v.Precision))
 		}
 		for _, k := range v.Kept {
 			fmt.Fprintf(b, "- %s (%.3g)\n", escape(k.Node), k.Error)
@@ -237,7 +237,7 @@ func stageRow(r analyze.Result, s figures.Stage) []string {
 	}
 	best := s.Config.Best
 	if best == nil {
-		return []string{s.Title, setup, "none that keeps the limits well enough", "", "", ""}
+		return []string{s.Title, setup, "none keeps the limits", "", "", ""}
 	}
 	row := []string{s.Title, setup, best.Load.String(), "", "", ""}
 	if e, ok := best.Values[measure.Throughput]; ok {

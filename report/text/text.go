@@ -48,15 +48,15 @@ func writeTable(w io.Writer, r analyze.Result, colored bool) error {
 	for _, line := range slices.Concat(figures.Notes(r, g), figures.VariantNotes(r)) {
 		fmt.Fprintln(&foot, line)
 	}
-	if err := writeLoads(&foot, r); err != nil {
+	loads, err := loadsText(r)
+	if err != nil {
 		return err
 	}
-	fold := func(text string) string { return terminal.Fold(terminal.Plain(text), terminal.Width) }
-	body := fold(table.String())
+	body := rowsOf(&table)
 	if colored {
 		body = coloredRows(body, g)
 	}
-	if _, err := io.WriteString(w, head.String()+body+fold(foot.String())); err != nil {
+	if _, err := io.WriteString(w, head.String()+body+prose(foot.String())+loads); err != nil {
 		return fmt.Errorf("cannot write table: %w", err)
 	}
 	return nil
@@ -102,21 +102,28 @@ func answerText(r analyze.Result) string {
 	for _, line := range append([]string{a.Headline}, a.Texts()...) {
 		fmt.Fprintln(&b, figures.OneLine(line))
 	}
-	return terminal.Fold(terminal.Plain(b.String()), figures.HeadWidth)
+	return prose(b.String())
 }
 
-// writeLoads writes the table of loads if it is requested.
-func writeLoads(w io.Writer, r analyze.Result) error {
+// prose breaks lines of sentences.
+func prose(text string) string { return terminal.Fold(terminal.Plain(text), terminal.ProseWidth) }
+
+// rowsOf breaks the rows of a table that are too wide.
+func rowsOf(table *strings.Builder) string {
+	return terminal.Fold(terminal.Plain(table.String()), terminal.Width)
+}
+
+// loadsText returns the table of loads, or "" if it is not requested.
+func loadsText(r analyze.Result) (string, error) {
 	if !r.Each || len(r.Loads) == 0 {
-		return nil
+		return "", nil
 	}
 	heads, cells := figures.BestAtLoads(r)
-	fmt.Fprintf(w, "\n%s\n", figures.LoadsTitle)
-	if err := terminal.WriteTable(w, heads, cells); err != nil {
-		return err
+	var table strings.Builder
+	if err := terminal.WriteTable(&table, heads, cells); err != nil {
+		return "", err
 	}
-	fmt.Fprintln(w, figures.LoadsNote)
-	return nil
+	return "\n" + figures.LoadsTitle + "\n" + rowsOf(&table) + prose(figures.LoadsNote+"\n"), nil
 }
 
 // WriteExplanation writes why the best configuration is the best.
@@ -133,20 +140,21 @@ func WriteExplanation(w io.Writer, r analyze.Result) error {
 		if i > 0 {
 			fmt.Fprintln(&b)
 		}
-		fmt.Fprintf(&b, "%s\n", s.Title)
-		for _, line := range s.Lines {
-			fmt.Fprintln(&b, line)
+		for _, line := range append([]string{s.Title}, s.Lines...) {
+			b.WriteString(prose(line + "\n"))
 		}
 		if len(s.Cells) > 0 {
-			if err := terminal.WriteTable(&b, s.Heads, s.Cells); err != nil {
+			var table strings.Builder
+			if err := terminal.WriteTable(&table, s.Heads, s.Cells); err != nil {
 				return err
 			}
+			b.WriteString(rowsOf(&table))
 		}
 		for _, line := range s.Notes {
-			fmt.Fprintln(&b, line)
+			b.WriteString(prose(line + "\n"))
 		}
 	}
-	if _, err := io.WriteString(w, terminal.Fold(terminal.Plain(b.String()), terminal.Width)); err != nil {
+	if _, err := io.WriteString(w, b.String()); err != nil {
 		return fmt.Errorf("cannot write explanation: %w", err)
 	}
 	return nil

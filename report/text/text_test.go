@@ -107,9 +107,9 @@ func TestMeanOfFewLoads(t *testing.T) {
 		}
 	}
 	begin := func() *analyzetest.Builder { return analyzetest.New(t, analyzetest.Profile) }
-	check(begin().Measure(search.Candidate{}, 8).Measure(best, 16), "each at its best load.", " mean of 1 ", "loads, so that the mean is of 1.")
-	check(begin().Measure(search.Candidate{}, 4, 8).Measure(best, 8, 16), "each in the mean of its two best loads.", " mean of 2 ", "loads, so that the mean is of 2.")
-	check(begin().Measure(search.Candidate{}, 2, 4, 8).Measure(best, 4, 8, 16), "each in the mean of its three best loads.", " mean of 3 ", "over the loads within the limits.")
+	check(begin().Measure(search.Candidate{}, 8).Measure(best, 16), "each at its best load.", " mean of 1 ", "loads, so the mean is over 1.")
+	check(begin().Measure(search.Candidate{}, 4, 8).Measure(best, 8, 16), "each on average over its two best loads.", " mean of 2 ", "loads, so the mean is over 2.")
+	check(begin().Measure(search.Candidate{}, 2, 4, 8).Measure(best, 4, 8, 16), "each on average over its three best loads.", " mean of 3 ", "over the loads within the limits.")
 }
 
 // Before the first trial there are no figures and no failures.
@@ -150,8 +150,8 @@ func TestAnswer(t *testing.T) {
 	check("int8", reporttest.Ranked(t, reporttest.WithVariants(t), analyze.Options{}), "int8 on cpu has cosine 0.9931 on 240 rows of your data (limit ")
 	busy := reporttest.Ranked(t, reporttest.Typical(t), analyze.Options{})
 	busy.Withheld = analyze.Withheld{Others: measure.Others{Mean: 0.12, Most: 0.3}}
-	check("busy", busy, "others used 12 % of the CPU time (30 % in the worst window): the figures are of the mean.")
-	check("infeasible", reporttest.Ranked(t, reporttest.Typical(t), analyze.Options{Goal: reporttest.Tight()}), "Unfinished: nothing that was measured keeps the limits", "Nearest: default at ")
+	check("busy", busy, "others use 12 % of the CPU time, the average while measuring (30 % in the worst window).")
+	check("infeasible", reporttest.Ranked(t, reporttest.Typical(t), analyze.Options{Goal: reporttest.Tight()}), "Unfinished: no measured configuration keeps the limits", "Nearest: default at ")
 	check("nothing", reporttest.Ranked(t, reporttest.Complete(t), analyze.Options{Goal: reporttest.Tight()}), "Nothing satisfies p99 ≤ 3 ms. Nearest: default at ")
 	check("interrupted", reporttest.Ranked(t, reporttest.Typical(t).End("interrupted by the user", true), analyze.Options{}), "Unfinished: ", "; interrupted;")
 	if err := WriteAnswer(reporttest.Failing{}, reporttest.Ranked(t, reporttest.Typical(t), analyze.Options{})); !errors.Is(err, reporttest.ErrFull) {

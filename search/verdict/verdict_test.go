@@ -322,9 +322,9 @@ func TestNothingSatisfiesSoFar(t *testing.T) {
 			t.Errorf("a rival that keeps the limit with %g: %s, want %s and %q:\n%s", holds, v.State, want, words, text)
 		}
 	}
-	check(0.3, false, verdict.Unfinished, "something may, with a probability of 30 %")
+	check(0.3, false, verdict.Unfinished, "another may, with a probability of 30 %")
 	check(0.04, false, verdict.Nothing, "Nothing satisfies the limits")
-	check(0.04, true, verdict.Unfinished, "configurations were never tried")
+	check(0.04, true, verdict.Unfinished, "some were never tried")
 }
 
 // A campaign is unfinished until its answer was measured on a fresh launch. Figures of other origin

@@ -52,9 +52,9 @@ func (v Verdict) Headline(w Words) string {
 		if l, ok := v.Answer().unknown(); ok && v.Answer().Holds >= v.Confidence {
 			return fmt.Sprintf("%s: too few requests were measured to tell %s.", Close.Badge(), Label(l.Constraint.Metric))
 		}
-		return fmt.Sprintf("%s: nothing that was measured keeps the limits with a probability of %s.", Close.Badge(), Percent(v.Confidence))
+		return fmt.Sprintf("%s: no measured configuration keeps the limits with a probability of %s.", Close.Badge(), Percent(v.Confidence))
 	case NoGain:
-		return NoGain.Badge() + ": nothing is shown to be better than the default" + w.Within() + "."
+		return NoGain.Badge() + ": no configuration is shown to be better than the default" + w.Within() + "."
 	}
 	switch answer := v.Answer(); {
 	case answer.Gain != nil:
@@ -77,16 +77,16 @@ func misses(c Choice) string {
 func (v Verdict) unfinished() string {
 	switch {
 	case v.Nearest != nil && math.IsInf(v.More, 1):
-		return Unfinished.Badge() + ": nothing that was measured keeps the limits, and configurations were never tried; a larger --budget tries them."
+		return Unfinished.Badge() + ": no measured configuration keeps the limits, and some were never tried; a larger --budget tries them."
 	case v.Nearest != nil:
-		return fmt.Sprintf("%s: nothing that was measured is likely to keep the limits; something may, with a probability of %s; a larger --budget looks for it.",
+		return fmt.Sprintf("%s: no measured configuration is likely to keep the limits; another may, with a probability of %s; a larger --budget searches for it.",
 			Unfinished.Badge(), Percent(v.Chance))
 	case math.IsInf(v.More, 1):
-		return Unfinished.Badge() + ": configurations were never tried; a larger --budget tries them."
+		return Unfinished.Badge() + ": some configurations were never tried; a larger --budget tries them."
 	case v.More <= worthMore:
 		return Unfinished.Badge() + ": the answer was not measured again on a fresh process; a larger --budget measures it."
 	}
-	return fmt.Sprintf("%s: something up to %s × better may exist; a larger --budget looks for it.", Unfinished.Badge(), Factor(1+v.More))
+	return fmt.Sprintf("%s: a configuration up to %s × better may exist; a larger --budget searches for it.", Unfinished.Badge(), Factor(1+v.More))
 }
 
 // Lines returns the statements behind the headline, the answer first.
@@ -114,7 +114,7 @@ func (v Verdict) Lines(w Words) []Line {
 	add(LineLooser, v.Loosened(w.Goal))
 	add(LineNext, v.Next())
 	if v.State != Unfinished && v.Satisfies() {
-		add(LineElse, fmt.Sprintf("better by %s at most, with a probability of %s.", percents(v.More), Percent(v.Confidence)))
+		add(LineElse, fmt.Sprintf("at most %s better, with a probability of %s.", percents(v.More), Percent(v.Confidence)))
 	}
 	return list
 }
@@ -141,7 +141,7 @@ func (v Verdict) answerText(w Words) string {
 		text += "; " + w.GainText(*answer.Gain)
 	}
 	if answer.Candidate.IsDefault() {
-		text += "; this is what you have"
+		text += "; this is the default"
 	}
 	return text + "."
 }
@@ -253,14 +253,14 @@ func (v Verdict) Next() string {
 		if text := v.Tradeoffs.String(); text != "" {
 			return text
 		}
-		return "looser limits; a larger --budget would look on."
+		return "loosen the limits, or search longer with a larger --budget."
 	case v.State != Close:
 		return ""
 	}
 	if l, ok := answer.unknown(); ok {
-		return fmt.Sprintf("%s at %s would tell its %s.", words.Count(l.Needs, "more request"), answer.Load, Label(l.Constraint.Metric))
+		return fmt.Sprintf("%s at %s would show its %s.", words.Count(l.Needs, "more request"), answer.Load, Label(l.Constraint.Metric))
 	}
-	text := "a larger --budget looks for something safer"
+	text := "a larger --budget searches for a safer configuration"
 	if p := math.Floor(20*answer.Holds) / 20; p > Likely && p < v.Confidence { // in steps of 5 %
 		text += fmt.Sprintf("; --confidence %.2g recommends this one", p)
 	}

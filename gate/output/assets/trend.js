@@ -128,7 +128,7 @@ function legendOf(points) {
 // noteOf returns a note if earlier gates had another limit than the drawn one.
 function noteOf(limits, points) {
   const hasChanged = limits.some(({ side }) => new Set(points.map((p) => p[side]).filter((v) => v !== undefined)).size > 1);
-  return hasChanged ? "The limit is that of the latest gate; earlier ones had another, which their marks tell." : "";
+  return hasChanged ? "The line is the limit of the latest gate. Earlier gates had another limit, which their marks show." : "";
 }
 
 // openMark scrolls to a gate in the table.

@@ -67,7 +67,7 @@ const cornersOf = (front) => Math.max(0, 2 * front.length - 1);
 async function checkFronts(page, { pareto, latency_front }) {
   assert.deepEqual(await pointsOf(page, "tradeoff", "Pareto set of throughput, "), pareto, "Pareto set");
   assert.equal(await page.locator("#tradeoff .plot .pareto").count(), pareto.length, "marks of the Pareto set");
-  assert.deepEqual(await pointsOf(page, "tradeoff", "front of throughput"), latency_front, "front of throughput and latency");
+  assert.deepEqual(await pointsOf(page, "tradeoff", "Pareto front of throughput"), latency_front, "front of throughput and latency");
   assert.equal(await corners(page, "tradeoff"), cornersOf(latency_front), "line of throughput and latency");
   const names = [...new Set(pareto.map((p) => p.split(" at ")[0]))].sort();
   await page.selectOption("#status", { label: "Pareto set only" });

@@ -171,9 +171,9 @@ function drawVerdict(view) {
   if (view.isOwn) return verdict.replaceChildren(...ownVerdict);
   const nearest = view.roles.get("nearest");
   const cards = nearest ? [card("nearest", nearest)] : [
-    card("recommended", view.roles.get("recommended"), "Nothing that was measured keeps these limits as surely as asked."),
-    card("edge", view.roles.get("edge"), "Nothing that was measured is better and likely to keep these limits.")];
-  verdict.replaceChildren(html("p", { class: "eyebrow" }, "At limits that you try out"),
+    card("recommended", view.roles.get("recommended"), "No measured configuration keeps these limits with the required probability."),
+    card("edge", view.roles.get("edge"), "No measured configuration is better and likely to keep these limits.")];
+  verdict.replaceChildren(html("p", { class: "eyebrow" }, "At the limits that you chose"),
     html("h1", {}, html("span", { class: "figure" }, a.figure), " ", html("span", { class: "claim" }, a.claim)),
     html("div", { class: "cards" }, ...cards));
 }

@@ -243,7 +243,7 @@ function progress(view, width) {
   marks.sort((a, b) => a.x - b.x);
   pointing(f.picture, marks);
   return {
-    picture: f.picture, title: "Every trial", subtitle: "Each mark is a trial, at the height that its own windows tell.",
+    picture: f.picture, title: "Every trial", subtitle: "Each mark is a trial. Its height is the value in its own windows.",
     legend: progressLegend(failed.length, hasBand), note: kept.length < measured.length ? `${count(measured.length - kept.length, "trial")} not drawn, evenly thinned out.` : "",
   };
 }
@@ -301,7 +301,7 @@ function answers(view, width) {
   const others = view.limits.filter((l) => l.metric !== metric.name).map((l) => constraintText({ metric: l.metric, [l.side]: l.value }));
   return {
     picture: f.picture, title: `${objective.name[0].toUpperCase()}${objective.name.slice(1)} by the limit on ${metric.label}`,
-    subtitle: `What is recommended from each limit on${others.length ? `, with ${others.join(", ")}` : ""}. Drag the handle, or move the sliders.`,
+    subtitle: `The recommended configuration at each limit${others.length ? `, with ${others.join(", ")}` : ""}. Drag the handle, or move the sliders.`,
     legend: [[[svg("rect", { class: "band", x: 1, y: 2, width: 28, height: 10 }), svg("path", { class: "answer", d: "M1 7H29" })], "recommended, with its 95 % interval"],
       ...(standard.length ? [[curve("default", [[1, 7], [29, 7]]), "the default, at its best load"]] : [])],
   };

@@ -76,7 +76,7 @@ function detail(config, view) {
   const parts = [html("p", { class: "title" }, `${config.name}: ${config.title}`)];
   if (config.row.tie) {
     const tied = configs.filter((o) => o.row.tie === config.row.tie && o !== config).slice(0, 10).map((o) => o.short);
-    parts.push(html("p", { class: "note" }, `Cannot be told from ${tied.join(", ")}: they differ by no more than 1 %.`));
+    parts.push(html("p", { class: "note" }, `Tied with ${tied.join(", ")}: they differ by no more than 1 %.`));
   }
   if (config.points.length > 0) parts.push(loadsTable(config, view));
   for (const f of config.failures) parts.push(html("p", { class: "failure" }, `Failed at ${loadText(f.load)}, ${f.reason}`));

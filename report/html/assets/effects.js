@@ -41,7 +41,7 @@ function breakdown(view, width) {
   });
   pointing(f.picture, marks, 80);
   return {
-    picture: f.picture, title: "Where the latency goes", subtitle: "Of a request in the mean, each configuration at its best load.",
+    picture: f.picture, title: "Where the latency goes", subtitle: "Parts of the mean latency of a request, for each configuration at its best load.",
     legend: latencyParts.filter((_, n) => rows.some((s) => s.parts[n] > 0)).map(([name, label]) => [svg("rect", { class: `part-${name}`, x: 8, y: 1, width: 14, height: 12 }), label]),
   };
 }
@@ -85,8 +85,8 @@ function knobs(view, width) {
   pointing(f.picture, marks, 60);
   const isBelieved = effects.some((k) => k.others.some((o) => o.basis === "predicted" || o.basis === "bound"));
   return {
-    picture: f.picture, title: "What each knob did", subtitle: "The answer with another value of a knob beside the answer, within the report’s own limits.",
-    note: isBelieved ? "Hollow: predicted, or no more than a bound, all other knobs and the load free." : "By what was measured: where that is little, other knobs may have their part in it.",
+    picture: f.picture, title: "What each knob did", subtitle: "Each mark compares the best configuration with another value to the answer, within the report’s own limits.",
+    note: isBelieved ? "Hollow: predicted, or only a bound. All other knobs and the load may differ." : "Only measured configurations count. If they are few, other knobs may cause part of the change.",
     legend: [],
   };
 }

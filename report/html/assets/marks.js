@@ -39,7 +39,7 @@ function curveLegend(view, { others, hollow, pareto, front = noFront }) {
   }
   if (view.edge) entries.push([ring(lookOf(view, view.edge.config), 15, 7, "edge", 5.5), "at the edge"]);
   if (pareto) entries.push([[...keyOf("other"), halo(15, 7, 6)], `Pareto set: nothing beats it in ${paretoName(view.pareto)} at once`]);
-  if (front.points.length > 0) entries.push([svg("path", { class: "front", d: "M1 12V7H15V2H29" }), `front: nothing beats it in ${paretoName(front)}`]);
+  if (front.points.length > 0) entries.push([svg("path", { class: "front", d: "M1 12V7H15V2H29" }), `Pareto front: nothing beats it in ${paretoName(front)}`]);
   if (hollow) {
     const thumb = mark("1", 15, 7, true);
     thumb.setAttribute("class", "hollow look-plain");
@@ -52,7 +52,7 @@ function curveLegend(view, { others, hollow, pareto, front = noFront }) {
 function standingText(view, point) {
   if (view.limits.length === 0) return [];
   if (view.isOwn && point.chance) return [`limits kept: ${point.chance}`];
-  return [{ 2: "keeps the limits as surely as asked", 1: "is likely to keep the limits", 0: "misses a limit" }[view.standings[point.choice]] || (misses(view, point) ? "misses a limit" : "keeps the limits")];
+  return [{ 2: "keeps the limits with the required probability", 1: "is likely to keep the limits", 0: "misses a limit" }[view.standings[point.choice]] || (misses(view, point) ? "misses a limit" : "keeps the limits")];
 }
 
 // pointLines returns the lines of a point's tooltip, in a chart with a front.
@@ -65,6 +65,6 @@ function pointLines(point, view, front = noFront) {
   const wanted = new Set([throughputMetric, latencyMetric, ...raw.objective.map((t) => metricOf(t.metric)), ...view.limits.map((l) => metricOf(l.metric)), memoryMetric]);
   const lines = [nameOf(point.config), `at ${loadText(point.load)}${point.confirmed ? ", measured again on fresh processes" : ""}`, ...[...wanted].flatMap(figure), ...standingText(view, point)];
   if (view.pareto.has(point)) lines.push(`Pareto set of ${paretoName(view.pareto)}`);
-  if (front.has(point)) lines.push(`front of ${paretoName(front)}`);
+  if (front.has(point)) lines.push(`Pareto front of ${paretoName(front)}`);
   return lines;
 }
