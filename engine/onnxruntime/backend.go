@@ -36,10 +36,11 @@ func (b *Backend) NewSession(ctx context.Context, files engine.ModelFiles, confi
 	if err != nil {
 		return nil, err
 	}
-	if err := extent.Check(files.Path); err != nil {
+	constants, err := extent.Check(files.Path)
+	if err != nil {
 		return nil, engine.Errorf(engine.InvalidArgument, "%v", err)
 	}
-	s, err := b.runtime.NewSession(files.Path, boundFolding(options, config, files.Path))
+	s, err := b.runtime.NewSession(files.Path, boundFolding(options, config, files.Path, constants))
 	if err != nil {
 		return nil, backendError(err)
 	}

@@ -6,14 +6,23 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"tuner/model/modelconfig"
+	"tuner/model/onnx/extent"
 	"tuner/ort"
 )
 
 // foldingKey is the session entry that bounds the output of a node that ONNX Runtime computes while
 // it loads a model, in bytes. A parameter of the configuration with this key replaces our bound.
 const foldingKey = "optimization.constant_folding_max_output_size_in_bytes"
+
+// disabledKey is the session entry that lists optimizers to leave out, and foldingName the one that
+// computes constants.
+const (
+	disabledKey = "optimization.disable_specified_optimizers"
+	foldingName = "ConstantFolding"
+)
 
 const (
 	// foldingFactor is the largest factor between folded weights and a model's files. It is that of
@@ -23,29 +32,47 @@ const (
 	// minFolding is the least bound in bytes, for tables that a graph computes, such as masks and
 	// position encodings. A mask of 4,096 positions in float32 has this size.
 	minFolding = 64 << 20
-	// maxFolding is ONNX Runtime's own bound in bytes.
+	// maxFolding is ONNX Runtime's own bound in bytes, and ours for all constants of a small model.
 	maxFolding = 1 << 30
+	// leastFolding is the bound in bytes below which a constant takes no more than its node. So the
+	// number of nodes does not matter.
+	leastFolding = 4 << 10
+	// maxFoldingWork bounds what all constants take to compute, in elements that are read, multiplied
+	// or written. ONNX Runtime takes a minute for it at worst. Twice as much takes two.
+	maxFoldingWork = 1 << 36
 )
 
 // boundFolding bounds folded constants by the size of the model's files. A file of a few bytes would
-// otherwise take 1 GiB for each node. A node beyond the bound is computed in each run instead.
-func boundFolding(o ort.SessionOptions, config *modelconfig.Config, path string) ort.SessionOptions {
-	value := strconv.FormatInt(foldingOf(sizeBeside(path)), 10)
-	if p, given := config.GetParameters()[foldingKey]; given {
-		value = p.GetStringValue()
-	}
+// otherwise take 1 GiB for each node, and hours. A node beyond the bound is computed in each run
+// instead, and if they take too long, all are.
+func boundFolding(o ort.SessionOptions, config *modelconfig.Config, path string, constants extent.Constants) ort.SessionOptions {
 	o.Entries = maps.Clone(o.Entries)
 	if o.Entries == nil {
 		o.Entries = map[string]string{}
 	}
-	o.Entries[foldingKey] = value
+	if p, given := config.GetParameters()[foldingKey]; given {
+		o.Entries[foldingKey] = p.GetStringValue()
+		return o
+	}
+	files := sizeBeside(path)
+	bound := foldingOf(files)
+	for bound > leastFolding && constants.Bytes(uint64(bound)) > uint64(max(maxFolding, foldingFactor*files)) {
+		bound /= 2
+	}
+	o.Entries[foldingKey] = strconv.FormatInt(bound, 10)
+	if constants.Work(uint64(bound)) > maxFoldingWork {
+		o.Entries[disabledKey] = strings.TrimPrefix(o.Entries[disabledKey]+";"+foldingName, ";")
+	}
 	return o
 }
 
-// foldingOf returns the bound for a size of the model's files.
+// foldingOf returns the bound of one constant for a size of the model's files.
 func foldingOf(files int64) int64 {
 	return max(minFolding, foldingFactor*min(files, maxFolding/foldingFactor))
 }
+
+// largestFiles is more than any model has in bytes, and small enough for sums.
+const largestFiles = 1 << 50
 
 // sizeBeside returns the size of the files in a model file's folder, since external data lies there.
 // It leaves out what cannot be read, which ONNX Runtime will report.
@@ -55,8 +82,8 @@ func sizeBeside(path string) int64 {
 		if err != nil || entry.IsDir() {
 			return nil
 		}
-		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && total < maxFolding {
-			total += min(info.Size(), maxFolding)
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+			total = min(total+min(info.Size(), largestFiles), largestFiles)
 		}
 		return nil
 	})

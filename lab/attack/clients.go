@@ -128,16 +128,16 @@ func slow(ctx context.Context, s *scene) (string, error) {
 		}
 		time.Sleep(2 * time.Second)
 	}
-	open := 0
+	var open []int
 	for i, c := range append(all, half...) {
 		_ = c.SetReadDeadline(time.Now().Add(2 * time.Millisecond))
 		// the first have sent nothing: they are idle, not slow
 		if _, err := io.ReadAll(c); err != nil && errors.Is(err, errTimeout(err)) && i >= 250 {
-			open++
+			open = append(open, i)
 		}
 	}
-	if open > 0 {
-		return "", fmt.Errorf("%d slow connections are open after a minute", open)
+	if len(open) > 0 {
+		return "", fmt.Errorf("%d slow connections are open after a minute, the first is number %d", len(open), open[0])
 	}
 	return "1,500 slow connections ended, others served all along", nil
 }

@@ -36,7 +36,8 @@ func loads() []attack {
 				syscall.Mkfifo(s.path("repository", "hostile", "1", "model.onnx"), 0o644))
 		})},
 		{"A6", "a sparse tensor of 64 GiB", want, refused("sparse", func(s *scene) error { return s.put("hostile", sparse(1<<34), "max_batch_size: 0\n") })},
-		{"A6", "300 constants of 512 MiB that ONNX Runtime would fold", "the load ends within 60 s or is given up, memory under 4 GiB, others are served", folding},
+		{"A6", "300 constants of 512 MiB that ONNX Runtime would fold", "the load ends within 60 s or is given up, memory under 4 GiB, others are served", folding(512 << 20)},
+		{"A6", "300 constants of 60 MiB that ONNX Runtime would fold", "the load ends within 60 s or is given up, memory under 4 GiB, others are served", folding(60 << 20)},
 		{"A11", "uploads of a server that is killed", "the next server removes them", killedUploads},
 		{"A12", "300 uploads that fail, each under another name", "the server stays ready, its index is as before", failedUploads},
 		{"A6", "an upload whose file name or name leads elsewhere", "refused, nothing is written", strayUploads},
@@ -134,8 +135,13 @@ func warmup(count string) string {
 	return "max_batch_size: 8\nmodel_warmup [{ name: \"w\" batch_size: 1 " + count + " " + input("INPUT0") + " " + input("INPUT1") + " }]\n"
 }
 
-func folding(ctx context.Context, s *scene) (string, error) {
-	if err := s.put("hostile", foldable(300, 512<<20), "max_batch_size: 0\n"); err != nil {
+func folding(size int64) func(context.Context, *scene) (string, error) {
+	return func(ctx context.Context, s *scene) (string, error) { return s.folds(ctx, size) }
+}
+
+// folds loads a model of 300 constants.
+func (s *scene) folds(ctx context.Context, size int64) (string, error) {
+	if err := s.put("hostile", foldable(300, size), "max_batch_size: 0\n"); err != nil {
 		return "", err
 	}
 	v, err := s.simple(ctx)

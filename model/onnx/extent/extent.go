@@ -1,6 +1,7 @@
 // Package extent computes how large a model file becomes when ONNX Runtime loads it. Functions that
-// call functions can unfold two kilobytes into millions of nodes. Sparse tensors can unfold them
-// into gigabytes. ONNX Runtime cannot be interrupted while it loads, so the engine checks first.
+// call functions can unfold two kilobytes into millions of nodes. Sparse tensors, and nodes that
+// depend on no input, can unfold them into gigabytes. ONNX Runtime cannot be interrupted while it
+// loads, so the engine checks first.
 //
 // The package reads the structure of the file and skips the weights. It does not check whether the
 // model is valid; ONNX Runtime does.
@@ -27,35 +28,39 @@ const (
 )
 
 // Check refuses a model file beyond these limits. The error is a *onnx.FileError, or the operating
-// system's. It does not refuse files of other formats.
-func Check(path string) error {
+// system's. It does not refuse files of other formats, which have no constants for it.
+func Check(path string) (Constants, error) {
 	file, err := os.Open(path)
 	if err != nil {
-		return fmt.Errorf("cannot read the model: %w", err)
+		return Constants{}, fmt.Errorf("cannot read the model: %w", err)
 	}
 	defer file.Close()
 	info, err := file.Stat()
 	if err != nil {
-		return fmt.Errorf("cannot read the model: %w", err)
+		return Constants{}, fmt.Errorf("cannot read the model: %w", err)
 	}
 	m := model{scanner: newScanner(file), functions: map[function]*body{}}
 	graph, whole, err := m.measure(info.Size())
+	var found Constants
+	if err == nil && whole.nodes-graph.nodes <= MaxNodes && whole.bytes <= MaxBytes {
+		found, err = m.constants(info.Size(), graph, whole)
+	}
 	var problem string
 	switch {
 	case errors.Is(err, errDamaged):
-		return nil
+		return Constants{}, nil
 	case errors.Is(err, errCircle), errors.Is(err, errName):
 		problem = err.Error()
 	case err != nil:
-		return fmt.Errorf("cannot read the model: %w", err)
+		return Constants{}, fmt.Errorf("cannot read the model: %w", err)
 	case whole.nodes-graph.nodes > MaxNodes:
 		problem = fmt.Sprintf("its functions unfold into %s nodes, and %d are the most that are loaded, since ONNX Runtime takes minutes for them", number(whole.nodes-graph.nodes), MaxNodes)
 	case whole.bytes > MaxBytes:
 		problem = fmt.Sprintf("its tensors unfold into %s bytes; at most %d are loaded", number(whole.bytes), uint64(MaxBytes))
 	default:
-		return nil
+		return found, nil
 	}
-	return &onnx.FileError{Path: path, Problem: problem, Remedy: "export the model without nested functions and sparse tensors"}
+	return Constants{}, &onnx.FileError{Path: path, Problem: problem, Remedy: "export the model without nested functions and sparse tensors"}
 }
 
 // number prints a sum, which may have saturated.

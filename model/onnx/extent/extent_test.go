@@ -119,14 +119,14 @@ func TestCheck(t *testing.T) {
 		if err := os.WriteFile(path, tc.data, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		err := Check(path)
+		_, err := Check(path)
 		var refused *onnx.FileError
 		switch {
 		case tc.want == "" && err != nil, tc.want != "" && (!errors.As(err, &refused) || !strings.Contains(err.Error(), tc.want)):
 			t.Errorf("%s: got %v, want %q", name, err, tc.want)
 		}
 	}
-	if err := Check(filepath.Join(t.TempDir(), "none")); err == nil {
+	if _, err := Check(filepath.Join(t.TempDir(), "none")); err == nil {
 		t.Error("a file that is not there: no error")
 	}
 }
