@@ -4,12 +4,13 @@ import (
 	"errors"
 	"io"
 	"os"
+	"syscall"
 )
 
 // Disk has the operations of the operating system that writing needs. Tests replace it by one that
 // fails (package faulty).
 type Disk interface {
-	Create(dir, pattern string) (File, error) // a new file that all can read; pattern as in os.CreateTemp
+	Create(dir, pattern string) (File, error) // a new file that all can read, locked; pattern as in os.CreateTemp
 	Append(path string) (File, error)         // an existing file, written at its end
 	Rename(from, to string) error
 	Remove(path string) error
@@ -27,16 +28,26 @@ type File interface {
 // OS is this machine's disks.
 type OS struct{}
 
-// Create makes a file.
+// Create makes a file. It is locked until it is closed, if the file system has locks.
 func (OS) Create(dir, pattern string) (File, error) {
-	f, err := os.CreateTemp(dir, pattern)
-	if err != nil {
-		return nil, err
+	for {
+		f, err := os.CreateTemp(dir, pattern)
+		if err != nil {
+			return nil, err
+		}
+		err = lock(f, syscall.LOCK_EX|syscall.LOCK_NB)
+		if errors.Is(err, syscall.EWOULDBLOCK) || err == nil && !isAt(f, f.Name()) {
+			_ = f.Close() // another process has treated it as a leftover
+			continue
+		}
+		if isWithoutLocks(err) {
+			err = nil
+		}
+		if err := errors.Join(err, f.Chmod(0o644)); err != nil {
+			return nil, errors.Join(err, f.Close(), os.Remove(f.Name()))
+		}
+		return f, nil
 	}
-	if err := f.Chmod(0o644); err != nil {
-		return nil, errors.Join(err, f.Close(), os.Remove(f.Name()))
-	}
-	return f, nil
 }
 
 // Append opens a file.

@@ -11,50 +11,83 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 )
 
 // WriteFile writes a file with the content from fill. After a failure there is the earlier file or
-// the complete new one, and no temporary file.
+// the complete new one, and no temporary file. It removes temporary files that killed writers of
+// the same file left.
 func WriteFile(path string, fill func(io.Writer) error) error { return WriteFileOn(OS{}, path, fill) }
 
 // WriteFileOn is WriteFile on a disk.
 func WriteFileOn(disk Disk, path string, fill func(io.Writer) error) error {
-	temp, err := stage(disk, path, fill)
+	s, err := stage(disk, path, fill)
 	if err != nil {
 		return err
 	}
-	if err := disk.Rename(temp, path); err != nil {
-		return errors.Join(err, disk.Remove(temp))
+	if err := s.Commit(); err != nil {
+		return errors.Join(err, s.Drop())
 	}
 	return disk.SyncDir(filepath.Dir(path))
 }
 
-// Stage writes and syncs a new file beside path, and returns its name. The caller renames or
-// removes it. A failure leaves nothing behind.
-func Stage(path string, fill func(io.Writer) error) (string, error) { return stage(OS{}, path, fill) }
-
-func stage(disk Disk, path string, fill func(io.Writer) error) (string, error) {
-	f, err := disk.Create(filepath.Dir(path), "."+filepath.Base(path)+".*")
-	if err != nil {
-		return "", err
-	}
-	if err := errors.Join(fill(f), f.Sync()); err != nil {
-		return "", errors.Join(err, f.Close(), disk.Remove(f.Name()))
-	}
-	if err := f.Close(); err != nil {
-		return "", errors.Join(err, disk.Remove(f.Name()))
-	}
-	return f.Name(), nil
+// Staged is a complete file under a temporary name beside the file that it replaces. It is open,
+// and locked, so that no other writer takes it for what a killed one left.
+type Staged struct {
+	file      File
+	path      string
+	disk      Disk
+	committed bool
 }
 
-// Sweep removes temporary files beside a file that a killed process left. The caller must know that
-// no other process writes that file.
-func Sweep(path string) error {
-	left, err := filepath.Glob(filepath.Join(escape(filepath.Dir(path)), "."+escape(filepath.Base(path))+".[0-9]*"))
-	for _, name := range left {
-		err = errors.Join(err, os.Remove(name))
+// Stage writes and syncs a new file beside path. The caller commits or drops it. A failure leaves
+// nothing behind.
+func Stage(path string, fill func(io.Writer) error) (*Staged, error) { return stage(OS{}, path, fill) }
+
+func stage(disk Disk, path string, fill func(io.Writer) error) (*Staged, error) {
+	Sweep(path)
+	f, err := disk.Create(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return nil, err
 	}
-	return err
+	s := &Staged{file: f, path: path, disk: disk}
+	if err := errors.Join(fill(f), f.Sync()); err != nil {
+		return nil, errors.Join(err, s.Drop())
+	}
+	return s, nil
+}
+
+// Commit renames the file. The caller syncs the folder.
+func (s *Staged) Commit() error {
+	if err := s.disk.Rename(s.file.Name(), s.path); err != nil {
+		return err
+	}
+	s.committed = true
+	return s.file.Close()
+}
+
+// Drop removes the file, unless it is committed.
+func (s *Staged) Drop() error {
+	if s.committed {
+		return nil
+	}
+	return errors.Join(s.file.Close(), s.disk.Remove(s.file.Name()))
+}
+
+// Sweep removes temporary files beside a file that killed writers left. It recognizes them by their
+// missing lock, as SweepScratch does. On a file system without locks it removes nothing.
+func Sweep(path string) {
+	left, _ := filepath.Glob(filepath.Join(escape(filepath.Dir(path)), "."+escape(filepath.Base(path))+".[0-9]*")) // fails only for a malformed pattern
+	for _, name := range left {
+		lock, err := openLocked(name, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, syscall.LOCK_EX|syscall.LOCK_NB)
+		if err != nil {
+			continue // in use, or not ours
+		}
+		if isAt(lock, name) {
+			_ = os.Remove(name)
+		}
+		_ = lock.Close() // nothing was written
+	}
 }
 
 // escape makes a pattern that matches only this name.

@@ -2,8 +2,11 @@ package durable_test
 
 import (
 	"errors"
+	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -30,9 +33,7 @@ func TestWriteFileAtEveryFault(t *testing.T) {
 				t.Errorf("%v at step %d (%v): the file holds %q, %v", fault, at, err, got, readErr)
 			}
 			if errors.Is(err, faulty.ErrGone) {
-				if err := durable.Sweep(path); err != nil {
-					t.Error(err)
-				}
+				durable.Sweep(path)
 			}
 			// If a disk fails once while the temporary file is removed, the file stays. Sweep
 			// removes it later.
@@ -59,9 +60,7 @@ func TestSweep(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := durable.Sweep(path); err != nil {
-		t.Fatal(err)
-	}
+	durable.Sweep(path)
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		t.Fatal(err)
@@ -72,6 +71,80 @@ func TestSweep(t *testing.T) {
 	}
 	if got, want := strings.Join(left, " "), ".a*.lock .ab.3 a* a*.4"; got != want {
 		t.Errorf("left is %s, want %s", got, want)
+	}
+}
+
+// A writer leaves the temporary file of another one alone, for the same file.
+func TestWritersAtOnce(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "file")
+	staged, err := durable.Stage(path, durable.Bytes([]byte("staged")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = durable.WriteFile(path, func(w io.Writer) error {
+		return errors.Join(durable.WriteFile(path, durable.Bytes([]byte("inner"))), durable.Bytes([]byte("outer"))(w))
+	})
+	if text, readErr := os.ReadFile(path); err != nil || readErr != nil || string(text) != "outer" {
+		t.Errorf("the outer writer: %q, %v, %v", text, err, readErr)
+	}
+	err = errors.Join(staged.Commit(), staged.Drop())
+	if text, readErr := os.ReadFile(path); err != nil || readErr != nil || string(text) != "staged" {
+		t.Errorf("the staged file: %q, %v, %v", text, err, readErr)
+	}
+	checkEntries(t, path)
+}
+
+// killVariable has the file that the process of TestKilledWriter writes, and the operation at which
+// it is killed.
+const killVariable = "TUNER_TEST_KILLED_WRITER"
+
+// TestKilledWriter is the process that TestLeftoversOfKilledWriters starts.
+func TestKilledWriter(t *testing.T) {
+	path, at, isChild := strings.Cut(os.Getenv(killVariable), "=")
+	if !isChild {
+		t.Skip("is started by another test")
+	}
+	n, err := strconv.Atoi(at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := durable.WriteFileOn(&faulty.Disk{At: n, Fault: faulty.Kill}, path, durable.Bytes([]byte("killed"))); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The next writer of a file removes what a writer left that was killed by kill -9 at any operation.
+func TestLeftoversOfKilledWriters(t *testing.T) {
+	t.Parallel()
+	left := 0
+	for at := 1; ; at++ {
+		path := filepath.Join(t.TempDir(), "file[1]")
+		child := exec.Command(os.Args[0], "-test.run=^TestKilledWriter$")
+		child.Env = append(os.Environ(), killVariable+"="+path+"="+strconv.Itoa(at))
+		out, err := child.CombinedOutput()
+		if err == nil {
+			break
+		}
+		if status, ok := child.ProcessState.Sys().(syscall.WaitStatus); !ok || status.Signal() != syscall.SIGKILL {
+			t.Fatalf("killed at operation %d: %v\n%s", at, err, out)
+		}
+		entries, err := os.ReadDir(filepath.Dir(path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			if strings.HasPrefix(e.Name(), ".") {
+				left++
+			}
+		}
+		if err := durable.WriteFile(path, durable.Bytes([]byte("later"))); err != nil {
+			t.Error(err)
+		}
+		checkEntries(t, path)
+	}
+	if left == 0 {
+		t.Error("no killed writer left anything, so nothing was tested")
 	}
 }
 

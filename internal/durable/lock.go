@@ -67,13 +67,22 @@ func openLocked(path string, flags, how int) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	for err = syscall.EINTR; errors.Is(err, syscall.EINTR); {
+	if err := lock(f, how); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// lock locks an open file.
+func lock(f *os.File, how int) error {
+	err := error(syscall.EINTR)
+	for errors.Is(err, syscall.EINTR) {
 		err = syscall.Flock(int(f.Fd()), how)
 	}
 	if err != nil {
-		return nil, errors.Join(&fs.PathError{Op: "lock", Path: path, Err: err}, f.Close())
+		return &fs.PathError{Op: "lock", Path: f.Name(), Err: err}
 	}
-	return f, nil
+	return nil
 }
 
 // isAt reports whether an opened file still has a name.

@@ -84,9 +84,6 @@ func (s Store) create(path string, h Header, entries []Entry, lock *os.File) (*J
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, err
 	}
-	if err := durable.Sweep(path); err != nil {
-		return nil, err
-	}
 	h.Format = Format
 	j := &Journal{path: path, lock: lock, header: h}
 	var text []byte

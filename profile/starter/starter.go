@@ -156,21 +156,21 @@ func WriteNew(dir string, files []File, force bool) error {
 // Replace writes files, which must be in dir. It writes all of them under temporary names before it
 // renames the first. So a full disk leaves nothing behind.
 func Replace(dir string, files []File) error {
-	var staged []string
+	var staged []*durable.Staged
 	defer func() {
-		for _, temp := range staged {
-			_ = os.Remove(temp) // fails after the rename, which is fine
+		for _, one := range staged {
+			_ = one.Drop() // the first error matters
 		}
 	}()
 	for _, f := range files {
-		temp, err := durable.Stage(f.Path, durable.Bytes(f.Text))
+		one, err := durable.Stage(f.Path, durable.Bytes(f.Text))
 		if err != nil {
 			return fmt.Errorf("cannot write %q: %w", f.Path, durable.Cause(err))
 		}
-		staged = append(staged, temp)
+		staged = append(staged, one)
 	}
 	for i, f := range files {
-		if err := os.Rename(staged[i], f.Path); err != nil {
+		if err := staged[i].Commit(); err != nil {
 			return fmt.Errorf("cannot write %q: %w", f.Path, durable.Cause(err))
 		}
 	}
