@@ -31,7 +31,7 @@ func (s *Session) Assignment() ([]Assigned, error) {
 	s.use.RLock()
 	defer s.use.RUnlock()
 	if s.session == nil {
-		return nil, fmt.Errorf("cannot tell which provider runs which node: %w", ErrClosed)
+		return nil, fmt.Errorf("cannot read which provider runs which node: %w", ErrClosed)
 	}
 	list := make([]Assigned, 0, len(s.providers))
 	for _, name := range s.providers {
@@ -40,12 +40,12 @@ func (s *Session) Assignment() ([]Assigned, error) {
 	var subgraphs *unsafe.Pointer
 	var count C.size_t
 	if err := s.runtime.check(C.api_subgraphs(s.runtime.api, s.session, &subgraphs, &count)); err != nil {
-		return nil, fmt.Errorf("cannot tell which provider runs which node: %w", err)
+		return nil, fmt.Errorf("cannot read which provider runs which node: %w", err)
 	}
 	for _, subgraph := range unsafe.Slice(subgraphs, int(count)) {
 		var err error
 		if list, err = s.runtime.addSubgraph(list, subgraph); err != nil {
-			return nil, fmt.Errorf("cannot tell which provider runs which node: %w", err)
+			return nil, fmt.Errorf("cannot read which provider runs which node: %w", err)
 		}
 	}
 	return list, nil

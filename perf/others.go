@@ -39,7 +39,7 @@ func (r *run) alongside(ctx context.Context, f func(context.Context) error) erro
 		r.others = append(r.others, o)
 		running.Go(func() {
 			if err := o.run(loads, r.options); loads.Err() == nil {
-				fail(fmt.Errorf("the load on model %q beside it ended: %w", b.Model, err))
+				fail(fmt.Errorf("the load on the second model %q ended: %w", b.Model, err))
 			}
 		})
 	}

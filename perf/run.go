@@ -88,7 +88,7 @@ func (r *run) binary(ctx context.Context) error {
 	}
 	within, err := r.within(ctx, low)
 	if err == nil && !within {
-		r.warn("the level %g was within the latency limit at first, and over it when it was measured again: the boundary is not sharp", low)
+		r.warn("the level %g was within the latency limit first, and over it in a second measurement: the boundary is not sharp", low)
 	}
 	return err
 }

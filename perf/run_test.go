@@ -226,7 +226,7 @@ func TestRunBesideAnotherModel(t *testing.T) {
 		t.Errorf("%d requests on %q", n, beside.Model)
 	}
 	o.Beside[0].Target.Options.Address = "127.0.0.1:1"
-	if _, err := Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), `the load on model "other"`) {
+	if _, err := Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), `the load on the second model "other"`) {
 		t.Errorf("a model that cannot be reached: %v", err)
 	}
 }

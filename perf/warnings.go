@@ -36,7 +36,7 @@ func (s Settings) warnings(l Level, unread error) []string {
 	case unread != nil:
 		warn(fmt.Sprintf("the server's statistics are not complete: %v", unread))
 	case s.Statistics && sent > 0 && served == 0:
-		warn("the server's statistics count none of the requests")
+		warn("the server's statistics do not count the requests")
 	}
 	return list
 }

@@ -36,7 +36,7 @@ func (r *Runner) footprint(ctx context.Context, job Job, guard *guard) (measure.
 		err := r.round(ctx, encoded, job.Instances)
 		var refused *api.StatusError
 		if errors.As(err, &refused) && ctx.Err() == nil {
-			r.options.Log.Info("the configuration's memory is not known: its largest batch is refused", "batch", job.Largest.Size, "cause", refused.Text)
+			r.options.Log.Info("the configuration's memory is unknown, since its largest batch is refused", "batch", job.Largest.Size, "cause", refused.Text)
 			return measure.Footprint{}, nil
 		}
 		if err != nil {

@@ -17,7 +17,7 @@ func (e Event) Check() error {
 		return fmt.Errorf("trial of %s at %s: %w", e.Trial.Candidate, e.Trial.Load, err)
 	}
 	if lasted := e.Measurement.Lasted(); e.Elapsed < 0 || lasted-clockSlack > e.Elapsed {
-		return fmt.Errorf("trial of %s at %s: its windows took %v, and the campaign %v until its end", e.Trial.Candidate, e.Trial.Load, lasted, e.Elapsed)
+		return fmt.Errorf("trial of %s at %s: its windows took %v, but the campaign only %v until its end", e.Trial.Candidate, e.Trial.Load, lasted, e.Elapsed)
 	}
 	for _, w := range e.Measurement.Windows {
 		if batch := w.Inferences / max(1, w.Requests); batch > 0 && !e.Trial.hasBatch(batch) {

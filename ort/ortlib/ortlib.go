@@ -138,7 +138,7 @@ func (s Store) fetch(ctx context.Context, r release, progress io.Writer) error {
 			err = errors.Join(err, os.RemoveAll(path))
 		}
 		if err != nil {
-			return fmt.Errorf("cannot remove what an interrupted installation left: %w", err)
+			return fmt.Errorf("cannot remove the files of an interrupted installation: %w", err)
 		}
 	}
 	file, err := wheel.Fetch(ctx, r.spec(), downloads, progress)

@@ -133,12 +133,12 @@ func (o *Options) checkStop(p *problems.List, plan *Plan) {
 	switch stop.Rule {
 	case perf.RulePrecision:
 		if o.given("stability-percentage") || o.given("max-trials") {
-			p.Addf("-s and -r belong to --stop stability")
+			p.Addf("-s and -r need --stop stability")
 		}
 	case perf.RuleStability:
 		stop.Window = 5 * time.Second
 		if o.given("precision") || o.given("budget") {
-			p.Addf("--precision and --budget belong to --stop precision")
+			p.Addf("--precision and --budget need --stop precision")
 		}
 	default:
 		p.Addf("--stop %q: allowed are precision and stability", o.stop)
@@ -193,7 +193,7 @@ func (o *Options) checkCounts(p *problems.List, plan *Plan) {
 		p.Addf("--timeout must be above 0, --deadline and --warm-up not below 0")
 	}
 	if o.given("warm-up") && o.warmUpCount > 0 {
-		p.Addf("--warm-up and --warmup-request-count: one of them ends the warm-up")
+		p.Addf("--warm-up and --warmup-request-count contradict each other: keep one of the two")
 	}
 	if o.maxOutstanding < 1 || o.maxThreads < 0 || o.maxThreads > 0 && o.given("max-outstanding") {
 		p.Addf("--max-outstanding must be 1 or more, and --max-threads cannot be combined with it")
@@ -255,13 +255,13 @@ func (o *Options) checkReports(p *problems.List, plan *Plan) {
 		}
 	}
 	if r.VerboseCSV && r.CSV == "" {
-		p.Addf("--verbose-csv: there is no CSV file: -f FILE is missing")
+		p.Addf("--verbose-csv needs a CSV file: add -f FILE")
 	}
 	if o.metricsInterval < 1 || o.pid < 0 {
 		p.Addf("--metrics-interval must be 1 or more, --pid not below 0")
 	}
 	if o.metricsURL != "" && !o.metrics {
-		p.Addf("--metrics-url: --collect-metrics is missing")
+		p.Addf("--metrics-url needs --collect-metrics")
 	}
 	plan.Gauge.PID, plan.Gauge.Timeout = o.pid, o.timeout
 	if o.metrics {

@@ -28,7 +28,7 @@ func (o *Options) checkConnection(p *problems.List, plan *Plan) {
 	case protocol != "http":
 		p.Addf("-i %q: allowed are http and grpc", o.protocol)
 	case o.streaming:
-		p.Addf("--streaming goes over gRPC: -i grpc is missing")
+		p.Addf("--streaming needs gRPC: add -i grpc")
 	}
 	address, secure, err := parseURL(o.url, port)
 	p.Add(err)
@@ -43,7 +43,7 @@ func (o *Options) checkConnection(p *problems.List, plan *Plan) {
 	case "gzip", "deflate":
 		w.Compression = o.compression
 		if protocol != "grpc" {
-			p.Addf("--grpc-compression-algorithm is for gRPC: -i grpc is missing")
+			p.Addf("--grpc-compression-algorithm needs gRPC: add -i grpc")
 		}
 	default:
 		p.Addf("--grpc-compression-algorithm %q: allowed are none, gzip and deflate", o.compression)
@@ -150,7 +150,7 @@ func parseParameters(list []string) ([]wire.Parameter, error) {
 			return nil, fmt.Errorf("--request-parameter %q: the type is %q, allowed are int, string and bool", text, kind)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("--request-parameter %q: %q is no %s", text, value, kind)
+			return nil, fmt.Errorf("--request-parameter %q: %q is not a value of type %s", text, value, kind)
 		}
 		parameters = append(parameters, wire.Parameter{Name: name, Value: parsed})
 	}
@@ -163,7 +163,7 @@ func (o *Options) tlsConfig(protocol, address string, secure bool) (*tls.Config,
 	if protocol == "grpc" {
 		if !t.useGRPC && !secure {
 			if t.grpcRoots+t.grpcKey+t.grpcChain != "" {
-				return nil, fmt.Errorf("--ssl-grpc-… files are given, but not --ssl-grpc-use-ssl")
+				return nil, fmt.Errorf("--ssl-grpc-… files need --ssl-grpc-use-ssl")
 			}
 			return nil, nil
 		}

@@ -109,7 +109,7 @@ func (o *Options) loadFlags(f *pflag.FlagSet) {
 	f.BoolVar(&o.sync, "sync", false, "synchronous calls: see --async")
 	f.BoolVar(&o.streaming, "streaming", false, "send requests over gRPC streams")
 	f.BoolVar(&o.binarySearch, "binary-search", false, "search for the highest level within the latency limit")
-	f.Float64VarP(&o.threshold, "latency-threshold", "l", 0, "latency limit in ms: no level behind it is measured; exit code 5 if none is within it")
+	f.Float64VarP(&o.threshold, "latency-threshold", "l", 0, "latency limit in ms: levels beyond it are not measured; exit code 5 if no level is within it")
 	f.IntVarP(&o.oldConcurrency, "concurrent-requests", "t", 0, "the same as --concurrency-range N")
 	f.IntVarP(&o.oldMost, "max-concurrency", "c", 0, "with -d: the last concurrency")
 	f.BoolVarP(&o.oldRange, "dynamic-concurrency", "d", false, "concurrencies from -t to -c")

@@ -27,7 +27,7 @@ func (o *Options) checkLoad(p *problems.List, plan *Plan) {
 		}
 	}
 	if len(modes) > 1 {
-		p.Addf("%s: one of them makes the load", strings.Join(modes, ", "))
+		p.Addf("%s: choose one of them, which makes the load", strings.Join(modes, ", "))
 		return
 	}
 	var err error
@@ -68,7 +68,7 @@ func (o *Options) checkSearch(p *problems.List, s *perf.Settings) {
 	case o.binarySearch && o.threshold <= 0:
 		p.Addf("--binary-search needs the latency limit that it searches for: -l MS")
 	case l.Open && o.threshold <= 0:
-		p.Addf("a range that ends at 0 goes up to the latency limit: -l MS is missing")
+		p.Addf("a range that ends at 0 goes up to the latency limit: add -l MS")
 	}
 	if o.threshold < 0 {
 		p.Addf("-l %g: the latency limit must be above 0 ms", o.threshold)

@@ -69,7 +69,7 @@ func (s *server) describe(ctx context.Context, name, version string) (payload.Mo
 	m.Metadata, err = ask(ctx, s, func(ctx context.Context) (api.ModelMetadata, error) { return s.ModelMetadata(ctx, name) })
 	var answered *api.StatusError
 	if errors.As(err, &answered) {
-		return m, exit.Usagef("the server at %s has no model %q to measure: %v%s", s.wire.Address, name, err, s.known(ctx))
+		return m, exit.Usagef("the server at %s has no model %q: %v%s", s.wire.Address, name, err, s.known(ctx))
 	}
 	if err != nil {
 		return m, fmt.Errorf("cannot ask the server at %s about model %q: %w", s.wire.Address, name, err)
@@ -104,7 +104,7 @@ func checkServing(m payload.Model, streaming bool) error {
 	case m.Config.GetSequenceBatching() != nil:
 		return exit.Usagef("model %q keeps state between requests (sequence_batching): such models are not measured", m.Name)
 	case m.Config.GetModelTransactionPolicy().GetDecoupled() && !streaming:
-		return exit.Usagef("model %q answers requests any number of times (decoupled): that takes -i grpc --streaming", m.Name)
+		return exit.Usagef("model %q may answer a request several times (decoupled): measure it with -i grpc --streaming", m.Name)
 	}
 	return nil
 }

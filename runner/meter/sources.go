@@ -46,8 +46,8 @@ func PageURL(text string) string {
 // ReadPage returns the sources on the metrics page of a server that was not launched from here.
 // Without a URL nothing is known. It fails if it cannot read the page.
 func ReadPage(ctx context.Context, url string) (Sources, error) {
-	const foreign = "the process of a remote server is not known here"
-	s := Sources{Process: foreign, CPUEnergy: errors.New("the energy of a remote server's machine is not known here")}
+	const foreign = "this machine cannot see the process of a remote server"
+	s := Sources{Process: foreign, CPUEnergy: errors.New("this machine cannot read the energy of a remote server's machine")}
 	if url == "" {
 		s.GPUNote, s.Memory = "runner.metrics_url names no metrics page", foreign+", and runner.metrics_url names no metrics page"
 		return s, nil

@@ -74,7 +74,7 @@ func (k *maker) readFolder(dir string) []step {
 		name = filepath.ToSlash(name)
 		in, out := find(k.in, name), find(k.out, name)
 		if in == nil && out == nil {
-			k.problem("%s is named like no input or output of model %q; the inputs are %q, the outputs %q", path, k.model.Name, names(k.in), names(k.out))
+			k.problem("%s has the name of no input or output of model %q; the inputs are %q, the outputs %q", path, k.model.Name, names(k.in), names(k.out))
 			return nil
 		}
 		content, err := os.ReadFile(path)
@@ -167,7 +167,7 @@ func (k *maker) stack(batch []step, specs []spec, of func(step) perfdata.Step) [
 		for _, each := range batch {
 			v, ok := of(each)[s.Name]
 			if ok != has || !slices.Equal(v.Shape, first.Shape) {
-				k.problem("%s and %s cannot be in one batch: %q is %s in one, %s in the other", batch[0].origin, each.origin, s.Name, form(first, has), form(v, ok))
+				k.problem("%s and %s cannot be in one batch: %q is %s in one, but %s in the other", batch[0].origin, each.origin, s.Name, form(first, has), form(v, ok))
 				break
 			}
 			t.Data, t.Strings = append(t.Data, v.Data...), append(t.Strings, v.Strings...)

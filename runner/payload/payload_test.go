@@ -382,11 +382,11 @@ func TestRefusesMetadata(t *testing.T) {
 
 	m = recommender()
 	m.Metadata.Inputs[0] = tensor("user", "INT32", -1, 1)
-	refuse(t, m, payload.Source{Batch: 1}, `input "user" is INT64 in the model file, INT32 at the server`)
+	refuse(t, m, payload.Source{Batch: 1}, `input "user" is INT64 in the model file, but INT32 at the server`)
 	m.Metadata.Inputs[0] = tensor("user", "INT64", -1, 2)
 	refuse(t, m, payload.Source{Batch: 1}, `input user INT64 [2] at the server is user INT64[batch,1] in the model file`)
 	m.Metadata.Inputs[0] = tensor("person", "INT64", -1, 1)
-	refuse(t, m, payload.Source{Batch: 1}, `the model file has the input user INT64[batch,1], the server's model "m" has only ["person" "items"]`,
+	refuse(t, m, payload.Source{Batch: 1}, `the model file has the input user INT64[batch,1], but the server's model "m" has only ["person" "items"]`,
 		`the server's model "m" has the input person INT64 [1], which the model file lacks`)
 }
 
@@ -399,8 +399,8 @@ func TestRefusesData(t *testing.T) {
 	refuse(t, model(true), file("wrong.json", `{"data": [{"x": [1, 2], "ids": [1.5]}]}`), "wrong.json: cannot read the perf_analyzer data: data[0].ids: value 0: 1.5 is not a whole number of INT64")
 	refuse(t, model(true), file("missing.json", `{"data": [{"x": [1, 2]}, {"ids": [1]}]}`),
 		"missing.json, step 0 has no values for the input ids INT64 [-1]", "missing.json, step 1 has no values for the input x FP32 [2]")
-	refuse(t, model(true), file("uneven.json", `{"data": [{"x": [1, 2], "ids": [1]}, {"x": [1, 2], "ids": [1, 2]}]}`), `"ids" is [1] in one, [2] in the other`)
-	refuse(t, model(true), file("half.json", `{"data": [{"x": [1, 2], "ids": [1]}, {"x": [1, 2], "ids": [1]}], "validation_data": [{"y": [1, 1]}, {}]}`), `"y" is [2] in one, missing in the other`)
+	refuse(t, model(true), file("uneven.json", `{"data": [{"x": [1, 2], "ids": [1]}, {"x": [1, 2], "ids": [1, 2]}]}`), `"ids" is [1] in one, but [2] in the other`)
+	refuse(t, model(true), file("half.json", `{"data": [{"x": [1, 2], "ids": [1]}, {"x": [1, 2], "ids": [1]}], "validation_data": [{"y": [1, 1]}, {}]}`), `"y" is [2] in one, but missing in the other`)
 	// 21 problems: 19 lack ids, one lacks both
 	refuse(t, model(true), file("many.json", `{"data": [`+strings.Repeat(`{"x": [1, 2]}, `, 19)+`{}]}`),
 		append(slices.Repeat([]string{"has no values for the input ids"}, 10), "and 11 more")...)
@@ -420,7 +420,7 @@ func TestRefusesFolder(t *testing.T) {
 	write(t, dir, "x", "123")
 	write(t, dir, "y", "1234")
 	refuse(t, model(true), payload.Source{Batch: 1, Data: []string{dir}},
-		"the shape of input ids INT64 [-1] is open", `is named like no input or output of model "m"; the inputs are ["x" "ids" "optional"]`,
+		"the shape of input ids INT64 [-1] is open", `has the name of no input or output of model "m"; the inputs are ["x" "ids" "optional"]`,
 		"x has 3 bytes, x FP32 [2] needs 8", "y has 4 bytes, y INT32 [2] needs 8")
 	dir = t.TempDir()
 	write(t, dir, "s", "a\nb")

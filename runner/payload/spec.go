@@ -147,11 +147,11 @@ func (k *maker) checkGraph() {
 	for _, v := range k.model.Graph.Inputs() {
 		s := find(k.in, v.Name)
 		if s == nil {
-			k.problem("the model file has the input %s, the server's model %q has only %q: is it the same model?", v, k.model.Name, names(k.in))
+			k.problem("the model file has the input %s, but the server's model %q has only %q: is it the same model?", v, k.model.Name, names(k.in))
 			continue
 		}
 		if v.Type != s.Type {
-			k.problem("input %q is %s in the model file, %s at the server: is it the same model?", v.Name, datatype(v.Type), datatype(s.Type))
+			k.problem("input %q is %s in the model file, but %s at the server: is it the same model?", v.Name, datatype(v.Type), datatype(s.Type))
 		}
 		for i, d := range k.fileDims(*s) {
 			if d.IsFixed() && s.Dims[i] >= 0 && d.Size != s.Dims[i] {
@@ -192,7 +192,7 @@ func (k *maker) takeShapes() {
 		given, s := k.source.Shapes[name], find(k.in, name)
 		switch {
 		case s == nil:
-			k.problem("a shape is given for %q, which is no input of model %q; its inputs are %q", name, k.model.Name, names(k.in))
+			k.problem("a shape is given for %q, which is not an input of model %q; its inputs are %q", name, k.model.Name, names(k.in))
 		case slices.ContainsFunc(given, func(d int64) bool { return d <= 0 }):
 			k.problem("the shape %s given for input %q is not positive", modelconfig.Shape(given), name)
 		case !slices.EqualFunc(given, s.Dims, func(d, own int64) bool { return d == own || own == -1 }):
@@ -231,7 +231,7 @@ func (k *maker) checkRanges() {
 	for _, name := range slices.Sorted(maps.Keys(k.source.Ranges)) {
 		r, s := k.source.Ranges[name], find(k.in, name)
 		if s == nil {
-			k.problem("a range is given for %q, which is no input of model %q; its inputs are %q", name, k.model.Name, names(k.in))
+			k.problem("a range is given for %q, which is not an input of model %q; its inputs are %q", name, k.model.Name, names(k.in))
 			continue
 		}
 		if !s.Type.IsInteger() {

@@ -82,7 +82,7 @@ func handshake(ctx context.Context, raw net.Conn, o Options, protocol string) (n
 	if config.ServerName == "" {
 		host, _, err := net.SplitHostPort(o.Address)
 		if err != nil {
-			return nil, fmt.Errorf("cannot tell the host's name for TLS: %w", err)
+			return nil, fmt.Errorf("cannot read the host's name for TLS: %w", err)
 		}
 		config.ServerName = host
 	}
@@ -91,7 +91,7 @@ func handshake(ctx context.Context, raw net.Conn, o Options, protocol string) (n
 		return nil, handshakeError(o.Address, err)
 	}
 	if agreed := conn.ConnectionState().NegotiatedProtocol; o.Protocol != HTTP && agreed != protocol {
-		return nil, fmt.Errorf("the server at %s agrees to no %s by TLS (ALPN), which gRPC needs", o.Address, protocol)
+		return nil, fmt.Errorf("the server at %s does not agree to %s by TLS (ALPN), which gRPC needs", o.Address, protocol)
 	}
 	return conn, nil
 }

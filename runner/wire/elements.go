@@ -167,9 +167,9 @@ func appendElement(out []byte, datatype string, token json.Token) ([]byte, error
 			err = errors.New("it is a number")
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s is no %s: %w", value, datatype, err)
+			return nil, fmt.Errorf("%s is not a value of %s: %w", value, datatype, err)
 		}
 		return append(out, little.AppendUint64(nil, raw)[:bits/8]...), nil
 	}
-	return nil, fmt.Errorf("%v is no %s", token, datatype)
+	return nil, fmt.Errorf("%v is not a value of %s", token, datatype)
 }

@@ -60,10 +60,10 @@ func TestJSONOutputs(t *testing.T) {
 	}, "")
 	check(mixed, -1, nil, `output "b" has 1 bytes, 0 are left`)
 	check(mixed, 1<<40, nil, "bytes of JSON in a body")
-	check(`{"outputs":[{"name":"a","datatype":"INT8","data":[300]}]}`, -1, nil, "300 is no INT8")
-	check(`{"outputs":[{"name":"a","datatype":"INT8","data":["x"]}]}`, -1, nil, "x is no INT8")
+	check(`{"outputs":[{"name":"a","datatype":"INT8","data":[300]}]}`, -1, nil, "300 is not a value of INT8")
+	check(`{"outputs":[{"name":"a","datatype":"INT8","data":["x"]}]}`, -1, nil, "x is not a value of INT8")
 	check(`{"outputs":[{"name":"a","datatype":"INT8"}]}`, -1, nil, `data of output "a"`)
-	check(`{"outputs":[{"name":"a","datatype":"BYTES","data":{"b":"c"}}]}`, -1, nil, "{ is no BYTES")
+	check(`{"outputs":[{"name":"a","datatype":"BYTES","data":{"b":"c"}}]}`, -1, nil, "{ is not a value of BYTES")
 	check(`nonsense`, -1, nil, "cannot read an inference's answer")
 }
 

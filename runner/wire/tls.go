@@ -28,7 +28,7 @@ type TLSOptions struct {
 func (o TLSOptions) Config(address string) (*tls.Config, error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
-		return nil, &InputError{fmt.Sprintf("cannot tell the host of %q: %v", address, err)}
+		return nil, &InputError{fmt.Sprintf("cannot read the host of %q: %v", address, err)}
 	}
 	config := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: host}
 	if o.CA != "" {

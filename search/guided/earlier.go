@@ -189,5 +189,5 @@ func (r reuse) sentence() string {
 	if r.Pace == nil {
 		return text + "."
 	}
-	return fmt.Sprintf("%s; the machine serves %.2f × what it served then (%.2f to %.2f).", text, r.Pace.Value, r.Pace.Lo, r.Pace.Hi)
+	return fmt.Sprintf("%s; the machine now serves %.2f × as much as then (%.2f to %.2f).", text, r.Pace.Value, r.Pace.Lo, r.Pace.Hi)
 }

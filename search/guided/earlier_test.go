@@ -105,7 +105,7 @@ func testPace(t *testing.T, metric measure.Metric) {
 		t.Errorf("pace is %+v, want e^-0.2 = 0.82", pace)
 	}
 	if text := strings.Join(g.Notes(), "\n"); !strings.Contains(text, "Known from the campaign in out/first: ") ||
-		!strings.Contains(text, " points; the machine serves 0.8") {
+		!strings.Contains(text, " points; the machine now serves 0.8") {
 		t.Errorf("the statement does not say what is known:\n%s", text)
 	}
 }

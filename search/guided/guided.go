@@ -343,7 +343,7 @@ func (g *Guided) worthiest(s *survey) (search.Action, bool) {
 		}
 	}
 	if leads {
-		consider(leader.Cell, func(trials int) float64 { return g.appraiser.lessonOfLeader(s, trials) }, "the best so far, to know by how much")
+		consider(leader.Cell, func(trials int) float64 { return g.appraiser.lessonOfLeader(s, trials) }, "the best so far, to know its gain precisely")
 	}
 	opening, ok := g.opener.best(s, g.allows)
 	switch {

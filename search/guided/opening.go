@@ -147,7 +147,7 @@ func (o opener) repeat() (search.Action, bool) {
 	if !ok || p.HasFailed() {
 		return search.Action{}, false
 	}
-	const why = "service times again: a larger batch cannot take so much shorter or longer"
+	const why = "service times again: the time of a larger batch is implausible"
 	together := p.Together()
 	if sizes := together.Suspects(o.tuning.Service); len(sizes) > 0 && together.Trials() == 1 {
 		return o.serviceTrial(p, p.Instances(), sizes, why), true

@@ -49,7 +49,7 @@ func (g *Guided) Notes() []string {
 		list = append(list, r.sentence())
 	}
 	for _, m := range s.Dropped {
-		list = append(list, fmt.Sprintf("The queue simulation does not predict %s here: the search went on without it.", m))
+		list = append(list, fmt.Sprintf("The queue simulation does not predict %s here: the search continued without it.", m))
 	}
 	if s.Unseen > 0 {
 		list = append(list, fmt.Sprintf("The space is so large that the search stayed near the default and the best: it never looked at the other configurations, %d at most.", s.Unseen))
@@ -77,7 +77,7 @@ func (g *Guided) ending(d *decision) string {
 		}
 		return why
 	}
-	return "nothing that is left is likely to be better by what is worth a trial"
+	return "no remaining configuration is likely to be better by enough to be worth a trial"
 }
 
 // Skipped returns the unmeasured candidates whose pools do not serve or cannot matter.
@@ -107,14 +107,14 @@ func (g *Guided) Skipped() []search.Fold {
 			case slices.ContainsFunc(worth, func(x poolBound) bool { return x.pool == p }):
 				add("not tried yet: its bounds do not rule it out")
 			case e.IsOpen():
-				add("so many instances are not expected to be better, by the service times of one")
+				add("more instances are not expected to be better, by the service times of one")
 			default:
-				add("by service times that are predicted from engines like them, they are not expected to be better")
+				add("they are not expected to be better, by service times that are predicted from similar engines")
 			}
 		}
 	}
 	if n := g.pools.Unseen(); n > 0 {
-		folds = append(folds, search.Fold{Reason: "never looked at (so many at most): the space is so large that the search stays near the default and the best", Count: n})
+		folds = append(folds, search.Fold{Reason: "never looked at (at most this number): the space is so large that the search stays near the default and the best", Count: n})
 	}
 	return folds
 }

@@ -205,7 +205,7 @@ func (p *Plan) whyEnded() string {
 	if next := p.searching(); next.Stop {
 		return next.Why
 	}
-	return "an earlier run, with a smaller budget or a larger until, had ended the search"
+	return "an earlier run with a smaller budget or a larger until ended the search"
 }
 
 // Explainer returns the framed strategy if it can explain its answer.

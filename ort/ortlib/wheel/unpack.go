@@ -89,7 +89,7 @@ func extractAll(archive *zip.Reader, dir string, match func(name string) bool) e
 		count++
 	}
 	if count == 0 {
-		return errors.New("it holds none of the files wanted")
+		return errors.New("it has none of the wanted files")
 	}
 	return nil
 }

@@ -72,7 +72,7 @@ func (s Spec) check() error {
 		return fmt.Errorf("cannot download %q: it must have the form name==version", s.Requirement)
 	}
 	if digest, err := hex.DecodeString(s.SHA256); err != nil || len(digest) != sha256.Size || s.SHA256 != strings.ToLower(s.SHA256) {
-		return fmt.Errorf("cannot download %s: %q is no SHA-256 in lower-case hexadecimal", s.Requirement, s.SHA256)
+		return fmt.Errorf("cannot download %s: %q is not a SHA-256 in lower-case hexadecimal", s.Requirement, s.SHA256)
 	}
 	return nil
 }

@@ -128,7 +128,7 @@ func TestFetchErrors(t *testing.T) {
 		{"part, then failure", "echo part > $dest/tiny.whl; exit 1", "tiny==1.0", digest, "exit status 1"},
 		{"requirement", ":", "tiny", digest, "must have the form name==version"},
 		{"option as requirement", ":", "--index-url==x", digest, "must have the form name==version"},
-		{"digest", ":", "tiny==1.0", "abc", "no SHA-256"},
+		{"digest", ":", "tiny==1.0", "abc", "not a SHA-256"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
