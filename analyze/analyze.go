@@ -14,6 +14,7 @@ import (
 	"tuner/search/posterior"
 	"tuner/search/verdict"
 	"tuner/spec"
+	"tuner/spec/knobs"
 )
 
 // Options select how a campaign is analyzed: the goal, the ranking and the tables.
@@ -199,7 +200,7 @@ func describe(c Campaign, events []search.Event, base *modelconfig.Config) ([]Co
 	}
 	configs := make([]Config, len(candidates))
 	err := parallel.Try(len(candidates), func(i int) error {
-		deployed, err := spec.Apply(base, candidates[i])
+		deployed, err := knobs.Apply(base, candidates[i])
 		if err != nil {
 			return fmt.Errorf("candidate %s: %w", candidates[i], err)
 		}

@@ -14,6 +14,7 @@ import (
 	"tuner/search/posterior"
 	"tuner/search/verdict"
 	"tuner/spec"
+	"tuner/spec/knobs"
 )
 
 // Recording holds what another program measured for one model. It has figures but not the windows
@@ -111,7 +112,7 @@ func (c RecordedConfig) candidate() search.Candidate {
 	if c.Default {
 		return search.Candidate{}
 	}
-	base := spec.Base(c.Deployed)
+	base := knobs.Base(c.Deployed)
 	settings := []search.Setting{{Knob: search.KnobInstanceCount, Value: search.IntValue(c.setup().Instances)},
 		{Knob: search.KnobMaxBatchSize, Value: search.IntValue(int(c.Deployed.GetMaxBatchSize()))}}
 	for _, knob := range []string{search.KnobPreferredBatchSize, search.KnobMaxQueueDelay} {

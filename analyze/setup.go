@@ -7,7 +7,7 @@ import (
 	"tuner/ort/sessionoption"
 	"tuner/profile/journal"
 	"tuner/search"
-	"tuner/spec"
+	"tuner/spec/knobs"
 )
 
 // setupOf reads the setup of a configuration as it is served.
@@ -17,7 +17,7 @@ func setupOf(c Campaign, candidate search.Candidate, deployed *modelconfig.Confi
 		return Setup{}, err
 	}
 	s := Setup{
-		Provider:       spec.Provider(deployed, options),
+		Provider:       knobs.Provider(deployed, options),
 		Runtime:        c.Header.Runtime.Name(),
 		Precision:      Precision(c.Header.Models, candidate),
 		IntraOpThreads: options.Settings.Whole(sessionoption.IntraOpThreads),

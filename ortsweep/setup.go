@@ -24,6 +24,7 @@ import (
 	"tuner/profile"
 	"tuner/search"
 	"tuner/spec"
+	"tuner/spec/knobs"
 )
 
 // Setup has everything on which a sweep depends. Its Profile is the sweep's.
@@ -79,7 +80,7 @@ func pin(config *modelconfig.Config) {
 
 // config returns the configuration of a candidate, with its sessions on one device.
 func (s Setup) config(c search.Candidate) (*modelconfig.Config, error) {
-	config, err := spec.Apply(s.Subject.Config, c)
+	config, err := knobs.Apply(s.Subject.Config, c)
 	if err != nil {
 		return nil, err
 	}

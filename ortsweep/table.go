@@ -17,6 +17,7 @@ import (
 	"tuner/ortsweep/race"
 	"tuner/search"
 	"tuner/spec"
+	"tuner/spec/knobs"
 )
 
 // mostRows is the number of candidates in the table. The answer must stay on the screen.
@@ -170,7 +171,7 @@ func (r Result) notes() []string {
 // them.
 func (r Result) absent() []string {
 	auto := slices.ContainsFunc(r.Setup.Sweep.Knobs, func(k search.Knob) bool {
-		return k.Name == search.KnobExecutionProvider && slices.Contains(k.Values, spec.Auto)
+		return k.Name == search.KnobExecutionProvider && slices.Contains(k.Values, knobs.Auto)
 	})
 	var list []string
 	for _, o := range r.Outs {

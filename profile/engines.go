@@ -14,7 +14,7 @@ import (
 	"tuner/model/precision/recipe"
 	"tuner/runner"
 	"tuner/search"
-	"tuner/spec"
+	"tuner/spec/knobs"
 )
 
 // variantsFolder is the folder of the variants in a campaign's output folder.
@@ -90,7 +90,7 @@ func (e *Engines) recordMemory(trial search.Trial, m measure.Measurement) {
 
 // job returns the runner's job for a trial.
 func (e *Engines) job(trial search.Trial) (runner.Job, error) {
-	config, err := spec.Apply(e.setup.Subject.Config, trial.Candidate)
+	config, err := knobs.Apply(e.setup.Subject.Config, trial.Candidate)
 	if err != nil {
 		return runner.Job{}, err
 	}

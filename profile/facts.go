@@ -6,7 +6,7 @@ import (
 	"tuner/internal/hostinfo"
 	"tuner/model/modelconfig"
 	"tuner/search"
-	"tuner/spec"
+	"tuner/spec/knobs"
 )
 
 // FactsOf returns the facts about model and machine for the space's folding rules, without
@@ -18,7 +18,7 @@ func FactsOf(s Subject, host hostinfo.Host) search.Facts {
 		Batching:         Signature(s.Model).CanBatch() && s.Config.GetMaxBatchSize() > 0,
 		BaseMaxBatchSize: int(s.Config.GetMaxBatchSize()),
 		BaseInstances:    max(1, modelconfig.Instances(s.Config, gpus)),
-		Base:             spec.Base(s.Config),
+		Base:             knobs.Base(s.Config),
 		GPUs:             gpus,
 	}
 }

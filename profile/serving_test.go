@@ -13,7 +13,7 @@ import (
 	"tuner/ort/sessionoption"
 	"tuner/profile"
 	"tuner/search"
-	"tuner/spec"
+	"tuner/spec/knobs"
 )
 
 // For random default configurations and candidates, the written configuration has exactly what the
@@ -27,7 +27,7 @@ func TestConfigurationIsWhatTheSpaceReads(t *testing.T) {
 		subject := profile.Subject{Model: build.MLP(), Config: randomConfig(random)}
 		space := search.Space{Facts: profile.FactsOf(subject, host)}
 		c := randomCandidate(random, space.Facts.Batching)
-		config, err := spec.Apply(subject.Config, c)
+		config, err := knobs.Apply(subject.Config, c)
 		if err != nil { // preferred sizes that do not fit, or an accelerator without its instances
 			continue
 		}

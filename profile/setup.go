@@ -16,6 +16,7 @@ import (
 	"tuner/search"
 	"tuner/search/plan"
 	"tuner/spec"
+	"tuner/spec/knobs"
 )
 
 // Setup has everything on which a campaign depends, except the time. The journal's header contains
@@ -178,7 +179,7 @@ const mostChecked = 20_000
 // every knob.
 func CheckSpace(p spec.Profile, s Subject, facts search.Facts) error {
 	for c := range checked(p.Space(facts).Candidates()) {
-		config, err := spec.Apply(s.Config, c)
+		config, err := knobs.Apply(s.Config, c)
 		if err == nil && p.UsesBundled() {
 			err = modelconfig.RefuseUnsupported(config)
 		}

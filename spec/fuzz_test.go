@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tuner/internal/alloctest"
+	"tuner/model/modelconfig"
 	"tuner/search"
 	"tuner/spec/document"
 )
@@ -63,7 +64,7 @@ func FuzzParseProfile(f *testing.F) {
 			t.Fatalf("a profile does not read the same from its own text: %v %s", err, diff)
 		}
 		isNone := p.Knobs != nil && len(p.Knobs) == 0 // space: none
-		if s := p.Settings(facts); p.Model.Path == "" || p.Output == "" || servableName(p.Name) != p.Name ||
+		if s := p.Settings(facts); p.Model.Path == "" || p.Output == "" || modelconfig.ServableName(p.Name) != p.Name ||
 			len(s.Space.Load.Levels) == 0 || len(s.Space.Knobs) == 0 && !isNone || len(s.Goal.Objective.Terms) == 0 {
 			t.Fatalf("profile without its defaults: %+v", p)
 		}

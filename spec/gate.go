@@ -12,6 +12,7 @@ import (
 	"tuner/measure"
 	"tuner/search"
 	"tuner/spec/document"
+	"tuner/spec/knobs"
 )
 
 // Gate is a gate.yaml with its defaults filled in: the sides that `tuner gate` compares, and how
@@ -193,7 +194,7 @@ func (r gateReader) side(v document.Value, target *GateSide, canBeSaved bool) {
 		{Name: "model", Read: func(v document.Value) { r.file(v, &target.Model) }},
 		{Name: "config", Read: func(v document.Value) { r.file(v, &target.Config) }},
 		{Name: "runtime", Read: func(v document.Value) {
-			if name, ok := r.build(v); ok {
+			if name, ok := knobs.Build(v, r.p.Path); ok {
 				target.Runtime = name
 			}
 		}},

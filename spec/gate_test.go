@@ -10,6 +10,7 @@ import (
 
 	"tuner/internal/alloctest"
 	"tuner/measure"
+	"tuner/model/modelconfig"
 	"tuner/model/precision/recipe"
 	"tuner/search"
 	"tuner/spec/document"
@@ -160,7 +161,7 @@ func FuzzParseGate(f *testing.F) {
 				t.Fatalf("margin %g", m.Margin)
 			}
 		}
-		if g.Candidate.Model == "" || g.Output == "" || g.History == "" || servableName(g.Name) != g.Name || g.Budget <= 0 || g.Window <= 0 || g.Load.BatchSize < 1 {
+		if g.Candidate.Model == "" || g.Output == "" || g.History == "" || modelconfig.ServableName(g.Name) != g.Name || g.Budget <= 0 || g.Window <= 0 || g.Load.BatchSize < 1 {
 			t.Fatalf("gate without its defaults: %+v", g)
 		}
 	})

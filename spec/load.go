@@ -11,13 +11,16 @@ import (
 	"tuner/spec/document"
 )
 
+// autoLevel is the value of concurrency for loads that tuner chooses.
+const autoLevel = "auto"
+
 // load reads the range of loads and the content of requests.
 func (r profileReader) load(v document.Value) {
 	axis := &r.p.Load
 	given := v.Mapping([]document.Field{
 		{Name: "concurrency", Read: func(v document.Value) {
 			// auto leaves the levels nil, and Space chooses them
-			if v.Node.Kind != yaml.ScalarNode || v.Node.Value != Auto {
+			if v.Node.Kind != yaml.ScalarNode || v.Node.Value != autoLevel {
 				readLevels(v, axis, document.WholeScale(1))
 			}
 		}},

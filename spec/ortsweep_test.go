@@ -13,6 +13,7 @@ import (
 	"tuner/internal/alloctest"
 	"tuner/search"
 	"tuner/spec/document"
+	"tuner/spec/knobs"
 )
 
 func TestSweepDefaults(t *testing.T) {
@@ -31,18 +32,18 @@ func TestSweepDefaults(t *testing.T) {
 		t.Error("int8 is in the usual space, but no limit of accuracy")
 	}
 	// With two cores, 1 and 2 threads are added to the default space.
-	knobs := map[string][]search.Value{}
+	values := map[string][]search.Value{}
 	for _, k := range s.Space(search.Facts{Cores: 2, Batching: true}).Knobs {
-		knobs[k.Name] = k.Values
+		values[k.Name] = k.Values
 	}
-	if diff := cmp.Diff([]search.Value{"1", "2"}, knobs[search.KnobIntraOpThreads]); diff != "" {
+	if diff := cmp.Diff([]search.Value{"1", "2"}, values[search.KnobIntraOpThreads]); diff != "" {
 		t.Errorf("threads (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]search.Value{"fp32", "int8", "int8_static"}, knobs[search.KnobPrecision]); diff != "" {
+	if diff := cmp.Diff([]search.Value{"fp32", "int8", "int8_static"}, values[search.KnobPrecision]); diff != "" {
 		t.Errorf("precisions (-want +got):\n%s", diff)
 	}
-	if !slices.Contains(knobs[search.KnobExecutionProvider], "xnnpack") || slices.Contains(knobs[search.KnobExecutionProvider], Auto) {
-		t.Errorf("auto is expanded to %q", knobs[search.KnobExecutionProvider])
+	if !slices.Contains(values[search.KnobExecutionProvider], "xnnpack") || slices.Contains(values[search.KnobExecutionProvider], knobs.Auto) {
+		t.Errorf("auto is expanded to %q", values[search.KnobExecutionProvider])
 	}
 }
 

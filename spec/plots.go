@@ -2,6 +2,7 @@ package spec
 
 import (
 	"tuner/measure"
+	"tuner/model/modelconfig"
 	"tuner/spec/document"
 )
 
@@ -23,7 +24,7 @@ func plots(v document.Value) []Plot {
 	var list []Plot
 	v.Mapping(nil, func(key, v document.Value) bool {
 		p := Plot{Name: key.Node.Value}
-		if servableName(p.Name) != p.Name {
+		if modelconfig.ServableName(p.Name) != p.Name {
 			key.Fail(document.Error{Problem: "is not usable as the name of a file", Allowed: "letters, digits and _ . - (not first)"})
 		}
 		given := v.Mapping(p.fields(), nil)

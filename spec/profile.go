@@ -1,8 +1,8 @@
 // Package spec reads the user's files (docs/reference describes every field). profile.yaml
 // describes what to search, and analyze.yaml describes the results. gate.yaml describes a gate, and
 // ortsweep.yaml a sweep of session settings. The package stands at the beginning of the data flow.
-// It turns text into values for search, profile and analyze. Apply goes the other way, from a
-// candidate of the search to the model configuration that serves it.
+// It turns text into values for search, profile and analyze. Package document reads the YAML, and
+// package knobs the section `space:`.
 //
 // Reading is strict. All mistakes of a file are reported together, each with its line, the allowed
 // values and a hint. Reading is also pure: it opens no file and does not inspect the machine.
@@ -13,12 +13,13 @@ package spec
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
+	"tuner/model/modelconfig"
 	"tuner/search"
 	"tuner/search/plan"
 	"tuner/spec/document"
+	"tuner/spec/knobs"
 )
 
 // Profile is a profile.yaml with its defaults filled in. It is immutable. File names are relative
@@ -213,7 +214,7 @@ func (r profileReader) misplaced(key, _ document.Value) bool {
 	case name == "knobs":
 		key.Fail(document.Error{Problem: "unknown field", Hint: "write the knobs into the section space"})
 		return true
-	case section == "" && slices.Contains(document.Names(r.knobFields()), name):
+	case section == "" && slices.Contains(knobs.Names(), name):
 		section = "space"
 	case section == "":
 		return false
@@ -239,9 +240,15 @@ func (r profileReader) check(root document.Value, given map[string]document.Valu
 	checkObjective(given)
 	r.defaultObjective(given)
 	checkPrice(given)
-	r.checkTarget(given)
+	space, hasSpace := given["space"]
+	isForTriton := r.p.DeployTarget == TargetTriton
+	if hasSpace && isForTriton {
+		knobs.CheckProviders(space, r.p.Knobs)
+	}
 	r.checkServers(given)
-	r.checkFields(given)
+	if hasSpace {
+		knobs.CheckFields(space, r.p.Knobs, r.p.UsesBundled(), isForTriton)
+	}
 	r.checkBatch(given)
 	r.checkAccuracy(given)
 }
@@ -283,27 +290,11 @@ func (r profileReader) name(v document.Value) {
 	if !ok {
 		return
 	}
-	if servableName(name) != name {
+	if modelconfig.ServableName(name) != name {
 		v.Fail(document.Error{Problem: "is not usable as a model name and as a folder", Allowed: "letters, digits and _ . - (not first)"})
 		return
 	}
 	r.p.Name = name
-}
-
-// servableName makes a model name from any text. Characters other than letters, digits and _ . -
-// become _. The first is never a dot or dash. "" becomes "model".
-func servableName(text string) string {
-	name := strings.Map(func(c rune) rune {
-		if c < 128 && (c == '_' || c == '.' || c == '-' || '0' <= c && c <= '9' || 'a' <= c|32 && c|32 <= 'z') {
-			return c
-		}
-		return '_'
-	}, text)
-	name = strings.TrimLeft(name, ".-")
-	if name == "" {
-		return "model"
-	}
-	return name
 }
 
 // The limits of a window. Shorter windows have too few requests, longer ones waste the budget.

@@ -8,7 +8,18 @@ import (
 	"tuner/measure"
 	"tuner/ort/provider"
 	"tuner/search"
+	"tuner/spec/document"
+	"tuner/spec/knobs"
 )
+
+// space reads the knobs.
+func (r profileReader) space(v document.Value) {
+	s := knobs.Read(v, r.p.Path, r.p.Accuracy.Unchecked)
+	r.p.Knobs, r.p.Model.Convert, r.p.Model.Precisions = s.Knobs, s.Convert, s.Precisions
+}
+
+// knob returns the knob with that name, and false if the space has none.
+func (p Profile) knob(name string) (search.Knob, bool) { return knobs.Find(p.Knobs, name) }
 
 // Space returns the space of the campaign on the machine and with the model that facts describe. It
 // replaces `auto` and a missing `space:` or `concurrency:` by values, and completes the names of
@@ -30,7 +41,7 @@ func (p Profile) Space(facts search.Facts) search.Space {
 		case k.Name == search.KnobInstanceGroup:
 			s.Facts.InstanceGroups = map[search.Value]int{}
 			for _, v := range k.Values {
-				s.Facts.InstanceGroups[v] = groupInstances(v, s.Facts.GPUs)
+				s.Facts.InstanceGroups[v] = knobs.GroupInstances(v, s.Facts.GPUs)
 			}
 		}
 	}
@@ -84,6 +95,14 @@ func (p Profile) takesTurns() bool {
 	return p.Runner.Mode != RunnerRemote
 }
 
+// providers lists the execution providers that a configuration for the target can name.
+func providers(target string) []string {
+	if target == TargetTuner {
+		return provider.Names()
+	}
+	return provider.OfTriton()
+}
+
 // expandAuto replaces `auto` by every provider of the target. The search folds those in
 // Facts.Unavailable, with their reason, so that the user sees them.
 func (p Profile) expandAuto(values []search.Value) []search.Value {
@@ -94,7 +113,7 @@ func (p Profile) expandAuto(values []search.Value) []search.Value {
 		}
 	}
 	for _, v := range values {
-		if v != Auto {
+		if v != knobs.Auto {
 			add(v)
 			continue
 		}
@@ -176,4 +195,13 @@ func autoLevels(s search.Space) []float64 {
 	most := 2 * max(s.Knee(largest), s.Knee(search.Candidate{}))
 	bounded := int(min(max(most, leastAutoConcurrency), mostAutoConcurrency))
 	return mapped(powers(1<<bits.Len(uint(bounded-1))), func(n int) float64 { return float64(n) })
+}
+
+// mapped applies f to each element.
+func mapped[A, B any](list []A, f func(A) B) []B {
+	result := make([]B, len(list))
+	for i, x := range list {
+		result[i] = f(x)
+	}
+	return result
 }

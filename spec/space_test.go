@@ -9,6 +9,7 @@ import (
 
 	"tuner/ort/provider"
 	"tuner/search"
+	"tuner/spec/knobs"
 )
 
 func valuesOf(s search.Space) map[string][]search.Value {
@@ -53,7 +54,7 @@ func TestAutoProviders(t *testing.T) {
 		if diff := cmp.Diff(want, valuesOf(p.Space(search.Facts{Cores: 1}))[search.KnobExecutionProvider]); diff != "" {
 			t.Errorf("%s: %s", text, diff)
 		}
-		if k, _ := p.knob(search.KnobExecutionProvider); k.Values[len(k.Values)-1] != Auto {
+		if k, _ := p.knob(search.KnobExecutionProvider); k.Values[len(k.Values)-1] != knobs.Auto {
 			t.Errorf("%s: Space changed the profile: %v", text, k.Values)
 		}
 	}

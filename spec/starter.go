@@ -10,6 +10,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"tuner/model/modelconfig"
 	"tuner/model/precision/recipe"
 	"tuner/ort/sessionoption"
 	"tuner/search"
@@ -78,7 +79,7 @@ func NewStarter(model string) Starter {
 
 // nameOf returns the default served name of a model: that of its file or folder.
 func nameOf(model string) string {
-	return servableName(strings.TrimSuffix(filepath.Base(model), ".onnx"))
+	return modelconfig.ServableName(strings.TrimSuffix(filepath.Base(model), ".onnx"))
 }
 
 // Precisions lists the ones that are useful on the default's device.

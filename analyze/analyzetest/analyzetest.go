@@ -20,6 +20,7 @@ import (
 	"tuner/profile/journal"
 	"tuner/search"
 	"tuner/spec"
+	"tuner/spec/knobs"
 )
 
 // Cores is the number of cores of the synthetic machine.
@@ -74,7 +75,7 @@ func New(t testing.TB, profile string) *Builder {
 	if err != nil {
 		t.Fatal(err)
 	}
-	facts := search.Facts{Cores: Cores, Batching: true, TritonOnly: true, Precisions: []string{"fp32"}, Base: spec.Base(base)}
+	facts := search.Facts{Cores: Cores, Batching: true, TritonOnly: true, Precisions: []string{"fp32"}, Base: knobs.Base(base)}
 	encoded, err := json.Marshal(facts)
 	if err != nil {
 		t.Fatal(err)
@@ -108,7 +109,7 @@ func Config(t testing.TB, c search.Candidate) *modelconfig.Config {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config, err := spec.Apply(base, c)
+	config, err := knobs.Apply(base, c)
 	if err != nil {
 		t.Fatal(err)
 	}

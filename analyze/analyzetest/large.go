@@ -10,7 +10,7 @@ import (
 	"tuner/measure"
 	"tuner/model/modelconfig"
 	"tuner/search"
-	"tuner/spec"
+	"tuner/spec/knobs"
 )
 
 // Large returns a result with n configurations and the default, each at four concurrencies. It
@@ -29,7 +29,7 @@ func Large(t testing.TB, n int) analyze.Result {
 	for i := 1; i < n; i++ {
 		c := model
 		c.Candidate = Candidate(1+i%8, 1+i/8%4, 1<<(i/32%6)).With(search.KnobMaxQueueDelay, search.DurationValue(time.Duration(i/192)*10*time.Microsecond))
-		if c.Deployed, err = spec.Apply(small.Default().Deployed, c.Candidate); err != nil {
+		if c.Deployed, err = knobs.Apply(small.Default().Deployed, c.Candidate); err != nil {
 			t.Fatal(err)
 		}
 		text, err := modelconfig.Format(c.Deployed)

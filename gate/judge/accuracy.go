@@ -16,7 +16,7 @@ import (
 	"tuner/profile/preparation"
 	"tuner/runner/target"
 	"tuner/search"
-	"tuner/spec"
+	"tuner/spec/knobs"
 )
 
 // compareOutputs compares the candidate's outputs, on its execution provider, with those of the
@@ -30,7 +30,7 @@ func (o Options) compareOutputs(ctx context.Context, s gate.Setup, builds sideBu
 	if err != nil {
 		return nil, err
 	}
-	place := search.Place{Provider: cmp.Or(string(spec.Base(s.Candidate.Config)[search.KnobExecutionProvider]), provider.CPU)}
+	place := search.Place{Provider: cmp.Or(string(knobs.Base(s.Candidate.Config)[search.KnobExecutionProvider]), provider.CPU)}
 	// another build is not the reference, even for the same file
 	if builds.candidate.Library != builds.baseline.Library || s.Candidate.Engine != s.Baseline.Engine {
 		place.Runtime = builds.candidate.Name()

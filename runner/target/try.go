@@ -19,6 +19,7 @@ import (
 	"tuner/runner"
 	"tuner/search"
 	"tuner/spec"
+	"tuner/spec/knobs"
 )
 
 // try lets the server of r load the model with the default configuration, which a campaign needs.
@@ -70,7 +71,7 @@ func try(ctx context.Context, p spec.Profile, m Model, facts search.Facts, r *ru
 
 // load lets a server load a variant with a candidate's configuration.
 func load(ctx context.Context, r *runner.Runner, v modelrepo.Variant, p spec.Profile, base *modelconfig.Config, c search.Candidate) (*measure.Failure, error) {
-	config, err := spec.Apply(base, c)
+	config, err := knobs.Apply(base, c)
 	if err != nil {
 		return nil, fmt.Errorf("%s: space: %w", p.Path, err)
 	}

@@ -10,7 +10,7 @@ import (
 	"tuner/ort/provider"
 	"tuner/ort/sessionoption"
 	"tuner/search"
-	"tuner/spec"
+	"tuner/spec/knobs"
 )
 
 // oneOrMore returns the schema of a value or a list of values.
@@ -34,7 +34,7 @@ func space() Field {
 func sessionKnobs() []Field {
 	precisions := list(words(recipe.Names()...))
 	fields := []Field{
-		{Name: search.KnobExecutionProvider, Type: list(words(append([]string{spec.Auto}, provider.Names()...)...)), With: "deploy_target: tuner", Without: "the default configuration's",
+		{Name: search.KnobExecutionProvider, Type: list(words(append([]string{knobs.Auto}, provider.Names()...)...)), With: "deploy_target: tuner", Without: "the default configuration's",
 			Meaning: fmt.Sprintf("`auto` is each provider that creates a session for this model on this machine. With `deploy_target: triton` the values are `auto`, %s. [Execution providers](../design/providers.md) says how each lands in config.pbtxt.",
 				quoted(provider.OfTriton()))},
 		{Name: search.KnobRuntime, Type: list(text("cpu", "openvino@1.24.1", "./libonnxruntime.so")), Without: "`--ort-library`, or the usual build",

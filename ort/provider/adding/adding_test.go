@@ -26,6 +26,7 @@ import (
 	"tuner/report/formats"
 	"tuner/search"
 	"tuner/spec"
+	"tuner/spec/knobs"
 )
 
 // rows are two providers that do not exist. sundial has its own threads, and no stock Triton has
@@ -141,7 +142,7 @@ func testConfiguration(t *testing.T) {
 			}
 		}
 		chosen, _ := test.candidate.Get(search.KnobExecutionProvider)
-		if got := spec.Base(config)[search.KnobExecutionProvider]; got != chosen {
+		if got := knobs.Base(config)[search.KnobExecutionProvider]; got != chosen {
 			t.Errorf("%s: its configuration reads as %s", test.candidate, got)
 		}
 		if err := modelconfig.RefuseUnsupported(config); err != nil {

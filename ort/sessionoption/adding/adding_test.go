@@ -28,6 +28,7 @@ import (
 	"tuner/report/formats"
 	"tuner/search"
 	"tuner/spec"
+	"tuner/spec/knobs"
 )
 
 // rows are two options that are not knobs. model_format is a parameter of config.pbtxt here, and
@@ -143,7 +144,7 @@ func testConfiguration(t *testing.T) {
 	for at, want := range map[*modelconfig.Config][2]search.Value{
 		config: {"ORT", "true"}, analyzetest.Config(t, search.Candidate{}): {"ONNX", "false"},
 	} {
-		base := spec.Base(at)
+		base := knobs.Base(at)
 		if got := [2]search.Value{base["model_format"], base["denormals_as_zero"]}; got != want {
 			t.Errorf("the configuration reads as %v, want %v", got, want)
 		}

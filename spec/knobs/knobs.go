@@ -1,4 +1,8 @@
-package spec
+// Package knobs has a candidate's knobs at both ends of the data flow. Read turns the section `space:`
+// of a file into knobs with their values, and Apply turns a candidate into the configuration that
+// serves it. Base returns the values of the knobs in a configuration. The package knows no other
+// field of a file, and it does not fold or choose candidates (package search).
+package knobs
 
 import (
 	"fmt"
@@ -21,19 +25,11 @@ import (
 // this machine.
 const Auto = "auto"
 
-// providers lists the execution providers that a configuration for the target can name.
-func providers(target string) []string {
-	if target == TargetTuner {
-		return provider.Names()
-	}
-	return provider.OfTriton()
-}
-
 // knobReader reads the values of one knob, in the user's order.
 type knobReader func(v document.Value) []search.Value
 
 // knobFields returns the fields of `space:` for the knobs with names of their own.
-func (r profileReader) knobFields() []document.Field {
+func (r *reader) knobFields() []document.Field {
 	knob := func(name string, read knobReader) document.Field {
 		return document.Field{Name: name, Read: func(v document.Value) {
 			scope, _ := search.KnobScope(name)
@@ -41,7 +37,7 @@ func (r profileReader) knobFields() []document.Field {
 		}}
 	}
 	fields := []document.Field{
-		knob(search.KnobExecutionProvider, wordValues(append([]string{Auto}, providers(TargetTuner)...)...)),
+		knob(search.KnobExecutionProvider, wordValues(append([]string{Auto}, provider.Names()...)...)),
 		knob(search.KnobRuntime, r.runtimeValues),
 		knob(search.KnobPrecision, r.precisionValues),
 	}
@@ -70,36 +66,55 @@ func sessionValues(option sessionoption.Option) knobReader {
 // noSpace is the space of a profile that measures only the default.
 const noSpace = "none"
 
-// space reads the knobs.
-func (r profileReader) space(v document.Value) {
+// Space has what a section `space:` names.
+type Space struct {
+	Knobs      []search.Knob     // in the file's order; empty for `none`, nil without any
+	Convert    []string          // precisions to make from the original, in the file's order
+	Precisions map[string]string // the user's own ONNX file of each precision
+}
+
+// reader reads a section into space.
+type reader struct {
+	path      string // of the file
+	unchecked bool   // options of execution providers may lower the precision
+	space     Space
+}
+
+// Read reads the section of the file at path. With unchecked, options of execution providers may
+// lower the precision.
+func Read(v document.Value, path string, unchecked bool) Space {
 	if v.Node.Kind == yaml.ScalarNode && v.Node.Value == noSpace {
-		r.p.Knobs = []search.Knob{} // unlike nil, which is tuner's default space
-		return
+		return Space{Knobs: []search.Knob{}} // unlike nil, which is tuner's default space
 	}
+	r := &reader{path: path, unchecked: unchecked}
 	v.Mapping(r.knobFields(), r.otherKnob)
 	if len(v.Node.Content) == 0 && v.Node.Kind == yaml.MappingNode {
 		v.Fail(document.Error{Problem: "is empty", Hint: "name at least one knob, or remove the line to search the default space"})
 	}
+	return r.space
 }
+
+// Names lists the knobs with names of their own.
+func Names() []string { return document.Names((&reader{}).knobFields()) }
 
 // addKnob appends a knob. If all its values were wrong, they have been reported already, and it
 // does nothing.
-func (r profileReader) addKnob(name string, scope search.Scope, values []search.Value) {
+func (r *reader) addKnob(name string, scope search.Scope, values []search.Value) {
 	if len(values) > 0 {
-		r.p.Knobs = append(r.p.Knobs, search.Knob{Name: name, Scope: scope, Values: values})
+		r.space.Knobs = append(r.space.Knobs, search.Knob{Name: name, Scope: scope, Values: values})
 	}
 }
 
 // otherKnob accepts session.* entries, options of execution providers, and the fields of Triton's
 // ModelConfig.
-func (r profileReader) otherKnob(key, v document.Value) bool {
+func (r *reader) otherKnob(key, v document.Value) bool {
 	name := key.Node.Value
 	if sessionoption.IsEntry(name) && name != sessionoption.Prefix {
 		r.addKnob(name, search.ScopeEngine, textValues(v))
 		return true
 	}
 	if of, option, ok := search.ProviderOption(name); ok {
-		r.addKnob(name, search.ScopeEngine, optionValues(of, option, r.p.Accuracy.Unchecked)(v))
+		r.addKnob(name, search.ScopeEngine, optionValues(of, option, r.unchecked)(v))
 		return true
 	}
 	fields := r.configFields(configDescriptor(), "")
@@ -118,9 +133,9 @@ func (r profileReader) otherKnob(key, v document.Value) bool {
 	return true
 }
 
-// knob returns the knob with that name, and false if the space has none.
-func (p Profile) knob(name string) (search.Knob, bool) {
-	for _, k := range p.Knobs {
+// Find returns the knob with that name, and false if the list has none.
+func Find(list []search.Knob, name string) (search.Knob, bool) {
+	for _, k := range list {
 		if k.Name == name {
 			return k, true
 		}
@@ -173,19 +188,19 @@ func textValues(v document.Value) []search.Value {
 }
 
 // runtimeValues reads the names of ONNX Runtime builds.
-func (r profileReader) runtimeValues(v document.Value) []search.Value {
+func (r *reader) runtimeValues(v document.Value) []search.Value {
 	return listValues(func(v document.Value) (search.Value, bool) {
-		name, ok := r.build(v)
+		name, ok := Build(v, r.path)
 		return search.Value(name), ok
 	})(v)
 }
 
-// build reads the name of an ONNX Runtime: an installed build, or a library file. A file has a
-// slash and is relative to the profile's folder.
-func (r profileReader) build(v document.Value) (string, bool) {
+// Build reads the name of an ONNX Runtime: an installed build, or a library file. A file has a slash
+// and is relative to the folder of the file at path.
+func Build(v document.Value, path string) (string, bool) {
 	name, ok := v.Text()
 	if ok && strings.ContainsRune(name, filepath.Separator) {
-		name = document.RelativeTo(r.p.Path, name)
+		name = document.RelativeTo(path, name)
 	}
 	return name, ok
 }
@@ -265,7 +280,7 @@ func optionMistake(of, option, text string, unchecked bool) document.Error {
 
 // precisionValues reads names of precisions that tuner makes, or a map from names to the user's own
 // ONNX files.
-func (r profileReader) precisionValues(v document.Value) []search.Value {
+func (r *reader) precisionValues(v document.Value) []search.Value {
 	if v.Node.Kind == yaml.MappingNode {
 		return r.precisionFiles(v)
 	}
@@ -281,23 +296,23 @@ func (r profileReader) precisionValues(v document.Value) []search.Value {
 	})(v)
 	for _, name := range values {
 		if name != recipe.Original {
-			r.p.Model.Convert = append(r.p.Model.Convert, string(name))
+			r.space.Convert = append(r.space.Convert, string(name))
 		}
 	}
 	return values
 }
 
-func (r profileReader) precisionFiles(v document.Value) []search.Value {
+func (r *reader) precisionFiles(v document.Value) []search.Value {
 	files := map[string]string{}
 	var values []search.Value
 	v.Mapping(nil, func(key, v document.Value) bool {
 		name := key.Node.Value
-		if servableName(name) != name {
+		if modelconfig.ServableName(name) != name {
 			key.Fail(document.Error{Problem: "has a precision's name with other characters than letters, digits and _ . -"})
 			return true
 		}
 		if file, ok := v.Text(); ok {
-			files[name] = document.RelativeTo(r.p.Path, file)
+			files[name] = document.RelativeTo(r.path, file)
 			values = append(values, search.Value(name))
 		}
 		return true
@@ -305,18 +320,15 @@ func (r profileReader) precisionFiles(v document.Value) []search.Value {
 	if len(v.Node.Content) == 0 {
 		v.Fail(document.Error{Problem: "is empty", Allowed: "names with their ONNX files"})
 	}
-	r.p.Model.Precisions = files
+	r.space.Precisions = files
 	return values
 }
 
-// checkTarget reports providers that a stock Triton does not support.
-func (r profileReader) checkTarget(given map[string]document.Value) {
-	space, has := given["space"]
-	if !has || r.p.DeployTarget != TargetTriton {
-		return
-	}
-	knob, _ := r.p.knob(search.KnobExecutionProvider)
-	stock := providers(TargetTriton)
+// CheckProviders reports execution providers in a section that a stock Triton does not support. list
+// has the section's knobs.
+func CheckProviders(space document.Value, list []search.Knob) {
+	knob, _ := Find(list, search.KnobExecutionProvider)
+	stock := provider.OfTriton()
 	for _, v := range knob.Values {
 		if v != Auto && !slices.Contains(stock, string(v)) {
 			space.Child(search.KnobExecutionProvider).Fail(document.Error{

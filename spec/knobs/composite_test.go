@@ -1,4 +1,4 @@
-package spec
+package knobs_test
 
 import (
 	"fmt"
@@ -8,7 +8,19 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tuner/search"
+	"tuner/spec"
+	"tuner/spec/knobs"
 )
+
+// parse returns a profile without errors.
+func parse(t *testing.T, text string) spec.Profile {
+	t.Helper()
+	p, err := spec.ParseProfile("p.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
 
 // The values of repeated fields, of maps and of nested fields are in protobuf's text form.
 func TestCompositeValues(t *testing.T) {
@@ -52,7 +64,7 @@ func TestApplyComposite(t *testing.T) {
 			t.Parallel()
 			p := parse(t, "model: a\ndeploy_target: tuner\nspace:\n  "+space)
 			candidates := p.Space(search.Facts{Batching: true}).Candidates().All()
-			got, err := Apply(parseConfig(t, base), candidates[index])
+			got, err := knobs.Apply(parseConfig(t, base), candidates[index])
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -104,7 +116,7 @@ func TestGroupInstancesOnGPUs(t *testing.T) {
 		`[{kind:KIND_CPU,count:2}]`:                 2,
 		`[{kind:KIND_CPU,count:1},{kind:KIND_GPU}]`: 1,
 	} {
-		if got := groupInstances(text, 4); got != want {
+		if got := knobs.GroupInstances(text, 4); got != want {
 			t.Errorf("%s: %d instances, want %d", text, got, want)
 		}
 	}

@@ -1,4 +1,4 @@
-package spec
+package knobs
 
 import (
 	"errors"
@@ -13,6 +13,7 @@ import (
 
 	"tuner/model/modelconfig"
 	"tuner/model/modelconfig/configpb"
+	"tuner/ort/provider"
 	"tuner/ort/sessionoption"
 	"tuner/search"
 	"tuner/spec/document"
@@ -177,7 +178,7 @@ func messageValues(f protoreflect.FieldDescriptor, v document.Value) []search.Va
 }
 
 // checkComposite reports values that are valid but would not be served as written.
-func (r profileReader) checkComposite(path string, v document.Value, values []search.Value) bool {
+func (r *reader) checkComposite(path string, v document.Value, values []search.Value) bool {
 	for _, x := range values {
 		var c modelconfig.Config
 		err := setConfigField(&c, path, x)
@@ -185,7 +186,7 @@ func (r profileReader) checkComposite(path string, v document.Value, values []se
 			err = checkGroups(&c)
 		}
 		if err == nil {
-			err = checkAccelerators(&c, r.p.Accuracy.Unchecked)
+			err = checkAccelerators(&c, r.unchecked)
 		}
 		if err != nil {
 			v.Fail(document.Error{Problem: fmt.Sprintf("cannot be %s: %v", x, err)})
@@ -210,9 +211,9 @@ func checkGroups(c *modelconfig.Config) error {
 	return nil
 }
 
-// groupInstances returns the number of instances in a value of instance_group. gpus is the number
+// GroupInstances returns the number of instances in a value of instance_group. gpus is the number
 // of GPUs of groups without a list. It returns 0 for an invalid value.
-func groupInstances(v search.Value, gpus int) int {
+func GroupInstances(v search.Value, gpus int) int {
 	var c modelconfig.Config
 	if err := setConfigField(&c, search.KnobInstanceGroup, v); err != nil {
 		return 0
@@ -228,7 +229,7 @@ func checkAccelerators(c *modelconfig.Config, unchecked bool) error {
 		return err
 	}
 	for _, a := range list {
-		if known := providers(TargetTuner); !slices.Contains(known, a.Name) {
+		if known := provider.Names(); !slices.Contains(known, a.Name) {
 			return fmt.Errorf("%q is not an execution provider; allowed: %s", a.Name, strings.Join(known, ", "))
 		}
 		for _, option := range slices.Sorted(maps.Keys(a.Parameters)) {
@@ -255,7 +256,7 @@ func foreignAccelerator(k search.Knob) string {
 		}
 		list, _ := accelerators(&c)
 		for _, a := range list {
-			if !slices.Contains(providers(TargetTriton), a.Name) {
+			if !slices.Contains(provider.OfTriton(), a.Name) {
 				return a.Name
 			}
 		}
@@ -269,10 +270,10 @@ func isAccelerators(path string) bool {
 	return path == acceleratorsField || strings.HasPrefix(path, acceleratorsField+".")
 }
 
-// owners lists the space's named knobs that set the same ModelConfig field or session entry.
-func (r profileReader) owners(path string) []string {
+// ownersOf lists the named knobs that set the same ModelConfig field or session entry.
+func ownersOf(path string, knobs []search.Knob) []string {
 	var list []string
-	for _, k := range r.p.Knobs {
+	for _, k := range knobs {
 		_, _, isOption := search.ProviderOption(k.Name)
 		isProvider := k.Name == search.KnobExecutionProvider
 		switch {
@@ -298,8 +299,8 @@ func knobAt(space document.Value, name string) document.Value {
 }
 
 // checkOwners reports a ModelConfig field or session entry if a knob of the space sets it too.
-func (r profileReader) checkOwners(at document.Value, path string) {
-	owners := r.owners(path)
+func checkOwners(at document.Value, path string, knobs []search.Knob) {
+	owners := ownersOf(path, knobs)
 	if len(owners) == 0 || at.IsRecorded() {
 		return
 	}
@@ -310,27 +311,24 @@ func (r profileReader) checkOwners(at document.Value, path string) {
 	at.Fail(document.Error{Problem: "is set by " + strings.Join(owners, " and ") + ", too", Hint: "keep the knob, or " + other})
 }
 
-// checkFields reports ModelConfig fields and session entries that a knob of the space sets too. It
-// also reports fields without an effect in the bundled engine, and accelerators that a stock Triton
-// does not have.
-func (r profileReader) checkFields(given map[string]document.Value) {
-	space, has := given["space"]
-	if !has {
-		return
-	}
-	for _, k := range r.p.Knobs {
+// CheckFields reports ModelConfig fields and session entries in a section that a knob of it sets
+// too. list has the section's knobs. It also reports fields without an effect in the bundled engine,
+// if that serves (isBundled), and accelerators that a stock Triton does not have, if the
+// configuration is for one (isForTriton).
+func CheckFields(space document.Value, list []search.Knob, isBundled, isForTriton bool) {
+	for _, k := range list {
 		at := knobAt(space, k.Name)
-		r.checkOwners(at, k.Name)
-		if r.p.UsesBundled() && ignoredByEngine(k.Name) && !at.IsRecorded() {
+		checkOwners(at, k.Name, list)
+		if isBundled && ignoredByEngine(k.Name) && !at.IsRecorded() {
 			at.Fail(document.Error{Problem: "has no effect: the bundled engine ignores it",
 				Hint: "remove it, or measure a Triton: runner: {mode: local, server: tritonserver}"})
 		}
-		if !isAccelerators(k.Name) || r.p.DeployTarget != TargetTriton {
+		if !isAccelerators(k.Name) || !isForTriton {
 			continue
 		}
 		if name := foreignAccelerator(k); name != "" {
 			at.Fail(document.Error{Problem: fmt.Sprintf("%s is not an execution provider of a stock Triton", name),
-				Allowed: strings.Join(providers(TargetTriton), ", "), Hint: "write deploy_target: tuner to open all"})
+				Allowed: strings.Join(provider.OfTriton(), ", "), Hint: "write deploy_target: tuner to open all"})
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package spec
+package knobs
 
 import (
 	"fmt"
@@ -63,7 +63,7 @@ func ignoredByEngine(path string) bool {
 }
 
 // configFields returns the readers of a ModelConfig message's fields. prefix is the message's path.
-func (r profileReader) configFields(m protoreflect.MessageDescriptor, prefix string) []document.Field {
+func (r *reader) configFields(m protoreflect.MessageDescriptor, prefix string) []document.Field {
 	fields := make([]document.Field, m.Fields().Len())
 	for i := range fields {
 		f := m.Fields().Get(i)
@@ -73,7 +73,7 @@ func (r profileReader) configFields(m protoreflect.MessageDescriptor, prefix str
 }
 
 // configField reads the values of one ModelConfig field, or of those below it.
-func (r profileReader) configField(f protoreflect.FieldDescriptor, path string, v document.Value) {
+func (r *reader) configField(f protoreflect.FieldDescriptor, path string, v document.Value) {
 	hint := takenBy(path)
 	switch {
 	case hint != "":
@@ -96,7 +96,7 @@ func (r profileReader) configField(f protoreflect.FieldDescriptor, path string, 
 }
 
 // configParameters reads {name: value or list of values}.
-func (r profileReader) configParameters(v document.Value) {
+func (r *reader) configParameters(v document.Value) {
 	v.Mapping(nil, func(key, v document.Value) bool {
 		path := document.Join(parametersField, key.Node.Value)
 		if hint := takenBy(path); hint != "" {

@@ -1,4 +1,4 @@
-package spec
+package knobs_test
 
 import (
 	"os"
@@ -8,6 +8,8 @@ import (
 	"tuner/model/modelconfig"
 	"tuner/model/modelconfig/configpb"
 	"tuner/search"
+	"tuner/spec"
+	"tuner/spec/knobs"
 )
 
 // completeConfig returns Triton's auto-completion of a small model with a batch dimension.
@@ -29,7 +31,7 @@ func completeConfig(t *testing.T) *modelconfig.Config {
 // are not part of the configuration.
 func TestEveryCandidateApplies(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob("../configs/*.profile.yaml")
+	files, err := filepath.Glob("../../configs/*.profile.yaml")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no examples found (%v)", err)
 	}
@@ -41,7 +43,7 @@ func TestEveryCandidateApplies(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p, err := ParseProfile(file, text)
+			p, err := spec.ParseProfile(file, text)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -49,7 +51,7 @@ func TestEveryCandidateApplies(t *testing.T) {
 			for _, c := range p.Space(search.Facts{Cores: 2, Batching: true}).Candidates().All() {
 				precision, _ := c.Get(search.KnobPrecision)
 				runtime, _ := c.Get(search.KnobRuntime)
-				applied, err := Apply(base, c)
+				applied, err := knobs.Apply(base, c)
 				if err != nil {
 					t.Fatal(err)
 				}

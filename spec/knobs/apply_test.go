@@ -1,4 +1,4 @@
-package spec
+package knobs_test
 
 import (
 	"strings"
@@ -8,6 +8,7 @@ import (
 
 	"tuner/model/modelconfig"
 	"tuner/search"
+	"tuner/spec/knobs"
 )
 
 // base is a complete configuration with settings to keep: a host policy, a parameter, another
@@ -68,7 +69,7 @@ func TestApply(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			from := parseConfig(t, base)
-			got, err := Apply(from, c)
+			got, err := knobs.Apply(from, c)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -115,7 +116,7 @@ func TestApply(t *testing.T) {
 func TestApplyFieldToDefault(t *testing.T) {
 	t.Parallel()
 	from := parseConfig(t, base+`optimization { eager_batching: true }`)
-	got, err := Apply(from, candidate("optimization.eager_batching", "false"))
+	got, err := knobs.Apply(from, candidate("optimization.eager_batching", "false"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +128,7 @@ func TestApplyFieldToDefault(t *testing.T) {
 func TestApplyLeavesProvider(t *testing.T) {
 	t.Parallel()
 	from := parseConfig(t, base+`optimization { execution_accelerators { cpu_execution_accelerator { name: "openvino" } } }`)
-	got, err := Apply(from, candidate("execution_provider", "cpu"))
+	got, err := knobs.Apply(from, candidate("execution_provider", "cpu"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +142,7 @@ func TestApplyRefuses(t *testing.T) {
 	check := func(name, config string, c search.Candidate, want string) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := Apply(parseConfig(t, config), c)
+			_, err := knobs.Apply(parseConfig(t, config), c)
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("error %v, want %q in it", err, want)
 			}
