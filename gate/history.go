@@ -36,7 +36,7 @@ type Record struct {
 }
 
 // RecordFigure is a metric in a line of the history: its figures, with its margin or limits. Lines
-// of earlier versions end after Hi.
+// of earlier versions end after hi.
 type RecordFigure struct {
 	// median of the candidate, in the metric's base unit
 	Candidate float64 `json:"candidate"`

@@ -4,14 +4,14 @@ import "slices"
 
 // GPUWindow has the figures of one GPU during a window.
 type GPUWindow struct {
-	UUID string `json:"uuid"`
-	// share of the time in which it computed, 0..1
+	UUID string `json:"uuid"` // the GPU, as NVIDIA's driver names it
+	// share of the time in which the GPU computed, 0..1
 	Utilization float64 `json:"utilization" jsonschema:"minimum=0,maximum=1"`
 	Power       float64 `json:"power" jsonschema:"minimum=0"` // mean power in W
-	// bytes, the largest value seen
+	// largest memory in use, in bytes
 	MemoryUsed  int64   `json:"memory_used" jsonschema:"minimum=0"`
-	MemoryTotal int64   `json:"memory_total" jsonschema:"minimum=0"` // bytes
-	Energy      float64 `json:"energy" jsonschema:"minimum=0"`       // energy in J
+	MemoryTotal int64   `json:"memory_total" jsonschema:"minimum=0"` // memory of the GPU, in bytes
+	Energy      float64 `json:"energy" jsonschema:"minimum=0"`       // energy that it used, in J
 }
 
 // Plus combines the figures of g, which took seconds, with those of a later window, which took

@@ -3,7 +3,7 @@ package measure
 import "fmt"
 
 // Load is the traffic that clients send to the server: a closed loop at a concurrency, or an open
-// loop at a request rate. Exactly one of Concurrency and RequestRate is set.
+// loop at a request rate. Exactly one of concurrency and request rate is set.
 type Load struct {
 	Concurrency int     `json:"concurrency,omitempty" jsonschema:"minimum=1"`           // requests in flight, ≥ 1
 	RequestRate float64 `json:"request_rate,omitempty" jsonschema:"exclusiveMinimum=0"` // requests per second, > 0

@@ -5,31 +5,31 @@ import "time"
 // Measurement is the result of one trial: windows at one load on one engine launch, or the failure
 // instead. A service trial may have both: windows, and the failure that ended it.
 type Measurement struct {
-	Windows []Window `json:"windows,omitempty"`
-	Launch  int      `json:"launch"` // ordinal of the engine launch within the campaign, from 1
-	// bytes, peak resident set of the engine process during the trial; 0 unknown
+	Windows []Window `json:"windows,omitempty"` // windows with their figures
+	Launch  int      `json:"launch"`            // ordinal of the engine launch within the campaign, from 1
+	// peak resident set of the engine process during the trial, in bytes; 0: unknown
 	Memory int64 `json:"memory"`
 	// Footprint is the memory of the trial's process before its load. It is zero if the process was
 	// not launched for the trial, or if its memory is unknown.
 	Footprint Footprint `json:"footprint,omitzero"`
-	Failure   *Failure  `json:"failure,omitempty"` // nil when the trial succeeded
-	// the last window was ended at its look and no other followed, since it could not change the
-	// result
+	Failure   *Failure  `json:"failure,omitempty"` // why there are no figures; absent when the trial succeeded
+	// the last window ended after its first part and no other followed, since it could not change
+	// the result
 	Cut   bool  `json:"cut,omitempty"`
-	Times Times `json:"times"`
+	Times Times `json:"times"` // parts of the trial's wall time
 }
 
 // Footprint is the memory of a fresh engine process after one batch on every instance.
 type Footprint struct {
 	// rows of the batch: the configuration's maximum, 1 if the model does not batch
 	Batch int   `json:"batch"`
-	Bytes int64 `json:"bytes"` // peak resident set, including the loading of the model
+	Bytes int64 `json:"bytes"` // peak resident set, including the loading of the model, in bytes
 }
 
 // Failure is the reason why a trial yielded no figures. It is a result of the campaign, not an
 // error.
 type Failure struct {
-	Stage  Stage  `json:"stage"`
+	Stage  Stage  `json:"stage"`  // part of the trial that failed
 	Reason string `json:"reason"` // for people: the event, with the last output of the engine
 }
 
@@ -51,8 +51,8 @@ type Times struct {
 	// from the start of the engine process until it was ready
 	Launch      time.Duration `json:"launch"`
 	Reconfigure time.Duration `json:"reconfigure"` // loading the model with another configuration
-	WarmUp      time.Duration `json:"warm_up"`
-	Windows     time.Duration `json:"windows"`
+	WarmUp      time.Duration `json:"warm_up"`     // load before the first window
+	Windows     time.Duration `json:"windows"`     // all windows
 }
 
 // Add returns the sum of both, part by part.

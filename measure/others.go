@@ -6,13 +6,13 @@ import (
 )
 
 // Others is the CPU time that others took in windows. Shares are of the CPU time that engine and
-// clients could have used (Withheld).
+// clients could have used.
 type Others struct {
 	Mean float64 `json:"mean"` // mean over the time of the windows, 0..1
 	Most float64 `json:"most"` // largest share in one window
-	// part of the hypervisor, in windows with something withheld; mean over all the time
+	// part that the hypervisor took in the windows that lost something; mean over all the time
 	Steal   float64 `json:"steal"`
-	Foreign float64 `json:"foreign"` // part of other processes, in the same way
+	Foreign float64 `json:"foreign"` // part that other processes took, in the same way
 	Seconds float64 `json:"seconds"` // duration of the windows
 }
 

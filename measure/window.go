@@ -8,12 +8,12 @@ const Look = 0.4
 // Window is one measured interval at one load. Its sums are over all requests that completed in it,
 // whenever they were sent.
 type Window struct {
-	Start      time.Duration `json:"start"`      // since the campaign's start
-	Duration   time.Duration `json:"duration"`   // wall time of the window
-	Requests   int           `json:"requests"`   // completed without error
-	Inferences int           `json:"inferences"` // requests × client batch
-	Errors     int           `json:"errors"`     // failed or refused requests
-	FirstError string        `json:"first_error,omitempty"`
+	Start      time.Duration `json:"start"`                 // since the campaign's start
+	Duration   time.Duration `json:"duration"`              // wall time of the window
+	Requests   int           `json:"requests"`              // completed without error
+	Inferences int           `json:"inferences"`            // requests × client batch
+	Errors     int           `json:"errors"`                // failed or refused requests
+	FirstError string        `json:"first_error,omitempty"` // message of the first failed request
 	// 10–20 slices of equal length except the last, for intervals and autocorrelation
 	Sub []SubWindow `json:"sub"`
 
@@ -22,7 +22,7 @@ type Window struct {
 	Late int `json:"late,omitempty"`
 	// open loop: never sent, since the bound on requests in flight was reached
 	Dropped int `json:"dropped,omitempty"`
-	// part of Errors: no answer within the request's timeout
+	// errors because no answer came within the request's timeout
 	TimedOut int `json:"timed_out,omitempty"`
 	// open loop: scheduled instant to sending; closed loop: answer to next sending
 	SendDelay Histogram `json:"send_delay,omitzero"`
@@ -33,27 +33,27 @@ type Window struct {
 
 	// change of the server's statistics over the window
 	Server ServerStats `json:"server"`
-	// CPU time that the engine process used; 0 unknown
+	// CPU time that the engine process used; 0: unknown
 	EngineCPU time.Duration `json:"engine_cpu"`
 	ClientCPU time.Duration `json:"client_cpu"` // CPU time that the load generator used
-	// share of the CPU time of Cores that the hypervisor took, 0..1
+	// share of the CPU time of the usable cores that the hypervisor took, 0..1
 	Steal float64 `json:"steal"`
-	// share of the CPU time of Cores that other processes used, 0..1
+	// share of the CPU time of the usable cores that other processes used, 0..1
 	Foreign float64 `json:"foreign"`
 	// share of the cpuset's CPU time in which the quota of the cgroup stopped threads, 0..1
 	Throttled float64 `json:"throttled,omitempty"`
-	// cores' worth of CPU time that engine and clients may use: those of the cpuset, or the quota;
-	// 0 unknown
+	// usable cores: CPU time that engine and clients may use, counted in cores, by the cpuset or
+	// the quota; 0: unknown
 	Cores float64 `json:"cores,omitempty"`
-	// clock of the fastest core relative to the first window's; 0 unknown
+	// clock of the fastest core relative to the first window's; 0: unknown
 	Frequency float64     `json:"frequency,omitempty"`
-	GPUs      []GPUWindow `json:"gpus,omitempty"`
-	// J that the machine's CPU packages used; 0 unknown
+	GPUs      []GPUWindow `json:"gpus,omitempty"` // figures of each GPU
+	// energy that the machine's CPU packages used, in J; 0: unknown
 	CPUEnergy float64 `json:"cpu_energy,omitempty"`
-	// service trials: bytes, peak resident set from the beginning of the trial to the end of the
-	// window; 0 unknown
+	// service trials: peak resident set in bytes, from the beginning of the trial to the end of the
+	// window; 0: unknown
 	Memory int64  `json:"memory,omitempty"`
-	Flags  []Flag `json:"flags,omitempty"`
+	Flags  []Flag `json:"flags,omitempty"` // reasons for less trust in the figures
 	// the window took turns with windows of other engines: it is short, with a pause before and
 	// after
 	Turn bool `json:"turn,omitempty"`
@@ -94,13 +94,13 @@ func (w Window) served() float64 {
 // scheduled instant. So a server that stalls cannot hide behind requests that were not sent
 // meanwhile (coordinated omission).
 type SubWindow struct {
-	Requests int `json:"requests"`
+	Requests int `json:"requests"` // completed without error
 	// 0, in old files: an equal part of the window
 	Duration time.Duration `json:"duration,omitempty"`
-	Latency  Histogram     `json:"latency"`
+	Latency  Histogram     `json:"latency"` // latencies of the completed requests
 	// open loop: latencies counted from the sending
 	Service Histogram `json:"service,omitzero"`
-	// sum of the latencies, without the rounding of the histogram; 0 unknown
+	// sum of the latencies, without the rounding of the histogram; 0: unknown
 	Sum time.Duration `json:"sum,omitempty"`
 }
 
@@ -108,17 +108,17 @@ type SubWindow struct {
 // counts, and the summed durations of the requests' parts. It is zero if the server does not report
 // statistics.
 type ServerStats struct {
-	Requests      int           `json:"requests"`   // success.count
-	Inferences    int           `json:"inferences"` // inference_count
-	Executions    int           `json:"executions"` // execution_count
-	Queue         time.Duration `json:"queue"`      // summed over requests
-	ComputeInput  time.Duration `json:"compute_input"`
-	ComputeInfer  time.Duration `json:"compute_infer"`
-	ComputeOutput time.Duration `json:"compute_output"`
-	Success       time.Duration `json:"success,omitempty"`  // total time in the server
-	Failures      int           `json:"failures,omitempty"` // fail.count
-	CacheHits     int           `json:"cache_hits,omitempty"`
-	CacheMisses   int           `json:"cache_misses,omitempty"`
+	Requests      int           `json:"requests"`               // success.count
+	Inferences    int           `json:"inferences"`             // inference_count
+	Executions    int           `json:"executions"`             // execution_count
+	Queue         time.Duration `json:"queue"`                  // summed over requests
+	ComputeInput  time.Duration `json:"compute_input"`          // summed over requests
+	ComputeInfer  time.Duration `json:"compute_infer"`          // summed over requests
+	ComputeOutput time.Duration `json:"compute_output"`         // summed over requests
+	Success       time.Duration `json:"success,omitempty"`      // total time in the server
+	Failures      int           `json:"failures,omitempty"`     // fail.count
+	CacheHits     int           `json:"cache_hits,omitempty"`   // cache_hit.count
+	CacheMisses   int           `json:"cache_misses,omitempty"` // cache_miss.count
 	// time to look up and copy answers that were in the cache
 	CacheHit time.Duration `json:"cache_hit,omitempty"`
 	// time to look up and store answers that were not in the cache
@@ -128,9 +128,9 @@ type ServerStats struct {
 
 // BatchStat is the number of executions of a batch size, and the sum of their compute_infer.
 type BatchStat struct {
-	Size         int           `json:"size"`
-	Executions   int           `json:"executions"`
-	ComputeInfer time.Duration `json:"compute_infer"`
+	Size         int           `json:"size"`          // inferences in the batch
+	Executions   int           `json:"executions"`    // number of executions with this size
+	ComputeInfer time.Duration `json:"compute_infer"` // summed over these executions
 }
 
 // MeanBatch returns the mean executed batch size. It is 0 if nothing was executed.

@@ -8,12 +8,12 @@ import (
 // Earlier holds the measurements of an earlier campaign with the same model, requests and default
 // configuration. They are neither trials of this campaign nor its results.
 type Earlier struct {
-	From    string    `json:"from"` // its output folder, for people
-	Created time.Time `json:"created"`
-	// same machine, ONNX Runtime and protocol: the events are data; else they only improve
-	// predictions
+	From    string    `json:"from"`    // its output folder, for people
+	Created time.Time `json:"created"` // when that campaign began
+	// the machine, ONNX Runtime and protocol are the same: the events count as data; otherwise
+	// they only improve predictions
 	Same   bool    `json:"same"`
-	Events []Event `json:"events"`
+	Events []Event `json:"events"` // its trials
 }
 
 // Adopt converts a candidate of another space with the same default configuration to the equal

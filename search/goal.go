@@ -147,12 +147,12 @@ func (t Term) improves() bool {
 	return info.HigherBetter != FallsWithLoad(t.Metric)
 }
 
-// Constraint bounds a metric, in the metric's base unit. A nil bound does not apply. At least one
+// Constraint bounds a metric, in the metric's base unit. A bound that is nil does not apply. At least one
 // bound is set, except in the results of Goal.Unscored.
 type Constraint struct {
-	Metric measure.Metric `json:"metric"`
-	Min    *float64       `json:"min,omitempty"`
-	Max    *float64       `json:"max,omitempty"`
+	Metric measure.Metric `json:"metric"`        // the limited metric
+	Min    *float64       `json:"min,omitempty"` // least allowed value, in the metric's base unit
+	Max    *float64       `json:"max,omitempty"` // largest allowed value, in the metric's base unit
 }
 
 // Violation returns the relative amount by which value misses the constraint: 0 if it satisfies it,

@@ -39,19 +39,19 @@ func (a Action) Trials() []Trial {
 
 // Trial is a value that determines one measurement: the configuration, the load, and the duration.
 type Trial struct {
-	Candidate Candidate     `json:"candidate"`
-	Load      measure.Load  `json:"load"`
+	Candidate Candidate     `json:"candidate"`       // the knobs that differ from the default configuration
+	Load      measure.Load  `json:"load"`            // the load
 	Windows   int           `json:"windows"`         // number of windows, ≥ 1
-	Window    time.Duration `json:"window"`          // length of each
-	Fresh     bool          `json:"fresh,omitempty"` // on an engine process launched for this trial
-	Phase     Phase         `json:"phase"`
+	Window    time.Duration `json:"window"`          // length of each window
+	Fresh     bool          `json:"fresh,omitempty"` // measured on an engine process that was launched for this trial
+	Phase     Phase         `json:"phase"`           // why it was measured
 	// Sizes are the client batches of a service trial's windows, one window for each, at the load's
 	// concurrency.
 	Sizes []int `json:"sizes,omitempty"`
 	// Longest is the longest expected time of a batch in a service trial. The first size that is
-	// expected to take longer is omitted, with all larger ones (EndsAfter). 0: no limit.
+	// expected to take longer is omitted, with all larger ones. 0: no limit.
 	Longest time.Duration `json:"longest,omitempty"`
-	// Worth are constraints on the first measure.Look share of a window. A window that violates one
+	// Worth are constraints on the first part of a window. A window that violates one
 	// can no longer matter, and is cut there. They apply only to metrics that the load generator
 	// measures. The bounds include a margin for the error of such a short window.
 	Worth []Constraint `json:"worth,omitempty"`
@@ -101,9 +101,9 @@ const (
 
 // Event is the outcome of a trial.
 type Event struct {
-	Trial       Trial               `json:"trial"`
-	Measurement measure.Measurement `json:"measurement"`
-	Elapsed     time.Duration       `json:"elapsed"` // since the campaign's start, without pauses between resumed runs
+	Trial       Trial               `json:"trial"`       // what was asked
+	Measurement measure.Measurement `json:"measurement"` // what was measured, or why nothing was
+	Elapsed     time.Duration       `json:"elapsed"`     // since the campaign's start, without pauses between resumed runs
 }
 
 // Budget bounds a campaign. Zero fields do not bound. No trial begins if it is expected to end

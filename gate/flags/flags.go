@@ -61,7 +61,7 @@ func (o *Options) Add(f *pflag.FlagSet) {
 	f.StringVarP(&o.folder, "output-folder", "o", "", "`folder` of the results (default out/NAME-gate)")
 	f.StringVar(&o.Annotations, "annotations", "", "print lines on stderr for a CI system: github or gitlab")
 	f.BoolVarP(&o.Quiet, "quiet", "q", false, "print no progress")
-	f.StringVar(&o.Output, "output", "text", "what to print on stdout: text (the table), markdown or json")
+	f.StringVar(&o.Output, "output", "text", "`format` on stdout: text (the table), markdown or json")
 	f.StringVar(&o.ORTLibrary, "ort-library", "", "ONNX Runtime library, or flavour[@version] of an installed one, for sides that name none")
 }
 

@@ -17,68 +17,83 @@ const Schema = 1
 // document is gate.json, described in docs/reference/gate.md. Times are seconds, sizes bytes.
 // Changes and margins are shares.
 type document struct {
-	Schema   int            `json:"schema"`
-	Name     string         `json:"name"`
-	Verdict  decide.Verdict `json:"verdict"`
-	Reasons  []string       `json:"reasons"`
-	Criteria []jsonRow      `json:"criteria"`
-	Accuracy *jsonAccuracy  `json:"accuracy,omitempty"`
-	Load     measure.Load   `json:"load"`
-	Pairs    int            `json:"pairs"`
-	Looks    int            `json:"looks"`
-	Elapsed  float64        `json:"elapsed_seconds"`
-	Needed   *float64       `json:"needed_seconds,omitempty"` // total time that a decision probably needs
-	// and the length of its windows, if they must be longer
-	Window      *float64         `json:"needed_window_seconds,omitempty"`
-	Interrupted bool             `json:"interrupted"`
-	Warnings    []string         `json:"warnings"`
-	Withheld    *measure.Others  `json:"withheld,omitempty"` // CPU time that others took; absent if they took none
-	Values      []jsonPair       `json:"values"`
-	Baseline    *jsonSide        `json:"baseline,omitempty"`
-	Candidate   jsonSide         `json:"candidate"`
-	Time        time.Time        `json:"time"`
-	Revision    string           `json:"revision,omitempty"`
-	Tool        string           `json:"tool"`
+	Schema  int            `json:"schema"`  // version of this format: 1
+	Name    string         `json:"name"`    // name of the gate
+	Verdict decide.Verdict `json:"verdict"` // the verdict
+	// why the gate failed or is inconclusive, in sentences
+	Reasons  []string  `json:"reasons"`
+	Criteria []jsonRow `json:"criteria"` // the judged metrics and limits
+	// comparison of the outputs; absent without a limit on accuracy
+	Accuracy *jsonAccuracy `json:"accuracy,omitempty"`
+	Load     measure.Load  `json:"load"`  // the load of both sides
+	Pairs    int           `json:"pairs"` // number of measured pairs
+	// number of times that the gate judged what was measured so far
+	Looks   int      `json:"looks"`
+	Elapsed float64  `json:"elapsed_seconds"`          // how long the gate took
+	Needed  *float64 `json:"needed_seconds,omitempty"` // how long a decision would probably take in all
+	// length of the windows that a decision would probably need, if they must be longer
+	Window      *float64 `json:"needed_window_seconds,omitempty"`
+	Interrupted bool     `json:"interrupted"` // the user interrupted the gate
+	Warnings    []string `json:"warnings"`    // warnings about the figures
+	// CPU time that others took of what engine and clients could have used; absent if they took
+	// none
+	Withheld *measure.Others `json:"withheld,omitempty"`
+	Values   []jsonPair      `json:"values"` // the figures of each pair
+	// the model of the baseline, or the saved baseline; absent without a baseline
+	Baseline  *jsonSide `json:"baseline,omitempty"`
+	Candidate jsonSide  `json:"candidate"` // the model that is judged
+	Time      time.Time `json:"time"`      // when the gate began
+	// commit that is judged: GITHUB_SHA or CI_COMMIT_SHA
+	Revision string `json:"revision,omitempty"`
+	Tool     string `json:"tool"` // version of tuner
+	// fingerprint of the machine; figures of machines with different fingerprints do not compare
 	Fingerprint string           `json:"machine_fingerprint"`
-	Machine     *json.RawMessage `json:"machine,omitempty"`
-	Spec        string           `json:"spec"` // text of the gate.yaml
+	Machine     *json.RawMessage `json:"machine,omitempty"` // facts of the machine
+	Spec        string           `json:"spec"`              // text of the gate.yaml
 }
 
 type jsonRow struct {
-	Metric    measure.Metric `json:"metric"`
-	Verdict   decide.Verdict `json:"verdict"`
-	Margin    *float64       `json:"margin,omitempty"`
-	Min       *float64       `json:"min,omitempty"`
-	Max       *float64       `json:"max,omitempty"`
-	Baseline  *float64       `json:"baseline,omitempty"`
-	Candidate *float64       `json:"candidate,omitempty"`
-	Change    *float64       `json:"change,omitempty"` // relative to the baseline or the limit
-	Lo        *float64       `json:"lo,omitempty"`     // bounds of the change
-	Hi        *float64       `json:"hi,omitempty"`
-	Pairs     int            `json:"pairs"` // number of pairs behind the verdict
-	// slope of the logarithm of the factor by which the candidate is worse, over the withheld time
+	Metric  measure.Metric `json:"metric"`  // the judged metric
+	Verdict decide.Verdict `json:"verdict"` // verdict on this criterion
+	// allowed change for the worse, as a share of the baseline
+	Margin *float64 `json:"margin,omitempty"`
+	Min    *float64 `json:"min,omitempty"` // least allowed value, in the metric's base unit
+	// largest allowed value, in the metric's base unit
+	Max *float64 `json:"max,omitempty"`
+	// median of the baseline over the pairs, as measured
+	Baseline *float64 `json:"baseline,omitempty"`
+	// median of the candidate over the pairs, as measured
+	Candidate *float64 `json:"candidate,omitempty"`
+	// corrected change of the candidate against the baseline or the limit, as a share; absent
+	// while unknown
+	Change *float64 `json:"change,omitempty"`
+	Lo     *float64 `json:"lo,omitempty"` // lower end of the interval of the change
+	Hi     *float64 `json:"hi,omitempty"` // upper end of the interval of the change
+	Pairs  int      `json:"pairs"`        // number of pairs behind the verdict
+	// slope of the logarithm of the factor by which the candidate is worse, over the CPU time that
+	// others took; absent if nothing was corrected
 	Slope *float64 `json:"slope,omitempty"`
 }
 
 type jsonAccuracy struct {
-	Limit string   `json:"limit"`
-	Value *float64 `json:"value,omitempty"`
-	Miss  string   `json:"miss,omitempty"`
-	Note  string   `json:"note"`
+	Limit string   `json:"limit"`           // the limit on accuracy
+	Value *float64 `json:"value,omitempty"` // the limited figure
+	Miss  string   `json:"miss,omitempty"`  // why the limit is missed
+	Note  string   `json:"note"`            // the data of the comparison
 }
 
 // jsonPair is a metric's values in a pair.
 type jsonPair struct {
-	Baseline  map[measure.Metric]float64 `json:"baseline,omitempty"`
-	Candidate map[measure.Metric]float64 `json:"candidate"`
+	Baseline  map[measure.Metric]float64 `json:"baseline,omitempty"` // values of the baseline, by metric
+	Candidate map[measure.Metric]float64 `json:"candidate"`          // values of the candidate, by metric
 }
 
 type jsonSide struct {
-	Model   string `json:"model,omitempty"`
-	SHA256  string `json:"sha256,omitempty"`
-	Runtime string `json:"runtime,omitempty"`
-	Engine  string `json:"engine,omitempty"`
-	Saved   string `json:"saved,omitempty"`
+	Model   string `json:"model,omitempty"`   // path of the model file
+	SHA256  string `json:"sha256,omitempty"`  // digest of the model file, in hexadecimal
+	Runtime string `json:"runtime,omitempty"` // build of ONNX Runtime
+	Engine  string `json:"engine,omitempty"`  // program file of another tuner
+	Saved   string `json:"saved,omitempty"`   // file of a saved baseline
 }
 
 // WriteJSON writes gate.json.

@@ -79,7 +79,7 @@ func (o *exportOptions) flags(cmd *cobra.Command) {
 	flags.StringArrayVar(&o.HostPolicies, "host-policy", nil, "POLICY,SETTING=VALUE of tritonserver, such as gpu_0,numa-node=0; may be repeated")
 	flags.StringVar(&o.Storage, "storage", "", "address of the repository for a cluster: pvc://CLAIM/PATH, s3://BUCKET/PATH … (default: a claim of its own)")
 	flags.StringVar(&o.InstanceType, "instance-type", "", "azureml: size of a machine (default: the smallest with the server's cores, memory and GPUs)")
-	flags.StringVar(&o.output, "output", "text", "on stdout: text or json (export.json with the list of files)")
+	flags.StringVar(&o.output, "output", "text", "`format` on stdout: text or json (export.json with the list of files)")
 }
 
 func runExport(con console, target string, o exportOptions) error {

@@ -33,18 +33,18 @@ const (
 // Header has everything on which the campaign depends, so that it can be resumed and its reports
 // can be reproduced.
 type Header struct {
-	Format  int         `json:"format"`
-	Tool    string      `json:"tool"` // program version
-	Created time.Time   `json:"created"`
-	Spec    SpecFile    `json:"spec"`
-	Seed    uint64      `json:"seed"`
-	Runtime RuntimeInfo `json:"runtime"`
+	Format  int         `json:"format"`  // version of this format: 2, or 1 for a journal without checksums
+	Tool    string      `json:"tool"`    // version of tuner
+	Created time.Time   `json:"created"` // when the campaign began
+	Spec    SpecFile    `json:"spec"`    // the profile.yaml of the first run
+	Seed    uint64      `json:"seed"`    // seed of all random choices
+	Runtime RuntimeInfo `json:"runtime"` // the ONNX Runtime build of the default configuration
 	// values of the knob runtime, the default's first; empty if there is one
 	Runtimes []RuntimeInfo   `json:"runtimes,omitempty"`
 	Server   *ServerInfo     `json:"server,omitempty"`  // the measured server; nil: the bundled engine
 	Finals   *ServerInfo     `json:"finals,omitempty"`  // the server of the final trials; nil: the same
 	Machine  json.RawMessage `json:"machine,omitempty"` // facts of the machine, for reports
-	// of the machine; figures of machines with different fingerprints are not compared
+	// fingerprint of the machine; figures of machines with different fingerprints are not compared
 	Fingerprint string      `json:"fingerprint"`
 	Model       string      `json:"model"`  // name under which the model is served
 	Models      []ModelFile `json:"models"` // one per measured precision
@@ -52,24 +52,25 @@ type Header struct {
 	Variants []Variant `json:"variants,omitempty"`
 	// digest of the inputs of the comparison; "" without variants
 	Data       string          `json:"data,omitempty"`
-	BaseConfig string          `json:"base_config,omitempty"` // config.pbtxt of the default configuration
-	Facts      json.RawMessage `json:"facts,omitempty"`       // search.Facts with which the space was folded
+	BaseConfig string          `json:"base_config,omitempty"` // the config.pbtxt of the default configuration
+	Facts      json.RawMessage `json:"facts,omitempty"`       // facts of the model and the machine that decide which combinations are left out
 	Earlier    []string        `json:"earlier,omitempty"`     // folders of the campaigns to reuse, ordered by name
 }
 
 // SpecFile is the profile file of the run, with its text.
 type SpecFile struct {
-	Path   string `json:"path"`
-	SHA256 string `json:"sha256"` // of Text, hex
-	Text   string `json:"text"`
+	Path   string `json:"path"`   // path of the file
+	SHA256 string `json:"sha256"` // digest of the text, in hexadecimal
+	Text   string `json:"text"`   // content of the file, without secrets
 }
 
 // RuntimeInfo is the ONNX Runtime build that the engine opens.
 type RuntimeInfo struct {
-	Flavour string `json:"flavour"`
-	Version string `json:"version"`
-	Library string `json:"library"` // path
-	// hex; for a library that the user named, since its name does not identify its content
+	Flavour string `json:"flavour"` // cpu, openvino, cuda … or library for a file that the user named
+	Version string `json:"version"` // version of ONNX Runtime
+	Library string `json:"library"` // path of the shared library
+	// digest of a library that the user named, in hexadecimal, since its name does not identify its
+	// content
 	SHA256 string `json:"sha256,omitempty"`
 }
 
@@ -83,10 +84,10 @@ func (r RuntimeInfo) Name() string {
 
 // ServerInfo is a server that trials were measured on.
 type ServerInfo struct {
-	Mode    string `json:"mode" jsonschema:"enum=bundled,enum=local,enum=remote"` // as in the profile
+	Mode    string `json:"mode" jsonschema:"enum=bundled,enum=local,enum=remote"` // runner.mode of the profile
 	Where   string `json:"where,omitempty"`                                       // the program's path, or the server's address
-	Name    string `json:"name,omitempty"`                                        // by its own metadata
-	Version string `json:"version,omitempty"`                                     // by its own metadata
+	Name    string `json:"name,omitempty"`                                        // name in its metadata
+	Version string `json:"version,omitempty"`                                     // version in its metadata
 }
 
 // ReloadsFinals reports whether the finals used a server that was running already. A launch then
@@ -116,16 +117,16 @@ func (s *ServerInfo) String() string {
 // Variant is the model in one precision, and how its outputs compare with the original model's on
 // the cpu provider.
 type Variant struct {
-	Precision string                     `json:"precision"`
-	Own       bool                       `json:"own,omitempty"` // the user's own file
-	Path      string                     `json:"path,omitempty"`
-	SHA256    string                     `json:"sha256,omitempty"`
-	Bytes     int64                      `json:"bytes,omitempty"`
-	Converted int                        `json:"converted,omitempty"` // operators in the precision
+	Precision string                     `json:"precision"`           // name of the precision
+	Own       bool                       `json:"own,omitempty"`       // the file is the user's own
+	Path      string                     `json:"path,omitempty"`      // path of the model file
+	SHA256    string                     `json:"sha256,omitempty"`    // digest of the model file, in hexadecimal
+	Bytes     int64                      `json:"bytes,omitempty"`     // size of the model file
+	Converted int                        `json:"converted,omitempty"` // number of operators in the precision
 	Kept      []KeptNode                 `json:"kept,omitempty"`      // operators that stayed in fp32 to keep the limit
 	Notes     []string                   `json:"notes,omitempty"`     // what people should know of the conversion, in sentences
-	Accuracy  map[string]accuracy.Report `json:"accuracy,omitempty"`  // by place (search.Place)
-	Rejected  map[string]string          `json:"rejected,omitempty"`  // why it does not serve, by place; "" for every one
+	Accuracy  map[string]accuracy.Report `json:"accuracy,omitempty"`  // comparisons with the original, by place: provider, or provider and build
+	Rejected  map[string]string          `json:"rejected,omitempty"`  // reasons against the variant, by place; the place "" stands for all
 }
 
 // NameIn names the variant in a place: "int8 on cpu in openvino@1.24.1". Without a place it is only
@@ -139,8 +140,8 @@ func (v Variant) NameIn(place string) string {
 
 // KeptNode is an operator of a model and the relative error that it would have in the precision.
 type KeptNode struct {
-	Node  string  `json:"node"`
-	Error float64 `json:"error"`
+	Node  string  `json:"node"`  // name of the operator
+	Error float64 `json:"error"` // the relative error
 }
 
 // File returns the model file of a precision, and whether there is one.
@@ -154,40 +155,40 @@ func (h Header) File(precision string) (ModelFile, bool) {
 
 // ModelFile is the model file of one precision.
 type ModelFile struct {
-	Precision string `json:"precision"`
-	Path      string `json:"path"`
-	SHA256    string `json:"sha256"` // of the file, hex
-	Bytes     int64  `json:"bytes"`
+	Precision string `json:"precision"` // name of the precision
+	Path      string `json:"path"`      // path of the file
+	SHA256    string `json:"sha256"`    // digest of the file, in hexadecimal
+	Bytes     int64  `json:"bytes"`     // size of the file
 }
 
-// Session marks the beginning of a run of the program, the first or a resumed one.
+// Session marks the beginning of a run: the first one, or a resumed one.
 type Session struct {
-	Tool    string        `json:"tool"`    // program version
+	Tool    string        `json:"tool"`    // version of tuner
 	Elapsed time.Duration `json:"elapsed"` // campaign time of earlier runs
 }
 
 // End tells why a run of the program ended, and how the time was spent, including earlier runs of
 // the campaign.
 type End struct {
-	Reason      string   `json:"reason"`              // for people
+	Reason      string   `json:"reason"`              // why the run ended, for people
 	Statement   []string `json:"statement,omitempty"` // the strategy's claims about its result, in sentences
-	Interrupted bool     `json:"interrupted"`
+	Interrupted bool     `json:"interrupted"`         // the user interrupted the run
 	// until the end of the last trial; the sum of the parts below
 	Elapsed          time.Duration `json:"elapsed"`
 	Windows          time.Duration `json:"windows"`          // load windows
 	Launches         time.Duration `json:"launches"`         // starting engine processes
 	Reconfigurations time.Duration `json:"reconfigurations"` // loading another configuration into a running engine
-	WarmUps          time.Duration `json:"warm_ups"`
-	Decisions        time.Duration `json:"decisions"` // the rest: choosing trials, building variants, writing
+	WarmUps          time.Duration `json:"warm_ups"`         // load before the windows, until the figures are steady
+	Decisions        time.Duration `json:"decisions"`        // the rest: choosing trials, building variants, writing
 }
 
 // Record is one line of the journal.
 type Record struct {
-	Seq      int             `json:"seq"` // from 1; also the line number
-	At       time.Time       `json:"at"`  // UTC
-	Kind     string          `json:"kind"`
-	Data     json.RawMessage `json:"data"`
-	IsSealed bool            `json:"-"` // it has a valid checksum
+	Seq      int             `json:"seq"`  // number of the record and of its line, from 1
+	At       time.Time       `json:"at"`   // when it was written, in UTC
+	Kind     string          `json:"kind"` // kind of the record: header, earlier, session, trial or end
+	Data     json.RawMessage `json:"data"` // a value of the kind, see below
+	IsSealed bool            `json:"-"`    // it has a valid checksum
 }
 
 // checker is a value that can check its plausibility.

@@ -1,0 +1,46 @@
+package journal_test
+
+import (
+	"path/filepath"
+	"reflect"
+	"testing"
+
+	"tuner/internal/golden"
+	"tuner/internal/schema"
+	"tuner/measure"
+	"tuner/model/precision/accuracy"
+	"tuner/profile/journal"
+	"tuner/search"
+	"tuner/spec/reference"
+)
+
+// The committed page of the records is generated from their types.
+func TestPageIsGenerated(t *testing.T) {
+	t.Parallel()
+	tables, err := schema.Tables(schema.Options{
+		Module: "../..", ModulePath: "tuner",
+		Types: map[reflect.Type]string{
+			reflect.TypeFor[measure.Metric]():    "[metric](metrics.md)",
+			reflect.TypeFor[measure.Histogram](): "histogram",
+			reflect.TypeFor[search.Candidate]():  "list of `knob` and `value`",
+			reflect.TypeFor[accuracy.Report]():   "comparison, as in [result.json](results.md#resultjson)",
+		},
+	},
+		schema.Chapter{Title: "A record", Type: reflect.TypeFor[journal.Record]()},
+		schema.Chapter{Title: "Kind header", Type: reflect.TypeFor[journal.Header]()},
+		schema.Chapter{Title: "Kind earlier", Type: reflect.TypeFor[search.Earlier]()},
+		schema.Chapter{Title: "Kind session", Type: reflect.TypeFor[journal.Session]()},
+		schema.Chapter{Title: "Kind trial", Type: reflect.TypeFor[search.Event]()},
+		schema.Chapter{Title: "Kind end", Type: reflect.TypeFor[journal.End]()},
+	)
+	if err != nil {
+		t.Error(err)
+	}
+	page := reference.Generated + `# journal.jsonl: fields
+
+[journal.jsonl](journal.md) explains the journal, its checksums and its formats. Fields of ` + "`data`" + `
+follow by the kind of the record. Durations are nanoseconds, sizes bytes, shares 0 to 1. Histograms
+are HdrHistogram's compressed encoding (V2) in base64.
+` + string(tables)
+	golden.Check(t, filepath.Join("..", "..", "docs", "reference", "journal-fields.md"), []byte(page))
+}
