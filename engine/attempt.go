@@ -7,6 +7,9 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"tuner/engine/fault"
+	"tuner/engine/repository"
 )
 
 // patience bounds the wait for a load in progress. An unload, another load of the same model, and
@@ -57,7 +60,7 @@ func (s *Server) load(ctx context.Context, name string, o Override) error {
 }
 
 func givenUp(ctx context.Context, name string) error {
-	return Errorf(Unavailable, "load failed for model '%s': %v", name, context.Cause(ctx))
+	return fault.Errorf(fault.Unavailable, "load failed for model '%s': %v", name, context.Cause(ctx))
 }
 
 // enter finds or makes a model's entry. It begins a load of the model once no other one is in
@@ -83,7 +86,7 @@ func (s *Server) entry(name string) (*entry, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closing || s.draining {
-		return nil, Errorf(Unavailable, "Server is stopping")
+		return nil, fault.Errorf(fault.Unavailable, "Server is stopping")
 	}
 	e := s.entries[name]
 	if e == nil {
@@ -105,12 +108,12 @@ func (s *Server) await(ctx context.Context, name string, e *entry) error {
 			return nil
 		case <-time.After(patience):
 			if isGivenUp {
-				return Errorf(Unavailable, "failed to load '%s', an earlier load of it was given up and has not ended yet: try again later", name)
+				return fault.Errorf(fault.Unavailable, "failed to load '%s', an earlier load of it was given up and has not ended yet: try again later", name)
 			}
 		case <-ctx.Done():
 			return givenUp(ctx, name)
 		case <-s.ending:
-			return Errorf(Unavailable, "Server is stopping")
+			return fault.Errorf(fault.Unavailable, "Server is stopping")
 		}
 	}
 }
@@ -238,7 +241,7 @@ const fewEntries = 64
 
 // hasFolder reports whether a model is in a repository.
 func (s *Server) hasFolder(name string) bool {
-	if checkModelName(name) != nil {
+	if repository.CheckName(name) != nil {
 		return false
 	}
 	for _, root := range s.options.Repositories {

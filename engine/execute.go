@@ -6,6 +6,7 @@ import (
 	"math"
 	"time"
 
+	"tuner/engine/fault"
 	"tuner/engine/scheduler"
 	"tuner/model/modelconfig"
 	"tuner/model/modelconfig/configpb"
@@ -88,9 +89,9 @@ func (e *executor) forget() {
 }
 
 func fail(items []scheduler.Item[*job], err error, end time.Time) {
-	var known *Error
+	var known *fault.Error
 	if !errors.As(err, &known) {
-		known = Errorf(Internal, "%v", err)
+		known = fault.Errorf(fault.Internal, "%v", err)
 	}
 	for _, it := range items {
 		it.Value.err = known
@@ -152,7 +153,7 @@ func hand(items []scheduler.Item[*job], responses []Response, memory *shared) {
 	for k, it := range items {
 		if account := responses[k].account; !account.Take(outputBytes(responses[k].Outputs)) {
 			memory.release()
-			it.Value.err = Full(account)
+			it.Value.err = fault.Full(account)
 			continue
 		}
 		it.Value.response = &responses[k]
@@ -174,11 +175,11 @@ func newSlicer(t *Tensor, rows int, batched bool) (slicer, error) {
 		return s, nil
 	}
 	if len(t.Shape) == 0 || t.Shape[0] != int64(rows) {
-		return s, Errorf(Internal, "output '%s' has shape %s, expected a first dimension of %d, the batch size", t.Name, shapeText(t.Shape), rows)
+		return s, fault.Errorf(fault.Internal, "output '%s' has shape %s, expected a first dimension of %d, the batch size", t.Name, shapeText(t.Shape), rows)
 	}
 	perRow, ok := Product(t.Shape[1:])
 	if !ok || perRow > math.MaxInt32 {
-		return s, Errorf(Internal, "output '%s' has too many elements: shape %s", t.Name, shapeText(t.Shape))
+		return s, fault.Errorf(fault.Internal, "output '%s' has too many elements: shape %s", t.Name, shapeText(t.Shape))
 	}
 	s.perRow = perRow
 	s.rowBytes = int(perRow) * modelconfig.ByteSize(t.DataType)
@@ -195,7 +196,7 @@ func (s *slicer) next(rows int) ([]byte, error) {
 		n = stringsLength(s.rest, uint64(rows)*s.perRow)
 	}
 	if n > len(s.rest) {
-		return nil, Errorf(Internal, "output '%s' is shorter than its shape %s says", s.whole.Name, shapeText(s.whole.Shape))
+		return nil, fault.Errorf(fault.Internal, "output '%s' is shorter than its shape %s says", s.whole.Name, shapeText(s.whole.Shape))
 	}
 	data := s.rest[:n:n]
 	s.rest = s.rest[n:]

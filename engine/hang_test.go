@@ -15,6 +15,7 @@ import (
 	"tuner/engine"
 	"tuner/engine/api"
 	"tuner/engine/enginetest"
+	"tuner/engine/fault"
 	"tuner/engine/scheduler"
 	"tuner/model/modelconfig"
 )
@@ -57,7 +58,7 @@ func begin(t *testing.T, s *engine.Server, name string, o engine.Override) <-cha
 
 func checkUnavailable(t *testing.T, what string, err error, text string) {
 	t.Helper()
-	if engine.CodeOf(err) != engine.Unavailable || !strings.Contains(err.Error(), text) {
+	if fault.CodeOf(err) != fault.Unavailable || !strings.Contains(err.Error(), text) {
 		t.Errorf("%s: got %v, want an error that says %q", what, err, text)
 	}
 }
@@ -110,7 +111,7 @@ func TestUnloadWhileReloadHangs(t *testing.T) {
 			t.Error(err)
 		}
 		checkUnavailable(t, "reload", <-reload, "was unloaded meanwhile")
-		if err := checkEcho(t.Context(), s, 1, 3); engine.CodeOf(err) != engine.NotFound {
+		if err := checkEcho(t.Context(), s, 1, 3); fault.CodeOf(err) != fault.NotFound {
 			t.Errorf("request after the unload: %v", err)
 		}
 		close(release)

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"tuner/engine/api"
+	"tuner/engine/fault"
+	"tuner/engine/repository"
 	"tuner/model/modelconfig"
 )
 
@@ -112,9 +114,9 @@ func (s *Server) Statistics(name string, version int64) (api.Statistics, error) 
 	case len(out.ModelStats) > 0 || name == "":
 		return out, nil
 	case version != 0 && s.entries[name] != nil:
-		return out, Errorf(InvalidArgument, "requested model version is not available for model '%s'", name)
+		return out, fault.Errorf(fault.InvalidArgument, "requested model version is not available for model '%s'", name)
 	}
-	return out, Errorf(InvalidArgument, "requested model '%s' is not available", name)
+	return out, fault.Errorf(fault.InvalidArgument, "requested model '%s' is not available", name)
 }
 
 // ModelMetrics holds the figures of a model for its metrics.
@@ -157,9 +159,9 @@ func (s *Server) readyModels() []*model {
 // Index lists the models of the repositories with their states. onlyReady leaves out models that
 // are not ready.
 func (s *Server) Index(onlyReady bool) ([]api.IndexEntry, error) {
-	names, err := listModels(s.options.Repositories)
+	names, err := repository.List(s.options.Repositories)
 	if err != nil {
-		return nil, Errorf(Internal, "%v", err)
+		return nil, fault.Errorf(fault.Internal, "%v", err)
 	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -225,7 +227,7 @@ func (s *Server) RawInput(name string, number int64, data []byte) (Tensor, error
 	}
 	sig := m.signature
 	if len(sig.inputs) != 1 {
-		return Tensor{}, Errorf(InvalidArgument, "%s Raw request must only have 1 input (found 1) to be deduced but got %d inputs in '%s' model configuration", idPrefix(""), len(sig.inputs), name)
+		return Tensor{}, fault.Errorf(fault.InvalidArgument, "%s Raw request must only have 1 input (found 1) to be deduced but got %d inputs in '%s' model configuration", idPrefix(""), len(sig.inputs), name)
 	}
 	return sig.rawInput(data)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 
+	"tuner/engine/fault"
 	"tuner/engine/hostpolicy"
 	"tuner/model/modelconfig"
 	"tuner/model/modelconfig/configpb"
@@ -75,16 +76,17 @@ func (s *Server) instances(c *modelconfig.Config) []Instance {
 
 // newModel makes the sessions of a version. It replaces old, if there is one.
 func (s *Server) newModel(ctx context.Context, src *source, number int64, old *model, unchanged bool) (*model, error) {
-	files, err := src.files(number, src.config.GetDefaultModelFilename())
+	path, err := src.File(number, src.Config.GetDefaultModelFilename())
 	if err != nil {
 		return nil, err
 	}
-	m := &model{name: src.name, version: number}
+	files := ModelFiles{Name: src.Name, Version: number, Path: path}
+	m := &model{name: src.Name, version: number}
 	var made []instance
 	var samples []warmup
-	for _, in := range s.instances(src.config) {
+	for _, in := range s.instances(src.Config) {
 		err = bound(in.Policy, func() error {
-			session, err := s.options.Backend.NewSession(ctx, files, src.config, in)
+			session, err := s.options.Backend.NewSession(ctx, files, src.Config, in)
 			if err != nil {
 				return err
 			}
@@ -101,7 +103,7 @@ func (s *Server) newModel(ctx context.Context, src *source, number int64, old *m
 		}
 	}
 	if err == nil && len(made) == 0 {
-		err = Errorf(InvalidArgument, "model '%s' has no instance: all of its instance groups are passive", src.name)
+		err = fault.Errorf(fault.InvalidArgument, "model '%s' has no instance: all of its instance groups are passive", src.Name)
 	}
 	if err != nil {
 		return nil, errors.Join(err, closeSessions(made))
@@ -119,7 +121,7 @@ func (s *Server) newModel(ctx context.Context, src *source, number int64, old *m
 func (s *Server) describe(m *model, src *source, io modelconfig.ModelIO, old *model, unchanged bool) ([]warmup, error) {
 	c, err := s.finish(src, &io)
 	if err == nil {
-		err = src.checkLabels(c)
+		err = src.CheckLabels(c)
 	}
 	if err != nil {
 		return nil, err

@@ -19,6 +19,7 @@ import (
 	"tuner/engine"
 	"tuner/engine/api"
 	"tuner/engine/enginetest"
+	"tuner/engine/fault"
 	"tuner/model/modelconfig"
 )
 
@@ -100,7 +101,7 @@ func TestConcurrentLifecycle(t *testing.T) {
 		})
 		wg.Go(func() {
 			for i := range 400 {
-				if err := checkEcho(t.Context(), s, 1, byte(i)); err != nil && engine.CodeOf(err) != engine.NotFound {
+				if err := checkEcho(t.Context(), s, 1, byte(i)); err != nil && fault.CodeOf(err) != fault.NotFound {
 					t.Error(err)
 				}
 				if _, err := s.Index(i%2 == 0); err != nil {
@@ -390,14 +391,14 @@ func TestOddModelNames(t *testing.T) {
 		_, described := s.ModelMetadata(name, 0)
 		_, configured := s.ModelConfig(name, 1)
 		for _, err := range []error{inferred, described, configured, s.ModelReady(name, 0)} {
-			if engine.CodeOf(err) != engine.NotFound {
+			if fault.CodeOf(err) != fault.NotFound {
 				t.Errorf("%.20q: got %.80v, want not found", name, err)
 			}
 		}
-		if _, err := s.Statistics(name, 1); name != "" && engine.CodeOf(err) != engine.InvalidArgument {
+		if _, err := s.Statistics(name, 1); name != "" && fault.CodeOf(err) != fault.InvalidArgument {
 			t.Errorf("statistics of %.20q: got %.80v, want invalid argument", name, err)
 		}
-		if err := s.Load(t.Context(), name, engine.Override{}); engine.CodeOf(err) != engine.Internal {
+		if err := s.Load(t.Context(), name, engine.Override{}); fault.CodeOf(err) != fault.Internal {
 			t.Errorf("load of %.20q: got %.80v, want a failed poll", name, err)
 		}
 		if err := s.Unload(name); err != nil {

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"tuner/engine/api"
+	"tuner/engine/fault"
+	"tuner/engine/repository"
 	"tuner/model/modelconfig"
 	"tuner/model/modelrepo"
 )
@@ -27,7 +29,7 @@ func (s *Server) Load(ctx context.Context, name string, o Override) error {
 // controllable refuses load and unload requests, unless the server is in explicit mode.
 func (s *Server) controllable() error {
 	if !s.options.Explicit {
-		return Errorf(Unavailable, "explicit model load / unload is not allowed if polling is enabled")
+		return fault.Errorf(fault.Unavailable, "explicit model load / unload is not allowed if polling is enabled")
 	}
 	return nil
 }
@@ -66,7 +68,7 @@ func (s *Server) read(ctx context.Context, a *attempt, o Override) (*source, err
 	}
 	c, err := s.complete(src, nil)
 	if err == nil {
-		src.config = c
+		src.Config = c
 		return src, nil
 	}
 	if src.temp != nil {
@@ -80,34 +82,34 @@ func (s *Server) read(ctx context.Context, a *attempt, o Override) (*source, err
 
 // poll finds a model.
 func (s *Server) poll(name string, o Override) (*source, error) {
-	if err := checkModelName(name); err != nil {
+	if err := repository.CheckName(name); err != nil {
 		return nil, err
 	}
 	if o.Config != "" || len(o.Files) > 0 {
-		return o.source(s.options.Repositories, &s.uploads, name)
+		return o.source(s.options.Repositories, &s.Uploads, name)
 	}
-	src, err := findModel(s.options.Repositories, name)
+	found, err := repository.Find(s.options.Repositories, name)
 	if err != nil {
 		return nil, err
 	}
-	return src, src.readConfig(s.options.DisableAutoComplete)
+	return &source{Model: found}, found.ReadConfig(s.options.DisableAutoComplete)
 }
 
 // pollError returns the error of a load request for something that is not a model. As in Triton,
 // only the log has the reason, except for cases that Triton does not refuse.
 func (s *Server) pollError(name string, why error) error {
-	if errors.As(why, new(*Error)) {
+	if errors.As(why, new(*fault.Error)) {
 		return why
 	}
 	s.options.Log.Error("poll failed for model directory", "model", name, "error", why)
-	return Errorf(Internal, "failed to load '%s', failed to poll from model repository", name)
+	return fault.Errorf(fault.Internal, "failed to load '%s', failed to poll from model repository", name)
 }
 
 // complete fills in a configuration. If io is nil, it fills in only values that do not depend on
 // the model file.
 func (s *Server) complete(src *source, io *modelconfig.ModelIO) (*modelconfig.Config, error) {
-	c, err := modelconfig.Complete(src.config, modelconfig.CompleteOptions{
-		DirName: src.name, HasModelFile: src.hasModelFile(), IO: io,
+	c, err := modelconfig.Complete(src.Config, modelconfig.CompleteOptions{
+		DirName: src.Name, HasModelFile: src.HasModelFile(), IO: io,
 		DefaultMaxBatchSize: s.options.DefaultMaxBatchSize, GPUs: s.options.GPUs, DisableAutoComplete: s.options.DisableAutoComplete,
 	})
 	if err != nil {
@@ -122,11 +124,11 @@ func (s *Server) isServing(e *entry, src *source) bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	old := e.source
-	if old == nil || old.override || src.override || old.text != src.text || !slices.Equal(old.versions, src.versions) {
+	if old == nil || old.override || src.override || old.Text != src.Text || !slices.Equal(old.Versions, src.Versions) {
 		return false
 	}
-	for _, n := range modelrepo.Served(src.versions, src.config.GetVersionPolicy()) {
-		stamp, err := src.stamp(n)
+	for _, n := range modelrepo.Served(src.Versions, src.Config.GetVersionPolicy()) {
+		stamp, err := src.Stamp(n)
 		if v := e.versions[n]; err != nil || v == nil || v.state != api.StateReady || v.stamp != stamp {
 			return false
 		}
@@ -137,16 +139,16 @@ func (s *Server) isServing(e *entry, src *source) bool {
 // build makes all versions of a model ready. If one fails, none may be kept. The result has the
 // state of each.
 func (s *Server) build(ctx context.Context, a *attempt, src *source) (map[int64]*version, error) {
-	numbers := modelrepo.Served(src.versions, src.config.GetVersionPolicy())
+	numbers := modelrepo.Served(src.Versions, src.Config.GetVersionPolicy())
 	if len(numbers) == 0 {
-		return nil, Errorf(InvalidArgument, "at least one version must be available under the version policy of model '%s'", src.name)
+		return nil, fault.Errorf(fault.InvalidArgument, "at least one version must be available under the version policy of model '%s'", src.Name)
 	}
 	s.announceLoading(ctx, a.entry, numbers)
 	versions := map[int64]*version{}
 	var failed error
 	for _, n := range numbers {
 		begin := time.Now()
-		stamp, unknown := src.stamp(n)
+		stamp, unknown := src.Stamp(n)
 		v := &version{state: api.StateReady, stamp: stamp}
 		var err error
 		old, unchanged := s.serving(a.entry, n, stamp)
@@ -159,7 +161,7 @@ func (s *Server) build(ctx context.Context, a *attempt, src *source) (map[int64]
 			}
 		}
 		if err != nil {
-			v.state, v.reason = api.StateUnavailable, reason(err)
+			v.state, v.reason = api.StateUnavailable, fault.Reason(err)
 			failed = errors.Join(failed, err)
 		} else {
 			v.model.loadDuration = time.Since(begin)
@@ -220,7 +222,7 @@ func (s *Server) reuse(src *source, old *model) (*model, error) {
 	if err != nil || !sameSessions(old.config, c) {
 		return nil, err
 	}
-	return &model{name: src.name, version: old.version, config: c, signature: newSignature(c), stats: inherit(old, c), pool: old.pool}, nil
+	return &model{name: src.Name, version: old.version, config: c, signature: newSignature(c), stats: inherit(old, c), pool: old.pool}, nil
 }
 
 // sameSessions reports whether two complete configurations differ at most in batching.
@@ -272,11 +274,11 @@ func (s *Server) finish(src *source, io *modelconfig.ModelIO) (*modelconfig.Conf
 
 // invalid sets the class of an error of package modelconfig.
 func invalid(err error) error {
-	var known *Error
+	var known *fault.Error
 	if errors.As(err, &known) {
 		return err
 	}
-	return Errorf(InvalidArgument, "%v", err)
+	return fault.Errorf(fault.InvalidArgument, "%v", err)
 }
 
 // publish replaces the old versions by new ones, unless the load was given up. The old ones are
@@ -294,9 +296,9 @@ func (s *Server) publish(ctx context.Context, a *attempt, src *source, versions 
 		// it may serve the older configuration so far
 		v.model.pool.scheduler.Reconfigure(settings(v.model.config))
 		if v.model.config.GetResponseCache().GetEnable() {
-			s.options.Log.Warn("response_cache is ignored, as by a Triton without --cache-config: this engine has no cache", "model", src.name)
+			s.options.Log.Warn("response_cache is ignored, as by a Triton without --cache-config: this engine has no cache", "model", src.Name)
 		}
-		s.options.Log.Info("loaded model", "model", src.name, "version", v.model.version, "duration", v.model.loadDuration)
+		s.options.Log.Info("loaded model", "model", src.Name, "version", v.model.version, "duration", v.model.loadDuration)
 	}
 	for number, v := range old {
 		if versions[number] == nil {
@@ -313,8 +315,8 @@ func (s *Server) publish(ctx context.Context, a *attempt, src *source, versions 
 // depend on the version.
 func (s *Server) unavailable(src *source, err error) map[int64]*version {
 	versions := map[int64]*version{}
-	for _, n := range modelrepo.Served(src.versions, src.config.GetVersionPolicy()) {
-		versions[n] = &version{state: api.StateUnavailable, reason: reason(invalid(err))}
+	for _, n := range modelrepo.Served(src.Versions, src.Config.GetVersionPolicy()) {
+		versions[n] = &version{state: api.StateUnavailable, reason: fault.Reason(invalid(err))}
 	}
 	return versions
 }
@@ -332,7 +334,7 @@ func (s *Server) loadError(ctx context.Context, a *attempt, versions map[int64]*
 	}
 	text.WriteString("\n")
 	s.record(ctx, a, versions)
-	return &Error{InvalidArgument, text.String()}
+	return &fault.Error{Code: fault.InvalidArgument, Text: text.String()}
 }
 
 // record writes the result of a load for each version to the index. If the request brought the

@@ -7,6 +7,7 @@ import (
 	"tuner/engine"
 	"tuner/engine/budget"
 	"tuner/engine/enginetest"
+	"tuner/engine/fault"
 	"tuner/model/modelconfig"
 	"tuner/model/modelconfig/configpb"
 )
@@ -38,7 +39,7 @@ func TestOutputsAreCharged(t *testing.T) {
 		t.Errorf("%d bytes are charged for two answers of 4000", b.Used())
 	}
 	_, err := s.Infer(t.Context(), first)
-	if want := "requests and answers take more than the 20000 bytes of memory that they may, try again later"; engine.CodeOf(err) != engine.Exhausted || err.Error() != want {
+	if want := "requests and answers take more than the 20000 bytes of memory that they may, try again later"; fault.CodeOf(err) != fault.Exhausted || err.Error() != want {
 		t.Errorf("a third answer: %v, want %s", err, want)
 	}
 	response, err := s.Infer(t.Context(), second)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tuner/engine/api"
+	"tuner/engine/fault"
 	"tuner/engine/scheduler"
 	"tuner/model/modelconfig"
 	"tuner/model/modelconfig/configpb"
@@ -95,7 +96,7 @@ func (m *model) start(r *Request) (*Pending, error) {
 	}
 	if p.charged = stringBytes(j.prepared.inputs); !r.Memory.Take(p.charged) {
 		m.pool.users.Done()
-		return nil, Full(r.Memory)
+		return nil, fault.Full(r.Memory)
 	}
 	p.ticket, err = m.pool.scheduler.Enqueue(scheduler.Item[*job]{
 		Value: j, Rows: j.prepared.rows, Shape: j.prepared.shape, Priority: r.Priority, Timeout: r.Timeout,
@@ -137,9 +138,9 @@ func (p *Pending) Wait(ctx context.Context) (*Response, error) {
 // (InferenceRequest::Run) no statistics count it.
 func refusal(r *Request, why error) error {
 	if errors.Is(why, scheduler.ErrQueueFull) {
-		return Errorf(Unavailable, "%s Exceeds maximum queue size", idPrefix(r.ID))
+		return fault.Errorf(fault.Unavailable, "%s Exceeds maximum queue size", idPrefix(r.ID))
 	}
-	return Errorf(Unavailable, "%s Server is stopping, scheduler for model has stopped accepting new inference requests", idPrefix(r.ID))
+	return fault.Errorf(fault.Unavailable, "%s Server is stopping, scheduler for model has stopped accepting new inference requests", idPrefix(r.ID))
 }
 
 // giveUp counts a request that was queued and not executed. It returns the error for the client.
@@ -148,10 +149,10 @@ func (m *model) giveUp(j *job, why error) error {
 	if errors.Is(why, scheduler.ErrExpired) {
 		m.stats.failed(FailureRejected, elapsed)
 		// without the id, since Triton has one text for all
-		return Errorf(Unavailable, "Request timeout expired")
+		return fault.Errorf(fault.Unavailable, "Request timeout expired")
 	}
 	m.stats.failed(FailureCanceled, elapsed)
-	return Errorf(Cancelled, "%s request was cancelled", idPrefix(j.request.ID))
+	return fault.Errorf(fault.Cancelled, "%s request was cancelled", idPrefix(j.request.ID))
 }
 
 // metadata describes the model for clients. versions are those to list.

@@ -2,13 +2,17 @@ package engine
 
 import (
 	"errors"
-	"fmt"
-	"os"
-	"path/filepath"
-	"strings"
 
+	"tuner/engine/repository"
 	"tuner/model/modelconfig"
 )
+
+// source is a model to load, as found in a repository, or as a load request brought it.
+type source struct {
+	*repository.Model
+	override bool    // the configuration came with the load request
+	temp     *shared // holds the folder if that is temporary; nil otherwise
+}
 
 // Override is the part of a load request that replaces data of the repository.
 type Override struct {
@@ -19,7 +23,7 @@ type Override struct {
 
 // source applies the override to the model in the repositories. With files, it makes the model from
 // the override alone.
-func (o Override) source(roots []string, u *uploads, name string) (*source, error) {
+func (o Override) source(roots []string, u *repository.Uploads, name string) (*source, error) {
 	if o.Config == "" {
 		return nil, errors.New("override model directory requires 'config' parameter")
 	}
@@ -27,50 +31,19 @@ func (o Override) source(roots []string, u *uploads, name string) (*source, erro
 	if err != nil {
 		return nil, err
 	}
-	var src *source
+	src := &source{override: true}
 	if len(o.Files) > 0 {
-		src, err = o.writeFiles(u, name)
+		src.Model, err = u.Write(name, o.Files)
 	} else {
-		src, err = findModel(roots, name)
+		src.Model, err = repository.Find(roots, name)
 	}
 	if err != nil {
 		return nil, err
 	}
-	src.config, src.text, src.override = config, o.Config, true
+	if len(o.Files) > 0 {
+		src.temp = &shared{free: src.Remove}
+		src.temp.users.Store(1)
+	}
+	src.Config, src.Text = config, o.Config
 	return src, nil
-}
-
-// writeFiles writes the files to a new folder, which is removed with the model.
-func (o Override) writeFiles(u *uploads, name string) (*source, error) {
-	root, err := u.add()
-	if err != nil {
-		return nil, fmt.Errorf("cannot create a folder for the files of model %q: %w", name, err)
-	}
-	src := &source{name: name, root: root, dir: filepath.Join(root, name), temp: &shared{free: func() { _ = os.RemoveAll(root) }}}
-	src.temp.users.Store(1)
-	for path, data := range o.Files {
-		if err := src.writeFile(path, data); err != nil {
-			src.temp.release()
-			return nil, err
-		}
-	}
-	if err := src.readVersions(); err != nil {
-		src.temp.release()
-		return nil, err
-	}
-	return src, nil
-}
-
-func (s *source) writeFile(path string, data []byte) error {
-	if !filepath.IsLocal(path) || strings.Contains(path, `\`) {
-		return fmt.Errorf("file path %q leaves the model's folder", path)
-	}
-	file := filepath.Join(s.dir, path)
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		return fmt.Errorf("cannot store file %q of model %q: %w", path, s.name, err)
-	}
-	if err := os.WriteFile(file, data, 0o600); err != nil {
-		return fmt.Errorf("cannot store file %q of model %q: %w", path, s.name, err)
-	}
-	return nil
 }

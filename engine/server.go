@@ -13,9 +13,10 @@ import (
 
 	"tuner/engine/alarm"
 	"tuner/engine/api"
+	"tuner/engine/fault"
 	"tuner/engine/hostpolicy"
+	"tuner/engine/repository"
 	"tuner/engine/scheduler"
-	"tuner/internal/durable"
 )
 
 // Options describe a server. Backend and Log are required.
@@ -47,7 +48,7 @@ type Server struct {
 	retiring sync.WaitGroup // models that are being drained and freed
 	loading  sync.WaitGroup // loads
 	ending   chan struct{}  // closed when no load may begin any more; guarded by mu
-	uploads  uploads
+	Uploads  repository.Uploads
 
 	mu       sync.RWMutex
 	entries  map[string]*entry
@@ -113,7 +114,7 @@ func New(o Options) (*Server, error) {
 			return nil, &MissingRepositoryError{root}
 		}
 	}
-	durable.SweepScratch(os.TempDir(), uploadsKind)
+	repository.SweepUploads()
 	return &Server{options: o, entries: map[string]*entry{}, ending: make(chan struct{}), sweepAt: fewEntries}, nil
 }
 
@@ -152,7 +153,7 @@ func (s *Server) LoadAll(ctx context.Context) error {
 // startModels returns the names of the models to load at the start.
 func (s *Server) startModels() ([]string, error) {
 	o := s.options
-	all, err := listModels(o.Repositories)
+	all, err := repository.List(o.Repositories)
 	if err != nil {
 		return nil, err
 	}
@@ -186,7 +187,7 @@ func (s *Server) Close() {
 	s.mu.Unlock()
 	s.retiring.Wait()
 	s.awaitLoads()
-	s.uploads.close()
+	s.Uploads.Close()
 }
 
 // retire frees a pool in the background once its last request is answered. The caller holds
@@ -235,24 +236,24 @@ func (s *Server) acquire(name string, version int64) (*model, error) {
 // find returns a ready model. Version 0 is the newest. The caller holds Server.mu.
 func (s *Server) find(name string, number int64) (*model, error) {
 	if s.closing {
-		return nil, Errorf(Unavailable, "Server is stopping, scheduler for model has stopped accepting new inference requests")
+		return nil, fault.Errorf(fault.Unavailable, "Server is stopping, scheduler for model has stopped accepting new inference requests")
 	}
 	e := s.entries[name]
 	switch {
 	case e == nil:
-		return nil, Errorf(NotFound, "Request for unknown model: '%s' is not found", name)
+		return nil, fault.Errorf(fault.NotFound, "Request for unknown model: '%s' is not found", name)
 	case number == 0:
 		if e.newest != nil {
 			return e.newest, nil
 		}
-		return nil, Errorf(NotFound, "Request for unknown model: '%s' has no available versions", name)
+		return nil, fault.Errorf(fault.NotFound, "Request for unknown model: '%s' has no available versions", name)
 	}
 	v := e.versions[number]
 	switch {
 	case v == nil:
-		return nil, Errorf(NotFound, "Request for unknown model: '%s' version %d is not found", name, number)
+		return nil, fault.Errorf(fault.NotFound, "Request for unknown model: '%s' version %d is not found", name, number)
 	case v.state != api.StateReady:
-		return nil, Errorf(Unavailable, "Request for unknown model: '%s' version %d is not at ready state", name, number)
+		return nil, fault.Errorf(fault.Unavailable, "Request for unknown model: '%s' version %d is not at ready state", name, number)
 	}
 	return v.model, nil
 }

@@ -15,6 +15,7 @@ import (
 	"tuner/engine"
 	"tuner/engine/api"
 	"tuner/engine/enginetest"
+	"tuner/engine/fault"
 	"tuner/model/modelconfig"
 	"tuner/model/modelconfig/configpb"
 )
@@ -60,68 +61,68 @@ func TestRequestValidation(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		change func(r *engine.Request)
-		code   engine.Code
+		code   fault.Code
 		want   string
 	}{
-		{"input missing", func(r *engine.Request) { r.Inputs = r.Inputs[:1] }, engine.InvalidArgument,
+		{"input missing", func(r *engine.Request) { r.Inputs = r.Inputs[:1] }, fault.InvalidArgument,
 			"[request id: <id_unknown>] expected 2 inputs but got 1 inputs for model 'm'. Got input(s) ['INPUT0'], but missing required input(s) ['INPUT1']. Please provide all required input(s)."},
-		{"input too many", func(r *engine.Request) { r.Inputs = append(r.Inputs, tensor("X", 1)) }, engine.InvalidArgument,
+		{"input too many", func(r *engine.Request) { r.Inputs = append(r.Inputs, tensor("X", 1)) }, fault.InvalidArgument,
 			"[request id: <id_unknown>] expected 2 inputs but got 3 inputs for model 'm'. Got input(s) ['X','INPUT1','INPUT0'], but missing required input(s) ]. Please provide all required input(s)."},
-		{"input unknown, with id", func(r *engine.Request) { r.ID, r.Inputs[1].Name = "7", "X" }, engine.InvalidArgument,
+		{"input unknown, with id", func(r *engine.Request) { r.ID, r.Inputs[1].Name = "7", "X" }, fault.InvalidArgument,
 			"unexpected inference input 'X' for model 'm'"},
-		{"input twice", func(r *engine.Request) { r.Inputs[1].Name = "INPUT0" }, engine.InvalidArgument,
+		{"input twice", func(r *engine.Request) { r.Inputs[1].Name = "INPUT0" }, fault.InvalidArgument,
 			"[request id: <id_unknown>] input 'INPUT0' already exists in request"},
-		{"output twice", func(r *engine.Request) { r.Outputs = []string{"OUTPUT1", "OUTPUT0", "OUTPUT1"} }, engine.InvalidArgument,
+		{"output twice", func(r *engine.Request) { r.Outputs = []string{"OUTPUT1", "OUTPUT0", "OUTPUT1"} }, fault.InvalidArgument,
 			"[request id: <id_unknown>] output 'OUTPUT1' already exists in request"},
-		{"output twice before output unknown", func(r *engine.Request) { r.ID, r.Outputs = "7", []string{"bar", "OUTPUT0", "OUTPUT0"} }, engine.InvalidArgument,
+		{"output twice before output unknown", func(r *engine.Request) { r.ID, r.Outputs = "7", []string{"bar", "OUTPUT0", "OUTPUT0"} }, fault.InvalidArgument,
 			"[request id: 7] output 'OUTPUT0' already exists in request"},
-		{"output unknown twice", func(r *engine.Request) { r.Outputs = []string{"bar", "bar"} }, engine.InvalidArgument,
+		{"output unknown twice", func(r *engine.Request) { r.Outputs = []string{"bar", "bar"} }, fault.InvalidArgument,
 			"[request id: <id_unknown>] output 'bar' already exists in request"},
-		{"input twice before output twice", func(r *engine.Request) { r.Inputs[1].Name, r.Outputs = "INPUT0", []string{"bar", "bar"} }, engine.InvalidArgument,
+		{"input twice before output twice", func(r *engine.Request) { r.Inputs[1].Name, r.Outputs = "INPUT0", []string{"bar", "bar"} }, fault.InvalidArgument,
 			"[request id: <id_unknown>] input 'INPUT0' already exists in request"},
-		{"output unknown", func(r *engine.Request) { r.Outputs = []string{"bar"} }, engine.InvalidArgument,
+		{"output unknown", func(r *engine.Request) { r.Outputs = []string{"bar"} }, fault.InvalidArgument,
 			"unexpected inference output 'bar' for model 'm'"},
-		{"data type", func(r *engine.Request) { r.Inputs[0].DataType = configpb.DataType_TYPE_INT64 }, engine.InvalidArgument,
+		{"data type", func(r *engine.Request) { r.Inputs[0].DataType = configpb.DataType_TYPE_INT64 }, fault.InvalidArgument,
 			"[request id: <id_unknown>] inference input 'INPUT0' data-type is 'INT64', but model 'm' expects 'INT32'"},
-		{"shape", func(r *engine.Request) { r.Inputs[0] = tensor("INPUT0", 1, 17) }, engine.InvalidArgument,
+		{"shape", func(r *engine.Request) { r.Inputs[0] = tensor("INPUT0", 1, 17) }, fault.InvalidArgument,
 			"[request id: <id_unknown>] unexpected shape for input 'INPUT0' for model 'm'. Expected [-1,16], got [1,17]." + note},
-		{"batch sizes differ", func(r *engine.Request) { r.Inputs[1] = tensor("INPUT1", 2, 16) }, engine.InvalidArgument,
+		{"batch sizes differ", func(r *engine.Request) { r.Inputs[1] = tensor("INPUT1", 2, 16) }, fault.InvalidArgument,
 			"[request id: <id_unknown>] input 'INPUT0' batch size does not match other inputs for 'm'"},
-		{"batch sizes differ, other order", func(r *engine.Request) { r.Inputs[0], r.Inputs[1] = tensor("INPUT1", 2, 16), tensor("INPUT0", 1, 16) }, engine.InvalidArgument,
+		{"batch sizes differ, other order", func(r *engine.Request) { r.Inputs[0], r.Inputs[1] = tensor("INPUT1", 2, 16), tensor("INPUT0", 1, 16) }, fault.InvalidArgument,
 			"[request id: <id_unknown>] input 'INPUT1' batch size does not match other inputs for 'm'"},
 		{"batch sizes before data types", func(r *engine.Request) {
 			r.Inputs[0].DataType, r.Inputs[1] = configpb.DataType_TYPE_FP32, tensor("INPUT1", 2, 16)
-		}, engine.InvalidArgument, "[request id: <id_unknown>] input 'INPUT0' batch size does not match other inputs for 'm'"},
-		{"outputs before inputs", func(r *engine.Request) { r.Inputs, r.Outputs = r.Inputs[:1], []string{"nope"} }, engine.InvalidArgument,
+		}, fault.InvalidArgument, "[request id: <id_unknown>] input 'INPUT0' batch size does not match other inputs for 'm'"},
+		{"outputs before inputs", func(r *engine.Request) { r.Inputs, r.Outputs = r.Inputs[:1], []string{"nope"} }, fault.InvalidArgument,
 			"unexpected inference output 'nope' for model 'm'"},
-		{"no inputs", func(r *engine.Request) { r.Inputs = nil }, engine.InvalidArgument,
+		{"no inputs", func(r *engine.Request) { r.Inputs = nil }, fault.InvalidArgument,
 			"[request id: <id_unknown>] expected 2 inputs but got 0 inputs for model 'm'. Got input(s) [], but missing required input(s) ['INPUT0','INPUT1']. Please provide all required input(s)."},
-		{"negative batch", func(r *engine.Request) { r.Inputs[0].Shape, r.Inputs[1].Shape = []int64{-1, 16}, []int64{-1, 16} }, engine.InvalidArgument,
+		{"negative batch", func(r *engine.Request) { r.Inputs[0].Shape, r.Inputs[1].Shape = []int64{-1, 16}, []int64{-1, 16} }, fault.InvalidArgument,
 			"[request id: <id_unknown>] input 'INPUT0' batch size does not match other inputs for 'm'"},
 		{"batch of more than 32 bits", func(r *engine.Request) {
 			r.Inputs[0].Shape, r.Inputs[1].Shape = []int64{1<<32 + 1, 16}, []int64{1<<32 + 1, 16}
-		}, engine.InvalidArgument,
+		}, fault.InvalidArgument,
 			"[request id: <id_unknown>] input 'INPUT0' batch size does not match other inputs for 'm'"},
-		{"batch 0 with data", func(r *engine.Request) { r.Inputs[0].Shape, r.Inputs[1].Shape = []int64{0, 16}, []int64{0, 16} }, engine.InvalidArgument,
+		{"batch 0 with data", func(r *engine.Request) { r.Inputs[0].Shape, r.Inputs[1].Shape = []int64{0, 16}, []int64{0, 16} }, fault.InvalidArgument,
 			"[request id: <id_unknown>] input byte size mismatch for input 'INPUT1' for model 'm'. Expected 0, got 64"},
-		{"batch 0", func(r *engine.Request) { r.Inputs[0], r.Inputs[1] = tensor("INPUT0", 0, 16), tensor("INPUT1", 0, 16) }, engine.InvalidArgument,
+		{"batch 0", func(r *engine.Request) { r.Inputs[0], r.Inputs[1] = tensor("INPUT0", 0, 16), tensor("INPUT1", 0, 16) }, fault.InvalidArgument,
 			"[request id: <id_unknown>] input byte size mismatch for input 'INPUT1' for model 'm'. Expected 64, got 0"},
-		{"batch too large", func(r *engine.Request) { r.Inputs = request(5).Inputs }, engine.InvalidArgument,
+		{"batch too large", func(r *engine.Request) { r.Inputs = request(5).Inputs }, fault.InvalidArgument,
 			"[request id: <id_unknown>] inference request batch-size must be <= 4 for 'm'"},
-		{"too little data", func(r *engine.Request) { r.Inputs[1].Data = r.Inputs[1].Data[:60] }, engine.InvalidArgument,
+		{"too little data", func(r *engine.Request) { r.Inputs[1].Data = r.Inputs[1].Data[:60] }, fault.InvalidArgument,
 			"[request id: <id_unknown>] input byte size mismatch for input 'INPUT1' for model 'm'. Expected 64, got 60"},
-		{"negative dimension", func(r *engine.Request) { r.Inputs[0].Shape = []int64{1, -1} }, engine.InvalidArgument,
+		{"negative dimension", func(r *engine.Request) { r.Inputs[0].Shape = []int64{1, -1} }, fault.InvalidArgument,
 			"[request id: <id_unknown>] All input dimensions should be specified for input 'INPUT0' for model 'm', got [1,-1]"},
-		{"no shape", func(r *engine.Request) { r.Inputs[0].Shape = nil }, engine.InvalidArgument,
+		{"no shape", func(r *engine.Request) { r.Inputs[0].Shape = nil }, fault.InvalidArgument,
 			"[request id: <id_unknown>] input 'INPUT0' has no shape but model requires batch dimension for 'm'"},
-		{"model unknown", func(r *engine.Request) { r.Model = "x" }, engine.NotFound, "Request for unknown model: 'x' is not found"},
-		{"version unknown", func(r *engine.Request) { r.Version = 3 }, engine.NotFound, "Request for unknown model: 'm' version 3 is not found"},
+		{"model unknown", func(r *engine.Request) { r.Model = "x" }, fault.NotFound, "Request for unknown model: 'x' is not found"},
+		{"version unknown", func(r *engine.Request) { r.Version = 3 }, fault.NotFound, "Request for unknown model: 'm' version 3 is not found"},
 	} {
 		r := request(1)
 		tc.change(r)
 		_, err := s.Infer(t.Context(), r)
-		if err == nil || err.Error() != tc.want || engine.CodeOf(err) != tc.code {
-			t.Errorf("%s:\n got %v (%v)\nwant %s (%v)", tc.name, err, engine.CodeOf(err), tc.want, tc.code)
+		if err == nil || err.Error() != tc.want || fault.CodeOf(err) != tc.code {
+			t.Errorf("%s:\n got %v (%v)\nwant %s (%v)", tc.name, err, fault.CodeOf(err), tc.want, tc.code)
 		}
 	}
 	if stats, err := s.Statistics("m", 0); err != nil || stats.ModelStats[0].InferenceStats.Fail.Count != 0 {
@@ -140,7 +141,7 @@ func TestShapeProductOverflow(t *testing.T) {
 	s, _ := open(t, b, "")
 	for _, shape := range [][]int64{{4, 1 << 62, 1}, {1, 1 << 32, 1 << 32}, {1, 1 << 62, 1}} {
 		r := &engine.Request{Model: "m", Inputs: []engine.Tensor{{Name: "X", DataType: configpb.DataType_TYPE_INT32, Shape: shape}}}
-		if _, err := s.Infer(t.Context(), r); engine.CodeOf(err) != engine.InvalidArgument || err == nil {
+		if _, err := s.Infer(t.Context(), r); fault.CodeOf(err) != fault.InvalidArgument || err == nil {
 			t.Errorf("shape %v: got %v, want an invalid argument", shape, err)
 		}
 	}
@@ -186,7 +187,7 @@ func TestStatistics(t *testing.T) {
 		response.Release()
 	}
 	b.Fail = func(int) error { return errors.New("broken") }
-	if _, err := s.Infer(t.Context(), request(1)); engine.CodeOf(err) != engine.Internal || err.Error() != "broken" {
+	if _, err := s.Infer(t.Context(), request(1)); fault.CodeOf(err) != fault.Internal || err.Error() != "broken" {
 		t.Errorf("failing execution: got %v", err)
 	}
 	stats, err := s.Statistics("m", 1)
@@ -328,7 +329,7 @@ func TestLifecycle(t *testing.T) {
 		t.Errorf("failing load: got %v, want %s", err, want)
 	}
 	check("after a failed load", false, m, api.IndexEntry{Name: "other", Version: "1", State: "UNAVAILABLE", Reason: "Internal: out of order"})
-	if _, err := s.Infer(t.Context(), &engine.Request{Model: "other", Version: 1}); engine.CodeOf(err) != engine.Unavailable {
+	if _, err := s.Infer(t.Context(), &engine.Request{Model: "other", Version: 1}); fault.CodeOf(err) != fault.Unavailable {
 		t.Errorf("failed version: got %v, want unavailable", err)
 	}
 
@@ -343,7 +344,7 @@ func TestLifecycle(t *testing.T) {
 	}
 	check("after unloading", true, api.IndexEntry{Name: "m", Version: "1", State: "UNAVAILABLE", Reason: "unloaded"},
 		api.IndexEntry{Name: "other", Version: "1", State: "UNAVAILABLE", Reason: "unloaded"})
-	if _, err := s.Infer(t.Context(), request(1)); engine.CodeOf(err) != engine.NotFound || err.Error() != "Request for unknown model: 'm' has no available versions" {
+	if _, err := s.Infer(t.Context(), request(1)); fault.CodeOf(err) != fault.NotFound || err.Error() != "Request for unknown model: 'm' has no available versions" {
 		t.Errorf("unloaded model: got %v", err)
 	}
 	if err := s.Load(t.Context(), "m", engine.Override{}); err != nil {
@@ -365,48 +366,48 @@ func TestLoadRefusals(t *testing.T) {
 	for _, tc := range []struct {
 		model    string
 		override engine.Override
-		code     engine.Code
+		code     fault.Code
 		want     string
 	}{
-		{"nosuch", engine.Override{}, engine.Internal, poll},
-		{"text", engine.Override{}, engine.Internal, poll},
-		{"m", engine.Override{Config: `{"max_batch_size":-1}`}, engine.Internal, poll},
-		{"m", engine.Override{Config: `{"nonsense":1}`}, engine.Internal, poll},
-		{"m", engine.Override{Config: `not json`}, engine.Internal, poll},
-		{"m", engine.Override{Config: strings.Repeat(" ", 5<<20)}, engine.Internal, poll},
-		{"m", engine.Override{Config: `{"platform":"ensemble"}`}, engine.Internal, poll},
-		{"m", engine.Override{Config: `{"platform":"ensemble","ensemble_scheduling":{"step":[]}}`}, engine.InvalidArgument, "ensemble_scheduling"},
-		{"m", engine.Override{Config: `{"backend":"python"}`}, engine.InvalidArgument, "unable to find backend library for backend 'python'"},
-		{"m", engine.Override{Config: `{"instance_group":[{"rate_limiter":{"priority":2}}]}`}, engine.InvalidArgument, "rate_limiter"},
-		{"m", engine.Override{Config: `{"instance_group":[{"kind":"KIND_GPU"}]}`}, engine.InvalidArgument, "has kind KIND_GPU but no GPUs are available"},
-		{"m", engine.Override{Config: `{"instance_group":[{"count":1,"passive":true}]}`}, engine.InvalidArgument, "all of its instance groups are passive"},
-		{"m", engine.Override{Config: `{"output":[{"name":"OUTPUT0","data_type":"TYPE_INT32","dims":[16],"label_filename":"../../labels"}]}`}, engine.InvalidArgument, "leaves the folder of model 'm'"},
-		{"m", engine.Override{Config: `{"output":[{"name":"OUTPUT0","data_type":"TYPE_INT32","dims":[16],"label_filename":"none"}]}`}, engine.InvalidArgument, "state: Internal: failed to open text file for read " + filepath.Join(root, "m", "none") + ": No such file or directory"},
-		{"m", engine.Override{Config: warmupFrom("../../x")}, engine.InvalidArgument, "leaves the model's warmup folder"},
-		{"m", engine.Override{Config: strings.Replace(warmupFrom("x"), `"dims":[16],"input`, `"dims":[999999999999],"input`, 1)}, engine.InvalidArgument, "failed to open text file"},
-		{"m", engine.Override{Config: strings.Replace(warmupFrom("x"), `"dims":[16],"input_data_file":"x"`, `"dims":[4611686018427387904],"zero_data":true`, 1)}, engine.InvalidArgument, "takes the samples over 1073741824 bytes"},
-		{"m", engine.Override{Config: warmupFrom("x")}, engine.InvalidArgument, "state: Internal: failed to open text file for read " + filepath.Join(root, "m", "warmup", "x") + ": No such file or directory"},
-		{"m", engine.Override{Config: `{"version_policy":{"specific":{"versions":[5]}}}`}, engine.InvalidArgument, "at least one version must be available under the version policy of model 'm'"},
-		{"m", engine.Override{Config: `{"input":[{"name":"INPUT0","data_type":"TYPE_INT32","dims":[16],"optional":true}]}`}, engine.InvalidArgument, `input[0].optional ("INPUT0"), which this engine does not support`},
-		{"m", engine.Override{Config: `{"sequence_batching":{}}`}, engine.InvalidArgument, "sequence_batching"},
-		{"m", engine.Override{Config: `{"model_transaction_policy":{"decoupled":true}}`}, engine.InvalidArgument, "decoupled"},
-		{"m", engine.Override{Config: `{"backend":"onnxruntime","default_model_filename":"../../../etc/passwd"}`}, engine.InvalidArgument, "leaves the version folder"},
-		{"m", engine.Override{Files: map[string][]byte{"1/model.onnx": nil}}, engine.Internal, poll},
-		{"m", engine.Override{Config: `{}`, Files: map[string][]byte{"../x": nil}}, engine.Internal, poll},
-		{"../m", engine.Override{}, engine.Internal, poll},
-		{"a/b", engine.Override{}, engine.Internal, poll},
-		{"", engine.Override{}, engine.Internal, poll},
-		{"..", engine.Override{}, engine.Internal, poll},
-		{"m\x00", engine.Override{}, engine.Internal, poll},
-		{" ", engine.Override{}, engine.Internal, poll},
-		{"link", engine.Override{}, engine.InvalidArgument, "leads out of the model repository"},
+		{"nosuch", engine.Override{}, fault.Internal, poll},
+		{"text", engine.Override{}, fault.Internal, poll},
+		{"m", engine.Override{Config: `{"max_batch_size":-1}`}, fault.Internal, poll},
+		{"m", engine.Override{Config: `{"nonsense":1}`}, fault.Internal, poll},
+		{"m", engine.Override{Config: `not json`}, fault.Internal, poll},
+		{"m", engine.Override{Config: strings.Repeat(" ", 5<<20)}, fault.Internal, poll},
+		{"m", engine.Override{Config: `{"platform":"ensemble"}`}, fault.Internal, poll},
+		{"m", engine.Override{Config: `{"platform":"ensemble","ensemble_scheduling":{"step":[]}}`}, fault.InvalidArgument, "ensemble_scheduling"},
+		{"m", engine.Override{Config: `{"backend":"python"}`}, fault.InvalidArgument, "unable to find backend library for backend 'python'"},
+		{"m", engine.Override{Config: `{"instance_group":[{"rate_limiter":{"priority":2}}]}`}, fault.InvalidArgument, "rate_limiter"},
+		{"m", engine.Override{Config: `{"instance_group":[{"kind":"KIND_GPU"}]}`}, fault.InvalidArgument, "has kind KIND_GPU but no GPUs are available"},
+		{"m", engine.Override{Config: `{"instance_group":[{"count":1,"passive":true}]}`}, fault.InvalidArgument, "all of its instance groups are passive"},
+		{"m", engine.Override{Config: `{"output":[{"name":"OUTPUT0","data_type":"TYPE_INT32","dims":[16],"label_filename":"../../labels"}]}`}, fault.InvalidArgument, "leaves the folder of model 'm'"},
+		{"m", engine.Override{Config: `{"output":[{"name":"OUTPUT0","data_type":"TYPE_INT32","dims":[16],"label_filename":"none"}]}`}, fault.InvalidArgument, "state: Internal: failed to open text file for read " + filepath.Join(root, "m", "none") + ": No such file or directory"},
+		{"m", engine.Override{Config: warmupFrom("../../x")}, fault.InvalidArgument, "leaves the model's warmup folder"},
+		{"m", engine.Override{Config: strings.Replace(warmupFrom("x"), `"dims":[16],"input`, `"dims":[999999999999],"input`, 1)}, fault.InvalidArgument, "failed to open text file"},
+		{"m", engine.Override{Config: strings.Replace(warmupFrom("x"), `"dims":[16],"input_data_file":"x"`, `"dims":[4611686018427387904],"zero_data":true`, 1)}, fault.InvalidArgument, "takes the samples over 1073741824 bytes"},
+		{"m", engine.Override{Config: warmupFrom("x")}, fault.InvalidArgument, "state: Internal: failed to open text file for read " + filepath.Join(root, "m", "warmup", "x") + ": No such file or directory"},
+		{"m", engine.Override{Config: `{"version_policy":{"specific":{"versions":[5]}}}`}, fault.InvalidArgument, "at least one version must be available under the version policy of model 'm'"},
+		{"m", engine.Override{Config: `{"input":[{"name":"INPUT0","data_type":"TYPE_INT32","dims":[16],"optional":true}]}`}, fault.InvalidArgument, `input[0].optional ("INPUT0"), which this engine does not support`},
+		{"m", engine.Override{Config: `{"sequence_batching":{}}`}, fault.InvalidArgument, "sequence_batching"},
+		{"m", engine.Override{Config: `{"model_transaction_policy":{"decoupled":true}}`}, fault.InvalidArgument, "decoupled"},
+		{"m", engine.Override{Config: `{"backend":"onnxruntime","default_model_filename":"../../../etc/passwd"}`}, fault.InvalidArgument, "leaves the version folder"},
+		{"m", engine.Override{Files: map[string][]byte{"1/model.onnx": nil}}, fault.Internal, poll},
+		{"m", engine.Override{Config: `{}`, Files: map[string][]byte{"../x": nil}}, fault.Internal, poll},
+		{"../m", engine.Override{}, fault.Internal, poll},
+		{"a/b", engine.Override{}, fault.Internal, poll},
+		{"", engine.Override{}, fault.Internal, poll},
+		{"..", engine.Override{}, fault.Internal, poll},
+		{"m\x00", engine.Override{}, fault.Internal, poll},
+		{" ", engine.Override{}, fault.Internal, poll},
+		{"link", engine.Override{}, fault.InvalidArgument, "leads out of the model repository"},
 	} {
 		err := s.Load(t.Context(), tc.model, tc.override)
 		want := strings.ReplaceAll(tc.want, "%", tc.model)
 		// for the messages below
 		tc.override.Config = tc.override.Config[:min(len(tc.override.Config), 300)]
-		if err == nil || engine.CodeOf(err) != tc.code || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s %+v:\n got %v (%v)\nwant %s (%v)", tc.model, tc.override, err, engine.CodeOf(err), want, tc.code)
+		if err == nil || fault.CodeOf(err) != tc.code || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s %+v:\n got %v (%v)\nwant %s (%v)", tc.model, tc.override, err, fault.CodeOf(err), want, tc.code)
 		}
 		if err := s.ModelReady("m", 0); err != nil || !s.Ready() {
 			t.Errorf("after the refused load of %q: %v, ready %v", tc.model, err, s.Ready())
@@ -448,7 +449,7 @@ func TestVersionPolicies(t *testing.T) {
 		if err != nil || cmp.Diff(want, meta.Versions) != "" {
 			t.Errorf("%q: versions %v, %v; want %v", policy, meta.Versions, err, want)
 		}
-		if err := s.Load(t.Context(), "m", engine.Override{}); engine.CodeOf(err) != engine.Unavailable {
+		if err := s.Load(t.Context(), "m", engine.Override{}); fault.CodeOf(err) != fault.Unavailable {
 			t.Errorf("load request in mode none: got %v, want unavailable", err)
 		}
 		s.Close()

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"tuner/engine/fault"
 	"tuner/model/modelconfig"
 	"tuner/model/modelconfig/configpb"
 )
@@ -66,10 +67,10 @@ func (s *signature) prepare(r *Request) (prepared, error) {
 	if err == nil {
 		return p, nil
 	}
-	if errors.As(err, new(*Error)) { // some texts do not have the request's id
+	if errors.As(err, new(*fault.Error)) { // some texts do not have the request's id
 		return p, err
 	}
-	return p, Errorf(InvalidArgument, "%s %v", idPrefix(r.ID), err)
+	return p, fault.Errorf(fault.InvalidArgument, "%s %v", idPrefix(r.ID), err)
 }
 
 // idPrefix begins most texts that concern a request.
@@ -97,7 +98,7 @@ func (s *signature) check(r *Request, p *prepared) error {
 	for k := range slices.Backward(r.Inputs) {
 		i := s.indexOf(r.Inputs[k].Name, k)
 		if i < 0 {
-			return Errorf(InvalidArgument, "unexpected inference input '%s' for model '%s'", r.Inputs[k].Name, s.name)
+			return fault.Errorf(fault.InvalidArgument, "unexpected inference input '%s' for model '%s'", r.Inputs[k].Name, s.name)
 		}
 		p.inputs[i] = r.Inputs[k]
 	}
@@ -264,7 +265,7 @@ func (s *signature) checkStrings(in *Tensor, elements uint64) error {
 	case found < elements:
 		return fmt.Errorf("expected %d string elements for inference input '%s' for model '%s', got %d", elements, in.Name, s.name, found)
 	case length > left:
-		return Errorf(InvalidArgument, "incomplete string data for inference input '%s', expecting string of length %d but only %d bytes available", in.Name, length, left)
+		return fault.Errorf(fault.InvalidArgument, "incomplete string data for inference input '%s', expecting string of length %d but only %d bytes available", in.Name, length, left)
 	}
 	return nil
 }
@@ -297,7 +298,7 @@ func (s *signature) wanted(names []string) ([]bool, error) {
 			if twice := duplicate(names, func(n *string) string { return *n }); twice != "" {
 				return nil, fmt.Errorf("output '%s' already exists in request", twice)
 			}
-			return nil, Errorf(InvalidArgument, "unexpected inference output '%s' for model '%s'", name, s.name)
+			return nil, fault.Errorf(fault.InvalidArgument, "unexpected inference output '%s' for model '%s'", name, s.name)
 		}
 		marks[i] = true
 	}
@@ -390,7 +391,7 @@ func (s *signature) rawInput(data []byte) (Tensor, error) {
 	width := uint64(modelconfig.ByteSize(spec.dataType))
 	if width == 0 {
 		if !slices.Equal(spec.dims, []int64{1}) {
-			return t, Errorf(InvalidArgument, "%s For BYTE datatype raw input '%s', the model must have input shape [1]", idPrefix(""), spec.name)
+			return t, fault.Errorf(fault.InvalidArgument, "%s For BYTE datatype raw input '%s', the model must have input shape [1]", idPrefix(""), spec.name)
 		}
 		width = max(1, uint64(len(data)))
 		t.Data = append(binary.LittleEndian.AppendUint32(nil, uint32(len(data))), data...)
@@ -401,7 +402,7 @@ func (s *signature) rawInput(data []byte) (Tensor, error) {
 		case d >= 0:
 			fixed, _ = multiply(fixed, uint64(d), true)
 		case variable >= 0:
-			return t, Errorf(InvalidArgument, "%s The shape of the raw input '%s' can not be deduced because there are more than one variable-sized dimension", idPrefix(""), spec.name)
+			return t, fault.Errorf(fault.InvalidArgument, "%s The shape of the raw input '%s' can not be deduced because there are more than one variable-sized dimension", idPrefix(""), spec.name)
 		default:
 			variable = i
 		}
@@ -411,7 +412,7 @@ func (s *signature) rawInput(data []byte) (Tensor, error) {
 		fixed *= uint64(t.Shape[variable]) // at most the amount of data
 	}
 	if fixed != uint64(len(data)) && spec.dataType != configpb.DataType_TYPE_STRING {
-		return t, Errorf(InvalidArgument, "%s %v", idPrefix(""), s.sizeError("raw_input", data, fixed))
+		return t, fault.Errorf(fault.InvalidArgument, "%s %v", idPrefix(""), s.sizeError("raw_input", data, fixed))
 	}
 	if s.maxBatch > 0 {
 		t.Shape = append([]int64{1}, t.Shape...)

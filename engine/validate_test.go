@@ -8,6 +8,7 @@ import (
 
 	"tuner/engine"
 	"tuner/engine/enginetest"
+	"tuner/engine/fault"
 	"tuner/model/modelconfig"
 	"tuner/model/modelconfig/configpb"
 )
@@ -56,8 +57,8 @@ func TestManyInputs(t *testing.T) {
 	for i := range 100_000 {
 		r.Inputs = append(r.Inputs, engine.Tensor{Name: string(rune('a'+i%26)) + string(rune(0x4e00+i/26))})
 	}
-	if _, err := s.Infer(t.Context(), r); engine.CodeOf(err) != engine.InvalidArgument {
-		t.Errorf("got %v", engine.CodeOf(err))
+	if _, err := s.Infer(t.Context(), r); fault.CodeOf(err) != fault.InvalidArgument {
+		t.Errorf("got %v", fault.CodeOf(err))
 	}
 	r.Inputs[99_999].Name = r.Inputs[7].Name
 	want := "[request id: <id_unknown>] input '" + r.Inputs[7].Name + "' already exists in request"
@@ -89,7 +90,7 @@ func FuzzStrings(f *testing.F) {
 		r := &engine.Request{Model: "m", Inputs: []engine.Tensor{{Name: "X", DataType: text, Shape: []int64{rows, columns}, Data: data}}}
 		response, err := s.Infer(t.Context(), r)
 		if err != nil {
-			if engine.CodeOf(err) != engine.InvalidArgument {
+			if fault.CodeOf(err) != fault.InvalidArgument {
 				t.Errorf("shape [%d,%d]: %v", rows, columns, err)
 			}
 			return

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"tuner/engine/fault"
 	"tuner/model/modelconfig"
 	"tuner/model/modelconfig/configpb"
 )
@@ -43,16 +44,16 @@ func newWarmups(src *source, sig *signature, samples []*configpb.ModelWarmup) ([
 		}
 		requests += uint64(sample.GetBatchSize()) * max(1, uint64(sample.GetCount()))
 		if requests > maxWarmupRequests {
-			return nil, Errorf(InvalidArgument, "warmup sample '%s' of model '%s': batch_size %d and count %d take the samples over %d requests, which is the most that this engine warms up with",
-				sample.GetName(), src.name, sample.GetBatchSize(), sample.GetCount(), maxWarmupRequests)
+			return nil, fault.Errorf(fault.InvalidArgument, "warmup sample '%s' of model '%s': batch_size %d and count %d take the samples over %d requests, which is the most that this engine warms up with",
+				sample.GetName(), src.Name, sample.GetBatchSize(), sample.GetCount(), maxWarmupRequests)
 		}
 		w, err := newWarmup(src, sig, sample, &left)
-		var known *Error
+		var known *fault.Error
 		switch {
 		case errors.As(err, &known), errors.Is(err, fs.ErrNotExist):
 			return nil, err
 		case err != nil:
-			return nil, Errorf(InvalidArgument, "warmup sample '%s' of model '%s': %v", sample.GetName(), src.name, err)
+			return nil, fault.Errorf(fault.InvalidArgument, "warmup sample '%s' of model '%s': %v", sample.GetName(), src.Name, err)
 		}
 		out = append(out, w)
 	}
@@ -65,12 +66,12 @@ func warmUp(ctx context.Context, s Session, samples []warmup, stats *statistics)
 	for _, w := range samples {
 		for range w.count {
 			if err := ctx.Err(); err != nil {
-				return Errorf(Cancelled, "failed to run warmup sample '%s': %v", w.name, context.Cause(ctx))
+				return fault.Errorf(fault.Cancelled, "failed to run warmup sample '%s': %v", w.name, context.Cause(ctx))
 			}
 			begin := time.Now()
 			result, err := s.Execute(w.batch)
 			if err != nil {
-				return failedWarmup(CodeOf(err), w.name, w.rows, err.Error())
+				return failedWarmup(fault.CodeOf(err), w.name, w.rows, err.Error())
 			}
 			if result.Free != nil {
 				result.Free()
@@ -88,13 +89,13 @@ func warmUp(ctx context.Context, s Session, samples []warmup, stats *statistics)
 
 // failedWarmup returns the error of a sample. Triton makes a request of each row, all of which fail
 // alike, and reports each. Here at most a hundred are reported.
-func failedWarmup(code Code, sample string, rows int, text string) error {
-	return Errorf(code, "failed to run warmup sample '%s': %s", sample, strings.Repeat(text+"; ", min(rows, 100)))
+func failedWarmup(code fault.Code, sample string, rows int, text string) error {
+	return fault.Errorf(code, "failed to run warmup sample '%s': %s", sample, strings.Repeat(text+"; ", min(rows, 100)))
 }
 
 // newWarmup makes a sample, and subtracts its size from left.
 func newWarmup(src *source, sig *signature, sample *configpb.ModelWarmup, left *uint64) (warmup, error) {
-	r := &Request{Model: src.name}
+	r := &Request{Model: src.Name}
 	unknown := ""
 	for _, name := range slices.Sorted(maps.Keys(sample.GetInputs())) {
 		if !slices.ContainsFunc(sig.inputs, func(spec tensorSpec) bool { return spec.name == name }) {
@@ -118,7 +119,7 @@ func newWarmup(src *source, sig *signature, sample *configpb.ModelWarmup, left *
 		return warmup{}, err
 	}
 	if unknown != "" {
-		return warmup{}, failedWarmup(InvalidArgument, sample.GetName(), p.rows, fmt.Sprintf("Failed to retrieve the ONNX input tensor info from '%s'.", unknown))
+		return warmup{}, failedWarmup(fault.InvalidArgument, sample.GetName(), p.rows, fmt.Sprintf("Failed to retrieve the ONNX input tensor info from '%s'.", unknown))
 	}
 	b := &Batch{}
 	for _, in := range p.inputs {
@@ -195,5 +196,5 @@ func warmupFile(src *source, file string, limit int64) ([]byte, error) {
 	if !filepath.IsLocal(file) {
 		return nil, fmt.Errorf("input_data_file '%s' leaves the model's warmup folder", file)
 	}
-	return src.readFile(filepath.Join(src.dir, "warmup", file), limit)
+	return src.ReadFile(filepath.Join(src.Dir, "warmup", file), limit)
 }

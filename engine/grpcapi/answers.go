@@ -6,6 +6,7 @@ import (
 	"google.golang.org/grpc/mem"
 
 	"tuner/engine"
+	"tuner/engine/fault"
 )
 
 // answers follows the compressed answers of a stream until they are written. gRPC compresses them
@@ -90,7 +91,7 @@ func holding(encode encoder, stream uint32) encoder {
 		b, err := encode(r, c)
 		if err == nil && !c.hold(stream, b.Len()) {
 			b.Free()
-			return nil, engine.Full(c.account)
+			return nil, fault.Full(c.account)
 		}
 		return b, err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"tuner/engine"
 	"tuner/engine/budget"
+	"tuner/engine/fault"
 	"tuner/model/modelconfig/configpb"
 )
 
@@ -242,7 +243,7 @@ func TestContentsAllocateOnce(t *testing.T) {
 	}
 	m := &message{request: engine.Request{Memory: memory.Open(nil)}}
 	c := &contents{counts: [9]int{bytesContents: 200_000}}
-	if err := m.decodeContents(&engine.Tensor{DataType: configpb.DataType_TYPE_STRING}, c); engine.CodeOf(err) != engine.Exhausted || memory.Used() != 0 {
+	if err := m.decodeContents(&engine.Tensor{DataType: configpb.DataType_TYPE_STRING}, c); fault.CodeOf(err) != fault.Exhausted || memory.Used() != 0 {
 		t.Errorf("more than there is: %v, %d bytes are charged", err, memory.Used())
 	}
 }

@@ -7,8 +7,8 @@ import (
 	_ "google.golang.org/grpc/encoding/proto" // the codec of every other message
 	"google.golang.org/grpc/mem"
 
-	"tuner/engine"
 	"tuner/engine/budget"
+	"tuner/engine/fault"
 )
 
 // codec serialises inferences by hand, so that a tensor is copied at most once in each direction.
@@ -32,7 +32,7 @@ func (c codec) Marshal(v any) (mem.BufferSlice, error) {
 }
 
 // errParse is the answer of gRPC's C++ servers to invalid messages.
-var errParse = engine.Errorf(engine.Internal, "Unable to parse request")
+var errParse = fault.Errorf(fault.Internal, "Unable to parse request")
 
 // Unmarshal reads a *message, which keeps the buffer until it is reset. An invalid message, or one
 // without room, gets an error in the message, so that the handler answers it.
@@ -45,7 +45,7 @@ func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
 	m.size = data.Len()
 	if len(data) > 1 { // they must be assembled
 		if !c.transit.Take(m.size) {
-			m.err = engine.Full(c.transit)
+			m.err = fault.Full(c.transit)
 			return nil
 		}
 		m.transit, m.copied = c.transit, m.size
@@ -53,7 +53,7 @@ func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
 	m.buffer = data.MaterializeToBuffer(c.buffers)
 	switch err := m.parse(m.buffer.ReadOnlyData()); {
 	case errors.Is(err, errTooMany), errors.Is(err, errContents):
-		m.err = engine.Errorf(engine.InvalidArgument, "%v", err)
+		m.err = fault.Errorf(fault.InvalidArgument, "%v", err)
 	case err != nil:
 		m.err = errParse
 	}

@@ -12,8 +12,8 @@ import (
 	"google.golang.org/grpc/encoding"
 	"google.golang.org/grpc/encoding/gzip"
 
-	"tuner/engine"
 	"tuner/engine/budget"
+	"tuner/engine/fault"
 )
 
 // Compression is the level of compression of the answers to inferences, for clients that accept it.
@@ -65,7 +65,7 @@ type chargedReader struct {
 func (r *chargedReader) Read(b []byte) (int, error) {
 	n, err := r.Reader.Read(b)
 	if !r.account.Take(n) {
-		return n, engine.Full(r.account)
+		return n, fault.Full(r.account)
 	}
 	r.taken += n
 	return n, err

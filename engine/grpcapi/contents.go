@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"tuner/engine"
+	"tuner/engine/fault"
 	"tuner/model/modelconfig/configpb"
 )
 
@@ -136,7 +137,7 @@ func (m *message) decodeContents(t *engine.Tensor, c *contents) error {
 	}
 	size := c.size(t.DataType)
 	if !m.request.Memory.Take(size) {
-		return engine.Full(m.request.Memory)
+		return fault.Full(m.request.Memory)
 	}
 	m.charged += size
 	var err error
@@ -204,7 +205,7 @@ func appendElement(out []byte, t *engine.Tensor, bits uint64, text []byte) ([]by
 	if listOf(t.DataType) == uintContents {
 		value = int64(unsigned)
 	}
-	return nil, engine.Errorf(engine.InvalidArgument, "value %d of input '%s' does not fit %s", value, t.Name, nameOf(t.DataType))
+	return nil, fault.Errorf(fault.InvalidArgument, "value %d of input '%s' does not fit %s", value, t.Name, nameOf(t.DataType))
 }
 
 // check checks that only the list for type t has values.
@@ -214,9 +215,9 @@ func (c *contents) check(t engine.DataType, name, model string) error {
 		switch {
 		case c.counts[list] == 0:
 		case supplied:
-			return engine.Errorf(engine.InvalidArgument, "unexpected explicit tensor data for input tensor '%s' for model '%s', binary data was already supplied.", name, model)
+			return fault.Errorf(fault.InvalidArgument, "unexpected explicit tensor data for input tensor '%s' for model '%s', binary data was already supplied.", name, model)
 		case list != own:
-			return engine.Errorf(engine.InvalidArgument, "unexpected explicit tensor data for input tensor '%s' for model '%s' of type '%s', expected datatype '%s'",
+			return fault.Errorf(fault.InvalidArgument, "unexpected explicit tensor data for input tensor '%s' for model '%s' of type '%s', expected datatype '%s'",
 				name, model, nameOf(widest[list]), nameOf(t))
 		default:
 			supplied = true

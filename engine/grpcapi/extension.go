@@ -1,6 +1,8 @@
 package grpcapi
 
-import "tuner/engine"
+import (
+	"tuner/engine/fault"
+)
 
 // find returns the parameter with a key, or nil.
 func find(list []parameter, key string) *parameter {
@@ -17,20 +19,20 @@ func find(list []parameter, key string) *parameter {
 func sharedMemory(parameters []parameter, tensor []byte) error {
 	region := find(parameters, "shared_memory_region")
 	if region != nil && region.kind != stringParam {
-		return engine.Errorf(engine.InvalidArgument, "invalid value type for 'shared_memory_region' parameter for tensor '%s', expected string_param.", tensor)
+		return fault.Errorf(fault.InvalidArgument, "invalid value type for 'shared_memory_region' parameter for tensor '%s', expected string_param.", tensor)
 	}
 	for _, key := range []string{"shared_memory_offset", "shared_memory_byte_size"} {
 		switch p := find(parameters, key); {
 		case p != nil && region == nil:
-			return engine.Errorf(engine.InvalidArgument, "'%s' can not be specified without 'shared_memory_region' parameter for tensor '%s'", key, tensor)
+			return fault.Errorf(fault.InvalidArgument, "'%s' can not be specified without 'shared_memory_region' parameter for tensor '%s'", key, tensor)
 		case p != nil && p.kind != int64Param:
-			return engine.Errorf(engine.InvalidArgument, "invalid value type for '%s' parameter for tensor '%s', expected int64_param.", key, tensor)
+			return fault.Errorf(fault.InvalidArgument, "invalid value type for '%s' parameter for tensor '%s', expected int64_param.", key, tensor)
 		case p == nil && region != nil && key == "shared_memory_byte_size":
-			return engine.Errorf(engine.InvalidArgument, "'shared_memory_byte_size' must be specified along with 'shared_memory_region' parameter for tensor '%s'", tensor)
+			return fault.Errorf(fault.InvalidArgument, "'shared_memory_byte_size' must be specified along with 'shared_memory_region' parameter for tensor '%s'", tensor)
 		}
 	}
 	if region != nil {
-		return engine.Errorf(engine.NotFound, "Unable to find shared memory region: '%s'", region.text)
+		return fault.Errorf(fault.NotFound, "Unable to find shared memory region: '%s'", region.text)
 	}
 	return nil
 }
@@ -41,10 +43,10 @@ func classification(out *output) error {
 	case p == nil:
 		return nil
 	case p.kind != int64Param:
-		return engine.Errorf(engine.InvalidArgument, "invalid value type for 'classification' parameter, expected int64_param")
+		return fault.Errorf(fault.InvalidArgument, "invalid value type for 'classification' parameter, expected int64_param")
 	case int64(p.bits) <= 0:
-		return engine.Errorf(engine.InvalidArgument, "invalid value for 'classification' parameter, expected >= 0")
+		return fault.Errorf(fault.InvalidArgument, "invalid value for 'classification' parameter, expected >= 0")
 	default:
-		return engine.Errorf(engine.Unsupported, "output '%s': the classification extension is not supported", out.name)
+		return fault.Errorf(fault.Unsupported, "output '%s': the classification extension is not supported", out.name)
 	}
 }

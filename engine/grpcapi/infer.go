@@ -9,6 +9,7 @@ import (
 
 	"tuner/engine"
 	pb "tuner/engine/api/inferencepb"
+	"tuner/engine/fault"
 )
 
 // serveInfer is the handler of ModelInfer. It replaces the generated one, which uses protobuf's
@@ -123,27 +124,27 @@ func (p *parameter) apply(r *engine.Request) error {
 	case key == "priority":
 		n, ok := p.unsigned()
 		if p.kind == int64Param && !ok {
-			return engine.Errorf(engine.InvalidArgument, "invalid value for 'priority', expected value >= 0.")
+			return fault.Errorf(fault.InvalidArgument, "invalid value for 'priority', expected value >= 0.")
 		}
 		if !ok {
-			return engine.Errorf(engine.InvalidArgument, "invalid value type for 'priority' parameter, expected int64_param or uint64_param.")
+			return fault.Errorf(fault.InvalidArgument, "invalid value type for 'priority' parameter, expected int64_param or uint64_param.")
 		}
 		r.Priority = n
 	case key == "timeout":
 		if p.kind != int64Param {
-			return engine.Errorf(engine.InvalidArgument, "invalid value type for 'timeout' parameter, expected int64_param.")
+			return fault.Errorf(fault.InvalidArgument, "invalid value type for 'timeout' parameter, expected int64_param.")
 		}
 		// Triton reads a negative value as a very long timeout, which sets no limit
 		r.Timeout = engine.Microseconds(uint64(max(int64(p.bits), 0)))
 	case key == "sequence_id" && p.kind != int64Param && p.kind != stringParam:
-		return engine.Errorf(engine.InvalidArgument, "invalid value type for 'sequence_id' parameter, expected int64_param or string_param.")
+		return fault.Errorf(fault.InvalidArgument, "invalid value type for 'sequence_id' parameter, expected int64_param or string_param.")
 	case (key == "sequence_start" || key == "sequence_end" || key == "triton_enable_empty_final_response") && p.kind != boolParam:
-		return engine.Errorf(engine.InvalidArgument, "invalid value type for '%s' parameter, expected bool_param.", key)
+		return fault.Errorf(fault.InvalidArgument, "invalid value type for '%s' parameter, expected bool_param.", key)
 	case strings.HasPrefix(key, "triton_") && key != "triton_enable_empty_final_response":
-		return engine.Errorf(engine.InvalidArgument,
+		return fault.Errorf(fault.InvalidArgument,
 			"parameter keys starting with 'triton_' are reserved for Triton usage. Only the following keys starting with 'triton_' are allowed: triton_enable_empty_final_response")
 	case p.kind == 0 || p.kind == uint64Param:
-		return engine.Errorf(engine.InvalidArgument, "invalid value type for '%s' parameter, expected int64_param, bool_param, or string_param.", key)
+		return fault.Errorf(fault.InvalidArgument, "invalid value type for '%s' parameter, expected int64_param, bool_param, or string_param.", key)
 	}
 	return nil
 }
@@ -162,7 +163,7 @@ func (m *message) decodeInputs() error {
 		}
 		switch {
 		case in.contents != nil && len(m.raw) > 0:
-			return engine.Errorf(engine.InvalidArgument, "contents field must not be specified when using raw_input_contents for '%s' for model '%s'", t.Name, m.request.Model)
+			return fault.Errorf(fault.InvalidArgument, "contents field must not be specified when using raw_input_contents for '%s' for model '%s'", t.Name, m.request.Model)
 		case in.contents != nil:
 			if err := m.decodeContents(t, in.contents); err != nil {
 				return err
@@ -170,7 +171,7 @@ func (m *message) decodeInputs() error {
 		case i < len(m.raw):
 			t.Data = m.raw[i]
 		default:
-			return engine.Errorf(engine.InvalidArgument, "unable to find data for input tensor '%s' for model '%s' in request.", t.Name, m.request.Model)
+			return fault.Errorf(fault.InvalidArgument, "unable to find data for input tensor '%s' for model '%s' in request.", t.Name, m.request.Model)
 		}
 	}
 	return nil

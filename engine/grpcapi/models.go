@@ -6,9 +6,9 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"tuner/engine"
 	"tuner/engine/api"
 	pb "tuner/engine/api/inferencepb"
+	"tuner/engine/fault"
 )
 
 // statusOf converts an error to its gRPC status.
@@ -16,26 +16,26 @@ func statusOf(err error) error {
 	if err == nil {
 		return nil
 	}
-	return status.Error(codeOf(engine.CodeOf(err)), engine.TextOf(err))
+	return status.Error(codeOf(fault.CodeOf(err)), fault.TextOf(err))
 }
 
-func codeOf(c engine.Code) codes.Code {
+func codeOf(c fault.Code) codes.Code {
 	switch c {
-	case engine.Internal:
+	case fault.Internal:
 		return codes.Internal
-	case engine.NotFound:
+	case fault.NotFound:
 		return codes.NotFound
-	case engine.InvalidArgument:
+	case fault.InvalidArgument:
 		return codes.InvalidArgument
-	case engine.Unavailable:
+	case fault.Unavailable:
 		return codes.Unavailable
-	case engine.Unsupported:
+	case fault.Unsupported:
 		return codes.Unimplemented
-	case engine.AlreadyExists:
+	case fault.AlreadyExists:
 		return codes.AlreadyExists
-	case engine.Cancelled:
+	case fault.Cancelled:
 		return codes.Canceled
-	case engine.Exhausted:
+	case fault.Exhausted:
 		return codes.ResourceExhausted
 	default:
 		return codes.Unknown
@@ -55,7 +55,7 @@ func (s *service) ModelReady(_ context.Context, r *pb.ModelReadyRequest) (*pb.Mo
 	if err == nil {
 		err = s.server.ModelReady(r.GetName(), version)
 	}
-	if code := engine.CodeOf(err); err != nil && code != engine.NotFound && code != engine.Unavailable {
+	if code := fault.CodeOf(err); err != nil && code != fault.NotFound && code != fault.Unavailable {
 		return nil, statusOf(err)
 	}
 	return &pb.ModelReadyResponse{Ready: err == nil}, nil
@@ -98,8 +98,8 @@ func (s *service) ModelConfig(_ context.Context, r *pb.ModelConfigRequest) (*pb.
 
 func (s *service) ModelStatistics(_ context.Context, r *pb.ModelStatisticsRequest) (*pb.ModelStatisticsResponse, error) {
 	version, err := parseVersion(r.GetName(), r.GetVersion())
-	if engine.CodeOf(err) == engine.NotFound && err != nil {
-		err = engine.Errorf(engine.InvalidArgument, "requested model version is not available for model '%s'", r.GetName())
+	if fault.CodeOf(err) == fault.NotFound && err != nil {
+		err = fault.Errorf(fault.InvalidArgument, "requested model version is not available for model '%s'", r.GetName())
 	}
 	if err != nil {
 		return nil, statusOf(err)

@@ -9,6 +9,7 @@ import (
 
 	"tuner/engine"
 	pb "tuner/engine/api/inferencepb"
+	"tuner/engine/fault"
 )
 
 func (s *service) RepositoryIndex(_ context.Context, r *pb.RepositoryIndexRequest) (*pb.RepositoryIndexResponse, error) {
@@ -60,11 +61,11 @@ func setOverride(o *engine.Override, key string, value *pb.ModelRepositoryParame
 	}
 	switch {
 	case key == "config":
-		return engine.Errorf(engine.InvalidArgument, "invalid value type for load parameter '%s', expected string_param.", key)
+		return fault.Errorf(fault.InvalidArgument, "invalid value type for load parameter '%s', expected string_param.", key)
 	case isFile:
-		return engine.Errorf(engine.InvalidArgument, "invalid value type for load parameter '%s', expected bytes_param.", key)
+		return fault.Errorf(fault.InvalidArgument, "invalid value type for load parameter '%s', expected bytes_param.", key)
 	default:
-		return engine.Errorf(engine.InvalidArgument, "unrecognized load parameter '%s'.", key)
+		return fault.Errorf(fault.InvalidArgument, "unrecognized load parameter '%s'.", key)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"tuner/engine"
+	"tuner/engine/fault"
 )
 
 // encode serialises a ModelInferResponse. It copies the outputs from the model's memory, so that
@@ -67,7 +68,7 @@ func encodeError(text string, response []byte) mem.BufferSlice {
 // checkSize refuses an answer that is larger than gRPC's messages may be.
 func checkSize(size int) error {
 	if size > math.MaxInt32 {
-		return engine.Errorf(engine.InvalidArgument, "Response has byte size %d which exceeds gRPC's byte size limit %d.", size, math.MaxInt32)
+		return fault.Errorf(fault.InvalidArgument, "Response has byte size %d which exceeds gRPC's byte size limit %d.", size, math.MaxInt32)
 	}
 	return nil
 }
@@ -80,7 +81,7 @@ func serialise(c *client, size int, write func([]byte) []byte) (mem.BufferSlice,
 	}
 	b := c.take(size)
 	if b == nil {
-		return nil, engine.Full(c.account)
+		return nil, fault.Full(c.account)
 	}
 	write((*b)[:0])
 	return mem.BufferSlice{mem.NewBuffer(b, sent{c})}, nil

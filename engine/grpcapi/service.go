@@ -28,6 +28,7 @@ import (
 	"tuner/engine/api"
 	pb "tuner/engine/api/inferencepb"
 	"tuner/engine/budget"
+	"tuner/engine/fault"
 )
 
 // Options of a front end. The zero value serves everybody, as tritonserver does by default.
@@ -119,7 +120,7 @@ func admit(ctx context.Context, call *tap.Info) (context.Context, error) {
 		pb.GRPCInferenceService_RepositoryModelLoad_FullMethodName:
 		c := clientOf(ctx)
 		if account := c.memory(); account.IsFull() {
-			return nil, statusOf(engine.Full(account))
+			return nil, statusOf(fault.Full(account))
 		}
 		return c.begin(ctx), nil
 	}

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"tuner/engine"
+	"tuner/engine/fault"
 )
 
 // maxInFlight bounds the unanswered requests of one stream. At the bound the stream is not read on.
@@ -94,7 +95,7 @@ func (s *service) receive(stream grpc.ServerStream, f *flow) error {
 		default:
 		}
 		if f.client.memory().IsFull() {
-			next.err = engine.Full(f.client.memory())
+			next.err = fault.Full(f.client.memory())
 		} else {
 			next.pending, next.err = s.start(next.message, f.client)
 		}
@@ -156,7 +157,7 @@ func (f *flow) drop(s *service, m *message) {
 // that was accepted and failed, for streams that end with it. The answer always has it.
 func (s *service) finishStreamed(ctx context.Context, q *streamed, f *flow) (mem.BufferSlice, error) {
 	if q.err != nil {
-		return f.small(encodeRefusal(engine.TextOf(q.err), q.message)), nil
+		return f.small(encodeRefusal(fault.TextOf(q.err), q.message)), nil
 	}
 	write := encoder(encodeStreamed)
 	if f.compressed {
@@ -164,7 +165,7 @@ func (s *service) finishStreamed(ctx context.Context, q *streamed, f *flow) (mem
 	}
 	answer, err := s.finish(ctx, q.pending, f.client, write)
 	if err != nil {
-		answer = f.small(encodeFailure(engine.TextOf(err), q.message))
+		answer = f.small(encodeFailure(fault.TextOf(err), q.message))
 	}
 	return answer, err
 }

@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"strings"
 
-	"tuner/engine"
+	"tuner/engine/fault"
 )
 
 // parseVersion reads a model version. "" is the newest, 0. As with C's strtol, leading white space
@@ -16,12 +16,12 @@ func parseVersion(model, text string) (int64, error) {
 	n, err := strconv.ParseInt(number(text), 10, 64)
 	switch {
 	case err != nil:
-		return 0, engine.Errorf(engine.InvalidArgument,
+		return 0, fault.Errorf(fault.InvalidArgument,
 			"failed to get model version from specified version string '%s' (details: stol), version should be an integral value > 0", text)
 	case n < 0:
-		return 0, engine.Errorf(engine.InvalidArgument, "invalid model version specified '%s' , version should be an integral value > 0", text)
+		return 0, fault.Errorf(fault.InvalidArgument, "invalid model version specified '%s' , version should be an integral value > 0", text)
 	case n == 0: // neither a version nor the newest
-		return 0, engine.Errorf(engine.NotFound, "Request for unknown model: '%s' version 0 is not found", model)
+		return 0, fault.Errorf(fault.NotFound, "Request for unknown model: '%s' version 0 is not found", model)
 	}
 	return n, nil
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 
 	"tuner/engine"
+	"tuner/engine/fault"
 	"tuner/model/modelconfig"
 	"tuner/model/onnx/extent"
 	"tuner/ort"
@@ -38,7 +39,7 @@ func (b *Backend) NewSession(ctx context.Context, files engine.ModelFiles, confi
 	}
 	constants, err := extent.Check(files.Path)
 	if err != nil {
-		return nil, engine.Errorf(engine.InvalidArgument, "%v", err)
+		return nil, fault.Errorf(fault.InvalidArgument, "%v", err)
 	}
 	s, err := b.runtime.NewSession(files.Path, boundFolding(options, config, files.Path, constants))
 	if err != nil {
@@ -51,27 +52,27 @@ func (b *Backend) NewSession(ctx context.Context, files engine.ModelFiles, confi
 func backendError(err error) error {
 	var known *ort.Error
 	if errors.As(err, &known) {
-		return engine.Errorf(engine.Internal, "onnx runtime error %d: %s", known.Code, known.Message)
+		return fault.Errorf(fault.Internal, "onnx runtime error %d: %s", known.Code, known.Message)
 	}
 	var kind *ort.KindError
 	if errors.As(err, &kind) {
-		return engine.Errorf(engine.Unsupported, "%v", kind)
+		return fault.Errorf(fault.Unsupported, "%v", kind)
 	}
-	return engine.Errorf(engine.Internal, "%v", err)
+	return fault.Errorf(fault.Internal, "%v", err)
 }
 
 // options converts the session settings of a configuration.
 func (b *Backend) options(config *modelconfig.Config, in engine.Instance) (ort.SessionOptions, error) {
 	said, err := modelconfig.ORTOptions(config)
 	if err != nil {
-		return ort.SessionOptions{}, engine.Errorf(engine.InvalidArgument, "%v", err)
+		return ort.SessionOptions{}, fault.Errorf(fault.InvalidArgument, "%v", err)
 	}
 	if err := checkCompiled(b.compiled, said, in); err != nil {
 		return ort.SessionOptions{}, err
 	}
 	o, providers, err := said.Given(place(in))
 	if err != nil {
-		return ort.SessionOptions{}, engine.Errorf(engine.InvalidArgument, "%v", err)
+		return ort.SessionOptions{}, fault.Errorf(fault.InvalidArgument, "%v", err)
 	}
 	out := ort.SessionOptions{Settings: o.Settings, Entries: o.Session}
 	if o.ArenaShrinkage != "" {

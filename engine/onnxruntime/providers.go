@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"tuner/engine"
+	"tuner/engine/fault"
 	"tuner/engine/hostpolicy"
 	"tuner/model/modelconfig"
 )
@@ -22,7 +23,7 @@ func checkCompiled(compiled []string, o modelconfig.Options, in engine.Instance)
 	}
 	for _, a := range accelerators {
 		if !slices.Contains(compiled, a.Name) {
-			return engine.Errorf(engine.InvalidArgument, "unknown Execution Accelerator '%s' is requested", a.Name)
+			return fault.Errorf(fault.InvalidArgument, "unknown Execution Accelerator '%s' is requested", a.Name)
 		}
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tuner/engine"
+	"tuner/engine/fault"
 	"tuner/engine/hostpolicy"
 	"tuner/model/modelconfig"
 	"tuner/ort"
@@ -115,8 +116,8 @@ func TestProviderErrors(t *testing.T) {
 		`gpu_execution_accelerator { name: "cuda" parameters { key: "use_tf32" value: "perhaps" } }`: `cannot set option "use_tf32" of execution provider cuda to "perhaps"`,
 	} {
 		_, err := everything().options(accelerators(t, text), engine.Instance{OnGPU: true, Policy: hostpolicy.Any()})
-		if err == nil || !strings.Contains(err.Error(), want) || engine.CodeOf(err) != engine.InvalidArgument {
-			t.Errorf("%s:\n got %v (code %v)\nwant %s", text, err, engine.CodeOf(err), want)
+		if err == nil || !strings.Contains(err.Error(), want) || fault.CodeOf(err) != fault.InvalidArgument {
+			t.Errorf("%s:\n got %v (code %v)\nwant %s", text, err, fault.CodeOf(err), want)
 		}
 	}
 }

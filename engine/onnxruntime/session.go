@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"tuner/engine"
+	"tuner/engine/fault"
 	"tuner/model/modelconfig"
 	"tuner/ort"
 )
@@ -59,7 +60,7 @@ func (s *session) Execute(b *engine.Batch) (engine.Result, error) {
 		in := slices.IndexFunc(b.Inputs, func(in engine.BatchInput) bool { return in.Name == want.Name })
 		if in < 0 {
 			s.plan.Discard()
-			return engine.Result{}, engine.Errorf(engine.Internal, "the batch lacks input '%s'", want.Name)
+			return engine.Result{}, fault.Errorf(fault.Internal, "the batch lacks input '%s'", want.Name)
 		}
 		if err := s.gather(i, &b.Inputs[in]); err != nil {
 			s.plan.Discard()

@@ -8,8 +8,8 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"tuner/engine"
 	"tuner/engine/budget"
+	"tuner/engine/fault"
 )
 
 // Limits on bodies and on the time that they may take.
@@ -80,9 +80,9 @@ func (b *reader) read(buf []byte) ([]byte, error) {
 			b.broken = true
 			return buf, badBody(err)
 		case len(buf) > maxBody:
-			return buf, engine.Errorf(engine.InvalidArgument, "request body exceeds %d bytes", maxBody)
+			return buf, fault.Errorf(fault.InvalidArgument, "request body exceeds %d bytes", maxBody)
 		case length < 0 && chunks > maxChunks+len(buf)/chunkBytes:
-			return buf, engine.Errorf(engine.InvalidArgument, "request body has too many chunks")
+			return buf, fault.Errorf(fault.InvalidArgument, "request body has too many chunks")
 		}
 	}
 }
@@ -92,7 +92,7 @@ func countable(length int) error {
 	if length <= maxBody {
 		return nil
 	}
-	return engine.Errorf(engine.InvalidArgument, "Unable to parse Content-Length, value is out of range [ 0, %d ], got: %d", maxBody, length)
+	return fault.Errorf(fault.InvalidArgument, "Unable to parse Content-Length, value is out of range [ 0, %d ], got: %d", maxBody, length)
 }
 
 // announced refuses a body by the length in its headers, if that is too large.
@@ -104,7 +104,7 @@ func (f *Frontend) announced(head *fasthttp.RequestHeader, v verb) error {
 		}
 	}
 	if !f.options.Memory.Fits(length) {
-		return engine.Full(f.options.Memory)
+		return fault.Full(f.options.Memory)
 	}
 	return countable(length)
 }
@@ -138,7 +138,7 @@ func (b *reader) reserve(bytes int) error {
 	if more := bytes - b.spare; more > 0 {
 		more = max(more, leastCharge)
 		if !b.account().Take(more) {
-			return engine.Full(b.account())
+			return fault.Full(b.account())
 		}
 		b.reserved, b.spare = b.reserved+more, b.spare+more
 	}
@@ -189,7 +189,7 @@ func (b *reader) expect(d time.Duration) {
 func badBody(err error) error {
 	var network net.Error
 	if errors.As(err, &network) && network.Timeout() {
-		return engine.Errorf(engine.InvalidArgument, "cannot read the request: its body did not arrive in time")
+		return fault.Errorf(fault.InvalidArgument, "cannot read the request: its body did not arrive in time")
 	}
-	return engine.Errorf(engine.InvalidArgument, "cannot read the request: its body is incomplete or malformed")
+	return fault.Errorf(fault.InvalidArgument, "cannot read the request: its body is incomplete or malformed")
 }

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"tuner/engine"
+	"tuner/engine/fault"
 	"tuner/model/modelconfig"
 	"tuner/model/modelconfig/configpb"
 )
@@ -68,7 +69,7 @@ func (r *inferRequest) parameters() error {
 	case all == nothing:
 		return nil
 	case d.nodes[all].kind != '{':
-		return engine.Errorf(engine.Internal, "failed to get request params.: attempt to get members for non-object")
+		return fault.Errorf(fault.Internal, "failed to get request params.: attempt to get members for non-object")
 	}
 	for i := all + 1; i < d.nodes[all].next; i = d.nodes[i].next {
 		if err := r.parameter(i); err != nil {
@@ -110,9 +111,9 @@ func (r *inferRequest) parameter(i int32) error {
 func (r *inferRequest) custom(key []byte, kind byte) error {
 	switch {
 	case bytes.HasPrefix(key, []byte("triton_")):
-		return engine.Errorf(engine.InvalidArgument, "parameter keys starting with 'triton_' are reserved for Triton usage and should not be specified.")
+		return fault.Errorf(fault.InvalidArgument, "parameter keys starting with 'triton_' are reserved for Triton usage and should not be specified.")
 	case kind == '{' || kind == '[' || kind == 'n':
-		return engine.Errorf(engine.InvalidArgument, "parameter '%s' has invalid type. It should be either 'int', 'bool', or 'string'.", key)
+		return fault.Errorf(fault.InvalidArgument, "parameter '%s' has invalid type. It should be either 'int', 'bool', or 'string'.", key)
 	}
 	return nil
 }
@@ -127,14 +128,14 @@ func (r *inferRequest) decodeInputs(rest []byte) error {
 	}
 	for i := list + 1; i < d.nodes[list].next; i = d.nodes[i].next {
 		if len(r.Inputs) == maxTensors {
-			return engine.Errorf(engine.InvalidArgument, "request has more than %d inputs", maxTensors)
+			return fault.Errorf(fault.InvalidArgument, "request has more than %d inputs", maxTensors)
 		}
 		if rest, err = r.decodeInput(i, rest); err != nil {
 			return err
 		}
 	}
 	if len(rest) > 0 {
-		return engine.Errorf(engine.InvalidArgument, "unexpected additional input data for model '%s'", r.Model)
+		return fault.Errorf(fault.InvalidArgument, "unexpected additional input data for model '%s'", r.Model)
 	}
 	return nil
 }
@@ -192,7 +193,7 @@ func onlyOne(data, size, region int32) error {
 	default:
 		set = "set" + set
 	}
-	return engine.Errorf(engine.InvalidArgument, "Input must set only one of the following fields: 'data', 'binary_data_size' in 'parameters', 'shared_memory_region' in 'parameters'. But %s", set)
+	return fault.Errorf(fault.InvalidArgument, "Input must set only one of the following fields: 'data', 'binary_data_size' in 'parameters', 'shared_memory_region' in 'parameters'. But %s", set)
 }
 
 // setType sets the type of a tensor by its name. TYPE_INVALID stands for an unknown one. If the
@@ -233,7 +234,7 @@ func (r *inferRequest) cut(t *engine.Tensor, size int32, rest []byte) ([]byte, e
 		return nil, unable("binary_data_size", err)
 	}
 	if have := uint64(len(rest)); n > have {
-		return nil, engine.Errorf(engine.InvalidArgument, "unexpected size for input '%s', expecting %d additional bytes for model '%s'", t.Name, n-have, r.Model)
+		return nil, fault.Errorf(fault.InvalidArgument, "unexpected size for input '%s', expecting %d additional bytes for model '%s'", t.Name, n-have, r.Model)
 	}
 	t.Data = rest[:n:n]
 	return rest[n:], nil
@@ -254,7 +255,7 @@ func (r *inferRequest) sharedMemory(tensor, region int32) error {
 			}
 		}
 	}
-	return engine.Errorf(engine.NotFound, "Unable to find shared memory region: '%s'", name)
+	return fault.Errorf(fault.NotFound, "Unable to find shared memory region: '%s'", name)
 }
 
 // decodeData converts the JSON array of an input to its data. For an empty tensor it does not read
@@ -263,7 +264,7 @@ func (r *inferRequest) decodeData(t *engine.Tensor, array int32) error {
 	count, ok := elementCount(t.Shape)
 	switch {
 	case !ok:
-		return engine.Errorf(engine.InvalidArgument, "shape of input '%s' has too many elements", t.Name)
+		return fault.Errorf(fault.InvalidArgument, "shape of input '%s' has too many elements", t.Name)
 	case count == 0:
 		return nil
 	case r.document.nodes[array].kind != '[':
@@ -272,9 +273,9 @@ func (r *inferRequest) decodeData(t *engine.Tensor, array int32) error {
 	raw := r.document.raw(array)
 	switch t.DataType {
 	case configpb.DataType_TYPE_FP16, configpb.DataType_TYPE_BF16:
-		return engine.Errorf(engine.InvalidArgument, "receiving %s data via JSON is not supported. Please use the binary data format for input %s", modelconfig.WireName(t.DataType), t.Name)
+		return fault.Errorf(fault.InvalidArgument, "receiving %s data via JSON is not supported. Please use the binary data format for input %s", modelconfig.WireName(t.DataType), t.Name)
 	case configpb.DataType_TYPE_INVALID:
-		return engine.Errorf(engine.InvalidArgument, "invalid datatype for input %s", t.Name)
+		return fault.Errorf(fault.InvalidArgument, "invalid datatype for input %s", t.Name)
 	case configpb.DataType_TYPE_STRING:
 		from := len(r.data)
 		var err error
@@ -318,7 +319,7 @@ func (r *inferRequest) decodeOutputs() error {
 	}
 	for i := list + 1; i < d.nodes[list].next; i = d.nodes[i].next {
 		if len(r.Outputs) == maxTensors {
-			return engine.Errorf(engine.InvalidArgument, "request has more than %d outputs", maxTensors)
+			return fault.Errorf(fault.InvalidArgument, "request has more than %d outputs", maxTensors)
 		}
 		name, err := d.memberString(i, "name")
 		if err != nil {
@@ -347,7 +348,7 @@ func (r *inferRequest) outputForm(output int32) (binary bool, err error) {
 			return false, within("Unable to set 'classification'", err)
 		}
 		if classes > 0 {
-			return false, engine.Errorf(engine.Unsupported, "the classification extension is not supported")
+			return false, fault.Errorf(fault.Unsupported, "the classification extension is not supported")
 		}
 	}
 	if i := d.find(p, "shared_memory_region"); i != nothing {
@@ -376,7 +377,7 @@ func headerLength(value []byte, body int) (int, error) {
 	}
 	n, err := strconv.ParseInt(string(value), 10, 32)
 	if err != nil || n < 0 || n > int64(body) {
-		return 0, engine.Errorf(engine.InvalidArgument, "inference header size should be in range (0, %d), got: %s", body, value)
+		return 0, fault.Errorf(fault.InvalidArgument, "inference header size should be in range (0, %d), got: %s", body, value)
 	}
 	return int(n), nil
 }

@@ -7,7 +7,7 @@ import (
 	"math"
 	"strconv"
 
-	"tuner/engine"
+	"tuner/engine/fault"
 )
 
 // Limits on the JSON of a request.
@@ -70,7 +70,7 @@ func (d *document) parse(text []byte) error {
 func (d *document) wrong(what string) error { return d.wrongAt(what, d.pos) }
 
 func (d *document) wrongAt(what string, pos int) error {
-	return engine.Errorf(engine.Internal, "failed to parse the request JSON buffer: %s at %d", what, pos)
+	return fault.Errorf(fault.Internal, "failed to parse the request JSON buffer: %s at %d", what, pos)
 }
 
 // peek skips white space and returns the next byte, 0 at the end.
@@ -92,7 +92,7 @@ func (d *document) value(depth int, as node) error {
 	at := len(d.nodes)
 	if depth >= 0 {
 		if at == maxNodes {
-			return engine.Errorf(engine.InvalidArgument, "request JSON has more than %d values", maxNodes)
+			return fault.Errorf(fault.InvalidArgument, "request JSON has more than %d values", maxNodes)
 		}
 		d.nodes = append(d.nodes, as)
 	}
@@ -223,7 +223,7 @@ func (d *document) integers() {
 func (d *document) open() error {
 	if d.level++; d.level > maxDepth {
 		// the message of newer Tritons
-		return engine.Errorf(engine.InvalidArgument, "JSON nesting depth exceeds maximum allowed limit (%d)", maxDepth)
+		return fault.Errorf(fault.InvalidArgument, "JSON nesting depth exceeds maximum allowed limit (%d)", maxDepth)
 	}
 	d.pos++
 	return nil
@@ -358,14 +358,14 @@ func (d *document) raw(i int32) []byte { return d.text[d.nodes[i].start:d.nodes[
 func kindError(kind string) error { return kindErrorAs(kind, kind) }
 
 func kindErrorAs(not, as string) error {
-	return engine.Errorf(engine.Internal, "attempt to access JSON non-%s as %s", not, as)
+	return fault.Errorf(fault.Internal, "attempt to access JSON non-%s as %s", not, as)
 }
 
 // within adds the place of an error in front of it.
 func within(what string, err error) error {
-	var known *engine.Error
+	var known *fault.Error
 	if errors.As(err, &known) {
-		return &engine.Error{Code: known.Code, Text: what + ": " + known.Text}
+		return &fault.Error{Code: known.Code, Text: what + ": " + known.Text}
 	}
 	return fmt.Errorf("%s: %w", what, err)
 }
@@ -409,7 +409,7 @@ func (d *document) unsigned(i int32) (uint64, error) {
 func (d *document) member(object int32, name string) (int32, error) {
 	i := d.find(object, name)
 	if i == nothing {
-		return i, engine.Errorf(engine.Internal, "attempt to access non-existing object member '%s'", name)
+		return i, fault.Errorf(fault.Internal, "attempt to access non-existing object member '%s'", name)
 	}
 	return i, nil
 }

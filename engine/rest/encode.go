@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"tuner/engine"
+	"tuner/engine/fault"
 	"tuner/model/modelconfig"
 	"tuner/model/modelconfig/configpb"
 )
@@ -35,7 +36,7 @@ func appendResponse(dst []byte, r *engine.Response, want *inferRequest) (json []
 			continue
 		}
 		if t.DataType == configpb.DataType_TYPE_FP16 || t.DataType == configpb.DataType_TYPE_BF16 {
-			return dst, 0, engine.Errorf(engine.InvalidArgument, "sending %s data via JSON is not supported. Please use the binary data format for output", modelconfig.WireName(t.DataType))
+			return dst, 0, fault.Errorf(fault.InvalidArgument, "sending %s data via JSON is not supported. Please use the binary data format for output", modelconfig.WireName(t.DataType))
 		}
 		dst = append(dst, `,"data":`...)
 		dst = append(appendJSON(dst, t), '}')

@@ -26,6 +26,7 @@ import (
 	"tuner/engine"
 	"tuner/engine/api"
 	"tuner/engine/budget"
+	"tuner/engine/fault"
 	"tuner/model/modelconfig"
 )
 
@@ -251,7 +252,7 @@ func (f *Frontend) health(ctx *fasthttp.RequestCtx, v verb) {
 
 // ready answers whether a model is ready. Triton has one text for all models that are not.
 func (f *Frontend) ready(ctx *fasthttp.RequestCtx, name string, version int64, err error) {
-	if err != nil && engine.CodeOf(err) != engine.NotFound { // not a version number
+	if err != nil && fault.CodeOf(err) != fault.NotFound { // not a version number
 		fail(ctx, err)
 		return
 	}
@@ -285,7 +286,7 @@ func reply(ctx *fasthttp.RequestCtx, value any, err error) {
 }
 
 func fail(ctx *fasthttp.RequestCtx, err error) {
-	failWith(ctx, status(engine.CodeOf(err)), engine.TextOf(err))
+	failWith(ctx, status(fault.CodeOf(err)), fault.TextOf(err))
 }
 
 func failWith(ctx *fasthttp.RequestCtx, status int, text string) {
@@ -296,15 +297,15 @@ func failWith(ctx *fasthttp.RequestCtx, status int, text string) {
 }
 
 // status maps a class of errors to a status as Triton does.
-func status(c engine.Code) int {
+func status(c fault.Code) int {
 	switch c {
-	case engine.Internal:
+	case fault.Internal:
 		return fasthttp.StatusInternalServerError
-	case engine.NotFound:
+	case fault.NotFound:
 		return fasthttp.StatusNotFound
-	case engine.Unavailable, engine.Exhausted:
+	case fault.Unavailable, fault.Exhausted:
 		return fasthttp.StatusServiceUnavailable
-	case engine.Unsupported:
+	case fault.Unsupported:
 		return fasthttp.StatusNotImplemented
 	default:
 		return fasthttp.StatusBadRequest

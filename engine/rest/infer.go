@@ -9,6 +9,7 @@ import (
 
 	"tuner/engine"
 	"tuner/engine/api"
+	"tuner/engine/fault"
 )
 
 // inference is the memory of one inference on its way through the front end. It is reused for later
@@ -79,7 +80,7 @@ func (f *Frontend) infer(b *reader, at *route) {
 func (f *Frontend) decode(x *inference, b *reader) error {
 	head := &b.ctx.Request.Header
 	if e := head.ContentEncoding(); len(e) > 0 && !bytes.Equal(e, []byte("identity")) {
-		return engine.Errorf(engine.Unsupported, "Unsupported compression type")
+		return fault.Errorf(fault.Unsupported, "Unsupported compression type")
 	}
 	if err := f.announcedInference(head); err != nil {
 		return err
@@ -127,9 +128,9 @@ func (f *Frontend) checkSize(json, body int) error {
 	limit := f.options.MaxInput
 	switch {
 	case json > limit:
-		return engine.Errorf(engine.InvalidArgument, "request JSON size of %d bytes exceeds the maximum allowed input size of %d bytes. Use --http-max-input-size to increase the limit.", json, limit)
+		return fault.Errorf(fault.InvalidArgument, "request JSON size of %d bytes exceeds the maximum allowed input size of %d bytes. Use --http-max-input-size to increase the limit.", json, limit)
 	case json == 0 && body > limit:
-		return engine.Errorf(engine.InvalidArgument, "raw input of %d bytes exceeds the maximum allowed input size of %d bytes. Use --http-max-input-size to increase the limit.", body, limit)
+		return fault.Errorf(fault.InvalidArgument, "raw input of %d bytes exceeds the maximum allowed input size of %d bytes. Use --http-max-input-size to increase the limit.", body, limit)
 	}
 	return nil
 }

@@ -6,12 +6,13 @@ import (
 	"strings"
 
 	"tuner/engine"
+	"tuner/engine/fault"
 )
 
 // repository serves the index of the model repository, and loads and unloads models.
 func (f *Frontend) repository(b *reader, at *route) {
 	if at.named && at.verb != repositoryIndex { // for the index, Triton ignores the repository's name
-		fail(b.ctx, engine.Errorf(engine.Unsupported, "'repository_name' specification is not supported"))
+		fail(b.ctx, fault.Errorf(fault.Unsupported, "'repository_name' specification is not supported"))
 		return
 	}
 	var err error
@@ -81,7 +82,7 @@ func override(d *document) (engine.Override, error) {
 	case all == nothing:
 		return o, nil
 	case d.nodes[all].kind != '{':
-		return o, engine.Errorf(engine.Internal, "attempt to get members for non-object")
+		return o, fault.Errorf(fault.Internal, "attempt to get members for non-object")
 	}
 	for i := all + 1; i < d.nodes[all].next; i = d.nodes[i].next {
 		value, err := d.string(i)
@@ -95,13 +96,13 @@ func override(d *document) (engine.Override, error) {
 			data := make([]byte, base64.StdEncoding.DecodedLen(len(value)))
 			n, err := base64.StdEncoding.Decode(data, value)
 			if err != nil {
-				return o, engine.Errorf(engine.InvalidArgument, "cannot decode parameter '%s': %v", key, err)
+				return o, fault.Errorf(fault.InvalidArgument, "cannot decode parameter '%s': %v", key, err)
 			}
 			o.Files[path] = data[:n]
 		case key == "config":
 			o.Config = string(value)
 		default:
-			return o, engine.Errorf(engine.Internal, "unexpected error on creating Triton parameter")
+			return o, fault.Errorf(fault.Internal, "unexpected error on creating Triton parameter")
 		}
 	}
 	return o, nil

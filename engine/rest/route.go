@@ -5,8 +5,8 @@ import (
 	"net/http"
 	"strconv"
 
-	"tuner/engine"
 	"tuner/engine/api"
+	"tuner/engine/fault"
 )
 
 // verb is the action of a request.
@@ -212,13 +212,13 @@ func (r *route) number() (int64, error) {
 	}
 	n, err := strconv.ParseInt(string(r.version), 10, 64)
 	if err != nil {
-		return 0, engine.Errorf(engine.InvalidArgument, "failed to get model version from specified version string '%s' (details: stol), version should be an integral value > 0", r.version)
+		return 0, fault.Errorf(fault.InvalidArgument, "failed to get model version from specified version string '%s' (details: stol), version should be an integral value > 0", r.version)
 	}
 	if n > 0 {
 		return n, nil
 	}
 	if r.verb == modelStatistics {
-		return 0, engine.Errorf(engine.InvalidArgument, "requested model version is not available for model '%s'", r.model)
+		return 0, fault.Errorf(fault.InvalidArgument, "requested model version is not available for model '%s'", r.model)
 	}
-	return 0, engine.Errorf(engine.NotFound, "Request for unknown model: '%s' version 0 is not found", r.model)
+	return 0, fault.Errorf(fault.NotFound, "Request for unknown model: '%s' version 0 is not found", r.model)
 }

@@ -3,7 +3,7 @@ package rest
 import (
 	"encoding/json"
 
-	"tuner/engine"
+	"tuner/engine/fault"
 )
 
 // sharedMemory answers calls about shared memory as package grpcapi does. No region can be
@@ -12,9 +12,9 @@ import (
 func (f *Frontend) sharedMemory(b *reader, at *route) {
 	switch {
 	case at.verb == memoryRegister:
-		fail(b.ctx, engine.Errorf(engine.Unsupported, "%s shared memory is not supported: send tensors in the request", at.memory))
+		fail(b.ctx, fault.Errorf(fault.Unsupported, "%s shared memory is not supported: send tensors in the request", at.memory))
 	case at.verb == memoryStatus && len(at.region) > 0:
-		fail(b.ctx, engine.Errorf(engine.NotFound, "Unable to find %s shared memory region: '%s'", at.memory, at.region))
+		fail(b.ctx, fault.Errorf(fault.NotFound, "Unable to find %s shared memory region: '%s'", at.memory, at.region))
 	case at.verb == memoryStatus:
 		reply(b.ctx, json.RawMessage("[]"), nil)
 	}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"tuner/engine"
+	"tuner/engine/fault"
 	"tuner/model/modelconfig/configpb"
 )
 
@@ -90,7 +91,7 @@ func appendNumbers(dst, array []byte, t engine.DataType, count uint64) ([]byte, 
 }
 
 func errCount() error {
-	return engine.Errorf(engine.Internal, "Shape does not match true shape of 'data' field")
+	return fault.Errorf(fault.Internal, "Shape does not match true shape of 'data' field")
 }
 
 func appendBool(dst, element []byte) ([]byte, error) {
@@ -152,7 +153,7 @@ func appendUnsigned(dst, element []byte, bits int) ([]byte, error) {
 }
 
 func errRange(element []byte, kind string, bits int) error {
-	return engine.Errorf(engine.InvalidArgument, "%s does not fit %s%d", element, kind, bits)
+	return fault.Errorf(fault.InvalidArgument, "%s does not fit %s%d", element, kind, bits)
 }
 
 // parseDigits reads an unsigned integer. It returns false for any other text, and beyond 64 bits.

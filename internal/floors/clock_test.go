@@ -16,7 +16,7 @@ var wallClock = map[string]string{
 	"profile/journal/journal.go":         "when a record was written, for people",
 	"profile/preparation/preparation.go": "when a campaign began, for people and for the order of earlier campaigns",
 	"profile/identity.go":                "whether a file's time of change is the same: times are compared with each other only",
-	"engine/repository.go":               "whether a file's time of change is the same",
+	"engine/repository/repository.go":    "whether a file's time of change is the same",
 	"engine/statistics.go":               "Triton's last_inference is the wall clock's",
 	"gate/saved.go":                      "when a job ran, for people",
 	"perf/output/export.go":              "perf_analyzer's timestamps are the wall clock's: its begin, and monotonic distances from it",

@@ -1,4 +1,7 @@
-package engine
+// Package repository finds models in model repositories, and stores those that come with a load
+// request (Uploads). It reads their configuration and versions, and refuses files outside a model's
+// folder. It does not complete configurations, and it loads nothing.
+package repository
 
 import (
 	"errors"
@@ -10,25 +13,23 @@ import (
 	"strconv"
 	"strings"
 
+	"tuner/engine/fault"
 	"tuner/model/modelconfig"
 	"tuner/model/modelrepo"
 )
 
-// source is a model as found on disk, or as a load request brought it: its configuration before
-// completion, and its versions.
-type source struct {
-	name     string
+// Model is a model in a folder: its configuration before completion, and its versions.
+type Model struct {
+	Name     string
 	root     string // no file outside it is opened
-	dir      string // the model's folder
-	config   *modelconfig.Config
-	text     string  // text of the configuration, to detect changes
-	versions []int64 // ascending; after completion those that the version policy selects
-	override bool    // the configuration came with the load request
-	temp     *shared // holds dir if that is temporary; nil otherwise
+	Dir      string // the model's folder
+	Config   *modelconfig.Config
+	Text     string  // text of the configuration, to detect changes
+	Versions []int64 // ascending; after completion those that the version policy selects
 }
 
-// findModel finds a model in the repositories.
-func findModel(roots []string, name string) (*source, error) {
+// Find finds a model in the repositories.
+func Find(roots []string, name string) (*Model, error) {
 	var found []string
 	for _, root := range roots {
 		if info, err := os.Stat(filepath.Join(root, name)); err == nil && info.IsDir() {
@@ -42,31 +43,31 @@ func findModel(roots []string, name string) (*source, error) {
 	default:
 		return nil, fmt.Errorf("model %q is in several model repositories: %q", name, found)
 	}
-	src := &source{name: name, root: found[0], dir: filepath.Join(found[0], name)}
-	if err := src.contain(src.dir); err != nil {
+	src := &Model{Name: name, root: found[0], Dir: filepath.Join(found[0], name)}
+	if err := src.contain(src.Dir); err != nil {
 		return nil, err
 	}
 	return src, src.readVersions()
 }
 
-// readConfig reads config.pbtxt. A missing one counts as empty, unless it is required.
-func (s *source) readConfig(required bool) error {
-	file := filepath.Join(s.dir, "config.pbtxt")
-	text, err := s.readFile(file, modelconfig.MaxText)
+// ReadConfig reads config.pbtxt. A missing one counts as empty, unless it is required.
+func (s *Model) ReadConfig(required bool) error {
+	file := filepath.Join(s.Dir, "config.pbtxt")
+	text, err := s.ReadFile(file, modelconfig.MaxText)
 	if errors.Is(err, fs.ErrNotExist) && !required {
-		s.config = &modelconfig.Config{}
+		s.Config = &modelconfig.Config{}
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	s.text = string(text)
-	s.config, err = modelconfig.Parse(file, text)
+	s.Text = string(text)
+	s.Config, err = modelconfig.Parse(file, text)
 	return err
 }
 
-// readFile reads a file of the repository with at most limit bytes.
-func (s *source) readFile(path string, limit int64) ([]byte, error) {
+// ReadFile reads a file of the repository with at most limit bytes.
+func (s *Model) ReadFile(path string, limit int64) ([]byte, error) {
 	if err := s.checkFile(path, limit); err != nil {
 		return nil, err
 	}
@@ -75,17 +76,17 @@ func (s *source) readFile(path string, limit int64) ([]byte, error) {
 
 // checkFile refuses a file that is not regular, lies outside the repository, or is larger than
 // limit bytes.
-func (s *source) checkFile(path string, limit int64) error {
+func (s *Model) checkFile(path string, limit int64) error {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return &missingFile{path}
 	case err != nil:
-		return Errorf(Internal, "failed to open text file for read %s: %v", path, errors.Unwrap(err))
+		return fault.Errorf(fault.Internal, "failed to open text file for read %s: %v", path, errors.Unwrap(err))
 	case !info.Mode().IsRegular():
-		return Errorf(InvalidArgument, "failed to open text file for read %s: it is not a regular file", path)
+		return fault.Errorf(fault.InvalidArgument, "failed to open text file for read %s: it is not a regular file", path)
 	case info.Size() > limit:
-		return Errorf(InvalidArgument, "failed to open text file for read %s: it has more than %d bytes", path, limit)
+		return fault.Errorf(fault.InvalidArgument, "failed to open text file for read %s: it has more than %d bytes", path, limit)
 	}
 	return s.contain(path)
 }
@@ -100,28 +101,28 @@ func (m *missingFile) Error() string {
 func (m *missingFile) Is(target error) bool { return target == fs.ErrNotExist }
 
 // readVersions lists the version folders.
-func (s *source) readVersions() error {
-	m, err := modelrepo.OpenModel(s.dir)
-	s.versions = m.Versions
+func (s *Model) readVersions() error {
+	m, err := modelrepo.OpenModel(s.Dir)
+	s.Versions = m.Versions
 	return err
 }
 
-// hasModelFile reports whether the first version has a model.onnx, which identifies the backend of
+// HasModelFile reports whether the first version has a model.onnx, which identifies the backend of
 // a model without configuration.
-func (s *source) hasModelFile() bool {
-	if len(s.versions) == 0 {
+func (s *Model) HasModelFile() bool {
+	if len(s.Versions) == 0 {
 		return false
 	}
-	_, err := os.Stat(filepath.Join(s.dir, strconv.FormatInt(s.versions[0], 10), modelconfig.DefaultModelFilename))
+	_, err := os.Stat(filepath.Join(s.Dir, strconv.FormatInt(s.Versions[0], 10), modelconfig.DefaultModelFilename))
 	return err == nil
 }
 
-// files locates the model file of a version.
-func (s *source) files(version int64, filename string) (ModelFiles, error) {
-	versionDir := filepath.Join(s.dir, strconv.FormatInt(version, 10))
+// File locates the model file of a version.
+func (s *Model) File(version int64, filename string) (string, error) {
+	versionDir := filepath.Join(s.Dir, strconv.FormatInt(version, 10))
 	path := filepath.Join(versionDir, filename)
 	if !filepath.IsLocal(filename) {
-		return ModelFiles{}, Errorf(InvalidArgument, "default_model_filename '%s' of model '%s' leaves the version folder", filename, s.name)
+		return "", fault.Errorf(fault.InvalidArgument, "default_model_filename '%s' of model '%s' leaves the version folder", filename, s.Name)
 	}
 	info, err := os.Stat(path)
 	if err == nil && info.IsDir() {
@@ -130,28 +131,28 @@ func (s *source) files(version int64, filename string) (ModelFiles, error) {
 	}
 	switch {
 	case err != nil:
-		return ModelFiles{}, Errorf(Internal, "failed to stat file %s", path)
+		return "", fault.Errorf(fault.Internal, "failed to stat file %s", path)
 	case !info.Mode().IsRegular():
-		return ModelFiles{}, s.irregular(path, info.Mode())
+		return "", s.irregular(path, info.Mode())
 	}
 	if err := errors.Join(s.contain(path), s.checkFolder(versionDir)); err != nil {
-		return ModelFiles{}, err
+		return "", err
 	}
-	return ModelFiles{Name: s.name, Version: version, Path: path}, nil
+	return path, nil
 }
 
 // irregular returns the error for a file that is not regular. Opening a pipe would wait for a
 // writer.
-func (s *source) irregular(path string, mode fs.FileMode) error {
-	return Errorf(InvalidArgument, "%s of model '%s' is not a regular file (%s): replace it with one", path, s.name, mode)
+func (s *Model) irregular(path string, mode fs.FileMode) error {
+	return fault.Errorf(fault.InvalidArgument, "%s of model '%s' is not a regular file (%s): replace it with one", path, s.Name, mode)
 }
 
 // checkFolder refuses links in a folder that lead out of the repository, and entries that are
 // neither files nor folders. A model may name any file beside it as its external data.
-func (s *source) checkFolder(dir string) error {
+func (s *Model) checkFolder(dir string) error {
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil {
-		return Errorf(Internal, "failed to stat file %s", dir)
+		return fault.Errorf(fault.Internal, "failed to stat file %s", dir)
 	}
 	return filepath.WalkDir(real, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() || e.Type().IsRegular() {
@@ -168,17 +169,17 @@ func (s *source) checkFolder(dir string) error {
 	})
 }
 
-// checkLabels refuses label files that do not exist, or lie outside the model's folder.
-func (s *source) checkLabels(c *modelconfig.Config) error {
+// CheckLabels refuses label files that do not exist, or lie outside the model's folder.
+func (s *Model) CheckLabels(c *modelconfig.Config) error {
 	for _, out := range c.GetOutput() {
 		file := out.GetLabelFilename()
 		switch {
 		case file == "":
 			continue
 		case !filepath.IsLocal(file):
-			return Errorf(InvalidArgument, "label_filename '%s' of output '%s' leaves the folder of model '%s'", file, out.GetName(), s.name)
+			return fault.Errorf(fault.InvalidArgument, "label_filename '%s' of output '%s' leaves the folder of model '%s'", file, out.GetName(), s.Name)
 		}
-		if err := s.checkFile(filepath.Join(s.dir, file), maxLabelBytes); err != nil {
+		if err := s.checkFile(filepath.Join(s.Dir, file), maxLabelBytes); err != nil {
 			return err
 		}
 	}
@@ -189,25 +190,25 @@ func (s *source) checkLabels(c *modelconfig.Config) error {
 const maxLabelBytes = 64 << 20
 
 // contain refuses a path that lies outside the repository after all links are resolved.
-func (s *source) contain(path string) error {
+func (s *Model) contain(path string) error {
 	root, err := filepath.EvalSymlinks(s.root)
 	if err != nil {
-		return Errorf(Internal, "failed to stat file %s", s.root)
+		return fault.Errorf(fault.Internal, "failed to stat file %s", s.root)
 	}
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
-		return Errorf(Internal, "failed to stat file %s", path)
+		return fault.Errorf(fault.Internal, "failed to stat file %s", path)
 	}
 	if rel, err := filepath.Rel(root, real); err != nil || !filepath.IsLocal(rel) {
-		return Errorf(InvalidArgument, "%s of model '%s' leads out of the model repository", filepath.Base(path), s.name)
+		return fault.Errorf(fault.InvalidArgument, "%s of model '%s' leads out of the model repository", filepath.Base(path), s.Name)
 	}
 	return nil
 }
 
-// stamp identifies the content of a version folder by the name, size and time of each file in it.
-func (s *source) stamp(version int64) (string, error) {
+// Stamp identifies the content of a version folder by the name, size and time of each file in it.
+func (s *Model) Stamp(version int64) (string, error) {
 	var b strings.Builder
-	dir := filepath.Join(s.dir, strconv.FormatInt(version, 10))
+	dir := filepath.Join(s.Dir, strconv.FormatInt(version, 10))
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		dir = real
 	}
@@ -229,9 +230,9 @@ func (s *source) stamp(version int64) (string, error) {
 	return b.String(), err
 }
 
-// listModels lists the models of the repositories, in order. A model in several of them is listed
+// List lists the models of the repositories, in order. A model in several of them is listed
 // as many times.
-func listModels(roots []string) ([]string, error) {
+func List(roots []string) ([]string, error) {
 	var all []string
 	for _, root := range roots {
 		names, err := modelrepo.Names(root)
@@ -244,8 +245,8 @@ func listModels(roots []string) ([]string, error) {
 	return all, nil
 }
 
-// checkModelName refuses names that are not folders of a repository.
-func checkModelName(name string) error {
+// CheckName refuses names that are not folders of a repository.
+func CheckName(name string) error {
 	if strings.TrimSpace(name) == "" || strings.Contains(name, "..") || strings.ContainsAny(name, `/\`+"\x00") || strings.HasPrefix(name, ".") {
 		return fmt.Errorf("model name %q is not the name of a folder in a model repository", name)
 	}

@@ -1,4 +1,6 @@
-package engine
+// Package fault has the errors of the engine for clients: a class, as in Triton, and a text. The
+// engine makes them, and each front end maps the class to a status of its protocol.
+package fault
 
 import (
 	"errors"
@@ -88,5 +90,5 @@ func TextOf(err error) string {
 	return fmt.Sprintf("%s… (%d bytes more)", strings.ToValidUTF8(text[:longestText], ""), len(text)-longestText)
 }
 
-// reason returns err with its class in front, as in the repository index.
-func reason(err error) string { return fmt.Sprintf("%v: %s", CodeOf(err), TextOf(err)) }
+// Reason returns err with its class in front, as in the repository index.
+func Reason(err error) string { return fmt.Sprintf("%v: %s", CodeOf(err), TextOf(err)) }

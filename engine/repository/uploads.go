@@ -1,0 +1,86 @@
+package repository
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"tuner/internal/durable"
+)
+
+// Uploads holds the files that came with load requests, in one locked folder of the server. The
+// folder is removed when the server ends. If the server is killed, the next one to start finds the
+// folder unlocked, and removes it. The zero value is ready.
+type Uploads struct {
+	mu      sync.Mutex
+	scratch *durable.Scratch // nil: nothing has come yet
+}
+
+// uploadsKind begins the names of the folders of all servers.
+const uploadsKind = "tuner-models-"
+
+// SweepUploads removes the files of servers that were killed.
+func SweepUploads() { durable.SweepScratch(os.TempDir(), uploadsKind) }
+
+// add makes a folder for the files of one model.
+func (u *Uploads) add() (string, error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.scratch == nil {
+		scratch, err := durable.NewScratch("", uploadsKind)
+		if err != nil {
+			return "", err
+		}
+		u.scratch = scratch
+	}
+	return os.MkdirTemp(u.scratch.Dir, "")
+}
+
+// Close removes everything.
+func (u *Uploads) Close() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.scratch != nil {
+		_ = u.scratch.Close() // the next server removes what stays
+	}
+	u.scratch = nil
+}
+
+// Write writes a model's files to a new folder. Their names are paths within the model's folder.
+func (u *Uploads) Write(name string, files map[string][]byte) (*Model, error) {
+	root, err := u.add()
+	if err != nil {
+		return nil, fmt.Errorf("cannot create a folder for the files of model %q: %w", name, err)
+	}
+	src := &Model{Name: name, root: root, Dir: filepath.Join(root, name)}
+	for path, data := range files {
+		if err := src.writeFile(path, data); err != nil {
+			src.Remove()
+			return nil, err
+		}
+	}
+	if err := src.readVersions(); err != nil {
+		src.Remove()
+		return nil, err
+	}
+	return src, nil
+}
+
+// Remove removes the folder of a model that write has written.
+func (s *Model) Remove() { _ = os.RemoveAll(s.root) }
+
+func (s *Model) writeFile(path string, data []byte) error {
+	if !filepath.IsLocal(path) || strings.Contains(path, `\`) {
+		return fmt.Errorf("file path %q leaves the model's folder", path)
+	}
+	file := filepath.Join(s.Dir, path)
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return fmt.Errorf("cannot store file %q of model %q: %w", path, s.Name, err)
+	}
+	if err := os.WriteFile(file, data, 0o600); err != nil {
+		return fmt.Errorf("cannot store file %q of model %q: %w", path, s.Name, err)
+	}
+	return nil
+}
