@@ -8,7 +8,7 @@ MODELS     := models
 # Makes sample models.
 SAMPLES    := go -C lab run ./samplemodels -o "$(CURDIR)/$(MODELS)"
 STATICCHECK := go tool -modfile=tools/go.mod staticcheck
-# Checks the words of documents, by the rules in tools/vale/Plain.
+# Checks the words of documents and comments, by the rules in tools/vale/Plain.
 VALE       := go tool -modfile=tools/go.mod vale
 
 # Fuzz targets run for this long each under `make fuzz`.
@@ -73,13 +73,13 @@ $(MODELS)/minilm.onnx:
 	$(SAMPLES) minilm
 
 .PHONY: lint
-lint: ## gofmt, go vet, staticcheck and govulncheck, of the laboratory too, and Vale for the documents
+lint: ## gofmt, go vet, staticcheck and govulncheck, of the laboratory too, and Vale for documents and comments
 	@echo "==> lint: gofmt, go vet, staticcheck, govulncheck, Vale"
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$unformatted" || { echo "not formatted (run gofmt -w): $$unformatted"; exit 1; }
 	go vet ./...
 	$(STATICCHECK) ./...
 	tools/vulncheck.sh ./...
-	$(VALE) --output=line $$(git ls-files '*.md' | grep -v testdata)
+	$(VALE) --output=line $$(git ls-files '*.md' '*.go' | grep -v 'testdata\|\.pb\.go$$')
 	@$(MAKE) --no-print-directory -C lab lint
 
 .PHONY: fuzz

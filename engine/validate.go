@@ -144,7 +144,7 @@ func duplicate[T any](list []T, name func(*T) string) string {
 	return ""
 }
 
-// indexOf finds an input by name. It first tries the place likely. -1: there is none.
+// indexOf finds an input by name. It first tries the place likely. It returns -1 without one.
 func (s *signature) indexOf(name string, likely int) int {
 	if s.inputs[likely].name == name {
 		return likely

@@ -104,7 +104,7 @@ func (t *trial) loadOptions(arrivals load.Arrivals) load.Options {
 		},
 		More: t.more,
 	}
-	if o.Stop.Rule == RulePrecision { // the rule of stability has a number of windows instead
+	if o.Stop.Rule == RulePrecision { // the rule of stability counts windows instead
 		options.Budget = o.Stop.Budget
 		options.MostWindows, options.Joined = mostWindows, t.readings.join
 	}

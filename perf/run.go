@@ -146,7 +146,7 @@ func (r *run) describe(ctx context.Context, level Level, err error) error {
 }
 
 // best returns the index of the level with the highest throughput among those within the limit in
-// each measurement. -1: there is none, or no limit.
+// each measurement. -1 without one, or without a limit.
 func (r Report) best() int {
 	missed := map[measure.Load]bool{}
 	for _, l := range r.Levels {

@@ -56,7 +56,7 @@ func listen(t *testing.T, o testserver.Options) testserver.Addresses {
 	return addresses
 }
 
-// counting returns options for a number of requests per level at concurrencies 1 and 2.
+// counting returns options for n requests per level at concurrencies 1 and 2.
 func counting(target Target, requests int) Options {
 	return Options{
 		Settings: Settings{Mode: ModeConcurrency, Levels: Levels{Start: 1, End: 2, Step: 1}, Search: SearchLinear, Batch: 1, RequestCount: requests},

@@ -12,7 +12,7 @@ import (
 type approach struct {
 	ramp     []int         // concurrencies of the ramp
 	ramped   int           // largest batch that all instances have executed by its end; 0 unknown
-	warmUp   time.Duration // longest warm-up; 0: a number of requests instead
+	warmUp   time.Duration // longest warm-up; 0: requests are counted instead
 	fill     bool          // the warm-up lasts until the queue has filled
 	requests int           // exact number of requests in the warm-up
 	length   func(p99 time.Duration, executionsPerSecond float64) time.Duration

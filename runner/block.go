@@ -165,7 +165,7 @@ func (r *Runner) clear(ctx context.Context, job Job) {
 	}
 }
 
-// open launches the engine of a seat, if there is none, beside the engines of others. It loads the
+// open launches the engine of a seat, if it has none, beside the engines of others. It loads the
 // seat's configuration and pauses the engine.
 func (r *Runner) open(ctx context.Context, job Job, others []*Runner) (took measure.Times, err error) {
 	if !r.runs(job) {

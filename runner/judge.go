@@ -6,7 +6,7 @@ import (
 	"tuner/measure"
 )
 
-// need is the content that a window must hold: a number of batches per instance, and a multiple of
+// need is the content that a window must hold: some batches per instance, and a multiple of
 // the slowest requests' latency. stretch bounds the length, as a multiple of the requested length.
 type need struct{ batches, latencies, stretch int }
 

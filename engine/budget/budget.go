@@ -30,7 +30,7 @@ const (
 	leastRubbish = 64 << 20
 )
 
-// Budget is a number of bytes, and the accounts that hold some of them.
+// Budget is a limit in bytes, and the accounts that hold some of them.
 type Budget struct {
 	max     int64
 	used    atomic.Int64
@@ -62,7 +62,7 @@ func (b *Budget) Used() int64 { return b.used.Load() }
 // client, and has no bound.
 type Account struct {
 	budget *Budget
-	end    func() // closes the connection; nil: there is none
+	end    func() // closes the connection; nil without one
 	held   atomic.Int64
 	owed   atomic.Int64 // part of held that waits until the client reads or sends more
 	// number of times that the client has done so, since hot paths have no clock
@@ -74,7 +74,7 @@ type Account struct {
 	still   time.Time // since when no move has been seen
 }
 
-// Open makes an account. end closes its connection and must not block; nil: there is none to close.
+// Open makes an account. end closes its connection and must not block; nil without a connection.
 // The caller closes the account.
 func (b *Budget) Open(end func()) *Account {
 	a := &Account{budget: b, end: end}

@@ -144,7 +144,7 @@ func parseShare(text string) (float64, error) {
 	return x, nil
 }
 
-// observer returns the engine's observer of a model's requests. nil: there is none.
+// observer returns the engine's observer of a model's requests, nil if they are not summarized.
 func observer(s *metrics.Summaries) func(string, int64) engine.Observer {
 	if s == nil {
 		return nil

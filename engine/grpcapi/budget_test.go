@@ -270,7 +270,7 @@ func TestIncompleteMessagesEndTheLargest(t *testing.T) {
 	until(t, b, "afterwards", nothing)
 }
 
-// A short message that becomes a very long one is decompressed only as far as there is room.
+// A short message that becomes a long one is decompressed only as far as there is room.
 // Not parallel: it measures the allocations of the process, and the compressors belong to the
 // process.
 func TestDecompressionIsBounded(t *testing.T) {

@@ -43,7 +43,7 @@ func init() {
 }
 
 // charged is a compressor that charges each decompressed byte as it is made, since a short message
-// may become a very long one.
+// may become a long one.
 type charged struct{ encoding.Compressor }
 
 // Decompress returns a reader of the decompressed data of r.

@@ -134,7 +134,7 @@ func (p *parameter) apply(r *engine.Request) error {
 		if p.kind != int64Param {
 			return fault.Errorf(fault.InvalidArgument, "invalid value type for 'timeout' parameter, expected int64_param.")
 		}
-		// Triton reads a negative value as a very long timeout, which sets no limit
+		// Triton reads a negative value as a timeout of centuries, which sets no limit
 		r.Timeout = engine.Microseconds(uint64(max(int64(p.bits), 0)))
 	case key == "sequence_id" && p.kind != int64Param && p.kind != stringParam:
 		return fault.Errorf(fault.InvalidArgument, "invalid value type for 'sequence_id' parameter, expected int64_param or string_param.")

@@ -382,7 +382,7 @@ func lastOfEach(list []parameter) []parameter {
 	return kept
 }
 
-// unsigned returns the parameter as a number of at least 0.
+// unsigned returns the parameter as a number from 0.
 func (p *parameter) unsigned() (uint64, bool) {
 	return p.bits, p.kind == uint64Param || p.kind == int64Param && p.bits <= math.MaxInt64
 }

@@ -327,8 +327,8 @@ func (d *document) digits() bool {
 	return d.pos > from
 }
 
-// find returns the first member of an object with the name. It returns nothing if there is none, or
-// if the node is not an object.
+// find returns the first member of an object with the name. It returns nothing without one, or if
+// the node is not an object.
 func (d *document) find(object int32, name string) int32 {
 	if d.nodes[object].kind != '{' {
 		return nothing

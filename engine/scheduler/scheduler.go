@@ -199,7 +199,7 @@ func (s *Scheduler[T]) pump(now time.Time) {
 	s.setTimer(wake, now)
 }
 
-// setTimer sets the timer to an instant for which a request waits, or stops it if there is none. It
+// setTimer sets the timer to an instant for which a request waits, or stops it if no request waits. It
 // does nothing if the timer is set to it already, since every arrival calls it.
 func (s *Scheduler[T]) setTimer(wake, now time.Time) {
 	switch {

@@ -216,7 +216,7 @@ func features(supports func(...cpuid.FeatureID) bool) []string {
 	return names
 }
 
-// UsableCores returns CPU.Usable as a number of threads, at least 1. A part of a core counts as
+// UsableCores returns CPU.Usable in threads, at least 1. A part of a core counts as
 // one.
 func (h Host) UsableCores() int { return max(1, int(math.Ceil(h.CPU.Usable()))) }
 

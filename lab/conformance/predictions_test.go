@@ -22,7 +22,7 @@ const looks = 5
 
 // TestPredictionsOfModel compares the simulation with the engine as users start it, over gRPC. The
 // model computes for the same time at any batch size. That time is read from the same windows as
-// the throughput. A machine's speed changes from one second to the next, and is not under test.
+// the throughput. A machine's speed changes from one second to the next, and the test leaves it out.
 func TestPredictionsOfModel(t *testing.T) {
 	var models []Model
 	for i, c := range predicted {

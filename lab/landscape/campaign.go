@@ -73,7 +73,7 @@ func (o Outcome) StaysWithin(bound float64, h Hours) (time.Duration, bool) {
 	return since, within
 }
 
-// longest is a number of trials that no campaign with a budget of minutes reaches.
+// longest is more trials than any campaign with a budget of minutes reaches.
 const longest = 20_000
 
 // Follower receives each trial, its reason, and the regret over long hours of the recommendation

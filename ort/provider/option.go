@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// MaxThreads bounds a number of threads. ONNX Runtime creates the threads at once, and ends the
+// MaxThreads bounds the number of threads. ONNX Runtime creates the threads at once, and ends the
 // process if the system has too few.
 const MaxThreads = 1024
 
@@ -55,7 +55,7 @@ func whole(least, most int64) Form {
 	}
 }
 
-// size is a number of bytes.
+// size is in bytes.
 func size() Form {
 	return Form{
 		Holds: func(value string) bool {

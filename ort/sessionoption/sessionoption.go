@@ -127,14 +127,14 @@ func Of(name string) Option {
 	return o
 }
 
-// OfParameter returns the row that a parameter of config.pbtxt sets. It returns false if there is
-// none.
+// OfParameter returns the row that a parameter of config.pbtxt sets. It returns false
+// without one.
 func OfParameter(key string) (Option, bool) {
 	return first(func(o Option) bool { return key != "" && o.Parameter == key })
 }
 
 // OfEntry returns the row whose parameter or level a session entry would override. It returns false
-// if there is none.
+// without one.
 func OfEntry(key string) (Option, bool) {
 	return first(func(o Option) bool { return key != "" && o.Entry == key })
 }

@@ -110,7 +110,7 @@ func writeRule(b *strings.Builder, s perf.Settings) {
 	}
 }
 
-// requests formats a number of requests of a kind.
+// requests formats how many requests of a kind there are.
 func requests(n int, kind string) string {
 	if n == 1 {
 		return fmt.Sprintf("1 %s request", kind)

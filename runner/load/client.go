@@ -223,7 +223,7 @@ func (c *client) connect(ctx context.Context) error {
 	return nil
 }
 
-// connected opens the connection if there is none. It tries until the context ends, and reports
+// connected opens the connection if it is closed. It tries until the context ends, and reports
 // whether it succeeded.
 func (c *client) connected(ctx context.Context) bool {
 	for pause := shortestPause; c.conn == nil; pause = min(2*pause, longestPause) {

@@ -37,7 +37,7 @@ func newTickets(n int) *tickets {
 
 func (t *tickets) claim() bool { return t == nil || t.left.Add(-1) >= 0 }
 
-// closedLoop keeps a number of requests in flight. Each worker sends, waits for answers, and sends
+// closedLoop keeps the same number of requests in flight. Each worker sends, waits for answers, and sends
 // the next requests.
 type closedLoop struct {
 	session *session

@@ -103,7 +103,7 @@ type Options struct {
 	WarmUpRequests int
 
 	// Length returns the length of the windows. p99 is the 99th percentile of the latency in the
-	// later part of the warm-up; 0: there is none. Length is called once, after the first edge,
+	// later part of the warm-up; 0 without one. Length is called once, after the first edge,
 	// while the load continues.
 	Length func(p99 time.Duration) time.Duration
 	// Requests > 0 ends a window at the first tick of 100 ms at which that many requests have

@@ -234,7 +234,7 @@ func (l *openLoop) serve(ctx context.Context, r *reader) bool {
 	}
 }
 
-// dequeue takes the request that has waited the longest. If there is none, it adds the reader to
+// dequeue takes the request that has waited the longest. If no request waits, it adds the reader to
 // l.idle.
 func (l *openLoop) dequeue(ctx context.Context, r *reader) (order, bool) {
 	l.mu.Lock()

@@ -110,7 +110,7 @@ func (m Model) AnswerSize(batch int) int64 {
 	return total
 }
 
-// find returns the spec with the name, nil if there is none.
+// find returns the spec with the name, nil without one.
 func find(list []spec, name string) *spec {
 	if i := slices.IndexFunc(list, func(s spec) bool { return s.Name == name }); i >= 0 {
 		return &list[i]

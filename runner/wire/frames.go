@@ -149,7 +149,7 @@ func (c *channel) greet() error {
 // slots returns the largest number of calls at a time.
 func (c *channel) slots() int { return int(min(uint32(len(c.calls)), max(1, c.limit))) }
 
-// find returns the call of a stream. nil: there is none, or it has ended.
+// find returns the call of a stream. It is nil for an unknown stream, and after its end.
 func (c *channel) find(id uint32) *call {
 	for i := range c.calls {
 		if on := &c.calls[i]; on.id == id && !on.answer.ended {

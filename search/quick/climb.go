@@ -223,7 +223,7 @@ func (c *climb) fastHome() coordinate {
 	return c.terrain.plus(c.home, step)
 }
 
-// stride converts a component of the step vector to a number of steps.
+// stride converts a component of the step vector to steps.
 func stride(x float64) int {
 	n := 0
 	for _, bound := range strides {

@@ -1,5 +1,5 @@
-// Redeploy checks the promise "what was measured is what is deployed". It takes an analyzed
-// campaign, serves its chosen repository by its own config.pbtxt, and measures it in alternating
+// Redeploy checks the promise that the deployed configuration is the measured one. It takes an
+// analyzed campaign, serves its chosen repository by its own config.pbtxt, and measures it in alternating
 // pairs. The other side of a pair is the same configuration as run by the campaign. With -against
 // default it is the default configuration. Every measurement has a fresh engine process, and the
 // campaign's own requests, load generator and windows.

@@ -262,7 +262,7 @@ func (c computed) size(value uint64) uint64 {
 	}
 }
 
-// growth is what bounds the elements of an output.
+// growth names the bound of an output's elements.
 type growth int
 
 const (
@@ -287,7 +287,7 @@ func growthOf(operator string) growth {
 	return asValues
 }
 
-// effort is what bounds the work of an operator.
+// effort names the bound of an operator's work.
 type effort int
 
 const (
