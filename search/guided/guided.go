@@ -364,7 +364,7 @@ func (g *Guided) measure(c pools.Cell, s *survey, why string) search.Action {
 	t.Window, t.Windows = g.schedule.window(), g.schedule.windows(c)
 	if s != nil {
 		if leader, ok := s.leading(); !ok || leader.Cell != c {
-			t.Worth = g.beliefs.MustShow(s.lead)
+			t.Worth = g.beliefs.WindowConstraints(s.lead)
 		}
 	}
 	return search.Action{Trial: t, Why: why}

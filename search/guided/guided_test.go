@@ -532,7 +532,7 @@ func TestLessonKnowsThatSpeedHelpsAllMetrics(t *testing.T) {
 	for k := range b.Residuals {
 		b.Residuals[k].Variance = deviation * deviation
 	}
-	moves, shortens := math.Sqrt(g.beliefs.Tells(0, b, 1)), math.Sqrt(g.beliefs.Tells(1, b, 1))
+	moves, shortens := math.Sqrt(g.beliefs.Information(0, b, 1)), math.Sqrt(g.beliefs.Information(1, b, 1))
 	// it must keep the limit with a probability of 0.95
 	room := 1.645 * math.Sqrt(deviation*deviation-shortens*shortens)
 	want := 0.0
@@ -558,7 +558,7 @@ func TestLessonIsWhatTrialsMayChange(t *testing.T) {
 		b := belief.Belief{Score: 5, Variance: deviation * deviation, Means: []float64{5, math.Log(0.01)}, Residuals: make([]posterior.Residual, 2)}
 		b.Residuals[0].Variance = deviation * deviation
 		b.Level = 8
-		return g.appraiser.lesson(&survey{leader: -1, lead: 5}, b, trials), math.Sqrt(g.beliefs.Tells(0, b, trials))
+		return g.appraiser.lesson(&survey{leader: -1, lead: 5}, b, trials), math.Sqrt(g.beliefs.Information(0, b, trials))
 	}
 	vague, moves := lesson(0.1, 1)
 	if want := moves / math.Sqrt(2*math.Pi); moves >= 0.1 || math.Abs(vague-want) > 1e-6 {

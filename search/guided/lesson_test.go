@@ -68,8 +68,8 @@ func TestWhatIsNeededIsEnough(t *testing.T) {
 		z, others := g.beliefs.Needed(b, 2)
 		after := belief.Belief{Means: make([]float64, len(metrics)), Residuals: make([]posterior.Residual, len(metrics))}
 		for k := range metrics {
-			told := g.beliefs.Tells(k, b, 2)
-			after.Means[k], after.Residuals[k].Variance = b.Means[k]+directions[k]*z*math.Sqrt(told), b.Residuals[k].Variance-told
+			information := g.beliefs.Information(k, b, 2)
+			after.Means[k], after.Residuals[k].Variance = b.Means[k]+directions[k]*z*math.Sqrt(information), b.Residuals[k].Variance-information
 		}
 		g.beliefs.Judge(&after)
 		if others != 1 || after.Feasible < g.beliefs.Confidence()-1e-9 {

@@ -40,8 +40,8 @@ func someSites(r *rand.Rand, n int) []site {
 	var sites []site
 	for range n {
 		pool, batcher, level := string(rune('a'+r.IntN(2))), string(rune('x'+r.IntN(2))), float64(r.IntN(6))
-		s := site{Place: named(pool, pool+batcher+string(rune('0'+int(level))))}
-		size := float64(batcher[0]-'x') + 0.3*float64(pool[0]-'a') // equal servers have one place
+		s := site{Coordinates: named(pool, pool+batcher+string(rune('0'+int(level))))}
+		size := float64(batcher[0]-'x') + 0.3*float64(pool[0]-'a') // equal servers have the same coordinates
 		s.at = [3]float64{level, size, size / 2}
 		if r.IntN(4) > 0 {
 			s.prior, s.isKnown = 9+0.1*r.NormFloat64(), true

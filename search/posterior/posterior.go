@@ -71,7 +71,7 @@ type Posterior struct {
 	final     *footprint.Model                   // memory on the server of the finals
 	asking    *sync.Mutex                        // guards these models
 	plain     map[CellKey][]Normal               // cells far from the best, each estimated alone; by metric
-	untold    map[measure.Metric]map[string]bool // candidates whose trials lack a metric that other trials have, by key
+	missing   map[measure.Metric]map[string]bool // candidates whose trials lack a metric that other trials have, by key
 	joints    lastJoints
 }
 
@@ -102,7 +102,7 @@ func New(o Options, events []search.Event) *Posterior {
 	readings := p.read(joined)
 	p.plain = p.alone(plain)
 	p.remember(events)
-	p.untold = untoldIn(readings, p.metrics())
+	p.missing = findMissing(readings, p.metrics())
 	for i, metric := range p.metrics() {
 		observed := observations(readings, i, p.options)
 		if len(observed) > 0 {
@@ -209,7 +209,7 @@ func (p *Posterior) Joint(cells []Cell, metric measure.Metric) (Joint, bool) {
 // independent in it.
 func (p *Posterior) joined(process *process, cells []Cell, metric measure.Metric) Joint {
 	var sites []site
-	var places []int
+	var rows []int
 	j := newJoint(len(cells))
 	at := slices.Index(p.metrics(), metric)
 	for i, c := range cells {
@@ -218,20 +218,20 @@ func (p *Posterior) joined(process *process, cells []Cell, metric measure.Metric
 			j.set(i, i, plain[at].Deviation*plain[at].Deviation)
 			continue
 		}
-		sites, places = append(sites, siteOf(c, metric, p.options)), append(places, i)
+		sites, rows = append(sites, siteOf(c, metric, p.options)), append(rows, i)
 	}
 	if len(sites) == 0 {
 		return j
 	}
 	joined := process.ask(sites)
-	for a, i := range places {
+	for a, i := range rows {
 		j.Means[i] = joined.means[a]
-		for b, k := range places[:a+1] {
+		for b, k := range rows[:a+1] {
 			j.set(i, k, joined.covariance(a, b))
 		}
 	}
 	for i, c := range cells {
-		if keys := p.untold[metric]; len(keys) > 0 && keys[c.Candidate.Key()] {
+		if keys := p.missing[metric]; len(keys) > 0 && keys[c.Candidate.Key()] {
 			j.Means[i] = math.NaN()
 		}
 	}

@@ -206,10 +206,10 @@ type process struct {
 
 // pairs holds the parts of two trials' covariance that do not depend on the scales.
 type pairs struct {
-	places []int        // index of each trial's site
-	alike  [][]likeness // of two sites
-	fast   lower        // exp(−gap/lasting) of two trials
-	kin    [][]int      // by trial: the trials of its engine process up to itself
+	siteOf      []int        // index of each trial's site
+	alike       [][]likeness // of two sites
+	fast        lower        // exp(−gap/lasting) of two trials
+	sameProcess [][]int      // by trial: the trials of its engine process up to itself
 }
 
 // part is a process with fixed scales.
@@ -262,15 +262,15 @@ func (p *process) arrange() {
 			at = len(p.sites)
 			known[key], p.sites = at, append(p.sites, o.site)
 		}
-		p.places = append(p.places, at)
-		var kin []int
+		p.siteOf = append(p.siteOf, at)
+		var sameProcess []int
 		for j, other := range p.list[:i+1] {
 			p.fast[i][j] = math.Exp((other.at - o.at) / lasting)
 			if other.launch == o.launch && other.pool == o.pool {
-				kin = append(kin, j)
+				sameProcess = append(sameProcess, j)
 			}
 		}
-		p.kin = append(p.kin, kin)
+		p.sameProcess = append(p.sameProcess, sameProcess)
 	}
 	p.alike = p.likenesses(p.sites)
 }
@@ -338,11 +338,11 @@ func (p *process) covariance(s *scales) lower {
 			floats.Scale(math.Exp((p.list[i-1].at-p.list[i].at)/s.tau), slow[:i])
 		}
 		slow[i] = 1
-		kernel, fast := kernels[p.places[i]], p.fast[i]
+		kernel, fast := kernels[p.siteOf[i]], p.fast[i]
 		for j := range row {
-			row[j] = kernel[p.places[j]] + fastVariance*fast[j] + slowVariance*slow[j] + withheld[i]*withheld[j]
+			row[j] = kernel[p.siteOf[j]] + fastVariance*fast[j] + slowVariance*slow[j] + withheld[i]*withheld[j]
 		}
-		for _, j := range p.kin[i] {
+		for _, j := range p.sameProcess[i] {
 			row[j] += launchVariance
 		}
 		row[i] += s.ownVariance(p.list[i]) / p.weights[i]
@@ -393,10 +393,10 @@ func (p *process) prepare(x *part) {
 	}
 	first := make([]int, n+1) // by column: earlier trials have zeros there
 	for i := range n {
-		first[i] = slices.Index(p.places, i)
+		first[i] = slices.Index(p.siteOf, i)
 	}
 	for i, o := range p.list {
-		columns[p.places[i]][i] = 1
+		columns[p.siteOf[i]][i] = 1
 		columns[n][i] = x.average(o.at, p.begin, p.end)
 	}
 	x.pull, x.explained = make([]float64, n+1), make([][]float64, n+1)

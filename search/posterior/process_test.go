@@ -23,10 +23,10 @@ func fixed(t *testing.T, s scales, list []observation) *process {
 	return p
 }
 
-func spot(name string) site { return site{Place: named(name, name), isKnown: true} }
+func spot(name string) site { return site{Coordinates: named(name, name), isKnown: true} }
 
-func named(pool, server string) Place {
-	return Place{pool: unique.Make(pool), server: unique.Make(server)}
+func named(pool, server string) Coordinates {
+	return Coordinates{pool: unique.Make(pool), server: unique.Make(server)}
 }
 
 func near(t *testing.T, what string, got, want, tolerance float64) {

@@ -50,24 +50,24 @@ func (p *Posterior) read(events []search.Event) []reading {
 	return list
 }
 
-// untoldIn finds, for each metric, the candidates whose trials lack it. Percentiles are left out,
+// findMissing finds, for each metric, the candidates whose trials lack it. Percentiles are left out,
 // since the model completes them in a trial with too few requests.
-func untoldIn(readings []reading, metrics []measure.Metric) map[measure.Metric]map[string]bool {
-	untold := map[measure.Metric]map[string]bool{}
+func findMissing(readings []reading, metrics []measure.Metric) map[measure.Metric]map[string]bool {
+	missing := map[measure.Metric]map[string]bool{}
 	for i, metric := range metrics {
 		if _, isPercentile := metric.Quantile(); isPercentile {
 			continue
 		}
-		keys, isTold := map[string]bool{}, map[string]bool{}
+		keys, isKnown := map[string]bool{}, map[string]bool{}
 		for _, r := range readings {
 			key := r.cell.Candidate.Key()
-			isTold[key] = isTold[key] || r.values[i].isKnown
-			keys[key] = !isTold[key]
+			isKnown[key] = isKnown[key] || r.values[i].isKnown
+			keys[key] = !isKnown[key]
 		}
-		maps.DeleteFunc(keys, func(_ string, isUntold bool) bool { return !isUntold })
-		untold[metric] = keys
+		maps.DeleteFunc(keys, func(_ string, isMissing bool) bool { return !isMissing })
+		missing[metric] = keys
 	}
-	return untold
+	return missing
 }
 
 // isUseful reports whether a trial has windows of a load.
@@ -106,7 +106,7 @@ const quietest = 0.002
 // measuredCells sums up the data behind each cell, in the order of the first trials.
 func measuredCells(events []search.Event, o Options) []Measured {
 	var list []Measured
-	places, launches := map[CellKey]int{}, map[CellKey]map[int]bool{}
+	indices, launches := map[CellKey]int{}, map[CellKey]map[int]bool{}
 	failed, others := map[CellKey]int{}, map[string]bool{}
 	onlyCurve, broken := map[string]bool{}, map[string]bool{}
 	for _, e := range events {
@@ -122,10 +122,10 @@ func measuredCells(events []search.Event, o Options) []Measured {
 		others[key] = others[key] || e.Trial.Phase != search.PhaseCurve
 		onlyCurve[key] = !others[key] && !e.Trial.Candidate.IsDefault()
 		c := cellOf(e, o)
-		at, known := places[c.Key()]
+		at, known := indices[c.Key()]
 		if !known {
 			at = len(list)
-			places[c.Key()], launches[c.Key()] = at, map[int]bool{}
+			indices[c.Key()], launches[c.Key()] = at, map[int]bool{}
 			list = append(list, Measured{Cell: c, Independent: map[measure.Metric]float64{}})
 		}
 		list[at].enter(e, o)

@@ -9,17 +9,17 @@ import (
 	"tuner/search"
 )
 
-// Place holds the coordinates of a cell that the kernel compares. It is the same for all metrics,
-// and may be kept. Its names are interned, since places are compared far more often than made.
-type Place struct {
+// Coordinates holds the coordinates of a cell that the kernel compares. It is the same for all metrics,
+// and may be kept. Its names are interned, since coordinates are compared far more often than made.
+type Coordinates struct {
 	pool   unique.Handle[string] // the engine process and its server
 	server unique.Handle[string] // cells of one server and load are identical (search.Space.ClassKey)
 	at     [3]float64            // logarithms of load and batch, and queue delay
 }
 
-// site is a place with the prediction of a metric there.
+// site has coordinates and the prediction of a metric there.
 type site struct {
-	Place
+	Coordinates
 	prior   float64 // on log scale
 	isKnown bool    // prior is a prediction
 }
@@ -30,15 +30,15 @@ type site struct {
 const delayUnit = 100 * time.Microsecond
 
 func siteOf(c Cell, metric measure.Metric, o Options) site {
-	s := site{Place: PlaceOf(c, o.Space)}
+	s := site{Coordinates: CoordinatesOf(c, o.Space)}
 	if o.Prior != nil {
 		s.prior, s.isKnown = o.Prior.Log(c.Candidate, c.Load, metric)
 	}
 	return s
 }
 
-// PlaceOf returns the place of a cell.
-func PlaceOf(c Cell, space search.Space) Place {
+// CoordinatesOf returns the coordinates of a cell.
+func CoordinatesOf(c Cell, space search.Space) Coordinates {
 	pool, server := space.PoolClass(c.Candidate), space.ClassKey(c.Candidate, c.Load)+" @ "+c.Load.String()
 	if c.IsElsewhere {
 		pool, server = "elsewhere "+pool, "elsewhere "+server
@@ -47,17 +47,17 @@ func PlaceOf(c Cell, space search.Space) Place {
 	if d, err := space.Value(c.Candidate, search.KnobMaxQueueDelay).Duration(); err == nil && batch > 1 {
 		delay = float64(d) // a batch of one never waits
 	}
-	return Place{
+	return Coordinates{
 		pool:   unique.Make(pool),
 		server: unique.Make(server),
 		at:     [3]float64{math.Log(max(c.Load.Level(), least)), math.Log(batch), math.Log1p(delay / float64(delayUnit))},
 	}
 }
 
-// PlaceBeyond returns a place in an engine process that was never measured. Only the component that
+// CoordinatesBeyond returns coordinates in an engine process that was never measured. Only the component that
 // all processes share is known there.
-func PlaceBeyond(load measure.Load, batch int) Place {
-	return Place{at: [3]float64{math.Log(max(load.Level(), least)), math.Log(filled(batch, load)), 0}}
+func CoordinatesBeyond(load measure.Load, batch int) Coordinates {
+	return Coordinates{at: [3]float64{math.Log(max(load.Level(), least)), math.Log(filled(batch, load)), 0}}
 }
 
 // filled returns the largest batch that a load fills, at least 1.

@@ -10,7 +10,7 @@ import (
 )
 
 // View is the posterior of one metric with the mean of the likely covariances instead of their
-// mixture. A search asks it about thousands of places after each trial. It is immutable.
+// mixture. A search asks it about thousands of cells after each trial. It is immutable.
 type View struct {
 	part
 	sites       []site
@@ -88,14 +88,14 @@ func (v *View) SpeedVariance() float64 { return v.slow * v.slow }
 type Residual struct {
 	Mean, Variance float64
 
-	place   *Place
+	at      *Coordinates
 	kernels []float64 // with the sites, and a 1 for the machine's course
 }
 
-// At returns the residual at a place.
-func (v *View) At(x *Place) Residual {
-	s := site{Place: *x, isKnown: v.isPredicted}
-	r := Residual{place: x, kernels: make([]float64, len(v.sites)+1)}
+// At returns the residual at coordinates.
+func (v *View) At(x *Coordinates) Residual {
+	s := site{Coordinates: *x, isKnown: v.isPredicted}
+	r := Residual{at: x, kernels: make([]float64, len(v.sites)+1)}
 	for i := range v.sites {
 		r.kernels[i] = v.kernel(likenessOf(&s, &v.sites[i]))
 	}
@@ -109,28 +109,28 @@ func (v *View) At(x *Place) Residual {
 	return r
 }
 
-// Reference is a place with which others are compared.
+// Reference has the coordinates with which others are compared.
 type Reference struct {
-	view  *View
-	place *Place
-	gain  []float64
+	view *View
+	at   *Coordinates
+	gain []float64
 }
 
-// Against makes the place of a residual a reference.
+// Against makes the coordinates of a residual a reference.
 func (v *View) Against(y Residual) Reference {
-	ref := Reference{view: v, place: y.place, gain: make([]float64, len(y.kernels))}
+	ref := Reference{view: v, at: y.at, gain: make([]float64, len(y.kernels))}
 	for i, row := range v.explained {
 		ref.gain[i] = floats.Dot(row, y.kernels)
 	}
 	return ref
 }
 
-// Is reports whether the reference is the place of a residual.
-func (r Reference) Is(x Residual) bool { return r.place == x.place }
+// Is reports whether the reference has the coordinates of a residual.
+func (r Reference) Is(x Residual) bool { return r.at == x.at }
 
 // Covariance returns the covariance of a residual with the reference's.
 func (r Reference) Covariance(x Residual) float64 {
-	a, b := site{Place: *x.place, isKnown: r.view.isPredicted}, site{Place: *r.place, isKnown: r.view.isPredicted}
+	a, b := site{Coordinates: *x.at, isKnown: r.view.isPredicted}, site{Coordinates: *r.at, isKnown: r.view.isPredicted}
 	return r.view.kernel(likenessOf(&a, &b)) + r.view.level - floats.Dot(x.kernels, r.gain)
 }
 
@@ -141,7 +141,7 @@ type Ahead struct {
 	variance float64   // variance of their common part
 	own      float64   // variance of each one's own error
 	common   float64   // covariance with the machine's mean speed, before any trial
-	told     []float64 // information of the trials so far about the error, by sites, as in answers
+	learned  []float64 // information of the trials so far about the error, by sites, as in answers
 }
 
 // Ahead returns the error of trials at an instant, in seconds of the campaign, with windows of the
@@ -152,7 +152,7 @@ func (v *View) Ahead(at, seconds float64, launch int) Ahead {
 		return Ahead{variance: launches, own: own}
 	}
 	p := v.process
-	a := Ahead{own: own, common: v.average(at, p.begin, p.end) - v.level, told: make([]float64, len(p.sites)+1)}
+	a := Ahead{own: own, common: v.average(at, p.begin, p.end) - v.level, learned: make([]float64, len(p.sites)+1)}
 	a.variance = v.course(0) - 2*a.common - v.level + launches
 	with := make([]float64, len(p.list)) // covariances with the trials so far
 	for i, o := range p.list {
@@ -165,34 +165,34 @@ func (v *View) Ahead(at, seconds float64, launch int) Ahead {
 	a.variance = max(a.variance-floats.Dot(with, with), 0)
 	v.factor.backward(with)
 	for i, o := range p.list {
-		a.told[p.places[i]] += with[i]
-		a.told[len(p.sites)] += v.average(o.at, p.begin, p.end) * with[i]
+		a.learned[p.siteOf[i]] += with[i]
+		a.learned[len(p.sites)] += v.average(o.at, p.begin, p.end) * with[i]
 	}
 	return a
 }
 
 // with returns the error's covariance with a residual.
 func (a Ahead) with(x Residual) float64 {
-	if a.told == nil {
+	if a.learned == nil {
 		return 0
 	}
-	return a.common - floats.Dot(x.kernels, a.told)
+	return a.common - floats.Dot(x.kernels, a.learned)
 }
 
-// Tells returns the information of some trials about the residual of their cell: the reduction of
+// Information returns the information of some trials about the residual of their cell: the reduction of
 // its variance.
-func (a Ahead) Tells(x Residual, trials int) float64 {
+func (a Ahead) Information(x Residual, trials int) float64 {
 	shared := a.with(x)
-	told := x.Variance + shared
-	return told * told / a.seen(x, shared, trials)
+	covariance := x.Variance + shared
+	return covariance * covariance / a.seen(x, shared, trials)
 }
 
-// TellsBetween returns the information of some trials of x about the difference of x and y: the
+// InformationBetween returns the information of some trials of x about the difference of x and y: the
 // reduction of its variance. apart is the covariance of x with that difference.
-func (a Ahead) TellsBetween(x, y Residual, apart float64, trials int) float64 {
+func (a Ahead) InformationBetween(x, y Residual, apart float64, trials int) float64 {
 	shared := a.with(x)
-	told := apart + shared - a.with(y)
-	return told * told / a.seen(x, shared, trials)
+	covariance := apart + shared - a.with(y)
+	return covariance * covariance / a.seen(x, shared, trials)
 }
 
 // seen returns the variance of the mean of some trials. shared is the error's covariance with x.

@@ -45,7 +45,7 @@ func TestViewIsTheProcess(t *testing.T) {
 	want := p.ask(sites)
 	residuals := make([]Residual, len(sites))
 	for i := range sites {
-		residuals[i] = v.At(&sites[i].Place)
+		residuals[i] = v.At(&sites[i].Coordinates)
 	}
 	for i, r := range residuals {
 		near(t, "mean", sites[i].prior+r.Mean, want.means[i], 1e-9)
@@ -80,13 +80,13 @@ func TestAheadIsWhatATrialTells(t *testing.T) {
 		q.parts = append(q.parts, part)
 		before, after := p.ask(sites), q.ask(sites)
 		ahead := v.Ahead(next.at, next.seconds, launch)
-		x := v.At(&sites[1].Place)
-		near(t, "what a trial tells of its cell", ahead.Tells(x, 1), before.covariance(1, 1)-after.covariance(1, 1), 1e-9)
+		x := v.At(&sites[1].Coordinates)
+		near(t, "what a trial tells of its cell", ahead.Information(x, 1), before.covariance(1, 1)-after.covariance(1, 1), 1e-9)
 		for i := range sites {
-			y := v.At(&sites[i].Place)
+			y := v.At(&sites[i].Coordinates)
 			difference := func(a asked) float64 { return a.covariance(1, 1) + a.covariance(i, i) - 2*a.covariance(1, i) }
 			apart := x.Variance - v.Against(y).Covariance(x)
-			near(t, "what a trial tells of a difference", ahead.TellsBetween(x, y, apart, 1), difference(before)-difference(after), 1e-9)
+			near(t, "what a trial tells of a difference", ahead.InformationBetween(x, y, apart, 1), difference(before)-difference(after), 1e-9)
 		}
 	}
 }
@@ -95,7 +95,7 @@ func TestAheadIsWhatATrialTells(t *testing.T) {
 func TestViewWithoutTrials(t *testing.T) {
 	t.Parallel()
 	v := (&Posterior{}).View(measure.LatencyP99, true)
-	x := PlaceBeyond(measure.Load{Concurrency: 8, BatchSize: 1}, 4)
+	x := CoordinatesBeyond(measure.Load{Concurrency: 8, BatchSize: 1}, 4)
 	r := v.At(&x)
 	s := usual(measure.LatencyP99)
 	if r.Mean != 0 || v.IsSeen() {
@@ -113,6 +113,6 @@ func BenchmarkViewAt(b *testing.B) {
 	p := exampleProcess(&testing.T{}, 100)
 	v, sites := p.view(p.parts[0], true), exampleSites()
 	for b.Loop() {
-		v.At(&sites[5].Place)
+		v.At(&sites[5].Coordinates)
 	}
 }

@@ -44,7 +44,7 @@ func (x *Beliefs) Believe(c pools.Cell) Belief {
 	if h := c.Pool.History(c.Batcher().Key, c.Level); h != nil {
 		b.Trials = h.Trials
 	}
-	x.expect(x.places.of(c), c.MaxBatch(), &b)
+	x.expect(x.coordinates.of(c), c.MaxBatch(), &b)
 	return b
 }
 
@@ -63,7 +63,7 @@ func (x *Beliefs) FillAtBest(c pools.Cell, b *Belief) {
 	b.Cell = c
 	o := x.predictor.Outline(c.Pool)
 	x.bound(o, o.UpTo(c.Batcher().Queue.MaxBatch), c.Level, b.Means)
-	x.expect(x.places.of(c), c.MaxBatch(), b)
+	x.expect(x.coordinates.of(c), c.MaxBatch(), b)
 }
 
 // bound fills in, for each metric, the logarithm of its bound over all cells at a load with batches
@@ -100,11 +100,11 @@ func (x *Beliefs) plain(name measure.Metric, o predict.Outline, level float64) f
 	return math.Log(b.Wait)
 }
 
-// expect adds the residuals at a place of the belief's pool, with batches up to a size, to the
+// expect adds the residuals at coordinates in the belief's pool, with batches up to a size, to the
 // means, and judges them.
-func (x *Beliefs) expect(place *posterior.Place, batch int, b *Belief) {
+func (x *Beliefs) expect(at *posterior.Coordinates, batch int, b *Belief) {
 	for k, m := range x.metrics {
-		b.Residuals[k] = x.residual(m, place, batch, b.Pool)
+		b.Residuals[k] = x.residual(m, at, batch, b.Pool)
 		b.Means[k] += b.Residuals[k].Mean
 		// an open loop's server answers at most the offered requests
 		switch _, rate := x.predictor.Demand(b.Level); m.name {
@@ -117,10 +117,10 @@ func (x *Beliefs) expect(place *posterior.Place, batch int, b *Belief) {
 	x.Judge(b)
 }
 
-// residual returns the expected residual of a metric at a place of a pool, beyond its prediction.
-func (x *Beliefs) residual(m *metric, place *posterior.Place, batch int, p *pools.Pool) posterior.Residual {
+// residual returns the expected residual of a metric at coordinates in a pool, beyond its prediction.
+func (x *Beliefs) residual(m *metric, at *posterior.Coordinates, batch int, p *pools.Pool) posterior.Residual {
 	if !m.isMemory() {
-		r := m.view.At(place)
+		r := m.view.At(at)
 		if m.name == measure.Cost {
 			r.Mean = -r.Mean
 		}
@@ -159,8 +159,8 @@ func (x *Beliefs) Outlook(p *pools.Pool, f predict.Forecast) iter.Seq[Belief] {
 					x.raiseLatencies(b, math.Log(o.Seconds[i-1]+o.Overhead))
 				}
 				b.Pool, b.Level = p, level
-				place := posterior.PlaceBeyond(axis.At(level), size)
-				x.expect(&place, size, &b)
+				beyond := posterior.CoordinatesBeyond(axis.At(level), size)
+				x.expect(&beyond, size, &b)
 				x.doubt(&b, unknown+x.varianceBeyond(size, f.Last))
 				if !yield(b) {
 					return

@@ -83,7 +83,7 @@ func TestWhatAWindowMustShow(t *testing.T) {
 	room := func(x *Beliefs, k int) float64 { return math.Exp(3 * x.metrics[k].lookDeviation(time.Second)) }
 	next := Next{Window: time.Second, LaunchWindows: 1}
 	x.Learn(next)
-	got := x.MustShow(2 * math.Log(500))
+	got := x.WindowConstraints(2 * math.Log(500))
 	if len(got) != 2 || got[0].Metric != measure.Throughput || got[1].Metric != measure.LatencyP99 {
 		t.Fatalf("%+v", got)
 	}
@@ -97,19 +97,19 @@ func TestWhatAWindowMustShow(t *testing.T) {
 	if limit != 0.020 {
 		t.Errorf("the goal's own limit is %g now", limit)
 	}
-	if got := x.MustShow(math.Inf(-1)); got != nil {
+	if got := x.WindowConstraints(math.Inf(-1)); got != nil {
 		t.Errorf("while nothing satisfies the constraints: %+v", got)
 	}
 	// A latency should be low. A window does not show the combined objective of several metrics.
 	latency := search.Term{Metric: measure.LatencyAvg, Weight: 1}
 	x = of(search.Goal{Objective: maximize(latency)})
 	x.Learn(next)
-	if got := x.MustShow(-math.Log(0.010)); len(got) != 1 || got[0].Min != nil || math.Abs(*got[0].Max-0.010*room(x, 0)) > 1e-9 {
+	if got := x.WindowConstraints(-math.Log(0.010)); len(got) != 1 || got[0].Min != nil || math.Abs(*got[0].Max-0.010*room(x, 0)) > 1e-9 {
 		t.Errorf("of the lowest latency: %+v", got)
 	}
 	x = of(search.Goal{Objective: maximize(latency, search.Term{Metric: measure.Throughput, Weight: 1})})
 	x.Learn(next)
-	if got := x.MustShow(5); len(got) != 0 {
+	if got := x.WindowConstraints(5); len(got) != 0 {
 		t.Errorf("of two metrics: %+v", got)
 	}
 }

@@ -35,15 +35,15 @@ type Beliefs struct {
 	confidence float64 // least probability to keep the constraints for a cell that may lead
 	sure       float64 // least distance of a leader from each of its limits, in deviations
 
-	past      []search.Event       // trials of cells of earlier campaigns
-	trials    []search.Event       // of cells
-	figures   posterior.Figures    // of them
-	known     *posterior.Posterior // posterior of the trials
-	isLearned bool                 // known includes all of them
-	scales    *posterior.Posterior // the posterior at the last learning of scales
-	scaledAt  int                  // number of trials then
-	next      Next
-	places    places
+	past        []search.Event       // trials of cells of earlier campaigns
+	trials      []search.Event       // of cells
+	figures     posterior.Figures    // of them
+	known       *posterior.Posterior // posterior of the trials
+	isLearned   bool                 // known includes all of them
+	scales      *posterior.Posterior // the posterior at the last learning of scales
+	scaledAt    int                  // number of trials then
+	next        Next
+	coordinates coordinateCache
 }
 
 // Next describes the time and conditions of the next trial.
@@ -61,7 +61,7 @@ type Next struct {
 func New(s search.Settings, p *pools.Pools, x *predict.Predictor, held *footprint.Model, n tuning.Tuning) *Beliefs {
 	return &Beliefs{
 		criteria: newCriteria(s.Goal), space: s.Space, pools: p, predictor: x, held: held, tuning: n,
-		confidence: cmp.Or(s.Confidence, verdict.Confidence), places: places{s.Space, p, map[*pools.Pool]map[pools.Setting]*posterior.Place{}},
+		confidence: cmp.Or(s.Confidence, verdict.Confidence), coordinates: coordinateCache{s.Space, p, map[*pools.Pool]map[pools.Setting]*posterior.Coordinates{}},
 	}
 }
 
@@ -241,7 +241,7 @@ func (x *Beliefs) Predict(c pools.Cell) search.Prediction {
 
 // IsFar reports whether the posterior estimates a cell alone, since many others are nearer to the
 // best.
-func (x *Beliefs) IsFar(c pools.Cell) bool { return x.known.IsApart(x.places.cell(c)) }
+func (x *Beliefs) IsFar(c pools.Cell) bool { return x.known.IsApart(x.coordinates.cell(c)) }
 
 // IsLeft reports whether all measured cells of a pool are far from the best.
 func (x *Beliefs) IsLeft(p *pools.Pool) bool {

@@ -12,14 +12,14 @@ import (
 
 // This file computes the information of trials before they are made.
 
-// Tells returns the information of a cell's next trials about a metric: the reduction of the
+// Information returns the information of a cell's next trials about a metric: the reduction of the
 // variance of its logarithm. Memory is known once the pool is opened, and further trials add
 // nothing.
-func (x *Beliefs) Tells(k int, b Belief, trials int) float64 {
+func (x *Beliefs) Information(k int, b Belief, trials int) float64 {
 	m, variance := x.metrics[k], b.Residuals[k].Variance
 	switch {
 	case !m.isMemory():
-		return min(m.ahead(x.runs(b)).Tells(b.Residuals[k], trials), variance)
+		return min(m.ahead(x.runs(b)).Information(b.Residuals[k], trials), variance)
 	case b.Pool == nil || b.Pool.IsReady():
 		return 0
 	}
@@ -31,7 +31,7 @@ func (x *Beliefs) runs(b Belief) bool { return b.Pool != nil && b.Pool.Key() == 
 
 // Moves returns the standard deviation by which the next trials of a cell move its score.
 func (x *Beliefs) Moves(b Belief, trials int) float64 {
-	return math.Sqrt(x.variances(func(k int) float64 { return x.Tells(k, b, trials) }))
+	return math.Sqrt(x.variances(func(k int) float64 { return x.Information(k, b, trials) }))
 }
 
 // MovesOver returns the standard deviation by which the next trials of a cell, the leader or
@@ -40,14 +40,14 @@ func (x *Beliefs) MovesOver(of, b, leader Belief, trials int) float64 {
 	return math.Sqrt(x.variances(func(k int) float64 {
 		m := x.metrics[k]
 		if m.isMemory() {
-			return x.Tells(k, of, trials)
+			return x.Information(k, of, trials)
 		}
 		r, s, l := of.Residuals[k], b.Residuals[k], leader.Residuals[k]
 		apart := r.Variance - m.covariance(s, l)
 		if of.Cell != leader.Cell {
 			s = l
 		}
-		return m.ahead(x.runs(of)).TellsBetween(r, s, apart, trials)
+		return m.ahead(x.runs(of)).InformationBetween(r, s, apart, trials)
 	}))
 }
 
@@ -61,10 +61,10 @@ func (x *Beliefs) Needed(b Belief, trials int) (deviations, others float64) {
 		if !m.isKnown || len(m.limits) == 0 {
 			continue
 		}
-		variance, told := b.Residuals[k].Variance, x.Tells(k, b, trials)
-		room := x.sure * math.Sqrt(max(variance-told, 0))
+		variance, information := b.Residuals[k].Variance, x.Information(k, b, trials)
+		room := x.sure * math.Sqrt(max(variance-information, 0))
 		need := func(way, misses float64) { // way: direction of the metric that keeps the limit
-			if d := (misses + room) / max(math.Sqrt(told), floor); m.direction()*way > 0 {
+			if d := (misses + room) / max(math.Sqrt(information), floor); m.direction()*way > 0 {
 				deviations = max(deviations, d)
 			} else {
 				others *= distuv.UnitNormal.CDF(-d)
@@ -82,11 +82,11 @@ func (x *Beliefs) Needed(b Belief, trials int) (deviations, others float64) {
 	return deviations, others
 }
 
-// MustShow returns constraints on a window at its look: the limits, and the lead if the objective
+// WindowConstraints returns constraints on a window at its look: the limits, and the lead if the objective
 // is one metric. A window that violates them no longer matters. Each has a margin for the error of
 // such a short window. There are none while nothing satisfies the constraints, since the size of
 // the miss is then needed.
-func (x *Beliefs) MustShow(lead float64) []search.Constraint {
+func (x *Beliefs) WindowConstraints(lead float64) []search.Constraint {
 	if math.IsInf(lead, -1) {
 		return nil
 	}
