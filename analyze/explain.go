@@ -267,7 +267,7 @@ func (x explainer) untried() Untried {
 	tried := map[string]bool{}
 	for _, e := range x.campaign.Events {
 		t := e.Trial
-		isOfSpace := t.Phase != search.PhaseCurve || x.space.Has(t.Candidate)
+		isOfSpace := t.Phase != search.PhaseLoadCurve || x.space.Has(t.Candidate)
 		if !t.Candidate.IsDefault() && t.Phase != search.PhaseService && isOfSpace {
 			tried[t.Candidate.Key()] = true
 		}

@@ -124,7 +124,7 @@ func TestPredictionsKnowNoFinals(t *testing.T) {
 	}
 	check(c, true, faster)
 	c.Events = slices.DeleteFunc(slices.Clone(c.Events), func(e search.Event) bool {
-		return e.Trial.Phase == search.PhaseFinal || e.Trial.Phase == search.PhaseCurve
+		return e.Trial.Phase == search.PhaseFinal || e.Trial.Phase == search.PhaseLoadCurve
 	})
 	c.End = nil
 	check(c, false, 0) // the measured figures are windows of the search, which its beliefs contain

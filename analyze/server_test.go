@@ -98,8 +98,8 @@ func batcherOf(c search.Candidate) queuesim.Batcher {
 const spread = 0.05
 
 // curve returns the server's service curve for this many instances.
-func (s server) curve(instances int) queuesim.Curve {
-	c := queuesim.Curve{Spread: spread, Overhead: s.overhead}
+func (s server) curve(instances int) queuesim.ServiceCurve {
+	c := queuesim.ServiceCurve{Spread: spread, Overhead: s.overhead}
 	for size := 1; size <= 16; size *= 2 {
 		seconds := 0.002 + 0.001*float64(size)
 		c.Sizes, c.Alone = append(c.Sizes, size), append(c.Alone, seconds)

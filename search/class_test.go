@@ -79,7 +79,7 @@ func TestClassesAreServedAlike(t *testing.T) {
 	t.Parallel()
 	space := batching()
 	random := rand.New(rand.NewPCG(51, 52))
-	simulate := func(c search.Candidate, load measure.Load, curve queuesim.Curve, seed uint64) queuesim.Result {
+	simulate := func(c search.Candidate, load measure.Load, curve queuesim.ServiceCurve, seed uint64) queuesim.Result {
 		number := func(knob string) int { n, _ := space.Value(c, knob).Int(); return n }
 		delay, _ := space.Value(c, search.KnobMaxQueueDelay).Duration()
 		preferred, _ := space.Value(c, search.KnobPreferredBatchSize).Ints()
@@ -90,7 +90,7 @@ func TestClassesAreServedAlike(t *testing.T) {
 	shared := 0
 	for round := range 20 {
 		fixed, each := 1e-3*random.Float64(), 1e-3*random.Float64()
-		curve := queuesim.Curve{Sizes: []int{1, 100}, Alone: []float64{fixed + each, fixed + 100*each}, Spread: 0.1 * random.Float64(), Overhead: 1e-4}
+		curve := queuesim.ServiceCurve{Sizes: []int{1, 100}, Alone: []float64{fixed + each, fixed + 100*each}, Spread: 0.1 * random.Float64(), Overhead: 1e-4}
 		for _, level := range space.Load.Levels {
 			load, seen := space.Load.At(level), map[string]queuesim.Result{}
 			for _, c := range space.Candidates().All() {

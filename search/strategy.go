@@ -96,7 +96,7 @@ const (
 	PhaseSearch  Phase = "search"
 	PhaseService Phase = "service" // within the search: the time of a batch of each size in a pool's process
 	PhaseFinal   Phase = "final"   // measurements for the decision, on fresh launches
-	PhaseCurve   Phase = "curve"   // further loads of the default, the first stage and the best, for the charts
+	PhaseLoadCurve   Phase = "curve"   // further loads of the default, the first stage and the best, for the charts
 )
 
 // Event is the outcome of a trial.

@@ -186,7 +186,7 @@ func (b *Builder) Won(c search.Candidate) *Builder {
 // Curve adds trials of the phase that measures load curves.
 func (b *Builder) Curve(c search.Candidate, concurrencies ...int) *Builder {
 	for _, n := range concurrencies {
-		b.trial(c, n, search.PhaseCurve, false)
+		b.trial(c, n, search.PhaseLoadCurve, false)
 	}
 	return b
 }

@@ -39,7 +39,7 @@ parameters { key: "intra_op_thread_count" value { string_value: "1" } }`)})
 			var throughput, latency, batch []float64
 			for range looks {
 				for _, seen := range watch(t, serving(modelOf(i)), c.load, 2*time.Second) {
-					curve := queuesim.Curve{Sizes: []int{1, 16}, Alone: []float64{seen.compute, seen.compute}, Overhead: seen.outside, Spread: 0.1}
+					curve := queuesim.ServiceCurve{Sizes: []int{1, 16}, Alone: []float64{seen.compute, seen.compute}, Overhead: seen.outside, Spread: 0.1}
 					errors := relativeErrors(c.batcher, curve, c.load, seen)
 					throughput = append(throughput, errors.throughput)
 					latency = append(latency, errors.latency)

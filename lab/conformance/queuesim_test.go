@@ -72,7 +72,7 @@ func TestPredictions(t *testing.T) {
 // deviations are the errors of predictions, relative to the measurement.
 type deviations struct{ throughput, latency, batch float64 }
 
-func relativeErrors(b queuesim.Batcher, c queuesim.Curve, l measure.Load, s sight) deviations {
+func relativeErrors(b queuesim.Batcher, c queuesim.ServiceCurve, l measure.Load, s sight) deviations {
 	p := queuesim.Simulate(b, c, l, queuesim.Options{Requests: 20_000})
 	return deviations{p.Throughput/s.throughput - 1, p.Mean/s.latency - 1, p.MeanBatch/s.batch - 1}
 }
@@ -154,9 +154,9 @@ func median(seen []sight) sight {
 
 // serviceCurve measures the times of batches: client batches of each size, from a single client and
 // from one for each instance.
-func serviceCurve(t *testing.T, s server, b queuesim.Batcher, window time.Duration) queuesim.Curve {
+func serviceCurve(t *testing.T, s server, b queuesim.Batcher, window time.Duration) queuesim.ServiceCurve {
 	t.Helper()
-	c := queuesim.Curve{Sizes: []int{1, 4, 16}}
+	c := queuesim.ServiceCurve{Sizes: []int{1, 4, 16}}
 	for _, size := range c.Sizes {
 		alone := median(watch(t, s, measure.Load{Concurrency: 1, BatchSize: size}, window))
 		c.Alone = append(c.Alone, alone.compute)

@@ -173,7 +173,7 @@ func mixed(t *testing.T, profile string) analyze.Campaign {
 		// launches differ by more than their windows show
 		case e.Trial.Phase == search.PhaseFinal && e.Measurement.Launch%2 == 0:
 			pace = 104
-		case e.Trial.Phase == search.PhaseCurve: // better than all others
+		case e.Trial.Phase == search.PhaseLoadCurve: // better than all others
 			pace = 85
 		}
 		for i := range windows {

@@ -59,7 +59,7 @@ func guidedCampaign(t *testing.T, l *Landscape, limit Limit, seed uint64, earlie
 			f.trials, f.launches = len(f.events), e.Measurement.Launch
 		}
 		isNear = isNear || regret <= 0.02
-		if e.Trial.Phase != search.PhaseFinal && e.Trial.Phase != search.PhaseCurve {
+		if e.Trial.Phase != search.PhaseFinal && e.Trial.Phase != search.PhaseLoadCurve {
 			f.searched, f.searches = len(f.events), e.Measurement.Launch
 		}
 	})

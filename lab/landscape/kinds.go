@@ -69,7 +69,7 @@ func (y synthesis) plainest(s setup, load measure.Load) setup {
 
 // queue returns the outcome of a queue simulation on the landscape's service times.
 func (y synthesis) queue(s setup, load measure.Load) outcome {
-	curve := queuesim.Curve{Spread: 0.06, Overhead: y.wire}
+	curve := queuesim.ServiceCurve{Spread: 0.06, Overhead: y.wire}
 	for size := 1; size <= y.largest; size *= 2 {
 		curve.Sizes = append(curve.Sizes, size)
 		curve.Alone = append(curve.Alone, y.service(s, 1, size))

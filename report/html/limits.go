@@ -169,7 +169,7 @@ func (a answers) seconds(r analyze.Result) []*float64 {
 func (a answers) steps(r analyze.Result, second *float64) string {
 	v := r.Decide(a.constraintsAt(r.Goal, finite(r, a.axes[0]), second))
 	var text []byte
-	for _, curve := range v.Curves {
+	for _, curve := range v.LimitCurves {
 		for _, s := range curve.Steps {
 			if curve.Metric == a.axes[0].metric && curve.IsLeast == a.axes[0].isLeast {
 				text = strconv.AppendFloat(append(strconv.AppendInt(text, int64(s.Choice), 10), '@'), rounded(s.Limit, curve.IsLeast), 'g', -1, 64)

@@ -163,7 +163,7 @@ func TestAnswersFollowTheCurve(t *testing.T) {
 			if !row.isOwn || a.axes[0].own == nil { // without a limit, a curve does not check the number of requests
 				continue
 			}
-			for _, curve := range r.Verdict.Curves {
+			for _, curve := range r.Verdict.LimitCurves {
 				for _, s := range curve.Steps {
 					isPlace := slices.ContainsFunc(row.places, func(p place) bool { return p.limit != nil && *p.limit == rounded(s.Limit, curve.IsLeast) })
 					if curve.Metric == a.axes[0].metric && !isPlace {

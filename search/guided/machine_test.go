@@ -71,8 +71,8 @@ func (m machine) time(g *Guided, c search.Candidate, batch, busy int) float64 {
 	return t * max(1, float64(busy*threads)/float64(g.settings.Space.Facts.Cores))
 }
 
-func (m machine) curve(g *Guided, c search.Candidate) queuesim.Curve {
-	curve := queuesim.Curve{Spread: 0.05, Overhead: 0.0003, Path: m.path, Cores: g.settings.Space.Facts.Cores, Threads: threadsOf(g, c, 1)}
+func (m machine) curve(g *Guided, c search.Candidate) queuesim.ServiceCurve {
+	curve := queuesim.ServiceCurve{Spread: 0.05, Overhead: 0.0003, Path: m.path, Cores: g.settings.Space.Facts.Cores, Threads: threadsOf(g, c, 1)}
 	instances := g.pools.Queue(c).Instances
 	for size := 1; size <= 32; size *= 2 {
 		curve.Sizes = append(curve.Sizes, size)

@@ -180,7 +180,7 @@ func (o opener) complete(p *pools.Pool) (search.Action, bool) {
 }
 
 // curve returns the measured service times of a pool.
-func (o opener) curve(p *pools.Pool) queuesim.Curve {
+func (o opener) curve(p *pools.Pool) queuesim.ServiceCurve {
 	return p.ServiceTimes().Curve(o.tuning.Service.LeastSpread)
 }
 
@@ -194,7 +194,7 @@ func (o opener) isBrief(seconds float64) bool {
 
 // measurable returns the number of sizes of a known or forecast curve that are expected to be
 // measured in a pool.
-func (o opener) measurable(p *pools.Pool, c queuesim.Curve) int {
+func (o opener) measurable(p *pools.Pool, c queuesim.ServiceCurve) int {
 	sizes := o.pools.Sizes(p)
 	tooLong := func(size int) bool { return len(c.Sizes) > 0 && !o.isBrief(c.Time(size, 1, 1)) }
 	if i := slices.IndexFunc(sizes, tooLong); i >= 0 {

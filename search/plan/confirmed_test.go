@@ -18,10 +18,10 @@ func TestWhatTheCurvesChangeIsConfirmed(t *testing.T) {
 		p := newPlan(t, "random", searchtest.Small(), budget)
 		var lucky *search.Trial // from the first curve
 		inFinals(p, searchtest.Small(), func(trial search.Trial, throughput *float64, latency *time.Duration) {
-			if trial.Phase == search.PhaseCurve && lucky == nil {
+			if trial.Phase == search.PhaseLoadCurve && lucky == nil {
 				lucky = &trial
 			}
-			isLate := trial.Phase == search.PhaseCurve || trial.Phase == search.PhaseFinal
+			isLate := trial.Phase == search.PhaseLoadCurve || trial.Phase == search.PhaseFinal
 			if lucky != nil && isLate && trial.Load == lucky.Load && trial.Candidate.Key() == lucky.Candidate.Key() {
 				*throughput, *latency = *throughput*10, *latency/10
 			}

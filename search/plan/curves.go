@@ -30,15 +30,15 @@ func (p *Plan) curve() (search.Action, bool) {
 		standings = append(standings, first)
 	}
 	for _, s := range standings {
-		if level, ok := p.missing(s, p.settings.Space.Load.Levels, s.Point.Level*p.tuning.CurveReach); ok {
-			return p.curveTrial(s.Candidate, level), true
+		if level, ok := p.missing(s, p.settings.Space.Load.Levels, s.Point.Level*p.tuning.LoadCurveReach); ok {
+			return p.loadCurveTrial(s.Candidate, level), true
 		}
 	}
 	return search.Action{}, false
 }
 
-func (p *Plan) curveTrial(c search.Candidate, level float64) search.Action {
-	return search.Action{Trial: p.settings.Trial(c, level, search.PhaseCurve), Why: "load curve"}
+func (p *Plan) loadCurveTrial(c search.Candidate, level float64) search.Action {
+	return search.Action{Trial: p.settings.Trial(c, level, search.PhaseLoadCurve), Why: "load curve"}
 }
 
 // best returns the answer so far.
@@ -129,7 +129,7 @@ func (p *Plan) required() (search.Action, bool) {
 		return search.Action{}, false
 	}
 	if level, ok := p.missing(first, p.stageLevels(best), math.Inf(1)); ok {
-		return p.curveTrial(first.Candidate, level), true
+		return p.loadCurveTrial(first.Candidate, level), true
 	}
 	return search.Action{}, false
 }
@@ -173,9 +173,9 @@ func (p *Plan) missing(s search.Standing, among []float64, limit float64) (float
 	}), true
 }
 
-// curveReserve returns the part of the budget that is set aside for the curves.
-func (p *Plan) curveReserve() budgetPart {
-	b, share := p.settings.Budget, p.tuning.CurveShare
+// loadCurveReserve returns the part of the budget that is set aside for the curves.
+func (p *Plan) loadCurveReserve() budgetPart {
+	b, share := p.settings.Budget, p.tuning.LoadCurveShare
 	return budgetPart{time: time.Duration(float64(b.Time) * share), trials: int(float64(b.Trials) * share)}
 }
 
@@ -183,7 +183,7 @@ func (p *Plan) curveReserve() budgetPart {
 func (p *Plan) curved() []search.Event {
 	var list []search.Event
 	for _, e := range p.events {
-		if e.Trial.Phase == search.PhaseCurve {
+		if e.Trial.Phase == search.PhaseLoadCurve {
 			list = append(list, p.held.Seen(e))
 		}
 	}

@@ -71,7 +71,7 @@ func TestFirstStageIsMeasured(t *testing.T) {
 		first := s.Space.FirstStage(leader.Candidate)
 		measured := map[float64]bool{}
 		for _, e := range events {
-			if e.Trial.Candidate.Key() == first.Key() && e.Trial.Phase == search.PhaseCurve {
+			if e.Trial.Candidate.Key() == first.Key() && e.Trial.Phase == search.PhaseLoadCurve {
 				measured[e.Trial.Load.Level()] = true
 			}
 		}
@@ -91,7 +91,7 @@ func TestFirstStageOfTheSearchIsUsed(t *testing.T) {
 	s := searchtest.Settings(l, 50*time.Millisecond)
 	p := newPlan(t, "grid", l, search.Budget{})
 	levels := firstStageLevels(s.Space, l.Run(p, 1000))
-	if len(levels[search.PhaseSearch]) == 0 || len(levels[search.PhaseCurve]) == 0 {
+	if len(levels[search.PhaseSearch]) == 0 || len(levels[search.PhaseLoadCurve]) == 0 {
 		t.Fatalf("the first stage was measured at %v, want some in search and curve phase", levels)
 	}
 	candidates := s.Space.Candidates().All()
@@ -99,7 +99,7 @@ func TestFirstStageOfTheSearchIsUsed(t *testing.T) {
 	for _, c := range candidates {
 		legal[c.Key()] = true
 	}
-	for _, e := range phases(l.Run(newPlan(t, "grid", l, search.Budget{}), 1000), search.PhaseCurve) {
+	for _, e := range phases(l.Run(newPlan(t, "grid", l, search.Budget{}), 1000), search.PhaseLoadCurve) {
 		if c := e.Trial.Candidate; !c.IsDefault() && !legal[c.Key()] {
 			t.Errorf("%v was measured for the curve, although the search knows the first stage", c)
 		}
@@ -134,7 +134,7 @@ func TestFirstStageIsTheBestOnes(t *testing.T) {
 		t.Fatal("the search does not know any first stage")
 	}
 	own, measured := s.Space.FirstStage(leader.Candidate), map[float64]bool{}
-	for _, e := range phases(events, search.PhaseCurve) {
+	for _, e := range phases(events, search.PhaseLoadCurve) {
 		switch c := e.Trial.Candidate; {
 		case c.Key() == own.Key():
 			measured[e.Trial.Load.Level()] = true
@@ -184,7 +184,7 @@ func TestNoFirstStageNoReserve(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if levels := firstStageLevels(s.Space, phases(l.Run(p, 1000), search.PhaseCurve)); len(levels) != 0 {
+	if levels := firstStageLevels(s.Space, phases(l.Run(p, 1000), search.PhaseLoadCurve)); len(levels) != 0 {
 		t.Errorf("a first stage was measured at %v", levels)
 	}
 }

@@ -18,7 +18,7 @@ type decision struct {
 // yet, so that the choice of curves stays fixed while they are measured.
 func (p *Plan) decided() *decision {
 	n := len(p.events)
-	for n > 0 && p.events[n-1].Trial.Phase == search.PhaseCurve {
+	for n > 0 && p.events[n-1].Trial.Phase == search.PhaseLoadCurve {
 		n--
 	}
 	return p.decidedAfter(n)

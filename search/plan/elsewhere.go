@@ -36,7 +36,7 @@ func (p *Plan) newcomers() []posterior.Cell {
 func (p *Plan) finalists() []verdict.Choice {
 	var searched []search.Event
 	for _, e := range p.events {
-		if e.Trial.Phase != search.PhaseFinal && e.Trial.Phase != search.PhaseCurve {
+		if e.Trial.Phase != search.PhaseFinal && e.Trial.Phase != search.PhaseLoadCurve {
 			searched = append(searched, e)
 		}
 	}

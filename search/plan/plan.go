@@ -139,7 +139,7 @@ func (p *Plan) searching() search.Action {
 // finals and curves keep the time to confirm one more. If nothing needs it in the end, the last final
 // trial uses it.
 func (p *Plan) afterSearch(why string) search.Action {
-	if next, ok := p.final(p.decided(), p.curveReserve().orMore(p.confirmation(search.Candidate{}))); ok {
+	if next, ok := p.final(p.decided(), p.loadCurveReserve().orMore(p.confirmation(search.Candidate{}))); ok {
 		return next
 	}
 	if p.isEnough(p.decided().verdict) {
@@ -172,7 +172,7 @@ func (p *Plan) spent() string {
 // configuration, and the explorer gets the measured event.
 func (p *Plan) Tell(e search.Event) {
 	phase := e.Trial.Phase
-	if p.ended == "" && (phase == search.PhaseFinal || phase == search.PhaseCurve) {
+	if p.ended == "" && (phase == search.PhaseFinal || phase == search.PhaseLoadCurve) {
 		p.ended = p.whyEnded()
 	}
 	p.costs.record(e)
@@ -187,7 +187,7 @@ func (p *Plan) Tell(e search.Event) {
 		if learner, ok := p.inner.(Learner); ok && !p.settings.Elsewhere {
 			learner.Confirm(p.finally.Seen(e))
 		}
-	case search.PhaseCurve:
+	case search.PhaseLoadCurve:
 		p.held.Add(e)
 	default:
 		p.held.Add(e)
@@ -311,7 +311,7 @@ func (p *Plan) surcharge(trials []search.Trial) budgetPart {
 func (p *Plan) reserve() budgetPart {
 	leader, isAny := p.ledger.Leader()
 	if !isAny {
-		return p.curveReserve()
+		return p.loadCurveReserve()
 	}
 	b, n := p.settings.Budget, min(max(p.ledger.Len(), 2), search.MostSeats)
 	trial := p.finalTrial(search.Candidate{}, p.settings.Space.Load.Levels[0])
@@ -322,12 +322,12 @@ func (p *Plan) reserve() budgetPart {
 	trial.Candidate = leader.Candidate
 	round += time.Duration(n-1) * p.costs.expect(trial)
 	if p.ended != "" {
-		return budgetPart{time: round, trials: n}.plus(p.curveReserve())
+		return budgetPart{time: round, trials: n}.plus(p.loadCurveReserve())
 	}
 	least := time.Duration(float64(b.Time) * p.tuning.Reserved)
 	most := time.Duration(float64(b.Time) * p.tuning.ReservedMost)
 	return budgetPart{
 		time:   min(max(least, round), most),
 		trials: min(max(int(float64(b.Trials)*p.tuning.Reserved), n), int(float64(b.Trials)*p.tuning.ReservedMost)),
-	}.plus(p.curveReserve())
+	}.plus(p.loadCurveReserve())
 }

@@ -53,7 +53,7 @@ func newResumption(t *testing.T, strategy string) resumption {
 	r.settings.Space.Knobs = r.settings.Space.Knobs[1:4] // threads, instances, batches
 	r.settings.Budget = search.Budget{Time: 75 * time.Second}
 	r.events = l.Run(r.fresh(t), 1000)
-	if len(phases(r.events, search.PhaseFinal)) == 0 || len(phases(r.events, search.PhaseCurve)) == 0 {
+	if len(phases(r.events, search.PhaseFinal)) == 0 || len(phases(r.events, search.PhaseLoadCurve)) == 0 {
 		t.Fatalf("%d trials without finals or curves", len(r.events))
 	}
 	p := r.fresh(t)

@@ -19,9 +19,9 @@ type Tuning struct {
 	// ReservedMost is the largest share that the search leaves if a block of finals costs more.
 	// Above a half there is too little time to search. Judged, not measured.
 	ReservedMost float64
-	// CurveShare is the share for the load curves. Three curves of eight loads take about 40 s.
+	// LoadCurveShare is the share for the load curves. Three curves of eight loads take about 40 s.
 	// Doubled, the charts gain loads that hardly anybody reads.
-	CurveShare float64
+	LoadCurveShare float64
 
 	// The choice of the finals' trials.
 
@@ -54,8 +54,8 @@ type Tuning struct {
 	// MostFinals is the largest number of final trials without a budget, so that such a campaign
 	// ends. The same number again may confirm their answer. Judged, not measured.
 	MostFinals int
-	// CurveReach is the charts' highest load as a multiple of the best one.
-	CurveReach float64
+	// LoadCurveReach is the charts' highest load as a multiple of the best one.
+	LoadCurveReach float64
 
 	// The expected costs of trials.
 
@@ -74,9 +74,9 @@ type Tuning struct {
 // DefaultTuning returns the parameters of campaigns.
 func DefaultTuning() Tuning {
 	return Tuning{
-		Reserved: 0.20, ReservedMost: 0.50, CurveShare: 0.08,
+		Reserved: 0.20, ReservedMost: 0.50, LoadCurveShare: 0.08,
 		WorthIt: 0.001, Considered: 4, Besides: []float64{1 / 2.0, 1 / 1.3, 1 / 1.1, 1.1, 1.3, 2.0},
-		Precise: 0.02, BaseLaunches: 6, Turns: 6, Longer: 2, WindowsPerLaunch: 1.5, MostFinals: 10, CurveReach: 4,
+		Precise: 0.02, BaseLaunches: 6, Turns: 6, Longer: 2, WindowsPerLaunch: 1.5, MostFinals: 10, LoadCurveReach: 4,
 		Fill: 300 * time.Millisecond, WiderWeight: 0.25, TrialsPerCandidate: 2.5,
 	}
 }

@@ -86,9 +86,9 @@ type Measured struct {
 	// Independent counts, for each latency percentile of the goal, the independent latencies behind
 	// it (measure.Tail). Below measure.Needed the percentile comes from the model.
 	Independent map[measure.Metric]float64
-	// OnlyCurve means that the cell's configuration was measured for load curves alone. It may lie
+	// OnlyLoadCurve means that the configuration was measured for load curves alone. It may lie
 	// outside the space.
-	OnlyCurve bool
+	OnlyLoadCurve bool
 	// IsBroken means that the configuration failed on a fresh process and has never succeeded
 	// since.
 	IsBroken bool

@@ -108,7 +108,7 @@ func measuredCells(events []search.Event, o Options) []Measured {
 	var list []Measured
 	indices, launches := map[CellKey]int{}, map[CellKey]map[int]bool{}
 	failed, others := map[CellKey]int{}, map[string]bool{}
-	onlyCurve, broken := map[string]bool{}, map[string]bool{}
+	onlyLoadCurve, broken := map[string]bool{}, map[string]bool{}
 	for _, e := range events {
 		key := e.Trial.Candidate.Key()
 		if f := e.Measurement.Failure; f != nil && e.Trial.Fresh {
@@ -119,8 +119,8 @@ func measuredCells(events []search.Event, o Options) []Measured {
 		if !isUseful(e) {
 			continue
 		}
-		others[key] = others[key] || e.Trial.Phase != search.PhaseCurve
-		onlyCurve[key] = !others[key] && !e.Trial.Candidate.IsDefault()
+		others[key] = others[key] || e.Trial.Phase != search.PhaseLoadCurve
+		onlyLoadCurve[key] = !others[key] && !e.Trial.Candidate.IsDefault()
 		c := cellOf(e, o)
 		at, known := indices[c.Key()]
 		if !known {
@@ -136,7 +136,7 @@ func measuredCells(events []search.Event, o Options) []Measured {
 		m, k, key := &list[i], list[i].Key(), list[i].Candidate.Key()
 		m.Launches = len(launches[k])
 		m.Errors = float64(failed[k]) / float64(max(failed[k]+m.Requests, 1))
-		m.OnlyCurve, m.IsBroken = onlyCurve[key], broken[key]
+		m.OnlyLoadCurve, m.IsBroken = onlyLoadCurve[key], broken[key]
 	}
 	return list
 }

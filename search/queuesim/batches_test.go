@@ -15,13 +15,13 @@ import (
 )
 
 // constant returns a curve whose batches all take the same time, in seconds.
-func constant(time float64) Curve {
-	return Curve{Sizes: []int{1, 1000}, Alone: []float64{time, time}}
+func constant(time float64) ServiceCurve {
+	return ServiceCurve{Sizes: []int{1, 1000}, Alone: []float64{time, time}}
 }
 
 // affine returns the curve of batches that take a + b·n milliseconds.
-func affine(a, b float64) Curve {
-	return Curve{Sizes: []int{1, 1000}, Alone: []float64{(a + b) / 1000, (a + 1000*b) / 1000}}
+func affine(a, b float64) ServiceCurve {
+	return ServiceCurve{Sizes: []int{1, 1000}, Alone: []float64{(a + b) / 1000, (a + 1000*b) / 1000}}
 }
 
 // ended is an execution with its end.
@@ -31,7 +31,7 @@ type ended struct {
 }
 
 // play simulates given arrivals and returns the executions in the order of their begin.
-func play(b Batcher, c Curve, arrivals ...arrival) []ended {
+func play(b Batcher, c ServiceCurve, arrivals ...arrival) []ended {
 	var s Simulator
 	var all []ended
 	s.observe = func(e execution, at float64) { all = append(all, ended{e, at}) }
@@ -148,7 +148,7 @@ func TestTiming(t *testing.T) {
 // done. The rest of A takes 1 s, in which half of B is done. The rest of B takes 0.5 s.
 func TestRunningBatchesShare(t *testing.T) {
 	t.Parallel()
-	curve := Curve{Sizes: []int{1}, Alone: []float64{1}, Crowded: []float64{2}}
+	curve := ServiceCurve{Sizes: []int{1}, Alone: []float64{1}, Crowded: []float64{2}}
 	got := play(Batcher{Instances: 2}, curve, arrival{0, 1, 1}, arrival{0.5, 1, 1})
 	if len(got) != 2 || math.Abs(got[0].at-1.5) > 1e-9 || math.Abs(got[1].at-2) > 1e-9 {
 		t.Errorf("executions end at %+v, want 1.5 and 2", got)
@@ -158,7 +158,7 @@ func TestRunningBatchesShare(t *testing.T) {
 // Deterministic closed loops with a closed form.
 func TestClosedLoops(t *testing.T) {
 	t.Parallel()
-	overhead := func(c Curve, ms float64) Curve {
+	overhead := func(c ServiceCurve, ms float64) ServiceCurve {
 		c.Overhead = ms / 1000
 		return c
 	}
@@ -167,7 +167,7 @@ func TestClosedLoops(t *testing.T) {
 	for _, tc := range []struct {
 		name              string
 		batcher           Batcher
-		curve             Curve
+		curve             ServiceCurve
 		load              measure.Load
 		throughput, batch float64
 		mean              float64 // ms
@@ -211,7 +211,7 @@ func TestRefusedClientBatch(t *testing.T) {
 // allocates no memory.
 func TestSimulatorIsUsedAgain(t *testing.T) {
 	var s Simulator
-	curve := Curve{Sizes: []int{1, 8}, Alone: []float64{0.002, 0.006}, Crowded: []float64{0.003, 0.01}, Spread: 0.1, Overhead: 1e-4}
+	curve := ServiceCurve{Sizes: []int{1, 8}, Alone: []float64{0.002, 0.006}, Crowded: []float64{0.003, 0.01}, Spread: 0.1, Overhead: 1e-4}
 	batching := Batcher{Instances: 2, MaxBatch: 8, Dynamic: true, Delay: time.Millisecond, Preferred: []int{4}}
 	first := func(s *Simulator) Result {
 		return s.Simulate(batching, curve, measure.Load{Concurrency: 20, BatchSize: 1}, Options{Seed: 1})

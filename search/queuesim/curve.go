@@ -2,13 +2,13 @@ package queuesim
 
 import "slices"
 
-// Curve is the time of a batch on the instances of one pool, as measured by service trials. All
-// times are positive.
+// ServiceCurve is the time of a batch on the instances of one pool, as service trials measured it.
+// All times are positive.
 //
 // Without any spread, several instances in a closed loop fall into a cycle, and the choice of the
 // cycle is arbitrary. Take 12 clients and two instances whose batches all take the same time:
 // throughput is a tenth below that at a spread of 0.01 or of 0.1. No real server does this.
-type Curve struct {
+type ServiceCurve struct {
 	Sizes []int // batch sizes, ascending, ≥ 1; at least one
 	// Alone: s, time of a batch of Sizes[i] while all other instances are idle: compute input +
 	// infer + output
@@ -32,7 +32,7 @@ type Curve struct {
 // Time returns the seconds that a batch takes while the given number of instances is busy,
 // including its own. It is linear between the measured sizes and between alone and crowded, and
 // affine beyond.
-func (c Curve) Time(batch, busy, instances int) float64 {
+func (c ServiceCurve) Time(batch, busy, instances int) float64 {
 	alone := interpolate(c.Sizes, c.Alone, batch)
 	if len(c.Crowded) == 0 {
 		return alone

@@ -7,13 +7,13 @@ import (
 
 func TestCurveTime(t *testing.T) {
 	t.Parallel()
-	curve := Curve{Sizes: []int{2, 4, 8}, Alone: []float64{3, 5, 11}, Crowded: []float64{6, 9, 20}}
-	falling := Curve{Sizes: []int{2, 4}, Alone: []float64{4, 3}}
-	steep := Curve{Sizes: []int{4, 5}, Alone: []float64{4, 9}}
-	single := Curve{Sizes: []int{4}, Alone: []float64{2}}
+	curve := ServiceCurve{Sizes: []int{2, 4, 8}, Alone: []float64{3, 5, 11}, Crowded: []float64{6, 9, 20}}
+	falling := ServiceCurve{Sizes: []int{2, 4}, Alone: []float64{4, 3}}
+	steep := ServiceCurve{Sizes: []int{4, 5}, Alone: []float64{4, 9}}
+	single := ServiceCurve{Sizes: []int{4}, Alone: []float64{2}}
 	for _, tc := range []struct {
 		name                   string
-		curve                  Curve
+		curve                  ServiceCurve
 		batch, busy, instances int
 		want                   float64
 	}{

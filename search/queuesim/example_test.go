@@ -11,7 +11,7 @@ import (
 // A batch of n takes 5 + n ms. Four clients never fill a batch of 8, so a queue delay only adds
 // waiting time.
 func Example() {
-	curve := queuesim.Curve{Sizes: []int{1, 8}, Alone: []float64{0.006, 0.013}, Overhead: 0.001}
+	curve := queuesim.ServiceCurve{Sizes: []int{1, 8}, Alone: []float64{0.006, 0.013}, Overhead: 0.001}
 	for _, delay := range []time.Duration{0, 20 * time.Millisecond} {
 		r := queuesim.Simulate(queuesim.Batcher{Instances: 1, MaxBatch: 8, Dynamic: true, Delay: delay}, curve,
 			measure.Load{Concurrency: 4, BatchSize: 1}, queuesim.Options{})

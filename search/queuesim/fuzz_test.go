@@ -14,7 +14,7 @@ import (
 // watched simulates and checks that every request is served once, in the order of arrival. It also
 // checks that batches are allowed and that no more instances run than exist. It returns the
 // finished executions and the requests, too.
-func watched(t *testing.T, b Batcher, c Curve, load measure.Load, o Options) (r Result, all []ended, requests []request) {
+func watched(t *testing.T, b Batcher, c ServiceCurve, load measure.Load, o Options) (r Result, all []ended, requests []request) {
 	t.Helper()
 	var s Simulator
 	s.observe = func(e execution, at float64) { all = append(all, ended{e, at}) }
@@ -54,7 +54,7 @@ func watched(t *testing.T, b Batcher, c Curve, load measure.Load, o Options) (r 
 // latency.
 func TestLittlesLawInOpenLoops(t *testing.T) {
 	t.Parallel()
-	c := Curve{Sizes: []int{1, 8}, Alone: []float64{0.003, 0.010}, Crowded: []float64{0.004, 0.016}, Spread: 0.2}
+	c := ServiceCurve{Sizes: []int{1, 8}, Alone: []float64{0.003, 0.010}, Crowded: []float64{0.004, 0.016}, Spread: 0.2}
 	for _, b := range []Batcher{
 		{Instances: 1, MaxBatch: 8},
 		{Instances: 1, MaxBatch: 8, Dynamic: true},
@@ -86,7 +86,7 @@ func FuzzSimulate(f *testing.F) {
 				b.Preferred = append(b.Preferred, int(p))
 			}
 		}
-		c := Curve{Sizes: []int{1, 3, 17}, Alone: []float64{1e-3, 1.5e-3, 9e-3}, Crowded: []float64{3e-3, 2e-3, 30e-3},
+		c := ServiceCurve{Sizes: []int{1, 3, 17}, Alone: []float64{1e-3, 1.5e-3, 9e-3}, Crowded: []float64{3e-3, 2e-3, 30e-3},
 			Spread: float64(spread) / 256, Overhead: float64(seed%5) * 1e-4}
 		load := measure.Load{Concurrency: int(clients), BatchSize: int(clientBatch)}
 		if clients == 0 {

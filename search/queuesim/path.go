@@ -24,7 +24,7 @@ type path struct {
 	ends     float64 // s, time at which the first request has passed
 }
 
-func (p *path) reset(c Curve) {
+func (p *path) reset(c ServiceCurve) {
 	p.waiting.reset()
 	*p = path{cost: c.Path, wake: max(0, c.Overhead-c.Path), cores: float64(max(c.Cores, 1)), threads: float64(c.Threads), waiting: p.waiting, ends: math.Inf(1)}
 }

@@ -12,8 +12,8 @@ import (
 func TestPath(t *testing.T) {
 	t.Parallel()
 	const micro = 1e-6
-	onCores := func(service float64, instances, threads int) Curve {
-		c := Curve{Sizes: []int{1}, Alone: []float64{service * micro}, Spread: 0.05, Overhead: 30 * micro, Path: 20 * micro, Cores: 2, Threads: threads}
+	onCores := func(service float64, instances, threads int) ServiceCurve {
+		c := ServiceCurve{Sizes: []int{1}, Alone: []float64{service * micro}, Spread: 0.05, Overhead: 30 * micro, Path: 20 * micro, Cores: 2, Threads: threads}
 		if instances > 1 {
 			c.Crowded = c.Alone
 		}
@@ -44,7 +44,7 @@ func TestPath(t *testing.T) {
 func TestFewShareLittle(t *testing.T) {
 	t.Parallel()
 	const micro = 1e-6
-	c := Curve{Sizes: []int{1}, Alone: []float64{micro}, Spread: 0.05, Overhead: 100 * micro, Path: 20 * micro, Cores: 2}
+	c := ServiceCurve{Sizes: []int{1}, Alone: []float64{micro}, Spread: 0.05, Overhead: 100 * micro, Path: 20 * micro, Cores: 2}
 	for clients, want := range map[int]float64{1: 1e6 / 101, 2: 2e6 / 61, 4: 2e6 / 40, 64: 2e6 / 21.25} {
 		r := Simulate(Batcher{}, c, measure.Load{Concurrency: clients}, Options{Requests: 20_000})
 		check(t, fmt.Sprintf("throughput of %d clients", clients), r.Throughput, want, 0.05)
@@ -57,7 +57,7 @@ func TestFewShareLittle(t *testing.T) {
 // In an open loop, requests that cannot pass wait before the server, whose queue is empty.
 func TestPathOfAnOpenLoop(t *testing.T) {
 	t.Parallel()
-	c := Curve{Sizes: []int{1}, Alone: []float64{1e-6}, Spread: 0.05, Path: 1e-3, Cores: 1}
+	c := ServiceCurve{Sizes: []int{1}, Alone: []float64{1e-6}, Spread: 0.05, Path: 1e-3, Cores: 1}
 	// M/D/1 at half of the path's capacity
 	r := Simulate(Batcher{}, c, measure.Load{RequestRate: 500}, Options{Requests: many})
 	check(t, "wait and path", r.Mean, 1.5e-3, 0.03)

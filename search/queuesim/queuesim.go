@@ -46,12 +46,12 @@ type Result struct {
 
 // Simulate predicts the result of a load on a server. The load is a closed loop, or an open loop
 // with Poisson arrivals at the request rate. It is a function of its arguments.
-func Simulate(b Batcher, c Curve, load measure.Load, o Options) Result {
+func Simulate(b Batcher, c ServiceCurve, load measure.Load, o Options) Result {
 	return new(Simulator).Simulate(b, c, load, o)
 }
 
 // Simulate is the function of that name with reused memory.
-func (s *Simulator) Simulate(b Batcher, c Curve, load measure.Load, o Options) Result {
+func (s *Simulator) Simulate(b Batcher, c ServiceCurve, load measure.Load, o Options) Result {
 	rows, requests := max(load.BatchSize, 1), max(cmp.Or(o.Requests, defaultRequests), 1)
 	s.reset(b, c, o.Seed)
 	if rows > s.batcher.max {

@@ -23,7 +23,7 @@ func TestBatchesAreTheSchedulers(t *testing.T) {
 	for seed := range uint64(200) {
 		b, arrivals := randomTrace(rand.New(rand.NewPCG(seed, 0)))
 		var simulated []start
-		for _, e := range play(b, Curve{Sizes: []int{1, 101}, Alone: []float64{duration(1).Seconds(), duration(101).Seconds()}}, arrivals...) {
+		for _, e := range play(b, ServiceCurve{Sizes: []int{1, 101}, Alone: []float64{duration(1).Seconds(), duration(101).Seconds()}}, arrivals...) {
 			simulated = append(simulated, start{time.Duration(math.Round(e.begin * 1e9)), e.rows})
 		}
 		var real []start

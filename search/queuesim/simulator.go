@@ -9,7 +9,7 @@ import (
 // for one goroutine, and must not be copied.
 type Simulator struct {
 	batcher   batcher
-	curve     Curve
+	curve     ServiceCurve
 	instances int
 
 	now      float64 // s
@@ -62,7 +62,7 @@ func (r *random) seed(seed, stream uint64) {
 	r.source.Seed(seed, stream)
 }
 
-func (s *Simulator) reset(b Batcher, c Curve, seed uint64) {
+func (s *Simulator) reset(b Batcher, c ServiceCurve, seed uint64) {
 	s.batcher.reset(b)
 	s.curve, s.instances = c, max(b.Instances, 1)
 	s.now, s.closed, s.rate, s.upcoming = 0, false, 0, 0

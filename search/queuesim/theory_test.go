@@ -98,7 +98,7 @@ func TestSpread(t *testing.T) {
 }
 
 // loops yields closed loops of many kinds, for properties that hold for all.
-func loops(yield func(name string, b Batcher, c Curve, load measure.Load)) {
+func loops(yield func(name string, b Batcher, c ServiceCurve, load measure.Load)) {
 	for _, instances := range []int{1, 2, 4} {
 		for _, batch := range []int{1, 4, 8} {
 			for _, delay := range []time.Duration{0, 3 * time.Millisecond} {
@@ -108,7 +108,7 @@ func loops(yield func(name string, b Batcher, c Curve, load measure.Load)) {
 							continue
 						}
 						b := Batcher{instances, batch, batch > 1, preferred, delay}
-						c := Curve{Sizes: []int{1, 4, 8}, Alone: []float64{0.003, 0.006, 0.010}, Spread: 0.2, Overhead: 3e-4}
+						c := ServiceCurve{Sizes: []int{1, 4, 8}, Alone: []float64{0.003, 0.006, 0.010}, Spread: 0.2, Overhead: 3e-4}
 						if instances > 1 {
 							c.Crowded = []float64{0.004, 0.010, 0.019}
 						}
@@ -126,7 +126,7 @@ func loops(yield func(name string, b Batcher, c Curve, load measure.Load)) {
 func TestBoundsOfClosedLoops(t *testing.T) {
 	t.Parallel()
 	var s Simulator
-	loops(func(name string, b Batcher, c Curve, load measure.Load) {
+	loops(func(name string, b Batcher, c ServiceCurve, load measure.Load) {
 		r := s.Simulate(b, c, load, Options{Requests: 4000})
 		check(t, name+": throughput × latency", r.Throughput*r.Mean, float64(load.Concurrency), 0.02)
 		fastest := c.Time(1, 1, b.Instances) + c.Overhead
@@ -151,7 +151,7 @@ func TestBoundsOfClosedLoops(t *testing.T) {
 // With many clients all batches are full and all instances are busy.
 func TestSaturation(t *testing.T) {
 	t.Parallel()
-	c := Curve{Sizes: []int{1, 8}, Alone: []float64{0.002, 0.005}, Crowded: []float64{0.003, 0.009}, Spread: 0.1, Overhead: 1e-4}
+	c := ServiceCurve{Sizes: []int{1, 8}, Alone: []float64{0.002, 0.005}, Crowded: []float64{0.003, 0.009}, Spread: 0.1, Overhead: 1e-4}
 	r := Simulate(Batcher{Instances: 3, MaxBatch: 8, Dynamic: true}, c, measure.Load{Concurrency: 96, BatchSize: 1}, Options{Requests: 50_000})
 	check(t, "throughput", r.Throughput, 3*8/0.009, 0.01)
 	check(t, "mean batch", r.MeanBatch, 8, 1e-9)

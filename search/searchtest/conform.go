@@ -158,7 +158,7 @@ func checkTrials(t *testing.T, s search.Settings, events []search.Event) {
 		legal[c.Key()], legal[s.Space.FirstStage(c).Key()], pools[c.PoolKey()] = true, true, true
 	}
 	axis := s.Space.Load
-	order := map[search.Phase]int{search.PhaseDefault: 0, search.PhaseSearch: 1, search.PhaseService: 1, search.PhaseFinal: 2, search.PhaseCurve: 2}
+	order := map[search.Phase]int{search.PhaseDefault: 0, search.PhaseSearch: 1, search.PhaseService: 1, search.PhaseFinal: 2, search.PhaseLoadCurve: 2}
 	phase := 0
 	for i, e := range events {
 		level, serves := e.Trial.Load.Level(), e.Trial.Phase == search.PhaseService

@@ -42,7 +42,7 @@ func Decide(b Beliefs, o Options) Verdict {
 		v.Chance = d.chance()
 	}
 	v.State = d.state(v, base)
-	v.Curves = d.curves()
+	v.LimitCurves = d.curves()
 	return v
 }
 
@@ -111,7 +111,7 @@ func newDecider(b Beliefs, o Options) *decider {
 		}
 		d.keys = append(d.keys, m.Candidate.Key())
 		d.choices = append(d.choices, Choice{
-			Measured: m, Values: map[measure.Metric]measure.Estimate{}, IsOutside: m.OnlyCurve && !o.Space.Has(m.Candidate),
+			Measured: m, Values: map[measure.Metric]measure.Estimate{}, IsOutside: m.OnlyLoadCurve && !o.Space.Has(m.Candidate),
 		})
 		cells = append(cells, m.Cell)
 	}

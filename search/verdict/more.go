@@ -110,8 +110,8 @@ func (d *decider) chance() float64 {
 
 // curves returns the answer as a function of each limit. Latency and memory are included even if
 // the goal does not limit them.
-func (d *decider) curves() []Curve {
-	var list []Curve
+func (d *decider) curves() []LimitCurve {
+	var list []LimitCurve
 	for k, c := range d.bounds {
 		if d.limited[k].isKnown && (c.Max == nil) != (c.Min == nil) {
 			list = append(list, d.curve(c.Metric, c.Max == nil, k))
@@ -123,8 +123,8 @@ func (d *decider) curves() []Curve {
 // curve visits the choices by the limit at which each may be recommended. From there on the best
 // choice so far is recommended. The displaced choices are the same at every limit, so the objective
 // only rises.
-func (d *decider) curve(metric measure.Metric, isLeast bool, k int) Curve {
-	curve := Curve{Metric: metric, IsLeast: isLeast}
+func (d *decider) curve(metric measure.Metric, isLeast bool, k int) LimitCurve {
+	curve := LimitCurve{Metric: metric, IsLeast: isLeast}
 	var steps []Step
 	for i := range d.choices {
 		if limit, ok := d.threshold(k, i, isLeast); ok && d.kept[i] {

@@ -155,9 +155,9 @@ type Step struct {
 	Choice int     // in Verdict.Choices
 }
 
-// Curve is the answer as a function of one limit, with all others as the goal has them. The
+// LimitCurve is the answer as a function of one limit, with all others as the goal has them. The
 // tightest limit comes first. Below the first step nothing is recommended.
-type Curve struct {
+type LimitCurve struct {
 	Metric  measure.Metric
 	IsLeast bool // the limit is a minimum: steps go down
 	Steps   []Step
@@ -183,9 +183,9 @@ type Verdict struct {
 	Choices []Choice // every configuration at every load that was measured
 	// More is an upper bound, with probability Confidence, of the relative gain of any other choice
 	// over the answer. It is +Inf if a choice without any prediction may be better.
-	More      float64
-	Curves    []Curve
-	Tradeoffs search.Tradeoffs
+	More        float64
+	LimitCurves []LimitCurve
+	Tradeoffs   search.Tradeoffs
 }
 
 // Answer returns the choice to deploy: Recommended, else Edge, else Nearest. nil if nothing was

@@ -151,7 +151,7 @@ func TestCurveIsTheAnswer(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(100) {
 		b := random(seed)
-		curve := verdict.Decide(b, options(limit(measure.LatencyP99, 0.050))).Curves[0]
+		curve := verdict.Decide(b, options(limit(measure.LatencyP99, 0.050))).LimitCurves[0]
 		for step := range 30 {
 			p99 := 0.008 * math.Pow(1.14, float64(step))
 			v := verdict.Decide(b, options(limit(measure.LatencyP99, p99)))
@@ -255,7 +255,7 @@ func TestCurvesLeadWithinTheSpace(t *testing.T) {
 	b.add(candidate(), 1, 100, 0.020, 1e8, 0.01, 0.05)
 	b.add(candidate("intra_op_threads", "2", "max_batch_size", "8"), 1, 150, 0.020, 1e8, 0.01, 0.05)
 	b.add(candidate("intra_op_threads", "1"), 1, 200, 0.020, 1e8, 0.01, 0.05)
-	b.cells[2].OnlyCurve = true
+	b.cells[2].OnlyLoadCurve = true
 	for _, c := range []struct {
 		batches []search.Value
 		answer  string

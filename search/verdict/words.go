@@ -313,11 +313,11 @@ func (v Verdict) Loosened(goal search.Goal) string {
 		return ""
 	}
 	for _, c := range goal.Constraints {
-		i := slices.IndexFunc(v.Curves, func(curve Curve) bool { return curve.Metric == c.Metric && !curve.IsLeast })
+		i := slices.IndexFunc(v.LimitCurves, func(curve LimitCurve) bool { return curve.Metric == c.Metric && !curve.IsLeast })
 		if c.Max == nil || c.Min != nil || i < 0 {
 			continue
 		}
-		for _, s := range v.Curves[i].Steps {
+		for _, s := range v.LimitCurves[i].Steps {
 			gain := goal.Objective.Gain(0, v.Choices[s.Choice].Score.Mean-answer.Score.Mean)
 			if s.Limit > *c.Max && s.Limit <= near**c.Max && gain > worthMore {
 				return fmt.Sprintf("%s %s instead of %s would bring %+.0f %%.", Label(c.Metric), LimitText(c.Metric, upwards(s.Limit)),

@@ -9,7 +9,7 @@ import (
 
 // Forecast is the prediction for an unopened engine.
 type Forecast struct {
-	Curve     queuesim.Curve
+	Curve     queuesim.ServiceCurve
 	Deviation float64 // standard deviation of its times' logarithm
 	Last      int     // largest size of the curves behind it
 }
@@ -17,13 +17,13 @@ type Forecast struct {
 // observation is a measured service curve.
 type observation struct {
 	engine  *pools.Engine
-	curve   queuesim.Curve
+	curve   queuesim.ServiceCurve
 	machine int // machine of the measurement: 0 this one, others from 1
 }
 
 // Observe adds a service curve of an engine that was measured on another machine. The first of
 // these is 1.
-func (x *Predictor) Observe(e *pools.Engine, c queuesim.Curve, machine int) {
+func (x *Predictor) Observe(e *pools.Engine, c queuesim.ServiceCurve, machine int) {
 	x.foreign = append(x.foreign, observation{e, c, machine})
 }
 
@@ -118,7 +118,7 @@ func (x *Predictor) forecast(e *pools.Engine, known []observation, factor [][]fl
 	for _, o := range known {
 		f.Last = max(f.Last, o.curve.Sizes[len(o.curve.Sizes)-1])
 	}
-	f.Curve = queuesim.Curve{Sizes: sizes, Alone: make([]float64, len(sizes)), Overhead: first.Overhead, Spread: first.Spread}
+	f.Curve = queuesim.ServiceCurve{Sizes: sizes, Alone: make([]float64, len(sizes)), Overhead: first.Overhead, Spread: first.Spread}
 	for i, size := range sizes {
 		base, sum := math.Log(first.Time(size, 1, 1)), 0.0
 		for j, o := range known {

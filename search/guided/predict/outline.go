@@ -31,7 +31,7 @@ func (o Outline) Lone() float64 { return o.Seconds[0] + o.Overhead }
 // newOutline returns the outline of a pool with a service curve, without its highest throughputs.
 // It has the curve's sizes, and larger ones that were omitted or not requested, for which the curve
 // continues as a line.
-func (x *Predictor) newOutline(p *pools.Pool, c queuesim.Curve) Outline {
+func (x *Predictor) newOutline(p *pools.Pool, c queuesim.ServiceCurve) Outline {
 	last := c.Sizes[len(c.Sizes)-1]
 	beyond := slices.DeleteFunc(x.pools.Sizes(p), func(size int) bool { return size <= last || p.Refuses(size) })
 	o := Outline{Sizes: slices.Concat(c.Sizes, beyond), Overhead: c.Overhead}
@@ -44,7 +44,7 @@ func (x *Predictor) newOutline(p *pools.Pool, c queuesim.Curve) Outline {
 
 // measuredOutline returns the outline of a pool with known service times: any number of its
 // instances may be busy.
-func (x *Predictor) measuredOutline(p *pools.Pool, c queuesim.Curve) Outline {
+func (x *Predictor) measuredOutline(p *pools.Pool, c queuesim.ServiceCurve) Outline {
 	o := x.newOutline(p, c)
 	for i, size := range o.Sizes {
 		if i > 0 {
@@ -61,7 +61,7 @@ func (x *Predictor) measuredOutline(p *pools.Pool, c queuesim.Curve) Outline {
 // ExpectedOutline returns the outline of a pool for which one instance's curve is known or
 // predicted. All instances together have their undisturbed throughput times their contention. It is
 // never less than that of one instance. No instance has more than in a smaller pool.
-func (x *Predictor) ExpectedOutline(p *pools.Pool, c queuesim.Curve) Outline {
+func (x *Predictor) ExpectedOutline(p *pools.Pool, c queuesim.ServiceCurve) Outline {
 	o := x.newOutline(p, c)
 	for i, size := range o.Sizes {
 		most := x.undisturbed(p, c, size) * math.Exp(x.contention[p].Mean)
@@ -81,7 +81,7 @@ func (x *Predictor) ExpectedOutline(p *pools.Pool, c queuesim.Curve) Outline {
 
 // undisturbed returns the throughput of a pool's instances with batches of a size, in inferences/s,
 // if only the cores limited them.
-func (x *Predictor) undisturbed(p *pools.Pool, c queuesim.Curve, size int) float64 {
+func (x *Predictor) undisturbed(p *pools.Pool, c queuesim.ServiceCurve, size int) float64 {
 	useful := float64(p.Instances())
 	if p.Threads() > 0 && x.cores > 0 {
 		useful = min(useful, max(1, float64(x.cores)/float64(p.Threads())))

@@ -25,8 +25,8 @@ func (x *Predictor) SetPath(path float64) {
 	}
 }
 
-// MeasuredPath estimates the path (queuesim.Curve) from the least disturbed trials with the highest
-// request rates; false without any.
+// MeasuredPath estimates the path (queuesim.ServiceCurve) from the least disturbed trials with the
+// highest request rates. It returns false without any.
 func (x *Predictor) MeasuredPath() (float64, bool) {
 	type sample struct{ rate, path float64 }
 	var samples []sample

@@ -35,7 +35,7 @@ type Predictor struct {
 
 // opened holds the predictions of a pool with known service times.
 type opened struct {
-	curve   queuesim.Curve
+	curve   queuesim.ServiceCurve
 	outline Outline
 	results map[pools.Setting]queuesim.Result
 }
@@ -74,7 +74,7 @@ func (x *Predictor) reset(p *pools.Pool, o *opened) {
 }
 
 // Curve returns the service curve of an opened pool.
-func (x *Predictor) Curve(p *pools.Pool) queuesim.Curve { return x.opened[p].curve }
+func (x *Predictor) Curve(p *pools.Pool) queuesim.ServiceCurve { return x.opened[p].curve }
 
 // Outline returns the bounds of an opened pool's cells.
 func (x *Predictor) Outline(p *pools.Pool) Outline { return x.opened[p].outline }

@@ -116,8 +116,8 @@ func (t *Times) Suspects(n tuning.Service) []int {
 }
 
 // Curve returns the service curve of one instance, with a least spread.
-func (t *Times) Curve(leastSpread float64) queuesim.Curve {
-	c := queuesim.Curve{Sizes: t.sizes, Alone: t.seconds, Overhead: t.overhead}
+func (t *Times) Curve(leastSpread float64) queuesim.ServiceCurve {
+	c := queuesim.ServiceCurve{Sizes: t.sizes, Alone: t.seconds, Overhead: t.overhead}
 	spreads := slices.Sorted(slices.Values(t.spreads))
 	c.Spread = max(spreads[len(spreads)/2], leastSpread)
 	return c

@@ -42,7 +42,7 @@ type Service struct {
 	Longer float64
 	// LeastSpread is the least standard deviation of the logarithm of a batch's time. No real
 	// server has less, and without any the simulation falls into an arbitrary cycle. Between 0.01
-	// and 0.1 it hardly matters (queuesim.Curve).
+	// and 0.1 it hardly matters (queuesim.ServiceCurve).
 	LeastSpread float64
 	// BeyondDeviation is the standard deviation of the logarithm of a batch's time, for each
 	// doubling of the size beyond the last measured one. The curve continues there as a line. In
@@ -111,7 +111,7 @@ type Contention struct {
 	Strangers float64 // correlation of pools whose engines have no value in common
 }
 
-// Path is for the processor time of a request on its way to the server (queuesim.Curve).
+// Path is for the processor time of a request on its way to the server (queuesim.ServiceCurve).
 type Path struct {
 	// LeastShare is the least share of the processor time of a measurable path: less is lost in
 	// that of the instances.
