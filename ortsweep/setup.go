@@ -95,7 +95,7 @@ func (s Setup) given(config *modelconfig.Config) (modelconfig.Options, []modelco
 	if err != nil {
 		return options, nil, err
 	}
-	at := modelconfig.Place{Cores: s.cores}
+	at := modelconfig.Device{Cores: s.cores}
 	for _, g := range config.GetInstanceGroup() {
 		if g.GetKind() == configpb.ModelInstanceGroup_KIND_GPU {
 			at.OnGPU, at.GPU = true, int(g.GetGpus()[0])

@@ -92,11 +92,11 @@ type Phase string
 
 // The phases of a campaign, in their order.
 const (
-	PhaseDefault Phase = "default" // the default configuration, always first
-	PhaseSearch  Phase = "search"
-	PhaseService Phase = "service" // within the search: the time of a batch of each size in a pool's process
-	PhaseFinal   Phase = "final"   // measurements for the decision, on fresh launches
-	PhaseLoadCurve   Phase = "curve"   // further loads of the default, the first stage and the best, for the charts
+	PhaseDefault   Phase = "default" // the default configuration, always first
+	PhaseSearch    Phase = "search"
+	PhaseService   Phase = "service" // within the search: the time of a batch of each size in a pool's process
+	PhaseFinal     Phase = "final"   // measurements for the decision, on fresh launches
+	PhaseLoadCurve Phase = "curve"   // further loads of the default, the first stage and the best, for the charts
 )
 
 // Event is the outcome of a trial.

@@ -70,7 +70,7 @@ func (b *Backend) options(config *modelconfig.Config, in engine.Instance) (ort.S
 	if err := checkCompiled(b.compiled, said, in); err != nil {
 		return ort.SessionOptions{}, err
 	}
-	o, providers, err := said.Given(place(in))
+	o, providers, err := said.Given(deviceOf(in))
 	if err != nil {
 		return ort.SessionOptions{}, fault.Errorf(fault.InvalidArgument, "%v", err)
 	}

@@ -9,9 +9,9 @@ import (
 	"tuner/model/modelconfig"
 )
 
-// place returns where an instance's session is made, on the calling thread.
-func place(in engine.Instance) modelconfig.Place {
-	return modelconfig.Place{OnGPU: in.OnGPU, GPU: in.GPU, Cores: hostpolicy.Cores(), Bound: !in.Policy.IsAny()}
+// deviceOf returns where an instance's session is made, on the calling thread.
+func deviceOf(in engine.Instance) modelconfig.Device {
+	return modelconfig.Device{OnGPU: in.OnGPU, GPU: in.GPU, Cores: hostpolicy.Cores(), Bound: !in.Policy.IsAny()}
 }
 
 // checkCompiled refuses accelerators for the instance's kind that the library does not have.

@@ -10,8 +10,8 @@ import (
 	"tuner/ort/sessionoption"
 )
 
-// Place is the device of a session.
-type Place struct {
+// Device is the device of a session.
+type Device struct {
 	OnGPU bool
 	GPU   int // its number
 	Cores int // cores that the process, or the session by its host policy, may use
@@ -26,10 +26,10 @@ type Provider struct {
 }
 
 // Given returns what ONNX Runtime receives for a session: the options, and the execution providers
-// in Triton's order. These are the accelerators of the place's kind and, on a GPU, CUDA after them,
+// in Triton's order. These are the accelerators of the device's kind and, on a GPU, CUDA after them,
 // also if it is not named. ONNX Runtime's own CPU provider always comes last. An error means that a
 // provider lacks an option.
-func (o Options) Given(at Place) (Options, []Provider, error) {
+func (o Options) Given(at Device) (Options, []Provider, error) {
 	accelerators := o.CPUAccelerators
 	if at.OnGPU {
 		accelerators = o.GPUAccelerators
@@ -65,7 +65,7 @@ func (o Options) Given(at Place) (Options, []Provider, error) {
 // given returns an accelerator's parameters by ONNX Runtime's names, with two additions of the
 // place. One is the device, as in Triton's backend. The other is for a provider that has only its
 // own threads: under a host policy their number is that of the cores.
-func (a Accelerator) given(at Place) map[string]string {
+func (a Accelerator) given(at Device) map[string]string {
 	row := provider.Of(a.Name)
 	out := map[string]string{}
 	if row.Device.Set {

@@ -10,7 +10,7 @@ import (
 
 // Given returns the options that the engine passes to ONNX Runtime for a configuration's session
 // options (modelconfig.Options.Given), without the providers' defaults.
-func Given(o modelconfig.Options, at modelconfig.Place) (modelconfig.Options, []modelconfig.Provider, error) {
+func Given(o modelconfig.Options, at modelconfig.Device) (modelconfig.Options, []modelconfig.Provider, error) {
 	given, providers, err := o.Given(at)
 	if err != nil {
 		return given, nil, err

@@ -20,10 +20,10 @@ func TestGiven(t *testing.T) {
 		return []modelconfig.Accelerator{a}
 	}
 	const spinning = "session.intra_op.allow_spinning"
-	onCPU, onGPU, onSecond := modelconfig.Place{Cores: 4}, modelconfig.Place{OnGPU: true, Cores: 4}, modelconfig.Place{OnGPU: true, GPU: 1, Cores: 4}
+	onCPU, onGPU, onSecond := modelconfig.Device{Cores: 4}, modelconfig.Device{OnGPU: true, Cores: 4}, modelconfig.Device{OnGPU: true, GPU: 1, Cores: 4}
 	for name, c := range map[string]struct {
 		options       modelconfig.Options
-		at            modelconfig.Place
+		at            modelconfig.Device
 		want          modelconfig.Options
 		wantProviders []modelconfig.Provider
 	}{

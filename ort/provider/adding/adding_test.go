@@ -161,14 +161,14 @@ func testConfiguration(t *testing.T) {
 func testPrograms(t *testing.T) {
 	for _, test := range []struct {
 		candidate            search.Candidate
-		at                   modelconfig.Place
+		at                   modelconfig.Device
 		python, cpp, program string
 	}{
-		{on(search.KnobExecutionProvider, "sundial", "sundial.notes", "cache"), modelconfig.Place{Cores: 3, Bound: true},
+		{on(search.KnobExecutionProvider, "sundial", "sundial.notes", "cache"), modelconfig.Device{Cores: 3, Bound: true},
 			`("SundialExecutionProvider", {"hours": "3", "notes": "cache"})`,
 			`options.AppendExecutionProvider("SUNDIAL", sundial);`,
 			`check(options.AppendExecutionProvider("SUNDIAL", map[string]string{`},
-		{on(search.KnobExecutionProvider, "slate"), modelconfig.Place{OnGPU: true},
+		{on(search.KnobExecutionProvider, "slate"), modelconfig.Device{OnGPU: true},
 			`providers = ["SlateExecutionProvider", "CUDAExecutionProvider", "CPUExecutionProvider"]`,
 			`options.AppendExecutionProvider_Slate_V2(*slate);`,
 			`check(options.AppendExecutionProviderSlate(slate))`},
