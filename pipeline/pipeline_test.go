@@ -17,6 +17,7 @@ import (
 
 	"tuner/analyze"
 	"tuner/analyze/analyzetest"
+	"tuner/internal/alloctest"
 	"tuner/internal/exit"
 	"tuner/model/onnx"
 	"tuner/model/onnx/build"
@@ -501,4 +502,38 @@ func TestStepLines(t *testing.T) {
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Error(diff)
 	}
+}
+
+// A receipt vouches for a folder only if it lists each file there as it is.
+func FuzzReceipt(f *testing.F) {
+	dir := f.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "values.yaml"), []byte("replicas: 1"), 0o600); err != nil {
+		f.Fatal(err)
+	}
+	if err := writeReceipt(dir); err != nil {
+		f.Fatal(err)
+	}
+	receipt, err := os.ReadFile(filepath.Join(dir, receiptName))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(receipt)
+	f.Add([]byte(`[]`))
+	f.Add([]byte(`[{"path":"values.yaml"}]`))
+	f.Add(append(receipt[:len(receipt)-2], `,{"path":"../../outside","sha256":"d"}]`...))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		dir := t.TempDir()
+		writeText(t, filepath.Join(dir, "values.yaml"), "replicas: 1", 0o600)
+		writeText(t, filepath.Join(dir, receiptName), string(text), 0o600)
+		bound := alloctest.Bound(t, len(text))
+		why, err := foreignIn(dir)
+		bound()
+		if err != nil || why != "" {
+			return
+		}
+		writeText(t, filepath.Join(dir, "values.yaml"), "replicas: 2", 0o600)
+		if why, _ := foreignIn(dir); why == "" {
+			t.Errorf("the receipt %q vouches for a file that was changed", text)
+		}
+	})
 }

@@ -1,6 +1,7 @@
 package modelrepo
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/testing/protocmp"
 
+	"tuner/internal/alloctest"
 	"tuner/model/modelconfig"
 	"tuner/model/modelconfig/configpb"
 )
@@ -297,4 +299,30 @@ func TestAddedWarmup(t *testing.T) {
 			t.Errorf("%s: %q, want %q", text, got, want)
 		}
 	}
+}
+
+// A receipt vouches for a folder only if it has the digest of each file there. It never reads a file
+// outside.
+func FuzzReceipt(f *testing.F) {
+	const digest = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855" // of no bytes
+	f.Add([]byte(`{"sha256":{"1/model.onnx":"` + digest + `"}}`))
+	f.Add([]byte(`{"sha256":{"1/model.onnx":"` + digest + `","../outside":"` + digest + `"}}`))
+	f.Add([]byte(`{"sha256":{}}`))
+	f.Add([]byte(`{"sha256":{"1/model.onnx":"` + digest + `"`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		dir := makeTree(t, map[string]string{"m/1/model.onnx": "", "outside": "", "m/" + receiptName: string(text)})
+		before := alloctest.Bound(t, len(text))
+		files, foreign, err := written(filepath.Join(dir, "m"))
+		before()
+		if err != nil || foreign != "" {
+			return
+		}
+		if !bytes.Contains(text, []byte(digest)) || len(files) != 2 {
+			t.Errorf("the receipt %q vouches for %v", text, files)
+		}
+		put(t, dir, "m/1/model.onnx", "changed")
+		if _, foreign, _ := written(filepath.Join(dir, "m")); foreign == "" {
+			t.Errorf("the receipt %q vouches for a file that was changed", text)
+		}
+	})
 }

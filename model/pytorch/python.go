@@ -47,10 +47,26 @@ func runScript(ctx context.Context, python, folder string, r request) (result, e
 	var made result
 	text, err = os.ReadFile(filepath.Join(folder, "result.json"))
 	if err == nil {
-		err = json.Unmarshal(text, &made)
+		made, err = parseResult(text)
 	}
 	if runError != nil || err != nil {
 		return result{}, fmt.Errorf("%s ended without a result (%w); its last output was:\n%s", python, errors.Join(runError, err), complaints.lines(12))
+	}
+	return made, nil
+}
+
+// parseResult reads what export.py has written. A model that PyTorch unpacks may run code there, and
+// write it instead.
+func parseResult(text []byte) (result, error) {
+	var made result
+	if err := json.Unmarshal(text, &made); err != nil {
+		return result{}, err
+	}
+	switch {
+	case made.Status == "":
+		return result{}, errors.New("result.json has no status")
+	case made.Status == "ok" && made.Examples < 1:
+		return result{}, errors.New("result.json has no examples, so the exported model cannot be compared")
 	}
 	return made, nil
 }

@@ -1,6 +1,7 @@
 package provider_test
 
 import (
+	"encoding/json"
 	"os"
 	"slices"
 	"strings"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"tuner/internal/alloctest"
 	"tuner/ort/provider"
 )
 
@@ -129,4 +131,44 @@ func TestLowersPrecision(t *testing.T) {
 			t.Errorf("%s.%s = %s: %t", test.provider, test.name, test.value, got)
 		}
 	}
+}
+
+// Values of options come over the wire, too. None makes their checks fail or take much memory, and
+// none that is taken names a cache of OpenVINO's.
+func FuzzOptionValues(f *testing.F) {
+	for _, value := range []string{"", "1", "true", `{"CPU": {"ENABLE_CPU_PINNING": "NO"}}`, `{"CPU": {"CACHE_DIR": "/etc"}}`, `{"CPU": {"\u0043ACHE_DIR": 1}}`,
+		"GPU.0", "HETERO:GPU,CPU", "../../file", "18446744073709551616", "1e999", strings.Repeat("[", 1000)} {
+		f.Add(value)
+	}
+	f.Fuzz(func(t *testing.T, value string) {
+		options := 0
+		for _, p := range provider.All() {
+			for _, name := range p.OptionNames() {
+				o, ok := p.Option(name)
+				if !ok {
+					t.Fatalf("%s has no option %s", p.Name, name)
+				}
+				check := alloctest.Bound(t, len(value))
+				options++
+				holds := o.Form.Holds == nil || o.Form.Holds(value)
+				_, _ = p.LowersPrecision(name, value), provider.OpensFile(name, value)
+				if o.Native != nil {
+					_, _ = o.Native(value)
+				}
+				check()
+				var devices map[string]map[string]any
+				if name != "load_config" || !holds || json.Unmarshal([]byte(value), &devices) != nil {
+					continue
+				}
+				for _, properties := range devices {
+					if _, isNamed := properties["CACHE_DIR"]; isNamed {
+						t.Errorf("%q is taken", value)
+					}
+				}
+			}
+		}
+		if options == 0 {
+			t.Error("no provider has options, so nothing was tested")
+		}
+	})
 }

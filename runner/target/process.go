@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"os"
 	"os/exec"
 	"sync"
@@ -121,6 +123,34 @@ func (p *process) handle(e event) {
 	}
 }
 
+// longestAnnouncement is the largest length of an announcement in bytes. It has three addresses and
+// a path.
+const longestAnnouncement = 64 << 10
+
+// readAnnouncement reads one line, and checks its addresses.
+func readAnnouncement(r io.Reader) (api.Announcement, error) {
+	line, err := bufio.NewReader(io.LimitReader(r, longestAnnouncement)).ReadBytes('\n')
+	if errors.Is(err, io.EOF) && len(line) == longestAnnouncement {
+		err = fmt.Errorf("its first line is longer than %d bytes", longestAnnouncement)
+	}
+	if err != nil {
+		return api.Announcement{}, err
+	}
+	var at api.Announcement
+	if err := json.Unmarshal(line, &at); err != nil {
+		return api.Announcement{}, err
+	}
+	if at.HTTP == "" && at.GRPC == "" {
+		return api.Announcement{}, errors.New("it serves neither HTTP nor gRPC")
+	}
+	for _, address := range []string{at.HTTP, at.GRPC, at.Metrics} {
+		if _, _, err := net.SplitHostPort(address); address != "" && err != nil {
+			return api.Announcement{}, err
+		}
+	}
+	return at, nil
+}
+
 // awaitReady reads the announcement.
 func (p *process) awaitReady(ctx context.Context, announce *os.File, patience time.Duration) error {
 	if err := announce.SetReadDeadline(time.Now().Add(patience)); err != nil {
@@ -129,11 +159,9 @@ func (p *process) awaitReady(ctx context.Context, announce *os.File, patience ti
 		return fmt.Errorf("cannot wait for the engine: %w", err)
 	}
 	defer context.AfterFunc(ctx, func() { _ = announce.SetReadDeadline(time.Unix(0, 0)) })()
-	line, err := bufio.NewReader(announce).ReadBytes('\n')
+	at, err := readAnnouncement(announce)
 	if err == nil {
-		err = json.Unmarshal(line, &p.address)
-	}
-	if err == nil {
+		p.address = at
 		p.handle(announcedEvent)
 		return nil
 	}

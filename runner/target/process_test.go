@@ -2,7 +2,9 @@ package target
 
 import (
 	"bufio"
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"tuner/internal/alloctest"
 	"tuner/runner"
 )
 
@@ -41,7 +44,7 @@ func play(role string) int {
 		fmt.Fprintln(announce, "hello")
 	case "silent":
 	case "dying":
-		fmt.Fprintln(announce, `{"pid":1}`)
+		fmt.Fprintln(announce, `{"pid":1,"http":"127.0.0.1:1"}`)
 		fmt.Fprintln(os.Stderr, "about to die")
 		return 3
 	case "tuner":
@@ -258,4 +261,29 @@ func TestParseMemoryKills(t *testing.T) {
 			t.Errorf("%q: %d kills, want %d", text, got, want)
 		}
 	}
+}
+
+// An announcement is one line with addresses. Reading it takes no more memory than the longest one.
+func FuzzAnnouncement(f *testing.F) {
+	f.Add([]byte(`{"pid":1,"http":"127.0.0.1:1","grpc":"[::1]:2","metrics":"","ort_version":"1","ort_library":"/l"}` + "\n"))
+	f.Add([]byte("hello\n"))
+	f.Add([]byte(`{"http":"127.0.0.1:1"}`))
+	f.Add(append([]byte(`{"http":"`), make([]byte, longestAnnouncement)...))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		defer alloctest.Bound(t, longestAnnouncement)()
+		at, err := readAnnouncement(bytes.NewReader(text))
+		if err != nil {
+			return
+		}
+		again, err := json.Marshal(at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if read, err := readAnnouncement(bytes.NewReader(append(again, '\n'))); err == nil && read != at {
+			t.Errorf("%+v is read back as %+v", at, read)
+		}
+		if at.HTTP+at.GRPC == "" || !bytes.Contains(text, []byte("\n")) {
+			t.Errorf("%q is read as %+v", text, at)
+		}
+	})
 }
