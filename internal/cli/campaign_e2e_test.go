@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -33,6 +34,7 @@ type workplace struct {
 	dir    string
 	output string   // output folder of the campaign
 	env    []string // additional variables of the programs
+	prefix []string // a command that starts tuner; nil: none
 }
 
 // newWorkplace writes a profile of the small MLP into a new folder. Its campaign takes some
@@ -91,7 +93,8 @@ func (w workplace) startWith(files []*os.File, args ...string) *program {
 	p := &program{t: w.t, ended: make(chan error, 1)}
 	ctx, cancel := context.WithTimeout(w.t.Context(), hangs)
 	w.t.Cleanup(cancel)
-	p.cmd = exec.CommandContext(ctx, tuner, args...)
+	command := slices.Concat(w.prefix, []string{tuner}, args)
+	p.cmd = exec.CommandContext(ctx, command[0], command[1:]...)
 	p.cmd.Dir, p.cmd.Stdout, p.cmd.Stderr, p.cmd.WaitDelay = w.dir, &p.stdout, &p.stderr, time.Second
 	p.cmd.Env, p.cmd.ExtraFiles = append(os.Environ(), w.env...), files
 	if err := p.cmd.Start(); err != nil {
