@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -129,6 +131,65 @@ func newCampaign(levels ...int) (*profile.Campaign, *script, *memory, *silent, *
 	return &profile.Campaign{
 		Strategy: strategy, Trialer: fakeTrialer{clock: c}, Recorder: recorder, Observer: observer, Now: c.Now,
 	}, strategy, recorder, observer, c
+}
+
+// set returns a time as a wall clock shows it that somebody has set: its monotonic part is the same.
+func set(t *testing.T, now time.Time, by time.Duration) time.Time {
+	t.Helper()
+	was := now
+	parts := (*struct { // of time.Time
+		wall     uint64
+		ext      int64
+		location *time.Location
+	})(unsafe.Pointer(&now))
+	parts.wall += uint64(by/time.Second) << 30
+	if now.Sub(was) != 0 || now.Round(0).Sub(was.Round(0)) != by {
+		t.Fatalf("%v set by %v is %v: time.Time has other parts", was, by, now)
+	}
+	return now
+}
+
+// timed is a script that ends when its time is over.
+type timed struct{ *script }
+
+func (s timed) Ask() search.Action {
+	if n := len(s.told); n > 0 && s.told[n-1].Elapsed >= 9*time.Second {
+		return search.Action{Stop: true, Why: "time is over"}
+	}
+	return s.script.Ask()
+}
+
+// Somebody may set the wall clock during a campaign, by an hour and more, forth and back. It takes
+// the same time, makes the same trials, and records them in the same order.
+func TestClockJumpsDuringACampaign(t *testing.T) {
+	t.Parallel()
+	levels := make([]int, 100)
+	for i := range levels {
+		levels[i] = i + 1
+	}
+	var ends []profile.Outcome
+	var events [][]search.Event
+	for _, jump := range []time.Duration{0, time.Hour, -time.Hour, 1000 * time.Hour} {
+		campaign, strategy, recorder, _, c := newCampaign(levels...)
+		c.now = time.Now() // with a monotonic part
+		looks := 0
+		campaign.Strategy = timed{strategy}
+		campaign.Now = func() time.Time {
+			looks++
+			return set(t, c.now, jump*time.Duration(looks%3))
+		}
+		outcome, err := campaign.Run(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		ends, events = append(ends, outcome), append(events, recorder.events)
+		if len(recorder.events) != 6 { // of 1.5 s each
+			t.Errorf("jumps of %v: %d trials, want 6", jump, len(recorder.events))
+		}
+		if !reflect.DeepEqual(outcome, ends[0]) || !reflect.DeepEqual(recorder.events, events[0]) {
+			t.Errorf("jumps of %v: the campaign is another one:\n%+v\n%+v", jump, outcome, ends[0])
+		}
+	}
 }
 
 func TestRunRecordsBeforeItTells(t *testing.T) {

@@ -54,8 +54,8 @@ func (w *workplace) limitMemory(mebibytes int) {
 	}
 }
 
-// greedy writes a model of a few bytes whose instances take 256 to 512 MiB each while they compute, as ONNX
-// Runtime's arena has it.
+// greedy writes a model of a few bytes. Each of its instances takes 256 to 512 MiB while it computes,
+// since ONNX Runtime's arena grows in large steps.
 func (w workplace) greedy(name string) {
 	w.t.Helper()
 	const elements = 64 << 20
