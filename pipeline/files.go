@@ -73,36 +73,50 @@ func missingFiles(files []starter.File) ([]starter.File, error) {
 		case filepath.Base(f.Path) != spec.ProfileName:
 			continue
 		}
-		isSame, isOtherEnd, err := compareProfiles(f.Path, there, f.Text)
+		different, isOtherEnd, err := compareProfiles(f.Path, there, f.Text)
 		switch {
 		case err != nil:
 			return nil, exit.With(exit.Usage, err)
 		case isOtherEnd:
 			missing = append(missing, f)
-		case !isSame:
-			return nil, exit.Usagef("%s describes another run than this command: resume that run with 'tuner run -f %s', or choose another folder with -o", f.Path, f.Path)
+		case len(different) > 0:
+			return nil, exit.Usagef("%s describes another run than this command; different are: %s\nresume that run with 'tuner run -f %s', or choose another folder with -o",
+				f.Path, strings.Join(different, ", "), f.Path)
 		}
 	}
 	return missing, nil
 }
 
-// compareProfiles compares two texts of a profile. isSame means that they ask for the same search
-// of the same model into the same folder. isOtherEnd means that they differ in budget or until
-// only.
-func compareProfiles(path string, there, asked []byte) (isSame, isOtherEnd bool, err error) {
+// compareProfiles compares two texts of a profile. different lists the fields in which they ask for
+// another search, another model or another folder. isOtherEnd means that they differ in budget or
+// until only.
+func compareProfiles(path string, there, asked []byte) (different []string, isOtherEnd bool, err error) {
 	a, err := spec.ParseProfile(path, there)
 	if err != nil {
-		return false, false, err
+		return nil, false, err
 	}
 	b, err := spec.ParseProfile(path, asked)
 	if err != nil {
-		return false, false, err
+		return nil, false, err
+	}
+	different = campaign.DifferentFields(a, b)
+	if a.Model.Path != b.Model.Path {
+		different = append(different, "model")
+	}
+	if !isSamePath(a.Output, b.Output) {
+		different = append(different, "output")
 	}
 	if a.Search.Budget == b.Search.Budget && a.Search.Until == b.Search.Until {
-		return campaign.AskSame(a, b) && a.Model.Path == b.Model.Path && isSamePath(a.Output, b.Output), false, nil
+		return different, false, nil
 	}
 	a.Search.Budget, a.Search.Until, a.Text, b.Text = b.Search.Budget, b.Search.Until, nil, nil
-	return false, reflect.DeepEqual(a, b), nil
+	if reflect.DeepEqual(a, b) {
+		return nil, true, nil
+	}
+	if len(different) == 0 {
+		different = []string{"the budget, and files or servers"}
+	}
+	return different, false, nil
 }
 
 // analysisOf reads the analyze.yaml beside a profile. If the file is missing or belongs to another

@@ -88,7 +88,7 @@ func newJob(ctx context.Context, r Request) (job, error) {
 		err = exit.With(exit.Usage, err)
 	}
 	if err == nil {
-		err = profile.CheckOutput(spec.Profile{Path: "tuner run", Output: c.dir})
+		err = profile.CheckOutput(spec.Profile{Path: "run", Output: c.dir})
 	}
 	if err != nil { // before anything is written
 		return job{}, err

@@ -12,6 +12,7 @@ package spec
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -216,8 +217,16 @@ func (r profileReader) misplaced(key, _ document.Value) bool {
 		return true
 	case section == "" && slices.Contains(knobs.Names(), name):
 		section = "space"
+	case slices.Contains([]string{"formats", "plots", "csv", "top", "rank", "at", "input"}, name):
+		key.Fail(document.Error{Problem: "belongs into analyze.yaml", Hint: "`tuner analyze -f analyze.yaml` writes the results"})
+		return true
 	case section == "":
-		return false
+		near := modelconfig.Nearest(name, slices.Sorted(maps.Keys(sections)))
+		if near == "" || modelconfig.Nearest(name, document.Names(r.fields())) != "" {
+			return false
+		}
+		key.Fail(document.Error{Problem: "unknown field", Hint: fmt.Sprintf("did you mean %s: {%s: …}?", sections[near], near)})
+		return true
 	}
 	key.Fail(document.Error{Problem: "belongs into the section " + section, Hint: fmt.Sprintf("write %s: {%s: …}", section, name)})
 	return true

@@ -322,6 +322,9 @@ func TestMisplacedFields(t *testing.T) {
 			t.Errorf("the section %s does not have %s: %v", section, field, err)
 		}
 	}
+	check("budjet: 5m", "p.yaml:2: budjet: unknown field\n    hint: did you mean search: {budget: …}?")
+	check("serch: {budget: 5m}", `hint: did you mean "search"?`)
+	check("formats: [png]", "p.yaml:2: formats: belongs into analyze.yaml")
 	check("knobs: {}", "hint: write the knobs into the section space")
 	check("constraints: {p99: {max: 30}}", `constraints.p99: is not a metric`)
 	check("constraints: {p99: {max: 30}}", `did you mean "latency_p99"?`)
