@@ -41,8 +41,8 @@ func newProfile(con console) *cobra.Command {
 	cmd := verb(&cobra.Command{
 		Use:   "profile -f profile.yaml",
 		Short: "Search and measure configurations of a model",
-		Long: `Searches configurations of an ONNX model. It launches the bundled engine with one configuration after the other, finds the highest
-load of each within the constraints, and appends every measurement to <output>/journal.jsonl. Then 'tuner analyze' ranks the
+		Long: `Searches configurations of an ONNX model. It launches the bundled engine with one configuration after the other. It finds the
+highest load of each within the constraints, and appends every measurement to <output>/journal.jsonl. Then 'tuner analyze' ranks the
 configurations and writes the results.
 
 The fields runner and finals name another server: a tritonserver that is launched, or a server that runs already. It is measured in

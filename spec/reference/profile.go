@@ -62,7 +62,7 @@ func servedName(without string) Field {
 
 // price describes the price of the machine.
 func price(without string) Field {
-	return Field{Name: "price", Without: without, Meaning: "The metric `cost` needs it. With it, every report tells the cost.", Fields: []Field{
+	return Field{Name: "price", Without: without, Meaning: "The metric `cost` needs it. With it, every report shows the cost.", Fields: []Field{
 		{Name: "per_hour", Type: positive(), Unit: "any currency", Required: true, Meaning: "The cost of the machine for an hour."},
 	}}
 }
