@@ -36,9 +36,10 @@ import (
 // or cannot be batched. It never changes the user's file.
 type modelConversion struct {
 	Request
-	name    string // name under which it will be served
-	dir     string // output folder
-	skipped string // reason why no conversion is needed; "" if one is
+	name    string        // name under which it will be served
+	dir     string        // output folder
+	skipped string        // reason why no conversion is needed; "" if one is
+	opened  starter.Model // the user's model; zero for a PyTorch file
 
 	target string // the file that is made
 	key    string // digest of everything that target depends on
@@ -57,20 +58,20 @@ func newConversion(ctx context.Context, r Request) (modelConversion, error) {
 	if pytorch.IsFile(r.Model) && !info.IsDir() {
 		return c.ofPyTorch()
 	}
-	named, subject, err := starter.Open(ctx, "run", r.Model, ".", nil)
+	c.opened, err = starter.Open(ctx, "run", r.Model)
 	// otherwise the batch dimension may become symbolic, and users do not give its size
-	if err == nil && inputs.Batches(subject.Model) {
-		_, err = starter.GivenSizes(subject.Model, r.Shapes)
+	if err == nil && inputs.Batches(c.opened.Model) {
+		_, err = starter.GivenSizes(c.opened.Model, r.Shapes)
 	}
 	if err != nil {
 		return modelConversion{}, err
 	}
-	c.setOutput(named.Name)
+	c.setOutput(c.opened.Name)
 	if info.IsDir() {
 		c.skipped = r.Model + " is a Triton model folder, which is served as it is"
 		return c, nil
 	}
-	return c.ofONNX(subject)
+	return c.ofONNX(c.opened.Subject)
 }
 
 // setOutput sets name and output folder.
@@ -180,6 +181,15 @@ func (c modelConversion) convert(ctx context.Context, log *steps.Log) (path stri
 		return c.target, err
 	}
 	return c.Model, err
+}
+
+// served returns the model to serve, at the path that convert returns. It reads a file that the
+// conversion made. The user's own was read before.
+func (c modelConversion) served(ctx context.Context, path string) (starter.Model, error) {
+	if path == c.Model && c.opened.Model != nil {
+		return c.opened, nil
+	}
+	return starter.Open(ctx, "run", path)
 }
 
 // reportFailure writes the reports of a run that failed in the first step. Such a run has no

@@ -1,7 +1,6 @@
 package pipeline
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -19,10 +18,10 @@ import (
 	"tuner/spec"
 )
 
-// writeFiles writes the profile.yaml and analyze.yaml of a request if they do not exist. It returns
-// the profile's path.
-func writeFiles(ctx context.Context, r Request, name, model, dir string) (string, error) {
-	first, subject, err := starter.Open(ctx, "run", model, dir, r.Shapes)
+// writeFiles writes the profile.yaml and analyze.yaml of a request for a served model, if they do
+// not exist. It returns the profile's path.
+func writeFiles(r Request, name string, model starter.Model, dir string) (string, error) {
+	first, err := model.Starter(dir, r.Shapes)
 	if err != nil {
 		return "", err
 	}
@@ -33,7 +32,7 @@ func writeFiles(ctx context.Context, r Request, name, model, dir string) (string
 		r.Wish.Precisions = first.Precisions()
 	}
 	first.Name, first.Config, first.Output, first.Wish = name, "", ".", &r.Wish
-	files, err := starter.Files(dir, first, subject, formats.All().Words())
+	files, err := starter.Files(dir, first, model.Subject, formats.All().Words())
 	if err != nil {
 		return "", err
 	}

@@ -104,7 +104,11 @@ func newJob(ctx context.Context, r Request) (job, error) {
 	if err != nil {
 		return job{}, exit.Leading(err, c.reportFailure(log))
 	}
-	if r.Profile, err = writeFiles(ctx, r, c.name, path, c.dir); err != nil {
+	model, err := c.served(ctx, path)
+	if err != nil {
+		return job{}, err
+	}
+	if r.Profile, err = writeFiles(r, c.name, model, c.dir); err != nil {
 		return job{}, err
 	}
 	p, err := spec.ReadProfile(r.Profile)

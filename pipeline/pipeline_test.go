@@ -92,10 +92,14 @@ func TestRunKeepsItsFiles(t *testing.T) {
 	model := filepath.Join(dir, "words.onnx")
 	writeModel(t, model, build.Identity(onnx.Float))
 	out := filepath.Join(dir, "out")
+	opened, err := starter.Open(t.Context(), "run", model)
+	if err != nil {
+		t.Fatal(err)
+	}
 	var said bytes.Buffer
 	write := func(flags ...string) error {
 		t.Helper()
-		path, err := writeFiles(t.Context(), Request{Wish: wishOf(t, flags...), Messages: &said}, "words", model, out)
+		path, err := writeFiles(Request{Wish: wishOf(t, flags...), Messages: &said}, "words", opened, out)
 		if want := filepath.Join(out, spec.ProfileName); err == nil && path != want {
 			t.Errorf("the profile is %q, want %q", path, want)
 		}
@@ -164,6 +168,30 @@ func TestRunKeepsItsFiles(t *testing.T) {
 	}
 }
 
+// A model that needs no conversion is read once: its files can be written after it has gone.
+func TestRunReadsTheModelOnce(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	model, out := filepath.Join(dir, "words.onnx"), filepath.Join(dir, "out")
+	writeModel(t, model, build.Identity(onnx.Float))
+	r := Request{Model: model, Dir: out, Wish: wishOf(t), Messages: io.Discard}
+	c, err := newConversion(t.Context(), r)
+	if err != nil || c.skipped == "" {
+		t.Fatalf("conversion %+v, %v; want none", c, err)
+	}
+	if err := os.Remove(model); err != nil {
+		t.Fatal(err)
+	}
+	served, err := c.served(t.Context(), model)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path, err := writeFiles(r, c.name, served, c.dir)
+	if err != nil || path != filepath.Join(out, spec.ProfileName) {
+		t.Errorf("wrote %q, %v", path, err)
+	}
+}
+
 // A size that is given for a symbol applies to every input with that symbol.
 func TestGivenShapes(t *testing.T) {
 	t.Parallel()
@@ -174,9 +202,13 @@ func TestGivenShapes(t *testing.T) {
 	g.Input("image", onnx.Float, onnx.Symbol("batch"), onnx.Fixed(3), onnx.Symbol("height"))
 	g.OutputAs("OUTPUT", g.Node("Add", []string{ids, mask}), onnx.Float, shape...)
 	writeModel(t, model, g.Model())
+	opened, err := starter.Open(t.Context(), "run", model)
+	if err != nil {
+		t.Fatal(err)
+	}
 	check := func(want, wrong string, given map[string][]int64) {
 		t.Helper()
-		first, _, err := starter.Open(t.Context(), "run", model, ".", given)
+		first, err := opened.Starter(".", given)
 		if wrong != "" {
 			if exit.CodeOf(err) != exit.Usage || !strings.Contains(err.Error(), wrong) {
 				t.Errorf("%v: error %v, want %q", given, err, wrong)

@@ -44,18 +44,22 @@ No existing file is replaced without --force.`,
 }
 
 func runInit(ctx context.Context, con console, o initOptions, model string) error {
-	s, subject, err := starter.Open(ctx, "init", model, o.dir, nil)
+	opened, err := starter.Open(ctx, "init", model)
 	if err != nil {
 		return err
 	}
-	files, err := starter.Files(o.dir, s, subject, formats.All().Words())
+	s, err := opened.Starter(o.dir, nil)
+	if err != nil {
+		return err
+	}
+	files, err := starter.Files(o.dir, s, opened.Subject, formats.All().Words())
 	if err != nil {
 		return err
 	}
 	if err := starter.WriteNew(o.dir, files, o.force); err != nil {
 		return exit.OfFiles(err)
 	}
-	printInit(con, files, s, subject)
+	printInit(con, files, s, opened.Subject)
 	return nil
 }
 

@@ -38,54 +38,54 @@ type File struct {
 	Note string // purpose of the file, for people
 }
 
-// Open reads a model for a verb. It collects the contents of files in dir about the model and this
-// machine. given are the shapes of inputs that the user names, without the batch dimension.
-func Open(ctx context.Context, verb, model, dir string, given map[string][]int64) (spec.Starter, profile.Subject, error) {
-	fail := func(err error) (spec.Starter, profile.Subject, error) { return spec.Starter{}, profile.Subject{}, err }
-	info, err := os.Stat(model)
+// Model is a model that was read for a verb.
+type Model struct {
+	profile.Subject
+	path     string // as the user gives it
+	isFolder bool   // a Triton model folder
+	cores    int    // of this machine, ≥ 1
+}
+
+// Open reads a model for a verb. The user can fix every error about the file.
+func Open(ctx context.Context, verb, path string) (Model, error) {
+	info, err := os.Stat(path)
 	if err != nil {
-		return fail(exit.Usagef("cannot read the model %q: %v", model, durable.Cause(err)))
+		return Model{}, exit.Usagef("cannot read the model %q: %v", path, durable.Cause(err))
 	}
-	absolute, err := filepath.Abs(model)
+	absolute, err := filepath.Abs(path)
 	if err != nil {
-		return fail(fmt.Errorf("cannot resolve %q: %w", model, err))
+		return Model{}, fmt.Errorf("cannot resolve %q: %w", path, err)
 	}
 	host := hostinfo.Read(ctx)
 	usual := func() (ortlib.Build, error) { return ortlib.Resolve("") }
 	source := spec.Profile{
-		Path: verb, Name: spec.NewStarter(absolute).Name, // model may be ".", which has no name
-		Model: spec.ModelSource{Path: model, Precisions: map[string]string{recipe.Original: model}},
+		Path: verb, Name: spec.NewStarter(absolute).Name, // path may be ".", which has no name
+		Model: spec.ModelSource{Path: path, Precisions: map[string]string{recipe.Original: path}},
 	}
 	subject, err := profile.OpenSubject(source, preparation.GPUs(ctx, host, usual))
 	if err != nil {
-		return fail(exit.With(exit.Usage, err))
+		return Model{}, exit.With(exit.Usage, err)
 	}
-	starter, err := newStarter(model, dir, info.IsDir(), subject)
-	if err == nil {
-		starter.Shapes, err = ExampleShapes(subject, given)
-	}
-	if err != nil {
-		return fail(err)
-	}
-	starter.Cores = max(1, int(host.CPU.Usable()))
-	return starter, subject, nil
+	return Model{Subject: subject, path: path, isFolder: info.IsDir(), cores: max(1, int(host.CPU.Usable()))}, nil
 }
 
-// newStarter collects the facts about the model for the files.
-func newStarter(model, dir string, isFolder bool, subject profile.Subject) (spec.Starter, error) {
-	path, err := pathFrom(dir, model)
+// Starter collects the contents of files in dir about the model and this machine. given are the
+// shapes of inputs that the user names, without the batch dimension.
+func (m Model) Starter(dir string, given map[string][]int64) (spec.Starter, error) {
+	path, err := pathFrom(dir, m.path)
 	if err != nil {
 		return spec.Starter{}, err
 	}
 	s := spec.NewStarter(path)
-	s.Name, s.Output = subject.Name, filepath.Join("out", subject.Name)
-	if !isFolder {
+	s.Name, s.Output, s.Cores = m.Name, filepath.Join("out", m.Name), m.cores
+	if !m.isFolder {
 		s.Config = configName
 	}
-	groups := subject.Config.GetInstanceGroup()
+	groups := m.Config.GetInstanceGroup()
 	s.OnGPU = len(groups) > 0 && groups[0].GetKind() == configpb.ModelInstanceGroup_KIND_GPU
-	s.Batching = inputs.Batches(subject.Model) && subject.Config.GetMaxBatchSize() > 0
-	return s, nil
+	s.Batching = inputs.Batches(m.Model) && m.Config.GetMaxBatchSize() > 0
+	s.Shapes, err = ExampleShapes(m.Subject, given)
+	return s, err
 }
 
 // pathFrom returns a path relative to dir. An absolute path stays absolute.
