@@ -1,6 +1,7 @@
 package floors
 
 import (
+	"errors"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -33,6 +34,37 @@ func TestNoGoroutines(t *testing.T) {
 	}
 	if files == 0 {
 		t.Fatal("no file was found")
+	}
+}
+
+// No file has an init function. gRPC's table of compressors may be written only in one (STYLE.md).
+func TestNoInit(t *testing.T) {
+	t.Parallel()
+	const exception = "engine/grpcapi/compression.go"
+	found := false
+	for _, name := range tracked(t, "*.go") {
+		if strings.HasSuffix(name, ".pb.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, name), nil, parser.SkipObjectResolution)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // deleted but not committed
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range file.Decls {
+			f, isFunc := d.(*ast.FuncDecl)
+			if !isFunc || f.Recv != nil || f.Name.Name != "init" {
+				continue
+			}
+			if found = found || name == exception; name != exception {
+				t.Errorf("%s has an init function: call it by name where it is needed", name)
+			}
+		}
+	}
+	if !found {
+		t.Errorf("%s has no init function: the exception is no longer needed", exception)
 	}
 }
 
