@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +12,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"tuner/lab/mutation"
 	"tuner/model/onnx"
 	"tuner/model/onnx/build"
 	"tuner/model/onnx/onnxpb"
@@ -248,23 +248,6 @@ func refusedModel(model func() []byte) func(context.Context, *scene) (string, er
 	}
 }
 
-// mutate changes a few bytes of a model.
-func mutate(model []byte, seed uint64) []byte {
-	r := rand.New(rand.NewPCG(seed, 2))
-	out := bytes.Clone(model)
-	for range 1 + r.IntN(4) {
-		switch at := r.IntN(min(len(out), 2000)); r.IntN(3) {
-		case 0:
-			out[at] ^= 1 << r.IntN(8)
-		case 1:
-			out[at] = byte(r.Uint32())
-		case 2:
-			out = append(out[:at:at], out[at+1:]...)
-		}
-	}
-	return out
-}
-
 func mutations(ctx context.Context, s *scene) (string, error) {
 	v, err := s.simple(ctx)
 	if err != nil {
@@ -273,13 +256,13 @@ func mutations(ctx context.Context, s *scene) (string, error) {
 	loaded, read := 0, 0
 	for i := range 300 {
 		name := []string{"mlp", "cnn", "simple"}[i%3]
-		model := mutate(sample(s, name), uint64(i))
+		m := mutation.Of(sample(s, name), 2, i)
 		short, cancel := context.WithTimeout(ctx, 20*time.Second)
-		err := v.upload(short, "mutant", "1/model.onnx", model)
+		err := v.upload(short, "mutant", "1/model.onnx", m.Data)
 		late := short.Err()
 		cancel()
 		if late != nil {
-			return "", fmt.Errorf("mutation %d of %s: no answer in 20 s", i, name)
+			return "", fmt.Errorf("mutation %d of %s (%s): no answer in 20 s", i, name, m.What)
 		}
 		if err == nil {
 			loaded++
@@ -287,12 +270,12 @@ func mutations(ctx context.Context, s *scene) (string, error) {
 		if i%10 > 0 {
 			continue
 		}
-		if err := errors.Join(v.alive(ctx), s.write(model, "m.onnx")); err != nil {
-			return "", fmt.Errorf("mutation %d of %s: %w", i, name, err)
+		if err := errors.Join(v.alive(ctx), s.write(m.Data, "m.onnx")); err != nil {
+			return "", fmt.Errorf("mutation %d of %s (%s): %w", i, name, m.What, err)
 		}
 		o, err := s.tunes(ctx, "init", "m.onnx", "-o", fmt.Sprint("work", i))
 		if err != nil || o.code != 0 && o.code != 2 {
-			return "", errors.Join(fmt.Errorf("mutation %d of %s: init ended with %d: %s", i, name, o.code, last(o.out)), err)
+			return "", errors.Join(fmt.Errorf("mutation %d of %s (%s): init ended with %d: %s", i, name, m.What, o.code, last(o.out)), err)
 		}
 		read++
 	}

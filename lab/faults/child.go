@@ -20,6 +20,7 @@ import (
 	"tuner/engine/onnxruntime"
 	"tuner/internal/cli"
 	"tuner/internal/exit"
+	"tuner/lab/mutation"
 	"tuner/model/modelconfig"
 	"tuner/model/onnx"
 	"tuner/model/onnx/inputs"
@@ -82,11 +83,11 @@ func runChild(ctx context.Context, args []string, out, _ io.Writer) error {
 	defer s.close()
 	lines := json.NewEncoder(out)
 	for n := from; n < to; n++ {
-		m := mutate(data, seed, n)
-		if err := lines.Encode(line{Number: n, What: m.what}); err != nil {
+		m := mutation.Of(data, seed, n)
+		if err := lines.Encode(line{Number: n, What: m.What}); err != nil {
 			return err
 		}
-		result, err := s.try(ctx, m.data)
+		result, err := s.try(ctx, m.Data)
 		if err != nil {
 			return err
 		}

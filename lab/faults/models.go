@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"tuner/internal/children"
+	"tuner/lab/mutation"
 )
 
 const (
@@ -201,9 +202,9 @@ func (d damaging) convert(ctx context.Context, data []byte, n int) (l line, err 
 		return l, fmt.Errorf("cannot make a folder to work in: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	m := mutate(data, d.o.seed, n)
+	m := mutation.Of(data, d.o.seed, n)
 	path := filepath.Join(dir, "damaged.onnx")
-	if err := os.WriteFile(path, m.data, 0o644); err != nil {
+	if err := os.WriteFile(path, m.Data, 0o644); err != nil {
 		return l, fmt.Errorf("cannot write the model: %w", err)
 	}
 	limited, cancel := context.WithTimeout(ctx, hangs)
@@ -214,7 +215,7 @@ func (d damaging) convert(ctx context.Context, data []byte, n int) (l line, err 
 	if ctx.Err() != nil {
 		return l, ctx.Err()
 	}
-	l = line{Number: -1 - n, What: m.what, Verdict: "convert"}
+	l = line{Number: -1 - n, What: m.What, Verdict: "convert"}
 	switch code := cmd.ProcessState.ExitCode(); {
 	case limited.Err() != nil:
 		l.Faults = append(l.Faults, errHangs.Error())

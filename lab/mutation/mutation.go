@@ -1,4 +1,7 @@
-package main
+// Package mutation damages model files at random, and always in the same way for the same numbers. It
+// stands between the sample models and the programs that try damaged ones. It does not decide what
+// a damaged model must do.
+package mutation
 
 import (
 	"encoding/binary"
@@ -13,15 +16,15 @@ import (
 	"tuner/model/onnx/onnxpb"
 )
 
-// mutation is a damaged model.
-type mutation struct {
-	data []byte
-	what string
+// Mutation is a damaged model.
+type Mutation struct {
+	Data []byte
+	What string // what was changed, for people
 }
 
-// mutate makes the mutation of a number, which is always the same. Half of them change the message
+// Of makes the mutation of a number, which is always the same. Half of them change the message
 // (fields, lists, numbers, texts), so that the file stays valid; half change bytes.
-func mutate(model []byte, seed uint64, number int) mutation {
+func Of(model []byte, seed uint64, number int) Mutation {
 	random := rand.New(rand.NewPCG(seed, uint64(number)))
 	if number%2 == 0 {
 		if m, ok := mutateMessage(random, model); ok {
@@ -32,40 +35,40 @@ func mutate(model []byte, seed uint64, number int) mutation {
 }
 
 // mutateBytes changes bytes in one to four places.
-func mutateBytes(random *rand.Rand, model []byte) mutation {
-	m := mutation{data: slices.Clone(model)}
+func mutateBytes(random *rand.Rand, model []byte) Mutation {
+	m := Mutation{Data: slices.Clone(model)}
 	for range 1 + random.IntN(4) {
-		if len(m.data) == 0 {
+		if len(m.Data) == 0 {
 			break
 		}
-		at := place(random, len(m.data))
-		end := min(len(m.data), at+1+random.IntN(1<<random.IntN(12)))
+		at := place(random, len(m.Data))
+		end := min(len(m.Data), at+1+random.IntN(1<<random.IntN(12)))
 		var what string
 		switch random.IntN(7) {
 		case 0:
-			m.data[at] ^= 1 << random.IntN(8)
+			m.Data[at] ^= 1 << random.IntN(8)
 			what = "bit flipped at %d"
 		case 1:
-			m.data[at] = byte(random.IntN(256))
+			m.Data[at] = byte(random.IntN(256))
 			what = "byte replaced at %d"
 		case 2:
-			m.data = slices.Delete(m.data, at, end)
+			m.Data = slices.Delete(m.Data, at, end)
 			what = "bytes deleted at %d"
 		case 3:
-			m.data = slices.Insert(m.data, at, m.data[place(random, len(m.data)):][:1]...)
+			m.Data = slices.Insert(m.Data, at, m.Data[place(random, len(m.Data)):][:1]...)
 			what = "byte inserted at %d"
 		case 4:
-			m.data = m.data[:at]
+			m.Data = m.Data[:at]
 			what = "cut at %d"
 		case 5:
-			clear(m.data[at:end])
+			clear(m.Data[at:end])
 			what = "bytes zeroed at %d"
 		default:
 			huge := binary.AppendUvarint(nil, extreme(random))
-			copy(m.data[at:], huge)
+			copy(m.Data[at:], huge)
 			what = "large number at %d"
 		}
-		m.what += fmt.Sprintf(what+"; ", at)
+		m.What += fmt.Sprintf(what+"; ", at)
 	}
 	return m
 }
@@ -90,17 +93,17 @@ func extreme(random *rand.Rand) uint64 {
 }
 
 // mutateMessage changes one to three fields of a model's message.
-func mutateMessage(random *rand.Rand, model []byte) (mutation, bool) {
+func mutateMessage(random *rand.Rand, model []byte) (Mutation, bool) {
 	p := &onnxpb.ModelProto{}
 	if err := proto.Unmarshal(model, p); err != nil {
-		return mutation{}, false
+		return Mutation{}, false
 	}
-	var m mutation
+	var m Mutation
 	for range 1 + random.IntN(3) {
-		m.what += mutateField(random, p.ProtoReflect()) + "; "
+		m.What += mutateField(random, p.ProtoReflect()) + "; "
 	}
 	data, err := proto.MarshalOptions{Deterministic: true}.Marshal(p)
-	m.data = data
+	m.Data = data
 	return m, err == nil
 }
 
