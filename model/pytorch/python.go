@@ -37,7 +37,7 @@ func runScript(ctx context.Context, python, folder string, r request) (result, e
 	if err != nil {
 		return result{}, &WriteError{filepath.Dir(folder), err}
 	}
-	complaints := &tail{}
+	complaints := &children.Tail{}
 	cmd := children.Command(ctx, python, program, folder)
 	cmd.Stdout, cmd.Stderr = complaints, complaints // both are messages for people: PyTorch's exporters print a lot
 	runError := children.Run(cmd)
@@ -50,7 +50,7 @@ func runScript(ctx context.Context, python, folder string, r request) (result, e
 		made, err = parseResult(text)
 	}
 	if runError != nil || err != nil {
-		return result{}, fmt.Errorf("%s ended without a result (%w); its last output was:\n%s", python, errors.Join(runError, err), complaints.lines(12))
+		return result{}, fmt.Errorf("%s ended without a result (%w); its last output was:\n%s", python, errors.Join(runError, err), lastLines(complaints.String(), 12))
 	}
 	return made, nil
 }
@@ -71,24 +71,9 @@ func parseResult(text []byte) (result, error) {
 	return made, nil
 }
 
-// tail keeps the end of the written text.
-type tail struct{ text []byte }
-
-// tailLimit is the number of bytes that tail keeps.
-const tailLimit = 16 << 10
-
-// Write accepts everything and never fails.
-func (t *tail) Write(p []byte) (int, error) {
-	t.text = append(t.text, p...)
-	if len(t.text) > 2*tailLimit {
-		t.text = append([]byte{}, t.text[len(t.text)-tailLimit:]...)
-	}
-	return len(p), nil
-}
-
-// lines returns the last n lines, indented.
-func (t *tail) lines(n int) string {
-	lines := strings.Split(strings.TrimSpace(string(t.text)), "\n")
+// lastLines returns the last n lines of a text, indented.
+func lastLines(text string, n int) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
 	return "  " + strings.Join(lines[max(0, len(lines)-n):], "\n  ")
 }
 

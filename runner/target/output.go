@@ -1,11 +1,14 @@
 package target
 
-import "os"
+import (
+	"os"
+	"tuner/internal/children"
+)
 
 // output takes the output of a server. It keeps the last lines and appends all of it to a file. It
 // is for one goroutine.
 type output struct {
-	tail   *tail
+	tail   *children.Tail
 	log    *os.File    // nil: no file
 	warn   func(error) // nil: no warnings
 	warned bool

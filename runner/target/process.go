@@ -35,7 +35,7 @@ const outputDelay = time.Second
 // it is ready once it answers.
 type process struct {
 	cmd      *exec.Cmd
-	tail     tail
+	tail     children.Tail
 	address  api.Announcement
 	lifeline *os.File // our end of parentFD; nil without
 	drain    time.Duration

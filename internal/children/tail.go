@@ -1,4 +1,4 @@
-package target
+package children
 
 import (
 	"bytes"
@@ -12,10 +12,10 @@ const (
 	crashLines  = 3   // lines of a crash report: its reason and place
 )
 
-// tail is a writer that keeps the last lines. When a Go program crashes, by a panic or since a
-// library aborted it, hundreds of lines of stacks and registers follow the reason. Of these it
-// keeps only the first.
-type tail struct {
+// Tail is a writer that keeps the last lines of a child's output. When a Go program crashes, by a
+// panic or since a library aborted it, hundreds of lines of stacks and registers follow the reason.
+// Tail keeps only the first of these.
+type Tail struct {
 	mu      sync.Mutex
 	lines   []string
 	partial []byte // the line without an end so far
@@ -23,7 +23,7 @@ type tail struct {
 }
 
 // Write never fails.
-func (t *tail) Write(p []byte) (int, error) {
+func (t *Tail) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	n := len(p)
@@ -38,7 +38,7 @@ func (t *tail) Write(p []byte) (int, error) {
 	}
 }
 
-func (t *tail) add(line string) {
+func (t *Tail) add(line string) {
 	if t.crash > 0 || beginsCrash(line) {
 		if t.crash++; t.crash > crashLines {
 			return
@@ -59,7 +59,7 @@ func beginsCrash(line string) bool {
 }
 
 // String returns the kept lines and the line without an end.
-func (t *tail) String() string {
+func (t *Tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	lines := t.lines
