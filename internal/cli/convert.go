@@ -1,26 +1,14 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"tuner/internal/exit"
-	"tuner/model/onnx"
-	"tuner/model/onnx/inputs"
-	"tuner/model/precision"
-	"tuner/model/precision/accuracy"
-	"tuner/model/precision/calibrate"
-	"tuner/model/precision/conversion"
-	"tuner/model/precision/places"
 	"tuner/model/precision/recipe"
-	"tuner/model/pytorch"
-	"tuner/ort/provider"
 )
 
 // convertOptions are the flags of `tuner convert`.
@@ -41,12 +29,6 @@ type convertOptions struct {
 	output      string
 	pytorch     pytorchOptions
 	has         func(flag string) bool // whether a flag is set
-}
-
-// limitOptions are the flags of the accuracy limit.
-type limitOptions struct {
-	metric, command string
-	min, max        float64
 }
 
 func newConvert(con console) *cobra.Command {
@@ -80,76 +62,17 @@ FOLDER/NAME.PRECISION.onnx, and cached. The original is never changed.`,
 	return cmd
 }
 
-func (o *convertOptions) addFlags(cmd *cobra.Command) {
-	f := cmd.Flags()
-	f.StringSliceVar(&o.precisions, "precision", nil, "`names` of the precisions to make: "+strings.Join(recipe.Names(), ", "))
-	f.StringVarP(&o.dir, "output-folder", "o", ".", "`folder` to write to; made when it does not exist")
-	f.StringVar(&o.data, "data", "", "`file` of inputs to compare on: .npz, .npy, a folder of .npy files, or perf_analyzer's JSON (default: random ones)")
-	f.StringVar(&o.calibration, "calibration", "", "`file` of inputs that int8_static is calibrated on, in the same forms (default: those of --data, or other random ones)")
-	f.IntVar(&o.rows, "rows", 0, "use the first `n` rows of --data and --calibration (default all), or n random ones (default 64)")
-	f.StringVar(&o.method, "calibration-method", "", "`name` of the method: "+strings.Join(calibrate.Methods(), ", ")+" (default "+calibrate.Methods()[0]+")")
-	f.StringArrayVar(&o.shapes, "shape", nil, "`NAME:1,2`: sizes of a random input, without the batch dimension; once for each input")
-	f.StringVar(&o.limit.metric, "metric", "", "`name` of the accuracy limit's metric: "+strings.Join(accuracy.Metrics(), ", ")+" (default cosine)")
-	f.StringVar(&o.limit.command, "metric-command", "", "shell `command` of your own metric; it gets two .npz files (outputs of original and variant) and prints a number last")
-	f.Float64Var(&o.limit.min, "min", 0, "least `value` of the metric")
-	f.Float64Var(&o.limit.max, "max", 0, "greatest `value` of the metric")
-	f.StringVar(&o.maxKept, "max-kept", "25%", "`share` of the nodes that may stay in fp32 to keep the limit")
-	f.BoolVar(&o.keepIO, "keep-io", false, "fp16 keeps the types of inputs and outputs")
-	f.BoolVar(&o.force, "force", false, "replace existing files")
-	f.StringSliceVar(&o.providers, "ep", []string{provider.CPU}, "`names` of the execution providers to compare on: "+strings.Join(provider.Names(), ", "))
-	f.StringVar(&o.ortLibrary, "ort-library", "", "`library` of ONNX Runtime, or flavour[@version] of an installed one (default $TUNER_ORT_LIBRARY, then the installed builds)")
-	f.StringVar(&o.output, "output", "text", "`format`: text or json")
-	o.pytorch.addFlags(f)
-	o.has = f.Changed
-}
-
 func runConvert(ctx context.Context, con console, o convertOptions, path string) error {
-	settings, err := o.settings(path)
+	job, err := o.job(con, path)
 	if err != nil {
 		return err
 	}
-	r := conversion.Request{Model: path, Precisions: o.precisions, Providers: o.providers, Dir: o.dir, Force: o.force, Settings: settings}
-	if err := r.CheckTargets(); err != nil {
+	result, failure := job.Run(ctx)
+	switch {
+	case failure == nil && len(o.precisions) == 0:
+		_, err := fmt.Fprintln(con.out, result.Model)
 		return err
-	}
-	var model *onnx.Model
-	if !pytorch.IsFile(path) { // mistakes in the file are reported before problems of the machine
-		if model, err = o.source(&r); err != nil {
-			return exit.With(exit.Usage, err)
-		}
-	}
-	builds, err := places.Find(ctx, o.ortLibrary, o.providers)
-	if err != nil {
-		return exit.OrInterrupted(ctx, err)
-	}
-	opener, err := builds.Opener(con.err)
-	if err != nil {
-		return err
-	}
-	if pytorch.IsFile(path) {
-		if r.Model, err = o.export(ctx, con, path, opener); err != nil {
-			return err
-		}
-		if len(o.precisions) == 0 {
-			_, err := fmt.Fprintln(con.out, r.Model)
-			return err
-		}
-		if model, err = o.source(&r); err != nil {
-			return exit.With(exit.Usage, err)
-		}
-	}
-	return o.convert(ctx, con, r, model, builds, opener)
-}
-
-// convert makes the variants and reports them.
-func (o convertOptions) convert(ctx context.Context, con console, r conversion.Request, model *onnx.Model, builds places.Builds, opener precision.Opener) error {
-	r.Settings.Progress = func(text string) { fmt.Fprintln(con.err, text) }
-	maker, err := builds.Maker(ctx, toolVersion(), model, opener, o.providers, r.Settings)
-	if err != nil {
-		return conversion.Failed(ctx, err)
-	}
-	result, failure := r.Make(ctx, maker, builds)
-	if len(result.Variants) == 0 {
+	case len(result.Variants) == 0:
 		return failure
 	}
 	write := result.WriteText
@@ -163,116 +86,4 @@ func (o convertOptions) convert(ctx context.Context, con console, r conversion.R
 		return failure
 	}
 	return result.Verdict()
-}
-
-// export converts a PyTorch file to ONNX and returns the path.
-func (o convertOptions) export(ctx context.Context, con console, path string, opener precision.Opener) (string, error) {
-	source, err := o.pytorch.source(path)
-	if err != nil {
-		return "", err
-	}
-	out, err := conversion.ExportTarget(path, o.dir, o.force)
-	if err != nil {
-		return "", err
-	}
-	return out, conversion.Export(ctx, con.err, source, o.pytorch.python, out, opener)
-}
-
-// source reads the model, and the data into the request. The user can fix every error.
-func (o convertOptions) source(r *conversion.Request) (*onnx.Model, error) {
-	model, err := onnx.Read(r.Model)
-	if err != nil {
-		return nil, err
-	}
-	if err := precision.CheckSource(model); err != nil {
-		return nil, err
-	}
-	shapes, err := inputs.ParseShapes(o.shapes)
-	if err != nil {
-		return nil, err
-	}
-	data := conversion.Data{Path: o.data, Calibration: o.calibration, Rows: o.rows, Shapes: shapes}
-	r.Settings.Data, r.Settings.Calibration, err = data.Read(model)
-	return model, err
-}
-
-// settings reads the flags that say how variants are made and judged.
-func (o convertOptions) settings(path string) (precision.Options, error) {
-	s := precision.Options{CalibrationMethod: o.method, KeepIO: o.keepIO, FreeBatch: true}
-	if err := checkOutputFormat(o.output); err != nil {
-		return s, err
-	}
-	if o.method != "" && !slices.Contains(calibrate.Methods(), o.method) {
-		return s, exit.Usagef("--calibration-method %q: allowed are %s", o.method, strings.Join(calibrate.Methods(), ", "))
-	}
-	if o.has("rows") && o.rows < 1 {
-		return s, exit.Usagef("--rows %d: at least one row is needed", o.rows)
-	}
-	if err := checkPyTorchFlags(path, o.has); err != nil {
-		return s, err
-	}
-	if len(o.precisions) == 0 && !pytorch.IsFile(path) {
-		return s, exit.Usagef("no precision given: name one or more with --precision: %s", strings.Join(recipe.Names(), ", "))
-	}
-	if len(o.providers) == 0 {
-		return s, exit.Usagef("--ep names no execution provider: allowed are %s", strings.Join(provider.Names(), ", "))
-	}
-	err := cmp.Or(checkNames("--precision", o.precisions, recipe.Names()), checkNames("--ep", o.providers, provider.Names()))
-	if err != nil {
-		return s, err
-	}
-	if s.Limit, err = o.limit.limit(o.has); err != nil {
-		return s, err
-	}
-	s.MaxKept, err = share("--max-kept", o.maxKept)
-	return s, err
-}
-
-// checkNames checks the values of a flag that takes a list.
-func checkNames(flag string, names, allowed []string) error {
-	for i, name := range names {
-		if !slices.Contains(allowed, name) {
-			return exit.Usagef("%s %q: allowed are %s", flag, name, strings.Join(allowed, ", "))
-		}
-		if slices.Contains(names[:i], name) {
-			return exit.Usagef("%s names %q twice", flag, name)
-		}
-	}
-	return nil
-}
-
-// limit returns the limit in the flags; nil without one.
-func (l limitOptions) limit(has func(flag string) bool) (*accuracy.Limit, error) {
-	limit := accuracy.Limit{Metric: l.metric, Command: l.command}
-	if has("min") {
-		limit.Min = &l.min
-	}
-	if has("max") {
-		limit.Max = &l.max
-	}
-	switch {
-	case limit == accuracy.Limit{}:
-		return nil, nil
-	case l.metric == "" && l.command != "":
-		limit.Metric = "command"
-	case l.metric == "":
-		limit.Metric = "cosine"
-	}
-	if err := limit.Validate(); err != nil {
-		return nil, exit.Usagef("--metric, --min, --max: %v", err)
-	}
-	return &limit, nil
-}
-
-// share reads a share: "25%" or "0.25".
-func share(flag, text string) (float64, error) {
-	number, isPercent := strings.CutSuffix(text, "%")
-	v, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
-	if isPercent {
-		v /= 100
-	}
-	if err != nil || !(v >= 0 && v <= 1) {
-		return 0, exit.Usagef("%s %q: write a share such as 25%% or 0.25, from 0 to 1", flag, text)
-	}
-	return v, nil
 }
