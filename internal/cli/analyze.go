@@ -2,24 +2,14 @@ package cli
 
 import (
 	"context"
-	"fmt"
-	"io"
-	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"tuner/analyze"
-	"tuner/internal/durable"
 	"tuner/internal/exit"
-	"tuner/internal/terminal"
-	"tuner/pipeline"
 	"tuner/report/formats"
-	"tuner/report/text"
 	"tuner/spec"
-	"tuner/spec/modelanalyzer"
 )
 
 // analyzeOptions are the flags of `tuner analyze`.
@@ -110,110 +100,4 @@ func analyzeOne(con console, o analyzeOptions, a spec.Analyze) error {
 		return err
 	}
 	return deliver(con, o, a, result)
-}
-
-// deliver prints a result and writes its files.
-func deliver(con console, o analyzeOptions, a spec.Analyze, result analyze.Result) error {
-	if err := printResult(con.out, o, a.Formats, result); err != nil {
-		return err
-	}
-	write := formats.All().WriteAll
-	if a.Shared {
-		write = formats.All().WriteShared
-	}
-	written, err := write(a.Output, result, a.Formats)
-	if err != nil {
-		return exit.OfFiles(err)
-	}
-	listFiles(con.err, a.Output, written)
-	pipeline.NoteOldChart(con.err, a.Output, result)
-	return result.Unmet()
-}
-
-// readAnalyses reads the analyze file, tuner's or Model Analyzer's. With only --input it makes one.
-// joint is the folder of the results of all models together; "" for a single model.
-func readAnalyses(ctx context.Context, con console, o analyzeOptions) (list []spec.Analyze, joint string, err error) {
-	switch {
-	case o.file == "" && o.input == "":
-		return nil, "", exit.Usagef("nothing to analyze: use -f analyze.yaml, or --input with a campaign's output folder")
-	case o.file != "" && o.input != "":
-		return nil, "", exit.Usagef("-f and --input contradict each other: the file names its own input")
-	case o.file == "":
-		if err := o.foreign.refuse(); err != nil {
-			return nil, "", err
-		}
-		a, err := spec.AnalyzeOf(o.input, formats.All().Words())
-		return []spec.Analyze{a}, "", err
-	}
-	text, err := readAnalyzeText(o.file)
-	if err != nil {
-		return nil, "", err
-	}
-	if !modelanalyzer.Is(text) {
-		if err := o.foreign.refuse(); err != nil && o.imported == "" {
-			return nil, "", err
-		}
-		a, err := parseAnalyze(o.file, text)
-		return []spec.Analyze{a}, "", err
-	}
-	machine, err := foreignMachine(ctx)
-	if err != nil {
-		return nil, "", err
-	}
-	f, err := modelanalyzer.ParseAnalyze(filepath.Clean(o.file), text, machine, o.foreign.options())
-	warnAll(con, f.Warnings)
-	return f.Analyses, f.Joint, exit.With(exit.Usage, err)
-}
-
-func readAnalyzeText(path string) ([]byte, error) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil, exit.Usagef("cannot read %q: %v", path, durable.Cause(err))
-	}
-	return text, nil
-}
-
-func parseAnalyze(path string, text []byte) (spec.Analyze, error) {
-	a, err := spec.ParseAnalyze(filepath.Clean(path), text, formats.All().Words())
-	return a, exit.With(exit.Usage, err)
-}
-
-// printResult prints the result in the form of --output.
-func printResult(out io.Writer, o analyzeOptions, names []string, r analyze.Result) error {
-	switch o.output {
-	case "text":
-		return printTable(out, o, names, r)
-	case "none":
-		return nil
-	}
-	return formats.All().Print(out, o.output, r)
-}
-
-// printTable prints the table if the formats include it, and its explanation if requested.
-func printTable(out io.Writer, o analyzeOptions, names []string, r analyze.Result) error {
-	if slices.Contains(names, text.Name) {
-		write := text.WriteTable
-		if _, isTerminal := terminal.File(out); terminal.ShowsColors(isTerminal, os.Getenv) {
-			write = text.WriteColoredTable
-		}
-		if err := write(out, r); err != nil || !o.explain {
-			return err
-		}
-		fmt.Fprintln(out)
-	}
-	if !o.explain {
-		return nil
-	}
-	return text.WriteExplanation(out, r)
-}
-
-// listFiles lists the files of a result.
-func listFiles(out io.Writer, dir string, written []string) {
-	fmt.Fprintf(out, "\nwritten to %s:\n", dir)
-	for _, path := range written {
-		if relative, err := filepath.Rel(dir, path); err == nil {
-			path = relative
-		}
-		fmt.Fprintf(out, "  %s\n", path)
-	}
 }
