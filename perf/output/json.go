@@ -21,8 +21,8 @@ type document struct {
 	Machine  string       `json:"machine"`  // machine of the load generator
 	Settings jsonSettings `json:"settings"` // what was asked for
 	Levels   []jsonLevel  `json:"levels"`   // the levels, in the order of measuring
-	// index of the level with the most throughput within the limit; null: there is none, or no
-	// limit
+	// index of the level with the most throughput within the limit; null without one, or
+	// without a limit
 	Best        *int     `json:"best"`
 	Warnings    []string `json:"warnings"`    // warnings about the whole run
 	Interrupted bool     `json:"interrupted"` // the user interrupted the run
