@@ -119,7 +119,7 @@ func TestRunnerRemote(t *testing.T) {
 func TestRunnerFinals(t *testing.T) {
 	runner := fmt.Sprintf("finals: {runner: {mode: local, server: %q}}", find(t).Triton)
 	dir, output := profiled(t, "mlp", runner, "fp32, int8", "", 14)
-	contains(t, output, "finals on triton 2.", "mlp: 14 trials", "Two servers: the search was measured on the bundled engine, what is confirmed on triton 2.", "measured again on")
+	contains(t, output, "finals on triton 2.", "mlp: 14 trials", "The search was measured on the bundled engine, and the finals on triton 2.", "measured again on")
 	config, err := os.ReadFile(filepath.Join(dir, "out", "optimal", "config.pbtxt"))
 	if err != nil || !strings.Contains(string(config), "seed 1, triton 2.") {
 		t.Errorf("the optimal configuration does not say where it was measured: %v\n%s", err, config)
