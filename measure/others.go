@@ -10,9 +10,9 @@ import (
 type Others struct {
 	Mean float64 `json:"mean"` // mean over the time of the windows, 0..1
 	Most float64 `json:"most"` // largest share in one window
-	// part that the hypervisor took in the windows that lost something; mean over all the time
+	// share that the hypervisor took in windows that lost something; mean over the time of all windows
 	Steal   float64 `json:"steal"`
-	Foreign float64 `json:"foreign"` // part that other processes took, in the same way
+	Foreign float64 `json:"foreign"` // share that other processes took, in the same way
 	Seconds float64 `json:"seconds"` // duration of the windows
 }
 

@@ -27,7 +27,8 @@ type settled struct {
 
 // settle reduces each pair to one value. It learns the slope from windows of the same pair. If a
 // pair has a single value, it learns from all pairs. So the slope always comes from values of the
-// same two configurations. If nothing was withheld, the values are Middle of the logs.
+// same two configurations. If nothing was withheld, each value is the Middle of the pair's
+// logarithms.
 func (c Criterion) settle(pairs []Value) settled {
 	v, excess, s := c.variate(pairs), 0.0, settled{}
 	for _, p := range pairs {

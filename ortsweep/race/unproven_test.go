@@ -45,7 +45,8 @@ func ended(phase Phase, failure string, ratios ...float64) Result {
 	return r.Result()
 }
 
-// The default is the answer if the question was answered. If the budget ended before, it is not.
+// The default is the answer if the race came to its end. If the budget ended the race before, the
+// default is served, but nothing is proven.
 func TestDefaultIsNoAnswerToAnOpenQuestion(t *testing.T) {
 	t.Parallel()
 	var twelve []float64

@@ -3,6 +3,10 @@ package output
 import (
 	"bytes"
 	"encoding/csv"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -80,6 +84,25 @@ func TestComposingFile(t *testing.T) {
 	for path, want := range map[string]string{"x.csv": "encode_v3.x.csv", "out/x.csv": "out/encode_v3.x.csv"} {
 		if got := ComposingFile(path, c); got != want {
 			t.Errorf("beside %s is %s, want %s", path, got, want)
+		}
+	}
+}
+
+// The documentation names every column that a CSV file may have.
+func TestColumnsAreDocumented(t *testing.T) {
+	t.Parallel()
+	doc, err := os.ReadFile(filepath.Join("..", "..", "docs", "reference", "perf.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var titles []string
+	for _, mode := range []perf.Mode{perf.ModeConcurrency, perf.ModeIntervals} {
+		titles = append(titles, csvHeader(perf.Settings{Mode: mode, Decoupled: true, Statistics: true, Cache: true, Metrics: true}, true)...)
+	}
+	for _, title := range titles {
+		isBetween := slices.Contains([]string{"p90 latency", "p95 latency"}, title) // the page names the first and the last percentile
+		if !isBetween && !strings.Contains(string(doc), "`"+title+"`") {
+			t.Errorf("the page does not name the column %q", title)
 		}
 	}
 }

@@ -181,7 +181,7 @@ func TestTLSToPlainServer(t *testing.T) {
 	}
 }
 
-// A head that is written from the values read has the same values.
+// Reading a head, writing its values as a head, and reading that again gives the same values.
 func FuzzReadHead(f *testing.F) {
 	for _, text := range []string{
 		// First a real Triton's answers, then answers that it does not give.

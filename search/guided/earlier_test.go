@@ -27,8 +27,8 @@ func launches(events []search.Event) int {
 	return n
 }
 
-// regret returns the share of the best throughput within the limit that a search's answer misses; 1
-// if it exceeds the limit.
+// regret returns how much throughput a search's answer loses, as a share of the best within the
+// limit. It returns 1 if the answer exceeds the limit.
 func (m machine) regret(t *testing.T, g *Guided, limit float64) float64 {
 	t.Helper()
 	ranked := g.Ranked()

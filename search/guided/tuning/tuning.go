@@ -29,8 +29,8 @@ type Service struct {
 	// Batches is the least number of batches of a size, including those before its window.
 	Batches float64
 	// BudgetParts is the divisor of the budget that gives the longest time of a measured batch. A
-	// size takes Batches of them, and the smaller sizes take as long again. Doubled, curves end
-	// earlier.
+	// size needs Batches batches, and all smaller sizes together need as much time again. Doubled,
+	// curves end earlier.
 	BudgetParts float64
 	// Shorter is the least ratio between the times of neighbouring sizes without a disturbance. A
 	// larger batch is never faster, and there is a margin for noise. A smaller ratio is measured
