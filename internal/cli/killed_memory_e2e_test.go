@@ -39,10 +39,8 @@ func (w *workplace) limitMemory(mebibytes int) {
 	if err != nil {
 		w.t.Skipf("cannot make a control group: %v", err)
 	}
-	w.t.Cleanup(func() { // its processes have ended
-		if err := os.Remove(group); err != nil {
-			w.t.Error(err)
-		}
+	w.t.Cleanup(func() { // engines of a killed tuner may need a moment to end
+		eventually(w.t, "an empty control group", func() bool { return os.Remove(group) == nil })
 	})
 	if err := os.WriteFile(filepath.Join(group, limit), fmt.Append(nil, mebibytes<<20), 0o644); err != nil {
 		w.t.Skipf("cannot limit a control group: %v", err)
