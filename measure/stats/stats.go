@@ -1,8 +1,7 @@
 // Package stats holds the statistics that judge measurements. It has means, ratios and quantiles
 // with intervals that allow for autocorrelation. It also has trends, paired ratios, block designs,
-// tests with more than one look, and the bootstrap. Everything is a function of numbers. It stands
-// below measure and knows neither units nor clocks. It never drops a value: the caller decides
-// about a bad window.
+// and tests with more than one look. Everything is a function of numbers. It stands below measure
+// and knows neither units nor clocks. It never drops a value: the caller decides about a bad window.
 package stats
 
 import (

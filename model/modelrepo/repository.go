@@ -24,35 +24,12 @@ import (
 
 const configName = "config.pbtxt"
 
-// Repository is a folder of models.
-type Repository struct {
-	Dir    string
-	Models []Model // by name
-}
-
 // Model is one model's folder on disk.
 type Model struct {
 	Name       string // name of the folder
 	Dir        string
 	ConfigPath string  // path of config.pbtxt; "" without one
 	Versions   []int64 // ascending
-}
-
-// Open lists the models of a repository.
-func Open(dir string) (Repository, error) {
-	names, err := Names(dir)
-	if err != nil {
-		return Repository{}, err
-	}
-	r := Repository{Dir: dir}
-	for _, name := range names {
-		m, err := OpenModel(filepath.Join(dir, name))
-		if err != nil {
-			return Repository{}, err
-		}
-		r.Models = append(r.Models, m)
-	}
-	return r, nil
 }
 
 // Names lists the model folders of a repository, in order. Folders whose names begin with a dot are

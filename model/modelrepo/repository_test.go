@@ -57,7 +57,7 @@ func config(t *testing.T, text string) *modelconfig.Config {
 	return c
 }
 
-func TestOpen(t *testing.T) {
+func TestOpenModel(t *testing.T) {
 	t.Parallel()
 	dir := makeTree(t, map[string]string{
 		"a/1/model.onnx":      "",
@@ -73,18 +73,26 @@ func TestOpen(t *testing.T) {
 		"README.md":           "not a model",
 		".tuner-1/model.onnx": "",
 	})
-	got, err := Open(dir)
+	names, err := Names(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Repository{Dir: dir, Models: []Model{
+	var got []Model
+	for _, name := range names {
+		m, err := OpenModel(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, m)
+	}
+	want := []Model{
 		{Name: "a", Dir: filepath.Join(dir, "a"), ConfigPath: filepath.Join(dir, "a", "config.pbtxt"), Versions: []int64{1, 2, 10}},
 		{Name: "b", Dir: filepath.Join(dir, "b")},
-	}}
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	if _, err := Open(filepath.Join(dir, "none")); err == nil || !strings.Contains(err.Error(), "cannot open model repository") {
+	if _, err := Names(filepath.Join(dir, "none")); err == nil || !strings.Contains(err.Error(), "cannot open model repository") {
 		t.Errorf("a missing folder: %v", err)
 	}
 }
