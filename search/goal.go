@@ -136,7 +136,7 @@ func IsMemory(m measure.Metric) bool { return m == measure.Memory || m == measur
 // from those that FallsWithLoad names.
 func (o Objective) Rises() bool { return slices.ContainsFunc(o.Terms, Term.improves) }
 
-// Falls: see Rises.
+// Falls reports whether less load can improve the objective: see Rises.
 func (o Objective) Falls() bool {
 	return slices.ContainsFunc(o.Terms, func(t Term) bool { return !t.improves() })
 }

@@ -19,7 +19,7 @@ type MetricTag struct {
 	Metric measure.Metric
 }
 
-// recipe.Original is the precision of the model as given.
+// MetricTags lists the metrics that Triton Model Analyzer names in another way.
 func MetricTags() []MetricTag {
 	return []MetricTag{
 		{"perf_throughput", measure.Throughput},
