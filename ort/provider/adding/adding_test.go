@@ -232,7 +232,7 @@ func testReportAndExport(t *testing.T) {
 		t.Fatal(err)
 	}
 	notes := strings.Join(exported.Deployment.Notes, "\n")
-	if want := `names the execution accelerator "sundial": ` + "`tuner serve` has it, a stock Triton does not load the model"; !strings.Contains(notes, want) {
+	if want := `names the execution accelerator "sundial". ` + "`tuner serve` has it, but a stock Triton does not load the model"; !strings.Contains(notes, want) {
 		t.Errorf("%q is missing in the notes\n%s", want, notes)
 	}
 	if got := exported.Deployment.Models[0].Threads; got != 2 {
