@@ -200,6 +200,26 @@ func (v *server) cpu() (time.Duration, error) {
 	return time.Duration(user+system) * tick, errors.Join(err1, err2)
 }
 
+// rests waits until the server uses no CPU time. ONNX Runtime lets each thread of a new session spin
+// for some 30 ms of CPU time, so a server with many models is busy for seconds after it is ready.
+func (v *server) rests(ctx context.Context) error {
+	const look, tick = 300 * time.Millisecond, 10 * time.Millisecond
+	for {
+		before, err := v.cpu()
+		if err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return errors.New("the server computes although nobody asks for anything")
+		case <-time.After(look):
+		}
+		if after, err := v.cpu(); err != nil || after-before <= tick {
+			return err
+		}
+	}
+}
+
 // costs returns the CPU time of a request to a model with the inputs of simple.
 func (v *server) costs(ctx context.Context, model string, n int) (time.Duration, error) {
 	body, _ := sum()
@@ -209,6 +229,9 @@ func (v *server) costs(ctx context.Context, model string, n int) (time.Duration,
 		return 0, err
 	}
 	defer conn.Close()
+	if err := v.rests(ctx); err != nil {
+		return 0, err
+	}
 	before, err := v.cpu()
 	if err != nil {
 		return 0, err
