@@ -30,11 +30,11 @@ func newWithheld(space search.Space, events []search.Event) Withheld {
 		instances := space.Facts.Instances(e.Trial.Candidate)
 		for _, one := range e.Measurement.Windows {
 			m := measure.Measurement{Windows: []measure.Window{one}}
-			w.Others = w.With(one, space.Withheld(e.Trial.Candidate, instances, m))
+			w.Others = w.With(one, space.Withheld(e.Trial.Candidate, instances, m).Taken())
 		}
 		if rate, ok := e.Measurement.Value(measure.Throughput); ok && rate > 0 && e.Measurement.Failure == nil {
 			cells = append(cells, cell{e.Trial.Candidate.Key(), e.Trial.Load})
-			taken, logs = append(taken, space.Withheld(e.Trial.Candidate, instances, e.Measurement)), append(logs, math.Log(rate))
+			taken, logs = append(taken, space.Withheld(e.Trial.Candidate, instances, e.Measurement).Taken()), append(logs, math.Log(rate))
 		}
 	}
 	if w.Mean > 0 {

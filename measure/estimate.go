@@ -2,6 +2,7 @@ package measure
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"time"
 
@@ -213,11 +214,7 @@ func (m Measurement) meanLatency() (Estimate, bool) {
 	for _, w := range m.Windows {
 		for _, s := range w.Sub {
 			count := s.Latency.Count()
-			sum := s.Sum
-			if sum == 0 { // files of earlier versions have no sums
-				sum = time.Duration(count) * s.Latency.Mean()
-			}
-			sums, counts = append(sums, sum.Seconds()), append(counts, float64(count))
+			sums, counts = append(sums, s.sum(count).Seconds()), append(counts, float64(count))
 			total += count
 		}
 	}
@@ -329,4 +326,40 @@ func around(value float64, interval Estimate) Estimate {
 	}
 	scale := value / interval.Value
 	return Estimate{Value: value, Lo: max(0, interval.Lo*scale), Hi: interval.Hi * scale}
+}
+
+// Little returns the throughput of a closed loop by Little's law (Window.Little), in inferences per
+// second. In short windows its error is a half to a fifth of that of the completed requests
+// (TestLittleIsCloserThanCounting). Its interval has the relative width of the mean latency's, from
+// the sub-windows in which requests completed. It returns false if fewer than two of them did, and
+// where Window.Little does.
+//
+// Requests that wait behind the same executions have similar latencies. So a sub-window that is
+// shorter than the latency repeats a part of what the one before shows. A short series does not
+// show that dependence. The interval therefore counts the variance as often as sub-windows overlap.
+func (m Measurement) Little() (Estimate, bool) {
+	inferences, seconds := 0.0, 0.0
+	var sums, counts []float64
+	for _, w := range m.Windows {
+		if w.isEmpty() {
+			continue
+		}
+		rate, ok := w.Little()
+		if !ok {
+			return Estimate{}, false
+		}
+		inferences, seconds = inferences+rate*w.Duration.Seconds(), seconds+w.Duration.Seconds()
+		for _, s := range w.Sub {
+			if n := s.Latency.Count(); n > 0 {
+				sums, counts = append(sums, s.sum(n).Seconds()), append(counts, float64(n))
+			}
+		}
+	}
+	if len(sums) < 2 || seconds <= 0 {
+		return Estimate{}, false
+	}
+	latency := stats.SeriesRatio(sums, counts)
+	overlap := latency.Value / (seconds / float64(len(sums)))
+	half := (latency.Hi - latency.Value) * math.Sqrt(max(1, overlap))
+	return around(inferences/seconds, Estimate{latency.Value, latency.Value - half, latency.Value + half}), true
 }

@@ -52,7 +52,7 @@ func figureOf(m measure.Measurement, metric measure.Metric) figure {
 		t, ok := m.Tail(q)
 		return figure{value{t.Log, max(t.Deviation*t.Deviation, quietest*quietest), ok}, t.Independent}
 	}
-	e, ok := m.Estimate(metric)
+	e, ok := estimate(m, metric)
 	if !ok || e.Value < 0 {
 		return figure{}
 	}
@@ -62,4 +62,15 @@ func figureOf(m measure.Measurement, metric measure.Metric) figure {
 		v.variance = max(d*d, v.variance)
 	}
 	return figure{value: v}
+}
+
+// estimate returns a metric with its interval. In a closed loop the throughput is by Little's law,
+// which has a smaller error in short windows than completed requests.
+func estimate(m measure.Measurement, metric measure.Metric) (measure.Estimate, bool) {
+	if metric == measure.Throughput {
+		if e, ok := m.Little(); ok {
+			return e, true
+		}
+	}
+	return m.Estimate(metric)
 }

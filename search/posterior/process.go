@@ -16,7 +16,7 @@ type observation struct {
 	site
 	at       float64 // s
 	launch   int
-	withheld float64 // minus the campaign's mean, on log scale
+	withheld float64 // from the throughput, minus what the average machine withholds from it, on log scale
 	log      float64
 	variance float64 // explained by the windows
 	seconds  float64 // of the windows
@@ -24,7 +24,7 @@ type observation struct {
 
 func observations(readings []reading, metric int, o Options) []observation {
 	p := Posterior{options: o}
-	name, mean := p.metrics()[metric], p.withheldMean(readings)
+	name, mean := p.metrics()[metric], withheldMean(readings)
 	sites := map[CellKey]site{} // a prediction may take a simulation
 	var list []observation
 	for _, r := range readings {
@@ -37,7 +37,7 @@ func observations(readings []reading, metric int, o Options) []observation {
 			s = siteOf(r.cell, name, o)
 			sites[r.cell.Key()] = s
 		}
-		list = append(list, observation{s, r.at, r.launch, r.withheld - mean, v.log, v.variance, r.seconds})
+		list = append(list, observation{s, r.at, r.launch, r.withheld.Taken() - r.withheld.Beside(mean), v.log, v.variance, r.seconds})
 	}
 	return list
 }

@@ -13,7 +13,7 @@ type reading struct {
 	cell     Cell
 	at       float64 // s since the campaign's start (search.Event.Middle)
 	launch   int
-	withheld float64 // measure.Measurement.Withheld
+	withheld search.Withheld
 	seconds  float64 // of the windows
 	values   []value // by metric
 }
@@ -36,8 +36,8 @@ func (p *Posterior) read(events []search.Event) []reading {
 		}
 		m := e.Measurement
 		space := p.options.Space
-		withheld := space.Withheld(e.Trial.Candidate, space.Facts.Instances(e.Trial.Candidate), m)
-		r := reading{cell: cellOf(e, p.options), launch: m.Launch, withheld: withheld}
+		r := reading{cell: cellOf(e, p.options), launch: m.Launch}
+		r.withheld = space.Withheld(e.Trial.Candidate, space.Facts.Instances(e.Trial.Candidate), m)
 		for _, w := range m.Windows {
 			r.seconds += w.Duration.Seconds()
 		}
@@ -177,14 +177,15 @@ type CellKey struct {
 // Key is equal for equal cells.
 func (c Cell) Key() CellKey { return CellKey{c.Candidate.Key(), c.Load, c.IsElsewhere} }
 
-// withheldMean returns the campaign's mean of the withheld CPU time, on log scale: figures refer to
-// the average machine.
-func (p *Posterior) withheldMean(readings []reading) float64 {
-	sum, seconds := 0.0, 0.0
+// withheldMean returns the campaign's mean of the CPU time withheld from busy threads, on log scale:
+// figures refer to the average machine. Trials with patient requests show little of the machine.
+func withheldMean(readings []reading) float64 {
+	sum, weights := 0.0, 0.0
 	for _, r := range readings {
 		if r.at >= 0 { // an earlier campaign's trials do not count in this one's mean
-			sum, seconds = sum+r.withheld*r.seconds, seconds+r.seconds
+			weight := r.seconds * (1 - r.withheld.Patience)
+			sum, weights = sum+r.withheld.Log*weight, weights+weight
 		}
 	}
-	return sum / max(seconds, least)
+	return sum / max(weights, least)
 }
