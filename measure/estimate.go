@@ -361,5 +361,5 @@ func (m Measurement) Little() (Estimate, bool) {
 	latency := stats.SeriesRatio(sums, counts)
 	overlap := latency.Value / (seconds / float64(len(sums)))
 	half := (latency.Hi - latency.Value) * math.Sqrt(max(1, overlap))
-	return around(inferences/seconds, Estimate{latency.Value, latency.Value - half, latency.Value + half}), true
+	return around(inferences/seconds, Estimate{Value: latency.Value, Lo: latency.Value - half, Hi: latency.Value + half}), true
 }
