@@ -10,7 +10,7 @@ import (
 
 // Withheld is the CPU time that others took from a candidate in a measurement.
 type Withheld struct {
-	// Log is what they took from its threads and clients (measure.Withheld).
+	// Log is −ln of the share that its threads and clients had left (measure.Withheld).
 	Log float64
 	// Patience is the share of the requests' time, 0..1, in which they waited in the queue although
 	// an instance was free: for more requests, as the batcher's delay says. Others do not prolong

@@ -48,8 +48,9 @@ func (s *site) once(ctx context.Context, model string, q question, ask asker) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	s.tally.add(func(c *counts) { c.asked++ })
-	before := s.phase.now()
+	before, begin := s.phase.now(), time.Now()
 	outputs, err := ask(ctx, q)
+	seconds := time.Since(begin).Seconds()
 	mayRefuse := model == volatile && (before.absent() || s.phase.now() != before)
 	var refused *api.StatusError
 	switch {
@@ -66,6 +67,9 @@ func (s *site) once(ctx context.Context, model string, q question, ask asker) {
 		return
 	}
 	s.tally.add(func(c *counts) { c.checked++ })
+	if works, until := s.onDuty(begin); model == simple && time.Now().Before(until) {
+		s.tally.took(seconds, works)
+	}
 }
 
 // isAbsence recognises the answers for a missing model.

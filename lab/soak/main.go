@@ -1,12 +1,15 @@
 // Soak checks that the engine loses no answer and leaks no resource. It starts `tuner serve`, and
 // sends it mixed load for the given time. Clients of every protocol compare every answer with the
 // right one. Meanwhile models are loaded again and unloaded. Some clients leave in the middle of a
-// request. Others send invalid bytes, or one byte at a time. The program watches the memory, the
-// file descriptors, the threads and the goroutines of the engine.
+// request. Others send invalid bytes, or one byte at a time. Every second half minute a siege joins
+// them: clients that do not read their answers or say nothing, bodies that unpack to a gigabyte, and
+// a process under load that is killed every 10 s. The program watches the memory, the file
+// descriptors, the threads and the goroutines of the engine.
 //
 // It ends with exit code 1 if an answer was lost or wrong, if the engine died or grew, or if the
-// data do not suffice. A binary that was built with -race reports data races by its exit code. The
-// program measures no speed.
+// data do not suffice. A binary that was built with -race reports data races by its exit code. It
+// prints the 99th percentile of the latencies beside the siege and without it, and does not judge
+// them.
 //
 //	go -C lab run ./soak -duration 30m
 package main
@@ -72,6 +75,7 @@ func soak(ctx context.Context, o options, engine runner.Engine, out io.Writer) e
 	}
 	defer s.close()
 	watch := newWatch(engine.PID(), engine.Address().Metrics, s.tally, out)
+	s.begin = time.Now()
 	load, cancel := context.WithTimeout(ctx, o.duration)
 	defer cancel()
 	var group errgroup.Group
@@ -90,6 +94,7 @@ func soak(ctx context.Context, o options, engine runner.Engine, out io.Writer) e
 	if exit := engine.Exit().Text; exit != "exit status 0" {
 		s.tally.fail("the engine did not end as it should: %s\n%s", exit, engine.LastWords())
 	}
+	fmt.Fprintln(out, s.tally.latencies())
 	return errors.Join(s.tally.verdict(out), watch.verdict())
 }
 
@@ -128,6 +133,8 @@ type site struct {
 	tally *tally
 	pause time.Duration
 	known []sentence // answers of MiniLM
+	tuner string     // the program
+	begin time.Time  // of the load, and of the first shift
 	phase phase      // of the volatile model
 }
 
@@ -136,7 +143,7 @@ func newSite(ctx context.Context, o options, at api.Announcement) (*site, error)
 	if err != nil {
 		return nil, err
 	}
-	s := &site{at: at, http: api.NewHTTP(at.HTTP), grpc: grpc, tally: &tally{}, pause: o.pause}
+	s := &site{at: at, http: api.NewHTTP(at.HTTP), grpc: grpc, tally: &tally{}, pause: o.pause, tuner: o.tuner}
 	for _, model := range []string{minilm, simple, volatile, text, failing} {
 		if err := s.grpc.LoadModel(ctx, model, configuration(model, 0)); err != nil {
 			return nil, errors.Join(fmt.Errorf("cannot load %s: %w", model, err), s.close())
@@ -153,6 +160,9 @@ func (s *site) close() error { return errors.Join(s.http.Close(), s.grpc.Close()
 // everyone lists all concurrent users of the engine. Each ends with its context.
 func (s *site) everyone() []func(context.Context) {
 	all := []func(context.Context){s.reload, s.comeAndGo, s.scrape, s.halfBodies, s.leave, s.cancel, s.garbage, s.provoke, s.rawBytes(s.at.HTTP), s.rawBytes(s.at.GRPC), s.slow, s.patient}
+	for _, work := range []func(context.Context){s.unread, s.bomb, s.silent, s.killed} {
+		all = append(all, s.inShifts(work))
+	}
 	for seed := range uint64(2) {
 		all = append(all,
 			s.client(seed, simple, s.binary), s.client(seed, simple, s.json), s.client(seed, simple, s.unary), s.client(seed, simple, s.stream),

@@ -4,7 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
+
+	"tuner/measure/stats"
 )
 
 // tally counts the outcomes of the requests. Its methods are safe for concurrent use.
@@ -12,6 +15,8 @@ type tally struct {
 	mu     sync.Mutex
 	counts counts
 	faults []string // the first ones
+	// seconds that correct answers of `simple` took, while the siege rested and while it worked
+	resting, working []float64
 }
 
 // counts are numbers of requests.
@@ -39,6 +44,33 @@ func (t *tally) now() counts {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.counts
+}
+
+// took notes the time of a correct answer.
+func (t *tally) took(seconds float64, besideSiege bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if besideSiege {
+		t.working = append(t.working, seconds)
+	} else {
+		t.resting = append(t.resting, seconds)
+	}
+}
+
+// latencies compares the 99th percentiles of the answers beside the siege and without it. It is ""
+// if one of them has no answers.
+func (t *tally) latencies() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.resting) == 0 || len(t.working) == 0 {
+		return ""
+	}
+	const q = 0.99
+	slices.Sort(t.resting)
+	slices.Sort(t.working)
+	alone, beside := stats.Quantile(t.resting, q), stats.Quantile(t.working, q)
+	return fmt.Sprintf("p99 of %s: %.1f ms of %d answers beside the siege, %.1f ms of %d without it: %.2f times", simple,
+		1e3*beside, len(t.working), 1e3*alone, len(t.resting), beside/alone)
 }
 
 // lose counts a request that was not answered.
