@@ -55,41 +55,86 @@ func TestHalfOpenConnectionsEnd(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				f, l := New(nil, Options{}), pipes{make(chan net.Conn)}
-				served := make(chan error, 1)
-				go func() { served <- f.Serve(l) }()
-				ours, theirs := net.Pipe()
-				l.made <- theirs
-				closed := make(chan struct{})
-				go func() {
-					_, _ = io.Copy(io.Discard, ours) // until the server closes the connection
-					close(closed)
-				}()
-				_, _ = ours.Write([]byte(tt.sent)) // the server may have closed it
-				for range 3 {
-					time.Sleep(handshake/3 + time.Second/3)
-					_, _ = ours.Write([]byte(tt.every))
-				}
-				synctest.Wait()
-				select {
-				case <-closed:
-					if tt.isOpen {
-						t.Error("the connection is closed")
-					}
-				default:
-					if !tt.isOpen {
-						t.Error("the connection is open")
-					}
-				}
-				_ = ours.Close()
-				f.grpc.Stop()
-				if err := <-served; err != nil {
-					t.Error(err)
-				}
-			})
+			script := []step{{tt.sent, handshake/3 + time.Second/3}}
+			for range 2 {
+				script = append(script, step{tt.every, handshake/3 + time.Second/3})
+			}
+			follow(t, append(script, step{tt.every, 0}), tt.isOpen)
 		})
 	}
+}
+
+// A client has a minute for each frame, and for the headers of a call. The pauses before do not
+// count, wherever its bytes are divided.
+func TestEachFrameHasItsOwnMinute(t *testing.T) {
+	t.Parallel()
+	const long, short = handshake * 3 / 4, time.Second
+	open := preface + "\x00\x00\x00\x04\x00\x00\x00\x00\x00" + string(headers(1)) + string(wire(frame{kind: frameData, stream: 1, length: 5}))[:9] + "\x00\x00\x01\x00\x00"
+	data := string(wire(frame{kind: frameData, stream: 1, length: 100}))
+	call := string(headers(3))
+	begun := call[:4] + "\x00" + call[5:] // without the flag of the end
+	last := string(wire(frame{kind: frameContinuation, flags: flagEndHeaders, stream: 3}))
+	for name, tt := range map[string]struct {
+		script []step
+		isOpen bool
+	}{
+		"idle after a frame in two parts":                 {[]step{{open + data[:50], short}, {data[50:], 2 * handshake}, {data[:5], short}, {data[5:], 0}}, true},
+		"a frame ends with a part of the next head":       {[]step{{open + data[:50], long}, {data[50:] + data[:5], long}, {data[5:], 0}}, true},
+		"a frame ends with a part of the next frame":      {[]step{{open + data[:50], long}, {data[50:] + data[:50], long}, {data[50:], 0}}, true},
+		"a head ends with a part of its frame":            {[]step{{open + data[:5], long}, {data[5:50], long}, {data[50:], 0}}, true},
+		"idle after headers in two frames":                {[]step{{open + begun, short}, {last, 2 * handshake}, {data[:5], short}, {data[5:], 0}}, true},
+		"headers in two frames end with a part of a head": {[]step{{open + begun, long}, {last + data[:5], long}, {data[5:], 0}}, true},
+		"headers in two frames, late":                     {[]step{{open + begun, long}, {last[:5], long}, {last[5:], 0}}, false},
+		"a head in three parts, late":                     {[]step{{open + data[:50], short}, {data[50:] + data[:3], long}, {data[3:5], long}, {data[5:], 0}}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			follow(t, tt.script, tt.isOpen)
+		})
+	}
+}
+
+// step is a text that a client sends at once, and the time that it waits then.
+type step struct {
+	sent string
+	wait time.Duration
+}
+
+// follow checks whether the connection of a client is open after the client's steps.
+func follow(t *testing.T, script []step, isOpen bool) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		f, l := New(nil, Options{}), pipes{make(chan net.Conn)}
+		served := make(chan error, 1)
+		go func() { served <- f.Serve(l) }()
+		ours, theirs := net.Pipe()
+		l.made <- theirs
+		closed := make(chan struct{})
+		go func() {
+			_, _ = io.Copy(io.Discard, ours) // until the server closes the connection
+			close(closed)
+		}()
+		for _, s := range script {
+			_, _ = ours.Write([]byte(s.sent)) // the server may have closed it
+			time.Sleep(s.wait)
+		}
+		synctest.Wait()
+		select {
+		case <-closed:
+			if isOpen {
+				t.Error("the connection is closed")
+			}
+		default:
+			if !isOpen {
+				t.Error("the connection is open")
+			}
+		}
+		_ = ours.Close()
+		f.grpc.Stop()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // headers opens a stream with the headers of a streaming call.

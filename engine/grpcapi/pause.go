@@ -8,6 +8,7 @@ import "time"
 type pause struct {
 	isOpen    bool      // HTTP/2's handshake is over, which gRPC bounds itself
 	inHeaders bool      // headers have begun, and a frame is missing that ends them
+	atHead    bool      // the last read waited for the head of a frame, or of the first of headers
 	began     time.Time // when the rest was first waited for; zero: it was not
 	until     time.Time // the limit of reads
 }
@@ -32,6 +33,10 @@ func (c *client) bound() error {
 	p, until := &c.pause, time.Time{}
 	if !p.isOpen {
 		return nil
+	}
+	// The frame before, or headers, may have ended in the middle of what was read.
+	if atHead := !p.inHeaders && c.in.skip == 0; atHead != p.atHead {
+		p.atHead, p.began = atHead, time.Time{}
 	}
 	if p.inHeaders || c.in.isInside() {
 		if p.began.IsZero() {
