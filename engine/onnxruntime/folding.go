@@ -3,6 +3,7 @@ package onnxruntime
 import (
 	"io/fs"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -14,7 +15,8 @@ import (
 )
 
 // foldingKey is the session entry that bounds the output of a node that ONNX Runtime computes while
-// it loads a model, in bytes. A parameter of the configuration with this key replaces our bound.
+// it loads a model, in bytes. A parameter of the configuration with this key replaces our bound, but
+// not the one of the work.
 const foldingKey = "optimization.constant_folding_max_output_size_in_bytes"
 
 // disabledKey is the session entry that lists optimizers to leave out, and foldingName the one that
@@ -44,26 +46,44 @@ const (
 
 // boundFolding bounds folded constants by the size of the model's files. A file of a few bytes would
 // otherwise take 1 GiB for each node, and hours. A node beyond the bound is computed in each run
-// instead, and if they take too long, all are.
+// instead, and if they take too long, all are. A client may load a model with a configuration of its
+// own, so the latter holds for a bound of the configuration too.
 func boundFolding(o ort.SessionOptions, config *modelconfig.Config, path string, constants extent.Constants) ort.SessionOptions {
 	o.Entries = maps.Clone(o.Entries)
 	if o.Entries == nil {
 		o.Entries = map[string]string{}
 	}
+	var bound uint64
 	if p, given := config.GetParameters()[foldingKey]; given {
 		o.Entries[foldingKey] = p.GetStringValue()
-		return o
+		bound = parseFolding(p.GetStringValue())
+	} else {
+		bound = fittingBound(sizeBeside(path), constants)
+		o.Entries[foldingKey] = strconv.FormatUint(bound, 10)
 	}
-	files := sizeBeside(path)
-	bound := foldingOf(files)
-	for bound > leastFolding && constants.Bytes(uint64(bound)) > uint64(max(maxFolding, foldingFactor*files)) {
-		bound /= 2
-	}
-	o.Entries[foldingKey] = strconv.FormatInt(bound, 10)
-	if constants.Work(uint64(bound)) > maxFoldingWork {
+	if constants.Work(bound) > maxFoldingWork {
 		o.Entries[disabledKey] = strings.TrimPrefix(o.Entries[disabledKey]+";"+foldingName, ";")
 	}
 	return o
+}
+
+// parseFolding reads a bound of the configuration. To ONNX Runtime 0 is no bound. A text that is not
+// a number may be none either.
+func parseFolding(text string) uint64 {
+	if n, err := strconv.ParseUint(text, 10, 64); err == nil && n > 0 {
+		return n
+	}
+	return math.MaxUint64
+}
+
+// fittingBound returns the bound of one constant for which all constants together fit the model's
+// files.
+func fittingBound(files int64, constants extent.Constants) uint64 {
+	bound := uint64(foldingOf(files))
+	for bound > leastFolding && constants.Bytes(bound) > uint64(max(maxFolding, foldingFactor*files)) {
+		bound /= 2
+	}
+	return bound
 }
 
 // foldingOf returns the bound of one constant for a size of the model's files.

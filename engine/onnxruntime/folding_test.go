@@ -92,6 +92,41 @@ func operators(t *testing.T, path string, c *modelconfig.Config) []string {
 	return all
 }
 
+// A bound of the configuration does not lift the one of the work.
+func TestFoldingWorkIsBoundedForEveryConfiguration(t *testing.T) {
+	t.Parallel()
+	g := build.NewGraph("works")
+	zeros := func(name string, shape ...int64) string {
+		return g.Node("ConstantOfShape", []string{g.Int64s(name, shape, int64(len(shape)))})
+	}
+	image := g.Node("Conv", []string{zeros("s", 1, 1, 34, 34), zeros("w", 1, 1, 3, 3)}) // short if it is computed
+	flat := g.Node("Reshape", []string{image, g.Int64s("flat", []int64{-1}, 1)})
+	g.OutputAs("y", g.Node("Add", []string{g.Input("x", onnx.Float, onnx.Fixed(1)), flat}), onnx.Float, onnx.Symbol("n"))
+	path := filepath.Join(t.TempDir(), "model.onnx")
+	if err := g.Model().Write(path, 0); err != nil {
+		t.Fatal(err)
+	}
+	for bound, want := range map[string]bool{"100000": false, "1000000000": true, "0": true, "": true, "99999999999999999999": true, "-1": true} {
+		c, err := modelconfig.Parse("config.pbtxt", []byte(`parameters { key: "`+foldingKey+`" value { string_value: "`+bound+`" } }`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		constants, err := extent.Check(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := boundFolding(ort.SessionOptions{}, c, path, constants)
+		if got := o.Entries[disabledKey] == foldingName; got != want || o.Entries[foldingKey] != bound {
+			t.Errorf("%q: %v, is folding off: want %t", bound, o.Entries, want)
+		}
+		if bound == "1000000000" {
+			if left := operators(t, path, c); !slices.Contains(left, "Conv") {
+				t.Errorf("left are %v, want Conv to be one of them", left)
+			}
+		}
+	}
+}
+
 // The sum of all constants is bounded, and what they take to compute. ONNX Runtime computes few
 // small ones, and leaves the others to each run.
 func TestFoldingOfManyIsBounded(t *testing.T) {
