@@ -2,24 +2,34 @@ package children
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"sync"
 )
 
 const (
 	tailLines   = 20
-	longestLine = 500 // bytes; the rest of a longer line is dropped
+	longestLine = 500 // bytes; the middle of a longer line is dropped
 	crashLines  = 3   // lines of a crash report: its reason and place
 )
 
-// Tail is a writer that keeps the last lines of a child's output. When a Go program crashes, by a
-// panic or since a library aborted it, hundreds of lines of stacks and registers follow the reason.
-// Tail keeps only the first of these.
+// gap stands for the middle of a line that is too long.
+const gap = " [...] "
+
+// Tail is a writer that keeps the last lines of a child's output. As on a terminal, text after a
+// carriage return replaces the line, so that a progress bar is one line.
 type Tail struct {
-	mu      sync.Mutex
-	lines   []string
-	partial []byte // the line without an end so far
-	crash   int    // lines since the first line of a crash report, inclusive; 0: no crash
+	// IsGo says that the child is a Go program. When it crashes, by a panic or since a library
+	// aborted it, hundreds of lines of stacks and registers follow the reason. Tail keeps only the
+	// first of these.
+	IsGo bool
+
+	mu       sync.Mutex
+	lines    []string
+	partial  []byte // the line without an end so far, without its middle
+	isCut    bool   // the middle of partial is missing
+	returned bool   // a carriage return follows partial
+	crash    int    // lines since the first line of a crash report, inclusive; 0: no crash
 }
 
 // Write never fails.
@@ -27,19 +37,52 @@ func (t *Tail) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	n := len(p)
-	for {
-		line, rest, found := bytes.Cut(p, []byte("\n"))
-		t.partial = append(t.partial, line[:min(len(line), longestLine-len(t.partial))]...)
-		if !found {
-			return n, nil
+	for len(p) > 0 {
+		end := bytes.IndexAny(p, "\r\n")
+		if end < 0 {
+			t.extend(p)
+			break
 		}
-		t.add(string(t.partial))
-		t.partial, p = t.partial[:0], rest
+		t.extend(p[:end])
+		if p[end] == '\r' {
+			t.returned = true
+		} else {
+			t.add(t.line())
+			t.clear()
+		}
+		p = p[end+1:]
+	}
+	return n, nil
+}
+
+// extend appends to the line without an end.
+func (t *Tail) extend(text []byte) {
+	if len(text) == 0 {
+		return
+	}
+	if t.returned {
+		t.clear()
+	}
+	t.partial = append(t.partial, text...)
+	if more := len(t.partial) - longestLine; more > 0 {
+		t.partial = slices.Delete(t.partial, longestLine/2, longestLine/2+more)
+		t.isCut = true
 	}
 }
 
+// clear begins a line.
+func (t *Tail) clear() { t.partial, t.isCut, t.returned = t.partial[:0], false, false }
+
+// line returns the line without an end.
+func (t *Tail) line() string {
+	if t.isCut {
+		return string(t.partial[:longestLine/2]) + gap + string(t.partial[longestLine/2:])
+	}
+	return string(t.partial)
+}
+
 func (t *Tail) add(line string) {
-	if t.crash > 0 || beginsCrash(line) {
+	if t.crash > 0 || t.IsGo && beginsCrash(line) {
 		if t.crash++; t.crash > crashLines {
 			return
 		}
@@ -64,7 +107,7 @@ func (t *Tail) String() string {
 	defer t.mu.Unlock()
 	lines := t.lines
 	if len(t.partial) > 0 {
-		lines = append(lines[:len(lines):len(lines)], string(t.partial))
+		lines = append(lines[:len(lines):len(lines)], t.line())
 	}
 	return strings.Join(lines, "\n")
 }

@@ -154,6 +154,8 @@ func TestExportExplains(t *testing.T) {
 	check("run", says("run", "sizes"), "(x FLOAT[-1 2]): sizes")
 	check("export", says("export", "no operator"), "PyTorch cannot export it:\n  no operator\n", "by hand")
 	check("crash", `echo first; echo last >&2; exit 7`, "ended without a result", "exit status 7", "first\n  last")
+	check("traceback", `printf 'fatal error: x.h\nTraceback:\n  File "x.py"\n    f()\n  1 %%\r100 %%\nRuntimeError: no'; exit 1`,
+		"  fatal error: x.h\n  Traceback:\n    File \"x.py\"\n      f()\n  100 %\n  RuntimeError: no")
 	check("torn result", `echo '{' > "$2/result.json"`, "ended without a result")
 	check("no model", `cp "$files/result.json" "$2"`, "model.onnx")
 	check("no example", `cp "$files"/*.onnx "$files"/*.json "$2"`, "example0.in.npz")

@@ -67,7 +67,7 @@ func startProcess(ctx context.Context, cmd *exec.Cmd, patience, drain time.Durat
 	}
 	defer func() { _ = parentChild.Close() }()
 
-	p := &process{cmd: cmd, drain: drain, kills: memoryKills(), lifeline: lifeline, done: make(chan struct{})}
+	p := &process{cmd: cmd, tail: children.Tail{IsGo: true}, drain: drain, kills: memoryKills(), lifeline: lifeline, done: make(chan struct{})}
 	cmd.Stderr = &p.tail
 	cmd.ExtraFiles = []*os.File{announceChild, parentChild}
 	cmd.WaitDelay = outputDelay
