@@ -2,6 +2,7 @@ package target
 
 import (
 	"os"
+
 	"tuner/internal/children"
 )
 

@@ -251,8 +251,10 @@ func FuzzAnnouncement(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if read, err := readAnnouncement(bytes.NewReader(append(again, '\n'))); err == nil && read != at {
-			t.Errorf("%+v is read back as %+v", at, read)
+		again = append(again, '\n')
+		// JSON's escapes may make it too long
+		if read, err := readAnnouncement(bytes.NewReader(again)); len(again) <= longestAnnouncement && (err != nil || read != at) {
+			t.Errorf("%+v is read back as %+v, %v", at, read, err)
 		}
 		if at.HTTP+at.GRPC == "" || !bytes.Contains(text, []byte("\n")) {
 			t.Errorf("%q is read as %+v", text, at)
