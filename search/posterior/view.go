@@ -179,8 +179,8 @@ func (a Ahead) with(x Residual) float64 {
 	return a.common - floats.Dot(x.kernels, a.learned)
 }
 
-// Information returns the information of some trials about the residual of their cell: the reduction of
-// its variance.
+// Information returns the information of some trials about the residual of their cell: the
+// reduction of its variance.
 func (a Ahead) Information(x Residual, trials int) float64 {
 	shared := a.with(x)
 	covariance := x.Variance + shared
