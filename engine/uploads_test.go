@@ -31,7 +31,7 @@ func TestUploadsOfKilledServers(t *testing.T) {
 	if _, err := durable.TryLockFolder(living[0]); err == nil {
 		t.Error("the folder of a living server is not locked")
 	}
-	dead := filepath.Join(temp, "tuner-models-1", "2", "m", "1")
+	dead := filepath.Join(temp, "tuner-models-1234567", "2", "m", "1")
 	other := filepath.Join(temp, "tuner-other")
 	for _, dir := range []string{dead, other} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -50,7 +50,7 @@ func TestUploadsOfKilledServers(t *testing.T) {
 	}
 	next.Close()
 	for path, isThere := range map[string]bool{
-		living[0]: true, other: true, filepath.Join(outside, "file"): true, filepath.Join(temp, "tuner-models-1"): false,
+		living[0]: true, other: true, filepath.Join(outside, "file"): true, filepath.Join(temp, "tuner-models-1234567"): false,
 	} {
 		if _, err := os.Stat(path); (err == nil) != isThere {
 			t.Errorf("%s: %v, want it there: %v", path, err, isThere)

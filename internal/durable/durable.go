@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 )
@@ -75,19 +76,43 @@ func (s *Staged) Drop() error {
 }
 
 // Sweep removes temporary files beside a file that killed writers left. It recognizes them by their
-// missing lock, as SweepScratch does. On a file system without locks it removes nothing.
+// random number and their missing lock. On a file system without locks it removes nothing. Files of
+// other programs stay, such as a dated backup or a temporary file of rsync.
 func Sweep(path string) {
-	left, _ := filepath.Glob(filepath.Join(escape(filepath.Dir(path)), "."+escape(filepath.Base(path))+".[0-9]*")) // fails only for a malformed pattern
-	for _, name := range left {
-		lock, err := openLocked(name, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, syscall.LOCK_EX|syscall.LOCK_NB)
-		if err != nil {
-			continue // in use, or not ours
+	begin := "." + filepath.Base(path) + "."
+	found, _ := filepath.Glob(filepath.Join(escape(filepath.Dir(path)), escape(begin)+"[0-9]*")) // fails only for a malformed pattern
+	for _, name := range found {
+		if isRandom(strings.TrimPrefix(filepath.Base(name), begin)) {
+			sweepFile(name)
 		}
-		if isAt(lock, name) {
-			_ = os.Remove(name)
-		}
-		_ = lock.Close() // nothing was written
 	}
+}
+
+// shortestRandom is the least number of digits that Sweep and SweepScratch take for a random number.
+// One number of os.CreateTemp in 40,000 has fewer, and a file with it stays. With more digits, more
+// short numbers of other programs are safe, such as those of rotated logs, but more leftovers stay.
+const shortestRandom = 6
+
+// isRandom reports whether os.CreateTemp may have made this end of a name. It makes a decimal
+// number of 32 bits.
+func isRandom(end string) bool {
+	n, err := strconv.ParseUint(end, 10, 32)
+	return err == nil && len(end) >= shortestRandom && strconv.FormatUint(n, 10) == end
+}
+
+// sweepFile removes a file that nobody has locked. It leaves folders, links and devices.
+func sweepFile(name string) {
+	if info, err := os.Lstat(name); err != nil || !info.Mode().IsRegular() {
+		return
+	}
+	lock, err := openLocked(name, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, syscall.LOCK_EX|syscall.LOCK_NB)
+	if err != nil {
+		return // in use, or not ours
+	}
+	if isAt(lock, name) {
+		_ = os.Remove(name)
+	}
+	_ = lock.Close() // nothing was written
 }
 
 // escape makes a pattern that matches only this name.

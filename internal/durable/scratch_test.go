@@ -14,9 +14,10 @@ func TestScratch(t *testing.T) {
 	t.Parallel()
 	for _, age := range []time.Duration{-1000 * time.Hour, 0, 1000 * time.Hour} {
 		dir, outside := filepath.Join(t.TempDir(), "a[b]*"), t.TempDir()
-		if err := errors.Join(os.MkdirAll(filepath.Join(dir, "kind-1", "deep"), 0o755), os.Mkdir(filepath.Join(dir, "kind-name"), 0o755),
-			os.WriteFile(filepath.Join(dir, "kind-2"), nil, 0o600), os.WriteFile(filepath.Join(outside, "file"), nil, 0o600),
-			os.Symlink(outside, filepath.Join(dir, "kind-3"))); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Join(dir, "kind-1000000", "deep"), 0o755), os.Mkdir(filepath.Join(dir, "kind-name"), 0o755),
+			os.Mkdir(filepath.Join(dir, "kind-2024-05-01"), 0o755),
+			os.WriteFile(filepath.Join(dir, "kind-2000000"), nil, 0o600), os.WriteFile(filepath.Join(outside, "file"), nil, 0o600),
+			os.Symlink(outside, filepath.Join(dir, "kind-3000000"))); err != nil {
 			t.Fatal(err)
 		}
 		used, err := NewScratch(dir, "used-")
@@ -24,7 +25,7 @@ func TestScratch(t *testing.T) {
 			t.Fatal(err)
 		}
 		when := time.Now().Add(-age)
-		for _, path := range []string{filepath.Join(dir, "kind-1"), used.Dir} {
+		for _, path := range []string{filepath.Join(dir, "kind-1000000"), used.Dir} {
 			if err := os.Chtimes(path, when, when); err != nil {
 				t.Fatal(err)
 			}
@@ -35,7 +36,7 @@ func TestScratch(t *testing.T) {
 		}
 		SweepScratch(dir, "used-")
 		for path, isThere := range map[string]bool{
-			filepath.Join(dir, "kind-1"): false, filepath.Join(dir, "kind-2"): true, filepath.Join(dir, "kind-name"): true,
+			filepath.Join(dir, "kind-1000000"): false, filepath.Join(dir, "kind-2000000"): true, filepath.Join(dir, "kind-name"): true, filepath.Join(dir, "kind-2024-05-01"): true,
 			filepath.Join(outside, "file"): true, used.Dir: true, made.Dir: true,
 		} {
 			if _, err := os.Stat(path); (err == nil) != isThere {
@@ -57,7 +58,7 @@ func TestScratch(t *testing.T) {
 func TestInFolderRemovesLeftovers(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if err := os.MkdirAll(filepath.Join(dir, ".tuner-123", "half"), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Join(dir, ".tuner-1234567", "half"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	if err := InFolder(dir, func(string) error { return nil }); err != nil {

@@ -150,7 +150,7 @@ func TestCommandEndsWithTuner(t *testing.T) {
 func TestLeftovers(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
-	left := filepath.Join(dir, metricFolder+"1")
+	left := filepath.Join(dir, metricFolder+"1234567")
 	if err := errors.Join(os.Mkdir(left, 0o700), os.WriteFile(filepath.Join(left, "reference.npz"), nil, 0o600)); err != nil {
 		t.Fatal(err)
 	}

@@ -156,7 +156,7 @@ func TestStaleFolders(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	names := []string{filepath.Base(inUse.Dir), ".serving-1", ".new-2", "entry"}
+	names := []string{filepath.Base(inUse.Dir), ".serving-1111111", ".new-2222222", "entry"}
 	for i, name := range names {
 		path, when := filepath.Join(root, name), time.Now().Add(time.Duration(i-1)*8*24*time.Hour)
 		if err := errors.Join(os.MkdirAll(path, 0o755), os.Chtimes(path, when, when)); err != nil {

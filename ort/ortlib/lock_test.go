@@ -50,13 +50,13 @@ func TestLock(t *testing.T) {
 func TestInstallRemovesLeftovers(t *testing.T) {
 	t.Setenv("PATH", "") // there is no python3, so the attempt fails
 	store := storeWith(t, "cpu@1.24.4")
-	touch(t, filepath.Join(store.dir, ".cpu@1.31.1-123", "onnxruntime", "capi", "libonnxruntime.so.1.31.1"))
-	touch(t, filepath.Join(store.dir, "downloads", "download-123", "part.whl"))
+	touch(t, filepath.Join(store.dir, ".cpu@1.31.1-1234567", "onnxruntime", "capi", "libonnxruntime.so.1.31.1"))
+	touch(t, filepath.Join(store.dir, "downloads", "download-1234567", "part.whl"))
 	_, err := store.Install(context.Background(), "cpu@1.31.1", &bytes.Buffer{})
 	if err == nil || !strings.Contains(err.Error(), "python3 is not on the PATH") || !strings.Contains(err.Error(), "TUNER_ORT_LIBRARY") {
 		t.Errorf("error %v", err)
 	}
-	for _, gone := range []string{".cpu@1.31.1-123", "downloads/download-123", "cpu@1.31.1"} {
+	for _, gone := range []string{".cpu@1.31.1-1234567", "downloads/download-1234567", "cpu@1.31.1"} {
 		if _, err := os.Stat(filepath.Join(store.dir, gone)); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("%s is still there (%v)", gone, err)
 		}

@@ -45,7 +45,7 @@ func TestListOrdersBuilds(t *testing.T) {
 	t.Parallel()
 	store := storeWith(t, "openvino@1.24.1", "cpu@1.9.0", "cpu@1.31.1", "zeta@1.0", "cuda@1.31.1")
 	// The files of an interrupted installation are not a build.
-	touch(t, filepath.Join(store.dir, ".cpu@1.30.0-123", "onnxruntime", "capi", "libonnxruntime.so.1.30.0"))
+	touch(t, filepath.Join(store.dir, ".cpu@1.30.0-1234567", "onnxruntime", "capi", "libonnxruntime.so.1.30.0"))
 	touch(t, filepath.Join(store.dir, "downloads", "cpu.whl"))
 	builds, err := store.List()
 	if err != nil {
