@@ -153,6 +153,9 @@ func TestFoldingOfManyIsBounded(t *testing.T) {
 			}
 			return all
 		}, true, "ConstantOfShape"},
+		"a norm": {func(g *build.Graph) []string {
+			return []string{g.Node("Flatten", []string{g.Node("ReduceL2", []string{zeros(g, "s", 1<<20)})})}
+		}, false, "ReduceL2"},
 		"a convolution": {func(g *build.Graph) []string {
 			weights := zeros(g, "w", 1, 1, 3, 3)
 			image := g.Node("Conv", []string{zeros(g, "s", 1, 1, 1026, 1026), weights})

@@ -4,51 +4,77 @@ import "math"
 
 // More field numbers in onnx.proto.
 const (
-	graphInput, nodeInput, nodeOutput = 11, 1, 2
-	tensorDims, tensorName, valueName = 1, 8, 1
+	graphInput, nodeInput, nodeOutput                = 11, 1, 2
+	functionInput, functionOutput                    = 4, 5
+	tensorDims, tensorStrings, tensorName, valueName = 1, 6, 8, 1
+	attributeName, attributeInteger, attributeText   = 1, 3, 4
+	attributeTexts, attributeReference               = 9, 21
 )
 
 // Constants are the nodes of a model that depend on no input. ONNX Runtime computes them while it
 // loads the model. Sizes are upper bounds, because the values are not computed here.
 type Constants struct {
-	nodes     []computed
-	functions uint64 // nodes of functions once they are unfolded, about which nothing is known
+	nodes   []computed
+	times   []uint64 // how often there is each of them
+	unknown uint64   // further nodes, about which nothing is known
 }
 
-// computed is a node with its inputs' and its outputs' numbers of elements. most: unknown.
+// computed is a constant node. It has no names, so that equal nodes are counted once.
 type computed struct {
-	operator string
-	inputs   []uint64
-	outputs  uint64 // number of outputs
-	elements uint64 // of each output
+	effort   effort
+	outputs  uint64  // number of outputs
+	elements uint64  // of each output; most: unknown
+	width    uint64  // bytes of an element; 0: unknown
+	read     float64 // elements of the inputs whose size is known, in all
+	times    float64 // their product
+	open     uint64  // number of inputs whose size is unknown
 }
 
 const (
-	elementBytes  = 8  // of the largest usual type
+	elementBytes  = 8  // of the largest usual type, for an unknown one
+	textBytes     = 32 // of a string without its characters
 	shapeElements = 64 // more dimensions than any kernel supports
+	// mostEntries limits the names, inputs and nodes that are collected, about 100 MB of them. What
+	// is beyond counts as unknown. The largest language models have about 100,000 nodes.
+	mostEntries = 1 << 20
+	// mostBodies limits the bytes of functions that are read, which happens again for each call. Calls
+	// beyond it count as unknown. With twice as many, a file of any size takes twice the time, about
+	// a tenth of a second.
+	mostBodies = 4 << 20
+	bodyBytes  = 64 // that a call of an empty function counts
+	// deepestCalls limits the calls inside calls that are followed, for the stack. Deeper ones count
+	// as unknown. Functions of exporters, one for each module of a network, are about ten deep.
+	deepestCalls = 100
 )
 
 // constants returns the constant nodes of a model that was measured.
-func (m *model) constants(length int64, alone, whole size) (Constants, error) {
+func (m *model) constants(length int64) (Constants, error) {
 	if err := m.seek(0); err != nil {
 		return Constants{}, err
 	}
-	w := wiring{model: m, varying: map[string]bool{}, sizes: map[string]uint64{}}
+	w := wiring{model: m, index: map[computed]int{}, entries: mostEntries, bodies: mostBodies}
 	err := m.fields(length, func(x field) error {
 		if x.number == modelGraph && x.kind == message {
-			return w.graph(x.end)
+			return w.graph(nil, x.end)
 		}
 		return nil
 	})
-	return Constants{w.constant(), whole.nodes - alone.nodes}, err
+	return w.found, err
 }
 
-// Bytes returns an upper bound for the bytes of all computed constants, if each has at most bound
-// bytes.
+// Bytes returns an upper bound for the bytes of all computed constants, if ONNX Runtime computes none
+// that has more than bound bytes. It does not count the characters of strings, so they come on top.
 func (c Constants) Bytes(bound uint64) uint64 {
-	total := product(c.functions, bound)
-	for _, n := range c.nodes {
-		total = sum(total, product(n.outputs, min(product(n.elements, elementBytes), bound)))
+	total := product(c.unknown, bound)
+	for i, n := range c.nodes {
+		width, largest := n.width, bound
+		if width == 0 {
+			width = elementBytes
+		}
+		if width > textBytes {
+			largest = product(bound/textBytes, width)
+		}
+		total = sum(total, product(c.times[i], product(n.outputs, min(product(n.elements, width), largest))))
 	}
 	return total
 }
@@ -57,255 +83,149 @@ func (c Constants) Bytes(bound uint64) uint64 {
 // has at most bound bytes.
 func (c Constants) Work(bound uint64) float64 {
 	largest := float64(bound) // elements have a byte at least
-	total := float64(c.functions) * largest
-	for _, n := range c.nodes {
-		out, read, times := min(float64(n.elements), largest), 0.0, 1.0
-		for _, elements := range n.inputs {
-			in := float64(elements)
-			if elements == most { // not of the file, so it is computed
-				in = largest
-			}
-			read, times = read+in, times*max(in, 1)
-		}
-		switch effortOf(n.operator) {
-		case linear:
-			total += read + out
-		case contraction: // of (m, k) and (k, n) to (m, n): the root of mk · kn · mn is mkn
-			total += math.Sqrt(times * out)
-		default:
-			total += out * read
-		}
+	total := float64(c.unknown) * largest * largest
+	for i, n := range c.nodes {
+		total += float64(c.times[i]) * n.work(largest)
 	}
 	return total
 }
 
-// wiring has the nodes of all graphs of a model, and the names of values.
+// work is Work for one node, if a constant of unknown size has this many elements.
+func (n computed) work(largest float64) float64 {
+	out, read := min(float64(n.elements), largest), n.read+float64(n.open)*largest
+	switch n.effort {
+	case linear:
+		return read + out
+	case repeated:
+		return passes * (read + out)
+	case contraction: // of (m, k) and (k, n) to (m, n): the root of mk · kn · mn is mkn
+		times := n.times * math.Pow(max(largest, 1), float64(n.open))
+		return math.Sqrt(min(times, math.MaxFloat64)) * math.Sqrt(out)
+	case quadratic:
+		return out * read
+	default:
+		return math.Inf(1)
+	}
+}
+
+// value is a named value, as far as the file shows it.
+type value struct {
+	varies          bool   // it depends on an input
+	elements, width uint64 // as in computed
+}
+
+// either returns a value that may be one or the other. It varies only if both do.
+func (v value) either(other value) value {
+	switch {
+	case v.varies:
+		return other
+	case other.varies:
+		return v
+	case v.width == 0 || other.width == 0:
+		return value{elements: max(v.elements, other.elements)}
+	}
+	return value{elements: max(v.elements, other.elements), width: max(v.width, other.width)}
+}
+
+// scope has the values of a graph or a function. Graphs see those of the graph around them.
+type scope struct {
+	values map[string]value
+	outer  *scope
+}
+
+// find returns the value with a name. One that is not defined yet counts as a constant, because the
+// nodes may be in any order.
+func (s *scope) find(name string) value {
+	for ; s != nil; s = s.outer {
+		if v, ok := s.values[name]; ok {
+			return v
+		}
+	}
+	return value{elements: most}
+}
+
+// wiring collects the constant nodes of a model. It reads each graph twice, because a file has the
+// initializers and the inputs after the nodes.
 type wiring struct {
 	*model
-	nodes   []wired
-	varying map[string]bool   // inputs, and what depends on them
-	sizes   map[string]uint64 // elements of constants; of those with the same name, the largest
+	found   Constants
+	index   map[computed]int // in found
+	entries int              // how many are still collected, of mostEntries
+	bodies  int64            // how many bytes are still read, of mostBodies
+	calls   int              // that are being followed
 }
 
-type wired struct {
-	operator        string
-	inputs, outputs []string
-	value           uint64 // elements of a Constant
-	isControl       bool   // it has graphs
+// isFull reports whether no more is collected. It counts what the caller has now.
+func (w *wiring) isFull() bool {
+	w.entries--
+	return w.entries < 0
 }
 
-func (w *wiring) graph(end int64) error {
+// define adds a value to a scope. Old files list initializers as inputs too.
+func (w *wiring) define(s *scope, name string, v value) {
+	if name == "" {
+		return
+	}
+	if old, ok := s.values[name]; ok {
+		s.values[name] = v.either(old)
+	} else if !w.isFull() {
+		s.values[name] = v
+	}
+}
+
+// add adds a constant node.
+func (w *wiring) add(n computed) {
+	i, ok := w.index[n]
+	if !ok {
+		i = len(w.found.nodes)
+		w.index[n] = i
+		w.found.nodes, w.found.times = append(w.found.nodes, n), append(w.found.times, 0)
+	}
+	w.found.times[i]++
+}
+
+func (w *wiring) graph(outer *scope, end int64) error {
 	if w.depth++; w.depth > deepestNesting {
 		return errDeep
 	}
 	defer func() { w.depth-- }()
-	return w.fields(end, func(x field) error {
-		switch {
-		case x.kind != message:
-		case x.number == graphNode:
-			return w.node(x.end)
-		case x.number == graphInput:
-			name, err := w.name(x.end, valueName)
-			w.varying[name] = true
-			return err
-		case x.number == graphInitializer:
-			name, elements, err := w.tensor(x.end)
-			w.sizes[name] = max(w.sizes[name], elements)
-			return err
-		}
-		return nil
-	})
-}
-
-func (w *wiring) node(end int64) error {
-	n := wired{}
-	f, err := w.named(end, nodeDomain, nodeOperator, nodeOverload, func(x field) error {
+	s := &scope{values: map[string]value{}, outer: outer}
+	begin := w.at
+	err := w.fields(end, func(x field) error {
 		if x.kind != message {
 			return nil
 		}
-		switch x.number {
-		case nodeInput, nodeOutput:
-			text, err := w.text(x)
-			if x.number == nodeInput && text != "" {
-				n.inputs = append(n.inputs, text)
-			} else if text != "" {
-				n.outputs = append(n.outputs, text)
-			}
-			return err
-		case nodeAttribute:
-			return w.attribute(&n, x.end)
-		}
-		return nil
+		return w.given(s, x)
 	})
-	switch n.operator = f.name; {
-	case w.functions[f] != nil: // whatever its name
-		n.operator = ""
-	case f.domain != "":
-		n.operator = f.domain + "." + f.name
+	if err != nil {
+		return err
 	}
-	w.nodes = append(w.nodes, n)
-	return err
-}
-
-func (w *wiring) attribute(n *wired, end int64) error {
-	n.value = max(n.value, uint64(end-w.at)) // a list has fewer elements than bytes
+	if err := w.seek(begin); err != nil {
+		return err
+	}
 	return w.fields(end, func(x field) error {
-		switch {
-		case x.kind != message:
-		case x.number == attributeTensor:
-			_, elements, err := w.tensor(x.end)
-			n.value = max(n.value, elements)
-			return err
-		case x.number == attributeSparse:
-			n.value = most
-		case x.number == attributeGraph, x.number == attributeGraphs:
-			n.isControl = true
-			return w.graph(x.end)
+		if x.number == graphNode && x.kind == message {
+			return w.node(s, x.end)
 		}
 		return nil
 	})
 }
 
-// name reads a message for one text.
-func (w *wiring) name(end int64, number int) (name string, err error) {
-	err = w.fields(end, func(x field) (err error) {
-		if x.number == number {
-			name, err = w.text(x)
-		}
+// given adds an input or an initializer of a graph to its scope.
+func (w *wiring) given(s *scope, x field) error {
+	switch x.number {
+	case graphInput:
+		name, err := w.name(x.end, valueName)
+		w.define(s, name, value{varies: true})
 		return err
-	})
-	return name, err
-}
-
-// tensor returns a tensor's name and its number of elements.
-func (w *wiring) tensor(end int64) (name string, elements uint64, err error) {
-	elements = 1
-	err = w.fields(end, func(x field) (err error) {
-		switch {
-		case x.number == tensorName:
-			name, err = w.text(x)
-		case x.number == tensorDims && x.kind == varint:
-			elements = product(elements, x.value)
-		case x.number == tensorDims && x.kind == message: // packed
-			err = w.packed(x.end, func(n uint64) { elements = product(elements, n) })
-		}
+	case graphInitializer:
+		name, v, err := w.tensor(x.end)
+		w.define(s, name, v)
 		return err
-	})
-	return name, elements, err
-}
-
-// constant returns the nodes that depend on no input. Where the order of the nodes leaves it open,
-// they count as constant.
-func (w *wiring) constant() []computed {
-	for name := range w.sizes { // old files list them as inputs
-		delete(w.varying, name)
+	case graphSparse:
+		name, v, err := w.sparseTensor(x.end)
+		w.define(s, name, v)
+		return err
 	}
-	var all []computed
-	for _, n := range w.nodes {
-		c := computed{operator: n.operator, outputs: uint64(len(n.outputs))}
-		isShape := n.operator == "Shape" || n.operator == "Size" // constant even of inputs, if their shape is
-		varies := n.isControl && n.operator != "If"              // ONNX Runtime runs loops only
-		for _, in := range n.inputs {
-			varies = varies || w.varying[in] && !isShape
-			elements, known := w.sizes[in]
-			if !known {
-				elements = most
-			}
-			c.inputs = append(c.inputs, elements)
-		}
-		if isShape {
-			c.inputs = nil
-		}
-		c.elements = c.size(n.value)
-		for _, out := range n.outputs {
-			if varies {
-				w.varying[out] = true
-			} else {
-				w.sizes[out] = max(w.sizes[out], c.elements)
-			}
-		}
-		if !varies && n.operator != "Constant" {
-			all = append(all, c)
-		}
-	}
-	return all
-}
-
-// size returns the largest number of elements of an output. value is that of a Constant.
-func (c computed) size(value uint64) uint64 {
-	if len(c.inputs) == 0 && (c.operator == "Shape" || c.operator == "Size") {
-		return shapeElements
-	}
-	if c.operator == "Constant" {
-		return value
-	}
-	if len(c.inputs) == 0 {
-		return most
-	}
-	switch growthOf(c.operator) {
-	case asFirst:
-		return c.inputs[0]
-	case asSum:
-		total := uint64(0)
-		for _, n := range c.inputs {
-			total = sum(total, n)
-		}
-		return total
-	case asProduct: // broadcasting
-		total := uint64(1)
-		for _, n := range c.inputs {
-			total = product(total, n)
-		}
-		return total
-	default:
-		return most
-	}
-}
-
-// growth names the bound of an output's elements.
-type growth int
-
-const (
-	asValues  growth = iota // the values of the inputs, or something else
-	asFirst                 // the elements of the first input
-	asSum                   // of all
-	asProduct               // their product
-)
-
-func growthOf(operator string) growth {
-	switch operator {
-	case "Identity", "Cast", "Reshape", "Squeeze", "Unsqueeze", "Flatten", "Transpose", "Slice", "Neg", "Abs", "Not", "Sqrt", "Exp", "Log",
-		"Floor", "Ceil", "Round", "Reciprocal", "Sigmoid", "Tanh", "Erf", "Relu", "Sin", "Cos", "Sign", "Softmax", "Clip", "CumSum", "Trilu",
-		"ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "Split", "QuantizeLinear", "DequantizeLinear":
-		return asFirst
-	case "Concat":
-		return asSum
-	case "Add", "Sub", "Mul", "Div", "Pow", "Mod", "Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual", "And", "Or", "Xor", "Where",
-		"Min", "Max", "Gather":
-		return asProduct
-	}
-	return asValues
-}
-
-// effort names the bound of an operator's work.
-type effort int
-
-const (
-	linear      effort = iota // its inputs and outputs are read and written
-	contraction               // products of matrices
-	quadratic                 // all inputs for each element of an output, at most
-)
-
-func effortOf(operator string) effort {
-	switch operator {
-	case "MatMul", "Gemm", "MatMulInteger", "QLinearMatMul", "Einsum":
-		return contraction
-	case "ConstantOfShape", "Expand", "Range", "Tile", "Pad", "OneHot", "EyeLike", "GatherElements", "GatherND", "ScatterElements", "ScatterND",
-		"NonZero", "Shape", "Size", "If":
-		return linear
-	}
-	if growthOf(operator) != asValues {
-		return linear
-	}
-	return quadratic
+	return nil
 }

@@ -43,7 +43,7 @@ func Check(path string) (Constants, error) {
 	graph, whole, err := m.measure(info.Size())
 	var found Constants
 	if err == nil && whole.nodes-graph.nodes <= MaxNodes && whole.bytes <= MaxBytes {
-		found, err = m.constants(info.Size(), graph, whole)
+		found, err = m.constants(info.Size())
 	}
 	var problem string
 	switch {
@@ -102,10 +102,12 @@ type function struct{ domain, name, overload string }
 
 // body is a graph or a function, including the graphs inside it.
 type body struct {
-	own    size
-	calls  map[*body]uint64 // number of calls of each function
-	whole  *size            // unfolded size, once it is known
-	isBusy bool             // its unfolded size is being computed
+	own        size
+	calls      map[*body]uint64 // number of calls of each function
+	whole      *size            // unfolded size, once it is known
+	isBusy     bool             // its unfolded size is being computed
+	begin, end int64            // of a function in the file
+	isTwice    bool             // the file has several functions with its name
 }
 
 var errCircle = errors.New("its functions call each other without an end")

@@ -38,8 +38,9 @@ func (m *model) measure(length int64) (alone, whole size, err error) {
 		if x.number != modelFunctions || x.kind != message {
 			return nil
 		}
+		begin := m.at
 		f, err := m.head(x.end)
-		m.functions[f] = &body{calls: map[*body]uint64{}}
+		m.functions[f] = &body{calls: map[*body]uint64{}, begin: begin, end: x.end, isTwice: m.functions[f] != nil}
 		return err
 	})
 	if err == nil {
