@@ -182,7 +182,7 @@ func TestGateFailsARegression(t *testing.T) {
 	c.candidate.window = steady(190, 0.01)
 	o := c.run(t)
 	if o.Verdict != decide.Fail || len(o.Reasons) != 1 || !strings.HasPrefix(o.Reasons[0], "throughput differs by -5.0 % (-") ||
-		!strings.HasSuffix(o.Reasons[0], "2 % lower is tolerated") {
+		!strings.HasSuffix(o.Reasons[0], "2 % lower is allowed") {
 		t.Errorf("%s: %q", o.Verdict, o.Reasons)
 	}
 }

@@ -226,7 +226,7 @@ func (s Saved) References(path string, setup Setup) (map[measure.Metric]Referenc
 				"version of tuner measures it. ", m.Metric, 100*assumedSpread, leastJobs)
 		}
 		if c := (Criterion{Metric: m.Metric, Margin: m.Margin}); !c.judged(references).CanPass() {
-			note += fmt.Sprintf("%s: jobs differ so much that an equally good candidate cannot pass (%s is tolerated).", m.Metric, c.Tolerated())
+			note += fmt.Sprintf("%s: jobs differ so much that an equally good candidate cannot pass (%s is allowed).", m.Metric, c.Tolerated())
 		}
 		if note != "" {
 			notes = append(notes, strings.TrimSpace(note))

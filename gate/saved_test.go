@@ -242,8 +242,8 @@ func TestReferencesWarn(t *testing.T) {
 	}
 	// If an unchanged candidate cannot keep a margin, this is reported before the measurement.
 	noisy := newSaved(t, s, 200, 200, 200)
-	for jobs, want := range map[int]string{0: "measures it. throughput: jobs differ so much that an equally good candidate cannot pass (2 % lower is tolerated).",
-		3: "throughput: jobs differ so much that an equally good candidate cannot pass (2 % lower is tolerated)."} {
+	for jobs, want := range map[int]string{0: "measures it. throughput: jobs differ so much that an equally good candidate cannot pass (2 % lower is allowed).",
+		3: "throughput: jobs differ so much that an equally good candidate cannot pass (2 % lower is allowed)."} {
 		noisy.Noise[measure.Throughput] = Noise{Spread: 0.02, Jobs: jobs}
 		if _, notes, err := noisy.References("base.json", s); err != nil || len(notes) != 1 || !strings.HasSuffix(notes[0], want) {
 			t.Errorf("%d jobs: %q, %v; want %q", jobs, notes, err, want)

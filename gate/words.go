@@ -63,7 +63,7 @@ func (c Criterion) failure(s decide.Standing) string {
 	if c.IsLimit() {
 		return fmt.Sprintf("%s is %s (%s): %s is allowed", c.Metric, c.Metric.Format(c.of(change)), c.Interval(s), c.Tolerated())
 	}
-	return fmt.Sprintf("%s differs by %s (%s): %s is tolerated", c.Metric, Percent(change), c.Interval(s), c.Tolerated())
+	return fmt.Sprintf("%s differs by %s (%s): %s is allowed", c.Metric, Percent(change), c.Interval(s), c.Tolerated())
 }
 
 // doubt explains why a criterion is not decided.
@@ -74,7 +74,7 @@ func (c Criterion) doubt(s decide.Standing) string {
 	if c.IsLimit() {
 		return fmt.Sprintf("%s is %s: %s is allowed", c.Metric, c.Interval(s), c.Tolerated())
 	}
-	return fmt.Sprintf("%s differs by %s: %s is tolerated", c.Metric, c.Interval(s), c.Tolerated())
+	return fmt.Sprintf("%s differs by %s: %s is allowed", c.Metric, c.Interval(s), c.Tolerated())
 }
 
 // tooVague explains that jobs differ by more than the tolerance.

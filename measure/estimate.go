@@ -329,7 +329,7 @@ func around(value float64, interval Estimate) Estimate {
 }
 
 // Little returns the throughput of a closed loop by Little's law (Window.Little), in inferences per
-// second. In short windows its error is a half to a fifth of that of the completed requests
+// second. In short windows its error is about half that of the completed requests, or less
 // (TestLittleIsCloserThanCounting). Its interval has the relative width of the mean latency's, from
 // the sub-windows in which requests completed. It returns false if fewer than two of them did, and
 // where Window.Little does.

@@ -53,8 +53,8 @@ func closedLoop(random *rand.Rand, n, batch, windows int, length time.Duration) 
 }
 
 // In short windows of a closed loop, Little's law has a smaller error than the number of completed
-// requests, and its intervals hold the truth. Windows last for 3 to 20
-// batches, or for less than one to 20 times the latency.
+// requests, and its intervals hold the truth. Windows last for 3 to
+// 20 batches, and for 1.2 to 22 times the latency.
 func TestLittleIsCloserThanCounting(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(7, 1))
@@ -85,7 +85,7 @@ func TestLittleIsCloserThanCounting(t *testing.T) {
 		share := float64(held) / float64(known)
 		t.Logf("%d in flight, batch %d, %v: error %.1f %% by Little's law, %.1f %% by counting; %.0f %% of %d intervals hold",
 			c.n, c.batch, c.length, 100*math.Sqrt(little/float64(known)), 100*math.Sqrt(counted/float64(known)), 100*share, known)
-		if known < 200 || little > 0.5*counted {
+		if known < 200 || little > 0.3*counted {
 			t.Errorf("%d in flight, batch %d, %v: squared errors of %.3g by Little's law and %.3g by counting, %d of 300 known", c.n, c.batch, c.length, little, counted, known)
 		}
 		if share < 0.85 {

@@ -67,7 +67,7 @@ func drawLegend(canvas draw.Canvas, bars []bar) {
 	for _, kind := range []struct {
 		color color.Color
 		label string
-	}{{winnerColor, "the answer"}, {defaultColor, "default"}, {aheadColor, "ahead, unproven"}, {tiedColor, "not distinct from the answer"},
+	}{{winnerColor, "the answer"}, {defaultColor, "default"}, {aheadColor, "ahead, unproven"}, {tiedColor, "tied with the answer"},
 		{otherColor, "slower, or dropped early"}} {
 		if !slices.ContainsFunc(bars, func(b bar) bool { return barColor(b.Standing) == kind.color }) {
 			continue

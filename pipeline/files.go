@@ -79,7 +79,7 @@ func missingFiles(files []starter.File) ([]starter.File, error) {
 		case isOtherEnd:
 			missing = append(missing, f)
 		case len(different) > 0:
-			return nil, exit.Usagef("%s describes another run than this command; different are: %s\nresume that run with 'tuner run -f %s', or choose another folder with -o",
+			return nil, exit.Usagef("%s describes another run than this command; they differ in: %s\nresume that run with 'tuner run -f %s', or choose another folder with -o",
 				f.Path, strings.Join(different, ", "), f.Path)
 		}
 	}
@@ -113,7 +113,7 @@ func compareProfiles(path string, there, asked []byte) (different []string, isOt
 		return nil, true, nil
 	}
 	if len(different) == 0 {
-		different = []string{"the budget, and files or servers"}
+		different = []string{"the budget, and a file or a server"}
 	}
 	return different, false, nil
 }

@@ -133,7 +133,7 @@ func TestRunKeepsItsFiles(t *testing.T) {
 		t.Errorf("the same again: %v, file changed %t", err, text() != edited)
 	}
 	for _, other := range [][]string{{"--p99=20ms", "--budget=5m"}, {"--budget=5m"}, {"--p99=30ms", "--budget=5m", "--precision=fp32"}, {"--p99=20ms", "--budget=9m"}, {"--p99=30ms", "--budget=5m", "--mode=online"}} {
-		if err := write(other...); exit.CodeOf(err) != exit.Usage || !strings.Contains(err.Error(), "describes another run than this command; different are: ") || text() != edited {
+		if err := write(other...); exit.CodeOf(err) != exit.Usage || !strings.Contains(err.Error(), "describes another run than this command; they differ in: ") || text() != edited {
 			t.Errorf("%v: error %v, file changed %t", other, err, text() != edited)
 		}
 	}

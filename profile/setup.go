@@ -228,7 +228,7 @@ func outputError(p spec.Profile, err error) error {
 		err = errors.New("it is a file")
 		remedy = "; choose another folder"
 	} else if errors.As(err, new(*fs.PathError)) {
-		remedy = "; choose another `output:` folder that can be written"
+		remedy = "; choose another folder that can be written"
 	}
 	return &InputError{fmt.Errorf("%s: output: cannot use folder %q: %w%s", p.Path, p.Output, err, remedy)}
 }

@@ -147,8 +147,8 @@ func (t Term) improves() bool {
 	return info.HigherBetter != FallsWithLoad(t.Metric)
 }
 
-// Constraint bounds a metric, in the metric's base unit. A bound that is nil does not apply. At least one
-// bound is set, except in the results of Goal.Unscored.
+// Constraint bounds a metric, in the metric's base unit. A bound that is absent does not
+// apply. At least one is set in a goal.
 type Constraint struct {
 	Metric measure.Metric `json:"metric"`        // the limited metric
 	Min    *float64       `json:"min,omitempty"` // least allowed value, in the metric's base unit

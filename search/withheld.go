@@ -21,9 +21,9 @@ type Withheld struct {
 // Taken returns the logarithm of the factor by which the throughput fell, as a positive number.
 func (w Withheld) Taken() float64 { return w.Beside(w.Log) }
 
-// Beside returns what others take from the candidate's throughput where they take log from busy
-// threads, both as in Taken. If requests are patient for the share p of their time, and CPU time is
-// left to the share l, the throughput falls by the factor p + (1 − p)·l.
+// Beside is Taken for another amount: log is −ln of the share that busy threads have left. If
+// requests are patient for the share p of their time, and the share l of the CPU time is left, the
+// share p + (1 − p)·l of the throughput is left.
 func (w Withheld) Beside(log float64) float64 {
 	return -math.Log1p((1 - w.Patience) * math.Expm1(-log))
 }

@@ -52,9 +52,10 @@ func (a Analyze) Goal(campaign search.Goal) (search.Goal, error) {
 
 // ParseAnalyze reads an analyze.yaml. path is its file name for errors. Relative paths in the file
 // are relative to its folder. formats are the allowed formats; a file that names none gets all of
-// them. The error is an Errors with every mistake of the file.
+// them. The error is a document.Errors with every mistake of the
+// file.
 func ParseAnalyze(path string, text []byte, formats []string) (Analyze, error) {
-	d := document.New(path)
+	d := document.New(path, initHint)
 	a := analyzeDefaults()
 	a.Formats = slices.Clone(formats)
 	a.Path = path

@@ -78,9 +78,10 @@ func DefaultMargin(m measure.Metric) float64 {
 }
 
 // ParseGate reads a gate.yaml. path is its file name for errors. Relative paths in the file are
-// relative to its folder. The error is an Errors with every mistake of the file.
+// relative to its folder. The error is a document.Errors with every mistake of the
+// file.
 func ParseGate(path string, text []byte) (Gate, error) {
-	d := document.New(path)
+	d := document.New(path, "`tuner gate --candidate MODEL` needs no file")
 	g := Gate{Path: path, Text: slices.Clone(text), Load: measure.Load{BatchSize: 1}, Budget: 15 * time.Minute, Window: 500 * time.Millisecond}
 	root, ok := d.Open(text)
 	if !ok || isForeign(root) {

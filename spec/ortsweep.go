@@ -48,9 +48,10 @@ func usualSweep() string {
 }
 
 // ParseSweep reads an ortsweep.yaml. path is its file name for errors. Relative paths in the file
-// are relative to its folder. The error is an Errors with every mistake of the file.
+// are relative to its folder. The error is a document.Errors with every mistake of the
+// file.
 func ParseSweep(path string, text []byte) (Sweep, error) {
-	d := document.New(path)
+	d := document.New(path, "`tuner ortsweep MODEL` needs no file")
 	s := Sweep{Profile: profileDefaults(), Measure: SweepLatency, Batch: 1, Sessions: 1}
 	s.Path, s.Text, s.DeployTarget = path, slices.Clone(text), TargetTuner
 	s.Search = Search{Budget: search.Budget{Time: 3 * time.Minute}, Seed: 1, Window: 250 * time.Millisecond}
@@ -148,7 +149,7 @@ func (r sweepReader) ofProfile(key, _ document.Value) bool {
 
 // usualSpace reads the default space for a file without one.
 func (r sweepReader) usualSpace(path string) {
-	d := document.New(path)
+	d := document.New(path, "")
 	if root, ok := d.Open([]byte(usualSweep())); ok {
 		r.space(root)
 	}

@@ -132,9 +132,10 @@ type Inputs struct {
 }
 
 // ParseProfile reads a profile.yaml. path is its file name for errors. Relative paths in the file
-// are relative to its folder. The error is an Errors with every mistake of the file.
+// are relative to its folder. The error is a document.Errors with every mistake of the
+// file.
 func ParseProfile(path string, text []byte) (Profile, error) {
-	return readProfile(path, document.New(path), text)
+	return readProfile(path, document.New(path, initHint), text)
 }
 
 // RecordedProfile is ParseProfile for the text in a journal. Settings that were allowed when the
@@ -142,6 +143,9 @@ func ParseProfile(path string, text []byte) (Profile, error) {
 func RecordedProfile(path string, text []byte) (Profile, error) {
 	return readProfile(path, document.NewRecorded(path), text)
 }
+
+// initHint helps with a profile.yaml or analyze.yaml that is empty or no text.
+const initHint = "`tuner run MODEL` tunes a model without a file, and `tuner init MODEL` writes files for it"
 
 func readProfile(path string, d *document.Document, text []byte) (Profile, error) {
 	p := profileDefaults()
@@ -198,16 +202,18 @@ func (r profileReader) fields() []document.Field {
 }
 
 // sections maps fields that people write at the top of a profile to the sections that have them.
-var sections = map[string]string{
-	"strategy": "search", "budget": "search", "seed": "search", "window": "search", "confidence": "search", "until": "search", "earlier": "search",
-	"concurrency": "load", "request_rate": "load", "client_batch_size": "load", "inputs": "load",
-	"protocol": "runner", "server": "runner", "url": "runner",
+func sections() map[string]string {
+	return map[string]string{
+		"strategy": "search", "budget": "search", "seed": "search", "window": "search", "confidence": "search", "until": "search", "earlier": "search",
+		"concurrency": "load", "request_rate": "load", "client_batch_size": "load", "inputs": "load",
+		"protocol": "runner", "server": "runner", "url": "runner",
+	}
 }
 
 // misplaced reports a field of a section, or of a later version, at the top of the file.
 func (r profileReader) misplaced(key, _ document.Value) bool {
 	name := key.Node.Value
-	section := sections[name]
+	section := sections()[name]
 	switch {
 	case name == "models":
 		key.Fail(document.Error{Problem: "several models are not supported by this version", Hint: "write model: FILE, one profile per model"})
@@ -217,18 +223,18 @@ func (r profileReader) misplaced(key, _ document.Value) bool {
 		return true
 	case section == "" && slices.Contains(knobs.Names(), name):
 		section = "space"
-	case slices.Contains([]string{"formats", "plots", "csv", "top", "rank", "at", "input"}, name):
-		key.Fail(document.Error{Problem: "belongs into analyze.yaml", Hint: "`tuner analyze -f analyze.yaml` writes the results"})
+	case slices.Contains([]string{"formats", "plots", "top", "rank", "at", "input", "inference_output_fields", "gpu_output_fields", "server_output_fields"}, name):
+		key.Fail(document.Error{Problem: "belongs in analyze.yaml", Hint: "`tuner analyze -f analyze.yaml` writes the results"})
 		return true
 	case section == "":
-		near := modelconfig.Nearest(name, slices.Sorted(maps.Keys(sections)))
+		near := modelconfig.Nearest(name, slices.Sorted(maps.Keys(sections())))
 		if near == "" || modelconfig.Nearest(name, document.Names(r.fields())) != "" {
 			return false
 		}
-		key.Fail(document.Error{Problem: "unknown field", Hint: fmt.Sprintf("did you mean %s: {%s: …}?", sections[near], near)})
+		key.Fail(document.Error{Problem: "unknown field", Hint: fmt.Sprintf("did you mean %s: {%s: …}?", sections()[near], near)})
 		return true
 	}
-	key.Fail(document.Error{Problem: "belongs into the section " + section, Hint: fmt.Sprintf("write %s: {%s: …}", section, name)})
+	key.Fail(document.Error{Problem: "belongs in the section " + section, Hint: fmt.Sprintf("write %s: {%s: …}", section, name)})
 	return true
 }
 

@@ -316,7 +316,7 @@ func TestMisplacedFields(t *testing.T) {
 		"concurrency": "load", "request_rate": "load", "client_batch_size": "load", "inputs": "load",
 		"protocol": "runner", "server": "runner", "url": "runner", "precision": "space", "instance_count": "space",
 	} {
-		check(field+": {x: 1}", fmt.Sprintf("p.yaml:2: %s: belongs into the section %s\n    hint: write %s: {%s: …}", field, section, section, field))
+		check(field+": {x: 1}", fmt.Sprintf("p.yaml:2: %s: belongs in the section %s\n    hint: write %s: {%s: …}", field, section, section, field))
 		_, err := ParseProfile("p.yaml", []byte(fmt.Sprintf("model: a\n%s: {%s: {x: 1}}", section, field)))
 		if err != nil && (strings.Contains(err.Error(), section+"."+field+": unknown field") || strings.Contains(err.Error(), "neither a knob")) {
 			t.Errorf("the section %s does not have %s: %v", section, field, err)
@@ -324,7 +324,7 @@ func TestMisplacedFields(t *testing.T) {
 	}
 	check("budjet: 5m", "p.yaml:2: budjet: unknown field\n    hint: did you mean search: {budget: …}?")
 	check("serch: {budget: 5m}", `hint: did you mean "search"?`)
-	check("formats: [png]", "p.yaml:2: formats: belongs into analyze.yaml")
+	check("formats: [png]", "p.yaml:2: formats: belongs in analyze.yaml")
 	check("knobs: {}", "hint: write the knobs into the section space")
 	check("constraints: {p99: {max: 30}}", `constraints.p99: is not a metric`)
 	check("constraints: {p99: {max: 30}}", `did you mean "latency_p99"?`)

@@ -94,7 +94,7 @@ func (r *record) UnmarshalJSON(data []byte) error {
 func parseCheckpoint(path string, text []byte) ([]analyze.Recording, []string, error) {
 	var c checkpoint
 	if err := json.Unmarshal(text, &c); err != nil {
-		return nil, nil, fmt.Errorf("the checkpoint of Model Analyzer is incomplete: %w", err)
+		return nil, nil, fmt.Errorf("cannot read the checkpoint of Model Analyzer: %w", err)
 	}
 	if c.Results == nil {
 		return nil, nil, errors.New("this is not a checkpoint of Model Analyzer: ResultManager.results is missing")

@@ -1,5 +1,5 @@
 // Package imported reads what other programs measured: the checkpoints of Triton Model Analyzer,
-// and what perf_analyzer prints and writes as CSV. It makes analyze.Recordings, which are ranked
+// and what perf_analyzer prints and writes as CSV. It makes values of analyze.Recording, which are ranked
 // and reported like campaigns. It takes the place of the journal. It adds nothing: figures that a
 // file does not have stay unknown.
 package imported

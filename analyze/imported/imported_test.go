@@ -195,7 +195,7 @@ func TestWhatIsNoRecording(t *testing.T) {
 	for text, want := range map[string]string{
 		"":   "the file is empty",
 		"{}": "this is not a checkpoint of Model Analyzer: ResultManager.results is missing",
-		`{"ResultManager.results": {"_results": {`:                                 "the checkpoint of Model Analyzer is incomplete: unexpected end of JSON input",
+		`{"ResultManager.results": {"_results": {`:                                 "cannot read the checkpoint of Model Analyzer: unexpected end of JSON input",
 		`{"ResultManager.results": {"_results": {"a": {"a_config_0": [1]}}}}`:      "a variant has 1 parts instead of two",
 		`{"ResultManager.results": {"_results": {"a": {"a_config_0": [{}, {}]}}}}`: "variant a_config_0: it has 0 models instead of one",
 		`{"ResultManager.results": {"_results": {"a,b": {}}}}`:                     "the checkpoint has no measurements of a single model",

@@ -68,7 +68,7 @@ func parseCSV(path string, text []byte) (analyze.Recording, error) {
 	reader.FieldsPerRecord = -1
 	lines, err := reader.ReadAll()
 	if err != nil {
-		return analyze.Recording{}, fmt.Errorf("the CSV file is incomplete: %w", err)
+		return analyze.Recording{}, fmt.Errorf("cannot read the CSV file of perf_analyzer: %w", err)
 	}
 	var points []analyze.RecordedPoint
 	for i, line := range lines[1:] {

@@ -68,7 +68,7 @@ func (u *Uploads) Write(name string, files map[string][]byte) (*Model, error) {
 	return src, nil
 }
 
-// Remove removes the folder of a model that write has written.
+// Remove removes the folder of a model that Write has written.
 func (s *Model) Remove() { _ = os.RemoveAll(s.root) }
 
 func (s *Model) writeFile(path string, data []byte) error {

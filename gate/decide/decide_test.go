@@ -97,7 +97,7 @@ func TestVerdicts(t *testing.T) {
 		"better":                     {wave(-0.1, 0.01, 60), Pass, 10},
 		"far worse":                  {wave(0.5, 0.01, 60), Fail, 10},
 		"worse":                      {wave(0.05, 0.02, 60), Fail, 20},
-		"at what is tolerated":       {wave(tolerated, 0.02, 60), Inconclusive, 60},
+		"at what is allowed":         {wave(tolerated, 0.02, 60), Inconclusive, 60},
 		"nothing changed, very loud": {wave(0, 0.2, 60), Inconclusive, 60},
 		"no noise":                   {wave(0, 0, 60), Pass, 10},
 	} {

@@ -127,7 +127,7 @@ func (r Report) needed() string {
 	case n.Time > 0:
 		return fmt.Sprintf("A decision would probably need %s in all (--budget).", words.Clock(n.Time))
 	case r.Outcome.Looks > 0:
-		return "No reasonable time would decide it: the change is too close to what is tolerated."
+		return "No reasonable time would decide it: the change is too close to the margin."
 	}
 	return ""
 }

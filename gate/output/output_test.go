@@ -53,7 +53,7 @@ func newReport(t *testing.T, throughput, p99 decide.Verdict) Report {
 	}
 	switch {
 	case throughput == decide.Fail:
-		o.Verdict, o.Reasons = decide.Fail, []string{"throughput differs by -5.0 % (-6.9 % to -3.1 %): 2 % lower is tolerated"}
+		o.Verdict, o.Reasons = decide.Fail, []string{"throughput differs by -5.0 % (-6.9 % to -3.1 %): 2 % lower is allowed"}
 	case p99 == decide.Inconclusive:
 		o.Verdict, o.Needed, o.Reasons = decide.Inconclusive, gate.Need{Time: 25 * time.Minute}, []string{"nothing is proven after 10 pairs"}
 	}
@@ -203,7 +203,7 @@ func TestNeeded(t *testing.T) {
 	}{
 		{gate.Need{Time: 25 * time.Minute}, false, "A decision would probably need 25m0s in all (--budget)."},
 		{gate.Need{Time: time.Hour, Window: 1200 * time.Millisecond}, false, "A decision would probably need windows of 1.2s (window in gate.yaml), and 1h0m0s in all (--budget)."},
-		{gate.Need{}, false, "No reasonable time would decide it: the change is too close to what is tolerated."},
+		{gate.Need{}, false, "No reasonable time would decide it: the change is too close to the margin."},
 		{gate.Need{}, true, ""},
 	} {
 		r.Outcome.Needed, r.Outcome.Timeless = tt.needed, tt.timeless

@@ -85,7 +85,7 @@ func (o convertOptions) settings(path string) (precision.Options, error) {
 		return s, err
 	}
 	if len(o.precisions) == 0 && !pytorch.IsFile(path) {
-		return s, exit.Usagef("no precision given: name one or more with --precision: %s", strings.Join(recipe.Names(), ", "))
+		return s, exit.Usagef("cannot convert: no precision is given; name one or more with --precision: %s", strings.Join(recipe.Names(), ", "))
 	}
 	if len(o.providers) == 0 {
 		return s, exit.Usagef("--ep names no execution provider: allowed are %s", strings.Join(provider.Names(), ", "))

@@ -89,7 +89,7 @@ func (p *sweepProgress) Measured(t race.Trial, f ortsweep.Figure, elapsed time.D
 	p.windows++
 	if t.Heat != p.heat {
 		p.heat = t.Heat
-		fmt.Fprintf(p.out, "%6s  after %d windows, race %d: %s\n", words.Clock(elapsed), p.windows-1, t.Heat, phaseText(t.Phase))
+		fmt.Fprintf(p.out, "%6s  after %d windows, heat %d: %s\n", words.Clock(elapsed), p.windows-1, t.Heat, phaseText(t.Phase))
 	}
 	if f.Failure != "" {
 		fmt.Fprintf(p.out, "%6s  %s failed: %s\n", words.Clock(elapsed), describeSweep(t.Candidate), words.Brief(f.Failure))

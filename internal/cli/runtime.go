@@ -28,7 +28,7 @@ To use a library of your own, name it with --ort-library or TUNER_ORT_LIBRARY. T
 		Example: "  tuner runtime install cpu\n  tuner runtime install cpu@1.24.4\n  tuner runtime list",
 		Args:    unknownVerb,
 		RunE: func(*cobra.Command, []string) error {
-			return exit.Usagef("no command given: use 'tuner runtime install FLAVOUR' or 'tuner runtime list'")
+			return exit.Usagef("cannot run 'tuner runtime' alone: use 'tuner runtime install FLAVOUR' or 'tuner runtime list'")
 		},
 	})
 	cmd.SuggestionsMinimumDistance = 2

@@ -160,10 +160,10 @@ func TestDifferencesNameWhatDiffers(t *testing.T) {
 	check(func(h *journal.Header) { h.Spec = journal.NewSpecFile("q.yaml", []byte("# moved\n"+text)) })
 	check(func(h *journal.Header) { h.Spec = journal.NewSpecFile("p.yaml", []byte(text+"search: {budget: 3m}\n")) })
 	check(func(h *journal.Header) { h.Spec = journal.NewSpecFile("q.yaml", []byte(text+"search: {seed: 7}\n")) },
-		"profile: p.yaml asks for another search than the journal's (q.yaml); different are: search")
+		"profile: p.yaml asks for another search than the journal's (q.yaml); they differ in: search")
 	check(func(h *journal.Header) {
 		h.Spec = journal.NewSpecFile("q.yaml", []byte("model: m.onnx\nspace: {instance_count: 3}\nconstraints: {latency_p99: {max: 7ms}}\n"))
-	}, "profile: p.yaml asks for another search than the journal's (q.yaml); different are: space, constraints")
+	}, "profile: p.yaml asks for another search than the journal's (q.yaml); they differ in: space, constraints")
 	check(func(h *journal.Header) { h.Model = "n" }, "model name: n then, m now")
 	check(func(h *journal.Header) { h.Models = nil }, "models:  then, fp32 aa now")
 	check(func(h *journal.Header) { h.Runtime.Version = "1.30.0" }, "ONNX Runtime: cpu@1.30.0 then, cpu@1.31.1 now")

@@ -64,7 +64,7 @@ func askedText(then journal.SpecFile, p spec.Profile) []string {
 	}
 	text := fmt.Sprintf("profile: %s asks for another search than the journal's (%s)", p.Path, then.Path)
 	if fields := DifferentFields(recorded, p); err == nil && len(fields) > 0 {
-		text += "; different are: " + strings.Join(fields, ", ")
+		text += "; they differ in: " + strings.Join(fields, ", ")
 	}
 	return []string{text}
 }

@@ -66,7 +66,7 @@ type SpecFile struct {
 
 // RuntimeInfo is the ONNX Runtime build that the engine opens.
 type RuntimeInfo struct {
-	Flavour string `json:"flavour"` // cpu, openvino, cuda … or library for a file that the user named
+	Flavour string `json:"flavour"` // name of the build: cpu, openvino, cuda …, or library for a file that the user named
 	Version string `json:"version"` // version of ONNX Runtime
 	Library string `json:"library"` // path of the shared library
 	// digest of a library that the user named, in hexadecimal, since its name does not identify its
@@ -84,7 +84,7 @@ func (r RuntimeInfo) Name() string {
 
 // ServerInfo is a server that trials were measured on.
 type ServerInfo struct {
-	Mode    string `json:"mode" jsonschema:"enum=bundled,enum=local,enum=remote"` // runner.mode of the profile
+	Mode    string `json:"mode" jsonschema:"enum=bundled,enum=local,enum=remote"` // the mode that the profile names under runner
 	Where   string `json:"where,omitempty"`                                       // the program's path, or the server's address
 	Name    string `json:"name,omitempty"`                                        // name in its metadata
 	Version string `json:"version,omitempty"`                                     // version in its metadata
@@ -167,7 +167,7 @@ type Session struct {
 	Elapsed time.Duration `json:"elapsed"` // campaign time of earlier runs
 }
 
-// End tells why a run of the program ended, and how the time was spent, including earlier runs of
+// End says why a run of the program ended, and how the time was spent, including earlier runs of
 // the campaign.
 type End struct {
 	Reason      string   `json:"reason"`              // why the run ended, for people

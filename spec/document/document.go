@@ -30,11 +30,13 @@ type Document struct {
 	file string
 	// isRecorded: the text is from a journal, so fields that are no longer allowed are accepted
 	isRecorded bool
+	without    string // how to do without the file, or to get one; "" if there is no such way
 	errors     Errors
 }
 
-// New returns the document of a file, for errors and for the file names in it.
-func New(file string) *Document { return &Document{file: file} }
+// New returns the document of a file, for errors and for the file names in it. without is the hint
+// for a file that is empty or no text: how to do without it, or to get one.
+func New(file, without string) *Document { return &Document{file: file, without: without} }
 
 // NewRecorded is New for text from a journal.
 func NewRecorded(file string) *Document { return &Document{file: file, isRecorded: true} }
@@ -68,12 +70,11 @@ func (d *Document) Open(text []byte) (root Value, ok bool) {
 // unreadable reports text that is not YAML.
 func (d *Document) unreadable(text []byte, err error) {
 	if errors.Is(err, io.EOF) {
-		d.addError(Error{Line: 1, Problem: "the file is empty", Hint: "`tuner init MODEL` writes a complete file with explanations"})
+		d.addError(Error{Line: 1, Problem: "the file is empty", Hint: d.without})
 		return
 	}
 	if !utf8.Valid(text) || bytes.IndexByte(text, 0) >= 0 {
-		d.addError(Error{Line: 1, Problem: "the file is not YAML but binary data",
-			Hint: "`tuner run MODEL` tunes a model without a file, and `tuner init MODEL` writes a file for it"})
+		d.addError(Error{Line: 1, Problem: "the file is not YAML but binary data", Hint: d.without})
 		return
 	}
 	line, problem := syntaxError(err)

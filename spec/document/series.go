@@ -17,7 +17,7 @@ const LongestSeries = 1000
 type Scale struct {
 	Read func(Value) (int64, bool)
 	Step int64 // default step of a range; 0: the range must have one
-	// doubles means that a range without step and scale doubles, and ends with its max.
+	// Doubles means that a range without step and scale doubles, and ends with its max.
 	Doubles bool
 }
 

@@ -107,7 +107,7 @@ function linesOf(metric, p) {
   if (p.candidate_lo !== undefined && p.candidate_hi !== undefined) lines[2] += ` [${format(metric, p.candidate_lo)}, ${format(metric, p.candidate_hi)}]`;
   if (p.baseline !== undefined) lines.push(`baseline ${format(metric, p.baseline)}`);
   if (p.change !== undefined && p.lo !== undefined && p.hi !== undefined) lines.push(`change ${percent(p.change)} [${percent(p.lo)}, ${percent(p.hi)}]`);
-  if (p.margin !== undefined) lines.push(`${short(100 * p.margin)} % ${metric.higher_better ? "lower" : "higher"} is tolerated`);
+  if (p.margin !== undefined) lines.push(`${short(100 * p.margin)} % ${metric.higher_better ? "lower" : "higher"} is allowed`);
   if (p.min !== undefined) lines.push(`at least ${limitText(metric, p.min)} is allowed`);
   if (p.max !== undefined) lines.push(`at most ${limitText(metric, p.max)} is allowed`);
   if (isElsewhere(g)) lines.push("on another machine than the latest");

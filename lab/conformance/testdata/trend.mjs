@@ -62,7 +62,7 @@ async function checkOrdinary(page) {
     await page.keyboard.press("ArrowRight");
     assert.match(await tooltip.textContent(), /gate 1: .*infer\/s/);
     await page.keyboard.press("ArrowLeft");
-    assert.match(await tooltip.textContent(), new RegExp(`gate ${history.length}: .*${history.at(-1).revision}.*% lower is tolerated`));
+    assert.match(await tooltip.textContent(), new RegExp(`gate ${history.length}: .*${history.at(-1).revision}.*% lower is allowed`));
     await page.keyboard.press("Enter");
     assert.equal(await page.evaluate(() => document.activeElement.id), `gate-${history.length}`);
     assert.ok(await tooltip.isHidden());

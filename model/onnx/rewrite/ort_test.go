@@ -152,7 +152,7 @@ func TestInt8DynamicRuns(t *testing.T) {
 	}
 }
 
-// OpenVINO runs Int8Dynamic's result, and computes about the same as the original model.
+// OpenVINO runs the result of quantization.Dynamic, and computes about the same as the original model.
 func TestOpenVINORunsInt8Dynamic(t *testing.T) {
 	t.Parallel()
 	orttest.OpenVINO(t)

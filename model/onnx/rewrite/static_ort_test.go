@@ -266,7 +266,7 @@ func TestInt8StaticSensitivityMeasures(t *testing.T) {
 	}
 }
 
-// OpenVINO runs all of Int8Static's result, and computes about the same as the original model.
+// OpenVINO runs all of the result of quantization.Static, and computes about the same as the original model.
 func TestOpenVINORunsInt8Static(t *testing.T) {
 	t.Parallel()
 	orttest.OpenVINO(t)

@@ -154,7 +154,7 @@ func TestInt8StaticParameters(t *testing.T) {
 	check(-math.MaxFloat32/2, math.MaxFloat32/2, math.MaxFloat32/255, 128)
 }
 
-// Weights are those of Int8Dynamic. Biases are in units of the activation's scale times the
+// Weights are those of quantization.Dynamic. Biases are in units of the activation's scale times the
 // weights' scale.
 func TestInt8StaticWeights(t *testing.T) {
 	t.Parallel()

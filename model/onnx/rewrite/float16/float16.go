@@ -25,7 +25,7 @@ type Options struct {
 	Keep []string
 }
 
-// target is the name of Float16's result in messages.
+// target is the name of Convert's result in messages.
 const target = "fp16"
 
 // Convert converts a model to 16-bit floating-point numbers. Its FLOAT values become FLOAT16, in

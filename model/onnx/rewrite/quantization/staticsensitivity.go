@@ -6,7 +6,7 @@ import "tuner/model/onnx"
 // would convert, it also computes the 8-bit form from the same input, quantized by its range.
 //
 // For each layer it has an additional output, FLOAT[1], with the relative squared error over all
-// elements, as in Int8Sensitivity. outputs has the output's name by the layer's node. Errors are
+// elements, as in Sensitivity. outputs has the output's name by the layer's node. Errors are
 // Static's.
 func StaticSensitivity(m *onnx.Model, o StaticOptions) (probe *onnx.Model, outputs map[string]string, err error) {
 	s, err := newStatic(m, o)
