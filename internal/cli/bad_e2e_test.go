@@ -45,7 +45,7 @@ func TestReadOnlyOutput(t *testing.T) {
 	w := newWorkplace(t)
 	mount(t, "tmpfs", w.output, "tmpfs", syscall.MS_RDONLY, "")
 	p := w.run(exit.Usage, "profile", "-f", "profile.yaml")
-	expect(t, p.stderr.String(), "profile.yaml: output: cannot use folder", "read-only file system", "choose another `output:`")
+	expect(t, p.stderr.String(), "profile.yaml: output: cannot use folder", "read-only file system", "choose another folder")
 }
 
 // The disk is too small for the journal's first record.
@@ -54,7 +54,7 @@ func TestFullDiskAtTheStart(t *testing.T) {
 	w := newWorkplace(t)
 	mount(t, "tmpfs", w.output, "tmpfs", 0, "size=4k")
 	p := w.run(exit.Usage, "profile", "-f", "profile.yaml")
-	expect(t, p.stderr.String(), "profile.yaml: output: cannot use folder", "no space left on device", "choose another `output:`")
+	expect(t, p.stderr.String(), "profile.yaml: output: cannot use folder", "no space left on device", "choose another folder")
 	if left, err := filepath.Glob(filepath.Join(w.output, "*.jsonl*")); err != nil || len(left) > 0 {
 		t.Errorf("half a journal was left: %v %v", left, err)
 	}
