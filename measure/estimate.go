@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"gonum.org/v1/gonum/floats"
+
 	"tuner/measure/stats"
 )
 
@@ -209,18 +211,27 @@ func (m Measurement) subWindows() int {
 
 // meanLatency pools the latencies of all sub-windows.
 func (m Measurement) meanLatency() (Estimate, bool) {
-	n, total := m.subWindows(), 0
-	sums, counts := make([]float64, 0, n), make([]float64, 0, n)
+	sums, counts := m.latencySums()
+	e := stats.SeriesRatio(sums, counts)
+	e.Lo = max(0, e.Lo)
+	return e, floats.Sum(counts) > 0
+}
+
+// latencySums returns the sum of the latencies in seconds and their number, of each sub-window.
+func (m Measurement) latencySums() (sums, counts []float64) {
+	n := m.subWindows()
+	sums, counts = make([]float64, 0, n), make([]float64, 0, n)
 	for _, w := range m.Windows {
 		for _, s := range w.Sub {
 			count := s.Latency.Count()
-			sums, counts = append(sums, s.sum(count).Seconds()), append(counts, float64(count))
-			total += count
+			sum := s.Sum
+			if sum == 0 { // files of earlier versions have no sums
+				sum = time.Duration(count) * s.Latency.Mean()
+			}
+			sums, counts = append(sums, sum.Seconds()), append(counts, float64(count))
 		}
 	}
-	e := stats.SeriesRatio(sums, counts)
-	e.Lo = max(0, e.Lo)
-	return e, total > 0
+	return sums, counts
 }
 
 // Percentile returns the q-quantile (0 < q < 1) of all latencies. Its interval uses order
@@ -339,7 +350,6 @@ func around(value float64, interval Estimate) Estimate {
 // show that dependence. The interval therefore counts the variance as often as sub-windows overlap.
 func (m Measurement) Little() (Estimate, bool) {
 	inferences, seconds := 0.0, 0.0
-	var sums, counts []float64
 	for _, w := range m.Windows {
 		if w.isEmpty() {
 			continue
@@ -349,10 +359,12 @@ func (m Measurement) Little() (Estimate, bool) {
 			return Estimate{}, false
 		}
 		inferences, seconds = inferences+rate*w.Duration.Seconds(), seconds+w.Duration.Seconds()
-		for _, s := range w.Sub {
-			if n := s.Latency.Count(); n > 0 {
-				sums, counts = append(sums, s.sum(n).Seconds()), append(counts, float64(n))
-			}
+	}
+	all, numbers := m.latencySums()
+	var sums, counts []float64
+	for i, n := range numbers {
+		if n > 0 {
+			sums, counts = append(sums, all[i]), append(counts, n)
 		}
 	}
 	if len(sums) < 2 || seconds <= 0 {

@@ -53,8 +53,8 @@ func closedLoop(random *rand.Rand, n, batch, windows int, length time.Duration) 
 }
 
 // In short windows of a closed loop, Little's law has a smaller error than the number of completed
-// requests, and its intervals hold the truth. Windows last for 3 to
-// 20 batches, and for 1.2 to 22 times the latency.
+// requests, and its intervals hold the truth. Windows last for 3 to 20 batches, and for 1.2 to 22
+// times the latency.
 func TestLittleIsCloserThanCounting(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(7, 1))

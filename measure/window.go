@@ -104,14 +104,6 @@ type SubWindow struct {
 	Sum time.Duration `json:"sum,omitempty"`
 }
 
-// sum returns the sum of the latencies. count is their number.
-func (s SubWindow) sum(count int) time.Duration {
-	if s.Sum == 0 { // files of earlier versions have no sums
-		return time.Duration(count) * s.Latency.Mean()
-	}
-	return s.Sum
-}
-
 // ServerStats is the change of a model's statistics over a window (Triton's statistics extension):
 // counts, and the summed durations of the requests' parts. It is zero if the server does not report
 // statistics.
