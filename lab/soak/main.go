@@ -127,15 +127,16 @@ func writeRepository(repository, models string) error {
 
 // site holds the engine under test, and the common data of its clients.
 type site struct {
-	at    api.Announcement
-	http  *api.HTTPClient
-	grpc  *api.GRPCClient
-	tally *tally
-	pause time.Duration
-	known []sentence // answers of MiniLM
-	tuner string     // the program
-	begin time.Time  // of the load, and of the first shift
-	phase phase      // of the volatile model
+	at     api.Announcement
+	http   *api.HTTPClient
+	grpc   *api.GRPCClient
+	tally  *tally
+	pause  time.Duration
+	known  []sentence // answers of MiniLM
+	packed []byte     // the body of a bomb
+	tuner  string     // the program
+	begin  time.Time  // of the load, and of the first shift
+	phase  phase      // of the volatile model
 }
 
 func newSite(ctx context.Context, o options, at api.Announcement) (*site, error) {
@@ -143,7 +144,7 @@ func newSite(ctx context.Context, o options, at api.Announcement) (*site, error)
 	if err != nil {
 		return nil, err
 	}
-	s := &site{at: at, http: api.NewHTTP(at.HTTP), grpc: grpc, tally: &tally{}, pause: o.pause, tuner: o.tuner}
+	s := &site{at: at, http: api.NewHTTP(at.HTTP), grpc: grpc, tally: &tally{}, pause: o.pause, packed: pack(), tuner: o.tuner}
 	for _, model := range []string{minilm, simple, volatile, text, failing} {
 		if err := s.grpc.LoadModel(ctx, model, configuration(model, 0)); err != nil {
 			return nil, errors.Join(fmt.Errorf("cannot load %s: %w", model, err), s.close())

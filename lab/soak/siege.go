@@ -94,8 +94,8 @@ func echo(rows, length int) question {
 	}}}
 }
 
-// bomb sends bodies that are a thousand times as long when unpacked. Each must be refused.
-func (s *site) bomb(ctx context.Context) {
+// pack makes a body that is a thousand times as long when unpacked. It takes seconds of CPU time.
+func pack() []byte {
 	var packed bytes.Buffer
 	w := gzip.NewWriter(&packed)
 	piece := make([]byte, 1<<20)
@@ -103,10 +103,15 @@ func (s *site) bomb(ctx context.Context) {
 		_, _ = w.Write(piece) // a bytes.Buffer takes all
 	}
 	_ = w.Close()
+	return packed.Bytes()
+}
+
+// bomb sends the body that pack makes. Each time it must be refused.
+func (s *site) bomb(ctx context.Context) {
 	client := &http.Client{Transport: &http.Transport{}, Timeout: patience}
 	defer client.CloseIdleConnections()
 	for life := context.WithoutCancel(ctx); ctx.Err() == nil; pause(ctx, time.Second) {
-		r, err := http.NewRequestWithContext(life, http.MethodPost, s.inferURL(simple), bytes.NewReader(packed.Bytes()))
+		r, err := http.NewRequestWithContext(life, http.MethodPost, s.inferURL(simple), bytes.NewReader(s.packed))
 		if err != nil {
 			panic(err) // our own request: a bug of ours
 		}
