@@ -86,7 +86,7 @@ func (s *Server) poll(name string, o Override) (*source, error) {
 		return nil, err
 	}
 	if o.Config != "" || len(o.Files) > 0 {
-		return o.source(s.options.Repositories, &s.Uploads, name)
+		return o.source(s.options.Repositories, &s.uploads, name)
 	}
 	found, err := repository.Find(s.options.Repositories, name)
 	if err != nil {

@@ -33,16 +33,15 @@ func (o Override) source(roots []string, u *repository.Uploads, name string) (*s
 	}
 	src := &source{override: true}
 	if len(o.Files) > 0 {
-		src.Model, err = u.Write(name, o.Files)
+		var remove func()
+		src.Model, remove, err = u.Write(name, o.Files)
+		src.temp = &shared{free: remove}
+		src.temp.users.Store(1)
 	} else {
 		src.Model, err = repository.Find(roots, name)
 	}
 	if err != nil {
 		return nil, err
-	}
-	if len(o.Files) > 0 {
-		src.temp = &shared{free: src.Remove}
-		src.temp.users.Store(1)
 	}
 	src.Config, src.Text = config, o.Config
 	return src, nil

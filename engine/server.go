@@ -48,7 +48,7 @@ type Server struct {
 	retiring sync.WaitGroup // models that are being drained and freed
 	loading  sync.WaitGroup // loads
 	ending   chan struct{}  // closed when no load may begin any more; guarded by mu
-	Uploads  repository.Uploads
+	uploads  repository.Uploads
 
 	mu       sync.RWMutex
 	entries  map[string]*entry
@@ -187,7 +187,7 @@ func (s *Server) Close() {
 	s.mu.Unlock()
 	s.retiring.Wait()
 	s.awaitLoads()
-	s.Uploads.Close()
+	s.uploads.Close()
 }
 
 // retire frees a pool in the background once its last request is answered. The caller holds

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 
 	"tuner/model/modelconfig"
 )
@@ -168,12 +169,11 @@ func roundTrip(ctx context.Context, client *http.Client, method, address string,
 
 func statusError(status int, body []byte) error {
 	var e Error
-	switch isJSON := json.Unmarshal(body, &e) == nil && e.Text != ""; {
-	case isJSON:
-	case bytes.HasPrefix(body, []byte("<")): // a page of another web server
-		e.Text = http.StatusText(status)
-	default:
+	if json.Unmarshal(body, &e) != nil || e.Text == "" {
 		e.Text = string(body)
+		if strings.HasPrefix(e.Text, "<") { // a page of another web server
+			e.Text = http.StatusText(status)
+		}
 	}
 	return &StatusError{status, e.Text}
 }

@@ -1,6 +1,7 @@
 package grpcapi
 
 import (
+	"context"
 	"encoding/binary"
 
 	"google.golang.org/grpc/mem"
@@ -44,6 +45,16 @@ func (a *answers) written(data []byte) (charge int) {
 	return charge
 }
 
+// total returns the charge of all answers. a may be nil.
+func (a *answers) total() (charge int) {
+	if a != nil {
+		for _, n := range a.charged {
+			charge += n
+		}
+	}
+	return charge
+}
+
 // hold charges the next answer of a stream, until it is written or the stream ends. It reports
 // whether there is room. Each answer must be passed if one of the stream is.
 func (c *client) hold(stream uint32, n int) bool {
@@ -58,10 +69,9 @@ func (c *client) hold(stream uint32, n int) bool {
 	if isOpen {
 		if s.answers == nil {
 			s.answers = &answers{}
+			c.streams[stream] = s
 		}
 		s.answers.charged = append(s.answers.charged, n)
-		s.waiting += n
-		c.streams[stream] = s
 	}
 	c.mu.Unlock()
 	if isOpen {
@@ -75,14 +85,23 @@ func (c *client) hold(stream uint32, n int) bool {
 // written follows a part of a frame that is written. It returns the charge of the answers that end
 // with it.
 func (c *client) written(f frame, payload []byte) (charge int) {
-	s := c.streams[f.stream]
-	if f.kind != frameData || s.answers == nil {
+	if f.kind != frameData {
 		return 0
 	}
-	charge = s.answers.written(payload)
-	s.waiting -= charge
-	c.streams[f.stream] = s
-	return charge
+	a := c.streams[f.stream].answers
+	if a == nil {
+		return 0
+	}
+	return a.written(payload)
+}
+
+// compressed chooses the compression of a call's answers, and reports whether they are compressed. It
+// returns the encoder for them.
+func (s *service) compressed(ctx context.Context, encode encoder) (write encoder, isCompressed bool, err error) {
+	if isCompressed, err = s.compression.compress(ctx); isCompressed {
+		encode = holding(encode, streamOf(ctx))
+	}
+	return encode, isCompressed, err
 }
 
 // holding returns encode for a stream whose answers are compressed.

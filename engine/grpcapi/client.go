@@ -42,10 +42,9 @@ type client struct {
 
 // arrived counts the bytes received on a stream.
 type arrived struct {
-	held    int // bytes that are charged
-	owed    int // part of held: messages, complete or not
-	waiting int // bytes that are charged for answers
-	answers *answers
+	held    int      // bytes that are charged
+	owed    int      // part of held: messages, complete or not
+	answers *answers // that are compressed; nil: none
 }
 
 // listener makes connections of type client.
@@ -164,7 +163,8 @@ func (c *client) received(f frame) (held, owed int) {
 func (c *client) ended(stream uint32) (held, owed int) {
 	s := c.streams[stream]
 	delete(c.streams, stream)
-	return -s.held - s.waiting, -s.owed - s.waiting
+	waiting := s.answers.total()
+	return -s.held - waiting, -s.owed - waiting
 }
 
 // charge changes the held and owed bytes of the account.
@@ -236,7 +236,8 @@ func (c *client) Close() error {
 	c.mu.Lock()
 	held, owed := c.unsent, c.unsent
 	for _, s := range c.streams {
-		held, owed = held+s.held+s.waiting, owed+s.owed+s.waiting
+		waiting := s.answers.total()
+		held, owed = held+s.held+waiting, owed+s.owed+waiting
 	}
 	clear(c.streams)
 	c.unsent, c.isEnded = 0, true

@@ -34,11 +34,9 @@ func serveInfer(server any, ctx context.Context, receive func(any) error, _ grpc
 // infer serves one inference. The answer does not refer to the message. The compression comes first,
 // since it fails if the client has gone, and a request that has started must be waited for.
 func (s *service) infer(ctx context.Context, m *message, c *client) (any, error) {
-	write := encoder(encode)
-	if isCompressed, err := s.compression.compress(ctx); err != nil {
+	write, _, err := s.compressed(ctx, encode)
+	if err != nil {
 		return nil, err
-	} else if isCompressed {
-		write = holding(encode, streamOf(ctx))
 	}
 	pending, err := s.start(m, c)
 	if err != nil {

@@ -39,6 +39,7 @@ var errStopping = status.Error(codes.Unavailable, "GRPC server is shutting down 
 type flow struct {
 	client     *client // nil: no account is charged
 	stream     uint32  // number of the stream
+	write      encoder // of the answers
 	compressed bool    // the answers
 	queue      chan streamed
 	unanswered atomic.Int64 // requests that have arrived and are not answered
@@ -52,11 +53,11 @@ func serveStream(server any, stream grpc.ServerStream) error {
 	s := server.(*service)
 	ctx, cancel := context.WithCancel(stream.Context())
 	defer cancel()
-	compressed, err := s.compression.compress(ctx)
+	write, isCompressed, err := s.compressed(ctx, encodeStreamed)
 	if err != nil {
 		return err
 	}
-	f := &flow{client: clientOf(ctx), stream: streamOf(ctx), compressed: compressed, queue: make(chan streamed, maxInFlight)}
+	f := &flow{client: clientOf(ctx), stream: streamOf(ctx), write: write, compressed: isCompressed, queue: make(chan streamed, maxInFlight)}
 	received := make(chan error, 1)
 	go func() {
 		defer close(f.queue)
@@ -159,11 +160,7 @@ func (s *service) finishStreamed(ctx context.Context, q *streamed, f *flow) (mem
 	if q.err != nil {
 		return f.small(encodeRefusal(fault.TextOf(q.err), q.message)), nil
 	}
-	write := encoder(encodeStreamed)
-	if f.compressed {
-		write = holding(encodeStreamed, f.stream)
-	}
-	answer, err := s.finish(ctx, q.pending, f.client, write)
+	answer, err := s.finish(ctx, q.pending, f.client, f.write)
 	if err != nil {
 		answer = f.small(encodeFailure(fault.TextOf(err), q.message))
 	}

@@ -48,39 +48,38 @@ func (u *Uploads) Close() {
 	u.scratch = nil
 }
 
-// Write writes a model's files to a new folder. Their names are paths within the model's folder.
-func (u *Uploads) Write(name string, files map[string][]byte) (*Model, error) {
+// Write writes a model's files to a new folder, which remove removes. Their names are paths within
+// the model's folder.
+func (u *Uploads) Write(name string, files map[string][]byte) (m *Model, remove func(), err error) {
 	root, err := u.add()
 	if err != nil {
-		return nil, fmt.Errorf("cannot create a folder for the files of model %q: %w", name, err)
+		return nil, nil, fmt.Errorf("cannot create a folder for the files of model %q: %w", name, err)
 	}
-	src := &Model{Name: name, root: root, Dir: filepath.Join(root, name)}
+	remove = func() { _ = os.RemoveAll(root) }
+	m = &Model{Name: name, root: root, Dir: filepath.Join(root, name)}
 	for path, data := range files {
-		if err := src.writeFile(path, data); err != nil {
-			src.Remove()
-			return nil, err
+		if err := m.writeFile(path, data); err != nil {
+			remove()
+			return nil, nil, err
 		}
 	}
-	if err := src.readVersions(); err != nil {
-		src.Remove()
-		return nil, err
+	if err := m.readVersions(); err != nil {
+		remove()
+		return nil, nil, err
 	}
-	return src, nil
+	return m, remove, nil
 }
 
-// Remove removes the folder of a model that Write has written.
-func (s *Model) Remove() { _ = os.RemoveAll(s.root) }
-
-func (s *Model) writeFile(path string, data []byte) error {
+func (m *Model) writeFile(path string, data []byte) error {
 	if !filepath.IsLocal(path) || strings.Contains(path, `\`) {
 		return fmt.Errorf("file path %q leaves the model's folder", path)
 	}
-	file := filepath.Join(s.Dir, path)
+	file := filepath.Join(m.Dir, path)
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		return fmt.Errorf("cannot store file %q of model %q: %w", path, s.Name, err)
+		return fmt.Errorf("cannot store file %q of model %q: %w", path, m.Name, err)
 	}
 	if err := os.WriteFile(file, data, 0o600); err != nil {
-		return fmt.Errorf("cannot store file %q of model %q: %w", path, s.Name, err)
+		return fmt.Errorf("cannot store file %q of model %q: %w", path, m.Name, err)
 	}
 	return nil
 }
