@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -46,7 +47,7 @@ type Staged struct {
 func Stage(path string, fill func(io.Writer) error) (*Staged, error) { return stage(OS{}, path, fill) }
 
 func stage(disk Disk, path string, fill func(io.Writer) error) (*Staged, error) {
-	Sweep(path)
+	sweep(path)
 	f, err := disk.Create(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
 		return nil, err
@@ -75,20 +76,33 @@ func (s *Staged) Drop() error {
 	return errors.Join(s.file.Close(), s.disk.Remove(s.file.Name()))
 }
 
-// Sweep removes temporary files beside a file that killed writers left. It recognizes them by their
+// sweep removes temporary files beside a file that killed writers left. It recognizes them by their
 // random number and their missing lock. On a file system without locks it removes nothing. Files of
-// other programs stay, such as a dated backup or a temporary file of rsync.
-func Sweep(path string) {
-	begin := "." + filepath.Base(path) + "."
-	found, _ := filepath.Glob(filepath.Join(escape(filepath.Dir(path)), escape(begin)+"[0-9]*")) // fails only for a malformed pattern
-	for _, name := range found {
-		if isRandom(strings.TrimPrefix(filepath.Base(name), begin)) {
-			sweepFile(name)
+// other programs stay, such as a dated backup or a temporary file of rsync, and so do folders, links
+// and devices.
+func sweep(path string) {
+	for _, name := range leftovers(filepath.Dir(path), "."+filepath.Base(path)+".") {
+		if info, err := os.Lstat(name); err != nil || !info.Mode().IsRegular() {
+			continue
 		}
+		lock, err := tryLockAt(name, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK)
+		if err != nil {
+			continue // in use, or not ours
+		}
+		_ = os.Remove(name)
+		_ = lock.Close() // nothing was written
 	}
 }
 
-// shortestRandom is the least number of digits that Sweep and SweepScratch take for a random number.
+// leftovers returns the paths in a folder whose names are a text and a random number.
+func leftovers(dir, begin string) []string {
+	found, _ := filepath.Glob(filepath.Join(escape(dir), escape(begin)+"[0-9]*")) // fails only for a malformed pattern
+	return slices.DeleteFunc(found, func(path string) bool {
+		return !isRandom(strings.TrimPrefix(filepath.Base(path), begin))
+	})
+}
+
+// shortestRandom is the least number of digits that leftovers takes for a random number.
 // One number of os.CreateTemp in 40,000 has fewer, and a file with it stays. With more digits, more
 // short numbers of other programs are safe, such as those of rotated logs, but more leftovers stay.
 const shortestRandom = 6
@@ -98,21 +112,6 @@ const shortestRandom = 6
 func isRandom(end string) bool {
 	n, err := strconv.ParseUint(end, 10, 32)
 	return err == nil && len(end) >= shortestRandom && strconv.FormatUint(n, 10) == end
-}
-
-// sweepFile removes a file that nobody has locked. It leaves folders, links and devices.
-func sweepFile(name string) {
-	if info, err := os.Lstat(name); err != nil || !info.Mode().IsRegular() {
-		return
-	}
-	lock, err := openLocked(name, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, syscall.LOCK_EX|syscall.LOCK_NB)
-	if err != nil {
-		return // in use, or not ours
-	}
-	if isAt(lock, name) {
-		_ = os.Remove(name)
-	}
-	_ = lock.Close() // nothing was written
 }
 
 // escape makes a pattern that matches only this name.

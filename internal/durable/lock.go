@@ -26,14 +26,19 @@ func TryLock(path string) (*os.File, error) {
 // the error is then fs.ErrNotExist. systemd-tmpfiles never removes a locked folder, even an old
 // one.
 func TryLockFolder(dir string) (*os.File, error) {
-	f, err := openLocked(dir, os.O_RDONLY|syscall.O_DIRECTORY, syscall.LOCK_EX|syscall.LOCK_NB)
+	return tryLockAt(dir, os.O_RDONLY|syscall.O_DIRECTORY)
+}
+
+// tryLockAt opens and locks what has a name, and still has it then.
+func tryLockAt(path string, flags int) (*os.File, error) {
+	f, err := openLocked(path, flags, syscall.LOCK_EX|syscall.LOCK_NB)
 	switch {
 	case errors.Is(err, syscall.EWOULDBLOCK):
 		return nil, ErrLocked
 	case err != nil:
 		return nil, err
-	case !isAt(f, dir):
-		return nil, errors.Join(&fs.PathError{Op: "lock", Path: dir, Err: fs.ErrNotExist}, f.Close())
+	case !isAt(f, path):
+		return nil, errors.Join(&fs.PathError{Op: "lock", Path: path, Err: fs.ErrNotExist}, f.Close())
 	}
 	return f, nil
 }

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
-	"strings"
 	"syscall"
 )
 
@@ -48,11 +46,7 @@ func NewScratch(dir, kind string) (*Scratch, error) {
 // SweepScratch removes the folders of a kind that nobody has locked. It ignores folders that it
 // cannot remove, which belong to other users, and names that do not end with a random number.
 func SweepScratch(dir, kind string) {
-	found, _ := filepath.Glob(filepath.Join(escape(dir), escape(kind)+"[0-9]*")) // fails only for a malformed pattern
-	for _, folder := range found {
-		if !isRandom(strings.TrimPrefix(filepath.Base(folder), kind)) {
-			continue
-		}
+	for _, folder := range leftovers(dir, kind) {
 		lock, err := TryLockFolder(folder)
 		if err != nil {
 			continue // in use, or not a folder
