@@ -378,11 +378,11 @@ func (c *Candidates) Folds() []Fold {
 	slices.SortFunc(pairs, func(a, b pair) int {
 		return cmp.Or(a.pool.first-b.pool.first, a.batcher.first-b.batcher.first)
 	})
-	folds := foldCounter{at: map[string]int{}}
+	var folds Folds
 	for _, x := range pairs {
 		v, n := x.pool.verdict.and(x.batcher.verdict), times(x.pool.count, x.batcher.count)
 		if v.illegal != "" {
-			folds.add(v.illegal, "", n)
+			folds.Add(v.illegal, "", n)
 			continue
 		}
 		values := slices.Clone(x.pool.values)
@@ -393,28 +393,12 @@ func (c *Candidates) Folds() []Fold {
 		isRepeated := x.pool.isRepeated || x.batcher.isRepeated || x.pool.isEmpty && x.batcher.isEmpty
 		switch {
 		case v.merged != "" && isRepeated:
-			folds.add(v.merged, key, n)
+			folds.Add(v.merged, key, n)
 		case v.merged != "":
-			folds.add(v.merged, key, 0)
+			folds.Add(v.merged, key, 0)
 		case isRepeated:
-			folds.add("the same value is listed twice", key, n)
+			folds.Add("the same value is listed twice", key, n)
 		}
 	}
-	return folds.list
-}
-
-// foldCounter sums folds by reason, in the order of their first appearance.
-type foldCounter struct {
-	list []Fold
-	at   map[string]int
-}
-
-func (f *foldCounter) add(reason, into string, count int) {
-	i, ok := f.at[reason]
-	if !ok {
-		i = len(f.list)
-		f.at[reason] = i
-		f.list = append(f.list, Fold{Reason: reason, Into: into})
-	}
-	f.list[i].Count += count
+	return folds.List()
 }

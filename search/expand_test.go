@@ -17,7 +17,7 @@ func expanded(s Space) (candidates []Candidate, folds []Fold) {
 	if len(s.Knobs) == 0 {
 		return nil, nil
 	}
-	f, seen, counter := newFolding(s), map[string]bool{}, foldCounter{at: map[string]int{}}
+	f, seen, counter := newFolding(s), map[string]bool{}, Folds{}
 	order := make([]int, len(s.Knobs))
 	for i := range order {
 		order[i] = i
@@ -35,18 +35,18 @@ func expanded(s Space) (candidates []Candidate, folds []Fold) {
 		values := slices.Clone(chosen)
 		merged, illegal := applied(f, values)
 		if illegal != "" {
-			counter.add(illegal, "", 1)
+			counter.Add(illegal, "", 1)
 			return
 		}
 		c := f.candidate(values)
 		repeated := seen[c.Key()] || c.IsDefault()
 		switch {
 		case merged != "" && repeated:
-			counter.add(merged, c.Key(), 1)
+			counter.Add(merged, c.Key(), 1)
 		case merged != "":
-			counter.add(merged, c.Key(), 0)
+			counter.Add(merged, c.Key(), 0)
 		case repeated:
-			counter.add("the same value is listed twice", c.Key(), 1)
+			counter.Add("the same value is listed twice", c.Key(), 1)
 		}
 		if !repeated {
 			seen[c.Key()] = true
@@ -54,7 +54,7 @@ func expanded(s Space) (candidates []Candidate, folds []Fold) {
 		}
 	}
 	turn(make([]Value, len(s.Knobs)), order)
-	return candidates, counter.list
+	return candidates, counter.List()
 }
 
 func applied(f folding, values []Value) (merged, illegal string) {

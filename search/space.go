@@ -133,3 +133,26 @@ type Fold struct {
 	Count  int    // combinations folded for this reason
 	Into   string // example: the key of the candidate into which they were merged; "" if they were left out
 }
+
+// Folds sums up folds by reason, in the order of their first appearance. The zero value is empty.
+type Folds struct {
+	list []Fold
+	at   map[string]int // index in list, by reason
+}
+
+// Add counts combinations that are folded for a reason. into is Fold.Into for its first appearance.
+func (f *Folds) Add(reason, into string, count int) {
+	i, ok := f.at[reason]
+	if !ok {
+		if f.at == nil {
+			f.at = map[string]int{}
+		}
+		i = len(f.list)
+		f.at[reason] = i
+		f.list = append(f.list, Fold{Reason: reason, Into: into})
+	}
+	f.list[i].Count += count
+}
+
+// List returns the folds.
+func (f *Folds) List() []Fold { return f.list }

@@ -86,14 +86,8 @@ func (g *Guided) Skipped() []search.Fold {
 		return nil
 	}
 	d := g.decide()
-	var folds []search.Fold
-	add := func(reason string) {
-		i := slices.IndexFunc(folds, func(f search.Fold) bool { return f.Reason == reason })
-		if i < 0 {
-			folds, i = append(folds, search.Fold{Reason: reason}), len(folds)
-		}
-		folds[i].Count += g.pools.PerPool()
-	}
+	var folds search.Folds
+	add := func(reason string) { folds.Add(reason, "", g.pools.PerPool()) }
 	known := g.pools.Experience()
 	for _, e := range g.pools.Engines() {
 		worth := g.opener.worthOpening(e, &d.survey)
@@ -114,7 +108,7 @@ func (g *Guided) Skipped() []search.Fold {
 		}
 	}
 	if n := g.pools.Unseen(); n > 0 {
-		folds = append(folds, search.Fold{Reason: "never looked at (at most this number): the space is so large that the search stays near the default and the best", Count: n})
+		folds.Add("never looked at (at most this number): the space is so large that the search stays near the default and the best", "", n)
 	}
-	return folds
+	return folds.List()
 }

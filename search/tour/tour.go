@@ -6,7 +6,6 @@ package tour
 import (
 	"fmt"
 	"math"
-	"slices"
 
 	"tuner/search"
 )
@@ -22,7 +21,7 @@ type Tour struct {
 	ended    bool
 	next     func() (search.Candidate, bool)
 	left     int // known number of candidates that are not done
-	skipped  []search.Fold
+	skipped  search.Folds
 }
 
 // New returns a tour through candidates in their order. A default tour (search.PhaseDefault) has no
@@ -75,7 +74,7 @@ func (t *Tour) Remaining() int {
 }
 
 // Skipped returns the number of skipped candidates by reason.
-func (t *Tour) Skipped() []search.Fold { return t.skipped }
+func (t *Tour) Skipped() []search.Fold { return t.skipped.List() }
 
 // advance drops candidates that are finished or cannot lead.
 func (t *Tour) advance() {
@@ -86,19 +85,9 @@ func (t *Tour) advance() {
 				return
 			}
 		} else if len(t.ledger.Points(t.current)) == 0 {
-			t.skip(fmt.Sprintf("the engine does not start with %s: %s", t.current.PoolKey(), reason))
+			t.skipped.Add(fmt.Sprintf("the engine does not start with %s: %s", t.current.PoolKey(), reason), "", 1)
 		}
 	}
-}
-
-// skip counts a skipped candidate.
-func (t *Tour) skip(reason string) {
-	i := slices.IndexFunc(t.skipped, func(f search.Fold) bool { return f.Reason == reason })
-	if i < 0 {
-		i = len(t.skipped)
-		t.skipped = append(t.skipped, search.Fold{Reason: reason})
-	}
-	t.skipped[i].Count++
 }
 
 func (t *Tour) step() (Step, bool) {
