@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"tuner/model/modelconfig"
+	"tuner/internal/words"
 	"tuner/spec/document"
 )
 
@@ -87,7 +87,7 @@ func column(v document.Value, allowed []string, prefix string) (string, bool) {
 	if prefix != "" {
 		e.Allowed += ", " + prefix + "NAME"
 	}
-	if near := modelconfig.Nearest(v.Node.Value, allowed); near != "" {
+	if near := words.Nearest(v.Node.Value, allowed); near != "" {
 		e.Hint = "did you mean \"" + near + "\"?"
 	}
 	v.Fail(e)

@@ -7,8 +7,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"tuner/internal/words"
 	"tuner/measure"
-	"tuner/model/modelconfig"
 	"tuner/search"
 	"tuner/spec/document"
 )
@@ -64,7 +64,7 @@ func metric(v document.Value, others ...string) (measure.Metric, bool) {
 	e := document.Error{Problem: "is not a metric", Allowed: strings.Join(append(known, anyPercentile), ", ")}
 	latency := "latency_" + name
 	_, isLatency := measure.Metric(latency).Info()
-	switch near := modelconfig.Nearest(name, known); {
+	switch near := words.Nearest(name, known); {
 	case isLatency:
 		e.Hint = fmt.Sprintf("did you mean %q?", latency)
 	case name == accuracyField:

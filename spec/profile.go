@@ -16,6 +16,7 @@ import (
 	"slices"
 	"time"
 
+	"tuner/internal/words"
 	"tuner/model/modelconfig"
 	"tuner/search"
 	"tuner/search/plan"
@@ -227,8 +228,8 @@ func (r profileReader) misplaced(key, _ document.Value) bool {
 		key.Fail(document.Error{Problem: "belongs in analyze.yaml", Hint: "`tuner analyze -f analyze.yaml` writes the results"})
 		return true
 	case section == "":
-		near := modelconfig.Nearest(name, slices.Sorted(maps.Keys(sections())))
-		if near == "" || modelconfig.Nearest(name, document.Names(r.fields())) != "" {
+		near := words.Nearest(name, slices.Sorted(maps.Keys(sections())))
+		if near == "" || words.Nearest(name, document.Names(r.fields())) != "" {
 			return false
 		}
 		key.Fail(document.Error{Problem: "unknown field", Hint: fmt.Sprintf("did you mean %s: {%s: …}?", sections()[near], near)})

@@ -5,14 +5,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"tuner/internal/exit"
-	"tuner/model/modelconfig"
+	"tuner/internal/words"
+	"tuner/model/pytorch"
 )
 
 // usageArgs makes wrong arguments end the program with exit code 2.
@@ -38,7 +38,7 @@ func fileByFlag(forModel, forFolder string) cobra.PositionalArgs {
 		switch {
 		case forFolder != "" && err == nil && info.IsDir():
 			advice = forFolder
-		case forModel != "" && slices.Contains([]string{".onnx", ".pt", ".pth"}, filepath.Ext(args[0])):
+		case forModel != "" && (filepath.Ext(args[0]) == ".onnx" || pytorch.IsFile(args[0])):
 			advice = forModel
 		}
 		return fmt.Errorf("unexpected argument %q: "+advice, args[0])
@@ -68,7 +68,7 @@ func flagHint(flags *pflag.FlagSet, err error) string {
 				names = append(names, f.Name)
 			}
 		})
-		if near := modelconfig.Nearest(unknown.GetSpecifiedName(), names); near != "" && len(unknown.GetSpecifiedName()) > 1 {
+		if near := words.Nearest(unknown.GetSpecifiedName(), names); near != "" && len(unknown.GetSpecifiedName()) > 1 {
 			return fmt.Sprintf("; did you mean --%s?", near)
 		}
 	case errors.As(err, &invalid) && invalid.GetFlag().Value.Type() == "duration":

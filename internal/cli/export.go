@@ -10,7 +10,7 @@ import (
 
 	"tuner/export"
 	"tuner/internal/exit"
-	"tuner/model/modelconfig"
+	"tuner/internal/words"
 )
 
 // exportOptions are the flags of `tuner export`.
@@ -57,7 +57,7 @@ func oneTarget(_ *cobra.Command, args []string) error {
 		}
 	}
 	hint := ""
-	if near := modelconfig.Nearest(args[0], export.Targets()); near != "" {
+	if near := words.Nearest(args[0], export.Targets()); near != "" {
 		hint = fmt.Sprintf("; did you mean %q?", near)
 	}
 	return fmt.Errorf("unknown target %q: allowed are %s%s", args[0], strings.Join(export.Targets(), ", "), hint)

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"tuner/model/modelconfig"
+	"tuner/internal/words"
 	"tuner/model/precision/recipe"
 	"tuner/ort/provider"
 )
@@ -31,7 +31,7 @@ func ParseConfig(file string, text []byte) (Settings, error) {
 		switch {
 		case !ok:
 			hint := ""
-			if near := modelconfig.Nearest(key, known); near != "" {
+			if near := words.Nearest(key, known); near != "" {
 				hint = fmt.Sprintf("; did you mean %q?", near)
 			}
 			c.fail(key, "is not a known key of OLive's configuration%s", hint)

@@ -18,7 +18,6 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"tuner/internal/words"
-	"tuner/model/modelconfig"
 )
 
 // maxNodes is the largest number of values in a document after its aliases are expanded. More is a
@@ -223,7 +222,7 @@ func (v Value) entry(key, child Value, fields []Field, other func(key, v Value) 
 		return
 	}
 	e := Error{Problem: "unknown field", Allowed: fieldNames(fields)}
-	if near := modelconfig.Nearest(name, Names(fields)); near != "" {
+	if near := words.Nearest(name, Names(fields)); near != "" {
 		e.Hint = fmt.Sprintf("did you mean %q?", near)
 	}
 	key.Fail(e)

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"go.yaml.in/yaml/v3"
+	"tuner/internal/words"
 
-	"tuner/model/modelconfig"
+	"go.yaml.in/yaml/v3"
 )
 
 // Text reads a string that is not empty.
@@ -47,7 +47,7 @@ func (v Value) Word(allowed []string, later ...string) (string, bool) {
 	e := Error{Problem: "is not known", Allowed: list}
 	if slices.Contains(later, word) {
 		e.Problem = "is not supported by this version"
-	} else if near := modelconfig.Nearest(word, allowed); near != "" {
+	} else if near := words.Nearest(word, allowed); near != "" {
 		e.Hint = fmt.Sprintf("did you mean %q?", near)
 	}
 	v.Fail(e)

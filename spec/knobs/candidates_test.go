@@ -1,7 +1,6 @@
 package knobs_test
 
 import (
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -39,11 +38,7 @@ func TestEveryCandidateApplies(t *testing.T) {
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			t.Parallel()
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			p, err := spec.ParseProfile(file, text)
+			p, err := spec.ReadProfile(file)
 			if err != nil {
 				t.Fatal(err)
 			}

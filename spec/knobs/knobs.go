@@ -13,6 +13,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"tuner/internal/words"
 	"tuner/model/modelconfig"
 	"tuner/model/precision/recipe"
 	"tuner/ort/provider"
@@ -126,7 +127,7 @@ func (r *reader) otherKnob(key, v document.Value) bool {
 	}
 	known := document.Names(r.knobFields())
 	e := document.Error{Problem: "is neither a knob nor a field of Triton's ModelConfig", Allowed: strings.Join(known, ", ") + ", session.*, PROVIDER.OPTION, ModelConfig fields"}
-	if near := modelconfig.Nearest(name, append(known, document.Names(fields)...)); near != "" {
+	if near := words.Nearest(name, append(known, document.Names(fields)...)); near != "" {
 		e.Hint = fmt.Sprintf("did you mean %q?", near)
 	}
 	key.Fail(e)

@@ -11,7 +11,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"tuner/model/modelconfig"
+	"tuner/internal/words"
 	"tuner/spec/document"
 )
 
@@ -262,7 +262,7 @@ func (r *reader) mapping(v value, section Section) map[string]value {
 		f, known := find(section, e.name)
 		if !known {
 			unknown := document.Error{Problem: "unknown field"}
-			if near := modelconfig.Nearest(e.name, names(section)); near != "" {
+			if near := words.Nearest(e.name, names(section)); near != "" {
 				unknown.Hint = fmt.Sprintf("did you mean %q?", near)
 			}
 			r.fail(e.key, unknown)
