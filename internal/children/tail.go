@@ -111,3 +111,9 @@ func (t *Tail) String() string {
 	}
 	return strings.Join(lines, "\n")
 }
+
+// LastLines returns the last n lines of a text, indented.
+func LastLines(text string, n int) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return "  " + strings.Join(lines[max(0, len(lines)-n):], "\n  ")
+}

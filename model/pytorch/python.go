@@ -50,7 +50,7 @@ func runScript(ctx context.Context, python, folder string, r request) (result, e
 		made, err = parseResult(text)
 	}
 	if runError != nil || err != nil {
-		return result{}, fmt.Errorf("%s ended without a result (%w); its last output was:\n%s", python, errors.Join(runError, err), lastLines(complaints.String(), 12))
+		return result{}, fmt.Errorf("%s ended without a result (%w); its last output was:\n%s", python, errors.Join(runError, err), children.LastLines(complaints.String(), 12))
 	}
 	return made, nil
 }
@@ -69,12 +69,6 @@ func parseResult(text []byte) (result, error) {
 		return result{}, errors.New("result.json has no examples, so the exported model cannot be compared")
 	}
 	return made, nil
-}
-
-// lastLines returns the last n lines of a text, indented.
-func lastLines(text string, n int) string {
-	lines := strings.Split(strings.TrimSpace(text), "\n")
-	return "  " + strings.Join(lines[max(0, len(lines)-n):], "\n  ")
 }
 
 // ErrPermission means that the file needs Source.AllowPickle.

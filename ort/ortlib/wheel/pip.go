@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
-	"strings"
 
 	"tuner/internal/children"
 )
@@ -28,7 +27,7 @@ func pipDownload(ctx context.Context, python string, spec Spec, dir string, prog
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		return fmt.Errorf("pip failed (%w):\n%s", err, lastLines(complaints.String(), 8))
+		return fmt.Errorf("pip failed (%w):\n%s", err, children.LastLines(complaints.String(), 8))
 	}
 	return nil
 }
@@ -61,13 +60,7 @@ func checkPip(ctx context.Context, python string) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case errors.As(err, &exit):
-		return fmt.Errorf("%s has no working pip; install it (Debian: apt-get install python3-pip; elsewhere: %s -m ensurepip):\n%s", python, python, lastLines(string(output), 3))
+		return fmt.Errorf("%s has no working pip; install it (Debian: apt-get install python3-pip; elsewhere: %s -m ensurepip):\n%s", python, python, children.LastLines(string(output), 3))
 	}
 	return err
-}
-
-// lastLines returns the last n lines that are not empty.
-func lastLines(text string, n int) string {
-	lines := strings.Split(strings.TrimSpace(text), "\n")
-	return "  " + strings.Join(lines[max(0, len(lines)-n):], "\n  ")
 }
