@@ -182,10 +182,8 @@ func (m *model) sparse(b *body, end int64) error {
 	elements, width := uint64(1), uint64(8)
 	err := m.fields(end, func(x field) error {
 		switch {
-		case x.number == sparseDims && x.kind == varint:
-			elements = product(elements, x.value)
-		case x.number == sparseDims && x.kind == message: // packed
-			return m.packed(x.end, func(n uint64) { elements = product(elements, n) })
+		case x.number == sparseDims:
+			return m.dims(&elements, x)
 		case x.number == sparseValues && x.kind == message:
 			return m.fields(x.end, func(y field) error {
 				if size := onnx.DataType(y.value).Size(); y.number == tensorDataType && size > 0 {
@@ -198,4 +196,15 @@ func (m *model) sparse(b *body, end int64) error {
 	})
 	b.own.bytes = sum(b.own.bytes, product(elements, width))
 	return err
+}
+
+// dims multiplies a count of elements by dimensions.
+func (m *model) dims(elements *uint64, x field) error {
+	switch x.kind {
+	case varint:
+		*elements = product(*elements, x.value)
+	case message: // packed
+		return m.packed(x.end, func(n uint64) { *elements = product(*elements, n) })
+	}
+	return nil
 }

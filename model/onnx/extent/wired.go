@@ -34,7 +34,8 @@ func (w *wiring) node(s *scope, end int64) error {
 			case text == "":
 				n.passed = append(n.passed, value{})
 			default:
-				n.inputs, n.passed = append(n.inputs, s.find(text)), append(n.passed, s.find(text))
+				v := s.find(text)
+				n.inputs, n.passed = append(n.inputs, v), append(n.passed, v)
 			}
 			return err
 		case nodeAttribute:
@@ -251,17 +252,6 @@ func (w *wiring) sparseTensor(end int64) (name string, v value, err error) {
 	})
 	v.elements = elements
 	return name, v, err
-}
-
-// dims multiplies a count of elements by dimensions.
-func (w *wiring) dims(elements *uint64, x field) error {
-	switch x.kind {
-	case varint:
-		*elements = product(*elements, x.value)
-	case message: // packed
-		return w.packed(x.end, func(n uint64) { *elements = product(*elements, n) })
-	}
-	return nil
 }
 
 // widthOf returns the bytes of an element of a type, or 0 for a type that we do not know. A string
