@@ -15,8 +15,10 @@ import (
 // The committed page of a gate's files is generated from their types.
 func TestPageIsGenerated(t *testing.T) {
 	t.Parallel()
-	tables, err := schema.Tables(schema.Options{
-		Module: "../..", ModulePath: "tuner",
+	page, err := schema.Tables(schema.Options{
+		Title:       "tuner gate: fields of its files",
+		Description: "`tuner gate` writes these files. [gate.yaml](gate.md#results) explains them. Times are seconds, sizes\nbytes, changes and margins shares.",
+		Module:      "../..", ModulePath: "tuner",
 		Types: map[reflect.Type]string{reflect.TypeFor[measure.Metric](): "[metric](metrics.md)"},
 	},
 		schema.Chapter{Title: "gate.json", Text: "All that a gate found.", Type: reflect.TypeFor[document]()},
@@ -26,9 +28,5 @@ func TestPageIsGenerated(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
-	page := reference.Generated + `# tuner gate: fields of its files
-
-` + "`tuner gate` writes these files. [gate.yaml](gate.md#results) explains them. Times are seconds, sizes\nbytes, changes and margins shares." + `
-` + string(tables)
-	golden.Check(t, filepath.Join("..", "..", "docs", "reference", "gate-results-fields.md"), []byte(page))
+	golden.Check(t, filepath.Join("..", "..", "docs", "reference", "gate-results-fields.md"), reference.Generated+string(page))
 }

@@ -11,9 +11,8 @@ import (
 
 	"tuner/internal/exit"
 	"tuner/internal/golden"
+	pages "tuner/spec/reference"
 )
-
-const generated = "<!-- Generated from the code: `make golden` writes this page. -->\n"
 
 // reference returns the path of a generated page.
 func reference(name string) string { return filepath.Join("..", "..", "docs", "reference", name) }
@@ -22,7 +21,7 @@ func reference(name string) string { return filepath.Join("..", "..", "docs", "r
 func TestCommandsPageIsGenerated(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
-	b.WriteString(generated + "# Commands\n\n" +
+	b.WriteString(pages.Generated + "# Commands\n\n" +
 		"Every command and flag, as `tuner COMMAND --help` prints them. [Exit codes](exit-codes.md) are the\n" +
 		"same for all. [The index](../README.md) lists the pages that explain commands.\n")
 	visible(newRoot(console{}), func(cmd *cobra.Command) { describe(&b, cmd) })
@@ -33,7 +32,7 @@ func TestCommandsPageIsGenerated(t *testing.T) {
 func TestExitCodesPageIsGenerated(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
-	b.WriteString(generated + "# Exit codes\n\n| code | meaning |\n|---|---|\n")
+	b.WriteString(pages.Generated + "# Exit codes\n\n| code | meaning |\n|---|---|\n")
 	for _, c := range exit.Codes() {
 		fmt.Fprintf(&b, "| %d | %s |\n", c.Number, c.Meaning)
 		if !strings.Contains(exit.Help, fmt.Sprintf("%d ", c.Number)) {

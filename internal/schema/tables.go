@@ -17,11 +17,12 @@ type Chapter struct {
 	Type  reflect.Type
 }
 
-// Tables returns a Markdown page with a chapter for each type, and a section for each struct that
+// Tables returns a Markdown page with o.Title, o.Description and a chapter for each type, and a section for each struct that
 // they use: a table of fields with type and meaning. o.Types has texts for types that encode
 // themselves. Every field needs a comment. The error lists the fields without one.
 func Tables(o Options, chapters ...Chapter) ([]byte, error) {
 	t := tables{generator: generator{Options: o, sources: map[string]source{}}, titles: map[reflect.Type]string{}}
+	fmt.Fprintf(&t.b, "# %s\n\n%s\n", o.Title, o.Description)
 	return t.page(chapters...)
 }
 

@@ -14,7 +14,11 @@ import (
 // The committed page of the JSON report is generated from its types.
 func TestPageIsGenerated(t *testing.T) {
 	t.Parallel()
-	tables, err := schema.Tables(schema.Options{
+	page, err := schema.Tables(schema.Options{
+		Title: "tuner perf: fields of the JSON report",
+		Description: "`tuner perf --output json` writes this document. [tuner perf](perf.md#json) explains it.\n" +
+			"Times are seconds, sizes bytes, shares 0 to 1, instants RFC 3339. Optional fields are left out\n" +
+			"while they are not known. Other fields may be added within a format.",
 		Module: "../..", ModulePath: "tuner",
 		Types: map[reflect.Type]string{reflect.TypeFor[measure.Histogram](): "text"},
 	},
@@ -24,11 +28,5 @@ func TestPageIsGenerated(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
-	page := reference.Generated + `# tuner perf: fields of the JSON report
-
-` + "`tuner perf --output json` writes this document. [tuner perf](perf.md#json) explains it." + `
-Times are seconds, sizes bytes, shares 0 to 1, instants RFC 3339. Optional fields are left out
-while they are not known. Other fields may be added within a format.
-` + string(tables)
-	golden.Check(t, filepath.Join("..", "..", "docs", "reference", "perf-fields.md"), []byte(page))
+	golden.Check(t, filepath.Join("..", "..", "docs", "reference", "perf-fields.md"), reference.Generated+string(page))
 }

@@ -17,7 +17,11 @@ import (
 // The committed page of the records is generated from their types.
 func TestPageIsGenerated(t *testing.T) {
 	t.Parallel()
-	tables, err := schema.Tables(schema.Options{
+	page, err := schema.Tables(schema.Options{
+		Title: "journal.jsonl: fields",
+		Description: "[journal.jsonl](journal.md) explains the journal, its checksums and its formats. Fields of `data`\n" +
+			"follow by the kind of the record. Durations are nanoseconds, sizes bytes, shares 0 to 1. Histograms\n" +
+			"are HdrHistogram's compressed encoding (V2) in base64.",
 		Module: "../..", ModulePath: "tuner",
 		Types: map[reflect.Type]string{
 			reflect.TypeFor[measure.Metric]():    "[metric](metrics.md)",
@@ -36,11 +40,5 @@ func TestPageIsGenerated(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
-	page := reference.Generated + `# journal.jsonl: fields
-
-[journal.jsonl](journal.md) explains the journal, its checksums and its formats. Fields of ` + "`data`" + `
-follow by the kind of the record. Durations are nanoseconds, sizes bytes, shares 0 to 1. Histograms
-are HdrHistogram's compressed encoding (V2) in base64.
-` + string(tables)
-	golden.Check(t, filepath.Join("..", "..", "docs", "reference", "journal-fields.md"), []byte(page))
+	golden.Check(t, filepath.Join("..", "..", "docs", "reference", "journal-fields.md"), reference.Generated+string(page))
 }
