@@ -48,8 +48,8 @@ var allowed = map[string][]string{
 	// spec: Model Analyzer's tags
 	"analyze/imported": {"analyze", "spec", "measure", "model/modelconfig", "search"},
 	"spec":             {"search", "model/modelconfig", "measure", "model/precision/accuracy"},
-	// YAML alone: it does not know what a field means; modelconfig: the nearest of several words
-	"spec/document": {"internal/problems", "model/modelconfig"},
+	// YAML alone: it does not know what a field means
+	"spec/document": {"internal/problems", "internal/words"},
 	// a candidate's knobs in YAML and in config.pbtxt: it knows no other field of a file
 	"spec/knobs": {"spec/document", "search", "model/modelconfig"},
 	// the words and names that fields may have

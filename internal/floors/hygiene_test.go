@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,10 +13,11 @@ import (
 	"testing"
 )
 
-// tracked lists the repository's files that match a pattern of git's.
-func tracked(t *testing.T, pattern string) []string {
+// listed returns the repository's files that match a pattern of git's, also those that are not yet
+// committed.
+func listed(t *testing.T, pattern string) []string {
 	t.Helper()
-	out, err := exec.CommandContext(t.Context(), "git", "-C", root, "ls-files", pattern).Output()
+	out, err := exec.CommandContext(t.Context(), "git", "-C", root, "ls-files", "--cached", "--others", "--exclude-standard", pattern).Output()
 	if err != nil {
 		t.Skipf("cannot list %s: %v", pattern, err)
 	}
@@ -26,11 +28,40 @@ func tracked(t *testing.T, pattern string) []string {
 	return files
 }
 
+// texts returns the contents of such files by name, without those that are deleted but not yet
+// committed.
+func texts(t *testing.T, pattern string) map[string][]byte {
+	t.Helper()
+	all := map[string][]byte{}
+	for _, file := range listed(t, pattern) {
+		text, err := os.ReadFile(filepath.Join(root, file))
+		if os.IsNotExist(err) {
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[file] = text
+	}
+	return all
+}
+
+// product returns the texts of the product's own Go files: no tests, no generated code, and not the
+// laboratory.
+func product(t *testing.T) map[string][]byte {
+	t.Helper()
+	all := texts(t, "*.go")
+	maps.DeleteFunc(all, func(file string, _ []byte) bool {
+		return strings.HasSuffix(file, "_test.go") || strings.HasSuffix(file, ".pb.go") || strings.HasPrefix(file, "lab/")
+	})
+	return all
+}
+
 // `go mod tidy` does not change go.mod and go.sum of any module. It may download modules for tests
 // of dependencies. Without a network the test is skipped.
 func TestModulesAreTidy(t *testing.T) {
 	t.Parallel()
-	for _, file := range tracked(t, "*go.mod") {
+	for _, file := range listed(t, "*go.mod") {
 		t.Run(filepath.Dir(file), func(t *testing.T) {
 			t.Parallel()
 			cmd := exec.CommandContext(t.Context(), "go", "mod", "tidy", "-diff")
@@ -60,7 +91,7 @@ func TestProtocolBufferCodeIsCurrent(t *testing.T) {
 		}
 		return m[1]
 	}
-	for _, file := range tracked(t, "*.pb.go") {
+	for _, file := range listed(t, "*.pb.go") {
 		generator, version := "protoc-gen-go", pinned("protobuf_version")
 		if strings.HasSuffix(file, "_grpc.pb.go") {
 			generator, version = "protoc-gen-go-grpc", pinned("grpc_version")
@@ -74,7 +105,7 @@ func TestProtocolBufferCodeIsCurrent(t *testing.T) {
 		digest, file, _ := strings.Cut(strings.TrimSpace(line), "  ")
 		digests[file] = digest
 	}
-	files := tracked(t, "*.proto")
+	files := listed(t, "*.proto")
 	for _, file := range files {
 		sum := sha256.Sum256([]byte(read(t, file)))
 		if digests[file] != hex.EncodeToString(sum[:]) {
