@@ -135,44 +135,42 @@ func warmup(count string) string {
 	return "max_batch_size: 8\nmodel_warmup [{ name: \"w\" batch_size: 1 " + count + " " + input("INPUT0") + " " + input("INPUT1") + " }]\n"
 }
 
+// folding loads a model of 300 constants, each of some bytes.
 func folding(size int64) func(context.Context, *scene) (string, error) {
-	return func(ctx context.Context, s *scene) (string, error) { return s.folds(ctx, size) }
-}
-
-// folds loads a model of 300 constants.
-func (s *scene) folds(ctx context.Context, size int64) (string, error) {
-	if err := s.put("hostile", foldable(300, size), "max_batch_size: 0\n"); err != nil {
-		return "", err
-	}
-	v, err := s.simple(ctx)
-	if err != nil {
-		return "", err
-	}
-	var load errgroup.Group
-	begin := time.Now()
-	short, cancel := context.WithTimeout(ctx, 60*time.Second)
-	defer cancel()
-	var ended atomic.Bool
-	load.Go(func() error {
-		defer ended.Store(true)
-		return v.LoadModel(short, "hostile", "")
-	})
-	for !ended.Load() {
+	return func(ctx context.Context, s *scene) (string, error) {
+		if err := s.put("hostile", foldable(300, size), "max_batch_size: 0\n"); err != nil {
+			return "", err
+		}
+		v, err := s.simple(ctx)
+		if err != nil {
+			return "", err
+		}
+		var load errgroup.Group
+		begin := time.Now()
+		short, cancel := context.WithTimeout(ctx, 60*time.Second)
+		defer cancel()
+		var ended atomic.Bool
+		load.Go(func() error {
+			defer ended.Store(true)
+			return v.LoadModel(short, "hostile", "")
+		})
+		for !ended.Load() {
+			if err := v.serves(ctx); err != nil {
+				return "", err
+			}
+			time.Sleep(200 * time.Millisecond)
+		}
+		err = load.Wait()
+		if short.Err() != nil {
+			return "", fmt.Errorf("the load did not end: %w, peak %d MiB", err, v.peak()>>20)
+		}
+		took := time.Since(begin)
 		if err := v.serves(ctx); err != nil {
 			return "", err
 		}
-		time.Sleep(200 * time.Millisecond)
+		seen, errBound := v.bounded(4 << 30)
+		return fmt.Sprintf("%v after %.1f s, %s", err, took.Seconds(), seen), errBound
 	}
-	err = load.Wait()
-	if short.Err() != nil {
-		return "", fmt.Errorf("the load did not end: %w, peak %d MiB", err, v.peak()>>20)
-	}
-	took := time.Since(begin)
-	if err := v.serves(ctx); err != nil {
-		return "", err
-	}
-	seen, errBound := v.bounded(4 << 30)
-	return fmt.Sprintf("%v after %.1f s, %s", err, took.Seconds(), seen), errBound
 }
 
 // upload sends a load request with a file.

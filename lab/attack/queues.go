@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -14,6 +13,7 @@ import (
 
 	"tuner/engine/api"
 	pb "tuner/engine/api/inferencepb"
+	"tuner/internal/hostinfo"
 	"tuner/model/onnx"
 	"tuner/model/onnx/build"
 )
@@ -189,15 +189,8 @@ func expireAll(ctx context.Context, s *scene) (string, error) {
 
 // cpu returns the CPU time that the server has used.
 func (v *server) cpu() (time.Duration, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", v.at.PID))
-	if err != nil {
-		return 0, err
-	}
-	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
-	user, err1 := strconv.Atoi(fields[11])
-	system, err2 := strconv.Atoi(fields[12])
-	const tick = 10 * time.Millisecond // USER_HZ is 100 on every Linux
-	return time.Duration(user+system) * tick, errors.Join(err1, err2)
+	usage, err := hostinfo.Process(v.at.PID)
+	return usage.CPU, err
 }
 
 // rests waits until the server uses no CPU time. ONNX Runtime lets each thread of a new session spin

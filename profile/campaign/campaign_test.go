@@ -176,7 +176,7 @@ func TestDifferencesNameWhatDiffers(t *testing.T) {
 	check(func(h *journal.Header) { h.Model, h.Fingerprint = "n", "that one" }, "model name: n then, m now", "machine: that one then, this one now")
 }
 
-// The journal of another campaign is refused with all differences, and does not change.
+// Every field in which two profiles may differ is named, but for those that the header compares.
 func TestDifferentFieldsMissNone(t *testing.T) {
 	t.Parallel()
 	// What the header compares in its own way.
@@ -226,6 +226,7 @@ func fill(v reflect.Value) {
 	}
 }
 
+// The journal of another campaign is refused with all differences, and does not change.
 func TestResumeRefusesAnotherCampaign(t *testing.T) {
 	t.Parallel()
 	now := asked(t)

@@ -31,8 +31,8 @@ type Request struct {
 	Settings   precision.Options // how variants are made and judged, including the data
 }
 
-// CheckTargets refuses existing files that must not be replaced, before minutes of work.
-func (r Request) CheckTargets() error {
+// checkTargets refuses existing files that must not be replaced, before minutes of work.
+func (r Request) checkTargets() error {
 	if r.Force {
 		return nil
 	}

@@ -23,9 +23,9 @@ func ExportPath(path, dir string) string {
 	return filepath.Join(dir, strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))+".onnx")
 }
 
-// ExportTarget returns the ONNX file for a PyTorch file, NAME.onnx in dir. It refuses an existing
+// exportTarget returns the ONNX file for a PyTorch file, NAME.onnx in dir. It refuses an existing
 // file unless force is set.
-func ExportTarget(path, dir string, force bool) (string, error) {
+func exportTarget(path, dir string, force bool) (string, error) {
 	out := ExportPath(path, dir)
 	if _, err := os.Lstat(out); !force && err == nil {
 		return "", exit.Usagef("cannot export %q to %q, which exists; replace it with --force, or convert it with 'tuner convert %s'", path, out, out)

@@ -42,7 +42,7 @@ func TestExport(t *testing.T) {
 	if err := os.WriteFile(path, []byte("TorchScript"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out, err := ExportTarget(path, filepath.Join(dir, "made"), false)
+	out, err := exportTarget(path, filepath.Join(dir, "made"), false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,10 +63,10 @@ func TestExport(t *testing.T) {
 		t.Errorf("it said %q, want %q", said.String(), want)
 	}
 
-	if _, err := ExportTarget(path, filepath.Join(dir, "made"), false); exit.CodeOf(err) != exit.Usage || !strings.Contains(err.Error(), "--force") {
+	if _, err := exportTarget(path, filepath.Join(dir, "made"), false); exit.CodeOf(err) != exit.Usage || !strings.Contains(err.Error(), "--force") {
 		t.Errorf("the file is there: %v", err)
 	}
-	if again, err := ExportTarget(path, filepath.Join(dir, "made"), true); err != nil || again != out {
+	if again, err := exportTarget(path, filepath.Join(dir, "made"), true); err != nil || again != out {
 		t.Errorf("by force: %q, %v", again, err)
 	}
 	err = Export(t.Context(), &said, source, pytorchtest.Python(t, build.Simple(), "x", "y", `{"status": "pickle"}`), out, echoOpener{})

@@ -26,7 +26,7 @@ type Job struct {
 // Run exports a PyTorch file, makes the variants, and writes them. The result may have variants
 // although a later one failed. Without precisions it has only Model, the path of the exported file.
 func (j Job) Run(ctx context.Context) (Result, error) {
-	if err := j.CheckTargets(); err != nil {
+	if err := j.checkTargets(); err != nil {
 		return Result{}, err
 	}
 	isTorch := pytorch.IsFile(j.Model)
@@ -63,7 +63,7 @@ func (j Job) Run(ctx context.Context) (Result, error) {
 
 // exportTorch converts a PyTorch file to ONNX and returns the path.
 func (j Job) exportTorch(ctx context.Context, opener precision.Opener) (string, error) {
-	out, err := ExportTarget(j.Model, j.Dir, j.Force)
+	out, err := exportTarget(j.Model, j.Dir, j.Force)
 	if err != nil {
 		return "", err
 	}
