@@ -1,4 +1,4 @@
 package durable
 
-// Sweep is what the next writer of a file does first.
+// Sweep removes leftovers, as the next writer of a file does first.
 var Sweep = sweep

@@ -176,7 +176,7 @@ func TestDifferencesNameWhatDiffers(t *testing.T) {
 	check(func(h *journal.Header) { h.Model, h.Fingerprint = "n", "that one" }, "model name: n then, m now", "machine: that one then, this one now")
 }
 
-// Every field in which two profiles may differ is named, but for those that the header compares.
+// Every field in which two profiles may differ is named, except those that the header compares.
 func TestDifferentFieldsMissNone(t *testing.T) {
 	t.Parallel()
 	// What the header compares in its own way.
