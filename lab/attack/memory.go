@@ -13,7 +13,6 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -24,6 +23,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	pb "tuner/engine/api/inferencepb"
+	"tuner/lab/process"
 	"tuner/model/onnx"
 	"tuner/model/onnx/build"
 )
@@ -44,34 +44,15 @@ const (
 	engineHolds = 256 << 20 // the engine and ONNX Runtime without clients
 )
 
-// pod makes a control group of podMemory for a server, like that of a container. The server takes
-// its budget from it. If the kernel does not charge the memory to it, the scene's watch limits the
-// server instead.
+// pod makes a control group of podMemory for a server. It returns the command that joins it. If the
+// kernel does not charge the memory to it, the scene's watch limits the server instead.
 func (s *scene) pod() (limits string, err error) {
-	mine, err := os.ReadFile("/proc/self/cgroup")
+	group, err := process.NewGroup(filepath.Base(s.dir), podMemory)
 	if err != nil {
-		return "", notRun("no control groups")
+		return "", notRun(err.Error())
 	}
-	for line := range strings.Lines(string(mine)) {
-		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
-		folder, limit := "", ""
-		switch {
-		case len(parts) == 3 && parts[1] == "memory":
-			folder, limit = "/sys/fs/cgroup/memory"+parts[2], "memory.limit_in_bytes"
-		case len(parts) == 3 && parts[1] == "" && !strings.Contains(string(mine), ":memory:"):
-			folder, limit = "/sys/fs/cgroup"+parts[2], "memory.max"
-		default:
-			continue
-		}
-		group := filepath.Join(folder, filepath.Base(s.dir))
-		if os.Mkdir(group, 0o755) != nil || os.WriteFile(filepath.Join(group, limit), []byte(fmt.Sprint(podMemory)), 0o644) != nil {
-			_ = os.Remove(group)
-			break
-		}
-		s.groups = append(s.groups, group)
-		return "echo $$ > " + filepath.Join(group, "cgroup.procs"), nil
-	}
-	return "", notRun("no control group may be made here")
+	s.groups = append(s.groups, group)
+	return group.Enter(), nil
 }
 
 // generous serves a model whose answers have the size that its input asks for, and the model

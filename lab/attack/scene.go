@@ -25,7 +25,7 @@ type scene struct {
 	dir      string
 	servers  []*server
 	programs []*campaigner
-	groups   []string // control groups
+	groups   []*process.Group
 	mounts   []string
 	mu       sync.Mutex
 	errs     []error // of watches
@@ -262,7 +262,7 @@ func (s *scene) close() {
 		_ = syscall.Unmount(m, syscall.MNT_DETACH) // otherwise the folder cannot be removed, which is reported
 	}
 	for _, g := range s.groups {
-		_ = os.Remove(g) // the next start of the machine removes it anyway
+		g.Close()
 	}
 }
 
