@@ -1,16 +1,17 @@
 // Package metrics serves the engine's figures in Prometheus' text format, under Triton's names. It
 // adds the sizes of executed batches (nv_inference_batch_size, a histogram), the time to load a
-// model, and the number of goroutines (go_goroutines). Every scrape reads the engine's own
-// statistics, so that nothing is counted twice.
+// model, and the usual figures of Prometheus' clients about a Go process (go_…, process_…). Every
+// scrape reads the engine's own statistics, so that nothing is counted twice.
 package metrics
 
 import (
 	"net/http"
-	"runtime"
+	"regexp"
 	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"tuner/engine"
@@ -22,6 +23,10 @@ const (
 	readTime  = 10 * time.Second
 	writeTime = 30 * time.Second
 )
+
+// liveHeap names the bytes that the last garbage collection found in use. Unlike the size of the
+// heap, they show whether an engine accumulates memory.
+var liveHeap = regexp.MustCompile(`^/gc/heap/live:bytes$`)
 
 // Options choose the figures of the page beside the models' counters.
 type Options struct {
@@ -40,8 +45,8 @@ func New(s *engine.Server, o Options) *http.Server {
 	registry.MustRegister( // fails only for two descriptions with the same name
 		newModels(s, o.NoTotals, o.Summaries),
 		newMachine(o, thisMachine()),
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "go_goroutines", Help: "Number of goroutines that currently exist."},
-			func() float64 { return float64(runtime.NumGoroutine()) }),
+		collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(collectors.GoRuntimeMetricsRule{Matcher: liveHeap})),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
 	// each holds a page in memory
 	page := promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4})
