@@ -4,7 +4,8 @@
 // request. Others send invalid bytes, or one byte at a time. Every second half minute a siege joins
 // them: clients that do not read their answers or say nothing, bodies that unpack to a gigabyte, and
 // a process under load that is killed every 10 s. The program watches the memory, the file
-// descriptors, the threads and the goroutines of the engine.
+// descriptors, the threads and the goroutines of the engine. The engine runs in a control group, as
+// in a container: the kernel kills it if it takes more memory than the limit.
 //
 // It ends with exit code 1 if an answer was lost or wrong, if the engine died or grew, or if the
 // data do not suffice. A binary that was built with -race reports data races by its exit code. It
@@ -26,6 +27,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"tuner/engine/api"
+	"tuner/lab/process"
 	"tuner/lab/program"
 	"tuner/ort/ortlib"
 	"tuner/runner"
@@ -38,6 +40,7 @@ type options struct {
 	tuner    string
 	models   string
 	pause    time.Duration // of a client between two requests
+	memory   int64         // limit of the engine's control group, MiB; 0: none
 }
 
 func main() { program.Main("soak", program.With(define, run)) }
@@ -47,10 +50,12 @@ func define(f *program.Flags, o *options) {
 	f.Tuner(&o.tuner)
 	f.StringVar(&o.models, "models", "models", "folder of the sample models (samplemodels: minilm and all-small)")
 	f.DurationVar(&o.pause, "pause", 5*time.Millisecond, "mean pause of a client between two requests")
+	f.Int64Var(&o.memory, "memory", 2048, "limit of the engine's memory, MiB; needs root; 0: none")
 }
 
 func run(ctx context.Context, o options, out, _ io.Writer) error {
-	return program.InFolder("", "soak", func(repository string) error {
+	return program.InFolder("", "soak", func(folder string) error {
+		repository := filepath.Join(folder, "models")
 		if err := writeRepository(repository, o.models); err != nil {
 			return err
 		}
@@ -58,13 +63,38 @@ func run(ctx context.Context, o options, out, _ io.Writer) error {
 		if err != nil {
 			return err
 		}
-		engine, err := target.Bundled{Binary: o.tuner, Start: time.Minute, Drain: time.Minute}.Launch(ctx, repository, library.Library)
+		binary, leave, err := limited(o, folder)
+		if err != nil {
+			return err
+		}
+		defer leave()
+		engine, err := target.Bundled{Binary: binary, Start: time.Minute, Drain: time.Minute}.Launch(ctx, repository, library.Library)
 		if err != nil {
 			return err
 		}
 		defer engine.Stop(context.WithoutCancel(ctx))
 		return soak(ctx, o, engine, out)
 	})
+}
+
+// limited returns a program that runs tuner in a control group with the memory limit. leave removes
+// the group once the program has ended.
+func limited(o options, folder string) (binary string, leave func(), err error) {
+	if o.memory == 0 {
+		return o.tuner, func() {}, nil
+	}
+	group, err := process.NewGroup(filepath.Base(folder), o.memory<<20)
+	if err != nil {
+		return "", nil, fmt.Errorf("cannot limit the engine's memory (-memory 0 sets no limit): %w", err)
+	}
+	program, err := filepath.Abs(o.tuner)
+	binary = filepath.Join(folder, "tuner.sh")
+	script := fmt.Sprintf("#!/bin/sh\n%s && exec '%s' \"$@\"\n", group.Enter(), program)
+	if err := errors.Join(err, os.WriteFile(binary, []byte(script), 0o755)); err != nil {
+		group.Close()
+		return "", nil, fmt.Errorf("cannot limit the engine's memory: %w", err)
+	}
+	return binary, group.Close, nil
 }
 
 // soak sends the load and judges the results.

@@ -7,11 +7,11 @@ import (
 	"io"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"time"
 
 	"tuner/engine/api"
-	"tuner/internal/hostinfo"
 	"tuner/measure/stats"
 )
 
@@ -40,17 +40,33 @@ type quantity struct {
 	name  string
 	unit  string
 	scale float64 // of the printed value
+	width int     // of its column
 	slack float64 // growth over the observed time that does not count as a leak, in its own unit
 	share float64 // the same as a share of its median
+	read  func(figures) float64
 }
 
+// figures are the values of the engine's metrics without labels by name, and its threads: the
+// metrics count Go's threads only.
+type figures map[string]float64
+
+const threads = "threads"
+
+// quantities lists what is watched. The resident memory contains the garbage of Go's heap, which
+// grows to several times what lives and is collected again. What lives changes with the siege. The
+// memory of C and C++ code changes less, and shows a smaller growth.
 func quantities() []quantity {
 	const mebi = 1 << 20
+	const resident, live = "process_resident_memory_bytes", "go_gc_heap_live_bytes"
 	return []quantity{
-		{"memory", "MiB", mebi, 24 * mebi, 0.05},
-		{"descriptors", "", 1, 16, 0.1},
-		{"threads", "", 1, 8, 0.1},
-		{"goroutines", "", 1, 32, 0.1},
+		{"resident memory", "MiB", mebi, 9, 24 * mebi, 0.25, func(f figures) float64 { return f[resident] }},
+		{"live heap", "MiB", mebi, 9, 24 * mebi, 0.25, func(f figures) float64 { return f[live] }},
+		{"native memory", "MiB", mebi, 9, 24 * mebi, 0.05, func(f figures) float64 {
+			return f[resident] - (f["go_memstats_sys_bytes"] - f["go_memstats_heap_released_bytes"])
+		}},
+		{"descriptors", "", 1, 6, 16, 0.1, func(f figures) float64 { return f["process_open_fds"] }},
+		{"threads", "", 1, 8, 8, 0.1, func(f figures) float64 { return f[threads] }},
+		{"goroutines", "", 1, 10, 32, 0.1, func(f figures) float64 { return f["go_goroutines"] }},
 	}
 }
 
@@ -60,8 +76,8 @@ func newWatch(pid int, metrics string, t *tally, out io.Writer) *watch {
 
 // follow reads the process until ctx ends, and prints a line each minute.
 func (w *watch) follow(ctx context.Context) {
-	fmt.Fprintf(w.out, "%8s %9s %9s %6s %5s %6s %6s %9s %9s %8s %8s %6s %8s %10s\n", "time", "asked", "checked", "absent", "lost", "wrong",
-		"failed", "nonsense", "vanished", "reloads", "RSS MiB", "fds", "threads", "goroutines")
+	fmt.Fprintf(w.out, "%8s %9s %9s %6s %5s %6s %6s %9s %9s %8s %9s %9s %9s %6s %8s %10s\n", "time", "asked", "checked", "absent", "lost", "wrong",
+		"failed", "nonsense", "vanished", "reloads", "RSS MiB", "live", "native", "fds", "threads", "goroutines")
 	begin := time.Now()
 	defer func() { w.lasted = time.Since(begin) }()
 	next := begin.Add(reportAt)
@@ -77,25 +93,23 @@ func (w *watch) follow(ctx context.Context) {
 	}
 }
 
-var goroutines = regexp.MustCompile(`(?m)^go_goroutines (\d+)`)
+var metric = regexp.MustCompile(`(?m)^(\w+) (\S+)$`)
 
-// look adds a value to each series. It skips unreadable ones.
+// look adds a value to each series. It adds none while the engine's metrics cannot be read.
 func (w *watch) look(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	if usage, err := hostinfo.Process(w.pid); err == nil {
-		w.series["memory"] = append(w.series["memory"], float64(usage.RSS))
+	page, err := api.Metrics(ctx, w.metrics)
+	tasks, unread := os.ReadDir(fmt.Sprintf("/proc/%d/task", w.pid))
+	if err != nil || unread != nil {
+		return
 	}
-	for name, folder := range map[string]string{"descriptors": "fd", "threads": "task"} {
-		if entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/%s", w.pid, folder)); err == nil {
-			w.series[name] = append(w.series[name], float64(len(entries)))
-		}
+	seen := figures{threads: float64(len(tasks))}
+	for _, match := range metric.FindAllSubmatch(page, -1) {
+		seen[string(match[1])], _ = strconv.ParseFloat(string(match[2]), 64) // the engine writes numbers
 	}
-	if page, err := api.Metrics(ctx, w.metrics); err == nil {
-		if match := goroutines.FindSubmatch(page); match != nil {
-			n, _ := strconv.Atoi(string(match[1])) // digits
-			w.series["goroutines"] = append(w.series["goroutines"], float64(n))
-		}
+	for _, q := range quantities() {
+		w.series[q.name] = append(w.series[q.name], q.read(seen))
 	}
 }
 
@@ -103,10 +117,9 @@ func (w *watch) report(elapsed time.Duration) {
 	c := w.tally.now()
 	fmt.Fprintf(w.out, "%8s %9d %9d %6d %5d %6d %6d %9d %9d %8d", elapsed.Round(time.Second), c.asked, c.checked, c.absent, c.lost, c.wrong,
 		c.failed, c.nonsense, c.vanished, c.reloads)
-	for i, q := range quantities() {
-		width := []int{8, 6, 8, 10}[i]
+	for _, q := range quantities() {
 		if values := w.series[q.name]; len(values) > 0 {
-			fmt.Fprintf(w.out, " %*.0f", width, values[len(values)-1]/q.scale)
+			fmt.Fprintf(w.out, " %*.0f", q.width, values[len(values)-1]/q.scale)
 		}
 	}
 	fmt.Fprintln(w.out)
@@ -130,8 +143,8 @@ func (w *watch) verdict() error {
 		slope, middle := stats.Slope(values), stats.Median(values)
 		steps := float64(len(values) - 1)
 		growth, most := slope.Value*steps, max(q.slack, q.share*middle)
-		fmt.Fprintf(w.out, "%s: median %.0f %s, growth %+.1f (%+.1f to %+.1f) in %v, allowed %.0f\n", q.name, middle/q.scale, q.unit,
-			growth/q.scale, slope.Lo*steps/q.scale, slope.Hi*steps/q.scale, time.Duration(steps)*lookEvery, most/q.scale)
+		fmt.Fprintf(w.out, "%s: median %.0f, highest %.0f %s, growth %+.1f (%+.1f to %+.1f) in %v, allowed %.0f\n", q.name,
+			middle/q.scale, slices.Max(w.series[q.name])/q.scale, q.unit, growth/q.scale, slope.Lo*steps/q.scale, slope.Hi*steps/q.scale, time.Duration(steps)*lookEvery, most/q.scale)
 		if growth > most {
 			faults = append(faults, fmt.Errorf("%s grew by %.1f %s", q.name, growth/q.scale, q.unit))
 		}
