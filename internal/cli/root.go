@@ -54,7 +54,27 @@ func newRoot(con console) *cobra.Command {
 	root.AddGroup(groups()...)
 	root.SetHelpCommandGroupID(advanced)
 	root.AddCommand(verbs(con)...)
+	refuseUnknownHelp(root)
 	return root
+}
+
+// refuseUnknownHelp makes `tuner help` refuse unknown verbs. cobra's own ends with exit code 0.
+func refuseUnknownHelp(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	help, _, err := root.Find([]string{"help"})
+	if err != nil {
+		panic(err) // it has just been added
+	}
+	help.Run, help.RunE = nil, func(_ *cobra.Command, args []string) error {
+		about, rest, err := root.Find(args)
+		if err != nil {
+			return exit.Usagef("%w", err)
+		}
+		if err := unknownVerb(about, rest); err != nil {
+			return err
+		}
+		return about.Help()
+	}
 }
 
 // unknownVerb refuses an unknown verb, and names the verb that was probably meant.
