@@ -17,9 +17,10 @@ type Chapter struct {
 	Type  reflect.Type
 }
 
-// Tables returns a Markdown page with o.Title, o.Description and a chapter for each type, and a section for each struct that
-// they use: a table of fields with type and meaning. o.Types has texts for types that encode
-// themselves. Every field needs a comment. The error lists the fields without one.
+// Tables returns a Markdown page with o.Title, o.Description and a chapter for each type, and a
+// section for each struct that they use: a table of fields with type and meaning. o.Types has texts
+// for types that encode themselves. Every field needs a name in JSON and a comment. The error lists
+// the fields without them.
 func Tables(o Options, chapters ...Chapter) ([]byte, error) {
 	t := tables{generator: generator{Options: o, sources: map[string]source{}}, titles: map[reflect.Type]string{}}
 	fmt.Fprintf(&t.b, "# %s\n\n%s\n", o.Title, o.Description)
@@ -73,6 +74,8 @@ func (t *tables) rows(of reflect.Type) {
 			continue
 		case !f.IsExported() || name == "-":
 			continue
+		case name == "":
+			t.fail("cannot describe the field %s of %s: it has no name in JSON", f.Name, of)
 		}
 		meaning := t.source(of).fields[of.Name()+"."+f.Name]
 		if meaning == "" {
@@ -122,7 +125,7 @@ func (t *tables) name(of reflect.Type) string {
 			t.titles[of] = plainName(of)
 			t.queue = append(t.queue, of)
 		}
-		return fmt.Sprintf("[%s](#%s)", plainName(of), strings.ReplaceAll(strings.ToLower(t.titles[of]), " ", "-"))
+		return fmt.Sprintf("[%s](#%s)", plainName(of), anchor(t.titles[of]))
 	case reflect.Slice, reflect.Array:
 		if of.Elem().Kind() == reflect.Uint8 {
 			return "JSON"
@@ -154,6 +157,19 @@ func (t *tables) words(of reflect.Type) string {
 		return "text"
 	}
 	return strings.Join(list, ", ")
+}
+
+// anchor returns the anchor that GitHub gives to a title.
+func anchor(title string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == ' ':
+			return '-'
+		case r == '-', r == '_', unicode.IsLetter(r), unicode.IsDigit(r):
+			return unicode.ToLower(r)
+		}
+		return -1
+	}, title)
 }
 
 // plainName turns "jsonGPUWindow" and "GPUWindow" into "GPU window".

@@ -78,6 +78,11 @@ A part | of the whole.
 	if _, err := tables.page(Chapter{Title: "Part", Type: reflect.TypeFor[jsonPart]()}); err == nil || !strings.Contains(err.Error(), "the field Depth of schema.jsonPart: it has no comment") {
 		t.Errorf("a field without a comment: error %v", err)
 	}
+	type unnamed struct{ Depth int }
+	tables.titles = map[reflect.Type]string{}
+	if _, err := tables.page(Chapter{Title: "Part", Type: reflect.TypeFor[unnamed]()}); err == nil || !strings.Contains(err.Error(), "the field Depth of schema.unnamed: it has no name in JSON") {
+		t.Errorf("a field without a name in JSON: error %v", err)
+	}
 }
 
 func TestPlainName(t *testing.T) {
@@ -95,3 +100,12 @@ type (
 	GPUWindow struct{}
 	UsedGPU   struct{}
 )
+
+func TestAnchor(t *testing.T) {
+	t.Parallel()
+	for title, want := range map[string]string{"export.json": "exportjson", "Output of tuner export": "output-of-tuner-export", "GPU window": "gpu-window"} {
+		if got := anchor(title); got != want {
+			t.Errorf("the anchor of %q is %q, want %q", title, got, want)
+		}
+	}
+}
