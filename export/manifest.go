@@ -21,45 +21,68 @@ const ManifestName = "export.json"
 // disappears.
 const ManifestFormat = 1
 
+// Summary is what `tuner export --output json` prints.
+type Summary struct {
+	Folder string `json:"folder"` // folder of the export, as the user named it
+	// files of the export, with paths relative to the folder; a model's folder stands for all its
+	// files
+	Files    []string `json:"files"`
+	Commands []string `json:"commands"` // commands that apply the export, in order; they run in the folder
+	Export   Manifest `json:"export"`   // content of export.json
+}
+
 // Manifest is export.json: the deployment, and the reported figures. Times are seconds, sizes
 // bytes.
 type Manifest struct {
-	Format      int             `json:"format"`
-	Target      string          `json:"target"`
-	Name        string          `json:"name"`
-	Image       string          `json:"image"`
-	Repository  string          `json:"repository"` // folder, relative to the export
-	Arguments   []string        `json:"arguments"`  // of tritonserver
-	CPUs        int             `json:"cpus"`
-	MemoryMiB   int64           `json:"memory_mib,omitempty"`
-	GPUs        int             `json:"gpus"`
+	Format int    `json:"format"` // version of this format: 1
+	Target string `json:"target"` // name of the export target
+	Name   string `json:"name"`   // name of the deployment, a DNS label
+	Image  string `json:"image"`  // Triton's image with its tag
+	// folder of the Triton repository, relative to the export
+	Repository string   `json:"repository"`
+	Arguments  []string `json:"arguments"` // arguments of tritonserver, beside the repository
+	CPUs       int      `json:"cpus"`      // cores of each server
+	// memory of each server, in MiB; absent where it was not measured
+	MemoryMiB int64 `json:"memory_mib,omitempty"`
+	GPUs      int   `json:"gpus"` // number of GPUs of each server
+	// Kubernetes' resource name for a GPU; absent without GPUs
 	GPUResource string          `json:"gpu_resource,omitempty"`
-	Models      []ManifestModel `json:"models"`
-	Notes       []string        `json:"notes,omitempty"`
+	Models      []ManifestModel `json:"models"`          // models that each server has
+	Notes       []string        `json:"notes,omitempty"` // remarks that the user should read before applying the export
 }
 
 // ManifestModel is a model with its reported figures at its best load.
 type ManifestModel struct {
-	Name          string       `json:"name"`
-	Input         string       `json:"input"` // folder of the results, as the user named it
-	Configuration string       `json:"configuration"`
-	Precision     string       `json:"precision"`
-	Provider      string       `json:"execution_provider"`
-	Runtime       string       `json:"runtime"`
-	SHA256        string       `json:"sha256,omitempty"`    // of the model, from onnx.Model.Digest
-	Server        string       `json:"server,omitempty"`    // the measured server, if it is not the bundled engine
-	Machine       string       `json:"machine_fingerprint"` // "" if the machine is unknown
-	Load          measure.Load `json:"load"`
-	Throughput    Figure       `json:"throughput"`
-	P99           Figure       `json:"latency_p99"`
-	Cosine        *float64     `json:"cosine,omitempty"` // between its outputs and the original's
+	Name          string `json:"name"`               // name of the model in the repository
+	Input         string `json:"input"`              // output folder of the campaign, as the user named it
+	Configuration string `json:"configuration"`      // name of the configuration in the report
+	Precision     string `json:"precision"`          // precision of the model file, such as int8
+	Provider      string `json:"execution_provider"` // execution provider, such as cpu
+	// ONNX Runtime build that was measured, as flavour@version
+	Runtime string `json:"runtime"`
+	SHA256  string `json:"sha256,omitempty"` // SHA-256 of the model file with its external data
+	// name and version of the measured server; absent where the bundled engine was measured
+	Server string `json:"server,omitempty"`
+	// fingerprint of the measured machine; "" where the machine is unknown
+	Machine    string       `json:"machine_fingerprint"`
+	Load       measure.Load `json:"load"`        // load of the figures: the configuration's best one
+	Throughput Figure       `json:"throughput"`  // throughput, in inferences per second
+	P99        Figure       `json:"latency_p99"` // 99th percentile of the latency, in seconds
+	// mean cosine similarity of its outputs with the original's, of the output where it is lowest;
+	// absent where nothing was compared
+	Cosine *float64 `json:"cosine,omitempty"`
 }
 
 // Figure is a reported value with its 95 % interval.
 type Figure struct {
-	Value float64 `json:"value"`
-	Lo    float64 `json:"lo"`
-	Hi    float64 `json:"hi"`
+	Value float64 `json:"value"` // the value
+	Lo    float64 `json:"lo"`    // lower end of its 95 % interval
+	Hi    float64 `json:"hi"`    // upper end of its 95 % interval
+}
+
+// Summary returns what `tuner export --output json` prints of an export in a folder.
+func (e Export) Summary(dir string) Summary {
+	return Summary{dir, e.Files, e.Next, e.Deployment.Manifest()}
 }
 
 // Manifest returns the content of export.json.

@@ -30,12 +30,19 @@ const (
 	Skipped Status = "skipped" // the check's text has the reason
 )
 
+// Summary is what `tuner export verify --output json` prints.
+type Summary struct {
+	Checks []Check `json:"checks"` // checks in the order in which they were made
+}
+
 // Check is one check with its outcome.
 type Check struct {
-	Model  string `json:"model,omitempty"` // "" for the whole server
+	Model string `json:"model,omitempty"` // name of the model; absent for the whole server
+	// what was checked: load, health, ready, metadata, configuration, inference, throughput or
+	// accuracy
 	Name   string `json:"check"`
-	Status Status `json:"status"`
-	Text   string `json:"text"` // for people
+	Status Status `json:"status"` // outcome of the check
+	Text   string `json:"text"`   // what was found, for people; the reason of a skipped check
 }
 
 // Accuracy compares a model's outputs with those of the original. It blocks while inferences run,

@@ -97,17 +97,9 @@ func runExport(con console, target string, o exportOptions) error {
 		fmt.Fprintf(con.err, "note: %s\n", note)
 	}
 	if o.output == "json" {
-		return writeJSON(con.out, exportSummary{o.dir, e.Files, e.Next, e.Deployment.Manifest()})
+		return writeJSON(con.out, e.Summary(o.dir))
 	}
 	return printExport(con.out, o.dir, e)
-}
-
-// exportSummary is the output of `tuner export --output json`.
-type exportSummary struct {
-	Folder   string          `json:"folder"`
-	Files    []string        `json:"files"` // relative to the folder; a model's folder stands for all its files
-	Commands []string        `json:"commands"`
-	Export   export.Manifest `json:"export"`
 }
 
 func printExport(out io.Writer, dir string, e export.Export) error {

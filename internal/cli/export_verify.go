@@ -127,7 +127,7 @@ func (b servingBuilds) serving(m export.ManifestModel) verify.Build {
 
 func printChecks(out io.Writer, format string, checks []verify.Check) error {
 	if format == "json" {
-		return writeJSON(out, map[string]any{"checks": checks})
+		return writeJSON(out, verify.Summary{Checks: checks})
 	}
 	var b strings.Builder
 	for _, c := range checks {
