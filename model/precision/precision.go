@@ -129,6 +129,6 @@ type Variant struct {
 // KeptNode is a node that stays in fp32, with the relative squared error that its conversion caused
 // in its own output.
 type KeptNode struct {
-	Node  string  `json:"node"`
-	Error float64 `json:"error"`
+	Node  string  `json:"node"`  // name of the node
+	Error float64 `json:"error"` // relative squared error that its conversion caused in its own output
 }

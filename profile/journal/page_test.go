@@ -27,7 +27,7 @@ func TestPageIsGenerated(t *testing.T) {
 			reflect.TypeFor[measure.Metric]():    "[metric](metrics.md)",
 			reflect.TypeFor[measure.Histogram](): "histogram",
 			reflect.TypeFor[search.Candidate]():  "list of `knob` and `value`",
-			reflect.TypeFor[accuracy.Report]():   "comparison, as in [result.json](results.md#resultjson)",
+			reflect.TypeFor[accuracy.Report]():   "[comparison](accuracy-fields.md#comparison)",
 		},
 	},
 		schema.Chapter{Title: "A record", Type: reflect.TypeFor[journal.Record]()},

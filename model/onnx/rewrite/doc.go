@@ -28,7 +28,11 @@ type Summary struct {
 }
 
 // Kept is a candidate that was not converted.
-type Kept struct{ Node, Op, Reason string }
+type Kept struct {
+	Node   string `json:"node"`   // name of the node
+	Op     string `json:"op"`     // operator of the node, such as MatMul
+	Reason string `json:"reason"` // why it was not converted
+}
 
 // KeptOnRequest is the reason for nodes that the caller keeps.
 const KeptOnRequest = "kept on request"

@@ -85,10 +85,10 @@ func CheckFinite(reference Outputs) error {
 
 // LabelFigures compares the predictions with the labels.
 type LabelFigures struct {
-	Output    string  `json:"output"`    // output with the predictions
+	Output    string  `json:"output"`    // name of the output with the predictions
 	Rows      int     `json:"rows"`      // number of rows with a label; 0 in records of earlier versions
-	Reference float64 `json:"reference"` // share of rows that the original predicts correctly
-	Variant   float64 `json:"variant"`
+	Reference float64 `json:"reference"` // share of these rows, 0 to 1, that the original predicts correctly
+	Variant   float64 `json:"variant"`   // share of these rows, 0 to 1, that the variant predicts correctly
 }
 
 // Loss returns the original's share of correct rows minus the variant's. It is negative if the
@@ -104,11 +104,13 @@ func (l LabelFigures) Loss() float64 {
 
 // Report compares a variant with the original.
 type Report struct {
-	Rows      int                `json:"rows"`
-	Synthetic bool               `json:"synthetic"` // the inputs were random; the caller sets it
-	Outputs   map[string]Figures `json:"outputs"`
-	Labels    *LabelFigures      `json:"labels,omitempty"`  // nil without labels
-	Command   *float64           `json:"command,omitempty"` // result of the user's command; the caller sets it
+	Rows      int                `json:"rows"`      // number of rows that were compared
+	Synthetic bool               `json:"synthetic"` // the inputs were random
+	Outputs   map[string]Figures `json:"outputs"`   // figures of each output, by its name
+	// predictions compared with labels; nil without labels
+	Labels *LabelFigures `json:"labels,omitempty"`
+	// number that the user's command printed; nil without a command
+	Command *float64 `json:"command,omitempty"`
 }
 
 // IsFinite reports whether every finite element of the original is finite in the variant.
@@ -148,6 +150,7 @@ func (r Report) Difference() float64 {
 
 // Compare compares a variant's outputs with those of the original. Both must have the same outputs
 // in the same batches and shapes. Floating-point types may differ. Labels, one per row, may be nil.
+// The caller sets Synthetic, and Command after it has run the user's command.
 func Compare(reference, variant Outputs, labels []int64) (Report, error) {
 	r, err := compare(reference, variant, labels)
 	if err != nil {

@@ -7,18 +7,27 @@ import (
 
 // storedFigures is the form of Figures in files. NaN is null there.
 type storedFigures struct {
+	// mean of the rows' cosine similarity with the original's output, −1 to 1
 	CosineMean *float64 `json:"cosine_mean"`
-	CosineP1   *float64 `json:"cosine_p1"`
-	CosineMin  *float64 `json:"cosine_min"`
-	MaxAbs     *float64 `json:"max_abs_error"`
-	MeanAbs    *float64 `json:"mean_abs_error"`
-	MaxRel     *float64 `json:"max_rel_error"`
-	MeanRel    *float64 `json:"mean_rel_error"`
-	Top1       *float64 `json:"top1_agreement"`
-	Top5       *float64 `json:"top5_agreement"`
-	Neighbour  *float64 `json:"neighbour_agreement"`
-	NonFinite  int      `json:"non_finite"`
-	Original   int      `json:"non_finite_original,omitempty"`
+	CosineP1   *float64 `json:"cosine_p1"`      // first percentile of the rows' cosine similarity
+	CosineMin  *float64 `json:"cosine_min"`     // lowest cosine similarity of a row
+	MaxAbs     *float64 `json:"max_abs_error"`  // largest absolute difference of all elements, in the output's unit
+	MeanAbs    *float64 `json:"mean_abs_error"` // mean absolute difference of all elements, in the output's unit
+	// largest difference relative to the original's element, or to 1 % of the row's largest element
+	// if that is more
+	MaxRel *float64 `json:"max_rel_error"`
+	// mean of the same relative differences
+	MeanRel *float64 `json:"mean_rel_error"`
+	// share of rows, 0 to 1, whose largest element is at the same position; of whole numbers, the
+	// share of equal rows
+	Top1 *float64 `json:"top1_agreement"`
+	// mean share, 0 to 1, of the original's five largest elements that are among the variant's five
+	Top5 *float64 `json:"top5_agreement"`
+	// share of rows, 0 to 1, whose nearest other row is the same
+	Neighbour *float64 `json:"neighbour_agreement"`
+	NonFinite int      `json:"non_finite"` // number of elements that are NaN or infinite only in the variant
+	// number of elements that are NaN or infinite in the original, which are not judged; absent if 0
+	Original int `json:"non_finite_original,omitempty"`
 }
 
 // MarshalJSON writes null for NaN.

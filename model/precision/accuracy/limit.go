@@ -17,10 +17,11 @@ const (
 
 // Limit limits a metric. A report keeps the limit if its worst output does.
 type Limit struct {
-	Metric  string   `json:"metric"` // one of Metrics
-	Min     *float64 `json:"min,omitempty"`
-	Max     *float64 `json:"max,omitempty"`
-	Command string   `json:"command,omitempty"` // of the metric command: the caller runs it to set Report.Command
+	Metric string   `json:"metric"`        // name of the metric, as in --metric
+	Min    *float64 `json:"min,omitempty"` // lowest allowed value
+	Max    *float64 `json:"max,omitempty"` // highest allowed value
+	// the user's command that computes the metric `command`
+	Command string `json:"command,omitempty"`
 }
 
 // String prints the limit for people: "cosine ≥ 0.99", and for a command "`python score.py` ≥ 0.8".

@@ -28,19 +28,26 @@ type Result struct {
 // Variant is the result for one precision, as `tuner convert --output json` prints it. Each variant
 // is judged on every provider.
 type Variant struct {
-	Precision string                     `json:"precision"`
-	Path      string                     `json:"path,omitempty"` // written file; "": none
-	Digest    string                     `json:"digest,omitempty"`
-	Bytes     int64                      `json:"bytes,omitempty"`
-	Converted int                        `json:"converted"` // number of nodes
-	Kept      []precision.KeptNode       `json:"kept"`      // nodes in fp32 for accuracy
-	Left      []rewrite.Kept             `json:"left"`      // nodes that could not be converted
-	Notes     []string                   `json:"notes"`
-	Accuracy  map[string]accuracy.Report `json:"accuracy"` // by provider
-	Rejected  map[string]string          `json:"rejected"` // by provider
-	Assigned  map[string]string          `json:"assigned"` // nodes by provider other than cpu
-	Error     string                     `json:"error,omitempty"`
-	FromCache bool                       `json:"from_cache"`
+	Precision string `json:"precision"` // precision that was asked for, such as int8
+	// path of the written file; absent if none was written
+	Path      string `json:"path,omitempty"`
+	Digest    string `json:"digest,omitempty"` // SHA-256 of the model with its external data
+	Bytes     int64  `json:"bytes,omitempty"`  // size of the file with its external data, in bytes
+	Converted int    `json:"converted"`        // number of nodes that were converted
+	// nodes that stay in fp32 to keep the limit, the most sensitive first
+	Kept  []precision.KeptNode `json:"kept"`
+	Left  []rewrite.Kept       `json:"left"`  // nodes that could not be converted
+	Notes []string             `json:"notes"` // remarks on the conversion, in sentences
+	// comparisons with the original, by execution provider; null if nothing was compared
+	Accuracy map[string]accuracy.Report `json:"accuracy"`
+	// reason why the variant must not be served, by execution provider; a provider without an entry
+	// accepts it
+	Rejected map[string]string `json:"rejected"`
+	// description of the nodes that a provider takes, by execution provider; cpu has no entry
+	Assigned map[string]string `json:"assigned"`
+	// why the variant could not be made; absent if it was made
+	Error     string `json:"error,omitempty"`
+	FromCache bool   `json:"from_cache"` // variant and figures come from the cache: nothing was converted or run
 
 	made precision.Variant
 	err  error // reason why there is no such variant
@@ -48,13 +55,16 @@ type Variant struct {
 
 // Document is the JSON of a result.
 type Document struct {
-	Model     string          `json:"model"`
-	Data      string          `json:"data"`
-	Rows      int             `json:"rows"`
-	Synthetic bool            `json:"synthetic"`
-	Limit     *accuracy.Limit `json:"limit,omitempty"`
-	Repeats   accuracy.Report `json:"determinism"` // the original compared with itself, on the first rows
-	Variants  []Variant       `json:"variants"`
+	Model string `json:"model"` // path of the model, as the user named it
+	Data  string `json:"data"`  // data that outputs were compared on
+	// number of rows that were compared; a request of a fixed batch has several
+	Rows      int  `json:"rows"`
+	Synthetic bool `json:"synthetic"` // the data was random, since the user named none
+	// limit that a variant must keep; absent if variants are only measured
+	Limit *accuracy.Limit `json:"limit,omitempty"`
+	// the original on cpu compared with itself in a second run, on the first rows
+	Repeats  accuracy.Report `json:"determinism"`
+	Variants []Variant       `json:"variants"` // result for each precision, in the order of --precision
 }
 
 // WriteJSON writes the result for programs.
