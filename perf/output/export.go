@@ -2,6 +2,7 @@ package output
 
 import (
 	"bufio"
+	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
@@ -14,20 +15,20 @@ import (
 	"tuner/runner/payload"
 )
 
-// Export writes perf_analyzer's profile export while the run continues. It has every request of the
-// windows, with the wall-clock times of its sending and its responses in ns since 1970. Begin and
-// End enclose a level; Close completes the document. Values of outputs are not kept: each response
-// has an empty object. Requests of an open loop also have their scheduled instant.
+// Export writes perf_analyzer's profile export, an exportDocument, while the run continues. Begin
+// and End enclose a level; Close completes the document.
 //
 // Export is for one goroutine. After an error of writing, all later calls return it.
 type Export struct {
-	w       *bufio.Writer
-	program string
-	inputs  [][]byte // "request_inputs" of each request, as JSON
-	levels  int
+	w        *bufio.Writer
+	inputs   []json.RawMessage // of each request
+	document exportDocument    // without levels
+	levels   int
 
-	begin   time.Time // of the level, as is the rest
-	open    bool      // the load is an open loop
+	begin   time.Time     // of the level, as is the rest
+	open    bool          // the load is an open loop
+	level   exportLevel   // without requests
+	request exportRequest // the latest one, whose memory is used again
 	records int
 	line    []byte // buffer for one request
 }
@@ -35,7 +36,7 @@ type Export struct {
 // NewExport prepares the values of the inputs, which are the same for each sending of a request.
 // Record n belongs to request n modulo their number.
 func NewExport(w io.Writer, s perf.Settings, requests []payload.Request) *Export {
-	e := &Export{w: bufio.NewWriterSize(w, 1<<16), program: s.Program}
+	e := &Export{w: bufio.NewWriterSize(w, 1<<16), document: exportDocument{Experiments: []exportLevel{}, Version: s.Program, ServiceKind: "triton"}}
 	for _, r := range requests {
 		e.inputs = append(e.inputs, inputsJSON(r.Infer.Inputs, s.Batch))
 	}
@@ -45,17 +46,15 @@ func NewExport(w io.Writer, s perf.Settings, requests []payload.Request) *Export
 // Begin begins a level whose records count from begin.
 func (e *Export) Begin(l measure.Load, begin time.Time) error {
 	e.begin, e.open, e.records = begin, isOpen(l), 0
+	load := exportLoad{Mode: "concurrency", Value: json.Number(strconv.Itoa(l.Concurrency))}
+	if e.open {
+		load = exportLoad{Mode: "request_rate", Value: json.Number(decimal(l.RequestRate))}
+	}
+	e.level = exportLevel{Experiment: load, Requests: []exportRequest{}, WindowBoundaries: []int64{}}
 	line := append(e.line[:0], e.opening()...)
 	e.levels++
-	line = append(line, `{"experiment":{"mode":`...)
-	if e.open {
-		line = append(line, `"request_rate","value":`...)
-		line = append(line, decimal(l.RequestRate)...)
-	} else {
-		line = append(line, `"concurrency","value":`...)
-		line = strconv.AppendInt(line, int64(l.Concurrency), 10)
-	}
-	return e.put(append(line, `},"requests":[`...))
+	before, _ := aroundList(e.level)
+	return e.put(append(line, before...))
 }
 
 // Record adds a request. A failed request has no responses.
@@ -65,41 +64,25 @@ func (e *Export) Record(r load.Record) error {
 		line = append(line, ',')
 	}
 	e.records++
-	line = append(line, `{"timestamp":`...)
-	line = e.instant(line, r.Sent)
-	line = append(line, `,"request_inputs":`...)
-	line = append(line, e.inputs[r.Request%len(e.inputs)]...)
-	line = append(line, `,"response_timestamps":[`...)
-	for i, d := range r.Responses {
-		if i > 0 {
-			line = append(line, ',')
-		}
-		line = e.instant(line, d)
+	q := &e.request
+	q.Timestamp, q.RequestInputs, q.ResponseTimestamps = e.instant(r.Sent), e.inputs[r.Request%len(e.inputs)], q.ResponseTimestamps[:0]
+	for _, d := range r.Responses {
+		q.ResponseTimestamps = append(q.ResponseTimestamps, e.instant(d))
 	}
-	line = append(line, `],"response_outputs":[`...)
-	for i := range r.Responses {
-		if i > 0 {
-			line = append(line, ',')
-		}
-		line = append(line, `{}`...)
+	q.ResponseOutputs = make([]exportOutput, len(r.Responses)) // of size 0: allocates nothing
+	if q.Scheduled = 0; e.open {
+		q.Scheduled = e.instant(r.Scheduled)
 	}
-	line = append(line, ']')
-	if e.open {
-		line = e.instant(append(line, `,"scheduled":`...), r.Scheduled)
-	}
-	return e.put(append(line, '}'))
+	return e.put(q.appendTo(line))
 }
 
 // End ends the level. edges are the edges of its windows.
 func (e *Export) End(edges []time.Duration) error {
-	line := append(e.line[:0], `],"window_boundaries":[`...)
-	for i, d := range edges {
-		if i > 0 {
-			line = append(line, ',')
-		}
-		line = e.instant(line, d)
+	for _, d := range edges {
+		e.level.WindowBoundaries = append(e.level.WindowBoundaries, e.instant(d))
 	}
-	return e.put(append(line, `]}`...))
+	_, after := aroundList(e.level)
+	return e.put(append(e.line[:0], after...))
 }
 
 // Close completes the document. It does not close the underlying writer.
@@ -108,27 +91,25 @@ func (e *Export) Close() error {
 	if e.levels == 0 {
 		line = append(line, e.opening()...)
 	}
-	line = append(line, `],"version":`...)
-	line = append(line, quote(e.program)...)
-	if err := e.put(append(line, `,"service_kind":"triton","endpoint":""}`+"\n"...)); err != nil {
+	_, after := aroundList(e.document)
+	if err := e.put(append(append(line, after...), '\n')); err != nil {
 		return err
 	}
 	return exportError(e.w.Flush())
 }
 
 // opening returns the text before a level. If there is no level, it comes before the end.
-func (e *Export) opening() string {
+func (e *Export) opening() []byte {
 	if e.levels > 0 {
-		return ","
+		return []byte{','}
 	}
-	return `{"experiments":[`
+	before, _ := aroundList(e.document)
+	return before
 }
 
-// instant appends an instant of the level as ns since 1970. The offsets come from a monotonic
+// instant returns an instant of the level as ns since 1970. The offsets come from a monotonic
 // clock, so that differences are latencies even if the wall clock jumps.
-func (e *Export) instant(line []byte, d time.Duration) []byte {
-	return strconv.AppendInt(line, e.begin.UnixNano()+int64(d), 10)
-}
+func (e *Export) instant(d time.Duration) int64 { return e.begin.UnixNano() + int64(d) }
 
 // put writes a line and keeps its memory for the next one.
 func (e *Export) put(line []byte) error {

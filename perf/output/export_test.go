@@ -83,6 +83,25 @@ func TestExport(t *testing.T) {
 	}
 }
 
+// A request is written as package json would encode it.
+func TestExportOfARequest(t *testing.T) {
+	t.Parallel()
+	inputs := json.RawMessage(`{"x":[1,null]}`)
+	for _, r := range []exportRequest{
+		{Timestamp: 1, RequestInputs: inputs, ResponseTimestamps: []int64{}, ResponseOutputs: []exportOutput{}},
+		{Timestamp: 1, RequestInputs: inputs, ResponseTimestamps: []int64{2}, ResponseOutputs: make([]exportOutput, 1), Scheduled: 3},
+		{Timestamp: 1, RequestInputs: inputs, ResponseTimestamps: []int64{2, 3, 4}, ResponseOutputs: make([]exportOutput, 3)},
+	} {
+		want, err := json.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := r.appendTo(nil); string(got) != string(want) {
+			t.Errorf("the request is written as\n%s, want\n%s", got, want)
+		}
+	}
+}
+
 func TestExportOfNothing(t *testing.T) {
 	t.Parallel()
 	var b bytes.Buffer

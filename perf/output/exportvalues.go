@@ -16,7 +16,11 @@ func inputsJSON(inputs []api.Tensor, batch int) []byte {
 		if i > 0 {
 			text = append(text, ',')
 		}
-		text = append(append(text, quote(t.Name)...), ':')
+		name, err := json.Marshal(t.Name)
+		if err != nil {
+			panic(err) // JSON can represent every string
+		}
+		text = append(append(text, name...), ':')
 		value, err := json.Marshal(firstElement(t, max(1, batch)))
 		if err != nil { // infinity or NaN
 			value = []byte("null")
@@ -97,13 +101,4 @@ func texts(data []byte) []string {
 		list, data = append(list, string(data[4:end])), data[end:]
 	}
 	return list
-}
-
-// quote makes a JSON string. Invalid UTF-8 becomes U+FFFD.
-func quote(text string) []byte {
-	quoted, err := json.Marshal(text)
-	if err != nil {
-		panic(err) // JSON can represent every string
-	}
-	return quoted
 }

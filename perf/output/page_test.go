@@ -1,6 +1,7 @@
 package output
 
 import (
+	"encoding/json"
 	"path/filepath"
 	"reflect"
 	"testing"
@@ -11,19 +12,25 @@ import (
 	"tuner/spec/reference"
 )
 
-// The committed page of the JSON report is generated from its types.
+// The committed page of the JSON report and of the profile export is generated from their types.
 func TestPageIsGenerated(t *testing.T) {
 	t.Parallel()
 	page, err := schema.Tables(schema.Options{
-		Title: "tuner perf: fields of the JSON report",
-		Description: "`tuner perf --output json` writes this document. [tuner perf](perf.md#json) explains it.\n" +
-			"Times are seconds, sizes bytes, shares 0 to 1, instants RFC 3339. Optional fields are left out\n" +
-			"while they are not known. Other fields may be added within a format.",
+		Title: "tuner perf: fields of the JSON report and of the profile export",
+		Description: "`tuner perf --output json` writes the report, `--profile-export-file` the profile export.\n" +
+			"[tuner perf](perf.md#json) explains both. In the report times are seconds, sizes bytes,\n" +
+			"shares 0 to 1, instants RFC 3339. Optional fields are left out while they are not known. Other fields\n" +
+			"may be added within a format.",
 		Module: "../..", ModulePath: "tuner",
-		Types: map[reflect.Type]string{reflect.TypeFor[measure.Histogram](): "text"},
+		Types: map[reflect.Type]string{
+			reflect.TypeFor[measure.Histogram](): "text",
+			reflect.TypeFor[json.Number]():       "number",
+			reflect.TypeFor[exportOutput]():      "empty object",
+		},
 	},
-		schema.Chapter{Title: "Report", Text: "The whole document.", Type: reflect.TypeFor[document]()},
+		schema.Chapter{Title: "Report", Text: "The whole report.", Type: reflect.TypeFor[document]()},
 		schema.Chapter{Title: "Level", Text: "The figures of one level.", Type: reflect.TypeFor[jsonLevel]()},
+		schema.Chapter{Title: "Profile export", Text: "perf_analyzer's document.", Type: reflect.TypeFor[exportDocument]()},
 	)
 	if err != nil {
 		t.Error(err)
