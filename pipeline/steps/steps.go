@@ -42,7 +42,7 @@ const (
 
 // chartAndReport was the last step before the chart had its own. A record of it has no information
 // about the chart and is ignored.
-const chartAndReport Name = "chart and report"
+const chartAndReport = "chart and report"
 
 // Names lists the steps in their order.
 func Names() []Name {
@@ -80,8 +80,10 @@ type Step struct {
 
 // File is a file and its content.
 type File struct {
-	Path   string `json:"path"`             // relative to the output folder, with forward slashes
-	SHA256 string `json:"sha256,omitempty"` // "" for a claimed file, which may not exist yet
+	Path string `json:"path"` // path relative to the output folder, with forward slashes
+	// SHA-256 of the content; absent for a file that the step was about to write, which may not exist
+	// yet
+	SHA256 string `json:"sha256,omitempty"`
 }
 
 // isDone reports whether nothing is left to do.
@@ -114,24 +116,30 @@ func (l List) through(name Name) List {
 
 // Reports are the files in which a run shows its steps.
 type Reports struct {
-	Key   string `json:"key"` // digest of everything that they depend on
-	Files []File `json:"files"`
+	Key   string `json:"key"`   // digest of everything that the reports depend on
+	Files []File `json:"files"` // the reports
 }
 
 // document is steps.json.
 type document struct {
-	Format  int      `json:"format"`
-	Steps   []record `json:"steps"`
-	Reports Reports  `json:"reports,omitzero"`
+	Format  int      `json:"format"`           // version of this format: 1
+	Steps   []record `json:"steps"`            // steps that are finished, in the order of the run
+	Reports Reports  `json:"reports,omitzero"` // files in which the run shows its steps; absent if none was written
 }
 
+// record is a finished step with its result.
 type record struct {
-	Step    Name    `json:"step"`
-	State   State   `json:"state"`
-	Text    string  `json:"text"`
+	Step  Name   `json:"step"`  // name of the step
+	State State  `json:"state"` // result of the step
+	Text  string `json:"text"`  // what was done, or why it was not, for people
+	// wall time in seconds; of the search that of the whole campaign. The time of the accuracy check
+	// is in that of the precisions, since each variant is made and compared in turn
 	Elapsed float64 `json:"elapsed_seconds"`
-	Key     string  `json:"key,omitempty"`
-	Files   []File  `json:"files,omitempty"`
+	// digest of everything that the step depends on; absent where the step itself finds out what was
+	// done before
+	Key string `json:"key,omitempty"`
+	// files that the step made; if it is not ok, files of earlier runs that still exist
+	Files []File `json:"files,omitempty"`
 }
 
 // Read returns the recorded steps of an output folder; none without a record. If the record cannot
