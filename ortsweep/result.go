@@ -68,9 +68,9 @@ func (r Result) reasons() []reason {
 
 // reason is a reason why candidates were left out.
 type reason struct {
-	Reason  string `json:"reason"`
-	Example string `json:"example"` // one of the candidates
-	Count   int    `json:"count"`
+	Reason  string `json:"reason"`  // why candidates were left out
+	Example string `json:"example"` // one of these candidates
+	Count   int    `json:"count"`   // number of these candidates
 }
 
 // warnings lists doubts about the figures.
@@ -123,76 +123,97 @@ func flagText(f measure.Flag) string {
 	return ""
 }
 
-// document is result.json, schema 1 (docs/reference/ortsweep.md).
+// document is result.json, schema 1. docs/reference/ortsweep-results-fields.md is made of it.
 type document struct {
-	Schema      int                `json:"schema"`
-	Tool        string             `json:"tool"`
-	Model       documentModel      `json:"model"`
-	Measure     string             `json:"measure"`
-	Unit        measure.Unit       `json:"unit"`
-	Batch       int                `json:"batch"`
-	Sessions    int                `json:"sessions"`
-	Seed        uint64             `json:"seed"`
-	Budget      float64            `json:"budget_seconds"`
-	Elapsed     float64            `json:"elapsed_seconds"`
-	Interrupted bool               `json:"interrupted"`
-	Winner      documentWinner     `json:"winner"`
-	Candidates  []documentStanding `json:"candidates"`
-	Out         []reason           `json:"out"`
-	Variants    []journal.Variant  `json:"variants"`
-	Assigned    map[string]string  `json:"assigned,omitempty"` // by execution provider, or by "runtime provider"
-	Runtimes    []string           `json:"runtimes"`
-	// CPU time that others took and that was corrected; absent if they took none
-	Withheld    *documentWithheld `json:"withheld,omitempty"`
-	Warnings    []string          `json:"warnings"`
-	Fingerprint string            `json:"machine_fingerprint"`
-	Machine     json.RawMessage   `json:"machine,omitempty"`
-	Spec        string            `json:"spec"` // text of the ortsweep.yaml
+	Schema   int          `json:"schema"`                                // version of this format: 1
+	Tool     string       `json:"tool"`                                  // name and version of the program that measured
+	Model    jsonModel    `json:"model"`                                 // the model
+	Measure  string       `json:"measure"`                               // metric that was measured, as in ortsweep.yaml
+	Unit     measure.Unit `json:"unit" jsonschema:"enum=infer/s,enum=s"` // unit of the figures
+	Batch    int          `json:"batch"`                                 // inferences per run of a session
+	Sessions int          `json:"sessions"`                              // number of sessions that work at the same time
+	Seed     uint64       `json:"seed"`                                  // seed of all random choices
+	Budget   float64      `json:"budget_seconds"`                        // time that the sweep may take, in seconds
+	Elapsed  float64      `json:"elapsed_seconds"`                       // time that the sweep took, in seconds
+	// the user interrupted the sweep; its figures are not confirmed
+	Interrupted bool       `json:"interrupted"`
+	Winner      jsonWinner `json:"winner"` // the answer
+	// candidates that were measured, or that failed, the best first
+	Candidates []jsonStanding `json:"candidates"`
+	Out        []reason       `json:"out"` // candidates that were left out, by reason
+	// precisions of the model, with their accuracy
+	Variants []journal.Variant `json:"variants"`
+	// description of the nodes that an execution provider took, by provider; with several builds of
+	// ONNX Runtime, by build and provider
+	Assigned map[string]string `json:"assigned,omitempty"`
+	// builds of ONNX Runtime as flavour@version, the default's first
+	Runtimes []string `json:"runtimes"`
+	// CPU time that others took from the sessions; it is taken out of values and gains, and not out
+	// of windows; absent if others took none
+	Withheld *jsonWithheld `json:"withheld,omitempty"`
+	Warnings []string      `json:"warnings"` // doubts about the figures, in sentences
+	// fingerprint of the machine: figures of different fingerprints do not compare
+	Fingerprint string `json:"machine_fingerprint"`
+	// facts of the machine, as `host` of `tuner doctor --output json`
+	Machine json.RawMessage `json:"machine,omitempty"`
+	Spec    string          `json:"spec"` // text of the ortsweep.yaml
 }
 
-type documentWithheld struct {
+// jsonWithheld is CPU time that others took, and its effect on figures.
+type jsonWithheld struct {
 	measure.Others
-	// of a figure's logarithm with "larger is better", over the withheld time
+	// slope of a figure's logarithm over the share of CPU time that others took, with larger figures
+	// better
 	Slope float64 `json:"slope"`
 }
 
-type documentModel struct {
-	Name  string         `json:"name"`
-	Files []documentFile `json:"files"`
+// jsonModel is the model that was swept.
+type jsonModel struct {
+	Name  string     `json:"name"`  // name of the model
+	Files []jsonFile `json:"files"` // its files, one for each precision
 }
 
-type documentFile struct {
-	Precision string `json:"precision"`
-	Path      string `json:"path"`
-	SHA256    string `json:"sha256"`
-	Bytes     int64  `json:"bytes"`
+// jsonFile is the model file of one precision.
+type jsonFile struct {
+	Precision string `json:"precision"` // precision of the file, such as int8
+	Path      string `json:"path"`      // path of the file
+	SHA256    string `json:"sha256"`    // SHA-256 of the file with its external data
+	Bytes     int64  `json:"bytes"`     // size of the file with its external data, in bytes
 }
 
-type documentWinner struct {
-	Settings  search.Candidate `json:"settings"` // [] for the default
-	Gain      interval         `json:"gain"`     // factor over the default
-	Confirmed bool             `json:"confirmed"`
-	// the budget or an interruption ended the race before its question was answered
+// jsonWinner is the answer of a sweep.
+type jsonWinner struct {
+	Settings search.Candidate `json:"settings"` // settings of the winner, empty for the default
+	Gain     interval         `json:"gain"`     // factor over the default: 1.25 is 25 % better
+	// the gain was measured again on fresh launches
+	Confirmed bool `json:"confirmed"`
+	// the budget or an interruption ended the race before its question was answered; empty settings
+	// are then no answer
 	Unproven bool   `json:"unproven"`
-	Why      string `json:"why"`
+	Why      string `json:"why"` // why these settings are the answer, in sentences
 }
 
-type documentStanding struct {
-	Settings search.Candidate `json:"settings"`
-	Verdict  race.Verdict     `json:"verdict"`
-	Reason   string           `json:"reason,omitempty"`
-	Value    interval         `json:"value"` // in unit
-	Gain     interval         `json:"gain"`
-	Final    bool             `json:"final"`
-	Memory   int64            `json:"memory_bytes"`
-	Windows  [][]float64      `json:"windows"` // in unit, by heat and round
+// jsonStanding is a candidate with its figures.
+type jsonStanding struct {
+	Settings search.Candidate `json:"settings"` // settings of the candidate, empty for the default
+	Verdict  race.Verdict     `json:"verdict"`  // place of the candidate in the race
+	// why the candidate was dropped or failed; absent for others
+	Reason string   `json:"reason,omitempty"`
+	Value  interval `json:"value"` // its figure, in the document's unit
+	Gain   interval `json:"gain"`  // factor over the default: 1.25 is 25 % better
+	Final  bool     `json:"final"` // it was measured in the last heat
+	// highest memory of the engine's process, in bytes; 0 where that never served this candidate
+	// alone
+	Memory int64 `json:"memory_bytes"`
+	// every figure in the document's unit, by heat and round
+	Windows [][]float64 `json:"windows"`
 }
 
 // interval is a value with its 95 % interval.
 type interval struct {
-	Value float64 `json:"value"`
-	Lo    float64 `json:"lo"`
-	Hi    float64 `json:"hi"`
+	Value float64 `json:"value"` // the value, with six significant digits
+	Lo    float64 `json:"lo"`    // lower end of its 95 % interval
+	Hi    float64 `json:"hi"`    // upper end of its 95 % interval
 }
 
 // newInterval rounds to six significant digits. Further digits are rounding errors of logarithms,
@@ -214,24 +235,24 @@ func rounded(x float64) float64 {
 func WriteJSON(w io.Writer, r Result) error {
 	s := r.Setup
 	d := document{
-		Schema: 1, Tool: s.Tool, Model: documentModel{Name: s.Subject.Name}, Measure: s.Sweep.Measure, Unit: r.unit(), Batch: s.Sweep.Batch,
+		Schema: 1, Tool: s.Tool, Model: jsonModel{Name: s.Subject.Name}, Measure: s.Sweep.Measure, Unit: r.unit(), Batch: s.Sweep.Batch,
 		Sessions: s.Sweep.Sessions, Seed: s.Sweep.Search.Seed, Budget: s.Sweep.Search.Budget.Time.Seconds(), Elapsed: r.Outcome.Elapsed.Seconds(),
-		Interrupted: r.Outcome.Interrupted, Candidates: []documentStanding{}, Out: append([]reason{}, r.reasons()...),
+		Interrupted: r.Outcome.Interrupted, Candidates: []jsonStanding{}, Out: append([]reason{}, r.reasons()...),
 		Variants: append([]journal.Variant{}, s.Variants...), Assigned: r.assigned(), Runtimes: r.runtimes(),
 		Warnings: append([]string{}, r.warnings()...), Fingerprint: s.Fingerprint, Machine: s.Machine, Spec: string(s.Sweep.Text),
 	}
 	if r.Outcome.Others.Mean > 0 {
-		d.Withheld = &documentWithheld{r.Outcome.Others, rounded(r.Race.Slope)}
+		d.Withheld = &jsonWithheld{r.Outcome.Others, rounded(r.Race.Slope)}
 	}
 	for _, f := range s.Subject.Files {
-		d.Model.Files = append(d.Model.Files, documentFile{f.Precision, f.Source.Path, f.Source.Digest, f.Bytes})
+		d.Model.Files = append(d.Model.Files, jsonFile{f.Precision, f.Source.Path, f.Source.Digest, f.Bytes})
 	}
-	d.Winner = documentWinner{Settings: r.Race.Winner, Confirmed: r.Race.Confirmed, Unproven: r.Race.Unproven, Why: r.Race.Why}
+	d.Winner = jsonWinner{Settings: r.Race.Winner, Confirmed: r.Race.Confirmed, Unproven: r.Race.Unproven, Why: r.Race.Why}
 	for _, st := range r.Race.Standings {
 		if st.Candidate.Key() == r.Race.Winner.Key() {
 			d.Winner.Gain = newInterval(st.Gain)
 		}
-		d.Candidates = append(d.Candidates, documentStanding{Settings: st.Candidate, Verdict: st.Verdict, Reason: st.Reason,
+		d.Candidates = append(d.Candidates, jsonStanding{Settings: st.Candidate, Verdict: st.Verdict, Reason: st.Reason,
 			Value: newInterval(st.Value), Gain: newInterval(st.Gain), Final: st.Final, Memory: r.Outcome.Memory[st.Candidate.Key()], Windows: st.Values})
 	}
 	encoder := json.NewEncoder(w)
