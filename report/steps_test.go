@@ -69,8 +69,8 @@ func TestSteps(t *testing.T) {
 	if diff := cmp.Diff(want, d.Steps); diff != "" {
 		t.Errorf("steps (-want +got):\n%s", diff)
 	}
-	doc, err := os.ReadFile("../docs/reference/results.md")
-	if err != nil || !strings.Contains(string(doc), "`steps[]`") {
-		t.Errorf("docs/reference/results.md does not mention steps[] (%v)", err)
+	doc, err := os.ReadFile("../docs/reference/result-fields.md")
+	if err != nil || !strings.Contains(string(doc), "| `steps` |") {
+		t.Errorf("docs/reference/result-fields.md does not mention steps (%v)", err)
 	}
 }

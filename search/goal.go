@@ -97,8 +97,8 @@ type Objective struct {
 
 // Term is one metric of an objective.
 type Term struct {
-	Metric measure.Metric `json:"metric"`
-	Weight float64        `json:"weight" jsonschema:"exclusiveMinimum=0"`
+	Metric measure.Metric `json:"metric"`                                 // the metric
+	Weight float64        `json:"weight" jsonschema:"exclusiveMinimum=0"` // its weight, > 0: only the weights' ratios count
 }
 
 // Signed returns the weight, negative if lower is better. It is the change of the score when the

@@ -98,6 +98,8 @@ func (t *tables) kind(f reflect.StructField) string {
 	for _, part := range strings.Split(f.Tag.Get("jsonschema"), ",") {
 		if word, ok := strings.CutPrefix(part, "enum="); ok {
 			list = append(list, "`"+word+"`")
+		} else if part == "enum" {
+			list = append(list, t.words(f.Type))
 		}
 	}
 	if len(list) > 0 {

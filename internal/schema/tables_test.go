@@ -23,6 +23,7 @@ type jsonPart struct {
 type whole struct {
 	Colour Colour         `json:"colour,omitempty"`
 	Kind   string         `json:"kind" jsonschema:"enum=a,enum=b"`
+	Shade  Colour         `json:"shade" jsonschema:"enum,enum=grey"`
 	Parts  []jsonPart     `json:"parts"`
 	By     map[string]int `json:"by,omitzero"`
 	Took   time.Duration  `json:"took"`
@@ -39,7 +40,7 @@ type embedded struct {
 func TestTables(t *testing.T) {
 	t.Parallel()
 	comments := map[string]string{
-		"whole.Colour": "Colour is the colour", "whole.Kind": "a kind; nil: none", "whole.Parts": "parts", "whole.By": "counts", "whole.Took": "time",
+		"whole.Colour": "Colour is the colour", "whole.Kind": "a kind; nil: none", "whole.Shade": "a shade", "whole.Parts": "parts", "whole.By": "counts", "whole.Took": "time",
 		"whole.At": "begin", "whole.Raw": "raw", "embedded.IsOn": "IsOn means that it is on", "jsonPart.Depth": "depth",
 	}
 	var tables tables
@@ -54,6 +55,7 @@ All.
 |---|---|---|
 | ¦colour¦ | ¦red¦, ¦blue¦, optional | The colour. |
 | ¦kind¦ | ¦a¦, ¦b¦ | A kind; absent: none. |
+| ¦shade¦ | ¦red¦, ¦blue¦, ¦grey¦ | A shade. |
 | ¦parts¦ | list: [part](#part) | Parts. |
 | ¦by¦ | mapping: text to whole number, optional | Counts. |
 | ¦took¦ | nanoseconds | Time. |

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -101,13 +102,24 @@ func TestSchemaRefusesOtherResults(t *testing.T) {
 	}
 }
 
+// documentation returns the pages that list the keys of result.json.
+func documentation(t *testing.T) string {
+	t.Helper()
+	var pages strings.Builder
+	for _, name := range []string{"result-fields.md", "accuracy-fields.md", "metrics.md"} {
+		page, err := os.ReadFile(filepath.Join("../../docs/reference", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		pages.Write(page)
+	}
+	return pages.String()
+}
+
 // The documentation has every key of result.json.
 func TestResultFieldsAreDocumented(t *testing.T) {
 	t.Parallel()
-	doc, err := os.ReadFile("../../docs/reference/results.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := documentation(t)
 	for _, r := range []analyze.Result{
 		reporttest.Ranked(t, reporttest.Typical(t), analyze.Options{}), reporttest.Ranked(t, reporttest.Typical(t), analyze.Options{Goal: reporttest.Tight()}), reporttest.Ranked(t, reporttest.WithVariants(t), analyze.Options{}),
 	} {
@@ -120,8 +132,8 @@ func TestResultFieldsAreDocumented(t *testing.T) {
 			t.Fatal(err)
 		}
 		for key := range reporttest.KeysOf(value) {
-			if !strings.Contains(string(doc), key) {
-				t.Errorf("docs/reference/results.md does not mention %q", key)
+			if !strings.Contains(doc, key) {
+				t.Errorf("the documentation does not mention %q", key)
 			}
 		}
 	}
@@ -130,10 +142,7 @@ func TestResultFieldsAreDocumented(t *testing.T) {
 // The documentation has the explanation's keys, including those that a grid does not write.
 func TestExplanationFieldsAreDocumented(t *testing.T) {
 	t.Parallel()
-	doc, err := os.ReadFile("../../docs/reference/results.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := documentation(t)
 	var b bytes.Buffer
 	if err := Write(&b, reporttest.Predicted(t)); err != nil {
 		t.Fatal(err)
@@ -149,8 +158,8 @@ func TestExplanationFieldsAreDocumented(t *testing.T) {
 		}
 	}
 	for key := range keys {
-		if !strings.Contains(string(doc), "`"+key) {
-			t.Errorf("docs/reference/results.md does not mention %q", key)
+		if !strings.Contains(doc, "`"+key) {
+			t.Errorf("the documentation does not mention %q", key)
 		}
 	}
 }

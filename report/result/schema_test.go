@@ -32,7 +32,7 @@ func TestSchemaIsGenerated(t *testing.T) {
 	got, err := schema.Generate(reflect.TypeFor[Result](), schema.Options{
 		Title: "result.json of tuner, format 1",
 		Description: "What tuner analyze found. Times are seconds, sizes bytes, rates per second. New fields may appear. " +
-			"The format grows when a field changes its meaning or goes away. docs/reference/results.md explains the fields.",
+			"The format grows when a field changes its meaning or goes away. docs/reference/result-fields.md lists the fields.",
 		Module: "../..", ModulePath: "tuner",
 		Types: map[reflect.Type]string{
 			reflect.TypeFor[measure.Metric](): `{"type": "string", "pattern": "` + metricPattern() + `"}`,
