@@ -24,6 +24,7 @@ func TestPageIsGenerated(t *testing.T) {
 		schema.Chapter{Title: "gate.json", Text: "All that a gate found.", Type: reflect.TypeFor[document]()},
 		schema.Chapter{Title: "Saved baseline", Text: "`--save-baseline` writes this file.", Type: reflect.TypeFor[gate.Saved]()},
 		schema.Chapter{Title: "Line of the history", Text: "`history.jsonl` has a line for each gate.", Type: reflect.TypeFor[gate.Record]()},
+		schema.Chapter{Title: "Data of trend.html", Text: "trend.html carries this object.", Type: reflect.TypeFor[trendData]()},
 	)
 	if err != nil {
 		t.Error(err)

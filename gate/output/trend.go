@@ -41,22 +41,23 @@ type trendPage struct {
 	Older      int        // number of older gates that are left out
 }
 
-// trendData is the data of the page's script, described in docs/reference/gate.md.
+// trendData is the data of the page's script.
 type trendData struct {
-	Metrics []trendMetric `json:"metrics"`
-	Gates   []trendGate   `json:"gates"` // the latest last
+	Metrics []trendMetric `json:"metrics"` // metrics of the charts
+	Gates   []trendGate   `json:"gates"`   // gates of the same name and load, the latest last
 }
 
+// trendMetric is a metric of the charts.
 type trendMetric struct {
-	Name         measure.Metric `json:"name"`
-	Unit         measure.Unit   `json:"unit"`
-	HigherBetter bool           `json:"higher_better"`
+	Name         measure.Metric `json:"name"`          // the metric
+	Unit         measure.Unit   `json:"unit"`          // its base unit
+	HigherBetter bool           `json:"higher_better"` // higher values are better
 }
 
 // trendGate is a line of the history in which every metric has a verdict.
 type trendGate struct {
 	Number int    `json:"number"` // number among the comparable gates, from 1
-	Label  string `json:"label"`  // the revision, shortened; "" unknown
+	Label  string `json:"label"`  // the revision, shortened; "" if it is unknown
 	gate.Record
 }
 
