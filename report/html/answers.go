@@ -16,68 +16,69 @@ import (
 
 // limitData is a limit that a slider of the page moves.
 type limitData struct {
-	Metric measure.Metric `json:"metric"`
-	Side   string         `json:"side"` // min or max
+	Metric measure.Metric `json:"metric"`                              // the metric
+	Side   string         `json:"side" jsonschema:"enum=min,enum=max"` // side of the limit
 }
 
 // rowData is a value of the second limit, with the places of the first one under it.
 type rowData struct {
-	Limit  *float64    `json:"limit"` // null: no limit
-	Own    bool        `json:"own,omitempty"`
-	Places []placeData `json:"places"`
+	Limit  *float64    `json:"limit"`         // value of the second limit; null: no limit
+	Own    bool        `json:"own,omitempty"` // it is the report's own limit
+	Places []placeData `json:"places"`        // values of the first limit, the tightest first
 }
 
 // placeData is a value of the first limit, with the number of the answer under it.
 type placeData struct {
-	Limit  *float64 `json:"limit"` // null: no limit
-	Own    bool     `json:"own,omitempty"`
-	Answer int      `json:"answer"`
+	Limit  *float64 `json:"limit"`         // value of the first limit; null: no limit
+	Own    bool     `json:"own,omitempty"` // both limits are the report's own
+	Answer int      `json:"answer"`        // the answer under these limits
 }
 
 // answerData is a decision, in the words and figures that the page shows.
 type answerData struct {
-	Figure  string `json:"figure"`
-	Claim   string `json:"claim"`
-	Best    string `json:"best,omitempty"`
-	Summary string `json:"summary,omitempty"`
-	Roles   []int  `json:"roles"` // numbers of the roles, the answer first
-	// Standing has a digit for each choice: 2 keeps all limits with the required confidence, 1 is
-	// likely to, 0 is not.
+	Figure string `json:"figure"` // the gain in large type
+	Claim  string `json:"claim"`  // the decision in a sentence
+	Roles  []int  `json:"roles"`  // its roles, the answer first
+	// its standing
 	Standing int `json:"standing"`
 }
 
 // Role is the role of a choice in an answer.
 type Role struct {
-	As     string `json:"as"` // recommended, edge, nearest, lightest or default
+	As     string `json:"as" jsonschema:"enum=recommended,enum=edge,enum=nearest,enum=lightest,enum=default"` // the role
 	Title  string `json:"-"`
-	Choice int    `json:"choice"`         // its index in the page's choices
-	Gain   string `json:"gain,omitempty"` // over the default: "1.59 × [1.46, 1.73]"
+	Choice int    `json:"choice"`         // the choice that has the role
+	Gain   string `json:"gain,omitempty"` // factor over the default, with its interval: "1.59 × [1.46, 1.73]"
 	Holds  string `json:"holds"`          // probability that it keeps all limits
-	Same   bool   `json:"same,omitempty"` // not shown to be better or worse than the default
+	Same   bool   `json:"same,omitempty"` // it is not shown to be better or worse than the default
 
 	Of *choiceData `json:"-"`
 }
 
 // choiceData is a configuration at a load, as the page shows it.
 type choiceData struct {
-	Configuration int         `json:"configuration"` // −1: not on the page
-	Point         int         `json:"point"`
-	Name          string      `json:"name"`
-	Setup         string      `json:"setup"`
-	Load          string      `json:"load"`
-	Figures       [][3]string `json:"figures"` // label, value, interval
-	// value, lo, hi in the base unit; with several metrics, the factor over the default
+	Configuration int         `json:"configuration"` // the configuration; −1: not on the page
+	Point         int         `json:"point"`         // index of its point
+	Name          string      `json:"name"`          // name of the configuration
+	Setup         string      `json:"setup"`         // its setup in a few words
+	Load          string      `json:"load"`          // the load
+	Figures       [][3]string `json:"figures"`       // figures as text: label, value and interval
+	// value, lower and upper end of the interval in the base unit; with several metrics, the factor
+	// over the default
 	Objective numerals `json:"objective"`
 }
 
 // decided is the part of the page's data that comes from decisions.
 type decided struct {
-	Limits    []limitData   `json:"limits"`
-	Rows      []rowData     `json:"rows"`
-	Answers   []answerData  `json:"answers"`
-	Roles     []Role        `json:"roles"`
+	Limits []limitData `json:"limits"` // limits that sliders move, at most two; none if the answer cannot be moved
+	// values of the second limit; one row without a second limit
+	Rows    []rowData    `json:"rows"`
+	Answers []answerData `json:"answers"` // decisions
+	Roles   []Role       `json:"roles"`   // roles of choices in answers
+	// a digit for each point that takes part: 2 keeps all limits with the required probability, 1 is
+	// likely to, 0 is not
 	Standings []string      `json:"standings"`
-	Choices   []*choiceData `json:"choices"`
+	Choices   []*choiceData `json:"choices"` // configurations at a load
 }
 
 // decisions collects answers in the form that the page carries.

@@ -18,99 +18,114 @@ import (
 // disappears.
 const DataFormat = 2
 
-// document is the data that the page carries, described in docs/reference/report.md. Values are in
-// base units. Values that many configurations share (loads, lines, reasons, flags) are in tables.
+// document is the data that the page carries; docs/reference/report-data-fields.md is made of it.
+// Values are in base units. Values that many configurations share (loads, lines, reasons, flags) are in tables.
 // Configurations refer to them by index, counted from 0.
 type document struct {
-	Format      int                 `json:"format"`
-	Model       string              `json:"model"`
-	Summary     string              `json:"summary"`
-	IsRecorded  bool                `json:"recorded,omitempty"` // from another program: without intervals and counts
+	Format     int    `json:"format"`             // version of this format: 2
+	Model      string `json:"model"`              // served name of the model
+	Summary    string `json:"summary"`            // the result in a sentence
+	IsRecorded bool   `json:"recorded,omitempty"` // the figures are of another program: without intervals and counts
+	// metrics of the objective, with their weights
 	Objective   []search.Term       `json:"objective"`
-	Constraints []search.Constraint `json:"constraints"`
-	Latency     measure.Metric      `json:"latency"` // the latency metric of charts and Pareto sets
-	RankedBy    string              `json:"ranked_by"`
+	Constraints []search.Constraint `json:"constraints"` // limits that a configuration must keep
+	Latency     measure.Metric      `json:"latency"`     // the latency metric of charts and Pareto sets
+	RankedBy    string              `json:"ranked_by"`   // what ranks configurations: score or top3-mean
 	// confirmed points come from another server than the rest
 	TwoServers     bool            `json:"two_servers,omitempty"`
-	Top            int             `json:"top"`
-	Metrics        []metric        `json:"metrics"`
-	Knobs          []knob          `json:"knobs"`
-	Loads          []measure.Load  `json:"loads"`
-	Lines          []string        `json:"lines"`
-	Flags          []string        `json:"flags"`
-	Reasons        []string        `json:"reasons"`
-	Phases         []search.Phase  `json:"phases"`
-	Chances        []string        `json:"chances"` // probabilities that the limits hold, as text
-	Configurations []configuration `json:"configurations"`
-	Pareto         []front         `json:"pareto"`
-	Latencies      []latencies     `json:"latencies"`
-	Services       []service       `json:"services"`
-	Effects        []knobEffect    `json:"effects"`
-	Trials         [][]any         `json:"trials"`
+	Top            int             `json:"top"`            // number of configurations that charts highlight; 0: five
+	Metrics        []metric        `json:"metrics"`        // metrics of points
+	Knobs          []knob          `json:"knobs"`          // knobs that any configuration sets
+	Loads          []measure.Load  `json:"loads"`          // loads
+	Lines          []string        `json:"lines"`          // lines of config.pbtxt
+	Flags          []string        `json:"flags"`          // reasons to trust figures less
+	Reasons        []string        `json:"reasons"`        // reasons of failures
+	Phases         []search.Phase  `json:"phases"`         // phases of the campaign
+	Chances        []string        `json:"chances"`        // probabilities that the limits hold, as text
+	Configurations []configuration `json:"configurations"` // configurations, the best first
+	Pareto         []front         `json:"pareto"`         // the Pareto sets, that of three metrics first
+	Latencies      []latencies     `json:"latencies"`      // distributions of the latency
+	Services       []service       `json:"services"`       // times of batches
+	Effects        []knobEffect    `json:"effects"`        // what each knob did, as explanation.knobs of result.json
+	// trials in the order of the campaign. A trial has its time in seconds since the campaign's start,
+	// configuration, load, phase, and the objective by its own windows, which is null if it failed
+	Trials [][]any `json:"trials"`
 	decided
 }
 
+// metric is a metric of which points have values.
 type metric struct {
-	Name         measure.Metric `json:"name"`
-	Label        string         `json:"label"`
-	Unit         measure.Unit   `json:"unit"`
-	HigherBetter bool           `json:"higher_better"`
-	Interval     bool           `json:"interval"` // points have an interval of it
+	Name         measure.Metric `json:"name"`          // the metric
+	Label        string         `json:"label"`         // its name for people
+	Unit         measure.Unit   `json:"unit"`          // its base unit
+	HigherBetter bool           `json:"higher_better"` // higher values are better
+	Interval     bool           `json:"interval"`      // points have an interval of it
 }
 
+// knob is a knob with the values that configurations give it.
 type knob struct {
-	Name   string         `json:"name"`
-	Values []search.Value `json:"values"`
+	Name   string         `json:"name"`   // name of the knob
+	Values []search.Value `json:"values"` // its values
 }
 
+// configuration is a configuration with its points.
 type configuration struct {
-	Name     string   `json:"name"`
-	Title    string   `json:"title"`
-	Default  bool     `json:"default,omitempty"`
-	Rank     int      `json:"rank,omitempty"`
-	Tie      int      `json:"tie,omitempty"`    // the first rank of its tied group
-	Gain     numerals `json:"gain,omitempty"`   // value, lo, hi
-	Best     *int     `json:"best,omitempty"`   // index of the point that ranks it
-	Missed   []int    `json:"missed,omitempty"` // indices of the metrics whose limits it misses there
-	Settings []int    `json:"settings"`         // by knob, the index of its value; -1: not set
-	Points   [][]any  `json:"points,omitempty"`
-	Choices  []int    `json:"choices,omitempty"`  // for each point, its index in standings; -1 if it takes no part
-	Failures [][2]int `json:"failures,omitempty"` // load, reason
-	Config   []int    `json:"config"`             // lines of its config.pbtxt, as indices
+	Name    string   `json:"name"`              // name of the configuration
+	Title   string   `json:"title"`             // description in a few words
+	Default bool     `json:"default,omitempty"` // it is the default configuration
+	Rank    int      `json:"rank,omitempty"`    // rank from 1
+	Tie     int      `json:"tie,omitempty"`     // the first rank of its tied group
+	Gain    numerals `json:"gain,omitempty"`    // factor over the default: value, lower and upper end of its interval
+	Best    *int     `json:"best,omitempty"`    // index of the point that ranks it
+	Missed  []int    `json:"missed,omitempty"`  // indices of the metrics whose limits it misses there
+	// for each knob the index of its value; −1: not set
+	Settings []int `json:"settings"`
+	// points, ascending by load. A point has its load; its state (1 confirmed, 2 unlikely to keep the
+	// limits, 3 both, 0 neither); its values by metric; lower and upper end of each metric with an
+	// interval; its numbers of windows, launches, requests and errors, and its mean batch; its chance;
+	// and, if there are any, its flags
+	Points [][]any `json:"points,omitempty"`
+	// for each point its index in a standing; −1 if it takes no part
+	Choices  []int    `json:"choices,omitempty"`
+	Failures [][2]int `json:"failures,omitempty"` // failed trials: load and reason
+	Config   []int    `json:"config"`             // lines of its config.pbtxt
 }
 
 // front is a Pareto set.
 type front struct {
-	Metrics []measure.Metric `json:"metrics"`
-	Points  [][2]int         `json:"points"` // configuration, index of its point
+	Metrics []measure.Metric `json:"metrics"` // metrics of the set
+	Points  [][2]int         `json:"points"`  // points of the set: configuration, and index of its point
 }
 
+// latencies is the distribution of the latency of a configuration under a load.
 type latencies struct {
-	Configuration int         `json:"configuration"`
-	Load          int         `json:"load"`
-	Requests      int         `json:"requests"`
-	Quantiles     [][2]figure `json:"quantiles"` // share of the requests, s
+	Configuration int         `json:"configuration"` // the configuration
+	Load          int         `json:"load"`          // the load
+	Requests      int         `json:"requests"`      // number of requests
+	Quantiles     [][2]figure `json:"quantiles"`     // share of the requests, 0 to 1, and the latency that it did not exceed
 }
 
 // service is the service curve of a configuration's engine process.
 type service struct {
-	Configuration int      `json:"configuration"`
-	Sizes         []int    `json:"sizes"`
-	Alone         numerals `json:"alone"`             // s, by size
-	Crowded       numerals `json:"crowded,omitempty"` // s, by size, while all instances are busy
+	Configuration int      `json:"configuration"`     // a configuration of the engine process
+	Sizes         []int    `json:"sizes"`             // batch sizes
+	Alone         numerals `json:"alone"`             // time of a batch by size, while the other instances are idle
+	Crowded       numerals `json:"crowded,omitempty"` // time of a batch by size, while all instances are busy
 }
 
+// knobEffect compares the values of a knob with the chosen one.
 type knobEffect struct {
-	Knob   string       `json:"knob"`
-	Chosen search.Value `json:"chosen"`
-	Others []effect     `json:"others"`
+	Knob   string       `json:"knob"`   // name of the knob
+	Chosen search.Value `json:"chosen"` // its value in the answer
+	Others []effect     `json:"others"` // its other values
 }
 
+// effect is the effect of another value of a knob.
 type effect struct {
-	Value  search.Value `json:"value"`
-	Basis  search.Basis `json:"basis"`
-	Change numerals     `json:"change,omitempty"` // value, lo, hi
-	Misses string       `json:"misses,omitempty"`
+	Value  search.Value `json:"value"`            // the other value
+	Basis  search.Basis `json:"basis"`            // how the effect is known; bound: the change is at most this
+	Change numerals     `json:"change,omitempty"` // relative change of the objective: value, lower and upper end of its interval
+	Misses string       `json:"misses,omitempty"` // constraint that is missed, if nothing with the value satisfies them
 }
 
 // figure is a number with five significant digits; null if it is unknown.

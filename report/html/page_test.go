@@ -351,14 +351,14 @@ func TestHTMLTrust(t *testing.T) {
 // The documentation has every key of the data.
 func TestHTMLFieldsAreDocumented(t *testing.T) {
 	t.Parallel()
-	doc, err := os.ReadFile("../../docs/reference/report.md")
+	doc, err := os.ReadFile("../../docs/reference/report-data-fields.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, root := htmlOf(t, reporttest.Ranked(t, reporttest.Typical(t), analyze.Options{}))
 	for _, key := range slices.Sorted(maps.Keys(reporttest.KeysOf(reporttest.DataOfPage(t, root)))) {
 		if !strings.Contains(string(doc), "`"+key) {
-			t.Errorf("docs/reference/report.md does not mention %q", key)
+			t.Errorf("docs/reference/report-data-fields.md does not mention %q", key)
 		}
 	}
 }
