@@ -45,7 +45,7 @@ test: setup lint ## All set-up, then all tests: unit and integration, with the r
 	@echo "==> test: the laboratory's own tests"
 	@$(MAKE) --no-print-directory -C lab test MODELS="$(CURDIR)/$(MODELS)"
 	@echo "==> test: ONNX Runtime with OpenVINO"
-	library="$$($(TUNER) runtime install openvino)" && LD_LIBRARY_PATH="$${library%/*}" TUNER_ORT_LIBRARY="$$library" TUNER_MODELS="$(CURDIR)/$(MODELS)" go test -race -run OpenVINO ./ort ./engine/onnxruntime ./model/onnx/rewrite
+	library="$$($(TUNER) runtime install openvino)" && LD_LIBRARY_PATH="$${library%/*}" TUNER_ORT_LIBRARY="$$library" TUNER_MODELS="$(CURDIR)/$(MODELS)" go test -race -run OpenVINO ./ort ./engine/onnxruntime ./model/onnx/rewrite/...
 
 .PHONY: unit
 unit: ## The fast tests alone: no ONNX Runtime, no network

@@ -1,8 +1,6 @@
 package rewrite_test
 
 import (
-	"encoding/binary"
-	"math"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -12,14 +10,8 @@ import (
 	"tuner/model/onnx/build"
 	"tuner/model/onnx/onnxpb"
 	"tuner/model/onnx/rewrite"
+	"tuner/model/onnx/rewrite/rewritetest"
 )
-
-// changed returns a modified copy of m.
-func changed(m *onnx.Model, change func(*onnxpb.ModelProto)) *onnx.Model {
-	p := proto.Clone(m.Proto()).(*onnxpb.ModelProto)
-	change(p)
-	return onnx.New(p)
-}
 
 func clean(t *testing.T, m *onnx.Model) *onnx.Model {
 	t.Helper()
@@ -28,42 +20,6 @@ func clean(t *testing.T, m *onnx.Model) *onnx.Model {
 		t.Fatal(err)
 	}
 	return c
-}
-
-func digest(t *testing.T, m *onnx.Model) string {
-	t.Helper()
-	d, err := m.Digest()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return d
-}
-
-// floats returns the values of an initializer.
-func floats(t *testing.T, m *onnx.Model, name string) []float32 {
-	t.Helper()
-	tensor := m.Initializer(name)
-	if tensor == nil {
-		t.Fatalf("there is no initializer %q", name)
-	}
-	raw, err := m.Data(tensor)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var values []float32
-	for ; len(raw) > 0; raw = raw[4:] {
-		values = append(values, math.Float32frombits(binary.LittleEndian.Uint32(raw)))
-	}
-	return values
-}
-
-// operators lists the nodes' operators in order.
-func operators(m *onnx.Model) []string {
-	var list []string
-	for _, node := range m.Nodes() {
-		list = append(list, node.GetOpType())
-	}
-	return list
 }
 
 func nodeNames(m *onnx.Model) []string {
@@ -82,17 +38,12 @@ func constantModel(a *onnxpb.AttributeProto) *onnx.Model {
 	return g.Model()
 }
 
-func attribute(name string, a *onnxpb.AttributeProto) *onnxpb.AttributeProto {
-	a.Name = proto.String(name)
-	return a
-}
-
 func TestCleanLiftsConstants(t *testing.T) {
 	t.Parallel()
 	check := func(a *onnxpb.AttributeProto, wantType onnx.DataType, wantDims []int64, wantRaw []byte) {
 		t.Helper()
 		m := clean(t, constantModel(a))
-		if diff := cmp.Diff([]string{"Add", "Identity"}, operators(m)); diff != "" {
+		if diff := cmp.Diff([]string{"Add", "Identity"}, rewritetest.Operators(m)); diff != "" {
 			t.Errorf("%s: nodes (-want +got):\n%s", a.GetName(), diff)
 		}
 		c := m.Initializer("Constant_0")
@@ -108,13 +59,13 @@ func TestCleanLiftsConstants(t *testing.T) {
 		}
 	}
 	one, two := []byte{0, 0, 0x80, 0x3f}, []byte{0, 0, 0, 0x40} // 1 and 2 as float32
-	check(attribute("value", &onnxpb.AttributeProto{T: &onnxpb.TensorProto{
+	check(rewritetest.Attribute("value", &onnxpb.AttributeProto{T: &onnxpb.TensorProto{
 		DataType: proto.Int32(int32(onnx.Float)), Dims: []int64{2}, FloatData: []float32{1, 2},
 	}}), onnx.Float, []int64{2}, append(one, two...))
-	check(attribute("value_float", &onnxpb.AttributeProto{F: proto.Float32(2)}), onnx.Float, nil, two)
-	check(attribute("value_floats", &onnxpb.AttributeProto{Floats: []float32{2}}), onnx.Float, []int64{1}, two)
-	check(attribute("value_int", &onnxpb.AttributeProto{I: proto.Int64(258)}), onnx.Int64, nil, []byte{2, 1, 0, 0, 0, 0, 0, 0})
-	check(attribute("value_ints", &onnxpb.AttributeProto{Ints: []int64{3}}), onnx.Int64, []int64{1}, []byte{3, 0, 0, 0, 0, 0, 0, 0})
+	check(rewritetest.Attribute("value_float", &onnxpb.AttributeProto{F: proto.Float32(2)}), onnx.Float, nil, two)
+	check(rewritetest.Attribute("value_floats", &onnxpb.AttributeProto{Floats: []float32{2}}), onnx.Float, []int64{1}, two)
+	check(rewritetest.Attribute("value_int", &onnxpb.AttributeProto{I: proto.Int64(258)}), onnx.Int64, nil, []byte{2, 1, 0, 0, 0, 0, 0, 0})
+	check(rewritetest.Attribute("value_ints", &onnxpb.AttributeProto{Ints: []int64{3}}), onnx.Int64, []int64{1}, []byte{3, 0, 0, 0, 0, 0, 0, 0})
 }
 
 func TestCleanLiftsStrings(t *testing.T) {
@@ -130,8 +81,8 @@ func TestCleanLiftsStrings(t *testing.T) {
 			t.Errorf("%s became %v", a.GetName(), c)
 		}
 	}
-	check(attribute("value_string", &onnxpb.AttributeProto{S: []byte("a")}), nil, "a")
-	check(attribute("value_strings", &onnxpb.AttributeProto{Strings: [][]byte{[]byte("a"), []byte("b")}}), []int64{2}, "a", "b")
+	check(rewritetest.Attribute("value_string", &onnxpb.AttributeProto{S: []byte("a")}), nil, "a")
+	check(rewritetest.Attribute("value_strings", &onnxpb.AttributeProto{Strings: [][]byte{[]byte("a"), []byte("b")}}), []int64{2}, "a", "b")
 }
 
 func TestCleanLeavesConstants(t *testing.T) {
@@ -139,16 +90,16 @@ func TestCleanLeavesConstants(t *testing.T) {
 	g := build.NewGraph("output")
 	x := g.Input("x", onnx.Float)
 	g.OutputAs("y", x, onnx.Float)
-	g.Output(g.Node("Constant", nil, attribute("value_int", &onnxpb.AttributeProto{I: proto.Int64(1)})), onnx.Int64)
-	if diff := cmp.Diff([]string{"Identity", "Constant"}, operators(clean(t, g.Model()))); diff != "" {
+	g.Output(g.Node("Constant", nil, rewritetest.Attribute("value_int", &onnxpb.AttributeProto{I: proto.Int64(1)})), onnx.Int64)
+	if diff := cmp.Diff([]string{"Identity", "Constant"}, rewritetest.Operators(clean(t, g.Model()))); diff != "" {
 		t.Errorf("a constant that is an output (-want +got):\n%s", diff)
 	}
-	m := clean(t, constantModel(attribute("sparse_value", &onnxpb.AttributeProto{SparseTensor: &onnxpb.SparseTensorProto{
+	m := clean(t, constantModel(rewritetest.Attribute("sparse_value", &onnxpb.AttributeProto{SparseTensor: &onnxpb.SparseTensorProto{
 		Values:  &onnxpb.TensorProto{DataType: proto.Int32(int32(onnx.Float)), Dims: []int64{1}, FloatData: []float32{1}},
 		Indices: &onnxpb.TensorProto{DataType: proto.Int32(int32(onnx.Int64)), Dims: []int64{1}, Int64Data: []int64{0}},
 		Dims:    []int64{1},
 	}})))
-	if diff := cmp.Diff([]string{"Constant", "Add", "Identity"}, operators(m)); diff != "" {
+	if diff := cmp.Diff([]string{"Constant", "Add", "Identity"}, rewritetest.Operators(m)); diff != "" {
 		t.Errorf("a sparse constant (-want +got):\n%s", diff)
 	}
 }
@@ -161,7 +112,7 @@ func TestCleanNamesNodes(t *testing.T) {
 		x = g.Node("Relu", []string{x}) // Relu_0 … Relu_3
 	}
 	g.Output(x, onnx.Float)
-	m := changed(g.Model(), func(p *onnxpb.ModelProto) {
+	m := rewritetest.Changed(g.Model(), func(p *onnxpb.ModelProto) {
 		for i, name := range []string{"same", "", "same", "Relu_Relu_1"} {
 			p.Graph.Node[i].Name = proto.String(name)
 		}
@@ -180,13 +131,13 @@ func TestCleanSweeps(t *testing.T) {
 	unused := g.Node("Add", []string{x, g.Floats("unused", []float32{1})})
 	g.Node("Relu", []string{unused})
 	g.OutputAs("y", g.Node("Mul", []string{x, g.Floats("used", []float32{2})}), onnx.Float)
-	m := changed(g.Model(), func(p *onnxpb.ModelProto) {
+	m := rewritetest.Changed(g.Model(), func(p *onnxpb.ModelProto) {
 		for _, name := range []string{unused, "Mul_0"} {
 			p.Graph.ValueInfo = append(p.Graph.ValueInfo, &onnxpb.ValueInfoProto{Name: proto.String(name)})
 		}
 	})
 	got := clean(t, m)
-	if diff := cmp.Diff([]string{"Mul", "Identity"}, operators(got)); diff != "" {
+	if diff := cmp.Diff([]string{"Mul", "Identity"}, rewritetest.Operators(got)); diff != "" {
 		t.Errorf("nodes (-want +got):\n%s", diff)
 	}
 	if len(got.Initializers()) != 1 || got.Initializer("used") == nil {
@@ -211,7 +162,7 @@ func TestCleanKeepsWhatSubgraphsUse(t *testing.T) {
 	body.OutputAs("sum", captured, onnx.Float)
 	sums := g.Node("Loop", []string{g.Int64s("iterations", []int64{2}), g.True("forever")}, build.GraphAttribute("body", body))
 	g.OutputAs("y", sums, onnx.Float)
-	if diff := cmp.Diff([]string{"Relu", "Loop", "Identity"}, operators(clean(t, g.Model()))); diff != "" {
+	if diff := cmp.Diff([]string{"Relu", "Loop", "Identity"}, rewritetest.Operators(clean(t, g.Model()))); diff != "" {
 		t.Errorf("nodes (-want +got):\n%s", diff)
 	}
 }
@@ -223,7 +174,7 @@ func TestCleanDropsDefaults(t *testing.T) {
 	g.Input("w", onnx.Float)
 	g.OutputAs("y", g.Node("Add", []string{x, g.Floats("w", []float32{1})}), onnx.Float)
 	for version, want := range map[int64]int64{3: 4, 8: 8} {
-		m := clean(t, changed(g.Model(), func(p *onnxpb.ModelProto) { p.IrVersion = proto.Int64(version) }))
+		m := clean(t, rewritetest.Changed(g.Model(), func(p *onnxpb.ModelProto) { p.IrVersion = proto.Int64(version) }))
 		if in := m.Graph().GetInput(); len(in) != 1 || in[0].GetName() != "x" {
 			t.Errorf("the inputs are %v", in)
 		}
@@ -233,24 +184,15 @@ func TestCleanDropsDefaults(t *testing.T) {
 	}
 }
 
-// samples returns the models of package build that a server accepts.
-func samples() map[string]*onnx.Model {
-	return map[string]*onnx.Model{
-		"simple": build.Simple(), "mlp": build.MLP(), "cnn": build.CNN(0), "bertsquad": build.BertSquadLike(),
-		"recommender": build.EmbeddingRecommender(), "constant_time": build.ConstantTime(10), "resnet": build.ResNet(),
-		"mobilenet": build.MobileNet(), "lstm": build.LSTM(),
-	}
-}
-
 func TestCleanTwiceIsOnce(t *testing.T) {
 	t.Parallel()
-	for name, m := range samples() {
-		before := digest(t, m)
+	for name, m := range rewritetest.Samples() {
+		before := rewritetest.Digest(t, m)
 		once := clean(t, m)
-		if digest(t, clean(t, once)) != digest(t, once) {
+		if rewritetest.Digest(t, clean(t, once)) != rewritetest.Digest(t, once) {
 			t.Errorf("%s: cleaning a clean model changed it", name)
 		}
-		if digest(t, m) != before {
+		if rewritetest.Digest(t, m) != before {
 			t.Errorf("%s: the source was changed", name)
 		}
 	}

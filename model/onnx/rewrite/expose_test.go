@@ -10,6 +10,7 @@ import (
 	"tuner/model/onnx/build"
 	"tuner/model/onnx/onnxpb"
 	"tuner/model/onnx/rewrite"
+	"tuner/model/onnx/rewrite/rewritetest"
 )
 
 func TestExpose(t *testing.T) {
@@ -34,7 +35,7 @@ func TestExpose(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), `"nope"`) || !strings.Contains(err.Error(), `"conv0.weight"`) {
 		t.Errorf("values that are not computed: %v", err)
 	}
-	unknown := changed(times("x", weights), func(p *onnxpb.ModelProto) {
+	unknown := rewritetest.Changed(rewritetest.Times("x", rewritetest.Weights), func(p *onnxpb.ModelProto) {
 		p.Graph.Node[0].OpType, p.Graph.Node[0].Domain = proto.String("Mystery"), proto.String("example.com")
 	})
 	if _, err = rewrite.Expose(unknown, []string{"MatMul_0"}); err == nil || !strings.Contains(err.Error(), `"MatMul_0", output of a Mystery`) {

@@ -1,4 +1,4 @@
-package rewrite_test
+package quantization_test
 
 import (
 	"math"
@@ -14,6 +14,7 @@ import (
 	"tuner/model/onnx/inputs"
 	"tuner/model/onnx/rewrite"
 	"tuner/model/onnx/rewrite/quantization"
+	"tuner/model/onnx/rewrite/rewritetest"
 	"tuner/model/precision/calibrate"
 	"tuner/ort"
 	"tuner/ort/sessionoption"
@@ -32,9 +33,9 @@ func calibrated(t *testing.T, m *onnx.Model, rows map[string]inputs.Tensor) map[
 		t.Fatal(err)
 	}
 	seen := map[string]inputs.Tensor{}
-	results := infer(t, load(t, exposed), rows)
+	results := orttest.InferFloats(t, orttest.LoadOneThread(t, exposed), rows)
 	for _, value := range values {
-		seen[value] = floatTensor(results[value], int64(len(results[value])))
+		seen[value] = orttest.FloatTensor(results[value], int64(len(results[value])))
 		if in, ok := rows[value]; ok {
 			seen[value] = in
 		}
@@ -88,7 +89,7 @@ func TestONNXRuntimeFusesInt8Static(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := map[string]int{}
-			for _, op := range operators(optimized) {
+			for _, op := range rewritetest.Operators(optimized) {
 				switch op {
 				// they move integers
 				case "Transpose", "Flatten", "MaxPool", "NhwcMaxPool", "Resize", "Slice", "Squeeze", "Unsqueeze", "Reshape":
@@ -110,7 +111,7 @@ func agreement(want, got []float32, rows int) (mean float64, same int) {
 	classes := len(want) / rows
 	for i := 0; i < len(want); i += classes {
 		a, b := want[i:i+classes], got[i:i+classes]
-		mean += cosine(a, b) / float64(rows)
+		mean += orttest.Cosine(a, b) / float64(rows)
 		if slices.Index(a, slices.Max(a)) == slices.Index(b, slices.Max(b)) {
 			same++
 		}
@@ -125,15 +126,15 @@ func TestInt8StaticOfCNN(t *testing.T) {
 	orttest.Runtime(t)
 	const rows = 64
 	m := build.CNN(0)
-	o := quantization.StaticOptions{Ranges: calibrated(t, m, random(t, m, rows, 1))}
-	in := random(t, m, rows, 2)
-	want := infer(t, load(t, m), in)["logits"]
+	o := quantization.StaticOptions{Ranges: calibrated(t, m, orttest.Random(t, m, rows, 1))}
+	in := orttest.Random(t, m, rows, 2)
+	want := orttest.InferFloats(t, orttest.LoadOneThread(t, m), in)["logits"]
 	check := func(bits int, entries map[string]string) {
 		t.Helper()
 		o.Bits = bits
 		q, _ := int8Static(t, m, o)
 		s := orttest.Load(t, q, ort.SessionOptions{Settings: sessionoption.Settings{sessionoption.IntraOpThreads: "1"}, Entries: entries})
-		if mean, same := agreement(want, infer(t, s, in)["logits"], rows); !(mean >= 0.999) || same < rows-1 {
+		if mean, same := agreement(want, orttest.InferFloats(t, s, in)["logits"], rows); !(mean >= 0.999) || same < rows-1 {
 			t.Errorf("%d bits, %v: cosine %v, %d of %d rows agree", bits, entries, mean, same, rows)
 		}
 	}
@@ -153,9 +154,9 @@ func TestInt8StaticOfDeepNetworks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			m := classifiers()[name].model
-			q, _ := int8Static(t, m, quantization.StaticOptions{Ranges: calibrated(t, m, random(t, m, rows, 1))})
-			in := random(t, m, rows, 2)
-			if mean, _ := agreement(infer(t, load(t, m), in)["logits"], infer(t, load(t, q), in)["logits"], rows); !(mean >= least) {
+			q, _ := int8Static(t, m, quantization.StaticOptions{Ranges: calibrated(t, m, orttest.Random(t, m, rows, 1))})
+			in := orttest.Random(t, m, rows, 2)
+			if mean, _ := agreement(orttest.InferFloats(t, orttest.LoadOneThread(t, m), in)["logits"], orttest.InferFloats(t, orttest.LoadOneThread(t, q), in)["logits"], rows); !(mean >= least) {
 				t.Errorf("cosine %v, want %v", mean, least)
 			}
 		})
@@ -169,10 +170,10 @@ func TestInt8StaticRuns(t *testing.T) {
 	for _, name := range []string{"mlp", "bertsquad", "recommender", "lstm"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m := samples()[name]
-			in := random(t, m, 3, 1)
+			m := rewritetest.Samples()[name]
+			in := orttest.Random(t, m, 3, 1)
 			q, _ := int8Static(t, m, quantization.StaticOptions{Ranges: calibrated(t, m, in)})
-			checkAgreement(t, infer(t, load(t, m), in), infer(t, load(t, q), in), 0.99)
+			orttest.CheckAgreement(t, orttest.InferFloats(t, orttest.LoadOneThread(t, m), in), orttest.InferFloats(t, orttest.LoadOneThread(t, q), in), 0.99)
 		})
 	}
 }
@@ -190,10 +191,10 @@ func TestInt8StaticComputesExactly(t *testing.T) {
 	w := g.Floats("w", []float32{127, -254, 1, 0, 2.5, 10, 3.5, 14}, 4, 2)
 	m := output(g, g.Node("Add", []string{g.Node("MatMul", []string{x, w}), g.Floats("b", []float32{10, 10}, 2)}))
 	q, _ := int8Static(t, m, quantization.StaticOptions{Ranges: alike(t, m, -51, 204)})
-	in := map[string]inputs.Tensor{"x": floatTensor([]float32{-51, 300, 0.5, 1.5}, 1, 4)}
+	in := map[string]inputs.Tensor{"x": orttest.FloatTensor([]float32{-51, 300, 0.5, 1.5}, 1, 4)}
 	for _, level := range []string{sessionoption.Disabled, "all"} {
 		s := orttest.Load(t, q, ort.SessionOptions{Settings: sessionoption.Settings{sessionoption.IntraOpThreads: "1", sessionoption.GraphOptimization: level}})
-		if diff := cmp.Diff([]float32{-6255, 12992}, infer(t, s, in)["y"]); diff != "" {
+		if diff := cmp.Diff([]float32{-6255, 12992}, orttest.InferFloats(t, s, in)["y"]); diff != "" {
 			t.Errorf("optimization %s (-want +got):\n%s", level, diff)
 		}
 	}
@@ -209,10 +210,10 @@ func TestInt8StaticConvolvesExactly(t *testing.T) {
 	q, _ := int8Static(t, m, quantization.StaticOptions{Ranges: map[string]quantization.Range{
 		"x": {Min: -51, Max: 204}, c: {Min: 0, Max: 255 * 127},
 	}})
-	in := map[string]inputs.Tensor{"x": floatTensor([]float32{-51, 3, 200, 1.5}, 1, 1, 2, 2)}
+	in := map[string]inputs.Tensor{"x": orttest.FloatTensor([]float32{-51, 3, 200, 1.5}, 1, 1, 2, 2)}
 	for _, level := range []string{sessionoption.Disabled, "all"} {
 		s := orttest.Load(t, q, ort.SessionOptions{Settings: sessionoption.Settings{sessionoption.IntraOpThreads: "1", sessionoption.GraphOptimization: level}})
-		if diff := cmp.Diff([]float32{0, 3 * 127, 200 * 127, 2 * 127}, infer(t, s, in)["y"]); diff != "" {
+		if diff := cmp.Diff([]float32{0, 3 * 127, 200 * 127, 2 * 127}, orttest.InferFloats(t, s, in)["y"]); diff != "" {
 			t.Errorf("optimization %s (-want +got):\n%s", level, diff)
 		}
 	}
@@ -223,7 +224,7 @@ func TestInt8StaticKeepsWhatItFolds(t *testing.T) {
 	t.Parallel()
 	orttest.Runtime(t)
 	m := build.CNN(0)
-	in := random(t, m, 4, 1)
+	in := orttest.Random(t, m, 4, 1)
 	keep := []string{"node_Conv_0", "node_Conv_1", "node_Conv_2"}
 	q, _ := int8Static(t, m, quantization.StaticOptions{Ranges: alike(t, m, -1e-30, 1e-30), Keep: keep})
 	exact, err := rewrite.Expose(m, []string{"Flatten_0"}) // the input of the last layer, which is converted
@@ -234,7 +235,7 @@ func TestInt8StaticKeepsWhatItFolds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, got := infer(t, load(t, exact), in)["Flatten_0"], infer(t, load(t, folded), in)["Flatten_0"]
+	want, got := orttest.InferFloats(t, orttest.LoadOneThread(t, exact), in)["Flatten_0"], orttest.InferFloats(t, orttest.LoadOneThread(t, folded), in)["Flatten_0"]
 	for i := range want {
 		if !(math.Abs(float64(got[i]-want[i])) <= 1e-5*math.Abs(float64(want[i]))+1e-6) {
 			t.Fatalf("element %d: %v, want %v", i, got[i], want[i])
@@ -256,7 +257,7 @@ func TestInt8StaticSensitivityMeasures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := infer(t, load(t, probe), map[string]inputs.Tensor{"x": floatTensor([]float32{-51, 300, 0.5, 1.5}, 1, 4)})
+	got := orttest.InferFloats(t, orttest.LoadOneThread(t, probe), map[string]inputs.Tensor{"x": orttest.FloatTensor([]float32{-51, 300, 0.5, 1.5}, 1, 4)})
 	if diff := cmp.Diff([]float32{-6160.5, 12990}, got["y"]); diff != "" {
 		t.Errorf("the exact output (-want +got):\n%s", diff)
 	}
@@ -273,9 +274,9 @@ func TestOpenVINORunsInt8Static(t *testing.T) {
 	for name, least := range map[string]float64{"cnn": 0.999, "mlp": 0.99, "resnet": 0.98, "mobilenet": 0.9} {
 		t.Run(name, func(t *testing.T) {
 			const rows = 4
-			m := samples()[name]
-			q, _ := int8Static(t, m, quantization.StaticOptions{Ranges: calibrated(t, m, random(t, m, rows, 1))})
-			in := random(t, m, rows, 2)
+			m := rewritetest.Samples()[name]
+			q, _ := int8Static(t, m, quantization.StaticOptions{Ranges: calibrated(t, m, orttest.Random(t, m, rows, 1))})
+			in := orttest.Random(t, m, rows, 2)
 			s := orttest.Load(t, q, ort.SessionOptions{
 				RecordAssignment: true, Providers: []ort.Provider{{Name: "openvino", Options: map[string]string{"num_of_threads": "1"}}},
 			})
@@ -288,8 +289,8 @@ func TestOpenVINORunsInt8Static(t *testing.T) {
 					t.Errorf("%s has the nodes %v", a.Provider, a.Ops)
 				}
 			}
-			got := infer(t, s, in)
-			for output, want := range infer(t, load(t, m), in) {
+			got := orttest.InferFloats(t, s, in)
+			for output, want := range orttest.InferFloats(t, orttest.LoadOneThread(t, m), in) {
 				if mean, _ := agreement(want, got[output], rows); !(mean >= least) {
 					t.Errorf("%s: cosine %v, want %v", output, mean, least)
 				}

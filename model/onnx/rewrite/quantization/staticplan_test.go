@@ -1,4 +1,4 @@
-package rewrite_test
+package quantization_test
 
 import (
 	"slices"
@@ -10,6 +10,7 @@ import (
 	"tuner/model/onnx"
 	"tuner/model/onnx/build"
 	"tuner/model/onnx/rewrite/quantization"
+	"tuner/model/onnx/rewrite/rewritetest"
 )
 
 // normalized makes a model with a normalisation after a convolution. For the first channel it is x
@@ -29,13 +30,13 @@ func TestInt8StaticFoldsNormalizations(t *testing.T) {
 	t.Parallel()
 	m := normalized()
 	q, _ := int8Static(t, m, quantization.StaticOptions{Ranges: alike(t, m, -1, 1), Keep: []string{"node_Conv_0"}})
-	if diff := cmp.Diff([]float32{3, 0}, floats(t, q, "w_folded")); diff != "" {
+	if diff := cmp.Diff([]float32{3, 0}, rewritetest.Floats(t, q, "w_folded")); diff != "" {
 		t.Errorf("weights (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]float32{9.5, 2}, floats(t, q, "w_folded_bias")); diff != "" {
+	if diff := cmp.Diff([]float32{9.5, 2}, rewritetest.Floats(t, q, "w_folded_bias")); diff != "" {
 		t.Errorf("biases (-want +got):\n%s", diff)
 	}
-	if got := wiring(q)[0]; got != "BatchNormalization_0 = Conv(x, w_folded, w_folded_bias)" {
+	if got := rewritetest.Wiring(q)[0]; got != "BatchNormalization_0 = Conv(x, w_folded, w_folded_bias)" {
 		t.Errorf("the folded convolution is %q", got)
 	}
 }
@@ -50,8 +51,8 @@ func TestInt8StaticLeavesNormalizations(t *testing.T) {
 	check := func(what string, m *onnx.Model) {
 		t.Helper()
 		q, _ := int8Static(t, m, quantization.StaticOptions{Ranges: alike(t, m, -1, 1)})
-		if !slices.Contains(operators(q), "BatchNormalization") {
-			t.Errorf("%s: %v", what, operators(q))
+		if !slices.Contains(rewritetest.Operators(q), "BatchNormalization") {
+			t.Errorf("%s: %v", what, rewritetest.Operators(q))
 		}
 	}
 	g, x := pixels()
@@ -121,7 +122,7 @@ func TestInt8StaticLimiters(t *testing.T) {
 		g, x := pixels()
 		m := output(g, conv1(g, limited(g, conv1(g, x, "w0", 1)), "w1", 1))
 		q, _ := int8Static(t, m, quantization.StaticOptions{Ranges: alike(t, m, -51, 204)})
-		ops := operators(q)
+		ops := rewritetest.Operators(q)
 		if got := !slices.Contains(ops, "Relu") && !slices.Contains(ops, "Clip"); got != want {
 			t.Errorf("%s: %v", what, ops)
 		}
@@ -160,10 +161,10 @@ func TestInt8StaticKeepsOutputs(t *testing.T) {
 	g.Output(c, onnx.Float, onnx.Symbol("batch"), onnx.Fixed(1), onnx.Fixed(2), onnx.Fixed(2))
 	m := g.Model()
 	q, _ := int8Static(t, m, quantization.StaticOptions{Ranges: alike(t, m, -1, 1)})
-	if diff := cmp.Diff(interfaces(m), interfaces(q)); diff != "" {
+	if diff := cmp.Diff(rewritetest.Interfaces(m), rewritetest.Interfaces(q)); diff != "" {
 		t.Errorf("inputs and outputs (-want +got):\n%s", diff)
 	}
-	lines := wiring(q)
+	lines := rewritetest.Wiring(q)
 	if got := lines[len(lines)-1]; got != c+" = DequantizeLinear("+c+"_QuantizeLinear_output, "+c+"_scale, "+c+"_zero_point)" {
 		t.Errorf("the last node is %q", got)
 	}

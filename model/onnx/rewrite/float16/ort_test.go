@@ -1,8 +1,9 @@
-package rewrite_test
+package float16_test
 
 import (
 	"errors"
 	"math"
+	"os"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -14,8 +15,11 @@ import (
 	"tuner/model/onnx/onnxpb"
 	"tuner/model/onnx/rewrite"
 	"tuner/model/onnx/rewrite/float16"
+	"tuner/model/onnx/rewrite/rewritetest"
 	"tuner/ort"
 )
+
+func TestMain(m *testing.M) { os.Exit(orttest.Main(m)) }
 
 func toFloat16(t *testing.T, m *onnx.Model, o float16.Options) (*onnx.Model, rewrite.Summary) {
 	t.Helper()
@@ -31,10 +35,10 @@ func toFloat16(t *testing.T, m *onnx.Model, o float16.Options) (*onnx.Model, rew
 func TestFloat16Runs(t *testing.T) {
 	t.Parallel()
 	orttest.Runtime(t)
-	for name, m := range samples() {
+	for name, m := range rewritetest.Samples() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			want := infer(t, load(t, m), random(t, m, 3, 1))
+			want := orttest.InferFloats(t, orttest.LoadOneThread(t, m), orttest.Random(t, m, 3, 1))
 			for _, keep := range []bool{false, true} {
 				half, _, err := float16.Convert(m, float16.Options{KeepIO: keep})
 				if errors.Is(err, rewrite.ErrNothing) {
@@ -43,8 +47,8 @@ func TestFloat16Runs(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				got := infer(t, load(t, half), random(t, half, 3, 1)) // the same numbers; rounded if the input is fp16
-				checkAgreement(t, want, got, 0.999)
+				got := orttest.InferFloats(t, orttest.LoadOneThread(t, half), orttest.Random(t, half, 3, 1)) // the same numbers; rounded if the input is fp16
+				orttest.CheckAgreement(t, want, got, 0.999)
 			}
 		})
 	}
@@ -54,7 +58,7 @@ func TestFloat16Runs(t *testing.T) {
 func TestOpenVINORunsFloat16(t *testing.T) {
 	t.Parallel()
 	orttest.OpenVINO(t)
-	models := samples()
+	models := rewritetest.Samples()
 	delete(models, "constant_time") // OpenVINO has no Loop in fp32 either
 	for name, m := range models {
 		t.Run(name, func(t *testing.T) {
@@ -65,10 +69,10 @@ func TestOpenVINORunsFloat16(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			in := random(t, m, 3, 1)
+			in := orttest.Random(t, m, 3, 1)
 			provider := ort.Provider{Name: "openvino", Options: map[string]string{"num_of_threads": "1"}}
-			got := infer(t, orttest.Load(t, half, ort.SessionOptions{Providers: []ort.Provider{provider}}), in)
-			checkAgreement(t, infer(t, load(t, m), in), got, 0.999)
+			got := orttest.InferFloats(t, orttest.Load(t, half, ort.SessionOptions{Providers: []ort.Provider{provider}}), in)
+			orttest.CheckAgreement(t, orttest.InferFloats(t, orttest.LoadOneThread(t, m), in), got, 0.999)
 		})
 	}
 }
@@ -77,15 +81,15 @@ func TestOpenVINORunsFloat16(t *testing.T) {
 func TestFloat16OfMiniLM(t *testing.T) {
 	t.Parallel()
 	orttest.Runtime(t)
-	m := minilm(t)
-	in := sentences(t)
-	want := infer(t, load(t, m), in)["embedding"]
+	m := orttest.ReadMiniLM(t)
+	in := orttest.Sentences(t, "../../../../testdata/minilm/reference.json")
+	want := orttest.InferFloats(t, orttest.LoadOneThread(t, m), in)["embedding"]
 	const width = 384
 	for _, keep := range []bool{false, true} {
 		half, _ := toFloat16(t, m, float16.Options{KeepIO: keep})
-		got := infer(t, load(t, half), in)["embedding"]
+		got := orttest.InferFloats(t, orttest.LoadOneThread(t, half), in)["embedding"]
 		for i := 0; i < len(want); i += width {
-			if c := cosine(want[i:i+width], got[i:i+width]); !(c >= 0.9999) {
+			if c := orttest.Cosine(want[i:i+width], got[i:i+width]); !(c >= 0.9999) {
 				t.Errorf("keep %v: sentence %d: cosine %v", keep, i/width, c)
 			}
 		}
@@ -98,13 +102,13 @@ func TestFloat16RunsBranches(t *testing.T) {
 	orttest.Runtime(t)
 	for _, keep := range [][]string{nil, {"node_If_0"}} {
 		half, _ := toFloat16(t, branching(), float16.Options{KeepIO: true, Keep: keep})
-		s := load(t, half)
+		s := orttest.LoadOneThread(t, half)
 		for branch, want := range [][]float32{{6, 7, 8, 9}, {1, 3, 6, 10}} { // (1, 2, 3, 4) + 5; its running sum
 			in := map[string]inputs.Tensor{
-				"x":  floatTensor([]float32{1, 1, 1, 1}, 1, 4),
+				"x":  orttest.FloatTensor([]float32{1, 1, 1, 1}, 1, 4),
 				"go": {Type: onnx.Bool, Data: []byte{byte(branch)}},
 			}
-			if diff := cmp.Diff(want, infer(t, s, in)["y"]); diff != "" {
+			if diff := cmp.Diff(want, orttest.InferFloats(t, s, in)["y"]); diff != "" {
 				t.Errorf("kept %q, branch %d (-want +got):\n%s", keep, branch, diff)
 			}
 		}
@@ -127,8 +131,8 @@ func TestFloat16DoesNotOverflow(t *testing.T) {
 			t.Parallel()
 			m := overflowing(build, width)
 			half, _ := toFloat16(t, m, float16.Options{KeepIO: true})
-			in := map[string]inputs.Tensor{"x": floatTensor(row, 1, width)}
-			want, got := infer(t, load(t, m), in)["y"], infer(t, load(t, half), in)["y"]
+			in := map[string]inputs.Tensor{"x": orttest.FloatTensor(row, 1, width)}
+			want, got := orttest.InferFloats(t, orttest.LoadOneThread(t, m), in)["y"], orttest.InferFloats(t, orttest.LoadOneThread(t, half), in)["y"]
 			for i := range want {
 				if d := math.Abs(float64(want[i] - got[i])); !(d <= 2e-3*math.Max(1, math.Abs(float64(want[i])))) {
 					t.Fatalf("element %d: %v became %v", i, want[i], got[i])
@@ -182,11 +186,11 @@ func TestFloat16CutsInputs(t *testing.T) {
 	t.Parallel()
 	orttest.Runtime(t)
 	for _, opset := range []int64{10, 17} { // Clip's limits were attributes, and later inputs
-		m := changed(overflowing(func(g *build.Graph, x string) string {
+		m := rewritetest.Changed(overflowing(func(g *build.Graph, x string) string {
 			return g.Node("Mul", []string{x, g.Floats("half", []float32{0.5}, 1)})
 		}, 4), func(p *onnxpb.ModelProto) { p.OpsetImport[0].Version = &opset })
 		half, _ := toFloat16(t, m, float16.Options{KeepIO: true})
-		got := infer(t, load(t, half), map[string]inputs.Tensor{"x": floatTensor([]float32{1e6, -1e30, 3, float32(math.Inf(1))}, 1, 4)})["y"]
+		got := orttest.InferFloats(t, orttest.LoadOneThread(t, half), map[string]inputs.Tensor{"x": orttest.FloatTensor([]float32{1e6, -1e30, 3, float32(math.Inf(1))}, 1, 4)})["y"]
 		for i, want := range []float32{32752, -32752, 1.5, 32752} { // 65504/2
 			if got[i] != want {
 				t.Errorf("opset %d: element %d: got %v, want %v", opset, i, got[i], want)

@@ -1,4 +1,4 @@
-package rewrite_test
+package quantization_test
 
 import (
 	"errors"
@@ -17,6 +17,7 @@ import (
 	"tuner/model/onnx/onnxpb"
 	"tuner/model/onnx/rewrite"
 	"tuner/model/onnx/rewrite/quantization"
+	"tuner/model/onnx/rewrite/rewritetest"
 )
 
 func int8Dynamic(t *testing.T, m *onnx.Model, o quantization.Options) (*onnx.Model, rewrite.Summary) {
@@ -32,19 +33,6 @@ func int8Dynamic(t *testing.T, m *onnx.Model, o quantization.Options) (*onnx.Mod
 func graph() (*build.Graph, string) {
 	g := build.NewGraph("test")
 	return g, g.Input("x", onnx.Float, onnx.Symbol("batch"), onnx.Fixed(4))
-}
-
-// times makes a model that multiplies x by a weight with 4 rows.
-func times(x string, weight func(*build.Graph) string) *onnx.Model {
-	g := build.NewGraph("test")
-	g.Input("x", onnx.Float, onnx.Symbol("batch"), onnx.Fixed(4))
-	g.OutputAs("y", g.Node("MatMul", []string{x, weight(g)}), onnx.Float, onnx.Symbol("batch"), onnx.Symbol("columns"))
-	return g.Model()
-}
-
-// weights adds the 4×2 matrix with rows (1, 2), (3, 4), (5, 6), (127, -254).
-func weights(g *build.Graph) string {
-	return g.Floats("w", []float32{1, 2, 3, 4, 5, 6, 127, -254}, 4, 2)
 }
 
 func int8s(t *testing.T, m *onnx.Model, name string) []int8 {
@@ -66,12 +54,12 @@ func int8s(t *testing.T, m *onnx.Model, name string) []int8 {
 
 func TestInt8Dynamic(t *testing.T) {
 	t.Parallel()
-	m := times("x", weights)
-	before := digest(t, m)
+	m := rewritetest.Times("x", rewritetest.Weights)
+	before := rewritetest.Digest(t, m)
 	check := func(o quantization.Options, want []int8, wantScales []float32) {
 		t.Helper()
 		q, summary := int8Dynamic(t, m, o)
-		if diff := cmp.Diff([]string{"DynamicQuantizeLinear", "MatMulInteger", "Cast", "Mul", "Mul", "Identity"}, operators(q)); diff != "" {
+		if diff := cmp.Diff([]string{"DynamicQuantizeLinear", "MatMulInteger", "Cast", "Mul", "Mul", "Identity"}, rewritetest.Operators(q)); diff != "" {
 			t.Errorf("%+v: nodes (-want +got):\n%s", o, diff)
 		}
 		if diff := cmp.Diff(rewrite.Summary{Converted: []string{"node_MatMul_0"}}, summary); diff != "" {
@@ -83,7 +71,7 @@ func TestInt8Dynamic(t *testing.T) {
 		if diff := cmp.Diff(want, int8s(t, q, "w_quantized")); diff != "" {
 			t.Errorf("%+v: weights (-want +got):\n%s", o, diff)
 		}
-		if diff := cmp.Diff(wantScales, floats(t, q, "w_scale")); diff != "" {
+		if diff := cmp.Diff(wantScales, rewritetest.Floats(t, q, "w_scale")); diff != "" {
 			t.Errorf("%+v: scales (-want +got):\n%s", o, diff)
 		}
 	}
@@ -95,7 +83,7 @@ func TestInt8Dynamic(t *testing.T) {
 	check(quantization.Options{Bits: 7}, []int8{1, 1, 2, 1, 3, 2, 64, -64}, []float32{127. / 64, 254. / 64})
 	// One scale of 2 for all. Ties go to the even number (1/2 → 0, 3/2 → 2, 5/2 → 2, 127/2 → 64).
 	check(quantization.Options{PerTensor: true}, []int8{0, 1, 2, 2, 2, 3, 64, -127}, []float32{2})
-	if digest(t, m) != before {
+	if rewritetest.Digest(t, m) != before {
 		t.Error("the source was changed")
 	}
 }
@@ -103,7 +91,7 @@ func TestInt8Dynamic(t *testing.T) {
 // ONNX Runtime fuses the nodes only in this order.
 func TestInt8DynamicWiring(t *testing.T) {
 	t.Parallel()
-	q, _ := int8Dynamic(t, times("x", weights), quantization.Options{})
+	q, _ := int8Dynamic(t, rewritetest.Times("x", rewritetest.Weights), quantization.Options{})
 	nodes := q.Nodes()
 	quantize, multiply, cast, scales, scaled := nodes[0], nodes[1], nodes[2], nodes[3], nodes[4]
 	check := func(what string, want, got []string) {
@@ -145,7 +133,7 @@ func TestInt8DynamicShares(t *testing.T) {
 		t.Errorf("initializers (-want +got):\n%s", diff)
 	}
 	count := func(op string) (n int) {
-		for _, got := range operators(q) {
+		for _, got := range rewritetest.Operators(q) {
 			if got == op {
 				n++
 			}
@@ -169,7 +157,7 @@ func gemm() *onnx.Model {
 func TestInt8DynamicGemm(t *testing.T) {
 	t.Parallel()
 	q, summary := int8Dynamic(t, gemm(), quantization.Options{})
-	if diff := cmp.Diff([]string{"DynamicQuantizeLinear", "MatMulInteger", "Cast", "Mul", "Mul", "Add", "Identity"}, operators(q)); diff != "" {
+	if diff := cmp.Diff([]string{"DynamicQuantizeLinear", "MatMulInteger", "Cast", "Mul", "Mul", "Add", "Identity"}, rewritetest.Operators(q)); diff != "" {
 		t.Errorf("nodes (-want +got):\n%s", diff)
 	}
 	add := q.Nodes()[5]
@@ -199,7 +187,7 @@ func TestInt8DynamicBatchedWeight(t *testing.T) {
 	if diff := cmp.Diff([]int8{127, 127, 0, 1, 127, 127, 1, 1}, int8s(t, q, "w_quantized")); diff != "" {
 		t.Errorf("weights (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]float32{1, 2, 3, 4}, floats(t, q, "w_scale")); diff != "" {
+	if diff := cmp.Diff([]float32{1, 2, 3, 4}, rewritetest.Floats(t, q, "w_scale")); diff != "" {
 		t.Errorf("scales (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]int64{2, 1, 2}, q.Initializer("w_scale").GetDims()); diff != "" {
@@ -210,7 +198,7 @@ func TestInt8DynamicBatchedWeight(t *testing.T) {
 // unfolded makes a model that multiplies x by weights as exporters write them: shared ones with
 // Identity, unfolded ones with Transpose.
 func unfolded() *onnx.Model {
-	return times("x", func(g *build.Graph) string {
+	return rewritetest.Times("x", func(g *build.Graph) string {
 		w := g.Floats("w", []float32{1, 3, 5, 127, 2, 4, 6, -254}, 2, 4)
 		return g.Node("Transpose", []string{g.Node("Identity", []string{w})}, build.IntsAttribute("perm", 1, 0))
 	})
@@ -222,14 +210,14 @@ func TestInt8DynamicSeesThroughViews(t *testing.T) {
 	if diff := cmp.Diff([]int8{1, 1, 3, 2, 5, 3, 127, -127}, int8s(t, q, "w_quantized")); diff != "" {
 		t.Errorf("weights (-want +got):\n%s", diff)
 	}
-	if slices.Contains(operators(q), "Transpose") {
-		t.Errorf("the float weight is still transposed: %v", operators(q))
+	if slices.Contains(rewritetest.Operators(q), "Transpose") {
+		t.Errorf("the float weight is still transposed: %v", rewritetest.Operators(q))
 	}
 }
 
 func TestInt8DynamicTwice(t *testing.T) {
 	t.Parallel()
-	for name, m := range samples() {
+	for name, m := range rewritetest.Samples() {
 		q, _, err := quantization.Dynamic(m, quantization.Options{})
 		if errors.Is(err, rewrite.ErrNothing) {
 			continue
@@ -238,7 +226,7 @@ func TestInt8DynamicTwice(t *testing.T) {
 			t.Fatal(err)
 		}
 		again, _ := int8Dynamic(t, m, quantization.Options{})
-		if digest(t, again) != digest(t, q) {
+		if rewritetest.Digest(t, again) != rewritetest.Digest(t, q) {
 			t.Errorf("%s: the same model became something else", name)
 		}
 		if _, _, err := quantization.Dynamic(q, quantization.Options{}); !errors.Is(err, rewrite.ErrNothing) {
@@ -292,7 +280,7 @@ func TestInt8DynamicKeepsSubgraphs(t *testing.T) {
 	body.Input("state", onnx.Float)
 	body.OutputAs("go_on_next", "go_on", onnx.Bool)
 	own := body.Node("MatMul", []string{"state", body.Floats("own", square, 4, 4)})
-	constant := body.Node("Constant", nil, attribute("value", &onnxpb.AttributeProto{T: &onnxpb.TensorProto{
+	constant := body.Node("Constant", nil, rewritetest.Attribute("value", &onnxpb.AttributeProto{T: &onnxpb.TensorProto{
 		DataType: proto.Int32(int32(onnx.Float)), Dims: []int64{4, 4}, FloatData: square,
 	}}))
 	product := body.Node("Gemm", []string{body.Node("MatMul", []string{own, captured}), constant})
@@ -332,18 +320,18 @@ func TestInt8DynamicFindsNothing(t *testing.T) {
 	check(build.ConstantTime(1), `MatMul "node_Loop_0/node_MatMul_0": it is inside a subgraph`)
 	constant := func(t onnx.DataType, size int, dims ...int64) func(*build.Graph) string {
 		return func(g *build.Graph) string {
-			return g.Node("Constant", nil, attribute("value", &onnxpb.AttributeProto{T: &onnxpb.TensorProto{
+			return g.Node("Constant", nil, rewritetest.Attribute("value", &onnxpb.AttributeProto{T: &onnxpb.TensorProto{
 				DataType: proto.Int32(int32(t)), Dims: dims, RawData: make([]byte, size),
 			}}))
 		}
 	}
-	check(times("x", constant(onnx.Float16, 16, 4, 2)), "its weight is FLOAT16; only FLOAT is converted")
-	check(times("x", constant(onnx.Float, 0, 4, 0)), "its weight is empty")
+	check(rewritetest.Times("x", constant(onnx.Float16, 16, 4, 2)), "its weight is FLOAT16; only FLOAT is converted")
+	check(rewritetest.Times("x", constant(onnx.Float, 0, 4, 0)), "its weight is empty")
 	// 66312·127·255 = 2147514120 is the first product that exceeds 2^31 = 2147483648.
-	check(times("x", constant(onnx.Float, 4*66312, 66312, 1)), "its weight has 66312 rows")
-	check(times("x", constant(onnx.Int32, 32, 4, 2)), "it has no MatMul")
+	check(rewritetest.Times("x", constant(onnx.Float, 4*66312, 66312, 1)), "its weight has 66312 rows")
+	check(rewritetest.Times("x", constant(onnx.Int32, 32, 4, 2)), "it has no MatMul")
 	quantized := func(op, domain string) *onnx.Model {
-		return changed(times("x", weights), func(p *onnxpb.ModelProto) {
+		return rewritetest.Changed(rewritetest.Times("x", rewritetest.Weights), func(p *onnxpb.ModelProto) {
 			p.Graph.Node[1].OpType, p.Graph.Node[1].Domain = proto.String(op), proto.String(domain)
 		})
 	}
@@ -353,7 +341,7 @@ func TestInt8DynamicFindsNothing(t *testing.T) {
 	for _, op := range []string{"QGemm", "DynamicQuantizeMatMul", "MatMulIntegerToFloat", "MatMulNBits", "GatherBlockQuantized"} {
 		check(quantized(op, "com.microsoft"), "it is quantized already (the node \"node_Identity_0\" is a "+op)
 	}
-	check(changed(times("x", weights), func(p *onnxpb.ModelProto) {
+	check(rewritetest.Changed(rewritetest.Times("x", rewritetest.Weights), func(p *onnxpb.ModelProto) {
 		p.Graph.Node[0].OpType, p.Graph.Node[0].Domain = proto.String("FusedMatMul"), proto.String("com.microsoft")
 	}), "it is a fused operator of ONNX Runtime")
 }
@@ -373,13 +361,13 @@ func TestInt8DynamicRefuses(t *testing.T) {
 			}
 		}
 	}
-	m := times("x", weights)
+	m := rewritetest.Times("x", rewritetest.Weights)
 	check(m, quantization.Options{Bits: 4}, "weights of 4 bits", "choose 7 or 8")
 	check(m, quantization.Options{Keep: []string{"node_MatMul_0", "nope"}}, `no nodes ["nope"]`)
-	old := changed(m, func(p *onnxpb.ModelProto) { p.OpsetImport[0].Version = proto.Int64(10) })
+	old := rewritetest.Changed(m, func(p *onnxpb.ModelProto) { p.OpsetImport[0].Version = proto.Int64(10) })
 	check(old, quantization.Options{}, "it uses version 10 of ONNX's operator set", "need 11", "opset_version")
 	for _, bad := range []float64{math.NaN(), math.Inf(-1)} {
-		check(times("x", func(g *build.Graph) string {
+		check(rewritetest.Times("x", func(g *build.Graph) string {
 			return g.Floats("w", []float32{1, 2, 3, 4, 5, float32(bad), 7, 8}, 4, 2)
 		}), quantization.Options{}, `the node "node_MatMul_0"`, `its weight "w" holds`, "element 5 of 8")
 	}
@@ -387,7 +375,7 @@ func TestInt8DynamicRefuses(t *testing.T) {
 
 func TestInt8DynamicTellsOfDenormalWeights(t *testing.T) {
 	t.Parallel()
-	_, summary := int8Dynamic(t, times("x", func(g *build.Graph) string {
+	_, summary := int8Dynamic(t, rewritetest.Times("x", func(g *build.Graph) string {
 		return g.Floats("w", []float32{1, 1, 1, 1, 1, 1, 0x1p-127, 0x1p-149}, 4, 2)
 	}), quantization.Options{})
 	if len(summary.Notes) != 1 || !strings.Contains(summary.Notes[0], `the weight "w" has 2 denormal numbers`) {
@@ -449,7 +437,7 @@ func TestInt8DynamicReadsExternalData(t *testing.T) {
 // No model makes the conversion panic. A second conversion of its result finds nothing to convert.
 func FuzzInt8Dynamic(f *testing.F) {
 	// small models, since fuzzing slows down with the size
-	for _, m := range []*onnx.Model{build.Simple(), times("x", weights), gemm(), unfolded()} {
+	for _, m := range []*onnx.Model{build.Simple(), rewritetest.Times("x", rewritetest.Weights), gemm(), unfolded()} {
 		data, err := proto.Marshal(m.Proto())
 		if err != nil {
 			f.Fatal(err)

@@ -1,4 +1,4 @@
-package rewrite_test
+package float16_test
 
 import (
 	"encoding/binary"
@@ -17,6 +17,7 @@ import (
 	"tuner/model/onnx/onnxpb"
 	"tuner/model/onnx/rewrite"
 	"tuner/model/onnx/rewrite/float16"
+	"tuner/model/onnx/rewrite/rewritetest"
 	"tuner/model/onnx/shapes"
 )
 
@@ -113,24 +114,6 @@ func TestFloat16RefusesNaN(t *testing.T) {
 	}
 }
 
-// wiring returns the nodes of a graph in the form "y = Op(a, b)".
-func wiring(m *onnx.Model) []string {
-	var lines []string
-	for _, n := range m.Nodes() {
-		lines = append(lines, strings.Join(n.GetOutput(), ", ")+" = "+n.GetOpType()+"("+strings.Join(n.GetInput(), ", ")+")")
-	}
-	return lines
-}
-
-// interfaces returns inputs and outputs with their types.
-func interfaces(m *onnx.Model) []string {
-	var lines []string
-	for _, v := range slices.Concat(m.Inputs(), m.Outputs()) {
-		lines = append(lines, v.String())
-	}
-	return lines
-}
-
 // topOfTwo makes a model with nodes that stay in fp32 by default: TopK, and Max, which shares its
 // weight with a Mul.
 func topOfTwo() *onnx.Model {
@@ -151,17 +134,17 @@ func topOfTwo() *onnx.Model {
 func TestFloat16Wiring(t *testing.T) {
 	t.Parallel()
 	m := topOfTwo()
-	before := digest(t, m)
+	before := rewritetest.Digest(t, m)
 	check := func(keep bool, wantInterfaces, want []string) {
 		t.Helper()
 		half, summary := toFloat16(t, m, float16.Options{KeepIO: keep})
-		if diff := cmp.Diff(want, wiring(half)); diff != "" {
+		if diff := cmp.Diff(want, rewritetest.Wiring(half)); diff != "" {
 			t.Errorf("keep %v: nodes (-want +got):\n%s", keep, diff)
 		}
-		if diff := cmp.Diff(wantInterfaces, interfaces(half)); diff != "" {
+		if diff := cmp.Diff(wantInterfaces, rewritetest.Interfaces(half)); diff != "" {
 			t.Errorf("keep %v: interfaces (-want +got):\n%s", keep, diff)
 		}
-		if diff := cmp.Diff([]float32{1, 2, 3, 4}, floats(t, half, "w_fp32")); diff != "" {
+		if diff := cmp.Diff([]float32{1, 2, 3, 4}, rewritetest.Floats(t, half, "w_fp32")); diff != "" {
 			t.Errorf("keep %v: the fp32 weight (-want +got):\n%s", keep, diff)
 		}
 		// 1, 2, 1.5·2, 4
@@ -205,7 +188,7 @@ func TestFloat16Wiring(t *testing.T) {
 		"y = Cast(y_fp16)",
 		"z = Cast(z_fp16)",
 	})
-	if digest(t, m) != before {
+	if rewritetest.Digest(t, m) != before {
 		t.Error("the source was changed")
 	}
 }
@@ -231,7 +214,7 @@ func TestFloat16Keeps(t *testing.T) {
 // A second conversion converts nothing. The same model gives the same bytes.
 func TestFloat16Twice(t *testing.T) {
 	t.Parallel()
-	for name, m := range samples() {
+	for name, m := range rewritetest.Samples() {
 		for _, keep := range []bool{false, true} {
 			o := float16.Options{KeepIO: keep}
 			half, _, err := float16.Convert(m, o)
@@ -242,7 +225,7 @@ func TestFloat16Twice(t *testing.T) {
 				t.Fatal(err)
 			}
 			again, _ := toFloat16(t, m, o)
-			if digest(t, half) != digest(t, again) {
+			if rewritetest.Digest(t, half) != rewritetest.Digest(t, again) {
 				t.Errorf("%s, keep %v: two conversions differ", name, keep)
 			}
 			for _, keepThen := range []bool{false, true} {
@@ -331,12 +314,12 @@ func TestFloat16Branches(t *testing.T) {
 	t.Parallel()
 	half, _ := toFloat16(t, branching(), float16.Options{})
 	want := []string{"Mul_0 = Mul(x, w)", "Mul_0_fp32 = Cast(Mul_0)", "If_0 = If(go)", "y = Identity(If_0)"}
-	if diff := cmp.Diff(want, wiring(half)); diff != "" {
+	if diff := cmp.Diff(want, rewritetest.Wiring(half)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	var inside []string
 	for _, g := range onnx.Subgraphs(half.Nodes()[2]) {
-		inside = append(inside, wiring(onnx.New(&onnxpb.ModelProto{Graph: g}))...)
+		inside = append(inside, rewritetest.Wiring(onnx.New(&onnxpb.ModelProto{Graph: g}))...)
 		inside = append(inside, "return "+g.GetOutput()[0].GetName())
 	}
 	want = []string{
@@ -405,11 +388,11 @@ func TestFloat16LeavesTheUnknown(t *testing.T) {
 	strange := g.Node("Strange", []string{a})
 	after := g.Node("Relu", []string{strange})
 	g.Output(after, onnx.Float, onnx.Symbol("batch"), onnx.Fixed(4))
-	m := changed(g.Model(), func(p *onnxpb.ModelProto) { p.Graph.Node[1].Domain = proto.String("com.example") })
+	m := rewritetest.Changed(g.Model(), func(p *onnxpb.ModelProto) { p.Graph.Node[1].Domain = proto.String("com.example") })
 	half, summary := toFloat16(t, m, float16.Options{})
 	want := []string{"Mul_0 = Mul(x, w)", "Mul_0_fp32 = Cast(Mul_0)", "Strange_0 = Strange(Mul_0_fp32)", "Relu_0_fp32 = Relu(Strange_0)",
 		"Relu_0_cut = Clip(Relu_0_fp32, fp16_lowest, fp16_highest)", "Relu_0 = Cast(Relu_0_cut)"}
-	if diff := cmp.Diff(want, wiring(half)); diff != "" {
+	if diff := cmp.Diff(want, rewritetest.Wiring(half)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	reason := "the types of its values are not known"
@@ -456,7 +439,7 @@ func TestFloat16ReadsExternalData(t *testing.T) {
 	}
 	outside, _ := toFloat16(t, m, float16.Options{})
 	inside, _ := toFloat16(t, build.MLP(), float16.Options{})
-	if digest(t, outside) != digest(t, inside) {
+	if rewritetest.Digest(t, outside) != rewritetest.Digest(t, inside) {
 		t.Error("with external data it becomes another model")
 	}
 }

@@ -1,4 +1,4 @@
-package rewrite_test
+package float16_test
 
 import (
 	"testing"
@@ -10,12 +10,13 @@ import (
 	"tuner/model/onnx/build"
 	"tuner/model/onnx/rewrite/batch"
 	"tuner/model/onnx/rewrite/float16"
+	"tuner/model/onnx/rewrite/rewritetest"
 )
 
 // For any graph in the file, the rewrites do not panic, and give the same bytes twice. A second
 // rewrite of their result finds nothing to do.
 func FuzzFloat16AndBatch(f *testing.F) {
-	moved := rows(func(g *build.Graph, x string) string {
+	moved := rewritetest.Rows(func(g *build.Graph, x string) string {
 		x = g.Node("Unsqueeze", []string{x, g.Int64s("one", []int64{1}, 1)})
 		x = g.Node("Transpose", []string{x}, build.IntsAttribute("perm", 1, 0, 2, 3))
 		x = g.Node("Squeeze", []string{x, g.Int64s("zero", []int64{0}, 1)})
@@ -23,7 +24,7 @@ func FuzzFloat16AndBatch(f *testing.F) {
 		x = g.Node("Gather", []string{x, g.Int64s("index", []int64{0})}, build.IntAttribute("axis", 1))
 		return g.Node("Softmax", []string{g.Node("Flatten", []string{x})})
 	})
-	for _, m := range []*onnx.Model{build.Simple(), fixedTo(build.Simple(), 3), topOfTwo(), branching(), attention(2), moved} {
+	for _, m := range []*onnx.Model{build.Simple(), rewritetest.FixedTo(build.Simple(), 3), topOfTwo(), branching(), rewritetest.Attention(2), moved} {
 		data, err := proto.Marshal(m.Proto())
 		if err != nil {
 			f.Fatal(err)
@@ -42,7 +43,7 @@ func FuzzFloat16AndBatch(f *testing.F) {
 				continue
 			}
 			again, _ := toFloat16(t, m, float16.Options{KeepIO: keep})
-			if digest(t, half) != digest(t, again) {
+			if rewritetest.Digest(t, half) != rewritetest.Digest(t, again) {
 				t.Error("two conversions to fp16 differ")
 			}
 			if _, summary, err := float16.Convert(half, float16.Options{KeepIO: keep}); err == nil {

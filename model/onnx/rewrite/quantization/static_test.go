@@ -1,4 +1,4 @@
-package rewrite_test
+package quantization_test
 
 import (
 	"encoding/binary"
@@ -18,6 +18,7 @@ import (
 	"tuner/model/onnx/onnxpb"
 	"tuner/model/onnx/rewrite"
 	"tuner/model/onnx/rewrite/quantization"
+	"tuner/model/onnx/rewrite/rewritetest"
 )
 
 func int8Static(t *testing.T, m *onnx.Model, o quantization.StaticOptions) (*onnx.Model, rewrite.Summary) {
@@ -78,7 +79,7 @@ func constants(t *testing.T, m *onnx.Model) (scales map[string]float32, zeros ma
 		}
 		switch onnx.DataType(tensor.GetDataType()) {
 		case onnx.Float:
-			scales[tensor.GetName()] = floats(t, m, tensor.GetName())[0]
+			scales[tensor.GetName()] = rewritetest.Floats(t, m, tensor.GetName())[0]
 		case onnx.Uint8:
 			zeros[tensor.GetName()] = tensor.GetRawData()[0]
 		}
@@ -96,7 +97,7 @@ func TestInt8StaticWiring(t *testing.T) {
 		return g.Node("Add", []string{g.Floats(name+"_bias", []float32{1, 2, 3, 4}, 4), product})
 	}
 	m := output(g, dense("w1", g.Node("Relu", []string{dense("w0", x)})))
-	before := digest(t, m)
+	before := rewritetest.Digest(t, m)
 	q, summary := int8Static(t, m, quantization.StaticOptions{Ranges: alike(t, m, -51, 204)})
 	want := []string{
 		"x_QuantizeLinear_output = QuantizeLinear(x, x_scale, x_zero_point)",
@@ -111,7 +112,7 @@ func TestInt8StaticWiring(t *testing.T) {
 		"Add_1 = Gemm(Relu_0, w1_DequantizeLinear_output, w1_bias_DequantizeLinear_output)",
 		"y = Identity(Add_1)",
 	}
-	if diff := cmp.Diff(want, wiring(q)); diff != "" {
+	if diff := cmp.Diff(want, rewritetest.Wiring(q)); diff != "" {
 		t.Errorf("nodes (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(rewrite.Summary{Converted: []string{"node_MatMul_0", "node_MatMul_1"}}, summary); diff != "" {
@@ -126,7 +127,7 @@ func TestInt8StaticWiring(t *testing.T) {
 	if diff := cmp.Diff(map[string]uint8{"x_zero_point": 51, "Relu_0_zero_point": 0}, zeros); diff != "" {
 		t.Errorf("zero points (-want +got):\n%s", diff)
 	}
-	if digest(t, m) != before {
+	if rewritetest.Digest(t, m) != before {
 		t.Error("the source was changed")
 	}
 }
@@ -136,7 +137,7 @@ func TestInt8StaticParameters(t *testing.T) {
 	t.Parallel()
 	check := func(least, most, wantScale float32, wantZero uint8) {
 		t.Helper()
-		m := times("x", weights)
+		m := rewritetest.Times("x", rewritetest.Weights)
 		q, _ := int8Static(t, m, quantization.StaticOptions{Ranges: alike(t, m, least, most)})
 		scales, zeros := constants(t, q)
 		if scales["x_scale"] != wantScale || zeros["x_zero_point"] != wantZero {
@@ -166,11 +167,11 @@ func TestInt8StaticWeights(t *testing.T) {
 		}
 	}
 	q, _ := int8Static(t, m, quantization.StaticOptions{Ranges: alike(t, m, 0, 127.5)})
-	if diff := cmp.Diff([]float32{1, 2}, floats(t, q, "w_scale")); diff != "" {
+	if diff := cmp.Diff([]float32{1, 2}, rewritetest.Floats(t, q, "w_scale")); diff != "" {
 		t.Errorf("scales of the weights (-want +got):\n%s", diff)
 	}
 	// The activation's scale is 0.5, so the units are 0.5 and 1.
-	if diff := cmp.Diff([]float32{0.5, 1}, floats(t, q, "bias_scale")); diff != "" {
+	if diff := cmp.Diff([]float32{0.5, 1}, rewritetest.Floats(t, q, "bias_scale")); diff != "" {
 		t.Errorf("scales of the bias (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]int32{2, 2}, int32s(t, q, "bias_quantized")); diff != "" {
@@ -209,7 +210,7 @@ func TestInt8StaticFitsBiases(t *testing.T) {
 	w := g.Floats("w", []float32{127, 0, 0x1p-27, 1, 0, 0, 1, 0, 0, 1, 0, 0}, 4, 3)
 	m := output(g, g.Node("Gemm", []string{x, w, g.Floats("bias", []float32{5, 3, 4}, 3)}))
 	q, _ := int8Static(t, m, quantization.StaticOptions{Ranges: alike(t, m, 0, 255)})
-	if diff := cmp.Diff([]float32{1, 3. / (1 << 24), 0x1p-28}, floats(t, q, "w_scale")); diff != "" {
+	if diff := cmp.Diff([]float32{1, 3. / (1 << 24), 0x1p-28}, rewritetest.Floats(t, q, "w_scale")); diff != "" {
 		t.Errorf("scales (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]int8{127, 0, 2, 1, 0, 0, 1, 0, 0, 1, 0, 0}, int8s(t, q, "w_quantized")); diff != "" {
@@ -243,7 +244,7 @@ func TestInt8StaticShares(t *testing.T) {
 
 func TestInt8StaticTwice(t *testing.T) {
 	t.Parallel()
-	for name, m := range samples() {
+	for name, m := range rewritetest.Samples() {
 		values, err := quantization.Activations(m)
 		if errors.Is(err, rewrite.ErrNothing) {
 			continue
@@ -256,7 +257,7 @@ func TestInt8StaticTwice(t *testing.T) {
 		}
 		o := quantization.StaticOptions{Ranges: alike(t, m, -1, 1)}
 		q, _ := int8Static(t, m, o)
-		if again, _ := int8Static(t, m, o); digest(t, again) != digest(t, q) {
+		if again, _ := int8Static(t, m, o); rewritetest.Digest(t, again) != rewritetest.Digest(t, q) {
 			t.Errorf("%s: the same model became something else", name)
 		}
 		if _, _, err := quantization.Static(q, o); !errors.Is(err, rewrite.ErrNothing) {
@@ -306,12 +307,12 @@ func TestInt8StaticFindsNothing(t *testing.T) {
 	}
 	check(build.Simple(), "it has no Conv, MatMul or Gemm with constant weights")
 	check(build.ConstantTime(1), `MatMul "node_Loop_0/node_MatMul_0": it is inside a subgraph`)
-	check(times("x", weights), `MatMul "node_MatMul_0": kept on request`, "node_MatMul_0")
+	check(rewritetest.Times("x", rewritetest.Weights), `MatMul "node_MatMul_0": kept on request`, "node_MatMul_0")
 	g, _ := pixels() // a convolution of a constant
 	check(output(g, conv1(g, g.Floats("c", []float32{1, 2, 3, 4}, 1, 1, 2, 2), "w", 1)), "it has no Conv")
 	// 33156·127·255 = 1073757060 is the first product that exceeds 2^30 = 1073741824.
-	check(times("x", func(g *build.Graph) string { return g.Floats("w", make([]float32, 33156), 33156, 1) }), "it sums 33156 products")
-	check(changed(times("x", weights), func(p *onnxpb.ModelProto) { p.Graph.Node[1].OpType = proto.String("QLinearConv") }), "it is quantized already")
+	check(rewritetest.Times("x", func(g *build.Graph) string { return g.Floats("w", make([]float32, 33156), 33156, 1) }), "it sums 33156 products")
+	check(rewritetest.Changed(rewritetest.Times("x", rewritetest.Weights), func(p *onnxpb.ModelProto) { p.Graph.Node[1].OpType = proto.String("QLinearConv") }), "it is quantized already")
 }
 
 func TestInt8StaticRefuses(t *testing.T) {
@@ -329,7 +330,7 @@ func TestInt8StaticRefuses(t *testing.T) {
 			}
 		}
 	}
-	m := times("x", weights)
+	m := rewritetest.Times("x", rewritetest.Weights)
 	inf := float32(math.Inf(1))
 	nan := float32(math.NaN())
 	ranges := func(least, most float32) quantization.StaticOptions {
@@ -342,7 +343,7 @@ func TestInt8StaticRefuses(t *testing.T) {
 	check(m, ranges(0, inf), "from 0 to +Inf")
 	check(m, quantization.StaticOptions{Bits: 4}, "weights of 4 bits", "choose 7 or 8")
 	check(m, quantization.StaticOptions{Keep: []string{"nope"}}, `no nodes ["nope"]`)
-	old := changed(m, func(p *onnxpb.ModelProto) { p.OpsetImport[0].Version = proto.Int64(12) })
+	old := rewritetest.Changed(m, func(p *onnxpb.ModelProto) { p.OpsetImport[0].Version = proto.Int64(12) })
 	check(old, ranges(0, 1), "it uses version 12 of ONNX's operator set", "int8_static need 13")
 	g, x := graph()
 	bad := g.Node("Gemm", []string{x, g.Floats("w", []float32{1, nan, 3, 4}, 4, 1)})
@@ -376,7 +377,7 @@ func TestInt8StaticSensitivity(t *testing.T) {
 func FuzzInt8Static(f *testing.F) {
 	g, x := pixels()
 	small := output(g, conv1(g, g.Node("Relu", []string{conv1(g, x, "w0", 1)}), "w1", 1))
-	for _, m := range []*onnx.Model{build.Simple(), times("x", weights), gemm(), unfolded(), small, normalized()} {
+	for _, m := range []*onnx.Model{build.Simple(), rewritetest.Times("x", rewritetest.Weights), gemm(), unfolded(), small, normalized()} {
 		data, err := proto.Marshal(m.Proto())
 		if err != nil {
 			f.Fatal(err)

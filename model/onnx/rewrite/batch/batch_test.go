@@ -1,4 +1,4 @@
-package rewrite_test
+package batch_test
 
 import (
 	"encoding/binary"
@@ -14,28 +14,8 @@ import (
 	"tuner/model/onnx/onnxpb"
 	"tuner/model/onnx/rewrite"
 	"tuner/model/onnx/rewrite/batch"
+	"tuner/model/onnx/rewrite/rewritetest"
 )
-
-// fixedTo fixes the first dimension of all inputs and outputs, as in an export without dynamic
-// axes.
-func fixedTo(m *onnx.Model, size int64) *onnx.Model {
-	return changed(m, func(p *onnxpb.ModelProto) {
-		for _, v := range slices.Concat(p.Graph.Input, p.Graph.Output) {
-			v.Type.GetTensorType().Shape.Dim[0] = &onnxpb.TensorShapeProto_Dimension{Value: &onnxpb.TensorShapeProto_Dimension_DimValue{DimValue: size}}
-		}
-	})
-}
-
-// rows makes a model x FLOAT[2, 3, 4] → y, with the fixed batch size 2.
-func rows(make func(g *build.Graph, x string) string) *onnx.Model {
-	g := build.NewGraph("rows")
-	x := g.Input("x", onnx.Float, onnx.Fixed(2), onnx.Fixed(3), onnx.Fixed(4))
-	y := make(g, x)
-	g.OutputAs("y", y, onnx.Float, onnx.Fixed(2), onnx.Symbol("rest"))
-	return changed(g.Model(), func(p *onnxpb.ModelProto) {
-		p.Graph.Output[0].Type.GetTensorType().Shape.Dim = p.Graph.Output[0].Type.GetTensorType().Shape.Dim[:1]
-	})
-}
 
 // firstDims returns the first dimension of each input and output as text.
 func firstDims(m *onnx.Model) []string {
@@ -49,7 +29,7 @@ func firstDims(m *onnx.Model) []string {
 func TestSymbolicBatch(t *testing.T) {
 	t.Parallel()
 	m := build.CNN(1)
-	before := digest(t, m)
+	before := rewritetest.Digest(t, m)
 	free, err := batch.Symbolic(m)
 	if err != nil {
 		t.Fatal(err)
@@ -57,10 +37,10 @@ func TestSymbolicBatch(t *testing.T) {
 	if diff := cmp.Diff([]string{"input batch", "logits batch"}, firstDims(free)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(wiring(m), wiring(free)); diff != "" {
+	if diff := cmp.Diff(rewritetest.Wiring(m), rewritetest.Wiring(free)); diff != "" {
 		t.Errorf("nodes (-want +got):\n%s", diff)
 	}
-	if digest(t, m) != before {
+	if rewritetest.Digest(t, m) != before {
 		t.Error("the source was changed")
 	}
 	if _, err := batch.Symbolic(free); !errors.Is(err, rewrite.ErrNothing) {
@@ -72,11 +52,11 @@ func TestSymbolicBatch(t *testing.T) {
 // is not used.
 func TestSymbolicBatchNames(t *testing.T) {
 	t.Parallel()
-	m := fixedTo(build.Simple(), 4)
-	named := changed(m, func(p *onnxpb.ModelProto) {
+	m := rewritetest.FixedTo(build.Simple(), 4)
+	named := rewritetest.Changed(m, func(p *onnxpb.ModelProto) {
 		p.Graph.Input[1].Type.GetTensorType().Shape.Dim[0].Value = &onnxpb.TensorShapeProto_Dimension_DimParam{DimParam: "N"}
 	})
-	taken := changed(m, func(p *onnxpb.ModelProto) {
+	taken := rewritetest.Changed(m, func(p *onnxpb.ModelProto) {
 		for _, v := range slices.Concat(p.Graph.Input, p.Graph.Output) {
 			v.Type.GetTensorType().Shape.Dim[1].Value = &onnxpb.TensorShapeProto_Dimension_DimParam{DimParam: "batch"}
 		}
@@ -99,7 +79,7 @@ func TestSymbolicBatchAdapts(t *testing.T) {
 	check := func(name string, want []int64, make func(g *build.Graph, x string) string) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			free, err := batch.Symbolic(rows(make))
+			free, err := batch.Symbolic(rewritetest.Rows(make))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -125,18 +105,14 @@ func TestSymbolicBatchAdapts(t *testing.T) {
 	check("zero elsewhere", []int64{-1, 3, 4}, reshape(2, 0, 4))
 	check("computed already", []int64{-1, 12}, reshape(-1, 12))
 	check("joined with the next dimension and parted again", []int64{-1, 4, -1, 12}, func(g *build.Graph, x string) string {
-		return reshapeTo(g, reshapeTo(g, x, "a", 6, 4), "b", 2, 12)
+		return rewritetest.ReshapeTo(g, rewritetest.ReshapeTo(g, x, "a", 6, 4), "b", 2, 12)
 	})
 	check("heads in front, as attention does", []int64{-1, 4, 1, -1, 12}, func(g *build.Graph, x string) string {
-		return reshapeTo(g, reshapeTo(g, x, "a", 6, 4, 1), "b", 2, 12)
+		return rewritetest.ReshapeTo(g, rewritetest.ReshapeTo(g, x, "a", 6, 4, 1), "b", 2, 12)
 	})
 	check("expand", []int64{1, 3, 4}, func(g *build.Graph, x string) string {
 		return g.Node("Expand", []string{x, g.Int64s("sizes", []int64{2, 3, 4}, 3)})
 	})
-}
-
-func reshapeTo(g *build.Graph, x, name string, sizes ...int64) string {
-	return g.Node("Reshape", []string{x, g.Int64s(name, sizes, int64(len(sizes)))})
 }
 
 // checkRefused expects an ErrNothing with that text.
@@ -154,7 +130,7 @@ func checkRefused(t *testing.T, want string, m *onnx.Model) {
 func TestSymbolicBatchRefusesInputs(t *testing.T) {
 	t.Parallel()
 	checkRefused(t, "the first dimensions of its inputs are not fixed", build.Simple())
-	checkRefused(t, "the first dimensions of its inputs differ", changed(fixedTo(build.Simple(), 2), func(p *onnxpb.ModelProto) {
+	checkRefused(t, "the first dimensions of its inputs differ", rewritetest.Changed(rewritetest.FixedTo(build.Simple(), 2), func(p *onnxpb.ModelProto) {
 		p.Graph.Input[0].Type.GetTensorType().Shape.Dim[0].Value = &onnxpb.TensorShapeProto_Dimension_DimValue{DimValue: 3}
 	}))
 }
@@ -163,7 +139,7 @@ func TestSymbolicBatchRefuses(t *testing.T) {
 	t.Parallel()
 	check := func(want string, m *onnx.Model) { checkRefused(t, want, m) }
 	node := func(op string, more func(g *build.Graph) []string, attributes ...*onnxpb.AttributeProto) *onnx.Model {
-		return rows(func(g *build.Graph, x string) string {
+		return rewritetest.Rows(func(g *build.Graph, x string) string {
 			inputs := []string{x}
 			if more != nil {
 				inputs = append(inputs, more(g)...)
@@ -175,17 +151,17 @@ func TestSymbolicBatchRefuses(t *testing.T) {
 	check(`the node "node_ReduceSum_0" (ReduceSum) joins the rows of a batch`, node("ReduceSum", axis0))
 	check(`(ReduceMax) joins the rows of a batch, or names no axes`, node("ReduceMax", nil))
 	check(`(Softmax) normalises over the rows of a batch`, node("Softmax", nil, build.IntAttribute("axis", 0)))
-	check(`(Concat) joins the rows of a batch`, rows(func(g *build.Graph, x string) string {
+	check(`(Concat) joins the rows of a batch`, rewritetest.Rows(func(g *build.Graph, x string) string {
 		return g.Node("Concat", []string{x, x}, build.IntAttribute("axis", 0))
 	}))
 	check(`joins values, but "start" does not have the batch`, node("Concat",
 		func(g *build.Graph) []string { return []string{g.Floats("start", make([]float32, 8), 2, 1, 4)} }, build.IntAttribute("axis", 1)))
 	check(`combines the batch with "per_row", which has a fixed number of rows`, node("Add",
 		func(g *build.Graph) []string { return []string{g.Floats("per_row", make([]float32, 2), 2, 1, 1)} }))
-	check(`(Add) joins values that have the batch in different dimensions`, rows(func(g *build.Graph, x string) string {
+	check(`(Add) joins values that have the batch in different dimensions`, rewritetest.Rows(func(g *build.Graph, x string) string {
 		return g.Node("Add", []string{x, g.Node("Unsqueeze", []string{x, g.Int64s("axis1", []int64{1}, 1)})})
 	}))
-	check(`(MatMul) sums over the rows of a batch`, rows(func(g *build.Graph, x string) string {
+	check(`(MatMul) sums over the rows of a batch`, rewritetest.Rows(func(g *build.Graph, x string) string {
 		turned := g.Node("Transpose", []string{x}, build.IntsAttribute("perm", 1, 0, 2)) // [3, batch, 4]
 		square := g.Node("Slice", []string{turned, g.Int64s("from", []int64{0}, 1), g.Int64s("to", []int64{2}, 1), g.Int64s("last", []int64{2}, 1)})
 		return g.Node("MatMul", []string{square, turned})
@@ -194,18 +170,18 @@ func TestSymbolicBatchRefuses(t *testing.T) {
 	check(`(Slice) cuts off rows of a batch`, node("Slice", func(g *build.Graph) []string {
 		return []string{g.Int64s("from", []int64{0}, 1), g.Int64s("to", []int64{1}, 1)}
 	}))
-	check(`(Reshape) takes its target from the graph`, rows(func(g *build.Graph, x string) string {
+	check(`(Reshape) takes its target from the graph`, rewritetest.Rows(func(g *build.Graph, x string) string {
 		return g.Node("Reshape", []string{x, g.Node("ConstantOfShape", []string{g.Int64s("three", []int64{3}, 1)})})
 	}))
 	check(`(Reshape) mixes the batch`, node("Reshape", func(g *build.Graph) []string { return []string{g.Int64s("sizes", []int64{3, 8}, 2)} }))
-	check(`computes with the size of the batch`, rows(func(g *build.Graph, x string) string {
+	check(`computes with the size of the batch`, rewritetest.Rows(func(g *build.Graph, x string) string {
 		return g.Node("Gather", []string{g.Node("Shape", []string{x}), g.Int64s("first", []int64{0})})
 	}))
 	check(`(Einsum) is not known to keep the rows of a batch apart`, node("Einsum", nil))
 	check(`its output y FLOAT[2] does not have the batch, and it alone, as its first dimension`,
 		node("Transpose", nil, build.IntsAttribute("perm", 1, 0, 2)))
-	check(`its output y FLOAT[2] does not have the batch`, rows(func(g *build.Graph, x string) string { return reshapeTo(g, x, "a", 6, 4) }))
-	check(`its output y FLOAT[2] does not have the batch`, rows(func(g *build.Graph, x string) string {
+	check(`its output y FLOAT[2] does not have the batch`, rewritetest.Rows(func(g *build.Graph, x string) string { return rewritetest.ReshapeTo(g, x, "a", 6, 4) }))
+	check(`its output y FLOAT[2] does not have the batch`, rewritetest.Rows(func(g *build.Graph, x string) string {
 		return g.Floats("constant", make([]float32, 2), 2)
 	}))
 }

@@ -1,8 +1,9 @@
-package rewrite_test
+package batch_test
 
 import (
 	"fmt"
 	"math"
+	"os"
 	"testing"
 
 	"tuner/internal/orttest"
@@ -10,20 +11,23 @@ import (
 	"tuner/model/onnx/build"
 	"tuner/model/onnx/inputs"
 	"tuner/model/onnx/rewrite/batch"
+	"tuner/model/onnx/rewrite/rewritetest"
 )
+
+func TestMain(m *testing.M) { os.Exit(orttest.Main(m)) }
 
 // The sample models are fixed to a batch of 1 or 2, and then made symbolic again. The result for
 // three rows equals the results of the fixed models for single rows.
 func TestSymbolicBatchComputesTheSame(t *testing.T) {
 	t.Parallel()
 	orttest.Runtime(t)
-	models := samples()
+	models := rewritetest.Samples()
 	delete(models, "constant_time") // its loop takes the batch as input
 	for name, m := range models {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for _, size := range []int64{1, 2} {
-				free, err := batch.Symbolic(fixedTo(m, size))
+				free, err := batch.Symbolic(rewritetest.FixedTo(m, size))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -38,8 +42,8 @@ func TestSymbolicBatchOfFixedExport(t *testing.T) {
 	t.Parallel()
 	orttest.Runtime(t)
 	compareRows(t, build.CNN(0), mustFree(t, build.CNN(1)))
-	free := mustFree(t, attention(2))
-	compareRows(t, attention(1), free)
+	free := mustFree(t, rewritetest.Attention(2))
+	compareRows(t, rewritetest.Attention(1), free)
 }
 
 // For operators that move the batch or work along other dimensions, three rows give the same
@@ -123,30 +127,13 @@ func mustFree(t *testing.T, m *onnx.Model) *onnx.Model {
 	return free
 }
 
-// attention makes a self-attention over x FLOAT[batch, 5, 8] with two heads. Its reshape targets
-// repeat the batch size, also with the heads merged into it.
-func attention(batch int64) *onnx.Model {
-	g := build.NewGraph("attention")
-	x := g.Input("x", onnx.Float, onnx.Fixed(batch), onnx.Fixed(5), onnx.Fixed(8))
-	heads := func(name string, perm ...int64) string {
-		split := g.Node("Transpose", []string{reshapeTo(g, x, name+"_split", batch, 5, 2, 4)}, build.IntsAttribute("perm", 0, 2, 1, 3))
-		joined := reshapeTo(g, split, name+"_join", 2*batch, 5, 4)
-		return g.Node("Transpose", []string{joined}, build.IntsAttribute("perm", perm...))
-	}
-	scores := g.Node("Softmax", []string{g.Node("MatMul", []string{heads("q", 0, 1, 2), heads("k", 0, 2, 1)})})
-	mixed := reshapeTo(g, g.Node("MatMul", []string{scores, heads("v", 0, 1, 2)}), "part", batch, 2, 5, 4)
-	back := g.Node("Transpose", []string{mixed}, build.IntsAttribute("perm", 0, 2, 1, 3))
-	g.OutputAs("y", reshapeTo(g, back, "merge", batch, 5, 8), onnx.Float, onnx.Fixed(batch), onnx.Fixed(5), onnx.Fixed(8))
-	return g.Model()
-}
-
 // compareRows compares a batch of three rows in free with each row in one.
 func compareRows(t *testing.T, one, free *onnx.Model) {
 	t.Helper()
 	const batch = 3
-	in := random(t, free, batch, 1)
-	together := infer(t, load(t, free), in)
-	alone := load(t, one)
+	in := orttest.Random(t, free, batch, 1)
+	together := orttest.InferFloats(t, orttest.LoadOneThread(t, free), in)
+	alone := orttest.LoadOneThread(t, one)
 	for i := range batch {
 		row := map[string]inputs.Tensor{}
 		for name, tensor := range in {
@@ -155,7 +142,7 @@ func compareRows(t *testing.T, one, free *onnx.Model) {
 			tensor.Data = tensor.Data[i*size : (i+1)*size]
 			row[name] = tensor
 		}
-		for output, want := range infer(t, alone, row) {
+		for output, want := range orttest.InferFloats(t, alone, row) {
 			got := together[output][i*len(want) : (i+1)*len(want)]
 			for k := range want { // matrix products of other sizes sum in another order
 				if d := math.Abs(float64(want[k] - got[k])); d > 1e-4*math.Max(1, math.Abs(float64(want[k]))) {
