@@ -16,6 +16,7 @@ const (
 	ShapeGiven   ShapeSource = "given"   // set by the user
 	ShapeExample ShapeSource = "example" // chosen by tuner, since the model leaves it open
 	ShapeOfModel ShapeSource = "model"   // fixed by the model
+	ShapeOfData  ShapeSource = "data"    // that of the user's rows
 )
 
 // RequestShape is the shape of an input in the measured requests.
@@ -33,6 +34,8 @@ func requestShapes(p spec.Profile, base *modelconfig.Config) []RequestShape {
 		s := RequestShape{name, dims, ShapeOfModel}
 		switch {
 		case !own:
+		case p.Inputs.Data != "":
+			s.Source = ShapeOfData
 		case slices.Contains(p.Inputs.Examples, name):
 			s.Source = ShapeExample
 		default:

@@ -19,9 +19,12 @@ import (
 	"tuner/internal/alloctest"
 	"tuner/internal/hostinfo"
 	"tuner/measure"
+	"tuner/model/dataset"
 	"tuner/model/modelconfig"
 	"tuner/model/modelconfig/configpb"
+	"tuner/model/onnx"
 	"tuner/model/onnx/build"
+	"tuner/model/onnx/inputs"
 	"tuner/profile"
 	"tuner/spec"
 )
@@ -213,7 +216,10 @@ func TestReferencesRefuse(t *testing.T) {
 	for want, change := range map[string]func(*Setup){
 		"it was measured at concurrency 8, but the candidate's load is concurrency 4": func(s *Setup) { s.Load.Concurrency = 4 },
 		"it was measured with the input shapes":                                       func(s *Setup) { s.Spec.Inputs.Shape = map[string][]int64{"x": {3}} },
-		"has no energy":                                                               func(s *Setup) { s.Spec.Metrics = []spec.GateMetric{{Metric: measure.Energy, Margin: 0.1}} },
+		"its requests had other data (load.inputs.data)": func(s *Setup) {
+			s.Candidate.Rows = &dataset.Dataset{Rows: 1, Inputs: map[string]inputs.Tensor{"x": {Type: onnx.Int64, Shape: []int64{1, 1}, Data: make([]byte, 8)}}}
+		},
+		"has no energy": func(s *Setup) { s.Spec.Metrics = []spec.GateMetric{{Metric: measure.Energy, Margin: 0.1}} },
 	} {
 		changed := s
 		change(&changed)

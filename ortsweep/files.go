@@ -21,7 +21,6 @@ import (
 	"tuner/ortsweep/race"
 	"tuner/ortsweep/snippet"
 	"tuner/profile"
-	"tuner/profile/campaign"
 	"tuner/search"
 )
 
@@ -217,7 +216,7 @@ func (r Result) session() (snippet.Session, error) {
 
 // inputs returns the inputs of one measured request, with its batch.
 func (r Result) inputs() ([]snippet.Input, error) {
-	derived, err := inputs.Derive(r.Setup.Subject.Model, inputs.Options{Shape: campaign.RequestShapes(r.Setup.Profile, r.Setup.Subject.Config)})
+	derived, err := inputs.Derive(r.Setup.Subject.Model, r.Setup.Subject.InputOptions(r.Setup.Profile))
 	if err != nil {
 		return nil, err
 	}

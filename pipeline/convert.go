@@ -63,6 +63,11 @@ func newConversion(ctx context.Context, r Request) (modelConversion, error) {
 	if err == nil && inputs.Batches(c.opened.Model) {
 		_, err = starter.GivenSizes(c.opened.Model, r.Shapes)
 	}
+	if err == nil && r.Wish.Data != "" {
+		if _, err = dataset.Read(r.Wish.Data, c.opened.Model); err != nil {
+			err = exit.Usagef("--data: %w", err)
+		}
+	}
 	if err != nil {
 		return modelConversion{}, err
 	}

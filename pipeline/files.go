@@ -25,8 +25,12 @@ func writeFiles(r Request, name string, model starter.Model, dir string) (string
 	if err != nil {
 		return "", err
 	}
-	if len(first.Shapes) > 0 && len(r.Shapes) == 0 {
-		fmt.Fprintf(r.Messages, "sizes of symbolic dimensions are examples, and the figures depend on them: %s; set yours with --shape\n", shapesText(first.Shapes))
+	if r.Wish.Data != "" {
+		if r.Wish.Data, err = starter.PathFrom(dir, r.Wish.Data); err != nil {
+			return "", err
+		}
+	} else if len(first.Shapes) > 0 && len(r.Shapes) == 0 {
+		fmt.Fprintf(r.Messages, "sizes of symbolic dimensions are examples, and the figures depend on them: %s; set yours with --shape, or give rows with --data\n", shapesText(first.Shapes))
 	}
 	if r.Wish.Precisions == nil {
 		r.Wish.Precisions = first.Precisions()

@@ -10,11 +10,15 @@ import (
 )
 
 // Data returns the inputs for the comparison of variants, and those for the calibration of their
-// ranges. They come from the profile's files, or are valid random ones. Errors are InputErrors.
+// ranges. They come from the profile's files, from the rows of the requests, or are valid random ones. Errors are InputErrors.
 func Data(p spec.Profile, s Subject) (data, calibration dataset.Dataset, err error) {
 	read := func(field, path string, seed uint64) (dataset.Dataset, error) {
-		if path == "" {
-			return dataset.Synthetic(s.Model, inputOptions(p, s), cmp.Or(p.Accuracy.Rows, precision.DefaultRows), seed)
+		most := cmp.Or(p.Accuracy.Rows, precision.DefaultRows)
+		switch {
+		case path == "" && s.Rows != nil:
+			return s.Rows.Head(most), nil
+		case path == "":
+			return dataset.Synthetic(s.Model, s.InputOptions(p), most, seed)
 		}
 		d, err := dataset.Read(path, s.Model)
 		if err != nil {
@@ -31,7 +35,7 @@ func Data(p spec.Profile, s Subject) (data, calibration dataset.Dataset, err err
 	switch {
 	case p.Accuracy.Calibration != "":
 		calibration, err = read("calibration", p.Accuracy.Calibration, 0)
-	case p.Accuracy.Data == "": // other rows than those of the comparison
+	case p.Accuracy.Data == "" && s.Rows == nil: // other rows than those of the comparison
 		calibration, err = read("calibration", "", p.Search.Seed+1)
 	default:
 		calibration = data

@@ -58,7 +58,9 @@ func (s Setup) Library(c search.Candidate) string {
 // asked returns the campaign in the terms of a journal.
 func (s Setup) asked(now time.Time) (campaign.Asked, error) {
 	header, err := s.header(now)
-	return campaign.Asked{Header: header, Profile: s.Profile, Config: s.Subject.Config}, err
+	p := s.Profile
+	p.Inputs.Shape = s.Subject.shapes(p)
+	return campaign.Asked{Header: header, Profile: p, Config: s.Subject.Config}, err
 }
 
 // header makes the journal's first record.
@@ -76,6 +78,7 @@ func (s Setup) header(now time.Time) (journal.Header, error) {
 		Server: s.Server, Finals: s.Finals,
 		Spec:  journal.NewSpecFile(s.Profile.Path, spec.WithoutSecrets(s.Profile.Text)),
 		Model: s.Subject.Name, BaseConfig: string(config), Facts: facts, Runtimes: s.Runtimes, Variants: s.Variants, Data: s.Data,
+		Requests: s.Subject.rowsRecord(),
 	}
 	for _, f := range s.Subject.Files {
 		h.Models = append(h.Models, journal.ModelFile{Precision: f.Precision, Path: f.Source.Path, SHA256: f.Source.Digest, Bytes: f.Bytes})

@@ -11,6 +11,7 @@ import (
 
 	"tuner/internal/durable"
 	"tuner/internal/exit"
+	"tuner/model/dataset"
 	"tuner/model/modelconfig"
 	"tuner/model/modelconfig/configpb"
 	"tuner/model/modelrepo"
@@ -27,6 +28,7 @@ type Subject struct {
 	Files  []File              // the original precision first, then by name
 	Model  *onnx.Model         // of the original precision: inputs and shapes
 	Config *modelconfig.Config // default configuration, complete
+	Rows   *dataset.Dataset    // rows from which requests are drawn; nil: random values
 }
 
 // File is the model file of one precision.
@@ -89,6 +91,13 @@ func OpenSubject(p spec.Profile, gpus int) (Subject, error) {
 	}
 	if s.Config, err = defaultConfig(p, origin, s.Model, gpus); err != nil {
 		return Subject{}, &InputError{err}
+	}
+	if p.Inputs.Data != "" {
+		rows, err := dataset.Read(p.Inputs.Data, s.Model)
+		if err != nil {
+			return Subject{}, &InputError{fmt.Errorf("%s: load.inputs.data: %w", p.Path, err)}
+		}
+		s.Rows = &rows
 	}
 	return s, nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"tuner/analyze"
 	"tuner/analyze/analyzetest"
+	"tuner/profile/journal"
 	"tuner/report/html"
 	resultjson "tuner/report/json"
 	"tuner/report/junit"
@@ -22,7 +23,9 @@ func TestRequestShapesStandEverywhere(t *testing.T) {
 	r := reporttest.Ranked(t, analyzetest.New(t, profile).Measure(analyzetest.Candidate(2, 1, 4), 1, 2).End("done", false), analyze.Options{})
 	r.Requests = append(r.Requests, analyze.RequestShape{Input: "sr", Dims: []int64{1}, Source: analyze.ShapeOfModel},
 		analyze.RequestShape{Input: "x", Dims: []int64{3, 224, 224}, Source: analyze.ShapeGiven})
-	const want = "input_ids [32] (an example: give yours, since the figures depend on it), x [3 224 224] (as given), sr [1] (fixed by the model)"
+	r.Header.Requests = &journal.RequestRows{Name: "rows.npz", SHA256: "d", Rows: 7}
+	r.Requests = append(r.Requests, analyze.RequestShape{Input: "mask", Dims: []int64{8}, Source: analyze.ShapeOfData})
+	const want = "input_ids [32] (an example: give yours, since the figures depend on it), x [3 224 224] (as given), mask [8] (7 rows of rows.npz), sr [1] (fixed by the model)"
 	for name, write := range map[string]func(*bytes.Buffer) error{
 		"terminal":    func(b *bytes.Buffer) error { return text.WriteAnswer(b, r) },
 		"table":       func(b *bytes.Buffer) error { return text.WriteTable(b, r) },

@@ -59,7 +59,7 @@ func readLevels(v document.Value, axis *search.LoadAxis, s document.Scale) {
 
 func (r profileReader) inputs(v document.Value) {
 	var examples []document.Value
-	v.Mapping([]document.Field{{Name: "shape", Read: func(v document.Value) {
+	given := v.Mapping([]document.Field{{Name: "data", Read: func(v document.Value) { r.file(v, &r.p.Inputs.Data) }}, {Name: "shape", Read: func(v document.Value) {
 		shapes := map[string][]int64{}
 		v.Mapping(nil, func(key, v document.Value) bool {
 			if dims, ok := v.Shape(); ok {
@@ -75,6 +75,9 @@ func (r profileReader) inputs(v document.Value) {
 			}
 		}
 	}}}, nil)
+	if shape, has := given["shape"]; has && r.p.Inputs.Data != "" {
+		shape.Fail(document.Error{Problem: "contradicts data, whose rows have their own shape", Hint: "keep one of the two"})
+	}
 	for _, e := range examples {
 		if _, has := r.p.Inputs.Shape[e.Node.Value]; !has {
 			e.Fail(document.Error{Problem: "has no shape in load.inputs.shape, which could be an example"})

@@ -124,8 +124,11 @@ type Search struct {
 
 // Inputs describes the content of requests.
 type Inputs struct {
+	// Data is a file or folder with rows from which requests are drawn; "" for random values. The
+	// rows have the sizes then, and the file names none.
+	Data string
 	// Shape sets the sizes of inputs with symbolic dimensions in a request, without the batch
-	// dimension. Every dimension is ≥ 1.
+	// dimension. Every dimension is ≥ 1. With Data, the sizes are known once the rows are read.
 	Shape map[string][]int64
 	// Examples names the inputs whose shape is tuner's example and not the user's. Reports show
 	// this.

@@ -48,6 +48,7 @@ type Wish struct {
 	P99        string   // limit of the p99 latency; "": none
 	Accuracy   string   // minimum mean cosine of other precisions; "": the default
 	Precisions []string // nil: only that of the model as given
+	Data       string   // rows from which requests are drawn; "": random values
 }
 
 // StarterShape is an input with symbolic dimensions, with the size of each.

@@ -58,7 +58,7 @@ Each flag can also be given as an environment variable: TUNER_P99, TUNER_BUDGET,
 }
 
 // shapingFlags are the flags whose values are in profile.yaml otherwise.
-var shapingFlags = append([]string{"output-folder", "p99", "budget", "until", "mode", "objective", "precision", "accuracy", "shape"}, pytorchFlags...)
+var shapingFlags = append([]string{"output-folder", "p99", "budget", "until", "mode", "objective", "precision", "accuracy", "shape", "data"}, pytorchFlags...)
 
 func (o *runOptions) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
@@ -73,6 +73,7 @@ func (o *runOptions) addFlags(cmd *cobra.Command) {
 		strings.Join(recipe.Usual(false), ",")+"; on a GPU "+strings.Join(recipe.Usual(true), ",")+")")
 	f.StringVar(&o.wish.Accuracy, "accuracy", "", "least mean `cosine` between a variant's outputs and the original's (default 0.99)")
 	f.StringArrayVar(&o.shapes, "shape", nil, "`NAME:SIZES` of an input with symbolic dimensions, without the batch dimension, such as ids:128; may be repeated")
+	f.StringVar(&o.wish.Data, "data", "", "`rows` from which requests are drawn: .npz, .npy, a folder of NAME.npy, or perf_analyzer's JSON (default random values)")
 	f.StringVar(&o.output, "output", "text", "`format` on stdout: text (the answer) or json (the result)")
 	f.StringVar(&o.ortLibrary, "ort-library", "", "ONNX Runtime `library`, or flavour[@version] of an installed build (default $TUNER_ORT_LIBRARY, then the installed cpu build)")
 	o.pytorch.addFlags(f)
@@ -91,6 +92,9 @@ func (o runOptions) check(args []string) error {
 	}
 	if err := checkOutputFormat(o.output); err != nil {
 		return err
+	}
+	if o.has("data") && o.has("shape") {
+		return exit.Usagef("--shape contradicts --data, whose rows have their own shape; give one of the two")
 	}
 	if o.file == "" {
 		return errors.Join(checkPyTorchFlags(args[0], o.has), o.checkWish())

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"slices"
 
 	"tuner/model/dataset/elements"
@@ -84,6 +85,50 @@ func (d Dataset) Head(n int) Dataset {
 	head.Labels = d.Labels[:len(d.Labels)/d.Rows*n]
 	head.Rows = n
 	return head
+}
+
+// Draw returns a request of n rows that are drawn with replacement. If the model does not batch, it
+// has one row.
+func (d Dataset) Draw(n int, r *rand.Rand) map[string]inputs.Tensor {
+	if !d.Batched {
+		n = 1
+	}
+	drawn := make([]int, n)
+	for i := range drawn {
+		drawn[i] = r.IntN(d.Rows)
+	}
+	request := d.Slice(drawn[0], drawn[0]+1)
+	for name, t := range request {
+		t.Data, t.Strings = slices.Clone(t.Data), slices.Clone(t.Strings)
+		for _, row := range drawn[1:] {
+			more := rowsOf(d.Inputs[name], row, row+1)
+			t.Data, t.Strings = append(t.Data, more.Data...), append(t.Strings, more.Strings...)
+			t.Shape[0]++
+		}
+		request[name] = t
+	}
+	return request
+}
+
+// Shapes returns the shape of each input in a row, without the batch dimension.
+func (d Dataset) Shapes() map[string][]int64 {
+	shapes := make(map[string][]int64, len(d.Inputs))
+	for name, t := range d.Inputs {
+		shapes[name] = slices.Clone(t.Shape[1:])
+	}
+	return shapes
+}
+
+// Bytes returns the size of all elements.
+func (d Dataset) Bytes() int {
+	total := 0
+	for _, t := range d.Inputs {
+		total += len(t.Data)
+		for _, s := range t.Strings {
+			total += len(s)
+		}
+	}
+	return total
 }
 
 // Digest returns the sha256, as lower-case hex, of everything that affects a run with the rows:

@@ -43,6 +43,9 @@ func Read(dir string) (Campaign, error) {
 	if c.Profile, err = spec.RecordedProfile(header.Spec.Path, []byte(header.Spec.Text)); err != nil {
 		return Campaign{}, fmt.Errorf("this version of tuner cannot read its profile: %w", err)
 	}
+	if header.Requests != nil {
+		c.Profile.Inputs.Shape = header.Requests.Shapes
+	}
 	if err := header.DecodeFacts(&c.Facts); err != nil {
 		return Campaign{}, fmt.Errorf("cannot read its facts: %w", err)
 	}

@@ -44,6 +44,7 @@ func Differences(then journal.Header, now Asked) []string {
 	d.compare("ONNX Runtime builds", buildsText(then.Runtimes), buildsText(h.Runtimes))
 	d.compare("server", then.Server.String(), h.Server.String())
 	d.compare("server of the finals", finalsText(then), finalsText(h))
+	d.compare("data of the requests", then.Requests.String(), h.Requests.String())
 	d.compare("inputs of the accuracy check", shortData(then.Data), shortData(h.Data))
 	d.compare("rejected variants", rejectedText(then.Variants), rejectedText(h.Variants))
 	d.compare("accepted variants", acceptedText(then.Variants), acceptedText(h.Variants))
@@ -108,11 +109,14 @@ func withoutLimit(a spec.Accuracy) spec.Accuracy {
 // may differ.
 func AskSame(a, b spec.Profile) bool { return reflect.DeepEqual(searchOf(a), searchOf(b)) }
 
-// searchOf keeps the parts of a profile that affect the search. The header has the others: models
-// and inputs by their digests, calibration by its models, and servers by their own metadata.
+// searchOf keeps the parts of a profile that affect the search. The header has the others: models,
+// requests and inputs by their digests, calibration by its models, and servers by their own metadata.
 // Earlier campaigns may also be named on the command line.
 func searchOf(p spec.Profile) spec.Profile {
 	p.Accuracy.Data, p.Accuracy.Calibration, p.Search.Earlier = "", "", nil
+	if p.Inputs.Data != "" {
+		p.Inputs.Data, p.Inputs.Shape = "", nil
+	}
 	p.Runner = serverless(p.Runner)
 	if p.Finals != nil {
 		finals := serverless(*p.Finals)

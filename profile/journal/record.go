@@ -52,9 +52,27 @@ type Header struct {
 	Variants []Variant `json:"variants,omitempty"`
 	// digest of the inputs of the comparison; "" without variants
 	Data       string          `json:"data,omitempty"`
+	Requests   *RequestRows    `json:"requests,omitempty"`    // rows from which requests are drawn; nil: random values
 	BaseConfig string          `json:"base_config,omitempty"` // the config.pbtxt of the default configuration
 	Facts      json.RawMessage `json:"facts,omitempty"`       // facts of the model and the machine that decide which combinations are left out
 	Earlier    []string        `json:"earlier,omitempty"`     // folders of the campaigns to reuse, ordered by name
+}
+
+// RequestRows are the user's rows from which requests are drawn.
+type RequestRows struct {
+	Name   string `json:"name"`   // name of the file or folder
+	SHA256 string `json:"sha256"` // digest of the rows, in hexadecimal
+	Rows   int    `json:"rows"`   // number of rows
+	// sizes of each input in a row, without the batch dimension
+	Shapes map[string][]int64 `json:"shapes"`
+}
+
+// String names the rows for people.
+func (r *RequestRows) String() string {
+	if r == nil {
+		return "random values"
+	}
+	return fmt.Sprintf("%s, %d rows, %s", r.Name, r.Rows, r.SHA256[:min(12, len(r.SHA256))])
 }
 
 // SpecFile is the profile file of the run, with its text.

@@ -72,7 +72,7 @@ func Open(ctx context.Context, verb, path string) (Model, error) {
 // Starter collects the contents of files in dir about the model and this machine. given are the
 // shapes of inputs that the user names, without the batch dimension.
 func (m Model) Starter(dir string, given map[string][]int64) (spec.Starter, error) {
-	path, err := pathFrom(dir, m.path)
+	path, err := PathFrom(dir, m.path)
 	if err != nil {
 		return spec.Starter{}, err
 	}
@@ -88,8 +88,8 @@ func (m Model) Starter(dir string, given map[string][]int64) (spec.Starter, erro
 	return s, err
 }
 
-// pathFrom returns a path relative to dir. An absolute path stays absolute.
-func pathFrom(dir, path string) (string, error) {
+// PathFrom returns a path relative to dir. An absolute path stays absolute.
+func PathFrom(dir, path string) (string, error) {
 	if filepath.IsAbs(path) {
 		return filepath.Clean(path), nil
 	}

@@ -258,12 +258,17 @@ func (a Answer) Texts() []string {
 //	ids [32], mask [32] (examples: give yours, since the figures depend on them), sr [1] (fixed by the model)
 func RequestsText(r analyze.Result) string {
 	var groups []string
+	ofData := ""
+	if rows := r.Header.Requests; rows != nil {
+		ofData = fmt.Sprintf("%s of %s", words.Count(rows.Rows, "row"), rows.Name)
+	}
 	for _, g := range []struct {
 		source    analyze.ShapeSource
 		one, many string
 	}{
 		{analyze.ShapeExample, "an example: give yours, since the figures depend on it", "examples: give yours, since the figures depend on them"},
 		{analyze.ShapeGiven, "as given", "as given"},
+		{analyze.ShapeOfData, ofData, ofData},
 		{analyze.ShapeOfModel, "fixed by the model", "fixed by the model"},
 	} {
 		var parts []string

@@ -70,6 +70,8 @@ func price(without string) Field {
 // inputs describes the section of sizes. With isProfile it has the inputs whose sizes are examples.
 func inputs(isProfile bool) Field {
 	f := Field{Name: "inputs", Fields: []Field{
+		{Name: "data", Type: path("requests.npz"), Without: "random values that the model accepts",
+			Meaning: "Rows from which requests are drawn, at random and with replacement: `.npz`, `.npy`, a folder of `NAME.npy`, or perf_analyzer's JSON. See [data files](data.md). It takes the place of `shape`."},
 		{Name: "shape", Type: Type{Name: "mapping: input to list of sizes", Schema: `{"type": "object", "additionalProperties": {"type": "array", "items": {"type": "integer", "minimum": 1}}}`,
 			Good: []string{"{input_ids: [32], pixels: [3, 224, 224]}"}, Bad: []string{"{input_ids: 32}", "{input_ids: [0]}", "[32]"}}, Without: "no input has a symbolic dimension",
 			Meaning: "The shape of an input in a request, without the batch dimension. An input with symbolic dimensions needs it."},
