@@ -122,7 +122,7 @@ func modelFields() []Field {
 // clientFields lists perf_analyzer's flags.
 func clientFields() []Field {
 	return slices.Concat(
-		fields(ClientFlags, Applied, "", "batch-size", "b", "shape", "measurement-interval", "concurrency-range", "request-rate-range", "percentile",
+		fields(ClientFlags, Applied, "", "batch-size", "b", "shape", "input-data", "measurement-interval", "concurrency-range", "request-rate-range", "percentile",
 			"http-header", secureFlag, "ssl-grpc-root-certifications-file", "ssl-grpc-private-key-file", "ssl-grpc-certificate-chain-file",
 			"ssl-https-verify-peer", "ssl-https-verify-host", "ssl-https-ca-certificates-file", "ssl-https-client-certificate-type",
 			"ssl-https-client-certificate-file", "ssl-https-private-key-type", "ssl-https-private-key-file"),
@@ -131,7 +131,7 @@ func clientFields() []Field {
 			"extra-verbose", "verbose-csv", "latency-report-file", "latency-threshold"),
 		fields(ClientFlags, Unused, "the address, the protocol and the metrics page are those of the file's own fields", "url", "protocol", "collect-metrics",
 			"metrics-url", "metrics-interval", "service-kind", "model-name", "triton-server-directory", "model-repository"),
-		fields(ClientFlags, Unused, "requests carry random inputs that are valid for the model", "input-data", "string-length", "string-data"),
+		fields(ClientFlags, Unused, "made text is of digits", "string-length", "string-data"),
 		fields(ClientFlags, Unused, "requests of a rate come as those of independent users do (Poisson)", "request-distribution"),
 		fields(ClientFlags, Unused, "tensors travel over the network", "shared-memory", "output-shared-memory-size"),
 		fields(ClientFlags, Unused, "is for other servers than Triton, or for other models than ONNX", "model-signature-name", "grpc-compression-algorithm"),

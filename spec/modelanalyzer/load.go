@@ -1,6 +1,7 @@
 package modelanalyzer
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -102,9 +103,32 @@ func (r *reader) load(n *native, m model, batch value) {
 	default:
 		r.span(n, m, span{"concurrency", 1, 1024, true}, "load", "concurrency")
 	}
+	data, hasData := flags["input-data"]
+	if hasData = hasData && r.data(n, data); hasData {
+		return // its rows have their own shape
+	}
 	if v, has := flags["shape"]; has && v.isSaid() {
 		r.shapes(n, v)
 	}
+}
+
+// data reads the file of requests, and reports whether there is one. perf_analyzer's words random
+// and zero stand for made values, which are random here.
+func (r *reader) data(n *native, v value) bool {
+	list := v.elements()
+	if len(list) == 0 || len(list) == 1 && slices.Contains([]string{"random", ""}, list[0].node.Value) {
+		return false
+	}
+	if len(list) == 1 && list[0].node.Value == "zero" {
+		r.warn(v, "requests carry random inputs that are valid for the model, not zeros")
+		return false
+	}
+	if len(list) > 1 {
+		r.fail(v, document.Error{Problem: "names several files", Allowed: "one file or folder, random, zero", Hint: "put all steps into one file"})
+		return false
+	}
+	n.text(list[0], r.relativePath(list[0].node.Value), "load", "inputs", "data")
+	return true
 }
 
 func (r *reader) isSaid(name string) bool {
