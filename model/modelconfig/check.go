@@ -6,12 +6,18 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // CheckModel checks a complete configuration against its model, like the onnxruntime backend when
 // it loads: counts, names, data types and shapes. It stops at the first difference, and uses the
 // backend's words.
 func CheckModel(c *Config, io ModelIO) error {
+	for _, t := range slices.Concat(io.Inputs, io.Outputs) {
+		if !utf8.ValidString(t.Name) { // no message can have it
+			return refuse("unable to load model '%s', the name of its tensor %q is not UTF-8", c.GetName(), t.Name)
+		}
+	}
 	required := 0
 	for _, in := range c.GetInput() {
 		if !in.GetOptional() {

@@ -23,6 +23,7 @@ func TestCheckModel(t *testing.T) {
 		want     string
 	}{
 		{"agrees", batch + x + y + `output { name: "sum" data_type: TYPE_FP32 dims: 4 }`, addSub, ""},
+		{"names not in UTF-8", batch + x, ModelIO{Inputs: []Tensor{tensor("x", fp32)}, Outputs: []Tensor{tensor("y\xff", fp32)}}, `unable to load model 'm', the name of its tensor "y\xff" is not UTF-8`},
 		{"count", batch + x, addSub, "unable to load model 'm', configuration expects 1 inputs, model provides 2"},
 		{"input name", batch + x + `input { name: "z" data_type: TYPE_FP32 dims: 4 }`, addSub, "unexpected inference input 'z', allowed inputs are: x, y"},
 		{"output name", batch + x + y + `output { name: "quot" data_type: TYPE_FP32 dims: 4 }`, addSub, "unexpected inference output 'quot', allowed outputs are: diff, sum"},

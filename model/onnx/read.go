@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"unicode/utf8"
 
 	"google.golang.org/protobuf/proto"
 
@@ -120,7 +121,8 @@ func checkModel(p *onnxpb.ModelProto) error {
 	return checkNames(g)
 }
 
-// checkNames checks that each name has one meaning, so that the graph view is unambiguous.
+// checkNames checks that each name has one meaning, so that the graph view is unambiguous. Requests
+// have the names of inputs and outputs, so these must be UTF-8.
 func checkNames(g *onnxpb.GraphProto) error {
 	origin := map[string]string{}
 	define := func(name, what string) error {
@@ -142,10 +144,17 @@ func checkNames(g *onnxpb.GraphProto) error {
 			return fmt.Errorf("its input %d has no name", i)
 		case inputs[v.GetName()]:
 			return fmt.Errorf("its graph has two inputs %q", v.GetName())
+		case !utf8.ValidString(v.GetName()):
+			return fmt.Errorf("the name of its input %q is not UTF-8, so no request can have it; rename the input, or export the model again", v.GetName())
 		}
 		inputs[v.GetName()] = true
 		if origin[v.GetName()] == "" {
 			origin[v.GetName()] = "an input"
+		}
+	}
+	for _, v := range g.GetOutput() {
+		if !utf8.ValidString(v.GetName()) {
+			return fmt.Errorf("the name of its output %q is not UTF-8, so no answer can have it; rename the output, or export the model again", v.GetName())
 		}
 	}
 	for _, node := range g.GetNode() {

@@ -91,6 +91,8 @@ func TestReadRefusesWhatIsNoModel(t *testing.T) {
 	check("value defined twice", "m.onnx", changed(t, func(p *onnxpb.ModelProto) { p.Graph.Node = append(p.Graph.Node, p.Graph.Node[0]) }), "twice")
 	check("unnamed input", "m.onnx", changed(t, func(p *onnxpb.ModelProto) { p.Graph.Input[0].Name = nil }), "input 0 has no name")
 	check("input twice", "m.onnx", changed(t, func(p *onnxpb.ModelProto) { p.Graph.Input = append(p.Graph.Input, p.Graph.Input[0]) }), `two inputs "INPUT"`)
+	check("input not in UTF-8", "m.onnx", changed(t, func(p *onnxpb.ModelProto) { p.Graph.Input[0].Name = proto.String("x\xff") }), `input "x\xff" is not UTF-8`)
+	check("output not in UTF-8", "m.onnx", changed(t, func(p *onnxpb.ModelProto) { p.Graph.Output[0].Name = proto.String("y\xff") }), `output "y\xff" is not UTF-8`)
 	check("sequence input", "m.onnx", encode(t, build.SequenceInput().Proto()), `"INPUT"`, "(sequence)", "tensors only")
 	check("complex output", "m.onnx", changed(t, func(p *onnxpb.ModelProto) {
 		p.Graph.Output[0].Type.GetTensorType().ElemType = proto.Int32(int32(onnxpb.TensorProto_COMPLEX64))
