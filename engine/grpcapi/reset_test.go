@@ -1,6 +1,8 @@
 package grpcapi_test
 
 import (
+	"errors"
+	"net"
 	"testing"
 	"time"
 
@@ -56,5 +58,18 @@ func TestResetCallsLeaveNothing(t *testing.T) {
 		if time.Now().After(end) {
 			t.Fatalf("the model is %s", state())
 		}
+	}
+}
+
+// A server that is stopped before it serves was stopped as it should be.
+func TestShutdownBeforeServe(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := grpcapi.New(enginetest.Start(t, enginetest.Options{}).Server, grpcapi.Options{})
+	if err := errors.Join(f.Shutdown(t.Context()), f.Serve(l)); err != nil {
+		t.Error(err)
 	}
 }

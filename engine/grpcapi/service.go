@@ -107,9 +107,12 @@ func New(s *engine.Server, o Options) *Frontend {
 	return f
 }
 
-// Serve accepts connections until Shutdown.
+// Serve accepts connections until Shutdown, which may also come first.
 func (f *Frontend) Serve(l net.Listener) error {
-	return f.grpc.Serve(&listener{l, f.memory, f.service.buffers})
+	if err := f.grpc.Serve(&listener{l, f.memory, f.service.buffers}); !errors.Is(err, grpc.ErrServerStopped) {
+		return err
+	}
+	return nil
 }
 
 // If a client has no memory left, admit refuses its calls that take memory, before any part of them
