@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"tuner/internal/exit"
+	"tuner/internal/memgroup"
 	"tuner/measure"
 	"tuner/model/onnx"
 	"tuner/model/onnx/build"
@@ -21,31 +22,14 @@ import (
 // can be made, or if the kernel does not charge memory to it.
 func (w *workplace) limitMemory(mebibytes int) {
 	w.t.Helper()
-	mine, err := os.ReadFile("/proc/self/cgroup")
+	group, err := memgroup.New("tuner-test", int64(mebibytes)<<20)
 	if err != nil {
 		w.t.Skipf("needs control groups: %v", err)
 	}
-	folder, limit := "", ""
-	for line := range strings.Lines(string(mine)) {
-		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
-		switch {
-		case len(parts) == 3 && parts[1] == "memory":
-			folder, limit = "/sys/fs/cgroup/memory"+parts[2], "memory.limit_in_bytes"
-		case len(parts) == 3 && parts[1] == "" && folder == "":
-			folder, limit = "/sys/fs/cgroup"+parts[2], "memory.max"
-		}
-	}
-	group, err := os.MkdirTemp(folder, "tuner-test-")
-	if err != nil {
-		w.t.Skipf("cannot make a control group: %v", err)
-	}
 	w.t.Cleanup(func() { // engines of a killed tuner may need a moment to end
-		eventually(w.t, "an empty control group", func() bool { return os.Remove(group) == nil })
+		eventually(w.t, "an empty control group", func() bool { return group.Close() == nil })
 	})
-	if err := os.WriteFile(filepath.Join(group, limit), fmt.Append(nil, mebibytes<<20), 0o644); err != nil {
-		w.t.Skipf("cannot limit a control group: %v", err)
-	}
-	w.prefix = []string{"/bin/sh", "-c", "echo $$ > " + filepath.Join(group, "cgroup.procs") + ` && exec "$@"`, "sh"}
+	w.prefix = []string{"/bin/sh", "-c", group.Enter() + ` && exec "$@"`, "sh"}
 	probe := exec.Command(w.prefix[0], append(w.prefix[1:], "/bin/sh", "-c", "head -c 2G /dev/zero | tail >/dev/null")...)
 	if err := probe.Run(); err == nil {
 		w.t.Skip("the kernel does not charge memory to a control group here")

@@ -13,7 +13,6 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -23,7 +22,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	pb "tuner/engine/api/inferencepb"
-	"tuner/lab/process"
+	"tuner/internal/memgroup"
 	"tuner/model/onnx"
 	"tuner/model/onnx/build"
 )
@@ -47,7 +46,7 @@ const (
 // pod makes a control group of podMemory for a server. It returns the command that joins it. If the
 // kernel does not charge the memory to it, the scene's watch limits the server instead.
 func (s *scene) pod() (limits string, err error) {
-	group, err := process.NewGroup(filepath.Base(s.dir), podMemory)
+	group, err := memgroup.New("attack", podMemory)
 	if err != nil {
 		return "", notRun(err.Error())
 	}

@@ -16,6 +16,7 @@ import (
 
 	"tuner/engine/api"
 	"tuner/internal/hostinfo"
+	"tuner/internal/memgroup"
 	"tuner/lab/process"
 )
 
@@ -25,7 +26,7 @@ type scene struct {
 	dir      string
 	servers  []*server
 	programs []*campaigner
-	groups   []*process.Group
+	groups   []*memgroup.Group
 	mounts   []string
 	mu       sync.Mutex
 	errs     []error // of watches
@@ -262,7 +263,7 @@ func (s *scene) close() {
 		_ = syscall.Unmount(m, syscall.MNT_DETACH) // otherwise the folder cannot be removed, which is reported
 	}
 	for _, g := range s.groups {
-		g.Close()
+		_ = g.Close() // the next start of the machine removes it anyway
 	}
 }
 

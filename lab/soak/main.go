@@ -27,7 +27,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"tuner/engine/api"
-	"tuner/lab/process"
+	"tuner/internal/memgroup"
 	"tuner/lab/program"
 	"tuner/ort/ortlib"
 	"tuner/runner"
@@ -83,7 +83,7 @@ func limited(o options, folder string) (binary string, leave func(), err error) 
 	if o.memory == 0 {
 		return o.tuner, func() {}, nil
 	}
-	group, err := process.NewGroup(filepath.Base(folder), o.memory<<20)
+	group, err := memgroup.New("soak", o.memory<<20)
 	if err != nil {
 		return "", nil, fmt.Errorf("cannot limit the engine's memory (-memory 0 sets no limit): %w", err)
 	}
@@ -91,10 +91,10 @@ func limited(o options, folder string) (binary string, leave func(), err error) 
 	binary = filepath.Join(folder, "tuner.sh")
 	script := fmt.Sprintf("#!/bin/sh\n%s && exec '%s' \"$@\"\n", group.Enter(), program)
 	if err := errors.Join(err, os.WriteFile(binary, []byte(script), 0o755)); err != nil {
-		group.Close()
+		_ = group.Close() // the first error matters
 		return "", nil, fmt.Errorf("cannot limit the engine's memory: %w", err)
 	}
-	return binary, group.Close, nil
+	return binary, func() { _ = group.Close() }, nil // the next start of the machine removes it anyway
 }
 
 // soak sends the load and judges the results.
