@@ -1,25 +1,22 @@
 package ortsweep
 
 import (
-	"path/filepath"
 	"reflect"
 	"testing"
 
-	"tuner/internal/golden"
 	"tuner/internal/schema"
 	"tuner/model/precision/accuracy"
 	"tuner/search"
-	"tuner/spec/reference"
+	"tuner/spec/reference/referencetest"
 )
 
 // The committed page of result.json is generated from its types.
 func TestPageIsGenerated(t *testing.T) {
 	t.Parallel()
-	page, err := schema.Tables(schema.Options{
+	referencetest.CheckFields(t, "ortsweep-results-fields.md", schema.Options{
 		Title: "tuner ortsweep: fields of result.json",
 		Description: "`tuner ortsweep` writes result.json, and prints the same with `--output json`.\n" +
 			"[ortsweep.yaml](ortsweep.md#results) explains the other files. Sizes are bytes.",
-		Module: "..", ModulePath: "tuner",
 		Types: map[reflect.Type]string{
 			reflect.TypeFor[search.Candidate](): "list of `knob` and `value`",
 			reflect.TypeFor[accuracy.Report]():  "[comparison](accuracy-fields.md#comparison)",
@@ -27,8 +24,4 @@ func TestPageIsGenerated(t *testing.T) {
 	},
 		schema.Chapter{Title: "Result", Text: "The whole file.", Type: reflect.TypeFor[document]()},
 	)
-	if err != nil {
-		t.Error(err)
-	}
-	golden.Check(t, filepath.Join("..", "docs", "reference", "ortsweep-results-fields.md"), reference.Generated+string(page))
 }

@@ -53,7 +53,8 @@ var allowed = map[string][]string{
 	// a candidate's knobs in YAML and in config.pbtxt: it knows no other field of a file
 	"spec/knobs": {"spec/document", "search", "model/modelconfig"},
 	// the words and names that fields may have
-	"spec/reference": {"spec", "spec/knobs", "search", "measure", "model/modelconfig", "model/precision/accuracy"},
+	"spec/reference":               {"spec", "spec/knobs", "search", "measure", "model/modelconfig", "model/precision/accuracy"},
+	"spec/reference/referencetest": {"spec/reference", "internal/golden", "internal/schema"},
 	// it writes files of tuner's own, and has package spec read them
 	"spec/modelanalyzer": {"spec", "spec/document", "search", "model/modelconfig"},
 	"search":             {"search/posterior", "search/verdict", "measure", "measure/stats"},

@@ -1,28 +1,25 @@
 package journal_test
 
 import (
-	"path/filepath"
 	"reflect"
 	"testing"
 
-	"tuner/internal/golden"
 	"tuner/internal/schema"
 	"tuner/measure"
 	"tuner/model/precision/accuracy"
 	"tuner/profile/journal"
 	"tuner/search"
-	"tuner/spec/reference"
+	"tuner/spec/reference/referencetest"
 )
 
 // The committed page of the records is generated from their types.
 func TestPageIsGenerated(t *testing.T) {
 	t.Parallel()
-	page, err := schema.Tables(schema.Options{
+	referencetest.CheckFields(t, "journal-fields.md", schema.Options{
 		Title: "journal.jsonl: fields",
 		Description: "[journal.jsonl](journal.md) explains the journal, its checksums and its formats. Fields of `data`\n" +
 			"follow by the kind of the record. Durations are nanoseconds, sizes bytes, shares 0 to 1. Histograms\n" +
 			"are HdrHistogram's compressed encoding (V2) in base64.",
-		Module: "../..", ModulePath: "tuner",
 		Types: map[reflect.Type]string{
 			reflect.TypeFor[measure.Metric]():    "[metric](metrics.md)",
 			reflect.TypeFor[measure.Histogram](): "histogram",
@@ -37,8 +34,4 @@ func TestPageIsGenerated(t *testing.T) {
 		schema.Chapter{Title: "Kind trial", Type: reflect.TypeFor[search.Event]()},
 		schema.Chapter{Title: "Kind end", Type: reflect.TypeFor[journal.End]()},
 	)
-	if err != nil {
-		t.Error(err)
-	}
-	golden.Check(t, filepath.Join("..", "..", "docs", "reference", "journal-fields.md"), reference.Generated+string(page))
 }

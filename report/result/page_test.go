@@ -1,31 +1,28 @@
 package result
 
 import (
-	"path/filepath"
 	"reflect"
 	"testing"
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"tuner/internal/golden"
 	"tuner/internal/schema"
 	"tuner/measure"
 	"tuner/model/precision/accuracy"
 	"tuner/search"
-	"tuner/spec/reference"
+	"tuner/spec/reference/referencetest"
 )
 
 // The committed page of result.json is generated from its types.
 func TestPageIsGenerated(t *testing.T) {
 	t.Parallel()
-	page, err := schema.Tables(schema.Options{
+	referencetest.CheckFields(t, "result-fields.md", schema.Options{
 		Title: "result.json: fields",
 		Description: "`tuner analyze` writes result.json, and prints the same with `--output json`.\n" +
 			"[Result files](results.md) explains the figures, and [result.schema.json](result.schema.json) is the\n" +
 			"JSON Schema of the file. Times are seconds, sizes bytes, rates per second. Optional fields are left\n" +
 			"out where they do not apply. `format` grows when a field changes its meaning or disappears. Other\n" +
 			"fields may be added within a format.",
-		Module: "../..", ModulePath: "tuner",
 		Types: map[reflect.Type]string{
 			reflect.TypeFor[measure.Metric]():   "[metric](metrics.md)",
 			reflect.TypeFor[search.Candidate](): "list of `knob` and `value`",
@@ -39,8 +36,4 @@ func TestPageIsGenerated(t *testing.T) {
 		schema.Chapter{Title: "Variant", Type: reflect.TypeFor[Variant]()},
 		schema.Chapter{Title: "Origin", Type: reflect.TypeFor[Origin]()},
 	)
-	if err != nil {
-		t.Error(err)
-	}
-	golden.Check(t, filepath.Join("..", "..", "docs", "reference", "result-fields.md"), reference.Generated+string(page))
 }
