@@ -114,6 +114,7 @@ var allowed = map[string][]string{
 	"internal/parallel":        {},
 	"internal/plotstyle":       {},
 	"internal/problems":        {},
+	"internal/proxytest":       {}, // tests and the laboratory alone
 	"internal/schema":          {},
 	"internal/telemetry":       {},
 	"internal/terminal":        {},

@@ -4,11 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"os/exec"
+	"io"
 	"slices"
 	"strings"
 	"time"
+
+	"tuner/internal/proxytest"
 )
 
 // smuggled is hidden in the bodies of requests. An answer to it is recognizable.
@@ -50,8 +51,8 @@ func ambiguous(path, hidden string) []string {
 // framing: requests that two programs read differently.
 func framing() []attack {
 	var all = []attack{{"A3", "38 requests with two readings, straight", "each is refused, nothing behind it is answered", smuggle}}
-	for _, p := range proxies() {
-		all = append(all, attack{"A3", "38 requests with two readings through " + p.name, "nobody gets past the proxy, nobody gets another's answer", p.run})
+	for _, p := range proxytest.All() {
+		all = append(all, attack{"A3", "38 requests with two readings through " + p.Name, "nobody gets past the proxy, nobody gets another's answer", through(p)})
 	}
 	return append(all, attack{"A16", "HTTP/9.9, no Host, two Hosts, HTTP/0.9", "refused with 400 or 505", versions},
 		attack{"A16", "Expect: 100-continue for a body of 1 TiB", "413 and no 100", enormous},
@@ -82,127 +83,26 @@ func smuggle(ctx context.Context, s *scene) (string, error) {
 	return fmt.Sprintf("%d refused with 400", len(requests)), v.serves(ctx)
 }
 
-// proxy is a program that blocks model control for clients, and uses few connections for all of
-// them.
-type proxy struct {
-	name, program, config string
-	args                  []string
-}
-
-func proxies() []proxy {
-	nginx := []string{"-p", "DIR", "-c", "DIR/config.yaml"}
-	haproxy := []string{"-db", "-f", "DIR/config.yaml"}
-	envoy := []string{"-c", "DIR/config.yaml", "--use-dynamic-base-id", "--concurrency", "1", "--log-level", "error"}
-	return []proxy{
-		{"nginx", "nginx", strings.ReplaceAll(nginxConfig, "INVALID", "on"), nginx},
-		{"nginx that passes invalid headers", "nginx", strings.ReplaceAll(nginxConfig, "INVALID", "off"), nginx},
-		{"haproxy", "haproxy", strings.ReplaceAll(haproxyConfig, "OPTION", ""), haproxy},
-		{"envoy", "envoy", strings.ReplaceAll(envoyConfig, "LENIENT", "false"), envoy},
-		{"envoy that accepts HTTP/1.0 and two lengths", "envoy", strings.ReplaceAll(envoyConfig, "LENIENT", "true"), envoy},
-		{"haproxy that accepts invalid requests", "haproxy", strings.ReplaceAll(haproxyConfig, "OPTION", "option accept-invalid-http-request"), haproxy},
-	}
-}
-
-const (
-	nginxConfig = `daemon off; master_process off; pid DIR/pid; error_log DIR/log; events {}
-http {
-	access_log off; ignore_invalid_headers INVALID;
-	client_body_temp_path DIR/body; proxy_temp_path DIR/proxy; fastcgi_temp_path DIR/fastcgi; uwsgi_temp_path DIR/uwsgi; scgi_temp_path DIR/scgi;
-	upstream engine { server ENGINE; keepalive 1; }
-	server {
-		listen unix:DIR/socket;
-		location /v2/repository/ { return 403; }
-		location / { proxy_pass http://engine; proxy_http_version 1.1; proxy_set_header Connection ""; proxy_set_header Host localhost; proxy_request_buffering off; }
-	}
-}
-`
-	haproxyConfig = `defaults
-	mode http
-	timeout connect 10s
-	timeout client 10s
-	timeout server 10s
-	http-reuse always
-	OPTION
-frontend all
-	bind unix@DIR/socket
-	http-request deny if { path_beg /v2/repository/ }
-	http-request set-header Host localhost
-	default_backend engine
-backend engine
-	server engine ENGINE
-`
-	envoyConfig = `static_resources:
-  listeners:
-  - address: {pipe: {path: DIR/socket}}
-    filter_chains:
-    - filters:
-      - name: envoy.filters.network.http_connection_manager
-        typed_config:
-          "@type": type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager
-          stat_prefix: all
-          http_protocol_options: {allow_chunked_length: LENIENT, accept_http_10: LENIENT}
-          route_config:
-            virtual_hosts:
-            - name: all
-              domains: ["*"]
-              routes:
-              - {match: {prefix: /v2/repository/}, direct_response: {status: 403}}
-              - {match: {prefix: /}, route: {cluster: engine, host_rewrite_literal: localhost}}
-          http_filters:
-          - name: envoy.filters.http.router
-            typed_config: {"@type": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router}
-  clusters:
-  - name: engine
-    load_assignment: {cluster_name: engine, endpoints: [{lb_endpoints: [{endpoint: {address: {socket_address: {address: HOST, port_value: PORT}}}}]}]}
-`
-)
-
-// run sends the corpus through the proxy.
-func (p proxy) run(ctx context.Context, s *scene) (string, error) {
-	path, err := exec.LookPath(p.program)
-	if err != nil {
-		return "", notRun(p.program + " is not installed")
-	}
-	if err := s.add("simple", "simple", ""); err != nil {
-		return "", err
-	}
-	v, err := s.serve(ctx, "", []string{"simple"})
-	if err != nil {
-		return "", err
-	}
-	host, port, _ := net.SplitHostPort(v.at.HTTP) // of a listener
-	place := strings.NewReplacer("ENGINE", v.at.HTTP, "HOST", host, "PORT", port, "DIR", s.dir)
-	if err := s.write([]byte(place.Replace(p.config)), "config.yaml"); err != nil {
-		return "", err
-	}
-	var args []string
-	for _, arg := range p.args {
-		args = append(args, place.Replace(arg))
-	}
-	cmd := exec.CommandContext(ctx, path, args...)
-	if err := cmd.Start(); err != nil {
-		return "", err
-	}
-	defer func() {
-		_ = cmd.Process.Kill() // it may have ended by itself
-		_ = cmd.Wait()
-	}()
-	if err := awaitSocket(ctx, s.path("socket")); err != nil {
-		return "", err
-	}
-	return v.behind(ctx, s.path("socket"))
-}
-
-// awaitSocket waits until a program listens.
-func awaitSocket(ctx context.Context, path string) error {
-	for ctx.Err() == nil {
-		c, err := net.Dial("unix", path)
-		if err == nil {
-			return c.Close()
+// through returns an attack that sends the corpus through a proxy.
+func through(p proxytest.Proxy) func(context.Context, *scene) (string, error) {
+	return func(ctx context.Context, s *scene) (string, error) {
+		if !p.IsInstalled() {
+			return "", notRun(p.Program + " is not installed")
 		}
-		time.Sleep(10 * time.Millisecond)
+		if err := s.add("simple", "simple", ""); err != nil {
+			return "", err
+		}
+		v, err := s.serve(ctx, "", []string{"simple"})
+		if err != nil {
+			return "", err
+		}
+		socket, stop, err := p.Start(ctx, s.dir, v.at.HTTP, io.Discard)
+		if err != nil {
+			return "", err
+		}
+		defer stop()
+		return v.behind(ctx, socket)
 	}
-	return errors.New("the proxy does not listen")
 }
 
 // behind sends ambiguous requests to a proxy in front of the server, and looks for their effects.
