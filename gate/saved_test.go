@@ -19,13 +19,11 @@ import (
 	"tuner/internal/alloctest"
 	"tuner/internal/hostinfo"
 	"tuner/measure"
-	"tuner/model/dataset"
 	"tuner/model/modelconfig"
 	"tuner/model/modelconfig/configpb"
-	"tuner/model/onnx"
 	"tuner/model/onnx/build"
-	"tuner/model/onnx/inputs"
 	"tuner/profile"
+	"tuner/profile/journal"
 	"tuner/spec"
 )
 
@@ -217,7 +215,7 @@ func TestReferencesRefuse(t *testing.T) {
 		"it was measured at concurrency 8, but the candidate's load is concurrency 4": func(s *Setup) { s.Load.Concurrency = 4 },
 		"it was measured with the input shapes":                                       func(s *Setup) { s.Spec.Inputs.Shape = map[string][]int64{"x": {3}} },
 		"its requests had other data (load.inputs.data)": func(s *Setup) {
-			s.Candidate.Rows = &dataset.Dataset{Rows: 1, Inputs: map[string]inputs.Tensor{"x": {Type: onnx.Int64, Shape: []int64{1, 1}, Data: make([]byte, 8)}}}
+			s.Candidate.Rows = &profile.Rows{Record: journal.RequestRows{SHA256: "d"}}
 		},
 		"has no energy": func(s *Setup) { s.Spec.Metrics = []spec.GateMetric{{Metric: measure.Energy, Margin: 0.1}} },
 	} {

@@ -3,7 +3,7 @@ package profile
 import (
 	"math/rand/v2"
 
-	"tuner/engine/api"
+	"tuner/model/dataset"
 	"tuner/model/onnx/inputs"
 	"tuner/profile/campaign"
 	"tuner/profile/journal"
@@ -12,33 +12,25 @@ import (
 	"tuner/spec"
 )
 
-const (
-	// requestVariety is the number of different random requests that a campaign sends in turn. They
-	// are enough to make caches of values useless.
-	requestVariety = 32
-
-	// mostDrawn and mostBytes bound the requests that are drawn from the user's rows. Each is encoded
-	// once and kept.
-	mostDrawn = 1024
-	mostBytes = 256 << 20
-)
+// mostDrawn bounds the number of requests that are drawn from the user's rows.
+const mostDrawn = 1024
 
 // Requests makes the requests of a campaign, with the profile's client batch. Their values are rows
 // that the user gave, or random ones that the model accepts. Shapes of random values come from the
 // profile, or from the configuration if it fixes them. An input with an open shape is an InputError.
 func Requests(p spec.Profile, s Subject) (runner.Requests, error) {
-	n := requestVariety
+	n := payload.Variety
 	if s.Rows != nil {
-		n = max(requestVariety, min(s.Rows.Rows, mostDrawn))
-		n = max(1, min(n, mostBytes/max(1, s.Rows.Bytes()/s.Rows.Rows*p.Load.BatchSize)))
+		n = max(payload.Variety, min(s.Rows.Rows, mostDrawn))
+		n = max(1, min(n, payload.MostMemory/max(1, s.Rows.Bytes()/s.Rows.Rows*p.Load.BatchSize)))
 	}
 	return makeRequests(p, s, n, p.Load.BatchSize)
 }
 
-// batches makes the requests of a batch size for service trials, with about requestVariety rows in
-// total.
+// batches makes the requests of a batch size for service trials, with about payload.Variety rows
+// in total.
 func batches(p spec.Profile, s Subject, size int) (runner.Batches, error) {
-	requests, err := makeRequests(p, s, max(1, requestVariety/size), size)
+	requests, err := makeRequests(p, s, max(1, payload.Variety/size), size)
 	return runner.Batches{Size: size, Requests: requests}, err
 }
 
@@ -56,13 +48,27 @@ func makeRequests(p spec.Profile, s Subject, n, batch int) (runner.Requests, err
 	}
 	requests := make(runner.Requests, n)
 	for i := range requests {
-		tensors := values(i)
-		requests[i] = api.InferRequest{Model: s.Name}
-		for _, in := range derived {
-			requests[i].Inputs = append(requests[i].Inputs, payload.Wire(in.Name, tensors[in.Name]))
-		}
+		requests[i] = payload.Fill(s.Name, derived, values(i))
 	}
 	return requests, nil
+}
+
+// Rows are the user's rows from which requests are drawn.
+type Rows struct {
+	dataset.Dataset
+	Record journal.RequestRows // what a journal has of them
+}
+
+func newRows(d dataset.Dataset) *Rows {
+	return &Rows{d, journal.RequestRows{Name: d.Name, SHA256: d.Digest(), Rows: d.Rows, Shapes: d.Shapes()}}
+}
+
+// record returns what a journal has of the rows; nil without rows.
+func (r *Rows) record() *journal.RequestRows {
+	if r == nil {
+		return nil
+	}
+	return &r.Record
 }
 
 // InputOptions returns the shapes of a subject's inputs in a request.
@@ -77,7 +83,7 @@ func (s Subject) shapes(p spec.Profile) map[string][]int64 {
 	if s.Rows == nil {
 		return p.Inputs.Shape
 	}
-	return s.Rows.Shapes()
+	return s.Rows.Record.Shapes
 }
 
 // DataDigest identifies the user's rows: their sha256, in hexadecimal; "" without rows.
@@ -85,13 +91,5 @@ func (s Subject) DataDigest() string {
 	if s.Rows == nil {
 		return ""
 	}
-	return s.Rows.Digest()
-}
-
-// rowsRecord returns the journal's record of the user's rows; nil without rows.
-func (s Subject) rowsRecord() *journal.RequestRows {
-	if s.Rows == nil {
-		return nil
-	}
-	return &journal.RequestRows{Name: s.Rows.Name, SHA256: s.DataDigest(), Rows: s.Rows.Rows, Shapes: s.Rows.Shapes()}
+	return s.Rows.Record.SHA256
 }

@@ -28,7 +28,7 @@ type Subject struct {
 	Files  []File              // the original precision first, then by name
 	Model  *onnx.Model         // of the original precision: inputs and shapes
 	Config *modelconfig.Config // default configuration, complete
-	Rows   *dataset.Dataset    // rows from which requests are drawn; nil: random values
+	Rows   *Rows               // rows from which requests are drawn; nil: random values
 }
 
 // File is the model file of one precision.
@@ -97,7 +97,7 @@ func OpenSubject(p spec.Profile, gpus int) (Subject, error) {
 		if err != nil {
 			return Subject{}, &InputError{fmt.Errorf("%s: load.inputs.data: %w", p.Path, err)}
 		}
-		s.Rows = &rows
+		s.Rows = newRows(rows)
 	}
 	return s, nil
 }

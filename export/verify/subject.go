@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"slices"
 
-	"tuner/engine/api"
 	"tuner/export"
 	"tuner/model/modelconfig"
 	"tuner/model/modelrepo"
@@ -35,9 +34,6 @@ func (s subject) tunedOn() string {
 	return s.reported.Runtime
 }
 
-// requestVariety is the number of different requests that are sent in turn, as in a campaign.
-const requestVariety = 32
-
 // open reads an exported model. Its requests have the shapes of the added warm-up, which are the
 // measured ones.
 func open(repository string, m export.ManifestModel) (subject, error) {
@@ -60,13 +56,8 @@ func open(repository string, m export.ManifestModel) (subject, error) {
 	if err != nil {
 		return subject{}, fmt.Errorf("model %q: %w", m.Name, err)
 	}
-	for i := range requestVariety {
-		values := inputs.Generate(derived, m.Load.BatchSize, uint64(i))
-		request := api.InferRequest{Model: m.Name}
-		for _, in := range derived {
-			request.Inputs = append(request.Inputs, payload.Wire(in.Name, values[in.Name]))
-		}
-		s.requests = append(s.requests, request)
+	for i := range payload.Variety {
+		s.requests = append(s.requests, payload.Fill(m.Name, derived, inputs.Generate(derived, m.Load.BatchSize, uint64(i))))
 	}
 	return s, nil
 }

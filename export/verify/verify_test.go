@@ -13,6 +13,7 @@ import (
 	"tuner/model/modelconfig"
 	"tuner/model/modelrepo"
 	"tuner/model/onnx"
+	"tuner/runner/payload"
 )
 
 // Requests have the shapes of the warm-up, both if the server batches and if the batch dimension is
@@ -131,7 +132,7 @@ func TestOpen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(s.requests) != requestVariety || len(s.requests[0].Inputs) != 2 || s.instances(4) != 2 {
+	if len(s.requests) != payload.Variety || len(s.requests[0].Inputs) != 2 || s.instances(4) != 2 {
 		t.Fatalf("%d requests of %d inputs, %d instances", len(s.requests), len(s.requests[0].Inputs), s.instances(4))
 	}
 	if diff := cmp.Diff([]int64{3, 4}, s.requests[0].Inputs[0].Shape); diff != "" {

@@ -97,7 +97,7 @@ var allowed = map[string][]string{
 	"perf/session":             {"perf", "perf/output", "perf/paflags", "engine/api", "runner/wire", "runner/meter", "runner/payload", "model/modelconfig", "model/onnx", "internal/hostinfo"},
 	"perf/output":              {"perf", "runner/load", "measure", "runner/payload", "engine/api", "internal/plotstyle"},
 	"runner/payload":           {"engine/api", "model/dataset", "model/onnx", "model/modelconfig"},
-	"profile/journal":          {"measure", "model/precision/accuracy", "internal/parallel"},
+	"profile/journal":          {"measure", "model/precision/accuracy", "internal/parallel", "internal/words"},
 	"measure":                  {"measure/stats"},
 	"measure/stats":            {},
 	"internal/hostinfo":        {},

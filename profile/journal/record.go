@@ -9,6 +9,7 @@ import (
 	jsonv2 "github.com/go-json-experiment/json"
 	jsonv1 "github.com/go-json-experiment/json/v1"
 
+	"tuner/internal/words"
 	"tuner/model/precision/accuracy"
 )
 
@@ -72,7 +73,7 @@ func (r *RequestRows) String() string {
 	if r == nil {
 		return "random values"
 	}
-	return fmt.Sprintf("%s, %d rows, %s", r.Name, r.Rows, r.SHA256[:min(12, len(r.SHA256))])
+	return fmt.Sprintf("%s, %s, %s", r.Name, words.Count(r.Rows, "row"), r.SHA256[:min(12, len(r.SHA256))])
 }
 
 // SpecFile is the profile file of the run, with its text.

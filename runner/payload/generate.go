@@ -11,11 +11,15 @@ import (
 )
 
 const (
-	// number of different requests that are sent in turn: too many for a cache of values to help
-	variety      = 32
-	mostMemory   = 256 << 20 // bytes of all generated requests; large requests are fewer
-	mostTensor   = 1 << 30   // bytes; a larger shape is probably a mistake
-	stringLength = 128       // bytes of a random text element, as in perf_analyzer
+	// Variety is the number of different random requests that are sent in turn: too many for a cache
+	// of values to help.
+	Variety = 32
+	// MostMemory bounds the bytes of all requests, which are encoded once and kept. Large requests are
+	// fewer.
+	MostMemory = 256 << 20
+
+	mostTensor   = 1 << 30 // bytes; a larger shape is probably a mistake
+	stringLength = 128     // bytes of a random text element, as in perf_analyzer
 )
 
 // letters are the characters of random text, as in perf_analyzer.
@@ -30,11 +34,11 @@ func (k *maker) generate() (requests []Request, notes []string) {
 	for _, in := range list {
 		notes = append(notes, fmt.Sprintf("%s: %s", find(k.in, in.Name), in.Reason))
 	}
-	name, count := Random, variety
+	name, count := Random, Variety
 	if slices.Contains(k.source.Data, Zero) {
 		name, count = Zero, 1
 	}
-	for i, size := 0, 0; i < count && size <= mostMemory; i++ {
+	for i, size := 0, 0; i < count && size <= MostMemory; i++ {
 		values := inputs.Generate(list, k.source.Batch, k.source.Seed+uint64(i))
 		r := Request{Infer: k.infer(), Origin: fmt.Sprintf("%s request %d", name, i)}
 		for _, in := range list {

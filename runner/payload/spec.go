@@ -43,6 +43,15 @@ func Wire(name string, v inputs.Tensor) api.Tensor {
 	return t
 }
 
+// Fill makes a request for a model from the values of its inputs.
+func Fill(model string, list []inputs.Input, values map[string]inputs.Tensor) api.InferRequest {
+	r := api.InferRequest{Model: model}
+	for _, in := range list {
+		r.Inputs = append(r.Inputs, Wire(in.Name, values[in.Name]))
+	}
+	return r
+}
+
 // spec describes an input or output of the model. Dims has no batch dimension; open dimensions are
 // -1.
 type spec struct {
