@@ -21,6 +21,20 @@ func LoadOneThread(t testing.TB, m *onnx.Model) *ort.Session {
 	return Load(t, m, ort.SessionOptions{Settings: sessionoption.Settings{sessionoption.IntraOpThreads: "1"}})
 }
 
+// LoadOpenVINO opens a session on OpenVINO with one thread.
+func LoadOpenVINO(t testing.TB, m *onnx.Model) *ort.Session {
+	t.Helper()
+	return Load(t, m, ort.SessionOptions{Providers: []ort.Provider{{Name: "openvino", Options: map[string]string{"num_of_threads": "1"}}}})
+}
+
+// CheckConverted runs a model and a session of its conversion on random inputs. The cosine of each
+// output must be at least least.
+func CheckConverted(t testing.TB, m *onnx.Model, converted *ort.Session, least float64) {
+	t.Helper()
+	in := Random(t, m, 3, 1)
+	CheckAgreement(t, InferFloats(t, LoadOneThread(t, m), in), InferFloats(t, converted, in), least)
+}
+
 // Random makes random inputs that a model accepts. Open dimensions have 7 elements.
 func Random(t testing.TB, m *onnx.Model, batch int, seed uint64) map[string]inputs.Tensor {
 	t.Helper()
