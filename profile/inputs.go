@@ -1,9 +1,11 @@
 package profile
 
 import (
+	"fmt"
 	"math/rand/v2"
 
 	"tuner/model/dataset"
+	"tuner/model/onnx"
 	"tuner/model/onnx/inputs"
 	"tuner/profile/campaign"
 	"tuner/profile/journal"
@@ -57,6 +59,19 @@ func makeRequests(p spec.Profile, s Subject, n, batch int) (runner.Requests, err
 type Rows struct {
 	dataset.Dataset
 	Record journal.RequestRows // what a journal has of them
+}
+
+// ReadRows reads the rows of a profile's requests: nil if the profile names none. The error is an
+// InputError.
+func ReadRows(p spec.Profile, m *onnx.Model) (*Rows, error) {
+	if p.Inputs.Data == "" {
+		return nil, nil
+	}
+	rows, err := dataset.Read(p.Inputs.Data, m)
+	if err != nil {
+		return nil, &InputError{fmt.Errorf("%s: load.inputs.data: %w", p.Path, err)}
+	}
+	return newRows(rows), nil
 }
 
 func newRows(d dataset.Dataset) *Rows {

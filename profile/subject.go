@@ -11,7 +11,6 @@ import (
 
 	"tuner/internal/durable"
 	"tuner/internal/exit"
-	"tuner/model/dataset"
 	"tuner/model/modelconfig"
 	"tuner/model/modelconfig/configpb"
 	"tuner/model/modelrepo"
@@ -92,14 +91,8 @@ func OpenSubject(p spec.Profile, gpus int) (Subject, error) {
 	if s.Config, err = defaultConfig(p, origin, s.Model, gpus); err != nil {
 		return Subject{}, &InputError{err}
 	}
-	if p.Inputs.Data != "" {
-		rows, err := dataset.Read(p.Inputs.Data, s.Model)
-		if err != nil {
-			return Subject{}, &InputError{fmt.Errorf("%s: load.inputs.data: %w", p.Path, err)}
-		}
-		s.Rows = newRows(rows)
-	}
-	return s, nil
+	s.Rows, err = ReadRows(p, s.Model)
+	return s, err
 }
 
 // orderPrecisions puts the original first and sorts the others by name.

@@ -20,7 +20,8 @@ type subject struct {
 	config   *modelconfig.Config // in the repository
 	file     string              // the ONNX file
 	requests runner.Requests
-	build    Build // the build that serves it here
+	values   string // why the requests' values are not the campaign's rows, though it had some; else ""
+	build    Build  // the build that serves it here
 }
 
 // otherBuild reports whether another ONNX Runtime than the measured one serves the model.
@@ -34,9 +35,10 @@ func (s subject) tunedOn() string {
 	return s.reported.Runtime
 }
 
-// open reads an exported model. Its requests have the shapes of the added warm-up, which are the
-// measured ones.
-func open(repository string, m export.ManifestModel) (subject, error) {
+// open reads an exported model. Its requests are drawn from the rows of its campaign, which is in the
+// folder input, or else in the manifest's. Without rows their values are random, in the shapes of
+// the added warm-up, which are the measured ones.
+func open(repository string, m export.ManifestModel, input string) (subject, error) {
 	folder, err := modelrepo.OpenModel(filepath.Join(repository, m.Name))
 	if err != nil {
 		return subject{}, err
@@ -51,6 +53,9 @@ func open(repository string, m export.ManifestModel) (subject, error) {
 	model, err := onnx.Read(s.file)
 	if err != nil {
 		return subject{}, err
+	}
+	if s.requests, s.values, err = rowsOf(m, input, model, s.config); err != nil || s.requests != nil {
+		return s, err
 	}
 	derived, err := inputs.Derive(model, inputs.Options{Shape: shapes(model, s.config)})
 	if err != nil {
