@@ -220,9 +220,9 @@ var labelNames = []string{"label", "labels"}
 // takeLabels removes the labels from arrays and returns them. Labels are integers, one per row,
 // under a name that no input has. It also checks and removes arrays without data, but returns no
 // labels for them.
-func takeLabels(arrays map[string]inputs.Tensor, m *onnx.Model) ([]int64, error) {
+func takeLabels(arrays map[string]inputs.Tensor, s Signature) ([]int64, error) {
 	isInput := func(name string) bool {
-		return slices.ContainsFunc(m.Inputs(), func(v onnx.Value) bool { return v.Name == name })
+		return slices.ContainsFunc(s.Inputs, func(v onnx.Value) bool { return v.Name == name })
 	}
 	var labels []int64
 	for _, name := range labelNames {

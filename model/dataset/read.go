@@ -3,8 +3,10 @@ package dataset
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"tuner/internal/durable"
@@ -19,6 +21,16 @@ import (
 // maxText is the largest JSON file that is read, in bytes. In memory such a file takes about ten
 // times as much.
 const maxText = 1 << 30
+
+// Signature describes the inputs and outputs that data has to fit.
+type Signature struct {
+	// Inputs and Outputs are those of the model. If it batches, their first dimension is the batch.
+	Inputs, Outputs []onnx.Value
+	// Batches: a request may have several rows
+	Batches bool
+	// Optional has the names of the inputs that data may leave out.
+	Optional []string
+}
 
 // Read reads a dataset for the model from one of these:
 //
@@ -36,15 +48,20 @@ func Read(path string, m *onnx.Model) (Dataset, error) {
 	if err := m.CheckServable(); err != nil {
 		return Dataset{}, fmt.Errorf("cannot read a dataset for the model: %w", err)
 	}
-	arrays, err := readArrays(path, m)
+	return ReadFor(path, Signature{Inputs: m.Inputs(), Outputs: m.Outputs(), Batches: inputs.Batches(m)})
+}
+
+// ReadFor reads a dataset, as Read does, for a model of which only the signature is known.
+func ReadFor(path string, s Signature) (Dataset, error) {
+	arrays, err := readArrays(path, s)
 	if err != nil {
 		return Dataset{}, err
 	}
-	labels, err := takeLabels(arrays, m)
+	labels, err := takeLabels(arrays, s)
 	if err != nil {
 		return Dataset{}, readError(path, err)
 	}
-	d, err := fit(arrays, labels, m)
+	d, err := fit(arrays, labels, s)
 	if err != nil {
 		return Dataset{}, readError(path, err)
 	}
@@ -57,20 +74,20 @@ func readError(path string, err error) error {
 }
 
 // readArrays reads the arrays without changes. Its errors name the file.
-func readArrays(path string, m *onnx.Model) (map[string]inputs.Tensor, error) {
+func readArrays(path string, s Signature) (map[string]inputs.Tensor, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, readError(path, durable.Cause(err))
 	}
 	switch extension := strings.ToLower(filepath.Ext(path)); {
 	case info.IsDir():
-		return readFolder(path, options(path, m))
+		return readFolder(path, options(path, s))
 	case extension == ".npz":
-		return npy.ReadArchive(path, options(path, m))
+		return npy.ReadArchive(path, options(path, s))
 	case extension == ".npy":
-		return readOnly(path, m)
+		return readOnly(path, s)
 	case extension == ".json":
-		return readJSON(path, info.Size(), m)
+		return readJSON(path, info.Size(), s)
 	default:
 		return nil, readError(path, errors.New("its name has no known ending; use .npz, .npy, .json (perf_analyzer's), or a folder of NAME.npy files"))
 	}
@@ -78,14 +95,25 @@ func readArrays(path string, m *onnx.Model) (map[string]inputs.Tensor, error) {
 
 // options limit reading to arrays that match the model and fit into memory. An untrusted file of
 // some kilobytes may contain gigabytes of other arrays.
-func options(path string, m *onnx.Model) npy.Options {
+func options(path string, s Signature) npy.Options {
 	check := func(outlines map[string]npy.Outline) error {
-		if err := checkOutlines(outlines, m); err != nil {
+		if err := checkOutlines(outlines, s); err != nil {
 			return readError(path, err)
 		}
 		return nil
 	}
 	return npy.Options{Check: check, Memory: hostinfo.UsableMemory() / 2}
+}
+
+// HasArrays reports whether a path has NumPy's arrays: an .npz or .npy file, or a folder with .npy
+// files.
+func HasArrays(path string) bool {
+	isArray := func(path, extension string) bool { return strings.EqualFold(filepath.Ext(path), extension) }
+	entries, err := os.ReadDir(path)
+	if err != nil { // no folder
+		return isArray(path, ".npz") || isArray(path, ".npy")
+	}
+	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return isArray(e.Name(), ".npy") })
 }
 
 // readFolder reads the .npy files of a folder and ignores others.
@@ -109,17 +137,17 @@ func readFolder(path string, o npy.Options) (map[string]inputs.Tensor, error) {
 }
 
 // readOnly reads a .npy file as the model's only input.
-func readOnly(path string, m *onnx.Model) (map[string]inputs.Tensor, error) {
-	if in := m.Inputs(); len(in) != 1 {
+func readOnly(path string, s Signature) (map[string]inputs.Tensor, error) {
+	if in := s.Inputs; len(in) != 1 {
 		return nil, readError(path, fmt.Errorf("a .npy file is one array, but the model has the inputs %s; put all into one .npz: np.savez(path, NAME=array, …)",
 			problems.Quote(names(in))))
 	}
-	return npy.ReadFiles(map[string]string{m.Inputs()[0].Name: path}, options(path, m))
+	return npy.ReadFiles(map[string]string{s.Inputs[0].Name: path}, options(path, s))
 }
 
 // readJSON reads perf_analyzer's data: all steps of all streams, in order. Expected outputs must
 // match the model but are not used, since accuracy is the agreement with the original model.
-func readJSON(path string, size int64, m *onnx.Model) (map[string]inputs.Tensor, error) {
+func readJSON(path string, size int64, s Signature) (map[string]inputs.Tensor, error) {
 	if size > maxText {
 		return nil, readError(path, fmt.Errorf("its %d bytes exceed %d GiB; an .npz file is smaller and reads faster", size, maxText>>30))
 	}
@@ -127,7 +155,7 @@ func readJSON(path string, size int64, m *onnx.Model) (map[string]inputs.Tensor,
 	if err != nil {
 		return nil, readError(path, durable.Cause(err))
 	}
-	file, err := perfdata.Parse(text, specs(m, m.Inputs()), specs(m, m.Outputs()))
+	file, err := perfdata.Parse(text, s.specs(s.Inputs), s.specs(s.Outputs))
 	if err != nil {
 		return nil, readError(path, err)
 	}
@@ -143,14 +171,14 @@ func readJSON(path string, size int64, m *onnx.Model) (map[string]inputs.Tensor,
 }
 
 // specs describes one step: each value's shape, without the batch dimension if the model batches.
-func specs(m *onnx.Model, values []onnx.Value) []perfdata.Spec {
+func (s Signature) specs(values []onnx.Value) []perfdata.Spec {
 	list := make([]perfdata.Spec, len(values))
 	for i, v := range values {
 		list[i] = perfdata.Spec{Name: v.Name, Type: v.Type}
 		if v.Ranked {
 			list[i].Dims = v.Dims()
 		}
-		if inputs.Batches(m) {
+		if s.Batches {
 			list[i].Dims = list[i].Dims[1:]
 		}
 	}
