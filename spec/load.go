@@ -68,13 +68,7 @@ func (r profileReader) inputs(v document.Value) {
 			return true
 		})
 		r.p.Inputs.Shape = shapes
-	}}, {Name: "examples", Read: func(v document.Value) {
-		for _, e := range v.List() {
-			if name, ok := e.Text(); ok {
-				r.p.Inputs.Examples, examples = document.AppendOnce(e, r.p.Inputs.Examples, name), append(examples, e)
-			}
-		}
-	}}}, nil)
+	}}, {Name: "examples", Read: func(v document.Value) { examples = r.examples(v) }}}, nil)
 	if shape, has := given["shape"]; has && r.p.Inputs.Data != "" {
 		shape.Fail(document.Error{Problem: "contradicts data, whose rows have their own shape", Hint: "keep one of the two"})
 	}
@@ -83,6 +77,36 @@ func (r profileReader) inputs(v document.Value) {
 			e.Fail(document.Error{Problem: "has no shape in load.inputs.shape, which could be an example"})
 		}
 	}
+}
+
+// examples reads the inputs whose shape is an example, with reasons. Earlier versions wrote a list of
+// names. It returns the values that name the inputs.
+func (r profileReader) examples(v document.Value) []document.Value {
+	var inputs []document.Value
+	add := func(input document.Value, reason string) {
+		if r.p.Inputs.Examples == nil {
+			r.p.Inputs.Examples = map[string]string{}
+		}
+		r.p.Inputs.Examples[input.Node.Value] = reason
+		inputs = append(inputs, input)
+	}
+	if v.Node.Kind == yaml.MappingNode {
+		v.Mapping(nil, func(input, v document.Value) bool {
+			if reason, ok := v.Text(); ok {
+				add(input, reason)
+			}
+			return true
+		})
+		return inputs
+	}
+	var names []string
+	for _, e := range v.List() {
+		if name, ok := e.Text(); ok {
+			names = document.AppendOnce(e, names, name)
+			add(e, "")
+		}
+	}
+	return inputs
 }
 
 // checkBatch reports requests that are larger than every batch of the server.

@@ -53,22 +53,21 @@ type Wish struct {
 
 // StarterShape is an input with symbolic dimensions, with the size of each.
 type StarterShape struct {
-	Input string
-	Dims  []int64 // without the batch dimension, every one ≥ 1
-	Note  string  // one line for people that names the symbolic dimensions
-	// Example means that a value is tuner's example, and not the user's.
-	Example bool
+	Input  string
+	Dims   []int64 // without the batch dimension, every one ≥ 1
+	Note   string  // one line for people that names the symbolic dimensions
+	Reason string  // for people, why tuner chose its sizes; "" if they are the user's
 }
 
-// Examples returns the inputs whose shape has an example value.
-func (s Starter) Examples() []string {
-	var names []string
+// Examples returns the shapes that have an example size.
+func (s Starter) Examples() []StarterShape {
+	var list []StarterShape
 	for _, shape := range s.Shapes {
-		if shape.Example {
-			names = append(names, shape.Input)
+		if shape.Reason != "" {
+			list = append(list, shape)
 		}
 	}
-	return names
+	return list
 }
 
 // NewStarter returns the starter for a model. The served name is the model's file name, and the

@@ -158,6 +158,8 @@ type Request struct {
 	// where the sizes come from: given by the user, an example of tuner's where the model leaves them
 	// open, or fixed by the model
 	Source analyze.ShapeSource `json:"source" jsonschema:"enum"`
+	// why tuner chose an example's sizes; absent for other sources
+	Reason string `json:"reason,omitempty"`
 }
 
 // Ranking describes how configurations are ranked.

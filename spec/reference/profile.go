@@ -77,9 +77,11 @@ func inputs(isProfile bool) Field {
 			Meaning: "The shape of an input in a request, without the batch dimension. An input with symbolic dimensions needs it."},
 	}}
 	if isProfile {
-		f.Fields = append(f.Fields, Field{Name: "examples", Type: Type{Name: "name of an input; or a list", Schema: oneOrMore(anyText), Good: []string{"[input_ids]", "input_ids"}, Bad: []string{"[]"}},
-			Without: "none", Beside: "shape: {input_ids: [32]}",
-			Meaning: "Inputs whose shape is an example: every report says so. `tuner init` and `tuner run` write it where the model leaves sizes open and you give none. They take 224, or the side that the model fixes, for the sides of an image, and 32 for others."})
+		f.Fields = append(f.Fields, Field{Name: "examples", Type: Type{Name: "mapping: input to text; or names of inputs, as earlier versions wrote them",
+			Schema: `{"anyOf": [{"type": "object", "additionalProperties": {"type": ["string", "number", "boolean"], "minLength": 1}}, ` + oneOrMore(anyText) + `]}`,
+			Good:   []string{"{input_ids: a text of 128 tokens}", "[input_ids]", "input_ids"}, Bad: []string{"[]", `{input_ids: ""}`, "{input_ids: [128]}"}},
+			Without: "none", Beside: "shape: {input_ids: [128]}",
+			Meaning: "Inputs whose shape is an example, with the reason for its sizes: every report says so. `tuner init` and `tuner run` write it where the model leaves sizes open and you give none. See [sizes](profile.md#sizes)."})
 	}
 	return f
 }
