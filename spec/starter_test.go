@@ -28,7 +28,7 @@ func starterTexts(t *testing.T, s Starter) (profile, analyze string) {
 func minilmStarter() Starter {
 	s := NewStarter("../models/minilm.onnx")
 	s.Config, s.Cores, s.Batching = "config.pbtxt", 6, true
-	s.Shapes = []StarterShape{{"input_ids", []int64{128}, "INT64[batch,sequence]", "a text of 128 tokens"}}
+	s.Shapes = []StarterShape{{"input_ids", []int64{32}, "INT64[batch,sequence]: sequence = 32", true}}
 	return s
 }
 
@@ -78,7 +78,7 @@ func TestStarterParses(t *testing.T) {
 	check("on a GPU", Starter{Model: "m.onnx", Name: "m", Output: "out", Cores: 8, OnGPU: true, Batching: true})
 	check("plain", Starter{Model: "m.onnx", Name: "m", Output: "out", Cores: 1})
 	odd := NewStarter("/data/it's: a #model, {new}\t\n.onnx")
-	odd.Shapes = []StarterShape{{`a: "b"`, []int64{3, 224}, "a\nnote: x", ""}, {"yes", nil, "note", "one: \"two\"\n#3"}}
+	odd.Shapes = []StarterShape{{`a: "b"`, []int64{3, 224}, "a\nnote: x", false}, {"yes", nil, "note", true}}
 	odd.Shapes[1].Dims = []int64{1}
 	check("odd names", odd)
 }
