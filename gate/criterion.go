@@ -68,7 +68,8 @@ func (c Criterion) judged(reference map[measure.Metric]Reference) decide.Criteri
 	if !c.IsLimit() {
 		d.Spread = r.Spread
 	}
-	if c.isTime() || c.Metric == measure.Throughput {
+	_, isGoodput := c.Metric.Within()
+	if c.isTime() || isGoodput || c.Metric == measure.Throughput {
 		d.Slope = 1 // withheld time is lost, and makes requests longer by the same factor
 	}
 	return d
@@ -125,11 +126,13 @@ func figures(metric measure.Metric, of measure.Measurement) []float64 {
 	return logs
 }
 
-// isOfAll reports whether a metric needs all windows together. Percentiles need all requests. So
-// does the throughput at a request rate, since a window may have no request. Memory is a peak.
+// isOfAll reports whether a metric needs all windows together. Percentiles need all requests. So do
+// goodputs, since no answer of a window may be in time, and the throughput at a request rate, since
+// a window may have no request. Memory is a peak.
 func isOfAll(metric measure.Metric, of measure.Measurement) bool {
 	_, isPercentile := metric.Quantile()
-	return isPercentile || metric == measure.Memory || metric == measure.GPUMemory || metric == measure.Throughput && of.Offered() > 0
+	_, isGoodput := metric.Within()
+	return isPercentile || isGoodput || metric == measure.Memory || metric == measure.GPUMemory || metric == measure.Throughput && of.Offered() > 0
 }
 
 // middle combines the known figures. It returns false if none is known.

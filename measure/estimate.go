@@ -18,6 +18,7 @@ type Estimate = stats.Estimate
 // Estimate returns a metric over all windows of the measurement together, with its 95 % interval:
 //
 //   - Throughput and mean latency come from the series of sub-windows, with its autocorrelation.
+//   - A goodput comes from the same series, without the requests that took longer than its limit.
 //   - Latency percentiles come from Percentile.
 //   - The server's parts, CPU, GPUs and energy get their intervals from the differences between
 //     windows.
@@ -33,9 +34,12 @@ func (m Measurement) Estimate(metric Metric) (Estimate, bool) {
 	if q, ok := metric.Quantile(); ok {
 		return m.Percentile(q)
 	}
+	if limit, ok := metric.Within(); ok {
+		return m.rateWithin(limit)
+	}
 	switch metric {
 	case Throughput:
-		return m.throughput()
+		return m.rateWithin(anyLatency)
 	case LatencyAvg:
 		return m.meanLatency()
 	case Memory:
@@ -89,7 +93,10 @@ func (m Measurement) Estimates(metrics []Metric) map[Metric]Estimate {
 // time.
 func (m Measurement) Value(metric Metric) (float64, bool) {
 	if metric == Throughput {
-		return m.rate()
+		return m.rate(anyLatency)
+	}
+	if limit, ok := metric.Within(); ok {
+		return m.rate(limit)
 	}
 	if q, ok := metric.Quantile(); ok {
 		all := m.Latencies()
@@ -151,16 +158,19 @@ func (m Measurement) Offered() float64 {
 // Std returns the standard deviation of all latencies. It is 0 for fewer than two.
 func (m Measurement) Std() time.Duration { return m.Latencies().Std() }
 
-// rate pools the inferences and the time of the windows. It ignores turns in which nothing ended,
-// unless all windows are such turns.
-func (m Measurement) rate() (float64, bool) {
+// anyLatency is the limit of a throughput: every answer counts.
+const anyLatency time.Duration = math.MaxInt64
+
+// rate pools the time of the windows, and the inferences that were answered within a limit. It
+// ignores turns in which nothing ended, unless all windows are such turns.
+func (m Measurement) rate(limit time.Duration) (float64, bool) {
 	var inferences float64
 	var telling, all time.Duration
 	for i := range m.Windows {
 		w := &m.Windows[i]
 		all += w.Duration
 		if !w.isEmpty() {
-			inferences, telling = inferences+w.served(), telling+w.Duration
+			inferences, telling = inferences+w.served()*w.shareWithin(limit), telling+w.Duration
 		}
 	}
 	if all <= 0 {
@@ -169,10 +179,10 @@ func (m Measurement) rate() (float64, bool) {
 	return inferences / cmp.Or(telling, all).Seconds(), true
 }
 
-// throughput returns rate with an interval from the rates of the sub-windows. A turn counts as one
+// rateWithin returns rate with an interval from the rates of the sub-windows. A turn counts as one
 // sub-window, since Little's law needs all of it.
-func (m Measurement) throughput() (Estimate, bool) {
-	rate, ok := m.rate()
+func (m Measurement) rateWithin(limit time.Duration) (Estimate, bool) {
+	rate, ok := m.rate(limit)
 	if !ok {
 		return Estimate{}, false
 	}
@@ -181,12 +191,12 @@ func (m Measurement) throughput() (Estimate, bool) {
 	for _, w := range m.Windows {
 		if w.Turn {
 			if !w.isEmpty() {
-				requests, seconds = append(requests, w.served()), append(seconds, w.Duration.Seconds())
+				requests, seconds = append(requests, w.served()*w.shareWithin(limit)), append(seconds, w.Duration.Seconds())
 			}
 			continue
 		}
 		for _, s := range w.Sub {
-			requests = append(requests, float64(s.Requests)*perRequest(w))
+			requests = append(requests, float64(s.within(limit))*perRequest(w))
 			seconds = append(seconds, cmp.Or(s.Duration, w.Duration/time.Duration(len(w.Sub))).Seconds())
 		}
 	}

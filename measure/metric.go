@@ -9,6 +9,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"time"
 
 	"tuner/measure/stats"
 )
@@ -17,7 +18,7 @@ import (
 type Metric string
 
 // The metrics, by their names in YAML and output. Other percentiles of the latency are metrics too:
-// latency_p75, latency_p99.9.
+// latency_p75, latency_p99.9. So are the goodputs, which name their limit: goodput_50ms.
 const (
 	Throughput    Metric = "throughput"     // inferences per second; a request of batch n counts n
 	LatencyAvg    Metric = "latency_avg"    // s, latency of requests at the client
@@ -47,6 +48,33 @@ const (
 
 // latencyPercentile is the prefix of the names of latency percentiles.
 const latencyPercentile = "latency_p"
+
+// A goodput's name has its limit in milliseconds between these: goodput_50ms, goodput_2.5ms.
+const (
+	goodputPrefix = "goodput_"
+	goodputUnit   = "ms"
+)
+
+// Goodput returns the metric of the inferences per second that are answered within a limit. The
+// limit is at least 1 µs, in whole nanoseconds.
+func Goodput(limit time.Duration) Metric {
+	return Metric(goodputPrefix + strconv.FormatFloat(limit.Seconds()*1e3, 'f', -1, 64) + goodputUnit)
+}
+
+// Within returns the limit of a goodput. It returns false for any other metric.
+func (m Metric) Within() (time.Duration, bool) {
+	text, isGoodput := strings.CutPrefix(string(m), goodputPrefix)
+	text, isGiven := strings.CutSuffix(text, goodputUnit)
+	if !isGoodput || !isGiven {
+		return 0, false
+	}
+	ms, err := strconv.ParseFloat(text, 64)
+	limit := time.Duration(math.Round(ms * float64(time.Millisecond)))
+	if err != nil || !(ms*float64(time.Millisecond) >= float64(lowestLatency) && ms*float64(time.Millisecond) <= float64(highestLatency)) || Goodput(limit) != m {
+		return 0, false // each metric has one name: goodput_50ms, not goodput_50.0ms
+	}
+	return limit, true
+}
 
 // Unit is the unit of a metric's values.
 type Unit string
@@ -95,6 +123,9 @@ func (m Metric) Info() (Info, bool) {
 	if _, ok := m.Quantile(); ok {
 		return Info{Seconds, false}, true
 	}
+	if _, ok := m.Within(); ok {
+		return Info{InferPerSecond, true}, true
+	}
 	return Info{}, false
 }
 
@@ -132,6 +163,9 @@ func (m Metric) About() string {
 	}
 	if q, ok := m.Quantile(); ok {
 		return fmt.Sprintf("Percentile %g of the latencies of requests, as the client sees them.", q*100)
+	}
+	if limit, ok := m.Within(); ok {
+		return fmt.Sprintf("Inferences per second whose request was answered within %v, as the client sees it. A request of batch n counts n.", limit)
 	}
 	return ""
 }
@@ -172,7 +206,7 @@ func (m Metric) Samples() int {
 }
 
 // Metrics lists the metrics for goals and tables, in the order of the tables. Goals may also have
-// other percentiles. ErrorRate is not listed, since every goal has its limit.
+// other percentiles, and goodputs. ErrorRate is not listed, since every goal has its limit.
 func Metrics() []Metric {
 	return []Metric{Throughput, LatencyAvg, LatencyP50, LatencyP90, LatencyP95, LatencyP99, Memory,
 		QueueTime, ComputeInput, ComputeInfer, ComputeOutput, CPU, GPUMemory, GPUUtilization, GPUPower, Energy, Cost}

@@ -89,6 +89,19 @@ func (w Window) served() float64 {
 	return float64(w.Inferences)
 }
 
+// shareWithin returns the share of the completed requests that were answered within a limit. It is
+// 1 if none completed.
+func (w Window) shareWithin(limit time.Duration) float64 {
+	if limit == anyLatency || w.Requests == 0 {
+		return 1
+	}
+	n := 0
+	for _, s := range w.Sub {
+		n += s.within(limit)
+	}
+	return float64(n) / float64(w.Requests)
+}
+
 // SubWindow is a slice of a window: the number of requests that completed in it, and their
 // latencies. In a closed loop a latency counts from the sending. In an open loop it counts from the
 // scheduled instant. So a server that stalls cannot hide behind requests that were not sent
@@ -102,6 +115,15 @@ type SubWindow struct {
 	Service Histogram `json:"service,omitzero"`
 	// sum of the latencies, without the rounding of the histogram; 0: unknown
 	Sum time.Duration `json:"sum,omitempty"`
+}
+
+// within returns the number of completed requests that were answered within a limit, to the three
+// digits of the histogram.
+func (s SubWindow) within(limit time.Duration) int {
+	if limit == anyLatency {
+		return s.Requests
+	}
+	return s.Latency.CountAtMost(limit)
 }
 
 // ServerStats is the change of a model's statistics over a window (Triton's statistics extension):

@@ -90,6 +90,7 @@ type Settings struct {
 	Search       Search
 	LatencyLimit time.Duration // 0: none
 	Percentile   int           // percentile of the latency that is judged, 1..99; 0: the mean
+	Goodput      time.Duration // limit within which answers count as goodput; 0: none is shown
 	Batch        int           // client batch, ≥ 1
 	Stop         Stop
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"tuner/measure"
 )
@@ -38,6 +39,17 @@ func (g Goal) Percentiles() []measure.Metric {
 		_, isPercentile := m.Quantile()
 		return !isPercentile
 	})
+}
+
+// Within lists the limits of the goodputs that the goal names, each once, the objective's first.
+func (g Goal) Within() []time.Duration {
+	var list []time.Duration
+	for _, m := range g.Metrics() {
+		if limit, isGoodput := m.Within(); isGoodput {
+			list = append(list, limit)
+		}
+	}
+	return list
 }
 
 // Latency returns the goal's latency percentile: the first that it names, else the 99th.
@@ -133,12 +145,15 @@ func IsMemory(m measure.Metric) bool { return m == measure.Memory || m == measur
 
 // Rises reports whether more load can improve the objective. Falls reports whether less load can.
 // Throughput is better high and rises with the load. Metrics that are better low rise too, apart
-// from those that FallsWithLoad names.
+// from those that FallsWithLoad names. A goodput rises until answers come too late, and then falls.
 func (o Objective) Rises() bool { return slices.ContainsFunc(o.Terms, Term.improves) }
 
 // Falls reports whether less load can improve the objective: see Rises.
 func (o Objective) Falls() bool {
-	return slices.ContainsFunc(o.Terms, func(t Term) bool { return !t.improves() })
+	return slices.ContainsFunc(o.Terms, func(t Term) bool {
+		_, isGoodput := t.Metric.Within()
+		return !t.improves() || isGoodput
+	})
 }
 
 // improves reports whether the metric gets better as the load rises.

@@ -13,13 +13,23 @@ type Point struct {
 	Score   float64 // 0 unless Scored
 	Scored  bool    // the measurement has every metric of the objective
 	Misses  []Miss  // the constraints that it misses
+	IsLate  bool    // no answer came within the limit of a goodput in the objective
 	Failure *measure.Failure
 }
 
 // Judge applies the goal to a measurement at a load.
 func (g Goal) Judge(load measure.Load, m measure.Measurement) Point {
 	score, ok := g.Score(m)
-	return Point{Level: load.Level(), Score: score, Scored: ok, Misses: g.Misses(m), Failure: m.Failure}
+	return Point{Level: load.Level(), Score: score, Scored: ok, Misses: g.Misses(m), Failure: m.Failure, IsLate: !ok && g.isLate(m)}
+}
+
+// isLate reports whether a goodput of the objective is 0.
+func (g Goal) isLate(m measure.Measurement) bool {
+	return slices.ContainsFunc(g.Objective.Terms, func(t Term) bool {
+		_, isGoodput := t.Metric.Within()
+		value, isKnown := m.Value(t.Metric)
+		return isGoodput && isKnown && value == 0
+	})
 }
 
 // Passes reports whether the point has a score and satisfies every constraint.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 
@@ -47,8 +48,12 @@ func TagMetric(tag string) measure.Metric {
 	return ""
 }
 
-// anyPercentile stands for the latency percentiles in lists of allowed names.
-const anyPercentile = "latency_pN"
+// anyPercentile and anyGoodput stand for the latency percentiles and the goodputs in lists of allowed
+// names.
+const (
+	anyPercentile = "latency_pN"
+	anyGoodput    = "goodput_Nms"
+)
 
 // metric reads the name of a metric, or its tag in Model Analyzer. others are additional allowed
 // names, which the caller handles.
@@ -61,10 +66,12 @@ func metric(v document.Value, others ...string) (measure.Metric, bool) {
 		return measure.Metric(name), true
 	}
 	known := append(mapped(measure.Metrics(), func(m measure.Metric) string { return string(m) }), others...)
-	e := document.Error{Problem: "is not a metric", Allowed: strings.Join(append(known, anyPercentile), ", ")}
+	e := document.Error{Problem: "is not a metric", Allowed: strings.Join(append(known, anyPercentile, anyGoodput), ", ")}
 	latency := "latency_" + name
 	_, isLatency := measure.Metric(latency).Info()
 	switch near := words.Nearest(name, known); {
+	case strings.HasPrefix(name, "goodput"):
+		e.Hint = "name the limit on the latency in milliseconds: " + goodputExample(name)
 	case isLatency:
 		e.Hint = fmt.Sprintf("did you mean %q?", latency)
 	case name == accuracyField:
@@ -74,6 +81,17 @@ func metric(v document.Value, others ...string) (measure.Metric, bool) {
 	}
 	v.Fail(e)
 	return "", false
+}
+
+// goodputExample returns the metric that a wrong name of a goodput most likely means.
+func goodputExample(name string) string {
+	limit, err := time.ParseDuration(strings.TrimPrefix(name, "goodput_"))
+	if m := measure.Goodput(limit); err == nil {
+		if _, ok := m.Within(); ok {
+			return string(m)
+		}
+	}
+	return "goodput_50ms"
 }
 
 // goalMetric is metric for goals and gates, which limit failed requests in their own way.

@@ -183,6 +183,8 @@ func TestGoals(t *testing.T) {
 			Constraints: []search.Constraint{{Metric: measure.LatencyP99, Max: &want}}})
 	}
 	check("objective: latency_p99.9", search.Goal{Objective: single("latency_p99.9")})
+	check("objective: goodput_50ms\nconstraints: {goodput_2.5ms: {min: 300}}", search.Goal{Objective: single("goodput_50ms"),
+		Constraints: []search.Constraint{{Metric: "goodput_2.5ms", Min: pointer(300.0)}}})
 	check("objective: cost\nprice: {per_hour: 0.4}", search.Goal{Objective: single(measure.Cost), Price: 0.4})
 	check("objective: energy\nconstraints: {gpu_used_memory: {max: 2000}, gpu_utilization: {min: 0.2, max: 80%}, gpu_power_usage: {max: 250}, energy: {max: 0.05}}",
 		search.Goal{Objective: single(measure.Energy), Constraints: []search.Constraint{
@@ -330,6 +332,9 @@ func TestMisplacedFields(t *testing.T) {
 	check("knobs: {}", "hint: write the knobs into the section space")
 	check("constraints: {p99: {max: 30}}", `constraints.p99: is not a metric`)
 	check("constraints: {p99: {max: 30}}", `did you mean "latency_p99"?`)
+	check("objective: goodput", "name the limit on the latency in milliseconds: goodput_50ms")
+	check("objective: goodput_2s", "name the limit on the latency in milliseconds: goodput_2000ms")
+	check("constraints: {goodput_50ms: {max: 3}}", "would reject the better values of goodput_50ms")
 	check("constraints: {latency_p99: 50ms}", "constraints.latency_p99: must be a mapping (value \"50ms\"); allowed: {max: …}\n    hint: write {max: 50ms}")
 	check("constraints: {throughput: 100}", "hint: write {min: 100}")
 	check("\x00\x01", "p.yaml:1: the file is not YAML but binary data")

@@ -189,7 +189,8 @@ func (a Analyze) constraints(campaign search.Goal) []search.Constraint {
 	case a.Mode == ModeOffline:
 		return slices.DeleteFunc(slices.Clone(campaign.Constraints), func(c search.Constraint) bool {
 			info, _ := c.Metric.Info()
-			return info.Unit == measure.Seconds
+			_, isGoodput := c.Metric.Within()
+			return info.Unit == measure.Seconds || isGoodput
 		})
 	}
 	return campaign.Constraints

@@ -14,8 +14,8 @@ import (
 	"tuner/perf"
 )
 
-// CSV writes perf_analyzer's columns, a row per level in the order of increasing throughput. Levels
-// without windows are left out. If no request was answered, the latency cells are empty. Times are
+// CSV writes perf_analyzer's columns, a row per level in the order of increasing throughput. A run
+// with a limit for goodput has one more column. Levels without windows are left out. If no request was answered, the latency cells are empty. Times are
 // whole microseconds.
 func CSV(w io.Writer, r perf.Report, verbose bool) error {
 	lines := [][]string{csvHeader(r.Settings, verbose)}
@@ -91,6 +91,9 @@ func csvHeader(s perf.Settings, verbose bool) []string {
 	for _, p := range percentiles(s) {
 		titles = append(titles, fmt.Sprintf("p%d latency", p))
 	}
+	if s.Goodput > 0 {
+		titles = append(titles, "Goodput")
+	}
 	if verbose {
 		if s.Percentile == 0 {
 			titles = append(titles, "Avg latency")
@@ -127,6 +130,9 @@ func csvRow(l perf.Level, s perf.Settings, verbose bool) []string {
 	for _, p := range percentiles(s) {
 		e, _ := m.Percentile(float64(p) / 100)
 		row = append(row, known(micros(e.Value)))
+	}
+	if e, ok := goodput(m, s); ok {
+		row = append(row, six(e.Value))
 	}
 	if verbose {
 		if s.Percentile == 0 {

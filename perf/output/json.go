@@ -39,6 +39,7 @@ type jsonSettings struct {
 	Levels       jsonRange         `json:"levels"`                  // range of the levels
 	Search       perf.Search       `json:"search"`                  // order in which levels are measured
 	LatencyLimit float64           `json:"latency_limit,omitempty"` // limit on the latency, in seconds
+	GoodputLimit float64           `json:"goodput_limit,omitempty"` // limit within which answers count as goodput, in seconds
 	// percentile of the latency that is judged; absent: the mean is judged
 	Percentile int      `json:"percentile,omitempty"`
 	Batch      int      `json:"batch_size"` // client batch: inferences per request
@@ -125,6 +126,9 @@ type jsonOther struct {
 type jsonMeasurement struct {
 	Duration   float64       `json:"duration"`   // time of the windows, in seconds
 	Throughput *jsonEstimate `json:"throughput"` // inferences per second; null without a window
+	// inferences per second whose request was answered within settings.goodput_limit; absent without
+	// a limit
+	Goodput *jsonEstimate `json:"goodput,omitempty"`
 	// by mean, p50, p90, p95, p99 and the asked percentile, in seconds; empty when nothing was
 	// answered
 	Latency map[string]jsonEstimate `json:"latency"`

@@ -11,7 +11,7 @@ import (
 func settingsOf(s perf.Settings) jsonSettings {
 	j := jsonSettings{
 		Model: s.Model, Version: s.Version, URL: s.URL, Protocol: s.Protocol, Mode: s.Mode, Distribution: s.Distribution,
-		Levels: jsonRange{Start: s.Levels.Start, Step: s.Levels.Step}, Search: s.Search, LatencyLimit: s.LatencyLimit.Seconds(),
+		Levels: jsonRange{Start: s.Levels.Start, Step: s.Levels.Step}, Search: s.Search, LatencyLimit: s.LatencyLimit.Seconds(), GoodputLimit: s.Goodput.Seconds(),
 		Percentile: s.Percentile, Batch: s.Batch,
 		Stop: jsonStop{Rule: s.Stop.Rule, Precision: s.Stop.Precision, Budget: s.Stop.Budget.Seconds(), Stability: s.Stop.Stability,
 			Trials: s.Stop.Trials, Window: s.Stop.Window.Seconds(), Requests: s.Stop.Requests},
@@ -53,6 +53,9 @@ func measurementOf(m measure.Measurement, s perf.Settings) jsonMeasurement {
 	}
 	if e, ok := m.Estimate(measure.Throughput); ok {
 		j.Throughput = &jsonEstimate{e.Value, e.Lo, &e.Hi}
+	}
+	if e, ok := goodput(m, s); ok {
+		j.Goodput = &jsonEstimate{e.Value, e.Lo, &e.Hi}
 	}
 	if e, ok := m.Estimate(measure.LatencyAvg); ok {
 		j.Latency["mean"] = jsonEstimate{e.Value, e.Lo, &e.Hi}

@@ -22,6 +22,15 @@ import (
 // perf_analyzer.
 func six(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
 
+// goodput returns the inferences per second that were answered within the limit of a run, if it has
+// one.
+func goodput(m measure.Measurement, s perf.Settings) (measure.Estimate, bool) {
+	if s.Goodput == 0 {
+		return measure.Estimate{}, false
+	}
+	return m.Estimate(measure.Goodput(s.Goodput))
+}
+
 // micros returns whole microseconds, rounded down as in perf_analyzer. The tolerance of 1 ns allows
 // for rounding errors of seconds in floating point.
 func micros(seconds float64) int64 { return int64(seconds*1e6 + 1e-3) }

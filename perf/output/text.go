@@ -133,6 +133,9 @@ func writeOurs(b *strings.Builder, l perf.Level, t total, s perf.Settings) {
 	if e := estimate(m, measure.Throughput); e.Hi > e.Lo {
 		fmt.Fprintf(b, "    Throughput interval: %s to %s infer/sec (95 %%)\n", six(e.Lo), six(e.Hi))
 	}
+	if e, ok := goodput(m, s); ok {
+		fmt.Fprintf(b, "    Goodput: %s infer/sec within %s msec (95 %%: %s to %s)\n", six(e.Value), millis(s.Goodput), six(e.Lo), six(e.Hi))
+	}
 	writeLatencyInterval(b, m, s)
 	if isOpen(l.Load) {
 		fmt.Fprintf(b, "    Offered: %s requests/sec, %d of %d late by more than 1 msec, %d dropped\n", six(m.Offered()), t.late, t.scheduled, t.dropped)

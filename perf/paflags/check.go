@@ -189,6 +189,10 @@ func (o *Options) checkCounts(p *problems.List, plan *Plan) {
 	if s := plan.Settings; o.requestCount > 0 && s.Mode == perf.ModeConcurrency && float64(o.requestCount) < max(s.Levels.Start, s.Levels.End) {
 		p.Addf("--request-count %d: there must be one request for each in flight", o.requestCount)
 	}
+	if _, ok := measure.Goodput(o.goodput).Within(); !ok && o.given("goodput") {
+		p.Addf("--goodput %v: the limit on the latency must lie between 1µs and 10m", o.goodput)
+	}
+	plan.Settings.Goodput = o.goodput
 	if o.timeout <= 0 || o.deadline < 0 || o.warmUp < 0 {
 		p.Addf("--timeout must be above 0, --deadline and --warm-up not below 0")
 	}

@@ -27,6 +27,7 @@ type Options struct {
 	stability                  float64
 	trials, percentile         int
 	threshold                  float64 // in ms
+	goodput                    time.Duration
 	binarySearch               bool
 	requestCount, warmUpCount  int
 	batch, stringLength        int
@@ -110,6 +111,7 @@ func (o *Options) loadFlags(f *pflag.FlagSet) {
 	f.BoolVar(&o.streaming, "streaming", false, "send requests over gRPC streams")
 	f.BoolVar(&o.binarySearch, "binary-search", false, "search for the highest level within the latency limit")
 	f.Float64VarP(&o.threshold, "latency-threshold", "l", 0, "latency limit in ms: levels beyond it are not measured; exit code 5 if no level is within it")
+	f.DurationVar(&o.goodput, "goodput", 0, "limit on the latency, such as 50ms: show the inferences per second whose request is answered within it")
 	f.IntVarP(&o.oldConcurrency, "concurrent-requests", "t", 0, "the same as --concurrency-range N")
 	f.IntVarP(&o.oldMost, "max-concurrency", "c", 0, "with -d: the last concurrency")
 	f.BoolVarP(&o.oldRange, "dynamic-concurrency", "d", false, "concurrencies from -t to -c")

@@ -57,6 +57,10 @@ func figureOf(m measure.Measurement, metric measure.Metric) figure {
 		return figure{}
 	}
 	v := value{log: Log(metric, e.Value), variance: quietest * quietest, isKnown: true}
+	if _, isGoodput := metric.Within(); isGoodput {
+		rate, _ := m.Value(measure.Throughput)
+		v.log = LogGoodput(rate, e.Value/max(rate, least))
+	}
 	if e.Lo > 0 && e.Hi > e.Lo {
 		d := math.Log(e.Hi/e.Lo) / (2 * stats.Half95)
 		v.variance = max(d*d, v.variance)

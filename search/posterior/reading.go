@@ -100,6 +100,13 @@ func Log(metric measure.Metric, value float64) float64 {
 	return math.Log(max(value, least))
 }
 
+// LogGoodput returns the natural logarithm of a goodput, from the throughput and the share of the
+// answers that come within the limit. A share below leastShare counts as that, since the logarithm
+// of 0 tells a Gaussian process nothing.
+func LogGoodput(throughput, share float64) float64 {
+	return Log(measure.Throughput, throughput) + math.Log(max(share, leastShare))
+}
+
 // quietest is the least standard deviation of one trial's figure: a window's edges cut batches.
 const quietest = 0.002
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -94,7 +95,7 @@ func FuzzSimulate(f *testing.F) {
 		}
 		r, _, _ := watched(t, b, c, load, Options{Requests: 300, Seed: seed})
 		if load.BatchSize > max(b.MaxBatch, 1) {
-			if r != (Result{}) {
+			if !reflect.DeepEqual(r, Result{}) {
 				t.Fatalf("a refused load has results: %+v", r)
 			}
 			return

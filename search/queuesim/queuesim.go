@@ -27,8 +27,10 @@ type Batcher struct {
 
 // Options set the extent of a simulation.
 type Options struct {
-	Requests int    // number counted after the warm-up; 0: 2,000
-	Seed     uint64 // of arrivals and service times: the same seed gives the same arrivals, for any batcher and curve
+	Requests int // number counted after the warm-up; 0: 2,000
+	// Within are limits on the latency, in s, whose shares are wanted.
+	Within []float64
+	Seed   uint64 // of arrivals and service times: the same seed gives the same arrivals, for any batcher and curve
 }
 
 const defaultRequests = 2000
@@ -42,6 +44,8 @@ type Result struct {
 	Queue                    float64 // s per request, mean
 	MeanBatch                float64 // inferences per execution
 	Busy                     float64 // busy instances, mean over time
+	// Within are the shares of the requests that were answered within Options.Within, 0..1.
+	Within []float64
 }
 
 // Simulate predicts the result of a load on a server. The load is a closed loop, or an open loop
@@ -69,7 +73,7 @@ func (s *Simulator) Simulate(b Batcher, c ServiceCurve, load measure.Load, o Opt
 		s.due.push(arrival{s.gap(), 1, rows})
 	}
 	s.run()
-	return s.tally.result(s.now)
+	return s.tally.result(s.now, o.Within)
 }
 
 // warmUp returns the number of requests that are omitted before the counted ones. It is a quarter

@@ -54,14 +54,27 @@ func (t *tally) isComplete(now float64) bool {
 	return t.counting && len(t.latencies) >= t.want && now > t.begin
 }
 
-func (t *tally) result(end float64) Result {
+// result returns the figures of the counted part, which ends at an instant. within are the limits of
+// Result.Within.
+func (t *tally) result(end float64, within []float64) Result {
 	n := float64(len(t.latencies))
 	if n == 0 {
 		return Result{}
 	}
 	slices.Sort(t.latencies)
 	elapsed := end - t.begin
+	var shares []float64
+	for _, limit := range within {
+		inTime, _ := slices.BinarySearchFunc(t.latencies, limit, func(latency, limit float64) int {
+			if latency <= limit {
+				return -1
+			}
+			return 1
+		})
+		shares = append(shares, float64(inTime)/n)
+	}
 	return Result{
+		Within:     shares,
 		Throughput: float64(t.rows) / elapsed,
 		Mean:       t.latency / n,
 		P50:        stats.Quantile(t.latencies, 0.5),

@@ -97,7 +97,7 @@ func loadMayBeTheReason(p search.Point) bool {
 	if p.Failure != nil {
 		return p.Failure.Stage == measure.StageHang || p.Failure.Stage == measure.StageErrors
 	}
-	return slices.ContainsFunc(p.Misses, func(m search.Miss) bool { return search.IsMemory(m.Constraint.Metric) && !m.Missing })
+	return slices.ContainsFunc(p.Misses, func(m search.Miss) bool { return search.IsMemory(m.Constraint.Metric) && !m.Missing }) || p.IsLate
 }
 
 // towards is the direction in which a point sends the search.

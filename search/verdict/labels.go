@@ -29,6 +29,9 @@ func Label(m measure.Metric) string {
 	if _, ok := m.Quantile(); ok {
 		return strings.TrimPrefix(string(m), "latency_")
 	}
+	if limit, ok := m.Within(); ok {
+		return "goodput within " + LimitText(measure.LatencyAvg, limit.Seconds())
+	}
 	return strings.ReplaceAll(string(m), "_", " ")
 }
 

@@ -12,6 +12,9 @@ import (
 // otherPercentile matches the names of latency percentiles that have no column of their own.
 const otherPercentile = "^latency_p[0-9]+(\\\\.[0-9]+)?$"
 
+// goodputs matches the names of goodputs.
+const goodputs = "^goodput_[0-9]+(\\\\.[0-9]+)?ms$"
+
 // tags returns Model Analyzer's names of a metric.
 func tags(m measure.Metric) []string {
 	var list []string
@@ -34,8 +37,8 @@ func metricNames() []string {
 
 // metric is the type of a metric's name.
 func metric() Type {
-	return Type{Name: "[metric](metrics.md)", Schema: fmt.Sprintf(`{"anyOf": [{"enum": %s}, {"type": "string", "pattern": "%s"}]}`, raw(metricNames()), otherPercentile),
-		Good: []string{"throughput", "latency_p99.9", "perf_latency_p95"}, Bad: []string{"speed", "error_rate"}}
+	return Type{Name: "[metric](metrics.md)", Schema: fmt.Sprintf(`{"anyOf": [{"enum": %s}, {"type": "string", "pattern": "%s"}, {"type": "string", "pattern": "%s"}]}`, raw(metricNames()), otherPercentile, goodputs),
+		Good: []string{"throughput", "latency_p99.9", "perf_latency_p95", "goodput_50ms", "goodput_2.5ms"}, Bad: []string{"speed", "error_rate", "goodput", "goodput_2s"}}
 }
 
 // weights is the type of a mapping from metrics to weights.
@@ -76,14 +79,14 @@ func limits(withAccuracy bool) Type {
 		}
 	}
 	t := Type{Name: "mapping: metric to `{max: …}` or `{min: …}`",
-		Good: []string{"{latency_p99: {max: 30ms}, memory: {max: 2GiB}}", "{throughput: {min: 100}}", "{latency_p99.9: {max: 40}}"},
+		Good: []string{"{latency_p99: {max: 30ms}, memory: {max: 2GiB}}", "{throughput: {min: 100}}", "{latency_p99.9: {max: 40}}", "{goodput_50ms: {min: 300}}"},
 		Bad:  []string{"{speed: {max: 1}}", "{latency_p99: {min: 30ms}}", "{throughput: {max: 100}}", "{memory: {}}", "{latency_p99: 30ms}"}}
 	if withAccuracy {
 		properties = append(properties, fmt.Sprintf(`"accuracy": {"type": "object", "additionalProperties": false, "required": ["metric"],
 			"properties": {"metric": {"enum": %s}, "min": {"type": "number"}, "max": {"type": "number"}}}`, raw(accuracy.Metrics())))
 		t.Bad = append(t.Bad, "{accuracy: {metric: likeness, min: 1}}")
 	}
-	t.Schema = fmt.Sprintf(`{"type": "object", "additionalProperties": false, "properties": {%s}, "patternProperties": {"%s": %s}}`,
-		strings.Join(properties, ", "), otherPercentile, bound(measure.LatencyP99))
+	t.Schema = fmt.Sprintf(`{"type": "object", "additionalProperties": false, "properties": {%s}, "patternProperties": {"%s": %s, "%s": %s}}`,
+		strings.Join(properties, ", "), otherPercentile, bound(measure.LatencyP99), goodputs, bound(measure.Throughput))
 	return t
 }

@@ -22,11 +22,15 @@ these units. Model Analyzer's names are accepted in YAML files, too.
 | name | unit | better | Model Analyzer's name | meaning |
 |---|---|---|---|---|
 `, Generated)
-	for _, m := range append(measure.Metrics(), "latency_pN", measure.ErrorRate) {
+	for _, m := range append(measure.Metrics(), "latency_pN", "goodput_Nms", measure.ErrorRate) {
 		info, _ := m.Info()
 		about := m.About()
-		if m == "latency_pN" {
+		switch m {
+		case "latency_pN":
 			info, about = measure.Info{Unit: measure.Seconds}, "Any other percentile: `latency_p75`, `latency_p99.9`."
+		case "goodput_Nms":
+			info = measure.Info{Unit: measure.InferPerSecond, HigherBetter: true}
+			about = "Inferences per second whose request was answered within N milliseconds, as the client sees it: `goodput_50ms`, `goodput_2.5ms`. A request of batch n counts n. Failed requests do not count."
 		}
 		better := "lower"
 		if info.HigherBetter {

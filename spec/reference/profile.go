@@ -46,7 +46,7 @@ func Profile() File {
 			{Name: "weights", Type: weights(), Without: "`objective` alone",
 				Meaning: "Several metrics in place of `objective`. Scores are on a log scale: with `{throughput: 10, latency_p99: 5}`, twice the throughput outweighs twice the latency by 10 : 5."},
 			{Name: "constraints", Type: limits(true), Without: "none, except `accuracy: {metric: cosine, min: 0.99}` where other precisions are searched",
-				Meaning: "Limits that a configuration must keep. `throughput` takes `min`, `gpu_utilization` takes both, every other metric takes `max`. A bare latency is in milliseconds, and a bare size in megabytes. " +
+				Meaning: "Limits that a configuration must keep. `throughput` and goodputs take `min`, `gpu_utilization` takes both, every other metric takes `max`. A bare latency is in milliseconds, and a bare size in megabytes. " +
 					"`accuracy: {metric, min}` or `{metric, max}` limits how far the outputs of a variant may differ from the original's. See [Accuracy](profile.md#accuracy)."},
 			price("none: the metric `cost` is unknown"),
 			accuracySection(),

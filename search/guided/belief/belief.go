@@ -77,6 +77,8 @@ func (x *Beliefs) bound(o predict.Outline, i int, level float64, logs []float64)
 			logs[k] = x.plain(m.name, o, level)
 		case m.isRate():
 			logs[k] = x.ofRate(m.name, best.Throughput)
+		case m.isGoodput():
+			logs[k] = m.bestGoodput(best)
 		case m.name == measure.QueueTime:
 			logs[k] = posterior.Log(m.name, 0)
 		case m.quantile > 0 && m.quantile <= 0.5:
@@ -89,6 +91,16 @@ func (x *Beliefs) bound(o predict.Outline, i int, level float64, logs []float64)
 	}
 }
 
+// bestGoodput returns the logarithm of a bound of the goodput. All answers may be in time, unless
+// one alone takes too long.
+func (m *metric) bestGoodput(best predict.Bound) float64 {
+	share := 1.0
+	if best.Lone > m.within {
+		share = 0
+	}
+	return posterior.LogGoodput(best.Throughput, share)
+}
+
 // plain returns the logarithm that replaces the prediction of a metric whose predictions are wrong.
 // It assumes the same throughput in each pool, within the clients' demand, and the latency that
 // follows by Little's law.
@@ -96,6 +108,9 @@ func (x *Beliefs) plain(name measure.Metric, o predict.Outline, level float64) f
 	b := x.predictor.Bound(o, o.Largest(), level)
 	if name == measure.Throughput || name == measure.Cost {
 		return x.ofRate(name, b.Throughput)
+	}
+	if m := newMetric(name); m.isGoodput() {
+		return m.bestGoodput(b)
 	}
 	return math.Log(b.Wait)
 }
@@ -112,6 +127,10 @@ func (x *Beliefs) expect(at *posterior.Coordinates, batch int, b *Belief) {
 			b.Means[k] = min(b.Means[k], math.Log(rate))
 		case measure.Cost:
 			b.Means[k] = max(b.Means[k], x.ofRate(m.name, rate))
+		default:
+			if m.isGoodput() {
+				b.Means[k] = min(b.Means[k], math.Log(rate))
+			}
 		}
 	}
 	x.Judge(b)

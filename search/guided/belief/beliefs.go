@@ -195,7 +195,10 @@ func (x *Beliefs) prior(c pools.Cell, name measure.Metric) float64 {
 // simulated returns the logarithm of a metric of a cell by the simulation alone.
 func (x *Beliefs) simulated(c pools.Cell, name measure.Metric) float64 {
 	r := x.predictor.Simulate(c)
-	if m := newMetric(name); !m.isRate() {
+	switch m := newMetric(name); {
+	case m.isGoodput():
+		return x.logGoodput(m, r)
+	case !m.isRate():
 		return posterior.Log(name, m.predicted(r))
 	}
 	return x.ofRate(name, max(r.Throughput, floor))
@@ -205,7 +208,7 @@ func (x *Beliefs) simulated(c pools.Cell, name measure.Metric) float64 {
 // Beyond its capacity a pool's queue grows during the whole window, and its length carries no
 // information about lower rates.
 func (x *Beliefs) endless(m *metric, p *pools.Pool) float64 {
-	if !x.space.Load.Rate || !m.isPredicted || m.isRate() {
+	if !x.space.Load.Rate || !m.isPredicted || m.isRate() || m.isGoodput() {
 		return math.Inf(1)
 	}
 	for _, limit := range m.limits {

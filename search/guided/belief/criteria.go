@@ -16,6 +16,7 @@ import (
 type criteria struct {
 	goal    search.Goal
 	metrics []*metric
+	within  []float64 // s, limits of the goodputs in queuesim.Result.Within
 }
 
 // newCriteria lists the metrics of a goal.
@@ -30,6 +31,9 @@ func newCriteria(goal search.Goal) criteria {
 		m := newMetric(name)
 		c.metrics = append(c.metrics, m)
 		return m
+	}
+	for _, limit := range goal.Within() {
+		c.within = append(c.within, limit.Seconds())
 	}
 	for _, t := range goal.Objective.Terms {
 		add(t.Metric).weight += t.Signed()
@@ -67,10 +71,14 @@ func (c criteria) IsScored(m measure.Measurement) bool {
 }
 
 // TightestLatency returns the lowest limit on a latency that one batch alone would exceed, in
-// seconds; infinite without one. The median may be that of smaller batches.
+// seconds; infinite without one. The median may be that of smaller batches. No answer of a batch
+// beyond the limit of a goodput counts.
 func (c criteria) TightestLatency() float64 {
 	least := math.Inf(1)
 	for _, m := range c.metrics {
+		if m.isGoodput() {
+			least = min(least, m.within)
+		}
 		if !m.bindsLatency() {
 			continue
 		}
@@ -153,10 +161,19 @@ func (c criteria) ofRate(name measure.Metric, throughput float64) float64 {
 	return math.Log(throughput)
 }
 
-// scoreOfRate returns the score at a throughput if the objective is only that, or the cost;
-// infinite otherwise.
+// logGoodput returns the logarithm of a goodput by the simulation alone.
+func (c criteria) logGoodput(m *metric, r queuesim.Result) float64 {
+	share := 0.0
+	if i := slices.Index(c.within, m.within); i >= 0 && i < len(r.Within) {
+		share = r.Within[i]
+	}
+	return posterior.LogGoodput(max(r.Throughput, floor), share)
+}
+
+// scoreOfRate returns the score at a throughput if the objective is only that, a goodput, or the
+// cost; infinite otherwise. A goodput is at most the throughput.
 func (c criteria) scoreOfRate(throughput float64) float64 {
-	if m := c.metrics[0]; len(c.goal.Objective.Terms) == 1 && m.isRate() && !math.IsInf(throughput, 1) {
+	if m := c.metrics[0]; len(c.goal.Objective.Terms) == 1 && (m.isRate() || m.isGoodput()) && !math.IsInf(throughput, 1) {
 		return m.weight * c.ofRate(m.name, throughput)
 	}
 	return math.Inf(1)
@@ -169,6 +186,8 @@ func (c criteria) simulatedValue(name measure.Metric, r queuesim.Result) *float6
 	switch {
 	case m.isRate():
 		v = math.Exp(c.ofRate(name, r.Throughput))
+	case m.isGoodput():
+		v = math.Exp(c.logGoodput(m, r))
 	case m.isPredicted:
 		v = m.predicted(r)
 	default:

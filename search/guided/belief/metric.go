@@ -16,6 +16,7 @@ const floor = 1e-9
 type metric struct {
 	name        measure.Metric
 	quantile    float64 // of a percentile of the latency; else 0
+	within      float64 // s, limit of a goodput; else 0
 	weight      float64 // in the objective, negative if lower is better; 0 for none
 	limits      []search.Constraint
 	isPredicted bool // by the simulation of the queue
@@ -30,6 +31,8 @@ type metric struct {
 func newMetric(name measure.Metric) *metric {
 	m := &metric{name: name, isPredicted: isPredicted(name)}
 	m.quantile, _ = name.Quantile()
+	limit, _ := name.Within()
+	m.within = limit.Seconds()
 	return m
 }
 
@@ -55,6 +58,9 @@ func (m *metric) bindsLatency() bool {
 // factor.
 func (m *metric) isRate() bool { return m.name == measure.Throughput || m.name == measure.Cost }
 
+// isGoodput reports whether the metric counts the answers within a limit.
+func (m *metric) isGoodput() bool { return m.within > 0 }
+
 // isPredicted reports whether the simulation of the queue predicts a metric.
 func isPredicted(name measure.Metric) bool {
 	switch name {
@@ -62,15 +68,16 @@ func isPredicted(name measure.Metric) bool {
 		return true
 	}
 	_, isQuantile := name.Quantile()
-	return isQuantile
+	_, isGoodput := name.Within()
+	return isQuantile || isGoodput
 }
 
 // isToldByLoad reports whether the load generator itself measures a metric.
 func (m *metric) isToldByLoad() bool {
-	return m.quantile > 0 || m.name == measure.Throughput || m.name == measure.LatencyAvg
+	return m.quantile > 0 || m.isGoodput() || m.name == measure.Throughput || m.name == measure.LatencyAvg
 }
 
-// predicted returns a metric of a simulated queue, except rates.
+// predicted returns a metric of a simulated queue, except rates and goodputs.
 func (m *metric) predicted(r queuesim.Result) float64 {
 	switch m.name {
 	case measure.LatencyAvg:

@@ -3,6 +3,7 @@ package predict
 import (
 	"fmt"
 	"math"
+	"reflect"
 	"testing"
 	"time"
 
@@ -208,7 +209,7 @@ func TestSimulate(t *testing.T) {
 	c := pools.Cell{Pool: p, Setting: pools.Setting{Level: 8}}
 	want := queuesim.Simulate(p.Batchers()[0].Queue, x.Curve(p), measure.Load{Concurrency: 8, BatchSize: 1}, queuesim.Options{Seed: 7})
 	for range 2 {
-		if got := x.Simulate(c); got != want {
+		if got := x.Simulate(c); !reflect.DeepEqual(got, want) {
 			t.Errorf("the result is %+v, want %+v", got, want)
 		}
 	}

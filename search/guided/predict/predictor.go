@@ -20,6 +20,7 @@ type Predictor struct {
 	load      search.LoadAxis
 	cores     int
 	seed      uint64
+	within    []float64 // s, limits of the goal's goodputs
 	pools     *pools.Pools
 	tuning    tuning.Tuning
 	simulator queuesim.Simulator
@@ -42,8 +43,12 @@ type opened struct {
 
 // New returns a predictor without service times.
 func New(s search.Settings, p *pools.Pools, n tuning.Tuning) *Predictor {
+	var within []float64
+	for _, limit := range s.Goal.Within() {
+		within = append(within, limit.Seconds())
+	}
 	return &Predictor{
-		load: s.Space.Load, cores: s.Space.Facts.Cores, seed: s.Seed, pools: p, tuning: n,
+		load: s.Space.Load, cores: s.Space.Facts.Cores, seed: s.Seed, within: within, pools: p, tuning: n,
 		contention: map[*pools.Pool]Contention{}, opened: map[*pools.Pool]*opened{},
 	}
 }
@@ -84,7 +89,7 @@ func (x *Predictor) Simulate(c pools.Cell) queuesim.Result {
 	o := x.opened[c.Pool]
 	r, known := o.results[c.Setting]
 	if !known {
-		r = x.simulator.Simulate(c.Batcher().Queue, o.curve, x.load.At(c.Level), queuesim.Options{Seed: x.seed})
+		r = x.simulator.Simulate(c.Batcher().Queue, o.curve, x.load.At(c.Level), queuesim.Options{Seed: x.seed, Within: x.within})
 		o.results[c.Setting] = r
 	}
 	return r
