@@ -78,6 +78,8 @@ type decider struct {
 	lean    []bool              // no lower load of its own configuration displaces it
 	order   []int               // the choices, simplest first
 	places  []int               // index of each choice in that order
+	// complexities: by choice, see reduce
+	complexities []complexity
 }
 
 // joint is the joint distribution of one quantity over all choices: means and covariances.
@@ -301,13 +303,14 @@ func (d *decider) isSafe(i int) bool { return d.mayLead(i) && d.choices[i].Keeps
 func (d *decider) mayLead(i int) bool { return d.choices[i].MayLead() }
 
 // answer returns the choice to deploy. It is the best choice that may be recommended and is not
-// displaced. Without one, it is the best likely choice, else the one that misses the limits least.
+// displaced. Without one, it is the best likely choice, without those whose precision is needless.
+// Else it is the one that misses the limits least.
 // It is never −1, since there is a choice.
 func (d *decider) answer() int {
 	if best := d.best(d.isRecommendable); best >= 0 {
 		return best
 	}
-	if best := d.likeliest(func(i int) bool { return d.mayLead(i) && d.choices[i].Holds >= Likely }); best >= 0 {
+	if best := d.likeliest(func(i int) bool { return d.mayLead(i) && d.choices[i].Holds >= Likely && !d.isNeedless(i) }); best >= 0 {
 		return best
 	}
 	all := make([]int, len(d.choices))

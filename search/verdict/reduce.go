@@ -29,6 +29,7 @@ func (d *decider) reduce() {
 		d.order[i] = i
 	}
 	complexities := make([]complexity, len(d.choices))
+	d.complexities = complexities
 	for i, c := range d.choices {
 		complexities[i] = d.complexityOf(c.Candidate)
 		complexities[i].isConfirmed = slices.ContainsFunc(d.choices, func(x Choice) bool {
@@ -79,6 +80,19 @@ func (d *decider) displaces(s, a int, simple, other complexity) bool {
 		}
 	}
 	return true
+}
+
+// isNeedless reports whether a choice has another precision than the default's, and a choice with
+// the default's displaces it and is as likely to keep the limits. That one cannot be needless
+// itself.
+func (d *decider) isNeedless(i int) bool {
+	if d.complexities[i].isPrecise {
+		return false
+	}
+	return slices.ContainsFunc(d.order[:d.places[i]], func(s int) bool {
+		return d.complexities[s].isPrecise && d.kept[s] && d.mayLead(s) && d.choices[s].Holds >= d.choices[i].Holds &&
+			d.displaces(s, i, d.complexities[s], d.complexities[i])
+	})
 }
 
 // isNoWorse reports whether s is no worse than a in a limited metric.

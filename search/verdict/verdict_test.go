@@ -247,6 +247,46 @@ func TestPrecisionNeedsAGain(t *testing.T) {
 	}
 }
 
+// What is deployed has the original precision, unless its gain is shown: over each choice with the
+// original precision that no simpler one displaces, it is better in the objective with the required
+// probability, or faster in latency with that probability. Where nothing is recommended, only
+// choices count that are as likely to keep the limits.
+func TestOriginalPrecisionUnlessAGainIsShown(t *testing.T) {
+	t.Parallel()
+	lossy := 0
+	for seed := range uint64(1000) {
+		b := random(seed)
+		place := func(c verdict.Choice) int { return b.places[c.Candidate.Key()+c.Load.String()] }
+		// the probability that a metric of one choice is above another's; errors in common cancel
+		above := func(m measure.Metric, one, other verdict.Choice) float64 {
+			i, k := place(one), place(other)
+			deviation := math.Hypot(b.own[m][i], b.own[m][k])
+			return 0.5 * math.Erfc(-(b.means[m][i]-b.means[m][k])/deviation/math.Sqrt2)
+		}
+		for _, p99 := range []float64{0.015, 0.030, 0.060} {
+			v := verdict.Decide(b, options(limit(measure.LatencyP99, p99)))
+			answer := v.Answer()
+			if precision, _ := answer.Candidate.Get("precision"); precision != "int8" || v.Nearest != nil {
+				continue
+			}
+			lossy++
+			for _, c := range v.Choices {
+				precision, _ := c.Candidate.Get("precision")
+				isAsSafe := c.Holds >= answer.Holds || v.Recommended != nil && c.Holds >= verdict.Likely
+				if precision == "int8" || c.IsDisplaced || !isAsSafe {
+					continue
+				}
+				if above(measure.Throughput, *answer, c) < 0.95 && above(measure.LatencyP99, c, *answer) < 0.95 && above(measure.LatencyAvg, c, *answer) < 0.95 {
+					t.Errorf("seed %d, p99 ≤ %v: %v at %v is the answer, and not shown to be better than %v at %v", seed, p99, answer.Candidate, answer.Load, c.Candidate, c.Load)
+				}
+			}
+		}
+	}
+	if lossy < 100 {
+		t.Errorf("only %d answers have another precision: the test says little", lossy)
+	}
+}
+
 // A configuration that was measured for load curves alone leads only if the space has it. Otherwise
 // it is last in the list.
 func TestCurvesLeadWithinTheSpace(t *testing.T) {
