@@ -42,7 +42,12 @@ func writeFiles(r Request, name string, model starter.Model, dir string) (string
 		fmt.Fprintf(r.Messages, "sizes of symbolic dimensions are examples, and the figures depend on them: %s; set yours with --shape, or give rows with --data\n", shapesText(first.Shapes))
 	}
 	if r.Wish.Precisions == nil {
-		r.Wish.Precisions = first.Precisions()
+		r.Wish.Precisions = first.Precisions.Names
+		for _, left := range first.Precisions.Left {
+			fmt.Fprintln(r.Messages, left.Sentence())
+		}
+	} else {
+		first.Precisions.Left = nil // the choice is the user's
 	}
 	first.Name, first.Config, first.Output, first.Wish = name, "", ".", &r.Wish
 	files, err := starter.Files(dir, first, model.Subject, formats.All().Words())

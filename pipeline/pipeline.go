@@ -33,7 +33,7 @@ import (
 type Request struct {
 	Model  string             // the user's file or folder
 	Dir    string             // the output folder; "": out/NAME
-	Wish   spec.Wish          // content of the model's profile; nil precisions: the usual ones (spec.Starter)
+	Wish   spec.Wish          // content of the model's profile; nil precisions: those that are worth a try (recipe.Choose)
 	Shapes map[string][]int64 // of a request, by input, without the batch dimension
 	// Torch describes a PyTorch file: its inputs, outputs and operator set are not in the file. It
 	// is not called for other models.

@@ -36,7 +36,7 @@ const (
 // usualSweep is the space of an ortsweep.yaml without one. The machine's cores add
 // intra_op_threads.
 func usualSweep() string {
-	text := "execution_provider: auto\nprecision: [" + strings.Join(recipe.Swept(), ", ") + "]\n"
+	text := "execution_provider: auto\nprecision: [" + strings.Join(recipe.Usual(false), ", ") + "]\n"
 	for _, s := range sessionoption.Swept() {
 		values := strings.Join(s.Values, ", ")
 		if sessionoption.IsEntry(s.Name) { // its values are texts

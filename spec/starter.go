@@ -37,7 +37,10 @@ type Starter struct {
 	OnGPU    bool   // the default configuration computes on GPUs
 	Batching bool   // the model has a batch dimension
 	Shapes   []StarterShape
-	Wish     *Wish // the user's requests; nil: examples replace them, marked as such
+	// Precisions are those that are worth a try for the model. The others that pay on the default's
+	// device are named with the reason.
+	Precisions recipe.Choice
+	Wish       *Wish // the user's requests; nil: examples replace them, marked as such
 }
 
 // Wish has the user's requests without a file, each in the form of a profile.
@@ -74,19 +77,18 @@ func (s Starter) Examples() []string {
 }
 
 // NewStarter returns the starter for a model. The served name is the model's file name, and the
-// campaign is in out/NAME.
+// campaign is in out/NAME. Without the model's graph no precision but the original is known to be
+// worth a try.
 func NewStarter(model string) Starter {
 	name := nameOf(model)
-	return Starter{Model: model, Name: name, Output: filepath.Join("out", name), Cores: 1}
+	return Starter{Model: model, Name: name, Output: filepath.Join("out", name), Cores: 1,
+		Precisions: recipe.Choice{Names: []string{recipe.Original}}}
 }
 
 // nameOf returns the default served name of a model: that of its file or folder.
 func nameOf(model string) string {
 	return modelconfig.ServableName(strings.TrimSuffix(filepath.Base(model), ".onnx"))
 }
-
-// Precisions lists the ones that are useful on the default's device.
-func (s Starter) Precisions() []string { return recipe.Usual(s.OnGPU) }
 
 // Threads and Instances are the values of the knobs in the written space, chosen for the machine's
 // cores.

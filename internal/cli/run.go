@@ -71,11 +71,11 @@ func (o *runOptions) addFlags(cmd *cobra.Command) {
 	f.StringVar(&o.wish.Until, "until", "", "end before the budget when nothing else is likely to be better by this `share`, such as 2% (default none)")
 	f.StringVar(&o.wish.Mode, "mode", "", "`purpose` in place of an objective: online (latency at the lowest load) or offline (throughput at the highest)")
 	f.StringVar(&o.wish.Objective, "objective", "", "`metric` that the search improves (default throughput; with --mode online the latency)")
-	f.StringSliceVar(&o.wish.Precisions, "precision", nil, "`names` of the precisions to try; fp32 is the model as it is (default "+
-		strings.Join(recipe.Usual(false), ",")+"; on a GPU "+strings.Join(recipe.Usual(true), ",")+")")
+	f.StringSliceVar(&o.wish.Precisions, "precision", nil, "`names` of the precisions to try; fp32 is the model as it is (default those of "+
+		strings.Join(recipe.Usual(false), ",")+" that suit the model; on a GPU "+strings.Join(recipe.Usual(true), ",")+")")
 	f.StringVar(&o.wish.Accuracy, "accuracy", "", "least mean `cosine` between a variant's outputs and the original's (default 0.99)")
 	f.StringArrayVar(&o.shapes, "shape", nil, "`NAME:SIZES` of an input with symbolic dimensions, without the batch dimension, such as ids:128; may be repeated")
-	f.StringVar(&o.wish.Data, "data", "", "`rows` from which requests are drawn: .npz, .npy, a folder of NAME.npy, or perf_analyzer's JSON (default random values)")
+	f.StringVar(&o.wish.Data, "data", "", "`rows` from which requests are drawn, and on which int8_static is calibrated: .npz, .npy, a folder of NAME.npy, or perf_analyzer's JSON (default random values)")
 	f.StringVar(&o.mix, "mix", "", "`sizes` of a dimension with weights: sequence=16:6,64:3,256:1, sequence=lengths.csv, or sequence=p50:40,p99:300,max:512 (default one shape)")
 	f.StringVar(&o.output, "output", "text", "`format` on stdout: text (the answer) or json (the result)")
 	f.StringVar(&o.ortLibrary, "ort-library", "", "ONNX Runtime `library`, or flavour[@version] of an installed build (default $TUNER_ORT_LIBRARY, then the installed cpu build)")

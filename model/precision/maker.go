@@ -172,19 +172,24 @@ func (k *Maker) make(ctx context.Context, id key, providers []string) (cache, *e
 		return cache{}, nil, err
 	}
 	e := newEntry(a.model)
-	e.Converted, e.Kept, e.Left, e.Notes = len(a.summary.Converted), a.kept, a.left(), k.notes(a.summary)
+	e.Converted, e.Kept, e.Left, e.Notes = len(a.summary.Converted), a.kept, a.left(), k.notes(id.Precision, a.summary)
 	if a.provider != "" {
 		e.addReport(a.provider, a.report, a.miss)
 	}
 	return store, e, store.put(e)
 }
 
-// notes returns the rewrite's notes, and one about the batch dimension.
-func (k *Maker) notes(s rewrite.Summary) []string {
+// notes returns the rewrite's notes, one about the batch dimension, and one about ranges of random
+// inputs.
+func (k *Maker) notes(precision string, s rewrite.Summary) []string {
+	var notes []string
 	if k.freed {
-		return append([]string{"its batch dimension is symbolic now; the original has a fixed one"}, s.Notes...)
+		notes = append(notes, "its batch dimension is symbolic now; the original has a fixed one")
 	}
-	return s.Notes
+	if rowOf(precision).Calibrated && k.calibration().Synthetic {
+		notes = append(notes, fmt.Sprintf("its ranges come from %d rows of random inputs, and real inputs may exceed them: calibrate on your own data", k.calibration().Rows))
+	}
+	return append(notes, s.Notes...)
 }
 
 // Check judges a user's own model, or the source itself, on the providers that will serve it. It

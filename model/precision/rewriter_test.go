@@ -13,6 +13,7 @@ import (
 	"tuner/model/onnx"
 	"tuner/model/onnx/build"
 	"tuner/model/onnx/inputs"
+	"tuner/model/onnx/rewrite"
 	"tuner/model/precision/recipe"
 )
 
@@ -113,6 +114,29 @@ func TestCalibrationIsRefused(t *testing.T) {
 		_, err = k.newRewriter(t.Context(), "int8_static")
 		if err == nil || !strings.Contains(err.Error(), want) || errors.Is(err, ErrUnmakeable) != (outputs == 1) || errors.As(err, new(*SourceError)) != (outputs == 0) {
 			t.Errorf("%d outputs: %v", outputs, err)
+		}
+	}
+}
+
+// Ranges of random inputs are noted, those of the user's rows are not. Other precisions have none.
+func TestRangesOfRandomInputsAreNoted(t *testing.T) {
+	t.Parallel()
+	random := rows(3)
+	random.Synthetic = true
+	for _, c := range []struct {
+		precision         string
+		data, calibration dataset.Dataset
+		want              []string
+	}{
+		{"int8_static", random, dataset.Dataset{}, []string{"its ranges come from 3 rows of random inputs, and real inputs may exceed them: calibrate on your own data", "a note"}},
+		{"int8_static", rows(3), random, []string{"its ranges come from 3 rows of random inputs, and real inputs may exceed them: calibrate on your own data", "a note"}},
+		{"int8_static", random, rows(2), []string{"a note"}},
+		{"int8_static", rows(3), dataset.Dataset{}, []string{"a note"}},
+		{recipe.Int8, random, dataset.Dataset{}, []string{"a note"}},
+	} {
+		k := &Maker{options: Options{Data: c.data, Calibration: c.calibration}}
+		if diff := cmp.Diff(c.want, k.notes(c.precision, rewrite.Summary{Notes: []string{"a note"}})); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.precision, diff)
 		}
 	}
 }

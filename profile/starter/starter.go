@@ -83,6 +83,7 @@ func (m Model) Starter(dir string, given map[string][]int64) (spec.Starter, erro
 	}
 	groups := m.Config.GetInstanceGroup()
 	s.OnGPU = len(groups) > 0 && groups[0].GetKind() == configpb.ModelInstanceGroup_KIND_GPU
+	s.Precisions = recipe.Choose(m.Model, s.OnGPU)
 	s.Batching = inputs.Batches(m.Model) && m.Config.GetMaxBatchSize() > 0
 	s.Shapes, err = ExampleShapes(m.Subject, given)
 	return s, err

@@ -37,10 +37,17 @@ type Kept struct {
 // KeptOnRequest is the reason for nodes that the caller keeps.
 const KeptOnRequest = "kept on request"
 
-// Nothing returns the error of a model in which there is nothing to convert.
-func Nothing(target, reason string) error {
-	return fmt.Errorf("cannot convert the model to %s: %w: %s", target, ErrNothing, reason)
+// NothingError has the reason why a model has nothing to convert. It wraps ErrNothing.
+type NothingError struct{ Target, Reason string }
+
+func (e *NothingError) Error() string {
+	return fmt.Sprintf("cannot convert the model to %s: %v: %s", e.Target, ErrNothing, e.Reason)
 }
+
+func (e *NothingError) Unwrap() error { return ErrNothing }
+
+// Nothing returns the error of a model in which there is nothing to convert.
+func Nothing(target, reason string) error { return &NothingError{target, reason} }
 
 // CheckKeep checks that the nodes to keep exist in the clean model m. A misspelt name would
 // otherwise be ignored.

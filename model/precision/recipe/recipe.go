@@ -43,6 +43,9 @@ type Recipe struct {
 	// Probe makes a model that measures the error of each node's conversion. outputs has by node the
 	// additional output with its error. nil: there is no such measurement, and no node can be kept.
 	Probe func(m *onnx.Model, s Settings) (probe *onnx.Model, outputs map[string]string, err error)
+	// Layers names the nodes that Convert would convert, in a fraction of its time. Its errors are
+	// Convert's. nil: the precision changes the model as a whole.
+	Layers func(m *onnx.Model) ([]string, error)
 }
 
 // Settings configure a rewrite.
@@ -75,15 +78,9 @@ func IsLossy(name string) bool {
 	return !known || r.Lossy
 }
 
-// Usual lists the precisions that are worth a try on GPUs or on CPUs without further data, the
-// original first.
-func Usual(onGPU bool) []string {
-	return names(func(r Recipe) bool { return r.pays(onGPU) && !r.Calibrated })
-}
-
-// Swept lists the precisions that `tuner ortsweep` tries where its file has no space, the original
-// first.
-func Swept() []string { return names(func(r Recipe) bool { return r.pays(false) }) }
+// Usual lists the precisions that pay on GPUs or on CPUs for some model, the original first. Choose
+// decides for one model.
+func Usual(onGPU bool) []string { return names(func(r Recipe) bool { return r.pays(onGPU) }) }
 
 // pays reports whether the precision pays on GPUs or on CPUs.
 func (r Recipe) pays(onGPU bool) bool {

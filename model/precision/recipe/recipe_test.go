@@ -37,17 +37,7 @@ func testConvert(t *testing.T, r Recipe) {
 	t.Helper()
 	m := build.MLP()
 	before := digest(t, m)
-	s := Settings{Bits: 8}
-	if r.Calibrated {
-		values, err := quantization.Activations(m)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.Ranges = map[string]quantization.Range{}
-		for _, v := range values {
-			s.Ranges[v] = quantization.Range{Min: -1, Max: 1}
-		}
-	}
+	s := settingsFor(t, r, m)
 	made, summary, err := r.Convert(m, s)
 	if err != nil {
 		t.Fatalf("%s: %v", r.Name, err)
@@ -74,6 +64,24 @@ func testConvert(t *testing.T, r Recipe) {
 	}
 }
 
+// settingsFor returns settings with a range for each activation if the precision needs them.
+func settingsFor(t *testing.T, r Recipe, m *onnx.Model) Settings {
+	t.Helper()
+	s := Settings{Bits: 8}
+	if !r.Calibrated {
+		return s
+	}
+	values, err := quantization.Activations(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Ranges = map[string]quantization.Range{}
+	for _, v := range values {
+		s.Ranges[v] = quantization.Range{Min: -1, Max: 1}
+	}
+	return s
+}
+
 func digest(t *testing.T, m *onnx.Model) string {
 	t.Helper()
 	d, err := m.Digest()
@@ -88,9 +96,8 @@ func TestLists(t *testing.T) {
 	for name, lists := range map[string][2][]string{
 		"all":         {Names(), {"fp32", "fp16", "int8", "int8_static"}},
 		"made":        {Made(), {"fp16", "int8", "int8_static"}},
-		"usual, CPUs": {Usual(false), {"fp32", "int8"}},
+		"usual, CPUs": {Usual(false), {"fp32", "int8", "int8_static"}},
 		"usual, GPUs": {Usual(true), {"fp32", "fp16"}},
-		"swept":       {Swept(), {"fp32", "int8", "int8_static"}},
 	} {
 		if diff := cmp.Diff(lists[1], lists[0]); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)

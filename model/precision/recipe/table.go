@@ -35,6 +35,7 @@ var table = []Recipe{
 		Probe: func(m *onnx.Model, s Settings) (*onnx.Model, map[string]string, error) {
 			return quantization.Sensitivity(m, quantization.Options{Bits: s.Bits, Keep: s.Keep})
 		},
+		Layers: quantization.Products,
 	},
 	{
 		Name: "int8_static", About: "has weights and activations of 8 bits, by ranges that calibration finds",
@@ -46,5 +47,6 @@ var table = []Recipe{
 		Probe: func(m *onnx.Model, s Settings) (*onnx.Model, map[string]string, error) {
 			return quantization.StaticSensitivity(m, quantization.StaticOptions{Ranges: s.Ranges, Bits: s.Bits, Keep: s.Keep})
 		},
+		Layers: quantization.Layers,
 	},
 }

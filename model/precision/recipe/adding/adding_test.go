@@ -117,7 +117,9 @@ func testProfile(t *testing.T) {
 	if _, err := parse("[gird]"); err == nil || !strings.Contains(err.Error(), "int8_static, grid") {
 		t.Errorf("a misspelt name: %v", err)
 	}
-	first, err := spec.NewStarter("m.onnx").Profile()
+	starter := spec.NewStarter("m.onnx")
+	starter.Precisions = recipe.Choose(build.MLP(), false)
+	first, err := starter.Profile()
 	if err != nil || !strings.Contains(string(first), "# precision: [fp32, int8, grid]") {
 		t.Errorf("the first profile.yaml, %v:\n%s", err, first)
 	}
