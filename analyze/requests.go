@@ -24,6 +24,7 @@ type RequestShape struct {
 	Input  string
 	Dims   []int64 // without the batch dimension
 	Source ShapeSource
+	Reason string // of an example's sizes, for people; "" for other sources, and if it is not known
 }
 
 // requestShapes returns the shapes in a campaign's requests, in the order of the configuration's
@@ -31,13 +32,14 @@ type RequestShape struct {
 func requestShapes(p spec.Profile, base *modelconfig.Config) []RequestShape {
 	var list []RequestShape
 	add := func(name string, dims []int64, own bool) {
-		s := RequestShape{name, dims, ShapeOfModel}
+		s := RequestShape{Input: name, Dims: dims, Source: ShapeOfModel}
+		reason, isExample := p.Inputs.Examples[name]
 		switch {
 		case !own:
 		case p.Inputs.Data != "":
 			s.Source = ShapeOfData
-		case slices.Contains(p.Inputs.Examples, name):
-			s.Source = ShapeExample
+		case isExample:
+			s.Source, s.Reason = ShapeExample, reason
 		default:
 			s.Source = ShapeGiven
 		}

@@ -29,17 +29,8 @@ func writeFiles(r Request, name string, model starter.Model, dir string) (string
 		if r.Wish.Data, err = starter.PathFrom(dir, r.Wish.Data); err != nil {
 			return "", err
 		}
-	}
-	if r.Wish.Mix.Histogram != "" {
-		if r.Wish.Mix.Histogram, err = starter.PathFrom(dir, r.Wish.Mix.Histogram); err != nil {
-			return "", err
-		}
-	}
-	if !r.Wish.Mix.IsZero() {
-		first.Shapes = model.ShapesBeside(first.Shapes, r.Wish.Mix.Dimension)
-	}
-	if r.Wish.Data == "" && len(first.Shapes) > 0 && len(r.Shapes) == 0 {
-		fmt.Fprintf(r.Messages, "sizes of symbolic dimensions are examples, and the figures depend on them: %s; set yours with --shape, or give rows with --data\n", shapesText(first.Shapes))
+	} else if examples := first.Examples(); len(examples) > 0 {
+		fmt.Fprintf(r.Messages, "sizes of symbolic dimensions are examples, and the figures depend on them: %s; set yours with --shape, or give rows with --data\n", shapesText(examples))
 	}
 	if r.Wish.Precisions == nil {
 		r.Wish.Precisions = first.Precisions.Names
@@ -65,11 +56,14 @@ func writeFiles(r Request, name string, model starter.Model, dir string) (string
 	return path, exit.OfFiles(starter.Replace(dir, missing))
 }
 
-// shapesText lists shapes: "ids [32], mask [32]".
+// shapesText lists shapes with reasons: "ids [128] (a text of 128 tokens)".
 func shapesText(shapes []spec.StarterShape) string {
 	parts := make([]string, len(shapes))
 	for i, s := range shapes {
 		parts[i] = fmt.Sprintf("%s %v", s.Input, s.Dims)
+		if s.Reason != "" {
+			parts[i] += fmt.Sprintf(" (%s)", s.Reason)
+		}
 	}
 	return strings.Join(parts, ", ")
 }

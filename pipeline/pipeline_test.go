@@ -123,7 +123,7 @@ func TestRunKeepsItsFiles(t *testing.T) {
 	if diff := cmp.Diff([]string{"int8"}, p.Model.Convert); diff != "" {
 		t.Errorf("precisions that are made: %s", diff)
 	}
-	if !strings.Contains(said.String(), "are examples, and the figures depend on them: INPUT0 [32]; set yours with --shape") {
+	if !strings.Contains(said.String(), "are examples, and the figures depend on them: INPUT0 [128] (a sequence of 128 steps); set yours with --shape") {
 		t.Errorf("it said %q", &said)
 	}
 	edited := "# mine\n" + text()
@@ -219,8 +219,9 @@ func TestGivenShapes(t *testing.T) {
 			t.Errorf("%v: %q, %v; want %q", given, got, err, want)
 		}
 	}
-	check("ids [32], mask [32], image [3 224]", "", nil)
-	check("ids [128], mask [128], image [3 224]", "", map[string][]int64{"ids": {128}})
+	const picture = "image [3 224] (sides of 224 pixels, as images of ImageNet)"
+	check("ids [128] (a sequence of 128 steps), mask [128] (a sequence of 128 steps), "+picture, "", nil)
+	check("ids [64], mask [64], "+picture, "", map[string][]int64{"ids": {64}})
 	// different given sizes of one symbol are kept
 	check("ids [128], mask [64], image [3 8]", "", map[string][]int64{"ids": {128}, "mask": {64}, "image": {3, 8}})
 	check("", "--shape words: the model has no such input; its inputs are ids FLOAT[batch,sequence]", map[string][]int64{"words": {8}})

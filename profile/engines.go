@@ -171,10 +171,11 @@ func (e *Engines) largestOf(maxBatch int) (runner.Batches, error) {
 	if ok {
 		return b, nil
 	}
-	b, err := largest(e.setup.Profile, e.setup.Subject, size)
+	requests, err := makeRequests(e.setup.Profile, e.setup.Subject, 1, size)
 	if err != nil {
 		return b, err
 	}
+	b = runner.Batches{Size: size, Requests: requests}
 	e.largest[size] = b
 	return b, nil
 }

@@ -11,8 +11,6 @@ import (
 
 	"tuner/internal/durable"
 	"tuner/internal/exit"
-	"tuner/model/dataset"
-	"tuner/model/mix"
 	"tuner/model/modelconfig"
 	"tuner/model/modelconfig/configpb"
 	"tuner/model/modelrepo"
@@ -30,7 +28,6 @@ type Subject struct {
 	Model  *onnx.Model         // of the original precision: inputs and shapes
 	Config *modelconfig.Config // default configuration, complete
 	Rows   *Rows               // rows from which requests are drawn; nil: random values
-	Mix    mix.Mix             // kinds of requests; nil: all have one shape
 }
 
 // File is the model file of one precision.
@@ -94,17 +91,8 @@ func OpenSubject(p spec.Profile, gpus int) (Subject, error) {
 	if s.Config, err = defaultConfig(p, origin, s.Model, gpus); err != nil {
 		return Subject{}, &InputError{err}
 	}
-	if p.Inputs.Data != "" {
-		rows, err := dataset.Read(p.Inputs.Data, s.Model)
-		if err != nil {
-			return Subject{}, &InputError{fmt.Errorf("%s: load.inputs.data: %w", p.Path, err)}
-		}
-		s.Rows = newRows(rows)
-	}
-	if s.Mix, err = mixOf(p, s); err != nil {
-		return Subject{}, &InputError{err}
-	}
-	return s, nil
+	s.Rows, err = ReadRows(p, s.Model)
+	return s, err
 }
 
 // orderPrecisions puts the original first and sorts the others by name.

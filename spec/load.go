@@ -9,7 +9,6 @@ import (
 
 	"tuner/search"
 	"tuner/spec/document"
-	"tuner/spec/mixture"
 )
 
 // autoLevel is the value of concurrency for loads that tuner chooses.
@@ -60,28 +59,54 @@ func readLevels(v document.Value, axis *search.LoadAxis, s document.Scale) {
 
 func (r profileReader) inputs(v document.Value) {
 	var examples []document.Value
-	given := v.Mapping([]document.Field{
-		{Name: "data", Read: func(v document.Value) { r.file(v, &r.p.Inputs.Data) }},
-		{Name: "shape", Read: func(v document.Value) { r.p.Inputs.Shape = mixture.Shapes(v) }},
-		{Name: "mix", Read: func(v document.Value) { r.p.Inputs.Mix = mixture.Read(v, r.file) }},
-		{Name: "examples", Read: func(v document.Value) {
-			for _, e := range v.List() {
-				if name, ok := e.Text(); ok {
-					r.p.Inputs.Examples, examples = document.AppendOnce(e, r.p.Inputs.Examples, name), append(examples, e)
-				}
+	given := v.Mapping([]document.Field{{Name: "data", Read: func(v document.Value) { r.file(v, &r.p.Inputs.Data) }}, {Name: "shape", Read: func(v document.Value) {
+		shapes := map[string][]int64{}
+		v.Mapping(nil, func(key, v document.Value) bool {
+			if dims, ok := v.Shape(); ok {
+				shapes[key.Node.Value] = dims
 			}
-		}},
-	}, nil)
-	for _, name := range []string{"shape", "mix"} {
-		if field, has := given[name]; has && r.p.Inputs.Data != "" {
-			field.Fail(document.Error{Problem: "contradicts data, whose rows have their own shapes", Hint: "keep one of the two"})
-		}
+			return true
+		})
+		r.p.Inputs.Shape = shapes
+	}}, {Name: "examples", Read: func(v document.Value) { examples = r.examples(v) }}}, nil)
+	if shape, has := given["shape"]; has && r.p.Inputs.Data != "" {
+		shape.Fail(document.Error{Problem: "contradicts data, whose rows have their own shape", Hint: "keep one of the two"})
 	}
 	for _, e := range examples {
 		if _, has := r.p.Inputs.Shape[e.Node.Value]; !has {
 			e.Fail(document.Error{Problem: "has no shape in load.inputs.shape, which could be an example"})
 		}
 	}
+}
+
+// examples reads the inputs whose shape is an example, with reasons. Earlier versions wrote a list of
+// names. It returns the values that name the inputs.
+func (r profileReader) examples(v document.Value) []document.Value {
+	var inputs []document.Value
+	add := func(input document.Value, reason string) {
+		if r.p.Inputs.Examples == nil {
+			r.p.Inputs.Examples = map[string]string{}
+		}
+		r.p.Inputs.Examples[input.Node.Value] = reason
+		inputs = append(inputs, input)
+	}
+	if v.Node.Kind == yaml.MappingNode {
+		v.Mapping(nil, func(input, v document.Value) bool {
+			if reason, ok := v.Text(); ok {
+				add(input, reason)
+			}
+			return true
+		})
+		return inputs
+	}
+	var names []string
+	for _, e := range v.List() {
+		if name, ok := e.Text(); ok {
+			names = document.AppendOnce(e, names, name)
+			add(e, "")
+		}
+	}
+	return inputs
 }
 
 // checkBatch reports requests that are larger than every batch of the server.

@@ -84,7 +84,7 @@ space:
 load:
   concurrency: {min: 2, max: 10, step: 4}
   client_batch_size: 4
-  inputs: {shape: {input_ids: [32], image: [3, 224, 224]}, examples: [image]}
+  inputs: {shape: {input_ids: [32], image: [3, 224, 224]}, examples: {image: sides of 224 pixels}}
 weights: {throughput: 10, perf_latency_p99: 5}
 constraints:
   latency_p99: {max: 30}
@@ -129,7 +129,7 @@ accuracy:
 			knob("parameters.my_key", search.ScopePool, "a", "b"),
 		},
 		Load:   search.LoadAxis{Levels: []float64{2, 6, 10}, Any: true, BatchSize: 4},
-		Inputs: Inputs{Shape: map[string][]int64{"input_ids": {32}, "image": {3, 224, 224}}, Examples: []string{"image"}},
+		Inputs: Inputs{Shape: map[string][]int64{"input_ids": {32}, "image": {3, 224, 224}}, Examples: map[string]string{"image": "sides of 224 pixels"}},
 		Goal: search.Goal{
 			Objective: search.Objective{Terms: []search.Term{{Metric: measure.Throughput, Weight: 10}, {Metric: measure.LatencyP99, Weight: 5}}},
 			Constraints: []search.Constraint{
@@ -146,6 +146,20 @@ accuracy:
 	}
 	if diff := cmp.Diff(want, parse(t, text)); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// Earlier versions wrote the names of inputs with an example size, without reasons.
+func TestExamplesOfEarlierVersions(t *testing.T) {
+	t.Parallel()
+	for _, examples := range []string{"[image, ids]", "{image: a side, ids: a text}"} {
+		got := parse(t, "model: a\nload: {inputs: {shape: {ids: [32], image: [3, 224, 224]}, examples: "+examples+"}}").Inputs.Examples
+		if _, hasImage := got["image"]; !hasImage || len(got) != 2 {
+			t.Errorf("%s: %v", examples, got)
+		}
+	}
+	if got := parse(t, "model: a\nload: {inputs: {shape: {ids: [32]}, examples: ids}}").Inputs.Examples; !cmp.Equal(got, map[string]string{"ids": ""}) {
+		t.Errorf("one name: %v", got)
 	}
 }
 
@@ -298,7 +312,7 @@ func TestProfileMistakes(t *testing.T) {
 	check("no earlier", "model: a\nsearch: {earlier: []}", "2: search.earlier: is an empty list")
 	check("both objectives", "model: a\nobjective: throughput\nweights: {throughput: 1}", "3: weights: contradicts objective")
 	check("rate", "model: a\nload: {request_rate: 2, concurrency: auto}", "2: load.request_rate: contradicts concurrency")
-	check("rows and sizes", "model: a\nload: {inputs: {shape: {x: [3]}, data: rows.npz}}", "2: load.inputs.shape: contradicts data, whose rows have their own shapes")
+	check("rows and sizes", "model: a\nload: {inputs: {shape: {x: [3]}, data: rows.npz}}", "2: load.inputs.shape: contradicts data, whose rows have their own shape")
 	check("no rows", "model: a\nload: {inputs: {data: [a, b]}}", "2: load.inputs.data: must be text")
 	check("no rate", "model: a\nload: {request_rate: auto}", "2: load.request_rate: must be a whole number")
 	check("rates", "model: a\nload: {request_rate: [0, 20000000, 2.5]}", "2: load.request_rate[0]: is out of range",
@@ -513,6 +527,8 @@ func TestGoalMistakes(t *testing.T) {
 		"accuracy.max_kept: is not a share", "accuracy.calibration_method: is not known", "accuracy.dat: unknown field")
 	check("load: {inputs: {shape: {ids: [32, 0]}}}", "load.inputs.shape.ids[1]: is out of range")
 	check("load: {inputs: {shape: {ids: 32}}}", "load.inputs.shape.ids: must be a list of dimensions without the batch dimension")
+	check("load: {inputs: {shape: {ids: [32]}, examples: {mask: a text}}}", "load.inputs.examples.mask: has no shape in load.inputs.shape, which could be an example")
+	check("load: {inputs: {shape: {ids: [32]}, examples: {ids: }}}", "load.inputs.examples.ids: must be text")
 	check("load: {inputs: {shape: {ids: [32]}, examples: [mask]}}", "load.inputs.examples[0]: has no shape in load.inputs.shape, which could be an example")
 	check("load: {inputs: {shape: {ids: [32]}, examples: [ids, ids]}}", "load.inputs.examples[1]: appears twice in the list")
 	check("load: {concurrency: 0}", "load.concurrency: is out of range")

@@ -14,7 +14,6 @@ import (
 	"tuner/model/precision/recipe"
 	"tuner/ort/sessionoption"
 	"tuner/search"
-	"tuner/spec/mixture"
 )
 
 // Names of the files that `tuner init` writes.
@@ -45,35 +44,33 @@ type Starter struct {
 
 // Wish has the user's requests without a file, each in the form of a profile.
 type Wish struct {
-	Budget     string      // of the search; "": the default
-	Until      string      // relative gain at which the search may end; "": none
-	Mode       string      // ModeOnline or ModeOffline; "": neither
-	Objective  string      // metric; "": the mode's, or the default
-	P99        string      // limit of the p99 latency; "": none
-	Accuracy   string      // minimum mean cosine of other precisions; "": the default
-	Precisions []string    // nil: only that of the model as given
-	Data       string      // rows from which requests are drawn; "": random values
-	Mix        mixture.Mix // distribution of a dimension; zero for requests of one shape
+	Budget     string   // of the search; "": the default
+	Until      string   // relative gain at which the search may end; "": none
+	Mode       string   // ModeOnline or ModeOffline; "": neither
+	Objective  string   // metric; "": the mode's, or the default
+	P99        string   // limit of the p99 latency; "": none
+	Accuracy   string   // minimum mean cosine of other precisions; "": the default
+	Precisions []string // nil: only that of the model as given
+	Data       string   // rows from which requests are drawn; "": random values
 }
 
 // StarterShape is an input with symbolic dimensions, with the size of each.
 type StarterShape struct {
-	Input string
-	Dims  []int64 // without the batch dimension, every one ≥ 1
-	Note  string  // one line for people that names the symbolic dimensions
-	// Example means that a value is tuner's example, and not the user's.
-	Example bool
+	Input  string
+	Dims   []int64 // without the batch dimension, every one ≥ 1
+	Note   string  // one line for people that names the symbolic dimensions
+	Reason string  // for people, why tuner chose its sizes; "" if they are the user's
 }
 
-// Examples returns the inputs whose shape has an example value.
-func (s Starter) Examples() []string {
-	var names []string
+// Examples returns the shapes that have an example size.
+func (s Starter) Examples() []StarterShape {
+	var list []StarterShape
 	for _, shape := range s.Shapes {
-		if shape.Example {
-			names = append(names, shape.Input)
+		if shape.Reason != "" {
+			list = append(list, shape)
 		}
 	}
-	return names
+	return list
 }
 
 // NewStarter returns the starter for a model. The served name is the model's file name, and the
@@ -124,9 +121,6 @@ func (s Starter) Wished() Wish {
 	}
 	return *s.Wish
 }
-
-// HasMix reports whether requests have several shapes.
-func (s Starter) HasMix() bool { return !s.Wished().Mix.IsZero() }
 
 // ProfileName and AnalyzeName are the names of the files, for their own comments.
 func (s Starter) ProfileName() string { return ProfileName }

@@ -31,7 +31,7 @@ func minilmStarter() Starter {
 	s.Config, s.Cores, s.Batching = "config.pbtxt", 6, true
 	s.Precisions = recipe.Choice{Names: []string{"fp32", "int8"},
 		Left: []recipe.Left{{Name: "int8_static", Reason: "int8 converts 36 of its 36 layers, and needs no calibration"}}}
-	s.Shapes = []StarterShape{{"input_ids", []int64{32}, "INT64[batch,sequence]: sequence = 32", true}}
+	s.Shapes = []StarterShape{{"input_ids", []int64{128}, "INT64[batch,sequence]", "a text of 128 tokens"}}
 	return s
 }
 
@@ -81,7 +81,7 @@ func TestStarterParses(t *testing.T) {
 	check("on a GPU", Starter{Model: "m.onnx", Name: "m", Output: "out", Cores: 8, OnGPU: true, Batching: true})
 	check("plain", Starter{Model: "m.onnx", Name: "m", Output: "out", Cores: 1})
 	odd := NewStarter("/data/it's: a #model, {new}\t\n.onnx")
-	odd.Shapes = []StarterShape{{`a: "b"`, []int64{3, 224}, "a\nnote: x", false}, {"yes", nil, "note", true}}
+	odd.Shapes = []StarterShape{{`a: "b"`, []int64{3, 224}, "a\nnote: x", ""}, {"yes", nil, "note", "one: \"two\"\n#3"}}
 	odd.Shapes[1].Dims = []int64{1}
 	check("odd names", odd)
 }

@@ -2,21 +2,18 @@ package verify
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"math"
 
-	"tuner/analyze"
 	"tuner/export"
 	"tuner/internal/durable"
-	"tuner/internal/exit"
 	"tuner/internal/words"
 	"tuner/model/modelconfig"
 	"tuner/model/onnx"
 	"tuner/model/precision"
 	"tuner/model/precision/recipe"
 	"tuner/profile"
+	"tuner/profile/campaign"
 )
 
 // Judge compares exported models with the originals of their campaigns. Its method Check is an
@@ -48,21 +45,18 @@ func (j Judge) Check(ctx context.Context, m export.ManifestModel, file string) (
 	case m.Cosine == nil:
 		return Skipped, "the campaign did not compare the outputs with the original's", nil
 	}
-	if j.Input != "" {
-		m.Input = j.Input
+	c, err := readCampaign(m, j.Input)
+	if err != nil {
+		return "", "", err
 	}
-	campaign, err := analyze.Replay(m.Input)
-	if errors.Is(err, fs.ErrNotExist) {
+	if c == nil {
 		return Skipped, fmt.Sprintf("no campaign in %q to compare with: name its folder with --input", m.Input), nil
 	}
-	if err != nil {
-		return "", "", exit.With(exit.Usage, err)
-	}
-	return j.compare(ctx, m, campaign, exported)
+	return j.compare(ctx, m, *c, exported)
 }
 
 // compare runs the original and the exported model on the campaign's data.
-func (j Judge) compare(ctx context.Context, m export.ManifestModel, c analyze.Campaign, exported *onnx.Model) (Status, string, error) {
+func (j Judge) compare(ctx context.Context, m export.ManifestModel, c campaign.Campaign, exported *onnx.Model) (Status, string, error) {
 	source := c.Header.Models[0]
 	original, err := onnx.Read(source.Path)
 	if err != nil {
@@ -75,7 +69,11 @@ func (j Judge) compare(ctx context.Context, m export.ManifestModel, c analyze.Ca
 	if err != nil {
 		return "", "", err
 	}
-	data, calibration, err := profile.Data(c.Profile, profile.Subject{Name: m.Name, Model: original, Config: base})
+	rows, reason, err := readRows(c, original)
+	if err != nil || reason != "" {
+		return Skipped, reason, err
+	}
+	data, calibration, err := profile.Data(c.Profile, profile.Subject{Name: m.Name, Model: original, Config: base, Rows: rows})
 	if err != nil {
 		return "", "", err
 	}

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"tuner/export"
-	"tuner/model/mix"
 	"tuner/model/modelconfig"
 	"tuner/model/modelrepo"
 	"tuner/model/onnx"
@@ -21,7 +20,8 @@ type subject struct {
 	config   *modelconfig.Config // in the repository
 	file     string              // the ONNX file
 	requests runner.Requests
-	build    Build // the build that serves it here
+	values   string // why the requests' values are not the campaign's rows, though it had some; else ""
+	build    Build  // the build that serves it here
 }
 
 // otherBuild reports whether another ONNX Runtime than the measured one serves the model.
@@ -35,9 +35,10 @@ func (s subject) tunedOn() string {
 	return s.reported.Runtime
 }
 
-// open reads an exported model. Its requests have the measured mix of shapes, or the shapes of the
-// added warm-up, which are the measured ones.
-func open(repository string, m export.ManifestModel) (subject, error) {
+// open reads an exported model. Its requests are drawn from the rows of its campaign, which is in the
+// folder input, or else in the manifest's. Without rows their values are random, in the shapes of
+// the added warm-up, which are the measured ones.
+func open(repository string, m export.ManifestModel, input string) (subject, error) {
 	folder, err := modelrepo.OpenModel(filepath.Join(repository, m.Name))
 	if err != nil {
 		return subject{}, err
@@ -53,28 +54,18 @@ func open(repository string, m export.ManifestModel) (subject, error) {
 	if err != nil {
 		return subject{}, err
 	}
-	kinds := []map[string][]int64{shapes(model, s.config)}
-	dealt := make([]int, payload.Variety)
-	if m.Mix != nil {
-		kinds, dealt = nil, m.Mix.Deal(mix.Cycle(mixedRequests), 0)
-		for _, k := range m.Mix {
-			kinds = append(kinds, k.Shapes)
-		}
+	if s.requests, s.values, err = rowsOf(m, input, model, s.config); err != nil || s.requests != nil {
+		return s, err
 	}
-	derived := make([][]inputs.Input, len(kinds))
-	for i, shape := range kinds {
-		if derived[i], err = inputs.Derive(model, inputs.Options{Shape: shape}); err != nil {
-			return subject{}, fmt.Errorf("model %q: %w", m.Name, err)
-		}
+	derived, err := inputs.Derive(model, inputs.Options{Shape: shapes(model, s.config)})
+	if err != nil {
+		return subject{}, fmt.Errorf("model %q: %w", m.Name, err)
 	}
-	for i, kind := range dealt {
-		s.requests = append(s.requests, payload.Fill(m.Name, derived[kind], inputs.Generate(derived[kind], m.Load.BatchSize, uint64(i))))
+	for i := range payload.Variety {
+		s.requests = append(s.requests, payload.Fill(m.Name, derived, inputs.Generate(derived, m.Load.BatchSize, uint64(i))))
 	}
 	return s, nil
 }
-
-// mixedRequests bounds the requests of a mix.
-const mixedRequests = 512
 
 // shapes returns the inputs' shapes in the warm-up that the export added, without the batch
 // dimension of a model that has one. The user's own warm-up may have other shapes.

@@ -59,6 +59,7 @@ type Options struct {
 	Windows     int           // number of windows for throughput, ≥ 1
 	Window      time.Duration // length of each window
 	Accuracy    Accuracy
+	Input       string // folder of the campaign; "": the one that the manifest names
 }
 
 // Build is the ONNX Runtime that serves a model here.
@@ -86,7 +87,7 @@ func Verify(ctx context.Context, dir string, o Options) ([]Check, error) {
 	v := &verifier{options: o, repository: repository}
 	var subjects []subject
 	for _, m := range manifest.Models {
-		s, err := open(repository, m)
+		s, err := open(repository, m, o.Input)
 		if err != nil {
 			return nil, &export.InputError{Err: fmt.Errorf("cannot verify %q: %w", dir, err)}
 		}
@@ -306,6 +307,8 @@ func (v *verifier) judge(s subject, now measure.Estimate) (Status, string) {
 		return Skipped, text + " on another machine: not judged"
 	case s.otherBuild():
 		return Skipped, fmt.Sprintf("%s on %s, but this is %s: not judged", text, s.tunedOn(), s.build.Name)
+	case s.values != "":
+		return Skipped, fmt.Sprintf("%s with random values, since %s: not judged", text, s.values)
 	case now.Hi < (1-tolerance)*then.Value:
 		return Failed, fmt.Sprintf("%s: more than %.0f %% below", text, 100*tolerance)
 	}

@@ -128,7 +128,7 @@ func repository(t *testing.T, config string) string {
 func TestOpen(t *testing.T) {
 	t.Parallel()
 	dir := repository(t, `name: "m" max_batch_size: 8 instance_group { count: 2 kind: KIND_CPU }`)
-	s, err := open(dir, export.ManifestModel{Name: "m", Load: measure.Load{Concurrency: 1, BatchSize: 3}})
+	s, err := open(dir, export.ManifestModel{Name: "m", Load: measure.Load{Concurrency: 1, BatchSize: 3}}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +138,7 @@ func TestOpen(t *testing.T) {
 	if diff := cmp.Diff([]int64{3, 4}, s.requests[0].Inputs[0].Shape); diff != "" {
 		t.Errorf("shape (-want +got):\n%s", diff)
 	}
-	if _, err := open(dir, export.ManifestModel{Name: "nosuch"}); err == nil || !strings.Contains(err.Error(), "nosuch") {
+	if _, err := open(dir, export.ManifestModel{Name: "nosuch"}, ""); err == nil || !strings.Contains(err.Error(), "nosuch") {
 		t.Errorf("a model that is not there: %v", err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 
 	"tuner/export"
@@ -70,28 +71,34 @@ func TestExportIsVerified(t *testing.T) {
 	expect(t, p.stdout.String(), "failed  mlp: throughput: ", "more than 10 % below", "failed  mlp: accuracy: the model is not the one that was measured")
 }
 
-// The outputs of a winner in another precision are compared again with the original's, and with the
-// report. int8 must win here, since the default makes every request wait for more requests that
-// never come.
-func TestExportedPrecisionIsVerified(t *testing.T) {
-	t.Parallel()
-	w := newWorkplace(t)
-	w.env = []string{"TUNER_CACHE=" + filepath.Join(w.dir, "cache")}
+// exportInt8 makes an export of a campaign with a load, whose winner is in int8. int8 must win, since
+// the default makes every request wait for more requests that never come.
+func (w workplace) exportInt8(load string) {
+	w.t.Helper()
 	w.write("slow.pbtxt", "max_batch_size: 4\ndynamic_batching { max_queue_delay_microseconds: 50000 }\n")
 	w.write("profile.yaml", fmt.Sprintf(`model: %q
 config: slow.pbtxt
 output: out
 search: {strategy: grid, budget: {time: 2m, trials: 6}, window: 100ms}
 space: {precision: [int8], max_queue_delay: 0}
-load: {concurrency: 1}
+load: %s
 constraints: {accuracy: {metric: cosine, min: 0.9}}
-`, filepath.Join(os.Getenv("TUNER_MODELS"), "mlp.onnx")))
+`, filepath.Join(os.Getenv("TUNER_MODELS"), "mlp.onnx"), load))
 	w.run(exit.OK, "profile", "-f", "profile.yaml", "--quiet")
 	w.analyze()
 	w.run(exit.OK, "export", "triton", "--input", "out", "-o", "deploy")
 	if m := w.reported(throughputOf(1)); m.Precision != "int8" || m.Cosine == nil {
-		t.Fatalf("the winner is %+v, want one in int8", m)
+		w.t.Fatalf("the winner is %+v, want one in int8", m)
 	}
+}
+
+// The outputs of a winner in another precision are compared again with the original's, and with the
+// report.
+func TestExportedPrecisionIsVerified(t *testing.T) {
+	t.Parallel()
+	w := newWorkplace(t)
+	w.env = []string{"TUNER_CACHE=" + filepath.Join(w.dir, "cache")}
+	w.exportInt8("{concurrency: 1}")
 	p := w.run(exit.OK, "export", "verify", "deploy")
 	same := regexp.MustCompile(`(?m)^passed  mlp: accuracy: cosine (0\.\d+) with the original on 64 rows; reported (0\.\d+)$`)
 	if !same.Match(p.stdout.Bytes()) {
@@ -105,4 +112,34 @@ constraints: {accuracy: {metric: cosine, min: 0.9}}
 		bytes.Count(p.stdout.Bytes(), []byte("failed")) != 1 {
 		t.Errorf("want the accuracy alone to fail:\n%s", p.stdout.String())
 	}
+}
+
+// An export is verified with the rows of its campaign. Without the same rows, figures that depend on
+// them are not judged.
+func TestExportOfRowsIsVerified(t *testing.T) {
+	t.Parallel()
+	w := newWorkplace(t)
+	w.env = []string{"TUNER_CACHE=" + filepath.Join(w.dir, "cache")}
+	row := func(v string) string { return fmt.Sprintf(`{"INPUT": [%s%s]}`, v, strings.Repeat(", 0.5", 63)) }
+	rows := func(values ...string) string {
+		for i, v := range values {
+			values[i] = row(v)
+		}
+		return `{"data": [` + strings.Join(values, ", ") + `]}`
+	}
+	w.write("rows.json", rows("1", "2", "3"))
+	w.exportInt8("{concurrency: 1, inputs: {data: rows.json}}")
+	p := w.run(exit.OK, "export", "verify", "deploy")
+	expect(t, p.stdout.String(), "passed  mlp: throughput: ", "passed  mlp: accuracy: cosine ", "with the original on 3 rows")
+
+	w.write("rows.json", rows("1", "2", "4"))
+	p = w.run(exit.OK, "export", "verify", "deploy")
+	expect(t, p.stdout.String(), "with random values, since the campaign's rows (rows.json) have changed: not judged",
+		"skipped mlp: accuracy: the campaign's rows (rows.json) have changed")
+
+	if err := os.Remove(filepath.Join(w.dir, "rows.json")); err != nil {
+		t.Fatal(err)
+	}
+	p = w.run(exit.OK, "export", "verify", "deploy")
+	expect(t, p.stdout.String(), "since the campaign's rows (rows.json) are gone: not judged", "skipped mlp: accuracy: the campaign's rows (rows.json) are gone")
 }

@@ -47,7 +47,7 @@ own data.`,
 		Args:    usageArgs(cobra.ExactArgs(1)),
 		RunE:    func(cmd *cobra.Command, args []string) error { return runExportVerify(cmd.Context(), con, args[0], o) },
 	})
-	cmd.Flags().StringVar(&o.input, "input", "", "the campaign's output folder, for the accuracy (default: the folder that export.json names)")
+	cmd.Flags().StringVar(&o.input, "input", "", "the campaign's output folder, for its rows and the accuracy (default: the folder that export.json names)")
 	cmd.Flags().StringVar(&o.ortLibrary, "ort-library", "", "ONNX Runtime library, or flavour[@version] of an installed one, for all models "+
 		"(default: the build on which a model was tuned, where it is installed; then $TUNER_ORT_LIBRARY, then the installed cpu build)")
 	cmd.Flags().StringVar(&o.output, "output", "text", "`format` on stdout: text or json")
@@ -79,7 +79,7 @@ func runExportVerify(ctx context.Context, con console, dir string, o exportVerif
 	}}
 	checks, err := verify.Verify(ctx, dir, verify.Options{
 		Runner: options, Build: builds.serving, Fingerprint: host.Fingerprint(), GPUs: len(host.GPUs), Windows: verifyWindows, Window: verifyWindow,
-		Accuracy: judge.Check,
+		Accuracy: judge.Check, Input: o.input,
 	})
 	if err != nil {
 		return exit.OrInterrupted(ctx, exit.OfFiles(err))

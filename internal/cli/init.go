@@ -79,8 +79,11 @@ func printInit(con console, files []starter.File, s spec.Starter, subject profil
 	if s.Config == "" {
 		fmt.Fprintln(con.out, "the model folder stays as it is")
 	}
-	if len(s.Shapes) > 0 {
+	if examples := s.Examples(); len(examples) > 0 {
 		fmt.Fprintf(con.out, "check load.inputs.shape in %s: sizes of symbolic dimensions are examples\n", files[0].Path)
+		for _, e := range examples {
+			fmt.Fprintf(con.out, "  %s %v: %s\n", e.Input, e.Dims, e.Reason)
+		}
 	}
 	fmt.Fprintf(con.out, "next:\n  tuner profile -f %s --dry-run\n  tuner profile -f %s\n  tuner analyze -f %s\n",
 		files[0].Path, files[0].Path, files[1].Path)

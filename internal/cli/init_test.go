@@ -72,7 +72,7 @@ func TestInitFile(t *testing.T) {
 	if p.Name != "words" || p.Model.Path != model || p.Model.Config != filepath.Join(work, "config.pbtxt") {
 		t.Errorf("name %q, model %+v", p.Name, p.Model)
 	}
-	if diff := cmp.Diff(map[string][]int64{"INPUT0": {32}}, p.Inputs.Shape); diff != "" {
+	if diff := cmp.Diff(map[string][]int64{"INPUT0": {128}}, p.Inputs.Shape); diff != "" {
 		t.Error(diff)
 	}
 	text, err := os.ReadFile(p.Model.Config)
@@ -213,7 +213,7 @@ func TestInitSaysWhichShapesAreExamples(t *testing.T) {
 		t.Fatalf("exit %d: %s", code, message)
 	}
 	p := readProfileAt(t, filepath.Join(work, "profile.yaml"))
-	want := spec.Inputs{Shape: map[string][]int64{"x": {3, 224, 224}}, Examples: []string{"x"}}
+	want := spec.Inputs{Shape: map[string][]int64{"x": {3, 224, 224}}, Examples: map[string]string{"x": "sides of 224 pixels, as images of ImageNet"}}
 	if diff := cmp.Diff(want, p.Inputs); diff != "" {
 		t.Error(diff)
 	}
@@ -222,7 +222,7 @@ func TestInitSaysWhichShapesAreExamples(t *testing.T) {
 		t.Fatal(err)
 	}
 	shapes, err := starter.ExampleShapes(subject, map[string][]int64{"x": {3, 640, 480}})
-	if err != nil || len(shapes) != 1 || shapes[0].Example || !cmp.Equal(shapes[0].Dims, []int64{3, 640, 480}) {
+	if err != nil || len(shapes) != 1 || shapes[0].Reason != "" || !cmp.Equal(shapes[0].Dims, []int64{3, 640, 480}) {
 		t.Errorf("given: %+v, %v", shapes, err)
 	}
 }

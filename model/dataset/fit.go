@@ -14,10 +14,10 @@ import (
 
 // fit makes a dataset from arrays. It checks each array against the model, and all arrays against
 // each other.
-func fit(arrays map[string]inputs.Tensor, labels []int64, m *onnx.Model) (Dataset, error) {
-	f := fitter{batched: inputs.Batches(m), sizes: map[string]boundSize{}}
+func fit(arrays map[string]inputs.Tensor, labels []int64, s Signature) (Dataset, error) {
+	f := fitter{batched: s.Batches, sizes: map[string]boundSize{}}
 	d := Dataset{Batched: f.batched, Labels: labels}
-	if d.Inputs, d.Rows = f.all(arrays, m, f.fit); d.Rows > 0 && labels != nil && len(labels)%d.Rows != 0 {
+	if d.Inputs, d.Rows = f.all(arrays, s, f.fit); d.Rows > 0 && labels != nil && len(labels)%d.Rows != 0 {
 		f.wrong.Addf("there are %d labels for %d rows", len(labels), d.Rows)
 	}
 	d.Notes = f.notes
@@ -25,16 +25,16 @@ func fit(arrays map[string]inputs.Tensor, labels []int64, m *onnx.Model) (Datase
 }
 
 // checkOutlines makes the checks of fit that need no data: names, types and shapes.
-func checkOutlines(outlines map[string]npy.Outline, m *onnx.Model) error {
+func checkOutlines(outlines map[string]npy.Outline, s Signature) error {
 	arrays := make(map[string]inputs.Tensor, len(outlines))
 	for name, o := range outlines {
 		arrays[name] = inputs.Tensor{Type: o.Type, Shape: o.Shape}
 	}
-	if _, err := takeLabels(arrays, m); err != nil {
+	if _, err := takeLabels(arrays, s); err != nil {
 		return err
 	}
-	f := fitter{batched: inputs.Batches(m), sizes: map[string]boundSize{}}
-	f.all(arrays, m, func(v onnx.Value, t inputs.Tensor) (inputs.Tensor, error) {
+	f := fitter{batched: s.Batches, sizes: map[string]boundSize{}}
+	f.all(arrays, s, func(v onnx.Value, t inputs.Tensor) (inputs.Tensor, error) {
 		shaped, err := f.shape(v, t)
 		if err == nil {
 			err = conversion(v.Type, elements.CheckTypes(t.Type, v.Type))
@@ -60,14 +60,17 @@ type boundSize struct {
 
 // all takes the arrays of all inputs from arrays, converted by take. It counts the rows: 0 unless
 // all arrays match.
-func (f *fitter) all(arrays map[string]inputs.Tensor, m *onnx.Model, take func(onnx.Value, inputs.Tensor) (inputs.Tensor, error)) (map[string]inputs.Tensor, int) {
+func (f *fitter) all(arrays map[string]inputs.Tensor, s Signature, take func(onnx.Value, inputs.Tensor) (inputs.Tensor, error)) (map[string]inputs.Tensor, int) {
 	fitting := map[string]inputs.Tensor{}
-	if len(m.Inputs()) == 0 {
+	if len(s.Inputs) == 0 {
 		f.wrong.Addf("the model has no inputs")
 		return fitting, 0
 	}
-	for _, v := range m.Inputs() {
+	for _, v := range s.Inputs {
 		t, ok := arrays[v.Name]
+		if !ok && slices.Contains(s.Optional, v.Name) {
+			continue
+		}
 		if !ok {
 			f.wrong.AddFunc(func() error {
 				return fmt.Errorf("the array %q is missing, which the model's input %s needs; the data has %s", v.Name, v, problems.Quote(slices.Sorted(maps.Keys(arrays))))
@@ -84,13 +87,13 @@ func (f *fitter) all(arrays map[string]inputs.Tensor, m *onnx.Model, take func(o
 	}
 	for _, name := range slices.Sorted(maps.Keys(arrays)) {
 		f.wrong.AddFunc(func() error {
-			return fmt.Errorf("the array %q is not one of the model's inputs %s; leave it out, or name it label if it holds the classes", name, problems.Quote(names(m.Inputs())))
+			return fmt.Errorf("the array %q is not one of the model's inputs %s; leave it out, or name it label if it holds the classes", name, problems.Quote(names(s.Inputs)))
 		})
 	}
 	if !f.wrong.IsEmpty() {
 		return fitting, 0
 	}
-	return fitting, f.countRows(m.Inputs(), fitting)
+	return fitting, f.countRows(s.Inputs, fitting)
 }
 
 // fit returns an array in the model's type. Its first dimension has the rows.
@@ -191,11 +194,18 @@ func (f *fitter) bind(array string, d onnx.Dim, size int64) error {
 
 // countRows returns the number of rows, which is the same in all arrays.
 func (f *fitter) countRows(in []onnx.Value, arrays map[string]inputs.Tensor) int {
-	first := arrays[in[0].Name].Shape[0]
-	for _, v := range in[1:] {
-		if rows := arrays[v.Name].Shape[0]; rows != first {
-			f.wrong.Addf("the array %q has %d rows, but %q has %d", v.Name, rows, in[0].Name, first)
+	first, rows := "", int64(0)
+	for _, v := range in {
+		switch t, ok := arrays[v.Name]; {
+		case !ok: // optional
+		case first == "":
+			first, rows = v.Name, t.Shape[0]
+		case t.Shape[0] != rows:
+			f.wrong.Addf("the array %q has %d rows, but %q has %d", v.Name, t.Shape[0], first, rows)
 		}
 	}
-	return int(first)
+	if first == "" {
+		f.wrong.Addf("the data has none of the model's inputs %s", problems.Quote(names(in)))
+	}
+	return int(rows)
 }

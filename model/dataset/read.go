@@ -1,10 +1,9 @@
 package dataset
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
-	"maps"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -23,15 +22,22 @@ import (
 // times as much.
 const maxText = 1 << 30
 
+// Signature describes the inputs and outputs that data has to fit.
+type Signature struct {
+	// Inputs and Outputs are those of the model. If it batches, their first dimension is the batch.
+	Inputs, Outputs []onnx.Value
+	// Batches: a request may have several rows
+	Batches bool
+	// Optional has the names of the inputs that data may leave out.
+	Optional []string
+}
+
 // Read reads a dataset for the model from one of these:
 //
 //   - an .npz archive with one array per input,
 //   - a .npy file, if the model has one input,
 //   - a folder of NAME.npy files,
-//   - a folder of .npz archives, each with rows of one shape,
 //   - the JSON of perf_analyzer, in which each step is a row.
-//
-// Rows of a JSON, or of several archives, may differ in their shapes (Dataset.Parts).
 //
 // Arrays named label or labels have the classes. The first dimension of an array has the rows. If
 // the model does not batch, an array may also have the model's own dimensions with a multiple of
@@ -42,82 +48,46 @@ func Read(path string, m *onnx.Model) (Dataset, error) {
 	if err := m.CheckServable(); err != nil {
 		return Dataset{}, fmt.Errorf("cannot read a dataset for the model: %w", err)
 	}
-	sets, err := readSets(path, m)
+	return ReadFor(path, Signature{Inputs: m.Inputs(), Outputs: m.Outputs(), Batches: inputs.Batches(m)})
+}
+
+// ReadFor reads a dataset, as Read does, for a model of which only the signature is known.
+func ReadFor(path string, s Signature) (Dataset, error) {
+	arrays, err := readArrays(path, s)
 	if err != nil {
 		return Dataset{}, err
 	}
-	parts := make([]Dataset, len(sets))
-	for i, arrays := range sets {
-		labels, err := takeLabels(arrays, m)
-		if err == nil {
-			parts[i], err = fit(arrays, labels, m)
-		}
-		if err == nil && (parts[i].Labels == nil) != (parts[0].Labels == nil) {
-			err = errors.New("some rows have labels, others have none: give all, or leave them out")
-		}
-		if err != nil {
-			return Dataset{}, readError(path, err)
-		}
+	labels, err := takeLabels(arrays, s)
+	if err != nil {
+		return Dataset{}, readError(path, err)
 	}
-	d := joinByShape(parts)
+	d, err := fit(arrays, labels, s)
+	if err != nil {
+		return Dataset{}, readError(path, err)
+	}
 	d.Name = filepath.Base(path)
 	return d, nil
-}
-
-// joinByShape joins parts, those of equal shapes to one. The parts of the result are in ascending
-// order of a row's size.
-func joinByShape(parts []Dataset) Dataset {
-	var joined []Dataset
-	at := map[string]int{}
-	for _, part := range parts {
-		key := fmt.Sprint(part.Shapes())
-		i, known := at[key]
-		if !known {
-			at[key] = len(joined)
-			joined = append(joined, part)
-			continue
-		}
-		joined[i] = joined[i].append(part)
-	}
-	slices.SortStableFunc(joined, func(a, b Dataset) int { return cmp.Compare(a.Bytes()/a.Rows, b.Bytes()/b.Rows) })
-	return Join(joined)
-}
-
-// append returns the dataset with the rows of another one, which have the same shape.
-func (d Dataset) append(other Dataset) Dataset {
-	all := maps.Clone(d.Inputs)
-	for name, t := range other.Inputs {
-		sum := all[name]
-		sum.Shape = append([]int64{sum.Shape[0] + t.Shape[0]}, t.Shape[1:]...)
-		sum.Data, sum.Strings = slices.Concat(sum.Data, t.Data), slices.Concat(sum.Strings, t.Strings)
-		all[name] = sum
-	}
-	d.Inputs, d.Rows, d.Labels = all, d.Rows+other.Rows, slices.Concat(d.Labels, other.Labels)
-	return d
 }
 
 func readError(path string, err error) error {
 	return fmt.Errorf("cannot read the dataset %q: %w", path, err)
 }
 
-// readSets reads the arrays without changes, in sets of rows of one shape. Its errors name the file.
-func readSets(path string, m *onnx.Model) ([]map[string]inputs.Tensor, error) {
+// readArrays reads the arrays without changes. Its errors name the file.
+func readArrays(path string, s Signature) (map[string]inputs.Tensor, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, readError(path, durable.Cause(err))
 	}
-	one := func(arrays map[string]inputs.Tensor, err error) ([]map[string]inputs.Tensor, error) {
-		return []map[string]inputs.Tensor{arrays}, err
-	}
 	switch extension := strings.ToLower(filepath.Ext(path)); {
 	case info.IsDir():
-		return readFolder(path, m)
+		return readFolder(path, options(path, s))
 	case extension == ".npz":
-		return one(npy.ReadArchive(path, options(path, m)))
+		return npy.ReadArchive(path, options(path, s))
 	case extension == ".npy":
-		return one(readOnly(path, m))
+		return readOnly(path, s)
 	case extension == ".json":
-		return readJSON(path, info.Size(), m)
+		return readJSON(path, info.Size(), s)
 	default:
 		return nil, readError(path, errors.New("its name has no known ending; use .npz, .npy, .json (perf_analyzer's), or a folder of NAME.npy files"))
 	}
@@ -125,9 +95,9 @@ func readSets(path string, m *onnx.Model) ([]map[string]inputs.Tensor, error) {
 
 // options limit reading to arrays that match the model and fit into memory. An untrusted file of
 // some kilobytes may contain gigabytes of other arrays.
-func options(path string, m *onnx.Model) npy.Options {
+func options(path string, s Signature) npy.Options {
 	check := func(outlines map[string]npy.Outline) error {
-		if err := checkOutlines(outlines, m); err != nil {
+		if err := checkOutlines(outlines, s); err != nil {
 			return readError(path, err)
 		}
 		return nil
@@ -135,73 +105,49 @@ func options(path string, m *onnx.Model) npy.Options {
 	return npy.Options{Check: check, Memory: hostinfo.UsableMemory() / 2}
 }
 
-// mostArchives bounds the archives of a folder.
-const mostArchives = 1000
+// HasArrays reports whether a path has NumPy's arrays: an .npz or .npy file, or a folder with .npy
+// files.
+func HasArrays(path string) bool {
+	isArray := func(path, extension string) bool { return strings.EqualFold(filepath.Ext(path), extension) }
+	entries, err := os.ReadDir(path)
+	if err != nil { // no folder
+		return isArray(path, ".npz") || isArray(path, ".npy")
+	}
+	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return isArray(e.Name(), ".npy") })
+}
 
-// readFolder reads the .npy files of a folder as arrays, or its .npz files as sets of rows, and
-// ignores others.
-func readFolder(path string, m *onnx.Model) ([]map[string]inputs.Tensor, error) {
+// readFolder reads the .npy files of a folder and ignores others.
+func readFolder(path string, o npy.Options) (map[string]inputs.Tensor, error) {
 	entries, err := os.ReadDir(path)
 	if err != nil {
 		return nil, readError(path, durable.Cause(err))
 	}
 	paths := map[string]string{}
-	var archives []string
 	for _, entry := range entries {
-		if strings.HasPrefix(entry.Name(), ".") {
+		name, isArray := strings.CutSuffix(entry.Name(), ".npy")
+		if !isArray || strings.HasPrefix(name, ".") {
 			continue
 		}
-		if name, isArray := strings.CutSuffix(entry.Name(), ".npy"); isArray {
-			paths[name] = filepath.Join(path, entry.Name())
-		} else if strings.HasSuffix(entry.Name(), ".npz") {
-			archives = append(archives, filepath.Join(path, entry.Name()))
-		}
+		paths[name] = filepath.Join(path, entry.Name())
 	}
-	switch {
-	case len(paths) > 0 && len(archives) > 0:
-		return nil, readError(path, errors.New("the folder has .npy and .npz files: keep either arrays (NAME.npy) or archives of rows"))
-	case len(archives) > mostArchives:
-		return nil, readError(path, fmt.Errorf("the folder has %d archives, more than %d: put rows of one shape into one", len(archives), mostArchives))
-	case len(archives) > 0:
-		return readArchives(path, archives, m)
-	case len(paths) == 0:
+	if len(paths) == 0 {
 		return nil, readError(path, errors.New("the folder has no .npy files; name them after the inputs: NAME.npy"))
 	}
-	arrays, err := npy.ReadFiles(paths, options(path, m))
-	return []map[string]inputs.Tensor{arrays}, err
-}
-
-// readArchives reads the archives of a folder. All of them together fit into memory.
-func readArchives(folder string, paths []string, m *onnx.Model) ([]map[string]inputs.Tensor, error) {
-	var sets []map[string]inputs.Tensor
-	left := options(folder, m).Memory
-	for _, path := range paths {
-		o := options(path, m)
-		o.Memory = max(left, 1)
-		arrays, err := npy.ReadArchive(path, o)
-		if err != nil {
-			return nil, err
-		}
-		for _, t := range arrays {
-			left -= int64(len(t.Data))
-		}
-		sets = append(sets, arrays)
-	}
-	return sets, nil
+	return npy.ReadFiles(paths, o)
 }
 
 // readOnly reads a .npy file as the model's only input.
-func readOnly(path string, m *onnx.Model) (map[string]inputs.Tensor, error) {
-	if in := m.Inputs(); len(in) != 1 {
+func readOnly(path string, s Signature) (map[string]inputs.Tensor, error) {
+	if in := s.Inputs; len(in) != 1 {
 		return nil, readError(path, fmt.Errorf("a .npy file is one array, but the model has the inputs %s; put all into one .npz: np.savez(path, NAME=array, …)",
 			problems.Quote(names(in))))
 	}
-	return npy.ReadFiles(map[string]string{m.Inputs()[0].Name: path}, options(path, m))
+	return npy.ReadFiles(map[string]string{s.Inputs[0].Name: path}, options(path, s))
 }
 
-// readJSON reads perf_analyzer's data: all steps of all streams, those of equal shapes together. Expected outputs must
+// readJSON reads perf_analyzer's data: all steps of all streams, in order. Expected outputs must
 // match the model but are not used, since accuracy is the agreement with the original model.
-func readJSON(path string, size int64, m *onnx.Model) ([]map[string]inputs.Tensor, error) {
+func readJSON(path string, size int64, s Signature) (map[string]inputs.Tensor, error) {
 	if size > maxText {
 		return nil, readError(path, fmt.Errorf("its %d bytes exceed %d GiB; an .npz file is smaller and reads faster", size, maxText>>30))
 	}
@@ -209,7 +155,7 @@ func readJSON(path string, size int64, m *onnx.Model) ([]map[string]inputs.Tenso
 	if err != nil {
 		return nil, readError(path, durable.Cause(err))
 	}
-	file, err := perfdata.Parse(text, specs(m, m.Inputs()), specs(m, m.Outputs()))
+	file, err := perfdata.Parse(text, s.specs(s.Inputs), s.specs(s.Outputs))
 	if err != nil {
 		return nil, readError(path, err)
 	}
@@ -217,29 +163,22 @@ func readJSON(path string, size int64, m *onnx.Model) ([]map[string]inputs.Tenso
 	for _, stream := range file.Streams {
 		steps = append(steps, stream...)
 	}
-	if err := sameNames(steps); err != nil {
+	arrays, err := stack(steps)
+	if err != nil {
 		return nil, readError(path, err)
 	}
-	var sets []map[string]inputs.Tensor
-	for _, group := range byShape(steps) {
-		arrays, err := stack(group)
-		if err != nil {
-			return nil, readError(path, err)
-		}
-		sets = append(sets, arrays)
-	}
-	return sets, nil
+	return arrays, nil
 }
 
 // specs describes one step: each value's shape, without the batch dimension if the model batches.
-func specs(m *onnx.Model, values []onnx.Value) []perfdata.Spec {
+func (s Signature) specs(values []onnx.Value) []perfdata.Spec {
 	list := make([]perfdata.Spec, len(values))
 	for i, v := range values {
 		list[i] = perfdata.Spec{Name: v.Name, Type: v.Type}
 		if v.Ranked {
 			list[i].Dims = v.Dims()
 		}
-		if inputs.Batches(m) {
+		if s.Batches {
 			list[i].Dims = list[i].Dims[1:]
 		}
 	}

@@ -141,7 +141,7 @@ func (o *Options) measureFlags(f *pflag.FlagSet) {
 
 func (o *Options) dataFlags(f *pflag.FlagSet) {
 	f.IntVarP(&o.batch, "batch-size", "b", 1, "inferences in one request")
-	f.StringArrayVar(&o.data, "input-data", nil, "random, zero, a folder, or a JSON file; may be repeated (default random)")
+	f.StringArrayVar(&o.data, "input-data", nil, "random, zero, a folder, a JSON file, or NumPy's .npz or .npy; JSON files may be repeated (default random)")
 	f.StringArrayVar(&o.shapes, "shape", nil, "NAME:SIZES of an input with open sizes, without the batch dimension, such as ids:128; may be repeated")
 	f.StringArrayVar(&o.ranges, "input-range", nil, "NAME:LOWEST:BELOW of an input's random whole numbers, such as ids:0:30522; may be repeated")
 	f.IntVar(&o.stringLength, "string-length", 0, "bytes of random text elements (default 128)")

@@ -1,8 +1,6 @@
 package starter
 
 import (
-	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -12,7 +10,6 @@ import (
 	"tuner/model/onnx/inputs"
 	"tuner/profile"
 	"tuner/spec"
-	"tuner/spec/mixture"
 )
 
 // ExampleShapes sets the size of every symbolic dimension except the batch. It is the size given
@@ -27,61 +24,18 @@ func ExampleShapes(subject profile.Subject, given map[string][]int64) ([]spec.St
 	if err != nil {
 		return nil, err
 	}
-	examples, batches := exampleSizes(subject.Model), inputs.Batches(subject.Model)
+	examples, batches := inputs.Examples(subject.Model), inputs.Batches(subject.Model)
 	var shapes []spec.StarterShape
 	for _, in := range subject.Model.Inputs() {
 		if dims := requestShape(in, batches); slices.ContainsFunc(dims, func(d onnx.Dim) bool { return !d.IsFixed() }) {
-			shape := exampleShape(in, dims, configured[in.Name], sizes, examples)
-			if own, ok := given[in.Name]; ok {
-				shape.Dims, shape.Example = own, false
+			shape := spec.StarterShape{Input: in.Name, Dims: given[in.Name], Note: strings.TrimPrefix(in.String(), in.Name+" ")}
+			if shape.Dims == nil {
+				shape = exampleShape(shape, dims, configured[in.Name], sizes, examples[in.Name])
 			}
 			shapes = append(shapes, shape)
 		}
 	}
 	return shapes, nil
-}
-
-// CheckMix checks a mix from a command line against the model, with the shapes that it leaves out.
-func (m Model) CheckMix(of mixture.Mix, given map[string][]int64) error {
-	if of.IsZero() {
-		return nil
-	}
-	p := spec.Profile{Path: spec.FromFlags, Inputs: spec.Inputs{Mix: of, Shape: map[string][]int64{}}}
-	shapes, err := ExampleShapes(m.Subject, given)
-	if err != nil {
-		return err
-	}
-	for _, s := range m.ShapesBeside(shapes, of.Dimension) {
-		p.Inputs.Shape[s.Input] = s.Dims
-	}
-	return profile.CheckMix(p, m.Subject)
-}
-
-// ShapesBeside returns the shapes of inputs that have another open dimension than the named one,
-// the batch left out. A mix of that dimension sets the others' shapes.
-func (m Model) ShapesBeside(shapes []spec.StarterShape, dimension string) []spec.StarterShape {
-	batches := inputs.Batches(m.Model)
-	isOther := func(d onnx.Dim) bool { return !d.IsFixed() && d.Symbol != dimension }
-	return slices.DeleteFunc(slices.Clone(shapes), func(s spec.StarterShape) bool {
-		i := slices.IndexFunc(m.Model.Inputs(), func(v onnx.Value) bool { return v.Name == s.Input })
-		return i >= 0 && !slices.ContainsFunc(requestShape(m.Model.Inputs()[i], batches), isOther)
-	})
-}
-
-// exampleSizes returns examples by symbol, the same in all inputs. A symbol in an image gets an
-// image's size.
-func exampleSizes(m *onnx.Model) map[string]int64 {
-	sizes, ofImages := map[string]int64{}, map[string]bool{}
-	for _, in := range m.Inputs() {
-		isImage := inputs.IsImage(in)
-		for i, size := range inputs.Example(in) {
-			symbol := in.Shape[i].Symbol
-			if symbol != "" && (sizes[symbol] == 0 || isImage && !ofImages[symbol]) {
-				sizes[symbol], ofImages[symbol] = size, isImage
-			}
-		}
-	}
-	return sizes
 }
 
 // requestShape returns an input's shape, without the batch dimension if the model batches.
@@ -127,10 +81,10 @@ func inputsText(m *onnx.Model) string {
 
 // exampleShape sets the dimensions of one input. configured are those of the configuration. One of
 // the two may have a batch dimension that the other lacks, so they are matched from the last
-// dimension on. given and examples are sizes of symbols.
-func exampleShape(in onnx.Value, dims []onnx.Dim, configured []int64, given, examples map[string]int64) spec.StarterShape {
-	shape := spec.StarterShape{Input: in.Name, Note: strings.TrimPrefix(in.String(), in.Name+" ")}
-	own := inputs.Example(in)[len(in.Shape)-len(dims):]
+// dimension on. given are sizes of symbols. examples has a size for each dimension in the file.
+func exampleShape(shape spec.StarterShape, dims []onnx.Dim, configured []int64, given map[string]int64, examples []inputs.Size) spec.StarterShape {
+	own := examples[len(examples)-len(dims):]
+	var reasons []string
 	for i, d := range dims {
 		size := d.Size
 		fromEnd := len(configured) - len(dims) + i
@@ -141,10 +95,13 @@ func exampleShape(in onnx.Value, dims []onnx.Dim, configured []int64, given, exa
 		case fromEnd >= 0 && configured[fromEnd] > 0:
 			size = configured[fromEnd]
 		default:
-			size, shape.Example = cmp.Or(examples[d.Symbol], own[i]), true
-			shape.Note += fmt.Sprintf("; %s = %d is an example", d, size)
+			size = own[i].Size
+			if !slices.Contains(reasons, own[i].Reason) {
+				reasons = append(reasons, own[i].Reason)
+			}
 		}
 		shape.Dims = append(shape.Dims, size)
 	}
+	shape.Reason = strings.Join(reasons, ", ")
 	return shape
 }

@@ -253,20 +253,14 @@ func (a Answer) Texts() []string {
 }
 
 // RequestsText lists the shapes of inputs in the measured requests with their sources. It returns
-// "" if they are unknown. Of a mix it lists the kinds with their shares.
+// "" if they are unknown.
 //
-//	ids [32], mask [32] (examples: give yours, since the figures depend on them), sr [1] (fixed by the model)
+//	ids [128], mask [128]: a text of 128 tokens (examples: give yours, since the figures depend on them), sr [1] (fixed by the model)
 func RequestsText(r analyze.Result) string {
 	var groups []string
 	ofData := ""
 	if rows := r.Header.Requests; rows != nil {
 		ofData = fmt.Sprintf("%s of %s", words.Count(rows.Rows, "row"), rows.Name)
-	}
-	if m := r.Header.Mix; m != nil {
-		if ofData == "" {
-			ofData = "as given"
-		}
-		return fmt.Sprintf("%s (%s)", m.Kinds, ofData)
 	}
 	for _, g := range []struct {
 		source    analyze.ShapeSource
@@ -277,21 +271,35 @@ func RequestsText(r analyze.Result) string {
 		{analyze.ShapeOfData, ofData, ofData},
 		{analyze.ShapeOfModel, "fixed by the model", "fixed by the model"},
 	} {
-		var parts []string
-		for _, s := range r.Requests {
-			if s.Source == g.source {
-				parts = append(parts, fmt.Sprintf("%s %v", s.Input, s.Dims))
-			}
-		}
-		switch len(parts) {
+		switch shapes, n := shapesText(r.Requests, g.source); n {
 		case 0:
 		case 1:
-			groups = append(groups, fmt.Sprintf("%s (%s)", parts[0], g.one))
+			groups = append(groups, fmt.Sprintf("%s (%s)", shapes, g.one))
 		default:
-			groups = append(groups, fmt.Sprintf("%s (%s)", strings.Join(parts, ", "), g.many))
+			groups = append(groups, fmt.Sprintf("%s (%s)", shapes, g.many))
 		}
 	}
 	return strings.Join(groups, ", ")
+}
+
+// shapesText lists the n shapes of a source. A reason stands after the last of the shapes that have
+// it in turn: "ids [128], mask [128]: a text of 128 tokens".
+func shapesText(requests []analyze.RequestShape, source analyze.ShapeSource) (text string, n int) {
+	var parts []string
+	reason := ""
+	for _, s := range requests {
+		if s.Source != source {
+			continue
+		}
+		if last := len(parts) - 1; last >= 0 && reason != "" && reason != s.Reason {
+			parts[last] += ": " + reason
+		}
+		parts, reason = append(parts, fmt.Sprintf("%s %v", s.Input, s.Dims)), s.Reason
+	}
+	if reason != "" {
+		parts[len(parts)-1] += ": " + reason
+	}
+	return strings.Join(parts, ", "), len(parts)
 }
 
 // RequestNotes describe the measured requests.

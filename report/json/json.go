@@ -135,10 +135,7 @@ func newResult(r analyze.Result) result.Result {
 		d.Status, d.Nearest = result.Infeasible, nearest.Name
 	}
 	for _, s := range r.Requests {
-		d.Requests = append(d.Requests, result.Request{Input: s.Input, Shape: s.Dims, Source: s.Source})
-	}
-	if r.Header.Mix != nil {
-		d.Mix = r.Header.Mix.Kinds
+		d.Requests = append(d.Requests, result.Request{Input: s.Input, Shape: s.Dims, Source: s.Source, Reason: s.Reason})
 	}
 	for _, e := range r.Reused {
 		d.Earlier = append(d.Earlier, result.Earlier(e))

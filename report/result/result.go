@@ -17,7 +17,6 @@ import (
 
 	"tuner/analyze"
 	"tuner/measure"
-	"tuner/model/mix"
 	"tuner/model/precision/accuracy"
 	"tuner/pipeline/steps"
 	"tuner/profile/journal"
@@ -62,10 +61,7 @@ type Result struct {
 	Goal    Goal   `json:"goal"` // what was asked for
 
 	// shapes of the inputs in the measured requests; absent in an import
-	Requests []Request `json:"requests,omitempty"`
-	// kinds of requests of different shapes, in ascending order of their elements; absent for one shape.
-	// requests then has the shapes of the most of them
-	Mix            mix.Mix         `json:"mix,omitempty"`
+	Requests       []Request       `json:"requests,omitempty"`
 	RankedBy       Ranking         `json:"ranked_by"`      // how configurations are ranked
 	Configurations []Configuration `json:"configurations"` // configurations that were measured, the best first; the default is one of them
 	Loads          []BestAtLoad    `json:"loads"`          // the best configuration at each load
@@ -162,6 +158,8 @@ type Request struct {
 	// where the sizes come from: given by the user, an example of tuner's where the model leaves them
 	// open, or fixed by the model
 	Source analyze.ShapeSource `json:"source" jsonschema:"enum"`
+	// why tuner chose an example's sizes; absent for other sources
+	Reason string `json:"reason,omitempty"`
 }
 
 // Ranking describes how configurations are ranked.

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"tuner/engine/api"
+	"tuner/model/dataset"
 	"tuner/model/dataset/perfdata"
 	"tuner/model/onnx"
 	"tuner/model/onnx/inputs"
@@ -57,6 +58,60 @@ func (k *maker) readFiles(paths []string) (steps []step, streams int) {
 		}
 	}
 	return steps, streams
+}
+
+// mostRows bounds the bytes of rows. All of them are encoded and kept.
+const mostRows = 1 << 30
+
+// readRows reads NumPy's arrays. Each row is a step. Labels are not used.
+func (k *maker) readRows(path string) []step {
+	d, err := dataset.ReadFor(path, k.signature())
+	switch {
+	case err != nil:
+		k.problem("%v", err)
+		return nil
+	case d.Bytes() > mostRows:
+		k.problem("%s has %d MiB of rows, but all requests are kept in memory: give at most %d MiB", path, d.Bytes()>>20, mostRows>>20)
+		return nil
+	}
+	steps := make([]step, d.Rows)
+	for i := range steps {
+		row := d.Slice(i, i+1)
+		if k.model.Batches() {
+			for name, t := range row {
+				t.Shape = t.Shape[1:]
+				row[name] = t
+			}
+		}
+		steps[i] = step{in: row, origin: fmt.Sprintf("%s, row %d", path, i)}
+	}
+	return steps
+}
+
+// signature returns what arrays have to fit.
+func (k *maker) signature() dataset.Signature {
+	s := dataset.Signature{Batches: k.model.Batches()}
+	for _, in := range k.in {
+		v := onnx.Value{Name: in.Name, Type: in.Type, Ranked: true}
+		if s.Batches {
+			v.Shape = append(v.Shape, onnx.Symbol(""))
+		}
+		file := k.fileDims(in)
+		for i, size := range in.Dims {
+			switch {
+			case size >= 0:
+				v.Shape = append(v.Shape, onnx.Fixed(size))
+			case file != nil:
+				v.Shape = append(v.Shape, file[i])
+			default:
+				v.Shape = append(v.Shape, onnx.Symbol(""))
+			}
+		}
+		if s.Inputs = append(s.Inputs, v); in.optional {
+			s.Optional = append(s.Optional, in.Name)
+		}
+	}
+	return s
 }
 
 // readFolder reads a folder with a file per input, named after it. Expected outputs may have files

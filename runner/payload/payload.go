@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"tuner/engine/api"
+	"tuner/model/dataset"
 	"tuner/model/modelconfig"
 	"tuner/model/onnx"
 	"tuner/model/onnx/inputs"
@@ -36,7 +37,8 @@ const (
 
 // Source says where the values come from.
 type Source struct {
-	// Random (also if empty), Zero, a folder, or perf_analyzer's JSON files in order
+	// Random (also if empty), Zero, perf_analyzer's JSON files in order, an .npz or .npy file, or a
+	// folder: of NAME.npy files, or of perf_analyzer's raw files
 	Data []string
 	// shapes of inputs with open dimensions, without the batch dimension
 	Shapes map[string][]int64
@@ -52,13 +54,14 @@ type Source struct {
 type Request struct {
 	Infer    api.InferRequest
 	Expected []api.Tensor // outputs to compare; nil: no check
-	Origin   string       // source of the data, for people: "data.json: data[3]"
+	Origin   string       // source of the data, for people: "data.json, step 3"
 }
 
 // Set holds all requests of a run. They are sent in turn.
 type Set struct {
-	Requests       []Request
-	Streams, Steps int // in JSON files; 0: there are no files
+	Requests []Request
+	// in the user's data: each row of NumPy's arrays is a step of one stream; 0: generated or raw data
+	Streams, Steps int
 	// describe the values of generated inputs: "input_ids: row of the table … (30522 rows)"
 	Notes []string
 }
@@ -86,6 +89,9 @@ func Make(m Model, s Source) (Set, error) {
 			set.Requests, set.Notes = k.generate()
 		case kindFolder:
 			set.Requests = k.join(k.readFolder(s.Data[0]))
+		case kindRows:
+			steps := k.readRows(s.Data[0])
+			set.Requests, set.Streams, set.Steps = k.join(steps), 1, len(steps)
 		case kindFiles:
 			var steps []step
 			steps, set.Streams = k.readFiles(s.Data)
@@ -121,9 +127,10 @@ const (
 	kindGenerated
 	kindFolder
 	kindFiles
+	kindRows
 )
 
-// kind decides between generated data, a folder and files.
+// kind decides between generated data, a folder, files, and rows in NumPy's files.
 func (k *maker) kind() kind {
 	data := k.source.Data
 	isGenerated := func(d string) bool { return d == Random || d == Zero }
@@ -143,6 +150,10 @@ func (k *maker) kind() kind {
 			k.problem("cannot read the input data: %v", err)
 		case info.IsDir() && len(data) > 1:
 			k.problem("the input data %q is a folder, which cannot be combined with %q", d, data)
+		case dataset.HasArrays(d) && len(data) > 1:
+			k.problem("the input data %q has arrays, which cannot be combined with %q", d, data)
+		case dataset.HasArrays(d):
+			found = kindRows
 		case info.IsDir():
 			found = kindFolder
 		}

@@ -82,12 +82,12 @@ func Derive(m *onnx.Model, o Options) ([]Input, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot derive the inputs of %s: %w", nameOf(m), err)
 	}
-	flow := newFlow(m.Graph())
+	flow, rate := newFlow(m.Graph()), newGuesser(m).rate
 	batched := Batches(m)
 	list := make([]Input, 0, len(m.Inputs()))
 	for _, v := range m.Inputs() {
 		in := Input{Name: v.Name, Type: v.Type, Dims: dims[v.Name], Batched: batched}
-		list = append(list, withValues(in, flow))
+		list = append(list, withValues(in, flow, rate))
 	}
 	return list, nil
 }
@@ -100,8 +100,9 @@ func nameOf(m *onnx.Model) string {
 	return strconv.Quote(m.Path())
 }
 
-// withValues chooses an input's values by their uses in the graph.
-func withValues(in Input, flow *flow) Input {
+// withValues chooses an input's values by their uses in the graph. rate is the value of a sampling
+// rate in Hz.
+func withValues(in Input, flow *flow, rate int64) Input {
 	found := flow.trace(in)
 	limits := typeRange(in.Type)
 	switch {
@@ -109,6 +110,8 @@ func withValues(in Input, flow *flow) Input {
 		in.Distribution, in.Range, in.Reason = Text, Range{0, 100}, "any text; digits also parse as numbers"
 	case found.index != nil:
 		in.Distribution, in.Range, in.Reason = Uniform, intersect(*found.index, limits), found.reason
+	case isRate(in.Name) && (in.Type.IsInteger() || in.Type.IsFloat()):
+		in.Distribution, in.Range, in.Reason = Uniform, intersect(Range{rate, rate + 1}, limits), "a sampling rate by its name"
 	case found.mask:
 		in.Distribution, in.Range, in.Reason = Mask, Range{0, 2}, "used as a mask"
 	case strings.Contains(strings.ToLower(in.Name), "mask"):
