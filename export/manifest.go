@@ -11,6 +11,7 @@ import (
 
 	"tuner/internal/durable"
 	"tuner/measure"
+	"tuner/model/mix"
 )
 
 // ManifestName is the file in every export that describes it for programs
@@ -65,9 +66,10 @@ type ManifestModel struct {
 	Server string `json:"server,omitempty"`
 	// fingerprint of the measured machine; "" where the machine is unknown
 	Machine    string       `json:"machine_fingerprint"`
-	Load       measure.Load `json:"load"`        // load of the figures: the configuration's best one
-	Throughput Figure       `json:"throughput"`  // throughput, in inferences per second
-	P99        Figure       `json:"latency_p99"` // 99th percentile of the latency, in seconds
+	Mix        mix.Mix      `json:"mix,omitempty"` // kinds of the measured requests; absent for one shape
+	Load       measure.Load `json:"load"`          // load of the figures: the configuration's best one
+	Throughput Figure       `json:"throughput"`    // throughput, in inferences per second
+	P99        Figure       `json:"latency_p99"`   // 99th percentile of the latency, in seconds
 	// mean cosine similarity of its outputs with the original's, of the output where it is lowest;
 	// absent where nothing was compared
 	Cosine *float64 `json:"cosine,omitempty"`
@@ -97,7 +99,7 @@ func (d Deployment) Manifest() Manifest {
 	for _, model := range d.Models {
 		m.Models = append(m.Models, ManifestModel{
 			Name: model.Name, Input: model.Input, Configuration: model.Configuration, Precision: model.Precision, Provider: model.Provider,
-			Runtime: model.Runtime, SHA256: model.SHA256, Server: model.Server, Machine: model.Fingerprint, Load: model.Load,
+			Runtime: model.Runtime, SHA256: model.SHA256, Server: model.Server, Machine: model.Fingerprint, Mix: model.Mix, Load: model.Load,
 			Throughput: Figure(model.Values[measure.Throughput]), P99: Figure(model.Values[measure.LatencyP99]), Cosine: model.Cosine,
 		})
 	}

@@ -16,6 +16,7 @@ import (
 	"tuner/internal/durable"
 	"tuner/internal/hostinfo"
 	"tuner/measure"
+	"tuner/model/mix"
 	"tuner/model/modelconfig"
 	"tuner/model/modelconfig/configpb"
 	"tuner/ort/provider"
@@ -42,6 +43,7 @@ type Model struct {
 	State         verdict.State // state of the results' answer; "" in results without one
 	// Kept: probability that it keeps all constraints, 0..1; nil if unknown
 	Kept   *float64
+	Mix    mix.Mix                             // kinds of the measured requests; nil for one shape
 	Load   measure.Load                        // its best load within the constraints
 	Values map[measure.Metric]measure.Estimate // figures at that load
 	// Memory: bytes of the server's process with its largest batches, including loading; 0 unknown
@@ -119,7 +121,7 @@ func parseResult(path string, text []byte) (Model, error) {
 	best := d.Configurations[i]
 	m := Model{
 		Name: d.Model, Configuration: best.Name, Precision: best.Setup.Precision, Provider: best.Setup.Provider, Runtime: best.Setup.Runtime,
-		Instances: 1, State: d.Answer.State, Kept: d.Answer.Probability,
+		Instances: 1, State: d.Answer.State, Kept: d.Answer.Probability, Mix: d.Mix,
 		Cosine: cosine(d.Variants, best.Setup.Precision, search.Place{Provider: best.Setup.Provider, Runtime: best.Setup.Runtime}),
 	}
 	if n := best.Setup.Instances; n != nil {

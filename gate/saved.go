@@ -50,6 +50,7 @@ type Saved struct {
 	Load    measure.Load       `json:"load"`                   // the load
 	Shapes  map[string][]int64 `json:"input_shapes,omitempty"` // shapes of the inputs in the requests
 	Data    string             `json:"data,omitempty"`         // sha256 of the rows from which requests are drawn; "": random values
+	Mix     string             `json:"mix,omitempty"`          // sha256 of the kinds of requests; "": one shape
 	Window  float64            `json:"window_seconds"`         // length of the windows
 	// the windows had no pauses between them; in earlier versions they had
 	Settled bool `json:"settled,omitempty"`
@@ -108,7 +109,7 @@ func NewSaved(s Setup, pairs []Pair, now time.Time, revision string) (Saved, err
 	}
 	return Saved{
 		Schema: savedSchema, Tool: s.Tool, Name: s.Spec.Name, Model: s.Candidate.Files[0].Source.Digest, Config: string(config),
-		Runtime: s.Candidate.Runtime, Engine: s.Candidate.Engine, Load: s.Load, Shapes: s.Spec.Inputs.Shape, Data: s.Candidate.DataDigest(), Window: s.Spec.Window.Seconds(),
+		Runtime: s.Candidate.Runtime, Engine: s.Candidate.Engine, Load: s.Load, Shapes: s.Spec.Inputs.Shape, Data: s.Candidate.DataDigest(), Mix: s.Candidate.MixDigest(), Window: s.Spec.Window.Seconds(),
 		Settled: s.Baseline == nil || s.Load.RequestRate > 0, Fingerprint: s.Fingerprint, Machine: s.Machine, Noise: map[measure.Metric]Noise{}, Jobs: []SavedJob{job},
 	}, nil
 }
@@ -209,6 +210,9 @@ func (s Saved) References(path string, setup Setup) (map[measure.Metric]Referenc
 	}
 	if s.Data != setup.Candidate.DataDigest() {
 		return fail("its requests had other data (load.inputs.data)")
+	}
+	if s.Mix != setup.Candidate.MixDigest() {
+		return fail("its requests had another mix of shapes (load.inputs.mix, or the rows' shapes)")
 	}
 	config, err := modelconfig.Parse("config", []byte(s.Config))
 	if err != nil {

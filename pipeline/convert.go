@@ -68,6 +68,9 @@ func newConversion(ctx context.Context, r Request) (modelConversion, error) {
 			err = exit.Usagef("--data: %w", err)
 		}
 	}
+	if err == nil {
+		err = c.opened.CheckMix(r.Wish.Mix, r.Shapes)
+	}
 	if err != nil {
 		return modelConversion{}, err
 	}

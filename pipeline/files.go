@@ -29,7 +29,16 @@ func writeFiles(r Request, name string, model starter.Model, dir string) (string
 		if r.Wish.Data, err = starter.PathFrom(dir, r.Wish.Data); err != nil {
 			return "", err
 		}
-	} else if examples := first.Examples(); len(examples) > 0 {
+	}
+	if r.Wish.Mix.Histogram != "" {
+		if r.Wish.Mix.Histogram, err = starter.PathFrom(dir, r.Wish.Mix.Histogram); err != nil {
+			return "", err
+		}
+	}
+	if !r.Wish.Mix.IsZero() {
+		first.Shapes = model.ShapesBeside(first.Shapes, r.Wish.Mix.Dimension)
+	}
+	if examples := first.Examples(); r.Wish.Data == "" && len(examples) > 0 {
 		fmt.Fprintf(r.Messages, "sizes of symbolic dimensions are examples, and the figures depend on them: %s; set yours with --shape, or give rows with --data\n", shapesText(examples))
 	}
 	if r.Wish.Precisions == nil {

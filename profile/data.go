@@ -3,8 +3,10 @@ package profile
 import (
 	"cmp"
 	"fmt"
+	"math"
 
 	"tuner/model/dataset"
+	"tuner/model/onnx/inputs"
 	"tuner/model/precision"
 	"tuner/spec"
 )
@@ -18,7 +20,7 @@ func Data(p spec.Profile, s Subject) (data, calibration dataset.Dataset, err err
 		case path == "" && s.Rows != nil:
 			return s.Rows.Head(most), nil
 		case path == "":
-			return dataset.Synthetic(s.Model, s.InputOptions(p), most, seed)
+			return synthetic(p, s, most, seed)
 		}
 		d, err := dataset.Read(path, s.Model)
 		if err != nil {
@@ -44,4 +46,21 @@ func Data(p spec.Profile, s Subject) (data, calibration dataset.Dataset, err err
 		return data, calibration, &InputError{err}
 	}
 	return data, calibration, nil
+}
+
+// synthetic makes random rows in the shapes of the requests: of a mix, each kind in its share, and
+// at least one row of each.
+func synthetic(p spec.Profile, s Subject, rows int, seed uint64) (dataset.Dataset, error) {
+	if s.Mix == nil {
+		return dataset.Synthetic(s.Model, s.InputOptions(p), rows, seed)
+	}
+	parts := make([]dataset.Dataset, len(s.Mix))
+	for i, k := range s.Mix {
+		var err error
+		n := max(1, int(math.Round(k.Share*float64(rows))))
+		if parts[i], err = dataset.Synthetic(s.Model, inputs.Options{Shape: k.Shapes}, n, seed+uint64(i)<<32); err != nil {
+			return dataset.Dataset{}, err
+		}
+	}
+	return dataset.Join(parts), nil
 }

@@ -171,11 +171,10 @@ func (e *Engines) largestOf(maxBatch int) (runner.Batches, error) {
 	if ok {
 		return b, nil
 	}
-	requests, err := makeRequests(e.setup.Profile, e.setup.Subject, 1, size)
+	b, err := largest(e.setup.Profile, e.setup.Subject, size)
 	if err != nil {
 		return b, err
 	}
-	b = runner.Batches{Size: size, Requests: requests}
 	e.largest[size] = b
 	return b, nil
 }

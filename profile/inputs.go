@@ -2,9 +2,13 @@ package profile
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 
+	"tuner/engine/api"
 	"tuner/model/dataset"
+	"tuner/model/mix"
 	"tuner/model/onnx"
 	"tuner/model/onnx/inputs"
 	"tuner/profile/campaign"
@@ -14,45 +18,129 @@ import (
 	"tuner/spec"
 )
 
-// mostDrawn bounds the number of requests that are drawn from the user's rows.
+// mostDrawn bounds the number of requests that are drawn from the user's rows, or of a mix.
 const mostDrawn = 1024
 
 // Requests makes the requests of a campaign, with the profile's client batch. Their values are rows
 // that the user gave, or random ones that the model accepts. Shapes of random values come from the
-// profile, or from the configuration if it fixes them. An input with an open shape is an InputError.
+// profile, or from the configuration if it fixes them. Of a mix, each request is of one kind, and
+// the kinds come in random order. An input with an open shape is an InputError.
 func Requests(p spec.Profile, s Subject) (runner.Requests, error) {
+	m, err := newMaker(p, s)
+	if err != nil {
+		return nil, err
+	}
 	n := payload.Variety
 	if s.Rows != nil {
 		n = max(payload.Variety, min(s.Rows.Rows, mostDrawn))
-		n = max(1, min(n, payload.MostMemory/max(1, s.Rows.Bytes()/s.Rows.Rows*p.Load.BatchSize)))
 	}
-	return makeRequests(p, s, n, p.Load.BatchSize)
+	if s.Mix != nil {
+		n = mostDrawn
+	}
+	if s.Rows != nil || s.Mix != nil {
+		n = max(1, min(n, payload.MostMemory/max(1, m.rowBytes()*p.Load.BatchSize)))
+	}
+	return m.requests(n, p.Load.BatchSize), nil
 }
 
 // batches makes the requests of a batch size for service trials, with about payload.Variety rows
 // in total.
 func batches(p spec.Profile, s Subject, size int) (runner.Batches, error) {
-	requests, err := makeRequests(p, s, max(1, payload.Variety/size), size)
-	return runner.Batches{Size: size, Requests: requests}, err
+	m, err := newMaker(p, s)
+	if err != nil {
+		return runner.Batches{}, err
+	}
+	n := max(1, payload.Variety/size)
+	if s.Mix != nil {
+		n = max(n, leastMixed)
+	}
+	return runner.Batches{Size: size, Requests: m.requests(n, size)}, nil
 }
 
-// makeRequests makes n requests. Random values differ between requests; rows are drawn with
-// replacement.
-func makeRequests(p spec.Profile, s Subject, n, batch int) (runner.Requests, error) {
-	derived, err := inputs.Derive(s.Model, s.InputOptions(p))
+// leastMixed is the least number of requests of a mix in a service trial, so that they are near its
+// shares.
+const leastMixed = 101
+
+// largest makes the request of a footprint: the largest one of the size.
+func largest(p spec.Profile, s Subject, size int) (runner.Batches, error) {
+	m, err := newMaker(p, s)
 	if err != nil {
-		return nil, &InputError{err}
+		return runner.Batches{}, err
 	}
-	values := func(i int) map[string]inputs.Tensor { return inputs.Generate(derived, batch, p.Search.Seed+uint64(i)) }
-	if s.Rows != nil {
-		random := rand.New(rand.NewPCG(p.Search.Seed, 1))
-		values = func(int) map[string]inputs.Tensor { return s.Rows.Draw(batch, random) }
+	return runner.Batches{Size: size, Requests: runner.Requests{m.request(len(s.Mix)-1, size, p.Search.Seed)}}, nil
+}
+
+// maker makes requests of a subject. Random values differ between requests; rows are drawn with
+// replacement.
+type maker struct {
+	subject Subject
+	derived [][]inputs.Input // by kind; a single one without a mix
+	parts   []dataset.Dataset
+	seed    uint64
+	random  *rand.Rand // of the rows
+}
+
+func newMaker(p spec.Profile, s Subject) (*maker, error) {
+	m := &maker{subject: s, seed: p.Search.Seed, random: rand.New(rand.NewPCG(p.Search.Seed, 1))}
+	shapes := []map[string][]int64{s.InputOptions(p).Shape}
+	if s.Mix != nil {
+		shapes = nil
+		for _, k := range s.Mix {
+			shapes = append(shapes, k.Shapes)
+		}
 	}
-	requests := make(runner.Requests, n)
-	for i := range requests {
-		requests[i] = payload.Fill(s.Name, derived, values(i))
+	for _, shape := range shapes {
+		derived, err := inputs.Derive(s.Model, inputs.Options{Shape: shape})
+		if err != nil {
+			return nil, &InputError{err}
+		}
+		m.derived = append(m.derived, derived)
+		if s.Rows != nil {
+			m.parts = append(m.parts, s.Rows.part(shape))
+		}
 	}
-	return requests, nil
+	return m, nil
+}
+
+// rowBytes returns the mean size of a row, in bytes.
+func (m *maker) rowBytes() int {
+	if m.subject.Rows != nil {
+		return m.subject.Rows.Bytes() / m.subject.Rows.Rows
+	}
+	total := 0.0
+	for i, list := range m.derived {
+		for _, in := range list {
+			n, _ := onnx.Elements(in.Dims) // Derive limits the size
+			total += m.subject.Mix[i].Share * float64(n*max(in.Type.Size(), 1))
+		}
+	}
+	return int(total)
+}
+
+// requests makes n requests, or for a mix a number near it (mix.Cycle).
+func (m *maker) requests(n, batch int) runner.Requests {
+	if m.subject.Mix == nil {
+		requests := make(runner.Requests, n)
+		for i := range requests {
+			requests[i] = m.request(0, batch, m.seed+uint64(i))
+		}
+		return requests
+	}
+	kinds := m.subject.Mix.Deal(mix.Cycle(n), m.seed)
+	requests := make(runner.Requests, len(kinds))
+	for i, kind := range kinds {
+		requests[i] = m.request(kind, batch, m.seed+uint64(i))
+	}
+	return requests
+}
+
+// request makes a request of a kind; any number below 1 without a mix.
+func (m *maker) request(kind, batch int, seed uint64) api.InferRequest {
+	kind = max(kind, 0)
+	if m.parts != nil {
+		return payload.Fill(m.subject.Name, m.derived[kind], m.parts[kind].Draw(batch, m.random))
+	}
+	return payload.Fill(m.subject.Name, m.derived[kind], inputs.Generate(m.derived[kind], batch, seed))
 }
 
 // Rows are the user's rows from which requests are drawn.
@@ -78,6 +166,16 @@ func newRows(d dataset.Dataset) *Rows {
 	return &Rows{d, journal.RequestRows{Name: d.Name, SHA256: d.Digest(), Rows: d.Rows, Shapes: d.Shapes()}}
 }
 
+// part returns the rows of a shape.
+func (r *Rows) part(shape map[string][]int64) dataset.Dataset {
+	for _, part := range r.Parts {
+		if maps.EqualFunc(part.Shapes(), shape, slices.Equal) {
+			return part
+		}
+	}
+	return r.Dataset
+}
+
 // record returns what a journal has of the rows; nil without rows.
 func (r *Rows) record() *journal.RequestRows {
 	if r == nil {
@@ -93,8 +191,11 @@ func (s Subject) InputOptions(p spec.Profile) inputs.Options {
 }
 
 // shapes returns the shapes of inputs that the user's rows or else the profile set, without the
-// batch dimension.
+// batch dimension. Of a mix it returns those of the most requests.
 func (s Subject) shapes(p spec.Profile) map[string][]int64 {
+	if s.Mix != nil {
+		return s.Mix[s.Mix.Usual()].Shapes
+	}
 	if s.Rows == nil {
 		return p.Inputs.Shape
 	}
@@ -107,4 +208,12 @@ func (s Subject) DataDigest() string {
 		return ""
 	}
 	return s.Rows.Record.SHA256
+}
+
+// MixDigest identifies the kinds of the requests: their sha256, in hexadecimal; "" for one shape.
+func (s Subject) MixDigest() string {
+	if s.Mix == nil {
+		return ""
+	}
+	return s.Mix.Digest()
 }

@@ -78,7 +78,7 @@ func (s Setup) header(now time.Time) (journal.Header, error) {
 		Server: s.Server, Finals: s.Finals,
 		Spec:  journal.NewSpecFile(s.Profile.Path, spec.WithoutSecrets(s.Profile.Text)),
 		Model: s.Subject.Name, BaseConfig: string(config), Facts: facts, Runtimes: s.Runtimes, Variants: s.Variants, Data: s.Data,
-		Requests: s.Subject.Rows.record(),
+		Requests: s.Subject.Rows.record(), Mix: journal.NewMix(s.Subject.Mix),
 	}
 	for _, f := range s.Subject.Files {
 		h.Models = append(h.Models, journal.ModelFile{Precision: f.Precision, Path: f.Source.Path, SHA256: f.Source.Digest, Bytes: f.Bytes})

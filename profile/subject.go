@@ -11,6 +11,7 @@ import (
 
 	"tuner/internal/durable"
 	"tuner/internal/exit"
+	"tuner/model/mix"
 	"tuner/model/modelconfig"
 	"tuner/model/modelconfig/configpb"
 	"tuner/model/modelrepo"
@@ -28,6 +29,7 @@ type Subject struct {
 	Model  *onnx.Model         // of the original precision: inputs and shapes
 	Config *modelconfig.Config // default configuration, complete
 	Rows   *Rows               // rows from which requests are drawn; nil: random values
+	Mix    mix.Mix             // kinds of requests; nil: all have one shape
 }
 
 // File is the model file of one precision.
@@ -91,8 +93,13 @@ func OpenSubject(p spec.Profile, gpus int) (Subject, error) {
 	if s.Config, err = defaultConfig(p, origin, s.Model, gpus); err != nil {
 		return Subject{}, &InputError{err}
 	}
-	s.Rows, err = ReadRows(p, s.Model)
-	return s, err
+	if s.Rows, err = ReadRows(p, s.Model); err != nil {
+		return Subject{}, err
+	}
+	if s.Mix, err = mixOf(p, s); err != nil {
+		return Subject{}, &InputError{err}
+	}
+	return s, nil
 }
 
 // orderPrecisions puts the original first and sorts the others by name.

@@ -9,6 +9,7 @@ import (
 
 	"tuner/search"
 	"tuner/spec/document"
+	"tuner/spec/mixture"
 )
 
 // autoLevel is the value of concurrency for loads that tuner chooses.
@@ -59,18 +60,16 @@ func readLevels(v document.Value, axis *search.LoadAxis, s document.Scale) {
 
 func (r profileReader) inputs(v document.Value) {
 	var examples []document.Value
-	given := v.Mapping([]document.Field{{Name: "data", Read: func(v document.Value) { r.file(v, &r.p.Inputs.Data) }}, {Name: "shape", Read: func(v document.Value) {
-		shapes := map[string][]int64{}
-		v.Mapping(nil, func(key, v document.Value) bool {
-			if dims, ok := v.Shape(); ok {
-				shapes[key.Node.Value] = dims
-			}
-			return true
-		})
-		r.p.Inputs.Shape = shapes
-	}}, {Name: "examples", Read: func(v document.Value) { examples = r.examples(v) }}}, nil)
-	if shape, has := given["shape"]; has && r.p.Inputs.Data != "" {
-		shape.Fail(document.Error{Problem: "contradicts data, whose rows have their own shape", Hint: "keep one of the two"})
+	given := v.Mapping([]document.Field{
+		{Name: "data", Read: func(v document.Value) { r.file(v, &r.p.Inputs.Data) }},
+		{Name: "shape", Read: func(v document.Value) { r.p.Inputs.Shape = mixture.Shapes(v) }},
+		{Name: "mix", Read: func(v document.Value) { r.p.Inputs.Mix = mixture.Read(v, r.file) }},
+		{Name: "examples", Read: func(v document.Value) { examples = r.examples(v) }},
+	}, nil)
+	for _, name := range []string{"shape", "mix"} {
+		if field, has := given[name]; has && r.p.Inputs.Data != "" {
+			field.Fail(document.Error{Problem: "contradicts data, whose rows have their own shapes", Hint: "keep one of the two"})
+		}
 	}
 	for _, e := range examples {
 		if _, has := r.p.Inputs.Shape[e.Node.Value]; !has {

@@ -22,6 +22,7 @@ import (
 	"tuner/search/plan"
 	"tuner/spec/document"
 	"tuner/spec/knobs"
+	"tuner/spec/mixture"
 )
 
 // Profile is a profile.yaml with its defaults filled in. It is immutable. File names are relative
@@ -130,6 +131,9 @@ type Inputs struct {
 	// Shape sets the sizes of inputs with symbolic dimensions in a request, without the batch
 	// dimension. Every dimension is ≥ 1. With Data, the sizes are known once the rows are read.
 	Shape map[string][]int64
+	// Mix has the shapes of requests that differ; the zero value for one shape. Shape has the sizes
+	// that it leaves out.
+	Mix mixture.Mix
 	// Examples has the inputs whose shape is tuner's example and not the user's, with the reason for
 	// its sizes: "a text of 128 tokens". Reports show this. Files of earlier versions have no reasons.
 	Examples map[string]string

@@ -312,7 +312,7 @@ func TestProfileMistakes(t *testing.T) {
 	check("no earlier", "model: a\nsearch: {earlier: []}", "2: search.earlier: is an empty list")
 	check("both objectives", "model: a\nobjective: throughput\nweights: {throughput: 1}", "3: weights: contradicts objective")
 	check("rate", "model: a\nload: {request_rate: 2, concurrency: auto}", "2: load.request_rate: contradicts concurrency")
-	check("rows and sizes", "model: a\nload: {inputs: {shape: {x: [3]}, data: rows.npz}}", "2: load.inputs.shape: contradicts data, whose rows have their own shape")
+	check("rows and sizes", "model: a\nload: {inputs: {shape: {x: [3]}, data: rows.npz}}", "2: load.inputs.shape: contradicts data, whose rows have their own shapes")
 	check("no rows", "model: a\nload: {inputs: {data: [a, b]}}", "2: load.inputs.data: must be text")
 	check("no rate", "model: a\nload: {request_rate: auto}", "2: load.request_rate: must be a whole number")
 	check("rates", "model: a\nload: {request_rate: [0, 20000000, 2.5]}", "2: load.request_rate[0]: is out of range",

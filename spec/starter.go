@@ -14,6 +14,7 @@ import (
 	"tuner/model/precision/recipe"
 	"tuner/ort/sessionoption"
 	"tuner/search"
+	"tuner/spec/mixture"
 )
 
 // Names of the files that `tuner init` writes.
@@ -44,14 +45,15 @@ type Starter struct {
 
 // Wish has the user's requests without a file, each in the form of a profile.
 type Wish struct {
-	Budget     string   // of the search; "": the default
-	Until      string   // relative gain at which the search may end; "": none
-	Mode       string   // ModeOnline or ModeOffline; "": neither
-	Objective  string   // metric; "": the mode's, or the default
-	P99        string   // limit of the p99 latency; "": none
-	Accuracy   string   // minimum mean cosine of other precisions; "": the default
-	Precisions []string // nil: only that of the model as given
-	Data       string   // rows from which requests are drawn; "": random values
+	Budget     string      // of the search; "": the default
+	Until      string      // relative gain at which the search may end; "": none
+	Mode       string      // ModeOnline or ModeOffline; "": neither
+	Objective  string      // metric; "": the mode's, or the default
+	P99        string      // limit of the p99 latency; "": none
+	Accuracy   string      // minimum mean cosine of other precisions; "": the default
+	Precisions []string    // nil: only that of the model as given
+	Data       string      // rows from which requests are drawn; "": random values
+	Mix        mixture.Mix // distribution of a dimension; zero for requests of one shape
 }
 
 // StarterShape is an input with symbolic dimensions, with the size of each.
@@ -121,6 +123,9 @@ func (s Starter) Wished() Wish {
 	}
 	return *s.Wish
 }
+
+// HasMix reports whether requests have several shapes.
+func (s Starter) HasMix() bool { return !s.Wished().Mix.IsZero() }
 
 // ProfileName and AnalyzeName are the names of the files, for their own comments.
 func (s Starter) ProfileName() string { return ProfileName }

@@ -12,6 +12,7 @@ import (
 	"tuner/profile"
 	"tuner/profile/campaign"
 	"tuner/runner"
+	"tuner/spec"
 )
 
 // readCampaign reads the campaign of an exported model: in the folder input, or if that is "" in the
@@ -60,8 +61,14 @@ func rowsOf(m export.ManifestModel, input string, model *onnx.Model, config *mod
 	if err != nil || rows == nil {
 		return nil, reason, err
 	}
-	p := c.Profile
-	p.Load.BatchSize = m.Load.BatchSize
-	requests, err = profile.Requests(p, profile.Subject{Name: m.Name, Model: model, Config: config, Rows: rows})
+	requests, err = requestsOf(c.Profile, m, profile.Subject{Model: model, Config: config, Rows: rows})
 	return requests, reason, err
+}
+
+// requestsOf makes the requests of a subject with a campaign's seed, and with the measured client
+// batch and mix of shapes.
+func requestsOf(p spec.Profile, m export.ManifestModel, s profile.Subject) (runner.Requests, error) {
+	p.Load.BatchSize = max(m.Load.BatchSize, 1)
+	s.Name, s.Mix = m.Name, m.Mix
+	return profile.Requests(p, s)
 }

@@ -10,8 +10,10 @@ import (
 	"tuner/model/modelrepo"
 	"tuner/model/onnx"
 	"tuner/model/onnx/inputs"
+	"tuner/profile"
 	"tuner/runner"
 	"tuner/runner/payload"
+	"tuner/spec"
 )
 
 // subject is an exported model, with requests for it.
@@ -36,8 +38,8 @@ func (s subject) tunedOn() string {
 }
 
 // open reads an exported model. Its requests are drawn from the rows of its campaign, which is in the
-// folder input, or else in the manifest's. Without rows their values are random, in the shapes of
-// the added warm-up, which are the measured ones.
+// folder input, or else in the manifest's. Without rows their values are random, in the measured
+// mix of shapes, or in the shapes of the added warm-up, which are the measured ones.
 func open(repository string, m export.ManifestModel, input string) (subject, error) {
 	folder, err := modelrepo.OpenModel(filepath.Join(repository, m.Name))
 	if err != nil {
@@ -55,6 +57,10 @@ func open(repository string, m export.ManifestModel, input string) (subject, err
 		return subject{}, err
 	}
 	if s.requests, s.values, err = rowsOf(m, input, model, s.config); err != nil || s.requests != nil {
+		return s, err
+	}
+	if m.Mix != nil {
+		s.requests, err = requestsOf(spec.Profile{}, m, profile.Subject{Model: model, Config: s.config})
 		return s, err
 	}
 	derived, err := inputs.Derive(model, inputs.Options{Shape: shapes(model, s.config)})

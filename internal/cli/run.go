@@ -16,6 +16,7 @@ import (
 	"tuner/pipeline"
 	"tuner/spec"
 	"tuner/spec/document"
+	"tuner/spec/mixture"
 )
 
 // runOptions are the flags of `tuner run`.
@@ -24,6 +25,7 @@ type runOptions struct {
 	dir        string
 	wish       spec.Wish
 	shapes     []string
+	mix        string
 	output     string
 	ortLibrary string
 	pytorch    pytorchOptions
@@ -58,7 +60,7 @@ Each flag can also be given as an environment variable: TUNER_P99, TUNER_BUDGET,
 }
 
 // shapingFlags are the flags whose values are in profile.yaml otherwise.
-var shapingFlags = append([]string{"output-folder", "p99", "budget", "until", "mode", "objective", "precision", "accuracy", "shape", "data"}, pytorchFlags...)
+var shapingFlags = append([]string{"output-folder", "p99", "budget", "until", "mode", "objective", "precision", "accuracy", "shape", "data", "mix"}, pytorchFlags...)
 
 func (o *runOptions) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
@@ -74,6 +76,7 @@ func (o *runOptions) addFlags(cmd *cobra.Command) {
 	f.StringVar(&o.wish.Accuracy, "accuracy", "", "least mean `cosine` between a variant's outputs and the original's (default 0.99)")
 	f.StringArrayVar(&o.shapes, "shape", nil, "`NAME:SIZES` of an input with symbolic dimensions, without the batch dimension, such as ids:128; may be repeated")
 	f.StringVar(&o.wish.Data, "data", "", "`rows` from which requests are drawn, and on which int8_static is calibrated: .npz, .npy, a folder of NAME.npy, or perf_analyzer's JSON (default random values)")
+	f.StringVar(&o.mix, "mix", "", "`sizes` of a dimension with weights: sequence=16:6,64:3,256:1, sequence=lengths.csv, or sequence=p50:40,p99:300,max:512 (default one shape)")
 	f.StringVar(&o.output, "output", "text", "`format` on stdout: text (the answer) or json (the result)")
 	f.StringVar(&o.ortLibrary, "ort-library", "", "ONNX Runtime `library`, or flavour[@version] of an installed build (default $TUNER_ORT_LIBRARY, then the installed cpu build)")
 	o.pytorch.addFlags(f)
@@ -95,6 +98,9 @@ func (o runOptions) check(args []string) error {
 	}
 	if o.has("data") && o.has("shape") {
 		return exit.Usagef("--shape contradicts --data, whose rows have their own shape; give one of the two")
+	}
+	if o.has("data") && o.has("mix") {
+		return exit.Usagef("--mix contradicts --data, whose rows have their own shapes; give one of the two")
 	}
 	if o.file == "" {
 		return errors.Join(checkPyTorchFlags(args[0], o.has), o.checkWish())
@@ -151,6 +157,23 @@ func readFlag(flag, value, line string) (spec.Profile, error) {
 	return p, exit.Usagef("--%s %q: %s", flag, value, text)
 }
 
+// readMix reads the flag --mix, and makes package spec check its values in the form of a profile.
+func readMix(text string) (mixture.Mix, error) {
+	m, err := mixture.Parse(text)
+	if err != nil {
+		return m, exit.Usagef("--mix: %w", err)
+	}
+	line, err := m.YAML()
+	if err == nil {
+		_, err = spec.ParseProfile("--mix", []byte("model: model.onnx\nload: {inputs: {mix: "+line+"}}\n"))
+	}
+	var mistakes document.Errors
+	if errors.As(err, &mistakes) {
+		return m, exit.Usagef("--mix %q: %s %s", text, mistakes[0].Path, mistakes[0].Problem)
+	}
+	return m, err
+}
+
 // runAll implements `tuner run`.
 func runAll(ctx context.Context, con console, o runOptions, args []string) error {
 	if err := o.check(args); err != nil {
@@ -159,6 +182,11 @@ func runAll(ctx context.Context, con console, o runOptions, args []string) error
 	shapes, err := inputs.ParseShapes(o.shapes)
 	if err != nil {
 		return exit.With(exit.Usage, err)
+	}
+	if o.has("mix") {
+		if o.wish.Mix, err = readMix(o.mix); err != nil {
+			return err
+		}
 	}
 	r := pipeline.Request{
 		Profile: o.file, Dir: o.dir, Wish: o.wish, Shapes: shapes, Python: o.pytorch.python, Library: o.ortLibrary,

@@ -19,8 +19,8 @@ var allowed = map[string][]string{
 	"cmd/tuner":           {"internal/cli"},
 	"internal/cli":        {"*"},
 	"report":              {"analyze", "pipeline/steps", "model/modelrepo", "model/modelconfig", "search", "search/verdict", "measure", "profile/journal", "spec", "measure/stats", "model/onnx", "model/precision/accuracy", "internal/plotstyle", "internal/terminal", "internal/parallel"}, // onnx: files and shapes of what is deployed
-	"report/result":       {"analyze", "profile/journal", "measure", "model/precision/accuracy", "search", "search/verdict", "pipeline/steps"},                                                                                                                                                // data: what result.json is made of
-	"export":              {"internal/telemetry", "report/result", "profile/journal", "model/modelrepo", "model/modelconfig", "measure", "search", "search/verdict", "internal/hostinfo"},                                                                                                     // journal: servers, as result.json has them; search: places
+	"report/result":       {"model/mix", "analyze", "profile/journal", "measure", "model/precision/accuracy", "search", "search/verdict", "pipeline/steps"},                                                                                                                                   // data: what result.json is made of
+	"export":              {"model/mix", "internal/telemetry", "report/result", "profile/journal", "model/modelrepo", "model/modelconfig", "measure", "search", "search/verdict", "internal/hostinfo"},                                                                                        // journal: servers, as result.json has them; search: places
 	"export/verify":       {"export", "runner", "model/modelrepo", "model/modelconfig", "measure", "engine/api", "model/onnx", "runner/payload", "profile", "profile/campaign", "model/precision", "spec"},
 	"report/figures":      {"report/result", "analyze", "pipeline/steps", "search", "search/verdict", "measure", "profile/journal", "spec", "model/precision/accuracy", "internal/terminal"}, // words and tables: it knows no format
 	"report/html":         {"report", "report/figures", "analyze", "spec", "measure", "search", "search/verdict", "internal/webpage", "internal/parallel"},                                   // search/verdict: the answer under other limits
@@ -34,22 +34,24 @@ var allowed = map[string][]string{
 	"gate/judge":          {"gate", "gate/decide", "spec", "spec/knobs", "search", "model/precision", "model/precision/places", "profile/preparation", "ort/provider", "runner", "runner/target", "measure", "model/onnx", "ort/ortlib", "internal/checksum"},
 	"gate/decide":         {"measure/stats"}, // pure: pairs in, a verdict out
 	"gate/output":         {"gate", "gate/decide", "spec", "measure", "internal/plotstyle", "internal/terminal", "internal/webpage"},
-	"profile":             {"profile/campaign", "spec", "spec/knobs", "search", "search/verdict", "runner", "model/modelrepo", "model/modelconfig", "profile/journal", "measure", "engine/api", "model/onnx", "internal/hostinfo", "model/precision", "model/dataset", "runner/payload"},
+	"profile":             {"spec/mixture", "model/mix", "profile/campaign", "spec", "spec/knobs", "search", "search/verdict", "runner", "model/modelrepo", "model/modelconfig", "profile/journal", "measure", "engine/api", "model/onnx", "internal/hostinfo", "model/precision", "model/dataset", "runner/payload"},
 	"profile/preparation": {"profile", "profile/campaign", "profile/dryrun", "profile/progress", "spec", "search", "profile/journal", "runner", "runner/target", "ort/ortlib", "ort/provider/probe", "model/precision", "model/precision/places", "model/dataset", "internal/hostinfo", "internal/checksum", "internal/exit", "internal/words"}, // checks before a campaign
 	"profile/dryrun":      {"profile", "profile/campaign", "spec", "search"},
 	"profile/progress":    {"profile", "search", "measure", "internal/terminal"},
-	"profile/starter":     {"profile", "profile/preparation", "spec", "model/modelconfig", "model/onnx", "ort/ortlib", "internal/hostinfo"},
-	"profile/campaign":    {"spec", "search", "profile/journal", "model/modelconfig", "internal/checksum", "internal/parallel"}, // meaning of journals; it runs nothing
+	"profile/starter":     {"spec/mixture", "profile", "profile/preparation", "spec", "model/modelconfig", "model/onnx", "ort/ortlib", "internal/hostinfo"},
+	"profile/campaign":    {"spec/mixture", "model/mix", "spec", "search", "profile/journal", "model/modelconfig", "internal/checksum", "internal/parallel"}, // meaning of journals; it runs nothing
 	"runner":              {"engine/api", "runner/load", "runner/wire", "runner/meter", "internal/hostinfo", "measure"},
 	"runner/target":       {"runner", "internal/children", "internal/exit", "engine/api", "spec", "spec/knobs", "search", "profile/journal", "runner/wire", "runner/meter", "measure", "internal/hostinfo", "ort/ortlib", "model/modelrepo", "model/modelconfig", "ort/provider"},                                                                                                                                                                                                                                                                                                                                          // modelconfig: what a remote server serves, to be given back
 	"pipeline":            {"analyze", "model/dataset", "export", "internal/checksum", "internal/exit", "internal/terminal", "internal/words", "profile/journal", "runner/meter", "model/modelconfig", "model/onnx", "ort/ortlib", "model/precision", "model/precision/accuracy", "model/precision/conversion", "model/precision/places", "profile", "profile/campaign", "profile/preparation", "profile/starter", "ort/provider", "ort/provider/probe", "model/pytorch", "report", "report/formats", "report/html", "report/json", "report/markdown", "report/text", "runner/target", "search", "spec", "pipeline/steps"}, // the steps use everything but the command line
 	"pipeline/steps":      {"internal/checksum"},
-	"analyze":             {"profile/campaign", "spec", "spec/knobs", "search", "search/posterior", "search/verdict", "profile/journal", "pipeline/steps", "measure", "model/modelconfig", "measure/stats", "model/precision/accuracy", "internal/parallel"},
+	"analyze":             {"model/mix", "profile/campaign", "spec", "spec/knobs", "search", "search/posterior", "search/verdict", "profile/journal", "pipeline/steps", "measure", "model/modelconfig", "measure/stats", "model/precision/accuracy", "internal/parallel"},
 	// spec: Model Analyzer's tags
 	"analyze/imported": {"analyze", "spec", "measure", "model/modelconfig", "search"},
 	"spec":             {"search", "model/modelconfig", "measure", "model/precision/accuracy"},
 	// YAML alone: it does not know what a field means
 	"spec/document": {"internal/problems", "internal/words"},
+	// the shapes of requests in YAML: it knows no other field of a file
+	"spec/mixture": {"spec/document", "model/mix"},
 	// a candidate's knobs in YAML and in config.pbtxt: it knows no other field of a file
 	"spec/knobs": {"spec/document", "search", "model/modelconfig"},
 	// the words and names that fields may have
@@ -64,11 +66,13 @@ var allowed = map[string][]string{
 	// a model of the server: it knows no strategy
 	"search/queuesim": {"measure", "measure/stats"},
 	// knowledge only: it decides nothing
-	"search/posterior":           {"search", "search/footprint", "measure", "measure/stats"},
-	"search/verdict":             {"search", "search/posterior", "measure"},
-	"model/modelrepo":            {"model/modelconfig", "internal/checksum", "internal/inside"},
-	"model/modelconfig":          {"internal/problems"},
-	"model/onnx":                 {"internal/checksum", "internal/inside", "internal/problems"},
+	"search/posterior":  {"search", "search/footprint", "measure", "measure/stats"},
+	"search/verdict":    {"search", "search/posterior", "measure"},
+	"model/modelrepo":   {"model/modelconfig", "internal/checksum", "internal/inside"},
+	"model/modelconfig": {"internal/problems"},
+	"model/onnx":        {"internal/checksum", "internal/inside", "internal/problems"},
+	// shapes and shares alone: it knows no model
+	"model/mix":                  {"internal/checksum"},
 	"model/dataset":              {"model/onnx", "internal/hostinfo", "internal/problems"},
 	"model/precision":            {"internal/checksum", "internal/children", "model/onnx", "model/dataset", "runner", "engine/api", "model/modelrepo", "model/modelconfig", "internal/hostinfo", "runner/payload"},
 	"model/precision/places":     {"model/precision", "ort/provider", "ort/provider/probe", "ort/ortlib", "internal/hostinfo", "internal/checksum", "internal/exit", "search", "runner", "runner/target", "model/onnx"}, // search: places
@@ -97,7 +101,7 @@ var allowed = map[string][]string{
 	"perf/session":             {"perf", "perf/output", "perf/paflags", "engine/api", "runner/wire", "runner/meter", "runner/payload", "model/modelconfig", "model/onnx", "internal/hostinfo"},
 	"perf/output":              {"perf", "runner/load", "measure", "runner/payload", "engine/api", "internal/plotstyle"},
 	"runner/payload":           {"engine/api", "model/dataset", "model/onnx", "model/modelconfig"},
-	"profile/journal":          {"measure", "model/precision/accuracy", "internal/parallel", "internal/words"},
+	"profile/journal":          {"measure", "model/mix", "model/precision/accuracy", "internal/parallel", "internal/words"},
 	"measure":                  {"measure/stats"},
 	"measure/stats":            {},
 	"internal/hostinfo":        {},

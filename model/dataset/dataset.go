@@ -24,8 +24,11 @@ import (
 type Dataset struct {
 	Name   string // name of the file, for people
 	Rows   int
-	Inputs map[string]inputs.Tensor // by input; the first dimension has the rows
-	Labels []int64                  // correct class of each row; nil without labels
+	Inputs map[string]inputs.Tensor // by input; the first dimension has the rows; nil with Parts
+	// Parts have the rows of each shape, in ascending order of their sizes, if rows have several
+	// shapes; nil for one shape. Their labels are also in Labels.
+	Parts  []Dataset
+	Labels []int64 // correct class of each row; nil without labels
 	// Batched: the model batches: a request may have several rows; otherwise each row is one
 	// request
 	Batched bool
@@ -37,8 +40,14 @@ type Dataset struct {
 
 // Slice returns a request with the rows from … to-1, sharing memory with d. If the model does not
 // batch, one row is a whole request, in the model's shape. Asking for several rows is then a bug of
-// the caller.
+// the caller, as is asking for rows of several shapes.
 func (d Dataset) Slice(from, to int) map[string]inputs.Tensor {
+	for _, part := range d.Parts {
+		if from < part.Rows {
+			return part.Slice(from, to)
+		}
+		from, to = from-part.Rows, to-part.Rows
+	}
 	if from < 0 || to > d.Rows || from >= to || !d.Batched && to-from > 1 {
 		panic(fmt.Sprintf("no request of rows %d to %d (%d rows, batched: %t)", from, to, d.Rows, d.Batched))
 	}
@@ -51,6 +60,50 @@ func (d Dataset) Slice(from, to int) map[string]inputs.Tensor {
 		request[name] = part
 	}
 	return request
+}
+
+// End returns the end of a batch of at most `most` rows that begins with the row `from`: rows of a
+// batch have one shape.
+func (d Dataset) End(from, most int) int {
+	end, total := d.Rows, 0
+	for _, part := range d.Parts {
+		if total += part.Rows; from < total {
+			end = total
+			break
+		}
+	}
+	if !d.Batched {
+		most = 1
+	}
+	return min(from+most, end)
+}
+
+// Batches returns the number of batches of at most `most` rows.
+func (d Dataset) Batches(most int) int {
+	n := 0
+	for from := 0; from < d.Rows; from = d.End(from, most) {
+		n++
+	}
+	return n
+}
+
+// Join returns a dataset with the rows of several parts, which differ in their shapes. There is at
+// least one part.
+func Join(parts []Dataset) Dataset {
+	if len(parts) == 1 {
+		return parts[0]
+	}
+	d := Dataset{Name: parts[0].Name, Parts: parts, Batched: parts[0].Batched, Synthetic: parts[0].Synthetic}
+	for _, part := range parts {
+		d.Rows += part.Rows
+		d.Labels = append(d.Labels, part.Labels...)
+		for _, note := range part.Notes {
+			if !slices.Contains(d.Notes, note) {
+				d.Notes = append(d.Notes, note)
+			}
+		}
+	}
+	return d
 }
 
 // rowsOf returns the rows from … to-1 of a tensor, sharing memory with it.
@@ -69,13 +122,21 @@ func rowsOf(t inputs.Tensor, from, to int) inputs.Tensor {
 }
 
 // Head returns the first n rows, at least one, with their labels, sharing memory with d. It returns
-// d if d has at most n rows.
+// d if d has at most n rows. Of several shapes it has rows in proportion, and at least one of each,
+// which may be more than n.
 func (d Dataset) Head(n int) Dataset {
 	if n >= d.Rows {
 		return d
 	}
 	if n <= 0 {
 		panic(fmt.Sprintf("no head of %d rows", n))
+	}
+	if d.Parts != nil {
+		heads := make([]Dataset, len(d.Parts))
+		for i, part := range d.Parts {
+			heads[i] = part.Head(max(1, n*part.Rows/d.Rows))
+		}
+		return Join(heads)
 	}
 	head := d
 	head.Inputs = make(map[string]inputs.Tensor, len(d.Inputs))
@@ -87,9 +148,18 @@ func (d Dataset) Head(n int) Dataset {
 	return head
 }
 
-// Draw returns a request of n rows that are drawn with replacement. If the model does not batch, it
-// has one row.
+// Draw returns a request of n rows of one shape that are drawn with replacement. If the model does
+// not batch, it has one row.
 func (d Dataset) Draw(n int, r *rand.Rand) map[string]inputs.Tensor {
+	if d.Parts != nil {
+		row := r.IntN(d.Rows)
+		for _, part := range d.Parts {
+			if row < part.Rows {
+				return part.Draw(n, r)
+			}
+			row -= part.Rows
+		}
+	}
 	if !d.Batched {
 		n = 1
 	}
@@ -110,8 +180,18 @@ func (d Dataset) Draw(n int, r *rand.Rand) map[string]inputs.Tensor {
 	return request
 }
 
-// Shapes returns the shape of each input in a row, without the batch dimension.
+// Shapes returns the shape of each input in a row, without the batch dimension. Of several shapes it
+// returns that of the most rows.
 func (d Dataset) Shapes() map[string][]int64 {
+	if d.Parts != nil {
+		most := d.Parts[0]
+		for _, part := range d.Parts {
+			if part.Rows > most.Rows {
+				most = part
+			}
+		}
+		return most.Shapes()
+	}
 	shapes := make(map[string][]int64, len(d.Inputs))
 	for name, t := range d.Inputs {
 		shapes[name] = slices.Clone(t.Shape[1:])
@@ -122,6 +202,9 @@ func (d Dataset) Shapes() map[string][]int64 {
 // Bytes returns the size of all elements.
 func (d Dataset) Bytes() int {
 	total := 0
+	for _, part := range d.Parts {
+		total += part.Bytes()
+	}
 	for _, t := range d.Inputs {
 		total += len(t.Data)
 		for _, s := range t.Strings {
@@ -143,6 +226,9 @@ func (d Dataset) Digest() string {
 		for _, s := range t.Strings {
 			fmt.Fprintf(h, "%q\n", s)
 		}
+	}
+	for _, part := range d.Parts {
+		fmt.Fprintln(h, part.Digest())
 	}
 	if d.Labels != nil {
 		fmt.Fprintf(h, "labels %d\n", d.Labels)
@@ -187,6 +273,9 @@ func Synthetic(m *onnx.Model, o inputs.Options, rows int, seed uint64) (Dataset,
 
 // stack combines requests of equal shapes. The first dimension of the result has the requests.
 func stack[T ~map[string]inputs.Tensor](requests []T) (map[string]inputs.Tensor, error) {
+	if err := sameNames(requests); err != nil {
+		return nil, err
+	}
 	stacked := map[string]inputs.Tensor{}
 	for i, request := range requests {
 		for name, t := range request {
@@ -194,11 +283,8 @@ func stack[T ~map[string]inputs.Tensor](requests []T) (map[string]inputs.Tensor,
 			if !known {
 				all = inputs.Tensor{Type: t.Type, Shape: append([]int64{0}, t.Shape...)}
 			}
-			switch {
-			case all.Shape[0] != int64(i):
-				return nil, fmt.Errorf("step %d lacks %q, which step %d has: every step needs the same inputs", all.Shape[0], name, i)
-			case !slices.Equal(all.Shape[1:], t.Shape):
-				return nil, fmt.Errorf("%q has the shape %v in step %d, but %v in the steps before it: pad the steps to one shape", name, t.Shape, i, all.Shape[1:])
+			if !slices.Equal(all.Shape[1:], t.Shape) {
+				return nil, fmt.Errorf("%q has the shape %v in step %d, but %v in the steps before it", name, t.Shape, i, all.Shape[1:])
 			}
 			all.Shape[0]++
 			all.Data = append(all.Data, t.Data...)
@@ -206,12 +292,50 @@ func stack[T ~map[string]inputs.Tensor](requests []T) (map[string]inputs.Tensor,
 			stacked[name] = all
 		}
 	}
-	for name, t := range stacked {
-		if t.Shape[0] != int64(len(requests)) {
-			return nil, fmt.Errorf("step %d lacks %q: every step needs the same inputs", t.Shape[0], name)
+	return stacked, nil
+}
+
+// sameNames checks that all requests have the same inputs.
+func sameNames[T ~map[string]inputs.Tensor](requests []T) error {
+	for i, request := range requests {
+		for name := range request {
+			if _, has := requests[0][name]; !has {
+				return fmt.Errorf("step 0 lacks %q, which step %d has: every step needs the same inputs", name, i)
+			}
+		}
+		for name := range requests[0] {
+			if _, has := request[name]; !has {
+				return fmt.Errorf("step %d lacks %q: every step needs the same inputs", i, name)
+			}
 		}
 	}
-	return stacked, nil
+	return nil
+}
+
+// byShape groups requests of equal shapes, in the order in which the shapes first appear.
+func byShape[T ~map[string]inputs.Tensor](requests []T) [][]T {
+	at := map[string]int{}
+	var groups [][]T
+	for _, request := range requests {
+		key := shapesKey(request)
+		i, known := at[key]
+		if !known {
+			i = len(groups)
+			at[key] = i
+			groups = append(groups, nil)
+		}
+		groups[i] = append(groups[i], request)
+	}
+	return groups
+}
+
+// shapesKey is equal for arrays of equal names and shapes.
+func shapesKey(arrays map[string]inputs.Tensor) string {
+	key := ""
+	for _, name := range slices.Sorted(maps.Keys(arrays)) {
+		key += fmt.Sprintf("%q %v ", name, arrays[name].Shape)
+	}
+	return key
 }
 
 // labelNames are the array names that stand for labels.

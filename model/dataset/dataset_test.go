@@ -214,7 +214,6 @@ func TestReadRefusesFiles(t *testing.T) {
 	refuse(file("steps.json", `{"data": [{"ids": [1.5], "mask": [1]}]}`), "data[0].ids: value 0: 1.5 is not a whole number")
 	refuse(file("lacks.json", `{"data": [{"ids": [1], "mask": [1]}, {"ids": [1]}]}`), `step 1 lacks "mask"`)
 	refuse(file("late.json", `{"data": [{"ids": [1]}, {"ids": [1], "mask": [1]}]}`), `step 0 lacks "mask", which step 1 has`)
-	refuse(file("ragged.json", `{"data": [{"ids": [1], "mask": [1]}, {"ids": [1, 2], "mask": [1, 2]}]}`), "pad the steps to one shape")
 	refuse(file("batch.json", `{"data": [{"ids": {"content": [1], "shape": [1, 1]}, "mask": [1]}]}`), "without the batch dimension")
 }
 

@@ -1,9 +1,11 @@
 package dataset
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -37,7 +39,10 @@ type Signature struct {
 //   - an .npz archive with one array per input,
 //   - a .npy file, if the model has one input,
 //   - a folder of NAME.npy files,
+//   - a folder of .npz archives, each with rows of one shape,
 //   - the JSON of perf_analyzer, in which each step is a row.
+//
+// Rows of a JSON, or of several archives, may differ in their shapes (Dataset.Parts).
 //
 // Arrays named label or labels have the classes. The first dimension of an array has the rows. If
 // the model does not batch, an array may also have the model's own dimensions with a multiple of
@@ -53,39 +58,80 @@ func Read(path string, m *onnx.Model) (Dataset, error) {
 
 // ReadFor reads a dataset, as Read does, for a model of which only the signature is known.
 func ReadFor(path string, s Signature) (Dataset, error) {
-	arrays, err := readArrays(path, s)
+	sets, err := readSets(path, s)
 	if err != nil {
 		return Dataset{}, err
 	}
-	labels, err := takeLabels(arrays, s)
-	if err != nil {
-		return Dataset{}, readError(path, err)
+	parts := make([]Dataset, len(sets))
+	for i, arrays := range sets {
+		labels, err := takeLabels(arrays, s)
+		if err == nil {
+			parts[i], err = fit(arrays, labels, s)
+		}
+		if err == nil && (parts[i].Labels == nil) != (parts[0].Labels == nil) {
+			err = errors.New("some rows have labels, others have none: give all, or leave them out")
+		}
+		if err != nil {
+			return Dataset{}, readError(path, err)
+		}
 	}
-	d, err := fit(arrays, labels, s)
-	if err != nil {
-		return Dataset{}, readError(path, err)
-	}
+	d := joinByShape(parts)
 	d.Name = filepath.Base(path)
 	return d, nil
+}
+
+// joinByShape joins parts, those of equal shapes to one. The parts of the result are in ascending
+// order of a row's size.
+func joinByShape(parts []Dataset) Dataset {
+	var joined []Dataset
+	at := map[string]int{}
+	for _, part := range parts {
+		key := fmt.Sprint(part.Shapes())
+		i, known := at[key]
+		if !known {
+			at[key] = len(joined)
+			joined = append(joined, part)
+			continue
+		}
+		joined[i] = joined[i].append(part)
+	}
+	slices.SortStableFunc(joined, func(a, b Dataset) int { return cmp.Compare(a.Bytes()/a.Rows, b.Bytes()/b.Rows) })
+	return Join(joined)
+}
+
+// append returns the dataset with the rows of another one, which have the same shape.
+func (d Dataset) append(other Dataset) Dataset {
+	all := maps.Clone(d.Inputs)
+	for name, t := range other.Inputs {
+		sum := all[name]
+		sum.Shape = append([]int64{sum.Shape[0] + t.Shape[0]}, t.Shape[1:]...)
+		sum.Data, sum.Strings = slices.Concat(sum.Data, t.Data), slices.Concat(sum.Strings, t.Strings)
+		all[name] = sum
+	}
+	d.Inputs, d.Rows, d.Labels = all, d.Rows+other.Rows, slices.Concat(d.Labels, other.Labels)
+	return d
 }
 
 func readError(path string, err error) error {
 	return fmt.Errorf("cannot read the dataset %q: %w", path, err)
 }
 
-// readArrays reads the arrays without changes. Its errors name the file.
-func readArrays(path string, s Signature) (map[string]inputs.Tensor, error) {
+// readSets reads the arrays without changes, in sets of rows of one shape. Its errors name the file.
+func readSets(path string, s Signature) ([]map[string]inputs.Tensor, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, readError(path, durable.Cause(err))
 	}
+	one := func(arrays map[string]inputs.Tensor, err error) ([]map[string]inputs.Tensor, error) {
+		return []map[string]inputs.Tensor{arrays}, err
+	}
 	switch extension := strings.ToLower(filepath.Ext(path)); {
 	case info.IsDir():
-		return readFolder(path, options(path, s))
+		return readFolder(path, s)
 	case extension == ".npz":
-		return npy.ReadArchive(path, options(path, s))
+		return one(npy.ReadArchive(path, options(path, s)))
 	case extension == ".npy":
-		return readOnly(path, s)
+		return one(readOnly(path, s))
 	case extension == ".json":
 		return readJSON(path, info.Size(), s)
 	default:
@@ -106,34 +152,69 @@ func options(path string, s Signature) npy.Options {
 }
 
 // HasArrays reports whether a path has NumPy's arrays: an .npz or .npy file, or a folder with .npy
-// files.
+// or .npz files.
 func HasArrays(path string) bool {
 	isArray := func(path, extension string) bool { return strings.EqualFold(filepath.Ext(path), extension) }
 	entries, err := os.ReadDir(path)
 	if err != nil { // no folder
 		return isArray(path, ".npz") || isArray(path, ".npy")
 	}
-	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return isArray(e.Name(), ".npy") })
+	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return isArray(e.Name(), ".npy") || isArray(e.Name(), ".npz") })
 }
 
-// readFolder reads the .npy files of a folder and ignores others.
-func readFolder(path string, o npy.Options) (map[string]inputs.Tensor, error) {
+// mostArchives bounds the archives of a folder.
+const mostArchives = 1000
+
+// readFolder reads the .npy files of a folder as arrays, or its .npz files as sets of rows, and
+// ignores others.
+func readFolder(path string, s Signature) ([]map[string]inputs.Tensor, error) {
 	entries, err := os.ReadDir(path)
 	if err != nil {
 		return nil, readError(path, durable.Cause(err))
 	}
 	paths := map[string]string{}
+	var archives []string
 	for _, entry := range entries {
-		name, isArray := strings.CutSuffix(entry.Name(), ".npy")
-		if !isArray || strings.HasPrefix(name, ".") {
+		if strings.HasPrefix(entry.Name(), ".") {
 			continue
 		}
-		paths[name] = filepath.Join(path, entry.Name())
+		if name, isArray := strings.CutSuffix(entry.Name(), ".npy"); isArray {
+			paths[name] = filepath.Join(path, entry.Name())
+		} else if strings.HasSuffix(entry.Name(), ".npz") {
+			archives = append(archives, filepath.Join(path, entry.Name()))
+		}
 	}
-	if len(paths) == 0 {
+	switch {
+	case len(paths) > 0 && len(archives) > 0:
+		return nil, readError(path, errors.New("the folder has .npy and .npz files: keep either arrays (NAME.npy) or archives of rows"))
+	case len(archives) > mostArchives:
+		return nil, readError(path, fmt.Errorf("the folder has %d archives, more than %d: put rows of one shape into one", len(archives), mostArchives))
+	case len(archives) > 0:
+		return readArchives(path, archives, s)
+	case len(paths) == 0:
 		return nil, readError(path, errors.New("the folder has no .npy files; name them after the inputs: NAME.npy"))
 	}
-	return npy.ReadFiles(paths, o)
+	arrays, err := npy.ReadFiles(paths, options(path, s))
+	return []map[string]inputs.Tensor{arrays}, err
+}
+
+// readArchives reads the archives of a folder. All of them together fit into memory.
+func readArchives(folder string, paths []string, s Signature) ([]map[string]inputs.Tensor, error) {
+	var sets []map[string]inputs.Tensor
+	left := options(folder, s).Memory
+	for _, path := range paths {
+		o := options(path, s)
+		o.Memory = max(left, 1)
+		arrays, err := npy.ReadArchive(path, o)
+		if err != nil {
+			return nil, err
+		}
+		for _, t := range arrays {
+			left -= int64(len(t.Data))
+		}
+		sets = append(sets, arrays)
+	}
+	return sets, nil
 }
 
 // readOnly reads a .npy file as the model's only input.
@@ -145,9 +226,9 @@ func readOnly(path string, s Signature) (map[string]inputs.Tensor, error) {
 	return npy.ReadFiles(map[string]string{s.Inputs[0].Name: path}, options(path, s))
 }
 
-// readJSON reads perf_analyzer's data: all steps of all streams, in order. Expected outputs must
+// readJSON reads perf_analyzer's data: all steps of all streams, those of equal shapes together. Expected outputs must
 // match the model but are not used, since accuracy is the agreement with the original model.
-func readJSON(path string, size int64, s Signature) (map[string]inputs.Tensor, error) {
+func readJSON(path string, size int64, s Signature) ([]map[string]inputs.Tensor, error) {
 	if size > maxText {
 		return nil, readError(path, fmt.Errorf("its %d bytes exceed %d GiB; an .npz file is smaller and reads faster", size, maxText>>30))
 	}
@@ -163,11 +244,18 @@ func readJSON(path string, size int64, s Signature) (map[string]inputs.Tensor, e
 	for _, stream := range file.Streams {
 		steps = append(steps, stream...)
 	}
-	arrays, err := stack(steps)
-	if err != nil {
+	if err := sameNames(steps); err != nil {
 		return nil, readError(path, err)
 	}
-	return arrays, nil
+	var sets []map[string]inputs.Tensor
+	for _, group := range byShape(steps) {
+		arrays, err := stack(group)
+		if err != nil {
+			return nil, readError(path, err)
+		}
+		sets = append(sets, arrays)
+	}
+	return sets, nil
 }
 
 // specs describes one step: each value's shape, without the batch dimension if the model batches.

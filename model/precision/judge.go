@@ -139,7 +139,7 @@ func (k *Maker) checkMemory(first map[string]inputs.Tensor, data dataset.Dataset
 			size += int64(len(text))
 		}
 	}
-	needed := size * int64(batches(data.Rows, data.Batched)) * copies
+	needed := size * int64(data.Batches(batchRows)) * copies
 	if k.memory == 0 || needed <= k.memory/2 {
 		return nil
 	}
@@ -190,11 +190,8 @@ func (k *Maker) eachBatch(ctx context.Context, m *onnx.Model, provider string, d
 
 // inBatches is eachBatch in an open session, with a given batch size.
 func inBatches(ctx context.Context, s Session, m *onnx.Model, data dataset.Dataset, rows int, visit visitor) error {
-	if !data.Batched {
-		rows = 1
-	}
-	for from := 0; from < data.Rows; from += rows {
-		in, err := adapt(m, data.Slice(from, min(from+rows, data.Rows)))
+	for from := 0; from < data.Rows; from = data.End(from, rows) {
+		in, err := adapt(m, data.Slice(from, data.End(from, rows)))
 		if err != nil {
 			return err
 		}

@@ -186,15 +186,7 @@ func (k *Maker) sensitivities(ctx context.Context, precision string, r rewriter)
 	if err != nil {
 		return nil, err
 	}
-	return rank(sums, float64(batches(data.Rows, data.Batched))), nil
-}
-
-// batches returns the number of inferences for rows of data.
-func batches(rows int, batched bool) int {
-	if !batched {
-		return rows
-	}
-	return (rows + batchRows - 1) / batchRows
+	return rank(sums, float64(data.Batches(batchRows))), nil
 }
 
 // rank orders nodes by their mean error, worst first, and equal ones by name. NaN is the worst

@@ -46,6 +46,9 @@ func Read(dir string) (Campaign, error) {
 	if header.Requests != nil {
 		c.Profile.Inputs.Shape = header.Requests.Shapes
 	}
+	if header.Mix != nil {
+		c.Profile.Inputs.Shape = header.Mix.Kinds[header.Mix.Kinds.Usual()].Shapes
+	}
 	if err := header.DecodeFacts(&c.Facts); err != nil {
 		return Campaign{}, fmt.Errorf("cannot read its facts: %w", err)
 	}

@@ -14,6 +14,7 @@ import (
 	"tuner/profile/journal"
 	"tuner/search"
 	"tuner/spec"
+	"tuner/spec/mixture"
 )
 
 // differences collects the differences of two campaigns, in sentences for people.
@@ -45,6 +46,7 @@ func Differences(then journal.Header, now Asked) []string {
 	d.compare("server", then.Server.String(), h.Server.String())
 	d.compare("server of the finals", finalsText(then), finalsText(h))
 	d.compare("data of the requests", then.Requests.String(), h.Requests.String())
+	d.compare("mix of the requests", then.Mix.String(), h.Mix.String())
 	d.compare("inputs of the accuracy check", shortData(then.Data), shortData(h.Data))
 	d.compare("rejected variants", rejectedText(then.Variants), rejectedText(h.Variants))
 	d.compare("accepted variants", acceptedText(then.Variants), acceptedText(h.Variants))
@@ -114,9 +116,10 @@ func AskSame(a, b spec.Profile) bool { return reflect.DeepEqual(searchOf(a), sea
 // Earlier campaigns may also be named on the command line.
 func searchOf(p spec.Profile) spec.Profile {
 	p.Accuracy.Data, p.Accuracy.Calibration, p.Search.Earlier = "", "", nil
-	if p.Inputs.Data != "" {
+	if p.Inputs.Data != "" || !p.Inputs.Mix.IsZero() {
 		p.Inputs.Data, p.Inputs.Shape = "", nil
 	}
+	p.Inputs.Mix = mixture.Mix{}
 	p.Runner = serverless(p.Runner)
 	if p.Finals != nil {
 		finals := serverless(*p.Finals)

@@ -97,6 +97,7 @@ func mismatches(then Campaign, now Asked) []string {
 	d.compare("default configuration", shortDigest(old.BaseConfig), shortDigest(h.BaseConfig))
 	d.compare("shapes of the inputs", shapesText(RequestShapes(then.Profile, now.Config)), shapesText(RequestShapes(now.Profile, now.Config)))
 	d.compare("data of the requests", old.Requests.String(), h.Requests.String())
+	d.compare("mix of the requests", old.Mix.String(), h.Mix.String())
 	d.compare("client batch", fmt.Sprint(then.Profile.Load.BatchSize), fmt.Sprint(now.Profile.Load.BatchSize))
 	return d
 }

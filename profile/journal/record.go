@@ -10,6 +10,7 @@ import (
 	jsonv1 "github.com/go-json-experiment/json/v1"
 
 	"tuner/internal/words"
+	"tuner/model/mix"
 	"tuner/model/precision/accuracy"
 )
 
@@ -54,6 +55,7 @@ type Header struct {
 	// digest of the inputs of the comparison; "" without variants
 	Data       string          `json:"data,omitempty"`
 	Requests   *RequestRows    `json:"requests,omitempty"`    // rows from which requests are drawn; nil: random values
+	Mix        *RequestMix     `json:"mix,omitempty"`         // kinds of the requests; nil: all have one shape
 	BaseConfig string          `json:"base_config,omitempty"` // the config.pbtxt of the default configuration
 	Facts      json.RawMessage `json:"facts,omitempty"`       // facts of the model and the machine that decide which combinations are left out
 	Earlier    []string        `json:"earlier,omitempty"`     // folders of the campaigns to reuse, ordered by name
@@ -74,6 +76,28 @@ func (r *RequestRows) String() string {
 		return "random values"
 	}
 	return fmt.Sprintf("%s, %s, %s", r.Name, words.Count(r.Rows, "row"), r.SHA256[:min(12, len(r.SHA256))])
+}
+
+// RequestMix are the kinds of requests of different shapes.
+type RequestMix struct {
+	SHA256 string  `json:"sha256"` // digest of the kinds, in hexadecimal
+	Kinds  mix.Mix `json:"kinds"`  // in ascending order of their elements; the shares sum to 1
+}
+
+// NewMix returns what a journal has of a mix; nil for requests of one shape.
+func NewMix(m mix.Mix) *RequestMix {
+	if m == nil {
+		return nil
+	}
+	return &RequestMix{m.Digest(), m}
+}
+
+// String describes the mix for people.
+func (r *RequestMix) String() string {
+	if r == nil {
+		return "one shape"
+	}
+	return fmt.Sprintf("%s (%s)", r.Kinds, r.SHA256[:min(12, len(r.SHA256))])
 }
 
 // SpecFile is the profile file of the run, with its text.

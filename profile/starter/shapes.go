@@ -10,6 +10,7 @@ import (
 	"tuner/model/onnx/inputs"
 	"tuner/profile"
 	"tuner/spec"
+	"tuner/spec/mixture"
 )
 
 // ExampleShapes sets the size of every symbolic dimension except the batch. It is the size given
@@ -36,6 +37,33 @@ func ExampleShapes(subject profile.Subject, given map[string][]int64) ([]spec.St
 		}
 	}
 	return shapes, nil
+}
+
+// CheckMix checks a mix from a command line against the model, with the shapes that it leaves out.
+func (m Model) CheckMix(of mixture.Mix, given map[string][]int64) error {
+	if of.IsZero() {
+		return nil
+	}
+	p := spec.Profile{Path: spec.FromFlags, Inputs: spec.Inputs{Mix: of, Shape: map[string][]int64{}}}
+	shapes, err := ExampleShapes(m.Subject, given)
+	if err != nil {
+		return err
+	}
+	for _, s := range m.ShapesBeside(shapes, of.Dimension) {
+		p.Inputs.Shape[s.Input] = s.Dims
+	}
+	return profile.CheckMix(p, m.Subject)
+}
+
+// ShapesBeside returns the shapes of inputs that have another open dimension than the named one,
+// the batch left out. A mix of that dimension sets the others' shapes.
+func (m Model) ShapesBeside(shapes []spec.StarterShape, dimension string) []spec.StarterShape {
+	batches := inputs.Batches(m.Model)
+	isOther := func(d onnx.Dim) bool { return !d.IsFixed() && d.Symbol != dimension }
+	return slices.DeleteFunc(slices.Clone(shapes), func(s spec.StarterShape) bool {
+		i := slices.IndexFunc(m.Model.Inputs(), func(v onnx.Value) bool { return v.Name == s.Input })
+		return i >= 0 && !slices.ContainsFunc(requestShape(m.Model.Inputs()[i], batches), isOther)
+	})
 }
 
 // requestShape returns an input's shape, without the batch dimension if the model batches.

@@ -253,7 +253,7 @@ func (a Answer) Texts() []string {
 }
 
 // RequestsText lists the shapes of inputs in the measured requests with their sources. It returns
-// "" if they are unknown.
+// "" if they are unknown. Of a mix it lists the kinds with their shares.
 //
 //	ids [128], mask [128]: a text of 128 tokens (examples: give yours, since the figures depend on them), sr [1] (fixed by the model)
 func RequestsText(r analyze.Result) string {
@@ -261,6 +261,12 @@ func RequestsText(r analyze.Result) string {
 	ofData := ""
 	if rows := r.Header.Requests; rows != nil {
 		ofData = fmt.Sprintf("%s of %s", words.Count(rows.Rows, "row"), rows.Name)
+	}
+	if m := r.Header.Mix; m != nil {
+		if ofData == "" {
+			ofData = "as given"
+		}
+		return fmt.Sprintf("%s (%s)", m.Kinds, ofData)
 	}
 	for _, g := range []struct {
 		source    analyze.ShapeSource

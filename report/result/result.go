@@ -17,6 +17,7 @@ import (
 
 	"tuner/analyze"
 	"tuner/measure"
+	"tuner/model/mix"
 	"tuner/model/precision/accuracy"
 	"tuner/pipeline/steps"
 	"tuner/profile/journal"
@@ -61,7 +62,10 @@ type Result struct {
 	Goal    Goal   `json:"goal"` // what was asked for
 
 	// shapes of the inputs in the measured requests; absent in an import
-	Requests       []Request       `json:"requests,omitempty"`
+	Requests []Request `json:"requests,omitempty"`
+	// kinds of requests of different shapes, in ascending order of their elements; absent for one shape.
+	// requests then has the shapes of the most of them
+	Mix            mix.Mix         `json:"mix,omitempty"`
 	RankedBy       Ranking         `json:"ranked_by"`      // how configurations are ranked
 	Configurations []Configuration `json:"configurations"` // configurations that were measured, the best first; the default is one of them
 	Loads          []BestAtLoad    `json:"loads"`          // the best configuration at each load

@@ -67,6 +67,18 @@ func price(without string) Field {
 	}}
 }
 
+// mixSchema is the JSON Schema of a mix.
+const mixSchema = `{"oneOf": [` +
+	`{"type": "array", "minItems": 1, "items": {"type": "object", "additionalProperties": false, "required": ["weight", "shape"], "properties": {` +
+	`"weight": {"type": "number", "minimum": 0}, ` +
+	`"shape": {"type": "object", "additionalProperties": {"type": "array", "items": {"type": "integer", "minimum": 1}}}}}}, ` +
+	`{"type": "object", "additionalProperties": false, "required": ["dimension"], "minProperties": 2, "maxProperties": 2, "properties": {` +
+	`"dimension": {"type": "string", "minLength": 1}, ` +
+	`"values": {"type": "object", "minProperties": 1, "additionalProperties": {"type": "number", "minimum": 0}}, ` +
+	`"histogram": {"type": "string", "minLength": 1}, ` +
+	`"lognormal": {"type": "object", "additionalProperties": false, "required": ["p50", "p99"], "properties": {` +
+	`"p50": {"type": "integer", "minimum": 1}, "p99": {"type": "integer", "minimum": 1}, "max": {"type": "integer", "minimum": 1}}}}}]}`
+
 // inputs describes the section of sizes. With isProfile it has the inputs whose sizes are examples.
 func inputs(isProfile bool) Field {
 	f := Field{Name: "inputs", Fields: []Field{
@@ -74,7 +86,12 @@ func inputs(isProfile bool) Field {
 			Meaning: "Rows from which requests are drawn, at random and with replacement: `.npz`, `.npy`, a folder of `NAME.npy`, or perf_analyzer's JSON. See [data files](data.md). It takes the place of `shape`."},
 		{Name: "shape", Type: Type{Name: "mapping: input to list of sizes", Schema: `{"type": "object", "additionalProperties": {"type": "array", "items": {"type": "integer", "minimum": 1}}}`,
 			Good: []string{"{input_ids: [32], pixels: [3, 224, 224]}"}, Bad: []string{"{input_ids: 32}", "{input_ids: [0]}", "[32]"}}, Without: "no input has a symbolic dimension",
-			Meaning: "The shape of an input in a request, without the batch dimension. An input with symbolic dimensions needs it."},
+			Meaning: "The shape of an input in a request, without the batch dimension. An input with symbolic dimensions needs it, unless `mix` sets it."},
+		{Name: "mix", Type: Type{Name: "list of `{weight: NUMBER, shape: {INPUT: SIZES}}`; or mapping with `dimension` and one of `values`, `histogram`, `lognormal`", Schema: mixSchema,
+			Good: []string{"[{weight: 6, shape: {ids: [16]}}, {weight: 1, shape: {ids: [256]}}]", "{dimension: sequence, values: {16: 6, 64: 3, 256: 1}}",
+				"{dimension: sequence, histogram: lengths.csv}", "{dimension: sequence, lognormal: {p50: 40, p99: 300, max: 512}}"},
+			Bad: []string{"[{weight: -1, shape: {ids: [16]}}]", "{dimension: sequence}", "16"}}, Without: "all requests have one shape",
+			Meaning: "Requests of several shapes, in random order. See [a mix of shapes](../how-to/your-requests.md#a-mix-of-shapes)."},
 	}}
 	if isProfile {
 		f.Fields = append(f.Fields, Field{Name: "examples", Type: Type{Name: "mapping: input to text; or names of inputs, as earlier versions wrote them",

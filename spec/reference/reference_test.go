@@ -319,7 +319,7 @@ func validate(t *testing.T, schema *jsonschema.Schema, text string) error {
 	if err := yaml.Unmarshal([]byte(text), &value); err != nil {
 		t.Fatalf("%v in\n%s", err, text)
 	}
-	asJSON, err := json.Marshal(value)
+	asJSON, err := json.Marshal(named(value))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -328,4 +328,25 @@ func validate(t *testing.T, schema *jsonschema.Schema, text string) error {
 		t.Fatal(err)
 	}
 	return schema.Validate(doc)
+}
+
+// named turns the keys of mappings into text, as JSON has them: YAML also has numbers.
+func named(value any) any {
+	switch v := value.(type) {
+	case map[any]any:
+		out := map[string]any{}
+		for key, each := range v {
+			out[fmt.Sprint(key)] = named(each)
+		}
+		return out
+	case map[string]any:
+		for key, each := range v {
+			v[key] = named(each)
+		}
+	case []any:
+		for i, each := range v {
+			v[i] = named(each)
+		}
+	}
+	return value
 }

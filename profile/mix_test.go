@@ -1,0 +1,156 @@
+package profile_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tuner/model/mix"
+	"tuner/model/onnx"
+	"tuner/model/onnx/build"
+	"tuner/profile"
+	"tuner/profile/campaign"
+	"tuner/profile/journal"
+	"tuner/spec"
+)
+
+// openMix opens a model of x[batch,length] and y[batch,length,2] with a mix.
+func openMix(t *testing.T, inputs string) (spec.Profile, profile.Subject, error) {
+	t.Helper()
+	dir := t.TempDir()
+	g := build.NewGraph("lengths")
+	x := g.Input("x", onnx.Int64, onnx.Symbol("batch"), onnx.Symbol("length"))
+	y := g.Input("y", onnx.Float, onnx.Symbol("batch"), onnx.Symbol("length"), onnx.Fixed(2))
+	g.OutputAs("z", g.Node("Identity", []string{x}), onnx.Int64, onnx.Symbol("batch"), onnx.Symbol("length"))
+	g.OutputAs("w", g.Node("Identity", []string{y}), onnx.Float, onnx.Symbol("batch"), onnx.Symbol("length"), onnx.Fixed(2))
+	if err := errors.Join(g.Model().Write(filepath.Join(dir, "m.onnx"), 0), os.WriteFile(filepath.Join(dir, "h.csv"), []byte("value,weight\n4,1\n8,3\n"), 0o600),
+		os.WriteFile(filepath.Join(dir, "bad.csv"), []byte("4,1\n8,-3\n"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	p, err := spec.ParseProfile(filepath.Join(dir, "p.yaml"), []byte("model: m.onnx\noutput: out\nload: {client_batch_size: 3, inputs: {"+inputs+"}}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := profile.OpenSubject(p, 0)
+	return p, s, err
+}
+
+// All forms of a mix become the same kinds, with the shapes of all inputs.
+func TestFormsOfAMix(t *testing.T) {
+	t.Parallel()
+	of := func(n int64) map[string][]int64 { return map[string][]int64{"x": {n}, "y": {n, 2}} }
+	want := mix.Mix{{Share: 0.25, Shapes: of(4)}, {Share: 0.75, Shapes: of(8)}}
+	for _, text := range []string{
+		"mix: [{weight: 3, shape: {x: [8]}}, {weight: 1, shape: {x: [4]}}]",
+		"mix: [{weight: 3, shape: {x: [8]}}, {weight: 1, shape: {y: [4, 2]}}]",
+		"mix: {dimension: length, values: {8: 0.75, 4: 0.25, 2: 0}}",
+		"mix: {dimension: length, histogram: h.csv}",
+	} {
+		_, s, err := openMix(t, text)
+		if diff := cmp.Diff(want, s.Mix); diff != "" || err != nil {
+			t.Errorf("%s (-want +got), %v:\n%s", text, err, diff)
+		}
+	}
+}
+
+// Requests have the kinds in their shares: of 1021, a quarter is 255.25. Each request has rows of
+// one kind.
+func TestRequestsOfAMix(t *testing.T) {
+	t.Parallel()
+	p, s, err := openMix(t, "mix: {dimension: length, values: {4: 1, 8: 3}}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	requests, err := profile.Requests(p, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := profile.Requests(p, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	counts, turns := map[int64]int{}, 0
+	for i, r := range requests {
+		x, y := r.Inputs[0], r.Inputs[1]
+		counts[x.Shape[1]]++
+		if x.Shape[0] != 3 || y.Shape[1] != x.Shape[1] || len(y.Data) != int(3*y.Shape[1]*2*4) {
+			t.Fatalf("request %d has the shapes %v and %v", i, x.Shape, y.Shape)
+		}
+		if i > 0 && requests[i-1].Inputs[0].Shape[1] != x.Shape[1] {
+			turns++
+		}
+	}
+	if diff := cmp.Diff(map[int64]int{4: 255, 8: 766}, counts); diff != "" {
+		t.Errorf("kinds (-want +got):\n%s", diff)
+	}
+	if expected := 2 * 0.25 * 0.75 * 1021; math.Abs(float64(turns)-expected) > 80 { // random order: deviation 20
+		t.Errorf("the kind changes %d times, want about %.0f", turns, expected)
+	}
+	if diff := cmp.Diff(requests, again); diff != "" {
+		t.Error("the same seed gives other requests")
+	}
+}
+
+func TestMistakesInMixes(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"mix: [{weight: 1, shape: {x: [8]}}, {weight: 1, shape: {q: [4]}}]":    `load.inputs.mix[1]: cannot derive the inputs of`,
+		"mix: [{weight: 1, shape: {x: [8, 1]}}, {weight: 1, shape: {x: [4]}}]": "load.inputs.mix[0]: ",
+		"mix: [{weight: 1, shape: {y: [8, 3]}}, {weight: 1, shape: {x: [4]}}]": "differs from its fixed dimension 2",
+		"mix: [{weight: 1, shape: {x: [8], y: [9, 2]}}]":                       `gives "length" the size 9, but another input gives it 8`,
+		"mix: {dimension: width, values: {4: 1, 8: 1}}":                        `dimension: no input has a dimension "width"; the inputs have ["length"]`,
+		"mix: {dimension: length, values: {4: 1}}":                             "all its shapes are equal",
+		"mix: {dimension: length, histogram: none.csv}":                        "cannot open the histogram",
+		"mix: {dimension: length, histogram: bad.csv}":                         `line 2: "-3" is not a weight`,
+	} {
+		_, _, err := openMix(t, text)
+		var input *profile.InputError
+		if !errors.As(err, &input) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got the error %v, want %q", text, err, want)
+		}
+	}
+}
+
+// A journal has the kinds, and is resumed with no others.
+func TestJournalsHaveMixes(t *testing.T) {
+	t.Parallel()
+	p, s, err := openMix(t, "mix: {dimension: length, values: {4: 1, 8: 3}}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	setup := profile.Setup{Profile: p, Subject: s}
+	log, err := profile.OpenLog(setup, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	c, err := campaign.Read(p.Output)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(&journal.RequestMix{SHA256: s.Mix.Digest(), Kinds: s.Mix}, c.Header.Mix); diff != "" {
+		t.Errorf("the journal's mix (-want +got):\n%s", diff)
+	}
+	if got := fmt.Sprint(c.Profile.Inputs.Shape); got != "map[x:[8] y:[8 2]]" {
+		t.Errorf("the usual shapes are %s", got)
+	}
+	other := p
+	other.Inputs.Mix.Values = []mix.Size{{Size: 4, Weight: 1}, {Size: 8, Weight: 4}}
+	kinds, err := mix.New([]mix.Kind{{Share: 1, Shapes: s.Mix[0].Shapes}, {Share: 4, Shapes: s.Mix[1].Shapes}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	setup.Profile, setup.Subject.Mix = other, kinds
+	if _, err := profile.OpenLog(setup, time.Now()); err == nil || !strings.Contains(err.Error(), "mix of the requests: 25 % x [4]") {
+		t.Errorf("another mix resumes the campaign: %v", err)
+	}
+}
