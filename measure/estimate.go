@@ -180,7 +180,8 @@ func (m Measurement) rate(limit time.Duration) (float64, bool) {
 }
 
 // rateWithin returns rate with an interval from the rates of the sub-windows. A turn counts as one
-// sub-window, since Little's law needs all of it.
+// sub-window, since Little's law needs all of it. So does a window of whole periods, whose schedule
+// makes its sub-windows differ.
 func (m Measurement) rateWithin(limit time.Duration) (Estimate, bool) {
 	rate, ok := m.rate(limit)
 	if !ok {
@@ -189,7 +190,7 @@ func (m Measurement) rateWithin(limit time.Duration) (Estimate, bool) {
 	n := m.subWindows()
 	requests, seconds := make([]float64, 0, n), make([]float64, 0, n)
 	for _, w := range m.Windows {
-		if w.Turn {
+		if w.Turn || w.Periods > 0 {
 			if !w.isEmpty() {
 				requests, seconds = append(requests, w.served()*w.shareWithin(limit)), append(seconds, w.Duration.Seconds())
 			}

@@ -18,6 +18,9 @@ type Window struct {
 	Sub []SubWindow `json:"sub"`
 
 	Scheduled int `json:"scheduled,omitempty"` // open loop: instants of the schedule in the window
+	// open loop whose schedule repeats: whole periods in the window. Its sub-windows see different
+	// parts of the schedule
+	Periods int `json:"periods,omitempty"`
 	// open loop: sent more than 1 ms after the scheduled instant
 	Late int `json:"late,omitempty"`
 	// open loop: never sent, since the bound on requests in flight was reached

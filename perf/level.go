@@ -29,17 +29,17 @@ func (r *run) measureLevel(ctx context.Context, value float64) (Level, error) {
 	o := &r.options
 	l := measure.Load{BatchSize: o.Batch}
 	t := &trial{options: o, begun: r.begun, readings: readings{gauge: o.Target.Gauge}}
-	var arrivals load.Arrivals
+	var schedule load.Arrivals
 	var err error
 	switch o.Mode {
 	case ModeConcurrency:
 		l.Concurrency = int(value)
 	case ModeRate:
 		l.RequestRate = value
-		arrivals, t.level.Seed, err = r.schedule(value)
+		schedule, t.level.Seed, err = r.schedule(value)
 	case ModeIntervals:
-		l.RequestRate = rateOf(o.Intervals)
-		arrivals, err = load.Intervals(o.Intervals)
+		l.RequestRate = o.Arrivals.Trace.Rate()
+		schedule, err = o.Arrivals.Schedule(l.RequestRate, 0)
 	}
 	if err != nil {
 		return Level{}, err
@@ -52,7 +52,7 @@ func (r *run) measureLevel(ctx context.Context, value float64) (Level, error) {
 		}
 	}
 	t.live(Progress{})
-	result, err := load.Run(ctx, t.loadOptions(arrivals))
+	result, err := load.Run(ctx, t.loadOptions(schedule))
 	t.finish(ctx, result, err)
 	t.level.Others = r.others.during(t.level)
 	return t.level, errors.Join(err, t.endSink(result.Windows))
@@ -60,34 +60,29 @@ func (r *run) measureLevel(ctx context.Context, value float64) (Level, error) {
 
 // schedule makes the arrivals of a level at a request rate. It returns their seed.
 func (r *run) schedule(rate float64) (load.Arrivals, uint64, error) {
-	if r.options.Distribution != Poisson {
-		a, err := load.Constant(rate)
-		return a, 0, err
-	}
 	// each level has its own schedule, so that their random deviations are independent
 	seed := r.options.Seed + uint64(len(r.report.Levels))
-	a, err := load.Poisson(rate, seed)
+	if !r.options.Arrivals.IsRandom() {
+		seed = 0
+	}
+	a, err := r.options.Arrivals.Schedule(rate, seed)
 	return a, seed, err
 }
 
-// rateOf returns the mean rate of intervals in requests per second.
-func rateOf(intervals []time.Duration) float64 {
-	var sum time.Duration
-	for _, d := range intervals {
-		sum += d
-	}
-	if sum == 0 {
-		return 0
-	}
-	return float64(len(intervals)) / sum.Seconds()
-}
-
 // loadOptions returns the load of the level.
-func (t *trial) loadOptions(arrivals load.Arrivals) load.Options {
+func (t *trial) loadOptions(schedule load.Arrivals) load.Options {
 	o := t.options
+	rate := t.level.Load.RequestRate
+	var period time.Duration
+	length := o.Stop.windowLength
+	if schedule != nil {
+		period = o.Arrivals.Period(rate)
+		length = func(p99 time.Duration) time.Duration { return o.Arrivals.Whole(o.Stop.windowLength(p99), rate) }
+	}
 	options := load.Options{
 		Load:           t.level.Load,
-		Arrivals:       arrivals,
+		Arrivals:       schedule,
+		Period:         period,
 		Dial:           o.Target.dialer(t.level.Load),
 		MaxInFlight:    o.MaxInFlight,
 		Large:          o.Target.IsLarge(),
@@ -95,7 +90,7 @@ func (t *trial) loadOptions(arrivals load.Arrivals) load.Options {
 		Patience:       o.Timeout,
 		WarmUp:         o.WarmUp,
 		WarmUpRequests: o.WarmUpRequests,
-		Length:         o.Stop.windowLength,
+		Length:         length,
 		Requests:       o.Stop.Requests,
 		Total:          o.RequestCount,
 		Edge: func(ctx context.Context, _ int) error {

@@ -14,10 +14,8 @@ import (
 type Options struct {
 	Settings
 	Target Target
-	// ModeIntervals: distances between requests; after the last the first follows
-	Intervals []time.Duration
-	Beside    []Beside
-	WarmUp    time.Duration // longest warm-up per level; 0: none
+	Beside []Beside
+	WarmUp time.Duration // longest warm-up per level; 0: none
 	// limit for one request, > 0; a server without any answer in this time counts as hung
 	Timeout time.Duration
 	// open loop: bound beyond which requests are dropped; 0: package load's default

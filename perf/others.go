@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tuner/measure"
+	"tuner/measure/arrivals"
 	"tuner/runner/load"
 )
 
@@ -55,17 +56,17 @@ func (r *run) alongside(ctx context.Context, f func(context.Context) error) erro
 
 // run keeps the load running until the context ends. It always returns an error.
 func (o *other) run(ctx context.Context, run Options) error {
-	var arrivals load.Arrivals
+	var schedule load.Arrivals
 	var err error
 	if o.options.Load.Concurrency == 0 {
-		if arrivals, err = load.Constant(o.options.Load.RequestRate); err != nil {
+		if schedule, err = arrivals.Constant(o.options.Load.RequestRate); err != nil {
 			return err
 		}
 	}
 	o.begun = time.Now()
 	_, err = load.Run(ctx, load.Options{
 		Load:        o.options.Load,
-		Arrivals:    arrivals,
+		Arrivals:    schedule,
 		Dial:        o.options.Target.dialer(o.options.Load),
 		MaxInFlight: run.MaxInFlight,
 		Large:       o.options.Target.IsLarge(),

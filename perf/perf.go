@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"tuner/measure"
+	"tuner/measure/arrivals"
 )
 
 // Mode is the kind of load.
@@ -23,15 +24,6 @@ const (
 	ModeConcurrency Mode = "concurrency"  // closed loop at a concurrency
 	ModeRate        Mode = "request_rate" // open loop at a request rate
 	ModeIntervals   Mode = "intervals"    // open loop with the user's distances between requests
-)
-
-// Distribution is the distribution of an open loop's distances between requests.
-type Distribution string
-
-// The distributions.
-const (
-	Constant Distribution = "constant"
-	Poisson  Distribution = "poisson"
 )
 
 // Search is the order in which levels are measured.
@@ -85,7 +77,7 @@ type Settings struct {
 	Protocol string // "http" or "grpc"
 
 	Mode         Mode
-	Distribution Distribution // only for ModeRate
+	Arrivals     arrivals.Pattern // when the requests of an open loop are due
 	Levels       Levels
 	Search       Search
 	LatencyLimit time.Duration // 0: none

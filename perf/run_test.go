@@ -3,6 +3,7 @@ package perf
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"tuner/engine/api"
 	"tuner/internal/testserver"
 	"tuner/measure"
+	"tuner/measure/arrivals"
 	"tuner/runner/load"
 	"tuner/runner/meter"
 	"tuner/runner/wire"
@@ -112,7 +114,7 @@ func TestRunCounts(t *testing.T) {
 func TestRunOfAnOpenLoop(t *testing.T) {
 	t.Parallel()
 	o := counting(target(t, testserver.Options{}), 30)
-	o.Mode, o.Distribution, o.Seed, o.Levels = ModeRate, Poisson, 5, Levels{Start: 1000, End: 2000, Step: 1000}
+	o.Mode, o.Arrivals, o.Seed, o.Levels = ModeRate, arrivals.Pattern{}, 5, Levels{Start: 1000, End: 2000, Step: 1000}
 	report, err := Run(t.Context(), o)
 	if err != nil || len(report.Levels) != 2 {
 		t.Fatalf("%d levels, %v", len(report.Levels), err)
@@ -122,9 +124,32 @@ func TestRunOfAnOpenLoop(t *testing.T) {
 			t.Errorf("seed %d, %v, %d scheduled", l.Seed, l.Load, l.Measurement.Windows[0].Scheduled)
 		}
 	}
-	o.Mode, o.Intervals, o.Search = ModeIntervals, []time.Duration{ms, 3 * ms}, SearchNone
+	trace, err := arrivals.TraceOf([]time.Duration{ms, 3 * ms})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Mode, o.Arrivals, o.Search = ModeIntervals, arrivals.Pattern{Kind: arrivals.TraceKind, Trace: &trace}, SearchNone
 	if report, err = Run(t.Context(), o); err != nil || report.Levels[0].Load.RequestRate != 500 {
 		t.Errorf("%v, %v; want 500 requests/s", report.Levels, err)
+	}
+}
+
+// The windows of arrivals with a period are whole periods. A period of 40 ms is on for 10: a window
+// asked to last 50 ms lasts 80, and there is no flag of unsteady load.
+func TestWindowsAreWholePeriods(t *testing.T) {
+	t.Parallel()
+	o := counting(target(t, testserver.Options{}), 0)
+	o.Mode, o.Levels, o.Search = ModeRate, Levels{Start: 1000, End: 1000, Step: 1}, SearchNone
+	o.Arrivals = arrivals.Pattern{Kind: arrivals.OnOffKind, On: 10 * ms, Off: 30 * ms}
+	o.WarmUp, o.Stop = time.Second, Stop{Rule: RuleStability, Stability: 10, Trials: 3, Window: 50 * ms}
+	report, err := Run(t.Context(), o)
+	if err != nil || len(report.Levels) != 1 || len(report.Levels[0].Measurement.Windows) != 3 {
+		t.Fatalf("%+v, %v", report.Levels, err)
+	}
+	for _, w := range report.Levels[0].Measurement.Windows {
+		if w.Duration < 80*ms || w.Periods < 2 || slices.Contains(w.Flags, measure.FlagUnsteady) {
+			t.Errorf("a window lasts %v and %d periods, with the flags %v", w.Duration, w.Periods, w.Flags)
+		}
 	}
 }
 

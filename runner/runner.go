@@ -18,6 +18,7 @@ import (
 
 	"tuner/engine/api"
 	"tuner/measure"
+	"tuner/measure/arrivals"
 	"tuner/runner/load"
 )
 
@@ -71,8 +72,9 @@ type Job struct {
 	Requests   Requests
 	AnswerSize int64 // bytes of the outputs in an answer to one request; 0 or less: unknown
 
-	Load    measure.Load
-	Windows int // number of windows, ≥ 1
+	Load     measure.Load
+	Arrivals arrivals.Pattern // course of a request rate
+	Windows  int              // number of windows, ≥ 1
 	// least length of each; slow models get up to three times as much (Turn: six), or two latencies
 	Window time.Duration
 	// called once per window, after its first measure.Look share; if it returns true, the window
@@ -385,7 +387,7 @@ func (r *Runner) runLoad(ctx context.Context, job Job, a approach, m *measure.Me
 		}
 		r.prepared = prepared{job.Requests, r.pool.engine, connections}
 	}
-	arrivals, err := r.arrivals(job.Load)
+	schedule, err := r.schedule(job)
 	if err != nil {
 		return nil, &requestError{err}
 	}
@@ -395,16 +397,18 @@ func (r *Runner) runLoad(ctx context.Context, job Job, a approach, m *measure.Me
 		return nil, err
 	}
 	result, err := load.Run(ctx, load.Options{
-		Load: job.Load, Arrivals: arrivals, MaxInFlight: mostInFlight,
+		Load: job.Load, Arrivals: schedule, Period: job.period(), MaxInFlight: mostInFlight,
 		Large: r.prepared.connections.IsLarge(),
 		Dial: func(ctx context.Context, _ int) (load.Conn, error) {
 			return r.prepared.connections.Dial(ctx, job.Load.Concurrency)
 		},
 		Ramp: a.ramp, WarmUp: a.warmUp, Fill: a.fill, WarmUpRequests: a.requests, Patience: r.options.Patience, First: r.pool.first(r.options.LoadTimeout),
 		More:   func(windows []measure.Window) bool { return len(windows) < job.Windows },
-		Enough: job.Enough,
-		Length: func(p99 time.Duration) time.Duration { return a.length(p99, seen.rampExecutions()) },
-		Edge:   func(ctx context.Context, _ int) error { return seen.add(ctx) },
+		Enough: job.enough(),
+		Length: func(p99 time.Duration) time.Duration {
+			return job.whole(a.length(p99, seen.rampExecutions()))
+		},
+		Edge: func(ctx context.Context, _ int) error { return seen.add(ctx) },
 	})
 	if err != nil {
 		m.Times.WarmUp, m.Times.Windows = seen.split(begin, time.Now())
@@ -425,12 +429,37 @@ func (r *Runner) runLoad(ctx context.Context, job Job, a approach, m *measure.Me
 // as failed.
 const mostInFlight = 1024
 
-// arrivals returns the schedule of an open loop: that of independent users, with a new seed for
-// each load. For a closed loop it is nil.
-func (r *Runner) arrivals(l measure.Load) (load.Arrivals, error) {
-	if l.Concurrency > 0 {
+// enough returns the function that may cut a window; nil if its first part does not stand for all of
+// it.
+func (j Job) enough() func(measure.Window) bool {
+	if j.period() > 0 {
+		return nil
+	}
+	return j.Enough
+}
+
+// schedule returns the schedule of an open loop, with a new seed for each load. For a closed loop it
+// is nil.
+func (r *Runner) schedule(job Job) (load.Arrivals, error) {
+	if job.Load.Concurrency > 0 {
 		return nil, nil
 	}
 	r.count.schedules++
-	return load.Poisson(l.RequestRate, r.count.schedules)
+	return job.Arrivals.Schedule(job.Load.RequestRate, r.count.schedules)
+}
+
+// period returns the time after which an open loop's schedule repeats; 0 for none.
+func (j Job) period() time.Duration {
+	if j.Load.Concurrency > 0 {
+		return 0
+	}
+	return j.Arrivals.Period(j.Load.RequestRate)
+}
+
+// whole returns the length of a window in whole periods.
+func (j Job) whole(length time.Duration) time.Duration {
+	if j.Load.Concurrency > 0 {
+		return length
+	}
+	return j.Arrivals.Whole(length, j.Load.RequestRate)
 }

@@ -259,11 +259,11 @@ func TestOpenLoop(t *testing.T) {
 			}
 		}
 	}
-	first, err := r.arrivals(j.Load)
+	first, err := r.schedule(j)
 	if err != nil {
 		t.Fatal(err)
 	}
-	second, err := r.arrivals(j.Load)
+	second, err := r.schedule(j)
 	if err != nil || first.Next() == second.Next() {
 		t.Errorf("two schedules are the same, %v", err)
 	}

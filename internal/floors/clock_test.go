@@ -15,6 +15,7 @@ var wallClock = map[string]string{
 	"engine/repository/repository.go":    "whether a file's time of change is the same",
 	"engine/statistics.go":               "Triton's last_inference is the wall clock's",
 	"gate/saved.go":                      "when a job ran, for people",
+	"measure/arrivals/read.go":          "time stamps of recorded requests: their distances only",
 	"perf/output/export.go":              "perf_analyzer's timestamps are the wall clock's: its begin, and monotonic distances from it",
 	"perf/paflags/check.go":              "a seed",
 	"runner/target/process.go":           "a deadline in the past ends every wait",

@@ -40,7 +40,7 @@ var allowed = map[string][]string{
 	"profile/progress":    {"profile", "search", "measure", "internal/terminal"},
 	"profile/starter":     {"spec/mixture", "profile", "profile/preparation", "spec", "model/modelconfig", "model/onnx", "ort/ortlib", "internal/hostinfo"},
 	"profile/campaign":    {"spec/mixture", "model/mix", "spec", "search", "profile/journal", "model/modelconfig", "internal/checksum", "internal/parallel"}, // meaning of journals; it runs nothing
-	"runner":              {"engine/api", "runner/load", "runner/wire", "runner/meter", "internal/hostinfo", "measure"},
+	"runner":              {"measure/arrivals", "engine/api", "runner/load", "runner/wire", "runner/meter", "internal/hostinfo", "measure"},
 	"runner/target":       {"runner", "internal/children", "internal/exit", "engine/api", "spec", "spec/knobs", "search", "profile/journal", "runner/wire", "runner/meter", "measure", "internal/hostinfo", "ort/ortlib", "model/modelrepo", "model/modelconfig", "ort/provider"},                                                                                                                                                                                                                                                                                                                                          // modelconfig: what a remote server serves, to be given back
 	"pipeline":            {"analyze", "model/dataset", "export", "internal/checksum", "internal/exit", "internal/terminal", "internal/words", "profile/journal", "runner/meter", "model/modelconfig", "model/onnx", "ort/ortlib", "model/precision", "model/precision/accuracy", "model/precision/conversion", "model/precision/places", "profile", "profile/campaign", "profile/preparation", "profile/starter", "ort/provider", "ort/provider/probe", "model/pytorch", "report", "report/formats", "report/html", "report/json", "report/markdown", "report/text", "runner/target", "search", "spec", "pipeline/steps"}, // the steps use everything but the command line
 	"pipeline/steps":      {"internal/checksum"},
@@ -50,6 +50,8 @@ var allowed = map[string][]string{
 	"spec":             {"search", "model/modelconfig", "measure", "model/precision/accuracy"},
 	// YAML alone: it does not know what a field means
 	"spec/document": {"internal/problems", "internal/words"},
+	// the arrivals of requests in YAML: it knows no other field of a file
+	"spec/traffic": {"spec/document", "measure/arrivals"},
 	// the shapes of requests in YAML: it knows no other field of a file
 	"spec/mixture": {"spec/document", "model/mix"},
 	// a candidate's knobs in YAML and in config.pbtxt: it knows no other field of a file
@@ -89,21 +91,23 @@ var allowed = map[string][]string{
 	"engine/flags":               {"engine", "engine/api"},
 	"engine/serve":               {"engine", "engine/api", "engine/flags", "engine/onnxruntime", "ort", "ort/ortlib", "internal/hostinfo"},
 	// onnx/extent: the unpacked size of a file, before ONNX Runtime opens it
-	"engine/onnxruntime":       {"engine", "engine/fault", "ort", "model/modelconfig", "model/onnx/extent"},
-	"model/onnx/extent":        {"model/onnx"},
-	"ort":                      {"internal/telemetry"},
-	"ort/ortlib":               {"internal/checksum", "internal/children"},
-	"runner/load":              {"measure", "measure/stats"},
-	"runner/wire":              {"engine/api"},
-	"runner/meter":             {"engine/api", "internal/hostinfo", "measure"},
-	"perf":                     {"runner/load", "measure", "runner/meter", "measure/stats", "runner/wire"},
-	"perf/paflags":             {"perf", "runner/load", "runner/wire", "runner/meter", "measure", "runner/payload", "model/onnx", "internal/hostinfo", "internal/problems"},
-	"perf/session":             {"perf", "perf/output", "perf/paflags", "engine/api", "runner/wire", "runner/meter", "runner/payload", "model/modelconfig", "model/onnx", "internal/hostinfo"},
-	"perf/output":              {"perf", "runner/load", "measure", "runner/payload", "engine/api", "internal/plotstyle"},
-	"runner/payload":           {"engine/api", "model/dataset", "model/onnx", "model/modelconfig"},
-	"profile/journal":          {"measure", "model/mix", "model/precision/accuracy", "internal/parallel", "internal/words"},
-	"measure":                  {"measure/stats"},
-	"measure/stats":            {},
+	"engine/onnxruntime": {"engine", "engine/fault", "ort", "model/modelconfig", "model/onnx/extent"},
+	"model/onnx/extent":  {"model/onnx"},
+	"ort":                {"internal/telemetry"},
+	"ort/ortlib":         {"internal/checksum", "internal/children"},
+	"runner/load":        {"measure", "measure/stats"},
+	"runner/wire":        {"engine/api"},
+	"runner/meter":       {"engine/api", "internal/hostinfo", "measure"},
+	"perf":               {"measure/arrivals", "runner/load", "measure", "runner/meter", "measure/stats", "runner/wire"},
+	"perf/paflags":       {"spec/traffic", "measure/arrivals", "perf", "runner/load", "runner/wire", "runner/meter", "measure", "runner/payload", "model/onnx", "internal/hostinfo", "internal/problems"},
+	"perf/session":       {"perf", "perf/output", "perf/paflags", "engine/api", "runner/wire", "runner/meter", "runner/payload", "model/modelconfig", "model/onnx", "internal/hostinfo"},
+	"perf/output":        {"measure/arrivals", "perf", "runner/load", "measure", "runner/payload", "engine/api", "internal/plotstyle"},
+	"runner/payload":     {"engine/api", "model/dataset", "model/onnx", "model/modelconfig"},
+	"profile/journal":    {"measure", "model/mix", "model/precision/accuracy", "internal/parallel", "internal/words"},
+	"measure":            {"measure/stats"},
+	"measure/stats":      {},
+	// schedules alone: it sends nothing
+	"measure/arrivals":         {},
 	"internal/hostinfo":        {},
 	"internal/alloctest":       {},
 	"internal/checksum":        {},

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"tuner/measure/arrivals"
 	"tuner/perf"
 )
 
@@ -82,8 +83,8 @@ func writeRange(b *strings.Builder, s perf.Settings) {
 	}
 	if s.Mode == perf.ModeRate {
 		distribution := "uniform" // perf_analyzer writes this for the value constant of its flag
-		if s.Distribution == perf.Poisson {
-			distribution = "poisson"
+		if s.Arrivals.Of() != arrivals.ConstantKind {
+			distribution = s.Arrivals.String()
 		}
 		fmt.Fprintf(b, "  Using %s distribution on request generation\n", distribution)
 	}

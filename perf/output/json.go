@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tuner/measure"
+	"tuner/measure/arrivals"
 	"tuner/perf"
 )
 
@@ -34,12 +35,13 @@ type jsonSettings struct {
 	URL      string    `json:"url"`               // address of the server
 	Protocol string    `json:"protocol"`          // protocol of the requests: http or grpc
 	Mode     perf.Mode `json:"mode"`              // kind of the load
-	// distribution of the times between requests, for a request rate
-	Distribution perf.Distribution `json:"distribution,omitempty"`
-	Levels       jsonRange         `json:"levels"`                  // range of the levels
-	Search       perf.Search       `json:"search"`                  // order in which levels are measured
-	LatencyLimit float64           `json:"latency_limit,omitempty"` // limit on the latency, in seconds
-	GoodputLimit float64           `json:"goodput_limit,omitempty"` // limit within which answers count as goodput, in seconds
+	// pattern of the arrivals, for a request rate
+	Distribution arrivals.Kind `json:"distribution,omitempty"`
+	Arrivals     string        `json:"arrivals,omitempty"`      // the parameters of the pattern, for people; absent without any
+	Levels       jsonRange     `json:"levels"`                  // range of the levels
+	Search       perf.Search   `json:"search"`                  // order in which levels are measured
+	LatencyLimit float64       `json:"latency_limit,omitempty"` // limit on the latency, in seconds
+	GoodputLimit float64       `json:"goodput_limit,omitempty"` // limit within which answers count as goodput, in seconds
 	// percentile of the latency that is judged; absent: the mean is judged
 	Percentile int      `json:"percentile,omitempty"`
 	Batch      int      `json:"batch_size"` // client batch: inferences per request

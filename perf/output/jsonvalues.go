@@ -10,13 +10,19 @@ import (
 
 func settingsOf(s perf.Settings) jsonSettings {
 	j := jsonSettings{
-		Model: s.Model, Version: s.Version, URL: s.URL, Protocol: s.Protocol, Mode: s.Mode, Distribution: s.Distribution,
+		Model: s.Model, Version: s.Version, URL: s.URL, Protocol: s.Protocol, Mode: s.Mode,
 		Levels: jsonRange{Start: s.Levels.Start, Step: s.Levels.Step}, Search: s.Search, LatencyLimit: s.LatencyLimit.Seconds(), GoodputLimit: s.Goodput.Seconds(),
 		Percentile: s.Percentile, Batch: s.Batch,
 		Stop: jsonStop{Rule: s.Stop.Rule, Precision: s.Stop.Precision, Budget: s.Stop.Budget.Seconds(), Stability: s.Stop.Stability,
 			Trials: s.Stop.Trials, Window: s.Stop.Window.Seconds(), Requests: s.Stop.Requests},
 		RequestCount: s.RequestCount, WarmUpRequests: s.WarmUpRequests, Streams: s.Streams, Steps: s.Steps, Async: s.Async,
 		Streaming: s.Streaming, Decoupled: s.Decoupled, Cache: s.Cache, Statistics: s.Statistics, Metrics: s.Metrics, PID: s.PID, Seed: s.Seed,
+	}
+	if s.Mode == perf.ModeRate {
+		j.Distribution = s.Arrivals.Of()
+		if text := s.Arrivals.String(); text != string(j.Distribution) {
+			j.Arrivals = text
+		}
 	}
 	if !s.Levels.Open {
 		j.Levels.End = &s.Levels.End

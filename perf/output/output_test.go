@@ -15,6 +15,7 @@ import (
 
 	"tuner/internal/golden"
 	"tuner/measure"
+	"tuner/measure/arrivals"
 	"tuner/perf"
 )
 
@@ -85,7 +86,7 @@ func closedLevel() perf.Level {
 // metrics and statistics of a model with a cache.
 func openSettings() perf.Settings {
 	s := closedSettings()
-	s.Mode, s.Distribution, s.Protocol, s.URL = perf.ModeRate, perf.Poisson, "grpc", "localhost:8001"
+	s.Mode, s.Arrivals, s.Protocol, s.URL = perf.ModeRate, arrivals.Pattern{}, "grpc", "localhost:8001"
 	s.Levels, s.Search = perf.Levels{Start: 100, Step: 50, Open: true}, perf.SearchLinear
 	s.LatencyLimit, s.Percentile, s.Batch = 50*ms, 97, 2
 	s.Stop = perf.Stop{Rule: perf.RuleStability, Stability: 0.1, Trials: 10, Requests: 50}
@@ -249,7 +250,7 @@ func TestLinesOfPerfAnalyzer(t *testing.T) {
 		if c.open {
 			l = openLevel()
 			l.Load.BatchSize, l.Measurement.Windows[0].Late, l.Measurement.Windows[0].GPUs = 1, 0, nil
-			s.Mode, s.Distribution = perf.ModeRate, perf.Constant
+			s.Mode, s.Arrivals = perf.ModeRate, arrivals.Pattern{Kind: arrivals.ConstantKind}
 		}
 		// perf_analyzer measured three windows
 		l.Measurement.Windows = append(l.Measurement.Windows, l.Measurement.Windows[0])

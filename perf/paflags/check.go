@@ -27,7 +27,6 @@ type Plan struct {
 	Wire      wire.Options
 	Format    wire.Format
 	Source    payload.Source
-	Intervals []time.Duration
 	Composing []meter.Model // named by the user; none: those of an ensemble
 	With      []With
 	Gauge     meter.Options

@@ -1,11 +1,17 @@
 package paflags
 
 import (
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
 
 	"tuner/measure"
+	"tuner/measure/arrivals"
 	"tuner/perf"
 	"tuner/runner/wire"
 )
@@ -95,6 +101,82 @@ func TestParseCPUs(t *testing.T) {
 	for _, text := range []string{"", "a", "2-1", "1-", "-1", "0,,1"} {
 		if got, err := parseCPUs(text); err == nil {
 			t.Errorf("%q: %v", text, got)
+		}
+	}
+}
+
+// settingsOf reads a command line, and returns the settings or the mistakes.
+func settingsOf(t *testing.T, arguments ...string) (perf.Settings, string) {
+	t.Helper()
+	var o Options
+	f := pflag.NewFlagSet("perf", pflag.ContinueOnError)
+	o.Add(f)
+	if err := f.Parse(append([]string{"-m", "law"}, arguments...)); err != nil {
+		t.Fatal(err)
+	}
+	plan, _, err := o.Check()
+	if err != nil {
+		return plan.Settings, err.Error()
+	}
+	return plan.Settings, ""
+}
+
+func TestArrivals(t *testing.T) {
+	t.Parallel()
+	trace := filepath.Join(t.TempDir(), "trace.csv")
+	if err := os.WriteFile(trace, []byte("timestamp\n0\n1\n3\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]arrivals.Pattern{
+		"poisson":                        {Kind: arrivals.PoissonKind},
+		"{gamma: {cv: 2.5}}":             {Kind: arrivals.GammaKind, CV: 2.5},
+		"{on_off: {on: 2s, off: 500ms}}": {Kind: arrivals.OnOffKind, On: 2 * time.Second, Off: 500 * time.Millisecond},
+		"{curve: {0s: 1, 1m: 0}}":        {Kind: arrivals.CurveKind, Curve: []arrivals.Point{{At: 0, Factor: 1}, {At: time.Minute}}},
+	} {
+		s, mistake := settingsOf(t, "--request-rate-range", "50", "--arrivals", text)
+		if diff := cmp.Diff(want, s.Arrivals); mistake != "" || diff != "" || s.Levels.Start != 50 {
+			t.Errorf("%s: %s %s", text, mistake, diff)
+		}
+	}
+	// three requests in 4.5 s, with the mean distance between the last and the first
+	if s, mistake := settingsOf(t, "--arrivals", "{trace: "+trace+"}"); mistake != "" || s.Levels.Start != 3/4.5 || s.Arrivals.Trace.Requests != 3 {
+		t.Errorf("a trace at its own speed: %+v, %s", s.Levels, mistake)
+	}
+	if s, mistake := settingsOf(t, "--arrivals", "{trace: "+trace+"}", "--request-rate-range", "10"); mistake != "" || s.Levels.Start != 10 {
+		t.Errorf("a trace at another rate: %+v, %s", s.Levels, mistake)
+	}
+}
+
+func TestArrivalsThatAreRefused(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ text, want string }{
+		{"bursty", "is not a pattern of arrivals; allowed: poisson, constant"},
+		{"{gamma: {cv: 0}}", "must be a number above 0"},
+		{"{gamma: {cv: .nan}}", "gamma.cv"},
+		{"{gamma: {}}", "cv"},
+		{"{on_off: {on: 2s}}", "off"},
+		{"{on_off: {on: 2s, off: 48h}}", "is out of range"},
+		{"{curve: {0s: 1, 0.5: 2}}", "is a duration without a unit"},
+		{"{curve: {0s: 1, 1s: x}}", "is not a factor"},
+		{"{curve: {0s: 0, 1s: 0}}", "no factor above 0"},
+		{"{gamma: {cv: 2}, trace: x}", "names 2 patterns"},
+		{"{trace: nosuch.csv}", `cannot read trace "nosuch.csv"`},
+		{"[", "--arrivals"},
+	} {
+		if _, mistake := settingsOf(t, "--request-rate-range", "50", "--arrivals", c.text); !strings.Contains(mistake, c.want) || !strings.Contains(mistake, "--arrivals") {
+			t.Errorf("%s gives %q, want %q", c.text, mistake, c.want)
+		}
+	}
+	for want, arguments := range map[string][]string{
+		"needs a mean rate":    {"--arrivals", "poisson"},
+		"keep one of the two":  {"--arrivals", "poisson", "--request-rate-range", "5", "--request-distribution", "poisson"},
+		"contradicts":          {"--arrivals", "poisson", "--concurrency-range", "5"},
+		"span whole periods":   {"--arrivals", "{on_off: {on: 1s, off: 1s}}", "--request-rate-range", "5", "--measurement-mode", "count_windows"},
+		"--arrivals has more":  {"--request-rate-range", "5", "--request-distribution", "gamma"},
+		"--goodput 0s: the li": {"--goodput", "0s"},
+	} {
+		if _, mistake := settingsOf(t, arguments...); !strings.Contains(mistake, want) {
+			t.Errorf("%q gives %q, want %q", arguments, mistake, want)
 		}
 	}
 }

@@ -6,11 +6,11 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"time"
 
 	"tuner/internal/problems"
+	"tuner/measure/arrivals"
 	"tuner/perf"
-	"tuner/runner/load"
+	"tuner/spec/traffic"
 )
 
 // checkLoad reads the mode and the levels.
@@ -32,15 +32,14 @@ func (o *Options) checkLoad(p *problems.List, plan *Plan) {
 	}
 	var err error
 	switch {
-	case o.rate != "":
-		s.Mode, s.Distribution = perf.ModeRate, perf.Distribution(o.distribution)
-		s.Levels, err = parseLevels("request-rate-range", o.rate, false)
-		if s.Distribution != perf.Constant && s.Distribution != perf.Poisson {
-			p.Addf("--request-distribution %q: allowed are constant and poisson", o.distribution)
-		}
+	case o.rate != "" || o.pattern != "":
+		s.Mode = perf.ModeRate
+		s.Arrivals, err = o.arrivals()
+		p.Add(err)
+		s.Levels, err = o.rates(s.Arrivals)
 	case o.intervals != "":
 		s.Mode = perf.ModeIntervals
-		plan.Intervals, err = readIntervals(o.intervals)
+		s.Arrivals, err = readIntervals(o.intervals)
 	default:
 		s.Mode = perf.ModeConcurrency
 		s.Levels, err = parseLevels("concurrency-range", concurrency, true)
@@ -48,6 +47,15 @@ func (o *Options) checkLoad(p *problems.List, plan *Plan) {
 	p.Add(err)
 	if o.given("request-distribution") && s.Mode != perf.ModeRate {
 		p.Addf("--request-distribution is for --request-rate-range")
+	}
+	if o.given("request-distribution") && o.given("arrivals") {
+		p.Addf("--request-distribution, --arrivals: keep one of the two")
+	}
+	if o.given("arrivals") && len(modes) > 0 && modes[0] != "--request-rate-range" {
+		p.Addf("--arrivals is for --request-rate-range, and contradicts %s", modes[0])
+	}
+	if s.Mode != perf.ModeConcurrency && o.mode == "count_windows" && s.Arrivals.HasPeriod() {
+		p.Addf("--measurement-mode count_windows: windows span whole periods of the arrivals (%s), whatever the number of requests", s.Arrivals)
 	}
 	o.checkSearch(p, s)
 }
@@ -123,18 +131,54 @@ func parseLevels(flag, text string, whole bool) (perf.Levels, error) {
 	return l, nil
 }
 
-func readIntervals(path string) ([]time.Duration, error) {
+// arrivals returns when the requests of a rate are due.
+func (o *Options) arrivals() (arrivals.Pattern, error) {
+	if o.pattern == "" {
+		p := arrivals.Pattern{Kind: arrivals.Kind(o.distribution)}
+		if p.Kind != arrivals.ConstantKind && p.Kind != arrivals.PoissonKind {
+			return arrivals.Pattern{}, fmt.Errorf("--request-distribution %q: allowed are constant and poisson; --arrivals has more", o.distribution)
+		}
+		return p, nil
+	}
+	p, err := traffic.Parse("arrivals", o.pattern)
+	if err != nil || p.Kind != arrivals.TraceKind {
+		return p, err
+	}
+	trace, err := arrivals.ReadTrace(p.File)
+	if err != nil {
+		return arrivals.Pattern{}, fmt.Errorf("--arrivals: %w", err)
+	}
+	p.Trace = &trace
+	return p, nil
+}
+
+// rates returns the levels of a request rate. A trace without one has its own.
+func (o *Options) rates(p arrivals.Pattern) (perf.Levels, error) {
+	switch {
+	case o.rate != "":
+		return parseLevels("request-rate-range", o.rate, false)
+	case p.Trace != nil:
+		return perf.Levels{Start: p.Trace.Rate(), End: p.Trace.Rate(), Step: 1}, nil
+	case p.Kind == arrivals.TraceKind || p.Kind == "":
+		return perf.Levels{Start: 1, End: 1, Step: 1}, nil // the mistake is reported already
+	}
+	return perf.Levels{}, fmt.Errorf("--arrivals %q needs a mean rate: add --request-rate-range RATE", o.pattern)
+}
+
+// readIntervals reads perf_analyzer's file of intervals.
+func readIntervals(path string) (arrivals.Pattern, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("--request-intervals: %w", err)
+		return arrivals.Pattern{}, fmt.Errorf("--request-intervals: %w", err)
 	}
 	defer f.Close()
-	list, err := load.ParseIntervals(f)
+	var trace arrivals.Trace
+	list, err := arrivals.ParseIntervals(f)
 	if err == nil {
-		_, err = load.Intervals(list)
+		trace, err = arrivals.TraceOf(list)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("--request-intervals %s: %w", path, err)
+		return arrivals.Pattern{}, fmt.Errorf("--request-intervals %s: %w", path, err)
 	}
-	return list, nil
+	return arrivals.Pattern{Kind: arrivals.TraceKind, File: path, Trace: &trace}, nil
 }

@@ -71,7 +71,7 @@ func (s *Session) open(ctx context.Context) error {
 		return exit.With(exit.Usage, err)
 	}
 	s.options = perf.Options{
-		Settings: s.plan.Settings, Target: target, Intervals: s.plan.Intervals, WarmUp: s.plan.WarmUp, Timeout: s.plan.Timeout,
+		Settings: s.plan.Settings, Target: target, WarmUp: s.plan.WarmUp, Timeout: s.plan.Timeout,
 		MaxInFlight: s.plan.MaxInFlight,
 	}
 	s.complete(ctx, server, model)

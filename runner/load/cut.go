@@ -3,6 +3,7 @@ package load
 import (
 	"context"
 	"fmt"
+	"math"
 	"time"
 
 	"tuner/measure"
@@ -127,17 +128,27 @@ func (s *session) settle(ctx context.Context, length time.Duration) error {
 			}
 		}
 	}
-	s.windows = append(s.windows, s.closing.close(s.batch(), waiting))
+	w := s.closing.close(s.batch(), waiting)
+	w.Periods = s.periods(w.Duration)
+	s.windows = append(s.windows, w)
 	s.judge()
 	return nil
+}
+
+// periods returns the number of periods of the arrivals that a window spans; 0 without a period.
+func (s *session) periods(length time.Duration) int {
+	if s.options.Period <= 0 || s.options.Requests > 0 {
+		return 0
+	}
+	return int(math.Round(length.Seconds() / s.options.Period.Seconds()))
 }
 
 func (s *session) batch() int { return max(1, s.options.Load.BatchSize) }
 
 // judge sets the flags of the last window. It does not require a steady load after a warm-up that
-// only fills the queue.
+// only fills the queue, and of arrivals that repeat.
 func (s *session) judge() {
-	s.windows[len(s.windows)-1].Flags = flags(s.windows, s.options.Load.Concurrency, s.steady || s.options.Fill)
+	s.windows[len(s.windows)-1].Flags = flags(s.windows, s.options.Load.Concurrency, s.steady || s.options.Fill || s.options.Period > 0)
 }
 
 // release passes on the records of the current window, since it counts now.

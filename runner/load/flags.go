@@ -35,7 +35,7 @@ func flags(windows []measure.Window, concurrency int, steady bool) []measure.Fla
 	flag(measure.FlagErrors, w.Errors > 0)
 	flag(measure.FlagTimeout, w.TimedOut > 0)
 	flag(measure.FlagUnsteady, !steady)
-	flag(measure.FlagCorrelated, isCorrelated(windows))
+	flag(measure.FlagCorrelated, w.Periods == 0 && isCorrelated(windows))
 	if concurrency > 0 {
 		flag(measure.FlagLittle, math.Abs(w.InFlight/float64(concurrency)-1) > offBalance)
 		flag(measure.FlagSendDelay, isSlowToSend(w))

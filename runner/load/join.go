@@ -34,6 +34,7 @@ func (s *session) joinAll() bool {
 func joinWindows(a, b measure.Window) measure.Window {
 	w := a
 	w.Duration += b.Duration
+	w.Periods += b.Periods
 	w.Requests, w.Inferences = a.Requests+b.Requests, a.Inferences+b.Inferences
 	w.Errors, w.TimedOut = a.Errors+b.Errors, a.TimedOut+b.TimedOut
 	if a.FirstError == "" {

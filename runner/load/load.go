@@ -50,6 +50,10 @@ type Conn interface {
 	Close() error
 }
 
+// Arrivals yields the scheduled instants of an open loop, as durations since its beginning, in
+// ascending order and without end (arrivals.Schedule). Next does not block. One goroutine calls it.
+type Arrivals interface{ Next() time.Duration }
+
 // Record is one request, for Options.Sink. Its instants are durations since Result.Begin.
 type Record struct {
 	Request int // its number, as given to Conn.Send
@@ -65,6 +69,9 @@ type Record struct {
 type Options struct {
 	Load     measure.Load
 	Arrivals Arrivals // schedule of an open loop; nil: a closed loop of Load.Concurrency
+	// Period > 0 is the time after which the arrivals repeat. Windows are whole periods then
+	// (arrivals.Pattern.Whole). The warm-up lasts one, within its limit, and is not judged.
+	Period time.Duration
 	// Dial opens connection 0, 1, … Several goroutines may call it at once, and again for a
 	// connection that broke.
 	//

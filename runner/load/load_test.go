@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"tuner/measure"
+	"tuner/measure/arrivals"
 )
 
 const ms = time.Millisecond
@@ -491,7 +492,7 @@ func TestConnectionThatFails(t *testing.T) {
 
 func TestSenselessLoadsAreRefused(t *testing.T) {
 	t.Parallel()
-	arrivals, _ := Constant(1)
+	arrivals, _ := arrivals.Constant(1)
 	for name, spoil := range map[string]func(*Options){
 		"no concurrency": func(o *Options) { o.Load.Concurrency = 0 },
 		"two loads":      func(o *Options) { o.Arrivals = arrivals },

@@ -11,13 +11,14 @@ import (
 	"time"
 
 	"tuner/measure"
+	"tuner/measure/arrivals"
 )
 
 // every returns options for an open loop with a request at each distance, and two windows of 1 s.
 func every(t *testing.T, s *server, distance time.Duration) Options {
 	t.Helper()
 	rate := float64(time.Second) / float64(distance)
-	arrivals, err := Constant(rate)
+	arrivals, err := arrivals.Constant(rate)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,8 +57,8 @@ func TestOpenLoopWaitsFollowLindley(t *testing.T) {
 		s := constant(0)
 		s.service = queue.serve
 		o := every(t, s, 20*ms)
-		o.Arrivals, _ = Poisson(50, 5)
-		schedule, _ := Poisson(50, 5)
+		o.Arrivals, _ = arrivals.Poisson(50, 5)
+		schedule, _ := arrivals.Poisson(50, 5)
 		o.WarmUp = 0
 		o.Length = func(time.Duration) time.Duration { return 5 * time.Second }
 		var records []Record
@@ -323,7 +324,7 @@ func TestOpenLoopInRealTime(t *testing.T) {
 			t.Parallel()
 			s := constant(3 * ms)
 			o := every(t, s, ms)
-			o.Arrivals, _ = Poisson(1000, 3)
+			o.Arrivals, _ = arrivals.Poisson(1000, 3)
 			o.Large, o.Total, o.WarmUp = large, 400, 0
 			var records []Record
 			o.Sink = func(r Record) { records = append(records, r) }

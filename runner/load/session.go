@@ -363,7 +363,11 @@ func (s *session) warmUp(ctx context.Context) error {
 		if err := s.watch(); err != nil {
 			return err
 		}
-		s.steady = s.warm.isSteady(s.now() - begin)
+		if period := s.options.Period; period > 0 { // a course that repeats has no steady state
+			s.steady = s.now()-begin >= period && isFilled()
+		} else {
+			s.steady = s.warm.isSteady(s.now() - begin)
+		}
 		if s.good == good && s.failures > failures && !s.silent && s.now() > begin+refusedFor {
 			return s.refused(failures)
 		}

@@ -12,6 +12,7 @@ import (
 	"tuner/engine/api"
 	"tuner/lab/bench/sidebyside"
 	"tuner/measure"
+	"tuner/measure/arrivals"
 	"tuner/measure/stats"
 	"tuner/runner/load"
 	"tuner/runner/wire"
@@ -85,7 +86,7 @@ func (c conn) Send(slot, _ int) { c.Conn.Send(slot, c.request) }
 
 // openLoop measures a window of tuner's open loop, after half a second of warm-up.
 func openLoop(ctx context.Context, s *server, seed uint64, window time.Duration) (pace, error) {
-	arrivals, err := load.Poisson(pacingRate, seed)
+	arrivals, err := arrivals.Poisson(pacingRate, seed)
 	if err != nil {
 		return pace{}, err
 	}
@@ -127,7 +128,7 @@ func openLoop(ctx context.Context, s *server, seed uint64, window time.Duration)
 
 // sleepLoop keeps the same schedule with time.Sleep, and sends nothing.
 func sleepLoop(ctx context.Context, s *server, seed uint64, window time.Duration) (pace, error) {
-	arrivals, err := load.Poisson(pacingRate, seed)
+	arrivals, err := arrivals.Poisson(pacingRate, seed)
 	if err != nil {
 		return pace{}, err
 	}
