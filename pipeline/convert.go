@@ -11,10 +11,10 @@ import (
 	"path/filepath"
 	"slices"
 
-	"tuner/internal/checksum"
 	"tuner/internal/durable"
 	"tuner/internal/exit"
 	"tuner/model/dataset"
+	"tuner/model/framework"
 	"tuner/model/onnx"
 	"tuner/model/onnx/inputs"
 	"tuner/model/onnx/rewrite/batch"
@@ -23,7 +23,6 @@ import (
 	"tuner/model/precision/conversion"
 	"tuner/model/precision/places"
 	"tuner/model/precision/recipe"
-	"tuner/model/pytorch"
 	"tuner/ort/provider"
 	"tuner/pipeline/steps"
 	"tuner/profile"
@@ -39,13 +38,13 @@ type modelConversion struct {
 	name    string        // name under which it will be served
 	dir     string        // output folder
 	skipped string        // reason why no conversion is needed; "" if one is
-	opened  starter.Model // the user's model; zero for a PyTorch file
+	opened  starter.Model // the user's model; zero for a framework's model
 
-	target string // the file that is made
-	key    string // digest of everything that target depends on
-	torch  pytorch.Source
-	source *onnx.Model        // model with a fixed batch dimension; nil for a PyTorch file
-	sizes  map[string][]int64 // of the requests of the comparison
+	target  string // the file that is made
+	key     string // digest of everything that target depends on
+	foreign framework.Source
+	source  *onnx.Model        // model with a fixed batch dimension; nil for a framework's model
+	sizes   map[string][]int64 // of the requests of the comparison
 }
 
 // newConversion inspects the user's model. The user can fix every error. It writes nothing.
@@ -55,8 +54,8 @@ func newConversion(ctx context.Context, r Request) (modelConversion, error) {
 		return modelConversion{}, exit.Usagef("cannot read the model %q: %v", r.Model, durable.Cause(err))
 	}
 	c := modelConversion{Request: r}
-	if pytorch.IsFile(r.Model) && !info.IsDir() {
-		return c.ofPyTorch()
+	if of, ok := framework.Of(r.Model); ok {
+		return c.ofFramework(of)
 	}
 	c.opened, err = starter.Open(ctx, "run", r.Model)
 	// otherwise the batch dimension may become symbolic, and users do not give its size
@@ -90,19 +89,19 @@ func (c *modelConversion) setOutput(name string) {
 	}
 }
 
-// ofPyTorch prepares the export of a PyTorch file.
-func (c modelConversion) ofPyTorch() (modelConversion, error) {
+// ofFramework prepares the export of a framework's model.
+func (c modelConversion) ofFramework(of framework.Framework) (modelConversion, error) {
 	var err error
-	if c.torch, err = c.Torch(); err != nil {
+	if c.foreign, err = c.Foreign(of); err != nil {
 		return c, err
 	}
 	c.setOutput(spec.NewStarter(conversion.ExportPath(c.Model, "")).Name)
 	c.target = conversion.ExportPath(c.Model, c.dir)
-	sum, err := checksum.File(c.Model)
+	sum, err := framework.Digest(c.Model)
 	if err != nil {
 		return c, exit.Usagef("cannot read the model %q: %v", c.Model, durable.Cause(err))
 	}
-	c.key, err = digestOf(sum, c.torch.Inputs, c.torch.Outputs, c.torch.Opset)
+	c.key, err = digestOf(sum, c.foreign.Inputs, c.foreign.Outputs, c.foreign.Opset)
 	return c, err
 }
 
@@ -210,12 +209,12 @@ func (c modelConversion) reportFailure(log *steps.Log) error {
 	return reportFailure(a, c.name, c.Version, log)
 }
 
-// export converts a PyTorch file to ONNX.
+// export converts a framework's model to ONNX.
 func (c modelConversion) export(ctx context.Context, opener precision.Opener) (steps.Outcome, error) {
-	if err := conversion.Export(ctx, c.Messages, c.torch, c.Python, c.target, opener); err != nil {
+	if err := conversion.Export(ctx, c.Messages, c.foreign, c.Python, c.target, opener); err != nil {
 		return steps.Outcome{}, err
 	}
-	return steps.Outcome{Text: fmt.Sprintf("%s was exported from %s, and has PyTorch's outputs", c.target, c.Model), Files: []string{c.target}}, nil
+	return steps.Outcome{Text: fmt.Sprintf("%s was exported from %s, and has the outputs of %s", c.target, c.Model, c.foreign.Framework.Name), Files: []string{c.target}}, nil
 }
 
 // freeBatch makes the fixed batch dimension of an ONNX file symbolic.

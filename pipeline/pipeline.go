@@ -18,7 +18,7 @@ import (
 	"tuner/export"
 	"tuner/internal/exit"
 	"tuner/internal/words"
-	"tuner/model/pytorch"
+	"tuner/model/framework"
 	"tuner/ort/ortlib"
 	"tuner/pipeline/steps"
 	"tuner/profile"
@@ -35,10 +35,10 @@ type Request struct {
 	Dir    string             // the output folder; "": out/NAME
 	Wish   spec.Wish          // content of the model's profile; nil precisions: those that are worth a try (recipe.Choose)
 	Shapes map[string][]int64 // of a request, by input, without the batch dimension
-	// Torch describes a PyTorch file: its inputs, outputs and operator set are not in the file. It
-	// is not called for other models.
-	Torch  func() (pytorch.Source, error)
-	Python string // Python with PyTorch; "" is python3 of the PATH
+	// Foreign describes a framework's model by what is not in its file: permissions, operator set,
+	// for some also inputs and outputs. It is not called for other models.
+	Foreign func(framework.Framework) (framework.Source, error)
+	Python  string // Python with the framework; "" is python3 of the PATH
 
 	Profile string // path of the profile, instead of a model
 

@@ -12,7 +12,7 @@ import (
 
 	"tuner/internal/exit"
 	"tuner/internal/words"
-	"tuner/model/pytorch"
+	"tuner/model/framework"
 )
 
 // usageArgs makes wrong arguments end the program with exit code 2.
@@ -38,11 +38,17 @@ func fileByFlag(forModel, forFolder string) cobra.PositionalArgs {
 		switch {
 		case forFolder != "" && err == nil && info.IsDir():
 			advice = forFolder
-		case forModel != "" && (filepath.Ext(args[0]) == ".onnx" || pytorch.IsFile(args[0])):
+		case forModel != "" && (filepath.Ext(args[0]) == ".onnx" || isForeign(args[0])):
 			advice = forModel
 		}
 		return fmt.Errorf("unexpected argument %q: "+advice, args[0])
 	})
+}
+
+// isForeign reports whether a path is a framework's model.
+func isForeign(path string) bool {
+	_, is := framework.Of(path)
+	return is
 }
 
 // flagMistake explains a wrong flag. If args begin with a word that is not a verb, that word is the

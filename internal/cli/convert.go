@@ -27,7 +27,7 @@ type convertOptions struct {
 	providers   []string
 	ortLibrary  string
 	output      string
-	pytorch     pytorchOptions
+	framework   frameworkOptions
 	has         func(flag string) bool // whether a flag is set
 }
 
@@ -43,11 +43,13 @@ on random inputs.
 With a limit (--metric and --min or --max), the nodes that hurt most stay in fp32 until it holds. A variant that still misses the limit is
 rejected and not written.
 
-A PyTorch file (.pt, .pth) is exported first, with your own Python, to FOLDER/NAME.onnx, and compared with PyTorch. Variants are written to
-FOLDER/NAME.PRECISION.onnx, and cached. The original is never changed.`,
+A model of PyTorch, TensorFlow, scikit-learn, XGBoost or LightGBM is exported first, with your own Python, to FOLDER/NAME.onnx, and
+compared with the framework. Variants are written to FOLDER/NAME.PRECISION.onnx, and cached. The original is never changed.`,
 		Example: `  tuner convert model.onnx --precision int8
   tuner convert model.onnx --precision int8,fp16 --data rows.npz --metric cosine --min 0.99 -o out
   tuner convert resnet.onnx --precision int8_static --calibration images.npz --ep cpu,openvino
+  tuner convert saved_model_folder -o out
+  tuner convert forest.pkl --allow-pickle
   tuner convert bert.pt --precision int8 \
       --in-names ids,mask --in-shapes '[[-1,256],[-1,256]]' --in-types int64,int64`,
 		Args: func(_ *cobra.Command, args []string) error {

@@ -9,13 +9,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"tuner/internal/exit"
+	"tuner/model/framework"
 	"tuner/model/onnx/inputs"
 	"tuner/model/precision"
 	"tuner/model/precision/accuracy"
 	"tuner/model/precision/calibrate"
 	"tuner/model/precision/conversion"
 	"tuner/model/precision/recipe"
-	"tuner/model/pytorch"
 	"tuner/ort/provider"
 )
 
@@ -44,7 +44,7 @@ func (o *convertOptions) addFlags(cmd *cobra.Command) {
 	f.StringSliceVar(&o.providers, "ep", []string{provider.CPU}, "`names` of the execution providers to compare on: "+strings.Join(provider.Names(), ", "))
 	f.StringVar(&o.ortLibrary, "ort-library", "", "`library` of ONNX Runtime, or flavour[@version] of an installed one (default $TUNER_ORT_LIBRARY, then the installed builds)")
 	f.StringVar(&o.output, "output", "text", "`format`: text or json")
-	o.pytorch.addFlags(f)
+	o.framework.addFlags(f)
 	o.has = f.Changed
 }
 
@@ -61,10 +61,10 @@ func (o convertOptions) job(con console, path string) (conversion.Job, error) {
 	job := conversion.Job{
 		Request: conversion.Request{Model: path, Precisions: o.precisions, Providers: o.providers, Dir: o.dir, Force: o.force, Settings: settings},
 		Data:    conversion.Data{Path: o.data, Calibration: o.calibration, Rows: o.rows, Shapes: shapes},
-		Library: o.ortLibrary, Version: toolVersion(), Python: o.pytorch.python, Messages: con.err,
+		Library: o.ortLibrary, Version: toolVersion(), Python: o.framework.python, Messages: con.err,
 	}
-	if pytorch.IsFile(path) {
-		job.Torch, err = o.pytorch.source(path)
+	if of, ok := framework.Of(path); ok {
+		job.Source, err = o.framework.source(of, path)
 	}
 	return job, err
 }
@@ -81,10 +81,10 @@ func (o convertOptions) settings(path string) (precision.Options, error) {
 	if o.has("rows") && o.rows < 1 {
 		return s, exit.Usagef("--rows %d: at least one row is needed", o.rows)
 	}
-	if err := checkPyTorchFlags(path, o.has); err != nil {
+	if err := checkFrameworkFlags(path, o.has); err != nil {
 		return s, err
 	}
-	if len(o.precisions) == 0 && !pytorch.IsFile(path) {
+	if len(o.precisions) == 0 && !isForeign(path) {
 		return s, exit.Usagef("cannot convert: no precision is given; name one or more with --precision: %s", strings.Join(recipe.Names(), ", "))
 	}
 	if len(o.providers) == 0 {

@@ -10,9 +10,9 @@ import (
 
 	"tuner/export"
 	"tuner/internal/exit"
+	"tuner/model/framework"
 	"tuner/model/onnx/inputs"
 	"tuner/model/precision/recipe"
-	"tuner/model/pytorch"
 	"tuner/pipeline"
 	"tuner/spec"
 	"tuner/spec/document"
@@ -28,7 +28,7 @@ type runOptions struct {
 	mix        string
 	output     string
 	ortLibrary string
-	pytorch    pytorchOptions
+	framework  frameworkOptions
 	has        func(flag string) bool // whether a flag is set
 }
 
@@ -38,7 +38,8 @@ func newRun(con console) *cobra.Command {
 		Use:   "run MODEL | -f profile.yaml",
 		Short: "Tune a model and write a repository that is ready to deploy",
 		Long: `Takes a model through seven steps to its deployment: 1 conversion, 2 precision, 3 accuracy check, 4 configuration search, 5 optimized
-model, 6 repository, 7 Helm chart. Conversion is for PyTorch files and fixed batch dimensions. The reports describe each step.
+model, 6 repository, 7 Helm chart. Conversion is for models of PyTorch, TensorFlow, scikit-learn,
+XGBoost and LightGBM, and for fixed batch dimensions. The reports describe each step.
 
 No file is needed. The run writes profile.yaml and analyze.yaml, which describe it, into the output folder. Run the same command again
 to resume: finished steps are skipped unless their inputs changed. To search longer, raise 'budget' in profile.yaml and run
@@ -51,6 +52,8 @@ Each flag can also be given as an environment variable: TUNER_P99, TUNER_BUDGET,
   tuner run model.onnx --mode online
   tuner run model.onnx --precision fp32 --objective latency_p95
   tuner run bert.pt --in-names ids,mask --in-shapes '[[-1,256],[-1,256]]' --in-types int64,int64
+  tuner run saved_model_folder --p99 30ms
+  tuner run forest.pkl --allow-pickle
   tuner run -f out/model/profile.yaml`,
 		PreRunE: func(cmd *cobra.Command, _ []string) error { return fromEnvironment(cmd) },
 		RunE:    func(cmd *cobra.Command, args []string) error { return runAll(cmd.Context(), con, o, args) },
@@ -60,7 +63,7 @@ Each flag can also be given as an environment variable: TUNER_P99, TUNER_BUDGET,
 }
 
 // shapingFlags are the flags whose values are in profile.yaml otherwise.
-var shapingFlags = append([]string{"output-folder", "p99", "budget", "until", "mode", "objective", "precision", "accuracy", "shape", "data", "mix"}, pytorchFlags...)
+var shapingFlags = append([]string{"output-folder", "p99", "budget", "until", "mode", "objective", "precision", "accuracy", "shape", "data", "mix"}, frameworkFlags...)
 
 func (o *runOptions) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
@@ -79,7 +82,7 @@ func (o *runOptions) addFlags(cmd *cobra.Command) {
 	f.StringVar(&o.mix, "mix", "", "`sizes` of a dimension with weights: sequence=16:6,64:3,256:1, sequence=lengths.csv, or sequence=p50:40,p99:300,max:512 (default one shape)")
 	f.StringVar(&o.output, "output", "text", "`format` on stdout: text (the answer) or json (the result)")
 	f.StringVar(&o.ortLibrary, "ort-library", "", "ONNX Runtime `library`, or flavour[@version] of an installed build (default $TUNER_ORT_LIBRARY, then the installed cpu build)")
-	o.pytorch.addFlags(f)
+	o.framework.addFlags(f)
 	o.has = f.Changed
 }
 
@@ -87,7 +90,7 @@ func (o *runOptions) addFlags(cmd *cobra.Command) {
 func (o runOptions) check(args []string) error {
 	switch {
 	case o.file == "" && len(args) == 0:
-		return exit.Usagef("nothing to run: name a model (an ONNX file, a Triton model folder or a PyTorch file), or a profile with -f")
+		return exit.Usagef("nothing to run: name a model (an ONNX file, a Triton model folder or a file of PyTorch, TensorFlow, scikit-learn, XGBoost or LightGBM), or a profile with -f")
 	case o.file != "" && len(args) > 0:
 		return exit.Usagef("-f and the model %q contradict each other: the profile names its own", args[0])
 	case len(args) > 1:
@@ -103,7 +106,7 @@ func (o runOptions) check(args []string) error {
 		return exit.Usagef("--mix contradicts --data, whose rows have their own shapes; give one of the two")
 	}
 	if o.file == "" {
-		return errors.Join(checkPyTorchFlags(args[0], o.has), o.checkWish())
+		return errors.Join(checkFrameworkFlags(args[0], o.has), o.checkWish())
 	}
 	for _, flag := range shapingFlags {
 		if o.has(flag) {
@@ -189,12 +192,12 @@ func runAll(ctx context.Context, con console, o runOptions, args []string) error
 		}
 	}
 	r := pipeline.Request{
-		Profile: o.file, Dir: o.dir, Wish: o.wish, Shapes: shapes, Python: o.pytorch.python, Library: o.ortLibrary,
+		Profile: o.file, Dir: o.dir, Wish: o.wish, Shapes: shapes, Python: o.framework.python, Library: o.ortLibrary,
 		Chart: export.DefaultOptions(), Version: toolVersion(), JSON: o.output == "json", Out: con.out, Messages: con.err,
 	}
 	if o.file == "" {
 		r.Model = args[0]
-		r.Torch = func() (pytorch.Source, error) { return o.pytorch.source(args[0]) }
+		r.Foreign = func(of framework.Framework) (framework.Source, error) { return o.framework.source(of, args[0]) }
 	}
 	return pipeline.Run(ctx, r)
 }

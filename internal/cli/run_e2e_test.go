@@ -12,9 +12,9 @@ import (
 	"testing"
 
 	"tuner/internal/exit"
+	"tuner/model/framework/frameworktest"
 	"tuner/model/onnx"
 	"tuner/model/onnx/build"
-	"tuner/model/pytorch/pytorchtest"
 	"tuner/pipeline/steps"
 )
 
@@ -157,10 +157,10 @@ func TestRunExportsPyTorch(t *testing.T) {
 	w := newWorkplace(t)
 	w.withoutCharts("made", ".")
 	w.write("net.pt", "TorchScript")
-	python := pytorchtest.Python(t, build.Identity(onnx.Float), "INPUT0", "OUTPUT0", pytorchtest.Status)
+	python := frameworktest.Python(t, build.Identity(onnx.Float), "INPUT0", "OUTPUT0", frameworktest.Status)
 	args := []string{"run", "net.pt", "--in-names", "INPUT0", "--in-shapes", "[-1,-1]", "--precision", "fp32", "--budget", "2s", "-o", "made", "--python", python}
 	p := w.run(exit.OK, args...)
-	expect(t, p.stderr.String(), "net.pt: exporting with PyTorch", "1/7 convert\n", "made/net.onnx was exported from net.pt, and has PyTorch's outputs")
+	expect(t, p.stderr.String(), "net.pt: exporting with PyTorch", "1/7 convert\n", "made/net.onnx was exported from net.pt, and has the outputs of PyTorch")
 	if _, err := os.Stat(filepath.Join(w.dir, "made", "repository", "net", "config.pbtxt")); err != nil {
 		t.Error(err)
 	}
@@ -209,8 +209,8 @@ func TestKilledConversionGoesOn(t *testing.T) {
 	expect(t, w.export(exit.Usage, "/bin/false"), failed)
 	w.write("net.pt", "another TorchScript")
 	expect(t, w.export(exit.Usage, "/bin/false"), failed)
-	python := pytorchtest.Python(t, build.Identity(onnx.Float), "INPUT0", "OUTPUT0", pytorchtest.Status)
-	expect(t, w.export(exit.OK, python), "1/7 convert\n", "made/net.onnx was exported from net.pt, and has PyTorch's outputs")
+	python := frameworktest.Python(t, build.Identity(onnx.Float), "INPUT0", "OUTPUT0", frameworktest.Status)
+	expect(t, w.export(exit.OK, python), "1/7 convert\n", "made/net.onnx was exported from net.pt, and has the outputs of PyTorch")
 }
 
 // A profile can be resumed in every state of the conversion. The conversion does not count as done

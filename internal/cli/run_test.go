@@ -46,7 +46,7 @@ func TestRunChecksItsFlags(t *testing.T) {
 	check(`--output "xml": allowed are text and json`, "--output xml", "m.onnx")
 	check("--p99 contradicts -f: the profile says it; edit p.yaml", "-f p.yaml --p99 30ms")
 	check("--in-names contradicts -f", "-f p.yaml --in-names x")
-	check("--in-names is for PyTorch's files", "--in-names x", "m.onnx")
+	check("--in-names is for models of PyTorch", "--in-names x", "m.onnx")
 	check(`--p99 "fast": is not a duration; allowed: a number with a unit`, "--p99 fast", "m.onnx")
 	check(`--budget "5": is a duration without a unit`, "--budget 5", "m.onnx")
 	check(`--budget "1ms": is out of range; allowed: 1s to 720h0m0s`, "--budget 1ms", "m.onnx")

@@ -26,7 +26,7 @@ var allowed = map[string][]string{
 	"report/html":         {"report", "report/figures", "analyze", "spec", "measure", "search", "search/verdict", "internal/webpage", "internal/parallel"},                                   // search/verdict: the answer under other limits
 	"ortsweep":            {"profile", "profile/campaign", "spec", "spec/knobs", "search", "runner", "model/modelrepo", "model/modelconfig", "profile/journal", "measure", "measure/stats", "model/onnx", "internal/plotstyle", "internal/terminal"},
 	"ortsweep/race":       {"search", "measure/stats"},
-	"ortsweep/flags":      {"ortsweep/olive", "spec", "search", "model/onnx", "model/pytorch"},
+	"ortsweep/flags":      {"ortsweep/olive", "spec", "search", "model/onnx", "model/framework"},
 	"ortsweep/olive":      {"model/onnx", "model/modelconfig"},
 	"ortsweep/snippet":    {"internal/telemetry", "model/onnx", "model/modelconfig"},
 	"gate":                {"spec", "profile", "runner", "model/modelrepo", "model/modelconfig", "measure", "measure/stats", "internal/hostinfo", "runner/meter"},
@@ -41,8 +41,8 @@ var allowed = map[string][]string{
 	"profile/starter":     {"spec/mixture", "profile", "profile/preparation", "spec", "model/modelconfig", "model/onnx", "ort/ortlib", "internal/hostinfo"},
 	"profile/campaign":    {"spec/mixture", "model/mix", "spec", "search", "profile/journal", "model/modelconfig", "internal/checksum", "internal/parallel"}, // meaning of journals; it runs nothing
 	"runner":              {"measure/arrivals", "engine/api", "runner/load", "runner/wire", "runner/meter", "internal/hostinfo", "measure"},
-	"runner/target":       {"runner", "internal/children", "internal/exit", "engine/api", "spec", "spec/knobs", "search", "profile/journal", "runner/wire", "runner/meter", "measure", "internal/hostinfo", "ort/ortlib", "model/modelrepo", "model/modelconfig", "ort/provider"},                                                                                                                                                                                                                                                                                                                                          // modelconfig: what a remote server serves, to be given back
-	"pipeline":            {"analyze", "model/dataset", "export", "internal/checksum", "internal/exit", "internal/terminal", "internal/words", "profile/journal", "runner/meter", "model/modelconfig", "model/onnx", "ort/ortlib", "model/precision", "model/precision/accuracy", "model/precision/conversion", "model/precision/places", "profile", "profile/campaign", "profile/preparation", "profile/starter", "ort/provider", "ort/provider/probe", "model/pytorch", "report", "report/formats", "report/html", "report/json", "report/markdown", "report/text", "runner/target", "search", "spec", "pipeline/steps"}, // the steps use everything but the command line
+	"runner/target":       {"runner", "internal/children", "internal/exit", "engine/api", "spec", "spec/knobs", "search", "profile/journal", "runner/wire", "runner/meter", "measure", "internal/hostinfo", "ort/ortlib", "model/modelrepo", "model/modelconfig", "ort/provider"},                                                                                                                                                                                                                                                                                                                                            // modelconfig: what a remote server serves, to be given back
+	"pipeline":            {"analyze", "model/dataset", "export", "internal/checksum", "internal/exit", "internal/terminal", "internal/words", "profile/journal", "runner/meter", "model/modelconfig", "model/onnx", "ort/ortlib", "model/precision", "model/precision/accuracy", "model/precision/conversion", "model/precision/places", "profile", "profile/campaign", "profile/preparation", "profile/starter", "ort/provider", "ort/provider/probe", "model/framework", "report", "report/formats", "report/html", "report/json", "report/markdown", "report/text", "runner/target", "search", "spec", "pipeline/steps"}, // the steps use everything but the command line
 	"pipeline/steps":      {"internal/checksum"},
 	"analyze":             {"model/mix", "profile/campaign", "spec", "spec/knobs", "search", "search/posterior", "search/verdict", "profile/journal", "pipeline/steps", "measure", "model/modelconfig", "measure/stats", "model/precision/accuracy", "internal/parallel"},
 	// spec: Model Analyzer's tags
@@ -78,10 +78,10 @@ var allowed = map[string][]string{
 	"model/dataset":              {"model/onnx", "internal/hostinfo", "internal/problems"},
 	"model/precision":            {"internal/checksum", "internal/children", "model/onnx", "model/dataset", "runner", "engine/api", "model/modelrepo", "model/modelconfig", "internal/hostinfo", "runner/payload"},
 	"model/precision/places":     {"model/precision", "ort/provider", "ort/provider/probe", "ort/ortlib", "internal/hostinfo", "internal/checksum", "internal/exit", "search", "runner", "runner/target", "model/onnx"}, // search: places
-	"model/precision/conversion": {"model/precision", "model/precision/accuracy", "model/precision/places", "ort/provider", "ort/provider/probe", "model/pytorch", "model/dataset", "model/onnx", "internal/exit", "internal/terminal", "internal/words"},
+	"model/precision/conversion": {"model/precision", "model/precision/accuracy", "model/precision/places", "ort/provider", "ort/provider/probe", "model/framework", "model/dataset", "model/onnx", "internal/exit", "internal/terminal", "internal/words"},
 	"model/precision/accuracy":   {"model/dataset/elements", "model/onnx", "measure/stats"},
 	"model/precision/calibrate":  {"model/dataset/elements", "model/onnx"},
-	"model/pytorch":              {"internal/children", "model/dataset/npy", "model/precision/accuracy", "model/onnx"},
+	"model/framework":            {"internal/checksum", "internal/children", "model/dataset/npy", "model/precision/accuracy", "model/onnx"},
 	"engine/alarm":               {},
 	"engine/budget":              {},
 	"engine/fault":               {},                                                       // a class and a text: every part of the engine makes errors

@@ -17,7 +17,7 @@ import (
 
 	"tuner/internal/durable"
 	"tuner/internal/exit"
-	"tuner/model/pytorch"
+	"tuner/model/framework"
 	"tuner/ortsweep/olive"
 	"tuner/spec"
 )
@@ -118,8 +118,8 @@ func (o *Options) checkModel(model string) error {
 	if model == "" {
 		return exit.Usagef("no model given: use -m model.onnx, or -f ortsweep.yaml")
 	}
-	if pytorch.IsFile(model) {
-		return exit.Usagef("cannot sweep %q: it is a PyTorch model; 'tuner convert %s' makes an ONNX file of it", model, model)
+	if of, is := framework.Of(model); is {
+		return exit.Usagef("cannot sweep %q: it is a model of %s; 'tuner convert %s' makes an ONNX file of it", model, of.Name, model)
 	}
 	if _, err := os.Stat(model); err != nil {
 		hint := ""

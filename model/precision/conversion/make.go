@@ -1,6 +1,6 @@
 // Package conversion makes the output of `tuner convert`. It makes variants of one model in several
 // precisions, judges each on several execution providers, and writes the files of the accepted
-// ones. It also converts a PyTorch file to ONNX. Package precision makes and judges a single
+// ones. It also converts a framework's model to ONNX. Package precision makes and judges a single
 // variant. This package decides what to make and write, and reports it.
 package conversion
 

@@ -6,33 +6,33 @@ import (
 	"io"
 
 	"tuner/internal/exit"
+	"tuner/model/framework"
 	"tuner/model/onnx"
 	"tuner/model/precision"
 	"tuner/model/precision/places"
-	"tuner/model/pytorch"
 )
 
 // Job is a request with what is needed to read the model and to run it.
 type Job struct {
 	Request
-	Data     Data   // of the comparison
-	Library  string // ONNX Runtime: a library or an installed build; "" for the default
-	Version  string // of the tool
-	Torch    pytorch.Source
-	Python   string // program for a PyTorch file; "" for the default
+	Data     Data             // of the comparison
+	Library  string           // ONNX Runtime: a library or an installed build; "" for the default
+	Version  string           // of the tool
+	Source   framework.Source // of a framework's model; zero for an ONNX file
+	Python   string           // program for a framework's model; "" for the default
 	Messages io.Writer
 }
 
-// Run exports a PyTorch file, makes the variants, and writes them. The result may have variants
+// Run exports a framework's model, makes the variants, and writes them. The result may have variants
 // although a later one failed. Without precisions it has only Model, the path of the exported file.
 func (j Job) Run(ctx context.Context) (Result, error) {
 	if err := j.checkTargets(); err != nil {
 		return Result{}, err
 	}
-	isTorch := pytorch.IsFile(j.Model)
+	isForeign := j.Source.Path != ""
 	var model *onnx.Model
 	var err error
-	if !isTorch { // mistakes in the file are reported before problems of the machine
+	if !isForeign { // mistakes in the file are reported before problems of the machine
 		if model, err = j.read(); err != nil {
 			return Result{}, exit.With(exit.Usage, err)
 		}
@@ -45,8 +45,8 @@ func (j Job) Run(ctx context.Context) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	if isTorch {
-		if j.Model, err = j.exportTorch(ctx, opener); err != nil || len(j.Precisions) == 0 {
+	if isForeign {
+		if j.Model, err = j.export(ctx, opener); err != nil || len(j.Precisions) == 0 {
 			return Result{Request: j.Request}, err
 		}
 		if model, err = j.read(); err != nil {
@@ -61,13 +61,13 @@ func (j Job) Run(ctx context.Context) (Result, error) {
 	return j.Make(ctx, maker, builds)
 }
 
-// exportTorch converts a PyTorch file to ONNX and returns the path.
-func (j Job) exportTorch(ctx context.Context, opener precision.Opener) (string, error) {
+// export converts a framework's model to ONNX and returns the path.
+func (j Job) export(ctx context.Context, opener precision.Opener) (string, error) {
 	out, err := exportTarget(j.Model, j.Dir, j.Force)
 	if err != nil {
 		return "", err
 	}
-	return out, Export(ctx, j.Messages, j.Torch, j.Python, out, opener)
+	return out, Export(ctx, j.Messages, j.Source, j.Python, out, opener)
 }
 
 // read reads the model, and the data into the settings. The user can fix every error.

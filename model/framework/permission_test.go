@@ -1,4 +1,4 @@
-package pytorch_test
+package framework_test
 
 import (
 	"errors"
@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"tuner/model/pytorch"
+	"tuner/model/framework"
 )
 
 // stubTorch replaces PyTorch. It records load calls in $LOADED. It treats every file as TorchScript
@@ -48,7 +48,7 @@ func TestOldPyTorchNeedsPermission(t *testing.T) {
 		t.Setenv("LOADED", loaded)
 		t.Setenv("STUB_VERSION", version)
 		s.AllowPickle = mayPickle
-		_, err := pytorch.Export(t.Context(), s, "python3", filepath.Join(t.TempDir(), "model.onnx"), answer{})
+		_, err := framework.Export(t.Context(), s, "python3", filepath.Join(t.TempDir(), "model.onnx"), answer{})
 		text, readErr := os.ReadFile(loaded)
 		if readErr != nil && !os.IsNotExist(readErr) {
 			t.Fatal(readErr)
@@ -57,7 +57,7 @@ func TestOldPyTorchNeedsPermission(t *testing.T) {
 	}
 	for _, version := range []string{"2.5.1+cu121", "1.13.0", "2.5.0a0+git1234"} {
 		loaded, err := export(version, false)
-		if loaded != "" || !errors.Is(err, pytorch.ErrPermission) || !strings.Contains(err.Error(), version) || !strings.Contains(err.Error(), "2.6") {
+		if loaded != "" || !errors.Is(err, framework.ErrPermission) || !strings.Contains(err.Error(), version) || !strings.Contains(err.Error(), "2.6") {
 			t.Errorf("PyTorch %s loaded %q, and %v", version, loaded, err)
 		}
 	}

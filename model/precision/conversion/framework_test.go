@@ -11,12 +11,12 @@ import (
 	"testing"
 
 	"tuner/internal/exit"
+	"tuner/model/framework"
+	"tuner/model/framework/frameworktest"
 	"tuner/model/onnx"
 	"tuner/model/onnx/build"
 	"tuner/model/onnx/inputs"
 	"tuner/model/precision"
-	"tuner/model/pytorch"
-	"tuner/model/pytorch/pytorchtest"
 )
 
 // echoOpener is an opener whose sessions return input x as output y.
@@ -46,20 +46,21 @@ func TestExport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in, err := pytorch.ParseInputs("x", "[-1,1]", "")
+	in, err := framework.ParseInputs("x", "[-1,1]", "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	source := pytorch.Source{Path: path, Inputs: in, Outputs: []string{"y"}}
+	of, _ := framework.Of(path)
+	source := framework.Source{Framework: of, Path: path, Inputs: in, Outputs: []string{"y"}}
 	var said bytes.Buffer
-	python := pytorchtest.Python(t, build.Simple(), "x", "y", pytorchtest.Status)
+	python := frameworktest.Python(t, build.Simple(), "x", "y", frameworktest.Status)
 	if err := Export(t.Context(), &said, source, python, out, echoOpener{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := onnx.Read(out); err != nil {
 		t.Error(err)
 	}
-	if want := "TorchScript, exported by the one exporter of PyTorch 2.x; greatest difference from PyTorch's outputs on 1 random inputs: 0\n"; !strings.HasSuffix(said.String(), want) {
+	if want := "TorchScript, exported by one exporter with PyTorch 2.x; greatest difference from the outputs of PyTorch on 1 random inputs: 0\n"; !strings.HasSuffix(said.String(), want) {
 		t.Errorf("it said %q, want %q", said.String(), want)
 	}
 
@@ -69,7 +70,7 @@ func TestExport(t *testing.T) {
 	if again, err := exportTarget(path, filepath.Join(dir, "made"), true); err != nil || again != out {
 		t.Errorf("by force: %q, %v", again, err)
 	}
-	err = Export(t.Context(), &said, source, pytorchtest.Python(t, build.Simple(), "x", "y", `{"status": "pickle"}`), out, echoOpener{})
+	err = Export(t.Context(), &said, source, frameworktest.Python(t, build.Simple(), "x", "y", `{"status": "pickle"}`), out, echoOpener{})
 	if exit.CodeOf(err) != exit.Usage || !strings.Contains(err.Error(), "give the permission with --allow-pickle") {
 		t.Errorf("pickled: %v", err)
 	}
@@ -77,11 +78,11 @@ func TestExport(t *testing.T) {
 
 func TestAgreementText(t *testing.T) {
 	t.Parallel()
-	for want, r := range map[string]pytorch.Report{
-		"outputs equal PyTorch's on 2 random inputs":                             {Examples: 2, MaxAbs: math.NaN()}, // whole numbers
-		"greatest difference from PyTorch's outputs on 3 random inputs: 1.2e-07": {Examples: 3, MaxAbs: 1.19e-7},
+	for want, r := range map[string]framework.Report{
+		"outputs equal those of PyTorch on 2 random inputs":                           {Examples: 2, MaxAbs: math.NaN()}, // whole numbers
+		"greatest difference from the outputs of PyTorch on 3 random inputs: 1.2e-07": {Examples: 3, MaxAbs: 1.19e-7},
 	} {
-		if got := agreementText(r); got != want {
+		if got := agreementText("PyTorch", r); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}

@@ -1,4 +1,4 @@
-package pytorch
+package framework
 
 import (
 	"encoding/json"
@@ -77,11 +77,11 @@ func parseShapes(text string) ([][]int64, error) {
 // parseType reads the name of a type.
 func parseType(name string) (onnx.DataType, error) {
 	plain := strings.ToLower(strings.TrimPrefix(name, "torch."))
-	for t, torch := range torchTypes {
-		if plain == torch || plain == strings.ToLower(t.String()) {
+	for t, numpy := range types {
+		if plain == numpy || plain == strings.ToLower(t.String()) {
 			return t, nil
 		}
 	}
-	allowed := slices.Sorted(maps.Values(torchTypes))
+	allowed := slices.Sorted(maps.Values(types))
 	return 0, fmt.Errorf("the type %q is unknown; allowed are %s", name, strings.Join(allowed, ", "))
 }

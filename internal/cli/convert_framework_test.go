@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"tuner/internal/exit"
+	"tuner/model/framework"
 )
 
 func writeText(t *testing.T, path, text string, mode os.FileMode) {
@@ -15,19 +16,20 @@ func writeText(t *testing.T, path, text string, mode os.FileMode) {
 	}
 }
 
-func TestPyTorchFlags(t *testing.T) {
+func TestFrameworkFlags(t *testing.T) {
 	t.Parallel()
 	given := func(flag string) bool { return flag == "in-names" }
-	if err := checkPyTorchFlags("net.onnx", given); exit.CodeOf(err) != exit.Usage || !strings.Contains(err.Error(), "--in-names is for PyTorch's files") {
+	if err := checkFrameworkFlags("net.onnx", given); exit.CodeOf(err) != exit.Usage || !strings.Contains(err.Error(), "--in-names is for models of PyTorch (.pt, .pth), TensorFlow") {
 		t.Errorf("%v", err)
 	}
-	if err := checkPyTorchFlags("net.PTH", given); err != nil {
+	if err := checkFrameworkFlags("net.PTH", given); err != nil {
 		t.Error(err)
 	}
-	if s, err := (pytorchOptions{inNames: "x", inShapes: "[-1,1]", outNames: "y, z"}).source("net.pt"); err != nil || len(s.Outputs) != 2 || s.Outputs[1] != "z" {
+	of, _ := framework.Of("net.pt")
+	if s, err := (frameworkOptions{inNames: "x", inShapes: "[-1,1]", outNames: "y, z"}).source(of, "net.pt"); err != nil || len(s.Outputs) != 2 || s.Outputs[1] != "z" {
 		t.Errorf("%+v, %v", s, err)
 	}
-	_, err := pytorchOptions{inNames: "x"}.source("net.pt")
+	_, err := frameworkOptions{inNames: "x"}.source(of, "net.pt")
 	if exit.CodeOf(err) != exit.Usage || !strings.Contains(err.Error(), "there are 1 names and 0 shapes; a PyTorch file does not have them: use --in-names") {
 		t.Error(err)
 	}

@@ -1,4 +1,4 @@
-package pytorch
+package framework
 
 import (
 	"encoding/json"
@@ -9,7 +9,7 @@ import (
 
 // A result that is taken for a success has examples with which the exported model is compared.
 func FuzzParseResult(f *testing.F) {
-	f.Add([]byte(`{"status":"ok","torch":"2.x","kind":"TorchScript","exporter":"one","examples":1}`))
+	f.Add([]byte(`{"status":"ok","version":"2.x","kind":"TorchScript","exporter":"one","examples":1}`))
 	f.Add([]byte(`{"status":"permission","message":"no"}`))
 	f.Add([]byte(`{"status":"ok","examples":0}`))
 	f.Add([]byte(`{"status":"ok","examples":-9223372036854775808}`))

@@ -1,4 +1,4 @@
-package pytorch_test
+package framework_test
 
 import (
 	"bytes"
@@ -13,10 +13,10 @@ import (
 
 	"tuner/internal/children/childrentest"
 	"tuner/model/dataset/npy"
+	"tuner/model/framework"
 	"tuner/model/onnx"
 	"tuner/model/onnx/build"
 	"tuner/model/onnx/inputs"
-	"tuner/model/pytorch"
 )
 
 // floats makes a FLOAT tensor with one row.
@@ -36,11 +36,21 @@ func (a answer) Run(context.Context, string, map[string]inputs.Tensor) (map[stri
 }
 
 // source makes a file with some content, and an input for it.
-func source(t *testing.T) pytorch.Source {
+func source(t *testing.T) framework.Source {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "model.pt")
 	writeFile(t, path, "weights", 0o600)
-	return pytorch.Source{Path: path, Inputs: []pytorch.Input{{Name: "x", Type: onnx.Float, Shape: []int64{-1, 2}}}}
+	return framework.Source{Framework: of(t, path), Path: path, Inputs: []framework.Input{{Name: "x", Type: onnx.Float, Shape: []int64{-1, 2}}}}
+}
+
+// of returns the framework of a file.
+func of(t *testing.T, path string) framework.Framework {
+	t.Helper()
+	f, ok := framework.Of(path)
+	if !ok {
+		t.Fatalf("%s belongs to no framework", path)
+	}
+	return f
 }
 
 func writeFile(t *testing.T, path, content string, mode os.FileMode) {
@@ -62,7 +72,7 @@ func fakePython(t *testing.T, script string) string {
 	if err := build.Simple().Write(filepath.Join(files, "model.onnx"), 0); err != nil {
 		t.Fatal(err)
 	}
-	writeFile(t, filepath.Join(files, "result.json"), `{"status": "ok", "torch": "2.x", "kind": "TorchScript", "exporter": "one", "examples": 1}`, 0o600)
+	writeFile(t, filepath.Join(files, "result.json"), `{"status": "ok", "version": "2.x", "kind": "TorchScript", "exporter": "one", "examples": 1}`, 0o600)
 	for name, arrays := range map[string]map[string]inputs.Tensor{"example0.in.npz": {"x": floats(5, 6)}, "example0.out.npz": {"y": floats(1, 2)}} {
 		var buffer bytes.Buffer
 		if err := npy.WriteArchive(&buffer, arrays); err != nil {
@@ -93,11 +103,11 @@ func TestExport(t *testing.T) {
 	python := fakePython(t, `grep -q '"opset":17' "$2/request.json" && grep -q 'torch.onnx' "$1" && cp "$files"/* "$2"`)
 	dir := t.TempDir()
 	out := filepath.Join(dir, "model.onnx")
-	got, err := pytorch.Export(t.Context(), source(t), python, out, answer{"y": floats(1, 2.0005)})
+	got, err := framework.Export(t.Context(), source(t), python, out, answer{"y": floats(1, 2.0005)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if math.Abs(got.MaxAbs-0.0005) > 1e-6 || got.Torch != "2.x" || got.Kind != "TorchScript" || got.Exporter != "one" || got.Examples != 1 {
+	if math.Abs(got.MaxAbs-0.0005) > 1e-6 || got.Version != "2.x" || got.Kind != "TorchScript" || got.Exporter != "one" || got.Examples != 1 {
 		t.Errorf("report %+v", got)
 	}
 	if _, err := onnx.Read(out); err != nil {
@@ -115,7 +125,7 @@ func TestExportRefusesOtherOutputs(t *testing.T) {
 	python := fakePython(t, `cp "$files"/* "$2"`)
 	check := func(name string, got answer, want string) {
 		dir := t.TempDir()
-		_, err := pytorch.Export(t.Context(), source(t), python, filepath.Join(dir, "model.onnx"), got)
+		_, err := framework.Export(t.Context(), source(t), python, filepath.Join(dir, "model.onnx"), got)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", name, err, want)
 		}
@@ -131,7 +141,7 @@ func TestExportExplains(t *testing.T) {
 	t.Parallel()
 	check := func(name, script string, want ...string) {
 		dir := t.TempDir()
-		_, err := pytorch.Export(t.Context(), source(t), fakePython(t, script), filepath.Join(dir, "model.onnx"), answer{})
+		_, err := framework.Export(t.Context(), source(t), fakePython(t, script), filepath.Join(dir, "model.onnx"), answer{})
 		for _, part := range append(want, "cannot make an ONNX model of", "model.pt") {
 			if err == nil || !strings.Contains(err.Error(), part) {
 				t.Errorf("%s: %v, want %q", name, err, part)
@@ -163,7 +173,7 @@ func TestExportExplains(t *testing.T) {
 
 func TestExportWithoutPython(t *testing.T) {
 	t.Parallel()
-	_, err := pytorch.Export(t.Context(), source(t), filepath.Join(t.TempDir(), "python"), filepath.Join(t.TempDir(), "model.onnx"), answer{})
+	_, err := framework.Export(t.Context(), source(t), filepath.Join(t.TempDir(), "python"), filepath.Join(t.TempDir(), "model.onnx"), answer{})
 	for _, part := range []string{"was not found", "python3 -m pip install torch onnx onnxscript", "torch.jit.load("} {
 		if err == nil || !strings.Contains(err.Error(), part) {
 			t.Errorf("%v, want %q", err, part)
@@ -181,8 +191,8 @@ func TestExportCannotWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	for out, wrong := range map[string]string{"file/model.onnx": "file", "file/below/model.onnx": "file/below", "folder.onnx": "folder.onnx"} {
-		_, err := pytorch.Export(t.Context(), source(t), python, filepath.Join(dir, out), answer{"y": floats(1, 2)})
-		var write *pytorch.WriteError
+		_, err := framework.Export(t.Context(), source(t), python, filepath.Join(dir, out), answer{"y": floats(1, 2)})
+		var write *framework.WriteError
 		if !errors.As(err, &write) || write.Path != filepath.Join(dir, wrong) || !strings.Contains(err.Error(), fmt.Sprintf("cannot write %q: ", write.Path)) {
 			t.Errorf("%s: %v", out, err)
 		}
@@ -194,7 +204,7 @@ func TestExportCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cause := errors.New("the user is tired of waiting")
 	cancel(cause)
-	_, err := pytorch.Export(ctx, source(t), fakePython(t, "exit 1"), filepath.Join(t.TempDir(), "model.onnx"), answer{})
+	_, err := framework.Export(ctx, source(t), fakePython(t, "exit 1"), filepath.Join(t.TempDir(), "model.onnx"), answer{})
 	if !errors.Is(err, cause) {
 		t.Error(err)
 	}
@@ -202,28 +212,28 @@ func TestExportCancelled(t *testing.T) {
 
 func TestExportChecksSource(t *testing.T) {
 	t.Parallel()
-	check := func(change func(s *pytorch.Source), want ...string) {
+	check := func(change func(s *framework.Source), want ...string) {
 		s := source(t)
 		change(&s)
-		_, err := pytorch.Export(t.Context(), s, fakePython(t, "exit 1"), filepath.Join(t.TempDir(), "model.onnx"), answer{})
+		_, err := framework.Export(t.Context(), s, fakePython(t, "exit 1"), filepath.Join(t.TempDir(), "model.onnx"), answer{})
 		for _, part := range want {
 			if err == nil || !strings.Contains(err.Error(), part) {
 				t.Errorf("%v, want %q", err, part)
 			}
 		}
 	}
-	check(func(s *pytorch.Source) { s.Path = "none.pt" }, `"none.pt": no such file`)
-	check(func(s *pytorch.Source) { s.Path = filepath.Dir(s.Path) }, "it is not a file; name the .pt file itself")
-	check(func(s *pytorch.Source) { s.Inputs = nil }, "give their names, types and shapes")
-	check(func(s *pytorch.Source) {
+	check(func(s *framework.Source) { s.Path = "none.pt" }, `"none.pt": no such file`)
+	check(func(s *framework.Source) { s.Path = filepath.Dir(s.Path) }, "it is not a file; name the file itself (.pt, .pth)")
+	check(func(s *framework.Source) { s.Inputs = nil }, "give their names, types and shapes")
+	check(func(s *framework.Source) {
 		s.Outputs = []string{"x"}
-		s.Inputs = append(s.Inputs, pytorch.Input{Name: "text", Type: onnx.String, Shape: []int64{0}}, pytorch.Input{Name: "text", Type: onnx.Bool})
+		s.Inputs = append(s.Inputs, framework.Input{Name: "text", Type: onnx.String, Shape: []int64{0}}, framework.Input{Name: "text", Type: onnx.Bool})
 	}, `input "x": every input and output needs a name of its own`, `input "text": PyTorch has no STRING`, "the size 0 is neither", `input "text": every`)
 }
 
 // PyTorch and its child processes end when tuner is killed.
 func TestExportEndsWithTuner(t *testing.T) {
 	childrentest.CheckKilled(t, func(script string) {
-		_, _ = pytorch.Export(context.Background(), source(t), fakePython(t, script), filepath.Join(t.TempDir(), "model.onnx"), answer{})
+		_, _ = framework.Export(context.Background(), source(t), fakePython(t, script), filepath.Join(t.TempDir(), "model.onnx"), answer{})
 	})
 }

@@ -1,4 +1,4 @@
-package pytorch_test
+package framework_test
 
 import (
 	"strings"
@@ -6,14 +6,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"tuner/model/framework"
 	"tuner/model/onnx"
-	"tuner/model/pytorch"
 )
 
 func TestParseInputs(t *testing.T) {
 	t.Parallel()
-	check := func(names, shapes, types string, want ...pytorch.Input) {
-		got, err := pytorch.ParseInputs(names, shapes, types)
+	check := func(names, shapes, types string, want ...framework.Input) {
+		got, err := framework.ParseInputs(names, shapes, types)
 		if err != nil {
 			t.Errorf("%s: %v", names, err)
 		} else if diff := cmp.Diff(want, got); diff != "" {
@@ -22,18 +22,18 @@ func TestParseInputs(t *testing.T) {
 	}
 	// OLive's own example.
 	check("input_names,input_mask", "[[-1,256],[-1,256]]", "int64,int64",
-		pytorch.Input{Name: "input_names", Type: onnx.Int64, Shape: []int64{-1, 256}}, pytorch.Input{Name: "input_mask", Type: onnx.Int64, Shape: []int64{-1, 256}})
-	check("x", "[-1, 3]", "", pytorch.Input{Name: "x", Type: onnx.Float, Shape: []int64{-1, 3}})
-	check("a, b", "[[], [2]]", "torch.bool, DOUBLE", pytorch.Input{Name: "a", Type: onnx.Bool, Shape: []int64{}},
-		pytorch.Input{Name: "b", Type: onnx.Double, Shape: []int64{2}})
+		framework.Input{Name: "input_names", Type: onnx.Int64, Shape: []int64{-1, 256}}, framework.Input{Name: "input_mask", Type: onnx.Int64, Shape: []int64{-1, 256}})
+	check("x", "[-1, 3]", "", framework.Input{Name: "x", Type: onnx.Float, Shape: []int64{-1, 3}})
+	check("a, b", "[[], [2]]", "torch.bool, DOUBLE", framework.Input{Name: "a", Type: onnx.Bool, Shape: []int64{}},
+		framework.Input{Name: "b", Type: onnx.Double, Shape: []int64{2}})
 	// PyTorch's float is ONNX's FLOAT.
-	check("x", "[1]", "float", pytorch.Input{Name: "x", Type: onnx.Float, Shape: []int64{1}})
+	check("x", "[1]", "float", framework.Input{Name: "x", Type: onnx.Float, Shape: []int64{1}})
 }
 
 func TestParseInputsRefuses(t *testing.T) {
 	t.Parallel()
 	refuse := func(names, shapes, types, want string) {
-		_, err := pytorch.ParseInputs(names, shapes, types)
+		_, err := framework.ParseInputs(names, shapes, types)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q %q %q: %v, want %q", names, shapes, types, err, want)
 		}
@@ -53,7 +53,7 @@ func FuzzParseInputs(f *testing.F) {
 	f.Add("x", "[-1, 3]", "")
 	f.Add("a, b", "[[], [2]]", "torch.bool, DOUBLE")
 	f.Fuzz(func(t *testing.T, names, shapes, types string) {
-		in, err := pytorch.ParseInputs(names, shapes, types)
+		in, err := framework.ParseInputs(names, shapes, types)
 		if err != nil {
 			return
 		}

@@ -1,4 +1,4 @@
-package pytorch_test
+package framework_test
 
 import (
 	"context"
@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"tuner/model/framework"
 	"tuner/model/onnx"
 	"tuner/model/onnx/inputs"
-	"tuner/model/pytorch"
 	"tuner/ort"
 	"tuner/ort/sessionoption"
 )
@@ -105,22 +105,22 @@ func TestRealPyTorch(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	export := func(name string, change func(s *pytorch.Source)) (*onnx.Model, error) {
-		s := pytorch.Source{Path: filepath.Join(dir, name), Inputs: []pytorch.Input{
+	export := func(name string, change func(s *framework.Source)) (*onnx.Model, error) {
+		s := framework.Source{Framework: of(t, "model.pt"), Path: filepath.Join(dir, name), Inputs: []framework.Input{
 			{Name: "ids", Type: onnx.Int64, Shape: []int64{-1, -1}}, {Name: "scale", Type: onnx.Float, Shape: []int64{-1, 1}}}}
 		change(&s)
 		out := filepath.Join(dir, name+".onnx")
-		report, err := pytorch.Export(t.Context(), s, python, out, runtime{r})
+		report, err := framework.Export(t.Context(), s, python, out, runtime{r})
 		if err != nil {
 			return nil, err
 		}
 		t.Logf("%s: %+v", name, report)
 		return onnx.Read(out)
 	}
-	plain := func(*pytorch.Source) {}
-	trusted := func(s *pytorch.Source) { s.AllowPickle = true }
+	plain := func(*framework.Source) {}
+	trusted := func(s *framework.Source) { s.AllowPickle = true }
 
-	check := func(name string, change func(*pytorch.Source), outputs ...string) {
+	check := func(name string, change func(*framework.Source), outputs ...string) {
 		m, err := export(name, change)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -133,20 +133,20 @@ func TestRealPyTorch(t *testing.T) {
 		}
 	}
 	check("script.pt", plain, "output_0 FLOAT[batch,3]", "output_1 INT64[batch]")
-	check("script.pt", func(s *pytorch.Source) { s.Outputs = []string{"a", "b"} }, "a FLOAT[batch,3]", "b INT64[batch]")
+	check("script.pt", func(s *framework.Source) { s.Outputs = []string{"a", "b"} }, "a FLOAT[batch,3]", "b INT64[batch]")
 	check("pickled.pth", trusted, "scores FLOAT[batch,3]", "length INT64[batch]")
-	check("spectrum.pth", func(s *pytorch.Source) {
-		s.AllowPickle, s.Inputs = true, []pytorch.Input{{Name: "x", Type: onnx.Float, Shape: []int64{-1, 16}}}
+	check("spectrum.pth", func(s *framework.Source) {
+		s.AllowPickle, s.Inputs = true, []framework.Input{{Name: "x", Type: onnx.Float, Shape: []int64{-1, 16}}}
 	}, "output FLOAT[batch,9]")
-	refuse := func(name, want string, change func(*pytorch.Source)) {
+	refuse := func(name, want string, change func(*framework.Source)) {
 		if _, err := export(name, change); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", name, err, want)
 		}
 	}
 	refuse("pickled.pth", "it needs your permission", plain)
 	refuse("weights.pth", "weights alone", plain)
-	refuse("script.pt", "the model has 2 outputs, 1 names are given", func(s *pytorch.Source) { s.Outputs = []string{"only"} })
-	refuse("script.pt", "PyTorch cannot run it", func(s *pytorch.Source) { s.Inputs = s.Inputs[:1] })
+	refuse("script.pt", "the model has 2 outputs, 1 names are given", func(s *framework.Source) { s.Outputs = []string{"only"} })
+	refuse("script.pt", "PyTorch cannot run it", func(s *framework.Source) { s.Inputs = s.Inputs[:1] })
 	refuse("nets.py", "PyTorch cannot read it", plain)
 	refuse("depends.pth", "the exported model's outputs are not PyTorch's", trusted)
 }

@@ -1,20 +1,21 @@
-// Package pytorch converts PyTorch's files to ONNX models with the user's own Python. PyTorch
-// exports the model. The package compares the result with PyTorch's outputs before it installs the
-// file.
+// Package framework makes ONNX models of the files of PyTorch, TensorFlow, scikit-learn, XGBoost and
+// LightGBM, with the user's own Python. The framework's converter exports the model. The package
+// compares the result with the framework's outputs before it installs the file.
 //
 // It stands before the data flow: all later packages see an ONNX file. It does not guess: weights
 // without their program are no model. It loads files that may run code only if the user permits it.
-package pytorch
+// Each framework is a row of one table (table.go), and a program in the folder python.
+package framework
 
 import (
 	"context"
-	_ "embed"
 	"errors"
 	"fmt"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"tuner/internal/durable"
 	"tuner/model/dataset/npy"
@@ -23,23 +24,23 @@ import (
 	"tuner/model/precision/accuracy"
 )
 
-//go:embed export.py
-var script []byte
-
-// defaultOpset is supported by both exporters, and by every supported ONNX Runtime.
+// defaultOpset is supported by all converters, and by every supported ONNX Runtime.
 const defaultOpset = 17
 
-// Source is a PyTorch model, with the information that its file lacks.
+// longest is the time after which an export has failed. Exports of models of 2 GiB take minutes.
+const longest = 30 * time.Minute
+
+// Source is a model of a framework, with the information that its file lacks.
 type Source struct {
-	// Path: TorchScript (torch.jit.save), or a pickled module (torch.save of a module)
-	Path   string
-	Inputs []Input // in the order of the parameters of the model's forward
+	Framework Framework
+	Path      string
+	Inputs    []Input // in the order of the model's parameters; nil: those that the file describes
 	// Outputs: names in order; nil: the names that the model returns, or output, or output_0 …
 	Outputs []string
 	Opset   int // 0: 17
-	// AllowPickle allows a pickled module to run the code that it names. It also allows any file
-	// with a PyTorch before 2.6, which may run code of any file. The user must trust the file's
-	// author.
+	// AllowPickle allows a file to run the code that it names while it is loaded (pickles, Lambda
+	// layers). It also allows any file with a version of the framework that may run code of any
+	// file. The user must trust the file's author.
 	AllowPickle bool
 }
 
@@ -59,16 +60,16 @@ type Runner interface {
 
 // Report describes the export.
 type Report struct {
-	Torch    string // PyTorch version
-	Kind     string // "TorchScript" or "pickled module"
-	Exporter string // the PyTorch exporter that made the file
+	Version  string // of the framework
+	Kind     string // of the file, for people: TorchScript, SavedModel, Pipeline
+	Exporter string // the converter that made the ONNX file, with its version where it has one
 	Examples int    // number of random inputs on which both were run; with open dimensions, of two sizes
-	// MaxAbs: largest difference of an element between PyTorch's outputs and the file's; NaN if no
+	// MaxAbs: largest difference of an element between the framework's outputs and the file's; NaN if no
 	// output has floats
 	MaxAbs float64
 }
 
-// request is the input of export.py.
+// request is the input of the program.
 type request struct {
 	Path        string         `json:"path"`
 	Inputs      []requestInput `json:"inputs"`
@@ -79,15 +80,15 @@ type request struct {
 
 type requestInput struct {
 	Name  string  `json:"name"`
-	Type  string  `json:"type"` // PyTorch's name
+	Type  string  `json:"type"` // NumPy's name
 	Shape []int64 `json:"shape"`
 }
 
-// result is the output of export.py.
+// result is the output of the program.
 type result struct {
 	Status   string `json:"status"` // ok, or a status that refusal explains
 	Message  string `json:"message"`
-	Torch    string `json:"torch"`
+	Version  string `json:"version"`
 	Kind     string `json:"kind"`
 	Exporter string `json:"exporter"`
 	Examples int    `json:"examples"`
@@ -106,8 +107,8 @@ func (e *WriteError) Error() string {
 func (e *WriteError) Unwrap() error { return e.Err }
 
 // Export writes the ONNX model of a source to out, and makes its folder if needed. python names the
-// interpreter; "" is python3 of the PATH. It runs examples with random values through PyTorch and
-// run. If they disagree, out is not written.
+// interpreter; "" is python3 of the PATH. It runs examples with random values through the framework
+// and run. If they disagree, out is not written.
 func Export(ctx context.Context, s Source, python, out string, run Runner) (Report, error) {
 	report, err := export(ctx, s, python, out, run)
 	if err != nil {
@@ -117,6 +118,11 @@ func Export(ctx context.Context, s Source, python, out string, run Runner) (Repo
 }
 
 func export(ctx context.Context, s Source, python, out string, run Runner) (Report, error) {
+	if s.Framework.runsCode != nil && s.Framework.runsCode(s.Path) && !s.AllowPickle {
+		return Report{}, fmt.Errorf("it is a pickle: loading it runs any code that the file names, so %w", ErrPermission)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, longest, fmt.Errorf("%s does not end in %s", s.Framework.Name, longest))
+	defer cancel()
 	req, err := newRequest(s)
 	if err != nil {
 		return Report{}, err
@@ -134,7 +140,7 @@ func export(ctx context.Context, s Source, python, out string, run Runner) (Repo
 	}
 	defer scratch.Close() // everything that is needed was renamed before
 	folder := scratch.Dir
-	made, err := runScript(ctx, python, folder, req)
+	made, err := runScript(ctx, s.Framework, python, folder, req)
 	if err != nil {
 		return Report{}, err
 	}
@@ -145,11 +151,11 @@ func export(ctx context.Context, s Source, python, out string, run Runner) (Repo
 	if err := checkFile(model); err != nil {
 		return Report{}, err
 	}
-	report := Report{Torch: made.Torch, Kind: made.Kind, Exporter: made.Exporter, Examples: made.Examples, MaxAbs: math.NaN()}
+	report := Report{Version: made.Version, Kind: made.Kind, Exporter: made.Exporter, Examples: made.Examples, MaxAbs: math.NaN()}
 	for n := range made.Examples {
-		figures, err := compare(ctx, run, folder, n)
+		figures, err := compare(ctx, run, folder, n, s.Framework.differs)
 		if err != nil {
-			return Report{}, fmt.Errorf("the exported model's outputs are not PyTorch's: %w", err)
+			return Report{}, fmt.Errorf("the exported model's outputs are not %s's: %w", s.Framework.Name, err)
 		}
 		report.MaxAbs = greater(report.MaxAbs, figures)
 	}
@@ -159,7 +165,7 @@ func export(ctx context.Context, s Source, python, out string, run Runner) (Repo
 	return report, durable.SyncDir(filepath.Dir(out))
 }
 
-// modelFile is the model's file name in export.py's folder.
+// modelFile is the model's file name in the program's folder.
 const modelFile = "model.onnx"
 
 // checkFile checks that the model is one valid file. Exporters write weights of more than 2 GiB
@@ -179,34 +185,34 @@ func checkFile(path string) error {
 	return errors.Join(f.Chmod(0o644), f.Sync(), f.Close())
 }
 
-// torchTypes are PyTorch's names of the types that both PyTorch and ONNX have.
-var torchTypes = map[onnx.DataType]string{
+// types are NumPy's names of the types that frameworks and ONNX have.
+var types = map[onnx.DataType]string{
 	onnx.Float: "float32", onnx.Double: "float64", onnx.Float16: "float16", onnx.Bool: "bool", onnx.Uint8: "uint8",
 	onnx.Int8: "int8", onnx.Int16: "int16", onnx.Int32: "int32", onnx.Int64: "int64",
 }
 
 // newRequest checks a source.
 func newRequest(s Source) (request, error) {
-	if err := checkReadable(s.Path); err != nil {
+	if err := checkReadable(s); err != nil {
 		return request{}, err
 	}
 	path, err := filepath.Abs(s.Path)
 	if err != nil {
 		return request{}, err
 	}
-	r := request{Path: path, Outputs: s.Outputs, Opset: opset(s), AllowPickle: s.AllowPickle}
+	r := request{Path: path, Inputs: []requestInput{}, Outputs: s.Outputs, Opset: opset(s), AllowPickle: s.AllowPickle}
 	var errs []error
-	if len(s.Inputs) == 0 {
-		errs = append(errs, errors.New("a PyTorch file does not describe the model's inputs; give their names, types and shapes"))
+	if len(s.Inputs) == 0 && s.Framework.Inputs == InputsNeeded {
+		errs = append(errs, fmt.Errorf("a %s file does not describe the model's inputs; give their names, types and shapes", s.Framework.Name))
 	}
 	seen := map[string]bool{}
 	for _, name := range s.Outputs {
 		seen[name] = true
 	}
 	for _, in := range s.Inputs {
-		name, ok := torchTypes[in.Type]
+		name, ok := types[in.Type]
 		if !ok {
-			errs = append(errs, fmt.Errorf("input %q: PyTorch has no %s", in.Name, in.Type))
+			errs = append(errs, fmt.Errorf("input %q: %s has no %s", in.Name, s.Framework.Name, in.Type))
 		}
 		if in.Name == "" || seen[in.Name] {
 			errs = append(errs, fmt.Errorf("input %q: every input and output needs a name of its own", in.Name))
@@ -220,17 +226,19 @@ func newRequest(s Source) (request, error) {
 	return r, errors.Join(errs...)
 }
 
-// checkReadable checks that a path is a readable file.
-func checkReadable(path string) error {
-	f, err := os.Open(path)
+// checkReadable checks that a path is a readable file, or a folder if the framework has models in
+// folders.
+func checkReadable(s Source) error {
+	f, err := os.Open(s.Path)
 	if err != nil {
 		return durable.Cause(err)
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err != nil || info.Mode().IsRegular() {
+	info, err := f.Stat()
+	if err != nil || info.Mode().IsRegular() || info.IsDir() && s.Framework.hasFolders {
 		return err
 	}
-	return errors.New("it is not a file; name the .pt file itself")
+	return fmt.Errorf("it is not a file; name the file itself (%s)", s.Framework.Files)
 }
 
 func opset(s Source) int {
@@ -240,8 +248,9 @@ func opset(s Source) int {
 	return s.Opset
 }
 
-// compare runs an example through the exported model and compares the outputs with PyTorch's.
-func compare(ctx context.Context, run Runner, folder string, n int) (map[string]accuracy.Figures, error) {
+// compare runs an example through the exported model and compares the outputs with the framework's.
+// hint follows the description of a difference.
+func compare(ctx context.Context, run Runner, folder string, n int, hint string) (map[string]accuracy.Figures, error) {
 	in, err := npy.ReadArchive(filepath.Join(folder, fmt.Sprintf("example%d.in.npz", n)), npy.Options{})
 	if err != nil {
 		return nil, err
@@ -260,8 +269,7 @@ func compare(ctx context.Context, run Runner, folder string, n int) (map[string]
 	}
 	for name, f := range r.Outputs {
 		if !f.Agrees() {
-			return nil, fmt.Errorf("output %q differs by up to %.3g, relative %.3g (of a random input); tracing loses conditions and loops "+
-				"that depend on values, which torch.jit.script keeps", name, f.MaxAbs, f.MaxRel)
+			return nil, fmt.Errorf("output %q differs by up to %.3g, relative %.3g (of a random input)%s", name, f.MaxAbs, f.MaxRel, hint)
 		}
 	}
 	return r.Outputs, nil

@@ -1,5 +1,5 @@
-// Package pytorchtest replaces a Python with PyTorch, for tests of code that exports models.
-package pytorchtest
+// Package frameworktest replaces a Python with PyTorch, for tests of code that exports models.
+package frameworktest
 
 import (
 	"bytes"
@@ -13,7 +13,7 @@ import (
 )
 
 // Status is the report of a successful export.
-const Status = `{"status": "ok", "torch": "2.x", "kind": "TorchScript", "exporter": "one exporter", "examples": 1}`
+const Status = `{"status": "ok", "version": "2.x", "kind": "TorchScript", "exporter": "one exporter", "examples": 1}`
 
 // Python makes a shell script that replaces a Python with PyTorch, and returns its path. It exports
 // a model and reports status. It also reports that the model's output out was equal to its input
