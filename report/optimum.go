@@ -16,6 +16,7 @@ import (
 	"tuner/model/modelconfig"
 	"tuner/model/modelrepo"
 	"tuner/model/onnx"
+	"tuner/model/onnx/inputs"
 	"tuner/model/precision/recipe"
 	"tuner/profile/journal"
 	"tuner/report/figures"
@@ -167,25 +168,56 @@ func modelFolder(path string) string {
 }
 
 // deployable adds warm-up requests for the smallest and the largest batch to a configuration. If
-// the size of an input is unknown, it adds none, and unwarmed names the input.
+// the size of an input is unknown, or if it takes no zeros, it adds none, and unwarmed says why: a
+// server does not load a model whose warm-up fails.
 func deployable(r analyze.Result, c analyze.Config) (config *modelconfig.Config, unwarmed string, err error) {
-	var inputs []modelconfig.Tensor
+	var samples []modelrepo.Sample
+	values := acceptedValues(r, c)
 	batches := c.Deployed.GetMaxBatchSize() > 0
 	for _, in := range c.Deployed.GetInput() {
 		dims, ok := requestDims(in.GetDims(), r.Shapes[in.GetName()])
 		if !ok {
-			return c.Deployed, in.GetName(), nil
+			return c.Deployed, fmt.Sprintf("input %q has a free dimension without a size in load.inputs.shape", in.GetName()), nil
+		}
+		accepted, isKnown := values[in.GetName()]
+		if isKnown && accepted.Distribution == inputs.Uniform && accepted.Range.Lo > 0 {
+			return c.Deployed, fmt.Sprintf("input %q takes no zeros (%s)", in.GetName(), accepted.Reason), nil
 		}
 		if batches {
 			dims = append([]int64{-1}, dims...)
 		}
-		inputs = append(inputs, modelconfig.Tensor{Name: in.GetName(), DataType: in.GetDataType(), Dims: dims})
+		samples = append(samples, modelrepo.Sample{
+			Tensor: modelconfig.Tensor{Name: in.GetName(), DataType: in.GetDataType(), Dims: dims},
+			Zeros:  isKnown && accepted.Distribution != inputs.Normal,
+		})
 	}
-	config, err = modelrepo.AddWarmup(c.Deployed, inputs, 1, int(max(1, c.Deployed.GetMaxBatchSize())))
+	config, err = modelrepo.AddWarmup(c.Deployed, samples, 1, int(max(1, c.Deployed.GetMaxBatchSize())))
 	if err != nil {
 		return nil, "", fmt.Errorf("cannot make warm-up requests: %w", err)
 	}
 	return config, "", nil
+}
+
+// acceptedValues returns the values that the inputs of a configuration's model accept, by name; nil if its file
+// is gone or its sizes are unknown.
+func acceptedValues(r analyze.Result, c analyze.Config) map[string]inputs.Input {
+	file, ok := r.Header.File(c.Setup.Precision)
+	if !ok {
+		return nil
+	}
+	model, err := onnx.Read(file.Path)
+	if err != nil {
+		return nil // where the file is needed, the error is reported
+	}
+	list, err := inputs.Derive(model, inputs.Options{Shape: r.Shapes, Default: 1})
+	if err != nil {
+		return nil
+	}
+	values := make(map[string]inputs.Input, len(list))
+	for _, in := range list {
+		values[in.Name] = in
+	}
+	return values
 }
 
 // requestDims gives the free dimensions of an input their measured sizes. Without batching the
@@ -225,7 +257,7 @@ func reasons(r analyze.Result, best analyze.Config, unwarmed string) []string {
 		lines = append(lines, text)
 	}
 	if unwarmed != "" {
-		lines = append(lines, fmt.Sprintf("No model_warmup: input %q has a free dimension without a size in load.inputs.shape.", unwarmed))
+		lines = append(lines, fmt.Sprintf("No model_warmup: %s.", unwarmed))
 	}
 	h := r.Header
 	if r.Recorded != "" {

@@ -245,15 +245,17 @@ func put(t *testing.T, dir, path, content string) {
 
 func TestAddWarmup(t *testing.T) {
 	t.Parallel()
-	inputs := []modelconfig.Tensor{
-		{Name: "ids", DataType: configpb.DataType_TYPE_INT64, Dims: []int64{-1, 32}},
-		{Name: "image", DataType: configpb.DataType_TYPE_FP32, Dims: []int64{-1, 3, 8}},
-		{Name: "scale", DataType: configpb.DataType_TYPE_BOOL, Dims: []int64{-1}},
+	inputs := []Sample{
+		{Tensor: modelconfig.Tensor{Name: "ids", DataType: configpb.DataType_TYPE_INT64, Dims: []int64{-1, 32}}},
+		{Tensor: modelconfig.Tensor{Name: "image", DataType: configpb.DataType_TYPE_FP32, Dims: []int64{-1, 3, 8}}},
+		{Tensor: modelconfig.Tensor{Name: "index", DataType: configpb.DataType_TYPE_FP32, Dims: []int64{-1, 5}}, Zeros: true},
+		{Tensor: modelconfig.Tensor{Name: "scale", DataType: configpb.DataType_TYPE_BOOL, Dims: []int64{-1}}},
 	}
 	sample := func(batch string) string {
 		return `model_warmup { name: "batch_` + batch + `" batch_size: ` + batch + `
 			inputs { key: "ids" value { data_type: TYPE_INT64 dims: 32 zero_data: true } }
 			inputs { key: "image" value { data_type: TYPE_FP32 dims: [3, 8] random_data: true } }
+			inputs { key: "index" value { data_type: TYPE_FP32 dims: 5 zero_data: true } }
 			inputs { key: "scale" value { data_type: TYPE_BOOL dims: 1 zero_data: true } } }`
 	}
 	const own = `model_warmup { name: "mine" batch_size: 2 }`
@@ -274,7 +276,7 @@ func TestAddWarmup(t *testing.T) {
 	}
 
 	// Without batching there is one request with the whole shape.
-	whole := []modelconfig.Tensor{{Name: "x", DataType: configpb.DataType_TYPE_FP32, Dims: []int64{1, 4}}}
+	whole := []Sample{{Tensor: modelconfig.Tensor{Name: "x", DataType: configpb.DataType_TYPE_FP32, Dims: []int64{1, 4}}}}
 	got, err = AddWarmup(config(t, `name: "m"`), whole, 1, 8)
 	if err != nil {
 		t.Fatal(err)
@@ -284,7 +286,7 @@ func TestAddWarmup(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 
-	open := []modelconfig.Tensor{{Name: "x", DataType: configpb.DataType_TYPE_FP32, Dims: []int64{-1, -1}}}
+	open := []Sample{{Tensor: modelconfig.Tensor{Name: "x", DataType: configpb.DataType_TYPE_FP32, Dims: []int64{-1, -1}}}}
 	if _, err := AddWarmup(in, open, 1); err == nil || !strings.Contains(err.Error(), `input "x" has shape [-1,-1]; give it a size`) {
 		t.Errorf("a shape that is not concrete: %v", err)
 	}

@@ -9,11 +9,17 @@ import (
 	"tuner/model/modelconfig/configpb"
 )
 
+// Sample is an input of a warm-up request.
+type Sample struct {
+	modelconfig.Tensor      // with concrete sizes: the whole shape
+	Zeros              bool // zeros for floating-point numbers too: random ones are invalid indices
+}
+
 // AddWarmup returns c with a warm-up request for each batch size, so that every instance is fast
-// from its first real request on. inputs are the model's inputs with concrete sizes: the whole
-// shape, whose first dimension is ignored if c batches. Sizes above max_batch_size are skipped.
-// Without batching there is one request. The user's own warm-ups stay.
-func AddWarmup(c *modelconfig.Config, inputs []modelconfig.Tensor, batches ...int) (*modelconfig.Config, error) {
+// from its first real request on. The first dimension of an input is ignored if c batches. Sizes
+// above max_batch_size are skipped. Without batching there is one request. The user's own warm-ups
+// stay.
+func AddWarmup(c *modelconfig.Config, inputs []Sample, batches ...int) (*modelconfig.Config, error) {
 	out := modelconfig.Clone(c)
 	largest := max(1, int(c.GetMaxBatchSize()))
 	for _, batch := range batches {
@@ -57,7 +63,7 @@ func AddedWarmup(c *modelconfig.Config) *configpb.ModelWarmup {
 
 // warmupInput uses random floating-point inputs and zeros for all others. Random integers would be
 // invalid indices, and random bytes invalid booleans.
-func warmupInput(c *modelconfig.Config, in modelconfig.Tensor) (*configpb.ModelWarmup_Input, error) {
+func warmupInput(c *modelconfig.Config, in Sample) (*configpb.ModelWarmup_Input, error) {
 	dims := in.Dims
 	if c.GetMaxBatchSize() > 0 && len(dims) > 0 {
 		dims = dims[1:]
@@ -72,11 +78,13 @@ func warmupInput(c *modelconfig.Config, in modelconfig.Tensor) (*configpb.ModelW
 		}
 	}
 	sample := &configpb.ModelWarmup_Input{DataType: in.DataType, Dims: slices.Clone(dims)}
+	sample.InputDataType = &configpb.ModelWarmup_Input_ZeroData{ZeroData: true}
 	switch in.DataType {
 	case configpb.DataType_TYPE_FP16, configpb.DataType_TYPE_BF16, configpb.DataType_TYPE_FP32, configpb.DataType_TYPE_FP64:
+		if in.Zeros {
+			break
+		}
 		sample.InputDataType = &configpb.ModelWarmup_Input_RandomData{RandomData: true}
-	default:
-		sample.InputDataType = &configpb.ModelWarmup_Input_ZeroData{ZeroData: true}
 	}
 	return sample, nil
 }
