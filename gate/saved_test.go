@@ -27,7 +27,7 @@ import (
 	"tuner/spec"
 )
 
-func noGPUs(string) int { return 0 }
+func noGPUs(string) profile.Place { return profile.Place{} }
 
 // newSetup makes a gate of Triton's example model on a machine with four cores, from a text of
 // gate.yaml.

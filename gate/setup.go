@@ -38,19 +38,19 @@ type Subject struct {
 	Engine    string // program file of another tuner; "" for this one
 }
 
-// Open reads the models of a gate, and determines requests and load. gpus returns the number of
-// GPUs on which a side's ONNX Runtime computes; its argument is the side's field runtime. Errors
-// are profile.InputErrors. The caller fills in the runtimes.
-func Open(g spec.Gate, host hostinfo.Host, gpus func(runtime string) int) (Setup, error) {
+// Open reads the models of a gate, and determines requests and load. place returns the facts of the
+// machine for a side's ONNX Runtime; its argument is the side's field runtime. Errors are
+// profile.InputErrors. The caller fills in the runtimes.
+func Open(g spec.Gate, host hostinfo.Host, place func(runtime string) profile.Place) (Setup, error) {
 	s := Setup{Spec: g, Load: g.Load, Fingerprint: host.Fingerprint()}
 	var err error
-	if s.Candidate, err = open(g.Profile("candidate", g.Candidate), host, gpus(g.Candidate.Runtime)); err != nil {
+	if s.Candidate, err = open(g.Profile("candidate", g.Candidate), host, place(g.Candidate.Runtime)); err != nil {
 		return Setup{}, err
 	}
 	s.Candidate.Engine = g.Candidate.Engine
 	of := s.Candidate
 	if g.Baseline.Model != "" {
-		baseline, err := open(g.Profile("baseline", g.Baseline), host, gpus(g.Baseline.Runtime))
+		baseline, err := open(g.Profile("baseline", g.Baseline), host, place(g.Baseline.Runtime))
 		if err != nil {
 			return Setup{}, err
 		}
@@ -72,8 +72,8 @@ func Open(g spec.Gate, host hostinfo.Host, gpus func(runtime string) int) (Setup
 	return s, nil
 }
 
-func open(p spec.Profile, host hostinfo.Host, gpus int) (Subject, error) {
-	subject, err := profile.OpenSubject(p, gpus)
+func open(p spec.Profile, host hostinfo.Host, there profile.Place) (Subject, error) {
+	subject, err := profile.OpenSubject(p, there)
 	if err != nil {
 		return Subject{}, err
 	}

@@ -44,7 +44,7 @@ func newSetup(t *testing.T, text string) Setup {
 	if err != nil {
 		t.Fatal(err)
 	}
-	subject, err := profile.OpenSubject(sweep.Profile, 0)
+	subject, err := profile.OpenSubject(sweep.Profile, profile.Place{})
 	if err != nil {
 		t.Fatal(err)
 	}

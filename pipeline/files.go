@@ -19,20 +19,20 @@ import (
 )
 
 // writeFiles writes the profile.yaml and analyze.yaml of a request for a served model, if they do
-// not exist. It returns the profile's path.
-func writeFiles(r Request, name string, model starter.Model, dir string) (string, error) {
+// not exist. It returns the profile's path, and the paths of the files that did not exist.
+func writeFiles(r Request, name string, model starter.Model, dir string) (path string, written []string, err error) {
 	first, err := model.Starter(dir, r.Shapes)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	if r.Wish.Data != "" {
 		if r.Wish.Data, err = starter.PathFrom(dir, r.Wish.Data); err != nil {
-			return "", err
+			return "", nil, err
 		}
 	}
 	if r.Wish.Mix.Histogram != "" {
 		if r.Wish.Mix.Histogram, err = starter.PathFrom(dir, r.Wish.Mix.Histogram); err != nil {
-			return "", err
+			return "", nil, err
 		}
 	}
 	if !r.Wish.Mix.IsZero() {
@@ -52,17 +52,22 @@ func writeFiles(r Request, name string, model starter.Model, dir string) (string
 	first.Name, first.Config, first.Output, first.Wish = name, "", ".", &r.Wish
 	files, err := starter.Files(dir, first, model.Subject, formats.All().Words())
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
-	path := files[0].Path
+	path = files[0].Path
 	missing, err := missingFiles(files)
 	if err != nil || len(missing) == 0 {
-		return path, err
+		return path, nil, err
+	}
+	for _, f := range missing {
+		if _, err := os.Lstat(f.Path); errors.Is(err, fs.ErrNotExist) {
+			written = append(written, f.Path)
+		}
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", exit.Usagef("cannot make folder %q: %v; choose another with -o", dir, durable.Cause(err))
+		return "", nil, exit.Usagef("cannot make folder %q: %v; choose another with -o", dir, durable.Cause(err))
 	}
-	return path, exit.OfFiles(starter.Replace(dir, missing))
+	return path, written, exit.OfFiles(starter.Replace(dir, missing))
 }
 
 // shapesText lists shapes with reasons: "ids [128] (a text of 128 tokens)".

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"time"
 
 	"tuner/analyze"
@@ -108,14 +109,21 @@ func newJob(ctx context.Context, r Request) (job, error) {
 	if err != nil {
 		return job{}, err
 	}
-	if r.Profile, err = writeFiles(r, c.name, model, c.dir); err != nil {
+	var written []string
+	if r.Profile, written, err = writeFiles(r, c.name, model, c.dir); err != nil {
 		return job{}, err
 	}
 	p, err := spec.ReadProfile(r.Profile)
 	if err != nil {
 		return job{}, err
 	}
-	return prepareJob(ctx, r, p, log)
+	j, err := prepareJob(ctx, r, p, log)
+	if exit.CodeOf(err) == exit.Usage { // with other flags the run writes other files
+		for _, path := range written {
+			_ = os.Remove(path) // the error of the run matters
+		}
+	}
+	return j, err
 }
 
 // openJob continues with a profile. The model that an earlier run converted stays in use while it

@@ -30,7 +30,7 @@ func openedModel(t *testing.T) (spec.Profile, profile.Subject, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := profile.OpenSubject(p, 0)
+	s, err := profile.OpenSubject(p, profile.Place{})
 	if err != nil {
 		t.Fatal(err)
 	}

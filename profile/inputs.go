@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 
 	"tuner/engine/api"
 	"tuner/model/dataset"
@@ -55,6 +56,39 @@ func batches(p spec.Profile, s Subject, size int) (runner.Batches, error) {
 		n = max(n, leastMixed)
 	}
 	return runner.Batches{Size: size, Requests: m.requests(n, size)}, nil
+}
+
+// Rehearsed is a request that shows whether a model can be served.
+type Rehearsed struct {
+	Request api.InferRequest
+	Rows    int    // in the request
+	What    string // for people: "a request of ids [128]"
+}
+
+// Rehearsal returns a request as the campaign sends it, and one of two rows if the default
+// configuration batches. Of a mix it returns the smallest and the largest request.
+func Rehearsal(p spec.Profile, s Subject) ([]Rehearsed, error) {
+	m, err := newMaker(p, s)
+	if err != nil {
+		return nil, err
+	}
+	var list []Rehearsed
+	add := func(kind, rows int) {
+		r := m.request(kind, rows, p.Search.Seed)
+		var shapes []string
+		for _, t := range r.Inputs {
+			shapes = append(shapes, fmt.Sprintf("%s %v", t.Name, t.Shape))
+		}
+		list = append(list, Rehearsed{r, rows, "a request of " + strings.Join(shapes, ", ")})
+	}
+	add(0, p.Load.BatchSize)
+	if last := len(s.Mix) - 1; last > 0 {
+		add(last, p.Load.BatchSize)
+	}
+	if s.Config.GetMaxBatchSize() > 1 && p.Load.BatchSize == 1 {
+		add(0, 2)
+	}
+	return list, nil
 }
 
 // leastMixed is the least number of requests of a mix in a service trial, so that they are near its
@@ -138,10 +172,13 @@ func (m *maker) requests(n, batch int) runner.Requests {
 func (m *maker) request(kind, batch int, seed uint64) api.InferRequest {
 	kind = max(kind, 0)
 	if m.parts != nil {
-		return payload.Fill(m.subject.Name, m.derived[kind], m.parts[kind].Draw(batch, m.random))
+		return payload.Fill(m.subject.Name, m.isBatching(), m.derived[kind], m.parts[kind].Draw(batch, m.random))
 	}
-	return payload.Fill(m.subject.Name, m.derived[kind], inputs.Generate(m.derived[kind], batch, seed))
+	return payload.Fill(m.subject.Name, m.isBatching(), m.derived[kind], inputs.Generate(m.derived[kind], batch, seed))
 }
+
+// isBatching reports whether requests have the batch dimension of a configuration that batches.
+func (m *maker) isBatching() bool { return m.subject.Config.GetMaxBatchSize() > 0 }
 
 // Rows are the user's rows from which requests are drawn.
 type Rows struct {

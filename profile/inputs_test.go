@@ -45,7 +45,7 @@ func openRows(t *testing.T, dir string, values ...int64) (spec.Profile, profile.
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := profile.OpenSubject(p, 0)
+	s, err := profile.OpenSubject(p, profile.Place{})
 	return p, s, err
 }
 
@@ -161,7 +161,7 @@ func TestRowsThatDoNotFit(t *testing.T) {
 	if err := errors.Join(npy.WriteArchive(file, map[string]inputs.Tensor{"y": floats}), file.Close()); err != nil {
 		t.Fatal(err)
 	}
-	_, err = profile.OpenSubject(p, 0)
+	_, err = profile.OpenSubject(p, profile.Place{})
 	want := fmt.Sprintf(`%s: load.inputs.data: cannot read the dataset %q: the array "x" is missing`, p.Path, p.Inputs.Data)
 	if input := new(profile.InputError); !errors.As(err, &input) || !strings.Contains(err.Error(), want) {
 		t.Errorf("error %v, want %q", err, want)

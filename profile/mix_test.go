@@ -38,7 +38,7 @@ func openMix(t *testing.T, inputs string) (spec.Profile, profile.Subject, error)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := profile.OpenSubject(p, 0)
+	s, err := profile.OpenSubject(p, profile.Place{})
 	return p, s, err
 }
 

@@ -16,6 +16,7 @@ import (
 	"tuner/model/modelconfig/configpb"
 	"tuner/model/modelrepo"
 	"tuner/model/onnx"
+	"tuner/model/onnx/inputs"
 	"tuner/model/onnx/shapes"
 	"tuner/model/precision/recipe"
 	"tuner/spec"
@@ -58,10 +59,18 @@ func (e *InputError) Unwrap() error { return e.Err }
 // ExitCode implements exit.Coded.
 func (e *InputError) ExitCode() int { return exit.Usage }
 
+// Place has the facts of the machine on which a default configuration depends.
+type Place struct {
+	GPUs int // number of GPUs
+	// Outputs returns the shapes that ONNX Runtime declares for a model file's outputs, by name; -1
+	// for open sizes. An output that it does not know has the shape that package shapes infers. nil
+	// knows none.
+	Outputs func(model string) map[string][]int64
+}
+
 // OpenSubject reads a profile's model files and makes the default configuration: the user's
-// config.pbtxt if it exists, completed like Triton does. gpus is the number of GPUs of the machine.
-// Errors are InputErrors.
-func OpenSubject(p spec.Profile, gpus int) (Subject, error) {
+// config.pbtxt if it exists, completed like Triton does. Errors are InputErrors.
+func OpenSubject(p spec.Profile, there Place) (Subject, error) {
 	s := Subject{Name: p.Name}
 	origin, err := locate(p)
 	if err != nil {
@@ -90,7 +99,8 @@ func OpenSubject(p spec.Profile, gpus int) (Subject, error) {
 	if err := errors.Join(problems...); err != nil {
 		return Subject{}, &InputError{err}
 	}
-	if s.Config, err = defaultConfig(p, origin, s.Model, gpus); err != nil {
+	s.Model = withOutputs(s.Model, there.Outputs)
+	if s.Config, err = defaultConfig(p, origin, s.Model, there.GPUs); err != nil {
 		return Subject{}, &InputError{err}
 	}
 	if s.Rows, err = ReadRows(p, s.Model); err != nil {
@@ -272,17 +282,31 @@ func (o origin) name(model *onnx.Model) string {
 // Signature returns a model's inputs and outputs in the form of its configuration. Symbolic
 // dimensions are -1.
 func Signature(m *onnx.Model) modelconfig.ModelIO {
-	return modelconfig.ModelIO{Inputs: tensors(m.Inputs()), Outputs: tensors(rankedOutputs(m))}
+	return modelconfig.ModelIO{Inputs: tensors(m.Inputs()), Outputs: tensors(rankedOutputs(m)), Unbatched: inputs.Mixes(m)}
 }
 
-// rankedOutputs returns a model's outputs as ONNX Runtime sees them. If the file has no shape, it
-// uses the inferred one. Without a shape, an output would be a scalar, and the model could not
-// batch. An open size is replaced by the inferred one too, since a configuration must have exactly
-// ONNX Runtime's sizes.
+// isUncertain reports whether ONNX Runtime may know more of an output's shape than the file says.
+func isUncertain(v onnx.Value) bool {
+	return !v.Ranked || slices.ContainsFunc(v.Shape, func(d onnx.Dim) bool { return !d.IsFixed() })
+}
+
+// withOutputs returns the model with the shapes of outputs that ONNX Runtime declares. It asks only
+// if the file leaves something open.
+func withOutputs(m *onnx.Model, ask func(model string) map[string][]int64) *onnx.Model {
+	if ask == nil || !slices.ContainsFunc(m.Outputs(), isUncertain) {
+		return m
+	}
+	return m.WithOutputShapes(ask(m.Path()))
+}
+
+// rankedOutputs returns a model's outputs as ONNX Runtime sees them, unless it was asked itself. If
+// the file has no shape, it uses the inferred one. Without a shape, an output would be a scalar, and
+// the model could not batch. An open size is replaced by the inferred one too, since a configuration
+// must have exactly ONNX Runtime's sizes.
 func rankedOutputs(m *onnx.Model) []onnx.Value {
 	outputs := slices.Clone(m.Outputs())
 	isOpen := func(d onnx.Dim) bool { return !d.IsFixed() }
-	if !slices.ContainsFunc(outputs, func(v onnx.Value) bool { return !v.Ranked || slices.ContainsFunc(v.Shape, isOpen) }) {
+	if m.HasKnownOutputs() || !slices.ContainsFunc(outputs, isUncertain) {
 		return outputs
 	}
 	known, _ := shapes.Infer(m) // empty for an invalid graph; ONNX Runtime reports the reason

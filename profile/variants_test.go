@@ -85,7 +85,7 @@ func variantCase(t *testing.T, rest string) (spec.Profile, profile.Subject, *fak
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := profile.OpenSubject(p, 0)
+	s, err := profile.OpenSubject(p, profile.Place{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -254,6 +254,26 @@ func (r *Runner) Try(ctx context.Context, job Job) (*measure.Failure, error) {
 	return r.fail(ctx, err)
 }
 
+// Rehearse is Try, followed by one of each of the job's requests. The failure is nil if the engine
+// answers them all.
+func (r *Runner) Rehearse(ctx context.Context, job Job) (*measure.Failure, error) {
+	failure, err := r.Try(ctx, job)
+	if failure != nil || err != nil {
+		return failure, err
+	}
+	for _, request := range job.Requests {
+		request.Model = job.Model
+		encoded, err := r.pool.control.Encode(request)
+		if err != nil {
+			return nil, err
+		}
+		if err := r.round(ctx, encoded, 1); err != nil {
+			return r.fail(ctx, err)
+		}
+	}
+	return nil, nil
+}
+
 // Server asks the engine of the last job for its metadata.
 func (r *Runner) Server(ctx context.Context) (api.ServerMetadata, error) {
 	if r.pool == nil {

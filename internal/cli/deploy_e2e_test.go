@@ -104,7 +104,7 @@ func (w workplace) infer(client api.Client) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	subject, err := profile.OpenSubject(p, 0)
+	subject, err := profile.OpenSubject(p, profile.Place{})
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -19,6 +19,7 @@ import (
 	"tuner/internal/words"
 	"tuner/measure"
 	"tuner/ort/ortlib"
+	"tuner/profile"
 	"tuner/profile/preparation"
 )
 
@@ -55,8 +56,8 @@ func runGate(ctx context.Context, con console, o *flags.Options) error {
 		return exit.OfFiles(err)
 	}
 	host := hostinfo.Read(ctx)
-	setup, err := gate.Open(g, host, func(runtime string) int {
-		return preparation.GPUs(ctx, host, func() (ortlib.Build, error) { return judge.Build(runtime, o.ORTLibrary) })
+	setup, err := gate.Open(g, host, func(runtime string) profile.Place {
+		return preparation.Place(ctx, host, func() (ortlib.Build, error) { return judge.Build(runtime, o.ORTLibrary) })
 	})
 	if err != nil {
 		return exit.OfFiles(err)

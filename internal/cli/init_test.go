@@ -217,7 +217,7 @@ func TestInitSaysWhichShapesAreExamples(t *testing.T) {
 	if diff := cmp.Diff(want, p.Inputs); diff != "" {
 		t.Error(diff)
 	}
-	subject, err := profile.OpenSubject(p, 0)
+	subject, err := profile.OpenSubject(p, profile.Place{})
 	if err != nil {
 		t.Fatal(err)
 	}

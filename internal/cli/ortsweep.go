@@ -86,7 +86,7 @@ func openSweep(ctx context.Context, con console, o *flags.Options, sweep spec.Sw
 	p := sweep.Profile
 	p.Load.BatchSize = sweep.Batch
 	asked := preparation.Options{File: sweep.Path, Library: o.ORTLibrary, Version: toolVersion(), Quiet: o.Quiet, Messages: con.err}
-	subject, err := profile.OpenSubject(p, asked.GPUs(ctx, host, p))
+	subject, err := profile.OpenSubject(p, asked.Place(ctx, host, p))
 	if err != nil {
 		return fail(err)
 	}

@@ -31,6 +31,9 @@ func TestMain(m *testing.M) {
 	if signal.Ignored(syscall.SIGHUP) {
 		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	}
+	if len(os.Args) > 1 && os.Args[1] == "probe" { // a test asks this binary, as tuner asks itself
+		os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	}
 	testscript.Main(m, map[string]func(){"tuner": func() { os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }})
 }
 

@@ -68,7 +68,7 @@ func newEngines(t *testing.T) *profile.Engines {
 func newEnginesOf(t *testing.T, w workplace) *profile.Engines {
 	t.Helper()
 	p := readProfileAt(t, filepath.Join(w.dir, "profile.yaml"))
-	subject, err := profile.OpenSubject(p, 0)
+	subject, err := profile.OpenSubject(p, profile.Place{})
 	if err != nil {
 		t.Fatal(err)
 	}

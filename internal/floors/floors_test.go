@@ -35,7 +35,7 @@ var allowed = map[string][]string{
 	"gate/decide":         {"measure/stats"}, // pure: pairs in, a verdict out
 	"gate/output":         {"gate", "gate/decide", "spec", "measure", "internal/plotstyle", "internal/terminal", "internal/webpage"},
 	"profile":             {"spec/mixture", "model/mix", "profile/campaign", "spec", "spec/knobs", "search", "search/verdict", "runner", "model/modelrepo", "model/modelconfig", "profile/journal", "measure", "engine/api", "model/onnx", "internal/hostinfo", "model/precision", "model/dataset", "runner/payload"},
-	"profile/preparation": {"profile", "profile/campaign", "profile/dryrun", "profile/progress", "spec", "search", "profile/journal", "runner", "runner/target", "ort/ortlib", "ort/provider/probe", "model/precision", "model/precision/places", "model/dataset", "internal/hostinfo", "internal/checksum", "internal/exit", "internal/words"}, // checks before a campaign
+	"profile/preparation": {"profile", "profile/campaign", "profile/dryrun", "profile/progress", "spec", "search", "profile/journal", "runner", "runner/target", "ort/ortlib", "ort/provider/probe", "model/precision", "model/precision/places", "model/dataset", "internal/hostinfo", "internal/checksum", "internal/exit", "internal/words", "measure", "model/modelconfig", "model/modelrepo", "ort/provider"}, // checks before a campaign
 	"profile/dryrun":      {"profile", "profile/campaign", "spec", "search"},
 	"profile/progress":    {"profile", "search", "measure", "internal/terminal"},
 	"profile/starter":     {"spec/mixture", "profile", "profile/preparation", "spec", "model/modelconfig", "model/onnx", "ort/ortlib", "internal/hostinfo"},

@@ -39,11 +39,16 @@ type Tensor struct {
 // ModelIO is the signature of a model, in the model's order.
 type ModelIO struct {
 	Inputs, Outputs []Tensor
+	// Unbatched means that the first dimension is no batch, although it is open everywhere
+	Unbatched bool
 }
 
 // CanBatch reports whether requests can be joined along the first dimension: every input and output
 // has one of any size.
 func (io ModelIO) CanBatch() bool {
+	if io.Unbatched {
+		return false
+	}
 	for _, side := range [][]Tensor{io.Inputs, io.Outputs} {
 		for _, t := range side {
 			if len(t.Dims) == 0 || t.Dims[0] != -1 {

@@ -11,6 +11,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 
 	"google.golang.org/protobuf/proto"
 
@@ -32,6 +33,7 @@ type Model struct {
 	initializers map[string]*onnxpb.TensorProto
 	producers    map[string]*onnxpb.NodeProto
 	consumers    map[string][]Use
+	knowsOutputs bool // the shapes of outputs are those that ONNX Runtime declares
 }
 
 // New indexes a model that was built in memory, without external data. It keeps p, which must not
@@ -53,6 +55,35 @@ func (m *Model) Replace(p *onnxpb.ModelProto) (*Model, error) {
 	derived.origin, derived.external = m.origin, external
 	return derived, nil
 }
+
+// WithOutputShapes returns the model with other shapes of outputs, by name: those that ONNX Runtime
+// declares for a session, -1 for open sizes. Open sizes keep their symbols. The file stays as it is.
+// With no shapes it returns m.
+func (m *Model) WithOutputShapes(shapes map[string][]int64) *Model {
+	if len(shapes) == 0 {
+		return m
+	}
+	known := *m
+	known.knowsOutputs, known.outputs = true, slices.Clone(m.outputs)
+	for i, v := range known.outputs {
+		shape, has := shapes[v.Name]
+		if !has {
+			continue
+		}
+		dims := make([]Dim, len(shape))
+		for k, size := range shape {
+			dims[k] = Dim{Size: max(size, -1)}
+			if size < 0 && len(v.Shape) == len(shape) {
+				dims[k].Symbol = v.Shape[k].Symbol
+			}
+		}
+		known.outputs[i].Shape, known.outputs[i].Ranked = dims, true
+	}
+	return &known
+}
+
+// HasKnownOutputs reports whether the shapes of outputs are those of WithOutputShapes.
+func (m *Model) HasKnownOutputs() bool { return m.knowsOutputs }
 
 // Proto returns the stored model. It is shared and must not be changed.
 func (m *Model) Proto() *onnxpb.ModelProto { return m.proto }

@@ -42,26 +42,32 @@ func (o Options) checkRuntimes(p spec.Profile) error {
 	return nil
 }
 
-// GPUs returns the number of GPUs for the default configuration: the machine's, or none if its
-// build does not use GPUs.
-func (o Options) GPUs(ctx context.Context, host hostinfo.Host, p spec.Profile) int {
-	return GPUs(ctx, host, func() (ortlib.Build, error) {
+// Place returns the facts of the machine on which the default configuration depends. For the bundled
+// engine the GPUs are none if its build does not use GPUs.
+func (o Options) Place(ctx context.Context, host hostinfo.Host, p spec.Profile) profile.Place {
+	there := Place(ctx, host, func() (ortlib.Build, error) {
 		builds, err := o.Builds(p)
 		if err != nil {
 			return ortlib.Build{}, err
 		}
 		return builds[0], nil
 	})
+	if !p.UsesBundled() {
+		there.GPUs = len(host.GPUs)
+	}
+	return there
 }
 
-// GPUs returns the number of GPUs for a default configuration that the build from find serves
+// Place returns the facts of the machine for a default configuration that the build from find serves
 // (probe.GPUs).
-func GPUs(ctx context.Context, host hostinfo.Host, find func() (ortlib.Build, error)) int {
+func Place(ctx context.Context, host hostinfo.Host, find func() (ortlib.Build, error)) profile.Place {
 	prober, err := probe.New()
 	if err != nil {
-		return len(host.GPUs) // opening the build reports the error
+		return profile.Place{GPUs: len(host.GPUs)} // opening the build reports the error
 	}
-	return prober.GPUs(ctx, host, find)
+	return profile.Place{GPUs: prober.GPUs(ctx, host, find), Outputs: func(model string) map[string][]int64 {
+		return prober.Outputs(ctx, find, model)
+	}}
 }
 
 // findBuilds finds the builds that a campaign needs. It adds to the facts what the serving builds

@@ -68,11 +68,7 @@ func (o Options) Open(ctx context.Context, p spec.Profile) (c Campaign, err erro
 		return c, exit.OrInterrupted(ctx, err)
 	}
 	host := hostinfo.Read(ctx)
-	gpus := len(host.GPUs)
-	if p.UsesBundled() {
-		gpus = o.GPUs(ctx, host, p)
-	}
-	subject, err := profile.OpenSubject(p, gpus)
+	subject, err := profile.OpenSubject(p, o.Place(ctx, host, p))
 	if err != nil {
 		return c, exit.OfFiles(err)
 	}
@@ -92,6 +88,9 @@ func (o Options) Open(ctx context.Context, p spec.Profile) (c Campaign, err erro
 	}
 	if facts, err = c.askServers(ctx, p, subject, facts); err == nil {
 		err = c.settle(p, subject, facts, host)
+	}
+	if err == nil {
+		err = c.rehearse(ctx, p, subject, facts)
 	}
 	if err != nil && !o.DryRun {
 		err = errors.Join(err, c.Restore(ctx))

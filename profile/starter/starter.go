@@ -62,7 +62,7 @@ func Open(ctx context.Context, verb, path string) (Model, error) {
 		Path: verb, Name: spec.NewStarter(absolute).Name, // path may be ".", which has no name
 		Model: spec.ModelSource{Path: path, Precisions: map[string]string{recipe.Original: path}},
 	}
-	subject, err := profile.OpenSubject(source, preparation.GPUs(ctx, host, usual))
+	subject, err := profile.OpenSubject(source, preparation.Place(ctx, host, usual))
 	if err != nil {
 		return Model{}, exit.With(exit.Usage, err)
 	}

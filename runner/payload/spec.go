@@ -43,11 +43,17 @@ func Wire(name string, v inputs.Tensor) api.Tensor {
 	return t
 }
 
-// Fill makes a request for a model from the values of its inputs.
-func Fill(model string, list []inputs.Input, values map[string]inputs.Tensor) api.InferRequest {
+// Fill makes a request for a model from the values of its inputs. With isBatching its configuration
+// has a max_batch_size above 0. Then an input that has only the batch dimension in the file has a
+// second one of size 1 in requests, since no configuration has a tensor without dimensions.
+func Fill(model string, isBatching bool, list []inputs.Input, values map[string]inputs.Tensor) api.InferRequest {
 	r := api.InferRequest{Model: model}
 	for _, in := range list {
-		r.Inputs = append(r.Inputs, Wire(in.Name, values[in.Name]))
+		t := Wire(in.Name, values[in.Name])
+		if isBatching && in.Batched && len(in.Dims) == 0 {
+			t.Shape = append(slices.Clone(t.Shape), 1)
+		}
+		r.Inputs = append(r.Inputs, t)
 	}
 	return r
 }

@@ -41,7 +41,7 @@ func open(ctx context.Context, o options, dir string, r raceResult) (*contest, e
 	for _, f := range r.Model.Files {
 		sweep.Model.Precisions[f.Precision] = f.Path
 	}
-	subject, err := profile.OpenSubject(sweep.Profile, 0)
+	subject, err := profile.OpenSubject(sweep.Profile, profile.Place{})
 	if err != nil {
 		return nil, err
 	}

@@ -87,7 +87,7 @@ func open(o options) (*contest, error) {
 // subject opens the model of the campaign, and makes its requests again.
 func subject(c analyze.Campaign) (profile.Setup, runner.Requests, error) {
 	// GPUs only matter for the default configuration, which the journal has
-	opened, err := profile.OpenSubject(c.Profile, 0)
+	opened, err := profile.OpenSubject(c.Profile, profile.Place{})
 	if err != nil {
 		return profile.Setup{}, nil, err
 	}

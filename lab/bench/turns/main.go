@@ -19,6 +19,7 @@ import (
 	"tuner/internal/hostinfo"
 	"tuner/lab/program"
 	"tuner/measure"
+	"tuner/profile"
 	"tuner/runner"
 	"tuner/runner/target"
 	"tuner/spec"
@@ -121,7 +122,7 @@ func jobOf(ctx context.Context, o options, dir string) (runner.Job, error) {
 	if err != nil {
 		return runner.Job{}, err
 	}
-	setup, err := gate.Open(g, hostinfo.Read(ctx), func(string) int { return 0 })
+	setup, err := gate.Open(g, hostinfo.Read(ctx), func(string) profile.Place { return profile.Place{} })
 	if err != nil {
 		return runner.Job{}, err
 	}

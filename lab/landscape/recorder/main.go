@@ -122,7 +122,7 @@ func prepare(ctx context.Context, o options) (profile.Setup, record.Header, erro
 		return profile.Setup{}, record.Header{}, fmt.Errorf("%s: space.precision: %v are to be made of the model; make them with `tuner convert`, and name the files", o.profile, p.Model.Convert)
 	}
 	host := hostinfo.Read(ctx)
-	subject, err := profile.OpenSubject(p, len(host.GPUs))
+	subject, err := profile.OpenSubject(p, profile.Place{GPUs: len(host.GPUs)})
 	if err != nil {
 		return profile.Setup{}, record.Header{}, err
 	}

@@ -16,6 +16,7 @@ const (
 	exampleText    = 128 // tokens: MLPerf's and Hugging Face's benchmarks of encoders use 128
 	exampleSide    = 224 // pixels: ImageNet's crops
 	exampleLine    = 320 // pixels: the width of PP-OCR's lines of text
+	exampleHeight  = 48  // pixels: their height since PP-OCR's version 3
 	exampleFrames  = 100 // frames of features: a second at the usual hop of 10 ms
 	exampleUnknown = 32
 	// exampleRate is the sampling rate of speech models in Hz.
@@ -115,6 +116,7 @@ func sumOf(symbol string, symbols map[string]guess) Size {
 // guesser guesses the sizes of a model's inputs.
 type guesser struct {
 	side     int64 // of images by the model's metadata; 0 without
+	reads    bool  // lines of text: the metadata has the characters
 	rate     int64 // sampling rate in Hz
 	rateName string
 	hears    bool // an input is a sampling rate
@@ -127,6 +129,8 @@ func newGuesser(m *onnx.Model) guesser {
 		switch strings.ToLower(p.GetKey()) {
 		case "imgsz", "image_size", "img_size", "input_size":
 			g.side = cmp.Or(sideIn(p.GetValue()), g.side)
+		case "character", "characters":
+			g.reads = true
 		case "sample_rate", "sampling_rate", "samplerate":
 			if rate := numberIn(p.GetValue()); rate >= 1000 && rate <= 200_000 {
 				g.rate, g.rateName = rate, p.GetKey()
@@ -172,10 +176,14 @@ func numberIn(text string) int64 {
 func (g guesser) guess(v onnx.Value, i int) guess {
 	symbol := strings.ToLower(v.Shape[i].Symbol)
 	mayBeBatch := i == 0 && len(v.Shape) > 1
-	side, why := g.sideOf(v)
+	side, why := g.sideOf(v, i)
 	switch {
 	case strings.Contains(symbol, "batch") || symbol == "bs":
 		return guess{Size{1, "a batch of one"}, isBatch}
+	case has(symbol, "frame", "time") && v.Type.IsFloat():
+		return guess{frames(), isNamed}
+	case isState(strings.ToLower(v.Name)) && len(v.Shape) == 3 && i == 1 && isNameless(symbol): // layers, batch, units
+		return guess{Size{1, "a state for a batch of one"}, isNamed}
 	case side > 0 && i > 0: // the channels are fixed
 		return guess{Size{side, why}, isPictured}
 	case has(symbol, "height", "width") || slices.Contains([]string{"h", "w"}, symbol):
@@ -184,7 +192,7 @@ func (g guesser) guess(v onnx.Value, i int) guess {
 	case g.isAudio(v) && !mayBeBatch, has(symbol, "sample", "audio", "wav"):
 		return guess{g.samples(), isNamed}
 	case !mayBeBatch && isFrames(v, symbol):
-		return guess{Size{exampleFrames, fmt.Sprintf("%d frames of features, one second", exampleFrames)}, isNamed}
+		return guess{frames(), isNamed}
 	case len(v.Shape) == 1 && v.Type.IsInteger() && has(strings.ToLower(v.Name), "len"):
 		return guess{Size{1, "the length of one sequence"}, isNamed}
 	case has(symbol, textWords...), !mayBeBatch && isText(v):
@@ -195,6 +203,11 @@ func (g guesser) guess(v onnx.Value, i int) guess {
 		return guess{sequence(v), isTyped}
 	}
 	return guess{Size{exampleUnknown, fmt.Sprintf("%d, a guess: no name tells what it counts", exampleUnknown)}, isGuessed}
+}
+
+// frames returns the size of a piece of sound in frames of features.
+func frames() Size {
+	return Size{exampleFrames, fmt.Sprintf("%d frames of features, one second", exampleFrames)}
 }
 
 // has reports whether a name contains one of the words.
@@ -258,7 +271,7 @@ func (g guesser) samples() Size {
 
 // isFrames reports whether a dimension counts frames of features.
 func isFrames(v onnx.Value, symbol string) bool {
-	return v.Type.IsFloat() && (has(symbol, "frame", "time", "feats") || symbol == "t" || isFeatures(v) && !has(symbol, "seq"))
+	return v.Type.IsFloat() && (has(symbol, "feats") || symbol == "t" || isFeatures(v) && !has(symbol, "seq"))
 }
 
 // isFeatures reports whether an input has frames of sound's features: the name tells, and one
@@ -278,25 +291,34 @@ func (g guesser) usualSide() (side int64, why string) {
 }
 
 // sideOf returns the size for an image's open sides, and 0 if the input does not look like an
-// image. An image has a batch dimension, one, three or four channels before or after two sides, and
-// a data type for pixels.
-func (g guesser) sideOf(v onnx.Value) (side int64, why string) {
+// image. i is the dimension. An image has a batch dimension, one, three or four channels before or
+// after two sides, and a data type for pixels.
+func (g guesser) sideOf(v onnx.Value, i int) (side int64, why string) {
 	const rank = 4
 	if len(v.Shape) != rank || !v.Type.IsFloat() && v.Type != onnx.Uint8 || strings.Contains(strings.ToLower(v.Name), "mask") {
 		return 0, ""
 	}
 	isChannels := func(d onnx.Dim) bool { return slices.Contains([]int64{1, 3, 4}, d.Size) }
 	var pair []onnx.Dim
+	isHeight := false
 	switch {
 	case isChannels(v.Shape[1]):
-		pair = v.Shape[2:]
+		pair, isHeight = v.Shape[2:], i == 2
 	case isChannels(v.Shape[3]):
-		pair = v.Shape[1:3]
+		pair, isHeight = v.Shape[1:3], i == 1
 	default:
 		return 0, ""
 	}
-	if height := pair[0].Size; height >= lowestLine && height <= highestLine {
-		return exampleLine, fmt.Sprintf("a line of text of %d × %d pixels", height, exampleLine)
+	height := pair[0].Size
+	if g.reads && height < 0 {
+		height = exampleHeight
+	}
+	if height >= lowestLine && height <= highestLine {
+		line := fmt.Sprintf("a line of text of %d × %d pixels", height, exampleLine)
+		if isHeight {
+			return height, line
+		}
+		return exampleLine, line
 	}
 	for _, d := range pair {
 		if d.IsFixed() {

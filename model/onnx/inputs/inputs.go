@@ -62,14 +62,41 @@ type Options struct {
 const maxRequest = 1 << 30
 
 // Batches reports whether the model can batch: the first dimension of every input and output is
-// open. Triton completes configurations by the same rule.
+// open, and names do not say that one of them is no batch. Triton completes configurations by the
+// same rule, except for the names.
 func Batches(m *onnx.Model) bool {
+	if Mixes(m) {
+		return false
+	}
 	for _, v := range slices.Concat(m.Inputs(), m.Outputs()) {
 		if len(v.Shape) == 0 || v.Shape[0].IsFixed() {
 			return false
 		}
 	}
 	return len(m.Inputs()) > 0
+}
+
+// Mixes reports whether the first dimension of an output is another dimension of the inputs: its
+// name stands in no input's first place, but behind one. An output of [time, batch, 4] for an input
+// of [batch, 100, time] cannot be split into the rows of a batch.
+func Mixes(m *onnx.Model) bool {
+	first, behind := map[string]bool{}, map[string]bool{}
+	for _, v := range m.Inputs() {
+		for i, d := range v.Shape {
+			if i == 0 {
+				first[d.Symbol] = true
+			} else {
+				behind[d.Symbol] = true
+			}
+		}
+	}
+	return slices.ContainsFunc(m.Outputs(), func(v onnx.Value) bool {
+		name := onnx.Dim{}
+		if len(v.Shape) > 0 {
+			name = v.Shape[0]
+		}
+		return name.Symbol != "" && behind[name.Symbol] && !first[name.Symbol]
+	})
 }
 
 // Derive returns the accepted values of each input, in the model's order. The error names the file. It
@@ -82,12 +109,12 @@ func Derive(m *onnx.Model, o Options) ([]Input, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot derive the inputs of %s: %w", nameOf(m), err)
 	}
-	flow, rate := newFlow(m.Graph()), newGuesser(m).rate
+	flow, known := newFlow(m.Graph()), facts{rate: newGuesser(m).rate, length: lengthOf(m, dims)}
 	batched := Batches(m)
 	list := make([]Input, 0, len(m.Inputs()))
 	for _, v := range m.Inputs() {
 		in := Input{Name: v.Name, Type: v.Type, Dims: dims[v.Name], Batched: batched}
-		list = append(list, withValues(in, flow, rate))
+		list = append(list, withValues(in, flow, known))
 	}
 	return list, nil
 }
@@ -100,9 +127,38 @@ func nameOf(m *onnx.Model) string {
 	return strconv.Quote(m.Path())
 }
 
-// withValues chooses an input's values by their uses in the graph. rate is the value of a sampling
-// rate in Hz.
-func withValues(in Input, flow *flow, rate int64) Input {
+// facts are values that an input may have to state about the others.
+type facts struct {
+	rate   int64 // sampling rate in Hz
+	length int64 // of the sequences in a request
+}
+
+// lengthOf returns the size of the shortest sequence in a request: the smallest open dimension above
+// 1. A length of 1 is always valid, so it is the answer without one.
+func lengthOf(m *onnx.Model, dims map[string][]int64) int64 {
+	shortest := int64(math.MaxInt64)
+	for _, v := range m.Inputs() {
+		behind := len(v.Shape) - len(dims[v.Name])
+		for i, size := range dims[v.Name] {
+			if k := behind + i; k >= 0 && k < len(v.Shape) && !v.Shape[k].IsFixed() && size > 1 {
+				shortest = min(shortest, size)
+			}
+		}
+	}
+	if shortest == math.MaxInt64 {
+		return 1
+	}
+	return shortest
+}
+
+// isLength reports whether an input states the length of a sequence, by its name.
+func isLength(in Input) bool {
+	n, _ := onnx.Elements(in.Dims)
+	return in.Type.IsInteger() && n == 1 && strings.Contains(strings.ToLower(in.Name), "len")
+}
+
+// withValues chooses an input's values by their uses in the graph, and by its name.
+func withValues(in Input, flow *flow, known facts) Input {
 	found := flow.trace(in)
 	limits := typeRange(in.Type)
 	switch {
@@ -111,7 +167,9 @@ func withValues(in Input, flow *flow, rate int64) Input {
 	case found.index != nil:
 		in.Distribution, in.Range, in.Reason = Uniform, intersect(*found.index, limits), found.reason
 	case isRate(in.Name) && (in.Type.IsInteger() || in.Type.IsFloat()):
-		in.Distribution, in.Range, in.Reason = Uniform, intersect(Range{rate, rate + 1}, limits), "a sampling rate by its name"
+		in.Distribution, in.Range, in.Reason = Uniform, intersect(Range{known.rate, known.rate + 1}, limits), "a sampling rate by its name"
+	case isLength(in):
+		in.Distribution, in.Range, in.Reason = Uniform, intersect(Range{known.length, known.length + 1}, limits), "the length of a sequence by its name"
 	case found.mask:
 		in.Distribution, in.Range, in.Reason = Mask, Range{0, 2}, "used as a mask"
 	case strings.Contains(strings.ToLower(in.Name), "mask"):

@@ -288,18 +288,50 @@ func TestDeriveReportsAllShapeErrors(t *testing.T) {
 	check("sequence", build.SequenceInput(), inputs.Options{}, `"INPUT" is of an unsupported type (sequence)`)
 }
 
+// mixed is a model with the first dimensions of an input, and the first one of its output.
+func mixed(first, second, output string) *onnx.Model {
+	g := build.NewGraph("mixed")
+	x := g.Input("x", onnx.Float, onnx.Symbol(first), onnx.Symbol(second))
+	g.OutputAs("y", x, onnx.Float, onnx.Symbol(output), onnx.Dim{Size: -1})
+	return g.Model()
+}
+
 func TestBatches(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		model *onnx.Model
 		want  bool
 	}{
-		"symbolic": {build.Simple(), true},
-		"fixed":    {build.CNN(4), false},
-		"identity": {build.Identity(onnx.String), true},
+		"symbolic":                  {build.Simple(), true},
+		"fixed":                     {build.CNN(4), false},
+		"identity":                  {build.Identity(onnx.String), true},
+		"the time comes first":      {mixed("batch", "time", "time"), false},
+		"another name comes first":  {mixed("batch", "time", "rows"), true},
+		"nameless":                  {mixed("", "", ""), true},
+		"all sizes have one name":   {mixed("n", "n", "n"), true},
+		"the batch keeps its place": {mixed("batch", "time", "batch"), true},
 	} {
 		if got := inputs.Batches(c.model); got != c.want {
 			t.Errorf("%s: batches %v, want %v", name, got, c.want)
+		}
+	}
+}
+
+// A sampling rate and the length of a sequence are stated by an input's value.
+func TestValuesByName(t *testing.T) {
+	t.Parallel()
+	g := build.NewGraph("sound")
+	for _, name := range []string{"sr", "x_lengths", "other"} {
+		g.Output(g.Node("Identity", []string{g.Input(name, onnx.Int64, onnx.Fixed(1))}), onnx.Int64, onnx.Fixed(1))
+	}
+	g.Output(g.Node("Identity", []string{g.Input("x", onnx.Float, onnx.Fixed(1), onnx.Symbol("samples"))}), onnx.Float, onnx.Fixed(1), onnx.Symbol("samples"))
+	list, err := inputs.Derive(g.Model(), inputs.Options{Shape: map[string][]int64{"x": {1, 40}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []inputs.Range{{Lo: 16_000, Hi: 16_001}, {Lo: 40, Hi: 41}, {Lo: 0, Hi: 256}} {
+		if list[i].Range != want {
+			t.Errorf("%s: %v, want %v", list[i].Name, list[i].Range, want)
 		}
 	}
 }

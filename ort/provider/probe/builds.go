@@ -67,6 +67,21 @@ func (p Prober) GPUs(ctx context.Context, host hostinfo.Host, find func() (ortli
 	return usableGPUs(host, p.Try(ctx, build, "", ""))
 }
 
+// Outputs returns the shapes that a session on the CPU declares for a model's outputs, by name; -1
+// for open sizes. It returns nil if the build that find returns is missing, or creates no session:
+// that is reported where the build is needed.
+func (p Prober) Outputs(ctx context.Context, find func() (ortlib.Build, error), model string) map[string][]int64 {
+	build, err := find()
+	if err != nil {
+		return nil
+	}
+	shapes := map[string][]int64{}
+	for _, out := range p.Try(ctx, build, provider.CPU, model).Outputs {
+		shapes[out.Name] = out.Shape
+	}
+	return shapes
+}
+
 // usableGPUs returns the number of GPUs on which an opened build computes.
 func usableGPUs(host hostinfo.Host, opened Answer) int {
 	if opened.Error == "" && !slices.Contains(opened.Providers, provider.CUDA) {

@@ -32,7 +32,9 @@ type Answer struct {
 	// nodes of each provider, in order of preference
 	Assigned   []Nodes `json:"assigned,omitempty"`
 	Unassigned string  `json:"unassigned,omitempty"` // reason why Assigned is unknown
-	Error      string  `json:"error,omitempty"`      // "": it works
+	// outputs of the model as the session declares them
+	Outputs []Output `json:"outputs,omitempty"`
+	Error   string   `json:"error,omitempty"` // "": it works
 	// cause of Error in ONNX Runtime's log; "": none
 	Log     string `json:"-"`
 	Crashed bool   `json:"-"` // the child gave no answer: it crashed, hung, or could not start
@@ -43,6 +45,12 @@ type Nodes struct {
 	Provider string         `json:"provider"`
 	Nodes    int            `json:"nodes"`
 	Ops      map[string]int `json:"ops"` // nodes by operator
+}
+
+// Output is an output of a session with its shape, -1 for an open size.
+type Output struct {
+	Name  string  `json:"name"`
+	Shape []int64 `json:"shape"`
 }
 
 // Prober starts the child processes. Its methods may be called concurrently.

@@ -81,40 +81,42 @@ func Try(ctx context.Context, library, of, model string) probe.Answer {
 		return answer
 	}
 	start := time.Now()
-	assigned, unassigned, err := trySession(ctx, runtime, of, model)
-	if err != nil {
+	if err := trySession(ctx, runtime, of, model, &answer); err != nil {
 		answer.Error = err.Error()
 		return answer
 	}
 	answer.Milliseconds = float64(time.Since(start).Microseconds()) / 1000
-	answer.Assigned, answer.Unassigned = assigned, unassigned
 	return answer
 }
 
-// trySession creates a session as the engine does. It returns which provider took which nodes, or
-// the reason why that is unknown.
-func trySession(ctx context.Context, runtime *ort.Runtime, of, model string) (nodes []probe.Nodes, unknown string, err error) {
+// trySession creates a session as the engine does. It adds to the answer the outputs of the model,
+// and which provider took which nodes, or the reason why that is unknown.
+func trySession(ctx context.Context, runtime *ort.Runtime, of, model string, answer *probe.Answer) error {
 	options := ort.SessionOptions{Settings: sessionoption.Settings{sessionoption.IntraOpThreads: "1"}, LogSeverity: ort.LogFatal,
 		RecordAssignment: true, Providers: []ort.Provider{{Name: of}}}
 	if behind := provider.Of(of).Behind; behind != "" {
 		options.Providers = append(options.Providers, ort.Provider{Name: behind})
 	}
 	if model == "" {
-		return nil, "", tryTinyModel(ctx, runtime, options)
+		return tryTinyModel(ctx, runtime, options)
 	}
 	session, err := runtime.NewSession(model, options)
 	if err != nil {
-		return nil, "", err
+		return err
 	}
 	defer session.Close()
+	for _, out := range session.Outputs() {
+		answer.Outputs = append(answer.Outputs, probe.Output{Name: out.Name, Shape: out.Shape})
+	}
 	assigned, err := session.Assignment()
 	if err != nil {
-		return nil, err.Error(), nil // the provider works all the same
+		answer.Unassigned = err.Error() // the provider works all the same
+		return nil
 	}
 	for _, a := range assigned {
-		nodes = append(nodes, probe.Nodes(a))
+		answer.Assigned = append(answer.Assigned, probe.Nodes(a))
 	}
-	return nodes, "", nil
+	return nil
 }
 
 // tryTinyModel creates a session for the tiny model and runs it.
