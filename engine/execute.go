@@ -134,8 +134,11 @@ func (e *executor) respond(items []scheduler.Item[*job], outputs []Tensor, rows 
 				dims = append(append(dims, int64(j.prepared.rows)), t.Shape[1:]...)
 				t.Shape = dims[from:len(dims):len(dims)]
 			}
-			if spec := &sig.outputs[i]; spec.reshaped {
+			switch spec := &sig.outputs[i]; {
+			case spec.reshaped:
 				t.Shape = spec.requestShape(t.Shape, sig.maxBatch > 0)
+			case len(t.Shape) == 0: // as Triton's backend answers a scalar: its configuration has sizes of 1
+				t.Shape = spec.dims
 			}
 			tensors = append(tensors, t)
 		}

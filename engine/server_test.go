@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -518,5 +519,28 @@ func TestReshape(t *testing.T) {
 	defer response.Release()
 	if d := cmp.Diff([]int64{3, 1}, response.Outputs[0].Shape); d != "" {
 		t.Errorf("output shape (-want +got):\n%s", d)
+	}
+}
+
+// A scalar has the shape of the configuration in answers, as a real Triton answers it.
+func TestScalarOutput(t *testing.T) {
+	t.Parallel()
+	io := modelconfig.ModelIO{
+		Inputs:  []modelconfig.Tensor{{Name: "INPUT0", DataType: configpb.DataType_TYPE_INT32, Dims: []int64{2}}},
+		Outputs: []modelconfig.Tensor{{Name: "OUTPUT0", DataType: configpb.DataType_TYPE_INT32}},
+	}
+	for config, want := range map[string][]int64{
+		"": {1},
+		`input { name: "INPUT0" data_type: TYPE_INT32 dims: 2 } output { name: "OUTPUT0" data_type: TYPE_INT32 dims: [1, 1] }`: {1, 1},
+	} {
+		s, _ := open(t, &enginetest.Backend{IO: io}, config)
+		response, err := s.Infer(t.Context(), &engine.Request{Model: "m", Inputs: []engine.Tensor{tensor("INPUT0", 2)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := response.Outputs[0].Shape; !slices.Equal(got, want) {
+			t.Errorf("%q: shape %v, want %v", config, got, want)
+		}
+		response.Release()
 	}
 }
