@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"tuner/model/modelconfig"
+	"tuner/search"
 	"tuner/spec"
 )
 
@@ -61,4 +62,12 @@ func requestShapes(p spec.Profile, base *modelconfig.Config) []RequestShape {
 		}
 	}
 	return list
+}
+
+// arrivalsText describes when the requests of a rate arrive; "" for Poisson and in a closed loop.
+func arrivalsText(a search.LoadAxis) string {
+	if !a.Rate || a.Arrivals.IsPoisson() {
+		return ""
+	}
+	return a.Arrivals.String()
 }

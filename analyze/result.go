@@ -22,6 +22,9 @@ type Result struct {
 	Shapes map[string][]int64
 	// Requests are the shapes of all inputs in the measured requests; empty for a recording.
 	Requests []RequestShape
+	// Arrivals describe when the requests of a rate arrived, for people; "" for Poisson and in closed
+	// loops.
+	Arrivals string
 	Cores    int           // usable cores of the machine
 	Top      int           // number of configurations that tables and charts show, without the default; 0 all
 	Rank     string        // spec.RankTop3Mean, or a ranking by the score

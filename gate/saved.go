@@ -49,9 +49,11 @@ type Saved struct {
 	Engine  string             `json:"engine,omitempty"`       // program file of another tuner
 	Load    measure.Load       `json:"load"`                   // the load
 	Shapes  map[string][]int64 `json:"input_shapes,omitempty"` // shapes of the inputs in the requests
-	Data    string             `json:"data,omitempty"`         // sha256 of the rows from which requests are drawn; "": random values
-	Mix     string             `json:"mix,omitempty"`          // sha256 of the kinds of requests; "": one shape
-	Window  float64            `json:"window_seconds"`         // length of the windows
+	// when the requests of a rate arrive; "" for Poisson
+	Arrivals string  `json:"arrivals,omitempty"`
+	Data     string  `json:"data,omitempty"` // sha256 of the rows from which requests are drawn; "": random values
+	Mix      string  `json:"mix,omitempty"`  // sha256 of the kinds of requests; "": one shape
+	Window   float64 `json:"window_seconds"` // length of the windows
 	// the windows had no pauses between them; in earlier versions they had
 	Settled bool `json:"settled,omitempty"`
 	// fingerprint of the machine; figures of machines with different fingerprints do not compare
@@ -109,16 +111,28 @@ func NewSaved(s Setup, pairs []Pair, now time.Time, revision string) (Saved, err
 	}
 	return Saved{
 		Schema: savedSchema, Tool: s.Tool, Name: s.Spec.Name, Model: s.Candidate.Files[0].Source.Digest, Config: string(config),
-		Runtime: s.Candidate.Runtime, Engine: s.Candidate.Engine, Load: s.Load, Shapes: s.Spec.Inputs.Shape, Data: s.Candidate.DataDigest(), Mix: s.Candidate.MixDigest(), Window: s.Spec.Window.Seconds(),
+		Runtime: s.Candidate.Runtime, Engine: s.Candidate.Engine, Load: s.Load, Shapes: s.Spec.Inputs.Shape, Arrivals: s.arrivalsText(), Data: s.Candidate.DataDigest(), Mix: s.Candidate.MixDigest(), Window: s.Spec.Window.Seconds(),
 		Settled: s.Baseline == nil || s.Load.RequestRate > 0, Fingerprint: s.Fingerprint, Machine: s.Machine, Noise: map[measure.Metric]Noise{}, Jobs: []SavedJob{job},
 	}, nil
+}
+
+// arrivalsText describes when the requests of a rate arrive; "" for Poisson, and in a closed loop.
+func (s Setup) arrivalsText() string {
+	p := s.Candidate.Arrivals(s.Spec.Arrivals)
+	switch {
+	case s.Load.RequestRate == 0 || p.IsPoisson():
+		return ""
+	case p.Trace != nil:
+		return p.String() + ", sha256 " + p.Trace.SHA256
+	}
+	return p.String()
 }
 
 // After merges a new baseline with the one that it replaces. For the same machine and load it keeps
 // the noise between jobs. For the same model and method it also keeps the jobs, at most ten. For
 // another machine or load it returns s.
 func (s Saved) After(old Saved) Saved {
-	if s.Fingerprint != old.Fingerprint || s.Load != old.Load {
+	if s.Fingerprint != old.Fingerprint || s.Load != old.Load || s.Arrivals != old.Arrivals {
 		return s
 	}
 	for metric, noise := range old.Noise {
@@ -207,6 +221,9 @@ func (s Saved) References(path string, setup Setup) (map[measure.Metric]Referenc
 	}
 	if !sameShapes(s.Shapes, setup.Spec.Inputs.Shape) {
 		return fail("it was measured with the input shapes %v, but the candidate's are %v", s.Shapes, setup.Spec.Inputs.Shape)
+	}
+	if now := setup.arrivalsText(); s.Arrivals != now {
+		return fail("it was measured with the arrivals %q, but the candidate's are %q", s.Arrivals, now)
 	}
 	if s.Data != setup.Candidate.DataDigest() {
 		return fail("its requests had other data (load.inputs.data)")

@@ -63,6 +63,14 @@ func Open(g spec.Gate, host hostinfo.Host, place func(runtime string) profile.Pl
 	if s.Requests, err = profile.Requests(g.Profile("load.inputs", g.Candidate), of.Subject); err != nil {
 		return Setup{}, &profile.InputError{Err: fmt.Errorf("%s: load.inputs: %w", g.Path, err)}
 	}
+	if trace := s.Candidate.Trace; trace != nil && s.Load.RequestRate == 0 {
+		s.Load.RequestRate = trace.Rate()
+	}
+	if s.Load.RequestRate > 0 {
+		if err := profile.CheckPeriod(g.Path, s.Candidate.Arrivals(g.Arrivals), s.Load.RequestRate, g.Budget); err != nil {
+			return Setup{}, err
+		}
+	}
 	if s.Load.Concurrency == 0 && s.Load.RequestRate == 0 {
 		s.Load.Concurrency = usualConcurrency(of)
 	}
@@ -126,7 +134,7 @@ func (s Setup) Job(side Subject) (runner.Job, error) {
 	}
 	return runner.Job{
 		Pool: "gate", Repository: variant.Dir, Library: side.Library, Model: variant.Model, Config: string(text), Instances: side.Instances,
-		MaxBatch: int(side.Config.GetMaxBatchSize()), Requests: s.Requests, AnswerSize: modelconfig.AnswerSize(side.Config, s.Load.BatchSize), Load: s.Load, Windows: 1, Window: s.Spec.Window,
+		MaxBatch: int(side.Config.GetMaxBatchSize()), Requests: s.Requests, AnswerSize: modelconfig.AnswerSize(side.Config, s.Load.BatchSize), Load: s.Load, Arrivals: side.Arrivals(s.Spec.Arrivals), Windows: 1, Window: s.Spec.Window,
 	}, nil
 }
 

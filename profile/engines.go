@@ -118,7 +118,7 @@ func (e *Engines) job(trial search.Trial) (runner.Job, error) {
 		Pool: pool, Repository: variant.Dir, Library: e.setup.Library(trial.Candidate), Model: variant.Model, Config: string(text),
 		Instances: max(1, modelconfig.Instances(config, e.setup.Facts.GPUs)), MaxBatch: int(config.GetMaxBatchSize()), Requests: e.requests,
 		AnswerSize: modelconfig.AnswerSize(config, trial.Load.BatchSize),
-		Load:       trial.Load, Windows: trial.Windows, Window: trial.Window, Enough: enough(trial), Fresh: trial.Fresh,
+		Load:       trial.Load, Arrivals: e.setup.Subject.Arrivals(e.setup.Profile.Load.Arrivals), Windows: trial.Windows, Window: trial.Window, Enough: enough(trial), Fresh: trial.Fresh,
 		ServiceCurve: curve, ServiceCurveEnds: trial.EndsAfter, Largest: largest,
 		Memory: e.memory[pool], MemoryLimit: memoryLimit(e.setup.Profile.Goal), Percentiles: e.setup.Profile.Goal.Percentiles(),
 	}, nil

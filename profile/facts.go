@@ -20,6 +20,7 @@ func FactsOf(s Subject, host hostinfo.Host) search.Facts {
 		BaseInstances:    max(1, modelconfig.Instances(s.Config, gpus)),
 		Base:             knobs.Base(s.Config),
 		GPUs:             gpus,
+		Trace:            sampled(s.Trace),
 	}
 }
 

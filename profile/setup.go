@@ -181,6 +181,11 @@ const mostChecked = 20_000
 // only the candidates that differ least from the default configuration. They contain every value of
 // every knob.
 func CheckSpace(p spec.Profile, s Subject, facts search.Facts) error {
+	if axis := p.Space(facts).Load; axis.Rate {
+		if err := CheckPeriod(p.Path, axis.Arrivals, axis.First(), p.Search.Budget.Time); err != nil {
+			return err
+		}
+	}
 	for c := range checked(p.Space(facts).Candidates()) {
 		config, err := knobs.Apply(s.Config, c)
 		if err == nil && p.UsesBundled() {

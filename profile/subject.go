@@ -11,6 +11,7 @@ import (
 
 	"tuner/internal/durable"
 	"tuner/internal/exit"
+	"tuner/measure/arrivals"
 	"tuner/model/mix"
 	"tuner/model/modelconfig"
 	"tuner/model/modelconfig/configpb"
@@ -31,6 +32,7 @@ type Subject struct {
 	Config *modelconfig.Config // default configuration, complete
 	Rows   *Rows               // rows from which requests are drawn; nil: random values
 	Mix    mix.Mix             // kinds of requests; nil: all have one shape
+	Trace  *arrivals.Trace     // of the arrivals; nil without one
 }
 
 // File is the model file of one precision.
@@ -107,6 +109,9 @@ func OpenSubject(p spec.Profile, there Place) (Subject, error) {
 		return Subject{}, err
 	}
 	if s.Mix, err = mixOf(p, s); err != nil {
+		return Subject{}, &InputError{err}
+	}
+	if s.Trace, err = traceOf(p); err != nil {
 		return Subject{}, &InputError{err}
 	}
 	return s, nil

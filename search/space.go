@@ -3,8 +3,10 @@ package search
 import (
 	"math"
 	"slices"
+	"time"
 
 	"tuner/measure"
+	"tuner/measure/arrivals"
 )
 
 // Space is the search space of a campaign: the knobs, the loads, and the rules that fold illegal or
@@ -22,6 +24,24 @@ type LoadAxis struct {
 	Levels    []float64 // ascending, at least one: the levels of the first sweep
 	Any       bool      // any whole level between the first and the last may be tried too (the axis is a range)
 	BatchSize int       // client batch, ≥ 1
+	// Arrivals say when the requests of a rate are due.
+	Arrivals arrivals.Pattern
+}
+
+// Whole returns the length of a window at a level, in whole periods of the arrivals.
+func (a LoadAxis) Whole(length time.Duration, level float64) time.Duration {
+	if !a.Rate {
+		return length
+	}
+	return a.Arrivals.Whole(length, level)
+}
+
+// Longest returns the largest Whole of all levels: the period of a trace depends on its rate.
+func (a LoadAxis) Longest(length time.Duration) time.Duration {
+	if !a.Rate {
+		return length
+	}
+	return a.Whole(length, a.First())
 }
 
 // At returns the load at a level.
@@ -91,6 +111,8 @@ type Facts struct {
 	Precisions []string       // precisions with a model file
 	// Rejected lists the variants that the accuracy check rejected. They are never measured.
 	Rejected []Rejection `json:",omitempty"`
+	// Trace is the trace of the arrivals, or a sample of it.
+	Trace *arrivals.Trace `json:",omitempty"`
 }
 
 // base returns a knob's value in the default configuration; false if no value of the knob equals

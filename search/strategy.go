@@ -140,5 +140,5 @@ type Settings struct {
 
 // Trial returns a trial with one window of a candidate at a level of the load axis.
 func (s Settings) Trial(c Candidate, level float64, phase Phase) Trial {
-	return Trial{Candidate: c, Load: s.Space.Load.At(level), Windows: 1, Window: s.Window, Phase: phase}
+	return Trial{Candidate: c, Load: s.Space.Load.At(level), Windows: 1, Window: s.Space.Load.Whole(s.Window, level), Phase: phase}
 }

@@ -10,6 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"tuner/measure"
+	"tuner/measure/arrivals"
 	"tuner/search"
 	"tuner/spec/document"
 	"tuner/spec/knobs"
@@ -26,7 +27,8 @@ type Gate struct {
 	Baseline GateSide
 	// Candidate is never a saved baseline.
 	Candidate    GateSide
-	Load         measure.Load // neither concurrency nor rate: it follows from the configuration
+	Load         measure.Load     // neither concurrency nor rate: it follows from the configuration, or from the trace
+	Arrivals     arrivals.Pattern // when the requests of a rate are due
 	Inputs       Inputs
 	Metrics      []GateMetric        // empty without a baseline
 	Limits       []search.Constraint // absolute limits of the candidate
@@ -111,7 +113,7 @@ func (g Gate) defaulted() Gate {
 	}
 	if len(g.Metrics) == 0 && !g.Baseline.IsZero() {
 		first := measure.Throughput
-		if g.Load.RequestRate > 0 { // the schedule then sets the throughput
+		if g.IsOpen() { // the schedule then sets the throughput
 			first = measure.LatencyAvg
 		}
 		for _, m := range []measure.Metric{first, measure.LatencyP99} {
@@ -126,9 +128,12 @@ func (g Gate) Profile(name string, side GateSide) Profile {
 	p := profileDefaults()
 	p.Path, p.Name, p.Output, p.Inputs, p.Accuracy = g.Path+": "+name, g.Name, g.Output, g.Inputs, g.Accuracy
 	p.Model = ModelSource{Path: side.Model, Config: side.Config}
-	p.Load.BatchSize = g.Load.BatchSize
+	p.Load.BatchSize, p.Load.Arrivals = g.Load.BatchSize, g.Arrivals
 	return p.defaulted()
 }
+
+// IsOpen reports whether a schedule sends the requests, and not the answers.
+func (g Gate) IsOpen() bool { return g.Load.RequestRate > 0 || g.Arrivals.Kind == arrivals.TraceKind }
 
 // AllMetrics lists the metrics of the gate, each once.
 func (g Gate) AllMetrics() []measure.Metric {
@@ -224,12 +229,10 @@ func (r gateReader) load(v document.Value) {
 		{Name: "concurrency", Read: number(highestConcurrency, func(n int64) { l.Concurrency = int(n) })},
 		{Name: "request_rate", Read: number(highestRate, func(n int64) { l.RequestRate = float64(n) })},
 		{Name: "client_batch_size", Read: number(highestConcurrency, func(n int64) { l.BatchSize = int(n) })},
+		r.arrivals(&r.g.Arrivals),
 		{Name: "inputs", Read: r.inputs},
 	}, nil)
-	_, closed := given["concurrency"]
-	if rate, open := given["request_rate"]; open && closed {
-		rate.Fail(document.Error{Problem: "contradicts concurrency", Hint: "keep one of the two"})
-	}
+	checkOpen(given, r.g.Arrivals)
 }
 
 // highestConcurrency limits the requests in flight, and the rows in one request.
@@ -322,8 +325,12 @@ func (r gateReader) check(root document.Value, given map[string]document.Value) 
 	if hasMetrics && !hasBaseline {
 		metrics.Fail(document.Error{Problem: "cannot be compared without a baseline", Hint: "add a line baseline: FILE, or bound them by limits: {METRIC: {max: …}}"})
 	}
-	if i := slices.IndexFunc(r.g.Metrics, func(m GateMetric) bool { return m.Metric == measure.Throughput }); i >= 0 && r.g.Load.RequestRate > 0 {
-		metrics.Fail(document.Error{Problem: fmt.Sprintf("cannot compare throughput at %g requests/s: the request rate fixes it", r.g.Load.RequestRate),
+	if i := slices.IndexFunc(r.g.Metrics, func(m GateMetric) bool { return m.Metric == measure.Throughput }); i >= 0 && r.g.IsOpen() {
+		at := fmt.Sprintf("%g requests/s", r.g.Load.RequestRate)
+		if r.g.Load.RequestRate == 0 {
+			at = "the rate of a trace"
+		}
+		metrics.Fail(document.Error{Problem: fmt.Sprintf("cannot compare throughput at %s: the request rate fixes it", at),
 			Hint: "name a latency, or write load: {concurrency: N}"})
 	}
 	r.checkGPUMemory(given)

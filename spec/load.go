@@ -34,12 +34,10 @@ func (r profileReader) load(v document.Value) {
 				axis.BatchSize = int(n)
 			}
 		}},
+		r.arrivals(&axis.Arrivals),
 		{Name: "inputs", Read: r.inputs},
 	}, nil)
-	_, closed := given["concurrency"]
-	if rate, open := given["request_rate"]; open && closed {
-		rate.Fail(document.Error{Problem: "contradicts concurrency", Hint: "keep one of the two"})
-	}
+	axis.Rate = checkOpen(given, axis.Arrivals)
 }
 
 // highestRate is the highest request rate of the load generator, in requests/s.

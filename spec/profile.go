@@ -213,7 +213,7 @@ func (r profileReader) fields() []document.Field {
 func sections() map[string]string {
 	return map[string]string{
 		"strategy": "search", "budget": "search", "seed": "search", "window": "search", "confidence": "search", "until": "search", "earlier": "search",
-		"concurrency": "load", "request_rate": "load", "client_batch_size": "load", "inputs": "load",
+		"concurrency": "load", "request_rate": "load", "arrivals": "load", "client_batch_size": "load", "inputs": "load",
 		"protocol": "runner", "server": "runner", "url": "runner",
 	}
 }

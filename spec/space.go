@@ -28,7 +28,7 @@ func (p Profile) Space(facts search.Facts) search.Space {
 	facts.TritonOnly = p.DeployTarget == TargetTriton
 	facts.Precisions = slices.Sorted(maps.Keys(p.Model.Precisions))
 	facts.Precisions = append(facts.Precisions, p.Model.Convert...)
-	s := search.Space{Knobs: slices.Clone(p.Knobs), Load: p.Load, Facts: facts}
+	s := search.Space{Knobs: slices.Clone(p.Knobs), Load: withTrace(p.Load, facts.Trace), Facts: facts}
 	if s.Knobs == nil {
 		s.Knobs = defaultKnobs(facts)
 	}
@@ -44,6 +44,9 @@ func (p Profile) Space(facts search.Facts) search.Space {
 				s.Facts.InstanceGroups[v] = knobs.GroupInstances(v, s.Facts.GPUs)
 			}
 		}
+	}
+	if s.Load.Levels == nil && s.Load.Rate { // a trace that was not read
+		s.Load.Levels = []float64{1}
 	}
 	if s.Load.Levels == nil {
 		s.Load.Levels = autoLevels(s)

@@ -29,12 +29,12 @@ var allowed = map[string][]string{
 	"ortsweep/flags":      {"ortsweep/olive", "spec", "search", "model/onnx", "model/framework"},
 	"ortsweep/olive":      {"model/onnx", "model/modelconfig"},
 	"ortsweep/snippet":    {"internal/telemetry", "model/onnx", "model/modelconfig"},
-	"gate":                {"spec", "profile", "runner", "model/modelrepo", "model/modelconfig", "measure", "measure/stats", "internal/hostinfo", "runner/meter"},
+	"gate":                {"measure/arrivals", "spec", "profile", "runner", "model/modelrepo", "model/modelconfig", "measure", "measure/stats", "internal/hostinfo", "runner/meter"},
 	"gate/flags":          {"gate/output", "spec", "model/onnx"},
 	"gate/judge":          {"gate", "gate/decide", "spec", "spec/knobs", "search", "model/precision", "model/precision/places", "profile/preparation", "ort/provider", "runner", "runner/target", "measure", "model/onnx", "ort/ortlib", "internal/checksum"},
 	"gate/decide":         {"measure/stats"}, // pure: pairs in, a verdict out
 	"gate/output":         {"gate", "gate/decide", "spec", "measure", "internal/plotstyle", "internal/terminal", "internal/webpage"},
-	"profile":             {"spec/mixture", "model/mix", "profile/campaign", "spec", "spec/knobs", "search", "search/verdict", "runner", "model/modelrepo", "model/modelconfig", "profile/journal", "measure", "engine/api", "model/onnx", "internal/hostinfo", "model/precision", "model/dataset", "runner/payload"},
+	"profile":             {"measure/arrivals", "spec/mixture", "model/mix", "profile/campaign", "spec", "spec/knobs", "search", "search/verdict", "runner", "model/modelrepo", "model/modelconfig", "profile/journal", "measure", "engine/api", "model/onnx", "internal/hostinfo", "model/precision", "model/dataset", "runner/payload"},
 	"profile/preparation": {"profile", "profile/campaign", "profile/dryrun", "profile/progress", "spec", "search", "profile/journal", "runner", "runner/target", "ort/ortlib", "ort/provider/probe", "model/precision", "model/precision/places", "model/dataset", "internal/hostinfo", "internal/checksum", "internal/exit", "internal/words", "measure", "model/modelconfig", "model/modelrepo", "ort/provider"}, // checks before a campaign
 	"profile/dryrun":      {"profile", "profile/campaign", "spec", "search"},
 	"profile/progress":    {"profile", "search", "measure", "internal/terminal"},
@@ -47,7 +47,7 @@ var allowed = map[string][]string{
 	"analyze":             {"model/mix", "profile/campaign", "spec", "spec/knobs", "search", "search/posterior", "search/verdict", "profile/journal", "pipeline/steps", "measure", "model/modelconfig", "measure/stats", "model/precision/accuracy", "internal/parallel"},
 	// spec: Model Analyzer's tags
 	"analyze/imported": {"analyze", "spec", "measure", "model/modelconfig", "search"},
-	"spec":             {"search", "model/modelconfig", "measure", "model/precision/accuracy"},
+	"spec":             {"measure/arrivals", "spec/traffic", "search", "model/modelconfig", "measure", "model/precision/accuracy"},
 	// YAML alone: it does not know what a field means
 	"spec/document": {"internal/problems", "internal/words"},
 	// the arrivals of requests in YAML: it knows no other field of a file
@@ -61,7 +61,7 @@ var allowed = map[string][]string{
 	"spec/reference/referencetest": {"spec/reference", "internal/golden", "internal/schema"},
 	// it writes files of tuner's own, and has package spec read them
 	"spec/modelanalyzer": {"spec", "spec/document", "search", "model/modelconfig"},
-	"search":             {"search/posterior", "search/verdict", "measure", "measure/stats"},
+	"search":             {"measure/arrivals", "search/posterior", "search/verdict", "measure", "measure/stats"},
 	"search/searchtest":  {"search", "measure"},
 	// loads of configurations, one after the other: it does not choose configurations
 	"search/tour": {"search", "measure"},

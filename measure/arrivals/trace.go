@@ -3,6 +3,7 @@ package arrivals
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 )
@@ -64,8 +65,13 @@ const longestInterval = 24 * time.Hour
 // LongestTrace bounds the length of a trace, so that instants cannot overflow.
 const LongestTrace = 100 * 365 * 24 * time.Hour
 
-// Rate returns the mean rate of the trace at its own speed, in requests per second.
-func (t Trace) Rate() float64 { return float64(t.Requests) / t.Length.Seconds() }
+// Rate returns the mean rate of the trace at its own speed, in requests per second. It has six
+// significant digits, for people.
+func (t Trace) Rate() float64 {
+	rate := float64(t.Requests) / t.Length.Seconds()
+	digits := math.Pow(10, 5-math.Floor(math.Log10(rate)))
+	return math.Round(rate*digits) / digits
+}
 
 // slicesOfSample is the number of parts of which a sample consists.
 const slicesOfSample = 10

@@ -128,7 +128,7 @@ func TestArrivals(t *testing.T) {
 		t.Fatal(err)
 	}
 	for text, want := range map[string]arrivals.Pattern{
-		"poisson":                        {Kind: arrivals.PoissonKind},
+		"poisson":                        {},
 		"{gamma: {cv: 2.5}}":             {Kind: arrivals.GammaKind, CV: 2.5},
 		"{on_off: {on: 2s, off: 500ms}}": {Kind: arrivals.OnOffKind, On: 2 * time.Second, Off: 500 * time.Millisecond},
 		"{curve: {0s: 1, 1m: 0}}":        {Kind: arrivals.CurveKind, Curve: []arrivals.Point{{At: 0, Factor: 1}, {At: time.Minute}}},
@@ -139,7 +139,7 @@ func TestArrivals(t *testing.T) {
 		}
 	}
 	// three requests in 4.5 s, with the mean distance between the last and the first
-	if s, mistake := settingsOf(t, "--arrivals", "{trace: "+trace+"}"); mistake != "" || s.Levels.Start != 3/4.5 || s.Arrivals.Trace.Requests != 3 {
+	if s, mistake := settingsOf(t, "--arrivals", "{trace: "+trace+"}"); mistake != "" || s.Levels.Start != 0.666667 || s.Arrivals.Trace.Requests != 3 {
 		t.Errorf("a trace at its own speed: %+v, %s", s.Levels, mistake)
 	}
 	if s, mistake := settingsOf(t, "--arrivals", "{trace: "+trace+"}", "--request-rate-range", "10"); mistake != "" || s.Levels.Start != 10 {

@@ -34,9 +34,9 @@ func (o *Options) checkLoad(p *problems.List, plan *Plan) {
 	switch {
 	case o.rate != "" || o.pattern != "":
 		s.Mode = perf.ModeRate
-		s.Arrivals, err = o.arrivals()
-		p.Add(err)
-		s.Levels, err = o.rates(s.Arrivals)
+		if s.Arrivals, err = o.arrivals(); err == nil {
+			s.Levels, err = o.rates(s.Arrivals)
+		}
 	case o.intervals != "":
 		s.Mode = perf.ModeIntervals
 		s.Arrivals, err = readIntervals(o.intervals)
@@ -159,8 +159,6 @@ func (o *Options) rates(p arrivals.Pattern) (perf.Levels, error) {
 		return parseLevels("request-rate-range", o.rate, false)
 	case p.Trace != nil:
 		return perf.Levels{Start: p.Trace.Rate(), End: p.Trace.Rate(), Step: 1}, nil
-	case p.Kind == arrivals.TraceKind || p.Kind == "":
-		return perf.Levels{Start: 1, End: 1, Step: 1}, nil // the mistake is reported already
 	}
 	return perf.Levels{}, fmt.Errorf("--arrivals %q needs a mean rate: add --request-rate-range RATE", o.pattern)
 }

@@ -47,6 +47,7 @@ func Differences(then journal.Header, now Asked) []string {
 	d.compare("server of the finals", finalsText(then), finalsText(h))
 	d.compare("data of the requests", then.Requests.String(), h.Requests.String())
 	d.compare("mix of the requests", then.Mix.String(), h.Mix.String())
+	d.compare("trace of the arrivals", traceText(then.Facts), traceText(h.Facts))
 	d.compare("inputs of the accuracy check", shortData(then.Data), shortData(h.Data))
 	d.compare("rejected variants", rejectedText(then.Variants), rejectedText(h.Variants))
 	d.compare("accepted variants", acceptedText(then.Variants), acceptedText(h.Variants))
@@ -101,6 +102,15 @@ func DifferentFields(a, b spec.Profile) []string {
 	return fields
 }
 
+// traceText describes the trace in a header's facts; "" without one.
+func traceText(encoded json.RawMessage) string {
+	var facts search.Facts
+	if json.Unmarshal(encoded, &facts) != nil || facts.Trace == nil {
+		return ""
+	}
+	return fmt.Sprintf("%d requests, sha256 %s", facts.Trace.Requests, facts.Trace.SHA256[:min(12, len(facts.Trace.SHA256))])
+}
+
 // withoutLimit leaves the limit out, which is a constraint in the file.
 func withoutLimit(a spec.Accuracy) spec.Accuracy {
 	a.Limit = nil
@@ -115,7 +125,7 @@ func AskSame(a, b spec.Profile) bool { return reflect.DeepEqual(searchOf(a), sea
 // requests and inputs by their digests, calibration by its models, and servers by their own metadata.
 // Earlier campaigns may also be named on the command line.
 func searchOf(p spec.Profile) spec.Profile {
-	p.Accuracy.Data, p.Accuracy.Calibration, p.Search.Earlier = "", "", nil
+	p.Accuracy.Data, p.Accuracy.Calibration, p.Search.Earlier, p.Load.Arrivals.File = "", "", nil, ""
 	if p.Inputs.Data != "" || !p.Inputs.Mix.IsZero() {
 		p.Inputs.Data, p.Inputs.Shape = "", nil
 	}

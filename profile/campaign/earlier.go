@@ -98,6 +98,8 @@ func mismatches(then Campaign, now Asked) []string {
 	d.compare("shapes of the inputs", shapesText(RequestShapes(then.Profile, now.Config)), shapesText(RequestShapes(now.Profile, now.Config)))
 	d.compare("data of the requests", old.Requests.String(), h.Requests.String())
 	d.compare("mix of the requests", old.Mix.String(), h.Mix.String())
+	d.compare("arrivals", then.Profile.Load.Arrivals.String(), now.Profile.Load.Arrivals.String())
+	d.compare("trace of the arrivals", traceText(old.Facts), traceText(h.Facts))
 	d.compare("client batch", fmt.Sprint(then.Profile.Load.BatchSize), fmt.Sprint(now.Profile.Load.BatchSize))
 	return d
 }

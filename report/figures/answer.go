@@ -310,8 +310,12 @@ func shapesText(requests []analyze.RequestShape, source analyze.ShapeSource) (te
 
 // RequestNotes describe the measured requests.
 func RequestNotes(r analyze.Result) []string {
+	var notes []string
 	if text := RequestsText(r); text != "" {
-		return []string{fmt.Sprintf("Requests: %s.", text)}
+		notes = append(notes, fmt.Sprintf("Requests: %s.", text))
 	}
-	return nil
+	if r.Arrivals != "" {
+		notes = append(notes, fmt.Sprintf("Arrivals: %s.", r.Arrivals))
+	}
+	return notes
 }

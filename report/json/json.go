@@ -137,6 +137,7 @@ func newResult(r analyze.Result) result.Result {
 	for _, s := range r.Requests {
 		d.Requests = append(d.Requests, result.Request{Input: s.Input, Shape: s.Dims, Source: s.Source, Reason: s.Reason})
 	}
+	d.Arrivals = r.Arrivals
 	if r.Header.Mix != nil {
 		d.Mix = r.Header.Mix.Kinds
 	}

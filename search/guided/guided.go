@@ -361,7 +361,7 @@ func (g *Guided) worthiest(s *survey) (search.Action, bool) {
 // unless it is the leader's. With nil it is never cut.
 func (g *Guided) measure(c pools.Cell, s *survey, why string) search.Action {
 	t := g.settings.Trial(c.Batcher().Candidate, c.Level, search.PhaseSearch)
-	t.Window, t.Windows = g.schedule.window(), g.schedule.windows(c)
+	t.Window, t.Windows = g.settings.Space.Load.Whole(g.schedule.grown(), c.Level), g.schedule.windows(c)
 	if s != nil {
 		if leader, ok := s.leading(); !ok || leader.Cell != c {
 			t.Worth = g.beliefs.WindowConstraints(s.lead)

@@ -128,8 +128,11 @@ func (c *schedule) share(d time.Duration) float64 {
 	return float64(d) / float64(max(c.settings.Budget.Time-c.begun, 1))
 }
 
-// window returns the length of the next window.
-func (c *schedule) window() time.Duration {
+// window returns the length of the next window, at the level where it is longest.
+func (c *schedule) window() time.Duration { return c.settings.Space.Load.Longest(c.grown()) }
+
+// grown returns the length of the next window, without regard to arrivals with a period.
+func (c *schedule) grown() time.Duration {
 	n := c.tuning.Trials
 	factor := min(math.Pow(n.Growth, float64(c.served/n.GrowthEvery)), n.GrowthMost)
 	return time.Duration(factor * float64(c.settings.Window)).Round(time.Millisecond)

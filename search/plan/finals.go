@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"tuner/measure"
 	"tuner/search"
@@ -93,15 +94,20 @@ func (p *Plan) lastFinal() search.Candidate {
 // where the costs are least).
 func (p *Plan) finalWindows() int {
 	launch := p.costs.launches.all.or(search.GuessedLaunch) + p.costs.serving.warmUp.or(search.GuessedWarmUp)
-	n := math.Round(p.tuning.WindowsPerLaunch * launch.Seconds() / (p.tuning.Longer * p.settings.Window).Seconds())
+	n := math.Round(p.tuning.WindowsPerLaunch * launch.Seconds() / p.settings.Space.Load.Longest(p.tuning.Longer*p.settings.Window).Seconds())
 	return min(max(int(n), 1), search.MostWindows)
+}
+
+// finalWindow returns the length of a window of a final at a level.
+func (p *Plan) finalWindow(level float64) time.Duration {
+	return p.settings.Space.Load.Whole(p.tuning.Longer*p.settings.Window, level)
 }
 
 // finalTrial returns a trial with long windows on a fresh launch.
 func (p *Plan) finalTrial(c search.Candidate, level float64) search.Trial {
 	t := p.settings.Trial(c, level, search.PhaseFinal)
 	t.Windows = p.finalWindows()
-	t.Window *= p.tuning.Longer
+	t.Window = p.finalWindow(level)
 	t.Fresh = true
 	return t
 }

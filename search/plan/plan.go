@@ -246,7 +246,7 @@ func (p *Plan) Progress() (done, expected int) {
 // mean time of a trial so far, or a guess before the first, within the budget.
 func (p *Plan) Remaining() time.Duration {
 	done, expected := p.Progress()
-	trial := p.settings.Window + search.GuessedWarmUp + search.GuessedReconfigure + p.launchShare()
+	trial := p.settings.Space.Load.Longest(p.settings.Window) + search.GuessedWarmUp + search.GuessedReconfigure + p.launchShare()
 	if done > 0 {
 		trial = p.costs.elapsed / time.Duration(done)
 	}

@@ -28,10 +28,17 @@ type Batcher struct {
 // Options set the extent of a simulation.
 type Options struct {
 	Requests int // number counted after the warm-up; 0: 2,000
+	// Arrivals are the instants of an open loop; nil: Poisson. A simulation takes what it needs of
+	// them.
+	Arrivals Arrivals
 	// Within are limits on the latency, in s, whose shares are wanted.
 	Within []float64
 	Seed   uint64 // of arrivals and service times: the same seed gives the same arrivals, for any batcher and curve
 }
+
+// Arrivals yields the instants at which requests are due, as durations since the beginning, in
+// ascending order and without end.
+type Arrivals interface{ Next() time.Duration }
 
 const defaultRequests = 2000
 
@@ -49,7 +56,7 @@ type Result struct {
 }
 
 // Simulate predicts the result of a load on a server. The load is a closed loop, or an open loop
-// with Poisson arrivals at the request rate. It is a function of its arguments.
+// whose arrivals are Poisson unless the options have others. It is a function of its arguments.
 func Simulate(b Batcher, c ServiceCurve, load measure.Load, o Options) Result {
 	return new(Simulator).Simulate(b, c, load, o)
 }
@@ -66,11 +73,11 @@ func (s *Simulator) Simulate(b Batcher, c ServiceCurve, load measure.Load, o Opt
 	if s.closed = load.Concurrency > 0; s.closed {
 		s.due.push(arrival{0, load.Concurrency, rows})
 	} else {
-		s.rate = load.RequestRate
+		s.rate, s.schedule = load.RequestRate, o.Arrivals
 		// Later requests queue behind all that run or are in a batch when the last counted one
 		// ends.
 		s.upcoming = skip + requests + (3*s.instances+2)*s.batcher.max/rows
-		s.due.push(arrival{s.gap(), 1, rows})
+		s.due.push(arrival{s.following(), 1, rows})
 	}
 	s.run()
 	return s.tally.result(s.now, o.Within)

@@ -14,9 +14,10 @@ type Simulator struct {
 
 	now      float64 // s
 	due      fifo[arrival]
-	closed   bool    // a closed loop: an answered client sends again
-	rate     float64 // requests/s of an open loop
-	upcoming int     // arrivals of an open loop that are not yet in due
+	closed   bool     // a closed loop: an answered client sends again
+	rate     float64  // requests/s of an open loop
+	schedule Arrivals // of an open loop; nil: Poisson
+	upcoming int      // arrivals of an open loop that are not yet in due
 	path     path
 	running  []execution
 	tally    tally
@@ -65,7 +66,7 @@ func (r *random) seed(seed, stream uint64) {
 func (s *Simulator) reset(b Batcher, c ServiceCurve, seed uint64) {
 	s.batcher.reset(b)
 	s.curve, s.instances = c, max(b.Instances, 1)
-	s.now, s.closed, s.rate, s.upcoming = 0, false, 0, 0
+	s.now, s.closed, s.rate, s.schedule, s.upcoming = 0, false, 0, nil, 0
 	s.due.reset()
 	s.path.reset(c)
 	s.running = s.running[:0]
@@ -144,12 +145,18 @@ func (s *Simulator) send() {
 	}
 	if s.upcoming > 0 {
 		s.upcoming--
-		s.due.push(arrival{s.now + s.gap(), 1, a.rows})
+		s.due.push(arrival{s.following(), 1, a.rows})
 	}
 }
 
-// gap draws the time between two arrivals of a Poisson process.
-func (s *Simulator) gap() float64 { return s.arrivals.numbers.ExpFloat64() / s.rate }
+// following returns the instant of the next arrival of an open loop, in s. Without a schedule it draws
+// the distance from this one, of a Poisson process.
+func (s *Simulator) following() float64 {
+	if s.schedule != nil {
+		return max(s.now, s.schedule.Next().Seconds())
+	}
+	return s.now + s.arrivals.numbers.ExpFloat64()/s.rate
+}
 
 // dispatch gives ready batches to idle instances.
 func (s *Simulator) dispatch() {

@@ -95,7 +95,8 @@ func Gate() File {
 				Meaning: "The model that the candidate is compared with: a path or a section as for `candidate`, or a baseline that `--save-baseline` wrote (`.json`)."},
 			{Name: "load", Fields: []Field{
 				{Name: "concurrency", Type: whole(1, 1<<20), Without: "2 · largest batch · instances of the baseline", Unit: "requests in flight", Meaning: "A closed loop of this concurrency."},
-				{Name: "request_rate", Type: whole(1, 10_000_000), Without: "a closed loop", Unit: "requests per second", Meaning: "An open loop, in place of `concurrency`: requests arrive as those of independent users do."},
+				{Name: "request_rate", Type: whole(1, 10_000_000), Without: "a closed loop", Unit: "requests per second", Meaning: "An open loop, in place of `concurrency`: requests arrive as `arrivals` says."},
+				arrivalsField(),
 				{Name: "client_batch_size", Type: whole(1, 1<<20), Default: "1", Unit: "inferences", Meaning: "Inferences in one request."},
 				inputs(true),
 			}},

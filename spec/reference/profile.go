@@ -1,6 +1,7 @@
 package reference
 
 import (
+	"fmt"
 	"time"
 
 	"tuner/search/plan"
@@ -38,8 +39,9 @@ func Profile() File {
 					Meaning: "A closed loop: each answer is followed by the next request. For each configuration the search looks for the best load in this range. In a range or `auto` it may use loads between the levels. " +
 						"`auto` has powers of two up to four full batches for every instance of the largest pool, at least 64, at most 1024."},
 				{Name: "request_rate", Type: series(whole(1, 10_000_000), false), Unit: "requests per second", Without: "a closed loop",
-					Meaning: "An open loop, in place of `concurrency`: requests arrive as those of independent users do (Poisson), whatever the server does. Latencies count from the scheduled instant. " +
+					Meaning: "An open loop, in place of `concurrency`: requests arrive as `arrivals` says, whatever the server does. Latencies count from the scheduled instant. " +
 						"A range without `step` and `scale` doubles from `min`, and ends with `max`. While 1,024 requests are unanswered, further ones are dropped and count as failed."},
+				arrivalsField(),
 				{Name: "client_batch_size", Type: whole(1, 0), Default: "1", Unit: "inferences", Meaning: "Inferences in one request."},
 			}, inputs(true))},
 			{Name: "objective", Type: metric(), Default: "throughput", Meaning: "The metric that the search improves. With `mode: online` the default is the latency."},
@@ -65,6 +67,24 @@ func price(without string) Field {
 	return Field{Name: "price", Without: without, Meaning: "The metric `cost` needs it. With it, every report shows the cost.", Fields: []Field{
 		{Name: "per_hour", Type: positive(), Unit: "any currency", Required: true, Meaning: "The cost of the machine for an hour."},
 	}}
+}
+
+// arrivalsField describes the arrivals of an open loop.
+func arrivalsField() Field {
+	const phase = `{"type": "string", "pattern": "^[0-9.]+ ?(ns|us|µs|ms|s|m|h)"}`
+	one := func(name, schema string) string {
+		return fmt.Sprintf(`{"type": "object", "additionalProperties": false, "required": ["%[1]s"], "properties": {"%[1]s": %[2]s}}`, name, schema)
+	}
+	return Field{Name: "arrivals", Beside: "request_rate: 50", Default: "poisson",
+		Type: Type{Name: "`poisson`, `constant`, `{gamma: {cv: NUMBER}}`, `{on_off: {on: DURATION, off: DURATION}}`, `{curve: {DURATION: FACTOR, …}}`, or `{trace: FILE}`",
+			Schema: `{"anyOf": [{"enum": ["poisson", "constant"]}, ` +
+				one("gamma", `{"type": "object", "additionalProperties": false, "required": ["cv"], "properties": {"cv": {"type": "number", "exclusiveMinimum": 0, "maximum": 20}}}`) + ", " +
+				one("on_off", `{"type": "object", "additionalProperties": false, "required": ["on", "off"], "properties": {"on": `+phase+`, "off": `+phase+`}}`) + ", " +
+				one("curve", `{"type": "object", "minProperties": 2, "additionalProperties": {"type": "number", "minimum": 0}}`) + ", " +
+				one("trace", `{"type": "string", "minLength": 1}`) + `]}`,
+			Good: []string{"constant", "{gamma: {cv: 2}}", "{on_off: {on: 2s, off: 8s}}", "{curve: {0s: 1, 30s: 3, 60s: 1}}", "{trace: trace.csv}"},
+			Bad:  []string{"bursty", "{gamma: {}}", "{gamma: {cv: 0}}", "{on_off: {on: 2s}}", "{curve: {0s: 1}}", "{gamma: {cv: 2}, trace: trace.csv}"}},
+		Meaning: "When the requests of a rate are due; the rate is the mean. A trace without a rate has its own. See [traffic over time](../how-to/traffic.md)."}
 }
 
 // mixSchema is the JSON Schema of a mix.

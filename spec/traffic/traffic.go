@@ -21,9 +21,11 @@ const allowed = "poisson, constant, {gamma: {cv: 2}}, {on_off: {on: 2s, off: 8s}
 func Read(v document.Value, file func(document.Value, *string)) (p arrivals.Pattern, ok bool) {
 	before := v.Mistakes()
 	if v.Node.Kind != yaml.MappingNode {
-		switch kind := arrivals.Kind(v.Node.Value); kind {
-		case arrivals.PoissonKind, arrivals.ConstantKind:
-			return arrivals.Pattern{Kind: kind}, true
+		switch arrivals.Kind(v.Node.Value) {
+		case arrivals.PoissonKind:
+			return arrivals.Pattern{}, true
+		case arrivals.ConstantKind:
+			return arrivals.Pattern{Kind: arrivals.ConstantKind}, true
 		}
 		v.Fail(document.Error{Problem: "is not a pattern of arrivals", Allowed: allowed})
 		return p, false

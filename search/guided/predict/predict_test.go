@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tuner/measure"
+	"tuner/measure/arrivals"
 	"tuner/search"
 	"tuner/search/footprint"
 	"tuner/search/guided/pools"
@@ -212,5 +213,29 @@ func TestSimulate(t *testing.T) {
 		if got := x.Simulate(c); !reflect.DeepEqual(got, want) {
 			t.Errorf("the result is %+v, want %+v", got, want)
 		}
+	}
+}
+
+// In an open loop the simulation follows the course of the arrivals, for whole periods.
+func TestSimulateArrivals(t *testing.T) {
+	t.Parallel()
+	s := settings("1")
+	s.Space.Load = search.LoadAxis{Rate: true, Levels: []float64{20}, BatchSize: 1, Arrivals: arrivals.Pattern{Kind: arrivals.OnOffKind, On: time.Second, Off: 9 * time.Second}}
+	x := newPredictor(s)
+	p := x.pools.All()[0]
+	x.opens(p, 0.010, 0.012, 0.016)
+	c := pools.Cell{Pool: p, Setting: pools.Setting{Level: 20}}
+	bursty := x.Simulate(c)
+	schedule, requests, err := s.Space.Load.Arrivals.Course(20, s.Seed, mostSimulated)
+	if err != nil {
+		t.Fatal(err)
+	}
+	load := measure.Load{RequestRate: 20, BatchSize: 1}
+	if want := queuesim.Simulate(p.Batchers()[0].Queue, x.Curve(p), load, queuesim.Options{Arrivals: schedule, Requests: requests}); !reflect.DeepEqual(bursty, want) {
+		t.Errorf("the result is %+v, want %+v", bursty, want)
+	}
+	// 200/s in the second on: ten times the mean rate makes queues that Poisson arrivals do not have.
+	if poisson := queuesim.Simulate(p.Batchers()[0].Queue, x.Curve(p), load, queuesim.Options{}); bursty.P99 < 1.2*poisson.P99 {
+		t.Errorf("bursts have a p99 of %v s, Poisson arrivals %v s", bursty.P99, poisson.P99)
 	}
 }

@@ -89,10 +89,28 @@ func (x *Predictor) Simulate(c pools.Cell) queuesim.Result {
 	o := x.opened[c.Pool]
 	r, known := o.results[c.Setting]
 	if !known {
-		r = x.simulator.Simulate(c.Batcher().Queue, o.curve, x.load.At(c.Level), queuesim.Options{Seed: x.seed, Within: x.within})
+		r = x.simulator.Simulate(c.Batcher().Queue, o.curve, x.load.At(c.Level), x.extent(c.Level))
 		o.results[c.Setting] = r
 	}
 	return r
+}
+
+// mostSimulated bounds the requests of a simulation whose arrivals are not Poisson. More take too
+// long for thousands of cells.
+const mostSimulated = 20_000
+
+// extent returns the options of a simulation at a level. Arrivals with a period are simulated for
+// whole periods.
+func (x *Predictor) extent(level float64) queuesim.Options {
+	o := queuesim.Options{Seed: x.seed, Within: x.within}
+	if !x.load.Rate || x.load.Arrivals.IsPoisson() {
+		return o
+	}
+	// an error means that there is no schedule, so that nothing is measured either
+	if schedule, requests, err := x.load.Arrivals.Course(level, x.seed, mostSimulated); err == nil {
+		o.Arrivals, o.Requests = schedule, requests
+	}
+	return o
 }
 
 // Demand returns a load's demand: inferences in flight in a closed loop, or inferences/s.
