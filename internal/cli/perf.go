@@ -38,6 +38,7 @@ Failed requests are counted and shown, and make the exit code 1. A run that ends
 		RunE: func(cmd *cobra.Command, _ []string) error { return runPerf(cmd.Context(), con, &o) },
 	})
 	o.Add(cmd.Flags())
+	cmd.AddCommand(newPerfRecord(con))
 	return cmd
 }
 

@@ -46,15 +46,20 @@ func ReadTrace(path string) (Trace, error) {
 	defer f.Close()
 	digest := sha256.New()
 	trace, err := ParseTrace(io.TeeReader(f, digest))
-	var at *LineError
-	switch {
-	case errors.As(err, &at):
-		return Trace{}, fmt.Errorf("%s:%d: %s", path, at.Line, at.Problem)
-	case err != nil:
-		return Trace{}, fmt.Errorf("%s: %w", path, err)
+	if err != nil {
+		return Trace{}, InFile(path, err)
 	}
 	trace.SHA256 = hex.EncodeToString(digest.Sum(nil))
 	return trace, nil
+}
+
+// InFile adds the file to an error, and the line of a LineError.
+func InFile(path string, err error) error {
+	var at *LineError
+	if errors.As(err, &at) {
+		return fmt.Errorf("%s:%d: %s", path, at.Line, at.Problem)
+	}
+	return fmt.Errorf("%s: %w", path, err)
 }
 
 // ParseTrace reads a trace as ReadTrace does. A mistake of a line is a *LineError.

@@ -1,0 +1,147 @@
+package arrivals
+
+import (
+	"bytes"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"tuner/internal/alloctest"
+)
+
+// Each log has requests at 0, 0.5 and 2 s, in another order, and a line that is none.
+func TestRecordLogs(t *testing.T) {
+	t.Parallel()
+	want := []time.Duration{0, 500 * time.Millisecond, 2 * time.Second}
+	for name, log := range map[string]string{
+		"Envoy": `[2026-04-15T20:17:00.500Z] "POST /v2/models/m/infer HTTP/1.1" 200 - 154 10 226 100 "-" "curl"
+[2026-04-15T20:17:00.000Z] "POST /v2/models/m/infer HTTP/1.1" 200 - 154 10 226 100
+starting
+[2026-04-15T20:17:02.000Z] "POST /v2/models/m/infer HTTP/1.1" 200 - 154 10 226 100
+`,
+		"nginx in JSON": `{"msec": "1700000001.500", "request_time": "1.000"}
+{"msec": 1700000000.1, "request_time": 0.1}
+{"level": "info"}
+{"time_iso8601": "2023-11-14T22:13:22+00:00"}
+`,
+		"JSON": `{"start_time": "2026-04-15T20:17:00.5Z"}
+{"@timestamp": "2026-04-15T20:17:00Z"}
+{
+{"time": "2026-04-15T20:17:02Z", "request_time": "-"}
+`,
+		"Triton": `I0415 20:17:00.500000 1 http_server.cc:3452] HTTP request: 2 /v2/models/m/infer
+I0415 20:17:00.000000 1 http_server.cc:3452] HTTP request: 2 /v2/models/m/infer
++------+
+I0415 20:17:02.000000 1 http_server.cc:3452] HTTP request: 2 /v2/models/m/infer
+`,
+		"tuner": `time=2026-04-15T20:17:00.500Z level=DEBUG msg="inference request" model=m
+time=2026-04-15T20:17:00.000Z level=DEBUG msg="inference request" model=m
+-
+time=2026-04-15T20:17:02.000+00:00 level=DEBUG msg="inference request" model=m
+`,
+		"a trace": "size,timestamp\n1,0.5\n1,0\nx\n1,2\n",
+	} {
+		rec, err := Record(strings.NewReader(log), Selection{})
+		if err != nil || !close(rec.Instants, want) || rec.Foreign != 1 || rec.IsWhole {
+			t.Errorf("%s: %+v, %v", name, rec, err)
+			continue
+		}
+		// What is written is a trace with the same distances.
+		var b bytes.Buffer
+		if err := WriteTrace(&b, rec.Instants); err != nil {
+			t.Fatal(err)
+		}
+		if trace, err := ParseTrace(&b); err != nil || !close(trace.Gaps[1:], []time.Duration{want[1], want[2] - want[1]}) {
+			t.Errorf("%s: the trace is %+v, %v", name, trace, err)
+		}
+	}
+}
+
+// close compares instants to a µs.
+func close(a, b []time.Duration) bool {
+	return slices.EqualFunc(a, b, func(x, y time.Duration) bool { return (x - y).Abs() <= time.Microsecond })
+}
+
+// The common log format has whole seconds: the requests of each second are spread over it.
+func TestWholeSecondsAreSpread(t *testing.T) {
+	t.Parallel()
+	var log strings.Builder
+	for i := range 4000 {
+		log.WriteString(`10.0.0.1 - - [10/Oct/2026:13:55:3` + string(rune('0'+i/1000)) + ` +0200] "POST /v2/models/m/infer HTTP/1.1" 200 12` + "\n")
+	}
+	rec, err := Record(strings.NewReader(log.String()), Selection{Seed: 1})
+	if err != nil || !rec.IsWhole || len(rec.Instants) != 4000 {
+		t.Fatalf("%d instants, %+v, %v", len(rec.Instants), rec.IsWhole, err)
+	}
+	// 2,000 of 4,000 uniform instants are below 2 s, with a standard deviation of 32 at most; the first
+	// is within some ms of 0.
+	half, _ := slices.BinarySearch(rec.Instants, 2*time.Second)
+	if math.Abs(float64(half)-2000) > 160 || rec.Instants[3999] < 3900*time.Millisecond {
+		t.Errorf("%d are in the first half, the last is at %v", half, rec.Instants[3999])
+	}
+}
+
+func TestRecordPartOfALog(t *testing.T) {
+	t.Parallel()
+	const log = "timestamp,path\n0,a\n1,b\n2,a\n2.5,a\n4,a\n"
+	rec, err := Record(strings.NewReader(log), Selection{Match: ",a", From: time.Second, For: 2 * time.Second})
+	if err != nil || !close(rec.Instants, []time.Duration{0, 500 * time.Millisecond}) || rec.Other != 3 {
+		t.Errorf("%+v, %v", rec, err)
+	}
+	for want, s := range map[string]Selection{
+		`has the text "z"`:       {Match: "z"},
+		"no request from 1h0m0s": {From: time.Hour},
+		"all 1 requests have":    {From: 4 * time.Second},
+	} {
+		if rec, err := Record(strings.NewReader(log), s); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v gives %+v, %v, want %q", s, rec, err, want)
+		}
+	}
+	for text, want := range map[string]string{
+		"":                                 "line 1: neither this line",
+		"hello\nworld\n":                   `line 1: neither this line nor a later one has a time stamp of a request: "hello"`,
+		strings.Repeat("x", 2*longestLine): "longer than",
+	} {
+		if rec, err := Record(strings.NewReader(text), Selection{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.20q gives %+v, %v, want %q", text, rec, err, want)
+		}
+	}
+}
+
+func TestRecordIsBounded(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("ten million lines take seconds")
+	}
+	_, err := Record(&lines{header: "", line: strings.Repeat("time=1\n", 1<<16), left: MostInstants>>16 + 1}, Selection{})
+	if err == nil || !strings.Contains(err.Error(), "line 10000001: there are more than 10000000 requests; choose some with --match") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+// Whatever a log holds, its recording is a trace that can be read.
+func FuzzRecord(f *testing.F) {
+	for _, text := range []string{"time=1\ntime=2\n", `{"msec": 1, "request_time": 5}` + "\n" + `{"ts": "2026-01-01T00:00:00Z"}`, "[10/Oct/2026:13:55:36 +0200]\n[10/Oct/2026:13:55:37 +0200]",
+		"I0229 20:17:00.5 1 x\nI0301 20:17:00.5 1 x", "timestamp\n1\n1.5\n", "\"", "{", "[", "time=9e18\ntime=0"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		defer alloctest.Bound(t, len(text))()
+		rec, err := Record(strings.NewReader(text), Selection{})
+		if err != nil {
+			return
+		}
+		var b bytes.Buffer
+		if err := WriteTrace(&b, rec.Instants); err != nil {
+			t.Fatal(err)
+		}
+		if rec.Instants[len(rec.Instants)-1] < time.Microsecond || rec.Instants[len(rec.Instants)-1] > LongestTrace {
+			return // less than a trace's digits show, or too long
+		}
+		if _, err := ParseTrace(&b); err != nil {
+			t.Fatalf("%v: %v", rec.Instants, err)
+		}
+	})
+}
