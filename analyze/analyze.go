@@ -79,7 +79,7 @@ func analyzed(c Campaign, o Options, goal search.Goal) (Result, error) {
 		Rank: o.Rank, At: at, Each: o.At.Each, CSV: o.CSV, Plots: o.Plots,
 		Ending: ending(c), Account: account(c), Trials: len(events), Windows: countWindows(events), ServiceTrials: len(c.Events) - len(events),
 		Reused: reused(c.Earlier), Failures: failures(events, configs), Folds: space.Candidates().Folds(),
-		Accuracy: c.Profile.Accuracy, Assigned: assigned(c.Facts), Steps: c.Steps, Course: course(events, configs, goal),
+		Accuracy: comparison(c.Profile), Assigned: assigned(c.Facts), Steps: c.Steps, Course: course(events, configs, goal),
 	}
 	r.Tried, r.Failed = len(configs), len(r.Failures)
 	known := strategy.plan.Posterior()
@@ -324,6 +324,13 @@ func account(c Campaign) Account {
 	}
 	a.Windows, a.Launches, a.Reconfigurations, a.WarmUps = t.Windows, t.Launch, t.Reconfigure, t.WarmUp
 	a.Decisions = max(0, a.Elapsed-t.Total())
+	return a
+}
+
+// comparison returns how variants were compared, with the data that was used.
+func comparison(p spec.Profile) spec.Accuracy {
+	a := p.Accuracy
+	a.Data = p.ComparedOn()
 	return a
 }
 

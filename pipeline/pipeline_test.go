@@ -348,9 +348,16 @@ func TestOutcomesOfVariants(t *testing.T) {
 		Text: "int8 has 34 operators converted (2 stay in fp32 for accuracy); fp16 cannot be made: the operator set is too old"})
 	check("unmade", precisionOutcome(p, []journal.Variant{fp16}), steps.Skip("fp16 cannot be made: the operator set is too old"))
 	check("own files", precisionOutcome(p, []journal.Variant{{Precision: "small", Own: true}}), steps.Skip("the profile asks for no other precision than the model's own"))
-	check("compared", accuracyOutcome(p.Accuracy, []journal.Variant{int8, fp16}), steps.Outcome{
+	check("compared", accuracyOutcome(p, []journal.Variant{int8, fp16}), steps.Outcome{
 		Text: "int8 on cpu is accepted: cosine 0.9931; int8 on openvino is rejected: cosine is 0.9; limit cosine ≥ 0.99, on 64 rows of synthetic (random) inputs"})
-	check("nothing to compare", accuracyOutcome(p.Accuracy, []journal.Variant{fp16}), steps.Skip("every candidate computes as the original does on cpu"))
+	own := journal.Variant{Precision: "int8", Accuracy: map[string]accuracy.Report{"cpu": {Rows: 8, Outputs: int8.Accuracy["cpu"].Outputs}}}
+	p.Inputs.Data = "requests.npz"
+	check("rows of the requests", accuracyOutcome(p, []journal.Variant{own}), steps.Outcome{
+		Text: "int8 on cpu is accepted: cosine 0.9931; limit cosine ≥ 0.99, on 8 rows of requests.npz"})
+	p.Accuracy.Data = "rows.npz"
+	check("rows of its own", accuracyOutcome(p, []journal.Variant{own}), steps.Outcome{
+		Text: "int8 on cpu is accepted: cosine 0.9931; limit cosine ≥ 0.99, on 8 rows of rows.npz"})
+	check("nothing to compare", accuracyOutcome(p, []journal.Variant{fp16}), steps.Skip("every candidate computes as the original does on cpu"))
 }
 
 // A best configuration with optimization on cpu has an optimized graph. Otherwise there is a

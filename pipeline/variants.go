@@ -32,7 +32,7 @@ func (j job) variants(ctx context.Context) (profile.Variants, error) {
 		return v, err
 	}
 	err = j.log.Do(ctx, steps.Accuracy, "", func() (steps.Outcome, error) {
-		outcome := accuracyOutcome(j.profile().Accuracy, v.Records)
+		outcome := accuracyOutcome(j.profile(), v.Records)
 		outcome.Before = !v.Fresh && outcome.State == ""
 		return outcome, nil
 	})
@@ -66,13 +66,13 @@ func precisionOutcome(p spec.Profile, records []journal.Variant) steps.Outcome {
 }
 
 // accuracyOutcome describes how the variants' outputs compare with the original's.
-func accuracyOutcome(a spec.Accuracy, records []journal.Variant) steps.Outcome {
+func accuracyOutcome(p spec.Profile, records []journal.Variant) steps.Outcome {
 	var parts []string
 	data := ""
 	for _, r := range records {
 		for _, place := range slices.Sorted(maps.Keys(r.Accuracy)) {
-			parts = append(parts, verdictText(*a.Limit, r, place))
-			data = fmt.Sprintf("%s of %s", words.Count(r.Accuracy[place].Rows, "row"), a.Data)
+			parts = append(parts, verdictText(*p.Accuracy.Limit, r, place))
+			data = fmt.Sprintf("%s of %s", words.Count(r.Accuracy[place].Rows, "row"), p.ComparedOn())
 			if r.Accuracy[place].Synthetic {
 				data = words.Count(r.Accuracy[place].Rows, "row") + " of synthetic (random) inputs"
 			}
@@ -81,7 +81,7 @@ func accuracyOutcome(a spec.Accuracy, records []journal.Variant) steps.Outcome {
 	if len(parts) == 0 {
 		return steps.Skip("every candidate computes as the original does on cpu")
 	}
-	return steps.Outcome{Text: fmt.Sprintf("%s; limit %s, on %s", strings.Join(parts, "; "), a.Limit, data)}
+	return steps.Outcome{Text: fmt.Sprintf("%s; limit %s, on %s", strings.Join(parts, "; "), p.Accuracy.Limit, data)}
 }
 
 // verdictText describes a variant's comparison in a place: "int8 on cpu is accepted: cosine

@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -33,6 +34,10 @@ type Accuracy struct {
 	// comparison checks their outputs.
 	Unchecked bool
 }
+
+// ComparedOn is the file or folder with the inputs of the comparison: that of accuracy.data, or the
+// rows of the requests; "" for synthetic ones.
+func (p Profile) ComparedOn() string { return cmp.Or(p.Accuracy.Data, p.Inputs.Data) }
 
 // The methods that derive int8_static's ranges from the calibration data.
 const (

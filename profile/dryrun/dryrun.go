@@ -85,7 +85,7 @@ func checkText(p spec.Profile, facts search.Facts) string {
 	if !profile.Compares(p, facts) {
 		return ""
 	}
-	return p.Accuracy.Limit.String() + " on " + cmp.Or(p.Accuracy.Data, "synthetic inputs")
+	return p.Accuracy.Limit.String() + " on " + cmp.Or(p.ComparedOn(), "synthetic inputs")
 }
 
 // maxListed is the largest number of printed candidates. The counts below them must stay on the
