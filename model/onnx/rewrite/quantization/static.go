@@ -107,7 +107,14 @@ func newStatic(m *onnx.Model, o StaticOptions) (*static, error) {
 	if node := findQuantized(clean.Graph()); node != nil {
 		return s, rewrite.Nothing(staticTarget, fmt.Sprintf("it is quantized already (the node %q is a %s); convert the model as it was before quantization", node.GetName(), node.GetOpType()))
 	}
-	prepared, err := foldNormalizations(clean)
+	raised, err := raiseOpset(clean)
+	if err != nil {
+		return s, fmt.Errorf("cannot convert the model to %s: %w", staticTarget, err)
+	}
+	if raised != clean {
+		s.summary.Notes = append(s.summary.Notes, fmt.Sprintf("its operator set is %d now, and the original's %d", staticOpset, clean.Opset("")))
+	}
+	prepared, err := foldNormalizations(raised)
 	if err == nil {
 		prepared, err = joinBiases(prepared)
 	}

@@ -1,0 +1,4 @@
+package quantization
+
+// RaiseOpset is raiseOpset.
+var RaiseOpset = raiseOpset
