@@ -9,6 +9,7 @@ import (
 type request struct {
 	sent, at float64 // s; at: its arrival
 	rows     int     // inferences
+	kind     int     // requests of different kinds never share a batch
 }
 
 // batch is a range of consecutive requests, since they are served in the order of their arrival.
@@ -16,17 +17,21 @@ type batch struct {
 	first, end int // indices of requests
 	rows       int
 	closed     bool // no more requests join it
+	kind       int  // of its requests
+	// no other batch is merged with it, since the next request in line was of another kind
+	alone bool
 }
 
 // batcher is Triton's dynamic batcher, or its plain queue. It follows engine/scheduler function by
-// function; the reasons stand there. Unlike the scheduler it has no clock, priorities, timeouts and
-// shapes, and one order of service.
+// function; the reasons stand there. Unlike the scheduler it has no clock, priorities and timeouts,
+// and one order of service.
 type batcher struct {
 	dynamic   bool
 	max       int
 	preferred []int   // ascending
 	delay     float64 // s
 	ahead     int     // batches that may be ready
+	mixed     bool    // requests are of several kinds
 
 	requests []request // all requests since the start
 	head     int       // the first request that is in no batch
@@ -38,7 +43,7 @@ type batcher struct {
 	wake     float64 // s, time at which the oldest request has waited delay
 }
 
-func (b *batcher) reset(c Batcher) {
+func (b *batcher) reset(c Batcher, mixed bool) {
 	size := max(c.MaxBatch, 1)
 	preferred := append(b.preferred[:0], c.Preferred...)
 	if len(preferred) == 0 {
@@ -47,7 +52,7 @@ func (b *batcher) reset(c Batcher) {
 	slices.Sort(preferred)
 	b.ready.reset()
 	*b = batcher{
-		dynamic: c.Dynamic, max: size, preferred: preferred, delay: c.Delay.Seconds(), ahead: 2 * max(c.Instances, 1),
+		dynamic: c.Dynamic, max: size, preferred: preferred, delay: c.Delay.Seconds(), ahead: 2 * max(c.Instances, 1), mixed: mixed,
 		requests: b.requests[:0], ready: b.ready, wake: math.Inf(1),
 	}
 }
@@ -56,7 +61,7 @@ func (b *batcher) reset(c Batcher) {
 func (b *batcher) push(r request) {
 	b.requests = append(b.requests, r)
 	b.rows += r.rows
-	if !b.forming || b.rows >= b.awaited {
+	if !b.forming || b.mixed || b.rows >= b.awaited {
 		b.pump(r.at)
 	}
 }
@@ -77,7 +82,7 @@ func (b *batcher) take(now float64) batch {
 		return b.open
 	}
 	next := b.pop()
-	if b.delay > 0 {
+	if b.delay > 0 && !next.alone {
 		b.merge(&next, now)
 	}
 	b.pump(now)
@@ -100,13 +105,13 @@ func (b *batcher) merge(next *batch, now float64) {
 		if b.ready.len() > 0 {
 			other = *b.ready.front()
 		}
-		if now <= b.requests[other.first].at+b.delay {
+		if other.alone || now <= b.requests[other.first].at+b.delay {
 			return
 		}
 		if b.ready.len() == 0 {
 			b.close() // it grows no further, whether it fits or not
 		}
-		if next.rows+other.rows > b.max {
+		if next.rows+other.rows > b.max || next.kind != other.kind {
 			return
 		}
 		b.ready.pop()
@@ -145,6 +150,7 @@ func (b *batcher) hasSlot() bool {
 // join moves the next requests of the queue to the open batch.
 func (b *batcher) join(count int) {
 	for _, r := range b.requests[b.head : b.head+count] {
+		b.open.kind = r.kind
 		b.open.rows += r.rows
 		b.rows -= r.rows
 	}
@@ -181,6 +187,10 @@ func (b *batcher) look() outlook {
 				o.sendNow = true
 				break
 			}
+			if r.kind != b.kindOf() {
+				o.sendNow, b.open.closed, b.open.alone = true, true, true
+				break
+			}
 		}
 		o.pending++
 		o.rows += r.rows
@@ -189,6 +199,14 @@ func (b *batcher) look() outlook {
 		}
 	}
 	return o
+}
+
+// kindOf returns the kind of the open batch, or of the queue's head, which begins it.
+func (b *batcher) kindOf() int {
+	if b.open.rows > 0 {
+		return b.open.kind
+	}
+	return b.requests[b.head].kind
 }
 
 // decide returns the number of requests that join the open batch now. If until is not 0, the first

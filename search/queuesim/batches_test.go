@@ -33,7 +33,16 @@ type ended struct {
 
 // play simulates given arrivals and returns the executions in the order of their begin.
 func play(b Batcher, c ServiceCurve, arrivals ...arrival) []ended {
+	return playKinds(b, c, nil, arrivals...)
+}
+
+// playKinds is play for requests of given kinds, in the order of the arrivals.
+func playKinds(b Batcher, c ServiceCurve, kinds []int, arrivals ...arrival) []ended {
 	var s Simulator
+	if kinds != nil {
+		next := -1
+		s.kinds = func() int { next++; return kinds[next] }
+	}
 	var all []ended
 	s.observe = func(e execution, at float64) { all = append(all, ended{e, at}) }
 	s.reset(b, c, 0)

@@ -14,6 +14,9 @@ type ServiceCurve struct {
 	// infer + output
 	Alone   []float64
 	Crowded []float64 // s, the same with all instances busy; nil with one instance
+	// Kinds are the requests of different shapes, which never share a batch; nil for one shape. The
+	// times above are then the means over the shares.
+	Kinds []Kind
 	// Spread: standard deviation of the logarithm of a batch's time, from batch to batch; not 0 for
 	// a real server
 	Spread   float64
@@ -27,6 +30,20 @@ type ServiceCurve struct {
 	Path    float64
 	Cores   int // of the machine
 	Threads int // cores that an instance computes on; 0: none, as on a GPU
+}
+
+// Kind is the requests of one shape.
+type Kind struct {
+	Share          float64   // of all requests; the shares sum to 1
+	Alone, Crowded []float64 // s, as those of the curve, for batches of this kind
+}
+
+// timeOf returns the seconds of a batch of a kind, as Time does.
+func (c ServiceCurve) timeOf(kind, batch, busy, instances int) float64 {
+	if len(c.Kinds) > 0 {
+		c.Alone, c.Crowded = c.Kinds[kind].Alone, c.Kinds[kind].Crowded
+	}
+	return c.Time(batch, busy, instances)
 }
 
 // Time returns the seconds that a batch takes while the given number of instances is busy,

@@ -3,7 +3,7 @@
 // guided search uses it as its prediction for a configuration before the measurement.
 //
 // The batcher is Triton's, as engine/scheduler implements it: the same arrivals make the same
-// batches. Priorities, queue policies and requests of different shapes are omitted, since a
+// batches, also of requests of different shapes. Priorities and queue policies are omitted, since a
 // campaign's load has none. The package measures nothing and does not depend on strategies.
 package queuesim
 

@@ -3,6 +3,7 @@ package queuesim
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -27,13 +28,42 @@ func TestBatchesAreTheSchedulers(t *testing.T) {
 			simulated = append(simulated, start{time.Duration(math.Round(e.begin * 1e9)), e.rows})
 		}
 		var real []start
-		synctest.Test(t, func(t *testing.T) { real = scheduled(t, b, arrivals) })
+		synctest.Test(t, func(t *testing.T) { real = scheduled(t, b, arrivals, nil) })
 		for _, list := range [][]start{real, simulated} { // batches that begin together may have either order
 			slices.SortFunc(list, func(x, y start) int { return cmp.Or(cmp.Compare(x.at, y.at), cmp.Compare(x.rows, y.rows)) })
 		}
 		same := func(x, y start) bool { return x.rows == y.rows && (x.at-y.at).Abs() < time.Microsecond }
 		if d := gocmp.Diff(real, simulated, gocmp.Comparer(same)); d != "" {
 			t.Fatalf("seed %d, %+v: executions of %v (-scheduler +simulated):\n%s", seed, b, arrivals, d)
+		}
+	}
+}
+
+// The same holds for requests of two or three shapes, which come in random order. A batch of a kind
+// takes as long as one of the others.
+func TestBatchesOfKindsAreTheSchedulers(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(200) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		b, arrivals := randomTrace(random)
+		kinds := make([]int, len(arrivals))
+		for i := range kinds {
+			kinds[i] = random.IntN(2 + int(seed%2))
+		}
+		curve := ServiceCurve{Sizes: []int{1, 101}, Alone: []float64{duration(1).Seconds(), duration(101).Seconds()}}
+		curve.Kinds = slices.Repeat([]Kind{{Share: 1. / 3, Alone: curve.Alone}}, 3)
+		var simulated []start
+		for _, e := range playKinds(b, curve, kinds, arrivals...) {
+			simulated = append(simulated, start{time.Duration(math.Round(e.begin * 1e9)), e.rows})
+		}
+		var real []start
+		synctest.Test(t, func(t *testing.T) { real = scheduled(t, b, arrivals, kinds) })
+		for _, list := range [][]start{real, simulated} {
+			slices.SortFunc(list, func(x, y start) int { return cmp.Or(cmp.Compare(x.at, y.at), cmp.Compare(x.rows, y.rows)) })
+		}
+		same := func(x, y start) bool { return x.rows == y.rows && (x.at-y.at).Abs() < time.Microsecond }
+		if d := gocmp.Diff(real, simulated, gocmp.Comparer(same)); d != "" {
+			t.Fatalf("seed %d, %+v: executions of %v of kinds %v (-scheduler +simulated):\n%s", seed, b, arrivals, kinds, d)
 		}
 	}
 }
@@ -88,8 +118,9 @@ func (n noted) Execute(items []scheduler.Item[int]) {
 	time.Sleep(duration(rows))
 }
 
-// scheduled sends arrivals to the scheduler and lists the executions.
-func scheduled(t *testing.T, b Batcher, arrivals []arrival) (ran []start) {
+// scheduled sends arrivals to the scheduler and lists the executions. kinds are those of the
+// requests; nil for one shape.
+func scheduled(t *testing.T, b Batcher, arrivals []arrival, kinds []int) (ran []start) {
 	var mu sync.Mutex
 	var executors []scheduler.Executor[int]
 	begin := time.Now()
@@ -99,9 +130,13 @@ func scheduled(t *testing.T, b Batcher, arrivals []arrival) (ran []start) {
 	s := scheduler.New(scheduler.Settings{Dynamic: b.Dynamic, MaxBatch: b.MaxBatch, Preferred: b.Preferred, Delay: b.Delay}, executors, scheduler.GoTimer)
 	synctest.Wait()
 	var tickets []*scheduler.Ticket[int]
-	for _, a := range arrivals {
+	for i, a := range arrivals {
+		item := scheduler.Item[int]{Rows: a.rows}
+		if kinds != nil {
+			item.Shape = fmt.Sprintf("shape %d", kinds[i])
+		}
 		time.Sleep(time.Until(begin.Add(time.Duration(math.Round(a.at * 1e9)))))
-		ticket, err := s.Enqueue(scheduler.Item[int]{Rows: a.rows})
+		ticket, err := s.Enqueue(item)
 		if err != nil {
 			t.Fatal(err)
 		}

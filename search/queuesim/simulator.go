@@ -22,8 +22,9 @@ type Simulator struct {
 	running  []execution
 	tally    tally
 
-	arrivals, service random
+	arrivals, service, mixing random
 
+	kinds   func() int                    // for tests: kind of the next request; nil: by the shares
 	factor  func() float64                // for tests: ratio of an execution's time to the curve's; nil: log-normal
 	observe func(e execution, at float64) // for tests: sees each execution when it ends
 }
@@ -64,7 +65,7 @@ func (r *random) seed(seed, stream uint64) {
 }
 
 func (s *Simulator) reset(b Batcher, c ServiceCurve, seed uint64) {
-	s.batcher.reset(b)
+	s.batcher.reset(b, len(c.Kinds) > 1)
 	s.curve, s.instances = c, max(b.Instances, 1)
 	s.now, s.closed, s.rate, s.schedule, s.upcoming = 0, false, 0, nil, 0
 	s.due.reset()
@@ -72,6 +73,7 @@ func (s *Simulator) reset(b Batcher, c ServiceCurve, seed uint64) {
 	s.running = s.running[:0]
 	s.arrivals.seed(seed, 0)
 	s.service.seed(seed, 1)
+	s.mixing.seed(seed, 2)
 }
 
 // run processes events until the tally is complete, or no event is left.
@@ -89,7 +91,9 @@ func (s *Simulator) run() {
 		case sending:
 			s.send()
 		case passing:
-			s.batcher.push(s.path.pop(s.now))
+			r := s.path.pop(s.now)
+			r.kind = s.kind()
+			s.batcher.push(r)
 		case delayOver:
 			s.batcher.pump(s.now)
 		}
@@ -139,7 +143,7 @@ func (s *Simulator) send() {
 		s.path.push(a, s.now)
 	} else {
 		for range a.requests {
-			s.batcher.push(request{sent: s.now, at: s.now, rows: a.rows})
+			s.batcher.push(request{sent: s.now, at: s.now, rows: a.rows, kind: s.kind()})
 			s.dispatch()
 		}
 	}
@@ -158,6 +162,25 @@ func (s *Simulator) following() float64 {
 	return s.now + s.arrivals.numbers.ExpFloat64()/s.rate
 }
 
+// kind draws the kind of a request by the shares.
+func (s *Simulator) kind() int {
+	switch {
+	case s.kinds != nil:
+		return s.kinds()
+	case len(s.curve.Kinds) < 2:
+		return 0
+	}
+	x := s.mixing.numbers.Float64()
+	last := len(s.curve.Kinds) - 1
+	for i, k := range s.curve.Kinds[:last] {
+		if x < k.Share {
+			return i
+		}
+		x -= k.Share
+	}
+	return last
+}
+
 // dispatch gives ready batches to idle instances.
 func (s *Simulator) dispatch() {
 	for len(s.running) < s.instances && s.batcher.isReady() {
@@ -165,8 +188,8 @@ func (s *Simulator) dispatch() {
 		factor := s.draw()
 		s.running = append(s.running, execution{
 			batch: b, begin: s.now, left: 1,
-			alone:   factor * s.curve.Time(b.rows, 1, s.instances),
-			crowded: factor * s.curve.Time(b.rows, s.instances, s.instances),
+			alone:   factor * s.curve.timeOf(b.kind, b.rows, 1, s.instances),
+			crowded: factor * s.curve.timeOf(b.kind, b.rows, s.instances, s.instances),
 		})
 	}
 }
