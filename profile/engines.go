@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"syscall"
+	"time"
 
 	"tuner/measure"
 	"tuner/model/modelconfig"
@@ -28,7 +29,7 @@ type Engines struct {
 	runner   *runner.Runner
 	finals   *runner.Runner // nil: the same as runner
 	requests runner.Requests
-	batches  map[int]runner.Batches       // requests of service trials, by batch size
+	batches  map[served]runner.Batches    // requests of service trials
 	largest  map[int]runner.Batches       // requests of footprints, by batch size
 	variants map[string]modelrepo.Variant // by precision
 	memory   map[string]int64             // largest memory of an engine in bytes, by pool
@@ -37,7 +38,7 @@ type Engines struct {
 // NewEngines prepares the measurement of a campaign's trials on r, and of its final trials on
 // finals (nil: also on r).
 func NewEngines(setup Setup, r, finals *runner.Runner, requests runner.Requests) *Engines {
-	return &Engines{setup: setup, runner: r, finals: finals, requests: requests, batches: map[int]runner.Batches{},
+	return &Engines{setup: setup, runner: r, finals: finals, requests: requests, batches: map[served]runner.Batches{},
 		largest: map[int]runner.Batches{}, variants: map[string]modelrepo.Variant{}, memory: map[string]int64{}}
 }
 
@@ -105,7 +106,7 @@ func (e *Engines) job(trial search.Trial) (runner.Job, error) {
 	if err != nil {
 		return runner.Job{}, err
 	}
-	curve, err := e.serviceRequests(trial.Sizes)
+	curve, err := e.serviceRequests(trial)
 	if err != nil {
 		return runner.Job{}, err
 	}
@@ -119,7 +120,7 @@ func (e *Engines) job(trial search.Trial) (runner.Job, error) {
 		Instances: max(1, modelconfig.Instances(config, e.setup.Facts.GPUs)), MaxBatch: int(config.GetMaxBatchSize()), Requests: e.requests,
 		AnswerSize: modelconfig.AnswerSize(config, trial.Load.BatchSize),
 		Load:       trial.Load, Arrivals: e.setup.Subject.Arrivals(e.setup.Profile.Load.Arrivals), Windows: trial.Windows, Window: trial.Window, Enough: enough(trial), Fresh: trial.Fresh,
-		ServiceCurve: curve, ServiceCurveEnds: trial.EndsAfter, Largest: largest,
+		ServiceCurve: curve, ServiceCurveEnds: e.endsAfter(trial), Largest: largest,
 		Memory: e.memory[pool], MemoryLimit: memoryLimit(e.setup.Profile.Goal), Percentiles: e.setup.Profile.Goal.Percentiles(),
 	}, nil
 }
@@ -146,21 +147,53 @@ func (e *Engines) turnTo(ctx context.Context, trial search.Trial) *runner.Runner
 	return now
 }
 
+// served are the requests of a service trial's window.
+type served struct{ size, kind int }
+
 // serviceRequests returns the requests of a service trial's windows; none for other trials.
-func (e *Engines) serviceRequests(sizes []int) ([]runner.Batches, error) {
+func (e *Engines) serviceRequests(trial search.Trial) ([]runner.Batches, error) {
 	var curve []runner.Batches
-	for _, size := range sizes {
-		b, ok := e.batches[size]
+	for i := range len(trial.Sizes) * max(len(trial.Kinds), 1) {
+		key := served{}
+		key.size, _ = trial.SizeOf(i)
+		if n := len(trial.Kinds); n > 0 {
+			key.kind = trial.Kinds[i%n]
+		}
+		b, ok := e.batches[key]
 		if !ok {
 			var err error
-			if b, err = batches(e.setup.Profile, e.setup.Subject, size); err != nil {
+			if b, err = batches(e.setup.Profile, e.setup.Subject, key.size, key.kind); err != nil {
 				return nil, err
 			}
-			e.batches[size] = b
+			e.batches[key] = b
 		}
 		curve = append(curve, b)
 	}
 	return curve, nil
+}
+
+// endsAfter returns the function that ends a service trial. A size of several kinds takes the mean
+// of their times, by the shares of the measured kinds.
+func (e *Engines) endsAfter(trial search.Trial) func([]time.Duration) bool {
+	n := len(trial.Kinds)
+	if n == 0 {
+		return trial.EndsAfter
+	}
+	return func(times []time.Duration) bool {
+		if len(times)%n != 0 {
+			return false
+		}
+		var means []time.Duration
+		for from := 0; from < len(times); from += n {
+			sum, shares := 0.0, 0.0
+			for i, k := range trial.Kinds {
+				share := e.setup.Subject.Mix[k].Share
+				sum, shares = sum+share*times[from+i].Seconds(), shares+share
+			}
+			means = append(means, time.Duration(sum/shares*float64(time.Second)))
+		}
+		return trial.EndsAfter(means)
+	}
 }
 
 // largestOf returns the request for a configuration's footprint: its largest batch, or one

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"tuner/internal/hostinfo"
+	"tuner/model/mix"
 	"tuner/model/modelconfig"
 	"tuner/search"
 	"tuner/spec/knobs"
@@ -21,7 +22,17 @@ func FactsOf(s Subject, host hostinfo.Host) search.Facts {
 		Base:             knobs.Base(s.Config),
 		GPUs:             gpus,
 		Trace:            sampled(s.Trace),
+		Mix:              searched(s.Mix),
 	}
+}
+
+// searched returns the kinds of a mix as the search knows them.
+func searched(m mix.Mix) []search.Kind {
+	var kinds []search.Kind
+	for _, k := range m {
+		kinds = append(kinds, search.Kind{Share: k.Share, Elements: k.Elements()})
+	}
+	return kinds
 }
 
 // groupGPUs returns the number of GPUs of an instance group on GPUs: those in the configuration, or

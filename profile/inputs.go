@@ -44,18 +44,18 @@ func Requests(p spec.Profile, s Subject) (runner.Requests, error) {
 	return m.requests(n, p.Load.BatchSize), nil
 }
 
-// batches makes the requests of a batch size for service trials, with about payload.Variety rows
-// in total.
-func batches(p spec.Profile, s Subject, size int) (runner.Batches, error) {
+// batches makes the requests of a batch size and a kind for service trials, with about
+// payload.Variety rows in total.
+func batches(p spec.Profile, s Subject, size, kind int) (runner.Batches, error) {
 	m, err := newMaker(p, s)
 	if err != nil {
 		return runner.Batches{}, err
 	}
-	n := max(1, payload.Variety/size)
-	if s.Mix != nil {
-		n = max(n, leastMixed)
+	requests := make(runner.Requests, max(1, payload.Variety/size))
+	for i := range requests {
+		requests[i] = m.request(kind, size, m.seed+uint64(i))
 	}
-	return runner.Batches{Size: size, Requests: m.requests(n, size)}, nil
+	return runner.Batches{Size: size, Requests: requests}, nil
 }
 
 // Rehearsed is a request that shows whether a model can be served.
@@ -90,10 +90,6 @@ func Rehearsal(p spec.Profile, s Subject) ([]Rehearsed, error) {
 	}
 	return list, nil
 }
-
-// leastMixed is the least number of requests of a mix in a service trial, so that they are near its
-// shares.
-const leastMixed = 101
 
 // largest makes the request of a footprint: the largest one of the size.
 func largest(p spec.Profile, s Subject, size int) (runner.Batches, error) {

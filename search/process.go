@@ -40,8 +40,12 @@ func (p Process) After(e Event, s Space) Process {
 // largest returns the largest batch that the event's trial may have made.
 func (e Event) largest(s Space) int {
 	if e.Trial.Phase == PhaseService {
-		done := min(len(e.Measurement.Windows), len(e.Trial.Sizes))
-		return slices.Max(append([]int{0}, e.Trial.Sizes[:done]...))
+		largest := 0
+		for i := range e.Measurement.Windows {
+			size, _ := e.Trial.SizeOf(i)
+			largest = max(largest, size)
+		}
+		return largest
 	}
 	return s.MaxBatch(e.Trial.Candidate)
 }

@@ -109,6 +109,8 @@ type Facts struct {
 	// single one.
 	Runtimes   []RuntimeFacts `json:",omitempty"`
 	Precisions []string       // precisions with a model file
+	// Mix lists the kinds of requests; empty if all have one shape.
+	Mix []Kind `json:",omitempty"`
 	// Rejected lists the variants that the accuracy check rejected. They are never measured.
 	Rejected []Rejection `json:",omitempty"`
 	// Trace is the trace of the arrivals, or a sample of it.

@@ -48,6 +48,9 @@ type Trial struct {
 	// Sizes are the client batches of a service trial's windows, one window for each, at the load's
 	// concurrency.
 	Sizes []int `json:"sizes,omitempty"`
+	// Kinds are the measured kinds of requests, of a service trial of a mix: each size then has a window
+	// for each of them, in this order.
+	Kinds []int `json:"kinds,omitempty"`
 	// Longest is the longest expected time of a batch in a service trial. The first size that is
 	// expected to take longer is omitted, with all larger ones. 0: no limit.
 	Longest time.Duration `json:"longest,omitempty"`

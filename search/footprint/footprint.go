@@ -102,8 +102,8 @@ func (m *Model) Add(e search.Event) {
 	}
 	isTold := false
 	for i, w := range r.Windows {
-		if i < len(e.Trial.Sizes) && e.Trial.Sizes[i] >= before.Batch && w.Memory > 0 {
-			p.see(service, e.Trial.Sizes[i], w.Memory)
+		if size, ok := e.Trial.SizeOf(i); ok && size >= before.Batch && w.Memory > 0 {
+			p.see(service, size, w.Memory)
 			isTold = true
 		}
 	}

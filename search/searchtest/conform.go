@@ -183,7 +183,7 @@ func checkTrials(t *testing.T, s search.Settings, events []search.Event) {
 // sizes.
 func isService(t search.Trial) bool {
 	ascending := slices.IsSorted(t.Sizes) && len(slices.Compact(slices.Clone(t.Sizes))) == len(t.Sizes)
-	return len(t.Sizes) > 0 && ascending && t.Sizes[0] >= 1 && t.Windows == len(t.Sizes) && t.Window > 0 &&
+	return len(t.Sizes) > 0 && ascending && t.Sizes[0] >= 1 && t.Windows == len(t.Sizes)*max(1, len(t.Kinds)) && t.Window > 0 &&
 		t.Load == measure.Load{Concurrency: max(1, t.Load.Concurrency), BatchSize: t.Sizes[0]}
 }
 

@@ -193,7 +193,8 @@ func (s *session) trial(l Landscape, t search.Trial) search.Event {
 		m.Times.WarmUp, m.Times.Windows = 0, 0
 	case t.Phase == search.PhaseService:
 		m = l.curve(m, t, s.held, noise)
-		s.held = max(s.held, t.Sizes[len(m.Windows)-1])
+		size, _ := t.SizeOf(len(m.Windows) - 1)
+		s.held = max(s.held, size)
 	default:
 		throughput, latency := l.Serve(t.Candidate, t.Load)
 		factor := noise()
@@ -216,7 +217,8 @@ func (s *session) trial(l Landscape, t search.Trial) search.Event {
 }
 
 // curve adds a service trial's windows in a process that held batches of a size. Each client's
-// batches go to their own instance, as long as there are enough instances.
+// batches go to their own instance, as long as there are enough instances. All kinds of requests take
+// the same time.
 func (l Landscape) curve(m measure.Measurement, t search.Trial, held int, noise func() float64) measure.Measurement {
 	busy := min(t.Load.Concurrency, setting(t.Candidate, search.KnobInstanceCount, l.Instances))
 	var times []time.Duration
@@ -226,12 +228,13 @@ func (l Landscape) curve(m measure.Measurement, t search.Trial, held int, noise 
 		n := int(windowLength / service * time.Duration(busy))
 		compute := time.Duration(n) * service
 		m.Memory = l.holds(t.Candidate, max(held, size))
-		m.Windows = append(m.Windows, measure.Window{
+		window := measure.Window{
 			Duration: windowLength, Requests: n, Inferences: n * size, Memory: m.Memory,
 			Sub: []measure.SubWindow{{Requests: 1, Latency: l.histogram(service)}},
 			Server: measure.ServerStats{Requests: n, Inferences: n * size, Executions: n, ComputeInfer: compute,
 				Batches: []measure.BatchStat{{Size: size, Executions: n, ComputeInfer: compute}}},
-		})
+		}
+		m.Windows = append(m.Windows, slices.Repeat([]measure.Window{window}, max(len(t.Kinds), 1))...)
 		if times = append(times, service); t.EndsAfter(times) {
 			break
 		}

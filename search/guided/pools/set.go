@@ -25,6 +25,7 @@ type Pools struct {
 	candidates *search.Candidates
 	held       *footprint.Model
 	tuning     tuning.Tuning
+	anchors    service.Anchors // measured kinds of requests
 
 	engines []*Engine
 	pools   []*Pool
@@ -42,7 +43,7 @@ type Pools struct {
 // New returns the pools of a space, or a part of them, without measurements. The owner of the
 // footprint model records their memory.
 func New(space search.Space, l *search.Ledger, candidates *search.Candidates, held *footprint.Model, n tuning.Tuning) *Pools {
-	s := &Pools{space: space, ledger: l, candidates: candidates, held: held, tuning: n, byKey: map[string]*Pool{}, byName: map[string]*Engine{}}
+	s := &Pools{space: space, ledger: l, candidates: candidates, held: held, tuning: n, anchors: service.NewAnchors(space.Facts.Mix), byKey: map[string]*Pool{}, byName: map[string]*Engine{}}
 	s.findWidest()
 	s.enterSpace()
 	s.adoptDefault()
@@ -115,10 +116,13 @@ func (s *Pools) CellOf(c search.Candidate, level float64) (Cell, bool) {
 func (s *Pools) ClientBatch() int { return max(s.space.Load.BatchSize, 1) }
 
 // Sizes returns the client batches of a pool's service trial.
-func (s *Pools) Sizes(p *Pool) []int { return service.Sizes(s.ClientBatch(), p.maxBatch) }
+func (s *Pools) Sizes(p *Pool) []int { return s.anchors.Sizes(s.ClientBatch(), p.maxBatch) }
 
 // LargestSizes returns the client batches of a service trial up to the space's largest batch.
-func (s *Pools) LargestSizes() []int { return service.Sizes(s.ClientBatch(), s.largest) }
+func (s *Pools) LargestSizes() []int { return s.anchors.Sizes(s.ClientBatch(), s.largest) }
+
+// Kinds returns the kinds of requests that service trials measure; nil for one shape.
+func (s *Pools) Kinds() []int { return s.anchors.Kinds }
 
 // Widest returns the pool's candidate with the largest batches and the shortest delay.
 func (s *Pools) Widest(p *Pool) search.Candidate {
@@ -140,7 +144,7 @@ func (s *Pools) enter(settings search.Candidate) {
 	name := EngineKey(settings)
 	e, known := s.byName[name]
 	if !known {
-		e = &Engine{index: len(s.engines), values: s.engineValues(settings), attempts: s.tuning.Engines.Attempts}
+		e = &Engine{index: len(s.engines), values: s.engineValues(settings), attempts: s.tuning.Engines.Attempts, alone: service.Of(s.anchors)}
 		s.byName[name] = e
 		s.engines = append(s.engines, e)
 	}
@@ -157,6 +161,7 @@ func (s *Pools) newPool(settings search.Candidate) *Pool {
 		instances: serving.Instances,
 		maxBatch:  s.largest,
 		memory:    s.held.Pool(settings),
+		crowded:   service.Of(s.anchors),
 	}
 	if cmp.Or(s.space.Value(settings, search.KnobExecutionProvider), provider.CPU) == provider.CPU {
 		p.threads = cmp.Or(serving.Threads, s.space.Facts.Cores) // ONNX Runtime takes all cores by default

@@ -14,6 +14,7 @@ type Outline struct {
 	Seconds  []float64 // time of a batch of each size in an instance, while all others are idle
 	Most     []float64 // highest throughput in inferences/s, for batches up to each size
 	Overhead float64   // s per request
+	Least    float64   // s, of a lone row of the smallest kind in an instance
 }
 
 // UpTo returns the index of the largest size within a largest batch.
@@ -39,7 +40,22 @@ func (x *Predictor) newOutline(p *pools.Pool, c queuesim.ServiceCurve) Outline {
 		o.Seconds = append(o.Seconds, c.Time(size, 1, p.Instances()))
 	}
 	o.Most = make([]float64, len(o.Sizes))
+	o.Least = o.Seconds[0] * x.leastShare()
 	return o
+}
+
+// leastShare returns the elements of the smallest kind relative to the mean. A batch takes at least
+// that share of the mean time: parts of it do not depend on the elements, and others grow with their
+// square only where they are many.
+func (x *Predictor) leastShare() float64 {
+	least, mean := math.Inf(1), 0.0
+	for _, k := range x.space.Facts.Mix {
+		least, mean = min(least, k.Elements), mean+k.Share*k.Elements
+	}
+	if mean == 0 {
+		return 1
+	}
+	return least / mean
 }
 
 // measuredOutline returns the outline of a pool with known service times: any number of its
@@ -102,7 +118,7 @@ type Bound struct {
 func (x *Predictor) Bound(o Outline, i int, level float64) Bound {
 	lone := o.Lone()
 	inFlight, rate := x.Demand(level)
-	b := Bound{Throughput: min(o.Most[i], inFlight/lone, rate), Wait: lone, Lone: lone}
+	b := Bound{Throughput: min(o.Most[i], inFlight/lone, rate), Wait: lone, Lone: o.Least + o.Overhead}
 	if !math.IsInf(inFlight, 1) {
 		b.Wait = max(lone, inFlight/o.Most[i])
 	}

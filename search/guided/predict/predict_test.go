@@ -117,7 +117,7 @@ func TestPathIsOfUndisturbedTrials(t *testing.T) {
 // Little's law and the capacity bound a closed loop, the offered rate an open one.
 func TestBound(t *testing.T) {
 	t.Parallel()
-	o := Outline{Sizes: []int{1, 4}, Seconds: []float64{0.010, 0.020}, Most: []float64{100, 200}, Overhead: 0.002}
+	o := Outline{Sizes: []int{1, 4}, Seconds: []float64{0.010, 0.020}, Most: []float64{100, 200}, Overhead: 0.002, Least: 0.010}
 	x := newPredictor(settings("1"))
 	for _, c := range []struct {
 		i     int
@@ -237,5 +237,44 @@ func TestSimulateArrivals(t *testing.T) {
 	// 200/s in the second on: ten times the mean rate makes queues that Poisson arrivals do not have.
 	if poisson := queuesim.Simulate(p.Batchers()[0].Queue, x.Curve(p), load, queuesim.Options{}); bursty.P99 < 1.2*poisson.P99 {
 		t.Errorf("bursts have a p99 of %v s, Poisson arrivals %v s", bursty.P99, poisson.P99)
+	}
+}
+
+// A kind between the measured ones has times between theirs, also beside other instances, and the
+// curve's own times are the means.
+func TestCurvesOfKinds(t *testing.T) {
+	t.Parallel()
+	s := settings("1")
+	s.Space.Facts.Mix = []search.Kind{{Share: 0.5, Elements: 10}, {Share: 0.25, Elements: 55}, {Share: 0.25, Elements: 100}}
+	x := newPredictor(s)
+	p := x.pools.All()[1]
+	trial := search.Trial{Sizes: []int{1, 4}, Kinds: x.pools.Kinds(), Load: measure.Load{Concurrency: 1}}
+	record := func(factor float64) search.Event {
+		e := search.Event{Trial: trial}
+		for _, seconds := range []float64{0.010, 0.055, 0.100, 0.020, 0.110, 0.200} {
+			n := time.Duration(seconds * factor * 1e9)
+			e.Measurement.Windows = append(e.Measurement.Windows, measure.Window{Duration: time.Second, Requests: 1,
+				Sub:    []measure.SubWindow{{Requests: 1, Latency: measure.NewHistogram([]time.Duration{n})}},
+				Server: measure.ServerStats{Requests: 1, Executions: 1, ComputeInfer: n}})
+		}
+		return e
+	}
+	p.Engine().Alone().Record(record(1))
+	p.Together().Record(record(2))
+	x.pools.Open(p)
+	x.Open(p)
+	c := x.Curve(p)
+	if len(c.Kinds) != 3 || math.Abs(c.Kinds[1].Alone[1]-0.110) > 1e-9 || math.Abs(c.Kinds[2].Crowded[0]-0.200) > 1e-9 {
+		t.Errorf("the kinds are %+v", c.Kinds)
+	}
+	if math.Abs(c.Alone[0]-(0.5*0.010+0.25*0.055+0.25*0.100)) > 1e-9 {
+		t.Errorf("the mean times are %v", c.Alone)
+	}
+	// The smallest kind has 10 of 43.75 elements in the mean.
+	if o := x.Outline(p); math.Abs(o.Least-c.Alone[0]*10/43.75) > 1e-9 {
+		t.Errorf("a lone row takes %v s at least", o.Least)
+	}
+	if math.Abs(x.Bound(x.Outline(p), 0, 1).Wait-c.Alone[0]-c.Overhead) > 1e-9 {
+		t.Error("the mean latency is bounded by another time than the mean one")
 	}
 }

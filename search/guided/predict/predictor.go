@@ -17,6 +17,7 @@ import (
 
 // Predictor predicts for the pools of a space. Its owner reports changes of service times.
 type Predictor struct {
+	space     search.Space
 	load      search.LoadAxis
 	cores     int
 	seed      uint64
@@ -37,6 +38,7 @@ type Predictor struct {
 // opened holds the predictions of a pool with known service times.
 type opened struct {
 	curve   queuesim.ServiceCurve
+	kinds   []queuesim.ServiceCurve // of the measured kinds; nil for requests of one shape
 	outline Outline
 	results map[pools.Setting]queuesim.Result
 }
@@ -48,7 +50,7 @@ func New(s search.Settings, p *pools.Pools, n tuning.Tuning) *Predictor {
 		within = append(within, limit.Seconds())
 	}
 	return &Predictor{
-		load: s.Space.Load, cores: s.Space.Facts.Cores, seed: s.Seed, within: within, pools: p, tuning: n,
+		space: s.Space, load: s.Space.Load, cores: s.Space.Facts.Cores, seed: s.Seed, within: within, pools: p, tuning: n,
 		contention: map[*pools.Pool]Contention{}, opened: map[*pools.Pool]*opened{},
 	}
 }
@@ -66,9 +68,53 @@ func (x *Predictor) Open(p *pools.Pool) {
 			curve.Alone[i] = alone.Time(size, 1, 1)
 		}
 	}
-	o := &opened{curve: curve}
+	o := &opened{curve: curve, kinds: x.kindCurves(p, curve.Sizes)}
+	o.curve.Kinds = x.kinds(p, o.kinds, curve.Sizes, x.space.Facts.Mix)
 	x.opened[p] = o
 	x.reset(p, o)
+}
+
+// kindCurves returns the times of the measured kinds' batches of the given sizes.
+func (x *Predictor) kindCurves(p *pools.Pool, sizes []int) []queuesim.ServiceCurve {
+	alone, together := p.Engine().Alone().Kinds(), p.Together().Kinds()
+	curves := make([]queuesim.ServiceCurve, len(alone))
+	for i, of := range alone {
+		curves[i].Sizes = sizes
+		for _, size := range sizes {
+			curves[i].Alone = append(curves[i].Alone, of.Time(size, 1, 1))
+			if p.Instances() > 1 {
+				curves[i].Crowded = append(curves[i].Crowded, together[i].Time(size, 1, 1))
+			}
+		}
+	}
+	return curves
+}
+
+// kinds returns the times of all kinds of a mix, from those of the measured kinds.
+func (x *Predictor) kinds(p *pools.Pool, measured []queuesim.ServiceCurve, sizes []int, mix []search.Kind) []queuesim.Kind {
+	if len(measured) == 0 {
+		return nil
+	}
+	anchors := p.Engine().Alone().Anchors()
+	kinds := make([]queuesim.Kind, len(mix))
+	for i, k := range mix {
+		kinds[i].Share = k.Share
+		coefficients := anchors.Coefficients(k.Elements)
+		sum := func(times func(queuesim.ServiceCurve) []float64) []float64 {
+			totals := make([]float64, len(sizes))
+			for a, curve := range measured {
+				for at, seconds := range times(curve) {
+					totals[at] += coefficients[a] * seconds
+				}
+			}
+			return totals
+		}
+		kinds[i].Alone = sum(func(c queuesim.ServiceCurve) []float64 { return c.Alone })
+		if p.Instances() > 1 {
+			kinds[i].Crowded = sum(func(c queuesim.ServiceCurve) []float64 { return c.Crowded })
+		}
+	}
+	return kinds
 }
 
 // reset discards the predictions of a pool after a change of the path or of its service times.

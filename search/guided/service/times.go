@@ -24,7 +24,14 @@ type Times struct {
 	largestAsked int       // of all trials
 	trials       int
 	isInherited  bool // from an earlier campaign
+
+	// of a mix: the times above are means over its kinds, those of the anchors are here
+	anchors Anchors
+	kinds   []Times
 }
+
+// Of returns times without data for requests of the measured kinds.
+func Of(a Anchors) Times { return Times{anchors: a} }
 
 // New returns the result of trials of an instance: the times of batches of ascending sizes, and the
 // standard deviations of their logarithms.
@@ -57,15 +64,18 @@ func (t *Times) Largest() int {
 // it replaces them.
 func (t *Times) Record(e search.Event) {
 	if t.isInherited && e.Trial.Sizes[0] <= t.sizes[0] && slices.Max(e.Trial.Sizes) > t.Largest() {
-		*t = Times{}
+		*t = Of(t.anchors)
 	}
 	t.trials++
 	t.largestAsked = max(t.largestAsked, slices.Max(e.Trial.Sizes))
+	if len(e.Trial.Kinds) > 0 {
+		t.recordKinds(e)
+		return
+	}
 	for i, w := range e.Measurement.Windows {
-		if i >= len(e.Trial.Sizes) {
-			break
+		if size, ok := e.Trial.SizeOf(i); ok {
+			t.recordWindow(size, w)
 		}
-		t.recordWindow(e.Trial.Sizes[i], w)
 	}
 }
 
@@ -153,12 +163,13 @@ func ofWindow(w measure.Window, size int) (seconds, spread, overhead float64, ok
 // false if the largest size got one. A smaller size without an answer is chance. Sizes that were
 // omitted without a failure took too long.
 func Refused(e search.Event) (size int, found bool) {
-	windows := e.Measurement.Windows
+	windows, kinds := e.Measurement.Windows, max(len(e.Trial.Kinds), 1)
 	for i := len(e.Trial.Sizes) - 1; i >= 0; i-- {
+		of := windows[min(i*kinds, len(windows)):min((i+1)*kinds, len(windows))]
 		switch {
-		case i >= len(windows) && e.Measurement.Failure == nil:
+		case len(of) < kinds && e.Measurement.Failure == nil:
 			continue
-		case i < len(windows) && windows[i].Requests > 0:
+		case len(of) == kinds && !slices.ContainsFunc(of, func(w measure.Window) bool { return w.Requests == 0 }):
 			return size, found
 		}
 		size, found = e.Trial.Sizes[i], true
@@ -167,10 +178,15 @@ func Refused(e search.Event) (size int, found bool) {
 }
 
 // Sizes returns the client batches of a service trial: from the requests' own in powers of two to
-// the largest batch.
-func Sizes(client, maxBatch int) []int {
+// the largest batch. Of several kinds they are powers of four, since each has a window for each
+// size.
+func (a Anchors) Sizes(client, maxBatch int) []int {
 	var sizes []int
-	for size := client; size < maxBatch; size *= 2 {
+	factor := 2
+	if len(a.Kinds) > 1 {
+		factor = 4
+	}
+	for size := client; size < maxBatch; size *= factor {
 		sizes = append(sizes, size)
 	}
 	return append(sizes, max(maxBatch, client))

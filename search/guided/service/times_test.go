@@ -107,7 +107,7 @@ func TestSizes(t *testing.T) {
 	t.Parallel()
 	check := func(client, most int, want ...int) {
 		t.Helper()
-		if diff := cmp.Diff(want, Sizes(client, most)); diff != "" {
+		if diff := cmp.Diff(want, Anchors{}.Sizes(client, most)); diff != "" {
 			t.Errorf("of client batches of %d up to %d (-want +got):\n%s", client, most, diff)
 		}
 	}
