@@ -75,7 +75,7 @@ func analyzed(c Campaign, o Options, goal search.Goal) (Result, error) {
 	}
 	space := c.Profile.Space(c.Facts)
 	r := Result{
-		Header: c.Header, Goal: goal, Shapes: c.Profile.Inputs.Shape, Requests: requestShapes(c.Profile, base), Arrivals: arrivalsText(space.Load), Cores: c.Facts.Cores, Top: o.Top,
+		Header: c.Header, Goal: goal, Shapes: c.Profile.Inputs.Shape, Requests: requestShapes(c.Profile, base), Pad: c.Profile.Inputs.Pad, Arrivals: arrivalsText(space.Load), Cores: c.Facts.Cores, Top: o.Top,
 		Rank: o.Rank, At: at, Each: o.At.Each, CSV: o.CSV, Plots: o.Plots,
 		Ending: ending(c), Account: account(c), Trials: len(events), Windows: countWindows(events), ServiceTrials: len(c.Events) - len(events),
 		Reused: reused(c.Earlier), Failures: failures(events, configs), Folds: space.Candidates().Folds(),

@@ -22,6 +22,7 @@ type Result struct {
 	Shapes map[string][]int64
 	// Requests are the shapes of all inputs in the measured requests; empty for a recording.
 	Requests []RequestShape
+	Pad      map[string]int64 // values with which clients pad inputs; 0 for others
 	// Arrivals describe when the requests of a rate arrived, for people; "" for Poisson and in closed
 	// loops.
 	Arrivals string

@@ -124,6 +124,15 @@ func parseResult(path string, text []byte) (Model, error) {
 		Instances: 1, State: d.Answer.State, Kept: d.Answer.Probability, Mix: d.Mix,
 		Cosine: cosine(d.Variants, best.Setup.Precision, search.Place{Provider: best.Setup.Provider, Runtime: best.Setup.Runtime}),
 	}
+	if padding, set := best.Settings.Get(search.KnobPadding); set && m.Mix != nil {
+		how, err := mix.ParsePadding(string(padding))
+		if err == nil {
+			m.Mix, err = how.Padded(m.Mix)
+		}
+		if err != nil {
+			return Model{}, inputErrorf("%s: padding: %w", path, err)
+		}
+	}
 	if n := best.Setup.Instances; n != nil {
 		m.Instances = max(1, *n)
 	}

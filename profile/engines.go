@@ -27,19 +27,19 @@ const variantsFolder = "variants"
 type Engines struct {
 	setup    Setup
 	runner   *runner.Runner
-	finals   *runner.Runner // nil: the same as runner
-	requests runner.Requests
-	batches  map[served]runner.Batches    // requests of service trials
-	largest  map[int]runner.Batches       // requests of footprints, by batch size
-	variants map[string]modelrepo.Variant // by precision
-	memory   map[string]int64             // largest memory of an engine in bytes, by pool
+	finals   *runner.Runner                   // nil: the same as runner
+	requests map[search.Value]runner.Requests // by padding
+	batches  map[served]runner.Batches        // requests of service trials
+	largest  map[footprint]runner.Batches     // requests of footprints
+	variants map[string]modelrepo.Variant     // by precision
+	memory   map[string]int64                 // largest memory of an engine in bytes, by pool
 }
 
 // NewEngines prepares the measurement of a campaign's trials on r, and of its final trials on
 // finals (nil: also on r).
 func NewEngines(setup Setup, r, finals *runner.Runner, requests runner.Requests) *Engines {
-	return &Engines{setup: setup, runner: r, finals: finals, requests: requests, batches: map[served]runner.Batches{},
-		largest: map[int]runner.Batches{}, variants: map[string]modelrepo.Variant{}, memory: map[string]int64{}}
+	return &Engines{setup: setup, runner: r, finals: finals, requests: map[search.Value]runner.Requests{search.NoPadding: requests}, batches: map[served]runner.Batches{},
+		largest: map[footprint]runner.Batches{}, variants: map[string]modelrepo.Variant{}, memory: map[string]int64{}}
 }
 
 // Measure implements Trialer.
@@ -110,14 +110,20 @@ func (e *Engines) job(trial search.Trial) (runner.Job, error) {
 	if err != nil {
 		return runner.Job{}, err
 	}
-	largest, err := e.largestOf(int(config.GetMaxBatchSize()))
+	padding, _ := trial.Candidate.Get(search.KnobPadding)
+	padding = cmp.Or(padding, search.NoPadding)
+	requests, err := e.requestsOf(padding)
+	if err != nil {
+		return runner.Job{}, err
+	}
+	largest, err := e.largestOf(footprint{int(config.GetMaxBatchSize()), padding})
 	if err != nil {
 		return runner.Job{}, err
 	}
 	pool := trial.Candidate.PoolKey()
 	return runner.Job{
 		Pool: pool, Repository: variant.Dir, Library: e.setup.Library(trial.Candidate), Model: variant.Model, Config: string(text),
-		Instances: max(1, modelconfig.Instances(config, e.setup.Facts.GPUs)), MaxBatch: int(config.GetMaxBatchSize()), Requests: e.requests,
+		Instances: max(1, modelconfig.Instances(config, e.setup.Facts.GPUs)), MaxBatch: int(config.GetMaxBatchSize()), Requests: requests,
 		AnswerSize: modelconfig.AnswerSize(config, trial.Load.BatchSize),
 		Load:       trial.Load, Arrivals: e.setup.Subject.Arrivals(e.setup.Profile.Load.Arrivals), Windows: trial.Windows, Window: trial.Window, Enough: enough(trial), Fresh: trial.Fresh,
 		ServiceCurve: curve, ServiceCurveEnds: e.endsAfter(trial), Largest: largest,
@@ -196,19 +202,36 @@ func (e *Engines) endsAfter(trial search.Trial) func([]time.Duration) bool {
 	}
 }
 
+// requestsOf returns the requests of loads under a padding.
+func (e *Engines) requestsOf(padding search.Value) (runner.Requests, error) {
+	requests, ok := e.requests[padding]
+	if ok {
+		return requests, nil
+	}
+	requests, err := Padded(e.setup.Profile, e.setup.Subject, padding)
+	e.requests[padding] = requests
+	return requests, err
+}
+
+// footprint names the request of a footprint.
+type footprint struct {
+	maxBatch int // of the configuration; 0 without batching
+	padding  search.Value
+}
+
 // largestOf returns the request for a configuration's footprint: its largest batch, or one
 // inference if it does not batch.
-func (e *Engines) largestOf(maxBatch int) (runner.Batches, error) {
-	size := max(maxBatch, 1)
-	b, ok := e.largest[size]
+func (e *Engines) largestOf(of footprint) (runner.Batches, error) {
+	of.maxBatch = max(of.maxBatch, 1)
+	b, ok := e.largest[of]
 	if ok {
 		return b, nil
 	}
-	b, err := largest(e.setup.Profile, e.setup.Subject, size)
+	b, err := largest(e.setup.Profile, e.setup.Subject, of.maxBatch, of.padding)
 	if err != nil {
 		return b, err
 	}
-	e.largest[size] = b
+	e.largest[of] = b
 	return b, nil
 }
 

@@ -14,15 +14,27 @@ import (
 // execution providers and variants.
 func FactsOf(s Subject, host hostinfo.Host) search.Facts {
 	gpus := groupGPUs(s.Config, len(host.GPUs))
+	var padded map[search.Value][]search.Kind
+	for value, m := range s.Padded {
+		if padded == nil {
+			padded = map[search.Value][]search.Kind{}
+		}
+		padded[value] = searched(m)
+	}
+	base := knobs.Base(s.Config)
+	if padded != nil {
+		base[search.KnobPadding] = search.NoPadding
+	}
 	return search.Facts{
 		Cores:            int(math.Ceil(host.CPU.Usable())),
 		Batching:         Signature(s.Model).CanBatch() && s.Config.GetMaxBatchSize() > 0,
 		BaseMaxBatchSize: int(s.Config.GetMaxBatchSize()),
 		BaseInstances:    max(1, modelconfig.Instances(s.Config, gpus)),
-		Base:             knobs.Base(s.Config),
+		Base:             base,
 		GPUs:             gpus,
 		Trace:            sampled(s.Trace),
 		Mix:              searched(s.Mix),
+		Padded:           padded,
 	}
 }
 

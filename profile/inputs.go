@@ -16,6 +16,7 @@ import (
 	"tuner/profile/journal"
 	"tuner/runner"
 	"tuner/runner/payload"
+	"tuner/search"
 	"tuner/spec"
 )
 
@@ -27,8 +28,16 @@ const mostDrawn = 1024
 // profile, or from the configuration if it fixes them. Of a mix, each request is of one kind, and
 // the kinds come in random order. An input with an open shape is an InputError.
 func Requests(p spec.Profile, s Subject) (runner.Requests, error) {
+	return Padded(p, s, search.NoPadding)
+}
+
+// Padded makes the requests of a campaign under a value of the knob padding.
+func Padded(p spec.Profile, s Subject, padding search.Value) (runner.Requests, error) {
 	m, err := newMaker(p, s)
 	if err != nil {
+		return nil, err
+	}
+	if err := m.pad(p, padding); err != nil {
 		return nil, err
 	}
 	n := payload.Variety
@@ -91,9 +100,12 @@ func Rehearsal(p spec.Profile, s Subject) ([]Rehearsed, error) {
 	return list, nil
 }
 
-// largest makes the request of a footprint: the largest one of the size.
-func largest(p spec.Profile, s Subject, size int) (runner.Batches, error) {
+// largest makes the request of a footprint under a padding: the largest one of the size.
+func largest(p spec.Profile, s Subject, size int, padding search.Value) (runner.Batches, error) {
 	m, err := newMaker(p, s)
+	if err == nil {
+		err = m.pad(p, padding)
+	}
 	if err != nil {
 		return runner.Batches{}, err
 	}
@@ -106,6 +118,8 @@ type maker struct {
 	subject Subject
 	derived [][]inputs.Input // by kind; a single one without a mix
 	parts   []dataset.Dataset
+	padded  []map[string][]int64 // shapes of each kind after padding; nil: as they are
+	values  map[string]int64     // with which inputs are padded
 	seed    uint64
 	random  *rand.Rand // of the rows
 }
@@ -130,6 +144,22 @@ func newMaker(p spec.Profile, s Subject) (*maker, error) {
 		}
 	}
 	return m, nil
+}
+
+// pad makes the requests padded ones.
+func (m *maker) pad(p spec.Profile, padding search.Value) error {
+	if padding == search.NoPadding || m.subject.Mix == nil {
+		return nil
+	}
+	how, err := mix.ParsePadding(string(padding))
+	if err == nil {
+		m.padded, err = how.Shapes(m.subject.Mix)
+	}
+	m.values = p.Inputs.Pad
+	if err != nil {
+		return &InputError{err}
+	}
+	return nil
 }
 
 // rowBytes returns the mean size of a row, in bytes.
@@ -167,10 +197,19 @@ func (m *maker) requests(n, batch int) runner.Requests {
 // request makes a request of a kind; any number below 1 without a mix.
 func (m *maker) request(kind, batch int, seed uint64) api.InferRequest {
 	kind = max(kind, 0)
+	var values map[string]inputs.Tensor
 	if m.parts != nil {
-		return payload.Fill(m.subject.Name, m.isBatching(), m.derived[kind], m.parts[kind].Draw(batch, m.random))
+		values = m.parts[kind].Draw(batch, m.random)
+	} else {
+		values = inputs.Generate(m.derived[kind], batch, seed)
 	}
-	return payload.Fill(m.subject.Name, m.isBatching(), m.derived[kind], inputs.Generate(m.derived[kind], batch, seed))
+	if m.padded != nil {
+		for name, dims := range m.padded[kind] {
+			t := values[name]
+			values[name] = payload.Pad(t, slices.Concat(t.Shape[:len(t.Shape)-len(dims)], dims), m.values[name])
+		}
+	}
+	return payload.Fill(m.subject.Name, m.isBatching(), m.derived[kind], values)
 }
 
 // isBatching reports whether requests have the batch dimension of a configuration that batches.

@@ -13,6 +13,7 @@ import (
 	"tuner/model/onnx"
 	"tuner/model/onnx/inputs"
 	"tuner/profile/campaign"
+	"tuner/search"
 	"tuner/spec"
 )
 
@@ -62,6 +63,37 @@ func mixOf(p spec.Profile, s Subject) (mix.Mix, error) {
 		return nil, fmt.Errorf("%s: all its shapes are equal: write %v as load.inputs.shape", field, m[0].Shapes)
 	}
 	return m, nil
+}
+
+// paddedOf returns the kinds of a mix under each value of the knob padding.
+func paddedOf(p spec.Profile, s Subject) (map[search.Value]mix.Mix, error) {
+	i := slices.IndexFunc(p.Knobs, func(k search.Knob) bool { return k.Name == search.KnobPadding })
+	if i < 0 && p.Inputs.Pad != nil {
+		return nil, fmt.Errorf("%s: load.inputs.pad: nothing is padded: write space.padding, or remove the line", p.Path)
+	}
+	if i < 0 {
+		return nil, nil
+	}
+	field := p.Path + ": space." + search.KnobPadding
+	if s.Mix == nil {
+		return nil, fmt.Errorf("%s: all requests have one shape, so there is nothing to pad: write load.inputs.mix, or remove the line", field)
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.Inputs.Pad)) {
+		if _, known := s.Mix[0].Shapes[name]; !known {
+			return nil, fmt.Errorf("%s: load.inputs.pad: the model has no input %q; its inputs are %q", p.Path, name, slices.Sorted(maps.Keys(s.Mix[0].Shapes)))
+		}
+	}
+	padded := map[search.Value]mix.Mix{}
+	for _, value := range p.Knobs[i].Values {
+		padding, err := mix.ParsePadding(string(value))
+		if err == nil {
+			padded[value], err = padding.Padded(s.Mix)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", field, err)
+		}
+	}
+	return padded, nil
 }
 
 // ofRows returns the kinds of rows of several shapes.

@@ -18,6 +18,7 @@ import (
 	"tuner/profile"
 	"tuner/profile/campaign"
 	"tuner/profile/journal"
+	"tuner/search"
 	"tuner/spec"
 )
 
@@ -109,6 +110,61 @@ func TestMistakesInMixes(t *testing.T) {
 		"mix: {dimension: length, values: {4: 1}}":                             "all its shapes are equal",
 		"mix: {dimension: length, histogram: none.csv}":                        "cannot open the histogram",
 		"mix: {dimension: length, histogram: bad.csv}":                         `line 2: "-3" is not a weight`,
+	} {
+		_, _, err := openMix(t, text)
+		var input *profile.InputError
+		if !errors.As(err, &input) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got the error %v, want %q", text, err, want)
+		}
+	}
+}
+
+// Padded requests have the padded shapes, with the given value behind the row's own.
+func TestPaddedRequests(t *testing.T) {
+	t.Parallel()
+	p, s, err := openMix(t, "mix: {dimension: length, values: {3: 1, 8: 3}}, pad: {x: 7}}}\nspace: {padding: [4, longest, [8, 16]]} #")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[search.Value][]int64{"4": {4, 8}, "longest": {8}, "[8,16]": {8}}
+	for value, sizes := range want {
+		var got []int64
+		for _, k := range s.Padded[value] {
+			got = append(got, k.Shapes["x"][0])
+		}
+		if diff := cmp.Diff(sizes, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", value, diff)
+		}
+	}
+	requests, err := profile.Padded(p, s, "4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	short := 0
+	for _, r := range requests {
+		x, y := r.Inputs[0], r.Inputs[1]
+		if x.Shape[1] != y.Shape[1] || x.Shape[1]%4 != 0 {
+			t.Fatalf("the shapes are %v and %v", x.Shape, y.Shape)
+		}
+		if x.Shape[1] == 4 {
+			short++
+			if last := x.Data[3*8]; last != 7 {
+				t.Fatalf("the padding is %d, want 7", last)
+			}
+		}
+	}
+	if short == 0 {
+		t.Error("there are no short requests")
+	}
+}
+
+func TestMistakesInPaddings(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"shape: {x: [3]}}}\nspace: {padding: 4} #":                                             "space.padding: all requests have one shape, so there is nothing to pad",
+		"mix: {dimension: length, values: {3: 1, 8: 3}}}}\nspace: {padding: [[4]]} #":          "space.padding: the size 8 exceeds all of [4]: input ",
+		"mix: {dimension: length, values: {3: 1, 8: 3}}, pad: {x: 1}":                          "load.inputs.pad: nothing is padded",
+		"mix: {dimension: length, values: {3: 1, 8: 3}}, pad: {q: 1}}}\nspace: {padding: 4} #": `load.inputs.pad: the model has no input "q"`,
 	} {
 		_, _, err := openMix(t, text)
 		var input *profile.InputError

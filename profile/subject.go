@@ -20,6 +20,7 @@ import (
 	"tuner/model/onnx/inputs"
 	"tuner/model/onnx/shapes"
 	"tuner/model/precision/recipe"
+	"tuner/search"
 	"tuner/spec"
 )
 
@@ -33,6 +34,8 @@ type Subject struct {
 	Rows   *Rows               // rows from which requests are drawn; nil: random values
 	Mix    mix.Mix             // kinds of requests; nil: all have one shape
 	Trace  *arrivals.Trace     // of the arrivals; nil without one
+	// Padded has the kinds of the mix as the server gets them, by the values of the knob padding
+	Padded map[search.Value]mix.Mix
 }
 
 // File is the model file of one precision.
@@ -108,7 +111,10 @@ func OpenSubject(p spec.Profile, there Place) (Subject, error) {
 	if s.Rows, err = ReadRows(p, s.Model); err != nil {
 		return Subject{}, err
 	}
-	if s.Mix, err = mixOf(p, s); err != nil {
+	if s.Mix, err = mixOf(p, s); err == nil {
+		s.Padded, err = paddedOf(p, s)
+	}
+	if err != nil {
 		return Subject{}, &InputError{err}
 	}
 	if s.Trace, err = traceOf(p); err != nil {

@@ -42,6 +42,10 @@ func (s Space) PoolClass(c Candidate) string {
 
 // batcherClass is the part of ClassKey that depends on the batcher's knobs.
 func (s Space) batcherClass(c Candidate, load measure.Load) string {
+	padding := ""
+	if p := s.Padding(c); p != NoPadding {
+		padding = " padding=" + string(p)
+	}
 	serving, delay := s.Serving(c), s.Value(c, KnobMaxQueueDelay)
 	batch, preferred := max(serving.MaxBatch, 1), slices.Sorted(slices.Values(serving.Preferred))
 	if batch <= 1 { // a batch of one never waits
@@ -53,11 +57,11 @@ func (s Space) batcherClass(c Candidate, load measure.Load) string {
 	isReached := slices.ContainsFunc(preferred, func(size int) bool { return size < inFlight })
 	wait, err := delay.Duration()
 	if inFlight > 0 && batch >= inFlight && joins && !isReached && err == nil && wait == 0 {
-		return "all in one batch"
+		return "all in one batch" + padding
 	}
 	text := string(delay) // used if the delay is unknown or not a duration
 	if err == nil {
 		text = wait.String()
 	}
-	return fmt.Sprintf("batch=%d delay=%s preferred=%v joins=%t", batch, text, preferred, joins)
+	return fmt.Sprintf("batch=%d delay=%s preferred=%v joins=%t", batch, text, preferred, joins) + padding
 }

@@ -3,8 +3,9 @@ package search
 import (
 	"fmt"
 	"strings"
-	"time"
 
+	"tuner/internal/words"
+	"tuner/model/mix"
 	"tuner/model/precision/recipe"
 	"tuner/ort/provider"
 )
@@ -64,32 +65,20 @@ func describeSetting(s Setting) string {
 		if err != nil || d == 0 {
 			return ""
 		}
-		return "delay " + durationText(d)
+		return "delay " + words.Duration(d)
 	case KnobPreferredBatchSize:
 		if s.Value == "[]" {
 			return ""
 		}
 		return "preferred " + string(s.Value)
+	case KnobPadding:
+		return mix.DescribePadding(string(s.Value))
 	case KnobPrecision:
 		return unless(s.Value, recipe.Original)
 	case KnobExecutionProvider:
 		return unless(s.Value, provider.CPU)
 	}
 	return fmt.Sprintf("%s %s", s.Knob, s.Value)
-}
-
-// durationText prints a duration in its largest unit with a value of at least one: "100 µs", "1.5
-// ms", "2 s".
-func durationText(d time.Duration) string {
-	for _, unit := range []struct {
-		of   time.Duration
-		name string
-	}{{time.Second, "s"}, {time.Millisecond, "ms"}} {
-		if d >= unit.of {
-			return fmt.Sprintf("%g %s", float64(d)/float64(unit.of), unit.name)
-		}
-	}
-	return fmt.Sprintf("%d µs", d.Microseconds())
 }
 
 // unless returns the value's text, or "" if it is the usual one.

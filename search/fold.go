@@ -42,7 +42,7 @@ type rule struct {
 // an equivalent one, then those that leave it out.
 var (
 	merging = [...]rule{
-		{apply: ignoredByTriton}, {apply: foreignOption}, {apply: ownThreads}, {noBatchDimension, true}, {batchOfOne, true}, {apply: needless},
+		{apply: ignoredByTriton}, {apply: foreignOption}, {apply: ownThreads}, {noBatchDimension, true}, {batchOfOne, true}, {idlePadding, true}, {apply: needless},
 	}
 	refusing = [...]rule{
 		{apply: unavailableProvider}, {apply: rejectedVariant}, {apply: missingPrecision},

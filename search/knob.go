@@ -39,6 +39,9 @@ const (
 	KnobMaxBatchSize       = "max_batch_size"
 	KnobPreferredBatchSize = "preferred_batch_size"
 	KnobMaxQueueDelay      = "max_queue_delay"
+	// KnobPadding is how clients pad the requests of a mix (mix.ParsePadding). No server knows
+	// it.
+	KnobPadding = "padding"
 )
 
 // KnobInstanceGroup is the field of ModelConfig for all instances, if the space has it instead of
@@ -53,7 +56,7 @@ func KnobScope(name string) (Scope, bool) {
 		return ScopeArtifact, true
 	case KnobInstanceCount:
 		return ScopePool, true
-	case KnobMaxBatchSize, KnobPreferredBatchSize, KnobMaxQueueDelay:
+	case KnobMaxBatchSize, KnobPreferredBatchSize, KnobMaxQueueDelay, KnobPadding:
 		return ScopeBatcher, true
 	}
 	if _, _, isOption := ProviderOption(name); isOption || sessionoption.IsKnob(name) {

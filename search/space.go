@@ -111,6 +111,8 @@ type Facts struct {
 	Precisions []string       // precisions with a model file
 	// Mix lists the kinds of requests; empty if all have one shape.
 	Mix []Kind `json:",omitempty"`
+	// Padded has the kinds of the padded requests, by the values of the knob padding.
+	Padded map[Value][]Kind `json:",omitempty"`
 	// Rejected lists the variants that the accuracy check rejected. They are never measured.
 	Rejected []Rejection `json:",omitempty"`
 	// Trace is the trace of the arrivals, or a sample of it.

@@ -62,6 +62,7 @@ func (r profileReader) inputs(v document.Value) {
 		{Name: "data", Read: func(v document.Value) { r.file(v, &r.p.Inputs.Data) }},
 		{Name: "shape", Read: func(v document.Value) { r.p.Inputs.Shape = mixture.Shapes(v) }},
 		{Name: "mix", Read: func(v document.Value) { r.p.Inputs.Mix = mixture.Read(v, r.file) }},
+		{Name: "pad", Read: func(v document.Value) { r.p.Inputs.Pad = mixture.Values(v) }},
 		{Name: "examples", Read: func(v document.Value) { examples = r.examples(v) }},
 	}, nil)
 	for _, name := range []string{"shape", "mix"} {

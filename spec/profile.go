@@ -134,6 +134,8 @@ type Inputs struct {
 	// Mix has the shapes of requests that differ; the zero value for one shape. Shape has the sizes
 	// that it leaves out.
 	Mix mixture.Mix
+	// Pad has the values with which inputs are padded; 0 for those that it leaves out.
+	Pad map[string]int64
 	// Examples has the inputs whose shape is tuner's example and not the user's, with the reason for
 	// its sizes: "a text of 128 tokens". Reports show this. Files of earlier versions have no reasons.
 	Examples map[string]string

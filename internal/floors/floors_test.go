@@ -22,8 +22,8 @@ var allowed = map[string][]string{
 	"report/result":       {"model/mix", "analyze", "profile/journal", "measure", "model/precision/accuracy", "search", "search/verdict", "pipeline/steps"},                                                                                                                                   // data: what result.json is made of
 	"export":              {"model/mix", "internal/telemetry", "report/result", "profile/journal", "model/modelrepo", "model/modelconfig", "measure", "search", "search/verdict", "internal/hostinfo"},                                                                                        // journal: servers, as result.json has them; search: places
 	"export/verify":       {"export", "runner", "model/modelrepo", "model/modelconfig", "measure", "engine/api", "model/onnx", "runner/payload", "profile", "profile/campaign", "model/precision", "spec"},
-	"report/figures":      {"report/result", "analyze", "pipeline/steps", "search", "search/verdict", "measure", "profile/journal", "spec", "model/precision/accuracy", "internal/terminal"}, // words and tables: it knows no format
-	"report/html":         {"report", "report/figures", "analyze", "spec", "measure", "search", "search/verdict", "internal/webpage", "internal/parallel"},                                   // search/verdict: the answer under other limits
+	"report/figures":      {"model/mix", "report/result", "analyze", "pipeline/steps", "search", "search/verdict", "measure", "profile/journal", "spec", "model/precision/accuracy", "internal/terminal"}, // words and tables: it knows no format
+	"report/html":         {"report", "report/figures", "analyze", "spec", "measure", "search", "search/verdict", "internal/webpage", "internal/parallel"},                                                // search/verdict: the answer under other limits
 	"ortsweep":            {"profile", "profile/campaign", "spec", "spec/knobs", "search", "runner", "model/modelrepo", "model/modelconfig", "profile/journal", "measure", "measure/stats", "model/onnx", "internal/plotstyle", "internal/terminal"},
 	"ortsweep/race":       {"search", "measure/stats"},
 	"ortsweep/flags":      {"ortsweep/olive", "spec", "search", "model/onnx", "model/framework"},
@@ -55,13 +55,13 @@ var allowed = map[string][]string{
 	// the shapes of requests in YAML: it knows no other field of a file
 	"spec/mixture": {"spec/document", "model/mix"},
 	// a candidate's knobs in YAML and in config.pbtxt: it knows no other field of a file
-	"spec/knobs": {"spec/document", "search", "model/modelconfig"},
+	"spec/knobs": {"model/mix", "spec/document", "search", "model/modelconfig"},
 	// the words and names that fields may have
 	"spec/reference":               {"spec", "spec/knobs", "search", "measure", "model/modelconfig", "model/precision/accuracy"},
 	"spec/reference/referencetest": {"spec/reference", "internal/golden", "internal/schema"},
 	// it writes files of tuner's own, and has package spec read them
 	"spec/modelanalyzer": {"spec", "spec/document", "search", "model/modelconfig"},
-	"search":             {"measure/arrivals", "search/posterior", "search/verdict", "measure", "measure/stats"},
+	"search":             {"model/mix", "measure/arrivals", "search/posterior", "search/verdict", "measure", "measure/stats"},
 	"search/searchtest":  {"search", "measure"},
 	// loads of configurations, one after the other: it does not choose configurations
 	"search/tour": {"search", "measure"},

@@ -25,6 +25,20 @@ func Count(n int, noun string) string {
 // Clock writes a duration in whole seconds, such as 3m5s.
 func Clock(d time.Duration) string { return d.Round(time.Second).String() }
 
+// Duration prints a duration in its largest unit with a value of at least one: "100 µs", "1.5
+// ms", "2 s".
+func Duration(d time.Duration) string {
+	for _, unit := range []struct {
+		of   time.Duration
+		name string
+	}{{time.Second, "s"}, {time.Millisecond, "ms"}} {
+		if d >= unit.of {
+			return fmt.Sprintf("%g %s", float64(d)/float64(unit.of), unit.name)
+		}
+	}
+	return fmt.Sprintf("%d µs", d.Microseconds())
+}
+
 // Shorten cuts a text to most characters. The last character of a text that was cut is "…".
 func Shorten(text string, most int) string {
 	if most < 1 {

@@ -33,3 +33,12 @@ func TestWords(t *testing.T) {
 		}
 	}
 }
+
+func TestDuration(t *testing.T) {
+	t.Parallel()
+	for d, want := range map[time.Duration]string{100 * time.Microsecond: "100 µs", 1500 * time.Microsecond: "1.5 ms", 2 * time.Second: "2 s"} {
+		if got := words.Duration(d); got != want {
+			t.Errorf("%v reads %q, want %q", d, got, want)
+		}
+	}
+}

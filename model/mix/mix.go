@@ -122,6 +122,17 @@ func (m Mix) Varying() []string {
 	return names
 }
 
+// Axes returns the dimensions of an input whose sizes differ between kinds, from 0, without the batch.
+func (m Mix) Axes(name string) []int {
+	var axes []int
+	for axis := range m[0].Shapes[name] {
+		if least, most := m.span(name, axis); least != most {
+			axes = append(axes, axis)
+		}
+	}
+	return axes
+}
+
 // mostListed is the number of kinds that String lists.
 const mostListed = 6
 

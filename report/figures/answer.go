@@ -192,7 +192,7 @@ func assumedText(r analyze.Result) string {
 	if requests != "" {
 		requests = "requests of " + requests
 	}
-	for _, text := range []string{requests, shortAccuracy(r, First(r)), withheldText(r), unsealedText(r)} {
+	for _, text := range []string{requests, paddingText(r), shortAccuracy(r, First(r)), withheldText(r), unsealedText(r)} {
 		if text != "" {
 			parts = append(parts, text)
 		}

@@ -45,6 +45,7 @@ func Write(w io.Writer, r analyze.Result, charts bool) error {
 			chart.LatencyFile, chart.LoadFile)
 	}
 	writeStages(&b, r, charts)
+	writeClientWork(&b, r)
 	writeExplanation(&b, r)
 	writeFronts(&b, r, charts)
 	writeLoads(&b, r)

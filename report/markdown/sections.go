@@ -61,6 +61,19 @@ func writeExplanation(b *strings.Builder, r analyze.Result) {
 	}
 }
 
+// writeClientWork writes the section on what clients must do, if they pad.
+func writeClientWork(b *strings.Builder, r analyze.Result) {
+	w, pads := figures.ClientWorkOf(r)
+	if !pads {
+		return
+	}
+	fmt.Fprintf(b, "\n## What clients must do\n\n")
+	for _, line := range w.Lines {
+		b.WriteString(terminal.Fold(fmt.Sprintf("- %s\n", escape(line)), terminal.ProseWidth))
+	}
+	fmt.Fprintf(b, "\n```python\n%s```\n\n```go\n%s```\n", w.Python, w.Go)
+}
+
 // writeLoads writes the section on the best at each load if there are several loads.
 func writeLoads(b *strings.Builder, r analyze.Result) {
 	if len(r.Loads) < 2 {

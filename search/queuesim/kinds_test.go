@@ -51,7 +51,7 @@ func TestOneClientOfTwoKinds(t *testing.T) {
 	check(t, "p99", r.P99, 0.050, 1e-9)
 }
 
-// With many requests waiting, a batch goes on while the next request is of its kind. With shares p
+// With many requests waiting, a batch grows while the next request is of its kind. With shares p
 // and 1 − p the runs of a kind have the mean length 1/(1−p) and 1/p, and each of the two begins
 // equally often. Where the largest batch is out of reach, the mean batch is (1/p + 1/(1−p))/2.
 func TestRunsOfKinds(t *testing.T) {

@@ -6,6 +6,7 @@ package knobs
 
 import (
 	"fmt"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"tuner/internal/words"
+	"tuner/model/mix"
 	"tuner/model/modelconfig"
 	"tuner/model/precision/recipe"
 	"tuner/ort/provider"
@@ -50,6 +52,7 @@ func (r *reader) knobFields() []document.Field {
 		knob(search.KnobMaxBatchSize, batchValues),
 		knob(search.KnobPreferredBatchSize, sizeListValues),
 		knob(search.KnobMaxQueueDelay, delayValues),
+		knob(search.KnobPadding, paddingValues),
 	)
 }
 
@@ -160,6 +163,29 @@ func batchValues(v document.Value) []search.Value {
 		return nil
 	}
 	return values
+}
+
+// paddingValues reads paddings: none, longest, a multiple, or a list of sizes. So [32, 64] is two
+// multiples, and [[32, 64]] is one list of sizes.
+func paddingValues(v document.Value) []search.Value {
+	return listValues(func(v document.Value) (search.Value, bool) {
+		switch {
+		case v.Node.Kind == yaml.SequenceNode:
+			var sizes []int
+			for _, e := range v.List() {
+				if n, ok := e.Whole(1, math.MaxInt32); ok {
+					sizes = document.AppendOnce(e, sizes, int(n))
+				}
+			}
+			slices.Sort(sizes)
+			return search.IntsValue(sizes), len(sizes) > 0
+		case v.Node.ShortTag() == "!!int":
+			n, ok := v.Whole(2, math.MaxInt32)
+			return search.IntValue(int(n)), ok
+		}
+		word, ok := v.Word([]string{mix.None, mix.Longest})
+		return search.Value(word), ok
+	})(v)
 }
 
 func delayValues(v document.Value) []search.Value {

@@ -90,6 +90,18 @@ func Shapes(v document.Value) map[string][]int64 {
 	return shapes
 }
 
+// Values reads a mapping of inputs to whole numbers.
+func Values(v document.Value) map[string]int64 {
+	values := map[string]int64{}
+	v.Mapping(nil, func(key, v document.Value) bool {
+		if n, ok := v.Whole(math.MinInt32, math.MaxInt64); ok {
+			values[key.Node.Value] = n
+		}
+		return true
+	})
+	return values
+}
+
 // forms are the fields of a distribution, of which one is given.
 const forms = "values, histogram or lognormal"
 

@@ -112,6 +112,10 @@ func serverKnobs() []Field {
 			Schema: `{"anyOf": [{"type": "integer", "minimum": 1}, {"type": "array", "minItems": 1, "items": {"anyOf": [{"type": "integer", "minimum": 1}, {"type": "array", "items": {"type": "integer", "minimum": 1}}]}}]}`,
 			Good:   []string{"[4, 8]", "[[4], [4, 8]]"}, Bad: []string{"[]", "[0]", "some"}}, "A list of sizes is one value, and a list of lists is several.", "`dynamic_batching.preferred_batch_size`"),
 		setting(search.KnobMaxQueueDelay, delays, "The longest time for which a request waits for others to fill the batch.", "`dynamic_batching.max_queue_delay_microseconds`"),
+		{Name: search.KnobPadding, Type: Type{Name: "`none`, `longest`, a multiple, or a list of sizes; or a list of these",
+			Schema: oneOrMore(`{"anyOf": [{"enum": ["none", "longest"]}, {"type": "integer", "minimum": 2}, {"type": "array", "minItems": 1, "items": {"type": "integer", "minimum": 1}}]}`),
+			Good:   []string{"32", "[none, 32, longest, [32, 128, 512]]"}, Bad: []string{"[]", "0", "some", "[[0]]"}}, Without: "`none`",
+			Meaning: "How clients pad the requests of a [mix of shapes](../how-to/your-requests.md#padding), so that batches grow. `32` pads to multiples of 32, `[[32, 128, 512]]` to the next of these sizes, `longest` to the largest shape of the mix. It is the client's work: config.pbtxt does not have it."},
 	}
 }
 

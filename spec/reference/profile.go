@@ -114,7 +114,9 @@ func inputs(isProfile bool) Field {
 			Meaning: "Requests of several shapes, in random order. See [a mix of shapes](../how-to/your-requests.md#a-mix-of-shapes)."},
 	}}
 	if isProfile {
-		f.Fields = append(f.Fields, Field{Name: "examples", Type: Type{Name: "mapping: input to text; or names of inputs, as earlier versions wrote them",
+		f.Fields = append(f.Fields, Field{Name: "pad", Type: Type{Name: "mapping: input to whole number", Schema: `{"type": "object", "additionalProperties": {"type": "integer"}}`,
+			Good: []string{"{ids: 1}"}, Bad: []string{"{ids: x}", "1"}}, Without: "0 for every input",
+			Meaning: "The value with which an input is padded (`space.padding`), such as the id of the padding token."}, Field{Name: "examples", Type: Type{Name: "mapping: input to text; or names of inputs, as earlier versions wrote them",
 			Schema: `{"anyOf": [{"type": "object", "additionalProperties": {"type": ["string", "number", "boolean"], "minLength": 1}}, ` + oneOrMore(anyText) + `]}`,
 			Good:   []string{"{input_ids: a text of 128 tokens}", "[input_ids]", "input_ids"}, Bad: []string{"[]", `{input_ids: ""}`, "{input_ids: [128]}"}},
 			Without: "none", Beside: "shape: {input_ids: [128]}",

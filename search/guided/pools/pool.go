@@ -91,7 +91,8 @@ type Batcher struct {
 	Candidate search.Candidate
 	Key       string
 	Queue     queuesim.Batcher
-	Below     int // the next smaller batch of the pool whose batcher differs in nothing else; 0: none
+	Padding   search.Value // of its requests
+	Below     int          // the next smaller batch of the pool whose batcher differs in nothing else; 0: none
 }
 
 // Setting is a batcher at a load: a cell within its pool.
@@ -258,10 +259,13 @@ func (p *Pool) Record(key string, level float64, m measure.Measurement) {
 
 // below returns the largest smaller batch of an otherwise equal batcher. That batcher waits as
 // long, and joins requests in the same way or has none to join. 0 without one.
-func (p *Pool) below(b queuesim.Batcher) int {
-	below := 0
+func (p *Pool) below(of Batcher) int {
+	below, b := 0, of.Queue
 	for _, other := range p.batchers {
 		q := other.Queue
+		if other.Padding != of.Padding {
+			continue
+		}
 		isAlike := q.Delay == b.Delay && (q.Dynamic == b.Dynamic || q.MaxBatch <= 1)
 		if q.MaxBatch < b.MaxBatch && isAlike && len(q.Preferred) == 0 && len(b.Preferred) == 0 {
 			below = max(below, q.MaxBatch)

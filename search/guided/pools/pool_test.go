@@ -15,7 +15,7 @@ func TestBelowIsAlike(t *testing.T) {
 		p.batchers = append(p.batchers, Batcher{Queue: q})
 	}
 	for i, want := range []int{0, 1, 1, 16} {
-		if got := p.below(p.batchers[i].Queue); got != want {
+		if got := p.below(p.batchers[i]); got != want {
 			t.Errorf("below %+v is %d, want %d", p.batchers[i].Queue, got, want)
 		}
 	}

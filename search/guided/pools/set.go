@@ -275,9 +275,9 @@ func (s *Pools) Open(p *Pool) bool {
 // makeBatchers makes the batchers of the pool's members that have none.
 func (s *Pools) makeBatchers(p *Pool) {
 	for _, c := range p.members[len(p.batchers):] {
-		p.batchers = append(p.batchers, Batcher{Candidate: c, Key: c.Key(), Queue: s.Queue(c)})
+		p.batchers = append(p.batchers, Batcher{Candidate: c, Key: c.Key(), Queue: s.Queue(c), Padding: s.space.Padding(c)})
 	}
 	for i := range p.batchers {
-		p.batchers[i].Below = p.below(p.batchers[i].Queue)
+		p.batchers[i].Below = p.below(p.batchers[i])
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"tuner/measure"
 	"tuner/search/guided/pools"
+	"tuner/search/queuesim"
 )
 
 // Path returns the processor time in seconds that a request takes outside the instances; 0 if it is
@@ -36,7 +37,7 @@ func (x *Predictor) MeasuredPath() (float64, bool) {
 			continue
 		}
 		for _, h := range p.Histories() {
-			if rate, path, ok := x.pathOf(p, h.Measurement); ok {
+			if rate, path, ok := x.pathOf(p, x.historyCurve(p, h), h.Measurement); ok {
 				samples, most = append(samples, sample{rate, path}), max(most, rate)
 			}
 		}
@@ -54,14 +55,21 @@ func (x *Predictor) MeasuredPath() (float64, bool) {
 	return math.Exp(n.Step * math.Round(math.Log(paths[len(paths)/n.Undisturbed])/n.Step)), true
 }
 
+// historyCurve returns the service curve of the requests of a history.
+func (x *Predictor) historyCurve(p *pools.Pool, h *pools.History) queuesim.ServiceCurve {
+	if cell, ok := p.Cell(h); ok {
+		return x.curveOf(cell)
+	}
+	return x.opened[p].curve
+}
+
 // pathOf returns the request rate of windows, and the processor time in seconds that a request
 // takes outside a pool's instances. It subtracts the computing time of the instances from that of
 // engine and clients. The former comes from their service times, since instances take longer beside
 // others without computing more. It returns false if that is unknown, as for a server on another
 // machine.
-func (x *Predictor) pathOf(p *pools.Pool, m measure.Measurement) (rate, path float64, ok bool) {
+func (x *Predictor) pathOf(p *pools.Pool, curve queuesim.ServiceCurve, m measure.Measurement) (rate, path float64, ok bool) {
 	used, computed, duration, requests := 0.0, 0.0, 0.0, 0
-	curve := x.opened[p].curve
 	for _, w := range m.Windows {
 		if w.EngineCPU == 0 || w.ClientCPU == 0 || w.Server.Executions == 0 {
 			return 0, 0, false

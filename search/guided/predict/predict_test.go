@@ -76,7 +76,7 @@ func TestPathOfTrials(t *testing.T) {
 		x := newPredictor(s)
 		p := x.pools.All()[0]
 		x.opens(p, 20e-6, 30e-6, 50e-6)
-		rate, path, ok := x.pathOf(p, measure.Measurement{Windows: tc.windows})
+		rate, path, ok := x.pathOf(p, x.Curve(p), measure.Measurement{Windows: tc.windows})
 		if ok != (tc.want > 0) || ok && (rate != 10_000 || math.Abs(path/tc.want-1) > 1e-9) {
 			t.Errorf("%s: %v at %v requests/s (%t), want %v", tc.name, path, rate, ok, tc.want)
 		}

@@ -38,7 +38,8 @@ type Predictor struct {
 // opened holds the predictions of a pool with known service times.
 type opened struct {
 	curve   queuesim.ServiceCurve
-	kinds   []queuesim.ServiceCurve // of the measured kinds; nil for requests of one shape
+	kinds   []queuesim.ServiceCurve                // of the measured kinds; nil for requests of one shape
+	padded  map[search.Value]queuesim.ServiceCurve // by padding
 	outline Outline
 	results map[pools.Setting]queuesim.Result
 }
@@ -121,7 +122,36 @@ func (x *Predictor) kinds(p *pools.Pool, measured []queuesim.ServiceCurve, sizes
 func (x *Predictor) reset(p *pools.Pool, o *opened) {
 	o.curve.Path, o.curve.Cores, o.curve.Threads = x.path, x.cores, p.Threads()
 	o.outline = x.measuredOutline(p, o.curve)
-	o.results = map[pools.Setting]queuesim.Result{}
+	o.results, o.padded = map[pools.Setting]queuesim.Result{}, map[search.Value]queuesim.ServiceCurve{}
+}
+
+// curveOf returns the service curve of a cell of an opened pool: that of its padded requests.
+func (x *Predictor) curveOf(c pools.Cell) queuesim.ServiceCurve {
+	o, padding := x.opened[c.Pool], c.Batcher().Padding
+	mix, isPadded := x.space.Facts.Padded[padding]
+	if !isPadded || len(o.kinds) == 0 {
+		return o.curve
+	}
+	curve, known := o.padded[padding]
+	if !known {
+		curve = o.curve
+		curve.Kinds = x.kinds(c.Pool, o.kinds, curve.Sizes, mix)
+		mean := func(times func(queuesim.Kind) []float64) []float64 {
+			means := make([]float64, len(curve.Sizes))
+			for _, k := range curve.Kinds {
+				for i, seconds := range times(k) {
+					means[i] += k.Share * seconds
+				}
+			}
+			return means
+		}
+		curve.Alone = mean(func(k queuesim.Kind) []float64 { return k.Alone })
+		if c.Pool.Instances() > 1 {
+			curve.Crowded = mean(func(k queuesim.Kind) []float64 { return k.Crowded })
+		}
+		o.padded[padding] = curve
+	}
+	return curve
 }
 
 // Curve returns the service curve of an opened pool.
@@ -135,7 +165,7 @@ func (x *Predictor) Simulate(c pools.Cell) queuesim.Result {
 	o := x.opened[c.Pool]
 	r, known := o.results[c.Setting]
 	if !known {
-		r = x.simulator.Simulate(c.Batcher().Queue, o.curve, x.load.At(c.Level), x.extent(c.Level))
+		r = x.simulator.Simulate(c.Batcher().Queue, x.curveOf(c), x.load.At(c.Level), x.extent(c.Level))
 		o.results[c.Setting] = r
 	}
 	return r
