@@ -89,7 +89,7 @@ func hintOf(p spec.Profile, r profile.Rehearsed) string {
 	case p.Inputs.Data != "":
 		return "give rows that the model answers in load.inputs.data (--data)"
 	case len(reasons) > 0:
-		return "sizes that tuner chose may be wrong: " + strings.Join(reasons, ", ") + "; give the model's own with --shape INPUT:SIZE,… or in load.inputs.shape, or rows with --data"
+		return "sizes that tuner chose may be wrong: " + strings.Join(reasons, ", ") + "; give the model's own with --shape INPUT:SIZE,… or in load.inputs.shape, or, if it needs other values than random ones, rows with --data"
 	default:
 		return "the model may need other values than random ones: give rows that it answers with --data or in load.inputs.data"
 	}

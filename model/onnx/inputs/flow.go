@@ -109,6 +109,7 @@ type step struct {
 	lo, hi int64
 	whole  bool // the input has an integer type
 	cast   bool // and was converted to floating point
+	chosen bool // the values, or zeros where a factor of 0 and 1 leaves them out
 }
 
 // trace follows an input through operators that keep its elements, to operators that restrict its
@@ -137,7 +138,7 @@ func (f *flow) follow(u use, s step) []step {
 	pass := func(names ...string) []step {
 		var next []step
 		for _, name := range names {
-			next = append(next, step{name, s.lo, s.hi, s.whole, s.cast})
+			next = append(next, step{name, s.lo, s.hi, s.whole, s.cast, s.chosen})
 		}
 		return next
 	}
@@ -157,12 +158,25 @@ func (f *flow) follow(u use, s step) []step {
 	case "Cast":
 		s.cast = s.cast || s.whole && onnx.DataType(onnx.Attribute(u.node, "to").GetI()).IsFloat()
 		return pass(outputs...)
+	case "Mul": // tf2onnx writes Where(c, a, b) of whole numbers as a·c + b·(1 - c)
+		if s.whole && !s.cast && f.isComputed(u) {
+			s.chosen = true
+			return pass(outputs...)
+		}
 	case "Add", "Sub":
+		if s.chosen && u.node.GetOpType() == "Add" && f.isComputed(u) {
+			return pass(outputs...)
+		}
 		return f.shift(u, s)
 	case "Loop", "Scan":
 		return pass(bodyInput(u)...)
 	}
 	return nil
+}
+
+// isComputed reports whether the other one of an operator's two inputs is no constant.
+func (f *flow) isComputed(u use) bool {
+	return len(u.node.GetInput()) == 2 && f.constants[u.node.GetInput()[1-u.index]] == nil
 }
 
 // shift follows x + c and x - c for a constant integer c. c may be a vector: a table with the
@@ -178,7 +192,7 @@ func (f *flow) shift(u use, s step) []step {
 	if u.node.GetOpType() == "Sub" {
 		lo, hi = -hi, -lo
 	}
-	return []step{{u.node.GetOutput()[0], s.lo + lo, s.hi + hi, s.whole, s.cast}}
+	return []step{{u.node.GetOutput()[0], s.lo + lo, s.hi + hi, s.whole, s.cast, s.chosen}}
 }
 
 // wholeNumbers returns the smallest and the largest value of an integer constant. ok is false for

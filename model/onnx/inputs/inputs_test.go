@@ -458,3 +458,23 @@ func TestScalarThatIsConfiguredAsOneElement(t *testing.T) {
 		t.Errorf("two elements: %v", err)
 	}
 }
+
+// An index may be chosen between two values by factors of 0 and 1, as tf2onnx writes Keras' embeddings
+// of negative indices.
+func TestIndexThatIsChosen(t *testing.T) {
+	t.Parallel()
+	g := build.NewGraph("chosen")
+	shape := []onnx.Dim{onnx.Fixed(1), onnx.Fixed(4)}
+	x, c := g.Input("x", onnx.Int64, shape...), g.Input("c", onnx.Int64, shape...)
+	other := g.Node("Mul", []string{g.Node("Abs", []string{x}), g.Node("Neg", []string{c})})
+	index := g.Node("Add", []string{other, g.Node("Mul", []string{x, c})})
+	table := g.Floats("table", make([]float32, 49), 49, 1)
+	g.OutputAs("y", g.Node("Gather", []string{table, index}), onnx.Float, onnx.Fixed(1), onnx.Fixed(4), onnx.Fixed(1))
+	list, err := inputs.Derive(g.Model(), inputs.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := (inputs.Range{Lo: 0, Hi: 49}); list[0].Range != want {
+		t.Errorf("%v, want %v", list[0].Range, want)
+	}
+}
