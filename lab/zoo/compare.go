@@ -152,7 +152,8 @@ func difference(a, b api.Tensor) string {
 		if x[i] == y[i] || math.IsNaN(x[i]) && math.IsNaN(y[i]) {
 			continue
 		}
-		if d := math.Abs(x[i] - y[i]); !(d <= tolerance*max(math.Abs(x[i]), math.Abs(y[i])) || d <= ofLargest*largest) {
+		d, size := math.Abs(x[i]-y[i]), max(math.Abs(x[i]), math.Abs(y[i]))
+		if isNear := d <= tolerance*size || d <= ofLargest*largest; !isNear || math.IsInf(size, 0) {
 			return fmt.Sprintf("number %d is %g, Triton has %g", i, x[i], y[i])
 		}
 	}

@@ -46,7 +46,7 @@ func (r Result) Passed() bool {
 	if r.Exit == exit.OK {
 		return r.Served == ""
 	}
-	isClear := strings.Contains(r.Refusal, "hint:") || strings.Contains(r.Refusal, ";")
+	isClear := strings.Contains(r.Refusal, "hint:") || strings.Contains(r.Refusal, ";") // a remedy follows
 	return r.Exit == exit.Usage && r.Took <= longestRefusal && isClear
 }
 
