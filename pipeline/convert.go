@@ -219,7 +219,8 @@ func (c modelConversion) export(ctx context.Context, opener precision.Opener) (s
 
 // freeBatch makes the fixed batch dimension of an ONNX file symbolic.
 func (c modelConversion) freeBatch(ctx context.Context, opener precision.Opener, builds places.Builds) (steps.Outcome, error) {
-	data, err := dataset.Synthetic(c.source, inputs.Options{Shape: c.sizes}, precision.DefaultRows, conversion.Seed)
+	o := inputs.Options{Shape: c.sizes}
+	data, err := dataset.Synthetic(c.source, o, precision.SyntheticRows(c.source, o), conversion.Seed)
 	if err != nil {
 		return steps.Outcome{}, exit.With(exit.Usage, err)
 	}

@@ -15,12 +15,11 @@ import (
 // ranges. They come from the profile's files, from the rows of the requests, or are valid random ones. Errors are InputErrors.
 func Data(p spec.Profile, s Subject) (data, calibration dataset.Dataset, err error) {
 	read := func(field, path string, seed uint64) (dataset.Dataset, error) {
-		most := cmp.Or(p.Accuracy.Rows, precision.DefaultRows)
 		switch {
 		case path == "" && s.Rows != nil:
-			return s.Rows.Head(most), nil
+			return s.Rows.Head(cmp.Or(p.Accuracy.Rows, precision.DefaultRows)), nil
 		case path == "":
-			return synthetic(p, s, most, seed)
+			return synthetic(p, s, p.Accuracy.Rows, seed)
 		}
 		d, err := dataset.Read(path, s.Model)
 		if err != nil {
@@ -49,10 +48,17 @@ func Data(p spec.Profile, s Subject) (data, calibration dataset.Dataset, err err
 }
 
 // synthetic makes random rows in the shapes of the requests: of a mix, each kind in its share, and
-// at least one row of each.
+// at least one row of each. rows is their number; 0: as many as the size of the inputs allows.
 func synthetic(p spec.Profile, s Subject, rows int, seed uint64) (dataset.Dataset, error) {
 	if s.Mix == nil {
-		return dataset.Synthetic(s.Model, s.InputOptions(p), rows, seed)
+		o := s.InputOptions(p)
+		return dataset.Synthetic(s.Model, o, cmp.Or(rows, precision.SyntheticRows(s.Model, o)), seed)
+	}
+	if rows == 0 {
+		rows = precision.DefaultRows
+		for _, k := range s.Mix {
+			rows = min(rows, precision.SyntheticRows(s.Model, inputs.Options{Shape: k.Shapes}))
+		}
 	}
 	parts := make([]dataset.Dataset, len(s.Mix))
 	for i, k := range s.Mix {

@@ -31,7 +31,7 @@ func (o *convertOptions) addFlags(cmd *cobra.Command) {
 	f.StringVarP(&o.dir, "output-folder", "o", ".", "`folder` to write to; made when it does not exist")
 	f.StringVar(&o.data, "data", "", "`file` of inputs to compare on: .npz, .npy, a folder of .npy files, or perf_analyzer's JSON (default: random ones)")
 	f.StringVar(&o.calibration, "calibration", "", "`file` of inputs that int8_static is calibrated on, in the same forms (default: those of --data, or other random ones)")
-	f.IntVar(&o.rows, "rows", 0, "use the first `n` rows of --data and --calibration (default all), or n random ones (default 64)")
+	f.IntVar(&o.rows, "rows", 0, "use the first `n` rows of --data and --calibration (default all), or n random ones (default up to 64)")
 	f.StringVar(&o.method, "calibration-method", "", "`name` of the method: "+strings.Join(calibrate.Methods(), ", ")+" (default "+calibrate.Methods()[0]+")")
 	f.StringArrayVar(&o.shapes, "shape", nil, "`NAME:1,2`: sizes of a random input, without the batch dimension; once for each input")
 	f.StringVar(&o.limit.metric, "metric", "", "`name` of the accuracy limit's metric: "+strings.Join(accuracy.Metrics(), ", ")+" (default cosine)")

@@ -28,8 +28,30 @@ const cpu = provider.CPU
 // Defaults of callers' options.
 const (
 	DefaultMaxKept = 0.25 // share of the candidate nodes
-	DefaultRows    = 64   // rows of synthetic data
+	DefaultRows    = 64   // rows of synthetic data; SyntheticRows: fewer of large inputs
 )
+
+// Random rows of large inputs are fewer, since each takes long, and has enough numbers for the ranges
+// of activations.
+const (
+	leastRows    = 8
+	mostElements = 1 << 21 // of all inputs in all rows: 13 images of 224 × 224
+)
+
+// SyntheticRows returns the number of random rows on which variants of a model are compared, and
+// calibrated.
+func SyntheticRows(m *onnx.Model, o inputs.Options) int {
+	list, err := inputs.Derive(m, o)
+	if err != nil {
+		return DefaultRows // whoever makes the rows gets the error
+	}
+	elements := int64(1)
+	for _, in := range list {
+		n, _ := onnx.Elements(in.Dims) // Derive limits the size
+		elements += n
+	}
+	return int(min(DefaultRows, max(leastRows, mostElements/elements)))
+}
 
 // Session answers inferences with one model.
 type Session interface {

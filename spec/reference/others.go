@@ -108,7 +108,7 @@ func Gate() File {
 				Meaning: "Limits that the candidate must keep by itself. `accuracy: {metric: cosine, min: 0.99}` limits how far its outputs may differ from those of the baseline's model."},
 			{Name: "accuracy", With: accuracyLimits, Meaning: "How outputs are compared, where `limits` has `accuracy`.", Fields: []Field{
 				{Name: "data", Type: path("inputs.npz"), With: accuracyLimits, Without: "random inputs", Meaning: "Inputs to compare on, see [data files](data.md)."},
-				{Name: "rows", Type: whole(1, 1_000_000), With: accuracyLimits, Without: "all of the data, or 64 random ones", Unit: "rows", Meaning: "The most rows that are compared."},
+				{Name: "rows", Type: whole(1, 1_000_000), With: accuracyLimits, Without: "all of the data, or up to 64 random ones", Unit: "rows", Meaning: "The most rows that are compared."},
 				{Name: "command", Type: text("python3 metric.py"), With: strings.Replace(accuracyLimits, "cosine", "command", 1), Without: "none", Meaning: "A command that computes your own metric, for `metric: command`."},
 			}},
 			{Name: "budget", Type: duration(time.Second, 30*day), Default: "15m", Meaning: "The longest time to measure. Conversions and the comparison of outputs come before it."},

@@ -193,7 +193,7 @@ func accuracySection() Field {
 		{Name: "calibration", Type: path("calibration.npz"), With: variants, Without: "`accuracy.data`, else other synthetic inputs", Meaning: "Inputs from which `int8_static` takes its ranges."},
 		{Name: "calibration_method", Type: words(spec.CalibrationMinMax, spec.CalibrationPercentile, spec.CalibrationEntropy), With: variants, Without: spec.CalibrationMinMax,
 			Meaning: "How `int8_static` takes its ranges from these inputs."},
-		{Name: "rows", Type: whole(1, 1_000_000), With: variants, Unit: "rows", Without: "all of the data, or 64 synthetic ones",
+		{Name: "rows", Type: whole(1, 1_000_000), With: variants, Unit: "rows", Without: "all of the data, or up to 64 synthetic ones",
 			Meaning: "The most rows that are compared. The outputs of all rows are held in memory, the original's and one variant's. It is an error if they need more than half of the machine's memory."},
 		{Name: "max_kept", Type: share(true), With: variants, Default: "25%", Meaning: "The largest share of convertible operators that may stay in fp32 to keep the limit."},
 		{Name: "command", Type: text("python3 metric.py"), With: "constraints: {accuracy: {metric: command, min: 0.9}}\n" + variants, Without: "none",

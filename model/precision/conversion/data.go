@@ -17,7 +17,7 @@ const Seed = 1
 type Data struct {
 	Path        string // "": random inputs
 	Calibration string // "": the inputs of the comparison, or other random ones
-	Rows        int    // of each; 0: all, or precision.DefaultRows random ones
+	Rows        int    // of each; 0: all, or precision.SyntheticRows random ones
 	Shapes      map[string][]int64
 }
 
@@ -41,7 +41,8 @@ func (d Data) Read(m *onnx.Model) (data, calibration dataset.Dataset, err error)
 }
 
 func (d Data) random(m *onnx.Model, seed uint64) (dataset.Dataset, error) {
-	return dataset.Synthetic(m, inputs.Options{Shape: d.Shapes}, cmp.Or(d.Rows, precision.DefaultRows), seed)
+	o := inputs.Options{Shape: d.Shapes}
+	return dataset.Synthetic(m, o, cmp.Or(d.Rows, precision.SyntheticRows(m, o)), seed)
 }
 
 // file reads a data file, or its first rows.
