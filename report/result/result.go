@@ -65,7 +65,8 @@ type Result struct {
 	Requests []Request `json:"requests,omitempty"`
 	// when the requests of a rate arrived, for people; absent for Poisson and for closed loops
 	Arrivals string `json:"arrivals,omitempty"`
-	// kinds of requests of different shapes, in ascending order of their elements; absent for one shape.
+	// kinds of requests of different shapes before any padding, in ascending order of their elements;
+	// absent for one shape.
 	// requests then has the shapes of the most of them
 	Mix            mix.Mix         `json:"mix,omitempty"`
 	RankedBy       Ranking         `json:"ranked_by"`      // how configurations are ranked

@@ -270,6 +270,12 @@ func TestCurvesOfKinds(t *testing.T) {
 	if math.Abs(c.Alone[0]-(0.5*0.010+0.25*0.055+0.25*0.100)) > 1e-9 {
 		t.Errorf("the mean times are %v", c.Alone)
 	}
+	// Times that fall from the middle kind to the largest, by noise, fall no further than to the
+	// smallest kind's: the line of 0.110 and 0.010 s would be at 0.010 − 10·0.100 s.
+	noisy := []queuesim.ServiceCurve{{Alone: []float64{0.010}, Crowded: []float64{0.010}}, {Alone: []float64{0.110}, Crowded: []float64{0.110}}, {Alone: []float64{0.010}, Crowded: []float64{0.010}}}
+	if k := x.kinds(p, noisy, []int{1}, []search.Kind{{Share: 1, Elements: 550}}); k[0].Alone[0] != 0.010 {
+		t.Errorf("a kind beyond the measured ones takes %v s", k[0].Alone[0])
+	}
 	// The smallest kind has 10 of 43.75 elements in the mean.
 	if o := x.Outline(p); math.Abs(o.Least-c.Alone[0]*10/43.75) > 1e-9 {
 		t.Errorf("a lone row takes %v s at least", o.Least)

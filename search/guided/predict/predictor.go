@@ -91,7 +91,8 @@ func (x *Predictor) kindCurves(p *pools.Pool, sizes []int) []queuesim.ServiceCur
 	return curves
 }
 
-// kinds returns the times of all kinds of a mix, from those of the measured kinds.
+// kinds returns the times of all kinds of a mix, from those of the measured kinds. None is shorter
+// than the smallest kind's.
 func (x *Predictor) kinds(p *pools.Pool, measured []queuesim.ServiceCurve, sizes []int, mix []search.Kind) []queuesim.Kind {
 	if len(measured) == 0 {
 		return nil
@@ -107,6 +108,9 @@ func (x *Predictor) kinds(p *pools.Pool, measured []queuesim.ServiceCurve, sizes
 				for at, seconds := range times(curve) {
 					totals[at] += coefficients[a] * seconds
 				}
+			}
+			for at, least := range times(measured[0]) { // noise may make a line fall
+				totals[at] = max(totals[at], least)
 			}
 			return totals
 		}
