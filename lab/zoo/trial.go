@@ -120,7 +120,7 @@ func (k keeper) tune(ctx context.Context, file, folder string, r *Result) error 
 	}
 	if r.Exit = cmd.ProcessState.ExitCode(); r.Exit != exit.OK {
 		_, r.Refusal, _ = strings.Cut(said.String(), "tuner: ")
-		r.Refusal = strings.Join(strings.Fields(r.Refusal), " ")
+		r.Refusal = strings.ReplaceAll(strings.Join(strings.Fields(r.Refusal), " "), k.options.models+string(filepath.Separator), "")
 	}
 	return nil
 }
