@@ -50,19 +50,20 @@ func readRows(c campaign.Campaign, m *onnx.Model) (rows *profile.Rows, reason st
 	return rows, "", nil
 }
 
-// rowsOf makes requests for an exported model from the rows of its campaign: nil if the campaign
-// had random values, or if its rows are not available. Then the reason says why.
-func rowsOf(m export.ManifestModel, input string, model *onnx.Model, config *modelconfig.Config) (requests runner.Requests, reason string, err error) {
+// recordedRequests makes requests for an exported model as its campaign did: in the same shapes, and
+// from the same rows. It returns nil if there is no campaign, or if its rows are not available. Then
+// the reason says why.
+func recordedRequests(m export.ManifestModel, input string, model *onnx.Model, config *modelconfig.Config) (requests runner.Requests, reason string, err error) {
 	c, err := readCampaign(m, input)
 	if err != nil || c == nil {
 		return nil, "", err
 	}
 	rows, reason, err := readRows(*c, model)
-	if err != nil || rows == nil {
+	if err != nil || reason != "" {
 		return nil, reason, err
 	}
 	requests, err = requestsOf(c.Profile, m, profile.Subject{Model: model, Config: config, Rows: rows})
-	return requests, reason, err
+	return requests, "", err
 }
 
 // requestsOf makes the requests of a subject with a campaign's seed, and with the measured client

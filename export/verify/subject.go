@@ -37,9 +37,9 @@ func (s subject) tunedOn() string {
 	return s.reported.Runtime
 }
 
-// open reads an exported model. Its requests are drawn from the rows of its campaign, which is in the
-// folder input, or else in the manifest's. Without rows their values are random, in the measured
-// mix of shapes, or in the shapes of the added warm-up, which are the measured ones.
+// open reads an exported model. Its requests are those of its campaign, which is in the folder input,
+// or else in the manifest's. Without the campaign or its rows, values are random, in the measured mix
+// of shapes, or in the shapes of the added warm-up, which are the measured ones.
 func open(repository string, m export.ManifestModel, input string) (subject, error) {
 	folder, err := modelrepo.OpenModel(filepath.Join(repository, m.Name))
 	if err != nil {
@@ -56,7 +56,7 @@ func open(repository string, m export.ManifestModel, input string) (subject, err
 	if err != nil {
 		return subject{}, err
 	}
-	if s.requests, s.values, err = rowsOf(m, input, model, s.config); err != nil || s.requests != nil {
+	if s.requests, s.values, err = recordedRequests(m, input, model, s.config); err != nil || s.requests != nil {
 		return s, err
 	}
 	if m.Mix != nil {
