@@ -27,8 +27,8 @@ func newPerfRecord(con console) *cobra.Command {
 		Use:   "record LOG",
 		Short: "Make a trace of the requests in an access log",
 		Long: `Writes the instants of requests in a log as a trace, which perf, profile and gate replay (load.arrivals: {trace: FILE}). LOG may be an
-access log of nginx, Apache or Envoy, JSON lines, the log of Triton or of tuner serve (both with --log-verbose=1), or a trace, of which a part
-is wanted. - is stdin. Time stamps of whole seconds are spread at random over their second.`,
+access log of nginx, Apache or Envoy, JSON lines, or the log of Triton or tuner serve (both with --log-verbose=1). It may also be a trace.
+- is stdin. Time stamps of whole seconds are spread at random over their second.`,
 		Example: `  tuner perf record access.log --match /v2/models/bert/infer -o trace.csv
   tuner perf record trace.csv --from 10m --for 1m -o minute.csv
   tuner perf -m bert --arrivals '{trace: trace.csv}' --goodput 50ms`,
