@@ -12,10 +12,14 @@ import (
 	"tuner/search/posterior"
 )
 
+// mostSaid is the largest factor of a bound. No configuration of a server is a hundred times another:
+// a larger bound only says that nothing is known.
+const mostSaid = 100.0
+
 func normalQuantile(p float64) float64 { return distuv.UnitNormal.Quantile(p) }
 
 // more returns an upper bound, at the required confidence, of the relative gain of any other choice
-// over the answer. It is the gain x with
+// over the answer, and +Inf if it would be beyond mostSaid. It is the gain x with
 //
 //	Π over engine processes (1 − max over their cells P(keeps the limits)·P(gain > x)) = Confidence
 //
@@ -25,13 +29,15 @@ func (d *decider) more(answer int) float64 {
 	if d.IsOpen {
 		return math.Inf(1)
 	}
-	const most = 20.0 // factor of e²⁰
 	others := d.others(answer)
 	within := func(x float64) bool { return chanceOfMore(others, x*d.Goal.Objective.Weight()) <= 1-d.Confidence }
-	if within(0) {
+	switch {
+	case within(0):
 		return 0
+	case !within(math.Log(mostSaid)):
+		return math.Inf(1)
 	}
-	lo, hi := 0.0, most
+	lo, hi := 0.0, math.Log(mostSaid)
 	for range 50 {
 		if mid := (lo + hi) / 2; within(mid) {
 			hi = mid

@@ -182,7 +182,7 @@ type Verdict struct {
 	Configs []Choice // every configuration at its load, the answer first
 	Choices []Choice // every configuration at every load that was measured
 	// More is an upper bound, with probability Confidence, of the relative gain of any other choice
-	// over the answer. It is +Inf if a choice without any prediction may be better.
+	// over the answer. It is +Inf if a choice of which nothing is known may be better.
 	More        float64
 	LimitCurves []LimitCurve
 	Tradeoffs   search.Tradeoffs

@@ -403,6 +403,10 @@ func TestMore(t *testing.T) {
 		t.Errorf("%s, although nobody waits for %.1f %%", v.State, 100*v.More)
 	}
 	o.Until = 0
+	o.Rivals[0].Score.Deviation = 3 // ln 1.1 + 1.645 · 3 = 5.03, a factor of 153
+	if v := verdict.Decide(b, o); !math.IsInf(v.More, 1) {
+		t.Errorf("more %.4f than a hundred times, want no bound", v.More)
+	}
 	o.Rivals = nil
 	if v := verdict.Decide(b, o); v.More != 0 {
 		t.Errorf("more %.4f without a rival, want 0", v.More)
