@@ -3,6 +3,7 @@
 //   - closed, open: do both report the truth?
 //   - speed: how fast are they, and what do they cost?
 //   - pacing: how well does tuner keep a schedule?
+//   - replay: does it show of a trace in bursts what an independent client sees?
 //   - scale: what do many connections and requests do to tuner?
 //
 // The server is package testserver, in its own process. Its service times follow a known law, and
@@ -39,7 +40,7 @@ type options struct {
 func parts() sidebyside.Parts[*bench] {
 	return sidebyside.Parts[*bench]{
 		{Name: "closed", Run: (*bench).closed}, {Name: "open", Run: (*bench).open}, {Name: "speed", Run: (*bench).speed},
-		{Name: "pacing", Run: (*bench).pacing}, {Name: "scale", Run: (*bench).scale},
+		{Name: "pacing", Run: (*bench).pacing}, {Name: "replay", Run: (*bench).replay}, {Name: "scale", Run: (*bench).scale},
 	}
 }
 

@@ -154,7 +154,7 @@ func TestParse(t *testing.T) {
 			t.Errorf("%q: error %v, want %q", args, err, want)
 		}
 	}
-	refuse(`-what "all of it": allowed are closed, open, speed, pacing, scale, all`, "-what", "all of it")
+	refuse(`-what "all of it": allowed are closed, open, speed, pacing, replay, scale, all`, "-what", "all of it")
 	refuse("unexpected argument", "more")
 	refuse("at least 1 round", "-rounds", "0")
 	refuse("cannot find", "-tuner", "nowhere")
