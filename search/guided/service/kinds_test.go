@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tuner/search"
+	"tuner/search/guided/tuning"
 )
 
 func three() []search.Kind {
@@ -86,5 +87,26 @@ func TestSizesOfAMix(t *testing.T) {
 	t.Parallel()
 	if diff := cmp.Diff([]int{1, 4, 16, 32}, NewAnchors(three()).Sizes(1, 32)); diff != "" {
 		t.Errorf("sizes (-want +got):\n%s", diff)
+	}
+}
+
+// A disturbed window of one kind is found although the mean over the kinds looks well: a batch of four
+// takes 4.1 times as long as one row in the mean, and 6.5 times in the rarest kind.
+func TestSuspectsOfKinds(t *testing.T) {
+	t.Parallel()
+	times := Of(NewAnchors(three()))
+	e := search.Event{Trial: search.Trial{Sizes: []int{1, 4}, Kinds: []int{1, 0, 2}}}
+	for i, seconds := range []float64{0.004, 0.009, 0.032, 0.010, 0.028, 0.208} {
+		size, _ := e.Trial.SizeOf(i)
+		e.Measurement.Windows = append(e.Measurement.Windows, window(size, seconds))
+	}
+	times.Record(e)
+	if diff := cmp.Diff([]int{1, 4}, times.Suspects(tuning.Default().Service)); diff != "" {
+		t.Errorf("suspects (-want +got):\n%s", diff)
+	}
+	e.Measurement.Windows[5] = window(4, 0.130)
+	times.Record(e) // the shorter time counts
+	if sizes := times.Suspects(tuning.Default().Service); len(sizes) > 0 {
+		t.Errorf("%v are suspects without a disturbance", sizes)
 	}
 }

@@ -108,9 +108,16 @@ func (t *Times) Inherit(then Times) bool {
 	return true
 }
 
-// Suspects lists the sizes whose times contradict a neighbour's.
+// Suspects lists the sizes whose times contradict a neighbour's, of any kind.
 func (t *Times) Suspects(n tuning.Service) []int {
 	var sizes []int
+	for k := range t.kinds {
+		sizes = append(sizes, t.kinds[k].Suspects(n)...)
+	}
+	if t.kinds != nil {
+		slices.Sort(sizes)
+		return slices.Compact(sizes)
+	}
 	for i := 1; i < len(t.sizes); i++ {
 		factor, most := t.seconds[i]/t.seconds[i-1], n.Longer*float64(t.sizes[i])/float64(2*t.sizes[i-1])
 		if factor >= n.Shorter && factor <= max(most, n.Longer/2) {
