@@ -206,10 +206,16 @@ func (d Dataset) Bytes() int {
 		total += part.Bytes()
 	}
 	for _, t := range d.Inputs {
-		total += len(t.Data)
-		for _, s := range t.Strings {
-			total += len(s)
-		}
+		total += bytesOf(t)
+	}
+	return total
+}
+
+// bytesOf returns the size of a tensor's elements.
+func bytesOf(t inputs.Tensor) int {
+	total := len(t.Data)
+	for _, s := range t.Strings {
+		total += len(s)
 	}
 	return total
 }
@@ -312,25 +318,25 @@ func sameNames[T ~map[string]inputs.Tensor](requests []T) error {
 	return nil
 }
 
-// byShape groups requests of equal shapes, in the order in which the shapes first appear.
-func byShape[T ~map[string]inputs.Tensor](requests []T) [][]T {
+// grouped groups values with equal keys, in the order in which the keys first appear.
+func grouped[T any](values []T, key func(T) string) [][]T {
 	at := map[string]int{}
 	var groups [][]T
-	for _, request := range requests {
-		key := shapesKey(request)
-		i, known := at[key]
+	for _, v := range values {
+		k := key(v)
+		i, known := at[k]
 		if !known {
 			i = len(groups)
-			at[key] = i
+			at[k] = i
 			groups = append(groups, nil)
 		}
-		groups[i] = append(groups[i], request)
+		groups[i] = append(groups[i], v)
 	}
 	return groups
 }
 
 // shapesKey is equal for arrays of equal names and shapes.
-func shapesKey(arrays map[string]inputs.Tensor) string {
+func shapesKey[T ~map[string]inputs.Tensor](arrays T) string {
 	key := ""
 	for _, name := range slices.Sorted(maps.Keys(arrays)) {
 		key += fmt.Sprintf("%q %v ", name, arrays[name].Shape)

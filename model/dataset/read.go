@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -84,31 +83,33 @@ func ReadFor(path string, s Signature) (Dataset, error) {
 // order of a row's size.
 func joinByShape(parts []Dataset) Dataset {
 	var joined []Dataset
-	at := map[string]int{}
-	for _, part := range parts {
-		key := fmt.Sprint(part.Shapes())
-		i, known := at[key]
-		if !known {
-			at[key] = len(joined)
-			joined = append(joined, part)
-			continue
-		}
-		joined[i] = joined[i].append(part)
+	for _, equal := range grouped(parts, func(part Dataset) string { return fmt.Sprint(part.Shapes()) }) {
+		joined = append(joined, concat(equal))
 	}
 	slices.SortStableFunc(joined, func(a, b Dataset) int { return cmp.Compare(a.Bytes()/a.Rows, b.Bytes()/b.Rows) })
 	return Join(joined)
 }
 
-// append returns the dataset with the rows of another one, which have the same shape.
-func (d Dataset) append(other Dataset) Dataset {
-	all := maps.Clone(d.Inputs)
-	for name, t := range other.Inputs {
-		sum := all[name]
-		sum.Shape = append([]int64{sum.Shape[0] + t.Shape[0]}, t.Shape[1:]...)
-		sum.Data, sum.Strings = slices.Concat(sum.Data, t.Data), slices.Concat(sum.Strings, t.Strings)
-		all[name] = sum
+// concat returns a dataset with the rows of all parts, which have the same shape. There is at least
+// one part.
+func concat(parts []Dataset) Dataset {
+	d := parts[0]
+	if len(parts) == 1 {
+		return d
 	}
-	d.Inputs, d.Rows, d.Labels = all, d.Rows+other.Rows, slices.Concat(d.Labels, other.Labels)
+	d.Inputs, d.Rows, d.Labels = map[string]inputs.Tensor{}, 0, nil
+	for _, part := range parts {
+		for name, t := range part.Inputs {
+			sum, known := d.Inputs[name]
+			if !known {
+				sum = inputs.Tensor{Type: t.Type, Shape: append([]int64{0}, t.Shape[1:]...)}
+			}
+			sum.Shape[0] += t.Shape[0]
+			sum.Data, sum.Strings = append(sum.Data, t.Data...), append(sum.Strings, t.Strings...)
+			d.Inputs[name] = sum
+		}
+		d.Rows, d.Labels = d.Rows+part.Rows, append(d.Labels, part.Labels...)
+	}
 	return d
 }
 
@@ -210,7 +211,7 @@ func readArchives(folder string, paths []string, s Signature) ([]map[string]inpu
 			return nil, err
 		}
 		for _, t := range arrays {
-			left -= int64(len(t.Data))
+			left -= int64(bytesOf(t))
 		}
 		sets = append(sets, arrays)
 	}
@@ -226,8 +227,9 @@ func readOnly(path string, s Signature) (map[string]inputs.Tensor, error) {
 	return npy.ReadFiles(map[string]string{s.Inputs[0].Name: path}, options(path, s))
 }
 
-// readJSON reads perf_analyzer's data: all steps of all streams, those of equal shapes together. Expected outputs must
-// match the model but are not used, since accuracy is the agreement with the original model.
+// readJSON reads perf_analyzer's data: all steps of all streams, those of equal shapes together.
+// Expected outputs must match the model but are not used, since accuracy is the agreement with the
+// original model.
 func readJSON(path string, size int64, s Signature) ([]map[string]inputs.Tensor, error) {
 	if size > maxText {
 		return nil, readError(path, fmt.Errorf("its %d bytes exceed %d GiB; an .npz file is smaller and reads faster", size, maxText>>30))
@@ -248,7 +250,7 @@ func readJSON(path string, size int64, s Signature) ([]map[string]inputs.Tensor,
 		return nil, readError(path, err)
 	}
 	var sets []map[string]inputs.Tensor
-	for _, group := range byShape(steps) {
+	for _, group := range grouped(steps, shapesKey[perfdata.Step]) {
 		arrays, err := stack(group)
 		if err != nil {
 			return nil, readError(path, err)
