@@ -68,8 +68,7 @@ func (c Criterion) judged(reference map[measure.Metric]Reference) decide.Criteri
 	if !c.IsLimit() {
 		d.Spread = r.Spread
 	}
-	_, isGoodput := c.Metric.Within()
-	if c.isTime() || isGoodput || c.Metric == measure.Throughput {
+	if c.isTime() || c.Metric.IsGoodput() || c.Metric == measure.Throughput {
 		d.Slope = 1 // withheld time is lost, and makes requests longer by the same factor
 	}
 	return d
@@ -131,8 +130,7 @@ func figures(metric measure.Metric, of measure.Measurement) []float64 {
 // a window may have no request. Memory is a peak.
 func isOfAll(metric measure.Metric, of measure.Measurement) bool {
 	_, isPercentile := metric.Quantile()
-	_, isGoodput := metric.Within()
-	return isPercentile || isGoodput || metric == measure.Memory || metric == measure.GPUMemory || metric == measure.Throughput && of.Offered() > 0
+	return isPercentile || metric.IsGoodput() || metric == measure.Memory || metric == measure.GPUMemory || metric == measure.Throughput && of.Offered() > 0
 }
 
 // middle combines the known figures. It returns false if none is known.

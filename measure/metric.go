@@ -76,6 +76,12 @@ func (m Metric) Within() (time.Duration, bool) {
 	return limit, true
 }
 
+// IsGoodput reports whether the metric is a goodput.
+func (m Metric) IsGoodput() bool {
+	_, is := m.Within()
+	return is
+}
+
 // Unit is the unit of a metric's values.
 type Unit string
 
@@ -123,7 +129,7 @@ func (m Metric) Info() (Info, bool) {
 	if _, ok := m.Quantile(); ok {
 		return Info{Seconds, false}, true
 	}
-	if _, ok := m.Within(); ok {
+	if m.IsGoodput() {
 		return Info{InferPerSecond, true}, true
 	}
 	return Info{}, false

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"time"
 
 	"tuner/measure"
 )
@@ -41,12 +40,13 @@ func (g Goal) Percentiles() []measure.Metric {
 	})
 }
 
-// Within lists the limits of the goodputs that the goal names, each once, the objective's first.
-func (g Goal) Within() []time.Duration {
-	var list []time.Duration
+// Within lists the limits of the goodputs that the goal names in seconds, each once, the objective's
+// first.
+func (g Goal) Within() []float64 {
+	var list []float64
 	for _, m := range g.Metrics() {
 		if limit, isGoodput := m.Within(); isGoodput {
-			list = append(list, limit)
+			list = append(list, limit.Seconds())
 		}
 	}
 	return list
@@ -150,10 +150,7 @@ func (o Objective) Rises() bool { return slices.ContainsFunc(o.Terms, Term.impro
 
 // Falls reports whether less load can improve the objective: see Rises.
 func (o Objective) Falls() bool {
-	return slices.ContainsFunc(o.Terms, func(t Term) bool {
-		_, isGoodput := t.Metric.Within()
-		return !t.improves() || isGoodput
-	})
+	return slices.ContainsFunc(o.Terms, func(t Term) bool { return !t.improves() || t.Metric.IsGoodput() })
 }
 
 // improves reports whether the metric gets better as the load rises.

@@ -26,9 +26,8 @@ func (g Goal) Judge(load measure.Load, m measure.Measurement) Point {
 // isLate reports whether a goodput of the objective is 0.
 func (g Goal) isLate(m measure.Measurement) bool {
 	return slices.ContainsFunc(g.Objective.Terms, func(t Term) bool {
-		_, isGoodput := t.Metric.Within()
 		value, isKnown := m.Value(t.Metric)
-		return isGoodput && isKnown && value == 0
+		return t.Metric.IsGoodput() && isKnown && value == 0
 	})
 }
 

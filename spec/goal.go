@@ -86,10 +86,8 @@ func metric(v document.Value, others ...string) (measure.Metric, bool) {
 // goodputExample returns the metric that a wrong name of a goodput most likely means.
 func goodputExample(name string) string {
 	limit, err := time.ParseDuration(strings.TrimPrefix(name, "goodput_"))
-	if m := measure.Goodput(limit); err == nil {
-		if _, ok := m.Within(); ok {
-			return string(m)
-		}
+	if m := measure.Goodput(limit); err == nil && m.IsGoodput() {
+		return string(m)
 	}
 	return "goodput_50ms"
 }

@@ -189,8 +189,7 @@ func (a Analyze) constraints(campaign search.Goal) []search.Constraint {
 	case a.Mode == ModeOffline:
 		return slices.DeleteFunc(slices.Clone(campaign.Constraints), func(c search.Constraint) bool {
 			info, _ := c.Metric.Info()
-			_, isGoodput := c.Metric.Within()
-			return info.Unit == measure.Seconds || isGoodput
+			return info.Unit == measure.Seconds || c.Metric.IsGoodput()
 		})
 	}
 	return campaign.Constraints

@@ -188,7 +188,7 @@ func (o *Options) checkCounts(p *problems.List, plan *Plan) {
 	if s := plan.Settings; o.requestCount > 0 && s.Mode == perf.ModeConcurrency && float64(o.requestCount) < max(s.Levels.Start, s.Levels.End) {
 		p.Addf("--request-count %d: there must be one request for each in flight", o.requestCount)
 	}
-	if _, ok := measure.Goodput(o.goodput).Within(); !ok && o.given("goodput") {
+	if !measure.Goodput(o.goodput).IsGoodput() && o.given("goodput") {
 		p.Addf("--goodput %v: the limit on the latency must lie between 1µs and 10m", o.goodput)
 	}
 	plan.Settings.Goodput = o.goodput

@@ -57,7 +57,7 @@ func figureOf(m measure.Measurement, metric measure.Metric) figure {
 		return figure{}
 	}
 	v := value{log: Log(metric, e.Value), variance: quietest * quietest, isKnown: true}
-	if _, isGoodput := metric.Within(); isGoodput {
+	if metric.IsGoodput() {
 		rate, _ := m.Value(measure.Throughput)
 		v.log = LogGoodput(rate, e.Value/max(rate, least))
 	}

@@ -291,9 +291,8 @@ func (p *process) likenesses(sites []site) [][]likeness {
 // up, −1 down, 0 neither.
 func Direction(metric measure.Metric) float64 {
 	_, isPercentile := metric.Quantile()
-	_, isGoodput := metric.Within()
 	switch {
-	case metric == measure.Throughput, isGoodput:
+	case metric == measure.Throughput, metric.IsGoodput():
 		return 1
 	case isPercentile, metric == measure.LatencyAvg, metric == measure.QueueTime:
 		return -1

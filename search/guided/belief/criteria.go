@@ -21,7 +21,7 @@ type criteria struct {
 
 // newCriteria lists the metrics of a goal.
 func newCriteria(goal search.Goal) criteria {
-	c := criteria{goal: goal}
+	c := criteria{goal: goal, within: goal.Within()}
 	add := func(name measure.Metric) *metric {
 		for _, m := range c.metrics {
 			if m.name == name {
@@ -31,9 +31,6 @@ func newCriteria(goal search.Goal) criteria {
 		m := newMetric(name)
 		c.metrics = append(c.metrics, m)
 		return m
-	}
-	for _, limit := range goal.Within() {
-		c.within = append(c.within, limit.Seconds())
 	}
 	for _, t := range goal.Objective.Terms {
 		add(t.Metric).weight += t.Signed()

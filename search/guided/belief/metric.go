@@ -68,8 +68,7 @@ func isPredicted(name measure.Metric) bool {
 		return true
 	}
 	_, isQuantile := name.Quantile()
-	_, isGoodput := name.Within()
-	return isQuantile || isGoodput
+	return isQuantile || name.IsGoodput()
 }
 
 // isToldByLoad reports whether the load generator itself measures a metric.

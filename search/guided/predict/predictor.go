@@ -46,12 +46,8 @@ type opened struct {
 
 // New returns a predictor without service times.
 func New(s search.Settings, p *pools.Pools, n tuning.Tuning) *Predictor {
-	var within []float64
-	for _, limit := range s.Goal.Within() {
-		within = append(within, limit.Seconds())
-	}
 	return &Predictor{
-		space: s.Space, load: s.Space.Load, cores: s.Space.Facts.Cores, seed: s.Seed, within: within, pools: p, tuning: n,
+		space: s.Space, load: s.Space.Load, cores: s.Space.Facts.Cores, seed: s.Seed, within: s.Goal.Within(), pools: p, tuning: n,
 		contention: map[*pools.Pool]Contention{}, opened: map[*pools.Pool]*opened{},
 	}
 }
