@@ -109,7 +109,7 @@ func (o opener) cost(p *pools.Pool, f predict.Forecast) float64 {
 	seconds := 0.0
 	for _, size := range o.pools.Sizes(p)[:o.measurable(p, f.Curve)] {
 		takes := max(o.schedule.anySize().Seconds(), o.tuning.Service.Batches*f.Curve.Time(size, p.Instances(), p.Instances()))
-		seconds += float64(trials*max(len(o.pools.Kinds()), 1)) * takes
+		seconds += float64(trials*o.pools.WindowsPerSize()) * takes
 	}
 	first := o.pools.First(p)
 	return seconds + o.schedule.expect(p.Engine(), first, first.Key(), o.schedule.window()).Seconds()
@@ -136,7 +136,7 @@ func (o opener) serviceTrial(p *pools.Pool, concurrency int, sizes []int, why st
 	sizes = slices.DeleteFunc(slices.Clone(sizes), p.Refuses)
 	return search.Action{Trial: search.Trial{
 		Candidate: o.pools.Widest(p), Load: measure.Load{Concurrency: concurrency, BatchSize: sizes[0]},
-		Windows: len(sizes) * max(len(o.pools.Kinds()), 1), Window: o.tuning.Service.Window, Phase: search.PhaseService,
+		Windows: len(sizes) * o.pools.WindowsPerSize(), Window: o.tuning.Service.Window, Phase: search.PhaseService,
 		Sizes: sizes, Kinds: o.pools.Kinds(), Longest: o.longest(),
 	}, Why: why}
 }
@@ -224,7 +224,7 @@ func (o opener) isHurried() bool {
 	if untried == 0 {
 		return false
 	}
-	each := o.schedule.anyLaunch() + time.Duration(len(o.pools.LargestSizes())*max(len(o.pools.Kinds()), 1))*o.schedule.anySize()
+	each := o.schedule.anyLaunch() + time.Duration(len(o.pools.LargestSizes())*o.pools.WindowsPerSize())*o.schedule.anySize()
 	cost := time.Duration(untried)*each + o.schedule.window() + o.schedule.anyWarmUp()
 	return o.schedule.searched()+o.schedule.share(cost) > o.tuning.Trials.ExploreShare
 }

@@ -124,6 +124,10 @@ func (s *Pools) LargestSizes() []int { return s.anchors.Sizes(s.ClientBatch(), s
 // Kinds returns the kinds of requests that service trials measure; nil for one shape.
 func (s *Pools) Kinds() []int { return s.anchors.Kinds }
 
+// WindowsPerSize returns the number of windows in which a service trial measures a size: one for each
+// of the kinds.
+func (s *Pools) WindowsPerSize() int { return max(len(s.anchors.Kinds), 1) }
+
 // Widest returns the pool's candidate with the largest batches and the shortest delay.
 func (s *Pools) Widest(p *Pool) search.Candidate {
 	c := s.candidates.Member(p.settings, s.widest)
