@@ -51,7 +51,7 @@ func Record(r io.Reader, s Selection) (Recording, error) {
 		line := lines.Bytes()
 		if n == 1 {
 			first = shortened(string(line))
-			if column = timestampColumn(string(line)); column >= 0 {
+			if column = columnOf(string(line)); column >= 0 {
 				continue
 			}
 		}
@@ -141,15 +141,13 @@ func WriteTrace(w io.Writer, instants []time.Duration) error {
 	return nil
 }
 
-// timestampColumn returns the column of a trace's header with the time stamps; -1 for another line.
-func timestampColumn(line string) int {
+// columnOf returns the column with the time stamps if a line is a trace's header; -1 for another line.
+func columnOf(line string) int {
 	header, err := csv.NewReader(strings.NewReader(line)).Read()
 	if err != nil {
 		return -1
 	}
-	return slices.IndexFunc(header, func(name string) bool {
-		return strings.TrimSpace(strings.TrimPrefix(name, "\ufeff")) == TimestampColumn
-	})
+	return timestampColumn(header)
 }
 
 // The time stamps of logs.

@@ -15,6 +15,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"tuner/internal/durable"
 )
 
 // TimestampColumn is the column of a trace with the instants.
@@ -41,7 +43,7 @@ func lineErrorf(line int, format string, args ...any) error {
 func ReadTrace(path string) (Trace, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return Trace{}, fmt.Errorf("cannot read trace %q: %w", path, errors.Unwrap(err))
+		return Trace{}, fmt.Errorf("cannot read trace %q: %w", path, durable.Cause(err))
 	}
 	defer f.Close()
 	digest := sha256.New()
@@ -102,9 +104,7 @@ func parseTable(text io.Reader) (Trace, error) {
 	if err != nil {
 		return Trace{}, csvError(err)
 	}
-	column := slices.IndexFunc(header, func(name string) bool {
-		return strings.TrimSpace(strings.TrimPrefix(name, "\ufeff")) == TimestampColumn
-	})
+	column := timestampColumn(header)
 	if column < 0 {
 		return Trace{}, lineErrorf(1, "there is no column %q, and no whole number of microseconds; %s", TimestampColumn, recordHint)
 	}
@@ -138,6 +138,13 @@ func parseTable(text io.Reader) (Trace, error) {
 		return Trace{}, errors.New("the trace is empty: it has a header and no requests")
 	}
 	return NewTrace(instants)
+}
+
+// timestampColumn returns the column of a table's header with the time stamps; -1 without one.
+func timestampColumn(header []string) int {
+	return slices.IndexFunc(header, func(name string) bool {
+		return strings.TrimSpace(strings.TrimPrefix(name, "\ufeff")) == TimestampColumn
+	})
 }
 
 // csvError turns a mistake in the form of a table into a LineError.
