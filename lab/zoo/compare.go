@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
@@ -12,6 +11,7 @@ import (
 
 	"tuner/engine/api"
 	"tuner/lab/peers"
+	"tuner/model/dataset/elements"
 	"tuner/model/onnx"
 	"tuner/model/onnx/inputs"
 	"tuner/profile"
@@ -131,14 +131,15 @@ func difference(a, b api.Tensor) string {
 	if a.Datatype != b.Datatype || !slices.Equal(a.Shape, b.Shape) {
 		return fmt.Sprintf("%s %v, Triton has %s %v", a.Datatype, a.Shape, b.Datatype, b.Shape)
 	}
-	read := readers[a.Datatype]
-	if read == nil {
+	datatype, isInexact := inexact(a.Datatype)
+	if !isInexact {
 		if !slices.Equal(a.Data, b.Data) {
 			return fmt.Sprintf("other values of %s", a.Datatype)
 		}
 		return ""
 	}
-	x, y := read(a.Data), read(b.Data)
+	x := elements.Floats(inputs.Tensor{Type: datatype, Data: a.Data})
+	y := elements.Floats(inputs.Tensor{Type: datatype, Data: b.Data})
 	if len(x) != len(y) {
 		return fmt.Sprintf("%d numbers, Triton has %d", len(x), len(y))
 	}
@@ -160,18 +161,13 @@ func difference(a, b api.Tensor) string {
 	return ""
 }
 
-// readers read the numbers of floating-point types.
-var readers = map[string]func([]byte) []float64{
-	"FP32": func(data []byte) (list []float64) {
-		for ; len(data) >= 4; data = data[4:] {
-			list = append(list, float64(math.Float32frombits(binary.LittleEndian.Uint32(data))))
-		}
-		return list
-	},
-	"FP64": func(data []byte) (list []float64) {
-		for ; len(data) >= 8; data = data[8:] {
-			list = append(list, math.Float64frombits(binary.LittleEndian.Uint64(data)))
-		}
-		return list
-	},
+// inexact returns a floating-point type whose numbers may differ; false for another type.
+func inexact(datatype string) (onnx.DataType, bool) {
+	switch datatype {
+	case "FP32":
+		return onnx.Float, true
+	case "FP64":
+		return onnx.Double, true
+	}
+	return 0, false
 }

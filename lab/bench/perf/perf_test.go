@@ -115,7 +115,7 @@ func TestReadEdges(t *testing.T) {
 func TestWriteTable(t *testing.T) {
 	t.Parallel()
 	rate := func(v, others float64) cost { return cost{told: told{Rate: v}, Others: others} }
-	pairs := []pair{{rate(300, 0.01), rate(100, 0)}, {rate(330, 0), rate(110, 0.04)}, {rate(200, 0), rate(100, 0.02)}}
+	pairs := []pair[cost]{{rate(300, 0.01), rate(100, 0)}, {rate(330, 0), rate(110, 0.04)}, {rate(200, 0), rate(100, 0.02)}}
 	lines := []sidebyside.Line{compare("HTTP: rate, 16 in flight", "requests/s", 1, "≥ 3", pairs, func(c cost) float64 { return c.Rate })}
 	var text, record strings.Builder
 	b := &bench{tuner: sidebyside.Analyzer{Name: "tuner perf"}, analyzer: sidebyside.Analyzer{Name: "perf_analyzer"}, out: &text, record: &record}

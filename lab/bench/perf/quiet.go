@@ -15,7 +15,7 @@ const (
 
 // quietest repeats a measurement until others take little of the machine during it. The one with
 // the least share counts. A failed measurement is tried again.
-func quietest[T interface{ foreign() float64 }](ctx context.Context, b *bench, name string, measure func() (T, error)) (best T, err error) {
+func quietest[T measured](ctx context.Context, b *bench, name string, measure func() (T, error)) (best T, err error) {
 	for i := range repetitions {
 		m, err := sidebyside.Retry(ctx, b.messages, name, measure)
 		if err != nil {

@@ -50,45 +50,29 @@ func (b *bench) replay(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	type pair struct{ ours, theirs replayed }
-	var pairs []pair
+	ours := side[replayed]{b.tuner.Name, func() (replayed, error) {
+		return beside(ctx, func(s *server) (replayed, error) { return b.replayByTuner(ctx, s, path) })
+	}}
+	theirs := side[replayed]{"independent client", func() (replayed, error) {
+		return beside(ctx, func(s *server) (replayed, error) { return replayAlone(ctx, s, due) })
+	}}
+	var pairs []pair[replayed]
 	for i := range b.rounds + 1 {
-		var p pair
-		turns := []struct {
-			name string
-			send func(context.Context, *server) (replayed, error)
-			into *replayed
-		}{
-			{b.tuner.Name, func(ctx context.Context, s *server) (replayed, error) { return b.replayByTuner(ctx, s, path) }, &p.ours},
-			{"independent client", func(ctx context.Context, s *server) (replayed, error) { return replayAlone(ctx, s, due) }, &p.theirs},
-		}
-		if i%2 == 1 {
-			slices.Reverse(turns)
-		}
-		for _, t := range turns {
-			if *t.into, err = quietest(ctx, b, t.name, func() (replayed, error) { return beside(ctx, t.send) }); err != nil {
-				return fmt.Errorf("round %d, %s: %w", i, t.name, err)
-			}
+		p, err := inTurn(ctx, b, i, ours, theirs)
+		if err != nil {
+			return err
 		}
 		if i > 0 { // a first round does not count
 			pairs = append(pairs, p)
 		}
 		fmt.Fprintf(b.messages, "replay: round %d of %d done\n", i, b.rounds)
 	}
-	line := func(name, unit string, scale float64, figure func(replayed) float64) sidebyside.Line {
-		l, foreign := sidebyside.Line{Name: name, Unit: unit, Goal: "0.98–1.02"}, 0.0
-		for _, p := range pairs {
-			l.Ours, l.Theirs = append(l.Ours, scale*figure(p.ours)), append(l.Theirs, scale*figure(p.theirs))
-			foreign = max(foreign, p.ours.Others, p.theirs.Others)
-		}
-		l.Disturbed = []string{fmt.Sprintf("%.0f %%", 100*foreign)}
-		return l
-	}
+	const goal = "0.98–1.02"
 	table := b.table()
-	table.Theirs = sidebyside.Side{Name: "independent client", Key: "independent"}
+	table.Theirs = sidebyside.Side{Name: theirs.name, Key: "independent"}
 	return table.Report(fmt.Sprintf("### Replay of a trace: %d requests in bursts, %.0f/s in the mean", replayRequests, replayRate), []sidebyside.Line{
-		line("p99", "ms", 1e3, func(r replayed) float64 { return r.P99 }),
-		line("goodput within "+replayLimit.String(), "requests/s", 1, func(r replayed) float64 { return r.Goodput }),
+		compare("p99", "ms", 1e3, goal, pairs, func(r replayed) float64 { return r.P99 }),
+		compare("goodput within "+replayLimit.String(), "requests/s", 1, goal, pairs, func(r replayed) float64 { return r.Goodput }),
 	})
 }
 
@@ -114,7 +98,7 @@ func (b *bench) trace() (due []time.Duration, path string, err error) {
 }
 
 // beside has a client send to a newly started server, and adds what others took of the machine.
-func beside(ctx context.Context, send func(context.Context, *server) (replayed, error)) (r replayed, err error) {
+func beside(ctx context.Context, send func(*server) (replayed, error)) (r replayed, err error) {
 	s, err := startServer(ctx, replayServer()...)
 	if err != nil {
 		return replayed{}, err
@@ -124,7 +108,7 @@ func beside(ctx context.Context, send func(context.Context, *server) (replayed, 
 	if err != nil {
 		return replayed{}, err
 	}
-	if r, err = send(ctx, s); err != nil {
+	if r, err = send(s); err != nil {
 		return replayed{}, err
 	}
 	after, err := readMeter(ctx, s)

@@ -51,25 +51,52 @@ func (b *bench) table() sidebyside.Table {
 	}
 }
 
+// measured is what a program showed, and the share of the machine that others took meanwhile.
+type measured interface{ foreign() float64 }
+
 // pair holds both programs, measured one right after the other.
-type pair struct{ tuner, analyzer cost }
+type pair[T measured] struct{ ours, theirs T }
+
+// side is one of the two programs.
+type side[T measured] struct {
+	name    string
+	measure func() (T, error)
+}
+
+// inTurn measures both programs one right after the other. Which is first changes with each round, so
+// that a drift of the machine's speed affects both equally.
+func inTurn[T measured](ctx context.Context, b *bench, round int, ours, theirs side[T]) (p pair[T], err error) {
+	turns := []struct {
+		side[T]
+		into *T
+	}{{ours, &p.ours}, {theirs, &p.theirs}}
+	if round%2 == 1 {
+		slices.Reverse(turns)
+	}
+	for _, t := range turns {
+		if *t.into, err = quietest(ctx, b, t.name, t.measure); err != nil {
+			return p, fmt.Errorf("round %d, %s: %w", round, t.name, err)
+		}
+	}
+	return p, nil
+}
 
 // compare returns one figure of all pairs, multiplied by scale to convert it to the unit. The
 // largest share of the machine that others took meanwhile stands beside it.
-func compare(name, unit string, scale float64, goal string, pairs []pair, figure func(cost) float64) sidebyside.Line {
+func compare[T measured](name, unit string, scale float64, goal string, pairs []pair[T], figure func(T) float64) sidebyside.Line {
 	l := sidebyside.Line{Name: name, Unit: unit, Goal: goal}
 	foreign := 0.0
 	for _, p := range pairs {
-		l.Ours, l.Theirs = append(l.Ours, scale*figure(p.tuner)), append(l.Theirs, scale*figure(p.analyzer))
-		foreign = max(foreign, p.tuner.Others, p.analyzer.Others)
+		l.Ours, l.Theirs = append(l.Ours, scale*figure(p.ours)), append(l.Theirs, scale*figure(p.theirs))
+		foreign = max(foreign, p.ours.foreign(), p.theirs.foreign())
 	}
 	l.Disturbed = []string{fmt.Sprintf("%.0f %%", 100*foreign)}
 	return l
 }
 
 // contest measures both programs in turn on one server: tuner perf_analyzer, perf_analyzer tuner
-// and so on. So a drift of the machine's speed affects both equally. A first round does not count.
-func (b *bench) contest(ctx context.Context, protocol string) (busy, single []pair, err error) {
+// and so on. A first round does not count.
+func (b *bench) contest(ctx context.Context, protocol string) (busy, single []pair[cost], err error) {
 	s, err := startServer(ctx, "-records", "1")
 	if err != nil {
 		return nil, nil, err
@@ -78,22 +105,15 @@ func (b *bench) contest(ctx context.Context, protocol string) (busy, single []pa
 	for i := range b.rounds + 1 {
 		for _, part := range []struct {
 			concurrency int
-			into        *[]pair
+			into        *[]pair[cost]
 		}{{busyLoop, &busy}, {1, &single}} {
-			var p pair
-			turns := []struct {
-				side sidebyside.Analyzer
-				into *cost
-			}{{b.tuner, &p.tuner}, {b.analyzer, &p.analyzer}}
-			if i%2 == 1 {
-				slices.Reverse(turns)
+			d := s.demand(protocol, b.orWindow(600*time.Millisecond), "--concurrency-range", strconv.Itoa(part.concurrency))
+			of := func(program sidebyside.Analyzer) side[cost] {
+				return side[cost]{program.Name, func() (cost, error) { return weigh(ctx, s, program, d) }}
 			}
-			for _, t := range turns {
-				d := s.demand(protocol, b.orWindow(600*time.Millisecond), "--concurrency-range", strconv.Itoa(part.concurrency))
-				*t.into, err = quietest(ctx, b, t.side.Name, func() (cost, error) { return weigh(ctx, s, t.side, d) })
-				if err != nil {
-					return nil, nil, fmt.Errorf("round %d, %s: %w", i, t.side.Name, err)
-				}
+			p, err := inTurn(ctx, b, i, of(b.tuner), of(b.analyzer))
+			if err != nil {
+				return nil, nil, err
 			}
 			if i > 0 {
 				*part.into = append(*part.into, p)
