@@ -12,7 +12,8 @@ import (
 )
 
 // Data returns the inputs for the comparison of variants, and those for the calibration of their
-// ranges. They come from the profile's files, from the rows of the requests, or are valid random ones. Errors are InputErrors.
+// ranges. They come from the profile's files, from the rows of the requests, or are valid random
+// ones. Errors are InputErrors.
 func Data(p spec.Profile, s Subject) (data, calibration dataset.Dataset, err error) {
 	read := func(field, path string, seed uint64) (dataset.Dataset, error) {
 		switch {

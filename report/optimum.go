@@ -198,8 +198,8 @@ func deployable(r analyze.Result, c analyze.Config) (config *modelconfig.Config,
 	return config, "", nil
 }
 
-// acceptedValues returns the values that the inputs of a configuration's model accept, by name; nil if its file
-// is gone or its sizes are unknown.
+// acceptedValues returns the values that the inputs of a configuration's model accept, by name; nil
+// if its file is gone or its sizes are unknown.
 func acceptedValues(r analyze.Result, c analyze.Config) map[string]inputs.Input {
 	file, ok := r.Header.File(c.Setup.Precision)
 	if !ok {

@@ -15,8 +15,8 @@ import (
 )
 
 // CSV writes perf_analyzer's columns, a row per level in the order of increasing throughput. A run
-// with a limit for goodput has one more column. Levels without windows are left out. If no request was answered, the latency cells are empty. Times are
-// whole microseconds.
+// with a limit for goodput has one more column. Levels without windows are left out. If no request
+// was answered, the latency cells are empty. Times are whole microseconds.
 func CSV(w io.Writer, r perf.Report, verbose bool) error {
 	lines := [][]string{csvHeader(r.Settings, verbose)}
 	for _, l := range byThroughput(r.Levels) {
