@@ -51,7 +51,7 @@ func (b *bench) table() sidebyside.Table {
 	}
 }
 
-// measured is what a program showed, and the share of the machine that others took meanwhile.
+// measured has the figures of a program. foreign is the share of the machine that others took meanwhile.
 type measured interface{ foreign() float64 }
 
 // pair holds both programs, measured one right after the other.
