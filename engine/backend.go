@@ -17,8 +17,9 @@ type Backend interface {
 
 // Instance is the place where an instance of a model runs.
 type Instance struct {
-	OnGPU bool
-	GPU   int // number of the GPU, if OnGPU
+	Number int // of the instance, from 0 in each version of a model
+	OnGPU  bool
+	GPU    int // number of the GPU, if OnGPU
 	// Policy has been applied to the thread that calls NewSession, and will be applied to the one
 	// that calls Execute. The backend's own threads must stay within it.
 	Policy hostpolicy.Policy
@@ -28,7 +29,7 @@ type Instance struct {
 type ModelFiles struct {
 	Name    string
 	Version int64
-	Path    string // the model file; external data lies beside it
+	Path    string // the model file, external data lies beside it; "" if the backend reads none
 }
 
 // Session is one instance of a model.
@@ -40,6 +41,23 @@ type Session interface {
 	// Close frees the session. Results that have not been freed yet stay valid. It may be called
 	// twice.
 	Close() error
+}
+
+// ApartSession is a Session that runs the requests of a batch each by itself. So their shapes and
+// sets of inputs may differ. Execute is called for warm-up alone.
+type ApartSession interface {
+	Session
+	// ExecuteApart sets the outputs, or the error, of each request. One goroutine at a time calls it.
+	// It keeps no part of the requests.
+	ExecuteApart([]Apart) Result
+}
+
+// Apart is one request of a batch for an ApartSession.
+type Apart struct {
+	Inputs  []Tensor // in the configuration's order, with the shapes of the model
+	Names   []string // of the outputs to return
+	Outputs []Tensor // set by ExecuteApart, in that order
+	Err     error    // set by ExecuteApart
 }
 
 // Batch is the input of one execution.

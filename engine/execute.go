@@ -60,7 +60,7 @@ func (e *executor) gather(items []scheduler.Item[*job]) int {
 	}
 	for i, in := range items[0].Value.prepared.inputs {
 		if i == len(e.batch.Inputs) {
-			e.batch.Inputs = append(e.batch.Inputs, BatchInput{})
+			e.batch.Inputs = extend(e.batch.Inputs) // with its lists from an earlier batch, if there was one
 		}
 		b := &e.batch.Inputs[i]
 		b.Name, b.DataType = in.Name, in.DataType
@@ -73,6 +73,7 @@ func (e *executor) gather(items []scheduler.Item[*job]) int {
 			b.Parts = append(b.Parts, it.Value.prepared.inputs[i].Data)
 		}
 	}
+	e.batch.Inputs = e.batch.Inputs[:len(items[0].Value.prepared.inputs)]
 	e.batch.Outputs = e.batch.Outputs[:0]
 	for _, out := range sig.outputs {
 		e.batch.Outputs = append(e.batch.Outputs, out.name)

@@ -8,6 +8,7 @@ import (
 
 	"tuner/engine/fault"
 	"tuner/engine/hostpolicy"
+	"tuner/engine/scheduler"
 	"tuner/model/modelconfig"
 	"tuner/model/modelconfig/configpb"
 )
@@ -20,7 +21,7 @@ type instance struct {
 
 // boundExecutor is an executor whose thread is bound by a host policy.
 type boundExecutor struct {
-	executor
+	scheduler.Executor[*job]
 	policy hostpolicy.Policy
 }
 
@@ -71,16 +72,21 @@ func (s *Server) instances(c *modelconfig.Config) []Instance {
 			}
 		}
 	}
+	for i := range out {
+		out[i].Number = i
+	}
 	return out
 }
 
 // newModel makes the sessions of a version. It replaces old, if there is one.
 func (s *Server) newModel(ctx context.Context, src *source, number int64, old *model, unchanged bool) (*model, error) {
-	path, err := src.File(number, src.Config.GetDefaultModelFilename())
-	if err != nil {
-		return nil, err
+	files := ModelFiles{Name: src.Name, Version: number}
+	var err error
+	if modelconfig.HasFile(src.Config) {
+		if files.Path, err = src.File(number, src.Config.GetDefaultModelFilename()); err != nil {
+			return nil, err
+		}
 	}
-	files := ModelFiles{Name: src.Name, Version: number, Path: path}
 	m := &model{name: src.Name, version: number}
 	var made []instance
 	var samples []warmup
@@ -108,7 +114,9 @@ func (s *Server) newModel(ctx context.Context, src *source, number int64, old *m
 	if err != nil {
 		return nil, errors.Join(err, closeSessions(made))
 	}
-	m.pool = newPool(made, settings(m.config), s.options.Timer)
+	set := settings(m.config)
+	set.Hold = s.options.Hold
+	m.pool = newPool(made, set, s.options.Timer)
 	if src.temp != nil {
 		src.temp.users.Add(1)
 		m.pool.files = src.temp

@@ -263,7 +263,7 @@ func withoutInstances(c *modelconfig.Config) *modelconfig.Config {
 // finish completes a configuration from the model itself, and checks it against the model.
 func (s *Server) finish(src *source, io *modelconfig.ModelIO) (*modelconfig.Config, error) {
 	c, err := s.complete(src, io)
-	if err == nil {
+	if err == nil && modelconfig.HasFile(c) {
 		err = modelconfig.CheckModel(c, *io)
 	}
 	if err != nil {

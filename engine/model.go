@@ -38,12 +38,14 @@ type pool struct {
 func newPool(instances []instance, set scheduler.Settings, timer func(call func()) scheduler.Timer) *pool {
 	var executors []scheduler.Executor[*job]
 	for _, in := range instances {
-		e := executor{session: in.session}
-		if in.policy.IsAny() {
-			executors = append(executors, &e)
-		} else {
-			executors = append(executors, &boundExecutor{e, in.policy})
+		var e scheduler.Executor[*job] = &executor{session: in.session}
+		if apart, ok := in.session.(ApartSession); ok {
+			e = &apartExecutor{session: apart}
 		}
+		if !in.policy.IsAny() {
+			e = &boundExecutor{e, in.policy}
+		}
+		executors = append(executors, e)
 	}
 	return &pool{scheduler: scheduler.New(set, executors, timer), instances: instances}
 }

@@ -33,7 +33,10 @@ type Options struct {
 	DisableAutoComplete bool
 	DefaultMaxBatchSize int // of auto-completion; 0: modelconfig.DefaultMaxBatchSize
 	GPUs                int // number of usable GPUs, numbered from 0
-	HostPolicies        []hostpolicy.Policy
+	// requests that a model's batcher waits for before its first batch; 0: none. Triton's tests set it
+	// to know what a batch will hold.
+	Hold         int
+	HostPolicies []hostpolicy.Policy
 	// called when a version is loaded whose metrics begin at zero; nil: not called
 	Observe func(model string, version int64) Observer
 	Backend Backend

@@ -20,6 +20,7 @@ type signature struct {
 	name     string
 	maxBatch int // 0: the model does not batch, and shapes are complete
 	inputs   []tensorSpec
+	required int          // number of inputs that are not optional
 	outputs  []tensorSpec // in the order of their names
 	// an input has a dimension of any size: all shapes of a batch must be equal
 	variable bool
@@ -32,13 +33,20 @@ type tensorSpec struct {
 	dims     []int64 // dimensions in requests, without the batch dimension
 	reshaped bool
 	reshape  []int64 // dimensions in the model, without the batch dimension
+	ragged   bool    // requests of any shape may share a batch
+	optional bool
 }
 
 func newSignature(c *modelconfig.Config) *signature {
 	s := &signature{name: c.GetName(), maxBatch: int(c.GetMaxBatchSize())}
 	for _, in := range c.GetInput() {
 		s.inputs = append(s.inputs, newTensorSpec(in.GetName(), in.GetDataType(), in.GetDims(), in.GetReshape()))
-		s.variable = s.variable || slices.Contains(in.GetDims(), -1)
+		spec := &s.inputs[len(s.inputs)-1]
+		spec.ragged, spec.optional = in.GetAllowRaggedBatch(), in.GetOptional()
+		if !spec.optional {
+			s.required++
+		}
+		s.variable = s.variable || slices.Contains(in.GetDims(), -1) && !spec.ragged
 	}
 	for _, out := range c.GetOutput() {
 		s.outputs = append(s.outputs, newTensorSpec(out.GetName(), out.GetDataType(), out.GetDims(), out.GetReshape()))
@@ -48,16 +56,16 @@ func newSignature(c *modelconfig.Config) *signature {
 }
 
 func newTensorSpec(name string, t DataType, dims []int64, reshape *configpb.ModelTensorReshape) tensorSpec {
-	return tensorSpec{name, t, dims, reshape != nil, reshape.GetShape()}
+	return tensorSpec{name: name, dataType: t, dims: dims, reshaped: reshape != nil, reshape: reshape.GetShape()}
 }
 
 // prepared is a valid request: its inputs in the configuration's order, with the shapes of the
 // model.
 type prepared struct {
-	rows    int // 1 if the model does not batch
-	inputs  []Tensor
-	outputs []bool // which of the signature's outputs are wanted; nil: all
-	shape   string // only requests with the same value may share a batch
+	rows    int      // 1 if the model does not batch
+	inputs  []Tensor // without the optional ones that the request lacks
+	outputs []bool   // which of the signature's outputs are wanted; nil: all
+	shape   string   // only requests with the same value may share a batch
 }
 
 // prepare checks a request. Texts and order of the checks are Triton's, observed on a real one.
@@ -91,7 +99,7 @@ func (s *signature) check(r *Request, p *prepared) error {
 	if p.outputs, err = s.wanted(r.Outputs); err != nil {
 		return err
 	}
-	if len(r.Inputs) != len(s.inputs) {
+	if len(r.Inputs) > len(s.inputs) || len(r.Inputs) < s.required {
 		return s.countError(r)
 	}
 	p.inputs = make([]Tensor, len(s.inputs))
@@ -111,13 +119,35 @@ func (s *signature) check(r *Request, p *prepared) error {
 			return err
 		}
 	}
-	if s.variable {
-		var shapes []byte
-		for i := range p.inputs {
-			shapes = appendShape(shapes, p.inputs[i].Shape, s.maxBatch > 0)
-		}
-		p.shape = string(shapes)
+	if s.variable || s.required < len(s.inputs) {
+		return s.group(r, p)
 	}
+	return nil
+}
+
+// group sets what the requests of a batch must have in common: the shapes, except of ragged inputs,
+// and which optional inputs there are. It drops the optional inputs that the request lacks.
+func (s *signature) group(r *Request, p *prepared) error {
+	var key []byte
+	given := p.inputs[:0]
+	for i := range s.inputs {
+		spec := &s.inputs[i]
+		there := p.inputs[i].Name != "" // no input has an empty name
+		switch {
+		case !there && !spec.optional:
+			return s.countError(r)
+		case !there:
+			key = append(key, 0)
+			continue
+		case spec.optional:
+			key = append(key, 1)
+		}
+		if s.variable && !spec.ragged {
+			key = appendShape(key, p.inputs[i].Shape, s.maxBatch > 0)
+		}
+		given = append(given, p.inputs[i])
+	}
+	p.inputs, p.shape = given, string(key)
 	return nil
 }
 
@@ -161,13 +191,18 @@ func (s *signature) countError(r *Request) error {
 		there[in.Name] = true
 	}
 	for _, spec := range s.inputs {
-		if !there[spec.name] {
+		if !there[spec.name] && !spec.optional {
 			missing = append(missing, "'"+spec.name+"'")
 		}
 	}
 	open := "["
 	if len(missing) == 0 {
 		open = "" // as Triton prints it
+	}
+	if s.required < len(s.inputs) {
+		//lint:ignore ST1005 Triton's wording
+		return fmt.Errorf("expected number of inputs between %d and %d but got %d inputs for model '%s'. Got input(s) [%s], but missing required input(s) %s%s]. Please provide all required input(s).",
+			s.required, len(s.inputs), len(r.Inputs), s.name, strings.Join(got, ","), open, strings.Join(missing, ","))
 	}
 	//lint:ignore ST1005 Triton's wording
 	return fmt.Errorf("expected %d inputs but got %d inputs for model '%s'. Got input(s) [%s], but missing required input(s) %s%s]. Please provide all required input(s).",

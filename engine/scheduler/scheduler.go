@@ -32,6 +32,7 @@ type Scheduler[T any] struct {
 	work     *sync.Cond      // a batch is ready, or draining began
 	timer    Timer
 	wake     time.Time // time to which the timer is set; zero: it is not set
+	hold     int       // see Settings; 0 once that many requests were queued
 	draining bool
 	// with PreserveOrdering: requests without an answer, in the order in which they joined batches
 	ordered list[*Ticket[T]]
@@ -41,7 +42,7 @@ type Scheduler[T any] struct {
 // New starts a scheduler with one goroutine per executor, and a timer for requests that wait. Close
 // ends it.
 func New[T any](set Settings, executors []Executor[T], timer func(call func()) Timer) *Scheduler[T] {
-	s := &Scheduler[T]{instances: len(executors), settings: set.normalised()}
+	s := &Scheduler[T]{instances: len(executors), settings: set.normalised(), hold: set.Hold}
 	s.queue = newQueue[T](s.settings.Levels)
 	s.work = sync.NewCond(&s.mu)
 	s.timer = timer(s.tick)
@@ -173,6 +174,10 @@ func (s *Scheduler[T]) pick() *batch[T] {
 // pump advances the state machine. It forms batches while there is room for them, and sets the
 // timer for waiting requests.
 func (s *Scheduler[T]) pump(now time.Time) {
+	if s.queue.len < s.hold && !s.draining {
+		return // as in Triton, no request expires meanwhile
+	}
+	s.hold = 0
 	s.queue.expire(now, s.reject)
 	var wake time.Time
 	for s.queue.len > 0 && s.hasSlot() {

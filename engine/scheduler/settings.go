@@ -13,13 +13,16 @@ type Settings struct {
 	MaxBatch  int   // largest number of rows in a batch, at least 1
 	Preferred []int // preferred batch sizes in rows; empty: only MaxBatch
 	// time for which the oldest request may wait for others; 0: none
-	Delay              time.Duration
-	PreserveOrdering   bool   // answer in the order in which requests joined batches
-	Levels             uint64 // priority levels 1 (highest) … Levels; 0: no priorities
-	DefaultLevel       uint64 // for a request without priority
-	DefaultPolicy      Policy
-	PolicyOfLevel      map[uint64]Policy // overrides DefaultPolicy
-	disablePrefetching bool              // derived, see normalised
+	Delay            time.Duration
+	PreserveOrdering bool   // answer in the order in which requests joined batches
+	Levels           uint64 // priority levels 1 (highest) … Levels; 0: no priorities
+	DefaultLevel     uint64 // for a request without priority
+	DefaultPolicy    Policy
+	PolicyOfLevel    map[uint64]Policy // overrides DefaultPolicy
+	// number of queued requests before which a new scheduler forms no batch; 0: none. Tests use it
+	// to know what a batch will hold.
+	Hold               int
+	disablePrefetching bool // derived, see normalised
 }
 
 // Policy bounds the queue of one priority level.

@@ -25,6 +25,7 @@ import (
 	"tuner/engine/api"
 	"tuner/engine/flags"
 	"tuner/engine/frontends"
+	"tuner/engine/identity"
 	"tuner/engine/onnxruntime"
 	"tuner/internal/exit"
 	"tuner/internal/hostinfo"
@@ -85,7 +86,8 @@ func RunWith(ctx context.Context, messages io.Writer, o *flags.Options, wrap fun
 	if err != nil {
 		return err
 	}
-	models.Backend, models.GPUs = wrap(onnxruntime.New(runtime)), usableGPUs(runtime)
+	models.Backend, models.GPUs = identity.Beside(wrap(onnxruntime.New(runtime))), usableGPUs(runtime)
+	models.Hold = held(log)
 	server, err := engine.New(models)
 	if err != nil {
 		if errors.As(err, new(*engine.MissingRepositoryError)) {

@@ -89,7 +89,8 @@ var allowed = map[string][]string{
 	"engine":                     {"engine/api", "model/modelconfig", "model/modelrepo", "internal/hostinfo"},
 	"engine/api":                 {"model/modelconfig/configpb", "model/modelconfig"},
 	"engine/flags":               {"engine", "engine/api"},
-	"engine/serve":               {"engine", "engine/api", "engine/flags", "engine/onnxruntime", "ort", "ort/ortlib", "internal/hostinfo"},
+	"engine/identity":            {"engine", "engine/fault", "model/modelconfig"},
+	"engine/serve":               {"engine", "engine/api", "engine/flags", "engine/identity", "engine/onnxruntime", "ort", "ort/ortlib", "internal/hostinfo"},
 	// onnx/extent: the unpacked size of a file, before ONNX Runtime opens it
 	"engine/onnxruntime": {"engine", "engine/fault", "ort", "model/modelconfig", "model/onnx/extent"},
 	"model/onnx/extent":  {"model/onnx"},

@@ -54,13 +54,13 @@ func Complete(c *Config, o CompleteOptions) (*Config, error) {
 	if err := checkPolled(out, o); err != nil {
 		return nil, &PollError{err}
 	}
-	if out.GetBackend() != Backend && out.GetEnsembleScheduling() == nil {
+	if out.GetBackend() != Backend && out.GetBackend() != IdentityBackend && out.GetEnsembleScheduling() == nil {
 		return nil, refuse("unable to find backend library for backend '%s', try specifying runtime on the model configuration.", out.GetBackend())
 	}
 	if err := completeInstanceGroups(out, o.GPUs); err != nil {
 		return nil, err
 	}
-	if o.IO != nil && !o.DisableAutoComplete {
+	if o.IO != nil && !o.DisableAutoComplete && HasFile(out) {
 		if err := fillFromModel(out, *o.IO, o.DefaultMaxBatchSize); err != nil {
 			return nil, err
 		}

@@ -172,7 +172,7 @@ func TestCompleteErrors(t *testing.T) {
 		{"too many instances", `instance_group { count: 2000000000 }`, CompleteOptions{DirName: "m", HasModelFile: true}, false, "instance group m_0 of model m has count 2000000000; this engine makes 1024 instances at most"},
 		{"too many in groups", strings.Repeat(`instance_group { count: 1024 } `, 9), CompleteOptions{DirName: "m", HasModelFile: true}, false, "the instance groups of model m have 9216 instances; this engine makes 8192 at most for a model"},
 		{"too many priorities", `dynamic_batching { priority_levels: 18446744073709551615 default_priority_level: 1 }`, CompleteOptions{DirName: "m", HasModelFile: true}, true, "dynamic batching has 18446744073709551615 priority levels for m; this engine has 65536 at most"},
-		{"backend by name", ``, CompleteOptions{DirName: "m.identity"}, false, "unable to find backend library for backend 'identity', try specifying runtime on the model configuration."},
+		{"backend by name", ``, CompleteOptions{DirName: "m.tensorflow"}, false, "unable to find backend library for backend 'tensorflow', try specifying runtime on the model configuration."},
 		{"tensors while polling", `input { name: "x" dims: 1 }`, CompleteOptions{DirName: "m", HasModelFile: true, DisableAutoComplete: true}, true, "model input 'x' must specify 'data_type' for m"},
 		{"tensors later", `input { name: "x" dims: 1 }`, CompleteOptions{DirName: "m", HasModelFile: true}, false, "model input 'x' must specify 'data_type' for m"},
 		{"two at once", `max_batch_size: -1 platform: "onnx"`, CompleteOptions{DirName: "m"}, true, "unexpected platform type 'onnx' for m\n'max_batch_size' must be non-negative value for m"},

@@ -21,12 +21,20 @@ import (
 // argument, and callers must not either; see Clone.
 type Config = configpb.ModelConfig
 
-// Names by which a configuration selects the only supported backend.
+// Names by which a configuration selects the backend for ONNX models.
 const (
 	Backend              = "onnxruntime"
 	Platform             = "onnxruntime_onnx"
 	DefaultModelFilename = "model.onnx"
 )
+
+// IdentityBackend is the name of the backend whose models return their inputs. It is Triton's backend
+// for tests.
+const IdentityBackend = "identity"
+
+// HasFile reports whether the backend of a configuration reads a model file. Without one the
+// configuration alone declares inputs and outputs.
+func HasFile(c *Config) bool { return c.GetBackend() != IdentityBackend }
 
 // Tensor is an input or output as the model declares it. Dims is the whole shape, including the
 // batch dimension. -1 is a dimension of any size. Without dimensions it is a scalar.

@@ -31,7 +31,7 @@ func completeInstanceGroups(c *Config, gpus int) error {
 			g.Kind = kindHere(g, gpus)
 		}
 		if g.GetCount() < 1 {
-			g.Count = defaultCount(g.GetKind())
+			g.Count = defaultCount(c, g.GetKind())
 		}
 		if g.GetKind() == configpb.ModelInstanceGroup_KIND_GPU && len(g.GetGpus()) == 0 {
 			for id := range gpus {
@@ -68,8 +68,8 @@ func kindHere(g *configpb.ModelInstanceGroup, gpus int) configpb.ModelInstanceGr
 	return configpb.ModelInstanceGroup_KIND_GPU
 }
 
-func defaultCount(kind configpb.ModelInstanceGroup_Kind) int32 {
-	if kind == configpb.ModelInstanceGroup_KIND_CPU {
+func defaultCount(c *Config, kind configpb.ModelInstanceGroup_Kind) int32 {
+	if kind == configpb.ModelInstanceGroup_KIND_CPU && c.GetBackend() == Backend {
 		return defaultCPUInstances
 	}
 	return 1

@@ -88,13 +88,13 @@ func refuseOptions(c *Config, add func(field, instead string)) {
 // refuseTensors adds unsupported features of single inputs and outputs.
 func refuseTensors(c *Config, add func(field, instead string)) {
 	for i, in := range c.GetInput() {
-		if in.GetAllowRaggedBatch() {
+		if in.GetAllowRaggedBatch() && HasFile(c) {
 			add(fmt.Sprintf("input[%d].allow_ragged_batch (%q)", i, in.GetName()), "pad the requests to one shape")
 		}
 		if in.GetIsShapeTensor() {
 			add(fmt.Sprintf("input[%d].is_shape_tensor (%q)", i, in.GetName()), "only TensorRT models have shape tensors")
 		}
-		if in.GetOptional() {
+		if in.GetOptional() && HasFile(c) {
 			add(fmt.Sprintf("input[%d].optional (%q)", i, in.GetName()), "requests cannot replace the model's own value of it yet; leave the input out of the configuration to use that value")
 		}
 	}
