@@ -21,31 +21,41 @@ const inPlaceBytes = 32 << 10
 // keptBytes is the size up to which an input's buffer is kept for the next run.
 const keptBytes = 64 << 20
 
-// Plan is a session prepared for repeated runs with the same outputs. The names, the run options,
+// Plan is a session prepared for repeated runs with the same outputs and inputs. The names, the run options,
 // and the memory for gathered inputs are made once. It is not for concurrent use.
 type Plan struct {
 	session *Session
-	native  *C.run_plan // nil once closed
-	buffers []*Buffer   // of the inputs, with the largest size so far; nil until needed
-	strings []*Tensor   // of the inputs that are strings
+	native  *C.run_plan  // nil once closed
+	infos   []TensorInfo // of the inputs, then of the replaced constants
+	buffers []*Buffer    // of the inputs, with the largest size so far; nil until needed
+	strings []*Tensor    // of the inputs that are strings
 	// outputs that are an input: ONNX Runtime returns the memory of the gathered input
 	passed []bool
 	pinned runtime.Pinner
 }
 
-// NewPlan prepares runs that compute the named outputs. The caller closes the plan before the
-// session.
-func (s *Session) NewPlan(outputNames []string) (*Plan, error) {
+// NewPlan prepares runs that compute the named outputs. The inputs of a run are those of the session,
+// then the named constants, which it replaces. The caller closes the plan before the session.
+func (s *Session) NewPlan(outputNames []string, constants ...string) (*Plan, error) {
 	if len(outputNames) == 0 {
 		return nil, errors.New("cannot run the model: no outputs are asked for")
 	}
-	p := &Plan{session: s, buffers: make([]*Buffer, len(s.inputs)), strings: make([]*Tensor, len(s.inputs))}
-	p.native = C.plan_new(C.size_t(len(s.inputs)), C.size_t(len(outputNames)))
+	p := &Plan{session: s, infos: slices.Clone(s.inputs)}
+	names := slices.Clone(s.inputNames[:len(s.inputs)])
+	for _, name := range constants {
+		i := slices.IndexFunc(s.constants, func(c TensorInfo) bool { return c.Name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("cannot run the model: it has no constant %q that a run may replace", name)
+		}
+		p.infos, names = append(p.infos, s.constants[i]), append(names, s.inputNames[len(s.inputs)+i])
+	}
+	p.buffers, p.strings = make([]*Buffer, len(p.infos)), make([]*Tensor, len(p.infos))
+	p.native = C.plan_new(C.size_t(len(p.infos)), C.size_t(len(outputNames)))
 	if p.native == nil {
 		return nil, errors.New("cannot prepare a run: out of memory")
 	}
-	copy(unsafe.Slice(p.native.input_names, len(s.inputs)), s.inputNames)
-	for i, info := range s.inputs {
+	copy(unsafe.Slice(p.native.input_names, len(names)), names)
+	for i, info := range p.infos {
 		p.inputs()[i]._type = C.int(info.Type)
 	}
 	for i, name := range outputNames {
@@ -55,7 +65,7 @@ func (s *Session) NewPlan(outputNames []string) (*Plan, error) {
 			return nil, fmt.Errorf("cannot run the model: it has no output %q", name)
 		}
 		unsafe.Slice(p.native.output_names, len(outputNames))[i] = native
-		p.passed = append(p.passed, slices.ContainsFunc(s.inputs, func(in TensorInfo) bool { return in.Name == name }))
+		p.passed = append(p.passed, slices.ContainsFunc(p.infos, func(in TensorInfo) bool { return in.Name == name }))
 	}
 	var err error
 	if p.native.options, err = s.runOptions(context.Background()); err != nil {
@@ -71,7 +81,7 @@ func (p *Plan) inputs() []C.plan_input { return unsafe.Slice(p.native.inputs, le
 // until the run has ended. They are copied, except a single large one. The elements must not be
 // strings.
 func (p *Plan) Gather(i int, shape []int64, parts [][]byte) error {
-	t := p.session.inputs[i].Type
+	t := p.infos[i].Type
 	if t.Size() == 0 {
 		return fmt.Errorf("cannot make a tensor of %v from bytes", t)
 	}
@@ -157,7 +167,7 @@ func (p *Plan) Run() ([]Tensor, error) {
 	}
 	for i, in := range p.inputs() {
 		if in.value == nil && in.data == nil {
-			return nil, fmt.Errorf("cannot run the model: input %q has no data", s.inputs[i].Name)
+			return nil, fmt.Errorf("cannot run the model: input %q has no data", p.infos[i].Name)
 		}
 	}
 	if err := s.runtime.check(C.api_run_plan(s.runtime.api, s.session, s.runtime.memory, p.native)); err != nil {

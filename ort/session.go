@@ -29,7 +29,8 @@ type Session struct {
 	runtime    *Runtime
 	inputs     []TensorInfo
 	outputs    []TensorInfo
-	inputNames []*C.char
+	constants  []TensorInfo // that a run may replace
+	inputNames []*C.char    // of the inputs, then of the constants
 	outputName map[string]*C.char
 	runEntries map[string]string
 	providers  []string // in order of preference, cpu last
@@ -73,33 +74,35 @@ func nativeOptions(options *binding.SessionOptions) unsafe.Pointer {
 
 // describe reads the session's inputs and outputs. It reports all refused ones together.
 func (s *Session) describe() error {
-	var inputs, outputs C.size_t
-	if err := s.runtime.check(C.api_session_counts(s.runtime.api, s.session, &inputs, &outputs)); err != nil {
+	var counts [C.SIDES]C.size_t
+	if err := s.runtime.check(C.api_session_counts(s.runtime.api, s.session, &counts[0])); err != nil {
 		return err
 	}
 	var problems []error
-	for i := range inputs {
-		info, err := s.describeOne("input", i)
+	for i := range counts[C.kInputs] {
+		info, err := s.describeOne(C.kInputs, i)
 		s.inputs, problems = append(s.inputs, info), append(problems, err)
 		s.inputNames = append(s.inputNames, C.CString(info.Name))
 	}
-	for i := range outputs {
-		info, err := s.describeOne("output", i)
+	for i := range counts[C.kOutputs] {
+		info, err := s.describeOne(C.kOutputs, i)
 		s.outputs, problems = append(s.outputs, info), append(problems, err)
 		s.outputName[info.Name] = C.CString(info.Name)
+	}
+	for i := range counts[C.kConstants] {
+		if info, err := s.describeOne(C.kConstants, i); err == nil { // otherwise none can replace it, and it needs no other
+			s.constants = append(s.constants, info)
+			s.inputNames = append(s.inputNames, C.CString(info.Name))
+		}
 	}
 	return errors.Join(problems...)
 }
 
-// describeOne reads one input or output.
-func (s *Session) describeOne(side string, index C.size_t) (TensorInfo, error) {
+// describeOne reads one input, output or constant.
+func (s *Session) describeOne(side C.enum_session_side, index C.size_t) (TensorInfo, error) {
 	var name *C.char
 	var view C.tensor_view
-	isOutput := C.int(0)
-	if side == "output" {
-		isOutput = 1
-	}
-	if err := s.runtime.check(C.api_session_io(s.runtime.api, s.session, isOutput, index, &name, &view)); err != nil {
+	if err := s.runtime.check(C.api_session_io(s.runtime.api, s.session, side, index, &name, &view)); err != nil {
 		return TensorInfo{}, err
 	}
 	info := TensorInfo{Name: C.GoString(name)}
@@ -112,7 +115,7 @@ func (s *Session) describeOne(side string, index C.size_t) (TensorInfo, error) {
 	var err error
 	info.Type, info.Shape, err = typeAndShape(&view)
 	if err != nil {
-		return info, fmt.Errorf("%s %q: %w", side, info.Name, err)
+		return info, fmt.Errorf("%s %q: %w", [C.SIDES]string{"input", "output", "constant"}[side], info.Name, err)
 	}
 	return info, nil
 }
@@ -150,6 +153,10 @@ func (s *Session) Inputs() []TensorInfo { return cloneInfos(s.inputs) }
 
 // Outputs returns the outputs in the model's order, with the shapes that ONNX Runtime has inferred.
 func (s *Session) Outputs() []TensorInfo { return cloneInfos(s.outputs) }
+
+// Constants returns the model's constants that a run may replace: the initializers that the file
+// also declares as inputs (the overridable ones, in ONNX Runtime's words).
+func (s *Session) Constants() []TensorInfo { return cloneInfos(s.constants) }
 
 func cloneInfos(infos []TensorInfo) []TensorInfo {
 	clones := slices.Clone(infos)

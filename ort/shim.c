@@ -68,10 +68,15 @@ void *api_session(api_table api, void *env, const char *model, void *options, vo
 	return CALL(kCreateSession, void *, const char *, void *, void **)(env, model, options, session);
 }
 
-void *api_session_counts(api_table api, void *session, size_t *inputs, size_t *outputs) {
-	void *status = CALL(kSessionGetInputCount, void *, size_t *)(session, inputs);
-	if (status != NULL) return status;
-	return CALL(kSessionGetOutputCount, void *, size_t *)(session, outputs);
+// The functions for each side of a session.
+static const enum api_slot count_of[SIDES] = {kSessionGetInputCount, kSessionGetOutputCount, kSessionGetOverridableInitializerCount};
+static const enum api_slot type_of[SIDES] = {kSessionGetInputTypeInfo, kSessionGetOutputTypeInfo, kSessionGetOverridableInitializerTypeInfo};
+static const enum api_slot name_of[SIDES] = {kSessionGetInputName, kSessionGetOutputName, kSessionGetOverridableInitializerName};
+
+void *api_session_counts(api_table api, void *session, size_t *counts) {
+	void *status = NULL;
+	for (int side = 0; status == NULL && side < SIDES; side++) status = CALL(count_of[side], void *, size_t *)(session, &counts[side]);
+	return status;
 }
 
 // Reads element type and shape from an OrtTensorTypeAndShapeInfo.
@@ -100,16 +105,16 @@ static void *default_allocator(api_table api, void **allocator) {
 	return CALL(kGetAllocatorWithDefaultOptions, void **)(allocator);
 }
 
-void *api_session_io(api_table api, void *session, int is_output, size_t index, char **name, tensor_view *view) {
+void *api_session_io(api_table api, void *session, enum session_side side, size_t index, char **name, tensor_view *view) {
 	void *info = NULL, *allocator = NULL;
-	void *status = CALL(is_output ? kSessionGetOutputTypeInfo : kSessionGetInputTypeInfo, void *, size_t, void **)(session, index, &info);
+	void *status = CALL(type_of[side], void *, size_t, void **)(session, index, &info);
 	if (status != NULL) return status;
 	status = read_type(api, info, view);
 	api_release(api, kReleaseTypeInfo, info);
 	if (status != NULL) return status;
 	status = default_allocator(api, &allocator);
 	if (status != NULL) return status;
-	return CALL(is_output ? kSessionGetOutputName : kSessionGetInputName, void *, size_t, void *, char **)(session, index, allocator, name);
+	return CALL(name_of[side], void *, size_t, void *, char **)(session, index, allocator, name);
 }
 
 void *api_free(api_table api, void *memory) {

@@ -20,10 +20,13 @@ enum api_slot {
 	kRun = 9,
 	kSessionGetInputCount = 30,
 	kSessionGetOutputCount = 31,
+	kSessionGetOverridableInitializerCount = 32,
 	kSessionGetInputTypeInfo = 33,
 	kSessionGetOutputTypeInfo = 34,
+	kSessionGetOverridableInitializerTypeInfo = 35,
 	kSessionGetInputName = 36,
 	kSessionGetOutputName = 37,
+	kSessionGetOverridableInitializerName = 38,
 	kCreateRunOptions = 39,
 	kRunOptionsSetTerminate = 46,
 	kCreateTensorAsOrtValue = 48,
@@ -98,9 +101,14 @@ void api_providers_end(api_table api, char **names, int count);
 void api_release(api_table api, enum api_slot slot, void *object);
 
 void *api_session(api_table api, void *env, const char *model, void *options, void **session);
-void *api_session_counts(api_table api, void *session, size_t *inputs, size_t *outputs);
-// Describes an input or output. The caller frees the name with api_free.
-void *api_session_io(api_table api, void *session, int is_output, size_t index, char **name, tensor_view *view);
+
+// What a session describes: its inputs, its outputs, and the constants that a run may replace.
+enum session_side { kInputs, kOutputs, kConstants, SIDES };
+
+// counts has a place for each side.
+void *api_session_counts(api_table api, void *session, size_t *counts);
+// Describes one of a side. The caller frees the name with api_free.
+void *api_session_io(api_table api, void *session, enum session_side side, size_t index, char **name, tensor_view *view);
 void *api_free(api_table api, void *memory);
 
 // Appends the oneDNN provider to the options' order of preference.

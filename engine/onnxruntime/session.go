@@ -14,10 +14,11 @@ import (
 // session is one instance of a model.
 type session struct {
 	session    *ort.Session
-	plan       *ort.Plan // for all outputs of the last batch; nil until the first
+	plan       *ort.Plan // for the outputs and the constants of the last batch; nil until the first
 	outputs    []string  // of the plan
+	replaced   []string  // the constants that the plan's runs replace
 	io         modelconfig.ModelIO
-	types      []ort.ElementType          // of the inputs
+	types      map[string]ort.ElementType // of the inputs and the constants that a run may replace
 	kinds      map[string]engine.DataType // of the outputs
 	processors *processors
 }
@@ -25,12 +26,14 @@ type session struct {
 func newSession(s *ort.Session, p *processors) (*session, error) {
 	inputs, errIn := tensors(s.Inputs())
 	outputs, errOut := tensors(s.Outputs())
-	if err := errors.Join(errIn, errOut); err != nil {
+	constants, errConst := tensors(s.Constants())
+	if err := errors.Join(errIn, errOut, errConst); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	out := &session{session: s, io: modelconfig.ModelIO{Inputs: inputs, Outputs: outputs}, kinds: map[string]engine.DataType{}, processors: p}
-	for _, info := range s.Inputs() {
-		out.types = append(out.types, info.Type)
+	out := &session{session: s, io: modelconfig.ModelIO{Inputs: inputs, Outputs: outputs, Constants: constants}, processors: p,
+		kinds: map[string]engine.DataType{}, types: map[string]ort.ElementType{}}
+	for _, info := range slices.Concat(s.Inputs(), s.Constants()) {
+		out.types[info.Name] = info.Type
 	}
 	for _, t := range outputs {
 		out.kinds[t.Name] = t.DataType
@@ -53,14 +56,15 @@ func (s *session) Close() error {
 // outputs stay in ONNX Runtime's memory until they are freed. A run is never abandoned, since it
 // uses the requests' memory.
 func (s *session) Execute(b *engine.Batch) (engine.Result, error) {
-	if err := s.prepare(b.Outputs); err != nil {
+	if err := s.prepare(b.Outputs, s.constantsIn(b)); err != nil {
 		return engine.Result{}, backendError(err)
 	}
-	for i, want := range s.io.Inputs {
-		in := slices.IndexFunc(b.Inputs, func(in engine.BatchInput) bool { return in.Name == want.Name })
+	for i := range len(s.io.Inputs) + len(s.replaced) {
+		name := s.inputName(i)
+		in := slices.IndexFunc(b.Inputs, func(in engine.BatchInput) bool { return in.Name == name })
 		if in < 0 {
 			s.plan.Discard()
-			return engine.Result{}, fault.Errorf(fault.Internal, "the batch lacks input '%s'", want.Name)
+			return engine.Result{}, fault.Errorf(fault.Internal, "the batch lacks input '%s'", name)
 		}
 		if err := s.gather(i, &b.Inputs[in]); err != nil {
 			s.plan.Discard()
@@ -87,25 +91,47 @@ func (s *session) Execute(b *engine.Batch) (engine.Result, error) {
 	return result, nil
 }
 
-// prepare makes the plan for the given outputs, unless the current plan has them.
-func (s *session) prepare(outputs []string) error {
-	if s.plan != nil && slices.Equal(s.outputs, outputs) {
+// constantsIn lists the constants that a batch replaces.
+func (s *session) constantsIn(b *engine.Batch) []string {
+	if len(b.Inputs) == len(s.io.Inputs) {
+		return nil // since no input may be missing
+	}
+	var names []string
+	for _, c := range s.io.Constants {
+		if slices.ContainsFunc(b.Inputs, func(in engine.BatchInput) bool { return in.Name == c.Name }) {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
+
+// inputName returns the name of the plan's input i.
+func (s *session) inputName(i int) string {
+	if i < len(s.io.Inputs) {
+		return s.io.Inputs[i].Name
+	}
+	return s.replaced[i-len(s.io.Inputs)]
+}
+
+// prepare makes the plan for the given outputs and constants, unless the current plan has them.
+func (s *session) prepare(outputs, constants []string) error {
+	if s.plan != nil && slices.Equal(s.outputs, outputs) && slices.Equal(s.replaced, constants) {
 		return nil
 	}
-	plan, err := s.session.NewPlan(outputs)
+	plan, err := s.session.NewPlan(outputs, constants...)
 	if err != nil {
 		return err
 	}
 	if s.plan != nil {
 		s.plan.Close()
 	}
-	s.plan, s.outputs = plan, slices.Clone(outputs)
+	s.plan, s.outputs, s.replaced = plan, slices.Clone(outputs), constants
 	return nil
 }
 
 // gather passes the data of input i to the plan.
 func (s *session) gather(i int, in *engine.BatchInput) error {
-	if s.types[i] != ort.String {
+	if s.types[in.Name] != ort.String {
 		return s.plan.Gather(i, in.Shape, in.Parts)
 	}
 	return s.plan.GatherStrings(i, in.Shape, in.Parts)

@@ -99,6 +99,8 @@ func modelFile(name, samples string) ([]byte, error) {
 		return marshal(simpleOf(onnx.Int8).Proto())
 	case "any_shape":
 		return marshal(negation(onnx.Symbol("batch"), onnx.Symbol("height"), onnx.Symbol("width")).Proto())
+	case "replaceable":
+		return marshal(replaceable().Proto())
 	case "vector":
 		return marshal(negation(onnx.Symbol("batch")).Proto())
 	case "scalar":
@@ -137,6 +139,18 @@ func sumAndDifference(batch onnx.Dim) *onnx.Model {
 	x, y := g.Input("x", onnx.Float, shape...), g.Input("y", onnx.Float, shape...)
 	g.OutputAs("sum", g.Node("Add", []string{x, y}), onnx.Float, shape...)
 	g.OutputAs("diff", g.Node("Sub", []string{x, y}), onnx.Float, shape...)
+	return g.Model()
+}
+
+// replaceable makes y = x * scale + offset, all FLOAT[4]. A run may replace the constants scale,
+// [1,2,3,4], and offset, zeros.
+func replaceable() *onnx.Model {
+	g := build.NewGraph("replaceable")
+	x := g.Input("x", onnx.Float, onnx.Fixed(4))
+	scale, offset := g.Input("scale", onnx.Float, onnx.Fixed(4)), g.Input("offset", onnx.Float, onnx.Fixed(4))
+	g.Floats(scale, []float32{1, 2, 3, 4}, 4)
+	g.Floats(offset, make([]float32, 4), 4)
+	g.OutputAs("y", g.Node("Add", []string{g.Node("Mul", []string{x, scale}), offset}), onnx.Float, onnx.Fixed(4))
 	return g.Model()
 }
 

@@ -28,7 +28,7 @@ func CheckModel(c *Config, io ModelIO) error {
 		return refuse("unable to load model '%s', configuration expects %d inputs, model provides %d",
 			c.GetName(), required, len(io.Inputs))
 	}
-	inputs := newSignature(c, "input", io.Inputs)
+	inputs := newSignature(c, "input", slices.Concat(io.Inputs, io.Constants))
 	for _, in := range c.GetInput() {
 		if in.GetOptional() && c.GetMaxBatchSize() != 0 {
 			return refuse("unable to load model '%s', optional input '%s' is not supported for models that support batching",

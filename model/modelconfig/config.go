@@ -47,6 +47,8 @@ type Tensor struct {
 // ModelIO is the signature of a model, in the model's order.
 type ModelIO struct {
 	Inputs, Outputs []Tensor
+	// Constants are initializers that a request may replace: optional inputs of a configuration
+	Constants []Tensor
 	// Unbatched means that the first dimension is no batch, although it is open everywhere
 	Unbatched bool
 }

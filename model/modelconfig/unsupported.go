@@ -94,9 +94,6 @@ func refuseTensors(c *Config, add func(field, instead string)) {
 		if in.GetIsShapeTensor() {
 			add(fmt.Sprintf("input[%d].is_shape_tensor (%q)", i, in.GetName()), "only TensorRT models have shape tensors")
 		}
-		if in.GetOptional() && HasFile(c) {
-			add(fmt.Sprintf("input[%d].optional (%q)", i, in.GetName()), "requests cannot replace the model's own value of it yet; leave the input out of the configuration to use that value")
-		}
 	}
 	for i, out := range c.GetOutput() {
 		if out.GetIsShapeTensor() {

@@ -14,6 +14,21 @@ type Use struct {
 // initializers among the inputs too.) The slice is shared and must not be changed.
 func (m *Model) Inputs() []Value { return m.inputs }
 
+// Replaceable returns the initializers that a run may replace: those that are also declared as inputs,
+// since IR version 4.
+func (m *Model) Replaceable() []Value {
+	if m.proto.GetIrVersion() < 4 {
+		return nil
+	}
+	var values []Value
+	for _, v := range m.Graph().GetInput() {
+		if m.initializers[v.GetName()] != nil {
+			values = append(values, newValue(v))
+		}
+	}
+	return values
+}
+
 // Outputs returns the model's outputs in order. The slice is shared and must not be changed.
 func (m *Model) Outputs() []Value { return m.outputs }
 

@@ -80,6 +80,13 @@ func TestInitializersAreNoInputs(t *testing.T) {
 	if len(m.Inputs()) != 1 || m.Inputs()[0].Name != "INPUT" {
 		t.Errorf("inputs %v, want INPUT alone", m.Inputs())
 	}
+	if got, want := len(m.Replaceable()), len(m.Initializers()); got != want {
+		t.Errorf("a run may replace %d initializers, want all %d", got, want)
+	}
+	p.IrVersion = proto.Int64(3)
+	if m, err = onnx.Parse("old.onnx", encode(t, p)); err != nil || len(m.Replaceable()) > 0 {
+		t.Errorf("before IR version 4: %v, error %v; want none", m.Replaceable(), err)
+	}
 }
 
 func TestShapesWithoutNumbers(t *testing.T) {
