@@ -6,6 +6,7 @@ import (
 
 	"tuner/engine/fault"
 	"tuner/engine/scheduler"
+	"tuner/engine/statistics"
 )
 
 // apartExecutor runs batches on a session that takes each request by itself.
@@ -35,16 +36,16 @@ func (e *apartExecutor) Execute(items []scheduler.Item[*job]) {
 	}
 	result := e.session.ExecuteApart(e.requests)
 	end := time.Now()
-	d := span{result.Gathered.Sub(begin), result.Computed.Sub(result.Gathered), end.Sub(result.Computed)}
-	items[0].Value.model.stats.executed(rows, d)
+	d := statistics.Span{Input: result.Gathered.Sub(begin), Infer: result.Computed.Sub(result.Gathered), Output: end.Sub(result.Computed)}
+	items[0].Value.model.stats.Executed(rows, d)
 	for i, it := range items {
 		j := it.Value
 		e.settle(j, &e.requests[i])
 		if j.err != nil {
-			j.model.stats.failed(FailureOther, end.Sub(j.started))
+			j.model.stats.Failed(statistics.FailureOther, end.Sub(j.started))
 			continue
 		}
-		j.model.stats.succeeded(j.prepared.rows, end.Sub(j.started), begin.Sub(it.Enqueued), d, end)
+		j.model.stats.Succeeded(j.prepared.rows, end.Sub(j.started), begin.Sub(it.Enqueued), d, end)
 	}
 	clear(e.requests)
 	e.requests = e.requests[:0]

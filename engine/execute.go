@@ -8,6 +8,7 @@ import (
 
 	"tuner/engine/fault"
 	"tuner/engine/scheduler"
+	"tuner/engine/statistics"
 	"tuner/model/modelconfig"
 	"tuner/model/modelconfig/configpb"
 )
@@ -39,15 +40,15 @@ func (e *executor) Execute(items []scheduler.Item[*job]) {
 		fail(items, err, end)
 		return
 	}
-	d := span{result.Gathered.Sub(begin), result.Computed.Sub(result.Gathered), end.Sub(result.Computed)}
-	m.stats.executed(rows, d)
+	d := statistics.Span{Input: result.Gathered.Sub(begin), Infer: result.Computed.Sub(result.Gathered), Output: end.Sub(result.Computed)}
+	m.stats.Executed(rows, d)
 	for _, it := range items {
 		j := it.Value
 		if j.err != nil {
-			j.model.stats.failed(FailureOther, end.Sub(j.started))
+			j.model.stats.Failed(statistics.FailureOther, end.Sub(j.started))
 			continue
 		}
-		j.model.stats.succeeded(j.prepared.rows, end.Sub(j.started), begin.Sub(it.Enqueued), d, end)
+		j.model.stats.Succeeded(j.prepared.rows, end.Sub(j.started), begin.Sub(it.Enqueued), d, end)
 	}
 }
 
@@ -96,7 +97,7 @@ func fail(items []scheduler.Item[*job], err error, end time.Time) {
 	}
 	for _, it := range items {
 		it.Value.err = known
-		it.Value.model.stats.failed(FailureBackend, end.Sub(it.Value.started))
+		it.Value.model.stats.Failed(statistics.FailureBackend, end.Sub(it.Value.started))
 	}
 }
 

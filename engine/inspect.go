@@ -10,6 +10,7 @@ import (
 	"tuner/engine/api"
 	"tuner/engine/fault"
 	"tuner/engine/repository"
+	"tuner/engine/statistics"
 	"tuner/model/modelconfig"
 )
 
@@ -107,7 +108,7 @@ func (s *Server) Statistics(name string, version int64) (api.Statistics, error) 
 	out := api.Statistics{ModelStats: []api.ModelStatistics{}}
 	for _, m := range s.readyModels() {
 		if (name == "" || name == m.name) && (version == 0 || version == m.version) {
-			out.ModelStats = append(out.ModelStats, m.stats.sinceLoad(m.name, m.version))
+			out.ModelStats = append(out.ModelStats, m.stats.SinceLoad(m.name, m.version))
 		}
 	}
 	switch {
@@ -123,9 +124,10 @@ func (s *Server) Statistics(name string, version int64) (api.Statistics, error) 
 type ModelMetrics struct {
 	// since the model was last unloaded: a reload does not reset them
 	Statistics   api.ModelStatistics
-	Failures     map[Failure]uint64
+	Failures     map[statistics.Failure]uint64
 	Pending      int // requests that wait for an instance
 	LoadDuration time.Duration
+	IsCached     bool // its configuration enables the response cache
 }
 
 // Metrics returns the figures of all ready models, by name and version.
@@ -134,8 +136,8 @@ func (s *Server) Metrics() []ModelMetrics {
 	defer s.mu.RUnlock()
 	var out []ModelMetrics
 	for _, m := range s.readyModels() {
-		stats, failures := m.stats.sinceUnload(m.name, m.version)
-		out = append(out, ModelMetrics{stats, failures, m.pool.scheduler.Pending(), m.loadDuration})
+		stats, failures := m.stats.SinceUnload(m.name, m.version)
+		out = append(out, ModelMetrics{stats, failures, m.pool.scheduler.Pending(), m.loadDuration, m.config.GetResponseCache().GetEnable()})
 	}
 	return out
 }

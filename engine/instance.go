@@ -9,6 +9,7 @@ import (
 	"tuner/engine/fault"
 	"tuner/engine/hostpolicy"
 	"tuner/engine/scheduler"
+	"tuner/engine/statistics"
 	"tuner/model/modelconfig"
 	"tuner/model/modelconfig/configpb"
 )
@@ -137,11 +138,19 @@ func (s *Server) describe(m *model, src *source, io modelconfig.ModelIO, old *mo
 	m.config, m.signature = c, newSignature(c)
 	switch {
 	case old == nil:
-		m.stats = s.newStatistics(m.name, m.version)
+		m.stats = statistics.New(s.observer(m.name, m.version))
 	case unchanged:
 		m.stats = inherit(old, c)
 	default:
-		m.stats = old.stats.successor()
+		m.stats = old.stats.Successor()
 	}
 	return newWarmups(src, m.signature, c.GetModelWarmup())
+}
+
+// observer returns the observer of a version whose counters begin at zero; nil: none.
+func (s *Server) observer(model string, version int64) statistics.Observer {
+	if s.options.Observe == nil {
+		return nil
+	}
+	return s.options.Observe(model, version)
 }

@@ -12,6 +12,7 @@ import (
 	"tuner/engine/api"
 	"tuner/engine/fault"
 	"tuner/engine/repository"
+	"tuner/engine/statistics"
 	"tuner/model/modelconfig"
 	"tuner/model/modelrepo"
 )
@@ -247,11 +248,11 @@ func withoutBatching(c *modelconfig.Config) *modelconfig.Config {
 
 // inherit makes the counters of a model of configuration c that replaces old. They are the same
 // ones in the cases in which Triton would change only the instances.
-func inherit(old *model, c *modelconfig.Config) *statistics {
+func inherit(old *model, c *modelconfig.Config) *statistics.Statistics {
 	if modelconfig.Equal(withoutInstances(old.config), withoutInstances(c)) {
 		return old.stats
 	}
-	return old.stats.successor()
+	return old.stats.Successor()
 }
 
 func withoutInstances(c *modelconfig.Config) *modelconfig.Config {
@@ -295,12 +296,13 @@ func (s *Server) publish(ctx context.Context, a *attempt, src *source, versions 
 	for _, v := range versions {
 		// it may serve the older configuration so far
 		v.model.pool.scheduler.Reconfigure(settings(v.model.config))
-		if v.model.config.GetResponseCache().GetEnable() {
-			s.options.Log.Warn("response_cache is ignored, as by a Triton without --cache-config: this engine has no cache", "model", src.Name)
-		}
+		v.model.answers = s.openAnswers(v.model)
 		s.options.Log.Info("loaded model", "model", src.Name, "version", v.model.version, "duration", v.model.loadDuration)
 	}
 	for number, v := range old {
+		if v.model != nil {
+			v.model.answers.Close()
+		}
 		if versions[number] == nil {
 			versions[number] = s.dismiss(v)
 		} else if v.model != nil && !e.uses(v.model.pool) {
@@ -407,6 +409,7 @@ func (s *Server) dismiss(v *version) *version {
 	case v.model == nil:
 		return &version{state: api.StateUnavailable, reason: unloadedReason}
 	}
+	v.model.answers.Close()
 	gone := &version{state: api.StateUnloading}
 	s.retire(v.model.pool, func() {
 		s.mu.Lock()

@@ -8,6 +8,7 @@ import (
 	"tuner/engine/budget"
 	"tuner/engine/enginetest"
 	"tuner/engine/fault"
+	"tuner/engine/statistics"
 	"tuner/model/modelconfig"
 	"tuner/model/modelconfig/configpb"
 )
@@ -54,7 +55,7 @@ func TestOutputsAreCharged(t *testing.T) {
 	if b.Used() != 0 {
 		t.Errorf("%d bytes are charged at the end", b.Used())
 	}
-	if m := s.Metrics()[0]; m.Failures[engine.FailureOther] != 1 {
+	if m := s.Metrics()[0]; m.Failures[statistics.FailureOther] != 1 {
 		t.Errorf("failures: %v, want the one without memory", m.Failures)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"tuner/engine/api"
 	"tuner/engine/fault"
 	"tuner/engine/scheduler"
+	"tuner/engine/statistics"
 	"tuner/model/modelconfig"
 	"tuner/model/modelconfig/configpb"
 )
@@ -20,8 +21,9 @@ type model struct {
 	version      int64
 	config       *modelconfig.Config
 	signature    *signature
-	stats        *statistics
+	stats        *statistics.Statistics
 	pool         *pool
+	answers      *answers // nil: none are cached
 	loadDuration time.Duration
 }
 
@@ -83,7 +85,8 @@ type job struct {
 type Pending struct {
 	job     job
 	ticket  *scheduler.Ticket[*job]
-	charged int // charged to the request's account for its strings
+	charged int     // charged to the request's account for its strings
+	lookUp  *lookUp // nil: the model has no cache
 }
 
 // start checks and queues a request. The caller must have entered the pool (see Server.acquire).
@@ -95,6 +98,9 @@ func (m *model) start(r *Request) (*Pending, error) {
 	if j.prepared, err = m.signature.prepare(r); err != nil {
 		m.pool.users.Done()
 		return nil, err
+	}
+	if m.answers != nil && p.find() {
+		return p, nil
 	}
 	if p.charged = stringBytes(j.prepared.inputs); !r.Memory.Take(p.charged) {
 		m.pool.users.Done()
@@ -130,8 +136,14 @@ func stringBytes(inputs []Tensor) int {
 func (p *Pending) Wait(ctx context.Context) (*Response, error) {
 	defer p.job.model.pool.users.Done()
 	defer p.job.request.Memory.Give(p.charged)
+	if p.ticket == nil { // a cached answer
+		return p.job.response, p.job.err
+	}
 	if err := p.ticket.Wait(ctx); err != nil {
 		return nil, p.job.model.giveUp(&p.job, err)
+	}
+	if p.lookUp != nil && p.job.err == nil {
+		p.keep()
 	}
 	return p.job.response, p.job.err
 }
@@ -149,11 +161,11 @@ func refusal(r *Request, why error) error {
 func (m *model) giveUp(j *job, why error) error {
 	elapsed := time.Since(j.started)
 	if errors.Is(why, scheduler.ErrExpired) {
-		m.stats.failed(FailureRejected, elapsed)
+		m.stats.Failed(statistics.FailureRejected, elapsed)
 		// without the id, since Triton has one text for all
 		return fault.Errorf(fault.Unavailable, "Request timeout expired")
 	}
-	m.stats.failed(FailureCanceled, elapsed)
+	m.stats.Failed(statistics.FailureCanceled, elapsed)
 	return fault.Errorf(fault.Cancelled, "%s request was cancelled", idPrefix(j.request.ID))
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"tuner/engine"
 	"tuner/engine/enginetest"
+	"tuner/engine/statistics"
 	"tuner/model/modelconfig"
 	"tuner/model/modelconfig/configpb"
 )
@@ -71,7 +72,7 @@ func TestQueueOfUnbatchedModel(t *testing.T) {
 		if n := m.Statistics.InferenceStats; n.Success.Count != 2 || n.Fail.Count != 2 {
 			t.Errorf("%d succeeded and %d failed, want 2 and the 2 that timed out", n.Success.Count, n.Fail.Count)
 		}
-		if d := cmp.Diff(map[engine.Failure]uint64{engine.FailureRejected: 2}, m.Failures); d != "" {
+		if d := cmp.Diff(map[statistics.Failure]uint64{statistics.FailureRejected: 2}, m.Failures); d != "" {
 			t.Errorf("failures by reason (-want +got):\n%s", d)
 		}
 	})

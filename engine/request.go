@@ -94,13 +94,16 @@ func outputBytes(outputs []Tensor) int {
 }
 
 // shared is a resource with several users: the output memory of a batch, or the temporary folder of
-// a model. The last user who releases it frees it.
+// a model. The last user who releases it frees it. nil needs no release.
 type shared struct {
 	users atomic.Int32
 	free  func()
 }
 
 func (m *shared) release() {
+	if m == nil {
+		return
+	}
 	if m.users.Add(-1) == 0 && m.free != nil {
 		m.free()
 	}

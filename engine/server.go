@@ -13,10 +13,12 @@ import (
 
 	"tuner/engine/alarm"
 	"tuner/engine/api"
+	"tuner/engine/cache"
 	"tuner/engine/fault"
 	"tuner/engine/hostpolicy"
 	"tuner/engine/repository"
 	"tuner/engine/scheduler"
+	"tuner/engine/statistics"
 )
 
 // Options describe a server. Backend and Log are required.
@@ -32,13 +34,15 @@ type Options struct {
 	LoadThreads         int      // models that are loaded at the same time; 0: 1
 	DisableAutoComplete bool
 	DefaultMaxBatchSize int // of auto-completion; 0: modelconfig.DefaultMaxBatchSize
-	GPUs                int // number of usable GPUs, numbered from 0
+	// bytes of the response cache, for models whose configuration enables it; 0: no cache
+	ResponseCache int64
+	GPUs          int // number of usable GPUs, numbered from 0
 	// requests that a model's batcher waits for before its first batch; 0: none. Triton's tests set it
 	// to know what a batch will hold.
 	Hold         int
 	HostPolicies []hostpolicy.Policy
 	// called when a version is loaded whose metrics begin at zero; nil: not called
-	Observe func(model string, version int64) Observer
+	Observe func(model string, version int64) statistics.Observer
 	Backend Backend
 	// timer for requests that wait for others; nil: one of package alarm
 	Timer func(call func()) scheduler.Timer
@@ -52,6 +56,7 @@ type Server struct {
 	loading  sync.WaitGroup // loads
 	ending   chan struct{}  // closed when no load may begin any more; guarded by mu
 	uploads  repository.Uploads
+	cache    *cache.Cache[[]Tensor] // nil: none
 
 	mu       sync.RWMutex
 	entries  map[string]*entry
@@ -118,7 +123,11 @@ func New(o Options) (*Server, error) {
 		}
 	}
 	repository.SweepUploads()
-	return &Server{options: o, entries: map[string]*entry{}, ending: make(chan struct{}), sweepAt: fewEntries}, nil
+	s := &Server{options: o, entries: map[string]*entry{}, ending: make(chan struct{}), sweepAt: fewEntries}
+	if o.ResponseCache > 0 {
+		s.cache = cache.New[[]Tensor](o.ResponseCache)
+	}
+	return s, nil
 }
 
 // LoadAll loads the models that the server serves from the start. With ExitOnError a model that

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"tuner/engine/fault"
+	"tuner/engine/statistics"
 	"tuner/model/modelconfig"
 	"tuner/model/modelconfig/configpb"
 )
@@ -62,7 +63,7 @@ func newWarmups(src *source, sig *signature, samples []*configpb.ModelWarmup) ([
 
 // warmUp runs the samples on a session, so that the first real request is not slow. They are
 // counted as in Triton: each row is a request.
-func warmUp(ctx context.Context, s Session, samples []warmup, stats *statistics) error {
+func warmUp(ctx context.Context, s Session, samples []warmup, stats *statistics.Statistics) error {
 	for _, w := range samples {
 		for range w.count {
 			if err := ctx.Err(); err != nil {
@@ -77,10 +78,10 @@ func warmUp(ctx context.Context, s Session, samples []warmup, stats *statistics)
 				result.Free()
 			}
 			end := time.Now()
-			d := span{result.Gathered.Sub(begin), result.Computed.Sub(result.Gathered), end.Sub(result.Computed)}
-			stats.executed(w.rows, d)
+			d := statistics.Span{Input: result.Gathered.Sub(begin), Infer: result.Computed.Sub(result.Gathered), Output: end.Sub(result.Computed)}
+			stats.Executed(w.rows, d)
 			for range w.rows {
-				stats.succeeded(1, end.Sub(begin), 0, d, end)
+				stats.Succeeded(1, end.Sub(begin), 0, d, end)
 			}
 		}
 	}

@@ -56,6 +56,8 @@ type Options struct {
 	backendConfig       []string
 	hostPolicies        []string
 	loadThreads         int
+	cacheConfig         []string
+	cacheBytes          int64
 
 	http, grpc, metrics frontends.Listen
 	httpMaxInput        int64
@@ -117,6 +119,8 @@ func (o *Options) serverFlags(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&o.backendConfig, "backend-config", nil, "[BACKEND,]KEY=VALUE; known: default-max-batch-size")
 	flags.StringArrayVar(&o.hostPolicies, "host-policy", nil, "POLICY,SETTING=VALUE: where instances with that host_policy work; settings: cpu-cores=0-3,8-11 and numa-node=0")
 	flags.IntVar(&o.loadThreads, "model-load-thread-count", 4, "models loaded at the same time")
+	flags.StringArrayVar(&o.cacheConfig, "cache-config", nil, "local,size=BYTES: keep answers of models whose response_cache is enabled")
+	flags.Int64Var(&o.cacheBytes, "response-cache-byte-size", 0, "the same as --cache-config=local,size=BYTES; 0: no cache")
 }
 
 // frontendFlags defines the flags of the listeners.
@@ -224,6 +228,10 @@ func (o *Options) Engine(log *slog.Logger, summaries *metrics.Summaries) (engine
 	if err != nil {
 		return engine.Options{}, err
 	}
+	cacheBytes, err := o.responseCache()
+	if err != nil {
+		return engine.Options{}, err
+	}
 	policies, err := hostpolicy.Parse(o.hostPolicies)
 	if err != nil {
 		return engine.Options{}, exit.With(exit.Usage, err)
@@ -232,7 +240,7 @@ func (o *Options) Engine(log *slog.Logger, summaries *metrics.Summaries) (engine
 		ID: o.id, Version: protocolVersion, Repositories: o.repositories,
 		Explicit: o.explicit(), LoadModels: o.loadModels,
 		StrictReadiness: o.strictReadiness, ExitOnError: o.exitOnError, LoadThreads: o.loadThreads,
-		DisableAutoComplete: o.disableAutoComplete || o.strictModelConfig, DefaultMaxBatchSize: batch,
+		DisableAutoComplete: o.disableAutoComplete || o.strictModelConfig, DefaultMaxBatchSize: batch, ResponseCache: cacheBytes,
 		HostPolicies: policies, Observe: observer(summaries), Log: log,
 	}, nil
 }

@@ -26,7 +26,7 @@ func tritonOptions() map[string]string {
 		"grpc-keepalive-time": "7200000", "grpc-keepalive-timeout": "20000", "grpc-keepalive-permit-without-calls": "false",
 		"grpc-http2-min-recv-ping-interval-without-data": "300000", "grpc-max-connection-age": "0", "grpc-max-connection-age-grace": "0",
 		"allow-metrics": "true", "allow-gpu-metrics": "true", "allow-cpu-metrics": "true", "metrics-port": "8002",
-		"metrics-interval-ms": "2000", "log-file": "", "metrics-config": "[]",
+		"metrics-interval-ms": "2000", "log-file": "", "metrics-config": "[]", "response-cache-byte-size": "0",
 		"http-address": loopback, "grpc-address": loopback, "metrics-address": loopback, // tritonserver: 0.0.0.0
 	}
 	for name := range strings.FieldsSeq(`log-format repository-poll-secs model-config-name model-load-retry-count
@@ -35,7 +35,7 @@ func tritonOptions() map[string]string {
 		grpc-http2-max-pings-without-data grpc-http2-max-ping-strikes allow-sagemaker sagemaker-port sagemaker-safe-port-range
 		sagemaker-thread-count allow-vertex-ai vertex-ai-port vertex-ai-thread-count vertex-ai-default-model trace-config
 		trace-file trace-level trace-rate trace-count trace-log-frequency backend-directory repoagent-directory cache-config
-		cache-directory response-cache-byte-size rate-limit rate-limit-resource pinned-memory-pool-byte-size
+		cache-directory rate-limit rate-limit-resource pinned-memory-pool-byte-size
 		cuda-memory-pool-byte-size cuda-virtual-address-size min-supported-compute-capability buffer-manager-thread-count
 		model-load-gpu-limit allow-client-shm`) {
 		options[name] = "[]"
@@ -107,7 +107,6 @@ func TestUnsupportedOptions(t *testing.T) {
 	for text, want := range map[string]string{
 		"--model-config-name=h100":      "--model-config-name=h100 is not supported: only config.pbtxt is read: copy configs/NAME.pbtxt there; leave the option out",
 		"--model-namespacing=true":      "a name stands for one model in all repositories",
-		"--cache-config=local,size=1":   "there is no response cache",
 		"--rate-limit=execution_count":  "nothing limits how often instances run",
 		"--allow-client-shm=true":       "there is no shared memory with clients",
 		"--trace-config=level=TENSORS":  "requests are not traced",
@@ -118,7 +117,6 @@ func TestUnsupportedOptions(t *testing.T) {
 		"--allow-client-shm=0":          "",
 		"--http-thread-count=4":         "",
 		"--trace-config=level=OFF":      "",
-		"--response-cache-byte-size=0":  "",
 		"--backend-directory=/backends": "",
 	} {
 		o, _, err := parse(t, "--model-repository=.", text)
@@ -184,6 +182,39 @@ func TestMetricsConfig(t *testing.T) {
 	for _, bad := range []string{"", "0.5", "x:0.1", "0.5:x", "1.1:0.1", "NaN:0.1", "0.5:0.05,"} {
 		if _, err := parseQuantiles(bad); err == nil {
 			t.Errorf("quantiles %q were accepted", bad)
+		}
+	}
+}
+
+func TestResponseCache(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]struct {
+		size    int64
+		problem string
+	}{
+		"":                                                         {0, ""},
+		"--cache-config=local,size=1048576":                        {1 << 20, ""},
+		"--response-cache-byte-size=4096":                          {4096, ""},
+		"--response-cache-byte-size=0":                             {0, ""},
+		"--response-cache-byte-size=-1":                            {0, "must be 0 or more"},
+		"--cache-config=local,size=0":                              {0, "1 or more"},
+		"--cache-config=local,size=1MB":                            {0, "1 or more"},
+		"--cache-config=local,size=99999999999999999999":           {0, "1 or more"},
+		"--cache-config=local":                                     {0, "No cache specified"},
+		"--cache-config=size=1":                                    {0, "No cache specified"},
+		"--cache-config=,size=1":                                   {0, "No cache specified"},
+		"--cache-config=local,size":                                {0, "option format"},
+		"--cache-config=local,=1":                                  {0, "option format"},
+		"--cache-config=redis,host=db":                             {0, "only the cache local"},
+		"--cache-config=local,size=1 --response-cache-byte-size=1": {0, "Incompatible flags"},
+	} {
+		o, _, err := parse(t, strings.Fields(text)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		size, err := o.responseCache()
+		if size != want.size || (err == nil) != (want.problem == "") || err != nil && !strings.Contains(err.Error(), want.problem) {
+			t.Errorf("%s: %d, %v; want %+v", text, size, err, want)
 		}
 	}
 }

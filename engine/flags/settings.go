@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"tuner/engine"
 	"tuner/engine/api"
 	"tuner/engine/metrics"
+	"tuner/engine/statistics"
 	"tuner/internal/exit"
 )
 
@@ -85,6 +85,35 @@ func (o *Options) defaultMaxBatch(log *slog.Logger) (int, error) {
 	return size, nil
 }
 
+// responseCache reads the size of the response cache in bytes. 0: no cache. Texts are
+// tritonserver's where it has them.
+func (o *Options) responseCache() (int64, error) {
+	if o.given("response-cache-byte-size") && len(o.cacheConfig) > 0 {
+		return 0, exit.Usagef("Error: Incompatible flags --response-cache-byte-size and --cache-config both provided. Please provide one or the other.")
+	}
+	if o.cacheBytes < 0 {
+		return 0, exit.Usagef("--response-cache-byte-size=%d must be 0 or more", o.cacheBytes)
+	}
+	size := o.cacheBytes
+	for _, entry := range o.cacheConfig {
+		cache, setting, found := strings.Cut(entry, ",")
+		key, value, _ := strings.Cut(setting, "=")
+		switch {
+		case cache == "" || !found:
+			return 0, exit.Usagef("No cache specified. --cache-config option format is <cache name>,<setting>=<value>. Got %s", entry)
+		case key == "" || value == "":
+			return 0, exit.Usagef("--cache-config option format is '<cache name>,<setting>=<value>'. Got %s", entry)
+		case cache != "local" || key != "size":
+			return 0, exit.Usagef("--cache-config=%s is not supported: there is only the cache local, and its setting size", entry)
+		}
+		var err error
+		if size, err = strconv.ParseInt(value, 10, 64); err != nil || size < 1 {
+			return 0, exit.Usagef("--cache-config=%s: size must be a number of bytes, 1 or more", entry)
+		}
+	}
+	return size, nil
+}
+
 // figures reads the choice of metrics.
 func (o *Options) figures(log *slog.Logger) (metrics.Options, error) {
 	out := metrics.Options{
@@ -145,7 +174,7 @@ func parseShare(text string) (float64, error) {
 }
 
 // observer returns the engine's observer of a model's requests, nil if they are not summarized.
-func observer(s *metrics.Summaries) func(string, int64) engine.Observer {
+func observer(s *metrics.Summaries) func(string, int64) statistics.Observer {
 	if s == nil {
 		return nil
 	}

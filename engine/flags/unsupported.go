@@ -24,8 +24,6 @@ func unsupportedFlags() []unsupported {
 		{"model-config-name", "only config.pbtxt is read: copy configs/NAME.pbtxt there", nil},
 		{"model-namespacing", "a name stands for one model in all repositories", off},
 		{"model-load-retry-count", "a load is tried once", []string{"0"}},
-		{"cache-config", "there is no response cache", nil},
-		{"response-cache-byte-size", "there is no response cache", []string{"0"}},
 		{"rate-limit", "nothing limits how often instances run", []string{"off"}},
 		{"rate-limit-resource", "nothing limits how often instances run", nil},
 		{"allow-client-shm", "there is no shared memory with clients", off},

@@ -44,6 +44,7 @@ func New(s *engine.Server, o Options) *http.Server {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister( // fails only for two descriptions with the same name
 		newModels(s, o.NoTotals, o.Summaries),
+		newCacheFigures(s),
 		newMachine(o, thisMachine()),
 		collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(collectors.GoRuntimeMetricsRule{Matcher: liveHeap})),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),

@@ -17,6 +17,7 @@ import (
 	"tuner/engine/api"
 	"tuner/engine/enginetest"
 	"tuner/engine/metrics"
+	"tuner/engine/statistics"
 	"tuner/model/modelconfig/configpb"
 )
 
@@ -166,12 +167,12 @@ func TestSummariesOfTheUnloaded(t *testing.T) {
 	e := enginetest.Start(t, enginetest.Options{})
 	summaries := metrics.NewSummaries(metrics.DefaultQuantiles())
 	old := summaries.Observe("fake", 1)
-	old(engine.Timing{})
+	old(statistics.Timing{})
 	current := summaries.Observe("fake", 1)
 	web := httptest.NewServer(metrics.New(e.Server, metrics.Options{Summaries: summaries}).Handler)
 	defer web.Close()
-	current(engine.Timing{Total: 7 * time.Microsecond})
-	old(engine.Timing{})
+	current(statistics.Timing{Total: 7 * time.Microsecond})
+	old(statistics.Timing{})
 	text, err := api.Metrics(t.Context(), strings.TrimPrefix(web.URL, "http://"))
 	if err != nil {
 		t.Fatal(err)

@@ -1,16 +1,20 @@
 package metrics
 
 import (
+	"slices"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"tuner/engine"
 	"tuner/engine/api"
+	"tuner/engine/statistics"
 )
 
 // models turns the engine's figures into metrics.
 type models struct {
 	server    *engine.Server
 	counters  []counter
+	cached    []counter // only of models with a response cache
 	failures  *prometheus.Desc
 	pending   *prometheus.Desc
 	loadTime  *prometheus.Desc
@@ -37,6 +41,7 @@ func newModels(s *engine.Server, noTotals bool, summaries *Summaries) *models {
 		loadTime:  desc("nv_model_load_duration_secs", "Model load time in seconds"),
 		batchSize: desc("nv_inference_batch_size", "Rows in the executed batches"),
 		summaries: summaries,
+		cached:    cacheCounters(),
 	}
 	add := func(name, help string, value func(*api.ModelStatistics) float64) {
 		m.counters = append(m.counters, counter{desc(name, help), value})
@@ -71,7 +76,7 @@ func micros(d api.Duration) float64 { return float64(d.NS / 1000) }
 
 // Describe lists the metrics.
 func (m *models) Describe(out chan<- *prometheus.Desc) {
-	for _, counter := range m.counters {
+	for _, counter := range slices.Concat(m.counters, m.cached) {
 		out <- counter.desc
 	}
 	for _, d := range []*prometheus.Desc{m.failures, m.pending, m.loadTime, m.batchSize} {
@@ -88,10 +93,14 @@ func (m *models) Collect(out chan<- prometheus.Metric) {
 	for _, one := range m.server.Metrics() {
 		labels := []string{one.Statistics.Name, one.Statistics.Version}
 		ready[modelKey{labels[0], labels[1]}] = true
-		for _, counter := range m.counters {
+		counters := m.counters
+		if one.IsCached {
+			counters = slices.Concat(counters, m.cached)
+		}
+		for _, counter := range counters {
 			out <- prometheus.MustNewConstMetric(counter.desc, prometheus.CounterValue, counter.value(&one.Statistics), labels...)
 		}
-		for _, why := range engine.Failures() {
+		for _, why := range statistics.Failures() {
 			out <- prometheus.MustNewConstMetric(m.failures, prometheus.CounterValue, float64(one.Failures[why]), labels[0], labels[1], string(why))
 		}
 		out <- prometheus.MustNewConstMetric(m.pending, prometheus.GaugeValue, float64(one.Pending), labels...)

@@ -5,9 +5,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
+	"tuner/engine/statistics"
 
-	"tuner/engine"
+	"github.com/prometheus/client_golang/prometheus"
 )
 
 // A summary's quantiles cover the last minute, in five steps: the defaults of the library that
@@ -44,7 +44,7 @@ type generation struct {
 // step is one of the durations of a request.
 type step struct {
 	values *prometheus.SummaryVec
-	of     func(engine.Timing) time.Duration
+	of     func(statistics.Timing) time.Duration
 }
 
 // NewSummaries returns summaries without requests.
@@ -60,22 +60,22 @@ func (s *Summaries) newGeneration(key modelKey) *generation {
 	}
 	return &generation{key, [5]step{
 		{vec("nv_inference_request_summary_us", "Summary of inference request duration in microseconds (includes cached requests)"),
-			func(t engine.Timing) time.Duration { return t.Total }},
+			func(t statistics.Timing) time.Duration { return t.Total }},
 		{vec("nv_inference_queue_summary_us", "Summary of inference queuing duration in microseconds (includes cached requests)"),
-			func(t engine.Timing) time.Duration { return t.Queue }},
+			func(t statistics.Timing) time.Duration { return t.Queue }},
 		{vec("nv_inference_compute_input_summary_us", "Cumulative compute input duration in microseconds (does not include cached requests)"),
-			func(t engine.Timing) time.Duration { return t.Input }},
+			func(t statistics.Timing) time.Duration { return t.Input }},
 		{vec("nv_inference_compute_infer_summary_us", "Cumulative compute inference duration in microseconds (does not include cached requests)"),
-			func(t engine.Timing) time.Duration { return t.Infer }},
+			func(t statistics.Timing) time.Duration { return t.Infer }},
 		{vec("nv_inference_compute_output_summary_us", "Cumulative inference compute output duration in microseconds (does not include cached requests)"),
-			func(t engine.Timing) time.Duration { return t.Output }},
+			func(t statistics.Timing) time.Duration { return t.Output }},
 	}}
 }
 
 // Observe begins the summaries of a model at zero. The Observer that it returns counts answered
 // requests. Both are safe for concurrent use. Requests that the previous generation still answers
 // are on no page.
-func (s *Summaries) Observe(model string, version int64) engine.Observer {
+func (s *Summaries) Observe(model string, version int64) statistics.Observer {
 	g := s.newGeneration(modelKey{model, strconv.FormatInt(version, 10)})
 	s.mu.Lock()
 	s.present[g.key] = g
@@ -83,8 +83,12 @@ func (s *Summaries) Observe(model string, version int64) engine.Observer {
 	return g.observe
 }
 
-func (g *generation) observe(t engine.Timing) {
-	for _, one := range g.steps {
+func (g *generation) observe(t statistics.Timing) {
+	steps := g.steps[:]
+	if t.IsCached {
+		steps = steps[:2] // the whole, and the queue
+	}
+	for _, one := range steps {
 		one.values.WithLabelValues(g.key.model, g.key.version).Observe(float64(one.of(t).Microseconds()))
 	}
 }

@@ -22,6 +22,7 @@ const Folder = ".peers"
 type Peers struct {
 	Python        string // with tritonclient, onnx, onnxruntime and numpy
 	Triton        string // tritonserver with the onnxruntime backend
+	Caches        string // folder of its response caches
 	PerfAnalyzer  string
 	ModelAnalyzer string
 	ORTLibrary    string // the ONNX Runtime that Triton's backend loads
@@ -50,9 +51,10 @@ func Find() (*Peers, error) {
 		Triton:        filepath.Join(dir, "tritonserver"),
 		PerfAnalyzer:  filepath.Join(dir, "perf_analyzer"),
 		ModelAnalyzer: filepath.Join(dir, "ma", "bin", "model-analyzer"),
+		Caches:        filepath.Join(dir, "caches"),
 		ORTLibrary:    filepath.Join(dir, "backends", "onnxruntime", "libonnxruntime.so.1"),
 	}
-	for _, path := range []string{p.Python, p.Triton, p.PerfAnalyzer, p.ModelAnalyzer, p.ORTLibrary} {
+	for _, path := range []string{p.Python, p.Triton, p.PerfAnalyzer, p.ModelAnalyzer, p.Caches, p.ORTLibrary} {
 		if _, err := os.Stat(path); err != nil {
 			return nil, fmt.Errorf("the real peers are not installed: %w; run lab/scripts/peers.sh %s", err, dir)
 		}

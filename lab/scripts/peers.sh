@@ -6,7 +6,7 @@
 # usage: lab/scripts/peers.sh [DIR]      DIR: default .peers
 #
 # Everything comes from PyPI, Debian's packages and Triton's public repositories. For machines
-# without access to GitHub, TUNER_PEERS_MIRROR names a folder with bare clones of the five
+# without access to GitHub, TUNER_PEERS_MIRROR names a folder with bare clones of the six
 # repositories. Their names must contain the repository's. A complete step is not repeated: DIR/.done
 # has a stamp of each with its version. An interrupted step is repeated.
 set -euo pipefail
@@ -37,7 +37,7 @@ step() {
 # Debian's libraries and build tools. Installed ones need no root.
 packages() {
 	local missing=()
-	for package in python3-venv libb64-0d cmake g++ rapidjson-dev googletest unzip; do
+	for package in python3-venv libb64-0d cmake g++ rapidjson-dev libboost-dev googletest unzip; do
 		dpkg -s "$package" >/dev/null 2>&1 || missing+=("$package")
 	done
 	[ ${#missing[@]} -eq 0 ] && return
@@ -129,6 +129,23 @@ backend() {
 	cp -L "$build/lib/libonnxruntime.so.1" "$to/"
 }
 
+# Triton's local response cache. The server finds it with --cache-directory.
+cache() {
+	echo "==> peers: the local response cache, $branch"
+	build=$dir/local_cache
+	rm -rf "$build" "$dir/caches"
+	for repository in local_cache core common; do
+		sources "$repository"
+	done
+	local from=$build/src to=$dir/caches/local
+	mkdir -p "$to"
+	g++ -std=c++17 -O2 -fPIC -shared -DTRITON_ENABLE_METRICS=1 -DTRITON_ENABLE_LOGGING=1 \
+		-I"$from/core/include" -I"$from/common/include" \
+		"$from"/local_cache/src/{cache_api,local_cache}.cc "$from/common/src/logging.cc" \
+		-Wl,--version-script,"$from/local_cache/src/libtritoncache_local.ldscript" -o "$to/libtritoncache_local.so"
+	rm -rf "$build"
+}
+
 # The example programs of the client's repository.
 examples() {
 	echo "==> peers: tritonclient's examples, $branch"
@@ -151,5 +168,6 @@ step server "$pytriton-$ort"
 step perf_analyzer "$triton"
 step model_analyzer "$model_analyzer"
 step backend "$branch-$ort"
+step cache "$branch"
 step examples "$branch"
 echo "peers: ready in $dir"

@@ -1,4 +1,9 @@
-package engine
+// Package statistics counts what a version of a model has answered, failed and executed, as Triton's
+// statistics extension and metrics do.
+//
+// Package engine tells it of each request and each execution. Front ends and metrics read it. It knows
+// neither models nor requests.
+package statistics
 
 import (
 	"cmp"
@@ -27,11 +32,11 @@ func Failures() []Failure {
 	return []Failure{FailureRejected, FailureCanceled, FailureBackend, FailureOther}
 }
 
-// statistics counts for one version of a model. It has the figures since the load, for the
+// Statistics counts for one version of a model. It has the figures since the load, for the
 // statistics extension, and since the last unload, for metrics. In Triton a reload resets the
 // former, but not the latter. The requests of a batch are counted one after the other, after their
 // execution. So a snapshot can have an execution before all of its requests.
-type statistics struct {
+type Statistics struct {
 	*history
 	load counters // guarded by history.mu
 }
@@ -54,42 +59,40 @@ type counters struct {
 
 // Timing holds the durations of one answered request: from its acceptance to its answer, in the
 // queue, and in the three steps of its execution.
-type Timing struct{ Total, Queue, Input, Infer, Output time.Duration }
+type Timing struct {
+	Total, Queue, Input, Infer, Output time.Duration
+	IsCached                           bool // it was not executed: the steps have no durations
+}
 
 // Observer is called for each answered request by the goroutine that answers it. So it must be
 // quick, and safe for concurrent use.
 type Observer func(Timing)
 
-// span holds the durations of one execution, in three steps.
-type span struct{ input, infer, output time.Duration }
+// Span holds the durations of one execution, in three steps.
+type Span struct{ Input, Infer, Output time.Duration }
 
-// newStatistics makes the counters of a model version, and gets its Observer from the server's
-// options.
-func (s *Server) newStatistics(model string, version int64) *statistics {
-	h := &history{all: newCounters()}
-	if tell := s.options.Observe; tell != nil {
-		h.observe = tell(model, version)
-	}
-	return &statistics{history: h, load: newCounters()}
+// New makes the counters of a version of a model. observe may be nil.
+func New(observe Observer) *Statistics {
+	return &Statistics{history: &history{observe: observe, all: newCounters()}, load: newCounters()}
 }
 
-// successor makes the counters of a model that replaces the one that s counts for.
-func (s *statistics) successor() *statistics {
-	return &statistics{history: s.history, load: newCounters()}
+// Successor makes the counters of a model that replaces the one that s counts for.
+func (s *Statistics) Successor() *Statistics {
+	return &Statistics{history: s.history, load: newCounters()}
 }
 
-// executed counts a successful execution of a batch.
-func (s *statistics) executed(rows int, d span) {
+// Executed counts a successful execution of a batch.
+func (s *Statistics) Executed(rows int, d Span) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.load.executed(rows, d)
 	s.all.executed(rows, d)
 }
 
-// succeeded counts a request that was answered at end.
-func (s *statistics) succeeded(rows int, total, queue time.Duration, d span, end time.Time) {
+// Succeeded counts a request that was answered at end.
+func (s *Statistics) Succeeded(rows int, total, queue time.Duration, d Span, end time.Time) {
 	if s.observe != nil {
-		s.observe(Timing{total, queue, d.input, d.infer, d.output})
+		s.observe(Timing{Total: total, Queue: queue, Input: d.Input, Infer: d.Infer, Output: d.Output})
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -97,9 +100,29 @@ func (s *statistics) succeeded(rows int, total, queue time.Duration, d span, end
 	s.all.succeeded(rows, total, queue, d, end)
 }
 
-// failed counts a request that was queued and not answered. A request that finds the queue full was
+// Found counts a request that a cached answer has.
+func (s *Statistics) Found(total, queue, took time.Duration) {
+	if s.observe != nil {
+		s.observe(Timing{Total: total, Queue: queue, IsCached: true})
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.load.found(total, queue, took)
+	s.all.found(total, queue, took)
+}
+
+// Missed counts a request that had no cached answer, after succeeded. took is the time of search and
+// storage.
+func (s *Statistics) Missed(took time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.load.missed(took)
+	s.all.missed(took)
+}
+
+// Failed counts a request that was queued and not answered. A request that finds the queue full was
 // never queued.
-func (s *statistics) failed(why Failure, total time.Duration) {
+func (s *Statistics) Failed(why Failure, total time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.load.failed(why, total)
@@ -110,27 +133,40 @@ func newCounters() counters {
 	return counters{batches: map[int]*api.BatchStatistics{}, failures: map[Failure]uint64{}}
 }
 
-func (c *counters) executed(rows int, d span) {
+func (c *counters) executed(rows int, d Span) {
 	c.total.ExecutionCount++
 	b := c.batches[rows]
 	if b == nil {
 		b = &api.BatchStatistics{BatchSize: uint64(rows)}
 		c.batches[rows] = b
 	}
-	add(&b.ComputeInput, d.input)
-	add(&b.ComputeInfer, d.infer)
-	add(&b.ComputeOutput, d.output)
+	add(&b.ComputeInput, d.Input)
+	add(&b.ComputeInfer, d.Infer)
+	add(&b.ComputeOutput, d.Output)
 }
 
-func (c *counters) succeeded(rows int, total, queue time.Duration, d span, end time.Time) {
+func (c *counters) succeeded(rows int, total, queue time.Duration, d Span, end time.Time) {
 	c.lastInference = end
 	c.total.InferenceCount += uint64(rows)
 	i := &c.total.InferenceStats
 	add(&i.Success, total)
 	add(&i.Queue, queue)
-	add(&i.ComputeInput, d.input)
-	add(&i.ComputeInfer, d.infer)
-	add(&i.ComputeOutput, d.output)
+	add(&i.ComputeInput, d.Input)
+	add(&i.ComputeInfer, d.Infer)
+	add(&i.ComputeOutput, d.Output)
+}
+
+func (c *counters) found(total, queue, took time.Duration) {
+	i := &c.total.InferenceStats
+	add(&i.Success, total)
+	add(&i.Queue, queue)
+	add(&i.CacheHit, took)
+}
+
+func (c *counters) missed(took time.Duration) {
+	i := &c.total.InferenceStats
+	i.Success.NS += uint64(max(took, 0))
+	add(&i.CacheMiss, took)
 }
 
 func (c *counters) failed(why Failure, total time.Duration) {
@@ -143,15 +179,15 @@ func add(d *api.Duration, t time.Duration) {
 	d.NS += uint64(max(t, 0))
 }
 
-// sinceLoad copies the counters of the given model version since it was loaded.
-func (s *statistics) sinceLoad(name string, version int64) api.ModelStatistics {
+// SinceLoad copies the counters of the given model version since it was loaded.
+func (s *Statistics) SinceLoad(name string, version int64) api.ModelStatistics {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.load.snapshot(name, version)
 }
 
-// sinceUnload copies the counters of the given model version and of all that it has replaced.
-func (s *statistics) sinceUnload(name string, version int64) (api.ModelStatistics, map[Failure]uint64) {
+// SinceUnload copies the counters of the given model version and of all that it has replaced.
+func (s *Statistics) SinceUnload(name string, version int64) (api.ModelStatistics, map[Failure]uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.all.snapshot(name, version), maps.Clone(s.all.failures)

@@ -1,0 +1,112 @@
+package engine
+
+import (
+	"slices"
+	"time"
+
+	"tuner/engine/cache"
+	"tuner/engine/fault"
+	"tuner/engine/statistics"
+)
+
+// answers are the cached outputs of a model. They are never changed, so that responses refer to
+// them without a copy.
+type answers = cache.Share[[]Tensor]
+
+// openAnswers makes the place for a model's cached answers. It is nil if the model or the server
+// has no cache.
+func (s *Server) openAnswers(m *model) *answers {
+	if !m.config.GetResponseCache().GetEnable() {
+		return nil
+	}
+	return s.cache.Open()
+}
+
+// lookUp is the search for a request's answer.
+type lookUp struct {
+	key  cache.Key
+	took time.Duration
+}
+
+// find looks for the answer of a prepared request. It returns true if there is one, or if there is
+// no memory for it: then the job has its outcome. It counts as Triton does: the request has success
+// and queue durations, and no inference.
+func (p *Pending) find() bool {
+	j := &p.job
+	m := j.model
+	p.lookUp = &lookUp{key: m.key(&j.prepared)}
+	begin := time.Now()
+	outputs, found := m.answers.Get(p.lookUp.key)
+	end := time.Now()
+	p.lookUp.took = end.Sub(begin)
+	if !found {
+		return false
+	}
+	if account := j.request.Memory; account.Take(outputBytes(outputs)) {
+		j.response = &Response{Model: m.name, Version: m.version, ID: j.request.ID, Outputs: outputs, account: account}
+		m.stats.Found(end.Sub(j.started), begin.Sub(j.started), p.lookUp.took)
+	} else {
+		j.err = fault.Full(account)
+		m.stats.Failed(statistics.FailureOther, end.Sub(j.started))
+	}
+	return true
+}
+
+// key makes the key of a request from all that its answer depends on. The model needs no place in
+// it, since each has its own share of the cache.
+func (m *model) key(p *prepared) cache.Key {
+	h := cache.NewHash()
+	for i := range p.inputs {
+		in := &p.inputs[i]
+		h.Text(in.Name) // an optional input may be missing
+		h.Number(int64(in.DataType))
+		h.Numbers(in.Shape)
+		h.Bytes(in.Data)
+	}
+	for i := range m.signature.outputs {
+		wanted := int64(0)
+		if p.outputs == nil || p.outputs[i] {
+			wanted = 1
+		}
+		h.Number(wanted)
+	}
+	return h.Key()
+}
+
+// keep stores the answer of a request that was executed. As in Triton, a request that finds the
+// answer of another one by now counts neither as hit nor as miss.
+func (p *Pending) keep() {
+	j := &p.job
+	begin := time.Now()
+	size := int64(0)
+	for i := range j.response.Outputs {
+		size += tensorBytes(&j.response.Outputs[i])
+	}
+	outcome, evicted := j.model.answers.Put(p.lookUp.key, size, func() []Tensor { return copied(j.response.Outputs) })
+	j.request.Memory.Discard(int(evicted))
+	if outcome != cache.Present {
+		j.model.stats.Missed(p.lookUp.took + time.Since(begin))
+	}
+}
+
+// tensorBytes returns the memory of a copy of an output. The name is the signature's.
+func tensorBytes(t *Tensor) int64 {
+	const tensor, dimension = 80, 8
+	return tensor + dimension*int64(len(t.Shape)) + int64(len(t.Data))
+}
+
+func copied(outputs []Tensor) []Tensor {
+	out := slices.Clone(outputs)
+	for i := range out {
+		out[i].Shape, out[i].Data = slices.Clone(out[i].Shape), slices.Clone(out[i].Data)
+	}
+	return out
+}
+
+// CacheStatistics returns the figures of the response cache. It is false for a server without one.
+func (s *Server) CacheStatistics() (cache.Statistics, bool) {
+	if s.cache == nil {
+		return cache.Statistics{}, false
+	}
+	return s.cache.Statistics(), true
+}
