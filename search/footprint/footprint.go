@@ -65,7 +65,7 @@ func (m *Model) Pool(c search.Candidate) *Pool {
 		e = &engine{}
 		m.engines[name] = e
 	}
-	p := &Pool{model: m, engine: e, instances: instances, knots: map[int]*knot{}, bounds: map[int]float64{}}
+	p := &Pool{model: m, engine: e, instances: instances, knots: map[int]*knot{}, bounds: map[int]float64{}, grown: map[int]float64{}}
 	m.pools[key], m.order, e.pools = p, append(m.order, p), append(e.pools, p)
 	return p
 }
@@ -119,12 +119,19 @@ func (m *Model) Add(e search.Event) {
 	batch := m.space.MaxBatch(e.Trial.Candidate)
 	switch {
 	case before.Batch > batch:
+	case m.space.Facts.Mix != nil:
+		// A load of a mix seldom makes a full batch of the largest kind. So its peak is no figure of
+		// one. But the arena grows with the shapes that come, and what it grew to counts.
+		p.grow(batch, r.Memory)
+		return
 	case before.Batch == 0:
 		p.see(fresh, batch, r.Memory)
 	default:
 		p.see(kept, batch, r.Memory)
 	}
-	p.bound(batch, r.Memory)
+	if m.space.Facts.Mix == nil {
+		p.bound(batch, r.Memory)
+	}
 }
 
 // Of returns the memory of a candidate; false if nothing is known about any.

@@ -234,3 +234,34 @@ func ExampleModel() {
 	fmt.Printf("%.0f MB, %s\n", e.Value/1e6, e.Basis)
 	// Output: 78 MB, measured
 }
+
+// Under a mix, the peak of a load is no figure of its largest batch, which the load seldom makes. It
+// neither replaces a footprint nor bounds a figure from above. A process that grew beyond its
+// footprint counts with all that it took.
+func TestFiguresOfAMix(t *testing.T) {
+	t.Parallel()
+	mixed := space
+	mixed.Facts.Mix = []search.Kind{{Share: 0.9, Elements: 10}, {Share: 0.1, Elements: 100}}
+	of := func(batch int, events ...search.Event) float64 {
+		m := footprint.New(mixed)
+		for _, e := range events {
+			m.Add(e)
+		}
+		held, ok := m.Of(candidate(2, batch))
+		if !ok {
+			t.Fatal("nothing is known")
+		}
+		return held.Value
+	}
+	check := func(what string, got float64, want int64) {
+		t.Helper()
+		if math.Abs(got-float64(want)) > 1 {
+			t.Errorf("%s: %.0f, want %d", what, got, want)
+		}
+	}
+	curves := curve(2, 1, 4, 32)
+	check("small batches alone", of(8, curves, load(2, 8, true, holds(2, 2), 0)), holds(2, 8))
+	check("as much as a footprint", of(8, load(2, 8, true, holds(2, 8), holds(2, 8))), holds(2, 8))
+	check("grown", of(8, load(2, 8, true, holds(2, 20), holds(2, 8))), holds(2, 20))
+	check("larger batches before", of(8, load(2, 8, true, holds(2, 8), holds(2, 8)), load(2, 32, false, holds(2, 32), 0), load(2, 8, false, holds(2, 32), 0)), holds(2, 8))
+}

@@ -36,6 +36,7 @@ type Pool struct {
 	instances int
 	knots     map[int]*knot   // by batch
 	bounds    map[int]float64 // by a configuration's largest batch: the least peak of its trials
+	grown     map[int]float64 // of a mix, by the same: the largest peak without larger batches before
 	line      []point         // of the knots, ascending; nil if it must be computed
 	isSure    bool            // the line consists of sure knots
 }
@@ -49,7 +50,7 @@ type point struct {
 	bytes float64
 }
 
-func (p *Pool) isKnown() bool { return len(p.knots) > 0 || len(p.bounds) > 0 }
+func (p *Pool) isKnown() bool { return len(p.knots) > 0 || len(p.bounds) > 0 || len(p.grown) > 0 }
 
 func (p *Pool) see(from evidence, batch int, bytes int64) {
 	k, known := p.knots[batch]
@@ -67,10 +68,12 @@ func (p *Pool) bound(batch int, bytes int64) {
 	}
 }
 
+func (p *Pool) grow(batch int, bytes int64) { p.grown[batch] = max(p.grown[batch], float64(bytes)) }
+
 // Inherit copies another campaign's observations of the pool, if it has none itself.
 func (p *Pool) Inherit(then *Pool) {
 	if !p.isKnown() {
-		p.knots, p.bounds, p.line = then.knots, then.bounds, nil
+		p.knots, p.bounds, p.grown, p.line = then.knots, then.bounds, then.grown, nil
 	}
 }
 
@@ -101,8 +104,17 @@ func (k *knot) isSure() bool {
 }
 
 // Holds returns the memory of a process of the pool with a largest batch; false if nothing is known
-// about any.
+// about any. Of a mix it is at least what a process grew to.
 func (p *Pool) Holds(batch int) (Estimate, bool) {
+	e, ok := p.holds(batch)
+	if most, known := p.grown[batch]; known && (!ok || most > e.Value) {
+		e, ok = spread(most, near, Measured), true
+	}
+	return e, ok
+}
+
+// holds is Holds without what a process grew to.
+func (p *Pool) holds(batch int) (Estimate, bool) {
 	line := p.points()
 	isWithin := len(line) > 0 && line[0].batch <= batch && batch <= line[len(line)-1].batch
 	if k, known := p.knots[batch]; known && (k.isSure() || !isWithin || !p.isSure) {
