@@ -23,6 +23,7 @@ type Setup struct {
 	Baseline    *Subject // nil if no baseline is measured
 	Candidate   Subject
 	Requests    runner.Requests // the same for both sides
+	Order       []int           // of Requests (runner.Job)
 	Load        measure.Load
 	Tool        string          // program version
 	Machine     json.RawMessage // hostinfo.Host
@@ -60,9 +61,11 @@ func Open(g spec.Gate, host hostinfo.Host, place func(runtime string) profile.Pl
 		}
 		s.Baseline, of = &baseline, baseline
 	}
-	if s.Requests, err = profile.Requests(g.Profile("load.inputs", g.Candidate), of.Subject); err != nil {
+	inputs := g.Profile("load.inputs", g.Candidate)
+	if s.Requests, err = profile.Requests(inputs, of.Subject); err != nil {
 		return Setup{}, &profile.InputError{Err: fmt.Errorf("%s: load.inputs: %w", g.Path, err)}
 	}
+	s.Order = of.Subject.Order(inputs, len(s.Requests))
 	if trace := s.Candidate.Trace; trace != nil && s.Load.RequestRate == 0 {
 		s.Load.RequestRate = trace.Rate()
 	}
@@ -134,7 +137,7 @@ func (s Setup) Job(side Subject) (runner.Job, error) {
 	}
 	return runner.Job{
 		Pool: "gate", Repository: variant.Dir, Library: side.Library, Model: variant.Model, Config: string(text), Instances: side.Instances,
-		MaxBatch: int(side.Config.GetMaxBatchSize()), Requests: s.Requests, AnswerSize: modelconfig.AnswerSize(side.Config, s.Load.BatchSize), Load: s.Load, Arrivals: side.Arrivals(s.Spec.Arrivals), Windows: 1, Window: s.Spec.Window,
+		MaxBatch: int(side.Config.GetMaxBatchSize()), Requests: s.Requests, Order: s.Order, AnswerSize: modelconfig.AnswerSize(side.Config, s.Load.BatchSize), Load: s.Load, Arrivals: side.Arrivals(s.Spec.Arrivals), Windows: 1, Window: s.Spec.Window,
 	}, nil
 }
 

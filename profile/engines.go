@@ -124,6 +124,7 @@ func (e *Engines) job(trial search.Trial) (runner.Job, error) {
 	return runner.Job{
 		Pool: pool, Repository: variant.Dir, Library: e.setup.Library(trial.Candidate), Model: variant.Model, Config: string(text),
 		Instances: max(1, modelconfig.Instances(config, e.setup.Facts.GPUs)), MaxBatch: int(config.GetMaxBatchSize()), Requests: requests,
+		Order:      e.setup.Subject.Order(e.setup.Profile, len(requests)),
 		AnswerSize: modelconfig.AnswerSize(config, trial.Load.BatchSize),
 		Load:       trial.Load, Arrivals: e.setup.Subject.Arrivals(e.setup.Profile.Load.Arrivals), Windows: trial.Windows, Window: trial.Window, Enough: enough(trial), Fresh: trial.Fresh,
 		ServiceCurve: curve, ServiceCurveEnds: e.endsAfter(trial), Largest: largest,

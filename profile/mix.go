@@ -35,7 +35,7 @@ func mixOf(p spec.Profile, s Subject) (mix.Mix, error) {
 		return nil, nil
 	}
 	field := fmt.Sprintf("%s: load.inputs.mix", p.Path)
-	weighted, err := weightedShapes(p, s.Model)
+	weighted, err := weightedShapes(p, s)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", field, err)
 	}
@@ -106,7 +106,7 @@ func ofRows(d dataset.Dataset) (mix.Mix, error) {
 }
 
 // weightedShapes returns the shapes of a profile's mix, as far as it sets them.
-func weightedShapes(p spec.Profile, m *onnx.Model) ([]mix.Kind, error) {
+func weightedShapes(p spec.Profile, s Subject) (_ []mix.Kind, err error) {
 	of := p.Inputs.Mix
 	if len(of.Shapes) > 0 {
 		return slices.Clone(of.Shapes), nil
@@ -124,10 +124,14 @@ func weightedShapes(p spec.Profile, m *onnx.Model) ([]mix.Kind, error) {
 		}
 	case of.Lognormal.P50 > 0:
 		sizes = of.Lognormal.Sizes()
+	case of.OfTrace:
+		if sizes, err = sizesOf(s.Trace); err != nil {
+			return nil, err
+		}
 	}
 	var kinds []mix.Kind
 	for _, size := range mix.Binned(sizes) {
-		shapes, err := sized(m, p.Inputs.Shape, of.Dimension, size.Size)
+		shapes, err := sized(s.Model, p.Inputs.Shape, of.Dimension, size.Size)
 		if err != nil {
 			return nil, err
 		}

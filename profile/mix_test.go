@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"tuner/internal/hostinfo"
 	"tuner/model/mix"
 	"tuner/model/onnx"
 	"tuner/model/onnx/build"
@@ -25,6 +26,12 @@ import (
 // openMix opens a model of x[batch,length] and y[batch,length,2] with a mix.
 func openMix(t *testing.T, inputs string) (spec.Profile, profile.Subject, error) {
 	t.Helper()
+	return openLoad(t, "client_batch_size: 3, inputs: {"+inputs+"}")
+}
+
+// openLoad is openMix with the whole section load.
+func openLoad(t *testing.T, load string) (spec.Profile, profile.Subject, error) {
+	t.Helper()
 	dir := t.TempDir()
 	g := build.NewGraph("lengths")
 	x := g.Input("x", onnx.Int64, onnx.Symbol("batch"), onnx.Symbol("length"))
@@ -35,7 +42,7 @@ func openMix(t *testing.T, inputs string) (spec.Profile, profile.Subject, error)
 		os.WriteFile(filepath.Join(dir, "bad.csv"), []byte("4,1\n8,-3\n"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	p, err := spec.ParseProfile(filepath.Join(dir, "p.yaml"), []byte("model: m.onnx\noutput: out\nload: {client_batch_size: 3, inputs: {"+inputs+"}}"))
+	p, err := spec.ParseProfile(filepath.Join(dir, "p.yaml"), []byte("model: m.onnx\noutput: out\nload: {"+load+"}"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,5 +215,62 @@ func TestJournalsHaveMixes(t *testing.T) {
 	setup.Profile, setup.Subject.Mix = other, kinds
 	if _, err := profile.OpenLog(setup, time.Now()); err == nil || !strings.Contains(err.Error(), "mix of the requests: 25 % x [4]") {
 		t.Errorf("another mix resumes the campaign: %v", err)
+	}
+}
+
+// A trace with sizes becomes the mix of these, and each instant gets a request of its size.
+func TestMixOfATrace(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	// 3,000 requests: every fifth has 8 elements, one has 2, the others 4
+	trace := "timestamp,size\n"
+	size := func(i int) int64 {
+		switch {
+		case i == 1234:
+			return 2
+		case i%5 == 0:
+			return 8
+		}
+		return 4
+	}
+	for i := range 3000 {
+		trace += fmt.Sprintf("%d,%d\n", i, size(i))
+	}
+	if err := errors.Join(os.WriteFile(filepath.Join(dir, "t.csv"), []byte(trace), 0o600), os.WriteFile(filepath.Join(dir, "none.csv"), []byte("timestamp\n0\n1\n"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	load := func(file string) string {
+		return "arrivals: {trace: " + filepath.Join(dir, file) + "}, inputs: {mix: {dimension: length, sizes: trace}}"
+	}
+	p, s, err := openLoad(t, load("t.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(s.Mix) != 3 || s.Mix[0].Share != 1./3000 || s.Mix[2].Share != 0.2 {
+		t.Errorf("the mix is %v", s.Mix)
+	}
+	requests, err := profile.Requests(p, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	order := s.Order(p, len(requests))
+	if len(order) != 3000 {
+		t.Fatalf("%d instants", len(order))
+	}
+	for i, r := range order {
+		want := size(i)
+		if want == 2 { // 1 of 3,000 is too rare for one of 1,021 requests: the next larger one is sent
+			want = 4
+		}
+		if got := requests[r].Inputs[0].Shape[1]; got != want {
+			t.Fatalf("the request at instant %d has %d elements, want %d", i, got, want)
+		}
+	}
+	facts := profile.FactsOf(s, hostinfo.Host{})
+	if kinds := facts.Trace.Kinds; len(kinds) != 3000 || kinds[1234] != 0 || kinds[5] != 2 || kinds[6] != 1 {
+		t.Errorf("the search knows %d kinds", len(kinds))
+	}
+	if _, _, err = openLoad(t, load("none.csv")); err == nil || !strings.Contains(err.Error(), `load.inputs.mix: sizes: the trace of load.arrivals has no column "size"; `) {
+		t.Errorf("without sizes: %v", err)
 	}
 }

@@ -111,14 +111,17 @@ func OpenSubject(p spec.Profile, there Place) (Subject, error) {
 	if s.Rows, err = ReadRows(p, s.Model); err != nil {
 		return Subject{}, err
 	}
+	if s.Trace, err = traceOf(p); err != nil {
+		return Subject{}, &InputError{err}
+	}
 	if s.Mix, err = mixOf(p, s); err == nil {
 		s.Padded, err = paddedOf(p, s)
 	}
 	if err != nil {
 		return Subject{}, &InputError{err}
 	}
-	if s.Trace, err = traceOf(p); err != nil {
-		return Subject{}, &InputError{err}
+	if p.Inputs.Mix.OfTrace {
+		s.Trace.Kinds = kindsOf(*s.Trace)
 	}
 	return s, nil
 }

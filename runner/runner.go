@@ -70,6 +70,7 @@ type Job struct {
 	Instances  int    // instances of the model, ≥ 1
 	MaxBatch   int    // largest batch of the configuration; 0 without batching
 	Requests   Requests
+	Order      []int // requests at the instants of a trace; nil: Requests in turn
 	AnswerSize int64 // bytes of the outputs in an answer to one request; 0 or less: unknown
 
 	Load     measure.Load
@@ -417,7 +418,7 @@ func (r *Runner) runLoad(ctx context.Context, job Job, a approach, m *measure.Me
 		return nil, err
 	}
 	result, err := load.Run(ctx, load.Options{
-		Load: job.Load, Arrivals: schedule, Period: job.period(), MaxInFlight: mostInFlight,
+		Load: job.Load, Arrivals: schedule, Order: job.Order, Period: job.period(), MaxInFlight: mostInFlight,
 		Large: r.prepared.connections.IsLarge(),
 		Dial: func(ctx context.Context, _ int) (load.Conn, error) {
 			return r.prepared.connections.Dial(ctx, job.Load.Concurrency)

@@ -4,6 +4,7 @@ import (
 	"tuner/measure/arrivals"
 	"tuner/search"
 	"tuner/spec/document"
+	"tuner/spec/mixture"
 	"tuner/spec/traffic"
 )
 
@@ -32,6 +33,15 @@ func checkOpen(given map[string]document.Value, p arrivals.Pattern) (isOpen bool
 		pattern.Fail(document.Error{Problem: "needs a mean rate", Hint: "add request_rate: …"})
 	}
 	return open || has
+}
+
+// checkSizes reports a mix whose sizes are those of a trace, if the load has no trace. given are the
+// fields of the section load.
+func checkSizes(given map[string]document.Value, p arrivals.Pattern, of mixture.Mix) {
+	inputs := given["inputs"]
+	if of.OfTrace && p.Kind != arrivals.TraceKind && inputs.Mistakes() == 0 {
+		inputs.Fail(document.Error{Problem: "has a mix with the sizes of a trace, and load.arrivals has no trace", Hint: "write load.arrivals: {trace: FILE}, in a profile or a gate"})
+	}
 }
 
 // withTrace returns the axis with the trace of its arrivals, which facts have. A trace without a

@@ -233,6 +233,7 @@ func (r gateReader) load(v document.Value) {
 		{Name: "inputs", Read: r.inputs},
 	}, nil)
 	checkOpen(given, r.g.Arrivals)
+	checkSizes(given, r.g.Arrivals, r.g.Inputs.Mix)
 }
 
 // highestConcurrency limits the requests in flight, and the rows in one request.

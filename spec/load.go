@@ -38,6 +38,7 @@ func (r profileReader) load(v document.Value) {
 		{Name: "inputs", Read: r.inputs},
 	}, nil)
 	axis.Rate = checkOpen(given, axis.Arrivals)
+	checkSizes(given, axis.Arrivals, r.p.Inputs.Mix)
 }
 
 // highestRate is the highest request rate of the load generator, in requests/s.

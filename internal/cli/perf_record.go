@@ -16,9 +16,9 @@ import (
 
 // recordOptions are the flags of perf record.
 type recordOptions struct {
-	output, match string
-	from, length  time.Duration
-	seed          uint64
+	output, match, size string
+	from, length        time.Duration
+	seed                uint64
 }
 
 func newPerfRecord(con console) *cobra.Command {
@@ -41,6 +41,7 @@ access log of nginx, Apache or Envoy, JSON lines, or the log of Triton or tuner 
 	f.StringVar(&o.match, "match", "", "only lines with this `text`, such as the path of a model")
 	f.DurationVar(&o.from, "from", 0, "begin this long after the first request")
 	f.DurationVar(&o.length, "for", 0, "length of the trace (default: to the end)")
+	f.StringVar(&o.size, "size", "", "`field` of JSON lines, NAME=VALUE, or column of a trace: the size of each request, such as its tokens (a trace keeps its column size)")
 	f.Uint64Var(&o.seed, "seed", 1, "seed of the spread of whole seconds")
 	return cmd
 }
@@ -58,11 +59,11 @@ func recordTrace(con console, o recordOptions, path string) error {
 		defer f.Close()
 		in = f
 	}
-	rec, err := arrivals.Record(in, arrivals.Selection{Match: o.match, From: o.from, For: o.length, Seed: o.seed})
+	rec, err := arrivals.Record(in, arrivals.Selection{Match: o.match, From: o.from, For: o.length, Seed: o.seed, Size: o.size})
 	if err != nil {
 		return exit.With(exit.Usage, arrivals.InFile(path, err))
 	}
-	write := func(w io.Writer) error { return arrivals.WriteTrace(w, rec.Instants) }
+	write := func(w io.Writer) error { return arrivals.WriteTrace(w, rec.Instants, rec.Sizes) }
 	if o.output == "" {
 		err = write(con.out)
 	} else {
@@ -85,6 +86,9 @@ func recordingText(rec arrivals.Recording) string {
 	}
 	if rec.Foreign > 0 {
 		text += fmt.Sprintf("; %s without a time stamp", words.Count(rec.Foreign, "line"))
+	}
+	if rec.Sizeless > 0 {
+		text += fmt.Sprintf("; %s without a size left out", words.Count(rec.Sizeless, "request"))
 	}
 	if rec.IsWhole {
 		text += "; the time stamps are whole seconds, so the requests were spread at random over each"

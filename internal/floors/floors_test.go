@@ -53,7 +53,7 @@ var allowed = map[string][]string{
 	// the arrivals of requests in YAML: it knows no other field of a file
 	"spec/traffic": {"spec/document", "measure/arrivals"},
 	// the shapes of requests in YAML: it knows no other field of a file
-	"spec/mixture": {"spec/document", "model/mix"},
+	"spec/mixture": {"spec/document", "measure/arrivals", "model/mix"},
 	// a candidate's knobs in YAML and in config.pbtxt: it knows no other field of a file
 	"spec/knobs": {"model/mix", "spec/document", "search", "model/modelconfig"},
 	// the words and names that fields may have

@@ -50,7 +50,7 @@ time=2026-04-15T20:17:02.000+00:00 level=DEBUG msg="inference request" model=m
 		}
 		// What is written is a trace with the same distances.
 		var b bytes.Buffer
-		if err := WriteTrace(&b, rec.Instants); err != nil {
+		if err := WriteTrace(&b, rec.Instants, rec.Sizes); err != nil {
 			t.Fatal(err)
 		}
 		if trace, err := ParseTrace(&b); err != nil || !close(trace.Gaps[1:], []time.Duration{want[1], want[2] - want[1]}) {
@@ -110,6 +110,34 @@ func TestRecordPartOfALog(t *testing.T) {
 	}
 }
 
+// Sizes come from the field of the given name, stay beside their instants, and are written and read.
+func TestRecordSizes(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ field, log string }{
+		"JSON":       {"tokens", `{"ts": 2.5, "tokens": 64}` + "\n" + `{"ts": 1.5, "tokens": "16"}` + "\n" + `{"ts": 1.7}` + "\n"},
+		"text":       {"bytes", "time=2.5 path=/a bytes=64\ntime=1.5 bytes=16,\ntime=1.7 bytes=-\n"},
+		"a trace":    {"", "size,timestamp\n64,2.5\n16,1.5\n0,1.7\n"},
+		"its column": {"n", "timestamp,size,n\n2.5,1,64\n1.5,1,16\n1.7,1,x\n"},
+	} {
+		rec, err := Record(strings.NewReader(c.log), Selection{Size: c.field})
+		if err != nil || !close(rec.Instants, []time.Duration{0, time.Second}) || !slices.Equal(rec.Sizes, []int64{16, 64}) || rec.Sizeless != 1 {
+			t.Errorf("%s: %+v, %v", name, rec, err)
+			continue
+		}
+		var b bytes.Buffer
+		if err := WriteTrace(&b, rec.Instants, rec.Sizes); err != nil {
+			t.Fatal(err)
+		}
+		if trace, err := ParseTrace(&b); err != nil || !slices.Equal(trace.Sizes, rec.Sizes) {
+			t.Errorf("%s: the trace is %+v, %v", name, trace, err)
+		}
+	}
+	_, err := Record(strings.NewReader("time=1\ntime=2\n"), Selection{Size: "tokens"})
+	if err == nil || !strings.Contains(err.Error(), `no request has a size: "tokens" is no field`) {
+		t.Errorf("the error is %v", err)
+	}
+}
+
 func TestRecordIsBounded(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -125,23 +153,25 @@ func TestRecordIsBounded(t *testing.T) {
 func FuzzRecord(f *testing.F) {
 	for _, text := range []string{"time=1\ntime=2\n", `{"msec": 1, "request_time": 5}` + "\n" + `{"ts": "2026-01-01T00:00:00Z"}`, "[10/Oct/2026:13:55:36 +0200]\n[10/Oct/2026:13:55:37 +0200]",
 		"I0229 20:17:00.5 1 x\nI0301 20:17:00.5 1 x", "timestamp\n1\n1.5\n", "\"", "{", "[", "time=9e18\ntime=0"} {
-		f.Add(text)
+		f.Add(text, "")
 	}
-	f.Fuzz(func(t *testing.T, text string) {
+	f.Add("time=1 n=2\ntime=2 n=3", "n")
+	f.Add(`{"ts": 1, "n": 5}`+"\n"+`{"ts": 2, "n": 1e3}`, "n")
+	f.Fuzz(func(t *testing.T, text, size string) {
 		defer alloctest.Bound(t, len(text))()
-		rec, err := Record(strings.NewReader(text), Selection{})
+		rec, err := Record(strings.NewReader(text), Selection{Size: size})
 		if err != nil {
 			return
 		}
 		var b bytes.Buffer
-		if err := WriteTrace(&b, rec.Instants); err != nil {
+		if err := WriteTrace(&b, rec.Instants, rec.Sizes); err != nil {
 			t.Fatal(err)
 		}
 		if rec.Instants[len(rec.Instants)-1] < time.Microsecond || rec.Instants[len(rec.Instants)-1] > LongestTrace {
 			return // less than a trace's digits show, or too long
 		}
-		if _, err := ParseTrace(&b); err != nil {
-			t.Fatalf("%v: %v", rec.Instants, err)
+		if trace, err := ParseTrace(&b); err != nil || !slices.Equal(trace.Sizes, rec.Sizes) {
+			t.Fatalf("%v, %v: %v, %v", rec.Instants, rec.Sizes, trace.Sizes, err)
 		}
 	})
 }

@@ -19,8 +19,11 @@ import (
 	"tuner/internal/durable"
 )
 
-// TimestampColumn is the column of a trace with the instants.
-const TimestampColumn = "timestamp"
+// The columns of a trace.
+const (
+	TimestampColumn = "timestamp" // the instants
+	SizeColumn      = "size"      // the sizes of the requests; not every trace has it
+)
 
 // recordHint helps with a file that is no trace.
 const recordHint = "`tuner perf record LOG -o trace.csv` makes a trace of an access log"
@@ -37,8 +40,8 @@ func lineErrorf(line int, format string, args ...any) error {
 	return &LineError{line, fmt.Sprintf(format, args...)}
 }
 
-// ReadTrace reads the file of a trace: CSV with a column timestamp, or intervals as in perf_analyzer's
-// --request-intervals. It refuses a trace that is empty, goes backwards, or has more than MostInstants.
+// ReadTrace reads the file of a trace: CSV with a column timestamp and perhaps a column size, or
+// intervals as in perf_analyzer's --request-intervals. It refuses a trace that is empty, goes backwards, or has more than MostInstants.
 // Errors name the file, and the line of a mistake.
 func ReadTrace(path string) (Trace, error) {
 	f, err := os.Open(path)
@@ -96,7 +99,7 @@ func hasIntervals(text *bufio.Reader) (bool, error) {
 	return err == nil, nil
 }
 
-// parseTable reads CSV with a column timestamp. Other columns are not looked at.
+// parseTable reads CSV with a column timestamp, and perhaps one of sizes. Other columns are not looked at.
 func parseTable(text io.Reader) (Trace, error) {
 	table := csv.NewReader(text)
 	table.ReuseRecord = true
@@ -104,11 +107,12 @@ func parseTable(text io.Reader) (Trace, error) {
 	if err != nil {
 		return Trace{}, csvError(err)
 	}
-	column := timestampColumn(header)
+	column, sizeColumn := columnNamed(header, TimestampColumn), columnNamed(header, SizeColumn)
 	if column < 0 {
 		return Trace{}, lineErrorf(1, "there is no column %q, and no whole number of microseconds; %s", TimestampColumn, recordHint)
 	}
 	var instants []time.Duration
+	var sizes []int64
 	var first int64 // ns since 1970, or since the beginning of the trace
 	for {
 		row, err := table.Read()
@@ -133,18 +137,36 @@ func parseTable(text io.Reader) (Trace, error) {
 			return Trace{}, lineErrorf(line, "the timestamp %q lies %v before the one above it: a trace must not go backwards", row[column], instants[n-1]-since)
 		}
 		instants = append(instants, since)
+		if sizeColumn >= 0 {
+			size, err := parseSize(row[sizeColumn])
+			if err != nil {
+				return Trace{}, lineErrorf(line, "%s", err)
+			}
+			sizes = append(sizes, size)
+		}
 	}
 	if len(instants) == 0 {
 		return Trace{}, errors.New("the trace is empty: it has a header and no requests")
 	}
-	return NewTrace(instants)
+	trace, err := NewTrace(instants)
+	trace.Sizes = sizes
+	return trace, err
 }
 
-// timestampColumn returns the column of a table's header with the time stamps; -1 without one.
-func timestampColumn(header []string) int {
-	return slices.IndexFunc(header, func(name string) bool {
-		return strings.TrimSpace(strings.TrimPrefix(name, "\ufeff")) == TimestampColumn
+// columnNamed returns the column of a table's header with a name; -1 without one.
+func columnNamed(header []string, name string) int {
+	return slices.IndexFunc(header, func(heading string) bool {
+		return strings.TrimSpace(strings.TrimPrefix(heading, "\ufeff")) == name
 	})
+}
+
+// parseSize reads the size of a request.
+func parseSize(text string) (int64, error) {
+	size, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
+	if err != nil || size < 1 || size > math.MaxInt32 {
+		return 0, fmt.Errorf("the size %q is not a whole number from 1 to %d", text, math.MaxInt32)
+	}
+	return size, nil
 }
 
 // csvError turns a mistake in the form of a table into a LineError.

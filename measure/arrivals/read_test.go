@@ -169,6 +169,9 @@ func FuzzParseTrace(f *testing.F) {
 		if err := p.Check(); err != nil {
 			t.Fatalf("%+v: %v", trace, err)
 		}
+		if n := len(trace.Sizes); n > 0 && n != len(trace.Gaps) {
+			t.Fatalf("%d sizes of %d requests", n, len(trace.Gaps))
+		}
 		for _, gap := range trace.Gaps {
 			if gap < 0 {
 				t.Fatalf("the gap %v", gap)
@@ -178,4 +181,18 @@ func FuzzParseTrace(f *testing.F) {
 			ascends(t, schedule(t, p, rate))
 		}
 	})
+}
+
+func TestSizesOfATrace(t *testing.T) {
+	t.Parallel()
+	trace, err := ParseTrace(strings.NewReader("timestamp,size\n0,16\n1, 64\n"))
+	if err != nil || !slices.Equal(trace.Sizes, []int64{16, 64}) {
+		t.Errorf("%+v, %v", trace, err)
+	}
+	for _, size := range []string{"", "0", "-1", "1.5", "x", "2147483648"} {
+		_, err := ParseTrace(strings.NewReader("timestamp,size\n0,1\n1," + size + "\n"))
+		if want := `line 3: the size "` + size + `" is not a whole number from 1 to 2147483647`; err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
 }

@@ -18,6 +18,12 @@ type Trace struct {
 	Length   time.Duration `json:"length"`   // sum of all gaps, above 0: the trace then begins again
 	// Gaps are the distances before each request. A sample has fewer than Requests.
 	Gaps []time.Duration `json:"gaps"`
+	// Sizes are those of the requests, beside Gaps, if the file has them. The user says what they
+	// are the size of.
+	Sizes []int64 `json:"-"`
+	// Kinds are the kinds of the requests in the campaign's mix, beside Gaps. nil: any request may be
+	// of any kind.
+	Kinds []int `json:"kinds,omitempty"`
 }
 
 // NewTrace makes a trace of instants since any beginning. They must ascend. Before the first instant,
@@ -84,11 +90,20 @@ func (t Trace) Sample(most int) Trace {
 		return t
 	}
 	part := max(most/slicesOfSample, 1)
-	sample := make([]time.Duration, 0, part*slicesOfSample)
-	for i := range slicesOfSample {
-		from := i * (len(t.Gaps) - part) / (slicesOfSample - 1)
-		sample = append(sample, t.Gaps[from:from+part]...)
-	}
-	t.Gaps = sample
+	t.Gaps, t.Sizes, t.Kinds = parts(t.Gaps, part), parts(t.Sizes, part), parts(t.Kinds, part)
 	return t
+}
+
+// parts returns slicesOfSample evenly spread parts of a list, of that length each. An empty list has
+// none.
+func parts[T any](list []T, length int) []T {
+	if len(list) == 0 {
+		return nil
+	}
+	sample := make([]T, 0, length*slicesOfSample)
+	for i := range slicesOfSample {
+		from := i * (len(list) - length) / (slicesOfSample - 1)
+		sample = append(sample, list[from:from+length]...)
+	}
+	return sample
 }

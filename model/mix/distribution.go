@@ -106,25 +106,48 @@ func normal(z float64) float64 { return (1 + math.Erf(z/math.Sqrt2)) / 2 }
 // Binned returns at most MostKinds sizes. More are joined in bins of about equal weight, in the
 // order of the sizes. A bin has the mean of its sizes, rounded.
 func Binned(sizes []Size) []Size {
-	sizes = joined(sizes)
-	if len(sizes) <= MostKinds {
-		return sizes
+	bins, _ := binned(sizes)
+	return bins
+}
+
+// BinOf returns the function from one of the sizes to the index of its bin in Binned.
+func BinOf(sizes []Size) func(size int64) int {
+	_, tops := binned(sizes)
+	return func(size int64) int {
+		i, _ := slices.BinarySearch(tops, size)
+		return min(i, len(tops)-1)
 	}
+}
+
+// binned returns the bins of sizes in ascending order, and the largest size of each.
+func binned(sizes []Size) (bins []Size, tops []int64) {
+	sizes = joined(sizes)
 	total := 0.0
 	for _, s := range sizes {
 		total += s.Weight
 	}
-	var bins []Size
-	sum, weight, before := 0.0, 0.0, 0.0
+	isFew := len(sizes) <= MostKinds
+	sum, weight, before, made := 0.0, 0.0, 0.0, 0
 	for i, s := range sizes {
 		sum, weight = sum+s.Weight*float64(s.Size), weight+s.Weight
-		isFull := before+weight >= total*float64(len(bins)+1)/MostKinds
-		if weight > 0 && (isFull || i == len(sizes)-1) {
-			bins = append(bins, Size{int64(math.Round(sum / weight)), weight})
-			before, sum, weight = before+weight, 0, 0
+		isFull := isFew || before+weight >= total*float64(made+1)/MostKinds
+		if !isFew && (weight == 0 || !isFull && i < len(sizes)-1) {
+			continue
 		}
+		bin := Size{s.Size, s.Weight}
+		if !isFew {
+			bin = Size{int64(math.Round(sum / weight)), weight}
+		}
+		made++
+		if n := len(bins); n > 0 && bins[n-1].Size == bin.Size { // their means round to the same
+			bins[n-1].Weight += bin.Weight
+			tops[n-1] = s.Size
+		} else {
+			bins, tops = append(bins, bin), append(tops, s.Size)
+		}
+		before, sum, weight = before+weight, 0, 0
 	}
-	return joined(bins)
+	return bins, tops
 }
 
 // joined sorts sizes, and adds up the weights of equal ones.

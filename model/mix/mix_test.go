@@ -2,6 +2,7 @@ package mix
 
 import (
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -209,5 +210,27 @@ func TestBinned(t *testing.T) {
 	few := []Size{{64, 1}, {16, 2}, {64, 1}}
 	if diff := cmp.Diff([]Size{{16, 2}, {64, 2}}, Binned(few)); diff != "" {
 		t.Errorf("few sizes (-want +got):\n%s", diff)
+	}
+}
+
+// Each size lies in the bin whose weight counts it, whatever the sizes and weights.
+func TestBinOf(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(1, 0))
+	for range 200 {
+		var sizes []Size
+		for range 1 + random.IntN(300) {
+			sizes = append(sizes, Size{1 + random.Int64N(400), float64(random.IntN(5))})
+		}
+		bins, bin := Binned(sizes), BinOf(sizes)
+		got := make([]float64, len(bins))
+		for _, s := range sizes {
+			got[bin(s.Size)] += s.Weight
+		}
+		for i, b := range bins {
+			if math.Abs(got[i]-b.Weight) > 1e-9 {
+				t.Fatalf("the sizes in bin %d weigh %v, want %v", i, got[i], b.Weight)
+			}
+		}
 	}
 }

@@ -69,6 +69,9 @@ type Record struct {
 type Options struct {
 	Load     measure.Load
 	Arrivals Arrivals // schedule of an open loop; nil: a closed loop of Load.Concurrency
+	// Order has the number of the request at each instant of the schedule, and begins again after the
+	// last. nil: 0, 1, 2 …
+	Order []int
 	// Period > 0 is the time after which the arrivals repeat. Windows are whole periods then
 	// (arrivals.Pattern.Whole). The warm-up lasts one, within its limit, and is not judged.
 	Period time.Duration

@@ -160,9 +160,17 @@ func (l *openLoop) pace(ctx context.Context, tickets *tickets) {
 			return
 		}
 		waiter.until(at)
-		l.arrive(order{request: l.count, ready: at})
+		l.arrive(order{request: l.session.options.request(l.count), ready: at})
 		l.count++
 	}
+}
+
+// request returns the number of the request at an instant of the schedule.
+func (o *Options) request(instant int) int {
+	if len(o.Order) == 0 {
+		return instant
+	}
+	return o.Order[instant%len(o.Order)]
 }
 
 // arrive sends a due request, queues it until a connection is free, or drops it.

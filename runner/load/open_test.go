@@ -362,3 +362,20 @@ func TestWaiterIsNeverEarly(t *testing.T) {
 	}()
 	<-done
 }
+
+// With an order, each instant of the schedule sends the request that the order names, round and round.
+func TestRequestsFollowTheOrder(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := every(t, constant(ms), 100*ms)
+		o.Order, o.WarmUp, o.Total = []int{7, 2, 7, 5}, 0, 6
+		var sent []int
+		o.Sink = func(r Record) { sent = append(sent, r.Request) }
+		if _, err := run(t.Context(), o, newSleeper); err != nil {
+			t.Fatal(err)
+		}
+		if want := []int{7, 2, 7, 5, 7, 2}; !slices.Equal(sent, want) {
+			t.Errorf("sent %v, want %v", sent, want)
+		}
+	})
+}

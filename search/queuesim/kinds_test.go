@@ -1,12 +1,14 @@
 package queuesim
 
 import (
+	"math"
 	"testing"
 	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"tuner/measure"
+	"tuner/measure/arrivals"
 )
 
 // twoKinds returns a curve of two kinds whose batches take a fixed time, in seconds.
@@ -85,5 +87,36 @@ func TestKindsCostThroughput(t *testing.T) {
 	two.Kinds = []Kind{{0.5, two.Alone, nil}, {0.5, two.Alone, nil}}
 	if r := Simulate(b, two, load, Options{}); r.Throughput > one.Throughput {
 		t.Errorf("two kinds have %v infer/s, one has %v", r.Throughput, one.Throughput)
+	}
+}
+
+// Ranks give each arrival its kind. Two requests arrive each second, one of 0.1 s and then one of
+// 0.2 s, and no queue forms: the mean is 0.15 s, and half take 0.1 s. Where padding has joined the
+// kinds to one of 0.2 s, the same ranks give that.
+func TestRanksGiveKinds(t *testing.T) {
+	t.Parallel()
+	every := func() Arrivals {
+		s, err := arrivals.Constant(2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	load := measure.Load{RequestRate: 2, BatchSize: 1}
+	o := Options{Requests: 400, Ranks: []float64{0.25, 0.75}}
+	o.Arrivals = every()
+	r := Simulate(Batcher{Instances: 1}, twoKinds(0.5, 0.1, 0.2), load, o)
+	if math.Abs(r.Mean-0.15) > 1e-9 || math.Abs(r.P99-0.2) > 1e-9 || r.P50 > 0.2 {
+		t.Errorf("mean %v, p50 %v, p99 %v", r.Mean, r.P50, r.P99)
+	}
+	o.Arrivals, o.Ranks = every(), []float64{0.25, 0.25}
+	if r := Simulate(Batcher{Instances: 1}, twoKinds(0.5, 0.1, 0.2), load, o); math.Abs(r.P99-0.1) > 1e-9 {
+		t.Errorf("all of the first kind: p99 %v", r.P99)
+	}
+	o.Arrivals, o.Ranks = every(), []float64{0.25, 0.75}
+	joined := constant(0.2)
+	joined.Kinds = []Kind{{1, joined.Alone, nil}}
+	if r := Simulate(Batcher{Instances: 1}, joined, load, o); math.Abs(r.Mean-0.2) > 1e-9 {
+		t.Errorf("joined kinds: mean %v", r.Mean)
 	}
 }

@@ -31,6 +31,10 @@ type Options struct {
 	// Arrivals are the instants of an open loop; nil: Poisson. A simulation takes what it needs of
 	// them.
 	Arrivals Arrivals
+	// Ranks are those of the arrivals' kinds, repeated after the last: the share of the requests that
+	// are of earlier kinds, and half of their own. So a sequence of kinds is simulated as it came,
+	// also where padding joins some. nil: kinds are drawn by their shares.
+	Ranks []float64
 	// Within are limits on the latency, in s, whose shares are wanted.
 	Within []float64
 	Seed   uint64 // of arrivals and service times: the same seed gives the same arrivals, for any batcher and curve
@@ -73,7 +77,7 @@ func (s *Simulator) Simulate(b Batcher, c ServiceCurve, load measure.Load, o Opt
 	if s.closed = load.Concurrency > 0; s.closed {
 		s.due.push(arrival{0, load.Concurrency, rows})
 	} else {
-		s.rate, s.schedule = load.RequestRate, o.Arrivals
+		s.rate, s.schedule, s.ranks = load.RequestRate, o.Arrivals, o.Ranks
 		// Later requests queue behind all that run or are in a batch when the last counted one
 		// ends.
 		s.upcoming = skip + requests + (3*s.instances+2)*s.batcher.max/rows

@@ -14,10 +14,12 @@ type Simulator struct {
 
 	now      float64 // s
 	due      fifo[arrival]
-	closed   bool     // a closed loop: an answered client sends again
-	rate     float64  // requests/s of an open loop
-	schedule Arrivals // of an open loop; nil: Poisson
-	upcoming int      // arrivals of an open loop that are not yet in due
+	closed   bool      // a closed loop: an answered client sends again
+	rate     float64   // requests/s of an open loop
+	schedule Arrivals  // of an open loop; nil: Poisson
+	ranks    []float64 // Options.Ranks
+	ranked   int       // ranks that were used
+	upcoming int       // arrivals of an open loop that are not yet in due
 	path     path
 	running  []execution
 	tally    tally
@@ -68,6 +70,7 @@ func (s *Simulator) reset(b Batcher, c ServiceCurve, seed uint64) {
 	s.batcher.reset(b, len(c.Kinds) > 1)
 	s.curve, s.instances = c, max(b.Instances, 1)
 	s.now, s.closed, s.rate, s.schedule, s.upcoming = 0, false, 0, nil, 0
+	s.ranks, s.ranked = nil, 0
 	s.due.reset()
 	s.path.reset(c)
 	s.running = s.running[:0]
@@ -162,7 +165,7 @@ func (s *Simulator) following() float64 {
 	return s.now + s.arrivals.numbers.ExpFloat64()/s.rate
 }
 
-// kind draws the kind of a request by the shares.
+// kind returns the kind of the next request: by its rank, or drawn by the shares.
 func (s *Simulator) kind() int {
 	switch {
 	case s.kinds != nil:
@@ -170,7 +173,7 @@ func (s *Simulator) kind() int {
 	case len(s.curve.Kinds) < 2:
 		return 0
 	}
-	x := s.mixing.numbers.Float64()
+	x := s.position()
 	last := len(s.curve.Kinds) - 1
 	for i, k := range s.curve.Kinds[:last] {
 		if x < k.Share {
@@ -179,6 +182,15 @@ func (s *Simulator) kind() int {
 		x -= k.Share
 	}
 	return last
+}
+
+// position returns the rank of the next request, or a random one.
+func (s *Simulator) position() float64 {
+	if len(s.ranks) == 0 {
+		return s.mixing.numbers.Float64()
+	}
+	s.ranked++
+	return s.ranks[(s.ranked-1)%len(s.ranks)]
 }
 
 // dispatch gives ready batches to idle instances.

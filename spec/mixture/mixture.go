@@ -11,6 +11,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"tuner/measure/arrivals"
 	"tuner/model/mix"
 	"tuner/spec/document"
 )
@@ -26,6 +27,8 @@ type Mix struct {
 	Values    []mix.Size
 	Histogram string // path of a CSV file with size,weight
 	Lognormal mix.Lognormal
+	// OfTrace means that each request has the size that the trace of the arrivals has for it
+	OfTrace bool
 }
 
 // IsZero reports whether all requests have one shape.
@@ -103,7 +106,7 @@ func Values(v document.Value) map[string]int64 {
 }
 
 // forms are the fields of a distribution, of which one is given.
-const forms = "values, histogram or lognormal"
+const forms = "values, histogram, lognormal or sizes"
 
 // distribution reads the sizes of a dimension with their weights.
 func distribution(v document.Value, file func(document.Value, *string)) (m Mix) {
@@ -112,6 +115,11 @@ func distribution(v document.Value, file func(document.Value, *string)) (m Mix) 
 		{Name: "values", Read: func(v document.Value) { m.Values = sizes(v) }},
 		{Name: "histogram", Read: func(v document.Value) { file(v, &m.Histogram) }},
 		{Name: "lognormal", Read: func(v document.Value) { m.Lognormal = lognormal(v) }},
+		{Name: "sizes", Read: func(v document.Value) {
+			if m.OfTrace = v.Node.Value == string(arrivals.TraceKind); !m.OfTrace {
+				v.Fail(document.Error{Problem: "is no source of sizes", Allowed: "trace: those in the trace of load.arrivals"})
+			}
+		}},
 	}, nil)
 	_, hasDimension := given["dimension"]
 	if !hasDimension {

@@ -93,6 +93,7 @@ const mixSchema = `{"oneOf": [` +
 	`"weight": {"type": "number", "minimum": 0}, ` +
 	`"shape": {"type": "object", "additionalProperties": {"type": "array", "items": {"type": "integer", "minimum": 1}}}}}}, ` +
 	`{"type": "object", "additionalProperties": false, "required": ["dimension"], "minProperties": 2, "maxProperties": 2, "properties": {` +
+	`"sizes": {"const": "trace"}, ` +
 	`"dimension": {"type": "string", "minLength": 1}, ` +
 	`"values": {"type": "object", "minProperties": 1, "additionalProperties": {"type": "number", "minimum": 0}}, ` +
 	`"histogram": {"type": "string", "minLength": 1}, ` +
@@ -107,7 +108,7 @@ func inputs(isProfile bool) Field {
 		{Name: "shape", Type: Type{Name: "mapping: input to list of sizes", Schema: `{"type": "object", "additionalProperties": {"type": "array", "items": {"type": "integer", "minimum": 1}}}`,
 			Good: []string{"{input_ids: [32], pixels: [3, 224, 224]}"}, Bad: []string{"{input_ids: 32}", "{input_ids: [0]}", "[32]"}}, Without: "no input has a symbolic dimension",
 			Meaning: "The shape of an input in a request, without the batch dimension. An input with symbolic dimensions needs it, unless `mix` sets it."},
-		{Name: "mix", Type: Type{Name: "list of `{weight: NUMBER, shape: {INPUT: SIZES}}`; or mapping with `dimension` and one of `values`, `histogram`, `lognormal`", Schema: mixSchema,
+		{Name: "mix", Type: Type{Name: "list of `{weight: NUMBER, shape: {INPUT: SIZES}}`; or mapping with `dimension` and one of `values`, `histogram`, `lognormal`, `sizes`", Schema: mixSchema,
 			Good: []string{"[{weight: 6, shape: {ids: [16]}}, {weight: 1, shape: {ids: [256]}}]", "{dimension: sequence, values: {16: 6, 64: 3, 256: 1}}",
 				"{dimension: sequence, histogram: lengths.csv}", "{dimension: sequence, lognormal: {p50: 40, p99: 300, max: 512}}"},
 			Bad: []string{"[{weight: -1, shape: {ids: [16]}}]", "{dimension: sequence}", "16"}}, Without: "all requests have one shape",

@@ -94,7 +94,7 @@ func (b *bench) trace() (due []time.Duration, path string, err error) {
 	if err != nil {
 		return nil, "", err
 	}
-	return due, path, errors.Join(arrivals.WriteTrace(file, due), file.Close())
+	return due, path, errors.Join(arrivals.WriteTrace(file, due, nil), file.Close())
 }
 
 // beside has a client send to a newly started server, and adds what others took of the machine.

@@ -22,6 +22,7 @@ type Predictor struct {
 	cores     int
 	seed      uint64
 	within    []float64 // s, limits of the goal's goodputs
+	ranks     []float64 // of the arrivals of a trace (ranksOf)
 	pools     *pools.Pools
 	tuning    tuning.Tuning
 	simulator queuesim.Simulator
@@ -44,10 +45,27 @@ type opened struct {
 	results map[pools.Setting]queuesim.Result
 }
 
+// ranksOf returns the ranks of a trace's requests (queuesim.Options); nil if it has no kinds.
+func ranksOf(f search.Facts) []float64 {
+	if f.Trace == nil || f.Trace.Kinds == nil {
+		return nil
+	}
+	middles, before := make([]float64, len(f.Mix)), 0.0
+	for i, k := range f.Mix {
+		middles[i] = before + k.Share/2
+		before += k.Share
+	}
+	ranks := make([]float64, len(f.Trace.Kinds))
+	for i, kind := range f.Trace.Kinds {
+		ranks[i] = middles[kind]
+	}
+	return ranks
+}
+
 // New returns a predictor without service times.
 func New(s search.Settings, p *pools.Pools, n tuning.Tuning) *Predictor {
 	return &Predictor{
-		space: s.Space, load: s.Space.Load, cores: s.Space.Facts.Cores, seed: s.Seed, within: s.Goal.Within(), pools: p, tuning: n,
+		space: s.Space, load: s.Space.Load, cores: s.Space.Facts.Cores, seed: s.Seed, within: s.Goal.Within(), ranks: ranksOf(s.Space.Facts), pools: p, tuning: n,
 		contention: map[*pools.Pool]Contention{}, opened: map[*pools.Pool]*opened{},
 	}
 }
@@ -184,7 +202,7 @@ func (x *Predictor) extent(level float64) queuesim.Options {
 	}
 	// an error means that there is no schedule, so that nothing is measured either
 	if schedule, requests, err := x.load.Arrivals.Course(level, x.seed, mostSimulated); err == nil {
-		o.Arrivals, o.Requests = schedule, requests
+		o.Arrivals, o.Requests, o.Ranks = schedule, requests, x.ranks
 	}
 	return o
 }
