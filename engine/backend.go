@@ -60,6 +60,13 @@ type Apart struct {
 	Err     error    // set by ExecuteApart
 }
 
+// Sharing is a Session that further instances may use too.
+type Sharing interface {
+	// Share returns a further instance of the model on the session. Each is closed by itself. It
+	// returns nil if the model's configuration gives each instance a session of its own.
+	Share() Session
+}
+
 // Batch is the input of one execution.
 type Batch struct {
 	Inputs  []BatchInput

@@ -93,7 +93,7 @@ func (s *Server) newModel(ctx context.Context, src *source, number int64, old *m
 	var samples []warmup
 	for _, in := range s.instances(src.Config) {
 		err = bound(in.Policy, func() error {
-			session, err := s.options.Backend.NewSession(ctx, files, src.Config, in)
+			session, err := s.newSession(ctx, files, src.Config, in, made)
 			if err != nil {
 				return err
 			}
@@ -123,6 +123,21 @@ func (s *Server) newModel(ctx context.Context, src *source, number int64, old *m
 		m.pool.files = src.temp
 	}
 	return m, nil
+}
+
+// newSession makes an instance: on the session of one that was made before in the same place, if the
+// model's instances share it.
+func (s *Server) newSession(ctx context.Context, files ModelFiles, c *modelconfig.Config, in Instance, made []instance) (Session, error) {
+	for _, before := range made {
+		sharing, can := before.session.(Sharing)
+		if !can || !before.policy.Equal(in.Policy) {
+			continue
+		}
+		if shared := sharing.Share(); shared != nil {
+			return shared, nil
+		}
+	}
+	return s.options.Backend.NewSession(ctx, files, c, in)
 }
 
 // describe sets m's configuration, the values derived from it, and its counters. It returns the

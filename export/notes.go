@@ -110,6 +110,10 @@ func stockNotes(m Model) []string {
 	if slices.ContainsFunc(slices.Collect(maps.Keys(m.Options.Session)), func(key string) bool { return !sessionoption.OfTriton(key) }) {
 		add("Model %q sets session.* entries. `tuner serve` uses them, but a stock Triton ignores them (deploy_target: triton searches without them).", m.Name)
 	}
+	if m.Options.Settings.Value(sessionoption.ShareSession) == sessionoption.On {
+		add("Model %q sets %s. `tuner serve` honours it, but a stock Triton ignores it: each instance there has a session of its own, and the "+
+			"memory of the weights grows with their number.", m.Name, sessionoption.Of(sessionoption.ShareSession).Parameter)
+	}
 	for _, a := range m.accelerators() {
 		if a.Name == provider.CPU || provider.Of(a.Name).Triton == provider.Missing {
 			add("Model %q names the execution accelerator %q. `tuner serve` has it, but a stock Triton does not load the model (deploy_target: triton "+

@@ -41,6 +41,8 @@ func TestNotes(t *testing.T) {
 			"sets options of OpenVINO. `tuner serve` uses them, but a stock Triton ignores them, so there each instance has a thread for each core"},
 		{"OpenVINO without", Kubernetes, named, []Model{parsed(t, accelerated("openvino", "")...)},
 			"does not set OpenVINO's num_of_threads, so it starts a thread for each core of the node, whatever the limit. It needs nodes with 2 cores"},
+		{"a shared session", Kubernetes, named, []Model{parsed(t, `default_model_filename:`, `parameters { key: \"share_session_between_instances\" value { string_value: \"1\" } } default_model_filename:`)},
+			"sets share_session_between_instances. `tuner serve` honours it, but a stock Triton ignores it"},
 		{"any number of threads", Kubernetes, named, []Model{parsed(t, `key: \"intra_op_thread_count\"`, `key: \"other\"`)},
 			"does not set intra_op_thread_count, so it starts a thread for each core of the node, whatever the limit. It needs nodes with 2 cores"},
 		{"any number on an unknown machine", Kubernetes, named,

@@ -17,10 +17,7 @@ func ignoredByTriton(f folding, values []Value) string {
 	}
 	reason := ""
 	for _, k := range f.space.Knobs {
-		if isHonouredByTriton(k.Name) {
-			continue
-		}
-		if f.set(values, k.Name, "") && reason == "" {
+		if !isHonouredByTriton(k.Name) && f.set(values, k.Name, "") && reason == "" {
 			reason = fmt.Sprintf("a stock Triton does not honour %s (deploy_target: tuner does)", k.Name)
 		}
 	}

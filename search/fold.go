@@ -42,7 +42,7 @@ type rule struct {
 // an equivalent one, then those that leave it out.
 var (
 	merging = [...]rule{
-		{apply: ignoredByTriton}, {apply: foreignOption}, {apply: ownThreads}, {noBatchDimension, true}, {batchOfOne, true}, {idlePadding, true}, {apply: needless},
+		{apply: ignoredByTriton}, {apply: foreignOption}, {apply: ownThreads}, {noBatchDimension, true}, {batchOfOne, true}, {idlePadding, true}, {apply: needless}, {apply: idleSharing},
 	}
 	refusing = [...]rule{
 		{apply: unavailableProvider}, {apply: rejectedVariant}, {apply: missingPrecision},
@@ -144,8 +144,7 @@ func batchOfOne(f folding, values []Value) string {
 	if f.space.Facts.Batching && !ok || batch > 1 {
 		return ""
 	}
-	delay := f.set(values, KnobMaxQueueDelay, DurationValue(0))
-	preferred := f.set(values, KnobPreferredBatchSize, IntsValue(nil))
+	delay, preferred := f.set(values, KnobMaxQueueDelay, DurationValue(0)), f.set(values, KnobPreferredBatchSize, IntsValue(nil))
 	if delay || preferred {
 		return "a batch of one never waits, so queue delay and preferred sizes have no effect with max_batch_size ≤ 1"
 	}
@@ -163,6 +162,15 @@ func needless(f folding, values []Value) string {
 		}
 	}
 	return reason
+}
+
+// idleSharing gives instances a session each where nothing is shared.
+func idleSharing(f folding, values []Value) string {
+	isAlone := f.valueOrBase(values, KnobInstanceCount, "") == "1" || provider.OnGPU(f.provider(values))
+	if isAlone && f.set(values, sessionoption.ShareSession, sessionoption.Off) {
+		return "share_session has no effect on one instance, or on a GPU, where each instance has a session"
+	}
+	return ""
 }
 
 func preferredTooLarge(f folding, values []Value) string {
@@ -206,9 +214,7 @@ func tooManyOf(f folding, values []Value, knob string) string {
 	if !ok || cores == 0 {
 		return ""
 	}
-	if threads == 0 {
-		threads = cores
-	}
+	threads = cmp.Or(threads, cores)
 	if threads > cores {
 		return fmt.Sprintf("%s is more than the %d cores", knob, cores)
 	}

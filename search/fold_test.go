@@ -124,6 +124,30 @@ func TestFoldingRules(t *testing.T) {
 			Reason: "in a stock Triton OpenVINO chooses its own threads, so intra_op_threads has no effect on it", Count: 1,
 			Into: "execution_provider=openvino intra_op_threads=0",
 		})
+	// One session has nothing to share, whether the knob or the default says that there is one instance.
+	check("sharing", facts, 1,
+		knobs{knob("share_session", "false", "true"), knob("instance_count", "1", "2")},
+		[]string{
+			"share_session=false instance_count=1", "share_session=false instance_count=2", "share_session=true instance_count=2",
+		},
+		search.Fold{
+			Reason: "share_session has no effect on one instance, or on a GPU, where each instance has a session", Count: 1,
+			Into: "share_session=false instance_count=1",
+		})
+	single := facts
+	single.Base = map[string]search.Value{"instance_count": "1"}
+	check("sharing with one instance by default", single, 1, knobs{knob("share_session", "true")}, []string{"share_session=false"},
+		search.Fold{
+			Reason: "share_session has no effect on one instance, or on a GPU, where each instance has a session",
+			Into:   "share_session=false",
+		})
+	check("sharing on a GPU", facts, 1,
+		knobs{knob("execution_provider", "cpu", "cuda"), knob("share_session", "true"), knob("instance_count", "2")},
+		[]string{"execution_provider=cpu share_session=true instance_count=2", "execution_provider=cuda share_session=false instance_count=2"},
+		search.Fold{
+			Reason: "share_session has no effect on one instance, or on a GPU, where each instance has a session",
+			Into:   "execution_provider=cuda share_session=false instance_count=2",
+		})
 	check("nothing left but the default", triton, 1, knobs{knob("session.x", "1", "2")}, nil,
 		search.Fold{Reason: "a stock Triton does not honour session.x (deploy_target: tuner does)", Count: 2, Into: "default"})
 	check("twice", facts, 1, knobs{knob("instance_count", "1", "1")}, []string{"instance_count=1"},

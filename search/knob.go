@@ -42,11 +42,10 @@ const (
 	// KnobPadding is how clients pad the requests of a mix (mix.ParsePadding). No server knows
 	// it.
 	KnobPadding = "padding"
+	// KnobInstanceGroup is the field of ModelConfig for all instances, if the space has it instead of
+	// KnobInstanceCount.
+	KnobInstanceGroup = "instance_group"
 )
-
-// KnobInstanceGroup is the field of ModelConfig for all instances, if the space has it instead of
-// KnobInstanceCount.
-const KnobInstanceGroup = "instance_group"
 
 // KnobScope returns the scope of a named knob; false for an unknown name. `session.*` entries and
 // options of execution providers are engine knobs.
@@ -54,7 +53,7 @@ func KnobScope(name string) (Scope, bool) {
 	switch name {
 	case KnobExecutionProvider, KnobRuntime, KnobPrecision:
 		return ScopeArtifact, true
-	case KnobInstanceCount:
+	case KnobInstanceCount, sessionoption.ShareSession:
 		return ScopePool, true
 	case KnobMaxBatchSize, KnobPreferredBatchSize, KnobMaxQueueDelay, KnobPadding:
 		return ScopeBatcher, true

@@ -43,6 +43,9 @@ func Find(policies []Policy, name string) Policy {
 // IsAny reports whether the policy binds nothing.
 func (p Policy) IsAny() bool { return len(p.Cores) == 0 && p.Node == NoNode }
 
+// Equal reports whether two policies bind to the same cores and memory.
+func (p Policy) Equal(q Policy) bool { return p.Node == q.Node && slices.Equal(p.Cores, q.Cores) }
+
 // Parse reads the values of the options --host-policy. Each has the form <name>,<setting>=<value>.
 // The settings are cpu-cores (ranges such as 0-3,8-11) and numa-node. Settings with the same name
 // form one policy.

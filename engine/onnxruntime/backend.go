@@ -13,6 +13,7 @@ import (
 	"tuner/model/modelconfig"
 	"tuner/model/onnx/extent"
 	"tuner/ort"
+	"tuner/ort/sessionoption"
 )
 
 // Backend makes sessions in one ONNX Runtime library.
@@ -45,7 +46,13 @@ func (b *Backend) NewSession(ctx context.Context, files engine.ModelFiles, confi
 	if err != nil {
 		return nil, backendError(err)
 	}
-	return newSession(s, b.processors)
+	return newSession(s, b.processors, isShared(config))
+}
+
+// isShared reports whether the instances of a model run one session.
+func isShared(config *modelconfig.Config) bool {
+	o, err := modelconfig.ORTOptions(config)
+	return err == nil && o.Settings.Value(sessionoption.ShareSession) == sessionoption.On
 }
 
 // backendError converts ONNX Runtime's errors to the form in which Triton passes them on.

@@ -3,6 +3,7 @@ package onnxruntime
 import (
 	"errors"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"tuner/engine"
@@ -11,19 +12,23 @@ import (
 	"tuner/ort"
 )
 
-// session is one instance of a model.
+// session is one instance of a model. Several may run one session of ONNX Runtime, whose Run may be
+// called concurrently. With one intra-op thread it computes on the caller's thread. With more, all
+// callers share the session's threads.
 type session struct {
 	session    *ort.Session
-	plan       *ort.Plan // for the outputs and the constants of the last batch; nil until the first
-	outputs    []string  // of the plan
-	replaced   []string  // the constants that the plan's runs replace
+	plan       *ort.Plan     // for the outputs and the constants of the last batch; nil until the first
+	outputs    []string      // of the plan
+	replaced   []string      // the constants that the plan's runs replace
+	users      *atomic.Int64 // instances that have the session open; nil: no other instance may use it
 	io         modelconfig.ModelIO
 	types      map[string]ort.ElementType // of the inputs and the constants that a run may replace
 	kinds      map[string]engine.DataType // of the outputs
 	processors *processors
+	closed     atomic.Bool
 }
 
-func newSession(s *ort.Session, p *processors) (*session, error) {
+func newSession(s *ort.Session, p *processors, isShared bool) (*session, error) {
 	inputs, errIn := tensors(s.Inputs())
 	outputs, errOut := tensors(s.Outputs())
 	constants, errConst := tensors(s.Constants())
@@ -38,16 +43,36 @@ func newSession(s *ort.Session, p *processors) (*session, error) {
 	for _, t := range outputs {
 		out.kinds[t.Name] = t.DataType
 	}
+	if isShared {
+		out.users = new(atomic.Int64)
+		out.users.Add(1)
+	}
 	return out, nil
+}
+
+// Share returns a further instance on the same session; nil if it is not shared. The caller must not
+// have closed this one.
+func (s *session) Share() engine.Session {
+	if s.users == nil {
+		return nil
+	}
+	s.users.Add(1)
+	return &session{session: s.session, users: s.users, io: s.io, types: s.types, kinds: s.kinds, processors: s.processors}
 }
 
 // IO returns the model's inputs and outputs as ONNX Runtime has inferred them.
 func (s *session) IO() modelconfig.ModelIO { return s.io }
 
-// Close frees the session and its buffers.
+// Close frees the instance's buffers, and the session with its last instance.
 func (s *session) Close() error {
+	if s.closed.Swap(true) {
+		return nil
+	}
 	if s.plan != nil {
 		s.plan.Close()
+	}
+	if s.users != nil && s.users.Add(-1) > 0 {
+		return nil
 	}
 	return s.session.Close()
 }

@@ -90,3 +90,76 @@ func TestFailureStaysInItsBatch(t *testing.T) {
 		t.Errorf("%d of 201 failed, %d were answered; want the 10 wrong ones and those in their batches of two", failed, m.Success.Count)
 	}
 }
+
+// All instances of a model run one session, which is closed with the last of them.
+func TestInstancesShareASession(t *testing.T) {
+	r := orttest.Runtime(t)
+	path := filepath.Join(t.TempDir(), "model.onnx")
+	if err := build.Simple().Write(path, 0); err != nil {
+		t.Fatal(err)
+	}
+	backend := onnxruntime.New(r)
+	open := func(share string) engine.Session {
+		t.Helper()
+		config, err := modelconfig.Parse("config.pbtxt", []byte(`parameters { key: "share_session_between_instances" value { string_value: "`+share+`" } }`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := backend.NewSession(t.Context(), engine.ModelFiles{Path: path}, config, engine.Instance{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	alone := open("false")
+	if other := alone.(engine.Sharing).Share(); other != nil {
+		t.Error("a session is shared without being asked to")
+	}
+	first := open("true")
+	instances := []engine.Session{first, first.(engine.Sharing).Share(), first.(engine.Sharing).Share()}
+	row := int32s(make([]int32, 16)...)
+	batch := &engine.Batch{Outputs: []string{"OUTPUT0"}}
+	for _, in := range first.IO().Inputs {
+		batch.Inputs = append(batch.Inputs, engine.BatchInput{Name: in.Name, DataType: in.DataType, Shape: []int64{1, 16}, Parts: [][]byte{row}})
+	}
+	for _, closing := range instances { // each in turn, twice: the others go on
+		for range 2 {
+			if err := closing.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+		instances = instances[1:]
+		for _, s := range instances {
+			result, err := s.Execute(batch)
+			if err != nil {
+				t.Fatalf("with %d instances left: %v", len(instances), err)
+			}
+			result.Free()
+		}
+	}
+	if err := alone.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// Concurrent requests to instances on one session, each with its own numbers, get their own answers,
+// with threads of the callers and with a pool that they share.
+func TestSharedSessionAnswersEach(t *testing.T) {
+	for _, threads := range []string{"1", "2"} {
+		s := serve(t, build.Simple(), `max_batch_size: 4 dynamic_batching { } instance_group { count: 4 kind: KIND_CPU }
+			parameters { key: "share_session_between_instances" value { string_value: "1" } }
+			parameters { key: "intra_op_thread_count" value { string_value: "`+threads+`" } }`)
+		var clients sync.WaitGroup
+		for client := range 8 {
+			clients.Go(func() {
+				for i := range 100 {
+					if err := checkSimple(t.Context(), s.grpc, 1+i%4, int32(1000*client+i)); err != nil {
+						t.Errorf("%s threads: %v", threads, err)
+						return
+					}
+				}
+			})
+		}
+		clients.Wait()
+	}
+}

@@ -79,6 +79,16 @@ func TestRefuseUnsupported(t *testing.T) {
 	if err != nil && strings.Contains(err.Error(), "trt_timing_cache_path") {
 		t.Errorf("a cache below the working folder is refused: %v", err)
 	}
+	sharing := func(kind string) error {
+		return RefuseUnsupported(mustParse(t, []byte(`name: "m" instance_group { kind: KIND_CPU } instance_group { kind: `+kind+` }
+			parameters { key: "share_session_between_instances" value { string_value: "true" } }`)))
+	}
+	if err := sharing("KIND_CPU"); err != nil {
+		t.Errorf("a session of instances on a CPU: %v", err)
+	}
+	if err := sharing("KIND_GPU"); err == nil || !strings.Contains(err.Error(), `parameters["share_session_between_instances"] with instance_group[1] on a GPU`) {
+		t.Errorf("a session of instances on a GPU: %v", err)
+	}
 	if err := RefuseUnsupported(mustParse(t, []byte(`name: "m" ensemble_scheduling {}`))); err == nil {
 		t.Error("an ensemble is not refused")
 	}

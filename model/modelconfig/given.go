@@ -27,8 +27,8 @@ type Provider struct {
 
 // Given returns what ONNX Runtime receives for a session: the options, and the execution providers
 // in Triton's order. These are the accelerators of the device's kind and, on a GPU, CUDA after them,
-// also if it is not named. ONNX Runtime's own CPU provider always comes last. An error means that a
-// provider lacks an option.
+// also if it is not named. ONNX Runtime's own CPU provider always comes last. Options that concern
+// the instances together are left out. An error means that a provider lacks an option.
 func (o Options) Given(at Device) (Options, []Provider, error) {
 	accelerators := o.CPUAccelerators
 	if at.OnGPU {
@@ -53,6 +53,8 @@ func (o Options) Given(at Device) (Options, []Provider, error) {
 		providers = append(providers, Provider{provider.CUDA, cuda})
 	}
 	o.GPUAccelerators, o.CPUAccelerators, o.CUDA = nil, nil, nil // they are providers now
+	o.Settings = maps.Clone(o.Settings)
+	maps.DeleteFunc(o.Settings, func(name, _ string) bool { return sessionoption.Of(name).OfInstances })
 	if at.Bound {
 		for _, name := range []string{sessionoption.IntraOpThreads, sessionoption.InterOpThreads} {
 			o.Settings = o.Settings.With(name, strconv.Itoa(cmp.Or(o.Settings.Whole(name), at.Cores)))

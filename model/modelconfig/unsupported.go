@@ -45,6 +45,7 @@ func RefuseUnsupported(c *Config) error {
 			add(fmt.Sprintf("cc_model_filenames for instance_group[%d]", i), "name the file for its GPUs in default_model_filename")
 		}
 	}
+	refuseSharing(c, add)
 	if len(c.GetModelRepositoryAgents().GetAgents()) > 0 {
 		add("model_repository_agents", "no agent is loaded")
 	}
@@ -54,6 +55,20 @@ func RefuseUnsupported(c *Config) error {
 	refuseEntries(c, add)
 	refuseOptions(c, add)
 	return errors.Join(errs...)
+}
+
+// refuseSharing adds the groups on GPUs of a model whose instances share a session.
+func refuseSharing(c *Config, add func(field, instead string)) {
+	o, err := ORTOptions(c)
+	if err != nil || o.Settings.Value(sessionoption.ShareSession) != sessionoption.On {
+		return // an error is reported when the session is made
+	}
+	for i, g := range c.GetInstanceGroup() {
+		if g.GetKind() == configpb.ModelInstanceGroup_KIND_GPU {
+			add(fmt.Sprintf("parameters[%q] with instance_group[%d] on a GPU", sessionoption.Of(sessionoption.ShareSession).Parameter, i),
+				"leave the parameter out: instances on a GPU have a session each")
+		}
+	}
 }
 
 // refuseEntries adds the session entries of ONNX Runtime that may not be set.

@@ -22,6 +22,7 @@ const (
 	AllowSpinning     = "allow_spinning"
 	MemoryArena       = "memory_arena"
 	MemoryPattern     = "memory_pattern"
+	ShareSession      = "share_session"
 )
 
 // Values of these options that code outside this package names.
@@ -75,6 +76,9 @@ type Option struct {
 	// override Parameter or the level, so configurations may not set it. Package ort uses it for
 	// options without their own function.
 	Entry string
+	// OfInstances is true if the option concerns the instances of a model together. ONNX Runtime
+	// knows no such option, so it has no Entry, and `tuner ortsweep` refuses it.
+	OfInstances bool
 	// ChangesResults is true if outputs may differ in their last digits.
 	ChangesResults bool
 

@@ -29,7 +29,7 @@ func TestRows(t *testing.T) {
 		if places == 0 || places > 1 && len(o.Entries) != places {
 			t.Errorf("%s: it needs one place in config.pbtxt, and has %d", o.Name, places)
 		}
-		if (len(o.Entries) == 0) != (o.Entry != "") || o.Entry != "" && !sessionoption.IsEntry(o.Entry) {
+		if (len(o.Entries) == 0 && !o.OfInstances) != (o.Entry != "") || o.Entry != "" && !sessionoption.IsEntry(o.Entry) {
 			t.Errorf("%s: ONNX Runtime's session entry is %q", o.Name, o.Entry)
 		}
 		checkValues(t, o)

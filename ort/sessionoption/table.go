@@ -71,6 +71,13 @@ var table = []Option{
 		CPP:    always("options.DisableMemPattern();"),
 		Go:     always("check(options.SetMemPattern(false))"),
 	},
+	{
+		// The name of the parameter is that of the requests to add it to Triton's backend
+		// (onnxruntime_backend, pull requests 141, 248 and 343). No release of it has it.
+		Name: ShareSession, Kind: Switch, Default: Off,
+		About:     "All instances on the CPU run one session, so that its weights are in memory once. They share its threads, too",
+		Parameter: "share_session_between_instances", OfInstances: true, Short: "shared session",
+	},
 }
 
 // line makes a Line from a format. %s stands for the value.

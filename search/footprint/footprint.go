@@ -14,6 +14,7 @@ import (
 
 	"tuner/measure"
 	"tuner/measure/stats"
+	"tuner/ort/sessionoption"
 	"tuner/search"
 )
 
@@ -45,7 +46,20 @@ type Model struct {
 }
 
 // engine holds the pools that differ only in the number of instances.
-type engine struct{ pools []*Pool }
+type engine struct {
+	pools []*Pool
+	// each is the part of a process's memory that its instances take one by one, if only one number
+	// of instances was measured
+	each float64
+}
+
+// The parts of a process's memory that its instances take: half of it if each has the model's
+// weights, and a tenth if they share a session. MiniLM's share it to 0.00 to 0.07: only what a run
+// computes is each instance's own (docs/design/engine.md).
+const (
+	ownWeights    = 0.5
+	sharedWeights = 0.1
+)
 
 // New returns an empty model of a space.
 func New(space search.Space) *Model {
@@ -62,12 +76,22 @@ func (m *Model) Pool(c search.Candidate) *Pool {
 	}
 	e, known := m.engines[name]
 	if !known {
-		e = &engine{}
+		e = m.newEngine(c)
 		m.engines[name] = e
 	}
 	p := &Pool{model: m, engine: e, instances: instances, knots: map[int]*knot{}, bounds: map[int]float64{}, grown: map[int]float64{}}
 	m.pools[key], m.order, e.pools = p, append(m.order, p), append(e.pools, p)
 	return p
+}
+
+// newEngine makes the engine of a candidate. One instance on a session that others could share is one
+// instance with a session of its own, so that its pool tells about both engines.
+func (m *Model) newEngine(c search.Candidate) *engine {
+	if m.space.Value(c, sessionoption.ShareSession) != search.BoolValue(true) {
+		return &engine{each: ownWeights}
+	}
+	alone := c.With(sessionoption.ShareSession, search.BoolValue(false)).With(search.KnobInstanceCount, search.IntValue(1))
+	return &engine{pools: []*Pool{m.Pool(alone)}, each: sharedWeights}
 }
 
 // engineOf names a candidate's process apart from the number of its instances. An unset knob has

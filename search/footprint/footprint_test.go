@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tuner/measure"
+	"tuner/ort/sessionoption"
 	"tuner/search"
 	"tuner/search/footprint"
 )
@@ -197,6 +198,40 @@ func TestTwinOfTheDefault(t *testing.T) {
 		if e, ok := m.Of(c); !ok || e.Value != 123e6 || e.Basis != footprint.Measured {
 			t.Errorf("%s: %+v, %t", c, e, ok)
 		}
+	}
+}
+
+// Instances on one session take little each, and one of them is one instance with a session of its
+// own. Before two numbers of instances were measured, each further one counts as a tenth.
+func TestSharedSessions(t *testing.T) {
+	t.Parallel()
+	shared := func(instances, batch int) search.Candidate {
+		return candidate(instances, batch).With(sessionoption.ShareSession, "true")
+	}
+	s := space
+	s.Knobs = []search.Knob{{Name: sessionoption.ShareSession}, {Name: search.KnobInstanceCount}, {Name: search.KnobMaxBatchSize}}
+	s.Facts.Base = map[string]search.Value{sessionoption.ShareSession: "false"}
+	learned := func(events ...search.Event) *footprint.Model {
+		m := footprint.New(s)
+		for _, e := range events {
+			m.Add(e)
+		}
+		return m
+	}
+	alone := float64(holds(1, 4))
+	one := learned(load(1, 4, true, 0, holds(1, 4)))
+	for instances, want := range map[int]float64{2: 1.1 * alone, 4: 1.3 * alone} {
+		if e, ok := one.Of(shared(instances, 4)); !ok || math.Abs(e.Value/want-1) > 1e-9 || e.Basis != footprint.Derived {
+			t.Errorf("%d instances on one session: %+v, %t, want %.0f", instances, e, ok, want)
+		}
+	}
+	if e, _ := one.Of(candidate(2, 4)); e.Value != 1.5*alone {
+		t.Errorf("two sessions: %.0f, want %.0f", e.Value, 1.5*alone)
+	}
+	three := load(3, 4, true, 0, int64(1.04*alone))
+	three.Trial.Candidate = shared(3, 4)
+	if e, ok := learned(load(1, 4, true, 0, holds(1, 4)), three).Of(shared(2, 4)); !ok || math.Abs(e.Value/(1.02*alone)-1) > 1e-9 {
+		t.Errorf("between one instance and three: %+v, %t, want %.0f", e, ok, 1.02*alone)
 	}
 }
 

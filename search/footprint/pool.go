@@ -248,7 +248,7 @@ func (p *Pool) neighbours() []*Pool {
 func (p *Pool) apart(q *Pool) int { return max(p.instances-q.instances, q.instances-p.instances) }
 
 // beside estimates a batch from the engine's pools with the two nearest numbers of instances: each
-// instance takes the same memory. With only one number, half counts as that of its instances.
+// instance takes the same memory. With only one number, a part counts as that of its instances.
 func (p *Pool) beside(batch int) (bytes float64, ok bool) {
 	list := p.neighbours()
 	if len(list) == 0 {
@@ -256,7 +256,7 @@ func (p *Pool) beside(batch int) (bytes float64, ok bool) {
 	}
 	q := list[0]
 	first := along(q.points(), batch)
-	each := first / float64(2*q.instances)
+	each := first * p.engine.each / float64(q.instances)
 	if len(list) > 1 {
 		each = max(0, (along(list[1].points(), batch)-first)/float64(list[1].instances-q.instances))
 	}
