@@ -6,6 +6,7 @@ import (
 
 	"tuner/engine/cache"
 	"tuner/engine/fault"
+	"tuner/engine/request"
 	"tuner/engine/statistics"
 )
 
@@ -54,18 +55,18 @@ func (p *Pending) find() bool {
 
 // key makes the key of a request from all that its answer depends on. The model needs no place in
 // it, since each has its own share of the cache.
-func (m *model) key(p *prepared) cache.Key {
+func (m *model) key(p *request.Prepared) cache.Key {
 	h := cache.NewHash()
-	for i := range p.inputs {
-		in := &p.inputs[i]
+	for i := range p.Inputs {
+		in := &p.Inputs[i]
 		h.Text(in.Name) // an optional input may be missing
 		h.Number(int64(in.DataType))
 		h.Numbers(in.Shape)
 		h.Bytes(in.Data)
 	}
-	for i := range m.signature.outputs {
+	for i := range m.signature.Outputs {
 		wanted := int64(0)
-		if p.outputs == nil || p.outputs[i] {
+		if p.Outputs == nil || p.Outputs[i] {
 			wanted = 1
 		}
 		h.Number(wanted)

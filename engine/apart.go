@@ -23,16 +23,16 @@ func (e *apartExecutor) Execute(items []scheduler.Item[*job]) {
 	for _, it := range items {
 		p := &it.Value.prepared
 		sig := it.Value.model.signature
-		if sig.maxBatch > 0 {
-			rows += p.rows
+		if sig.MaxBatch > 0 {
+			rows += p.Rows
 		}
 		var names []string
-		for i := range sig.outputs {
-			if p.outputs == nil || p.outputs[i] {
-				names = append(names, sig.outputs[i].name)
+		for i := range sig.Outputs {
+			if p.Outputs == nil || p.Outputs[i] {
+				names = append(names, sig.Outputs[i].Name)
 			}
 		}
-		e.requests = append(e.requests, Apart{Inputs: p.inputs, Names: names})
+		e.requests = append(e.requests, Apart{Inputs: p.Inputs, Names: names})
 	}
 	result := e.session.ExecuteApart(e.requests)
 	end := time.Now()
@@ -45,7 +45,7 @@ func (e *apartExecutor) Execute(items []scheduler.Item[*job]) {
 			j.model.stats.Failed(statistics.FailureOther, end.Sub(j.started))
 			continue
 		}
-		j.model.stats.Succeeded(j.prepared.rows, end.Sub(j.started), begin.Sub(it.Enqueued), d, end)
+		j.model.stats.Succeeded(j.prepared.Rows, end.Sub(j.started), begin.Sub(it.Enqueued), d, end)
 	}
 	clear(e.requests)
 	e.requests = e.requests[:0]
@@ -65,9 +65,9 @@ func (e *apartExecutor) settle(j *job, a *Apart) {
 	sig := j.model.signature
 	for i := range a.Outputs {
 		t := &a.Outputs[i]
-		for k := range sig.outputs {
-			if spec := &sig.outputs[k]; spec.name == t.Name && spec.reshaped {
-				t.Shape = spec.requestShape(t.Shape, sig.maxBatch > 0)
+		for k := range sig.Outputs {
+			if spec := &sig.Outputs[k]; spec.Name == t.Name && spec.Reshaped {
+				t.Shape = spec.RequestShape(t.Shape, sig.MaxBatch > 0)
 			}
 		}
 	}

@@ -4,9 +4,11 @@ import (
 	"encoding/binary"
 	"errors"
 	"math"
+	"slices"
 	"time"
 
 	"tuner/engine/fault"
+	"tuner/engine/request"
 	"tuner/engine/scheduler"
 	"tuner/engine/statistics"
 	"tuner/model/modelconfig"
@@ -48,7 +50,7 @@ func (e *executor) Execute(items []scheduler.Item[*job]) {
 			j.model.stats.Failed(statistics.FailureOther, end.Sub(j.started))
 			continue
 		}
-		j.model.stats.Succeeded(j.prepared.rows, end.Sub(j.started), begin.Sub(it.Enqueued), d, end)
+		j.model.stats.Succeeded(j.prepared.Rows, end.Sub(j.started), begin.Sub(it.Enqueued), d, end)
 	}
 }
 
@@ -57,27 +59,27 @@ func (e *executor) gather(items []scheduler.Item[*job]) int {
 	sig := items[0].Value.model.signature
 	rows := 0
 	for _, it := range items {
-		rows += it.Value.prepared.rows
+		rows += it.Value.prepared.Rows
 	}
-	for i, in := range items[0].Value.prepared.inputs {
+	for i, in := range items[0].Value.prepared.Inputs {
 		if i == len(e.batch.Inputs) {
-			e.batch.Inputs = extend(e.batch.Inputs) // with its lists from an earlier batch, if there was one
+			e.batch.Inputs = slices.Grow(e.batch.Inputs, 1)[:len(e.batch.Inputs)+1] // with its lists from an earlier batch, if there was one
 		}
 		b := &e.batch.Inputs[i]
 		b.Name, b.DataType = in.Name, in.DataType
 		b.Shape = append(b.Shape[:0], in.Shape...)
-		if sig.maxBatch > 0 {
+		if sig.MaxBatch > 0 {
 			b.Shape[0] = int64(rows)
 		}
 		b.Parts = b.Parts[:0]
 		for _, it := range items {
-			b.Parts = append(b.Parts, it.Value.prepared.inputs[i].Data)
+			b.Parts = append(b.Parts, it.Value.prepared.Inputs[i].Data)
 		}
 	}
-	e.batch.Inputs = e.batch.Inputs[:len(items[0].Value.prepared.inputs)]
+	e.batch.Inputs = e.batch.Inputs[:len(items[0].Value.prepared.Inputs)]
 	e.batch.Outputs = e.batch.Outputs[:0]
-	for _, out := range sig.outputs {
-		e.batch.Outputs = append(e.batch.Outputs, out.name)
+	for _, out := range sig.Outputs {
+		e.batch.Outputs = append(e.batch.Outputs, out.Name)
 	}
 	return rows
 }
@@ -108,7 +110,7 @@ func (e *executor) respond(items []scheduler.Item[*job], outputs []Tensor, rows 
 	e.cuts = e.cuts[:0]
 	rank := 0 // sum over all outputs
 	for i := range outputs {
-		cut, err := newSlicer(&outputs[i], rows, sig.maxBatch > 0)
+		cut, err := newSlicer(&outputs[i], rows, sig.MaxBatch > 0)
 		if err != nil {
 			return err
 		}
@@ -122,25 +124,25 @@ func (e *executor) respond(items []scheduler.Item[*job], outputs []Tensor, rows 
 		j := it.Value
 		first := len(tensors)
 		for i := range outputs {
-			data, err := e.cuts[i].next(j.prepared.rows)
+			data, err := e.cuts[i].next(j.prepared.Rows)
 			if err != nil {
 				return err
 			}
-			if j.prepared.outputs != nil && !j.prepared.outputs[i] {
+			if j.prepared.Outputs != nil && !j.prepared.Outputs[i] {
 				continue
 			}
 			t := outputs[i]
 			t.Data = data
-			if sig.maxBatch > 0 {
+			if sig.MaxBatch > 0 {
 				from := len(dims)
-				dims = append(append(dims, int64(j.prepared.rows)), t.Shape[1:]...)
+				dims = append(append(dims, int64(j.prepared.Rows)), t.Shape[1:]...)
 				t.Shape = dims[from:len(dims):len(dims)]
 			}
-			switch spec := &sig.outputs[i]; {
-			case spec.reshaped:
-				t.Shape = spec.requestShape(t.Shape, sig.maxBatch > 0)
+			switch spec := &sig.Outputs[i]; {
+			case spec.Reshaped:
+				t.Shape = spec.RequestShape(t.Shape, sig.MaxBatch > 0)
 			case len(t.Shape) == 0: // as Triton's backend answers a scalar: its configuration has sizes of 1
-				t.Shape = spec.dims
+				t.Shape = spec.Dims
 			}
 			tensors = append(tensors, t)
 		}
@@ -180,11 +182,11 @@ func newSlicer(t *Tensor, rows int, batched bool) (slicer, error) {
 		return s, nil
 	}
 	if len(t.Shape) == 0 || t.Shape[0] != int64(rows) {
-		return s, fault.Errorf(fault.Internal, "output '%s' has shape %s, expected a first dimension of %d, the batch size", t.Name, shapeText(t.Shape), rows)
+		return s, fault.Errorf(fault.Internal, "output '%s' has shape %s, expected a first dimension of %d, the batch size", t.Name, request.ShapeText(t.Shape), rows)
 	}
-	perRow, ok := Product(t.Shape[1:])
+	perRow, ok := request.Product(t.Shape[1:])
 	if !ok || perRow > math.MaxInt32 {
-		return s, fault.Errorf(fault.Internal, "output '%s' has too many elements: shape %s", t.Name, shapeText(t.Shape))
+		return s, fault.Errorf(fault.Internal, "output '%s' has too many elements: shape %s", t.Name, request.ShapeText(t.Shape))
 	}
 	s.perRow = perRow
 	s.rowBytes = int(perRow) * modelconfig.ByteSize(t.DataType)
@@ -201,7 +203,7 @@ func (s *slicer) next(rows int) ([]byte, error) {
 		n = stringsLength(s.rest, uint64(rows)*s.perRow)
 	}
 	if n > len(s.rest) {
-		return nil, fault.Errorf(fault.Internal, "output '%s' is shorter than its shape %s says", s.whole.Name, shapeText(s.whole.Shape))
+		return nil, fault.Errorf(fault.Internal, "output '%s' is shorter than its shape %s says", s.whole.Name, request.ShapeText(s.whole.Shape))
 	}
 	data := s.rest[:n:n]
 	s.rest = s.rest[n:]

@@ -10,6 +10,7 @@ import (
 	"tuner/engine/api"
 	"tuner/engine/fault"
 	"tuner/engine/repository"
+	"tuner/engine/request"
 	"tuner/engine/statistics"
 	"tuner/model/modelconfig"
 )
@@ -228,8 +229,8 @@ func (s *Server) RawInput(name string, number int64, data []byte) (Tensor, error
 		return Tensor{}, err
 	}
 	sig := m.signature
-	if len(sig.inputs) != 1 {
-		return Tensor{}, fault.Errorf(fault.InvalidArgument, "%s Raw request must only have 1 input (found 1) to be deduced but got %d inputs in '%s' model configuration", idPrefix(""), len(sig.inputs), name)
+	if len(sig.Inputs) != 1 {
+		return Tensor{}, fault.Errorf(fault.InvalidArgument, "%s Raw request must only have 1 input (found 1) to be deduced but got %d inputs in '%s' model configuration", request.IDPrefix(""), len(sig.Inputs), name)
 	}
-	return sig.rawInput(data)
+	return sig.RawInput(data)
 }

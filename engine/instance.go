@@ -8,6 +8,7 @@ import (
 
 	"tuner/engine/fault"
 	"tuner/engine/hostpolicy"
+	"tuner/engine/request"
 	"tuner/engine/scheduler"
 	"tuner/engine/statistics"
 	"tuner/model/modelconfig"
@@ -150,7 +151,7 @@ func (s *Server) describe(m *model, src *source, io modelconfig.ModelIO, old *mo
 	if err != nil {
 		return nil, err
 	}
-	m.config, m.signature = c, newSignature(c)
+	m.config, m.signature = c, request.NewSignature(c)
 	switch {
 	case old == nil:
 		m.stats = statistics.New(s.observer(m.name, m.version))

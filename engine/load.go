@@ -12,6 +12,7 @@ import (
 	"tuner/engine/api"
 	"tuner/engine/fault"
 	"tuner/engine/repository"
+	"tuner/engine/request"
 	"tuner/engine/statistics"
 	"tuner/model/modelconfig"
 	"tuner/model/modelrepo"
@@ -223,7 +224,7 @@ func (s *Server) reuse(src *source, old *model) (*model, error) {
 	if err != nil || !sameSessions(old.config, c) {
 		return nil, err
 	}
-	return &model{name: src.Name, version: old.version, config: c, signature: newSignature(c), stats: inherit(old, c), pool: old.pool}, nil
+	return &model{name: src.Name, version: old.version, config: c, signature: request.NewSignature(c), stats: inherit(old, c), pool: old.pool}, nil
 }
 
 // sameSessions reports whether two complete configurations differ at most in batching.

@@ -8,6 +8,7 @@ import (
 
 	"tuner/engine/api"
 	"tuner/engine/fault"
+	"tuner/engine/request"
 	"tuner/engine/scheduler"
 	"tuner/engine/statistics"
 	"tuner/model/modelconfig"
@@ -20,7 +21,7 @@ type model struct {
 	name         string
 	version      int64
 	config       *modelconfig.Config
-	signature    *signature
+	signature    *request.Signature
 	stats        *statistics.Statistics
 	pool         *pool
 	answers      *answers // nil: none are cached
@@ -74,7 +75,7 @@ func closeSessions(instances []instance) error {
 type job struct {
 	model    *model
 	request  *Request
-	prepared prepared
+	prepared request.Prepared
 	started  time.Time
 
 	response *Response
@@ -95,19 +96,19 @@ func (m *model) start(r *Request) (*Pending, error) {
 	p := &Pending{job: job{model: m, request: r, started: time.Now()}}
 	j := &p.job
 	var err error
-	if j.prepared, err = m.signature.prepare(r); err != nil {
+	if j.prepared, err = m.signature.Prepare(r); err != nil {
 		m.pool.users.Done()
 		return nil, err
 	}
 	if m.answers != nil && p.find() {
 		return p, nil
 	}
-	if p.charged = stringBytes(j.prepared.inputs); !r.Memory.Take(p.charged) {
+	if p.charged = stringBytes(j.prepared.Inputs); !r.Memory.Take(p.charged) {
 		m.pool.users.Done()
 		return nil, fault.Full(r.Memory)
 	}
 	p.ticket, err = m.pool.scheduler.Enqueue(scheduler.Item[*job]{
-		Value: j, Rows: j.prepared.rows, Shape: j.prepared.shape, Priority: r.Priority, Timeout: r.Timeout,
+		Value: j, Rows: j.prepared.Rows, Shape: j.prepared.Shape, Priority: r.Priority, Timeout: r.Timeout,
 	})
 	if err != nil {
 		m.pool.users.Done()
@@ -124,7 +125,7 @@ func stringBytes(inputs []Tensor) int {
 	n := 0
 	for i := range inputs {
 		if in := &inputs[i]; in.DataType == configpb.DataType_TYPE_STRING {
-			count, _ := Product(in.Shape) // checked against the data before
+			count, _ := request.Product(in.Shape) // checked against the data before
 			n += object*int(count) + len(in.Data)
 		}
 	}
@@ -152,9 +153,9 @@ func (p *Pending) Wait(ctx context.Context) (*Response, error) {
 // (InferenceRequest::Run) no statistics count it.
 func refusal(r *Request, why error) error {
 	if errors.Is(why, scheduler.ErrQueueFull) {
-		return fault.Errorf(fault.Unavailable, "%s Exceeds maximum queue size", idPrefix(r.ID))
+		return fault.Errorf(fault.Unavailable, "%s Exceeds maximum queue size", request.IDPrefix(r.ID))
 	}
-	return fault.Errorf(fault.Unavailable, "%s Server is stopping, scheduler for model has stopped accepting new inference requests", idPrefix(r.ID))
+	return fault.Errorf(fault.Unavailable, "%s Server is stopping, scheduler for model has stopped accepting new inference requests", request.IDPrefix(r.ID))
 }
 
 // giveUp counts a request that was queued and not executed. It returns the error for the client.
@@ -166,7 +167,7 @@ func (m *model) giveUp(j *job, why error) error {
 		return fault.Errorf(fault.Unavailable, "Request timeout expired")
 	}
 	m.stats.Failed(statistics.FailureCanceled, elapsed)
-	return fault.Errorf(fault.Cancelled, "%s request was cancelled", idPrefix(j.request.ID))
+	return fault.Errorf(fault.Cancelled, "%s request was cancelled", request.IDPrefix(j.request.ID))
 }
 
 // metadata describes the model for clients. versions are those to list.
@@ -176,12 +177,12 @@ func (m *model) metadata(versions []string) api.ModelMetadata {
 		platform = m.config.GetBackend()
 	}
 	meta := api.ModelMetadata{Name: m.name, Versions: versions, Platform: platform, Inputs: []api.TensorMetadata{}, Outputs: []api.TensorMetadata{}}
-	batched := m.signature.maxBatch > 0
+	batched := m.signature.MaxBatch > 0
 	for _, in := range m.config.GetInput() {
-		meta.Inputs = append(meta.Inputs, api.TensorMetadata{Name: in.GetName(), Datatype: wireName(in.GetDataType()), Shape: fullShape(in.GetDims(), batched)})
+		meta.Inputs = append(meta.Inputs, api.TensorMetadata{Name: in.GetName(), Datatype: request.WireName(in.GetDataType()), Shape: fullShape(in.GetDims(), batched)})
 	}
 	for _, out := range m.config.GetOutput() {
-		meta.Outputs = append(meta.Outputs, api.TensorMetadata{Name: out.GetName(), Datatype: wireName(out.GetDataType()), Shape: fullShape(out.GetDims(), batched)})
+		meta.Outputs = append(meta.Outputs, api.TensorMetadata{Name: out.GetName(), Datatype: request.WireName(out.GetDataType()), Shape: fullShape(out.GetDims(), batched)})
 	}
 	return meta
 }

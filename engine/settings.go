@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"tuner/engine/request"
 	"tuner/engine/scheduler"
 	"tuner/model/modelconfig"
 	"tuner/model/modelconfig/configpb"
@@ -17,7 +18,7 @@ func settings(c *modelconfig.Config) scheduler.Settings {
 	set := scheduler.Settings{
 		Dynamic:          true,
 		MaxBatch:         max(1, int(c.GetMaxBatchSize())),
-		Delay:            Microseconds(d.GetMaxQueueDelayMicroseconds()),
+		Delay:            request.Microseconds(d.GetMaxQueueDelayMicroseconds()),
 		PreserveOrdering: d.GetPreserveOrdering(),
 		Levels:           d.GetPriorityLevels(),
 		DefaultLevel:     d.GetDefaultPriorityLevel(),
@@ -36,7 +37,7 @@ func settings(c *modelconfig.Config) scheduler.Settings {
 // policy converts a queue policy. nil means no bounds.
 func policy(p *configpb.ModelQueuePolicy) scheduler.Policy {
 	return scheduler.Policy{
-		Timeout:       Microseconds(p.GetDefaultTimeoutMicroseconds()),
+		Timeout:       request.Microseconds(p.GetDefaultTimeoutMicroseconds()),
 		Postpone:      p.GetTimeoutAction() == configpb.ModelQueuePolicy_DELAY,
 		AllowOverride: p.GetAllowTimeoutOverride(),
 		MaxQueue:      int(p.GetMaxQueueSize()),

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"tuner/engine/fault"
+	"tuner/engine/request"
 	"tuner/engine/statistics"
 	"tuner/model/modelconfig"
 	"tuner/model/modelconfig/configpb"
@@ -36,7 +37,7 @@ type warmup struct {
 }
 
 // newWarmups makes the samples of a model.
-func newWarmups(src *source, sig *signature, samples []*configpb.ModelWarmup) ([]warmup, error) {
+func newWarmups(src *source, sig *request.Signature, samples []*configpb.ModelWarmup) ([]warmup, error) {
 	var out []warmup
 	left, requests := uint64(maxWarmupBytes), uint64(0)
 	for _, sample := range samples {
@@ -95,17 +96,17 @@ func failedWarmup(code fault.Code, sample string, rows int, text string) error {
 }
 
 // newWarmup makes a sample, and subtracts its size from left.
-func newWarmup(src *source, sig *signature, sample *configpb.ModelWarmup, left *uint64) (warmup, error) {
+func newWarmup(src *source, sig *request.Signature, sample *configpb.ModelWarmup, left *uint64) (warmup, error) {
 	r := &Request{Model: src.Name}
 	unknown := ""
 	for _, name := range slices.Sorted(maps.Keys(sample.GetInputs())) {
-		if !slices.ContainsFunc(sig.inputs, func(spec tensorSpec) bool { return spec.name == name }) {
+		if !slices.ContainsFunc(sig.Inputs, func(spec request.Spec) bool { return spec.Name == name }) {
 			unknown = name
 			continue // as in Triton, which checks the other inputs first
 		}
 		in := sample.GetInputs()[name]
 		t := Tensor{Name: name, DataType: in.GetDataType(), Shape: slices.Clone(in.GetDims())}
-		if sig.maxBatch > 0 {
+		if sig.MaxBatch > 0 {
 			t.Shape = append([]int64{int64(sample.GetBatchSize())}, t.Shape...)
 		}
 		var err error
@@ -115,21 +116,21 @@ func newWarmup(src *source, sig *signature, sample *configpb.ModelWarmup, left *
 		*left -= uint64(len(t.Data))
 		r.Inputs = append(r.Inputs, t)
 	}
-	p, err := sig.prepare(r)
+	p, err := sig.Prepare(r)
 	if err != nil {
 		return warmup{}, err
 	}
 	if unknown != "" {
-		return warmup{}, failedWarmup(fault.InvalidArgument, sample.GetName(), p.rows, fmt.Sprintf("Failed to retrieve the ONNX input tensor info from '%s'.", unknown))
+		return warmup{}, failedWarmup(fault.InvalidArgument, sample.GetName(), p.Rows, fmt.Sprintf("Failed to retrieve the ONNX input tensor info from '%s'.", unknown))
 	}
 	b := &Batch{}
-	for _, in := range p.inputs {
+	for _, in := range p.Inputs {
 		b.Inputs = append(b.Inputs, BatchInput{in.Name, in.DataType, in.Shape, [][]byte{in.Data}})
 	}
-	for _, out := range sig.outputs {
-		b.Outputs = append(b.Outputs, out.name)
+	for _, out := range sig.Outputs {
+		b.Outputs = append(b.Outputs, out.Name)
 	}
-	return warmup{sample.GetName(), b, p.rows, max(1, int(sample.GetCount()))}, nil
+	return warmup{sample.GetName(), b, p.Rows, max(1, int(sample.GetCount()))}, nil
 }
 
 // warmupData returns the data of one input for all rows: zeros, random bytes, or a file below the
@@ -142,10 +143,10 @@ func warmupData(src *source, in *configpb.ModelWarmup_Input, shape []int64, limi
 	if width == 0 {
 		width = 4 // strings, all empty
 	}
-	elements, ok := Product(shape)
-	size, ok := multiply(elements, uint64(width), ok)
+	elements, ok := request.Product(shape)
+	size, ok := request.Multiply(elements, uint64(width), ok)
 	if !ok || size > limit {
-		return nil, fmt.Errorf("shape %s takes the samples over %d bytes", shapeText(shape), maxWarmupBytes)
+		return nil, fmt.Errorf("shape %s takes the samples over %d bytes", request.ShapeText(shape), maxWarmupBytes)
 	}
 	data := make([]byte, size)
 	if in.GetRandomData() && in.GetDataType() != configpb.DataType_TYPE_STRING {

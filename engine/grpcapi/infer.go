@@ -10,6 +10,7 @@ import (
 	"tuner/engine"
 	pb "tuner/engine/api/inferencepb"
 	"tuner/engine/fault"
+	"tuner/engine/request"
 )
 
 // serveInfer is the handler of ModelInfer. It replaces the generated one, which uses protobuf's
@@ -56,7 +57,7 @@ func (s *service) start(m *message, c *client) (*engine.Pending, error) {
 	if m.err != nil {
 		return nil, m.err
 	}
-	engine.SetText(&m.request.Model, m.model)
+	request.SetText(&m.request.Model, m.model)
 	version, err := parseVersion(m.request.Model, string(m.version))
 	if err != nil {
 		return nil, err
@@ -87,7 +88,7 @@ func (s *service) finish(ctx context.Context, pending *engine.Pending, c *client
 // memory.
 func (m *message) decode(version int64) error {
 	r := &m.request
-	engine.SetText(&r.ID, m.id)
+	request.SetText(&r.ID, m.id)
 	r.Version, r.Priority, r.Timeout = version, 0, 0
 	for i := range m.parameters {
 		if err := m.parameters[i].apply(r); err != nil {
@@ -134,7 +135,7 @@ func (p *parameter) apply(r *engine.Request) error {
 			return fault.Errorf(fault.InvalidArgument, "invalid value type for 'timeout' parameter, expected int64_param.")
 		}
 		// Triton reads a negative value as a timeout of centuries, which sets no limit
-		r.Timeout = engine.Microseconds(uint64(max(int64(p.bits), 0)))
+		r.Timeout = request.Microseconds(uint64(max(int64(p.bits), 0)))
 	case key == "sequence_id" && p.kind != int64Param && p.kind != stringParam:
 		return fault.Errorf(fault.InvalidArgument, "invalid value type for 'sequence_id' parameter, expected int64_param or string_param.")
 	case (key == "sequence_start" || key == "sequence_end" || key == "triton_enable_empty_final_response") && p.kind != boolParam:

@@ -18,6 +18,7 @@ import (
 
 	"tuner/engine"
 	"tuner/engine/fault"
+	"tuner/engine/request"
 	"tuner/model/modelconfig"
 	"tuner/model/modelconfig/configpb"
 )
@@ -194,7 +195,7 @@ func zero(name string, in *configpb.ModelInput, rows []int64) (engine.Tensor, er
 	if width == 0 {
 		width = 4 // strings, all empty
 	}
-	elements, ok := engine.Product(t.Shape)
+	elements, ok := request.Product(t.Shape)
 	if !ok || elements > maxZero/uint64(width) {
 		return t, refuse("output '%s' has no input, and would be more than %d bytes of zeros", name, maxZero)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"tuner/engine"
 	"tuner/engine/fault"
+	"tuner/engine/request"
 	"tuner/model/modelconfig"
 	"tuner/model/modelconfig/configpb"
 )
@@ -91,7 +92,7 @@ func (r *inferRequest) parameter(i int32) error {
 	case "timeout":
 		var n uint64
 		n, err = d.unsigned(i)
-		r.Timeout = engine.Microseconds(n)
+		r.Timeout = request.Microseconds(n)
 	case "sequence_start", "sequence_end":
 		_, err = d.bool(i)
 	case "sequence_id":
@@ -304,7 +305,7 @@ func elementCount(shape []int64) (uint64, bool) {
 	if len(shape) == 0 || slices.Contains(shape, 0) {
 		return 0, true
 	}
-	return engine.Product(shape)
+	return request.Product(shape)
 }
 
 // decodeOutputs reads the wanted outputs, and their forms.

@@ -10,6 +10,7 @@ import (
 	"tuner/engine"
 	"tuner/engine/api"
 	"tuner/engine/fault"
+	"tuner/engine/request"
 )
 
 // inference is the memory of one inference on its way through the front end. It is reused for later
@@ -49,7 +50,7 @@ func (f *Frontend) infer(b *reader, at *route) {
 	defer f.release(x, b)
 	r := &x.request
 	r.Memory = b.account()
-	engine.SetText(&r.Model, at.model)
+	request.SetText(&r.Model, at.model)
 	var err error
 	if r.Version, err = at.number(); err != nil {
 		fail(ctx, err)
