@@ -13,13 +13,14 @@ import (
 type apartExecutor struct {
 	session  ApartSession
 	requests []Apart
+	vacant   int // rows of the batch without a request
 }
 
 // Execute runs the batch and stores the response or error in each job. As in Triton's identity
 // backend, the batch of a model that does not batch counts no rows.
 func (e *apartExecutor) Execute(items []scheduler.Item[*job]) {
 	begin := time.Now()
-	rows := 0
+	rows := e.vacant
 	for _, it := range items {
 		p := &it.Value.prepared
 		sig := it.Value.model.signature

@@ -10,6 +10,7 @@ import (
 	"tuner/engine/fault"
 	"tuner/engine/request"
 	"tuner/engine/scheduler"
+	"tuner/engine/state"
 	"tuner/engine/statistics"
 	"tuner/model/modelconfig"
 	"tuner/model/modelconfig/configpb"
@@ -21,30 +22,47 @@ type executor struct {
 	session Session
 	batch   Batch
 	cuts    []slicer
+	// of a model whose requests form sequences: the slots of the instance, and the rows of the batch.
+	// An item whose row is vacant is that of another row, and has no answer.
+	slots *state.Slots
+	rows  []state.Row
 }
+
+// isVacant reports whether item k of the batch stands in for a request that is not there.
+func (e *executor) isVacant(k int) bool { return e.rows != nil && e.rows[k].Vacant }
 
 // Execute runs the batch and stores the response or error in each job.
 func (e *executor) Execute(items []scheduler.Item[*job]) {
 	begin := time.Now()
 	rows := e.gather(items)
+	if e.slots != nil {
+		e.addInputs()
+	}
 	result, err := e.session.Execute(&e.batch)
 	defer e.forget()
-	var memory *shared
+	m := items[0].Value.model
 	if err == nil {
-		memory = &shared{free: result.Free}
+		memory := &shared{free: result.Free}
 		memory.users.Store(1) // our reference, until all responses are made
-		err = e.respond(items, result.Outputs, rows, memory)
+		if e.slots != nil {
+			err = e.keepStates(m, result.Outputs)
+		}
+		if err == nil {
+			err = e.respond(items, result.Outputs[:len(m.signature.Outputs)], rows, memory)
+		}
 		memory.release()
 	}
 	end := time.Now()
-	m := items[0].Value.model
 	if err != nil {
-		fail(items, err, end)
+		e.fail(items, err, end)
 		return
 	}
 	d := statistics.Span{Input: result.Gathered.Sub(begin), Infer: result.Computed.Sub(result.Gathered), Output: end.Sub(result.Computed)}
 	m.stats.Executed(rows, d)
-	for _, it := range items {
+	for k, it := range items {
+		if e.isVacant(k) {
+			continue
+		}
 		j := it.Value
 		if j.err != nil {
 			j.model.stats.Failed(statistics.FailureOther, end.Sub(j.started))
@@ -90,14 +108,21 @@ func (e *executor) forget() {
 		clear(e.batch.Inputs[i].Parts)
 	}
 	clear(e.cuts)
+	if e.slots != nil {
+		clear(e.batch.Inputs) // the lists of added inputs are the slots'
+		e.batch.Inputs = e.batch.Inputs[:0]
+	}
 }
 
-func fail(items []scheduler.Item[*job], err error, end time.Time) {
+func (e *executor) fail(items []scheduler.Item[*job], err error, end time.Time) {
 	var known *fault.Error
 	if !errors.As(err, &known) {
 		known = fault.Errorf(fault.Internal, "%v", err)
 	}
-	for _, it := range items {
+	for k, it := range items {
+		if e.isVacant(k) {
+			continue
+		}
 		it.Value.err = known
 		it.Value.model.stats.Failed(statistics.FailureBackend, end.Sub(it.Value.started))
 	}
@@ -128,7 +153,7 @@ func (e *executor) respond(items []scheduler.Item[*job], outputs []Tensor, rows 
 			if err != nil {
 				return err
 			}
-			if j.prepared.Outputs != nil && !j.prepared.Outputs[i] {
+			if j.prepared.Outputs != nil && !j.prepared.Outputs[i] || e.isVacant(k) {
 				continue
 			}
 			t := outputs[i]
@@ -149,15 +174,19 @@ func (e *executor) respond(items []scheduler.Item[*job], outputs []Tensor, rows 
 		responses[k] = Response{Model: j.model.name, Version: j.model.version, ID: j.request.ID, memory: memory, account: j.request.Memory,
 			Outputs: tensors[first:len(tensors):len(tensors)]}
 	}
-	hand(items, responses, memory)
+	e.hand(items, responses, memory)
 	return nil
 }
 
 // hand gives each job its response. It refuses jobs whose client holds too much already, since
 // outputs may wait for a client that does not read.
-func hand(items []scheduler.Item[*job], responses []Response, memory *shared) {
+func (e *executor) hand(items []scheduler.Item[*job], responses []Response, memory *shared) {
 	memory.users.Add(int32(len(items)))
 	for k, it := range items {
+		if e.isVacant(k) {
+			memory.release()
+			continue
+		}
 		if account := responses[k].account; !account.Take(outputBytes(responses[k].Outputs)) {
 			memory.release()
 			it.Value.err = fault.Full(account)

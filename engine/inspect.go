@@ -18,7 +18,7 @@ import (
 // Metadata describes the server.
 func (s *Server) Metadata() api.ServerMetadata {
 	return api.ServerMetadata{Name: s.options.ID, Version: s.options.Version, Extensions: []string{
-		api.ExtensionModelRepository, "model_repository(unload_dependents)", "schedule_policy", "model_configuration",
+		"sequence", api.ExtensionModelRepository, "model_repository(unload_dependents)", "schedule_policy", "model_configuration",
 		"binary_tensor_data", "parameters", api.ExtensionStatistics,
 	}}
 }
@@ -138,7 +138,7 @@ func (s *Server) Metrics() []ModelMetrics {
 	var out []ModelMetrics
 	for _, m := range s.readyModels() {
 		stats, failures := m.stats.SinceUnload(m.name, m.version)
-		out = append(out, ModelMetrics{stats, failures, m.pool.scheduler.Pending(), m.loadDuration, m.config.GetResponseCache().GetEnable()})
+		out = append(out, ModelMetrics{stats, failures, m.pool.pending(), m.loadDuration, m.config.GetResponseCache().GetEnable()})
 	}
 	return out
 }

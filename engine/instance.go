@@ -116,9 +116,13 @@ func (s *Server) newModel(ctx context.Context, src *source, number int64, old *m
 	if err != nil {
 		return nil, errors.Join(err, closeSessions(made))
 	}
-	set := settings(m.config)
-	set.Hold = s.options.Hold
-	m.pool = newPool(made, set, s.options.Timer)
+	if m.added != nil {
+		m.pool = s.newSequencePool(m, made)
+	} else {
+		set := settings(m.config)
+		set.Hold = s.options.Hold
+		m.pool = newPool(made, set, s.options.Timer)
+	}
 	if src.temp != nil {
 		src.temp.users.Add(1)
 		m.pool.files = src.temp
@@ -152,6 +156,9 @@ func (s *Server) describe(m *model, src *source, io modelconfig.ModelIO, old *mo
 		return nil, err
 	}
 	m.config, m.signature = c, request.NewSignature(c)
+	if m.added, err = s.newAdded(src, c); err != nil {
+		return nil, err
+	}
 	switch {
 	case old == nil:
 		m.stats = statistics.New(s.observer(m.name, m.version))
@@ -160,7 +167,7 @@ func (s *Server) describe(m *model, src *source, io modelconfig.ModelIO, old *mo
 	default:
 		m.stats = old.stats.Successor()
 	}
-	return newWarmups(src, m.signature, c.GetModelWarmup())
+	return newWarmups(src, m.signature, m.added, c.GetModelWarmup())
 }
 
 // observer returns the observer of a version whose counters begin at zero; nil: none.

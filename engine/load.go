@@ -296,7 +296,7 @@ func (s *Server) publish(ctx context.Context, a *attempt, src *source, versions 
 	e.versions, e.source, e.hollow = versions, src, false
 	for _, v := range versions {
 		// it may serve the older configuration so far
-		v.model.pool.scheduler.Reconfigure(settings(v.model.config))
+		v.model.pool.reconfigure(v.model.config)
 		v.model.answers = s.openAnswers(v.model)
 		s.options.Log.Info("loaded model", "model", src.Name, "version", v.model.version, "duration", v.model.loadDuration)
 	}

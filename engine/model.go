@@ -10,6 +10,8 @@ import (
 	"tuner/engine/fault"
 	"tuner/engine/request"
 	"tuner/engine/scheduler"
+	"tuner/engine/sequence"
+	"tuner/engine/state"
 	"tuner/engine/statistics"
 	"tuner/model/modelconfig"
 	"tuner/model/modelconfig/configpb"
@@ -23,6 +25,7 @@ type model struct {
 	config       *modelconfig.Config
 	signature    *request.Signature
 	stats        *statistics.Statistics
+	added        *state.Spec // inputs that the server adds to requests; nil: the requests form no sequences
 	pool         *pool
 	answers      *answers // nil: none are cached
 	loadDuration time.Duration
@@ -32,8 +35,9 @@ type model struct {
 // requests share one.
 type pool struct {
 	scheduler *scheduler.Scheduler[*job]
-	instances []instance // at least one
-	files     *shared    // the temporary folder of the model's files, if there is one
+	sequences *sequence.Scheduler[*job] // in place of scheduler, if requests form sequences
+	instances []instance                // at least one
+	files     *shared                   // the temporary folder of the model's files, if there is one
 	// requests between Start and Wait; none is added after the pool has been retired
 	users sync.WaitGroup
 }
@@ -56,7 +60,11 @@ func newPool(instances []instance, set scheduler.Settings, timer func(call func(
 // retire waits for the last request and frees the sessions.
 func (p *pool) retire() error {
 	p.users.Wait()
-	p.scheduler.Close()
+	if p.sequences != nil {
+		p.sequences.Close()
+	} else {
+		p.scheduler.Close()
+	}
 	if p.files != nil {
 		defer p.files.release()
 	}
@@ -82,10 +90,15 @@ type job struct {
 	err      error
 }
 
+// waiter waits until a scheduler has had a request executed (nil), or has refused it.
+type waiter interface {
+	Wait(ctx context.Context) error
+}
+
 // Pending is a request that has been accepted. The caller must call Wait once.
 type Pending struct {
 	job     job
-	ticket  *scheduler.Ticket[*job]
+	ticket  waiter
 	charged int     // charged to the request's account for its strings
 	lookUp  *lookUp // nil: the model has no cache
 }
@@ -96,7 +109,10 @@ func (m *model) start(r *Request) (*Pending, error) {
 	p := &Pending{job: job{model: m, request: r, started: time.Now()}}
 	j := &p.job
 	var err error
-	if j.prepared, err = m.signature.Prepare(r); err != nil {
+	if j.prepared, err = m.signature.Prepare(r); err == nil && m.added != nil {
+		err = m.checkSequence(r)
+	}
+	if err != nil {
 		m.pool.users.Done()
 		return nil, err
 	}
@@ -107,13 +123,17 @@ func (m *model) start(r *Request) (*Pending, error) {
 		m.pool.users.Done()
 		return nil, fault.Full(r.Memory)
 	}
-	p.ticket, err = m.pool.scheduler.Enqueue(scheduler.Item[*job]{
-		Value: j, Rows: j.prepared.Rows, Shape: j.prepared.Shape, Priority: r.Priority, Timeout: r.Timeout,
-	})
+	if m.pool.sequences != nil {
+		p.ticket, err = m.enqueueInSequence(j)
+	} else {
+		p.ticket, err = m.pool.scheduler.Enqueue(scheduler.Item[*job]{
+			Value: j, Rows: j.prepared.Rows, Shape: j.prepared.Shape, Priority: r.Priority, Timeout: r.Timeout,
+		})
+	}
 	if err != nil {
 		m.pool.users.Done()
 		r.Memory.Give(p.charged)
-		return nil, refusal(r, err)
+		return nil, refusal(m, r, err)
 	}
 	return p, nil
 }
@@ -151,9 +171,16 @@ func (p *Pending) Wait(ctx context.Context) (*Response, error) {
 
 // refusal returns the error for a request that the scheduler did not accept. As in Triton
 // (InferenceRequest::Run) no statistics count it.
-func refusal(r *Request, why error) error {
-	if errors.Is(why, scheduler.ErrQueueFull) {
+func refusal(m *model, r *Request, why error) error {
+	switch {
+	case errors.Is(why, scheduler.ErrQueueFull):
 		return fault.Errorf(fault.Unavailable, "%s Exceeds maximum queue size", request.IDPrefix(r.ID))
+	case errors.Is(why, errRows):
+		return fault.Errorf(fault.InvalidArgument, "inference request to model '%s' must specify batch-size 1 due to requirements of sequence batcher", m.name)
+	case errors.Is(why, sequence.ErrNoID):
+		return fault.Errorf(fault.InvalidArgument, "inference request to model '%s' must specify a non-zero or non-empty correlation ID", m.name)
+	case errors.Is(why, sequence.ErrNotStarted):
+		return fault.Errorf(fault.InvalidArgument, "inference request for sequence %s to model '%s' must specify the START flag on the first request of the sequence", r.Sequence, m.name)
 	}
 	return fault.Errorf(fault.Unavailable, "%s Server is stopping, scheduler for model has stopped accepting new inference requests", request.IDPrefix(r.ID))
 }
@@ -165,6 +192,10 @@ func (m *model) giveUp(j *job, why error) error {
 		m.stats.Failed(statistics.FailureRejected, elapsed)
 		// without the id, since Triton has one text for all
 		return fault.Errorf(fault.Unavailable, "Request timeout expired")
+	}
+	if errors.Is(why, sequence.ErrExpired) {
+		m.stats.Failed(statistics.FailureRejected, elapsed)
+		return fault.Errorf(fault.Unavailable, "timeout of the corresponding sequence has been expired")
 	}
 	m.stats.Failed(statistics.FailureCanceled, elapsed)
 	return fault.Errorf(fault.Cancelled, "%s request was cancelled", request.IDPrefix(j.request.ID))

@@ -40,6 +40,7 @@ type Options struct {
 	// requests that a model's batcher waits for before its first batch; 0: none. Triton's tests set it
 	// to know what a batch will hold.
 	Hold         int
+	HoldBacklog  int // the same for the backlog of sequences; the first batch waits for both
 	HostPolicies []hostpolicy.Policy
 	// called when a version is loaded whose metrics begin at zero; nil: not called
 	Observe func(model string, version int64) statistics.Observer

@@ -15,6 +15,7 @@ import (
 
 	"tuner/engine/fault"
 	"tuner/engine/request"
+	"tuner/engine/state"
 	"tuner/engine/statistics"
 	"tuner/model/modelconfig"
 	"tuner/model/modelconfig/configpb"
@@ -37,7 +38,7 @@ type warmup struct {
 }
 
 // newWarmups makes the samples of a model.
-func newWarmups(src *source, sig *request.Signature, samples []*configpb.ModelWarmup) ([]warmup, error) {
+func newWarmups(src *source, sig *request.Signature, added *state.Spec, samples []*configpb.ModelWarmup) ([]warmup, error) {
 	var out []warmup
 	left, requests := uint64(maxWarmupBytes), uint64(0)
 	for _, sample := range samples {
@@ -49,7 +50,7 @@ func newWarmups(src *source, sig *request.Signature, samples []*configpb.ModelWa
 			return nil, fault.Errorf(fault.InvalidArgument, "warmup sample '%s' of model '%s': batch_size %d and count %d take the samples over %d requests, which is the most that this engine warms up with",
 				sample.GetName(), src.Name, sample.GetBatchSize(), sample.GetCount(), maxWarmupRequests)
 		}
-		w, err := newWarmup(src, sig, sample, &left)
+		w, err := newWarmup(src, sig, added, sample, &left)
 		var known *fault.Error
 		switch {
 		case errors.As(err, &known), errors.Is(err, fs.ErrNotExist):
@@ -96,11 +97,12 @@ func failedWarmup(code fault.Code, sample string, rows int, text string) error {
 }
 
 // newWarmup makes a sample, and subtracts its size from left.
-func newWarmup(src *source, sig *request.Signature, sample *configpb.ModelWarmup, left *uint64) (warmup, error) {
-	r := &Request{Model: src.Name}
+func newWarmup(src *source, sig *request.Signature, added *state.Spec, sample *configpb.ModelWarmup, left *uint64) (warmup, error) {
+	r, b := &Request{Model: src.Name}, &Batch{}
 	unknown := ""
 	for _, name := range slices.Sorted(maps.Keys(sample.GetInputs())) {
-		if !slices.ContainsFunc(sig.Inputs, func(spec request.Spec) bool { return spec.Name == name }) {
+		isAdded := added != nil && added.Adds(name) // the sample must have what the server adds to requests
+		if !isAdded && !slices.ContainsFunc(sig.Inputs, func(spec request.Spec) bool { return spec.Name == name }) {
 			unknown = name
 			continue // as in Triton, which checks the other inputs first
 		}
@@ -114,6 +116,10 @@ func newWarmup(src *source, sig *request.Signature, sample *configpb.ModelWarmup
 			return warmup{}, err
 		}
 		*left -= uint64(len(t.Data))
+		if isAdded {
+			b.Inputs = append(b.Inputs, BatchInput{t.Name, t.DataType, t.Shape, [][]byte{t.Data}})
+			continue
+		}
 		r.Inputs = append(r.Inputs, t)
 	}
 	p, err := sig.Prepare(r)
@@ -123,7 +129,6 @@ func newWarmup(src *source, sig *request.Signature, sample *configpb.ModelWarmup
 	if unknown != "" {
 		return warmup{}, failedWarmup(fault.InvalidArgument, sample.GetName(), p.Rows, fmt.Sprintf("Failed to retrieve the ONNX input tensor info from '%s'.", unknown))
 	}
-	b := &Batch{}
 	for _, in := range p.Inputs {
 		b.Inputs = append(b.Inputs, BatchInput{in.Name, in.DataType, in.Shape, [][]byte{in.Data}})
 	}

@@ -275,6 +275,9 @@ func defaultConfig(p spec.Profile, o origin, model *onnx.Model, gpus int) (*mode
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", o.name(model), err)
 	}
+	if complete.GetSequenceBatching() != nil {
+		return nil, fmt.Errorf("%s: model %q uses sequence_batching, and the load of a campaign has no sequences; measure it with perf_analyzer", o.name(model), p.Name)
+	}
 	var unsupported error
 	if p.UsesBundled() {
 		unsupported = modelconfig.RefuseUnsupported(complete)

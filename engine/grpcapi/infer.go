@@ -11,6 +11,7 @@ import (
 	pb "tuner/engine/api/inferencepb"
 	"tuner/engine/fault"
 	"tuner/engine/request"
+	"tuner/engine/sequence"
 )
 
 // serveInfer is the handler of ModelInfer. It replaces the generated one, which uses protobuf's
@@ -90,6 +91,7 @@ func (m *message) decode(version int64) error {
 	r := &m.request
 	request.SetText(&r.ID, m.id)
 	r.Version, r.Priority, r.Timeout = version, 0, 0
+	r.Sequence, r.Start, r.End = sequence.ID{}, false, false
 	for i := range m.parameters {
 		if err := m.parameters[i].apply(r); err != nil {
 			return err
@@ -136,10 +138,18 @@ func (p *parameter) apply(r *engine.Request) error {
 		}
 		// Triton reads a negative value as a timeout of centuries, which sets no limit
 		r.Timeout = request.Microseconds(uint64(max(int64(p.bits), 0)))
-	case key == "sequence_id" && p.kind != int64Param && p.kind != stringParam:
+	case key == "sequence_id" && p.kind == int64Param:
+		r.Sequence = sequence.ID{Number: p.bits}
+	case key == "sequence_id" && p.kind == stringParam:
+		r.Sequence = sequence.ID{Text: string(p.text)}
+	case key == "sequence_id":
 		return fault.Errorf(fault.InvalidArgument, "invalid value type for 'sequence_id' parameter, expected int64_param or string_param.")
 	case (key == "sequence_start" || key == "sequence_end" || key == "triton_enable_empty_final_response") && p.kind != boolParam:
 		return fault.Errorf(fault.InvalidArgument, "invalid value type for '%s' parameter, expected bool_param.", key)
+	case key == "sequence_start":
+		r.Start = p.bits != 0
+	case key == "sequence_end":
+		r.End = p.bits != 0
 	case strings.HasPrefix(key, "triton_") && key != "triton_enable_empty_final_response":
 		return fault.Errorf(fault.InvalidArgument,
 			"parameter keys starting with 'triton_' are reserved for Triton usage. Only the following keys starting with 'triton_' are allowed: triton_enable_empty_final_response")

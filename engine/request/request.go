@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tuner/engine/budget"
+	"tuner/engine/sequence"
 	"tuner/model/modelconfig/configpb"
 )
 
@@ -36,6 +37,9 @@ type Request struct {
 	Timeout  time.Duration // limit in the queue; 0: none
 	Inputs   []Tensor
 	Outputs  []string // names; empty: all
+	// the sequence that the request belongs to, and whether it is its first or last request
+	Sequence   sequence.ID
+	Start, End bool
 	// account for the memory that the server needs for the request; nil: none
 	Memory *budget.Account
 }

@@ -8,6 +8,7 @@ import (
 	"tuner/engine"
 	"tuner/engine/fault"
 	"tuner/engine/request"
+	"tuner/engine/sequence"
 	"tuner/model/modelconfig"
 	"tuner/model/modelconfig/configpb"
 )
@@ -93,11 +94,15 @@ func (r *inferRequest) parameter(i int32) error {
 		var n uint64
 		n, err = d.unsigned(i)
 		r.Timeout = request.Microseconds(n)
-	case "sequence_start", "sequence_end":
-		_, err = d.bool(i)
+	case "sequence_start":
+		r.Start, err = d.bool(i)
+	case "sequence_end":
+		r.End, err = d.bool(i)
 	case "sequence_id":
-		if _, err = d.unsigned(i); err != nil {
-			_, err = d.string(i)
+		if r.Sequence.Number, err = d.unsigned(i); err != nil {
+			var text []byte
+			text, err = d.string(i)
+			r.Sequence = sequence.ID{Text: string(text)}
 		}
 	default:
 		return r.custom(key, d.nodes[i].kind)

@@ -71,7 +71,7 @@ func TestRoutes(t *testing.T) {
 		{"GET", "/v2/health/well", "", 404, `{"error":"Not Found"}`},
 		{"GET", "/v1", "", 404, `{"error":"Not Found"}`},
 		{"POST", "/v2", "", 405, `{"error":"Method Not Allowed"}`},
-		{"GET", "/v2", "", 200, `{"name":"triton","version":"test","extensions":["model_repository",…`},
+		{"GET", "/v2", "", 200, `{"name":"triton","version":"test","extensions":["sequence","model_repository",…`},
 		{"GET", "/v2/models/fake", "", 200, `{"name":"fake","versions":["1"],"platform":"onnxruntime_onnx","inputs":[{"name":"INPUT0","datatype":"INT32","shape":[-1,16]},{"name":"INPUT1","datatype":"INT32","shape":[-1,16]}],"outputs":[{"name":"OUTPUT0","datatype":"INT32","shape":[-1,16]},{"name":"OUTPUT1","datatype":"INT32","shape":[-1,16]}]}`},
 		{"GET", "/v2/models/fake/versions/1", "", 200, `{"name":"fake","versions":["1"],…`},
 		{"GET", "/v2/models/fake/versions/2", "", 404, `{"error":"Request for unknown model: 'fake' version 2 is not found"}`},

@@ -87,7 +87,7 @@ func RunWith(ctx context.Context, messages io.Writer, o *flags.Options, wrap fun
 		return err
 	}
 	models.Backend, models.GPUs = identity.Beside(wrap(onnxruntime.New(runtime))), usableGPUs(runtime)
-	models.Hold = held(log)
+	models.Hold, models.HoldBacklog = held(log, holdVariable), held(log, holdBacklogVariable)
 	server, err := engine.New(models)
 	if err != nil {
 		if errors.As(err, new(*engine.MissingRepositoryError)) {

@@ -84,9 +84,11 @@ var allowed = map[string][]string{
 	"model/framework":            {"internal/checksum", "internal/children", "model/dataset/npy", "model/precision/accuracy", "model/onnx"},
 	"engine/alarm":               {},
 	"engine/budget":              {},
-	"engine/cache":               {}, // keys and values: it knows no model
-	"engine/fault":               {}, // a class and a text: every part of the engine makes errors
-	"engine/request":             {"engine/budget", "engine/fault", "model/modelconfig"},
+	"engine/cache":               {},                                                                        // keys and values: it knows no model
+	"engine/fault":               {},                                                                        // a class and a text: every part of the engine makes errors
+	"engine/request":             {"engine/budget", "engine/fault", "engine/sequence", "model/modelconfig"}, // sequence: its identity
+	"engine/sequence":            {"engine/scheduler"},
+	"engine/state":               {"engine/fault", "engine/sequence", "model/modelconfig"},
 	"engine/statistics":          {"engine/api"},                                           // counters: it knows no model
 	"engine/repository":          {"engine/fault", "model/modelconfig", "model/modelrepo"}, // files: it loads and serves nothing
 	"engine":                     {"engine/api", "model/modelconfig", "model/modelrepo", "internal/hostinfo"},

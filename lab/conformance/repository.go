@@ -99,6 +99,20 @@ func modelFile(name, samples string) ([]byte, error) {
 		return marshal(simpleOf(onnx.Int8).Proto())
 	case "any_shape":
 		return marshal(negation(onnx.Symbol("batch"), onnx.Symbol("height"), onnx.Symbol("width")).Proto())
+	case "accumulator":
+		return marshal(build.Accumulator().Proto())
+	case "streaming_detector":
+		return marshal(build.StreamingDetector(true).Proto())
+	case "streaming_detector_alone":
+		return marshal(build.StreamingDetector(false).Proto())
+	case "observer", "observer_float", "observer_bool", "observer_text":
+		return marshal(observer(name).Proto())
+	case "plus_start":
+		return marshal(plusStart().Proto())
+	case "dyna":
+		return marshal(dyna().Proto())
+	case "dyna_text":
+		return marshal(dynaText().Proto())
 	case "replaceable":
 		return marshal(replaceable().Proto())
 	case "vector":

@@ -269,6 +269,7 @@ func TestRequests(t *testing.T) {
 	}{
 		{"explicit", []string{"--model-control-mode=explicit", "--load-model=*"}},
 		{"none", nil},
+		{"sequences", nil},
 		{"cache", []string{"--cache-config=local,size=4194304", "--cache-directory=" + find(t).Caches}},
 	} {
 		t.Run(mode.name, func(t *testing.T) {

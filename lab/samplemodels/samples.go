@@ -53,6 +53,8 @@ func samples(o options) []sample {
 		generated("resnet", build.ResNet),
 		generated("mobilenet", build.MobileNet),
 		generated("lstm", build.LSTM),
+		generated("accumulator", build.Accumulator),
+		generated("streaming_detector", func() *onnx.Model { return build.StreamingDetector(true) }),
 		generated("bertsquad", build.BertSquadLike),
 		generated("recommender", build.EmbeddingRecommender),
 		generated("constant_time", func() *onnx.Model { return build.ConstantTime(o.iterations) }),

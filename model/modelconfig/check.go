@@ -24,6 +24,14 @@ func CheckModel(c *Config, io ModelIO) error {
 			required++
 		}
 	}
+	if err := checkControls(c, io); err != nil {
+		return err
+	}
+	controls, err := SequenceControls(c)
+	if err != nil {
+		return err
+	}
+	required += len(controls.All()) + len(c.GetSequenceBatching().GetState())
 	if required != len(io.Inputs) {
 		return refuse("unable to load model '%s', configuration expects %d inputs, model provides %d",
 			c.GetName(), required, len(io.Inputs))
@@ -44,7 +52,7 @@ func CheckModel(c *Config, io ModelIO) error {
 			return err
 		}
 	}
-	return nil
+	return checkStates(c, io)
 }
 
 // signature has the inputs or the outputs of a model. A foreign model may have hundreds of

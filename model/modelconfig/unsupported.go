@@ -21,9 +21,7 @@ func RefuseUnsupported(c *Config) error {
 	if c.GetEnsembleScheduling() != nil || c.GetPlatform() == ensemblePlatform {
 		add("ensemble_scheduling", "serve and tune its models one by one")
 	}
-	if c.GetSequenceBatching() != nil {
-		add("sequence_batching", "only stateless models can be served")
-	}
+	refuseSequences(c, add)
 	if c.GetModelTransactionPolicy().GetDecoupled() {
 		add("model_transaction_policy.decoupled", "an ONNX model gives one response for each request")
 	}
@@ -67,6 +65,19 @@ func refuseSharing(c *Config, add func(field, instead string)) {
 		if g.GetKind() == configpb.ModelInstanceGroup_KIND_GPU {
 			add(fmt.Sprintf("parameters[%q] with instance_group[%d] on a GPU", sessionoption.Of(sessionoption.ShareSession).Parameter, i),
 				"leave the parameter out: instances on a GPU have a session each")
+		}
+	}
+}
+
+// refuseSequences adds unsupported features of sequences.
+func refuseSequences(c *Config, add func(field, instead string)) {
+	s := c.GetSequenceBatching()
+	if s.GetIterativeSequence() {
+		add("sequence_batching.iterative_sequence", "send each step as a request of a sequence")
+	}
+	for i, state := range s.GetState() {
+		if state.GetUseGrowableMemory() {
+			add(fmt.Sprintf("sequence_batching.state[%d].use_growable_memory", i), "leave it out: states may grow in memory that is allocated for each step")
 		}
 	}
 }

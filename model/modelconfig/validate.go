@@ -118,23 +118,6 @@ func checkOrdering(model string, b *configpb.ModelDynamicBatching) []error {
 	return errs
 }
 
-// checkSequenceBatching checks the strategy. It does not check the controls, since no engine here
-// runs sequences.
-func checkSequenceBatching(c *Config) []error {
-	s := c.GetSequenceBatching()
-	if s == nil {
-		return nil
-	}
-	errs := checkPreferred("sequence batching preferred batch size", c, s.GetOldest().GetPreferredBatchSize())
-	if c.GetResponseCache().GetEnable() {
-		errs = append(errs, refuse("Response Cache does not currently support model %s with sequence batching scheduler. Please disable the response cache.", c.GetName()))
-	}
-	if u := s.GetDirect().GetMinimumSlotUtilization(); u < 0 || u > 1 {
-		errs = append(errs, refuse("sequence batching minimum slot utilization must be in range (0.0, 1.0] for %s", c.GetName()))
-	}
-	return errs
-}
-
 // refuse makes an error in Triton's own words. Clients and tests compare it exactly, including
 // capitals and full stops.
 func refuse(format string, args ...any) error {

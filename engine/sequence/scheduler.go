@@ -1,0 +1,350 @@
+package sequence
+
+import (
+	"container/heap"
+	"sync"
+	"time"
+
+	"tuner/engine/scheduler"
+)
+
+// grace is how long a sequence that comes from the backlog keeps its slot, although it has been idle
+// for too long there. Triton looks at such a sequence every 50 ms.
+const grace = 50 * time.Millisecond
+
+// Scheduler gives the sequences of one model slots in its instances, and passes their requests on. All
+// methods are safe for concurrent use.
+type Scheduler[T any] struct {
+	settings  Settings
+	instances []*instance[T]
+	workers   sync.WaitGroup
+	timer     scheduler.Timer
+
+	mu         sync.Mutex
+	open       map[ID]*sequence[T] // that may get further requests
+	free       slots[T]
+	backlog    backlog[T]
+	deadlines  deadlines[T]
+	wake       time.Time  // time to which the timer is set; zero: it is not set
+	held       bool       // direct: see Settings.Hold
+	unfinished int        // requests that are neither executed nor rejected
+	finished   *sync.Cond // none is left while draining
+	draining   bool
+	closed     bool
+}
+
+// instance is an instance of the model, and its slots.
+type instance[T any] struct {
+	number  int
+	slots   []*slot[T]
+	queued  int                              // requests that wait in its slots
+	batcher *scheduler.Scheduler[*Ticket[T]] // oldest
+	work    *sync.Cond                       // direct: requests have come, or the scheduler has ended
+	timer   scheduler.Timer                  // direct, with a delay; nil: none
+}
+
+// New starts a scheduler with one goroutine per executor. Close ends it. An executor may be a
+// scheduler.Binder.
+func New[T any](set Settings, executors []Executor[T]) *Scheduler[T] {
+	s := &Scheduler[T]{settings: set, open: map[ID]*sequence[T]{}, held: !set.Oldest && set.Hold > 0}
+	s.finished = sync.NewCond(&s.mu)
+	s.timer = set.Timer(s.tick)
+	for i, e := range executors {
+		in := &instance[T]{number: i, work: sync.NewCond(&s.mu)}
+		for k := range max(set.Slots, 1) {
+			in.slots = append(in.slots, &slot[T]{in: in, number: k})
+			s.free = append(s.free, in.slots[k])
+		}
+		s.instances = append(s.instances, in)
+		if set.Oldest {
+			in.batcher = scheduler.New(set.batcher(), []scheduler.Executor[*Ticket[T]]{newBatched(s, e)}, set.Timer)
+			continue
+		}
+		if set.Delay > 0 && set.Utilization > 0 {
+			in.timer = set.Timer(func() { s.rouse(in) })
+		}
+		s.workers.Go(func() { s.serve(in, e) })
+	}
+	heap.Init(&s.free)
+	return s
+}
+
+// Close executes the requests that wait, without further delay, and returns when all instances have
+// ended. New requests get ErrClosed. It may be called more than once.
+func (s *Scheduler[T]) Close() {
+	s.mu.Lock()
+	s.draining, s.held = true, false
+	now := time.Now()
+	for _, q := range s.open {
+		s.end(q, now)
+	}
+	for _, in := range s.instances {
+		in.work.Signal()
+	}
+	for s.unfinished > 0 {
+		s.finished.Wait()
+	}
+	s.closed = true
+	for _, in := range s.instances {
+		in.work.Signal()
+	}
+	s.mu.Unlock()
+	s.workers.Wait()
+	for _, in := range s.instances {
+		if in.batcher != nil {
+			in.batcher.Close()
+		}
+		if in.timer != nil {
+			in.timer.Close()
+		}
+	}
+	s.timer.Close()
+}
+
+// Pending returns the number of requests that wait for an instance.
+func (s *Scheduler[T]) Pending() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := s.backlog.requests
+	for _, in := range s.instances {
+		n += in.queued
+		if in.batcher != nil {
+			n += in.batcher.Pending()
+		}
+	}
+	return n
+}
+
+// Enqueue adds a request and returns at once. The error is ErrNoID, ErrNotStarted or ErrClosed.
+func (s *Scheduler[T]) Enqueue(item Item[T]) (*Ticket[T], error) {
+	item.Enqueued = time.Now()
+	if item.ID == (ID{}) {
+		return nil, ErrNoID
+	}
+	t := &Ticket[T]{item: item, owner: s, waits: true, done: make(chan struct{}, 1)}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.draining {
+		return nil, ErrClosed
+	}
+	q := s.open[item.ID]
+	if q == nil {
+		if !item.Start {
+			return nil, ErrNotStarted
+		}
+		q = s.begin(item.ID)
+	}
+	q.push(t)
+	s.unfinished++
+	q.idle = item.Enqueued.Add(s.settings.Idle)
+	if item.End {
+		q.ended = true
+		delete(s.open, item.ID)
+	}
+	if q.slot == nil {
+		s.await(q, t)
+	} else {
+		q.slot.in.queued++
+		s.deadlines.set(q, q.idleAfter(time.Time{}))
+		s.advance(q.slot, item.Enqueued)
+	}
+	s.setTimer(item.Enqueued)
+	return t, nil
+}
+
+// begin gives a new sequence a slot, or puts it into the backlog.
+func (s *Scheduler[T]) begin(id ID) *sequence[T] {
+	q := &sequence[T]{id: id}
+	s.open[id] = q
+	if len(s.free) == 0 {
+		s.backlog.push(q)
+		return q
+	}
+	q.slot = heap.Pop(&s.free).(*slot[T])
+	q.slot.sequence = q
+	return q
+}
+
+// await counts a request of a sequence in the backlog. The nearest timeout of all its requests is
+// that of the sequence.
+func (s *Scheduler[T]) await(q *sequence[T], t *Ticket[T]) {
+	s.backlog.requests++
+	if t.item.Timeout > 0 {
+		if expires := t.item.Enqueued.Add(t.item.Timeout); q.due.IsZero() || expires.Before(q.due) {
+			s.deadlines.set(q, expires)
+		}
+	}
+	s.unhold()
+}
+
+// idleAfter returns when a sequence with a slot ends for lack of requests, but not before a time.
+// Zero: it has ended already.
+func (q *sequence[T]) idleAfter(earliest time.Time) time.Time {
+	switch {
+	case q.ended:
+		return time.Time{}
+	case q.idle.Before(earliest):
+		return earliest
+	}
+	return q.idle
+}
+
+// advance passes on the requests of a slot, if it can.
+func (s *Scheduler[T]) advance(sl *slot[T], now time.Time) {
+	if !s.settings.Oldest {
+		s.unhold()
+		sl.in.work.Signal()
+		return
+	}
+	q := sl.sequence
+	if sl.busy || q == nil || q.waiting == 0 {
+		return
+	}
+	sl.busy = true // before the slot may pass to another sequence
+	t := s.take(sl, now)
+	var err error
+	t.batched, err = sl.in.batcher.Enqueue(scheduler.Item[*Ticket[T]]{Value: t, Rows: 1, Shape: t.item.Shape})
+	if err != nil { // it has no limit, and ends after the last request
+		panic(err)
+	}
+	t.done <- struct{}{}
+}
+
+// take removes the first request of a slot's sequence. If it is the last one, the slot is released.
+func (s *Scheduler[T]) take(sl *slot[T], now time.Time) *Ticket[T] {
+	q := sl.sequence
+	t := q.pop()
+	t.slot, t.waits = sl, false
+	sl.in.queued--
+	if q.ended && q.waiting == 0 {
+		s.release(sl, now)
+	}
+	return t
+}
+
+// release gives the slot of a sequence that has ended to the next one.
+func (s *Scheduler[T]) release(sl *slot[T], now time.Time) {
+	sl.sequence.slot = nil
+	sl.sequence = nil
+	q := s.backlog.first
+	if q == nil {
+		heap.Push(&s.free, sl)
+		return
+	}
+	s.backlog.remove(q)
+	s.backlog.requests -= q.waiting
+	sl.in.queued += q.waiting
+	q.slot, sl.sequence = sl, q
+	s.deadlines.set(q, q.idleAfter(now.Add(grace)))
+	s.advance(sl, now)
+}
+
+// end ends a sequence: no further request joins it.
+func (s *Scheduler[T]) end(q *sequence[T], now time.Time) {
+	q.ended = true
+	if s.open[q.id] == q {
+		delete(s.open, q.id)
+	}
+	if q.slot != nil || q.waiting == 0 {
+		s.deadlines.set(q, time.Time{})
+	}
+	switch {
+	case q.waiting > 0:
+	case q.slot != nil:
+		s.release(q.slot, now)
+	default:
+		s.backlog.remove(q)
+	}
+}
+
+// drop answers the requests of a sequence from t on, which are not executed. cause is t's.
+func (s *Scheduler[T]) drop(q *sequence[T], t *Ticket[T], cause, others error) {
+	q.last = t.prev
+	if q.last == nil {
+		q.first = nil
+	} else {
+		q.last.next = nil
+	}
+	n := 0
+	for ; t != nil; t = t.next {
+		t.err, t.waits = cause, false
+		cause = others
+		t.done <- struct{}{}
+		n++
+	}
+	q.waiting -= n
+	if q.slot == nil {
+		s.backlog.requests -= n
+	} else {
+		q.slot.in.queued -= n
+	}
+	s.finish(n)
+}
+
+// finish counts requests that have been executed or rejected.
+func (s *Scheduler[T]) finish(n int) {
+	s.unfinished -= n
+	if s.draining && s.unfinished == 0 {
+		s.finished.Broadcast()
+	}
+}
+
+// cancel ends the sequence of a request that waits, and answers the requests from it on.
+func (s *Scheduler[T]) cancel(t *Ticket[T], cause error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !t.waits {
+		return
+	}
+	now := time.Now()
+	s.drop(t.sequence, t, cause, ErrBroken)
+	s.end(t.sequence, now)
+	s.setTimer(now)
+}
+
+// left ends the sequence of a request that has left its batcher without being executed.
+func (s *Scheduler[T]) left(t *Ticket[T]) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	t.slot.busy = false
+	s.finish(1)
+	if q := t.sequence; q.slot == t.slot {
+		if q.first != nil {
+			s.drop(q, q.first, ErrBroken, ErrBroken)
+		}
+		s.end(q, now)
+	}
+	s.advance(t.slot, now)
+	s.setTimer(now)
+}
+
+// tick ends the sequences whose time is over. Requests in the backlog are rejected.
+func (s *Scheduler[T]) tick() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	for len(s.deadlines) > 0 && !s.deadlines[0].due.After(now) {
+		q := s.deadlines[0]
+		if q.slot == nil {
+			s.drop(q, q.first, ErrExpired, ErrExpired)
+		}
+		s.end(q, now)
+	}
+	s.setTimer(now)
+}
+
+// setTimer sets the timer to the nearest deadline, if there is another one than before.
+func (s *Scheduler[T]) setTimer(now time.Time) {
+	var wake time.Time
+	if len(s.deadlines) > 0 {
+		wake = s.deadlines[0].due
+	}
+	switch {
+	case wake.IsZero() && !s.wake.IsZero():
+		s.timer.Stop()
+	case !wake.IsZero() && (!wake.Equal(s.wake) || !wake.After(now)):
+		s.timer.Reset(wake.Sub(now))
+	}
+	s.wake = wake
+}

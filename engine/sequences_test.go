@@ -1,0 +1,109 @@
+package engine_test
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tuner/engine"
+	"tuner/engine/enginetest"
+	"tuner/engine/scheduler"
+	"tuner/engine/sequence"
+	"tuner/engine/statistics"
+	"tuner/model/modelconfig"
+	"tuner/model/modelconfig/configpb"
+)
+
+// sequences is a backend whose model gets X and READY, and returns Y = X.
+func sequences(service time.Duration) *enginetest.Backend {
+	one := func(name string) modelconfig.Tensor {
+		return modelconfig.Tensor{Name: name, DataType: configpb.DataType_TYPE_INT32, Dims: []int64{-1, 1}}
+	}
+	return &enginetest.Backend{
+		IO:          modelconfig.ModelIO{Inputs: []modelconfig.Tensor{one("X"), one("READY")}, Outputs: []modelconfig.Tensor{one("Y")}},
+		ServiceTime: func(int, int) time.Duration { return service },
+	}
+}
+
+const sequenceConfig = `max_batch_size: 2 input { name: "X" data_type: TYPE_INT32 dims: [ 1 ] } output { name: "Y" data_type: TYPE_INT32 dims: [ 1 ] }
+	instance_group { count: 1 kind: KIND_CPU }
+	sequence_batching { max_sequence_idle_microseconds: 5000000 control_input { name: "READY" control { kind: CONTROL_SEQUENCE_READY int32_false_true: [ 0, 1 ] } } }`
+
+// The rows of vacant slots count in the batch, and nowhere else. A sequence that waits for a slot
+// longer than its timeout is rejected, and one that is cancelled counts as such.
+func TestSequencesAreCounted(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		root := t.TempDir()
+		enginetest.WriteModel(t, root, "m", sequenceConfig)
+		s, err := engine.Open(t.Context(), engine.Options{
+			Repositories: []string{root}, ExitOnError: true, Backend: sequences(time.Second), Log: slog.New(slog.DiscardHandler), Timer: scheduler.GoTimer,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		var clients sync.WaitGroup
+		var mu sync.Mutex
+		got := map[string]string{}
+		send := func(ctx context.Context, name string, r engine.Request) {
+			r.Model, r.Inputs = "m", []engine.Tensor{{Name: "X", DataType: configpb.DataType_TYPE_INT32, Shape: []int64{1, 1}, Data: []byte(name)}}
+			clients.Go(func() {
+				response, err := s.Infer(ctx, &r)
+				mu.Lock()
+				defer mu.Unlock()
+				if err != nil {
+					got[name] = err.Error()
+					return
+				}
+				got[name] = string(response.Outputs[0].Data)
+				response.Release()
+			})
+			synctest.Wait()
+		}
+		id := func(n uint64) sequence.ID { return sequence.ID{Number: n} }
+		short, cancel := context.WithTimeout(t.Context(), time.Second/2)
+		defer cancel()
+		send(t.Context(), "a__1", engine.Request{Sequence: id(1), Start: true})
+		send(t.Context(), "b__1", engine.Request{Sequence: id(2), Start: true})
+		send(t.Context(), "c__1", engine.Request{Sequence: id(3), Start: true, Timeout: 100 * time.Millisecond})
+		send(short, "d__1", engine.Request{Sequence: id(4), Start: true})
+		send(t.Context(), "d__2", engine.Request{Sequence: id(4), ID: "second"})
+		send(t.Context(), "e__1", engine.Request{Start: true})
+		send(t.Context(), "f__1", engine.Request{Sequence: sequence.ID{Text: "six"}})
+		time.Sleep(2 * time.Second)
+		send(t.Context(), "b__2", engine.Request{Sequence: id(2), End: true}) // alone, in slot 1
+		clients.Wait()
+		want := map[string]string{
+			"a__1": "a__1", "b__1": "b__1", "b__2": "b__2",
+			"c__1": "timeout of the corresponding sequence has been expired",
+			"d__1": "[request id: <id_unknown>] request was cancelled",
+			"d__2": "[request id: second] request was cancelled",
+			"e__1": "inference request to model 'm' must specify a non-zero or non-empty correlation ID",
+			"f__1": "inference request for sequence six to model 'm' must specify the START flag on the first request of the sequence",
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Error(d)
+		}
+		figures := s.Metrics()[0]
+		rows := map[uint64]uint64{}
+		for _, b := range figures.Statistics.BatchStats {
+			rows[b.BatchSize] = b.ComputeInfer.Count
+		}
+		// a__1 alone, b__1 in slot 1 behind a vacant row, b__2 too
+		if d := cmp.Diff(map[uint64]uint64{1: 1, 2: 2}, rows); d != "" {
+			t.Errorf("rows of the executions (-want +got):\n%s", d)
+		}
+		if d := cmp.Diff(map[statistics.Failure]uint64{statistics.FailureRejected: 1, statistics.FailureCanceled: 2}, figures.Failures); d != "" {
+			t.Error(d)
+		}
+		if figures.Statistics.InferenceCount != 3 || figures.Pending != 0 {
+			t.Errorf("%d inferences and %d pending requests, want 3 and none", figures.Statistics.InferenceCount, figures.Pending)
+		}
+	})
+}
