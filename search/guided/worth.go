@@ -95,7 +95,7 @@ func (a appraiser) surplus(s *survey, b belief.Belief, moves, least float64) flo
 		return posterior.Normal{Mean: b.Score - lead, Deviation: moves}.Surplus(least)
 	}
 	gain := beyond(s.lead)
-	if highest := a.beliefs.HighestScore(b.Level); !math.IsInf(highest, 1) {
+	if highest := verdict.HighestScore(a.settings.Goal, a.settings.Space.Load.At(b.Level)); !math.IsInf(highest, 1) {
 		gain -= beyond(max(s.lead, highest))
 	}
 	return gain

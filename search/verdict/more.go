@@ -26,8 +26,9 @@ func normalQuantile(p float64) float64 { return distuv.UnitNormal.Quantile(p) }
 // The errors of one process's cells are correlated, so the most promising cell stands for all.
 // Processes are treated as independent. This makes x too large rather than too small.
 func (d *decider) more(answer int) float64 {
+	most := d.ceiling(answer)
 	if d.IsOpen {
-		return math.Inf(1)
+		return most
 	}
 	others := d.others(answer)
 	within := func(x float64) bool { return chanceOfMore(others, x*d.Goal.Objective.Weight()) <= 1-d.Confidence }
@@ -35,7 +36,7 @@ func (d *decider) more(answer int) float64 {
 	case within(0):
 		return 0
 	case !within(math.Log(mostSaid)):
-		return math.Inf(1)
+		return most
 	}
 	lo, hi := 0.0, math.Log(mostSaid)
 	for range 50 {
@@ -48,11 +49,22 @@ func (d *decider) more(answer int) float64 {
 	return math.Expm1(hi)
 }
 
+// ceiling returns the largest gain that any choice can have over the answer: that of the highest score
+// of the load axis. It is at least 0, and infinite without a highest score.
+func (d *decider) ceiling(answer int) float64 {
+	axis, l := d.Space.Load, d.choices[answer].Load
+	if axis.Rate && len(axis.Levels) > 0 && d.At == nil {
+		l = axis.At(axis.Last())
+	}
+	return max(d.Goal.Objective.Gain(d.choices[answer].Score.Mean, HighestScore(d.Goal, l)), 0)
+}
+
 // other compares a configuration at a load with the answer: the difference of their scores, and the
 // probability that it keeps the limits.
 type other struct {
 	over  posterior.Normal
 	holds float64
+	most  float64 // largest possible difference
 }
 
 // others lists, by engine process, all choices that may be better than the answer.
@@ -68,18 +80,36 @@ func (d *decider) others(answer int) [][]other {
 		}
 		list[at] = append(list[at], o)
 	}
+	base := d.choices[answer].Score
 	for i, c := range d.choices {
 		if i != answer && d.mayLead(i) {
-			enter(c.Candidate, other{d.scores.difference(i, answer), c.Holds})
+			enter(c.Candidate, other{d.scores.difference(i, answer), c.Holds, HighestScore(d.Goal, c.Load) - base.Mean})
 		}
 	}
-	base := d.choices[answer].Score
 	for _, r := range d.Rivals {
 		enter(r.Candidate, other{posterior.Normal{
 			Mean: r.Score.Mean - base.Mean, Deviation: math.Hypot(r.Score.Deviation, base.Deviation),
-		}, r.Holds})
+		}, r.Holds, HighestScore(d.Goal, r.Load) - base.Mean})
 	}
 	return list
+}
+
+// HighestScore returns an upper bound of the scores at a load. In an open loop, throughput and
+// goodput cannot exceed the offered rate. The bound is infinite for other objectives and for closed
+// loops.
+func HighestScore(goal search.Goal, l measure.Load) float64 {
+	terms := goal.Objective.Terms
+	rate := l.RequestRate * float64(max(l.BatchSize, 1))
+	if len(terms) != 1 || rate <= 0 {
+		return math.Inf(1)
+	}
+	switch metric := terms[0].Metric; {
+	case metric == measure.Throughput || metric.IsGoodput():
+		return terms[0].Signed() * math.Log(rate)
+	case metric == measure.Cost:
+		return terms[0].Signed() * math.Log(goal.Cost(rate))
+	}
+	return math.Inf(1)
 }
 
 // chanceOfMore returns the probability that another choice keeps the limits and has a score above
@@ -89,7 +119,9 @@ func chanceOfMore(others [][]other, x float64) float64 {
 	for _, pool := range others {
 		p := 0.0
 		for _, o := range pool {
-			p = max(p, o.holds*o.over.Above(x))
+			if x < o.most {
+				p = max(p, o.holds*o.over.Above(x))
+			}
 		}
 		nothing *= 1 - p
 	}

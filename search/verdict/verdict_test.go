@@ -386,6 +386,42 @@ func TestUnconfirmedIsUnfinished(t *testing.T) {
 	check(0, false, verdict.NoGain)
 }
 
+// In an open loop of 104 requests/s, nothing answers more than these. An answer of 100 infer/s leaves
+// 4 % to others, whatever a rival promises, and also where some were never tried.
+func TestMoreIsAtMostTheOfferedRate(t *testing.T) {
+	t.Parallel()
+	offered := measure.Load{RequestRate: 104, BatchSize: 1}
+	b := &beliefs{}
+	b.add(candidate(), 1, 100, 0.010, 1e8, 1e-6, 0.05)
+	b.places = map[string]int{candidate().Key() + offered.String(): 0}
+	b.cells[0].Load = offered
+	o := options()
+	o.Space.Load = search.LoadAxis{Levels: []float64{104}, Rate: true, BatchSize: 1}
+	o.Rivals = []verdict.Rival{{Candidate: candidate("instance_count", "2"), Load: offered, Score: posterior.Normal{Mean: math.Log(110), Deviation: 0.2}, Holds: 1}}
+	for _, isOpen := range []bool{false, true} {
+		o.IsOpen = isOpen
+		if v := verdict.Decide(b, o); math.Abs(v.More-0.04) > 1e-6 || v.State != verdict.NoGain {
+			t.Errorf("some never tried: %t: %s, more %.4f, want %s and 0.04", isOpen, v.State, v.More, verdict.NoGain)
+		}
+	}
+}
+
+// The bound of the score is that of the offered rate, where that limits the objective.
+func TestHighestScore(t *testing.T) {
+	t.Parallel()
+	check := func(metric measure.Metric, l measure.Load, want float64) {
+		t.Helper()
+		goal := search.Goal{Objective: search.Objective{Terms: []search.Term{{Metric: metric, Weight: 1}}}}
+		if got := verdict.HighestScore(goal, l); got != want && math.Abs(got-want) > 1e-9 {
+			t.Errorf("%s at %s: %v, want %v", metric, l, got, want)
+		}
+	}
+	check(measure.Throughput, measure.Load{RequestRate: 50, BatchSize: 4}, math.Log(200))
+	check("goodput_50ms", measure.Load{RequestRate: 50}, math.Log(50))
+	check(measure.Throughput, measure.Load{Concurrency: 8}, math.Inf(1))
+	check(measure.LatencyP99, measure.Load{RequestRate: 50}, math.Inf(1))
+}
+
 // More is a quantile of the possible gain: with one rival, of that rival's gain.
 func TestMore(t *testing.T) {
 	t.Parallel()

@@ -249,10 +249,3 @@ func (m *metric) covariance(a, b posterior.Residual) float64 {
 	}
 	return m.reference.Covariance(a)
 }
-
-// HighestScore returns an upper bound of the scores of all cells at a load. In an open loop the
-// throughput cannot exceed the offered rate. Otherwise it is infinite.
-func (x *Beliefs) HighestScore(level float64) float64 {
-	_, rate := x.predictor.Demand(level)
-	return x.scoreOfRate(rate)
-}

@@ -167,15 +167,6 @@ func (c criteria) logGoodput(m *metric, r queuesim.Result) float64 {
 	return posterior.LogGoodput(max(r.Throughput, floor), share)
 }
 
-// scoreOfRate returns the score at a throughput if the objective is only that, a goodput, or the
-// cost; infinite otherwise. A goodput is at most the throughput.
-func (c criteria) scoreOfRate(throughput float64) float64 {
-	if m := c.metrics[0]; len(c.goal.Objective.Terms) == 1 && (m.isRate() || m.isGoodput()) && !math.IsInf(throughput, 1) {
-		return m.weight * c.ofRate(m.name, throughput)
-	}
-	return math.Inf(1)
-}
-
 // simulatedValue returns a metric by the simulation alone; nil if it lacks the metric.
 func (c criteria) simulatedValue(name measure.Metric, r queuesim.Result) *float64 {
 	m := newMetric(name)
