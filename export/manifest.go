@@ -22,7 +22,7 @@ const ManifestName = "export.json"
 // disappears.
 const ManifestFormat = 1
 
-// Summary is what `tuner export --output json` prints.
+// Summary is what `tuner export --format json` prints.
 type Summary struct {
 	Folder string `json:"folder"` // folder of the export, as the user named it
 	// files of the export, with paths relative to the folder; a model's folder stands for all its
@@ -82,7 +82,7 @@ type Figure struct {
 	Hi    float64 `json:"hi"`    // upper end of its 95 % interval
 }
 
-// Summary returns what `tuner export --output json` prints of an export in a folder.
+// Summary returns what `tuner export --format json` prints of an export in a folder.
 func (e Export) Summary(dir string) Summary {
 	return Summary{dir, e.Files, e.Next, e.Deployment.Manifest()}
 }

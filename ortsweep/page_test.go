@@ -15,7 +15,7 @@ func TestPageIsGenerated(t *testing.T) {
 	t.Parallel()
 	referencetest.CheckFields(t, "ortsweep-results-fields.md", schema.Options{
 		Title: "tuner ortsweep: fields of result.json",
-		Description: "`tuner ortsweep` writes result.json, and prints the same with `--output json`.\n" +
+		Description: "`tuner ortsweep` writes result.json, and prints the same with `--format json`.\n" +
 			"[ortsweep.yaml](ortsweep.md#results) explains the other files. Sizes are bytes.",
 		Types: map[reflect.Type]string{
 			reflect.TypeFor[search.Candidate](): "list of `knob` and `value`",

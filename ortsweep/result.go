@@ -154,7 +154,7 @@ type document struct {
 	Warnings []string      `json:"warnings"` // doubts about the figures, in sentences
 	// fingerprint of the machine: figures of different fingerprints do not compare
 	Fingerprint string `json:"machine_fingerprint"`
-	// facts of the machine, as `host` of `tuner doctor --output json`
+	// facts of the machine, as `host` of `tuner doctor --format json`
 	Machine json.RawMessage `json:"machine,omitempty"`
 	Spec    string          `json:"spec"` // text of the ortsweep.yaml
 }

@@ -55,6 +55,9 @@ const (
 	anyGoodput    = "goodput_Nms"
 )
 
+// latencyPrefix begins the names of latencies. A goal may leave it out.
+const latencyPrefix = "latency_"
+
 // metric reads the name of a metric, or its tag in Model Analyzer. others are additional allowed
 // names, which the caller handles.
 func metric(v document.Value, others ...string) (measure.Metric, bool) {
@@ -62,18 +65,16 @@ func metric(v document.Value, others ...string) (measure.Metric, bool) {
 	if m := TagMetric(name); m != "" {
 		return m, true
 	}
-	if _, known := measure.Metric(name).Info(); known {
-		return measure.Metric(name), true
+	for _, m := range []measure.Metric{measure.Metric(name), latencyPrefix + measure.Metric(name)} { // reports say "p99"
+		if _, known := m.Info(); known {
+			return m, true
+		}
 	}
 	known := append(mapped(measure.Metrics(), func(m measure.Metric) string { return string(m) }), others...)
 	e := document.Error{Problem: "is not a metric", Allowed: strings.Join(append(known, anyPercentile, anyGoodput), ", ")}
-	latency := "latency_" + name
-	_, isLatency := measure.Metric(latency).Info()
 	switch near := words.Nearest(name, known); {
 	case strings.HasPrefix(name, "goodput"):
 		e.Hint = "name the limit on the latency in milliseconds: " + goodputExample(name)
-	case isLatency:
-		e.Hint = fmt.Sprintf("did you mean %q?", latency)
 	case name == accuracyField:
 		e.Problem, e.Hint = "cannot be accuracy, which is only a constraint", "write constraints: {accuracy: {metric: cosine, min: 0.99}}"
 	case near != "":
@@ -173,8 +174,8 @@ func constraints(v document.Value, accuracy func(document.Value)) []search.Const
 	return list
 }
 
-// constraint reads the limit of a metric: a minimum if higher is better, and else a maximum. A
-// utilisation may have both, so that a GPU neither idles nor is full.
+// constraint reads the limit of a metric: a minimum if higher is better, and else a maximum. A bare
+// value is that. A utilisation may have both, so that a GPU neither idles nor is full.
 func constraint(v document.Value, m measure.Metric) (search.Constraint, bool) {
 	info, _ := m.Info()
 	c := search.Constraint{Metric: m}
@@ -198,9 +199,13 @@ func constraint(v document.Value, m measure.Metric) (search.Constraint, bool) {
 	default:
 		least.Read, allowed = wrong("min", "max"), "{max: …}"
 	}
-	if v.Node.Kind == yaml.ScalarNode && m != measure.GPUUtilization {
-		v.Fail(document.Error{Problem: "must be a mapping", Allowed: allowed, Hint: "write " + strings.Replace(allowed, "…", v.Node.Value, 1)})
-		return c, false
+	if v.Node.Kind == yaml.ScalarNode && m != measure.GPUUtilization { // the only allowed side
+		side := most
+		if info.HigherBetter {
+			side = least
+		}
+		side.Read(v)
+		return c, c.Min != nil || c.Max != nil
 	}
 	given := v.Mapping([]document.Field{least, most}, nil)
 	switch {

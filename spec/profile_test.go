@@ -344,13 +344,12 @@ func TestMisplacedFields(t *testing.T) {
 	check("serch: {budget: 5m}", `hint: did you mean "search"?`)
 	check("formats: [png]", "p.yaml:2: formats: belongs in analyze.yaml")
 	check("knobs: {}", "hint: write the knobs into the section space")
-	check("constraints: {p99: {max: 30}}", `constraints.p99: is not a metric`)
-	check("constraints: {p99: {max: 30}}", `did you mean "latency_p99"?`)
+	check("constraints: {p9: {max: 30}, latency_p09: 3, p0: 1}", `constraints.p0: is not a metric`)
+	check("constraints: {latency_p9x: 30}", `did you mean "latency_p90"?`)
 	check("objective: goodput", "name the limit on the latency in milliseconds: goodput_50ms")
 	check("objective: goodput_2s", "name the limit on the latency in milliseconds: goodput_2000ms")
 	check("constraints: {goodput_50ms: {max: 3}}", "would reject the better values of goodput_50ms")
-	check("constraints: {latency_p99: 50ms}", "constraints.latency_p99: must be a mapping (value \"50ms\"); allowed: {max: …}\n    hint: write {max: 50ms}")
-	check("constraints: {throughput: 100}", "hint: write {min: 100}")
+	check("constraints: {gpu_utilization: 50%}", "constraints.gpu_utilization: must be a mapping")
 	check("\x00\x01", "p.yaml:1: the file is not YAML but binary data")
 }
 
@@ -507,7 +506,7 @@ func TestGoalMistakes(t *testing.T) {
 	check("weights: {throughput: 0}", "weights.throughput: must be a number above 0")
 	check("weights: {throughput: 1, perf_throughput: 2}", "weights.perf_throughput: names the metric throughput a second time")
 	check("weights: {}", "weights: has no metric")
-	check("constraints: {latency_p99: 30ms}", "constraints.latency_p99: must be a mapping")
+	check("constraints: {p99: 30ms, latency_p99: {max: 40ms}}", "constraints.latency_p99: names the metric latency_p99 a second time")
 	check("constraints: {latency_p99: {}}", "constraints.latency_p99: is a constraint without a bound")
 	check("constraints: {latency_p99: {min: 3ms}}", "constraints.latency_p99.min: would reject the better values of latency_p99")
 	check("constraints: {latency_p99: {max: 0}}", "constraints.latency_p99.max: must be above 0")
@@ -565,5 +564,18 @@ func TestRecordedProfile(t *testing.T) {
 		if _, err := RecordedProfile("p.yaml", []byte(text)); err != nil {
 			t.Errorf("of a journal: %v", err)
 		}
+	}
+}
+
+// A limit may be a bare value, and a latency may have its name in reports.
+func TestShortLimits(t *testing.T) {
+	t.Parallel()
+	long, err := ParseProfile("p.yaml", []byte("model: a\nobjective: latency_p95\nconstraints: {latency_p99: {max: 50ms}, throughput: {min: 100}, latency_avg: {max: 20ms}}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	short, err := ParseProfile("p.yaml", []byte("model: a\nobjective: p95\nconstraints: {p99: 50ms, throughput: 100, avg: 20}"))
+	if diff := cmp.Diff(long.Goal, short.Goal); diff != "" || err != nil {
+		t.Errorf("(-long +short), %v:\n%s", err, diff)
 	}
 }

@@ -120,7 +120,7 @@ func (o *Options) serverFlags(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&o.hostPolicies, "host-policy", nil, "POLICY,SETTING=VALUE: where instances with that host_policy work; settings: cpu-cores=0-3,8-11 and numa-node=0")
 	flags.IntVar(&o.loadThreads, "model-load-thread-count", 4, "models loaded at the same time")
 	flags.StringArrayVar(&o.cacheConfig, "cache-config", nil, "local,size=BYTES: keep answers of models whose response_cache is enabled")
-	flags.Int64Var(&o.cacheBytes, "response-cache-byte-size", 0, "the same as --cache-config=local,size=BYTES; 0: no cache")
+	flags.Int64Var(&o.cacheBytes, "response-cache-byte-size", 0, "`bytes` of the response cache, as the size in --cache-config; 0: no cache")
 }
 
 // frontendFlags defines the flags of the listeners.

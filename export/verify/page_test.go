@@ -20,7 +20,7 @@ func TestPageIsGenerated(t *testing.T) {
 			"format.",
 	},
 		schema.Chapter{Title: "export.json", Text: "Each export has this file.", Type: reflect.TypeFor[export.Manifest]()},
-		schema.Chapter{Title: "Output of tuner export", Text: "`tuner export --output json` prints this object.", Type: reflect.TypeFor[export.Summary]()},
-		schema.Chapter{Title: "Output of tuner export verify", Text: "`tuner export verify --output json` prints this object.", Type: reflect.TypeFor[Summary]()},
+		schema.Chapter{Title: "Output of tuner export", Text: "`tuner export --format json` prints this object.", Type: reflect.TypeFor[export.Summary]()},
+		schema.Chapter{Title: "Output of tuner export verify", Text: "`tuner export verify --format json` prints this object.", Type: reflect.TypeFor[Summary]()},
 	)
 }

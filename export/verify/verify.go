@@ -30,7 +30,7 @@ const (
 	Skipped Status = "skipped" // the check's text has the reason
 )
 
-// Summary is what `tuner export verify --output json` prints.
+// Summary is what `tuner export verify --format json` prints.
 type Summary struct {
 	Checks []Check `json:"checks"` // checks in the order in which they were made
 }

@@ -20,6 +20,7 @@ import (
 	"tuner/gate/output"
 	"tuner/internal/durable"
 	"tuner/internal/exit"
+	"tuner/internal/terminal"
 	"tuner/model/onnx/inputs"
 	"tuner/spec"
 )
@@ -33,12 +34,13 @@ type Options struct {
 	Output            string // on stdout: "text", "markdown" or "json"
 	ORTLibrary        string
 
-	file, baseline, candidate string
-	metrics, limits, shapes   []string
-	concurrency, rate         int
-	budget                    time.Duration
-	inconclusive              string
-	folder                    string
+	File                    string // gate.yaml; "": the flags say all
+	baseline, candidate     string
+	metrics, limits, shapes []string
+	concurrency, rate       int
+	budget                  time.Duration
+	inconclusive            string
+	folder                  string
 
 	given func(flag string) bool
 }
@@ -46,7 +48,7 @@ type Options struct {
 // Add defines all flags.
 func (o *Options) Add(f *pflag.FlagSet) {
 	o.given = f.Changed
-	f.StringVarP(&o.file, "file", "f", "", "`gate.yaml` (docs/reference/gate.md)")
+	f.StringVarP(&o.File, "file", "f", "", "`gate.yaml` (docs/reference/gate.md)")
 	f.StringVar(&o.baseline, "baseline", "", "ONNX file or Triton model folder, or a saved baseline (.json)")
 	f.StringVar(&o.candidate, "candidate", "", "ONNX file or Triton model folder")
 	f.StringArrayVar(&o.metrics, "metric", nil, "METRIC[=MARGIN] that must not be worse, such as throughput=2%; may be repeated")
@@ -61,7 +63,7 @@ func (o *Options) Add(f *pflag.FlagSet) {
 	f.StringVarP(&o.folder, "output-folder", "o", "", "`folder` of the results (default out/NAME-gate)")
 	f.StringVar(&o.Annotations, "annotations", "", "print lines on stderr for a CI system: github or gitlab")
 	f.BoolVarP(&o.Quiet, "quiet", "q", false, "print no progress")
-	f.StringVar(&o.Output, "output", "text", "`format` on stdout: text (the table), markdown or json")
+	terminal.AddFormat(f, &o.Output, "`format` on stdout: text (the table), markdown or json")
 	f.StringVar(&o.ORTLibrary, "ort-library", "", "ONNX Runtime library, or flavour[@version] of an installed one, for sides that name none")
 }
 
@@ -72,22 +74,22 @@ func (o *Options) Read() (spec.Gate, error) {
 	}
 	path, text := spec.FromFlags, []byte(nil)
 	var err error
-	if o.file != "" {
+	if o.File != "" {
 		for _, flag := range []string{"baseline", "candidate", "metric", "limit", "concurrency", "request-rate", "shape"} {
 			if o.given(flag) {
 				return spec.Gate{}, exit.Usagef("--%s contradicts -f: the file has this field", flag)
 			}
 		}
-		path = filepath.Clean(o.file)
-		if text, err = os.ReadFile(o.file); err != nil {
-			return spec.Gate{}, exit.Usagef("cannot read %q: %v", o.file, durable.Cause(err))
+		path = filepath.Clean(o.File)
+		if text, err = os.ReadFile(o.File); err != nil {
+			return spec.Gate{}, exit.Usagef("cannot read %q: %v", o.File, durable.Cause(err))
 		}
 	} else if text, err = o.text(); err != nil {
 		return spec.Gate{}, err
 	}
 	g, err := spec.ParseGate(path, text)
 	if err != nil {
-		if o.file == "" {
+		if o.File == "" {
 			err = spec.NamingFlags(err, fieldFlags())
 		}
 		return spec.Gate{}, exit.With(exit.Usage, err)
@@ -113,7 +115,7 @@ func (o *Options) check() error {
 		flag, value string
 		allowed     []string
 	}{
-		{"output", o.Output, []string{"text", "markdown", "json"}},
+		{"format", o.Output, []string{"text", "markdown", "json"}},
 		{"annotations", o.Annotations, []string{"", output.GitHub, output.GitLab}},
 		{"inconclusive", o.inconclusive, []string{"", spec.GatePass, spec.GateFail}},
 	} {

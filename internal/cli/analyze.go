@@ -8,6 +8,7 @@ import (
 
 	"tuner/analyze"
 	"tuner/internal/exit"
+	"tuner/internal/terminal"
 	"tuner/report/formats"
 	"tuner/spec"
 )
@@ -17,6 +18,7 @@ type analyzeOptions struct {
 	file      string
 	input     string
 	imported  string
+	folder    string // of the results, in place of the campaign's or the file's
 	output    string // text, json, csv, markdown, or none after a campaign
 	explain   bool
 	overrides spec.Overrides
@@ -26,7 +28,7 @@ type analyzeOptions struct {
 func newAnalyze(con console) *cobra.Command {
 	var o analyzeOptions
 	cmd := verb(&cobra.Command{
-		Use:     "analyze -f analyze.yaml",
+		Use:     "analyze FOLDER | analyze.yaml",
 		Aliases: []string{"report"},
 		Short:   "Rank measured configurations and write the results",
 		Long: `Reads a campaign's journal, ranks the configurations under the constraints, and prints the table. It writes CSV, charts, a page for the
@@ -37,9 +39,9 @@ The file may also be one of Triton Model Analyzer's profile or report (docs/refe
 other programs: a checkpoint of Model Analyzer, or perf_analyzer's CSV or output.
 
 'formats' in the file chooses among: ` + strings.Join(formats.All().Words(), ", ") + `. report.md and result.json are always written.`,
-		Example: "  tuner analyze -f analyze.yaml\n  tuner analyze --input out/minilm --explain\n  tuner analyze --input out/minilm --at concurrency=8\n" +
-			"  tuner analyze --input out/minilm --mode online\n  tuner analyze --import checkpoints/0.ckpt -e results",
-		Args: fileByFlag("", "name a campaign's folder as --input %[1]s"),
+		Example: "  tuner analyze out/minilm\n  tuner analyze analyze.yaml\n  tuner analyze out/minilm --explain\n  tuner analyze out/minilm --at concurrency=8\n" +
+			"  tuner analyze out/minilm --mode online\n  tuner analyze --import checkpoints/0.ckpt -e results",
+		Args: plainArgument(&o.file, &o.input, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cmd.Flags().Changed("top") && o.overrides.Top < 1 {
 				return exit.Usagef("--top %d: must be a whole number from 1", o.overrides.Top)
@@ -53,8 +55,9 @@ other programs: a checkpoint of Model Analyzer, or perf_analyzer's CSV or output
 	cmd.Flags().StringVarP(&o.file, "file", "f", "", "`analyze.yaml` (docs/reference/analyze.md), or Model Analyzer's file")
 	cmd.Flags().StringVar(&o.input, "input", "", "output `folder` of a campaign, in place of a file")
 	cmd.Flags().StringVar(&o.imported, "import", "", "`path` of another program's measurements: checkpoint or folder of checkpoints, CSV, output; -f gives the goal")
+	cmd.Flags().StringVarP(&o.folder, "output-folder", "o", "", "`folder` of the results (default the campaign's)")
 	o.foreign.add(cmd.Flags())
-	cmd.Flags().StringVar(&o.output, "output", "text", "`format` on stdout: "+formats.All().StdoutHelp())
+	terminal.AddFormat(cmd.Flags(), &o.output, "`format` on stdout: "+formats.All().StdoutHelp())
 	cmd.Flags().BoolVar(&o.explain, "explain", false, "explain the best configuration: its limits, the knobs that matter, the candidates that were not tried (always in json and markdown)")
 	cmd.Flags().StringVar(&o.overrides.Mode, "mode", "", "`purpose` in place of the profile's goal: online (latency at the lowest load) or offline (throughput, whatever the latency)")
 	cmd.Flags().StringVar(&o.overrides.At, "at", "", "`load` of the comparison: best (of each configuration), concurrency=8, request_rate=200, lowest, or each (every load by itself, too)")

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"path/filepath"
@@ -17,7 +18,7 @@ import (
 func readAnalyses(ctx context.Context, con console, o analyzeOptions) (list []spec.Analyze, joint string, err error) {
 	switch {
 	case o.file == "" && o.input == "":
-		return nil, "", exit.Usagef("nothing to analyze: use -f analyze.yaml, or --input with a campaign's output folder")
+		return nil, "", exit.Usagef("nothing to analyze: name a campaign's output folder, or an analyze.yaml")
 	case o.file != "" && o.input != "":
 		return nil, "", exit.Usagef("-f and --input contradict each other: the file names its own input")
 	case o.file == "":
@@ -25,6 +26,7 @@ func readAnalyses(ctx context.Context, con console, o analyzeOptions) (list []sp
 			return nil, "", err
 		}
 		a, err := spec.AnalyzeOf(o.input, formats.All().Words())
+		a.Output = cmp.Or(o.folder, a.Output)
 		return []spec.Analyze{a}, "", err
 	}
 	text, err := readAnalyzeText(o.file)
@@ -36,7 +38,11 @@ func readAnalyses(ctx context.Context, con console, o analyzeOptions) (list []sp
 			return nil, "", err
 		}
 		a, err := parseAnalyze(o.file, text)
+		a.Output = cmp.Or(o.folder, a.Output)
 		return []spec.Analyze{a}, "", err
+	}
+	if o.folder != "" {
+		return nil, "", exit.Usagef("-o is for tuner's own files: use --export-path with Model Analyzer's")
 	}
 	machine, err := foreignMachine(ctx)
 	if err != nil {

@@ -25,23 +25,51 @@ func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 	}
 }
 
-// fileByFlag refuses arguments of a verb that reads a file, and says what to write instead.
-// forModel and forFolder are the advice for a model file and for a folder, with %[1]s for the
-// argument; "" is the advice for a file.
-func fileByFlag(forModel, forFolder string) cobra.PositionalArgs {
-	return usageArgs(func(_ *cobra.Command, args []string) error {
+// plainArgument takes a file in place of -f, and a folder in place of the flag for one. folder is nil
+// if the verb reads no folder. forModel is the advice for a model in their place, with %[1]s for the
+// argument; "" without one.
+func plainArgument(file, folder *string, forModel string) cobra.PositionalArgs {
+	return usageArgs(func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			return nil
 		}
-		advice := "give the file as -f %[1]s"
-		info, err := os.Stat(args[0])
-		switch {
-		case forFolder != "" && err == nil && info.IsDir():
-			advice = forFolder
-		case forModel != "" && (filepath.Ext(args[0]) == ".onnx" || isForeign(args[0])):
-			advice = forModel
+		if len(args) > 1 {
+			return fmt.Errorf("%s takes one file or folder (%d given)", cmd.Name(), len(args))
 		}
-		return fmt.Errorf("unexpected argument %q: "+advice, args[0])
+		info, err := os.Stat(args[0])
+		isFolder := err == nil && info.IsDir()
+		target := file
+		switch isModel := filepath.Ext(args[0]) == ".onnx" || isForeign(args[0]); {
+		case isFolder && folder != nil:
+			target = folder
+		case forModel != "" && (isFolder || isModel):
+			return fmt.Errorf("unexpected argument %q: "+forModel, args[0])
+		}
+		if *target != "" {
+			return fmt.Errorf("unexpected argument %q beside %q: name one", args[0], *target)
+		}
+		*target = args[0]
+		return nil
+	})
+}
+
+// modelOrFile takes a model or a file of YAML in place of the flags for them.
+func modelOrFile(model, file *string) cobra.PositionalArgs {
+	return usageArgs(func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) == 0:
+			return nil
+		case len(args) > 1:
+			return fmt.Errorf("%s takes one model or file (%d given)", cmd.Name(), len(args))
+		case *model != "" || *file != "":
+			return fmt.Errorf("unexpected argument %q beside %q: name one", args[0], *model+*file)
+		}
+		if ext := filepath.Ext(args[0]); ext == ".yaml" || ext == ".yml" {
+			*file = args[0]
+		} else {
+			*model = args[0]
+		}
+		return nil
 	})
 }
 

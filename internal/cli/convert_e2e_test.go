@@ -57,7 +57,7 @@ func (b bench) convert(want int, args ...string) (stdout, stderr string) {
 	return out.String(), errors.String()
 }
 
-// convertJSON is convert --output json.
+// convertJSON is convert --format json.
 func (b bench) convertJSON(want int, args ...string) conversion.Document {
 	b.t.Helper()
 	stdout, _ := b.convert(want, append(args, "--output", "json")...)

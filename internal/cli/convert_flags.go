@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tuner/internal/exit"
+	"tuner/internal/terminal"
 	"tuner/model/framework"
 	"tuner/model/onnx/inputs"
 	"tuner/model/precision"
@@ -43,7 +44,7 @@ func (o *convertOptions) addFlags(cmd *cobra.Command) {
 	f.BoolVar(&o.force, "force", false, "replace existing files")
 	f.StringSliceVar(&o.providers, "ep", []string{provider.CPU}, "`names` of the execution providers to compare on: "+strings.Join(provider.Names(), ", "))
 	f.StringVar(&o.ortLibrary, "ort-library", "", "`library` of ONNX Runtime, or flavour[@version] of an installed one (default $TUNER_ORT_LIBRARY, then the installed builds)")
-	f.StringVar(&o.output, "output", "text", "`format`: text or json")
+	terminal.AddFormat(f, &o.output, "`format`: text or json")
 	o.framework.addFlags(f)
 	o.has = f.Changed
 }

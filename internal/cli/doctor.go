@@ -9,6 +9,7 @@ import (
 	"tuner/internal/doctor"
 	"tuner/internal/durable"
 	"tuner/internal/exit"
+	"tuner/internal/terminal"
 	"tuner/ort/provider/probe"
 )
 
@@ -20,11 +21,11 @@ func newDoctor(con console) *cobra.Command {
 		Long: `Shows what decides how a model can be served here: cores and quota, CPU features, memory, NUMA and GPUs. Measures how much other
 processes disturb measurements. Lists the ONNX Runtime builds, and tries each of their execution providers. Each trial is a process
 of its own, since a broken provider may crash.`,
-		Example: "  tuner doctor\n  tuner doctor --model model.onnx\n  tuner doctor --output json",
+		Example: "  tuner doctor\n  tuner doctor --model model.onnx\n  tuner doctor --format json",
 		Args:    usageArgs(cobra.NoArgs),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runDoctor(cmd.Context(), con, output, model) },
 	})
-	cmd.Flags().StringVar(&output, "output", "text", "`format` on stdout: text or json")
+	terminal.AddFormat(cmd.Flags(), &output, "`format` on stdout: text or json")
 	cmd.Flags().StringVar(&model, "model", "", "ONNX `file` to try the providers on (default: a tiny model)")
 	return cmd
 }

@@ -10,6 +10,7 @@ import (
 
 	"tuner/export"
 	"tuner/internal/exit"
+	"tuner/internal/terminal"
 	"tuner/internal/words"
 )
 
@@ -23,7 +24,7 @@ type exportOptions struct {
 func newExport(con console) *cobra.Command {
 	var o exportOptions
 	cmd := verb(&cobra.Command{
-		Use:   "export TARGET --input OUT -o DIR",
+		Use:   "export TARGET FOLDER… -o DIR",
 		Short: "Write deployment files from an analyzed result",
 		Long: `Writes deployment files of the configuration that 'tuner analyze' chose. The targets:
 
@@ -31,25 +32,29 @@ func newExport(con console) *cobra.Command {
 
 Each export holds the model repository, a README.md with the commands to run, and export.json.
 
-Cores, memory, concurrency and the autoscaler's target follow from the measurements. Repeat --input to serve several models by one server.
+Cores, memory, concurrency and the autoscaler's target follow from the measurements. Several folders become one server with several models.
 The command contacts no other machine. It writes the whole folder or nothing. 'tuner export verify DIR' serves an export here and
 compares it with its report.`,
-		Example: `  tuner export kubernetes --input out/minilm -o deploy
-  tuner export helm --input out/minilm --input out/resnet --name encoders -o deploy
-  tuner export kserve --input out/minilm --storage s3://models/minilm -o deploy
+		Example: `  tuner export kubernetes out/minilm -o deploy
+  tuner export helm out/minilm out/resnet --name encoders -o deploy
+  tuner export kserve out/minilm --storage s3://models/minilm -o deploy
   tuner export verify deploy`,
 		Args: usageArgs(oneTarget),
-		RunE: func(_ *cobra.Command, args []string) error { return runExport(con, args[0], o) },
+		RunE: func(_ *cobra.Command, args []string) error {
+			o.Inputs = append(o.Inputs, args[1:]...)
+			return runExport(con, args[0], o)
+		},
 	})
 	o.flags(cmd)
 	cmd.AddCommand(newExportVerify(con))
 	return cmd
 }
 
-// oneTarget refuses an unknown target, and names the target that was probably meant.
+// oneTarget refuses an unknown target, and names the target that was probably meant. Folders may
+// follow it.
 func oneTarget(_ *cobra.Command, args []string) error {
-	if len(args) != 1 {
-		return fmt.Errorf("name one target of %s (%d given)", strings.Join(export.Targets(), ", "), len(args))
+	if len(args) == 0 {
+		return fmt.Errorf("name a target: %s", strings.Join(export.Targets(), ", "))
 	}
 	for _, target := range export.Targets() {
 		if args[0] == target {
@@ -79,7 +84,7 @@ func (o *exportOptions) flags(cmd *cobra.Command) {
 	flags.StringArrayVar(&o.HostPolicies, "host-policy", nil, "POLICY,SETTING=VALUE of tritonserver, such as gpu_0,numa-node=0; may be repeated")
 	flags.StringVar(&o.Storage, "storage", "", "address of the repository for a cluster: pvc://CLAIM/PATH, s3://BUCKET/PATH … (default: a claim of its own)")
 	flags.StringVar(&o.InstanceType, "instance-type", "", "azureml: size of a machine (default: the smallest with the server's cores, memory and GPUs)")
-	flags.StringVar(&o.output, "output", "text", "`format` on stdout: text or json (export.json with the list of files)")
+	terminal.AddFormat(flags, &o.output, "`format` on stdout: text or json (export.json with the list of files)")
 }
 
 func runExport(con console, target string, o exportOptions) error {

@@ -13,6 +13,7 @@ import (
 	"tuner/export/verify"
 	"tuner/internal/exit"
 	"tuner/internal/hostinfo"
+	"tuner/internal/terminal"
 	"tuner/internal/words"
 	"tuner/model/precision"
 	"tuner/model/precision/places"
@@ -50,7 +51,7 @@ own data.`,
 	cmd.Flags().StringVar(&o.input, "input", "", "the campaign's output folder, for its rows and the accuracy (default: the folder that export.json names)")
 	cmd.Flags().StringVar(&o.ortLibrary, "ort-library", "", "ONNX Runtime library, or flavour[@version] of an installed one, for all models "+
 		"(default: the build on which a model was tuned, where it is installed; then $TUNER_ORT_LIBRARY, then the installed cpu build)")
-	cmd.Flags().StringVar(&o.output, "output", "text", "`format` on stdout: text or json")
+	terminal.AddFormat(cmd.Flags(), &o.output, "`format` on stdout: text or json")
 	return cmd
 }
 

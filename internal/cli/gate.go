@@ -40,7 +40,7 @@ line of history.jsonl.`,
   tuner gate --baseline old.onnx --candidate new.onnx --metric throughput=2% --concurrency 8
   tuner gate --candidate model.onnx --limit 'latency_p99<=30ms' --request-rate 200
   tuner gate --candidate model.onnx --save-baseline baseline.json`,
-		Args: fileByFlag("name the model to judge as --candidate %[1]s", "name the model to judge as --candidate %[1]s"),
+		Args: plainArgument(&o.File, nil, "name the model to judge as --candidate %[1]s"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return runGate(cmd.Context(), con, o) },
 	})
 	o.Add(cmd.Flags())

@@ -34,11 +34,11 @@ OLive's forms are accepted: its configuration (--olive) and its texts (--in-name
 is the batch. Without a model its variables are read: model_filename, model_location, model_name, in_names …
 
 Each flag can also be given as an environment variable: TUNER_MODEL, TUNER_IN_NAMES …`,
-		Example: `  tuner ortsweep -m model.onnx --shape input_ids:32
-  tuner ortsweep -m model.onnx --measure throughput --sessions 2 --batch 8 --budget 3m
-  tuner ortsweep -m model.onnx --knob intra_op_threads=1,2 --knob precision=fp32,int8
-  tuner ortsweep -f ortsweep.yaml`,
-		Args:    usageArgs(cobra.NoArgs),
+		Example: `  tuner ortsweep model.onnx --shape input_ids:32
+  tuner ortsweep model.onnx --measure throughput --sessions 2 --batch 8 --budget 3m
+  tuner ortsweep model.onnx --knob intra_op_threads=1,2 --knob precision=fp32,int8
+  tuner ortsweep ortsweep.yaml`,
+		Args:    modelOrFile(&o.Model, &o.File),
 		PreRunE: func(cmd *cobra.Command, _ []string) error { return fromEnvironment(cmd) },
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runOrtsweep(cmd.Context(), con, o) },
 	})

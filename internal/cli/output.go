@@ -10,16 +10,16 @@ import (
 	"tuner/internal/exit"
 )
 
-// checkOutputFormat accepts the values of --output that most verbs have.
+// checkOutputFormat accepts the values of --format that most verbs have.
 func checkOutputFormat(format string) error { return checkOutputWord(format, []string{"text", "json"}) }
 
-// checkOutputWord accepts the values of --output that are allowed.
+// checkOutputWord accepts the values of --format that are allowed.
 func checkOutputWord(format string, allowed []string) error {
 	if slices.Contains(allowed, format) {
 		return nil
 	}
 	last := len(allowed) - 1
-	return exit.Usagef("--output %q: allowed are %s and %s", format, strings.Join(allowed[:last], ", "), allowed[last])
+	return exit.Usagef("--format %q: allowed are %s and %s", format, strings.Join(allowed[:last], ", "), allowed[last])
 }
 
 // writeJSON prints a value for programs.

@@ -28,7 +28,8 @@ type profileOptions struct {
 	output     string
 	ortLibrary string
 	earlier    []string
-	until      float64 // replaces the profile's value; 0 keeps that
+	until      float64    // replaces the profile's value; 0 keeps that
+	flags      spec.Flags // replace fields of the profile
 	foreign    foreignFlags
 }
 
@@ -39,7 +40,7 @@ func newProfile(con console) *cobra.Command {
 	var o profileOptions
 	var until string
 	cmd := verb(&cobra.Command{
-		Use:   "profile -f profile.yaml",
+		Use:   "profile profile.yaml",
 		Short: "Search and measure configurations of a model",
 		Long: `Searches configurations of an ONNX model. It launches the bundled engine with one configuration after the other. It finds the
 highest load of each within the constraints, and appends every measurement to <output>/journal.jsonl. Then 'tuner analyze' ranks the
@@ -52,8 +53,8 @@ The file may also be one of Triton Model Analyzer (docs/reference/model_analyzer
 results have the form of Model Analyzer's own profile.
 
 Ctrl-C keeps what was measured. Run the same command again to resume. A second Ctrl-C ends it at once.`,
-		Example: "  tuner profile -f profile.yaml\n  tuner profile -f profile.yaml --dry-run\n  tuner profile -f profile.yaml --until 2%\n  tuner profile -f larger.yaml --earlier out/minilm",
-		Args:    fileByFlag(modelToProfile, modelToProfile),
+		Example: "  tuner profile profile.yaml\n  tuner profile profile.yaml --dry-run\n  tuner profile profile.yaml --p99 20ms --budget 5m -o out/tight\n  tuner profile profile.yaml --until 2%\n  tuner profile larger.yaml --earlier out/minilm",
+		Args:    plainArgument(&o.file, nil, modelToProfile),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cmd.Flags().Changed("until") {
 				p, err := readFlag("until", until, untilLine)
@@ -62,6 +63,9 @@ Ctrl-C keeps what was measured. Run the same command again to resume. A second C
 				}
 				o.until = p.Search.Until
 			}
+			if err := o.checkFlags(); err != nil {
+				return err
+			}
 			return runProfile(cmd.Context(), con, o)
 		},
 	})
@@ -69,11 +73,26 @@ Ctrl-C keeps what was measured. Run the same command again to resume. A second C
 	o.foreign.add(cmd.Flags())
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "list the candidates, the folded ones with reasons, and a time estimate; measure nothing")
 	cmd.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "print no progress")
-	cmd.Flags().StringVar(&o.output, "output", "text", "`format` of the summary on stdout: text or json")
+	terminal.AddFormat(cmd.Flags(), &o.output, "`format` of the summary on stdout: text or json")
 	cmd.Flags().StringArrayVar(&o.earlier, "earlier", nil, "output `folder` of an earlier campaign on the same model to learn from, beside search.earlier; may be repeated")
+	cmd.Flags().StringVar(&o.flags.P99, "p99", "", "`limit` of the p99 latency, such as 30ms; in place of constraints.latency_p99")
+	cmd.Flags().StringVar(&o.flags.Budget, "budget", "", "`time` for the search, such as 5m; in place of search.budget")
+	cmd.Flags().StringVarP(&o.flags.Output, "output-folder", "o", "", "`folder` to write to, in place of output")
 	cmd.Flags().StringVar(&until, "until", "", "end before the budget when nothing else is likely to be better by this `share`, such as 2%; in place of search.until")
 	cmd.Flags().StringVar(&o.ortLibrary, "ort-library", "", "ONNX Runtime `library`, or flavour[@version] of an installed build (default $TUNER_ORT_LIBRARY, then the installed cpu build)")
 	return cmd
+}
+
+// checkFlags checks the flags that replace fields of the profile.
+func (o profileOptions) checkFlags() error {
+	var errs []error
+	for _, f := range []struct{ flag, value, line string }{{"p99", o.flags.P99, p99Line}, {"budget", o.flags.Budget, budgetLine}} {
+		if f.value != "" {
+			_, err := readFlag(f.flag, f.value, f.line)
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // runCampaign runs the campaign of one profile.
@@ -118,7 +137,7 @@ func runDryRun(con console, o profileOptions, s profile.Setup, servers []string)
 	return forecast.Write(con.out)
 }
 
-// summary is the output of `tuner profile --output json`.
+// summary is the output of `tuner profile --format json`.
 type summary struct {
 	Model       string  `json:"model"`
 	Output      string  `json:"output"`

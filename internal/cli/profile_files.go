@@ -13,6 +13,7 @@ import (
 	"tuner/internal/durable"
 	"tuner/internal/exit"
 	"tuner/internal/hostinfo"
+	"tuner/profile/starter"
 	"tuner/report/csv"
 	"tuner/report/formats"
 	"tuner/spec"
@@ -40,8 +41,11 @@ func readProfiles(ctx context.Context, con console, o profileOptions) (profileFi
 		if err := o.foreign.refuse(); err != nil {
 			return profileFile{}, err
 		}
-		p, err := spec.ParseProfile(path, text)
+		p, err := o.parse(path, text)
 		return profileFile{profiles: []spec.Profile{p}}, exit.With(exit.Usage, err)
+	}
+	if o.flags != (spec.Flags{}) {
+		return profileFile{}, exit.Usagef("--p99, --budget and -o are for tuner's own files: write them into %s", path)
 	}
 	machine, err := foreignMachine(ctx)
 	if err != nil {
@@ -65,10 +69,28 @@ func readProfiles(ctx context.Context, con console, o profileOptions) (profileFi
 	return files, nil
 }
 
+// parse reads a profile of tuner's own, with the fields that flags set.
+func (o profileOptions) parse(path string, text []byte) (spec.Profile, error) {
+	p, err := spec.ParseProfile(path, text) // so that mistakes have the lines of the file
+	if err != nil || o.flags == (spec.Flags{}) {
+		return p, err
+	}
+	flags := o.flags
+	if flags.Output != "" { // paths in the file are relative to its folder
+		if flags.Output, err = starter.PathFrom(filepath.Dir(path), flags.Output); err != nil {
+			return p, err
+		}
+	}
+	if text, err = spec.WithFlags(text, flags); err != nil {
+		return p, err
+	}
+	return spec.ParseProfile(path, text)
+}
+
 // readProfileText reads the file that -f names.
 func readProfileText(path string) ([]byte, error) {
 	if path == "" {
-		return nil, exit.Usagef("no profile given: use -f profile.yaml ('tuner init MODEL' writes one)")
+		return nil, exit.Usagef("no profile given: use 'tuner profile profile.yaml' ('tuner init MODEL' writes one)")
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -52,7 +52,7 @@ func newRoot(con console) *cobra.Command {
 	root.SuggestionsMinimumDistance = 2
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddGroup(groups()...)
-	root.SetHelpCommandGroupID(advanced)
+	root.SetHelpCommandGroupID(setUp)
 	root.AddCommand(verbs(con)...)
 	refuseUnknownHelp(root)
 	return root
@@ -84,8 +84,6 @@ func unknownVerb(cmd *cobra.Command, args []string) error {
 	}
 	hint := ""
 	switch similar := cmd.SuggestionsFor(args[0]); {
-	case args[0] == "version":
-		hint = "; use 'tuner --version'"
 	case len(similar) > 0:
 		hint = fmt.Sprintf("; did you mean %q?", similar[0])
 	}

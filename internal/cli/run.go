@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"tuner/export"
 	"tuner/internal/exit"
+	"tuner/internal/terminal"
 	"tuner/model/framework"
 	"tuner/model/onnx/inputs"
 	"tuner/model/precision/recipe"
@@ -80,7 +82,7 @@ func (o *runOptions) addFlags(cmd *cobra.Command) {
 	f.StringArrayVar(&o.shapes, "shape", nil, "`NAME:SIZES` of an input with symbolic dimensions, without the batch dimension, such as ids:128; may be repeated")
 	f.StringVar(&o.wish.Data, "data", "", "`rows` from which requests are drawn, and on which int8_static is calibrated: .npz, .npy, a folder of NAME.npy, or perf_analyzer's JSON (default random values)")
 	f.StringVar(&o.mix, "mix", "", "`sizes` of a dimension with weights: sequence=16:6,64:3,256:1, sequence=lengths.csv, or sequence=p50:40,p99:300,max:512 (default one shape)")
-	f.StringVar(&o.output, "output", "text", "`format` on stdout: text (the answer) or json (the result)")
+	terminal.AddFormat(f, &o.output, "`format` on stdout: text (the answer) or json (the result)")
 	f.StringVar(&o.ortLibrary, "ort-library", "", "ONNX Runtime `library`, or flavour[@version] of an installed build (default $TUNER_ORT_LIBRARY, then the installed cpu build)")
 	o.framework.addFlags(f)
 	o.has = f.Changed
@@ -120,8 +122,8 @@ func (o runOptions) check(args []string) error {
 func (o runOptions) checkWish() error {
 	var errs []error
 	for _, f := range []struct{ flag, value, line string }{
-		{"p99", o.wish.P99, "constraints: {latency_p99: {max: %s}}"},
-		{"budget", o.wish.Budget, "search: {budget: %s}"},
+		{"p99", o.wish.P99, p99Line},
+		{"budget", o.wish.Budget, budgetLine},
 		{"until", o.wish.Until, untilLine},
 		{"mode", o.wish.Mode, "mode: %s"},
 		{"objective", o.wish.Objective, "objective: %s"},
@@ -136,14 +138,21 @@ func (o runOptions) checkWish() error {
 	return errors.Join(errs...)
 }
 
-// untilLine is the line of a profile for --until.
-const untilLine = "search: {until: %s}"
+// The lines of a profile for flags.
+const (
+	p99Line    = "constraints: {latency_p99: {max: %s}}"
+	budgetLine = "search: {budget: %s}"
+	untilLine  = "search: {until: %s}"
+)
 
 // readFlag makes package spec check a flag's value in a line of a profile. It returns the profile
 // with that line.
 func readFlag(flag, value, line string) (spec.Profile, error) {
 	if strings.TrimSpace(value) == "" || strings.ContainsAny(value, "\n\r[]{}#:\"'&*!|>@`") || flag != "precision" && strings.Contains(value, ",") {
 		return spec.Profile{}, exit.Usagef("--%s %q: expected one value", flag, value)
+	}
+	if _, err := strconv.ParseFloat(value, 64); err == nil && line == p99Line { // in a file it is milliseconds, as in Model Analyzer's
+		return spec.Profile{}, exit.Usagef("--%s %q: is a duration without a unit; write %sms for milliseconds", flag, value, value)
 	}
 	p, err := spec.ParseProfile("--"+flag, []byte("model: model.onnx\n"+fmt.Sprintf(line, value)))
 	var mistakes document.Errors

@@ -33,17 +33,17 @@ func TestRunChecksItsFlags(t *testing.T) {
 		}
 	}
 	check("", "--p99 30ms --budget 5m --until 2% --objective latency_p99.9 --accuracy 0.995 --precision int8,fp32 -o out", "m.onnx")
-	check("", "--p99 30", "m.onnx") // ms, as in a profile
+	check(`--p99 "30": is a duration without a unit; write 30ms`, "--p99 30", "m.onnx")
 	check("", "--mode online --p99 30ms", "m.onnx")
 	check(`--mode "fast": is not known; allowed: online, offline`, "--mode fast", "m.onnx")
 	check("--mode contradicts -f: the profile says it", "-f p.yaml --mode online")
 	check("", "--shape ids:128 --shape mask:128", "m.onnx")
-	check("", "-f p.yaml --output json")
+	check("", "-f p.yaml --format json")
 	check("", "--in-names x", "m.pt")
 	check("name a model", "")
 	check("the profile names its own", "-f p.yaml", "m.onnx")
 	check("takes one model (2 given)", "", "a.onnx", "b.onnx")
-	check(`--output "xml": allowed are text and json`, "--output xml", "m.onnx")
+	check(`--format "xml": allowed are text and json`, "--output xml", "m.onnx")
 	check("--p99 contradicts -f: the profile says it; edit p.yaml", "-f p.yaml --p99 30ms")
 	check("--in-names contradicts -f", "-f p.yaml --in-names x")
 	check("--in-names is for models of PyTorch", "--in-names x", "m.onnx")

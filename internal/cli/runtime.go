@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tuner/internal/exit"
+	"tuner/internal/terminal"
 	"tuner/ort/ortlib"
 )
 
@@ -92,7 +93,7 @@ func newRuntimeList(con console) *cobra.Command {
 			return printBuilds(con.out, builds)
 		},
 	})
-	cmd.Flags().StringVar(&output, "output", "text", "`format` on stdout: text or json")
+	terminal.AddFormat(cmd.Flags(), &output, "`format` on stdout: text or json")
 	return cmd
 }
 

@@ -6,28 +6,34 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// The groups of verbs in the help.
+// The groups of verbs in the help, by what a user wants.
 const (
-	everyday = "everyday"
-	advanced = "advanced"
-	forCI    = "ci"
+	start = "start"
+	find  = "find"
+	check = "check"
+	ship  = "ship"
+	setUp = "setup"
 )
 
 // groups lists the groups in the order of the help.
 func groups() []*cobra.Group {
 	return []*cobra.Group{
-		{ID: everyday, Title: "Everyday commands:"},
-		{ID: advanced, Title: "Advanced commands:"},
-		{ID: forCI, Title: "Commands for CI:"},
+		{ID: start, Title: "Start here:"},
+		{ID: find, Title: "Find the best configuration, step by step:"},
+		{ID: check, Title: "Check what serves:"},
+		{ID: ship, Title: "Convert, deploy and serve:"},
+		{ID: setUp, Title: "Set up this machine:"},
 	}
 }
 
-// verbs lists the verbs in the order in which a user meets them.
+// verbs lists the verbs. The help sorts those of a group by name.
 func verbs(con console) []*cobra.Command {
 	return slices.Concat(
-		grouped(everyday, newRun(con), newInit(con), newProfile(con), newAnalyze(con), newExport(con), newServe(con), newDoctor(con)),
-		grouped(advanced, newConvert(con), newOrtsweep(con), newPerf(con), newRuntime(con)),
-		grouped(forCI, newGate(con)),
+		grouped(start, newRun(con)),
+		grouped(find, newInit(con), newProfile(con), newAnalyze(con), newOrtsweep(con)),
+		grouped(check, newPerf(con), newGate(con)),
+		grouped(ship, newConvert(con), newExport(con), newServe(con)),
+		grouped(setUp, newDoctor(con), newRuntime(con), newVersion(con)),
 		[]*cobra.Command{newProbe(con)}, // hidden
 	)
 }

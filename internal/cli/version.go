@@ -1,6 +1,25 @@
 package cli
 
-import "runtime/debug"
+import (
+	"fmt"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+)
+
+// newVersion makes the verb that many users try first. --version prints the same.
+func newVersion(con console) *cobra.Command {
+	return verb(&cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+		Long:  "Prints the version of this program, as --version does.",
+		Args:  usageArgs(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, err := fmt.Fprintf(con.out, "tuner version %s\n", cmd.Root().Version)
+			return err
+		},
+	})
+}
 
 // toolVersion names this build: the module's version, or its commit.
 func toolVersion() string {

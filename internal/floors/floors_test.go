@@ -105,7 +105,7 @@ var allowed = map[string][]string{
 	"runner/wire":        {"engine/api"},
 	"runner/meter":       {"engine/api", "internal/hostinfo", "measure"},
 	"perf":               {"measure/arrivals", "runner/load", "measure", "runner/meter", "measure/stats", "runner/wire"},
-	"perf/paflags":       {"spec/traffic", "measure/arrivals", "perf", "runner/load", "runner/wire", "runner/meter", "measure", "runner/payload", "model/onnx", "internal/hostinfo", "internal/problems"},
+	"perf/paflags":       {"internal/terminal", "spec/traffic", "measure/arrivals", "perf", "runner/load", "runner/wire", "runner/meter", "measure", "runner/payload", "model/onnx", "internal/hostinfo", "internal/problems"},
 	"perf/session":       {"perf", "perf/output", "perf/paflags", "engine/api", "runner/wire", "runner/meter", "runner/payload", "model/modelconfig", "model/onnx", "internal/hostinfo"},
 	"perf/output":        {"measure/arrivals", "perf", "runner/load", "measure", "runner/payload", "engine/api", "internal/plotstyle"},
 	"runner/payload":     {"engine/api", "model/dataset", "model/onnx", "model/modelconfig"},

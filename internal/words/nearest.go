@@ -2,16 +2,17 @@ package words
 
 import "strings"
 
-// Nearest returns the known name that a user who wrote name probably meant. Either name is the
-// beginning of it, or at most about a third of name is misspelt. It returns "" if none is similar.
+// Nearest returns the known name that a user who wrote name probably meant. Either name is its
+// beginning or its last words, or at most about a third of name is misspelt. It returns "" if none
+// is similar.
 func Nearest(name string, known []string) string {
-	best, bestDistance := "", 2+len(name)/3
+	best, bestDistance := "", 1+max(1, (len(name)+1)/3)
 	for _, k := range known {
 		if len(name) > 2*len(k)+2 {
 			continue // too different, and a foreign name may have megabytes
 		}
 		d := editDistance(strings.ToLower(name), strings.ToLower(k))
-		if len(name) >= 3 && strings.HasPrefix(k, name) {
+		if len(name) >= 3 && (strings.HasPrefix(k, name) || strings.HasSuffix(k, "_"+name)) {
 			d = 1 // cut short
 		}
 		if d < bestDistance {

@@ -17,6 +17,7 @@ import (
 
 	"tuner/internal/durable"
 	"tuner/internal/exit"
+	"tuner/internal/terminal"
 	"tuner/model/framework"
 	"tuner/ortsweep/olive"
 	"tuner/spec"
@@ -28,14 +29,15 @@ type Options struct {
 	Output     string // on stdout: "text" or "json"
 	ORTLibrary string
 
-	file, model, folder string
-	measure             string
-	batch, sessions     int
-	budget              time.Duration
-	shapes, knobs       []string
-	data                string
-	oliveFile           string
-	tensors             olive.Tensors
+	File, Model     string // ortsweep.yaml, or a model in its place; "": not given
+	folder          string
+	measure         string
+	batch, sessions int
+	budget          time.Duration
+	shapes, knobs   []string
+	data            string
+	oliveFile       string
+	tensors         olive.Tensors
 
 	given func(flag string) bool // set on the command line, or by its variable
 }
@@ -43,8 +45,8 @@ type Options struct {
 // Add defines all flags.
 func (o *Options) Add(f *pflag.FlagSet) {
 	o.given = f.Changed
-	f.StringVarP(&o.file, "file", "f", "", "`ortsweep.yaml` (docs/reference/ortsweep.md)")
-	f.StringVarP(&o.model, "model", "m", "", "ONNX `file`, in place of -f")
+	f.StringVarP(&o.File, "file", "f", "", "`ortsweep.yaml` (docs/reference/ortsweep.md)")
+	f.StringVarP(&o.Model, "model", "m", "", "ONNX `file`, in place of -f")
 	f.StringVarP(&o.folder, "output-folder", "o", "", "`folder` of the results (default out/NAME-ortsweep)")
 	f.StringVar(&o.measure, "measure", "", "`figure` to race by: latency (of one execution by one session, the default) or throughput (of all sessions)")
 	f.IntVar(&o.batch, "batch", 0, "rows in one execution (default 1)")
@@ -59,7 +61,7 @@ func (o *Options) Add(f *pflag.FlagSet) {
 	f.StringVar(&o.tensors.InTypes, "in-types", "", "OLive: types of the inputs, such as int64,int64")
 	f.StringVar(&o.tensors.OutNames, "out-names", "", "OLive: names of the outputs")
 	f.BoolVarP(&o.Quiet, "quiet", "q", false, "print no progress")
-	f.StringVar(&o.Output, "output", "text", "on stdout: text (the table) or json (the result)")
+	terminal.AddFormat(f, &o.Output, "on stdout: text (the table) or json (the result)")
 	f.StringVar(&o.ORTLibrary, "ort-library", "", "ONNX Runtime library, or flavour[@version] of an installed one (default $TUNER_ORT_LIBRARY, else all installed flavours; with --knob the cpu one)")
 }
 
@@ -69,7 +71,7 @@ func (o *Options) Read(messages io.Writer) (spec.Sweep, error) {
 	if o.given("budget") && o.budget < time.Second {
 		return spec.Sweep{}, exit.Usagef("--budget %v: it must be 1s or longer", o.budget)
 	}
-	if o.file != "" {
+	if o.File != "" {
 		return o.readFile()
 	}
 	settings, err := o.readOlive()
@@ -139,11 +141,11 @@ func (o *Options) readFile() (spec.Sweep, error) {
 			return spec.Sweep{}, exit.Usagef("--%s contradicts -f: the file says it", flag)
 		}
 	}
-	text, err := os.ReadFile(o.file)
+	text, err := os.ReadFile(o.File)
 	if err != nil {
-		return spec.Sweep{}, exit.Usagef("cannot read %q: %v", o.file, durable.Cause(err))
+		return spec.Sweep{}, exit.Usagef("cannot read %q: %v", o.File, durable.Cause(err))
 	}
-	s, err := spec.ParseSweep(filepath.Clean(o.file), text)
+	s, err := spec.ParseSweep(filepath.Clean(o.File), text)
 	if err != nil {
 		return spec.Sweep{}, exit.With(exit.Usage, err)
 	}
@@ -160,7 +162,7 @@ func (o *Options) readFile() (spec.Sweep, error) {
 // variables if no model is given.
 func (o *Options) readOlive() (olive.Settings, error) {
 	if o.oliveFile != "" {
-		if o.model != "" || !o.tensors.IsZero() {
+		if o.Model != "" || !o.tensors.IsZero() {
 			return olive.Settings{}, errors.New("--olive contradicts -m and --in-names: the configuration says them")
 		}
 		text, err := os.ReadFile(o.oliveFile)
@@ -169,18 +171,18 @@ func (o *Options) readOlive() (olive.Settings, error) {
 		}
 		return olive.ParseConfig(o.oliveFile, text)
 	}
-	if o.model == "" && o.tensors.IsZero() {
+	if o.Model == "" && o.tensors.IsZero() {
 		settings, _, err := olive.Variables(os.LookupEnv)
 		return settings, err
 	}
 	in, out, err := o.tensors.Parse()
-	return olive.Settings{Model: o.model, Inputs: in, Outputs: out}, err
+	return olive.Settings{Model: o.Model, Inputs: in, Outputs: out}, err
 }
 
 // ShapeError adds to an error about input shapes the way to set them.
 func (o *Options) ShapeError(path string, err error) error {
 	field, hint := "load.inputs", "load: {inputs: {shape: {NAME: [SIZES]}}}, without the batch dimension"
-	if o.file == "" {
+	if o.File == "" {
 		field, hint = "--shape", "--shape NAME:SIZES without the batch dimension, or --in-names with --in-shapes"
 	}
 	return fmt.Errorf("%s: %s: %w\n    hint: %s", path, field, err, hint)

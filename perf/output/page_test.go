@@ -15,7 +15,7 @@ func TestPageIsGenerated(t *testing.T) {
 	t.Parallel()
 	referencetest.CheckFields(t, "perf-fields.md", schema.Options{
 		Title: "tuner perf: fields of the JSON report and of the profile export",
-		Description: "`tuner perf --output json` writes the report, `--profile-export-file` the profile export.\n" +
+		Description: "`tuner perf --format json` writes the report, `--profile-export-file` the profile export.\n" +
 			"[tuner perf](perf.md#json) explains both. In the report times are seconds, sizes bytes,\n" +
 			"shares 0 to 1, instants RFC 3339. Optional fields are left out while they are not known. Other fields\n" +
 			"may be added within a format.",

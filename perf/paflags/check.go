@@ -242,7 +242,7 @@ func (o *Options) checkReports(p *problems.List, plan *Plan) {
 	switch r.Output {
 	case "text", "json", "benchstat":
 	default:
-		p.Addf("--output %q: allowed are text, json and benchstat", r.Output)
+		p.Addf("--format %q: allowed are text, json and benchstat", r.Output)
 	}
 	for _, file := range []struct{ flag, path string }{{"-f", r.CSV}, {"--profile-export-file", r.Export}, {"--plot", r.Plot}} {
 		if file.path == "" {

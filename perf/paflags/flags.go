@@ -9,6 +9,8 @@ package paflags
 import (
 	"time"
 
+	"tuner/internal/terminal"
+
 	"github.com/spf13/pflag"
 )
 
@@ -176,7 +178,7 @@ func (o *Options) protocolFlags(f *pflag.FlagSet) {
 
 func (o *Options) reportFlags(f *pflag.FlagSet) {
 	r := &o.reports
-	f.StringVar(&r.Output, "output", "text", "on stdout: text, json (docs/reference/perf.md) or benchstat")
+	terminal.AddFormat(f, &r.Output, "on stdout: text, json (docs/reference/perf.md) or benchstat")
 	f.StringVarP(&r.CSV, "latency-report-file", "f", "", "CSV file of the levels")
 	f.BoolVar(&r.VerboseCSV, "verbose-csv", false, "more columns in the CSV file")
 	f.StringVar(&r.Export, "profile-export-file", "", "JSON file of every request; it must not exist")

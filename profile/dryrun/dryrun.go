@@ -18,7 +18,7 @@ import (
 	"tuner/spec"
 )
 
-// Forecast is the description of a campaign, as `tuner profile --dry-run --output json` prints it.
+// Forecast is the description of a campaign, as `tuner profile --dry-run --format json` prints it.
 type Forecast struct {
 	Conversions []string  `json:"conversions"` // precisions that would be made first
 	Check       string    `json:"accuracy_check,omitempty"`
@@ -137,7 +137,7 @@ func (f Forecast) writeCandidates(b *strings.Builder) {
 	case f.Count > len(f.Candidates):
 		fmt.Fprintf(b, "  … and %s%d more\n", most, more)
 	case more > 0:
-		fmt.Fprintf(b, "  … and %d more (all of them: --output json)\n", more)
+		fmt.Fprintf(b, "  … and %d more (all of them: --format json)\n", more)
 	}
 	switch {
 	case !f.IsCounted:

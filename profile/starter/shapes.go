@@ -1,11 +1,13 @@
 package starter
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	"tuner/internal/exit"
+	"tuner/internal/words"
 	"tuner/model/onnx"
 	"tuner/model/onnx/inputs"
 	"tuner/profile"
@@ -81,7 +83,7 @@ func GivenSizes(m *onnx.Model, given map[string][]int64) (map[string]int64, erro
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		i := slices.IndexFunc(m.Inputs(), func(v onnx.Value) bool { return v.Name == name })
 		if i < 0 {
-			return nil, exit.Usagef("--shape %s: the model has no such input; its inputs are %s", name, inputsText(m))
+			return nil, exit.Usagef("--shape %s: the model has no such input%s; its inputs are%s", name, nearestInput(m, name), inputsText(m))
 		}
 		dims := requestShape(m.Inputs()[i], batches)
 		fits := len(dims) == len(given[name])
@@ -98,13 +100,25 @@ func GivenSizes(m *onnx.Model, given map[string][]int64) (map[string]int64, erro
 	return sizes, nil
 }
 
-// inputsText lists a model's inputs.
+// inputsText lists a model's inputs, one on each line.
 func inputsText(m *onnx.Model) string {
-	texts := make([]string, len(m.Inputs()))
-	for i, in := range m.Inputs() {
-		texts[i] = in.String()
+	text := ""
+	for _, in := range m.Inputs() {
+		text += "\n    " + in.String()
 	}
-	return strings.Join(texts, ", ")
+	return text
+}
+
+// nearestInput names the input that was probably meant; "" if none is similar.
+func nearestInput(m *onnx.Model, name string) string {
+	var names []string
+	for _, in := range m.Inputs() {
+		names = append(names, in.Name)
+	}
+	if near := words.Nearest(name, names); near != "" {
+		return fmt.Sprintf("; did you mean %q?", near)
+	}
+	return ""
 }
 
 // exampleShape sets the dimensions of one input. configured are those of the configuration. One of

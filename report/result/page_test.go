@@ -18,7 +18,7 @@ func TestPageIsGenerated(t *testing.T) {
 	t.Parallel()
 	referencetest.CheckFields(t, "result-fields.md", schema.Options{
 		Title: "result.json: fields",
-		Description: "`tuner analyze` writes result.json, and prints the same with `--output json`.\n" +
+		Description: "`tuner analyze` writes result.json, and prints the same with `--format json`.\n" +
 			"[Result files](results.md) explains the figures, and [result.schema.json](result.schema.json) is the\n" +
 			"JSON Schema of the file. Times are seconds, sizes bytes, rates per second. Optional fields are left\n" +
 			"out where they do not apply. `format` grows when a field changes its meaning or disappears. Other\n" +

@@ -99,7 +99,7 @@ type Result struct {
 	Steps  []Step  `json:"steps,omitempty"`
 	Origin *Origin `json:"origin,omitempty"` // everything that is needed to reproduce the result; absent in an import
 
-	// facts of the machine, as `host` of `tuner doctor --output json`
+	// facts of the machine, as `host` of `tuner doctor --format json`
 	Machine jsontext.Value `json:"machine,omitempty" jsonschema:"type=object"`
 	// file of another program that was imported; values that only a campaign has are then missing,
 	// and no estimate has an interval

@@ -2,6 +2,7 @@ package reference
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	"tuner/measure"
@@ -10,14 +11,20 @@ import (
 )
 
 // otherPercentile matches the names of latency percentiles that have no column of their own.
-const otherPercentile = "^latency_p[0-9]+(\\\\.[0-9]+)?$"
+const otherPercentile = "^(latency_)?p[0-9]+(\\\\.[0-9]+)?$"
+
+// isPercentile is otherPercentile for names without a fraction.
+var isPercentile = regexp.MustCompile(`^(latency_)?p[0-9]+$`)
 
 // goodputs matches the names of goodputs.
 const goodputs = "^goodput_[0-9]+(\\\\.[0-9]+)?ms$"
 
-// tags returns Model Analyzer's names of a metric.
+// tags returns the other names of a metric: Model Analyzer's, and that of a latency in reports.
 func tags(m measure.Metric) []string {
 	var list []string
+	if short, isLatency := strings.CutPrefix(string(m), "latency_"); isLatency {
+		list = append(list, short)
+	}
 	for _, t := range spec.MetricTags() {
 		if t.Metric == m {
 			list = append(list, t.Tag)
@@ -26,7 +33,7 @@ func tags(m measure.Metric) []string {
 	return list
 }
 
-// metricNames lists the names of metrics in a goal, including Model Analyzer's tags.
+// metricNames lists the names of metrics in a goal, including their other names.
 func metricNames() []string {
 	var list []string
 	for _, m := range measure.Metrics() {
@@ -38,7 +45,7 @@ func metricNames() []string {
 // metric is the type of a metric's name.
 func metric() Type {
 	return Type{Name: "[metric](metrics.md)", Schema: fmt.Sprintf(`{"anyOf": [{"enum": %s}, {"type": "string", "pattern": "%s"}, {"type": "string", "pattern": "%s"}]}`, raw(metricNames()), otherPercentile, goodputs),
-		Good: []string{"throughput", "latency_p99.9", "perf_latency_p95", "goodput_50ms", "goodput_2.5ms"}, Bad: []string{"speed", "error_rate", "goodput", "goodput_2s"}}
+		Good: []string{"throughput", "latency_p99.9", "perf_latency_p95", "p99", "goodput_50ms", "goodput_2.5ms"}, Bad: []string{"speed", "error_rate", "goodput", "goodput_2s"}}
 }
 
 // weights is the type of a mapping from metrics to weights.
@@ -48,7 +55,8 @@ func weights() Type {
 		Good:   []string{"{throughput: 10, latency_p99: 5}"}, Bad: []string{"{}", "{speed: 1}", "{throughput: 0}", "throughput"}}
 }
 
-// bound returns the schema of a metric's limit: a mapping with min, max, or either.
+// bound returns the schema of a metric's limit: a mapping with min, max, or either; or the value of
+// the only side that is allowed.
 func bound(m measure.Metric) string {
 	info, _ := m.Info()
 	value := `{"type": "number", "exclusiveMinimum": 0}`
@@ -67,7 +75,11 @@ func bound(m measure.Metric) string {
 	case info.HigherBetter:
 		sides = fmt.Sprintf(`"min": %s`, value)
 	}
-	return fmt.Sprintf(`{"type": "object", "additionalProperties": false, "minProperties": 1, "properties": {%s}}`, sides)
+	mapping := fmt.Sprintf(`{"type": "object", "additionalProperties": false, "minProperties": 1, "properties": {%s}}`, sides)
+	if m == measure.GPUUtilization {
+		return mapping
+	}
+	return fmt.Sprintf(`{"anyOf": [%s, %s]}`, mapping, value)
 }
 
 // limits is the type of limits on metrics. With withAccuracy it includes the accuracy.
@@ -75,12 +87,15 @@ func limits(withAccuracy bool) Type {
 	var properties []string
 	for _, m := range measure.Metrics() {
 		for _, name := range append([]string{string(m)}, tags(m)...) {
+			if isPercentile.MatchString(name) {
+				continue // patternProperties has it
+			}
 			properties = append(properties, fmt.Sprintf(`"%s": %s`, name, bound(m)))
 		}
 	}
-	t := Type{Name: "mapping: metric to `{max: …}` or `{min: …}`",
-		Good: []string{"{latency_p99: {max: 30ms}, memory: {max: 2GiB}}", "{throughput: {min: 100}}", "{latency_p99.9: {max: 40}}", "{goodput_50ms: {min: 300}}"},
-		Bad:  []string{"{speed: {max: 1}}", "{latency_p99: {min: 30ms}}", "{throughput: {max: 100}}", "{memory: {}}", "{latency_p99: 30ms}"}}
+	t := Type{Name: "mapping: metric to a limit, or to `{max: …}` or `{min: …}`",
+		Good: []string{"{latency_p99: {max: 30ms}, memory: {max: 2GiB}}", "{throughput: {min: 100}}", "{latency_p99.9: {max: 40}}", "{goodput_50ms: {min: 300}}", "{p99: 30ms, throughput: 100}"},
+		Bad:  []string{"{speed: {max: 1}}", "{latency_p99: {min: 30ms}}", "{throughput: {max: 100}}", "{memory: {}}", "{latency_p99: fast}", "{gpu_utilization: 50%}"}}
 	if withAccuracy {
 		properties = append(properties, fmt.Sprintf(`"accuracy": {"type": "object", "additionalProperties": false, "required": ["metric"],
 			"properties": {"metric": {"enum": %s}, "min": {"type": "number"}, "max": {"type": "number"}}}`, raw(accuracy.Metrics())))

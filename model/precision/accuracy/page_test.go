@@ -15,7 +15,7 @@ func TestPageIsGenerated(t *testing.T) {
 	referencetest.CheckFields(t, "accuracy-fields.md", schema.Options{
 		Title: "Accuracy: fields of a comparison",
 		Description: "A comparison of a variant's outputs with the original's, as journal.jsonl, result.json, ortsweep's\n" +
-			"result.json and `tuner convert --output json` have it. [Metrics](convert.md#metrics) explains the\n" +
+			"result.json and `tuner convert --format json` have it. [Metrics](convert.md#metrics) explains the\n" +
 			"figures. A figure that makes no sense for an output is `null`.",
 		Types: map[reflect.Type]string{reflect.TypeFor[accuracy.Figures](): "[figures](#figures)"},
 	},

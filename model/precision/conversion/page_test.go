@@ -14,7 +14,7 @@ func TestPageIsGenerated(t *testing.T) {
 	t.Parallel()
 	referencetest.CheckFields(t, "convert-fields.md", schema.Options{
 		Title: "tuner convert: fields of the JSON result",
-		Description: "`tuner convert --output json` prints this object. [tuner convert](convert.md#output) explains how\n" +
+		Description: "`tuner convert --format json` prints this object. [tuner convert](convert.md#output) explains how\n" +
 			"variants are made and judged.",
 		Types: map[reflect.Type]string{reflect.TypeFor[accuracy.Report](): "[comparison](accuracy-fields.md#comparison)"},
 	},

@@ -25,7 +25,7 @@ type Result struct {
 	Variants []Variant
 }
 
-// Variant is the result for one precision, as `tuner convert --output json` prints it. Each variant
+// Variant is the result for one precision, as `tuner convert --format json` prints it. Each variant
 // is judged on every provider.
 type Variant struct {
 	Precision string `json:"precision"` // precision that was asked for, such as int8
