@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tuner/analyze"
+	"tuner/internal/cli/arguments"
 	"tuner/internal/exit"
 	"tuner/internal/terminal"
 	"tuner/report/formats"
@@ -41,7 +42,7 @@ other programs: a checkpoint of Model Analyzer, or perf_analyzer's CSV or output
 'formats' in the file chooses among: ` + strings.Join(formats.All().Words(), ", ") + `. report.md and result.json are always written.`,
 		Example: "  tuner analyze out/minilm\n  tuner analyze analyze.yaml\n  tuner analyze out/minilm --explain\n  tuner analyze out/minilm --at concurrency=8\n" +
 			"  tuner analyze out/minilm --mode online\n  tuner analyze --import checkpoints/0.ckpt -e results",
-		Args: plainArgument(&o.file, &o.input, ""),
+		Args: arguments.Plain(&o.file, &o.input, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cmd.Flags().Changed("top") && o.overrides.Top < 1 {
 				return exit.Usagef("--top %d: must be a whole number from 1", o.overrides.Top)

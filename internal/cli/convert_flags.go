@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tuner/internal/cli/arguments"
 	"tuner/internal/exit"
 	"tuner/internal/terminal"
 	"tuner/model/framework"
@@ -85,7 +86,7 @@ func (o convertOptions) settings(path string) (precision.Options, error) {
 	if err := checkFrameworkFlags(path, o.has); err != nil {
 		return s, err
 	}
-	if len(o.precisions) == 0 && !isForeign(path) {
+	if len(o.precisions) == 0 && !arguments.IsForeign(path) {
 		return s, exit.Usagef("cannot convert: no precision is given; name one or more with --precision: %s", strings.Join(recipe.Names(), ", "))
 	}
 	if len(o.providers) == 0 {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tuner/internal/cli/arguments"
 	"tuner/internal/doctor"
 	"tuner/internal/durable"
 	"tuner/internal/exit"
@@ -22,7 +23,7 @@ func newDoctor(con console) *cobra.Command {
 processes disturb measurements. Lists the ONNX Runtime builds, and tries each of their execution providers. Each trial is a process
 of its own, since a broken provider may crash.`,
 		Example: "  tuner doctor\n  tuner doctor --model model.onnx\n  tuner doctor --format json",
-		Args:    usageArgs(cobra.NoArgs),
+		Args:    arguments.Usage(cobra.NoArgs),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runDoctor(cmd.Context(), con, output, model) },
 	})
 	terminal.AddFormat(cmd.Flags(), &output, "`format` on stdout: text or json")

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tuner/export"
+	"tuner/internal/cli/arguments"
 	"tuner/internal/exit"
 	"tuner/internal/terminal"
 	"tuner/internal/words"
@@ -39,7 +40,7 @@ compares it with its report.`,
   tuner export helm out/minilm out/resnet --name encoders -o deploy
   tuner export kserve out/minilm --storage s3://models/minilm -o deploy
   tuner export verify deploy`,
-		Args: usageArgs(oneTarget),
+		Args: arguments.Usage(oneTarget),
 		RunE: func(_ *cobra.Command, args []string) error {
 			o.Inputs = append(o.Inputs, args[1:]...)
 			return runExport(con, args[0], o)

@@ -11,6 +11,7 @@ import (
 
 	"tuner/export"
 	"tuner/export/verify"
+	"tuner/internal/cli/arguments"
 	"tuner/internal/exit"
 	"tuner/internal/hostinfo"
 	"tuner/internal/terminal"
@@ -45,7 +46,7 @@ model. It measures the throughput at the reported load: more than 10 % below the
 Runtime was measured, the throughput is shown and not judged. It compares models in other precisions with the original, on the campaign's
 own data.`,
 		Example: "  tuner export verify deploy\n  tuner export verify deploy --input out/minilm",
-		Args:    usageArgs(cobra.ExactArgs(1)),
+		Args:    arguments.Usage(cobra.ExactArgs(1)),
 		RunE:    func(cmd *cobra.Command, args []string) error { return runExportVerify(cmd.Context(), con, args[0], o) },
 	})
 	cmd.Flags().StringVar(&o.input, "input", "", "the campaign's output folder, for its rows and the accuracy (default: the folder that export.json names)")

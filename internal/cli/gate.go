@@ -14,6 +14,7 @@ import (
 	"tuner/gate/flags"
 	"tuner/gate/judge"
 	"tuner/gate/output"
+	"tuner/internal/cli/arguments"
 	"tuner/internal/exit"
 	"tuner/internal/hostinfo"
 	"tuner/internal/words"
@@ -40,7 +41,7 @@ line of history.jsonl.`,
   tuner gate --baseline old.onnx --candidate new.onnx --metric throughput=2% --concurrency 8
   tuner gate --candidate model.onnx --limit 'latency_p99<=30ms' --request-rate 200
   tuner gate --candidate model.onnx --save-baseline baseline.json`,
-		Args: plainArgument(&o.File, nil, "name the model to judge as --candidate %[1]s"),
+		Args: arguments.Plain(&o.File, nil, "name the model to judge as --candidate %[1]s"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return runGate(cmd.Context(), con, o) },
 	})
 	o.Add(cmd.Flags())

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tuner/internal/cli/arguments"
 	"tuner/internal/exit"
 	"tuner/internal/hostinfo"
 	"tuner/ortsweep"
@@ -38,8 +39,8 @@ Each flag can also be given as an environment variable: TUNER_MODEL, TUNER_IN_NA
   tuner ortsweep model.onnx --measure throughput --sessions 2 --batch 8 --budget 3m
   tuner ortsweep model.onnx --knob intra_op_threads=1,2 --knob precision=fp32,int8
   tuner ortsweep ortsweep.yaml`,
-		Args:    modelOrFile(&o.Model, &o.File),
-		PreRunE: func(cmd *cobra.Command, _ []string) error { return fromEnvironment(cmd) },
+		Args:    arguments.ModelOrFile(&o.Model, &o.File),
+		PreRunE: func(cmd *cobra.Command, _ []string) error { return arguments.FromEnvironment(cmd) },
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runOrtsweep(cmd.Context(), con, o) },
 	})
 	o.Add(cmd.Flags())

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tuner/internal/cli/arguments"
 	"tuner/internal/durable"
 	"tuner/internal/exit"
 	"tuner/perf"
@@ -34,7 +35,7 @@ Failed requests are counted and shown, and make the exit code 1. A run that ends
   tuner perf -m model -i grpc --request-rate-range 100:1000:100 --request-distribution poisson
   tuner perf -m model --concurrency-range 1:64 --binary-search -l 20 --percentile 99
   tuner perf -m bert --model-file bert.onnx --shape input_ids:128 -f levels.csv --plot perf.png`,
-		Args: usageArgs(cobra.NoArgs),
+		Args: arguments.Usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return runPerf(cmd.Context(), con, &o) },
 	})
 	o.Add(cmd.Flags())

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tuner/internal/cli/arguments"
 	"tuner/internal/durable"
 	"tuner/internal/exit"
 	"tuner/internal/words"
@@ -32,7 +33,7 @@ access log of nginx, Apache or Envoy, JSON lines, or the log of Triton or tuner 
 		Example: `  tuner perf record access.log --match /v2/models/bert/infer -o trace.csv
   tuner perf record trace.csv --from 10m --for 1m -o minute.csv
   tuner perf -m bert --arrivals '{trace: trace.csv}' --goodput 50ms`,
-		Args: usageArgs(cobra.ExactArgs(1)),
+		Args: arguments.Usage(cobra.ExactArgs(1)),
 		RunE: func(_ *cobra.Command, args []string) error { return recordTrace(con, o, args[0]) },
 	})
 	f := cmd.Flags()

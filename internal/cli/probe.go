@@ -5,6 +5,7 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
+	"tuner/internal/cli/arguments"
 	probing "tuner/ort/provider/probe/child"
 	"tuner/ort/sessionoption"
 )
@@ -18,7 +19,7 @@ func newProbe(con console) *cobra.Command {
 		Use:    "probe --library FILE [--provider NAME] [--model FILE] [--optimized FILE]",
 		Short:  "Try whether an ONNX Runtime library and a provider work (used by doctor, profile and run)",
 		Hidden: true,
-		Args:   usageArgs(cobra.NoArgs),
+		Args:   arguments.Usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.File != "" {
 				return writeJSON(con.out, probing.Optimize(library, model, o))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tuner/internal/cli/arguments"
 	"tuner/internal/exit"
 	"tuner/internal/terminal"
 	"tuner/internal/words"
@@ -18,6 +19,7 @@ import (
 	"tuner/profile/preparation"
 	"tuner/search"
 	"tuner/spec"
+	"tuner/spec/edit"
 )
 
 // profileOptions are the flags of `tuner profile`.
@@ -28,8 +30,8 @@ type profileOptions struct {
 	output     string
 	ortLibrary string
 	earlier    []string
-	until      float64    // replaces the profile's value; 0 keeps that
-	flags      spec.Flags // replace fields of the profile
+	until      float64     // replaces the profile's value; 0 keeps that
+	flags      edit.Fields // replace fields of the profile
 	foreign    foreignFlags
 }
 
@@ -54,7 +56,7 @@ results have the form of Model Analyzer's own profile.
 
 Ctrl-C keeps what was measured. Run the same command again to resume. A second Ctrl-C ends it at once.`,
 		Example: "  tuner profile profile.yaml\n  tuner profile profile.yaml --dry-run\n  tuner profile profile.yaml --p99 20ms --budget 5m -o out/tight\n  tuner profile profile.yaml --until 2%\n  tuner profile larger.yaml --earlier out/minilm",
-		Args:    plainArgument(&o.file, nil, modelToProfile),
+		Args:    arguments.Plain(&o.file, nil, modelToProfile),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cmd.Flags().Changed("until") {
 				p, err := readFlag("until", until, untilLine)

@@ -17,6 +17,7 @@ import (
 	"tuner/report/csv"
 	"tuner/report/formats"
 	"tuner/spec"
+	"tuner/spec/edit"
 	"tuner/spec/modelanalyzer"
 )
 
@@ -44,7 +45,7 @@ func readProfiles(ctx context.Context, con console, o profileOptions) (profileFi
 		p, err := o.parse(path, text)
 		return profileFile{profiles: []spec.Profile{p}}, exit.With(exit.Usage, err)
 	}
-	if o.flags != (spec.Flags{}) {
+	if o.flags != (edit.Fields{}) {
 		return profileFile{}, exit.Usagef("--p99, --budget and -o are for tuner's own files: write them into %s", path)
 	}
 	machine, err := foreignMachine(ctx)
@@ -72,7 +73,7 @@ func readProfiles(ctx context.Context, con console, o profileOptions) (profileFi
 // parse reads a profile of tuner's own, with the fields that flags set.
 func (o profileOptions) parse(path string, text []byte) (spec.Profile, error) {
 	p, err := spec.ParseProfile(path, text) // so that mistakes have the lines of the file
-	if err != nil || o.flags == (spec.Flags{}) {
+	if err != nil || o.flags == (edit.Fields{}) {
 		return p, err
 	}
 	flags := o.flags
@@ -81,7 +82,7 @@ func (o profileOptions) parse(path string, text []byte) (spec.Profile, error) {
 			return p, err
 		}
 	}
-	if text, err = spec.WithFlags(text, flags); err != nil {
+	if text, err = edit.Profile(text, flags); err != nil {
 		return p, err
 	}
 	return spec.ParseProfile(path, text)

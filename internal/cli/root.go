@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tuner/internal/cli/arguments"
 	"tuner/internal/exit"
 	"tuner/internal/terminal"
 )
@@ -16,7 +17,7 @@ import (
 func run(ctx context.Context, con console, args []string) int {
 	root := newRoot(con)
 	root.SetArgs(args)
-	root.SetFlagErrorFunc(flagMistake(args))
+	root.SetFlagErrorFunc(arguments.Mistake(args))
 	err := root.ExecuteContext(ctx)
 	if err != nil {
 		fmt.Fprintf(con.err, "tuner: %s\n", terminal.Plain(terminal.Bounded(err.Error())))
@@ -40,7 +41,7 @@ func newRoot(con console) *cobra.Command {
 		Short:         "Find the best way to serve an ONNX model on this machine",
 		Long:          terminal.Fill(promise, helpWidth) + "\n\n" + exit.Help,
 		Version:       toolVersion(),
-		Args:          unknownVerb,
+		Args:          arguments.UnknownVerb,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -70,24 +71,11 @@ func refuseUnknownHelp(root *cobra.Command) {
 		if err != nil {
 			return exit.Usagef("%w", err)
 		}
-		if err := unknownVerb(about, rest); err != nil {
+		if err := arguments.UnknownVerb(about, rest); err != nil {
 			return err
 		}
 		return about.Help()
 	}
-}
-
-// unknownVerb refuses an unknown verb, and names the verb that was probably meant.
-func unknownVerb(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	hint := ""
-	switch similar := cmd.SuggestionsFor(args[0]); {
-	case len(similar) > 0:
-		hint = fmt.Sprintf("; did you mean %q?", similar[0])
-	}
-	return exit.Usagef("unknown command %q for %q%s\nSee '%s --help'", args[0], cmd.CommandPath(), hint, cmd.CommandPath())
 }
 
 // verb folds the description of a command to the width of a terminal, and adds the exit codes to

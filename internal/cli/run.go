@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tuner/export"
+	"tuner/internal/cli/arguments"
 	"tuner/internal/exit"
 	"tuner/internal/terminal"
 	"tuner/model/framework"
@@ -57,7 +58,7 @@ Each flag can also be given as an environment variable: TUNER_P99, TUNER_BUDGET,
   tuner run saved_model_folder --p99 30ms
   tuner run forest.pkl --allow-pickle
   tuner run -f out/model/profile.yaml`,
-		PreRunE: func(cmd *cobra.Command, _ []string) error { return fromEnvironment(cmd) },
+		PreRunE: func(cmd *cobra.Command, _ []string) error { return arguments.FromEnvironment(cmd) },
 		RunE:    func(cmd *cobra.Command, args []string) error { return runAll(cmd.Context(), con, o, args) },
 	})
 	o.addFlags(cmd)

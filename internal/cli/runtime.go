@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tuner/internal/cli/arguments"
 	"tuner/internal/exit"
 	"tuner/internal/terminal"
 	"tuner/ort/ortlib"
@@ -27,7 +28,7 @@ into a Python environment.
 To use a library of your own, name it with --ort-library or TUNER_ORT_LIBRARY. The values cpu, openvino and cuda, with or without
 @VERSION, are builds. Any other name, and any value with a slash, is a library file.`,
 		Example: "  tuner runtime install cpu\n  tuner runtime install cpu@1.24.4\n  tuner runtime list",
-		Args:    unknownVerb,
+		Args:    arguments.UnknownVerb,
 		RunE: func(*cobra.Command, []string) error {
 			return exit.Usagef("cannot run 'tuner runtime' alone: use 'tuner runtime install FLAVOUR' or 'tuner runtime list'")
 		},
@@ -46,7 +47,7 @@ A damaged build is replaced. 'tuner runtime list' shows what can be installed.
 
 On a machine without a network, pip takes the wheel from a folder that PIP_FIND_LINKS names, with PIP_NO_INDEX=1.`,
 		Example: "  tuner runtime install openvino",
-		Args: usageArgs(func(_ *cobra.Command, args []string) error {
+		Args: arguments.Usage(func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return fmt.Errorf("name one build, such as cpu, openvino or cuda (%d given); 'tuner runtime list' shows all", len(args))
 			}
@@ -78,7 +79,7 @@ func newRuntimeList(con console) *cobra.Command {
 	cmd := verb(&cobra.Command{
 		Use:   "list",
 		Short: "Show the builds that are installed and those that can be",
-		Args:  usageArgs(cobra.NoArgs),
+		Args:  arguments.Usage(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
 			if err := checkOutputFormat(output); err != nil {
 				return err

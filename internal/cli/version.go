@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"runtime/debug"
 
+	"tuner/internal/cli/arguments"
+
 	"github.com/spf13/cobra"
 )
 
@@ -13,7 +15,7 @@ func newVersion(con console) *cobra.Command {
 		Use:   "version",
 		Short: "Print the version",
 		Long:  "Prints the version of this program, as --version does.",
-		Args:  usageArgs(cobra.NoArgs),
+		Args:  arguments.Usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := fmt.Fprintf(con.out, "tuner version %s\n", cmd.Root().Version)
 			return err

@@ -1,4 +1,5 @@
-package spec
+// Package edit sets fields in the text of a profile: those that a command line has in place of the file.
+package edit
 
 import (
 	"bytes"
@@ -9,20 +10,24 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"tuner/measure"
+	"tuner/spec"
 )
 
-// Flags are fields of a profile that a command line sets in place of the file.
-type Flags struct {
+// Fields are set in place of the file's.
+type Fields struct {
 	P99    string // limit on the 99th percentile of the latency, with a unit; "": the file's
 	Budget string // time of the search, with a unit; "": the file's
 	Output string // folder of the results; "": the file's
 }
 
-// WithFlags returns the text of a profile with fields from flags. The campaign's journal keeps this
+// shortP99 is the name of the 99th percentile in reports, which a profile may have.
+const shortP99 = "p99"
+
+// Profile returns the text of a profile with these fields. The campaign's journal keeps this
 // text, so that an analysis has the same goal. text must be a valid profile. The values are checked
 // when the result is read.
-func WithFlags(text []byte, f Flags) ([]byte, error) {
-	if f == (Flags{}) {
+func Profile(text []byte, f Fields) ([]byte, error) {
+	if f == (Fields{}) {
 		return text, nil
 	}
 	var file yaml.Node
@@ -42,7 +47,7 @@ func WithFlags(text []byte, f Flags) ([]byte, error) {
 	if f.P99 != "" {
 		limits := section(root, "constraints")
 		remove(limits, func(name string) bool {
-			return TagMetric(name) == measure.LatencyP99 || latencyPrefix+name == string(measure.LatencyP99)
+			return name == string(measure.LatencyP99) || name == shortP99 || spec.TagMetric(name) == measure.LatencyP99
 		})
 		set(limits, string(measure.LatencyP99), f.P99)
 	}

@@ -1,4 +1,6 @@
-package cli
+// Package arguments reads what stands beside flags: files, folders and models as plain arguments, and
+// environment variables for flags. It explains mistakes in them. Every error has exit code 2.
+package arguments
 
 import (
 	"errors"
@@ -15,8 +17,8 @@ import (
 	"tuner/model/framework"
 )
 
-// usageArgs makes wrong arguments end the program with exit code 2.
-func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
+// Usage makes wrong arguments end the program with exit code 2.
+func Usage(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := check(cmd, args); err != nil {
 			return exit.Usagef("%v\nSee '%s --help'", err, cmd.CommandPath())
@@ -25,11 +27,11 @@ func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 	}
 }
 
-// plainArgument takes a file in place of -f, and a folder in place of the flag for one. folder is nil
+// Plain takes a file in place of -f, and a folder in place of the flag for one. folder is nil
 // if the verb reads no folder. forModel is the advice for a model in their place, with %[1]s for the
 // argument; "" without one.
-func plainArgument(file, folder *string, forModel string) cobra.PositionalArgs {
-	return usageArgs(func(cmd *cobra.Command, args []string) error {
+func Plain(file, folder *string, forModel string) cobra.PositionalArgs {
+	return Usage(func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			return nil
 		}
@@ -39,7 +41,7 @@ func plainArgument(file, folder *string, forModel string) cobra.PositionalArgs {
 		info, err := os.Stat(args[0])
 		isFolder := err == nil && info.IsDir()
 		target := file
-		switch isModel := filepath.Ext(args[0]) == ".onnx" || isForeign(args[0]); {
+		switch isModel := filepath.Ext(args[0]) == ".onnx" || IsForeign(args[0]); {
 		case isFolder && folder != nil:
 			target = folder
 		case forModel != "" && (isFolder || isModel):
@@ -53,9 +55,9 @@ func plainArgument(file, folder *string, forModel string) cobra.PositionalArgs {
 	})
 }
 
-// modelOrFile takes a model or a file of YAML in place of the flags for them.
-func modelOrFile(model, file *string) cobra.PositionalArgs {
-	return usageArgs(func(cmd *cobra.Command, args []string) error {
+// ModelOrFile takes a model or a file of YAML in place of the flags for them.
+func ModelOrFile(model, file *string) cobra.PositionalArgs {
+	return Usage(func(cmd *cobra.Command, args []string) error {
 		switch {
 		case len(args) == 0:
 			return nil
@@ -73,18 +75,18 @@ func modelOrFile(model, file *string) cobra.PositionalArgs {
 	})
 }
 
-// isForeign reports whether a path is a framework's model.
-func isForeign(path string) bool {
+// IsForeign reports whether a path is a framework's model.
+func IsForeign(path string) bool {
 	_, is := framework.Of(path)
 	return is
 }
 
-// flagMistake explains a wrong flag. If args begin with a word that is not a verb, that word is the
+// Mistake explains a wrong flag. If args begin with a word that is not a verb, that word is the
 // mistake: the flags of an unknown verb are unknown, too.
-func flagMistake(args []string) func(*cobra.Command, error) error {
+func Mistake(args []string) func(*cobra.Command, error) error {
 	return func(cmd *cobra.Command, err error) error {
 		if !cmd.HasParent() && len(args) > 0 && !strings.HasPrefix(args[0], "-") {
-			return unknownVerb(cmd, args)
+			return UnknownVerb(cmd, args)
 		}
 		return exit.Usagef("%v%s\nSee '%s --help'", err, flagHint(cmd.Flags(), err), cmd.CommandPath())
 	}
@@ -109,4 +111,16 @@ func flagHint(flags *pflag.FlagSet, err error) string {
 		return "; write a number with a unit, such as 30s or 5m"
 	}
 	return ""
+}
+
+// UnknownVerb refuses an unknown verb, and names the verb that was probably meant.
+func UnknownVerb(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	hint := ""
+	if similar := cmd.SuggestionsFor(args[0]); len(similar) > 0 {
+		hint = fmt.Sprintf("; did you mean %q?", similar[0])
+	}
+	return exit.Usagef("unknown command %q for %q%s\nSee '%s --help'", args[0], cmd.CommandPath(), hint, cmd.CommandPath())
 }

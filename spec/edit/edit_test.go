@@ -1,4 +1,4 @@
-package spec
+package edit_test
 
 import (
 	"strings"
@@ -6,19 +6,21 @@ import (
 	"time"
 
 	"tuner/measure"
+	"tuner/spec"
+	"tuner/spec/edit"
 )
 
 // A profile with flags means what it meant, apart from the fields that the flags set. Comments stay.
-func TestWithFlags(t *testing.T) {
+func TestProfile(t *testing.T) {
 	t.Parallel()
-	check := func(text string, f Flags, wantOutput string, wantBudget time.Duration, wantP99 float64) {
+	check := func(text string, f edit.Fields, wantOutput string, wantBudget time.Duration, wantP99 float64) {
 		t.Helper()
-		changed, err := WithFlags([]byte(text), f)
+		changed, err := edit.Profile([]byte(text), f)
 		if err != nil {
 			t.Errorf("%s: %v", text, err)
 			return
 		}
-		p, err := ParseProfile("dir/p.yaml", changed)
+		p, err := spec.ParseProfile("dir/p.yaml", changed)
 		if err != nil {
 			t.Errorf("%s becomes %s: %v", text, changed, err)
 			return
@@ -33,10 +35,10 @@ func TestWithFlags(t *testing.T) {
 			t.Errorf("%s becomes %s: output %s, budget %v, p99 %v", text, changed, p.Output, p.Search.Budget.Time, p99)
 		}
 	}
-	all := Flags{P99: "30ms", Budget: "2m", Output: "other"}
+	all := edit.Fields{P99: "30ms", Budget: "2m", Output: "other"}
 	check("model: a # why\n", all, "dir/other", 2*time.Minute, 0.030)
 	check("# why\nmodel: a\noutput: o\nsearch: {budget: {time: 1m, trials: 3}}\nconstraints: {p99: 5ms, memory: 1GB}\n", all, "dir/other", 2*time.Minute, 0.030)
 	check("model: a\nconstraints: # why\n  perf_latency_p99: {max: 5}\n", all, "dir/other", 2*time.Minute, 0.030)
-	check("model: a\noutput: o # why\nsearch: {budget: 1m}\nconstraints: {latency_p99: {max: 5}}\n", Flags{}, "dir/o", time.Minute, 0.005)
-	check("model: a\noutput: o # why\nsearch: {budget: 1m}\nconstraints: {latency_p99: {max: 5}}\n", Flags{Budget: "3m"}, "dir/o", 3*time.Minute, 0.005)
+	check("model: a\noutput: o # why\nsearch: {budget: 1m}\nconstraints: {latency_p99: {max: 5}}\n", edit.Fields{}, "dir/o", time.Minute, 0.005)
+	check("model: a\noutput: o # why\nsearch: {budget: 1m}\nconstraints: {latency_p99: {max: 5}}\n", edit.Fields{Budget: "3m"}, "dir/o", 3*time.Minute, 0.005)
 }

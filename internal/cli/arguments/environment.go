@@ -1,4 +1,4 @@
-package cli
+package arguments
 
 import (
 	"os"
@@ -15,10 +15,10 @@ func variableOf(flag string) string {
 	return "TUNER_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// fromEnvironment sets flags that are not on the command line from their environment variables. It
+// FromEnvironment sets flags that are not on the command line from their environment variables. It
 // omits --ort-library: package ortlib reads TUNER_ORT_LIBRARY itself, if nothing else names a
 // build. A bad value is a usage error that names the variable.
-func fromEnvironment(cmd *cobra.Command) error {
+func FromEnvironment(cmd *cobra.Command) error {
 	var failed error
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
 		value, set := os.LookupEnv(variableOf(f.Name))
