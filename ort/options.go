@@ -1,5 +1,8 @@
 package ort
 
+// #include "shim.h"
+import "C"
+
 import (
 	"fmt"
 	"maps"
@@ -46,7 +49,9 @@ func (o SessionOptions) build(r *Runtime) (*binding.SessionOptions, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot create session options: %w", err)
 	}
-	err = o.apply(options)
+	if err = o.apply(options); err == nil && r.threads != nil {
+		err = r.check(C.api_use_global_pools(r.api, nativeOptions(options)))
+	}
 	for i := 0; err == nil && i < len(o.Providers); i++ {
 		err = r.appendProvider(options, o.Providers[i])
 	}

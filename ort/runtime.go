@@ -41,6 +41,7 @@ type Runtime struct {
 	library   string
 	version   string
 	providers []string
+	threads   *GlobalThreads // nil: each session has its own
 	env       unsafe.Pointer // OrtEnv, shared with the binding
 	memory    unsafe.Pointer // OrtMemoryInfo of the CPU's memory
 	closing   sync.Once
@@ -49,10 +50,18 @@ type Runtime struct {
 // remedy is the hint for a library that cannot be opened.
 const remedy = "install a working one with 'tuner runtime install cpu', or name another with --ort-library"
 
+// GlobalThreads are the thread pools that all sessions of a runtime share. 0 threads are one for each
+// core.
+type GlobalThreads struct{ IntraOp, InterOp int }
+
 // Open loads the ONNX Runtime library at a path, such as /usr/lib/libonnxruntime.so.1.31.1. A
 // process can have only one open; a second Open fails. Errors name the file, the fault and the
 // remedy.
-func Open(library string) (*Runtime, error) {
+func Open(library string) (*Runtime, error) { return OpenWith(library, nil) }
+
+// OpenWith is Open with thread pools that all sessions share. A session's own numbers of threads then
+// have no effect. With nil each session has its own pools.
+func OpenWith(library string, threads *GlobalThreads) (*Runtime, error) {
 	DisableTelemetry()
 	if err := checkLibraryFile(library); err != nil {
 		return nil, err
@@ -60,7 +69,7 @@ func Open(library string) (*Runtime, error) {
 	if binding.IsInitialized() {
 		return nil, fmt.Errorf("cannot open ONNX Runtime %q: this process has opened one already", library)
 	}
-	r := &Runtime{library: library}
+	r := &Runtime{library: library, threads: threads}
 	name := C.CString(library)
 	defer C.free(unsafe.Pointer(name))
 	var version *C.char
@@ -69,8 +78,14 @@ func Open(library string) (*Runtime, error) {
 	if problem != nil {
 		return nil, r.openError(errors.New(C.GoString(problem)))
 	}
+	// Environments of a process are one. The first to be made decides about thread pools, so it is not
+	// the binding's.
+	if err := r.check(r.newEnv()); err != nil {
+		return nil, r.openError(err)
+	}
 	binding.SetSharedLibraryPath(library)
 	if err := binding.InitializeEnvironment(binding.WithLogLevelWarning()); err != nil {
+		C.api_release(r.api, C.kReleaseEnv, r.env)
 		return nil, r.openError(err)
 	}
 	if err := r.prepare(); err != nil {
@@ -101,11 +116,16 @@ func (r *Runtime) openError(cause error) error {
 	return fmt.Errorf("cannot open ONNX Runtime %q%s: %w; %s", r.library, version, cause, remedy)
 }
 
+// newEnv makes the environment. It returns an OrtStatus.
+func (r *Runtime) newEnv() unsafe.Pointer {
+	if r.threads == nil {
+		return C.api_env(r.api, &r.env)
+	}
+	return C.api_env_with_pools(r.api, C.int(r.threads.IntraOp), C.int(r.threads.InterOp), &r.env)
+}
+
 // prepare gets the objects that sessions and tensors need during the life of the runtime.
 func (r *Runtime) prepare() error {
-	if err := r.check(C.api_env(r.api, &r.env)); err != nil {
-		return err
-	}
 	if err := r.check(C.api_cpu_memory(r.api, &r.memory)); err != nil {
 		return err
 	}

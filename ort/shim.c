@@ -45,10 +45,23 @@ void api_release(api_table api, enum api_slot slot, void *object) {
 	if (object != NULL) ((void (*)(void *))api[slot])(object);
 }
 
+static const int warning = 2;  // ORT_LOGGING_LEVEL_WARNING
+
 void *api_env(api_table api, void **env) {
-	const int warning = 2;
 	return CALL(kCreateEnv, int, const char *, void **)(warning, "tuner", env);
 }
+
+void *api_env_with_pools(api_table api, int intra_op, int inter_op, void **env) {
+	void *threads = NULL;
+	void *status = CALL(kCreateThreadingOptions, void **)(&threads);
+	if (status == NULL) status = CALL(kSetGlobalIntraOpNumThreads, void *, int)(threads, intra_op);
+	if (status == NULL) status = CALL(kSetGlobalInterOpNumThreads, void *, int)(threads, inter_op);
+	if (status == NULL) status = CALL(kCreateEnvWithGlobalThreadPools, int, const char *, void *, void **)(warning, "tuner", threads, env);
+	api_release(api, kReleaseThreadingOptions, threads);
+	return status;
+}
+
+void *api_use_global_pools(api_table api, void *options) { return CALL(kDisablePerSessionThreads, void *)(options); }
 
 void *api_cpu_memory(api_table api, void **memory) {
 	const int arena_allocator = 1, default_memory = 0;

@@ -51,8 +51,14 @@ enum api_slot {
 	kReleaseRunOptions = 97,
 	kReleaseTypeInfo = 98,
 	kReleaseTensorTypeAndShapeInfo = 99,
+	kCreateEnvWithGlobalThreadPools = 119,
+	kDisablePerSessionThreads = 120,
+	kCreateThreadingOptions = 121,
+	kReleaseThreadingOptions = 122,
 	kGetAvailableProviders = 125,
 	kReleaseAvailableProviders = 126,
+	kSetGlobalIntraOpNumThreads = 147,
+	kSetGlobalInterOpNumThreads = 148,
 	kAddRunConfigEntry = 165,
 	kSessionOptionsAppendExecutionProvider_Dnnl = 239,
 	kCreateDnnlProviderOptions = 240,
@@ -94,6 +100,10 @@ const char *api_status_message(api_table api, void *status);
 void api_status_end(api_table api, void *status);
 
 void *api_env(api_table api, void **env);
+// Makes the environment with thread pools for all sessions. 0 threads: one for each core.
+void *api_env_with_pools(api_table api, int intra_op, int inter_op, void **env);
+// Lets a session run on the environment's thread pools.
+void *api_use_global_pools(api_table api, void *options);
 void *api_cpu_memory(api_table api, void **memory);
 void *api_providers(api_table api, char ***names, int *count);
 void api_providers_end(api_table api, char **names, int count);

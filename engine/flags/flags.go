@@ -116,7 +116,7 @@ func (o *Options) serverFlags(flags *pflag.FlagSet) {
 	boolFlag(flags, &o.disableAutoComplete, "disable-auto-complete-config", false, "do not complete model configurations from the models")
 	flags.Lookup("disable-auto-complete-config").NoOptDefVal = "true"
 	boolFlag(flags, &o.strictModelConfig, "strict-model-config", false, "the same as --disable-auto-complete-config")
-	flags.StringArrayVar(&o.backendConfig, "backend-config", nil, "[BACKEND,]KEY=VALUE; known: default-max-batch-size")
+	flags.StringArrayVar(&o.backendConfig, "backend-config", nil, "[BACKEND,]KEY=VALUE; known: default-max-batch-size, enable-global-threadpool, intra_op_thread_count, inter_op_thread_count")
 	flags.StringArrayVar(&o.hostPolicies, "host-policy", nil, "POLICY,SETTING=VALUE: where instances with that host_policy work; settings: cpu-cores=0-3,8-11 and numa-node=0")
 	flags.IntVar(&o.loadThreads, "model-load-thread-count", 4, "models loaded at the same time")
 	flags.StringArrayVar(&o.cacheConfig, "cache-config", nil, "local,size=BYTES: keep answers of models whose response_cache is enabled")
@@ -224,7 +224,7 @@ func (o *Options) WarnOfIgnored(log *slog.Logger) {
 
 // Engine makes the options of the engine, without its backend.
 func (o *Options) Engine(log *slog.Logger, summaries *metrics.Summaries) (engine.Options, error) {
-	batch, err := o.defaultMaxBatch(log)
+	backend, err := o.backend(log)
 	if err != nil {
 		return engine.Options{}, err
 	}
@@ -240,7 +240,7 @@ func (o *Options) Engine(log *slog.Logger, summaries *metrics.Summaries) (engine
 		ID: o.id, Version: protocolVersion, Repositories: o.repositories,
 		Explicit: o.explicit(), LoadModels: o.loadModels,
 		StrictReadiness: o.strictReadiness, ExitOnError: o.exitOnError, LoadThreads: o.loadThreads,
-		DisableAutoComplete: o.disableAutoComplete || o.strictModelConfig, DefaultMaxBatchSize: batch, ResponseCache: cacheBytes,
+		DisableAutoComplete: o.disableAutoComplete || o.strictModelConfig, DefaultMaxBatchSize: backend.maxBatch, ResponseCache: cacheBytes,
 		HostPolicies: policies, Observe: observer(summaries), Log: log,
 	}, nil
 }

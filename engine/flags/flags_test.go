@@ -218,3 +218,37 @@ func TestResponseCache(t *testing.T) {
 		}
 	}
 }
+
+func TestBackendConfig(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]struct {
+		batch   int
+		threads GlobalThreads
+		problem string
+	}{
+		"": {},
+		"--backend-config=default-max-batch-size=8":                   {batch: 8},
+		"--backend-config=onnxruntime,default-max-batch-size=0":       {batch: -1},
+		"--backend-config=onnxruntime,default-max-batch-size=-1":      {problem: "must be a number from 0"},
+		"--backend-config=onnxruntime,enable-global-threadpool=1":     {threads: GlobalThreads{Enabled: true}},
+		"--backend-config=onnxruntime,enable-global-threadpool=False": {},
+		"--backend-config=onnxruntime,enable-global-threadpool=yes":   {problem: "expected 1, true, 0 or false"},
+		"--backend-config=onnxruntime,intra_op_thread_count=2":        {problem: "add --backend-config=onnxruntime,enable-global-threadpool=1"},
+		"--backend-config=tensorrt,enable-global-threadpool=1":        {},
+		"--backend-config=onnxruntime,enable-global-threadpool":       {problem: "expected [BACKEND,]KEY=VALUE"},
+		"--backend-config=onnxruntime,unknown=1":                      {},
+		"--backend-config=onnxruntime,enable-global-threadpool=true --backend-config=onnxruntime,intra_op_thread_count=2 --backend-config=onnxruntime,inter_op_thread_count=3": {
+			threads: GlobalThreads{Enabled: true, IntraOp: 2, InterOp: 3}},
+		"--backend-config=onnxruntime,enable-global-threadpool=1 --backend-config=onnxruntime,intra_op_thread_count=1025": {problem: "from 0 to 1024"},
+	} {
+		o, _, err := parse(t, strings.Fields(text)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := o.backend(slog.New(slog.DiscardHandler))
+		if (err == nil) != (want.problem == "") || err != nil && !strings.Contains(err.Error(), want.problem) ||
+			err == nil && (got.maxBatch != want.batch || got.threads != want.threads) {
+			t.Errorf("%s: %+v, %v; want %+v", text, got, err, want)
+		}
+	}
+}

@@ -1,8 +1,10 @@
 package flags
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -47,42 +49,90 @@ func parseRestrictions(option string, values []string, prefix string) (api.Restr
 	return out, nil
 }
 
-// defaultMaxBatch reads the batch size of auto-completion from --backend-config. 0: not given.
-func (o *Options) defaultMaxBatch(log *slog.Logger) (int, error) {
-	size := 0
+// GlobalThreads are the thread pools of ONNX Runtime that all models share. 0 threads are one for
+// each core.
+type GlobalThreads struct {
+	Enabled          bool
+	IntraOp, InterOp int
+}
+
+// backend has the settings of --backend-config.
+type backend struct {
+	maxBatch int // of auto-completion; 0: not given; -1: no batching
+	threads  GlobalThreads
+	counts   []string // the entries with numbers of threads
+}
+
+// GlobalThreads reads the thread pools from --backend-config.
+func (o *Options) GlobalThreads() (GlobalThreads, error) {
+	b, err := o.backend(slog.New(slog.DiscardHandler))
+	return b.threads, err
+}
+
+// backend reads --backend-config.
+func (o *Options) backend(log *slog.Logger) (b backend, err error) {
 	for _, entry := range o.backendConfig {
 		setting := entry
-		if backend, rest, found := strings.Cut(entry, ","); found {
+		if name, rest, found := strings.Cut(entry, ","); found {
 			setting = rest
-			if backend != "onnxruntime" {
-				log.Warn("option ignored: there is only the onnxruntime backend", "option", "--backend-config="+entry)
+			if name != "onnxruntime" {
+				log.Warn("option ignored: only the onnxruntime backend has settings", "option", "--backend-config="+entry)
 				continue
 			}
 		}
 		key, value, _ := strings.Cut(setting, "=")
 		if key == "" || value == "" {
-			return 0, exit.Usagef("--backend-config=%q: expected [BACKEND,]KEY=VALUE", entry)
+			return b, exit.Usagef("--backend-config=%q: expected [BACKEND,]KEY=VALUE", entry)
 		}
-		switch key {
-		case "default-max-batch-size":
-			n, err := strconv.Atoi(value)
-			if err != nil || n < 0 {
-				return 0, exit.Usagef("--backend-config=%q: default-max-batch-size must be a number, 0 or more", entry)
-			}
-			if size = n; n == 0 {
-				size = -1 // no batching
-			}
-		case "enable-global-threadpool":
-			if value != "0" {
-				return 0, exit.Usagef("--backend-config=%q: a thread pool that all models share is not supported: give each model intra_op_thread_count in its config.pbtxt", entry)
-			}
-		case "intra_op_thread_count", "inter_op_thread_count":
-			return 0, exit.Usagef("--backend-config=%q sizes the thread pool that all models share, which is not supported: put %s in the config.pbtxt of each model", entry, key)
-		default:
+		known, err := b.set(key, value)
+		if err != nil {
+			return b, exit.Usagef("--backend-config=%q: %v", entry, err)
+		}
+		if !known {
 			log.Warn("option ignored: unknown setting", "option", "--backend-config="+entry)
 		}
 	}
-	return size, nil
+	if len(b.counts) > 0 && !b.threads.Enabled {
+		return b, exit.Usagef("--backend-config=onnxruntime,%s sizes the thread pool that all models share: add --backend-config=onnxruntime,enable-global-threadpool=1, or put %s in the config.pbtxt of each model", b.counts[0], b.counts[0])
+	}
+	return b, nil
+}
+
+// set reads one setting. known is false for an unknown key.
+func (b *backend) set(key, value string) (known bool, err error) {
+	switch key {
+	case "default-max-batch-size":
+		b.maxBatch, err = wholeNumber(value, math.MaxInt32)
+		if b.maxBatch == 0 {
+			b.maxBatch = -1
+		}
+	case "enable-global-threadpool":
+		b.threads.Enabled, err = strconv.ParseBool(strings.ToLower(value))
+		if err != nil {
+			err = errors.New("expected 1, true, 0 or false")
+		}
+	case "intra_op_thread_count":
+		b.threads.IntraOp, err = wholeNumber(value, mostThreads)
+		b.counts = append(b.counts, key)
+	case "inter_op_thread_count":
+		b.threads.InterOp, err = wholeNumber(value, mostThreads)
+		b.counts = append(b.counts, key)
+	default:
+		return false, nil
+	}
+	return true, err
+}
+
+// mostThreads bounds the threads of a pool, as in a model's configuration: ONNX Runtime starts all at
+// once, and ends the process where the system has too few.
+const mostThreads = 1024
+
+func wholeNumber(text string, most int) (int, error) {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 || n > most {
+		return 0, fmt.Errorf("%q must be a number from 0 to %d", text, most)
+	}
+	return n, nil
 }
 
 // responseCache reads the size of the response cache in bytes. 0: no cache. Texts are

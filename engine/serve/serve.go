@@ -82,7 +82,7 @@ func RunWith(ctx context.Context, messages io.Writer, o *flags.Options, wrap fun
 	if err != nil {
 		return exit.With(exit.Usage, err)
 	}
-	runtime, err := ort.Open(build.Library)
+	runtime, err := openRuntime(build.Library, o)
 	if err != nil {
 		return err
 	}
@@ -102,6 +102,18 @@ func RunWith(ctx context.Context, messages io.Writer, o *flags.Options, wrap fun
 		return nil // a load that was given up still uses ONNX Runtime; both end with the process
 	}
 	return runtime.Close()
+}
+
+// openRuntime opens ONNX Runtime, with the thread pools that all models share, if there are any.
+func openRuntime(library string, o *flags.Options) (*ort.Runtime, error) {
+	threads, err := o.GlobalThreads()
+	if err != nil {
+		return nil, err
+	}
+	if !threads.Enabled {
+		return ort.Open(library)
+	}
+	return ort.OpenWith(library, &ort.GlobalThreads{IntraOp: threads.IntraOp, InterOp: threads.InterOp})
 }
 
 // onHangup calls act at each SIGHUP, until stop is called. The signal has no other effect, so that
