@@ -60,31 +60,67 @@ func (b *reader) read(buf []byte) ([]byte, error) {
 	if err := b.reserve(b.buffer); err != nil {
 		return buf, err
 	}
-	for chunks := 0; ; chunks++ {
+	body := arrival{ctx: b.ctx, stream: stream, length: length, stall: b.frontend.stall}
+	for {
 		if len(buf) == cap(buf) || length > 0 && cap(buf) < min(length, firstBuffer) {
 			var err error
 			if buf, err = b.grow(buf, length); err != nil {
 				return buf, err
 			}
 		}
-		if len(buf) >= prefetched || length < 0 {
-			b.expect(b.frontend.stall)
-		}
-		n, err := stream.Read(buf[len(buf):cap(buf)])
+		n, err := body.Read(buf[len(buf):cap(buf)])
 		buf = buf[:len(buf)+n]
-		switch {
-		case len(buf) == length || err == io.EOF && length < 0:
-			b.done = true
-			return buf, nil
-		case err != nil:
-			b.broken = true
-			return buf, badBody(err)
-		case len(buf) > maxBody:
-			return buf, fault.Errorf(fault.InvalidArgument, "request body exceeds %d bytes", maxBody)
-		case length < 0 && chunks > maxChunks+len(buf)/chunkBytes:
-			return buf, fault.Errorf(fault.InvalidArgument, "request body has too many chunks")
+		if err != nil {
+			b.done, b.broken = body.done, body.broken
+			return buf, body.err
 		}
 	}
+}
+
+// arrival is a body that arrives.
+type arrival struct {
+	ctx    *fasthttp.RequestCtx
+	stream io.Reader
+	length int // announced; negative: unknown
+	stall  time.Duration
+
+	got, chunks int
+	done        bool  // all of it has arrived
+	broken      bool  // no more can be read
+	err         error // why it ended before
+}
+
+// arrival returns the body of a request for a decompressor.
+func (b *reader) arrival(stream io.Reader, length int) *arrival {
+	return &arrival{ctx: b.ctx, stream: stream, length: length, stall: b.frontend.stall}
+}
+
+// Read reads what has arrived. It ends with io.EOF, or with a.err too.
+func (a *arrival) Read(p []byte) (int, error) {
+	if a.done || a.err != nil {
+		return 0, io.EOF
+	}
+	if a.got >= prefetched || a.length < 0 {
+		expect(a.ctx, a.stall)
+	}
+	n, err := a.stream.Read(p)
+	a.got += n
+	a.chunks++
+	switch {
+	case a.got == a.length || err == io.EOF && a.length < 0:
+		a.done = true
+		return n, io.EOF
+	case err != nil:
+		a.broken = true
+		a.err = badBody(err)
+	case a.got > maxBody:
+		a.err = fault.Errorf(fault.InvalidArgument, "request body exceeds %d bytes", maxBody)
+	case a.length < 0 && a.chunks > maxChunks+a.got/chunkBytes:
+		a.err = fault.Errorf(fault.InvalidArgument, "request body has too many chunks")
+	default:
+		return n, nil
+	}
+	return n, io.EOF
 }
 
 // countable refuses a body whose length Triton cannot count.
@@ -174,15 +210,15 @@ func (b *reader) end() {
 		b.ctx.SetConnectionClose()
 		return
 	}
-	b.expect(skipTime)
+	expect(b.ctx, skipTime)
 	if n, err := io.CopyN(io.Discard, stream, skipped); err != io.EOF && n != int64(length) {
 		b.ctx.SetConnectionClose()
 	}
 }
 
 // expect sets a limit for the connection's reads.
-func (b *reader) expect(d time.Duration) {
-	_ = b.ctx.Conn().SetReadDeadline(time.Now().Add(d)) // if this fails, so does the next read
+func expect(ctx *fasthttp.RequestCtx, d time.Duration) {
+	_ = ctx.Conn().SetReadDeadline(time.Now().Add(d)) // if this fails, so does the next read
 }
 
 // badBody returns the error for a body that cannot be read to its end.

@@ -7,6 +7,7 @@
 package rest
 
 import (
+	"bufio"
 	"context"
 	"crypto/subtle"
 	"encoding/json"
@@ -21,6 +22,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zlib"
 	"github.com/valyala/fasthttp"
 
 	"tuner/engine"
@@ -58,6 +61,9 @@ type Frontend struct {
 	options    Options
 	http       *fasthttp.Server
 	inferences sync.Pool // of *inference
+	inflaters  sync.Pool // of *inflater
+	gzips      sync.Pool // of compressor, as the next one
+	zlibs      sync.Pool
 	stall      time.Duration
 	hangups    hangups
 	// address of the listener; set before the first request, like the next two
@@ -77,6 +83,9 @@ func New(s *engine.Server, o Options) *Frontend {
 	}
 	f := &Frontend{server: s, options: o, stall: stalled}
 	f.inferences.New = func() any { return new(inference) }
+	f.inflaters.New = func() any { return &inflater{in: bufio.NewReader(nil)} }
+	f.gzips.New = func() any { return compressor(gzip.NewWriter(nil)) }
+	f.zlibs.New = func() any { return compressor(zlib.NewWriter(nil)) }
 	f.http = &fasthttp.Server{
 		Handler:                      f.handle,
 		ErrorHandler:                 f.badRequest,

@@ -1,7 +1,6 @@
 package rest
 
 import (
-	"bytes"
 	"slices"
 	"strconv"
 
@@ -19,6 +18,7 @@ type inference struct {
 	request inferRequest
 	body    []byte
 	answer  []byte
+	packed  []byte // a compressed answer
 	watch   watch
 }
 
@@ -61,6 +61,9 @@ func (f *Frontend) infer(b *reader, at *route) {
 		if _, unknown := f.server.ModelMetadata(r.Model, r.Version); unknown != nil {
 			err = unknown
 		}
+		if err == error(errCoding) {
+			ctx.Response.Header.Set(fasthttp.HeaderAcceptEncoding, string(codingGzip+", "+codingDeflate))
+		}
 		fail(ctx, err)
 		return
 	}
@@ -80,14 +83,19 @@ func (f *Frontend) infer(b *reader, at *route) {
 // decode reads the request.
 func (f *Frontend) decode(x *inference, b *reader) error {
 	head := &b.ctx.Request.Header
-	if e := head.ContentEncoding(); len(e) > 0 && !bytes.Equal(e, []byte("identity")) {
-		return fault.Errorf(fault.Unsupported, "Unsupported compression type")
-	}
 	if err := f.announcedInference(head); err != nil {
 		return err
 	}
-	var err error
-	if x.body, err = b.read(x.body); err != nil {
+	c, err := codingOf(head)
+	switch {
+	case err != nil:
+		return err
+	case c == codingNone:
+		x.body, err = b.read(x.body)
+	default:
+		x.body, err = b.inflate(x.body)
+	}
+	if err != nil {
 		return err
 	}
 	json, err := headerLength(head.Peek(api.HeaderLength), len(x.body))
@@ -114,8 +122,8 @@ func (f *Frontend) decode(x *inference, b *reader) error {
 // read.
 func (f *Frontend) announcedInference(head *fasthttp.RequestHeader) error {
 	announced := head.ContentLength()
-	if announced < 0 {
-		return nil
+	if c, err := codingOf(head); err != nil || c != codingNone || announced < 0 {
+		return err // the other headers say what is in the body once it is decompressed
 	}
 	json, err := headerLength(head.Peek(api.HeaderLength), announced)
 	if err != nil {
@@ -175,15 +183,38 @@ func (b *reader) respond(response *engine.Response, x *inference) error {
 			}
 		}
 	}
-	b.hand(answer, bound)
-	if cap(answer) > keptBuffer {
-		x.answer = nil
-		b.ctx.Response.SetBodyRaw(answer) // which is not kept
-	} else {
-		// SwapBody returns the memory of an earlier answer
-		x.answer = kept(b.ctx.Response.SwapBody(answer))
+	if c := acceptedCoding(b.ctx.Request.Header.Peek(fasthttp.HeaderAcceptEncoding)); c != codingNone {
+		return b.respondPacked(c, answer, bound, x)
 	}
+	b.hand(answer, bound)
+	x.answer = b.send(answer)
 	return nil
+}
+
+// respondPacked writes an answer in compressed form. bound bytes are reserved for the answer.
+func (b *reader) respondPacked(c coding, answer []byte, bound int, x *inference) error {
+	x.answer = kept(answer)
+	out, charged, err := b.deflate(c, answer, x)
+	b.release(bound)
+	if cap(answer) > keptBuffer {
+		b.discard(answer)
+	}
+	if err != nil {
+		return err
+	}
+	b.ctx.Response.Header.Set(fasthttp.HeaderContentEncoding, string(c))
+	b.hand(out, charged)
+	x.packed = b.send(out)
+	return nil
+}
+
+// send passes an answer to fasthttp. It returns the memory of an earlier answer.
+func (b *reader) send(answer []byte) []byte {
+	if cap(answer) > keptBuffer {
+		b.ctx.Response.SetBodyRaw(answer) // which is not kept
+		return nil
+	}
+	return kept(b.ctx.Response.SwapBody(answer))
 }
 
 // hand passes an answer, for which bound bytes are reserved, to the connection.

@@ -1,10 +1,14 @@
 package conformance
 
 import (
+	"bytes"
+	"compress/gzip"
+	"compress/zlib"
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"io"
 	"math"
 	"strconv"
 	"strings"
@@ -34,6 +38,14 @@ var functions = template.FuncMap{
 		data, err := modelFile(name, "")
 		return string(data), err
 	},
+	"gzip": func(text string) (string, error) {
+		var b bytes.Buffer
+		return pack(&b, gzip.NewWriter(&b), text)
+	},
+	"zlib": func(text string) (string, error) {
+		var b bytes.Buffer
+		return pack(&b, zlib.NewWriter(&b), text)
+	},
 	"base64": func(data string) string { return base64.StdEncoding.EncodeToString([]byte(data)) },
 	"json": func(text string) (string, error) {
 		quoted, err := json.Marshal(text)
@@ -52,6 +64,15 @@ func expand(text string) (string, error) {
 		return "", err
 	}
 	return b.String(), nil
+}
+
+// pack compresses text with w, which writes to b.
+func pack(b *bytes.Buffer, w io.WriteCloser, text string) (string, error) {
+	if _, err := io.WriteString(w, text); err != nil {
+		return "", err
+	}
+	err := w.Close()
+	return b.String(), err
 }
 
 // list writes n whole numbers from first on, with commas.

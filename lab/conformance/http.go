@@ -1,6 +1,8 @@
 package conformance
 
 import (
+	"compress/gzip"
+	"compress/zlib"
 	"context"
 	"fmt"
 	"io"
@@ -52,7 +54,11 @@ func (h *HTTPClient) Do(ctx context.Context, address string, c Case) (Answer, er
 		return Answer{}, err
 	}
 	defer response.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+	data, err := unpacked(response)
+	if err != nil {
+		return Answer{}, err
+	}
+	body, err := io.ReadAll(io.LimitReader(data, maxAnswer))
 	if err != nil {
 		return Answer{}, fmt.Errorf("cannot read the answer: %w", err)
 	}
@@ -79,6 +85,22 @@ func newRequest(ctx context.Context, address string, c Case) (*http.Request, err
 		}
 	}
 	return request, nil
+}
+
+// unpacked returns a reader of an answer's body without its compression.
+func unpacked(response *http.Response) (io.Reader, error) {
+	var data io.Reader = response.Body
+	var err error
+	switch response.Header.Get("Content-Encoding") {
+	case "gzip":
+		data, err = gzip.NewReader(data)
+	case "deflate":
+		data, err = zlib.NewReader(data)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot decompress the answer: %w", err)
+	}
+	return data, nil
 }
 
 // httpAnswer splits an answer into the parts that are compared as JSON and as bytes.

@@ -86,6 +86,9 @@ def infer():
     attempt("unknown output", client.infer, "simple", tensors(0), outputs=[tc.InferRequestedOutput("X")])
     if protocol == "http":
         show_result("JSON tensors", client.infer("simple", tensors(0, binary_data=False), outputs=[tc.InferRequestedOutput("OUTPUT0", binary_data=False)]))
+        for sent, wanted in (("gzip", None), (None, "deflate"), ("deflate", "gzip")):
+            result = client.infer("simple", tensors(2), request_compression_algorithm=sent, response_compression_algorithm=wanted)
+            show_result(f"compressed by {sent}, answer by {wanted}", result)
 
 
 def strings():
