@@ -30,6 +30,7 @@ import (
 	"tuner/engine/api"
 	"tuner/engine/budget"
 	"tuner/engine/fault"
+	"tuner/engine/rest/hangup"
 	"tuner/model/modelconfig"
 )
 
@@ -65,7 +66,7 @@ type Frontend struct {
 	gzips      sync.Pool // of compressor, as the next one
 	zlibs      sync.Pool
 	stall      time.Duration
-	hangups    hangups
+	hangups    hangup.List
 	// address of the listener; set before the first request, like the next two
 	address  string
 	isLocal  bool        // only this machine can reach it
@@ -128,7 +129,7 @@ func (f *Frontend) Drain() { f.isEnding.Store(true) }
 
 // Shutdown stops accepting, and waits until all connections are idle or ctx ends.
 func (f *Frontend) Shutdown(ctx context.Context) error {
-	defer f.hangups.close()
+	defer f.hangups.Close()
 	return f.http.ShutdownWithContext(ctx)
 }
 

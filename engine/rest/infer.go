@@ -10,6 +10,7 @@ import (
 	"tuner/engine/api"
 	"tuner/engine/fault"
 	"tuner/engine/request"
+	"tuner/engine/rest/hangup"
 )
 
 // inference is the memory of one inference on its way through the front end. It is reused for later
@@ -19,7 +20,7 @@ type inference struct {
 	body    []byte
 	answer  []byte
 	packed  []byte // a compressed answer
-	watch   watch
+	watch   hangup.Watch
 }
 
 // release keeps x for a later inference, without the parts that are too large.
@@ -67,9 +68,9 @@ func (f *Frontend) infer(b *reader, at *route) {
 		fail(ctx, err)
 		return
 	}
-	x.watch.begin(&f.hangups, ctx.Conn())
+	x.watch.Begin(&f.hangups, ctx.Conn())
 	response, err := f.server.Infer(&x.watch, &r.Request)
-	x.watch.end()
+	x.watch.End()
 	if err != nil {
 		fail(ctx, err)
 		return

@@ -91,6 +91,7 @@ var allowed = map[string][]string{
 	"engine/sequence":            {"engine/scheduler"},
 	"engine/state":               {"engine/fault", "engine/sequence", "model/modelconfig"},
 	"engine/statistics":          {"engine/api"},                                           // counters: it knows no model
+	"engine/rest/hangup":         {},                                                       // connections: it knows no HTTP
 	"engine/repository":          {"engine/fault", "model/modelconfig", "model/modelrepo"}, // files: it loads and serves nothing
 	"engine":                     {"engine/api", "model/modelconfig", "model/modelrepo", "internal/hostinfo"},
 	"engine/api":                 {"model/modelconfig/configpb", "model/modelconfig"},

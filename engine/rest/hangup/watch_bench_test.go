@@ -1,6 +1,6 @@
 //go:build linux
 
-package rest
+package hangup
 
 import (
 	"fmt"
@@ -13,13 +13,13 @@ import (
 func BenchmarkWaiting(b *testing.B) {
 	for _, n := range []int{1000, 4000} {
 		b.Run(fmt.Sprintf("requests=%d", n), func(b *testing.B) {
-			var h hangups
-			defer h.close()
-			watches := make([]watch, n)
+			var h List
+			defer h.Close()
+			watches := make([]Watch, n)
 			for i := range watches {
 				_, conn := pair(b)
-				watches[i].begin(&h, conn)
-				defer watches[i].end()
+				watches[i].Begin(&h, conn)
+				defer watches[i].End()
 			}
 			time.Sleep(10 * untilWatched)
 			begin, before := time.Now(), processTime(b)

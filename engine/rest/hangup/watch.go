@@ -1,4 +1,9 @@
-package rest
+// Package hangup notices clients that close their connection while a request of theirs waits. A
+// server that does not read cannot see this itself.
+//
+// It stands below the HTTP front end, and knows no HTTP: a request's context is a Watch, and one
+// List has the watched connections of all.
+package hangup
 
 import (
 	"context"
@@ -13,11 +18,10 @@ import (
 // close their side right after they have sent their request.
 const untilWatched = 20 * time.Millisecond
 
-// watch is the context of a request that waits for its answer. It ends when the client has gone. An
-// HTTP server that does not read cannot see this itself; see hangups. The zero value is ready. It
-// is used for one request after the other.
-type watch struct {
-	hangups *hangups
+// Watch is the context of a request that waits for its answer. It ends when the client has gone, see
+// List. The zero value is ready. It is used for one request after the other.
+type Watch struct {
+	list *List
 
 	mu     sync.Mutex
 	conn   net.Conn        // nil: no request waits
@@ -28,11 +32,11 @@ type watch struct {
 	isGone bool
 }
 
-// begin starts to watch a connection. A client that closes its side for writing counts as gone.
-func (w *watch) begin(h *hangups, conn net.Conn) {
+// Begin starts to watch a connection. A client that closes its side for writing counts as gone.
+func (w *Watch) Begin(h *List, conn net.Conn) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.hangups, w.conn = h, conn
+	w.list, w.conn = h, conn
 	if w.done == nil || w.isGone {
 		w.done, w.isGone = make(chan struct{}), false
 	}
@@ -56,31 +60,31 @@ func rawConn(conn net.Conn) syscall.RawConn {
 	return raw
 }
 
-// end stops watching.
-func (w *watch) end() {
+// End stops watching.
+func (w *Watch) End() {
 	w.timer.Stop()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.number != 0 {
-		w.hangups.remove(w.raw, w.number)
+		w.list.remove(w.raw, w.number)
 	}
 	w.conn, w.raw, w.number = nil, nil, 0
 }
 
 // look watches the connection from now on.
-func (w *watch) look() {
+func (w *Watch) look() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.conn == nil || w.number != 0 {
 		return
 	}
 	if w.raw = rawConn(w.conn); w.raw != nil {
-		w.number = w.hangups.add(w.raw, w)
+		w.number = w.list.add(w.raw, w)
 	}
 }
 
 // hangUp ends the request, if its connection still has that number.
-func (w *watch) hangUp(number uint64) {
+func (w *Watch) hangUp(number uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.number == number && !w.isGone {
@@ -90,13 +94,13 @@ func (w *watch) hangUp(number uint64) {
 }
 
 // Deadline implements context.Context.
-func (w *watch) Deadline() (time.Time, bool) { return time.Time{}, false }
+func (w *Watch) Deadline() (time.Time, bool) { return time.Time{}, false }
 
 // Done implements context.Context.
-func (w *watch) Done() <-chan struct{} { return w.done }
+func (w *Watch) Done() <-chan struct{} { return w.done }
 
 // Err implements context.Context.
-func (w *watch) Err() error {
+func (w *Watch) Err() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.isGone {
@@ -106,4 +110,4 @@ func (w *watch) Err() error {
 }
 
 // Value implements context.Context.
-func (w *watch) Value(any) any { return nil }
+func (w *Watch) Value(any) any { return nil }

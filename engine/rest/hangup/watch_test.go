@@ -1,6 +1,6 @@
 //go:build linux
 
-package rest
+package hangup
 
 import (
 	"net"
@@ -29,7 +29,7 @@ func pair(t testing.TB) (client, server net.Conn) {
 }
 
 // waitWatched waits until the connection is in the kernel's list.
-func (w *watch) waitWatched(t *testing.T) {
+func (w *Watch) waitWatched(t *testing.T) {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		w.mu.Lock()
@@ -46,15 +46,15 @@ func (w *watch) waitWatched(t *testing.T) {
 // sees the end of its own client only.
 func TestWatch(t *testing.T) {
 	t.Parallel()
-	var h hangups
-	defer h.close()
-	var stays, goes watch
+	var h List
+	defer h.Close()
+	var stays, goes Watch
 	other, conn := pair(t)
 	defer other.Close()
-	stays.begin(&h, conn)
+	stays.Begin(&h, conn)
 	client, conn := pair(t)
-	goes.begin(&h, conn)
-	for _, w := range []*watch{&stays, &goes} {
+	goes.Begin(&h, conn)
+	for _, w := range []*Watch{&stays, &goes} {
 		w.waitWatched(t)
 		if w.timer.Stop() {
 			t.Error("a request that waits has a timer that runs")
@@ -68,8 +68,8 @@ func TestWatch(t *testing.T) {
 		t.Errorf("got %v for the one that is gone, %v for the one that stays", goes.Err(), stays.Err())
 	}
 	late := goes.number
-	goes.end()
-	stays.end()
+	goes.End()
+	stays.End()
 	if len(h.watches) != 0 {
 		t.Errorf("%d connections are watched, of which no request waits", len(h.watches))
 	}
@@ -80,17 +80,17 @@ func TestWatch(t *testing.T) {
 	if err := client.Close(); err != nil {
 		t.Fatal(err)
 	}
-	goes.begin(&h, conn)
+	goes.Begin(&h, conn)
 	goes.hangUp(late)
 	if goes.Err() != nil {
 		t.Error("a request ended with the client of an earlier one")
 	}
 	<-goes.Done()
-	goes.end()
+	goes.End()
 
-	h.close()
+	h.Close()
 	_, conn = pair(t)
-	goes.begin(&h, conn) // not watched any more
+	goes.Begin(&h, conn) // not watched any more
 	goes.look()
-	goes.end()
+	goes.End()
 }

@@ -1,4 +1,4 @@
-package rest
+package hangup
 
 import (
 	"os"
@@ -8,20 +8,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hangups reports clients that close a watched connection. The kernel reports them (epoll(7)) to
+// List reports clients that close a watched connection. The kernel reports them (epoll(7)) to
 // one goroutine for all, so that a connection costs nothing while its request waits. The zero value
 // is ready.
-type hangups struct {
+type List struct {
 	mu       sync.Mutex
 	file     *os.File // of the kernel's list of watched connections; nil until needed
-	watches  map[uint64]*watch
+	watches  map[uint64]*Watch
 	last     uint64 // number of the latest watch
 	isClosed bool
 }
 
 // add watches a connection. It returns the number for w.hangUp. 0: the connection is not watched,
 // since it cannot be, or since the process has no descriptor left.
-func (h *hangups) add(conn syscall.RawConn, w *watch) uint64 {
+func (h *List) add(conn syscall.RawConn, w *Watch) uint64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !h.open() {
@@ -39,7 +39,7 @@ func (h *hangups) add(conn syscall.RawConn, w *watch) uint64 {
 }
 
 // remove ends a watch that add began.
-func (h *hangups) remove(conn syscall.RawConn, number uint64) {
+func (h *List) remove(conn syscall.RawConn, number uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.watches, number)
@@ -49,7 +49,7 @@ func (h *hangups) remove(conn syscall.RawConn, number uint64) {
 	}
 }
 
-func (h *hangups) control(conn syscall.RawConn, operation int, event *unix.EpollEvent) error {
+func (h *List) control(conn syscall.RawConn, operation int, event *unix.EpollEvent) error {
 	list, err := h.file.SyscallConn()
 	if err != nil {
 		return err
@@ -68,7 +68,7 @@ func (h *hangups) control(conn syscall.RawConn, operation int, event *unix.Epoll
 
 // open makes the kernel's list when it is first needed. The descriptor does not block, so that Go's
 // poller waits for it and no thread does.
-func (h *hangups) open() bool {
+func (h *List) open() bool {
 	if h.file != nil || h.isClosed {
 		return !h.isClosed
 	}
@@ -80,18 +80,18 @@ func (h *hangups) open() bool {
 		_ = unix.Close(fd)
 		return false
 	}
-	h.file, h.watches = os.NewFile(uintptr(fd), "hangups"), map[uint64]*watch{}
-	go h.serve(h.file) // until close
+	h.file, h.watches = os.NewFile(uintptr(fd), "hangups"), map[uint64]*Watch{}
+	go h.serve(h.file) // until Close
 	return true
 }
 
-func (h *hangups) serve(list *os.File) {
+func (h *List) serve(list *os.File) {
 	raw, err := list.SyscallConn()
 	if err != nil {
 		return
 	}
 	events := make([]unix.EpollEvent, 64)
-	_ = raw.Read(func(fd uintptr) bool { // close ends it
+	_ = raw.Read(func(fd uintptr) bool { // Close ends it
 		for {
 			n, err := unix.EpollWait(int(fd), events, 0)
 			if n <= 0 && err != unix.EINTR {
@@ -104,7 +104,7 @@ func (h *hangups) serve(list *os.File) {
 	})
 }
 
-func (h *hangups) tell(number uint64) {
+func (h *List) tell(number uint64) {
 	h.mu.Lock()
 	w := h.watches[number]
 	h.mu.Unlock()
@@ -113,8 +113,8 @@ func (h *hangups) tell(number uint64) {
 	}
 }
 
-// close ends all watches. No further report comes.
-func (h *hangups) close() {
+// Close ends all watches. No further report comes.
+func (h *List) Close() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.isClosed = true
