@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"os"
-	"path/filepath"
 	"time"
 
 	"tuner/engine/fault"
@@ -240,12 +238,13 @@ func (s *Server) unloadedEntries() map[string]*entry {
 const fewEntries = 64
 
 // hasFolder reports whether a model is in a repository.
-func (s *Server) hasFolder(name string) bool {
+func (s *Server) hasFolder(id string) bool {
+	roots, name := s.locate(id)
 	if repository.CheckName(name) != nil {
 		return false
 	}
-	for _, root := range s.options.Repositories {
-		if info, err := os.Stat(filepath.Join(root, name)); err == nil && info.IsDir() {
+	for _, root := range roots {
+		if repository.Has(root, name) {
 			return true
 		}
 	}

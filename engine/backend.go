@@ -6,6 +6,7 @@ import (
 
 	"tuner/engine/hostpolicy"
 	"tuner/model/modelconfig"
+	"tuner/model/modelconfig/configpb"
 )
 
 // Backend runs models. Its methods are safe for concurrent use.
@@ -23,6 +24,7 @@ type Instance struct {
 	// Policy has been applied to the thread that calls NewSession, and will be applied to the one
 	// that calls Execute. The backend's own threads must stay within it.
 	Policy hostpolicy.Policy
+	limit  *configpb.ModelRateLimiter // of its group
 }
 
 // ModelFiles locates the files of one version of a model.

@@ -9,7 +9,6 @@ import (
 
 	"tuner/engine/api"
 	"tuner/engine/fault"
-	"tuner/engine/repository"
 	"tuner/engine/request"
 	"tuner/engine/statistics"
 	"tuner/model/modelconfig"
@@ -71,8 +70,9 @@ func (s *Server) ModelMetadata(name string, version int64) (api.ModelMetadata, e
 	if version != 0 {
 		return m.metadata([]string{strconv.FormatInt(version, 10)}), nil
 	}
+	_, e, _ := s.resolve(name) // find found it
 	var numbers []int64
-	for n, v := range s.entries[name].versions {
+	for n, v := range e.versions {
 		if v.state == api.StateReady {
 			numbers = append(numbers, n)
 		}
@@ -107,6 +107,9 @@ func (s *Server) Statistics(name string, version int64) (api.Statistics, error) 
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	out := api.Statistics{ModelStats: []api.ModelStatistics{}}
+	if _, _, err := s.resolve(name); err != nil && s.options.Namespacing && name != "" {
+		return out, fault.Errorf(fault.InvalidArgument, "requested model '%s' is not available", name)
+	}
 	for _, m := range s.readyModels() {
 		if (name == "" || name == m.name) && (version == 0 || version == m.version) {
 			out.ModelStats = append(out.ModelStats, m.stats.SinceLoad(m.name, m.version))
@@ -115,7 +118,7 @@ func (s *Server) Statistics(name string, version int64) (api.Statistics, error) 
 	switch {
 	case len(out.ModelStats) > 0 || name == "":
 		return out, nil
-	case version != 0 && s.entries[name] != nil:
+	case version != 0 && len(s.knownLocked(name)) > 0:
 		return out, fault.Errorf(fault.InvalidArgument, "requested model version is not available for model '%s'", name)
 	}
 	return out, fault.Errorf(fault.InvalidArgument, "requested model '%s' is not available", name)
@@ -128,7 +131,9 @@ type ModelMetrics struct {
 	Failures     map[statistics.Failure]uint64
 	Pending      int // requests that wait for an instance
 	LoadDuration time.Duration
-	IsCached     bool // its configuration enables the response cache
+	IsCached     bool              // its configuration enables the response cache
+	Namespace    string            // its repository; "": there are no namespaces
+	Tags         map[string]string // metric_tags of its configuration
 }
 
 // Metrics returns the figures of all ready models, by name and version.
@@ -138,7 +143,7 @@ func (s *Server) Metrics() []ModelMetrics {
 	var out []ModelMetrics
 	for _, m := range s.readyModels() {
 		stats, failures := m.stats.SinceUnload(m.name, m.version)
-		out = append(out, ModelMetrics{stats, failures, m.pool.pending(), m.loadDuration, m.config.GetResponseCache().GetEnable()})
+		out = append(out, ModelMetrics{stats, failures, m.pool.pending(), m.loadDuration, m.config.GetResponseCache().GetEnable(), m.namespace, m.config.GetMetricTags()})
 	}
 	return out
 }
@@ -162,7 +167,7 @@ func (s *Server) readyModels() []*model {
 // Index lists the models of the repositories with their states. onlyReady leaves out models that
 // are not ready.
 func (s *Server) Index(onlyReady bool) ([]api.IndexEntry, error) {
-	names, err := repository.List(s.options.Repositories)
+	names, err := s.list()
 	if err != nil {
 		return nil, fault.Errorf(fault.Internal, "%v", err)
 	}
@@ -176,9 +181,10 @@ func (s *Server) Index(onlyReady bool) ([]api.IndexEntry, error) {
 	}
 	slices.Sort(names)
 	out := []api.IndexEntry{}
-	for _, name := range slices.Compact(names) {
-		e := s.entries[name]
-		if twice[name] {
+	for _, id := range slices.Compact(names) {
+		_, name := s.locate(id)
+		e := s.entries[id]
+		if twice[id] {
 			if !onlyReady {
 				out = append(out, api.IndexEntry{Name: name, State: api.StateUnavailable, Reason: "model appears in two or more repositories"})
 			}

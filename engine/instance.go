@@ -8,6 +8,7 @@ import (
 
 	"tuner/engine/fault"
 	"tuner/engine/hostpolicy"
+	"tuner/engine/ratelimit"
 	"tuner/engine/request"
 	"tuner/engine/scheduler"
 	"tuner/engine/statistics"
@@ -15,10 +16,25 @@ import (
 	"tuner/model/modelconfig/configpb"
 )
 
-// instance is a session with the policy of its thread.
+// instance is a session with the policy of its thread, and what it shares with other models.
 type instance struct {
 	session Session
 	policy  hostpolicy.Policy
+	claim   *ratelimit.Claim // nil: nothing
+}
+
+// limitedExecutor is an executor that runs only while it holds resources. The wait counts as time in
+// the queue.
+type limitedExecutor struct {
+	scheduler.Executor[*job]
+	claim *ratelimit.Claim
+}
+
+// Execute implements scheduler.Executor.
+func (l *limitedExecutor) Execute(items []scheduler.Item[*job]) {
+	l.claim.Acquire()
+	defer l.claim.Release()
+	l.Executor.Execute(items)
 }
 
 // boundExecutor is an executor whose thread is bound by a host policy.
@@ -61,6 +77,7 @@ func (s *Server) instances(c *modelconfig.Config) []Instance {
 			}
 			return hostpolicy.Find(s.options.HostPolicies, byDefault)
 		}
+		first := len(out)
 		for range g.GetCount() {
 			switch g.GetKind() {
 			case configpb.ModelInstanceGroup_KIND_GPU:
@@ -73,11 +90,32 @@ func (s *Server) instances(c *modelconfig.Config) []Instance {
 				out = append(out, Instance{Policy: policy("cpu")})
 			}
 		}
+		for i := first; i < len(out); i++ {
+			out[i].limit = g.GetRateLimiter()
+		}
 	}
 	for i := range out {
 		out[i].Number = i
 	}
 	return out
+}
+
+// claim has instances in places claim what their groups share with other models.
+func (s *Server) claim(places []Instance, made []instance) error {
+	if s.options.Limiter == nil {
+		return nil
+	}
+	for i, place := range places {
+		var needs []ratelimit.Need
+		for _, r := range place.limit.GetResources() {
+			needs = append(needs, ratelimit.Need{Name: r.GetName(), IsGlobal: r.GetGlobal(), Count: int(r.GetCount())})
+		}
+		var err error
+		if made[i].claim, err = s.options.Limiter.Add(needs, place.limit.GetPriority(), place.GPU); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // newModel makes the sessions of a version. It replaces old, if there is one.
@@ -89,16 +127,17 @@ func (s *Server) newModel(ctx context.Context, src *source, number int64, old *m
 			return nil, err
 		}
 	}
-	m := &model{name: src.Name, version: number}
+	m := &model{name: src.Name, namespace: src.namespace, version: number}
 	var made []instance
 	var samples []warmup
-	for _, in := range s.instances(src.Config) {
+	places := s.instances(src.Config)
+	for _, in := range places {
 		err = bound(in.Policy, func() error {
 			session, err := s.newSession(ctx, files, src.Config, in, made)
 			if err != nil {
 				return err
 			}
-			made = append(made, instance{session, in.Policy})
+			made = append(made, instance{session: session, policy: in.Policy})
 			if m.config == nil { // the first session has the model's inputs and outputs
 				if samples, err = s.describe(m, src, session.IO(), old, unchanged); err != nil {
 					return err
@@ -112,6 +151,9 @@ func (s *Server) newModel(ctx context.Context, src *source, number int64, old *m
 	}
 	if err == nil && len(made) == 0 {
 		err = fault.Errorf(fault.InvalidArgument, "model '%s' has no instance: all of its instance groups are passive", src.Name)
+	}
+	if err == nil {
+		err = s.claim(places, made)
 	}
 	if err != nil {
 		return nil, errors.Join(err, closeSessions(made))
@@ -161,7 +203,7 @@ func (s *Server) describe(m *model, src *source, io modelconfig.ModelIO, old *mo
 	}
 	switch {
 	case old == nil:
-		m.stats = statistics.New(s.observer(m.name, m.version))
+		m.stats = statistics.New(s.observer(m))
 	case unchanged:
 		m.stats = inherit(old, c)
 	default:
@@ -171,9 +213,20 @@ func (s *Server) describe(m *model, src *source, io modelconfig.ModelIO, old *mo
 }
 
 // observer returns the observer of a version whose counters begin at zero; nil: none.
-func (s *Server) observer(model string, version int64) statistics.Observer {
+func (s *Server) observer(m *model) statistics.Observer {
 	if s.options.Observe == nil {
 		return nil
 	}
-	return s.options.Observe(model, version)
+	return s.options.Observe(m.namespace, m.name, m.version)
+}
+
+// tryModel is newModel, and again as often as the server was asked to.
+func (s *Server) tryModel(ctx context.Context, src *source, number int64, old *model, unchanged bool) (*model, error) {
+	for tries := 0; ; tries++ {
+		m, err := s.newModel(ctx, src, number, old, unchanged)
+		if err == nil || tries >= s.options.LoadRetries || ctx.Err() != nil {
+			return m, err
+		}
+		s.options.Log.Warn("cannot load model, so it is tried again", "model", src.Name, "version", number, "error", err)
+	}
 }

@@ -25,7 +25,14 @@ func (s *Server) Load(ctx context.Context, name string, o Override) error {
 	if err := s.controllable(); err != nil {
 		return err
 	}
-	return s.load(ctx, name, o)
+	var failed []error
+	for _, id := range s.identities(name, o) {
+		failed = append(failed, s.load(ctx, id, o))
+	}
+	if len(failed) == 1 {
+		return failed[0]
+	}
+	return invalidAll(failed)
 }
 
 // controllable refuses load and unload requests, unless the server is in explicit mode.
@@ -82,19 +89,24 @@ func (s *Server) read(ctx context.Context, a *attempt, o Override) (*source, err
 	return nil, s.loadError(ctx, a, s.unavailable(src, err), err)
 }
 
-// poll finds a model.
-func (s *Server) poll(name string, o Override) (*source, error) {
+// poll finds a model by its identity.
+func (s *Server) poll(id string, o Override) (*source, error) {
+	roots, name := s.locate(id)
 	if err := repository.CheckName(name); err != nil {
 		return nil, err
 	}
 	if o.Config != "" || len(o.Files) > 0 {
-		return o.source(s.options.Repositories, &s.uploads, name)
+		src, err := o.source(roots, &s.uploads, name)
+		if err == nil {
+			src.namespace = s.namespace(id)
+		}
+		return src, err
 	}
-	found, err := repository.Find(s.options.Repositories, name)
+	found, err := repository.Find(roots, name)
 	if err != nil {
 		return nil, err
 	}
-	return &source{Model: found}, found.ReadConfig(s.options.DisableAutoComplete)
+	return &source{Model: found, namespace: s.namespace(id)}, found.ReadConfig(s.options.ConfigName, s.options.DisableAutoComplete)
 }
 
 // pollError returns the error of a load request for something that is not a model. As in Triton,
@@ -158,7 +170,7 @@ func (s *Server) build(ctx context.Context, a *attempt, src *source) (map[int64]
 			v.model, err = s.reuse(src, old)
 		}
 		if v.model == nil && err == nil {
-			if v.model, err = s.newModel(ctx, src, n, old, unchanged); err == nil {
+			if v.model, err = s.tryModel(ctx, src, n, old, unchanged); err == nil {
 				a.made = append(a.made, v.model.pool)
 			}
 		}
@@ -224,7 +236,7 @@ func (s *Server) reuse(src *source, old *model) (*model, error) {
 	if err != nil || !sameSessions(old.config, c) {
 		return nil, err
 	}
-	return &model{name: src.Name, version: old.version, config: c, signature: request.NewSignature(c), stats: inherit(old, c), pool: old.pool}, nil
+	return &model{name: src.Name, namespace: src.namespace, version: old.version, config: c, signature: request.NewSignature(c), stats: inherit(old, c), pool: old.pool}, nil
 }
 
 // sameSessions reports whether two complete configurations differ at most in batching.
@@ -368,26 +380,33 @@ func (s *Server) Unload(name string) error {
 	if err := s.controllable(); err != nil {
 		return err
 	}
+	for _, id := range s.known(name) {
+		s.Withdraw(id)
+	}
+	return nil
+}
+
+// Withdraw is Unload by identity, for whoever follows the repositories. It works in any mode.
+func (s *Server) Withdraw(id string) {
 	s.mu.RLock()
-	e := s.entries[name]
+	e := s.entries[id]
 	s.mu.RUnlock()
 	if e == nil {
-		return nil
+		return
 	}
 	select {
 	case e.turn <- struct{}{}:
 		defer func() { <-e.turn }()
 	case <-time.After(patience):
 	}
-	hasFolder := s.hasFolder(name)
+	hasFolder := s.hasFolder(id)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if e.attempt != nil {
 		e.attempt.giveUp(errUnloaded)
 	}
 	s.unload(e)
-	s.forget(name, e, hasFolder)
-	return nil
+	s.forget(id, e, hasFolder)
 }
 
 // unload takes all versions of a model out of service, and frees them in the background. The caller

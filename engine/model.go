@@ -21,6 +21,7 @@ import (
 // counters.
 type model struct {
 	name         string
+	namespace    string // its repository; "": there are no namespaces
 	version      int64
 	config       *modelconfig.Config
 	signature    *request.Signature
@@ -49,6 +50,9 @@ func newPool(instances []instance, set scheduler.Settings, timer func(call func(
 		if apart, ok := in.session.(ApartSession); ok {
 			e = &apartExecutor{session: apart}
 		}
+		if in.claim != nil {
+			e = &limitedExecutor{e, in.claim}
+		}
 		if !in.policy.IsAny() {
 			e = &boundExecutor{e, in.policy}
 		}
@@ -75,6 +79,7 @@ func closeSessions(instances []instance) error {
 	var errs []error
 	for _, in := range instances {
 		errs = append(errs, in.session.Close())
+		in.claim.Remove()
 	}
 	return errors.Join(errs...)
 }

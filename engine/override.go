@@ -10,8 +10,9 @@ import (
 // source is a model to load, as found in a repository, or as a load request brought it.
 type source struct {
 	*repository.Model
-	override bool    // the configuration came with the load request
-	temp     *shared // holds the folder if that is temporary; nil otherwise
+	namespace string  // the repository; "": there are no namespaces, or it came with a load request
+	override  bool    // the configuration came with the load request
+	temp      *shared // holds the folder if that is temporary; nil otherwise
 }
 
 // Override is the part of a load request that replaces data of the repository.

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"tuner/engine/fault"
+	"tuner/engine/ratelimit"
 	"tuner/engine/request"
 	"tuner/engine/scheduler"
 	"tuner/engine/sequence"
@@ -59,7 +60,7 @@ func (s *Server) newSequencePool(m *model, instances []instance) *pool {
 	}
 	var executors []sequence.Executor[*job]
 	for _, in := range instances {
-		e := &sequenceExecutor{executor: executor{session: in.session, slots: m.added.NewSlots(set.Slots)}}
+		e := &sequenceExecutor{executor: executor{session: in.session, slots: m.added.NewSlots(set.Slots)}, claim: in.claim}
 		e.apart.session, _ = in.session.(ApartSession)
 		if in.policy.IsAny() {
 			executors = append(executors, e)
@@ -113,6 +114,7 @@ type sequenceExecutor struct {
 	executor
 	apart apartExecutor // its session is nil, unless the session runs each request by itself
 	items []scheduler.Item[*job]
+	claim *ratelimit.Claim // what the instance shares with other models; nil: nothing
 }
 
 // boundSequences is an executor whose thread is bound by a host policy.
@@ -126,6 +128,8 @@ func (b *boundSequences) Execute(rows []sequence.Row[*job]) { b.sequenceExecutor
 
 // Execute runs the batch and stores the response or error in the job of each row that is not vacant.
 func (e *sequenceExecutor) Execute(rows []sequence.Row[*job]) {
+	e.claim.Acquire()
+	defer e.claim.Release()
 	e.apart.vacant = 0
 	for _, r := range rows {
 		if r.Vacant && e.apart.session != nil {

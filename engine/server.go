@@ -16,6 +16,7 @@ import (
 	"tuner/engine/cache"
 	"tuner/engine/fault"
 	"tuner/engine/hostpolicy"
+	"tuner/engine/ratelimit"
 	"tuner/engine/repository"
 	"tuner/engine/scheduler"
 	"tuner/engine/statistics"
@@ -26,6 +27,10 @@ type Options struct {
 	ID           string // the server's name in its metadata
 	Version      string
 	Repositories []string
+	// a name may stand for one model in each repository; see Server.identity
+	Namespacing bool
+	ConfigName  string // configs/NAME.pbtxt has precedence over config.pbtxt; "": it has not
+	LoadRetries int    // how often a version that fails to load is tried again
 	// models are loaded and unloaded only by request; otherwise all are loaded at the start
 	Explicit            bool
 	LoadModels          []string // with Explicit: models to load at the start; "*" alone means all
@@ -36,14 +41,15 @@ type Options struct {
 	DefaultMaxBatchSize int // of auto-completion; 0: modelconfig.DefaultMaxBatchSize
 	// bytes of the response cache, for models whose configuration enables it; 0: no cache
 	ResponseCache int64
-	GPUs          int // number of usable GPUs, numbered from 0
+	GPUs          int                // number of usable GPUs, numbered from 0
+	Limiter       *ratelimit.Limiter // of executions; nil: an instance that is idle executes
 	// requests that a model's batcher waits for before its first batch; 0: none. Triton's tests set it
 	// to know what a batch will hold.
 	Hold         int
 	HoldBacklog  int // the same for the backlog of sequences; the first batch waits for both
 	HostPolicies []hostpolicy.Policy
 	// called when a version is loaded whose metrics begin at zero; nil: not called
-	Observe func(model string, version int64) statistics.Observer
+	Observe func(namespace, model string, version int64) statistics.Observer
 	Backend Backend
 	// timer for requests that wait for others; nil: one of package alarm
 	Timer func(call func()) scheduler.Timer
@@ -166,7 +172,7 @@ func (s *Server) LoadAll(ctx context.Context) error {
 // startModels returns the names of the models to load at the start.
 func (s *Server) startModels() ([]string, error) {
 	o := s.options
-	all, err := repository.List(o.Repositories)
+	all, err := s.list()
 	if err != nil {
 		return nil, err
 	}
@@ -176,7 +182,11 @@ func (s *Server) startModels() ([]string, error) {
 	if !o.Explicit || len(o.LoadModels) == 1 && o.LoadModels[0] == "*" {
 		return slices.Compact(all), nil
 	}
-	return o.LoadModels, nil
+	var ids []string
+	for _, name := range o.LoadModels {
+		ids = append(ids, s.identities(name, Override{})...)
+	}
+	return ids, nil
 }
 
 // Drain makes the server unready from now on, so that load balancers send requests elsewhere.
@@ -255,10 +265,10 @@ func (s *Server) find(name string, number int64) (*model, error) {
 	if s.closing {
 		return nil, fault.Errorf(fault.Unavailable, "Server is stopping, scheduler for model has stopped accepting new inference requests")
 	}
-	e := s.entries[name]
+	name, e, err := s.resolve(name)
 	switch {
-	case e == nil:
-		return nil, fault.Errorf(fault.NotFound, "Request for unknown model: '%s' is not found", name)
+	case err != nil:
+		return nil, err
 	case number == 0:
 		if e.newest != nil {
 			return e.newest, nil

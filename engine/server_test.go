@@ -379,7 +379,6 @@ func TestLoadRefusals(t *testing.T) {
 		{"m", engine.Override{Config: `{"platform":"ensemble"}`}, fault.Internal, poll},
 		{"m", engine.Override{Config: `{"platform":"ensemble","ensemble_scheduling":{"step":[]}}`}, fault.InvalidArgument, "ensemble_scheduling"},
 		{"m", engine.Override{Config: `{"backend":"python"}`}, fault.InvalidArgument, "unable to find backend library for backend 'python'"},
-		{"m", engine.Override{Config: `{"instance_group":[{"rate_limiter":{"priority":2}}]}`}, fault.InvalidArgument, "rate_limiter"},
 		{"m", engine.Override{Config: `{"instance_group":[{"kind":"KIND_GPU"}]}`}, fault.InvalidArgument, "has kind KIND_GPU but no GPUs are available"},
 		{"m", engine.Override{Config: `{"instance_group":[{"count":1,"passive":true}]}`}, fault.InvalidArgument, "all of its instance groups are passive"},
 		{"m", engine.Override{Config: `{"output":[{"name":"OUTPUT0","data_type":"TYPE_INT32","dims":[16],"label_filename":"../../labels"}]}`}, fault.InvalidArgument, "leaves the folder of model 'm'"},

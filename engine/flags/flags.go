@@ -44,6 +44,7 @@ type Options struct {
 	AnnounceFD int          // file descriptor to which the server writes its addresses; 0: none
 	ParentFD   int          // file descriptor whose end of file ends the server; 0: none
 
+	models              modelOptions
 	repositories        []string
 	id                  string
 	controlMode         string
@@ -107,7 +108,7 @@ func (o *Options) serverFlags(flags *pflag.FlagSet) {
 	// both flags share one value, to which both add
 	flags.Var(flags.Lookup("model-repository").Value, "model-store", "the same as --model-repository")
 	flags.StringVar(&o.id, "id", "triton", "name of the server")
-	flags.StringVar(&o.controlMode, "model-control-mode", "none", "none: all models are loaded at start; explicit: by request")
+	flags.StringVar(&o.controlMode, "model-control-mode", "none", "none: all models are loaded at start; poll: and again when their files change; explicit: by request")
 	flags.StringArrayVar(&o.loadModels, "load-model", nil, "with --model-control-mode=explicit: model to load at start, or *; may be repeated")
 	boolFlag(flags, &o.exitOnError, "exit-on-error", true, "end if a model fails to load at start")
 	boolFlag(flags, &o.strictReadiness, "strict-readiness", true, "be ready only when every model is ready")
@@ -119,6 +120,7 @@ func (o *Options) serverFlags(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&o.backendConfig, "backend-config", nil, "[BACKEND,]KEY=VALUE; known: default-max-batch-size, enable-global-threadpool, intra_op_thread_count, inter_op_thread_count")
 	flags.StringArrayVar(&o.hostPolicies, "host-policy", nil, "POLICY,SETTING=VALUE: where instances with that host_policy work; settings: cpu-cores=0-3,8-11 and numa-node=0")
 	flags.IntVar(&o.loadThreads, "model-load-thread-count", 4, "models loaded at the same time")
+	o.models.flags(flags)
 	flags.StringArrayVar(&o.cacheConfig, "cache-config", nil, "local,size=BYTES: keep answers of models whose response_cache is enabled")
 	flags.Int64Var(&o.cacheBytes, "response-cache-byte-size", 0, "`bytes` of the response cache, as the size in --cache-config; 0: no cache")
 }
@@ -154,8 +156,8 @@ func (o *Options) Validate() error {
 	if len(o.repositories) == 0 {
 		complain("--model-repository must be specified")
 	}
-	if !slices.Contains([]string{"none", "explicit"}, strings.ToLower(o.controlMode)) {
-		complain("--model-control-mode=%q is not supported: use none or explicit", o.controlMode)
+	if !slices.Contains([]string{"none", "poll", "explicit"}, strings.ToLower(o.controlMode)) {
+		complain("--model-control-mode=%q is not supported: use none, poll or explicit", o.controlMode)
 	}
 	if len(o.loadModels) > 0 && !o.explicit() {
 		complain("--load-model needs --model-control-mode=explicit")
@@ -178,6 +180,7 @@ func (o *Options) Validate() error {
 	if !(o.metricsInterval >= 0 && o.metricsInterval < 1e9) {
 		complain("--metrics-interval-ms=%v must be between 0 and 1e9", o.metricsInterval)
 	}
+	problems = append(problems, o.models.problems()...)
 	problems = append(problems, o.portProblems()...)
 	if len(problems) > 0 {
 		return exit.Usagef("%s", strings.Join(problems, "\n"))
@@ -236,7 +239,12 @@ func (o *Options) Engine(log *slog.Logger, summaries *metrics.Summaries) (engine
 	if err != nil {
 		return engine.Options{}, exit.With(exit.Usage, err)
 	}
+	limiter, err := o.models.limiter()
+	if err != nil {
+		return engine.Options{}, err
+	}
 	return engine.Options{
+		ConfigName: o.models.configName, LoadRetries: int(o.models.retries), Namespacing: o.models.namespacing, Limiter: limiter,
 		ID: o.id, Version: protocolVersion, Repositories: o.repositories,
 		Explicit: o.explicit(), LoadModels: o.loadModels,
 		StrictReadiness: o.strictReadiness, ExitOnError: o.exitOnError, LoadThreads: o.loadThreads,

@@ -20,6 +20,8 @@ func tritonOptions() map[string]string {
 		"model-store": "[]", "model-repository": "[]", "exit-on-error": "true", "disable-auto-complete-config": "false",
 		"strict-model-config": "false", "strict-readiness": "true", "model-control-mode": "none", "load-model": "[]",
 		"model-load-thread-count": "4", "backend-config": "[]", "host-policy": "[]",
+		"repository-poll-secs": "15", "model-config-name": "", "model-load-retry-count": "0", "model-namespacing": "false",
+		"rate-limit": "off", "rate-limit-resource": "[]",
 		"allow-http": "true", "http-port": "8000", "http-restricted-api": "[]", "http-max-input-size": "67108864",
 		"allow-grpc": "true", "grpc-port": "8001", "grpc-use-ssl": "false", "grpc-use-ssl-mutual": "false", "grpc-server-cert": "",
 		"grpc-server-key": "", "grpc-root-cert": "", "grpc-infer-response-compression-level": "none", "grpc-restricted-protocol": "[]",
@@ -29,13 +31,13 @@ func tritonOptions() map[string]string {
 		"metrics-interval-ms": "2000", "log-file": "", "metrics-config": "[]", "response-cache-byte-size": "0",
 		"http-address": loopback, "grpc-address": loopback, "metrics-address": loopback, // tritonserver: 0.0.0.0
 	}
-	for name := range strings.FieldsSeq(`log-format repository-poll-secs model-config-name model-load-retry-count
-		model-namespacing enable-peer-access reuse-http-port http-header-forward-pattern http-thread-count reuse-grpc-port
+	for name := range strings.FieldsSeq(`log-format 
+		enable-peer-access reuse-http-port http-header-forward-pattern http-thread-count reuse-grpc-port
 		grpc-header-forward-pattern grpc-infer-allocation-pool-size grpc-infer-thread-count grpc-max-response-pool-size
 		grpc-http2-max-pings-without-data grpc-http2-max-ping-strikes allow-sagemaker sagemaker-port sagemaker-safe-port-range
 		sagemaker-thread-count allow-vertex-ai vertex-ai-port vertex-ai-thread-count vertex-ai-default-model trace-config
 		trace-file trace-level trace-rate trace-count trace-log-frequency backend-directory repoagent-directory cache-config
-		cache-directory rate-limit rate-limit-resource pinned-memory-pool-byte-size
+		cache-directory pinned-memory-pool-byte-size
 		cuda-memory-pool-byte-size cuda-virtual-address-size min-supported-compute-capability buffer-manager-thread-count
 		model-load-gpu-limit allow-client-shm`) {
 		options[name] = "[]"
@@ -105,15 +107,13 @@ func TestServeReadsValues(t *testing.T) {
 func TestUnsupportedOptions(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"--model-config-name=h100":      "--model-config-name=h100 is not supported: only config.pbtxt is read: copy configs/NAME.pbtxt there; leave the option out",
-		"--model-namespacing=true":      "a name stands for one model in all repositories",
-		"--rate-limit=execution_count":  "nothing limits how often instances run",
+		"--model-config-name=../h100":   "must be the name of a file in the folder configs of models",
+		"--repository-poll-secs=-1":     "--repository-poll-secs=-1 must be between 0 and",
+		"--model-load-retry-count=1001": "must be between 0 and 1000",
 		"--allow-client-shm=true":       "there is no shared memory with clients",
 		"--trace-config=level=TENSORS":  "requests are not traced",
-		"--model-load-retry-count=3":    "a load is tried once",
 		"--allow-sagemaker=true":        "SageMaker",
-		"--model-namespacing=false":     "",
-		"--rate-limit=OFF":              "",
+		"--model-control-mode=poll":     "",
 		"--allow-client-shm=0":          "",
 		"--http-thread-count=4":         "",
 		"--trace-config=level=OFF":      "",
@@ -249,6 +249,34 @@ func TestBackendConfig(t *testing.T) {
 		if (err == nil) != (want.problem == "") || err != nil && !strings.Contains(err.Error(), want.problem) ||
 			err == nil && (got.maxBatch != want.batch || got.threads != want.threads) {
 			t.Errorf("%s: %+v, %v; want %+v", text, got, err, want)
+		}
+	}
+}
+
+func TestLimiter(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"": "", "--rate-limit=OFF": "", "--rate-limit=Execution_Count": "on", "--rate-limit=execution_count --rate-limit-resource=R:3": "on",
+		"--rate-limit=execution_count --rate-limit-resource=R:3:1": "on",
+		"--rate-limit=often":      "use execution_count or off",
+		"--rate-limit-resource=R": "option format is", "--rate-limit-resource=R:x": "option format is",
+		"--rate-limit-resource=R:1:2:3": "option format is", "--rate-limit-resource=:1": "option format is",
+		"--rate-limit-resource=R:-1": "option format is", "--rate-limit-resource=R:1:x": "option format is",
+	} {
+		o, _, err := parse(t, strings.Fields(text)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		limiter, err := o.models.limiter()
+		got := ""
+		if limiter != nil {
+			got = "on"
+		}
+		if err != nil {
+			got = err.Error()
+		}
+		if got != want && (err == nil || !strings.Contains(got, want)) {
+			t.Errorf("%s: got %q, want %q", text, got, want)
 		}
 	}
 }

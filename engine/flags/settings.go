@@ -224,7 +224,7 @@ func parseShare(text string) (float64, error) {
 }
 
 // observer returns the engine's observer of a model's requests, nil if they are not summarized.
-func observer(s *metrics.Summaries) func(string, int64) statistics.Observer {
+func observer(s *metrics.Summaries) func(namespace, model string, version int64) statistics.Observer {
 	if s == nil {
 		return nil
 	}

@@ -21,11 +21,6 @@ type unsupported struct {
 func unsupportedFlags() []unsupported {
 	off := []string{"false", "off", "0"}
 	list := []unsupported{
-		{"model-config-name", "only config.pbtxt is read: copy configs/NAME.pbtxt there", nil},
-		{"model-namespacing", "a name stands for one model in all repositories", off},
-		{"model-load-retry-count", "a load is tried once", []string{"0"}},
-		{"rate-limit", "nothing limits how often instances run", []string{"off"}},
-		{"rate-limit-resource", "nothing limits how often instances run", nil},
 		{"allow-client-shm", "there is no shared memory with clients", off},
 		{"trace-config", "requests are not traced", []string{"level=off", "rate=0"}},
 		{"trace-level", "requests are not traced", []string{"off"}},
@@ -33,7 +28,7 @@ func unsupportedFlags() []unsupported {
 		{"allow-vertex-ai", "there is no Vertex AI front end", off},
 	}
 	for _, name := range []string{
-		"repository-poll-secs", "backend-directory", "repoagent-directory", "cache-directory", "pinned-memory-pool-byte-size",
+		"backend-directory", "repoagent-directory", "cache-directory", "pinned-memory-pool-byte-size",
 		"cuda-memory-pool-byte-size", "cuda-virtual-address-size", "min-supported-compute-capability", "buffer-manager-thread-count",
 		"model-load-gpu-limit", "enable-peer-access", "reuse-http-port", "http-thread-count", "reuse-grpc-port",
 		"grpc-infer-thread-count", "grpc-infer-allocation-pool-size", "grpc-max-response-pool-size",

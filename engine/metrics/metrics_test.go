@@ -166,9 +166,9 @@ func TestSummariesOfTheUnloaded(t *testing.T) {
 	t.Parallel()
 	e := enginetest.Start(t, enginetest.Options{})
 	summaries := metrics.NewSummaries(metrics.DefaultQuantiles())
-	old := summaries.Observe("fake", 1)
+	old := summaries.Observe("", "fake", 1)
 	old(statistics.Timing{})
-	current := summaries.Observe("fake", 1)
+	current := summaries.Observe("", "fake", 1)
 	web := httptest.NewServer(metrics.New(e.Server, metrics.Options{Summaries: summaries}).Handler)
 	defer web.Close()
 	current(statistics.Timing{Total: 7 * time.Microsecond})
@@ -200,4 +200,39 @@ func request(rows int64) *engine.Request {
 		{Name: "INPUT0", DataType: configpb.DataType_TYPE_INT32, Shape: []int64{rows, 16}, Data: data},
 		{Name: "INPUT1", DataType: configpb.DataType_TYPE_INT32, Shape: []int64{rows, 16}, Data: data},
 	}}
+}
+
+// The tags of a model's configuration are labels of its metrics alone, as in Triton with an
+// underscore in front. A model of the same name in another namespace does not collide.
+func TestLabels(t *testing.T) {
+	t.Parallel()
+	a, b := t.TempDir(), t.TempDir()
+	enginetest.WriteModel(t, a, "m", `metric_tags { key: "team" value: "search" } metric_tags { key: "a-b" value: "1" } metric_tags { key: "a.b" value: "2" }`)
+	enginetest.WriteModel(t, b, "m", "")
+	summaries := metrics.NewSummaries(metrics.DefaultQuantiles())
+	s, err := engine.Open(t.Context(), engine.Options{
+		Repositories: []string{a, b}, Namespacing: true, Observe: summaries.Observe, Backend: &enginetest.Backend{}, Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	summaries.Observe(a, "m", 1)(statistics.Timing{Total: 7 * time.Microsecond})
+	web := httptest.NewServer(metrics.New(s, metrics.Options{Summaries: summaries}).Handler)
+	defer web.Close()
+	text, err := api.Metrics(t.Context(), strings.TrimPrefix(web.URL, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tagged := `{_a_b="1",_team="search",model="m",namespace="` + a + `",version="1"`
+	for _, want := range []string{
+		"nv_inference_request_success" + tagged + "} 0\n",
+		`nv_inference_request_success{model="m",namespace="` + b + `",version="1"} 0` + "\n",
+		"nv_inference_batch_size_bucket" + tagged + `,le="1"} 0` + "\n",
+		"nv_inference_request_summary_us_sum" + tagged + "} 7\n",
+	} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("the page lacks %s:\n%s", want, text)
+		}
+	}
 }

@@ -89,26 +89,27 @@ func (m *models) Describe(out chan<- *prometheus.Desc) {
 
 // Collect reads the statistics of all ready models.
 func (m *models) Collect(out chan<- prometheus.Metric) {
-	ready := map[modelKey]bool{}
+	ready := map[modelKey]show{}
 	for _, one := range m.server.Metrics() {
 		labels := []string{one.Statistics.Name, one.Statistics.Version}
-		ready[modelKey{labels[0], labels[1]}] = true
+		show := withLabels(out, moreLabels(&one))
+		ready[modelKey{one.Namespace, labels[0], labels[1]}] = show
 		counters := m.counters
 		if one.IsCached {
 			counters = slices.Concat(counters, m.cached)
 		}
 		for _, counter := range counters {
-			out <- prometheus.MustNewConstMetric(counter.desc, prometheus.CounterValue, counter.value(&one.Statistics), labels...)
+			show(prometheus.MustNewConstMetric(counter.desc, prometheus.CounterValue, counter.value(&one.Statistics), labels...))
 		}
 		for _, why := range statistics.Failures() {
-			out <- prometheus.MustNewConstMetric(m.failures, prometheus.CounterValue, float64(one.Failures[why]), labels[0], labels[1], string(why))
+			show(prometheus.MustNewConstMetric(m.failures, prometheus.CounterValue, float64(one.Failures[why]), labels[0], labels[1], string(why)))
 		}
-		out <- prometheus.MustNewConstMetric(m.pending, prometheus.GaugeValue, float64(one.Pending), labels...)
-		out <- prometheus.MustNewConstMetric(m.loadTime, prometheus.GaugeValue, one.LoadDuration.Seconds(), labels...)
-		out <- batchSizes(m.batchSize, one.Statistics.BatchStats, labels)
+		show(prometheus.MustNewConstMetric(m.pending, prometheus.GaugeValue, float64(one.Pending), labels...))
+		show(prometheus.MustNewConstMetric(m.loadTime, prometheus.GaugeValue, one.LoadDuration.Seconds(), labels...))
+		show(batchSizes(m.batchSize, one.Statistics.BatchStats, labels))
 	}
 	if m.summaries != nil {
-		m.summaries.collect(ready, out)
+		m.summaries.collect(ready)
 	}
 }
 

@@ -32,7 +32,7 @@ type Summaries struct {
 }
 
 // modelKey is a model and its version, as in labels.
-type modelKey struct{ model, version string }
+type modelKey struct{ namespace, model, version string }
 
 // generation holds the figures of a model from a load to an unload. It is shown from its first
 // request on.
@@ -75,8 +75,8 @@ func (s *Summaries) newGeneration(key modelKey) *generation {
 // Observe begins the summaries of a model at zero. The Observer that it returns counts answered
 // requests. Both are safe for concurrent use. Requests that the previous generation still answers
 // are on no page.
-func (s *Summaries) Observe(model string, version int64) statistics.Observer {
-	g := s.newGeneration(modelKey{model, strconv.FormatInt(version, 10)})
+func (s *Summaries) Observe(namespace, model string, version int64) statistics.Observer {
+	g := s.newGeneration(modelKey{namespace, model, strconv.FormatInt(version, 10)})
 	s.mu.Lock()
 	s.present[g.key] = g
 	s.mu.Unlock()
@@ -100,15 +100,20 @@ func (s *Summaries) describe(out chan<- *prometheus.Desc) {
 }
 
 // collect shows the ready models, and frees the figures of the others.
-func (s *Summaries) collect(ready map[modelKey]bool, out chan<- prometheus.Metric) {
+func (s *Summaries) collect(ready map[modelKey]show) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for key, g := range s.present {
 		for _, one := range g.steps {
-			if ready[key] {
-				one.values.Collect(out)
-			} else {
+			if ready[key] == nil {
 				one.values.Reset()
+				continue
+			}
+			single := make(chan prometheus.Metric, 1) // a generation has one set of labels
+			one.values.Collect(single)
+			close(single)
+			for m := range single {
+				ready[key](m)
 			}
 		}
 	}

@@ -28,11 +28,17 @@ type Model struct {
 	Versions []int64 // ascending; after completion those that the version policy selects
 }
 
+// Has reports whether a repository has a folder of that name.
+func Has(root, name string) bool {
+	info, err := os.Stat(filepath.Join(root, name))
+	return err == nil && info.IsDir()
+}
+
 // Find finds a model in the repositories.
 func Find(roots []string, name string) (*Model, error) {
 	var found []string
 	for _, root := range roots {
-		if info, err := os.Stat(filepath.Join(root, name)); err == nil && info.IsDir() {
+		if Has(root, name) {
 			found = append(found, root)
 		}
 	}
@@ -50,9 +56,15 @@ func Find(roots []string, name string) (*Model, error) {
 	return src, src.readVersions()
 }
 
-// ReadConfig reads config.pbtxt. A missing one counts as empty, unless it is required.
-func (s *Model) ReadConfig(required bool) error {
+// ReadConfig reads configs/NAME.pbtxt if the model has that file, else config.pbtxt. A missing one
+// counts as empty, unless it is required. name is without meaning if it is empty.
+func (s *Model) ReadConfig(name string, required bool) error {
 	file := filepath.Join(s.Dir, "config.pbtxt")
+	if name != "" {
+		if custom := filepath.Join(s.Dir, "configs", name+".pbtxt"); isThere(custom) {
+			file = custom
+		}
+	}
 	text, err := s.ReadFile(file, modelconfig.MaxText)
 	if errors.Is(err, fs.ErrNotExist) && !required {
 		s.Config = &modelconfig.Config{}
@@ -64,6 +76,11 @@ func (s *Model) ReadConfig(required bool) error {
 	s.Text = string(text)
 	s.Config, err = modelconfig.Parse(file, text)
 	return err
+}
+
+func isThere(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 // ReadFile reads a file of the repository with at most limit bytes.

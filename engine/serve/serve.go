@@ -152,6 +152,7 @@ func listen(ctx context.Context, messages io.Writer, o *flags.Options, server *e
 		server.Close()
 		return exit.With(exit.Usage, err) // a port in use, or an invalid address
 	}
+	poller := newPoller(o, server, listeners.Log)
 	group, running := errgroup.WithContext(ctx)
 	group.Go(func() error { return f.Serve(running, o.ExitTime()) })
 	group.Go(func() error {
@@ -162,6 +163,12 @@ func listen(ctx context.Context, messages io.Writer, o *flags.Options, server *e
 			return err
 		}
 		f.Started()
+		if poller != nil {
+			group.Go(func() error {
+				poller.Run(running, o.PollInterval())
+				return nil
+			})
+		}
 		at := f.Addresses()
 		return announce(o.AnnounceFD, api.Announcement{
 			PID: os.Getpid(), HTTP: at.HTTP, GRPC: at.GRPC, Metrics: at.Metrics,

@@ -13,6 +13,7 @@ var wallClock = map[string]string{
 	"profile/preparation/preparation.go": "when a campaign began, for people and for the order of earlier campaigns",
 	"profile/identity.go":                "whether a file's time of change is the same: times are compared with each other only",
 	"engine/repository/repository.go":    "whether a file's time of change is the same",
+	"engine/repository/scan.go":          "whether a file's time of change is the same",
 	"engine/statistics/statistics.go":    "Triton's last_inference is the wall clock's",
 	"gate/saved.go":                      "when a job ran, for people",
 	"measure/arrivals/log.go":            "time stamps of recorded requests: their distances only",

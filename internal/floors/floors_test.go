@@ -85,6 +85,8 @@ var allowed = map[string][]string{
 	"model/framework":            {"internal/checksum", "internal/children", "model/dataset/npy", "model/precision/accuracy", "model/onnx"},
 	"engine/alarm":               {},
 	"engine/budget":              {},
+	"engine/poll":                {},                                                                        // what two polls found: it knows a server by an interface
+	"engine/ratelimit":           {"engine/fault"},                                                          // amounts: it knows no model
 	"engine/cache":               {},                                                                        // keys and values: it knows no model
 	"engine/fault":               {},                                                                        // a class and a text: every part of the engine makes errors
 	"engine/request":             {"engine/budget", "engine/fault", "engine/sequence", "model/modelconfig"}, // sequence: its identity
@@ -95,9 +97,9 @@ var allowed = map[string][]string{
 	"engine/repository":          {"engine/fault", "model/modelconfig", "model/modelrepo"}, // files: it loads and serves nothing
 	"engine":                     {"engine/api", "model/modelconfig", "model/modelrepo", "internal/hostinfo"},
 	"engine/api":                 {"model/modelconfig/configpb", "model/modelconfig"},
-	"engine/flags":               {"engine", "engine/api", "engine/statistics"}, // statistics: the observer that makes summaries
+	"engine/flags":               {"engine", "engine/ratelimit", "engine/api", "engine/statistics"}, // statistics: the observer that makes summaries
 	"engine/identity":            {"engine", "engine/fault", "engine/request", "model/modelconfig"},
-	"engine/serve":               {"engine", "engine/api", "engine/flags", "engine/identity", "engine/onnxruntime", "ort", "ort/ortlib", "internal/hostinfo"},
+	"engine/serve":               {"engine", "engine/poll", "engine/api", "engine/flags", "engine/identity", "engine/onnxruntime", "ort", "ort/ortlib", "internal/hostinfo"},
 	// onnx/extent: the unpacked size of a file, before ONNX Runtime opens it
 	"engine/onnxruntime": {"engine", "engine/fault", "ort", "model/modelconfig", "model/onnx/extent"},
 	"model/onnx/extent":  {"model/onnx"},

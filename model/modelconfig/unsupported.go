@@ -33,9 +33,6 @@ func RefuseUnsupported(c *Config) error {
 	}
 	refuseTensors(c, add)
 	for i, g := range c.GetInstanceGroup() {
-		if g.GetRateLimiter() != nil {
-			add(fmt.Sprintf("instance_group[%d].rate_limiter", i), "instances take requests as soon as they are idle")
-		}
 		if len(g.GetSecondaryDevices()) > 0 {
 			add(fmt.Sprintf("instance_group[%d].secondary_devices", i), "an instance has one device")
 		}

@@ -1,0 +1,142 @@
+package engine
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"tuner/engine/api"
+	"tuner/engine/fault"
+	"tuner/engine/repository"
+)
+
+// identity returns by what the server knows a model of a repository: its name or, with namespaces,
+// REPOSITORY::NAME, as Triton writes it in messages (ModelIdentifier::str).
+func (s *Server) identity(root, name string) string {
+	if s.options.Namespacing {
+		return root + "::" + name
+	}
+	return name
+}
+
+// locate returns the repositories in which a model of that identity may be, and its name. With
+// namespaces, a model that came with its load request is in none.
+func (s *Server) locate(id string) (roots []string, name string) {
+	if !s.options.Namespacing {
+		return s.options.Repositories, id
+	}
+	for i, root := range s.options.Repositories {
+		if name, ok := strings.CutPrefix(id, s.identity(root, "")); ok {
+			return s.options.Repositories[i : i+1], name
+		}
+	}
+	return nil, id
+}
+
+// namespace returns the repository in an identity, "" if there is none.
+func (s *Server) namespace(id string) string {
+	if roots, name := s.locate(id); name != id {
+		return roots[0]
+	}
+	return ""
+}
+
+// identities returns what a load request for a name loads: with namespaces the models of that name in
+// all repositories.
+func (s *Server) identities(name string, o Override) []string {
+	var ids []string
+	if s.options.Namespacing && len(o.Files) == 0 && repository.CheckName(name) == nil {
+		for _, root := range s.options.Repositories {
+			if id := s.identity(root, name); s.hasFolder(id) {
+				ids = append(ids, id)
+			}
+		}
+	}
+	if len(ids) == 0 {
+		return []string{name}
+	}
+	return ids
+}
+
+// known returns the identities of that name which have an entry.
+func (s *Server) known(name string) []string {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.knownLocked(name)
+}
+
+// knownLocked is known for a caller that holds Server.mu.
+func (s *Server) knownLocked(name string) (ids []string) {
+	if s.entries[name] != nil {
+		ids = append(ids, name)
+	}
+	if !s.options.Namespacing {
+		return ids
+	}
+	for _, root := range s.options.Repositories {
+		if id := s.identity(root, name); s.entries[id] != nil {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// resolve finds the entry of the model that a request names. With namespaces, a name is refused if
+// several repositories have a model of it that was not unloaded: no request can say which. The
+// caller holds Server.mu.
+func (s *Server) resolve(name string) (id string, e *entry, err error) {
+	if !s.options.Namespacing {
+		if e = s.entries[name]; e == nil {
+			err = fault.Errorf(fault.NotFound, "Request for unknown model: '%s' is not found", name)
+		}
+		return name, e, err
+	}
+	known := s.knownLocked(name)
+	ids := slices.DeleteFunc(slices.Clone(known), func(id string) bool { return s.entries[id].isLeaving() })
+	switch len(ids) {
+	case 0: // Triton has other texts and classes than without namespaces
+		if len(known) > 0 {
+			return name, nil, fault.Errorf(fault.NotFound, "Identifier of model '%s' is not found in global map", name)
+		}
+		return name, nil, fault.Errorf(fault.InvalidArgument, "Request for unknown model: '%s' is not found", name)
+	case 1:
+		return ids[0], s.entries[ids[0]], nil
+	}
+	return name, nil, fault.Errorf(fault.InvalidArgument,
+		"There are %d identifiers of model '%s' in global map, model namespace must be provided to resolve ambiguity.", len(ids), name)
+}
+
+// isLeaving reports whether all versions were unloaded on request, or are being freed.
+func (e *entry) isLeaving() bool {
+	for _, v := range e.versions {
+		if v.state != api.StateUnloading && v.reason != unloadedReason {
+			return false
+		}
+	}
+	return true
+}
+
+// list returns the identities of all models in the repositories, in order. Without namespaces a
+// model in several of them is listed as many times.
+func (s *Server) list() ([]string, error) {
+	var all []string
+	for _, root := range s.options.Repositories {
+		names, err := repository.List([]string{root})
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range names {
+			all = append(all, s.identity(root, name))
+		}
+	}
+	slices.Sort(all)
+	return all, nil
+}
+
+// invalidAll joins the errors of models that one request loaded.
+func invalidAll(failed []error) error {
+	if err := errors.Join(failed...); err != nil {
+		return fault.Errorf(fault.InvalidArgument, "%s\n", strings.TrimSpace(err.Error()))
+	}
+	return nil
+}
