@@ -292,6 +292,9 @@ func invalid(err error) error {
 	if errors.As(err, &known) {
 		return err
 	}
+	if errors.As(err, new(*modelconfig.InternalError)) {
+		return fault.Errorf(fault.Internal, "%v", err)
+	}
 	return fault.Errorf(fault.InvalidArgument, "%v", err)
 }
 

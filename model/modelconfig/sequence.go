@@ -2,6 +2,7 @@ package modelconfig
 
 import (
 	"encoding/binary"
+	"fmt"
 	"math"
 	"slices"
 
@@ -169,6 +170,11 @@ func checkSequenceBatching(c *Config) []error {
 	return errs
 }
 
+// InternalError has the reason for an error that Triton classes as internal, unlike all others here.
+type InternalError struct{ Reason string }
+
+func (e *InternalError) Error() string { return e.Reason }
+
 // checkControls checks the controls against the model, like the onnxruntime backend.
 func checkControls(c *Config, io ModelIO) error {
 	controls, err := SequenceControls(c)
@@ -178,7 +184,7 @@ func checkControls(c *Config, io ModelIO) error {
 	for _, control := range controls.All() {
 		i := slices.IndexFunc(io.Inputs, func(t Tensor) bool { return t.Name == control.Name })
 		if i < 0 {
-			return refuse("configuration specified sequence control '%s', but model does not provide that input", control.Name)
+			return &InternalError{fmt.Sprintf("configuration specified sequence control '%s', but model does not provide that input", control.Name)}
 		}
 		in := io.Inputs[i]
 		dims := in.Dims
