@@ -217,7 +217,7 @@ func (s *Server) observer(m *model) statistics.Observer {
 	if s.options.Observe == nil {
 		return nil
 	}
-	return s.options.Observe(m.namespace, m.name, m.version)
+	return s.options.Observe(m.namespace, m.name, m.version, m.config)
 }
 
 // tryModel is newModel, and again as often as the server was asked to.

@@ -20,6 +20,7 @@ import (
 	"tuner/engine/repository"
 	"tuner/engine/scheduler"
 	"tuner/engine/statistics"
+	"tuner/model/modelconfig"
 )
 
 // Options describe a server. Backend and Log are required.
@@ -49,7 +50,7 @@ type Options struct {
 	HoldBacklog  int // the same for the backlog of sequences; the first batch waits for both
 	HostPolicies []hostpolicy.Policy
 	// called when a version is loaded whose metrics begin at zero; nil: not called
-	Observe func(namespace, model string, version int64) statistics.Observer
+	Observe func(namespace, model string, version int64, c *modelconfig.Config) statistics.Observer
 	Backend Backend
 	// timer for requests that wait for others; nil: one of package alarm
 	Timer func(call func()) scheduler.Timer

@@ -87,7 +87,7 @@ func (o *Options) Add(flags *pflag.FlagSet) {
 	boolFlag(flags, &o.cpuMetrics, "allow-cpu-metrics", true, "show processors and memory in the metrics")
 	boolFlag(flags, &o.gpuMetrics, "allow-gpu-metrics", true, "show GPUs in the metrics")
 	flags.Float64Var(&o.metricsInterval, "metrics-interval-ms", 2000, "milliseconds between readings of processors, memory and GPUs")
-	flags.StringArrayVar(&o.metricsConfig, "metrics-config", nil, "SETTING=VALUE; known: counter_latencies, summary_latencies, summary_quantiles")
+	flags.StringArrayVar(&o.metricsConfig, "metrics-config", nil, "SETTING=VALUE; known: counter_latencies, histogram_latencies, summary_latencies, summary_quantiles")
 
 	flags.Var(verbosity{&o.logVerbose}, "log-verbose", "0: off; 1 and more: debug messages")
 	boolFlag(flags, &o.logInfo, "log-info", true, "print messages of level info")
@@ -226,7 +226,7 @@ func (o *Options) WarnOfIgnored(log *slog.Logger) {
 }
 
 // Engine makes the options of the engine, without its backend.
-func (o *Options) Engine(log *slog.Logger, summaries *metrics.Summaries) (engine.Options, error) {
+func (o *Options) Engine(log *slog.Logger, figures metrics.Options) (engine.Options, error) {
 	backend, err := o.backend(log)
 	if err != nil {
 		return engine.Options{}, err
@@ -249,7 +249,7 @@ func (o *Options) Engine(log *slog.Logger, summaries *metrics.Summaries) (engine
 		Explicit: o.explicit(), LoadModels: o.loadModels,
 		StrictReadiness: o.strictReadiness, ExitOnError: o.exitOnError, LoadThreads: o.loadThreads,
 		DisableAutoComplete: o.disableAutoComplete || o.strictModelConfig, DefaultMaxBatchSize: backend.maxBatch, ResponseCache: cacheBytes,
-		HostPolicies: policies, Observe: observer(summaries), Log: log,
+		HostPolicies: policies, Observe: observer(figures), Log: log,
 	}, nil
 }
 

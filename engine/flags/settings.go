@@ -14,6 +14,7 @@ import (
 	"tuner/engine/metrics"
 	"tuner/engine/statistics"
 	"tuner/internal/exit"
+	"tuner/model/modelconfig"
 )
 
 // categoryNames lists the APIs that can be restricted.
@@ -181,6 +182,11 @@ func (o *Options) figures(log *slog.Logger) (metrics.Options, error) {
 			out.NoTotals = value == "false"
 		case "summary_latencies":
 			wanted = value == "true"
+		case "histogram_latencies":
+			out.Histograms = nil
+			if value == "true" && o.metrics.Enabled {
+				out.Histograms = metrics.NewHistograms()
+			}
 		case "summary_quantiles":
 			quantiles, err = parseQuantiles(value)
 		default:
@@ -223,10 +229,21 @@ func parseShare(text string) (float64, error) {
 	return x, nil
 }
 
-// observer returns the engine's observer of a model's requests, nil if they are not summarized.
-func observer(s *metrics.Summaries) func(namespace, model string, version int64) statistics.Observer {
-	if s == nil {
+// observer returns the engine's observer of a model's requests, nil if no figure needs one.
+func observer(o metrics.Options) func(namespace, model string, version int64, c *modelconfig.Config) statistics.Observer {
+	switch {
+	case o.Summaries == nil && o.Histograms == nil:
 		return nil
+	case o.Summaries == nil:
+		return o.Histograms.Observe
+	case o.Histograms == nil:
+		return o.Summaries.Observe
 	}
-	return s.Observe
+	return func(namespace, model string, version int64, c *modelconfig.Config) statistics.Observer {
+		summarize, sort := o.Summaries.Observe(namespace, model, version, c), o.Histograms.Observe(namespace, model, version, c)
+		return func(t statistics.Timing) {
+			summarize(t)
+			sort(t)
+		}
+	}
 }

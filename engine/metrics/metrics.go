@@ -33,9 +33,10 @@ type Options struct {
 	CPU bool // processors and memory of the machine
 	GPU bool // its NVIDIA GPUs
 	// least interval between readings of the machine's figures; 0: read at each scrape
-	Interval  time.Duration
-	NoTotals  bool       // leaves out the counters of latencies
-	Summaries *Summaries // quantiles of latencies; nil: none
+	Interval   time.Duration
+	NoTotals   bool        // leaves out the counters of latencies
+	Summaries  *Summaries  // quantiles of latencies; nil: none
+	Histograms *Histograms // latencies in buckets; nil: none
 }
 
 // New returns an HTTP server for /metrics. Every other path answers 200 with an empty body, as in
@@ -43,7 +44,7 @@ type Options struct {
 func New(s *engine.Server, o Options) *http.Server {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister( // fails only for two descriptions with the same name
-		newModels(s, o.NoTotals, o.Summaries),
+		newModels(s, o),
 		newCacheFigures(s),
 		newMachine(o, thisMachine()),
 		collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(collectors.GoRuntimeMetricsRule{Matcher: liveHeap})),

@@ -12,12 +12,15 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
 
 	"tuner/engine"
 	"tuner/engine/api"
 	"tuner/engine/enginetest"
 	"tuner/engine/metrics"
 	"tuner/engine/statistics"
+	"tuner/model/modelconfig"
 	"tuner/model/modelconfig/configpb"
 )
 
@@ -166,9 +169,9 @@ func TestSummariesOfTheUnloaded(t *testing.T) {
 	t.Parallel()
 	e := enginetest.Start(t, enginetest.Options{})
 	summaries := metrics.NewSummaries(metrics.DefaultQuantiles())
-	old := summaries.Observe("", "fake", 1)
+	old := summaries.Observe("", "fake", 1, nil)
 	old(statistics.Timing{})
-	current := summaries.Observe("", "fake", 1)
+	current := summaries.Observe("", "fake", 1, nil)
 	web := httptest.NewServer(metrics.New(e.Server, metrics.Options{Summaries: summaries}).Handler)
 	defer web.Close()
 	current(statistics.Timing{Total: 7 * time.Microsecond})
@@ -217,7 +220,7 @@ func TestLabels(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	summaries.Observe(a, "m", 1)(statistics.Timing{Total: 7 * time.Microsecond})
+	summaries.Observe(a, "m", 1, nil)(statistics.Timing{Total: 7 * time.Microsecond})
 	web := httptest.NewServer(metrics.New(s, metrics.Options{Summaries: summaries}).Handler)
 	defer web.Close()
 	text, err := api.Metrics(t.Context(), strings.TrimPrefix(web.URL, "http://"))
@@ -233,6 +236,97 @@ func TestLabels(t *testing.T) {
 	} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("the page lacks %s:\n%s", want, text)
+		}
+	}
+}
+
+// A histogram has Triton's buckets, or those of the configuration, and counts in milliseconds. A
+// model that is loaded again begins at zero.
+func TestHistograms(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	enginetest.WriteModel(t, root, "plain", "")
+	enginetest.WriteModel(t, root, "own", `model_metrics { metric_control {
+		metric_identifier { family: "nv_inference_first_response_histogram_ms" } histogram_options { buckets: [ 8.5, 0.5, 8.5 ] } } }`)
+	histograms := metrics.NewHistograms()
+	observers := map[string]statistics.Observer{}
+	s, err := engine.Open(t.Context(), engine.Options{Repositories: []string{root}, Explicit: true, LoadModels: []string{"*"}, Backend: &enginetest.Backend{}, Log: slog.New(slog.DiscardHandler),
+		Observe: func(namespace, model string, version int64, c *modelconfig.Config) statistics.Observer {
+			observers[model] = histograms.Observe(namespace, model, version, c)
+			return observers[model]
+		}, LoadThreads: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	web := httptest.NewServer(metrics.New(s, metrics.Options{Histograms: histograms}).Handler)
+	defer web.Close()
+	page := func() string {
+		text, err := api.Metrics(t.Context(), strings.TrimPrefix(web.URL, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var lines []string
+		for line := range strings.Lines(string(text)) {
+			if strings.HasPrefix(line, "nv_inference_first_response_histogram_ms") {
+				lines = append(lines, strings.TrimPrefix(strings.TrimSpace(line), "nv_inference_first_response_histogram_ms"))
+			}
+		}
+		return strings.Join(lines, "\n")
+	}
+	for _, model := range []string{"plain", "own"} {
+		for _, d := range []time.Duration{400 * time.Microsecond, 8 * time.Millisecond, 600 * time.Millisecond} {
+			observers[model](statistics.Timing{Total: d})
+		}
+	}
+	// 0.4, 8 and 600 ms: 608.4 in all
+	want := strings.Join([]string{
+		`_bucket{model="own",version="1",le="0.5"} 1`, `_bucket{model="own",version="1",le="8.5"} 2`, `_bucket{model="own",version="1",le="+Inf"} 3`,
+		`_sum{model="own",version="1"} 608.4`, `_count{model="own",version="1"} 3`,
+		`_bucket{model="plain",version="1",le="100"} 2`, `_bucket{model="plain",version="1",le="500"} 2`, `_bucket{model="plain",version="1",le="2000"} 3`,
+		`_bucket{model="plain",version="1",le="5000"} 3`, `_bucket{model="plain",version="1",le="+Inf"} 3`,
+		`_sum{model="plain",version="1"} 608.4`, `_count{model="plain",version="1"} 3`,
+	}, "\n")
+	if diff := cmp.Diff(want, page()); diff != "" {
+		t.Errorf("histograms (-want +got):\n%s", diff)
+	}
+	if err := errors.Join(s.Unload("own"), s.Unload("plain"), s.Load(t.Context(), "plain", engine.Override{})); err != nil {
+		t.Fatal(err)
+	}
+	if got := page(); !strings.Contains(got, `_count{model="plain",version="1"} 0`) || strings.Contains(got, "own") {
+		t.Errorf("one model unloaded, one loaded again:\n%s", got)
+	}
+}
+
+// Only a scraper that asks for protobuf gets native histograms.
+func TestNativeHistograms(t *testing.T) {
+	t.Parallel()
+	e := enginetest.Start(t, enginetest.Options{})
+	histograms := metrics.NewHistograms()
+	histograms.Observe("", "fake", 1, nil)(statistics.Timing{Total: time.Millisecond})
+	web := httptest.NewServer(metrics.New(e.Server, metrics.Options{Histograms: histograms}).Handler)
+	defer web.Close()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, web.URL+"/metrics", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Accept", string(expfmt.NewFormat(expfmt.TypeProtoDelim)))
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	decoder := expfmt.NewDecoder(response.Body, expfmt.ResponseFormat(response.Header))
+	for {
+		var family dto.MetricFamily
+		if err := decoder.Decode(&family); err != nil {
+			t.Fatalf("no native histogram came: %v", err)
+		}
+		if family.GetName() == "nv_inference_first_response_histogram_ms" {
+			if h := family.GetMetric()[0].GetHistogram(); len(h.GetPositiveSpan()) != 1 || len(h.GetBucket()) != 4 {
+				t.Errorf("got %v, want one native bucket, and four classic ones", h)
+			}
+			return
 		}
 	}
 }

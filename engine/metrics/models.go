@@ -12,14 +12,15 @@ import (
 
 // models turns the engine's figures into metrics.
 type models struct {
-	server    *engine.Server
-	counters  []counter
-	cached    []counter // only of models with a response cache
-	failures  *prometheus.Desc
-	pending   *prometheus.Desc
-	loadTime  *prometheus.Desc
-	batchSize *prometheus.Desc
-	summaries *Summaries // nil: none
+	server     *engine.Server
+	counters   []counter
+	cached     []counter // only of models with a response cache
+	failures   *prometheus.Desc
+	pending    *prometheus.Desc
+	loadTime   *prometheus.Desc
+	batchSize  *prometheus.Desc
+	summaries  *Summaries  // nil: none
+	histograms *Histograms // nil: none
 }
 
 // counter is a figure of the statistics that only grows.
@@ -30,7 +31,7 @@ type counter struct {
 
 func modelLabels() []string { return []string{"model", "version"} }
 
-func newModels(s *engine.Server, noTotals bool, summaries *Summaries) *models {
+func newModels(s *engine.Server, o Options) *models {
 	desc := func(name, help string, more ...string) *prometheus.Desc {
 		return prometheus.NewDesc(name, help, append(modelLabels(), more...), nil)
 	}
@@ -40,8 +41,8 @@ func newModels(s *engine.Server, noTotals bool, summaries *Summaries) *models {
 		pending:   desc("nv_inference_pending_request_count", "Instantaneous number of pending requests awaiting execution per-model."),
 		loadTime:  desc("nv_model_load_duration_secs", "Model load time in seconds"),
 		batchSize: desc("nv_inference_batch_size", "Rows in the executed batches"),
-		summaries: summaries,
-		cached:    cacheCounters(),
+		summaries: o.Summaries, histograms: o.Histograms,
+		cached: cacheCounters(),
 	}
 	add := func(name, help string, value func(*api.ModelStatistics) float64) {
 		m.counters = append(m.counters, counter{desc(name, help), value})
@@ -52,7 +53,7 @@ func newModels(s *engine.Server, noTotals bool, summaries *Summaries) *models {
 		func(s *api.ModelStatistics) float64 { return float64(s.InferenceCount) })
 	add("nv_inference_exec_count", "Number of model executions performed (does not include cached requests)",
 		func(s *api.ModelStatistics) float64 { return float64(s.ExecutionCount) })
-	if !noTotals {
+	if !o.NoTotals {
 		addTotals(add)
 	}
 	return m
@@ -85,6 +86,9 @@ func (m *models) Describe(out chan<- *prometheus.Desc) {
 	if m.summaries != nil {
 		m.summaries.describe(out)
 	}
+	if m.histograms != nil {
+		newHistogram(prometheus.Labels{"model": "", "version": ""}, nil).Describe(out)
+	}
 }
 
 // Collect reads the statistics of all ready models.
@@ -110,6 +114,9 @@ func (m *models) Collect(out chan<- prometheus.Metric) {
 	}
 	if m.summaries != nil {
 		m.summaries.collect(ready)
+	}
+	if m.histograms != nil {
+		m.histograms.collect(ready)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"tuner/engine/statistics"
+	"tuner/model/modelconfig"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
@@ -75,7 +76,7 @@ func (s *Summaries) newGeneration(key modelKey) *generation {
 // Observe begins the summaries of a model at zero. The Observer that it returns counts answered
 // requests. Both are safe for concurrent use. Requests that the previous generation still answers
 // are on no page.
-func (s *Summaries) Observe(namespace, model string, version int64) statistics.Observer {
+func (s *Summaries) Observe(namespace, model string, version int64, _ *modelconfig.Config) statistics.Observer {
 	g := s.newGeneration(modelKey{namespace, model, strconv.FormatInt(version, 10)})
 	s.mu.Lock()
 	s.present[g.key] = g

@@ -74,7 +74,7 @@ func RunWith(ctx context.Context, messages io.Writer, o *flags.Options, wrap fun
 		log.Info("SIGHUP: the log file is open, and certificates are read again, if there are any")
 		certificates.readAgain(log)
 	})()
-	models, err := o.Engine(log, listeners.Figures.Summaries)
+	models, err := o.Engine(log, listeners.Figures)
 	if err != nil {
 		return err
 	}

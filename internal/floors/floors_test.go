@@ -97,7 +97,7 @@ var allowed = map[string][]string{
 	"engine/repository":          {"engine/fault", "model/modelconfig", "model/modelrepo"}, // files: it loads and serves nothing
 	"engine":                     {"engine/api", "model/modelconfig", "model/modelrepo", "internal/hostinfo"},
 	"engine/api":                 {"model/modelconfig/configpb", "model/modelconfig"},
-	"engine/flags":               {"engine", "engine/ratelimit", "engine/api", "engine/statistics"}, // statistics: the observer that makes summaries
+	"engine/flags":               {"engine", "model/modelconfig", "engine/ratelimit", "engine/api", "engine/statistics"}, // statistics: the observer that makes summaries
 	"engine/identity":            {"engine", "engine/fault", "engine/request", "model/modelconfig"},
 	"engine/serve":               {"engine", "engine/poll", "engine/api", "engine/flags", "engine/identity", "engine/onnxruntime", "ort", "ort/ortlib", "internal/hostinfo"},
 	// onnx/extent: the unpacked size of a file, before ONNX Runtime opens it
