@@ -33,7 +33,7 @@ func (s *Server) locate(id string) (roots []string, name string) {
 	return nil, id
 }
 
-// namespace returns the repository in an identity, "" if there is none.
+// namespace returns the repository in an identity. "": the identity is a name alone.
 func (s *Server) namespace(id string) string {
 	if roots, name := s.locate(id); name != id {
 		return roots[0]
@@ -82,8 +82,8 @@ func (s *Server) knownLocked(name string) (ids []string) {
 }
 
 // resolve finds the entry of the model that a request names. With namespaces, a name is refused if
-// several repositories have a model of it that was not unloaded: no request can say which. The
-// caller holds Server.mu.
+// models of several repositories are loaded under it: no request can say which. The caller holds
+// Server.mu.
 func (s *Server) resolve(name string) (id string, e *entry, err error) {
 	if !s.options.Namespacing {
 		if e = s.entries[name]; e == nil {

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Server is what the poller needs of a server. All methods block until the work is done, and retain
+// Server loads and unloads models for the poller. All methods block until the work is done, and retain
 // nothing.
 type Server interface {
 	// Scan returns the models of the repositories, each with a text that changes when its files do.
