@@ -1,6 +1,9 @@
 package ort
 
-// #include "shim.h"
+/*
+#include <stdlib.h>
+#include "shim.h"
+*/
 import "C"
 
 import (
@@ -8,6 +11,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"unsafe"
 
 	binding "github.com/yalue/onnxruntime_go"
 
@@ -24,6 +28,9 @@ type SessionOptions struct {
 	RunEntries map[string]string
 	// execution providers in order of preference; the CPU provider is always last
 	Providers []Provider
+	// libraries with operators that the model uses beside ONNX Runtime's; their code runs in this
+	// process
+	OpLibraries []string
 	// record which provider runs which node, for Session.Assignment
 	RecordAssignment   bool
 	OptimizedModelPath string // path for the optimised model; "": it is not written
@@ -52,6 +59,9 @@ func (o SessionOptions) build(r *Runtime) (*binding.SessionOptions, error) {
 	if err = o.apply(options); err == nil && r.threads != nil {
 		err = r.check(C.api_use_global_pools(r.api, nativeOptions(options)))
 	}
+	for i := 0; err == nil && i < len(o.OpLibraries); i++ {
+		err = r.openOperators(options, o.OpLibraries[i])
+	}
 	for i := 0; err == nil && i < len(o.Providers); i++ {
 		err = r.appendProvider(options, o.Providers[i])
 	}
@@ -60,6 +70,13 @@ func (o SessionOptions) build(r *Runtime) (*binding.SessionOptions, error) {
 		return nil, err
 	}
 	return options, nil
+}
+
+// openOperators opens a library with operators. ONNX Runtime closes it after the session.
+func (r *Runtime) openOperators(options *binding.SessionOptions, path string) error {
+	library := C.CString(path)
+	defer C.free(unsafe.Pointer(library))
+	return r.check(C.api_op_library(r.api, nativeOptions(options), library))
 }
 
 func (o SessionOptions) apply(options *binding.SessionOptions) error {

@@ -137,6 +137,10 @@ void *api_free(api_table api, void *memory) {
 	return CALL(kAllocatorFree, void *, void *)(allocator, memory);
 }
 
+void *api_op_library(api_table api, void *options, const char *path) {
+	return CALL(kRegisterCustomOpsLibrary_V2, void *, const char *)(options, path);
+}
+
 void *api_append_dnnl(api_table api, void *options, const char *const *keys, const char *const *values, size_t count) {
 	void *dnnl = NULL;
 	void *status = CALL(kCreateDnnlProviderOptions, void **)(&dnnl);

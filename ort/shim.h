@@ -60,6 +60,7 @@ enum api_slot {
 	kSetGlobalIntraOpNumThreads = 147,
 	kSetGlobalInterOpNumThreads = 148,
 	kAddRunConfigEntry = 165,
+	kRegisterCustomOpsLibrary_V2 = 228,
 	kSessionOptionsAppendExecutionProvider_Dnnl = 239,
 	kCreateDnnlProviderOptions = 240,
 	kUpdateDnnlProviderOptions = 241,
@@ -120,6 +121,9 @@ void *api_session_counts(api_table api, void *session, size_t *counts);
 // Describes one of a side. The caller frees the name with api_free.
 void *api_session_io(api_table api, void *session, enum session_side side, size_t index, char **name, tensor_view *view);
 void *api_free(api_table api, void *memory);
+
+// Opens a library with operators, for the session that is made with the options.
+void *api_op_library(api_table api, void *options, const char *path);
 
 // Appends the oneDNN provider to the options' order of preference.
 void *api_append_dnnl(api_table api, void *options, const char *const *keys, const char *const *values, size_t count);

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -48,6 +50,23 @@ func parseRestrictions(option string, values []string, prefix string) (api.Restr
 		}
 	}
 	return out, nil
+}
+
+// OpLibraries returns the paths of the libraries with operators that models may use. They are
+// absolute, so that the system's folders of libraries are not searched for a bare name.
+func (o *Options) OpLibraries() ([]string, error) {
+	var libraries []string
+	for _, name := range o.opLibraries {
+		path, err := filepath.Abs(name)
+		if err != nil {
+			return nil, exit.Usagef("--allow-op-library=%q: %v", name, err)
+		}
+		if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+			return nil, exit.Usagef("--allow-op-library=%q is not a file", name)
+		}
+		libraries = append(libraries, path)
+	}
+	return libraries, nil
 }
 
 // GlobalThreads are the thread pools of ONNX Runtime that all models share. 0 threads are one for

@@ -20,13 +20,15 @@ import (
 type Backend struct {
 	runtime    *ort.Runtime
 	compiled   []string // execution providers of the library
+	operators  []string // libraries with operators that models may use
 	processors *processors
 }
 
 // New returns a backend on an opened runtime. The caller keeps the runtime, which must outlive all
-// sessions. A process has one backend.
-func New(r *ort.Runtime) *Backend {
-	return &Backend{runtime: r, compiled: r.Providers(), processors: newProcessors()}
+// sessions. A process has one backend. operators are the libraries with operators that models may
+// name; no other one is opened.
+func New(r *ort.Runtime, operators ...string) *Backend {
+	return &Backend{runtime: r, compiled: r.Providers(), operators: operators, processors: newProcessors()}
 }
 
 // NewSession loads the model file.
@@ -82,6 +84,9 @@ func (b *Backend) options(config *modelconfig.Config, in engine.Instance) (ort.S
 		return ort.SessionOptions{}, fault.Errorf(fault.InvalidArgument, "%v", err)
 	}
 	out := ort.SessionOptions{Settings: o.Settings, Entries: o.Session}
+	if out.OpLibraries, err = b.opLibraries(config); err != nil {
+		return ort.SessionOptions{}, err
+	}
 	if o.ArenaShrinkage != "" {
 		out.RunEntries = map[string]string{"memory.enable_memory_arena_shrinkage": o.ArenaShrinkage}
 	}

@@ -78,6 +78,10 @@ func RunWith(ctx context.Context, messages io.Writer, o *flags.Options, wrap fun
 	if err != nil {
 		return err
 	}
+	operators, err := o.OpLibraries()
+	if err != nil {
+		return err
+	}
 	build, err := ortlib.Resolve(o.ORTLibrary)
 	if err != nil {
 		return exit.With(exit.Usage, err)
@@ -86,7 +90,7 @@ func RunWith(ctx context.Context, messages io.Writer, o *flags.Options, wrap fun
 	if err != nil {
 		return err
 	}
-	models.Backend, models.GPUs = identity.Beside(wrap(onnxruntime.New(runtime))), usableGPUs(runtime)
+	models.Backend, models.GPUs = identity.Beside(wrap(onnxruntime.New(runtime, operators...))), usableGPUs(runtime)
 	models.Hold, models.HoldBacklog = held(log, holdVariable), held(log, holdBacklogVariable)
 	server, err := engine.New(models)
 	if err != nil {

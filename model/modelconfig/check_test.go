@@ -65,12 +65,12 @@ func TestRefuseUnsupported(t *testing.T) {
 		batch_input {} batch_output {}
 		input { name: "x" allow_ragged_batch: true } input { name: "y" is_shape_tensor: true } input { name: "o" optional: true } output { name: "z" is_shape_tensor: true }
 		instance_group {} instance_group { secondary_devices {} }
-		model_repository_agents { agents { name: "checksum" } } model_operations { op_library_filename: "ops.so" }
+		model_repository_agents { agents { name: "checksum" } }
 		optimization { execution_accelerators {
 			gpu_execution_accelerator { name: "tensorrt" parameters { key: "trt_engine_cache_path" value: "/tmp" } parameters { key: "trt_timing_cache_path" value: "cache" } }
 			cpu_execution_accelerator { name: "openvino" parameters { key: "load_config" value: "x" } } } }
 		parameters { key: "session.model_external_initializers_file_folder_path" value { string_value: "/" } }`)))
-	for _, want := range []string{"instance_group[1].secondary_devices", "model_repository_agents", "op_library_filename", "initializers_file_folder_path", "trt_engine_cache_path", "load_config",
+	for _, want := range []string{"instance_group[1].secondary_devices", "model_repository_agents", "initializers_file_folder_path", "trt_engine_cache_path", "load_config",
 		"sequence_batching.iterative_sequence", "sequence_batching.state[0].use_growable_memory", "decoupled", "batch_input", "batch_output", `input[0].allow_ragged_batch ("x")`, `input[1].is_shape_tensor ("y")`, `output[0].is_shape_tensor ("z")`} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q not in %v", want, err)

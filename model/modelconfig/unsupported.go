@@ -44,9 +44,6 @@ func RefuseUnsupported(c *Config) error {
 	if len(c.GetModelRepositoryAgents().GetAgents()) > 0 {
 		add("model_repository_agents", "no agent is loaded")
 	}
-	if len(c.GetModelOperations().GetOpLibraryFilename()) > 0 {
-		add("model_operations.op_library_filename", "only ONNX Runtime's own operators can be run")
-	}
 	refuseEntries(c, add)
 	refuseOptions(c, add)
 	return errors.Join(errs...)

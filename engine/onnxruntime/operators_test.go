@@ -1,0 +1,131 @@
+package onnxruntime_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"tuner/engine"
+	"tuner/engine/onnxruntime"
+	"tuner/internal/orttest"
+	"tuner/model/modelconfig"
+	"tuner/model/onnx/build"
+	"tuner/model/onnx/onnxpb"
+)
+
+// twiceLibrary compiles the library with the operator test.Twice, with the header of the Go binding.
+func twiceLibrary(t *testing.T) string {
+	t.Helper()
+	header, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/yalue/onnxruntime_go").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	library := filepath.Join(t.TempDir(), "libtwice.so")
+	out, err := exec.Command("cc", "-shared", "-fPIC", "-O1", "-I", strings.TrimSpace(string(header)), "-o", library, "testdata/twice.c").CombinedOutput()
+	if err != nil {
+		t.Fatalf("cannot compile the operator: %v\n%s", err, out)
+	}
+	return library
+}
+
+// twiceModel writes a model whose first output is twice its first input, by test.Twice.
+func twiceModel(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "model.onnx")
+	if err := build.Simple().Write(path, 0); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var m onnxpb.ModelProto
+	if err := proto.Unmarshal(text, &m); err != nil {
+		t.Fatal(err)
+	}
+	node := m.Graph.Node[0] // the sum
+	node.OpType, node.Domain, node.Input = proto.String("Twice"), proto.String("test"), node.Input[:1]
+	m.OpsetImport = append(m.OpsetImport, &onnxpb.OperatorSetIdProto{Domain: proto.String("test"), Version: proto.Int64(1)})
+	if text, err = proto.Marshal(&m); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// An operator of a library runs if the server allows the library, by its path or its file's name, and
+// instances on one session each get their own answers. No other library is opened.
+func TestOperatorsOfALibrary(t *testing.T) {
+	runtime := orttest.Runtime(t)
+	library, files := twiceLibrary(t), engine.ModelFiles{Path: twiceModel(t)}
+	open := func(named string, allowed ...string) (engine.Session, error) {
+		config, err := modelconfig.Parse("config.pbtxt", []byte(`name: "m" model_operations { op_library_filename: "`+named+`" }
+			parameters { key: "share_session_between_instances" value { string_value: "1" } }`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return onnxruntime.New(runtime, allowed...).NewSession(t.Context(), files, config, engine.Instance{})
+	}
+	const refused = "is not opened: the server's options --allow-op-library do not name it"
+	for _, test := range []struct{ named, allowed, want string }{
+		{library, library, ""},
+		{filepath.Dir(library) + "/./libtwice.so", library, ""},
+		{"libtwice.so", library, ""},
+		{library, filepath.Join(t.TempDir(), "libtwice.so"), refused},
+		{"../libtwice.so", library, refused},
+		{"", library, refused},
+		{"absent.so", "/nowhere/absent.so", "onnx runtime error"},
+	} {
+		s, err := open(test.named, test.allowed)
+		switch {
+		case (err == nil) != (test.want == ""), err != nil && !strings.Contains(err.Error(), test.want):
+			t.Errorf("%q where %q is allowed: %v, want %q", test.named, test.allowed, err, test.want)
+		case err == nil:
+			runTwice(t, s)
+		}
+	}
+}
+
+// runTwice runs the session and others that share it, at the same time, and closes them.
+func runTwice(t *testing.T, first engine.Session) {
+	t.Helper()
+	var callers sync.WaitGroup
+	for caller, s := range []engine.Session{first, first.(engine.Sharing).Share(), first.(engine.Sharing).Share()} {
+		callers.Go(func() {
+			for i := range 50 {
+				x := int32(1000*caller + i)
+				row, want := make([]byte, 64), make([]byte, 64)
+				for k := range 16 {
+					binary.LittleEndian.PutUint32(row[4*k:], uint32(x+int32(k)))
+					binary.LittleEndian.PutUint32(want[4*k:], uint32(2*(x+int32(k))))
+				}
+				batch := &engine.Batch{Outputs: []string{"OUTPUT0"}}
+				for _, in := range s.IO().Inputs {
+					batch.Inputs = append(batch.Inputs, engine.BatchInput{Name: in.Name, DataType: in.DataType, Shape: []int64{1, 16}, Parts: [][]byte{row}})
+				}
+				result, err := s.Execute(batch)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if !bytes.Equal(result.Outputs[0].Data, want) {
+					t.Errorf("twice %v is %v", row, result.Outputs[0].Data)
+				}
+				result.Free()
+			}
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	callers.Wait()
+}
