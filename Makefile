@@ -95,6 +95,22 @@ golden: ## Rewrite the golden files from the present output; the journals first,
 proto: ## Generate the protocol buffer code again (needs Python 3 with pip)
 	tools/proto.sh
 
+# Packages are compiled by zig, which knows older versions of glibc and other architectures. It comes from the Python package index.
+DIST_PYTHON := dist/work/tools/bin/python
+
+$(DIST_PYTHON): tools/dist/requirements.txt
+	python3 -m venv dist/work/tools
+	$(DIST_PYTHON) -m pip install --quiet --disable-pip-version-check --requirement tools/dist/requirements.txt
+	touch $(DIST_PYTHON)
+
+.PHONY: dist
+dist: $(DIST_PYTHON) ## Make the packages of all platforms in dist/: archives, wheels, .deb, images, checksums
+	go -C tools/dist run . -o "$(CURDIR)/dist" -python "$(CURDIR)/$(DIST_PYTHON)"
+
+.PHONY: dist-test
+dist-test: ## Install each package that `make dist` made on an empty root and tune a model there (needs root)
+	tools/dist/test.sh
+
 .PHONY: clean
-clean: ## Remove build outputs, generated models and results
-	rm -rf bin models out
+clean: ## Remove build outputs, packages, generated models and results
+	rm -rf bin dist models out

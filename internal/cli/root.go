@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tuner/internal/buildfacts"
 	"tuner/internal/cli/arguments"
 	"tuner/internal/exit"
 	"tuner/internal/terminal"
@@ -47,6 +48,7 @@ func newRoot(con console) *cobra.Command {
 		SilenceUsage:  true,
 	}
 	root.SetIn(con.in)
+	root.SetVersionTemplate(buildfacts.Text())
 	root.SetOut(con.out)
 	root.SetErr(con.err)
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", fmt.Sprintf(".FlagUsagesWrapped %d", helpWidth)))

@@ -2,11 +2,11 @@ package cli
 
 import (
 	"fmt"
-	"runtime/debug"
-
-	"tuner/internal/cli/arguments"
 
 	"github.com/spf13/cobra"
+
+	"tuner/internal/buildfacts"
+	"tuner/internal/cli/arguments"
 )
 
 // newVersion makes the verb that many users try first. --version prints the same.
@@ -14,29 +14,14 @@ func newVersion(con console) *cobra.Command {
 	return verb(&cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
-		Long:  "Prints the version of this program, as --version does.",
+		Long:  "Prints the version of this program and how it was built, as --version does.",
 		Args:  arguments.Usage(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := fmt.Fprintf(con.out, "tuner version %s\n", cmd.Root().Version)
+		RunE: func(*cobra.Command, []string) error {
+			_, err := fmt.Fprint(con.out, buildfacts.Text())
 			return err
 		},
 	})
 }
 
 // toolVersion names this build: the module's version, or its commit.
-func toolVersion() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	version := info.Main.Version
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" && (version == "" || version == "(devel)") {
-			return s.Value[:min(12, len(s.Value))]
-		}
-	}
-	if version == "" {
-		return "devel"
-	}
-	return version
-}
+func toolVersion() string { return buildfacts.Version() }

@@ -16,6 +16,7 @@ import (
 // applies to its folder and all below it, unless a longer entry exists. internal/cli wires concrete
 // types, so it may import everything.
 var allowed = map[string][]string{
+	"cmd/stage":           {"internal/cli", "ort/ortlib"},
 	"cmd/tuner":           {"internal/cli"},
 	"internal/cli":        {"*"},
 	"report":              {"analyze", "pipeline/steps", "model/modelrepo", "model/modelconfig", "search", "search/verdict", "measure", "profile/journal", "spec", "measure/stats", "model/onnx", "model/precision/accuracy", "internal/plotstyle", "internal/terminal", "internal/parallel"}, // onnx: files and shapes of what is deployed
@@ -119,6 +120,7 @@ var allowed = map[string][]string{
 	// schedules alone: it sends nothing
 	"measure/arrivals":         {},
 	"internal/hostinfo":        {},
+	"internal/buildfacts":      {},
 	"internal/alloctest":       {},
 	"internal/checksum":        {},
 	"internal/children":        {},

@@ -66,24 +66,46 @@ func (b Build) Environment(base []string) []string {
 type Store struct {
 	dir      string
 	platform string // GOOS/GOARCH
+	shipped  string // a second folder, never written to: builds that came with tuner; may be ""
 }
 
 // NewStore returns the store in a cache folder. It does not create the folder yet.
 func NewStore(cacheDir string) Store {
-	return Store{filepath.Join(cacheDir, "runtimes"), runtime.GOOS + "/" + runtime.GOARCH}
+	return StoreFor(cacheDir, runtime.GOOS+"/"+runtime.GOARCH)
+}
+
+// StoreFor returns a store of builds for a platform, given as GOOS/GOARCH. Packages of tuner are
+// made with it.
+func StoreFor(cacheDir, platform string) Store {
+	return Store{dir: filepath.Join(cacheDir, "runtimes"), platform: platform}
 }
 
 // UserStore returns the store in the user's cache folder: TUNER_CACHE, else "tuner" in the system's
-// folder for caches.
+// folder for caches. It also has the builds that came with tuner.
 func UserStore() (Store, error) {
-	if dir := os.Getenv("TUNER_CACHE"); dir != "" {
-		return NewStore(dir), nil
+	dir := os.Getenv("TUNER_CACHE")
+	if dir == "" {
+		caches, err := os.UserCacheDir()
+		if err != nil {
+			return Store{}, fmt.Errorf("cannot find your cache folder: %w; set TUNER_CACHE", err)
+		}
+		dir = filepath.Join(caches, "tuner")
 	}
-	dir, err := os.UserCacheDir()
-	if err != nil {
-		return Store{}, fmt.Errorf("cannot find your cache folder: %w; set TUNER_CACHE", err)
+	store := NewStore(dir)
+	if program, err := os.Executable(); err == nil {
+		store.shipped = shippedBeside(program)
 	}
-	return NewStore(filepath.Join(dir, "tuner")), nil
+	return store, nil
+}
+
+// shippedBeside returns the folder of the builds that came with a program: lib/tuner/runtimes beside
+// its folder bin. Packages of tuner have it there. A link to the program, such as that of `uv tool
+// install`, is followed.
+func shippedBeside(program string) string {
+	if target, err := filepath.EvalSymlinks(program); err == nil {
+		program = target
+	}
+	return filepath.Join(filepath.Dir(filepath.Dir(program)), "lib", "tuner", "runtimes")
 }
 
 // Offered lists the selectors that Install accepts on this platform, as flavour@version, the
@@ -183,11 +205,22 @@ func libraryVersion(base string) (version string, ok bool) {
 	return match[1] + match[2], true
 }
 
-// open reads an installed build. Its folder was complete at first, since a rename put it there. The
-// error says what has changed since.
+// open reads an installed build, or else the shipped build of that name.
 func (s Store) open(name string) (Build, error) {
+	build, err := openIn(s.dir, name)
+	if s.shipped != "" && errors.Is(err, fs.ErrNotExist) {
+		if shipped, err := openIn(s.shipped, name); err == nil {
+			return shipped, nil
+		}
+	}
+	return build, err
+}
+
+// openIn reads a build below a folder. Its folder was complete at first, since a rename put it
+// there. The error says what has changed since.
+func openIn(folder, name string) (Build, error) {
 	flavour, _, _ := strings.Cut(name, "@")
-	dir := filepath.Join(s.dir, name, "onnxruntime", "capi")
+	dir := filepath.Join(folder, name, "onnxruntime", "capi")
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return Build{}, err
@@ -238,20 +271,14 @@ func (s Store) Damaged() ([]Damaged, error) {
 	return damaged, err
 }
 
-// scan opens each folder of a build, or link to one.
+// scan opens each folder of a build, or link to one. An installed build hides a shipped one of its
+// name.
 func (s Store) scan() (builds []Build, damaged []Damaged, err error) {
-	entries, err := os.ReadDir(s.dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	names, err := s.names()
+	if err != nil {
 		return nil, nil, fmt.Errorf("cannot list the installed runtimes: %w", err)
 	}
-	for _, entry := range entries {
-		name := entry.Name()
-		if strings.HasPrefix(name, ".") || !strings.Contains(name, "@") {
-			continue // a download or unpacking in progress
-		}
-		if info, err := os.Stat(filepath.Join(s.dir, name)); err == nil && !info.IsDir() {
-			continue
-		}
+	for _, name := range names {
 		build, err := s.open(name)
 		if err != nil {
 			damaged = append(damaged, s.damage(name, err))
@@ -263,6 +290,31 @@ func (s Store) scan() (builds []Build, damaged []Damaged, err error) {
 		return cmp.Or(cmp.Compare(rank(a.Flavour), rank(b.Flavour)), cmp.Compare(a.Flavour, b.Flavour), compareVersions(b.Version, a.Version))
 	})
 	return builds, damaged, nil
+}
+
+// names lists the builds in both folders, as flavour@version.
+func (s Store) names() ([]string, error) {
+	var names []string
+	for _, dir := range []string{s.dir, s.shipped} {
+		if dir == "" {
+			continue
+		}
+		entries, err := os.ReadDir(dir)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		for _, entry := range entries {
+			name := entry.Name()
+			if strings.HasPrefix(name, ".") || !strings.Contains(name, "@") || slices.Contains(names, name) {
+				continue // a download or unpacking in progress
+			}
+			if info, err := os.Stat(filepath.Join(dir, name)); err == nil && !info.IsDir() {
+				continue
+			}
+			names = append(names, name)
+		}
+	}
+	return names, nil
 }
 
 // rank orders flavours. A user who names none gets the first.

@@ -22,7 +22,7 @@ import (
 // storeWith makes a store on linux/amd64 in which builds are installed, by flavour@version.
 func storeWith(t *testing.T, names ...string) Store {
 	t.Helper()
-	store := Store{filepath.Join(t.TempDir(), "runtimes"), "linux/amd64"}
+	store := StoreFor(t.TempDir(), "linux/amd64")
 	for _, name := range names {
 		_, version, _ := strings.Cut(name, "@")
 		touch(t, filepath.Join(store.dir, name, "onnxruntime", "capi", "libonnxruntime.so."+version))
@@ -204,7 +204,7 @@ func TestInstallTwiceDownloadsNothing(t *testing.T) {
 
 func TestInstallErrors(t *testing.T) {
 	t.Parallel()
-	elsewhere := Store{t.TempDir(), "plan9/mips"}
+	elsewhere := StoreFor(t.TempDir(), "plan9/mips")
 	tests := []struct {
 		store    Store
 		selector string
@@ -401,5 +401,44 @@ func TestReleases(t *testing.T) {
 		if _, err := findRelease("cpu", platform); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// A package of tuner brings a build, which is never written to. An installed build hides it.
+func TestShippedBuilds(t *testing.T) {
+	t.Parallel()
+	shipped := storeWith(t, "cpu@1.31.1")
+	store := storeWith(t)
+	store.shipped = shipped.dir
+	for _, selector := range []string{"", "cpu", "cpu@1.31.1"} {
+		if build, err := store.Find(selector); err != nil || !strings.HasPrefix(build.Library, shipped.dir) {
+			t.Errorf("%q: found %q (%v), want the shipped build", selector, build.Library, err)
+		}
+	}
+	// Nothing is downloaded: without a network, an installation would fail.
+	if build, err := store.Install(t.Context(), "cpu", os.Stderr); err != nil || !strings.HasPrefix(build.Library, shipped.dir) {
+		t.Errorf("installed %q (%v), want the shipped build", build.Library, err)
+	}
+	touch(t, filepath.Join(store.dir, "cpu@1.31.1", "onnxruntime", "capi", "libonnxruntime.so.1.31.1"))
+	builds, err := store.List()
+	if err != nil || len(builds) != 1 || !strings.HasPrefix(builds[0].Library, store.dir) {
+		t.Errorf("listed %v (%v), want the installed build alone", builds, err)
+	}
+}
+
+// `uv tool install` and people link to a program. Its build stands beside the program itself.
+func TestShippedBesideALink(t *testing.T) {
+	t.Parallel()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	touch(t, filepath.Join(dir, "tool", "bin", "tuner"))
+	link := filepath.Join(dir, "tuner")
+	if err := os.Symlink(filepath.Join(dir, "tool", "bin", "tuner"), link); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := shippedBeside(link), filepath.Join(dir, "tool", "lib", "tuner", "runtimes"); got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
