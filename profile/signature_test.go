@@ -23,7 +23,7 @@ func TestSignatureIsONNXRuntimes(t *testing.T) {
 	t.Parallel()
 	orttest.Runtime(t)
 	models := map[string]*onnx.Model{"scalar": build.Scalar(), "mlp": build.MLP(), "cnn": build.CNN(0), "lstm": build.LSTM(),
-		"bertsquad": build.BertSquadLike(), "recommender": build.EmbeddingRecommender(), "simple": build.Simple()}
+		"bertsquad": build.BertSquadLike(), "recommender": build.EmbeddingRecommender(), "simple": build.Simple(), "scalar in the file alone": scalarOnPaper()}
 	for _, name := range []string{"minilm", "mobilenet", "resnet"} {
 		m, err := onnx.Read(filepath.Join(os.Getenv("TUNER_MODELS"), name+".onnx"))
 		if err != nil {
@@ -47,4 +47,12 @@ func TestSignatureIsONNXRuntimes(t *testing.T) {
 			}
 		})
 	}
+}
+
+// scalarOnPaper is a model that declares its output of two dimensions as a scalar, as paddle2onnx does.
+func scalarOnPaper() *onnx.Model {
+	g := build.NewGraph("paper")
+	x := g.Input("x", onnx.Float, onnx.Symbol("batch"), onnx.Fixed(3))
+	g.OutputAs("y", g.Node("Softmax", []string{x}), onnx.Float)
+	return g.Model()
 }

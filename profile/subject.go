@@ -302,9 +302,10 @@ func Signature(m *onnx.Model) modelconfig.ModelIO {
 	return modelconfig.ModelIO{Inputs: tensors(m.Inputs()), Outputs: tensors(rankedOutputs(m)), Constants: tensors(m.Replaceable()), Unbatched: inputs.Mixes(m)}
 }
 
-// isUncertain reports whether ONNX Runtime may know more of an output's shape than the file says.
+// isUncertain reports whether ONNX Runtime may know more of an output's shape than the file says. Some
+// exporters declare every output as a scalar, such as newer versions of paddle2onnx.
 func isUncertain(v onnx.Value) bool {
-	return !v.Ranked || slices.ContainsFunc(v.Shape, func(d onnx.Dim) bool { return !d.IsFixed() })
+	return len(v.Shape) == 0 || slices.ContainsFunc(v.Shape, func(d onnx.Dim) bool { return !d.IsFixed() })
 }
 
 // withOutputs returns the model with the shapes of outputs that ONNX Runtime declares. It asks only
@@ -331,7 +332,7 @@ func rankedOutputs(m *onnx.Model) []onnx.Value {
 		info := known[v.Name]
 		switch {
 		case !info.Ranked:
-		case !v.Ranked:
+		case len(v.Shape) == 0:
 			outputs[i].Shape, outputs[i].Ranked = info.Shape, true
 		case len(info.Shape) == len(v.Shape):
 			outputs[i].Shape = slices.Clone(v.Shape)

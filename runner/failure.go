@@ -105,12 +105,14 @@ func exitFailure(e Engine) *measure.Failure {
 	return &measure.Failure{Stage: measure.StageCrash, Reason: WithLastWords("the engine ended by itself ("+exit.Text+")", e.LastWords())}
 }
 
-// refusedAll returns a failure if requests of the windows failed and none succeeded. Windows in
-// which no request ended are not a failure: they occur at a low rate. Package load has already
-// noticed an engine that hangs.
-func refusedAll(windows []measure.Window) *measure.Failure {
+// answeredNone returns a failure if no request of the windows succeeded. Without a failed one, that
+// is no failure in an open loop, where it occurs at a low rate. In a closed loop the windows are too
+// short for one request. Package load has already noticed an engine that hangs.
+func answeredNone(windows []measure.Window, l measure.Load) *measure.Failure {
 	failed, first := 0, ""
+	var length time.Duration
 	for _, w := range windows {
+		length += w.Duration
 		if w.Requests > 0 {
 			return nil
 		}
@@ -119,8 +121,12 @@ func refusedAll(windows []measure.Window) *measure.Failure {
 			first = w.FirstError
 		}
 	}
-	if failed == 0 {
+	if failed == 0 && (l.Concurrency == 0 || len(windows) == 0) {
 		return nil
+	}
+	if failed == 0 {
+		return &measure.Failure{Stage: measure.StageHang, Reason: fmt.Sprintf("no request was answered in %v with %d in flight; "+
+			"set a longer search.window, or a lower load", length.Round(time.Millisecond), l.Concurrency)}
 	}
 	return &measure.Failure{Stage: measure.StageErrors, Reason: fmt.Sprintf("all %d requests failed, the first with: %s", failed, first)}
 }

@@ -219,7 +219,7 @@ func (r *Runner) measureJob(ctx context.Context, job Job) (measure.Measurement, 
 	windows, err := r.measure(ctx, job, &m)
 	m.Launch = r.ordinal()
 	if err == nil {
-		if m.Failure = refusedAll(windows); m.Failure == nil {
+		if m.Failure = answeredNone(windows, job.Load); m.Failure == nil {
 			m.Windows = windows
 		}
 		return m, nil

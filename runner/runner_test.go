@@ -401,19 +401,26 @@ func TestHangOfWhatHasAnswered(t *testing.T) {
 	}
 }
 
-func TestRefusedAll(t *testing.T) {
+func TestAnsweredNone(t *testing.T) {
 	t.Parallel()
-	good, refusing, silent := measure.Window{Requests: 9}, measure.Window{Errors: 3, FirstError: "busy"}, measure.Window{}
+	good, refusing, silent := measure.Window{Requests: 9}, measure.Window{Errors: 3, FirstError: "busy"}, measure.Window{Duration: 2 * time.Second}
+	closed, open := measure.Load{Concurrency: 16}, measure.Load{RequestRate: 0.1}
 	for name, c := range map[string]struct {
 		windows []measure.Window
+		load    measure.Load
 		want    string // reason; "": no failure
 	}{
-		"some succeed":                 {[]measure.Window{refusing, good}, ""},
-		"all fail":                     {[]measure.Window{silent, refusing, refusing}, "all 6 requests failed, the first with: busy"},
-		"none ended, as at a low rate": {[]measure.Window{silent, silent}, ""},
+		"some succeed":                 {[]measure.Window{refusing, good}, closed, ""},
+		"all fail":                     {[]measure.Window{silent, refusing, refusing}, open, "all 6 requests failed, the first with: busy"},
+		"none ended, as at a low rate": {[]measure.Window{silent, silent}, open, ""},
+		"too slow for the windows": {
+			[]measure.Window{silent, silent}, closed,
+			"no request was answered in 4s with 16 in flight; set a longer search.window, or a lower load",
+		},
+		"nothing was measured": {nil, closed, ""},
 	} {
 		reason := ""
-		if f := refusedAll(c.windows); f != nil {
+		if f := answeredNone(c.windows, c.load); f != nil {
 			reason = f.Reason
 		}
 		if reason != c.want {

