@@ -232,7 +232,7 @@ func TestGivenShapes(t *testing.T) {
 	check("ids [64], mask [64], "+picture, "", map[string][]int64{"ids": {64}})
 	// different given sizes of one symbol are kept
 	check("ids [128], mask [64], image [3 8]", "", map[string][]int64{"ids": {128}, "mask": {64}, "image": {3, 8}})
-	check("", "--shape words: the model has no such input; its inputs are ids FLOAT[batch,sequence]", map[string][]int64{"words": {8}})
+	check("", "--shape words: the model has no such input; its inputs are\n    ids FLOAT[batch,sequence]", map[string][]int64{"words": {8}})
 	check("", "--shape ids: [1 8] does not fit ids FLOAT[batch,sequence]; leave out the batch dimension", map[string][]int64{"ids": {1, 8}})
 	check("", "--shape image: [4 8] does not fit", map[string][]int64{"image": {4, 8}})
 }
