@@ -30,10 +30,6 @@ const savedSchema = 1
 // how jobs differ.
 const mostJobs = 10
 
-// assumedSpread is the standard deviation of a metric's logarithm between jobs, if too few jobs are
-// known: 2 %.
-const assumedSpread = 0.02
-
 // leastJobs is the number of jobs from which their spread can be estimated.
 const leastJobs = 3
 
@@ -198,7 +194,7 @@ func (s Saved) Reference(metric measure.Metric) (r Reference, assumed, ok bool) 
 			within += e * e
 		}
 	}
-	spread, noise := assumedSpread, s.Noise[metric]
+	spread, noise := measure.AssumedSpread, s.Noise[metric]
 	isKnown := noise.Jobs >= leastJobs
 	if isKnown {
 		// A few jobs may be similar by chance. So the spread grows by the quotient of Student's and
@@ -248,7 +244,7 @@ func (s Saved) References(path string, setup Setup) (map[measure.Metric]Referenc
 		note := ""
 		if assumed {
 			note = fmt.Sprintf("The spread of %s between jobs is not known yet, so %.0f %% is assumed. --save-baseline in %d jobs with the same model and "+
-				"version of tuner measures it. ", m.Metric, 100*assumedSpread, leastJobs)
+				"version of tuner measures it. ", m.Metric, 100*measure.AssumedSpread, leastJobs)
 		}
 		if c := (Criterion{Metric: m.Metric, Margin: m.Margin}); !c.judged(references).CanPass() {
 			note += fmt.Sprintf("%s: jobs differ so much that an equally good candidate cannot pass (%s is allowed).", m.Metric, c.Tolerated())

@@ -158,7 +158,7 @@ func TestReference(t *testing.T) {
 	s := newSetup(t, saving)
 	one := newSaved(t, s, 200, 200, 200)
 	r, assumed, ok := one.Reference(measure.Throughput)
-	if !ok || !assumed || math.Abs(r.Log-math.Log(200)) > 1e-9 || math.Abs(r.Spread-assumedSpread*math.Sqrt2) > 1e-9 {
+	if !ok || !assumed || math.Abs(r.Log-math.Log(200)) > 1e-9 || math.Abs(r.Spread-measure.AssumedSpread*math.Sqrt2) > 1e-9 {
 		t.Errorf("one job: %+v, assumed %t", r, assumed)
 	}
 	three := newSaved(t, s, 204.08, 204.08, 204.08).After(newSaved(t, s, 200, 200, 200).After(newSaved(t, s, 196, 196, 196)))

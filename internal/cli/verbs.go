@@ -31,7 +31,7 @@ func verbs(con console) []*cobra.Command {
 	return slices.Concat(
 		grouped(start, newRun(con)),
 		grouped(find, newInit(con), newProfile(con), newAnalyze(con), newOrtsweep(con)),
-		grouped(check, newPerf(con), newGate(con)),
+		grouped(check, newPerf(con), newGate(con), newCompare(con)),
 		grouped(ship, newConvert(con), newExport(con), newServe(con)),
 		grouped(setUp, newDoctor(con), newRuntime(con), newVersion(con)),
 		[]*cobra.Command{newProbe(con)}, // hidden

@@ -31,6 +31,8 @@ var allowed = map[string][]string{
 	"ortsweep/olive":      {"model/onnx", "model/modelconfig"},
 	"ortsweep/snippet":    {"internal/telemetry", "model/onnx", "model/modelconfig"},
 	"gate":                {"measure/arrivals", "spec", "profile", "runner", "model/modelrepo", "model/modelconfig", "measure", "measure/stats", "internal/hostinfo", "runner/meter"},
+	"compare":             {"analyze", "measure", "measure/stats", "model/modelconfig", "profile/campaign", "report/result", "internal/durable"}, // results in, what changed out
+	"compare/output":      {"compare", "measure", "internal/terminal", "internal/webpage"},
 	"gate/flags":          {"internal/terminal", "gate/output", "spec", "model/onnx"},
 	"gate/judge":          {"gate", "gate/decide", "spec", "spec/knobs", "search", "model/precision", "model/precision/places", "profile/preparation", "ort/provider", "runner", "runner/target", "measure", "model/onnx", "ort/ortlib", "internal/checksum"},
 	"gate/decide":         {"measure/stats"}, // pure: pairs in, a verdict out

@@ -1,0 +1,222 @@
+package compare
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"tuner/measure"
+	"tuner/measure/stats"
+)
+
+// defaultKey is the key of the default configuration.
+const defaultKey = "default"
+
+// What a campaign expects of CPU time that others take, before it has learned: all of it is lost,
+// with a standard deviation of a half (docs/design/measurement.md, "What others withheld").
+const (
+	expectedSlope = -1.0
+	slopeDoubt    = 0.5
+)
+
+// withheld is what others took from a run: −ln of the CPU time left, and the slope of the logarithm
+// of throughput over it.
+type withheld struct {
+	taken, slope, deviation float64
+}
+
+// newWithheld converts a campaign's share, slope and deviation. Without a learned slope the expected
+// one stands.
+func newWithheld(share, slope, deviation float64) withheld {
+	if deviation == 0 {
+		slope, deviation = expectedSlope, slopeDoubt
+	}
+	return withheld{-math.Log1p(-min(share, 0.99)), slope, deviation}
+}
+
+// correction returns what to add to the logarithm of B over A so that both had lost as much CPU
+// time, and its variance. Only rates and client latencies are corrected.
+func correction(metric measure.Metric, a, b withheld) (add, variance float64) {
+	difference := b.taken - a.taken
+	info, _ := metric.Info()
+	_, isPercentile := metric.Quantile()
+	isLatency := metric == measure.LatencyAvg || isPercentile
+	if difference == 0 || !isLatency && info.Unit != measure.InferPerSecond {
+		return 0, 0
+	}
+	slope, deviation := expectedSlope, slopeDoubt
+	switch {
+	case isLatency:
+		slope = -expectedSlope
+	case a.taken > 0 && b.taken > 0:
+		slope, deviation = (a.slope+b.slope)/2, max(a.deviation, b.deviation)
+	case a.taken > 0:
+		slope, deviation = a.slope, a.deviation
+	default:
+		slope, deviation = b.slope, b.deviation
+	}
+	return -slope * difference, deviation * deviation * difference * difference
+}
+
+// logOf returns the logarithm of a figure and its variance. It returns false without an interval.
+func logOf(f Figure) (mean, variance float64, ok bool) {
+	if !(f.Lo > 0 && f.Value > 0 && f.Hi > f.Lo) || math.IsInf(f.Hi, 0) {
+		return 0, 0, false
+	}
+	deviation := math.Log(f.Hi/f.Lo) / (2 * stats.Half95)
+	return math.Log(f.Value), deviation * deviation, true
+}
+
+// changeOf compares two figures. The logarithm of their quotient is normal, with the variances of
+// both intervals and a variance between the runs added. add corrects the logarithm.
+func changeOf(a, b Figure, between, add float64) *Figure {
+	logA, varA, okA := logOf(a)
+	logB, varB, okB := logOf(b)
+	if !okA || !okB {
+		return nil
+	}
+	mean, half := logB-logA+add, stats.Half95*math.Sqrt(varA+varB+between)
+	return &Figure{math.Expm1(mean), math.Expm1(mean - half), math.Expm1(mean + half)}
+}
+
+// directionOf tells what a change shows.
+func directionOf(change *Figure, higherBetter bool) Direction {
+	if change == nil || change.Lo <= 0 && change.Hi >= 0 {
+		return NotShown
+	}
+	if change.Lo > 0 == higherBetter {
+		return Better
+	}
+	return Worse
+}
+
+// Of compares the first run with each of the others. spread is the standard deviation of a metric's
+// logarithm between two runs of one server on one machine (measure.AssumedSpread).
+func Of(runs []Run, spread float64) Comparison {
+	c := Comparison{Format: Format, Runs: runs, Spread: spread, Pairs: []Pair{}}
+	for _, b := range runs[1:] {
+		c.Pairs = append(c.Pairs, pairOf(runs[0], b, spread))
+	}
+	return c
+}
+
+func pairOf(a, b Run, spread float64) Pair {
+	p := Pair{A: a.Name, B: b.Name, Shown: shownIn(a, b), Changes: []Change{}, Gains: []Change{}, OnlyA: onlyIn(a, b), OnlyB: onlyIn(b, a)}
+	for _, configA := range a.Configurations {
+		configB, ok := b.byKey(configA.Key)
+		if !ok {
+			continue
+		}
+		p.Changes = append(p.Changes, changes(a, b, configA, configB, spread)...)
+		if configA.gain != nil && configB.gain != nil && configA.Key != defaultKey {
+			change := Change{Configuration: configA.Name, Other: configB.Name, Key: configA.Key, A: figureOf(*configA.gain), B: figureOf(*configB.gain)}
+			change.Change = changeOf(change.A, change.B, 0, 0)
+			change.Direction = directionOf(change.Change, true)
+			p.Gains = append(p.Gains, change)
+		}
+	}
+	p.Winner = winners(a, b, p)
+	p.Differences = differences(a.Facts, b.Facts)
+	p.ConfigDiffs = configDiffs(a, b)
+	p.Notes = notes(a, b, p, spread)
+	return p
+}
+
+// changes compares the points that two runs have of a configuration.
+func changes(a, b Run, configA, configB Configuration, spread float64) (list []Change) {
+	for _, one := range configA.Points {
+		other, ok := configB.at(one)
+		if !ok {
+			continue
+		}
+		for _, metric := range metricsOf(one, other) {
+			change := Change{Configuration: configA.Name, Other: configB.Name, Key: configA.Key, Server: one.Server, Load: one.Load, Metric: metric,
+				A: one.Values[metric], B: other.Values[metric]}
+			add, doubt := correction(metric, a.withheld, b.withheld)
+			change.Change = changeOf(change.A, change.B, 2*spread*spread+doubt, add)
+			info, _ := metric.Info()
+			change.Direction = directionOf(change.Change, info.HigherBetter)
+			list = append(list, change)
+		}
+	}
+	return list
+}
+
+// metricsOf lists the metrics that both points have, in the order of tables.
+func metricsOf(a, b Point) (list []measure.Metric) {
+	for metric := range a.Values {
+		if _, ok := b.Values[metric]; ok {
+			list = append(list, metric)
+		}
+	}
+	order := measure.Metrics()
+	place := func(m measure.Metric) int {
+		if i := slices.Index(order, m); i >= 0 {
+			return i
+		}
+		return len(order)
+	}
+	slices.SortFunc(list, func(x, y measure.Metric) int { return cmp.Or(cmp.Compare(place(x), place(y)), cmp.Compare(x, y)) })
+	return list
+}
+
+// shownIn lists the metrics that reports show.
+func shownIn(a, b Run) []measure.Metric {
+	list := []measure.Metric{measure.Throughput, measure.LatencyP99}
+	for _, m := range slices.Concat(a.shown, b.shown) {
+		if !slices.Contains(list, m) {
+			list = append(list, m)
+		}
+	}
+	return list
+}
+
+func (r Run) byKey(key string) (Configuration, bool) {
+	i := slices.IndexFunc(r.Configurations, func(c Configuration) bool { return c.Key == key })
+	if i < 0 {
+		return Configuration{}, false
+	}
+	return r.Configurations[i], true
+}
+
+func (r Run) byName(name string) (Configuration, bool) {
+	i := slices.IndexFunc(r.Configurations, func(c Configuration) bool { return c.Name == name })
+	if i < 0 || name == "" {
+		return Configuration{}, false
+	}
+	return r.Configurations[i], true
+}
+
+func (c Configuration) at(p Point) (Point, bool) {
+	i := slices.IndexFunc(c.Points, func(other Point) bool { return sameLoad(other.Load, p.Load) && other.Server == p.Server })
+	if i < 0 {
+		return Point{}, false
+	}
+	return c.Points[i], true
+}
+
+// sameLoad takes an unknown client batch as 1, as most programs send it.
+func sameLoad(a, b measure.Load) bool {
+	a.BatchSize, b.BatchSize = max(1, a.BatchSize), max(1, b.BatchSize)
+	return a == b
+}
+
+// onlyIn lists what a run has and another one has not.
+func onlyIn(a, b Run) []string {
+	list := []string{}
+	for _, c := range a.Configurations {
+		other, ok := b.byKey(c.Key)
+		if !ok {
+			list = append(list, c.Name+" ("+c.Description+")")
+			continue
+		}
+		for _, p := range c.Points {
+			if _, ok := other.at(p); !ok {
+				list = append(list, c.Name+" at "+p.Load.String())
+			}
+		}
+	}
+	return list
+}
+
+func figureOf(e measure.Estimate) Figure { return Figure{e.Value, e.Lo, e.Hi} }

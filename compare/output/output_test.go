@@ -1,0 +1,73 @@
+package output
+
+import (
+	"io"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"tuner/compare"
+	"tuner/measure"
+)
+
+// hostile is a name that a foreign file may have.
+const hostile = "<script>alert(1)</script>\x1b[31m|\nrun: evil"
+
+func comparison() compare.Comparison {
+	of := func(name string, v float64) compare.Run {
+		return compare.Run{Name: name, Kind: compare.Campaign, Model: hostile, Answer: hostile, Facts: map[string]string{hostile: name},
+			Configurations: []compare.Configuration{{Name: hostile, Key: hostile, Description: strings.Repeat("long ", 40), Config: hostile + name, Points: []compare.Point{{
+				Load: measure.Load{Concurrency: 123456}, Values: map[measure.Metric]compare.Figure{measure.Throughput: {Value: v, Lo: 0.99 * v, Hi: 1.01 * v}},
+			}}}}}
+	}
+	return compare.Of([]compare.Run{of(strings.Repeat("a", 60), 123456), of(hostile, 1)}, measure.AssumedSpread)
+}
+
+func written(t *testing.T, write func(io.Writer, compare.Comparison) error) string {
+	t.Helper()
+	var b strings.Builder
+	if err := write(&b, comparison()); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestTextFits80Columns(t *testing.T) {
+	t.Parallel()
+	text := written(t, WriteText)
+	for line := range strings.Lines(text) {
+		if n := utf8.RuneCountInString(strings.TrimRight(line, " \n")); n > width {
+			t.Errorf("%d columns: %s", n, line)
+		}
+	}
+	if strings.ContainsRune(text, '\x1b') || !strings.Contains(text, "−100 %") {
+		t.Error(text)
+	}
+}
+
+func TestHostileNamesAreText(t *testing.T) {
+	t.Parallel()
+	for name, write := range map[string]func(io.Writer, compare.Comparison) error{"Markdown": WriteMarkdown, "HTML": WriteHTML} {
+		if strings.Contains(written(t, write), "<script>alert") {
+			t.Errorf("%s runs a name", name)
+		}
+	}
+	if n := strings.Count(written(t, WriteBenchstat), "\nrun: "); n != 2 {
+		t.Errorf("%d lines with a run, want 2", n)
+	}
+}
+
+func TestPagesAskForNothing(t *testing.T) {
+	t.Parallel()
+	page := written(t, WriteHTML)
+	if !strings.Contains(page, "default-src") || strings.Contains(page, "src=\"http") {
+		t.Error("the page may send requests")
+	}
+	var index strings.Builder
+	if err := WriteIndex(&index, hostile, []Entry{{Run: compare.Run{Name: hostile}, Link: "javascript:alert(1)"}}); err != nil {
+		t.Fatal(err)
+	}
+	if got := index.String(); !strings.Contains(got, IndexMark) || strings.Contains(got, `href="javascript:`) {
+		t.Error("the index has no mark, or runs a link")
+	}
+}

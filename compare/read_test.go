@@ -1,0 +1,84 @@
+package compare
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"tuner/measure"
+)
+
+// The outputs of the project's own verbs, as their golden files have them, can be read.
+func TestRead(t *testing.T) {
+	t.Parallel()
+	for path, want := range map[string]struct {
+		kind   Kind
+		config string
+		value  float64
+	}{
+		// ten pairs with 190 infer/s each, but for the noise of the golden file
+		"../gate/output/testdata/pass.gate.json": {Gate, "candidate", 190},
+		"../perf/output/testdata/closed.json":    {Perf, "", 0},
+		"../report/testdata/found.json":          {Campaign, "", 0},
+	} {
+		r, err := Read(path)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if r.Kind != want.kind || len(r.Configurations) == 0 || len(r.Configurations[0].Points) == 0 {
+			t.Errorf("%s: %s with %d configurations", path, r.Kind, len(r.Configurations))
+			continue
+		}
+		first := r.Configurations[0]
+		if v := first.Points[0].Values[measure.Throughput].Value; v <= 0 || want.value > 0 && (v < 0.99*want.value || v > 1.01*want.value) {
+			t.Errorf("%s: %s has %g infer/s", path, first.Name, v)
+		}
+	}
+}
+
+func TestReadErrors(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for name, text := range map[string]string{"empty.json": "", "list.json": "[1]", "other.json": "{}", "old.json": `{"configurations": [], "format": 99}`} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for path, want := range map[string]string{
+		"nowhere":    "name the output folder",
+		".":          "has neither result.json nor gate.json",
+		"empty.json": "is not a result of tuner", "list.json": "is not a result of tuner", "other.json": "neither configurations, criteria nor levels",
+		"old.json": "format is 99",
+	} {
+		if _, err := Read(filepath.Join(dir, path)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", path, err, want)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, path := range []string{"../gate/output/testdata/pass.gate.json", "../perf/output/testdata/closed.json"} {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text)
+	}
+	f.Add([]byte(`{"configurations": [{"points": [{"values": {"throughput": {"value": 1e308, "lo": -1}}}]}], "format": 1}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		r, err := Parse("x.json", text)
+		if err != nil {
+			return
+		}
+		// Any run compares with itself, and shows no change.
+		for _, p := range Of([]Run{r, r}, measure.AssumedSpread).Pairs {
+			for _, c := range p.Changes {
+				if c.Key == r.Configurations[0].Key && c.Direction != NotShown {
+					t.Errorf("%+v against itself", c)
+				}
+			}
+		}
+	})
+}
