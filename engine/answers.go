@@ -43,7 +43,7 @@ func (p *Pending) find() bool {
 	if !found {
 		return false
 	}
-	if account := j.request.Memory; account.Take(outputBytes(outputs)) {
+	if account := j.request.Memory; account.Take(request.DataBytes(outputs)) {
 		j.response = &Response{Model: m.name, Version: m.version, ID: j.request.ID, Outputs: outputs, account: account}
 		m.stats.Found(end.Sub(j.started), begin.Sub(j.started), p.lookUp.took)
 	} else {

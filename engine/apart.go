@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"tuner/engine/fault"
+	"tuner/engine/request"
 	"tuner/engine/scheduler"
 	"tuner/engine/statistics"
 )
@@ -46,6 +47,7 @@ func (e *apartExecutor) Execute(items []scheduler.Item[*job]) {
 			j.model.stats.Failed(statistics.FailureOther, end.Sub(j.started))
 			continue
 		}
+		j.span = d
 		j.model.stats.Succeeded(j.prepared.Rows, end.Sub(j.started), begin.Sub(it.Enqueued), d, end)
 	}
 	clear(e.requests)
@@ -75,7 +77,7 @@ func (e *apartExecutor) settle(j *job, a *Apart) {
 	memory := &shared{}
 	memory.users.Store(1)
 	response := &Response{Model: j.model.name, Version: j.model.version, ID: j.request.ID, memory: memory, account: j.request.Memory, Outputs: a.Outputs}
-	if !response.account.Take(outputBytes(response.Outputs)) {
+	if !response.account.Take(request.DataBytes(response.Outputs)) {
 		j.err = fault.Full(response.account)
 		return
 	}

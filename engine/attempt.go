@@ -25,22 +25,24 @@ var (
 type attempt struct {
 	name     string
 	entry    *entry
-	isUpload bool               // the load request brought the files
-	before   map[int64]*version // the versions of the model before the load
-	made     []*pool            // discarded if the load fails
-	given    <-chan struct{}    // closed when the load was given up
-	giveUp   context.CancelCauseFunc
+	isUpload bool // the load request brought the files
+	// the model is loaded also if exactly this one serves
+	isRepeated bool
+	before     map[int64]*version // the versions of the model before the load
+	made       []*pool            // discarded if the load fails
+	given      <-chan struct{}    // closed when the load was given up
+	giveUp     context.CancelCauseFunc
 }
 
-// load loads a model. It returns when the model is ready, when the load has failed, or when it is
-// given up.
-func (s *Server) load(ctx context.Context, name string, o Override) error {
+// loadOne loads a model. It returns when the model is ready, when the load has failed, or when it is
+// given up. The models of an ensemble must have been loaded. again: also if exactly this model serves.
+func (s *Server) loadOne(ctx context.Context, name string, o Override, again bool) error {
 	s.sweep()
 	a, ctx, err := s.enter(ctx, name)
 	if err != nil {
 		return err
 	}
-	a.isUpload = len(o.Files) > 0
+	a.isUpload, a.isRepeated = len(o.Files) > 0, again
 	done := make(chan error, 1)
 	go func() {
 		defer s.loading.Done()

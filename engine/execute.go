@@ -1,9 +1,7 @@
 package engine
 
 import (
-	"encoding/binary"
 	"errors"
-	"math"
 	"slices"
 	"time"
 
@@ -12,8 +10,6 @@ import (
 	"tuner/engine/scheduler"
 	"tuner/engine/state"
 	"tuner/engine/statistics"
-	"tuner/model/modelconfig"
-	"tuner/model/modelconfig/configpb"
 )
 
 // executor runs batches on one session. It reuses its lists, so that a steady load allocates
@@ -21,7 +17,7 @@ import (
 type executor struct {
 	session Session
 	batch   Batch
-	cuts    []slicer
+	cuts    []request.Slicer
 	// of a model whose requests form sequences: the slots of the instance, and the rows of the batch.
 	// An item whose row is vacant is that of another row, and has no answer.
 	slots *state.Slots
@@ -68,6 +64,7 @@ func (e *executor) Execute(items []scheduler.Item[*job]) {
 			j.model.stats.Failed(statistics.FailureOther, end.Sub(j.started))
 			continue
 		}
+		j.span = d
 		j.model.stats.Succeeded(j.prepared.Rows, end.Sub(j.started), begin.Sub(it.Enqueued), d, end)
 	}
 }
@@ -135,7 +132,7 @@ func (e *executor) respond(items []scheduler.Item[*job], outputs []Tensor, rows 
 	e.cuts = e.cuts[:0]
 	rank := 0 // sum over all outputs
 	for i := range outputs {
-		cut, err := newSlicer(&outputs[i], rows, sig.MaxBatch > 0)
+		cut, err := request.NewSlicer(&outputs[i], rows, sig.MaxBatch > 0)
 		if err != nil {
 			return err
 		}
@@ -149,7 +146,7 @@ func (e *executor) respond(items []scheduler.Item[*job], outputs []Tensor, rows 
 		j := it.Value
 		first := len(tensors)
 		for i := range outputs {
-			data, err := e.cuts[i].next(j.prepared.Rows)
+			data, err := e.cuts[i].Next(j.prepared.Rows)
 			if err != nil {
 				return err
 			}
@@ -187,70 +184,11 @@ func (e *executor) hand(items []scheduler.Item[*job], responses []Response, memo
 			memory.release()
 			continue
 		}
-		if account := responses[k].account; !account.Take(outputBytes(responses[k].Outputs)) {
+		if account := responses[k].account; !account.Take(request.DataBytes(responses[k].Outputs)) {
 			memory.release()
 			it.Value.err = fault.Full(account)
 			continue
 		}
 		it.Value.response = &responses[k]
 	}
-}
-
-// slicer cuts an output of a batch into the parts of its requests.
-type slicer struct {
-	whole    *Tensor
-	rest     []byte
-	rowBytes int // 0: strings, whose sizes differ
-	perRow   uint64
-	batched  bool
-}
-
-func newSlicer(t *Tensor, rows int, batched bool) (slicer, error) {
-	s := slicer{whole: t, rest: t.Data, batched: batched}
-	if !batched {
-		return s, nil
-	}
-	if len(t.Shape) == 0 || t.Shape[0] != int64(rows) {
-		return s, fault.Errorf(fault.Internal, "output '%s' has shape %s, expected a first dimension of %d, the batch size", t.Name, request.ShapeText(t.Shape), rows)
-	}
-	perRow, ok := request.Product(t.Shape[1:])
-	if !ok || perRow > math.MaxInt32 {
-		return s, fault.Errorf(fault.Internal, "output '%s' has too many elements: shape %s", t.Name, request.ShapeText(t.Shape))
-	}
-	s.perRow = perRow
-	s.rowBytes = int(perRow) * modelconfig.ByteSize(t.DataType)
-	return s, nil
-}
-
-// next returns the data of the following rows.
-func (s *slicer) next(rows int) ([]byte, error) {
-	if !s.batched {
-		return s.rest, nil
-	}
-	n := rows * s.rowBytes
-	if s.whole.DataType == configpb.DataType_TYPE_STRING {
-		n = stringsLength(s.rest, uint64(rows)*s.perRow)
-	}
-	if n > len(s.rest) {
-		return nil, fault.Errorf(fault.Internal, "output '%s' is shorter than its shape %s says", s.whole.Name, request.ShapeText(s.whole.Shape))
-	}
-	data := s.rest[:n:n]
-	s.rest = s.rest[n:]
-	return data, nil
-}
-
-// stringsLength returns the number of bytes of count length-prefixed strings. It is larger than
-// len(data) if they are incomplete.
-func stringsLength(data []byte, count uint64) int {
-	n := 0
-	for range count {
-		if len(data)-n < 4 {
-			return len(data) + 1
-		}
-		n += 4 + int(binary.LittleEndian.Uint32(data[n:]))
-		if n > len(data) {
-			return len(data) + 1
-		}
-	}
-	return n
 }

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"runtime"
 
+	"tuner/engine/batching"
 	"tuner/engine/fault"
 	"tuner/engine/hostpolicy"
 	"tuner/engine/ratelimit"
 	"tuner/engine/request"
 	"tuner/engine/scheduler"
 	"tuner/engine/statistics"
+	"tuner/engine/warmup"
 	"tuner/model/modelconfig"
 	"tuner/model/modelconfig/configpb"
 )
@@ -129,7 +131,7 @@ func (s *Server) newModel(ctx context.Context, src *source, number int64, old *m
 	}
 	m := &model{name: src.Name, namespace: src.namespace, version: number}
 	var made []instance
-	var samples []warmup
+	var samples []warmup.Sample
 	places := s.instances(src.Config)
 	for _, in := range places {
 		err = bound(in.Policy, func() error {
@@ -143,7 +145,7 @@ func (s *Server) newModel(ctx context.Context, src *source, number int64, old *m
 					return err
 				}
 			}
-			return warmUp(ctx, session, samples, m.stats)
+			return warmup.Run(ctx, session, samples, m.stats)
 		})
 		if err != nil {
 			break
@@ -161,7 +163,7 @@ func (s *Server) newModel(ctx context.Context, src *source, number int64, old *m
 	if m.added != nil {
 		m.pool = s.newSequencePool(m, made)
 	} else {
-		set := settings(m.config)
+		set := batching.Settings(m.config)
 		set.Hold = s.options.Hold
 		m.pool = newPool(made, set, s.options.Timer)
 	}
@@ -189,7 +191,7 @@ func (s *Server) newSession(ctx context.Context, files ModelFiles, c *modelconfi
 
 // describe sets m's configuration, the values derived from it, and its counters. It returns the
 // samples of its warm-up.
-func (s *Server) describe(m *model, src *source, io modelconfig.ModelIO, old *model, unchanged bool) ([]warmup, error) {
+func (s *Server) describe(m *model, src *source, io modelconfig.ModelIO, old *model, unchanged bool) ([]warmup.Sample, error) {
 	c, err := s.finish(src, &io)
 	if err == nil {
 		err = src.CheckLabels(c)
@@ -201,15 +203,20 @@ func (s *Server) describe(m *model, src *source, io modelconfig.ModelIO, old *mo
 	if m.added, err = s.newAdded(src, c); err != nil {
 		return nil, err
 	}
+	s.count(m, old, unchanged)
+	return warmup.New(src.Name, src.warmupFile, m.signature, m.added, c.GetModelWarmup())
+}
+
+// count gives a model its counters. old is the model that it replaces, nil if none.
+func (s *Server) count(m, old *model, unchanged bool) {
 	switch {
 	case old == nil:
 		m.stats = statistics.New(s.observer(m))
 	case unchanged:
-		m.stats = inherit(old, c)
+		m.stats = inherit(old, m.config)
 	default:
 		m.stats = old.stats.Successor()
 	}
-	return newWarmups(src, m.signature, m.added, c.GetModelWarmup())
 }
 
 // observer returns the observer of a version whose counters begin at zero; nil: none.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tuner/engine/api"
+	"tuner/engine/ensemble"
 	"tuner/engine/fault"
 	"tuner/engine/repository"
 	"tuner/engine/request"
@@ -52,11 +53,20 @@ func (s *Server) try(ctx context.Context, a *attempt, o Override) error {
 	if src.temp != nil {
 		defer src.temp.release() // the pools hold it now
 	}
-	if s.isServing(a.entry, src) {
+	if !a.isRepeated && s.isServing(a.entry, src) {
 		return nil
 	}
+	s.mu.RLock()
+	err = s.checkSteps(src)
+	s.mu.RUnlock()
+	if err != nil {
+		return &ensemble.Refused{Why: err}
+	}
 	versions, err := s.build(ctx, a, src)
-	if err == nil && s.publish(ctx, a, src, versions) {
+	if err == nil {
+		err = s.publish(ctx, a, src, versions)
+	}
+	if err == nil {
 		return nil
 	}
 	for _, p := range a.made {
@@ -64,6 +74,9 @@ func (s *Server) try(ctx context.Context, a *attempt, o Override) error {
 	}
 	if ctx.Err() != nil {
 		return errors.Join(givenUp(ctx, a.name), err)
+	}
+	if errors.As(err, new(*ensemble.Refused)) {
+		return err
 	}
 	return s.loadError(ctx, a, versions, err)
 }
@@ -129,6 +142,11 @@ func (s *Server) complete(src *source, io *modelconfig.ModelIO) (*modelconfig.Co
 	if err != nil {
 		return nil, err
 	}
+	if c.GetEnsembleScheduling() != nil {
+		if _, err := ensemble.New(c); err != nil {
+			return nil, &modelconfig.PollError{Reason: err}
+		}
+	}
 	return c, modelconfig.RefuseUnsupported(c)
 }
 
@@ -170,7 +188,12 @@ func (s *Server) build(ctx context.Context, a *attempt, src *source) (map[int64]
 			v.model, err = s.reuse(src, old)
 		}
 		if v.model == nil && err == nil {
-			if v.model, err = s.tryModel(ctx, src, n, old, unchanged); err == nil {
+			if src.isEnsemble() {
+				v.model, err = s.newEnsemble(src, n, old)
+			} else {
+				v.model, err = s.tryModel(ctx, src, n, old, unchanged)
+			}
+			if err == nil {
 				a.made = append(a.made, v.model.pool)
 			}
 		}
@@ -231,47 +254,24 @@ func (s *Server) serving(e *entry, number int64, stamp string) (old *model, unch
 // requests has changed, and takes milliseconds instead of making new sessions. Otherwise it returns
 // nil. The warm-up is not repeated, since these sessions have had the same.
 func (s *Server) reuse(src *source, old *model) (*model, error) {
+	if src.isEnsemble() || old.composed != nil {
+		return nil, nil
+	}
 	io := old.pool.instances[0].session.IO()
 	c, err := s.finish(src, &io)
-	if err != nil || !sameSessions(old.config, c) {
+	if err != nil || !modelconfig.SameButBatching(old.config, c) {
 		return nil, err
 	}
 	return &model{name: src.Name, namespace: src.namespace, version: old.version, config: c, signature: request.NewSignature(c), stats: inherit(old, c), pool: old.pool}, nil
 }
 
-// sameSessions reports whether two complete configurations differ at most in batching.
-func sameSessions(a, b *modelconfig.Config) bool {
-	if (a.GetMaxBatchSize() > 0) != (b.GetMaxBatchSize() > 0) {
-		return false // shapes have another meaning then
-	}
-	if a.GetMaxBatchSize() != b.GetMaxBatchSize() && len(b.GetModelWarmup()) > 0 {
-		return false // a sample may be too large now
-	}
-	return modelconfig.Equal(withoutBatching(a), withoutBatching(b))
-}
-
-func withoutBatching(c *modelconfig.Config) *modelconfig.Config {
-	out := modelconfig.Clone(c)
-	out.MaxBatchSize = 0
-	if out.GetDynamicBatching() != nil {
-		out.SchedulingChoice = nil
-	}
-	return out
-}
-
 // inherit makes the counters of a model of configuration c that replaces old. They are the same
 // ones in the cases in which Triton would change only the instances.
 func inherit(old *model, c *modelconfig.Config) *statistics.Statistics {
-	if modelconfig.Equal(withoutInstances(old.config), withoutInstances(c)) {
+	if modelconfig.SameButInstances(old.config, c) {
 		return old.stats
 	}
 	return old.stats.Successor()
-}
-
-func withoutInstances(c *modelconfig.Config) *modelconfig.Config {
-	out := modelconfig.Clone(c)
-	out.InstanceGroup, out.VersionPolicy = nil, nil
-	return out
 }
 
 // finish completes a configuration from the model itself, and checks it against the model.
@@ -300,11 +300,14 @@ func invalid(err error) error {
 
 // publish replaces the old versions by new ones, unless the load was given up. The old ones are
 // freed when their last request has been answered.
-func (s *Server) publish(ctx context.Context, a *attempt, src *source, versions map[int64]*version) bool {
+func (s *Server) publish(ctx context.Context, a *attempt, src *source, versions map[int64]*version) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if ctx.Err() != nil {
-		return false
+		return context.Cause(ctx)
+	}
+	if err := s.checkSteps(src); err != nil { // its models may have gone meanwhile
+		return &ensemble.Refused{Why: err}
 	}
 	e := a.entry
 	old := e.versions
@@ -326,7 +329,7 @@ func (s *Server) publish(ctx context.Context, a *attempt, src *source, versions 
 		}
 	}
 	e.findNewest()
-	return true
+	return nil
 }
 
 // unavailable describes each version of a model that cannot be loaded, for a reason that does not
@@ -404,12 +407,13 @@ func (s *Server) Withdraw(id string) {
 	}
 	hasFolder := s.hasFolder(id)
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	if e.attempt != nil {
 		e.attempt.giveUp(errUnloaded)
 	}
 	s.unload(e)
 	s.forget(id, e, hasFolder)
+	s.mu.Unlock()
+	s.ensembles.Unloaded(id, &loader{Server: s})
 }
 
 // unload takes all versions of a model out of service, and frees them in the background. The caller

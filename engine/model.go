@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tuner/engine/api"
+	"tuner/engine/ensemble"
 	"tuner/engine/fault"
 	"tuner/engine/request"
 	"tuner/engine/scheduler"
@@ -14,7 +15,6 @@ import (
 	"tuner/engine/state"
 	"tuner/engine/statistics"
 	"tuner/model/modelconfig"
-	"tuner/model/modelconfig/configpb"
 )
 
 // model is one version of a model that is, or was, ready to serve. It is immutable, except for its
@@ -28,17 +28,19 @@ type model struct {
 	stats        *statistics.Statistics
 	added        *state.Spec // inputs that the server adds to requests; nil: the requests form no sequences
 	pool         *pool
-	answers      *answers // nil: none are cached
+	composed     *composed // nil except for an ensemble
+	answers      *answers  // nil: none are cached
 	loadDuration time.Duration
 }
 
 // pool has the instances of a model and their scheduler. Models that differ only in the batching of
 // requests share one.
 type pool struct {
-	scheduler *scheduler.Scheduler[*job]
-	sequences *sequence.Scheduler[*job] // in place of scheduler, if requests form sequences
-	instances []instance                // at least one
-	files     *shared                   // the temporary folder of the model's files, if there is one
+	scheduler *scheduler.Scheduler[*job] // nil for an ensemble
+	sequences *sequence.Scheduler[*job]  // in place of scheduler, if requests form sequences
+	instances []instance                 // at least one; none for an ensemble
+	runner    *ensemble.Runner           // of an ensemble; nil otherwise
+	files     *shared                    // the temporary folder of the model's files, if there is one
 	// requests between Start and Wait; none is added after the pool has been retired
 	users sync.WaitGroup
 }
@@ -64,9 +66,12 @@ func newPool(instances []instance, set scheduler.Settings, timer func(call func(
 // retire waits for the last request and frees the sessions.
 func (p *pool) retire() error {
 	p.users.Wait()
-	if p.sequences != nil {
+	switch {
+	case p.runner != nil:
+		p.runner.Close()
+	case p.sequences != nil:
 		p.sequences.Close()
-	} else {
+	default:
 		p.scheduler.Close()
 	}
 	if p.files != nil {
@@ -93,6 +98,7 @@ type job struct {
 
 	response *Response
 	err      error
+	span     statistics.Span // of its execution, or of those of an ensemble's steps
 }
 
 // waiter waits until a scheduler has had a request executed (nil), or has refused it.
@@ -103,14 +109,17 @@ type waiter interface {
 // Pending is a request that has been accepted. The caller must call Wait once.
 type Pending struct {
 	job     job
-	ticket  waiter
+	ticket  waiter  // nil if no scheduler has it
 	charged int     // charged to the request's account for its strings
 	lookUp  *lookUp // nil: the model has no cache
+	// of an ensemble: the request on its way, and its end; nil otherwise
+	flow *ensemble.Flow
+	done chan struct{}
 }
 
 // start checks and queues a request. The caller must have entered the pool (see Server.acquire).
-// Wait leaves it, or start on error.
-func (m *model) start(r *Request) (*Pending, error) {
+// Wait leaves it, or start on error. n hears when Wait no longer blocks; nil: nobody.
+func (m *model) start(r *Request, n scheduler.Notifier) (*Pending, error) {
 	p := &Pending{job: job{model: m, request: r, started: time.Now()}}
 	j := &p.job
 	var err error
@@ -122,9 +131,16 @@ func (m *model) start(r *Request) (*Pending, error) {
 		return nil, err
 	}
 	if m.answers != nil && p.find() {
+		if n != nil {
+			n.Notify()
+		}
 		return p, nil
 	}
-	if p.charged = stringBytes(j.prepared.Inputs); !r.Memory.Take(p.charged) {
+	if m.composed != nil {
+		m.composed.begin(p, n)
+		return p, nil
+	}
+	if p.charged = request.StringBytes(j.prepared.Inputs); !r.Memory.Take(p.charged) {
 		m.pool.users.Done()
 		return nil, fault.Full(r.Memory)
 	}
@@ -132,7 +148,7 @@ func (m *model) start(r *Request) (*Pending, error) {
 		p.ticket, err = m.enqueueInSequence(j)
 	} else {
 		p.ticket, err = m.pool.scheduler.Enqueue(scheduler.Item[*job]{
-			Value: j, Rows: j.prepared.Rows, Shape: j.prepared.Shape, Priority: r.Priority, Timeout: r.Timeout,
+			Value: j, Rows: j.prepared.Rows, Shape: j.prepared.Shape, Priority: r.Priority, Timeout: r.Timeout, Notifier: n,
 		})
 	}
 	if err != nil {
@@ -143,30 +159,20 @@ func (m *model) start(r *Request) (*Pending, error) {
 	return p, nil
 }
 
-// stringBytes returns the memory that backends take for string inputs: a C++ object for each, and
-// the characters. For other types they copy less than the input itself, into memory that they keep.
-func stringBytes(inputs []Tensor) int {
-	const object = 32
-	n := 0
-	for i := range inputs {
-		if in := &inputs[i]; in.DataType == configpb.DataType_TYPE_STRING {
-			count, _ := request.Product(in.Shape) // checked against the data before
-			n += object*int(count) + len(in.Data)
-		}
-	}
-	return n
-}
-
 // Wait blocks until the request is answered. If ctx ends while the request is queued, it leaves the
 // queue. If it is being executed, Wait waits for it. The caller releases the Response.
 func (p *Pending) Wait(ctx context.Context) (*Response, error) {
 	defer p.job.model.pool.users.Done()
 	defer p.job.request.Memory.Give(p.charged)
-	if p.ticket == nil { // a cached answer
+	switch {
+	case p.done != nil:
+		p.await(ctx)
+	case p.ticket == nil: // a cached answer
 		return p.job.response, p.job.err
-	}
-	if err := p.ticket.Wait(ctx); err != nil {
-		return nil, p.job.model.giveUp(&p.job, err)
+	default:
+		if err := p.ticket.Wait(ctx); err != nil {
+			return nil, p.job.model.giveUp(&p.job, err)
+		}
 	}
 	if p.lookUp != nil && p.job.err == nil {
 		p.keep()
@@ -215,19 +221,10 @@ func (m *model) metadata(versions []string) api.ModelMetadata {
 	meta := api.ModelMetadata{Name: m.name, Versions: versions, Platform: platform, Inputs: []api.TensorMetadata{}, Outputs: []api.TensorMetadata{}}
 	batched := m.signature.MaxBatch > 0
 	for _, in := range m.config.GetInput() {
-		meta.Inputs = append(meta.Inputs, api.TensorMetadata{Name: in.GetName(), Datatype: request.WireName(in.GetDataType()), Shape: fullShape(in.GetDims(), batched)})
+		meta.Inputs = append(meta.Inputs, api.TensorMetadata{Name: in.GetName(), Datatype: request.WireName(in.GetDataType()), Shape: request.FullShape(in.GetDims(), batched)})
 	}
 	for _, out := range m.config.GetOutput() {
-		meta.Outputs = append(meta.Outputs, api.TensorMetadata{Name: out.GetName(), Datatype: request.WireName(out.GetDataType()), Shape: fullShape(out.GetDims(), batched)})
+		meta.Outputs = append(meta.Outputs, api.TensorMetadata{Name: out.GetName(), Datatype: request.WireName(out.GetDataType()), Shape: request.FullShape(out.GetDims(), batched)})
 	}
 	return meta
-}
-
-// fullShape returns dims, with the batch dimension in front if the model batches.
-func fullShape(dims []int64, batched bool) []int64 {
-	shape := make([]int64, 0, len(dims)+1)
-	if batched {
-		shape = append(shape, -1)
-	}
-	return append(shape, dims...)
 }

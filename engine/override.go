@@ -2,6 +2,7 @@ package engine
 
 import (
 	"errors"
+	"path/filepath"
 
 	"tuner/engine/repository"
 	"tuner/model/modelconfig"
@@ -14,6 +15,9 @@ type source struct {
 	override  bool    // the configuration came with the load request
 	temp      *shared // holds the folder if that is temporary; nil otherwise
 }
+
+// isEnsemble reports whether the model consists of other models.
+func (s *source) isEnsemble() bool { return s.Config.GetEnsembleScheduling() != nil }
 
 // Override is the part of a load request that replaces data of the repository.
 type Override struct {
@@ -46,4 +50,9 @@ func (o Override) source(roots []string, u *repository.Uploads, name string) (*s
 	}
 	src.Config, src.Text = config, o.Config
 	return src, nil
+}
+
+// warmupFile reads a file below the model's warmup folder.
+func (s *source) warmupFile(name string, limit int64) ([]byte, error) {
+	return s.ReadFile(filepath.Join(s.Dir, "warmup", name), limit)
 }

@@ -23,6 +23,8 @@ type Response struct {
 	Version int64
 	ID      string
 	Outputs []Tensor // Data is valid until Release
+	// it comes from the steps of an ensemble: Triton adds the parameters of a sequence to such answers
+	IsComposed bool
 
 	memory  *shared
 	account *budget.Account // charged for the outputs until Release
@@ -31,15 +33,7 @@ type Response struct {
 // Release frees the memory of the outputs. Every Response must be released once.
 func (r *Response) Release() {
 	r.memory.release()
-	r.account.Give(outputBytes(r.Outputs))
-}
-
-func outputBytes(outputs []Tensor) int {
-	n := 0
-	for i := range outputs {
-		n += len(outputs[i].Data)
-	}
-	return n
+	r.account.Give(request.DataBytes(r.Outputs))
 }
 
 // shared is a resource with several users: the output memory of a batch, or the temporary folder of

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"tuner/engine/batching"
 	"tuner/engine/fault"
 	"tuner/engine/ratelimit"
 	"tuner/engine/request"
@@ -71,10 +72,14 @@ func (s *Server) newSequencePool(m *model, instances []instance) *pool {
 	return &pool{sequences: sequence.New(set, executors), instances: instances}
 }
 
-// pending returns the number of requests that wait for an instance.
+// pending returns the number of requests that wait for an instance. Those of an ensemble wait in the
+// pools of its models.
 func (p *pool) pending() int {
-	if p.sequences != nil {
+	switch {
+	case p.sequences != nil:
 		return p.sequences.Pending()
+	case p.runner != nil:
+		return 0
 	}
 	return p.scheduler.Pending()
 }
@@ -82,7 +87,7 @@ func (p *pool) pending() int {
 // reconfigure changes the batching. That of sequences never changes in a pool.
 func (p *pool) reconfigure(c *modelconfig.Config) {
 	if p.scheduler != nil {
-		p.scheduler.Reconfigure(settings(c))
+		p.scheduler.Reconfigure(batching.Settings(c))
 	}
 }
 
@@ -165,16 +170,16 @@ func (e *executor) addInputs() {
 func (e *executor) keepStates(m *model, outputs []Tensor) error {
 	for k, name := range e.slots.Outputs() {
 		out := &outputs[slices.Index(e.batch.Outputs, name)]
-		cut, err := newSlicer(out, len(e.rows), m.signature.MaxBatch > 0)
+		cut, err := request.NewSlicer(out, len(e.rows), m.signature.MaxBatch > 0)
 		if err != nil {
 			return err
 		}
 		shape := out.Shape
-		if cut.batched {
+		if m.signature.MaxBatch > 0 {
 			shape = shape[1:]
 		}
 		for i := range e.rows {
-			data, err := cut.next(1)
+			data, err := cut.Next(1)
 			if err == nil {
 				err = e.slots.Update(e.rows[i], k, shape, data)
 			}

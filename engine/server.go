@@ -5,15 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"slices"
 	"sync"
 
-	"golang.org/x/sync/errgroup"
-
 	"tuner/engine/alarm"
 	"tuner/engine/api"
 	"tuner/engine/cache"
+	"tuner/engine/ensemble"
 	"tuner/engine/fault"
 	"tuner/engine/hostpolicy"
 	"tuner/engine/ratelimit"
@@ -66,12 +66,13 @@ type Server struct {
 	uploads  repository.Uploads
 	cache    *cache.Cache[[]Tensor] // nil: none
 
-	mu       sync.RWMutex
-	entries  map[string]*entry
-	started  bool // loading of the models of the start has been tried
-	draining bool // no longer ready, but every request is still answered
-	closing  bool
-	sweepAt  int // number of entries at which sweep runs next
+	mu        sync.RWMutex
+	entries   map[string]*entry
+	started   bool // loading of the models of the start has been tried
+	draining  bool // no longer ready, but every request is still answered
+	closing   bool
+	ensembles ensemble.Catalog
+	sweepAt   int // number of entries at which sweep runs next
 }
 
 // entry is the server's state of a model that it was asked to load.
@@ -145,23 +146,16 @@ func (s *Server) LoadAll(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	failed := make([]error, len(names))
-	var group errgroup.Group
-	group.SetLimit(max(1, s.options.LoadThreads))
-	for i, name := range names {
-		group.Go(func() error {
-			failed[i] = s.load(ctx, name, Override{})
-			if failed[i] != nil && ctx.Err() == nil {
-				s.options.Log.Error("cannot load model", "model", name, "error", failed[i])
-			}
-			return nil
-		})
+	failed := s.loadAll(ctx, names, nil)
+	for _, name := range slices.Sorted(maps.Keys(failed)) {
+		if ctx.Err() == nil {
+			s.options.Log.Error("cannot load model", "model", name, "error", failed[name])
+		}
 	}
-	_ = group.Wait() // the errors are in failed
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("cannot load all models: %w", err)
 	}
-	if err := errors.Join(failed...); err != nil && s.options.ExitOnError {
+	if err := errors.Join(slices.Collect(maps.Values(failed))...); err != nil && s.options.ExitOnError {
 		return fmt.Errorf("creating server: Internal - failed to load all models: %w", err)
 	}
 	s.mu.Lock()
@@ -237,7 +231,7 @@ func (s *Server) Start(r *Request) (*Pending, error) {
 	if err != nil {
 		return nil, err
 	}
-	return m.start(r)
+	return m.start(r, nil)
 }
 
 // Infer runs a request and blocks until it is answered. The caller releases the Response.

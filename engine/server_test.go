@@ -377,7 +377,7 @@ func TestLoadRefusals(t *testing.T) {
 		{"m", engine.Override{Config: `not json`}, fault.Internal, poll},
 		{"m", engine.Override{Config: strings.Repeat(" ", 5<<20)}, fault.Internal, poll},
 		{"m", engine.Override{Config: `{"platform":"ensemble"}`}, fault.Internal, poll},
-		{"m", engine.Override{Config: `{"platform":"ensemble","ensemble_scheduling":{"step":[]}}`}, fault.InvalidArgument, "ensemble_scheduling"},
+		{"m", engine.Override{Config: `{"platform":"ensemble","ensemble_scheduling":{"step":[]}}`}, fault.Internal, poll},
 		{"m", engine.Override{Config: `{"backend":"python"}`}, fault.InvalidArgument, "unable to find backend library for backend 'python'"},
 		{"m", engine.Override{Config: `{"instance_group":[{"kind":"KIND_GPU"}]}`}, fault.InvalidArgument, "has kind KIND_GPU but no GPUs are available"},
 		{"m", engine.Override{Config: `{"instance_group":[{"count":1,"passive":true}]}`}, fault.InvalidArgument, "all of its instance groups are passive"},

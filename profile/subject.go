@@ -278,6 +278,9 @@ func defaultConfig(p spec.Profile, o origin, model *onnx.Model, gpus int) (*mode
 	if complete.GetSequenceBatching() != nil {
 		return nil, fmt.Errorf("%s: model %q uses sequence_batching, and the load of a campaign has no sequences; measure it with perf_analyzer", o.name(model), p.Name)
 	}
+	if complete.GetEnsembleScheduling() != nil {
+		return nil, fmt.Errorf("%s: model %q uses ensemble_scheduling: serve and tune its models one by one", o.name(model), complete.GetName())
+	}
 	var unsupported error
 	if p.UsesBundled() {
 		unsupported = modelconfig.RefuseUnsupported(complete)

@@ -73,12 +73,17 @@ func (s *service) RepositoryModelUnload(_ context.Context, r *pb.RepositoryModel
 	if r.GetRepositoryName() != "" {
 		return nil, status.Error(codes.Unimplemented, "'repository_name' specification is not supported")
 	}
+	unload := s.server.Unload
 	if p, given := r.GetParameters()["unload_dependents"]; given {
-		if _, ok := p.GetParameterChoice().(*pb.ModelRepositoryParameter_BoolParam); !ok {
+		choice, ok := p.GetParameterChoice().(*pb.ModelRepositoryParameter_BoolParam)
+		if !ok {
 			return nil, status.Error(codes.InvalidArgument, "invalid value type for 'unload_dependents' parameter, expected bool_param.")
 		}
+		if choice.BoolParam {
+			unload = s.server.UnloadDependents
+		}
 	}
-	if err := s.server.Unload(r.GetModelName()); err != nil {
+	if err := unload(r.GetModelName()); err != nil {
 		return nil, statusOf(err)
 	}
 	return &pb.RepositoryModelUnloadResponse{}, nil

@@ -25,6 +25,24 @@ func encode(r *engine.Response, c *client) (mem.BufferSlice, error) {
 // answers on a stream have it, since models answer a request once.
 var finalResponse = appendFinalResponse()
 
+// ofSequence are the parameters that Triton adds to the answer of an ensemble, as if it belonged to
+// no sequence.
+var ofSequence = appendOfSequence()
+
+func appendOfSequence() []byte {
+	var b []byte
+	for _, one := range []struct {
+		name string
+		kind protowire.Number
+	}{{"sequence_id", int64Param}, {"sequence_start", boolParam}, {"sequence_end", boolParam}} {
+		entry := appendString(nil, 1, one.name)
+		entry = protowire.AppendTag(entry, 2, protowire.BytesType)
+		entry = protowire.AppendBytes(entry, []byte{byte(one.kind) << 3, 0})
+		b = protowire.AppendBytes(protowire.AppendTag(b, 4, protowire.BytesType), entry)
+	}
+	return b
+}
+
 func appendFinalResponse() []byte {
 	entry := appendString(nil, 1, "triton_final_response")
 	entry = protowire.AppendTag(entry, 2, protowire.BytesType)
@@ -89,6 +107,9 @@ func serialise(c *client, size int, write func([]byte) []byte) (mem.BufferSlice,
 
 func responseSize(r *engine.Response) int {
 	size := sizeString(1, r.Model) + sizeString(2, strconv.FormatInt(r.Version, 10)) + sizeString(3, r.ID)
+	if r.IsComposed {
+		size += len(ofSequence)
+	}
 	for i := range r.Outputs {
 		size += sizeBytes(5, outputSize(&r.Outputs[i])) + sizeBytes(6, len(r.Outputs[i].Data))
 	}
@@ -101,6 +122,9 @@ func appendResponse(b []byte, r *engine.Response) []byte {
 	b = appendString(b, 1, r.Model)
 	b = appendString(b, 2, strconv.FormatInt(r.Version, 10))
 	b = appendString(b, 3, r.ID)
+	if r.IsComposed {
+		b = append(b, ofSequence...)
+	}
 	for i := range r.Outputs {
 		t := &r.Outputs[i]
 		b = protowire.AppendTag(b, 5, protowire.BytesType)

@@ -21,7 +21,11 @@ func appendResponse(dst []byte, r *engine.Response, want *inferRequest) (json []
 	dst = appendQuoted(dst, []byte(r.Model))
 	dst = append(dst, `,"model_version":"`...)
 	dst = strconv.AppendInt(dst, r.Version, 10)
-	dst = append(dst, `","outputs":[`...)
+	dst = append(dst, '"', ',')
+	if r.IsComposed {
+		dst = append(dst, `"parameters":{"sequence_id":0,"sequence_start":false,"sequence_end":false},`...)
+	}
+	dst = append(dst, `"outputs":[`...)
 	for i := range r.Outputs {
 		t := &r.Outputs[i]
 		if i > 0 {

@@ -20,10 +20,8 @@ func (f *Frontend) repository(b *reader, at *route) {
 	case repositoryIndex:
 		f.index(b)
 		return
-	case modelUnload: // Triton ignores the body
-		if _, err = b.read(nil); err == nil {
-			err = f.server.Unload(string(at.model))
-		}
+	case modelUnload:
+		err = f.unload(b, string(at.model))
 	default:
 		err = f.load(b, string(at.model))
 	}
@@ -46,6 +44,25 @@ func (f *Frontend) load(b *reader, name string) error {
 	}
 	// a load that has begun goes to its end, even if the server ends
 	return f.server.Load(context.WithoutCancel(b.ctx), name, o)
+}
+
+// unload unloads a model. As in Triton, a body that cannot be read counts as none.
+func (f *Frontend) unload(b *reader, name string) error {
+	body, err := b.read(nil)
+	if err != nil {
+		return err
+	}
+	d := &document{}
+	if len(body) > 0 && d.parse(body) == nil {
+		if all := d.find(0, "parameters"); all != nothing && d.nodes[all].kind == '{' {
+			if i := d.find(all, "unload_dependents"); i != nothing {
+				if dependents, err := d.bool(i); err == nil && dependents {
+					return f.server.UnloadDependents(name)
+				}
+			}
+		}
+	}
+	return f.server.Unload(name)
 }
 
 // readDocument reads a JSON body. An empty body counts as an empty object.

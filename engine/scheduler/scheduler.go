@@ -258,7 +258,7 @@ func (s *Scheduler[T]) retire(b *batch[T]) {
 // waits for its turn.
 func (s *Scheduler[T]) reject(t *Ticket[T]) {
 	t.err, t.answered = ErrExpired, true
-	t.done <- struct{}{}
+	t.tell()
 }
 
 // settle sets err as the outcome of t. It appends to heard the tickets that may be answered now. If
@@ -277,7 +277,7 @@ func (s *Scheduler[T]) settle(t *Ticket[T], err error, heard []*Ticket[T]) []*Ti
 // announce wakes the goroutines that wait for settled tickets.
 func announce[T any](tickets []*Ticket[T]) {
 	for _, t := range tickets {
-		t.done <- struct{}{}
+		t.tell()
 	}
 }
 

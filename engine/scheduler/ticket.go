@@ -21,9 +21,15 @@ type Item[T any] struct {
 	Shape    string
 	Priority uint64        // 1 is the highest; 0: the default
 	Timeout  time.Duration // largest time in the queue that the request asks for; 0: no wish
+	// hears of the outcome, for a caller who waits for several requests; nil: nobody
+	Notifier Notifier
 
 	Enqueued time.Time // set by the scheduler
 }
+
+// Notifier hears that a request has its outcome, so that Wait does not block. Notify is called once,
+// perhaps under a lock of the scheduler: it must neither block nor call the scheduler.
+type Notifier interface{ Notify() }
 
 // Ticket stands for a request that is queued or being executed. After Wait it is reused for another
 // request.
@@ -56,6 +62,19 @@ func (t *Ticket[T]) Wait(ctx context.Context) error {
 	err := t.err
 	t.owner.recycle(t)
 	return err
+}
+
+// Cancel takes the request out of the queue, unless it is being executed. Wait must not have been
+// called.
+func (t *Ticket[T]) Cancel(cause error) { t.owner.cancel(t, cause) }
+
+// tell wakes who waits for the request. The ticket may be reused from then on.
+func (t *Ticket[T]) tell() {
+	n := t.item.Notifier
+	t.done <- struct{}{}
+	if n != nil {
+		n.Notify()
+	}
 }
 
 // newTicket returns a ticket for item.

@@ -94,10 +94,14 @@ var allowed = map[string][]string{
 	"engine/fault":               {},                                                                        // a class and a text: every part of the engine makes errors
 	"engine/request":             {"engine/budget", "engine/fault", "engine/sequence", "model/modelconfig"}, // sequence: its identity
 	"engine/sequence":            {"engine/scheduler"},
+	"engine/warmup":              {"engine/fault", "engine/request", "engine/session", "engine/state", "engine/statistics", "model/modelconfig"},
+	"engine/session":             {"engine/request", "model/modelconfig"},
+	"engine/batching":            {"engine/request", "engine/scheduler", "model/modelconfig"},
 	"engine/state":               {"engine/fault", "engine/sequence", "model/modelconfig"},
-	"engine/statistics":          {"engine/api"},                                           // counters: it knows no model
-	"engine/rest/hangup":         {},                                                       // connections: it knows no HTTP
-	"engine/repository":          {"engine/fault", "model/modelconfig", "model/modelrepo"}, // files: it loads and serves nothing
+	"engine/statistics":          {"engine/api"},                                               // counters: it knows no model
+	"engine/rest/hangup":         {},                                                           // connections: it knows no HTTP
+	"engine/repository":          {"engine/fault", "model/modelconfig", "model/modelrepo"},     // files: it loads and serves nothing
+	"engine/ensemble":            {"engine/request", "engine/statistics", "model/modelconfig"}, // graphs and their flow: it runs no model
 	"engine":                     {"engine/api", "model/modelconfig", "model/modelrepo", "internal/hostinfo"},
 	"engine/api":                 {"model/modelconfig/configpb", "model/modelconfig"},
 	"engine/flags":               {"engine", "model/modelconfig", "engine/ratelimit", "engine/api", "engine/statistics"}, // statistics: the observer that makes summaries

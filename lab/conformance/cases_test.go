@@ -70,7 +70,7 @@ var endpoints = map[string]int{
 func TestEveryEndpointIsAsked(t *testing.T) {
 	t.Parallel()
 	asked := map[string]map[string]bool{}
-	for _, mode := range []string{"explicit", "none", "cache", "sequences"} {
+	for _, mode := range []string{"explicit", "none", "cache", "sequences", "ensembles"} {
 		state := 0 // the same request counts again after a model was loaded or unloaded
 		for _, c := range readCases(t, mode) {
 			endpoint := c.Endpoint()
@@ -105,7 +105,7 @@ func TestEveryClassOfErrorIsMet(t *testing.T) {
 		t.Fatal(err)
 	}
 	answered := map[string]int{}
-	for _, mode := range []string{"explicit", "none", "cache", "sequences"} {
+	for _, mode := range []string{"explicit", "none", "cache", "sequences", "ensembles"} {
 		for _, c := range readCases(t, mode) {
 			status, ok := statuses[c.Name]
 			if !ok {

@@ -68,7 +68,7 @@ func TestDifferencesAreDocumented(t *testing.T) {
 func caseNames(t *testing.T) []string {
 	t.Helper()
 	var names []string
-	for _, mode := range []string{"explicit", "none", "cache", "sequences"} {
+	for _, mode := range []string{"explicit", "none", "cache", "sequences", "ensembles"} {
 		for _, c := range readCases(t, mode) {
 			if slices.Contains(names, c.Name) {
 				t.Errorf("two cases are called %q", c.Name)

@@ -113,6 +113,20 @@ func TestPerfAnalyzer(t *testing.T) {
 	noFailures(t, server)
 }
 
+// The report on an ensemble has the figures of the models that it consists of.
+func TestPerfAnalyzerEnsemble(t *testing.T) {
+	server := newTuner(t, "ensemble")
+	for protocol, address := range map[string]string{"http": server.HTTP, "grpc": server.GRPC} {
+		output := runTool(t, "", find(t).PerfAnalyzer, "-m", "chain", "-i", protocol, "-u", address, "--concurrency-range", "2", "-s", "999", "-r", "10", "-p", "400")
+		_, composing, found := strings.Cut(output, "Composing models:")
+		if !found || !strings.Contains(composing, "simple, version: 1") || !strings.Contains(composing, "simple_versions, version: 1") ||
+			strings.Count(composing, "Inference count: ") != 2 || strings.Contains(composing, "Inference count: 0\n") {
+			t.Errorf("the report over %s lacks the composing models:\n%s", protocol, output)
+		}
+	}
+	noFailures(t, server)
+}
+
 // noFailures checks that no request of a tool has failed silently.
 func noFailures(t *testing.T, server *peers.Server) {
 	t.Helper()

@@ -271,6 +271,7 @@ func TestRequests(t *testing.T) {
 		{"none", nil},
 		{"sequences", nil},
 		{"cache", []string{"--cache-config=local,size=4194304", "--cache-directory=" + find(t).Caches}},
+		{"ensembles", []string{"--model-control-mode=explicit", "--load-model=*", "--cache-config=local,size=4194304", "--cache-directory=" + find(t).Caches}},
 	} {
 		t.Run(mode.name, func(t *testing.T) {
 			p := newPair(t, newRepository(t, mode.name), mode.args...)

@@ -89,8 +89,8 @@ func TestRefuseUnsupported(t *testing.T) {
 	if err := sharing("KIND_GPU"); err == nil || !strings.Contains(err.Error(), `parameters["share_session_between_instances"] with instance_group[1] on a GPU`) {
 		t.Errorf("a session of instances on a GPU: %v", err)
 	}
-	if err := RefuseUnsupported(mustParse(t, []byte(`name: "m" ensemble_scheduling {}`))); err == nil {
-		t.Error("an ensemble is not refused")
+	if err := RefuseUnsupported(mustParse(t, []byte(`name: "m" ensemble_scheduling { max_inflight_requests: 2 }`))); err == nil {
+		t.Error("max_inflight_requests is not refused")
 	}
 }
 

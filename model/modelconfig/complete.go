@@ -140,6 +140,8 @@ func normalize(c *Config) {
 		normalizeSequence(s, c.GetMaxBatchSize())
 	}
 	if c.GetEnsembleScheduling() != nil {
+		// as Triton, which finds out whether its models are decoupled: none is, here
+		c.ModelTransactionPolicy = &configpb.ModelTransactionPolicy{}
 		return
 	}
 	if c.GetOptimization() == nil {

@@ -52,6 +52,9 @@ func (w *jsonWriter) message(m protoreflect.Message) {
 		if fd.HasPresence() && !m.Has(fd) {
 			continue // an unset message or member of a oneof
 		}
+		if fd.FullName() == "inference.ModelEnsembling.max_inflight_requests" && m.Get(fd).Uint() == 0 {
+			continue // a field of newer Tritons: the release that is followed does not print it
+		}
 		if !first {
 			w.out.WriteByte(',')
 		}

@@ -18,8 +18,8 @@ func RefuseUnsupported(c *Config) error {
 	add := func(field, instead string) {
 		errs = append(errs, fmt.Errorf("model %q uses %s, which this engine does not support; %s", c.GetName(), field, instead))
 	}
-	if c.GetEnsembleScheduling() != nil || c.GetPlatform() == ensemblePlatform {
-		add("ensemble_scheduling", "serve and tune its models one by one")
+	if c.GetEnsembleScheduling().GetMaxInflightRequests() != 0 {
+		add("ensemble_scheduling.max_inflight_requests", "bound the queues of its models with a queue policy")
 	}
 	refuseSequences(c, add)
 	if c.GetModelTransactionPolicy().GetDecoupled() {

@@ -53,6 +53,8 @@ func checkBackend(c *Config) error {
 		return refuse("ensemble scheduling must be set for ensemble %s whose platform is %s", c.GetName(), ensemblePlatform)
 	case ensemble && (len(c.GetInstanceGroup()) > 0 || c.GetOptimization() != nil || len(c.GetModelWarmup()) > 0):
 		return refuse("ensemble %s must not have instance_group, optimization or model_warmup: they belong to its models", c.GetName())
+	case !ensemble && c.GetEnsembleScheduling() != nil:
+		return refuse("ensemble scheduling cannot be set for model '%s' whose platform is not %s", c.GetName(), ensemblePlatform)
 	}
 	return nil
 }

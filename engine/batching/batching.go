@@ -1,4 +1,5 @@
-package engine
+// Package batching turns the dynamic batcher of a configuration into settings of the scheduler.
+package batching
 
 import (
 	"tuner/engine/request"
@@ -7,10 +8,10 @@ import (
 	"tuner/model/modelconfig/configpb"
 )
 
-// settings converts the batching part of a configuration. As in Triton
+// Settings converts the batching part of a configuration. As in Triton
 // (TritonModel::SetConfiguredScheduler) a model that does not batch may have a dynamic batcher too.
 // It joins no requests, but its queue has limits, timeouts and priorities.
-func settings(c *modelconfig.Config) scheduler.Settings {
+func Settings(c *modelconfig.Config) scheduler.Settings {
 	d := c.GetDynamicBatching()
 	if d == nil {
 		return scheduler.Settings{}

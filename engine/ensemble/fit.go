@@ -1,0 +1,151 @@
+package ensemble
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tuner/model/modelconfig"
+	"tuner/model/modelconfig/configpb"
+)
+
+// tensor describes a tensor of the ensemble, by an input, an output or a step.
+type tensor struct {
+	model    string // the model whose configuration has it
+	dataType configpb.DataType
+	dims     []int64
+	full     []int64 // with the batch dimension, if the model batches
+}
+
+func newTensor(model string, batched bool, t configpb.DataType, dims []int64, reshape *configpb.ModelTensorReshape) tensor {
+	if reshape != nil {
+		dims = reshape.GetShape()
+	}
+	full := dims
+	if batched {
+		full = append([]int64{-1}, dims...)
+	}
+	return tensor{model, t, dims, full}
+}
+
+// Check checks that the models of an ensemble fit together. models has their complete
+// configurations by name; all of them must be there.
+func Check(c *modelconfig.Config, models map[string]*modelconfig.Config) error {
+	known := map[string]tensor{}
+	batched := c.GetMaxBatchSize() > 0
+	for _, in := range c.GetInput() {
+		known[in.GetName()] = newTensor(c.GetName(), batched, in.GetDataType(), in.GetDims(), in.GetReshape())
+	}
+	for _, out := range c.GetOutput() {
+		known[out.GetName()] = newTensor(c.GetName(), batched, out.GetDataType(), out.GetDims(), out.GetReshape())
+	}
+	for _, step := range c.GetEnsembleScheduling().GetStep() {
+		m := models[step.GetModelName()]
+		if m.GetMaxBatchSize() != 0 && m.GetMaxBatchSize() < c.GetMaxBatchSize() {
+			return fmt.Errorf("ensemble %s allows maximum batch size %d, but it contains model %s which only allows maximum batch size to be %d",
+				c.GetName(), c.GetMaxBatchSize(), step.GetModelName(), m.GetMaxBatchSize())
+		}
+		s := fitting{ensemble: c.GetName(), model: step.GetModelName(), batched: m.GetMaxBatchSize() > 0, known: known}
+		if err := s.inputs(step, m); err != nil {
+			return err
+		}
+		if err := s.outputs(step, m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fitting is the check of one step.
+type fitting struct {
+	ensemble, model string
+	batched         bool
+	known           map[string]tensor
+}
+
+func (f *fitting) inputs(step *configpb.ModelEnsembling_Step, m *modelconfig.Config) error {
+	names := map[string]bool{}
+	for _, in := range m.GetInput() {
+		names[in.GetName()] = true
+	}
+	for _, name := range sortedKeys(step.GetInputMap()) {
+		if !names[name] {
+			return fmt.Errorf("in ensemble %s, ensemble tensor %s is mapping to non-existing input %s in model %s", f.ensemble, step.GetInputMap()[name], name, f.model)
+		}
+	}
+	for _, in := range m.GetInput() {
+		to, mapped := step.GetInputMap()[in.GetName()]
+		switch {
+		case mapped:
+			// dims and not reshape, since a step's request has the shapes of requests
+			if err := f.agree(to, newTensor(f.model, f.batched, in.GetDataType(), in.GetDims(), nil)); err != nil {
+				return err
+			}
+		case !in.GetOptional():
+			return fmt.Errorf("in ensemble %s, input %s in model %s is not mapped to any ensemble tensors", f.ensemble, in.GetName(), f.model)
+		}
+	}
+	return nil
+}
+
+func (f *fitting) outputs(step *configpb.ModelEnsembling_Step, m *modelconfig.Config) error {
+	for _, name := range sortedKeys(step.GetOutputMap()) {
+		to := step.GetOutputMap()[name]
+		i := slices.IndexFunc(m.GetOutput(), func(out *configpb.ModelOutput) bool { return out.GetName() == name })
+		if i < 0 {
+			return fmt.Errorf("in ensemble %s, ensemble tensor %s is mapped from non-existing output %s in model %s", f.ensemble, to, name, f.model)
+		}
+		out := m.GetOutput()[i]
+		if err := f.agree(to, newTensor(f.model, f.batched, out.GetDataType(), out.GetDims(), nil)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// agree compares a tensor in a step's configuration with the one known so far. The first one decides.
+func (f *fitting) agree(name string, t tensor) error {
+	was, found := f.known[name]
+	if !found {
+		f.known[name] = t
+		return nil
+	}
+	if was.dataType != t.dataType {
+		return fmt.Errorf("in ensemble %s, ensemble tensor %s: inconsistent data type: %s is inferred from model %s while %s is inferred from model %s",
+			f.ensemble, name, was.dataType, was.model, t.dataType, t.model)
+	}
+	if !compatible(was.dims, t.dims) && !compatible(was.full, t.full) {
+		return fmt.Errorf("in ensemble %s, ensemble tensor %s: inconsistent shape: %s is inferred from model %s while %s is inferred from model %s",
+			f.ensemble, name, shapeText(was.full), was.model, shapeText(t.full), t.model)
+	}
+	return nil
+}
+
+// compatible reports whether two shapes are equal, where -1 is equal to any size.
+func compatible(a, b []int64) bool {
+	return slices.EqualFunc(a, b, func(x, y int64) bool { return x == y || x == -1 || y == -1 })
+}
+
+// Reshape returns the shape in which a tensor goes to a model, or out of the ensemble. want is its
+// shape there without the batch dimension, batches whether there is one. isBatched says whether the
+// tensor comes from a request with a batch dimension. As in Triton, a batch dimension is added or
+// dropped only between one that batches and one that does not, and only if it is 1.
+func Reshape(want []int64, batches bool, shape []int64, isBatched bool) []int64 {
+	switch {
+	case batches && !isBatched && compatible(want, shape):
+		return append([]int64{1}, shape...)
+	case !batches && isBatched && !compatible(want, shape) && len(shape) > 0 && shape[0] == 1:
+		return shape[1:]
+	}
+	return shape
+}
+
+// shapeText formats a shape as Triton does: [-1,16].
+func shapeText(shape []int64) string {
+	var texts []string
+	for _, d := range shape {
+		texts = append(texts, strconv.FormatInt(d, 10))
+	}
+	return "[" + strings.Join(texts, ",") + "]"
+}
