@@ -74,6 +74,13 @@ func freeName(path string) string {
 // stepLines writes a line for each begin and end of a step.
 type stepLines struct{ out io.Writer }
 
+func (r Request) stepLines() stepLines {
+	if r.Quiet {
+		return stepLines{io.Discard}
+	}
+	return stepLines{r.Messages}
+}
+
 // Begun implements steps.Observer.
 func (l stepLines) Begun(name steps.Name) {
 	fmt.Fprintf(l.out, "%d/%d %s\n", name.Number(), len(steps.Names()), name)

@@ -51,6 +51,7 @@ type Request struct {
 	JSON     bool           // print the result as JSON instead of the answer
 	Out      io.Writer      // receives the answer
 	Messages io.Writer      // receives progress and warnings
+	Quiet    bool           // show no progress
 }
 
 // Run makes the steps of a request. It skips steps that an earlier run completed, unless their
@@ -94,7 +95,7 @@ func newJob(ctx context.Context, r Request) (job, error) {
 	if err != nil { // before anything is written
 		return job{}, err
 	}
-	log, err := steps.Open(c.dir, stepLines{r.Messages}, time.Now)
+	log, err := steps.Open(c.dir, r.stepLines(), time.Now)
 	if err != nil {
 		return job{}, exit.With(exit.Usage, err)
 	}
@@ -133,7 +134,7 @@ func openJob(ctx context.Context, r Request) (job, error) {
 	if err != nil {
 		return job{}, err
 	}
-	log, err := steps.Open(p.Output, stepLines{r.Messages}, time.Now)
+	log, err := steps.Open(p.Output, r.stepLines(), time.Now)
 	if err != nil {
 		return job{}, exit.With(exit.Usage, err)
 	}
@@ -162,7 +163,7 @@ func prepareJob(ctx context.Context, r Request, p spec.Profile, log *steps.Log) 
 	if err != nil {
 		return job{}, err
 	}
-	options := preparation.Options{File: r.Profile, Library: r.Library, Version: r.Version, Messages: r.Messages}
+	options := preparation.Options{File: r.Profile, Library: r.Library, Version: r.Version, Messages: r.Messages, Quiet: r.Quiet}
 	c, err := options.Open(ctx, p)
 	return job{r, a, c, log}, err
 }

@@ -25,6 +25,7 @@ type Planner interface {
 	SoFar() verdict.Verdict   // the decision from all events so far; it does not block
 	Remaining() time.Duration // expected time until it stops
 	Statement() []string      // claims about its result, in sentences; empty if it has none
+	Extend(by time.Duration)  // adds time to the budget, if it has one
 }
 
 // Trialer measures one trial. If an engine does not start, crashes or hangs, the result is a
@@ -81,6 +82,8 @@ type Campaign struct {
 	Recorder Recorder
 	Observer Observer
 	Now      func() time.Time
+	// More returns the time that the user added to the budget since the last call. nil: none
+	More func() time.Duration
 	// Past: events of earlier runs, in order; the strategy does not know them yet
 	Past []search.Event
 }
@@ -93,6 +96,9 @@ func (c *Campaign) Run(ctx context.Context) (Outcome, error) {
 	r := &run{Campaign: c, state: c.replay(), start: c.Now()}
 	r.base = r.state.Elapsed
 	for {
+		if c.More != nil {
+			c.Strategy.Extend(c.More())
+		}
 		action := c.Strategy.Ask()
 		if action.Stop {
 			return c.finish(r.state, journal.End{Reason: action.Why})

@@ -24,8 +24,9 @@ import (
 // script is a strategy that requests the given concurrencies of the default configuration, one
 // after the other.
 type script struct {
-	levels []int
-	told   []search.Event
+	levels   []int
+	told     []search.Event
+	extended time.Duration
 }
 
 func (s *script) Ask() search.Action {
@@ -48,6 +49,8 @@ func (s *script) SoFar() verdict.Verdict {
 	}
 	return verdict.Verdict{State: verdict.Unmeasured}
 }
+
+func (s *script) Extend(by time.Duration) { s.extended += by }
 
 // Statement returns the concurrencies so far.
 func (s *script) Statement() []string {
@@ -125,6 +128,27 @@ type silent struct {
 func (*silent) Begun(search.Action)                            {}
 func (s *silent) BlockRefused(reason string)                   { s.refused = reason }
 func (s *silent) TrialEnded(_ search.Event, st profile.Status) { s.last = st }
+
+// The strategy learns of the time that the user adds before it chooses the next trial, once.
+func TestMoreTime(t *testing.T) {
+	t.Parallel()
+	campaign, strategy, _, _, _ := newCampaign(1, 2, 3)
+	added := []time.Duration{0, 2 * time.Minute}
+	campaign.More = func() time.Duration {
+		if len(added) == 0 {
+			return 0
+		}
+		next := added[0]
+		added = added[1:]
+		return next
+	}
+	if _, err := campaign.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if strategy.extended != 2*time.Minute {
+		t.Errorf("the strategy got %v more", strategy.extended)
+	}
+}
 
 func newCampaign(levels ...int) (*profile.Campaign, *script, *memory, *silent, *clock) {
 	strategy, recorder, observer, c := &script{levels: levels}, &memory{}, &silent{}, &clock{now: time.Unix(0, 0)}

@@ -22,7 +22,7 @@ import (
 func initModel(t *testing.T, args ...string) (code int, out, message string) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	cmd := newInit(console{nil, &stdout, &stderr})
+	cmd := newInit(console{in: nil, out: &stdout, err: &stderr})
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
 	cmd.SetArgs(args)
 	err := cmd.ExecuteContext(t.Context())

@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 
 	"github.com/spf13/cobra"
 
 	"tuner/internal/cli/arguments"
 	"tuner/internal/exit"
+	"tuner/internal/live"
 	"tuner/internal/terminal"
 	"tuner/internal/words"
 	"tuner/measure"
@@ -27,6 +29,7 @@ type profileOptions struct {
 	file       string
 	dryRun     bool
 	quiet      bool
+	ui         string
 	output     string
 	ortLibrary string
 	earlier    []string
@@ -74,7 +77,8 @@ Ctrl-C keeps what was measured. Run the same command again to resume. A second C
 	cmd.Flags().StringVarP(&o.file, "file", "f", "", "`profile.yaml` (docs/reference/profile.md), or Model Analyzer's file")
 	o.foreign.add(cmd.Flags())
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "list the candidates, the folded ones with reasons, and a time estimate; measure nothing")
-	cmd.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "print no progress")
+	cmd.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "print no progress, as --ui none")
+	live.AddFlag(cmd.Flags(), &o.ui)
 	terminal.AddFormat(cmd.Flags(), &o.output, "`format` of the summary on stdout: text or json")
 	cmd.Flags().StringArrayVar(&o.earlier, "earlier", nil, "output `folder` of an earlier campaign on the same model to learn from, beside search.earlier; may be repeated")
 	cmd.Flags().StringVar(&o.flags.P99, "p99", "", "`limit` of the p99 latency, such as 30ms; in place of constraints.latency_p99")
@@ -153,9 +157,6 @@ type summary struct {
 	Statement []string `json:"statement,omitempty"`
 }
 
-// proseWidth is the width of sentences, in columns.
-const proseWidth = 80
-
 // leader is the best configuration so far, at its best load.
 type leader struct {
 	Candidate search.Candidate `json:"candidate"`
@@ -192,8 +193,9 @@ func summarize(con console, o profileOptions, setup profile.Setup, outcome profi
 }
 
 func printSummary(out io.Writer, s summary, outcome profile.Outcome) {
-	status, end := outcome.Status, outcome.End
-	fmt.Fprintf(out, "%s: %d trials (%d failed) in %s; %s\n", s.Model, s.Trials, s.Failed, words.Clock(end.Elapsed), s.Reason)
+	status, end, width := outcome.Status, outcome.End, terminal.ProseColumns(out)
+	out = terminal.Spelling(out, os.Getenv)
+	fmt.Fprintln(out, terminal.Fill(fmt.Sprintf("%s: %d trials (%d failed) in %s; %s", s.Model, s.Trials, s.Failed, words.Clock(end.Elapsed), s.Reason), width))
 	if s.Trials == 0 { // interrupted in the first trial: there is nothing to report or analyze
 		return
 	}
@@ -205,7 +207,7 @@ func printSummary(out io.Writer, s summary, outcome profile.Outcome) {
 	}
 	if s.Failed < s.Trials {
 		for _, sentence := range s.Statement {
-			fmt.Fprintln(out, terminal.Fill(terminal.Plain(sentence), proseWidth))
+			fmt.Fprintln(out, terminal.Fill(terminal.Plain(sentence), width))
 		}
 	}
 	fmt.Fprintf(out, "next: tuner analyze --input %s\n", s.Output)

@@ -149,6 +149,10 @@ func runProfile(ctx context.Context, con console, o profileOptions) error {
 	if err := checkOutputFormat(o.output); err != nil {
 		return err
 	}
+	var err error
+	if con.err, o.quiet, err = con.stage.Messages(o.ui, o.quiet, con.in, con.out, con.err); err != nil {
+		return err
+	}
 	f, err := readProfiles(ctx, con, o)
 	if err != nil {
 		return err

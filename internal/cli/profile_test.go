@@ -28,7 +28,7 @@ func profileIn(ctx context.Context, t *testing.T, dir, text string) (code int, s
 		t.Fatal(err)
 	}
 	var stderr strings.Builder
-	code = run(ctx, console{strings.NewReader(""), io.Discard, &stderr}, []string{"profile", "-f", file})
+	code = run(ctx, console{in: strings.NewReader(""), out: io.Discard, err: &stderr}, []string{"profile", "-f", file})
 	return code, stderr.String()
 }
 
@@ -82,7 +82,7 @@ func TestSummaryWithoutFigures(t *testing.T) {
 	} {
 		var out strings.Builder
 		setup := profile.Setup{Profile: spec.Profile{Output: "out"}, Subject: profile.Subject{Name: "m"}}
-		err := summarize(console{nil, &out, io.Discard}, profileOptions{output: "text"}, setup, profile.Outcome{
+		err := summarize(console{in: nil, out: &out, err: io.Discard}, profileOptions{output: "text"}, setup, profile.Outcome{
 			End: journal.End{Reason: "the reason", Interrupted: c.interrupted, Elapsed: 40 * time.Second},
 			// end of the last trial
 			Status: profile.Status{Trials: c.trials, Failed: c.failed, Elapsed: 30 * time.Second},

@@ -12,6 +12,7 @@ import (
 	"tuner/export"
 	"tuner/internal/cli/arguments"
 	"tuner/internal/exit"
+	"tuner/internal/live"
 	"tuner/internal/terminal"
 	"tuner/model/framework"
 	"tuner/model/onnx/inputs"
@@ -30,6 +31,7 @@ type runOptions struct {
 	shapes     []string
 	mix        string
 	output     string
+	ui         string
 	ortLibrary string
 	framework  frameworkOptions
 	has        func(flag string) bool // whether a flag is set
@@ -85,6 +87,7 @@ func (o *runOptions) addFlags(cmd *cobra.Command) {
 	f.StringVar(&o.mix, "mix", "", "`sizes` of a dimension with weights: sequence=16:6,64:3,256:1, sequence=lengths.csv, or sequence=p50:40,p99:300,max:512 (default one shape)")
 	terminal.AddFormat(f, &o.output, "`format` on stdout: text (the answer) or json (the result)")
 	f.StringVar(&o.ortLibrary, "ort-library", "", "ONNX Runtime `library`, or flavour[@version] of an installed build (default $TUNER_ORT_LIBRARY, then the installed cpu build)")
+	live.AddFlag(f, &o.ui)
 	o.framework.addFlags(f)
 	o.has = f.Changed
 }
@@ -201,9 +204,13 @@ func runAll(ctx context.Context, con console, o runOptions, args []string) error
 			return err
 		}
 	}
+	messages, quiet, err := con.stage.Messages(o.ui, false, con.in, con.out, con.err)
+	if err != nil {
+		return err
+	}
 	r := pipeline.Request{
 		Profile: o.file, Dir: o.dir, Wish: o.wish, Shapes: shapes, Python: o.framework.python, Library: o.ortLibrary,
-		Chart: export.DefaultOptions(), Version: toolVersion(), JSON: o.output == "json", Out: con.out, Messages: con.err,
+		Chart: export.DefaultOptions(), Version: toolVersion(), JSON: o.output == "json", Out: con.out, Messages: messages, Quiet: quiet,
 	}
 	if o.file == "" {
 		r.Model = args[0]

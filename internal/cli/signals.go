@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"tuner/internal/exit"
+	"tuner/internal/live"
 	"tuner/ort"
 )
 
@@ -19,15 +20,17 @@ import (
 // ends the process at once.
 func Main(args []string, in io.Reader, out, errs io.Writer) int {
 	ort.DisableTelemetry()
-	ctx, stop := withSignals(context.Background(), endings(args, signal.Ignored(syscall.SIGHUP)))
+	con := console{in: in, out: out, err: errs, stage: &live.Stage{}}
+	ctx, stop := withSignals(context.Background(), endings(args, signal.Ignored(syscall.SIGHUP)), con.stage.Leave)
 	defer stop()
-	return run(ctx, console{in, out, errs}, args)
+	return run(ctx, con, args)
 }
 
 // console has a verb's input and outputs. out carries data, err carries messages for people.
 type console struct {
 	in       io.Reader
 	out, err io.Writer
+	stage    *live.Stage // nil in tests
 }
 
 // echo is the time after the first signal in which another one of the same kind is ignored. A
@@ -46,12 +49,13 @@ func endings(args []string, isIgnored bool) []os.Signal {
 }
 
 // withSignals returns a context that ends on the first signal, so that the verb can finish cleanly.
-// The second signal ends the process at once. Child engines notice the closed pipe and end too.
-func withSignals(parent context.Context, endings []os.Signal) (context.Context, context.CancelFunc) {
+// The second signal calls last and ends the process at once. Child engines notice the closed pipe
+// and end too.
+func withSignals(parent context.Context, endings []os.Signal, last func()) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(parent)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, endings...)
-	go obey(signals, cancel, func() { os.Exit(exit.Interrupted) })
+	go obey(signals, cancel, func() { last(); os.Exit(exit.Interrupted) })
 	return ctx, func() { signal.Stop(signals); cancel() }
 }
 

@@ -40,7 +40,7 @@ var allowed = map[string][]string{
 	"profile":             {"measure/arrivals", "spec/mixture", "model/mix", "profile/campaign", "spec", "spec/knobs", "search", "search/verdict", "runner", "model/modelrepo", "model/modelconfig", "profile/journal", "measure", "engine/api", "model/onnx", "internal/hostinfo", "model/precision", "model/dataset", "runner/payload"},
 	"profile/preparation": {"profile", "profile/campaign", "profile/dryrun", "profile/progress", "spec", "search", "profile/journal", "runner", "runner/target", "ort/ortlib", "ort/provider/probe", "model/precision", "model/precision/places", "model/dataset", "internal/hostinfo", "internal/checksum", "internal/exit", "internal/words", "measure", "model/modelconfig", "model/modelrepo", "ort/provider"}, // checks before a campaign
 	"profile/dryrun":      {"profile", "profile/campaign", "spec", "search"},
-	"profile/progress":    {"profile", "search", "measure", "internal/terminal"},
+	"profile/progress":    {"profile", "search", "search/verdict", "measure", "internal/live", "internal/terminal"}, // search/verdict: the words of the decision so far
 	"profile/starter":     {"spec/mixture", "profile", "profile/preparation", "spec", "model/modelconfig", "model/onnx", "ort/ortlib", "internal/hostinfo"},
 	"profile/campaign":    {"spec/mixture", "model/mix", "spec", "search", "profile/journal", "model/modelconfig", "internal/checksum", "internal/parallel"}, // meaning of journals; it runs nothing
 	"runner":              {"measure/arrivals", "engine/api", "runner/load", "runner/wire", "runner/meter", "internal/hostinfo", "measure"},
@@ -136,6 +136,7 @@ var allowed = map[string][]string{
 	"internal/floors":          {},
 	"internal/golden":          {},
 	"internal/inside":          {},
+	"internal/live":            {"internal/exit", "internal/terminal", "internal/words"}, // frames: it knows no campaign
 	"internal/memgroup":        {}, // tests and the laboratory alone
 	"internal/parallel":        {},
 	"internal/plotstyle":       {},

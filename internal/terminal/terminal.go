@@ -30,6 +30,18 @@ func File(out io.Writer) (*os.File, bool) {
 	return f, ok && term.IsTerminal(int(f.Fd()))
 }
 
+// ProseColumns returns the width of sentences on an output: ProseWidth, or less on a narrower
+// terminal.
+func ProseColumns(out io.Writer) int {
+	const least = 20 // of a terminal's: below it nothing can be read in any case
+	if f, ok := File(out); ok {
+		if columns, _, err := term.GetSize(int(f.Fd())); err == nil && columns > 0 {
+			return max(least, min(columns, ProseWidth))
+		}
+	}
+	return ProseWidth
+}
+
 // Fold breaks lines that are longer than width at spaces, and removes trailing spaces. Continuation
 // lines are indented.
 func Fold(text string, width int) string {

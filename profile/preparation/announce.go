@@ -13,14 +13,19 @@ import (
 	"tuner/search"
 )
 
-// observe returns the observer of a campaign, and a function that removes its bar from the
-// terminal.
-func (o Options) observe(settings search.Settings, past time.Duration) (profile.Observer, func()) {
+// watcher follows a campaign for a person.
+type watcher interface {
+	profile.Observer
+	More() time.Duration // time that the person added to the budget since the last call
+	Close()              // gives the terminal back
+}
+
+// observe returns the watcher of a model's campaign.
+func (o Options) observe(name string, settings search.Settings, past time.Duration) watcher {
 	if o.Quiet {
-		return quiet{}, func() {}
+		return quiet{}
 	}
-	p := progress.New(o.Messages, settings.Goal, settings.Budget, past)
-	return p, p.Close
+	return progress.New(o.Messages, name, settings.Goal, settings.Budget, past)
 }
 
 // announce prints whether a campaign begins or resumes.
@@ -59,4 +64,6 @@ type quiet struct{}
 
 func (quiet) Begun(search.Action)                     {}
 func (quiet) BlockRefused(string)                     {}
+func (quiet) More() time.Duration                     { return 0 }
+func (quiet) Close()                                  {}
 func (quiet) TrialEnded(search.Event, profile.Status) {}

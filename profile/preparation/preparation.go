@@ -202,13 +202,13 @@ func (c Campaign) Run(ctx context.Context, v profile.Variants) (outcome profile.
 	if finals != nil {
 		defer finals.Close(context.WithoutCancel(ctx))
 	}
-	observer, finish := c.options.observe(settings, log.Elapsed())
 	c.options.announce(setup, log)
+	watch := c.options.observe(setup.Subject.Name, settings, log.Elapsed())
+	defer watch.Close() // also after a panic, whose report belongs on the ordinary screen
 	loop := profile.Campaign{
-		Strategy: strategy, Trialer: profile.NewEngines(setup, engines, finals, c.requests), Recorder: log, Observer: observer,
-		Now: time.Now, Past: log.Past,
+		Strategy: strategy, Trialer: profile.NewEngines(setup, engines, finals, c.requests), Recorder: log, Observer: watch,
+		More: watch.More, Now: time.Now, Past: log.Past,
 	}
 	outcome, err = loop.Run(ctx)
-	finish()
 	return outcome, exit.OfFiles(err)
 }

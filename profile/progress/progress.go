@@ -1,5 +1,6 @@
-// Package progress shows a running campaign: a line per trial and, on a terminal, a bar with the
-// best configuration so far. It observes package profile, and decides nothing.
+// Package progress shows a running campaign: a live view on a screen (package live), or else a line
+// per trial and, on a terminal, a bar with the best configuration so far. It observes package
+// profile, and decides nothing.
 package progress
 
 import (
@@ -11,6 +12,7 @@ import (
 
 	"golang.org/x/term"
 
+	"tuner/internal/live"
 	"tuner/internal/terminal"
 	"tuner/internal/words"
 	"tuner/measure"
@@ -22,14 +24,19 @@ import (
 type Progress struct {
 	out     io.Writer // for lines
 	goal    search.Goal
+	view    *view                   // nil without a screen
 	bar     *campaignBar            // nil if stderr is not a terminal
 	columns func() int              // width of the terminal; 0 without a terminal, or if it is unknown
 	failed  map[measure.Failure]int // number of the first trial that failed this way
 }
 
-// New shows a campaign whose earlier runs took the time past. The caller must call Close.
-func New(err io.Writer, goal search.Goal, budget search.Budget, past time.Duration) *Progress {
+// New shows the campaign of a model whose earlier runs took the time past. If err is a
+// *live.Screen, it shows frames there. The caller must call Close.
+func New(err io.Writer, name string, goal search.Goal, budget search.Budget, past time.Duration) *Progress {
 	p := &Progress{out: err, goal: goal, columns: func() int { return 0 }, failed: map[measure.Failure]int{}}
+	if screen, ok := err.(*live.Screen); ok {
+		p.view = newView(screen, name, goal, budget, past)
+	}
 	if f, ok := terminal.File(err); ok {
 		p.bar = newCampaignBar(f, goal, budget, past)
 		p.out = p.bar.bars
@@ -41,15 +48,29 @@ func New(err io.Writer, goal search.Goal, budget search.Budget, past time.Durati
 	return p
 }
 
-// Close removes the bar from the terminal.
+// Close gives the terminal back.
 func (p *Progress) Close() {
+	if p.view != nil {
+		p.view.screen.Close()
+	}
 	if p.bar != nil {
 		p.bar.close()
 	}
 }
 
-// Begun implements profile.Observer. The bar names the current configurations.
+// More returns the time that the person who watches added to the budget since the last call.
+func (p *Progress) More() time.Duration {
+	if p.view == nil {
+		return 0
+	}
+	return p.view.takeMore()
+}
+
+// Begun implements profile.Observer. View and bar name the current configurations.
 func (p *Progress) Begun(action search.Action) {
+	if p.view != nil {
+		p.view.begin(action)
+	}
 	if p.bar != nil {
 		p.bar.begin(action)
 	}
@@ -67,6 +88,10 @@ func (p *Progress) BlockRefused(reason string) {
 // TrialEnded implements profile.Observer. It prints a line with number, time, configuration, load
 // and figures, and whether the trial satisfies the constraints.
 func (p *Progress) TrialEnded(event search.Event, status profile.Status) {
+	if p.view != nil {
+		p.view.end(event, status)
+		return
+	}
 	start := ""
 	if p.bar != nil {
 		start = lineStart

@@ -208,6 +208,15 @@ func (p *Plan) whyEnded() string {
 	return "an earlier run with a smaller budget or a larger until ended the search"
 }
 
+// Extend adds time to a budget of time. Trials that the old budget did not leave room for follow, as
+// in a resumed campaign with a larger budget. The strategy keeps the sizes that it derived from the
+// budget at its start.
+func (p *Plan) Extend(by time.Duration) {
+	if p.settings.Budget.Time > 0 {
+		p.settings.Budget.Time += by
+	}
+}
+
 // Explainer returns the framed strategy if it can explain its answer.
 func (p *Plan) Explainer() (Explainer, bool) {
 	x, ok := p.inner.(Explainer)

@@ -1,0 +1,242 @@
+package progress
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"tuner/internal/live"
+	"tuner/internal/words"
+	"tuner/measure"
+	"tuner/profile"
+	"tuner/search"
+	"tuner/search/verdict"
+)
+
+// view shows a campaign on a screen, from the same events as the lines.
+type view struct {
+	screen *live.Screen
+	goal   search.Goal
+	frame  live.Frame // a copy of what the screen has, without the effects of keys
+
+	mu         sync.Mutex
+	budget     time.Duration // 0: none
+	added      time.Duration // by the user since the campaign asked for it
+	isStopping bool
+}
+
+// newView shows the first frame. It returns nil, and prints why, if the terminal cannot show it.
+func newView(screen *live.Screen, name string, goal search.Goal, budget search.Budget, past time.Duration) *view {
+	v := &view{screen: screen, goal: goal, budget: budget.Time}
+	latency := goal.Latency()
+	v.frame = live.Frame{
+		Title: name + verdict.Words{Goal: goal}.Within(), Answer: []string{"No configuration was measured yet."}, Now: "starting",
+		Began: time.Now().Add(-past), Keys: []live.Key{{Rune: 's', Text: "stop and keep", Do: v.stop}},
+		Chart: live.Chart{X: axis(measure.Throughput), Y: axis(latency), Limit: limitOf(goal, latency)},
+	}
+	if budget.Time > 0 {
+		v.frame.Ends = v.frame.Began.Add(budget.Time)
+		v.frame.Keys = append(v.frame.Keys, live.Key{Rune: '+', Text: "two minutes more", Do: v.more})
+	}
+	if err := screen.Show(v.frame); err != nil {
+		fmt.Fprintf(screen, "plain lines: %v\n", err)
+		return nil
+	}
+	return v
+}
+
+func axis(m measure.Metric) live.Axis { return live.Axis{Name: verdict.Label(m), Format: m.Format} }
+
+// limitOf returns the goal's upper limit of a metric, or 0.
+func limitOf(goal search.Goal, metric measure.Metric) float64 {
+	for _, c := range goal.Constraints {
+		if c.Metric == metric && c.Max != nil {
+			return *c.Max
+		}
+	}
+	return 0
+}
+
+// update changes the frame on the screen in the given parts, and leaves the others to the keys.
+func (v *view) update(change func(*live.Frame)) {
+	change(&v.frame)
+	v.screen.Update(change)
+}
+
+func (v *view) begin(action search.Action) {
+	var texts []string
+	for _, t := range action.Trials() {
+		texts = append(texts, trialText(t))
+	}
+	now := phaseText(action.Trials()[0].Phase) + strings.Join(texts, "; ")
+	v.update(func(f *live.Frame) { f.Now = now })
+}
+
+// phaseText names the part of the campaign before a trial.
+func phaseText(p search.Phase) string {
+	switch p {
+	case search.PhaseFinal:
+		return "confirming on a fresh process: "
+	case search.PhaseLoadCurve:
+		return "load curve: "
+	case search.PhaseSearch, search.PhaseDefault:
+		return "searching: "
+	}
+	return ""
+}
+
+// end shows a trial's outcome, and the decision with it.
+func (v *view) end(event search.Event, status profile.Status) {
+	m := event.Measurement
+	answer, isGood := v.answer(status)
+	v.mu.Lock()
+	ends := time.Now().Add(status.Remaining + v.added) // the campaign does not know of added yet
+	v.mu.Unlock()
+	entry := live.Entry{
+		Head: fmt.Sprintf("%4d  %6s  ", status.Trials, words.Clock(status.Elapsed)), Text: trialText(event.Trial),
+		Outcome: outcomeText(event, search.Goal{Objective: v.goal.Objective, Price: v.goal.Price}), IsBad: m.Failure != nil,
+	}
+	isPoint := m.Failure == nil && event.Trial.Phase != search.PhaseService
+	if isPoint && !v.goal.Satisfies(m) {
+		entry.Outcome, entry.IsBad = "× "+entry.Outcome, true
+	}
+	points := v.frame.Chart.Points
+	if point, ok := v.point(func(metric measure.Metric) (float64, bool) { return v.goal.Value(m, metric) }); ok && isPoint {
+		point.IsKept = !entry.IsBad
+		points = append(withoutBest(points), point)
+	}
+	points = append(withoutBest(points), v.best(status)...)
+	v.update(func(f *live.Frame) {
+		f.Answer, f.IsGood, f.Ends = answer, isGood, ends
+		f.Noise = WithNoise(f.Noise, m.Windows)
+		f.Recent = last(append(slices.Clone(f.Recent), entry), mostRecent)
+		f.Chart.Points = last(points, mostPoints)
+	})
+}
+
+// Limits of what a view keeps.
+const (
+	mostRecent  = 60  // measurements in the list, more than a screen has rows
+	mostPoints  = 400 // of the chart: more lie on each other
+	mostHistory = 16  // bars of the noise
+)
+
+func last[T any](list []T, most int) []T { return list[max(0, len(list)-most):] }
+
+func withoutBest(points []live.Point) []live.Point {
+	return slices.DeleteFunc(slices.Clone(points), func(p live.Point) bool { return p.IsBest })
+}
+
+// point returns the place of figures in the chart.
+func (v *view) point(value func(measure.Metric) (float64, bool)) (live.Point, bool) {
+	x, isX := value(measure.Throughput)
+	y, isY := value(v.goal.Latency())
+	return live.Point{X: x, Y: y}, isX && isY
+}
+
+// best returns the point of the choice that would be deployed now, with the figures of a report.
+func (v *view) best(status profile.Status) []live.Point {
+	answer := status.Answer()
+	if answer == nil {
+		return nil
+	}
+	p, ok := v.point(func(m measure.Metric) (float64, bool) { e, ok := answer.Values[m]; return e.Value, ok })
+	if !ok {
+		return nil
+	}
+	p.IsKept, p.IsBest = true, true
+	return []live.Point{p}
+}
+
+// answer describes the decision so far in the words of the reports. An unfinished one needs no
+// headline: the campaign goes on.
+func (v *view) answer(status profile.Status) (sentences []string, isGood bool) {
+	decision, w := status.Verdict, verdict.Words{Goal: v.goal}
+	lines := decision.Lines(w)
+	switch {
+	case len(lines) == 0 || decision.Answer() == nil:
+		return []string{"No configuration was measured yet."}, false
+	case status.Answer() == nil:
+		return []string{"Nothing satisfies the limits yet.", lines[0].String()}, false
+	}
+	sentences = []string{"Best so far: " + lines[0].Text}
+	if decision.State != verdict.Unfinished {
+		sentences = append(sentences, decision.Headline(w))
+	}
+	return sentences, decision.Recommended != nil
+}
+
+// stop ends the campaign as Ctrl-C does: what was measured is kept.
+func (v *view) stop() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.isStopping { // a second signal would end the process at once
+		return
+	}
+	v.isStopping = true
+	v.screen.Update(func(f *live.Frame) { f.Note = "Stopping. What was measured is kept; Ctrl-C ends at once." })
+	if self, err := os.FindProcess(os.Getpid()); err == nil {
+		_ = self.Signal(os.Interrupt) // a process can always signal itself
+	}
+}
+
+// oneMore is the time that a key adds to the budget.
+const oneMore = 2 * time.Minute
+
+// more adds time to the budget.
+func (v *view) more() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.added += oneMore
+	v.budget += oneMore
+	note := fmt.Sprintf("The budget of this run is now %s.", words.Clock(v.budget))
+	v.screen.Update(func(f *live.Frame) { f.Note, f.Ends = note, f.Ends.Add(oneMore) })
+}
+
+// takeMore returns the time that the user added since the last call.
+func (v *view) takeMore() time.Duration {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	added := v.added
+	v.added = 0
+	return added
+}
+
+// WithNoise returns a noise meter after the windows of one more measurement. The flags decide whether
+// figures are spoilt, as they do in reports.
+func WithNoise(n live.Noise, windows []measure.Window) live.Noise {
+	total := 0.0
+	next := live.Noise{History: n.History}
+	for _, w := range windows {
+		seconds := w.Duration.Seconds()
+		total += seconds
+		next.Steal += w.Steal * seconds
+		next.Others += w.Foreign * seconds
+		if w.Frequency > 0 {
+			next.Drift = w.Frequency - 1
+		}
+		for _, f := range w.Flags {
+			if text := f.Text(); isNoise(f) && !slices.Contains(next.Spoilt, text) {
+				next.Spoilt = append(next.Spoilt, text)
+			}
+		}
+	}
+	if total <= 0 {
+		return n
+	}
+	next.IsKnown, next.Steal, next.Others = true, next.Steal/total, next.Others/total
+	next.History = last(append(slices.Clone(n.History), next.Steal+next.Others), mostHistory)
+	return next
+}
+
+// isNoise reports whether a flag tells of the machine, and not of load or server.
+func isNoise(f measure.Flag) bool {
+	switch f {
+	case measure.FlagSteal, measure.FlagForeign, measure.FlagThrottled, measure.FlagFrequency:
+		return true
+	}
+	return false
+}
