@@ -59,7 +59,6 @@ type Configuration struct {
 
 	tied   []string          // names of configurations that are as good
 	misses []string          // constraints that it misses at its best load
-	best   measure.Load      // its best load
 	gain   *measure.Estimate // factor over the default
 }
 

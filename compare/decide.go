@@ -19,8 +19,8 @@ const (
 	slopeDoubt    = 0.5
 )
 
-// withheld is what others took from a run: −ln of the CPU time left, and the slope of the logarithm
-// of throughput over it.
+// withheld is the CPU time that others took from a run: −ln of the share that was left, and the slope
+// of the logarithm of throughput over it.
 type withheld struct {
 	taken, slope, deviation float64
 }

@@ -17,7 +17,7 @@ func TestRead(t *testing.T) {
 		config string
 		value  float64
 	}{
-		// ten pairs with 190 infer/s each, but for the noise of the golden file
+		// ten pairs with 190 infer/s each, except for the noise of the golden file
 		"../gate/output/testdata/pass.gate.json": {Gate, "candidate", 190},
 		"../perf/output/testdata/closed.json":    {Perf, "", 0},
 		"../report/testdata/found.json":          {Campaign, "", 0},

@@ -41,7 +41,7 @@ func winners(a, b Run, p Pair) []string {
 	return list
 }
 
-// inOther says what another run knows of a run's winner.
+// inOther says which figures another run has of a run's winner.
 func inOther(winner Configuration, of, other Run) []string {
 	there, ok := other.byKey(winner.Key)
 	if !ok {

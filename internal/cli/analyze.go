@@ -69,7 +69,7 @@ other programs: a checkpoint of Model Analyzer, or perf_analyzer's CSV or output
 }
 
 func runAnalyze(ctx context.Context, con console, o analyzeOptions) error {
-	if err := checkOutputWord(o.output, formats.All().StdoutWords()); err != nil {
+	if err := arguments.CheckFormatOf(o.output, formats.All().StdoutWords()); err != nil {
 		return err
 	}
 	if o.imported != "" {

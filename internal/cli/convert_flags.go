@@ -74,7 +74,7 @@ func (o convertOptions) job(con console, path string) (conversion.Job, error) {
 // settings reads the flags that say how variants are made and judged.
 func (o convertOptions) settings(path string) (precision.Options, error) {
 	s := precision.Options{CalibrationMethod: o.method, KeepIO: o.keepIO, FreeBatch: true}
-	if err := checkOutputFormat(o.output); err != nil {
+	if err := arguments.CheckFormat(o.output); err != nil {
 		return s, err
 	}
 	if o.method != "" && !slices.Contains(calibrate.Methods(), o.method) {

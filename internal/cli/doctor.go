@@ -32,7 +32,7 @@ of its own, since a broken provider may crash.`,
 }
 
 func runDoctor(ctx context.Context, con console, output, model string) error {
-	if err := checkOutputFormat(output); err != nil {
+	if err := arguments.CheckFormat(output); err != nil {
 		return err
 	}
 	if _, err := os.Stat(model); model != "" && err != nil {

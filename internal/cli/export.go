@@ -89,7 +89,7 @@ func (o *exportOptions) flags(cmd *cobra.Command) {
 }
 
 func runExport(con console, target string, o exportOptions) error {
-	if err := checkOutputFormat(o.output); err != nil {
+	if err := arguments.CheckFormat(o.output); err != nil {
 		return err
 	}
 	if o.dir == "" {

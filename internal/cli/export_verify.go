@@ -57,7 +57,7 @@ own data.`,
 }
 
 func runExportVerify(ctx context.Context, con console, dir string, o exportVerifyOptions) error {
-	if err := checkOutputFormat(o.output); err != nil {
+	if err := arguments.CheckFormat(o.output); err != nil {
 		return err
 	}
 	manifest, err := export.ReadManifest(dir) // before the search for ONNX Runtime

@@ -48,7 +48,7 @@ Each flag can also be given as an environment variable: TUNER_MODEL, TUNER_IN_NA
 }
 
 func runOrtsweep(ctx context.Context, con console, o *flags.Options) error {
-	if err := checkOutputFormat(o.Output); err != nil {
+	if err := arguments.CheckFormat(o.Output); err != nil {
 		return err
 	}
 	sweep, err := o.Read(con.err)

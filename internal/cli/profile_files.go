@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"tuner/internal/cli/arguments"
 	"tuner/internal/durable"
 	"tuner/internal/exit"
 	"tuner/internal/hostinfo"
@@ -146,7 +147,7 @@ func warnAll(con console, warnings []modelanalyzer.Warning) {
 // runProfile runs the campaigns of a file, one after the other. If nothing satisfies the
 // constraints of one, the others still run.
 func runProfile(ctx context.Context, con console, o profileOptions) error {
-	if err := checkOutputFormat(o.output); err != nil {
+	if err := arguments.CheckFormat(o.output); err != nil {
 		return err
 	}
 	var err error

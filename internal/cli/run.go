@@ -102,7 +102,7 @@ func (o runOptions) check(args []string) error {
 	case len(args) > 1:
 		return exit.Usagef("tuner run takes one model (%d given)", len(args))
 	}
-	if err := checkOutputFormat(o.output); err != nil {
+	if err := arguments.CheckFormat(o.output); err != nil {
 		return err
 	}
 	if o.has("data") && o.has("shape") {

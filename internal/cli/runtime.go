@@ -81,7 +81,7 @@ func newRuntimeList(con console) *cobra.Command {
 		Short: "Show the builds that are installed and those that can be",
 		Args:  arguments.Usage(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
-			if err := checkOutputFormat(output); err != nil {
+			if err := arguments.CheckFormat(output); err != nil {
 				return err
 			}
 			builds, err := ortlib.Known()

@@ -137,7 +137,7 @@ var allowed = map[string][]string{
 	"internal/golden":          {},
 	"internal/inside":          {},
 	"internal/live":            {"internal/exit", "internal/terminal", "internal/words"}, // frames: it knows no campaign
-	"internal/memgroup":        {}, // tests and the laboratory alone
+	"internal/memgroup":        {},                                                       // tests and the laboratory alone
 	"internal/parallel":        {},
 	"internal/plotstyle":       {},
 	"internal/problems":        {},

@@ -1,5 +1,5 @@
 // Package live draws a campaign on a terminal while it runs, and reads the keys of the person who
-// watches. A Frame is what the screen says at an instant: a pure function makes its lines. A Screen
+// watches. A Frame has the content of the screen at an instant: a pure function makes its lines. A Screen
 // shows frames in place of each other, keeps messages that others print meanwhile, and gives the
 // terminal back.
 //

@@ -72,7 +72,7 @@ func (s *Screen) readKeys() {
 	}
 }
 
-// watchSize returns a channel of signals after which the screen must be drawn anew.
+// watchSize returns a channel of signals after which the screen must be drawn again.
 func watchSize() (signals chan os.Signal, stop func()) {
 	signals = make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGWINCH, syscall.SIGCONT)

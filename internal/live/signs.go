@@ -26,7 +26,7 @@ func signsOf(isASCII bool) signs {
 	return signs{"━", "─", '●', '×', '◆', '┄', '│', '─', '└', []rune("▁▂▃▄▅▆▇█"), "▲", "…"}
 }
 
-// shorten cuts a text to a number of columns.
+// shorten cuts a text to a width in columns.
 func (s signs) shorten(text string, columns int) string {
 	if columns <= 0 {
 		return ""

@@ -152,7 +152,7 @@ func (v *view) best(status profile.Status) []live.Point {
 }
 
 // answer describes the decision so far in the words of the reports. An unfinished one needs no
-// headline: the campaign goes on.
+// headline: the campaign continues.
 func (v *view) answer(status profile.Status) (sentences []string, isGood bool) {
 	decision, w := status.Verdict, verdict.Words{Goal: v.goal}
 	lines := decision.Lines(w)
@@ -232,7 +232,7 @@ func WithNoise(n live.Noise, windows []measure.Window) live.Noise {
 	return next
 }
 
-// isNoise reports whether a flag tells of the machine, and not of load or server.
+// isNoise reports whether a flag concerns the machine, and not load or server.
 func isNoise(f measure.Flag) bool {
 	switch f {
 	case measure.FlagSteal, measure.FlagForeign, measure.FlagThrottled, measure.FlagFrequency:

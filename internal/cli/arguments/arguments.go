@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -123,4 +124,16 @@ func UnknownVerb(cmd *cobra.Command, args []string) error {
 		hint = fmt.Sprintf("; did you mean %q?", similar[0])
 	}
 	return exit.Usagef("unknown command %q for %q%s\nSee '%s --help'", args[0], cmd.CommandPath(), hint, cmd.CommandPath())
+}
+
+// CheckFormat accepts the values of --format that most verbs have.
+func CheckFormat(format string) error { return CheckFormatOf(format, []string{"text", "json"}) }
+
+// CheckFormatOf accepts the values of --format that are allowed.
+func CheckFormatOf(format string, allowed []string) error {
+	if slices.Contains(allowed, format) {
+		return nil
+	}
+	last := len(allowed) - 1
+	return exit.Usagef("--format %q: allowed are %s and %s", format, strings.Join(allowed[:last], ", "), allowed[last])
 }

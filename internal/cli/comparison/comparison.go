@@ -24,7 +24,7 @@ import (
 // width is that of the list of a folder, in columns.
 const width = 80
 
-// Options are what the user asks for, and where it goes.
+// Options are the flags, and where the output goes.
 type Options struct {
 	Out, Err io.Writer
 	Format   string  // text, markdown, json, html or benchstat
