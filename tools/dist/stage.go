@@ -60,7 +60,9 @@ func (b *build) compile(t target, work, binary string) error {
 	stub := filepath.Join(work, "libnvml-stub.so")
 	compiler := filepath.Join(b.root, "tools", "dist", "zig-cc")
 	env := []string{"ZIG_PYTHON=" + b.python, "ZIG_TARGET=" + t.zig, "CC=" + compiler, "CGO_ENABLED=1", "GOOS=linux", "GOARCH=" + t.arch,
-		"GOFLAGS=-trimpath -buildvcs=true"}
+		"GOFLAGS=-trimpath -buildvcs=true",
+		// Go's own flags less -g: debugging information of C names temporary folders, and the bytes would differ.
+		"CGO_CFLAGS=-O2", "CGO_CXXFLAGS=-O2", "CGO_LDFLAGS=-O2"}
 	source, err := b.stubs()
 	if err != nil {
 		return err
