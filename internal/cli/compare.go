@@ -15,8 +15,8 @@ func newCompare(con console) *cobra.Command {
 		Use:   "compare A B [C …] | FOLDER",
 		Short: "Show what changed between runs, and what did not",
 		Long: `Compares the first run with each of the others: what changed per configuration and load, with a 95 % interval, and ~ where nothing is shown.
-It says who won, and why that changed. It names the facts in which the runs differ: machine, versions, requests, config.pbtxt. A run is the output folder
-of a campaign or a gate, a JSON file of 'tuner perf', or a file of Model Analyzer or perf_analyzer.
+It says who won, and why that changed. It names the facts in which the runs differ: machine, versions, requests, config.pbtxt. A run is the output
+folder of a campaign or a gate. It may also be the JSON of 'tuner perf', or a file of Model Analyzer or perf_analyzer.
 
 With one folder it lists the runs below that folder, and writes index.html there with links to their reports.`,
 		Example: `  tuner compare out/monday out/tuesday
