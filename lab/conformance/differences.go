@@ -89,7 +89,7 @@ var Differences = []Difference{
 	},
 	{
 		ID:     "header",
-		Reason: "A body is what its headers say: Inference-Header-Content-Length must be a number, and a compressed body one complete stream. Triton reads 12 from 12x, 0 from text, and takes as much as it could decompress.",
+		Reason: "Headers and body must agree: Inference-Header-Content-Length must be a number, and a compressed body one complete stream. Triton reads 12 from 12x, 0 from text, and takes as much as it could decompress.",
 		Cases: []string{
 			"10-errors-binary/header not a number",
 			"10-errors-binary/header with text behind",
