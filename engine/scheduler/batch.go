@@ -1,35 +1,39 @@
 package scheduler
 
-import "time"
+import (
+	"time"
+
+	"tuner/engine/linked"
+)
 
 // batch is a set of requests for one execution.
 type batch[T any] struct {
-	tickets list[*Ticket[T]]
-	place   listPlace[*batch[T]] // in the list of batches ready for an instance
-	size    int                  // rows
-	oldest  time.Time            // arrival of the request that came first
-	taken   bool                 // taken by an instance
-	closed  bool                 // no further request joins it
+	tickets linked.List[*Ticket[T]]
+	place   linked.Place[*batch[T]] // in the list of batches ready for an instance
+	size    int                     // rows
+	oldest  time.Time               // arrival of the request that came first
+	taken   bool                    // taken by an instance
+	closed  bool                    // no further request joins it
 	// no other batch is merged with it, since the next request in line had another shape
 	alone bool
 }
 
 func (b *batch[T]) add(t *Ticket[T]) {
-	if b.tickets.len == 0 || t.item.Enqueued.Before(b.oldest) {
+	if b.tickets.Len() == 0 || t.item.Enqueued.Before(b.oldest) {
 		b.oldest = t.item.Enqueued
 	}
-	b.tickets.push(&t.place)
+	b.tickets.Push(&t.place)
 	b.size += t.item.Rows
 	t.batch = b
 }
 
 // first returns the request that joined first. The batch must not be empty.
-func (b *batch[T]) first() *Ticket[T] { return b.tickets.first.of }
+func (b *batch[T]) first() *Ticket[T] { return b.tickets.First() }
 
 // fits reports whether the shape of t allows it to join b. All requests of a batch have the same
 // shape.
 func (b *batch[T]) fits(t *Ticket[T]) bool {
-	return b.tickets.len == 0 || b.first().item.Shape == t.item.Shape
+	return b.tickets.Len() == 0 || b.first().item.Shape == t.item.Shape
 }
 
 // outlook is the result of a scan of the queue's head.
@@ -133,8 +137,8 @@ func (s *Scheduler[T]) merge(b *batch[T], now time.Time) {
 	if !s.settings.Dynamic || s.settings.Delay == 0 || b.alone {
 		return
 	}
-	for s.ready.len > 0 {
-		next := s.ready.first.of
+	for s.ready.Len() > 0 {
+		next := s.ready.First()
 		if next.alone || now.Sub(next.oldest) <= s.settings.Delay {
 			return
 		}
@@ -143,8 +147,8 @@ func (s *Scheduler[T]) merge(b *batch[T], now time.Time) {
 			return
 		}
 		s.pick()
-		for next.tickets.len > 0 {
-			b.add(next.tickets.pop())
+		for next.tickets.Len() > 0 {
+			b.add(next.tickets.Pop())
 		}
 		s.retire(next)
 	}

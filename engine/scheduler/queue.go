@@ -5,6 +5,8 @@ import (
 	"container/heap"
 	"slices"
 	"time"
+
+	"tuner/engine/linked"
 )
 
 // queue holds the waiting requests by priority level. Within a level they are in order of arrival,
@@ -23,8 +25,8 @@ type queue[T any] struct {
 }
 
 type level[T any] struct {
-	waiting   list[*Ticket[T]]
-	postponed list[*Ticket[T]] // expired, but still served
+	waiting   linked.List[*Ticket[T]]
+	postponed linked.List[*Ticket[T]] // expired, but still served
 }
 
 func newQueue[T any](levels uint64) *queue[T] {
@@ -37,14 +39,14 @@ func newQueue[T any](levels uint64) *queue[T] {
 // count returns the number of requests of a level.
 func (q *queue[T]) count(lvl uint64) int {
 	l := &q.levels[lvl-1]
-	return l.waiting.len + l.postponed.len
+	return l.waiting.Len() + l.postponed.Len()
 }
 
 func (q *queue[T]) push(t *Ticket[T]) {
 	if q.count(t.level) == 0 {
 		q.occupied.add(int(t.level - 1))
 	}
-	q.levels[t.level-1].waiting.push(&t.place)
+	q.levels[t.level-1].waiting.Push(&t.place)
 	q.len++
 	q.rows += t.item.Rows
 	q.arrivals++
@@ -61,7 +63,7 @@ func (q *queue[T]) push(t *Ticket[T]) {
 func (q *queue[T]) remove(t *Ticket[T]) {
 	q.steps++
 	q.changes++
-	t.place.leave()
+	t.place.Leave()
 	if t.deadline > 0 {
 		heap.Remove(&q.deadlines, t.deadline-1)
 	}
@@ -85,12 +87,12 @@ func (q *queue[T]) next(t *Ticket[T]) *Ticket[T] {
 	q.steps++
 	behind := 0
 	if t != nil {
-		if t.place.next != nil {
-			return t.place.next.of
+		if t.place.Next() != nil {
+			return t.place.Next().Of
 		}
 		l := &q.levels[t.level-1]
-		if t.place.in == &l.waiting && l.postponed.len > 0 {
-			return l.postponed.first.of
+		if t.place.In() == &l.waiting && l.postponed.Len() > 0 {
+			return l.postponed.First()
 		}
 		behind = int(t.level)
 	}
@@ -98,10 +100,10 @@ func (q *queue[T]) next(t *Ticket[T]) *Ticket[T] {
 	switch {
 	case i < 0:
 		return nil
-	case q.levels[i].waiting.len > 0:
-		return q.levels[i].waiting.first.of
+	case q.levels[i].waiting.Len() > 0:
+		return q.levels[i].waiting.First()
 	default:
-		return q.levels[i].postponed.first.of
+		return q.levels[i].postponed.First()
 	}
 }
 
@@ -132,8 +134,8 @@ func (q *queue[T]) expire(now time.Time, reject func(*Ticket[T])) {
 		}
 		q.steps++
 		q.changes++
-		t.place.leave()
-		q.levels[t.level-1].postponed.push(&t.place)
+		t.place.Leave()
+		q.levels[t.level-1].postponed.Push(&t.place)
 	}
 	clear(q.expired)
 	q.expired = q.expired[:0]

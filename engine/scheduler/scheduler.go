@@ -3,6 +3,8 @@ package scheduler
 import (
 	"sync"
 	"time"
+
+	"tuner/engine/linked"
 )
 
 // Executor runs batches on one instance of a model. Only one goroutine calls Execute. It blocks
@@ -26,16 +28,15 @@ type Scheduler[T any] struct {
 	outlook outlook[T] // of the open batch
 	// rows in the queue from which on a scan is useful while the open batch waits
 	awaited  int
-	ready    list[*batch[T]] // formed and not yet taken, in order
-	formed   int             // number of requests in them
-	idle     int             // instances that wait for work
-	work     *sync.Cond      // a batch is ready, or draining began
-	timer    Timer
-	wake     time.Time // time to which the timer is set; zero: it is not set
-	hold     int       // see Settings; 0 once that many requests were queued
+	ready    linked.List[*batch[T]] // formed and not yet taken, in order
+	formed   int                    // number of requests in them
+	idle     int                    // instances that wait for work
+	work     *sync.Cond             // a batch is ready, or draining began
+	wake     Wake
+	hold     int // see Settings; 0 once that many requests were queued
 	draining bool
 	// with PreserveOrdering: requests without an answer, in the order in which they joined batches
-	ordered list[*Ticket[T]]
+	ordered linked.List[*Ticket[T]]
 	spare   []*batch[T] // for reuse
 }
 
@@ -45,7 +46,7 @@ func New[T any](set Settings, executors []Executor[T], timer func(call func()) T
 	s := &Scheduler[T]{instances: len(executors), settings: set.normalised(), hold: set.Hold}
 	s.queue = newQueue[T](s.settings.Levels)
 	s.work = sync.NewCond(&s.mu)
-	s.timer = timer(s.tick)
+	s.wake.Timer = timer(s.tick)
 	for _, e := range executors {
 		s.workers.Go(func() { s.serve(e) })
 	}
@@ -61,7 +62,7 @@ func (s *Scheduler[T]) Close() {
 	s.work.Broadcast()
 	s.mu.Unlock()
 	s.workers.Wait()
-	s.timer.Close()
+	s.wake.Close()
 }
 
 // Reconfigure changes the settings for the queued and all later requests. Batches that are already
@@ -154,20 +155,20 @@ func (s *Scheduler[T]) join(t *Ticket[T]) {
 	s.open.add(t)
 	s.formed++
 	if s.settings.PreserveOrdering {
-		s.ordered.push(&t.turn)
+		s.ordered.Push(&t.turn)
 	}
 }
 
 // offer appends b to the list from which the instances take.
 func (s *Scheduler[T]) offer(b *batch[T]) {
-	s.ready.push(&b.place)
+	s.ready.Push(&b.place)
 	s.work.Signal()
 }
 
 // pick removes the first batch from that list.
 func (s *Scheduler[T]) pick() *batch[T] {
-	b := s.ready.pop()
-	s.formed -= b.tickets.len
+	b := s.ready.Pop()
+	s.formed -= b.tickets.Len()
 	return b
 }
 
@@ -190,7 +191,7 @@ func (s *Scheduler[T]) pump(now time.Time) {
 			break
 		}
 		s.queue.takeFirst(take, s.join)
-		if s.open.place.in == nil && take > 0 {
+		if s.open.place.In() == nil && take > 0 {
 			s.offer(s.open)
 		}
 	}
@@ -201,19 +202,7 @@ func (s *Scheduler[T]) pump(now time.Time) {
 	if n := s.queue.nearest(); !n.IsZero() && (wake.IsZero() || n.Before(wake)) {
 		wake = n
 	}
-	s.setTimer(wake, now)
-}
-
-// setTimer sets the timer to an instant for which a request waits, or stops it if no request waits. It
-// does nothing if the timer is set to it already, since every arrival calls it.
-func (s *Scheduler[T]) setTimer(wake, now time.Time) {
-	switch {
-	case wake.IsZero() && !s.wake.IsZero():
-		s.timer.Stop()
-	case !wake.IsZero() && (!wake.Equal(s.wake) || !wake.After(now)):
-		s.timer.Reset(wake.Sub(now))
-	}
-	s.wake = wake
+	s.wake.Set(wake, now)
 }
 
 // hasSlot reports whether a batch may be formed or grown. Without priorities and queue policies,
@@ -221,9 +210,9 @@ func (s *Scheduler[T]) setTimer(wake, now time.Time) {
 // instance, so that they apply as late as possible.
 func (s *Scheduler[T]) hasSlot() bool {
 	if s.settings.disablePrefetching {
-		return s.idle > s.ready.len
+		return s.idle > s.ready.Len()
 	}
-	return s.ready.len < 2*s.instances
+	return s.ready.Len() < 2*s.instances
 }
 
 func (s *Scheduler[T]) tick() {
@@ -237,7 +226,7 @@ func (s *Scheduler[T]) newBatch() *batch[T] {
 	n := len(s.spare)
 	if n == 0 {
 		b := &batch[T]{}
-		b.place.of = b
+		b.place.Of = b
 		return b
 	}
 	b := s.spare[n-1]
@@ -265,11 +254,11 @@ func (s *Scheduler[T]) reject(t *Ticket[T]) {
 // order is preserved, a ticket must wait for all earlier ones.
 func (s *Scheduler[T]) settle(t *Ticket[T], err error, heard []*Ticket[T]) []*Ticket[T] {
 	t.err, t.answered = err, true
-	if t.turn.in == nil {
+	if t.turn.In() == nil {
 		heard = append(heard, t)
 	}
-	for s.ordered.len > 0 && s.ordered.first.of.answered {
-		heard = append(heard, s.ordered.pop())
+	for s.ordered.Len() > 0 && s.ordered.First().answered {
+		heard = append(heard, s.ordered.Pop())
 	}
 	return heard
 }
@@ -291,17 +280,17 @@ func (s *Scheduler[T]) cancel(t *Ticket[T], cause error) {
 	if b := t.batch; b == nil {
 		s.queue.remove(t)
 	} else {
-		t.place.leave()
+		t.place.Leave()
 		b.size -= t.item.Rows
-		if b.place.in != nil {
+		if b.place.In() != nil {
 			s.formed--
 		}
-		if b.tickets.len == 0 {
-			b.place.leave()
+		if b.tickets.Len() == 0 {
+			b.place.Leave()
 			s.retire(b)
 		}
 	}
-	t.turn.leave() // nobody waits for it
+	t.turn.Leave() // nobody waits for it
 	announce(s.settle(t, cause, nil))
 	s.pump(time.Now())
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"tuner/engine/linked"
 )
 
 // Reasons why a request was not executed.
@@ -39,10 +41,10 @@ type Ticket[T any] struct {
 	level    uint64
 	expires  time.Time // zero: never
 	postpone bool
-	arrival  uint64                // its number, in the order of arrival
-	deadline int                   // place among the deadlines of the queue, from 1; 0: none
-	place    listPlace[*Ticket[T]] // in the queue, or in its batch
-	turn     listPlace[*Ticket[T]] // in the scheduler's list of answers, if order is preserved
+	arrival  uint64                   // its number, in the order of arrival
+	deadline int                      // place among the deadlines of the queue, from 1; 0: none
+	place    linked.Place[*Ticket[T]] // in the queue, or in its batch
+	turn     linked.Place[*Ticket[T]] // in the scheduler's list of answers, if order is preserved
 	batch    *batch[T]
 	err      error
 	answered bool          // err is final; guarded by the scheduler's lock
@@ -84,7 +86,7 @@ func (s *Scheduler[T]) newTicket(item Item[T]) *Ticket[T] {
 		t = &Ticket[T]{owner: s, done: make(chan struct{}, 1)}
 	}
 	t.item = item
-	t.place.of, t.turn.of = t, t
+	t.place.Of, t.turn.Of = t, t
 	return t
 }
 

@@ -29,7 +29,7 @@ func (s *Scheduler[T]) serve(e Executor[T]) {
 	}
 	w := worker[T]{Scheduler: s}
 	for w.next() {
-		for t := range w.batch.tickets.all() {
+		for t := range w.batch.tickets.All() {
 			w.items = append(w.items, t.item)
 		}
 		e.Execute(w.items)
@@ -44,8 +44,8 @@ func (s *Scheduler[T]) serve(e Executor[T]) {
 func (w *worker[T]) next() bool {
 	w.mu.Lock()
 	if w.batch != nil {
-		for w.batch.tickets.len > 0 {
-			w.heard = w.settle(w.batch.tickets.pop(), nil, w.heard)
+		for w.batch.tickets.Len() > 0 {
+			w.heard = w.settle(w.batch.tickets.Pop(), nil, w.heard)
 		}
 		w.retire(w.batch)
 		w.batch = nil
@@ -73,10 +73,10 @@ func (w *worker[T]) next() bool {
 // just woken.
 func (w *worker[T]) takeBatch() {
 	now := time.Now()
-	if w.ready.len == 0 {
+	if w.ready.Len() == 0 {
 		w.pump(now)
 	}
-	if w.ready.len == 0 {
+	if w.ready.Len() == 0 {
 		return
 	}
 	w.idle--

@@ -51,10 +51,10 @@ func (w *worker[T]) form(now time.Time) bool {
 	first, last, ready := -1, 0, 0
 	var oldest time.Time
 	for i, sl := range w.in.slots {
-		if sl.sequence == nil || sl.sequence.waiting == 0 {
+		if sl.sequence == nil || sl.sequence.tickets.Len() == 0 {
 			continue
 		}
-		t := sl.sequence.first
+		t := sl.sequence.tickets.First()
 		if first < 0 {
 			first = i
 		}
@@ -68,9 +68,9 @@ func (w *worker[T]) form(now time.Time) bool {
 		w.in.timer.Reset(wait)
 		return false
 	}
-	pattern := w.in.slots[first].sequence.first.item
+	pattern := w.in.slots[first].sequence.tickets.First().item
 	for i, sl := range w.in.slots[:last+1] {
-		if sl.sequence == nil || sl.sequence.waiting == 0 || sl.sequence.first.item.Shape != pattern.Shape {
+		if sl.sequence == nil || sl.sequence.tickets.Len() == 0 || sl.sequence.tickets.First().item.Shape != pattern.Shape {
 			w.rows = append(w.rows, Row[T]{Item: pattern, Slot: i, Vacant: true})
 			continue
 		}

@@ -18,14 +18,13 @@ type Scheduler[T any] struct {
 	settings  Settings
 	instances []*instance[T]
 	workers   sync.WaitGroup
-	timer     scheduler.Timer
+	wake      scheduler.Wake
 
 	mu         sync.Mutex
 	open       map[ID]*sequence[T] // that may get further requests
 	free       slots[T]
 	backlog    backlog[T]
 	deadlines  deadlines[T]
-	wake       time.Time  // time to which the timer is set; zero: it is not set
 	held       bool       // direct: see Settings.Hold
 	unfinished int        // requests that are neither executed nor rejected
 	finished   *sync.Cond // none is left while draining
@@ -48,7 +47,7 @@ type instance[T any] struct {
 func New[T any](set Settings, executors []Executor[T]) *Scheduler[T] {
 	s := &Scheduler[T]{settings: set, open: map[ID]*sequence[T]{}, held: !set.Oldest && set.Hold > 0}
 	s.finished = sync.NewCond(&s.mu)
-	s.timer = set.Timer(s.tick)
+	s.wake.Timer = set.Timer(s.tick)
 	for i, e := range executors {
 		in := &instance[T]{number: i, work: sync.NewCond(&s.mu)}
 		for k := range max(set.Slots, 1) {
@@ -98,7 +97,7 @@ func (s *Scheduler[T]) Close() {
 			in.timer.Close()
 		}
 	}
-	s.timer.Close()
+	s.wake.Close()
 }
 
 // Pending returns the number of requests that wait for an instance.
@@ -122,6 +121,7 @@ func (s *Scheduler[T]) Enqueue(item Item[T]) (*Ticket[T], error) {
 		return nil, ErrNoID
 	}
 	t := &Ticket[T]{item: item, owner: s, waits: true, done: make(chan struct{}, 1)}
+	t.place.Of = t
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.draining {
@@ -134,7 +134,8 @@ func (s *Scheduler[T]) Enqueue(item Item[T]) (*Ticket[T], error) {
 		}
 		q = s.begin(item.ID)
 	}
-	q.push(t)
+	t.sequence = q
+	q.tickets.Push(&t.place)
 	s.unfinished++
 	q.idle = item.Enqueued.Add(s.settings.Idle)
 	if item.End {
@@ -155,9 +156,10 @@ func (s *Scheduler[T]) Enqueue(item Item[T]) (*Ticket[T], error) {
 // begin gives a new sequence a slot, or puts it into the backlog.
 func (s *Scheduler[T]) begin(id ID) *sequence[T] {
 	q := &sequence[T]{id: id}
+	q.place.Of = q
 	s.open[id] = q
 	if len(s.free) == 0 {
-		s.backlog.push(q)
+		s.backlog.sequences.Push(&q.place)
 		return q
 	}
 	q.slot = heap.Pop(&s.free).(*slot[T])
@@ -197,7 +199,7 @@ func (s *Scheduler[T]) advance(sl *slot[T], now time.Time) {
 		return
 	}
 	q := sl.sequence
-	if sl.busy || q == nil || q.waiting == 0 {
+	if sl.busy || q == nil || q.tickets.Len() == 0 {
 		return
 	}
 	sl.busy = true // before the slot may pass to another sequence
@@ -213,10 +215,10 @@ func (s *Scheduler[T]) advance(sl *slot[T], now time.Time) {
 // take removes the first request of a slot's sequence. If it is the last one, the slot is released.
 func (s *Scheduler[T]) take(sl *slot[T], now time.Time) *Ticket[T] {
 	q := sl.sequence
-	t := q.pop()
+	t := q.tickets.Pop()
 	t.slot, t.waits = sl, false
 	sl.in.queued--
-	if q.ended && q.waiting == 0 {
+	if q.ended && q.tickets.Len() == 0 {
 		s.release(sl, now)
 	}
 	return t
@@ -226,14 +228,13 @@ func (s *Scheduler[T]) take(sl *slot[T], now time.Time) *Ticket[T] {
 func (s *Scheduler[T]) release(sl *slot[T], now time.Time) {
 	sl.sequence.slot = nil
 	sl.sequence = nil
-	q := s.backlog.first
-	if q == nil {
+	if s.backlog.sequences.Len() == 0 {
 		heap.Push(&s.free, sl)
 		return
 	}
-	s.backlog.remove(q)
-	s.backlog.requests -= q.waiting
-	sl.in.queued += q.waiting
+	q := s.backlog.sequences.Pop()
+	s.backlog.requests -= q.tickets.Len()
+	sl.in.queued += q.tickets.Len()
 	q.slot, sl.sequence = sl, q
 	s.deadlines.set(q, q.idleAfter(now.Add(grace)))
 	s.advance(sl, now)
@@ -245,34 +246,29 @@ func (s *Scheduler[T]) end(q *sequence[T], now time.Time) {
 	if s.open[q.id] == q {
 		delete(s.open, q.id)
 	}
-	if q.slot != nil || q.waiting == 0 {
+	if q.slot != nil || q.tickets.Len() == 0 {
 		s.deadlines.set(q, time.Time{})
 	}
 	switch {
-	case q.waiting > 0:
+	case q.tickets.Len() > 0:
 	case q.slot != nil:
 		s.release(q.slot, now)
 	default:
-		s.backlog.remove(q)
+		q.place.Leave()
 	}
 }
 
 // drop answers the requests of a sequence from t on, which are not executed. cause is t's.
 func (s *Scheduler[T]) drop(q *sequence[T], t *Ticket[T], cause, others error) {
-	q.last = t.prev
-	if q.last == nil {
-		q.first = nil
-	} else {
-		q.last.next = nil
-	}
 	n := 0
-	for ; t != nil; t = t.next {
+	for place := &t.place; place != nil; n++ {
+		t, next := place.Of, place.Next()
+		place.Leave()
 		t.err, t.waits = cause, false
 		cause = others
 		t.done <- struct{}{}
-		n++
+		place = next
 	}
-	q.waiting -= n
 	if q.slot == nil {
 		s.backlog.requests -= n
 	} else {
@@ -310,8 +306,8 @@ func (s *Scheduler[T]) left(t *Ticket[T]) {
 	t.slot.busy = false
 	s.finish(1)
 	if q := t.sequence; q.slot == t.slot {
-		if q.first != nil {
-			s.drop(q, q.first, ErrBroken, ErrBroken)
+		if q.tickets.Len() > 0 {
+			s.drop(q, q.tickets.First(), ErrBroken, ErrBroken)
 		}
 		s.end(q, now)
 	}
@@ -327,24 +323,18 @@ func (s *Scheduler[T]) tick() {
 	for len(s.deadlines) > 0 && !s.deadlines[0].due.After(now) {
 		q := s.deadlines[0]
 		if q.slot == nil {
-			s.drop(q, q.first, ErrExpired, ErrExpired)
+			s.drop(q, q.tickets.First(), ErrExpired, ErrExpired)
 		}
 		s.end(q, now)
 	}
 	s.setTimer(now)
 }
 
-// setTimer sets the timer to the nearest deadline, if there is another one than before.
+// setTimer sets the timer to the nearest deadline.
 func (s *Scheduler[T]) setTimer(now time.Time) {
 	var wake time.Time
 	if len(s.deadlines) > 0 {
 		wake = s.deadlines[0].due
 	}
-	switch {
-	case wake.IsZero() && !s.wake.IsZero():
-		s.timer.Stop()
-	case !wake.IsZero() && (!wake.Equal(s.wake) || !wake.After(now)):
-		s.timer.Reset(wake.Sub(now))
-	}
-	s.wake = wake
+	s.wake.Set(wake, now)
 }

@@ -5,20 +5,21 @@ import (
 	"context"
 	"time"
 
+	"tuner/engine/linked"
 	"tuner/engine/scheduler"
 )
 
 // Ticket stands for a request that is queued or being executed.
 type Ticket[T any] struct {
-	item       Item[T]
-	owner      *Scheduler[T]
-	sequence   *sequence[T]
-	slot       *slot[T]                      // where it runs; nil while it waits
-	prev, next *Ticket[T]                    // in its sequence
-	batched    *scheduler.Ticket[*Ticket[T]] // in the batcher of its instance (oldest)
-	err        error
-	waits      bool          // it may still leave; guarded by the scheduler's lock
-	done       chan struct{} // receives once: it is answered, or in the batcher
+	item     Item[T]
+	owner    *Scheduler[T]
+	sequence *sequence[T]
+	slot     *slot[T]                      // where it runs; nil while it waits
+	place    linked.Place[*Ticket[T]]      // in its sequence
+	batched  *scheduler.Ticket[*Ticket[T]] // in the batcher of its instance (oldest)
+	err      error
+	waits    bool          // it may still leave; guarded by the scheduler's lock
+	done     chan struct{} // receives once: it is answered, or in the batcher
 }
 
 // Wait blocks until the request was executed (nil) or rejected, or ctx ended while it waited. It
@@ -43,70 +44,20 @@ func (t *Ticket[T]) Wait(ctx context.Context) error {
 
 // sequence is a sequence that has requests, or a slot.
 type sequence[T any] struct {
-	id          ID
-	first, last *Ticket[T] // the requests that wait, in order
-	waiting     int        // their number
-	slot        *slot[T]   // nil: it is in the backlog
-	ended       bool       // no further request joins it
-	idle        time.Time  // when it has had no request for too long
-	due         time.Time  // when the timer looks at it; zero: it does not
-	place       int        // among the deadlines, from 1; 0: none
-	prev, next  *sequence[T]
-}
-
-func (q *sequence[T]) push(t *Ticket[T]) {
-	t.prev, t.sequence = q.last, q
-	if q.last == nil {
-		q.first = t
-	} else {
-		q.last.next = t
-	}
-	q.last = t
-	q.waiting++
-}
-
-// pop removes the first request. There must be one.
-func (q *sequence[T]) pop() *Ticket[T] {
-	t := q.first
-	q.first = t.next
-	if q.first == nil {
-		q.last = nil
-	} else {
-		q.first.prev = nil
-	}
-	t.next = nil
-	q.waiting--
-	return t
+	id      ID
+	tickets linked.List[*Ticket[T]]    // the requests that wait, in order
+	slot    *slot[T]                   // nil: it is in the backlog
+	ended   bool                       // no further request joins it
+	idle    time.Time                  // when it has had no request for too long
+	due     time.Time                  // when the timer looks at it; zero: it does not
+	rank    int                        // among the deadlines, from 1; 0: none
+	place   linked.Place[*sequence[T]] // in the backlog
 }
 
 // backlog lists the sequences that wait for a slot, in the order of their arrival.
 type backlog[T any] struct {
-	first, last *sequence[T]
-	requests    int // of all of them
-}
-
-func (b *backlog[T]) push(q *sequence[T]) {
-	q.prev = b.last
-	if b.last == nil {
-		b.first = q
-	} else {
-		b.last.next = q
-	}
-	b.last = q
-}
-
-func (b *backlog[T]) remove(q *sequence[T]) {
-	if q.prev == nil {
-		b.first = q.next
-	} else {
-		q.prev.next = q.next
-	}
-	if q.next == nil {
-		b.last = q.prev
-	} else {
-		q.next.prev = q.prev
-	}
-	q.prev, q.next = nil, nil
+	sequences linked.List[*sequence[T]]
+	requests  int // of all of them
 }
 
 // slot is a place for a sequence in an instance.
@@ -154,11 +105,11 @@ type deadlines[T any] []*sequence[T]
 func (h *deadlines[T]) set(q *sequence[T], due time.Time) {
 	q.due = due
 	switch {
-	case due.IsZero() && q.place > 0:
-		heap.Remove(h, q.place-1)
+	case due.IsZero() && q.rank > 0:
+		heap.Remove(h, q.rank-1)
 	case due.IsZero():
-	case q.place > 0:
-		heap.Fix(h, q.place-1)
+	case q.rank > 0:
+		heap.Fix(h, q.rank-1)
 	default:
 		heap.Push(h, q)
 	}
@@ -173,13 +124,13 @@ func (h deadlines[T]) Less(i, k int) bool { return h[i].due.Before(h[k].due) }
 // Swap implements heap.Interface.
 func (h deadlines[T]) Swap(i, k int) {
 	h[i], h[k] = h[k], h[i]
-	h[i].place, h[k].place = i+1, k+1
+	h[i].rank, h[k].rank = i+1, k+1
 }
 
 // Push implements heap.Interface.
 func (h *deadlines[T]) Push(q any) {
 	*h = append(*h, q.(*sequence[T]))
-	(*h)[len(*h)-1].place = len(*h)
+	(*h)[len(*h)-1].rank = len(*h)
 }
 
 // Pop implements heap.Interface.
@@ -187,6 +138,6 @@ func (h *deadlines[T]) Pop() any {
 	last := len(*h) - 1
 	q := (*h)[last]
 	(*h)[last] = nil
-	*h, q.place = (*h)[:last], 0
+	*h, q.rank = (*h)[:last], 0
 	return q
 }

@@ -93,7 +93,7 @@ var allowed = map[string][]string{
 	"engine/cache":               {},                                                                        // keys and values: it knows no model
 	"engine/fault":               {},                                                                        // a class and a text: every part of the engine makes errors
 	"engine/request":             {"engine/budget", "engine/fault", "engine/sequence", "model/modelconfig"}, // sequence: its identity
-	"engine/sequence":            {"engine/scheduler"},
+	"engine/sequence":            {"engine/linked", "engine/scheduler"},
 	"engine/warmup":              {"engine/fault", "engine/request", "engine/session", "engine/state", "engine/statistics", "model/modelconfig"},
 	"engine/session":             {"engine/request", "model/modelconfig"},
 	"engine/batching":            {"engine/request", "engine/scheduler", "model/modelconfig"},
