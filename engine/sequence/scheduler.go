@@ -1,7 +1,10 @@
 package sequence
 
 import (
+	"cmp"
 	"container/heap"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -74,7 +77,7 @@ func (s *Scheduler[T]) Close() {
 	s.mu.Lock()
 	s.draining, s.held = true, false
 	now := time.Now()
-	for _, q := range s.open {
+	for _, q := range s.bySlot() {
 		s.end(q, now)
 	}
 	for _, in := range s.instances {
@@ -98,6 +101,22 @@ func (s *Scheduler[T]) Close() {
 		}
 	}
 	s.wake.Close()
+}
+
+// bySlot lists the open sequences: those with a slot in the order in which slots are given, then the
+// others. So the slots that they leave go to the same sequences each time.
+func (s *Scheduler[T]) bySlot() []*sequence[T] {
+	return slices.SortedFunc(maps.Values(s.open), func(a, b *sequence[T]) int {
+		switch {
+		case a.slot != nil && b.slot != nil:
+			return cmp.Or(cmp.Compare(a.slot.number, b.slot.number), cmp.Compare(a.slot.in.number, b.slot.in.number))
+		case a.slot != nil:
+			return -1
+		case b.slot != nil:
+			return 1
+		}
+		return 0
+	})
 }
 
 // Pending returns the number of requests that wait for an instance.
