@@ -8,6 +8,7 @@ import (
 	"tuner/engine"
 	"tuner/engine/fault"
 	"tuner/engine/request"
+	"tuner/engine/rest/document"
 	"tuner/engine/sequence"
 	"tuner/model/modelconfig"
 	"tuner/model/modelconfig/configpb"
@@ -20,7 +21,7 @@ const maxTensors = 1 << 16
 // reused for later requests.
 type inferRequest struct {
 	engine.Request
-	document  document
+	document  document.JSON
 	binaryAll bool    // if no outputs are listed: all in binary form
 	binary    []bool  // of the listed outputs, by position
 	dims      []int64 // memory of the shapes
@@ -35,21 +36,21 @@ func (r *inferRequest) reset() {
 	}
 	r.Request = engine.Request{Model: r.Model, Inputs: r.Inputs[:0], Outputs: r.Outputs[:0]}
 	r.binaryAll, r.binary, r.dims, r.data = false, r.binary[:0], r.dims[:0], r.data[:0]
-	r.document.text = nil
+	r.document.Clear()
 }
 
 // decode reads the body of an infer request: header bytes of JSON, then the binary tensors. The
 // request refers to the body's memory. The checks have Triton's order, so that a request with
 // several mistakes gets Triton's message.
 func (r *inferRequest) decode(body []byte, header int) error {
-	if err := r.document.parse(body[:header]); err != nil {
+	if err := r.document.Parse(body[:header]); err != nil {
 		return err
 	}
 	d := &r.document
-	if i := d.find(0, "id"); i != nothing {
-		id, err := d.string(i)
+	if i := d.Find(0, "id"); i != document.None {
+		id, err := d.Text(i)
 		if err != nil {
-			return unable("id", err)
+			return document.Unable("id", err)
 		}
 		r.ID = string(id)
 	}
@@ -66,14 +67,14 @@ func (r *inferRequest) decode(body []byte, header int) error {
 // them.
 func (r *inferRequest) parameters() error {
 	d := &r.document
-	all := d.find(0, "parameters")
+	all := d.Find(0, "parameters")
 	switch {
-	case all == nothing:
+	case all == document.None:
 		return nil
-	case d.nodes[all].kind != '{':
+	case d.Kind(all) != '{':
 		return fault.Errorf(fault.Internal, "failed to get request params.: attempt to get members for non-object")
 	}
-	for i := all + 1; i < d.nodes[all].next; i = d.nodes[i].next {
+	for i := range d.Content(all) {
 		if err := r.parameter(i); err != nil {
 			return err
 		}
@@ -83,32 +84,32 @@ func (r *inferRequest) parameters() error {
 
 func (r *inferRequest) parameter(i int32) error {
 	d := &r.document
-	key := d.key(i)
+	key := d.Key(i)
 	var err error
 	switch string(key) {
 	case "binary_data_output":
-		r.binaryAll, err = d.bool(i)
+		r.binaryAll, err = d.Bool(i)
 	case "priority":
-		r.Priority, err = d.unsigned(i)
+		r.Priority, err = d.Unsigned(i)
 	case "timeout":
 		var n uint64
-		n, err = d.unsigned(i)
+		n, err = d.Unsigned(i)
 		r.Timeout = request.Microseconds(n)
 	case "sequence_start":
-		r.Start, err = d.bool(i)
+		r.Start, err = d.Bool(i)
 	case "sequence_end":
-		r.End, err = d.bool(i)
+		r.End, err = d.Bool(i)
 	case "sequence_id":
-		if r.Sequence.Number, err = d.unsigned(i); err != nil {
+		if r.Sequence.Number, err = d.Unsigned(i); err != nil {
 			var text []byte
-			text, err = d.string(i)
+			text, err = d.Text(i)
 			r.Sequence = sequence.ID{Text: string(text)}
 		}
 	default:
-		return r.custom(key, d.nodes[i].kind)
+		return r.custom(key, d.Kind(i))
 	}
 	if err != nil {
-		return unable(string(key), err)
+		return document.Unable(string(key), err)
 	}
 	return nil
 }
@@ -128,11 +129,11 @@ func (r *inferRequest) custom(key []byte, kind byte) error {
 // the other.
 func (r *inferRequest) decodeInputs(rest []byte) error {
 	d := &r.document
-	list, err := d.memberArray(0, "inputs")
+	list, err := d.MemberArray(0, "inputs")
 	if err != nil {
-		return unable("inputs", err)
+		return document.Unable("inputs", err)
 	}
-	for i := list + 1; i < d.nodes[list].next; i = d.nodes[i].next {
+	for i := range d.Content(list) {
 		if len(r.Inputs) == maxTensors {
 			return fault.Errorf(fault.InvalidArgument, "request has more than %d inputs", maxTensors)
 		}
@@ -149,30 +150,30 @@ func (r *inferRequest) decodeInputs(rest []byte) error {
 // decodeInput reads one input and returns the rest of the binary data.
 func (r *inferRequest) decodeInput(input int32, rest []byte) ([]byte, error) {
 	d := &r.document
-	data, size, region := d.find(input, "data"), int32(nothing), int32(nothing)
-	if p := d.find(input, "parameters"); p != nothing {
-		size, region = d.find(p, "binary_data_size"), d.find(p, "shared_memory_region")
+	data, size, region := d.Find(input, "data"), int32(document.None), int32(document.None)
+	if p := d.Find(input, "parameters"); p != document.None {
+		size, region = d.Find(p, "binary_data_size"), d.Find(p, "shared_memory_region")
 	}
 	if err := onlyOne(data, size, region); err != nil {
 		return nil, err
 	}
-	name, err := d.memberString(input, "name")
+	name, err := d.MemberString(input, "name")
 	if err != nil {
-		return nil, unable("name", err)
+		return nil, document.Unable("name", err)
 	}
 	t := r.AddInput(name)
-	dataType, err := d.memberString(input, "datatype")
+	dataType, err := d.MemberString(input, "datatype")
 	if err != nil {
-		return nil, unable("datatype", err)
+		return nil, document.Unable("datatype", err)
 	}
 	setType(t, dataType)
 	if t.Shape, err = r.shape(input); err != nil {
-		return nil, unable("shape", err)
+		return nil, document.Unable("shape", err)
 	}
 	switch {
-	case size != nothing:
+	case size != document.None:
 		return r.cut(t, size, rest)
-	case region != nothing:
+	case region != document.None:
 		return nil, r.sharedMemory(input, region)
 	}
 	return rest, r.decodeData(t, data)
@@ -186,7 +187,7 @@ func onlyOne(data, size, region int32) error {
 		node int32
 		name string
 	}{{data, " 'data'"}, {size, " 'binary_data_size'"}, {region, " 'shared_memory_region'"}} {
-		if source.node != nothing {
+		if source.node != document.None {
 			set += source.name
 			n++
 		}
@@ -215,29 +216,22 @@ func setType(t *engine.Tensor, name []byte) {
 }
 
 func (r *inferRequest) shape(input int32) ([]int64, error) {
-	i, err := r.document.memberArray(input, "shape")
+	i, err := r.document.MemberArray(input, "shape")
 	if err != nil {
 		return nil, err
 	}
-	if bytes.IndexByte(r.document.raw(i)[1:], '[') >= 0 {
-		return nil, kindError("unsigned-integer")
-	}
 	from := len(r.dims)
-	for e := (elements{text: r.document.raw(i)}); e.next(); {
-		n, err := strconv.ParseInt(string(e.element), 10, 64)
-		if err != nil || n < 0 {
-			return nil, kindError("unsigned-integer")
-		}
-		r.dims = append(r.dims, n)
+	if r.dims, err = r.document.AppendShape(r.dims, i); err != nil {
+		return nil, err
 	}
 	return r.dims[from:len(r.dims):len(r.dims)], nil
 }
 
 // cut takes a tensor's data from the front of the binary data and returns the rest.
 func (r *inferRequest) cut(t *engine.Tensor, size int32, rest []byte) ([]byte, error) {
-	n, err := r.document.unsigned(size)
+	n, err := r.document.Unsigned(size)
 	if err != nil {
-		return nil, unable("binary_data_size", err)
+		return nil, document.Unable("binary_data_size", err)
 	}
 	if have := uint64(len(rest)); n > have {
 		return nil, fault.Errorf(fault.InvalidArgument, "unexpected size for input '%s', expecting %d additional bytes for model '%s'", t.Name, n-have, r.Model)
@@ -249,15 +243,15 @@ func (r *inferRequest) cut(t *engine.Tensor, size int32, rest []byte) ([]byte, e
 // sharedMemory refuses a reference to shared memory. No region can be registered, so none is found.
 func (r *inferRequest) sharedMemory(tensor, region int32) error {
 	d := &r.document
-	name, err := d.string(region)
+	name, err := d.Text(region)
 	if err != nil {
-		return unable("shared_memory_region", err)
+		return document.Unable("shared_memory_region", err)
 	}
-	p := d.find(tensor, "parameters")
+	p := d.Find(tensor, "parameters")
 	for _, field := range [...]string{"shared_memory_offset", "shared_memory_byte_size"} {
-		if i := d.find(p, field); i != nothing {
-			if _, err := d.unsigned(i); err != nil {
-				return unable(field, err)
+		if i := d.Find(p, field); i != document.None {
+			if _, err := d.Unsigned(i); err != nil {
+				return document.Unable(field, err)
 			}
 		}
 	}
@@ -273,10 +267,10 @@ func (r *inferRequest) decodeData(t *engine.Tensor, array int32) error {
 		return fault.Errorf(fault.InvalidArgument, "shape of input '%s' has too many elements", t.Name)
 	case count == 0:
 		return nil
-	case r.document.nodes[array].kind != '[':
-		return unable("data", kindError("array"))
+	case r.document.Kind(array) != '[':
+		return document.Unable("data", document.KindError("array"))
 	}
-	raw := r.document.raw(array)
+	raw := r.document.Raw(array)
 	switch t.DataType {
 	case configpb.DataType_TYPE_FP16, configpb.DataType_TYPE_BF16:
 		return fault.Errorf(fault.InvalidArgument, "receiving %s data via JSON is not supported. Please use the binary data format for input %s", modelconfig.WireName(t.DataType), t.Name)
@@ -285,8 +279,8 @@ func (r *inferRequest) decodeData(t *engine.Tensor, array int32) error {
 	case configpb.DataType_TYPE_STRING:
 		from := len(r.data)
 		var err error
-		if r.data, err = appendStrings(slices.Grow(r.data, len(raw)+len(raw)/2), raw); err != nil {
-			return within("Unable to parse JSON bytes array", err)
+		if r.data, err = document.AppendStrings(slices.Grow(r.data, len(raw)+len(raw)/2), raw); err != nil {
+			return document.Within("Unable to parse JSON bytes array", err)
 		}
 		t.Data = r.data[from:len(r.data):len(r.data)]
 		return nil
@@ -295,9 +289,9 @@ func (r *inferRequest) decodeData(t *engine.Tensor, array int32) error {
 	size := min(count, uint64(len(raw)/2)) * uint64(modelconfig.ByteSize(t.DataType))
 	r.data = slices.Grow(r.data, int(size))
 	from := len(r.data)
-	data, err := appendNumbers(r.data, raw, t.DataType, count)
+	data, err := document.AppendNumbers(r.data, raw, t.DataType, count)
 	if err != nil {
-		return unable("data", err)
+		return document.Unable("data", err)
 	}
 	r.data = data
 	t.Data = data[from:len(data):len(data)]
@@ -316,20 +310,20 @@ func elementCount(shape []int64) (uint64, bool) {
 // decodeOutputs reads the wanted outputs, and their forms.
 func (r *inferRequest) decodeOutputs() error {
 	d := &r.document
-	list := d.find(0, "outputs")
+	list := d.Find(0, "outputs")
 	switch {
-	case list == nothing:
+	case list == document.None:
 		return nil
-	case d.nodes[list].kind != '[':
-		return unable("outputs", kindError("array"))
+	case d.Kind(list) != '[':
+		return document.Unable("outputs", document.KindError("array"))
 	}
-	for i := list + 1; i < d.nodes[list].next; i = d.nodes[i].next {
+	for i := range d.Content(list) {
 		if len(r.Outputs) == maxTensors {
 			return fault.Errorf(fault.InvalidArgument, "request has more than %d outputs", maxTensors)
 		}
-		name, err := d.memberString(i, "name")
+		name, err := d.MemberString(i, "name")
 		if err != nil {
-			return unable("name", err)
+			return document.Unable("name", err)
 		}
 		r.AddOutput(name)
 		binary, err := r.outputForm(i)
@@ -344,26 +338,26 @@ func (r *inferRequest) decodeOutputs() error {
 // outputForm reports whether an output is wanted in binary form.
 func (r *inferRequest) outputForm(output int32) (binary bool, err error) {
 	d := &r.document
-	p := d.find(output, "parameters")
-	if p == nothing {
+	p := d.Find(output, "parameters")
+	if p == document.None {
 		return false, nil
 	}
-	if i := d.find(p, "classification"); i != nothing {
-		classes, err := d.unsigned(i)
+	if i := d.Find(p, "classification"); i != document.None {
+		classes, err := d.Unsigned(i)
 		if err != nil {
-			return false, within("Unable to set 'classification'", err)
+			return false, document.Within("Unable to set 'classification'", err)
 		}
 		if classes > 0 {
 			return false, fault.Errorf(fault.Unsupported, "the classification extension is not supported")
 		}
 	}
-	if i := d.find(p, "shared_memory_region"); i != nothing {
+	if i := d.Find(p, "shared_memory_region"); i != document.None {
 		return false, r.sharedMemory(output, i)
 	}
-	if i := d.find(p, "binary_data"); i != nothing {
-		binary, err = d.bool(i)
+	if i := d.Find(p, "binary_data"); i != document.None {
+		binary, err = d.Bool(i)
 	}
-	return binary, unable("binary_data", err)
+	return binary, document.Unable("binary_data", err)
 }
 
 // isBinary reports whether an output is wanted in binary form.

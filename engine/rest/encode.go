@@ -5,6 +5,7 @@ import (
 
 	"tuner/engine"
 	"tuner/engine/fault"
+	"tuner/engine/rest/document"
 	"tuner/model/modelconfig"
 	"tuner/model/modelconfig/configpb"
 )
@@ -15,10 +16,10 @@ func appendResponse(dst []byte, r *engine.Response, want *inferRequest) (json []
 	dst = append(dst, '{')
 	if r.ID != "" {
 		dst = append(dst, `"id":`...)
-		dst = append(appendQuoted(dst, []byte(r.ID)), ',')
+		dst = append(document.AppendQuoted(dst, []byte(r.ID)), ',')
 	}
 	dst = append(dst, `"model_name":`...)
-	dst = appendQuoted(dst, []byte(r.Model))
+	dst = document.AppendQuoted(dst, []byte(r.Model))
 	dst = append(dst, `,"model_version":"`...)
 	dst = strconv.AppendInt(dst, r.Version, 10)
 	dst = append(dst, '"', ',')
@@ -43,14 +44,14 @@ func appendResponse(dst []byte, r *engine.Response, want *inferRequest) (json []
 			return dst, 0, fault.Errorf(fault.InvalidArgument, "sending %s data via JSON is not supported. Please use the binary data format for output", modelconfig.WireName(t.DataType))
 		}
 		dst = append(dst, `,"data":`...)
-		dst = append(appendJSON(dst, t), '}')
+		dst = append(document.AppendTensor(dst, t), '}')
 	}
 	return append(dst, "]}"...), binaryBytes, nil
 }
 
 func appendTensorHead(dst []byte, t *engine.Tensor) []byte {
 	dst = append(dst, `{"name":`...)
-	dst = appendQuoted(dst, []byte(t.Name))
+	dst = document.AppendQuoted(dst, []byte(t.Name))
 	dst = append(dst, `,"datatype":"`...)
 	dst = append(dst, modelconfig.WireName(t.DataType)...)
 	dst = append(dst, `","shape":[`...)

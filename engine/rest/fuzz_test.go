@@ -2,13 +2,10 @@ package rest
 
 import (
 	"bytes"
-	"encoding/json"
-	"math"
-	"strings"
 	"testing"
 
 	"tuner/engine"
-	"tuner/internal/alloctest"
+	"tuner/engine/rest/document"
 	"tuner/model/modelconfig"
 	"tuner/model/modelconfig/configpb"
 )
@@ -57,7 +54,7 @@ func checkRoundTrip(t *testing.T, in *engine.Tensor, maybeBinary bool) {
 	if half || maybeBinary && (width == 0 || len(in.Data)%width != 0) {
 		return // it can be written as JSON only after the check against a model
 	}
-	text := appendJSON(nil, in)
+	text := document.AppendTensor(nil, in)
 	data, err := readAgain(text, in.DataType)
 	if err != nil {
 		t.Fatalf("cannot read %s again: %v", text, err)
@@ -67,7 +64,7 @@ func checkRoundTrip(t *testing.T, in *engine.Tensor, maybeBinary bool) {
 	}
 	if in.DataType == configpb.DataType_TYPE_FP32 || in.DataType == configpb.DataType_TYPE_FP64 {
 		// NaNs have many forms
-		text, data = appendJSON(nil, &engine.Tensor{DataType: in.DataType, Data: data}), appendJSON(nil, in)
+		text, data = document.AppendTensor(nil, &engine.Tensor{DataType: in.DataType, Data: data}), document.AppendTensor(nil, in)
 		in = &engine.Tensor{Data: text}
 	}
 	if !bytes.Equal(data, in.Data) {
@@ -77,51 +74,17 @@ func checkRoundTrip(t *testing.T, in *engine.Tensor, maybeBinary bool) {
 
 // readAgain reads an array of any length.
 func readAgain(text []byte, dataType engine.DataType) ([]byte, error) {
-	if err := new(document).parse(text); err != nil {
+	if err := new(document.JSON).Parse(text); err != nil {
 		return nil, err
 	}
 	if dataType == configpb.DataType_TYPE_STRING {
-		return appendStrings(nil, text)
+		return document.AppendStrings(nil, text)
 	}
-	count := uint64(0)
-	for e := (elements{text: text}); e.next(); {
+	count := bytes.Count(text, []byte(","))
+	if len(text) > len("[]") {
 		count++
 	}
-	return appendNumbers(nil, text, dataType, count)
-}
-
-// Every text that encoding/json reads is a document. Its members are found by their names.
-func FuzzDocument(f *testing.F) {
-	for _, seed := range []string{`{}`, `[1,2.5e-3,"x",null,true]`, ` {"a":{"b":["\u12ab\\"]}} `, `nul`, `[1,]`, `"\x"`, `-`, `1e999`, `{"\u0061":1,"a":2}`, `[NaN,-Inf,Infinity]`} {
-		f.Add([]byte(seed))
-	}
-	f.Fuzz(func(t *testing.T, text []byte) {
-		defer alloctest.Bound(t, len(text))()
-		d := &document{}
-		if err := d.parse(text); err != nil {
-			if json.Valid(text) && !beyondLimits(text) {
-				t.Errorf("%q is JSON, but: %v", text, err)
-			}
-			return
-		}
-		var members map[string]any
-		if json.Unmarshal(text, &members) != nil {
-			return
-		}
-		for name := range members {
-			if !strings.ContainsRune(name, '\uFFFD') && d.find(0, name) == nothing {
-				t.Errorf("member %q of %q is not found", name, text)
-			}
-		}
-	})
-}
-
-// beyondLimits reports whether the text may nest too deeply, or have a too large number or half of
-// a surrogate pair. encoding/json notices these later or not at all.
-func beyondLimits(text []byte) bool {
-	var value any
-	return bytes.Count(text, []byte("["))+bytes.Count(text, []byte("{")) > maxDepth ||
-		json.Unmarshal(text, &value) != nil || bytes.Contains(bytes.ToLower(text), []byte(`\ud`))
+	return document.AppendNumbers(nil, text, dataType, uint64(count))
 }
 
 // FuzzRoute tests targets of requests. Each route has one spelling.
@@ -145,16 +108,4 @@ func FuzzRoute(f *testing.F) {
 			t.Errorf("%q is a route to %q, %q", target, r.model, r.version)
 		}
 	})
-}
-
-func TestAppendFloat(t *testing.T) {
-	t.Parallel()
-	for f, want := range map[float64]string{
-		1: "1.0", -0.5: "-0.5", 1e21: "1e+21", 1e-7: "1e-07", float64(float32(0.1)): "0.10000000149011612",
-		math.Inf(1): "Infinity", math.Inf(-1): "-Infinity", 0: "0.0",
-	} {
-		if got := string(appendFloat(nil, f)); got != want {
-			t.Errorf("%v: got %s, want %s", f, got, want)
-		}
-	}
 }

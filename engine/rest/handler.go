@@ -2,8 +2,7 @@
 // extensions, its status codes and its error texts.
 //
 // It decodes requests for engine.Server and encodes the answers. It decides nothing about models.
-// The infer path has its own JSON reader and writer, since it is the hot path and the protocol
-// allows NaN and Infinity.
+// JSON is read and written by package document.
 package rest
 
 import (
@@ -30,6 +29,7 @@ import (
 	"tuner/engine/api"
 	"tuner/engine/budget"
 	"tuner/engine/fault"
+	"tuner/engine/rest/document"
 	"tuner/engine/rest/hangup"
 	"tuner/model/modelconfig"
 )
@@ -302,7 +302,7 @@ func fail(ctx *fasthttp.RequestCtx, err error) {
 func failWith(ctx *fasthttp.RequestCtx, status int, text string) {
 	ctx.SetStatusCode(status)
 	ctx.SetContentType(api.ContentTypeJSON)
-	body := append([]byte(`{"error":`), appendQuoted(nil, []byte(text))...)
+	body := append([]byte(`{"error":`), document.AppendQuoted(nil, []byte(text))...)
 	ctx.SetBody(append(body, '}'))
 }
 

@@ -34,7 +34,7 @@ func (f *Frontend) release(x *inference, b *reader) {
 		b.discard(x.request.data)
 		x.request.data = nil
 	}
-	if cap(x.request.document.nodes) > keptNodes || cap(x.request.dims) > keptNodes {
+	if x.request.document.Size() > keptNodes || cap(x.request.dims) > keptNodes {
 		x.request = inferRequest{}
 	}
 	f.inferences.Put(x)

@@ -7,6 +7,7 @@ import (
 
 	"tuner/engine"
 	"tuner/engine/fault"
+	"tuner/engine/rest/document"
 )
 
 // repository serves the index of the model repository, and loads and unloads models.
@@ -33,7 +34,7 @@ func (f *Frontend) repository(b *reader, at *route) {
 func (f *Frontend) load(b *reader, name string) error {
 	d, err := readDocument(b)
 	if err == nil {
-		err = b.reserve(len(d.text)) // for the decoded files
+		err = b.reserve(d.Len()) // for the decoded files
 	}
 	if err != nil {
 		return err
@@ -52,11 +53,11 @@ func (f *Frontend) unload(b *reader, name string) error {
 	if err != nil {
 		return err
 	}
-	d := &document{}
-	if len(body) > 0 && d.parse(body) == nil {
-		if all := d.find(0, "parameters"); all != nothing && d.nodes[all].kind == '{' {
-			if i := d.find(all, "unload_dependents"); i != nothing {
-				if dependents, err := d.bool(i); err == nil && dependents {
+	d := &document.JSON{}
+	if len(body) > 0 && d.Parse(body) == nil {
+		if all := d.Find(0, "parameters"); all != document.None && d.Kind(all) == '{' {
+			if i := d.Find(all, "unload_dependents"); i != document.None {
+				if dependents, err := d.Bool(i); err == nil && dependents {
 					return f.server.UnloadDependents(name)
 				}
 			}
@@ -66,11 +67,11 @@ func (f *Frontend) unload(b *reader, name string) error {
 }
 
 // readDocument reads a JSON body. An empty body counts as an empty object.
-func readDocument(b *reader) (*document, error) {
-	d := &document{nodes: []node{{kind: '{', next: 1}}}
+func readDocument(b *reader) (*document.JSON, error) {
+	d := document.Empty()
 	body, err := b.read(nil)
 	if err == nil && len(body) > 0 {
-		err = d.parse(body)
+		err = d.Parse(body)
 	}
 	return d, err
 }
@@ -79,8 +80,8 @@ func (f *Frontend) index(b *reader) {
 	d, err := readDocument(b)
 	var ready bool
 	if err == nil {
-		if i := d.find(0, "ready"); i != nothing {
-			ready, err = d.bool(i)
+		if i := d.Find(0, "ready"); i != document.None {
+			ready, err = d.Bool(i)
 		}
 	}
 	if err != nil {
@@ -92,21 +93,21 @@ func (f *Frontend) index(b *reader) {
 }
 
 // override reads the parameters of a load request.
-func override(d *document) (engine.Override, error) {
+func override(d *document.JSON) (engine.Override, error) {
 	o := engine.Override{Files: map[string][]byte{}}
-	all := d.find(0, "parameters")
+	all := d.Find(0, "parameters")
 	switch {
-	case all == nothing:
+	case all == document.None:
 		return o, nil
-	case d.nodes[all].kind != '{':
+	case d.Kind(all) != '{':
 		return o, fault.Errorf(fault.Internal, "attempt to get members for non-object")
 	}
-	for i := all + 1; i < d.nodes[all].next; i = d.nodes[i].next {
-		value, err := d.string(i)
+	for i := range d.Content(all) {
+		value, err := d.Text(i)
 		if err != nil {
 			return o, err
 		}
-		key := string(d.key(i))
+		key := string(d.Key(i))
 		path, isFile := strings.CutPrefix(key, "file:")
 		switch {
 		case isFile:

@@ -1,9 +1,15 @@
-package rest
+// Package document reads and writes the JSON of HTTP's requests and answers: documents as a whole, and
+// the tensors in them.
+//
+// It stands between package rest, which knows what a request is, and the bytes. It has its own
+// reader and writer, since this is the hot path and the protocol allows NaN and Infinity.
+package document
 
 import (
 	"bytes"
 	"errors"
 	"fmt"
+	"iter"
 	"math"
 	"strconv"
 
@@ -13,20 +19,20 @@ import (
 // Limits on the JSON of a request.
 const (
 	maxDepth = 100     // largest depth of nested arrays and objects
-	maxNodes = 1 << 20 // indexed values, see document
+	maxNodes = 1 << 20 // indexed values, see JSON
 
 	// digits of an integer that always fits a double, even with an exponent of two digits
 	maxDigits = 200
 )
 
-// document is a JSON text that was checked as a whole, with an index of its values. The index has
+// JSON is a text that was checked as a whole, with an index of its values. The index has
 // the members of objects, and the elements of the arrays in the outermost object (the inputs and
 // outputs of a request). It leaves out arrays of data, so that its size does not depend on that of
 // the tensors.
 //
 // Unlike encoding/json it accepts NaN and Infinity, which the protocol allows. Its messages and
 // their positions are those of RapidJSON, which Triton passes on to clients.
-type document struct {
+type JSON struct {
 	text  []byte
 	pos   int
 	level int    // number of open arrays and objects
@@ -44,13 +50,39 @@ type node struct {
 	next             int32 // the node after this one and its content
 }
 
-// nothing is the index of no node. 0 is free, since no search looks for the outermost value.
-const nothing = 0
+// None is the index of no node. 0 is free, since no search looks for the outermost value.
+const None = 0
 
-// parse checks a text and indexes it. The document refers to the text's memory.
-func (d *document) parse(text []byte) error {
+// Empty returns a document that is an object without members.
+func Empty() *JSON { return &JSON{nodes: []node{{kind: '{', next: 1}}} }
+
+// Clear drops the text. The memory of the index is kept for the next one.
+func (d *JSON) Clear() { d.text = nil }
+
+// Size returns the number of values for which the index has memory.
+func (d *JSON) Size() int { return cap(d.nodes) }
+
+// Len returns the bytes of the text.
+func (d *JSON) Len() int { return len(d.text) }
+
+// Kind returns what a value is: one of {, [, ", t, f, n, or 0 for numbers.
+func (d *JSON) Kind(i int32) byte { return d.nodes[i].kind }
+
+// Content returns the indexed members of an object, or elements of an array.
+func (d *JSON) Content(of int32) iter.Seq[int32] {
+	return func(yield func(int32) bool) {
+		for i := of + 1; i < d.nodes[of].next; i = d.nodes[i].next {
+			if !yield(i) {
+				return
+			}
+		}
+	}
+}
+
+// Parse checks a text and indexes it. The JSON refers to the text's memory.
+func (d *JSON) Parse(text []byte) error {
 	text = bytes.TrimPrefix(text, []byte("\ufeff"))
-	*d = document{text: text, nodes: d.nodes[:0]}
+	*d = JSON{text: text, nodes: d.nodes[:0]}
 	if len(text) > math.MaxInt32 {
 		return d.wrong("The document is too large.")
 	}
@@ -67,14 +99,14 @@ func (d *document) parse(text []byte) error {
 }
 
 // wrong makes an error for the current position.
-func (d *document) wrong(what string) error { return d.wrongAt(what, d.pos) }
+func (d *JSON) wrong(what string) error { return d.wrongAt(what, d.pos) }
 
-func (d *document) wrongAt(what string, pos int) error {
+func (d *JSON) wrongAt(what string, pos int) error {
 	return fault.Errorf(fault.Internal, "failed to parse the request JSON buffer: %s at %d", what, pos)
 }
 
 // peek skips white space and returns the next byte, 0 at the end.
-func (d *document) peek() byte {
+func (d *JSON) peek() byte {
 	for d.pos < len(d.text) {
 		switch c := d.text[d.pos]; c {
 		case ' ', '\t', '\r', '\n':
@@ -87,7 +119,7 @@ func (d *document) peek() byte {
 }
 
 // value reads a value. as has its key. depth is that of its node, or negative if it has none.
-func (d *document) value(depth int, as node) error {
+func (d *JSON) value(depth int, as node) error {
 	kind, escaped := d.peek(), false
 	at := len(d.nodes)
 	if depth >= 0 {
@@ -135,7 +167,7 @@ func below(depth int) int {
 	return depth + 1
 }
 
-func (d *document) object(depth int) error {
+func (d *JSON) object(depth int) error {
 	if err := d.open(); err != nil {
 		return err
 	}
@@ -172,7 +204,7 @@ func (d *document) object(depth int) error {
 	}
 }
 
-func (d *document) array(depth int) error {
+func (d *JSON) array(depth int) error {
 	if err := d.open(); err != nil {
 		return err
 	}
@@ -205,7 +237,7 @@ func (d *document) array(depth int) error {
 
 // integers skips elements of an array that are plain integers followed by a comma. Most elements
 // are, and this is faster than reading them as values.
-func (d *document) integers() {
+func (d *JSON) integers() {
 	text, i := d.text, d.pos
 	for {
 		begin := i
@@ -220,7 +252,7 @@ func (d *document) integers() {
 	}
 }
 
-func (d *document) open() error {
+func (d *JSON) open() error {
 	if d.level++; d.level > maxDepth {
 		// the message of newer Tritons
 		return fault.Errorf(fault.InvalidArgument, "JSON nesting depth exceeds maximum allowed limit (%d)", maxDepth)
@@ -229,12 +261,12 @@ func (d *document) open() error {
 	return nil
 }
 
-func (d *document) close() {
+func (d *JSON) close() {
 	d.level--
 	d.pos++
 }
 
-func (d *document) literal(word string) error {
+func (d *JSON) literal(word string) error {
 	for i := range len(word) {
 		if d.pos == len(d.text) || d.text[d.pos] != word[i] {
 			return d.wrong("Invalid value.")
@@ -245,7 +277,7 @@ func (d *document) literal(word string) error {
 }
 
 // quoted reads a string and reports whether it has escapes.
-func (d *document) quoted() (escaped bool, err error) {
+func (d *JSON) quoted() (escaped bool, err error) {
 	text, i := d.text, d.pos+1
 	for i < len(text) {
 		switch c := text[i]; {
@@ -271,7 +303,7 @@ func (d *document) quoted() (escaped bool, err error) {
 }
 
 // number reads a number, or NaN or an infinity.
-func (d *document) number() error {
+func (d *JSON) number() error {
 	begin := d.pos
 	if d.at('-') {
 		d.pos++
@@ -316,10 +348,10 @@ func (d *document) number() error {
 	return nil
 }
 
-func (d *document) at(c byte) bool { return d.pos < len(d.text) && d.text[d.pos] == c }
+func (d *JSON) at(c byte) bool { return d.pos < len(d.text) && d.text[d.pos] == c }
 
 // digits skips digits and reports whether there were any.
-func (d *document) digits() bool {
+func (d *JSON) digits() bool {
 	from := d.pos
 	for d.pos < len(d.text) && d.text[d.pos]-'0' <= 9 {
 		d.pos++
@@ -327,42 +359,42 @@ func (d *document) digits() bool {
 	return d.pos > from
 }
 
-// find returns the first member of an object with the name. It returns nothing without one, or if
+// Find returns the first member of an object with the name. It returns None without one, or if
 // the node is not an object.
-func (d *document) find(object int32, name string) int32 {
+func (d *JSON) Find(object int32, name string) int32 {
 	if d.nodes[object].kind != '{' {
-		return nothing
+		return None
 	}
 	for i := object + 1; i < d.nodes[object].next; i = d.nodes[i].next {
 		if n := &d.nodes[i]; n.keyEscaped {
-			if string(d.key(i)) == name {
+			if string(d.Key(i)) == name {
 				return i
 			}
 		} else if string(d.text[n.keyStart:n.keyEnd]) == name {
 			return i
 		}
 	}
-	return nothing
+	return None
 }
 
-// key returns the name of a member. It may share the document's memory.
-func (d *document) key(i int32) []byte {
+// Key returns the name of a member. It may share the document's memory.
+func (d *JSON) Key(i int32) []byte {
 	n := &d.nodes[i]
 	return unquote(d.text[n.keyStart:n.keyEnd], n.keyEscaped)
 }
 
-// raw returns the text of a value.
-func (d *document) raw(i int32) []byte { return d.text[d.nodes[i].start:d.nodes[i].end] }
+// Raw returns the text of a value: between the quotes of a string, and all of any other.
+func (d *JSON) Raw(i int32) []byte { return d.text[d.nodes[i].start:d.nodes[i].end] }
 
-// kindError returns the error for a value of the wrong kind.
-func kindError(kind string) error { return kindErrorAs(kind, kind) }
+// KindError returns the error for a value of the wrong kind.
+func KindError(kind string) error { return kindErrorAs(kind, kind) }
 
 func kindErrorAs(not, as string) error {
 	return fault.Errorf(fault.Internal, "attempt to access JSON non-%s as %s", not, as)
 }
 
-// within adds the place of an error in front of it.
-func within(what string, err error) error {
+// Within adds the place of an error in front of it.
+func Within(what string, err error) error {
 	var known *fault.Error
 	if errors.As(err, &known) {
 		return &fault.Error{Code: known.Code, Text: what + ": " + known.Text}
@@ -370,64 +402,66 @@ func within(what string, err error) error {
 	return fmt.Errorf("%s: %w", what, err)
 }
 
-// unable adds the field of an error.
-func unable(field string, err error) error {
+// Unable adds the field of an error.
+func Unable(field string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return within("Unable to parse '"+field+"'", err)
+	return Within("Unable to parse '"+field+"'", err)
 }
 
-// string returns the value of a string. It may share the document's memory.
-func (d *document) string(i int32) ([]byte, error) {
+// Text returns the value of a string. It may share the document's memory.
+func (d *JSON) Text(i int32) ([]byte, error) {
 	if d.nodes[i].kind != '"' {
-		return nil, kindError("string")
+		return nil, KindError("string")
 	}
-	return unquote(d.raw(i), d.nodes[i].escaped), nil
+	return unquote(d.Raw(i), d.nodes[i].escaped), nil
 }
 
-func (d *document) bool(i int32) (bool, error) {
+// Bool returns the value of a boolean.
+func (d *JSON) Bool(i int32) (bool, error) {
 	switch d.nodes[i].kind {
 	case 't':
 		return true, nil
 	case 'f':
 		return false, nil
 	}
-	return false, kindError("boolean")
+	return false, KindError("boolean")
 }
 
-func (d *document) unsigned(i int32) (uint64, error) {
+// Unsigned returns the value of an unsigned integer.
+func (d *JSON) Unsigned(i int32) (uint64, error) {
 	if d.nodes[i].kind == '0' {
-		if n, err := strconv.ParseUint(string(d.raw(i)), 10, 64); err == nil {
+		if n, err := strconv.ParseUint(string(d.Raw(i)), 10, 64); err == nil {
 			return n, nil
 		}
 	}
-	return 0, kindError("unsigned-integer")
+	return 0, KindError("unsigned-integer")
 }
 
-// member returns a required member.
-func (d *document) member(object int32, name string) (int32, error) {
-	i := d.find(object, name)
-	if i == nothing {
+// Member returns a required member.
+func (d *JSON) Member(object int32, name string) (int32, error) {
+	i := d.Find(object, name)
+	if i == None {
 		return i, fault.Errorf(fault.Internal, "attempt to access non-existing object member '%s'", name)
 	}
 	return i, nil
 }
 
-// memberString returns a required string.
-func (d *document) memberString(object int32, name string) ([]byte, error) {
-	i, err := d.member(object, name)
+// MemberString returns a required string.
+func (d *JSON) MemberString(object int32, name string) ([]byte, error) {
+	i, err := d.Member(object, name)
 	if err != nil {
 		return nil, err
 	}
-	return d.string(i)
+	return d.Text(i)
 }
 
-// memberArray returns a required array.
-func (d *document) memberArray(object int32, name string) (int32, error) {
-	i, err := d.member(object, name)
+// MemberArray returns a required array.
+func (d *JSON) MemberArray(object int32, name string) (int32, error) {
+	i, err := d.Member(object, name)
 	if err == nil && d.nodes[i].kind != '[' {
-		err = kindError("array")
+		err = KindError("array")
 	}
 	return i, err
 }

@@ -1,4 +1,4 @@
-package rest
+package document
 
 import (
 	"bytes"
@@ -97,8 +97,8 @@ func appendUnescaped(dst, raw []byte) []byte {
 	}
 }
 
-// appendQuoted writes a JSON string. It passes on bytes that are not valid UTF-8.
-func appendQuoted(dst, text []byte) []byte {
+// AppendQuoted writes a JSON string. It passes on bytes that are not valid UTF-8.
+func AppendQuoted(dst, text []byte) []byte {
 	const hex = "0123456789ABCDEF"
 	dst = append(dst, '"')
 	plain := 0 // text[plain:i] needs no escape

@@ -1,4 +1,4 @@
-package rest
+package document
 
 import (
 	"bytes"
@@ -6,8 +6,8 @@ import (
 	"math"
 	"strconv"
 
-	"tuner/engine"
 	"tuner/engine/fault"
+	"tuner/engine/request"
 	"tuner/model/modelconfig/configpb"
 )
 
@@ -47,11 +47,11 @@ func (e *elements) next() bool {
 	return true
 }
 
-// appendStrings appends the strings of an array in wire form.
-func appendStrings(dst, array []byte) ([]byte, error) {
+// AppendStrings appends the strings of an array in wire form.
+func AppendStrings(dst, array []byte) ([]byte, error) {
 	for e := (elements{text: array}); e.next(); {
 		if e.element[0] != '"' {
-			return dst, kindError("string")
+			return dst, KindError("string")
 		}
 		at := len(dst)
 		dst = append(dst, 0, 0, 0, 0)
@@ -61,8 +61,8 @@ func appendStrings(dst, array []byte) ([]byte, error) {
 	return dst, nil
 }
 
-// appendNumbers appends the elements of an array in wire form. Their number must be count.
-func appendNumbers(dst, array []byte, t engine.DataType, count uint64) ([]byte, error) {
+// AppendNumbers appends the elements of an array in wire form. Their number must be count.
+func AppendNumbers(dst, array []byte, t request.DataType, count uint64) ([]byte, error) {
 	bits, signed := integerType(t)
 	n := uint64(0)
 	for e := (elements{text: array}); e.next(); n++ {
@@ -101,12 +101,12 @@ func appendBool(dst, element []byte) ([]byte, error) {
 	case 'f':
 		return append(dst, 0), nil
 	}
-	return dst, kindError("boolean")
+	return dst, KindError("boolean")
 }
 
 // appendReal appends a number. As in Triton, it first becomes a double, and infinite if it is too
 // large for the type.
-func appendReal(dst, element []byte, t engine.DataType) ([]byte, error) {
+func appendReal(dst, element []byte, t request.DataType) ([]byte, error) {
 	switch element[0] {
 	case '"', '{', 't', 'f', 'n':
 		return dst, kindErrorAs("number", "double")
@@ -130,7 +130,7 @@ func appendSigned(dst, element []byte, bits int) ([]byte, error) {
 		limit--
 	}
 	if !ok || u > limit {
-		return dst, kindError("signed-integer")
+		return dst, KindError("signed-integer")
 	}
 	if negative {
 		u = -u
@@ -144,7 +144,7 @@ func appendSigned(dst, element []byte, bits int) ([]byte, error) {
 func appendUnsigned(dst, element []byte, bits int) ([]byte, error) {
 	u, ok := parseDigits(element)
 	if !ok {
-		return dst, kindError("unsigned-integer")
+		return dst, KindError("unsigned-integer")
 	}
 	if u<<(64-bits)>>(64-bits) != u {
 		return dst, errRange(element, "UINT", bits)
@@ -185,7 +185,7 @@ func appendWidth(dst []byte, u uint64, bits int) []byte {
 	}
 }
 
-func integerType(t engine.DataType) (bits int, signed bool) {
+func integerType(t request.DataType) (bits int, signed bool) {
 	switch t {
 	case configpb.DataType_TYPE_INT8:
 		return 8, true
@@ -208,8 +208,8 @@ func integerType(t engine.DataType) (bits int, signed bool) {
 	}
 }
 
-// appendJSON writes a tensor's elements as a flat JSON array.
-func appendJSON(dst []byte, t *engine.Tensor) []byte {
+// AppendTensor writes a tensor's elements as a flat JSON array.
+func AppendTensor(dst []byte, t *request.Tensor) []byte {
 	dst = append(dst, '[')
 	for data, first := t.Data, true; len(data) > 0; first = false {
 		if !first {
@@ -221,7 +221,7 @@ func appendJSON(dst []byte, t *engine.Tensor) []byte {
 }
 
 // appendJSONElement writes the first element of data and returns the rest.
-func appendJSONElement(dst, data []byte, t engine.DataType) (out, rest []byte) {
+func appendJSONElement(dst, data []byte, t request.DataType) (out, rest []byte) {
 	le := binary.LittleEndian
 	switch t {
 	case configpb.DataType_TYPE_BOOL:
@@ -248,7 +248,7 @@ func appendJSONElement(dst, data []byte, t engine.DataType) (out, rest []byte) {
 		return appendFloat(dst, math.Float64frombits(le.Uint64(data))), data[8:]
 	default: // TYPE_STRING; half floats were refused before
 		n := 4 + int(le.Uint32(data))
-		return appendQuoted(dst, data[4:n]), data[n:]
+		return AppendQuoted(dst, data[4:n]), data[n:]
 	}
 }
 
@@ -271,4 +271,20 @@ func appendFloat(dst []byte, f float64) []byte {
 		}
 	}
 	return append(dst, ".0"...)
+}
+
+// AppendShape appends the elements of a flat array of unsigned integers.
+func (d *JSON) AppendShape(dst []int64, array int32) ([]int64, error) {
+	raw := d.Raw(array)
+	if bytes.IndexByte(raw[1:], '[') >= 0 {
+		return dst, KindError("unsigned-integer")
+	}
+	for e := (elements{text: raw}); e.next(); {
+		n, err := strconv.ParseInt(string(e.element), 10, 64)
+		if err != nil || n < 0 {
+			return dst, KindError("unsigned-integer")
+		}
+		dst = append(dst, n)
+	}
+	return dst, nil
 }
