@@ -8,6 +8,7 @@ import (
 
 	"tuner/engine/fault"
 	"tuner/engine/repository"
+	"tuner/engine/served"
 )
 
 // patience bounds the wait for a load in progress. An unload, another load of the same model, and
@@ -29,7 +30,7 @@ type attempt struct {
 	// the model is loaded also if exactly this one serves
 	isRepeated bool
 	before     map[int64]*version // the versions of the model before the load
-	made       []*pool            // discarded if the load fails
+	made       []*served.Pool     // discarded if the load fails
 	given      <-chan struct{}    // closed when the load was given up
 	giveUp     context.CancelCauseFunc
 }

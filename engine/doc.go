@@ -6,7 +6,7 @@
 //
 //   - A front end (engine/rest, engine/grpcapi) decodes it into a Request.
 //   - Server.Start validates it against the model's configuration and queues it.
-//   - An instance gathers a batch, runs it, and slices the outputs.
+//   - An instance gathers a batch, runs it, and slices the outputs (engine/served).
 //   - Pending.Wait returns the Response.
 //   - The front end encodes the response and releases it.
 //

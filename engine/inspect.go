@@ -8,8 +8,10 @@ import (
 	"time"
 
 	"tuner/engine/api"
+	"tuner/engine/cache"
 	"tuner/engine/fault"
 	"tuner/engine/request"
+	"tuner/engine/served"
 	"tuner/engine/statistics"
 	"tuner/model/modelconfig"
 )
@@ -68,7 +70,7 @@ func (s *Server) ModelMetadata(name string, version int64) (api.ModelMetadata, e
 		return api.ModelMetadata{}, err
 	}
 	if version != 0 {
-		return m.metadata([]string{strconv.FormatInt(version, 10)}), nil
+		return m.Metadata([]string{strconv.FormatInt(version, 10)}), nil
 	}
 	_, e, _ := s.resolve(name) // find found it
 	var numbers []int64
@@ -82,7 +84,7 @@ func (s *Server) ModelMetadata(name string, version int64) (api.ModelMetadata, e
 	for _, n := range numbers {
 		versions = append(versions, strconv.FormatInt(n, 10))
 	}
-	return m.metadata(versions), nil
+	return m.Metadata(versions), nil
 }
 
 // ModelConfig returns the complete configuration of a model. The caller must not change it. Version
@@ -92,10 +94,10 @@ func (s *Server) ModelConfig(name string, version int64) (*modelconfig.Config, e
 	if err != nil {
 		return nil, err
 	}
-	return m.config, nil
+	return m.Config, nil
 }
 
-func (s *Server) model(name string, version int64) (*model, error) {
+func (s *Server) model(name string, version int64) (*served.Model, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.find(name, version)
@@ -111,8 +113,8 @@ func (s *Server) Statistics(name string, version int64) (api.Statistics, error) 
 		return out, fault.Errorf(fault.InvalidArgument, "requested model '%s' is not available", name)
 	}
 	for _, m := range s.readyModels() {
-		if (name == "" || name == m.name) && (version == 0 || version == m.version) {
-			out.ModelStats = append(out.ModelStats, m.stats.SinceLoad(m.name, m.version))
+		if (name == "" || name == m.Name) && (version == 0 || version == m.Version) {
+			out.ModelStats = append(out.ModelStats, m.Stats.SinceLoad(m.Name, m.Version))
 		}
 	}
 	switch {
@@ -142,15 +144,15 @@ func (s *Server) Metrics() []ModelMetrics {
 	defer s.mu.RUnlock()
 	var out []ModelMetrics
 	for _, m := range s.readyModels() {
-		stats, failures := m.stats.SinceUnload(m.name, m.version)
-		out = append(out, ModelMetrics{stats, failures, m.pool.pending(), m.loadDuration, m.config.GetResponseCache().GetEnable(), m.namespace, m.config.GetMetricTags()})
+		stats, failures := m.Stats.SinceUnload(m.Name, m.Version)
+		out = append(out, ModelMetrics{stats, failures, m.Pool.Pending(), m.LoadDuration, m.Config.GetResponseCache().GetEnable(), m.Namespace, m.Config.GetMetricTags()})
 	}
 	return out
 }
 
 // readyModels lists the ready models, by name and version. The caller holds Server.mu.
-func (s *Server) readyModels() []*model {
-	var out []*model
+func (s *Server) readyModels() []*served.Model {
+	var out []*served.Model
 	for _, e := range s.entries {
 		for _, v := range e.versions {
 			if v.state == api.StateReady {
@@ -158,8 +160,8 @@ func (s *Server) readyModels() []*model {
 			}
 		}
 	}
-	slices.SortFunc(out, func(a, b *model) int {
-		return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.version, b.version))
+	slices.SortFunc(out, func(a, b *served.Model) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Version, b.Version))
 	})
 	return out
 }
@@ -234,9 +236,17 @@ func (s *Server) RawInput(name string, number int64, data []byte) (Tensor, error
 	if err != nil {
 		return Tensor{}, err
 	}
-	sig := m.signature
+	sig := m.Signature
 	if len(sig.Inputs) != 1 {
 		return Tensor{}, fault.Errorf(fault.InvalidArgument, "%s Raw request must only have 1 input (found 1) to be deduced but got %d inputs in '%s' model configuration", request.IDPrefix(""), len(sig.Inputs), name)
 	}
 	return sig.RawInput(data)
+}
+
+// CacheStatistics returns the figures of the response cache. It is false for a server without one.
+func (s *Server) CacheStatistics() (cache.Statistics, bool) {
+	if s.cache == nil {
+		return cache.Statistics{}, false
+	}
+	return s.cache.Statistics(), true
 }

@@ -6,47 +6,16 @@ import (
 	"fmt"
 	"runtime"
 
-	"tuner/engine/batching"
 	"tuner/engine/fault"
 	"tuner/engine/hostpolicy"
 	"tuner/engine/ratelimit"
 	"tuner/engine/request"
-	"tuner/engine/scheduler"
+	"tuner/engine/served"
 	"tuner/engine/statistics"
 	"tuner/engine/warmup"
 	"tuner/model/modelconfig"
 	"tuner/model/modelconfig/configpb"
 )
-
-// instance is a session with the policy of its thread, and what it shares with other models.
-type instance struct {
-	session Session
-	policy  hostpolicy.Policy
-	claim   *ratelimit.Claim // nil: nothing
-}
-
-// limitedExecutor is an executor that runs only while it holds resources. The wait counts as time in
-// the queue.
-type limitedExecutor struct {
-	scheduler.Executor[*job]
-	claim *ratelimit.Claim
-}
-
-// Execute implements scheduler.Executor.
-func (l *limitedExecutor) Execute(items []scheduler.Item[*job]) {
-	l.claim.Acquire()
-	defer l.claim.Release()
-	l.Executor.Execute(items)
-}
-
-// boundExecutor is an executor whose thread is bound by a host policy.
-type boundExecutor struct {
-	scheduler.Executor[*job]
-	policy hostpolicy.Policy
-}
-
-// Bind is called on the thread that will execute.
-func (b *boundExecutor) Bind() { _ = b.policy.Bind() } // it succeeded when the session was made
 
 // bound runs f on a thread that is bound by a policy and ends with f. Threads of ONNX Runtime that
 // f starts are bound with it.
@@ -103,7 +72,7 @@ func (s *Server) instances(c *modelconfig.Config) []Instance {
 }
 
 // claim has instances in places claim what their groups share with other models.
-func (s *Server) claim(places []Instance, made []instance) error {
+func (s *Server) claim(places []Instance, made []served.Instance) error {
 	if s.options.Limiter == nil {
 		return nil
 	}
@@ -113,7 +82,7 @@ func (s *Server) claim(places []Instance, made []instance) error {
 			needs = append(needs, ratelimit.Need{Name: r.GetName(), IsGlobal: r.GetGlobal(), Count: int(r.GetCount())})
 		}
 		var err error
-		if made[i].claim, err = s.options.Limiter.Add(needs, place.limit.GetPriority(), place.GPU); err != nil {
+		if made[i].Claim, err = s.options.Limiter.Add(needs, place.limit.GetPriority(), place.GPU); err != nil {
 			return err
 		}
 	}
@@ -121,7 +90,7 @@ func (s *Server) claim(places []Instance, made []instance) error {
 }
 
 // newModel makes the sessions of a version. It replaces old, if there is one.
-func (s *Server) newModel(ctx context.Context, src *source, number int64, old *model, unchanged bool) (*model, error) {
+func (s *Server) newModel(ctx context.Context, src *source, number int64, old *served.Model, unchanged bool) (*served.Model, error) {
 	files := ModelFiles{Name: src.Name, Version: number}
 	var err error
 	if modelconfig.HasFile(src.Config) {
@@ -129,8 +98,8 @@ func (s *Server) newModel(ctx context.Context, src *source, number int64, old *m
 			return nil, err
 		}
 	}
-	m := &model{name: src.Name, namespace: src.namespace, version: number}
-	var made []instance
+	m := &served.Model{Name: src.Name, Namespace: src.namespace, Version: number}
+	var made []served.Instance
 	var samples []warmup.Sample
 	places := s.instances(src.Config)
 	for _, in := range places {
@@ -139,13 +108,13 @@ func (s *Server) newModel(ctx context.Context, src *source, number int64, old *m
 			if err != nil {
 				return err
 			}
-			made = append(made, instance{session: session, policy: in.Policy})
-			if m.config == nil { // the first session has the model's inputs and outputs
+			made = append(made, served.Instance{Session: session, Policy: in.Policy})
+			if m.Config == nil { // the first session has the model's inputs and outputs
 				if samples, err = s.describe(m, src, session.IO(), old, unchanged); err != nil {
 					return err
 				}
 			}
-			return warmup.Run(ctx, session, samples, m.stats)
+			return warmup.Run(ctx, session, samples, m.Stats)
 		})
 		if err != nil {
 			break
@@ -158,28 +127,19 @@ func (s *Server) newModel(ctx context.Context, src *source, number int64, old *m
 		err = s.claim(places, made)
 	}
 	if err != nil {
-		return nil, errors.Join(err, closeSessions(made))
+		return nil, errors.Join(err, served.CloseInstances(made))
 	}
-	if m.added != nil {
-		m.pool = s.newSequencePool(m, made)
-	} else {
-		set := batching.Settings(m.config)
-		set.Hold = s.options.Hold
-		m.pool = newPool(made, set, s.options.Timer)
-	}
-	if src.temp != nil {
-		src.temp.users.Add(1)
-		m.pool.files = src.temp
-	}
+	m.Pool = served.NewPool(m.Config, m.Added, made, served.Waiting{Hold: s.options.Hold, HoldBacklog: s.options.HoldBacklog, Timer: s.options.Timer})
+	m.Pool.Keep(src.temp)
 	return m, nil
 }
 
 // newSession makes an instance: on the session of one that was made before in the same place, if the
 // model's instances share it.
-func (s *Server) newSession(ctx context.Context, files ModelFiles, c *modelconfig.Config, in Instance, made []instance) (Session, error) {
+func (s *Server) newSession(ctx context.Context, files ModelFiles, c *modelconfig.Config, in Instance, made []served.Instance) (Session, error) {
 	for _, before := range made {
-		sharing, can := before.session.(Sharing)
-		if !can || !before.policy.Equal(in.Policy) {
+		sharing, can := before.Session.(Sharing)
+		if !can || !before.Policy.Equal(in.Policy) {
 			continue
 		}
 		if shared := sharing.Share(); shared != nil {
@@ -191,7 +151,7 @@ func (s *Server) newSession(ctx context.Context, files ModelFiles, c *modelconfi
 
 // describe sets m's configuration, the values derived from it, and its counters. It returns the
 // samples of its warm-up.
-func (s *Server) describe(m *model, src *source, io modelconfig.ModelIO, old *model, unchanged bool) ([]warmup.Sample, error) {
+func (s *Server) describe(m *served.Model, src *source, io modelconfig.ModelIO, old *served.Model, unchanged bool) ([]warmup.Sample, error) {
 	c, err := s.finish(src, &io)
 	if err == nil {
 		err = src.CheckLabels(c)
@@ -199,36 +159,36 @@ func (s *Server) describe(m *model, src *source, io modelconfig.ModelIO, old *mo
 	if err != nil {
 		return nil, err
 	}
-	m.config, m.signature = c, request.NewSignature(c)
-	if m.added, err = s.newAdded(src, c); err != nil {
+	m.Config, m.Signature = c, request.NewSignature(c)
+	if m.Added, err = s.newAdded(src, c); err != nil {
 		return nil, err
 	}
 	s.count(m, old, unchanged)
-	return warmup.New(src.Name, src.warmupFile, m.signature, m.added, c.GetModelWarmup())
+	return warmup.New(src.Name, src.warmupFile, m.Signature, m.Added, c.GetModelWarmup())
 }
 
 // count gives a model its counters. old is the model that it replaces, nil if none.
-func (s *Server) count(m, old *model, unchanged bool) {
+func (s *Server) count(m, old *served.Model, unchanged bool) {
 	switch {
 	case old == nil:
-		m.stats = statistics.New(s.observer(m))
+		m.Stats = statistics.New(s.observer(m))
 	case unchanged:
-		m.stats = inherit(old, m.config)
+		m.Stats = inherit(old, m.Config)
 	default:
-		m.stats = old.stats.Successor()
+		m.Stats = old.Stats.Successor()
 	}
 }
 
 // observer returns the observer of a version whose counters begin at zero; nil: none.
-func (s *Server) observer(m *model) statistics.Observer {
+func (s *Server) observer(m *served.Model) statistics.Observer {
 	if s.options.Observe == nil {
 		return nil
 	}
-	return s.options.Observe(m.namespace, m.name, m.version, m.config)
+	return s.options.Observe(m.Namespace, m.Name, m.Version, m.Config)
 }
 
 // tryModel is newModel, and again as often as the server was asked to.
-func (s *Server) tryModel(ctx context.Context, src *source, number int64, old *model, unchanged bool) (*model, error) {
+func (s *Server) tryModel(ctx context.Context, src *source, number int64, old *served.Model, unchanged bool) (*served.Model, error) {
 	for tries := 0; ; tries++ {
 		m, err := s.newModel(ctx, src, number, old, unchanged)
 		if err == nil || tries >= s.options.LoadRetries || ctx.Err() != nil {

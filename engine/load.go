@@ -14,6 +14,7 @@ import (
 	"tuner/engine/fault"
 	"tuner/engine/repository"
 	"tuner/engine/request"
+	"tuner/engine/served"
 	"tuner/engine/statistics"
 	"tuner/model/modelconfig"
 	"tuner/model/modelrepo"
@@ -51,7 +52,7 @@ func (s *Server) try(ctx context.Context, a *attempt, o Override) error {
 		return err
 	}
 	if src.temp != nil {
-		defer src.temp.release() // the pools hold it now
+		defer src.temp.Release() // the pools hold it now
 	}
 	if !a.isRepeated && s.isServing(a.entry, src) {
 		return nil
@@ -70,7 +71,7 @@ func (s *Server) try(ctx context.Context, a *attempt, o Override) error {
 		return nil
 	}
 	for _, p := range a.made {
-		err = errors.Join(err, p.retire())
+		err = errors.Join(err, p.Retire())
 	}
 	if ctx.Err() != nil {
 		return errors.Join(givenUp(ctx, a.name), err)
@@ -94,7 +95,7 @@ func (s *Server) read(ctx context.Context, a *attempt, o Override) (*source, err
 		return src, nil
 	}
 	if src.temp != nil {
-		src.temp.release()
+		src.temp.Release()
 	}
 	if errors.As(err, new(*modelconfig.PollError)) {
 		return nil, s.pollError(a.name, err)
@@ -194,14 +195,14 @@ func (s *Server) build(ctx context.Context, a *attempt, src *source) (map[int64]
 				v.model, err = s.tryModel(ctx, src, n, old, unchanged)
 			}
 			if err == nil {
-				a.made = append(a.made, v.model.pool)
+				a.made = append(a.made, v.model.Pool)
 			}
 		}
 		if err != nil {
 			v.state, v.reason = api.StateUnavailable, fault.Reason(err)
 			failed = errors.Join(failed, err)
 		} else {
-			v.model.loadDuration = time.Since(begin)
+			v.model.LoadDuration = time.Since(begin)
 		}
 		versions[n] = v
 	}
@@ -230,9 +231,9 @@ func (s *Server) announceLoading(ctx context.Context, e *entry, numbers []int64)
 	}
 }
 
-func (e *entry) uses(p *pool) bool {
+func (e *entry) uses(p *served.Pool) bool {
 	for _, v := range e.versions {
-		if v.model != nil && v.model.pool == p {
+		if v.model != nil && v.model.Pool == p {
 			return true
 		}
 	}
@@ -241,7 +242,7 @@ func (e *entry) uses(p *pool) bool {
 
 // serving returns the model that serves a version, or nil. unchanged: it was loaded from the same
 // files.
-func (s *Server) serving(e *entry, number int64, stamp string) (old *model, unchanged bool) {
+func (s *Server) serving(e *entry, number int64, stamp string) (old *served.Model, unchanged bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if v := e.versions[number]; v != nil && v.state == api.StateReady {
@@ -253,25 +254,25 @@ func (s *Server) serving(e *entry, number int64, stamp string) (old *model, unch
 // reuse makes a model on the sessions that serve now. This is possible if only the batching of
 // requests has changed, and takes milliseconds instead of making new sessions. Otherwise it returns
 // nil. The warm-up is not repeated, since these sessions have had the same.
-func (s *Server) reuse(src *source, old *model) (*model, error) {
-	if src.isEnsemble() || old.composed != nil {
+func (s *Server) reuse(src *source, old *served.Model) (*served.Model, error) {
+	if src.isEnsemble() || old.IsEnsemble() {
 		return nil, nil
 	}
-	io := old.pool.instances[0].session.IO()
+	io := old.Pool.IO()
 	c, err := s.finish(src, &io)
-	if err != nil || !modelconfig.SameButBatching(old.config, c) {
+	if err != nil || !modelconfig.SameButBatching(old.Config, c) {
 		return nil, err
 	}
-	return &model{name: src.Name, namespace: src.namespace, version: old.version, config: c, signature: request.NewSignature(c), stats: inherit(old, c), pool: old.pool}, nil
+	return &served.Model{Name: src.Name, Namespace: src.namespace, Version: old.Version, Config: c, Signature: request.NewSignature(c), Stats: inherit(old, c), Pool: old.Pool}, nil
 }
 
 // inherit makes the counters of a model of configuration c that replaces old. They are the same
 // ones in the cases in which Triton would change only the instances.
-func inherit(old *model, c *modelconfig.Config) *statistics.Statistics {
-	if modelconfig.SameButInstances(old.config, c) {
-		return old.stats
+func inherit(old *served.Model, c *modelconfig.Config) *statistics.Statistics {
+	if modelconfig.SameButInstances(old.Config, c) {
+		return old.Stats
 	}
-	return old.stats.Successor()
+	return old.Stats.Successor()
 }
 
 // finish completes a configuration from the model itself, and checks it against the model.
@@ -314,18 +315,18 @@ func (s *Server) publish(ctx context.Context, a *attempt, src *source, versions 
 	e.versions, e.source, e.hollow = versions, src, false
 	for _, v := range versions {
 		// it may serve the older configuration so far
-		v.model.pool.reconfigure(v.model.config)
-		v.model.answers = s.openAnswers(v.model)
-		s.options.Log.Info("loaded model", "model", src.Name, "version", v.model.version, "duration", v.model.loadDuration)
+		v.model.Pool.Reconfigure(v.model.Config)
+		v.model.OpenAnswers(s.cache)
+		s.options.Log.Info("loaded model", "model", src.Name, "version", v.model.Version, "duration", v.model.LoadDuration)
 	}
 	for number, v := range old {
 		if v.model != nil {
-			v.model.answers.Close()
+			v.model.CloseAnswers()
 		}
 		if versions[number] == nil {
 			versions[number] = s.dismiss(v)
-		} else if v.model != nil && !e.uses(v.model.pool) {
-			s.retire(v.model.pool, nil)
+		} else if v.model != nil && !e.uses(v.model.Pool) {
+			s.retire(v.model.Pool, nil)
 		}
 	}
 	e.findNewest()
@@ -436,9 +437,9 @@ func (s *Server) dismiss(v *version) *version {
 	case v.model == nil:
 		return &version{state: api.StateUnavailable, reason: unloadedReason}
 	}
-	v.model.answers.Close()
+	v.model.CloseAnswers()
 	gone := &version{state: api.StateUnloading}
-	s.retire(v.model.pool, func() {
+	s.retire(v.model.Pool, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		gone.state, gone.reason = api.StateUnavailable, unloadedReason

@@ -5,15 +5,16 @@ import (
 	"path/filepath"
 
 	"tuner/engine/repository"
+	"tuner/engine/served"
 	"tuner/model/modelconfig"
 )
 
 // source is a model to load, as found in a repository, or as a load request brought it.
 type source struct {
 	*repository.Model
-	namespace string  // the repository; "": there are no namespaces, or it came with a load request
-	override  bool    // the configuration came with the load request
-	temp      *shared // holds the folder if that is temporary; nil otherwise
+	namespace string         // the repository; "": there are no namespaces, or it came with a load request
+	override  bool           // the configuration came with the load request
+	temp      *served.Shared // holds the folder if that is temporary; nil otherwise
 }
 
 // isEnsemble reports whether the model consists of other models.
@@ -40,8 +41,7 @@ func (o Override) source(roots []string, u *repository.Uploads, name string) (*s
 	if len(o.Files) > 0 {
 		var remove func()
 		src.Model, remove, err = u.Write(name, o.Files)
-		src.temp = &shared{free: remove}
-		src.temp.users.Store(1)
+		src.temp = served.NewShared(remove)
 	} else {
 		src.Model, err = repository.Find(roots, name)
 	}

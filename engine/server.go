@@ -19,6 +19,7 @@ import (
 	"tuner/engine/ratelimit"
 	"tuner/engine/repository"
 	"tuner/engine/scheduler"
+	"tuner/engine/served"
 	"tuner/engine/statistics"
 	"tuner/model/modelconfig"
 )
@@ -64,7 +65,7 @@ type Server struct {
 	loading  sync.WaitGroup // loads
 	ending   chan struct{}  // closed when no load may begin any more; guarded by mu
 	uploads  repository.Uploads
-	cache    *cache.Cache[[]Tensor] // nil: none
+	cache    *served.Cache // nil: none
 
 	mu        sync.RWMutex
 	entries   map[string]*entry
@@ -80,17 +81,17 @@ type entry struct {
 	turn     chan struct{} // holds an element while a load or unload is in progress
 	attempt  *attempt      // the load in progress; guarded by Server.mu, as all below
 	versions map[int64]*version
-	newest   *model  // the highest ready version; nil: none
-	source   *source // of the serving versions
-	hollow   bool    // the last load found no version to serve, and none serves
+	newest   *served.Model // the highest ready version; nil: none
+	source   *source       // of the serving versions
+	hollow   bool          // the last load found no version to serve, and none serves
 }
 
 // version is the state of one version of a model.
 type version struct {
 	state  string
 	reason string
-	stamp  string // of its files
-	model  *model // nil unless ready, or unloading
+	stamp  string        // of its files
+	model  *served.Model // nil unless ready, or unloading
 }
 
 // unloadedReason marks versions that were unloaded on request. They do not make the server unready.
@@ -210,9 +211,9 @@ func (s *Server) Close() {
 
 // retire frees a pool in the background once its last request is answered. The caller holds
 // Server.mu. No new request may reach the pool.
-func (s *Server) retire(p *pool, done func()) {
+func (s *Server) retire(p *served.Pool, done func()) {
 	s.retiring.Go(func() {
-		if err := p.retire(); err != nil {
+		if err := p.Retire(); err != nil {
 			s.options.Log.Error("cannot free a model", "error", err)
 		}
 		if done != nil {
@@ -231,7 +232,7 @@ func (s *Server) Start(r *Request) (*Pending, error) {
 	if err != nil {
 		return nil, err
 	}
-	return m.start(r, nil)
+	return m.Start(r, nil)
 }
 
 // Infer runs a request and blocks until it is answered. The caller releases the Response.
@@ -245,18 +246,18 @@ func (s *Server) Infer(ctx context.Context, r *Request) (*Response, error) {
 
 // acquire finds a model and enters its pool, so that it is not freed before the request has been
 // answered.
-func (s *Server) acquire(name string, version int64) (*model, error) {
+func (s *Server) acquire(name string, version int64) (*served.Model, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	m, err := s.find(name, version)
 	if err == nil {
-		m.pool.users.Add(1)
+		m.Pool.Enter()
 	}
 	return m, err
 }
 
 // find returns a ready model. Version 0 is the newest. The caller holds Server.mu.
-func (s *Server) find(name string, number int64) (*model, error) {
+func (s *Server) find(name string, number int64) (*served.Model, error) {
 	if s.closing {
 		return nil, fault.Errorf(fault.Unavailable, "Server is stopping, scheduler for model has stopped accepting new inference requests")
 	}
@@ -285,7 +286,7 @@ func (s *Server) find(name string, number int64) (*model, error) {
 func (e *entry) findNewest() {
 	e.newest = nil
 	for number, v := range e.versions {
-		if v.state == api.StateReady && (e.newest == nil || number > e.newest.version) {
+		if v.state == api.StateReady && (e.newest == nil || number > e.newest.Version) {
 			e.newest = v.model
 		}
 	}

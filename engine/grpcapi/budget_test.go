@@ -145,8 +145,9 @@ func unread(t *testing.T, size int64, compression grpcapi.Compression, sent []by
 			t.Fatalf("infer: %v", err)
 		}
 	}
-	// Half is taken once. Then the memory is free again that the answers needed beside their own.
-	if used := b.Used(); used < 10*size || used > 60*size {
+	// Half is taken once. Then the memory is free again that the answers needed beside their own. How
+	// much that was depends on how many answers were made at the same time.
+	if used := b.Used(); used == 0 || used > 60*size {
 		t.Errorf("%d bytes are charged of %d", used, b.Max())
 	}
 	_ = reader.Close()

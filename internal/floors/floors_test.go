@@ -98,10 +98,11 @@ var allowed = map[string][]string{
 	"engine/session":             {"engine/request", "model/modelconfig"},
 	"engine/batching":            {"engine/request", "engine/scheduler", "model/modelconfig"},
 	"engine/state":               {"engine/fault", "engine/sequence", "model/modelconfig"},
-	"engine/statistics":          {"engine/api"},                                               // counters: it knows no model
-	"engine/rest/hangup":         {},                                                           // connections: it knows no HTTP
-	"engine/repository":          {"engine/fault", "model/modelconfig", "model/modelrepo"},     // files: it loads and serves nothing
-	"engine/ensemble":            {"engine/request", "engine/statistics", "model/modelconfig"}, // graphs and their flow: it runs no model
+	"engine/statistics":          {"engine/api"},                                                                                                                                                                                                                                                                      // counters: it knows no model
+	"engine/rest/hangup":         {},                                                                                                                                                                                                                                                                                  // connections: it knows no HTTP
+	"engine/repository":          {"engine/fault", "model/modelconfig", "model/modelrepo"},                                                                                                                                                                                                                            // files: it loads and serves nothing
+	"engine/ensemble":            {"engine/request", "engine/statistics", "model/modelconfig"},                                                                                                                                                                                                                        // graphs and their flow: it runs no model
+	"engine/served":              {"engine/api", "engine/batching", "engine/budget", "engine/cache", "engine/ensemble", "engine/fault", "engine/hostpolicy", "engine/ratelimit", "engine/request", "engine/scheduler", "engine/sequence", "engine/session", "engine/state", "engine/statistics", "model/modelconfig"}, // requests through models: it knows no repository
 	"engine":                     {"engine/api", "model/modelconfig", "model/modelrepo", "internal/hostinfo"},
 	"engine/api":                 {"model/modelconfig/configpb", "model/modelconfig"},
 	"engine/flags":               {"engine", "model/modelconfig", "engine/ratelimit", "engine/api", "engine/statistics"}, // statistics: the observer that makes summaries

@@ -1,4 +1,4 @@
-package engine
+package served
 
 import (
 	"errors"
@@ -7,13 +7,14 @@ import (
 	"tuner/engine/fault"
 	"tuner/engine/request"
 	"tuner/engine/scheduler"
+	"tuner/engine/session"
 	"tuner/engine/statistics"
 )
 
 // apartExecutor runs batches on a session that takes each request by itself.
 type apartExecutor struct {
-	session  ApartSession
-	requests []Apart
+	session  session.ApartSession
+	requests []session.Apart
 	vacant   int // rows of the batch without a request
 }
 
@@ -24,7 +25,7 @@ func (e *apartExecutor) Execute(items []scheduler.Item[*job]) {
 	rows := e.vacant
 	for _, it := range items {
 		p := &it.Value.prepared
-		sig := it.Value.model.signature
+		sig := it.Value.model.Signature
 		if sig.MaxBatch > 0 {
 			rows += p.Rows
 		}
@@ -34,28 +35,28 @@ func (e *apartExecutor) Execute(items []scheduler.Item[*job]) {
 				names = append(names, sig.Outputs[i].Name)
 			}
 		}
-		e.requests = append(e.requests, Apart{Inputs: p.Inputs, Names: names})
+		e.requests = append(e.requests, session.Apart{Inputs: p.Inputs, Names: names})
 	}
 	result := e.session.ExecuteApart(e.requests)
 	end := time.Now()
 	d := statistics.Span{Input: result.Gathered.Sub(begin), Infer: result.Computed.Sub(result.Gathered), Output: end.Sub(result.Computed)}
-	items[0].Value.model.stats.Executed(rows, d)
+	items[0].Value.model.Stats.Executed(rows, d)
 	for i, it := range items {
 		j := it.Value
 		e.settle(j, &e.requests[i])
 		if j.err != nil {
-			j.model.stats.Failed(statistics.FailureOther, end.Sub(j.started))
+			j.model.Stats.Failed(statistics.FailureOther, end.Sub(j.started))
 			continue
 		}
 		j.span = d
-		j.model.stats.Succeeded(j.prepared.Rows, end.Sub(j.started), begin.Sub(it.Enqueued), d, end)
+		j.model.Stats.Succeeded(j.prepared.Rows, end.Sub(j.started), begin.Sub(it.Enqueued), d, end)
 	}
 	clear(e.requests)
 	e.requests = e.requests[:0]
 }
 
 // settle stores the response or error of one request.
-func (e *apartExecutor) settle(j *job, a *Apart) {
+func (e *apartExecutor) settle(j *job, a *session.Apart) {
 	var known *fault.Error
 	switch {
 	case errors.As(a.Err, &known):
@@ -65,7 +66,7 @@ func (e *apartExecutor) settle(j *job, a *Apart) {
 		j.err = fault.Errorf(fault.Internal, "%v", a.Err)
 		return
 	}
-	sig := j.model.signature
+	sig := j.model.Signature
 	for i := range a.Outputs {
 		t := &a.Outputs[i]
 		for k := range sig.Outputs {
@@ -74,9 +75,7 @@ func (e *apartExecutor) settle(j *job, a *Apart) {
 			}
 		}
 	}
-	memory := &shared{}
-	memory.users.Store(1)
-	response := &Response{Model: j.model.name, Version: j.model.version, ID: j.request.ID, memory: memory, account: j.request.Memory, Outputs: a.Outputs}
+	response := &Response{Model: j.model.Name, Version: j.model.Version, ID: j.request.ID, account: j.request.Memory, Outputs: a.Outputs}
 	if !response.account.Take(request.DataBytes(response.Outputs)) {
 		j.err = fault.Full(response.account)
 		return

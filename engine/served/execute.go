@@ -1,4 +1,4 @@
-package engine
+package served
 
 import (
 	"errors"
@@ -8,6 +8,7 @@ import (
 	"tuner/engine/fault"
 	"tuner/engine/request"
 	"tuner/engine/scheduler"
+	"tuner/engine/session"
 	"tuner/engine/state"
 	"tuner/engine/statistics"
 )
@@ -15,8 +16,8 @@ import (
 // executor runs batches on one session. It reuses its lists, so that a steady load allocates
 // little.
 type executor struct {
-	session Session
-	batch   Batch
+	session session.Session
+	batch   session.Batch
 	cuts    []request.Slicer
 	// of a model whose requests form sequences: the slots of the instance, and the rows of the batch.
 	// An item whose row is vacant is that of another row, and has no answer.
@@ -38,15 +39,14 @@ func (e *executor) Execute(items []scheduler.Item[*job]) {
 	defer e.forget()
 	m := items[0].Value.model
 	if err == nil {
-		memory := &shared{free: result.Free}
-		memory.users.Store(1) // our reference, until all responses are made
+		memory := NewShared(result.Free) // our reference, until all responses are made
 		if e.slots != nil {
 			err = e.keepStates(m, result.Outputs)
 		}
 		if err == nil {
-			err = e.respond(items, result.Outputs[:len(m.signature.Outputs)], rows, memory)
+			err = e.respond(items, result.Outputs[:len(m.Signature.Outputs)], rows, memory)
 		}
-		memory.release()
+		memory.Release()
 	}
 	end := time.Now()
 	if err != nil {
@@ -54,24 +54,24 @@ func (e *executor) Execute(items []scheduler.Item[*job]) {
 		return
 	}
 	d := statistics.Span{Input: result.Gathered.Sub(begin), Infer: result.Computed.Sub(result.Gathered), Output: end.Sub(result.Computed)}
-	m.stats.Executed(rows, d)
+	m.Stats.Executed(rows, d)
 	for k, it := range items {
 		if e.isVacant(k) {
 			continue
 		}
 		j := it.Value
 		if j.err != nil {
-			j.model.stats.Failed(statistics.FailureOther, end.Sub(j.started))
+			j.model.Stats.Failed(statistics.FailureOther, end.Sub(j.started))
 			continue
 		}
 		j.span = d
-		j.model.stats.Succeeded(j.prepared.Rows, end.Sub(j.started), begin.Sub(it.Enqueued), d, end)
+		j.model.Stats.Succeeded(j.prepared.Rows, end.Sub(j.started), begin.Sub(it.Enqueued), d, end)
 	}
 }
 
 // gather lists the parts of each input and returns the rows of the batch.
 func (e *executor) gather(items []scheduler.Item[*job]) int {
-	sig := items[0].Value.model.signature
+	sig := items[0].Value.model.Signature
 	rows := 0
 	for _, it := range items {
 		rows += it.Value.prepared.Rows
@@ -121,14 +121,14 @@ func (e *executor) fail(items []scheduler.Item[*job], err error, end time.Time) 
 			continue
 		}
 		it.Value.err = known
-		it.Value.model.stats.Failed(statistics.FailureBackend, end.Sub(it.Value.started))
+		it.Value.model.Stats.Failed(statistics.FailureBackend, end.Sub(it.Value.started))
 	}
 }
 
 // respond slices the outputs of a batch into responses. All responses share three arrays, so that
 // the allocations of a batch do not depend on the number of its requests.
-func (e *executor) respond(items []scheduler.Item[*job], outputs []Tensor, rows int, memory *shared) error {
-	sig := items[0].Value.model.signature
+func (e *executor) respond(items []scheduler.Item[*job], outputs []request.Tensor, rows int, memory *Shared) error {
+	sig := items[0].Value.model.Signature
 	e.cuts = e.cuts[:0]
 	rank := 0 // sum over all outputs
 	for i := range outputs {
@@ -140,7 +140,7 @@ func (e *executor) respond(items []scheduler.Item[*job], outputs []Tensor, rows 
 		rank += len(outputs[i].Shape)
 	}
 	responses := make([]Response, len(items))
-	tensors := make([]Tensor, 0, len(items)*len(outputs))
+	tensors := make([]request.Tensor, 0, len(items)*len(outputs))
 	dims := make([]int64, 0, len(items)*rank)
 	for k, it := range items {
 		j := it.Value
@@ -168,7 +168,7 @@ func (e *executor) respond(items []scheduler.Item[*job], outputs []Tensor, rows 
 			}
 			tensors = append(tensors, t)
 		}
-		responses[k] = Response{Model: j.model.name, Version: j.model.version, ID: j.request.ID, memory: memory, account: j.request.Memory,
+		responses[k] = Response{Model: j.model.Name, Version: j.model.Version, ID: j.request.ID, memory: memory, account: j.request.Memory,
 			Outputs: tensors[first:len(tensors):len(tensors)]}
 	}
 	e.hand(items, responses, memory)
@@ -177,15 +177,15 @@ func (e *executor) respond(items []scheduler.Item[*job], outputs []Tensor, rows 
 
 // hand gives each job its response. It refuses jobs whose client holds too much already, since
 // outputs may wait for a client that does not read.
-func (e *executor) hand(items []scheduler.Item[*job], responses []Response, memory *shared) {
+func (e *executor) hand(items []scheduler.Item[*job], responses []Response, memory *Shared) {
 	memory.users.Add(int32(len(items)))
 	for k, it := range items {
 		if e.isVacant(k) {
-			memory.release()
+			memory.Release()
 			continue
 		}
 		if account := responses[k].account; !account.Take(request.DataBytes(responses[k].Outputs)) {
-			memory.release()
+			memory.Release()
 			it.Value.err = fault.Full(account)
 			continue
 		}

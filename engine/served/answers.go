@@ -1,4 +1,4 @@
-package engine
+package served
 
 import (
 	"slices"
@@ -12,16 +12,21 @@ import (
 
 // answers are the cached outputs of a model. They are never changed, so that responses refer to
 // them without a copy.
-type answers = cache.Share[[]Tensor]
+type answers = cache.Share[[]request.Tensor]
 
-// openAnswers makes the place for a model's cached answers. It is nil if the model or the server
-// has no cache.
-func (s *Server) openAnswers(m *model) *answers {
-	if !m.config.GetResponseCache().GetEnable() {
-		return nil
+// Cache has the answers of all models.
+type Cache = cache.Cache[[]request.Tensor]
+
+// OpenAnswers gives the model a place for its cached answers, if its configuration asks for one and there
+// is a cache. nil: there is none.
+func (m *Model) OpenAnswers(c *Cache) {
+	if c != nil && m.Config.GetResponseCache().GetEnable() {
+		m.answers = c.Open()
 	}
-	return s.cache.Open()
 }
+
+// CloseAnswers gives up the place for cached answers. The model is no longer served.
+func (m *Model) CloseAnswers() { m.answers.Close() }
 
 // lookUp is the search for a request's answer.
 type lookUp struct {
@@ -44,18 +49,18 @@ func (p *Pending) find() bool {
 		return false
 	}
 	if account := j.request.Memory; account.Take(request.DataBytes(outputs)) {
-		j.response = &Response{Model: m.name, Version: m.version, ID: j.request.ID, Outputs: outputs, account: account}
-		m.stats.Found(end.Sub(j.started), begin.Sub(j.started), p.lookUp.took)
+		j.response = &Response{Model: m.Name, Version: m.Version, ID: j.request.ID, Outputs: outputs, account: account}
+		m.Stats.Found(end.Sub(j.started), begin.Sub(j.started), p.lookUp.took)
 	} else {
 		j.err = fault.Full(account)
-		m.stats.Failed(statistics.FailureOther, end.Sub(j.started))
+		m.Stats.Failed(statistics.FailureOther, end.Sub(j.started))
 	}
 	return true
 }
 
 // key makes the key of a request from all that its answer depends on. The model needs no place in
 // it, since each has its own share of the cache.
-func (m *model) key(p *request.Prepared) cache.Key {
+func (m *Model) key(p *request.Prepared) cache.Key {
 	h := cache.NewHash()
 	for i := range p.Inputs {
 		in := &p.Inputs[i]
@@ -64,7 +69,7 @@ func (m *model) key(p *request.Prepared) cache.Key {
 		h.Numbers(in.Shape)
 		h.Bytes(in.Data)
 	}
-	for i := range m.signature.Outputs {
+	for i := range m.Signature.Outputs {
 		wanted := int64(0)
 		if p.Outputs == nil || p.Outputs[i] {
 			wanted = 1
@@ -83,31 +88,23 @@ func (p *Pending) keep() {
 	for i := range j.response.Outputs {
 		size += tensorBytes(&j.response.Outputs[i])
 	}
-	outcome, evicted := j.model.answers.Put(p.lookUp.key, size, func() []Tensor { return copied(j.response.Outputs) })
+	outcome, evicted := j.model.answers.Put(p.lookUp.key, size, func() []request.Tensor { return copied(j.response.Outputs) })
 	j.request.Memory.Discard(int(evicted))
 	if outcome != cache.Present {
-		j.model.stats.Missed(p.lookUp.took + time.Since(begin))
+		j.model.Stats.Missed(p.lookUp.took + time.Since(begin))
 	}
 }
 
 // tensorBytes returns the memory of a copy of an output. The name is the signature's.
-func tensorBytes(t *Tensor) int64 {
+func tensorBytes(t *request.Tensor) int64 {
 	const tensor, dimension = 80, 8
 	return tensor + dimension*int64(len(t.Shape)) + int64(len(t.Data))
 }
 
-func copied(outputs []Tensor) []Tensor {
+func copied(outputs []request.Tensor) []request.Tensor {
 	out := slices.Clone(outputs)
 	for i := range out {
 		out[i].Shape, out[i].Data = slices.Clone(out[i].Shape), slices.Clone(out[i].Data)
 	}
 	return out
-}
-
-// CacheStatistics returns the figures of the response cache. It is false for a server without one.
-func (s *Server) CacheStatistics() (cache.Statistics, bool) {
-	if s.cache == nil {
-		return cache.Statistics{}, false
-	}
-	return s.cache.Statistics(), true
 }

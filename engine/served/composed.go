@@ -1,0 +1,175 @@
+package served
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"tuner/engine/ensemble"
+	"tuner/engine/fault"
+	"tuner/engine/request"
+	"tuner/engine/scheduler"
+	"tuner/engine/statistics"
+	"tuner/model/modelconfig"
+)
+
+// composed is the part of a model that consists of other models.
+type composed struct {
+	enter  EnterSteps
+	graph  *ensemble.Graph
+	whole  *ensemble.Need // of requests for all outputs
+	order  []string       // names of the outputs, as in answers
+	runner *ensemble.Runner
+}
+
+// EnterSteps finds the models of the steps that a request needs, and enters their pools.
+type EnterSteps func(g *ensemble.Graph, need *ensemble.Need, r *request.Request) ([]ensemble.Model, error)
+
+// NewEnsemble makes a model that consists of other models, without counters.
+func NewEnsemble(name string, version int64, c *modelconfig.Config, g *ensemble.Graph, enter EnterSteps) *Model {
+	m := &Model{Name: name, Version: version, Config: c, Signature: request.NewSignature(c)}
+	m.composed = &composed{enter: enter, graph: g, whole: g.Need(nil), runner: ensemble.NewRunner()}
+	for _, out := range slices.Backward(c.GetOutput()) { // Triton's small hash table has this order
+		m.composed.order = append(m.composed.order, out.GetName())
+	}
+	m.Pool = &Pool{runner: m.composed.runner}
+	return m
+}
+
+// IsEnsemble reports whether the model consists of other models.
+func (m *Model) IsEnsemble() bool { return m.composed != nil }
+
+// begin starts a request to an ensemble. The outcome comes with Wait, also if it fails at once.
+func (c *composed) begin(p *Pending, n scheduler.Notifier) {
+	j := &p.job
+	need := c.whole
+	if j.prepared.Outputs != nil {
+		need = c.graph.Need(j.prepared.Outputs)
+	}
+	p.done = make(chan struct{}, 1)
+	models, err := c.enter(c.graph, need, j.request)
+	begin := time.Now()
+	finished := func(a ensemble.Answers, err error) {
+		c.finish(j, a, err, begin)
+		p.done <- struct{}{}
+		if n != nil {
+			n.Notify()
+		}
+	}
+	if err != nil {
+		finished(ensemble.Answers{}, err)
+		return
+	}
+	p.flow = &ensemble.Flow{Need: need, Models: models, Batched: j.model.Signature.MaxBatch > 0, Runner: c.runner, Finished: finished}
+	p.flow.Begin(j.prepared.Inputs)
+}
+
+// finish sets the outcome of an ensemble's request, and counts it as Triton does: the steps'
+// durations of this request, and one execution.
+func (c *composed) finish(j *job, a ensemble.Answers, err error, begin time.Time) {
+	m := j.model
+	end := time.Now()
+	if err != nil {
+		j.err = fault.Errorf(fault.CodeOf(err), "in ensemble '%s', %s", m.Name, err.Error())
+		m.Stats.Failed(statistics.FailureOther, end.Sub(j.started))
+		return
+	}
+	batched := m.Signature.MaxBatch > 0
+	r := &Response{Model: m.Name, Version: m.Version, ID: j.request.ID, IsComposed: true, memory: NewShared(a.Release)}
+	for _, name := range c.order {
+		k := slices.IndexFunc(m.Signature.Outputs, func(spec request.Spec) bool { return spec.Name == name })
+		at := c.graph.Outputs[k]
+		t, spec := a.Tensors[at], &m.Signature.Outputs[k]
+		if t == nil {
+			continue
+		}
+		want := spec.Dims
+		if spec.Reshaped {
+			want = spec.Reshape
+		}
+		out := request.Tensor{Name: spec.Name, DataType: t.DataType, Shape: ensemble.Reshape(want, batched, t.Shape, a.Batched[at]), Data: t.Data}
+		if spec.Reshaped && (!batched || len(out.Shape) > 0) {
+			out.Shape = spec.RequestShape(out.Shape, batched)
+		}
+		r.Outputs = append(r.Outputs, out)
+	}
+	j.response, j.span = r, a.Span
+	m.Stats.Executed(j.prepared.Rows, a.Span)
+	m.Stats.Succeeded(j.prepared.Rows, end.Sub(j.started), begin.Sub(j.started), a.Span, end)
+}
+
+// await waits for an ensemble's request. If ctx ends, it ends the steps that are queued.
+func (p *Pending) await(ctx context.Context) {
+	select {
+	case <-p.done:
+	case <-ctx.Done():
+		if p.flow != nil {
+			p.flow.Cancel(fault.Errorf(fault.Cancelled, "%s request was cancelled", request.IDPrefix(p.job.request.ID)))
+		}
+		<-p.done
+	}
+}
+
+// Step returns the model as a step of a request to an ensemble. The caller has entered its pool.
+func (m *Model) Step(outer *request.Request) ensemble.Model { return stepModel{m, outer} }
+
+// stepModel is a model of a step, for one request to an ensemble.
+type stepModel struct {
+	*Model
+	outer *request.Request
+}
+
+// Batches implements ensemble.Model.
+func (m stepModel) Batches() bool { return m.Signature.MaxBatch > 0 }
+
+// Dims implements ensemble.Model.
+func (m stepModel) Dims(input string) []int64 {
+	i := slices.IndexFunc(m.Signature.Inputs, func(spec request.Spec) bool { return spec.Name == input })
+	if i < 0 {
+		return nil // the request will be refused
+	}
+	return m.Signature.Inputs[i].Dims
+}
+
+// Leave implements ensemble.Model.
+func (m stepModel) Leave() { m.Pool.users.Done() }
+
+// Start implements ensemble.Model. As in Triton, a step has the id, priority and timeout of the
+// ensemble's request.
+func (m stepModel) Start(inputs []request.Tensor, outputs []string, n ensemble.Notifier) (ensemble.Call, error) {
+	if m.Pool.sequences != nil { // it was loaded again a moment ago, and the ensemble is about to leave
+		m.Leave()
+		return nil, fault.Errorf(fault.Unavailable, "the requests of model '%s' form sequences now", m.Name)
+	}
+	r := &request.Request{
+		Model: m.Name, Version: m.Version, ID: m.outer.ID, Priority: m.outer.Priority, Timeout: m.outer.Timeout,
+		Inputs: inputs, Outputs: outputs, Memory: m.outer.Memory,
+	}
+	p, err := m.Model.Start(r, n)
+	if err != nil {
+		return nil, err
+	}
+	return stepCall{p}, nil
+}
+
+// stepCall is the inference of a step.
+type stepCall struct{ pending *Pending }
+
+// Cancel implements ensemble.Call.
+func (c stepCall) Cancel(cause error) {
+	switch p := c.pending; {
+	case p.flow != nil:
+		p.flow.Cancel(cause)
+	case p.ticket != nil:
+		p.ticket.(*scheduler.Ticket[*job]).Cancel(cause) // no step has sequences
+	}
+}
+
+// Wait implements ensemble.Call.
+func (c stepCall) Wait() (ensemble.Answer, error) {
+	response, err := c.pending.Wait(context.Background()) // it has its outcome
+	if err != nil {
+		return ensemble.Answer{}, err
+	}
+	return ensemble.Answer{Outputs: response.Outputs, Span: c.pending.job.span, Release: response.Release}, nil
+}

@@ -1,0 +1,51 @@
+package served
+
+import (
+	"sync/atomic"
+
+	"tuner/engine/budget"
+	"tuner/engine/request"
+)
+
+// Response is the answer to a request: the requested outputs in the order of their names.
+type Response struct {
+	Model   string
+	Version int64
+	ID      string
+	Outputs []request.Tensor // Data is valid until Release
+	// it comes from the steps of an ensemble: Triton adds the parameters of a sequence to such answers
+	IsComposed bool
+
+	memory  *Shared
+	account *budget.Account // charged for the outputs until Release
+}
+
+// Release frees the memory of the outputs. Every Response must be released once.
+func (r *Response) Release() {
+	r.memory.Release()
+	r.account.Give(request.DataBytes(r.Outputs))
+}
+
+// Shared is a resource with several users: the output memory of a batch, or the temporary folder of
+// a model. The last user who releases it frees it. nil needs no release.
+type Shared struct {
+	users atomic.Int32
+	free  func()
+}
+
+// NewShared makes a resource with one user, the caller. free may be nil.
+func NewShared(free func()) *Shared {
+	m := &Shared{free: free}
+	m.users.Store(1)
+	return m
+}
+
+// Release ends the use by one user.
+func (m *Shared) Release() {
+	if m == nil {
+		return
+	}
+	if m.users.Add(-1) == 0 && m.free != nil {
+		m.free()
+	}
+}
