@@ -88,7 +88,7 @@ fuzz: ## Run every fuzz target for FUZZTIME (20s)
 
 .PHONY: golden
 golden: ## Rewrite the golden files from the present output; the journals first, which reports are made of
-	go test -p 1 ./spec ./spec/modelanalyzer ./spec/reference ./model/modelconfig ./perf/output ./analyze ./report ./report/csv ./report/html ./report/result ./pipeline/steps ./profile/journal ./model/precision/accuracy ./model/precision/conversion ./export ./export/verify ./gate/output ./ortsweep ./ortsweep/snippet ./internal/cli -update
+	go test -p 1 ./spec ./spec/modelanalyzer ./spec/reference ./model/modelconfig ./perf/output ./analyze ./report ./report/csv ./report/data ./report/html ./report/result ./pipeline/steps ./profile/journal ./model/precision/accuracy ./model/precision/conversion ./export ./export/verify ./gate/output ./ortsweep ./ortsweep/snippet ./internal/cli -update
 	@$(MAKE) --no-print-directory -C lab golden
 
 .PHONY: proto

@@ -2,7 +2,6 @@ package analyze
 
 import (
 	"math"
-	"time"
 
 	"tuner/measure"
 	"tuner/search"
@@ -12,11 +11,18 @@ import (
 // estimate from all trials.
 type CourseStep struct {
 	Name    string // of the configuration
-	Load    measure.Load
-	Phase   search.Phase
-	Elapsed time.Duration // from the campaign's start to the end of the trial
-	Failed  bool
+	Ordinal int    // of the trial, from 1
+	Event   search.Event
 	Score   float64 // the objective on log scale from the trial's own windows, higher is better; NaN without one
+}
+
+// Sample returns the figures of the trial's own windows. It returns false for a failed trial.
+func (s CourseStep) Sample(goal search.Goal) (Sample, bool) {
+	m := s.Event.Measurement
+	if m.Failure != nil || len(m.Windows) == 0 {
+		return Sample{}, false
+	}
+	return newSample([]measure.Measurement{m}, goal, nil), true
 }
 
 // course lists the trials in order of time.
@@ -31,7 +37,7 @@ func course(events []search.Event, configs []Config, goal search.Goal) []CourseS
 		if !ok || e.Measurement.Failure != nil {
 			score = math.NaN()
 		}
-		list[i] = CourseStep{names[e.Trial.Candidate.Key()], e.Trial.Load, e.Trial.Phase, e.Elapsed, e.Measurement.Failure != nil, score}
+		list[i] = CourseStep{names[e.Trial.Candidate.Key()], i + 1, e, score}
 	}
 	return list
 }

@@ -227,7 +227,8 @@ type Sample struct {
 	// LaunchTime: the longest wait of its trials for a launch with the loading of the model; 0 if
 	// none waited
 	LaunchTime time.Duration
-	Requests   int // completed without errors
+	WindowTime time.Duration // length of the windows together
+	Requests   int           // completed without errors
 	Errors     int
 	MeanBatch  float64 // mean size of executed batches; 0 unknown
 	Flags      []measure.Flag

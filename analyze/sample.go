@@ -33,6 +33,7 @@ func newSample(parts []measure.Measurement, goal search.Goal, memory *footprint.
 	var server measure.ServerStats
 	for _, w := range pooled.Windows {
 		s.Requests += w.Requests
+		s.WindowTime += w.Duration
 		server.Inferences += w.Server.Inferences
 		server.Executions += w.Server.Executions
 	}

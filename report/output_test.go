@@ -23,7 +23,7 @@ func allFormats() []string {
 
 // withoutCharts lists the formats that are fast to write.
 func withoutCharts() []string {
-	return []string{"table", "csv", "html", spec.FormatConfig, spec.FormatRepository}
+	return []string{"table", "csv", "data", "html", spec.FormatConfig, spec.FormatRepository}
 }
 
 func TestWriteAll(t *testing.T) {
@@ -46,6 +46,7 @@ func TestWriteAll(t *testing.T) {
 	}
 	want := []string{
 		"results/metrics-model-inference.csv", "results/metrics-model-gpu.csv", "results/metrics-server-only.csv",
+		"results/points.csv", "results/points.parquet", "results/trials.csv", "results/trials.parquet",
 		"plots/throughput_vs_p99.png", "plots/throughput_vs_concurrency.png", "plots/pareto.png",
 		"plots/latency_breakdown.png", "optim_Results.png", "report.html", "junit.xml", "report.md", "result.json",
 		"optimal/config.pbtxt", "Optimal_ConfigFile_Location.txt", "repository/minilm",
@@ -143,7 +144,7 @@ func TestChangedModelIsRefused(t *testing.T) {
 	if !errors.As(err, &input) || !strings.Contains(err.Error(), "changed since it was measured") {
 		t.Errorf("error is %v, want an InputError", err)
 	}
-	if len(written) != 8 { // everything except the repository
+	if len(written) != 12 { // everything except the repository
 		t.Errorf("written: %v", written)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "repository")); !errors.Is(err, os.ErrNotExist) {

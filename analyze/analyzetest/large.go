@@ -43,7 +43,8 @@ func Large(t testing.TB, n int) analyze.Result {
 		}
 		c.Best, c.Gain = &c.Points[1], &measure.Estimate{Value: 1.5, Lo: 1.4, Hi: 1.6}
 		r.Configs = append(r.Configs, c)
-		r.Course = append(r.Course, analyze.CourseStep{Name: c.Name, Load: c.Best.Load, Phase: search.PhaseSearch, Elapsed: time.Duration(i) * time.Second})
+		r.Course = append(r.Course, analyze.CourseStep{Name: c.Name, Ordinal: i, Event: search.Event{
+			Trial: search.Trial{Candidate: c.Candidate, Load: c.Best.Load, Phase: search.PhaseSearch}, Elapsed: time.Duration(i) * time.Second}})
 	}
 	base := small.Default()
 	base.Rank = n + 1

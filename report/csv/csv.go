@@ -136,7 +136,7 @@ func header(field string) string {
 			return c.head
 		}
 	}
-	return textCell(field) // title of a backend parameter
+	return Text(field) // title of a backend parameter
 }
 
 func headers(fields []string) []string { return cellsOf(fields, header) }
@@ -196,7 +196,7 @@ func measuredPoints(r analyze.Result) iter.Seq[measuredPoint] {
 func inferenceCell(r analyze.Result, x measuredPoint, field string) string {
 	switch field {
 	case "model_name":
-		return textCell(r.Header.Model)
+		return Text(r.Header.Model)
 	case "batch_size":
 		return known(strconv.Itoa(x.Load.BatchSize))
 	case "concurrency":
@@ -204,7 +204,7 @@ func inferenceCell(r analyze.Result, x measuredPoint, field string) string {
 	case "request_rate":
 		return known(strconv.FormatFloat(x.Load.RequestRate, 'g', -1, 64))
 	case "model_config_path":
-		return textCell(x.config.Name)
+		return Text(x.config.Name)
 	case "instance_group":
 		if x.config.Setup.Instances == 0 {
 			return ""
@@ -216,7 +216,7 @@ func inferenceCell(r analyze.Result, x measuredPoint, field string) string {
 		return x.satisfies
 	}
 	if parameter, ok := strings.CutPrefix(field, spec.BackendParameter); ok {
-		return textCell(x.config.Deployed.GetParameters()[parameter].GetStringValue())
+		return Text(x.config.Deployed.GetParameters()[parameter].GetStringValue())
 	}
 	metric := spec.TagMetric(field)
 	if metric == "" { // a field without a metric
@@ -229,7 +229,7 @@ func inferenceCell(r analyze.Result, x measuredPoint, field string) string {
 func gpuCell(r analyze.Result, x measuredPoint, g measure.GPUWindow, field string) string {
 	switch field {
 	case "gpu_uuid":
-		return textCell(g.UUID)
+		return Text(g.UUID)
 	case "gpu_used_memory":
 		if g.MemoryUsed == 0 && g.MemoryTotal > 0 { // unknown: engines that took turns were on the GPU together
 			return ""
@@ -260,9 +260,9 @@ func known(number string) string {
 	return number
 }
 
-// textCell makes a cell with text from a user's file. A spreadsheet computes a cell that begins
-// with one of these characters. A leading apostrophe makes it text.
-func textCell(cell string) string {
+// Text makes a cell with text from a user's file. A spreadsheet computes a cell that begins with one
+// of these characters. A leading apostrophe makes it text.
+func Text(cell string) string {
 	if cell != "" && strings.IndexByte("=+-@\t\r\n", cell[0]) >= 0 {
 		return "'" + cell
 	}

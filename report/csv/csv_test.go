@@ -78,12 +78,12 @@ func TestHostileTextIsNoFormula(t *testing.T) {
 		t.Errorf("the cell is %q, want %q", got, want)
 	}
 	for _, cell := range []string{"=1+1", "+1", "-1", "@SUM(1)", "\t=1", "\r=1"} {
-		if got := textCell(cell); got != "'"+cell {
+		if got := Text(cell); got != "'"+cell {
 			t.Errorf("%q is written as %q", cell, got)
 		}
 	}
 	for _, cell := range []string{"", "minilm", "1=1"} {
-		if got := textCell(cell); got != cell {
+		if got := Text(cell); got != cell {
 			t.Errorf("%q is written as %q", cell, got)
 		}
 	}

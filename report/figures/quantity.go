@@ -2,6 +2,7 @@ package figures
 
 import (
 	"fmt"
+	"math"
 
 	"tuner/analyze"
 	"tuner/measure"
@@ -38,4 +39,14 @@ func QuantityOf(m measure.Metric) Quantity {
 func (q Quantity) Of(p analyze.Point) (float64, bool) {
 	e, ok := p.Values[q.Metric]
 	return e.Value * q.Factor, ok && e.Value > 0
+}
+
+// Significant rounds to six significant digits, more than any measurement has. Files for programs
+// have such numbers.
+func Significant(v float64) float64 {
+	if v == 0 {
+		return 0
+	}
+	scale := math.Pow(10, 5-math.Floor(math.Log10(math.Abs(v))))
+	return math.Round(v*scale) / scale
 }

@@ -7,6 +7,7 @@ import (
 	"tuner/report"
 	"tuner/report/chart"
 	"tuner/report/csv"
+	"tuner/report/data"
 	"tuner/report/html"
 	"tuner/report/json"
 	"tuner/report/junit"
@@ -19,6 +20,7 @@ func All() report.Formats {
 	return report.Formats{
 		{Format: text.Format{}, Stdout: "text", About: "the table"},
 		{Format: csv.Format{}, Stdout: "csv", About: "every measurement"},
+		{Format: data.Format{}},
 		{Format: chart.Format{}},
 		{Format: html.Format{}},
 		{Format: junit.Format{}},

@@ -497,10 +497,11 @@ func (b *builder) trials() [][]any {
 	list := [][]any{}
 	for _, s := range b.page.Result.Course {
 		value := figure(math.NaN())
-		if !s.Failed {
+		if s.Event.Measurement.Failure == nil {
 			value = figure(objectiveAt(b.page.Result, s.Score))
 		}
-		list = append(list, []any{figure(s.Elapsed.Seconds()), b.configurations[s.Name], b.loads.of(s.Load), b.phases.of(s.Phase), value})
+		t := s.Event.Trial
+		list = append(list, []any{figure(s.Event.Elapsed.Seconds()), b.configurations[s.Name], b.loads.of(t.Load), b.phases.of(t.Phase), value})
 	}
 	return list
 }

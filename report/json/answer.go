@@ -15,7 +15,7 @@ func newAnswer(r analyze.Result, a figures.Answer) result.Answer {
 		j.Probability = &p
 	}
 	if v, isPart := figures.VerdictOf(r); !isPart && !math.IsInf(v.More, 1) {
-		more := significant(v.More)
+		more := figures.Significant(v.More)
 		j.More = &more
 	}
 	for _, l := range a.Lines {

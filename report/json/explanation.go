@@ -3,6 +3,7 @@ package json
 import (
 	"tuner/analyze"
 	"tuner/measure"
+	"tuner/report/figures"
 	"tuner/report/result"
 	"tuner/search"
 )
@@ -28,7 +29,7 @@ func newExplanation(e analyze.Explanation) *result.Explanation {
 		j.Knobs = append(j.Knobs, knob)
 	}
 	if b := e.Barred; b != nil {
-		j.Barred = &result.Barred{Name: b.Name, Load: b.Load, Change: significant(b.Change), Misses: missTexts(b.Misses)}
+		j.Barred = &result.Barred{Name: b.Name, Load: b.Load, Change: figures.Significant(b.Change), Misses: missTexts(b.Misses)}
 	}
 	return j
 }
@@ -37,33 +38,33 @@ func newSubject(s analyze.Subject) result.Subject {
 	j := result.Subject{Name: s.Name, Load: s.Load, Change: estimateOf(s.Change), Bottleneck: s.Bottleneck, HighestLoad: s.IsHighest}
 	if b := s.Breakdown; b != nil {
 		j.Breakdown = &result.Breakdown{
-			Latency: significant(b.Latency), Queue: significant(b.Queue), ComputeInput: significant(b.ComputeInput),
-			ComputeInfer: significant(b.ComputeInfer), ComputeOutput: significant(b.ComputeOutput), Outside: significant(b.Outside),
-			Instances: b.Instances, Busy: significant(b.Busy), MeanBatch: significant(b.MeanBatch), EngineCPU: significant(b.EngineCPU),
-			ClientCPU: significant(b.ClientCPU), Foreign: significant(b.Foreign), Steal: significant(b.Steal), Throttled: significant(b.Throttled), GPU: significant(b.GPU),
+			Latency: figures.Significant(b.Latency), Queue: figures.Significant(b.Queue), ComputeInput: figures.Significant(b.ComputeInput),
+			ComputeInfer: figures.Significant(b.ComputeInfer), ComputeOutput: figures.Significant(b.ComputeOutput), Outside: figures.Significant(b.Outside),
+			Instances: b.Instances, Busy: figures.Significant(b.Busy), MeanBatch: figures.Significant(b.MeanBatch), EngineCPU: figures.Significant(b.EngineCPU),
+			ClientCPU: figures.Significant(b.ClientCPU), Foreign: figures.Significant(b.Foreign), Steal: figures.Significant(b.Steal), Throttled: figures.Significant(b.Throttled), GPU: figures.Significant(b.GPU),
 		}
 		for _, batch := range b.Batches {
-			j.Breakdown.Batches = append(j.Breakdown.Batches, result.Batch{Size: batch.Size, Share: significant(batch.Share)})
+			j.Breakdown.Batches = append(j.Breakdown.Batches, result.Batch{Size: batch.Size, Share: figures.Significant(batch.Share)})
 		}
 	}
 	if h := s.Higher; h != nil {
-		j.Higher = &result.Higher{Load: h.Load, Change: significant(h.Change), Misses: missTexts(h.Misses)}
+		j.Higher = &result.Higher{Load: h.Load, Change: figures.Significant(h.Change), Misses: missTexts(h.Misses)}
 	}
 	for _, p := range s.Predictions {
 		prediction := result.Prediction{Metric: p.Metric, Believed: estimateOf(p.Believed), Measured: newEstimate(p.Measured)}
 		if p.Simulated != nil {
-			v := significant(*p.Simulated)
+			v := figures.Significant(*p.Simulated)
 			prediction.Simulated = &v
 		}
 		j.Predictions = append(j.Predictions, prediction)
 	}
 	if c := s.Curve; c != nil {
-		j.ServiceCurve = &result.ServiceCurve{Sizes: c.Sizes, Overhead: significant(c.Overhead)}
+		j.ServiceCurve = &result.ServiceCurve{Sizes: c.Sizes, Overhead: figures.Significant(c.Overhead)}
 		for _, t := range c.Alone {
-			j.ServiceCurve.Alone = append(j.ServiceCurve.Alone, significant(t))
+			j.ServiceCurve.Alone = append(j.ServiceCurve.Alone, figures.Significant(t))
 		}
 		for _, t := range c.Crowded {
-			j.ServiceCurve.Crowded = append(j.ServiceCurve.Crowded, significant(t))
+			j.ServiceCurve.Crowded = append(j.ServiceCurve.Crowded, figures.Significant(t))
 		}
 	}
 	return j
@@ -75,7 +76,7 @@ func newUntried(u analyze.Untried) result.Untried {
 		j.Skipped = append(j.Skipped, result.Fold(f))
 	}
 	if u.Gain != nil {
-		gain := significant(*u.Gain)
+		gain := figures.Significant(*u.Gain)
 		j.PossibleGain = &gain
 	}
 	return j
@@ -89,9 +90,6 @@ func estimateOf(e *measure.Estimate) *result.Estimate {
 	j := newEstimate(*e)
 	return &j
 }
-
-// significant rounds a number like newEstimate.
-func significant(v float64) float64 { return newEstimate(measure.Estimate{Value: v}).Value }
 
 func missTexts(misses []search.Miss) []string {
 	var texts []string

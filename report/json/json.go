@@ -29,8 +29,8 @@ func newWithheld(w analyze.Withheld) *result.Withheld {
 	if w.Mean == 0 {
 		return nil
 	}
-	return &result.Withheld{Mean: significant(w.Mean), Most: significant(w.Most), Steal: significant(w.Steal), Foreign: significant(w.Foreign), Slope: significant(w.Slope),
-		Deviation: significant(w.Deviation)}
+	return &result.Withheld{Mean: figures.Significant(w.Mean), Most: figures.Significant(w.Most), Steal: figures.Significant(w.Steal), Foreign: figures.Significant(w.Foreign), Slope: figures.Significant(w.Slope),
+		Deviation: figures.Significant(w.Deviation)}
 }
 
 // Format writes result.json.
@@ -231,7 +231,7 @@ func addViews(d *result.Result, r analyze.Result) {
 		for _, p := range f.Points {
 			point := result.FrontPoint{Name: p.Name, Load: p.Load}
 			for _, v := range p.Values {
-				point.Values = append(point.Values, significant(v))
+				point.Values = append(point.Values, figures.Significant(v))
 			}
 			j.Points = append(j.Points, point)
 		}
@@ -239,16 +239,8 @@ func addViews(d *result.Result, r analyze.Result) {
 	}
 }
 
-// newEstimate rounds to six significant digits, more than any measurement has.
 func newEstimate(e measure.Estimate) result.Estimate {
-	round := func(v float64) float64 {
-		if v == 0 {
-			return 0
-		}
-		scale := math.Pow(10, 5-math.Floor(math.Log10(math.Abs(v))))
-		return math.Round(v*scale) / scale
-	}
-	return result.Estimate{Value: round(e.Value), Lo: round(e.Lo), Hi: round(e.Hi)}
+	return result.Estimate{Value: figures.Significant(e.Value), Lo: figures.Significant(e.Lo), Hi: figures.Significant(e.Hi)}
 }
 
 func newAccount(a analyze.Account) result.Account {
