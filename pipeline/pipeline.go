@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"time"
 
 	"tuner/analyze"
@@ -24,6 +25,7 @@ import (
 	"tuner/pipeline/steps"
 	"tuner/profile"
 	"tuner/profile/preparation"
+	"tuner/report/html"
 	"tuner/report/json"
 	"tuner/runner/meter"
 	"tuner/runner/target"
@@ -52,6 +54,8 @@ type Request struct {
 	Out      io.Writer      // receives the answer
 	Messages io.Writer      // receives progress and warnings
 	Quiet    bool           // show no progress
+	// Page shows the page report.html, which its argument writes, to those who watch the run
+	Page func(func(io.Writer) error)
 }
 
 // Run makes the steps of a request. It skips steps that an earlier run completed, unless their
@@ -178,6 +182,11 @@ func (j job) run(ctx context.Context) error {
 	result.Steps = j.log.List()
 	if err := writeReports(j.analysis, result, j.Version, j.log); err != nil {
 		return err
+	}
+	if j.Page != nil {
+		j.Page(func(w io.Writer) error {
+			return html.Write(w, result, slices.Contains(j.analysis.Formats, spec.FormatRepository))
+		})
 	}
 	return j.answer(ctx, result, outcome)
 }

@@ -12,13 +12,14 @@ import (
 
 	"tuner/internal/cli/arguments"
 	"tuner/internal/exit"
-	"tuner/internal/live"
+	"tuner/internal/live/stage"
 	"tuner/internal/terminal"
 	"tuner/internal/words"
 	"tuner/measure"
 	"tuner/profile"
 	"tuner/profile/dryrun"
 	"tuner/profile/preparation"
+	"tuner/report/html"
 	"tuner/search"
 	"tuner/spec"
 	"tuner/spec/edit"
@@ -29,7 +30,7 @@ type profileOptions struct {
 	file       string
 	dryRun     bool
 	quiet      bool
-	ui         string
+	ui         stage.Choice
 	output     string
 	ortLibrary string
 	earlier    []string
@@ -78,7 +79,7 @@ Ctrl-C keeps what was measured. Run the same command again to resume. A second C
 	o.foreign.add(cmd.Flags())
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "list the candidates, the folded ones with reasons, and a time estimate; measure nothing")
 	cmd.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "print no progress, as --ui none")
-	live.AddFlag(cmd.Flags(), &o.ui)
+	o.ui.AddFlags(cmd.Flags())
 	terminal.AddFormat(cmd.Flags(), &o.output, "`format` of the summary on stdout: text or json")
 	cmd.Flags().StringArrayVar(&o.earlier, "earlier", nil, "output `folder` of an earlier campaign on the same model to learn from, beside search.earlier; may be repeated")
 	cmd.Flags().StringVar(&o.flags.P99, "p99", "", "`limit` of the p99 latency, such as 30ms; in place of constraints.latency_p99")
@@ -124,6 +125,7 @@ func runCampaign(ctx context.Context, con console, o profileOptions, p spec.Prof
 	if err != nil {
 		return err
 	}
+	con.stage.Report(func(w io.Writer) error { return html.WriteFolder(w, p.Output) })
 	return summarize(con, o, c.Setup, outcome)
 }
 

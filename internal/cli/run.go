@@ -12,7 +12,7 @@ import (
 	"tuner/export"
 	"tuner/internal/cli/arguments"
 	"tuner/internal/exit"
-	"tuner/internal/live"
+	"tuner/internal/live/stage"
 	"tuner/internal/terminal"
 	"tuner/model/framework"
 	"tuner/model/onnx/inputs"
@@ -31,7 +31,7 @@ type runOptions struct {
 	shapes     []string
 	mix        string
 	output     string
-	ui         string
+	ui         stage.Choice
 	ortLibrary string
 	framework  frameworkOptions
 	has        func(flag string) bool // whether a flag is set
@@ -87,7 +87,7 @@ func (o *runOptions) addFlags(cmd *cobra.Command) {
 	f.StringVar(&o.mix, "mix", "", "`sizes` of a dimension with weights: sequence=16:6,64:3,256:1, sequence=lengths.csv, or sequence=p50:40,p99:300,max:512 (default one shape)")
 	terminal.AddFormat(f, &o.output, "`format` on stdout: text (the answer) or json (the result)")
 	f.StringVar(&o.ortLibrary, "ort-library", "", "ONNX Runtime `library`, or flavour[@version] of an installed build (default $TUNER_ORT_LIBRARY, then the installed cpu build)")
-	live.AddFlag(f, &o.ui)
+	o.ui.AddFlags(f)
 	o.framework.addFlags(f)
 	o.has = f.Changed
 }
@@ -211,6 +211,7 @@ func runAll(ctx context.Context, con console, o runOptions, args []string) error
 	r := pipeline.Request{
 		Profile: o.file, Dir: o.dir, Wish: o.wish, Shapes: shapes, Python: o.framework.python, Library: o.ortLibrary,
 		Chart: export.DefaultOptions(), Version: toolVersion(), JSON: o.output == "json", Out: con.out, Messages: messages, Quiet: quiet,
+		Page: con.stage.Report,
 	}
 	if o.file == "" {
 		r.Model = args[0]

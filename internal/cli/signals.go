@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"tuner/internal/exit"
-	"tuner/internal/live"
+	"tuner/internal/live/stage"
 	"tuner/ort"
 )
 
@@ -20,9 +20,10 @@ import (
 // ends the process at once.
 func Main(args []string, in io.Reader, out, errs io.Writer) int {
 	ort.DisableTelemetry()
-	con := console{in: in, out: out, err: errs, stage: &live.Stage{}}
+	con := console{in: in, out: out, err: errs, stage: &stage.Stage{}}
 	ctx, stop := withSignals(context.Background(), endings(args, signal.Ignored(syscall.SIGHUP)), con.stage.Leave)
 	defer stop()
+	defer con.stage.Close()
 	return run(ctx, con, args)
 }
 
@@ -30,7 +31,7 @@ func Main(args []string, in io.Reader, out, errs io.Writer) int {
 type console struct {
 	in       io.Reader
 	out, err io.Writer
-	stage    *live.Stage // nil in tests
+	stage    *stage.Stage // nil in tests
 }
 
 // echo is the time after the first signal in which another one of the same kind is ignored. A

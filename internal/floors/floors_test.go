@@ -24,7 +24,7 @@ var allowed = map[string][]string{
 	"export":              {"model/mix", "internal/telemetry", "report/result", "profile/journal", "model/modelrepo", "model/modelconfig", "measure", "search", "search/verdict", "internal/hostinfo"},                                                                                        // journal: servers, as result.json has them; search: places
 	"export/verify":       {"export", "runner", "model/modelrepo", "model/modelconfig", "measure", "engine/api", "model/onnx", "runner/payload", "profile", "profile/campaign", "model/precision", "spec"},
 	"report/figures":      {"model/mix", "report/result", "analyze", "pipeline/steps", "search", "search/verdict", "measure", "profile/journal", "spec", "model/precision/accuracy", "internal/terminal"}, // words and tables: it knows no format
-	"report/data":         {"report", "report/csv", "report/figures", "analyze", "measure", "search", "spec/knobs", "internal/parallel"}, // spec/knobs: the values of all knobs
+	"report/data":         {"report", "report/csv", "report/figures", "analyze", "measure", "search", "spec/knobs", "internal/parallel"},                                                                  // spec/knobs: the values of all knobs
 	"report/html":         {"report", "report/figures", "analyze", "spec", "measure", "search", "search/verdict", "internal/webpage", "internal/parallel"},                                                // search/verdict: the answer under other limits
 	"ortsweep":            {"profile", "profile/campaign", "spec", "spec/knobs", "search", "runner", "model/modelrepo", "model/modelconfig", "profile/journal", "measure", "measure/stats", "model/onnx", "internal/plotstyle", "internal/terminal"},
 	"ortsweep/race":       {"search", "measure/stats"},
@@ -138,8 +138,10 @@ var allowed = map[string][]string{
 	"internal/floors":          {},
 	"internal/golden":          {},
 	"internal/inside":          {},
-	"internal/live":            {"internal/exit", "internal/terminal", "internal/words"}, // frames: it knows no campaign
-	"internal/memgroup":        {},                                                       // tests and the laboratory alone
+	"internal/live":            {"internal/terminal", "internal/words"}, // frames: it knows no campaign
+	"internal/live/stage":      {"internal/exit", "internal/live", "internal/live/web"},
+	"internal/live/web":        {"internal/live", "internal/terminal", "internal/webpage"}, // frames and bytes: it knows no report
+	"internal/memgroup":        {},                                                         // tests and the laboratory alone
 	"internal/parallel":        {},
 	"internal/plotstyle":       {},
 	"internal/problems":        {},

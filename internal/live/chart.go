@@ -15,13 +15,15 @@ type Chart struct {
 // Axis names a coordinate, and formats its values.
 type Axis struct {
 	Name   string
+	Unit   string // of the values: a base unit, such as "s"
 	Format func(float64) string
 }
 
 // Point is a measurement, with coordinates ≥ 0.
 type Point struct {
 	X, Y   float64
-	IsKept bool // it keeps the limits
+	Text   string // what was measured
+	IsKept bool   // it keeps the limits
 	IsBest bool
 }
 

@@ -1,7 +1,7 @@
 // Package live draws a campaign on a terminal while it runs, and reads the keys of the person who
 // watches. A Frame has the content of the screen at an instant: a pure function makes its lines. A Screen
 // shows frames in place of each other, keeps messages that others print meanwhile, and gives the
-// terminal back.
+// terminal back. Package web shows the same frames in browsers.
 //
 // In the data flow it is last: package profile/progress and the command line fill frames from the
 // events of their observers. It knows no campaign and no statistics, and measures nothing.
@@ -9,6 +9,7 @@ package live
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"tuner/internal/words"
@@ -56,6 +57,13 @@ type Noise struct {
 	// History has the share that others and the hypervisor took in the last measurements, 0..1, the
 	// newest last.
 	History []float64
+}
+
+// Texts tells the shares and the drift: "steal 0.2 %", "others 1.3 %", "clock -0.4 %".
+func (n Noise) Texts() []string {
+	return []string{
+		fmt.Sprintf("steal %.1f %%", 100*n.Steal), fmt.Sprintf("others %.1f %%", 100*n.Others), fmt.Sprintf("clock %+.1f %%", 100*n.Drift),
+	}
 }
 
 // Size is the size of a terminal in characters.
@@ -163,8 +171,7 @@ func (p page) noise(n Noise) []Line {
 	if len(n.Spoilt) > 0 {
 		style = Bad
 	}
-	text := fmt.Sprintf("steal %.1f %%  others %.1f %%  clock %+.1f %%", 100*n.Steal, 100*n.Others, 100*n.Drift)
-	lines := []Line{p.cut(Line{{"noise  ", Faint}, {text, style}, {"  " + p.signs.levels(n.History), style}})}
+	lines := []Line{p.cut(Line{{"noise  ", Faint}, {strings.Join(n.Texts(), "  "), style}, {"  " + p.signs.levels(n.History), style}})}
 	if len(n.Spoilt) > 0 {
 		lines = append(lines, p.cut(Line{{"       " + p.signs.alarm + " " + n.Spoilt[0], Bad}}))
 	}

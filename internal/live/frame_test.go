@@ -23,8 +23,8 @@ func sample() Frame {
 		Noise: Noise{IsKnown: true, Steal: 0.002, Others: 0.013, Drift: -0.004, History: []float64{0, 0.1, 0.5, 0.7, 0.02}},
 		Keys:  []Key{{Rune: 's', Text: "stop and keep"}, {Rune: '+', Text: "two minutes more"}},
 		Chart: Chart{
-			X: Axis{"throughput", func(x float64) string { return fmt.Sprintf("%.0f infer/s", x) }},
-			Y: Axis{"p99", func(x float64) string { return fmt.Sprintf("%.0f ms", 1000*x) }}, Limit: 0.030,
+			X: Axis{"throughput", "infer/s", func(x float64) string { return fmt.Sprintf("%.0f infer/s", x) }},
+			Y: Axis{"p99", "s", func(x float64) string { return fmt.Sprintf("%.0f ms", 1000*x) }}, Limit: 0.030,
 			Points: []Point{
 				{X: 20000, Y: 0.080}, {X: 20000, Y: 0.030, IsKept: true}, {X: 45531, Y: 0.0066, IsKept: true, IsBest: true},
 				{X: 100, Y: 0.002, IsKept: true},

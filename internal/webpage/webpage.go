@@ -1,5 +1,6 @@
 // Package webpage makes pages for browsers. Each page is one file with its style, script and data.
-// It requests nothing over a network and runs only its own script.
+// It runs only its own script, and requests nothing over a network. A page that a server of tuner's
+// sends may ask that server alone.
 //
 // The package has the common parts of the pages: style, figures as text, and interactive charts. It
 // does not know any page's content. Foreign text enters a page as text, through html/template, or
@@ -41,6 +42,7 @@ type Source struct {
 	Template string   // html/template; it may use the shared ones
 	Style    string   // CSS, after the shared style
 	Scripts  []string // JavaScript, after the shared scripts and in this order
+	IsServed bool     // the script may ask the server that sent the page
 }
 
 // Parts has the values for the shared templates. A page's own view embeds it.
@@ -104,7 +106,7 @@ func (s Source) parts(data any) (Parts, error) {
 		return Parts{}, err
 	}
 	return Parts{
-		Policy: policy(style.String(), script.String()), Style: template.CSS(style.String()), Script: template.JS(script.String()), Data: template.JS(encoded),
+		Policy: policy(style.String(), script.String(), s.IsServed), Style: template.CSS(style.String()), Script: template.JS(script.String()), Data: template.JS(encoded),
 	}, nil
 }
 
@@ -121,11 +123,17 @@ func join(b *strings.Builder, files fs.FS, names ...string) error {
 }
 
 // policy returns a Content Security Policy. It allows the page's own style and script, by their
-// digests, and forbids all other scripts and every request over a network.
-func policy(style, script string) string {
+// digests, and forbids all other scripts and every request over a network. A served page may ask
+// its own server.
+func policy(style, script string, isServed bool) string {
 	digest := func(text string) string {
 		sum := sha256.Sum256([]byte(text))
 		return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 	}
-	return fmt.Sprintf("default-src 'none'; img-src data:; style-src %s; script-src %s; base-uri 'none'; form-action 'none'", digest(style), digest(script))
+	asks := ""
+	if isServed {
+		asks = "; connect-src 'self'"
+	}
+	return fmt.Sprintf("default-src 'none'; img-src data:; style-src %s; script-src %s; base-uri 'none'; form-action 'none'%s",
+		digest(style), digest(script), asks)
 }

@@ -1,6 +1,6 @@
-// Package progress shows a running campaign: a live view on a screen (package live), or else a line
-// per trial and, on a terminal, a bar with the best configuration so far. It observes package
-// profile, and decides nothing.
+// Package progress shows a running campaign: a live view on the terminal (package live) or in a
+// browser (package web), or else a line per trial and, on a terminal, a bar with the best
+// configuration so far. It observes package profile, and decides nothing.
 package progress
 
 import (
@@ -12,7 +12,6 @@ import (
 
 	"golang.org/x/term"
 
-	"tuner/internal/live"
 	"tuner/internal/terminal"
 	"tuner/internal/words"
 	"tuner/measure"
@@ -24,18 +23,18 @@ import (
 type Progress struct {
 	out     io.Writer // for lines
 	goal    search.Goal
-	view    *view                   // nil without a screen
+	view    *view                   // nil without a display
 	bar     *campaignBar            // nil if stderr is not a terminal
 	columns func() int              // width of the terminal; 0 without a terminal, or if it is unknown
 	failed  map[measure.Failure]int // number of the first trial that failed this way
 }
 
-// New shows the campaign of a model whose earlier runs took the time past. If err is a
-// *live.Screen, it shows frames there. The caller must call Close.
+// New shows the campaign of a model whose earlier runs took the time past. If err is a display, it
+// shows frames there. The caller must call Close.
 func New(err io.Writer, name string, goal search.Goal, budget search.Budget, past time.Duration) *Progress {
 	p := &Progress{out: err, goal: goal, columns: func() int { return 0 }, failed: map[measure.Failure]int{}}
-	if screen, ok := err.(*live.Screen); ok {
-		p.view = newView(screen, name, goal, budget, past)
+	if shown, ok := err.(display); ok {
+		p.view = newView(shown, name, goal, budget, past)
 	}
 	if f, ok := terminal.File(err); ok {
 		p.bar = newCampaignBar(f, goal, budget, past)
@@ -48,10 +47,10 @@ func New(err io.Writer, name string, goal search.Goal, budget search.Budget, pas
 	return p
 }
 
-// Close gives the terminal back.
+// Close says that the campaign has ended, and gives the terminal back.
 func (p *Progress) Close() {
 	if p.view != nil {
-		p.view.screen.Close()
+		p.view.shown.Close()
 	}
 	if p.bar != nil {
 		p.bar.close()

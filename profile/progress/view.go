@@ -2,6 +2,7 @@ package progress
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -16,11 +17,20 @@ import (
 	"tuner/search/verdict"
 )
 
-// view shows a campaign on a screen, from the same events as the lines.
+// display shows frames: a live.Screen on the terminal, or a web.Page in browsers. Its methods do not
+// block, and may be called from any goroutine. Text that is written to it are messages for people.
+type display interface {
+	io.Writer
+	Show(live.Frame) error
+	Update(change func(*live.Frame))
+	Close() // the campaign has ended
+}
+
+// view shows a campaign on a display, from the same events as the lines.
 type view struct {
-	screen *live.Screen
-	goal   search.Goal
-	frame  live.Frame // a copy of what the screen has, without the effects of keys
+	shown display
+	goal  search.Goal
+	frame live.Frame // a copy of what the display has, without the effects of keys
 
 	mu         sync.Mutex
 	budget     time.Duration // 0: none
@@ -28,9 +38,9 @@ type view struct {
 	isStopping bool
 }
 
-// newView shows the first frame. It returns nil, and prints why, if the terminal cannot show it.
-func newView(screen *live.Screen, name string, goal search.Goal, budget search.Budget, past time.Duration) *view {
-	v := &view{screen: screen, goal: goal, budget: budget.Time}
+// newView shows the first frame. It returns nil, and prints why, if the display cannot show it.
+func newView(shown display, name string, goal search.Goal, budget search.Budget, past time.Duration) *view {
+	v := &view{shown: shown, goal: goal, budget: budget.Time}
 	latency := goal.Latency()
 	v.frame = live.Frame{
 		Title: name + verdict.Words{Goal: goal}.Within(), Answer: []string{"No configuration was measured yet."}, Now: "starting",
@@ -41,14 +51,17 @@ func newView(screen *live.Screen, name string, goal search.Goal, budget search.B
 		v.frame.Ends = v.frame.Began.Add(budget.Time)
 		v.frame.Keys = append(v.frame.Keys, live.Key{Rune: '+', Text: "two minutes more", Do: v.more})
 	}
-	if err := screen.Show(v.frame); err != nil {
-		fmt.Fprintf(screen, "plain lines: %v\n", err)
+	if err := shown.Show(v.frame); err != nil {
+		fmt.Fprintf(shown, "plain lines: %v\n", err)
 		return nil
 	}
 	return v
 }
 
-func axis(m measure.Metric) live.Axis { return live.Axis{Name: verdict.Label(m), Format: m.Format} }
+func axis(m measure.Metric) live.Axis {
+	info, _ := m.Info()
+	return live.Axis{Name: verdict.Label(m), Unit: string(info.Unit), Format: m.Format}
+}
 
 // limitOf returns the goal's upper limit of a metric, or 0.
 func limitOf(goal search.Goal, metric measure.Metric) float64 {
@@ -60,10 +73,10 @@ func limitOf(goal search.Goal, metric measure.Metric) float64 {
 	return 0
 }
 
-// update changes the frame on the screen in the given parts, and leaves the others to the keys.
+// update changes the frame on the display in the given parts, and leaves the others to the keys.
 func (v *view) update(change func(*live.Frame)) {
 	change(&v.frame)
-	v.screen.Update(change)
+	v.shown.Update(change)
 }
 
 func (v *view) begin(action search.Action) {
@@ -105,7 +118,7 @@ func (v *view) end(event search.Event, status profile.Status) {
 	}
 	points := v.frame.Chart.Points
 	if point, ok := v.point(func(metric measure.Metric) (float64, bool) { return v.goal.Value(m, metric) }); ok && isPoint {
-		point.IsKept = !entry.IsBad
+		point.Text, point.IsKept = entry.Text, !entry.IsBad
 		points = append(withoutBest(points), point)
 	}
 	points = append(withoutBest(points), v.best(status)...)
@@ -147,6 +160,7 @@ func (v *view) best(status profile.Status) []live.Point {
 	if !ok {
 		return nil
 	}
+	p.Text = fmt.Sprintf("%s · %s", answer.Candidate.Describe(), answer.Load)
 	p.IsKept, p.IsBest = true, true
 	return []live.Point{p}
 }
@@ -177,7 +191,7 @@ func (v *view) stop() {
 		return
 	}
 	v.isStopping = true
-	v.screen.Update(func(f *live.Frame) { f.Note = "Stopping. What was measured is kept; Ctrl-C ends at once." })
+	v.shown.Update(func(f *live.Frame) { f.Note = "Stopping. What was measured is kept; Ctrl-C ends at once." })
 	if self, err := os.FindProcess(os.Getpid()); err == nil {
 		_ = self.Signal(os.Interrupt) // a process can always signal itself
 	}
@@ -193,7 +207,7 @@ func (v *view) more() {
 	v.added += oneMore
 	v.budget += oneMore
 	note := fmt.Sprintf("The budget of this run is now %s.", words.Clock(v.budget))
-	v.screen.Update(func(f *live.Frame) { f.Note, f.Ends = note, f.Ends.Add(oneMore) })
+	v.shown.Update(func(f *live.Frame) { f.Note, f.Ends = note, f.Ends.Add(oneMore) })
 }
 
 // takeMore returns the time that the user added since the last call.

@@ -1,4 +1,5 @@
 // What the checks of all pages have in common: a page is opened from disk in a real browser, and must neither complain nor ask for anything.
+// One that is served, at an address in place of a file, may ask its own server.
 import assert from "node:assert/strict";
 import { createRequire } from "node:module";
 import path from "node:path";
@@ -11,7 +12,9 @@ export const frame = (page) => page.evaluate(() => new Promise((done) => request
 export async function launch(browserFolder, file) {
   const { chromium } = createRequire(path.join(browserFolder, "package.json"))("playwright-core");
   const browser = await chromium.launch({ executablePath: path.join(browserFolder, "chromium"), args: ["--no-sandbox"] });
-  const address = pathToFileURL(file).href, problems = []; // errors of the page, and requests that it made
+  const isServed = file.startsWith("http:"), address = isServed ? file : pathToFileURL(file).href;
+  const mayAsk = (url) => (isServed ? new URL(url).origin === new URL(address).origin : url.split("#")[0] === address);
+  const problems = []; // errors of the page, and requests that it made
   let failed = 0;
 
   // open opens the page in a window of its own.
@@ -22,7 +25,7 @@ export async function launch(browserFolder, file) {
     page.on("console", (m) => { if (["error", "warning"].includes(m.type())) problems.push(`console: ${m.text()}`); });
     page.on("pageerror", (e) => problems.push(`error: ${e.stack}`));
     page.on("dialog", (d) => { problems.push(`dialog: ${d.message()}`); d.dismiss(); });
-    page.on("request", (r) => { if (r.url().split("#")[0] !== address && !/^(data|blob):/.test(r.url())) problems.push(`request: ${r.url()}`); });
+    page.on("request", (r) => { if (!mayAsk(r.url()) && !/^(data|blob):/.test(r.url())) problems.push(`request: ${r.url()}`); });
     await page.goto(address + hash);
     await frame(page);
     return page;
