@@ -20,7 +20,7 @@ import (
 func (s *Server) Metadata() api.ServerMetadata {
 	return api.ServerMetadata{Name: s.options.ID, Version: s.options.Version, Extensions: []string{
 		"sequence", api.ExtensionModelRepository, "model_repository(unload_dependents)", "schedule_policy", "model_configuration",
-		"binary_tensor_data", "parameters", api.ExtensionStatistics,
+		"binary_tensor_data", "parameters", api.ExtensionStatistics, "logging",
 	}}
 }
 

@@ -222,12 +222,8 @@ func (s *Server) retire(p *served.Pool, done func()) {
 	})
 }
 
-// Start checks and queues a request. The caller waits for the Pending. With debug messages the log has
-// a line for each request, from which `tuner perf record` makes a trace.
+// Start checks and queues a request. The caller waits for the Pending.
 func (s *Server) Start(r *Request) (*Pending, error) {
-	if l := s.options.Log; l != nil && l.Enabled(context.Background(), slog.LevelDebug) {
-		l.Debug("inference request", "model", r.Model, "version", r.Version)
-	}
 	m, err := s.acquire(r.Model, r.Version)
 	if err != nil {
 		return nil, err

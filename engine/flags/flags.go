@@ -37,7 +37,6 @@ const longestDelay = 24 * time.Hour
 
 // Options are the values of the flags.
 type Options struct {
-	LogFile    string // "": messages go to standard error
 	ORTLibrary string
 	DrainDelay time.Duration
 	TLS        Certificates // of gRPC
@@ -70,8 +69,7 @@ type Options struct {
 	metricsInterval        float64 // milliseconds
 	metricsConfig          []string
 
-	logVerbose                   int
-	logInfo, logWarning, logErrs bool
+	log logOptions
 
 	unsupported unsupportedValues
 	given       func(flag string) bool // reports whether a flag was on the command line
@@ -90,11 +88,7 @@ func (o *Options) Add(flags *pflag.FlagSet) {
 	flags.Float64Var(&o.metricsInterval, "metrics-interval-ms", 2000, "milliseconds between readings of processors, memory and GPUs")
 	flags.StringArrayVar(&o.metricsConfig, "metrics-config", nil, "SETTING=VALUE; known: counter_latencies, histogram_latencies, summary_latencies, summary_quantiles")
 
-	flags.Var(verbosity{&o.logVerbose}, "log-verbose", "0: off; 1 and more: debug messages")
-	boolFlag(flags, &o.logInfo, "log-info", true, "print messages of level info")
-	boolFlag(flags, &o.logWarning, "log-warning", true, "print warnings")
-	boolFlag(flags, &o.logErrs, "log-error", true, "print errors")
-	flags.StringVar(&o.LogFile, "log-file", "", "write messages to this file, not to standard error; SIGHUP reopens it")
+	o.log.flags(flags)
 
 	flags.StringVar(&o.ORTLibrary, "ort-library", "", "ONNX Runtime library to use (default $TUNER_ORT_LIBRARY, then the installed builds: cpu before others)")
 	flags.IntVar(&o.AnnounceFD, "announce-fd", 0, "file descriptor that gets a line of JSON when the models are loaded (used by profile)")
@@ -182,6 +176,7 @@ func (o *Options) Validate() error {
 	if !(o.metricsInterval >= 0 && o.metricsInterval < 1e9) {
 		complain("--metrics-interval-ms=%v must be between 0 and 1e9", o.metricsInterval)
 	}
+	problems = append(problems, o.log.problems()...)
 	problems = append(problems, o.models.problems()...)
 	problems = append(problems, o.portProblems()...)
 	if len(problems) > 0 {
@@ -211,14 +206,6 @@ func (o *Options) explicit() bool { return strings.EqualFold(o.controlMode, "exp
 
 // ExitTime returns the time for which the server waits for requests when it is asked to end.
 func (o *Options) ExitTime() time.Duration { return time.Duration(o.exitTimeout) * time.Second }
-
-// LogLevels returns the levels of messages that are printed. As in tritonserver, each has its own
-// switch: warnings may be off while the more frequent info is on.
-func (o *Options) LogLevels() map[slog.Level]bool {
-	return map[slog.Level]bool{
-		slog.LevelError: o.logErrs, slog.LevelWarn: o.logWarning, slog.LevelInfo: o.logInfo, slog.LevelDebug: o.logVerbose > 0,
-	}
-}
 
 // WarnOfIgnored logs a warning for options without a meaning for this engine.
 func (o *Options) WarnOfIgnored(log *slog.Logger) {

@@ -28,10 +28,10 @@ func tritonOptions() map[string]string {
 		"grpc-keepalive-time": "7200000", "grpc-keepalive-timeout": "20000", "grpc-keepalive-permit-without-calls": "false",
 		"grpc-http2-min-recv-ping-interval-without-data": "300000", "grpc-max-connection-age": "0", "grpc-max-connection-age-grace": "0",
 		"allow-metrics": "true", "allow-gpu-metrics": "true", "allow-cpu-metrics": "true", "metrics-port": "8002",
-		"metrics-interval-ms": "2000", "log-file": "", "metrics-config": "[]", "response-cache-byte-size": "0",
+		"metrics-interval-ms": "2000", "log-file": "", "log-format": "default", "metrics-config": "[]", "response-cache-byte-size": "0",
 		"http-address": loopback, "grpc-address": loopback, "metrics-address": loopback, // tritonserver: 0.0.0.0
 	}
-	for name := range strings.FieldsSeq(`log-format 
+	for name := range strings.FieldsSeq(`
 		enable-peer-access reuse-http-port http-header-forward-pattern http-thread-count reuse-grpc-port
 		grpc-header-forward-pattern grpc-infer-allocation-pool-size grpc-infer-thread-count grpc-max-response-pool-size
 		grpc-http2-max-pings-without-data grpc-http2-max-ping-strikes allow-sagemaker sagemaker-port sagemaker-safe-port-range
@@ -90,8 +90,8 @@ func TestServeReadsValues(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]int{"0": 0, "1": 1, "3": 3, "true": 1, "false": 0} {
-		if o, _, err := parse(t, "--log-verbose", text); err != nil || o.logVerbose != want {
-			t.Errorf("--log-verbose %s: got %d, %v", text, o.logVerbose, err)
+		if o, _, err := parse(t, "--log-verbose", text); err != nil || o.log.verbose != want {
+			t.Errorf("--log-verbose %s: got %d, %v", text, o.log.verbose, err)
 		}
 	}
 	if o, _, err := parse(t, "--disable-auto-complete-config", "--id=x"); err != nil || !o.disableAutoComplete || o.id != "x" {
@@ -128,8 +128,8 @@ func TestUnsupportedOptions(t *testing.T) {
 			t.Errorf("%s: got %v, want %q", text, err, want)
 		}
 	}
-	o, _, err := parse(t, "--http-thread-count=4", "--rate-limit=off", "--log-format=ISO8601")
-	if diff := cmp.Diff([]string{"--http-thread-count", "--log-format"}, o.unsupported.ignored()); diff != "" || err != nil {
+	o, _, err := parse(t, "--http-thread-count=4", "--rate-limit=off", "--reuse-http-port=1")
+	if diff := cmp.Diff([]string{"--reuse-http-port", "--http-thread-count"}, o.unsupported.ignored()); diff != "" || err != nil {
 		t.Errorf("%v\n%s", err, diff)
 	}
 }

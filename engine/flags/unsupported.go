@@ -34,7 +34,7 @@ func unsupportedFlags() []unsupported {
 		"grpc-infer-thread-count", "grpc-infer-allocation-pool-size", "grpc-max-response-pool-size",
 		"grpc-http2-max-pings-without-data", "grpc-http2-max-ping-strikes", "trace-file", "trace-rate", "trace-count", "trace-log-frequency",
 		"sagemaker-port", "sagemaker-safe-port-range", "sagemaker-thread-count", "vertex-ai-port", "vertex-ai-thread-count",
-		"vertex-ai-default-model", "log-format", "http-header-forward-pattern", "grpc-header-forward-pattern",
+		"vertex-ai-default-model", "http-header-forward-pattern", "grpc-header-forward-pattern",
 	} {
 		list = append(list, unsupported{name: name})
 	}

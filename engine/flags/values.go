@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+
+	"tuner/engine/logging"
 )
 
 // tritonBool is a flag value that accepts booleans as tritonserver does.
@@ -63,7 +65,7 @@ func (v verbosity) Set(text string) error {
 		*v.level = 0
 	default:
 		n, err := strconv.Atoi(text)
-		if err != nil || n < 0 {
+		if err != nil || n < 0 || n > logging.MaxVerbose {
 			return fmt.Errorf("%q is not a level: use 0 or more, true or false", text)
 		}
 		*v.level = n

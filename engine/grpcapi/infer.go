@@ -10,6 +10,7 @@ import (
 	"tuner/engine"
 	pb "tuner/engine/api/inferencepb"
 	"tuner/engine/fault"
+	"tuner/engine/logging"
 	"tuner/engine/request"
 	"tuner/engine/sequence"
 )
@@ -18,6 +19,17 @@ import (
 // message.
 func serveInfer(server any, ctx context.Context, receive func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
 	s := server.(*service)
+	var entry *logging.Request
+	if s.requests.Wanted() {
+		entry = begin(ctx, pb.GRPCInferenceService_ModelInfer_FullMethodName)
+	}
+	answer, err := s.receiveInfer(ctx, receive, entry)
+	s.note(entry, err)
+	return answer, err
+}
+
+// receiveInfer receives and serves one inference. entry is its line; nil: none.
+func (s *service) receiveInfer(ctx context.Context, receive func(any) error, entry *logging.Request) (any, error) {
 	m := s.pool.take()
 	defer s.pool.put(m)
 	if err := receive(m); err != nil {
@@ -30,12 +42,13 @@ func serveInfer(server any, ctx context.Context, receive func(any) error, _ grpc
 	if err := s.guard.check(ctx, pb.GRPCInferenceService_ModelInfer_FullMethodName); err != nil {
 		return nil, err
 	}
-	return s.infer(ctx, m, c)
+	m.describe(entry)
+	return s.infer(ctx, m, c, entry)
 }
 
 // infer serves one inference. The answer does not refer to the message. The compression comes first,
 // since it fails if the client has gone, and a request that has started must be waited for.
-func (s *service) infer(ctx context.Context, m *message, c *client) (any, error) {
+func (s *service) infer(ctx context.Context, m *message, c *client, entry *logging.Request) (any, error) {
 	write, _, err := s.compressed(ctx, encode)
 	if err != nil {
 		return nil, err
@@ -44,7 +57,7 @@ func (s *service) infer(ctx context.Context, m *message, c *client) (any, error)
 	if err != nil {
 		return nil, statusOf(err)
 	}
-	answer, err := s.finish(ctx, pending, c, write)
+	answer, err := s.finish(ctx, pending, c, write, entry)
 	if err != nil {
 		return nil, statusOf(err)
 	}
@@ -75,13 +88,14 @@ func (s *service) start(m *message, c *client) (*engine.Pending, error) {
 // encoder serialises an answer for a client.
 type encoder func(*engine.Response, *client) (mem.BufferSlice, error)
 
-// finish waits for a request and serialises its answer.
-func (s *service) finish(ctx context.Context, pending *engine.Pending, c *client, encode encoder) (mem.BufferSlice, error) {
+// finish waits for a request and serialises its answer. entry is its line; nil: none.
+func (s *service) finish(ctx context.Context, pending *engine.Pending, c *client, encode encoder, entry *logging.Request) (mem.BufferSlice, error) {
 	response, err := pending.Wait(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer response.Release()
+	entry.Of(response.Model, response.Version, response.ID)
 	return encode(response, c)
 }
 

@@ -29,6 +29,7 @@ import (
 	pb "tuner/engine/api/inferencepb"
 	"tuner/engine/budget"
 	"tuner/engine/fault"
+	"tuner/engine/logging"
 )
 
 // Options of a front end. The zero value serves everybody, as tritonserver does by default.
@@ -37,7 +38,9 @@ type Options struct {
 	Compression Compression      // of the answers to inferences
 	Keepalive   Keepalive
 	// for messages and answers, shared with other front ends; nil: a separate one
-	Memory *budget.Budget
+	Memory   *budget.Budget
+	Settings *logging.Log      // of the log; nil: one that writes nothing
+	Requests *logging.Requests // for a line per request; nil: none
 }
 
 // Keepalive says how connections are checked and ended. A zero field is gRPC's default.
@@ -82,13 +85,16 @@ func New(s *engine.Server, o Options) *Frontend {
 	if o.Memory == nil {
 		o.Memory = budget.New(0)
 	}
+	if o.Settings == nil {
+		o.Settings = new(logging.Log)
+	}
 	f := &Frontend{memory: o.Memory, transit: o.Memory.Open(nil)}
 	decompression.Store(f.transit)
 	k, b := o.Keepalive, &buffers{}
 	// A message is held in frames and assembled, and as much must stay free.
 	largest := int(min(o.Memory.Max()/3, math.MaxInt32))
 	options := []grpc.ServerOption{
-		grpc.ForceServerCodecV2(newCodec(b, f.transit)), experimental.BufferPool(b), grpc.InTapHandle(admit),
+		grpc.ForceServerCodecV2(newCodec(b, f.transit)), experimental.BufferPool(b), grpc.InTapHandle(f.admit),
 		grpc.MaxRecvMsgSize(largest), grpc.MaxSendMsgSize(math.MaxInt32), grpc.MaxHeaderListSize(maxHeaders), grpc.MaxConcurrentStreams(maxStreams),
 		grpc.NumStreamWorkers(streamWorkers), grpc.ConnectionTimeout(handshake),
 		grpc.InitialWindowSize(streamWindow), grpc.InitialConnWindowSize(connWindow),
@@ -96,8 +102,8 @@ func New(s *engine.Server, o Options) *Frontend {
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: k.MinPingInterval, PermitWithoutStream: k.PermitWithoutCalls}),
 		grpc.UnknownServiceHandler(func(any, grpc.ServerStream) error { return status.Error(codes.Unimplemented, "") }),
 	}
-	f.service = &service{server: s, compression: o.Compression, guard: guard{o.Restricted}, buffers: b, stopping: make(chan struct{})}
-	options = append(options, grpc.UnaryInterceptor(f.service.unary))
+	f.service = &service{server: s, compression: o.Compression, guard: guard{o.Restricted}, buffers: b, stopping: make(chan struct{}), settings: o.Settings, requests: o.Requests}
+	options = append(options, grpc.UnaryInterceptor(f.service.noted))
 	if len(o.Restricted) > 0 {
 		options = append(options, grpc.StreamInterceptor(f.service.guard.stream))
 	}
@@ -117,13 +123,17 @@ func (f *Frontend) Serve(l net.Listener) error {
 
 // If a client has no memory left, admit refuses its calls that take memory, before any part of them
 // is kept. All other calls are always answered.
-func admit(ctx context.Context, call *tap.Info) (context.Context, error) {
+func (f *Frontend) admit(ctx context.Context, call *tap.Info) (context.Context, error) {
 	switch call.FullMethodName {
 	case pb.GRPCInferenceService_ModelInfer_FullMethodName, pb.GRPCInferenceService_ModelStreamInfer_FullMethodName,
 		pb.GRPCInferenceService_RepositoryModelLoad_FullMethodName:
 		c := clientOf(ctx)
 		if account := c.memory(); account.IsFull() {
-			return nil, statusOf(fault.Full(account))
+			err := statusOf(fault.Full(account))
+			if f.service.requests.Wanted() {
+				f.service.note(begin(ctx, call.FullMethodName), err)
+			}
+			return nil, err
 		}
 		return c.begin(ctx), nil
 	}
@@ -151,6 +161,8 @@ type service struct {
 	buffers     *buffers
 	stopping    chan struct{} // closed when streams must end
 	stopped     sync.Once
+	settings    *logging.Log
+	requests    *logging.Requests
 }
 
 func (s *service) stop() { s.stopped.Do(func() { close(s.stopping) }) }

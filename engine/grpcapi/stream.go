@@ -14,7 +14,9 @@ import (
 	"google.golang.org/grpc/status"
 
 	"tuner/engine"
+	pb "tuner/engine/api/inferencepb"
 	"tuner/engine/fault"
+	"tuner/engine/logging"
 )
 
 // maxInFlight bounds the unanswered requests of one stream. At the bound the stream is not read on.
@@ -29,7 +31,8 @@ const strictKey = "triton_grpc_error"
 type streamed struct {
 	message *message
 	pending *engine.Pending
-	err     error // reason, if it was refused
+	err     error            // reason, if it was refused
+	entry   *logging.Request // its line; nil: none
 }
 
 // errStopping ends streams when the server ends.
@@ -82,6 +85,10 @@ func (s *service) receive(stream grpc.ServerStream, f *flow) error {
 				return nil
 			}
 			return err
+		}
+		if s.requests.Wanted() {
+			next.entry = begin(stream.Context(), pb.GRPCInferenceService_ModelStreamInfer_FullMethodName)
+			next.message.describe(next.entry)
 		}
 		if next.message.copied > 0 {
 			f.client.adopt(next.message, f.stream)
@@ -158,9 +165,11 @@ func (f *flow) drop(s *service, m *message) {
 // that was accepted and failed, for streams that end with it. The answer always has it.
 func (s *service) finishStreamed(ctx context.Context, q *streamed, f *flow) (mem.BufferSlice, error) {
 	if q.err != nil {
+		s.note(q.entry, statusOf(q.err))
 		return f.small(encodeRefusal(fault.TextOf(q.err), q.message)), nil
 	}
-	answer, err := s.finish(ctx, q.pending, f.client, f.write)
+	answer, err := s.finish(ctx, q.pending, f.client, f.write, q.entry)
+	s.note(q.entry, statusOf(err))
 	if err != nil {
 		answer = f.small(encodeFailure(fault.TextOf(err), q.message))
 	}

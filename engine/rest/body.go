@@ -10,6 +10,7 @@ import (
 
 	"tuner/engine/budget"
 	"tuner/engine/fault"
+	"tuner/engine/logging"
 )
 
 // Limits on bodies and on the time that they may take.
@@ -40,7 +41,8 @@ type reader struct {
 	buffer   int   // part of reserved for the body
 	isHanded bool  // the connection has taken over the answer
 	done     bool
-	broken   bool // no more can be read
+	broken   bool             // no more can be read
+	entry    *logging.Request // the request's line; nil: none
 }
 
 // read returns the body in buf, or in a larger buffer. It allocates memory as the body arrives, not

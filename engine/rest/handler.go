@@ -15,6 +15,7 @@ import (
 	"log/slog"
 	"math"
 	"net"
+	"net/http"
 	"os"
 	"strings"
 	"sync"
@@ -29,6 +30,7 @@ import (
 	"tuner/engine/api"
 	"tuner/engine/budget"
 	"tuner/engine/fault"
+	"tuner/engine/logging"
 	"tuner/engine/rest/document"
 	"tuner/engine/rest/hangup"
 	"tuner/model/modelconfig"
@@ -54,6 +56,8 @@ type Options struct {
 	Memory     *budget.Budget
 	Restricted api.Restrictions // headers that restricted calls need
 	Log        *slog.Logger
+	Settings   *logging.Log      // of the log; nil: one that writes nothing
+	Requests   *logging.Requests // for a line per request; nil: none
 }
 
 // Frontend serves HTTP.
@@ -81,6 +85,9 @@ func New(s *engine.Server, o Options) *Frontend {
 	}
 	if o.Memory == nil {
 		o.Memory = budget.New(0)
+	}
+	if o.Settings == nil {
+		o.Settings = new(logging.Log)
 	}
 	f := &Frontend{server: s, options: o, stall: stalled}
 	f.inferences.New = func() any { return new(inference) }
@@ -136,6 +143,11 @@ func (f *Frontend) Shutdown(ctx context.Context) error {
 // badRequest answers bytes that are not HTTP, or did not arrive in time. The answer does not repeat
 // them.
 func (f *Frontend) badRequest(ctx *fasthttp.RequestCtx, err error) {
+	if f.options.Requests.Wanted() {
+		b := reader{ctx: ctx, entry: begin(ctx)}
+		b.entry.Call = "" // it is not known
+		defer f.note(&b)
+	}
 	var large *fasthttp.ErrSmallBuffer
 	var network net.Error
 	switch {
@@ -156,6 +168,10 @@ func (f *Frontend) handle(ctx *fasthttp.RequestCtx) {
 	b := reader{frontend: f, ctx: ctx}
 	b.conn, _ = ctx.Conn().(*conn)
 	defer b.end()
+	if f.options.Requests.Wanted() {
+		b.entry = begin(ctx)
+		defer f.note(&b)
+	}
 	if f.isEnding.Load() {
 		ctx.SetConnectionClose()
 	}
@@ -170,6 +186,8 @@ func (f *Frontend) handle(ctx *fasthttp.RequestCtx) {
 	switch {
 	case at.verb == modelInfer:
 		f.infer(&b, &at)
+	case at.verb == logSettings:
+		f.logging(&b)
 	case at.verb >= memoryStatus && at.verb <= memoryRegister:
 		f.sharedMemory(&b, &at)
 	case at.verb >= repositoryIndex:
@@ -216,7 +234,7 @@ func (f *Frontend) admit(head *fasthttp.RequestHeader, v verb) *refusal {
 	if r, ok := f.options.Restricted[d.category]; ok && !bringsHeader(head, r) {
 		return &refusal{status: fasthttp.StatusForbidden, text: "This API is restricted, expecting header '" + r.Header + "'"}
 	}
-	if string(head.Method()) != d.method {
+	if method := string(head.Method()); method != d.method && (d.method != "" || method != http.MethodGet && method != http.MethodPost) {
 		return &refusal{status: fasthttp.StatusMethodNotAllowed, text: "Method Not Allowed"}
 	}
 	return foreign(head)

@@ -53,7 +53,9 @@ func (f *Frontend) infer(b *reader, at *route) {
 	r.Memory = b.account()
 	request.SetText(&r.Model, at.model)
 	var err error
-	if r.Version, err = at.number(); err != nil {
+	r.Version, err = at.number()
+	b.entry.Of(r.Model, r.Version, "")
+	if err != nil {
 		fail(ctx, err)
 		return
 	}
@@ -68,6 +70,7 @@ func (f *Frontend) infer(b *reader, at *route) {
 		fail(ctx, err)
 		return
 	}
+	b.entry.Of(r.Model, r.Version, r.ID)
 	x.watch.Begin(&f.hangups, ctx.Conn())
 	response, err := f.server.Infer(&x.watch, &r.Request)
 	x.watch.End()
@@ -76,6 +79,7 @@ func (f *Frontend) infer(b *reader, at *route) {
 		return
 	}
 	defer response.Release()
+	b.entry.Of(r.Model, response.Version, r.ID)
 	if err := b.respond(response, x); err != nil {
 		fail(ctx, err)
 	}

@@ -17,6 +17,7 @@ const (
 	serverLive
 	serverReady
 	serverMetadata
+	logSettings
 	modelMetadata
 	modelReady
 	modelConfig
@@ -32,7 +33,7 @@ const (
 
 // demand holds the requirements of a verb for a request.
 type demand struct {
-	method   string
+	method   string       // "": GET or POST
 	category api.Category // category of restrictions
 }
 
@@ -42,6 +43,8 @@ func (v verb) demand() demand {
 		return demand{http.MethodGet, api.CategoryHealth}
 	case serverMetadata, modelMetadata:
 		return demand{http.MethodGet, api.CategoryMetadata}
+	case logSettings:
+		return demand{"", api.CategoryLogging}
 	case modelConfig:
 		return demand{http.MethodGet, api.CategoryModelConfig}
 	case modelStatistics:
@@ -86,6 +89,8 @@ func routeOf(target []byte) route {
 		return route{verb: serverLive}
 	case "/health/ready":
 		return route{verb: serverReady}
+	case "/logging":
+		return route{verb: logSettings}
 	case "/models/stats":
 		return route{verb: modelStatistics}
 	}

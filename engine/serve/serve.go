@@ -54,24 +54,30 @@ func RunWith(ctx context.Context, messages io.Writer, o *flags.Options, wrap fun
 	}
 	usable := hostinfo.UsableMemory()
 	relaxCollector(usable)
-	logs, err := newLogFile(o.LogFile, messages)
+	logs, err := o.Log(messages)
 	if err != nil {
 		return err
 	}
-	log := newLogger(logs, o.LogLevels())
+	log := logs.Logger()
 	o.WarnOfIgnored(log)
 	listeners, err := o.Frontends(log, clientMemory(usable))
 	if err != nil {
 		return err
 	}
+	requests, err := o.Requests(logs, &listeners)
+	if err != nil {
+		return err
+	}
+	defer write(requests)()
 	certificates, err := readCertificates(o.TLS)
 	if err != nil {
 		return err
 	}
 	listeners.GRPC.TLS = certificates.config()
 	defer onHangup(func() {
-		logs.openAgain(log)
-		log.Info("SIGHUP: the log file is open, and certificates are read again, if there are any")
+		logs.Reopen()
+		requests.Reopen()
+		log.Info("SIGHUP: the log files are open, and certificates are read again, if there are any")
 		certificates.readAgain(log)
 	})()
 	models, err := o.Engine(log, listeners.Figures)

@@ -4,10 +4,8 @@ import (
 	"context"
 	"io"
 	"log/slog"
-	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
 
 	"tuner/engine"
@@ -45,41 +43,6 @@ func parse(t *testing.T, args ...string) *flags.Options {
 		t.Fatal(err)
 	}
 	return o
-}
-
-// Each level has its own switch, also in loggers that are derived from the first one.
-func TestServeLogSwitches(t *testing.T) {
-	t.Parallel()
-	for options, want := range map[string][]string{
-		"":                                  {"INFO", "WARN", "ERROR"},
-		"--log-info=false":                  {"WARN", "ERROR"},
-		"--log-warning=false":               {"INFO", "ERROR"},
-		"--log-error=false":                 {"INFO", "WARN"},
-		"--log-verbose=1 --log-error=0":     {"DEBUG", "INFO", "WARN"},
-		"--log-verbose=1 --log-info=0":      {"DEBUG", "WARN", "ERROR"},
-		"--log-info=0 --log-warning=0":      {"ERROR"},
-		"--log-warning=false --log-error=0": {"INFO"},
-	} {
-		o := parse(t, strings.Fields(options)...)
-		var out strings.Builder
-		root := newLogger(&out, o.LogLevels())
-		for _, log := range []*slog.Logger{root, root.With("key", "value"), root.WithGroup("group")} {
-			out.Reset()
-			log.Debug("text")
-			log.Info("text")
-			log.Warn("text")
-			log.Error("text")
-			var got []string
-			for line := range strings.Lines(out.String()) {
-				_, rest, _ := strings.Cut(line, "level=")
-				level, _, _ := strings.Cut(rest, " ")
-				got = append(got, level)
-			}
-			if d := cmp.Diff(want, got); d != "" {
-				t.Errorf("%q: levels (-want +got):\n%s", options, d)
-			}
-		}
-	}
 }
 
 // Clients may fill three eighths of the memory, but never more than their own bound.

@@ -18,7 +18,7 @@ served are refused.
 
 Port 0 is any free port. The first SIGINT or SIGTERM ends the server when its requests are answered, and the second ends it at once.
 After the first one the server is not ready. With --drain-delay it accepts connections for that time before it closes its ports. SIGHUP
-reopens the log file and reads the certificates of gRPC again. A wrong option ends it with exit code 2 (tritonserver: 1).`
+reopens the log files and reads the certificates of gRPC again. A wrong option ends it with exit code 2 (tritonserver: 1).`
 
 func newServe(con console) *cobra.Command {
 	o := &flags.Options{}

@@ -92,6 +92,7 @@ var allowed = map[string][]string{
 	"engine/poll":                {},                                                                        // what two polls found: it knows a server by an interface
 	"engine/ratelimit":           {"engine/fault"},                                                          // amounts: it knows no model
 	"engine/cache":               {},                                                                        // keys and values: it knows no model
+	"engine/logging":             {},                                                                        // lines: it knows no model and no protocol
 	"engine/fault":               {},                                                                        // a class and a text: every part of the engine makes errors
 	"engine/request":             {"engine/budget", "engine/fault", "engine/sequence", "model/modelconfig"}, // sequence: its identity
 	"engine/sequence":            {"engine/linked", "engine/scheduler"},
@@ -106,9 +107,9 @@ var allowed = map[string][]string{
 	"engine/served":              {"engine/api", "engine/batching", "engine/budget", "engine/cache", "engine/ensemble", "engine/fault", "engine/hostpolicy", "engine/ratelimit", "engine/request", "engine/scheduler", "engine/sequence", "engine/session", "engine/state", "engine/statistics", "model/modelconfig"}, // requests through models: it knows no repository
 	"engine":                     {"engine/api", "model/modelconfig", "model/modelrepo", "internal/hostinfo"},
 	"engine/api":                 {"model/modelconfig/configpb", "model/modelconfig"},
-	"engine/flags":               {"engine", "model/modelconfig", "engine/ratelimit", "engine/api", "engine/statistics"}, // statistics: the observer that makes summaries
+	"engine/flags":               {"engine", "engine/logging", "model/modelconfig", "engine/ratelimit", "engine/api", "engine/statistics"}, // statistics: the observer that makes summaries
 	"engine/identity":            {"engine", "engine/fault", "engine/request", "model/modelconfig"},
-	"engine/serve":               {"engine", "engine/poll", "engine/api", "engine/flags", "engine/identity", "engine/onnxruntime", "ort", "ort/ortlib", "internal/hostinfo"},
+	"engine/serve":               {"engine", "engine/logging", "engine/poll", "engine/api", "engine/flags", "engine/identity", "engine/onnxruntime", "ort", "ort/ortlib", "internal/hostinfo"},
 	// onnx/extent: the unpacked size of a file, before ONNX Runtime opens it
 	"engine/onnxruntime": {"engine", "engine/fault", "ort", "model/modelconfig", "model/onnx/extent"},
 	"model/onnx/extent":  {"model/onnx"},

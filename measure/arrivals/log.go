@@ -245,9 +245,11 @@ func WriteTrace(w io.Writer, instants []time.Duration, sizes []int64) error {
 
 // The time stamps of logs.
 var (
+	started   = regexp.MustCompile(`\bstart_time="?([^"\s]{1,40})`)           // tuner's log of inferences, in Triton's forms
 	bracketed = regexp.MustCompile(`\[([^\]\s]{1,40}(?: [+-]\d{4})?)\]`)      // nginx, Apache, Envoy
-	named     = regexp.MustCompile(`\btime=(\S{1,40})`)                       // tuner's log
+	named     = regexp.MustCompile(`\btime=(\S{1,40})`)                       // tuner's log as slog has it
 	glog      = regexp.MustCompile(`^[A-Z](\d{4} \d\d:\d\d:\d\d\.\d{1,9})\s`) // Triton's log
+	iso       = regexp.MustCompile(`^(\d{4}-\d\d-\d\dT\S{1,40}) [A-Z] `)      // Triton's, with --log-format=ISO8601
 )
 
 // clfLayout is the time in the common log format.
@@ -256,6 +258,12 @@ const clfLayout = "02/Jan/2006:15:04:05 -0700"
 // stampOf returns the time stamp of a line of text in ns since any beginning. It returns false for a
 // line without one.
 func stampOf(line []byte) (int64, bool) {
+	if m := started.FindSubmatch(line); m != nil {
+		return parsed(string(m[1]))
+	}
+	if m := iso.FindSubmatch(line); m != nil {
+		return parsed(string(m[1]))
+	}
 	if m := glog.FindSubmatch(line); m != nil {
 		at, err := time.Parse("20060102 15:04:05", "2000"+string(m[1])) // it has no year
 		return at.UnixNano(), err == nil

@@ -36,7 +36,18 @@ I0415 20:17:00.000000 1 http_server.cc:3452] HTTP request: 2 /v2/models/m/infer
 +------+
 I0415 20:17:02.000000 1 http_server.cc:3452] HTTP request: 2 /v2/models/m/infer
 `,
-		"tuner": `time=2026-04-15T20:17:00.500Z level=DEBUG msg="inference request" model=m
+		"Triton with ISO 8601": `2026-04-15T20:17:00.5Z I 1 http_server.cc:4599] "HTTP request: 2 /v2/models/m/infer"
+2026-04-15T20:17:00Z I 1 http_server.cc:4599] "HTTP request: 2 /v2/models/m/infer"
+
+2026-04-15T20:17:02Z I 1 http_server.cc:4599] "HTTP request: 2 /v2/models/m/infer"
+`,
+		// the time at the beginning of a line is that of the answer, and start_time that of the arrival
+		"tuner": `I0415 20:17:09.000000 1 requests.go:9] "inference" model="m" status="200" start_time="2026-04-15T20:17:00.500000Z" request_time=8.5
+2026-04-15T20:17:09Z I 1 requests.go:9] "inference" model="m" status="200" start_time="2026-04-15T20:17:00.000000Z" request_time=9
+| m | 1 | READY |
+{"time":"2026-04-15T20:17:09Z","level":"DEBUG","msg":"inference","start_time":"2026-04-15T20:17:02.000000Z","request_time":7}
+`,
+		"tuner with slog's lines": `time=2026-04-15T20:17:00.500Z level=DEBUG msg="inference request" model=m
 time=2026-04-15T20:17:00.000Z level=DEBUG msg="inference request" model=m
 -
 time=2026-04-15T20:17:02.000+00:00 level=DEBUG msg="inference request" model=m
