@@ -298,6 +298,47 @@ func TestHistograms(t *testing.T) {
 	}
 }
 
+// Each duration of a request has a histogram in microseconds. Answers of the cache have only the whole
+// and the queue.
+func TestHistogramsOfSteps(t *testing.T) {
+	t.Parallel()
+	e := enginetest.Start(t, enginetest.Options{})
+	histograms := metrics.NewHistograms()
+	observe := histograms.Observe("", "fake", 1, nil)
+	observe(statistics.Timing{Total: 30 * time.Millisecond, Queue: 500 * time.Microsecond, Input: 600 * time.Microsecond, Infer: 20 * time.Millisecond, Output: 7 * time.Millisecond})
+	observe(statistics.Timing{Total: 2 * time.Millisecond, Queue: 50 * time.Microsecond, IsCached: true})
+	web := httptest.NewServer(metrics.New(e.Server, metrics.Options{Histograms: histograms}).Handler)
+	defer web.Close()
+	page, err := api.Metrics(t.Context(), strings.TrimPrefix(web.URL, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// how many are within each bound, then their sum and number
+	for name, want := range map[string]string{
+		"request_duration":        "1000:0 5000:1 25000:1 50000:2 100000:2 +Inf:2 32000 2",
+		"queue_duration":          "100:1 1000:2 5000:2 10000:2 50000:2 +Inf:2 550 2",
+		"compute_input_duration":  "100:0 500:0 1000:1 5000:1 10000:1 +Inf:1 600 1",
+		"compute_infer_duration":  "1000:0 5000:0 25000:1 50000:1 100000:1 +Inf:1 20000 1",
+		"compute_output_duration": "100:0 500:0 1000:0 5000:0 10000:1 +Inf:1 7000 1",
+	} {
+		var got []string
+		for line := range strings.Lines(string(page)) {
+			rest, ok := strings.CutPrefix(strings.TrimSpace(line), "nv_inference_"+name+"_histogram_us_")
+			if !ok {
+				continue
+			}
+			labels, value, _ := strings.Cut(rest, " ")
+			if _, bound, ok := strings.Cut(labels, `le="`); ok {
+				value = strings.TrimSuffix(bound, `"}`) + ":" + value
+			}
+			got = append(got, value)
+		}
+		if text := strings.Join(got, " "); text != want {
+			t.Errorf("%s: %s, want %s", name, text, want)
+		}
+	}
+}
+
 // Only a scraper that asks for protobuf gets native histograms.
 func TestNativeHistograms(t *testing.T) {
 	t.Parallel()

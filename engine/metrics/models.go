@@ -87,7 +87,7 @@ func (m *models) Describe(out chan<- *prometheus.Desc) {
 		m.summaries.describe(out)
 	}
 	if m.histograms != nil {
-		newHistogram(prometheus.Labels{"model": "", "version": ""}, nil).Describe(out)
+		m.histograms.describe(out)
 	}
 }
 
