@@ -11,16 +11,44 @@ import (
 // newEnsemble makes a version of an ensemble, whose models have been checked.
 func (s *Server) newEnsemble(src *source, number int64, old *served.Model) (*served.Model, error) {
 	graph, err := ensemble.New(src.Config)
-	if err == nil {
-		err = src.CheckLabels(src.Config)
+	if err != nil {
+		return nil, invalid(err)
 	}
+	labels, err := src.Labels(src.Config)
 	if err != nil {
 		return nil, invalid(err)
 	}
 	m := served.NewEnsemble(src.Name, number, src.Config, graph, s.enterSteps)
+	m.Labels = s.stepLabels(graph, labels)
 	s.count(m, old, false) // as in Triton, its counters begin again when a model of it is loaded again
 	m.Pool.Keep(src.temp)
 	return m, nil
+}
+
+// stepLabels completes the labels of an ensemble with those of its models. As in Triton, an output has
+// the labels of the step that makes it, unless its own begin with one.
+func (s *Server) stepLabels(g *ensemble.Graph, labels map[string][]string) map[string][]string {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for _, out := range g.Outputs {
+		name := g.Tensors[out]
+		if len(labels[name]) > 0 {
+			continue
+		}
+		step, output := g.Origin(out)
+		if step == nil {
+			continue
+		}
+		m, err := s.find(step.Model, max(0, step.Version))
+		if err != nil || m.Labels[output] == nil { // the load fails elsewhere if the model is gone
+			continue
+		}
+		if labels == nil {
+			labels = map[string][]string{}
+		}
+		labels[name] = m.Labels[output]
+	}
+	return labels
 }
 
 // checkSteps checks that an ensemble's models are ready, and that they fit together. Texts are

@@ -288,6 +288,22 @@ func TestEnsembleMemory(t *testing.T) {
 	if b.Used() != 0 {
 		t.Errorf("%d bytes stay charged", b.Used())
 	}
+	r = two(1, 2)
+	r.Memory = b.Open(nil)
+	r.AddOutput([]byte("OUTPUT0"))
+	r.Classify(2)
+	r.AddOutput([]byte("OUTPUT1"))
+	if response, err = s.Infer(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	// both outputs are still the step's; the answer has 64 bytes, and two classes "V:P" behind their lengths
+	if b.Used() != 128+64+2*(4+3) {
+		t.Errorf("%d bytes are charged for an output and two classes", b.Used())
+	}
+	response.Release()
+	if b.Used() != 0 {
+		t.Errorf("%d bytes stay charged with classes", b.Used())
+	}
 	small := budget.New(200) // a step of 128 bytes does not leave as much
 	r.Memory = small.Open(nil)
 	if _, err := s.Infer(t.Context(), r); fault.CodeOf(err) != fault.Exhausted || small.Used() != 0 {

@@ -19,7 +19,7 @@ import (
 // Metadata describes the server.
 func (s *Server) Metadata() api.ServerMetadata {
 	return api.ServerMetadata{Name: s.options.ID, Version: s.options.Version, Extensions: []string{
-		"sequence", api.ExtensionModelRepository, "model_repository(unload_dependents)", "schedule_policy", "model_configuration",
+		"classification", "sequence", api.ExtensionModelRepository, "model_repository(unload_dependents)", "schedule_policy", "model_configuration",
 		"binary_tensor_data", "parameters", api.ExtensionStatistics, "logging",
 	}}
 }

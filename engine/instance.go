@@ -154,7 +154,7 @@ func (s *Server) newSession(ctx context.Context, files ModelFiles, c *modelconfi
 func (s *Server) describe(m *served.Model, src *source, io modelconfig.ModelIO, old *served.Model, unchanged bool) ([]warmup.Sample, error) {
 	c, err := s.finish(src, &io)
 	if err == nil {
-		err = src.CheckLabels(c)
+		m.Labels, err = src.Labels(c)
 	}
 	if err != nil {
 		return nil, err

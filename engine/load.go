@@ -263,7 +263,7 @@ func (s *Server) reuse(src *source, old *served.Model) (*served.Model, error) {
 	if err != nil || !modelconfig.SameButBatching(old.Config, c) {
 		return nil, err
 	}
-	return &served.Model{Name: src.Name, Namespace: src.namespace, Version: old.Version, Config: c, Signature: request.NewSignature(c), Stats: inherit(old, c), Pool: old.Pool}, nil
+	return &served.Model{Name: src.Name, Namespace: src.namespace, Version: old.Version, Config: c, Signature: request.NewSignature(c), Stats: inherit(old, c), Pool: old.Pool, Labels: old.Labels}, nil
 }
 
 // inherit makes the counters of a model of configuration c that replaces old. They are the same

@@ -41,6 +41,20 @@ type Mapping struct {
 	Tensor int
 }
 
+// Origin returns the step that writes a tensor, and the name that its model has for it. nil: it is an input.
+func (g *Graph) Origin(tensor int) (step *Step, output string) {
+	if g.producer[tensor] < 0 {
+		return nil, ""
+	}
+	step = &g.Steps[g.producer[tensor]]
+	for _, out := range step.Outputs {
+		if out.Tensor == tensor {
+			return step, out.Name
+		}
+	}
+	return nil, ""
+}
+
 // New checks an ensemble's configuration by itself, without its models.
 func New(c *modelconfig.Config) (*Graph, error) {
 	b := builder{Graph: Graph{Name: c.GetName()}, number: map[string]int{}}

@@ -1,6 +1,8 @@
 package grpcapi
 
 import (
+	"math"
+
 	"tuner/engine/fault"
 )
 
@@ -37,16 +39,16 @@ func sharedMemory(parameters []parameter, tensor []byte) error {
 	return nil
 }
 
-// classification refuses outputs that ask for classes.
-func classification(out *output) error {
+// classification returns how many classes are wanted of an output. 0: the output itself is.
+func classification(out *output) (uint32, error) {
 	switch p := find(out.parameters, "classification"); {
 	case p == nil:
-		return nil
+		return 0, nil
 	case p.kind != int64Param:
-		return fault.Errorf(fault.InvalidArgument, "invalid value type for 'classification' parameter, expected int64_param")
+		return 0, fault.Errorf(fault.InvalidArgument, "invalid value type for 'classification' parameter, expected int64_param")
 	case int64(p.bits) <= 0:
-		return fault.Errorf(fault.InvalidArgument, "invalid value for 'classification' parameter, expected >= 0")
+		return 0, fault.Errorf(fault.InvalidArgument, "invalid value for 'classification' parameter, expected >= 0")
 	default:
-		return fault.Errorf(fault.Unsupported, "output '%s': the classification extension is not supported", out.name)
+		return uint32(min(p.bits, math.MaxUint32)), nil
 	}
 }

@@ -120,15 +120,18 @@ func (m *message) decode(version int64) error {
 // decodeOutputs lists the requested outputs.
 func (m *message) decodeOutputs() error {
 	r := &m.request
-	r.Outputs = r.Outputs[:0]
+	r.Outputs, r.Classes = r.Outputs[:0], r.Classes[:0]
 	for i := range m.outputs {
 		if err := sharedMemory(m.outputs[i].parameters, m.outputs[i].name); err != nil {
 			return err
 		}
-		if err := classification(&m.outputs[i]); err != nil {
+		classes, err := classification(&m.outputs[i])
+		if err != nil {
 			return err
 		}
-		r.AddOutput(m.outputs[i].name)
+		if r.AddOutput(m.outputs[i].name); classes > 0 {
+			r.Classify(classes)
+		}
 	}
 	return nil
 }

@@ -186,21 +186,32 @@ func (s *Model) checkFolder(dir string) error {
 	})
 }
 
-// CheckLabels refuses label files that do not exist, or lie outside the model's folder.
-func (s *Model) CheckLabels(c *modelconfig.Config) error {
+// Labels reads the label files of a model's outputs, one label a line. It refuses files that do not
+// exist, or lie outside the model's folder.
+func (s *Model) Labels(c *modelconfig.Config) (map[string][]string, error) {
+	var labels map[string][]string
 	for _, out := range c.GetOutput() {
 		file := out.GetLabelFilename()
 		switch {
 		case file == "":
 			continue
 		case !filepath.IsLocal(file):
-			return fault.Errorf(fault.InvalidArgument, "label_filename '%s' of output '%s' leaves the folder of model '%s'", file, out.GetName(), s.Name)
+			return nil, fault.Errorf(fault.InvalidArgument, "label_filename '%s' of output '%s' leaves the folder of model '%s'", file, out.GetName(), s.Name)
 		}
-		if err := s.checkFile(filepath.Join(s.Dir, file), maxLabelBytes); err != nil {
-			return err
+		path := filepath.Join(s.Dir, file)
+		if err := s.checkFile(path, maxLabelBytes); err != nil {
+			return nil, err
 		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return nil, fault.Errorf(fault.Internal, "cannot read the labels of output '%s' of model '%s': %v", out.GetName(), s.Name, err)
+		}
+		if labels == nil {
+			labels = map[string][]string{}
+		}
+		labels[out.GetName()] = strings.Split(string(text), "\n")
 	}
-	return nil
+	return labels, nil
 }
 
 // maxLabelBytes bounds a file of labels.

@@ -37,6 +37,8 @@ type Request struct {
 	Timeout  time.Duration // limit in the queue; 0: none
 	Inputs   []Tensor
 	Outputs  []string // names; empty: all
+	// how many classes are wanted of each output in Outputs, 0: the output itself; empty: of none
+	Classes []uint32
 	// the sequence that the request belongs to, and whether it is its first or last request
 	Sequence   sequence.ID
 	Start, End bool
@@ -58,6 +60,22 @@ func (r *Request) AddInput(name []byte) *Tensor {
 func (r *Request) AddOutput(name []byte) {
 	r.Outputs = extend(r.Outputs)
 	SetText(&r.Outputs[len(r.Outputs)-1], name)
+}
+
+// Classify asks for classes of the last output that was added, and not for the output itself.
+func (r *Request) Classify(count uint32) {
+	for len(r.Classes) < len(r.Outputs) {
+		r.Classes = append(r.Classes, 0)
+	}
+	r.Classes[len(r.Outputs)-1] = count
+}
+
+// ClassesOf returns how many classes of an output are wanted. 0: the output itself is.
+func (r *Request) ClassesOf(output string) uint32 {
+	if i := slices.Index(r.Outputs, output); i >= 0 && i < len(r.Classes) {
+		return r.Classes[i]
+	}
+	return 0
 }
 
 // extend adds an element to a list. It has its old value if the list was longer once.

@@ -2,6 +2,7 @@ package rest
 
 import (
 	"bytes"
+	"math"
 	"slices"
 	"strconv"
 
@@ -34,7 +35,7 @@ func (r *inferRequest) reset() {
 	for i := range r.Inputs {
 		r.Inputs[i].Shape, r.Inputs[i].Data = nil, nil
 	}
-	r.Request = engine.Request{Model: r.Model, Inputs: r.Inputs[:0], Outputs: r.Outputs[:0]}
+	r.Request = engine.Request{Model: r.Model, Inputs: r.Inputs[:0], Outputs: r.Outputs[:0], Classes: r.Classes[:0]}
 	r.binaryAll, r.binary, r.dims, r.data = false, r.binary[:0], r.dims[:0], r.data[:0]
 	r.document.Clear()
 }
@@ -347,8 +348,8 @@ func (r *inferRequest) outputForm(output int32) (binary bool, err error) {
 		if err != nil {
 			return false, document.Within("Unable to set 'classification'", err)
 		}
-		if classes > 0 {
-			return false, fault.Errorf(fault.Unsupported, "the classification extension is not supported")
+		if classes > 0 && d.Find(p, "shared_memory_region") == document.None {
+			r.Classify(uint32(min(classes, math.MaxUint32)))
 		}
 	}
 	if i := d.Find(p, "shared_memory_region"); i != document.None {

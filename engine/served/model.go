@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"tuner/engine/api"
+	"tuner/engine/classification"
 	"tuner/engine/ensemble"
 	"tuner/engine/fault"
 	"tuner/engine/request"
@@ -28,6 +29,7 @@ type Model struct {
 	Added        *state.Spec // inputs that the server adds to requests; nil: the requests form no sequences
 	Pool         *Pool
 	LoadDuration time.Duration
+	Labels       map[string][]string // of the outputs' elements, for classification
 
 	composed *composed // nil except for an ensemble
 	answers  *answers  // nil: none are cached
@@ -112,6 +114,7 @@ func (p *Pending) Wait(ctx context.Context) (*Response, error) {
 	case p.done != nil:
 		p.await(ctx)
 	case p.ticket == nil: // a cached answer
+		p.job.classify()
 		return p.job.response, p.job.err
 	default:
 		if err := p.ticket.Wait(ctx); err != nil {
@@ -121,7 +124,28 @@ func (p *Pending) Wait(ctx context.Context) (*Response, error) {
 	if p.lookUp != nil && p.job.err == nil {
 		p.keep()
 	}
+	p.job.classify()
 	return p.job.response, p.job.err
+}
+
+// classify puts classes in place of the outputs that are wanted so.
+func (j *job) classify() {
+	if j.err != nil || len(j.request.Classes) == 0 {
+		return
+	}
+	r := j.response
+	if r.IsComposed { // so far its outputs are charged to the steps alone
+		if !j.request.Memory.Take(request.DataBytes(r.Outputs)) {
+			j.err = fault.Full(j.request.Memory)
+			r.Release()
+			return
+		}
+		r.account = j.request.Memory
+	}
+	r.Outputs, j.err = classification.Replace(r.Outputs, j.request, j.model.Signature.MaxBatch > 0, j.model.Labels)
+	if j.err != nil {
+		r.Release()
+	}
 }
 
 // refusal returns the error for a request that the scheduler did not accept. As in Triton

@@ -89,6 +89,7 @@ var allowed = map[string][]string{
 	"model/framework":            {"internal/checksum", "internal/children", "model/dataset/npy", "model/precision/accuracy", "model/onnx"},
 	"engine/alarm":               {},
 	"engine/budget":              {},
+	"engine/classification":      {"engine/budget", "engine/fault", "engine/request", "model/modelconfig"},
 	"engine/poll":                {},                                                                        // what two polls found: it knows a server by an interface
 	"engine/ratelimit":           {"engine/fault"},                                                          // amounts: it knows no model
 	"engine/cache":               {},                                                                        // keys and values: it knows no model
@@ -104,7 +105,7 @@ var allowed = map[string][]string{
 	"engine/rest/hangup":         {},                                                                                                                                                                                                                                                                                  // connections: it knows no HTTP
 	"engine/repository":          {"engine/fault", "model/modelconfig", "model/modelrepo"},                                                                                                                                                                                                                            // files: it loads and serves nothing
 	"engine/ensemble":            {"engine/request", "engine/statistics", "model/modelconfig"},                                                                                                                                                                                                                        // graphs and their flow: it runs no model
-	"engine/served":              {"engine/api", "engine/batching", "engine/budget", "engine/cache", "engine/ensemble", "engine/fault", "engine/hostpolicy", "engine/ratelimit", "engine/request", "engine/scheduler", "engine/sequence", "engine/session", "engine/state", "engine/statistics", "model/modelconfig"}, // requests through models: it knows no repository
+	"engine/served":              {"engine/api", "engine/batching", "engine/budget", "engine/cache", "engine/classification", "engine/ensemble", "engine/fault", "engine/hostpolicy", "engine/ratelimit", "engine/request", "engine/scheduler", "engine/sequence", "engine/session", "engine/state", "engine/statistics", "model/modelconfig"}, // requests through models: it knows no repository
 	"engine":                     {"engine/api", "model/modelconfig", "model/modelrepo", "internal/hostinfo"},
 	"engine/api":                 {"model/modelconfig/configpb", "model/modelconfig"},
 	"engine/flags":               {"engine", "engine/logging", "model/modelconfig", "engine/ratelimit", "engine/api", "engine/statistics"}, // statistics: the observer that makes summaries

@@ -20,10 +20,12 @@ type Model struct {
 	File     string   // a name that modelFile knows, or that of a sample; "no_version": the model has no version
 	Versions []string // 1 unless given
 	Config   string   // config.pbtxt; empty: no file
+	Labels   string   // labels.txt; empty: no file
 }
 
 // ReadModels reads the description of a repository: a txtar archive with a section "NAME FILE
-// [VERSION...]" for each model, whose text is its config.pbtxt.
+// [VERSION...]" for each model, whose text is its config.pbtxt. A section "labels" is the labels.txt of
+// the model before it.
 func ReadModels(archive string) ([]Model, error) {
 	data, err := os.ReadFile(archive)
 	if err != nil {
@@ -32,6 +34,10 @@ func ReadModels(archive string) ([]Model, error) {
 	var models []Model
 	for _, section := range txtar.Parse(data).Files {
 		words := strings.Fields(section.Name)
+		if section.Name == "labels" && len(models) > 0 {
+			models[len(models)-1].Labels = string(section.Data)
+			continue
+		}
 		if len(words) < 2 {
 			return nil, fmt.Errorf("%s: section %q has no ONNX file", archive, section.Name)
 		}
@@ -61,6 +67,11 @@ func (m Model) write(folder, samples string) error {
 	}
 	if m.Config != "" {
 		if err := os.WriteFile(filepath.Join(folder, "config.pbtxt"), []byte(m.Config+"\n"), 0o644); err != nil {
+			return err
+		}
+	}
+	if m.Labels != "" {
+		if err := os.WriteFile(filepath.Join(folder, "labels.txt"), []byte(m.Labels), 0o644); err != nil {
 			return err
 		}
 	}
