@@ -26,6 +26,7 @@ type Planner interface {
 	Remaining() time.Duration // expected time until it stops
 	Statement() []string      // claims about its result, in sentences; empty if it has none
 	Extend(by time.Duration)  // adds time to the budget, if it has one
+	Confirm()                 // ends the search: what follows only confirms the answer
 }
 
 // Trialer measures one trial. If an engine does not start, crashes or hangs, the result is a
@@ -84,6 +85,8 @@ type Campaign struct {
 	Now      func() time.Time
 	// More returns the time that the user added to the budget since the last call. nil: none
 	More func() time.Duration
+	// IsEnough reports whether the user wants the answer so far confirmed, and no more search. nil: no
+	IsEnough func() bool
 	// Past: events of earlier runs, in order; the strategy does not know them yet
 	Past []search.Event
 }
@@ -98,6 +101,9 @@ func (c *Campaign) Run(ctx context.Context) (Outcome, error) {
 	for {
 		if c.More != nil {
 			c.Strategy.Extend(c.More())
+		}
+		if c.IsEnough != nil && c.IsEnough() {
+			c.Strategy.Confirm()
 		}
 		action := c.Strategy.Ask()
 		if action.Stop {

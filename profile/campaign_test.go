@@ -27,6 +27,7 @@ type script struct {
 	levels   []int
 	told     []search.Event
 	extended time.Duration
+	confirms int // number of trials before the first wish to confirm; 0: none
 }
 
 func (s *script) Ask() search.Action {
@@ -51,6 +52,14 @@ func (s *script) SoFar() verdict.Verdict {
 }
 
 func (s *script) Extend(by time.Duration) { s.extended += by }
+
+// Confirm ends the script after one more trial.
+func (s *script) Confirm() {
+	if s.confirms == 0 {
+		s.confirms = len(s.told)
+		s.levels = s.levels[:len(s.told)+1]
+	}
+}
 
 // Statement returns the concurrencies so far.
 func (s *script) Statement() []string {
@@ -147,6 +156,19 @@ func TestMoreTime(t *testing.T) {
 	}
 	if strategy.extended != 2*time.Minute {
 		t.Errorf("the strategy got %v more", strategy.extended)
+	}
+}
+
+// A wish to confirm the answer is told before the next trial is chosen.
+func TestConfirm(t *testing.T) {
+	t.Parallel()
+	campaign, strategy, _, _, _ := newCampaign(1, 2, 3, 4)
+	campaign.IsEnough = func() bool { return len(strategy.told) >= 2 }
+	if _, err := campaign.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if strategy.confirms != 2 || len(strategy.told) != 3 {
+		t.Errorf("asked after %d trials, %d in all; want 2, 3", strategy.confirms, len(strategy.told))
 	}
 }
 

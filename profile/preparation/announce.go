@@ -17,6 +17,7 @@ import (
 type watcher interface {
 	profile.Observer
 	More() time.Duration // time that the person added to the budget since the last call
+	IsEnough() bool      // the person wants the answer so far confirmed, and no more search
 	Close()              // gives the terminal back
 }
 
@@ -65,5 +66,6 @@ type quiet struct{}
 func (quiet) Begun(search.Action)                     {}
 func (quiet) BlockRefused(string)                     {}
 func (quiet) More() time.Duration                     { return 0 }
+func (quiet) IsEnough() bool                          { return false }
 func (quiet) Close()                                  {}
 func (quiet) TrialEnded(search.Event, profile.Status) {}

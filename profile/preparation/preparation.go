@@ -207,7 +207,7 @@ func (c Campaign) Run(ctx context.Context, v profile.Variants) (outcome profile.
 	defer watch.Close() // also after a panic, whose report belongs on the ordinary screen
 	loop := profile.Campaign{
 		Strategy: strategy, Trialer: profile.NewEngines(setup, engines, finals, c.requests), Recorder: log, Observer: watch,
-		More: watch.More, Now: time.Now, Past: log.Past,
+		More: watch.More, IsEnough: watch.IsEnough, Now: time.Now, Past: log.Past,
 	}
 	outcome, err = loop.Run(ctx)
 	return outcome, exit.OfFiles(err)

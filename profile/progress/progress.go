@@ -65,6 +65,10 @@ func (p *Progress) More() time.Duration {
 	return p.view.takeMore()
 }
 
+// IsEnough reports whether the person who watches wants the answer so far confirmed, and no more
+// search.
+func (p *Progress) IsEnough() bool { return p.view != nil && p.view.isEnough() }
+
 // Begun implements profile.Observer. View and bar name the current configurations.
 func (p *Progress) Begun(action search.Action) {
 	if p.view != nil {

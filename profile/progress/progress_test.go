@@ -1,12 +1,14 @@
 package progress
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"tuner/internal/live"
 	"tuner/measure"
 	"tuner/profile"
 	"tuner/search"
@@ -101,5 +103,55 @@ func TestBestSoFar(t *testing.T) {
 	status.Verdict = verdict.Verdict{State: verdict.Nothing, Nearest: &choice}
 	if got := bestText(goal, status); got != " none within the constraints yet" {
 		t.Errorf("where nothing keeps the limits: %q", got)
+	}
+}
+
+// board is a display that keeps the frame.
+type board struct {
+	strings.Builder
+	frame live.Frame
+}
+
+func (b *board) Show(f live.Frame) error         { b.frame = f; return nil }
+func (b *board) Update(change func(*live.Frame)) { change(&b.frame) }
+func (b *board) Close()                          { b.frame.Keys = nil }
+
+// press presses a key of the frame.
+func (b *board) press(t *testing.T, key rune) {
+	t.Helper()
+	i := slices.IndexFunc(b.frame.Keys, func(k live.Key) bool { return k.Rune == key })
+	if i < 0 {
+		t.Fatalf("there is no key %c", key)
+	}
+	b.frame.Keys[i].Do()
+}
+
+// The keys add time, once each, and end the search once there is an answer to confirm.
+func TestKeys(t *testing.T) {
+	t.Parallel()
+	var b board
+	goal := search.Goal{Objective: search.Objective{Terms: []search.Term{{Metric: measure.Throughput, Weight: 1}}}}
+	p := New(&b, "cnn", goal, search.Budget{Time: time.Minute}, 0)
+	b.press(t, '+')
+	b.press(t, '+')
+	if more := p.More(); more != 4*time.Minute || p.More() != 0 {
+		t.Errorf("%v more", more)
+	}
+	b.press(t, 'c')
+	if p.IsEnough() || b.frame.Note != "There is no answer to confirm yet." {
+		t.Errorf("without an answer: %v, %q", p.IsEnough(), b.frame.Note)
+	}
+	choice := verdict.Choice{Holds: 1, Values: map[measure.Metric]measure.Estimate{measure.Throughput: {Value: 300, Lo: 290, Hi: 310}}}
+	failed := measure.Measurement{Failure: &measure.Failure{Stage: measure.StageCrash}}
+	p.TrialEnded(search.Event{Measurement: failed}, profile.Status{Verdict: verdict.Verdict{State: verdict.Proven, Recommended: &choice}})
+	b.press(t, 'c')
+	if !p.IsEnough() || b.frame.Note != "The search is over. The answer is confirmed next." {
+		t.Errorf("with an answer: %v, %q", p.IsEnough(), b.frame.Note)
+	}
+	if p.Close(); b.frame.Keys != nil {
+		t.Error("the display was not closed")
+	}
+	if lines := New(&strings.Builder{}, "cnn", goal, search.Budget{}, 0); lines.IsEnough() || lines.More() != 0 {
+		t.Error("a campaign that prints lines has keys")
 	}
 }

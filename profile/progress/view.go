@@ -36,6 +36,8 @@ type view struct {
 	budget     time.Duration // 0: none
 	added      time.Duration // by the user since the campaign asked for it
 	isStopping bool
+	hasAnswer  bool // there is something to confirm
+	isHurried  bool // the user wants it confirmed
 }
 
 // newView shows the first frame. It returns nil, and prints why, if the display cannot show it.
@@ -44,7 +46,7 @@ func newView(shown display, name string, goal search.Goal, budget search.Budget,
 	latency := goal.Latency()
 	v.frame = live.Frame{
 		Title: name + verdict.Words{Goal: goal}.Within(), Answer: []string{"No configuration was measured yet."}, Now: "starting",
-		Began: time.Now().Add(-past), Keys: []live.Key{{Rune: 's', Text: "stop and keep", Do: v.stop}},
+		Began: time.Now().Add(-past), Keys: []live.Key{{Rune: 's', Text: "stop and keep", Do: v.stop}, {Rune: 'c', Text: "confirm now", Do: v.confirm}},
 		Chart: live.Chart{X: axis(measure.Throughput), Y: axis(latency), Limit: limitOf(goal, latency)},
 	}
 	if budget.Time > 0 {
@@ -107,6 +109,7 @@ func (v *view) end(event search.Event, status profile.Status) {
 	answer, isGood := v.answer(status)
 	v.mu.Lock()
 	ends := time.Now().Add(status.Remaining + v.added) // the campaign does not know of added yet
+	v.hasAnswer = status.Answer() != nil
 	v.mu.Unlock()
 	entry := live.Entry{
 		Head: fmt.Sprintf("%4d  %6s  ", status.Trials, words.Clock(status.Elapsed)), Text: trialText(event.Trial),
@@ -217,6 +220,23 @@ func (v *view) takeMore() time.Duration {
 	added := v.added
 	v.added = 0
 	return added
+}
+
+// confirm ends the search, so that the campaign only confirms the answer.
+func (v *view) confirm() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	note := "There is no answer to confirm yet."
+	if v.hasAnswer {
+		note, v.isHurried = "The search is over. The answer is confirmed next.", true
+	}
+	v.shown.Update(func(f *live.Frame) { f.Note = note })
+}
+
+func (v *view) isEnough() bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.isHurried
 }
 
 // WithNoise returns a noise meter after the windows of one more measurement. The flags decide whether

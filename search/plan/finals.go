@@ -170,8 +170,11 @@ func (p *Plan) round(d *decision) round {
 	if base != nil && freshOf(v, base.Candidate) < verdict.Confirmed {
 		r.must = append(r.must, base.Cell)
 	}
-	if len(r.must) == 0 && p.isEnough(v) {
+	switch {
+	case len(r.must) == 0 && (p.isHurried || p.isEnough(v)):
 		return round{}
+	case p.isHurried:
+		return r
 	}
 	contest := p.contestOf(d)
 	r.may = contest.rivals(p.tuning.WorthIt)

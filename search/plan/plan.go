@@ -38,6 +38,7 @@ type Plan struct {
 	finals    int  // number of final trials so far
 	blocks    int  // number of blocks of turns so far
 	isRefused bool // a block could not be measured in turns
+	isHurried bool // what follows only confirms the answer
 
 	candidates *search.Candidates
 	events     []search.Event       // all events so far
@@ -99,6 +100,9 @@ func (p *Plan) Ask() search.Action {
 
 // following returns the next action, without regard to the running process.
 func (p *Plan) following() search.Action {
+	if p.isHurried {
+		return p.confirming()
+	}
 	if p.ended != "" {
 		return p.afterSearch(p.ended)
 	}
@@ -160,6 +164,14 @@ func (p *Plan) afterSearch(why string) search.Action {
 	return search.Action{Stop: true, Why: why}
 }
 
+// confirming returns the next trial that the answer needs to be confirmed.
+func (p *Plan) confirming() search.Action {
+	if next, ok := p.final(p.decidedAfter(len(p.events)), budgetPart{}); ok {
+		return next
+	}
+	return search.Action{Stop: true, Why: p.ended}
+}
+
 // spent returns the budget that ended the search.
 func (p *Plan) spent() string {
 	if b := p.settings.Budget; b.Trials > 0 && p.costs.trials+1 > b.Trials-p.reserve().trials {
@@ -199,13 +211,13 @@ func (p *Plan) Tell(e search.Event) {
 }
 
 // whyEnded returns the reason why the search phase is over once a later phase has begun. A
-// journal's campaign may have had a smaller budget or a larger Settings.Until, so that its search
-// ended earlier than it would today.
+// journal's campaign may have had a smaller budget, a larger Settings.Until or an impatient user
+// (Confirm), so that its search ended earlier than it would today.
 func (p *Plan) whyEnded() string {
 	if next := p.searching(); next.Stop {
 		return next.Why
 	}
-	return "an earlier run with a smaller budget or a larger until ended the search"
+	return "an earlier run ended the search: with a smaller budget, a larger until, or at the user's wish"
 }
 
 // Extend adds time to a budget of time. Trials that the old budget did not leave room for follow, as
@@ -215,6 +227,12 @@ func (p *Plan) Extend(by time.Duration) {
 	if p.settings.Budget.Time > 0 {
 		p.settings.Budget.Time += by
 	}
+}
+
+// Confirm ends the search. From now on the plan asks only for the finals that the answer so far needs.
+// A resumed campaign searches on.
+func (p *Plan) Confirm() {
+	p.isHurried, p.ended = true, "the user asked for no more than to confirm the answer"
 }
 
 // Explainer returns the framed strategy if it can explain its answer.

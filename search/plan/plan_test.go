@@ -324,7 +324,7 @@ func TestLargerBudgetAfterTheFinalsBegan(t *testing.T) {
 		p.Tell(e)
 	}
 	l.Run(p, 1000)
-	if next, want := p.Ask(), "an earlier run with a smaller budget or a larger until ended the search"; !next.Stop || next.Why != want {
+	if next, want := p.Ask(), "an earlier run ended the search: with a smaller budget, a larger until, or at the user's wish"; !next.Stop || next.Why != want {
 		t.Errorf("the campaign's last action is %+v, want an end because %s", next, want)
 	}
 }
