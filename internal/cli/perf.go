@@ -15,6 +15,7 @@ import (
 	"tuner/perf/output"
 	"tuner/perf/paflags"
 	"tuner/perf/session"
+	"tuner/perf/view"
 	"tuner/runner/load"
 )
 
@@ -73,16 +74,16 @@ func runPerf(ctx context.Context, con console, o *paflags.Options) error {
 	for _, note := range s.Notes() {
 		fmt.Fprintf(con.err, "input %s\n", note)
 	}
-	view := newPerfView(con, s.Settings(), plan.Reports)
-	view.begin()
-	report, err := s.Run(ctx, view)
+	seen := view.New(con.out, con.err, s.Settings(), plan.Reports)
+	seen.Begin()
+	report, err := s.Run(ctx, seen)
 	for _, w := range report.Warnings {
-		view.warn(w)
+		seen.Warn(w)
 	}
 	if problem := s.Problem(); problem != nil {
-		view.warn(problem.Error())
+		seen.Warn(problem.Error())
 	}
-	if written := errors.Join(view.failed, writePerf(con.out, plan.Reports, report)); written != nil {
+	if written := errors.Join(seen.Failed(), writePerf(con.out, plan.Reports, report)); written != nil {
 		return errors.Join(err, exit.OfFiles(written))
 	}
 	return perfVerdict(report, err)

@@ -1,4 +1,6 @@
-package cli
+// Package view shows a run of `tuner perf` to people while it measures: levels on stdout in text form,
+// warnings and a live line on stderr. It measures nothing, and package perf/output has its words.
+package view
 
 import (
 	"fmt"
@@ -14,10 +16,9 @@ import (
 	"tuner/perf/paflags"
 )
 
-// perfView shows a run of perf: levels on stdout in text form, warnings and a live line on stderr.
-// It is a perf.Observer.
-type perfView struct {
-	console  console
+// View is a perf.Observer.
+type View struct {
+	out, err io.Writer
 	settings perf.Settings
 	verbose  int
 	text     bool     // print levels on stdout as text
@@ -25,30 +26,32 @@ type perfView struct {
 	failed   error    // first write error
 }
 
-func newPerfView(con console, s perf.Settings, r paflags.Reports) *perfView {
-	v := &perfView{console: con, settings: s, verbose: r.Verbose, text: r.Output == "text"}
-	if f, ok := terminal.File(con.err); ok {
+// New makes the view of a run. out carries the levels if the reports are text, err messages for
+// people.
+func New(out, err io.Writer, s perf.Settings, r paflags.Reports) *View {
+	v := &View{out: out, err: err, settings: s, verbose: r.Verbose, text: r.Output == "text"}
+	if f, ok := terminal.File(err); ok {
 		v.terminal = f
 	}
 	return v
 }
 
-// begin prints the settings of the run.
-func (v *perfView) begin() {
+// Begin prints the settings of the run.
+func (v *View) Begin() {
 	v.print(func(w io.Writer) error { return output.Banner(w, v.settings) })
 }
 
 // print writes to stdout, unless stdout is for programs.
-func (v *perfView) print(write func(io.Writer) error) {
+func (v *View) print(write func(io.Writer) error) {
 	if !v.text || v.failed != nil {
 		return
 	}
-	v.failed = write(v.console.out)
+	v.failed = write(v.out)
 }
 
 // Live rewrites the live line. Without a terminal it prints a line per window if --verbose asks for
 // it.
-func (v *perfView) Live(p perf.Progress) {
+func (v *View) Live(p perf.Progress) {
 	switch {
 	case v.terminal != nil:
 		columns, _, err := term.GetSize(int(v.terminal.Fd()))
@@ -57,7 +60,7 @@ func (v *perfView) Live(p perf.Progress) {
 		}
 		fmt.Fprint(v.terminal, clearLine+words.Shorten(output.Live(p), columns-1))
 	case v.verbose > 0 && p.Window > 0:
-		fmt.Fprintln(v.console.err, output.Live(p))
+		fmt.Fprintln(v.err, output.Live(p))
 	}
 }
 
@@ -65,21 +68,25 @@ func (v *perfView) Live(p perf.Progress) {
 const clearLine = "\r\x1b[K"
 
 // Measured prints a level and its warnings.
-func (v *perfView) Measured(l perf.Level) {
+func (v *View) Measured(l perf.Level) {
 	v.clear()
 	v.print(func(w io.Writer) error { return output.Text(w, l, v.settings, v.verbose) })
 	for _, w := range l.Warnings {
-		v.warn(w)
+		v.Warn(w)
 	}
 }
 
-func (v *perfView) clear() {
+func (v *View) clear() {
 	if v.terminal != nil {
 		fmt.Fprint(v.terminal, clearLine)
 	}
 }
 
-func (v *perfView) warn(text string) {
+// Warn prints a warning.
+func (v *View) Warn(text string) {
 	v.clear()
-	fmt.Fprintf(v.console.err, "WARNING: %s\n", text)
+	fmt.Fprintf(v.err, "WARNING: %s\n", text)
 }
+
+// Failed returns the first error of writing to out.
+func (v *View) Failed() error { return v.failed }
