@@ -12,7 +12,6 @@ import (
 	"tuner/internal/cli/arguments"
 	"tuner/internal/exit"
 	"tuner/internal/terminal"
-	"tuner/internal/words"
 )
 
 // exportOptions are the flags of `tuner export`.
@@ -40,7 +39,7 @@ compares it with its report.`,
   tuner export helm out/minilm out/resnet --name encoders -o deploy
   tuner export kserve out/minilm --storage s3://models/minilm -o deploy
   tuner export verify deploy`,
-		Args: arguments.Usage(oneTarget),
+		Args: arguments.Usage(arguments.First("target", export.Targets())),
 		RunE: func(_ *cobra.Command, args []string) error {
 			o.Inputs = append(o.Inputs, args[1:]...)
 			return runExport(con, args[0], o)
@@ -49,24 +48,6 @@ compares it with its report.`,
 	o.flags(cmd)
 	cmd.AddCommand(newExportVerify(con))
 	return cmd
-}
-
-// oneTarget refuses an unknown target, and names the target that was probably meant. Folders may
-// follow it.
-func oneTarget(_ *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return fmt.Errorf("name a target: %s", strings.Join(export.Targets(), ", "))
-	}
-	for _, target := range export.Targets() {
-		if args[0] == target {
-			return nil
-		}
-	}
-	hint := ""
-	if near := words.Nearest(args[0], export.Targets()); near != "" {
-		hint = fmt.Sprintf("; did you mean %q?", near)
-	}
-	return fmt.Errorf("unknown target %q: allowed are %s%s", args[0], strings.Join(export.Targets(), ", "), hint)
 }
 
 func (o *exportOptions) flags(cmd *cobra.Command) {

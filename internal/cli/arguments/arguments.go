@@ -76,6 +76,25 @@ func ModelOrFile(model, file *string) cobra.PositionalArgs {
 	})
 }
 
+// First takes one of the allowed words, of a kind, as the first argument. It names the word that was
+// probably meant. Others may follow it.
+func First(kind string, allowed []string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		list := strings.Join(allowed, ", ")
+		switch {
+		case len(args) == 0:
+			return fmt.Errorf("name a %s: %s", kind, list)
+		case slices.Contains(allowed, args[0]):
+			return nil
+		}
+		hint := ""
+		if near := words.Nearest(args[0], allowed); near != "" {
+			hint = fmt.Sprintf("; did you mean %q?", near)
+		}
+		return fmt.Errorf("unknown %s %q: allowed are %s%s", kind, args[0], list, hint)
+	}
+}
+
 // IsForeign reports whether a path is a framework's model.
 func IsForeign(path string) bool {
 	_, is := framework.Of(path)
