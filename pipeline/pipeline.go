@@ -44,6 +44,9 @@ type Request struct {
 	Python  string // Python with the framework; "" is python3 of the PATH
 
 	Profile string // path of the profile, instead of a model
+	// Check refuses a run by what its files say, before anything that they name is opened. nil: every
+	// run is allowed
+	Check func(spec.Profile, spec.Analyze) error
 
 	// Library: path of ONNX Runtime, or a build's name; "" for that of the environment or the
 	// installation
@@ -164,6 +167,9 @@ func openJob(ctx context.Context, r Request) (job, error) {
 // prepareJob detects problems that would stop the steps after the first.
 func prepareJob(ctx context.Context, r Request, p spec.Profile, log *steps.Log) (job, error) {
 	a, err := analysisOf(r.Messages, p)
+	if err == nil && r.Check != nil {
+		err = r.Check(p, a)
+	}
 	if err != nil {
 		return job{}, err
 	}

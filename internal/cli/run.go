@@ -14,6 +14,7 @@ import (
 	"tuner/internal/exit"
 	"tuner/internal/live/stage"
 	"tuner/internal/terminal"
+	"tuner/mcp/roots"
 	"tuner/model/framework"
 	"tuner/model/onnx/inputs"
 	"tuner/model/precision/recipe"
@@ -34,6 +35,7 @@ type runOptions struct {
 	ui         stage.Choice
 	ortLibrary string
 	framework  frameworkOptions
+	within     []string               // folders; see package roots
 	has        func(flag string) bool // whether a flag is set
 }
 
@@ -89,6 +91,8 @@ func (o *runOptions) addFlags(cmd *cobra.Command) {
 	f.StringVar(&o.ortLibrary, "ort-library", "", "ONNX Runtime `library`, or flavour[@version] of an installed build (default $TUNER_ORT_LIBRARY, then the installed cpu build)")
 	o.ui.AddFlags(f)
 	o.framework.addFlags(f)
+	f.StringArrayVar(&o.within, "within", nil, "`folder` of all files, for 'tuner mcp': programs, other servers and other files are refused")
+	_ = f.MarkHidden("within") // the flag exists
 	o.has = f.Changed
 }
 
@@ -208,10 +212,14 @@ func runAll(ctx context.Context, con console, o runOptions, args []string) error
 	if err != nil {
 		return err
 	}
+	check, err := roots.Check(o.within)
+	if err != nil {
+		return err
+	}
 	r := pipeline.Request{
 		Profile: o.file, Dir: o.dir, Wish: o.wish, Shapes: shapes, Python: o.framework.python, Library: o.ortLibrary,
 		Chart: export.DefaultOptions(), Version: toolVersion(), JSON: o.output == "json", Out: con.out, Messages: messages, Quiet: quiet,
-		Page: con.stage.Report,
+		Page: con.stage.Report, Check: check,
 	}
 	if o.file == "" {
 		r.Model = args[0]
