@@ -136,8 +136,13 @@ func countable(length int) error {
 // announced refuses a body by the length in its headers, if that is too large.
 func (f *Frontend) announced(head *fasthttp.RequestHeader, v verb) error {
 	length := head.ContentLength()
-	if v == modelInfer {
+	switch v {
+	case modelInfer:
 		if err := f.announcedInference(head); err != nil {
+			return err
+		}
+	case modelGenerate, modelGenerateStream:
+		if err := f.checkSize(length, length); err != nil {
 			return err
 		}
 	}

@@ -186,6 +186,8 @@ func (f *Frontend) handle(ctx *fasthttp.RequestCtx) {
 	switch {
 	case at.verb == modelInfer:
 		f.infer(&b, &at)
+	case at.verb == modelGenerate || at.verb == modelGenerateStream:
+		f.generate(&b, &at)
 	case at.verb == logSettings:
 		f.logging(&b)
 	case at.verb >= memoryStatus && at.verb <= memoryRegister:

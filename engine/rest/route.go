@@ -23,6 +23,8 @@ const (
 	modelConfig
 	modelStatistics
 	modelInfer
+	modelGenerate
+	modelGenerateStream
 	memoryStatus
 	memoryUnregister
 	memoryRegister
@@ -49,7 +51,7 @@ func (v verb) demand() demand {
 		return demand{http.MethodGet, api.CategoryModelConfig}
 	case modelStatistics:
 		return demand{http.MethodGet, api.CategoryStatistics}
-	case modelInfer:
+	case modelInfer, modelGenerate, modelGenerateStream:
 		return demand{http.MethodPost, api.CategoryInference}
 	case memoryStatus:
 		return demand{http.MethodGet, api.CategorySharedMemory}
@@ -146,6 +148,10 @@ func modelRoute(path []byte) route {
 		r.verb = modelMetadata
 	case "/infer":
 		r.verb = modelInfer
+	case "/generate":
+		r.verb = modelGenerate
+	case "/generate_stream":
+		r.verb = modelGenerateStream
 	case "/ready":
 		r.verb = modelReady
 	case "/config":

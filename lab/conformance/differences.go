@@ -25,7 +25,7 @@ type Difference struct {
 var Differences = []Difference{
 	{
 		ID:     "later",
-		Reason: "Three parts of Triton's surface are not there yet: shared memory (clients that list or unregister regions see a server that has none), trace settings and generate. In the server's metadata the list of extensions lacks them; name and version are equal.",
+		Reason: "Two parts of Triton's surface are not there yet: shared memory (clients that list or unregister regions see a server that has none) and trace settings. In the server's metadata the list of extensions lacks them; name and version are equal.",
 		Cases:  []string{"90-later/*"},
 		Extensions: []string{
 			"01-server/metadata, plain",
@@ -40,6 +40,7 @@ var Differences = []Difference{
 			"05-infer-types/u*int*, too large",
 			"05-infer-types/int*, too *",
 			"05-infer-types/double, denormal",
+			"15-generate/too large, int8",
 			"24-grpc-types/*int8, too large",
 			"14-logging/level, too large",
 			"27-grpc-logging/level, too large",
@@ -98,6 +99,12 @@ var Differences = []Difference{
 			"10-errors-binary/header empty",
 			"13-compression/not compressed",
 		},
+	},
+	{
+		ID:     "generate",
+		Reason: "A generate request whose model fails is answered with the status of any other inference. Triton reads it from memory that it has freed, and answers 400.",
+		Fails:  true,
+		Cases:  []string{"15-generate/a model that fails*"},
 	},
 	{
 		ID:     "twice",

@@ -34,6 +34,7 @@ const (
 // their positions are those of RapidJSON, which Triton passes on to clients.
 type JSON struct {
 	text  []byte
+	flat  bool // no elements of arrays are indexed
 	pos   int
 	level int    // number of open arrays and objects
 	nodes []node // the first is the outermost value
@@ -80,9 +81,15 @@ func (d *JSON) Content(of int32) iter.Seq[int32] {
 }
 
 // Parse checks a text and indexes it. The JSON refers to the text's memory.
-func (d *JSON) Parse(text []byte) error {
+func (d *JSON) Parse(text []byte) error { return d.parse(text, false) }
+
+// ParseFlat is Parse, but indexes the members of objects alone. It is for texts whose outermost object
+// has data in its arrays.
+func (d *JSON) ParseFlat(text []byte) error { return d.parse(text, true) }
+
+func (d *JSON) parse(text []byte, flat bool) error {
 	text = bytes.TrimPrefix(text, []byte("\ufeff"))
-	*d = JSON{text: text, nodes: d.nodes[:0]}
+	*d = JSON{text: text, flat: flat, nodes: d.nodes[:0]}
 	if len(text) > math.MaxInt32 {
 		return d.wrong("The document is too large.")
 	}
@@ -213,7 +220,7 @@ func (d *JSON) array(depth int) error {
 		return nil
 	}
 	inside := -1
-	if depth == 0 || depth == 1 {
+	if !d.flat && (depth == 0 || depth == 1) {
 		inside = depth + 1
 	}
 	for {
@@ -385,6 +392,47 @@ func (d *JSON) Key(i int32) []byte {
 
 // Raw returns the text of a value: between the quotes of a string, and all of any other.
 func (d *JSON) Raw(i int32) []byte { return d.text[d.nodes[i].start:d.nodes[i].end] }
+
+// Whole returns the text of a value, of a string with its quotes.
+func (d *JSON) Whole(i int32) []byte {
+	n := &d.nodes[i]
+	if n.kind == '"' {
+		return d.text[n.start-1 : n.end+1]
+	}
+	return d.text[n.start:n.end]
+}
+
+// Count returns the number of elements of an array, without those of the arrays in it. Any other value
+// counts as one.
+func (d *JSON) Count(i int32) uint64 {
+	if d.nodes[i].kind != '[' {
+		return 1
+	}
+	count, level, quoted, empty := uint64(0), 0, false, true
+	text := d.Raw(i)
+	for at := 1; at < len(text)-1; at++ {
+		switch c := text[at]; {
+		case quoted && c == '\\':
+			at++
+		case c == '"':
+			quoted, empty = !quoted, false
+		case quoted:
+		case c == '[' || c == '{':
+			level++
+			empty = false
+		case c == ']' || c == '}':
+			level--
+		case c == ',' && level == 0:
+			count++
+		case c > ' ':
+			empty = false
+		}
+	}
+	if empty {
+		return 0
+	}
+	return count + 1
+}
 
 // KindError returns the error for a value of the wrong kind.
 func KindError(kind string) error { return kindErrorAs(kind, kind) }
