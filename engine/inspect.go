@@ -18,10 +18,12 @@ import (
 
 // Metadata describes the server.
 func (s *Server) Metadata() api.ServerMetadata {
-	return api.ServerMetadata{Name: s.options.ID, Version: s.options.Version, Extensions: []string{
-		"classification", "sequence", api.ExtensionModelRepository, "model_repository(unload_dependents)", "schedule_policy", "model_configuration",
-		"binary_tensor_data", "parameters", api.ExtensionStatistics, "logging",
-	}}
+	extensions := []string{"classification", "sequence", api.ExtensionModelRepository, "model_repository(unload_dependents)", "schedule_policy", "model_configuration"}
+	if s.options.SharedMemory { // CUDA's is listed by a Triton that is built without it, too
+		extensions = append(extensions, "system_shared_memory", "cuda_shared_memory")
+	}
+	extensions = append(extensions, "binary_tensor_data", "parameters", api.ExtensionStatistics, "logging")
+	return api.ServerMetadata{Name: s.options.ID, Version: s.options.Version, Extensions: extensions}
 }
 
 // Ready reports whether requests may be sent. The models to load at the start must have been

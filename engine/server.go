@@ -43,6 +43,7 @@ type Options struct {
 	DefaultMaxBatchSize int // of auto-completion; 0: modelconfig.DefaultMaxBatchSize
 	// bytes of the response cache, for models whose configuration enables it; 0: no cache
 	ResponseCache int64
+	SharedMemory  bool               // the front ends have regions of it, as the metadata says
 	GPUs          int                // number of usable GPUs, numbered from 0
 	Limiter       *ratelimit.Limiter // of executions; nil: an instance that is idle executes
 	// requests that a model's batcher waits for before its first batch; 0: none. Triton's tests set it

@@ -21,6 +21,8 @@ type Options struct {
 	Backend *Backend // nil: a new one
 	Model   string   // its name; "": "fake"
 	Config  string   // config.pbtxt; "": none
+	// clients may register regions
+	SharedMemory bool
 }
 
 // Engine is a running engine in explicit mode, with one model loaded.
@@ -44,7 +46,7 @@ func Start(t testing.TB, o Options) *Engine {
 	e := &Engine{Repository: t.TempDir(), Model: o.Model, Backend: o.Backend}
 	WriteModel(t, e.Repository, o.Model, o.Config)
 	e.Server, e.Addresses = Serve(t, engine.Options{
-		Repositories: []string{e.Repository}, Explicit: true, LoadModels: []string{o.Model}, Backend: o.Backend,
+		Repositories: []string{e.Repository}, Explicit: true, LoadModels: []string{o.Model}, Backend: o.Backend, SharedMemory: o.SharedMemory,
 	})
 	return e
 }
@@ -60,7 +62,7 @@ func Serve(t testing.TB, o engine.Options) (*engine.Server, frontends.Addresses)
 		t.Fatal(err)
 	}
 	local := frontends.Listen{Enabled: true, Address: "127.0.0.1"}
-	f, err := frontends.Open(server, frontends.Options{HTTP: local, GRPC: local, Metrics: local, REST: rest.Options{Log: o.Log}, Log: o.Log})
+	f, err := frontends.Open(server, frontends.Options{HTTP: local, GRPC: local, Metrics: local, SharedMemory: o.SharedMemory, REST: rest.Options{Log: o.Log}, Log: o.Log})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -64,6 +64,7 @@ type Options struct {
 	httpMaxInput        int64
 	httpRestricted      []string
 	rpc                 rpcOptions
+	sharedMemory        bool // with clients
 
 	cpuMetrics, gpuMetrics bool
 	metricsInterval        float64 // milliseconds
@@ -133,6 +134,7 @@ func (o *Options) frontendFlags(flags *pflag.FlagSet) {
 	listen(&o.grpc, "grpc", 8001)
 	listen(&o.metrics, "metrics", 8002)
 	flags.Int64Var(&o.httpMaxInput, "http-max-input-size", rest.DefaultMaxInput, "most bytes of JSON in an HTTP request")
+	boolFlag(flags, &o.sharedMemory, "allow-client-shm", false, "let clients register files in /dev/shm, from which and to which the server copies their tensors")
 	flags.StringArrayVar(&o.httpRestricted, "http-restricted-api", nil, "API[,API...]:HEADER=VALUE: these APIs need that HTTP header; "+categoryNames())
 }
 
@@ -238,7 +240,7 @@ func (o *Options) Engine(log *slog.Logger, figures metrics.Options) (engine.Opti
 		Explicit: o.explicit(), LoadModels: o.loadModels,
 		StrictReadiness: o.strictReadiness, ExitOnError: o.exitOnError, LoadThreads: o.loadThreads,
 		DisableAutoComplete: o.disableAutoComplete || o.strictModelConfig, DefaultMaxBatchSize: backend.maxBatch, ResponseCache: cacheBytes,
-		HostPolicies: policies, Observe: observer(figures), Log: log,
+		SharedMemory: o.sharedMemory, HostPolicies: policies, Observe: observer(figures), Log: log,
 	}, nil
 }
 
@@ -260,7 +262,7 @@ func (o *Options) Frontends(log *slog.Logger, maxMemory int64) (frontends.Option
 	http, grpc, metrics := o.listens()
 	return frontends.Options{
 		HTTP: http, GRPC: grpc, Metrics: metrics, Figures: figures, RPC: rpc, DrainDelay: o.DrainDelay, Log: log,
-		MaxMemory: maxMemory,
-		REST:      rest.Options{MaxInput: int(o.httpMaxInput), Restricted: restricted, Log: log},
+		MaxMemory: maxMemory, SharedMemory: o.sharedMemory,
+		REST: rest.Options{MaxInput: int(o.httpMaxInput), Restricted: restricted, Log: log},
 	}, nil
 }

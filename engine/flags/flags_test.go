@@ -28,7 +28,7 @@ func tritonOptions() map[string]string {
 		"grpc-keepalive-time": "7200000", "grpc-keepalive-timeout": "20000", "grpc-keepalive-permit-without-calls": "false",
 		"grpc-http2-min-recv-ping-interval-without-data": "300000", "grpc-max-connection-age": "0", "grpc-max-connection-age-grace": "0",
 		"allow-metrics": "true", "allow-gpu-metrics": "true", "allow-cpu-metrics": "true", "metrics-port": "8002",
-		"metrics-interval-ms": "2000", "log-file": "", "log-format": "default", "metrics-config": "[]", "response-cache-byte-size": "0",
+		"metrics-interval-ms": "2000", "log-file": "", "log-format": "default", "metrics-config": "[]", "allow-client-shm": "false", "response-cache-byte-size": "0",
 		"http-address": loopback, "grpc-address": loopback, "metrics-address": loopback, // tritonserver: 0.0.0.0
 	}
 	for name := range strings.FieldsSeq(`
@@ -39,7 +39,7 @@ func tritonOptions() map[string]string {
 		trace-file trace-level trace-rate trace-count trace-log-frequency backend-directory repoagent-directory cache-config
 		cache-directory pinned-memory-pool-byte-size
 		cuda-memory-pool-byte-size cuda-virtual-address-size min-supported-compute-capability buffer-manager-thread-count
-		model-load-gpu-limit allow-client-shm`) {
+		model-load-gpu-limit`) {
 		options[name] = "[]"
 	}
 	return options
@@ -110,7 +110,7 @@ func TestUnsupportedOptions(t *testing.T) {
 		"--model-config-name=../h100":   "must be the name of a file in the folder configs of models",
 		"--repository-poll-secs=-1":     "--repository-poll-secs=-1 must be between 0 and",
 		"--model-load-retry-count=1001": "must be between 0 and 1000",
-		"--allow-client-shm=true":       "there is no shared memory with clients",
+		"--allow-client-shm=true":       "",
 		"--trace-config=level=TENSORS":  "requests are not traced",
 		"--allow-sagemaker=true":        "SageMaker",
 		"--model-control-mode=poll":     "",

@@ -21,7 +21,6 @@ type unsupported struct {
 func unsupportedFlags() []unsupported {
 	off := []string{"false", "off", "0"}
 	list := []unsupported{
-		{"allow-client-shm", "there is no shared memory with clients", off},
 		{"trace-config", "requests are not traced", []string{"level=off", "rate=0"}},
 		{"trace-level", "requests are not traced", []string{"off"}},
 		{"allow-sagemaker", "there is no SageMaker front end", off},

@@ -21,6 +21,7 @@ import (
 	"tuner/engine/grpcapi"
 	"tuner/engine/metrics"
 	"tuner/engine/rest"
+	"tuner/engine/sharedmemory"
 )
 
 // Listen is the address of one front end. The zero value is not served.
@@ -39,10 +40,11 @@ const DefaultMaxMemory = budget.DefaultMax
 type Options struct {
 	HTTP, GRPC, Metrics Listen
 	// bytes that clients may make all front ends hold together; 0: DefaultMaxMemory
-	MaxMemory int64
-	REST      rest.Options
-	RPC       grpcapi.Options
-	Figures   metrics.Options
+	MaxMemory    int64
+	SharedMemory bool // clients may register regions
+	REST         rest.Options
+	RPC          grpcapi.Options
+	Figures      metrics.Options
 	// time for which new connections are accepted after the server is asked to end
 	DrainDelay time.Duration
 	Log        *slog.Logger
@@ -67,6 +69,7 @@ type Frontends struct {
 	room      room   // for connections
 	drain     func() // tells clients to come back over another connection
 	delay     time.Duration
+	regions   *sharedmemory.Regions
 	pause     func(time.Duration)
 	log       *slog.Logger
 }
@@ -76,8 +79,12 @@ type Frontends struct {
 func Open(s *engine.Server, o Options) (*Frontends, error) {
 	o.REST.Memory = budget.New(o.MaxMemory)
 	o.RPC.Memory = o.REST.Memory
+	if o.SharedMemory {
+		o.REST.Regions = sharedmemory.New()
+		o.RPC.Regions = o.REST.Regions
+	}
 	r, g, m := rest.New(s, o.REST), grpcapi.New(s, o.RPC), metrics.New(s, o.Figures)
-	f := &Frontends{server: s, drain: r.Drain, delay: o.DrainDelay, pause: time.Sleep, log: o.Log}
+	f := &Frontends{server: s, regions: o.REST.Regions, drain: r.Drain, delay: o.DrainDelay, pause: time.Sleep, log: o.Log}
 	f.room.left.Store(connectionsOf(descriptors(), 3))
 	errs := []error{
 		f.open(o.GRPC, "GRPCInferenceService", &f.addresses.GRPC, g.Serve, g.Shutdown),
@@ -161,7 +168,9 @@ func (f *Frontends) stop(ctx context.Context, drain time.Duration) error {
 	if last := len(f.all) - 1; f.addresses.Metrics != "" { // opened last
 		inference, metrics = f.all[:last], f.all[last:]
 	}
-	return errors.Join(shutDown(ctx, inference), shutDown(ctx, metrics))
+	err := errors.Join(shutDown(ctx, inference), shutDown(ctx, metrics))
+	f.regions.Close()
+	return err
 }
 
 func shutDown(ctx context.Context, all []frontend) error {

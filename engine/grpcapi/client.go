@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/peer"
 
 	"tuner/engine/budget"
+	"tuner/engine/buffers"
 )
 
 const (
@@ -26,7 +27,7 @@ const (
 type client struct {
 	net.Conn
 	account *budget.Account
-	buffers *buffers
+	buffers *buffers.Pool
 	in, out frames
 	// bytes received that Read has not returned, and their memory: at most one read of gRPC (32
 	// KiB); only Read uses them
@@ -51,7 +52,7 @@ type arrived struct {
 type listener struct {
 	net.Listener
 	memory  *budget.Budget
-	buffers *buffers
+	buffers *buffers.Pool
 }
 
 // Accept waits for a connection.
@@ -63,7 +64,7 @@ func (l *listener) Accept() (net.Conn, error) {
 	return newClient(conn, l.memory, l.buffers), nil
 }
 
-func newClient(conn net.Conn, memory *budget.Budget, b *buffers) *client {
+func newClient(conn net.Conn, memory *budget.Budget, b *buffers.Pool) *client {
 	socket := conn
 	if t, ok := conn.(*tls.Conn); ok { // its Close would wait for the client
 		socket = t.NetConn()
@@ -251,7 +252,7 @@ func (c *client) Close() error {
 // take returns a buffer for an answer, which is charged until it has been sent. nil: there is no
 // room for it.
 func (c *client) take(length int) *[]byte {
-	n := c.buffers.capacity(length)
+	n := c.buffers.Capacity(length)
 	if !c.account.Take(n) {
 		return nil
 	}

@@ -10,6 +10,7 @@ import (
 
 	"tuner/engine"
 	"tuner/engine/budget"
+	"tuner/engine/buffers"
 	"tuner/engine/fault"
 	"tuner/model/modelconfig/configpb"
 )
@@ -28,7 +29,7 @@ func TestClientFollowsFrames(t *testing.T) {
 	b := budget.New(1 << 20)
 	server, remote := net.Pipe()
 	defer remote.Close()
-	c := newClient(server, b, &buffers{})
+	c := newClient(server, b, &buffers.Pool{})
 	used := func(what string, want int64) {
 		t.Helper()
 		if b.Used() != want {
@@ -113,7 +114,7 @@ func TestReadEndsWithTheHeadersOfACall(t *testing.T) {
 	sent := slices.Concat(parts...)
 	for step := 1; step <= len(sent); step++ {
 		server, remote := net.Pipe()
-		c := newClient(server, budget.New(1<<20), &buffers{})
+		c := newClient(server, budget.New(1<<20), &buffers.Pool{})
 		go func() {
 			for part := range slices.Chunk(sent, step) {
 				_, _ = remote.Write(part) // the reader sees a failure
@@ -155,7 +156,7 @@ func TestCompressedAnswersAreChargedUntilWritten(t *testing.T) {
 		b := budget.New(1 << 20)
 		server, remote := net.Pipe()
 		go func() { _, _ = io.Copy(io.Discard, remote) }() // until the server closes the connection
-		c := newClient(server, b, &buffers{})
+		c := newClient(server, b, &buffers.Pool{})
 		c.streams[1], c.streams[3] = arrived{}, arrived{}
 		if !c.hold(1, 1000) || !c.hold(1, 2000) || !c.hold(1, 0) || !c.hold(1, 4000) || !c.hold(3, 8000) || c.hold(1, 1<<20) {
 			t.Fatal("the budget has room for five answers, and not for a MiB")

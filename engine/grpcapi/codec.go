@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc/mem"
 
 	"tuner/engine/budget"
+	"tuner/engine/buffers"
 	"tuner/engine/fault"
 )
 
@@ -15,11 +16,13 @@ import (
 // It leaves every other message to protobuf.
 type codec struct {
 	encoding.CodecV2
-	buffers *buffers
+	buffers *buffers.Pool
 	transit *budget.Account // account of messages between their frames and their call
 }
 
-func newCodec(b *buffers, transit *budget.Account) codec {
+var _ mem.BufferPool = (*buffers.Pool)(nil)
+
+func newCodec(b *buffers.Pool, transit *budget.Account) codec {
 	return codec{encoding.GetCodecV2("proto"), b, transit}
 }
 

@@ -57,7 +57,7 @@ func (s *service) infer(ctx context.Context, m *message, c *client, entry *loggi
 	if err != nil {
 		return nil, statusOf(err)
 	}
-	answer, err := s.finish(ctx, pending, c, write, entry)
+	answer, err := s.finish(ctx, pending, m, c, write, entry)
 	if err != nil {
 		return nil, statusOf(err)
 	}
@@ -67,7 +67,7 @@ func (s *service) infer(ctx context.Context, m *message, c *client, entry *loggi
 // start queues the request of a message. The message must not change until the request has
 // finished.
 func (s *service) start(m *message, c *client) (*engine.Pending, error) {
-	m.request.Memory = c.memory()
+	m.request.Memory, m.regions = c.memory(), s.regions
 	if m.err != nil {
 		return nil, m.err
 	}
@@ -88,14 +88,19 @@ func (s *service) start(m *message, c *client) (*engine.Pending, error) {
 // encoder serialises an answer for a client.
 type encoder func(*engine.Response, *client) (mem.BufferSlice, error)
 
-// finish waits for a request and serialises its answer. entry is its line; nil: none.
-func (s *service) finish(ctx context.Context, pending *engine.Pending, c *client, encode encoder, entry *logging.Request) (mem.BufferSlice, error) {
+// finish waits for the request of a message and serialises its answer. entry is its line; nil: none.
+func (s *service) finish(ctx context.Context, pending *engine.Pending, m *message, c *client, encode encoder, entry *logging.Request) (mem.BufferSlice, error) {
 	response, err := pending.Wait(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer response.Release()
 	entry.Of(response.Model, response.Version, response.ID)
+	if m.loan.HasOutputs() {
+		if response, err = m.delivered(response); err != nil {
+			return nil, err
+		}
+	}
 	return encode(response, c)
 }
 
@@ -120,17 +125,25 @@ func (m *message) decode(version int64) error {
 // decodeOutputs lists the requested outputs.
 func (m *message) decodeOutputs() error {
 	r := &m.request
-	r.Outputs, r.Classes = r.Outputs[:0], r.Classes[:0]
+	r.Outputs, r.Classes, r.Rooms = r.Outputs[:0], r.Classes[:0], r.Rooms[:0]
 	for i := range m.outputs {
-		if err := sharedMemory(m.outputs[i].parameters, m.outputs[i].name); err != nil {
+		at, err := placeOf(m.outputs[i].parameters, m.outputs[i].name)
+		if err != nil {
 			return err
 		}
-		classes, err := classification(&m.outputs[i])
+		classes, err := classification(&m.outputs[i], at)
 		if err != nil {
 			return err
 		}
 		if r.AddOutput(m.outputs[i].name); classes > 0 {
 			r.Classify(classes)
+		}
+		if at == nil {
+			continue
+		}
+		r.Rooms = append(r.Rooms, request.Room{Output: r.Outputs[i], Bytes: at.size})
+		if err := m.loan.Output(m.regions, r.Outputs[i], at.region, at.offset, at.size); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -176,27 +189,36 @@ func (p *parameter) apply(r *engine.Request) error {
 	return nil
 }
 
-// decodeInputs makes the tensors of the request. Raw contents belong to the inputs in their order.
+// decodeInputs makes the tensors of the request. Raw contents belong, in their order, to the inputs that
+// are in no region.
 func (m *message) decodeInputs() error {
 	m.request.Inputs = m.request.Inputs[:0]
+	raw := 0
 	for i := range m.inputs {
 		in := &m.inputs[i]
 		t := m.request.AddInput(in.name)
 		// the check against the model reports an unknown one
 		t.DataType = typesOf[string(in.dataType)]
 		t.Shape, t.Data = in.shape, nil
-		if err := sharedMemory(in.parameters, in.name); err != nil {
-			return err
-		}
+		at, err := placeOf(in.parameters, in.name)
 		switch {
+		case err != nil:
+			return err
+		case at != nil && in.contents != nil:
+			return fault.Errorf(fault.InvalidArgument, "unexpected 'content' provided when using shared memory for input tensor '%s' for model '%s'", t.Name, m.request.Model)
+		case at != nil:
+			if t.Data, err = m.loan.Input(m.regions, m.request.Memory, at.region, at.offset, at.size); err != nil {
+				return err
+			}
 		case in.contents != nil && len(m.raw) > 0:
 			return fault.Errorf(fault.InvalidArgument, "contents field must not be specified when using raw_input_contents for '%s' for model '%s'", t.Name, m.request.Model)
 		case in.contents != nil:
 			if err := m.decodeContents(t, in.contents); err != nil {
 				return err
 			}
-		case i < len(m.raw):
-			t.Data = m.raw[i]
+		case raw < len(m.raw):
+			t.Data = m.raw[raw]
+			raw++
 		default:
 			return fault.Errorf(fault.InvalidArgument, "unable to find data for input tensor '%s' for model '%s' in request.", t.Name, m.request.Model)
 		}

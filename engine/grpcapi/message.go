@@ -13,6 +13,7 @@ import (
 
 	"tuner/engine"
 	"tuner/engine/budget"
+	"tuner/engine/sharedmemory"
 )
 
 // message is a ModelInferRequest whose names and contents lie in the received buffer. Messages are
@@ -29,6 +30,8 @@ type message struct {
 	err      error      // the bytes are not a ModelInferRequest
 	buffer   mem.Buffer // memory of the slices above; nil: nothing was received
 	request  engine.Request
+	regions  *sharedmemory.Regions
+	loan     sharedmemory.Loan // tensors in regions
 
 	size    int             // bytes of the received message
 	copied  int             // part of size: bytes of a copy, charged to transit
@@ -103,6 +106,7 @@ func (m *message) reset() {
 		m.buffer.Free()
 		m.buffer = nil
 	}
+	m.loan.Return()
 	m.transit.Give(m.copied)
 	m.request.Memory.Give(m.charged)
 	m.size, m.copied, m.transit, m.charged, m.request.Memory = 0, 0, nil, 0, nil

@@ -13,6 +13,7 @@ import (
 
 	"tuner/engine"
 	pb "tuner/engine/api/inferencepb"
+	"tuner/engine/buffers"
 	"tuner/model/modelconfig/configpb"
 )
 
@@ -115,7 +116,7 @@ func marshal(t testing.TB, m proto.Message) []byte {
 	return b
 }
 
-var testCodec = newCodec(&buffers{}, nil)
+var testCodec = newCodec(&buffers.Pool{}, nil)
 
 // agree checks that our decoder accepts and reads the same as protobuf.
 func agree(t *testing.T, b []byte, m *message) {

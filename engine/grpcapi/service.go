@@ -28,8 +28,10 @@ import (
 	"tuner/engine/api"
 	pb "tuner/engine/api/inferencepb"
 	"tuner/engine/budget"
+	"tuner/engine/buffers"
 	"tuner/engine/fault"
 	"tuner/engine/logging"
+	"tuner/engine/sharedmemory"
 )
 
 // Options of a front end. The zero value serves everybody, as tritonserver does by default.
@@ -41,6 +43,7 @@ type Options struct {
 	Memory   *budget.Budget
 	Settings *logging.Log      // of the log; nil: one that writes nothing
 	Requests *logging.Requests // for a line per request; nil: none
+	Regions  *sharedmemory.Regions
 }
 
 // Keepalive says how connections are checked and ended. A zero field is gRPC's default.
@@ -90,7 +93,7 @@ func New(s *engine.Server, o Options) *Frontend {
 	}
 	f := &Frontend{memory: o.Memory, transit: o.Memory.Open(nil)}
 	decompression.Store(f.transit)
-	k, b := o.Keepalive, &buffers{}
+	k, b := o.Keepalive, &buffers.Pool{}
 	// A message is held in frames and assembled, and as much must stay free.
 	largest := int(min(o.Memory.Max()/3, math.MaxInt32))
 	options := []grpc.ServerOption{
@@ -102,7 +105,7 @@ func New(s *engine.Server, o Options) *Frontend {
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: k.MinPingInterval, PermitWithoutStream: k.PermitWithoutCalls}),
 		grpc.UnknownServiceHandler(func(any, grpc.ServerStream) error { return status.Error(codes.Unimplemented, "") }),
 	}
-	f.service = &service{server: s, compression: o.Compression, guard: guard{o.Restricted}, buffers: b, stopping: make(chan struct{}), settings: o.Settings, requests: o.Requests}
+	f.service = &service{server: s, compression: o.Compression, guard: guard{o.Restricted}, regions: o.Regions, buffers: b, stopping: make(chan struct{}), settings: o.Settings, requests: o.Requests}
 	options = append(options, grpc.UnaryInterceptor(f.service.noted))
 	if len(o.Restricted) > 0 {
 		options = append(options, grpc.StreamInterceptor(f.service.guard.stream))
@@ -158,7 +161,8 @@ type service struct {
 	compression Compression
 	guard       guard
 	pool        pool
-	buffers     *buffers
+	regions     *sharedmemory.Regions
+	buffers     *buffers.Pool
 	stopping    chan struct{} // closed when streams must end
 	stopped     sync.Once
 	settings    *logging.Log

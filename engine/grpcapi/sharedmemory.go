@@ -2,39 +2,66 @@ package grpcapi
 
 import (
 	"context"
+	"slices"
 
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
-
+	"tuner/engine"
 	pb "tuner/engine/api/inferencepb"
 )
 
-// No region of shared memory can be registered. Clients such as perf_analyzer list regions, or
-// unregister all of them, before they start. They get the answer of a server that has no region
-// yet.
-
-// SystemSharedMemoryStatus lists no region. A region that is named is not found.
-func (s *service) SystemSharedMemoryStatus(_ context.Context, r *pb.SystemSharedMemoryStatusRequest) (*pb.SystemSharedMemoryStatusResponse, error) {
-	if name := r.GetName(); name != "" {
-		return nil, status.Errorf(codes.NotFound, "Unable to find system shared memory region: '%s'", name)
-	}
-	return &pb.SystemSharedMemoryStatusResponse{}, nil
+// SystemSharedMemoryRegister registers a region.
+func (s *service) SystemSharedMemoryRegister(_ context.Context, r *pb.SystemSharedMemoryRegisterRequest) (*pb.SystemSharedMemoryRegisterResponse, error) {
+	return &pb.SystemSharedMemoryRegisterResponse{}, statusOf(s.regions.Register(r.GetName(), r.GetKey(), r.GetOffset(), r.GetByteSize()))
 }
 
-// SystemSharedMemoryUnregister does nothing, without an error.
-func (s *service) SystemSharedMemoryUnregister(context.Context, *pb.SystemSharedMemoryUnregisterRequest) (*pb.SystemSharedMemoryUnregisterResponse, error) {
-	return &pb.SystemSharedMemoryUnregisterResponse{}, nil
+// SystemSharedMemoryStatus lists a region, or all without a name.
+func (s *service) SystemSharedMemoryStatus(_ context.Context, r *pb.SystemSharedMemoryStatusRequest) (*pb.SystemSharedMemoryStatusResponse, error) {
+	list, err := s.regions.Status(r.GetName())
+	if err != nil {
+		return nil, statusOf(err)
+	}
+	out := &pb.SystemSharedMemoryStatusResponse{Regions: map[string]*pb.SystemSharedMemoryStatusResponse_RegionStatus{}}
+	for _, one := range list {
+		out.Regions[one.Name] = &pb.SystemSharedMemoryStatusResponse_RegionStatus{Name: one.Name, Key: one.Key, Offset: one.Offset, ByteSize: one.Size}
+	}
+	return out, nil
+}
+
+// SystemSharedMemoryUnregister forgets a region, or all without a name.
+func (s *service) SystemSharedMemoryUnregister(_ context.Context, r *pb.SystemSharedMemoryUnregisterRequest) (*pb.SystemSharedMemoryUnregisterResponse, error) {
+	unregister := s.regions.UnregisterAll
+	if name := r.GetName(); name != "" {
+		unregister = func() error { return s.regions.Unregister(name) }
+	}
+	return &pb.SystemSharedMemoryUnregisterResponse{}, statusOf(unregister())
+}
+
+// CudaSharedMemoryRegister refuses the region.
+func (s *service) CudaSharedMemoryRegister(_ context.Context, r *pb.CudaSharedMemoryRegisterRequest) (*pb.CudaSharedMemoryRegisterResponse, error) {
+	return nil, statusOf(s.regions.RegisterCUDA(r.GetName()))
 }
 
 // CudaSharedMemoryStatus lists no region. A region that is named is not found.
 func (s *service) CudaSharedMemoryStatus(_ context.Context, r *pb.CudaSharedMemoryStatusRequest) (*pb.CudaSharedMemoryStatusResponse, error) {
-	if name := r.GetName(); name != "" {
-		return nil, status.Errorf(codes.NotFound, "Unable to find cuda shared memory region: '%s'", name)
-	}
-	return &pb.CudaSharedMemoryStatusResponse{}, nil
+	return &pb.CudaSharedMemoryStatusResponse{}, statusOf(s.regions.StatusCUDA(r.GetName()))
 }
 
-// CudaSharedMemoryUnregister does nothing, without an error.
+// CudaSharedMemoryUnregister does nothing, without an error, since there is no region.
 func (s *service) CudaSharedMemoryUnregister(context.Context, *pb.CudaSharedMemoryUnregisterRequest) (*pb.CudaSharedMemoryUnregisterResponse, error) {
 	return &pb.CudaSharedMemoryUnregisterResponse{}, nil
+}
+
+// delivered copies outputs to their places in regions. It returns the response for the wire, in which
+// these are empty. The given one is released as always.
+func (m *message) delivered(r *engine.Response) (*engine.Response, error) {
+	if err := m.loan.Deliver(&m.request, r.Outputs); err != nil {
+		return nil, err
+	}
+	out := *r
+	out.Outputs = slices.Clone(r.Outputs)
+	for i := range out.Outputs {
+		if t := &out.Outputs[i]; m.loan.Takes(t.Name) {
+			t.Data = nil
+		}
+	}
+	return &out, nil
 }

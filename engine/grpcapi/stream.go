@@ -168,7 +168,7 @@ func (s *service) finishStreamed(ctx context.Context, q *streamed, f *flow) (mem
 		s.note(q.entry, statusOf(q.err))
 		return f.small(encodeRefusal(fault.TextOf(q.err), q.message)), nil
 	}
-	answer, err := s.finish(ctx, q.pending, f.client, f.write, q.entry)
+	answer, err := s.finish(ctx, q.pending, q.message, f.client, f.write, q.entry)
 	s.note(q.entry, statusOf(err))
 	if err != nil {
 		answer = f.small(encodeFailure(fault.TextOf(err), q.message))

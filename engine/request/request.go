@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tuner/engine/budget"
+	"tuner/engine/fault"
 	"tuner/engine/sequence"
 	"tuner/model/modelconfig/configpb"
 )
@@ -39,11 +40,31 @@ type Request struct {
 	Outputs  []string // names; empty: all
 	// how many classes are wanted of each output in Outputs, 0: the output itself; empty: of none
 	Classes []uint32
+	Rooms   []Room // of outputs whose place is limited
 	// the sequence that the request belongs to, and whether it is its first or last request
 	Sequence   sequence.ID
 	Start, End bool
 	// account for the memory that the server needs for the request; nil: none
 	Memory *budget.Account
+}
+
+// Room is the place for an output.
+type Room struct {
+	Output string
+	Bytes  uint64
+}
+
+// CheckRooms refuses outputs that are larger than their place. The text is Triton's.
+func (r *Request) CheckRooms(outputs []Tensor) error {
+	for _, room := range r.Rooms {
+		for i := range outputs {
+			if t := &outputs[i]; t.Name == room.Output && uint64(len(t.Data)) > room.Bytes {
+				return fault.Errorf(fault.Internal, "shared memory size specified with the request for output '%s' (%d bytes) should be at least %d bytes to hold the results",
+					t.Name, room.Bytes, len(t.Data))
+			}
+		}
+	}
+	return nil
 }
 
 // AddInput appends an input. Only its name is set; other fields may have old values. A request that

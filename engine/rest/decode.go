@@ -11,6 +11,7 @@ import (
 	"tuner/engine/request"
 	"tuner/engine/rest/document"
 	"tuner/engine/sequence"
+	"tuner/engine/sharedmemory"
 	"tuner/model/modelconfig"
 	"tuner/model/modelconfig/configpb"
 )
@@ -23,10 +24,12 @@ const maxTensors = 1 << 16
 type inferRequest struct {
 	engine.Request
 	document  document.JSON
-	binaryAll bool    // if no outputs are listed: all in binary form
-	binary    []bool  // of the listed outputs, by position
-	dims      []int64 // memory of the shapes
-	data      []byte  // memory of the tensors in JSON form
+	binaryAll bool   // if no outputs are listed: all in binary form
+	binary    []bool // of the listed outputs, by position
+	regions   *sharedmemory.Regions
+	loan      sharedmemory.Loan // tensors in regions
+	dims      []int64           // memory of the shapes
+	data      []byte            // memory of the tensors in JSON form
 }
 
 // reset drops the last request. Names keep their memory, since the next request probably has the
@@ -35,7 +38,8 @@ func (r *inferRequest) reset() {
 	for i := range r.Inputs {
 		r.Inputs[i].Shape, r.Inputs[i].Data = nil, nil
 	}
-	r.Request = engine.Request{Model: r.Model, Inputs: r.Inputs[:0], Outputs: r.Outputs[:0], Classes: r.Classes[:0]}
+	r.loan.Return()
+	r.Request = engine.Request{Model: r.Model, Inputs: r.Inputs[:0], Outputs: r.Outputs[:0], Classes: r.Classes[:0], Rooms: r.Rooms[:0]}
 	r.binaryAll, r.binary, r.dims, r.data = false, r.binary[:0], r.dims[:0], r.data[:0]
 	r.document.Clear()
 }
@@ -152,7 +156,8 @@ func (r *inferRequest) decodeInputs(rest []byte) error {
 func (r *inferRequest) decodeInput(input int32, rest []byte) ([]byte, error) {
 	d := &r.document
 	data, size, region := d.Find(input, "data"), int32(document.None), int32(document.None)
-	if p := d.Find(input, "parameters"); p != document.None {
+	p := d.Find(input, "parameters")
+	if p != document.None {
 		size, region = d.Find(p, "binary_data_size"), d.Find(p, "shared_memory_region")
 	}
 	if err := onlyOne(data, size, region); err != nil {
@@ -171,11 +176,16 @@ func (r *inferRequest) decodeInput(input int32, rest []byte) ([]byte, error) {
 	if t.Shape, err = r.shape(input); err != nil {
 		return nil, document.Unable("shape", err)
 	}
-	switch {
-	case size != document.None:
+	if size != document.None {
 		return r.cut(t, size, rest)
+	}
+	at, err := r.place(p)
+	switch {
+	case err != nil:
+		return nil, err
 	case region != document.None:
-		return nil, r.sharedMemory(input, region)
+		t.Data, err = r.loan.Input(r.regions, r.Memory, at.region, at.offset, at.size)
+		return rest, err
 	}
 	return rest, r.decodeData(t, data)
 }
@@ -241,24 +251,6 @@ func (r *inferRequest) cut(t *engine.Tensor, size int32, rest []byte) ([]byte, e
 	return rest[n:], nil
 }
 
-// sharedMemory refuses a reference to shared memory. No region can be registered, so none is found.
-func (r *inferRequest) sharedMemory(tensor, region int32) error {
-	d := &r.document
-	name, err := d.Text(region)
-	if err != nil {
-		return document.Unable("shared_memory_region", err)
-	}
-	p := d.Find(tensor, "parameters")
-	for _, field := range [...]string{"shared_memory_offset", "shared_memory_byte_size"} {
-		if i := d.Find(p, field); i != document.None {
-			if _, err := d.Unsigned(i); err != nil {
-				return document.Unable(field, err)
-			}
-		}
-	}
-	return fault.Errorf(fault.NotFound, "Unable to find shared memory region: '%s'", name)
-}
-
 // decodeData converts the JSON array of an input to its data. For an empty tensor it does not read
 // the array.
 func (r *inferRequest) decodeData(t *engine.Tensor, array int32) error {
@@ -322,6 +314,9 @@ func (r *inferRequest) decodeOutputs() error {
 		if len(r.Outputs) == maxTensors {
 			return fault.Errorf(fault.InvalidArgument, "request has more than %d outputs", maxTensors)
 		}
+		if err := r.onlyRegion(i); err != nil {
+			return err
+		}
 		name, err := d.MemberString(i, "name")
 		if err != nil {
 			return document.Unable("name", err)
@@ -352,8 +347,14 @@ func (r *inferRequest) outputForm(output int32) (binary bool, err error) {
 			r.Classify(uint32(min(classes, math.MaxUint32)))
 		}
 	}
-	if i := d.Find(p, "shared_memory_region"); i != document.None {
-		return false, r.sharedMemory(output, i)
+	at, err := r.place(p)
+	if err != nil {
+		return false, err
+	}
+	if d.Find(p, "shared_memory_region") != document.None {
+		name := r.Outputs[len(r.Outputs)-1]
+		r.Rooms = append(r.Rooms, request.Room{Output: name, Bytes: at.size})
+		return false, r.loan.Output(r.regions, name, at.region, at.offset, at.size)
 	}
 	if i := d.Find(p, "binary_data"); i != document.None {
 		binary, err = d.Bool(i)

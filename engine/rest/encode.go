@@ -33,6 +33,10 @@ func appendResponse(dst []byte, r *engine.Response, want *inferRequest) (json []
 			dst = append(dst, ',')
 		}
 		dst = appendTensorHead(dst, t)
+		if want.loan.Takes(t.Name) {
+			dst = append(dst, '}')
+			continue
+		}
 		if want.isBinary(t.Name) {
 			dst = append(dst, `,"parameters":{"binary_data_size":`...)
 			dst = strconv.AppendInt(dst, int64(len(t.Data)), 10)
@@ -71,9 +75,11 @@ func boundResponse(r *engine.Response, want *inferRequest) int {
 	for i := range r.Outputs {
 		t := &r.Outputs[i]
 		size += head + 6*len(t.Name) + dimension*len(t.Shape)
-		if want.isBinary(t.Name) {
+		switch {
+		case want.loan.Takes(t.Name):
+		case want.isBinary(t.Name):
 			size += len(t.Data)
-		} else {
+		default:
 			size += boundJSON(t)
 		}
 	}

@@ -20,6 +20,8 @@ func FuzzInferRequest(f *testing.F) {
 		`{"inputs":[{"name":"a","shape":[2],"datatype":"FP32","data":[NaN,-Infinity]}],"parameters":{"binary_data_output":true}}`,
 		`{"inputs":[{"name":"a","shape":[2],"datatype":"BOOL","data":[true,false]},{"name":"b","shape":[1],"datatype":"UINT64","data":[18446744073709551615]}]}`,
 		`{"inputs":[{"name":"a","shape":[4611686018427387904,4],"datatype":"INT32","data":[]}]}`,
+		`{"inputs":[{"name":"a","shape":[1],"datatype":"INT8","parameters":{"shared_memory_region":"r","shared_memory_offset":1,"shared_memory_byte_size":18446744073709551615}}]}`,
+		`{"inputs":[{"name":"a","shape":[0],"datatype":"FP64","data":[]}],"outputs":[{"name":"b","parameters":{"shared_memory_region":"r","binary_data":false}}]}`,
 		`{"inputs":[{"name":"a","shape":[0],"datatype":"FP64","data":[]}],"x":{"y":[null,1e5,"\\"]}}`,
 	} {
 		f.Add([]byte(seed), len(seed))

@@ -33,6 +33,7 @@ import (
 	"tuner/engine/logging"
 	"tuner/engine/rest/document"
 	"tuner/engine/rest/hangup"
+	"tuner/engine/sharedmemory"
 	"tuner/model/modelconfig"
 )
 
@@ -55,6 +56,7 @@ type Options struct {
 	// for bodies and answers, shared with other front ends; nil: a separate one
 	Memory     *budget.Budget
 	Restricted api.Restrictions // headers that restricted calls need
+	Regions    *sharedmemory.Regions
 	Log        *slog.Logger
 	Settings   *logging.Log      // of the log; nil: one that writes nothing
 	Requests   *logging.Requests // for a line per request; nil: none
@@ -90,7 +92,7 @@ func New(s *engine.Server, o Options) *Frontend {
 		o.Settings = new(logging.Log)
 	}
 	f := &Frontend{server: s, options: o, stall: stalled}
-	f.inferences.New = func() any { return new(inference) }
+	f.inferences.New = func() any { return &inference{request: inferRequest{regions: o.Regions}} }
 	f.inflaters.New = func() any { return &inflater{in: bufio.NewReader(nil)} }
 	f.gzips.New = func() any { return compressor(gzip.NewWriter(nil)) }
 	f.zlibs.New = func() any { return compressor(zlib.NewWriter(nil)) }

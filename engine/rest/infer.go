@@ -35,7 +35,7 @@ func (f *Frontend) release(x *inference, b *reader) {
 		x.request.data = nil
 	}
 	if x.request.document.Size() > keptNodes || cap(x.request.dims) > keptNodes {
-		x.request = inferRequest{}
+		x.request = inferRequest{regions: x.request.regions}
 	}
 	f.inferences.Put(x)
 }
@@ -164,6 +164,9 @@ func (f *Frontend) decodeRaw(x *inference) error {
 // respond writes an answer. It copies the outputs once, from the model's memory into the answer's.
 // That memory is charged until the connection has written it.
 func (b *reader) respond(response *engine.Response, x *inference) error {
+	if err := x.request.loan.Deliver(&x.request.Request, response.Outputs); err != nil {
+		return err
+	}
 	bound := boundResponse(response, &x.request)
 	if err := b.reserve(bound); err != nil {
 		return err

@@ -69,7 +69,7 @@ type route struct {
 	version []byte // digits; "": the newest
 	named   bool   // the path names a repository
 	memory  string // kind of shared memory
-	region  []byte // of that memory; empty: all
+	region  []byte // of that memory; nil: all
 }
 
 // routeOf returns the meaning of a request's target. It compares paths as they were sent, as Triton
@@ -102,13 +102,16 @@ func routeOf(target []byte) route {
 	if rest, ok := bytes.CutPrefix(path, []byte("/repository/")); ok {
 		return repositoryRoute(rest)
 	}
-	for _, kind := range []string{"system", "cuda"} {
+	for _, kind := range []string{"system", cuda} {
 		if rest, ok := bytes.CutPrefix(path, []byte("/"+kind+"sharedmemory")); ok {
 			return memoryRoute(rest, kind)
 		}
 	}
 	return route{}
 }
+
+// cuda is the kind of shared memory that no region has.
+const cuda = "cuda"
 
 // memoryRoute reads [/region/NAME]/status|register|unregister.
 func memoryRoute(path []byte, kind string) route {
@@ -124,9 +127,6 @@ func memoryRoute(path []byte, kind string) route {
 	case "/unregister":
 		r.verb = memoryUnregister
 	case "/register":
-		if r.region == nil {
-			return route{}
-		}
 		r.verb = memoryRegister
 	default:
 		return route{}

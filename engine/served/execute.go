@@ -61,12 +61,21 @@ func (e *executor) Execute(items []scheduler.Item[*job]) {
 		}
 		j := it.Value
 		if j.err != nil {
-			j.model.Stats.Failed(statistics.FailureOther, end.Sub(j.started))
+			j.model.Stats.Failed(failure(j.err), end.Sub(j.started))
 			continue
 		}
 		j.span = d
 		j.model.Stats.Succeeded(j.prepared.Rows, end.Sub(j.started), begin.Sub(it.Enqueued), d, end)
 	}
+}
+
+// failure returns the class of the failure of a request that was executed. To Triton's backends an
+// answer without a place is their own failure.
+func failure(err error) statistics.Failure {
+	if fault.CodeOf(err) == fault.Exhausted {
+		return statistics.FailureOther
+	}
+	return statistics.FailureBackend
 }
 
 // gather lists the parts of each input and returns the rows of the batch.
@@ -175,13 +184,18 @@ func (e *executor) respond(items []scheduler.Item[*job], outputs []request.Tenso
 	return nil
 }
 
-// hand gives each job its response. It refuses jobs whose client holds too much already, since
-// outputs may wait for a client that does not read.
+// hand gives each job its response. It refuses jobs whose client has no place for the outputs, or holds
+// too much already, since outputs may wait for a client that does not read.
 func (e *executor) hand(items []scheduler.Item[*job], responses []Response, memory *Shared) {
 	memory.users.Add(int32(len(items)))
 	for k, it := range items {
 		if e.isVacant(k) {
 			memory.Release()
+			continue
+		}
+		if err := it.Value.request.CheckRooms(responses[k].Outputs); err != nil {
+			memory.Release()
+			it.Value.err = err
 			continue
 		}
 		if account := responses[k].account; !account.Take(request.DataBytes(responses[k].Outputs)) {

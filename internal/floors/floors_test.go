@@ -92,6 +92,8 @@ var allowed = map[string][]string{
 	"engine/alarm":               {},
 	"engine/budget":              {},
 	"engine/classification":      {"engine/budget", "engine/fault", "engine/request", "model/modelconfig"},
+	"engine/buffers":             {},                                                                        // memory: it charges nobody
+	"engine/sharedmemory":        {"engine/budget", "engine/buffers", "engine/fault", "engine/request"},     // bytes: it knows no protocol
 	"engine/poll":                {},                                                                        // what two polls found: it knows a server by an interface
 	"engine/ratelimit":           {"engine/fault"},                                                          // amounts: it knows no model
 	"engine/cache":               {},                                                                        // keys and values: it knows no model

@@ -1,12 +1,12 @@
-package grpcapi
+package buffers
 
 import "testing"
 
 // A buffer has the requested length and the next power of two as capacity. It can be reused with
 // another length.
-func TestBuffers(t *testing.T) {
+func TestPool(t *testing.T) {
 	t.Parallel()
-	p := &buffers{}
+	p := &Pool{}
 	for length, want := range map[int]int{0: 1 << 10, 1: 1 << 10, 1 << 10: 1 << 10, 1<<10 + 1: 1 << 11, 40 << 10: 64 << 10, 1 << 26: 1 << 26, 1<<26 + 1: 1<<26 + 1} {
 		b := p.Get(length)
 		if len(*b) != length || cap(*b) != want {
