@@ -25,7 +25,7 @@ type Difference struct {
 var Differences = []Difference{
 	{
 		ID:     "later",
-		Reason: "Two parts of Triton's surface are not there yet: shared memory (clients that list or unregister regions see a server that has none) and trace settings. In the server's metadata the list of extensions lacks them; name and version are equal.",
+		Reason: "Trace settings are not there yet. In the server's metadata the list of extensions lacks them; name and version are equal.",
 		Cases:  []string{"90-later/*"},
 		Extensions: []string{
 			"01-server/metadata, plain",

@@ -15,11 +15,11 @@ import (
 )
 
 // examples are the programs of tritonclient's examples that need only the engine's features. The
-// others use decoupled models, shared memory and images (docs/reference/conformance.md).
+// others use decoupled models, CUDA and images (docs/reference/conformance.md).
 var examples = []string{
-	"simple_http_infer_client", "simple_http_async_infer_client", "simple_http_aio_infer_client", "simple_http_string_infer_client",
+	"simple_http_infer_client", "simple_http_async_infer_client", "simple_http_aio_infer_client", "simple_http_string_infer_client", "simple_http_shm_client", "simple_http_shm_string_client",
 	"simple_http_health_metadata", "simple_http_model_control",
-	"simple_grpc_infer_client", "simple_grpc_async_infer_client", "simple_grpc_aio_infer_client", "simple_grpc_string_infer_client",
+	"simple_grpc_infer_client", "simple_grpc_async_infer_client", "simple_grpc_aio_infer_client", "simple_grpc_string_infer_client", "simple_grpc_shm_client", "simple_grpc_shm_string_client",
 	"simple_grpc_custom_args_client", "simple_grpc_keepalive_client", "simple_grpc_health_metadata",
 	"grpc_explicit_int_content_client", "grpc_explicit_int8_content_client", "grpc_explicit_byte_content_client",
 	"simple_grpc_model_control",
@@ -50,6 +50,7 @@ func TestClientsExamples(t *testing.T) {
 					t.Run(example, func(t *testing.T) { runExample(t, p, protocol, example) })
 				}
 			}
+			t.Run("reuse_infer_objects_client", func(t *testing.T) { runExample(t, p, protocol, "reuse_infer_objects_client", "-i", protocol) })
 		})
 	}
 }

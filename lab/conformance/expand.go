@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
 	"strconv"
 	"strings"
 	"text/template"
@@ -46,6 +47,8 @@ var functions = template.FuncMap{
 		var b bytes.Buffer
 		return pack(&b, zlib.NewWriter(&b), text)
 	},
+	"key":    sharedKey,
+	"trim":   strings.Trim,
 	"base64": func(data string) string { return base64.StdEncoding.EncodeToString([]byte(data)) },
 	"json": func(text string) (string, error) {
 		quoted, err := json.Marshal(text)
@@ -65,6 +68,9 @@ func expand(text string) (string, error) {
 	}
 	return b.String(), nil
 }
+
+// sharedKey returns the key of a file in shared memory, which is this process's own.
+func sharedKey(name string) string { return fmt.Sprintf("/tuner-conformance-%d-%s", os.Getpid(), name) }
 
 // pack compresses text with w, which writes to b.
 func pack(b *bytes.Buffer, w io.WriteCloser, text string) (string, error) {

@@ -42,7 +42,9 @@ func TestMetricNames(t *testing.T) {
 // simpleRequest is a request to model simple.
 func simpleRequest() string {
 	data := "[" + strings.Repeat("1,", 15) + "1]"
-	input := func(name string) string { return `{"name":"` + name + `","shape":[1,16],"datatype":"INT32","data":` + data + `}` }
+	input := func(name string) string {
+		return `{"name":"` + name + `","shape":[1,16],"datatype":"INT32","data":` + data + `}`
+	}
 	return `{"inputs":[` + input("INPUT0") + "," + input("INPUT1") + `]}`
 }
 

@@ -73,6 +73,9 @@ var perfRuns = []struct{ name, args string }{
 	{"no batching", "-m simple_no_batching -i grpc --shape INPUT0:2,16 --shape INPUT1:2,16"},
 	{"request parameters", "-m simple_priorities -i grpc --request-parameter priority:1:int"},
 	{"metrics", "-m simple -i grpc --collect-metrics --metrics-interval 200 --metrics-url METRICS"},
+	{"shared memory over HTTP", "-m simple -i http --async --concurrency-range 4 -b 2 --shared-memory system --output-shared-memory-size 128"},
+	{"shared memory over gRPC", "-m simple -i grpc --concurrency-range 2 --shared-memory system --output-shared-memory-size 64"},
+	{"shared memory over gRPC, streaming, strings", "-m identity_string -i grpc --streaming --shape INPUT0:4 --string-length 20 --shared-memory system --output-shared-memory-size 96"},
 	{"MiniLM over HTTP", "-m minilm -i http --input-data zero --concurrency-range 8 --async" + tokens},
 	{"MiniLM over gRPC", "-m minilm -i grpc --input-data zero --concurrency-range 8 -b 2" + tokens},
 }
@@ -80,7 +83,7 @@ var perfRuns = []struct{ name, args string }{
 var throughput = regexp.MustCompile(`Throughput: ([0-9.]+) infer/sec`)
 
 func TestPerfAnalyzer(t *testing.T) {
-	server := newTuner(t, "explicit", "--model-control-mode=explicit", "--load-model=*")
+	server := newTuner(t, "explicit", "--model-control-mode=explicit", "--load-model=*", "--allow-client-shm=true")
 	program := find(t).PerfAnalyzer
 	for _, run := range perfRuns {
 		t.Run(run.name, func(t *testing.T) {

@@ -42,7 +42,8 @@ func newPair(t *testing.T, repository string, args ...string) *pair {
 		t.Fatal(err)
 	}
 	stopAtEnd(t, started.triton)
-	if started.tuner, err = p.StartTuner(t.Context(), environment(t, "TUNER_BINARY"), repository, args...); err != nil {
+	// as in Triton 24.10, which has no such option
+	if started.tuner, err = p.StartTuner(t.Context(), environment(t, "TUNER_BINARY"), repository, append(slices.Clone(args), "--allow-client-shm=true")...); err != nil {
 		t.Fatal(err)
 	}
 	stopAtEnd(t, started.tuner)
@@ -263,6 +264,7 @@ func golden(a Answer, repository string) string {
 }
 
 func TestRequests(t *testing.T) {
+	makeSharedFiles(t)
 	for _, mode := range []struct {
 		name string
 		args []string
