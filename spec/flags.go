@@ -1,38 +1,4 @@
 package spec
 
-import (
-	"errors"
-	"strings"
-
-	"tuner/spec/document"
-)
-
 // FromFlags is the file name in mistakes of a file that was made from flags.
 const FromFlags = "command line"
-
-// FieldFlag maps a field to a flag, such as "load.concurrency". A field that ends in a dot includes
-// all fields below it.
-type FieldFlag struct{ Field, Flag string }
-
-// NamingFlags replaces fields by flags in the mistakes of a file that was made from flags. Such a
-// file has no lines that a user could look up.
-func NamingFlags(err error, flags []FieldFlag) error {
-	var mistakes document.Errors
-	if !errors.As(err, &mistakes) {
-		return err
-	}
-	for i, m := range mistakes {
-		mistakes[i].Line, mistakes[i].Path = 0, flagOf(m.Path, flags)
-	}
-	return mistakes
-}
-
-// flagOf returns the flag of a field, and the field itself without one.
-func flagOf(field string, flags []FieldFlag) string {
-	for _, f := range flags {
-		if rest, found := strings.CutPrefix(field, f.Field); found {
-			return strings.TrimSpace(f.Flag + rest)
-		}
-	}
-	return field
-}

@@ -127,6 +127,9 @@ func (g Gate) defaulted() Gate {
 func (g Gate) Profile(name string, side GateSide) Profile {
 	p := profileDefaults()
 	p.Path, p.Name, p.Output, p.Inputs, p.Accuracy = g.Path+": "+name, g.Name, g.Output, g.Inputs, g.Accuracy
+	if g.Path == FromFlags {
+		p.Path = FromFlags + ": --" + name
+	}
 	p.Model = ModelSource{Path: side.Model, Config: side.Config}
 	p.Load.BatchSize, p.Load.Arrivals = g.Load.BatchSize, g.Arrivals
 	return p.defaulted()

@@ -173,11 +173,15 @@ func readProfile(path string, d *document.Document, text []byte) (Profile, error
 	return p.defaulted(), nil
 }
 
-// isForeign recognizes files of Triton Model Analyzer, which would otherwise give a page of unknown
-// fields.
+// isForeign recognizes files of Triton Model Analyzer and results of tuner, which would otherwise
+// give a page of unknown fields.
 func isForeign(v document.Value) bool {
 	for _, key := range v.Keys() {
 		switch key.Node.Value {
+		case "ranked_by":
+			key.Fail(document.Error{Problem: "belongs to a result of tuner: this file is what a campaign wrote, and no file to start from",
+				Hint: "name the profile.yaml or the analyze.yaml; `tuner analyze FOLDER` reads the campaign's folder, `tuner compare` its results"})
+			return true
 		case "profile_models", "report_model_configs":
 			key.Fail(document.Error{Problem: "belongs to Triton Model Analyzer's files, which profile and analyze read",
 				Hint: "`tuner init MODEL` writes a file of tuner's own for the same model"})
@@ -220,11 +224,20 @@ func sections() map[string]string {
 	}
 }
 
+// synonyms are words that people write at the top of a profile for fields with other names, with the
+// line to write.
+func synonyms() map[string]string {
+	return map[string]string{"time": "search: {budget: 5m}", "goal": "objective: throughput", "limits": "constraints: {latency_p99: 50ms}", "metric": "objective: throughput"}
+}
+
 // misplaced reports a field of a section, or of a later version, at the top of the file.
 func (r profileReader) misplaced(key, _ document.Value) bool {
 	name := key.Node.Value
-	section := sections()[name]
+	section, line := sections()[name], synonyms()[name]
 	switch {
+	case line != "":
+		key.Fail(document.Error{Problem: "unknown field", Hint: "write " + line})
+		return true
 	case name == "models":
 		key.Fail(document.Error{Problem: "several models are not supported by this version", Hint: "write model: FILE, one profile per model"})
 		return true

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"tuner/internal/words"
 	"tuner/measure"
 	"tuner/search"
 	"tuner/spec/document"
@@ -75,6 +76,19 @@ func ParseAt(text string) (at At, ok bool) {
 	return At{}, false
 }
 
+// atHint names the load that a text probably means; "" if none is similar.
+func atHint(text string) string {
+	name, number, isLevel := strings.Cut(text, "=")
+	near := words.Nearest(name, []string{"best", "lowest", "each", "concurrency", "request_rate"})
+	switch {
+	case near == "" || near == name:
+		return ""
+	case isLevel:
+		near += "=" + number
+	}
+	return fmt.Sprintf("did you mean %s?", near)
+}
+
 // at reads the load at which configurations are compared.
 func at(v document.Value, target **At) {
 	text, ok := v.Text()
@@ -83,7 +97,7 @@ func at(v document.Value, target **At) {
 	}
 	at, ok := ParseAt(text)
 	if !ok {
-		v.Fail(document.Error{Problem: "is not a load to compare at", Allowed: atAllowed})
+		v.Fail(document.Error{Problem: "is not a load to compare at", Allowed: atAllowed, Hint: atHint(text)})
 		return
 	}
 	*target = &at
@@ -114,7 +128,11 @@ func (a Analyze) With(o Overrides) (Analyze, error) {
 	if o.At != "" {
 		at, ok := ParseAt(o.At)
 		if !ok {
-			problems = append(problems, fmt.Errorf("--at %q is not a load to compare at; allowed: %s", o.At, atAllowed))
+			problem := fmt.Sprintf("--at %q is not a load to compare at; allowed: %s", o.At, atAllowed)
+			if hint := atHint(o.At); hint != "" {
+				problem += "\n    hint: " + hint
+			}
+			problems = append(problems, errors.New(problem))
 		}
 		a.At = &at
 	}

@@ -23,6 +23,7 @@ import (
 	"tuner/internal/terminal"
 	"tuner/model/onnx/inputs"
 	"tuner/spec"
+	"tuner/spec/document"
 )
 
 // Options are the values of the flags.
@@ -90,7 +91,7 @@ func (o *Options) Read() (spec.Gate, error) {
 	g, err := spec.ParseGate(path, text)
 	if err != nil {
 		if o.File == "" {
-			err = spec.NamingFlags(err, fieldFlags())
+			err = document.NamingFlags(err, append(o.metricFlags(), fieldFlags()...))
 		}
 		return spec.Gate{}, exit.With(exit.Usage, err)
 	}
@@ -130,8 +131,8 @@ func (o *Options) check() error {
 }
 
 // fieldFlags lists the flags that set fields of a gate.yaml.
-func fieldFlags() []spec.FieldFlag {
-	return []spec.FieldFlag{
+func fieldFlags() []document.FieldFlag {
+	return []document.FieldFlag{
 		{Field: "output", Flag: "--output-folder"},
 		{Field: "baseline", Flag: "--baseline"},
 		{Field: "candidate", Flag: "--candidate"},
@@ -141,6 +142,18 @@ func fieldFlags() []spec.FieldFlag {
 		{Field: "load.request_rate", Flag: "--request-rate"},
 		{Field: "load.inputs.shape.", Flag: "--shape "},
 	}
+}
+
+// metricFlags maps the entries of metrics to the flags that made them.
+func (o *Options) metricFlags() []document.FieldFlag {
+	var list []document.FieldFlag
+	for i, text := range o.metrics {
+		flag := fmt.Sprintf("--metric %q", text)
+		for _, field := range []string{".margin", ".name", ""} {
+			list = append(list, document.FieldFlag{Field: fmt.Sprintf("metrics[%d]%s", i, field), Flag: flag})
+		}
+	}
+	return list
 }
 
 // limitText is the form of --limit.

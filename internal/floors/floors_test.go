@@ -28,13 +28,13 @@ var allowed = map[string][]string{
 	"report/html":         {"report", "report/figures", "analyze", "spec", "measure", "search", "search/verdict", "internal/webpage", "internal/parallel"},                                                // search/verdict: the answer under other limits
 	"ortsweep":            {"profile", "profile/campaign", "spec", "spec/knobs", "search", "runner", "model/modelrepo", "model/modelconfig", "profile/journal", "measure", "measure/stats", "model/onnx", "internal/plotstyle", "internal/terminal"},
 	"ortsweep/race":       {"search", "measure/stats"},
-	"ortsweep/flags":      {"internal/terminal", "ortsweep/olive", "spec", "search", "model/onnx", "model/framework"},
+	"ortsweep/flags":      {"internal/terminal", "ortsweep/olive", "spec", "spec/document", "search", "model/onnx", "model/framework"},
 	"ortsweep/olive":      {"model/onnx", "model/modelconfig"},
 	"ortsweep/snippet":    {"internal/telemetry", "model/onnx", "model/modelconfig"},
 	"gate":                {"measure/arrivals", "spec", "profile", "runner", "model/modelrepo", "model/modelconfig", "measure", "measure/stats", "internal/hostinfo", "runner/meter"},
 	"compare":             {"analyze", "measure", "measure/stats", "model/modelconfig", "profile/campaign", "report/result", "internal/durable"}, // results in, what changed out
 	"compare/output":      {"compare", "measure", "internal/terminal", "internal/webpage"},
-	"gate/flags":          {"internal/terminal", "gate/output", "spec", "model/onnx"},
+	"gate/flags":          {"internal/terminal", "gate/output", "spec", "spec/document", "model/onnx"},
 	"gate/judge":          {"gate", "gate/decide", "spec", "spec/knobs", "search", "model/precision", "model/precision/places", "profile/preparation", "ort/provider", "runner", "runner/target", "measure", "model/onnx", "ort/ortlib", "internal/checksum"},
 	"gate/decide":         {"measure/stats"}, // pure: pairs in, a verdict out
 	"gate/output":         {"gate", "gate/decide", "spec", "measure", "internal/plotstyle", "internal/terminal", "internal/webpage"},

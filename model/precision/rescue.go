@@ -8,11 +8,13 @@ import (
 	"math"
 	"slices"
 
+	"tuner/internal/words"
 	"tuner/model/dataset/elements"
 	"tuner/model/onnx"
 	"tuner/model/onnx/inputs"
 	"tuner/model/onnx/rewrite"
 	"tuner/model/precision/accuracy"
+	"tuner/model/precision/recipe"
 )
 
 // probeRows is the number of rows for figures that are not reported. It is enough to order nodes by
@@ -45,6 +47,11 @@ func (k *Maker) try(r rewriter, precision string, kept []KeptNode) (attempt, err
 		names[i] = n.Node
 	}
 	model, summary, err := r.convert(names)
+	if errors.Is(err, rewrite.ErrNothing) && len(names) == 0 {
+		if other, n := recipe.Instead(k.base, precision); other != "" {
+			err = fmt.Errorf("%w; try %s, which converts %s", err, other, words.Count(n, "layer"))
+		}
+	}
 	if err != nil {
 		return attempt{}, &Unmakeable{precision, err}
 	}

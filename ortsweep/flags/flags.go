@@ -21,6 +21,7 @@ import (
 	"tuner/model/framework"
 	"tuner/ortsweep/olive"
 	"tuner/spec"
+	"tuner/spec/document"
 )
 
 // Options are the values of the flags.
@@ -94,15 +95,15 @@ func (o *Options) Read(messages io.Writer) (spec.Sweep, error) {
 	}
 	s, err := spec.ParseSweep(spec.FromFlags, text)
 	if err != nil {
-		return spec.Sweep{}, exit.With(exit.Usage, spec.NamingFlags(err, fieldFlags()))
+		return spec.Sweep{}, exit.With(exit.Usage, document.NamingFlags(err, fieldFlags()))
 	}
 	s.Text, err = f.movable(s.Output)
 	return s, err
 }
 
 // fieldFlags lists the flags that set fields of an ortsweep.yaml.
-func fieldFlags() []spec.FieldFlag {
-	return []spec.FieldFlag{
+func fieldFlags() []document.FieldFlag {
+	return []document.FieldFlag{
 		{Field: "output", Flag: "--output-folder"},
 		{Field: "measure", Flag: "--measure"},
 		{Field: "batch", Flag: "--batch"},

@@ -64,6 +64,20 @@ func Choose(m *onnx.Model, onGPU bool) Choice {
 	return c
 }
 
+// Instead returns the precision that converts most nodes of a model in which another one converts
+// none, and their number; "" if none converts any. It names only precisions that pay on processors.
+func Instead(m *onnx.Model, of string) (name string, nodes int) {
+	for _, r := range table {
+		if r.Layers == nil || r.Name == of || !r.pays(false) {
+			continue
+		}
+		if list, err := r.Layers(m); err == nil && len(list) > nodes {
+			name, nodes = r.Name, len(list)
+		}
+	}
+	return name, nodes
+}
+
 // reasonOf returns the reason why nothing is converted, without the precision's name.
 func reasonOf(err error) string {
 	var nothing *rewrite.NothingError

@@ -73,6 +73,25 @@ func TestChoose(t *testing.T) {
 	}
 }
 
+// Where one precision converts nothing, the one that converts most is named.
+func TestInstead(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, c := range []struct {
+		convolutions, products int
+		of, want               string
+		nodes                  int
+	}{
+		{5, 0, Int8, "int8_static", 5},
+		{5, 2, "int8_static", Int8, 2}, // the products alone
+		{0, 0, Int8, "", 0},
+	} {
+		if name, nodes := Instead(layered(r, c.convolutions, c.products), c.of); name != c.want || nodes != c.nodes {
+			t.Errorf("%+v: %s converts %d", c, name, nodes)
+		}
+	}
+}
+
 // What is tried can be made: its rewrite converts the nodes that Layers names.
 func TestChosenCanBeMade(t *testing.T) {
 	t.Parallel()
