@@ -1,6 +1,7 @@
 package flags
 
 import (
+	"fmt"
 	"io"
 	"log/slog"
 	"strings"
@@ -277,6 +278,23 @@ func TestLimiter(t *testing.T) {
 		}
 		if got != want && (err == nil || !strings.Contains(got, want)) {
 			t.Errorf("%s: got %q, want %q", text, got, want)
+		}
+	}
+}
+
+// Clients may register regions of shared memory only if the server is asked to allow it.
+func TestSharedMemory(t *testing.T) {
+	t.Parallel()
+	for _, want := range []bool{false, true} {
+		o, _, err := parse(t, "--model-repository=.", fmt.Sprintf("--allow-client-shm=%t", want))
+		if err != nil {
+			t.Fatal(err)
+		}
+		log := slog.New(slog.DiscardHandler)
+		listeners, errListen := o.Frontends(log, 1)
+		models, errModels := o.Engine(log, listeners.Figures)
+		if errListen != nil || errModels != nil || listeners.SharedMemory != want || models.SharedMemory != want {
+			t.Errorf("got %t and %t, %v and %v, want %t", listeners.SharedMemory, models.SharedMemory, errListen, errModels, want)
 		}
 	}
 }
