@@ -34,6 +34,7 @@ type Observer interface {
 type Progress struct {
 	Pairs, Most int // measured so far; largest possible number
 	Elapsed     time.Duration
+	Standings   []decide.Standing // by criterion, from all pairs so far; nil if none is judged
 }
 
 // Side is one of the two measured sides.
@@ -211,10 +212,15 @@ func (r *run) addPair(p Pair) (ended bool) {
 			return true
 		}
 	}
-	if r.Observer != nil {
-		r.Observer.Measured(p, Progress{len(o.Pairs), r.most, o.Elapsed})
+	isOver, at := false, Progress{Pairs: len(o.Pairs), Most: r.most, Elapsed: o.Elapsed}
+	if r.judge != nil {
+		isOver = r.judge.Tell(values) && r.judge.Verdict() != decide.Inconclusive
+		at.Standings = r.judge.Standings()
 	}
-	if r.judge == nil || !r.judge.Tell(values) || r.judge.Verdict() == decide.Inconclusive {
+	if r.Observer != nil {
+		r.Observer.Measured(p, at)
+	}
+	if !isOver {
 		return false
 	}
 	o.Verdict = r.judge.Verdict()

@@ -47,7 +47,7 @@ func WriteChart(w io.Writer, r Result) error {
 	var bars []bar
 	for _, s := range r.Race.Standings {
 		if s.Verdict != race.Failed && len(bars) < mostBars {
-			bars = append(bars, bar{words.Shorten(settingText(s.Candidate), mostLabel), r.valueText(s.Value.Value), s})
+			bars = append(bars, bar{words.Shorten(SettingText(s.Candidate), mostLabel), r.Setup.ValueText(s.Value.Value), s})
 		}
 	}
 	height := 132 + barHeight*vg.Length(max(1, len(bars)))
@@ -82,14 +82,14 @@ func drawLegend(canvas draw.Canvas, bars []bar) {
 
 // factor returns the factor from the figures' base unit to the axis's unit.
 func (r Result) factor() float64 {
-	if r.unit() == measure.Seconds {
+	if r.Setup.unit() == measure.Seconds {
 		return 1e3
 	}
 	return 1
 }
 
 func (r Result) axisTitle() string {
-	if r.unit() == measure.Seconds {
+	if r.Setup.unit() == measure.Seconds {
 		return fmt.Sprintf("Compute time of one execution (ms), batch %d; shorter is better", r.Setup.Sweep.Batch)
 	}
 	return fmt.Sprintf("Rows per second, batch %d, %s; longer is better", r.Setup.Sweep.Batch, words.Count(r.Setup.Sweep.Sessions, "session"))

@@ -110,8 +110,8 @@ func writeSpec(w io.Writer, r Result) error {
 // about describes a winner's file in comment lines.
 func (r Result) about(win race.Standing) []string {
 	lines := []string{
-		fmt.Sprintf("%s: %s.", r.Setup.Subject.Name, settingText(win.Candidate)),
-		fmt.Sprintf("Measured: %s: %s (95 %%: %s to %s).", r.measured(), r.valueText(win.Value.Value), r.valueText(win.Value.Lo), r.valueText(win.Value.Hi)),
+		fmt.Sprintf("%s: %s.", r.Setup.Subject.Name, SettingText(win.Candidate)),
+		fmt.Sprintf("Measured: %s: %s (95 %%: %s to %s).", r.measured(), r.Setup.ValueText(win.Value.Value), r.Setup.ValueText(win.Value.Lo), r.Setup.ValueText(win.Value.Hi)),
 	}
 	switch {
 	case win.Verdict == race.Base:

@@ -35,8 +35,8 @@ func NewResult(s Setup, r *race.Race, outs []race.Out, o Outcome, models map[str
 }
 
 // unit returns the unit of the sweep's figures.
-func (r Result) unit() measure.Unit {
-	if r.Setup.Sweep.Measure == spec.SweepThroughput {
+func (s Setup) unit() measure.Unit {
+	if s.Sweep.Measure == spec.SweepThroughput {
 		return measure.InferPerSecond
 	}
 	return measure.Seconds
@@ -235,7 +235,7 @@ func rounded(x float64) float64 {
 func WriteJSON(w io.Writer, r Result) error {
 	s := r.Setup
 	d := document{
-		Schema: 1, Tool: s.Tool, Model: jsonModel{Name: s.Subject.Name}, Measure: s.Sweep.Measure, Unit: r.unit(), Batch: s.Sweep.Batch,
+		Schema: 1, Tool: s.Tool, Model: jsonModel{Name: s.Subject.Name}, Measure: s.Sweep.Measure, Unit: r.Setup.unit(), Batch: s.Sweep.Batch,
 		Sessions: s.Sweep.Sessions, Seed: s.Sweep.Search.Seed, Budget: s.Sweep.Search.Budget.Time.Seconds(), Elapsed: r.Outcome.Elapsed.Seconds(),
 		Interrupted: r.Outcome.Interrupted, Candidates: []jsonStanding{}, Out: append([]reason{}, r.reasons()...),
 		Variants: append([]journal.Variant{}, s.Variants...), Assigned: r.assigned(), Runtimes: r.runtimes(),
@@ -301,8 +301,8 @@ func (r Result) runtimeOf(c search.Candidate) journal.RuntimeInfo {
 	return r.Setup.Runtime
 }
 
-// settingText describes a candidate for people in few words: "2 threads, int8, no spinning".
-func settingText(c search.Candidate) string {
+// SettingText describes a candidate for people in few words: "2 threads, int8, no spinning".
+func SettingText(c search.Candidate) string {
 	if c.IsDefault() {
 		return "default"
 	}

@@ -61,9 +61,24 @@ func (r Result) headline() string {
 	case win.Candidate.IsDefault():
 		return "Default stays: " + r.Race.Why + "."
 	case !r.Race.Confirmed:
-		return fmt.Sprintf("Best so far, not confirmed: %s; gain over the default %s.", settingText(win.Candidate), gainText(win.Gain))
+		return fmt.Sprintf("Best so far, not confirmed: %s; gain over the default %s.", SettingText(win.Candidate), gainText(win.Gain))
 	}
-	return fmt.Sprintf("Winner: %s; gain over the default on fresh launches %s.", settingText(win.Candidate), gainText(win.Gain))
+	return fmt.Sprintf("Winner: %s; gain over the default on fresh launches %s.", SettingText(win.Candidate), gainText(win.Gain))
+}
+
+// SoFar describes the answer of a race that runs. isBetter means that it is shown to be better than
+// the default.
+func SoFar(r race.Result) (text string, isBetter bool) {
+	for _, s := range r.Standings {
+		switch {
+		case s.Candidate.IsDefault() || s.Gain.Value <= 0:
+		case s.Verdict == race.Winner:
+			return fmt.Sprintf("Best so far: %s; gain over the default %s.", SettingText(s.Candidate), gainText(s.Gain)), true
+		case s.Verdict == race.Ahead:
+			return fmt.Sprintf("Ahead, not proven: %s; gain over the default %s.", SettingText(s.Candidate), gainText(s.Gain)), false
+		}
+	}
+	return "Nothing is better than the default so far.", false
 }
 
 // remedy returns the remedy for a race that was too short.
@@ -100,9 +115,9 @@ func percent(ratio float64) string {
 	return fmt.Sprintf("%+.1f %%", p)
 }
 
-// valueText prints a figure of the sweep.
-func (r Result) valueText(v float64) string {
-	if r.unit() == measure.InferPerSecond {
+// ValueText prints a figure of the sweep.
+func (s Setup) ValueText(v float64) string {
+	if s.unit() == measure.InferPerSecond {
 		return measure.Throughput.Format(v)
 	}
 	return measure.ComputeInfer.Format(v)
@@ -117,9 +132,9 @@ func (r Result) row(s race.Standing) []string {
 	case race.Ahead:
 		verdict = "ahead, unproven"
 	}
-	row := []string{"", "", strconv.Itoa(s.Windows), verdict, settingText(s.Candidate)}
+	row := []string{"", "", strconv.Itoa(s.Windows), verdict, SettingText(s.Candidate)}
 	if s.Value.Value > 0 {
-		row[0] = r.valueText(s.Value.Value)
+		row[0] = r.Setup.ValueText(s.Value.Value)
 	}
 	if s.Gain.Value > 0 && !s.Candidate.IsDefault() {
 		row[1] = gainText(s.Gain)
@@ -139,7 +154,7 @@ func (r Result) notes() []string {
 	for _, s := range r.Race.Standings {
 		if s.Verdict == race.Failed {
 			first, _, _ := strings.Cut(s.Reason, "\n")
-			lines = append(lines, fmt.Sprintf("failed: %s: %s", settingText(s.Candidate), first))
+			lines = append(lines, fmt.Sprintf("failed: %s: %s", SettingText(s.Candidate), first))
 		}
 	}
 	absent := r.absent()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -14,11 +13,11 @@ import (
 	"tuner/gate/flags"
 	"tuner/gate/judge"
 	"tuner/gate/output"
+	"tuner/gate/progress"
 	"tuner/internal/cli/arguments"
 	"tuner/internal/exit"
 	"tuner/internal/hostinfo"
-	"tuner/internal/words"
-	"tuner/measure"
+	"tuner/internal/live/stage"
 	"tuner/ort/ortlib"
 	"tuner/profile"
 	"tuner/profile/preparation"
@@ -26,6 +25,7 @@ import (
 
 func newGate(con console) *cobra.Command {
 	o := &flags.Options{}
+	var ui stage.Choice
 	cmd := verb(&cobra.Command{
 		Use:   "gate -f gate.yaml | --candidate MODEL --baseline MODEL",
 		Short: "Fail a build when serving becomes slower, and not on noise",
@@ -42,13 +42,17 @@ line of history.jsonl.`,
   tuner gate --candidate model.onnx --limit 'latency_p99<=30ms' --request-rate 200
   tuner gate --candidate model.onnx --save-baseline baseline.json`,
 		Args: arguments.Plain(&o.File, nil, "name the model to judge as --candidate %[1]s"),
-		RunE: func(cmd *cobra.Command, _ []string) error { return runGate(cmd.Context(), con, o) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return runGate(cmd.Context(), con, o, ui) },
 	})
 	o.Add(cmd.Flags())
+	ui.AddTerminalFlag(cmd.Flags())
 	return cmd
 }
 
-func runGate(ctx context.Context, con console, o *flags.Options) error {
+func runGate(ctx context.Context, con console, o *flags.Options, ui stage.Choice) (err error) {
+	if con.err, o.Quiet, err = con.stage.Messages(ui, o.Quiet, con.in, con.out, con.err); err != nil {
+		return err
+	}
 	g, err := o.Read()
 	if err != nil {
 		return err
@@ -64,12 +68,15 @@ func runGate(ctx context.Context, con console, o *flags.Options) error {
 		return exit.OfFiles(err)
 	}
 	setup.Tool = toolVersion()
+	var shown *progress.Progress
+	defer func() { shown.Close() }() // also after a panic, whose report belongs on the ordinary screen
 	options := judge.Options{AllowOtherMachine: o.AllowOtherMachine, ORTLibrary: o.ORTLibrary, Warnings: con.err}
 	if !o.Quiet {
 		options.Progress = func(text string) { fmt.Fprintln(con.err, text) }
-		options.Begin = func() gate.Observer { return beginGate(con.err, setup) }
+		options.Begin = func() gate.Observer { shown = progress.New(con.err, setup); return shown }
 	}
 	result, err := judge.Run(ctx, setup, options)
+	shown.Close()
 	if err != nil {
 		return exit.OrInterrupted(ctx, exit.OfFiles(err))
 	}
@@ -141,27 +148,4 @@ func gateExit(r gate.Result) error {
 		return exit.With(exit.GateFailed, fmt.Errorf("gate inconclusive, which counts as failed: %s", reasons))
 	}
 	return exit.With(exit.Inconclusive, fmt.Errorf("gate inconclusive: %s", reasons))
-}
-
-// beginGate prints what is gated. It returns the observer that prints a line for every pair.
-func beginGate(out io.Writer, s gate.Setup) gate.Observer {
-	fmt.Fprintf(out, "gating %s at %s (budget %v), results in %s\n", s.Spec.Name, s.Load, s.Spec.Budget, s.Spec.Output)
-	return gateProgress{out, append(s.Spec.AllMetrics(), measure.Throughput)[0]}
-}
-
-// gateProgress prints a line for every pair.
-type gateProgress struct {
-	out    io.Writer
-	metric measure.Metric // metric of the shown figures
-}
-
-// Measured implements gate.Observer.
-func (p gateProgress) Measured(pair gate.Pair, at gate.Progress) {
-	var figures []string
-	for _, side := range []measure.Measurement{pair.Baseline, pair.Candidate} {
-		if v, ok := gate.Figure(p.metric, side); ok {
-			figures = append(figures, p.metric.Format(v))
-		}
-	}
-	fmt.Fprintf(p.out, "%6s  %d of at most %d: %s %s\n", words.Clock(at.Elapsed), at.Pairs, at.Most, p.metric, strings.Join(figures, " → "))
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"io"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -10,8 +11,10 @@ import (
 	"tuner/internal/cli/arguments"
 	"tuner/internal/exit"
 	"tuner/internal/hostinfo"
+	"tuner/internal/live/stage"
 	"tuner/ortsweep"
 	"tuner/ortsweep/flags"
+	"tuner/ortsweep/progress"
 	"tuner/profile"
 	"tuner/profile/preparation"
 	"tuner/spec"
@@ -19,6 +22,7 @@ import (
 
 func newOrtsweep(con console) *cobra.Command {
 	o := &flags.Options{}
+	var ui stage.Choice
 	cmd := verb(&cobra.Command{
 		Use:   "ortsweep -m model.onnx | -f ortsweep.yaml",
 		Short: "Find the session settings that serve one model best",
@@ -41,14 +45,18 @@ Each flag can also be given as an environment variable: TUNER_MODEL, TUNER_IN_NA
   tuner ortsweep ortsweep.yaml`,
 		Args:    arguments.ModelOrFile(&o.Model, &o.File),
 		PreRunE: func(cmd *cobra.Command, _ []string) error { return arguments.FromEnvironment(cmd) },
-		RunE:    func(cmd *cobra.Command, _ []string) error { return runOrtsweep(cmd.Context(), con, o) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return runOrtsweep(cmd.Context(), con, o, ui) },
 	})
 	o.Add(cmd.Flags())
+	ui.AddTerminalFlag(cmd.Flags())
 	return cmd
 }
 
-func runOrtsweep(ctx context.Context, con console, o *flags.Options) error {
+func runOrtsweep(ctx context.Context, con console, o *flags.Options, ui stage.Choice) (err error) {
 	if err := arguments.CheckFormat(o.Output); err != nil {
+		return err
+	}
+	if con.err, o.Quiet, err = con.stage.Messages(ui, o.Quiet, con.in, con.out, con.err); err != nil {
 		return err
 	}
 	sweep, err := o.Read(con.err)
@@ -67,7 +75,14 @@ func runOrtsweep(ctx context.Context, con console, o *flags.Options) error {
 	}
 	defer engines.Close(context.WithoutCancel(ctx))
 	contest, outs := setup.Race()
-	outcome, err := ortsweep.Run(ctx, contest, engines, time.Now, observeSweep(con, o, setup))
+	messages := con.err
+	if o.Quiet {
+		messages = io.Discard
+	}
+	shown := progress.New(messages, setup, contest)
+	defer shown.Close() // also after a panic, whose report belongs on the ordinary screen
+	outcome, err := ortsweep.Run(ctx, contest, engines, time.Now, shown)
+	shown.Close()
 	if err != nil {
 		return exit.OfFiles(err)
 	}

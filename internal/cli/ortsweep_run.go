@@ -3,21 +3,17 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"time"
 
 	"tuner/internal/exit"
 	"tuner/internal/hostinfo"
-	"tuner/internal/words"
 	"tuner/ort/ortlib"
 	"tuner/ort/provider"
 	"tuner/ortsweep"
 	"tuner/ortsweep/flags"
-	"tuner/ortsweep/race"
 	"tuner/runner"
 	"tuner/runner/target"
-	"tuner/search"
 )
 
 // installedFlavours names the newest installed build of each flavour, cpu's first. A sweep without
@@ -57,60 +53,6 @@ func sweepEngines(con console, setup ortsweep.Setup, requests runner.Requests, h
 	options.Epoch, options.WarmUp = time.Now(), ortsweep.WarmUp
 	open := func() ortsweep.Engine { return runner.New(options) }
 	return ortsweep.NewEngines(setup, requests, open, host.Memory.Usable()/engineShare), nil
-}
-
-// mostCounted limits the counting of a sweep's candidates.
-const mostCounted = 2000
-
-// observeSweep returns the observer for the flags.
-func observeSweep(con console, o *flags.Options, s ortsweep.Setup) ortsweep.Observer {
-	if o.Quiet {
-		return &sweepProgress{out: io.Discard}
-	}
-	list, whole := s.Candidates(mostCounted)
-	more := ""
-	if !whole {
-		more = "more than "
-	}
-	fmt.Fprintf(con.err, "racing %s%s of %s for %s (budget %v), results in %s\n", more, words.Count(len(list), "setting"), s.Subject.Name,
-		s.Sweep.Measure, s.Sweep.Search.Budget.Time, s.Sweep.Output)
-	return &sweepProgress{out: con.err}
-}
-
-// sweepProgress prints when a heat begins, and which settings fail.
-type sweepProgress struct {
-	out     io.Writer
-	heat    int
-	windows int
-}
-
-// Measured implements ortsweep.Observer.
-func (p *sweepProgress) Measured(t race.Trial, f ortsweep.Figure, elapsed time.Duration) {
-	p.windows++
-	if t.Heat != p.heat {
-		p.heat = t.Heat
-		fmt.Fprintf(p.out, "%6s  after %d windows, heat %d: %s\n", words.Clock(elapsed), p.windows-1, t.Heat, phaseText(t.Phase))
-	}
-	if f.Failure != "" {
-		fmt.Fprintf(p.out, "%6s  %s failed: %s\n", words.Clock(elapsed), describeSweep(t.Candidate), words.Brief(f.Failure))
-	}
-}
-
-func phaseText(p race.Phase) string {
-	switch p {
-	case race.PhaseScreen:
-		return "screening settings around the best so far"
-	case race.PhaseProduct:
-		return "racing combinations"
-	}
-	return "finals on fresh launches"
-}
-
-func describeSweep(c search.Candidate) string {
-	if c.IsDefault() {
-		return "the default"
-	}
-	return c.Key()
 }
 
 // reportSweep writes the files, prints the answer, and returns the error with the exit code.

@@ -27,6 +27,7 @@ var allowed = map[string][]string{
 	"report/data":         {"report", "report/csv", "report/figures", "analyze", "measure", "search", "spec/knobs", "internal/parallel"},                                                                  // spec/knobs: the values of all knobs
 	"report/html":         {"report", "report/figures", "analyze", "spec", "measure", "search", "search/verdict", "internal/webpage", "internal/parallel"},                                                // search/verdict: the answer under other limits
 	"ortsweep":            {"profile", "profile/campaign", "spec", "spec/knobs", "search", "runner", "model/modelrepo", "model/modelconfig", "profile/journal", "measure", "measure/stats", "model/onnx", "internal/plotstyle", "internal/terminal"},
+	"ortsweep/progress":   {"ortsweep", "ortsweep/race", "search", "measure", "internal/live", "internal/live/noise", "internal/words"},
 	"ortsweep/race":       {"search", "measure/stats"},
 	"ortsweep/flags":      {"internal/terminal", "ortsweep/olive", "spec", "spec/document", "search", "model/onnx", "model/framework"},
 	"ortsweep/olive":      {"model/onnx", "model/modelconfig"},
@@ -37,11 +38,12 @@ var allowed = map[string][]string{
 	"gate/flags":          {"internal/terminal", "gate/output", "spec", "spec/document", "model/onnx"},
 	"gate/judge":          {"gate", "gate/decide", "spec", "spec/knobs", "search", "model/precision", "model/precision/places", "profile/preparation", "ort/provider", "runner", "runner/target", "measure", "model/onnx", "ort/ortlib", "internal/checksum"},
 	"gate/decide":         {"measure/stats"}, // pure: pairs in, a verdict out
+	"gate/progress":       {"gate", "gate/decide", "measure", "internal/live", "internal/live/noise", "internal/words"},
 	"gate/output":         {"gate", "gate/decide", "spec", "measure", "internal/plotstyle", "internal/terminal", "internal/webpage"},
 	"profile":             {"measure/arrivals", "spec/mixture", "model/mix", "profile/campaign", "spec", "spec/knobs", "search", "search/verdict", "runner", "model/modelrepo", "model/modelconfig", "profile/journal", "measure", "engine/api", "model/onnx", "internal/hostinfo", "model/precision", "model/dataset", "runner/payload"},
 	"profile/preparation": {"profile", "profile/campaign", "profile/dryrun", "profile/progress", "spec", "search", "profile/journal", "runner", "runner/target", "ort/ortlib", "ort/provider/probe", "model/precision", "model/precision/places", "model/dataset", "internal/hostinfo", "internal/checksum", "internal/exit", "internal/words", "measure", "model/modelconfig", "model/modelrepo", "ort/provider"}, // checks before a campaign
 	"profile/dryrun":      {"profile", "profile/campaign", "spec", "search"},
-	"profile/progress":    {"profile", "search", "search/verdict", "measure", "internal/live", "internal/terminal"}, // search/verdict: the words of the decision so far
+	"profile/progress":    {"profile", "search", "search/verdict", "measure", "internal/live", "internal/live/noise", "internal/terminal"}, // search/verdict: the words of the decision so far
 	"profile/starter":     {"spec/mixture", "profile", "profile/preparation", "spec", "model/modelconfig", "model/onnx", "ort/ortlib", "internal/hostinfo"},
 	"profile/campaign":    {"spec/mixture", "model/mix", "spec", "search", "profile/journal", "model/modelconfig", "internal/checksum", "internal/parallel"}, // meaning of journals; it runs nothing
 	"runner":              {"measure/arrivals", "engine/api", "runner/load", "runner/wire", "runner/meter", "internal/hostinfo", "measure"},
@@ -147,6 +149,7 @@ var allowed = map[string][]string{
 	"internal/golden":          {},
 	"internal/inside":          {},
 	"internal/live":            {"internal/terminal", "internal/words"}, // frames: it knows no campaign
+	"internal/live/noise":      {"internal/live", "measure"},
 	"internal/live/stage":      {"internal/exit", "internal/live", "internal/live/web"},
 	"internal/live/web":        {"internal/live", "internal/terminal", "internal/webpage"}, // frames and bytes: it knows no report
 	"internal/memgroup":        {},                                                         // tests and the laboratory alone

@@ -3,13 +3,13 @@ package progress
 import (
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"tuner/internal/live"
+	"tuner/internal/live/noise"
 	"tuner/internal/words"
 	"tuner/measure"
 	"tuner/profile"
@@ -32,12 +32,11 @@ type view struct {
 	goal  search.Goal
 	frame live.Frame // a copy of what the display has, without the effects of keys
 
-	mu         sync.Mutex
-	budget     time.Duration // 0: none
-	added      time.Duration // by the user since the campaign asked for it
-	isStopping bool
-	hasAnswer  bool // there is something to confirm
-	isHurried  bool // the user wants it confirmed
+	mu        sync.Mutex
+	budget    time.Duration // 0: none
+	added     time.Duration // by the user since the campaign asked for it
+	hasAnswer bool          // there is something to confirm
+	isHurried bool          // the user wants it confirmed
 }
 
 // newView shows the first frame. It returns nil, and prints why, if the display cannot show it.
@@ -46,7 +45,7 @@ func newView(shown display, name string, goal search.Goal, budget search.Budget,
 	latency := goal.Latency()
 	v.frame = live.Frame{
 		Title: name + verdict.Words{Goal: goal}.Within(), Answer: []string{"No configuration was measured yet."}, Now: "starting",
-		Began: time.Now().Add(-past), Keys: []live.Key{{Rune: 's', Text: "stop and keep", Do: v.stop}, {Rune: 'c', Text: "confirm now", Do: v.confirm}},
+		Began: time.Now().Add(-past), Keys: []live.Key{live.StopKey(shown.Update), {Rune: 'c', Text: "confirm now", Do: v.confirm}},
 		Chart: live.Chart{X: axis(measure.Throughput), Y: axis(latency), Limit: limitOf(goal, latency)},
 	}
 	if budget.Time > 0 {
@@ -127,7 +126,7 @@ func (v *view) end(event search.Event, status profile.Status) {
 	points = append(withoutBest(points), v.best(status)...)
 	v.update(func(f *live.Frame) {
 		f.Answer, f.IsGood, f.Ends = answer, isGood, ends
-		f.Noise = WithNoise(f.Noise, m.Windows)
+		f.Noise = noise.With(f.Noise, m.Windows)
 		f.Recent = last(append(slices.Clone(f.Recent), entry), mostRecent)
 		f.Chart.Points = last(points, mostPoints)
 	})
@@ -135,9 +134,8 @@ func (v *view) end(event search.Event, status profile.Status) {
 
 // Limits of what a view keeps.
 const (
-	mostRecent  = 60  // measurements in the list, more than a screen has rows
-	mostPoints  = 400 // of the chart: more lie on each other
-	mostHistory = 16  // bars of the noise
+	mostRecent = 60  // measurements in the list, more than a screen has rows
+	mostPoints = 400 // of the chart: more lie on each other
 )
 
 func last[T any](list []T, most int) []T { return list[max(0, len(list)-most):] }
@@ -186,20 +184,6 @@ func (v *view) answer(status profile.Status) (sentences []string, isGood bool) {
 	return sentences, decision.Recommended != nil
 }
 
-// stop ends the campaign as Ctrl-C does: what was measured is kept.
-func (v *view) stop() {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.isStopping { // a second signal would end the process at once
-		return
-	}
-	v.isStopping = true
-	v.shown.Update(func(f *live.Frame) { f.Note = "Stopping. What was measured is kept; Ctrl-C ends at once." })
-	if self, err := os.FindProcess(os.Getpid()); err == nil {
-		_ = self.Signal(os.Interrupt) // a process can always signal itself
-	}
-}
-
 // oneMore is the time that a key adds to the budget.
 const oneMore = 2 * time.Minute
 
@@ -237,40 +221,4 @@ func (v *view) isEnough() bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.isHurried
-}
-
-// WithNoise returns a noise meter after the windows of one more measurement. The flags decide whether
-// figures are spoilt, as they do in reports.
-func WithNoise(n live.Noise, windows []measure.Window) live.Noise {
-	total := 0.0
-	next := live.Noise{History: n.History}
-	for _, w := range windows {
-		seconds := w.Duration.Seconds()
-		total += seconds
-		next.Steal += w.Steal * seconds
-		next.Others += w.Foreign * seconds
-		if w.Frequency > 0 {
-			next.Drift = w.Frequency - 1
-		}
-		for _, f := range w.Flags {
-			if text := f.Text(); isNoise(f) && !slices.Contains(next.Spoilt, text) {
-				next.Spoilt = append(next.Spoilt, text)
-			}
-		}
-	}
-	if total <= 0 {
-		return n
-	}
-	next.IsKnown, next.Steal, next.Others = true, next.Steal/total, next.Others/total
-	next.History = last(append(slices.Clone(n.History), next.Steal+next.Others), mostHistory)
-	return next
-}
-
-// isNoise reports whether a flag concerns the machine, and not load or server.
-func isNoise(f measure.Flag) bool {
-	switch f {
-	case measure.FlagSteal, measure.FlagForeign, measure.FlagThrottled, measure.FlagFrequency:
-		return true
-	}
-	return false
 }

@@ -10,7 +10,7 @@ import (
 	"tuner/search/verdict"
 )
 
-// From the wish to confirm on, the campaign measures nothing but finals: of the answer and the
+// From the wish to confirm on, the campaign measures finals alone: of the answer and the
 // default, each on as many launches as a confirmation takes, unless they change the answer. The
 // resumed campaign searches on.
 func TestConfirmEndsTheSearch(t *testing.T) {

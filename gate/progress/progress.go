@@ -1,0 +1,148 @@
+// Package progress shows a running gate: a live view on the terminal (package live), or a line for
+// each pair. It observes package gate, and decides nothing.
+package progress
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"tuner/gate"
+	"tuner/gate/decide"
+	"tuner/internal/live"
+	"tuner/internal/live/noise"
+	"tuner/internal/words"
+	"tuner/measure"
+)
+
+// Progress is a gate.Observer that prints.
+type Progress struct {
+	out      io.Writer
+	budget   time.Duration
+	metric   measure.Metric // metric of the shown figures
+	criteria []gate.Criterion
+
+	screen *live.Screen // nil: lines
+	frame  live.Frame   // what the screen has, without the effects of keys
+}
+
+// New shows a gate that begins. If out is a *live.Screen, it shows frames there. The caller must call
+// Close.
+func New(out io.Writer, s gate.Setup) *Progress {
+	p := &Progress{out: out, budget: s.Spec.Budget, criteria: gate.Criteria(s.Spec), metric: append(s.Spec.AllMetrics(), measure.Throughput)[0]}
+	fmt.Fprintf(out, "gating %s at %s (budget %v), results in %s\n", s.Spec.Name, s.Load, s.Spec.Budget, s.Spec.Output)
+	screen, ok := out.(*live.Screen)
+	if !ok {
+		return p
+	}
+	p.frame = p.first(s, time.Now())
+	p.frame.Keys = []live.Key{live.StopKey(screen.Update)}
+	if err := screen.Show(p.frame); err != nil {
+		fmt.Fprintf(out, "plain lines: %v\n", err)
+		return p
+	}
+	p.screen = screen
+	return p
+}
+
+// Close gives the terminal back. It does nothing on nil.
+func (p *Progress) Close() {
+	if p != nil {
+		p.screen.Close()
+	}
+}
+
+// Measured implements gate.Observer.
+func (p *Progress) Measured(pair gate.Pair, at gate.Progress) {
+	if p.screen == nil {
+		fmt.Fprintf(p.out, "%6s  %d of at most %d: %s %s\n", words.Clock(at.Elapsed), at.Pairs, at.Most, p.metric, p.figures(pair))
+		return
+	}
+	change := p.change(pair, at)
+	change(&p.frame)
+	p.screen.Update(change)
+}
+
+// figures prints the pair's values of the shown metric.
+func (p *Progress) figures(pair gate.Pair) string {
+	var figures []string
+	for _, side := range []measure.Measurement{pair.Baseline, pair.Candidate} {
+		if v, ok := gate.Figure(p.metric, side); ok {
+			figures = append(figures, p.metric.Format(v))
+		}
+	}
+	return strings.Join(figures, " → ")
+}
+
+// first returns the frame before the first pair.
+func (p *Progress) first(s gate.Setup, now time.Time) live.Frame {
+	name := string(p.metric)
+	if s.Baseline != nil {
+		name += " (× baseline)"
+	}
+	f := live.Frame{
+		Title: fmt.Sprintf("gate %s at %s", s.Spec.Name, s.Load), Now: "pair 1, on fresh processes", Began: now, Ends: now.Add(p.budget),
+		Chart: live.Chart{X: live.Axis{Name: "pairs", Format: func(x float64) string { return fmt.Sprintf("%.0f", x) }},
+			Y: live.Axis{Name: name, Format: p.metric.Format}},
+	}
+	f.Answer, _ = p.answer(nil)
+	for _, c := range p.criteria {
+		if c.Metric == p.metric && c.IsLimit() && !c.Min {
+			f.Chart.Limit = c.Bound
+		}
+	}
+	return f
+}
+
+// change returns what a pair changes in the frame.
+func (p *Progress) change(pair gate.Pair, at gate.Progress) func(*live.Frame) {
+	answer, isGood := p.answer(at.Standings)
+	points := slices.Clone(p.frame.Chart.Points)
+	for _, side := range []struct {
+		of        measure.Measurement
+		candidate bool
+	}{{pair.Baseline, false}, {pair.Candidate, true}} {
+		if v, ok := gate.Figure(p.metric, side.of); ok {
+			points = append(points, live.Point{X: float64(at.Pairs), Y: v, IsKept: side.candidate})
+		}
+	}
+	entry := live.Entry{Head: fmt.Sprintf("%4d  %6s  ", at.Pairs, words.Clock(at.Elapsed)), Text: string(p.metric), Outcome: p.figures(pair)}
+	windows := slices.Concat(pair.Baseline.Windows, pair.Candidate.Windows)
+	now := fmt.Sprintf("pair %d of at most %d, on fresh processes", min(at.Pairs+1, at.Most), at.Most)
+	// all pairs that are possible, each as long as those so far
+	longest := min(p.budget, at.Elapsed/time.Duration(at.Pairs)*time.Duration(at.Most))
+	return func(f *live.Frame) {
+		f.Answer, f.IsGood, f.Now, f.Ends = answer, isGood, now, f.Began.Add(longest)
+		f.Noise = noise.With(f.Noise, windows)
+		f.Chart.Points = points
+		f.Recent = append(slices.Clone(f.Recent), entry)
+	}
+}
+
+// answer describes what is known about each criterion. Verdicts are made at looks alone.
+func (p *Progress) answer(standings []decide.Standing) (sentences []string, isGood bool) {
+	if len(p.criteria) == 0 {
+		return []string{"The candidate is measured, and compared with nothing."}, false
+	}
+	isGood = len(standings) > 0
+	for i, c := range p.criteria {
+		text, verdict := "not measured yet", decide.Inconclusive
+		if i < len(standings) && standings[i].Pairs > 0 {
+			verdict = standings[i].Verdict
+			text = fmt.Sprintf("%s after %d pairs: %s", verdictText(verdict), standings[i].Pairs, c.Interval(standings[i]))
+		}
+		isGood = isGood && verdict == decide.Pass
+		sentences = append(sentences, fmt.Sprintf("%s: %s; %s is allowed.", c.Metric, text, c.Tolerated()))
+	}
+	return sentences, isGood
+}
+
+// verdictText names a verdict on a criterion of a gate that runs.
+func verdictText(v decide.Verdict) string {
+	if v == decide.Inconclusive {
+		return "open"
+	}
+	return string(v)
+}

@@ -1,0 +1,105 @@
+package progress
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"tuner/gate"
+	"tuner/gate/decide"
+	"tuner/internal/live"
+	"tuner/measure"
+	"tuner/spec"
+)
+
+// setup is a gate on throughput with a baseline, and on a limit of the latency.
+func setup(t *testing.T) gate.Setup {
+	t.Helper()
+	g, err := spec.ParseGate("gate.yaml", []byte("baseline: old.onnx\ncandidate: new.onnx\nmetrics: [{name: throughput, margin: 2%}]\nlimits: {latency_p99: {max: 30ms}}\nbudget: 1m\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return gate.Setup{Spec: g, Baseline: &gate.Subject{}, Load: measure.Load{Concurrency: 8, BatchSize: 1}}
+}
+
+// pair returns a pair with throughputs in requests per second, both of which are one inference. The
+// candidate's window has a flag.
+func pair(baseline, candidate int) gate.Pair {
+	window := func(n int) measure.Window {
+		return measure.Window{Duration: time.Second, Requests: n, Inferences: n, Foreign: 0.25,
+			Sub: []measure.SubWindow{{Requests: n, Latency: measure.NewHistogram([]time.Duration{time.Millisecond})}}}
+	}
+	noisy := window(candidate)
+	noisy.Flags = []measure.Flag{measure.FlagForeign}
+	return gate.Pair{Baseline: measure.Measurement{Windows: []measure.Window{window(baseline)}}, Candidate: measure.Measurement{Windows: []measure.Window{noisy}}}
+}
+
+func TestLines(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	p := New(&out, setup(t))
+	p.Measured(pair(1000, 1010), gate.Progress{Pairs: 3, Most: 20, Elapsed: 12 * time.Second})
+	p.Close()
+	(*Progress)(nil).Close()
+	const want = "gating new at concurrency 8 (budget 1m0s), results in out/new-gate\n" +
+		"   12s  3 of at most 20: throughput 1000.0 infer/s → 1010.0 infer/s\n"
+	if out.String() != want {
+		t.Errorf("%q, want %q", out.String(), want)
+	}
+}
+
+// The frame has both sides of each pair, what is known about each criterion, and the longest time that
+// is left.
+func TestFrames(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	p := &Progress{budget: s.Spec.Budget, metric: measure.Throughput, criteria: gate.Criteria(s.Spec)}
+	began := time.Now()
+	p.frame = p.first(s, began)
+	check := func(what, want string) {
+		t.Helper()
+		var text strings.Builder
+		for _, l := range p.frame.Lines(live.Size{Columns: 100, Rows: 24}, began.Add(20*time.Second), true) {
+			text.WriteString(l.Text(false) + "\n")
+		}
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("%s: %q is not in\n%s", what, want, text.String())
+		}
+	}
+	check("first", "gate new at concurrency 8")
+	check("first", "throughput: not measured yet; 2 % lower is allowed.\nlatency_p99: not measured yet; at most 30.0 ms is allowed.\nnow  pair 1, on fresh processes\n")
+	// A factor of 0.99 of the throughput is 1/0.99 − 1 worse; the interval is one of logarithms.
+	tell := func(first, second decide.Verdict) {
+		p.change(pair(1000, 990), gate.Progress{Pairs: 5, Most: 10, Elapsed: 20 * time.Second, Standings: []decide.Standing{
+			{Verdict: first, Value: -math.Log(0.99), Lo: -math.Log(1.01), Hi: -math.Log(0.97), Pairs: 5}, {Verdict: second, Lo: math.Inf(-1), Hi: math.Inf(1), Pairs: 5},
+		}})(&p.frame)
+	}
+	tell(decide.Inconclusive, decide.Pass)
+	check("a pair", "throughput: open after 5 pairs: -3.0 % to +1.0 %; 2 % lower is allowed.\nlatency_p99: pass after 5 pairs: unknown; at most 30.0 ms is allowed.\nnow  pair 6 of at most 10, on fresh processes\n")
+	check("a pair", "20s, about 20s left") // ten pairs of 4 s
+	check("a pair", "noise  steal 0.0 %  others 25.0 %")
+	check("a pair", "! other processes used more than 10 % of the CPU time")
+	check("a pair", "throughput (x baseline) over pairs")
+	check("a pair", "   5     20s  throughput")
+	check("a pair", "1000.0 infer/s -> 990.0 infer/s")
+	if points := p.frame.Chart.Points; len(points) != 2 || points[0].IsKept || !points[1].IsKept || p.frame.IsGood {
+		t.Errorf("points %+v, good %v", points, p.frame.IsGood)
+	}
+	if tell(decide.Pass, decide.Pass); !p.frame.IsGood {
+		t.Error("a gate that passes is not good")
+	}
+}
+
+// Without criteria the candidate is measured for a baseline. The chart has the limit of its metric.
+func TestFrameWithoutCriteria(t *testing.T) {
+	t.Parallel()
+	if text, isGood := (&Progress{}).answer(nil); len(text) != 1 || isGood {
+		t.Errorf("%q, %v", text, isGood)
+	}
+	s := setup(t)
+	p := &Progress{metric: measure.LatencyP99, criteria: gate.Criteria(s.Spec)}
+	if limit := p.first(s, time.Now()).Chart.Limit; limit != 0.03 {
+		t.Errorf("limit %v", limit)
+	}
+}

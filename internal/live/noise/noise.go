@@ -1,0 +1,50 @@
+// Package noise fills the noise meter of package live from measured windows. It measures nothing.
+package noise
+
+import (
+	"slices"
+
+	"tuner/internal/live"
+	"tuner/measure"
+)
+
+// mostHistory is the number of measurements of which the meter has a bar.
+const mostHistory = 16
+
+func newest(history []float64) []float64 { return history[max(0, len(history)-mostHistory):] }
+
+// With returns a noise meter after the windows of one more measurement. The flags decide whether
+// figures are spoilt, as they do in reports.
+func With(n live.Noise, windows []measure.Window) live.Noise {
+	total := 0.0
+	next := live.Noise{History: n.History}
+	for _, w := range windows {
+		seconds := w.Duration.Seconds()
+		total += seconds
+		next.Steal += w.Steal * seconds
+		next.Others += w.Foreign * seconds
+		if w.Frequency > 0 {
+			next.Drift = w.Frequency - 1
+		}
+		for _, f := range w.Flags {
+			if text := f.Text(); isNoise(f) && !slices.Contains(next.Spoilt, text) {
+				next.Spoilt = append(next.Spoilt, text)
+			}
+		}
+	}
+	if total <= 0 {
+		return n
+	}
+	next.IsKnown, next.Steal, next.Others = true, next.Steal/total, next.Others/total
+	next.History = newest(append(slices.Clone(n.History), next.Steal+next.Others))
+	return next
+}
+
+// isNoise reports whether a flag concerns the machine, and not load or server.
+func isNoise(f measure.Flag) bool {
+	switch f {
+	case measure.FlagSteal, measure.FlagForeign, measure.FlagThrottled, measure.FlagFrequency:
+		return true
+	}
+	return false
+}
