@@ -3,12 +3,21 @@ package export
 import (
 	_ "embed"
 	"fmt"
+	"path/filepath"
 	"strconv"
 	"time"
 )
 
-// prometheusImage runs beside Triton and scrapes its metrics.
-const prometheusImage = "prom/prometheus:v2.55.1"
+// prometheusImage runs beside Triton and scrapes its metrics. grafanaImage runs on request alone.
+const (
+	prometheusImage = "prom/prometheus:v2.55.1"
+	grafanaImage    = "grafana/grafana:11.4.0"
+)
+
+// grafanaProfile is the profile of Compose without which Grafana does not start.
+const grafanaProfile = "grafana"
+
+const portPrometheus = 9090
 
 // Compose is the name of the target for Docker Compose projects.
 const Compose = "compose"
@@ -28,6 +37,9 @@ func (d Deployment) compose() written {
 	var w written
 	w.addDocuments("compose.yaml", "docker compose up -d; Prometheus is at http://localhost:9090.", d.project())
 	w.addDocuments("prometheus.yml", "What Prometheus scrapes.", scraping())
+	d.addMonitoring(&w, monitoringDir)
+	w.addDocuments(filepath.Join(monitoringDir, "grafana-datasource.yml"), "Where Grafana finds Prometheus.", grafanaSource())
+	w.addDocuments(filepath.Join(monitoringDir, "grafana-dashboards.yml"), "Where Grafana finds the dashboard.", grafanaDashboards())
 	return w
 }
 
@@ -39,10 +51,12 @@ type project struct {
 type composeService struct {
 	Triton     service `yaml:"triton"`
 	Prometheus service `yaml:"prometheus"`
+	Grafana    service `yaml:"grafana"`
 }
 
 type service struct {
 	Image       string            `yaml:"image"`
+	Profiles    []string          `yaml:"profiles,omitempty"` // it starts only with one of them
 	Command     []string          `yaml:"command,omitempty"`
 	Environment map[string]string `yaml:"environment,omitempty"`
 	User        string            `yaml:"user,omitempty"`
@@ -101,9 +115,50 @@ func (d Deployment) project() project {
 		Restart: "unless-stopped", StopGrace: composeDuration(graceSeconds * time.Second),
 		CapDrop: []string{"ALL"}, SecurityOpt: []string{"no-new-privileges:true"}, Deploy: &composeResources{d.composeLimits()},
 	}
-	return project{d.Name, composeService{triton, service{
-		Image: prometheusImage, Ports: []string{"127.0.0.1:" + published(9090)},
-		Volumes: []string{"./prometheus.yml:/etc/prometheus/prometheus.yml:ro"}, DependsOn: []string{"triton"}, Restart: "unless-stopped",
+	prometheus := service{
+		Image: prometheusImage, Ports: []string{"127.0.0.1:" + published(portPrometheus)},
+		Volumes:   []string{"./prometheus.yml:/etc/prometheus/prometheus.yml:ro", monitoringVolume(alertsFile, "/etc/prometheus/"+alertsFile)},
+		DependsOn: []string{"triton"}, Restart: "unless-stopped",
+	}
+	return project{d.Name, composeService{triton, prometheus, grafana()}}
+}
+
+// grafana returns Grafana with the data source and the dashboard. It reports nothing to its maker.
+func grafana() service {
+	return service{
+		Image: grafanaImage, Profiles: []string{grafanaProfile}, Ports: []string{"127.0.0.1:" + published(3000)},
+		Environment: map[string]string{
+			"GF_ANALYTICS_REPORTING_ENABLED": "false", "GF_ANALYTICS_CHECK_FOR_UPDATES": "false", "GF_ANALYTICS_CHECK_FOR_PLUGIN_UPDATES": "false",
+			"GF_NEWS_NEWS_FEED_ENABLED": "false",
+		},
+		Volumes: []string{
+			monitoringVolume("grafana-datasource.yml", "/etc/grafana/provisioning/datasources/tuner.yml"),
+			monitoringVolume("grafana-dashboards.yml", "/etc/grafana/provisioning/dashboards/tuner.yml"),
+			monitoringVolume(dashboardFile, grafanaFolder+"/"+dashboardFile),
+		},
+		DependsOn: []string{"prometheus"}, Restart: "unless-stopped",
+	}
+}
+
+// grafanaFolder is where Grafana's container has the dashboard.
+const grafanaFolder = "/var/lib/grafana/dashboards"
+
+// monitoringVolume mounts a file of the folder monitoring.
+func monitoringVolume(name, at string) string {
+	return fmt.Sprintf("./%s/%s:%s:ro", monitoringDir, name, at)
+}
+
+// grafanaSource is a provisioning file of Grafana with Prometheus as the data source.
+func grafanaSource() any {
+	return map[string]any{"apiVersion": 1, "datasources": []map[string]any{{
+		"name": "Prometheus", "type": "prometheus", "access": "proxy", "url": "http://prometheus:" + strconv.Itoa(portPrometheus), "isDefault": true,
+	}}}
+}
+
+// grafanaDashboards is a provisioning file of Grafana that names the folder of the dashboard.
+func grafanaDashboards() any {
+	return map[string]any{"apiVersion": 1, "providers": []map[string]any{{
+		"name": "tuner", "type": "file", "options": map[string]any{"path": grafanaFolder},
 	}}}
 }
 
@@ -126,6 +181,7 @@ func (d Deployment) composeLimits() composeLimits {
 // scrapeConfig is Prometheus's configuration.
 type scrapeConfig struct {
 	Global        map[string]string `yaml:"global"`
+	RuleFiles     []string          `yaml:"rule_files"`
 	ScrapeConfigs []scrapeJob       `yaml:"scrape_configs"`
 }
 
@@ -136,7 +192,8 @@ type scrapeJob struct {
 
 func scraping() scrapeConfig {
 	return scrapeConfig{
-		Global: map[string]string{"scrape_interval": "15s"},
+		Global:    map[string]string{"scrape_interval": "15s"},
+		RuleFiles: []string{alertsFile},
 		ScrapeConfigs: []scrapeJob{{"triton", []map[string]any{
 			{"targets": []string{"triton:" + strconv.Itoa(portMetrics)}},
 		}}},

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"tuner/export/monitoring"
 	"tuner/internal/telemetry"
 	"tuner/internal/words"
 	"tuner/measure"
@@ -221,6 +222,7 @@ func arguments(models []Model, o Options) []string {
 		}
 	}
 	args = append(args, "--strict-readiness=true", "--exit-on-error=true", "--disable-auto-complete-config")
+	args = append(args, monitoring.Arguments()...)
 	for _, p := range o.HostPolicies {
 		args = append(args, "--host-policy="+p)
 	}
@@ -267,11 +269,20 @@ func memory(models []Model) int64 {
 func queueTime(models []Model) time.Duration {
 	waited, requests := 0.0, 0.0 // s, and number of requests, per second
 	for _, m := range models {
-		rate := m.Values[measure.Throughput].Value / float64(m.Load.BatchSize)
-		waited += rate * max(m.Values[measure.QueueTime].Value, queueShare*m.Values[measure.LatencyP99].Value)
-		requests += rate
+		waited += m.requestRate() * m.queue()
+		requests += m.requestRate()
 	}
 	return seconds(waited / requests).Round(time.Microsecond)
+}
+
+// requestRate returns the requests per second at the tuned load.
+func (m Model) requestRate() float64 {
+	return m.Values[measure.Throughput].Value / float64(m.Load.BatchSize)
+}
+
+// queue returns the mean queue time at the tuned load, and at least the share of p99, in seconds.
+func (m Model) queue() float64 {
+	return max(m.Values[measure.QueueTime].Value, queueShare*m.Values[measure.LatencyP99].Value)
 }
 
 // loadTime returns the longest time in which a server loads its models, one after the other.

@@ -52,6 +52,7 @@ func (d Deployment) helm() written {
 		w.files = append(w.files, file{filepath.FromSlash(path), text})
 		return err
 	}))
+	d.addMonitoring(&w, filepath.Join(chartDir, monitoringDir))
 	if d.scales() {
 		w.addDocuments("prometheus-adapter.yaml", "Values of the chart prometheus-community/prometheus-adapter: the autoscaler's metric.", adapterRules())
 	}
@@ -93,6 +94,8 @@ type chartValues struct {
 	Probes             chartProbes       `yaml:"probes"`
 	Autoscaler         chartAutoscaler   `yaml:"autoscaler"`
 	ServiceMonitor     chartMonitor      `yaml:"serviceMonitor"`
+	PrometheusRule     chartSwitch       `yaml:"prometheusRule"`
+	Dashboard          chartSwitch       `yaml:"dashboard"`
 	Service            map[string]string `yaml:"service"`
 	PodAnnotations     map[string]string `yaml:"podAnnotations"`
 	PodSecurityContext podSecurity       `yaml:"podSecurityContext"`
@@ -120,6 +123,13 @@ type chartMonitor struct {
 	Labels   map[string]string `yaml:"labels"` // labels by which the operator selects it
 }
 
+// chartSwitch is an object that is off by default: a PrometheusRule of Prometheus Operator, or a
+// ConfigMap for the sidecar of Grafana's chart.
+type chartSwitch struct {
+	Enabled bool              `yaml:"enabled"`
+	Labels  map[string]string `yaml:"labels"` // labels by which it is found
+}
+
 type chartAutoscaler struct {
 	Enabled           bool   `yaml:"enabled"`
 	MaxReplicas       int    `yaml:"maxReplicas"`
@@ -136,6 +146,8 @@ func (d Deployment) values() chartValues {
 		Probes:         chartProbes{d.allReady(portHTTP), startupPeriod, d.startupFailures()},
 		Autoscaler:     chartAutoscaler{d.scales(), d.MaxReplicas, queueMetric, d.queueMicroseconds()},
 		ServiceMonitor: chartMonitor{Interval: "15s", Labels: map[string]string{}},
+		PrometheusRule: chartSwitch{Labels: map[string]string{}},
+		Dashboard:      chartSwitch{Labels: dashboardLabels()},
 		Service:        map[string]string{"type": "ClusterIP"},
 		PodAnnotations: map[string]string{
 			"prometheus.io/scrape": "true", "prometheus.io/port": fmt.Sprint(portMetrics), "prometheus.io/path": "/metrics",

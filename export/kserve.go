@@ -35,6 +35,7 @@ func (d Deployment) kserve() written {
 	var w written
 	d.addClaim(&w, "")
 	w.addDocuments("inferenceservice.yaml", "For KServe 0.16 and newer; older ones call the mode Standard RawDeployment.", d.inferenceService())
+	d.addClusterMonitoring(&w)
 	return w
 }
 

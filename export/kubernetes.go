@@ -56,6 +56,7 @@ func (d Deployment) kubernetes() written {
 		manifest("autoscaler.yaml", "Adds servers when requests wait in the queue for longer than at the tuned load.", d.autoscaler())
 		w.addDocuments("prometheus-adapter.yaml", "Values of the chart prometheus-community/prometheus-adapter: the autoscaler's metric.", adapterRules())
 	}
+	d.addClusterMonitoring(&w)
 	return w
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"text/template"
 
+	"tuner/export/monitoring"
 	"tuner/measure"
 )
 
@@ -119,6 +120,16 @@ func (v view) Rows() []string {
 		rows = append(rows, fmt.Sprintf("| %s | %s on %s | %d × %s | %s | %s | %s | %s |", m.Name, cell(m.Precision), cell(m.Provider), m.Instances,
 			threadsText(m.Threads), m.Load, measure.Throughput.Format(m.Values[measure.Throughput].Value),
 			measure.LatencyP99.Format(m.Values[measure.LatencyP99].Value), memory))
+	}
+	return rows
+}
+
+// AlertRows returns the thresholds of each model's alerts.
+func (v view) AlertRows() []string {
+	var rows []string
+	for _, m := range v.monitored().Models {
+		rows = append(rows, fmt.Sprintf("| %s | %.4g | %s | %s | 1 %% |", m.Name, monitoring.LoadShare*m.Requests,
+			measure.QueueTime.Format(m.QueueLimit().Seconds()), measure.LatencyP99.Format(m.P99Limit().Seconds())))
 	}
 	return rows
 }

@@ -46,6 +46,8 @@ type Model struct {
 	Mix    mix.Mix                             // kinds of the measured requests; nil for one shape
 	Load   measure.Load                        // its best load within the constraints
 	Values map[measure.Metric]measure.Estimate // figures at that load
+	// P99Limit is the limit on latency_p99 in the question, in seconds; 0 without one
+	P99Limit float64
 	// Memory: bytes of the server's process with its largest batches, including loading; 0 unknown
 	Memory     float64
 	LaunchTime time.Duration // longest measured launch of an engine with the model; 0 unknown
@@ -131,6 +133,11 @@ func parseResult(path string, text []byte) (Model, error) {
 		}
 		if err != nil {
 			return Model{}, inputErrorf("%s: padding: %w", path, err)
+		}
+	}
+	for _, c := range d.Goal.Constraints {
+		if c.Metric == measure.LatencyP99 && c.Max != nil {
+			m.P99Limit = *c.Max
 		}
 	}
 	if n := best.Setup.Instances; n != nil {
@@ -279,6 +286,8 @@ func checkFigures(path string, m Model) error {
 		return inputErrorf("%s: setup of %s: %d instances of %d threads are impossible", path, m.Configuration, m.Instances, m.Threads)
 	case m.GPUs() > mostCount:
 		return inputErrorf("%s: config of %s: %d GPUs are impossible", path, m.Configuration, m.GPUs())
+	case m.P99Limit < 0 || m.P99Limit > mostValue:
+		return inputErrorf("%s: constraints: a latency_p99 of %g is impossible", path, m.P99Limit)
 	case m.Memory > mostValue:
 		return inputErrorf("%s: memory of %s: %g is impossible", path, m.Configuration, m.Memory)
 	case !(rate > 0) || !(p99 > 0):

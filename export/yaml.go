@@ -28,5 +28,8 @@ func (w *written) addDocuments(path, comment string, documents ...any) {
 	if err := encoder.Close(); err != nil && w.err == nil {
 		w.err = fmt.Errorf("cannot write %q: %w", path, err)
 	}
-	w.files = append(w.files, file{path, b.Bytes()})
+	w.add(path, b.Bytes())
 }
+
+// add adds a file that is no YAML.
+func (w *written) add(path string, text []byte) { w.files = append(w.files, file{path, text}) }
