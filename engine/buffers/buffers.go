@@ -13,6 +13,8 @@ import (
 const (
 	minBits = 10
 	maxBits = 26
+	// Largest is the capacity of the largest buffer that is kept.
+	Largest = 1 << maxBits
 )
 
 // Pool is a pool of buffers in powers of two. gRPC's own pool has no size between 32 KiB and 1 MiB,

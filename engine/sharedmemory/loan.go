@@ -2,6 +2,7 @@ package sharedmemory
 
 import (
 	"tuner/engine/budget"
+	"tuner/engine/buffers"
 	"tuner/engine/fault"
 	"tuner/engine/request"
 )
@@ -91,12 +92,20 @@ func (l *Loan) Return() {
 	for i := range l.outputs {
 		l.outputs[i].span.close()
 	}
+	garbage := 0
 	for _, data := range l.copies {
+		if cap(*data) > buffers.Largest {
+			garbage += cap(*data)
+		}
 		l.regions.copies.Put(data)
 	}
-	l.account.Give(l.charged)
+	account := l.account
+	account.Give(l.charged)
 	clear(l.spans)
 	clear(l.outputs)
 	clear(l.copies)
 	*l = Loan{spans: l.spans[:0], outputs: l.outputs[:0], copies: l.copies[:0]}
+	if garbage > 0 {
+		account.Discard(garbage)
+	}
 }
