@@ -1,6 +1,7 @@
 package warmup
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
@@ -13,12 +14,12 @@ import (
 
 // makeData returns the data of one input for all rows: zeros, random bytes, or a file below the model's
 // warmup folder. limit is the number of bytes that are left.
-func makeData(in *configpb.ModelWarmup_Input, shape []int64, limit uint64, read Reader) ([]byte, error) {
+func makeData(in *configpb.ModelWarmup_Input, shape []int64, rows int, limit uint64, read Reader) ([]byte, error) {
 	if file := in.GetInputDataFile(); file != "" {
 		if !filepath.IsLocal(file) {
 			return nil, fmt.Errorf("input_data_file '%s' leaves the model's warmup folder", file)
 		}
-		return read(file, int64(limit))
+		return readRows(in, shape, rows, limit, read)
 	}
 	width := modelconfig.ByteSize(in.GetDataType())
 	if width == 0 {
@@ -34,6 +35,27 @@ func makeData(in *configpb.ModelWarmup_Input, shape []int64, limit uint64, read 
 		fillRandom(data, in.GetDataType())
 	}
 	return data, nil
+}
+
+// readRows returns the data of a file, once for each row: as in Triton, a file has one row. What lies
+// beyond it is not used.
+func readRows(in *configpb.ModelWarmup_Input, shape []int64, rows int, limit uint64, read Reader) ([]byte, error) {
+	file := in.GetInputDataFile()
+	data, err := read(file, int64(limit))
+	if err != nil {
+		return nil, err
+	}
+	if width := modelconfig.ByteSize(in.GetDataType()); width > 0 {
+		size, ok := request.Product(in.GetDims())
+		if size, ok = request.Multiply(size, uint64(width), ok); !ok || size > uint64(len(data)) {
+			return nil, fmt.Errorf("warmup setting expects %d bytes, but the data provided from %s only has %d bytes", size, file, len(data))
+		}
+		data = data[:size]
+	}
+	if uint64(len(data))*uint64(rows) > limit {
+		return nil, fmt.Errorf("shape %s takes the samples over %d bytes", request.ShapeText(shape), maxBytes)
+	}
+	return bytes.Repeat(data, rows), nil
 }
 
 // fillRandom always writes the same numbers: floats in [1,2), any integers, booleans.

@@ -109,11 +109,13 @@ func newSample(model string, read Reader, sig *request.Signature, added *state.S
 		}
 		in := sample.GetInputs()[name]
 		t := request.Tensor{Name: name, DataType: in.GetDataType(), Shape: slices.Clone(in.GetDims())}
+		rows := 1
 		if sig.MaxBatch > 0 {
-			t.Shape = append([]int64{int64(sample.GetBatchSize())}, t.Shape...)
+			rows = int(sample.GetBatchSize())
+			t.Shape = append([]int64{int64(rows)}, t.Shape...)
 		}
 		var err error
-		if t.Data, err = makeData(in, t.Shape, *left, read); err != nil {
+		if t.Data, err = makeData(in, t.Shape, rows, *left, read); err != nil {
 			return Sample{}, err
 		}
 		*left -= uint64(len(t.Data))
