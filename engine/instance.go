@@ -8,6 +8,7 @@ import (
 
 	"tuner/engine/fault"
 	"tuner/engine/hostpolicy"
+	"tuner/engine/ragged"
 	"tuner/engine/ratelimit"
 	"tuner/engine/request"
 	"tuner/engine/served"
@@ -163,8 +164,24 @@ func (s *Server) describe(m *served.Model, src *source, io modelconfig.ModelIO, 
 	if m.Added, err = s.newAdded(src, c); err != nil {
 		return nil, err
 	}
+	if m.Ragged, err = newRagged(c); err != nil {
+		return nil, err
+	}
 	s.count(m, old, unchanged)
-	return warmup.New(src.Name, src.warmupFile, m.Signature, m.Added, c.GetModelWarmup())
+	return warmup.New(src.Name, src.warmupFile, m.Signature, warmup.Joining{Added: m.Added, Ragged: m.Ragged}, c.GetModelWarmup())
+}
+
+// newRagged says how requests of different shapes form a batch. nil: they do not, or the backend takes
+// each request by itself.
+func newRagged(c *modelconfig.Config) (*ragged.Spec, error) {
+	if !modelconfig.HasFile(c) {
+		return nil, nil
+	}
+	spec, err := ragged.New(c)
+	if err != nil {
+		return nil, invalid(err)
+	}
+	return spec, nil
 }
 
 // count gives a model its counters. old is the model that it replaces, nil if none.

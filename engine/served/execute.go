@@ -18,7 +18,7 @@ import (
 type executor struct {
 	session session.Session
 	batch   session.Batch
-	cuts    []request.Slicer
+	cuts    []cut
 	// of a model whose requests form sequences: the slots of the instance, and the rows of the batch.
 	// An item whose row is vacant is that of another row, and has no answer.
 	slots *state.Slots
@@ -34,6 +34,9 @@ func (e *executor) Execute(items []scheduler.Item[*job]) {
 	rows := e.gather(items)
 	if e.slots != nil {
 		e.addInputs()
+	}
+	if mixed := items[0].Value.model.Ragged; mixed != nil {
+		mixed.Join(&e.batch, len(items), shapesOf(items))
 	}
 	result, err := e.session.Execute(&e.batch)
 	defer e.forget()
@@ -141,7 +144,7 @@ func (e *executor) respond(items []scheduler.Item[*job], outputs []request.Tenso
 	e.cuts = e.cuts[:0]
 	rank := 0 // sum over all outputs
 	for i := range outputs {
-		cut, err := request.NewSlicer(&outputs[i], rows, sig.MaxBatch > 0)
+		cut, err := newCut(&outputs[i], items, rows)
 		if err != nil {
 			return err
 		}
@@ -155,16 +158,14 @@ func (e *executor) respond(items []scheduler.Item[*job], outputs []request.Tenso
 		j := it.Value
 		first := len(tensors)
 		for i := range outputs {
-			data, err := e.cuts[i].Next(j.prepared.Rows)
+			t, err := e.cuts[i].next(&outputs[i], k, j.prepared.Rows)
 			if err != nil {
 				return err
 			}
 			if j.prepared.Outputs != nil && !j.prepared.Outputs[i] || e.isVacant(k) {
 				continue
 			}
-			t := outputs[i]
-			t.Data = data
-			if sig.MaxBatch > 0 {
+			if sig.MaxBatch > 0 && e.cuts[i].parts == nil {
 				from := len(dims)
 				dims = append(append(dims, int64(j.prepared.Rows)), t.Shape[1:]...)
 				t.Shape = dims[from:len(dims):len(dims)]

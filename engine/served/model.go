@@ -9,6 +9,7 @@ import (
 	"tuner/engine/classification"
 	"tuner/engine/ensemble"
 	"tuner/engine/fault"
+	"tuner/engine/ragged"
 	"tuner/engine/request"
 	"tuner/engine/scheduler"
 	"tuner/engine/sequence"
@@ -26,7 +27,8 @@ type Model struct {
 	Config       *modelconfig.Config
 	Signature    *request.Signature
 	Stats        *statistics.Statistics
-	Added        *state.Spec // inputs that the server adds to requests; nil: the requests form no sequences
+	Added        *state.Spec  // inputs that the server adds to requests; nil: the requests form no sequences
+	Ragged       *ragged.Spec // nil: the requests of a batch have one shape
 	Pool         *Pool
 	LoadDuration time.Duration
 	Labels       map[string][]string // of the outputs' elements, for classification

@@ -28,7 +28,7 @@ func TestFilesHaveOneRow(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		samples, err := New("m", read, request.NewSignature(config), nil, config.GetModelWarmup())
+		samples, err := New("m", read, request.NewSignature(config), Joining{}, config.GetModelWarmup())
 		if c.wrong != "" {
 			if err == nil || !strings.Contains(err.Error(), c.wrong) {
 				t.Errorf("%s: %v, want %s", c.file, err, c.wrong)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"tuner/engine/fault"
+	"tuner/engine/ragged"
 	"tuner/engine/request"
 	"tuner/engine/session"
 	"tuner/engine/state"
@@ -38,8 +39,15 @@ type Sample struct {
 	count int // number of runs
 }
 
+// Joining says what the server makes of the requests of a batch, beside putting them one after the
+// other. Both may be nil.
+type Joining struct {
+	Added  *state.Spec  // inputs that it adds to requests of sequences
+	Ragged *ragged.Spec // requests of different shapes
+}
+
 // New makes the samples of a model. read reads a file below its warmup folder.
-func New(model string, read Reader, sig *request.Signature, added *state.Spec, samples []*configpb.ModelWarmup) ([]Sample, error) {
+func New(model string, read Reader, sig *request.Signature, j Joining, samples []*configpb.ModelWarmup) ([]Sample, error) {
 	var out []Sample
 	left, requests := uint64(maxBytes), uint64(0)
 	for _, sample := range samples {
@@ -51,7 +59,7 @@ func New(model string, read Reader, sig *request.Signature, added *state.Spec, s
 			return nil, fault.Errorf(fault.InvalidArgument, "warmup sample '%s' of model '%s': batch_size %d and count %d take the samples over %d requests, which is the most that this engine warms up with",
 				sample.GetName(), model, sample.GetBatchSize(), sample.GetCount(), maxRequests)
 		}
-		w, err := newSample(model, read, sig, added, sample, &left)
+		w, err := newSample(model, read, sig, j, sample, &left)
 		var known *fault.Error
 		switch {
 		case errors.As(err, &known), errors.Is(err, fs.ErrNotExist):
@@ -98,11 +106,11 @@ func failed(code fault.Code, sample string, rows int, text string) error {
 }
 
 // newSample makes a sample, and subtracts its size from left.
-func newSample(model string, read Reader, sig *request.Signature, added *state.Spec, sample *configpb.ModelWarmup, left *uint64) (Sample, error) {
+func newSample(model string, read Reader, sig *request.Signature, j Joining, sample *configpb.ModelWarmup, left *uint64) (Sample, error) {
 	r, b := &request.Request{Model: model}, &session.Batch{}
 	unknown := ""
 	for _, name := range slices.Sorted(maps.Keys(sample.GetInputs())) {
-		isAdded := added != nil && added.Adds(name) // the sample must have what the server adds to requests
+		isAdded := j.Added != nil && j.Added.Adds(name) // the sample must have what the server adds to requests
 		if !isAdded && !slices.ContainsFunc(sig.Inputs, func(spec request.Spec) bool { return spec.Name == name }) {
 			unknown = name
 			continue // as in Triton, which checks the other inputs first
@@ -134,6 +142,16 @@ func newSample(model string, read Reader, sig *request.Signature, added *state.S
 	}
 	for _, in := range p.Inputs {
 		b.Inputs = append(b.Inputs, session.BatchInput{Name: in.Name, DataType: in.DataType, Shape: in.Shape, Parts: [][]byte{in.Data}})
+	}
+	if j.Ragged != nil {
+		shapes := make(map[string][]int64, len(b.Inputs))
+		for _, in := range b.Inputs {
+			shapes[in.Name] = slices.Clone(in.Shape)
+			if sig.MaxBatch > 0 {
+				shapes[in.Name][0] = 1 // each row is a request
+			}
+		}
+		j.Ragged.Join(b, p.Rows, func(_ int, input string) []int64 { return shapes[input] })
 	}
 	for _, out := range sig.Outputs {
 		b.Outputs = append(b.Outputs, out.Name)

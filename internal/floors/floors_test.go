@@ -104,21 +104,23 @@ var allowed = map[string][]string{
 	"engine/fault":               {},                                                                        // a class and a text: every part of the engine makes errors
 	"engine/request":             {"engine/budget", "engine/fault", "engine/sequence", "model/modelconfig"}, // sequence: its identity
 	"engine/sequence":            {"engine/linked", "engine/scheduler"},
-	"engine/warmup":              {"engine/fault", "engine/request", "engine/session", "engine/state", "engine/statistics", "model/modelconfig"},
+	"engine/ragged":              {"engine/fault", "engine/request", "engine/session", "model/modelconfig"},
+	"engine/warmup":              {"engine/fault", "engine/ragged", "engine/request", "engine/session", "engine/state", "engine/statistics", "model/modelconfig"},
 	"engine/session":             {"engine/request", "model/modelconfig"},
 	"engine/batching":            {"engine/request", "engine/scheduler", "model/modelconfig"},
 	"engine/state":               {"engine/fault", "engine/sequence", "model/modelconfig"},
-	"engine/statistics":          {"engine/api"},                                                                                                                                                                                                                                                                                               // counters: it knows no model
-	"engine/rest/generate":       {"engine/api", "engine/fault", "engine/request", "engine/rest/document", "model/modelconfig"},                                                                                                                                                                                                                // it knows no HTTP
-	"engine/rest/hangup":         {},                                                                                                                                                                                                                                                                                                           // connections: it knows no HTTP
-	"engine/repository":          {"engine/fault", "model/modelconfig", "model/modelrepo"},                                                                                                                                                                                                                                                     // files: it loads and serves nothing
-	"engine/ensemble":            {"engine/request", "engine/statistics", "model/modelconfig"},                                                                                                                                                                                                                                                 // graphs and their flow: it runs no model
-	"engine/served":              {"engine/api", "engine/batching", "engine/budget", "engine/cache", "engine/classification", "engine/ensemble", "engine/fault", "engine/hostpolicy", "engine/ratelimit", "engine/request", "engine/scheduler", "engine/sequence", "engine/session", "engine/state", "engine/statistics", "model/modelconfig"}, // requests through models: it knows no repository
-	"engine":                     {"engine/api", "model/modelconfig", "model/modelrepo", "internal/hostinfo"},
-	"engine/api":                 {"model/modelconfig/configpb", "model/modelconfig"},
-	"engine/flags":               {"engine", "engine/logging", "model/modelconfig", "engine/ratelimit", "engine/api", "engine/statistics"}, // statistics: the observer that makes summaries
-	"engine/identity":            {"engine", "engine/fault", "engine/request", "model/modelconfig"},
-	"engine/serve":               {"engine", "engine/logging", "engine/poll", "engine/api", "engine/flags", "engine/identity", "engine/onnxruntime", "ort", "ort/ortlib", "internal/hostinfo"},
+	"engine/statistics":          {"engine/api"},                                                                                // counters: it knows no model
+	"engine/rest/generate":       {"engine/api", "engine/fault", "engine/request", "engine/rest/document", "model/modelconfig"}, // it knows no HTTP
+	"engine/rest/hangup":         {},                                                                                            // connections: it knows no HTTP
+	"engine/repository":          {"engine/fault", "model/modelconfig", "model/modelrepo"},                                      // files: it loads and serves nothing
+	"engine/ensemble":            {"engine/request", "engine/statistics", "model/modelconfig"},                                  // graphs and their flow: it runs no model
+	// requests through models: it knows no repository
+	"engine/served":   {"engine/api", "engine/batching", "engine/budget", "engine/cache", "engine/classification", "engine/ensemble", "engine/fault", "engine/hostpolicy", "engine/ragged", "engine/ratelimit", "engine/request", "engine/scheduler", "engine/sequence", "engine/session", "engine/state", "engine/statistics", "model/modelconfig"},
+	"engine":          {"engine/api", "model/modelconfig", "model/modelrepo", "internal/hostinfo"},
+	"engine/api":      {"model/modelconfig/configpb", "model/modelconfig"},
+	"engine/flags":    {"engine", "engine/logging", "model/modelconfig", "engine/ratelimit", "engine/api", "engine/statistics"}, // statistics: the observer that makes summaries
+	"engine/identity": {"engine", "engine/fault", "engine/request", "model/modelconfig"},
+	"engine/serve":    {"engine", "engine/logging", "engine/poll", "engine/api", "engine/flags", "engine/identity", "engine/onnxruntime", "ort", "ort/ortlib", "internal/hostinfo"},
 	// onnx/extent: the unpacked size of a file, before ONNX Runtime opens it
 	"engine/onnxruntime": {"engine", "engine/fault", "ort", "model/modelconfig", "model/onnx/extent"},
 	"model/onnx/extent":  {"model/onnx"},

@@ -31,7 +31,7 @@ func CheckModel(c *Config, io ModelIO) error {
 	if err != nil {
 		return err
 	}
-	required += len(controls.All()) + len(c.GetSequenceBatching().GetState())
+	required += len(controls.All()) + len(c.GetSequenceBatching().GetState()) + len(c.GetBatchInput())
 	if required != len(io.Inputs) {
 		return refuse("unable to load model '%s', configuration expects %d inputs, model provides %d",
 			c.GetName(), required, len(io.Inputs))
@@ -45,6 +45,9 @@ func CheckModel(c *Config, io ModelIO) error {
 		if err := inputs.check(in); err != nil {
 			return err
 		}
+	}
+	if err := inputs.checkBatchInputs(); err != nil {
+		return err
 	}
 	outputs := newSignature(c, "output", io.Outputs)
 	for _, out := range c.GetOutput() {
@@ -62,14 +65,19 @@ type signature struct {
 	side      string
 	declared  map[string]Tensor
 	scattered map[string]bool // outputs that are scattered back to the requests, so their shape is not checked
+	ragged    map[string]bool // inputs whose requests may have different shapes
 }
 
 func newSignature(c *Config, side string, declared []Tensor) signature {
-	s := signature{config: c, side: side, declared: make(map[string]Tensor, len(declared)), scattered: map[string]bool{}}
+	s := signature{config: c, side: side, declared: make(map[string]Tensor, len(declared)), scattered: map[string]bool{}, ragged: map[string]bool{}}
 	for _, d := range declared {
 		s.declared[d.Name] = d
 	}
-	if side == "output" {
+	if side == "input" {
+		for _, in := range c.GetInput() {
+			s.ragged[in.GetName()] = in.GetAllowRaggedBatch()
+		}
+	} else {
 		for _, b := range c.GetBatchOutput() {
 			for _, name := range b.GetTargetName() {
 				s.scattered[name] = true
@@ -100,6 +108,8 @@ func (s signature) check(t tensorConfig) error {
 		return checkScalar(c.GetName(), name, dims)
 	case s.scattered[name]:
 		return nil
+	case s.ragged[name]:
+		return checkRagged(c.GetName(), model)
 	default:
 		return checkShape(c, model, dims, side == "output")
 	}

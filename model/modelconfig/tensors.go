@@ -53,6 +53,7 @@ func checkIO(c *Config) error {
 	for _, out := range c.GetOutput() {
 		add(checkTensor("model output", out, c.GetMaxBatchSize(), outputs))
 	}
+	add(checkBatchIO(c))
 	return errs.Err()
 }
 

@@ -25,12 +25,7 @@ func RefuseUnsupported(c *Config) error {
 	if c.GetModelTransactionPolicy().GetDecoupled() {
 		add("model_transaction_policy.decoupled", "an ONNX model gives one response for each request")
 	}
-	if len(c.GetBatchInput()) > 0 {
-		add("batch_input", "give the model these tensors as inputs")
-	}
-	if len(c.GetBatchOutput()) > 0 {
-		add("batch_output", "outputs are split along the batch dimension")
-	}
+	refuseRagged(c, add)
 	refuseTensors(c, add)
 	for i, g := range c.GetInstanceGroup() {
 		if len(g.GetSecondaryDevices()) > 0 {
@@ -76,6 +71,25 @@ func refuseSequences(c *Config, add func(field, instead string)) {
 	}
 }
 
+// refuseRagged adds the cases in which requests of different shapes share no batch.
+func refuseRagged(c *Config, add func(field, instead string)) {
+	if len(c.GetBatchInput())+len(c.GetBatchOutput()) > 0 && c.GetSequenceBatching() != nil {
+		add("batch_input or batch_output with sequence_batching", "give the model these tensors as inputs")
+	}
+	for i, in := range c.GetInput() {
+		if in.GetAllowRaggedBatch() && HasFile(c) && c.GetSequenceBatching() != nil {
+			add(fmt.Sprintf("input[%d].allow_ragged_batch (%q) with sequence_batching", i, in.GetName()), "pad the requests to one shape")
+		}
+	}
+	for i, b := range c.GetBatchOutput() {
+		for _, out := range c.GetOutput() {
+			if slices.Contains(b.GetTargetName(), out.GetName()) && out.GetDataType() == configpb.DataType_TYPE_STRING {
+				add(fmt.Sprintf("batch_output[%d] of strings (%q)", i, out.GetName()), "have the model answer with numbers")
+			}
+		}
+	}
+}
+
 // refuseEntries adds the session entries of ONNX Runtime that may not be set.
 func refuseEntries(c *Config, add func(field, instead string)) {
 	for _, key := range slices.Sorted(maps.Keys(c.GetParameters())) {
@@ -108,9 +122,6 @@ func refuseOptions(c *Config, add func(field, instead string)) {
 // refuseTensors adds unsupported features of single inputs and outputs.
 func refuseTensors(c *Config, add func(field, instead string)) {
 	for i, in := range c.GetInput() {
-		if in.GetAllowRaggedBatch() && HasFile(c) {
-			add(fmt.Sprintf("input[%d].allow_ragged_batch (%q)", i, in.GetName()), "pad the requests to one shape")
-		}
 		if in.GetIsShapeTensor() {
 			add(fmt.Sprintf("input[%d].is_shape_tensor (%q)", i, in.GetName()), "only TensorRT models have shape tensors")
 		}
