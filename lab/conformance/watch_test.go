@@ -11,14 +11,14 @@ import (
 )
 
 // TestWatch opens the page of a campaign of one minute in a real browser, from its first measurement
-// until it is the report. testdata/watch.mjs has the checks. TUNER_PICTURES names a folder for
-// screenshots.
+// until it is the report. Every machine keeps the limit, so that there is an answer. testdata/watch.mjs
+// has the checks. TUNER_PICTURES names a folder for screenshots.
 func TestWatch(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "profile.yaml"), []byte("model: "+filepath.Join(environment(t, "TUNER_MODELS"), "minilm.onnx")+`
 output: out
 search: {budget: 1m}
-constraints: {latency_p99: {max: 50ms}}
+constraints: {latency_p99: {max: 2s}}
 load: {inputs: {shape: {input_ids: [32], attention_mask: [32], token_type_ids: [32]}}}
 `))
 	cmd := exec.CommandContext(t.Context(), environment(t, "TUNER_BINARY"), "profile", "profile.yaml", "--ui", "web")

