@@ -149,7 +149,7 @@ func fill(ts *testscript.TestScript, negated bool, args []string) {
 // makeModel implements the script command "makemodel FILE". It writes a small model with external
 // data, FILE.data. $MODEL_SHA256 is its digest. "makemodel FILE MULTIPLICATIONS" writes a model
 // that multiplies that many matrices in each run. "makemodel FILE convolution" writes a model that is
-// a convolution alone.
+// a convolution alone, and "makemodel FILE scalar" one with an input without dimensions.
 func makeModel(ts *testscript.TestScript, negated bool, args []string) {
 	if negated || len(args) < 1 || len(args) > 2 {
 		ts.Fatalf("usage: makemodel FILE [MULTIPLICATIONS]")
@@ -160,6 +160,10 @@ func makeModel(ts *testscript.TestScript, negated bool, args []string) {
 		y := g.Node("Conv", []string{x, g.Floats("w", []float32{1, 2, 3, 4}, 1, 1, 2, 2)})
 		g.OutputAs("y", y, onnx.Float, onnx.Symbol("batch"), onnx.Fixed(1), onnx.Fixed(7), onnx.Fixed(7))
 		ts.Check(g.Model().Write(ts.MkAbs(args[0]), 1<<10))
+		return
+	}
+	if len(args) == 2 && args[1] == "scalar" {
+		ts.Check(build.Scalar().Write(ts.MkAbs(args[0]), 1<<10))
 		return
 	}
 	if len(args) == 2 {
