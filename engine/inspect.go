@@ -22,7 +22,7 @@ func (s *Server) Metadata() api.ServerMetadata {
 	if s.options.SharedMemory { // CUDA's is listed by a Triton that is built without it, too
 		extensions = append(extensions, "system_shared_memory", "cuda_shared_memory")
 	}
-	extensions = append(extensions, "binary_tensor_data", "parameters", api.ExtensionStatistics, "logging")
+	extensions = append(extensions, "binary_tensor_data", "parameters", api.ExtensionStatistics, "trace", "logging")
 	return api.ServerMetadata{Name: s.options.ID, Version: s.options.Version, Extensions: extensions}
 }
 

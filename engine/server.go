@@ -21,6 +21,7 @@ import (
 	"tuner/engine/scheduler"
 	"tuner/engine/served"
 	"tuner/engine/statistics"
+	"tuner/engine/trace"
 	"tuner/model/modelconfig"
 )
 
@@ -53,6 +54,7 @@ type Options struct {
 	HostPolicies []hostpolicy.Policy
 	// called when a version is loaded whose metrics begin at zero; nil: not called
 	Observe func(namespace, model string, version int64, c *modelconfig.Config) statistics.Observer
+	Tracer  *trace.Tracer // of requests; nil: its settings cannot be turned on
 	Backend Backend
 	// timer for requests that wait for others; nil: one of package alarm
 	Timer func(call func()) scheduler.Timer
@@ -133,6 +135,9 @@ func New(o Options) (*Server, error) {
 			return nil, &MissingRepositoryError{root}
 		}
 	}
+	if o.Tracer == nil {
+		o.Tracer = trace.New(trace.Default(), nil, o.Log)
+	}
 	repository.SweepUploads()
 	s := &Server{options: o, entries: map[string]*entry{}, ending: make(chan struct{}), sweepAt: fewEntries}
 	if o.ResponseCache > 0 {
@@ -185,6 +190,9 @@ func (s *Server) startModels() ([]string, error) {
 	}
 	return ids, nil
 }
+
+// Tracer returns what traces requests. Front ends ask it before they begin a request.
+func (s *Server) Tracer() *trace.Tracer { return s.options.Tracer }
 
 // Drain makes the server unready from now on, so that load balancers send requests elsewhere.
 // Requests that still arrive are answered. Loads are given up. Close comes after it.

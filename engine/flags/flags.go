@@ -72,6 +72,7 @@ type Options struct {
 
 	log logOptions
 
+	tracing     traceOptions
 	unsupported unsupportedValues
 	given       func(flag string) bool // reports whether a flag was on the command line
 }
@@ -91,6 +92,7 @@ func (o *Options) Add(flags *pflag.FlagSet) {
 
 	o.log.flags(flags)
 
+	o.tracing.flags(flags)
 	flags.StringVar(&o.ORTLibrary, "ort-library", "", "ONNX Runtime library to use (default $TUNER_ORT_LIBRARY, then the installed builds: cpu before others)")
 	flags.IntVar(&o.AnnounceFD, "announce-fd", 0, "file descriptor that gets a line of JSON when the models are loaded (used by profile)")
 	flags.IntVar(&o.ParentFD, "parent-fd", 0, "file descriptor whose end of file ends the server (used by profile)")

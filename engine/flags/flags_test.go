@@ -29,7 +29,7 @@ func tritonOptions() map[string]string {
 		"grpc-keepalive-time": "7200000", "grpc-keepalive-timeout": "20000", "grpc-keepalive-permit-without-calls": "false",
 		"grpc-http2-min-recv-ping-interval-without-data": "300000", "grpc-max-connection-age": "0", "grpc-max-connection-age-grace": "0",
 		"allow-metrics": "true", "allow-gpu-metrics": "true", "allow-cpu-metrics": "true", "metrics-port": "8002",
-		"metrics-interval-ms": "2000", "log-file": "", "log-format": "default", "metrics-config": "[]", "allow-client-shm": "false", "response-cache-byte-size": "0",
+		"metrics-interval-ms": "2000", "log-file": "", "log-format": "default", "metrics-config": "[]", "trace-file": "", "trace-rate": "", "trace-count": "", "trace-log-frequency": "", "allow-client-shm": "false", "response-cache-byte-size": "0",
 		"http-address": loopback, "grpc-address": loopback, "metrics-address": loopback, // tritonserver: 0.0.0.0
 	}
 	for name := range strings.FieldsSeq(`
@@ -37,7 +37,7 @@ func tritonOptions() map[string]string {
 		grpc-header-forward-pattern grpc-infer-allocation-pool-size grpc-infer-thread-count grpc-max-response-pool-size
 		grpc-http2-max-pings-without-data grpc-http2-max-ping-strikes allow-sagemaker sagemaker-port sagemaker-safe-port-range
 		sagemaker-thread-count allow-vertex-ai vertex-ai-port vertex-ai-thread-count vertex-ai-default-model trace-config
-		trace-file trace-level trace-rate trace-count trace-log-frequency backend-directory repoagent-directory cache-config
+		trace-level backend-directory repoagent-directory cache-config
 		cache-directory pinned-memory-pool-byte-size
 		cuda-memory-pool-byte-size cuda-virtual-address-size min-supported-compute-capability buffer-manager-thread-count
 		model-load-gpu-limit`) {
@@ -112,12 +112,10 @@ func TestUnsupportedOptions(t *testing.T) {
 		"--repository-poll-secs=-1":     "--repository-poll-secs=-1 must be between 0 and",
 		"--model-load-retry-count=1001": "must be between 0 and 1000",
 		"--allow-client-shm=true":       "",
-		"--trace-config=level=TENSORS":  "requests are not traced",
 		"--allow-sagemaker=true":        "SageMaker",
 		"--model-control-mode=poll":     "",
 		"--allow-client-shm=0":          "",
 		"--http-thread-count=4":         "",
-		"--trace-config=level=OFF":      "",
 		"--backend-directory=/backends": "",
 	} {
 		o, _, err := parse(t, "--model-repository=.", text)

@@ -21,8 +21,6 @@ type unsupported struct {
 func unsupportedFlags() []unsupported {
 	off := []string{"false", "off", "0"}
 	list := []unsupported{
-		{"trace-config", "requests are not traced", []string{"level=off", "rate=0"}},
-		{"trace-level", "requests are not traced", []string{"off"}},
 		{"allow-sagemaker", "there is no SageMaker front end", off},
 		{"allow-vertex-ai", "there is no Vertex AI front end", off},
 	}
@@ -31,7 +29,7 @@ func unsupportedFlags() []unsupported {
 		"cuda-memory-pool-byte-size", "cuda-virtual-address-size", "min-supported-compute-capability", "buffer-manager-thread-count",
 		"model-load-gpu-limit", "enable-peer-access", "reuse-http-port", "http-thread-count", "reuse-grpc-port",
 		"grpc-infer-thread-count", "grpc-infer-allocation-pool-size", "grpc-max-response-pool-size",
-		"grpc-http2-max-pings-without-data", "grpc-http2-max-ping-strikes", "trace-file", "trace-rate", "trace-count", "trace-log-frequency",
+		"grpc-http2-max-pings-without-data", "grpc-http2-max-ping-strikes",
 		"sagemaker-port", "sagemaker-safe-port-range", "sagemaker-thread-count", "vertex-ai-port", "vertex-ai-thread-count",
 		"vertex-ai-default-model", "http-header-forward-pattern", "grpc-header-forward-pattern",
 	} {

@@ -11,6 +11,7 @@ import (
 
 	"tuner/engine/budget"
 	"tuner/engine/buffers"
+	"tuner/engine/trace"
 )
 
 const (
@@ -43,9 +44,10 @@ type client struct {
 
 // arrived counts the bytes received on a stream.
 type arrived struct {
-	held    int      // bytes that are charged
-	owed    int      // part of held: messages, complete or not
-	answers *answers // that are compressed; nil: none
+	held    int          // bytes that are charged
+	owed    int          // part of held: messages, complete or not
+	answers *answers     // that are compressed; nil: none
+	trace   *trace.Trace // of a call whose answer is being written; nil: none
 }
 
 // listener makes connections of type client.
@@ -163,6 +165,7 @@ func (c *client) received(f frame) (held, owed int) {
 // ended forgets a stream. It returns the change of the held and owed bytes.
 func (c *client) ended(stream uint32) (held, owed int) {
 	s := c.streams[stream]
+	s.trace.End()
 	delete(c.streams, stream)
 	waiting := s.answers.total()
 	return -s.held - waiting, -s.owed - waiting
@@ -211,9 +214,13 @@ func (c *client) leave(stream uint32, n int) {
 // Write writes, and gives back the bytes of calls and of compressed answers that end with it.
 func (c *client) Write(b []byte) (int, error) {
 	charge, owe := 0, 0
+	var traces []*trace.Trace // that end with b
 	c.mu.Lock()
 	c.out.scan(b, func(f frame) bool {
 		if f.kind == frameReset || f.kind == frameHeaders && f.flags&flagEndStream != 0 {
+			if t := c.release(f.stream); t != nil {
+				traces = append(traces, t)
+			}
 			less, early := c.ended(f.stream)
 			charge, owe = charge+less, owe+early
 		}
@@ -225,6 +232,7 @@ func (c *client) Write(b []byte) (int, error) {
 	c.mu.Unlock()
 	c.charge(charge, owe)
 	n, err := c.Conn.Write(b)
+	finished(traces)
 	if n >= movement {
 		c.account.Moved()
 	}
@@ -237,6 +245,7 @@ func (c *client) Close() error {
 	c.mu.Lock()
 	held, owed := c.unsent, c.unsent
 	for _, s := range c.streams {
+		s.trace.End()
 		waiting := s.answers.total()
 		held, owed = held+s.held+waiting, owed+s.owed+waiting
 	}

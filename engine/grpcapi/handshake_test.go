@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"tuner/engine"
 )
 
 // pipes accepts connections that a test makes.
@@ -104,7 +106,7 @@ type step struct {
 func follow(t *testing.T, script []step, isOpen bool) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		f, l := New(nil, Options{}), pipes{make(chan net.Conn)}
+		f, l := New(&engine.Server{}, Options{}), pipes{make(chan net.Conn)}
 		served := make(chan error, 1)
 		go func() { served <- f.Serve(l) }()
 		ours, theirs := net.Pipe()

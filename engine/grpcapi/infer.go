@@ -32,9 +32,11 @@ func serveInfer(server any, ctx context.Context, receive func(any) error, _ grpc
 func (s *service) receiveInfer(ctx context.Context, receive func(any) error, entry *logging.Request) (any, error) {
 	m := s.pool.take()
 	defer s.pool.put(m)
+	began := s.now()
 	if err := receive(m); err != nil {
 		return nil, err
 	}
+	m.reading = reading{began, s.now()}
 	c := clientOf(ctx)
 	if m.copied > 0 {
 		c.adopt(m, streamOf(ctx))
@@ -53,7 +55,10 @@ func (s *service) infer(ctx context.Context, m *message, c *client, entry *loggi
 	if err != nil {
 		return nil, err
 	}
-	pending, err := s.start(m, c)
+	pending, err := s.start(ctx, m, c)
+	if t := m.request.Trace; t != nil {
+		defer c.follow(streamOf(ctx), t)
+	}
 	if err != nil {
 		return nil, statusOf(err)
 	}
@@ -66,7 +71,7 @@ func (s *service) infer(ctx context.Context, m *message, c *client, entry *loggi
 
 // start queues the request of a message. The message must not change until the request has
 // finished.
-func (s *service) start(m *message, c *client) (*engine.Pending, error) {
+func (s *service) start(ctx context.Context, m *message, c *client) (*engine.Pending, error) {
 	m.request.Memory, m.regions = c.memory(), s.regions
 	if m.err != nil {
 		return nil, m.err
@@ -82,6 +87,7 @@ func (s *service) start(m *message, c *client) (*engine.Pending, error) {
 		}
 		return nil, err
 	}
+	m.request.Trace = s.sample(ctx, m)
 	return s.server.Start(&m.request)
 }
 

@@ -32,6 +32,7 @@ type message struct {
 	request  engine.Request
 	regions  *sharedmemory.Regions
 	loan     sharedmemory.Loan // tensors in regions
+	reading  reading
 
 	size    int             // bytes of the received message
 	copied  int             // part of size: bytes of a copy, charged to transit
@@ -102,6 +103,7 @@ func (p *pool) put(m *message) {
 
 // reset empties the message and frees the received buffer. Lists keep their memory.
 func (m *message) reset() {
+	m.request.Trace, m.reading = nil, reading{}
 	if m.buffer != nil {
 		m.buffer.Free()
 		m.buffer = nil

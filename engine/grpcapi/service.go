@@ -32,6 +32,7 @@ import (
 	"tuner/engine/fault"
 	"tuner/engine/logging"
 	"tuner/engine/sharedmemory"
+	"tuner/engine/trace"
 )
 
 // Options of a front end. The zero value serves everybody, as tritonserver does by default.
@@ -105,7 +106,7 @@ func New(s *engine.Server, o Options) *Frontend {
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: k.MinPingInterval, PermitWithoutStream: k.PermitWithoutCalls}),
 		grpc.UnknownServiceHandler(func(any, grpc.ServerStream) error { return status.Error(codes.Unimplemented, "") }),
 	}
-	f.service = &service{server: s, compression: o.Compression, guard: guard{o.Restricted}, regions: o.Regions, buffers: b, stopping: make(chan struct{}), settings: o.Settings, requests: o.Requests}
+	f.service = &service{server: s, tracer: s.Tracer(), compression: o.Compression, guard: guard{o.Restricted}, regions: o.Regions, buffers: b, stopping: make(chan struct{}), settings: o.Settings, requests: o.Requests}
 	options = append(options, grpc.UnaryInterceptor(f.service.noted))
 	if len(o.Restricted) > 0 {
 		options = append(options, grpc.StreamInterceptor(f.service.guard.stream))
@@ -158,6 +159,7 @@ func (f *Frontend) Shutdown(ctx context.Context) error {
 type service struct {
 	pb.UnimplementedGRPCInferenceServiceServer
 	server      *engine.Server
+	tracer      *trace.Tracer // nil: nothing is traced
 	compression Compression
 	guard       guard
 	pool        pool

@@ -64,7 +64,7 @@ func serveStream(server any, stream grpc.ServerStream) error {
 	received := make(chan error, 1)
 	go func() {
 		defer close(f.queue)
-		received <- s.receive(stream, f)
+		received <- s.receive(ctx, stream, f)
 	}()
 	if err := s.answer(ctx, stream, f); err != nil {
 		// The queued requests are given up. The receiver ends with the stream, which ends with this
@@ -76,9 +76,10 @@ func serveStream(server any, stream grpc.ServerStream) error {
 }
 
 // receive starts the requests of a stream until the last one, or until the server stops.
-func (s *service) receive(stream grpc.ServerStream, f *flow) error {
+func (s *service) receive(ctx context.Context, stream grpc.ServerStream, f *flow) error {
 	for {
 		next := streamed{message: s.pool.take()}
+		began := s.now()
 		if err := stream.RecvMsg(next.message); err != nil {
 			s.pool.put(next.message)
 			if errors.Is(err, io.EOF) {
@@ -86,6 +87,7 @@ func (s *service) receive(stream grpc.ServerStream, f *flow) error {
 			}
 			return err
 		}
+		next.message.reading = reading{began, s.now()}
 		if s.requests.Wanted() {
 			next.entry = begin(stream.Context(), pb.GRPCInferenceService_ModelStreamInfer_FullMethodName)
 			next.message.describe(next.entry)
@@ -105,7 +107,7 @@ func (s *service) receive(stream grpc.ServerStream, f *flow) error {
 		if f.client.memory().IsFull() {
 			next.err = fault.Full(f.client.memory())
 		} else {
-			next.pending, next.err = s.start(next.message, f.client)
+			next.pending, next.err = s.start(ctx, next.message, f.client)
 		}
 		f.queue <- next // answer or discard reads the queue to its end
 	}
@@ -130,12 +132,14 @@ func (s *service) answer(ctx context.Context, stream grpc.ServerStream, f *flow)
 		if !open {
 			return nil
 		}
+		t := next.message.request.Trace
 		answer, err := s.finishStreamed(ctx, &next, f)
 		f.drop(s, next.message)
 		if err != nil && strict {
+			t.End()
 			return statusOf(err)
 		}
-		if err := stream.SendMsg(answer); err != nil {
+		if err := send(stream, answer, t); err != nil {
 			return err
 		}
 		f.unanswered.Add(-1)
@@ -150,6 +154,7 @@ func (s *service) discard(ctx context.Context, f *flow) {
 				response.Release()
 			}
 		}
+		next.message.request.Trace.End()
 		f.drop(s, next.message)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"tuner/engine/budget"
 	"tuner/engine/fault"
 	"tuner/engine/sequence"
+	"tuner/engine/trace"
 	"tuner/model/modelconfig/configpb"
 )
 
@@ -46,6 +47,8 @@ type Request struct {
 	Start, End bool
 	// account for the memory that the server needs for the request; nil: none
 	Memory *budget.Account
+	// record of what happens to the request; nil: it is not traced
+	Trace *trace.Trace
 }
 
 // Room is the place for an output.

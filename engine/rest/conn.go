@@ -44,6 +44,8 @@ type conn struct {
 	// connection
 	left    int
 	garbage atomic.Int64 // bytes of requests and answers that are no longer used
+	// the trace whose answer is being written; nil: none
+	sending atomic.Pointer[sending]
 }
 
 // SyscallConn gives access to the descriptor, to check the connection while its request waits.
@@ -79,6 +81,7 @@ func (c *conn) Write(p []byte) (int, error) {
 		n, err := c.Conn.Write(p[written:min(len(p), written+atATime)])
 		written += n
 		if err != nil {
+			c.sending.Swap(nil).end(false)
 			return written, err
 		}
 		if written == len(p) {
@@ -86,6 +89,7 @@ func (c *conn) Write(p []byte) (int, error) {
 		}
 		c.account.Moved()
 	}
+	c.traced(written)
 	if c.left > 0 {
 		if c.left -= written; c.left <= 0 {
 			c.left = 0
@@ -101,6 +105,7 @@ func (c *conn) Write(p []byte) (int, error) {
 // Close gives back the bytes that the client has not read.
 func (c *conn) Close() error {
 	err := c.Conn.Close()
+	c.sending.Swap(nil).end(false)
 	c.settle()
 	c.account.Discard(int(c.garbage.Swap(0)))
 	c.account.Close()

@@ -26,6 +26,10 @@ func (f *Frontend) generate(b *reader, at *route) {
 	request.SetText(&r.Model, at.model)
 	var err error
 	if r.Version, err = at.number(); err == nil {
+		if f.server.Tracer().IsOn() {
+			r.Trace = f.sample(b.ctx, r.Model, r.Version)
+			defer b.sendTrace(r.Trace)
+		}
 		err = f.decodeGenerate(x, b)
 	}
 	b.entry.Of(r.Model, r.Version, r.ID)
@@ -74,6 +78,7 @@ func (f *Frontend) decodeGenerate(x *inference, b *reader) error {
 	if x.body, err = b.read(x.body); err != nil {
 		return err
 	}
+	received(r.Trace)
 	json := len(x.body)
 	if err := f.checkSize(json, json); err != nil {
 		return err

@@ -190,6 +190,8 @@ func (f *Frontend) handle(ctx *fasthttp.RequestCtx) {
 		f.infer(&b, &at)
 	case at.verb == modelGenerate || at.verb == modelGenerateStream:
 		f.generate(&b, &at)
+	case at.verb == traceSetting:
+		f.traceSetting(&b, &at)
 	case at.verb == logSettings:
 		f.logging(&b)
 	case at.verb >= memoryStatus && at.verb <= memoryRegister:

@@ -59,6 +59,10 @@ func (f *Frontend) infer(b *reader, at *route) {
 		fail(ctx, err)
 		return
 	}
+	if f.server.Tracer().IsOn() {
+		r.Trace = f.sample(ctx, r.Model, r.Version)
+		defer b.sendTrace(r.Trace)
+	}
 	if err := f.decode(x, b); err != nil {
 		// Triton finds the model before it reads the request.
 		if _, unknown := f.server.ModelMetadata(r.Model, r.Version); unknown != nil {
@@ -100,6 +104,7 @@ func (f *Frontend) decode(x *inference, b *reader) error {
 	default:
 		x.body, err = b.inflate(x.body)
 	}
+	received(x.request.Trace)
 	if err != nil {
 		return err
 	}

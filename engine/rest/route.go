@@ -25,6 +25,7 @@ const (
 	modelInfer
 	modelGenerate
 	modelGenerateStream
+	traceSetting
 	memoryStatus
 	memoryUnregister
 	memoryRegister
@@ -53,6 +54,8 @@ func (v verb) demand() demand {
 		return demand{http.MethodGet, api.CategoryStatistics}
 	case modelInfer, modelGenerate, modelGenerateStream:
 		return demand{http.MethodPost, api.CategoryInference}
+	case traceSetting:
+		return demand{"", api.CategoryTrace}
 	case memoryStatus:
 		return demand{http.MethodGet, api.CategorySharedMemory}
 	case memoryUnregister, memoryRegister:
@@ -95,6 +98,8 @@ func routeOf(target []byte) route {
 		return route{verb: logSettings}
 	case "/models/stats":
 		return route{verb: modelStatistics}
+	case "/trace/setting":
+		return route{verb: traceSetting}
 	}
 	if rest, ok := bytes.CutPrefix(path, []byte("/models/")); ok {
 		return modelRoute(rest)
@@ -158,6 +163,10 @@ func modelRoute(path []byte) route {
 		r.verb = modelConfig
 	case "/stats":
 		r.verb = modelStatistics
+	case "/trace/setting":
+		if len(r.version) == 0 {
+			r.verb = traceSetting
+		}
 	}
 	if len(name) == 0 || r.verb == noVerb {
 		return route{}

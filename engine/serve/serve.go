@@ -74,6 +74,11 @@ func RunWith(ctx context.Context, messages io.Writer, o *flags.Options, wrap fun
 		return err
 	}
 	listeners.GRPC.TLS = certificates.config()
+	tracer, err := newTracer(ctx, o, log)
+	if err != nil {
+		return err
+	}
+	defer endTracing(tracer, log)
 	defer onHangup(func() {
 		logs.Reopen()
 		requests.Reopen()
@@ -98,6 +103,7 @@ func RunWith(ctx context.Context, messages io.Writer, o *flags.Options, wrap fun
 	}
 	models.Backend, models.GPUs = identity.Beside(wrap(onnxruntime.New(runtime, operators...))), usableGPUs(runtime)
 	models.Hold, models.HoldBacklog = held(log, holdVariable), held(log, holdBacklogVariable)
+	models.Tracer = tracer
 	server, err := engine.New(models)
 	if err != nil {
 		if errors.As(err, new(*engine.MissingRepositoryError)) {

@@ -48,6 +48,8 @@ func (p *Pending) find() bool {
 	if !found {
 		return false
 	}
+	j.request.Trace.Queue(begin)
+	j.request.Trace.Finish(end)
 	if account := j.request.Memory; account.Take(request.DataBytes(outputs)) {
 		j.response = &Response{Model: m.Name, Version: m.Version, ID: j.request.ID, Outputs: outputs, account: account}
 		m.Stats.Found(end.Sub(j.started), begin.Sub(j.started), p.lookUp.took)

@@ -44,6 +44,7 @@ func (e *apartExecutor) Execute(items []scheduler.Item[*job]) {
 	for i, it := range items {
 		j := it.Value
 		e.settle(j, &e.requests[i])
+		j.trace(it.Enqueued, begin, result.Gathered, result.Computed, end)
 		if j.err != nil {
 			j.model.Stats.Failed(statistics.FailureOther, end.Sub(j.started))
 			continue

@@ -69,6 +69,8 @@ func (c *composed) begin(p *Pending, n scheduler.Notifier) {
 func (c *composed) finish(j *job, a ensemble.Answers, err error, begin time.Time) {
 	m := j.model
 	end := time.Now()
+	j.request.Trace.Queue(begin)
+	j.request.Trace.Finish(end)
 	if err != nil {
 		j.err = fault.Errorf(fault.CodeOf(err), "in ensemble '%s', %s", m.Name, err.Error())
 		m.Stats.Failed(statistics.FailureOther, end.Sub(j.started))
@@ -143,7 +145,7 @@ func (m stepModel) Start(inputs []request.Tensor, outputs []string, n ensemble.N
 	}
 	r := &request.Request{
 		Model: m.Name, Version: m.Version, ID: m.outer.ID, Priority: m.outer.Priority, Timeout: m.outer.Timeout,
-		Inputs: inputs, Outputs: outputs, Memory: m.outer.Memory,
+		Inputs: inputs, Outputs: outputs, Memory: m.outer.Memory, Trace: m.outer.Trace.Step(),
 	}
 	p, err := m.Model.Start(r, n)
 	if err != nil {

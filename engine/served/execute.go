@@ -52,6 +52,7 @@ func (e *executor) Execute(items []scheduler.Item[*job]) {
 		memory.Release()
 	}
 	end := time.Now()
+	e.trace(items, begin, result, end)
 	if err != nil {
 		e.fail(items, err, end)
 		return

@@ -78,6 +78,8 @@ func (m *Model) Start(r *request.Request, n scheduler.Notifier) (*Pending, error
 		m.Pool.users.Done()
 		return nil, err
 	}
+	r.Trace.Begin(m.Name, m.Version, r.ID, j.started)
+	traceInputs(r)
 	if m.answers != nil && p.find() {
 		if n != nil {
 			n.Notify()
@@ -112,6 +114,7 @@ func (m *Model) Start(r *request.Request, n scheduler.Notifier) (*Pending, error
 func (p *Pending) Wait(ctx context.Context) (*Response, error) {
 	defer p.job.model.Pool.users.Done()
 	defer p.job.request.Memory.Give(p.charged)
+	defer p.job.traceAnswer()
 	switch {
 	case p.done != nil:
 		p.await(ctx)
@@ -168,7 +171,10 @@ func refusal(m *Model, r *request.Request, why error) error {
 
 // giveUp counts a request that was queued and not executed. It returns the error for the client.
 func (m *Model) giveUp(j *job, why error) error {
-	elapsed := time.Since(j.started)
+	end := time.Now()
+	elapsed := end.Sub(j.started)
+	j.request.Trace.Queue(j.started)
+	j.request.Trace.Finish(end)
 	if errors.Is(why, scheduler.ErrExpired) {
 		m.Stats.Failed(statistics.FailureRejected, elapsed)
 		// without the id, since Triton has one text for all

@@ -95,14 +95,15 @@ var allowed = map[string][]string{
 	"engine/alarm":               {},
 	"engine/budget":              {},
 	"engine/classification":      {"engine/budget", "engine/fault", "engine/request", "model/modelconfig"},
-	"engine/buffers":             {},                                                                        // memory: it charges nobody
-	"engine/sharedmemory":        {"engine/budget", "engine/buffers", "engine/fault", "engine/request"},     // bytes: it knows no protocol
-	"engine/poll":                {},                                                                        // what two polls found: it knows a server by an interface
-	"engine/ratelimit":           {"engine/fault"},                                                          // amounts: it knows no model
-	"engine/cache":               {},                                                                        // keys and values: it knows no model
-	"engine/logging":             {},                                                                        // lines: it knows no model and no protocol
-	"engine/fault":               {},                                                                        // a class and a text: every part of the engine makes errors
-	"engine/request":             {"engine/budget", "engine/fault", "engine/sequence", "model/modelconfig"}, // sequence: its identity
+	"engine/buffers":             {},                                                                                        // memory: it charges nobody
+	"engine/sharedmemory":        {"engine/budget", "engine/buffers", "engine/fault", "engine/request"},                     // bytes: it knows no protocol
+	"engine/poll":                {},                                                                                        // what two polls found: it knows a server by an interface
+	"engine/ratelimit":           {"engine/fault"},                                                                          // amounts: it knows no model
+	"engine/cache":               {},                                                                                        // keys and values: it knows no model
+	"engine/logging":             {},                                                                                        // lines: it knows no model and no protocol
+	"engine/fault":               {},                                                                                        // a class and a text: every part of the engine makes errors
+	"engine/trace":               {"engine/fault"},                                                                          // moments: it knows no model
+	"engine/request":             {"engine/budget", "engine/fault", "engine/sequence", "engine/trace", "model/modelconfig"}, // sequence: its identity
 	"engine/sequence":            {"engine/linked", "engine/scheduler"},
 	"engine/ragged":              {"engine/fault", "engine/request", "engine/session", "model/modelconfig"},
 	"engine/warmup":              {"engine/fault", "engine/ragged", "engine/request", "engine/session", "engine/state", "engine/statistics", "model/modelconfig"},
@@ -115,12 +116,12 @@ var allowed = map[string][]string{
 	"engine/repository":          {"engine/fault", "model/modelconfig", "model/modelrepo"},                                      // files: it loads and serves nothing
 	"engine/ensemble":            {"engine/request", "engine/statistics", "model/modelconfig"},                                  // graphs and their flow: it runs no model
 	// requests through models: it knows no repository
-	"engine/served":   {"engine/api", "engine/batching", "engine/budget", "engine/cache", "engine/classification", "engine/ensemble", "engine/fault", "engine/hostpolicy", "engine/ragged", "engine/ratelimit", "engine/request", "engine/scheduler", "engine/sequence", "engine/session", "engine/state", "engine/statistics", "model/modelconfig"},
+	"engine/served":   {"engine/api", "engine/batching", "engine/budget", "engine/cache", "engine/classification", "engine/ensemble", "engine/fault", "engine/hostpolicy", "engine/ragged", "engine/ratelimit", "engine/request", "engine/scheduler", "engine/sequence", "engine/session", "engine/state", "engine/statistics", "engine/trace", "model/modelconfig"},
 	"engine":          {"engine/api", "model/modelconfig", "model/modelrepo", "internal/hostinfo"},
 	"engine/api":      {"model/modelconfig/configpb", "model/modelconfig"},
-	"engine/flags":    {"engine", "engine/logging", "model/modelconfig", "engine/ratelimit", "engine/api", "engine/statistics"}, // statistics: the observer that makes summaries
+	"engine/flags":    {"engine", "engine/logging", "model/modelconfig", "engine/ratelimit", "engine/api", "engine/statistics", "engine/trace"}, // statistics: the observer that makes summaries
 	"engine/identity": {"engine", "engine/fault", "engine/request", "model/modelconfig"},
-	"engine/serve":    {"engine", "engine/logging", "engine/poll", "engine/api", "engine/flags", "engine/identity", "engine/onnxruntime", "ort", "ort/ortlib", "internal/hostinfo"},
+	"engine/serve":    {"engine", "engine/logging", "engine/poll", "engine/api", "engine/flags", "engine/trace", "engine/identity", "engine/onnxruntime", "ort", "ort/ortlib", "internal/hostinfo"},
 	// onnx/extent: the unpacked size of a file, before ONNX Runtime opens it
 	"engine/onnxruntime": {"engine", "engine/fault", "ort", "model/modelconfig", "model/onnx/extent"},
 	"model/onnx/extent":  {"model/onnx"},

@@ -157,19 +157,6 @@ func (p place) cleanField(object map[string]any, key string) any {
 	return value
 }
 
-// without returns the answer without one field of its JSON.
-func (a Answer) without(field string) Answer {
-	var object map[string]any
-	if json.Unmarshal([]byte(a.Text), &object) != nil {
-		return a
-	}
-	delete(object, field)
-	if text, err := indent(object); err == nil {
-		a.Text = text
-	}
-	return a
-}
-
 // isDescription reports whether an object is a model's metadata or configuration.
 func isDescription(object map[string]any) bool { return object["platform"] != nil }
 

@@ -30,15 +30,3 @@ func TestNormalize(t *testing.T) {
 	differ(`[NaN]`, `[Infinity]`)
 	differ(`1`, `1 2`)
 }
-
-func TestWithout(t *testing.T) {
-	t.Parallel()
-	a := Answer{Status: "200", Text: `{"name":"triton","extensions":["a"]}`}
-	b := Answer{Status: "200", Text: `{"extensions":["b"],"name":"triton"}`}
-	if x, y := a.without("extensions"), b.without("extensions"); x.String() != y.String() {
-		t.Errorf("%s and %s are different", x, y)
-	}
-	if x, y := a.without("name"), b.without("name"); x.String() == y.String() {
-		t.Errorf("%s and %s are the same", x, y)
-	}
-}

@@ -10,9 +10,6 @@ type Difference struct {
 	ID     string
 	Reason string   // the same text is in docs/reference/conformance.md
 	Cases  []string // patterns of path.Match for the names of cases
-	// Extensions are also patterns. In the answers of these cases only the JSON field "extensions"
-	// may differ.
-	Extensions []string
 	// Fails means that the engine may answer with status 500 if Triton does not. It is Triton's
 	// status for all other models that it does not find.
 	Fails bool
@@ -23,16 +20,6 @@ type Difference struct {
 // file. It fails for a case in the file that does not differ, and for another answer than the one
 // in the file.
 var Differences = []Difference{
-	{
-		ID:     "later",
-		Reason: "Trace settings are not there yet. In the server's metadata the list of extensions lacks them; name and version are equal.",
-		Cases:  []string{"90-later/*"},
-		Extensions: []string{
-			"01-server/metadata, plain",
-			"01-server/metadata, with *",
-			"20-grpc-server/ServerMetadata",
-		},
-	},
 	{
 		ID:     "numbers",
 		Reason: "Numbers are read exactly, and one that does not fit its type is refused. Triton wraps it, and reads some fractions wrong in the last bit.",
@@ -169,23 +156,16 @@ var Differences = []Difference{
 // MaxDifferences is the largest allowed number of differences.
 const MaxDifferences = 15
 
-// extensions is the field of Difference.Extensions.
-const extensions = "extensions"
-
-// knownDifference returns the ID of the difference that the named case may show, and its JSON
-// field. The ID is "" without one. The field is "" for the whole answer.
-func knownDifference(name string) (id, field string) {
+// knownDifference returns the ID of the difference that the named case may show, "" without one.
+func knownDifference(name string) (id string) {
 	matches := func(pattern string) bool {
 		ok, err := path.Match(pattern, name)
 		return ok && err == nil
 	}
 	for _, d := range Differences {
-		switch {
-		case slices.ContainsFunc(d.Cases, matches):
-			return d.ID, ""
-		case slices.ContainsFunc(d.Extensions, matches):
-			return d.ID, extensions
+		if slices.ContainsFunc(d.Cases, matches) {
+			return d.ID
 		}
 	}
-	return "", ""
+	return ""
 }
