@@ -17,9 +17,13 @@ func (s *Server) load(ctx context.Context, name string, o Override) error {
 
 // loadAll loads models in the order in which they depend on each other. It returns their errors.
 func (s *Server) loadAll(ctx context.Context, names []string, overrides map[string]Override) map[string]error {
+	names, unfetched := s.fetch(ctx, names, overrides)
 	failed := s.ensembles.Load(ctx, names, s.options.LoadThreads, false, &loader{s, overrides})
 	for name, err := range failed {
 		failed[name] = refused(name, err)
+	}
+	for name, err := range unfetched {
+		failed[name] = err
 	}
 	return failed
 }

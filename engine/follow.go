@@ -9,7 +9,7 @@ import (
 // Scan returns the models of the repositories by identity, each with a text that changes when its
 // files do. Without namespaces a model in several repositories is left out, since it cannot be
 // served.
-func (s *Server) Scan() (map[string]string, error) {
+func (s *Server) Scan(context.Context) (map[string]string, error) {
 	ids, err := s.list()
 	if err != nil {
 		return nil, err

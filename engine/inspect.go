@@ -2,6 +2,7 @@ package engine
 
 import (
 	"cmp"
+	"context"
 	"maps"
 	"slices"
 	"strconv"
@@ -171,6 +172,7 @@ func (s *Server) readyModels() []*served.Model {
 // Index lists the models of the repositories with their states. onlyReady leaves out models that
 // are not ready.
 func (s *Server) Index(onlyReady bool) ([]api.IndexEntry, error) {
+	s.listRemote(context.Background()) // it returns soon
 	names, err := s.list()
 	if err != nil {
 		return nil, fault.Errorf(fault.Internal, "%v", err)

@@ -89,7 +89,7 @@ func TestPollMode(t *testing.T) {
 	root := t.TempDir()
 	enginetest.WriteModel(t, root, "old", "max_batch_size: 2")
 	s := server(t, &enginetest.Backend{}, engine.Options{Repositories: []string{root}})
-	p := poll.New(s, 1, slog.New(slog.DiscardHandler))
+	p := poll.New(t.Context(), s, 1, slog.New(slog.DiscardHandler))
 	check := func(when string, want map[string]int32) {
 		t.Helper()
 		p.Poll(t.Context())

@@ -34,6 +34,7 @@ type Options struct {
 	Namespacing bool
 	ConfigName  string // configs/NAME.pbtxt has precedence over config.pbtxt; "": it has not
 	LoadRetries int    // how often a version that fails to load is tried again
+	Remote      Remote // of repositories elsewhere, with Explicit; nil: all are here
 	// models are loaded and unloaded only by request; otherwise all are loaded at the start
 	Explicit            bool
 	LoadModels          []string // with Explicit: models to load at the start; "*" alone means all
@@ -149,6 +150,7 @@ func New(o Options) (*Server, error) {
 // LoadAll loads the models that the server serves from the start. With ExitOnError a model that
 // fails is an error, but the others serve. If ctx ends meanwhile, the error is that of ctx.
 func (s *Server) LoadAll(ctx context.Context) error {
+	s.listRemote(ctx)
 	names, err := s.startModels()
 	if err != nil {
 		return err

@@ -102,7 +102,7 @@ func (o *Options) Add(flags *pflag.FlagSet) {
 
 // serverFlags defines the flags of models.
 func (o *Options) serverFlags(flags *pflag.FlagSet) {
-	flags.StringArrayVar(&o.repositories, "model-repository", nil, "model repository folder; may be repeated")
+	flags.StringArrayVar(&o.repositories, "model-repository", nil, "model repository: a folder, or s3://[HOST:PORT/]BUCKET/PATH, gs://BUCKET/PATH or as://ACCOUNT/CONTAINER/PATH, which are only read; may be repeated")
 	// both flags share one value, to which both add
 	flags.Var(flags.Lookup("model-repository").Value, "model-store", "the same as --model-repository")
 	flags.StringVar(&o.id, "id", "triton", "name of the server")
@@ -159,7 +159,7 @@ func (o *Options) Validate() error {
 	if !slices.Contains([]string{"none", "poll", "explicit"}, strings.ToLower(o.controlMode)) {
 		complain("--model-control-mode=%q is not supported: use none, poll or explicit", o.controlMode)
 	}
-	if len(o.loadModels) > 0 && !o.explicit() {
+	if len(o.loadModels) > 0 && !o.IsExplicit() {
 		complain("--load-model needs --model-control-mode=explicit")
 	}
 	if len(o.loadModels) > 1 && slices.Contains(o.loadModels, "*") {
@@ -206,7 +206,8 @@ func (o *Options) portProblems() (problems []string) {
 	return problems
 }
 
-func (o *Options) explicit() bool { return strings.EqualFold(o.controlMode, "explicit") }
+// IsExplicit reports whether models are loaded by request alone.
+func (o *Options) IsExplicit() bool { return strings.EqualFold(o.controlMode, "explicit") }
 
 // ExitTime returns the time for which the server waits for requests when it is asked to end.
 func (o *Options) ExitTime() time.Duration { return time.Duration(o.exitTimeout) * time.Second }
@@ -239,7 +240,7 @@ func (o *Options) Engine(log *slog.Logger, figures metrics.Options) (engine.Opti
 	return engine.Options{
 		ConfigName: o.models.configName, LoadRetries: int(o.models.retries), Namespacing: o.models.namespacing, Limiter: limiter,
 		ID: o.id, Version: protocolVersion, Repositories: o.repositories,
-		Explicit: o.explicit(), LoadModels: o.loadModels,
+		Explicit: o.IsExplicit(), LoadModels: o.loadModels,
 		StrictReadiness: o.strictReadiness, ExitOnError: o.exitOnError, LoadThreads: o.loadThreads,
 		DisableAutoComplete: o.disableAutoComplete || o.strictModelConfig, DefaultMaxBatchSize: backend.maxBatch, ResponseCache: cacheBytes,
 		SharedMemory: o.sharedMemory, HostPolicies: policies, Observe: observer(figures), Log: log,

@@ -98,7 +98,7 @@ func TestServeReadsValues(t *testing.T) {
 	if o, _, err := parse(t, "--disable-auto-complete-config", "--id=x"); err != nil || !o.disableAutoComplete || o.id != "x" {
 		t.Errorf("an option without a value: got %+v, %v", o, err)
 	}
-	if o, _, err := parse(t, "--model-control-mode", "EXPLICIT"); err != nil || !o.explicit() {
+	if o, _, err := parse(t, "--model-control-mode", "EXPLICIT"); err != nil || !o.IsExplicit() {
 		t.Errorf("modes in capitals: got %v, %v", o.controlMode, err)
 	}
 }

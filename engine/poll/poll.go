@@ -19,7 +19,7 @@ import (
 // nothing.
 type Server interface {
 	// Scan returns the models of the repositories, each with a text that changes when its files do.
-	Scan() (map[string]string, error)
+	Scan(ctx context.Context) (map[string]string, error)
 	// Refresh loads a model. A model that serves the same files already is left alone. It ends early
 	// if ctx ends.
 	Refresh(ctx context.Context, model string) error
@@ -39,9 +39,9 @@ type Poller struct {
 // New returns a poller, and makes the first poll. The models that it finds count as known, so that
 // they are unloaded when they go. The caller loads them at the start without a second poll, as in
 // the other modes. threads is the number of models that are loaded at the same time.
-func New(s Server, threads int, log *slog.Logger) *Poller {
+func New(ctx context.Context, s Server, threads int, log *slog.Logger) *Poller {
 	p := &Poller{server: s, threads: max(1, threads), log: log, taken: map[string]string{}}
-	p.last = p.scan()
+	p.last = p.scan(ctx)
 	for model := range p.last {
 		p.taken[model] = ""
 	}
@@ -67,7 +67,7 @@ func (p *Poller) Run(ctx context.Context, interval time.Duration) {
 // while its folder is replaced. A load that failed is tried again at each poll, as in Triton, since
 // its cause may have gone. If a repository cannot be read, all stays as it is.
 func (p *Poller) Poll(ctx context.Context) {
-	now := p.scan()
+	now := p.scan(ctx)
 	load, unload := decide(p.last, now, p.taken)
 	p.last = now
 	for _, model := range unload {
@@ -93,8 +93,8 @@ func (p *Poller) Poll(ctx context.Context) {
 	}
 }
 
-func (p *Poller) scan() map[string]string {
-	found, err := p.server.Scan()
+func (p *Poller) scan(ctx context.Context) map[string]string {
+	found, err := p.server.Scan(ctx)
 	if err != nil {
 		p.log.Error("cannot poll the model repositories, so all models stay as they are", "error", err)
 		return nil

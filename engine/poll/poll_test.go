@@ -20,7 +20,7 @@ type shelf struct {
 	loads   int
 }
 
-func (s *shelf) Scan() (map[string]string, error) {
+func (s *shelf) Scan(context.Context) (map[string]string, error) {
 	if s.files == nil {
 		return nil, errors.New("stale file handle")
 	}
@@ -43,7 +43,7 @@ func TestPoll(t *testing.T) {
 	t.Parallel()
 	type m = map[string]string
 	s := &shelf{files: m{"old": "1"}, serving: m{"old": "1"}, broken: map[string]bool{"bad": true}}
-	p := New(s, 2, slog.New(slog.DiscardHandler))
+	p := New(t.Context(), s, 2, slog.New(slog.DiscardHandler))
 	for i, step := range []struct {
 		files, want m
 		loads       int // of all steps so far
@@ -76,7 +76,7 @@ func TestRun(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &shelf{files: map[string]string{"m": "1"}, serving: map[string]string{}}
-		p := New(s, 1, slog.New(slog.DiscardHandler))
+		p := New(t.Context(), s, 1, slog.New(slog.DiscardHandler))
 		ctx, stop := context.WithTimeout(t.Context(), 50*time.Second)
 		defer stop()
 		p.Run(ctx, 15*time.Second) // at 15, 30 and 45 s

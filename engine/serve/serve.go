@@ -26,6 +26,7 @@ import (
 	"tuner/engine/flags"
 	"tuner/engine/frontends"
 	"tuner/engine/identity"
+	"tuner/engine/mirror"
 	"tuner/engine/onnxruntime"
 	"tuner/internal/exit"
 	"tuner/internal/hostinfo"
@@ -89,6 +90,11 @@ func RunWith(ctx context.Context, messages io.Writer, o *flags.Options, wrap fun
 	if err != nil {
 		return err
 	}
+	stores, err := openMirror(ctx, &models, log)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = stores.Close() }() // the next server removes what stays
 	operators, err := o.OpLibraries()
 	if err != nil {
 		return err
@@ -111,7 +117,7 @@ func RunWith(ctx context.Context, messages io.Writer, o *flags.Options, wrap fun
 		}
 		return exit.Leading(err, runtime.Close())
 	}
-	if err := listen(ctx, messages, o, server, listeners, runtime); err != nil {
+	if err := listen(ctx, messages, o, server, stores, listeners, runtime); err != nil {
 		return err // at once, since a running request may not end in time
 	}
 	if server.IsLoading() {
@@ -162,16 +168,19 @@ func usableGPUs(runtime *ort.Runtime) int {
 // listen opens the ports, loads the models, and serves until ctx ends or an error occurs. Then it
 // drains, within the drain delay and the exit timeout. While models load, it answers probes: the
 // server is live, but not ready.
-func listen(ctx context.Context, messages io.Writer, o *flags.Options, server *engine.Server, listeners frontends.Options, runtime *ort.Runtime) error {
+func listen(ctx context.Context, messages io.Writer, o *flags.Options, server *engine.Server, stores *mirror.Repositories, listeners frontends.Options, runtime *ort.Runtime) error {
 	f, err := frontends.Open(server, listeners)
 	if err != nil {
 		server.Close()
 		return exit.With(exit.Usage, err) // a port in use, or an invalid address
 	}
-	poller := newPoller(o, server, listeners.Log)
 	group, running := errgroup.WithContext(ctx)
 	group.Go(func() error { return f.Serve(running, o.ExitTime()) })
 	group.Go(func() error {
+		poller, err := follow(running, o, server, stores, listeners.Log)
+		if err != nil {
+			return err
+		}
 		if err := server.LoadAll(running); err != nil {
 			return err
 		}

@@ -28,7 +28,7 @@ func TestServeIsInterruptedWhileLoading(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := listen(ctx, io.Discard, parse(t), server, frontends.Options{Log: log}, nil); err != nil {
+	if err := listen(ctx, io.Discard, parse(t), server, nil, frontends.Options{Log: log}, nil); err != nil {
 		t.Errorf("got %v, want no error", err)
 	}
 }

@@ -100,6 +100,8 @@ var allowed = map[string][]string{
 	"engine/poll":                {},                                                                                        // what two polls found: it knows a server by an interface
 	"engine/ratelimit":           {"engine/fault"},                                                                          // amounts: it knows no model
 	"engine/cache":               {},                                                                                        // keys and values: it knows no model
+	"engine/objects":             {},                                                                                        // stores of clouds: it knows no model
+	"engine/mirror":              {"engine/objects"},                                                                        // folders of files: it loads nothing
 	"engine/logging":             {},                                                                                        // lines: it knows no model and no protocol
 	"engine/fault":               {},                                                                                        // a class and a text: every part of the engine makes errors
 	"engine/trace":               {"engine/fault"},                                                                          // moments: it knows no model
@@ -121,7 +123,7 @@ var allowed = map[string][]string{
 	"engine/api":      {"model/modelconfig/configpb", "model/modelconfig"},
 	"engine/flags":    {"engine", "engine/logging", "model/modelconfig", "engine/ratelimit", "engine/api", "engine/statistics", "engine/trace"}, // statistics: the observer that makes summaries
 	"engine/identity": {"engine", "engine/fault", "engine/request", "model/modelconfig"},
-	"engine/serve":    {"engine", "engine/logging", "engine/poll", "engine/api", "engine/flags", "engine/trace", "engine/identity", "engine/onnxruntime", "ort", "ort/ortlib", "internal/hostinfo"},
+	"engine/serve":    {"engine", "engine/logging", "engine/mirror", "engine/poll", "engine/api", "engine/flags", "engine/trace", "engine/identity", "engine/onnxruntime", "ort", "ort/ortlib", "internal/hostinfo"},
 	// onnx/extent: the unpacked size of a file, before ONNX Runtime opens it
 	"engine/onnxruntime": {"engine", "engine/fault", "ort", "model/modelconfig", "model/onnx/extent"},
 	"model/onnx/extent":  {"model/onnx"},
