@@ -255,8 +255,7 @@ func model(name, id string) string {
 	return fmt.Sprintf("%s model_name=%s0 model_version=1 request_id=%s0%s", name, name, id, events)
 }
 
-// The trees of Triton 24.10 for the same requests are the same. TestTraces of lab/conformance compares
-// them.
+// The trees are Triton's. TestTraceSpans of lab/conformance compares them.
 func TestSpans(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
