@@ -39,9 +39,8 @@ const longestDelay = 24 * time.Hour
 type Options struct {
 	ORTLibrary string
 	DrainDelay time.Duration
-	TLS        Certificates // of gRPC
-	AnnounceFD int          // file descriptor to which the server writes its addresses; 0: none
-	ParentFD   int          // file descriptor whose end of file ends the server; 0: none
+	AnnounceFD int // file descriptor to which the server writes its addresses; 0: none
+	ParentFD   int // file descriptor whose end of file ends the server; 0: none
 
 	models              modelOptions
 	repositories        []string
@@ -65,6 +64,7 @@ type Options struct {
 	httpRestricted      []string
 	rpc                 rpcOptions
 	sharedMemory        bool // with clients
+	tls                 tlsOptions
 
 	cpuMetrics, gpuMetrics bool
 	metricsInterval        float64 // milliseconds
@@ -84,7 +84,7 @@ func (o *Options) Add(flags *pflag.FlagSet) {
 	o.serverFlags(flags)
 	o.frontendFlags(flags)
 	o.rpc.flags(flags)
-	o.TLS.flags(flags)
+	o.tls.flags(flags)
 	boolFlag(flags, &o.cpuMetrics, "allow-cpu-metrics", true, "show processors and memory in the metrics")
 	boolFlag(flags, &o.gpuMetrics, "allow-gpu-metrics", true, "show GPUs in the metrics")
 	flags.Float64Var(&o.metricsInterval, "metrics-interval-ms", 2000, "milliseconds between readings of processors, memory and GPUs")
@@ -182,6 +182,7 @@ func (o *Options) Validate() error {
 	}
 	problems = append(problems, o.log.problems()...)
 	problems = append(problems, o.models.problems()...)
+	problems = append(problems, o.tls.problems()...)
 	problems = append(problems, o.portProblems()...)
 	if len(problems) > 0 {
 		return exit.Usagef("%s", strings.Join(problems, "\n"))

@@ -9,23 +9,6 @@ import (
 	"tuner/internal/exit"
 )
 
-// Certificates are the flags of gRPC over TLS.
-type Certificates struct {
-	IsOn     bool // false: clear text
-	IsMutual bool // only clients with a certificate signed by Root are admitted; implies IsOn
-	Cert     string
-	Key      string
-	Root     string // files
-}
-
-func (c *Certificates) flags(flags *pflag.FlagSet) {
-	boolFlag(flags, &c.IsOn, "grpc-use-ssl", false, "encrypt gRPC with TLS")
-	boolFlag(flags, &c.IsMutual, "grpc-use-ssl-mutual", false, "encrypt gRPC with TLS, and admit only clients with a certificate of --grpc-root-cert")
-	flags.StringVar(&c.Cert, "grpc-server-cert", "", "file with the server's certificate, PEM")
-	flags.StringVar(&c.Key, "grpc-server-key", "", "file with the server's key, PEM")
-	flags.StringVar(&c.Root, "grpc-root-cert", "", "file with the certificates that sign those of clients, PEM")
-}
-
 // rpcOptions are the other options of the gRPC front end.
 type rpcOptions struct {
 	restricted  []string

@@ -1,6 +1,8 @@
 package rest
 
 import (
+	"crypto/tls"
+	"errors"
 	"net"
 	"sync/atomic"
 	"syscall"
@@ -26,8 +28,8 @@ func (l listener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	// its reader and writer see the end
-	return &conn{Conn: c, account: l.memory.Open(func() { _ = c.Close() })}, nil
+	// its reader and writer see the end; TLS would first wait until its last record is written
+	return &conn{Conn: c, account: l.memory.Open(func() { _ = beneath(c).Close() })}, nil
 }
 
 // conn sets a deadline only if it is needed and differs enough from the last one. fasthttp asks for
@@ -50,10 +52,18 @@ type conn struct {
 
 // SyscallConn gives access to the descriptor, to check the connection while its request waits.
 func (c *conn) SyscallConn() (syscall.RawConn, error) {
-	if s, ok := c.Conn.(syscall.Conn); ok {
+	if s, ok := beneath(c.Conn).(syscall.Conn); ok {
 		return s.SyscallConn()
 	}
-	return nil, syscall.EINVAL // TLS
+	return nil, errors.ErrUnsupported
+}
+
+// beneath returns the connection under TLS, if there is TLS.
+func beneath(c net.Conn) net.Conn {
+	if t, ok := c.(*tls.Conn); ok {
+		return t.NetConn()
+	}
+	return c
 }
 
 // owe takes over the charge for an answer of length bytes, until it is written or the connection

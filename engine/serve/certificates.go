@@ -1,80 +1,57 @@
 package serve
 
 import (
-	"crypto/tls"
-	"crypto/x509"
-	"errors"
+	"context"
 	"log/slog"
-	"os"
-	"sync/atomic"
+	"sync"
 
+	"tuner/engine/certificates"
 	"tuner/engine/flags"
+	"tuner/engine/frontends"
 	"tuner/internal/exit"
 )
 
-// certificates are those of the server and of its clients. They can be read again while connections
-// are accepted.
-type certificates struct {
-	files   flags.Certificates
-	current atomic.Pointer[tls.Config]
-}
+// encrypted has the certificates of the listeners that have some.
+type encrypted []*certificates.Certificates
 
-// readCertificates reads the files. nil: clear text.
-func readCertificates(files flags.Certificates) (*certificates, error) {
-	if !files.IsOn && !files.IsMutual {
-		return nil, nil
-	}
-	c := &certificates{files: files}
-	return c, c.read()
-}
-
-// config is for the listener. Each connection gets the certificates that were read last.
-func (c *certificates) config() *tls.Config {
-	if c == nil {
-		return nil
-	}
-	return &tls.Config{MinVersion: tls.VersionTLS12, GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return c.current.Load(), nil }}
-}
-
-// read reads the files. If one of them is invalid, the earlier certificates stay.
-func (c *certificates) read() error {
-	o := c.files
-	pair, err := tls.LoadX509KeyPair(o.Cert, o.Key)
-	if err != nil {
-		return exit.Usagef("cannot use --grpc-server-cert=%q and --grpc-server-key=%q: %v", o.Cert, o.Key, err)
-	}
-	config := &tls.Config{Certificates: []tls.Certificate{pair}, NextProtos: []string{"h2"}, MinVersion: tls.VersionTLS12}
-	if o.IsMutual {
-		if config.ClientCAs, err = readRoots(o.Root); err != nil {
-			return err
+// openCertificates reads the certificates, and gives them to the listeners.
+func openCertificates(o *flags.Options, listeners *frontends.Options) (encrypted, error) {
+	var all encrypted
+	http, grpc := o.Certificates()
+	for _, one := range []struct {
+		files    *certificates.Files
+		protocol string
+		at       *frontends.Listen
+	}{{http, "http/1.1", &listeners.HTTP}, {grpc, "h2", &listeners.GRPC}} {
+		if one.files == nil {
+			continue
 		}
-		config.ClientAuth = tls.RequireAndVerifyClientCert
+		c, err := certificates.Open(*one.files, one.protocol)
+		if err != nil {
+			return nil, exit.With(exit.Usage, err)
+		}
+		one.at.TLS = c.Config()
+		all = append(all, c)
 	}
-	c.current.Store(config)
-	return nil
+	return all, nil
 }
 
-// readRoots reads the certificates that sign those of clients.
-func readRoots(path string) (*x509.CertPool, error) {
-	roots := x509.NewCertPool()
-	text, err := os.ReadFile(path)
-	if err == nil && !roots.AppendCertsFromPEM(text) {
-		err = errors.New("there is no certificate in it")
+// watch looks at the files until ctx ends or stop is called.
+func (e encrypted) watch(ctx context.Context, log *slog.Logger) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var group sync.WaitGroup
+	for _, c := range e {
+		group.Go(func() { c.Watch(ctx, log) })
 	}
-	if err != nil {
-		return nil, exit.Usagef("cannot use --grpc-root-cert=%q: %v", path, err)
+	return func() {
+		cancel()
+		group.Wait()
 	}
-	return roots, nil
 }
 
-// readAgain reads the files again, after a SIGHUP.
-func (c *certificates) readAgain(log *slog.Logger) {
-	if c == nil {
-		return
+// reload reads the files again.
+func (e encrypted) reload(log *slog.Logger) {
+	for _, c := range e {
+		c.Reload(log)
 	}
-	if err := c.read(); err != nil {
-		log.Error("SIGHUP: cannot read the new certificates, so the old ones stay", "error", err)
-		return
-	}
-	log.Info("SIGHUP: read the certificates again, for new connections")
 }

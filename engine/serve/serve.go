@@ -70,11 +70,11 @@ func RunWith(ctx context.Context, messages io.Writer, o *flags.Options, wrap fun
 		return err
 	}
 	defer write(requests)()
-	certificates, err := readCertificates(o.TLS)
+	encrypted, err := openCertificates(o, &listeners)
 	if err != nil {
 		return err
 	}
-	listeners.GRPC.TLS = certificates.config()
+	defer encrypted.watch(ctx, log)()
 	tracer, err := newTracer(ctx, o, log)
 	if err != nil {
 		return err
@@ -84,7 +84,7 @@ func RunWith(ctx context.Context, messages io.Writer, o *flags.Options, wrap fun
 		logs.Reopen()
 		requests.Reopen()
 		log.Info("SIGHUP: the log files are open, and certificates are read again, if there are any")
-		certificates.readAgain(log)
+		encrypted.reload(log)
 	})()
 	models, err := o.Engine(log, listeners.Figures)
 	if err != nil {
