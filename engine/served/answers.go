@@ -17,8 +17,8 @@ type answers = cache.Share[[]request.Tensor]
 // Cache has the answers of all models.
 type Cache = cache.Cache[[]request.Tensor]
 
-// OpenAnswers gives the model a place for its cached answers, if its configuration asks for one and there
-// is a cache. nil: there is none.
+// OpenAnswers gives the model a place for its cached answers, if its configuration asks for one. c is
+// nil for a server without a cache.
 func (m *Model) OpenAnswers(c *Cache) {
 	if c != nil && m.Config.GetResponseCache().GetEnable() {
 		m.answers = c.Open()

@@ -73,7 +73,7 @@ func (c *conversion) nested(object int32) error {
 	return nil
 }
 
-// input returns the model's input with a name, nil if there is none.
+// input returns the model's input with a name. nil: the model does not have it.
 func (c *conversion) input(name []byte) *api.TensorMetadata {
 	for i := range c.inputs {
 		if c.inputs[i].Name == string(name) {
@@ -158,7 +158,7 @@ func fill(input *api.TensorMetadata, elements uint64) ([]int64, error) {
 	return shape, nil
 }
 
-// Answer is what an answer consists of.
+// Answer has the parts of an answer.
 type Answer struct {
 	ID, Model string
 	Version   int64
