@@ -176,7 +176,15 @@ func (j judge) record(ctx context.Context, name string, convert bool) (record jo
 		record.Own = true
 		made, err = j.checkOwn(ctx, name)
 	}
-	if errors.Is(err, precision.ErrUnmakeable) {
+	switch {
+	case name == recipe.Original && isIncomparable(err): // it still serves in the reference place
+		for _, p := range j.places {
+			if p != j.reference {
+				record.Rejected[p.String()] = err.Error()
+			}
+		}
+		return record, false, nil
+	case errors.Is(err, precision.ErrUnmakeable), isIncomparable(err):
 		record.Rejected[""] = err.Error()
 		return record, false, nil
 	}
@@ -190,6 +198,13 @@ func (j judge) record(ctx context.Context, name string, convert bool) (record jo
 		record.Kept = append(record.Kept, journal.KeptNode(k))
 	}
 	return record, !made.FromCache, j.tryProviders(ctx, &record)
+}
+
+// isIncomparable reports whether variants cannot be compared on random rows. The user chose no such
+// rows, so the campaign continues with the original.
+func isIncomparable(err error) bool {
+	var source *precision.SourceError
+	return errors.As(err, &source) && source.Random
 }
 
 // checkOwn has the user's own file compared.

@@ -27,12 +27,16 @@ type fakeMaker struct {
 	file    string
 	cosines map[string]float64 // by "precision place"; 1 for others
 	unmade  map[string]bool
-	cached  map[string]bool // precisions in its cache
+	cached  map[string]bool        // precisions in its cache
+	source  *precision.SourceError // answer for every precision; nil: none
 	asked   []string
 }
 
 func (f *fakeMaker) Make(_ context.Context, name string, places []string) (precision.Variant, error) {
 	f.asked = append(f.asked, "make "+name+" for "+strings.Join(places, " "))
+	if f.source != nil {
+		return precision.Variant{}, f.source
+	}
 	if f.unmade[name] {
 		return precision.Variant{}, &precision.Unmakeable{Precision: name, Err: errors.New("nothing to convert")}
 	}
@@ -134,6 +138,27 @@ func TestMakeVariants(t *testing.T) {
 	}
 	if extended := s.With(v.Files); len(extended.Files) != 2 || len(s.Files) != 1 {
 		t.Errorf("%d files with the variants, %d in the original subject", len(extended.Files), len(s.Files))
+	}
+}
+
+// A model that answers random rows with no number is served in the reference place. The user's own rows
+// are to be corrected instead.
+func TestVariantsThatCannotBeCompared(t *testing.T) {
+	t.Parallel()
+	p, s, maker := variantCase(t, "space: {execution_provider: [cpu, openvino], precision: [fp32, int8]}")
+	maker.source = &precision.SourceError{Err: errors.New("all elements are NaN"), Random: true}
+	v, err := profile.MakeVariants(t.Context(), p, s, search.Facts{}, maker, allWork)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reason := maker.source.Error()
+	want := []search.Rejection{{Precision: "fp32", Provider: "openvino", Reason: reason}, {Precision: "int8", Reason: reason}}
+	if diff := cmp.Diff(want, v.Rejected); diff != "" || len(v.Files) != 0 {
+		t.Errorf("%d files; rejected -want +got:\n%s", len(v.Files), diff)
+	}
+	maker.source.Random = false
+	if _, err := profile.MakeVariants(t.Context(), p, s, search.Facts{}, maker, allWork); !errors.Is(err, maker.source) {
+		t.Errorf("rows of the user: %v", err)
 	}
 }
 

@@ -68,7 +68,7 @@ func (k *Maker) original(ctx context.Context) (accuracy.Outputs, error) {
 		return nil, k.sourceError(err)
 	}
 	if err := k.checkReference(outputs); err != nil {
-		return nil, &SourceError{k.source.Path(), fmt.Errorf("on the data %q, %w", k.options.Data.Name, err)}
+		return nil, &SourceError{Path: k.source.Path(), Err: fmt.Errorf("on the data %q, %w", k.options.Data.Name, err), Random: k.options.Data.Synthetic}
 	}
 	k.reference = outputs
 	return outputs, nil
@@ -109,7 +109,7 @@ func (k *Maker) sourceError(err error) error {
 	if !errors.As(err, &refused) {
 		return err
 	}
-	return &SourceError{k.source.Path(), fmt.Errorf("ONNX Runtime does not run it on %s, so there is nothing to compare variants with: %s", cpu, refused.Reason)}
+	return &SourceError{Path: k.source.Path(), Err: fmt.Errorf("ONNX Runtime does not run it on %s, so there is nothing to compare variants with: %s", cpu, refused.Reason)}
 }
 
 // outputs runs a model over the data.
@@ -144,7 +144,7 @@ func (k *Maker) checkMemory(first map[string]inputs.Tensor, data dataset.Dataset
 		return nil
 	}
 	const gibibyte = 1 << 30
-	return &SourceError{k.source.Path(), fmt.Errorf("comparing the outputs of %d rows of %q takes about %.3g GiB of memory, more than half of the machine's %.3g GiB; "+
+	return &SourceError{Path: k.source.Path(), Err: fmt.Errorf("comparing the outputs of %d rows of %q takes about %.3g GiB of memory, more than half of the machine's %.3g GiB; "+
 		"compare fewer rows (--rows N, or accuracy.rows in a profile)", data.Rows, data.Name, float64(needed)/gibibyte, float64(k.memory)/gibibyte)}
 }
 

@@ -47,7 +47,7 @@ func NewMaker(source *onnx.Model, open Opener, o Options) (*Maker, error) {
 		return nil, err
 	}
 	if o.Limit != nil && o.Limit.NeedsLabels() && o.Data.Labels == nil {
-		return nil, &SourceError{source.Path(), fmt.Errorf("the limit is on %s, and the data %q has no labels; "+
+		return nil, &SourceError{Path: source.Path(), Err: fmt.Errorf("the limit is on %s, and the data %q has no labels; "+
 			"add an array named label with the class of each row, counted from 0", o.Limit.Metric, o.Data.Name)}
 	}
 	digest, err := source.Digest()
@@ -62,7 +62,7 @@ func NewMaker(source *onnx.Model, open Opener, o Options) (*Maker, error) {
 		case err == nil:
 			k.base, k.freed = freed, true
 		case !errors.Is(err, rewrite.ErrNothing):
-			return nil, &SourceError{source.Path(), err}
+			return nil, &SourceError{Path: source.Path(), Err: err}
 		}
 	}
 	return k, nil

@@ -279,6 +279,13 @@ func TestNonFiniteOriginal(t *testing.T) {
 	if want := `on the data "odd.npz", all 4 elements of output "y" are NaN or infinite: there is nothing to compare variants with`; !errors.As(err, &source) || !strings.Contains(err.Error(), want) {
 		t.Errorf("no number at all: %v lacks %q", err, want)
 	}
+	if source != nil && source.Random {
+		t.Error("rows of a file are taken for random ones")
+	}
+	random := func(o *Options) { with(nan, nan, nan, nan)(o); o.Data.Synthetic = true }
+	if _, err := l.maker(.5, random).Make(t.Context(), recipe.Int8, []string{"cpu"}); !errors.As(err, &source) || !source.Random {
+		t.Errorf("random rows: %v", err)
+	}
 }
 
 // Labels that do not match are the user's mistake if the limit needs them. Otherwise they give a

@@ -79,6 +79,9 @@ func (e *RefusedError) Error() string { return e.Reason }
 type SourceError struct {
 	Path string // "" if the model was not read from a file
 	Err  error
+	// Random means that the model answers random rows without a single number, in some output. It may
+	// serve the user's own rows well.
+	Random bool
 }
 
 func (e *SourceError) Error() string {

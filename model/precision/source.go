@@ -11,7 +11,7 @@ import (
 // *SourceError.
 func CheckSource(m *onnx.Model) error {
 	if err := checkSource(m); err != nil {
-		return &SourceError{m.Path(), err}
+		return &SourceError{Path: m.Path(), Err: err}
 	}
 	return nil
 }
