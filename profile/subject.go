@@ -302,7 +302,7 @@ func (o origin) name(model *onnx.Model) string {
 // Signature returns a model's inputs and outputs in the form of its configuration. Symbolic
 // dimensions are -1.
 func Signature(m *onnx.Model) modelconfig.ModelIO {
-	return modelconfig.ModelIO{Inputs: tensors(m.Inputs()), Outputs: tensors(rankedOutputs(m)), Constants: tensors(m.Replaceable()), Unbatched: inputs.Mixes(m)}
+	return modelconfig.ModelIO{Inputs: tensors(m.Inputs()), Outputs: tensors(rankedOutputs(m)), Constants: tensors(m.Replaceable()), Unbatched: inputs.Unbatched(m)}
 }
 
 // isUncertain reports whether ONNX Runtime may know more of an output's shape than the file says. Some

@@ -59,12 +59,15 @@ func Examples(m *onnx.Model) map[string][]Size {
 		}
 	}
 	sizes := make(map[string][]Size, len(m.Inputs()))
+	group := Groups(m)
 	for _, v := range m.Inputs() {
 		list := make([]Size, len(v.Shape))
 		for i, d := range v.Shape {
 			switch {
 			case d.IsFixed():
 				list[i] = Size{Size: d.Size}
+			case i == 0 && group.Size > 1:
+				list[i] = group
 			case d.Symbol == "":
 				list[i] = g.guess(v, i).Size
 			default:

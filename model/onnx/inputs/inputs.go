@@ -62,24 +62,25 @@ type Options struct {
 const maxRequest = 1 << 30
 
 // Batches reports whether the model can batch: the first dimension of every input and output is
-// open, and names do not say that one of them is no batch. Triton completes configurations by the
-// same rule, except for the names.
+// open, and nothing says that one of them is no batch. Triton completes configurations by the
+// same rule, except for what Unbatched finds.
 func Batches(m *onnx.Model) bool {
-	if Mixes(m) {
-		return false
-	}
 	for _, v := range slices.Concat(m.Inputs(), m.Outputs()) {
 		if len(v.Shape) == 0 || v.Shape[0].IsFixed() {
 			return false
 		}
 	}
-	return len(m.Inputs()) > 0
+	return len(m.Inputs()) > 0 && !Unbatched(m)
 }
 
-// Mixes reports whether the first dimension of an output is another dimension of the inputs: its
+// Unbatched reports whether the first dimension is no batch although it is open: names say so, or
+// the model does not answer a single row.
+func Unbatched(m *onnx.Model) bool { return mixes(m) || Groups(m).Size > 1 }
+
+// mixes reports whether the first dimension of an output is another dimension of the inputs: its
 // name stands in no input's first place, but behind one. An output of [time, batch, 4] for an input
 // of [batch, 100, time] cannot be split into the rows of a batch.
-func Mixes(m *onnx.Model) bool {
+func mixes(m *onnx.Model) bool {
 	first, behind := map[string]bool{}, map[string]bool{}
 	for _, v := range m.Inputs() {
 		for i, d := range v.Shape {

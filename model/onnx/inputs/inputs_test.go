@@ -317,6 +317,55 @@ func TestBatches(t *testing.T) {
 	}
 }
 
+// reshaped is a model whose rows have seven numbers, which a Reshape puts into the target.
+func reshaped(target ...int64) *onnx.Model {
+	g := build.NewGraph("reshaped")
+	x := g.Input("x", onnx.Float, onnx.Symbol("rows"), onnx.Fixed(7))
+	y := g.Node("Reshape", []string{g.Node("Relu", []string{x}), g.Int64s("target", target, int64(len(target)))})
+	g.OutputAs("y", y, onnx.Float, onnx.Symbol("out"), onnx.Dim{Size: -1})
+	return g.Model()
+}
+
+// A Reshape demands that its target's sizes divide the elements: 7 a row.
+func TestGroups(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		model *onnx.Model
+		want  int64
+	}{
+		"any number of rows":             {reshaped(-1, 7), 1},
+		"each row is split":              {reshaped(7, -1), 1},
+		"four rows make one":             {reshaped(4, -1), 4},
+		"28 = 4 rows of 7 numbers":       {reshaped(28, -1), 4},
+		"the least multiple of 6 and 7":  {reshaped(6, -1), 6},
+		"a fixed batch of 32":            {reshaped(32, 7), 32},
+		"0 copies the size":              {reshaped(0, 7), 1},
+		"more rows than anybody batches": {reshaped(4099, -1), 1}, // 4099 is a prime above the limit
+		"no Reshape":                     {build.Simple(), 1},
+		"a fixed first dimension":        {build.CNN(4), 1},
+	} {
+		if got := inputs.Groups(c.model); got.Size != c.want || (got.Reason != "") != (c.want > 1) {
+			t.Errorf("%s: %+v, want %d", name, got, c.want)
+		}
+		if got := inputs.Batches(c.model); got && c.want > 1 {
+			t.Errorf("%s: it batches", name)
+		}
+	}
+}
+
+// The example has as many rows as the model takes.
+func TestExampleOfGroups(t *testing.T) {
+	t.Parallel()
+	m := reshaped(4, -1)
+	want := []inputs.Size{{Size: 4, Reason: `rows by 4, as the node "node_Reshape_0" takes them`}, {Size: 7}}
+	if diff := cmp.Diff(want, inputs.Examples(m)["x"]); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if !inputs.Unbatched(m) {
+		t.Error("its configuration would batch")
+	}
+}
+
 // A sampling rate and the length of a sequence are stated by an input's value.
 func TestValuesByName(t *testing.T) {
 	t.Parallel()
