@@ -12,6 +12,7 @@ import (
 	"tuner/engine/api"
 	"tuner/lab/peers"
 	"tuner/model/dataset/elements"
+	"tuner/model/modelconfig"
 	"tuner/model/onnx"
 	"tuner/model/onnx/inputs"
 	"tuner/profile"
@@ -82,6 +83,7 @@ func requestsFor(folder string) (root string, requests []api.InferRequest, err e
 	if err != nil {
 		return "", nil, err
 	}
+	model = withOutputs(model, config)
 	subject := profile.Subject{Name: served.Name, Model: model, Config: config}
 	derived, err := inputs.Derive(model, subject.InputOptions(p))
 	if err != nil {
@@ -91,6 +93,18 @@ func requestsFor(folder string) (root string, requests []api.InferRequest, err e
 		requests = append(requests, payload.Fill(served.Name, config.GetMaxBatchSize() > 0, derived, inputs.Generate(derived, 1, uint64(i))))
 	}
 	return root, requests, nil
+}
+
+// withOutputs returns the model with the shapes of outputs that its configuration has. Some files
+// declare outputs as scalars, from which nobody can tell whether the model batches.
+func withOutputs(model *onnx.Model, config *modelconfig.Config) *onnx.Model {
+	shapes := map[string][]int64{}
+	for _, out := range config.GetOutput() {
+		if shapes[out.GetName()] = out.GetDims(); config.GetMaxBatchSize() > 0 {
+			shapes[out.GetName()] = append([]int64{-1}, out.GetDims()...)
+		}
+	}
+	return model.WithOutputShapes(shapes)
 }
 
 // answers sends requests to a server, and stops it.

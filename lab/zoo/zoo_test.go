@@ -11,7 +11,27 @@ import (
 
 	"tuner/engine/api"
 	"tuner/internal/exit"
+	"tuner/model/modelconfig"
+	"tuner/model/modelconfig/configpb"
+	"tuner/model/onnx"
+	"tuner/model/onnx/build"
+	"tuner/model/onnx/inputs"
 )
+
+// Newer exports of Paddle declare an output as a scalar. The configuration says that the model batches.
+func TestWithOutputs(t *testing.T) {
+	t.Parallel()
+	g := build.NewGraph("line")
+	x := g.Input("x", onnx.Float, onnx.Symbol("n"), onnx.Fixed(3))
+	g.OutputAs("y", x, onnx.Float)
+	out := &configpb.ModelOutput{Name: "y", Dims: []int64{3}}
+	for most, want := range map[int32]bool{0: false, 4: true} {
+		m := withOutputs(g.Model(), &modelconfig.Config{MaxBatchSize: most, Output: []*configpb.ModelOutput{out}})
+		if got := inputs.Batches(m); got != want {
+			t.Errorf("max_batch_size %d: batches %v, want %v", most, got, want)
+		}
+	}
+}
 
 // Numbers may differ by a thousandth, or by nearly nothing beside the largest one. Everything else is
 // equal.
