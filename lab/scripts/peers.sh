@@ -3,11 +3,11 @@
 # backend, perf_analyzer, Model Analyzer and tritonclient's examples. They are only for tests and
 # benchmarks (docs/reference/conformance.md), and no part of tuner.
 #
-# usage: lab/scripts/peers.sh [DIR]      DIR: default .peers
+# usage: lab/scripts/peers.sh [DIR [qa]]      DIR: default .peers; qa: what lab/scripts/qa.sh needs besides
 #
 # Everything comes from PyPI, Debian's packages and Triton's public repositories. For machines
 # without access to GitHub, TUNER_PEERS_MIRROR names a folder with bare clones of the six
-# repositories. Their names must contain the repository's. A complete step is not repeated: DIR/.done
+# repositories (qa: two more, server and identity_backend). Their names must contain the repository's. A complete step is not repeated: DIR/.done
 # has a stamp of each with its version. An interrupted step is repeated.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -79,9 +79,9 @@ model_analyzer() {
 	"$dir/ma/bin/pip" install -q "triton-model-analyzer==$model_analyzer"
 }
 
-# The sources of one of Triton's repositories.
+# The sources of one of Triton's repositories, of a branch.
 sources() {
-	local to=$build/src/$1 bare
+	local to=$build/src/$1 bare branch=${2:-$branch}
 	rm -rf "$to" "$build/git/$1"
 	mkdir -p "$to" "$build/git"
 	if [ -z "$mirror" ]; then
@@ -156,6 +156,72 @@ examples() {
 	rm -rf "$build"
 }
 
+# Triton's backend identity, which many of its tests use.
+identity() {
+	echo "==> peers: the identity backend, $branch"
+	build=$dir/identity_backend
+	rm -rf "$build"
+	for repository in identity_backend backend core common; do
+		sources "$repository"
+	done
+	local from=$build/src to=$dir/backends/identity
+	mkdir -p "$to"
+	g++ -std=c++17 -O1 -fPIC -shared -DTRITON_ENABLE_STATS=1 -DTRITON_ENABLE_METRICS=1 \
+		-I"$from/core/include" -I"$from/common/include" -I"$from/backend/include" -I"$from/identity_backend/src" \
+		"$from/identity_backend/src/identity.cc" \
+		"$from"/backend/src/backend_{common,input_collector,memory,model,model_instance,output_responder}.cc \
+		"$from"/common/src/{logging,error,async_work_queue,thread_pool}.cc \
+		-Wl,--version-script,"$from/identity_backend/src/libtriton_identity.ldscript" -o "$to/libtriton_identity.so"
+	rm -rf "$build"
+}
+
+# Triton's own tests, their models, and a Python that runs them. Only the newest tests have ONNX in place
+# of TensorFlow. A model for a GPU is made one for the CPU.
+qa() {
+	echo "==> peers: Triton's tests"
+	build=$dir/qa
+	rm -rf "$build"
+	sources server main
+	mkdir -p "$build/source"
+	mv "$build"/src/server/{qa,docs} "$build/source/"
+	rm -rf "$build/src" "$build/git"
+	python3 -m venv "$build/python"
+	"$build/python/bin/pip" install -q "tritonclient[all]==$triton" 'numpy<2' 'ml_dtypes<0.5' 'onnx==1.16.1' 'protobuf<5' requests pillow psutil
+	cp lab/scripts/qa_results.py "$(echo "$build"/python/lib/python3.*/site-packages)/sitecustomize.py"
+	models_of_qa >"$build/models.log" 2>&1 || { tail -5 "$build/models.log" >&2; exit 1; }
+	grep -rl KIND_GPU "$build/data" | xargs -r sed -i 's/KIND_GPU/KIND_CPU/g'
+}
+
+# The models of Triton's tests, by its own generators, as qa/common/gen_qa_model_repository calls them.
+models_of_qa() (
+	cd "$build/source/qa/common"
+	make_models() { # make_models FOLDER GENERATOR ARGUMENT...
+		mkdir -p "$build/data/$1"
+		"$build/python/bin/python" "$2" "${@:3}" --models_dir="$build/data/$1"
+	}
+	onnx=(--onnx --onnx_opset=0)
+	make_models qa_model_repository gen_qa_models.py "${onnx[@]}"
+	make_models qa_variable_model_repository gen_qa_models.py "${onnx[@]}" --variable
+	make_models qa_identity_model_repository gen_qa_identity_models.py "${onnx[@]}"
+	make_models qa_reshape_model_repository gen_qa_reshape_models.py "${onnx[@]}" --variable
+	make_models qa_sequence_model_repository gen_qa_sequence_models.py "${onnx[@]}"
+	make_models qa_variable_sequence_model_repository gen_qa_sequence_models.py "${onnx[@]}" --variable
+	make_models qa_sequence_implicit_model_repository gen_qa_implicit_models.py "${onnx[@]}"
+	make_models qa_variable_sequence_implicit_model_repository gen_qa_implicit_models.py "${onnx[@]}" --variable
+	make_models qa_sequence_initial_state_implicit_model_repository gen_qa_implicit_models.py "${onnx[@]}" --initial-state zero
+	make_models qa_variable_sequence_initial_state_implicit_model_repository gen_qa_implicit_models.py "${onnx[@]}" --initial-state zero --variable
+	make_models qa_dyna_sequence_model_repository gen_qa_dyna_sequence_models.py "${onnx[@]}"
+	make_models qa_dyna_sequence_implicit_model_repository gen_qa_dyna_sequence_implicit_models.py "${onnx[@]}"
+	make_models qa_ragged_model_repository gen_qa_ragged_models.py "${onnx[@]}"
+	make_models qa_scalar_models gen_qa_ort_scalar_models.py --onnx_opset=0
+	make_models qa_ensemble_model_repository/qa_model_repository gen_qa_models.py --ensemble
+	make_models qa_ensemble_model_repository/qa_variable_model_repository gen_qa_models.py --ensemble --variable
+	make_models qa_ensemble_model_repository/qa_reshape_model_repository gen_qa_reshape_models.py --ensemble
+	make_models qa_ensemble_model_repository/qa_identity_model_repository gen_qa_identity_models.py --ensemble
+	make_models qa_ensemble_model_repository/qa_sequence_model_repository gen_qa_sequence_models.py --ensemble
+	make_models qa_ensemble_model_repository/qa_variable_sequence_model_repository gen_qa_sequence_models.py --ensemble --variable
+)
+
 wrapper() { # wrapper NAME LINE...
 	local name=$1
 	shift
@@ -170,4 +236,8 @@ step model_analyzer "$model_analyzer"
 step backend "$branch-$ort"
 step cache "$branch"
 step examples "$branch"
+if [ "${2:-}" = qa ]; then
+	step identity "$branch"
+	step qa "$triton"
+fi
 echo "peers: ready in $dir"

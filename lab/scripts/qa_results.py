@@ -1,7 +1,7 @@
 """Records the outcome of each unit test of Triton's QA in the file QA_RESULTS, one line a test.
 
-Python imports this module by itself at its start. The scripts of Triton's QA start their tests with
-many commands, and print only how many have failed.
+As sitecustomize, Python imports this module by itself at its start. The scripts of Triton's QA start
+their tests with many commands, and print only how many have failed.
 """
 
 import os
