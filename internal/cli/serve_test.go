@@ -272,12 +272,12 @@ func TestServeReadsCertificatesAgain(t *testing.T) {
 		}
 	}
 	rename(newCert, cert) // does not match the old key
-	hangUp("cannot read the new certificates, so the old ones stay")
+	hangUp("cannot use the new certificates, so the old ones stay")
 	if got := serial(); !bytes.Equal(got, first.Leaf.Raw) {
 		t.Error("a certificate that does not fit its key is used")
 	}
 	rename(newKey, key)
-	hangUp("read the certificates again")
+	hangUp("certificates were read again")
 	if got := serial(); !bytes.Equal(got, second.Leaf.Raw) {
 		t.Error("the new certificate is not used")
 	}
