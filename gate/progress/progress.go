@@ -24,8 +24,7 @@ type Progress struct {
 	metric   measure.Metric // metric of the shown figures
 	criteria []gate.Criterion
 
-	screen *live.Screen // nil: lines
-	frame  live.Frame   // what the screen has, without the effects of keys
+	view *live.View // nil: lines
 }
 
 // New shows a gate that begins. If out is a *live.Screen, it shows frames there. The caller must call
@@ -37,32 +36,26 @@ func New(out io.Writer, s gate.Setup) *Progress {
 	if !ok {
 		return p
 	}
-	p.frame = p.first(s, time.Now())
-	p.frame.Keys = []live.Key{live.StopKey(screen.Update)}
-	if err := screen.Show(p.frame); err != nil {
-		fmt.Fprintf(out, "plain lines: %v\n", err)
-		return p
-	}
-	p.screen = screen
+	frame := p.first(s, time.Now())
+	frame.Keys = []live.Key{live.StopKey(screen.Update)}
+	p.view = live.NewView(screen, frame)
 	return p
 }
 
 // Close gives the terminal back. It does nothing on nil.
 func (p *Progress) Close() {
 	if p != nil {
-		p.screen.Close()
+		p.view.Close()
 	}
 }
 
 // Measured implements gate.Observer.
 func (p *Progress) Measured(pair gate.Pair, at gate.Progress) {
-	if p.screen == nil {
+	if p.view == nil {
 		fmt.Fprintf(p.out, "%6s  %d of at most %d: %s %s\n", words.Clock(at.Elapsed), at.Pairs, at.Most, p.metric, p.figures(pair))
 		return
 	}
-	change := p.change(pair, at)
-	change(&p.frame)
-	p.screen.Update(change)
+	p.view.Update(p.change(pair, at))
 }
 
 // figures prints the pair's values of the shown metric.
@@ -99,7 +92,7 @@ func (p *Progress) first(s gate.Setup, now time.Time) live.Frame {
 // change returns what a pair changes in the frame.
 func (p *Progress) change(pair gate.Pair, at gate.Progress) func(*live.Frame) {
 	answer, isGood := p.answer(at.Standings)
-	points := slices.Clone(p.frame.Chart.Points)
+	points := slices.Clone(p.view.Frame.Chart.Points)
 	for _, side := range []struct {
 		of        measure.Measurement
 		candidate bool

@@ -56,11 +56,11 @@ func TestFrames(t *testing.T) {
 	s := setup(t)
 	p := &Progress{budget: s.Spec.Budget, metric: measure.Throughput, criteria: gate.Criteria(s.Spec)}
 	began := time.Now()
-	p.frame = p.first(s, began)
+	p.view = &live.View{Frame: p.first(s, began)}
 	check := func(what, want string) {
 		t.Helper()
 		var text strings.Builder
-		for _, l := range p.frame.Lines(live.Size{Columns: 100, Rows: 24}, began.Add(20*time.Second), true) {
+		for _, l := range p.view.Frame.Lines(live.Size{Columns: 100, Rows: 24}, began.Add(20*time.Second), true) {
 			text.WriteString(l.Text(false) + "\n")
 		}
 		if !strings.Contains(text.String(), want) {
@@ -73,7 +73,7 @@ func TestFrames(t *testing.T) {
 	tell := func(first, second decide.Verdict) {
 		p.change(pair(1000, 990), gate.Progress{Pairs: 5, Most: 10, Elapsed: 20 * time.Second, Standings: []decide.Standing{
 			{Verdict: first, Value: -math.Log(0.99), Lo: -math.Log(1.01), Hi: -math.Log(0.97), Pairs: 5}, {Verdict: second, Lo: math.Inf(-1), Hi: math.Inf(1), Pairs: 5},
-		}})(&p.frame)
+		}})(&p.view.Frame)
 	}
 	tell(decide.Inconclusive, decide.Pass)
 	check("a pair", "throughput: open after 5 pairs: -3.0 % to +1.0 %; 2 % lower is allowed.\nlatency_p99: pass after 5 pairs: unknown; at most 30.0 ms is allowed.\nnow  pair 6 of at most 10, on fresh processes\n")
@@ -83,10 +83,10 @@ func TestFrames(t *testing.T) {
 	check("a pair", "throughput (x baseline) over pairs")
 	check("a pair", "   5     20s  throughput")
 	check("a pair", "1000.0 infer/s -> 990.0 infer/s")
-	if points := p.frame.Chart.Points; len(points) != 2 || points[0].IsKept || !points[1].IsKept || p.frame.IsGood {
-		t.Errorf("points %+v, good %v", points, p.frame.IsGood)
+	if points := p.view.Frame.Chart.Points; len(points) != 2 || points[0].IsKept || !points[1].IsKept || p.view.Frame.IsGood {
+		t.Errorf("points %+v, good %v", points, p.view.Frame.IsGood)
 	}
-	if tell(decide.Pass, decide.Pass); !p.frame.IsGood {
+	if tell(decide.Pass, decide.Pass); !p.view.Frame.IsGood {
 		t.Error("a gate that passes is not good")
 	}
 }

@@ -26,8 +26,7 @@ type Progress struct {
 	windows int
 	judged  time.Duration // when the answer so far was made
 
-	screen *live.Screen // nil: lines
-	frame  live.Frame   // what the screen has, without the effects of keys
+	view *live.View // nil: lines
 }
 
 // mostCounted limits the counting of a sweep's candidates.
@@ -48,13 +47,9 @@ func New(out io.Writer, s ortsweep.Setup, r *race.Race) *Progress {
 	if !ok {
 		return p
 	}
-	p.frame = p.first(time.Now())
-	p.frame.Keys = []live.Key{live.StopKey(screen.Update)}
-	if err := screen.Show(p.frame); err != nil {
-		fmt.Fprintf(out, "plain lines: %v\n", err)
-		return p
-	}
-	p.screen = screen
+	frame := p.first(time.Now())
+	frame.Keys = []live.Key{live.StopKey(screen.Update)}
+	p.view = live.NewView(screen, frame)
 	return p
 }
 
@@ -70,15 +65,13 @@ func (p *Progress) first(now time.Time) live.Frame {
 }
 
 // Close gives the terminal back.
-func (p *Progress) Close() { p.screen.Close() }
+func (p *Progress) Close() { p.view.Close() }
 
 // Measured implements ortsweep.Observer.
 func (p *Progress) Measured(t race.Trial, f ortsweep.Figure, elapsed time.Duration) {
 	p.windows++
-	if p.screen != nil {
-		change := p.change(t, f, elapsed)
-		change(&p.frame)
-		p.screen.Update(change)
+	if p.view != nil {
+		p.view.Update(p.change(t, f, elapsed))
 		return
 	}
 	if t.Heat != p.heat {
@@ -103,13 +96,13 @@ func last[T any](list []T, most int) []T { return list[max(0, len(list)-most):] 
 
 // change returns what a window changes in the frame.
 func (p *Progress) change(t race.Trial, f ortsweep.Figure, elapsed time.Duration) func(*live.Frame) {
-	answer, isGood := p.frame.Answer, p.frame.IsGood
+	answer, isGood := p.view.Frame.Answer, p.view.Frame.IsGood
 	if p.judged == 0 || elapsed-p.judged >= judgeEvery {
 		text, isBetter := ortsweep.SoFar(p.race.Result())
 		answer, isGood, p.judged = []string{text}, isBetter, elapsed
 	}
 	entry := live.Entry{Head: fmt.Sprintf("%4d  %6s  ", p.windows, words.Clock(elapsed)), Text: ortsweep.SettingText(t.Candidate)}
-	points, noisy := slices.Clone(p.frame.Chart.Points), p.frame.Noise
+	points, noisy := slices.Clone(p.view.Frame.Chart.Points), p.view.Frame.Noise
 	if entry.IsBad = f.Failure != ""; entry.IsBad {
 		entry.Outcome = "failed: " + words.Brief(f.Failure)
 	} else {
@@ -118,7 +111,7 @@ func (p *Progress) change(t race.Trial, f ortsweep.Figure, elapsed time.Duration
 		entry.Outcome, noisy = p.setup.ValueText(f.Value), noise.With(noisy, []measure.Window{w})
 		points = last(append(points, live.Point{X: elapsed.Seconds(), Y: f.Value, Text: entry.Text, IsKept: true}), mostPoints)
 	}
-	recent := last(append(slices.Clone(p.frame.Recent), entry), mostRecent)
+	recent := last(append(slices.Clone(p.view.Frame.Recent), entry), mostRecent)
 	now := fmt.Sprintf("heat %d, round %d: %s", t.Heat, t.Round, phaseText(t.Phase))
 	return func(f *live.Frame) {
 		f.Answer, f.IsGood, f.Now = answer, isGood, now

@@ -84,13 +84,13 @@ func TestFrames(t *testing.T) {
 	r, _ := s.Race()
 	p := New(&strings.Builder{}, s, r)
 	began := time.Now()
-	p.frame = p.first(began)
+	p.view = &live.View{Frame: p.first(began)}
 	measured(r, 30, func(t race.Trial, f ortsweep.Figure, elapsed time.Duration) {
 		p.windows++
-		p.change(t, f, elapsed)(&p.frame)
+		p.change(t, f, elapsed)(&p.view.Frame)
 	})
 	var text strings.Builder
-	for _, l := range p.frame.Lines(live.Size{Columns: 120, Rows: 60}, began.Add(30*time.Second), true) {
+	for _, l := range p.view.Frame.Lines(live.Size{Columns: 120, Rows: 60}, began.Add(30*time.Second), true) {
 		text.WriteString(l.Text(false) + "\n")
 	}
 	for _, want := range []string{
@@ -101,7 +101,7 @@ func TestFrames(t *testing.T) {
 			t.Errorf("%q is not in\n%s", want, text.String())
 		}
 	}
-	if !p.frame.IsGood {
+	if !p.view.Frame.IsGood {
 		t.Error("what is proven to be better is not good")
 	}
 }

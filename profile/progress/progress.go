@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/term"
 
+	"tuner/internal/live"
 	"tuner/internal/terminal"
 	"tuner/internal/words"
 	"tuner/measure"
@@ -33,7 +34,7 @@ type Progress struct {
 // shows frames there. The caller must call Close.
 func New(err io.Writer, name string, goal search.Goal, budget search.Budget, past time.Duration) *Progress {
 	p := &Progress{out: err, goal: goal, columns: func() int { return 0 }, failed: map[measure.Failure]int{}}
-	if shown, ok := err.(display); ok {
+	if shown, ok := err.(live.Display); ok {
 		p.view = newView(shown, name, goal, budget, past)
 	}
 	if f, ok := terminal.File(err); ok {
@@ -50,7 +51,7 @@ func New(err io.Writer, name string, goal search.Goal, budget search.Budget, pas
 // Close says that the campaign has ended, and gives the terminal back.
 func (p *Progress) Close() {
 	if p.view != nil {
-		p.view.shown.Close()
+		p.view.Close()
 	}
 	if p.bar != nil {
 		p.bar.close()

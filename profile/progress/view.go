@@ -2,7 +2,6 @@ package progress
 
 import (
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"sync"
@@ -17,20 +16,11 @@ import (
 	"tuner/search/verdict"
 )
 
-// display shows frames: a live.Screen on the terminal, or a web.Page in browsers. Its methods do not
-// block, and may be called from any goroutine. Text that is written to it are messages for people.
-type display interface {
-	io.Writer
-	Show(live.Frame) error
-	Update(change func(*live.Frame))
-	Close() // the campaign has ended
-}
-
 // view shows a campaign on a display, from the same events as the lines.
 type view struct {
-	shown display
+	*live.View
+	shown live.Display // for the keys
 	goal  search.Goal
-	frame live.Frame // a copy of what the display has, without the effects of keys
 
 	mu        sync.Mutex
 	budget    time.Duration // 0: none
@@ -40,20 +30,19 @@ type view struct {
 }
 
 // newView shows the first frame. It returns nil, and prints why, if the display cannot show it.
-func newView(shown display, name string, goal search.Goal, budget search.Budget, past time.Duration) *view {
+func newView(shown live.Display, name string, goal search.Goal, budget search.Budget, past time.Duration) *view {
 	v := &view{shown: shown, goal: goal, budget: budget.Time}
 	latency := goal.Latency()
-	v.frame = live.Frame{
+	frame := live.Frame{
 		Title: name + verdict.Words{Goal: goal}.Within(), Answer: []string{"No configuration was measured yet."}, Now: "starting",
 		Began: time.Now().Add(-past), Keys: []live.Key{live.StopKey(shown.Update), {Rune: 'c', Text: "confirm now", Do: v.confirm}},
 		Chart: live.Chart{X: axis(measure.Throughput), Y: axis(latency), Limit: limitOf(goal, latency)},
 	}
 	if budget.Time > 0 {
-		v.frame.Ends = v.frame.Began.Add(budget.Time)
-		v.frame.Keys = append(v.frame.Keys, live.Key{Rune: '+', Text: "two minutes more", Do: v.more})
+		frame.Ends = frame.Began.Add(budget.Time)
+		frame.Keys = append(frame.Keys, live.Key{Rune: '+', Text: "two minutes more", Do: v.more})
 	}
-	if err := shown.Show(v.frame); err != nil {
-		fmt.Fprintf(shown, "plain lines: %v\n", err)
+	if v.View = live.NewView(shown, frame); v.View == nil {
 		return nil
 	}
 	return v
@@ -74,19 +63,13 @@ func limitOf(goal search.Goal, metric measure.Metric) float64 {
 	return 0
 }
 
-// update changes the frame on the display in the given parts, and leaves the others to the keys.
-func (v *view) update(change func(*live.Frame)) {
-	change(&v.frame)
-	v.shown.Update(change)
-}
-
 func (v *view) begin(action search.Action) {
 	var texts []string
 	for _, t := range action.Trials() {
 		texts = append(texts, trialText(t))
 	}
 	now := phaseText(action.Trials()[0].Phase) + strings.Join(texts, "; ")
-	v.update(func(f *live.Frame) { f.Now = now })
+	v.Update(func(f *live.Frame) { f.Now = now })
 }
 
 // phaseText names the part of the campaign before a trial.
@@ -118,13 +101,13 @@ func (v *view) end(event search.Event, status profile.Status) {
 	if isPoint && !v.goal.Satisfies(m) {
 		entry.Outcome, entry.IsBad = "× "+entry.Outcome, true
 	}
-	points := v.frame.Chart.Points
+	points := v.Frame.Chart.Points
 	if point, ok := v.point(func(metric measure.Metric) (float64, bool) { return v.goal.Value(m, metric) }); ok && isPoint {
 		point.Text, point.IsKept = entry.Text, !entry.IsBad
 		points = append(withoutBest(points), point)
 	}
 	points = append(withoutBest(points), v.best(status)...)
-	v.update(func(f *live.Frame) {
+	v.Update(func(f *live.Frame) {
 		f.Answer, f.IsGood, f.Ends = answer, isGood, ends
 		f.Noise = noise.With(f.Noise, m.Windows)
 		f.Recent = last(append(slices.Clone(f.Recent), entry), mostRecent)
