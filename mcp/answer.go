@@ -271,13 +271,8 @@ func (s *server) export(ctx context.Context, _ *sdk.CallToolRequest, in exportIn
 		}
 		return strconv.Itoa(n)
 	}
-	for _, f := range []struct{ flag, value string }{
-		{"name", in.Name}, {"image", in.Image}, {"replicas", number(in.Replicas)}, {"max-replicas", number(in.MaxReplicas)}, {"storage", in.Storage},
-	} {
-		if f.value != "" {
-			args = append(args, "--"+f.flag+"="+f.value)
-		}
-	}
+	args = withFlags(args, flag{"name", in.Name}, flag{"image", in.Image}, flag{"replicas", number(in.Replicas)},
+		flag{"max-replicas", number(in.MaxReplicas)}, flag{"storage", in.Storage})
 	encoded, err := s.verb(ctx, append(args, "--", in.Target)...)
 	if err != nil {
 		return nil, nil, err

@@ -100,15 +100,9 @@ func (s *server) runArguments(in startIn) (args []string, output string, budget 
 	if asked, err := time.ParseDuration(in.Budget); err == nil { // `tuner run` reports mistakes
 		budget = asked
 	}
-	args = append(args, "--output-folder="+output)
-	for _, f := range []struct{ flag, value string }{
-		{"budget", in.Budget}, {"p99", in.P99}, {"until", in.Until}, {"mode", in.Mode}, {"objective", in.Objective},
-		{"precision", strings.Join(in.Precision, ",")}, {"accuracy", in.Accuracy}, {"mix", in.Mix}, {"data", in.Data},
-	} {
-		if f.value != "" {
-			args = append(args, "--"+f.flag+"="+f.value)
-		}
-	}
+	args = withFlags(args, flag{"output-folder", output}, flag{"budget", in.Budget}, flag{"p99", in.P99}, flag{"until", in.Until},
+		flag{"mode", in.Mode}, flag{"objective", in.Objective}, flag{"precision", strings.Join(in.Precision, ",")},
+		flag{"accuracy", in.Accuracy}, flag{"mix", in.Mix}, flag{"data", in.Data})
 	for _, input := range slices.Sorted(maps.Keys(in.Shape)) {
 		sizes := strings.Trim(strings.ReplaceAll(fmt.Sprint(in.Shape[input]), " ", ","), "[]")
 		args = append(args, "--shape="+input+":"+sizes)

@@ -36,6 +36,20 @@ func (s *server) command(ctx context.Context, args ...string) *exec.Cmd {
 	return cmd
 }
 
+// flag is a flag of a verb with its value; "": it is not given.
+type flag struct{ name, value string }
+
+// withFlags appends flags to arguments. A value never stands in an argument of its own, where it could be
+// taken for a flag.
+func withFlags(args []string, flags ...flag) []string {
+	for _, f := range flags {
+		if f.value != "" {
+			args = append(args, "--"+f.name+"="+f.value)
+		}
+	}
+	return args
+}
+
 // verb runs a verb and returns its standard output. If it fails, the error is its message.
 func (s *server) verb(ctx context.Context, args ...string) ([]byte, error) {
 	cmd := s.command(ctx, args...)
