@@ -61,7 +61,7 @@ func (m *model) compare(files map[string]objects.Object) (changed map[string]obj
 	for path, o := range files {
 		switch {
 		case o.Size < 0:
-			return nil, 0, fmt.Errorf("object %q has a name that is no path, or no size: remove it from the repository", shortened(o.Key))
+			return nil, 0, fmt.Errorf("object %q has a name that is no path, or no size: remove it from the repository", objects.Shorten(o.Key))
 		case m.files[path] == o || strings.HasSuffix(path, "/") || path == "":
 			continue
 		}
@@ -88,7 +88,7 @@ func (r *repository) stage(ctx context.Context, stage, dir string, files, change
 			continue
 		}
 		if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
-			return errors.Join(fmt.Errorf("object %q lies below another object: %w", shortened(o.Key), err), group.Wait())
+			return errors.Join(fmt.Errorf("object %q lies below another object: %w", objects.Shorten(o.Key), err), group.Wait())
 		}
 		if _, isChanged := changed[path]; !isChanged && os.Link(filepath.Join(dir, filepath.FromSlash(path)), to) == nil {
 			continue
@@ -125,12 +125,4 @@ func (r *repository) download(ctx context.Context, to string, o objects.Object) 
 		return fmt.Errorf("cannot read object %q of %s: %w", o.Key, r.at, err)
 	}
 	return nil
-}
-
-func shortened(key string) string {
-	const most = 200
-	if len(key) > most {
-		return key[:most] + "…"
-	}
-	return key
 }

@@ -64,7 +64,7 @@ func Path(key, prefix string) (string, error) {
 	path, ok := strings.CutPrefix(key, prefix)
 	switch {
 	case !ok || len(key) > longestKey:
-		return "", fmt.Errorf("object %q is not below %q, or its name has more than %d bytes", shortened(key), prefix, longestKey)
+		return "", fmt.Errorf("object %q is not below %q, or its name has more than %d bytes", Shorten(key), prefix, longestKey)
 	case path == "":
 		return "", nil
 	}
@@ -92,8 +92,9 @@ func checkSegment(part string) error {
 	return nil
 }
 
-func shortened(key string) string {
-	const most = 100
+// Shorten cuts a key for a message.
+func Shorten(key string) string {
+	const most = 200
 	if len(key) > most {
 		return key[:most] + "…"
 	}

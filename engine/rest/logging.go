@@ -51,12 +51,8 @@ type logSettingsAnswer struct {
 }
 
 func (f *Frontend) setLogging(b *reader) error {
-	body, err := b.read(nil)
+	d, err := requireDocument(b)
 	if err != nil {
-		return err
-	}
-	d := &document.JSON{}
-	if err := d.Parse(body); err != nil {
 		return err
 	}
 	l := f.options.Settings

@@ -76,6 +76,16 @@ func readDocument(b *reader) (*document.JSON, error) {
 	return d, err
 }
 
+// requireDocument reads a body that must be JSON.
+func requireDocument(b *reader) (*document.JSON, error) {
+	d := document.Empty()
+	body, err := b.read(nil)
+	if err == nil {
+		err = d.Parse(body)
+	}
+	return d, err
+}
+
 func (f *Frontend) index(b *reader) {
 	d, err := readDocument(b)
 	var ready bool

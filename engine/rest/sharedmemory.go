@@ -45,12 +45,8 @@ func register(b *reader, regions *sharedmemory.Regions, name string) error {
 	if regions == nil {
 		return regions.Register(name, "", 0, 0)
 	}
-	body, err := b.read(nil)
+	d, err := requireDocument(b)
 	if err != nil {
-		return err
-	}
-	d := &document.JSON{}
-	if err := d.Parse(body); err != nil {
 		return err
 	}
 	i := d.Find(0, "key")

@@ -38,11 +38,7 @@ func (f *Frontend) traceSetting(b *reader, at *route) {
 
 // updateTracing reads and applies a change of the trace settings.
 func updateTracing(b *reader, model string, tracer *trace.Tracer) error {
-	d := document.Empty()
-	body, err := b.read(nil)
-	if err == nil {
-		err = d.Parse(body)
-	}
+	d, err := requireDocument(b)
 	if err != nil {
 		return err
 	}
