@@ -25,8 +25,7 @@ func options12(ctx context.Context, s *scene) (string, error) {
 	if err := s.add("simple", "simple", ""); err != nil {
 		return "", err
 	}
-	flags := []string{"--model-config-name=h100", "--model-namespacing=true", "--cache-config=local,size=1", "--rate-limit=execution_count",
-		"--trace-config=level=TIMESTAMPS", "--allow-sagemaker=true", "--allow-vertex-ai=true", "--model-load-retry-count=3", "--rate-limit-resource=R:1"}
+	flags := []string{"--allow-sagemaker=true", "--allow-vertex-ai=true", "--cache-config=redis,host=localhost", "--model-control-mode=other"}
 	for _, flag := range flags {
 		o, err := s.tunes(ctx, "serve", "--model-repository=repository", "--http-port=0", "--grpc-port=0", "--metrics-port=0", flag)
 		if err != nil {
