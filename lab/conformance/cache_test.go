@@ -3,8 +3,6 @@
 package conformance
 
 import (
-	"io"
-	"net/http"
 	"regexp"
 	"slices"
 	"strings"
@@ -52,17 +50,8 @@ var positive = regexp.MustCompile(`((?:util|duration)\S*(?:\{.*\})?) [0-9.e-]*[1
 // cacheLines returns the lines of the response cache on a server's page of metrics, sorted.
 func cacheLines(t *testing.T, s *peers.Server) []string {
 	t.Helper()
-	r, err := http.Get("http://" + s.Metrics + "/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Body.Close()
-	text, err := io.ReadAll(r.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
 	var lines []string
-	for line := range strings.Lines(string(text)) {
+	for line := range strings.Lines(metricsPage(t, s)) {
 		if strings.Contains(line, "nv_cache_") && !strings.HasPrefix(line, "nv_cache_hit_duration_per_model{") {
 			lines = append(lines, positive.ReplaceAllString(strings.TrimSpace(line), "$1 some"))
 		}

@@ -48,8 +48,8 @@ func simpleRequest() string {
 	return `{"inputs":[` + input("INPUT0") + "," + input("INPUT1") + `]}`
 }
 
-// seriesOf returns the lines of a server's page of metrics without their values, sorted.
-func seriesOf(t *testing.T, s *peers.Server) []string {
+// metricsPage returns a server's page of metrics.
+func metricsPage(t *testing.T, s *peers.Server) string {
 	t.Helper()
 	r, err := http.Get("http://" + s.Metrics + "/metrics")
 	if err != nil {
@@ -60,8 +60,14 @@ func seriesOf(t *testing.T, s *peers.Server) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return string(text)
+}
+
+// seriesOf returns the lines of a server's page of metrics without their values, sorted.
+func seriesOf(t *testing.T, s *peers.Server) []string {
+	t.Helper()
 	var lines []string
-	for line := range strings.Lines(string(text)) {
+	for line := range strings.Lines(metricsPage(t, s)) {
 		line = strings.TrimSpace(line)
 		if !strings.HasPrefix(line, "#") {
 			line = line[:strings.LastIndexByte(line, ' ')]

@@ -4,8 +4,6 @@ package conformance
 
 import (
 	"fmt"
-	"io"
-	"net/http"
 	"regexp"
 	"strings"
 	"testing"
@@ -38,17 +36,8 @@ func TestMonitoring(t *testing.T) {
 	for name, server := range map[string]*peers.Server{"Triton": p.triton, "tuner": p.tuner} {
 		runTool(t, "", environment(t, "TUNER_BINARY"), "perf", "-m", "simple", "-i", "grpc", "-u", server.GRPC, "--concurrency-range", "2", "--measurement-interval", "200")
 		time.Sleep(3 * time.Second) // Triton looks at the machine every two seconds
-		r, err := http.Get("http://" + server.Metrics + "/metrics")
-		if err != nil {
-			t.Fatal(err)
-		}
-		page, err := io.ReadAll(r.Body)
-		_ = r.Body.Close()
-		if err != nil {
-			t.Fatal(err)
-		}
 		labels := map[string]string{}
-		for line := range strings.Lines(string(page)) {
+		for line := range strings.Lines(metricsPage(t, server)) {
 			if metric, rest, _ := strings.Cut(line, "{"); !strings.HasPrefix(line, "#") {
 				metric, _, _ = strings.Cut(metric, " ")
 				labels[metric] += rest
