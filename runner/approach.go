@@ -13,7 +13,7 @@ type approach struct {
 	ramp     []int         // concurrencies of the ramp
 	ramped   int           // largest batch that all instances have executed by its end; 0 unknown
 	warmUp   time.Duration // longest warm-up; 0: requests are counted instead
-	fill     bool          // the warm-up lasts until the queue has filled
+	passing  bool          // the load need not be steady
 	requests int           // exact number of requests in the warm-up
 	length   func(p99 time.Duration, executionsPerSecond float64) time.Duration
 }
@@ -35,13 +35,13 @@ const (
 
 // turn returns the approach of a window that takes turns with windows of another engine. It is
 // short, so that the machine does not change between the two. It need not hold enough requests for
-// its own figures. But the queue, which is empty after a pause, has to fill first.
+// its own figures, nor a steady load.
 func (r *Runner) turn(job Job) approach {
 	a, longest := r.settled(job), turnWarmUp
 	if r.pool.slowest == 0 { // no request was answered yet
 		longest = firstTurnWarmUp
 	}
-	a.warmUp, a.fill = min(a.warmUp, longest), true
+	a.warmUp, a.passing = min(a.warmUp, longest), true
 	a.length = turnNeed.length(job)
 	return a
 }

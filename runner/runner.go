@@ -423,7 +423,7 @@ func (r *Runner) runLoad(ctx context.Context, job Job, a approach, m *measure.Me
 		Dial: func(ctx context.Context, _ int) (load.Conn, error) {
 			return r.prepared.connections.Dial(ctx, job.Load.Concurrency)
 		},
-		Ramp: a.ramp, WarmUp: a.warmUp, Fill: a.fill, WarmUpRequests: a.requests, Patience: r.options.Patience, First: r.pool.first(r.options.LoadTimeout),
+		Ramp: a.ramp, WarmUp: a.warmUp, Unsettled: a.passing, WarmUpRequests: a.requests, Patience: r.options.Patience, First: r.pool.first(r.options.LoadTimeout),
 		More:   func(windows []measure.Window) bool { return len(windows) < job.Windows },
 		Enough: job.enough(),
 		Length: func(p99 time.Duration) time.Duration {

@@ -148,7 +148,7 @@ func (s *session) batch() int { return max(1, s.options.Load.BatchSize) }
 // judge sets the flags of the last window. It does not require a steady load after a warm-up that
 // only fills the queue, and of arrivals that repeat.
 func (s *session) judge() {
-	s.windows[len(s.windows)-1].Flags = flags(s.windows, s.options.Load.Concurrency, s.steady || s.options.Fill || s.options.Period > 0)
+	s.windows[len(s.windows)-1].Flags = flags(s.windows, s.options.Load.Concurrency, s.steady || s.options.Unsettled || s.options.Period > 0)
 }
 
 // release passes on the records of the current window, since it counts now.

@@ -104,10 +104,13 @@ type Options struct {
 	Ramp []int
 	// WarmUp is the longest warm-up, without the ramp. If it ends by this limit, the load counts as
 	// unsteady. 0: no warm-up.
+	//
+	// The warm-up of a closed loop lasts at least until as many requests have ended as are in
+	// flight. The first requests were all sent at once, so their latencies are those of a queue that
+	// fills. A slow server may answer one at once, and all others together much later.
 	WarmUp time.Duration
-	// Fill extends the warm-up of a closed loop until as many requests have ended as are in flight.
-	// The first requests were all sent at once, so their latencies are those of a queue that fills.
-	Fill bool
+	// Unsettled asks for no steady load. Windows are not flagged as unsteady then.
+	Unsettled bool
 	// WarmUpRequests > 0 replaces the timed warm-up: exactly that many requests are sent, and their
 	// answers awaited.
 	WarmUpRequests int

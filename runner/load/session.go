@@ -344,17 +344,15 @@ func (s *session) refused(before int) error {
 	return &RefusedError{Requests: s.failures - before, First: s.first}
 }
 
-// warmUp waits until the load is steady: at most for the limit, and at least for one answer.
-// Answers to the ramp do not count. They show neither that the server takes the load, nor how long
+// warmUp waits until the load is steady: at most for the limit, and at least until the queue has
+// filled. Answers to the ramp do not count. They show neither that the server takes the load, nor how long
 // the windows must be.
 func (s *session) warmUp(ctx context.Context) error {
 	if s.steady { // there is no warm-up, or it is over
 		return nil
 	}
-	begin, good, failures, least := s.warm.from, s.good, s.failures, 1
-	if s.options.Fill {
-		least = s.options.Load.Concurrency
-	}
+	begin, good, failures := s.warm.from, s.good, s.failures
+	least := max(1, s.options.Load.Concurrency)
 	isFilled := func() bool { return s.good > good && s.good-good+s.failures-failures >= least }
 	for !s.steady && (s.now() < begin+s.options.WarmUp || !isFilled()) {
 		if !sleep(ctx, tick) {
@@ -366,7 +364,7 @@ func (s *session) warmUp(ctx context.Context) error {
 		if period := s.options.Period; period > 0 { // a course that repeats has no steady state
 			s.steady = s.now()-begin >= period && isFilled()
 		} else {
-			s.steady = s.warm.isSteady(s.now() - begin)
+			s.steady = isFilled() && s.warm.isSteady(s.now()-begin)
 		}
 		if s.good == good && s.failures > failures && !s.silent && s.now() > begin+refusedFor {
 			return s.refused(failures)
