@@ -15,6 +15,7 @@ import (
 
 	"tuner/internal/problems"
 	"tuner/model/onnx"
+	"tuner/model/onnx/shapes"
 )
 
 // Distribution is the distribution of an input's values.
@@ -77,26 +78,29 @@ func Batches(m *onnx.Model) bool {
 // the model does not answer a single row.
 func Unbatched(m *onnx.Model) bool { return mixes(m) || Groups(m).Size > 1 }
 
-// mixes reports whether the first dimension of an output is another dimension of the inputs: its
-// name stands in no input's first place, but behind one. An output of [time, batch, 4] for an input
-// of [batch, 100, time] cannot be split into the rows of a batch.
+// mixes reports whether the first dimension of an output is not the inputs' first, as the file or
+// inference names it. Either the name stands behind an input's first place, or the inputs' first
+// dimension stands behind the output's. An output of [time, batch, 4] for an input of
+// [batch, 100, time] cannot be split into the rows of a batch.
 func mixes(m *onnx.Model) bool {
 	first, behind := map[string]bool{}, map[string]bool{}
 	for _, v := range m.Inputs() {
 		for i, d := range v.Shape {
-			if i == 0 {
+			switch {
+			case d.Symbol == "":
+			case i == 0:
 				first[d.Symbol] = true
-			} else {
+			default:
 				behind[d.Symbol] = true
 			}
 		}
 	}
+	isFirst := func(d onnx.Dim) bool { return first[d.Symbol] }
+	inferred, _ := shapes.Infer(m) // without inference, the declared names tell
 	return slices.ContainsFunc(m.Outputs(), func(v onnx.Value) bool {
-		name := onnx.Dim{}
-		if len(v.Shape) > 0 {
-			name = v.Shape[0]
-		}
-		return name.Symbol != "" && behind[name.Symbol] && !first[name.Symbol]
+		return slices.ContainsFunc([][]onnx.Dim{v.Shape, inferred[v.Name].Shape}, func(shape []onnx.Dim) bool {
+			return len(shape) > 0 && !isFirst(shape[0]) && (behind[shape[0].Symbol] || slices.ContainsFunc(shape[1:], isFirst))
+		})
 	})
 }
 

@@ -97,7 +97,8 @@ func TestDeriveFollowsIndices(t *testing.T) {
 		return node(g, "Gather", table(g), x)
 	})
 	checkReading(t, "table's last axis", inputs.Uniform, 0, 3, func(g *build.Graph, x string) string {
-		return g.Node("Gather", []string{table(g), x}, build.IntAttribute("axis", -1))
+		columns := g.Node("Gather", []string{table(g), x}, build.IntAttribute("axis", -1)) // [10, batch, 4]
+		return g.Node("Transpose", []string{columns}, build.IntsAttribute("perm", 1, 0, 2))
 	})
 	checkReading(t, "through shape changes", inputs.Uniform, 0, 10, func(g *build.Graph, x string) string {
 		flat := node(g, "Reshape", node(g, "Identity", x), g.Int64s("flat", []int64{-1}, 1))
@@ -296,6 +297,19 @@ func mixed(first, second, output string) *onnx.Model {
 	return g.Model()
 }
 
+// transposed is a model whose output has the input's dimensions in the other order. The file says so,
+// or names none of them.
+func transposed(isDeclared bool) *onnx.Model {
+	g := build.NewGraph("transposed")
+	x := g.Input("x", onnx.Float, onnx.Symbol("batch"), onnx.Fixed(7))
+	first, second := onnx.Symbol("steps"), onnx.Symbol("batch")
+	if !isDeclared {
+		first, second = onnx.Dim{Size: -1}, onnx.Dim{Size: -1}
+	}
+	g.OutputAs("y", g.Node("Transpose", []string{x}), onnx.Float, first, second)
+	return g.Model()
+}
+
 func TestBatches(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -307,6 +321,8 @@ func TestBatches(t *testing.T) {
 		"identity":                  {build.Identity(onnx.String), true},
 		"the time comes first":      {mixed("batch", "time", "time"), false},
 		"another name comes first":  {mixed("batch", "time", "rows"), true},
+		"the batch comes second":    {transposed(true), false},
+		"inferred to come second":   {transposed(false), false},
 		"nameless":                  {mixed("", "", ""), true},
 		"all sizes have one name":   {mixed("n", "n", "n"), true},
 		"the batch keeps its place": {mixed("batch", "time", "batch"), true},
