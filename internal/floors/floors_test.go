@@ -42,14 +42,15 @@ var allowed = map[string][]string{
 	"gate/progress":       {"gate", "gate/decide", "measure", "internal/live", "internal/live/noise", "internal/words"},
 	"gate/output":         {"gate", "gate/decide", "spec", "measure", "internal/plotstyle", "internal/terminal", "internal/webpage"},
 	"profile":             {"measure/arrivals", "spec/mixture", "model/mix", "profile/campaign", "spec", "spec/knobs", "search", "search/verdict", "runner", "model/modelrepo", "model/modelconfig", "profile/journal", "measure", "engine/api", "model/onnx", "internal/hostinfo", "model/precision", "model/dataset", "runner/payload"},
-	"profile/preparation": {"profile", "profile/campaign", "profile/dryrun", "profile/progress", "spec", "search", "profile/journal", "runner", "runner/target", "ort/ortlib", "ort/provider/probe", "model/precision", "model/precision/places", "model/dataset", "internal/hostinfo", "internal/checksum", "internal/exit", "internal/words", "measure", "model/modelconfig", "model/modelrepo", "ort/provider"}, // checks before a campaign
+	"profile/preparation": {"profile", "profile/campaign", "profile/dryrun", "profile/progress", "profile/spans", "spec", "search", "profile/journal", "runner", "runner/target", "ort/ortlib", "ort/provider/probe", "model/precision", "model/precision/places", "model/dataset", "internal/hostinfo", "internal/checksum", "internal/exit", "internal/words", "measure", "model/modelconfig", "model/modelrepo", "ort/provider"}, // checks before a campaign
 	"profile/dryrun":      {"profile", "profile/campaign", "spec", "search"},
+	"profile/spans":       {"profile", "search", "measure", "internal/collector"},                                                          // spans of what an observer sees
 	"profile/progress":    {"profile", "search", "search/verdict", "measure", "internal/live", "internal/live/noise", "internal/terminal"}, // search/verdict: the words of the decision so far
 	"profile/starter":     {"spec/mixture", "profile", "profile/preparation", "spec", "model/modelconfig", "model/onnx", "ort/ortlib", "internal/hostinfo"},
 	"profile/campaign":    {"spec/mixture", "model/mix", "spec", "search", "profile/journal", "model/modelconfig", "internal/checksum", "internal/parallel"}, // meaning of journals; it runs nothing
 	"runner":              {"measure/arrivals", "engine/api", "runner/load", "runner/wire", "runner/meter", "internal/hostinfo", "measure"},
 	"runner/target":       {"runner", "internal/children", "internal/exit", "engine/api", "spec", "spec/knobs", "search", "profile/journal", "runner/wire", "runner/meter", "measure", "internal/hostinfo", "ort/ortlib", "model/modelrepo", "model/modelconfig", "ort/provider"},                                                                                                                                                                                                                                                                                                                                            // modelconfig: what a remote server serves, to be given back
-	"pipeline":            {"analyze", "model/dataset", "export", "internal/checksum", "internal/exit", "internal/terminal", "internal/words", "profile/journal", "runner/meter", "model/modelconfig", "model/onnx", "ort/ortlib", "model/precision", "model/precision/accuracy", "model/precision/conversion", "model/precision/places", "profile", "profile/campaign", "profile/preparation", "profile/starter", "ort/provider", "ort/provider/probe", "model/framework", "report", "report/formats", "report/html", "report/json", "report/markdown", "report/text", "runner/target", "search", "spec", "pipeline/steps"}, // the steps use everything but the command line
+	"pipeline":            {"analyze", "model/dataset", "export", "internal/checksum", "internal/exit", "internal/terminal", "internal/words", "measure", "profile/journal", "runner/meter", "model/modelconfig", "model/onnx", "ort/ortlib", "model/precision", "model/precision/accuracy", "model/precision/conversion", "model/precision/places", "profile", "profile/campaign", "profile/preparation", "profile/starter", "ort/provider", "ort/provider/probe", "model/framework", "report", "report/formats", "report/html", "report/json", "report/markdown", "report/text", "runner/target", "search", "spec", "pipeline/steps"}, // the steps use everything but the command line
 	"mcp":                 {"analyze", "export", "internal/children", "internal/terminal", "measure", "model/framework", "model/modelconfig", "model/onnx", "ort/ortlib", "profile/journal", "profile/starter", "report/figures", "report/formats", "report/result", "report/text", "spec", "spec/mixture"},                                                                                                                                                                                                                                                                                                                  // it reads here, and measures and writes in children
 	"mcp/roots":           {"spec"},
 	"pipeline/steps":      {"internal/checksum"},
@@ -105,7 +106,7 @@ var allowed = map[string][]string{
 	"engine/mirror":              {"engine/objects"},                                                                        // folders of files: it loads nothing
 	"engine/logging":             {},                                                                                        // lines: it knows no model and no protocol
 	"engine/fault":               {},                                                                                        // a class and a text: every part of the engine makes errors
-	"engine/trace":               {"engine/fault"},                                                                          // moments: it knows no model
+	"engine/trace":               {"engine/fault", "internal/collector"},                                                    // moments: it knows no model
 	"engine/request":             {"engine/budget", "engine/fault", "engine/sequence", "engine/trace", "model/modelconfig"}, // sequence: its identity
 	"engine/sequence":            {"engine/linked", "engine/scheduler"},
 	"engine/ragged":              {"engine/fault", "engine/request", "engine/session", "model/modelconfig"},
@@ -148,6 +149,7 @@ var allowed = map[string][]string{
 	"internal/buildfacts":      {},
 	"internal/alloctest":       {},
 	"internal/checksum":        {},
+	"internal/collector":       {}, // spans on their way: it does not know what they are about
 	"internal/children":        {},
 	"internal/doctor":          {"ort/provider/probe", "internal/hostinfo", "ort/ortlib", "internal/terminal"},
 	"internal/exit":            {},
@@ -188,7 +190,7 @@ var walls = []struct {
 	reason string
 }{
 	{nil, []string{"ort"}, "github.com/yalue/onnxruntime_go", "package ort is the only one that touches ONNX Runtime"},
-	{nil, []string{"internal/cli", "engine", "ort/provider/probe/child", "internal/orttest"}, "ort", "an ONNX Runtime abort must not kill a campaign: the process boundary is the contract"},
+	{nil, []string{"engine", "ort/provider/probe/child", "internal/orttest"}, "ort", "an ONNX Runtime abort must not kill a campaign: the process boundary is the contract"},
 	{nil, []string{"search"}, "search/guided", "what a strategy can tell is asked by the interfaces of search/plan, never of its type"},
 	{[]string{"search"}, nil, "os", "search is pure: replayable and benchmarked in seconds"},
 	{[]string{"search"}, nil, "internal/durable", "search is pure: it writes no files"},

@@ -10,6 +10,7 @@ import (
 	"tuner/profile/campaign"
 	"tuner/profile/dryrun"
 	"tuner/profile/progress"
+	"tuner/profile/spans"
 	"tuner/search"
 )
 
@@ -27,6 +28,14 @@ func (o Options) observe(name string, settings search.Settings, past time.Durati
 		return quiet{}
 	}
 	return progress.New(o.Messages, name, settings.Goal, settings.Budget, past)
+}
+
+// about describes a campaign to an OpenTelemetry collector.
+func (o Options) about(setup profile.Setup, log campaign.Log) spans.About {
+	return spans.About{
+		Model: setup.Subject.Name, Strategy: setup.Profile.Search.Strategy, Server: serverText(setup), Output: setup.Profile.Output,
+		Version: o.Version, Goal: setup.Profile.Goal, Earlier: len(log.Past), Past: log.Elapsed(), Now: time.Now,
+	}
 }
 
 // announce prints whether a campaign begins or resumes.

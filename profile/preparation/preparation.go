@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"time"
 
 	"tuner/internal/exit"
@@ -20,6 +21,7 @@ import (
 	"tuner/ort/ortlib"
 	"tuner/profile"
 	"tuner/profile/journal"
+	"tuner/profile/spans"
 	"tuner/runner"
 	"tuner/runner/target"
 	"tuner/search"
@@ -205,10 +207,15 @@ func (c Campaign) Run(ctx context.Context, v profile.Variants) (outcome profile.
 	c.options.announce(setup, log)
 	watch := c.options.observe(setup.Subject.Name, settings, log.Elapsed())
 	defer watch.Close() // also after a panic, whose report belongs on the ordinary screen
+	observer, ended, err := spans.Around(ctx, watch, c.options.about(setup, log), slog.New(slog.NewTextHandler(c.options.Messages, &slog.HandlerOptions{Level: slog.LevelWarn})))
+	if err != nil {
+		return profile.Outcome{}, exit.Usagef("%v", err)
+	}
 	loop := profile.Campaign{
-		Strategy: strategy, Trialer: profile.NewEngines(setup, engines, finals, c.requests), Recorder: log, Observer: watch,
+		Strategy: strategy, Trialer: profile.NewEngines(setup, engines, finals, c.requests), Recorder: log, Observer: observer,
 		More: watch.More, IsEnough: watch.IsEnough, Now: time.Now, Past: log.Past,
 	}
 	outcome, err = loop.Run(ctx)
+	ended(outcome, err)
 	return outcome, exit.OfFiles(err)
 }

@@ -1,7 +1,6 @@
 package otlp_test
 
 import (
-	"compress/gzip"
 	"context"
 	"encoding/binary"
 	"encoding/hex"
@@ -18,12 +17,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	spans "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
-	"google.golang.org/protobuf/proto"
 
 	"tuner/engine"
 	"tuner/engine/api/inferencepb"
@@ -31,40 +28,12 @@ import (
 	"tuner/engine/frontends"
 	"tuner/engine/trace"
 	"tuner/engine/trace/otlp"
+	"tuner/internal/collector/collectortest"
 )
-
-// receiver is a collector.
-type receiver struct {
-	status int // of its answers
-	got    chan *collector.ExportTraceServiceRequest
-}
-
-func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
-	var body io.Reader = request.Body
-	if request.Header.Get("Content-Encoding") == "gzip" {
-		unpacked, err := gzip.NewReader(body)
-		if err != nil {
-			w.WriteHeader(http.StatusBadRequest)
-			return
-		}
-		body = unpacked
-	}
-	data, err := io.ReadAll(body)
-	var export collector.ExportTraceServiceRequest
-	if err == nil {
-		err = proto.Unmarshal(data, &export)
-	}
-	if err != nil {
-		w.WriteHeader(http.StatusBadRequest)
-		return
-	}
-	w.WriteHeader(r.status)
-	r.got <- &export
-}
 
 // started is an engine whose requests are traced, and its collector.
 type started struct {
-	*receiver
+	*collectortest.Receiver
 	address frontends.Addresses
 	grpc    inferencepb.GRPCInferenceServiceClient
 }
@@ -81,12 +50,10 @@ ensemble_scheduling {
 // both.
 func start(t *testing.T, config trace.Config) *started {
 	t.Helper()
-	s := &started{receiver: &receiver{status: http.StatusOK, got: make(chan *collector.ExportTraceServiceRequest, 64)}}
-	server := httptest.NewServer(s.receiver)
-	t.Cleanup(server.Close)
+	s := &started{Receiver: collectortest.New(t)}
 	config.Mode = trace.ModeOpenTelemetry
 	exporter, err := otlp.New(t.Context(), otlp.Options{
-		URL: strings.TrimPrefix(server.URL, "http://") + "/v1/traces", Resource: []trace.Option{{Name: "service.version", Value: "7"}},
+		URL: strings.TrimPrefix(s.URL, "http://") + "/v1/traces", Resource: []trace.Option{{Name: "service.version", Value: "7"}},
 		Queue: 100, Delay: time.Millisecond, Batch: 10,
 	}, slog.New(slog.DiscardHandler))
 	if err != nil {
@@ -127,7 +94,7 @@ func (s *started) trees(t *testing.T, n int) []string {
 	roots := 0
 	for roots < n {
 		select {
-		case export := <-s.got:
+		case export := <-s.Got:
 			for _, r := range export.ResourceSpans {
 				checkResource(t, r)
 				for _, scope := range r.ScopeSpans {
@@ -357,7 +324,7 @@ func TestCaller(t *testing.T) {
 			s := start(t, trace.Config{Level: trace.LevelTimestamps, Rate: 0, Count: -1})
 			s.post(t, "fake", body("none", 1), nil)
 			send(t, s)
-			export := <-s.got
+			export := <-s.Got
 			for _, span := range export.ResourceSpans[0].ScopeSpans[0].Spans {
 				if got := hex.EncodeToString(span.TraceId); got != traceID {
 					t.Errorf("span %s is of trace %s", span.Name, got)
@@ -395,25 +362,24 @@ func (l *lines) count(what string) int {
 // A collector that refuses spans costs one line in the log, and its return another one.
 func TestRefusingCollector(t *testing.T) {
 	t.Parallel()
-	r := &receiver{status: http.StatusBadRequest, got: make(chan *collector.ExportTraceServiceRequest, 64)}
-	server := httptest.NewServer(r)
-	defer server.Close()
+	r := collectortest.New(t)
+	r.Answer(http.StatusBadRequest)
 	var log lines
-	exporter, err := otlp.New(t.Context(), otlp.Options{URL: server.URL, Queue: 10, Delay: time.Millisecond, Batch: 1}, slog.New(slog.NewTextHandler(&log, nil)))
+	exporter, err := otlp.New(t.Context(), otlp.Options{URL: r.URL, Queue: 10, Delay: time.Millisecond, Batch: 1}, slog.New(slog.NewTextHandler(&log, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	tracer := trace.New(trace.Config{Level: trace.LevelTimestamps, Rate: 1, Count: -1, Mode: trace.ModeOpenTelemetry}, exporter, slog.New(slog.DiscardHandler))
 	for range 3 { // each has been answered before the next begins
 		tracer.Sample("m", none{}).End()
-		<-r.got
+		<-r.Got
 	}
 	for log.count("spans are lost") == 0 {
 		time.Sleep(time.Millisecond)
 	}
-	r.status = http.StatusOK
+	r.Answer(http.StatusOK)
 	tracer.Sample("m", none{}).End()
-	<-r.got
+	<-r.Got
 	if err := tracer.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
