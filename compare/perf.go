@@ -63,9 +63,9 @@ func readPerf(path string, text []byte) (Run, error) {
 		"tuner": d.Program, factFingerprint: d.Machine, "protocol": d.Settings.Protocol, "model": d.Settings.Model, factRequests: d.Settings.Arrivals,
 	}}
 	served := Configuration{Name: d.Settings.Model, Key: servedKey, Description: "as the server served it", Points: []Point{}}
-	for i, l := range d.Levels {
-		if i == 0 {
-			run.Created = l.Begin.UTC().Format(time.RFC3339)
+	for _, l := range d.Levels {
+		if run.Created == "" {
+			run.Created = created(l.Begin)
 		}
 		if l.Throughput != nil && l.Failure == "" {
 			served.Points = append(served.Points, pointOf(l))

@@ -144,7 +144,7 @@ func readCampaign(path string, text []byte) (Run, error) {
 		run.Kind = Imported
 	}
 	if r.Origin != nil {
-		run.Created = r.Origin.Created.UTC().Format(time.RFC3339)
+		run.Created = created(r.Origin.Created)
 	}
 	for _, t := range r.Goal.Objective {
 		run.shown = append(run.shown, t.Metric)
@@ -336,7 +336,7 @@ func readGate(path string, text []byte) (Run, error) {
 	if d.Schema != 1 {
 		return Run{}, fmt.Errorf("%s: schema is %d; this version of tuner reads schema 1: run 'tuner gate' again", path, d.Schema)
 	}
-	run := Run{Kind: Gate, Model: d.Name, Answer: "gate: " + d.Verdict, Created: d.Time.UTC().Format(time.RFC3339), Facts: machineFacts(d.Machine)}
+	run := Run{Kind: Gate, Model: d.Name, Answer: "gate: " + d.Verdict, Created: created(d.Time), Facts: machineFacts(d.Machine)}
 	run.Facts["tuner"], run.Facts[factFingerprint] = d.Tool, d.Fingerprint
 	run.Facts["model file, candidate"], run.Facts["ONNX Runtime"] = d.Candidate.SHA256, d.Candidate.Runtime
 	if d.Baseline != nil {
@@ -381,4 +381,12 @@ func figuresOf(samples []Sample) map[measure.Metric]Figure {
 		figures[metric] = Figure{math.Exp(e.Value), math.Exp(e.Lo), math.Exp(e.Hi)}
 	}
 	return figures
+}
+
+// created returns a time as runs have it. Files of earlier versions have none.
+func created(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339)
 }

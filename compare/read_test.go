@@ -58,6 +58,25 @@ func TestReadErrors(t *testing.T) {
 	}
 }
 
+// A run whose file has no time has none, and not the year 1.
+func TestRunsWithoutTime(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		`{"format": 1, "settings": {"model": "m"}, "levels": [{"load": {"concurrency": 1}}, {"load": {"concurrency": 2}, "begin": "2026-11-27T10:00:00+01:00"}]}`,
+		`{"format": 1, "settings": {"model": "m"}, "levels": [{"load": {"concurrency": 1}}]}`,
+		`{"schema": 1, "name": "m", "verdict": "pass", "criteria": [], "load": {"concurrency": 1}, "values": []}`,
+	} {
+		r, err := Parse("x.json", []byte(text))
+		want := ""
+		if strings.Contains(text, "begin") {
+			want = "2026-11-27T09:00:00Z" // UTC
+		}
+		if err != nil || r.Created != want {
+			t.Errorf("%s: began %q (%v), want %q", text, r.Created, err, want)
+		}
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	for _, path := range []string{"../gate/output/testdata/pass.gate.json", "../perf/output/testdata/closed.json"} {
 		text, err := os.ReadFile(path)
