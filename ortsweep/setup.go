@@ -39,8 +39,8 @@ type Setup struct {
 // a batch of any size. Errors are profile.InputErrors.
 func Check(sweep spec.Sweep, s profile.Subject, batching bool) error {
 	if sweep.Batch > 1 && !batching {
-		return &profile.InputError{Err: fmt.Errorf("%s: batch: cannot run %q with batch %d: the model has no symbolic batch dimension; "+
-			"write batch: 1, or make the dimension symbolic (`tuner convert` does where the graph allows)", sweep.Path, s.Files[0].Source.Path, sweep.Batch)}
+		return &profile.InputError{Err: fmt.Errorf("%s: cannot run %q with batch %d: the model has no symbolic batch dimension; "+
+			"choose a batch of 1, or make the dimension symbolic (`tuner convert` does where the graph allows)", spec.Place(sweep.Path, "batch", "batch"), s.Files[0].Source.Path, sweep.Batch)}
 	}
 	if n := len(s.Config.InstanceGroup); n > 1 {
 		return &profile.InputError{Err: fmt.Errorf("%s: config: cannot sweep a configuration of %d instance groups; leave one", sweep.Path, n)}

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"tuner/internal/durable"
 	"tuner/internal/exit"
@@ -181,7 +180,7 @@ func locate(p spec.Profile) (origin, error) {
 
 // pathHint says to what paths in a profile are relative; "" if the profile was made from flags.
 func pathHint(p spec.Profile) string {
-	if strings.HasPrefix(p.Path, spec.FromFlags) {
+	if p.IsFromFlags() {
 		return ""
 	}
 	return "; paths are relative to the file's folder"

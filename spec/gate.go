@@ -126,10 +126,7 @@ func (g Gate) defaulted() Gate {
 // Profile returns the profile that opens the model of a side. name is the side's name in errors.
 func (g Gate) Profile(name string, side GateSide) Profile {
 	p := profileDefaults()
-	p.Path, p.Name, p.Output, p.Inputs, p.Accuracy = g.Path+": "+name, g.Name, g.Output, g.Inputs, g.Accuracy
-	if g.Path == FromFlags {
-		p.Path = FromFlags + ": --" + name
-	}
+	p.Path, p.Name, p.Output, p.Inputs, p.Accuracy = Place(g.Path, name, name), g.Name, g.Output, g.Inputs, g.Accuracy
 	p.Model = ModelSource{Path: side.Model, Config: side.Config}
 	p.Load.BatchSize, p.Load.Arrivals = g.Load.BatchSize, g.Arrivals
 	return p.defaulted()

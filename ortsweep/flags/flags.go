@@ -182,9 +182,9 @@ func (o *Options) readOlive() (olive.Settings, error) {
 
 // ShapeError adds to an error about input shapes the way to set them.
 func (o *Options) ShapeError(path string, err error) error {
-	field, hint := "load.inputs", "load: {inputs: {shape: {NAME: [SIZES]}}}, without the batch dimension"
+	hint := "load: {inputs: {shape: {NAME: [SIZES]}}}, without the batch dimension"
 	if o.File == "" {
-		field, hint = "--shape", "--shape NAME:SIZES without the batch dimension, or --in-names with --in-shapes"
+		hint = "--shape NAME:SIZES without the batch dimension, or --in-names with --in-shapes"
 	}
-	return fmt.Errorf("%s: %s: %w\n    hint: %s", path, field, err, hint)
+	return fmt.Errorf("%s: %w\n    hint: %s", spec.Place(path, "load.inputs", "shape"), err, hint)
 }

@@ -46,7 +46,7 @@ func (m Model) CheckMix(of mixture.Mix, given map[string][]int64) error {
 	if of.IsZero() {
 		return nil
 	}
-	p := spec.Profile{Path: spec.FromFlags, Inputs: spec.Inputs{Mix: of, Shape: map[string][]int64{}}}
+	p := spec.Profile{Path: "--mix", Inputs: spec.Inputs{Mix: of, Shape: map[string][]int64{}}}
 	shapes, err := ExampleShapes(m.Subject, given)
 	if err != nil {
 		return err

@@ -14,20 +14,24 @@ type Error struct {
 	File    string
 	Line    int    // from 1; 0 if the text has no lines that users can look up
 	Path    string // "space.max_batch_size[2]"; "" for the file as a whole
+	IsFlag  bool   // Path is a flag, and stands for itself: the file was made from flags
 	Value   string // the value in the file, shortened; "" without one
 	Problem string // the mistake, without the value
 	Allowed string // allowed values; "" if the problem names them
 	Hint    string // the remedy; "" if the rest names it
 }
 
-// Error returns "file:line: path: problem (value "x"); allowed: …". A hint is on a line of its own.
+// Error returns "file:line: path: problem (value "x"); allowed: …", or "--flag: problem …". A hint is
+// on a line of its own.
 func (e Error) Error() string {
 	var b strings.Builder
-	b.WriteString(e.File)
-	if e.Line > 0 {
-		fmt.Fprintf(&b, ":%d", e.Line)
+	if !e.IsFlag {
+		b.WriteString(e.File)
+		if e.Line > 0 {
+			fmt.Fprintf(&b, ":%d", e.Line)
+		}
+		b.WriteString(": ")
 	}
-	b.WriteString(": ")
 	if e.Path != "" {
 		b.WriteString(e.Path + ": ")
 	}

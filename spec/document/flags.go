@@ -17,17 +17,18 @@ func NamingFlags(err error, flags []FieldFlag) error {
 		return err
 	}
 	for i, m := range mistakes {
-		mistakes[i].Line, mistakes[i].Path = 0, flagOf(m.Path, flags)
+		mistakes[i].Line = 0
+		mistakes[i].Path, mistakes[i].IsFlag = flagOf(m.Path, flags)
 	}
 	return mistakes
 }
 
-// flagOf returns the flag of a field, and the field itself without one.
-func flagOf(field string, flags []FieldFlag) string {
+// flagOf returns the flag of a field. Without one it returns the field itself, and false.
+func flagOf(field string, flags []FieldFlag) (string, bool) {
 	for _, f := range flags {
 		if rest, found := strings.CutPrefix(field, f.Field); found {
-			return strings.TrimSpace(f.Flag + rest)
+			return strings.TrimSpace(f.Flag + rest), true
 		}
 	}
-	return field
+	return field, false
 }
