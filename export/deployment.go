@@ -116,7 +116,10 @@ const (
 	leastLoadBuilding = 30 * time.Minute // for a provider that builds its engines while loading
 	loadSpare         = 3                // factor for other disks and files outside the cache
 
-	sharedMemory = 256 // MiB of /dev/shm for tensors that clients pass in shared memory; containers have 64 by default
+	// MiB of /dev/shm for tensors that clients pass in shared memory; containers have 64 by default.
+	// Triton 24.10 always lets them, and does not start with --allow-client-shm, which later releases want
+	// for it (docs/reference/export.md).
+	sharedMemory = 256
 )
 
 // newDeployment derives a deployment. It reports all mistakes in the options together.
