@@ -16,6 +16,7 @@ import (
 	"tuner/internal/hostinfo"
 	"tuner/profile/starter"
 	"tuner/report/csv"
+	"tuner/report/data"
 	"tuner/report/formats"
 	"tuner/spec"
 	"tuner/spec/edit"
@@ -188,7 +189,8 @@ func analyzeAfter(con console, o profileOptions, a spec.Analyze) error {
 	return analyzeOne(con, quiet, a)
 }
 
-// joinResults writes the CSV files of several models into one folder.
+// joinResults writes the tables of several models into one folder: those of Model Analyzer, and those
+// of points and trials.
 func joinResults(con console, export string, analyses []spec.Analyze) error {
 	var parts []string
 	for _, a := range analyses {
@@ -198,6 +200,10 @@ func joinResults(con console, export string, analyses []spec.Analyze) error {
 	if err != nil {
 		return exit.OfFiles(err)
 	}
-	listFiles(con.err, export, written)
+	more, err := data.Join(export, parts)
+	if err != nil {
+		return exit.OfFiles(err)
+	}
+	listFiles(con.err, export, append(written, more...))
 	return nil
 }

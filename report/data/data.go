@@ -29,15 +29,31 @@ type Format struct{}
 // Name implements report.Format.
 func (Format) Name() string { return "data" }
 
+// parquetEnding ends the names of Parquet files.
+const parquetEnding = ".parquet"
+
+// form is a form in which each table is written.
+type form struct {
+	ending string
+	write  func(io.Writer, table) error
+}
+
+func forms() []form { return []form{{".csv", writeCSV}, {parquetEnding, writeParquet}} }
+
+// The names of the tables, which are also those of their files.
+const (
+	pointsName = "points"
+	trialsName = "trials"
+)
+
+func tables() []string { return []string{pointsName, trialsName} }
+
 // Files implements report.Format.
 func (Format) Files(r analyze.Result, _ report.Output) []report.File {
 	var files []report.File
 	add := func(name string, make func(analyze.Result) (table, error)) {
 		once := sync.OnceValues(func() (table, error) { return make(r) }) // both files of a table
-		for _, form := range []struct {
-			ending string
-			write  func(io.Writer, table) error
-		}{{".csv", writeCSV}, {".parquet", writeParquet}} {
+		for _, form := range forms() {
 			files = append(files, report.File{Path: filepath.Join(folder, name+form.ending), Write: func(w io.Writer) error {
 				t, err := once()
 				if err != nil {
@@ -47,8 +63,8 @@ func (Format) Files(r analyze.Result, _ report.Output) []report.File {
 			}})
 		}
 	}
-	add("points", points)
-	add("trials", trials)
+	add(pointsName, points)
+	add(trialsName, trials)
 	return files
 }
 

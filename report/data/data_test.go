@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -45,7 +46,12 @@ func written(t *testing.T, r analyze.Result, name string) []byte {
 // readCSV returns the rows of a CSV file as cells by column, without empty ones.
 func readCSV(t *testing.T, r analyze.Result, name string) []map[string]string {
 	t.Helper()
-	lines, err := csv.NewReader(bytes.NewReader(written(t, r, name))).ReadAll()
+	return cellsOfCSV(t, written(t, r, name))
+}
+
+func cellsOfCSV(t *testing.T, text []byte) []map[string]string {
+	t.Helper()
+	lines, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,10 +68,14 @@ func readCSV(t *testing.T, r analyze.Result, name string) []map[string]string {
 	return rows
 }
 
-// readParquet returns the same of a Parquet file, and its columns with their types.
-func readParquet(t *testing.T, r analyze.Result, name string) (rows []map[string]string, columns []string) {
+// ofParquet returns the same of a Parquet file, and its columns with their types.
+func ofParquet(t *testing.T, r analyze.Result, name string) (rows []map[string]string, columns []string) {
 	t.Helper()
-	text := written(t, r, name)
+	return cellsOfParquet(t, written(t, r, name))
+}
+
+func cellsOfParquet(t *testing.T, text []byte) (rows []map[string]string, columns []string) {
+	t.Helper()
 	file, err := parquet.OpenFile(bytes.NewReader(text), int64(len(text)))
 	if err != nil {
 		t.Fatal(err)
@@ -191,7 +201,7 @@ func TestPointsAreThoseOfResultJSON(t *testing.T) {
 			}
 		}
 		got := readCSV(t, r, "points.csv")
-		fromParquet, _ := readParquet(t, r, "points.parquet")
+		fromParquet, _ := ofParquet(t, r, "points.parquet")
 		if diff := cmp.Diff(got, fromParquet); diff != "" {
 			t.Errorf("%s: CSV and Parquet differ (-CSV +Parquet):\n%s", name, diff)
 		}
@@ -220,7 +230,7 @@ func TestTrials(t *testing.T) {
 	t.Parallel()
 	for name, r := range results(t) {
 		got := readCSV(t, r, "trials.csv")
-		fromParquet, _ := readParquet(t, r, "trials.parquet")
+		fromParquet, _ := ofParquet(t, r, "trials.parquet")
 		if diff := cmp.Diff(got, fromParquet); diff != "" {
 			t.Errorf("%s: CSV and Parquet differ (-CSV +Parquet):\n%s", name, diff)
 		}
@@ -328,7 +338,7 @@ func TestHostileText(t *testing.T) {
 	if got := readCSV(t, r, "points.csv")[0]["model"]; got != "'=1+1" {
 		t.Errorf("CSV has %q", got)
 	}
-	rows, _ := readParquet(t, r, "points.parquet")
+	rows, _ := ofParquet(t, r, "points.parquet")
 	if got := rows[0]["model"]; got != "=1+1" {
 		t.Errorf("Parquet has %q", got)
 	}
@@ -388,4 +398,64 @@ Further columns follow where a campaign has them:
 		}
 	}
 	golden.Check(t, filepath.Join("..", "..", "docs", "reference", "data-columns.md"), b.String())
+}
+
+// The tables of two models together have the rows of both, in the columns of both. CSV and Parquet
+// have the same cells.
+func TestJoin(t *testing.T) {
+	t.Parallel()
+	all := results(t)
+	a, b := all["typical"], all["variants"]
+	dir := t.TempDir()
+	var parts []string
+	for i, r := range []analyze.Result{a, b} {
+		part := filepath.Join(dir, strconv.Itoa(i))
+		parts = append(parts, part)
+		for _, f := range (Format{}).Files(r, report.Output{}) {
+			if err := report.WriteFile(filepath.Join(part, f.Path), f.Write); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	parts = append(parts, filepath.Join(dir, "failed")) // wrote no tables
+	joint := filepath.Join(dir, "joint")
+	written, err := Join(joint, parts)
+	if err != nil || len(written) != 4 {
+		t.Fatalf("wrote %q, %v", written, err)
+	}
+	for _, name := range tables() {
+		want := slices.Concat(readCSV(t, a, name+".csv"), readCSV(t, b, name+".csv"))
+		text, err := os.ReadFile(filepath.Join(joint, folder, name+".csv"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, cellsOfCSV(t, text)); diff != "" {
+			t.Errorf("%s.csv (-parts +joint):\n%s", name, diff)
+		}
+		text, err = os.ReadFile(filepath.Join(joint, folder, name+".parquet"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, _ := cellsOfParquet(t, text)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s.parquet (-parts +joint):\n%s", name, diff)
+		}
+	}
+}
+
+// Columns that one table alone has are empty in the other's rows, and a column of two kinds is refused.
+func TestWith(t *testing.T) {
+	t.Parallel()
+	a := table{columns: []column{{name: "model"}, {name: "x", kind: whole}}, rows: [][]any{{"a", int64(1)}}}
+	b := table{columns: []column{{name: "y", kind: number}, {name: "model"}}, rows: [][]any{{2.5, "b"}}}
+	got, err := a.with(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([][]any{{"a", int64(1), nil}, {"b", nil, 2.5}}, got.rows); diff != "" {
+		t.Error(diff)
+	}
+	if _, err := a.with(table{columns: []column{{name: "x", kind: flag}}}); err == nil || !strings.Contains(err.Error(), "column x is int64 in one table and boolean in another") {
+		t.Errorf("err = %v", err)
+	}
 }
