@@ -42,6 +42,8 @@ test: setup lint ## All set-up, then all tests: unit and integration, with the r
 	go test -race ./internal/cli
 	@echo "==> test: the verbs with ONNX Runtime, without the race detector, under which their many processes take four times as long"
 	TUNER_ORT_LIBRARY="$$($(TUNER) runtime install cpu)" TUNER_MODELS="$(CURDIR)/$(MODELS)" go test -timeout 20m ./internal/cli
+	@echo "==> test: what makes the packages"
+	go -C tools/dist test ./...
 	@echo "==> test: the laboratory's own tests"
 	@$(MAKE) --no-print-directory -C lab test MODELS="$(CURDIR)/$(MODELS)"
 	@echo "==> test: ONNX Runtime with OpenVINO"

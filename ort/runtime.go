@@ -29,6 +29,8 @@ import (
 
 	binding "github.com/yalue/onnxruntime_go"
 
+	"tuner/internal/telemetry"
+
 	"tuner/ort/provider"
 )
 
@@ -62,7 +64,7 @@ func Open(library string) (*Runtime, error) { return OpenWith(library, nil) }
 // OpenWith is Open with thread pools that all sessions share. A session's own numbers of threads then
 // have no effect. With nil each session has its own pools.
 func OpenWith(library string, threads *GlobalThreads) (*Runtime, error) {
-	DisableTelemetry()
+	telemetry.Disable()
 	if err := checkLibraryFile(library); err != nil {
 		return nil, err
 	}

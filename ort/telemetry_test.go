@@ -7,11 +7,11 @@ import (
 	"tuner/internal/telemetry"
 )
 
-// A user's own setting stays.
-func TestDisableTelemetry(t *testing.T) {
+// Opening the library stops its reports. A user's own setting stays.
+func TestOpenStopsReports(t *testing.T) {
 	for set, want := range map[string]string{"0": "0", "1": "1", "": ""} {
 		t.Setenv(telemetry.Variable, set)
-		DisableTelemetry()
+		telemetry.Disable()
 		if got := os.Getenv(telemetry.Variable); got != want {
 			t.Errorf("set to %q, it becomes %q", set, got)
 		}

@@ -1,9 +1,10 @@
 // Command stage writes what stands beside the binary in a package of tuner: man pages, shell
 // completion, and ONNX Runtime. `make dist` runs it; see tools/dist.
 //
-// usage: stage PREFIX GOOS/GOARCH DATE CACHE
+// usage: stage PREFIX DATE [GOOS/GOARCH CACHE]
 //
-// DATE is that of the man pages, as in RFC 3339. CACHE is the folder in which downloads stay.
+// DATE is that of the man pages, as in RFC 3339. CACHE is the folder in which downloads stay. Without a
+// platform there is no ONNX Runtime.
 package main
 
 import (
@@ -29,11 +30,11 @@ func main() {
 }
 
 func run(args []string) error {
-	if len(args) != 4 {
-		return errors.New("usage: stage PREFIX GOOS/GOARCH DATE CACHE")
+	if len(args) != 2 && len(args) != 4 {
+		return errors.New("usage: stage PREFIX DATE [GOOS/GOARCH CACHE]")
 	}
-	prefix, platform, cache := args[0], args[1], args[3]
-	date, err := time.Parse(time.RFC3339, args[2])
+	prefix := args[0]
+	date, err := time.Parse(time.RFC3339, args[1])
 	if err != nil {
 		return fmt.Errorf("cannot read the date: %w", err)
 	}
@@ -42,7 +43,10 @@ func run(args []string) error {
 	if err := errors.Join(manPages(root, filepath.Join(prefix, "share", "man", "man1"), date), completion(root, filepath.Join(prefix, "share"))); err != nil {
 		return err
 	}
-	return onnxRuntime(filepath.Join(prefix, "lib", "tuner"), platform, cache)
+	if len(args) == 2 {
+		return nil
+	}
+	return onnxRuntime(filepath.Join(prefix, "lib", "tuner"), args[2], args[3])
 }
 
 func manPages(root *cobra.Command, dir string, date time.Time) error {

@@ -13,13 +13,13 @@ import (
 
 	"tuner/internal/exit"
 	"tuner/internal/live/stage"
-	"tuner/ort"
+	"tuner/internal/telemetry"
 )
 
 // Main runs a command line, without the program's name, and returns the exit code. A second signal
 // ends the process at once.
 func Main(args []string, in io.Reader, out, errs io.Writer) int {
-	ort.DisableTelemetry()
+	telemetry.Disable()
 	con := console{in: in, out: out, err: errs, stage: &stage.Stage{}}
 	ctx, stop := withSignals(context.Background(), endings(args, signal.Ignored(syscall.SIGHUP)), con.stage.Leave)
 	defer stop()

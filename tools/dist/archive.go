@@ -14,7 +14,7 @@ import (
 
 // archive writes a .tar.gz with one folder, which may be copied to /usr/local or anywhere else.
 func (b *build) archive(t target, files []file) error {
-	base := fmt.Sprintf("tuner_%s_linux_%s", b.version, t.arch)
+	base := fmt.Sprintf("tuner_%s_%s_%s", b.version, t.os, t.arch)
 	out, err := os.Create(b.name("%s.tar.gz", base))
 	if err != nil {
 		return err

