@@ -229,7 +229,7 @@ func (j job) answer(ctx context.Context, r analyze.Result, outcome profile.Outco
 		return exit.With(exit.Interrupted, fmt.Errorf("interrupted after %s; the same command resumes", words.Count(outcome.Status.Trials, "trial")))
 	}
 	if !r.IsMeasured() {
-		return exit.With(exit.Failure, errors.New("nothing was measured, so there is no result"))
+		return exit.With(exit.Failure, errors.New(unmeasuredText(r, j.profile().Output)))
 	}
 	return r.Unmet()
 }

@@ -3,13 +3,17 @@ package pipeline
 import (
 	"context"
 	"fmt"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"tuner/analyze"
 	"tuner/internal/terminal"
 	"tuner/internal/words"
+	"tuner/measure"
 	"tuner/pipeline/steps"
 	"tuner/profile"
+	"tuner/profile/journal"
 )
 
 // search makes the fourth step. After an interruption the later steps still use the finished
@@ -48,6 +52,21 @@ func (j job) failureText() (string, error) {
 		reasons = append(reasons, fmt.Sprintf("%d × %s: %s", g.Count, g.First.Stage, words.Brief(g.First.Reason)))
 	}
 	return fmt.Sprintf("every trial failed (%s): %s", words.Count(r.Failed, "trial"), strings.Join(reasons, "; ")), nil
+}
+
+// unmeasuredText says that there is no result, and what helps. A trial that has failed is not made
+// again, so another try needs another journal. dir is the output folder.
+func unmeasuredText(r analyze.Result, dir string) string {
+	text := "nothing was measured, so there is no result"
+	groups := r.FailureGroups()
+	if len(groups) == 0 {
+		return text + "; the same command goes on, with a larger --budget"
+	}
+	remedy := "remove the causes above"
+	if groups[0].First.Stage == measure.StageMemory && slices.Contains(r.Goal.Metrics(), measure.Memory) {
+		remedy = "raise the limit of the memory"
+	}
+	return fmt.Sprintf("%s: every trial failed; %s, remove %s, and run the same command again", text, remedy, filepath.Join(dir, journal.FileName))
 }
 
 // unfoundText explains why there is no best configuration for a step.

@@ -192,7 +192,8 @@ func assumedText(r analyze.Result) string {
 	if requests != "" {
 		requests = "requests of " + requests
 	}
-	for _, text := range []string{requests, paddingText(r), shortAccuracy(r, First(r)), withheldText(r), unsealedText(r)} {
+	withheld, _ := WithheldText(r)
+	for _, text := range []string{requests, paddingText(r), shortAccuracy(r, First(r)), withheld, unsealedText(r)} {
 		if text != "" {
 			parts = append(parts, text)
 		}
@@ -207,17 +208,19 @@ func assumedText(r analyze.Result) string {
 // machine uses about as much itself.
 const leastWithheld = 0.01
 
-// withheldText says how much CPU time others used during the campaign; "" where that is not known.
-func withheldText(r analyze.Result) string {
+// WithheldText says how much CPU time others used during the campaign; "" where that is not known.
+// isMuch means that it is a reason to doubt the figures: throughput falls in proportion, and two
+// configurations that differ by less count as equal.
+func WithheldText(r analyze.Result) (text string, isMuch bool) {
 	switch w := r.Withheld; {
 	case r.Recorded != "" || r.Header.Server != nil && r.Header.Server.Mode == spec.RunnerRemote:
-		return ""
+		return "", false
 	case w.Most < leastWithheld:
-		return "a quiet machine"
+		return "a quiet machine", false
 	case w.Mean < leastWithheld:
-		return fmt.Sprintf("a quiet machine, except for a window in which others used %.0f %% of the CPU time", 100*w.Most)
+		return fmt.Sprintf("a quiet machine, except for a window in which others used %.0f %% of the CPU time", 100*w.Most), false
 	default:
-		return fmt.Sprintf("others use %.0f %% of the CPU time, the average while measuring (%.0f %% in the worst window)", 100*w.Mean, 100*w.Most)
+		return fmt.Sprintf("others use %.0f %% of the CPU time, the average while measuring (%.0f %% in the worst window)", 100*w.Mean, 100*w.Most), true
 	}
 }
 

@@ -336,8 +336,17 @@ func TestHTMLTrust(t *testing.T) {
 		t.Errorf("doubts of a sound campaign: %q", got)
 	}
 	r.Withheld.Mean, r.Withheld.Most = 0.12, 0.3
-	if got := doubts(r); !slices.Equal(got, []string{"12 % of the CPU time taken by others"}) {
+	if got := doubts(r); !slices.Equal(got, []string{"others use 12 % of the CPU time, the average while measuring (30 % in the worst window)"}) {
 		t.Errorf("doubts beside a neighbour: %q", got)
+	}
+	r.Withheld.Mean = 0.002 // one window alone: the page says what the answer's lines say, and no more
+	if got := doubts(r); len(got) > 0 {
+		t.Errorf("doubts after one disturbed window: %q", got)
+	}
+	if !slices.ContainsFunc(trust(r), func(c Chip) bool {
+		return c.Text == "a quiet machine, except for a window in which others used 30 % of the CPU time"
+	}) {
+		t.Errorf("chips after one disturbed window: %v", trust(r))
 	}
 	unsure := reporttest.Ranked(t, analyzetest.New(t, analyzetest.Profile).Measure(search.Candidate{}, 8), analyze.Options{})
 	if got := doubts(unsure); !slices.Contains(got, "not measured again") {

@@ -166,10 +166,6 @@ func gained(v *Verdict, goal search.Goal, isDefault bool, gain *measure.Estimate
 	}
 }
 
-// quiet is the share of CPU time taken by others up to which the page trusts the figures.
-// Throughput falls in proportion, and two configurations that differ by less count as equal.
-const quiet = 0.01
-
 // trust lists the reasons to trust or to doubt the answer. It is empty if there are none.
 func trust(r analyze.Result) []Chip {
 	answer := r.Verdict.Answer()
@@ -190,12 +186,10 @@ func trust(r analyze.Result) []Chip {
 	} else {
 		add(true, "#candidates", "not measured again", "The figures are those of the search. A larger budget leaves time to measure the answer again.")
 	}
-	if w := r.Withheld; w.Mean > quiet {
-		hint := fmt.Sprintf("Other programs took this share of the CPU time while windows were measured, %.0f %% in the worst trial. "+
-			"Figures describe the machine with this load on average. Measure again on a machine without other load.", 100*w.Most)
-		add(true, "#origin", fmt.Sprintf("%.0f %% of the CPU time taken by others", 100*w.Mean), hint)
-	} else {
-		add(false, "#origin", "machine quiet", "Other programs took no more than 1 % of the CPU time while windows were measured.")
+	if text, isMuch := figures.WithheldText(r); isMuch {
+		add(true, "#origin", text, "Figures describe the machine with this load on average. Measure again on a machine without other load.")
+	} else if text != "" {
+		add(false, "#origin", text, "On average, others took less than 1 % of the CPU time while windows were measured.")
 	}
 	if text := figures.RequestsText(r); text != "" {
 		add(false, "#origin", "requests of "+text, "All figures hold for requests of this shape. If yours differ, set load.inputs in the profile.")
