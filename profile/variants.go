@@ -60,15 +60,20 @@ func Conversions(p spec.Profile, facts search.Facts) []string {
 
 // MakeVariants makes the precisions of the profile. It compares them, the user's own files, and the
 // original in other places with the original in the reference place. facts name the providers that
-// do not work here. Without a limit of accuracy it does nothing. The maker's owner adds the digest
-// of the data.
+// do not work here. Without a limit of accuracy it does nothing. It takes no longer than the search
+// may: variants for which that is too short are left out. The maker's owner adds the digest of the data.
 func MakeVariants(ctx context.Context, p spec.Profile, s Subject, facts search.Facts, maker Maker, try Trier) (Variants, error) {
 	var v Variants
 	if p.Accuracy.Limit == nil {
 		return v, nil
 	}
 	space := p.Space(facts)
-	j := judge{s, maker, try, space.Places(), space.Reference()}
+	clock, within, cancel, err := newClock(ctx, p)
+	if err != nil {
+		return v, err
+	}
+	defer cancel()
+	j := judge{s, maker, try, space.Places(), space.Reference(), clock}
 	judged := map[string]bool{}
 	for {
 		facts.Rejected = v.Rejected
@@ -77,7 +82,7 @@ func MakeVariants(ctx context.Context, p spec.Profile, s Subject, facts search.F
 			return v, nil
 		}
 		judged[names[0]] = true
-		record, fresh, err := j.record(ctx, names[0], slices.Contains(p.Model.Convert, names[0]))
+		record, fresh, err := j.recordWithin(ctx, within, names[0], slices.Contains(p.Model.Convert, names[0]))
 		v.Fresh = v.Fresh || fresh
 		if err == nil {
 			err = v.addRecord(j, record)
@@ -156,6 +161,30 @@ type judge struct {
 	try       Trier
 	places    []search.Place // places that work here
 	reference search.Place   // place of the original with which everything is compared
+	clock     clock
+}
+
+// recordWithin is record within the time for variants, whose end ends the context within.
+func (j judge) recordWithin(ctx, within context.Context, name string, convert bool) (record journal.Variant, fresh bool, err error) {
+	if record, isLate := j.clock.recorded(name); isLate {
+		return record, false, nil
+	}
+	if within.Err() == nil {
+		record, fresh, err = j.record(within, name, convert)
+	}
+	if within.Err() == nil || ctx.Err() != nil || err == nil && record.Precision != "" {
+		return record, fresh, err
+	}
+	places := []string{""} // all
+	if name == recipe.Original {
+		places = placeNames(j.others())
+	}
+	return j.clock.leaveOut(name, name != recipe.Original && !convert, places), true, nil
+}
+
+// others lists the places beside the reference.
+func (j judge) others() []search.Place {
+	return slices.DeleteFunc(slices.Clone(j.places), func(p search.Place) bool { return p == j.reference })
 }
 
 // record makes a variant, or opens the user's own, and has it compared. fresh means that some part
@@ -165,7 +194,7 @@ func (j judge) record(ctx context.Context, name string, convert bool) (record jo
 	record = journal.Variant{Precision: name, Rejected: map[string]string{}}
 	switch {
 	case name == recipe.Original:
-		others := slices.DeleteFunc(slices.Clone(j.places), func(p search.Place) bool { return p == j.reference })
+		others := j.others()
 		if len(others) == 0 {
 			return record, false, nil
 		}
@@ -178,10 +207,8 @@ func (j judge) record(ctx context.Context, name string, convert bool) (record jo
 	}
 	switch {
 	case name == recipe.Original && isIncomparable(err): // it still serves in the reference place
-		for _, p := range j.places {
-			if p != j.reference {
-				record.Rejected[p.String()] = err.Error()
-			}
+		for _, p := range j.others() {
+			record.Rejected[p.String()] = err.Error()
 		}
 		return record, false, nil
 	case errors.Is(err, precision.ErrUnmakeable), isIncomparable(err):

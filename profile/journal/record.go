@@ -170,6 +170,7 @@ type Variant struct {
 	Notes     []string                   `json:"notes,omitempty"`     // what people should know of the conversion, in sentences
 	Accuracy  map[string]accuracy.Report `json:"accuracy,omitempty"`  // comparisons with the original, by place: provider, or provider and build
 	Rejected  map[string]string          `json:"rejected,omitempty"`  // reasons against the variant, by place; the place "" stands for all
+	Late      bool                       `json:"late,omitempty"`      // left out, since the time for variants was over; it stays out when the campaign resumes
 }
 
 // NameIn names the variant in a place: "int8 on cpu in openvino@1.24.1". Without a place it is only
