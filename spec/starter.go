@@ -37,6 +37,8 @@ type Starter struct {
 	OnGPU    bool   // the default configuration computes on GPUs
 	Batching bool   // the model has a batch dimension
 	Shapes   []StarterShape
+	// Values are the values of inputs that are the same in every request, and why, for people
+	Values []string
 	// Precisions are those that are worth a try for the model. The others that pay on the default's
 	// device are named with the reason.
 	Precisions recipe.Choice

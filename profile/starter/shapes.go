@@ -147,3 +147,23 @@ func exampleShape(shape spec.StarterShape, dims []onnx.Dim, configured []int64, 
 	shape.Reason = strings.Join(reasons, ", ")
 	return shape
 }
+
+// fixedValues says which inputs have the same value in every request, and why. It says nothing of a
+// model whose inputs cannot be derived: a campaign names the mistake.
+func fixedValues(m *onnx.Model, shapes []spec.StarterShape) []string {
+	options := inputs.Options{Shape: map[string][]int64{}}
+	for _, s := range shapes {
+		options.Shape[s.Input] = s.Dims
+	}
+	derived, err := inputs.Derive(m, options)
+	if err != nil {
+		return nil
+	}
+	var list []string
+	for _, in := range derived {
+		if value, isFixed := in.Value(); isFixed {
+			list = append(list, fmt.Sprintf("%s is %d in every request: %s", in.Name, value, in.Reason))
+		}
+	}
+	return list
+}

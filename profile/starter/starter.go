@@ -86,6 +86,7 @@ func (m Model) Starter(dir string, given map[string][]int64) (spec.Starter, erro
 	s.Precisions = recipe.Choose(m.Model, s.OnGPU)
 	s.Batching = inputs.Batches(m.Model) && m.Config.GetMaxBatchSize() > 0
 	s.Shapes, err = ExampleShapes(m.Subject, given)
+	s.Values = fixedValues(m.Model, s.Shapes)
 	return s, err
 }
 

@@ -49,6 +49,11 @@ type Input struct {
 	Reason string
 }
 
+// Value returns the only value of an input whose numbers are all the same; false for others.
+func (in Input) Value() (int64, bool) {
+	return in.Range.Lo, in.Distribution == Uniform && in.Range.Hi == in.Range.Lo+1
+}
+
 // Options set the sizes that the file leaves open.
 type Options struct {
 	// Shape has the dimensions of one request by input, without the batch dimension. A symbol with
@@ -114,7 +119,8 @@ func Derive(m *onnx.Model, o Options) ([]Input, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot derive the inputs of %s: %w", nameOf(m), err)
 	}
-	flow, known := newFlow(m.Graph()), facts{rate: newGuesser(m).rate, length: lengthOf(m, dims)}
+	rate := newGuesser(m).rate
+	flow, known := newFlow(m.Graph()), facts{rate: rate, length: lengthOf(m, dims), bounds: boundsOf(m, dims, rate)}
 	batched := Batches(m)
 	list := make([]Input, 0, len(m.Inputs()))
 	for _, v := range m.Inputs() {
@@ -136,6 +142,7 @@ func nameOf(m *onnx.Model) string {
 type facts struct {
 	rate   int64 // sampling rate in Hz
 	length int64 // of the sequences in a request
+	bounds map[string]bound
 }
 
 // lengthOf returns the size of the shortest sequence in a request: the smallest open dimension above
@@ -166,6 +173,7 @@ func isLength(in Input) bool {
 func withValues(in Input, flow *flow, known facts) Input {
 	found := flow.trace(in)
 	limits := typeRange(in.Type)
+	bound, isBound := known.bounds[in.Name]
 	switch {
 	case in.Type == onnx.String:
 		in.Distribution, in.Range, in.Reason = Text, Range{0, 100}, "any text; digits also parse as numbers"
@@ -173,6 +181,8 @@ func withValues(in Input, flow *flow, known facts) Input {
 		in.Distribution, in.Range, in.Reason = Uniform, intersect(*found.index, limits), found.reason
 	case isRate(in.Name) && (in.Type.IsInteger() || in.Type.IsFloat()):
 		in.Distribution, in.Range, in.Reason = Uniform, intersect(Range{known.rate, known.rate + 1}, limits), "a sampling rate by its name"
+	case isBound:
+		in.Distribution, in.Range, in.Reason = Uniform, Range{bound.value, bound.value + 1}, bound.reason
 	case isLength(in):
 		in.Distribution, in.Range, in.Reason = Uniform, intersect(Range{known.length, known.length + 1}, limits), "the length of a sequence by its name"
 	case found.mask:

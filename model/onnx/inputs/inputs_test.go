@@ -543,3 +543,36 @@ func TestIndexThatIsChosen(t *testing.T) {
 		t.Errorf("%v, want %v", list[0].Range, want)
 	}
 }
+
+// Numbers that bound something have the order that their names say. Without its opposite, with several
+// elements or in whole numbers a name is no bound.
+func TestBounds(t *testing.T) {
+	t.Parallel()
+	scalar := func(g *build.Graph, name string, kind onnx.DataType, dims ...onnx.Dim) string {
+		return g.Node("Cast", []string{g.Input(name, kind, dims...)}, build.IntAttribute("to", int64(onnx.Float)))
+	}
+	one := onnx.Fixed(1)
+	for name, c := range map[string]struct {
+		kind onnx.DataType
+		dims []onnx.Dim
+		ends []string
+		want map[string]int64 // nil: random
+	}{
+		"frequency":       {onnx.Float, nil, []string{"fmin", "fmax"}, map[string]int64{"fmin": 50, "fmax": 8000}}, // half of 16 kHz
+		"in words":        {onnx.Float, []onnx.Dim{one}, []string{"Max_Frequency", "min_frequency"}, map[string]int64{"min_frequency": 50, "Max_Frequency": 8000}},
+		"any":             {onnx.Double, nil, []string{"clip_low", "clip_high"}, map[string]int64{"clip_low": 0, "clip_high": 1}},
+		"no opposite":     {onnx.Float, nil, []string{"fmin", "limit"}, nil},
+		"several numbers": {onnx.Float, []onnx.Dim{onnx.Fixed(3)}, []string{"fmin", "fmax"}, nil},
+		"whole numbers":   {onnx.Int64, nil, []string{"fmin", "fmax"}, nil},
+	} {
+		g := build.NewGraph("bounds")
+		first := scalar(g, c.ends[0], c.kind, c.dims...)
+		g.OutputAs("y", g.Node("Add", []string{first, scalar(g, c.ends[1], c.kind, c.dims...)}), onnx.Float, c.dims...)
+		for input, in := range derive(t, g.Model(), inputs.Options{}) {
+			value, isFixed := in.Value()
+			if want, isBound := c.want[input]; isFixed != isBound || isBound && value != want {
+				t.Errorf("%s: %s has %v %v, want %v", name, input, in.Distribution, in.Range, c.want)
+			}
+		}
+	}
+}
