@@ -258,11 +258,11 @@ func points(own []search.Event, goal search.Goal, memory held) []Point {
 // decided what the finals measure, so those of chosen configurations are too good on average.
 func newPoint(load measure.Load, searched, final []measure.Measurement, goal search.Goal, memory held) Point {
 	if len(final) == 0 {
-		return Point{Load: load, Sample: newSample(searched, goal, memory.searched), Score: noScore}
+		return Point{Load: load, Sample: newSample(searched, load, goal, memory.searched), Score: noScore}
 	}
-	p := Point{Load: load, Sample: newSample(final, goal, memory.final), Score: noScore, Confirmed: true}
+	p := Point{Load: load, Sample: newSample(final, load, goal, memory.final), Score: noScore, Confirmed: true}
 	if len(searched) > 0 {
-		s := newSample(searched, goal, memory.searched)
+		s := newSample(searched, load, goal, memory.searched)
 		p.Searched = &s
 	}
 	return p

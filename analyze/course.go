@@ -22,7 +22,7 @@ func (s CourseStep) Sample(goal search.Goal) (Sample, bool) {
 	if m.Failure != nil || len(m.Windows) == 0 {
 		return Sample{}, false
 	}
-	return newSample([]measure.Measurement{m}, goal, nil), true
+	return newSample([]measure.Measurement{m}, s.Event.Trial.Load, goal, nil), true
 }
 
 // course lists the trials in order of time.

@@ -164,7 +164,9 @@ func (x explainer) predict(c Config, measured measure.Measurement, s *Subject) {
 	}
 	figures := x.result.Goal.Estimates(measured, metricsOf(x.result.Goal))
 	for _, v := range known.Values {
-		if own, ok := figures[v.Metric]; ok && (v.Simulated != nil || v.Believed != nil) {
+		own, ok := figures[v.Metric]
+		own = s.Load.Bounded(v.Metric, own)
+		if ok && (v.Simulated != nil || v.Believed != nil) {
 			s.Predictions = append(s.Predictions, Prediction{v.Metric, v.Simulated, v.Believed, own})
 		}
 	}

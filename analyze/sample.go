@@ -8,14 +8,14 @@ import (
 	"tuner/search/footprint"
 )
 
-// newSample computes all figures from the pooled windows of the measurements. The memory comes from
+// newSample computes all figures from the pooled windows of measurements under a load. The memory comes from
 // its estimate; nil: from the measurements.
-func newSample(parts []measure.Measurement, goal search.Goal, memory *footprint.Estimate) Sample {
+func newSample(parts []measure.Measurement, load measure.Load, goal search.Goal, memory *footprint.Estimate) Sample {
 	pooled := joinMeasurements(parts)
 	values := goal.Estimates(pooled, metricsOf(goal))
 	for metric, e := range values { // no metric is negative, but the symmetric interval of a mean of few values may be
 		e.Lo = max(e.Lo, 0)
-		values[metric] = e
+		values[metric] = load.Bounded(metric, e)
 	}
 	s := Sample{
 		Values:   values,

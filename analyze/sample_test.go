@@ -20,7 +20,7 @@ func TestSampleHasTheGoalsMetrics(t *testing.T) {
 	w := measure.Window{Duration: time.Second, Requests: 360, Inferences: 360, Sub: []measure.SubWindow{{Requests: 360, Latency: h}}, GPUs: gpus}
 	goal := search.Goal{Objective: search.Objective{Terms: []search.Term{{Metric: measure.Cost, Weight: 1}}}, Price: 1.296}
 	goal.Constraints = []search.Constraint{{Metric: "latency_p75"}}
-	s := newSample([]measure.Measurement{{Windows: []measure.Window{w}}}, goal, nil)
+	s := newSample([]measure.Measurement{{Windows: []measure.Window{w}}}, measure.Load{Concurrency: 1}, goal, nil)
 	for metric, want := range map[measure.Metric]float64{measure.Cost: 1, "latency_p75": 0.003, measure.Energy: 0.2, measure.GPUMemory: 3e9,
 		measure.GPUPower: 72, measure.GPUUtilization: 0.5} {
 		if got := s.Values[metric].Value; math.Abs(got-want) > 1e-3*want {

@@ -58,12 +58,13 @@ func correction(metric measure.Metric, a, b withheld) (add, variance float64) {
 	return -slope * difference, deviation * deviation * difference * difference
 }
 
-// logOf returns the logarithm of a figure and its variance. It returns false without an interval.
+// logOf returns the logarithm of a figure and its variance. It returns false without an interval. The
+// longer half of the interval counts: that of a rate in an open loop ends at what the clients offered.
 func logOf(f Figure) (mean, variance float64, ok bool) {
 	if !(f.Lo > 0 && f.Value > 0 && f.Hi > f.Lo) || math.IsInf(f.Hi, 0) {
 		return 0, 0, false
 	}
-	deviation := math.Log(f.Hi/f.Lo) / (2 * stats.Half95)
+	deviation := max(math.Log(f.Hi/f.Value), math.Log(f.Value/f.Lo)) / stats.Half95
 	return math.Log(f.Value), deviation * deviation, true
 }
 

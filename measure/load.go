@@ -32,6 +32,17 @@ func (l Load) String() string {
 	return text
 }
 
+// Bounded returns a metric's estimate as people and programs are told it. In an open loop a server
+// answers no more than the clients offer, so the interval of a rate ends there, and at the rate itself if
+// more were answered than the schedule has on average. The other end stays, so that its distance still
+// is the error of the figure. Statistics take the estimate as it is.
+func (l Load) Bounded(m Metric, e Estimate) Estimate {
+	if info, _ := m.Info(); info.Unit == InferPerSecond && l.RequestRate > 0 {
+		e.Hi = max(e.Value, min(e.Hi, l.RequestRate*float64(max(1, l.BatchSize))))
+	}
+	return e
+}
+
 // Check refuses a load with both a concurrency and a request rate, and negative values. It accepts
 // the zero Load, which stands for an unknown load.
 func (l Load) Check() error {

@@ -141,3 +141,31 @@ func TestEnergyIsPooledOverWindows(t *testing.T) {
 		}
 	}
 }
+
+// The interval of a rate in an open loop ends at the offered rate. That of a closed loop and those of
+// other metrics stay.
+func TestBounded(t *testing.T) {
+	t.Parallel()
+	e := Estimate{Value: 99, Lo: 95, Hi: 103}
+	open, batched, closed := Load{RequestRate: 100}, Load{RequestRate: 25, BatchSize: 4}, Load{Concurrency: 4}
+	for _, c := range []struct {
+		load   Load
+		metric Metric
+		e      Estimate
+		want   float64 // upper end
+	}{
+		{open, Throughput, e, 100},
+		{batched, Throughput, e, 100}, // 25 requests of 4 inferences
+		{batched, Goodput(50e6), e, 100},
+		{open, Throughput, Estimate{Value: 101, Lo: 97, Hi: 105}, 101}, // the schedule had more than its mean
+		{open, Throughput, Estimate{Value: 90, Lo: 88, Hi: 92}, 92},
+		{closed, Throughput, e, 103},
+		{open, LatencyP99, e, 103},
+		{Load{}, Throughput, e, 103}, // unknown
+	} {
+		got := c.load.Bounded(c.metric, c.e)
+		if got.Hi != c.want || got.Value != c.e.Value || got.Lo != c.e.Lo {
+			t.Errorf("%s at %s: %+v, want an end at %g", c.metric, c.load, got, c.want)
+		}
+	}
+}

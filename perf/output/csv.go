@@ -131,7 +131,7 @@ func csvRow(l perf.Level, s perf.Settings, verbose bool) []string {
 		e, _ := m.Percentile(float64(p) / 100)
 		row = append(row, known(micros(e.Value)))
 	}
-	if e, ok := goodput(m, s); ok {
+	if e, ok := goodput(m, l.Load, s); ok {
 		row = append(row, six(e.Value))
 	}
 	if verbose {

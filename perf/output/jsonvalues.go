@@ -34,7 +34,7 @@ func levelOf(l perf.Level, s perf.Settings) jsonLevel {
 	j := jsonLevel{
 		Load: l.Load, Seed: l.Seed, Begin: l.Begin, WarmUp: l.WarmUp.Seconds(), Verdict: l.Verdict, Limit: l.Limit, Failure: l.Failure,
 		Warnings: orEmpty(l.Warnings), Unfinished: l.Unfinished, Waited: l.Waited.Seconds(), Resent: l.Resent,
-		jsonMeasurement: measurementOf(l.Measurement, s), Histogram: totalOf(l.Measurement).latency, Windows: []jsonWindow{},
+		jsonMeasurement: measurementOf(l.Measurement, l.Load, s), Histogram: totalOf(l.Measurement).latency, Windows: []jsonWindow{},
 	}
 	for _, w := range l.Measurement.Windows {
 		j.Windows = append(j.Windows, windowOf(w))
@@ -43,12 +43,12 @@ func levelOf(l perf.Level, s perf.Settings) jsonLevel {
 		j.Composing = append(j.Composing, jsonComposing{Model: c.Model, Version: c.Version, Server: serverOf(c.Server)})
 	}
 	for _, o := range l.Others {
-		j.Others = append(j.Others, jsonOther{Model: o.Model, Load: o.Load, jsonMeasurement: measurementOf(o.Measurement, s)})
+		j.Others = append(j.Others, jsonOther{Model: o.Model, Load: o.Load, jsonMeasurement: measurementOf(o.Measurement, o.Load, s)})
 	}
 	return j
 }
 
-func measurementOf(m measure.Measurement, s perf.Settings) jsonMeasurement {
+func measurementOf(m measure.Measurement, load measure.Load, s perf.Settings) jsonMeasurement {
 	t := totalOf(m)
 	j := jsonMeasurement{
 		Duration: t.duration.Seconds(), Latency: map[string]jsonEstimate{}, Std: m.Std().Seconds(), InFlight: t.inFlight,
@@ -58,9 +58,10 @@ func measurementOf(m measure.Measurement, s perf.Settings) jsonMeasurement {
 		ClientCPU: t.clientCPU.Seconds(), Foreign: t.foreign, Steal: t.steal, Throttled: t.throttled, GPUs: t.gpus, Energy: t.energy(), Flags: orEmpty(m.Flags()),
 	}
 	if e, ok := m.Estimate(measure.Throughput); ok {
+		e = load.Bounded(measure.Throughput, e)
 		j.Throughput = &jsonEstimate{e.Value, e.Lo, &e.Hi}
 	}
-	if e, ok := goodput(m, s); ok {
+	if e, ok := goodput(m, load, s); ok {
 		j.Goodput = &jsonEstimate{e.Value, e.Lo, &e.Hi}
 	}
 	if e, ok := m.Estimate(measure.LatencyAvg); ok {

@@ -24,11 +24,13 @@ func six(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
 
 // goodput returns the inferences per second that were answered within the limit of a run, if it has
 // one.
-func goodput(m measure.Measurement, s perf.Settings) (measure.Estimate, bool) {
+func goodput(m measure.Measurement, load measure.Load, s perf.Settings) (measure.Estimate, bool) {
 	if s.Goodput == 0 {
 		return measure.Estimate{}, false
 	}
-	return m.Estimate(measure.Goodput(s.Goodput))
+	metric := measure.Goodput(s.Goodput)
+	e, ok := m.Estimate(metric)
+	return load.Bounded(metric, e), ok
 }
 
 // micros returns whole microseconds, rounded down as in perf_analyzer. The tolerance of 1 ns allows

@@ -130,10 +130,10 @@ func (t total) overhead(open bool) float64 {
 // and windows that deserve less trust.
 func writeOurs(b *strings.Builder, l perf.Level, t total, s perf.Settings) {
 	m := l.Measurement
-	if e := estimate(m, measure.Throughput); e.Hi > e.Lo {
+	if e := l.Load.Bounded(measure.Throughput, estimate(m, measure.Throughput)); e.Hi > e.Lo {
 		fmt.Fprintf(b, "    Throughput interval: %s to %s infer/sec (95 %%)\n", six(e.Lo), six(e.Hi))
 	}
-	if e, ok := goodput(m, s); ok {
+	if e, ok := goodput(m, l.Load, s); ok {
 		fmt.Fprintf(b, "    Goodput: %s infer/sec within %s msec (95 %%: %s to %s)\n", six(e.Value), millis(s.Goodput), six(e.Lo), six(e.Hi))
 	}
 	writeLatencyInterval(b, m, s)

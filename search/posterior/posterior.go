@@ -142,9 +142,10 @@ func (n Normal) Interval() (lo, hi float64) {
 	return n.Mean - stats.Half95*n.Deviation, n.Mean + stats.Half95*n.Deviation
 }
 
-// NormalOf returns the distribution whose median and 95 % interval are the estimate.
+// NormalOf returns the distribution whose median and 95 % interval are the estimate. The lower end
+// tells, since the upper one of a rate ends at what clients offer (measure.Load.Bounded).
 func NormalOf(e measure.Estimate) Normal {
-	return Normal{math.Log(e.Value), math.Log(e.Hi/e.Value) / stats.Half95}
+	return Normal{math.Log(e.Value), math.Log(e.Value/e.Lo) / stats.Half95}
 }
 
 // Above returns the probability that the logarithm is above x, 0..1.

@@ -181,7 +181,7 @@ func (d *decider) fill(b Beliefs, cells []posterior.Cell) {
 		if j, ok := b.Joint(cells, metric); ok {
 			for i := range n {
 				if !math.IsNaN(j.Means[i]) {
-					d.choices[i].Values[metric] = j.At(i).Estimate()
+					d.choices[i].Values[metric] = d.choices[i].Load.Bounded(metric, j.At(i).Estimate())
 				}
 			}
 		}
