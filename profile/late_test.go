@@ -44,7 +44,7 @@ func lateOf(records []journal.Variant) (list []string) {
 }
 
 // Variants take as long as the search may, and at least 30 s. Those that are not ready then are left
-// out, and the campaign goes on without them when it resumes.
+// out, and the campaign stays without them when it resumes.
 func TestVariantsTakeNoLongerThanTheSearch(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
